@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/units.hpp"
+#include "fabric/description.hpp"
+
+namespace coppice::fabric {
+
+/// Dense index into Fabric::nodes().
+using NodeIndex = int;
+/// Position of a GPU in rank order, 0 .. gpuCount()-1.
+using Rank = int;
+
+struct Node {
+  std::string id;
+  NodeKind kind = NodeKind::gpu;
+  std::string box;
+  Rank rank = -1;  ///< -1 for nic and switch
+  bool multicast = false;
+  bool aggregation = false;
+};
+
+/// All parallel links of one direction between one ordered pair of nodes, merged.
+struct Arc {
+  NodeIndex tail = 0;
+  NodeIndex head = 0;
+  Bandwidth bandwidth;               ///< sum over the parallel links, GB/s
+  std::optional<Rational> latency;   ///< microseconds; the largest stated one
+};
+
+/// Immutable, valid fabric: unique ids, positive bandwidths, at least two GPUs, every GPU reaches every other.
+/// It may be unbalanced. Cheap to share by const reference or shared_ptr.
+class Fabric {
+public:
+  /// Errors: invalidFabric with the first finding's text (validate gives all), overflow.
+  static Result<Fabric> build(const Description& description);
+
+  [[nodiscard]] const std::string& name() const { return m_name; }
+  /// In the description's order.
+  [[nodiscard]] std::span<const Node> nodes() const { return m_nodes; }
+  /// Sorted by (tail, head); at most one per ordered pair.
+  [[nodiscard]] std::span<const Arc> arcs() const { return m_arcs; }
+  /// Node index of each GPU, by rank. Ranks are the stated ones, or the description's order.
+  [[nodiscard]] std::span<const NodeIndex> gpus() const { return m_gpus; }
+  [[nodiscard]] int gpuCount() const { return static_cast<int>(m_gpus.size()); }
+  [[nodiscard]] int nodeCount() const { return static_cast<int>(m_nodes.size()); }
+  [[nodiscard]] std::optional<NodeIndex> find(std::string_view id) const;
+  /// Index into arcs(), or nullopt.
+  [[nodiscard]] std::optional<int> findArc(NodeIndex tail, NodeIndex head) const;
+
+  [[nodiscard]] Bandwidth ingress(NodeIndex node) const { return m_ingress[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] Bandwidth egress(NodeIndex node) const { return m_egress[static_cast<std::size_t>(node)]; }
+  /// Ingress equals egress at every node (Eulerian).
+  [[nodiscard]] bool isBalanced() const;
+
+  /// 32 hex digits over the facts that schedules depend on: ids, kinds, ranks, capabilities, merged bandwidths.
+  /// Positions, boxes, names, latencies and the order of links do not count.
+  [[nodiscard]] const std::string& digest() const { return m_digest; }
+
+  /// Every arc turned round; reduce-scatter on a fabric is allgather on its transpose.
+  [[nodiscard]] Fabric transposed() const;
+
+private:
+  Fabric() = default;
+  void index();
+
+  std::string m_name;
+  std::vector<Node> m_nodes;
+  std::vector<Arc> m_arcs;
+  std::vector<NodeIndex> m_gpus;
+  std::vector<Bandwidth> m_ingress;
+  std::vector<Bandwidth> m_egress;
+  std::unordered_map<std::string, NodeIndex> m_byId;
+  std::string m_digest;
+};
+
+/// Keeps only the named GPUs (by id); switches and nics stay unless nothing is left attached to them. Ranks follow the
+/// kept GPUs' old order. Errors: badUsage naming an unknown id or fewer than two kept.
+Result<Description> subset(const Description& description, std::span<const std::string> gpuIds);
+
+}  // namespace coppice::fabric

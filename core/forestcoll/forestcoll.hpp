@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/collective.hpp"
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "schedule/forest.hpp"
+
+/// ForestColl: throughput-optimal collectives on any fabric (dissertation Ch. 4 and App. B).
+///
+/// | symbol        | word here                       | unit            | source          |
+/// |---------------|---------------------------------|-----------------|-----------------|
+/// | V_c, V_s, b_e | gpus, switches, bandwidth       | -, -, GB/s      | B.1             |
+/// | 1/x*          | inverseRate                     | 1/(GB/s)        | Alg. 1, Thm 23  |
+/// | S*, B+(S)     | Cut::nodes, Cut::exitBandwidth  | -, GB/s         | (★), B.1        |
+/// | k, U = 1/y    | treesPerRoot, scale             | trees, trees per GB/s | B.5.1     |
+/// | γ             | splittable                      | trees           | Alg. 3, Thm 28  |
+/// | μ, m(R), g(e) | addable, multiplicity, remaining| trees           | Alg. 4, Thm 32  |
+namespace coppice::forestcoll {
+
+/// What is asked. Amounts, root and collective decide the supplies r(v) of the roots.
+struct Request {
+  Collective collective = Collective::allgather;
+  /// broadcast and reduce only.
+  std::optional<fabric::Rank> root = {};
+  /// Relative data of each rank (allgather, reduce_scatter); empty = equal. Non-negative, not all zero.
+  std::vector<std::int64_t> amounts = {};
+  /// Trees per root (uniform and rooted) or per unit of amount; absent = the least k that reaches the bound.
+  std::optional<std::int64_t> fixedK = {};
+  /// Scan k = 1..kMax and keep the best (the smallest on a tie); excludes fixedK.
+  std::optional<std::int64_t> maxK = {};
+};
+
+/// The exact answer to "how fast can this possibly be".
+struct Optimum {
+  int gpuCount = 0;
+  /// 1/x*: the largest demand(S) / B+(S); with a fixed k, U*/k. Time = (M / total demand) * inverseRate.
+  Rational inverseRate;
+  Rational algbw;             ///< total demand / inverseRate, GB/s (allreduce: 1/(1/RS + 1/AG))
+  std::int64_t treesPerRoot = 0;  ///< k
+  Rational scale;             ///< U
+  std::vector<schedule::Cut> bottlenecks;  ///< at least one; first the minimal one found, then others, distinct
+  /// The fabric was not balanced and a switch-balanced sub-capacity that provably keeps the optimum was used.
+  bool usedSubCapacity = false;
+  std::string note = {};      ///< for a person, when usedSubCapacity
+};
+
+/// Largest algorithmic bandwidth of the collective on the fabric, exactly (Thm 23 by Newton's method on the cut
+/// ratio; fixed k: Alg. 5, Thms 33-35). Errors: infeasible, unbalanced, overflow, cancelled, badUsage.
+Result<Optimum> optimum(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});
+
+struct StageSeconds {
+  std::string stage;
+  double seconds = 0;
+};
+
+struct Generated {
+  schedule::Schedule schedule;
+  Optimum optimum;
+  std::vector<StageSeconds> seconds;
+};
+
+/// A forest that reaches optimum(): switch removal (Alg. 3), tree packing (Alg. 4), path recovery.
+/// Not verified here: callers run verify::verifySchedule before they show, export or run it.
+Result<Generated> generate(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});
+
+/// Removes tree traffic that capable switches make redundant (4.5.6). Keeps algbw; lowers the load of links.
+void pruneInNetwork(const fabric::Fabric& fabric, schedule::Forest& forest);
+
+}  // namespace coppice::forestcoll

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/collective.hpp"
+#include "base/rational.hpp"
+#include "fabric/fabric.hpp"
+
+/// Tree-flow schedules: what ForestColl returns, and what verifier, exporters and views read.
+namespace coppice::schedule {
+
+/// Index into Forest::paths.
+using PathId = std::int32_t;
+
+/// Physical routes shared by many tree edges: node indices from sender GPU to receiver GPU, both ends included.
+class PathPool {
+public:
+  /// Adds a route and returns its id. Does not look for an equal one.
+  PathId add(std::span<const fabric::NodeIndex> nodes);
+  [[nodiscard]] std::span<const fabric::NodeIndex> operator[](PathId id) const;
+  [[nodiscard]] int size() const { return static_cast<int>(m_start.size()) - 1; }
+
+  friend bool operator==(const PathPool&, const PathPool&) = default;
+
+private:
+  std::vector<std::int64_t> m_start{0};
+  std::vector<fabric::NodeIndex> m_nodes;
+};
+
+/// One hop of a tree between two GPUs. The path runs in the direction of the data: parent to child in an out-tree,
+/// child to parent in an in-tree.
+struct TreeEdge {
+  fabric::Rank parent = 0;
+  fabric::Rank child = 0;
+  PathId path = 0;
+  /// In-network pruning (dissertation 4.5.6). Out-tree: the first `pruned` hops of the path carry nothing, because the
+  /// multicast switch at path[pruned] already gets this data on another edge of the same tree. In-tree: the last
+  /// `pruned` hops carry nothing, because the aggregation switch at path[size-1-pruned] merges this stream into another.
+  std::int32_t pruned = 0;
+
+  friend bool operator==(const TreeEdge&, const TreeEdge&) = default;
+};
+
+/// `multiplicity` identical spanning trees. Edges are in breadth-first order from the root.
+struct Tree {
+  fabric::Rank root = 0;
+  std::int64_t multiplicity = 1;
+  std::int64_t firstEdge = 0;  ///< into Forest::edges; the tree has gpuCount-1 edges
+
+  friend bool operator==(const Tree&, const Tree&) = default;
+};
+
+enum class Direction {
+  out,  ///< root to leaves: allgather, broadcast
+  in    ///< leaves to root: reduce_scatter, reduce
+};
+
+/// A forest of spanning trees over all GPUs with one capacity unit per tree.
+/// With K = sum of treesOfRoot, every tree carries M/K of the M bytes of the collective, and link e may carry at most
+/// floor(scale * b_e) trees; so T = (M/K) * scale and algbw = K / scale GB/s (dissertation B.5.1, Thm 33).
+struct Forest {
+  Direction direction = Direction::out;
+  int gpuCount = 0;
+  std::vector<std::int64_t> treesOfRoot;  ///< by rank: k for each (uniform), k*amount (non-uniform), k and 0s (rooted)
+  Rational scale;                         ///< U, trees per GB/s
+  std::vector<Tree> trees;                ///< grouped by root, ascending
+  std::vector<TreeEdge> edges;
+  PathPool paths;
+
+  [[nodiscard]] std::span<const TreeEdge> edgesOf(const Tree& tree) const {
+    return {edges.data() + tree.firstEdge, static_cast<std::size_t>(gpuCount - 1)};
+  }
+  /// K, trees in total. Throws OverflowError.
+  [[nodiscard]] std::int64_t treeCount() const;
+  /// K / scale, GB/s.
+  [[nodiscard]] Rational algbw() const;
+
+  friend bool operator==(const Forest&, const Forest&) = default;
+};
+
+struct Heights {
+  int logicalMax = 0;       ///< GPU-to-GPU hops of the deepest leaf
+  double logicalMean = 0;   ///< mean over trees (with multiplicity) of the tree's height
+  int physicalMax = 0;      ///< links along the deepest root-leaf route
+};
+[[nodiscard]] Heights heights(const Forest& forest);
+
+/// The same trees turned round: an allgather forest becomes a reduce-scatter forest on the transposed fabric, which is
+/// the same fabric when all links are duplex. Paths are reversed too.
+[[nodiscard]] Forest reversed(const Forest& forest);
+
+/// A throughput bound proved by a node set S: nothing can be faster than sum of demand in S over what leaves S.
+struct Cut {
+  std::vector<fabric::NodeIndex> nodes;  ///< S, ascending
+  std::int64_t demand = 0;               ///< |S ∩ Vc| (uniform) or the amounts of the roots in S
+  Rational exitBandwidth;                ///< B+(S), GB/s
+
+  friend bool operator==(const Cut&, const Cut&) = default;
+};
+
+/// A complete schedule of one collective on one fabric.
+struct Schedule {
+  Collective collective = Collective::allgather;
+  std::string fabricName;
+  std::string fabricDigest;
+  std::optional<fabric::Rank> root;       ///< broadcast and reduce
+  std::vector<std::int64_t> amounts;      ///< relative data per rank for non-uniform collectives; empty = equal
+  std::optional<Forest> reduceForest;     ///< Direction::in: reduce_scatter, reduce, first half of allreduce
+  std::optional<Forest> broadcastForest;  ///< Direction::out: allgather, broadcast, second half of allreduce
+  Rational algbw;                         ///< GB/s; allreduce: 1 / (1/reduce + 1/broadcast)
+  Rational bound;                         ///< GB/s; no schedule with these roots and amounts is faster (cut bound)
+  std::vector<Cut> bottlenecks;           ///< at least one cut that proves `bound` (for allreduce: of the slower half)
+  std::optional<std::int64_t> fixedK;     ///< trees per root the user asked for; then algbw may be below bound
+  std::optional<Rational> allreduceBound; ///< the linear program of B.7 in GB/s, where computed
+
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+};
+
+}  // namespace coppice::schedule

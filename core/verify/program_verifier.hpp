@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "program/program.hpp"
+
+namespace coppice::verify {
+
+struct ProgramVerdict {
+  bool ok = false;
+  Collective collective = Collective::allgather;
+  int ranks = 0;
+  int root = -1;                  ///< broadcast and reduce: the root that the data shows
+  std::vector<Finding> findings;  ///< faults first found first; warnings do not clear ok
+};
+
+struct ProgramCheckOptions {
+  program::Runtime runtime = program::Runtime::msccl;
+  /// Broadcast/reduce: the root the caller expects; -1 = infer it.
+  int root = -1;
+  /// Streaming multiprocessors that hold all threadblocks of a rank at once (A100: 108).
+  int multiprocessors = 108;
+};
+
+/// Executes the program symbolically on all ranks: final contents against the collective, matching of sends and
+/// receives, deadlock at the protocol's connection depth (naming the cycle and the depth that would free it), over two
+/// loop iterations, reads of unwritten data, races between threadblocks, offsets and counts, and every limit of the
+/// runtime for each rank. In place and out of place both when the program claims both.
+Result<ProgramVerdict> verifyProgram(const program::Program& program, const ProgramCheckOptions& options = {},
+                                     const Progress& progress = {});
+
+}  // namespace coppice::verify

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# Helpers that give every target the same flags.
+
+find_program(COPPICE_CCACHE ccache)
+if(COPPICE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${COPPICE_CCACHE})
+endif()
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Warnings, sanitizers and coverage.
+add_library(coppice_warnings INTERFACE)
+target_compile_options(
+  coppice_warnings
+  INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+            $<$<BOOL:${COPPICE_WERROR}>:-Werror>)
+if(COPPICE_SANITIZE)
+  target_compile_options(coppice_warnings INTERFACE -fsanitize=${COPPICE_SANITIZE} -fno-omit-frame-pointer
+                                                    -fno-sanitize-recover=all)
+  target_link_options(coppice_warnings INTERFACE -fsanitize=${COPPICE_SANITIZE})
+endif()
+if(COPPICE_COVERAGE)
+  target_compile_options(coppice_warnings INTERFACE --coverage -O0)
+  target_link_options(coppice_warnings INTERFACE --coverage)
+endif()
+
+# Apart from the warnings, because the LEMON module must stay at C++17.
+add_library(coppice_cxx20 INTERFACE)
+target_compile_features(coppice_cxx20 INTERFACE cxx_std_20)
+
+# coppice_library(NAME SOURCES ... [LINKS ...] [PRIVATE_LINKS ...]): static library coppice_NAME.
+function(coppice_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  add_library(coppice_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(coppice_${name} PUBLIC ${PROJECT_SOURCE_DIR}/core)
+  target_link_libraries(
+    coppice_${name}
+    PUBLIC coppice_cxx20 ${ARG_LINKS}
+    PRIVATE coppice_warnings ${ARG_PRIVATE_LINKS})
+  set_target_properties(coppice_${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+endfunction()
+
+# coppice_test(NAME SOURCES ... [LINKS ...] [TIMEOUT seconds]): Qt Test program tst_NAME, run by CTest.
+function(coppice_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(tst_${name} ${ARG_SOURCES})
+  set_target_properties(tst_${name} PROPERTIES AUTOMOC ON CXX_EXTENSIONS OFF)
+  target_link_libraries(tst_${name} PRIVATE coppice_cxx20 coppice_warnings Qt6::Test ${ARG_LINKS})
+  target_include_directories(tst_${name} PRIVATE ${PROJECT_SOURCE_DIR}/core ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(tst_${name} PRIVATE COPPICE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+                                                 COPPICE_EXAMPLES="${PROJECT_SOURCE_DIR}/examples")
+  add_test(NAME ${name} COMMAND tst_${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS core)
+endfunction()
