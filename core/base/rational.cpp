@@ -53,27 +53,30 @@ std::int64_t Rational::floor() const {
   return (m_numerator < 0 && m_numerator % m_denominator != 0) ? quotient - 1 : quotient;
 }
 
-Rational Rational::inverse() const { return {m_denominator, m_numerator}; }
+Rational Rational::inverse() const {
+  return {m_denominator, m_numerator};
+}
 
-double Rational::toDouble() const { return static_cast<double>(m_numerator) / static_cast<double>(m_denominator); }
+double Rational::toDouble() const {
+  return static_cast<double>(m_numerator) / static_cast<double>(m_denominator);
+}
 
 std::string Rational::toString() const {
-  return isInteger() ? std::to_string(m_numerator)
-                     : std::to_string(m_numerator) + "/" + std::to_string(m_denominator);
+  return isInteger() ? std::to_string(m_numerator) : std::to_string(m_numerator) + "/" + std::to_string(m_denominator);
 }
 
 Rational operator+(const Rational& a, const Rational& b) {
   const std::int64_t divisor = std::gcd(a.m_denominator, b.m_denominator);
-  return reduced(Int128{a.m_numerator} * (b.m_denominator / divisor) +
-                     Int128{b.m_numerator} * (a.m_denominator / divisor),
-                 Int128{a.m_denominator} * (b.m_denominator / divisor));
+  return reduced(
+      Int128{a.m_numerator} * (b.m_denominator / divisor) + Int128{b.m_numerator} * (a.m_denominator / divisor),
+      Int128{a.m_denominator} * (b.m_denominator / divisor));
 }
 
 Rational operator-(const Rational& a, const Rational& b) {
   const std::int64_t divisor = std::gcd(a.m_denominator, b.m_denominator);
-  return reduced(Int128{a.m_numerator} * (b.m_denominator / divisor) -
-                     Int128{b.m_numerator} * (a.m_denominator / divisor),
-                 Int128{a.m_denominator} * (b.m_denominator / divisor));
+  return reduced(
+      Int128{a.m_numerator} * (b.m_denominator / divisor) - Int128{b.m_numerator} * (a.m_denominator / divisor),
+      Int128{a.m_denominator} * (b.m_denominator / divisor));
 }
 
 Rational operator*(const Rational& a, const Rational& b) {

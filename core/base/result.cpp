@@ -31,7 +31,9 @@ std::string join(const Place& where, const std::string& message, const std::stri
 
 }  // namespace
 
-std::string describe(const Error& error) { return join(error.where, error.message, error.fix); }
+std::string describe(const Error& error) {
+  return join(error.where, error.message, error.fix);
+}
 
 std::string describe(const Finding& finding) {
   const char* word = finding.severity == Severity::error     ? "error: "

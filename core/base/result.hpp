@@ -11,18 +11,18 @@ namespace coppice {
 
 /// What went wrong, for code to branch on. Texts are for people and may change.
 enum class ErrorCode {
-  badUsage,        ///< the caller asked for something that does not exist (unknown preset, bad option)
-  badInput,        ///< a file or text that does not follow its format
-  invalidFabric,   ///< the fabric breaks a rule (see fabric::validate)
-  infeasible,      ///< the mathematics says no: unreachable GPUs, nothing to send
-  unbalanced,      ///< ingress and egress differ at a switch and no exact answer is known
-  overflow,        ///< a number left the range in which the result is proven exact
-  cancelled,       ///< the caller asked to stop; neither failure nor success
-  limit,           ///< a limit of the target (threadblocks, steps, channels, memory) is exceeded
-  verification,    ///< an independent check rejected a result
-  io,              ///< a file or process could not be read, written or started
-  unavailable,     ///< an optional part (Z3, Graphviz helper) is not built or not installed
-  internal         ///< a broken invariant of our own
+  badUsage,       ///< the caller asked for something that does not exist (unknown preset, bad option)
+  badInput,       ///< a file or text that does not follow its format
+  invalidFabric,  ///< the fabric breaks a rule (see fabric::validate)
+  infeasible,     ///< the mathematics says no: unreachable GPUs, nothing to send
+  unbalanced,     ///< ingress and egress differ at a switch and no exact answer is known
+  overflow,       ///< a number left the range in which the result is proven exact
+  cancelled,      ///< the caller asked to stop; neither failure nor success
+  limit,          ///< a limit of the target (threadblocks, steps, channels, memory) is exceeded
+  verification,   ///< an independent check rejected a result
+  io,             ///< a file or process could not be read, written or started
+  unavailable,    ///< an optional part (Z3, Graphviz helper) is not built or not installed
+  internal        ///< a broken invariant of our own
 };
 
 /// Where in the input: a file with line and column, or the name of an element (node, link, rank, tree).

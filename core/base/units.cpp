@@ -25,11 +25,10 @@ struct Unit {
 };
 
 // Only B and b differ in case on purpose: bytes and bits. SI prefixes, as link rates are quoted.
-constexpr Unit kUnits[] = {{"TB/s", 1000, 1},         {"GB/s", 1, 1},           {"MB/s", 1, 1000},
-                           {"Tb/s", 125, 1},          {"Gb/s", 1, 8},           {"Mb/s", 1, 8000},
-                           {"Tbps", 125, 1},          {"Gbps", 1, 8},           {"Mbps", 1, 8000},
-                           {"Tbit/s", 125, 1},        {"Gbit/s", 1, 8},         {"Mbit/s", 1, 8000},
-                           {"GBps", 1, 1},            {"TBps", 1000, 1},        {"MBps", 1, 1000}};
+constexpr Unit kUnits[] = {{"TB/s", 1000, 1}, {"GB/s", 1, 1},     {"MB/s", 1, 1000}, {"Tb/s", 125, 1},
+                           {"Gb/s", 1, 8},    {"Mb/s", 1, 8000},  {"Tbps", 125, 1},  {"Gbps", 1, 8},
+                           {"Mbps", 1, 8000}, {"Tbit/s", 125, 1}, {"Gbit/s", 1, 8},  {"Mbit/s", 1, 8000},
+                           {"GBps", 1, 1},    {"TBps", 1000, 1},  {"MBps", 1, 1000}};
 
 }  // namespace
 
@@ -41,7 +40,8 @@ Result<Bandwidth> Bandwidth::parse(std::string_view text) {
   if (times != std::string_view::npos) {
     const auto count = Rational::parse(trimmed(rest.substr(0, times)));
     if (!count || !count->isInteger() || !count->isPositive()) {
-      return Error{ErrorCode::badInput, "\"" + std::string(text.substr(0, 64)) + "\": the part before \"x\" must be a whole number of lanes",
+      return Error{ErrorCode::badInput,
+                   "\"" + std::string(text.substr(0, 64)) + "\": the part before \"x\" must be a whole number of lanes",
                    "write for example 12x25 GB/s"};
     }
     lanes = *count;
@@ -50,8 +50,9 @@ Result<Bandwidth> Bandwidth::parse(std::string_view text) {
   std::size_t end = 0;
   while (end < rest.size()) {
     const char c = rest[end];
-    const bool exponent = (c == 'e' || c == 'E') && end + 1 < rest.size() &&
-                          (rest[end + 1] == '-' || rest[end + 1] == '+' || (rest[end + 1] >= '0' && rest[end + 1] <= '9'));
+    const bool exponent =
+        (c == 'e' || c == 'E') && end + 1 < rest.size() &&
+        (rest[end + 1] == '-' || rest[end + 1] == '+' || (rest[end + 1] >= '0' && rest[end + 1] <= '9'));
     const bool sign = (c == '-' || c == '+') && (end == 0 || rest[end - 1] == 'e' || rest[end - 1] == 'E');
     const bool fraction = c == '/' && end + 1 < rest.size() && rest[end + 1] >= '0' && rest[end + 1] <= '9';
     if (!((c >= '0' && c <= '9') || c == '.' || exponent || sign || fraction)) {

@@ -14,8 +14,8 @@
 namespace coppice::fabric {
 
 enum class NodeKind {
-  gpu,      ///< compute node: holds a rank
-  nic,      ///< relays, like a switch
+  gpu,        ///< compute node: holds a rank
+  nic,        ///< relays, like a switch
   switchNode  ///< relays; multicasts or aggregates only if marked capable
 };
 
@@ -33,8 +33,8 @@ struct Position {
 
 struct NodeDescription {
   std::string id;
-  std::string kind = "gpu";  ///< as written; parseNodeKind reads it
-  std::string box = {};      ///< name of the enclosing box; "outer/inner" nests; empty = none
+  std::string kind = "gpu";      ///< as written; parseNodeKind reads it
+  std::string box = {};          ///< name of the enclosing box; "outer/inner" nests; empty = none
   std::optional<int> rank = {};  ///< gpu only; all or none of a fabric's GPUs have one
   std::optional<Position> position = {};
   bool multicast = false;    ///< can send one incoming stream to several ports

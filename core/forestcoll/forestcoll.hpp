@@ -42,13 +42,13 @@ struct Optimum {
   int gpuCount = 0;
   /// 1/x*: the largest demand(S) / B+(S); with a fixed k, U*/k. Time = (M / total demand) * inverseRate.
   Rational inverseRate;
-  Rational algbw;             ///< total demand / inverseRate, GB/s (allreduce: 1/(1/RS + 1/AG))
-  std::int64_t treesPerRoot = 0;  ///< k
-  Rational scale;             ///< U
+  Rational algbw;                          ///< total demand / inverseRate, GB/s (allreduce: 1/(1/RS + 1/AG))
+  std::int64_t treesPerRoot = 0;           ///< k
+  Rational scale;                          ///< U
   std::vector<schedule::Cut> bottlenecks;  ///< at least one; first the minimal one found, then others, distinct
   /// The fabric was not balanced and a switch-balanced sub-capacity that provably keeps the optimum was used.
   bool usedSubCapacity = false;
-  std::string note = {};      ///< for a person, when usedSubCapacity
+  std::string note = {};  ///< for a person, when usedSubCapacity
 };
 
 /// Largest algorithmic bandwidth of the collective on the fabric, exactly (Thm 23 by Newton's method on the cut

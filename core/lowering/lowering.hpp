@@ -21,12 +21,12 @@ enum class ChannelPolicy {
 struct Options {
   program::Runtime runtime = program::Runtime::msccl;
   program::Protocol protocol = program::Protocol::simple;
-  bool inPlace = true;       ///< false: the out-of-place program (own slices are copied)
-  int instances = 1;         ///< independent copies, each moving 1/instances of every chunk
+  bool inPlace = true;  ///< false: the out-of-place program (own slices are copied)
+  int instances = 1;    ///< independent copies, each moving 1/instances of every chunk
   std::int64_t minBytes = 0;
   std::int64_t maxBytes = std::int64_t{1} << 40;
   ChannelPolicy channels = ChannelPolicy::compact;
-  std::string name = {};     ///< empty = made from fabric, collective and k
+  std::string name = {};  ///< empty = made from fabric, collective and k
 };
 
 /// Lowers a verified schedule. The step order is proven free of deadlock at the protocol's connection depth.

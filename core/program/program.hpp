@@ -21,15 +21,15 @@ enum class Buffer { input, output, scratch };
 [[nodiscard]] char letter(Buffer buffer);
 
 enum class StepType {
-  send,                     ///< s
-  recv,                     ///< r
-  recvCopySend,             ///< rcs
-  recvReduceSend,           ///< rrs
-  recvReduceCopy,           ///< rrc
-  recvReduceCopySend,       ///< rrcs
-  copy,                     ///< cpy
-  reduce,                   ///< re
-  nop                       ///< nop
+  send,                ///< s
+  recv,                ///< r
+  recvCopySend,        ///< rcs
+  recvReduceSend,      ///< rrs
+  recvReduceCopy,      ///< rrc
+  recvReduceCopySend,  ///< rrcs
+  copy,                ///< cpy
+  reduce,              ///< re
+  nop                  ///< nop
 };
 /// "s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop".
 [[nodiscard]] std::string_view toString(StepType type);
@@ -112,11 +112,11 @@ struct RuntimeLimits {
   int stepsPerThreadBlock;
   int threadBlocksPerRank;
   int channels;
-  int peersPerChannel;   ///< threadblocks with a send (or recv) peer per rank and channel
-  int count;             ///< chunks of one step
-  int dependencyTb;      ///< largest threadblock id a step may wait for
-  int offset;            ///< largest chunk offset
-  int xmlNodes;          ///< algo + all gpu + this rank's tb and step elements
+  int peersPerChannel;  ///< threadblocks with a send (or recv) peer per rank and channel
+  int count;            ///< chunks of one step
+  int dependencyTb;     ///< largest threadblock id a step may wait for
+  int offset;           ///< largest chunk offset
+  int xmlNodes;         ///< algo + all gpu + this rank's tb and step elements
 };
 [[nodiscard]] const RuntimeLimits& limits(Runtime runtime);
 

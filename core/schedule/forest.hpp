@@ -40,7 +40,8 @@ struct TreeEdge {
   PathId path = 0;
   /// In-network pruning (dissertation 4.5.6). Out-tree: the first `pruned` hops of the path carry nothing, because the
   /// multicast switch at path[pruned] already gets this data on another edge of the same tree. In-tree: the last
-  /// `pruned` hops carry nothing, because the aggregation switch at path[size-1-pruned] merges this stream into another.
+  /// `pruned` hops carry nothing, because the aggregation switch at path[size-1-pruned] merges this stream into
+  /// another.
   std::int32_t pruned = 0;
 
   friend bool operator==(const TreeEdge&, const TreeEdge&) = default;
@@ -84,9 +85,9 @@ struct Forest {
 };
 
 struct Heights {
-  int logicalMax = 0;       ///< GPU-to-GPU hops of the deepest leaf
-  double logicalMean = 0;   ///< mean over trees (with multiplicity) of the tree's height
-  int physicalMax = 0;      ///< links along the deepest root-leaf route
+  int logicalMax = 0;      ///< GPU-to-GPU hops of the deepest leaf
+  double logicalMean = 0;  ///< mean over trees (with multiplicity) of the tree's height
+  int physicalMax = 0;     ///< links along the deepest root-leaf route
 };
 [[nodiscard]] Heights heights(const Forest& forest);
 
@@ -108,15 +109,15 @@ struct Schedule {
   Collective collective = Collective::allgather;
   std::string fabricName;
   std::string fabricDigest;
-  std::optional<fabric::Rank> root;       ///< broadcast and reduce
-  std::vector<std::int64_t> amounts;      ///< relative data per rank for non-uniform collectives; empty = equal
-  std::optional<Forest> reduceForest;     ///< Direction::in: reduce_scatter, reduce, first half of allreduce
-  std::optional<Forest> broadcastForest;  ///< Direction::out: allgather, broadcast, second half of allreduce
-  Rational algbw;                         ///< GB/s; allreduce: 1 / (1/reduce + 1/broadcast)
-  Rational bound;                         ///< GB/s; no schedule with these roots and amounts is faster (cut bound)
-  std::vector<Cut> bottlenecks;           ///< at least one cut that proves `bound` (for allreduce: of the slower half)
-  std::optional<std::int64_t> fixedK;     ///< trees per root the user asked for; then algbw may be below bound
-  std::optional<Rational> allreduceBound; ///< the linear program of B.7 in GB/s, where computed
+  std::optional<fabric::Rank> root;        ///< broadcast and reduce
+  std::vector<std::int64_t> amounts;       ///< relative data per rank for non-uniform collectives; empty = equal
+  std::optional<Forest> reduceForest;      ///< Direction::in: reduce_scatter, reduce, first half of allreduce
+  std::optional<Forest> broadcastForest;   ///< Direction::out: allgather, broadcast, second half of allreduce
+  Rational algbw;                          ///< GB/s; allreduce: 1 / (1/reduce + 1/broadcast)
+  Rational bound;                          ///< GB/s; no schedule with these roots and amounts is faster (cut bound)
+  std::vector<Cut> bottlenecks;            ///< at least one cut that proves `bound` (for allreduce: of the slower half)
+  std::optional<std::int64_t> fixedK;      ///< trees per root the user asked for; then algbw may be below bound
+  std::optional<Rational> allreduceBound;  ///< the linear program of B.7 in GB/s, where computed
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

@@ -13,6 +13,10 @@ target_compile_options(
   coppice_warnings
   INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
             $<$<BOOL:${COPPICE_WERROR}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12 warns wrongly on std::string concatenation (GCC bug 105651).
+  target_compile_options(coppice_warnings INTERFACE -Wno-restrict)
+endif()
 if(COPPICE_SANITIZE)
   target_compile_options(coppice_warnings INTERFACE -fsanitize=${COPPICE_SANITIZE} -fno-omit-frame-pointer
                                                     -fno-sanitize-recover=all)
