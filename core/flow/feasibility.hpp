@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "base/progress.hpp"
+
+namespace coppice::flow {
+
+template <typename Cap>
+struct CapacityArc {
+  int tail = 0;
+  int head = 0;
+  Cap capacity = 0;
+};
+
+/// A node set Q (ascending) that holds a sink and whose entering capacity plus supply falls short of the target.
+template <typename Cap>
+struct Violation {
+  std::vector<int> nodes;
+  Cap deficit = 0;
+};
+
+/// Decides the one condition that every stage of ForestColl rests on, for all sinks at once.
+///
+/// Supplies r(v) >= 0 and K = sum r. Capacities are FEASIBLE iff every node set Q holding at least one sink has
+/// in(Q) + r(Q) >= K; equivalently a super source joined to each v by r(v) reaches every sink with max flow K
+/// (dissertation Thm 23, 25, 30). Q is TIGHT on equality.
+///
+/// One pass treats the sinks one after the other; a finished sink is ABSORBED and serves the later ones as an infinite
+/// source. That loses nothing: a cut that separates the source from several sinks is seen at the first of them in the
+/// order. Only the first sink costs a flow through the whole graph; the later flows stay local.
+///
+/// Flows are blocking flows on backward breadth-first levels (Dinic), restored after each sink from a log.
+/// Cap is std::int64_t or Int128. @pre the sum of all capacities and supplies fits Cap (the caller checks).
+template <typename Cap>
+class FeasibilityOracle {
+public:
+  /// Arcs with equal ends are ignored; parallel arcs are summed, but each keeps its handle only if it is the sole one
+  /// of its ordered pair (setCapacity needs that).
+  FeasibilityOracle(int nodeCount, std::span<const CapacityArc<Cap>> arcs, std::vector<Cap> supplies,
+                    std::vector<int> sinks);
+
+  /// K: sum of supplies.
+  [[nodiscard]] Cap target() const { return m_target; }
+  [[nodiscard]] int nodeCount() const { return m_nodeCount; }
+  [[nodiscard]] Cap capacity(int arc) const { return m_capacity[index(m_handle, arc)]; }
+  void setCapacity(int arc, Cap value);
+  void addCapacity(int arc, Cap delta) { setCapacity(arc, capacity(arc) + delta); }
+  [[nodiscard]] Cap supply(int node) const { return m_supply[static_cast<std::size_t>(node)]; }
+  void setSupply(int node, Cap value);
+
+  /// One pass; stops at the first violation. Throws CancelledError.
+  [[nodiscard]] bool isFeasible(const Progress& progress = {});
+  /// One pass over all sinks; the first `most` violated sets, each with its deficit. Empty = feasible.
+  [[nodiscard]] std::vector<Violation<Cap>> violations(std::size_t most, const Progress& progress = {});
+  /// One pass over the given sinks only (each absorbed in turn).
+  [[nodiscard]] std::vector<Violation<Cap>> violationsAt(std::span<const int> sinks, std::size_t most);
+  /// Largest K - in(Q) - r(Q) over sets with a sink, 0 when feasible. One full pass.
+  [[nodiscard]] Cap largestDeficit();
+
+  // Building blocks, for callers that look at the flow itself.
+
+  /// Sinks in the order of passes: breadth first, so that neighbours follow each other.
+  [[nodiscard]] std::span<const int> sinkOrder() const { return m_sinks; }
+  /// Max flow into the sink, stopping at `wanted`; leaves the flow in place. Call undo() before the next one.
+  Cap flowInto(int sink, Cap wanted);
+  /// Takes back the flow of the last flowInto.
+  void undo();
+  void absorb(int node) { m_absorbed[static_cast<std::size_t>(node)] = 1; }
+  void clearAbsorbed();
+  /// With a flow in place: all nodes with a residual path to one of the seeds, ascending. `isClosed` tells that none of
+  /// them is absorbed or has supply left; then the set is tight if the flow reached K, violated if it fell short.
+  [[nodiscard]] std::vector<int> reaching(std::span<const int> seeds, bool& isClosed);
+  /// With a flow in place: all nodes with a residual path from the seed, ascending.
+  [[nodiscard]] std::vector<int> reachableFrom(int seed);
+  /// in(Q) for an arbitrary set, given as one flag per node.
+  [[nodiscard]] Cap entering(const std::vector<char>& inSet) const;
+
+private:
+  static std::size_t index(const std::vector<int>& table, int i) {
+    return static_cast<std::size_t>(table[static_cast<std::size_t>(i)]);
+  }
+  bool growLevels(int sink, Cap need);
+  Cap blockingFlow(int sink, Cap need);
+  void orderSinks();
+
+  int m_nodeCount = 0;
+  Cap m_target = 0;
+  std::vector<Cap> m_supply;
+  std::vector<Cap> m_left;  // supply not yet used by the flow in place
+  std::vector<char> m_absorbed;
+  std::vector<int> m_sinks;
+
+  // Residual arc 2p goes from the smaller node of pair p to the larger one, 2p+1 back.
+  std::vector<Cap> m_capacity;
+  std::vector<Cap> m_residual;
+  std::vector<int> m_handle;  // input arc -> residual arc
+  std::vector<int> m_start;   // CSR over nodes: residual arcs into the node
+  std::vector<int> m_from;    // tail of that residual arc
+  std::vector<int> m_arc;     // the residual arc
+
+  std::vector<int> m_touchedPairs;
+  std::vector<int> m_touchedNodes;
+  std::vector<int> m_level;
+  std::vector<int> m_stamp;
+  int m_now = 0;
+  std::vector<int> m_next;  // current-arc pointers
+  std::vector<int> m_queue;
+  std::vector<int> m_pathNode;
+  std::vector<int> m_pathArc;
+};
+
+extern template class FeasibilityOracle<std::int64_t>;
+extern template class FeasibilityOracle<Int128>;
+
+}  // namespace coppice::flow
