@@ -95,11 +95,14 @@ struct Heights {
 /// the same fabric when all links are duplex. Paths are reversed too.
 [[nodiscard]] Forest reversed(const Forest& forest);
 
-/// A throughput bound proved by a node set S: nothing can be faster than sum of demand in S over what leaves S.
+/// A throughput bound proved by a node set S: nothing can be faster than total demand * exitBandwidth / demand.
+/// Data of allgather and broadcast must leave S, so exitBandwidth is B+(S). Sums of reduce_scatter and reduce must
+/// enter the S that holds their roots: those collectives are allgather and broadcast on the transposed fabric, whose
+/// B+(S) is what enters S here. Allreduce states the cut of its slower half (on a balanced fabric both are the same).
 struct Cut {
   std::vector<fabric::NodeIndex> nodes;  ///< S, ascending
-  std::int64_t demand = 0;               ///< |S ∩ Vc| (uniform) or the amounts of the roots in S
-  Rational exitBandwidth;                ///< B+(S), GB/s
+  std::int64_t demand = 0;               ///< |S ∩ Vc| (uniform), the amounts of the roots in S, or 1 (rooted)
+  Rational exitBandwidth;                ///< GB/s leaving S in allgather's direction (entering S for reductions)
 
   friend bool operator==(const Cut&, const Cut&) = default;
 };

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/forest.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/checked.hpp"
+
+namespace coppice::schedule {
+
+PathId PathPool::add(std::span<const fabric::NodeIndex> nodes) {
+  if (m_start.size() > static_cast<std::size_t>(std::numeric_limits<PathId>::max())) {
+    throw OverflowError("more routes than a path id can count");
+  }
+  m_nodes.insert(m_nodes.end(), nodes.begin(), nodes.end());
+  m_start.push_back(static_cast<std::int64_t>(m_nodes.size()));
+  return static_cast<PathId>(m_start.size() - 2);
+}
+
+std::span<const fabric::NodeIndex> PathPool::operator[](PathId id) const {
+  const auto index = static_cast<std::size_t>(id);
+  const auto first = static_cast<std::size_t>(m_start[index]);
+  return {m_nodes.data() + first, static_cast<std::size_t>(m_start[index + 1]) - first};
+}
+
+std::int64_t Forest::treeCount() const {
+  std::int64_t total = 0;
+  for (const std::int64_t ofRoot : treesOfRoot) {
+    total = checkedAdd(total, ofRoot);
+  }
+  return total;
+}
+
+Rational Forest::algbw() const {
+  return Rational(treeCount()) / scale;
+}
+
+Heights heights(const Forest& forest) {
+  Heights result;
+  const auto gpuCount = static_cast<std::size_t>(forest.gpuCount);
+  std::vector<int> hops(gpuCount);
+  std::vector<int> links(gpuCount);
+  double sum = 0;
+  double weight = 0;
+  for (const Tree& tree : forest.trees) {
+    int height = 0;
+    hops[static_cast<std::size_t>(tree.root)] = 0;
+    links[static_cast<std::size_t>(tree.root)] = 0;
+    for (const TreeEdge& edge : forest.edgesOf(tree)) {
+      const auto parent = static_cast<std::size_t>(edge.parent);
+      const auto child = static_cast<std::size_t>(edge.child);
+      hops[child] = hops[parent] + 1;
+      links[child] = links[parent] + static_cast<int>(forest.paths[edge.path].size()) - 1;
+      height = std::max(height, hops[child]);
+      result.physicalMax = std::max(result.physicalMax, links[child]);
+    }
+    result.logicalMax = std::max(result.logicalMax, height);
+    sum += static_cast<double>(tree.multiplicity) * height;
+    weight += static_cast<double>(tree.multiplicity);
+  }
+  result.logicalMean = weight > 0 ? sum / weight : 0;
+  return result;
+}
+
+Forest reversed(const Forest& forest) {
+  Forest result = forest;
+  result.direction = forest.direction == Direction::out ? Direction::in : Direction::out;
+  result.paths = PathPool();
+  std::vector<fabric::NodeIndex> nodes;
+  for (PathId id = 0; id < forest.paths.size(); ++id) {
+    const auto path = forest.paths[id];
+    nodes.assign(path.rbegin(), path.rend());
+    result.paths.add(nodes);
+  }
+  return result;
+}
+
+}  // namespace coppice::schedule
