@@ -21,6 +21,18 @@ if(COPPICE_SANITIZE)
   target_compile_options(coppice_warnings INTERFACE -fsanitize=${COPPICE_SANITIZE} -fno-omit-frame-pointer
                                                     -fno-sanitize-recover=all)
   target_link_options(coppice_warnings INTERFACE -fsanitize=${COPPICE_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC 12 warns wrongly about std::variant and std::optional in instrumented code (GCC bug 105562).
+    target_compile_options(coppice_warnings INTERFACE -Wno-maybe-uninitialized)
+  endif()
+endif()
+if(COPPICE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "COPPICE_FUZZ needs clang and its libFuzzer: cmake --preset fuzz")
+  endif()
+  # Coverage feedback in every library; only the fuzz programs link libFuzzer's main.
+  target_compile_options(coppice_warnings INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(coppice_warnings INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(COPPICE_COVERAGE)
   target_compile_options(coppice_warnings INTERFACE --coverage -O0)
@@ -30,6 +42,12 @@ endif()
 # Apart from the warnings, because the LEMON module must stay at C++17.
 add_library(coppice_cxx20 INTERFACE)
 target_compile_features(coppice_cxx20 INTERFACE cxx_std_20)
+
+# coppice/version.hpp, from project(VERSION).
+configure_file(${PROJECT_SOURCE_DIR}/resources/cmake/version.hpp.in
+               ${PROJECT_BINARY_DIR}/generated/coppice/version.hpp @ONLY)
+add_library(coppice_version INTERFACE)
+target_include_directories(coppice_version INTERFACE ${PROJECT_BINARY_DIR}/generated)
 
 # coppice_library(NAME SOURCES ... [LINKS ...] [PRIVATE_LINKS ...]): static library coppice_NAME.
 function(coppice_library name)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# Says, at the end of configuring, what will be built and what is missing for the rest.
+function(coppice_feature name target option description)
+  if(TARGET ${target})
+    set(built ON)
+  else()
+    set(built OFF)
+    if(NOT ${option})
+      string(APPEND description " (${option} is OFF)")
+    endif()
+  endif()
+  set(COPPICE_HAS_${name} ${built})
+  add_feature_info(${name} COPPICE_HAS_${name} "${description}")
+endfunction()
+
+set(COPPICE_ALWAYS ON)
+coppice_feature(cli coppice-cli COPPICE_ALWAYS "command line program coppice-cli (needs libcli11-dev)")
+coppice_feature(dot coppice-dot COPPICE_DOT "Graphviz DOT files, through the helper coppice-dot (needs libgraphviz-dev)")
+coppice_feature(tests tst_project COPPICE_TESTS "test programs (need qt6-base-dev)")
+coppice_feature(benchmarks bench_forestcoll COPPICE_BENCHMARKS "benchmark program (needs libbenchmark-dev)")
+feature_summary(WHAT ENABLED_FEATURES DISABLED_FEATURES)

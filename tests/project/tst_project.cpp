@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QDir>
+#include <QDirIterator>
+#include <QFile>
+#include <QMap>
+#include <QRegularExpression>
+#include <QSet>
+#include <QTest>
+
+namespace {
+
+/// Which folders of core/ each folder of core/ may include, beside itself. A folder that is not listed may include
+/// nothing, so a new folder must be entered here on purpose.
+const QMap<QString, QSet<QString>>& allowedIncludes() {
+  static const QMap<QString, QSet<QString>> kAllowed = {
+      {"base", {}},
+      {"fabric", {"base"}},
+      {"presets", {"base", "fabric"}},
+      {"flow", {"base", "fabric"}},
+      {"lp", {"base", "fabric", "flow"}},
+      {"schedule", {"base", "fabric"}},
+      {"program", {"base"}},
+      {"forestcoll", {"base", "fabric", "flow", "lp", "schedule"}},
+      {"lowering", {"base", "fabric", "schedule", "program"}},
+      {"verify", {"base", "fabric", "schedule", "program"}},
+      {"io", {"base", "fabric", "schedule"}},
+      {"dot", {"base", "fabric"}},
+  };
+  return kAllowed;
+}
+
+QString sourceDir() {
+  return QStringLiteral(COPPICE_SOURCE_DIR);
+}
+
+QByteArray contents(const QString& path) {
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+/// Files below the named folders of the project, relative to it, whose name matches one of the patterns.
+QStringList filesBelow(const QStringList& folders, const QStringList& patterns) {
+  const QDir root(sourceDir());
+  QStringList found;
+  for (const QString& folder : folders) {
+    QDirIterator walk(root.filePath(folder), patterns, QDir::Files | QDir::Hidden, QDirIterator::Subdirectories);
+    while (walk.hasNext()) {
+      found << root.relativeFilePath(walk.next());
+    }
+  }
+  found.sort();
+  return found;
+}
+
+struct Include {
+  QString target;
+  int line = 0;
+};
+
+QList<Include> includesOf(const QString& text) {
+  static const QRegularExpression kInclude(QStringLiteral("^\\s*#\\s*include\\s*[<\"]([^>\"]+)[>\"]"));
+  QList<Include> found;
+  int line = 0;
+  for (const QString& row : text.split(QLatin1Char('\n'))) {
+    ++line;
+    const auto match = kInclude.match(row);
+    if (match.hasMatch()) {
+      found.append({match.captured(1), line});
+    }
+  }
+  return found;
+}
+
+/// Why a file of core/ (path relative to the project) may not include the target; empty = it may.
+QString objection(const QString& file, const QString& target) {
+  const QString folder = file.section(QLatin1Char('/'), 1, 1);
+  if (target.startsWith(QLatin1String("graphviz/")) && folder != QLatin1String("dot")) {
+    return QStringLiteral("only core/dot and app/dot-helper may include Graphviz");
+  }
+  static const QRegularExpression kQt(QStringLiteral("^(Qt[A-Z0-9]\\w*/.*|Q[A-Z]\\w*|q[a-z0-9]+\\.h)$"));
+  if (kQt.match(target).hasMatch()) {
+    return QStringLiteral("core/ knows nothing of Qt");
+  }
+  if (target.startsWith(QLatin1String("app/")) || target.startsWith(QLatin1String("../"))) {
+    return QStringLiteral("core/ includes only from core/, with the folder's name");
+  }
+  const QString other = target.section(QLatin1Char('/'), 0, 0);
+  if (!target.contains(QLatin1Char('/')) || !allowedIncludes().contains(other) || other == folder) {
+    return {};
+  }
+  if (!allowedIncludes().value(folder).contains(other)) {
+    return QStringLiteral("core/%1 may not include core/%2").arg(folder, other);
+  }
+  return {};
+}
+
+}  // namespace
+
+class TestProject : public QObject {
+  Q_OBJECT
+
+private slots:
+  void objections_data();
+  void objections();
+  void everyFolderOfCoreIsListed();
+  void includesFollowTheLayers();
+  void graphvizStaysInTheHelper();
+  void everySourceNamesItsLicence();
+  void noMachinePaths();
+};
+
+void TestProject::objections_data() {
+  QTest::addColumn<QString>("file");
+  QTest::addColumn<QString>("target");
+  QTest::addColumn<bool>("allowed");
+  QTest::newRow("lower layer") << "core/fabric/fabric.cpp"
+                               << "base/result.hpp" << true;
+  QTest::newRow("own folder") << "core/verify/a.cpp"
+                              << "verify/b.hpp" << true;
+  QTest::newRow("standard header") << "core/base/a.cpp"
+                                   << "vector" << true;
+  QTest::newRow("library header") << "core/io/a.cpp"
+                                  << "nlohmann/json.hpp" << true;
+  QTest::newRow("upper layer") << "core/base/a.cpp"
+                               << "fabric/fabric.hpp" << false;
+  QTest::newRow("verifier and generator") << "core/verify/a.cpp"
+                                          << "forestcoll/forestcoll.hpp" << false;
+  QTest::newRow("verifier and lowering") << "core/verify/a.cpp"
+                                         << "lowering/lowering.hpp" << false;
+  QTest::newRow("verifier and presets") << "core/verify/a.cpp"
+                                        << "presets/presets.hpp" << false;
+  QTest::newRow("generator and files") << "core/forestcoll/a.cpp"
+                                       << "io/files.hpp" << false;
+  QTest::newRow("Qt class") << "core/io/a.cpp"
+                            << "QString" << false;
+  QTest::newRow("Qt module") << "core/io/a.cpp"
+                             << "QtCore/qstring.h" << false;
+  QTest::newRow("Graphviz") << "core/io/a.cpp"
+                            << "graphviz/cgraph.h" << false;
+  QTest::newRow("Graphviz in its folder") << "core/dot/a.cpp"
+                                          << "graphviz/cgraph.h" << true;
+  QTest::newRow("program") << "core/io/a.cpp"
+                           << "app/cli/x.hpp" << false;
+  QTest::newRow("relative path") << "core/io/a.cpp"
+                                 << "../base/result.hpp" << false;
+}
+
+void TestProject::objections() {
+  QFETCH(QString, file);
+  QFETCH(QString, target);
+  QFETCH(bool, allowed);
+  QCOMPARE(objection(file, target).isEmpty(), allowed);
+}
+
+void TestProject::everyFolderOfCoreIsListed() {
+  const QStringList folders = QDir(sourceDir() + "/core").entryList(QDir::Dirs | QDir::NoDotAndDotDot);
+  QVERIFY(!folders.isEmpty());
+  for (const QString& folder : folders) {
+    QVERIFY2(allowedIncludes().contains(folder), qPrintable("core/" + folder + " is not in the table of this test"));
+  }
+}
+
+void TestProject::includesFollowTheLayers() {
+  QStringList faults;
+  int seen = 0;
+  for (const QString& file : filesBelow({"core"}, {"*.hpp", "*.cpp", "*.h"})) {
+    for (const Include& include : includesOf(QString::fromUtf8(contents(sourceDir() + "/" + file)))) {
+      ++seen;
+      const QString why = objection(file, include.target);
+      if (!why.isEmpty()) {
+        faults << QStringLiteral("%1:%2: includes %3: %4").arg(file).arg(include.line).arg(include.target, why);
+      }
+    }
+  }
+  QVERIFY2(seen > 100, "the include lines were not found");
+  QVERIFY2(faults.isEmpty(), qPrintable(faults.join(QLatin1Char('\n'))));
+}
+
+void TestProject::graphvizStaysInTheHelper() {
+  for (const QString& file : filesBelow({"app", "tests"}, {"*.hpp", "*.cpp", "*.h"})) {
+    if (file.startsWith(QLatin1String("app/dot-helper/"))) {
+      continue;
+    }
+    for (const Include& include : includesOf(QString::fromUtf8(contents(sourceDir() + "/" + file)))) {
+      QVERIFY2(!include.target.startsWith(QLatin1String("graphviz/")), qPrintable(file + " includes Graphviz"));
+    }
+  }
+}
+
+void TestProject::everySourceNamesItsLicence() {
+  const QStringList patterns = {"*.hpp", "*.cpp", "*.h", "*.in", "*.cmake", "CMakeLists.txt", "*.sh"};
+  QStringList files = filesBelow({"core", "app", "tests", "examples", "resources"}, patterns);
+  files << "CMakeLists.txt"
+        << ".ci/run";
+  QVERIFY(files.size() > 50);
+  for (const QString& file : files) {
+    if (file.startsWith(QLatin1String("tests/data/"))) {
+      continue;
+    }
+    const QString expected = file.startsWith(QLatin1String("app/designer/")) ? "GPL-3.0-or-later" : "Apache-2.0";
+    // The first line, or the second below "#!".
+    const QList<QByteArray> lines = contents(sourceDir() + "/" + file).split('\n').mid(0, 2);
+    const bool named = std::any_of(lines.begin(), lines.end(), [&](const QByteArray& line) {
+      return line.trimmed().endsWith(("SPDX-License-Identifier: " + expected).toUtf8());
+    });
+    QVERIFY2(named, qPrintable(file + " does not begin with its SPDX line (" + expected + ")"));
+  }
+}
+
+void TestProject::noMachinePaths() {
+  // Paths of one person's machine; spelt in pieces so that this file passes too.
+  static const QRegularExpression kPath(QStringLiteral("(^|[\"'\\s=(:])/(wo") + QStringLiteral("rk|ho") +
+                                        QStringLiteral("me|root|Us") + QStringLiteral("ers)/\\w"));
+  const QStringList patterns = {"*.hpp", "*.cpp", "*.cmake", "*.txt", "*.sh", "*.json", "*.md", "*.in", "run"};
+  QStringList files = filesBelow({"core", "app", "tests", "examples", "resources", ".ci"}, patterns);
+  files << "CMakeLists.txt"
+        << "CMakePresets.json"
+        << "README.md";
+  for (const QString& file : files) {
+    int line = 0;
+    for (const QByteArray& row : contents(sourceDir() + "/" + file).split('\n')) {
+      ++line;
+      QVERIFY2(!kPath.match(QString::fromUtf8(row)).hasMatch(),
+               qPrintable(QStringLiteral("%1:%2 names a path of one machine").arg(file).arg(line)));
+    }
+  }
+}
+
+QTEST_GUILESS_MAIN(TestProject)
+#include "tst_project.moc"

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what the build and the tests need, builds everything in Release, and runs all tests.
+# Arguments go to ctest, for example: tests/run.sh -R forestcoll
+# COPPICE_JOBS sets how many compilers or tests run at once; COPPICE_NO_INSTALL=1 installs nothing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=resources/scripts/packages.sh
+source resources/scripts/packages.sh
+
+ensure_packages "${COPPICE_BUILD_PACKAGES[@]}" "${COPPICE_TEST_PACKAGES[@]}"
+cmake --preset release
+cmake --build --preset release --parallel "${COPPICE_JOBS:-2}"
+ctest --preset release --output-on-failure --parallel "${COPPICE_JOBS:-2}" "$@"
