@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "base/progress.hpp"
+#include "base/rational.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+
+namespace coppice::lp {
+
+enum class BoundStatus {
+  exact,       ///< algbw is the optimum of the linear program, proved on both sides
+  upperBound,  ///< no allreduce by trees is faster than algbw (proved); whether algbw is reached is open
+  notComputed  ///< too large, or stopped by the budget before any useful bound
+};
+
+struct AllreduceBound {
+  BoundStatus status = BoundStatus::notComputed;
+  Rational algbw;  ///< X = M / T in GB/s; 0 when notComputed
+  /// algbw equals the known value that was passed in, so that value is optimal.
+  bool knownIsOptimal = false;
+  int cuts = 0;             ///< cut constraints that the proof used
+  std::string reason = {};  ///< for a person
+};
+
+struct AllreduceOptions {
+  /// An allreduce algbw known to be reached (reduce-scatter then allgather); meeting it ends the search at once.
+  std::optional<Rational> known = {};
+  std::chrono::milliseconds budget = std::chrono::milliseconds(5000);
+};
+
+/// The allreduce linear program of App. B.7 on the fabric itself: x_v per GPU, and for every arc a share for the
+/// reduce in-trees and one for the broadcast out-trees, c_RE + c_BC <= b, each balanced at every switch and nic;
+/// in_BC(Q) + x(Q) >= X and out_RE(Q) + x(Q) >= X for every Q with a GPU; maximise X = sum of x. Balance at the relays
+/// replaces the dissertation's commodity flows between pairs of GPUs and is equivalent by directed splitting. Where
+/// every link is duplex the reduce shares are taken as the broadcast shares turned round, which loses nothing (average
+/// a solution with its mirror image).
+/// Errors: overflow, cancelled.
+Result<AllreduceBound> allreduceBound(const fabric::Fabric& fabric, const AllreduceOptions& options = {},
+                                      const Progress& progress = {});
+
+}  // namespace coppice::lp
