@@ -40,7 +40,8 @@ struct Arc {
 /// It may be unbalanced. Cheap to share by const reference or shared_ptr.
 class Fabric {
 public:
-  /// Errors: invalidFabric with the first finding's text (validate gives all), overflow.
+  /// Errors: the first error of validate() with its code (validate gives all): invalidFabric, infeasible (fewer than
+  /// two GPUs, GPUs that cannot reach each other), overflow.
   static Result<Fabric> build(const Description& description);
 
   [[nodiscard]] const std::string& name() const { return m_name; }
@@ -65,7 +66,8 @@ public:
   /// Positions, boxes, names, latencies and the order of links do not count.
   [[nodiscard]] const std::string& digest() const { return m_digest; }
 
-  /// Every arc turned round; reduce-scatter on a fabric is allgather on its transpose.
+  /// Every arc turned round, multicast and aggregation swapped (a copy played backwards is a reduction);
+  /// reduce-scatter on a fabric is allgather on its transpose.
   [[nodiscard]] Fabric transposed() const;
 
 private:
