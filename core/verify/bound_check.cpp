@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/bound_check.hpp"
+
+#include <string>
+
+#include "base/checked.hpp"
+#include "flow/lemon/max_flow.hpp"
+
+namespace coppice::verify {
+namespace {
+
+using fabric::NodeIndex;
+using fabric::NodeKind;
+using fabric::Rank;
+using schedule::Direction;
+
+std::size_t at(std::int64_t index) {
+  return static_cast<std::size_t>(index);
+}
+
+std::int64_t sumOf(std::span<const std::int64_t> values) {
+  std::int64_t sum = 0;
+  for (const std::int64_t value : values) {
+    sum = checkedAdd(sum, value);
+  }
+  return sum;
+}
+
+/// value * scale for a scale that value's denominator divides.
+std::int64_t scaled(const Rational& value, std::int64_t scale) {
+  return checkedMul(value.numerator(), scale / value.denominator());
+}
+
+}  // namespace
+
+Rational crossingBandwidth(const fabric::Fabric& fabric, std::span<const NodeIndex> nodes, Direction direction) {
+  std::vector<bool> inside(at(fabric.nodeCount()), false);
+  for (const NodeIndex node : nodes) {
+    inside[at(node)] = true;
+  }
+  Rational sum;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    if (inside[at(arc.tail)] != inside[at(arc.head)] && inside[at(arc.tail)] == (direction == Direction::out)) {
+      sum += arc.bandwidth.gigabytesPerSecond();
+    }
+  }
+  return sum;
+}
+
+bool isSoundCut(const fabric::Fabric& fabric, const schedule::Cut& cut, std::span<const std::int64_t> demand,
+                const std::string& element, FaultLog& log) {
+  NodeIndex last = -1;
+  int gpus = 0;
+  std::int64_t sum = 0;
+  for (const NodeIndex node : cut.nodes) {
+    if (node < 0 || node >= fabric.nodeCount()) {
+      log.fault("holds node " + std::to_string(node) + ", which is not in the fabric", element);
+      return false;
+    }
+    if (node <= last) {
+      log.fault("its nodes are not in ascending order", element);
+      return false;
+    }
+    last = node;
+    const fabric::Node& info = fabric.nodes()[at(node)];
+    if (info.kind == NodeKind::gpu) {
+      ++gpus;
+      sum = checkedAdd(sum, demand[at(info.rank)]);
+    }
+  }
+  if (gpus == fabric.gpuCount()) {
+    log.fault("holds every GPU, so nothing has to cross it", element);
+    return false;
+  }
+  if (sum != cut.demand || sum == 0) {
+    log.fault("states a demand of " + std::to_string(cut.demand) + "; its GPUs have " + std::to_string(sum) +
+                  (sum == 0 ? ", so it bounds nothing" : ""),
+              element);
+    return false;
+  }
+  return true;
+}
+
+RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t> demand, Direction direction,
+                      const Rational& rate, const Progress& progress) {
+  const std::int64_t totalDemand = sumOf(demand);
+  const Rational perUnit = rate / Rational(totalDemand);
+  std::int64_t scale = perUnit.denominator();
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const std::int64_t denominator = arc.bandwidth.gigabytesPerSecond().denominator();
+    if (scale % denominator != 0) {
+      scale = leastCommonMultiple(scale, denominator);
+    }
+  }
+  const std::int64_t unit = scaled(perUnit, scale);
+  const std::int64_t target = checkedMul(unit, totalDemand);
+
+  const int source = fabric.nodeCount();
+  std::vector<flow::lemon::Arc> arcs;
+  arcs.reserve(fabric.arcs().size() + at(fabric.gpuCount()));
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const std::int64_t capacity = scaled(arc.bandwidth.gigabytesPerSecond(), scale);
+    if (direction == Direction::out) {
+      arcs.push_back({arc.tail, arc.head, capacity});
+    } else {
+      arcs.push_back({arc.head, arc.tail, capacity});
+    }
+  }
+  for (Rank rank = 0; rank < fabric.gpuCount(); ++rank) {
+    if (demand[at(rank)] > 0) {
+      arcs.push_back({source, fabric.gpus()[at(rank)], checkedMul(unit, demand[at(rank)])});
+    }
+  }
+  flow::lemon::MaxFlow network(source + 1, arcs);
+
+  RateVerdict verdict;
+  verdict.proof = RateProof::achievable;
+  std::vector<bool> sourceSide;
+  for (Rank rank = 0; rank < fabric.gpuCount(); ++rank) {
+    throwIfCancelled(progress);
+    progress.report("proving", static_cast<double>(rank) / fabric.gpuCount());
+    const bool wantsCut = verdict.proof == RateProof::achievable;
+    const std::int64_t value = network.run(source, fabric.gpus()[at(rank)], wantsCut ? &sourceSide : nullptr);
+    if (value >= target && !wantsCut) {
+      continue;
+    }
+    if (!wantsCut) {
+      network.run(source, fabric.gpus()[at(rank)], &sourceSide);
+    }
+    // The largest source side holds every other minimum cut, so if this one has no demand, none has.
+    std::vector<NodeIndex> cutNodes;
+    std::int64_t cutDemand = 0;
+    for (NodeIndex node = 0; node < fabric.nodeCount(); ++node) {
+      if (sourceSide[at(node)]) {
+        cutNodes.push_back(node);
+        const fabric::Node& info = fabric.nodes()[at(node)];
+        cutDemand += info.kind == NodeKind::gpu ? demand[at(info.rank)] : 0;
+      }
+    }
+    if (value < target) {
+      verdict.proof = RateProof::tooHigh;
+      verdict.starved = rank;
+      verdict.cutNodes = std::move(cutNodes);
+      return verdict;
+    }
+    if (cutDemand > 0) {
+      verdict.proof = RateProof::exact;
+      verdict.cutNodes = std::move(cutNodes);
+    }
+  }
+  return verdict;
+}
+
+}  // namespace coppice::verify

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "fabric/fabric.hpp"
+#include "schedule/forest.hpp"
+#include "verify/fault_log.hpp"
+
+/// Upper bounds on throughput, proved by cuts and by max flow. A bound is a rate in GB/s for a direction (out:
+/// allgather and broadcast; in: reduce_scatter and reduce, that is out on the transposed fabric) and a demand per rank.
+namespace coppice::verify {
+
+/// Sum of the bandwidths that leave (out) or enter (in) S.
+[[nodiscard]] Rational crossingBandwidth(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes,
+                                         schedule::Direction direction);
+
+/// Faults of the set itself: out of range, not ascending, holding all GPUs, demand not the sum over its ranks or zero.
+[[nodiscard]] bool isSoundCut(const fabric::Fabric& fabric, const schedule::Cut& cut,
+                              std::span<const std::int64_t> demand, const std::string& element, FaultLog& log);
+
+enum class RateProof {
+  tooHigh,     ///< some cut allows less
+  achievable,  ///< every GPU can receive the rate, and no cut shows that this is all
+  exact        ///< every GPU can receive the rate, and a cut allows no more
+};
+
+struct RateVerdict {
+  RateProof proof = RateProof::tooHigh;
+  fabric::Rank starved = -1;                ///< tooHigh: the GPU that cannot receive it
+  std::vector<fabric::NodeIndex> cutNodes;  ///< tooHigh: a cut that forbids it; exact: one that meets it
+};
+
+/// Theorem 23 by one LEMON max flow per GPU: source to rank v with x * demand(v), x = rate / total demand; the rate is
+/// achievable iff every GPU receives x * total demand. Bandwidths are scaled to integers. Throws OverflowError where
+/// they leave 64 bits, CancelledError.
+[[nodiscard]] RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t> demand,
+                                    schedule::Direction direction, const Rational& rate, const Progress& progress);
+
+}  // namespace coppice::verify

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+
+namespace coppice::verify {
+
+/// Collects findings: counts all, lists the first hundred.
+class FaultLog {
+public:
+  static constexpr std::size_t kMostListed = 100;
+
+  /// `element` names the place: `tree 3`, `link "a" -> "b"`, `cut 0`.
+  void fault(std::string text, std::string element, std::string fix = {});
+  void note(std::string text, std::string element = {}, std::string fix = {});
+
+  [[nodiscard]] std::int64_t faultCount() const { return m_faultCount; }
+  /// False once the list is full: building further texts is wasted work, though faults still count.
+  [[nodiscard]] bool wantsMore() const { return m_findings.size() < kMostListed; }
+  /// The list; where faults were left out, its last entry says how many.
+  [[nodiscard]] std::vector<Finding> take();
+
+private:
+  std::vector<Finding> m_findings;
+  std::int64_t m_faultCount = 0;
+};
+
+/// The node's id in double quotes, shortened, with control characters replaced; `node 7` outside the fabric.
+[[nodiscard]] std::string nodeName(const fabric::Fabric& fabric, fabric::NodeIndex node);
+/// The id of the GPU with this rank, or `rank 7`.
+[[nodiscard]] std::string gpuName(const fabric::Fabric& fabric, fabric::Rank rank);
+/// `"a" -> "sw" -> "b"`, shortened in the middle.
+[[nodiscard]] std::string routeName(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes);
+/// `link "a" -> "b"`.
+[[nodiscard]] std::string linkName(const fabric::Fabric& fabric, const fabric::Arc& arc);
+
+}  // namespace coppice::verify

@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/forest_check.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/checked.hpp"
+
+namespace coppice::verify {
+namespace {
+
+using fabric::NodeIndex;
+using fabric::NodeKind;
+using fabric::Rank;
+using schedule::Direction;
+using schedule::PathId;
+using schedule::Tree;
+using schedule::TreeEdge;
+
+std::size_t at(std::int64_t index) {
+  return static_cast<std::size_t>(index);
+}
+
+std::string plural(std::int64_t count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+/// a.load / a.bandwidth > b.load / b.bandwidth.
+bool isBusier(std::int64_t loadA, const Rational& bandwidthA, std::int64_t loadB, const Rational& bandwidthB) {
+  if (loadA <= loadB && bandwidthA >= bandwidthB) {
+    return false;
+  }
+  return Rational(loadA) / bandwidthA > Rational(loadB) / bandwidthB;
+}
+
+class ForestCheck {
+public:
+  ForestCheck(const fabric::Fabric& fabric, const schedule::Forest& forest, const ForestExpectation& expectation,
+              FaultLog& log, const Progress& progress)
+      : m_fabric(fabric), m_forest(forest), m_expectation(expectation), m_log(log), m_progress(progress) {}
+
+  ForestFacts run() {
+    ForestFacts facts;
+    if (!checkShape()) {
+      return facts;
+    }
+    facts.algbw = Rational(m_treeCount) / m_forest.scale;
+    indexRoutes();
+    checkTrees();
+    checkLoads(facts);
+    return facts;
+  }
+
+private:
+  /// A route resolved to arcs; `parent` and `child` are the ranks it joins in tree terms, -1 for a broken route.
+  struct Route {
+    std::int64_t firstArc = 0;
+    std::int32_t hops = 0;
+    Rank parent = -1;
+    Rank child = -1;
+  };
+  struct Visit {
+    std::int64_t stamp = -1;
+    std::int32_t depth = 0;
+  };
+
+  [[nodiscard]] bool isOut() const { return m_forest.direction == Direction::out; }
+  [[nodiscard]] std::string place(const std::string& element) const {
+    return m_expectation.name == "forest" ? element : m_expectation.name + ", " + element;
+  }
+  [[nodiscard]] std::string treeName(std::int64_t index) const {
+    return place("tree " + std::to_string(index)) + " (root " + gpuName(m_fabric, m_forest.trees[at(index)].root) + ")";
+  }
+  [[nodiscard]] std::string edgeName(std::int64_t tree, const TreeEdge& edge) const {
+    return treeName(tree) + ", edge " + gpuName(m_fabric, edge.parent) + " -> " + gpuName(m_fabric, edge.child);
+  }
+  void fault(std::string text, std::string element, std::string fix = {}) {
+    m_log.fault(std::move(text), std::move(element), std::move(fix));
+  }
+
+  /// Counts, directions, demands. False where nothing further can be read.
+  bool checkShape() {
+    const int gpuCount = m_fabric.gpuCount();
+    const std::string& name = m_expectation.name;
+    bool readable = true;
+    if (m_forest.direction != m_expectation.direction) {
+      fault(m_expectation.direction == Direction::out
+                ? "the trees run to the root; this collective sends from the roots"
+                : "the trees run from the root; this collective sums up to them",
+            name, "reverse the forest");
+      readable = false;
+    }
+    if (m_forest.gpuCount != gpuCount) {
+      fault("made for " + plural(m_forest.gpuCount, "GPU") + ", the fabric has " + std::to_string(gpuCount), name);
+      readable = false;
+    }
+    if (m_forest.treesOfRoot.size() != at(gpuCount)) {
+      fault("states the trees of " + std::to_string(m_forest.treesOfRoot.size()) + " roots, the fabric has " +
+                plural(gpuCount, "GPU"),
+            name);
+      readable = false;
+    }
+    if (!m_forest.scale.isPositive()) {
+      fault("scale is " + m_forest.scale.toString() + "; it must be positive", name);
+      readable = false;
+    }
+    if (!readable) {
+      return false;
+    }
+    for (const std::int64_t trees : m_forest.treesOfRoot) {
+      if (trees < 0) {
+        fault("a root has " + std::to_string(trees) + " trees", name);
+        return false;
+      }
+      m_treeCount = checkedAdd(m_treeCount, trees);
+    }
+    if (m_treeCount == 0) {
+      fault("has no trees", name);
+      return false;
+    }
+    Int128 totalDemand = 0;
+    for (const std::int64_t amount : m_expectation.demand) {
+      totalDemand += amount;
+    }
+    for (Rank rank = 0; rank < gpuCount; ++rank) {
+      const std::int64_t trees = m_forest.treesOfRoot[at(rank)];
+      const std::int64_t amount = m_expectation.demand[at(rank)];
+      if (m_expectation.fixedK) {
+        const Int128 wanted = Int128{*m_expectation.fixedK} * amount;
+        if (wanted != trees) {
+          fault("root " + gpuName(m_fabric, rank) + " has " + plural(trees, "tree") +
+                    "; k = " + std::to_string(*m_expectation.fixedK) + " for an amount of " + std::to_string(amount) +
+                    " asks for another number",
+                name);
+        }
+      } else if (Int128{trees} * totalDemand != Int128{m_treeCount} * amount) {
+        fault("root " + gpuName(m_fabric, rank) + " has " + plural(trees, "tree") + " of " +
+                  std::to_string(m_treeCount) + ", which is not its share of the data (" + std::to_string(amount) +
+                  " of " + Rational(narrow64(totalDemand)).toString() + ")",
+              name);
+      }
+    }
+    return true;
+  }
+
+  /// Resolves every route to arcs once, so that the passes over trees never search.
+  void indexRoutes() {
+    const auto arcs = m_fabric.arcs();
+    std::vector<std::int32_t> firstOfTail(at(m_fabric.nodeCount()) + 1, 0);
+    for (const fabric::Arc& arc : arcs) {
+      ++firstOfTail[at(arc.tail) + 1];
+    }
+    for (std::size_t i = 1; i < firstOfTail.size(); ++i) {
+      firstOfTail[i] += firstOfTail[i - 1];
+    }
+    std::vector<NodeIndex> heads(arcs.size());
+    for (std::size_t i = 0; i < arcs.size(); ++i) {
+      heads[i] = arcs[i].head;
+    }
+    const auto nodes = m_fabric.nodes();
+    const auto nodeCount = static_cast<unsigned>(m_fabric.nodeCount());
+    m_routes.resize(at(m_forest.paths.size()));
+    for (PathId id = 0; id < m_forest.paths.size(); ++id) {
+      if ((id & 0xfff) == 0) {
+        throwIfCancelled(m_progress);
+      }
+      const auto path = m_forest.paths[id];
+      Route& route = m_routes[at(id)];
+      route.firstArc = static_cast<std::int64_t>(m_arcOfHop.size());
+      bool good = path.size() >= 2;
+      for (std::size_t i = 0; good && i < path.size(); ++i) {
+        const NodeIndex node = path[i];
+        const bool isEnd = i == 0 || i + 1 == path.size();
+        good = static_cast<unsigned>(node) < nodeCount && (nodes[at(node)].kind == NodeKind::gpu) == isEnd;
+        if (good && i > 0) {
+          const auto begin = heads.begin() + firstOfTail[at(path[i - 1])];
+          const auto end = heads.begin() + firstOfTail[at(path[i - 1]) + 1];
+          const auto found = std::lower_bound(begin, end, node);
+          good = found != end && *found == node;
+          m_arcOfHop.push_back(static_cast<std::int32_t>(found - heads.begin()));
+        }
+      }
+      if (!good || path.size() > at(std::numeric_limits<std::int32_t>::max())) {
+        m_arcOfHop.resize(at(route.firstArc));
+        continue;
+      }
+      route.hops = static_cast<std::int32_t>(path.size() - 1);
+      const Rank first = nodes[at(path.front())].rank;
+      const Rank last = nodes[at(path.back())].rank;
+      route.parent = isOut() ? first : last;
+      route.child = isOut() ? last : first;
+    }
+    m_useOfRoute.assign(m_routes.size(), 0);
+    m_loadOfArc.assign(arcs.size(), 0);
+  }
+
+  void checkTrees() {
+    const int gpuCount = m_fabric.gpuCount();
+    const std::size_t edgesPerTree = at(gpuCount - 1);
+    std::vector<Int128> found(at(gpuCount), 0);
+    m_visits.assign(at(gpuCount), Visit{});
+    Rank lastRoot = 0;
+    bool grouped = true;
+    Int128 total = 0;
+    for (const Tree& tree : m_forest.trees) {
+      total += tree.multiplicity > 0 ? tree.multiplicity : 0;
+    }
+    // Keeps every use count of a route below within 64 bits: a valid tree uses a route once.
+    m_countsFit = total <= std::numeric_limits<std::int64_t>::max();
+
+    const auto treeCount = static_cast<std::int64_t>(m_forest.trees.size());
+    const std::int64_t reportEvery = std::max<std::int64_t>(1, treeCount / 64);
+    for (std::int64_t index = 0; index < treeCount; ++index) {
+      throwIfCancelled(m_progress);
+      if (index % reportEvery == 0) {
+        m_progress.report("verifying", static_cast<double>(index) / static_cast<double>(treeCount));
+      }
+      const Tree& tree = m_forest.trees[at(index)];
+      if (tree.root < 0 || tree.root >= gpuCount) {
+        fault("its root, rank " + std::to_string(tree.root) + ", is not in the fabric",
+              place("tree " + std::to_string(index)));
+        continue;
+      }
+      if (tree.multiplicity < 1) {
+        fault("multiplicity is " + std::to_string(tree.multiplicity) + "; it must be at least 1", treeName(index));
+        continue;
+      }
+      found[at(tree.root)] += tree.multiplicity;
+      grouped = grouped && tree.root >= lastRoot;
+      lastRoot = tree.root;
+      if (tree.firstEdge < 0 || at(tree.firstEdge) > m_forest.edges.size() ||
+          m_forest.edges.size() - at(tree.firstEdge) < edgesPerTree) {
+        fault("its edges lie outside the forest's " + plural(static_cast<std::int64_t>(m_forest.edges.size()), "edge"),
+              treeName(index));
+        continue;
+      }
+      if (!countTree(index, tree)) {
+        diagnoseTree(index, tree);
+      }
+    }
+    if (!grouped) {
+      fault("trees are not grouped by ascending root", place("trees"), "sort them by root");
+    }
+    for (Rank rank = 0; rank < gpuCount; ++rank) {
+      if (found[at(rank)] != m_forest.treesOfRoot[at(rank)]) {
+        const bool printable = found[at(rank)] <= std::numeric_limits<std::int64_t>::max();
+        fault("multiplicities of the trees rooted here add up to " +
+                  (printable ? std::to_string(static_cast<std::int64_t>(found[at(rank)])) : "more than 2^63") +
+                  ", stated are " + std::to_string(m_forest.treesOfRoot[at(rank)]),
+              place("root " + gpuName(m_fabric, rank)));
+      }
+    }
+  }
+
+  /// The fast pass: true if the tree is a spanning arborescence in breadth-first order over fitting routes; its use of
+  /// the routes is then counted. Says nothing on failure.
+  bool countTree(std::int64_t index, const Tree& tree) {
+    const auto edges = m_forest.edgesOf(tree);
+    const auto gpuCount = static_cast<unsigned>(m_fabric.gpuCount());
+    const auto routeCount = static_cast<unsigned>(m_routes.size());
+    Visit* const visits = m_visits.data();
+    visits[tree.root] = {index, 0};
+    std::int32_t depth = 0;
+    std::int32_t pruned = 0;
+    for (const TreeEdge& edge : edges) {
+      if (static_cast<unsigned>(edge.parent) >= gpuCount || static_cast<unsigned>(edge.child) >= gpuCount ||
+          static_cast<unsigned>(edge.path) >= routeCount) {
+        return false;
+      }
+      const Visit& parent = visits[edge.parent];
+      Visit& child = visits[edge.child];
+      const Route& route = m_routes[static_cast<std::size_t>(edge.path)];
+      if (parent.stamp != index || child.stamp == index || parent.depth + 1 < depth || route.parent != edge.parent ||
+          route.child != edge.child) {
+        return false;
+      }
+      depth = parent.depth + 1;
+      child = {index, depth};
+      pruned |= edge.pruned;
+    }
+    if (pruned != 0 && !isPruningLegal(index, tree, false)) {
+      return false;
+    }
+    if (m_countsFit) {
+      for (const TreeEdge& edge : edges) {
+        if (edge.pruned == 0) {
+          m_useOfRoute[static_cast<std::size_t>(edge.path)] += tree.multiplicity;
+        } else {
+          countPruned(edge, tree.multiplicity);
+        }
+      }
+    }
+    return true;
+  }
+
+  void countPruned(const TreeEdge& edge, std::int64_t multiplicity) {
+    const Route& route = m_routes[at(edge.path)];
+    const std::int32_t from = isOut() ? edge.pruned : 0;
+    const std::int32_t to = isOut() ? route.hops : route.hops - edge.pruned;
+    for (std::int32_t hop = from; hop < to; ++hop) {
+      m_loadOfArc[at(m_arcOfHop[at(route.firstArc + hop)])] += multiplicity;
+    }
+  }
+
+  /// Node `step` hops from the parent's end.
+  [[nodiscard]] NodeIndex nodeFromParent(const TreeEdge& edge, std::int32_t step) const {
+    const auto path = m_forest.paths[edge.path];
+    return isOut() ? path[at(step)] : path[path.size() - 1 - at(step)];
+  }
+
+  /// Lets the data spread from the root (for in-trees: lets the sums be taken off, seen backwards from the root): an
+  /// edge runs once the node where its used hops begin has the data, and then brings it to every capable switch on
+  /// those hops and to its far GPU. Edges left over feed each other in a circle or hang on a switch that gets nothing.
+  /// @pre the tree is a spanning arborescence over fitting routes.
+  bool isPruningLegal(std::int64_t index, const Tree& tree, bool explain) {
+    const auto edges = m_forest.edgesOf(tree);
+    const auto nodes = m_fabric.nodes();
+    bool legal = true;
+    for (const TreeEdge& edge : edges) {
+      const std::int32_t hops = m_routes[at(edge.path)].hops;
+      if (edge.pruned < 0 || edge.pruned >= hops) {
+        legal = false;
+        if (explain) {
+          fault("pruned is " + std::to_string(edge.pruned) + " on a route of " + plural(hops, "hop") + " along " +
+                    routeName(m_fabric, m_forest.paths[edge.path]),
+                edgeName(index, edge), "pruned hops end at a switch inside the route");
+        }
+        continue;
+      }
+      if (edge.pruned > 0) {
+        const fabric::Node& node = nodes[at(nodeFromParent(edge, edge.pruned))];
+        if (!(isOut() ? node.multicast : node.aggregation)) {
+          legal = false;
+          if (explain) {
+            fault("pruned at " + nodeName(m_fabric, nodeFromParent(edge, edge.pruned)) + ", which cannot " +
+                      (isOut() ? "multicast" : "aggregate"),
+                  edgeName(index, edge), "prune only at switches marked capable");
+          }
+        }
+      }
+    }
+    if (!legal) {
+      return false;
+    }
+
+    m_firstWaiting.resize(nodes.size(), -1);
+    m_activeStamp.resize(nodes.size(), -1);
+    m_nextWaiting.assign(edges.size(), -1);
+    m_runs.assign(edges.size(), false);
+    ++m_pruningStamp;
+    for (std::size_t i = edges.size(); i-- > 0;) {
+      const std::size_t start = at(nodeFromParent(edges[i], edges[i].pruned));
+      m_nextWaiting[i] = m_firstWaiting[start];
+      m_firstWaiting[start] = static_cast<std::int32_t>(i);
+    }
+    m_queue.clear();
+    const auto activate = [&](NodeIndex node) {
+      if (m_activeStamp[at(node)] != m_pruningStamp) {
+        m_activeStamp[at(node)] = m_pruningStamp;
+        m_queue.push_back(node);
+      }
+    };
+    activate(m_fabric.gpus()[at(tree.root)]);
+    for (std::size_t head = 0; head < m_queue.size(); ++head) {
+      for (std::int32_t i = m_firstWaiting[at(m_queue[head])]; i >= 0; i = m_nextWaiting[at(i)]) {
+        const TreeEdge& edge = edges[at(i)];
+        m_runs[at(i)] = true;
+        const std::int32_t hops = m_routes[at(edge.path)].hops;
+        for (std::int32_t step = edge.pruned + 1; step <= hops; ++step) {
+          const NodeIndex node = nodeFromParent(edge, step);
+          if (step == hops || (isOut() ? nodes[at(node)].multicast : nodes[at(node)].aggregation)) {
+            activate(node);
+          }
+        }
+      }
+    }
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+      m_firstWaiting[at(nodeFromParent(edges[i], edges[i].pruned))] = -1;
+      if (!m_runs[i]) {
+        legal = false;
+        if (explain && edges[i].pruned > 0) {
+          const std::string name = nodeName(m_fabric, nodeFromParent(edges[i], edges[i].pruned));
+          fault("pruned at " + name + ", but " +
+                    (isOut() ? "no other edge of the tree brings its data there"
+                             : "no other edge of the tree takes its sum from there"),
+                edgeName(index, edges[i]), "at least one edge must use the link, and edges must not wait in a circle");
+        }
+      }
+    }
+    return legal;
+  }
+
+  /// Says all that is wrong with a tree that countTree refused.
+  void diagnoseTree(std::int64_t index, const Tree& tree) {
+    if (!m_log.wantsMore()) {
+      fault({}, {});
+      return;
+    }
+    const std::int64_t before = m_log.faultCount();
+    const auto edges = m_forest.edgesOf(tree);
+    const int gpuCount = m_fabric.gpuCount();
+    std::vector<Rank> parentOf(at(gpuCount), -1);
+    bool routesFit = true;
+    for (const TreeEdge& edge : edges) {
+      if (edge.parent < 0 || edge.parent >= gpuCount || edge.child < 0 || edge.child >= gpuCount) {
+        fault("an end is not a GPU of the fabric", edgeName(index, edge));
+        continue;
+      }
+      if (edge.parent == edge.child) {
+        fault("a GPU cannot be its own parent", edgeName(index, edge));
+      } else if (edge.child == tree.root) {
+        fault("the root has a parent", edgeName(index, edge));
+      } else if (parentOf[at(edge.child)] >= 0) {
+        fault(gpuName(m_fabric, edge.child) + " has two parents, " + gpuName(m_fabric, parentOf[at(edge.child)]) +
+                  " and " + gpuName(m_fabric, edge.parent),
+              edgeName(index, edge));
+      } else {
+        parentOf[at(edge.child)] = edge.parent;
+      }
+      routesFit = diagnoseRoute(index, edge) && routesFit;
+    }
+    diagnoseSpan(index, tree, parentOf);
+    if (m_log.faultCount() != before) {
+      return;
+    }
+    if (!isBreadthFirst(tree)) {
+      fault("edges are not in breadth-first order from the root", treeName(index), "list parents before children");
+      return;
+    }
+    isPruningLegal(index, tree, true);
+    if (m_log.faultCount() == before) {
+      fault("the tree is not sound", treeName(index));
+    }
+  }
+
+  bool diagnoseRoute(std::int64_t index, const TreeEdge& edge) {
+    if (edge.path < 0 || edge.path >= m_forest.paths.size()) {
+      fault("names route " + std::to_string(edge.path) + "; the forest has " + plural(m_forest.paths.size(), "route"),
+            edgeName(index, edge));
+      return false;
+    }
+    const auto path = m_forest.paths[edge.path];
+    const Route& route = m_routes[at(edge.path)];
+    if (route.parent == edge.parent && route.child == edge.child) {
+      return true;
+    }
+    const std::string along = " along " + routeName(m_fabric, path);
+    if (path.size() < 2) {
+      fault("the route has " + plural(static_cast<std::int64_t>(path.size()), "node") + "; it needs two or more",
+            edgeName(index, edge));
+      return false;
+    }
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const NodeIndex node = path[i];
+      if (node < 0 || node >= m_fabric.nodeCount()) {
+        fault("the route names node " + std::to_string(node) + ", which is not in the fabric," + along,
+              edgeName(index, edge));
+        return false;
+      }
+      const bool isGpu = m_fabric.nodes()[at(node)].kind == NodeKind::gpu;
+      const bool isEnd = i == 0 || i + 1 == path.size();
+      if (isGpu && !isEnd) {
+        fault("the route passes through GPU " + nodeName(m_fabric, node) + along, edgeName(index, edge),
+              "only switches and NICs relay; make it two edges of the tree");
+        return false;
+      }
+      if (!isGpu && isEnd) {
+        fault("the route ends at " + nodeName(m_fabric, node) + ", which is not a GPU," + along, edgeName(index, edge));
+        return false;
+      }
+      if (i > 0 && !m_fabric.findArc(path[i - 1], node)) {
+        fault("the fabric has no link " + nodeName(m_fabric, path[i - 1]) + " -> " + nodeName(m_fabric, node) + along,
+              edgeName(index, edge));
+        return false;
+      }
+    }
+    fault("the route joins " + gpuName(m_fabric, route.parent) + " (parent) and " + gpuName(m_fabric, route.child) +
+              " (child) instead," + along,
+          edgeName(index, edge));
+    return false;
+  }
+
+  void diagnoseSpan(std::int64_t index, const Tree& tree, const std::vector<Rank>& parentOf) {
+    constexpr int kMostNamed = 8;
+    std::string missing;
+    int missingCount = 0;
+    for (Rank rank = 0; rank < m_fabric.gpuCount(); ++rank) {
+      if (rank != tree.root && parentOf[at(rank)] < 0 && ++missingCount <= kMostNamed) {
+        missing += (missing.empty() ? "" : ", ") + gpuName(m_fabric, rank);
+      }
+    }
+    if (missingCount > 0) {
+      fault("does not reach " + missing +
+                (missingCount > kMostNamed ? " and " + std::to_string(missingCount - kMostNamed) + " more" : ""),
+            treeName(index), "a tree spans all GPUs");
+    }
+    // Colours: 0 unseen, 1 on the walk, 2 done. Every GPU has at most one parent here, so each walk ends or circles.
+    std::vector<char> colour(parentOf.size(), 0);
+    for (Rank start = 0; start < m_fabric.gpuCount(); ++start) {
+      std::vector<Rank> walk;
+      Rank rank = start;
+      while (rank >= 0 && colour[at(rank)] == 0) {
+        colour[at(rank)] = 1;
+        walk.push_back(rank);
+        rank = rank == tree.root ? -1 : parentOf[at(rank)];
+      }
+      if (rank >= 0 && colour[at(rank)] == 1) {
+        std::string circle = gpuName(m_fabric, rank);
+        int named = 1;
+        for (Rank next = parentOf[at(rank)]; next != rank; next = parentOf[at(next)]) {
+          if (++named <= kMostNamed) {
+            circle = gpuName(m_fabric, next) + " -> " + circle;
+          }
+        }
+        fault("edges form a cycle cut off from the root: " + circle +
+                  (named > kMostNamed ? " (" + std::to_string(named) + " GPUs)" : ""),
+              treeName(index));
+      }
+      for (const Rank done : walk) {
+        colour[at(done)] = 2;
+      }
+    }
+  }
+
+  /// @pre the tree is spanning, whatever its order.
+  bool isBreadthFirst(const Tree& tree) {
+    std::vector<std::int32_t> depthOf(at(m_fabric.gpuCount()), -1);
+    depthOf[at(tree.root)] = 0;
+    std::int32_t depth = 0;
+    for (const TreeEdge& edge : m_forest.edgesOf(tree)) {
+      if (depthOf[at(edge.parent)] < 0 || depthOf[at(edge.parent)] + 1 < depth) {
+        return false;
+      }
+      depth = depthOf[at(edge.parent)] + 1;
+      depthOf[at(edge.child)] = depth;
+    }
+    return true;
+  }
+
+  void checkLoads(ForestFacts& facts) {
+    for (std::size_t i = 0; i < m_routes.size(); ++i) {
+      if (m_useOfRoute[i] != 0) {
+        for (std::int64_t hop = 0; hop < m_routes[i].hops; ++hop) {
+          m_loadOfArc[at(m_arcOfHop[at(m_routes[i].firstArc + hop)])] += m_useOfRoute[i];
+        }
+      }
+    }
+    const auto arcs = m_fabric.arcs();
+    std::int64_t busiest = 0;
+    Rational busiestBandwidth(1);
+    for (std::size_t i = 0; i < arcs.size(); ++i) {
+      const Rational& bandwidth = arcs[i].bandwidth.gigabytesPerSecond();
+      const std::int64_t load = narrow64(m_loadOfArc[i]);
+      // floor(scale * bandwidth) without reducing: each product of two 64-bit parts fits 128 bits.
+      const Int128 room = Int128{m_forest.scale.numerator()} * bandwidth.numerator() /
+                          (Int128{m_forest.scale.denominator()} * bandwidth.denominator());
+      if (load > room) {
+        fault("carries " + plural(load, "tree") + ", has room for " + std::to_string(narrow64(room)) + " (scale " +
+                  m_forest.scale.toString() + " x " + bandwidth.toString() + " GB/s)",
+              place(linkName(m_fabric, arcs[i])));
+      }
+      if (isBusier(load, bandwidth, busiest, busiestBandwidth)) {
+        busiest = load;
+        busiestBandwidth = bandwidth;
+      }
+    }
+    facts.busiestLoad = Rational(busiest) / busiestBandwidth;
+  }
+
+  const fabric::Fabric& m_fabric;
+  const schedule::Forest& m_forest;
+  const ForestExpectation& m_expectation;
+  FaultLog& m_log;
+  const Progress& m_progress;
+
+  std::int64_t m_treeCount = 0;
+  std::vector<Route> m_routes;
+  std::vector<std::int32_t> m_arcOfHop;
+  std::vector<std::int64_t> m_useOfRoute;
+  std::vector<Int128> m_loadOfArc;
+  std::vector<Visit> m_visits;
+  bool m_countsFit = true;
+
+  std::vector<std::int32_t> m_firstWaiting;  ///< by node: first edge that starts there
+  std::vector<std::int32_t> m_nextWaiting;   ///< by edge of the tree
+  std::vector<std::int64_t> m_activeStamp;   ///< by node
+  std::vector<bool> m_runs;                  ///< by edge of the tree
+  std::vector<NodeIndex> m_queue;
+  std::int64_t m_pruningStamp = 0;
+};
+
+}  // namespace
+
+ForestFacts checkForest(const fabric::Fabric& fabric, const schedule::Forest& forest,
+                        const ForestExpectation& expectation, FaultLog& log, const Progress& progress) {
+  return ForestCheck(fabric, forest, expectation, log, progress).run();
+}
+
+}  // namespace coppice::verify

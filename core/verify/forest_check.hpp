@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "fabric/fabric.hpp"
+#include "schedule/forest.hpp"
+#include "verify/fault_log.hpp"
+
+namespace coppice::verify {
+
+/// What the forest must be, and how to call it.
+struct ForestExpectation {
+  schedule::Direction direction = schedule::Direction::out;
+  std::vector<std::int64_t> demand;    ///< relative data per rank; trees per root must be in this proportion
+  std::optional<std::int64_t> fixedK;  ///< then trees per root must be fixedK * demand
+  std::string name = "forest";         ///< "reduce forest" and "broadcast forest" where a schedule has two
+};
+
+/// What the trees say, whatever the schedule claims.
+struct ForestFacts {
+  Rational algbw;        ///< K / scale, GB/s; 0 where the forest is too broken to have one
+  Rational busiestLoad;  ///< largest load / bandwidth over arcs, trees per GB/s
+};
+
+/// Trees, routes, pruning, multiplicities and loads of one forest, in time linear in its edges and routes. Believes
+/// nothing about indices. Faults go to the log. Throws OverflowError, CancelledError.
+ForestFacts checkForest(const fabric::Fabric& fabric, const schedule::Forest& forest,
+                        const ForestExpectation& expectation, FaultLog& log, const Progress& progress);
+
+}  // namespace coppice::verify

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/schedule_verifier.hpp"
+
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include "base/checked.hpp"
+#include "verify/bound_check.hpp"
+#include "verify/fault_log.hpp"
+#include "verify/forest_check.hpp"
+
+namespace coppice::verify {
+namespace {
+
+using schedule::Cut;
+using schedule::Direction;
+using schedule::Schedule;
+
+class ScheduleCheck {
+public:
+  ScheduleCheck(const fabric::Fabric& fabric, const Schedule& schedule, const ScheduleCheckOptions& options,
+                const Progress& progress)
+      : m_fabric(fabric), m_schedule(schedule), m_options(options), m_progress(progress) {}
+
+  ScheduleVerdict run() {
+    if (checkFrame()) {
+      checkForests();
+      checkClaims();
+      checkBound();
+    }
+    m_progress.report("verifying", 1);
+    m_verdict.ok = m_log.faultCount() == 0;
+    m_verdict.findings = m_log.take();
+    return std::move(m_verdict);
+  }
+
+private:
+  [[nodiscard]] bool reduces() const {
+    return m_schedule.collective == Collective::reduceScatter || m_schedule.collective == Collective::reduce ||
+           m_schedule.collective == Collective::allreduce;
+  }
+  [[nodiscard]] bool broadcasts() const {
+    return m_schedule.collective == Collective::allgather || m_schedule.collective == Collective::broadcast ||
+           m_schedule.collective == Collective::allreduce;
+  }
+  [[nodiscard]] bool isRooted() const {
+    return m_schedule.collective == Collective::broadcast || m_schedule.collective == Collective::reduce;
+  }
+
+  /// Digest, root, amounts, which forests there are. False where the rest cannot be judged.
+  bool checkFrame() {
+    if (m_schedule.fabricDigest != m_fabric.digest()) {
+      m_log.fault("made for the fabric with digest " + m_schedule.fabricDigest.substr(0, 64) + ", this one has " +
+                      m_fabric.digest(),
+                  "schedule", "verify it against the fabric it was made for, or generate it anew");
+      return false;
+    }
+    const std::int64_t before = m_log.faultCount();
+    const auto gpuCount = static_cast<std::size_t>(m_fabric.gpuCount());
+    if (isRooted() != m_schedule.root.has_value()) {
+      m_log.fault(isRooted() ? "names no root" : "names a root, but this collective has none", "schedule");
+    } else if (m_schedule.root && (*m_schedule.root < 0 || *m_schedule.root >= m_fabric.gpuCount())) {
+      m_log.fault("its root, rank " + std::to_string(*m_schedule.root) + ", is not in the fabric", "schedule");
+    }
+    if (!m_schedule.amounts.empty()) {
+      const bool negative = std::any_of(m_schedule.amounts.begin(), m_schedule.amounts.end(),
+                                        [](std::int64_t amount) { return amount < 0; });
+      const bool allZero = std::all_of(m_schedule.amounts.begin(), m_schedule.amounts.end(),
+                                       [](std::int64_t amount) { return amount == 0; });
+      if (isRooted()) {
+        m_log.fault("states amounts per rank, but only the root's data counts here", "schedule");
+      } else if (m_schedule.amounts.size() != gpuCount) {
+        m_log.fault("states " + std::to_string(m_schedule.amounts.size()) + " amounts for " + std::to_string(gpuCount) +
+                        " GPUs",
+                    "schedule");
+      } else if (negative || allZero) {
+        m_log.fault(negative ? "an amount is negative" : "all amounts are zero", "schedule");
+      }
+    }
+    if (m_schedule.reduceForest.has_value() != reduces()) {
+      m_log.fault(reduces() ? "has no reduce forest" : "has a reduce forest, but this collective sums nothing",
+                  "schedule");
+    }
+    if (m_schedule.broadcastForest.has_value() != broadcasts()) {
+      m_log.fault(broadcasts() ? "has no broadcast forest" : "has a broadcast forest, but this collective only sums",
+                  "schedule");
+    }
+    if (m_schedule.fixedK && *m_schedule.fixedK < 1) {
+      m_log.fault("fixed k is " + std::to_string(*m_schedule.fixedK) + "; it must be at least 1", "schedule");
+    }
+    if (m_log.faultCount() != before) {
+      return false;
+    }
+    if (isRooted()) {
+      m_demand.assign(gpuCount, 0);
+      m_demand[static_cast<std::size_t>(*m_schedule.root)] = 1;
+    } else if (m_schedule.amounts.empty()) {
+      m_demand.assign(gpuCount, 1);
+    } else {
+      m_demand = m_schedule.amounts;
+    }
+    for (const std::int64_t amount : m_demand) {
+      m_totalDemand = checkedAdd(m_totalDemand, amount);
+    }
+    return true;
+  }
+
+  void checkForests() {
+    const bool both = reduces() && broadcasts();
+    if (reduces()) {
+      const ForestFacts facts = checkForest(
+          m_fabric, *m_schedule.reduceForest,
+          {Direction::in, m_demand, m_schedule.fixedK, both ? "reduce forest" : "forest"}, m_log, m_progress);
+      m_reduceAlgbw = facts.algbw;
+      m_verdict.algbw = facts.algbw;
+      m_verdict.busiestLoad = facts.busiestLoad;
+    }
+    if (broadcasts()) {
+      const ForestFacts facts = checkForest(
+          m_fabric, *m_schedule.broadcastForest,
+          {Direction::out, m_demand, m_schedule.fixedK, both ? "broadcast forest" : "forest"}, m_log, m_progress);
+      m_broadcastAlgbw = facts.algbw;
+      m_verdict.algbw = facts.algbw;
+      m_verdict.busiestLoad = std::max(m_verdict.busiestLoad, facts.busiestLoad);
+    }
+    if (both) {
+      // One half after the other: times add up.
+      m_verdict.algbw = m_reduceAlgbw.isPositive() && m_broadcastAlgbw.isPositive()
+                            ? (m_reduceAlgbw.inverse() + m_broadcastAlgbw.inverse()).inverse()
+                            : Rational(0);
+    }
+  }
+
+  void checkClaims() {
+    const Rational& algbw = m_verdict.algbw;
+    if (!algbw.isPositive()) {
+      return;
+    }
+    if (m_schedule.algbw != algbw) {
+      m_log.fault("claims algbw " + m_schedule.algbw.toString() + " GB/s, the trees reach " + algbw.toString(),
+                  "schedule");
+    }
+    if (algbw > m_schedule.bound) {
+      m_log.fault(
+          "the trees reach " + algbw.toString() + " GB/s, more than the stated bound of " + m_schedule.bound.toString(),
+          "schedule");
+    } else if (!m_schedule.fixedK && algbw != m_schedule.bound) {
+      m_log.fault("the trees reach " + algbw.toString() + " GB/s of the bound's " + m_schedule.bound.toString() +
+                      "; only a fixed k may fall short",
+                  "schedule");
+    }
+    if (m_schedule.allreduceBound) {
+      if (m_schedule.collective != Collective::allreduce) {
+        m_log.fault("states an allreduce bound, but is no allreduce", "schedule");
+      } else if (*m_schedule.allreduceBound < algbw) {
+        m_log.fault("states an allreduce bound of " + m_schedule.allreduceBound->toString() +
+                        " GB/s, which the trees exceed with " + algbw.toString(),
+                    "schedule");
+      }
+    }
+  }
+
+  /// Rate that a cut with this crossing bandwidth allows.
+  [[nodiscard]] Rational rateOf(const Cut& cut, const Rational& bandwidth) const {
+    return Rational(m_totalDemand) * bandwidth / Rational(cut.demand);
+  }
+
+  void checkBound() {
+    if (!m_schedule.bound.isPositive()) {
+      m_log.fault("states a bound of " + m_schedule.bound.toString() + " GB/s", "schedule");
+      return;
+    }
+    if (m_schedule.bottlenecks.empty() && m_fabric.isBalanced()) {
+      m_log.fault("states no bottleneck cut, so nothing proves its bound", "schedule");
+      return;
+    }
+    const std::int64_t before = m_log.faultCount();
+    if (m_schedule.collective == Collective::allreduce) {
+      checkAllreduceBound();
+    } else {
+      checkPlainBound(broadcasts() ? Direction::out : Direction::in);
+    }
+    if (!m_verdict.boundProved && m_log.faultCount() == before) {
+      const bool unbalanced = m_schedule.bottlenecks.empty();
+      m_log.note(unbalanced ? "the fabric is not balanced and no cut proves the bound of " +
+                                  m_schedule.bound.toString() + " GB/s; it holds for a balanced part of the fabric"
+                            : "the bound of " + m_schedule.bound.toString() + " GB/s was not proved by max flow",
+                 "schedule");
+    }
+  }
+
+  void checkPlainBound(Direction direction) {
+    bool cutsHold = true;
+    for (std::size_t i = 0; i < m_schedule.bottlenecks.size(); ++i) {
+      throwIfCancelled(m_progress);
+      cutsHold = checkCut(i, direction) && cutsHold;
+    }
+    if (!cutsHold) {
+      return;
+    }
+    const bool hasCut = !m_schedule.bottlenecks.empty();
+    if (!m_options.maxFlow) {
+      m_verdict.boundProved = hasCut && m_verdict.algbw == m_schedule.bound && m_log.faultCount() == 0;
+      return;
+    }
+    const RateVerdict rate = proveRate(m_fabric, m_demand, direction, m_schedule.bound, m_progress);
+    if (rate.proof == RateProof::tooHigh) {
+      faultTooHigh(rate, direction, m_schedule.bound);
+      return;
+    }
+    m_verdict.boundProved = hasCut || rate.proof == RateProof::exact;
+  }
+
+  bool checkCut(std::size_t index, Direction direction) {
+    const Cut& cut = m_schedule.bottlenecks[index];
+    const std::string element = "cut " + std::to_string(index);
+    if (!isSoundCut(m_fabric, cut, m_demand, element, m_log)) {
+      return false;
+    }
+    const Rational bandwidth = crossingBandwidth(m_fabric, cut.nodes, direction);
+    if (bandwidth != cut.exitBandwidth) {
+      m_log.fault("states " + cut.exitBandwidth.toString() + " GB/s, but " + bandwidth.toString() + " GB/s " +
+                      (direction == Direction::out ? "leave it" : "enter it"),
+                  element);
+      return false;
+    }
+    const Rational allowed = rateOf(cut, bandwidth);
+    if (allowed != m_schedule.bound) {
+      m_log.fault("allows " + allowed.toString() + " GB/s, the stated bound is " + m_schedule.bound.toString(),
+                  element);
+      return false;
+    }
+    return true;
+  }
+
+  void faultTooHigh(const RateVerdict& rate, Direction direction, const Rational& claimed) {
+    std::int64_t cutDemand = 0;
+    std::string names;
+    int gpus = 0;
+    for (const fabric::NodeIndex node : rate.cutNodes) {
+      const fabric::Node& info = m_fabric.nodes()[static_cast<std::size_t>(node)];
+      if (info.kind == fabric::NodeKind::gpu) {
+        cutDemand += m_demand[static_cast<std::size_t>(info.rank)];
+        if (++gpus <= 8) {
+          names += (names.empty() ? "" : ", ") + nodeName(m_fabric, node);
+        }
+      }
+    }
+    const Rational bandwidth = crossingBandwidth(m_fabric, rate.cutNodes, direction);
+    const Rational allowed = cutDemand > 0 ? Rational(m_totalDemand) * bandwidth / Rational(cutDemand) : Rational(0);
+    m_log.fault("a bound of " + claimed.toString() + " GB/s is too high: " + gpuName(m_fabric, rate.starved) +
+                    " cannot receive it, because the cut of " + std::to_string(rate.cutNodes.size()) +
+                    " nodes around " + names + (gpus > 8 ? " and more" : "") + " allows " + allowed.toString(),
+                "schedule");
+  }
+
+  /// bound = 1/(1/h + 1/o) with h the bound of the half whose cut is stated (the slower) and o that of the other.
+  void checkAllreduceBound() {
+    const bool hasCut = !m_schedule.bottlenecks.empty();
+    if (!hasCut) {
+      checkHalvesWithoutCut();
+      return;
+    }
+    Rational slower;
+    bool fitsOut = true;
+    bool fitsIn = true;
+    for (std::size_t i = 0; i < m_schedule.bottlenecks.size(); ++i) {
+      const Cut& cut = m_schedule.bottlenecks[i];
+      const std::string element = "cut " + std::to_string(i);
+      if (!isSoundCut(m_fabric, cut, m_demand, element, m_log)) {
+        return;
+      }
+      const Rational leaving = crossingBandwidth(m_fabric, cut.nodes, Direction::out);
+      const Rational entering = crossingBandwidth(m_fabric, cut.nodes, Direction::in);
+      fitsOut = fitsOut && cut.exitBandwidth == leaving;
+      fitsIn = fitsIn && cut.exitBandwidth == entering;
+      if (!fitsOut && !fitsIn) {
+        m_log.fault("states " + cut.exitBandwidth.toString() + " GB/s, but " + leaving.toString() + " GB/s leave and " +
+                        entering.toString() + " GB/s enter it",
+                    element);
+        return;
+      }
+      const Rational allowed = rateOf(cut, cut.exitBandwidth);
+      if (i > 0 && allowed != slower) {
+        m_log.fault("allows " + allowed.toString() + " GB/s, the cut before it " + slower.toString(), element);
+        return;
+      }
+      slower = allowed;
+    }
+    const Rational restInverse = m_schedule.bound.inverse() - slower.inverse();
+    if (!restInverse.isPositive() || restInverse > slower.inverse() ||
+        (m_fabric.isBalanced() && restInverse != slower.inverse())) {
+      m_log.fault("its cuts allow " + slower.toString() +
+                      " GB/s for the slower half, which does not give the bound of " + m_schedule.bound.toString(),
+                  "schedule");
+      return;
+    }
+    const Rational faster = restInverse.inverse();
+    if (!m_options.maxFlow) {
+      const Rational& slowerAlgbw = std::min(m_reduceAlgbw, m_broadcastAlgbw);
+      m_verdict.boundProved = m_fabric.isBalanced() && slowerAlgbw == slower && m_verdict.algbw == m_schedule.bound &&
+                              m_log.faultCount() == 0;
+      return;
+    }
+    if (m_fabric.isBalanced()) {
+      // What leaves a set equals what enters it, so one direction proves both.
+      const RateVerdict rate = proveRate(m_fabric, m_demand, Direction::out, slower, m_progress);
+      if (rate.proof == RateProof::tooHigh) {
+        faultTooHigh(rate, Direction::out, slower);
+      }
+      m_verdict.boundProved = rate.proof == RateProof::exact;
+      return;
+    }
+    checkHalves(fitsOut, fitsIn, slower, faster);
+  }
+
+  /// Unbalanced fabric with cuts: the slower half may be either, where the cuts fit both.
+  void checkHalves(bool slowerMayBeOut, bool slowerMayBeIn, const Rational& slower, const Rational& faster) {
+    bool achievable = false;
+    RateVerdict failed;
+    Direction failedDirection = Direction::out;
+    Rational failedRate;
+    for (const Direction slowDirection : {Direction::in, Direction::out}) {
+      const bool isOut = slowDirection == Direction::out;
+      if (!(isOut ? slowerMayBeOut : slowerMayBeIn)) {
+        continue;
+      }
+      const Direction otherDirection = isOut ? Direction::in : Direction::out;
+      const RateVerdict slow = proveRate(m_fabric, m_demand, slowDirection, slower, m_progress);
+      const RateVerdict fast = proveRate(m_fabric, m_demand, otherDirection, faster, m_progress);
+      if (slow.proof == RateProof::tooHigh || fast.proof == RateProof::tooHigh) {
+        const bool slowFails = slow.proof == RateProof::tooHigh;
+        failed = slowFails ? slow : fast;
+        failedDirection = slowFails ? slowDirection : otherDirection;
+        failedRate = slowFails ? slower : faster;
+        continue;
+      }
+      achievable = true;
+      m_verdict.boundProved = m_verdict.boundProved || fast.proof == RateProof::exact;
+    }
+    if (!achievable) {
+      faultTooHigh(failed, failedDirection, failedRate);
+    }
+  }
+
+  /// Unbalanced fabric, no cut: with a free k the trees state the halves' bounds, and max flow may show them exact.
+  void checkHalvesWithoutCut() {
+    if (!m_options.maxFlow || m_schedule.fixedK || !m_reduceAlgbw.isPositive() || !m_broadcastAlgbw.isPositive()) {
+      return;
+    }
+    const RateVerdict reduce = proveRate(m_fabric, m_demand, Direction::in, m_reduceAlgbw, m_progress);
+    const RateVerdict broadcast = proveRate(m_fabric, m_demand, Direction::out, m_broadcastAlgbw, m_progress);
+    if (reduce.proof == RateProof::tooHigh) {
+      faultTooHigh(reduce, Direction::in, m_reduceAlgbw);
+    }
+    if (broadcast.proof == RateProof::tooHigh) {
+      faultTooHigh(broadcast, Direction::out, m_broadcastAlgbw);
+    }
+    m_verdict.boundProved =
+        reduce.proof == RateProof::exact && broadcast.proof == RateProof::exact && m_verdict.algbw == m_schedule.bound;
+  }
+
+  const fabric::Fabric& m_fabric;
+  const Schedule& m_schedule;
+  const ScheduleCheckOptions& m_options;
+  const Progress& m_progress;
+  FaultLog m_log;
+  ScheduleVerdict m_verdict;
+  std::vector<std::int64_t> m_demand;
+  std::int64_t m_totalDemand = 0;
+  Rational m_reduceAlgbw;
+  Rational m_broadcastAlgbw;
+};
+
+}  // namespace
+
+Result<ScheduleVerdict> verifySchedule(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                                       const ScheduleCheckOptions& options, const Progress& progress) {
+  try {
+    return ScheduleCheck(fabric, schedule, options, progress).run();
+  } catch (const OverflowError& error) {
+    return Error{ErrorCode::overflow, std::string("the schedule cannot be checked exactly: ") + error.what(),
+                 "use bandwidths with smaller numerators and denominators"};
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "verification was cancelled"};
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "not enough memory to verify the schedule"};
+  }
+}
+
+}  // namespace coppice::verify
