@@ -27,6 +27,7 @@ enum class NodeKind {
 struct Position {
   double x = 0;
   double y = 0;
+  std::string extra = {};  ///< JSON object text of keys this version does not know; empty = none
 
   friend bool operator==(const Position&, const Position&) = default;
 };

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/text.hpp"
 #include "fabric/inspection.hpp"
 
 namespace coppice::fabric {
@@ -170,16 +171,15 @@ Result<Description> subset(const Description& description, std::span<const std::
     for (const std::string& id : gpuIds) {
       const auto found = byId.find(id);
       if (found == byId.end()) {
-        return Error{ErrorCode::badUsage, "there is no node " + detail::quoted(id) + " to keep",
+        return Error{ErrorCode::badUsage, "there is no node " + quoted(id) + " to keep",
                      "name GPUs of the fabric by their ids"};
       }
       if (parseNodeKind(found->second->kind) != NodeKind::gpu) {
-        return Error{ErrorCode::badUsage,
-                     detail::quoted(id) + " is a " + detail::quoted(found->second->kind) + ", not a GPU",
+        return Error{ErrorCode::badUsage, quoted(id) + " is a " + quoted(found->second->kind) + ", not a GPU",
                      "name GPUs only; switches and nics stay by themselves"};
       }
       if (!kept.insert(id).second) {
-        return Error{ErrorCode::badUsage, "GPU " + detail::quoted(id) + " is named twice", "name each GPU once"};
+        return Error{ErrorCode::badUsage, "GPU " + quoted(id) + " is named twice", "name each GPU once"};
       }
     }
     if (kept.size() < 2) {

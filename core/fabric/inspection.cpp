@@ -2,7 +2,6 @@
 #include "fabric/inspection.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdint>
 #include <map>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/text.hpp"
 #include "fabric/balance.hpp"
 
 namespace coppice::fabric::detail {
@@ -22,39 +22,6 @@ constexpr std::size_t kListed = 8;
 /// links would cost links times nodes.
 constexpr std::int64_t kSimilarityBudget = 4'000'000;
 
-/// Length of the well-formed UTF-8 sequence at `at` (RFC 3629), 0 if there is none.
-std::size_t sequenceLength(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t index) {
-    return index < text.size() ? static_cast<unsigned char>(text[index]) : 0U;
-  };
-  const auto continues = [&](std::size_t index, unsigned low = 0x80, unsigned high = 0xbf) {
-    return byte(index) >= low && byte(index) <= high;
-  };
-  const unsigned first = byte(at);
-  if (first < 0x80) {
-    return 1;
-  }
-  if (first >= 0xc2 && first <= 0xdf) {
-    return continues(at + 1) ? 2 : 0;
-  }
-  if (first >= 0xe0 && first <= 0xef) {
-    return continues(at + 1, first == 0xe0 ? 0xa0 : 0x80, first == 0xed ? 0x9f : 0xbf) && continues(at + 2) ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    return continues(at + 1, first == 0xf0 ? 0x90 : 0x80, first == 0xf4 ? 0x8f : 0xbf) && continues(at + 2) &&
-                   continues(at + 3)
-               ? 4
-               : 0;
-  }
-  return 0;
-}
-
-bool isControl(std::string_view text, std::size_t at) {
-  const auto first = static_cast<unsigned char>(text[at]);
-  const bool isC1 = first == 0xc2 && at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) < 0xa0;
-  return first < 0x20 || first == 0x7f || isC1;
-}
-
 enum class IdFault { none, empty, control, encoding };
 
 IdFault idFault(std::string_view id) {
@@ -62,11 +29,11 @@ IdFault idFault(std::string_view id) {
     return IdFault::empty;
   }
   for (std::size_t at = 0; at < id.size();) {
-    const std::size_t length = sequenceLength(id, at);
+    const std::size_t length = utf8SequenceLength(id, at);
     if (length == 0) {
       return IdFault::encoding;
     }
-    if (isControl(id, at)) {
+    if (isControlCharacter(id, at)) {
       return IdFault::control;
     }
     at += length;
@@ -643,30 +610,6 @@ private:
 };
 
 }  // namespace
-
-std::string quoted(std::string_view id) {
-  constexpr std::size_t kShown = 64;
-  constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
-  std::string text = "\"";
-  std::size_t at = 0;
-  while (at < id.size() && at < kShown) {
-    const std::size_t length = sequenceLength(id, at);
-    if (length == 0 || isControl(id, at)) {
-      const auto byte = static_cast<unsigned char>(id[at]);
-      text += "\\x";
-      text += kHex[byte >> 4];
-      text += kHex[byte & 0xf];
-      ++at;
-      continue;
-    }
-    if (id[at] == '"' || id[at] == '\\') {
-      text += '\\';
-    }
-    text += id.substr(at, length);
-    at += length;
-  }
-  return text + (at < id.size() ? "\"..." : "\"");
-}
 
 Inspection inspect(const Description& description, bool withAdvice) {
   return Inspector(description, withAdvice).run();

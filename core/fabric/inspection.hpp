@@ -38,7 +38,4 @@ struct Raise {
 /// Throws OverflowError.
 [[nodiscard]] std::vector<Raise> balancingRaises(std::span<const Rational> excess, std::span<const Arc> arcs);
 
-/// The id between double quotes with control characters, quotes and ill-formed bytes escaped, cut after 64 bytes.
-[[nodiscard]] std::string quoted(std::string_view id);
-
 }  // namespace coppice::fabric::detail

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "io/fabric_json.hpp"
+
+namespace coppice::io {
+namespace {
+
+Error ioError(const std::filesystem::path& path, const char* what, int number) {
+  return Error{ErrorCode::io,
+               std::string(what) + ": " + std::generic_category().message(number),
+               "check the path and its permissions",
+               {.file = path.string()}};
+}
+
+/// Closes on scope exit; close() reports what the destructor must swallow.
+class Descriptor {
+public:
+  explicit Descriptor(int descriptor) : m_descriptor(descriptor) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (m_descriptor >= 0) {
+      ::close(m_descriptor);
+    }
+  }
+  [[nodiscard]] bool isOpen() const { return m_descriptor >= 0; }
+  [[nodiscard]] int get() const { return m_descriptor; }
+  /// 0 or an errno value.
+  int close() { return ::close(std::exchange(m_descriptor, -1)) == 0 ? 0 : errno; }
+
+private:
+  int m_descriptor;
+};
+
+/// 0 or an errno value.
+int writeAll(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written <= 0) {
+      return written < 0 ? errno : EIO;
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+mode_t newFileMode() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return static_cast<mode_t>(0666) & ~mask;
+}
+
+Outcome writeDirectly(const std::filesystem::path& path, std::string_view text) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.isOpen()) {
+    return ioError(path, "cannot open for writing", errno);
+  }
+  int failure = writeAll(file.get(), text);
+  if (failure == 0) {
+    failure = file.close();
+  }
+  return failure == 0 ? Outcome(Done{}) : ioError(path, "cannot write", failure);
+}
+
+}  // namespace
+
+Result<std::string> readFile(const std::filesystem::path& path, std::size_t maxBytes) {
+  try {
+    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.isOpen()) {
+      return ioError(path, "cannot open", errno);
+    }
+    struct stat status {};
+    if (::fstat(file.get(), &status) != 0) {
+      return ioError(path, "cannot read", errno);
+    }
+    const auto tooLong = [&] {
+      return Error{ErrorCode::limit,
+                   "the file is longer than " + std::to_string(maxBytes) + " bytes",
+                   "check that it is the right file",
+                   {.file = path.string()}};
+    };
+    std::string text;
+    if (S_ISREG(status.st_mode)) {
+      if (std::cmp_greater(status.st_size, maxBytes)) {
+        return tooLong();
+      }
+      text.reserve(static_cast<std::size_t>(status.st_size));
+    }
+    std::array<char, 65536> block;
+    for (;;) {
+      const ssize_t count = ::read(file.get(), block.data(), block.size());
+      if (count < 0 && errno == EINTR) {
+        continue;
+      }
+      if (count < 0) {
+        return ioError(path, "cannot read", errno);
+      }
+      if (count == 0) {
+        return text;
+      }
+      if (text.size() + static_cast<std::size_t>(count) > maxBytes) {
+        return tooLong();
+      }
+      text.append(block.data(), static_cast<std::size_t>(count));
+    }
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "not enough memory to read the file", "free memory", {.file = path.string()}};
+  }
+}
+
+Outcome saveFile(const std::filesystem::path& path, std::string_view text) {
+  try {
+    struct stat status {};
+    const bool exists = ::stat(path.c_str(), &status) == 0;
+    if (exists && S_ISDIR(status.st_mode)) {
+      return ioError(path, "cannot write", EISDIR);
+    }
+    if (exists && !S_ISREG(status.st_mode)) {
+      return writeDirectly(path, text);
+    }
+    std::error_code problem;
+    std::filesystem::path target = path;
+    if (exists) {
+      target = std::filesystem::canonical(path, problem);
+      if (problem) {
+        return ioError(path, "cannot write", problem.value());
+      }
+      if (::access(target.c_str(), W_OK) != 0) {
+        return ioError(path, "cannot write", errno);
+      }
+    }
+    std::string temporary = target.string() + ".XXXXXX";
+    Descriptor file(::mkstemp(temporary.data()));
+    if (!file.isOpen()) {
+      return ioError(path, "cannot write", errno);
+    }
+    int failure = ::fchmod(file.get(), exists ? status.st_mode & 07777 : newFileMode()) == 0 ? 0 : errno;
+    if (failure == 0) {
+      failure = writeAll(file.get(), text);
+    }
+    if (failure == 0 && ::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) {
+      failure = errno;
+    }
+    const int closing = file.close();
+    failure = failure == 0 ? closing : failure;
+    if (failure == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) {
+      failure = errno;
+    }
+    if (failure != 0) {
+      ::unlink(temporary.c_str());
+      return ioError(path, "cannot write", failure);
+    }
+    return Done{};
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "not enough memory to write the file", "free memory", {.file = path.string()}};
+  }
+}
+
+Result<fabric::Description> loadFabricFile(const std::filesystem::path& path) {
+  auto text = readFile(path);
+  if (!text) {
+    return text.error();
+  }
+  return readFabricJson(*text, path.string());
+}
+
+}  // namespace coppice::io

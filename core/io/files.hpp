@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "fabric/description.hpp"
+
+namespace coppice::io {
+
+/// Files beyond this are refused unread.
+inline constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
+
+/// The whole file. Errors: io (absent, a folder, not readable), limit (longer than maxBytes).
+Result<std::string> readFile(const std::filesystem::path& path, std::size_t maxBytes = kMaxFileBytes);
+
+/// Replaces the file in one step: writes a temporary file beside it, then renames. Whoever reads meanwhile sees the old
+/// or the new text, never a part; on an error the old file is untouched. Keeps the permissions of an existing file and
+/// follows symbolic links; devices and pipes are written directly. Errors: io.
+Outcome saveFile(const std::filesystem::path& path, std::string_view text);
+
+/// readFile, then readFabricJson. Errors: as both.
+Result<fabric::Description> loadFabricFile(const std::filesystem::path& path);
+
+}  // namespace coppice::io
