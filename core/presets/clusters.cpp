@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "presets/generators.hpp"
+#include "presets/scale_out.hpp"
+#include "presets/switched_boxes.hpp"
+
+namespace coppice::presets {
+namespace {
+
+constexpr int kMaxBoxes = 20'000;
+constexpr int kMaxGpusPerBox = 1024;
+
+std::vector<Rule> boxRules(int boxes, int gpus, const std::string& inner, const std::string& nic) {
+  return {{.name = "boxes",
+           .kind = ValueKind::integer,
+           .defaultText = std::to_string(boxes),
+           .description = "number of boxes",
+           .low = 1,
+           .high = kMaxBoxes},
+          {.name = "gpus",
+           .kind = ValueKind::integers,
+           .defaultText = std::to_string(gpus),
+           .description = "GPUs per box",
+           .low = 1,
+           .high = kMaxGpusPerBox},
+          {.name = "nvlink",
+           .kind = ValueKind::bandwidths,
+           .defaultText = inner,
+           .description = "each GPU to the switch of its box"},
+          {.name = "nic",
+           .kind = ValueKind::bandwidths,
+           .defaultText = nic,
+           .description = "each GPU to the scale-out network"},
+          {.name = "nvls",
+           .kind = ValueKind::flag,
+           .defaultText = "false",
+           .description = "the switches inside boxes multicast and aggregate (NVLink SHARP)"},
+          sharpRule()};
+}
+
+fabric::Description makeCluster(const Arguments& arguments, const std::string& network, const std::string& what) {
+  const int count = arguments.integer("boxes");
+  SwitchedBoxes boxes;
+  boxes.name = countedName(count, what);
+  boxes.network = network;
+  for (const std::int64_t gpus : perBox(arguments.integers("gpus"), count, "gpus")) {
+    boxes.gpus.push_back(static_cast<int>(gpus));
+  }
+  boxes.inner = perBox(arguments.bandwidths("nvlink"), count, "nvlink");
+  boxes.nic = perBox(arguments.bandwidths("nic"), count, "nic");
+  boxes.innerCapability = capableIf(arguments.flag("nvls"));
+  return switchedBoxes(boxes, arguments);
+}
+
+std::vector<Rule> with(std::vector<Rule> rules, std::vector<Rule> more) {
+  for (Rule& rule : more) {
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+}  // namespace
+
+std::vector<Recipe> clusterRecipes() {
+  std::vector<Recipe> recipes;
+  recipes.push_back(
+      {.name = "cluster",
+       .title = "Boxes of your own",
+       .description = "Boxes with one switch inside each, of equal or different size and speed (a list gives one entry "
+                      "per box), on a scale-out network of choice.",
+       .sources = "No machine: the defaults are two DGX A100 boxes with one NIC per GPU on one switch, as in the "
+                  "ForestColl dissertation, section 4.1 and Figure 4.1 (300 and 25 GB/s per GPU).",
+       .rules = with(boxRules(2, 8, "300", "25"), scaleOutRules("simple")),
+       .generate = [](const Arguments& arguments) {
+         return makeCluster(arguments, arguments.text("network"), "box cluster");
+       }});
+  recipes.push_back(
+      {.name = "rail-optimised",
+       .title = "Rail-optimised cluster",
+       .description = "GPU i of every box hangs on rail switch i, and all rails meet in a spine; the uplinks of a rail "
+                      "carry its downlinks' sum divided by the oversubscription.",
+       .sources = "Structure: W. Wang et al., Rail-only: A Low-Cost High-Performance Network for Training LLMs with "
+                  "Trillion Parameters, section 2 (rail-optimised baseline). Default numbers: DGX H100, see preset "
+                  "dgx-h100.",
+       .rules = with(boxRules(4, 8, "450", "50"), scaleOutRulesOf("rails")),
+       .generate = [](const Arguments& arguments) { return makeCluster(arguments, "rails", "rail-optimised boxes"); }});
+  recipes.push_back(
+      {.name = "rail-only",
+       .title = "Rail-only cluster",
+       .description = "GPU i of every box hangs on rail switch i and nothing joins the rails: traffic between them "
+                      "crosses the switch inside a box.",
+       .sources = "Structure: W. Wang et al., Rail-only: A Low-Cost High-Performance Network for Training LLMs with "
+                  "Trillion Parameters, section 3. Default numbers: DGX H100, see preset dgx-h100.",
+       .rules = boxRules(4, 8, "450", "50"),
+       .generate = [](const Arguments& arguments) { return makeCluster(arguments, "rail-only", "rail-only boxes"); }});
+  return recipes;
+}
+
+}  // namespace coppice::presets

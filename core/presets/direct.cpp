@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "presets/builder.hpp"
+#include "presets/generators.hpp"
+
+namespace coppice::presets {
+namespace {
+
+constexpr int kMaxDimensions = 16;
+constexpr int kMaxSide = 100'000;
+constexpr int kMaxCubeDimension = 17;
+constexpr int kMaxClique = 2000;
+
+std::string gpuId(std::int64_t number) {
+  return "g" + std::to_string(number);
+}
+
+Rule countRule(const std::string& name, int value, int low, int high, const std::string& description) {
+  return {.name = name,
+          .kind = ValueKind::integer,
+          .defaultText = std::to_string(value),
+          .description = description,
+          .low = low,
+          .high = high};
+}
+
+Rule linkRule() {
+  return {.name = "bandwidth", .kind = ValueKind::bandwidth, .defaultText = "25", .description = "each link"};
+}
+
+enum class Ends { open, joined };
+
+/// Grid of any number of dimensions, the last counting fastest; `joined` closes every line of three or more.
+fabric::Description lattice(const std::string& name, const std::vector<std::int64_t>& sides,
+                            const std::vector<Bandwidth>& bandwidths, Ends ends) {
+  if (sides.size() > static_cast<std::size_t>(kMaxDimensions)) {
+    throw Refusal{Error{ErrorCode::badUsage, "dims has " + std::to_string(sides.size()) + " sides",
+                        "give at most " + std::to_string(kMaxDimensions), Place{.element = "dims"}}};
+  }
+  if (bandwidths.size() != 1 && bandwidths.size() != sides.size()) {
+    throw Refusal{Error{ErrorCode::badUsage,
+                        "bandwidth has " + std::to_string(bandwidths.size()) + " entries for " +
+                            std::to_string(sides.size()) + " dimensions",
+                        "give one bandwidth for all dimensions or exactly one per dimension",
+                        Place{.element = "bandwidth"}}};
+  }
+  Builder builder(name);
+  std::int64_t count = 1;
+  for (const std::int64_t side : sides) {
+    count = std::min<std::int64_t>(count * side, kMaxNodes + 1LL);
+  }
+  builder.expect(count, 0);
+  std::int64_t links = 0;
+  for (const std::int64_t side : sides) {
+    links += count / side * (ends == Ends::joined && side > 2 ? side : side - 1);
+  }
+  builder.expect(count, links);
+
+  // Dimensions alternate between x and y from the last one on; a gap sets off each further level.
+  std::vector<double> stepX(sides.size(), 0);
+  std::vector<double> stepY(sides.size(), 0);
+  std::vector<std::int64_t> stride(sides.size(), 1);
+  double nextX = kSpacing;
+  double nextY = kSpacing;
+  for (std::size_t level = 0; level < sides.size(); ++level) {
+    const std::size_t d = sides.size() - 1 - level;
+    double& next = level % 2 == 0 ? nextX : nextY;
+    (level % 2 == 0 ? stepX : stepY)[d] = next;
+    next = next * static_cast<double>(sides[d]) + kSpacing;
+    if (d + 1 < sides.size()) {
+      stride[d] = stride[d + 1] * sides[d + 1];
+    }
+  }
+  for (std::int64_t index = 0; index < count; ++index) {
+    fabric::Position position;
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      const auto coordinate = static_cast<double>(index / stride[d] % sides[d]);
+      position.x += stepX[d] * coordinate;
+      position.y += stepY[d] * coordinate;
+    }
+    builder.gpu(gpuId(index), "", position);
+  }
+  for (std::int64_t index = 0; index < count; ++index) {
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      const Bandwidth bandwidth = bandwidths.size() == 1 ? bandwidths.front() : bandwidths[d];
+      const std::int64_t coordinate = index / stride[d] % sides[d];
+      if (coordinate + 1 < sides[d]) {
+        builder.link(gpuId(index), gpuId(index + stride[d]), bandwidth);
+      } else if (ends == Ends::joined && sides[d] > 2) {
+        builder.link(gpuId(index), gpuId(index - coordinate * stride[d]), bandwidth);
+      }
+    }
+  }
+  return builder.take();
+}
+
+fabric::Description ring(const Arguments& arguments) {
+  const int gpus = arguments.integer("gpus");
+  const bool isOneWay = arguments.text("direction") == "one-way";
+  Builder builder((isOneWay ? "One-way ring of " : "Ring of ") + std::to_string(gpus));
+  builder.expect(gpus, gpus);
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    builder.gpu(gpuId(gpu), "", onCircle(gpu, gpus));
+  }
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    const std::string next = gpuId((gpu + 1) % gpus);
+    if (isOneWay) {
+      builder.oneWayLink(gpuId(gpu), next, arguments.bandwidth("bandwidth"));
+    } else if (gpus > 2 || gpu == 0) {
+      builder.link(gpuId(gpu), next, arguments.bandwidth("bandwidth"));
+    }
+  }
+  return builder.take();
+}
+
+fabric::Description torus(const Arguments& arguments) {
+  return lattice("Torus " + arguments.text("dims"), arguments.integers("dims"), arguments.bandwidths("bandwidth"),
+                 Ends::joined);
+}
+
+fabric::Description mesh(const Arguments& arguments) {
+  return lattice("Mesh " + arguments.text("dims"), arguments.integers("dims"), arguments.bandwidths("bandwidth"),
+                 Ends::open);
+}
+
+fabric::Description hypercube(const Arguments& arguments) {
+  const int dimension = arguments.integer("dimension");
+  Builder builder("Hypercube of dimension " + std::to_string(dimension));
+  const std::int64_t count = std::int64_t{1} << dimension;
+  builder.expect(count, count * dimension / 2);
+  for (std::int64_t index = 0; index < count; ++index) {
+    fabric::Position position;
+    double stepX = kSpacing;
+    double stepY = kSpacing;
+    for (int bit = 0; bit < dimension; ++bit) {
+      const double coordinate = (index >> bit & 1) != 0 ? 1 : 0;
+      double& step = bit % 2 == 0 ? stepX : stepY;
+      (bit % 2 == 0 ? position.x : position.y) += step * coordinate;
+      step = 2 * step + kSpacing;
+    }
+    builder.gpu(gpuId(index), "", position);
+  }
+  for (std::int64_t index = 0; index < count; ++index) {
+    for (int bit = 0; bit < dimension; ++bit) {
+      const std::int64_t other = index ^ (std::int64_t{1} << bit);
+      if (index < other) {
+        builder.link(gpuId(index), gpuId(other), arguments.bandwidth("bandwidth"));
+      }
+    }
+  }
+  return builder.take();
+}
+
+fabric::Description complete(const Arguments& arguments) {
+  const int gpus = arguments.integer("gpus");
+  Builder builder("Complete graph of " + std::to_string(gpus));
+  builder.expect(gpus, std::int64_t{gpus} * (gpus - 1) / 2);
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    builder.gpu(gpuId(gpu), "", onCircle(gpu, gpus));
+  }
+  for (int a = 0; a < gpus; ++a) {
+    for (int b = a + 1; b < gpus; ++b) {
+      builder.link(gpuId(a), gpuId(b), arguments.bandwidth("bandwidth"));
+    }
+  }
+  return builder.take();
+}
+
+fabric::Description completeBipartite(const Arguments& arguments) {
+  const int left = arguments.integer("left");
+  const int right = arguments.integer("right");
+  Builder builder("Complete bipartite graph of " + std::to_string(left) + " and " + std::to_string(right));
+  builder.expect(std::int64_t{left} + right, std::int64_t{left} * right);
+  const double width = kSpacing * std::max(left, right);
+  for (int gpu = 0; gpu < left; ++gpu) {
+    builder.gpu(gpuId(gpu), "", {.x = spread(gpu, left, width), .y = 0});
+  }
+  for (int gpu = 0; gpu < right; ++gpu) {
+    builder.gpu(gpuId(left + gpu), "", {.x = spread(gpu, right, width), .y = 2 * kSpacing});
+  }
+  for (int a = 0; a < left; ++a) {
+    for (int b = 0; b < right; ++b) {
+      builder.link(gpuId(a), gpuId(left + b), arguments.bandwidth("bandwidth"));
+    }
+  }
+  return builder.take();
+}
+
+Rule dimensionsRule(const std::string& value) {
+  return {.name = "dims",
+          .kind = ValueKind::sides,
+          .defaultText = value,
+          .description = "number of GPUs along each dimension; GPU numbers count fastest along the last",
+          .low = 1,
+          .high = kMaxSide};
+}
+
+Rule latticeBandwidthRule() {
+  return {.name = "bandwidth",
+          .kind = ValueKind::bandwidths,
+          .defaultText = "25",
+          .description = "each link, or one entry per dimension"};
+}
+
+const char* const kOwnNumbers = " The default of 25 GB/s stands for one 200 Gb/s port and belongs to no machine.";
+
+}  // namespace
+
+std::vector<Recipe> directRecipes() {
+  std::vector<Recipe> recipes;
+  recipes.push_back({.name = "ring",
+                     .title = "Ring",
+                     .description =
+                         "GPUs in a circle, joined both ways or one way round. Two GPUs joined both ways have "
+                         "one link.",
+                     .sources = std::string("Standard graph.") + kOwnNumbers,
+                     .rules = {countRule("gpus", 8, 2, kMaxNodes, "number of GPUs"),
+                               linkRule(),
+                               {.name = "direction",
+                                .kind = ValueKind::choice,
+                                .defaultText = "two-way",
+                                .description = "links both ways, or from each GPU to the next only",
+                                .words = {"two-way", "one-way"}}},
+                     .generate = ring});
+  recipes.push_back({.name = "torus",
+                     .title = "Torus",
+                     .description =
+                         "Grid of any number of dimensions with unequal sides whose lines close. A side of 2 is "
+                         "one link, not two; a side of 1 is none.",
+                     .sources = std::string("Standard graph.") + kOwnNumbers,
+                     .rules = {dimensionsRule("4x4"), latticeBandwidthRule()},
+                     .generate = torus});
+  recipes.push_back({.name = "mesh",
+                     .title = "Mesh",
+                     .description = "Grid of any number of dimensions with unequal sides and open ends.",
+                     .sources = std::string("Standard graph.") + kOwnNumbers,
+                     .rules = {dimensionsRule("4x4"), latticeBandwidthRule()},
+                     .generate = mesh});
+  recipes.push_back(
+      {.name = "hypercube",
+       .title = "Hypercube",
+       .description = "GPUs joined where their numbers differ in one bit.",
+       .sources = std::string("Standard graph.") + kOwnNumbers,
+       .rules = {countRule("dimension", 3, 1, kMaxCubeDimension, "number of bits; 2 to this power GPUs"), linkRule()},
+       .generate = hypercube});
+  recipes.push_back({.name = "complete",
+                     .title = "Complete graph",
+                     .description = "Every GPU joined to every other.",
+                     .sources = std::string("Standard graph.") + kOwnNumbers,
+                     .rules = {countRule("gpus", 8, 2, kMaxClique, "number of GPUs"), linkRule()},
+                     .generate = complete});
+  recipes.push_back({.name = "complete-bipartite",
+                     .title = "Complete bipartite graph",
+                     .description = "Two sets of GPUs, every one joined to all of the other set.",
+                     .sources = std::string("Standard graph.") + kOwnNumbers,
+                     .rules = {countRule("left", 4, 1, kMaxNodes, "GPUs of the first set"),
+                               countRule("right", 4, 1, kMaxNodes, "GPUs of the second set"), linkRule()},
+                     .generate = completeBipartite});
+  return recipes;
+}
+
+}  // namespace coppice::presets

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "presets/scale_out.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace coppice::presets {
+namespace {
+
+const char* const kSimple = "simple";
+const char* const kPlanes = "planes";
+const char* const kRails = "rails";
+const char* const kRailOnly = "rail-only";
+const char* const kLeafSpine = "leaf-spine";
+
+constexpr int kMaxPlanes = 64;
+constexpr int kMaxSpines = 1024;
+constexpr int kMaxBoxesPerLeaf = 1024;
+
+std::string nicId(const Port& port) {
+  return "b" + std::to_string(port.box) + "nic" + std::to_string(port.number);
+}
+
+/// Joins each port, over its NIC node where the network has them, to the switch that `switchOf` names; returns the sum
+/// of bandwidths per switch number.
+template <typename SwitchOf>
+std::map<int, Bandwidth> attach(Builder& builder, const std::vector<Port>& ports, bool withNics,
+                                const std::string& prefix, SwitchOf switchOf) {
+  std::map<int, Bandwidth> sums;
+  for (const Port& port : ports) {
+    const int number = switchOf(port);
+    const std::string target = prefix + (number < 0 ? std::string() : std::to_string(number));
+    if (withNics) {
+      const std::string nic = nicId(port);
+      builder.link(port.node, nic, port.bandwidth);
+      builder.link(nic, target, port.bandwidth);
+    } else {
+      builder.link(port.node, target, port.bandwidth);
+    }
+    Bandwidth& sum = sums[number];
+    sum = sum + port.bandwidth;
+  }
+  return sums;
+}
+
+void addSwitches(Builder& builder, const Floor& floor, const std::map<int, Bandwidth>& sums, const std::string& prefix,
+                 Capability capability) {
+  int index = 0;
+  for (const auto& [number, sum] : sums) {
+    builder.relay(prefix + (number < 0 ? std::string() : std::to_string(number)), "",
+                  floor.above(1, index++, static_cast<int>(sums.size())), capability);
+  }
+}
+
+}  // namespace
+
+std::vector<Rule> scaleOutRulesOf(const std::string& network) {
+  std::vector<Rule> rules;
+  if (network == kPlanes) {
+    rules.push_back({.name = "planes",
+                     .kind = ValueKind::integer,
+                     .defaultText = "2",
+                     .description = "separate switch planes; the NIC of GPU i is on plane i modulo this",
+                     .low = 1,
+                     .high = kMaxPlanes});
+  }
+  if (network == kLeafSpine) {
+    rules.push_back({.name = "boxes_per_leaf",
+                     .kind = ValueKind::integer,
+                     .defaultText = "2",
+                     .description = "boxes whose NICs share one leaf switch",
+                     .low = 1,
+                     .high = kMaxBoxesPerLeaf});
+    rules.push_back({.name = "spines",
+                     .kind = ValueKind::integer,
+                     .defaultText = "2",
+                     .description = "spine switches, each joined to every leaf",
+                     .low = 1,
+                     .high = kMaxSpines});
+  }
+  if (network == kLeafSpine || network == kRails) {
+    rules.push_back({.name = "oversubscription",
+                     .kind = ValueKind::ratio,
+                     .defaultText = "1",
+                     .description = "bandwidth into a leaf or rail switch from below over that to the spines"});
+  }
+  return rules;
+}
+
+std::vector<Rule> scaleOutRules(const std::string& defaultNetwork) {
+  std::vector<Rule> rules = {
+      {.name = "network",
+       .kind = ValueKind::choice,
+       .defaultText = defaultNetwork,
+       .description = "how boxes are joined: simple = one switch for all NICs; planes = NIC nodes on separate "
+                      "switches by number; rails = one switch per GPU number and a spine; rail-only = no spine; "
+                      "leaf-spine = NIC nodes, leaves of some boxes, spines (none above a single leaf). Without effect "
+                      "for one box",
+       .words = {kSimple, kPlanes, kRails, kRailOnly, kLeafSpine}}};
+  for (const char* const network : {kPlanes, kLeafSpine, kRails}) {
+    for (Rule rule : scaleOutRulesOf(network)) {
+      const auto it =
+          std::find_if(rules.begin(), rules.end(), [&](const Rule& other) { return other.name == rule.name; });
+      if (it != rules.end()) {
+        it->switchedOn.emplace_back(network);
+        continue;
+      }
+      rule.switchedBy = "network";
+      rule.switchedOn = {network};
+      rules.push_back(std::move(rule));
+    }
+  }
+  return rules;
+}
+
+Rule sharpRule() {
+  return {.name = "sharp",
+          .kind = ValueKind::flag,
+          .defaultText = "false",
+          .description = "scale-out switches multicast and aggregate in the network (SHARP)"};
+}
+
+bool hasNicNodes(const std::string& network) {
+  return network == kPlanes || network == kLeafSpine;
+}
+
+std::int64_t scaleOutNodes(std::int64_t ports, const std::string& network) {
+  return hasNicNodes(network) ? ports : 0;
+}
+
+std::int64_t scaleOutLinks(std::int64_t ports, const std::string& network) {
+  return hasNicNodes(network) ? 2 * ports : ports;
+}
+
+void addScaleOut(Builder& builder, const Floor& floor, const Arguments& arguments, const std::string& network,
+                 int boxes, const std::vector<Port>& ports) {
+  if (boxes < 2) {
+    return;
+  }
+  const Capability capability = capableIf(arguments.has("sharp") && arguments.flag("sharp"));
+  const bool withNics = hasNicNodes(network);
+  if (withNics) {
+    for (const Port& port : ports) {
+      builder.nic(nicId(port), port.boxName, port.nicPosition);
+    }
+  }
+  if (network == kSimple) {
+    const auto sums = attach(builder, ports, withNics, "ib", [](const Port&) { return -1; });
+    addSwitches(builder, floor, sums, "ib", capability);
+    return;
+  }
+  if (network == kPlanes) {
+    const int planes = arguments.integer("planes");
+    const auto sums = attach(builder, ports, withNics, "ib", [&](const Port& port) { return port.number % planes; });
+    addSwitches(builder, floor, sums, "ib", capability);
+    return;
+  }
+  if (network == kRails || network == kRailOnly) {
+    const auto sums = attach(builder, ports, withNics, "rail", [](const Port& port) { return port.number; });
+    addSwitches(builder, floor, sums, "rail", capability);
+    if (network == kRails) {
+      const std::string spine = builder.relay("spine", "", floor.above(2, 0, 1), capability);
+      const Rational share = arguments.ratio("oversubscription").inverse();
+      for (const auto& [number, sum] : sums) {
+        builder.link("rail" + std::to_string(number), spine, sum * share);
+      }
+    }
+    return;
+  }
+  const int boxesPerLeaf = arguments.integer("boxes_per_leaf");
+  const int spines = arguments.integer("spines");
+  const auto sums = attach(builder, ports, withNics, "leaf", [&](const Port& port) { return port.box / boxesPerLeaf; });
+  addSwitches(builder, floor, sums, "leaf", capability);
+  if (sums.size() < 2) {
+    return;  // one leaf reaches every box; spines above it would lead nowhere
+  }
+  builder.expect(0, static_cast<std::int64_t>(sums.size()) * spines);
+  for (int spine = 0; spine < spines; ++spine) {
+    builder.relay("spine" + std::to_string(spine), "", floor.above(2, spine, spines), capability);
+  }
+  const Rational share = (arguments.ratio("oversubscription") * Rational(spines)).inverse();
+  for (const auto& [leaf, sum] : sums) {
+    for (int spine = 0; spine < spines; ++spine) {
+      builder.link("leaf" + std::to_string(leaf), "spine" + std::to_string(spine), sum * share);
+    }
+  }
+}
+
+}  // namespace coppice::presets
