@@ -27,10 +27,10 @@ enum class ErrorCode {
 
 /// Where in the input: a file with line and column, or the name of an element (node, link, rank, tree).
 struct Place {
-  std::string file;
+  std::string file = {};
   int line = 0;    ///< 1-based; 0 = unknown
   int column = 0;  ///< 1-based; 0 = unknown
-  std::string element;
+  std::string element = {};
 
   friend bool operator==(const Place&, const Place&) = default;
 };

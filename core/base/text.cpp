@@ -39,7 +39,7 @@ bool isControlCharacter(std::string_view text, std::size_t at) {
   return first < 0x20 || first == 0x7f || isC1;
 }
 
-std::string quoted(std::string_view text) {
+std::string inQuotes(std::string_view text) {
   constexpr std::size_t kShown = 64;
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string result = "\"";

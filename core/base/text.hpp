@@ -15,6 +15,6 @@ namespace coppice {
 
 /// The text between double quotes for a message: control characters, quotes, backslashes and ill-formed bytes escaped,
 /// cut after 64 bytes. Input from strangers is shown through this, so that it cannot garble a terminal or a log.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string inQuotes(std::string_view text);
 
 }  // namespace coppice

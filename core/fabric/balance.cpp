@@ -212,7 +212,7 @@ Result<std::vector<BalanceChange>> smallestBalanceChange(const Fabric& fabric) {
 }
 
 std::string describe(const BalanceChange& change) {
-  const std::string ends = quoted(change.src) + " -> " + quoted(change.dst);
+  const std::string ends = inQuotes(change.src) + " -> " + inQuotes(change.dst);
   const std::string amount = change.increase.toString() + " GB/s";
   return change.isNewLink ? "add a one-way link " + ends + " of " + amount : "raise " + ends + " by " + amount;
 }

@@ -171,15 +171,15 @@ Result<Description> subset(const Description& description, std::span<const std::
     for (const std::string& id : gpuIds) {
       const auto found = byId.find(id);
       if (found == byId.end()) {
-        return Error{ErrorCode::badUsage, "there is no node " + quoted(id) + " to keep",
+        return Error{ErrorCode::badUsage, "there is no node " + inQuotes(id) + " to keep",
                      "name GPUs of the fabric by their ids"};
       }
       if (parseNodeKind(found->second->kind) != NodeKind::gpu) {
-        return Error{ErrorCode::badUsage, quoted(id) + " is a " + quoted(found->second->kind) + ", not a GPU",
+        return Error{ErrorCode::badUsage, inQuotes(id) + " is a " + inQuotes(found->second->kind) + ", not a GPU",
                      "name GPUs only; switches and nics stay by themselves"};
       }
       if (!kept.insert(id).second) {
-        return Error{ErrorCode::badUsage, "GPU " + quoted(id) + " is named twice", "name each GPU once"};
+        return Error{ErrorCode::badUsage, "GPU " + inQuotes(id) + " is named twice", "name each GPU once"};
       }
     }
     if (kept.size() < 2) {

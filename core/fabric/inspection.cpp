@@ -42,11 +42,11 @@ IdFault idFault(std::string_view id) {
 }
 
 std::string nodeElement(std::string_view id, std::size_t index) {
-  return "node " + (id.empty() ? std::to_string(index) : quoted(id));
+  return "node " + (id.empty() ? std::to_string(index) : inQuotes(id));
 }
 
 std::string linkElement(const LinkDescription& link, std::size_t index) {
-  return "link " + std::to_string(index) + " " + quoted(link.src) + " -> " + quoted(link.dst);
+  return "link " + std::to_string(index) + " " + inQuotes(link.src) + " -> " + inQuotes(link.dst);
 }
 
 /// `1 GPU`, `3 GPUs`.
@@ -148,8 +148,7 @@ public:
 
 private:
   void add(Severity severity, ErrorCode code, std::string text, std::string fix, std::string element) {
-    m_result.findings.push_back(
-        {severity, code, std::move(text), std::move(fix), {.file = {}, .element = std::move(element)}});
+    m_result.findings.push_back({severity, code, std::move(text), std::move(fix), {.element = std::move(element)}});
   }
   void addError(std::string text, std::string fix, std::string element) {
     add(Severity::error, ErrorCode::invalidFabric, std::move(text), std::move(fix), std::move(element));
@@ -194,7 +193,7 @@ private:
       }
       const auto kind = parseNodeKind(node.kind);
       if (!kind) {
-        addError("unknown kind " + quoted(node.kind), "use \"gpu\", \"nic\" or \"switch\"", element);
+        addError("unknown kind " + inQuotes(node.kind), "use \"gpu\", \"nic\" or \"switch\"", element);
       }
       // A node of unknown kind relays, so that one misspelt kind does not also cut the fabric in two.
       m_result.nodes.push_back(
@@ -224,7 +223,7 @@ private:
     std::vector<NodeIndex> ranked;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i].rank && !m_isGpu[i]) {
-        addError("rank " + std::to_string(*nodes[i].rank) + " is on a node of kind " + quoted(nodes[i].kind),
+        addError("rank " + std::to_string(*nodes[i].rank) + " is on a node of kind " + inQuotes(nodes[i].kind),
                  "remove the rank; only GPUs have one", nodeElement(nodes[i].id, i));
       } else if (nodes[i].rank) {
         ranked.push_back(static_cast<NodeIndex>(i));
@@ -241,7 +240,7 @@ private:
         }
       }
       addError(std::to_string(ranked.size()) + " of " + counted(gpus.size(), "GPU") + " have a rank, and " +
-                   listed(without, [this](NodeIndex gpu) { return quoted(idOf(gpu)); }) + " have none",
+                   listed(without, [this](NodeIndex gpu) { return inQuotes(idOf(gpu)); }) + " have none",
                "give a rank to every GPU or to none", elementOf(without.front()));
     }
     if (!ranked.empty()) {
@@ -280,7 +279,7 @@ private:
       } else if (holders[rank].size() > 1) {
         isRight = false;
         addError("rank " + std::to_string(rank) + " is given to " + counted(holders[rank].size(), "GPU") + ": " +
-                     listed(holders[rank], [this](NodeIndex gpu) { return quoted(idOf(gpu)); }),
+                     listed(holders[rank], [this](NodeIndex gpu) { return inQuotes(idOf(gpu)); }),
                  "give each GPU a rank of its own, " + range, elementOf(holders[rank].front()));
       }
     }
@@ -303,8 +302,8 @@ private:
     }
     const std::string* nearest = m_speller.nearest(id);
     addError(
-        std::string(key) + " " + quoted(id) + " is not a node",
-        nearest != nullptr ? "did you mean " + quoted(*nearest) + "?" : "add a node with that id or correct the link",
+        std::string(key) + " " + inQuotes(id) + " is not a node",
+        nearest != nullptr ? "did you mean " + inQuotes(*nearest) + "?" : "add a node with that id or correct the link",
         element());
     return std::nullopt;
   }
@@ -339,7 +338,7 @@ private:
       std::optional<Rational> latency;
       if (link.latency) {
         if (auto parsed = Rational::parse(*link.latency); !parsed) {
-          addError("latency " + quoted(*link.latency) + " is not a number", "write microseconds such as 1.5",
+          addError("latency " + inQuotes(*link.latency) + " is not a number", "write microseconds such as 1.5",
                    element());
         } else if (*parsed < Rational(0)) {
           addError("latency " + parsed->toString() + " is negative", "write microseconds such as 1.5", element());
@@ -389,7 +388,7 @@ private:
           reportedTail = merged.tail;
           reportedHead = merged.head;
           addOverflow("the sum of the parallel links",
-                      "links " + quoted(idOf(merged.tail)) + " -> " + quoted(idOf(merged.head)));
+                      "links " + inQuotes(idOf(merged.tail)) + " -> " + inQuotes(idOf(merged.head)));
         }
       }
       if (arcs[i].latency && (!merged.latency || *merged.latency < *arcs[i].latency)) {
@@ -446,7 +445,7 @@ private:
     const std::size_t count = m_result.nodes.size();
     const std::string remark = m_skippedLinks ? " (links with errors left out)" : "";
     const auto listGpus = [this](const std::vector<NodeIndex>& gpus) {
-      return listed(gpus, [this](NodeIndex gpu) { return quoted(idOf(gpu)); });
+      return listed(gpus, [this](NodeIndex gpu) { return inQuotes(idOf(gpu)); });
     };
 
     // Parts that no link joins in any direction, by their GPUs.
@@ -462,7 +461,7 @@ private:
     }
     if (parts.size() > 1) {
       add(Severity::error, ErrorCode::infeasible,
-          "GPUs " + quoted(idOf(parts[0].front())) + " and " + quoted(idOf(parts[1].front())) +
+          "GPUs " + inQuotes(idOf(parts[0].front())) + " and " + inQuotes(idOf(parts[1].front())) +
               " cannot reach each other: the GPUs fall into " + counted(parts.size(), "part") +
               " that no path of links joins" + remark + ": " +
               listed(parts, [&](const std::vector<NodeIndex>& part) { return "{" + listGpus(part) + "}"; }),
@@ -491,13 +490,13 @@ private:
         }
         const NodeIndex from = direction == kForward ? part.front() : cutOff.front();
         const NodeIndex to = direction == kForward ? cutOff.front() : part.front();
-        std::string text = "GPU " + quoted(idOf(from)) + " cannot reach GPU " + quoted(idOf(to)) + remark;
+        std::string text = "GPU " + inQuotes(idOf(from)) + " cannot reach GPU " + inQuotes(idOf(to)) + remark;
         if (cutOff.size() > 1) {
           text += direction == kForward ? "; it reaches none of " : "; none of ";
-          text += listGpus(cutOff) + (direction == kForward ? "" : " reaches " + quoted(idOf(to)));
+          text += listGpus(cutOff) + (direction == kForward ? "" : " reaches " + inQuotes(idOf(to)));
         }
         add(Severity::error, ErrorCode::infeasible, std::move(text),
-            "add a path from " + quoted(idOf(from)) + " to " + quoted(idOf(to)) +
+            "add a path from " + inQuotes(idOf(from)) + " to " + inQuotes(idOf(to)) +
                 ", for example by making a one-way link duplex",
             elementOf(from));
       }

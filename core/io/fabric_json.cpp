@@ -126,7 +126,7 @@ public:
     beginToken();
     Frame& frame = m_frames.back();
     if (!frame.keys.insert(key).second) {
-      return fail("the key " + quoted(key) + " is there twice", "keep one of the two", path());
+      return fail("the key " + inQuotes(key) + " is there twice", "keep one of the two", path());
     }
     if (frame.level == Level::extra) {
       std::string& text = extraText();
@@ -271,8 +271,7 @@ private:
   void endToken() { m_tokenEnd = static_cast<std::size_t>(m_reached - m_text.data()); }
 
   bool fail(std::string message, std::string fix, std::string element) {
-    m_error =
-        Error{ErrorCode::badInput, std::move(message), std::move(fix), {.file = {}, .element = std::move(element)}};
+    m_error = Error{ErrorCode::badInput, std::move(message), std::move(fix), {.element = std::move(element)}};
     const std::string_view before = m_text.substr(0, m_tokenStart);
     const std::size_t newline = before.rfind('\n');
     m_error.where.line = static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1;
@@ -317,7 +316,7 @@ private:
         const bool isPlain = std::all_of(shown.begin(), shown.end(), [](char c) {
           return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
         });
-        text += isPlain ? (text.empty() ? "" : ".") + std::string(shown) : "[" + quoted(frame.key) + "]";
+        text += isPlain ? (text.empty() ? "" : ".") + std::string(shown) : "[" + inQuotes(frame.key) + "]";
       }
     }
     return text;
@@ -554,7 +553,7 @@ private:
       return true;
     }
     m_hasFailed = true;
-    fail(quoted(text) + (parsed && !parsed->isInteger() ? " is not a whole number" : " is out of range"),
+    fail(inQuotes(text) + (parsed && !parsed->isInteger() ? " is not a whole number" : " is out of range"),
          "write a whole number below " + std::to_string(std::numeric_limits<int>::max()), path());
     return false;
   }
