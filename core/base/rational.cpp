@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/rational.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "base/checked.hpp"
+#include "base/text.hpp"
 
 namespace coppice {
 namespace {
@@ -12,6 +15,9 @@ Int128 gcd128(Int128 a, Int128 b) {
   a = a < 0 ? -a : a;
   b = b < 0 ? -b : b;
   while (b != 0) {
+    if (a <= std::numeric_limits<std::int64_t>::max() && b <= std::numeric_limits<std::int64_t>::max()) {
+      return std::gcd(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b));
+    }
     const Int128 rest = a % b;
     a = b;
     b = rest;
@@ -94,98 +100,130 @@ std::strong_ordering operator<=>(const Rational& a, const Rational& b) {
                       : (left > right ? std::strong_ordering::greater : std::strong_ordering::equal);
 }
 
+namespace {
+
+/// Significant digits of a decimal and the power of ten they are multiplied with.
+struct Decimal {
+  Int128 digits = 0;
+  std::int64_t exponent = 0;
+
+  void append(char digit) {
+    // Zeros wait: they carry a value only if another digit follows, so that "1.000000000000000000000000" stays small.
+    if (digit == '0') {
+      ++zeros;
+      return;
+    }
+    for (std::int64_t shifted = digits == 0 ? 0 : zeros + 1; shifted > 0; --shifted) {
+      digits = checkedMul<Int128>(digits, 10);
+    }
+    zeros = 0;
+    digits = checkedAdd<Int128>(digits, digit - '0');
+  }
+
+  /// digits * 10^(exponent + zeros), reduced. Throws OverflowError.
+  [[nodiscard]] Rational value() const {
+    const std::int64_t power = checkedAdd(exponent, zeros);
+    if (digits == 0) {
+      return 0;
+    }
+    Int128 scale = 1;
+    for (std::int64_t i = 0; i < (power < 0 ? -power : power); ++i) {
+      scale = checkedMul<Int128>(scale, 10);
+    }
+    return power < 0 ? reduced(digits, scale) : Rational(narrow64(checkedMul(digits, scale)));
+  }
+
+  std::int64_t zeros = 0;
+};
+
+}  // namespace
+
 Result<Rational> Rational::parse(std::string_view text) {
   const auto bad = [&] {
-    return Error{ErrorCode::badInput, "\"" + std::string(text.substr(0, 64)) + "\" is not a number",
+    return Error{ErrorCode::badInput, inQuotes(text) + " is not a number",
                  "write a decimal such as 12.5 or a fraction such as 25/2"};
   };
-  const auto tooLarge = [&] {
-    return Error{ErrorCode::overflow, "\"" + std::string(text.substr(0, 64)) + "\" is outside the exact 64-bit range",
-                 "use fewer digits or another unit"};
-  };
   std::size_t at = 0;
-  const auto digitAt = [&](std::size_t index) {
-    return index < text.size() && text[index] >= '0' && text[index] <= '9';
+  const auto isAt = [&](std::string_view set) {
+    return at < text.size() && set.find(text[at]) != std::string_view::npos;
   };
+  const auto isDigit = [&] { return isAt("0123456789"); };
   try {
-    bool negative = false;
-    if (at < text.size() && (text[at] == '-' || text[at] == '+')) {
-      negative = text[at] == '-';
-      ++at;
-    }
-    if (!digitAt(at) && !(at < text.size() && text[at] == '.' && digitAt(at + 1))) {
-      return bad();
-    }
-    std::int64_t value = 0;
-    while (digitAt(at)) {
-      value = checkedAdd(checkedMul<std::int64_t>(value, 10), std::int64_t{text[at++] - '0'});
-    }
-    if (at < text.size() && text[at] == '/') {
-      ++at;
-      if (!digitAt(at)) {
-        return bad();
-      }
-      std::int64_t denominator = 0;
-      while (digitAt(at)) {
-        denominator = checkedAdd(checkedMul<std::int64_t>(denominator, 10), std::int64_t{text[at++] - '0'});
-      }
-      if (at != text.size() || denominator == 0) {
-        return bad();
-      }
-      return Rational(negative ? -value : value, denominator);
-    }
-    std::int64_t denominator = 1;
-    if (at < text.size() && text[at] == '.') {
-      ++at;
-      if (!digitAt(at)) {
-        return bad();
-      }
-      while (digitAt(at)) {
-        // Trailing zeros carry no value; skipping them keeps "1.000000000000000000000" readable.
-        std::size_t rest = at;
-        while (rest < text.size() && text[rest] == '0') {
-          ++rest;
+    const bool isNegative = isAt("-");
+    at += isAt("+-") ? 1 : 0;
+    // Overflow is told only after the whole text has proved to be a number.
+    bool isTooLarge = false;
+    const auto readDigits = [&](Decimal& decimal, std::int64_t exponentStep) {
+      const std::size_t from = at;
+      for (; isDigit(); ++at) {
+        decimal.exponent += exponentStep;
+        try {
+          if (!isTooLarge) {
+            decimal.append(text[at]);
+          }
+        } catch (const OverflowError&) {
+          isTooLarge = true;
         }
-        if (!digitAt(rest)) {
-          at = rest;
-          break;
-        }
-        value = checkedAdd(checkedMul<std::int64_t>(value, 10), std::int64_t{text[at++] - '0'});
-        denominator = checkedMul<std::int64_t>(denominator, 10);
       }
-    }
-    Rational result(negative ? -value : value, denominator);
-    if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+      return at - from;
+    };
+    Decimal first;
+    const std::size_t wholeDigits = readDigits(first, 0);
+    Decimal second;
+    second.append('1');
+    if (wholeDigits > 0 && isAt("/")) {
       ++at;
-      bool negativeExponent = false;
-      if (at < text.size() && (text[at] == '-' || text[at] == '+')) {
-        negativeExponent = text[at] == '-';
+      second = {};
+      if (readDigits(second, 0) == 0 || (second.digits == 0 && !isTooLarge)) {
+        return bad();
+      }
+    } else {
+      std::size_t fractionDigits = 0;
+      if (isAt(".")) {
         ++at;
-      }
-      if (!digitAt(at)) {
-        return bad();
-      }
-      int exponent = 0;
-      while (digitAt(at)) {
-        exponent = exponent * 10 + (text[at++] - '0');
-        if (exponent > 40) {
-          return result.isZero() ? Result<Rational>(Rational(0)) : Result<Rational>(tooLarge());
+        fractionDigits = readDigits(first, -1);
+        if (fractionDigits == 0) {
+          return bad();
         }
       }
-      for (; exponent > 0; --exponent) {
-        result = negativeExponent ? result / Rational(10) : result * Rational(10);
+      if (wholeDigits + fractionDigits == 0) {
+        return bad();
+      }
+      if (isAt("eE")) {
+        ++at;
+        const bool isSmall = isAt("-");
+        at += isAt("+-") ? 1 : 0;
+        if (!isDigit()) {
+          return bad();
+        }
+        constexpr std::int64_t kLargestExponent = 1'000'000'000;  // far outside the range, far from overflow
+        std::int64_t exponent = 0;
+        for (; isDigit(); ++at) {
+          exponent = std::min(exponent * 10 + (text[at] - '0'), kLargestExponent);
+        }
+        first.exponent += isSmall ? -exponent : exponent;
       }
     }
     if (at != text.size()) {
       return bad();
     }
-    return result;
+    if (isTooLarge) {
+      throw OverflowError("too many digits");
+    }
+    if (isNegative) {
+      first.digits = -first.digits;  // before narrowing: the least 64-bit integer has no positive twin
+    }
+    return first.value() / second.value();
   } catch (const OverflowError&) {
-    return tooLarge();
+    return Error{ErrorCode::overflow, inQuotes(text) + " is outside the exact 64-bit range",
+                 "use fewer digits or another unit"};
   }
 }
 
 std::int64_t leastCommonMultiple(std::int64_t a, std::int64_t b) {
+  if (a <= 0 || b <= 0) {
+    throw OverflowError("least common multiple of a number below 1");
+  }
   return checkedMul(a / std::gcd(a, b), b);
 }
 

@@ -28,7 +28,7 @@ public:
 
   /// Largest integer not above this.
   [[nodiscard]] std::int64_t floor() const;
-  /// @pre not zero
+  /// Throws OverflowError for zero.
   [[nodiscard]] Rational inverse() const;
   /// For display and charts only; never compare with it.
   [[nodiscard]] double toDouble() const;
@@ -56,7 +56,7 @@ private:
   std::int64_t m_denominator = 1;
 };
 
-/// Least common multiple; throws OverflowError.
+/// Least common multiple; throws OverflowError, also where a or b is below 1.
 [[nodiscard]] std::int64_t leastCommonMultiple(std::int64_t a, std::int64_t b);
 
 }  // namespace coppice

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/checked.hpp"
+#include "base/text.hpp"
 
 namespace coppice {
 namespace {
@@ -40,8 +41,7 @@ Result<Bandwidth> Bandwidth::parse(std::string_view text) {
   if (times != std::string_view::npos) {
     const auto count = Rational::parse(trimmed(rest.substr(0, times)));
     if (!count || !count->isInteger() || !count->isPositive()) {
-      return Error{ErrorCode::badInput,
-                   "\"" + std::string(text.substr(0, 64)) + "\": the part before \"x\" must be a whole number of lanes",
+      return Error{ErrorCode::badInput, inQuotes(text) + ": the part before \"x\" must be a whole number of lanes",
                    "write for example 12x25 GB/s"};
     }
     lanes = *count;
@@ -62,7 +62,7 @@ Result<Bandwidth> Bandwidth::parse(std::string_view text) {
   }
   const auto number = Rational::parse(rest.substr(0, end));
   if (!number) {
-    return Error{number.error().code, "\"" + std::string(text.substr(0, 64)) + "\" is not a bandwidth",
+    return Error{number.error().code, inQuotes(text) + " is not a bandwidth",
                  "write GB/s per direction such as 25, 12.5 or 25/2, or a unit such as 400Gb/s or 12x25 GB/s"};
   }
   const std::string_view unitName = trimmed(rest.substr(end));
@@ -77,14 +77,14 @@ Result<Bandwidth> Bandwidth::parse(std::string_view text) {
       }
     }
     if (!known) {
-      return Error{ErrorCode::badInput, "\"" + std::string(unitName.substr(0, 32)) + "\" is not a unit of bandwidth",
+      return Error{ErrorCode::badInput, inQuotes(unitName) + " is not a unit of bandwidth",
                    "use GB/s, MB/s, TB/s (bytes) or Gb/s, Mb/s, Tb/s (bits)"};
     }
   }
   try {
     return Bandwidth(*number * lanes * factor);
   } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, "\"" + std::string(text.substr(0, 64)) + "\" is outside the exact 64-bit range",
+    return Error{ErrorCode::overflow, inQuotes(text) + " is outside the exact 64-bit range",
                  "use fewer digits or another unit"};
   }
 }
@@ -131,7 +131,8 @@ std::string toDecimal(const Rational& value, int places) {
   while (!digits.empty() && digits.back() == '0') {
     digits.pop_back();
   }
-  std::string text = std::to_string(static_cast<std::int64_t>(whole + carry));
+  // Unsigned: the magnitude of the least value is one above the largest.
+  std::string text = std::to_string(static_cast<std::uint64_t>(whole + carry));
   if (!digits.empty()) {
     text += "." + digits;
   }

@@ -35,7 +35,7 @@ private:
   Rational m_value;
 };
 
-/// "346.67": at most `places` digits after the point, rounded half up, no trailing zeros. Display only.
+/// "346.67": at most `places` digits after the point, rounded half away from zero, no trailing zeros. Display only.
 [[nodiscard]] std::string toDecimal(const Rational& value, int places = 2);
 
 }  // namespace coppice

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+
+#include "base/checked.hpp"
+#include "base/collective.hpp"
+#include "base/rational.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+
+using namespace coppice;
+
+namespace {
+
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+
+QString toQString(const std::string& text) {
+  return QString::fromStdString(text);
+}
+
+/// "value", "badInput" or "overflow", so that one column tells the whole outcome.
+template <typename T>
+QString outcome(const Result<T>& result) {
+  if (result) {
+    return toQString(result->toString());
+  }
+  return result.error().code == ErrorCode::badInput   ? "badInput"
+         : result.error().code == ErrorCode::overflow ? "overflow"
+                                                      : "other";
+}
+
+}  // namespace
+
+class TestBase : public QObject {
+  Q_OBJECT
+
+private slots:
+  void rationalParse_data() {
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<QString>("expected");
+    const auto row = [](const char* name, const char* text, const char* expected) {
+      QTest::newRow(name) << QString(text) << QString(expected);
+    };
+    row("integer", "12", "12");
+    row("plus sign", "+12", "12");
+    row("minus sign", "-3", "-3");
+    row("minus zero", "-0", "0");
+    row("leading zeros", "0007", "7");
+    row("decimal", "12.5", "25/2");
+    row("decimal that no double holds", "12.1", "121/10");
+    row("no whole part", ".5", "1/2");
+    row("negative decimal", "-0.25", "-1/4");
+    row("trailing zeros", "1.000000000000000000000000000000000000000000000", "1");
+    row("inner zeros", "1.0000000000000001", "10000000000000001/10000000000000000");
+    row("exponent", "1e3", "1000");
+    row("exponent with plus", "1E+3", "1000");
+    row("negative exponent", "1e-3", "1/1000");
+    row("exponent meets decimals", "0.0000000000000000000000001e25", "1");
+    row("large mantissa shrinks", "1000000000000000000000e-10", "100000000000");
+    row("zero with a large exponent", "0e999999999999", "0");
+    row("fraction", "25/2", "25/2");
+    row("fraction reduces", "50/4", "25/2");
+    row("negative fraction", "-2125/6", "-2125/6");
+    row("largest", "9223372036854775807", "9223372036854775807");
+    row("least", "-9223372036854775808", "-9223372036854775808");
+    row("one above the largest", "9223372036854775808", "overflow");
+    row("one below the least", "-9223372036854775809", "overflow");
+    row("too many decimals", "0.12345678901234567891", "overflow");
+    row("exponent out of range", "1e19", "overflow");
+    row("exponent far out of range", "1e99999999999999999999", "overflow");
+    row("denominator out of range", "1/9223372036854775808", "overflow");
+    row("forty digits", "1234567890123456789012345678901234567890", "overflow");
+    row("empty", "", "badInput");
+    row("sign alone", "-", "badInput");
+    row("point alone", ".", "badInput");
+    row("point without decimals", "1.", "badInput");
+    row("two points", "1.2.3", "badInput");
+    row("exponent without digits", "1e", "badInput");
+    row("exponent then text", "0e9999999x", "badInput");
+    row("overlong digits then text", "99999999999999999999999999999999999999999999x", "badInput");
+    row("division by zero", "1/0", "badInput");
+    row("no denominator", "1/", "badInput");
+    row("no numerator", "/2", "badInput");
+    row("decimal denominator", "1/2.5", "badInput");
+    row("decimal numerator", "1.5/2", "badInput");
+    row("two slashes", "1/2/3", "badInput");
+    row("space", " 1", "badInput");
+    row("hexadecimal", "0x10", "badInput");
+    row("not a number", "nan", "badInput");
+    row("infinity", "inf", "badInput");
+    row("decimal comma", "1,5", "badInput");
+  }
+  void rationalParse() {
+    QFETCH(QString, text);
+    QTEST(outcome(Rational::parse(text.toStdString())), "expected");
+  }
+
+  void rationalTextReadsBack() {
+    std::mt19937_64 random(7);
+    for (int i = 0; i < 2000; ++i) {
+      const auto numerator = static_cast<std::int64_t>(random()) >> (random() % 63);
+      const auto denominator = std::max<std::int64_t>(static_cast<std::int64_t>(random() >> (1 + random() % 63)), 1);
+      const Rational value(numerator, denominator);
+      const auto again = Rational::parse(value.toString());
+      QVERIFY2(again && *again == value, value.toString().c_str());
+      const auto bandwidth = Bandwidth::parse(Bandwidth(value).toString());
+      QVERIFY2(bandwidth && bandwidth->gigabytesPerSecond() == value, Bandwidth(value).toString().c_str());
+    }
+  }
+
+  void rationalReduces() {
+    const Rational value(-6, -4);
+    QCOMPARE(value.numerator(), 3);
+    QCOMPARE(value.denominator(), 2);
+    QCOMPARE(Rational(6, -4), Rational(-3, 2));
+    QCOMPARE(Rational(0, -5), Rational(0));
+    QCOMPARE(Rational(kMin, kMin), Rational(1));
+    QCOMPARE(Rational(kMin, 2).numerator(), kMin / 2);
+    QVERIFY_EXCEPTION_THROWN(Rational(1, 0), OverflowError);
+    QVERIFY_EXCEPTION_THROWN(Rational(1, kMin), OverflowError);
+  }
+
+  void rationalArithmetic() {
+    const Rational third(1, 3);
+    const Rational quarter(-1, 4);
+    QCOMPARE(third + quarter, Rational(1, 12));
+    QCOMPARE(third - quarter, Rational(7, 12));
+    QCOMPARE(third * quarter, Rational(-1, 12));
+    QCOMPARE(third / quarter, Rational(-4, 3));
+    QCOMPARE(-third, Rational(-1, 3));
+    QCOMPARE(quarter.inverse(), Rational(-4));
+    QCOMPARE(Rational(1, kMax) * Rational(kMax), Rational(1));
+    QCOMPARE(Rational(kMax, 2) + Rational(kMax, 2), Rational(kMax));
+    QCOMPARE(Rational(kMax - 1, kMax) + Rational(1, kMax), Rational(1));
+    QCOMPARE(Rational(kMin) + Rational(kMax), Rational(-1));
+    QCOMPARE(Rational(kMin, 3) - Rational(kMin, 3), Rational(0));
+    QVERIFY_EXCEPTION_THROWN(Rational(kMax) + Rational(1), OverflowError);
+    QVERIFY_EXCEPTION_THROWN(Rational(kMin) - Rational(1), OverflowError);
+    QVERIFY_EXCEPTION_THROWN(-Rational(kMin), OverflowError);
+    QVERIFY_EXCEPTION_THROWN(Rational(1, kMax) * Rational(1, 2), OverflowError);
+    QVERIFY_EXCEPTION_THROWN(Rational(1, kMax) + Rational(1, kMax - 1), OverflowError);
+    QVERIFY_EXCEPTION_THROWN(Rational(1) / Rational(0), OverflowError);
+    QVERIFY_EXCEPTION_THROWN((void)Rational(0).inverse(), OverflowError);
+  }
+
+  /// Against 128-bit integers on small parts, where both are exact.
+  void rationalArithmeticAgainstCrossProducts() {
+    std::mt19937_64 random(11);
+    std::uniform_int_distribution<std::int64_t> numerators(-1000000, 1000000);
+    std::uniform_int_distribution<std::int64_t> denominators(1, 1000000);
+    for (int i = 0; i < 2000; ++i) {
+      const std::int64_t a = numerators(random);
+      const std::int64_t b = denominators(random);
+      const std::int64_t c = numerators(random);
+      const std::int64_t d = denominators(random);
+      QCOMPARE(Rational(a, b) + Rational(c, d), Rational(a * d + c * b, b * d));
+      QCOMPARE(Rational(a, b) - Rational(c, d), Rational(a * d - c * b, b * d));
+      QCOMPARE(Rational(a, b) * Rational(c, d), Rational(a * c, b * d));
+      QCOMPARE(Rational(a, b) < Rational(c, d), a * d < c * b);
+      QCOMPARE(Rational(a, b).floor(),
+               static_cast<std::int64_t>(std::floor(static_cast<double>(a) / static_cast<double>(b))));
+    }
+  }
+
+  void rationalCompares() {
+    QVERIFY(Rational(1, 3) < Rational(1, 2));
+    QVERIFY(Rational(-1, 3) > Rational(-1, 2));
+    // A double cannot tell these two apart.
+    QVERIFY(Rational(kMax - 1, kMax) > Rational(kMax - 2, kMax - 1));
+    QVERIFY(Rational(kMin, kMax) < Rational(-1));
+    QVERIFY(Rational(2, 4) == Rational(1, 2));
+  }
+
+  void rationalFloor_data() {
+    QTest::addColumn<qint64>("numerator");
+    QTest::addColumn<qint64>("denominator");
+    QTest::addColumn<qint64>("expected");
+    QTest::newRow("positive") << qint64{7} << qint64{2} << qint64{3};
+    QTest::newRow("negative") << qint64{-7} << qint64{2} << qint64{-4};
+    QTest::newRow("negative whole") << qint64{-8} << qint64{2} << qint64{-4};
+    QTest::newRow("zero") << qint64{0} << qint64{2} << qint64{0};
+    QTest::newRow("least") << qint64{kMin} << qint64{1} << qint64{kMin};
+    QTest::newRow("near minus one") << qint64{-1} << qint64{kMax} << qint64{-1};
+  }
+  void rationalFloor() {
+    QFETCH(qint64, numerator);
+    QFETCH(qint64, denominator);
+    QTEST(qint64{Rational(numerator, denominator).floor()}, "expected");
+  }
+
+  void leastCommonMultiples() {
+    QCOMPARE(leastCommonMultiple(4, 6), 12);
+    QCOMPARE(leastCommonMultiple(1, kMax), kMax);
+    QVERIFY_EXCEPTION_THROWN((void)leastCommonMultiple(kMax, kMax - 1), OverflowError);
+    QVERIFY_EXCEPTION_THROWN((void)leastCommonMultiple(0, 0), OverflowError);
+    QVERIFY_EXCEPTION_THROWN((void)leastCommonMultiple(-2, 3), OverflowError);
+  }
+
+  void bandwidthParse_data() {
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<QString>("expected");
+    const auto row = [](const char* name, const char* text, const char* expected) {
+      QTest::newRow(name) << QString(text) << QString(expected);
+    };
+    row("plain", "25", "25");
+    row("decimal", "12.5", "12.5");
+    row("fraction", "25/2", "12.5");
+    row("fraction without finite decimal", "25/3", "25/3");
+    row("exponent", "1e-3", "0.001");
+    row("bytes", "50 GB/s", "50");
+    row("bits", "400Gb/s", "50");
+    row("bits, long spelling", "400 Gbit/s", "50");
+    row("bits, bps", "100Gbps", "12.5");
+    row("fraction with unit", "25/2 GB/s", "12.5");
+    row("mega bytes", "12500 MB/s", "12.5");
+    row("mega bits", "200000 Mb/s", "25");
+    row("tera bytes", "1.8TB/s", "1800");
+    row("tera bits", "1.6Tb/s", "200");
+    row("lanes", "12x25 GB/s", "300");
+    row("lanes with star", "18 * 50", "900");
+    row("surrounding blanks", "\t 25 GB/s ", "25");
+    row("zero is read", "0", "0");
+    row("negative is read", "-5", "-5");
+    row("empty", "", "badInput");
+    row("blanks", "  ", "badInput");
+    row("word", "fast", "badInput");
+    row("unit alone", "GB/s", "badInput");
+    row("no such unit", "25 GiB/s", "badInput");
+    row("lower-case unit", "25gb/s", "badInput");
+    row("two numbers", "25 26", "badInput");
+    row("half lanes", "1.5x25", "badInput");
+    row("no lanes", "0x25", "badInput");
+    row("negative lanes", "-2x25", "badInput");
+    row("lanes without rate", "12x", "badInput");
+    row("lanes of lanes", "2x3x4", "badInput");
+    row("rate over time", "25/s", "badInput");
+    row("division by zero", "25/0", "badInput");
+    row("nan", "nan", "badInput");
+    row("overflow", "1e30", "overflow");
+    row("overflow by the unit", "9223372036854775807 TB/s", "overflow");
+    row("overflow by the lanes", "9223372036854775807x2", "overflow");
+  }
+  void bandwidthParse() {
+    QFETCH(QString, text);
+    QTEST(outcome(Bandwidth::parse(text.toStdString())), "expected");
+  }
+
+  void bandwidthMessageShowsHostileTextEscaped() {
+    const auto result = Bandwidth::parse("\x1b[31m" + std::string(1000, 'x'));
+    QVERIFY(!result);
+    QVERIFY(result.error().message.find('\x1b') == std::string::npos);
+    QVERIFY(result.error().message.size() < 200);
+  }
+
+  void decimal_data() {
+    QTest::addColumn<qint64>("numerator");
+    QTest::addColumn<qint64>("denominator");
+    QTest::addColumn<int>("places");
+    QTest::addColumn<QString>("expected");
+    QTest::newRow("rounds down") << qint64{1040} << qint64{3} << 2 << "346.67";
+    QTest::newRow("no trailing zeros") << qint64{5} << qint64{2} << 4 << "2.5";
+    QTest::newRow("half away from zero") << qint64{1} << qint64{8} << 2 << "0.13";
+    QTest::newRow("negative half") << qint64{-1} << qint64{8} << 2 << "-0.13";
+    QTest::newRow("carry into the whole part") << qint64{999} << qint64{1000} << 2 << "1";
+    QTest::newRow("carry through nines") << qint64{19999} << qint64{1000} << 2 << "20";
+    QTest::newRow("no places") << qint64{5} << qint64{2} << 0 << "3";
+    QTest::newRow("rounds to zero without sign") << qint64{-1} << qint64{1000} << 2 << "0";
+    QTest::newRow("largest") << qint64{kMax} << qint64{1} << 2 << "9223372036854775807";
+    QTest::newRow("least") << qint64{kMin} << qint64{1} << 2 << "-9223372036854775808";
+    QTest::newRow("tiny") << qint64{1} << qint64{kMax} << 20 << "0.00000000000000000011";
+  }
+  void decimal() {
+    QFETCH(qint64, numerator);
+    QFETCH(qint64, denominator);
+    QFETCH(int, places);
+    QTEST(toQString(toDecimal(Rational(numerator, denominator), places)), "expected");
+  }
+
+  void checkedArithmetic() {
+    QCOMPARE(checkedAdd<std::int64_t>(kMax - 1, 1), kMax);
+    QVERIFY_EXCEPTION_THROWN((void)checkedAdd<std::int64_t>(kMax, 1), OverflowError);
+    QCOMPARE(checkedSub<std::int64_t>(kMin + 1, 1), kMin);
+    QVERIFY_EXCEPTION_THROWN((void)checkedSub<std::int64_t>(kMin, 1), OverflowError);
+    QCOMPARE(checkedMul<std::int64_t>(kMax / 3, 3), kMax - kMax % 3);
+    QVERIFY_EXCEPTION_THROWN((void)checkedMul<std::int64_t>(kMax / 2 + 1, 2), OverflowError);
+    QVERIFY_EXCEPTION_THROWN((void)checkedMul<std::int64_t>(kMin, -1), OverflowError);
+    QCOMPARE(narrow64(Int128{kMin}), kMin);
+    QVERIFY_EXCEPTION_THROWN((void)narrow64(Int128{kMax} + 1), OverflowError);
+    QVERIFY_EXCEPTION_THROWN((void)narrow64(Int128{kMin} - 1), OverflowError);
+  }
+
+  void collectives() {
+    for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce,
+                                        Collective::broadcast, Collective::reduce}) {
+      QVERIFY(parseCollective(toString(collective)) == collective);
+    }
+    QVERIFY(parseCollective("reducescatter") == Collective::reduceScatter);
+    QVERIFY(parseCollective("reduce-scatter") == Collective::reduceScatter);
+    QVERIFY(!parseCollective("alltoall"));
+    QVERIFY(!parseCollective(""));
+  }
+
+  void quoting_data() {
+    QTest::addColumn<QByteArray>("text");
+    QTest::addColumn<QByteArray>("expected");
+    QTest::newRow("plain") << QByteArray("gpu 0") << QByteArray("\"gpu 0\"");
+    QTest::newRow("empty") << QByteArray("") << QByteArray("\"\"");
+    QTest::newRow("quote and backslash") << QByteArray("a\"b\\") << QByteArray("\"a\\\"b\\\\\"");
+    QTest::newRow("escape sequence") << QByteArray("\x1b[1m") << QByteArray("\"\\x1b[1m\"");
+    QTest::newRow("zero byte") << QByteArray("a\0b", 3) << QByteArray("\"a\\x00b\"");
+    QTest::newRow("C1 control") << QByteArray("\xc2\x85") << QByteArray("\"\\xc2\\x85\"");
+    QTest::newRow("umlaut") << QByteArray("\xc3\xa4") << QByteArray("\"\xc3\xa4\"");
+    QTest::newRow("four bytes") << QByteArray("\xf0\x9f\x98\x80") << QByteArray("\"\xf0\x9f\x98\x80\"");
+    QTest::newRow("overlong form") << QByteArray("\xc0\x80") << QByteArray("\"\\xc0\\x80\"");
+    QTest::newRow("surrogate") << QByteArray("\xed\xa0\x80") << QByteArray("\"\\xed\\xa0\\x80\"");
+    QTest::newRow("cut sequence") << QByteArray("\xe2\x82") << QByteArray("\"\\xe2\\x82\"");
+    QTest::newRow("long") << QByteArray(100, 'x') << "\"" + QByteArray(64, 'x') + "\"...";
+  }
+  void quoting() {
+    QFETCH(QByteArray, text);
+    QTEST(QByteArray::fromStdString(inQuotes(text.toStdString())), "expected");
+  }
+
+  void describesErrorsOnOneLine() {
+    QCOMPARE(toQString(describe(Error{ErrorCode::badInput, "wrong", "mend it", {"a.json", 3, 7, "nodes[1]"}})),
+             QString("a.json:3:7: nodes[1]: wrong; mend it"));
+    QCOMPARE(toQString(describe(Error{ErrorCode::badInput, "wrong"})), QString("wrong"));
+    QCOMPARE(
+        toQString(describe(Finding{Severity::warning, ErrorCode::unbalanced, "odd", "", {.element = "node \"a\""}})),
+        QString("warning: node \"a\": odd"));
+    QVERIFY(!hasErrors({Finding{Severity::warning, ErrorCode::unbalanced, "odd"}}));
+    QVERIFY(hasErrors(
+        {Finding{Severity::note, ErrorCode::badInput, "a"}, Finding{Severity::error, ErrorCode::badInput, "b"}}));
+  }
+};
+
+QTEST_GUILESS_MAIN(TestBase)
+#include "tst_base.moc"
