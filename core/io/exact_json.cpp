@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/exact_json.hpp"
+
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <unordered_set>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "io/text_place.hpp"
+
+namespace coppice::io {
+namespace {
+
+/// Reads the text and remembers, for messages, how far the parser has come.
+class CountingIterator {
+public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  CountingIterator(const char* at, const char* start, std::size_t* consumed)
+      : m_at(at), m_start(start), m_consumed(consumed) {}
+
+  reference operator*() const { return *m_at; }
+  CountingIterator& operator++() {
+    ++m_at;
+    *m_consumed = static_cast<std::size_t>(m_at - m_start);
+    return *this;
+  }
+  CountingIterator operator++(int) {
+    CountingIterator old = *this;
+    ++*this;
+    return old;
+  }
+  friend bool operator==(const CountingIterator& a, const CountingIterator& b) { return a.m_at == b.m_at; }
+  friend bool operator!=(const CountingIterator& a, const CountingIterator& b) { return a.m_at != b.m_at; }
+
+private:
+  const char* m_at;
+  const char* m_start;
+  std::size_t* m_consumed;
+};
+
+class Collector : public nlohmann::json_sax<nlohmann::json> {
+public:
+  Collector(const JsonLimits& limits, const TextPlaces& places, const std::size_t& consumed)
+      : m_limits(limits), m_places(places), m_consumed(consumed) {}
+
+  bool null() override { return add({JsonValue::Kind::null}); }
+  bool boolean(bool value) override { return add({JsonValue::Kind::boolean, value ? "true" : "false"}); }
+  bool number_integer(number_integer_t value) override { return add({JsonValue::Kind::number, std::to_string(value)}); }
+  bool number_unsigned(number_unsigned_t value) override {
+    return add({JsonValue::Kind::number, std::to_string(value)});
+  }
+  bool number_float(number_float_t, const string_t& text) override { return add({JsonValue::Kind::number, text}); }
+  bool string(string_t& value) override { return add({JsonValue::Kind::string, std::move(value)}); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(JsonValue::Kind::object); }
+  bool start_array(std::size_t) override { return open(JsonValue::Kind::array); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& value) override {
+    if (!m_stack.back().keys.insert(value).second) {
+      return fail(ErrorCode::badInput, "key " + inQuotes(value) + " appears twice in one object", "remove one of them");
+    }
+    m_stack.back().value.members.emplace_back(std::move(value), JsonValue{});
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string& last, const nlohmann::detail::exception& error) override {
+    if (!m_error) {
+      (void)error;  // its text repeats the token without escaping it
+      m_error = last.empty() ? Error{ErrorCode::badInput, "the JSON text ends too early", "give the whole text"}
+                             : Error{ErrorCode::badInput, "not valid JSON at " + inQuotes(last), "mend the text here"};
+      m_error->where = m_places.at(position > 0 ? position - 1 : 0);
+    }
+    return false;
+  }
+
+  std::optional<Error> m_error;
+  JsonValue m_root;
+
+private:
+  struct Open {
+    JsonValue value;
+    std::unordered_set<std::string> keys;
+  };
+
+  bool fail(ErrorCode code, std::string message, std::string fix) {
+    m_error = Error{code, std::move(message), std::move(fix), m_places.at(m_consumed)};
+    return false;
+  }
+
+  bool count() {
+    return ++m_count <= m_limits.values ||
+           fail(ErrorCode::limit, "more than " + std::to_string(m_limits.values) + " JSON values",
+                "split or shorten the file");
+  }
+
+  bool add(JsonValue value) {
+    if (!count()) {
+      return false;
+    }
+    value.offset = m_consumed;
+    place(std::move(value));
+    return true;
+  }
+
+  void place(JsonValue value) {
+    if (m_stack.empty()) {
+      m_root = std::move(value);
+    } else if (m_stack.back().value.kind == JsonValue::Kind::array) {
+      m_stack.back().value.items.push_back(std::move(value));
+    } else {
+      m_stack.back().value.members.back().second = std::move(value);
+    }
+  }
+
+  bool open(JsonValue::Kind kind) {
+    if (!count()) {
+      return false;
+    }
+    if (static_cast<int>(m_stack.size()) >= m_limits.depth) {
+      return fail(ErrorCode::limit, "JSON is nested more than " + std::to_string(m_limits.depth) + " deep",
+                  "flatten the file");
+    }
+    m_stack.push_back({});
+    m_stack.back().value.kind = kind;
+    m_stack.back().value.offset = m_consumed;
+    return true;
+  }
+
+  bool close() {
+    JsonValue value = std::move(m_stack.back().value);
+    m_stack.pop_back();
+    place(std::move(value));
+    return true;
+  }
+
+  const JsonLimits& m_limits;
+  const TextPlaces& m_places;
+  const std::size_t& m_consumed;
+  std::vector<Open> m_stack;
+  std::size_t m_count = 0;
+};
+
+void append(std::string& out, const JsonValue& value) {
+  switch (value.kind) {
+    case JsonValue::Kind::null:
+      out += "null";
+      break;
+    case JsonValue::Kind::boolean:
+    case JsonValue::Kind::number:
+      out += value.text;
+      break;
+    case JsonValue::Kind::string:
+      out += jsonQuoted(value.text);
+      break;
+    case JsonValue::Kind::array:
+      out += '[';
+      for (std::size_t i = 0; i < value.items.size(); ++i) {
+        out += i > 0 ? "," : "";
+        append(out, value.items[i]);
+      }
+      out += ']';
+      break;
+    case JsonValue::Kind::object:
+      out += '{';
+      for (std::size_t i = 0; i < value.members.size(); ++i) {
+        out += (i > 0 ? "," : "") + jsonQuoted(value.members[i].first) + ":";
+        append(out, value.members[i].second);
+      }
+      out += '}';
+      break;
+  }
+}
+
+}  // namespace
+
+const JsonValue* JsonValue::find(std::string_view key) const {
+  for (const auto& [name, value] : members) {
+    if (name == key) {
+      return &value;
+    }
+  }
+  return nullptr;
+}
+
+Result<JsonValue> parseExactJson(std::string_view text, const std::string& fileName, const JsonLimits& limits) {
+  if (text.size() > limits.bytes) {
+    return Error{ErrorCode::limit, "the text is larger than " + std::to_string(limits.bytes >> 20) + " MiB",
+                 "give a smaller file", Place{fileName, 0, 0, {}}};
+  }
+  const TextPlaces places(text, fileName);
+  std::size_t consumed = 0;
+  Collector collector(limits, places, consumed);
+  const char* start = text.data();
+  const bool isRead = nlohmann::json::sax_parse(CountingIterator(start, start, &consumed),
+                                                CountingIterator(start + text.size(), start, &consumed), &collector);
+  if (!isRead || collector.m_error) {
+    return collector.m_error.value_or(
+        Error{ErrorCode::badInput, "not valid JSON", "mend the text", Place{fileName, 0, 0, {}}});
+  }
+  return std::move(collector.m_root);
+}
+
+std::string toJsonText(const JsonValue& value) {
+  std::string out;
+  append(out, value);
+  return out;
+}
+
+std::string jsonQuoted(std::string_view text) {
+  return nlohmann::json(std::string(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace coppice::io

@@ -1,0 +1,755 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/nccl_topo_xml.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <new>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <pugixml.hpp>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+#include "io/text_place.hpp"
+
+namespace coppice::io {
+namespace {
+
+constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
+constexpr int kMaxDepth = 64;
+constexpr std::size_t kMaxElements = 100000;
+constexpr int kMaxAttributes = 64;
+constexpr std::size_t kMaxGpus = 1024;
+constexpr std::size_t kMaxCpus = 64;
+
+/// Unwinds the walk; caught in readNcclTopology.
+struct Refused {
+  Error error;
+};
+
+enum class DeviceClass { bridge, gpu, nic, nvSwitch, cpu };
+
+/// PCI class codes match by prefix; anything unknown is taken for a bridge, as NCCL does.
+DeviceClass deviceClass(std::string_view text) {
+  if (text.starts_with("0x068001")) {
+    return DeviceClass::cpu;  // IBM's bridge stands for the CPU
+  }
+  if (text.starts_with("0x068000")) {
+    return DeviceClass::nvSwitch;
+  }
+  if (text.starts_with("0x03") || text.starts_with("0x12")) {
+    return DeviceClass::gpu;
+  }
+  return text.starts_with("0x02") ? DeviceClass::nic : DeviceClass::bridge;
+}
+
+struct SmRate {
+  std::int64_t fromSm;
+  Rational nccl;
+  Rational nominal;
+};
+
+Rational nvlinkRate(std::int64_t sm, LinkRates rates) {
+  const SmRate table[] = {{100, Rational(401, 10), 50},
+                          {90, Rational(206, 10), 25},
+                          {87, 20, 25},
+                          {86, 12, Rational(225, 16)},
+                          {80, 20, 25},
+                          {70, 20, 25},
+                          {60, 18, 20}};
+  for (const SmRate& row : table) {
+    if (sm >= row.fromSm) {
+      return rates == LinkRates::nccl ? row.nccl : row.nominal;
+    }
+  }
+  return rates == LinkRates::nccl ? 20 : 25;
+}
+
+Rational xgmiRate(std::string_view architecture, LinkRates rates) {
+  if (architecture.find("94") != std::string_view::npos || architecture.find("95") != std::string_view::npos) {
+    return rates == LinkRates::nccl ? 48 : 64;
+  }
+  if (architecture.find("90a") != std::string_view::npos || architecture.find("910") != std::string_view::npos) {
+    return rates == LinkRates::nccl ? 36 : 50;
+  }
+  return rates == LinkRates::nccl ? 24 : 25;
+}
+
+/// GB/s of one lane, or nullopt for a speed that the table does not have.
+std::optional<Rational> laneRate(std::string_view speed, LinkRates rates) {
+  struct Generation {
+    std::string_view transfers;
+    std::int64_t times;  // of the first generation
+  };
+  constexpr Generation kGenerations[] = {{"2.5", 1},  {"5", 2},   {"5.0", 2},   {"8", 4},   {"8.0", 4},  {"16", 8},
+                                         {"16.0", 8}, {"32", 16}, {"32.0", 16}, {"64", 32}, {"64.0", 32}};
+  const std::string_view number = speed.substr(0, speed.find(' '));
+  if (speed.substr(number.size()).starts_with(" GT/s")) {
+    for (const Generation& generation : kGenerations) {
+      if (generation.transfers == number) {
+        return (rates == LinkRates::nccl ? Rational(3, 16) : Rational(1, 4)) * Rational(generation.times);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+struct Cpu {
+  int node = 0;
+  std::string architecture;
+  std::string vendor;
+  std::int64_t family = 0;
+  std::int64_t model = 0;
+};
+
+/// Between two NUMA nodes of one server.
+Rational interCpuRate(const Cpu& cpu) {
+  if (cpu.architecture == "ppc64") {
+    return 32;
+  }
+  if (cpu.architecture == "x86_64" && cpu.vendor == "GenuineIntel") {
+    if (cpu.family != 6 || cpu.model < 0x55) {
+      return 6;
+    }
+    return cpu.model >= 0xCF ? 40 : (cpu.model >= 0x8F ? 22 : 10);
+  }
+  if (cpu.architecture == "x86_64" && cpu.vendor == "AuthenticAMD") {
+    return 16;
+  }
+  if (cpu.architecture == "x86_64" && (cpu.vendor == "CentaurHauls" || cpu.vendor == "  Shanghai  ")) {
+    return cpu.family == 7 && cpu.model == 0x5B ? 9 : 6;
+  }
+  return 6;
+}
+
+struct Gpu {
+  int node = 0;
+  int cpu = 0;  // index into the reader's CPUs
+  std::string busId;
+  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> dev;
+  std::int64_t sm = 0;
+  std::string architecture;
+  pugi::xml_node element;
+};
+
+class Reader {
+public:
+  Reader(std::string_view text, const std::string& fileName, const NcclTopoOptions& options)
+      : m_text(text), m_places(text, fileName), m_options(options) {}
+
+  Result<ImportResult> run() {
+    const pugi::xml_node system = parse();
+    walk(system);
+    if (m_gpus.empty()) {
+      refuse(system, "the file describes no GPU", "dump it with NCCL_TOPO_DUMP_FILE from a job that uses the GPUs");
+    }
+    orderNodes();
+    for (const Gpu& gpu : m_gpus) {
+      readGpuLinks(gpu);
+    }
+    addGpuPairs();
+    addPciLinks();
+    addCpuPairs();
+    m_box.name = system.attribute("name").as_string();
+    if (m_box.name.empty()) {
+      m_box.name = "server";
+    }
+    auto assembled = assembleBoxes(m_box, m_options.box);
+    if (!assembled) {
+      Error error = assembled.error();
+      error.where.file = m_places.at(0).file;
+      return error;
+    }
+    noteIgnored();
+    for (Finding& finding : assembled->findings) {
+      finding.where.file = m_places.at(0).file;
+    }
+    m_findings.insert(m_findings.end(), assembled->findings.begin(), assembled->findings.end());
+    return ImportResult{std::move(assembled->description), std::move(m_findings)};
+  }
+
+private:
+  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+  [[nodiscard]] Place placeOf(pugi::xml_node node) const {
+    const std::ptrdiff_t offset = node.offset_debug();
+    // pugixml points at the name; the tag begins one byte before.
+    const std::size_t start = offset > 0 ? static_cast<std::size_t>(offset) - 1 : 0;
+    return m_places.at(start, "<" + std::string(node.name()).substr(0, 32) + ">");
+  }
+
+  [[noreturn]] void refuse(pugi::xml_node node, std::string message, std::string fix,
+                           ErrorCode code = ErrorCode::badInput) const {
+    throw Refused{{code, std::move(message), std::move(fix), placeOf(node)}};
+  }
+
+  [[noreturn]] void refuseText(std::size_t offset, std::string message, std::string fix,
+                               ErrorCode code = ErrorCode::badInput) const {
+    throw Refused{{code, std::move(message), std::move(fix), m_places.at(offset)}};
+  }
+
+  void find(Severity severity, pugi::xml_node node, std::string text, std::string fix = {}) {
+    m_findings.push_back({severity, ErrorCode::badInput, std::move(text), std::move(fix), placeOf(node)});
+  }
+
+  /// Counts what is passed over, by kind; each kind becomes one note.
+  void ignore(pugi::xml_node node, const std::string& what) {
+    const auto [entry, isNew] = m_ignored.try_emplace(what, std::pair<int, Place>{0, placeOf(node)});
+    ++entry->second.first;
+  }
+
+  void noteIgnored() {
+    for (auto& [what, seen] : m_ignored) {
+      m_findings.push_back({Severity::note,
+                            ErrorCode::badInput,
+                            what + (seen.first > 1 ? " (" + std::to_string(seen.first) + " times, first here)" : ""),
+                            {},
+                            seen.second});
+    }
+  }
+
+  pugi::xml_node parse() {
+    if (m_text.size() > kMaxBytes) {
+      refuseText(0, "the file is larger than 16 MiB", "give NCCL's topology file of one server", ErrorCode::limit);
+    }
+    if (const std::size_t nul = m_text.find('\0'); nul != std::string_view::npos) {
+      refuseText(nul, "the file holds a zero byte", "give NCCL's topology file as text");
+    }
+    const pugi::xml_parse_result parsed =
+        m_document.load_buffer(m_text.data(), m_text.size(), pugi::parse_default, pugi::encoding_utf8);
+    if (!parsed) {
+      if (parsed.status == pugi::status_out_of_memory) {
+        throw std::bad_alloc();
+      }
+      if (parsed.status == pugi::status_no_document_element) {
+        refuseText(0, "the file holds no XML element", "give NCCL's topology file: <system version=\"1\"> ...");
+      }
+      refuseText(static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0)),
+                 std::string("not well-formed XML: ") + parsed.description(), "mend or dump the file again");
+    }
+    pugi::xml_node system;
+    for (const pugi::xml_node child : m_document.children()) {
+      if (child.type() != pugi::node_element) {
+        continue;
+      }
+      if (system) {
+        refuse(child, "a second root element", "give one <system> element");
+      }
+      system = child;
+    }
+    if (std::string_view(system.name()) != "system") {
+      refuse(system, "the root element is " + inQuotes(system.name()) + ", not \"system\"",
+             "give NCCL's topology file (NCCL_TOPO_DUMP_FILE)");
+    }
+    if (const auto version = integer(system, "version"); version && *version != 1) {
+      refuse(system, "topology file version " + std::to_string(*version) + " is unknown", "version 1 is readable");
+    }
+    return system;
+  }
+
+  [[nodiscard]] std::optional<std::int64_t> integer(pugi::xml_node node, const char* name) const {
+    const pugi::xml_attribute attribute = node.attribute(name);
+    if (!attribute) {
+      return std::nullopt;
+    }
+    std::string_view text = attribute.value();
+    const bool isHex = text.starts_with("0x");
+    if (isHex) {
+      text.remove_prefix(2);
+    }
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, isHex ? 16 : 10);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) {
+      refuse(node, std::string("attribute ") + name + "=" + inQuotes(attribute.value()) + " is not a whole number",
+             "write for example " + std::string(name) + "=\"1\"");
+    }
+    return value;
+  }
+
+  [[nodiscard]] std::int64_t integerIn(pugi::xml_node node, const char* name, std::int64_t low,
+                                       std::int64_t high) const {
+    const auto value = integer(node, name);
+    if (!value) {
+      refuse(node, std::string("attribute ") + name + " is missing",
+             "add " + std::string(name) + "=\"...\" (" + std::to_string(low) + " to " + std::to_string(high) + ")");
+    }
+    if (*value < low || *value > high) {
+      refuse(node, std::string("attribute ") + name + "=\"" + std::to_string(*value) + "\" is out of range",
+             "write " + std::to_string(low) + " to " + std::to_string(high));
+    }
+    return *value;
+  }
+
+  int addNode(pugi::xml_node element, BoxRole role, std::string id, int parent, const Rational& uplink) {
+    std::string unique = id;
+    for (int i = 2; !m_ids.insert(unique).second; ++i) {
+      unique = id + "#" + std::to_string(i);
+    }
+    if (m_box.nodes.size() >= kMaxElements) {
+      refuse(element, "too many devices", "give NCCL's topology file of one server", ErrorCode::limit);
+    }
+    m_box.nodes.push_back({role, std::move(unique), {}, parent, uplink, 0});
+    return static_cast<int>(m_box.nodes.size()) - 1;
+  }
+
+  /// Depth first in document order, without recursion.
+  void walk(pugi::xml_node system) {
+    struct Frame {
+      pugi::xml_node element;
+      int parent;  // node index, -1 under system
+      int cpu;     // index into m_cpus
+      int depth;
+    };
+    std::vector<Frame> stack{{system, -1, -1, 0}};
+    std::size_t elements = 0;
+    while (!stack.empty()) {
+      const Frame frame = stack.back();
+      stack.pop_back();
+      if (++elements > kMaxElements) {
+        refuse(frame.element, "more than " + std::to_string(kMaxElements) + " elements",
+               "give NCCL's topology file of one server", ErrorCode::limit);
+      }
+      if (frame.depth > kMaxDepth) {
+        refuse(frame.element, "elements are nested more than " + std::to_string(kMaxDepth) + " deep",
+               "give NCCL's topology file as NCCL wrote it", ErrorCode::limit);
+      }
+      int attributes = 0;
+      for (auto attribute = frame.element.first_attribute(); attribute; attribute = attribute.next_attribute()) {
+        if (++attributes > kMaxAttributes) {
+          refuse(frame.element, "more than " + std::to_string(kMaxAttributes) + " attributes",
+                 "give NCCL's topology file as NCCL wrote it", ErrorCode::limit);
+        }
+      }
+      int cpu = frame.cpu;
+      const int node = enter(frame.element, frame.parent, cpu);
+      if (node == kSkip) {
+        continue;
+      }
+      std::vector<Frame> children;
+      for (const pugi::xml_node child : frame.element.children()) {
+        if (child.type() == pugi::node_element) {
+          children.push_back({child, node, cpu, frame.depth + 1});
+        } else if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata) {
+          ignore(frame.element, "text between the elements was ignored");
+        }
+      }
+      stack.insert(stack.end(), children.rbegin(), children.rend());
+    }
+  }
+
+  static constexpr int kSkip = -2;
+
+  /// Makes the nodes for an element. Returns the node that its children hang on, or kSkip.
+  int enter(pugi::xml_node element, int parent, int& cpu) {
+    const std::string_view name = element.name();
+    if (name == "system" && parent < 0 && cpu < 0 && element.parent() == m_document) {
+      return -1;
+    }
+    if (name == "cpu" && parent < 0) {
+      return enterCpu(element, cpu);
+    }
+    if (name == "pci" && parent >= 0 && m_box.nodes[at(parent)].role != BoxRole::gpu) {
+      return enterPci(element, parent, cpu);
+    }
+    if (name == "nic" && parent >= 0) {
+      return enterNic(element, parent);
+    }
+    if (name == "net" && std::string_view(element.parent().name()) == "nic") {
+      return kSkip;  // read with its nic
+    }
+    if ((name == "nvlink" || name == "xgmi" || name == "c2c") && std::string_view(element.parent().name()) == "gpu") {
+      return kSkip;  // read once all GPUs are known
+    }
+    if (name == "gpu" && std::string_view(element.parent().name()) == "pci") {
+      return parent;  // read with its pci; its links are its children
+    }
+    if (name == "pcilink" && parent >= 0) {
+      m_pciLinks.emplace_back(parent, element);
+      return kSkip;
+    }
+    ignore(element, "element <" + std::string(name).substr(0, 32) + "> was ignored here");
+    return kSkip;
+  }
+
+  int enterCpu(pugi::xml_node element, int& cpu) {
+    const pugi::xml_attribute host = element.attribute("host_hash");
+    if (host) {
+      m_hosts.insert(host.value());
+      if (m_hosts.size() > 1) {
+        refuse(element, "the file describes more than one server (host_hash differs)",
+               "keep the <cpu> elements of one server and replicate it with a count");
+      }
+    }
+    if (m_cpus.size() >= kMaxCpus) {
+      refuse(element, "more than " + std::to_string(kMaxCpus) + " CPUs", "give NCCL's topology file of one server",
+             ErrorCode::limit);
+    }
+    Cpu entry;
+    const auto numa = integer(element, "numaid");
+    entry.architecture = element.attribute("arch").as_string();
+    entry.vendor = element.attribute("vendor").as_string();
+    entry.family = integer(element, "familyid").value_or(0);
+    entry.model = integer(element, "modelid").value_or(0);
+    const std::int64_t number = numa && *numa >= 0 ? *numa : static_cast<std::int64_t>(m_cpus.size());
+    entry.node = addNode(element, BoxRole::cpu, "cpu" + std::to_string(number), -1, 0);
+    cpu = static_cast<int>(m_cpus.size());
+    m_cpus.push_back(std::move(entry));
+    return m_cpus.back().node;
+  }
+
+  Rational pciRate(pugi::xml_node element) {
+    std::int64_t width = integer(element, "link_width").value_or(0);
+    if (width < 0 || width > 64) {
+      refuse(element, "link_width=\"" + std::to_string(width) + "\" is out of range", "write 1 to 32");
+    }
+    if (width == 0) {
+      width = 16;
+      ignore(element, "a PCIe link without width counts as x16, as in NCCL");
+    }
+    auto lane = laneRate(element.attribute("link_speed").as_string(), m_options.rates);
+    if (!lane) {
+      lane = laneRate("8 GT/s", m_options.rates);
+      ignore(element, "a PCIe link without a known speed counts as 8 GT/s (Gen3), as in NCCL");
+    }
+    return *lane * Rational(width);
+  }
+
+  int enterPci(pugi::xml_node element, int parent, int cpu) {
+    const std::string busId = element.attribute("busid").as_string();
+    if (busId.empty()) {
+      refuse(element, "attribute busid is missing", "write for example busid=\"0000:10:00.0\"");
+    }
+    if (busId.size() > 64) {
+      refuse(element, "busid is longer than 64 characters", "write for example busid=\"0000:10:00.0\"");
+    }
+    if (m_byBusId.contains(busId)) {
+      refuse(element, "bus id " + inQuotes(busId) + " appears twice", "give each PCI device its own busid");
+    }
+    const std::string_view text = element.attribute("class").as_string();
+    if (text.empty()) {
+      refuse(element, "attribute class is missing", "write for example class=\"0x060400\" for a bridge");
+    }
+    const DeviceClass kind = deviceClass(text);
+    const pugi::xml_node gpu = element.child("gpu");
+    int node = kSkip;
+    if (gpu || (kind == DeviceClass::gpu && (text.starts_with("0x0302") || text.starts_with("0x12")))) {
+      node = enterGpu(element, gpu, parent, cpu, busId);
+    } else if (kind == DeviceClass::gpu) {
+      ignore(element, "a display controller without <gpu> was ignored");
+      return kSkip;
+    } else if (kind == DeviceClass::nic && !element.child("nic") && !element.child("pci")) {
+      ignore(element, "a network controller without <nic> was ignored");
+      return kSkip;
+    } else {
+      node = addNode(element, BoxRole::bridge, "pci-" + busId, parent, pciRate(element));
+    }
+    m_byBusId.emplace(busId, node);
+    return node;
+  }
+
+  int enterGpu(pugi::xml_node element, pugi::xml_node gpu, int parent, int cpu, const std::string& busId) {
+    if (m_gpus.size() >= kMaxGpus) {
+      refuse(element, "more than " + std::to_string(kMaxGpus) + " GPUs", "give NCCL's topology file of one server",
+             ErrorCode::limit);
+    }
+    Gpu entry;
+    entry.busId = busId;
+    entry.cpu = cpu;
+    entry.element = gpu;
+    if (gpu) {
+      if (gpu.next_sibling("gpu")) {
+        refuse(gpu.next_sibling("gpu"), "a second <gpu> in one PCI device", "partitioned GPUs cannot be imported");
+      }
+      entry.rank = integer(gpu, "rank");
+      entry.dev = integer(gpu, "dev");
+      entry.sm = integer(gpu, "sm").value_or(0);
+      entry.architecture = gpu.attribute("gcn").as_string(gpu.attribute("arch").as_string());
+    } else {
+      ignore(element, "a GPU has no <gpu> element: its NVLinks are unknown");
+    }
+    entry.node = addNode(element, BoxRole::gpu, "gpu at " + busId, parent, pciRate(element));
+    m_gpus.push_back(std::move(entry));
+    return m_gpus.back().node;
+  }
+
+  /// The net elements of a NIC. Two ports of one card share its PCIe link.
+  int enterNic(pugi::xml_node element, int parent) {
+    std::vector<pugi::xml_node> ports;
+    for (const pugi::xml_node net : element.children("net")) {
+      if (net.attribute("dev")) {
+        ports.push_back(net);
+      } else {
+        ignore(net, "a <net> without dev was ignored, as in NCCL");
+      }
+    }
+    const bool isCard = std::string_view(element.parent().name()) == "pci";
+    if (m_box.nodes[at(parent)].role == BoxRole::gpu) {
+      ignore(element, "a <nic> inside a GPU's <pci> was ignored");
+      return kSkip;
+    }
+    if (ports.empty()) {
+      ignore(element, "a <nic> without a usable <net> was ignored");
+      return kSkip;
+    }
+    for (const pugi::xml_node net : ports) {
+      const std::int64_t number = integerIn(net, "dev", 0, 1 << 20);
+      std::int64_t speed = integer(net, "speed").value_or(0);
+      if (speed > std::int64_t{1} << 40) {
+        refuse(net, "attribute speed=\"" + std::to_string(speed) + "\" is out of range", "write Mbit/s, as 200000");
+      }
+      if (speed <= 0) {
+        speed = 10000;
+        ignore(net, "a <net> without speed counts as 10 Gbit/s, as in NCCL");
+      }
+      const Rational bandwidth(speed, 8000);
+      // Alone on its card, a port takes the card's place in the tree; else it hangs on the card.
+      const bool isAlone = isCard && ports.size() == 1 && !element.next_sibling("nic") &&
+                           !element.previous_sibling("nic") && !element.parent().child("pci");
+      int node = parent;
+      const std::string id = "nic" + std::to_string(number);
+      if (isAlone) {
+        BoxNode& card = m_box.nodes[at(parent)];
+        card.role = BoxRole::nic;
+        m_ids.erase(card.id);
+        std::string unique = id;
+        for (int i = 2; !m_ids.insert(unique).second; ++i) {
+          unique = id + "#" + std::to_string(i);
+        }
+        card.id = unique;
+      } else {
+        node = addNode(net, BoxRole::nic, id, parent, bandwidth);
+      }
+      m_netNumbers[node] = number;
+      m_box.nodes[at(node)].device = std::string(net.attribute("name").as_string()).substr(0, 64);
+      m_box.nodes[at(node)].netBandwidth = bandwidth;
+    }
+    return kSkip;
+  }
+
+  /// GPUs come first in the box, in rank order, and get their ids; then the NICs by number, which is the order of the
+  /// rails; everything else keeps its order.
+  void orderNodes() {
+    const auto areDistinct = [&](auto member) {
+      std::set<std::int64_t> seen;
+      return std::all_of(m_gpus.begin(), m_gpus.end(),
+                         [&](const Gpu& gpu) { return (gpu.*member) && seen.insert(*(gpu.*member)).second; });
+    };
+    const auto sortBy = [&](auto member) {
+      std::stable_sort(m_gpus.begin(), m_gpus.end(),
+                       [&](const Gpu& a, const Gpu& b) { return *(a.*member) < *(b.*member); });
+    };
+    if (areDistinct(&Gpu::rank)) {
+      sortBy(&Gpu::rank);
+    } else if (areDistinct(&Gpu::dev)) {
+      sortBy(&Gpu::dev);
+    } else {
+      find(Severity::note, m_gpus.front().element,
+           "the GPUs have neither distinct ranks nor distinct dev numbers; they are taken in the file's order");
+    }
+    std::vector<int> order;
+    for (const Gpu& gpu : m_gpus) {
+      order.push_back(gpu.node);
+    }
+    std::vector<std::pair<std::int64_t, int>> nics;
+    for (const auto& [node, number] : m_netNumbers) {
+      nics.emplace_back(number, node);
+    }
+    std::sort(nics.begin(), nics.end());
+    for (const auto& [number, node] : nics) {
+      order.push_back(node);
+    }
+    for (int i = 0; i < static_cast<int>(m_box.nodes.size()); ++i) {
+      const BoxRole role = m_box.nodes[at(i)].role;
+      if (role != BoxRole::gpu && role != BoxRole::nic) {
+        order.push_back(i);
+      }
+    }
+    std::vector<int> placeOfOld(order.size());
+    std::vector<BoxNode> nodes;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      placeOfOld[at(order[i])] = static_cast<int>(i);
+      nodes.push_back(m_box.nodes[at(order[i])]);
+    }
+    for (BoxNode& node : nodes) {
+      node.parent = node.parent < 0 ? -1 : placeOfOld[at(node.parent)];
+    }
+    for (std::size_t i = 0; i < m_gpus.size(); ++i) {
+      m_gpus[i].node = static_cast<int>(i);
+      nodes[i].id = "gpu" + std::to_string(i);
+    }
+    for (Cpu& cpu : m_cpus) {
+      cpu.node = placeOfOld[at(cpu.node)];
+    }
+    for (auto& [parent, element] : m_pciLinks) {
+      parent = placeOfOld[at(parent)];
+    }
+    for (auto& [busId, node] : m_byBusId) {
+      node = placeOfOld[at(node)];
+    }
+    m_box.nodes = std::move(nodes);
+  }
+
+  int nvSwitch() {
+    if (m_nvSwitch < 0) {
+      m_box.nodes.push_back({BoxRole::nvSwitch, "nvswitch", {}, -1, 0, 0});
+      m_nvSwitch = static_cast<int>(m_box.nodes.size()) - 1;
+    }
+    return m_nvSwitch;
+  }
+
+  void readGpuLinks(const Gpu& gpu) {
+    std::int64_t toSwitch = 0;
+    std::int64_t toCpu = 0;
+    const Rational nvlink = nvlinkRate(gpu.sm, m_options.rates);
+    for (const pugi::xml_node link : gpu.element.children()) {
+      const std::string_view name = link.name();
+      if (name == "c2c") {
+        const std::int64_t megabytes = integerIn(link, "bw", 1, std::int64_t{1} << 32);
+        const auto count = static_cast<int>(integerIn(link, "count", 1, 1024));
+        addCpuLink(link, gpu, Rational(megabytes, 1000), count);
+        continue;
+      }
+      if (name != "nvlink" && name != "xgmi") {
+        continue;
+      }
+      const std::int64_t count = integerIn(link, "count", 1, 1024);
+      if (name == "nvlink" && gpu.sm <= 0) {
+        refuse(gpu.element, "attribute sm is missing, and NVLink's rate depends on it",
+               "write for example sm=\"80\" for A100");
+      }
+      const std::string target = link.attribute("target").as_string();
+      const auto found = m_byBusId.find(target);
+      const bool isKnownGpu = found != m_byBusId.end() && m_box.nodes[at(found->second)].role == BoxRole::gpu;
+      const std::string_view text = link.attribute("tclass").as_string();
+      if (text.empty() && !isKnownGpu) {
+        refuse(link, "attribute tclass is missing, and no GPU has bus id " + inQuotes(target),
+               "write tclass=\"0x068000\" for an NVSwitch, or the target's bus id");
+      }
+      const DeviceClass kind = text.empty() ? DeviceClass::gpu : deviceClass(text);
+      if (kind == DeviceClass::cpu) {
+        toCpu += count;
+      } else if (kind != DeviceClass::gpu) {
+        toSwitch += count;
+      } else if (!isKnownGpu) {
+        ignore(link, "a link to a GPU that the file does not describe was ignored");
+      } else if (found->second == gpu.node) {
+        refuse(link, "the link's target is its own GPU", "write the peer's bus id");
+      } else {
+        PairEnd& end = m_pairs[{gpu.node, found->second}];
+        end.count += count;
+        end.rate = name == "xgmi" ? xgmiRate(gpu.architecture, m_options.rates) : nvlink;
+        end.element = link;
+      }
+    }
+    constexpr std::int64_t kMost = 1 << 20;
+    if (toSwitch > 0) {
+      const int hub = nvSwitch();
+      m_box.gpuLinks.push_back({gpu.node, hub, nvlink, static_cast<int>(std::min(toSwitch, kMost))});
+    }
+    if (toCpu > 0) {
+      addCpuLink(gpu.element, gpu, nvlink, static_cast<int>(std::min(toCpu, kMost)));
+    }
+  }
+
+  void addCpuLink(pugi::xml_node element, const Gpu& gpu, const Rational& bandwidth, int count) {
+    if (gpu.cpu < 0) {
+      refuse(element, "the GPU is under no CPU", "put its <pci> inside a <cpu>");
+    }
+    m_box.hostLinks.push_back({gpu.node, m_cpus[at(gpu.cpu)].node, bandwidth, count});
+  }
+
+  void addGpuPairs() {
+    for (const auto& [ends, there] : m_pairs) {
+      const auto [a, b] = ends;
+      const auto back = m_pairs.find({b, a});
+      if (back == m_pairs.end()) {
+        find(Severity::warning, there.element, "only one of the two GPUs lists this link; it is taken for duplex",
+             "list it at the peer too");
+        m_box.gpuLinks.push_back({a, b, there.rate, narrow(there.count)});
+        continue;
+      }
+      if (a > b) {
+        continue;  // done from the other end
+      }
+      if (there.count != back->second.count) {
+        find(Severity::warning, there.element,
+             "the two GPUs list " + std::to_string(there.count) + " and " + std::to_string(back->second.count) +
+                 " links to each other; the lesser is taken",
+             "make both counts equal");
+      }
+      m_box.gpuLinks.push_back(
+          {a, b, std::min(there.rate, back->second.rate), narrow(std::min(there.count, back->second.count))});
+    }
+  }
+
+  static int narrow(std::int64_t count) { return static_cast<int>(std::min<std::int64_t>(count, 1 << 20)); }
+
+  void addPciLinks() {
+    std::set<std::pair<int, int>> done;
+    for (const auto& [from, element] : m_pciLinks) {
+      const auto found = m_byBusId.find(element.attribute("target").as_string());
+      if (found == m_byBusId.end() || found->second == from) {
+        ignore(element, "a <pcilink> whose target is not in the file was ignored");
+        continue;
+      }
+      if (done.insert(std::minmax(from, found->second)).second) {
+        m_box.hostLinks.push_back({from, found->second, 5000, 1});
+      }
+    }
+  }
+
+  void addCpuPairs() {
+    for (std::size_t i = 0; i < m_cpus.size(); ++i) {
+      for (std::size_t j = i + 1; j < m_cpus.size(); ++j) {
+        m_box.hostLinks.push_back(
+            {m_cpus[i].node, m_cpus[j].node, std::min(interCpuRate(m_cpus[i]), interCpuRate(m_cpus[j])), 1});
+      }
+    }
+  }
+
+  struct PairEnd {
+    std::int64_t count = 0;
+    Rational rate = 0;
+    pugi::xml_node element;
+  };
+
+  std::string_view m_text;
+  TextPlaces m_places;
+  const NcclTopoOptions& m_options;
+  pugi::xml_document m_document;
+  Box m_box;
+  std::vector<Cpu> m_cpus;
+  std::vector<Gpu> m_gpus;
+  std::vector<std::pair<int, pugi::xml_node>> m_pciLinks;
+  std::map<std::string, int, std::less<>> m_byBusId;
+  std::map<std::pair<int, int>, PairEnd> m_pairs;
+  std::map<int, std::int64_t> m_netNumbers;
+  std::set<std::string> m_ids;
+  std::set<std::string> m_hosts;
+  std::map<std::string, std::pair<int, Place>> m_ignored;
+  std::vector<Finding> m_findings;
+  int m_nvSwitch = -1;
+};
+
+}  // namespace
+
+Result<ImportResult> readNcclTopology(std::string_view text, const std::string& fileName,
+                                      const NcclTopoOptions& options) {
+  try {
+    return Reader(text, fileName, options).run();
+  } catch (const Refused& refused) {
+    return refused.error;
+  } catch (const OverflowError& overflow) {
+    return Error{ErrorCode::overflow, overflow.what(), "use smaller numbers", Place{fileName, 0, 0, {}}};
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "the topology file does not fit into memory", "import a smaller file",
+                 Place{fileName, 0, 0, {}}};
+  }
+}
+
+}  // namespace coppice::io

@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/nvidia_smi.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <new>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+#include "io/text_place.hpp"
+
+namespace coppice::io {
+namespace {
+
+constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
+constexpr std::size_t kMaxDevices = 1024;
+constexpr int kMaxLinks = 18;  // of any GPU so far
+
+struct Refused {
+  Error error;
+};
+
+/// Nearness classes, nearest first.
+enum class Near { self, pix, pxb, phb, node, sys };
+
+struct Cell {
+  int nvlinks = 0;  ///< NV#; nearness over PCIe is then unknown
+  Near near = Near::sys;
+
+  friend bool operator==(const Cell&, const Cell&) = default;
+};
+
+struct Token {
+  std::string_view text;
+  int line = 0;
+  int column = 0;
+};
+
+/// The text without terminal control sequences; lines stay.
+std::string withoutEscapes(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\x1b') {
+      out += text[i];
+      continue;
+    }
+    if (i + 1 < text.size() && text[i + 1] == '[') {
+      i += 2;
+      while (i < text.size() && text[i] != '\n' && !(text[i] >= '@' && text[i] <= '~')) {
+        ++i;
+      }
+      if (i < text.size() && text[i] == '\n') {
+        out += '\n';
+      }
+    }
+  }
+  return out;
+}
+
+std::optional<Cell> parseCell(std::string_view text) {
+  struct Code {
+    std::string_view name;
+    Near near;
+  };
+  constexpr Code kCodes[] = {{"X", Near::self},    {"PIX", Near::pix}, {"PXB", Near::pxb}, {"PHB", Near::phb},
+                             {"NODE", Near::node}, {"SYS", Near::sys}, {"SOC", Near::sys}};
+  for (const Code& code : kCodes) {
+    if (code.name == text) {
+      return Cell{0, code.near};
+    }
+  }
+  if (text.starts_with("NV")) {
+    int count = 0;
+    const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), count);
+    if (error == std::errc{} && end == text.data() + text.size() && count >= 1 && count <= 1024) {
+      return Cell{count, Near::sys};
+    }
+  }
+  return std::nullopt;
+}
+
+bool isGpuName(std::string_view name) {
+  return name.size() > 3 && name.starts_with("GPU") &&
+         std::all_of(name.begin() + 3, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+class Matrix {
+public:
+  Matrix(std::string_view text, std::string fileName) : m_clean(withoutEscapes(text)), m_fileName(std::move(fileName)) {
+    parse();
+  }
+
+  [[nodiscard]] int size() const { return static_cast<int>(m_names.size()); }
+  [[nodiscard]] const std::string& name(int device) const { return m_names[static_cast<std::size_t>(device)]; }
+  [[nodiscard]] bool isGpu(int device) const { return isGpuName(name(device)); }
+  [[nodiscard]] const Cell& cell(int a, int b) const {
+    return *m_cells[static_cast<std::size_t>(a) * m_names.size() + static_cast<std::size_t>(b)];
+  }
+  /// "mlx5_0" for NIC0 if the legend says so.
+  [[nodiscard]] std::string legend(int device) const {
+    const auto found = m_legend.find(name(device));
+    return found == m_legend.end() ? name(device) : found->second;
+  }
+
+private:
+  [[noreturn]] void refuse(int line, int column, std::string message, std::string fix,
+                           ErrorCode code = ErrorCode::badInput) const {
+    throw Refused{{code, std::move(message), std::move(fix), Place{m_fileName, line, column, {}}}};
+  }
+
+  static std::vector<Token> tokens(std::string_view line, int number) {
+    std::vector<Token> out;
+    std::size_t at = 0;
+    const auto isBlank = [&](std::size_t i) { return line[i] == ' ' || line[i] == '\t' || line[i] == '\r'; };
+    while (at < line.size()) {
+      while (at < line.size() && isBlank(at)) {
+        ++at;
+      }
+      const std::size_t start = at;
+      while (at < line.size() && !isBlank(at)) {
+        ++at;
+      }
+      if (at > start) {
+        out.push_back({line.substr(start, at - start), number, static_cast<int>(start) + 1});
+      }
+    }
+    return out;
+  }
+
+  void parse() {
+    enum class Section { before, rows, after };
+    Section section = Section::before;
+    std::set<int> rows;
+    int number = 0;
+    std::string_view rest = m_clean;
+    while (!rest.empty()) {
+      const std::size_t end = rest.find('\n');
+      const std::vector<Token> line = tokens(rest.substr(0, end), ++number);
+      rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+      if (section == Section::before) {
+        if (!line.empty() && isGpuName(line.front().text)) {
+          readHeads(line);
+          section = Section::rows;
+        }
+      } else if (section == Section::rows) {
+        if (line.empty() || line.front().text == "Legend:" || line.front().text == "NIC") {
+          section = rows.empty() ? Section::rows : Section::after;
+        } else {
+          rows.insert(readRow(line));
+        }
+      } else if (line.size() == 2 && line[0].text.size() > 1 && line[0].text.back() == ':') {
+        m_legend.emplace(line[0].text.substr(0, line[0].text.size() - 1), std::string(line[1].text.substr(0, 64)));
+      }
+    }
+    if (section == Section::before) {
+      refuse(0, 0, "no line of column heads (GPU0 GPU1 ...) is in the text", "give the output of: nvidia-smi topo -m");
+    }
+    complete(number);
+  }
+
+  void readHeads(const std::vector<Token>& line) {
+    if (line.size() > 1 && parseCell(line[1].text)) {
+      refuse(line[0].line, line[0].column, "the matrix begins with a row; the line of column heads is missing",
+             "give the whole output of: nvidia-smi topo -m");
+    }
+    for (const Token& token : line) {
+      if (token.text == "CPU" || token.text == "NUMA" || token.text == "GPU") {
+        break;  // the affinity columns
+      }
+      if (token.text.size() > 64) {
+        refuse(token.line, token.column, "a column head is longer than 64 characters",
+               "give it as nvidia-smi wrote it");
+      }
+      if (m_names.size() >= kMaxDevices) {
+        refuse(token.line, token.column, "more than " + std::to_string(kMaxDevices) + " devices",
+               "give the matrix of one server", ErrorCode::limit);
+      }
+      if (!m_index.emplace(token.text, size()).second) {
+        refuse(token.line, token.column, "column head " + inQuotes(token.text) + " appears twice", "remove one");
+      }
+      m_names.emplace_back(token.text);
+    }
+    m_cells.resize(m_names.size() * m_names.size());
+  }
+
+  int readRow(const std::vector<Token>& line) {
+    const auto found = m_index.find(std::string(line.front().text));
+    if (found == m_index.end()) {
+      refuse(line.front().line, line.front().column, "row " + inQuotes(line.front().text) + " has no column",
+             "give the whole output of: nvidia-smi topo -m");
+    }
+    const auto row = static_cast<std::size_t>(found->second);
+    if (m_cells[row * m_names.size()]) {
+      refuse(line.front().line, line.front().column, "row " + inQuotes(line.front().text) + " appears twice",
+             "remove one");
+    }
+    if (line.size() - 1 < m_names.size()) {
+      refuse(line.back().line, line.back().column,
+             "row " + inQuotes(line.front().text) + " has " + std::to_string(line.size() - 1) + " cells for " +
+                 std::to_string(m_names.size()) + " columns",
+             "give the whole output of: nvidia-smi topo -m");
+    }
+    for (std::size_t column = 0; column < m_names.size(); ++column) {
+      const Token& token = line[column + 1];
+      const auto cell = parseCell(token.text);
+      if (!cell) {
+        refuse(token.line, token.column,
+               "cell " + inQuotes(token.text) + " of row " + inQuotes(line.front().text) + " is unknown",
+               "cells are X, NV1, NV2 ..., PIX, PXB, PHB, NODE, SYS or SOC");
+      }
+      if ((cell->near == Near::self) != (column == row)) {
+        refuse(token.line, token.column,
+               column == row ? "the diagonal cell of row " + inQuotes(line.front().text) + " is not X"
+                             : "an X outside the diagonal in row " + inQuotes(line.front().text),
+               "give the matrix as nvidia-smi wrote it");
+      }
+      m_cells[row * m_names.size() + column] = cell;
+    }
+    return found->second;
+  }
+
+  /// Every GPU has its row; a NIC without one takes the GPUs' columns, and NICs among themselves count as far.
+  void complete(int lastLine) {
+    const std::size_t n = m_names.size();
+    for (std::size_t a = 0; a < n; ++a) {
+      if (!m_cells[a * n]) {
+        if (isGpuName(m_names[a])) {
+          refuse(lastLine, 0, "the row of " + m_names[a] + " is missing",
+                 "give the whole output of: nvidia-smi topo -m");
+        }
+        for (std::size_t b = 0; b < n; ++b) {
+          const bool isKnown = isGpuName(m_names[b]) && m_cells[b * n + a].has_value();
+          m_cells[a * n + b] = isKnown ? *m_cells[b * n + a] : Cell{0, a == b ? Near::self : Near::sys};
+        }
+      }
+    }
+    for (std::size_t a = 0; a < n; ++a) {
+      for (std::size_t b = a + 1; b < n; ++b) {
+        if (*m_cells[a * n + b] != *m_cells[b * n + a]) {
+          refuse(0, 0, "the cells of " + m_names[a] + " and " + m_names[b] + " disagree in the two directions",
+                 "give the matrix as nvidia-smi wrote it");
+        }
+      }
+    }
+  }
+
+  std::string m_clean;
+  std::string m_fileName;
+  std::vector<std::string> m_names;
+  std::map<std::string, int> m_index;
+  std::vector<std::optional<Cell>> m_cells;
+  std::map<std::string, std::string> m_legend;
+};
+
+class Builder {
+public:
+  Builder(const Matrix& matrix, const std::string& fileName, const NvidiaSmiOptions& options)
+      : m_matrix(matrix), m_fileName(fileName), m_options(options) {}
+
+  Result<ImportResult> run() {
+    addDevices();
+    addNvlinks();
+    addTree();
+    m_box.name = "server";
+    auto assembled = assembleBoxes(m_box, m_options.box);
+    if (!assembled) {
+      Error error = assembled.error();
+      error.where.file = m_fileName;
+      return error;
+    }
+    std::vector<Finding> findings = std::move(m_findings);
+    findings.insert(findings.end(), assembled->findings.begin(), assembled->findings.end());
+    for (Finding& finding : findings) {
+      finding.where.file = m_fileName;
+    }
+    return ImportResult{std::move(assembled->description), std::move(findings)};
+  }
+
+private:
+  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+  [[nodiscard]] int gpuCount() const { return static_cast<int>(m_gpus.size()); }
+
+  void tell(Severity severity, std::string text, std::string fix) {
+    m_findings.push_back({severity, ErrorCode::badInput, std::move(text), std::move(fix)});
+  }
+
+  /// Box nodes: the GPUs in the matrix's order, then the NICs.
+  void addDevices() {
+    for (int device = 0; device < m_matrix.size(); ++device) {
+      (m_matrix.isGpu(device) ? m_gpus : m_nics).push_back(device);
+    }
+    m_nodeOf.resize(at(m_matrix.size()));
+    for (const int device : m_gpus) {
+      m_nodeOf[at(device)] = static_cast<int>(m_box.nodes.size());
+      m_box.nodes.push_back({BoxRole::gpu, "gpu" + m_matrix.name(device).substr(3), {}, -1, 0, 0});
+    }
+    std::size_t number = 0;
+    for (const int device : m_nics) {
+      m_nodeOf[at(device)] = static_cast<int>(m_box.nodes.size());
+      m_box.nodes.push_back({BoxRole::nic, "nic" + std::to_string(number++), m_matrix.legend(device), -1, 0, 0});
+    }
+  }
+
+  void addNvlinks() {
+    int mostInRow = 0;
+    int mostInCell = 0;
+    bool isUniform = gpuCount() >= 3;
+    for (const int a : m_gpus) {
+      int row = 0;
+      for (const int b : m_gpus) {
+        if (a != b) {
+          const int count = m_matrix.cell(a, b).nvlinks;
+          row += count;
+          mostInCell = std::max(mostInCell, count);
+          isUniform = isUniform && count == m_matrix.cell(m_gpus[0], m_gpus[1]).nvlinks;
+        }
+      }
+      mostInRow = std::max(mostInRow, row);
+    }
+    if (mostInCell == 0) {
+      m_linksPerGpu = 0;
+      return;
+    }
+    const int most = m_options.linksPerGpu > 0 ? m_options.linksPerGpu : kMaxLinks;
+    bool isSwitch = m_options.reading == NvlinkReading::nvSwitch;
+    if (m_options.reading == NvlinkReading::guess) {
+      isSwitch = mostInRow > most;
+      if (!isSwitch && m_options.linksPerGpu == 0 && isUniform && mostInCell > 1 && mostInRow > 6) {
+        tell(Severity::warning,
+             "every pair of GPUs shows NV" + std::to_string(mostInCell) + ", read as direct links of each pair, " +
+                 std::to_string(mostInRow) + " per GPU; through an NVSwitch the matrix would look the same",
+             "say whether it is a switch or a mesh, or how many NVLinks a GPU has");
+      } else {
+        tell(Severity::note,
+             isSwitch ? "a GPU's NV# cells add up to " + std::to_string(mostInRow) +
+                            " links, more than a GPU has: they are read as links to an NVSwitch"
+                      : "NV# cells are read as direct links between the two GPUs",
+             "say switch or mesh if this is wrong");
+      }
+    }
+    m_linksPerGpu = isSwitch ? mostInCell : mostInRow;
+    const Rational rate = linkRate();
+    if (isSwitch) {
+      addSwitchLinks(rate);
+    } else {
+      for (std::size_t i = 0; i < m_gpus.size(); ++i) {
+        for (std::size_t j = i + 1; j < m_gpus.size(); ++j) {
+          if (const int count = m_matrix.cell(m_gpus[i], m_gpus[j]).nvlinks; count > 0) {
+            m_box.gpuLinks.push_back({static_cast<int>(i), static_cast<int>(j), rate, count});
+          }
+        }
+      }
+    }
+  }
+
+  void addSwitchLinks(const Rational& rate) {
+    const int hub = static_cast<int>(m_box.nodes.size());
+    m_box.nodes.push_back({BoxRole::nvSwitch, "nvswitch", {}, -1, 0, 0});
+    for (std::size_t i = 0; i < m_gpus.size(); ++i) {
+      int least = 0;
+      int most = 0;
+      for (const int other : m_gpus) {
+        if (const int count = m_matrix.cell(m_gpus[i], other).nvlinks; count > 0) {
+          least = least == 0 ? count : std::min(least, count);
+          most = std::max(most, count);
+        }
+      }
+      if (least != most) {
+        tell(Severity::warning,
+             m_matrix.name(m_gpus[i]) + " shows " + std::to_string(least) + " to " + std::to_string(most) +
+                 " links to the NVSwitch; the lesser is taken",
+             "say mesh if the links are direct");
+      }
+      if (least > 0) {
+        m_box.gpuLinks.push_back({static_cast<int>(i), hub, rate, least});
+      }
+    }
+  }
+
+  Rational linkRate() {
+    if (m_options.linkBandwidth) {
+      return m_options.linkBandwidth->gigabytesPerSecond();
+    }
+    const Rational rate = m_linksPerGpu == 4 ? 20 : 25;
+    const char* looks = m_linksPerGpu > 12   ? "H100 (B200 would be 50)"
+                        : m_linksPerGpu > 6  ? "A100"
+                        : m_linksPerGpu == 4 ? "P100"
+                                             : "V100";
+    tell(Severity::note,
+         std::to_string(m_linksPerGpu) + " NVLinks per GPU look like " + looks + ": " + rate.toString() +
+             " GB/s per NVLink and direction is taken",
+         "give the link bandwidth if this is wrong");
+    return rate;
+  }
+
+  /// A stated bandwidth, or the guess for the generation, told once.
+  Rational orGuess(const std::optional<Bandwidth>& stated, const Rational& guess, const std::string& what) {
+    if (stated) {
+      return stated->gigabytesPerSecond();
+    }
+    tell(Severity::note,
+         "the matrix gives no speeds: " + what + " is taken as " + Bandwidth(guess).toString() + " GB/s per direction",
+         "give it if this is wrong");
+    return guess;
+  }
+
+  /// Clusters the devices by nearness, nearest first. Cells with NV# say nothing about PCIe.
+  void addTree() {
+    bool areGpusJoined = m_linksPerGpu > 0;
+    for (const int a : m_gpus) {
+      for (const int b : m_gpus) {
+        areGpusJoined = areGpusJoined && (a == b || m_matrix.cell(a, b).nvlinks > 0);
+      }
+    }
+    if (m_nics.empty() && areGpusJoined) {
+      return;
+    }
+    const bool isNew = m_linksPerGpu > 12;
+    const bool isMiddle = m_linksPerGpu > 6;
+    const Rational pcie = orGuess(m_options.pcieBandwidth, isNew ? 64 : (isMiddle ? 32 : 16), "a PCIe link");
+    const Rational socket = orGuess(m_options.socketBandwidth, 16, "the link between CPU sockets");
+    if (!m_nics.empty()) {
+      const Rational net =
+          orGuess(m_options.nicBandwidth, isNew ? Rational(50) : (isMiddle ? Rational(25) : Rational(25, 2)), "a NIC");
+      for (const int device : m_nics) {
+        m_box.nodes[at(m_nodeOf[at(device)])].netBandwidth = net;
+      }
+    }
+    const int devices = m_matrix.size();
+    std::vector<int> cluster(at(devices));  // smallest device of each device's cluster so far
+    std::vector<int> top(at(devices));      // root box node of the cluster, by its smallest device
+    for (int device = 0; device < devices; ++device) {
+      cluster[at(device)] = device;
+      top[at(device)] = m_nodeOf[at(device)];
+    }
+    std::map<std::string, int> made;
+    for (const Near level : {Near::pix, Near::pxb, Near::phb, Near::node, Near::sys}) {
+      const std::vector<int> before = cluster;
+      joinNear(level, cluster);
+      std::map<int, std::set<int>> parts;  // new cluster -> old clusters
+      for (int device = 0; device < devices; ++device) {
+        parts[cluster[at(device)]].insert(before[at(device)]);
+      }
+      for (const auto& [whole, old] : parts) {
+        if (old.size() < 2) {
+          continue;
+        }
+        const bool isBridge = level == Near::pix || level == Near::pxb;
+        const std::string kind = isBridge              ? "pcie"
+                                 : level == Near::phb  ? "hostbridge"
+                                 : level == Near::node ? "numa"
+                                                       : "sockets";
+        const int node = static_cast<int>(m_box.nodes.size());
+        m_box.nodes.push_back(
+            {isBridge ? BoxRole::bridge : BoxRole::cpu, kind + std::to_string(made[kind]++), {}, -1, 0, 0});
+        for (const int part : old) {
+          BoxNode& below = m_box.nodes[at(top[at(part)])];
+          const bool isDevice = below.role == BoxRole::gpu || below.role == BoxRole::nic;
+          below.parent = node;
+          below.uplink = level == Near::sys ? (isDevice ? std::min(pcie, socket) : socket) : pcie;
+        }
+        top[at(whole)] = node;
+      }
+    }
+  }
+
+  /// Merges the clusters of devices that are at most this far apart; numbers each by its smallest device.
+  void joinNear(Near level, std::vector<int>& cluster) const {
+    const int devices = m_matrix.size();
+    for (int a = 0; a < devices; ++a) {
+      for (int b = a + 1; b < devices; ++b) {
+        const Cell& cell = m_matrix.cell(a, b);
+        const int low = std::min(cluster[at(a)], cluster[at(b)]);
+        const int high = std::max(cluster[at(a)], cluster[at(b)]);
+        if (cell.nvlinks == 0 && cell.near <= level && low != high) {
+          std::replace(cluster.begin(), cluster.end(), high, low);
+        }
+      }
+    }
+  }
+
+  const Matrix& m_matrix;
+  const std::string& m_fileName;
+  const NvidiaSmiOptions& m_options;
+  Box m_box;
+  std::vector<int> m_gpus;    // devices
+  std::vector<int> m_nics;    // devices
+  std::vector<int> m_nodeOf;  // box node of each device
+  int m_linksPerGpu = 0;
+  std::vector<Finding> m_findings;
+};
+
+Outcome checkOptions(const NvidiaSmiOptions& options) {
+  for (const auto* stated :
+       {&options.linkBandwidth, &options.nicBandwidth, &options.pcieBandwidth, &options.socketBandwidth}) {
+    if (*stated && !(*stated)->gigabytesPerSecond().isPositive()) {
+      return Error{ErrorCode::badUsage, "a bandwidth of " + (*stated)->toString() + " GB/s cannot carry anything",
+                   "give one above 0"};
+    }
+  }
+  if (options.linksPerGpu < 0 || options.linksPerGpu > 1024) {
+    return Error{ErrorCode::badUsage, "a GPU cannot have " + std::to_string(options.linksPerGpu) + " NVLinks",
+                 "give 1 to 1024, or 0 for unknown"};
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Result<ImportResult> readNvidiaSmi(std::string_view text, const std::string& fileName,
+                                   const NvidiaSmiOptions& options) {
+  try {
+    if (auto outcome = checkOptions(options); !outcome) {
+      return outcome.error();
+    }
+    if (text.size() > kMaxBytes) {
+      return Error{ErrorCode::limit, "the text is larger than 4 MiB", "give the output of: nvidia-smi topo -m",
+                   Place{fileName, 0, 0, {}}};
+    }
+    const Matrix matrix(text, fileName);
+    return Builder(matrix, fileName, options).run();
+  } catch (const Refused& refused) {
+    return refused.error;
+  } catch (const OverflowError& overflow) {
+    return Error{ErrorCode::overflow, overflow.what(), "use smaller numbers", Place{fileName, 0, 0, {}}};
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "the matrix does not fit into memory", "import a smaller one",
+                 Place{fileName, 0, 0, {}}};
+  }
+}
+
+}  // namespace coppice::io

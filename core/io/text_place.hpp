@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace coppice::io {
+
+/// Turns a byte offset of a text into file, line and column (in bytes).
+class TextPlaces {
+public:
+  TextPlaces(std::string_view text, std::string fileName);
+  /// Offsets past the end give the end.
+  [[nodiscard]] Place at(std::size_t offset, std::string element = {}) const;
+
+private:
+  std::string m_fileName;
+  std::size_t m_size;
+  std::vector<std::size_t> m_lineStarts;
+};
+
+}  // namespace coppice::io
