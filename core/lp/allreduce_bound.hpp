@@ -20,7 +20,7 @@ enum class BoundStatus {
 
 struct AllreduceBound {
   BoundStatus status = BoundStatus::notComputed;
-  Rational algbw;  ///< X = M / T in GB/s; 0 when notComputed
+  Rational algbw = {};  ///< X = M / T in GB/s; 0 when notComputed
   /// algbw equals the known value that was passed in, so that value is optimal.
   bool knownIsOptimal = false;
   int cuts = 0;             ///< cut constraints that the proof used

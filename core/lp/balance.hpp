@@ -44,8 +44,8 @@ enum class BalanceStatus {
 
 struct SubCapacity {
   BalanceStatus status = BalanceStatus::undecided;
-  std::vector<std::int64_t> capacities;  ///< c' per arc of the problem; filled when found
-  std::int64_t removed = 0;              ///< sum of c - c'
+  std::vector<std::int64_t> capacities = {};  ///< c' per arc of the problem; filled when found
+  std::int64_t removed = 0;                   ///< sum of c - c'
   /// No feasible balanced vector keeps more (proved, up to ties).
   bool leastRemoved = false;
   std::string reason = {};  ///< for a person: which test decided
@@ -83,7 +83,7 @@ struct AttainableRate {
   bool wasBalanced = false;    ///< every relay was balanced, so nothing had to be removed
   /// Witness: bandwidths[i] / denominator GB/s on arc i is at most its bandwidth, balanced at every relay, and feasible
   /// for `rate` (checked by integer max flows).
-  std::vector<std::int64_t> bandwidths;
+  std::vector<std::int64_t> bandwidths = {};
   std::int64_t denominator = 1;
 };
 

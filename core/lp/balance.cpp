@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lp/balance.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <set>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "lp/cut_finder.hpp"
+#include "lp/integer_program.hpp"
+#include "lp/least_removal.hpp"
+#include "lp/program_support.hpp"
+#include "lp/simplex.hpp"
+
+namespace coppice::lp {
+
+namespace {
+
+constexpr double kIntegralTolerance = 1e-6;
+constexpr int kMaxRemovalPaths = 20000;
+/// Cheap enough always; beyond it the remaining time goes to Z3.
+constexpr int kMaxBranches = 4000;
+constexpr int kMaxBranchesWithZ3 = 400;
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+class BalanceSearch {
+public:
+  BalanceSearch(const BalanceProblem& problem, const Progress& progress, Milliseconds budget)
+      : m_problem(problem), m_progress(progress), m_deadline(budget) {
+    for (const CapacityArc& arc : problem.arcs) {
+      m_arcs.push_back({arc.tail, arc.head});
+      m_capacities.push_back(arc.capacity);
+    }
+  }
+
+  Result<SubCapacity> run();
+
+private:
+  enum class NodeOutcome { found, closed, fractional, stuck };
+
+  [[nodiscard]] bool isBalanced(std::span<const std::int64_t> capacities) const;
+  [[nodiscard]] SubCapacity foundAnswer(std::vector<std::int64_t> capacities, bool least, std::string reason) const;
+  void buildProgram();
+  bool addCut(const NodeSet& set);
+  /// Solves at the present bounds, adding cuts until none is violated; leaves an integral solution in m_found.
+  NodeOutcome solveNode();
+  [[nodiscard]] int branchColumn() const;
+  SubCapacity branch();
+  std::optional<SubCapacity> byIntegerProgram();
+
+  const BalanceProblem& m_problem;
+  const Progress& m_progress;
+  Deadline m_deadline;
+  std::vector<ArcEnds> m_arcs;
+  std::vector<std::int64_t> m_capacities;
+  std::int64_t m_total = 0;
+  double m_largest = 1;
+  std::optional<CutFinder> m_cuts;
+  std::optional<Simplex> m_simplex;
+  std::set<NodeSet> m_known;
+  std::vector<std::int64_t> m_found;
+};
+
+bool BalanceSearch::isBalanced(std::span<const std::int64_t> capacities) const {
+  const std::vector<std::int64_t> surplus = surpluses(m_problem.nodeCount, m_arcs, capacities);
+  for (int node = 0; node < m_problem.nodeCount; ++node) {
+    if (!m_problem.isGpu[at(node)] && surplus[at(node)] != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+SubCapacity BalanceSearch::foundAnswer(std::vector<std::int64_t> capacities, bool least, std::string reason) const {
+  SubCapacity answer;
+  answer.status = BalanceStatus::found;
+  for (std::size_t i = 0; i < capacities.size(); ++i) {
+    answer.removed += m_capacities[i] - capacities[i];
+  }
+  answer.capacities = std::move(capacities);
+  answer.leastRemoved = least;
+  answer.reason = std::move(reason);
+  return answer;
+}
+
+bool BalanceSearch::addCut(const NodeSet& set) {
+  if (!m_known.insert(set).second) {
+    return false;
+  }
+  Row row;
+  std::int64_t inside = 0;
+  for (int node = 0; node < m_problem.nodeCount; ++node) {
+    inside += set[at(node)] ? m_problem.supplies[at(node)] : 0;
+  }
+  for (int i = 0; i < static_cast<int>(m_arcs.size()); ++i) {
+    if (set[at(m_arcs[at(i)].head)] && !set[at(m_arcs[at(i)].tail)]) {
+      row.terms.push_back({i, 1});
+    }
+  }
+  row.lower = m_total - inside;
+  m_simplex->addRow(std::move(row));
+  return true;
+}
+
+void BalanceSearch::buildProgram() {
+  std::vector<Column> columns;
+  for (int i = 0; i < static_cast<int>(m_arcs.size()); ++i) {
+    columns.push_back({.lower = 0,
+                       .upper = m_capacities[at(i)],
+                       .cost = 1,
+                       .scale = m_largest,
+                       .preference = 1e-7 * (0.5 + spread(i))});
+  }
+  m_simplex.emplace(std::move(columns));
+  std::vector<std::vector<Term>> balance = balanceTerms(m_problem.nodeCount, m_arcs, 0);
+  for (int node = 0; node < m_problem.nodeCount; ++node) {
+    if (!m_problem.isGpu[at(node)] && !balance[at(node)].empty()) {
+      m_simplex->addRow({std::move(balance[at(node)]), 0, 0});
+    }
+  }
+  for (int node = 0; node < m_problem.nodeCount; ++node) {
+    if (m_problem.isGpu[at(node)]) {
+      NodeSet alone(at(m_problem.nodeCount), false);
+      alone[at(node)] = true;
+      addCut(alone);
+    }
+  }
+}
+
+BalanceSearch::NodeOutcome BalanceSearch::solveNode() {
+  const auto stop = stopTest(m_deadline, m_progress);
+  bool refactored = false;
+  for (;;) {
+    throwIfCancelled(m_progress);
+    const SimplexStatus status = m_simplex->solve(stop);
+    if (status == SimplexStatus::stopped) {
+      return NodeOutcome::stuck;
+    }
+    if (status == SimplexStatus::infeasible) {
+      if (m_simplex->infeasibilityProved()) {
+        return NodeOutcome::closed;
+      }
+      if (refactored) {
+        return NodeOutcome::stuck;
+      }
+      refactored = true;
+      m_simplex->refactor();
+      continue;
+    }
+    std::vector<std::int64_t> units(m_arcs.size());
+    std::vector<std::int64_t> rounded(m_arcs.size());
+    bool integral = true;
+    for (std::size_t i = 0; i < m_arcs.size(); ++i) {
+      const double value = m_simplex->value(static_cast<int>(i));
+      units[i] = toCutUnits(value, m_largest);
+      rounded[i] = std::clamp<std::int64_t>(std::llround(value), 0, m_capacities[i]);
+      integral = integral && std::abs(value - static_cast<double>(rounded[i])) < kIntegralTolerance;
+    }
+    std::vector<NodeSet> sets;
+    if (integral) {
+      if (isBalanced(rounded)) {
+        sets = m_cuts->violated(rounded, m_problem.supplies, 0, false, m_progress);
+        if (sets.empty()) {
+          m_found = std::move(rounded);
+          return NodeOutcome::found;
+        }
+      }
+    } else {
+      std::vector<std::int64_t> supplyUnits(m_problem.supplies.size());
+      for (std::size_t i = 0; i < supplyUnits.size(); ++i) {
+        supplyUnits[i] = toCutUnits(static_cast<double>(m_problem.supplies[i]), m_largest);
+      }
+      sets = m_cuts->violated(units, supplyUnits, kCutTolerance, false, m_progress);
+      if (sets.empty()) {
+        return NodeOutcome::fractional;
+      }
+    }
+    bool added = false;
+    for (const NodeSet& set : sets) {
+      added = addCut(set) || added;
+    }
+    if (!added) {
+      // The simplex holds a point that its own rows exclude: rounding errors. Once more from clean numbers.
+      if (refactored) {
+        return NodeOutcome::stuck;
+      }
+      refactored = true;
+      m_simplex->refactor();
+    }
+  }
+}
+
+int BalanceSearch::branchColumn() const {
+  int best = -1;
+  double bestDistance = 1;
+  for (int i = 0; i < static_cast<int>(m_arcs.size()); ++i) {
+    const double value = m_simplex->value(i);
+    const double distance = std::abs(value - std::round(value));
+    if (distance > kIntegralTolerance && distance < bestDistance) {
+      bestDistance = distance;
+      best = i;
+    }
+  }
+  return best;
+}
+
+// Depth first, the nearer integer first. Every closed branch has an exact Farkas proof, so running out of branches
+// proves that nothing exists.
+SubCapacity BalanceSearch::branch() {
+  struct Frame {
+    int column = 0;
+    std::int64_t lower = 0;
+    std::int64_t upper = 0;
+    std::int64_t otherLower = 0;
+    std::int64_t otherUpper = 0;
+    bool second = false;
+  };
+  std::vector<Frame> frames;
+  bool allProved = true;
+  const int limit = hasIntegerProgram() ? kMaxBranchesWithZ3 : kMaxBranches;
+  for (int branches = 0; branches < limit; ++branches) {
+    const NodeOutcome outcome = solveNode();
+    if (outcome == NodeOutcome::found) {
+      bool least = frames.empty() && branches == 0;
+      if (least) {
+        std::int64_t kept = 0;
+        for (const std::int64_t capacity : m_found) {
+          kept += capacity;
+        }
+        const auto bound = m_simplex->provedBound();
+        least = bound && bound->numerator < (static_cast<Int128>(kept) + 1) * bound->denominator;
+      }
+      return foundAnswer(std::move(m_found), least, frames.empty() ? "linear program" : "linear program, branching");
+    }
+    if (outcome == NodeOutcome::stuck && m_deadline.hasPassed()) {
+      return {.reason = "out of time in the linear program"};
+    }
+    const int column = outcome == NodeOutcome::fractional ? branchColumn() : -1;
+    if (column >= 0) {
+      const Column& range = m_simplex->columns()[at(column)];
+      const double value = m_simplex->value(column);
+      const auto below = std::clamp(static_cast<std::int64_t>(std::floor(value)), range.lower, range.upper - 1);
+      Frame frame{column, range.lower, range.upper, below + 1, range.upper, false};
+      if (value - static_cast<double>(below) <= 0.5) {
+        frames.push_back(frame);
+        m_simplex->setBounds(column, frame.lower, below);
+      } else {
+        frame.otherLower = frame.lower;
+        frame.otherUpper = below;
+        frames.push_back(frame);
+        m_simplex->setBounds(column, below + 1, frame.upper);
+      }
+      continue;
+    }
+    allProved = allProved && outcome == NodeOutcome::closed;
+    while (!frames.empty() && frames.back().second) {
+      m_simplex->setBounds(frames.back().column, frames.back().lower, frames.back().upper);
+      frames.pop_back();
+    }
+    if (frames.empty()) {
+      if (allProved) {
+        return {.status = BalanceStatus::impossible,
+                .reason = branches == 0 ? "the linear program over the cuts has no solution"
+                                        : "every branch of the integer program is closed"};
+      }
+      return {.reason = "rounding errors left a branch of the integer program open"};
+    }
+    Frame& frame = frames.back();
+    frame.second = true;
+    m_simplex->setBounds(frame.column, frame.otherLower, frame.otherUpper);
+  }
+  return {.reason = "too many branches in the integer program"};
+}
+
+std::optional<SubCapacity> BalanceSearch::byIntegerProgram() {
+  if (!hasIntegerProgram()) {
+    return std::nullopt;
+  }
+  std::vector<Column> columns = m_simplex->columns();
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    columns[i].lower = 0;
+    columns[i].upper = m_capacities[i];
+  }
+  while (!m_deadline.hasPassed()) {
+    const IntegerAnswer answer = solveInteger(columns, m_simplex->rows(), m_deadline, m_progress);
+    if (answer.status == IntegerStatus::impossible) {
+      return SubCapacity{.status = BalanceStatus::impossible, .reason = answer.reason};
+    }
+    if (answer.status == IntegerStatus::undecided) {
+      return SubCapacity{.reason = answer.reason};
+    }
+    const std::vector<NodeSet> sets = m_cuts->violated(answer.values, m_problem.supplies, 0, false, m_progress);
+    if (sets.empty() && isBalanced(answer.values)) {
+      return foundAnswer(answer.values, false, answer.reason);
+    }
+    bool added = false;
+    for (const NodeSet& set : sets) {
+      added = addCut(set) || added;
+    }
+    if (!added) {
+      return SubCapacity{.reason = "Z3 broke a cut that it was given"};
+    }
+  }
+  return SubCapacity{.reason = "out of time in the integer program"};
+}
+
+Result<SubCapacity> BalanceSearch::run() {
+  if (auto error = checkGraph(m_problem.nodeCount, m_problem.isGpu, m_arcs, m_problem.supplies)) {
+    return *std::move(error);
+  }
+  for (std::size_t i = 0; i < m_capacities.size(); ++i) {
+    if (m_capacities[i] < 0) {
+      return Error{ErrorCode::badUsage, "a capacity is negative", "pass capacities of at least 0",
+                   Place{.element = "arc " + std::to_string(i)}};
+    }
+    m_largest = std::max(m_largest, static_cast<double>(m_capacities[i]));
+  }
+  for (const std::int64_t supply : m_problem.supplies) {
+    m_total = checkedAdd(m_total, supply);
+  }
+  m_largest = std::max(m_largest, static_cast<double>(m_total));
+  m_cuts.emplace(m_problem.nodeCount, m_problem.isGpu, m_arcs);
+  m_progress.report("balancing", 0.0);
+  if (!m_cuts->violated(m_capacities, m_problem.supplies, 0, true, m_progress).empty()) {
+    return SubCapacity{.status = BalanceStatus::impossible, .reason = "the full capacities already break a cut"};
+  }
+  if (isBalanced(m_capacities)) {
+    return foundAnswer(m_capacities, true, "already balanced");
+  }
+  auto kept = leastRemoval(m_problem.nodeCount, m_problem.isGpu, m_arcs, m_capacities, kMaxRemovalPaths, m_progress);
+  if (kept && isBalanced(*kept) && m_cuts->violated(*kept, m_problem.supplies, 0, true, m_progress).empty()) {
+    return foundAnswer(*std::move(kept), true, "least removal");
+  }
+  const auto rows = static_cast<std::int64_t>(m_problem.nodeCount) * 4;
+  if (rows * static_cast<std::int64_t>(m_arcs.size()) > kLargestDictionary) {
+    return SubCapacity{.reason = "too large for the linear program"};
+  }
+  buildProgram();
+  SubCapacity answer = branch();
+  if (answer.status == BalanceStatus::undecided && !m_deadline.hasPassed()) {
+    if (auto other = byIntegerProgram()) {
+      return *std::move(other);
+    }
+  }
+  return answer;
+}
+
+}  // namespace
+
+Result<SubCapacity> balancedSubCapacity(const BalanceProblem& problem, const Progress& progress, Milliseconds budget) {
+  try {
+    return BalanceSearch(problem, progress, budget).run();
+  } catch (const OverflowError& error) {
+    return Error{ErrorCode::overflow, error.what(), "use smaller capacities or a smaller k"};
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "cancelled while balancing the capacities"};
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "out of memory while balancing the capacities", "use a smaller fabric"};
+  }
+}
+
+}  // namespace coppice::lp

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/progress.hpp"
+
+namespace coppice::lp {
+
+/// One flag per node.
+using NodeSet = std::vector<bool>;
+
+struct ArcEnds {
+  int tail = 0;
+  int head = 0;
+};
+
+/// Finds node sets Q with a GPU and in(Q) + r(Q) < K - tolerance, by one integer maximum flow per GPU (Dinic) from a
+/// source that feeds r(v) into every GPU. Feasibility as in balance.hpp. The graph is fixed; capacities change per
+/// call.
+class CutFinder {
+public:
+  CutFinder(int nodeCount, const std::vector<bool>& isGpu, std::vector<ArcEnds> arcs);
+
+  /// The sets found: per violated GPU the smallest and the largest minimum cut, without repetition. Empty = feasible
+  /// (up to the tolerance). firstOnly stops at the first violated GPU and gives only its smallest cut; then GPUs that
+  /// passed serve as unlimited sources for the later ones, which decides the same and is faster.
+  /// @pre capacities, supplies >= 0; their sums fit in 62 bits. Throws CancelledError.
+  std::vector<NodeSet> violated(std::span<const std::int64_t> capacities, std::span<const std::int64_t> supplies,
+                                std::int64_t tolerance, bool firstOnly, const Progress& progress);
+
+  [[nodiscard]] const std::vector<ArcEnds>& arcs() const { return m_arcs; }
+  [[nodiscard]] int nodeCount() const { return m_nodeCount; }
+
+private:
+  [[nodiscard]] std::int64_t flowTo(int sink, std::int64_t target);
+  [[nodiscard]] bool buildLevels(int sink);
+  std::int64_t pushPath(int sink, std::int64_t limit);
+  [[nodiscard]] NodeSet reachingSink(int sink) const;
+  [[nodiscard]] NodeSet notReachedFromSource() const;
+
+  int m_nodeCount = 0;
+  int m_source = 0;
+  std::vector<ArcEnds> m_arcs;
+  std::vector<int> m_gpus;
+  // Residual arcs: 2i forward, 2i + 1 backward; after the graph's arcs come those from the source to the GPUs.
+  std::vector<int> m_target;
+  std::vector<int> m_begin;
+  std::vector<int> m_leaving;
+  std::vector<std::int64_t> m_residual;
+  std::vector<int> m_level;
+  std::vector<int> m_next;
+  std::vector<int> m_queue;
+  std::vector<int> m_path;
+};
+
+/// The sum of `values` over the arcs that enter `set`.
+[[nodiscard]] std::int64_t entering(const std::vector<ArcEnds>& arcs, std::span<const std::int64_t> values,
+                                    const NodeSet& set);
+
+}  // namespace coppice::lp

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lp/integer_program.hpp"
+
+#if COPPICE_HAS_Z3
+#include <z3++.h>
+
+#include <algorithm>
+#include <limits>
+#include <stop_token>
+#endif
+
+namespace coppice::lp {
+
+#if COPPICE_HAS_Z3
+
+bool hasIntegerProgram() {
+  return true;
+}
+
+IntegerAnswer solveInteger(const std::vector<Column>& columns, const std::vector<Row>& rows, const Deadline& deadline,
+                           const Progress& progress) {
+  throwIfCancelled(progress);
+  const auto left = deadline.left().count();
+  if (left <= 0) {
+    return {IntegerStatus::undecided, {}, "no time left for the integer program"};
+  }
+  try {
+    z3::context context;
+    z3::solver solver(context, "QF_LIA");
+    z3::params params(context);
+    params.set("timeout", static_cast<unsigned>(std::min<long long>(left, std::numeric_limits<int>::max())));
+    solver.set(params);
+    std::vector<z3::expr> unknowns;
+    unknowns.reserve(columns.size());
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      unknowns.push_back(context.int_const(("c" + std::to_string(j)).c_str()));
+      solver.add(unknowns.back() >= context.int_val(columns[j].lower));
+      solver.add(unknowns.back() <= context.int_val(columns[j].upper));
+    }
+    for (const Row& row : rows) {
+      z3::expr_vector terms(context);
+      for (const Term& term : row.terms) {
+        terms.push_back(context.int_val(term.coefficient) * unknowns[static_cast<std::size_t>(term.column)]);
+      }
+      const z3::expr sum = terms.empty() ? context.int_val(0) : z3::sum(terms);
+      if (row.lower) {
+        solver.add(sum >= context.int_val(*row.lower));
+      }
+      if (row.upper) {
+        solver.add(sum <= context.int_val(*row.upper));
+      }
+    }
+    const std::stop_callback interrupt(progress.stop, [&context] { context.interrupt(); });
+    const z3::check_result result = solver.check();
+    throwIfCancelled(progress);
+    if (result == z3::unsat) {
+      return {IntegerStatus::impossible, {}, "the integer program over the cuts found has no solution (Z3)"};
+    }
+    if (result == z3::unknown) {
+      return {IntegerStatus::undecided, {}, "Z3 did not decide within the budget"};
+    }
+    IntegerAnswer answer{IntegerStatus::found, {}, "integer program (Z3)"};
+    const z3::model model = solver.get_model();
+    for (const z3::expr& unknown : unknowns) {
+      std::int64_t value = 0;
+      if (!model.eval(unknown, true).is_numeral_i64(value)) {
+        return {IntegerStatus::undecided, {}, "Z3 gave a value outside 64 bits"};
+      }
+      answer.values.push_back(value);
+    }
+    return answer;
+  } catch (const z3::exception& error) {
+    throwIfCancelled(progress);
+    return {IntegerStatus::undecided, {}, std::string("Z3 failed: ") + error.msg()};
+  }
+}
+
+#else
+
+bool hasIntegerProgram() {
+  return false;
+}
+
+IntegerAnswer solveInteger(const std::vector<Column>&, const std::vector<Row>&, const Deadline&, const Progress&) {
+  return {IntegerStatus::undecided, {}, "this build has no Z3 for the integer program"};
+}
+
+#endif
+
+}  // namespace coppice::lp

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lp/program_support.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace coppice::lp {
+
+namespace {
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+Error badProblem(std::string message, std::string element) {
+  return Error{ErrorCode::badUsage, std::move(message), "pass a well-formed capacity problem",
+               Place{.element = std::move(element)}};
+}
+
+}  // namespace
+
+std::function<bool()> stopTest(const Deadline& deadline, const Progress& progress) {
+  return [&deadline, &progress] { return deadline.hasPassed() || progress.isCancelled(); };
+}
+
+std::int64_t toCutUnits(double value, double largest) {
+  return std::max<std::int64_t>(0, std::llround(value / largest * kCutUnits));
+}
+
+std::optional<Error> checkGraph(int nodeCount, const std::vector<bool>& isGpu, const std::vector<ArcEnds>& arcs,
+                                const std::vector<std::int64_t>& supplies) {
+  if (nodeCount < 1 || isGpu.size() != at(nodeCount) || supplies.size() != at(nodeCount)) {
+    return badProblem("the lists of GPUs and supplies do not have one entry per node", "nodes");
+  }
+  if (std::count(isGpu.begin(), isGpu.end(), true) < 2) {
+    return badProblem("fewer than two GPUs", "nodes");
+  }
+  bool some = false;
+  for (int node = 0; node < nodeCount; ++node) {
+    const std::int64_t supply = supplies[at(node)];
+    if (supply < 0 || (supply > 0 && !isGpu[at(node)])) {
+      return badProblem("a supply is negative or belongs to a relay", "node " + std::to_string(node));
+    }
+    some = some || supply > 0;
+  }
+  if (!some) {
+    return badProblem("all supplies are zero", "nodes");
+  }
+  for (std::size_t i = 0; i < arcs.size(); ++i) {
+    const auto [tail, head] = arcs[i];
+    if (tail < 0 || head < 0 || tail >= nodeCount || head >= nodeCount || tail == head) {
+      return badProblem("an arc has an end out of range or is a self-loop", "arc " + std::to_string(i));
+    }
+  }
+  return std::nullopt;
+}
+
+double spread(int index) {
+  // Multiples of the golden ratio, modulo 1.
+  const double product = 0.6180339887498949 * (index + 1);
+  return product - std::floor(product);
+}
+
+std::vector<std::vector<Term>> balanceTerms(int nodeCount, const std::vector<ArcEnds>& arcs, int firstColumn) {
+  std::vector<std::vector<Term>> terms(at(nodeCount));
+  for (std::size_t i = 0; i < arcs.size(); ++i) {
+    const int column = firstColumn + static_cast<int>(i);
+    terms[at(arcs[i].head)].push_back({column, 1});
+    terms[at(arcs[i].tail)].push_back({column, -1});
+  }
+  return terms;
+}
+
+}  // namespace coppice::lp

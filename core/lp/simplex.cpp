@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lp/simplex.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "lp/modular.hpp"
+
+namespace coppice::lp {
+
+namespace {
+
+// All relative to data scaled to about 1.
+constexpr double kPrimalTolerance = 1e-9;
+constexpr double kPivotTolerance = 1e-8;
+constexpr double kDropTolerance = 1e-12;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Multipliers of a Farkas proof are rounded to multiples of 1 / kMultiplierScale; any multipliers are valid.
+constexpr double kMultiplierScale = 1099511627776.0;
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+Int128 multiplyWide(Int128 a, Int128 b) {
+  return checkedMul<Int128>(a, b);
+}
+
+// The common denominator of all fractions, or nullopt past 62 bits.
+std::optional<std::int64_t> commonDenominator(const std::vector<Fraction64>& fractions) {
+  Int128 common = 1;
+  for (const Fraction64& fraction : fractions) {
+    common = common / std::gcd(static_cast<std::int64_t>(common), fraction.denominator) * fraction.denominator;
+    if (common >= (static_cast<Int128>(1) << 62)) {
+      return std::nullopt;
+    }
+  }
+  return static_cast<std::int64_t>(common);
+}
+
+}  // namespace
+
+Simplex::Simplex(std::vector<Column> columns) : m_columns(std::move(columns)) {
+  double largestCost = 0;
+  for (const Column& column : m_columns) {
+    largestCost = std::max(largestCost, std::abs(static_cast<double>(column.cost) * column.scale));
+  }
+  const double costScale = largestCost > 0 ? 1.0 / largestCost : 1.0;
+  for (int j = 0; j < columnCount(); ++j) {
+    const Column& column = m_columns[at(j)];
+    const Bounds bounds{static_cast<double>(column.lower) / column.scale,
+                        static_cast<double>(column.upper) / column.scale};
+    const double cost = static_cast<double>(column.cost) * column.scale * costScale + column.preference;
+    m_bounds.push_back(bounds);
+    m_atUpper.push_back(cost > 0);
+    m_value.push_back(cost > 0 ? bounds.upper : bounds.lower);
+    m_where.push_back(j);
+    m_nonbasic.push_back(j);
+    m_cost.push_back(cost);
+  }
+  m_reduced = m_cost;
+}
+
+bool Simplex::isFixed(int variable) const {
+  return m_bounds[at(variable)].lower == m_bounds[at(variable)].upper;
+}
+
+void Simplex::addRow(Row row) {
+  double scale = 0;
+  for (const Term& term : row.terms) {
+    scale = std::max(scale, std::abs(static_cast<double>(term.coefficient)) * scaleOf(term.column));
+  }
+  scale = scale > 0 ? scale : 1.0;
+  const int rowIndex = static_cast<int>(m_rows.size());
+  m_rowScale.push_back(scale);
+  m_bounds.push_back({row.lower ? static_cast<double>(*row.lower) / scale : -kInfinity,
+                      row.upper ? static_cast<double>(*row.upper) / scale : kInfinity});
+  m_value.push_back(0);
+  m_atUpper.push_back(false);
+  m_where.push_back(0);
+  m_rows.push_back(std::move(row));
+  appendDictionaryRow(rowIndex);
+}
+
+void Simplex::appendDictionaryRow(int rowIndex) {
+  std::vector<double> combination(m_nonbasic.size(), 0.0);
+  double sum = 0;
+  for (const Term& term : m_rows[at(rowIndex)].terms) {
+    const double coefficient = static_cast<double>(term.coefficient) * scaleOf(term.column) / m_rowScale[at(rowIndex)];
+    sum += coefficient * m_value[at(term.column)];
+    if (const int where = m_where[at(term.column)]; where >= 0) {
+      combination[at(where)] += coefficient;
+    } else {
+      const std::vector<double>& basic = m_dictionary[at(-1 - where)];
+      for (std::size_t slot = 0; slot < combination.size(); ++slot) {
+        combination[slot] += coefficient * basic[slot];
+      }
+    }
+  }
+  double norm = 0;
+  for (double& entry : combination) {
+    entry = std::abs(entry) < kDropTolerance ? 0.0 : entry;
+    norm += entry * entry;
+  }
+  const int variable = columnCount() + rowIndex;
+  m_value[at(variable)] = sum;
+  m_where[at(variable)] = -1 - static_cast<int>(m_basic.size());
+  m_basic.push_back(variable);
+  m_dictionary.push_back(std::move(combination));
+  m_norm.push_back(norm);
+}
+
+void Simplex::shiftNonbasic(int slot, double newValue) {
+  const int variable = m_nonbasic[at(slot)];
+  const double change = newValue - m_value[at(variable)];
+  m_value[at(variable)] = newValue;
+  if (change == 0) {
+    return;
+  }
+  for (std::size_t position = 0; position < m_basic.size(); ++position) {
+    m_value[at(m_basic[position])] += m_dictionary[position][at(slot)] * change;
+  }
+}
+
+void Simplex::setBounds(int column, std::int64_t lower, std::int64_t upper) {
+  m_columns[at(column)].lower = lower;
+  m_columns[at(column)].upper = upper;
+  Bounds& bounds = m_bounds[at(column)];
+  bounds = {static_cast<double>(lower) / scaleOf(column), static_cast<double>(upper) / scaleOf(column)};
+  if (const int slot = m_where[at(column)]; slot >= 0) {
+    // A fixed variable's reduced cost may have either sign; the side must follow it once the bounds part.
+    const bool upperSide = m_reduced[at(slot)] > 0;
+    m_atUpper[at(column)] = upperSide;
+    shiftNonbasic(slot, upperSide ? bounds.upper : bounds.lower);
+  }
+}
+
+int Simplex::leavingPosition() const {
+  int best = -1;
+  double bestScore = 0;
+  for (std::size_t position = 0; position < m_basic.size(); ++position) {
+    const int variable = m_basic[position];
+    const double value = m_value[at(variable)];
+    const double excess = std::max(m_bounds[at(variable)].lower - value, value - m_bounds[at(variable)].upper);
+    if (excess > kPrimalTolerance) {
+      const double score = excess * excess / (1.0 + m_norm[position]);
+      if (score > bestScore) {
+        bestScore = score;
+        best = static_cast<int>(position);
+      }
+    }
+  }
+  return best;
+}
+
+SimplexStatus Simplex::solve(const std::function<bool()>& stop) {
+  struct Candidate {
+    double ratio = 0;
+    double size = 0;
+    int slot = 0;
+  };
+  std::vector<Candidate> candidates;
+  m_blocked = -1;
+  for (;;) {
+    if (m_pivots++ % 32 == 0 && stop()) {
+      return SimplexStatus::stopped;
+    }
+    const int position = leavingPosition();
+    if (position < 0) {
+      return SimplexStatus::optimal;
+    }
+    const int leaving = m_basic[at(position)];
+    const Bounds& bounds = m_bounds[at(leaving)];
+    const bool raise = m_value[at(leaving)] < bounds.lower;
+    const double missing = raise ? bounds.lower - m_value[at(leaving)] : m_value[at(leaving)] - bounds.upper;
+    const std::vector<double>& row = m_dictionary[at(position)];
+
+    candidates.clear();
+    for (std::size_t slot = 0; slot < row.size(); ++slot) {
+      const int variable = m_nonbasic[slot];
+      const double entry = raise ? row[slot] : -row[slot];
+      if (std::abs(entry) < kPivotTolerance || isFixed(variable) || (entry > 0) == m_atUpper[at(variable)]) {
+        continue;
+      }
+      candidates.push_back({std::abs(m_reduced[slot]) / std::abs(entry), std::abs(entry), static_cast<int>(slot)});
+    }
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+      return a.ratio != b.ratio ? a.ratio < b.ratio : a.size > b.size;
+    });
+    // Long step: variables whose whole range does not mend the row flip to their other bound; the first one that would
+    // overshoot enters. An earlier candidate with a larger pivot is as valid, and safer against rounding.
+    std::size_t entering = candidates.size();
+    double slope = missing;
+    double largest = 0;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const Bounds& range = m_bounds[at(m_nonbasic[at(candidates[i].slot)])];
+      largest = std::max(largest, candidates[i].size);
+      slope -= candidates[i].size * (range.upper - range.lower);
+      if (slope <= 0) {
+        entering = i;
+        break;
+      }
+    }
+    if (entering == candidates.size()) {
+      if (slope > kPrimalTolerance || candidates.empty()) {
+        m_blocked = position;
+        return SimplexStatus::infeasible;
+      }
+      entering = candidates.size() - 1;
+    }
+    while (entering > 0 && candidates[entering].size < 1e-3 * largest) {
+      --entering;
+    }
+    for (std::size_t i = 0; i < entering; ++i) {
+      const int slot = candidates[i].slot;
+      const int variable = m_nonbasic[at(slot)];
+      m_atUpper[at(variable)] = !m_atUpper[at(variable)];
+      shiftNonbasic(slot, m_atUpper[at(variable)] ? m_bounds[at(variable)].upper : m_bounds[at(variable)].lower);
+    }
+    const double target = raise ? bounds.lower : bounds.upper;
+    const int slot = candidates[entering].slot;
+    const int enteringVariable = m_nonbasic[at(slot)];
+    const double step = (target - m_value[at(leaving)]) / row[at(slot)];
+    shiftNonbasic(slot, m_value[at(enteringVariable)] + step);
+    m_value[at(leaving)] = target;
+    m_atUpper[at(leaving)] = !raise;
+    pivot(position, slot);
+  }
+}
+
+// Exchanges basic variable `position` with nonbasic `slot` in the dictionary and the reduced costs.
+void Simplex::pivot(int position, int slot) {
+  std::vector<double>& pivotRow = m_dictionary[at(position)];
+  const double inverse = 1.0 / pivotRow[at(slot)];
+  std::vector<int> used;
+  double norm = 0;
+  for (std::size_t j = 0; j < pivotRow.size(); ++j) {
+    if (static_cast<int>(j) == slot) {
+      pivotRow[j] = inverse;
+    } else if (pivotRow[j] != 0) {
+      pivotRow[j] *= -inverse;
+      used.push_back(static_cast<int>(j));
+    }
+    norm += pivotRow[j] * pivotRow[j];
+  }
+  m_norm[at(position)] = norm;
+  const auto update = [&](std::vector<double>& values) {
+    const double factor = values[at(slot)];
+    for (const int j : used) {
+      const double entry = values[at(j)] + factor * pivotRow[at(j)];
+      values[at(j)] = std::abs(entry) < kDropTolerance ? 0.0 : entry;
+    }
+    values[at(slot)] = factor * inverse;
+  };
+  for (std::size_t i = 0; i < m_dictionary.size(); ++i) {
+    std::vector<double>& values = m_dictionary[i];
+    if (static_cast<int>(i) == position || values[at(slot)] == 0) {
+      continue;
+    }
+    update(values);
+    m_norm[i] = std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
+  }
+  update(m_reduced);
+  std::swap(m_basic[at(position)], m_nonbasic[at(slot)]);
+  m_where[at(m_basic[at(position)])] = -1 - position;
+  m_where[at(m_nonbasic[at(slot)])] = slot;
+}
+
+void Simplex::resetValues() {
+  for (std::size_t position = 0; position < m_basic.size(); ++position) {
+    double sum = 0;
+    for (std::size_t slot = 0; slot < m_nonbasic.size(); ++slot) {
+      sum += m_dictionary[position][slot] * m_value[at(m_nonbasic[slot])];
+    }
+    m_value[at(m_basic[position])] = sum;
+  }
+}
+
+void Simplex::refactor() {
+  std::vector<bool> wantBasic(m_bounds.size(), false);
+  for (const int variable : m_basic) {
+    wantBasic[at(variable)] = true;
+  }
+  m_basic.clear();
+  m_dictionary.clear();
+  m_norm.clear();
+  m_reduced = m_cost;
+  for (int j = 0; j < columnCount(); ++j) {
+    m_nonbasic[at(j)] = j;
+    m_where[at(j)] = j;
+  }
+  const std::vector<double> values = m_value;
+  for (int row = 0; row < static_cast<int>(m_rows.size()); ++row) {
+    appendDictionaryRow(row);
+  }
+  for (int j = 0; j < columnCount(); ++j) {
+    if (!wantBasic[at(j)]) {
+      continue;
+    }
+    const int slot = m_where[at(j)];
+    int best = -1;
+    double bestSize = kPivotTolerance;
+    for (std::size_t position = 0; position < m_basic.size(); ++position) {
+      const double size = std::abs(m_dictionary[position][at(slot)]);
+      if (!wantBasic[at(m_basic[position])] && size > bestSize) {
+        best = static_cast<int>(position);
+        bestSize = size;
+      }
+    }
+    if (best >= 0) {
+      pivot(best, slot);
+    }
+  }
+  m_value = values;
+  for (std::size_t slot = 0; slot < m_nonbasic.size(); ++slot) {
+    const int variable = m_nonbasic[slot];
+    const Bounds& bounds = m_bounds[at(variable)];
+    if (bounds.lower != bounds.upper && std::isfinite(bounds.lower) && std::isfinite(bounds.upper)) {
+      m_atUpper[at(variable)] = m_reduced[slot] > 0;
+    } else {
+      m_atUpper[at(variable)] = !std::isfinite(bounds.lower);
+    }
+    m_value[at(variable)] = m_atUpper[at(variable)] ? bounds.upper : bounds.lower;
+  }
+  resetValues();
+}
+
+std::optional<ExactPoint> Simplex::exactPoint() const {
+  std::vector<int> unknowns;
+  std::vector<int> unknownOf(m_columns.size(), -1);
+  for (int j = 0; j < columnCount(); ++j) {
+    if (m_where[at(j)] < 0) {
+      unknownOf[at(j)] = static_cast<int>(unknowns.size());
+      unknowns.push_back(j);
+    }
+  }
+  const auto boundOf = [this](int column) {
+    return m_atUpper[at(column)] ? m_columns[at(column)].upper : m_columns[at(column)].lower;
+  };
+  SparseMatrix matrix;
+  std::vector<Int128> rhs;
+  for (std::size_t i = 0; i < m_rows.size(); ++i) {
+    const int slack = columnCount() + static_cast<int>(i);
+    if (m_where[at(slack)] < 0) {
+      continue;
+    }
+    const std::optional<std::int64_t>& bound = m_atUpper[at(slack)] ? m_rows[i].upper : m_rows[i].lower;
+    if (!bound) {
+      return std::nullopt;
+    }
+    Int128 remaining = *bound;
+    std::vector<SparseEntry> entries;
+    for (const Term& term : m_rows[i].terms) {
+      if (unknownOf[at(term.column)] >= 0) {
+        entries.push_back({unknownOf[at(term.column)], term.coefficient});
+      } else {
+        remaining -= static_cast<Int128>(term.coefficient) * boundOf(term.column);
+      }
+    }
+    matrix.push_back(std::move(entries));
+    rhs.push_back(remaining);
+  }
+  if (matrix.size() != unknowns.size()) {
+    return std::nullopt;
+  }
+  const auto solution = solveRational(matrix, rhs);
+  if (!solution) {
+    return std::nullopt;
+  }
+  const auto denominator = commonDenominator(*solution);
+  if (!denominator) {
+    return std::nullopt;
+  }
+  try {
+    ExactPoint point{std::vector<std::int64_t>(m_columns.size()), *denominator};
+    for (int j = 0; j < columnCount(); ++j) {
+      if (const int unknown = unknownOf[at(j)]; unknown >= 0) {
+        const Fraction64& fraction = (*solution)[at(unknown)];
+        point.numerators[at(j)] = checkedMul(fraction.numerator, *denominator / fraction.denominator);
+      } else {
+        point.numerators[at(j)] = checkedMul(boundOf(j), *denominator);
+      }
+      const Int128 value = point.numerators[at(j)];
+      if (value < static_cast<Int128>(m_columns[at(j)].lower) * *denominator ||
+          value > static_cast<Int128>(m_columns[at(j)].upper) * *denominator) {
+        return std::nullopt;
+      }
+    }
+    for (const Row& row : m_rows) {
+      Int128 sum = 0;
+      for (const Term& term : row.terms) {
+        sum = checkedAdd(sum, multiplyWide(term.coefficient, point.numerators[at(term.column)]));
+      }
+      if ((row.lower && sum < static_cast<Int128>(*row.lower) * *denominator) ||
+          (row.upper && sum > static_cast<Int128>(*row.upper) * *denominator)) {
+        return std::nullopt;
+      }
+    }
+    return point;
+  } catch (const OverflowError&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<WideFraction> Simplex::provedBound() const {
+  // Multipliers y of the nonbasic rows: sum over them of y_i a_ij = cost_j for every basic column j.
+  std::vector<int> tightRows;
+  std::vector<int> equationOf(m_columns.size(), -1);
+  int equations = 0;
+  for (int j = 0; j < columnCount(); ++j) {
+    if (m_where[at(j)] < 0) {
+      equationOf[at(j)] = equations++;
+    }
+  }
+  SparseMatrix matrix(at(equations));
+  std::vector<Int128> rhs(at(equations));
+  for (int i = 0; i < static_cast<int>(m_rows.size()); ++i) {
+    if (m_where[at(columnCount() + i)] < 0) {
+      continue;
+    }
+    for (const Term& term : m_rows[at(i)].terms) {
+      if (const int equation = equationOf[at(term.column)]; equation >= 0) {
+        matrix[at(equation)].push_back({static_cast<int>(tightRows.size()), term.coefficient});
+      }
+    }
+    tightRows.push_back(i);
+  }
+  if (tightRows.size() != at(equations)) {
+    return std::nullopt;
+  }
+  for (int j = 0; j < columnCount(); ++j) {
+    if (equationOf[at(j)] >= 0) {
+      rhs[at(equationOf[at(j)])] = m_columns[at(j)].cost;
+    }
+  }
+  const auto solution = solveRational(matrix, rhs);
+  if (!solution) {
+    return std::nullopt;
+  }
+  const auto denominator = commonDenominator(*solution);
+  if (!denominator) {
+    return std::nullopt;
+  }
+  // Weak duality with these multipliers, whatever they are: cost . z = sum y_i s_i + sum (cost_j - sum y_i a_ij) z_j,
+  // each term at most its value at one end of its range.
+  try {
+    std::vector<Int128> rest(m_columns.size());
+    for (std::size_t j = 0; j < rest.size(); ++j) {
+      rest[j] = multiplyWide(m_columns[j].cost, *denominator);
+    }
+    Int128 bound = 0;
+    for (std::size_t k = 0; k < tightRows.size(); ++k) {
+      const Fraction64& fraction = (*solution)[k];
+      const Row& row = m_rows[at(tightRows[k])];
+      const std::int64_t multiplier = checkedMul(fraction.numerator, *denominator / fraction.denominator);
+      const std::optional<std::int64_t>& end = multiplier > 0 ? row.upper : row.lower;
+      if (multiplier == 0 || !end) {
+        continue;
+      }
+      bound = checkedAdd(bound, multiplyWide(multiplier, *end));
+      for (const Term& term : row.terms) {
+        rest[at(term.column)] = checkedSub(rest[at(term.column)], multiplyWide(multiplier, term.coefficient));
+      }
+    }
+    for (std::size_t j = 0; j < rest.size(); ++j) {
+      bound = checkedAdd(bound, multiplyWide(rest[j], rest[j] > 0 ? m_columns[j].upper : m_columns[j].lower));
+    }
+    return WideFraction{bound, *denominator};
+  } catch (const OverflowError&) {
+    return std::nullopt;
+  }
+}
+
+bool Simplex::infeasibilityProved() const {
+  if (m_blocked < 0) {
+    return false;
+  }
+  // The blocked dictionary row is a combination of the identities s_i - a_i z = 0. With its multipliers rounded to
+  // integers Y_i, L = sum Y_i s_i - sum (sum Y_i a_ij) z_j is 0 for every z; if L's range over the bounds leaves out 0,
+  // no point satisfies them all.
+  const int blocked = m_basic[at(m_blocked)];
+  const bool raise = m_value[at(blocked)] < m_bounds[at(blocked)].lower;
+  std::vector<double> multipliers(m_rows.size(), 0.0);
+  const double sign = raise ? 1.0 : -1.0;
+  if (blocked >= columnCount()) {
+    multipliers[at(blocked - columnCount())] = sign;
+  }
+  for (std::size_t slot = 0; slot < m_nonbasic.size(); ++slot) {
+    if (m_nonbasic[slot] >= columnCount()) {
+      multipliers[at(m_nonbasic[slot] - columnCount())] = -sign * m_dictionary[at(m_blocked)][slot];
+    }
+  }
+  double largest = 0;
+  for (std::size_t i = 0; i < multipliers.size(); ++i) {
+    multipliers[i] /= m_rowScale[i];
+    largest = std::max(largest, std::abs(multipliers[i]));
+  }
+  if (largest == 0) {
+    return false;
+  }
+  try {
+    std::vector<Int128> coefficients(m_columns.size());
+    Int128 least = 0;
+    for (std::size_t i = 0; i < multipliers.size(); ++i) {
+      const auto multiplier = static_cast<std::int64_t>(std::llround(multipliers[i] / largest * kMultiplierScale));
+      const std::optional<std::int64_t>& end = multiplier > 0 ? m_rows[i].lower : m_rows[i].upper;
+      if (multiplier == 0 || !end) {
+        continue;
+      }
+      least = checkedAdd(least, multiplyWide(multiplier, *end));
+      for (const Term& term : m_rows[i].terms) {
+        coefficients[at(term.column)] =
+            checkedSub(coefficients[at(term.column)], multiplyWide(multiplier, term.coefficient));
+      }
+    }
+    for (std::size_t j = 0; j < coefficients.size(); ++j) {
+      const std::int64_t end = coefficients[j] > 0 ? m_columns[j].lower : m_columns[j].upper;
+      least = checkedAdd(least, multiplyWide(coefficients[j], end));
+    }
+    return least > 0;
+  } catch (const OverflowError&) {
+    return false;
+  }
+}
+
+}  // namespace coppice::lp

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/checked.hpp"
+
+/// A linear program with integer data: floating-point dual simplex to find the vertex, exact arithmetic to state it.
+namespace coppice::lp {
+
+struct Term {
+  int column = 0;
+  std::int64_t coefficient = 0;
+};
+
+/// lower <= sum of the terms <= upper; an absent side is unlimited. Each column at most once.
+struct Row {
+  std::vector<Term> terms;
+  std::optional<std::int64_t> lower = {};
+  std::optional<std::int64_t> upper = {};
+};
+
+/// lower <= z <= upper, both finite, so that every set of row multipliers proves some bound.
+struct Column {
+  std::int64_t lower = 0;
+  std::int64_t upper = 0;
+  /// Coefficient in the objective, which is maximised.
+  std::int64_t cost = 0;
+  /// Typical size of z, for the floating-point part only.
+  double scale = 1.0;
+  /// Tiny extra cost that decides between equal optima (relative to 1; also keeps the simplex from cycling).
+  double preference = 0.0;
+};
+
+/// Values in common denominator: column j is numerators[j] / denominator.
+struct ExactPoint {
+  std::vector<std::int64_t> numerators;
+  std::int64_t denominator = 1;
+};
+
+/// numerator / denominator, too wide for Rational until reduced.
+struct WideFraction {
+  Int128 numerator = 0;
+  Int128 denominator = 1;
+};
+
+enum class SimplexStatus { optimal, infeasible, stopped };
+
+/// maximise cost . z within bounds and rows. Rows are only ever added, bounds may move; each solve() starts from the
+/// last basis. Bounded dual simplex on a dense dictionary (basic variables as combinations of the nonbasic ones).
+class Simplex {
+public:
+  explicit Simplex(std::vector<Column> columns);
+
+  void addRow(Row row);
+  void setBounds(int column, std::int64_t lower, std::int64_t upper);
+
+  /// `stop` is asked now and then; true ends with SimplexStatus::stopped (the basis stays usable).
+  [[nodiscard]] SimplexStatus solve(const std::function<bool()>& stop);
+  /// Recomputes the dictionary from the integer data, for when rounding errors have grown.
+  void refactor();
+
+  /// Floating-point value of a column at the present basis.
+  [[nodiscard]] double value(int column) const { return m_value[static_cast<std::size_t>(column)] * scaleOf(column); }
+  [[nodiscard]] const std::vector<Column>& columns() const { return m_columns; }
+  [[nodiscard]] const std::vector<Row>& rows() const { return m_rows; }
+  [[nodiscard]] std::int64_t pivots() const { return m_pivots; }
+
+  /// The present basic solution in exact arithmetic, checked against every row and bound; nullopt when it is not
+  /// feasible or its numbers leave 64 bits.
+  [[nodiscard]] std::optional<ExactPoint> exactPoint() const;
+  /// An upper bound on the objective that the present basis' multipliers prove, in exact arithmetic. Equal to the
+  /// optimum when the basis is optimal. nullopt when the numbers leave their range.
+  [[nodiscard]] std::optional<WideFraction> provedBound() const;
+  /// After SimplexStatus::infeasible: true when exact integer arithmetic confirms it (Farkas).
+  [[nodiscard]] bool infeasibilityProved() const;
+
+private:
+  struct Bounds {
+    double lower = 0;
+    double upper = 0;
+  };
+
+  [[nodiscard]] int columnCount() const { return static_cast<int>(m_columns.size()); }
+  [[nodiscard]] double scaleOf(int column) const { return m_columns[static_cast<std::size_t>(column)].scale; }
+  [[nodiscard]] bool isFixed(int variable) const;
+  [[nodiscard]] int leavingPosition() const;
+  void pivot(int position, int entering);
+  void shiftNonbasic(int slot, double newValue);
+  void appendDictionaryRow(int rowIndex);
+  void resetValues();
+
+  std::vector<Column> m_columns;
+  std::vector<Row> m_rows;
+  std::vector<double> m_rowScale;
+  std::vector<double> m_cost;  // per column, scaled, with its preference
+
+  // Variables: columns first, then one slack per row (its value is the row's sum). All scaled.
+  std::vector<Bounds> m_bounds;
+  std::vector<double> m_value;
+  std::vector<int> m_where;       // >= 0: slot among the nonbasic; < 0: -1 - position among the basic
+  std::vector<bool> m_atUpper;    // nonbasic only
+  std::vector<int> m_nonbasic;    // slot -> variable
+  std::vector<double> m_reduced;  // slot -> reduced cost
+  std::vector<int> m_basic;       // position -> variable
+  std::vector<std::vector<double>> m_dictionary;
+  std::vector<double> m_norm;
+  std::int64_t m_pivots = 0;
+  int m_blocked = -1;  // position that proved infeasibility
+};
+
+}  // namespace coppice::lp
