@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/text.hpp"
+
 namespace coppice::verify {
 
 void FaultLog::fault(std::string text, std::string element, std::string fix) {
@@ -34,16 +36,10 @@ std::vector<Finding> FaultLog::take() {
 }
 
 std::string nodeName(const fabric::Fabric& fabric, fabric::NodeIndex node) {
-  constexpr std::size_t kMost = 48;
   if (node < 0 || node >= fabric.nodeCount()) {
     return "node " + std::to_string(node);
   }
-  const std::string& id = fabric.nodes()[static_cast<std::size_t>(node)].id;
-  std::string name = "\"";
-  for (const char letter : id.substr(0, kMost)) {
-    name += static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f ? '?' : letter;
-  }
-  return name + (id.size() > kMost ? "...\"" : "\"");
+  return inQuotes(fabric.nodes()[static_cast<std::size_t>(node)].id);
 }
 
 std::string gpuName(const fabric::Fabric& fabric, fabric::Rank rank) {

@@ -31,7 +31,7 @@ private:
   std::int64_t m_faultCount = 0;
 };
 
-/// The node's id in double quotes, shortened, with control characters replaced; `node 7` outside the fabric.
+/// The node's id as inQuotes shows it; `node 7` outside the fabric.
 [[nodiscard]] std::string nodeName(const fabric::Fabric& fabric, fabric::NodeIndex node);
 /// The id of the GPU with this rank, or `rank 7`.
 [[nodiscard]] std::string gpuName(const fabric::Fabric& fabric, fabric::Rank rank);

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+#include <limits>
+
+#include "base/checked.hpp"
+#include "support/sample_schedules.hpp"
+
+using namespace coppice;
+using schedule::Forest;
+
+class TestForest : public QObject {
+  Q_OBJECT
+
+private slots:
+  void pathsKeepTheirNodes() {
+    schedule::PathPool pool;
+    QCOMPARE(pool.size(), 0);
+    const std::vector<int> first{3, 1, 2};
+    const std::vector<int> second{4};
+    QCOMPARE(pool.add(first), 0);
+    QCOMPARE(pool.add({}), 1);
+    QCOMPARE(pool.add(second), 2);
+    QCOMPARE(pool.size(), 3);
+    QVERIFY(std::vector<int>(pool[0].begin(), pool[0].end()) == first);
+    QVERIFY(pool[1].empty());
+    QVERIFY(std::vector<int>(pool[2].begin(), pool[2].end()) == second);
+  }
+
+  void countsAndRates() {
+    const Forest uneven = *samples::unevenStar().schedule.broadcastForest;
+    QCOMPARE(uneven.treeCount(), std::int64_t{3});
+    QCOMPARE(uneven.algbw().toString(), "10");
+    const Forest ring = *samples::ring().schedule.broadcastForest;
+    QCOMPARE(ring.treeCount(), std::int64_t{8});
+    QCOMPARE(ring.algbw().toString(), "80/3");
+    Forest huge = ring;
+    huge.treesOfRoot[0] = std::numeric_limits<std::int64_t>::max();
+    QVERIFY_EXCEPTION_THROWN((void)huge.treeCount(), OverflowError);
+    huge = ring;
+    huge.scale = Rational(0);
+    QVERIFY_EXCEPTION_THROWN((void)huge.algbw(), OverflowError);
+  }
+
+  void heights() {
+    Forest forest = samples::emptyForest(3, {3, 1, 0}, Rational(1));
+    samples::addTree(forest, 0, 3, {{0, 1, {0, 3, 1}}, {0, 2, {0, 3, 2}}});
+    samples::addTree(forest, 1, 1, {{1, 2, {1, 3, 4, 2}}, {2, 0, {2, 3, 0}}});
+    const schedule::Heights heights = schedule::heights(forest);
+    QCOMPARE(heights.logicalMax, 2);
+    QCOMPARE(heights.logicalMean, 1.25);
+    QCOMPARE(heights.physicalMax, 5);
+    QCOMPARE(schedule::heights(Forest{}).logicalMax, 0);
+  }
+
+  void reversalTurnsRoutesRound() {
+    const Forest forest = *samples::prunedStar().schedule.broadcastForest;
+    const Forest reversed = schedule::reversed(forest);
+    QVERIFY(reversed.direction == schedule::Direction::in);
+    QVERIFY(reversed.edges == forest.edges);
+    QVERIFY(reversed.trees == forest.trees);
+    const auto route = reversed.paths[0];
+    QVERIFY(std::vector<int>(route.begin(), route.end()) == std::vector<int>({1, 3, 0}));
+    QVERIFY(schedule::reversed(reversed) == forest);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestForest)
+#include "tst_forest.moc"
