@@ -38,7 +38,9 @@ Result<Bandwidth> Bandwidth::parse(std::string_view text) {
   Rational lanes = 1;
   // "12x25": digits, then x, then another number.
   const std::size_t times = rest.find_first_of("x*");
-  if (times != std::string_view::npos) {
+  const bool startsAsNumber =
+      !rest.empty() && std::string_view("+-.0123456789").find(rest[0]) != std::string_view::npos;
+  if (startsAsNumber && times != std::string_view::npos) {
     const auto count = Rational::parse(trimmed(rest.substr(0, times)));
     if (!count || !count->isInteger() || !count->isPositive()) {
       return Error{ErrorCode::badInput, inQuotes(text) + ": the part before \"x\" must be a whole number of lanes",

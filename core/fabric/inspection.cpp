@@ -2,7 +2,6 @@
 #include "fabric/inspection.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <map>
 #include <numeric>
@@ -20,7 +19,7 @@ namespace {
 constexpr std::size_t kListed = 8;
 /// Table cells that the search for similar ids may fill in one inspection; without it a file of nothing but dangling
 /// links would cost links times nodes.
-constexpr std::int64_t kSimilarityBudget = 4'000'000;
+constexpr std::int64_t kSimilarityBudget = 2'000'000;
 
 enum class IdFault { none, empty, control, encoding };
 
@@ -67,7 +66,7 @@ std::string listed(const Items& items, const Text& text) {
 }
 
 char lower(char c) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
 /// Finds the known id that a misspelt one most likely meant.
@@ -83,14 +82,12 @@ public:
     }
     int best = static_cast<int>(std::min<std::size_t>(std::max<std::size_t>(id.size() / 3, 1), 3)) + 1;
     for (const NodeDescription& node : m_nodes) {
+      if (--m_budget < 0) {
+        break;
+      }
       const auto gap = static_cast<std::int64_t>(node.id.size()) - static_cast<std::int64_t>(id.size());
       if (node.id.empty() || gap >= best || -gap >= best) {
-        --m_budget;
         continue;
-      }
-      m_budget -= static_cast<std::int64_t>((node.id.size() + 1) * (id.size() + 1));
-      if (m_budget < 0) {
-        break;
       }
       const int found = distance(id, node.id);
       if (found < best) {
@@ -102,8 +99,19 @@ public:
   }
 
 private:
-  /// Levenshtein distance without regard to ASCII case.
+  /// Levenshtein distance without regard to ASCII case; takes its cost from the budget.
   int distance(std::string_view a, std::string_view b) {
+    m_budget -= static_cast<std::int64_t>(a.size() / 8 + 1);
+    // Equal ends change nothing, and most ids of a fabric share theirs.
+    while (!a.empty() && !b.empty() && lower(a.front()) == lower(b.front())) {
+      a.remove_prefix(1);
+      b.remove_prefix(1);
+    }
+    while (!a.empty() && !b.empty() && lower(a.back()) == lower(b.back())) {
+      a.remove_suffix(1);
+      b.remove_suffix(1);
+    }
+    m_budget -= static_cast<std::int64_t>((a.size() + 1) * (b.size() + 1));
     m_row.resize(b.size() + 1);
     std::iota(m_row.begin(), m_row.end(), 0);
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -184,6 +192,7 @@ private:
           break;
       }
       const auto [first, isNew] = m_byId.try_emplace(node.id, static_cast<NodeIndex>(i));
+      m_isRepeat.push_back(!isNew);
       if (!isNew && !node.id.empty()) {
         auto& positions = repeats[static_cast<std::size_t>(first->second)];
         if (positions.empty()) {
@@ -452,7 +461,7 @@ private:
     std::vector<char> seen(count, 0);
     std::vector<std::vector<NodeIndex>> parts;
     for (const NodeIndex gpu : m_result.gpus) {
-      if (seen[static_cast<std::size_t>(gpu)] == 0) {
+      if (seen[static_cast<std::size_t>(gpu)] == 0 && !m_isRepeat[static_cast<std::size_t>(gpu)]) {
         std::vector<NodeIndex> part = reach(gpu, kForward | kBackward, seen);
         std::erase_if(part, [this](NodeIndex node) { return !isGpu(node); });
         std::sort(part.begin(), part.end());
@@ -589,7 +598,7 @@ private:
       }
     }
     for (std::size_t v = 0; v < isLinked.size(); ++v) {
-      if (isLinked[v] == 0) {
+      if (isLinked[v] == 0 && !m_isRepeat[v]) {
         add(Severity::note, ErrorCode::invalidFabric, "no link touches this node", "link it or remove it",
             elementOf(static_cast<NodeIndex>(v)));
       }
@@ -601,6 +610,7 @@ private:
   Speller m_speller;
   Inspection m_result;
   std::vector<bool> m_isGpu;
+  std::vector<bool> m_isRepeat;  // an earlier node has the id, so that no link can name this one
   std::unordered_map<std::string_view, NodeIndex> m_byId;
   std::vector<std::size_t> m_firstOut;
   std::vector<std::size_t> m_firstIn;

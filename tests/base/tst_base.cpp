@@ -249,6 +249,11 @@ private slots:
     QTEST(outcome(Bandwidth::parse(text.toStdString())), "expected");
   }
 
+  void bandwidthMessageOnLanesOnlyAfterANumber() {
+    QVERIFY(Bandwidth::parse("1.5x25").error().message.find("lanes") != std::string::npos);
+    QVERIFY(Bandwidth::parse("max").error().message.find("lanes") == std::string::npos);
+  }
+
   void bandwidthMessageShowsHostileTextEscaped() {
     const auto result = Bandwidth::parse("\x1b[31m" + std::string(1000, 'x'));
     QVERIFY(!result);
