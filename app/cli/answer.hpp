@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "command.hpp"
+#include "fabric/fabric.hpp"
+#include "forestcoll/forestcoll.hpp"
+
+/// What `optimum` and `generate` both say about the best throughput.
+namespace coppice::cli {
+
+struct Answer {
+  Json json;
+  std::string text;
+};
+
+/// free: the optimum over all k, where the question fixed k or its maximum; nullptr otherwise.
+[[nodiscard]] Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& request,
+                                     const forestcoll::Optimum& optimum, const forestcoll::Optimum* free);
+
+/// The allreduce linear program as a bound beside `algbw`.
+[[nodiscard]] Result<Answer> describeAllreduceBound(const fabric::Fabric& fabric, const Rational& algbw,
+                                                    const Progress& progress);
+
+}  // namespace coppice::cli

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command.hpp"
+
+namespace coppice::cli {
+
+Exit exitFor(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::infeasible:
+    case ErrorCode::unbalanced:
+    case ErrorCode::limit:
+    case ErrorCode::verification:
+      return Exit::negative;
+    case ErrorCode::cancelled:
+      return Exit::interrupted;
+    case ErrorCode::badUsage:
+    case ErrorCode::badInput:
+    case ErrorCode::invalidFabric:
+    case ErrorCode::overflow:
+    case ErrorCode::io:
+    case ErrorCode::unavailable:
+    case ErrorCode::internal:
+      break;
+  }
+  return Exit::badUsage;
+}
+
+std::string_view word(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::badUsage:
+      return "bad_usage";
+    case ErrorCode::badInput:
+      return "bad_input";
+    case ErrorCode::invalidFabric:
+      return "invalid_fabric";
+    case ErrorCode::infeasible:
+      return "infeasible";
+    case ErrorCode::unbalanced:
+      return "unbalanced";
+    case ErrorCode::overflow:
+      return "overflow";
+    case ErrorCode::cancelled:
+      return "cancelled";
+    case ErrorCode::limit:
+      return "limit";
+    case ErrorCode::verification:
+      return "verification";
+    case ErrorCode::io:
+      return "io";
+    case ErrorCode::unavailable:
+      return "unavailable";
+    case ErrorCode::internal:
+      return "internal";
+  }
+  return "internal";
+}
+
+CLI::App& addSubcommand(CLI::App& app, Invocation& invocation, const std::string& name, const std::string& description,
+                        const std::string& examples) {
+  CLI::App* sub = app.add_subcommand(name, description);
+  sub->add_flag("--json", invocation.json, "Print one JSON object instead of text");
+  sub->footer("Examples:\n" + examples);
+  return *sub;
+}
+
+}  // namespace coppice::cli

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <limits>
+#include <string_view>
+
+#include "io/adjacency.hpp"
+#include "io/fabric_json.hpp"
+#include "io/files.hpp"
+#include "io/nccl_topo_xml.hpp"
+#include "io/nvidia_smi.hpp"
+#include "presets/presets.hpp"
+#include "terminal.hpp"
+#include "text.hpp"
+
+namespace coppice::cli {
+namespace {
+
+constexpr std::string_view kPresetPrefix = "preset:";
+
+/// Items between separators at parenthesis depth 0, so that ids such as (0, 'GPU', 1) stay whole; blanks around an item
+/// are dropped.
+std::vector<std::string> splitList(std::string_view text) {
+  std::vector<std::string> items;
+  std::string item;
+  int depth = 0;
+  const auto finish = [&] {
+    const std::size_t first = item.find_first_not_of(' ');
+    const std::size_t last = item.find_last_not_of(' ');
+    items.push_back(first == std::string::npos ? std::string() : item.substr(first, last - first + 1));
+    item.clear();
+  };
+  for (const char c : text) {
+    depth += c == '(' ? 1 : (c == ')' ? -1 : 0);
+    if (c == ',' && depth <= 0) {
+      finish();
+    } else {
+      item += c;
+    }
+  }
+  finish();
+  return items;
+}
+
+std::optional<std::int64_t> parseInteger(std::string_view text) {
+  const auto value = Rational::parse(text);
+  if (!value || !value->isInteger() || text.find_first_not_of("0123456789") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  return value->numerator();
+}
+
+std::string quotedText(const std::string& text) {
+  return "\"" + text.substr(0, 64) + "\"";
+}
+
+Result<LoadedDescription> makePreset(std::string_view text) {
+  std::vector<std::string> items = splitList(text);
+  const std::string name = items.front();
+  // A comma inside a value ("gpus=0-7,16") does not begin a new argument.
+  std::vector<std::string> arguments;
+  for (std::size_t i = 1; i < items.size(); ++i) {
+    if (items[i].find('=') == std::string::npos && !arguments.empty()) {
+      arguments.back() += "," + items[i];
+    } else {
+      arguments.push_back(items[i]);
+    }
+  }
+  const auto parsed = parseArguments(arguments);
+  if (!parsed) {
+    return parsed.error();
+  }
+  auto made = presets::make(name, *parsed);
+  if (!made) {
+    return made.error();
+  }
+  return LoadedDescription{*std::move(made), {}, "preset"};
+}
+
+/// Ranks as the fabric would number its GPUs: the stated ones, or the order of the file.
+std::vector<std::string> gpuIdsByRank(const fabric::Description& description) {
+  std::vector<const fabric::NodeDescription*> gpus;
+  for (const fabric::NodeDescription& node : description.nodes) {
+    if (node.kind == "gpu") {
+      gpus.push_back(&node);
+    }
+  }
+  std::stable_sort(gpus.begin(), gpus.end(), [](const auto* a, const auto* b) {
+    constexpr int kLast = std::numeric_limits<int>::max();
+    return a->rank.value_or(kLast) < b->rank.value_or(kLast);
+  });
+  std::vector<std::string> ids;
+  ids.reserve(gpus.size());
+  for (const auto* gpu : gpus) {
+    ids.push_back(gpu->id);
+  }
+  return ids;
+}
+
+/// Ids, ranks and ranges of ranks ("0-7"); an id wins over a rank of the same text.
+Result<std::vector<std::string>> parseGpuList(const fabric::Description& description, const std::string& text) {
+  const std::vector<std::string> ids = gpuIdsByRank(description);
+  const auto count = static_cast<std::int64_t>(ids.size());
+  std::vector<std::string> chosen;
+  for (const std::string& item : splitList(text)) {
+    if (std::find(ids.begin(), ids.end(), item) != ids.end()) {
+      chosen.push_back(item);
+      continue;
+    }
+    const std::size_t dash = item.find('-');
+    const auto first = parseInteger(item.substr(0, dash));
+    const auto last = dash == std::string::npos ? first : parseInteger(item.substr(dash + 1));
+    if (!first || !last) {
+      return Error{ErrorCode::badUsage, "--gpus: there is no GPU " + quotedText(item),
+                   "name GPUs by id, or ranks from 0 to " + std::to_string(count - 1) + " as in 0-7,12"};
+    }
+    if (*first > *last || *last >= count) {
+      return Error{ErrorCode::badUsage, "--gpus: " + quotedText(item) + " is not a range of ranks",
+                   "ranks go from 0 to " + std::to_string(count - 1)};
+    }
+    chosen.insert(chosen.end(), ids.begin() + *first, ids.begin() + *last + 1);
+  }
+  return chosen;
+}
+
+std::string_view withoutBlanks(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first == std::string_view::npos ? std::string_view() : text.substr(first);
+}
+
+bool endsWith(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/// By suffix where it says enough, else by how the text begins; empty = unknown.
+std::string guessFormat(const std::string& path, std::string_view text) {
+  if (endsWith(path, ".fabric.json")) {
+    return "json";
+  }
+  if (endsWith(path, ".dot") || endsWith(path, ".gv")) {
+    return "dot";
+  }
+  const std::string_view body = withoutBlanks(text);
+  const auto begins = [&](std::string_view word) { return body.substr(0, word.size()) == word; };
+  if (begins("{")) {
+    // The adjacency form has edges, or a matrix, or links with source and target; the native one has src and dst.
+    const auto has = [&](std::string_view key) { return text.find(key) != std::string_view::npos; };
+    const bool isAdjacency =
+        has("\"compute_nodes\"") || has("\"edges\"") || has("\"matrix\"") || (has("\"source\"") && !has("\"src\""));
+    return isAdjacency ? "adjacency" : "json";
+  }
+  if (begins("<")) {
+    return "nccl-xml";
+  }
+  if (begins("digraph") || begins("graph") || begins("strict") || begins("//") || begins("/*")) {
+    return "dot";
+  }
+  if (text.find("GPU0") != std::string_view::npos) {
+    return "nvidia-smi";
+  }
+  return body.empty() ? "" : "adjacency";
+}
+
+io::BoxOptions boxOptions(const FabricOptions& options, io::ScaleOut scaleOut) {
+  io::BoxOptions box;
+  box.count = options.boxes;
+  box.scaleOut = scaleOut;
+  box.keepPcie = options.keepPcie;
+  return box;
+}
+
+Result<LoadedDescription> readDescription(const FabricOptions& options, const Progress& progress) {
+  if (options.source.rfind(kPresetPrefix, 0) == 0) {
+    return makePreset(std::string_view(options.source).substr(kPresetPrefix.size()));
+  }
+  const auto text = readText(options.source);
+  if (!text) {
+    return text.error();
+  }
+  const std::string fileName = options.source == "-" ? "standard input" : options.source;
+  const std::string format = options.from.empty() ? guessFormat(options.source, *text) : options.from;
+  const std::string scaleOutText = options.scaleOut.empty() ? "none" : options.scaleOut;
+  const auto scaleOut = io::parseScaleOut(scaleOutText);
+  if (!scaleOut) {
+    return Error{ErrorCode::badUsage, "--scale-out: " + quotedText(scaleOutText) + " is not known",
+                 "use switch, rails or planes"};
+  }
+  const auto wrap = [&](Result<io::ImportResult> imported) -> Result<LoadedDescription> {
+    if (!imported) {
+      return imported.error();
+    }
+    return LoadedDescription{std::move(imported->description), std::move(imported->findings), format};
+  };
+  if (format == "json") {
+    auto description = io::readFabricJson(*text, fileName);
+    if (!description) {
+      return description.error();
+    }
+    return LoadedDescription{*std::move(description), {}, format};
+  }
+  if (format == "adjacency") {
+    return wrap(io::readAdjacency(*text, fileName));
+  }
+  if (format == "nccl-xml") {
+    io::NcclTopoOptions topology;
+    topology.box = boxOptions(options, *scaleOut);
+    topology.rates = options.nominalRates ? io::LinkRates::nominal : io::LinkRates::nccl;
+    return wrap(io::readNcclTopology(*text, fileName, topology));
+  }
+  if (format == "nvidia-smi") {
+    io::NvidiaSmiOptions matrix;
+    matrix.box = boxOptions(options, *scaleOut);
+    return wrap(io::readNvidiaSmi(*text, fileName, matrix));
+  }
+  if (format == "dot") {
+    return wrap(readDot(*text, fileName, progress));
+  }
+  if (format.empty()) {
+    return Error{ErrorCode::badInput, "the file is empty", "give a fabric file", {.file = fileName}};
+  }
+  return Error{ErrorCode::badUsage, "--from: " + quotedText(format) + " is not a format",
+               "use json, dot, adjacency, nccl-xml or nvidia-smi"};
+}
+
+}  // namespace
+
+Result<std::string> readText(const std::string& path) {
+  if (path != "-") {
+    return io::readFile(path);
+  }
+  const BlockingRead mayWait;
+  std::string text;
+  std::array<char, 65536> buffer{};
+  std::size_t got = 0;
+  while ((got = std::fread(buffer.data(), 1, buffer.size(), stdin)) > 0) {
+    text.append(buffer.data(), got);
+    if (text.size() > io::kMaxFileBytes) {
+      return Error{ErrorCode::badInput, "standard input is longer than 256 MiB", "this is no file for this command"};
+    }
+  }
+  if (std::ferror(stdin) != 0) {
+    return Error{ErrorCode::io, "standard input could not be read"};
+  }
+  return text;
+}
+
+Outcome deliver(const std::string& output, std::string text, const std::string& summary, bool json, Report& report) {
+  if (output == "-") {
+    if (json) {
+      return Error{ErrorCode::badUsage, "standard output cannot take both the file and the JSON report",
+                   "give -o a file name, or leave --json out"};
+    }
+    report.text += summary + "\n";
+    report.document = std::move(text);
+    return Done{};
+  }
+  const Outcome saved = io::saveFile(output, text);
+  if (!saved) {
+    return saved.error();
+  }
+  report.json["file"] = output;
+  report.text += summary + ", written to " + output + "\n";
+  return Done{};
+}
+
+Result<std::map<std::string, std::string>> parseArguments(const std::vector<std::string>& items) {
+  std::map<std::string, std::string> arguments;
+  for (const std::string& item : items) {
+    const std::size_t equals = item.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Error{ErrorCode::badUsage, quotedText(item) + " is not a parameter",
+                   "write key=value, for example boxes=4"};
+    }
+    if (!arguments.emplace(item.substr(0, equals), item.substr(equals + 1)).second) {
+      return Error{ErrorCode::badUsage, "the parameter " + quotedText(item.substr(0, equals)) + " is given twice",
+                   "give it once"};
+    }
+  }
+  return arguments;
+}
+
+void addFabricOptions(CLI::App& sub, FabricOptions& options) {
+  sub.add_option("fabric", options.source, "Fabric file, - for standard input, or preset:NAME,key=value,…")->required();
+  sub.add_option("--from", options.from,
+                 "Format: json, dot, adjacency, nccl-xml or nvidia-smi; without it, told by suffix and content");
+  sub.add_option("--gpus", options.gpus, "Keep only these GPUs: ids, ranks or ranges of ranks, as in 0-7,16-23");
+  sub.add_option("--boxes", options.boxes, "nccl-xml, nvidia-smi: copies of the one box that the file describes")
+      ->capture_default_str();
+  sub.add_option("--scale-out", options.scaleOut, "… what joins the copies: switch, rails or planes");
+  sub.add_flag("--nominal-rates", options.nominalRates, "… the maker's link rates instead of those NCCL reckons with");
+  sub.add_flag("--keep-pcie", options.keepPcie, "… keep every PCIe bridge and CPU");
+}
+
+Result<LoadedDescription> loadDescription(const FabricOptions& options, const Progress& progress) {
+  auto loaded = readDescription(options, progress);
+  if (!loaded) {
+    Error error = loaded.error();
+    if (error.code == ErrorCode::limit) {
+      // Too large a file is an unusable input, not a negative answer about a fabric.
+      error.code = ErrorCode::badInput;
+    }
+    return error;
+  }
+  if (!options.gpus.empty()) {
+    const auto ids = parseGpuList(loaded->description, options.gpus);
+    if (!ids) {
+      return ids.error();
+    }
+    auto kept = fabric::subset(loaded->description, *ids);
+    if (!kept) {
+      return kept.error();
+    }
+    loaded->description = *std::move(kept);
+  }
+  return loaded;
+}
+
+Result<LoadedFabric> loadFabric(const FabricOptions& options, const Progress& progress) {
+  auto loaded = loadDescription(options, progress);
+  if (!loaded) {
+    return loaded.error();
+  }
+  auto fabric = fabric::Fabric::build(loaded->description);
+  if (!fabric) {
+    Error error = fabric.error();
+    if (error.where.file.empty()) {
+      error.where.file = options.source;
+    }
+    return error;
+  }
+  return LoadedFabric{std::move(loaded->description), *std::move(fabric), std::move(loaded->findings)};
+}
+
+void addRequestOptions(CLI::App& sub, RequestOptions& options) {
+  sub.add_option("-c,--collective", options.collective, "allgather, reduce_scatter, allreduce, broadcast or reduce")
+      ->capture_default_str();
+  sub.add_option("--root", options.root, "broadcast, reduce: the root, by id or rank");
+  sub.add_option("--amounts", options.amounts, "allgather, reduce_scatter: relative data of each rank, as in 1,1,2,0");
+  auto* k = sub.add_option("--k", options.k, "Trees per root; without it, the least that reaches the optimum");
+  sub.add_option("--k-max", options.kMax, "Take the best of 1 to this many trees per root")->excludes(k);
+}
+
+Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const RequestOptions& options) {
+  forestcoll::Request request;
+  const auto collective = parseCollective(options.collective);
+  if (!collective) {
+    return Error{ErrorCode::badUsage, "--collective: " + quotedText(options.collective) + " is not a collective",
+                 "use allgather, reduce_scatter, allreduce, broadcast or reduce"};
+  }
+  request.collective = *collective;
+  const bool isRooted = *collective == Collective::broadcast || *collective == Collective::reduce;
+  if (isRooted != !options.root.empty()) {
+    return Error{ErrorCode::badUsage,
+                 isRooted ? std::string(toString(*collective)) + " needs a root"
+                          : "--root: " + std::string(toString(*collective)) + " has no root",
+                 isRooted ? "add --root ID" : "leave --root out, or ask for broadcast or reduce"};
+  }
+  if (isRooted) {
+    const auto root = parseGpu(fabric, options.root, "--root");
+    if (!root) {
+      return root.error();
+    }
+    request.root = *root;
+  }
+  if (!options.amounts.empty()) {
+    for (const std::string& item : splitList(options.amounts)) {
+      const auto amount = parseInteger(item);
+      if (!amount) {
+        return Error{ErrorCode::badUsage, "--amounts: " + quotedText(item) + " is not a whole number, 0 or more",
+                     "give one per rank, as in 1,1,2,0"};
+      }
+      request.amounts.push_back(*amount);
+    }
+    if (request.amounts.size() != static_cast<std::size_t>(fabric.gpuCount())) {
+      return Error{
+          ErrorCode::badUsage,
+          "--amounts: " + std::to_string(request.amounts.size()) + " numbers for " + counted(fabric.gpuCount(), "GPU"),
+          "give one per rank"};
+    }
+  }
+  for (const auto& [value, option] : {std::pair{options.k, "--k"}, std::pair{options.kMax, "--k-max"}}) {
+    if (value && *value < 1) {
+      return Error{ErrorCode::badUsage,
+                   std::string(option) + ": " + std::to_string(*value) + " is not a number of trees", "give 1 or more"};
+    }
+  }
+  request.fixedK = options.k;
+  request.maxK = options.kMax;
+  return request;
+}
+
+Result<fabric::Rank> parseGpu(const fabric::Fabric& fabric, const std::string& text, const std::string& option) {
+  if (const auto node = fabric.find(text)) {
+    const fabric::Node& found = fabric.nodes()[static_cast<std::size_t>(*node)];
+    if (found.kind == fabric::NodeKind::gpu) {
+      return found.rank;
+    }
+    return Error{ErrorCode::badUsage, option + ": " + quotedText(text) + " is not a GPU", "name a GPU"};
+  }
+  const auto rank = parseInteger(text);
+  if (rank && *rank < fabric.gpuCount()) {
+    return static_cast<fabric::Rank>(*rank);
+  }
+  return Error{ErrorCode::badUsage, option + ": there is no GPU " + quotedText(text),
+               "name a GPU by its id, or by its rank from 0 to " + std::to_string(fabric.gpuCount() - 1)};
+}
+
+}  // namespace coppice::cli

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "command.hpp"
+#include "fabric/fabric.hpp"
+#include "forestcoll/forestcoll.hpp"
+
+/// What subcommands read: fabrics in any form, and the question about them.
+namespace coppice::cli {
+
+/// Text of a file, or of standard input for "-". Errors: io; badInput or limit above io::kMaxFileBytes.
+[[nodiscard]] Result<std::string> readText(const std::string& path);
+/// Puts a finished text where -o says: into the file (whole or not at all), and `summary` and the path into the report;
+/// or, for "-", into Report::document. Errors: io; badUsage for "-" together with --json.
+[[nodiscard]] Outcome deliver(const std::string& output, std::string text, const std::string& summary, bool json,
+                              Report& report);
+
+/// "key=value" items. Errors: badUsage for an item without "=" or a key given twice.
+[[nodiscard]] Result<std::map<std::string, std::string>> parseArguments(const std::vector<std::string>& items);
+
+/// A fabric as the command line names it.
+struct FabricOptions {
+  std::string source;         ///< file, "-", or "preset:NAME,key=value,…"
+  std::string from = {};      ///< format; empty = by suffix and content
+  std::string gpus = {};      ///< --gpus; empty = all
+  int boxes = 1;              ///< NCCL topology and nvidia-smi: copies of the one box in the file
+  std::string scaleOut = {};  ///< the network between the copies
+  bool nominalRates = false;  ///< the maker's link rates instead of NCCL's
+  bool keepPcie = false;
+};
+
+/// Adds the positional argument F with the options that say how to read it.
+void addFabricOptions(CLI::App& sub, FabricOptions& options);
+
+struct LoadedDescription {
+  fabric::Description description;
+  std::vector<Finding> findings;  ///< what the import guessed or left out
+  std::string format;             ///< "json", "dot", "adjacency", "nccl-xml", "nvidia-smi", "preset"
+};
+
+/// Errors: badUsage, badInput, io, unavailable (DOT without the helper), infeasible, cancelled.
+[[nodiscard]] Result<LoadedDescription> loadDescription(const FabricOptions& options, const Progress& progress);
+
+struct LoadedFabric {
+  fabric::Description description;
+  fabric::Fabric fabric;
+  std::vector<Finding> findings;
+};
+
+/// loadDescription and Fabric::build; errors carry the file's name.
+[[nodiscard]] Result<LoadedFabric> loadFabric(const FabricOptions& options, const Progress& progress);
+
+/// What is asked of a fabric, as the command line says it.
+struct RequestOptions {
+  std::string collective = "allgather";
+  std::string root = {};
+  std::string amounts = {};
+  std::optional<std::int64_t> k = {};
+  std::optional<std::int64_t> kMax = {};
+};
+
+void addRequestOptions(CLI::App& sub, RequestOptions& options);
+
+/// Errors: badUsage naming the option.
+[[nodiscard]] Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const RequestOptions& options);
+
+/// A GPU by its id, or by its rank where no GPU has that id. Errors: badUsage.
+[[nodiscard]] Result<fabric::Rank> parseGpu(const fabric::Fabric& fabric, const std::string& text,
+                                            const std::string& option);
+
+}  // namespace coppice::cli

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "base/checked.hpp"
+#include "command.hpp"
+#include "coppice/version.hpp"
+#include "terminal.hpp"
+#include "text.hpp"
+
+namespace coppice::cli {
+namespace {
+
+constexpr const char* kProgram = "coppice-cli";
+
+std::string dumped(const Json& json) {
+  // Ids come from files, so they may hold bytes that are not UTF-8.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// False when standard output took less than everything, for example because the disk is full.
+bool print(const std::string& text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+}
+
+/// Message on one line, so that scripts can show the first line of standard error.
+std::string oneLine(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') {
+      c = ' ';
+    }
+  }
+  return text;
+}
+
+int fail(const Error& error, bool json) {
+  std::fprintf(stderr, "%s: %s\n", kProgram, oneLine(describe(error)).c_str());
+  if (json) {
+    Json object = {{"ok", false}, {"error", error.message}, {"code", word(error.code)}};
+    if (!error.fix.empty()) {
+      object["fix"] = error.fix;
+    }
+    if (const Json where = toJson(error.where); !where.empty()) {
+      object["where"] = where;
+    }
+    print(dumped(object));
+  }
+  return static_cast<int>(exitFor(error.code));
+}
+
+int finish(const Report& report, bool json) {
+  const std::string& body = report.document ? *report.document : (json ? dumped(report.json) : report.text);
+  if (report.failure) {
+    std::fprintf(stderr, "%s: %s\n", kProgram, oneLine(*report.failure).c_str());
+  }
+  if (report.document) {
+    std::fputs(report.text.c_str(), stderr);
+  }
+  if (!print(body)) {
+    return fail({ErrorCode::io, "standard output could not be written", "check the disk or pipe it goes to"}, false);
+  }
+  return static_cast<int>(report.failure ? Exit::negative : Exit::success);
+}
+
+Result<Report> perform(const Action& action) {
+  ProgressBar bar;
+  Progress progress;
+  progress.stop = stopOnInterrupt();
+  progress.onReport = [&](std::string_view stage, double fraction) { bar.show(stage, fraction); };
+  Result<Report> result = action(progress);
+  bar.erase();
+  return result;
+}
+
+int run(int argc, char** argv, bool& json) {
+  CLI::App app{
+      "Coppice: optimal collective communication on GPU fabrics.\n"
+      "From a fabric file to the exact best throughput, the bottleneck cut, spanning trees that reach it,\n"
+      "and a verified MSCCL program."};
+  app.name(kProgram);
+  app.set_version_flag("--version", std::string(kProgram) + " " + kVersion);
+  app.require_subcommand(1);
+  app.footer(
+      "Run coppice-cli SUBCOMMAND --help for options and examples.\n"
+      "Exit codes: 0 success, 1 negative answer (not verified, not feasible), 2 bad usage or input,\n"
+      "130 interrupted.");
+  Invocation invocation;
+  addPreset(app, invocation);
+  addCheck(app, invocation);
+  addConvert(app, invocation);
+  addOptimum(app, invocation);
+  addGenerate(app, invocation);
+  addExport(app, invocation);
+  addVerify(app, invocation);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    const auto subcommands = app.get_subcommands();
+    const std::string help =
+        std::string(kProgram) + (subcommands.empty() ? "" : " " + subcommands.front()->get_name()) + " --help";
+    return fail({ErrorCode::badUsage, error.what(), "see " + help}, json);
+  }
+  json = invocation.json;
+  const Result<Report> report = perform(invocation.action);
+  return report ? finish(*report, json) : fail(report.error(), json);
+}
+
+}  // namespace
+}  // namespace coppice::cli
+
+int main(int argc, char** argv) {
+  using coppice::ErrorCode;
+  // Known before the arguments are parsed, because a mistake in them must be reported as JSON too.
+  bool json = false;
+  for (int i = 1; i < argc; ++i) {
+    json = json || std::string_view(argv[i]) == "--json";
+  }
+  try {
+    try {
+      return coppice::cli::run(argc, argv, json);
+    } catch (const std::bad_alloc&) {
+      return coppice::cli::fail({ErrorCode::limit, "not enough memory", "use a smaller fabric or a smaller k"}, json);
+    } catch (const coppice::OverflowError& error) {
+      return coppice::cli::fail({ErrorCode::overflow, error.what(), "use numbers with fewer digits"}, json);
+    } catch (const coppice::CancelledError&) {
+      return coppice::cli::fail({ErrorCode::cancelled, "interrupted"}, json);
+    } catch (const std::exception& error) {
+      return coppice::cli::fail({ErrorCode::internal, error.what(), "please report this"}, json);
+    }
+  } catch (...) {
+    std::fputs("coppice-cli: stopped by an unknown failure; please report this\n", stderr);
+    return 2;
+  }
+}

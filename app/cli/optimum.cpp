@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <memory>
+
+#include "answer.hpp"
+#include "command.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "input.hpp"
+#include "text.hpp"
+
+namespace coppice::cli {
+namespace {
+
+struct Options {
+  FabricOptions fabric;
+  RequestOptions request;
+};
+
+Result<Report> run(const Options& options, const Progress& progress) {
+  const auto loaded = loadFabric(options.fabric, progress);
+  if (!loaded) {
+    return loaded.error();
+  }
+  const auto request = makeRequest(loaded->fabric, options.request);
+  if (!request) {
+    return request.error();
+  }
+  const auto started = std::chrono::steady_clock::now();
+  const auto optimum = forestcoll::optimum(loaded->fabric, *request, progress);
+  if (!optimum) {
+    return optimum.error();
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+  std::optional<forestcoll::Optimum> free;
+  if (request->fixedK || request->maxK) {
+    forestcoll::Request anyK = *request;
+    anyK.fixedK.reset();
+    anyK.maxK.reset();
+    auto found = forestcoll::optimum(loaded->fabric, anyK, progress);
+    if (!found) {
+      return found.error();
+    }
+    free = *std::move(found);
+  }
+  Answer answer = describeOptimum(loaded->fabric, *request, *optimum, free ? &*free : nullptr);
+  if (request->collective == Collective::allreduce) {
+    const auto bound = describeAllreduceBound(loaded->fabric, optimum->algbw, progress);
+    if (!bound) {
+      return bound.error();
+    }
+    answer.json["allreduce_bound"] = bound->json;
+    answer.text += bound->text;
+  }
+  answer.json["import_findings"] = toJson(loaded->findings);
+  answer.json["seconds"] = seconds.count();
+  answer.text += lines(loaded->findings) + "  time        " + duration(seconds.count()) + "\n";
+  return Report{std::move(answer.json), std::move(answer.text)};
+}
+
+}  // namespace
+
+void addOptimum(CLI::App& app, Invocation& invocation) {
+  CLI::App& sub =
+      addSubcommand(app, invocation, "optimum", "The exact best throughput of a collective, and what limits it",
+                    "  coppice-cli optimum examples/2x-dgx-a100.fabric.json\n"
+                    "  coppice-cli optimum preset:mi250,boxes=2 --k 3\n"
+                    "  coppice-cli optimum cluster.fabric.json --collective broadcast --root b0g0 --json");
+  auto options = std::make_shared<Options>();
+  addFabricOptions(sub, options->fabric);
+  addRequestOptions(sub, options->request);
+  sub.callback([options, &invocation] {
+    invocation.action = [options](const Progress& progress) { return run(*options, progress); };
+  });
+}
+
+}  // namespace coppice::cli

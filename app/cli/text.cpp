@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text.hpp"
+
+#include <array>
+#include <cstdio>
+
+#include "base/units.hpp"
+
+namespace coppice::cli {
+namespace {
+
+constexpr std::size_t kListedIds = 6;
+
+std::string_view word(Severity severity) {
+  switch (severity) {
+    case Severity::note:
+      return "note";
+    case Severity::warning:
+      return "warning";
+    case Severity::error:
+      break;
+  }
+  return "error";
+}
+
+std::string list(const fabric::Fabric& fabric, const std::vector<fabric::NodeIndex>& nodes) {
+  std::string text;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + fabric.nodes()[static_cast<std::size_t>(nodes[i])].id;
+  }
+  return text;
+}
+
+/// "all 16 GPUs", "GPU b0g1", "15 of 16 GPUs (all but b1g7)"; names the smaller side when it is short.
+std::string part(const fabric::Fabric& fabric, const std::vector<fabric::NodeIndex>& in,
+                 const std::vector<fabric::NodeIndex>& out, const std::string& noun, const std::string& plural) {
+  const std::size_t all = in.size() + out.size();
+  if (out.empty()) {
+    return all == 1 ? noun + " " + list(fabric, in) : "all " + std::to_string(all) + " " + plural;
+  }
+  std::string text = std::to_string(in.size()) + " of " + std::to_string(all) + " " + plural;
+  if (in.size() <= kListedIds && in.size() <= out.size()) {
+    text += " (" + list(fabric, in) + ")";
+  } else if (out.size() <= kListedIds) {
+    text += " (all but " + list(fabric, out) + ")";
+  } else {
+    text += " (" + list(fabric, {in.begin(), in.begin() + 3}) + " …)";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string gigabytes(const Rational& value) {
+  return (value.isInteger() ? value.toString() : value.toString() + " = " + toDecimal(value)) + " GB/s";
+}
+
+std::string duration(double seconds) {
+  std::array<char, 32> buffer{};
+  if (seconds < 1) {
+    std::snprintf(buffer.data(), buffer.size(), "%.2f ms", seconds * 1e3);
+  } else {
+    std::snprintf(buffer.data(), buffer.size(), "%.2f s", seconds);
+  }
+  return buffer.data();
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+Rational busbw(Collective collective, const Rational& algbw, int ranks) {
+  switch (collective) {
+    case Collective::allgather:
+    case Collective::reduceScatter:
+      return algbw * Rational(ranks - 1, ranks);
+    case Collective::allreduce:
+      return algbw * Rational(2 * (std::int64_t{ranks} - 1), ranks);
+    case Collective::broadcast:
+    case Collective::reduce:
+      break;
+  }
+  return algbw;
+}
+
+std::string nodeSet(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes) {
+  std::vector<bool> isIn(static_cast<std::size_t>(fabric.nodeCount()));
+  for (const fabric::NodeIndex node : nodes) {
+    isIn[static_cast<std::size_t>(node)] = true;
+  }
+  // GPUs, nics, switches; each inside and outside the set.
+  std::array<std::array<std::vector<fabric::NodeIndex>, 2>, 3> groups;
+  for (fabric::NodeIndex node = 0; node < fabric.nodeCount(); ++node) {
+    const auto at = static_cast<std::size_t>(node);
+    const fabric::NodeKind kind = fabric.nodes()[at].kind;
+    const std::size_t group = kind == fabric::NodeKind::gpu ? 0 : (kind == fabric::NodeKind::nic ? 1 : 2);
+    groups[group][isIn[at] ? 0 : 1].push_back(node);
+  }
+  constexpr std::array<std::array<const char*, 2>, 3> kNouns{
+      {{"GPU", "GPUs"}, {"NIC", "NICs"}, {"switch", "switches"}}};
+  std::string text;
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    if (!groups[group][0].empty()) {
+      text += (text.empty() ? "" : ", ") +
+              part(fabric, groups[group][0], groups[group][1], kNouns[group][0], kNouns[group][1]);
+    }
+  }
+  return text;
+}
+
+std::string cutSentence(const fabric::Fabric& fabric, Collective collective, const schedule::Cut& cut, bool weighted) {
+  std::string subject;
+  switch (collective) {
+    case Collective::allgather:
+      subject = weighted ? "shards of weight " + std::to_string(cut.demand) + " must leave"
+                         : (cut.demand == 1 ? "1 GPU must push its shard out"
+                                            : counted(cut.demand, "GPU") + " must push their shards out");
+      break;
+    case Collective::reduceScatter:
+    case Collective::allreduce:
+      subject = weighted ? "sums of weight " + std::to_string(cut.demand) + " must come in"
+                         : (cut.demand == 1 ? "1 GPU must draw its sum in"
+                                            : counted(cut.demand, "GPU") + " must draw their sums in");
+      break;
+    case Collective::broadcast:
+      subject = "the root's data must leave";
+      break;
+    case Collective::reduce:
+      subject = "the root's sum must come in";
+      break;
+  }
+  return subject + " through " + gigabytes(cut.exitBandwidth) + ": " + nodeSet(fabric, cut.nodes);
+}
+
+Json idsOf(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes) {
+  Json ids = Json::array();
+  for (const fabric::NodeIndex node : nodes) {
+    ids.push_back(fabric.nodes()[static_cast<std::size_t>(node)].id);
+  }
+  return ids;
+}
+
+Json toJson(const fabric::Fabric& fabric, const schedule::Cut& cut) {
+  int gpus = 0;
+  for (const fabric::NodeIndex node : cut.nodes) {
+    gpus += fabric.nodes()[static_cast<std::size_t>(node)].kind == fabric::NodeKind::gpu ? 1 : 0;
+  }
+  return {{"nodes", idsOf(fabric, cut.nodes)},
+          {"gpus", gpus},
+          {"size", cut.nodes.size()},
+          {"demand", cut.demand},
+          {"exit_bandwidth", cut.exitBandwidth.toString()},
+          {"exit_bandwidth_GBps", cut.exitBandwidth.toDouble()}};
+}
+
+Json toJson(const Place& place) {
+  Json json = Json::object();
+  if (!place.file.empty()) {
+    json["file"] = place.file;
+  }
+  if (place.line > 0) {
+    json["line"] = place.line;
+  }
+  if (place.column > 0) {
+    json["column"] = place.column;
+  }
+  if (!place.element.empty()) {
+    json["element"] = place.element;
+  }
+  return json;
+}
+
+Json toJson(const Finding& finding) {
+  return {{"severity", word(finding.severity)},
+          {"code", word(finding.code)},
+          {"text", finding.text},
+          {"fix", finding.fix},
+          {"where", toJson(finding.where)}};
+}
+
+Json toJson(const std::vector<Finding>& findings) {
+  Json json = Json::array();
+  for (const Finding& finding : findings) {
+    json.push_back(toJson(finding));
+  }
+  return json;
+}
+
+std::string lines(const std::vector<Finding>& findings, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < findings.size() && i < most; ++i) {
+    text += "  " + describe(findings[i]) + "\n";
+  }
+  if (findings.size() > most) {
+    text += "  and " + std::to_string(findings.size() - most) + " more\n";
+  }
+  return text;
+}
+
+}  // namespace coppice::cli
