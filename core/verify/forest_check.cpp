@@ -310,8 +310,8 @@ private:
   }
 
   /// Lets the data spread from the root (for in-trees: lets the sums be taken off, seen backwards from the root): an
-  /// edge runs once the node where its used hops begin has the data, and then brings it to every capable switch on
-  /// those hops and to its far GPU. Edges left over feed each other in a circle or hang on a switch that gets nothing.
+  /// edge runs once the node where its used hops begin has the data, and then brings it to all nodes on those hops.
+  /// Edges left over feed each other in a circle or hang on a switch that gets nothing.
   /// @pre the tree is a spanning arborescence over fitting routes.
   bool isPruningLegal(std::int64_t index, const Tree& tree, bool explain) {
     const auto edges = m_forest.edgesOf(tree);
@@ -368,10 +368,7 @@ private:
         m_runs[at(i)] = true;
         const std::int32_t hops = m_routes[at(edge.path)].hops;
         for (std::int32_t step = edge.pruned + 1; step <= hops; ++step) {
-          const NodeIndex node = nodeFromParent(edge, step);
-          if (step == hops || (isOut() ? nodes[at(node)].multicast : nodes[at(node)].aggregation)) {
-            activate(node);
-          }
+          activate(nodeFromParent(edge, step));
         }
       }
     }

@@ -223,6 +223,43 @@ inline Sample lopsidedReduceScatter() {
   return sample;
 }
 
+/// g0 <-> g1 at 100 GB/s, g1 -> g2 at 10, g2 -> g1 at 30: allgather 15 GB/s (what leaves {g0, g1}).
+inline Sample oneSided() {
+  Sample sample = finish(describeFabric("one-sided", {"g0", "g1", "g2"}, {},
+                                        {{"g0", "g1", "100"}, {"g1", "g2", "10", false}, {"g2", "g1", "30", false}}),
+                         Collective::allgather, Rational(15), {{{0, 1}, 2, Rational(10)}});
+  schedule::Forest forest = emptyForest(3, {1, 1, 1}, Rational(1, 5));
+  addTree(forest, 0, 1, {{0, 1, {0, 1}}, {1, 2, {1, 2}}});
+  addTree(forest, 1, 1, {{1, 0, {1, 0}}, {1, 2, {1, 2}}});
+  addTree(forest, 2, 1, {{2, 1, {2, 1}}, {1, 0, {1, 0}}});
+  sample.schedule.broadcastForest = forest;
+  return sample;
+}
+
+/// Reduce-scatter on it reaches 30 GB/s (what enters {g2}).
+inline Sample oneSidedReduceScatter() {
+  Sample sample = oneSided();
+  sample.schedule.collective = Collective::reduceScatter;
+  sample.schedule.algbw = sample.schedule.bound = Rational(30);
+  sample.schedule.bottlenecks = {{{2}, 1, Rational(10)}};
+  schedule::Forest forest = emptyForest(3, {1, 1, 1}, Rational(1, 10), schedule::Direction::in);
+  addTree(forest, 0, 1, {{0, 1, {1, 0}}, {1, 2, {2, 1}}});
+  addTree(forest, 1, 1, {{1, 0, {0, 1}}, {1, 2, {2, 1}}});
+  addTree(forest, 2, 1, {{2, 1, {1, 2}}, {1, 0, {0, 1}}});
+  sample.schedule.broadcastForest.reset();
+  sample.schedule.reduceForest = forest;
+  return sample;
+}
+
+/// Both after another: 1 / (1/15 + 1/30) = 10 GB/s.
+inline Sample oneSidedAllreduce() {
+  Sample sample = oneSided();
+  sample.schedule.collective = Collective::allreduce;
+  sample.schedule.reduceForest = oneSidedReduceScatter().schedule.reduceForest;
+  sample.schedule.algbw = sample.schedule.bound = Rational(10);
+  return sample;
+}
+
 /// A one-way ring of three at 10 GB/s: allgather 15 GB/s along the ring.
 inline Sample oneWayRing() {
   Sample sample =

@@ -76,6 +76,14 @@ private slots:
     QTest::newRow("uneven reduce-scatter") << Make([] { return samples::reduceScattered(samples::unevenStar()); });
     QTest::newRow("lopsided allgather") << Make(samples::lopsided);
     QTest::newRow("lopsided reduce-scatter") << Make(samples::lopsidedReduceScatter);
+    QTest::newRow("one-sided allgather") << Make(samples::oneSided);
+    QTest::newRow("one-sided reduce-scatter") << Make(samples::oneSidedReduceScatter);
+    QTest::newRow("one-sided allreduce") << Make(samples::oneSidedAllreduce);
+    QTest::newRow("one-sided allreduce without a cut") << Make([] {
+      Sample sample = samples::oneSidedAllreduce();
+      sample.schedule.bottlenecks.clear();
+      return sample;
+    });
     QTest::newRow("one-way ring") << Make(samples::oneWayRing);
     QTest::newRow("one-way reduce-scatter") << Make(samples::oneWayReduceScatter);
     QTest::newRow("one-way allreduce") << Make([] {
@@ -265,6 +273,13 @@ private slots:
     row(
         "not breadth first", ring, [](Sample& s) { std::swap(out(s).edges[1], out(s).edges[2]); }, "breadth-first");
     row(
+        "depths mixed", twoBoxes,
+        [](Sample& s) {
+          out(s).edges[1] = {1, 2, out(s).paths.add(std::vector<int>{1, 4, 5, 2}), 0};
+          out(s).edges[2] = {0, 3, out(s).paths.add(std::vector<int>{0, 4, 5, 3}), 1};
+        },
+        "breadth-first");
+    row(
         "GPU out of range", star, [](Sample& s) { out(s).edges[0].child = 9; }, "not a GPU of the fabric");
     row(
         "negative GPU", star, [](Sample& s) { out(s).edges[0].parent = -2; }, "not a GPU of the fabric");
@@ -413,6 +428,19 @@ private slots:
     row(
         "allreduce bound of one half", allreduce,
         [](Sample& s) { s.schedule.bound = Rational(15), s.schedule.fixedK = 1; }, "does not give the bound of 15");
+    row(
+        "one-sided allreduce bound", samples::oneSidedAllreduce,
+        [](Sample& s) { s.schedule.bound = Rational(12), s.schedule.fixedK = 1; }, "is too high");
+    row(
+        "one-sided allreduce with the cut of neither half", samples::oneSidedAllreduce,
+        [](Sample& s) { s.schedule.bottlenecks[0].exitBandwidth = Rational(20); },
+        "10 GB/s leave and 30 GB/s enter it");
+    row(
+        "one-sided allreduce with the cut of the faster half", samples::oneSidedAllreduce,
+        [](Sample& s) {
+          s.schedule.bottlenecks = {{{2}, 1, Rational(10)}};
+        },
+        "for the slower half");
     row(
         "allreduce half overloaded", allreduce, [](Sample& s) { s.schedule.reduceForest->scale = Rational(1, 10); },
         "reduce forest, link");
