@@ -18,20 +18,35 @@ enum class ChannelPolicy {
   nicPlanes  ///< traffic through odd/even NIC planes on odd/even channels
 };
 
+/// Stands for "no upper limit of the caller's": see Options::maxBytes.
+inline constexpr std::int64_t kDefaultMaxBytes = std::int64_t{1} << 40;
+
 struct Options {
   program::Runtime runtime = program::Runtime::msccl;
   program::Protocol protocol = program::Protocol::simple;
   bool inPlace = true;  ///< false: the out-of-place program (own slices are copied)
-  int instances = 1;    ///< independent copies, each moving 1/instances of every chunk
+  int instances = 1;    ///< independent copies, each moving 1/instances of every chunk; 1 to 32
   std::int64_t minBytes = 0;
-  std::int64_t maxBytes = std::int64_t{1} << 40;
+  /// MSCCL reserves scratch for maxBytes when a communicator is made. So a program that needs scratch there (reduce and
+  /// reduce_scatter out of place) gets a smaller window in place of the default, one that takes at most 1 GiB.
+  std::int64_t maxBytes = kDefaultMaxBytes;
   ChannelPolicy channels = ChannelPolicy::compact;
   std::string name = {};  ///< empty = made from fabric, collective and k
 };
 
-/// Lowers a verified schedule. The step order is proven free of deadlock at the protocol's connection depth.
+/// Lowers a verified schedule.
+///
+/// Every rank has one threadblock per (send peer, channel) and one per (receive peer, channel); one serves both where
+/// it mostly forwards (then with fused steps), or where threadblocks are scarce. Trees share them: a threadblock runs
+/// the steps of many trees in one order that is proven free of deadlock at any connection depth, even if each step
+/// becomes many messages. `multiplicity` equal trees move as one step of that many chunks (at most 71, else in several
+/// parts); multiplicities with a common divisor are reduced first. Busy pairs of ranks get several channels.
+///
+/// In-network pruning is left out: MSCCL knows no multicast, so such edges carry their data all the way.
+///
 /// Errors: limit, saying which limit of the runtime is exceeded, on which rank, by how much, and what would make it fit
-/// (smaller k, fewer instances).
+/// (smaller k, fewer instances), also for amounts that differ between ranks, which MSCCL cannot express; badInput for a
+/// schedule of another fabric or one that is not made of spanning trees; badUsage for impossible options; cancelled.
 Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                const Options& options = {}, const Progress& progress = {});
 

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lowering/emit.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/checked.hpp"
+
+namespace coppice::lowering {
+
+namespace {
+
+using program::Buffer;
+using program::Slot;
+using program::Step;
+using program::StepType;
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+struct StepPlace {
+  int block = -1;
+  int step = -1;
+};
+
+class Emitter {
+public:
+  Emitter(const Work& work, const Plan& plan, const Copies& copies, const Options& options, const Progress& progress)
+      : m_work(work),
+        m_plan(plan),
+        m_copies(copies),
+        m_options(options),
+        m_progress(progress),
+        m_last(work.parts.size() * at(work.gpuCount)),
+        m_arrivals(m_last.size(), 0),
+        m_partial(m_last.size(), Slot{Buffer::scratch, -1}),
+        m_scratch(at(work.gpuCount), 0),
+        m_waited(at(work.gpuCount)) {}
+
+  program::Program run() {
+    layOut();
+    emitCopies();
+    for (const int head : m_plan.order) {
+      throwIfCancelled(m_progress);
+      emitSend(head, emitReceive(head));
+      for (int m = m_plan.next[at(head)]; m >= 0; m = m_plan.next[at(m)]) {
+        emitReceive(m);
+      }
+    }
+    return instances();
+  }
+
+private:
+  [[nodiscard]] const Part& partOf(int message) const { return m_work.parts[at(m_work.partOf(message))]; }
+  [[nodiscard]] std::size_t cell(int part, int rank) const { return at(part) * at(m_work.gpuCount) + at(rank); }
+
+  void layOut() {
+    const int slice = m_work.sliceChunks;
+    m_program.ranks.resize(at(m_work.gpuCount));
+    for (int rank = 0; rank < m_work.gpuCount; ++rank) {
+      program::RankProgram& mine = m_program.ranks[at(rank)];
+      if (m_options.inPlace) {
+        (readsInput() ? mine.inputChunks : mine.outputChunks) = m_work.chunks;
+      } else {
+        mine.inputChunks = m_work.collective == Collective::allgather ? slice : m_work.chunks;
+        mine.outputChunks = m_work.collective == Collective::reduceScatter ? slice : m_work.chunks;
+      }
+      for (const BlockPlan& block : m_plan.blocks[at(rank)]) {
+        const int out = block.sendConnection;
+        const int in = block.recvConnection;
+        program::ThreadBlock made;
+        made.sendPeer = out < 0 ? -1 : m_plan.connections[at(out)].to;
+        made.recvPeer = in < 0 ? -1 : m_plan.connections[at(in)].from;
+        made.channel = m_plan.connections[at(out < 0 ? in : out)].channel;
+        mine.threadBlocks.push_back(std::move(made));
+      }
+      const std::size_t blocks = mine.threadBlocks.size() + at(m_copies.need[at(rank)].blocks);
+      m_waited[at(rank)].assign(blocks, std::vector<int>(blocks, -1));
+    }
+    m_program.channels = m_plan.channels;
+    m_program.chunksPerLoop = m_work.chunks;
+  }
+
+  /// In place, the collectives that only reduce work in the input buffer, the others in the output buffer.
+  [[nodiscard]] bool readsInput() const { return !m_work.hasPhase(Phase::broadcast); }
+
+  /// Where a rank's own contribution to a part lies.
+  [[nodiscard]] Slot inputOf(int part) const {
+    const Part& p = m_work.parts[at(part)];
+    return {m_options.inPlace && !readsInput() ? Buffer::output : Buffer::input, p.start};
+  }
+  /// Where a gathered or broadcast part lies.
+  [[nodiscard]] Slot resultOf(int part) const { return {Buffer::output, m_work.parts[at(part)].start}; }
+  /// Where a rank keeps partial sums of a part; the root's is the final place.
+  Slot partialOf(int part, int rank) {
+    const Part& p = m_work.parts[at(part)];
+    if (m_options.inPlace) {
+      return inputOf(part);
+    }
+    if (m_work.hasPhase(Phase::broadcast)) {
+      return resultOf(part);
+    }
+    if (rank == p.root) {
+      return {Buffer::output, m_work.sliceChunks > 0 ? p.start - p.root * m_work.sliceChunks : p.start};
+    }
+    Slot& slot = m_partial[cell(part, rank)];
+    if (slot.offset < 0) {
+      slot.offset = takeScratch(rank, p.count);
+    }
+    return slot;
+  }
+  int takeScratch(int rank, int count) {
+    const int offset = m_scratch[at(rank)];
+    m_scratch[at(rank)] += count;
+    return offset;
+  }
+  /// What a reducing step adds the arriving data to.
+  Slot operandOf(int part, int rank) {
+    return m_arrivals[cell(part, rank)] == 0 ? inputOf(part) : partialOf(part, rank);
+  }
+
+  program::ThreadBlock& block(int rank, int id) { return m_program.ranks[at(rank)].threadBlocks[at(id)]; }
+
+  StepPlace append(int rank, int id, StepType type, Slot src, Slot dst, int count, StepPlace after) {
+    std::vector<Step>& steps = block(rank, id).steps;
+    Step step;
+    step.type = type;
+    step.src = src;
+    step.dst = dst;
+    step.count = count;
+    // The order of a threadblock's own steps, and what it has waited for before, need no further waiting.
+    if (after.block >= 0 && after.block != id) {
+      int& waited = m_waited[at(rank)][at(id)][at(after.block)];
+      if (waited < after.step) {
+        waited = after.step;
+        step.dependsOnTb = after.block;
+        step.dependsOnStep = after.step;
+        block(rank, after.block).steps[at(after.step)].hasDependent = true;
+      }
+    }
+    steps.push_back(step);
+    return {id, static_cast<int>(steps.size()) - 1};
+  }
+
+  void emitCopies() {
+    for (int rank = 0; rank < m_work.gpuCount; ++rank) {
+      const CopyNeed& need = m_copies.need[at(rank)];
+      std::vector<program::ThreadBlock>& blocks = m_program.ranks[at(rank)].threadBlocks;
+      const int first = static_cast<int>(blocks.size());
+      blocks.resize(blocks.size() + at(need.blocks));
+      const std::vector<Copies::Run>& runs = m_copies.runsOf[at(rank)];
+      const int shift = m_work.sliceChunks * rank;
+      auto part = static_cast<int>(std::lower_bound(m_work.parts.begin(), m_work.parts.end(),
+                                                    runs.empty() ? 0 : runs.front().start,
+                                                    [](const Part& p, int start) { return p.start < start; }) -
+                                   m_work.parts.begin());
+      for (std::size_t i = 0; i < runs.size(); ++i) {
+        const StepPlace place =
+            append(rank, first + static_cast<int>(i % at(need.blocks)), StepType::copy,
+                   {Buffer::input, runs[i].start - shift}, {Buffer::output, runs[i].start}, runs[i].count, {});
+        for (; part < static_cast<int>(m_work.parts.size()) &&
+               m_work.parts[at(part)].start < runs[i].start + runs[i].count;
+             ++part) {
+          m_last[cell(part, rank)] = place;
+        }
+      }
+    }
+  }
+
+  /// The slot a message comes from, as its sender knows it.
+  Slot sourceOf(int message) {
+    const int part = m_work.partOf(message);
+    return m_work.phaseOf(message) == Phase::broadcast ? resultOf(part) : operandOf(part, endsOf(m_work, message).from);
+  }
+  /// The slot a message goes to. A fused rrs stores nothing; there it is the local operand's.
+  Slot landingOf(int message) {
+    const int part = m_work.partOf(message);
+    const int to = endsOf(m_work, message).to;
+    if (m_work.phaseOf(message) == Phase::broadcast) {
+      return resultOf(part);
+    }
+    const int next = m_plan.next[at(message)];
+    return next >= 0 && m_work.phaseOf(next) == Phase::reduce ? operandOf(part, to) : partialOf(part, to);
+  }
+
+  void emitSend(int message, Slot landing) {
+    const Ends ends = endsOf(m_work, message);
+    const Connection& connection = m_plan.connections[at(m_plan.connectionOf[at(message)])];
+    append(ends.from, connection.sendBlock, StepType::send, sourceOf(message), landing, partOf(message).count,
+           m_last[cell(m_work.partOf(message), ends.from)]);
+  }
+
+  /// Returns the slot that the data goes to (of a step that only passes it on: the local operand's).
+  Slot emitReceive(int message) {
+    const int part = m_work.partOf(message);
+    const int count = partOf(message).count;
+    const int rank = endsOf(m_work, message).to;
+    const int id = m_plan.connections[at(m_plan.connectionOf[at(message)])].recvBlock;
+    const int next = m_plan.next[at(message)];
+    StepPlace& last = m_last[cell(part, rank)];
+    if (m_work.phaseOf(message) == Phase::broadcast) {
+      const StepType type = next >= 0 ? StepType::recvCopySend : StepType::recv;
+      // What this overwrites has been read: the data came through the root, which waited for every rank's share.
+      last = append(rank, id, type, resultOf(part), resultOf(part), count, {});
+      return resultOf(part);
+    }
+    if (m_options.runtime == program::Runtime::rccl) {
+      return emitSplitReduce(message);
+    }
+    const Slot operand = operandOf(part, rank);
+    ++m_arrivals[cell(part, rank)];
+    if (next >= 0 && m_work.phaseOf(next) == Phase::reduce) {
+      append(rank, id, StepType::recvReduceSend, operand, landingOf(next), count, last);
+      return operand;
+    }
+    const Slot sum = partialOf(part, rank);
+    last = append(rank, id, next >= 0 ? StepType::recvReduceCopySend : StepType::recvReduceCopy, operand, sum, count,
+                  last);
+    return sum;
+  }
+
+  /// Receive, then reduce: for runtimes without the fused kernels. Returns the slot received into.
+  Slot emitSplitReduce(int message) {
+    const int part = m_work.partOf(message);
+    const int count = partOf(message).count;
+    const int rank = endsOf(m_work, message).to;
+    const int id = m_plan.connections[at(m_plan.connectionOf[at(message)])].recvBlock;
+    StepPlace& last = m_last[cell(part, rank)];
+    const Slot sum = partialOf(part, rank);
+    const bool ownIsElsewhere = m_arrivals[cell(part, rank)] == 0 && inputOf(part) != sum;
+    const Slot landing = ownIsElsewhere ? sum : Slot{Buffer::scratch, takeScratch(rank, count)};
+    append(rank, id, StepType::recv, sourceOf(message), landing, count, {});
+    last = append(rank, id, StepType::reduce, ownIsElsewhere ? inputOf(part) : landing, sum, count, last);
+    ++m_arrivals[cell(part, rank)];
+    return landing;
+  }
+
+  /// The instances side by side: each has its own threadblocks and channels, and a run of chunks of its own in every
+  /// slice of every buffer.
+  program::Program instances() {
+    const int copies = m_options.instances;
+    const int stride = *std::max_element(m_scratch.begin(), m_scratch.end());
+    const int channels = m_options.channels == ChannelPolicy::nicPlanes && copies > 1
+                             ? m_program.channels + m_program.channels % 2
+                             : m_program.channels;
+    for (int rank = 0; rank < m_work.gpuCount; ++rank) {
+      program::RankProgram& mine = m_program.ranks[at(rank)];
+      const auto moved = [&](Slot slot, int instance) {
+        if (slot.buffer == Buffer::scratch) {
+          slot.offset += instance * stride;
+          return slot;
+        }
+        const int size = slot.buffer == Buffer::input ? mine.inputChunks : mine.outputChunks;
+        const int slice = m_work.sliceChunks > 0 ? m_work.sliceChunks : m_work.chunks;
+        // `size` is one slice or all of them.
+        slot.offset = size == slice ? slot.offset + instance * slice
+                                    : slot.offset / slice * slice * copies + instance * slice + slot.offset % slice;
+        return slot;
+      };
+      const auto single = static_cast<int>(mine.threadBlocks.size());
+      std::vector<program::ThreadBlock> all;
+      all.reserve(at(single) * at(copies));
+      for (int instance = 0; instance < copies; ++instance) {
+        for (program::ThreadBlock made : mine.threadBlocks) {
+          const bool hasPeer = made.sendPeer >= 0 || made.recvPeer >= 0;
+          made.channel += hasPeer ? instance * channels : 0;
+          for (Step& step : made.steps) {
+            step.src = moved(step.src, instance);
+            step.dst = moved(step.dst, instance);
+            step.dependsOnTb += step.dependsOnTb >= 0 ? instance * single : 0;
+          }
+          all.push_back(std::move(made));
+        }
+      }
+      mine.threadBlocks = std::move(all);
+      mine.inputChunks *= copies;
+      mine.outputChunks *= copies;
+      mine.scratchChunks = m_scratch[at(rank)] == 0 ? 0 : stride * (copies - 1) + m_scratch[at(rank)];
+    }
+    m_program.channels = channels * (copies - 1) + m_program.channels;
+    m_program.chunksPerLoop *= copies;
+    return std::move(m_program);
+  }
+
+  const Work& m_work;
+  const Plan& m_plan;
+  const Copies& m_copies;
+  const Options& m_options;
+  const Progress& m_progress;
+  program::Program m_program;
+  std::vector<StepPlace> m_last;  ///< by (part, rank): the step after which the rank's value is there
+  std::vector<int> m_arrivals;    ///< by (part, rank): contributions added so far
+  std::vector<Slot> m_partial;    ///< by (part, rank): scratch for partial sums
+  std::vector<int> m_scratch;     ///< by rank: chunks taken
+  std::vector<std::vector<std::vector<int>>> m_waited;  ///< by rank, waiting block, other block: latest step
+};
+
+}  // namespace
+
+Copies planCopies(const Work& work, const Options& options) {
+  Copies copies;
+  copies.runsOf.resize(at(work.gpuCount));
+  copies.need.resize(at(work.gpuCount));
+  if (options.inPlace || work.hasPhase(Phase::reduce)) {
+    return copies;
+  }
+  const program::RuntimeLimits& limit = program::limits(options.runtime);
+  std::vector<std::int64_t> own(at(work.gpuCount), 0);
+  for (const Part& part : work.parts) {
+    own[at(part.root)] += part.count;
+  }
+  // Enough threadblocks that the copies keep up with the collective.
+  constexpr int kMostBlocks = 8;
+  std::vector<int> longest(at(work.gpuCount), limit.count);
+  for (int rank = 0; rank < work.gpuCount; ++rank) {
+    const Int128 rate = static_cast<Int128>(std::max<std::int64_t>(work.algbw.numerator(), 0)) * own[at(rank)];
+    const Int128 unit = static_cast<Int128>(work.algbw.denominator()) *
+                        (static_cast<std::int64_t>(work.chunks) * options.instances) * kBlockRate;
+    const auto wanted = static_cast<int>(std::clamp<Int128>((rate + unit - 1) / unit, 1, kMostBlocks));
+    copies.need[at(rank)].blocks = wanted;
+    longest[at(rank)] = static_cast<int>(std::min<std::int64_t>(limit.count, (own[at(rank)] + wanted - 1) / wanted));
+  }
+  for (const Part& part : work.parts) {
+    std::vector<Copies::Run>& runs = copies.runsOf[at(part.root)];
+    if (!runs.empty() && runs.back().count + part.count <= longest[at(part.root)]) {
+      runs.back().count += part.count;
+    } else {
+      runs.push_back({part.start, part.count});
+    }
+  }
+  for (int rank = 0; rank < work.gpuCount; ++rank) {
+    CopyNeed& need = copies.need[at(rank)];
+    need.steps = static_cast<int>(copies.runsOf[at(rank)].size());
+    const int least = (need.steps + limit.stepsPerThreadBlock - 1) / limit.stepsPerThreadBlock;
+    need.blocks = std::min(std::max(need.blocks, least), need.steps);
+  }
+  return copies;
+}
+
+program::Program emit(const Work& work, const Plan& plan, const Copies& copies, const Options& options,
+                      const Progress& progress) {
+  return Emitter(work, plan, copies, options, progress).run();
+}
+
+}  // namespace coppice::lowering

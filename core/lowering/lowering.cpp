@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lowering/lowering.hpp"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "lowering/emit.hpp"
+#include "lowering/plan.hpp"
+#include "lowering/work.hpp"
+
+namespace coppice::lowering {
+
+namespace {
+
+/// MSCCL keeps this much of a program's name.
+constexpr std::size_t kNameLength = 63;
+/// Scratch that MSCCL reserves, where the caller gives no size, and the most where the caller does.
+constexpr std::int64_t kScratchBytes = std::int64_t{1} << 30;
+constexpr std::int64_t kMostScratchBytes = std::int64_t{1} << 33;
+constexpr int kMaxInstances = 32;
+
+bool isPlain(char c) {
+  return c >= ' ' && c <= '~' && c != '"' && c != '<' && c != '>' && c != '&' && c != '\'';
+}
+
+Outcome checkOptions(const Options& options) {
+  if (options.instances < 1 || options.instances > kMaxInstances) {
+    return Error{ErrorCode::badUsage, "instances must be 1 to " + std::to_string(kMaxInstances) + ", not " +
+                                          std::to_string(options.instances)};
+  }
+  // MSCCL's window excludes its end; the others' includes it, and 0 means no end.
+  const bool isMsccl = options.runtime == program::Runtime::msccl;
+  const bool isOpen = !isMsccl && options.maxBytes == 0;
+  const std::int64_t least = isMsccl ? options.minBytes : options.minBytes - 1;
+  if (options.minBytes < 0 || (!isOpen && options.maxBytes <= least)) {
+    return Error{ErrorCode::badUsage,
+                 "the size window from " + std::to_string(options.minBytes) + " to " +
+                     std::to_string(options.maxBytes) + " bytes is empty",
+                 "give 0 <= minBytes < maxBytes"};
+  }
+  if (options.name.size() > kNameLength || !std::all_of(options.name.begin(), options.name.end(), isPlain)) {
+    return Error{ErrorCode::badUsage, "the program's name must have at most " + std::to_string(kNameLength) +
+                                          " printable ASCII characters and none of \" ' < > &"};
+  }
+  return Done{};
+}
+
+std::string makeName(const fabric::Fabric& fabric, const schedule::Schedule& schedule) {
+  std::int64_t k = 0;
+  const std::optional<schedule::Forest>& forest =
+      schedule.broadcastForest ? schedule.broadcastForest : schedule.reduceForest;
+  for (const std::int64_t trees : forest->treesOfRoot) {
+    k = std::max(k, trees);
+  }
+  const std::string head = "coppice " + std::string(toString(schedule.collective)) + " ";
+  const std::string tail = " k" + std::to_string(k);
+  std::string middle = fabric.name().empty() ? std::to_string(fabric.gpuCount()) + " gpus" : fabric.name();
+  std::replace_if(
+      middle.begin(), middle.end(), [](char c) { return !isPlain(c); }, '_');
+  const std::size_t room = kNameLength - head.size() - tail.size();
+  return head + middle.substr(0, room) + tail;
+}
+
+/// The window of sizes. Only MSCCL reserves scratch for the largest size beforehand.
+Outcome setWindow(program::Program& program, const Options& options) {
+  program.minBytes = options.minBytes;
+  program.maxBytes = options.maxBytes;
+  int scratch = 0;
+  for (const program::RankProgram& rank : program.ranks) {
+    scratch = std::max(scratch, rank.scratchChunks);
+  }
+  if (options.runtime != program::Runtime::msccl || scratch == 0) {
+    return Done{};
+  }
+  // Scratch is at most as large as the data: every chunk is summed up in one place.
+  const auto scratchFor = [&](std::int64_t bytes) {
+    return static_cast<std::int64_t>(static_cast<Int128>(bytes) * scratch / program.chunksPerLoop);
+  };
+  if (options.maxBytes == kDefaultMaxBytes) {
+    while (scratchFor(program.maxBytes) > kScratchBytes) {
+      program.maxBytes /= 2;
+    }
+  }
+  if (program.maxBytes <= program.minBytes || scratchFor(program.maxBytes) > kMostScratchBytes) {
+    return Error{ErrorCode::limit,
+                 "msccl would reserve " + std::to_string(scratchFor(options.maxBytes) >> 20) +
+                     " MiB of scratch on each rank for sizes up to " + std::to_string(options.maxBytes) + " bytes",
+                 "give a smaller maxBytes, or lower the in-place program, which needs no scratch"};
+  }
+  return Done{};
+}
+
+Outcome checkScratch(const program::Program& program, const Options& options) {
+  const int most = program::limits(options.runtime).offset + 1;
+  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+    const int need = program.ranks[rank].scratchChunks;
+    if (need > most) {
+      return Error{ErrorCode::limit,
+                   "rank " + std::to_string(rank) + " needs " + std::to_string(need) + " chunks of scratch; " +
+                       std::string(program::toString(options.runtime)) + " addresses at most " + std::to_string(most) +
+                       " (" + std::to_string(need - most) + " too many)",
+                   options.instances > 1 ? "use fewer instances or a smaller k" : "use a smaller k",
+                   {{}, 0, 0, "rank " + std::to_string(rank)}};
+    }
+  }
+  return Done{};
+}
+
+Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                                      const Options& options, const Progress& progress) {
+  if (const Outcome usable = checkOptions(options); !usable) {
+    return usable.error();
+  }
+  progress.report("lowering", 0);
+  Result<Work> work = makeWork(fabric, schedule, options, progress);
+  if (!work) {
+    return work.error();
+  }
+  const Copies copies = planCopies(*work, options);
+  progress.report("lowering", 0.2);
+  Result<Plan> plan = makePlan(*work, options, copies.need, progress);
+  if (!plan) {
+    return plan.error();
+  }
+  progress.report("lowering", 0.7);
+  program::Program program = emit(*work, *plan, copies, options, progress);
+  program.name = options.name.empty() ? makeName(fabric, schedule) : options.name;
+  program.collective = schedule.collective;
+  program.protocol = options.protocol;
+  program.inPlace = options.inPlace;
+  program.outOfPlace = !options.inPlace;
+  program.root = work->root;
+  if (const Outcome fits = checkScratch(program, options); !fits) {
+    return fits.error();
+  }
+  if (const Outcome set = setWindow(program, options); !set) {
+    return set.error();
+  }
+  if (const Outcome proved = proveProgress(program); !proved) {
+    return proved.error();
+  }
+  progress.report("lowering", 1);
+  return program;
+}
+
+}  // namespace
+
+Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
+                               const Progress& progress) {
+  try {
+    return lowerChecked(fabric, schedule, options, progress);
+  } catch (const OverflowError& error) {
+    return Error{ErrorCode::overflow, error.what(), "use a smaller k"};
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "lowering was cancelled"};
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "not enough memory to lower the schedule", "use a smaller k or a smaller fabric"};
+  }
+}
+
+}  // namespace coppice::lowering

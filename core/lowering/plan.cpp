@@ -1,0 +1,674 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lowering/plan.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <queue>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "base/checked.hpp"
+
+namespace coppice::lowering {
+
+namespace {
+
+/// Channels are only multiplied while a rank has fewer threadblocks than this: the rest of the GPU is for computing.
+constexpr int kComfortableBlocks = 64;
+/// More parallel channels between one pair of ranks than any link can use.
+constexpr int kMaxLanes = 16;
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+/// How hard to press the program into the limits.
+struct Tactics {
+  std::int64_t blockRate = kBlockRate;  ///< GB/s per channel
+  bool eager = false;                   ///< share threadblocks even where the two directions have little in common
+};
+
+/// All messages between two ranks that ask for the same channel parity.
+struct Group {
+  int from = 0;
+  int to = 0;
+  Parity parity = Parity::any;
+  std::int64_t load = 0;
+  int messages = 0;
+  int steps = 0;
+  std::vector<int> lanes;  ///< connections
+};
+
+class Planner {
+public:
+  Planner(const Work& work, const Options& options, const std::vector<CopyNeed>& copies, const Progress& progress)
+      : m_work(work),
+        m_options(options),
+        m_copies(copies),
+        m_progress(progress),
+        m_limit(program::limits(options.runtime)),
+        m_fuses(options.runtime != program::Runtime::rccl) {
+    m_channelsEach = std::min(m_limit.channels, 32) / options.instances;
+    if (options.channels == ChannelPolicy::nicPlanes) {
+      m_channelsEach -= m_channelsEach % 2;
+    }
+    m_blocksEach = std::min(m_limit.threadBlocksPerRank, kResidentBlocks) / options.instances;
+  }
+
+  Result<Plan> run() {
+    if (m_channelsEach < 1) {
+      return Error{ErrorCode::limit,
+                   std::to_string(m_options.instances) + " instances need " +
+                       (m_options.channels == ChannelPolicy::nicPlanes ? "two channels each" : "a channel each") +
+                       ", and " + std::string(program::toString(m_options.runtime)) + " has " +
+                       std::to_string(std::min(m_limit.channels, 32)),
+                   "use fewer instances",
+                   {}};
+    }
+    makeGroups();
+    Tactics tactics;
+    while (true) {
+      throwIfCancelled(m_progress);
+      const std::optional<Error> failed = attempt(tactics);
+      if (failed) {
+        return *failed;
+      }
+      const int most = busiestRank([&](int rank) { return blocksOf(rank); });
+      const int comfortable = std::min(m_blocksEach, kComfortableBlocks / m_options.instances);
+      if (blocksOf(most) > comfortable && m_hasSpareLanes) {
+        tactics.blockRate += std::max<std::int64_t>(tactics.blockRate / 4, 1);
+        continue;
+      }
+      if (blocksOf(most) > m_blocksEach && !tactics.eager) {
+        tactics.eager = true;
+        continue;
+      }
+      if (blocksOf(most) > m_blocksEach) {
+        return tooManyBlocks(most);
+      }
+      const int fullest = busiestRank([&](int rank) { return elementsOf(rank); });
+      if (elementsOf(fullest) > m_limit.xmlNodes && !tactics.eager) {
+        tactics.eager = true;
+        continue;
+      }
+      if (elementsOf(fullest) > m_limit.xmlNodes) {
+        return tooManyElements(fullest);
+      }
+      break;
+    }
+    orderChains();
+    if (m_plan.order.size() != m_heads.size()) {
+      return Error{ErrorCode::internal, "some messages wait for each other", "report this with the schedule", {}};
+    }
+    return std::move(m_plan);
+  }
+
+private:
+  [[nodiscard]] Ends ends(int message) const { return endsOf(m_work, message); }
+  [[nodiscard]] int countOf(int message) const { return m_work.parts[at(m_work.partOf(message))].count; }
+  [[nodiscard]] const TreeShape& treeOf(int message) const {
+    return m_work.tree(m_work.partOf(message), m_work.phaseOf(message));
+  }
+  /// Steps at the receiving end: ROCm receives and reduces in two.
+  [[nodiscard]] int receiveSteps(int message) const {
+    return !m_fuses && m_work.phaseOf(message) == Phase::reduce ? 2 : 1;
+  }
+
+  template <typename Visit>
+  void forEachMessage(const Visit& visit) const {
+    for (int part = 0; part < static_cast<int>(m_work.parts.size()); ++part) {
+      for (const Phase phase : m_work.phases) {
+        const TreeShape& tree = m_work.tree(part, phase);
+        for (std::size_t i = 1; i < tree.breadthFirst.size(); ++i) {
+          visit(m_work.message(part, phase, tree.breadthFirst[i]));
+        }
+      }
+    }
+  }
+
+  void makeGroups() {
+    m_groupOf.assign(at(m_work.messageCount()), -1);
+    std::unordered_map<std::int64_t, int> known;
+    forEachMessage([&](int m) {
+      const Ends e = ends(m);
+      const Parity parity = treeOf(m).parityOf[at(m_work.childOf(m))];
+      const std::int64_t key =
+          (static_cast<std::int64_t>(e.from) * m_work.gpuCount + e.to) * 3 + static_cast<std::int64_t>(parity);
+      const auto [it, isNew] = known.try_emplace(key, static_cast<int>(m_groups.size()));
+      if (isNew) {
+        m_groups.push_back({e.from, e.to, parity, 0, 0, 0, {}});
+      }
+      Group& group = m_groups[at(it->second)];
+      group.load += countOf(m);
+      ++group.messages;
+      group.steps += receiveSteps(m);
+      m_groupOf[at(m)] = it->second;
+    });
+    // Busy pairs choose their channels first.
+    m_groupOrder.resize(m_groups.size());
+    for (std::size_t g = 0; g < m_groups.size(); ++g) {
+      m_groupOrder[g] = static_cast<int>(g);
+    }
+    std::stable_sort(m_groupOrder.begin(), m_groupOrder.end(),
+                     [&](int a, int b) { return m_groups[at(a)].load > m_groups[at(b)].load; });
+  }
+
+  /// Channels that this much traffic should have: its share of the collective's bandwidth over one channel's rate.
+  [[nodiscard]] int wantedLanes(const Group& group, const Tactics& tactics, int least) const {
+    const Int128 rate = static_cast<Int128>(std::max<std::int64_t>(m_work.algbw.numerator(), 0)) * group.load;
+    const Int128 unit = static_cast<Int128>(m_work.algbw.denominator()) *
+                        (static_cast<std::int64_t>(m_work.chunks) * m_options.instances) * tactics.blockRate;
+    const Int128 wanted = (rate + unit - 1) / unit;
+    const int most = std::min({kMaxLanes, group.messages, m_channelsEach});
+    return std::max(least, static_cast<int>(std::min<Int128>(wanted, most)));
+  }
+
+  std::optional<Error> attempt(const Tactics& tactics) {
+    m_plan = Plan{};
+    m_plan.connectionOf.assign(at(m_work.messageCount()), -1);
+    m_plan.next.assign(at(m_work.messageCount()), -1);
+    m_plan.previous.assign(at(m_work.messageCount()), -1);
+    if (const std::optional<Error> failed = openConnections(tactics)) {
+      return failed;
+    }
+    assignMessages();
+    dropUnused();
+    pairConnections(tactics);
+    fuse();
+    cutChains();
+    m_steps.assign(at(m_work.gpuCount), 0);
+    for (int rank = 0; rank < m_work.gpuCount; ++rank) {
+      m_steps[at(rank)] = m_copies[at(rank)].steps;
+    }
+    forEachMessage([&](int m) {
+      const Ends e = ends(m);
+      m_steps[at(e.from)] += m_plan.previous[at(m)] < 0 ? 1 : 0;
+      m_steps[at(e.to)] += receiveSteps(m);
+    });
+    return std::nullopt;
+  }
+
+  std::optional<Error> openConnections(const Tactics& tactics) {
+    const int n = m_work.gpuCount;
+    std::vector<int> senders(at(n) * at(m_channelsEach), 0);
+    std::vector<int> receivers(senders.size(), 0);
+    std::unordered_map<std::int64_t, int> known;
+    m_hasSpareLanes = false;
+    for (const int g : m_groupOrder) {
+      Group& group = m_groups[at(g)];
+      group.lanes.clear();
+      // A step with two halves may straddle the end of a full threadblock, hence the spare one.
+      const int capacity = m_limit.stepsPerThreadBlock - (m_fuses ? 0 : 1);
+      const int least = (group.steps + capacity - 1) / capacity;
+      const int wanted = wantedLanes(group, tactics, least);
+      m_hasSpareLanes = m_hasSpareLanes || wanted > least;
+      for (int channel = 0; channel < m_channelsEach && static_cast<int>(group.lanes.size()) < wanted; ++channel) {
+        if (group.parity != Parity::any && channel % 2 != static_cast<int>(group.parity)) {
+          continue;
+        }
+        const std::size_t out = at(group.from * m_channelsEach + channel);
+        const std::size_t in = at(group.to * m_channelsEach + channel);
+        const std::int64_t key = (static_cast<std::int64_t>(group.from) * n + group.to) * m_channelsEach + channel;
+        const auto it = known.find(key);
+        if (it != known.end()) {
+          group.lanes.push_back(it->second);
+          continue;
+        }
+        if (senders[out] >= m_limit.peersPerChannel || receivers[in] >= m_limit.peersPerChannel) {
+          continue;
+        }
+        ++senders[out];
+        ++receivers[in];
+        known.emplace(key, static_cast<int>(m_plan.connections.size()));
+        group.lanes.push_back(static_cast<int>(m_plan.connections.size()));
+        m_plan.connections.push_back({group.from, group.to, channel, -1, -1, 0, 0});
+      }
+      if (static_cast<int>(group.lanes.size()) < least) {
+        return tooFewChannels(group, least);
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Puts every message on one of its pair's channels: the one its tree already uses where that keeps the channels
+  /// evenly loaded (then a threadblock can forward), else the emptiest.
+  void assignMessages() {
+    for (int part = 0; part < static_cast<int>(m_work.parts.size()); ++part) {
+      for (const Phase phase : m_work.phases) {
+        const TreeShape& tree = m_work.tree(part, phase);
+        for (std::size_t i = 1; i < tree.breadthFirst.size(); ++i) {
+          const int v = tree.breadthFirst[i];
+          const int m = m_work.message(part, phase, v);
+          const int above = tree.parent[at(v)];
+          const int upper = above == tree.root ? -1 : m_plan.connectionOf[at(m_work.message(part, phase, above))];
+          const int preferred = upper < 0 ? -1 : m_plan.connections[at(upper)].channel;
+          m_plan.connectionOf[at(m)] = pickLane(m, preferred);
+        }
+      }
+    }
+  }
+
+  /// Large counts can leave a channel without any message.
+  void dropUnused() {
+    std::vector<int> renumbered(m_plan.connections.size(), -1);
+    std::vector<Connection> used;
+    for (std::size_t c = 0; c < m_plan.connections.size(); ++c) {
+      if (m_plan.connections[c].steps > 0) {
+        renumbered[c] = static_cast<int>(used.size());
+        used.push_back(m_plan.connections[c]);
+        m_plan.channels = std::max(m_plan.channels, used.back().channel + 1);
+      }
+    }
+    m_plan.connections = std::move(used);
+    for (int& connection : m_plan.connectionOf) {
+      connection = connection < 0 ? -1 : renumbered[at(connection)];
+    }
+  }
+
+  int pickLane(int message, int preferredChannel) {
+    const Group& group = m_groups[at(m_groupOf[at(message)])];
+    const std::int64_t count = countOf(message);
+    const int steps = receiveSteps(message);
+    const auto lanes = static_cast<std::int64_t>(group.lanes.size());
+    const std::int64_t quota = (group.load + lanes - 1) / lanes;
+    int best = -1;
+    for (const int lane : group.lanes) {
+      const Connection& connection = m_plan.connections[at(lane)];
+      if (connection.steps + steps > m_limit.stepsPerThreadBlock) {
+        continue;
+      }
+      if (connection.channel == preferredChannel && connection.load + count <= quota) {
+        best = lane;
+        break;
+      }
+      if (best < 0 || connection.load < m_plan.connections[at(best)].load) {
+        best = lane;
+      }
+    }
+    // Lanes shared by two parities may be full of the other one's steps; the step check then reports it.
+    best = best < 0 ? group.lanes.front() : best;
+    m_plan.connections[at(best)].load += count;
+    m_plan.connections[at(best)].steps += steps;
+    return best;
+  }
+
+  /// A message that arrives at v and one that leaves v and can be the same step.
+  template <typename Visit>
+  void forEachFusible(const Visit& visit) const {
+    for (int part = 0; part < static_cast<int>(m_work.parts.size()); ++part) {
+      for (const Phase phase : m_work.phases) {
+        const TreeShape& tree = m_work.tree(part, phase);
+        for (const int v : tree.breadthFirst) {
+          for (const int c : tree.childrenOf(v)) {
+            if (v != tree.root) {
+              const int outer = m_work.message(part, phase, v);
+              const int inner = m_work.message(part, phase, c);
+              phase == Phase::broadcast ? visit(outer, inner) : visit(inner, outer);
+            } else if (phase == Phase::reduce && m_work.phases.size() == 2 &&
+                       m_work.tree(part, Phase::broadcast).parent[at(c)] == v) {
+              visit(m_work.message(part, Phase::reduce, c), m_work.message(part, Phase::broadcast, c));
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// Decides which threadblocks own both a receiving and a sending end.
+  void pairConnections(const Tactics& tactics) {
+    struct Pair {
+      int in = 0;
+      int out = 0;
+      std::int64_t load = 0;
+      int messages = 0;
+    };
+    std::vector<Pair> pairs;
+    if (m_fuses) {
+      std::unordered_map<std::int64_t, int> known;
+      forEachFusible([&](int arriving, int leaving) {
+        const int in = m_plan.connectionOf[at(arriving)];
+        const int out = m_plan.connectionOf[at(leaving)];
+        if (m_plan.connections[at(in)].channel != m_plan.connections[at(out)].channel) {
+          return;
+        }
+        const std::int64_t key =
+            static_cast<std::int64_t>(in) * static_cast<std::int64_t>(m_plan.connections.size()) + out;
+        const auto [it, isNew] = known.try_emplace(key, static_cast<int>(pairs.size()));
+        if (isNew) {
+          pairs.push_back({in, out, 0, 0});
+        }
+        pairs[at(it->second)].load += countOf(arriving);
+        ++pairs[at(it->second)].messages;
+      });
+      std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.load > b.load; });
+    }
+
+    m_plan.blocks.assign(at(m_work.gpuCount), {});
+    m_mateOfIn.assign(m_plan.connections.size(), -1);
+    std::vector<bool> outTaken(m_plan.connections.size(), false);
+    const auto join = [&](int in, int out) {
+      m_mateOfIn[at(in)] = out;
+      outTaken[at(out)] = true;
+    };
+    for (const Pair& pair : pairs) {
+      if (m_mateOfIn[at(pair.in)] >= 0 || outTaken[at(pair.out)]) {
+        continue;
+      }
+      const Connection& in = m_plan.connections[at(pair.in)];
+      const Connection& out = m_plan.connections[at(pair.out)];
+      // Sharing pays where at least half of the shared threadblock's work is forwarding.
+      const bool worth = 2 * pair.load >= in.load + out.load - pair.load;
+      if ((worth || tactics.eager) && in.steps + out.steps - pair.messages <= m_limit.stepsPerThreadBlock) {
+        join(pair.in, pair.out);
+      }
+    }
+    if (tactics.eager) {
+      packRest(outTaken, join);
+    }
+    for (int c = 0; c < static_cast<int>(m_plan.connections.size()); ++c) {
+      Connection& connection = m_plan.connections[at(c)];
+      std::vector<BlockPlan>& mine = m_plan.blocks[at(connection.to)];
+      connection.recvBlock = static_cast<int>(mine.size());
+      mine.push_back({-1, c});
+    }
+    for (int c = 0; c < static_cast<int>(m_plan.connections.size()); ++c) {
+      if (const int out = m_mateOfIn[at(c)]; out >= 0) {
+        m_plan.connections[at(out)].sendBlock = m_plan.connections[at(c)].recvBlock;
+        m_plan.blocks[at(m_plan.connections[at(c)].to)][at(m_plan.connections[at(c)].recvBlock)].sendConnection = out;
+      }
+    }
+    for (int c = 0; c < static_cast<int>(m_plan.connections.size()); ++c) {
+      Connection& connection = m_plan.connections[at(c)];
+      if (!outTaken[at(c)]) {
+        std::vector<BlockPlan>& mine = m_plan.blocks[at(connection.from)];
+        connection.sendBlock = static_cast<int>(mine.size());
+        mine.push_back({c, -1});
+      }
+    }
+  }
+
+  /// Where threadblocks are scarce, one also serves a receiving and a sending end that have nothing in common.
+  template <typename Join>
+  void packRest(const std::vector<bool>& outTaken, const Join& join) {
+    std::unordered_map<std::int64_t, std::vector<int>> freeOut;
+    const auto place = [&](int rank, int channel) {
+      return static_cast<std::int64_t>(rank) * m_channelsEach + channel;
+    };
+    for (int c = 0; c < static_cast<int>(m_plan.connections.size()); ++c) {
+      if (!outTaken[at(c)]) {
+        freeOut[place(m_plan.connections[at(c)].from, m_plan.connections[at(c)].channel)].push_back(c);
+      }
+    }
+    for (int c = 0; c < static_cast<int>(m_plan.connections.size()); ++c) {
+      if (m_mateOfIn[at(c)] >= 0) {
+        continue;
+      }
+      const Connection& in = m_plan.connections[at(c)];
+      const auto it = freeOut.find(place(in.to, in.channel));
+      if (it == freeOut.end()) {
+        continue;
+      }
+      const auto fits = std::find_if(it->second.begin(), it->second.end(), [&](int out) {
+        return in.steps + m_plan.connections[at(out)].steps <= m_limit.stepsPerThreadBlock;
+      });
+      if (fits != it->second.end()) {
+        join(c, *fits);
+        it->second.erase(fits);
+      }
+    }
+  }
+
+  void fuse() {
+    // A root sums everything up before it sends: only one arrival, the last, can be the same step as a sending.
+    std::vector<bool> hasTurned(m_work.parts.size(), false);
+    forEachFusible([&](int arriving, int leaving) {
+      if (!m_fuses || m_mateOfIn[at(m_plan.connectionOf[at(arriving)])] != m_plan.connectionOf[at(leaving)]) {
+        return;
+      }
+      if (m_work.phaseOf(arriving) != m_work.phaseOf(leaving)) {
+        if (hasTurned[at(m_work.partOf(arriving))]) {
+          return;
+        }
+        hasTurned[at(m_work.partOf(arriving))] = true;
+      }
+      m_plan.next[at(arriving)] = leaving;
+      m_plan.previous[at(leaving)] = arriving;
+    });
+  }
+
+  [[nodiscard]] int sendBlockOf(int message) const {
+    const Connection& c = m_plan.connections[at(m_plan.connectionOf[at(message)])];
+    return m_blockBase[at(c.from)] + c.sendBlock;
+  }
+  [[nodiscard]] int recvBlockOf(int message) const {
+    const Connection& c = m_plan.connections[at(m_plan.connectionOf[at(message)])];
+    return m_blockBase[at(c.to)] + c.recvBlock;
+  }
+
+  /// Splits chains that come back to a threadblock they already went through (up one tree and down another): such a
+  /// chain would wait for itself.
+  void cutChains() {
+    m_blockBase.assign(1, 0);
+    for (const std::vector<BlockPlan>& mine : m_plan.blocks) {
+      m_blockBase.push_back(m_blockBase.back() + static_cast<int>(mine.size()));
+    }
+    m_heads.clear();
+    std::vector<int> seen(at(m_blockBase.back()), -1);
+    std::vector<int> waiting;
+    forEachMessage([&](int m) {
+      if (m_plan.previous[at(m)] < 0) {
+        waiting.push_back(m);
+      }
+    });
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      const int head = waiting[i];
+      m_heads.push_back(head);
+      seen[at(sendBlockOf(head))] = head;
+      seen[at(recvBlockOf(head))] = head;
+      for (int m = head; m_plan.next[at(m)] >= 0;) {
+        const int after = m_plan.next[at(m)];
+        int& mark = seen[at(recvBlockOf(after))];
+        if (mark == head) {
+          m_plan.next[at(m)] = -1;
+          m_plan.previous[at(after)] = -1;
+          waiting.push_back(after);
+          break;
+        }
+        mark = head;
+        m = after;
+      }
+    }
+  }
+
+  template <typename Measure>
+  [[nodiscard]] int busiestRank(const Measure& measure) const {
+    int best = 0;
+    for (int rank = 1; rank < m_work.gpuCount; ++rank) {
+      if (measure(rank) > measure(best)) {
+        best = rank;
+      }
+    }
+    return best;
+  }
+  [[nodiscard]] int blocksOf(int rank) const {
+    return static_cast<int>(m_plan.blocks[at(rank)].size()) + m_copies[at(rank)].blocks;
+  }
+  /// XML elements that the rank's parser counts: algo, gpus, its threadblocks and its steps.
+  [[nodiscard]] std::int64_t elementsOf(int rank) const {
+    return std::int64_t{1} + m_work.gpuCount + std::int64_t{m_options.instances} * (blocksOf(rank) + m_steps[at(rank)]);
+  }
+  [[nodiscard]] std::string runtimeName() const { return std::string(program::toString(m_options.runtime)); }
+  [[nodiscard]] std::string mend() const {
+    return m_options.instances > 1 ? "use fewer instances or a smaller k" : "use a smaller k";
+  }
+  [[nodiscard]] static Place placeOf(int rank) { return {{}, 0, 0, "rank " + std::to_string(rank)}; }
+
+  [[nodiscard]] Error tooManyBlocks(int rank) const {
+    const int need = blocksOf(rank) * m_options.instances;
+    const int have = std::min(m_limit.threadBlocksPerRank, kResidentBlocks);
+    return {ErrorCode::limit,
+            "rank " + std::to_string(rank) + " needs " + std::to_string(need) +
+                " threadblocks, one for each peer it "
+                "exchanges data with; " +
+                runtimeName() + " runs at most " + std::to_string(have) + " at once (" + std::to_string(need - have) +
+                " too many)",
+            mend(), placeOf(rank)};
+  }
+  [[nodiscard]] Error tooManyElements(int rank) const {
+    return {ErrorCode::limit,
+            "rank " + std::to_string(rank) + " needs " + std::to_string(elementsOf(rank)) +
+                " XML elements (its steps, its threadblocks and one per gpu); " + runtimeName() + " reads at most " +
+                std::to_string(m_limit.xmlNodes) + " (" + std::to_string(elementsOf(rank) - m_limit.xmlNodes) +
+                " too many)",
+            mend(), placeOf(rank)};
+  }
+  [[nodiscard]] Error tooFewChannels(const Group& group, int least) const {
+    return {ErrorCode::limit,
+            "rank " + std::to_string(group.from) + " sends " + std::to_string(group.steps) + " steps to rank " +
+                std::to_string(group.to) + ", which takes " + std::to_string(least) + " channels of " +
+                std::to_string(m_limit.stepsPerThreadBlock) + " steps and at most " +
+                std::to_string(m_limit.peersPerChannel) + " peers; " + runtimeName() + " leaves " +
+                std::to_string(group.lanes.size()) + " of " + std::to_string(m_channelsEach) + " for them (" +
+                std::to_string(least - static_cast<int>(group.lanes.size())) + " too few)",
+            mend(), placeOf(group.from)};
+  }
+
+  void orderChains();
+
+  const Work& m_work;
+  const Options& m_options;
+  const std::vector<CopyNeed>& m_copies;
+  const Progress& m_progress;
+  const program::RuntimeLimits& m_limit;
+  const bool m_fuses;
+  int m_channelsEach = 1;
+  int m_blocksEach = 1;
+  bool m_hasSpareLanes = false;
+  std::vector<Group> m_groups;
+  std::vector<int> m_groupOrder;
+  std::vector<int> m_groupOf;
+  std::vector<int> m_mateOfIn;
+  std::vector<int> m_blockBase;
+  std::vector<int> m_heads;
+  std::vector<int> m_steps;  ///< by rank
+  Plan m_plan;
+};
+
+/// List scheduling with one time unit per chunk: of all chains whose inputs are there, the one that would finish first
+/// goes next; among equals the one with most hops still to come. The clock only ranks the chains. That every chain
+/// comes after those it waits for is what the proof needs, and holds whatever the clock says.
+void Planner::orderChains() {
+  struct Candidate {
+    std::int64_t finish = 0;
+    int remaining = 0;
+    int head = 0;
+    bool operator>(const Candidate& other) const {
+      return std::tie(finish, other.remaining, head) > std::tie(other.finish, remaining, other.head);
+    }
+  };
+  const int messages = m_work.messageCount();
+  std::vector<int> headOf(at(messages), -1);
+  for (const int head : m_heads) {
+    for (int m = head; m >= 0; m = m_plan.next[at(m)]) {
+      headOf[at(m)] = head;
+    }
+  }
+  // Calls visit(waiting message) for everything that an arrival lets go.
+  const auto forEachDependent = [&](int arriving, const auto& visit) {
+    const int part = m_work.partOf(arriving);
+    const int v = ends(arriving).to;
+    if (m_work.phaseOf(arriving) == Phase::reduce) {
+      if (v != treeOf(arriving).root) {
+        visit(m_work.message(part, Phase::reduce, v));
+        return;
+      }
+      if (m_work.phases.size() == 1) {
+        return;
+      }
+    }
+    for (const int c : m_work.tree(part, Phase::broadcast).childrenOf(v)) {
+      visit(m_work.message(part, Phase::broadcast, c));
+    }
+  };
+  std::vector<int> missing(at(messages), 0);  // by head: arrivals that other chains still owe it
+  forEachMessage([&](int m) {
+    forEachDependent(
+        m, [&](int waiting) { missing[at(headOf[at(waiting)])] += headOf[at(waiting)] != headOf[at(m)] ? 1 : 0; });
+  });
+  std::vector<std::int64_t> ready(at(messages), 0);
+  std::vector<std::int64_t> free(at(m_blockBase.back()), 0);
+  const auto startOf = [&](int head) {
+    std::int64_t start = ready[at(head)];
+    std::int64_t hop = 0;
+    for (int m = head; m >= 0; m = m_plan.next[at(m)], ++hop) {
+      start = std::max({start, free[at(sendBlockOf(m))] - hop, free[at(recvBlockOf(m))] - hop});
+    }
+    return start;
+  };
+  const auto candidate = [&](int head) {
+    std::int64_t hops = 0;
+    for (int m = head; m_plan.next[at(m)] >= 0; m = m_plan.next[at(m)]) {
+      ++hops;
+    }
+    const TreeShape& tree = treeOf(head);
+    int remaining = tree.height[at(m_work.childOf(head))];
+    if (m_work.phaseOf(head) == Phase::reduce) {
+      remaining = tree.depth[at(m_work.childOf(head))];
+      if (m_work.phases.size() == 2) {
+        remaining += m_work.tree(m_work.partOf(head), Phase::broadcast).height[at(tree.root)];
+      }
+    }
+    return Candidate{startOf(head) + hops + countOf(head), remaining, head};
+  };
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
+  for (const int head : m_heads) {
+    if (missing[at(head)] == 0) {
+      queue.push(candidate(head));
+    }
+  }
+  m_plan.order.reserve(m_heads.size());
+  while (!queue.empty()) {
+    throwIfCancelled(m_progress);
+    const Candidate top = queue.top();
+    queue.pop();
+    if (const Candidate now = candidate(top.head); now.finish > top.finish) {
+      queue.push(now);
+      continue;
+    }
+    m_plan.order.push_back(top.head);
+    std::int64_t time = startOf(top.head);
+    for (int m = top.head; m >= 0; m = m_plan.next[at(m)], ++time) {
+      const std::int64_t done = time + countOf(m);
+      free[at(sendBlockOf(m))] = std::max(free[at(sendBlockOf(m))], done);
+      free[at(recvBlockOf(m))] = std::max(free[at(recvBlockOf(m))], done);
+      forEachDependent(m, [&](int waiting) {
+        const int head = headOf[at(waiting)];
+        if (head == top.head) {
+          return;
+        }
+        ready[at(head)] = std::max(ready[at(head)], done);
+        if (--missing[at(head)] == 0) {
+          queue.push(candidate(head));
+        }
+      });
+    }
+  }
+}
+
+}  // namespace
+
+Ends endsOf(const Work& work, int message) {
+  const Phase phase = work.phaseOf(message);
+  const int child = work.childOf(message);
+  const int parent = work.tree(work.partOf(message), phase).parent[at(child)];
+  return phase == Phase::reduce ? Ends{child, parent} : Ends{parent, child};
+}
+
+Result<Plan> makePlan(const Work& work, const Options& options, const std::vector<CopyNeed>& copies,
+                      const Progress& progress) {
+  return Planner(work, options, copies, progress).run();
+}
+
+}  // namespace coppice::lowering

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "lowering/lowering.hpp"
+#include "lowering/work.hpp"
+
+/// Internal to core/lowering: channels, threadblocks and the order of all messages of one instance.
+namespace coppice::lowering {
+
+/// One FIFO: (sender, receiver, channel).
+struct Connection {
+  int from = 0;
+  int to = 0;
+  int channel = 0;
+  int sendBlock = -1;     ///< threadblock of `from` that owns the sending end
+  int recvBlock = -1;     ///< threadblock of `to` that owns the receiving end
+  std::int64_t load = 0;  ///< chunks
+  int steps = 0;          ///< steps that either end runs for it, the larger number
+};
+
+struct BlockPlan {
+  int sendConnection = -1;
+  int recvConnection = -1;
+};
+
+/// The plan of one instance.
+///
+/// A chain is a run of messages of one part along its tree in which every rank between the first sender and the last
+/// receiver forwards with one fused step. All steps are executed in the order of their chains: every threadblock runs
+/// its steps in that order, a chain meets every threadblock at most once, and a chain stands after all chains it
+/// waits for. So the first unfinished chain can always finish, whatever the others do and however many messages a step
+/// becomes: no deadlock at any connection depth of at least one, in any iteration.
+struct Plan {
+  std::vector<int> connectionOf;  ///< by message; -1 for the unused numbers
+  std::vector<int> next;          ///< by message: the one it is fused with at its receiver, -1 = none
+  std::vector<int> previous;      ///< inverse of next
+  std::vector<Connection> connections;
+  std::vector<std::vector<BlockPlan>> blocks;  ///< by rank
+  std::vector<int> order;                      ///< first message of every chain, in order of execution
+  int channels = 1;
+};
+
+/// What a rank needs besides for copying its own chunks.
+struct CopyNeed {
+  int blocks = 0;
+  int steps = 0;
+};
+
+/// Errors: limit (channels, threadblocks of one rank, XML elements). Throws CancelledError.
+Result<Plan> makePlan(const Work& work, const Options& options, const std::vector<CopyNeed>& copies,
+                      const Progress& progress);
+
+/// Ranks at the two ends of a message, in the direction of the data.
+struct Ends {
+  int from = 0;
+  int to = 0;
+};
+[[nodiscard]] Ends endsOf(const Work& work, int message);
+
+/// Threadblocks per rank that are sure to run at once on every GPU of interest (A100: 108 multiprocessors).
+inline constexpr int kResidentBlocks = 108;
+/// GB/s that one threadblock moves comfortably with the Simple protocol over NVLink. Decides how many channels a busy
+/// connection gets, nothing else.
+inline constexpr int kBlockRate = 24;
+
+}  // namespace coppice::lowering

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lowering/work.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/checked.hpp"
+
+namespace coppice::lowering {
+
+namespace {
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+Error badSchedule(std::string message, std::string fix = "generate the schedule again for this fabric") {
+  return {ErrorCode::badInput, std::move(message), std::move(fix), {}};
+}
+
+/// Parity of the network plane a route uses: of the first NIC's position among the NICs of its box; without NICs, of
+/// the first relay's position among the relays that are in no box. A box with one NIC, or a single such relay, leaves
+/// no choice and hence no parity.
+class Planes {
+public:
+  explicit Planes(const fabric::Fabric& fabric) : m_ordinal(at(fabric.nodeCount()), -1) {
+    std::map<std::string, std::vector<int>> nicsOfBox;
+    std::vector<int> loose;
+    for (int n = 0; n < fabric.nodeCount(); ++n) {
+      const fabric::Node& node = fabric.nodes()[at(n)];
+      if (node.kind == fabric::NodeKind::nic) {
+        nicsOfBox[node.box].push_back(n);
+      } else if (node.kind == fabric::NodeKind::switchNode && node.box.empty()) {
+        loose.push_back(n);
+      }
+      m_isNic.push_back(node.kind == fabric::NodeKind::nic);
+    }
+    const auto number = [&](const std::vector<int>& nodes) {
+      for (std::size_t i = 0; nodes.size() > 1 && i < nodes.size(); ++i) {
+        m_ordinal[at(nodes[i])] = static_cast<int>(i);
+      }
+    };
+    for (const auto& [box, nodes] : nicsOfBox) {
+      number(nodes);
+    }
+    number(loose);
+  }
+
+  [[nodiscard]] Parity of(std::span<const fabric::NodeIndex> route) const {
+    for (const bool wantNic : {true, false}) {
+      for (const fabric::NodeIndex n : route) {
+        if (m_isNic[at(n)] == wantNic && m_ordinal[at(n)] >= 0) {
+          return m_ordinal[at(n)] % 2 == 0 ? Parity::even : Parity::odd;
+        }
+      }
+    }
+    return Parity::any;
+  }
+
+private:
+  std::vector<int> m_ordinal;
+  std::vector<bool> m_isNic;
+};
+
+Result<TreeShape> makeShape(const fabric::Fabric& fabric, const schedule::Forest& forest, const schedule::Tree& tree,
+                            const std::string& name, const Planes* planes) {
+  const int n = forest.gpuCount;
+  TreeShape shape;
+  shape.root = tree.root;
+  shape.parent.assign(at(n), -1);
+  shape.parityOf.assign(at(n), Parity::any);
+  shape.childStart.assign(at(n) + 1, 0);
+  for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
+    if (edge.parent < 0 || edge.parent >= n || edge.child < 0 || edge.child >= n || edge.parent == edge.child ||
+        edge.child == tree.root || shape.parent[at(edge.child)] >= 0) {
+      return badSchedule(name + " is not a spanning tree: the edge " + std::to_string(edge.parent) + " - " +
+                         std::to_string(edge.child) + " gives a rank no or a second parent");
+    }
+    if (edge.path < 0 || edge.path >= forest.paths.size()) {
+      return badSchedule(name + " names the route " + std::to_string(edge.path) + ", which does not exist");
+    }
+    const std::span<const fabric::NodeIndex> route = forest.paths[edge.path];
+    const bool outward = forest.direction == schedule::Direction::out;
+    const fabric::NodeIndex from = fabric.gpus()[at(outward ? edge.parent : edge.child)];
+    const fabric::NodeIndex to = fabric.gpus()[at(outward ? edge.child : edge.parent)];
+    const bool inside = std::all_of(route.begin(), route.end(),
+                                    [&](fabric::NodeIndex node) { return node >= 0 && node < fabric.nodeCount(); });
+    if (!inside || route.size() < 2 || route.front() != from || route.back() != to) {
+      return badSchedule(name + ": the route of the edge " + std::to_string(edge.parent) + " - " +
+                         std::to_string(edge.child) + " does not join these two ranks");
+    }
+    shape.parent[at(edge.child)] = edge.parent;
+    shape.parityOf[at(edge.child)] = planes != nullptr ? planes->of(route) : Parity::any;
+    ++shape.childStart[at(edge.parent) + 1];
+  }
+  std::partial_sum(shape.childStart.begin(), shape.childStart.end(), shape.childStart.begin());
+  shape.child.resize(at(n) - 1);
+  std::vector<int> next(shape.childStart.begin(), shape.childStart.end() - 1);
+  for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
+    shape.child[at(next[at(edge.parent)]++)] = edge.child;
+  }
+  shape.depth.assign(at(n), 0);
+  shape.height.assign(at(n), 0);
+  shape.breadthFirst.reserve(at(n));
+  shape.breadthFirst.push_back(tree.root);
+  for (std::size_t i = 0; i < shape.breadthFirst.size(); ++i) {
+    const int v = shape.breadthFirst[i];
+    for (const int c : shape.childrenOf(v)) {
+      shape.depth[at(c)] = shape.depth[at(v)] + 1;
+      shape.breadthFirst.push_back(c);
+    }
+  }
+  if (static_cast<int>(shape.breadthFirst.size()) != n) {
+    return badSchedule(name + " reaches " + std::to_string(shape.breadthFirst.size()) + " of " + std::to_string(n) +
+                       " ranks");
+  }
+  for (std::size_t i = shape.breadthFirst.size(); i-- > 1;) {
+    const int v = shape.breadthFirst[i];
+    int& above = shape.height[at(shape.parent[at(v)])];
+    above = std::max(above, shape.height[at(v)] + 1);
+  }
+  return shape;
+}
+
+/// The trees of one forest with their multiplicities, by root.
+struct Grove {
+  std::vector<TreeShape> shapes;
+  std::vector<std::int64_t> multiplicity;
+  std::vector<std::vector<int>> ofRoot;  ///< tree indices, heavy ones first
+  std::vector<std::int64_t> sumOfRoot;
+  std::int64_t sum = 0;
+};
+
+Result<Grove> makeGrove(const fabric::Fabric& fabric, const schedule::Forest& forest, const Planes* planes,
+                        const Progress& progress) {
+  const int n = fabric.gpuCount();
+  const char* const kind = forest.direction == schedule::Direction::out ? "out-tree " : "in-tree ";
+  if (forest.gpuCount != n || forest.treesOfRoot.size() != at(n)) {
+    return badSchedule("the schedule is for " + std::to_string(forest.gpuCount) + " GPUs, the fabric has " +
+                       std::to_string(n));
+  }
+  Grove grove;
+  grove.ofRoot.resize(at(n));
+  grove.sumOfRoot.assign(at(n), 0);
+  for (const schedule::Tree& tree : forest.trees) {
+    throwIfCancelled(progress);
+    const std::string name = kind + std::to_string(grove.shapes.size());
+    if (tree.root < 0 || tree.root >= n || tree.multiplicity < 1) {
+      return badSchedule(name + " has root " + std::to_string(tree.root) + " and multiplicity " +
+                         std::to_string(tree.multiplicity));
+    }
+    if (tree.firstEdge < 0 || tree.firstEdge > static_cast<std::int64_t>(forest.edges.size()) - (n - 1)) {
+      return badSchedule(name + " lacks edges");
+    }
+    Result<TreeShape> shape = makeShape(fabric, forest, tree, name, planes);
+    if (!shape) {
+      return shape.error();
+    }
+    grove.ofRoot[at(tree.root)].push_back(static_cast<int>(grove.shapes.size()));
+    grove.shapes.push_back(std::move(*shape));
+    grove.multiplicity.push_back(tree.multiplicity);
+    grove.sumOfRoot[at(tree.root)] = checkedAdd(grove.sumOfRoot[at(tree.root)], tree.multiplicity);
+    grove.sum = checkedAdd(grove.sum, tree.multiplicity);
+  }
+  for (int r = 0; r < n; ++r) {
+    if (grove.sumOfRoot[at(r)] != forest.treesOfRoot[at(r)]) {
+      return badSchedule("root " + std::to_string(r) + " has " + std::to_string(grove.sumOfRoot[at(r)]) +
+                         " trees instead of " + std::to_string(forest.treesOfRoot[at(r)]));
+    }
+    std::stable_sort(grove.ofRoot[at(r)].begin(), grove.ofRoot[at(r)].end(),
+                     [&](int a, int b) { return grove.multiplicity[at(a)] > grove.multiplicity[at(b)]; });
+  }
+  if (grove.sum == 0) {
+    return badSchedule("the schedule has no trees");
+  }
+  return grove;
+}
+
+/// Runs of chunks along one tree: pairs of (tree, chunks).
+using Runs = std::vector<std::pair<int, std::int64_t>>;
+
+Runs runsOf(const Grove& grove, int root) {
+  Runs runs;
+  for (const int t : grove.ofRoot[at(root)]) {
+    runs.emplace_back(t, grove.multiplicity[at(t)]);
+  }
+  return runs;
+}
+
+void scale(Grove& grove, std::int64_t factor) {
+  for (std::int64_t& m : grove.multiplicity) {
+    m = checkedMul(m, factor);
+  }
+  for (std::int64_t& s : grove.sumOfRoot) {
+    s = checkedMul(s, factor);
+  }
+  grove.sum = checkedMul(grove.sum, factor);
+}
+
+void divide(Grove& grove, std::int64_t divisor) {
+  for (std::int64_t& m : grove.multiplicity) {
+    m /= divisor;
+  }
+  for (std::int64_t& s : grove.sumOfRoot) {
+    s /= divisor;
+  }
+  grove.sum /= divisor;
+}
+
+}  // namespace
+
+Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
+                      const Progress& progress) {
+  const int n = fabric.gpuCount();
+  const program::RuntimeLimits& limit = program::limits(options.runtime);
+  if (!schedule.fabricDigest.empty() && schedule.fabricDigest != fabric.digest()) {
+    return badSchedule("the schedule was made for another fabric (digest " + schedule.fabricDigest + ", this one has " +
+                       fabric.digest() + ")");
+  }
+  Work work;
+  work.collective = schedule.collective;
+  work.gpuCount = n;
+  work.algbw = schedule.algbw;
+  const bool gathers = schedule.collective == Collective::allgather || schedule.collective == Collective::broadcast;
+  const bool both = schedule.collective == Collective::allreduce;
+  const bool rooted = schedule.collective == Collective::broadcast || schedule.collective == Collective::reduce;
+  const bool sliced = schedule.collective == Collective::allgather || schedule.collective == Collective::reduceScatter;
+  if (!gathers) {
+    work.phases.push_back(Phase::reduce);
+  }
+  if (gathers || both) {
+    work.phases.push_back(Phase::broadcast);
+  }
+
+  std::optional<Planes> planes;
+  if (options.channels == ChannelPolicy::nicPlanes) {
+    planes.emplace(fabric);
+  }
+  std::optional<Grove> in;
+  std::optional<Grove> out;
+  for (const Phase phase : work.phases) {
+    const std::optional<schedule::Forest>& forest =
+        phase == Phase::reduce ? schedule.reduceForest : schedule.broadcastForest;
+    const schedule::Direction direction = phase == Phase::reduce ? schedule::Direction::in : schedule::Direction::out;
+    if (!forest || forest->direction != direction) {
+      return badSchedule("a schedule of " + std::string(toString(schedule.collective)) + " needs a forest of " +
+                         (phase == Phase::reduce ? "in-trees" : "out-trees"));
+    }
+    Result<Grove> grove = makeGrove(fabric, *forest, planes ? &*planes : nullptr, progress);
+    if (!grove) {
+      return grove.error();
+    }
+    (phase == Phase::reduce ? in : out) = std::move(*grove);
+  }
+  if (both) {
+    const std::int64_t common = leastCommonMultiple(in->sum, out->sum);
+    scale(*in, common / in->sum);
+    scale(*out, common / out->sum);
+    if (in->sumOfRoot != out->sumOfRoot) {
+      return badSchedule("the two halves of the allreduce give the roots different shares of the data");
+    }
+  }
+
+  std::int64_t divisor = 0;
+  for (const std::optional<Grove>* grove : {&in, &out}) {
+    if (*grove) {
+      for (const std::int64_t m : (*grove)->multiplicity) {
+        divisor = std::gcd(divisor, m);
+      }
+    }
+  }
+  for (std::optional<Grove>* grove : {&in, &out}) {
+    if (*grove) {
+      divide(**grove, divisor);
+    }
+  }
+  const Grove& leading = in ? *in : *out;
+  if (rooted) {
+    if (!schedule.root || *schedule.root < 0 || *schedule.root >= n ||
+        leading.sumOfRoot[at(*schedule.root)] != leading.sum) {
+      return badSchedule("the trees of a " + std::string(toString(schedule.collective)) +
+                         " must all have the schedule's root");
+    }
+    work.root = *schedule.root;
+  }
+  if (sliced) {
+    for (int r = 1; r < n; ++r) {
+      if (leading.sumOfRoot[at(r)] != leading.sumOfRoot[0]) {
+        return Error{ErrorCode::limit,
+                     "MSCCL programs give every rank of " + std::string(toString(schedule.collective)) +
+                         " an equal slice; here rank 0 has " + std::to_string(leading.sumOfRoot[0]) + " and rank " +
+                         std::to_string(r) + " has " + std::to_string(leading.sumOfRoot[at(r)]) + " shares",
+                     "lower a schedule with equal amounts; trees and .forest.json hold any amounts",
+                     {}};
+      }
+    }
+  }
+  const std::int64_t addressable = limit.offset + std::int64_t{1};
+  if (leading.sum > addressable / options.instances) {
+    const std::string each = options.instances > 1 ? " x " + std::to_string(options.instances) + " instances" : "";
+    return Error{ErrorCode::limit,
+                 "the program needs " + std::to_string(leading.sum) + " chunks" + each + ", but " +
+                     std::string(program::toString(options.runtime)) + " addresses at most " +
+                     std::to_string(addressable) + " in a buffer",
+                 options.instances > 1 ? "use fewer instances or a smaller k" : "use a smaller k",
+                 {}};
+  }
+  work.chunks = static_cast<int>(leading.sum);
+  work.sliceChunks = sliced ? static_cast<int>(leading.sumOfRoot[0]) : 0;
+
+  int start = 0;
+  for (int root = 0; root < n; ++root) {
+    Runs up = in ? runsOf(*in, root) : Runs{};
+    Runs down = out ? runsOf(*out, root) : Runs{};
+    // Where the two halves cut the slice differently, the parts are the common refinement.
+    std::size_t u = 0;
+    std::size_t d = 0;
+    while (u < up.size() || d < down.size()) {
+      std::int64_t run = up.empty() ? down[d].second : up[u].second;
+      if (both) {
+        run = std::min(run, down[d].second);
+      }
+      const std::int64_t pieces = (run + limit.count - 1) / limit.count;
+      for (std::int64_t piece = 0; piece < pieces; ++piece) {
+        const int count = static_cast<int>(run * (piece + 1) / pieces - run * piece / pieces);
+        work.parts.push_back({root, start, count, up.empty() ? -1 : up[u].first, down.empty() ? -1 : down[d].first});
+        start += count;
+      }
+      if (!up.empty() && (up[u].second -= run) == 0) {
+        ++u;
+      }
+      if (!down.empty() && (down[d].second -= run) == 0) {
+        ++d;
+      }
+    }
+  }
+
+  // Every rank that is not a part's root has at least one step of its own for each phase of the part.
+  std::vector<int> rooting(at(n), 0);
+  for (const Part& part : work.parts) {
+    ++rooting[at(part.root)];
+  }
+  const int busiest = static_cast<int>(std::min_element(rooting.begin(), rooting.end()) - rooting.begin());
+  const std::int64_t least = (static_cast<std::int64_t>(work.parts.size()) - rooting[at(busiest)]) *
+                                 static_cast<std::int64_t>(work.phases.size()) * options.instances +
+                             2 + n;
+  if (least > limit.xmlNodes) {
+    return Error{ErrorCode::limit,
+                 "rank " + std::to_string(busiest) + " needs at least " + std::to_string(least) +
+                     " XML elements (its steps, its threadblocks and one per gpu); " +
+                     std::string(program::toString(options.runtime)) + " reads at most " +
+                     std::to_string(limit.xmlNodes) + " (" + std::to_string(least - limit.xmlNodes) + " too many)",
+                 options.instances > 1 ? "use fewer instances or a smaller k" : "use a smaller k",
+                 {{}, 0, 0, "rank " + std::to_string(busiest)}};
+  }
+  if (in) {
+    work.reduceTrees = std::move(in->shapes);
+  }
+  if (out) {
+    work.broadcastTrees = std::move(out->shapes);
+  }
+  return work;
+}
+
+}  // namespace coppice::lowering

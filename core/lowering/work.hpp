@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/collective.hpp"
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "lowering/lowering.hpp"
+#include "program/program.hpp"
+#include "schedule/forest.hpp"
+
+/// Internal to core/lowering: what has to be moved, before any threadblock exists.
+namespace coppice::lowering {
+
+/// Channel parity that an edge asks for.
+enum class Parity : std::int8_t { any = 2, even = 0, odd = 1 };
+
+/// One spanning tree by rank; the same shape serves in-trees and out-trees.
+struct TreeShape {
+  int root = 0;
+  std::vector<int> parent;        ///< by rank, -1 at the root
+  std::vector<int> breadthFirst;  ///< all ranks, root first
+  std::vector<int> childStart;    ///< children of v: child[childStart[v] .. childStart[v+1])
+  std::vector<int> child;
+  std::vector<int> depth;        ///< hops from the root
+  std::vector<int> height;       ///< hops to the deepest leaf below
+  std::vector<Parity> parityOf;  ///< by child rank: of the edge to its parent
+
+  [[nodiscard]] std::span<const int> childrenOf(int v) const {
+    const auto at = static_cast<std::size_t>(v);
+    return {child.data() + childStart[at], static_cast<std::size_t>(childStart[at + 1] - childStart[at])};
+  }
+};
+
+/// A run of chunks that always moves as one: along one in-tree, one out-tree, or first one and then the other.
+struct Part {
+  int root = 0;
+  int start = 0;  ///< chunk in the full buffer of one instance
+  int count = 0;  ///< 1 .. the runtime's count limit
+  int reduceTree = -1;
+  int broadcastTree = -1;
+};
+
+/// Which way one phase's messages run. A message is named by the tree edge's child end.
+enum class Phase { reduce, broadcast };
+
+/// All data movement of one instance.
+struct Work {
+  Collective collective = Collective::allgather;
+  int gpuCount = 0;
+  int root = -1;            ///< broadcast and reduce
+  int chunks = 0;           ///< full buffer
+  int sliceChunks = 0;      ///< per rank (allgather, reduce_scatter); 0 otherwise
+  Rational algbw;           ///< GB/s, for choosing the number of channels
+  std::vector<Part> parts;  ///< ascending by start
+  std::vector<TreeShape> reduceTrees;
+  std::vector<TreeShape> broadcastTrees;
+  std::vector<Phase> phases;  ///< in order of time: one, or two for allreduce
+
+  [[nodiscard]] const TreeShape& tree(int part, Phase phase) const {
+    const Part& p = parts[static_cast<std::size_t>(part)];
+    return phase == Phase::reduce ? reduceTrees[static_cast<std::size_t>(p.reduceTree)]
+                                  : broadcastTrees[static_cast<std::size_t>(p.broadcastTree)];
+  }
+  [[nodiscard]] bool hasPhase(Phase phase) const {
+    return phase == Phase::reduce ? phases.front() == Phase::reduce : phases.back() == Phase::broadcast;
+  }
+  /// Messages are numbered part by part, phase by phase, child by child; the root's own number stays unused.
+  [[nodiscard]] int messageCount() const { return static_cast<int>(parts.size() * phases.size()) * gpuCount; }
+  [[nodiscard]] int message(int part, Phase phase, int childRank) const {
+    const int at = phases.size() == 2 && phase == Phase::broadcast ? 1 : 0;
+    return (part * static_cast<int>(phases.size()) + at) * gpuCount + childRank;
+  }
+  [[nodiscard]] int partOf(int message) const { return message / gpuCount / static_cast<int>(phases.size()); }
+  [[nodiscard]] Phase phaseOf(int message) const {
+    return phases[static_cast<std::size_t>(message / gpuCount) % phases.size()];
+  }
+  [[nodiscard]] int childOf(int message) const { return message % gpuCount; }
+};
+
+/// Reads the schedule's trees into parts. Errors: badInput for a schedule that does not fit the fabric or is not made
+/// of spanning trees; limit where the collective cannot be cut into equal chunks the runtime can address.
+/// Throws OverflowError, CancelledError.
+Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
+                      const Progress& progress);
+
+}  // namespace coppice::lowering
