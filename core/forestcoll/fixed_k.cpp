@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
+#include "base/checked.hpp"
+#include "forestcoll/network.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using std::int64_t;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+int64_t floorProduct(const Rational& scale, int64_t bandwidth) {
+  return narrow64(Int128{scale.numerator()} * bandwidth / scale.denominator());
+}
+
+int64_t sumOfFloors(std::span<const int64_t> bandwidths, const Rational& scale) {
+  int64_t sum = 0;
+  for (const int64_t bandwidth : bandwidths) {
+    sum = checkedAdd(sum, floorProduct(scale, bandwidth));
+  }
+  return sum;
+}
+
+/// Least U with sum floor(U * b) >= needed. It makes some U*b whole, so candidates are j/b per distinct b.
+Rational leastScaleForCut(std::vector<int64_t> bandwidths, int64_t needed) {
+  std::sort(bandwidths.begin(), bandwidths.end());
+  std::vector<int64_t> distinct = bandwidths;
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  Rational best;
+  for (const int64_t bandwidth : distinct) {
+    int64_t low = 0;
+    int64_t high = needed;  // floor(needed/b * b) alone suffices
+    while (high - low > 1) {
+      const int64_t middle = low + (high - low) / 2;
+      (sumOfFloors(bandwidths, Rational(middle, bandwidth)) >= needed ? high : low) = middle;
+    }
+    const Rational candidate(high, bandwidth);
+    if (best.isZero() || candidate < best) {
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+/// Sums of capacities and supplies must fit the 64-bit oracle with room for residual pairs.
+void requireFits(const Network& network, const Rational& scale, int64_t k) {
+  Int128 sum = Int128{k} * network.totalDemand;
+  for (const TreeArc& arc : network.arcs) {
+    sum += Int128{arc.capacity} * scale.numerator() / scale.denominator() + 1;
+  }
+  if (sum > std::numeric_limits<int64_t>::max() / 4) {
+    throw OverflowError("the number of trees leaves the exact 64-bit range");
+  }
+}
+
+}  // namespace
+
+std::vector<TreeArc> scaledArcs(const Network& network, const Rational& scale) {
+  std::vector<TreeArc> arcs;
+  arcs.reserve(network.arcs.size());
+  for (const TreeArc& arc : network.arcs) {
+    arcs.push_back({arc.tail, arc.head, floorProduct(scale, arc.capacity)});
+  }
+  return arcs;
+}
+
+std::vector<int64_t> supplies(const Network& network, int64_t k) {
+  std::vector<int64_t> supply(at(network.nodeCount), 0);
+  for (const int gpu : network.gpus) {
+    supply[at(gpu)] = checkedMul(k, network.demand[at(gpu)]);
+  }
+  return supply;
+}
+
+Rational leastScale(const Network& network, int64_t k, const Rational& start, const Progress& progress) {
+  Rational scale = start;
+  requireFits(network, scale, k);
+  flow::FeasibilityOracle<int64_t> oracle(network.nodeCount, scaledArcs(network, scale), supplies(network, k),
+                                          network.gpus);
+  const std::vector<int> order(oracle.sinkOrder().begin(), oracle.sinkOrder().end());
+  std::vector<char> inSet(at(network.nodeCount), 0);
+  for (const int sink : order) {
+    throwIfCancelled(progress);
+    while (oracle.flowInto(sink, oracle.target()) < oracle.target()) {
+      bool isClosed = false;
+      const int seeds[] = {sink};
+      const std::vector<int> violated = oracle.reaching(seeds, isClosed);
+      oracle.undo();
+      std::fill(inSet.begin(), inSet.end(), char{0});
+      int64_t inside = 0;
+      for (const int node : violated) {
+        inSet[at(node)] = 1;
+        inside = checkedAdd(inside, network.demand[at(node)]);
+      }
+      std::vector<int64_t> entering;
+      for (const TreeArc& arc : network.arcs) {
+        if (inSet[at(arc.tail)] == 0 && inSet[at(arc.head)] != 0) {
+          entering.push_back(arc.capacity);
+        }
+      }
+      if (entering.empty()) {
+        throw Failure{{ErrorCode::infeasible, "some GPUs cannot reach the others, so the collective can never finish",
+                       "add links until every GPU reaches every other"}};
+      }
+      scale = leastScaleForCut(std::move(entering), checkedMul(k, network.totalDemand - inside));
+      requireFits(network, scale, k);
+      const std::vector<TreeArc> arcs = scaledArcs(network, scale);
+      for (std::size_t i = 0; i < arcs.size(); ++i) {
+        oracle.setCapacity(static_cast<int>(i), arcs[i].capacity);
+      }
+    }
+    oracle.undo();
+    oracle.absorb(sink);
+  }
+  return scale;
+}
+
+Rational nextScale(const Network& network, const Rational& scale) {
+  Rational best;
+  for (const TreeArc& arc : network.arcs) {
+    const Rational candidate(checkedAdd<int64_t>(floorProduct(scale, arc.capacity), 1), arc.capacity);
+    if (best.isZero() || candidate < best) {
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace coppice::forestcoll

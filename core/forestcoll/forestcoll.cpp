@@ -1,0 +1,631 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/forestcoll.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "fabric/balance.hpp"
+#include "forestcoll/network.hpp"
+#include "forestcoll/switch_removal.hpp"
+#include "forestcoll/tree_packing.hpp"
+#include "lp/balance.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using fabric::Fabric;
+using std::int64_t;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+bool isRooted(Collective collective) {
+  return collective == Collective::broadcast || collective == Collective::reduce;
+}
+
+bool needsIn(Collective collective) {
+  return collective == Collective::reduceScatter || collective == Collective::reduce ||
+         collective == Collective::allreduce;
+}
+
+bool needsOut(Collective collective) {
+  return !needsIn(collective) || collective == Collective::allreduce;
+}
+
+/// Same bandwidth there and back on every pair, so that trees may be turned round in place.
+bool isSymmetric(const Fabric& fabric) {
+  return std::all_of(fabric.arcs().begin(), fabric.arcs().end(), [&](const fabric::Arc& arc) {
+    const auto back = fabric.findArc(arc.head, arc.tail);
+    return back && fabric.arcs()[at(*back)].bandwidth == arc.bandwidth;
+  });
+}
+
+[[noreturn]] void fail(ErrorCode code, std::string message, std::string fix = {}, std::string element = {}) {
+  throw Failure{{code, std::move(message), std::move(fix), {{}, 0, 0, std::move(element)}}};
+}
+
+/// a(v) by rank without a common divisor.
+std::vector<int64_t> demandByRank(const Fabric& fabric, const Request& request) {
+  const int count = fabric.gpuCount();
+  if (request.fixedK && request.maxK) {
+    fail(ErrorCode::badUsage, "a fixed k and a largest k exclude each other", "give one of them");
+  }
+  if ((request.fixedK && *request.fixedK < 1) || (request.maxK && *request.maxK < 1)) {
+    fail(ErrorCode::badUsage, "k must be at least 1", "give a whole number of trees per root");
+  }
+  constexpr int64_t kMostScans = 10000;
+  if (request.maxK && *request.maxK > kMostScans) {
+    fail(ErrorCode::badUsage, "the largest k to scan is " + std::to_string(kMostScans), "give a smaller one");
+  }
+  if (isRooted(request.collective)) {
+    if (!request.root) {
+      fail(ErrorCode::badUsage, std::string(toString(request.collective)) + " needs a root", "name the root GPU");
+    }
+    if (*request.root < 0 || *request.root >= count) {
+      fail(ErrorCode::badUsage, "rank " + std::to_string(*request.root) + " does not exist",
+           "the fabric has ranks 0 to " + std::to_string(count - 1));
+    }
+    if (!request.amounts.empty()) {
+      fail(ErrorCode::badUsage, "amounts make no sense with a single root", "leave them out");
+    }
+    std::vector<int64_t> demand(at(count), 0);
+    demand[at(*request.root)] = 1;
+    return demand;
+  }
+  if (request.root) {
+    fail(ErrorCode::badUsage, std::string(toString(request.collective)) + " has no root", "leave the root out");
+  }
+  if (request.amounts.empty()) {
+    return std::vector<int64_t>(at(count), 1);
+  }
+  if (request.collective == Collective::allreduce) {
+    fail(ErrorCode::badUsage, "allreduce has no amounts per rank", "leave them out");
+  }
+  if (request.amounts.size() != at(count)) {
+    fail(ErrorCode::badUsage,
+         std::to_string(request.amounts.size()) + " amounts for " + std::to_string(count) + " GPUs",
+         "give one amount per rank");
+  }
+  int64_t divisor = 0;
+  for (const int64_t amount : request.amounts) {
+    if (amount < 0) {
+      fail(ErrorCode::badUsage, "an amount is negative", "amounts are 0 or more");
+    }
+    divisor = std::gcd(divisor, amount);
+  }
+  if (divisor == 0) {
+    fail(ErrorCode::badUsage, "all amounts are zero", "give at least one rank something to send");
+  }
+  std::vector<int64_t> demand = request.amounts;
+  for (int64_t& amount : demand) {
+    amount /= divisor;
+  }
+  return demand;
+}
+
+/// Everything that later stages need about one direction of data.
+struct Plan {
+  Network network;            ///< bandwidths that the capacities were scaled from
+  Rational inverseRate;       ///< reached: U / k in 1/(GB/s)
+  Rational boundInverseRate;  ///< of the cuts (or of the attainable rate, where that is lower)
+  int64_t k = 0;
+  Rational scale;                   ///< U in trees per GB/s
+  std::vector<TreeArc> capacities;  ///< trees per arc; balanced at switches, feasible
+  std::vector<schedule::Cut> cuts;
+  bool usedSubCapacity = false;
+  std::string note;
+};
+
+std::string nameOf(const Fabric& fabric, int node) {
+  return "\"" + fabric.nodes()[at(node)].id + "\"";
+}
+
+std::string balanceAdvice(const Fabric& fabric) {
+  const auto changes = fabric::smallestBalanceChange(fabric);
+  if (!changes || changes->empty()) {
+    return "make ingress and egress equal at every switch and nic";
+  }
+  std::string text = "the smallest change that balances the fabric: ";
+  for (std::size_t i = 0; i < changes->size() && i < 4; ++i) {
+    text += (i > 0 ? ", " : "") + fabric::describe((*changes)[i]);
+  }
+  if (changes->size() > 4) {
+    text += " and " + std::to_string(changes->size() - 4) + " more";
+  }
+  return text;
+}
+
+std::string unbalancedText(const Fabric& fabric, const std::vector<int>& nodes) {
+  std::string text;
+  for (std::size_t i = 0; i < nodes.size() && i < 3; ++i) {
+    text += (i > 0 ? ", " : "") + nameOf(fabric, nodes[i]) + " (in " + fabric.ingress(nodes[i]).toString() + ", out " +
+            fabric.egress(nodes[i]).toString() + " GB/s)";
+  }
+  if (nodes.size() > 3) {
+    text += " and " + std::to_string(nodes.size() - 3) + " more";
+  }
+  return text;
+}
+
+/// An integer vector below the capacities that is balanced at the switches and still feasible, if one exists.
+lp::SubCapacity balanceCapacities(const Network& network, const std::vector<TreeArc>& capacities,
+                                  const std::vector<int64_t>& supply, const Progress& progress) {
+  lp::BalanceProblem problem;
+  problem.nodeCount = network.nodeCount;
+  problem.isGpu.assign(network.isGpu.begin(), network.isGpu.end());
+  for (const TreeArc& arc : capacities) {
+    problem.arcs.push_back({arc.tail, arc.head, arc.capacity});
+  }
+  problem.supplies = supply;
+  auto found = lp::balancedSubCapacity(problem, progress);
+  if (!found) {
+    throw Failure{found.error()};
+  }
+  return std::move(*found);
+}
+
+void adopt(std::vector<TreeArc>& capacities, const lp::SubCapacity& sub) {
+  for (std::size_t i = 0; i < capacities.size(); ++i) {
+    capacities[i].capacity = sub.capacities[i];
+  }
+}
+
+/// k = q and U = p for 1/x* = p/q (Prop. in B.5.1; the network's bandwidths have no common divisor).
+void scaleToOptimum(Plan& plan, const Rational& ratio) {
+  plan.k = ratio.denominator();
+  plan.scale = Rational(ratio.numerator()) / plan.network.unit;
+  plan.inverseRate = ratio / plan.network.unit;
+  plan.capacities = plan.network.arcs;
+  for (TreeArc& arc : plan.capacities) {
+    arc.capacity = checkedMul(arc.capacity, ratio.numerator());
+  }
+}
+
+/// Bandwidths that relays can use without copying, where a switch is not balanced.
+void planUnbalanced(const Fabric& fabric, Plan& plan, const CutRatio& worst, const Progress& progress) {
+  const std::vector<int> culprits = unbalancedSwitches(plan.network, plan.network.arcs);
+  lp::RateProblem problem;
+  problem.nodeCount = plan.network.nodeCount;
+  problem.isGpu.assign(plan.network.isGpu.begin(), plan.network.isGpu.end());
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    problem.arcs.push_back({arc.tail, arc.head, arc.bandwidth.gigabytesPerSecond()});
+  }
+  problem.amounts = plan.network.demand;
+  const auto rate = lp::attainableRate(problem, progress);
+  if (!rate) {
+    if (rate.error().code == ErrorCode::cancelled || rate.error().code == ErrorCode::overflow) {
+      throw Failure{rate.error()};
+    }
+    fail(ErrorCode::unbalanced,
+         "ingress and egress differ at " + unbalancedText(fabric, culprits) +
+             ", and the best rate without copying in switches could not be settled (" + rate.error().message + ")",
+         balanceAdvice(fabric), nameOf(fabric, culprits.front()));
+  }
+  if (!rate->rate.isPositive()) {
+    fail(ErrorCode::infeasible,
+         "switches that only forward cannot deliver to every GPU: ingress and egress differ at " +
+             unbalancedText(fabric, culprits),
+         balanceAdvice(fabric), nameOf(fabric, culprits.front()));
+  }
+  plan.usedSubCapacity = true;
+  plan.note = "ingress and egress differ at " + unbalancedText(fabric, culprits) + "; ";
+  if (rate->keepsCutBound) {
+    plan.note += "leaving part of the links unused balances them and keeps the cut bound";
+    const Rational ratio = worst.value();
+    scaleToOptimum(plan, ratio);
+    const lp::SubCapacity sub =
+        balanceCapacities(plan.network, plan.capacities, supplies(plan.network, plan.k), progress);
+    if (sub.status == lp::BalanceStatus::found) {
+      adopt(plan.capacities, sub);
+      return;
+    }
+  } else {
+    plan.note += "switches that only forward reach " + toDecimal(rate->rate, 4) +
+                 " GB/s per unit of demand at most, below the cuts' " + toDecimal(rate->cutRate, 4);
+    plan.cuts.clear();
+  }
+  // The witness's own denominators decide k.
+  int64_t divisor = 0;
+  for (const int64_t bandwidth : rate->bandwidths) {
+    divisor = std::gcd(divisor, bandwidth);
+  }
+  if (divisor == 0) {
+    fail(ErrorCode::internal, "the balanced sub-capacity is empty");
+  }
+  for (std::size_t i = 0; i < plan.network.arcs.size(); ++i) {
+    plan.network.arcs[i].capacity = rate->bandwidths[i] / divisor;
+  }
+  plan.network.unit = Rational(divisor, rate->denominator);
+  const CutRatio witness = worstCut(plan.network, progress);
+  scaleToOptimum(plan, witness.value());
+  if (plan.inverseRate != rate->rate.inverse()) {
+    fail(ErrorCode::internal, "the balanced sub-capacity does not reach the rate it was found for");
+  }
+  plan.boundInverseRate = plan.inverseRate;
+}
+
+/// U* for one k with capacities that are balanced at the switches.
+struct FixedScale {
+  Rational scale;  ///< in network units
+  std::vector<TreeArc> capacities;
+  bool usedSubCapacity = false;
+};
+
+FixedScale fixedScale(const Fabric& fabric, const Network& network, int64_t k, const Rational& lowerBound,
+                      const std::optional<Rational>& giveUpAbove, const Progress& progress) {
+  Rational scale = leastScale(network, k, lowerBound * Rational(k), progress);
+  const std::vector<int64_t> supply = supplies(network, k);
+  while (true) {
+    throwIfCancelled(progress);
+    FixedScale result{scale, scaledArcs(network, scale), false};
+    if (giveUpAbove && scale / Rational(k) >= *giveUpAbove) {
+      return result;
+    }
+    const std::vector<int> culprits = unbalancedSwitches(network, result.capacities);
+    if (culprits.empty()) {
+      return result;
+    }
+    // Rounding one-way links left a switch unbalanced: a forest exists exactly if some balanced integer vector below
+    // the rounded one is feasible; if none is, the next larger U is the next candidate (Thm 34 is monotone in U).
+    const lp::SubCapacity sub = balanceCapacities(network, result.capacities, supply, progress);
+    if (sub.status == lp::BalanceStatus::found) {
+      adopt(result.capacities, sub);
+      result.usedSubCapacity = true;
+      return result;
+    }
+    if (sub.status == lp::BalanceStatus::undecided) {
+      fail(ErrorCode::unbalanced,
+           "with k = " + std::to_string(k) + " the rounded capacities are unbalanced at " +
+               nameOf(fabric, culprits.front()) + ", and whether a balanced part of them suffices is undecided (" +
+               sub.reason + ")",
+           "try another k, or make the links duplex", nameOf(fabric, culprits.front()));
+    }
+    scale = nextScale(network, scale);
+  }
+}
+
+Plan planForest(const Fabric& fabric, const std::vector<int64_t>& demand, const Request& request,
+                const Progress& progress) {
+  Plan plan;
+  plan.network = makeNetwork(fabric, demand);
+  const CutRatio worst = worstCut(plan.network, progress);
+  const Rational ratio = worst.value();
+  plan.boundInverseRate = ratio / plan.network.unit;
+  plan.cuts = bottleneckCuts(plan.network, worst, progress);
+  const bool isBalanced = plan.network.isBalancedAtSwitches();
+
+  if (!request.fixedK && !request.maxK) {
+    if (isBalanced) {
+      scaleToOptimum(plan, ratio);
+    } else {
+      planUnbalanced(fabric, plan, worst, progress);
+    }
+    return plan;
+  }
+
+  FixedScale best;
+  int64_t bestK = 0;
+  const int64_t first = request.fixedK.value_or(1);
+  const int64_t last = request.fixedK.value_or(request.maxK.value_or(1));
+  for (int64_t k = first; k <= last; ++k) {
+    const std::optional<Rational> toBeat =
+        bestK > 0 ? std::optional<Rational>(best.scale / Rational(bestK)) : std::nullopt;
+    FixedScale candidate = fixedScale(fabric, plan.network, k, ratio, toBeat, progress);
+    if (!toBeat || candidate.scale / Rational(k) < *toBeat) {
+      best = std::move(candidate);
+      bestK = k;
+    }
+    if (best.scale / Rational(bestK) == ratio) {
+      break;  // no k is faster than the cut bound
+    }
+  }
+  plan.k = bestK;
+  plan.scale = best.scale / plan.network.unit;
+  plan.inverseRate = plan.scale / Rational(bestK);
+  plan.capacities = std::move(best.capacities);
+  plan.usedSubCapacity = best.usedSubCapacity;
+  if (plan.usedSubCapacity) {
+    plan.note = "rounding to k = " + std::to_string(bestK) +
+                " left switches unbalanced; a balanced part of the rounded capacities that suffices is used";
+  }
+  return plan;
+}
+
+Rational algbwOf(const Plan& plan) {
+  return Rational(plan.network.totalDemand) / plan.inverseRate;
+}
+
+/// Both directions of data of a collective; the reducing one is planned on the transpose.
+struct Plans {
+  std::optional<Plan> in;
+  std::optional<Plan> out;
+  bool shared = false;  ///< allreduce on a symmetric fabric: `out` serves both, turned round
+};
+
+Plans makePlans(const Fabric& fabric, const std::optional<Fabric>& transpose, const Request& request,
+                const Progress& progress) {
+  const std::vector<int64_t> demand = demandByRank(fabric, request);
+  Plans plans;
+  plans.shared = request.collective == Collective::allreduce && !transpose;
+  if (needsOut(request.collective)) {
+    plans.out = planForest(fabric, demand, request, progress);
+  }
+  if (needsIn(request.collective) && !plans.shared) {
+    plans.in = planForest(transpose ? *transpose : fabric, demand, request, progress);
+  }
+  return plans;
+}
+
+std::optional<Fabric> transposeIfNeeded(const Fabric& fabric, const Request& request) {
+  if (needsIn(request.collective) && !isSymmetric(fabric)) {
+    return fabric.transposed();
+  }
+  return std::nullopt;
+}
+
+Optimum summarise(const Fabric& fabric, const Plans& plans) {
+  const Plan& first = plans.out ? *plans.out : *plans.in;
+  Optimum optimum;
+  optimum.gpuCount = fabric.gpuCount();
+  optimum.inverseRate = first.inverseRate;
+  optimum.algbw = algbwOf(first);
+  optimum.treesPerRoot = first.k;
+  optimum.scale = first.scale;
+  optimum.bottlenecks = first.cuts;
+  optimum.usedSubCapacity = first.usedSubCapacity;
+  optimum.note = first.note;
+  if (plans.shared) {
+    optimum.inverseRate = first.inverseRate * Rational(2);
+    optimum.algbw = optimum.algbw / Rational(2);
+  } else if (plans.in && plans.out) {
+    optimum.inverseRate = plans.in->inverseRate + plans.out->inverseRate;
+    optimum.algbw = (algbwOf(*plans.in).inverse() + algbwOf(*plans.out).inverse()).inverse();
+    if (plans.in->inverseRate > plans.out->inverseRate) {
+      optimum.bottlenecks = plans.in->cuts;
+      optimum.treesPerRoot = plans.in->k;
+      optimum.scale = plans.in->scale;
+    }
+    optimum.usedSubCapacity = plans.in->usedSubCapacity || plans.out->usedSubCapacity;
+    if (optimum.note.empty()) {
+      optimum.note = plans.in->note;
+    }
+  }
+  return optimum;
+}
+
+class StageClock {
+public:
+  explicit StageClock(std::vector<StageSeconds>& seconds) : m_seconds(seconds) {}
+
+  void done(const char* stage) {
+    const auto now = std::chrono::steady_clock::now();
+    const double elapsed = std::chrono::duration<double>(now - m_start).count();
+    m_start = now;
+    for (StageSeconds& entry : m_seconds) {
+      if (entry.stage == stage) {
+        entry.seconds += elapsed;
+        return;
+      }
+    }
+    m_seconds.push_back({stage, elapsed});
+  }
+
+private:
+  std::vector<StageSeconds>& m_seconds;
+  std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
+};
+
+/// Gives every arc of the packed trees concrete routes; copies that do not share a route become trees of their own.
+schedule::Forest mapToRoutes(const LogicalTopology& topology, const std::vector<int>& arcAtomStart,
+                             const std::vector<int>& arcAtoms, const PackingProblem& problem,
+                             std::vector<PackedTree>&& packed, const Plan& plan, const Progress& progress) {
+  schedule::Forest forest;
+  forest.direction = schedule::Direction::out;
+  forest.gpuCount = problem.nodeCount;
+  forest.treesOfRoot = problem.supply;
+  forest.scale = plan.scale;
+  std::stable_sort(packed.begin(), packed.end(),
+                   [](const PackedTree& a, const PackedTree& b) { return a.root < b.root; });
+
+  std::vector<int64_t> left(topology.atoms.size());
+  for (std::size_t i = 0; i < topology.atoms.size(); ++i) {
+    left[i] = topology.atoms[i].capacity;
+  }
+  std::vector<schedule::PathId> pathOf(topology.atoms.size(), -1);
+  const auto pathId = [&](int atom) {
+    if (pathOf[at(atom)] < 0) {
+      pathOf[at(atom)] = forest.paths.add(route(topology.atoms, atom));
+    }
+    return pathOf[at(atom)];
+  };
+
+  struct Piece {
+    int64_t multiplicity = 0;
+    std::vector<int> atoms;
+  };
+  std::vector<int> depth(at(problem.nodeCount), 0);
+  std::vector<int> order;
+  std::vector<int> byDepth;
+  std::vector<Piece> stack;
+  forest.edges.reserve(packed.size() * at(std::max(0, problem.nodeCount - 1)));
+  for (PackedTree& tree : packed) {
+    throwIfCancelled(progress);
+    // Breadth-first order: parents already come first, so a stable sort by depth does it.
+    int deepest = 0;
+    depth[at(tree.root)] = 0;
+    for (const int arc : tree.arcs) {
+      depth[at(problem.arcs[at(arc)].head)] = depth[at(problem.arcs[at(arc)].tail)] + 1;
+      deepest = std::max(deepest, depth[at(problem.arcs[at(arc)].head)]);
+    }
+    byDepth.assign(at(deepest) + 2, 0);
+    for (const int arc : tree.arcs) {
+      ++byDepth[at(depth[at(problem.arcs[at(arc)].head)]) + 1];
+    }
+    std::partial_sum(byDepth.begin(), byDepth.end(), byDepth.begin());
+    order.resize(tree.arcs.size());
+    for (const int arc : tree.arcs) {
+      order[at(byDepth[at(depth[at(problem.arcs[at(arc)].head)])]++)] = arc;
+    }
+    stack.push_back({tree.multiplicity, {}});
+    while (!stack.empty()) {
+      Piece piece = std::move(stack.back());
+      stack.pop_back();
+      for (std::size_t i = piece.atoms.size(); i < order.size(); ++i) {
+        const int arc = order[i];
+        int choice = -1;
+        for (int j = arcAtomStart[at(arc)]; j < arcAtomStart[at(arc) + 1]; ++j) {
+          const int atom = arcAtoms[at(j)];
+          if (left[at(atom)] >= piece.multiplicity) {
+            choice = atom;  // atoms are sorted by the length of their routes
+            break;
+          }
+          if (left[at(atom)] > 0 && (choice < 0 || left[at(atom)] > left[at(choice)])) {
+            choice = atom;
+          }
+        }
+        if (choice < 0) {
+          fail(ErrorCode::internal, "path recovery ran out of capacity");
+        }
+        if (left[at(choice)] < piece.multiplicity) {
+          stack.push_back({piece.multiplicity - left[at(choice)], piece.atoms});
+          piece.multiplicity = left[at(choice)];
+        }
+        piece.atoms.push_back(choice);
+      }
+      forest.trees.push_back({tree.root, piece.multiplicity, static_cast<int64_t>(forest.edges.size())});
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        left[at(piece.atoms[i])] -= piece.multiplicity;
+        const TreeArc& arc = problem.arcs[at(order[i])];
+        forest.edges.push_back({arc.tail, arc.head, pathId(piece.atoms[i]), 0});
+      }
+    }
+    tree.arcs.clear();
+    tree.arcs.shrink_to_fit();
+  }
+  return forest;
+}
+
+schedule::Forest growForest(Plan& plan, const Progress& progress, StageClock& clock) {
+  const Network& network = plan.network;
+  const std::vector<int64_t> supply = supplies(network, plan.k);
+  const LogicalTopology topology = removeSwitches(network, std::move(plan.capacities), supply, progress);
+  clock.done("splitting");
+
+  // The logical topology by rank, with the atoms of each arc sorted by route length.
+  std::vector<int> rankOf(at(network.nodeCount), -1);
+  PackingProblem problem;
+  problem.nodeCount = static_cast<int>(network.gpus.size());
+  for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
+    rankOf[at(network.gpus[rank])] = static_cast<int>(rank);
+    problem.supply.push_back(supply[at(network.gpus[rank])]);
+  }
+  std::vector<int> hops(topology.atoms.size(), 1);
+  std::vector<int> live;
+  for (std::size_t i = 0; i < topology.atoms.size(); ++i) {
+    const Atom& atom = topology.atoms[i];
+    if (atom.first >= 0) {
+      hops[i] = hops[at(atom.first)] + hops[at(atom.second)];
+    }
+    if (atom.capacity > 0) {
+      live.push_back(static_cast<int>(i));
+    }
+  }
+  const auto key = [&](int atom) {
+    return std::tuple(rankOf[at(topology.atoms[at(atom)].tail)], rankOf[at(topology.atoms[at(atom)].head)],
+                      hops[at(atom)]);
+  };
+  std::sort(live.begin(), live.end(), [&](int a, int b) { return std::pair(key(a), a) < std::pair(key(b), b); });
+  std::vector<int> start;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    const Atom& atom = topology.atoms[at(live[i])];
+    const int tail = rankOf[at(atom.tail)];
+    const int head = rankOf[at(atom.head)];
+    if (problem.arcs.empty() || problem.arcs.back().tail != tail || problem.arcs.back().head != head) {
+      start.push_back(static_cast<int>(i));
+      problem.arcs.push_back({tail, head, atom.capacity});
+    } else {
+      problem.arcs.back().capacity = checkedAdd(problem.arcs.back().capacity, atom.capacity);
+    }
+  }
+  start.push_back(static_cast<int>(live.size()));
+
+  std::vector<PackedTree> packed = packTrees(problem, progress);
+  clock.done("packing");
+  schedule::Forest forest = mapToRoutes(topology, start, live, problem, std::move(packed), plan, progress);
+  clock.done("routes");
+  return forest;
+}
+
+template <typename T, typename Work>
+Result<T> guarded(Work&& work) {
+  try {
+    return work();
+  } catch (const Failure& failure) {
+    return failure.error;
+  } catch (const OverflowError&) {
+    return Error{ErrorCode::overflow, "the fabric's numbers leave the range in which results are proven exact",
+                 "use bandwidths with fewer digits or a common divisor"};
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "cancelled"};
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "out of memory", "use a smaller fabric or a smaller k"};
+  }
+}
+
+}  // namespace
+
+Result<Optimum> optimum(const Fabric& fabric, const Request& request, const Progress& progress) {
+  return guarded<Optimum>(
+      [&] { return summarise(fabric, makePlans(fabric, transposeIfNeeded(fabric, request), request, progress)); });
+}
+
+Result<Generated> generate(const Fabric& fabric, const Request& request, const Progress& progress) {
+  return guarded<Generated>([&] {
+    Generated generated;
+    StageClock clock(generated.seconds);
+    const std::optional<Fabric> transpose = transposeIfNeeded(fabric, request);
+    Plans plans = makePlans(fabric, transpose, request, progress);
+    generated.optimum = summarise(fabric, plans);
+    clock.done("optimum");
+
+    schedule::Schedule& result = generated.schedule;
+    result.collective = request.collective;
+    result.fabricName = fabric.name();
+    result.fabricDigest = fabric.digest();
+    result.root = request.root;
+    if (!request.amounts.empty()) {
+      result.amounts = demandByRank(fabric, request);
+    }
+    result.bottlenecks = generated.optimum.bottlenecks;
+    result.algbw = generated.optimum.algbw;
+    if (request.fixedK || request.maxK) {
+      result.fixedK = generated.optimum.treesPerRoot;
+    }
+    Rational boundInverse;  // time per unit of data
+    for (const std::optional<Plan>* plan : {&plans.in, &plans.out}) {
+      if (*plan) {
+        boundInverse += (**plan).boundInverseRate / Rational((**plan).network.totalDemand);
+      }
+    }
+    result.bound = (plans.shared ? boundInverse * Rational(2) : boundInverse).inverse();
+
+    if (plans.out) {
+      result.broadcastForest = growForest(*plans.out, progress, clock);
+    }
+    if (plans.shared) {
+      result.reduceForest = schedule::reversed(*result.broadcastForest);
+    } else if (plans.in) {
+      result.reduceForest = schedule::reversed(growForest(*plans.in, progress, clock));
+    }
+    clock.done("routes");
+    return generated;
+  });
+}
+
+}  // namespace coppice::forestcoll

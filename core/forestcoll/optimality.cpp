@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "base/checked.hpp"
+#include "forestcoll/network.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using std::int64_t;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+int64_t demandOf(const Network& network, std::span<const int> nodes) {
+  int64_t sum = 0;
+  for (const int node : nodes) {
+    sum += network.demand[at(node)];
+  }
+  return sum;
+}
+
+std::vector<char> flags(int nodeCount, std::span<const int> nodes) {
+  std::vector<char> in(at(nodeCount), 0);
+  for (const int node : nodes) {
+    in[at(node)] = 1;
+  }
+  return in;
+}
+
+int64_t enteringBandwidth(const Network& network, const std::vector<char>& inSet) {
+  int64_t sum = 0;
+  for (const TreeArc& arc : network.arcs) {
+    if (inSet[at(arc.tail)] == 0 && inSet[at(arc.head)] != 0) {
+      sum = checkedAdd(sum, arc.capacity);
+    }
+  }
+  return sum;
+}
+
+std::vector<int> complement(int nodeCount, std::span<const int> nodes) {
+  const std::vector<char> in = flags(nodeCount, nodes);
+  std::vector<int> rest;
+  for (int v = 0; v < nodeCount; ++v) {
+    if (in[at(v)] == 0) {
+      rest.push_back(v);
+    }
+  }
+  return rest;
+}
+
+int64_t totalBandwidth(const Network& network) {
+  int64_t sum = 0;
+  for (const TreeArc& arc : network.arcs) {
+    sum = checkedAdd(sum, arc.capacity);
+  }
+  return sum;
+}
+
+/// Largest value the oracle may meet is below 4 * totalBandwidth * totalDemand: every capacity and supply of the scaled
+/// problem is at most one of the two products, and a residual pair holds two of them.
+bool fits64(const Network& network) {
+  const Int128 bound = Int128{4} * totalBandwidth(network) * network.totalDemand;
+  return bound < std::numeric_limits<int64_t>::max();
+}
+
+template <typename Cap>
+flow::FeasibilityOracle<Cap> scaledOracle(const Network& network, int64_t demand, int64_t exit) {
+  std::vector<flow::CapacityArc<Cap>> arcs;
+  arcs.reserve(network.arcs.size());
+  for (const TreeArc& arc : network.arcs) {
+    arcs.push_back({arc.tail, arc.head, Cap{arc.capacity} * demand});
+  }
+  std::vector<Cap> supply(at(network.nodeCount), 0);
+  for (const int gpu : network.gpus) {
+    supply[at(gpu)] = Cap{network.demand[at(gpu)]} * exit;
+  }
+  return {network.nodeCount, arcs, std::move(supply), network.gpus};
+}
+
+[[noreturn]] void failUnreachable() {
+  throw Failure{{ErrorCode::infeasible, "some GPUs cannot reach the others, so the collective can never finish",
+                 "add links until every GPU reaches every other"}};
+}
+
+CutRatio startRatio(const Network& network) {
+  std::vector<int64_t> ingress(at(network.nodeCount), 0);
+  for (const TreeArc& arc : network.arcs) {
+    ingress[at(arc.head)] = checkedAdd(ingress[at(arc.head)], arc.capacity);
+  }
+  CutRatio best;
+  int bestNode = -1;
+  for (const int gpu : network.gpus) {
+    const int64_t demand = network.totalDemand - network.demand[at(gpu)];
+    if (demand == 0) {
+      continue;
+    }
+    if (ingress[at(gpu)] == 0) {
+      failUnreachable();
+    }
+    if (bestNode < 0 || Int128{demand} * best.exit > Int128{best.demand} * ingress[at(gpu)]) {
+      best.demand = demand;
+      best.exit = ingress[at(gpu)];
+      bestNode = gpu;
+    }
+  }
+  if (bestNode < 0) {
+    throw Failure{{ErrorCode::infeasible, "there is nothing to send: fewer than two GPUs take part",
+                   "use a fabric with at least two GPUs"}};
+  }
+  const int sink[] = {bestNode};
+  best.nodes = complement(network.nodeCount, sink);
+  return best;
+}
+
+template <typename Cap>
+CutRatio newton(const Network& network, const Progress& progress) {
+  CutRatio worst = startRatio(network);
+  Rational ratio = worst.value();
+  auto oracle = scaledOracle<Cap>(network, ratio.numerator(), ratio.denominator());
+  const std::vector<int> order(oracle.sinkOrder().begin(), oracle.sinkOrder().end());
+  std::size_t done = 0;
+  for (const int sink : order) {
+    throwIfCancelled(progress);
+    progress.report("optimum", static_cast<double>(done++) / static_cast<double>(order.size()));
+    while (true) {
+      const Cap flow = oracle.flowInto(sink, oracle.target());
+      if (flow == oracle.target()) {
+        break;
+      }
+      bool isClosed = false;
+      const int seeds[] = {sink};
+      const std::vector<int> violated = oracle.reaching(seeds, isClosed);
+      oracle.undo();
+      worst.demand = network.totalDemand - demandOf(network, violated);
+      worst.exit = enteringBandwidth(network, flags(network.nodeCount, violated));
+      if (worst.exit == 0) {
+        failUnreachable();
+      }
+      worst.nodes = complement(network.nodeCount, violated);
+      ratio = worst.value();
+      for (std::size_t i = 0; i < network.arcs.size(); ++i) {
+        oracle.setCapacity(static_cast<int>(i), Cap{network.arcs[i].capacity} * ratio.numerator());
+      }
+      for (const int gpu : network.gpus) {
+        oracle.setSupply(gpu, Cap{network.demand[at(gpu)]} * ratio.denominator());
+      }
+    }
+    oracle.undo();
+    oracle.absorb(sink);
+  }
+  progress.report("optimum", 1);
+  return worst;
+}
+
+template <typename Cap>
+std::vector<schedule::Cut> tightCuts(const Network& network, const CutRatio& worst, const Progress& progress) {
+  constexpr std::size_t kMostCuts = 32;
+  const Rational ratio = worst.value();
+  std::vector<schedule::Cut> cuts;
+  std::set<std::vector<int>> seen;
+  const auto add = [&](std::vector<int> nodes) {
+    if (cuts.size() >= kMostCuts || seen.count(nodes) != 0) {
+      return;
+    }
+    const int64_t demand = demandOf(network, nodes);
+    const std::vector<char> outside = flags(network.nodeCount, complement(network.nodeCount, nodes));
+    const int64_t exit = enteringBandwidth(network, outside);
+    if (demand == 0 || exit == 0 || Rational(demand, exit) != ratio) {
+      return;
+    }
+    seen.insert(nodes);
+    cuts.push_back({std::move(nodes), demand, Rational(exit) * network.unit});
+  };
+  add(worst.nodes);
+
+  auto oracle = scaledOracle<Cap>(network, ratio.numerator(), ratio.denominator());
+  const std::size_t sinks = network.gpus.size() <= 128 ? 32 : 4;
+  const std::size_t sources = network.gpus.size() <= 128 ? network.gpus.size() : 8;
+  for (std::size_t i = 0; i < std::min(sinks, network.gpus.size()); ++i) {
+    throwIfCancelled(progress);
+    const int sink = oracle.sinkOrder()[i];
+    oracle.flowInto(sink, oracle.target());
+    bool isClosed = false;
+    const int seeds[] = {sink};
+    const std::vector<int> nearest = oracle.reaching(seeds, isClosed);  // maximal S
+    if (isClosed) {
+      add(complement(network.nodeCount, nearest));
+    }
+    for (std::size_t j = 0; j < sources && cuts.size() < kMostCuts; ++j) {
+      const int source = oracle.sinkOrder()[network.gpus.size() - 1 - j];
+      if (source != sink) {
+        std::vector<int> side = oracle.reachableFrom(source);  // minimal S around the source
+        if (!std::binary_search(side.begin(), side.end(), sink)) {
+          add(std::move(side));
+        }
+      }
+    }
+    oracle.undo();
+  }
+  return cuts;
+}
+
+}  // namespace
+
+bool Network::isBalancedAtSwitches() const {
+  return unbalancedSwitches(*this, arcs).empty();
+}
+
+Network makeNetwork(const fabric::Fabric& fabric, std::span<const int64_t> demandByRank) {
+  Network network;
+  network.nodeCount = fabric.nodeCount();
+  network.isGpu.assign(at(network.nodeCount), 0);
+  network.demand.assign(at(network.nodeCount), 0);
+  network.gpus.assign(fabric.gpus().begin(), fabric.gpus().end());
+  for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
+    network.isGpu[at(network.gpus[rank])] = 1;
+    network.demand[at(network.gpus[rank])] = demandByRank[rank];
+    network.totalDemand = checkedAdd(network.totalDemand, demandByRank[rank]);
+  }
+  int64_t denominator = 1;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    denominator = leastCommonMultiple(denominator, arc.bandwidth.gigabytesPerSecond().denominator());
+  }
+  int64_t divisor = 0;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const Rational& bandwidth = arc.bandwidth.gigabytesPerSecond();
+    const int64_t scaled = checkedMul(bandwidth.numerator(), denominator / bandwidth.denominator());
+    network.arcs.push_back({arc.tail, arc.head, scaled});
+    divisor = std::gcd(divisor, scaled);
+  }
+  for (TreeArc& arc : network.arcs) {
+    arc.capacity /= divisor;
+  }
+  network.unit = Rational(divisor, denominator);
+  return network;
+}
+
+std::vector<int> unbalancedSwitches(const Network& network, std::span<const TreeArc> arcs) {
+  std::vector<Int128> surplus(at(network.nodeCount), 0);
+  for (const TreeArc& arc : arcs) {
+    surplus[at(arc.head)] += arc.capacity;
+    surplus[at(arc.tail)] -= arc.capacity;
+  }
+  std::vector<int> nodes;
+  for (int v = 0; v < network.nodeCount; ++v) {
+    if (network.isGpu[at(v)] == 0 && surplus[at(v)] != 0) {
+      nodes.push_back(v);
+    }
+  }
+  return nodes;
+}
+
+CutRatio worstCut(const Network& network, const Progress& progress) {
+  return fits64(network) ? newton<int64_t>(network, progress) : newton<Int128>(network, progress);
+}
+
+std::vector<schedule::Cut> bottleneckCuts(const Network& network, const CutRatio& worst, const Progress& progress) {
+  return fits64(network) ? tightCuts<int64_t>(network, worst, progress) : tightCuts<Int128>(network, worst, progress);
+}
+
+}  // namespace coppice::forestcoll

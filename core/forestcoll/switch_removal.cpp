@@ -1,0 +1,809 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/switch_removal.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "base/checked.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using std::int64_t;
+using Oracle = flow::FeasibilityOracle<int64_t>;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// Integer matrix with given row and column sums near a given shape. Row-major, rows x columns.
+struct Matrix {
+  int rows = 0;
+  int columns = 0;
+  std::vector<int64_t> cell;
+
+  Matrix(int r, int c) : rows(r), columns(c), cell(at(r) * at(c), 0) {}
+  int64_t& operator()(int r, int c) { return cell[at(r) * at(columns) + at(c)]; }
+};
+
+/// Hands out what is left of rows and columns (equal totals), skipping forbidden cells while others can take it.
+/// Starting columns rotate with the row, so that rests spread evenly.
+void handOut(Matrix& matrix, std::vector<int64_t>& rowLeft, std::vector<int64_t>& columnLeft, bool avoidDiagonal) {
+  const int columns = matrix.columns;
+  for (int r = 0; r < matrix.rows; ++r) {
+    while (rowLeft[at(r)] > 0) {
+      int best = -1;
+      for (int step = 1; step <= columns; ++step) {
+        const int c = (r + step) % columns;
+        if (columnLeft[at(c)] > 0 && !(avoidDiagonal && c == r) &&
+            (best < 0 || columnLeft[at(c)] > columnLeft[at(best)])) {
+          best = c;
+        }
+      }
+      if (best < 0) {
+        break;
+      }
+      // Units one by one when few are left keep the matrix even; larger rests go in proportion.
+      const int64_t share = std::max<int64_t>(1, std::min(rowLeft[at(r)], columnLeft[at(best)]) / 2);
+      matrix(r, best) += share;
+      rowLeft[at(r)] -= share;
+      columnLeft[at(best)] -= share;
+    }
+  }
+  // Only diagonal cells can be left: swap them away against a cell (p, q) that touches neither.
+  for (int r = 0; avoidDiagonal && r < matrix.rows; ++r) {
+    for (int p = 0; p < matrix.rows && rowLeft[at(r)] > 0; ++p) {
+      for (int q = 0; q < columns && rowLeft[at(r)] > 0; ++q) {
+        const int64_t amount = std::min(rowLeft[at(r)], matrix(p, q));
+        if (p == r || q == r || amount == 0 || columnLeft[at(r)] < amount) {
+          continue;
+        }
+        matrix(p, q) -= amount;
+        matrix(p, r) += amount;
+        matrix(r, q) += amount;
+        rowLeft[at(r)] -= amount;
+        columnLeft[at(r)] -= amount;
+      }
+    }
+  }
+  for (int r = 0; r < matrix.rows; ++r) {
+    for (int c = 0; c < columns && rowLeft[at(r)] > 0; ++c) {
+      const int64_t amount = std::min(rowLeft[at(r)], columnLeft[at(c)]);
+      matrix(r, c) += amount;
+      rowLeft[at(r)] -= amount;
+      columnLeft[at(c)] -= amount;
+    }
+  }
+}
+
+/// Whole numbers near row_i * column_j with empty diagonal where possible; sums are met exactly.
+Matrix spreadEvenly(const std::vector<int64_t>& rows, const std::vector<int64_t>& columns) {
+  const int n = static_cast<int>(rows.size());
+  std::vector<double> alpha(rows.begin(), rows.end());
+  std::vector<double> beta(columns.begin(), columns.end());
+  const double total = std::accumulate(alpha.begin(), alpha.end(), 0.0);
+  if (total > 0) {
+    for (double& value : beta) {
+      value /= total;
+    }
+  }
+  // Iterative proportional fitting of alpha_i * beta_j with an empty diagonal.
+  for (int round = 0; round < 30; ++round) {
+    double sum = std::accumulate(beta.begin(), beta.end(), 0.0);
+    for (int i = 0; i < n; ++i) {
+      const double others = sum - beta[at(i)];
+      alpha[at(i)] = others > 0 ? static_cast<double>(rows[at(i)]) / others : 0;
+    }
+    sum = std::accumulate(alpha.begin(), alpha.end(), 0.0);
+    for (int j = 0; j < n; ++j) {
+      const double others = sum - alpha[at(j)];
+      beta[at(j)] = others > 0 ? static_cast<double>(columns[at(j)]) / others : 0;
+    }
+  }
+  Matrix matrix(n, n);
+  std::vector<int64_t> rowLeft = rows;
+  std::vector<int64_t> columnLeft = columns;
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < n; ++j) {
+      if (i == j) {
+        continue;
+      }
+      // The guess need not be exact: it is verified. The small addend lets whole numbers survive rounding.
+      const double wanted = std::floor(alpha[at(i)] * beta[at(j)] + 1e-7);
+      const double most = static_cast<double>(std::min(rowLeft[at(i)], columnLeft[at(j)]));
+      const auto value = static_cast<int64_t>(std::clamp(wanted, 0.0, most));
+      matrix(i, j) = std::min(value, std::min(rowLeft[at(i)], columnLeft[at(j)]));
+      rowLeft[at(i)] -= matrix(i, j);
+      columnLeft[at(j)] -= matrix(i, j);
+    }
+  }
+  handOut(matrix, rowLeft, columnLeft, true);
+  return matrix;
+}
+
+/// Deals block totals to the ports of one class in proportion to their capacities; sums are met exactly.
+Matrix dealToPorts(const std::vector<int64_t>& ports, const std::vector<int64_t>& blocks) {
+  Matrix matrix(static_cast<int>(ports.size()), static_cast<int>(blocks.size()));
+  const Int128 total = std::accumulate(ports.begin(), ports.end(), Int128{0});
+  std::vector<int64_t> portLeft = ports;
+  std::vector<int64_t> blockLeft = blocks;
+  if (total > 0) {
+    for (int p = 0; p < matrix.rows; ++p) {
+      for (int b = 0; b < matrix.columns; ++b) {
+        const auto share = static_cast<int64_t>(Int128{blocks[at(b)]} * ports[at(p)] / total);
+        matrix(p, b) = share;
+        portLeft[at(p)] -= share;
+        blockLeft[at(b)] -= share;
+      }
+    }
+  }
+  handOut(matrix, portLeft, blockLeft, false);
+  return matrix;
+}
+
+struct Port {
+  int node = 0;
+  int64_t in = 0;   ///< capacity node -> switch
+  int64_t out = 0;  ///< capacity switch -> node
+};
+
+struct Pairing {
+  int from = 0;
+  int to = 0;
+  int64_t amount = 0;
+};
+
+class SwitchRemoval {
+public:
+  SwitchRemoval(const Network& network, std::vector<TreeArc> capacities, const std::vector<int64_t>& supply,
+                const Progress& progress, const SplitOptions& options)
+      : m_network(network), m_supply(supply), m_progress(progress), m_options(options) {
+    for (const TreeArc& arc : capacities) {
+      if (arc.capacity > 0) {
+        m_atoms.push_back({arc.tail, arc.head, arc.capacity});
+      }
+    }
+    m_remaining = 0;
+    for (int v = 0; v < network.nodeCount; ++v) {
+      m_remaining += network.isGpu[at(v)] == 0 ? 1 : 0;
+    }
+    m_isGone.assign(at(network.nodeCount), 0);
+  }
+
+  LogicalTopology run() {
+    const int switches = m_remaining;
+    while (m_remaining > 0) {
+      throwIfCancelled(m_progress);
+      m_progress.report("splitting", 1.0 - static_cast<double>(m_remaining) / std::max(1, switches));
+      indexAtoms();
+      if (spliceDegreeTwo()) {
+        continue;
+      }
+      removeRound();
+    }
+    m_progress.report("splitting", 1);
+    return {std::move(m_atoms)};
+  }
+
+private:
+  void indexAtoms() {
+    m_inAtoms.assign(at(m_network.nodeCount), {});
+    m_outAtoms.assign(at(m_network.nodeCount), {});
+    for (std::size_t i = 0; i < m_atoms.size(); ++i) {
+      const Atom& atom = m_atoms[i];
+      if (atom.capacity > 0) {
+        if (m_network.isGpu[at(atom.head)] == 0) {
+          m_inAtoms[at(atom.head)].push_back(static_cast<int>(i));
+        }
+        if (m_network.isGpu[at(atom.tail)] == 0) {
+          m_outAtoms[at(atom.tail)].push_back(static_cast<int>(i));
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] bool isSwitch(int node) const { return m_network.isGpu[at(node)] == 0 && m_isGone[at(node)] == 0; }
+
+  /// Neighbours of a switch in node order, with merged capacities.
+  [[nodiscard]] std::vector<Port> portsOf(int node) const {
+    std::vector<Port> ports;
+    for (const int atom : m_inAtoms[at(node)]) {
+      if (m_atoms[at(atom)].capacity > 0) {
+        ports.push_back({m_atoms[at(atom)].tail, m_atoms[at(atom)].capacity, 0});
+      }
+    }
+    for (const int atom : m_outAtoms[at(node)]) {
+      if (m_atoms[at(atom)].capacity > 0) {
+        ports.push_back({m_atoms[at(atom)].head, 0, m_atoms[at(atom)].capacity});
+      }
+    }
+    std::sort(ports.begin(), ports.end(), [](const Port& a, const Port& b) { return a.node < b.node; });
+    std::size_t last = 0;
+    for (std::size_t i = 1; i < ports.size(); ++i) {
+      if (ports[i].node == ports[last].node) {
+        ports[last].in += ports[i].in;
+        ports[last].out += ports[i].out;
+      } else {
+        ports[++last] = ports[i];
+      }
+    }
+    if (!ports.empty()) {
+      ports.resize(last + 1);
+    }
+    return ports;
+  }
+
+  /// Turns merged amounts into children of concrete atoms; loops (from == to) only use capacity up.
+  void applyPairings(int node, const std::vector<Pairing>& pairings) {
+    std::unordered_map<int, std::vector<int>> in;
+    std::unordered_map<int, std::vector<int>> out;
+    for (const int atom : m_inAtoms[at(node)]) {
+      in[m_atoms[at(atom)].tail].push_back(atom);
+    }
+    for (const int atom : m_outAtoms[at(node)]) {
+      out[m_atoms[at(atom)].head].push_back(atom);
+    }
+    for (const Pairing& pairing : pairings) {
+      int64_t left = pairing.amount;
+      std::vector<int>& sources = in[pairing.from];
+      std::vector<int>& targets = out[pairing.to];
+      while (left > 0) {
+        while (!sources.empty() && m_atoms[at(sources.back())].capacity == 0) {
+          sources.pop_back();
+        }
+        while (!targets.empty() && m_atoms[at(targets.back())].capacity == 0) {
+          targets.pop_back();
+        }
+        if (sources.empty() || targets.empty()) {
+          throw Failure{{ErrorCode::internal, "switch removal paired more capacity than a switch has"}};
+        }
+        const int first = sources.back();
+        const int second = targets.back();
+        const int64_t amount = std::min({left, m_atoms[at(first)].capacity, m_atoms[at(second)].capacity});
+        m_atoms[at(first)].capacity -= amount;
+        m_atoms[at(second)].capacity -= amount;
+        left -= amount;
+        if (pairing.from != pairing.to) {
+          const int child = static_cast<int>(m_atoms.size());
+          m_atoms.push_back({pairing.from, pairing.to, amount, first, second});
+          if (isSwitch(pairing.to)) {
+            m_inAtoms[at(pairing.to)].push_back(child);
+          }
+          if (isSwitch(pairing.from)) {
+            m_outAtoms[at(pairing.from)].push_back(child);
+          }
+        }
+      }
+    }
+  }
+
+  void retire(int node) {
+    for (const int atom : m_inAtoms[at(node)]) {
+      m_atoms[at(atom)].capacity = 0;
+    }
+    for (const int atom : m_outAtoms[at(node)]) {
+      m_atoms[at(atom)].capacity = 0;
+    }
+    m_isGone[at(node)] = 1;
+    --m_remaining;
+  }
+
+  /// Switches with at most two neighbours need no check: whichever side of a cut the switch is on, the cut loses
+  /// nothing.
+  bool spliceDegreeTwo() {
+    bool any = false;
+    for (int node = 0; node < m_network.nodeCount; ++node) {
+      if (!isSwitch(node)) {
+        continue;
+      }
+      const std::vector<Port> ports = portsOf(node);
+      if (ports.size() > 2) {
+        continue;
+      }
+      if (ports.size() == 2) {
+        std::vector<Pairing> pairings;
+        const int64_t there = std::min(ports[0].in, ports[1].out);
+        const int64_t back = std::min(ports[1].in, ports[0].out);
+        if (there > 0) {
+          pairings.push_back({ports[0].node, ports[1].node, there});
+        }
+        if (back > 0) {
+          pairings.push_back({ports[1].node, ports[0].node, back});
+        }
+        applyPairings(node, pairings);
+      }
+      retire(node);
+      any = true;
+    }
+    return any;
+  }
+
+  /// Hops to the nearest GPU over live atoms.
+  [[nodiscard]] std::vector<int> distances() const {
+    std::vector<int> distance(at(m_network.nodeCount), -1);
+    std::vector<std::vector<int>> near(at(m_network.nodeCount));
+    for (const Atom& atom : m_atoms) {
+      if (atom.capacity > 0 && (isSwitch(atom.tail) || isSwitch(atom.head))) {
+        near[at(atom.tail)].push_back(atom.head);
+        near[at(atom.head)].push_back(atom.tail);
+      }
+    }
+    std::vector<int> queue = m_network.gpus;
+    for (const int gpu : queue) {
+      distance[at(gpu)] = 0;
+    }
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      for (const int next : near[at(queue[i])]) {
+        if (distance[at(next)] < 0) {
+          distance[at(next)] = distance[at(queue[i])] + 1;
+          queue.push_back(next);
+        }
+      }
+    }
+    return distance;
+  }
+
+  /// Live capacities, merged by the oracle.
+  [[nodiscard]] std::vector<TreeArc> liveArcs() const {
+    std::vector<TreeArc> arcs;
+    arcs.reserve(m_atoms.size());
+    for (const Atom& atom : m_atoms) {
+      if (atom.capacity > 0) {
+        arcs.push_back({atom.tail, atom.head, atom.capacity});
+      }
+    }
+    return arcs;
+  }
+
+  Oracle makeOracle(const std::vector<TreeArc>& arcs) const {
+    return {m_network.nodeCount, arcs, m_supply, m_network.gpus};
+  }
+
+  void remember(const std::vector<int>& nodes) {
+    std::vector<char> in(at(m_network.nodeCount), 0);
+    for (const int node : nodes) {
+      in[at(node)] = 1;
+    }
+    m_sets.push_back(std::move(in));
+  }
+
+  /// Tight sets around each sink: pairs inside one lose its last unit, so a guess must not use them.
+  void findTightSets() {
+    m_sets.clear();
+    Oracle oracle = makeOracle(liveArcs());
+    const std::vector<TreeArc> arcs = liveArcs();
+    std::vector<std::vector<int>> near(at(m_network.nodeCount));
+    for (const TreeArc& arc : arcs) {
+      near[at(arc.tail)].push_back(arc.head);
+      near[at(arc.head)].push_back(arc.tail);
+    }
+    std::vector<int> stamp(at(m_network.nodeCount), -1);
+    for (const int sink : oracle.sinkOrder()) {
+      throwIfCancelled(m_progress);
+      const int64_t flow = oracle.flowInto(sink, oracle.target());
+      if (flow < oracle.target()) {
+        throw Failure{{ErrorCode::internal, "switch removal was given capacities that are not feasible"}};
+      }
+      std::vector<int> seeds{sink};
+      bool isClosed = false;
+      std::vector<int> set = oracle.reaching(seeds, isClosed);
+      if (isClosed) {
+        if (set.size() > 1) {
+          remember(set);
+        }
+        // Grow leaf < pod < ... by the nearest GPUs outside; a few tries find the useful ones.
+        std::vector<int> queue{sink};
+        stamp[at(sink)] = sink;
+        int tries = 0;
+        for (std::size_t i = 0; i < queue.size() && tries < 4 && i < 64; ++i) {
+          for (const int next : near[at(queue[i])]) {
+            if (stamp[at(next)] == sink) {
+              continue;
+            }
+            stamp[at(next)] = sink;
+            queue.push_back(next);
+            if (m_network.isGpu[at(next)] == 0 || std::binary_search(set.begin(), set.end(), next) || tries >= 4) {
+              continue;
+            }
+            ++tries;
+            seeds = set;
+            seeds.push_back(next);
+            std::vector<int> larger = oracle.reaching(seeds, isClosed);
+            if (isClosed && larger.size() < at(m_network.nodeCount)) {
+              remember(larger);
+              set = std::move(larger);
+            }
+          }
+        }
+      }
+      oracle.undo();
+      oracle.absorb(sink);
+    }
+  }
+
+  /// Ports grouped so that pairs within a group would cut into a known tight or violated set.
+  [[nodiscard]] std::vector<std::vector<int>> classesOf(int node, const std::vector<Port>& ports,
+                                                        const std::vector<int>& distance, bool groupFar) const {
+    std::vector<int> group(ports.size(), -1);
+    int groups = 0;
+    int64_t total = 0;
+    for (const Port& port : ports) {
+      total += port.in + port.out;
+    }
+    struct Candidate {
+      std::vector<int> members;
+      int64_t weight = 0;
+    };
+    std::vector<Candidate> candidates;
+    const auto consider = [&](auto&& isMember) {
+      Candidate candidate;
+      for (std::size_t i = 0; i < ports.size(); ++i) {
+        if (isMember(ports[i].node)) {
+          candidate.members.push_back(static_cast<int>(i));
+          candidate.weight += ports[i].in + ports[i].out;
+        }
+      }
+      if (candidate.members.size() >= 2 && 2 * candidate.weight <= total) {
+        candidates.push_back(std::move(candidate));
+      }
+    };
+    for (const std::vector<char>& set : m_sets) {
+      const char side = set[at(node)] == 0 ? 1 : 0;
+      consider([&](int neighbour) { return set[at(neighbour)] == side; });
+    }
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.members.size() > b.members.size(); });
+    if (groupFar) {
+      consider([&](int neighbour) { return distance[at(neighbour)] > distance[at(node)]; });
+    }
+    for (const Candidate& candidate : candidates) {
+      const bool isFree = std::all_of(candidate.members.begin(), candidate.members.end(),
+                                      [&](int member) { return group[at(member)] < 0; });
+      if (isFree) {
+        for (const int member : candidate.members) {
+          group[at(member)] = groups;
+        }
+        ++groups;
+      }
+    }
+    std::vector<std::vector<int>> classes(at(groups));
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      if (group[i] >= 0) {
+        classes[at(group[i])].push_back(static_cast<int>(i));
+      } else {
+        classes.push_back({static_cast<int>(i)});
+      }
+    }
+    std::sort(classes.begin(), classes.end());
+    return classes;
+  }
+
+  /// A complete splitting of one balanced switch: even between classes, port by port within a block.
+  [[nodiscard]] std::vector<Pairing> guess(int node, const std::vector<Port>& ports, const std::vector<int>& distance,
+                                           bool groupFar) const {
+    const std::vector<std::vector<int>> classes = classesOf(node, ports, distance, groupFar);
+    const int count = static_cast<int>(classes.size());
+    std::vector<int64_t> rows(at(count), 0);
+    std::vector<int64_t> columns(at(count), 0);
+    for (int c = 0; c < count; ++c) {
+      for (const int port : classes[at(c)]) {
+        rows[at(c)] += ports[at(port)].in;
+        columns[at(c)] += ports[at(port)].out;
+      }
+    }
+    Matrix between = spreadEvenly(rows, columns);
+
+    // outShare[j](port of class j, class i): what the port gets from class i.
+    std::vector<Matrix> outShare;
+    outShare.reserve(at(count));
+    for (int j = 0; j < count; ++j) {
+      std::vector<int64_t> capacities;
+      std::vector<int64_t> blocks(at(count));
+      for (const int port : classes[at(j)]) {
+        capacities.push_back(ports[at(port)].out);
+      }
+      for (int i = 0; i < count; ++i) {
+        blocks[at(i)] = between(i, j);
+      }
+      outShare.push_back(dealToPorts(capacities, blocks));
+    }
+    std::vector<Pairing> pairings;
+    for (int i = 0; i < count; ++i) {
+      std::vector<int64_t> capacities;
+      std::vector<int64_t> blocks(at(count));
+      for (const int port : classes[at(i)]) {
+        capacities.push_back(ports[at(port)].in);
+      }
+      for (int j = 0; j < count; ++j) {
+        blocks[at(j)] = between(i, j);
+      }
+      Matrix inShare = dealToPorts(capacities, blocks);
+      for (int j = 0; j < count; ++j) {
+        // Equal positions meet first, so equal ranks of two boxes are joined.
+        int p = 0;
+        int q = 0;
+        int64_t have = inShare.rows > 0 ? inShare(0, j) : 0;
+        int64_t want = outShare[at(j)].rows > 0 ? outShare[at(j)](0, i) : 0;
+        while (p < inShare.rows && q < outShare[at(j)].rows) {
+          const int64_t amount = std::min(have, want);
+          if (amount > 0) {
+            pairings.push_back({ports[at(classes[at(i)][at(p)])].node, ports[at(classes[at(j)][at(q)])].node, amount});
+          }
+          have -= amount;
+          want -= amount;
+          if (have == 0 && ++p < inShare.rows) {
+            have = inShare(p, j);
+          }
+          if (want == 0 && ++q < outShare[at(j)].rows) {
+            want = outShare[at(j)](q, i);
+          }
+        }
+      }
+    }
+    return pairings;
+  }
+
+  /// Capacities after the given complete splittings.
+  [[nodiscard]] std::vector<TreeArc> arcsAfter(const std::vector<int>& nodes,
+                                               const std::vector<std::vector<Pairing>>& pairings) const {
+    std::vector<char> removed(at(m_network.nodeCount), 0);
+    for (const int node : nodes) {
+      removed[at(node)] = 1;
+    }
+    std::vector<TreeArc> arcs;
+    for (const Atom& atom : m_atoms) {
+      if (atom.capacity > 0 && removed[at(atom.tail)] == 0 && removed[at(atom.head)] == 0) {
+        arcs.push_back({atom.tail, atom.head, atom.capacity});
+      }
+    }
+    for (const std::vector<Pairing>& list : pairings) {
+      for (const Pairing& pairing : list) {
+        if (pairing.from != pairing.to) {
+          arcs.push_back({pairing.from, pairing.to, pairing.amount});
+        }
+      }
+    }
+    return arcs;
+  }
+
+  void removeRound() {
+    const std::vector<int> distance = distances();
+    std::vector<int> order;
+    std::vector<std::size_t> degree(at(m_network.nodeCount), 0);
+    for (int node = 0; node < m_network.nodeCount; ++node) {
+      if (isSwitch(node)) {
+        order.push_back(node);
+        degree[at(node)] = portsOf(node).size();
+      }
+    }
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return std::pair(distance[at(a)], degree[at(a)]) < std::pair(distance[at(b)], degree[at(b)]);
+    });
+    std::vector<char> isBlocked(at(m_network.nodeCount), 0);
+    std::vector<int> chosen;
+    for (const int node : order) {
+      if (isBlocked[at(node)] != 0) {
+        continue;
+      }
+      chosen.push_back(node);
+      isBlocked[at(node)] = 1;
+      for (const Port& port : portsOf(node)) {
+        isBlocked[at(port.node)] = 1;
+      }
+      // GPUs never block each other.
+      for (const int gpu : m_network.gpus) {
+        isBlocked[at(gpu)] = 0;
+      }
+    }
+    findTightSets();
+    removeTogether(chosen, distance, true);
+  }
+
+  /// Removes an independent set of switches by verified guesses, halving the set when guesses keep failing.
+  void removeTogether(const std::vector<int>& nodes, const std::vector<int>& distance, bool groupFar) {
+    if (!m_options.pairwiseOnly) {
+      const int tries = nodes.size() == 1 ? 6 : 4;
+      for (int round = 0; round < tries; ++round) {
+        std::vector<std::vector<Pairing>> pairings;
+        for (const int node : nodes) {
+          pairings.push_back(guess(node, portsOf(node), distance, groupFar && round == 0));
+        }
+        Oracle oracle = makeOracle(arcsAfter(nodes, pairings));
+        const auto violated = oracle.violations(64, m_progress);
+        if (violated.empty()) {
+          for (std::size_t i = 0; i < nodes.size(); ++i) {
+            applyPairings(nodes[i], pairings[i]);
+            retire(nodes[i]);
+          }
+          return;
+        }
+        for (const auto& violation : violated) {
+          remember(violation.nodes);
+        }
+      }
+      if (nodes.size() > 1) {
+        const auto middle = nodes.begin() + static_cast<std::ptrdiff_t>(nodes.size() / 2);
+        removeTogether({nodes.begin(), middle}, distance, groupFar);
+        removeTogether({middle, nodes.end()}, distance, groupFar);
+        return;
+      }
+    }
+    for (const int node : nodes) {
+      removePairwise(node, distance);
+    }
+  }
+
+  /// Theorem 28 pair by pair, in batches. A tentative split of amount x that leaves the largest deficit D shows
+  /// gamma = x - D exactly, because every dangerous cut loses one unit per unit split. A pair with gamma used up stays
+  /// blocked: the tight set that blocks it stays tight.
+  void removePairwise(int node, const std::vector<int>& distance) {
+    const std::vector<Port> ports = portsOf(node);
+    const int count = static_cast<int>(ports.size());
+    std::vector<TreeArc> arcs = liveArcs();
+    // Handles: one merged arc per ordered pair, so that capacities can change in place.
+    std::sort(arcs.begin(), arcs.end(),
+              [](const TreeArc& a, const TreeArc& b) { return std::pair(a.tail, a.head) < std::pair(b.tail, b.head); });
+    for (const Port& a : ports) {
+      for (const Port& b : ports) {
+        if (a.node != b.node) {
+          arcs.push_back({a.node, b.node, 0});
+        }
+      }
+    }
+    std::stable_sort(arcs.begin(), arcs.end(), [](const TreeArc& a, const TreeArc& b) {
+      return std::pair(a.tail, a.head) < std::pair(b.tail, b.head);
+    });
+    std::vector<TreeArc> merged;
+    for (const TreeArc& arc : arcs) {
+      if (!merged.empty() && merged.back().tail == arc.tail && merged.back().head == arc.head) {
+        merged.back().capacity += arc.capacity;
+      } else {
+        merged.push_back(arc);
+      }
+    }
+    const auto handle = [&](int tail, int head) {
+      const auto found = std::lower_bound(
+          merged.begin(), merged.end(), std::pair(tail, head),
+          [](const TreeArc& arc, const std::pair<int, int>& key) { return std::pair(arc.tail, arc.head) < key; });
+      return static_cast<int>(found - merged.begin());
+    };
+    Oracle oracle = makeOracle(merged);
+    std::vector<int> portOf(at(m_network.nodeCount), -1);
+    std::vector<int64_t> in(at(count));
+    std::vector<int64_t> out(at(count));
+    for (int i = 0; i < count; ++i) {
+      portOf[at(ports[at(i)].node)] = i;
+      in[at(i)] = ports[at(i)].in;
+      out[at(i)] = ports[at(i)].out;
+    }
+    std::vector<char> blocked(at(count) * at(count), 0);
+    std::vector<Pairing> accepted;
+
+    const auto shift = [&](const Pairing& pairing, int64_t amount) {
+      oracle.addCapacity(handle(pairing.from, node), -amount);
+      oracle.addCapacity(handle(node, pairing.to), -amount);
+      if (pairing.from != pairing.to) {
+        oracle.addCapacity(handle(pairing.from, pairing.to), amount);
+      }
+    };
+    const auto accept = [&](const Pairing& pairing, int64_t amount) {
+      in[at(portOf[at(pairing.from)])] -= amount;
+      out[at(portOf[at(pairing.to)])] -= amount;
+      if (amount > 0) {
+        accepted.push_back({pairing.from, pairing.to, amount});
+      }
+    };
+    const auto tryBatch = [&](auto&& self, std::span<const Pairing> batch) -> void {
+      throwIfCancelled(m_progress);
+      if (batch.empty()) {
+        return;
+      }
+      for (const Pairing& pairing : batch) {
+        shift(pairing, pairing.amount);
+      }
+      if (batch.size() == 1) {
+        const int64_t deficit = oracle.largestDeficit();
+        const int64_t kept = std::max<int64_t>(0, batch[0].amount - deficit);
+        shift(batch[0], kept - batch[0].amount);
+        accept(batch[0], kept);
+        if (deficit > 0) {
+          blocked[at(portOf[at(batch[0].from)]) * at(count) + at(portOf[at(batch[0].to)])] = 1;
+        }
+        return;
+      }
+      if (oracle.isFeasible()) {
+        for (const Pairing& pairing : batch) {
+          accept(pairing, pairing.amount);
+        }
+        return;
+      }
+      for (const Pairing& pairing : batch) {
+        shift(pairing, -pairing.amount);
+      }
+      self(self, batch.first(batch.size() / 2));
+      self(self, batch.subspan(batch.size() / 2));
+    };
+
+    if (!m_options.pairwiseOnly) {
+      const std::vector<Pairing> first = guess(node, ports, distance, false);
+      tryBatch(tryBatch, first);
+    }
+    // What is left, pair by pair; loops (u = t) last, since they only waste capacity.
+    for (const bool loops : {false, true}) {
+      while (true) {
+        std::vector<int64_t> inLeft = in;
+        std::vector<int64_t> outLeft = out;
+        std::vector<Pairing> batch;
+        for (int step = loops ? 0 : 1; step < (loops ? 1 : count); ++step) {
+          for (int i = 0; i < count; ++i) {
+            const int j = (i + step) % count;
+            const int64_t amount = std::min(inLeft[at(i)], outLeft[at(j)]);
+            if (amount > 0 && blocked[at(i) * at(count) + at(j)] == 0) {
+              batch.push_back({ports[at(i)].node, ports[at(j)].node, amount});
+              inLeft[at(i)] -= amount;
+              outLeft[at(j)] -= amount;
+            }
+          }
+        }
+        if (batch.empty()) {
+          break;
+        }
+        tryBatch(tryBatch, batch);
+      }
+    }
+    for (int i = 0; i < count; ++i) {
+      if (in[at(i)] != 0 || out[at(i)] != 0) {
+        throw Failure{{ErrorCode::internal, "a switch could not be removed completely",
+                       "report this fabric: the splitting theorem promises a way for balanced switches"}};
+      }
+    }
+    applyPairings(node, accepted);
+    retire(node);
+  }
+
+  const Network& m_network;
+  const std::vector<int64_t>& m_supply;
+  const Progress& m_progress;
+  const SplitOptions& m_options;
+  std::vector<Atom> m_atoms;
+  std::vector<char> m_isGone;
+  int m_remaining = 0;
+  std::vector<std::vector<int>> m_inAtoms;   // switches only
+  std::vector<std::vector<int>> m_outAtoms;  // switches only
+  std::vector<std::vector<char>> m_sets;     // known tight or violated sets, one flag per node
+};
+
+}  // namespace
+
+LogicalTopology removeSwitches(const Network& network, std::vector<TreeArc> capacities,
+                               const std::vector<int64_t>& supply, const Progress& progress,
+                               const SplitOptions& options) {
+  return SwitchRemoval(network, std::move(capacities), supply, progress, options).run();
+}
+
+std::vector<int> route(const std::vector<Atom>& atoms, int atom) {
+  std::vector<int> nodes{atoms[at(atom)].tail};
+  std::vector<int> stack{atom};
+  while (!stack.empty()) {
+    const Atom& current = atoms[at(stack.back())];
+    stack.pop_back();
+    if (current.first >= 0) {
+      stack.push_back(current.second);
+      stack.push_back(current.first);
+      continue;
+    }
+    // A node seen before closes a detour: what lies between is dropped, which only frees capacity.
+    const auto seen = std::find(nodes.begin(), nodes.end(), current.head);
+    if (seen != nodes.end()) {
+      nodes.erase(seen + 1, nodes.end());
+    } else {
+      nodes.push_back(current.head);
+    }
+  }
+  return nodes;
+}
+
+}  // namespace coppice::forestcoll
