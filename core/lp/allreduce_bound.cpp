@@ -269,7 +269,7 @@ Result<AllreduceBound> AllreduceSearch::conclude(Simplex& simplex, BoundStatus s
 }
 
 Result<AllreduceBound> AllreduceSearch::run() {
-  if (4 * static_cast<std::int64_t>(m_nodeCount + m_arcCount) * columnCount() > kLargestDictionary) {
+  if (isTooLarge(4 * at(m_nodeCount + m_arcCount), at(columnCount()))) {
     return AllreduceBound{.reason = "the fabric is too large for the allreduce linear program"};
   }
   m_progress.report("allreduce bound", 0.0);
@@ -328,7 +328,7 @@ Result<AllreduceBound> AllreduceSearch::run() {
         }
       }
     }
-    if (static_cast<std::int64_t>(simplex.rows().size()) * columnCount() > kLargestDictionary) {
+    if (isTooLarge(simplex.rows().size(), at(columnCount()))) {
       return conclude(simplex, BoundStatus::upperBound,
                       "too many cuts; the bound holds, whether it is reached is open");
     }

@@ -163,8 +163,8 @@ Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const 
     return Error{ErrorCode::limit, "the largest rate that switches without copying can carry was not settled: " + why,
                  "balance every switch and nic (equal ingress and egress)"};
   };
-  const auto columns = static_cast<std::int64_t>(m_arcs.size()) + 1;
-  if (4 * static_cast<std::int64_t>(m_problem.nodeCount) * columns > kLargestDictionary) {
+  const std::size_t columns = m_arcs.size() + 1;
+  if (isTooLarge(4 * at(m_problem.nodeCount), columns)) {
     return givenUp("the fabric is too large for the linear program");
   }
   Simplex simplex = buildProgram(bound);
@@ -227,7 +227,7 @@ Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const 
     for (const NodeSet& set : sets) {
       added = addCut(simplex, set) || added;
     }
-    if (static_cast<std::int64_t>(simplex.rows().size()) * columns > kLargestDictionary) {
+    if (isTooLarge(simplex.rows().size(), columns)) {
       return givenUp("too many cuts");
     }
     if (!added) {

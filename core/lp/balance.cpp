@@ -19,6 +19,7 @@ namespace coppice::lp {
 namespace {
 
 constexpr double kIntegralTolerance = 1e-6;
+constexpr std::int64_t kLargestWeight = 1'000'000;
 constexpr int kMaxRemovalPaths = 20000;
 /// Cheap enough always; beyond it the remaining time goes to Z3.
 constexpr int kMaxBranches = 4000;
@@ -58,6 +59,7 @@ private:
   Deadline m_deadline;
   std::vector<ArcEnds> m_arcs;
   std::vector<std::int64_t> m_capacities;
+  std::vector<std::int64_t> m_weights;
   std::int64_t m_total = 0;
   double m_largest = 1;
   std::optional<CutFinder> m_cuts;
@@ -112,9 +114,9 @@ void BalanceSearch::buildProgram() {
   for (int i = 0; i < static_cast<int>(m_arcs.size()); ++i) {
     columns.push_back({.lower = 0,
                        .upper = m_capacities[at(i)],
-                       .cost = 1,
+                       .cost = m_weights[at(i)],
                        .scale = m_largest,
-                       .preference = 1e-7 * (0.5 + spread(i))});
+                       .preference = (m_weights[at(i)] < 0 ? -1e-7 : 1e-7) * (0.5 + spread(i))});
   }
   m_simplex.emplace(std::move(columns));
   std::vector<std::vector<Term>> balance = balanceTerms(m_problem.nodeCount, m_arcs, 0);
@@ -184,6 +186,9 @@ BalanceSearch::NodeOutcome BalanceSearch::solveNode() {
     for (const NodeSet& set : sets) {
       added = addCut(set) || added;
     }
+    if (isTooLarge(m_simplex->rows().size(), m_arcs.size())) {
+      return NodeOutcome::stuck;
+    }
     if (!added) {
       // The simplex holds a point that its own rows exclude: rounding errors. Once more from clean numbers.
       if (refactored) {
@@ -228,12 +233,12 @@ SubCapacity BalanceSearch::branch() {
     if (outcome == NodeOutcome::found) {
       bool least = frames.empty() && branches == 0;
       if (least) {
-        std::int64_t kept = 0;
-        for (const std::int64_t capacity : m_found) {
-          kept += capacity;
+        Int128 kept = 0;
+        for (std::size_t i = 0; i < m_found.size(); ++i) {
+          kept += static_cast<Int128>(m_weights[i]) * m_found[i];
         }
         const auto bound = m_simplex->provedBound();
-        least = bound && bound->numerator < (static_cast<Int128>(kept) + 1) * bound->denominator;
+        least = bound && bound->numerator < checkedMul<Int128>(kept + 1, bound->denominator);
       }
       return foundAnswer(std::move(m_found), least, frames.empty() ? "linear program" : "linear program, branching");
     }
@@ -320,6 +325,16 @@ Result<SubCapacity> BalanceSearch::run() {
     }
     m_largest = std::max(m_largest, static_cast<double>(m_capacities[i]));
   }
+  m_weights = m_problem.weights;
+  if (m_weights.empty()) {
+    m_weights.assign(m_arcs.size(), 1);
+  }
+  if (m_weights.size() != m_arcs.size() || std::any_of(m_weights.begin(), m_weights.end(), [](std::int64_t weight) {
+        return weight > kLargestWeight || weight < -kLargestWeight;
+      })) {
+    return Error{ErrorCode::badUsage, "the weights are not one per arc within a million",
+                 "pass one weight per arc, or none"};
+  }
   for (const std::int64_t supply : m_problem.supplies) {
     m_total = checkedAdd(m_total, supply);
   }
@@ -329,15 +344,17 @@ Result<SubCapacity> BalanceSearch::run() {
   if (!m_cuts->violated(m_capacities, m_problem.supplies, 0, true, m_progress).empty()) {
     return SubCapacity{.status = BalanceStatus::impossible, .reason = "the full capacities already break a cut"};
   }
-  if (isBalanced(m_capacities)) {
-    return foundAnswer(m_capacities, true, "already balanced");
+  // Where everything kept is worth the same, two exact shortcuts spare the linear program.
+  if (m_problem.weights.empty()) {
+    if (isBalanced(m_capacities)) {
+      return foundAnswer(m_capacities, true, "already balanced");
+    }
+    auto kept = leastRemoval(m_problem.nodeCount, m_problem.isGpu, m_arcs, m_capacities, kMaxRemovalPaths, m_progress);
+    if (kept && isBalanced(*kept) && m_cuts->violated(*kept, m_problem.supplies, 0, true, m_progress).empty()) {
+      return foundAnswer(*std::move(kept), true, "least removal");
+    }
   }
-  auto kept = leastRemoval(m_problem.nodeCount, m_problem.isGpu, m_arcs, m_capacities, kMaxRemovalPaths, m_progress);
-  if (kept && isBalanced(*kept) && m_cuts->violated(*kept, m_problem.supplies, 0, true, m_progress).empty()) {
-    return foundAnswer(*std::move(kept), true, "least removal");
-  }
-  const auto rows = static_cast<std::int64_t>(m_problem.nodeCount) * 4;
-  if (rows * static_cast<std::int64_t>(m_arcs.size()) > kLargestDictionary) {
+  if (isTooLarge(4 * at(m_problem.nodeCount), m_arcs.size())) {
     return SubCapacity{.reason = "too large for the linear program"};
   }
   buildProgram();

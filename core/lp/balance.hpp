@@ -34,6 +34,9 @@ struct BalanceProblem {
   std::vector<bool> isGpu;             ///< per node
   std::vector<CapacityArc> arcs;       ///< parallel arcs are allowed; no self-loops
   std::vector<std::int64_t> supplies;  ///< r(v) >= 0 per node; 0 for every relay; the sum K must be positive
+  /// Worth of one unit kept on each arc, |w| <= 10^6; a negative one asks for the arc to be emptied where possible.
+  /// Empty = 1 each.
+  std::vector<std::int64_t> weights = {};
 };
 
 enum class BalanceStatus {
@@ -46,15 +49,15 @@ struct SubCapacity {
   BalanceStatus status = BalanceStatus::undecided;
   std::vector<std::int64_t> capacities = {};  ///< c' per arc of the problem; filled when found
   std::int64_t removed = 0;                   ///< sum of c - c'
-  /// No feasible balanced vector keeps more (proved, up to ties).
+  /// No integer vector that is feasible and balanced keeps more (more worth, where weights are given); proved.
   bool leastRemoved = false;
   std::string reason = {};  ///< for a person: which test decided
 };
 
-/// An integer c' <= c, balanced at every relay and feasible, with as little removed as the search can tell; or a proof
-/// that none exists. Linear program over a growing list of cuts, then branching with an exact Farkas certificate at
-/// every closed branch, then Z3 (when built in) on the same cuts.
-/// Errors: badUsage (sizes or values that break the rules above), overflow, cancelled.
+/// An integer c' <= c, balanced at every relay and feasible, with as little removed (or as much worth kept) as the
+/// search can tell; or a proof that none exists. Linear program over a growing list of cuts, then branching with an
+/// exact Farkas certificate at every closed branch, then Z3 (when built in) on the same cuts. Errors: badUsage (sizes
+/// or values that break the rules above), overflow, cancelled.
 Result<SubCapacity> balancedSubCapacity(const BalanceProblem& problem, const Progress& progress = {},
                                         Milliseconds budget = Milliseconds(10000));
 

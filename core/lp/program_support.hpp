@@ -34,7 +34,10 @@ private:
 [[nodiscard]] std::function<bool()> stopTest(const Deadline& deadline, const Progress& progress);
 
 /// Largest dictionary (rows x columns) that the dense simplex is started on: memory, and time per pivot.
-constexpr std::int64_t kLargestDictionary = 20'000'000;
+constexpr std::size_t kLargestDictionary = 20'000'000;
+[[nodiscard]] constexpr bool isTooLarge(std::size_t rows, std::size_t columns) {
+  return columns > 0 && rows > kLargestDictionary / columns;
+}
 
 /// Floating-point capacities become integers of this many units per largest capacity for the cut search; cuts violated
 /// by less than kCutTolerance units wait for the exact search.
