@@ -42,6 +42,15 @@ enum class StepType {
          type == StepType::recvReduceCopy || type == StepType::recvReduceCopySend;
 }
 
+/// The runtime reads the local data at Step::src (formats note, 1.3); otherwise src is documentation only.
+[[nodiscard]] constexpr bool usesSource(StepType type) {
+  return type != StepType::recv && type != StepType::recvCopySend && type != StepType::nop;
+}
+/// The runtime writes the local data at Step::dst; otherwise dst is documentation only.
+[[nodiscard]] constexpr bool usesDestination(StepType type) {
+  return type != StepType::send && type != StepType::recvReduceSend && type != StepType::nop;
+}
+
 /// A place in a local buffer; offset in chunks, -1 = unused.
 struct Slot {
   Buffer buffer = Buffer::input;
