@@ -34,6 +34,10 @@ constexpr Unit kUnits[] = {{"TB/s", 1000, 1}, {"GB/s", 1, 1},     {"MB/s", 1, 10
 }  // namespace
 
 Result<Bandwidth> Bandwidth::parse(std::string_view text) {
+  const auto tooLarge = [&] {
+    return Error{ErrorCode::overflow, "bandwidth " + inQuotes(text) + " is outside the exact 64-bit range",
+                 "use fewer digits or another unit"};
+  };
   std::string_view rest = trimmed(text);
   Rational lanes = 1;
   // "12x25": digits, then x, then another number.
@@ -43,7 +47,8 @@ Result<Bandwidth> Bandwidth::parse(std::string_view text) {
   if (startsAsNumber && times != std::string_view::npos) {
     const auto count = Rational::parse(trimmed(rest.substr(0, times)));
     if (!count || !count->isInteger() || !count->isPositive()) {
-      return Error{ErrorCode::badInput, inQuotes(text) + ": the part before \"x\" must be a whole number of lanes",
+      return Error{ErrorCode::badInput,
+                   "bandwidth " + inQuotes(text) + ": the part before \"x\" must be a whole number of lanes",
                    "write for example 12x25 GB/s"};
     }
     lanes = *count;
@@ -64,7 +69,10 @@ Result<Bandwidth> Bandwidth::parse(std::string_view text) {
   }
   const auto number = Rational::parse(rest.substr(0, end));
   if (!number) {
-    return Error{number.error().code, inQuotes(text) + " is not a bandwidth",
+    if (number.error().code == ErrorCode::overflow) {
+      return tooLarge();
+    }
+    return Error{ErrorCode::badInput, inQuotes(text) + " is not a bandwidth",
                  "write GB/s per direction such as 25, 12.5 or 25/2, or a unit such as 400Gb/s or 12x25 GB/s"};
   }
   const std::string_view unitName = trimmed(rest.substr(end));
@@ -86,8 +94,7 @@ Result<Bandwidth> Bandwidth::parse(std::string_view text) {
   try {
     return Bandwidth(*number * lanes * factor);
   } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, inQuotes(text) + " is outside the exact 64-bit range",
-                 "use fewer digits or another unit"};
+    return tooLarge();
   }
 }
 

@@ -248,8 +248,8 @@ private:
           without.push_back(gpu);
         }
       }
-      addError(std::to_string(ranked.size()) + " of " + counted(gpus.size(), "GPU") + " have a rank, and " +
-                   listed(without, [this](NodeIndex gpu) { return inQuotes(idOf(gpu)); }) + " have none",
+      addError("rank given for " + std::to_string(ranked.size()) + " of " + counted(gpus.size(), "GPU") +
+                   ", missing for " + listed(without, [this](NodeIndex gpu) { return inQuotes(idOf(gpu)); }),
                "give a rank to every GPU or to none", elementOf(without.front()));
     }
     if (!ranked.empty()) {
@@ -333,7 +333,7 @@ private:
       if (auto parsed = Bandwidth::parse(link.bandwidth); !parsed) {
         add(Severity::error,
             parsed.error().code == ErrorCode::overflow ? ErrorCode::overflow : ErrorCode::invalidFabric,
-            "bandwidth " + parsed.error().message, parsed.error().fix, element());
+            parsed.error().message, parsed.error().fix, element());
       } else if (!parsed->gigabytesPerSecond().isPositive()) {
         addError("bandwidth " + parsed->toString() + " is not above 0",
                  "write the GB/s of one direction, or remove the link", element());
@@ -525,7 +525,7 @@ private:
         }
       } catch (const OverflowError&) {
         isExact = false;
-        addOverflow("the sum of the bandwidths that leave", elementOf(static_cast<NodeIndex>(v)));
+        addOverflow("the sum of the outgoing bandwidths", elementOf(static_cast<NodeIndex>(v)));
       }
     }
     std::vector<char> reported(count, 0);
@@ -539,7 +539,7 @@ private:
       } catch (const OverflowError&) {
         isExact = false;
         reported[v] = 1;
-        addOverflow("the sum of the bandwidths that arrive", elementOf(arc.head));
+        addOverflow("the sum of the incoming bandwidths", elementOf(arc.head));
       }
     }
     if (!m_withAdvice || !isExact) {

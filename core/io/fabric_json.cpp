@@ -126,6 +126,7 @@ public:
     beginToken();
     Frame& frame = m_frames.back();
     if (!frame.keys.insert(key).second) {
+      frame.key.clear();  // the fault is the object's
       return fail("the key " + inQuotes(key) + " is there twice", "keep one of the two", path());
     }
     if (frame.level == Level::extra) {
@@ -502,7 +503,7 @@ private:
                     R"(write {"nodes": [...], "links": [...]})", "");
     }
     endToken();
-    return isAccepted || m_hasFailed || failType(expectedType(), type);
+    return isAccepted || (!m_hasFailed && failType(expectedType(), type));
   }
 
   bool nodeField(fabric::NodeDescription& node, std::string_view key, ValueType type, std::string_view value) {
