@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// coppice-dot: the one program of the project that links Graphviz. It turns DOT into the fabric format and back,
+// between standard input and output, so that other programs can run it, time it out and survive it.
+
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "dot/dot.hpp"
+#include "io/fabric_json.hpp"
+
+namespace {
+
+constexpr int kBadInput = 2;
+constexpr std::size_t kMaxInput = std::size_t{256} << 20;
+
+constexpr std::string_view kUsage =
+    "Usage: coppice-dot read  < graph.dot > fabric.json\n"
+    "       coppice-dot write < fabric.json > graph.dot\n"
+    "\n"
+    "Converts between Graphviz DOT and the Coppice fabric format. Notes and warnings go to standard\n"
+    "error, one a line; so does an error, and the exit status is then 2.\n";
+
+/// libcgraph cannot be stopped and asks for memory as a text tells it to; the system holds it back.
+void limitResources() {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these reserve terabytes of addresses
+  rlimit memory{};
+  if (getrlimit(RLIMIT_AS, &memory) == 0) {
+    constexpr rlim_t kMost = rlim_t{4} << 30;
+    memory.rlim_cur = memory.rlim_max == RLIM_INFINITY || memory.rlim_max > kMost ? kMost : memory.rlim_max;
+    setrlimit(RLIMIT_AS, &memory);
+  }
+#endif
+  const rlimit noCore{0, 0};
+  setrlimit(RLIMIT_CORE, &noCore);
+}
+
+int fail(const coppice::Error& error) {
+  std::fprintf(stderr, "error: %s\n", coppice::describe(error).c_str());
+  return kBadInput;
+}
+
+coppice::Result<std::string> readInput() {
+  std::string text;
+  char buffer[65536];
+  std::size_t count = 0;
+  while ((count = std::fread(buffer, 1, sizeof buffer, stdin)) > 0) {
+    if (text.size() + count > kMaxInput) {
+      return coppice::Error{coppice::ErrorCode::limit, "the input is larger than 256 MiB", "give a smaller file"};
+    }
+    text.append(buffer, count);
+  }
+  if (std::ferror(stdin) != 0) {
+    return coppice::Error{coppice::ErrorCode::io, "standard input cannot be read", "pipe a file into coppice-dot"};
+  }
+  return text;
+}
+
+int put(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    return fail({coppice::ErrorCode::io, "standard output cannot be written", "free space or keep the pipe open"});
+  }
+  return 0;
+}
+
+int readMode(const std::string& input) {
+  const auto imported = coppice::dot::readDot(input, {});
+  if (!imported) {
+    return fail(imported.error());
+  }
+  for (const coppice::Finding& finding : imported->findings) {
+    std::fprintf(stderr, "%s\n", coppice::describe(finding).c_str());
+  }
+  return put(coppice::io::writeFabricJson(imported->description));
+}
+
+int writeMode(const std::string& input) {
+  const auto description = coppice::io::readFabricJson(input);
+  if (!description) {
+    return fail(description.error());
+  }
+  const auto text = coppice::dot::writeDot(*description);
+  return text ? put(*text) : fail(text.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view mode = argc == 2 ? argv[1] : "";
+  if (mode == "--help" || mode == "-h") {
+    return put(std::string(kUsage));
+  }
+  if (mode != "read" && mode != "write") {
+    std::fprintf(stderr, "error: say read or write; see coppice-dot --help\n");
+    return kBadInput;
+  }
+  limitResources();
+  try {
+    const auto input = readInput();
+    if (!input) {
+      return fail(input.error());
+    }
+    return mode == "read" ? readMode(*input) : writeMode(*input);
+  } catch (const std::exception& exception) {
+    return fail({coppice::ErrorCode::internal, exception.what(), "give a smaller file"});
+  }
+}

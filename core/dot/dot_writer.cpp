@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <new>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+#include "dot/cgraph_session.hpp"
+#include "dot/dot.hpp"
+#include "dot/dot_names.hpp"
+#include "io/exact_json.hpp"
+
+namespace coppice::dot {
+namespace {
+
+constexpr std::size_t kMaxAttributeNames = 200;
+constexpr std::size_t kMaxBoxDepth = 16;
+
+struct Refused {
+  Error error;
+};
+
+std::string numberText(double value) {
+  char buffer[32];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return error == std::errc{} ? std::string(buffer, end) : "0";
+}
+
+class Writer {
+public:
+  explicit Writer(const fabric::Description& description) : m_in(description) {}
+
+  std::string run() {
+    check();
+    const bool isNameable = !m_in.name.starts_with('%');
+    m_session.create(isNameable ? m_in.name : std::string());
+    if (m_session.graph() == nullptr) {
+      throw std::bad_alloc();
+    }
+    if (!isNameable) {
+      set(m_session.graph(), AGRAPH, kNameAttribute, m_in.name);
+    }
+    writeGraphExtras();
+    writeNodes();
+    writeLinks();
+    return m_session.write();
+  }
+
+private:
+  [[noreturn]] static void refuse(const std::string& element, std::string message, std::string fix,
+                                  ErrorCode code = ErrorCode::badInput) {
+    throw Refused{{code, std::move(message), std::move(fix), Place{{}, 0, 0, element}}};
+  }
+
+  static void checkText(const std::string& element, std::string_view text) {
+    if (text.find('\0') != std::string_view::npos) {
+      refuse(element, "a text holds a zero byte, which DOT cannot", "remove it");
+    }
+  }
+
+  void check() const {
+    checkText("name", m_in.name);
+    std::set<std::string_view> ids;
+    for (const fabric::NodeDescription& node : m_in.nodes) {
+      const std::string element = "node " + inQuotes(node.id);
+      if (!ids.insert(node.id).second) {
+        refuse(element, "two nodes have this id", "give each node its own id");
+      }
+      for (const std::string* text : {&node.id, &node.kind, &node.box}) {
+        checkText(element, *text);
+      }
+      if (node.id.empty()) {
+        refuse(element, "a node without id", "give each node an id");
+      }
+    }
+    for (std::size_t i = 0; i < m_in.links.size(); ++i) {
+      const fabric::LinkDescription& link = m_in.links[i];
+      const std::string element = "link " + std::to_string(i) + " " + inQuotes(link.src) + " -> " + inQuotes(link.dst);
+      if (!ids.contains(link.src) || !ids.contains(link.dst)) {
+        refuse(element, "one end of the link is no node", "correct its ends");
+      }
+      checkText(element, link.bandwidth);
+      checkText(element, link.latency.value_or(""));
+    }
+  }
+
+  void set(void* object, int kind, std::string_view key, std::string_view value) {
+    if (value.empty()) {
+      return;
+    }
+    std::string name(key);
+    std::string text(value);
+    if (m_names[static_cast<std::size_t>(kind)].insert(name).second &&
+        m_names[static_cast<std::size_t>(kind)].size() > kMaxAttributeNames) {
+      refuse({}, "more than " + std::to_string(kMaxAttributeNames) + " different extra keys, too many for DOT",
+             "remove some", ErrorCode::limit);
+    }
+    char none[] = "";
+    agsafeset(object, name.data(), text.data(), none);
+  }
+
+  /// Members of an `extra` object; nothing for a text that is none.
+  static std::vector<std::pair<std::string, io::JsonValue>> members(const std::string& extra) {
+    if (extra.empty()) {
+      return {};
+    }
+    auto parsed = io::parseExactJson(extra, {}, {std::size_t{16} << 20, 1000000, 32});
+    if (!parsed || parsed->kind != io::JsonValue::Kind::object) {
+      return {};
+    }
+    return std::move(parsed->members);
+  }
+
+  /// A plain string stands as it is; anything that would read back otherwise is written as JSON.
+  static std::string valueText(const io::JsonValue& value) {
+    const bool isPlain = value.kind == io::JsonValue::Kind::string && !value.text.empty() &&
+                         !value.text.starts_with(kJsonPrefix) && value.text.find('\0') == std::string::npos;
+    return isPlain ? value.text : std::string(kJsonPrefix) + io::toJsonText(value);
+  }
+
+  void setExtras(void* object, int kind, const std::vector<std::pair<std::string, io::JsonValue>>& extras,
+                 std::initializer_list<std::string_view> reserved, std::string_view reservedKey = {},
+                 std::string_view reservedValue = {}) {
+    for (const auto& [key, value] : extras) {
+      if (key.find('\0') != std::string::npos) {
+        refuse({}, "an extra key holds a zero byte, which DOT cannot", "remove it");
+      }
+      const std::string text = valueText(value);
+      const bool isTaken = key.empty() || key.starts_with(kExtraPrefix) ||
+                           std::find(reserved.begin(), reserved.end(), key) != reserved.end() ||
+                           (key == reservedKey && text == reservedValue);
+      set(object, kind, isTaken ? std::string(kExtraPrefix) + key : key, text);
+    }
+  }
+
+  void writeGraphExtras() {
+    auto extras = members(m_in.extra);
+    const auto clusters = std::find_if(extras.begin(), extras.end(), [](const auto& entry) {
+      return entry.first == kClustersKey && entry.second.kind == io::JsonValue::Kind::object;
+    });
+    if (clusters != extras.end()) {
+      std::set<std::string_view> boxes;
+      for (const fabric::NodeDescription& node : m_in.nodes) {
+        for (std::size_t end = node.box.find('/'); end != std::string::npos; end = node.box.find('/', end + 1)) {
+          boxes.insert(std::string_view(node.box).substr(0, end));
+        }
+        boxes.insert(node.box);
+      }
+      io::JsonValue left = clusters->second;
+      left.members.clear();
+      for (auto& [box, attributes] : clusters->second.members) {
+        if (!box.empty() && boxes.contains(box) && attributes.kind == io::JsonValue::Kind::object) {
+          m_clusterExtras.emplace(box, attributes.members);
+        } else {
+          left.members.emplace_back(box, attributes);
+        }
+      }
+      if (left.members.empty()) {
+        extras.erase(clusters);
+      } else {
+        clusters->second = std::move(left);
+      }
+    }
+    setExtras(m_session.graph(), AGRAPH, extras, {kNameAttribute, "box"});
+  }
+
+  /// The cluster of a box, made with those around it on first use.
+  Agraph_t* clusterOf(const std::string& box) {
+    Agraph_t* graph = m_session.graph();
+    if (box.empty()) {
+      return graph;
+    }
+    const auto parts = static_cast<std::size_t>(std::count(box.begin(), box.end(), '/')) + 1;
+    std::size_t end = parts > kMaxBoxDepth ? box.size() : std::min(box.find('/'), box.size());
+    for (;;) {
+      const std::string path = box.substr(0, end);
+      const auto [entry, isNew] = m_clusters.try_emplace(path, nullptr);
+      if (isNew) {
+        std::string name = "cluster_" + path;
+        entry->second = agsubg(graph, name.data(), 1);
+        if (entry->second == nullptr) {
+          throw std::bad_alloc();
+        }
+        const std::size_t slash = path.rfind('/');
+        const std::string last = slash == std::string::npos ? path : path.substr(slash + 1);
+        const auto extras = m_clusterExtras.find(path);
+        const bool hasLabel =
+            extras != m_clusterExtras.end() &&
+            std::any_of(extras->second.begin(), extras->second.end(), [](const auto& e) { return e.first == "label"; });
+        set(entry->second, AGRAPH, "box", path);
+        if (!hasLabel) {
+          set(entry->second, AGRAPH, "label", last);
+        }
+        if (extras != m_clusterExtras.end()) {
+          setExtras(entry->second, AGRAPH, extras->second, {"box"}, "label", last);
+        }
+      }
+      graph = entry->second;
+      if (end == box.size()) {
+        return graph;
+      }
+      end = std::min(box.find('/', end + 1), box.size());
+    }
+  }
+
+  /// libcgraph writes clusters first, then each node followed by its edges and their heads. Where that is not the
+  /// fabric's order, each element states its place.
+  [[nodiscard]] bool isNodeOrderKept() const {
+    std::unordered_map<std::string_view, std::size_t> index;
+    for (std::size_t i = 0; i < m_in.nodes.size(); ++i) {
+      if (!m_in.nodes[i].box.empty()) {
+        return false;
+      }
+      index.emplace(m_in.nodes[i].id, i);
+    }
+    // A head that no earlier node mentioned must be the very next node.
+    std::vector<std::vector<std::size_t>> heads(m_in.nodes.size());
+    for (const fabric::LinkDescription& link : m_in.links) {
+      heads[index.at(link.src)].push_back(index.at(link.dst));
+    }
+    std::size_t mentioned = 0;
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+      mentioned = std::max(mentioned, i + 1);
+      for (const std::size_t head : heads[i]) {
+        if (head > mentioned) {
+          return false;
+        }
+        mentioned = std::max(mentioned, head + 1);
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool isLinkOrderKept() const {
+    std::unordered_map<std::string_view, std::size_t> index;
+    for (std::size_t i = 0; i < m_in.nodes.size(); ++i) {
+      index.emplace(m_in.nodes[i].id, i);
+    }
+    return std::is_sorted(m_in.links.begin(), m_in.links.end(),
+                          [&](const auto& a, const auto& b) { return index.at(a.src) < index.at(b.src); });
+  }
+
+  void writeNodes() {
+    const bool isOrderKept = isNodeOrderKept();
+    for (std::size_t i = 0; i < m_in.nodes.size(); ++i) {
+      const fabric::NodeDescription& in = m_in.nodes[i];
+      std::string id = in.id;
+      Agnode_t* node = agnode(m_session.graph(), id.data(), 1);
+      if (node == nullptr) {
+        throw std::bad_alloc();
+      }
+      m_nodes.emplace(in.id, node);
+      agsubnode(clusterOf(in.box), node, 1);
+      const std::string_view shape = shapeOf(in.kind);
+      const auto extras = members(in.extra);
+      set(node, AGNODE, "kind", in.kind);
+      if (!isOrderKept) {
+        set(node, AGNODE, kOrder, std::to_string(i));
+      }
+      if (in.rank) {
+        set(node, AGNODE, "rank", std::to_string(*in.rank));
+      }
+      if (in.position && std::isfinite(in.position->x) && std::isfinite(in.position->y)) {
+        set(node, AGNODE, "pos", numberText(in.position->x) + "," + numberText(in.position->y) + "!");
+        set(node, AGNODE, kPositionExtra, in.position->extra);
+      }
+      if (in.multicast) {
+        set(node, AGNODE, "multicast", "true");
+      }
+      if (in.aggregation) {
+        set(node, AGNODE, "aggregation", "true");
+      }
+      set(node, AGNODE, "shape", shape);
+      setExtras(node, AGNODE, extras,
+                {"kind", "box", "rank", "pos", "multicast", "aggregation", kPositionExtra, kOrder}, "shape", shape);
+    }
+  }
+
+  void writeLinks() {
+    // Edges follow their tails, so a changed order of the nodes' text changes that of the edges too.
+    const bool isOrderKept = isNodeOrderKept() && isLinkOrderKept();
+    for (std::size_t i = 0; i < m_in.links.size(); ++i) {
+      const fabric::LinkDescription& in = m_in.links[i];
+      Agedge_t* edge = agedge(m_session.graph(), m_nodes.at(in.src), m_nodes.at(in.dst), nullptr, 1);
+      if (edge == nullptr) {
+        throw std::bad_alloc();
+      }
+      const auto extras = members(in.extra);
+      set(edge, AGEDGE, "bandwidth", in.bandwidth);
+      set(edge, AGEDGE, "label", in.bandwidth);
+      if (in.duplex) {
+        set(edge, AGEDGE, "dir", "both");
+      }
+      if (!isOrderKept) {
+        set(edge, AGEDGE, kOrder, std::to_string(i));
+      }
+      if (in.count != 1) {
+        set(edge, AGEDGE, "count", std::to_string(in.count));
+      }
+      set(edge, AGEDGE, "latency", in.latency.value_or(""));
+      setExtras(edge, AGEDGE, extras, {"bandwidth", "dir", "duplex", "count", "latency", "key", kOrder}, "label",
+                in.bandwidth);
+    }
+  }
+
+  CgraphSession m_session;
+  const fabric::Description& m_in;
+  std::unordered_map<std::string, Agnode_t*> m_nodes;
+  std::map<std::string, Agraph_t*> m_clusters;
+  std::map<std::string, std::vector<std::pair<std::string, io::JsonValue>>> m_clusterExtras;
+  std::set<std::string> m_names[3];
+};
+
+}  // namespace
+
+Result<std::string> writeDot(const fabric::Description& description) {
+  try {
+    return Writer(description).run();
+  } catch (const Refused& refused) {
+    return refused.error;
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "the graph does not fit into memory", "export a smaller fabric"};
+  }
+}
+
+}  // namespace coppice::dot

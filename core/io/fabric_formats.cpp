@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/fabric_formats.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "io/adjacency.hpp"
+#include "io/fabric_json.hpp"
+#include "io/nccl_topo_xml.hpp"
+
+namespace coppice::io {
+namespace {
+
+struct NamedFormat {
+  FabricFormat format;
+  std::string_view name;
+};
+
+// The first name of each format is the one printed.
+constexpr NamedFormat kNames[] = {{FabricFormat::json, "json"},
+                                  {FabricFormat::dot, "dot"},
+                                  {FabricFormat::adjacency, "adjacency"},
+                                  {FabricFormat::ncclXml, "nccl-xml"},
+                                  {FabricFormat::nvidiaSmi, "nvidia-smi"},
+                                  {FabricFormat::json, "fabric"},
+                                  {FabricFormat::dot, "gv"},
+                                  {FabricFormat::ncclXml, "nccl"},
+                                  {FabricFormat::nvidiaSmi, "smi"}};
+
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return out;
+}
+
+bool isBlank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/// Tells the two JSON forms apart by their first keys, without reading the whole text.
+class JsonGlance {
+public:
+  explicit JsonGlance(std::string_view text) : m_text(text) {}
+
+  /// The native form has objects with id and src; everything else that ForestColl's form may have settles it.
+  bool isAdjacency() {
+    std::string_view section;
+    while (m_at < m_text.size()) {
+      const char c = m_text[m_at++];
+      if (c == '"') {
+        const std::string_view word = string();
+        if (!isKey()) {
+          continue;
+        }
+        if (m_depth == 1) {
+          section = word;
+          if (word == "compute_nodes" || word == "edges" || word == "matrix" || word == "directed" ||
+              word == "multigraph") {
+            return true;
+          }
+          if (word == "links" && isListOfOthers('{')) {
+            return true;
+          }
+        } else if (m_depth == 3 && section == "links") {
+          if (word == "src" || word == "bandwidth") {
+            return false;
+          }
+          if (word == "source" || word == "capacity") {
+            return true;
+          }
+        }
+      } else if (c == '{' || c == '[') {
+        ++m_depth;
+      } else if (c == '}' || c == ']') {
+        --m_depth;
+      }
+    }
+    return false;
+  }
+
+private:
+  std::string_view string() {
+    const std::size_t start = m_at;
+    while (m_at < m_text.size() && m_text[m_at] != '"') {
+      m_at += m_text[m_at] == '\\' ? 2 : 1;
+    }
+    const std::size_t end = std::min(m_at, m_text.size());
+    m_at = end + 1;
+    return m_text.substr(start, end - start);
+  }
+
+  std::size_t afterBlanks(std::size_t at) const {
+    while (at < m_text.size() && isBlank(m_text[at])) {
+      ++at;
+    }
+    return at;
+  }
+
+  bool isKey() const {
+    const std::size_t at = afterBlanks(m_at);
+    return at < m_text.size() && m_text[at] == ':';
+  }
+
+  /// After a key: its value is a list whose first item does not begin with `usual`.
+  bool isListOfOthers(char usual) const {
+    std::size_t at = afterBlanks(afterBlanks(m_at) + 1);
+    if (at >= m_text.size() || m_text[at] != '[') {
+      return false;
+    }
+    at = afterBlanks(at + 1);
+    return at < m_text.size() && m_text[at] != usual && m_text[at] != ']';
+  }
+
+  std::string_view m_text;
+  std::size_t m_at = 0;
+  int m_depth = 0;
+};
+
+/// The first line on which a GPU stands first, as heads or as a row.
+bool looksLikeMatrixOfGpus(std::string_view text) {
+  return text.find("GPU0") != std::string_view::npos &&
+         (text.find("\tX\t") != std::string_view::npos || text.find(" X ") != std::string_view::npos ||
+          text.find("GPU1") != std::string_view::npos);
+}
+
+std::optional<FabricFormat> byContent(std::string_view text) {
+  std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+  while (at < text.size() && isBlank(text[at])) {
+    ++at;
+  }
+  const std::string_view rest = text.substr(at);
+  if (rest.empty()) {
+    return std::nullopt;
+  }
+  if (rest.front() == '<') {
+    return FabricFormat::ncclXml;
+  }
+  if (rest.front() == '[') {
+    return FabricFormat::adjacency;
+  }
+  if (rest.front() == '{') {
+    return JsonGlance(rest).isAdjacency() ? FabricFormat::adjacency : FabricFormat::json;
+  }
+  const std::string start = lowered(rest.substr(0, 16));
+  for (const std::string_view word : {"digraph", "graph", "strict"}) {
+    if (start.starts_with(word) && start.size() > word.size() &&
+        (isBlank(start[word.size()]) || start[word.size()] == '{' || start[word.size()] == '"')) {
+      return FabricFormat::dot;
+    }
+  }
+  if (rest.starts_with("//") || rest.starts_with("/*")) {
+    return FabricFormat::dot;
+  }
+  if (looksLikeMatrixOfGpus(text.substr(0, std::size_t{1} << 20)) && !start.starts_with("compute_nodes")) {
+    return FabricFormat::nvidiaSmi;
+  }
+  const char c = rest.front();
+  if ((c >= '0' && c <= '9') || c == '#' || c == ',' || c == ';' || start.starts_with("compute_nodes")) {
+    return FabricFormat::adjacency;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view toString(FabricFormat format) {
+  for (const NamedFormat& entry : kNames) {
+    if (entry.format == format) {
+      return entry.name;
+    }
+  }
+  return "json";
+}
+
+std::optional<FabricFormat> parseFabricFormat(std::string_view text) {
+  for (const NamedFormat& entry : kNames) {
+    if (entry.name == text) {
+      return entry.format;
+    }
+  }
+  return std::nullopt;
+}
+
+Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string_view text) {
+  const std::string name = lowered(path.filename().string());
+  if (name.ends_with(".dot") || name.ends_with(".gv")) {
+    return FabricFormat::dot;
+  }
+  if (const auto found = byContent(text)) {
+    return *found;
+  }
+  const bool isEmpty = std::all_of(text.begin(), text.end(), isBlank);
+  if (name.ends_with(".csv") || name.ends_with(".adj") || name.ends_with(".adj.json")) {
+    return FabricFormat::adjacency;
+  }
+  if (isEmpty && name.ends_with(".json")) {
+    return FabricFormat::json;
+  }
+  return Error{ErrorCode::badInput, "the format of the file cannot be told",
+               "say which it is: json, dot, adjacency, nccl-xml or nvidia-smi", Place{path.string()}};
+}
+
+Result<ImportResult> importFabric(std::string_view text, FabricFormat format, const std::string& fileName,
+                                  const ImportOptions& options) {
+  switch (format) {
+    case FabricFormat::json: {
+      auto description = readFabricJson(text, fileName);
+      if (!description) {
+        return description.error();
+      }
+      return ImportResult{std::move(*description), {}};
+    }
+    case FabricFormat::dot:
+      return readDotWithHelper(text, fileName, options.dotHelper);
+    case FabricFormat::adjacency:
+      return readAdjacency(text, fileName);
+    case FabricFormat::ncclXml:
+      return readNcclTopology(text, fileName, {options.box, options.rates});
+    case FabricFormat::nvidiaSmi: {
+      NvidiaSmiOptions smi = options.nvidiaSmi;
+      smi.box = options.box;
+      return readNvidiaSmi(text, fileName, smi);
+    }
+  }
+  return Error{ErrorCode::internal, "an unknown fabric format"};
+}
+
+Result<std::string> exportFabric(const fabric::Description& description, FabricFormat format,
+                                 const DotHelperOptions& dotHelper) {
+  switch (format) {
+    case FabricFormat::json:
+      return writeFabricJson(description);
+    case FabricFormat::dot:
+      return writeDotWithHelper(description, dotHelper);
+    case FabricFormat::adjacency:
+      return writeAdjacency(description);
+    case FabricFormat::ncclXml:
+    case FabricFormat::nvidiaSmi:
+      break;
+  }
+  return Error{ErrorCode::badUsage, "fabrics cannot be written as " + std::string(toString(format)) + ", only read",
+               "choose json, dot or adjacency"};
+}
+
+}  // namespace coppice::io

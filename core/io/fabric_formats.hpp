@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "fabric/description.hpp"
+#include "io/box_model.hpp"
+#include "io/dot_process.hpp"
+#include "io/import_result.hpp"
+#include "io/nvidia_smi.hpp"
+
+/// One doorway to every file format of a fabric.
+namespace coppice::io {
+
+enum class FabricFormat {
+  json,       ///< the project's own (fabric_json.hpp)
+  dot,        ///< Graphviz, through the helper program (dot_process.hpp)
+  adjacency,  ///< the official ForestColl form (adjacency.hpp)
+  ncclXml,    ///< NCCL's topology file, import only (nccl_topo_xml.hpp)
+  nvidiaSmi   ///< nvidia-smi topo -m, import only (nvidia_smi.hpp)
+};
+
+/// "json", "dot", "adjacency", "nccl-xml", "nvidia-smi".
+[[nodiscard]] std::string_view toString(FabricFormat format);
+/// The names above, and "nccl", "smi", "gv", "fabric".
+[[nodiscard]] std::optional<FabricFormat> parseFabricFormat(std::string_view text);
+
+/// What a file is. Content counts before the name's ending, except that .dot and .gv are always DOT. An empty text (a
+/// file yet to be written) is judged by the ending alone: .dot, .gv; .csv, .adj and .adj.json adjacency; .json.
+/// Errors: badInput where neither says.
+Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string_view text);
+
+/// What the formats that need telling are told; the others pass over it.
+struct ImportOptions {
+  BoxOptions box = {};                ///< ncclXml, nvidiaSmi
+  LinkRates rates = LinkRates::nccl;  ///< ncclXml
+  NvidiaSmiOptions nvidiaSmi = {};    ///< nvidiaSmi; its own box is not used
+  DotHelperOptions dotHelper = {};    ///< dot
+};
+
+/// fileName is for messages only. Errors: those of the format.
+Result<ImportResult> importFabric(std::string_view text, FabricFormat format, const std::string& fileName,
+                                  const ImportOptions& options = {});
+
+/// Errors: those of the format; badUsage for a format that can only be imported.
+Result<std::string> exportFabric(const fabric::Description& description, FabricFormat format,
+                                 const DotHelperOptions& dotHelper = {});
+
+}  // namespace coppice::io
