@@ -1,0 +1,1080 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/forest_json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+#include "io/fabric_json.hpp"
+
+namespace coppice::io {
+namespace {
+
+using fabric::NodeIndex;
+using schedule::Forest;
+using schedule::PathPool;
+using schedule::Schedule;
+
+constexpr std::string_view kFormat = "coppice-forest";
+constexpr std::int64_t kVersion = 1;
+
+std::size_t at(std::int64_t index) {
+  return static_cast<std::size_t>(index);
+}
+
+std::string jsonString(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// ---------------------------------------------------------------------------------------------------------- writing
+
+/// Gathers small pieces before they go to the stream.
+class Pen {
+public:
+  explicit Pen(std::ostream& out) : m_out(out) {}
+  Pen& operator<<(std::string_view text) {
+    m_buffer += text;
+    if (m_buffer.size() > kFlushAt) {
+      flush();
+    }
+    return *this;
+  }
+  Pen& operator<<(std::int64_t value) { return *this << std::string_view(std::to_string(value)); }
+  void flush() {
+    m_out.write(m_buffer.data(), static_cast<std::streamsize>(m_buffer.size()));
+    m_buffer.clear();
+  }
+
+private:
+  static constexpr std::size_t kFlushAt = std::size_t{1} << 16;
+  std::ostream& m_out;
+  std::string m_buffer;
+};
+
+template <typename Values>
+void writeNumbers(Pen& pen, const Values& values) {
+  pen << "[";
+  bool isFirst = true;
+  for (const auto value : values) {
+    pen << (isFirst ? "" : ", ") << std::int64_t{value};
+    isFirst = false;
+  }
+  pen << "]";
+}
+
+std::string fraction(const Rational& value) {
+  return "\"" + value.toString() + "\"";
+}
+
+void writeForest(Pen& pen, const Forest& forest) {
+  pen << "{\n    \"trees_of_root\": ";
+  writeNumbers(pen, forest.treesOfRoot);
+  pen << ",\n    \"scale\": " << fraction(forest.scale) << ",\n    \"paths\": [";
+  for (schedule::PathId id = 0; id < forest.paths.size(); ++id) {
+    pen << (id == 0 ? "\n      " : ",\n      ");
+    writeNumbers(pen, forest.paths[id]);
+  }
+  pen << (forest.paths.size() == 0 ? "]" : "\n    ]") << ",\n    \"trees\": [";
+  bool isFirst = true;
+  for (const schedule::Tree& tree : forest.trees) {
+    pen << (isFirst ? "\n      " : ",\n      ") << "{\"root\": " << std::int64_t{tree.root}
+        << ", \"multiplicity\": " << tree.multiplicity << ", \"edges\": [";
+    isFirst = false;
+    bool isFirstEdge = true;
+    for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
+      pen << (isFirstEdge ? "[" : ", [") << std::int64_t{edge.parent} << ", " << std::int64_t{edge.child} << ", "
+          << std::int64_t{edge.path};
+      if (edge.pruned != 0) {
+        pen << ", " << std::int64_t{edge.pruned};
+      }
+      pen << "]";
+      isFirstEdge = false;
+    }
+    pen << "]}";
+  }
+  pen << (forest.trees.empty() ? "]" : "\n    ]") << "\n  }";
+}
+
+bool isWritable(const Forest& forest) {
+  return forest.gpuCount >= 1 && std::all_of(forest.trees.begin(), forest.trees.end(), [&](const schedule::Tree& tree) {
+           return tree.firstEdge >= 0 && at(tree.firstEdge) <= forest.edges.size() &&
+                  forest.edges.size() - at(tree.firstEdge) >= at(forest.gpuCount - 1);
+         });
+}
+
+/// The facts of a fabric as a description: same nodes in the same order, stated ranks, merged links.
+fabric::Description describeFacts(const fabric::Fabric& fabric) {
+  fabric::Description description;
+  description.name = fabric.name();
+  for (const fabric::Node& node : fabric.nodes()) {
+    fabric::NodeDescription item;
+    item.id = node.id;
+    item.kind = fabric::toString(node.kind);
+    item.box = node.box;
+    if (node.kind == fabric::NodeKind::gpu) {
+      item.rank = node.rank;
+    }
+    item.multicast = node.multicast;
+    item.aggregation = node.aggregation;
+    description.nodes.push_back(std::move(item));
+  }
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const auto back = fabric.findArc(arc.head, arc.tail);
+    const fabric::Arc* reverse = back ? &fabric.arcs()[at(*back)] : nullptr;
+    const bool duplex = reverse != nullptr && reverse->bandwidth == arc.bandwidth && reverse->latency == arc.latency;
+    if (duplex && arc.head < arc.tail) {
+      continue;
+    }
+    fabric::LinkDescription link;
+    link.src = fabric.nodes()[at(arc.tail)].id;
+    link.dst = fabric.nodes()[at(arc.head)].id;
+    link.bandwidth = arc.bandwidth.toString();
+    link.duplex = duplex;
+    if (arc.latency) {
+      link.latency = Bandwidth(*arc.latency).toString();
+    }
+    description.links.push_back(std::move(link));
+  }
+  return description;
+}
+
+// ---------------------------------------------------------------------------------------------------------- reading
+
+enum class Key {
+  format,
+  version,
+  collective,
+  fabricName,
+  digest,
+  root,
+  amounts,
+  algbw,
+  bound,
+  fixedK,
+  allreduceBound,
+  nodes,
+  gpus,
+  bottlenecks,
+  reduceForest,
+  broadcastForest,
+  fabric,
+  demand,
+  exitBandwidth,
+  treesOfRoot,
+  scale,
+  paths,
+  trees,
+  multiplicity,
+  edges
+};
+constexpr std::array<std::string_view, 25> kKeyNames = {"format", "version",     "collective",      "fabric_name",
+                                                        "digest", "root",        "amounts",         "algbw",
+                                                        "bound",  "fixed_k",     "allreduce_bound", "nodes",
+                                                        "gpus",   "bottlenecks", "reduce_forest",   "broadcast_forest",
+                                                        "fabric", "demand",      "exit_bandwidth",  "trees_of_root",
+                                                        "scale",  "paths",       "trees",           "multiplicity",
+                                                        "edges"};
+
+constexpr std::uint32_t bit(Key key) {
+  return std::uint32_t{1} << static_cast<unsigned>(key);
+}
+
+enum class Context {
+  document,
+  top,
+  fabric,
+  nodes,
+  gpus,
+  amounts,
+  cuts,
+  cut,
+  cutNodes,
+  forest,
+  treesOfRoot,
+  paths,
+  path,
+  trees,
+  tree,
+  edges,
+  edge
+};
+
+struct ContextKeys {
+  std::uint32_t required = 0;
+  std::uint32_t optional = 0;
+};
+
+constexpr ContextKeys keysOf(Context context) {
+  switch (context) {
+    case Context::top:
+      return {bit(Key::format) | bit(Key::version) | bit(Key::collective) | bit(Key::fabricName) | bit(Key::digest) |
+                  bit(Key::algbw) | bit(Key::bound) | bit(Key::nodes) | bit(Key::gpus) | bit(Key::bottlenecks),
+              bit(Key::root) | bit(Key::amounts) | bit(Key::fixedK) | bit(Key::allreduceBound) |
+                  bit(Key::reduceForest) | bit(Key::broadcastForest) | bit(Key::fabric)};
+    case Context::cut:
+      return {bit(Key::nodes) | bit(Key::demand) | bit(Key::exitBandwidth), 0};
+    case Context::forest:
+      return {bit(Key::treesOfRoot) | bit(Key::scale) | bit(Key::paths) | bit(Key::trees), 0};
+    case Context::tree:
+      return {bit(Key::root) | bit(Key::multiplicity) | bit(Key::edges), 0};
+    default:
+      return {};
+  }
+}
+
+struct RawCut {
+  std::vector<std::int64_t> nodes;
+  std::int64_t demand = 0;
+  std::string exitBandwidth;
+};
+
+struct RawForest {
+  Forest forest;  ///< routes in numbers of the file's node table
+  std::string scale;
+};
+
+/// The file's content before it is matched with a fabric.
+struct Raw {
+  std::string format;
+  std::int64_t version = 0;
+  std::string collective;
+  std::string fabricName;
+  std::string digest;
+  std::optional<std::int64_t> root;
+  std::vector<std::int64_t> amounts;
+  std::string algbw;
+  std::string bound;
+  std::optional<std::int64_t> fixedK;
+  std::optional<std::string> allreduceBound;
+  std::vector<std::string> nodes;
+  std::vector<std::int64_t> gpus;
+  std::vector<RawCut> cuts;
+  std::optional<RawForest> reduceForest;
+  std::optional<RawForest> broadcastForest;
+  std::size_t fabricStart = 0;  ///< offsets of the embedded fabric; equal = none
+  std::size_t fabricEnd = 0;
+};
+
+/// Feeds the parser and says how far it has read, which nlohmann's events do not.
+class CountingIterator {
+public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  CountingIterator(const char* position, const char** reached) : m_position(position), m_reached(reached) {}
+  reference operator*() const { return *m_position; }
+  CountingIterator& operator++() {
+    *m_reached = ++m_position;
+    return *this;
+  }
+  CountingIterator operator++(int) {
+    CountingIterator before = *this;
+    ++*this;
+    return before;
+  }
+  friend bool operator==(const CountingIterator& a, const CountingIterator& b) { return a.m_position == b.m_position; }
+  friend bool operator!=(const CountingIterator& a, const CountingIterator& b) { return !(a == b); }
+
+private:
+  const char* m_position;
+  const char** m_reached;
+};
+
+/// SAX handler with a stack of its own: no input depth reaches the call stack, and edges and routes go straight into
+/// their final arrays.
+class ForestReader {
+public:
+  ForestReader(std::string_view text, bool headerOnly) : m_text(text), m_headerOnly(headerOnly) {
+    m_frames.push_back({Context::document});
+  }
+
+  /// False on an error, or when the header is complete and only that was asked for.
+  bool parse() {
+    const char* begin = m_text.data();
+    const char* end = begin + m_text.size();
+    m_reached = begin;
+    return nlohmann::json::sax_parse(CountingIterator(begin, &m_reached), CountingIterator(end, &m_reached), this);
+  }
+
+  [[nodiscard]] bool headerComplete() const { return m_headerComplete; }
+  Raw& raw() { return m_raw; }
+  Error& error() { return m_error; }
+
+  bool null() { return scalar("null"); }
+  bool boolean(bool) { return scalar("true or false"); }
+  bool binary(std::vector<std::uint8_t>&) { return scalar("binary data"); }
+  bool number_float(double, const std::string&) {  // NOLINT(readability-identifier-naming)
+    return scalar("a number that is no 64-bit integer");
+  }
+  bool number_integer(std::int64_t value) { return number(value); }  // NOLINT(readability-identifier-naming)
+  bool number_unsigned(std::uint64_t value) {                        // NOLINT(readability-identifier-naming)
+    return value <= at(std::numeric_limits<std::int64_t>::max()) ? number(static_cast<std::int64_t>(value))
+                                                                 : scalar("a number that is no 64-bit integer");
+  }
+
+  bool string(std::string& value) {
+    Frame& frame = m_frames.back();
+    ++frame.items;
+    if (frame.context == Context::fabric) {
+      return true;
+    }
+    if (frame.context == Context::nodes) {
+      if (m_raw.nodes.size() >= kMaxFabricNodes) {
+        return failLimit("more than " + std::to_string(kMaxFabricNodes) + " nodes");
+      }
+      m_raw.nodes.push_back(std::move(value));
+      return true;
+    }
+    std::string* const target = stringTarget(frame);
+    if (target == nullptr) {
+      return scalar("a string");
+    }
+    *target = std::move(value);
+    return checkHeader();
+  }
+
+  bool start_object(std::size_t) {  // NOLINT(readability-identifier-naming)
+    Frame& frame = m_frames.back();
+    ++frame.items;
+    switch (frame.context) {
+      case Context::document:
+        return push(Context::top);
+      case Context::fabric:
+        return push(Context::fabric);
+      case Context::cuts:
+        if (m_raw.cuts.size() >= kMostCuts) {
+          return failLimit("more than " + std::to_string(kMostCuts) + " cuts");
+        }
+        m_raw.cuts.emplace_back();
+        return push(Context::cut);
+      case Context::trees:
+        m_forest->forest.trees.push_back({0, 0, static_cast<std::int64_t>(m_forest->forest.edges.size())});
+        return push(Context::tree);
+      case Context::top:
+        if (frame.key == Key::fabric) {
+          m_raw.fabricStart = offset() - 1;
+          return push(Context::fabric);
+        }
+        if (frame.key == Key::reduceForest || frame.key == Key::broadcastForest) {
+          auto& forest = frame.key == Key::reduceForest ? m_raw.reduceForest : m_raw.broadcastForest;
+          m_forest = &forest.emplace();
+          return push(Context::forest);
+        }
+        break;
+      default:
+        break;
+    }
+    return failType("an object");
+  }
+
+  bool start_array(std::size_t) {  // NOLINT(readability-identifier-naming)
+    Frame& frame = m_frames.back();
+    ++frame.items;
+    m_numbers.clear();
+    switch (frame.context) {
+      case Context::fabric:
+        return push(Context::fabric);
+      case Context::paths:
+        return push(Context::path);
+      case Context::edges:
+        return push(Context::edge);
+      case Context::top:
+        if (frame.key == Key::nodes || frame.key == Key::gpus || frame.key == Key::amounts) {
+          return push(frame.key == Key::nodes  ? Context::nodes
+                      : frame.key == Key::gpus ? Context::gpus
+                                               : Context::amounts);
+        }
+        if (frame.key == Key::bottlenecks) {
+          return push(Context::cuts);
+        }
+        break;
+      case Context::cut:
+        if (frame.key == Key::nodes) {
+          return push(Context::cutNodes);
+        }
+        break;
+      case Context::forest:
+        if (frame.key != Key::scale) {
+          return push(frame.key == Key::treesOfRoot ? Context::treesOfRoot
+                      : frame.key == Key::paths     ? Context::paths
+                                                    : Context::trees);
+        }
+        break;
+      case Context::tree:
+        if (frame.key == Key::edges) {
+          return push(Context::edges);
+        }
+        break;
+      default:
+        break;
+    }
+    return failType("an array");
+  }
+
+  bool key(const std::string& text) {
+    Frame& frame = m_frames.back();
+    if (frame.context == Context::fabric) {
+      return true;
+    }
+    const auto found = std::find(kKeyNames.begin(), kKeyNames.end(), text);
+    const auto index = static_cast<unsigned>(found - kKeyNames.begin());
+    const ContextKeys keys = keysOf(frame.context);
+    if (found == kKeyNames.end() || ((keys.required | keys.optional) & bit(static_cast<Key>(index))) == 0) {
+      return fail("the key " + inQuotes(text) + " is not part of the format", "remove it");
+    }
+    frame.key = static_cast<Key>(index);
+    if ((frame.seen & bit(*frame.key)) != 0) {
+      return fail("the key " + inQuotes(text) + " is there twice", "keep one of the two");
+    }
+    frame.seen |= bit(*frame.key);
+    return true;
+  }
+
+  bool end_object() {  // NOLINT(readability-identifier-naming)
+    const Frame frame = m_frames.back();
+    const std::uint32_t missing = keysOf(frame.context).required & ~frame.seen;
+    for (unsigned i = 0; missing != 0 && i < kKeyNames.size(); ++i) {
+      if ((missing & bit(static_cast<Key>(i))) != 0) {
+        m_frames.back().key = std::nullopt;
+        return fail("the key \"" + std::string(kKeyNames[i]) + "\" is missing", "add it, or generate the file anew");
+      }
+    }
+    m_frames.pop_back();
+    if (frame.context == Context::fabric && m_frames.back().context == Context::top) {
+      m_raw.fabricEnd = offset();
+    }
+    return true;
+  }
+
+  bool end_array() {  // NOLINT(readability-identifier-naming)
+    const Context context = m_frames.back().context;
+    if (!keep(context)) {
+      return false;
+    }
+    m_frames.pop_back();
+    return true;
+  }
+
+  bool parse_error(std::size_t, const std::string&,  // NOLINT(readability-identifier-naming)
+                   const nlohmann::json::exception& exception) {
+    std::string_view reason = exception.what();
+    if (const std::size_t column = reason.find("column "); column != std::string_view::npos) {
+      if (const std::size_t colon = reason.find(": ", column); colon != std::string_view::npos) {
+        reason.remove_prefix(colon + 2);
+      }
+    }
+    if (exception.id == 406) {
+      return fail("a number is too large", "generate the file anew");
+    }
+    return fail("not valid JSON: " + std::string(reason.substr(0, reason.find("; last read"))),
+                "check that the file is complete");
+  }
+
+private:
+  static constexpr std::size_t kMostCuts = 4096;
+
+  struct Frame {
+    Context context = Context::document;
+    std::uint32_t seen = 0;
+    std::optional<Key> key = {};
+    std::int64_t items = 0;  ///< values begun in this array
+  };
+
+  /// Its entries are worth naming: edges and routes are named as a whole.
+  static bool isPlaced(const Frame& frame) {
+    return frame.items > 0 && frame.context != Context::document && frame.context != Context::fabric &&
+           frame.context != Context::edge && frame.context != Context::path;
+  }
+
+  [[nodiscard]] std::size_t offset() const { return static_cast<std::size_t>(m_reached - m_text.data()); }
+
+  bool push(Context context) {
+    if (m_frames.size() > kMaxJsonDepth) {
+      return failLimit("brackets nest deeper than " + std::to_string(kMaxJsonDepth));
+    }
+    m_frames.push_back({context});
+    return true;
+  }
+
+  std::string* stringTarget(const Frame& frame) {
+    if (frame.context == Context::cut && frame.key == Key::exitBandwidth) {
+      return &m_raw.cuts.back().exitBandwidth;
+    }
+    if (frame.context == Context::forest && frame.key == Key::scale) {
+      return &m_forest->scale;
+    }
+    if (frame.context != Context::top || !frame.key) {
+      return nullptr;
+    }
+    switch (*frame.key) {
+      case Key::format:
+        return &m_raw.format;
+      case Key::collective:
+        return &m_raw.collective;
+      case Key::fabricName:
+        return &m_raw.fabricName;
+      case Key::digest:
+        return &m_raw.digest;
+      case Key::algbw:
+        return &m_raw.algbw;
+      case Key::bound:
+        return &m_raw.bound;
+      case Key::allreduceBound:
+        return &m_raw.allreduceBound.emplace();
+      default:
+        return nullptr;
+    }
+  }
+
+  bool number(std::int64_t value) {
+    Frame& frame = m_frames.back();
+    ++frame.items;
+    switch (frame.context) {
+      case Context::fabric:
+        return true;
+      case Context::gpus:
+      case Context::amounts:
+      case Context::treesOfRoot:
+      case Context::cutNodes:
+        if (m_numbers.size() >= kMaxFabricNodes) {
+          return failLimit("more than " + std::to_string(kMaxFabricNodes) + " entries");
+        }
+        m_numbers.push_back(value);
+        return true;
+      case Context::path:
+      case Context::edge:
+        m_numbers.push_back(value);
+        return true;
+      case Context::cut:
+        if (frame.key == Key::demand) {
+          m_raw.cuts.back().demand = value;
+          return true;
+        }
+        break;
+      case Context::tree:
+        if (frame.key == Key::root) {
+          return narrow(value, m_forest->forest.trees.back().root);
+        }
+        if (frame.key == Key::multiplicity) {
+          m_forest->forest.trees.back().multiplicity = value;
+          return true;
+        }
+        break;
+      case Context::top:
+        if (frame.key == Key::version) {
+          m_raw.version = value;
+          return checkHeader();
+        }
+        if (frame.key == Key::root) {
+          m_raw.root = value;
+          return true;
+        }
+        if (frame.key == Key::fixedK) {
+          m_raw.fixedK = value;
+          return true;
+        }
+        break;
+      default:
+        break;
+    }
+    return scalar("a number");
+  }
+
+  bool narrow(std::int64_t value, std::int32_t& target) {
+    if (value < 0 || value > std::numeric_limits<std::int32_t>::max()) {
+      return fail("the number " + std::to_string(value) + " is out of range", "generate the file anew");
+    }
+    target = static_cast<std::int32_t>(value);
+    return true;
+  }
+
+  /// Stores the numbers of an array that has just ended.
+  bool keep(Context context) {
+    switch (context) {
+      case Context::gpus:
+        m_raw.gpus = std::move(m_numbers);
+        break;
+      case Context::amounts:
+        m_raw.amounts = std::move(m_numbers);
+        break;
+      case Context::treesOfRoot:
+        m_forest->forest.treesOfRoot = std::move(m_numbers);
+        break;
+      case Context::cutNodes:
+        m_raw.cuts.back().nodes = std::move(m_numbers);
+        break;
+      case Context::path: {
+        m_route.clear();
+        for (const std::int64_t node : m_numbers) {
+          m_route.emplace_back();
+          if (!narrow(node, m_route.back())) {
+            return false;
+          }
+        }
+        m_forest->forest.paths.add(m_route);
+        break;
+      }
+      case Context::edge: {
+        if (m_numbers.size() != 3 && m_numbers.size() != 4) {
+          return fail("an edge has " + std::to_string(m_numbers.size()) + " numbers",
+                      "write [parent, child, path] or [parent, child, path, pruned]");
+        }
+        schedule::TreeEdge edge;
+        if (!narrow(m_numbers[0], edge.parent) || !narrow(m_numbers[1], edge.child) ||
+            !narrow(m_numbers[2], edge.path) || (m_numbers.size() == 4 && !narrow(m_numbers[3], edge.pruned))) {
+          return false;
+        }
+        m_forest->forest.edges.push_back(edge);
+        break;
+      }
+      default:
+        break;
+    }
+    m_numbers.clear();
+    return true;
+  }
+
+  /// Refuses other formats at once; stops the parser when only the header was asked for and it is there.
+  bool checkHeader() {
+    const Frame& frame = m_frames.back();
+    if (frame.context != Context::top) {
+      return true;
+    }
+    if (frame.key == Key::format && m_raw.format != kFormat) {
+      return fail("the format is " + inQuotes(m_raw.format) + ", not \"" + std::string(kFormat) + "\"",
+                  "check that it is a forest file");
+    }
+    if (frame.key == Key::version && m_raw.version != kVersion) {
+      return fail("the file has version " + std::to_string(m_raw.version) +
+                      " of the format; this program reads version " + std::to_string(kVersion),
+                  "generate the file anew, or use a newer program");
+    }
+    constexpr std::uint32_t kHeader =
+        bit(Key::format) | bit(Key::version) | bit(Key::collective) | bit(Key::fabricName) | bit(Key::digest);
+    m_headerComplete = (frame.seen & kHeader) == kHeader;
+    return !(m_headerOnly && m_headerComplete);
+  }
+
+  bool scalar(const std::string& what) { return m_frames.back().context == Context::fabric || failType(what); }
+
+  bool failType(const std::string& what) {
+    if (m_frames.back().context == Context::document) {
+      return fail("the file must hold one JSON object, not " + what, "check that it is a forest file");
+    }
+    return fail("cannot be " + what, "see the description of the format");
+  }
+
+  bool failLimit(const std::string& message) {
+    fail(message, "check that it is a forest file");
+    m_error.code = ErrorCode::limit;
+    return false;
+  }
+
+  bool fail(std::string message, std::string fix) {
+    m_error = Error{ErrorCode::badInput, std::move(message), std::move(fix)};
+    const std::string_view before = m_text.substr(0, offset());
+    const std::size_t newline = before.rfind('\n');
+    m_error.where.line = static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1;
+    m_error.where.column =
+        static_cast<int>(newline == std::string_view::npos ? before.size() : before.size() - newline - 1);
+    for (const Frame& frame : m_frames) {
+      if (frame.key) {
+        m_error.where.element += (m_error.where.element.empty() ? "" : ".");
+        m_error.where.element += kKeyNames[static_cast<std::size_t>(*frame.key)];
+      } else if (keysOf(frame.context).required == 0 && isPlaced(frame)) {
+        m_error.where.element += "[" + std::to_string(frame.items - 1) + "]";
+      }
+    }
+    return false;
+  }
+
+  std::string_view m_text;
+  bool m_headerOnly;
+  bool m_headerComplete = false;
+  const char* m_reached = nullptr;
+  std::vector<Frame> m_frames;
+  std::vector<std::int64_t> m_numbers;
+  std::vector<NodeIndex> m_route;
+  RawForest* m_forest = nullptr;
+  Raw m_raw;
+  Error m_error;
+};
+
+/// Carries one error out of nested helpers to the public entry.
+struct Refusal {
+  Error error;
+};
+
+[[noreturn]] void refuse(std::string message, std::string element, ErrorCode code = ErrorCode::badInput) {
+  throw Refusal{{code, std::move(message), "generate the file anew", {.file = {}, .element = std::move(element)}}};
+}
+
+Rational readFraction(const std::string& text, const std::string& element) {
+  auto value = Rational::parse(text);
+  if (!value) {
+    Error error = value.error();
+    error.where.element = element;
+    throw Refusal{std::move(error)};
+  }
+  return *value;
+}
+
+/// Turns the file's content into a schedule of a fabric.
+class Matcher {
+public:
+  Matcher(Raw& raw, const fabric::Fabric& fabric) : m_raw(raw), m_fabric(fabric) {}
+
+  Schedule match() {
+    Schedule schedule;
+    const auto collective = parseCollective(m_raw.collective);
+    if (!collective) {
+      refuse(inQuotes(m_raw.collective) + " is no collective", "collective");
+    }
+    schedule.collective = *collective;
+    if (m_raw.digest != m_fabric.digest()) {
+      throw Refusal{{ErrorCode::verification,
+                     "made for the fabric " + inQuotes(m_raw.fabricName) + " with digest " + inQuotes(m_raw.digest) +
+                         "; this is " + inQuotes(m_fabric.name()) + " with digest \"" + m_fabric.digest() + "\"",
+                     "use the fabric it was made for, or generate it anew",
+                     {}}};
+    }
+    matchNodes();
+    schedule.fabricName = m_raw.fabricName;
+    schedule.fabricDigest = m_raw.digest;
+    if (m_raw.root) {
+      if (*m_raw.root < 0 || *m_raw.root >= m_fabric.gpuCount()) {
+        refuse("rank " + std::to_string(*m_raw.root) + " is not in the fabric", "root");
+      }
+      schedule.root = static_cast<fabric::Rank>(*m_raw.root);
+    }
+    if (!m_raw.amounts.empty() && m_raw.amounts.size() != at(m_fabric.gpuCount())) {
+      refuse("has " + std::to_string(m_raw.amounts.size()) + " entries for " + std::to_string(m_fabric.gpuCount()) +
+                 " GPUs",
+             "amounts");
+    }
+    schedule.amounts = std::move(m_raw.amounts);
+    schedule.algbw = readFraction(m_raw.algbw, "algbw");
+    schedule.bound = readFraction(m_raw.bound, "bound");
+    schedule.fixedK = m_raw.fixedK;
+    if (m_raw.allreduceBound) {
+      schedule.allreduceBound = readFraction(*m_raw.allreduceBound, "allreduce_bound");
+    }
+    for (std::size_t i = 0; i < m_raw.cuts.size(); ++i) {
+      const std::string element = "bottlenecks[" + std::to_string(i) + "]";
+      schedule::Cut cut;
+      for (const std::int64_t node : m_raw.cuts[i].nodes) {
+        cut.nodes.push_back(nodeOf(node, element));
+      }
+      if (!m_isSameOrder) {
+        std::sort(cut.nodes.begin(), cut.nodes.end());
+      }
+      cut.demand = m_raw.cuts[i].demand;
+      cut.exitBandwidth = readFraction(m_raw.cuts[i].exitBandwidth, element + ".exit_bandwidth");
+      schedule.bottlenecks.push_back(std::move(cut));
+    }
+    if (m_raw.reduceForest) {
+      schedule.reduceForest = matchForest(*m_raw.reduceForest, schedule::Direction::in, "reduce_forest");
+    }
+    if (m_raw.broadcastForest) {
+      schedule.broadcastForest = matchForest(*m_raw.broadcastForest, schedule::Direction::out, "broadcast_forest");
+    }
+    return schedule;
+  }
+
+private:
+  void matchNodes() {
+    if (m_raw.nodes.size() != at(m_fabric.nodeCount())) {
+      refuse("names " + std::to_string(m_raw.nodes.size()) + " nodes, the fabric has " +
+                 std::to_string(m_fabric.nodeCount()),
+             "nodes");
+    }
+    std::vector<bool> taken(m_raw.nodes.size(), false);
+    for (std::size_t i = 0; i < m_raw.nodes.size(); ++i) {
+      const auto node = m_fabric.find(m_raw.nodes[i]);
+      if (!node || taken[at(*node)]) {
+        refuse(inQuotes(m_raw.nodes[i]) + (node ? " is there twice" : " is not in the fabric"),
+               "nodes[" + std::to_string(i) + "]");
+      }
+      taken[at(*node)] = true;
+      m_nodes.push_back(*node);
+      m_isSameOrder = m_isSameOrder && at(*node) == i;
+    }
+    if (m_raw.gpus.size() != at(m_fabric.gpuCount())) {
+      refuse(
+          "names " + std::to_string(m_raw.gpus.size()) + " GPUs, the fabric has " + std::to_string(m_fabric.gpuCount()),
+          "gpus");
+    }
+    for (std::size_t rank = 0; rank < m_raw.gpus.size(); ++rank) {
+      const std::string element = "gpus[" + std::to_string(rank) + "]";
+      if (nodeOf(m_raw.gpus[rank], element) != m_fabric.gpus()[rank]) {
+        refuse("is not the GPU of this rank in the fabric", element);
+      }
+    }
+  }
+
+  [[nodiscard]] NodeIndex nodeOf(std::int64_t number, const std::string& element) const {
+    if (number < 0 || at(number) >= m_nodes.size()) {
+      refuse("node " + std::to_string(number) + " is not in the table of " + std::to_string(m_nodes.size()) + " nodes",
+             element);
+    }
+    return m_nodes[at(number)];
+  }
+
+  Forest matchForest(RawForest& rawForest, schedule::Direction direction, const std::string& element) {
+    Forest forest = std::move(rawForest.forest);
+    forest.direction = direction;
+    forest.gpuCount = m_fabric.gpuCount();
+    forest.scale = readFraction(rawForest.scale, element + ".scale");
+    if (forest.treesOfRoot.size() != at(forest.gpuCount)) {
+      refuse("has " + std::to_string(forest.treesOfRoot.size()) + " entries for " + std::to_string(forest.gpuCount) +
+                 " GPUs",
+             element + ".trees_of_root");
+    }
+    matchRoutes(forest, element);
+    const std::int64_t edgesPerTree = forest.gpuCount - 1;
+    for (std::size_t i = 0; i < forest.trees.size(); ++i) {
+      const schedule::Tree& tree = forest.trees[i];
+      const auto place = [&] { return element + ".trees[" + std::to_string(i) + "]"; };
+      const std::int64_t end =
+          i + 1 < forest.trees.size() ? forest.trees[i + 1].firstEdge : static_cast<std::int64_t>(forest.edges.size());
+      if (end - tree.firstEdge != edgesPerTree) {
+        refuse("has " + std::to_string(end - tree.firstEdge) + " edges; a tree over " +
+                   std::to_string(forest.gpuCount) + " GPUs has " + std::to_string(edgesPerTree),
+               place());
+      }
+      if (tree.root >= forest.gpuCount) {
+        refuse("its root, rank " + std::to_string(tree.root) + ", is not in the fabric", place());
+      }
+      for (std::int64_t index = 0; index < edgesPerTree; ++index) {
+        const schedule::TreeEdge& edge = forest.edges[at(tree.firstEdge + index)];
+        const auto edgePlace = [&] { return place() + ".edges[" + std::to_string(index) + "]"; };
+        if (edge.parent >= forest.gpuCount || edge.child >= forest.gpuCount) {
+          refuse("rank " + std::to_string(std::max(edge.parent, edge.child)) + " is not in the fabric", edgePlace());
+        }
+        if (edge.path >= forest.paths.size()) {
+          refuse("path " + std::to_string(edge.path) + " is not among the " + std::to_string(forest.paths.size()) +
+                     " paths",
+                 edgePlace());
+        }
+        if (edge.pruned != 0 && at(edge.pruned) + 1 >= forest.paths[edge.path].size()) {
+          refuse("prunes " + std::to_string(edge.pruned) + " hops of a path with fewer to spare", edgePlace());
+        }
+      }
+    }
+    return forest;
+  }
+
+  void matchRoutes(Forest& forest, const std::string& element) const {
+    PathPool paths;
+    std::vector<NodeIndex> route;
+    for (schedule::PathId id = 0; id < forest.paths.size(); ++id) {
+      route.clear();
+      for (const NodeIndex number : forest.paths[id]) {
+        if (at(number) >= m_nodes.size()) {
+          (void)nodeOf(number, element + ".paths[" + std::to_string(id) + "]");
+        }
+        route.push_back(m_nodes[at(number)]);
+      }
+      if (route.size() < 2) {
+        refuse("has fewer than two nodes", element + ".paths[" + std::to_string(id) + "]");
+      }
+      if (!m_isSameOrder) {
+        paths.add(route);
+      }
+    }
+    if (!m_isSameOrder) {
+      forest.paths = std::move(paths);
+    }
+  }
+
+  Raw& m_raw;
+  const fabric::Fabric& m_fabric;
+  std::vector<NodeIndex> m_nodes;  ///< by number in the file's table
+  bool m_isSameOrder = true;
+};
+
+Error placed(Error error, const std::string& fileName) {
+  error.where.file = fileName;
+  return error;
+}
+
+std::optional<Error> refusedText(std::string_view text) {
+  if (text.size() > kMaxForestBytes) {
+    return Error{ErrorCode::limit, "the text is longer than " + std::to_string(kMaxForestBytes) + " bytes",
+                 "check that it is a forest file"};
+  }
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    return Error{ErrorCode::badInput, "the file is empty", "generate it anew"};
+  }
+  return std::nullopt;
+}
+
+/// Runs `action` and turns what it throws into an Error that names the file.
+template <typename Action>
+auto guarded(const std::string& fileName, const Action& action) -> decltype(action()) {
+  try {
+    return action();
+  } catch (const Refusal& refusal) {
+    return placed(refusal.error, fileName);
+  } catch (const OverflowError& error) {
+    return placed({ErrorCode::overflow, std::string("cannot be held exactly: ") + error.what()}, fileName);
+  } catch (const std::bad_alloc&) {
+    return placed({ErrorCode::limit, "not enough memory for the forest"}, fileName);
+  } catch (const std::exception& error) {
+    return placed({ErrorCode::badInput, std::string("cannot be read: ") + error.what()}, fileName);
+  }
+}
+
+Raw parseAll(std::string_view text) {
+  if (auto error = refusedText(text)) {
+    throw Refusal{*error};
+  }
+  ForestReader reader(text, false);
+  if (!reader.parse()) {
+    throw Refusal{reader.error()};
+  }
+  return std::move(reader.raw());
+}
+
+}  // namespace
+
+Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabric::Fabric& fabric,
+                        const fabric::Description* description) {
+  return guarded({}, [&]() -> Outcome {
+    for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+      if (*forest && !isWritable(**forest)) {
+        return Error{ErrorCode::internal, "a tree's edges lie outside its forest"};
+      }
+    }
+    if (description != nullptr) {
+      const auto described = fabric::Fabric::build(*description);
+      if (!described || described->digest() != fabric.digest()) {
+        return Error{ErrorCode::badUsage, "the description to embed is not that of the schedule's fabric"};
+      }
+    }
+    Pen pen(out);
+    pen << "{\n  \"format\": \"" << kFormat << "\",\n  \"version\": " << kVersion
+        << ",\n  \"collective\": " << jsonString(toString(schedule.collective))
+        << ",\n  \"fabric_name\": " << jsonString(schedule.fabricName)
+        << ",\n  \"digest\": " << jsonString(schedule.fabricDigest) << ",\n";
+    if (schedule.root) {
+      pen << "  \"root\": " << std::int64_t{*schedule.root} << ",\n";
+    }
+    if (!schedule.amounts.empty()) {
+      pen << "  \"amounts\": ";
+      writeNumbers(pen, schedule.amounts);
+      pen << ",\n";
+    }
+    pen << "  \"algbw\": " << fraction(schedule.algbw) << ",\n  \"bound\": " << fraction(schedule.bound) << ",\n";
+    if (schedule.fixedK) {
+      pen << "  \"fixed_k\": " << *schedule.fixedK << ",\n";
+    }
+    if (schedule.allreduceBound) {
+      pen << "  \"allreduce_bound\": " << fraction(*schedule.allreduceBound) << ",\n";
+    }
+    pen << "  \"nodes\": [";
+    for (const fabric::Node& node : fabric.nodes()) {
+      pen << (&node == fabric.nodes().data() ? "" : ", ") << jsonString(node.id);
+    }
+    pen << "],\n  \"gpus\": ";
+    writeNumbers(pen, fabric.gpus());
+    pen << ",\n  \"bottlenecks\": [";
+    for (const schedule::Cut& cut : schedule.bottlenecks) {
+      pen << (&cut == schedule.bottlenecks.data() ? "\n    {\"nodes\": " : ",\n    {\"nodes\": ");
+      writeNumbers(pen, cut.nodes);
+      pen << ", \"demand\": " << cut.demand << ", \"exit_bandwidth\": " << fraction(cut.exitBandwidth) << "}";
+    }
+    pen << (schedule.bottlenecks.empty() ? "],\n" : "\n  ],\n");
+    if (schedule.reduceForest) {
+      pen << "  \"reduce_forest\": ";
+      writeForest(pen, *schedule.reduceForest);
+      pen << ",\n";
+    }
+    if (schedule.broadcastForest) {
+      pen << "  \"broadcast_forest\": ";
+      writeForest(pen, *schedule.broadcastForest);
+      pen << ",\n";
+    }
+    std::string embedded = writeFabricJson(description != nullptr ? *description : describeFacts(fabric));
+    embedded.erase(embedded.find_last_not_of('\n') + 1);
+    pen << "  \"fabric\": " << embedded << "\n}\n";
+    pen.flush();
+    out.flush();
+    if (!out) {
+      return Error{ErrorCode::io, "the forest could not be written", "check the free space and the permissions"};
+    }
+    return Done{};
+  });
+}
+
+Result<ForestHeader> peekForestJson(std::string_view text, const std::string& fileName) {
+  return guarded(fileName, [&]() -> Result<ForestHeader> {
+    if (auto error = refusedText(text)) {
+      return placed(*error, fileName);
+    }
+    ForestReader reader(text, true);
+    reader.parse();
+    if (!reader.headerComplete()) {
+      return placed(reader.error(), fileName);
+    }
+    const Raw& raw = reader.raw();
+    const auto collective = parseCollective(raw.collective);
+    if (!collective) {
+      refuse(inQuotes(raw.collective) + " is no collective", "collective");
+    }
+    return ForestHeader{*collective, raw.fabricName, raw.digest};
+  });
+}
+
+Result<Schedule> readForestJson(std::string_view text, const fabric::Fabric& fabric, const std::string& fileName) {
+  return guarded(fileName, [&]() -> Result<Schedule> {
+    Raw raw = parseAll(text);
+    return Matcher(raw, fabric).match();
+  });
+}
+
+Result<LoadedForest> loadForest(std::string_view text, const std::string& fileName) {
+  return guarded(fileName, [&]() -> Result<LoadedForest> {
+    Raw raw = parseAll(text);
+    if (raw.fabricStart == raw.fabricEnd) {
+      refuse("the key \"fabric\" is missing", "");
+    }
+    auto description = readFabricJson(text.substr(raw.fabricStart, raw.fabricEnd - raw.fabricStart));
+    if (!description) {
+      Error error = description.error();
+      if (error.where.line > 0) {
+        const std::string_view before = text.substr(0, raw.fabricStart);
+        const std::size_t newline = before.rfind('\n');
+        if (error.where.line == 1) {
+          error.where.column +=
+              static_cast<int>(newline == std::string_view::npos ? before.size() : before.size() - newline - 1);
+        }
+        error.where.line += static_cast<int>(std::count(before.begin(), before.end(), '\n'));
+      }
+      error.where.element = "fabric" + (error.where.element.empty() ? "" : "." + error.where.element);
+      return placed(std::move(error), fileName);
+    }
+    auto fabric = fabric::Fabric::build(*description);
+    if (!fabric) {
+      return placed(fabric.error(), fileName);
+    }
+    Schedule schedule = Matcher(raw, *fabric).match();
+    return LoadedForest{std::move(*description), std::move(*fabric), std::move(schedule)};
+  });
+}
+
+}  // namespace coppice::io
