@@ -13,6 +13,7 @@
 #include "forestcoll/network.hpp"
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
+#include "forestcoll/trimming.hpp"
 #include "lp/balance.hpp"
 
 namespace coppice::forestcoll {
@@ -514,6 +515,8 @@ schedule::Forest mapToRoutes(const LogicalTopology& topology, const std::vector<
 schedule::Forest growForest(Plan& plan, const Progress& progress, StageClock& clock) {
   const Network& network = plan.network;
   const std::vector<int64_t> supply = supplies(network, plan.k);
+  trimCapacities(network, plan.capacities, supply, Trimming::proportional, progress);
+  clock.done("trimming");
   const LogicalTopology topology = removeSwitches(network, std::move(plan.capacities), supply, progress);
   clock.done("splitting");
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -304,7 +305,7 @@ private:
           ++next;
           continue;
         }
-        Partial tree = build(next, m_supply[at(next)]);
+        Partial tree = build(next, std::min(m_supply[at(next)], m_grain));
         if (!tree.isComplete) {
           stuck = true;
           break;
@@ -324,6 +325,9 @@ private:
           keep(std::move(tree));
         }
         batchSize = stuck ? std::max<std::size_t>(1, batchSize / 2) : std::min<std::size_t>(batchSize * 2, 4096);
+        if (!stuck && batch.size() >= 64) {
+          coarsen();
+        }
         continue;
       }
       for (std::size_t i = batch.size(); i-- > 0;) {
@@ -338,9 +342,30 @@ private:
     }
   }
 
+  /// The multiplicity that trees are tried with. It follows what succeeded, so that a fabric that only admits thin
+  /// trees is not asked for thick ones at every root; from time to time it doubles again.
+  void adaptGrain(int64_t tried, int64_t succeeded) {
+    constexpr int kSmall = 64;  // below this there is time to look for thick trees at every root
+    if (nodeCount() < kSmall) {
+      return;
+    }
+    if (succeeded == tried) {
+      m_disappointments = 0;
+      coarsen();
+    } else if (++m_disappointments >= 3) {
+      m_grain = succeeded;
+    }
+  }
+  void coarsen() {
+    if (m_grain <= std::numeric_limits<int64_t>::max() / 2) {
+      m_grain *= 2;
+    }
+  }
+
   /// One batch of equal trees at the root, by rebuilding from what failed checks teach; exact as the last resort.
   void packOne(int root) {
-    int64_t multiplicity = m_supply[at(root)];
+    int64_t multiplicity = std::min(m_supply[at(root)], m_grain);
+    const int64_t first = multiplicity;
     for (int attempt = 0; attempt < 40 && multiplicity > 0; ++attempt) {
       throwIfCancelled(m_progress);
       Partial tree = build(root, multiplicity);
@@ -348,6 +373,7 @@ private:
         apply(tree, 1);
         const auto violated = m_oracle->violations(32, m_progress);
         if (violated.empty()) {
+          adaptGrain(first, multiplicity);
           chargePool(tree, 1);
           keep(std::move(tree));
           return;
@@ -373,6 +399,7 @@ private:
           tree.multiplicity = allowed;
           apply(tree, 1);
           if (m_oracle->isFeasible(m_progress)) {
+            adaptGrain(first, allowed);
             chargePool(tree, 1);
             keep(std::move(tree));
             return;
@@ -486,6 +513,8 @@ private:
   std::vector<PoolSet> m_pool;
   std::vector<std::vector<int>> m_setsOf;  // pool indices by node
   Trees m_trees;
+  int64_t m_grain = std::numeric_limits<int64_t>::max();
+  int m_disappointments = 0;  // in a row
 };
 
 class Packing {
