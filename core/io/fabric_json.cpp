@@ -58,7 +58,6 @@ public:
     return before;
   }
   friend bool operator==(const TrackedIterator& a, const TrackedIterator& b) { return a.m_at == b.m_at; }
-  friend bool operator!=(const TrackedIterator& a, const TrackedIterator& b) { return a.m_at != b.m_at; }
 
 private:
   const char* m_at;
