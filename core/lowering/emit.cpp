@@ -35,17 +35,19 @@ public:
         m_last(work.parts.size() * at(work.gpuCount)),
         m_arrivals(m_last.size(), 0),
         m_partial(m_last.size(), Slot{Buffer::scratch, -1}),
+        m_sentBy(at(work.messageCount())),
         m_scratch(at(work.gpuCount), 0),
         m_waited(at(work.gpuCount)) {}
 
   program::Program run() {
     layOut();
     emitCopies();
-    for (const int head : m_plan.order) {
+    for (const Event& event : m_plan.order) {
       throwIfCancelled(m_progress);
-      emitSend(head, emitReceive(head));
-      for (int m = m_plan.next[at(head)]; m >= 0; m = m_plan.next[at(m)]) {
-        emitReceive(m);
+      if (event.receives) {
+        emitReceive(event.message);
+      } else {
+        emitSend(event.message);
       }
     }
     return instances();
@@ -78,6 +80,7 @@ private:
       const std::size_t blocks = mine.threadBlocks.size() + at(m_copies.need[at(rank)].blocks);
       m_waited[at(rank)].assign(blocks, std::vector<int>(blocks, -1));
     }
+    m_program.protocol = m_options.protocol;
     m_program.channels = m_plan.channels;
     m_program.chunksPerLoop = m_work.chunks;
   }
@@ -173,55 +176,57 @@ private:
     const int part = m_work.partOf(message);
     return m_work.phaseOf(message) == Phase::broadcast ? resultOf(part) : operandOf(part, endsOf(m_work, message).from);
   }
-  /// The slot a message goes to. A fused rrs stores nothing; there it is the local operand's.
-  Slot landingOf(int message) {
-    const int part = m_work.partOf(message);
-    const int to = endsOf(m_work, message).to;
-    if (m_work.phaseOf(message) == Phase::broadcast) {
-      return resultOf(part);
+  /// Tells the sending step, for readers of the program, where its data lands. Forwarding copies need their own slot.
+  void noteLanding(int message, Slot landing) {
+    const StepPlace by = m_sentBy[at(message)];
+    Step& sender = block(endsOf(m_work, message).from, by.block).steps[at(by.step)];
+    if (sender.type == StepType::send || sender.type == StepType::recvReduceSend) {
+      sender.dst = landing;
     }
-    const int next = m_plan.next[at(message)];
-    return next >= 0 && m_work.phaseOf(next) == Phase::reduce ? operandOf(part, to) : partialOf(part, to);
   }
 
-  void emitSend(int message, Slot landing) {
+  void emitSend(int message) {
     const Ends ends = endsOf(m_work, message);
     const Connection& connection = m_plan.connections[at(m_plan.connectionOf[at(message)])];
-    append(ends.from, connection.sendBlock, StepType::send, sourceOf(message), landing, partOf(message).count,
-           m_last[cell(m_work.partOf(message), ends.from)]);
+    m_sentBy[at(message)] = append(ends.from, connection.sendBlock, StepType::send, sourceOf(message), Slot{},
+                                   partOf(message).count, m_last[cell(m_work.partOf(message), ends.from)]);
   }
 
-  /// Returns the slot that the data goes to (of a step that only passes it on: the local operand's).
-  Slot emitReceive(int message) {
+  void emitReceive(int message) {
     const int part = m_work.partOf(message);
     const int count = partOf(message).count;
     const int rank = endsOf(m_work, message).to;
     const int id = m_plan.connections[at(m_plan.connectionOf[at(message)])].recvBlock;
     const int next = m_plan.next[at(message)];
     StepPlace& last = m_last[cell(part, rank)];
+    StepPlace place;
     if (m_work.phaseOf(message) == Phase::broadcast) {
       const StepType type = next >= 0 ? StepType::recvCopySend : StepType::recv;
       // What this overwrites has been read: the data came through the root, which waited for every rank's share.
-      last = append(rank, id, type, resultOf(part), resultOf(part), count, {});
-      return resultOf(part);
+      place = last = append(rank, id, type, resultOf(part), resultOf(part), count, {});
+      noteLanding(message, resultOf(part));
+    } else if (m_options.runtime == program::Runtime::rccl) {
+      emitSplitReduce(message);
+    } else {
+      const Slot operand = operandOf(part, rank);
+      ++m_arrivals[cell(part, rank)];
+      if (next >= 0 && m_work.phaseOf(next) == Phase::reduce) {
+        place = append(rank, id, StepType::recvReduceSend, operand, Slot{}, count, last);
+        noteLanding(message, operand);
+      } else {
+        const StepType type = next >= 0 ? StepType::recvReduceCopySend : StepType::recvReduceCopy;
+        const Slot sum = partialOf(part, rank);
+        place = last = append(rank, id, type, operand, sum, count, last);
+        noteLanding(message, sum);
+      }
     }
-    if (m_options.runtime == program::Runtime::rccl) {
-      return emitSplitReduce(message);
+    if (next >= 0) {
+      m_sentBy[at(next)] = place;
     }
-    const Slot operand = operandOf(part, rank);
-    ++m_arrivals[cell(part, rank)];
-    if (next >= 0 && m_work.phaseOf(next) == Phase::reduce) {
-      append(rank, id, StepType::recvReduceSend, operand, landingOf(next), count, last);
-      return operand;
-    }
-    const Slot sum = partialOf(part, rank);
-    last = append(rank, id, next >= 0 ? StepType::recvReduceCopySend : StepType::recvReduceCopy, operand, sum, count,
-                  last);
-    return sum;
   }
 
-  /// Receive, then reduce: for runtimes without the fused kernels. Returns the slot received into.
-  Slot emitSplitReduce(int message) {
+  /// Receive, then reduce: for runtimes without the fused kernels.
+  void emitSplitReduce(int message) {
     const int part = m_work.partOf(message);
     const int count = partOf(message).count;
     const int rank = endsOf(m_work, message).to;
@@ -233,7 +238,7 @@ private:
     append(rank, id, StepType::recv, sourceOf(message), landing, count, {});
     last = append(rank, id, StepType::reduce, ownIsElsewhere ? inputOf(part) : landing, sum, count, last);
     ++m_arrivals[cell(part, rank)];
-    return landing;
+    noteLanding(message, landing);
   }
 
   /// The instances side by side: each has its own threadblocks and channels, and a run of chunks of its own in every
@@ -289,10 +294,11 @@ private:
   const Options& m_options;
   const Progress& m_progress;
   program::Program m_program;
-  std::vector<StepPlace> m_last;  ///< by (part, rank): the step after which the rank's value is there
-  std::vector<int> m_arrivals;    ///< by (part, rank): contributions added so far
-  std::vector<Slot> m_partial;    ///< by (part, rank): scratch for partial sums
-  std::vector<int> m_scratch;     ///< by rank: chunks taken
+  std::vector<StepPlace> m_last;    ///< by (part, rank): the step after which the rank's value is there
+  std::vector<int> m_arrivals;      ///< by (part, rank): contributions added so far
+  std::vector<Slot> m_partial;      ///< by (part, rank): scratch for partial sums
+  std::vector<StepPlace> m_sentBy;  ///< by message: the step that sends it
+  std::vector<int> m_scratch;       ///< by rank: chunks taken
   std::vector<std::vector<std::vector<int>>> m_waited;  ///< by rank, waiting block, other block: latest step
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -28,11 +29,19 @@ struct Copies {
 program::Program emit(const Work& work, const Plan& plan, const Copies& copies, const Options& options,
                       const Progress& progress);
 
-/// Checks the finished program, not the plan: sends and receives of every connection pair off with equal counts, and
-/// program order and dependencies, with the two ends of every message taken as one event, have no cycle. Then no
-/// run can get stuck, at any connection depth: take the events in a topological order; when all before one are done,
-/// both ends of it stand ready and need no room but their own. Iterations follow each other in the same way.
-/// Errors: internal, naming the threadblock.
+/// Checks the finished program, not the plan: sends and receives of every connection pair off with equal counts, and no
+/// run can get stuck. For that, one of two graphs must have no cycle:
+/// - program order and dependencies, with the two ends of every message taken as one event. Then the events can happen
+///   one after the other in a topological order, needing no room but their own: right at any depth.
+/// - every chunk of every step a message of its own, with program order, dependencies, messages, and receive k before
+///   send k + depth. Fewer, larger messages wait for less: their edges are paths of this graph. So it is right for all
+///   sizes at this depth or more.
+/// All edges between iterations of the program run forward, so one iteration shows it for all.
+/// Errors: internal, naming what is wrong.
 Outcome proveProgress(const program::Program& program);
+
+/// Time between iterations of the program in a steady run, in units of what one threadblock needs for one chunk, on
+/// links that are never the bottleneck. At least 1.
+std::int64_t paceOf(const program::Program& program, const Progress& progress);
 
 }  // namespace coppice::lowering

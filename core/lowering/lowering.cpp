@@ -2,7 +2,9 @@
 #include "lowering/lowering.hpp"
 
 #include <algorithm>
+#include <array>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -109,6 +111,74 @@ Outcome checkScratch(const program::Program& program, const Options& options) {
   return Done{};
 }
 
+/// The most chunk movements that are worth a trial run.
+constexpr std::int64_t kTrialChunks = 2'000'000;
+
+/// Chunks that all threadblocks together move, per iteration.
+std::int64_t movementsOf(const program::Program& program) {
+  std::int64_t sum = 0;
+  for (const program::RankProgram& rank : program.ranks) {
+    for (const program::ThreadBlock& block : rank.threadBlocks) {
+      for (const program::Step& step : block.steps) {
+        sum += step.count;
+      }
+    }
+  }
+  return sum;
+}
+
+/// Tries several arrangements of the steps and keeps the one that keeps up with the links best; the first that does so
+/// fully ends the search. Every arrangement that counts has been proven free of deadlock.
+Result<program::Program> arrange(const Work& work, const Options& options, const Progress& progress) {
+  // One iteration at the schedule's bandwidth, in units of one chunk through one threadblock.
+  const Int128 numerator =
+      static_cast<Int128>(work.algbw.denominator()) * kBlockRate * (std::int64_t{work.chunks} * options.instances);
+  const std::int64_t needed =
+      work.algbw.isPositive() ? narrow64((numerator + work.algbw.numerator() - 1) / work.algbw.numerator()) : 0;
+  const Copies copies = planCopies(work, options);
+  const bool canFuse = options.runtime != program::Runtime::rccl;
+  Options single = options;
+  single.instances = 1;
+
+  std::optional<Plan> best;
+  std::int64_t bestPace = 0;
+  std::optional<Error> failure;
+  const std::array<std::int64_t, 3> rates{kBlockRate, kBlockRate / 2, kBlockRate / 4};
+  for (std::size_t trial = 0; trial < 3 * rates.size(); ++trial) {
+    // In order of preference: forwarding in one step takes the fewest threadblocks and the least time per hop.
+    const Style style{rates[trial / 3], trial % 3 != 1, trial % 3 != 2};
+    if (!canFuse && !style.fuses) {
+      continue;
+    }
+    progress.report("lowering", static_cast<double>(trial) / static_cast<double>(3 * rates.size() + 1));
+    Result<Plan> plan = makePlan(work, options, style, copies.need, progress);
+    if (!plan) {
+      if (!failure || failure->code != ErrorCode::limit) {
+        failure = plan.error();
+      }
+      continue;
+    }
+    const program::Program program = emit(work, *plan, copies, single, progress);
+    if (const Outcome proved = proveProgress(program); !proved) {
+      failure = failure ? failure : proved.error();
+      continue;
+    }
+    const bool isSmall = movementsOf(program) <= kTrialChunks;
+    const std::int64_t pace = isSmall ? paceOf(program, progress) : needed;
+    if (!best || pace < bestPace) {
+      best = std::move(*plan);
+      bestPace = pace;
+    }
+    if (bestPace <= needed) {
+      break;
+    }
+  }
+  if (!best) {
+    return *failure;
+  }
+  return emit(work, *best, copies, options, progress);
+}
+
 Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                       const Options& options, const Progress& progress) {
   if (const Outcome usable = checkOptions(options); !usable) {
@@ -119,17 +189,13 @@ Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedu
   if (!work) {
     return work.error();
   }
-  const Copies copies = planCopies(*work, options);
-  progress.report("lowering", 0.2);
-  Result<Plan> plan = makePlan(*work, options, copies.need, progress);
-  if (!plan) {
-    return plan.error();
+  Result<program::Program> arranged = arrange(*work, options, progress);
+  if (!arranged) {
+    return arranged.error();
   }
-  progress.report("lowering", 0.7);
-  program::Program program = emit(*work, *plan, copies, options, progress);
+  program::Program program = std::move(*arranged);
   program.name = options.name.empty() ? makeName(fabric, schedule) : options.name;
   program.collective = schedule.collective;
-  program.protocol = options.protocol;
   program.inPlace = options.inPlace;
   program.outOfPlace = !options.inPlace;
   program.root = work->root;

@@ -27,7 +27,8 @@ std::size_t at(int index) {
 /// How hard to press the program into the limits.
 struct Tactics {
   std::int64_t blockRate = kBlockRate;  ///< GB/s per channel
-  bool eager = false;                   ///< share threadblocks even where the two directions have little in common
+  bool separatePhases = true;  ///< allreduce: both halves on channels of their own, so that neither waits for the other
+  bool eager = false;          ///< share threadblocks even where the two directions have little in common
 };
 
 /// All messages between two ranks that ask for the same channel parity.
@@ -35,6 +36,7 @@ struct Group {
   int from = 0;
   int to = 0;
   Parity parity = Parity::any;
+  int phase = -1;  ///< -1 = both
   std::int64_t load = 0;
   int messages = 0;
   int steps = 0;
@@ -43,13 +45,16 @@ struct Group {
 
 class Planner {
 public:
-  Planner(const Work& work, const Options& options, const std::vector<CopyNeed>& copies, const Progress& progress)
+  Planner(const Work& work, const Options& options, const Style& style, const std::vector<CopyNeed>& copies,
+          const Progress& progress)
       : m_work(work),
         m_options(options),
         m_copies(copies),
         m_progress(progress),
         m_limit(program::limits(options.runtime)),
-        m_fuses(options.runtime != program::Runtime::rccl) {
+        m_style(style),
+        m_splitsReduce(options.runtime == program::Runtime::rccl),
+        m_fuses(style.fuses && !m_splitsReduce) {
     m_channelsEach = std::min(m_limit.channels, 32) / options.instances;
     if (options.channels == ChannelPolicy::nicPlanes) {
       m_channelsEach -= m_channelsEach % 2;
@@ -67,8 +72,12 @@ public:
                    "use fewer instances",
                    {}};
     }
-    makeGroups();
     Tactics tactics;
+    tactics.blockRate = m_style.blockRate;
+    // The halves of an allreduce need different channels, of either parity where that matters.
+    const int classes = m_options.channels == ChannelPolicy::nicPlanes ? 2 : 1;
+    tactics.separatePhases = m_work.phases.size() == 2 && m_channelsEach >= 2 * classes;
+    makeGroups(tactics);
     while (true) {
       throwIfCancelled(m_progress);
       const std::optional<Error> failed = attempt(tactics);
@@ -79,6 +88,11 @@ public:
       const int comfortable = std::min(m_blocksEach, kComfortableBlocks / m_options.instances);
       if (blocksOf(most) > comfortable && m_hasSpareLanes) {
         tactics.blockRate += std::max<std::int64_t>(tactics.blockRate / 4, 1);
+        continue;
+      }
+      if (blocksOf(most) > m_blocksEach && tactics.separatePhases) {
+        tactics.separatePhases = false;
+        makeGroups(tactics);
         continue;
       }
       if (blocksOf(most) > m_blocksEach && !tactics.eager) {
@@ -98,9 +112,14 @@ public:
       }
       break;
     }
-    orderChains();
-    if (m_plan.order.size() != m_heads.size()) {
-      return Error{ErrorCode::internal, "some messages wait for each other", "report this with the schedule", {}};
+    sortArrivals();
+    if (m_style.asTheyCome) {
+      orderAsTheyCome();
+    } else {
+      orderChains();
+    }
+    if (static_cast<int>(m_plan.order.size()) != m_events) {
+      return Error{ErrorCode::infeasible, "the steps wait for each other in this order", {}, {}};
     }
     return std::move(m_plan);
   }
@@ -113,7 +132,7 @@ private:
   }
   /// Steps at the receiving end: ROCm receives and reduces in two.
   [[nodiscard]] int receiveSteps(int message) const {
-    return !m_fuses && m_work.phaseOf(message) == Phase::reduce ? 2 : 1;
+    return m_splitsReduce && m_work.phaseOf(message) == Phase::reduce ? 2 : 1;
   }
 
   template <typename Visit>
@@ -128,17 +147,20 @@ private:
     }
   }
 
-  void makeGroups() {
+  void makeGroups(const Tactics& tactics) {
+    m_groups.clear();
     m_groupOf.assign(at(m_work.messageCount()), -1);
     std::unordered_map<std::int64_t, int> known;
     forEachMessage([&](int m) {
       const Ends e = ends(m);
       const Parity parity = treeOf(m).parityOf[at(m_work.childOf(m))];
+      const int phase = tactics.separatePhases ? static_cast<int>(m_work.phaseOf(m)) : -1;
       const std::int64_t key =
-          (static_cast<std::int64_t>(e.from) * m_work.gpuCount + e.to) * 3 + static_cast<std::int64_t>(parity);
+          ((static_cast<std::int64_t>(e.from) * m_work.gpuCount + e.to) * 3 + static_cast<std::int64_t>(parity)) * 3 +
+          phase + 1;
       const auto [it, isNew] = known.try_emplace(key, static_cast<int>(m_groups.size()));
       if (isNew) {
-        m_groups.push_back({e.from, e.to, parity, 0, 0, 0, {}});
+        m_groups.push_back({e.from, e.to, parity, phase, 0, 0, 0, {}});
       }
       Group& group = m_groups[at(it->second)];
       group.load += countOf(m);
@@ -178,6 +200,7 @@ private:
     pairConnections(tactics);
     fuse();
     cutChains();
+    m_events = 0;
     m_steps.assign(at(m_work.gpuCount), 0);
     for (int rank = 0; rank < m_work.gpuCount; ++rank) {
       m_steps[at(rank)] = m_copies[at(rank)].steps;
@@ -186,6 +209,7 @@ private:
       const Ends e = ends(m);
       m_steps[at(e.from)] += m_plan.previous[at(m)] < 0 ? 1 : 0;
       m_steps[at(e.to)] += receiveSteps(m);
+      m_events += m_plan.previous[at(m)] < 0 ? 2 : 1;
     });
     return std::nullopt;
   }
@@ -196,16 +220,20 @@ private:
     std::vector<int> receivers(senders.size(), 0);
     std::unordered_map<std::int64_t, int> known;
     m_hasSpareLanes = false;
+    const int classes = m_options.channels == ChannelPolicy::nicPlanes ? 2 : 1;
     for (const int g : m_groupOrder) {
       Group& group = m_groups[at(g)];
       group.lanes.clear();
       // A step with two halves may straddle the end of a full threadblock, hence the spare one.
-      const int capacity = m_limit.stepsPerThreadBlock - (m_fuses ? 0 : 1);
+      const int capacity = m_limit.stepsPerThreadBlock - (m_splitsReduce ? 1 : 0);
       const int least = (group.steps + capacity - 1) / capacity;
       const int wanted = wantedLanes(group, tactics, least);
       m_hasSpareLanes = m_hasSpareLanes || wanted > least;
       for (int channel = 0; channel < m_channelsEach && static_cast<int>(group.lanes.size()) < wanted; ++channel) {
         if (group.parity != Parity::any && channel % 2 != static_cast<int>(group.parity)) {
+          continue;
+        }
+        if (group.phase >= 0 && channel / classes % 2 != group.phase) {
           continue;
         }
         const std::size_t out = at(group.from * m_channelsEach + channel);
@@ -535,13 +563,20 @@ private:
             mend(), placeOf(group.from)};
   }
 
+  [[nodiscard]] int remainingOf(int message) const;
+  template <typename Visit>
+  void forEachDependent(int arriving, const Visit& visit) const;
+  void sortArrivals();
   void orderChains();
+  void orderAsTheyCome();
 
   const Work& m_work;
   const Options& m_options;
   const std::vector<CopyNeed>& m_copies;
   const Progress& m_progress;
   const program::RuntimeLimits& m_limit;
+  const Style& m_style;
+  const bool m_splitsReduce;
   const bool m_fuses;
   int m_channelsEach = 1;
   int m_blocksEach = 1;
@@ -552,9 +587,77 @@ private:
   std::vector<int> m_mateOfIn;
   std::vector<int> m_blockBase;
   std::vector<int> m_heads;
-  std::vector<int> m_steps;  ///< by rank
+  std::vector<int> m_steps;        ///< by rank
+  int m_events = 0;                ///< steps of all ranks but copies
+  std::vector<int> m_nextArrival;  ///< by reducing message: the one that its receiver adds next, -1 = none
   Plan m_plan;
 };
+
+/// Hops still to come after a message.
+int Planner::remainingOf(int message) const {
+  const TreeShape& tree = treeOf(message);
+  if (m_work.phaseOf(message) == Phase::broadcast) {
+    return tree.height[at(m_work.childOf(message))];
+  }
+  const int rest =
+      m_work.phases.size() == 2 ? m_work.tree(m_work.partOf(message), Phase::broadcast).height[at(tree.root)] : 0;
+  return tree.depth[at(m_work.childOf(message))] - 1 + rest;
+}
+
+/// Fixes in which order a rank adds up what its children send: shallow subtrees first, the fused one last. Among equals
+/// the same order of peers for all parts: then every threadblock works at the same place of the sequence for all of
+/// them, and the sequence is a pipeline.
+void Planner::sortArrivals() {
+  m_nextArrival.assign(at(m_work.messageCount()), -1);
+  if (!m_work.hasPhase(Phase::reduce)) {
+    return;
+  }
+  std::vector<int> children;
+  for (int part = 0; part < static_cast<int>(m_work.parts.size()); ++part) {
+    const TreeShape& tree = m_work.tree(part, Phase::reduce);
+    for (const int v : tree.breadthFirst) {
+      children.assign(tree.childrenOf(v).begin(), tree.childrenOf(v).end());
+      const auto key = [&](int c) {
+        const bool isFused = m_plan.next[at(m_work.message(part, Phase::reduce, c))] >= 0;
+        const int distance = (c - v + m_work.gpuCount) % m_work.gpuCount;
+        return std::tuple(isFused, tree.height[at(c)], distance);
+      };
+      std::sort(children.begin(), children.end(), [&](int a, int b) { return key(a) < key(b); });
+      for (std::size_t i = 1; i < children.size(); ++i) {
+        m_nextArrival[at(m_work.message(part, Phase::reduce, children[i - 1]))] =
+            m_work.message(part, Phase::reduce, children[i]);
+      }
+    }
+  }
+}
+
+/// Calls visit(event) for everything that waits, on its own rank, for this arrival.
+template <typename Visit>
+void Planner::forEachDependent(int arriving, const Visit& visit) const {
+  const int part = m_work.partOf(arriving);
+  const int v = ends(arriving).to;
+  const auto start = [&](int message) {
+    if (m_plan.previous[at(message)] < 0) {
+      visit(Event{message, false});
+    }
+  };
+  if (m_work.phaseOf(arriving) == Phase::reduce) {
+    if (m_nextArrival[at(arriving)] >= 0) {
+      visit(Event{m_nextArrival[at(arriving)], true});
+      return;
+    }
+    if (v != treeOf(arriving).root) {
+      start(m_work.message(part, Phase::reduce, v));
+      return;
+    }
+    if (m_work.phases.size() == 1) {
+      return;
+    }
+  }
+  for (const int c : m_work.tree(part, Phase::broadcast).childrenOf(v)) {
+    start(m_work.message(part, Phase::broadcast, c));
+  }
+}
 
 /// List scheduling with one time unit per chunk: of all chains whose inputs are there, the one that would finish first
 /// goes next; among equals the one with most hops still to come. The clock only ranks the chains. That every chain
@@ -575,28 +678,9 @@ void Planner::orderChains() {
       headOf[at(m)] = head;
     }
   }
-  // Calls visit(waiting message) for everything that an arrival lets go.
-  const auto forEachDependent = [&](int arriving, const auto& visit) {
-    const int part = m_work.partOf(arriving);
-    const int v = ends(arriving).to;
-    if (m_work.phaseOf(arriving) == Phase::reduce) {
-      if (v != treeOf(arriving).root) {
-        visit(m_work.message(part, Phase::reduce, v));
-        return;
-      }
-      if (m_work.phases.size() == 1) {
-        return;
-      }
-    }
-    for (const int c : m_work.tree(part, Phase::broadcast).childrenOf(v)) {
-      visit(m_work.message(part, Phase::broadcast, c));
-    }
-  };
   std::vector<int> missing(at(messages), 0);  // by head: arrivals that other chains still owe it
-  forEachMessage([&](int m) {
-    forEachDependent(
-        m, [&](int waiting) { missing[at(headOf[at(waiting)])] += headOf[at(waiting)] != headOf[at(m)] ? 1 : 0; });
-  });
+  forEachMessage(
+      [&](int m) { forEachDependent(m, [&](Event waiting) { ++missing[at(headOf[at(waiting.message)])]; }); });
   std::vector<std::int64_t> ready(at(messages), 0);
   std::vector<std::int64_t> free(at(m_blockBase.back()), 0);
   const auto startOf = [&](int head) {
@@ -612,15 +696,7 @@ void Planner::orderChains() {
     for (int m = head; m_plan.next[at(m)] >= 0; m = m_plan.next[at(m)]) {
       ++hops;
     }
-    const TreeShape& tree = treeOf(head);
-    int remaining = tree.height[at(m_work.childOf(head))];
-    if (m_work.phaseOf(head) == Phase::reduce) {
-      remaining = tree.depth[at(m_work.childOf(head))];
-      if (m_work.phases.size() == 2) {
-        remaining += m_work.tree(m_work.partOf(head), Phase::broadcast).height[at(tree.root)];
-      }
-    }
-    return Candidate{startOf(head) + hops + countOf(head), remaining, head};
+    return Candidate{startOf(head) + hops + countOf(head), remainingOf(head), head};
   };
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
   for (const int head : m_heads) {
@@ -628,7 +704,7 @@ void Planner::orderChains() {
       queue.push(candidate(head));
     }
   }
-  m_plan.order.reserve(m_heads.size());
+  m_plan.order.reserve(at(m_events));
   while (!queue.empty()) {
     throwIfCancelled(m_progress);
     const Candidate top = queue.top();
@@ -637,22 +713,108 @@ void Planner::orderChains() {
       queue.push(now);
       continue;
     }
-    m_plan.order.push_back(top.head);
+    m_plan.order.push_back({top.head, false});
     std::int64_t time = startOf(top.head);
     for (int m = top.head; m >= 0; m = m_plan.next[at(m)], ++time) {
+      m_plan.order.push_back({m, true});
       const std::int64_t done = time + countOf(m);
       free[at(sendBlockOf(m))] = std::max(free[at(sendBlockOf(m))], done);
       free[at(recvBlockOf(m))] = std::max(free[at(recvBlockOf(m))], done);
-      forEachDependent(m, [&](int waiting) {
-        const int head = headOf[at(waiting)];
-        if (head == top.head) {
-          return;
-        }
+      forEachDependent(m, [&](Event waiting) {
+        const int head = headOf[at(waiting.message)];
         ready[at(head)] = std::max(ready[at(head)], done);
         if (--missing[at(head)] == 0) {
           queue.push(candidate(head));
         }
       });
+    }
+  }
+}
+
+/// A greedy run of the whole machine, one time unit per chunk, with connections as deep as the protocol's: whenever a
+/// threadblock is free it takes the step that can start first; among equals the one with most hops still to come.
+/// The order is incomplete if the run gets stuck.
+void Planner::orderAsTheyCome() {
+  struct Candidate {
+    std::int64_t start = 0;
+    int remaining = 0;
+    int id = 0;  // 2 * message + receives
+    bool operator>(const Candidate& other) const {
+      return std::tie(start, other.remaining, id) > std::tie(other.start, remaining, other.id);
+    }
+  };
+  struct Fifo {
+    std::vector<int> sent;  // messages
+    std::size_t received = 0;
+    std::vector<int> blocked;  // ids that wait for room
+  };
+  const auto depth = at(program::connectionDepth(m_options.protocol));
+  const std::size_t ids = 2 * at(m_work.messageCount());
+  std::vector<int> missing(ids, 0);
+  std::vector<std::int64_t> ready(ids, 0);
+  std::vector<std::int64_t> free(at(m_blockBase.back()), 0);
+  std::vector<Fifo> fifos(m_plan.connections.size());
+  const auto idOf = [](Event event) { return 2 * event.message + (event.receives ? 1 : 0); };
+  forEachMessage([&](int m) {
+    ++missing[at(2 * m + 1)];  // its arrival at the head of the connection
+    forEachDependent(m, [&](Event waiting) { ++missing[at(idOf(waiting))]; });
+  });
+  const auto blockOf = [&](int id) { return id % 2 == 0 ? sendBlockOf(id / 2) : recvBlockOf(id / 2); };
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
+  const auto push = [&](int id) {
+    queue.push({std::max(ready[at(id)], free[at(blockOf(id))]), remainingOf(id / 2) + 1 - id % 2, id});
+  };
+  const auto release = [&](int id, std::int64_t time) {
+    ready[at(id)] = std::max(ready[at(id)], time);
+    if (--missing[at(id)] == 0) {
+      push(id);
+    }
+  };
+  forEachMessage([&](int m) {
+    if (m_plan.previous[at(m)] < 0 && missing[at(2 * m)] == 0) {
+      push(2 * m);
+    }
+  });
+  m_plan.order.reserve(at(m_events));
+  while (!queue.empty()) {
+    throwIfCancelled(m_progress);
+    const Candidate top = queue.top();
+    queue.pop();
+    const int m = top.id / 2;
+    const bool receives = top.id % 2 != 0;
+    const int block = blockOf(top.id);
+    if (std::max(ready[at(top.id)], free[at(block)]) > top.start) {
+      push(top.id);
+      continue;
+    }
+    const int leaving = receives ? m_plan.next[at(m)] : m;
+    Fifo* const out = leaving < 0 ? nullptr : &fifos[at(m_plan.connectionOf[at(leaving)])];
+    if (out != nullptr && out->sent.size() - out->received >= depth) {
+      out->blocked.push_back(top.id);
+      continue;
+    }
+    const std::int64_t done = top.start + countOf(m);
+    free[at(block)] = done;
+    m_plan.order.push_back({m, receives});
+    if (out != nullptr) {
+      out->sent.push_back(leaving);
+      if (out->sent.size() - out->received == 1) {
+        release(2 * leaving + 1, done);
+      } else {
+        ready[at(2 * leaving + 1)] = std::max(ready[at(2 * leaving + 1)], done);
+      }
+    }
+    if (receives) {
+      Fifo& in = fifos[at(m_plan.connectionOf[at(m)])];
+      ++in.received;
+      if (in.received < in.sent.size()) {
+        release(2 * in.sent[in.received] + 1, 0);
+      }
+      for (const int id : std::exchange(in.blocked, {})) {
+        ready[at(id)] = std::max(ready[at(id)], done);
+        push(id);
+      }
+      forEachDependent(m, [&](Event waiting) { release(idOf(waiting), done); });
     }
   }
 }
@@ -666,9 +828,9 @@ Ends endsOf(const Work& work, int message) {
   return phase == Phase::reduce ? Ends{child, parent} : Ends{parent, child};
 }
 
-Result<Plan> makePlan(const Work& work, const Options& options, const std::vector<CopyNeed>& copies,
+Result<Plan> makePlan(const Work& work, const Options& options, const Style& style, const std::vector<CopyNeed>& copies,
                       const Progress& progress) {
-  return Planner(work, options, copies, progress).run();
+  return Planner(work, options, style, copies, progress).run();
 }
 
 }  // namespace coppice::lowering

@@ -28,20 +28,35 @@ struct BlockPlan {
   int recvConnection = -1;
 };
 
+/// What a rank does with one message: start it, or receive it (and pass it on in the same step where it is fused).
+struct Event {
+  int message = 0;
+  bool receives = false;
+};
+
+/// How to arrange the steps.
+struct Style {
+  /// GB/s per channel: decides how many channels a busy pair of ranks gets, nothing else.
+  std::int64_t blockRate = 0;
+  /// Forward in one step where a threadblock can.
+  bool fuses = true;
+  /// true: every threadblock in the order in which a greedy run would execute its steps. That pipelines best, but is
+  /// only known to be free of deadlock after proveProgress.
+  /// false: chain after chain. A chain is a run of messages of one part along its tree in which every rank between
+  /// the first sender and the last receiver forwards with one fused step. It meets every threadblock at most once and
+  /// stands after all chains it waits for. So the first unfinished chain can always finish, whatever the others do and
+  /// however many messages a step becomes: no deadlock at any connection depth, in any iteration.
+  bool asTheyCome = true;
+};
+
 /// The plan of one instance.
-///
-/// A chain is a run of messages of one part along its tree in which every rank between the first sender and the last
-/// receiver forwards with one fused step. All steps are executed in the order of their chains: every threadblock runs
-/// its steps in that order, a chain meets every threadblock at most once, and a chain stands after all chains it
-/// waits for. So the first unfinished chain can always finish, whatever the others do and however many messages a step
-/// becomes: no deadlock at any connection depth of at least one, in any iteration.
 struct Plan {
   std::vector<int> connectionOf;  ///< by message; -1 for the unused numbers
   std::vector<int> next;          ///< by message: the one it is fused with at its receiver, -1 = none
   std::vector<int> previous;      ///< inverse of next
   std::vector<Connection> connections;
   std::vector<std::vector<BlockPlan>> blocks;  ///< by rank
-  std::vector<int> order;                      ///< first message of every chain, in order of execution
+  std::vector<Event> order;                    ///< every threadblock runs its steps in this order
   int channels = 1;
 };
 
@@ -51,8 +66,9 @@ struct CopyNeed {
   int steps = 0;
 };
 
-/// Errors: limit (channels, threadblocks of one rank, XML elements). Throws CancelledError.
-Result<Plan> makePlan(const Work& work, const Options& options, const std::vector<CopyNeed>& copies,
+/// Errors: limit (channels, threadblocks of one rank, XML elements); infeasible where the greedy run of
+/// Style::asTheyCome gets stuck. Throws CancelledError.
+Result<Plan> makePlan(const Work& work, const Options& options, const Style& style, const std::vector<CopyNeed>& copies,
                       const Progress& progress);
 
 /// Ranks at the two ends of a message, in the direction of the data.
@@ -64,8 +80,7 @@ struct Ends {
 
 /// Threadblocks per rank that are sure to run at once on every GPU of interest (A100: 108 multiprocessors).
 inline constexpr int kResidentBlocks = 108;
-/// GB/s that one threadblock moves comfortably with the Simple protocol over NVLink. Decides how many channels a busy
-/// connection gets, nothing else.
+/// GB/s that one threadblock moves comfortably with the Simple protocol over NVLink. For estimates only.
 inline constexpr int kBlockRate = 24;
 
 }  // namespace coppice::lowering
