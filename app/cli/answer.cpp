@@ -61,20 +61,19 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
 
   std::string& text = answer.text;
   text += std::string(toString(request.collective)) + " " + gigabytes(optimum.algbw) +
-          (isExact ? ", the exact optimum" : ", the best with these trees") + "\n";
+          (isExact ? ", the exact optimum" : ", the best with k = " + std::to_string(optimum.treesPerRoot)) + "\n";
   text += "  fabric      " + fabric.name() + ", " + counted(optimum.gpuCount, "GPU") + "\n";
-  text += "  bus         " + gigabytes(bus) + " as nccl-tests counts it\n";
+  text += "  busbw       " + gigabytes(bus) + " as nccl-tests counts it\n";
   if (!isExact) {
     text += "  optimum     " + gigabytes(free->algbw) + " with k = " + std::to_string(free->treesPerRoot) +
             "; this is " + percent(optimum.algbw, free->algbw) + " of it\n";
   }
-  for (std::size_t i = 0; i < optimum.bottlenecks.size() && i < 3; ++i) {
-    text += (i == 0 ? "  bottleneck  " : "              ") +
-            cutSentence(fabric, request.collective, optimum.bottlenecks[i], weighted) + "\n";
-  }
-  if (optimum.bottlenecks.size() > 3) {
-    text += "              and " + counted(static_cast<std::int64_t>(optimum.bottlenecks.size() - 3), "other cut") +
-            " as tight\n";
+  if (!optimum.bottlenecks.empty()) {
+    text += "  bottleneck  " + cutSentence(fabric, request.collective, optimum.bottlenecks.front(), weighted) + "\n";
+    if (optimum.bottlenecks.size() > 1) {
+      text += "              and " + counted(static_cast<std::int64_t>(optimum.bottlenecks.size() - 1), "other cut") +
+              " just as tight\n";
+    }
   }
   text += "  trees       k = " + std::to_string(optimum.treesPerRoot) +
           (weighted ? " per unit of amount" : " per root") + ", each carries " + gigabytes(optimum.scale.inverse()) +
@@ -85,7 +84,8 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
   return answer;
 }
 
-Result<Answer> describeAllreduceBound(const fabric::Fabric& fabric, const Rational& algbw, const Progress& progress) {
+Result<BoundAnswer> describeAllreduceBound(const fabric::Fabric& fabric, const Rational& algbw,
+                                           const Progress& progress) {
   lp::AllreduceOptions options;
   options.known = algbw;
   const Result<lp::AllreduceBound> bound = lp::allreduceBound(fabric, options, progress);
@@ -114,11 +114,12 @@ Result<Answer> describeAllreduceBound(const fabric::Fabric& fabric, const Ration
                                          : "; this one reaches " + percent(algbw, bound->algbw) + " of it";
   }
   answer.json["reason"] = bound->reason;
-  if (!bound->reason.empty()) {
+  if (!bound->knownIsOptimal && !bound->reason.empty()) {
     answer.text += " (" + bound->reason + ")";
   }
   answer.text = "  allreduce   " + answer.text + "\n";
-  return answer;
+  const bool isComputed = bound->status != lp::BoundStatus::notComputed;
+  return BoundAnswer{isComputed ? std::optional(bound->algbw) : std::nullopt, std::move(answer)};
 }
 
 }  // namespace coppice::cli

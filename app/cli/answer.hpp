@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "command.hpp"
@@ -19,8 +20,13 @@ struct Answer {
 [[nodiscard]] Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& request,
                                      const forestcoll::Optimum& optimum, const forestcoll::Optimum* free);
 
-/// The allreduce linear program as a bound beside `algbw`.
-[[nodiscard]] Result<Answer> describeAllreduceBound(const fabric::Fabric& fabric, const Rational& algbw,
-                                                    const Progress& progress);
+struct BoundAnswer {
+  std::optional<Rational> algbw;  ///< GB/s; absent where it was not computed
+  Answer answer;
+};
+
+/// The allreduce linear program as a bound beside `algbw`. Errors: overflow, cancelled.
+[[nodiscard]] Result<BoundAnswer> describeAllreduceBound(const fabric::Fabric& fabric, const Rational& algbw,
+                                                         const Progress& progress);
 
 }  // namespace coppice::cli

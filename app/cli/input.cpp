@@ -6,12 +6,11 @@
 #include <cstdio>
 #include <limits>
 #include <string_view>
+#include <tuple>
 
-#include "io/adjacency.hpp"
-#include "io/fabric_json.hpp"
+#include "base/units.hpp"
+#include "io/fabric_formats.hpp"
 #include "io/files.hpp"
-#include "io/nccl_topo_xml.hpp"
-#include "io/nvidia_smi.hpp"
 #include "presets/presets.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -126,50 +125,36 @@ Result<std::vector<std::string>> parseGpuList(const fabric::Description& descrip
   return chosen;
 }
 
-std::string_view withoutBlanks(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first == std::string_view::npos ? std::string_view() : text.substr(first);
-}
-
-bool endsWith(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
-/// By suffix where it says enough, else by how the text begins; empty = unknown.
-std::string guessFormat(const std::string& path, std::string_view text) {
-  if (endsWith(path, ".fabric.json")) {
-    return "json";
+/// Options that say what a foreign format leaves open.
+Result<io::ImportOptions> importOptions(const FabricOptions& options, const Progress& progress) {
+  io::ImportOptions import;
+  import.box.count = options.boxes;
+  import.box.keepPcie = options.keepPcie;
+  if (!options.scaleOut.empty()) {
+    const auto scaleOut = io::parseScaleOut(options.scaleOut);
+    if (!scaleOut) {
+      return Error{ErrorCode::badUsage, "--scale-out: " + quotedText(options.scaleOut) + " is not known",
+                   "use switch, rails or planes"};
+    }
+    import.box.scaleOut = *scaleOut;
   }
-  if (endsWith(path, ".dot") || endsWith(path, ".gv")) {
-    return "dot";
+  if (!options.nics.empty()) {
+    import.box.nics = splitList(options.nics);
   }
-  const std::string_view body = withoutBlanks(text);
-  const auto begins = [&](std::string_view word) { return body.substr(0, word.size()) == word; };
-  if (begins("{")) {
-    // The adjacency form has edges, or a matrix, or links with source and target; the native one has src and dst.
-    const auto has = [&](std::string_view key) { return text.find(key) != std::string_view::npos; };
-    const bool isAdjacency =
-        has("\"compute_nodes\"") || has("\"edges\"") || has("\"matrix\"") || (has("\"source\"") && !has("\"src\""));
-    return isAdjacency ? "adjacency" : "json";
+  import.rates = options.nominalRates ? io::LinkRates::nominal : io::LinkRates::nccl;
+  for (const auto& [text, value, name] :
+       {std::tuple{&options.nvlinkBandwidth, &import.nvidiaSmi.linkBandwidth, "--nvlink-bandwidth: "},
+        std::tuple{&options.nicBandwidth, &import.nvidiaSmi.nicBandwidth, "--nic-bandwidth: "}}) {
+    if (!text->empty()) {
+      const auto bandwidth = Bandwidth::parse(*text);
+      if (!bandwidth) {
+        return Error{ErrorCode::badUsage, name + bandwidth.error().message, bandwidth.error().fix};
+      }
+      *value = *bandwidth;
+    }
   }
-  if (begins("<")) {
-    return "nccl-xml";
-  }
-  if (begins("digraph") || begins("graph") || begins("strict") || begins("//") || begins("/*")) {
-    return "dot";
-  }
-  if (text.find("GPU0") != std::string_view::npos) {
-    return "nvidia-smi";
-  }
-  return body.empty() ? "" : "adjacency";
-}
-
-io::BoxOptions boxOptions(const FabricOptions& options, io::ScaleOut scaleOut) {
-  io::BoxOptions box;
-  box.count = options.boxes;
-  box.scaleOut = scaleOut;
-  box.keepPcie = options.keepPcie;
-  return box;
+  import.dotHelper.stop = progress.stop;
+  return import;
 }
 
 Result<LoadedDescription> readDescription(const FabricOptions& options, const Progress& progress) {
@@ -180,52 +165,37 @@ Result<LoadedDescription> readDescription(const FabricOptions& options, const Pr
   if (!text) {
     return text.error();
   }
-  const std::string fileName = options.source == "-" ? "standard input" : options.source;
-  const std::string format = options.from.empty() ? guessFormat(options.source, *text) : options.from;
-  const std::string scaleOutText = options.scaleOut.empty() ? "none" : options.scaleOut;
-  const auto scaleOut = io::parseScaleOut(scaleOutText);
-  if (!scaleOut) {
-    return Error{ErrorCode::badUsage, "--scale-out: " + quotedText(scaleOutText) + " is not known",
-                 "use switch, rails or planes"};
-  }
-  const auto wrap = [&](Result<io::ImportResult> imported) -> Result<LoadedDescription> {
-    if (!imported) {
-      return imported.error();
+  std::optional<io::FabricFormat> format;
+  if (options.from.empty()) {
+    const auto detected = io::detectFormat(options.source == "-" ? std::string() : options.source, *text);
+    if (!detected) {
+      return detected.error();
     }
-    return LoadedDescription{std::move(imported->description), std::move(imported->findings), format};
-  };
-  if (format == "json") {
-    auto description = io::readFabricJson(*text, fileName);
-    if (!description) {
-      return description.error();
+    format = *detected;
+  } else {
+    format = io::parseFabricFormat(options.from);
+    if (!format) {
+      return Error{ErrorCode::badUsage, "--from: " + quotedText(options.from) + " is not a format",
+                   "use json, dot, adjacency, nccl-xml or nvidia-smi"};
     }
-    return LoadedDescription{*std::move(description), {}, format};
   }
-  if (format == "adjacency") {
-    return wrap(io::readAdjacency(*text, fileName));
+  const auto import = importOptions(options, progress);
+  if (!import) {
+    return import.error();
   }
-  if (format == "nccl-xml") {
-    io::NcclTopoOptions topology;
-    topology.box = boxOptions(options, *scaleOut);
-    topology.rates = options.nominalRates ? io::LinkRates::nominal : io::LinkRates::nccl;
-    return wrap(io::readNcclTopology(*text, fileName, topology));
+  auto imported = io::importFabric(*text, *format, inputName(options.source), *import);
+  if (!imported) {
+    return imported.error();
   }
-  if (format == "nvidia-smi") {
-    io::NvidiaSmiOptions matrix;
-    matrix.box = boxOptions(options, *scaleOut);
-    return wrap(io::readNvidiaSmi(*text, fileName, matrix));
-  }
-  if (format == "dot") {
-    return wrap(readDot(*text, fileName, progress));
-  }
-  if (format.empty()) {
-    return Error{ErrorCode::badInput, "the file is empty", "give a fabric file", {.file = fileName}};
-  }
-  return Error{ErrorCode::badUsage, "--from: " + quotedText(format) + " is not a format",
-               "use json, dot, adjacency, nccl-xml or nvidia-smi"};
+  return LoadedDescription{std::move(imported->description), std::move(imported->findings),
+                           std::string(io::toString(*format))};
 }
 
 }  // namespace
+
+std::string inputName(const std::string& path) {
+  return path == "-" ? "standard input" : path;
+}
 
 Result<std::string> readText(const std::string& path) {
   if (path != "-") {
@@ -247,13 +217,12 @@ Result<std::string> readText(const std::string& path) {
   return text;
 }
 
-Outcome deliver(const std::string& output, std::string text, const std::string& summary, bool json, Report& report) {
+Outcome deliver(const std::string& output, std::string text, const std::string& label, bool json, Report& report) {
   if (output == "-") {
     if (json) {
       return Error{ErrorCode::badUsage, "standard output cannot take both the file and the JSON report",
                    "give -o a file name, or leave --json out"};
     }
-    report.text += summary + "\n";
     report.document = std::move(text);
     return Done{};
   }
@@ -262,7 +231,7 @@ Outcome deliver(const std::string& output, std::string text, const std::string& 
     return saved.error();
   }
   report.json["file"] = output;
-  report.text += summary + ", written to " + output + "\n";
+  report.text += label + output + "\n";
   return Done{};
 }
 
@@ -289,9 +258,13 @@ void addFabricOptions(CLI::App& sub, FabricOptions& options) {
   sub.add_option("--gpus", options.gpus, "Keep only these GPUs: ids, ranks or ranges of ranks, as in 0-7,16-23");
   sub.add_option("--boxes", options.boxes, "nccl-xml, nvidia-smi: copies of the one box that the file describes")
       ->capture_default_str();
-  sub.add_option("--scale-out", options.scaleOut, "… what joins the copies: switch, rails or planes");
-  sub.add_flag("--nominal-rates", options.nominalRates, "… the maker's link rates instead of those NCCL reckons with");
-  sub.add_flag("--keep-pcie", options.keepPcie, "… keep every PCIe bridge and CPU");
+  sub.add_option("--scale-out", options.scaleOut,
+                 "nccl-xml, nvidia-smi: what joins the copies: switch, rails or planes");
+  sub.add_option("--nics", options.nics, "nccl-xml, nvidia-smi: use only these NICs, as in mlx5_0,mlx5_1");
+  sub.add_flag("--nominal-rates", options.nominalRates, "nccl-xml: the maker's link rates instead of NCCL's");
+  sub.add_option("--nvlink-bandwidth", options.nvlinkBandwidth, "nvidia-smi: GB/s per NVLink and direction");
+  sub.add_option("--nic-bandwidth", options.nicBandwidth, "nvidia-smi: GB/s per NIC and direction");
+  sub.add_flag("--keep-pcie", options.keepPcie, "nccl-xml, nvidia-smi: keep every PCIe bridge and CPU");
 }
 
 Result<LoadedDescription> loadDescription(const FabricOptions& options, const Progress& progress) {

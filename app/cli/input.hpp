@@ -15,11 +15,14 @@
 /// What subcommands read: fabrics in any form, and the question about them.
 namespace coppice::cli {
 
+/// How messages call an input.
+[[nodiscard]] std::string inputName(const std::string& path);
+
 /// Text of a file, or of standard input for "-". Errors: io; badInput or limit above io::kMaxFileBytes.
 [[nodiscard]] Result<std::string> readText(const std::string& path);
-/// Puts a finished text where -o says: into the file (whole or not at all), and `summary` and the path into the report;
-/// or, for "-", into Report::document. Errors: io; badUsage for "-" together with --json.
-[[nodiscard]] Outcome deliver(const std::string& output, std::string text, const std::string& summary, bool json,
+/// Puts a finished text where -o says: into the file (whole or not at all), and a line of `label` and path into the
+/// report; or, for "-", into Report::document. Errors: io; badUsage for "-" together with --json.
+[[nodiscard]] Outcome deliver(const std::string& output, std::string text, const std::string& label, bool json,
                               Report& report);
 
 /// "key=value" items. Errors: badUsage for an item without "=" or a key given twice.
@@ -32,8 +35,11 @@ struct FabricOptions {
   std::string gpus = {};      ///< --gpus; empty = all
   int boxes = 1;              ///< NCCL topology and nvidia-smi: copies of the one box in the file
   std::string scaleOut = {};  ///< the network between the copies
-  bool nominalRates = false;  ///< the maker's link rates instead of NCCL's
+  std::string nics = {};      ///< names of the NICs to use; empty = all
   bool keepPcie = false;
+  bool nominalRates = false;         ///< NCCL topology: the maker's link rates instead of NCCL's
+  std::string nvlinkBandwidth = {};  ///< nvidia-smi, which states no speeds
+  std::string nicBandwidth = {};
 };
 
 /// Adds the positional argument F with the options that say how to read it.

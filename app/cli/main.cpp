@@ -19,7 +19,7 @@ constexpr const char* kProgram = "coppice-cli";
 
 std::string dumped(const Json& json) {
   // Ids come from files, so they may hold bytes that are not UTF-8.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 /// False when standard output took less than everything, for example because the disk is full.
@@ -94,8 +94,6 @@ int run(int argc, char** argv, bool& json) {
   addConvert(app, invocation);
   addOptimum(app, invocation);
   addGenerate(app, invocation);
-  addExport(app, invocation);
-  addVerify(app, invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

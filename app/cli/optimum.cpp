@@ -48,8 +48,8 @@ Result<Report> run(const Options& options, const Progress& progress) {
     if (!bound) {
       return bound.error();
     }
-    answer.json["allreduce_bound"] = bound->json;
-    answer.text += bound->text;
+    answer.json["allreduce_bound"] = bound->answer.json;
+    answer.text += bound->answer.text;
   }
   answer.json["import_findings"] = toJson(loaded->findings);
   answer.json["seconds"] = seconds.count();

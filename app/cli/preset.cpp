@@ -94,15 +94,16 @@ Result<Report> run(const Options& options, bool json) {
                  {"gpus", gpus},
                  {"nodes", made->nodes.size()},
                  {"links", made->links.size()}};
-  const std::string summary = made->name + ": " + counted(gpus, "GPU") + ", " +
-                              counted(static_cast<std::int64_t>(made->nodes.size()), "node") + ", " +
-                              counted(static_cast<std::int64_t>(made->links.size()), "link");
+  report.text = made->name + ": " + counted(gpus, "GPU") + ", " +
+                counted(static_cast<std::int64_t>(made->nodes.size()), "node") + ", " +
+                counted(static_cast<std::int64_t>(made->links.size()), "link") + "\n";
   if (options.output.empty() && json) {
     // One JSON object on standard output has room for the fabric itself.
     report.json["description"] = Json::parse(text);
     return report;
   }
-  const Outcome delivered = deliver(options.output.empty() ? "-" : options.output, text, summary, json, report);
+  const Outcome delivered =
+      deliver(options.output.empty() ? "-" : options.output, text, "  fabric      ", json, report);
   if (!delivered) {
     return delivered.error();
   }

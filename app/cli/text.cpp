@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdio>
+#include <optional>
+#include <set>
 
 #include "base/units.hpp"
 
@@ -31,6 +33,29 @@ std::string list(const fabric::Fabric& fabric, const std::vector<fabric::NodeInd
   return text;
 }
 
+/// The boxes that the nodes fill, as "box b0" or "boxes b0, b1"; nullopt unless the nodes are all nodes of their kind
+/// in a few boxes.
+std::optional<std::string> wholeBoxes(const fabric::Fabric& fabric, const std::vector<fabric::NodeIndex>& nodes,
+                                      const std::vector<fabric::NodeIndex>& others) {
+  std::set<std::string> boxes;
+  for (const fabric::NodeIndex node : nodes) {
+    const std::string& box = fabric.nodes()[static_cast<std::size_t>(node)].box;
+    if (box.empty() || (boxes.insert(box).second && boxes.size() > kListedIds)) {
+      return std::nullopt;
+    }
+  }
+  for (const fabric::NodeIndex node : others) {
+    if (boxes.count(fabric.nodes()[static_cast<std::size_t>(node)].box) != 0) {
+      return std::nullopt;
+    }
+  }
+  std::string text;
+  for (const std::string& box : boxes) {
+    text += (text.empty() ? "" : ", ") + box;
+  }
+  return (boxes.size() == 1 ? "box " : "boxes ") + text;
+}
+
 /// "all 16 GPUs", "GPU b0g1", "15 of 16 GPUs (all but b1g7)"; names the smaller side when it is short.
 std::string part(const fabric::Fabric& fabric, const std::vector<fabric::NodeIndex>& in,
                  const std::vector<fabric::NodeIndex>& out, const std::string& noun, const std::string& plural) {
@@ -40,13 +65,18 @@ std::string part(const fabric::Fabric& fabric, const std::vector<fabric::NodeInd
   }
   std::string text = std::to_string(in.size()) + " of " + std::to_string(all) + " " + plural;
   if (in.size() <= kListedIds && in.size() <= out.size()) {
-    text += " (" + list(fabric, in) + ")";
-  } else if (out.size() <= kListedIds) {
-    text += " (all but " + list(fabric, out) + ")";
-  } else {
-    text += " (" + list(fabric, {in.begin(), in.begin() + 3}) + " …)";
+    return text + " (" + list(fabric, in) + ")";
   }
-  return text;
+  if (out.size() <= kListedIds) {
+    return text + " (all but " + list(fabric, out) + ")";
+  }
+  if (const auto boxes = wholeBoxes(fabric, in, out)) {
+    return text + " (" + *boxes + ")";
+  }
+  if (const auto boxes = wholeBoxes(fabric, out, in)) {
+    return text + " (all but " + *boxes + ")";
+  }
+  return text + " (" + list(fabric, {in.begin(), in.begin() + 3}) + " …)";
 }
 
 }  // namespace

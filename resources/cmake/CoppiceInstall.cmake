@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` copies, by component: cli, dot, examples, doc. Programs find each other relative to their own
-# place, never by absolute path; the build tree has the same shape. The target `programs` builds just these.
+# place, never by absolute path (so the helper's folder is fixed); the build tree has the same shape. The target `programs` builds just these.
 add_custom_target(programs)
 if(TARGET coppice-cli)
   set_target_properties(coppice-cli PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
@@ -10,7 +10,7 @@ endif()
 if(TARGET coppice-dot)
   set_target_properties(coppice-dot PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/libexec/coppice)
   add_dependencies(programs coppice-dot)
-  install(TARGETS coppice-dot RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/coppice COMPONENT dot)
+  install(TARGETS coppice-dot RUNTIME DESTINATION libexec/coppice COMPONENT dot)
 endif()
 install(
   DIRECTORY ${PROJECT_SOURCE_DIR}/examples/

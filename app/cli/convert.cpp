@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+
+#include "command.hpp"
+#include "input.hpp"
+#include "io/fabric_formats.hpp"
+#include "text.hpp"
+
+namespace coppice::cli {
+namespace {
+
+struct Options {
+  FabricOptions fabric;
+  std::string to;
+  std::string output;
+};
+
+/// By the ending of the output; JSON for standard output.
+Result<io::FabricFormat> targetFormat(const Options& options) {
+  if (options.to.empty()) {
+    return options.output == "-" ? io::FabricFormat::json : io::detectFormat(options.output, {});
+  }
+  const auto format = io::parseFabricFormat(options.to);
+  if (!format) {
+    return Error{ErrorCode::badUsage, "--to: \"" + options.to.substr(0, 64) + "\" is not a format",
+                 "use json, dot or adjacency"};
+  }
+  return *format;
+}
+
+Result<Report> run(const Options& options, bool json, const Progress& progress) {
+  const auto loaded = loadDescription(options.fabric, progress);
+  if (!loaded) {
+    return loaded.error();
+  }
+  const auto format = targetFormat(options);
+  if (!format) {
+    return format.error();
+  }
+  io::DotHelperOptions helper;
+  helper.stop = progress.stop;
+  const auto text = io::exportFabric(loaded->description, *format, helper);
+  if (!text) {
+    return text.error();
+  }
+  Report report;
+  report.json = {{"ok", true},
+                 {"fabric", loaded->description.name},
+                 {"from", loaded->format},
+                 {"to", io::toString(*format)},
+                 {"nodes", loaded->description.nodes.size()},
+                 {"links", loaded->description.links.size()},
+                 {"findings", toJson(loaded->findings)}};
+  report.text = loaded->description.name + ": " +
+                counted(static_cast<std::int64_t>(loaded->description.nodes.size()), "node") + ", " +
+                counted(static_cast<std::int64_t>(loaded->description.links.size()), "link") + ", " + loaded->format +
+                " to " + std::string(io::toString(*format)) + "\n";
+  const Outcome delivered = deliver(options.output, *text, "  fabric      ", json, report);
+  if (!delivered) {
+    return delivered.error();
+  }
+  report.text += lines(loaded->findings);
+  return report;
+}
+
+}  // namespace
+
+void addConvert(CLI::App& app, Invocation& invocation) {
+  CLI::App& sub = addSubcommand(app, invocation, "convert", "Turn a fabric from one format into another",
+                                "  coppice-cli convert cluster.dot -o cluster.fabric.json\n"
+                                "  coppice-cli convert topo.xml --boxes 4 --scale-out rails -o cluster.fabric.json\n"
+                                "  nvidia-smi topo -m | coppice-cli convert - --from nvidia-smi -o box.fabric.json\n"
+                                "  coppice-cli convert cluster.fabric.json -o cluster.adj.json");
+  auto options = std::make_shared<Options>();
+  addFabricOptions(sub, options->fabric);
+  sub.add_option("--to", options->to, "Format: json, dot or adjacency; without it, told by the suffix of -o");
+  sub.add_option("-o,--output", options->output, "File to write; - for standard output")->required();
+  sub.callback([options, &invocation] {
+    invocation.action = [options, &invocation](const Progress& progress) {
+      return run(*options, invocation.json, progress);
+    };
+  });
+}
+
+}  // namespace coppice::cli
