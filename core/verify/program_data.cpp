@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/program_data.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace coppice::verify {
+namespace {
+
+using program::Buffer;
+using program::StepType;
+
+constexpr std::size_t kMostChunks = std::size_t{1} << 26;  // all ranks; 8 bytes each
+
+}  // namespace
+
+Layout::Layout(const program::Program& program, Goal goal, bool inPlace)
+    : m_caller(callerBuffers(program, goal)), m_inPlace(inPlace) {
+  std::size_t total = 0;
+  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
+    int input = 0;
+    int output = m_caller.input;
+    int scratch = m_caller.input + m_caller.output;
+    if (inPlace) {
+      const int own = static_cast<int>(rank);
+      input = goal == Goal::allgather ? own * m_caller.input : 0;
+      output = goal == Goal::reduceScatter ? own * m_caller.output : 0;
+      scratch = std::max(m_caller.input, m_caller.output);
+    }
+    m_base.push_back({input, output, scratch});
+    m_size.push_back(static_cast<std::size_t>(scratch + program.ranks[rank].scratchChunks));
+    total += m_size.back();
+  }
+  if (total > kMostChunks) {
+    throw MemoryLimitError{};
+  }
+}
+
+DataRun::DataRun(const FlatProgram& flat, const Layout& layout, Values& values, std::uint32_t depth,
+                 int chunksPerMessage, program::FindingSink& sink)
+    : m_flat(flat),
+      m_layout(layout),
+      m_values(values),
+      m_chunksPerMessage(chunksPerMessage),
+      m_sink(sink),
+      m_ranks(static_cast<int>(flat.firstBlock.size()) - 1),
+      m_slotsPerConnection(std::size_t{depth} * static_cast<std::size_t>(chunksPerMessage)),
+      m_memory(static_cast<std::size_t>(m_ranks)),
+      m_inFlight(flat.connections.size() * m_slotsPerConnection),
+      m_history(static_cast<std::size_t>(m_ranks)),
+      m_sentIn(static_cast<std::size_t>(m_ranks)) {
+  const int chunks = layout.caller().input;
+  for (int rank = 0; rank < m_ranks; ++rank) {
+    auto& memory = m_memory[static_cast<std::size_t>(rank)];
+    memory.assign(layout.size(rank), kUnwritten);
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      memory[layout.location(rank, Buffer::input, chunk)] =
+          makeValue(static_cast<std::uint32_t>(chunk), static_cast<std::uint32_t>(rank));
+    }
+    m_sentIn[static_cast<std::size_t>(rank)].assign(static_cast<std::size_t>(chunks), 0);
+  }
+}
+
+Value DataRun::read(int block, const Event& event, Buffer buffer, int offset) {
+  const int rank = m_flat.blocks[static_cast<std::size_t>(block)].rank;
+  const Value value = m_memory[static_cast<std::size_t>(rank)][m_layout.location(rank, buffer, offset)];
+  if (value != kUnwritten) {
+    return value;
+  }
+  if (m_sink.wants(static_cast<int>(Check::unwrittenRead), Severity::error)) {
+    m_sink.add(static_cast<int>(Check::unwrittenRead),
+               {.severity = Severity::error,
+                .code = ErrorCode::verification,
+                .text = std::string(m_layout.inPlace() ? "in place: " : "out of place: ") + "reads " + letter(buffer) +
+                        "[" + std::to_string(offset) + "], where nothing was written before",
+                .fix = "write it first, or wait for the step that does",
+                .where = {.element = nameStep(m_flat, block, event.step)}});
+  }
+  return m_values.unwrittenRead(block, event.step);
+}
+
+void DataRun::write(int rank, const FlatStep& step, int chunk, Value value) {
+  m_memory[static_cast<std::size_t>(rank)][m_layout.location(rank, step.dstBuffer, step.dstOffset + chunk)] = value;
+}
+
+void DataRun::noteSent(int rank, Value value, std::uint32_t event) {
+  if (isSound(value) && m_values.sets().contains(setOf(value), rank)) {
+    std::uint32_t& sent = m_sentIn[static_cast<std::size_t>(rank)][chunkOf(value)];
+    sent = sent == 0 || sent == event + 1 ? event + 1 : kSeveral;
+  }
+}
+
+void DataRun::noteReceived(int rank, Value value, std::uint32_t event) {
+  if (!isSound(value) || !m_values.sets().contains(setOf(value), rank)) {
+    return;
+  }
+  const std::uint32_t sent = m_sentIn[static_cast<std::size_t>(rank)][chunkOf(value)];
+  auto& echoes = m_history[static_cast<std::size_t>(rank)].echoes;
+  const std::pair echo(event, sent - 1);
+  if (sent != 0 && sent != kSeveral && (echoes.empty() || echoes.back() != echo)) {
+    echoes.push_back(echo);
+  }
+}
+
+void DataRun::operator()(const Event& event) {
+  const FlatBlock& owner = m_flat.blocks[static_cast<std::size_t>(event.block)];
+  const FlatStep& step = m_flat.steps[event.step];
+  const int rank = owner.rank;
+  auto& events = m_history[static_cast<std::size_t>(rank)].events;
+  const auto number = static_cast<std::uint32_t>(events.size());
+  events.push_back(static_cast<std::uint32_t>(owner.id));
+  if (step.type == StepType::nop) {
+    return;
+  }
+  const bool storing = usesDestination(step.type);
+  if (storing && step.dstBuffer == Buffer::input && !m_layout.inPlace() && event.isFirst && step.count > 0 &&
+      m_sink.wants(static_cast<int>(Check::inputWrite), Severity::error)) {
+    m_sink.add(static_cast<int>(Check::inputWrite),
+               {.severity = Severity::error,
+                .code = ErrorCode::verification,
+                .text = "out of place: writes i[" + std::to_string(step.dstOffset) +
+                        "], the caller's input, which must stay as it is",
+                .fix = "keep partial results in o or s",
+                .where = {.element = nameStep(m_flat, event.block, event.step)}});
+  }
+  const auto slotOf = [&](int connection, std::uint32_t slot) {
+    return m_inFlight.data() + static_cast<std::size_t>(connection) * m_slotsPerConnection +
+           std::size_t{slot} * static_cast<std::size_t>(m_chunksPerMessage);
+  };
+  const Value* incoming = event.recvConnection >= 0 ? slotOf(event.recvConnection, event.recvSlot) : nullptr;
+  Value* outgoing = event.sendConnection >= 0 ? slotOf(event.sendConnection, event.sendSlot) : nullptr;
+  for (int chunk = 0; chunk < event.chunks; ++chunk) {
+    const int at = event.firstChunk + chunk;
+    Value value = kUnwritten;
+    if (incoming != nullptr) {
+      value = incoming[chunk];
+      noteReceived(rank, value, number);
+    }
+    if (step.type == StepType::reduce) {
+      value = read(event.block, event, step.dstBuffer, step.dstOffset + at);
+    }
+    if (usesSource(step.type)) {
+      const Value local = read(event.block, event, step.srcBuffer, step.srcOffset + at);
+      value = value == kUnwritten ? local : m_values.reduce(value, local, event.block, event.step);
+    }
+    if (storing) {
+      write(rank, step, at, value);
+    }
+    if (outgoing != nullptr) {
+      outgoing[chunk] = value;
+      noteSent(rank, value, number);
+    }
+  }
+}
+
+Value DataRun::output(int rank, int chunk) const {
+  return m_memory[static_cast<std::size_t>(rank)][m_layout.location(rank, Buffer::output, chunk)];
+}
+
+/// The root that makes this chunk right on this rank, -1 = none.
+int DataRun::rootOf(Goal goal, int chunk, int rank) const {
+  const Value value = output(rank, chunk);
+  if (!isSound(value) || chunkOf(value) != static_cast<std::uint32_t>(chunk)) {
+    return -1;
+  }
+  if (goal == Goal::broadcast) {
+    return setOf(value) < static_cast<std::uint32_t>(m_ranks) ? static_cast<int>(setOf(value)) : -1;
+  }
+  return setOf(value) == m_values.sets().all() ? rank : -1;
+}
+
+int DataRun::inferRoot(Goal goal) {
+  std::vector<std::size_t> votes(static_cast<std::size_t>(m_ranks));
+  for (int rank = 0; rank < m_ranks; ++rank) {
+    for (int chunk = 0; chunk < m_layout.caller().output; ++chunk) {
+      if (const int root = rootOf(goal, chunk, rank); root >= 0) {
+        ++votes[static_cast<std::size_t>(root)];
+      }
+    }
+  }
+  return static_cast<int>(std::max_element(votes.begin(), votes.end()) - votes.begin());
+}
+
+int DataRun::checkResult(Goal goal, int root) {
+  if (goal == Goal::unknown) {
+    return -1;
+  }
+  const bool rooted = goal == Goal::broadcast || goal == Goal::reduce;
+  if (!rooted) {
+    root = -1;
+  } else if (root < 0) {
+    root = inferRoot(goal);
+  }
+  const BufferSizes caller = m_layout.caller();
+  const int part = goal == Goal::alltoall ? caller.input / m_ranks : caller.input;
+  const std::uint32_t all = m_values.sets().all();
+  const auto expected = [&](int rank, int chunk) {
+    switch (goal) {
+      case Goal::allgather:
+        return makeValue(static_cast<std::uint32_t>(chunk % part), static_cast<std::uint32_t>(chunk / part));
+      case Goal::alltoall:
+        return makeValue(static_cast<std::uint32_t>(rank * part + chunk % part),
+                         static_cast<std::uint32_t>(chunk / part));
+      case Goal::reduceScatter:
+        return makeValue(static_cast<std::uint32_t>(rank * caller.output + chunk), all);
+      case Goal::broadcast:
+        return makeValue(static_cast<std::uint32_t>(chunk), static_cast<std::uint32_t>(root));
+      case Goal::allreduce:
+      case Goal::reduce:
+      case Goal::unknown:
+        break;
+    }
+    return makeValue(static_cast<std::uint32_t>(chunk), all);
+  };
+  std::size_t wrong = 0;
+  std::size_t wrongRanks = 0;
+  int firstRank = -1;
+  int firstChunk = -1;
+  for (int rank = 0; rank < m_ranks; ++rank) {
+    if (goal == Goal::reduce && rank != root) {
+      continue;
+    }
+    const std::size_t before = wrong;
+    for (int chunk = 0; chunk < caller.output; ++chunk) {
+      if (output(rank, chunk) != expected(rank, chunk) && wrong++ == 0) {
+        firstRank = rank;
+        firstChunk = chunk;
+      }
+    }
+    wrongRanks += wrong > before ? 1 : 0;
+  }
+  if (wrong > 0 && m_sink.wants(static_cast<int>(Check::result), Severity::error)) {
+    std::string text = std::string(m_layout.inPlace() ? "in place: " : "out of place: ") + "o[" +
+                       std::to_string(firstChunk) + "] of rank " + std::to_string(firstRank) + " must hold " +
+                       m_values.describe(expected(firstRank, firstChunk)) + ", but holds " +
+                       m_values.describe(output(firstRank, firstChunk));
+    if (m_layout.inPlace() && goal == Goal::reduceScatter) {
+      text += "; in place, that chunk is i[" + std::to_string(firstRank * caller.output + firstChunk) + "]";
+    }
+    if (wrong > 1) {
+      text += "; " + std::to_string(wrong) + " chunks on " + std::to_string(wrongRanks) +
+              (wrongRanks == 1 ? " rank are wrong" : " ranks are wrong");
+    }
+    m_sink.add(static_cast<int>(Check::result), {.severity = Severity::error,
+                                                 .code = ErrorCode::verification,
+                                                 .text = std::move(text),
+                                                 .fix = rooted ? "root " + std::to_string(root) + " was assumed" : "",
+                                                 .where = {.element = "rank " + std::to_string(firstRank)}});
+  }
+  return root;
+}
+
+}  // namespace coppice::verify

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/program_deadlock.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace coppice::verify {
+namespace {
+
+constexpr std::size_t kMostLinks = 12;  // links of a cycle that are written out
+constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
+
+struct Ignore {
+  void operator()(const Event& /*event*/) const {}
+};
+
+/// The threadblock that a stopped one waits for; it has stopped too.
+int blockerOf(const FlatProgram& flat, int block, const BlockState& state) {
+  const FlatBlock& owner = flat.blocks[static_cast<std::size_t>(block)];
+  switch (state.obstacle) {
+    case Obstacle::dependency:
+      return flat.steps[state.step].waitsForBlock;
+    case Obstacle::message:
+      return flat.connections[static_cast<std::size_t>(owner.recvConnection)].sender;
+    case Obstacle::space:
+      return flat.connections[static_cast<std::size_t>(owner.sendConnection)].receiver;
+    case Obstacle::none:
+      break;
+  }
+  return -1;
+}
+
+std::vector<int> findCycle(const FlatProgram& flat, const std::vector<BlockState>& states) {
+  const auto stopped = std::find_if(states.begin(), states.end(),
+                                    [](const BlockState& state) { return state.obstacle != Obstacle::none; });
+  std::vector<int> chain;
+  std::vector<char> seen(states.size(), 0);
+  for (int block = static_cast<int>(stopped - states.begin()); block >= 0;
+       block = blockerOf(flat, block, states[static_cast<std::size_t>(block)])) {
+    if (seen[static_cast<std::size_t>(block)] != 0) {
+      chain.erase(chain.begin(), std::find(chain.begin(), chain.end(), block));
+      break;
+    }
+    seen[static_cast<std::size_t>(block)] = 1;
+    chain.push_back(block);
+  }
+  return chain;
+}
+
+std::string describeCycle(const program::Program& program, const FlatProgram& flat,
+                          const std::vector<BlockState>& states, const std::vector<int>& cycle) {
+  std::string text;
+  for (std::size_t link = 0; link < cycle.size() && link < kMostLinks; ++link) {
+    const BlockState& state = states[static_cast<std::size_t>(cycle[link])];
+    text += (link == 0 ? "" : ", ") + nameOperation(program, flat, cycle[link], state.step);
+    text += state.obstacle == Obstacle::dependency ? " waits for the flag of "
+            : state.obstacle == Obstacle::message  ? " waits for data from "
+                                                   : " waits for space in its connection to ";
+  }
+  if (cycle.size() > kMostLinks) {
+    return text + std::to_string(cycle.size() - kMostLinks) + " more threadblocks, which close the cycle";
+  }
+  const int first = cycle.front();
+  return text + nameStep(flat, first, states[static_cast<std::size_t>(first)].step);
+}
+
+}  // namespace
+
+Deadlock explainDeadlock(const program::Program& program, const FlatProgram& flat,
+                         const std::vector<BlockState>& states, std::uint32_t depth, int chunksPerMessage,
+                         const Progress& progress) {
+  Ignore ignore;
+  Deadlock deadlock;
+  const auto tell = [&](const std::vector<BlockState>& stopped) {
+    const std::vector<int> cycle = findCycle(flat, stopped);
+    deadlock.cycle = describeCycle(program, flat, stopped, cycle);
+    deadlock.place = nameStep(flat, cycle.front(), stopped[static_cast<std::size_t>(cycle.front())].step);
+  };
+  Execution unlimited(flat, kNoLimit, chunksPerMessage, ignore, progress);
+  if (!unlimited.run()) {
+    tell(unlimited.states());
+    deadlock.remedy = "no connection depth helps; change the order of the steps";
+    return deadlock;
+  }
+  tell(states);
+  std::uint64_t stops = depth;
+  std::uint64_t runs = depth;
+  for (bool found = false; !found;) {  // double, then halve
+    runs = std::min<std::uint64_t>(runs * 2, kNoLimit);
+    found = Execution(flat, static_cast<std::uint32_t>(runs), chunksPerMessage, ignore, progress).run();
+    stops = found ? stops : runs;
+  }
+  while (runs - stops > 1) {
+    const std::uint64_t middle = stops + (runs - stops) / 2;
+    const bool finishes = Execution(flat, static_cast<std::uint32_t>(middle), chunksPerMessage, ignore, progress).run();
+    (finishes ? runs : stops) = middle;
+  }
+  deadlock.remedy = "connections " + std::to_string(runs) + " messages deep would free it; this protocol has " +
+                    std::to_string(depth);
+  return deadlock;
+}
+
+}  // namespace coppice::verify

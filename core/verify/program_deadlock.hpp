@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "verify/program_execution.hpp"
+#include "verify/program_flat.hpp"
+
+namespace coppice::verify {
+
+/// Why a stopped execution cannot go on.
+struct Deadlock {
+  std::string cycle;   ///< the threadblocks that wait for each other in a ring, each with its step
+  std::string remedy;  ///< the connection depth that would free it, or that none does
+  std::string place;   ///< the first step of the cycle
+};
+
+/// Explains a deadlock. @param states where each threadblock stopped, with at least one obstacle among them
+Deadlock explainDeadlock(const program::Program& program, const FlatProgram& flat,
+                         const std::vector<BlockState>& states, std::uint32_t depth, int chunksPerMessage,
+                         const Progress& progress);
+
+}  // namespace coppice::verify
