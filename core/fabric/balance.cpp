@@ -70,6 +70,7 @@ public:
         raises.push_back({m_arcs[candidate.arc].tail, m_arcs[candidate.arc].head, candidate.raised, false});
       }
     }
+    // Every existing arc has one end served by now, so what is left needs new links.
     std::size_t sink = 0;
     for (std::size_t v = 0; v < m_needEgress.size(); ++v) {
       while (m_needEgress[v].isPositive()) {
@@ -80,7 +81,7 @@ public:
           break;  // only if the excesses do not add up to zero
         }
         const Rational amount = std::min(m_needEgress[v], m_needIngress[sink]);
-        raises.push_back({static_cast<NodeIndex>(v), static_cast<NodeIndex>(sink), amount, !hasArc(v, sink)});
+        raises.push_back({static_cast<NodeIndex>(v), static_cast<NodeIndex>(sink), amount, true});
         m_needEgress[v] -= amount;
         m_needIngress[sink] -= amount;
       }
@@ -104,14 +105,6 @@ private:
   }
   [[nodiscard]] std::size_t headOf(const Candidate& candidate) const {
     return static_cast<std::size_t>(m_arcs[candidate.arc].head);
-  }
-
-  [[nodiscard]] bool hasArc(std::size_t tail, std::size_t head) const {
-    const std::pair key(static_cast<NodeIndex>(tail), static_cast<NodeIndex>(head));
-    const auto at = std::lower_bound(m_arcs.begin(), m_arcs.end(), key, [](const Arc& arc, const auto& wanted) {
-      return std::pair(arc.tail, arc.head) < wanted;
-    });
-    return at != m_arcs.end() && std::pair(at->tail, at->head) == key;
   }
 
   /// One shortest path source -> arc -> sink, backwards over raised arcs where that frees a sink. False: none.

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -59,10 +59,19 @@ int writeAll(int descriptor, std::string_view text) {
   return 0;
 }
 
-mode_t newFileMode() {
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  return static_cast<mode_t>(0666) & ~mask;
+/// Creates a new file with a name of its own in the folder; `name` tells it. The process's umask applies.
+int createBeside(const std::filesystem::path& target, std::string& name) {
+  static std::atomic<unsigned> counter{0};
+  constexpr int kAttempts = 1000;
+  for (int i = 0; i < kAttempts; ++i) {
+    name =
+        (target.parent_path() / (".coppice-" + std::to_string(::getpid()) + "-" + std::to_string(counter++))).string();
+    const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0 || errno != EEXIST) {
+      return descriptor;
+    }
+  }
+  return -1;
 }
 
 Outcome writeDirectly(const std::filesystem::path& path, std::string_view text) {
@@ -145,12 +154,12 @@ Outcome saveFile(const std::filesystem::path& path, std::string_view text) {
         return ioError(path, "cannot write", errno);
       }
     }
-    std::string temporary = target.string() + ".XXXXXX";
-    Descriptor file(::mkstemp(temporary.data()));
+    std::string temporary;
+    Descriptor file(createBeside(target, temporary));
     if (!file.isOpen()) {
       return ioError(path, "cannot write", errno);
     }
-    int failure = ::fchmod(file.get(), exists ? status.st_mode & 07777 : newFileMode()) == 0 ? 0 : errno;
+    int failure = exists && ::fchmod(file.get(), status.st_mode & 07777) != 0 ? errno : 0;
     if (failure == 0) {
       failure = writeAll(file.get(), text);
     }

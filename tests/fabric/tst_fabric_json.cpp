@@ -348,14 +348,18 @@ private slots:
     QVERIFY(*loaded == description);
     QCOMPARE(QDir(folder.path()).entryList(QDir::Files | QDir::Hidden), QStringList{"a.fabric.json"});
 
-    // Permissions stay, links are followed.
+    // A new file gets what the umask allows; afterwards permissions stay, and links are followed.
+    struct stat status {};
+    QCOMPARE(::stat(path.c_str(), &status), 0);
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    QCOMPARE(static_cast<unsigned>(status.st_mode & 0777), 0666U & ~mask);
     QCOMPARE(::chmod(path.c_str(), 0640), 0);
     const std::filesystem::path link = folder.filePath("link.json").toStdString();
     std::filesystem::create_symlink("a.fabric.json", link);
     QVERIFY(saveFile(link, "new").hasValue());
     QVERIFY(std::filesystem::is_symlink(link));
     QCOMPARE(fileBytes(toQString(path.string())), QByteArray("new"));
-    struct stat status {};
     QCOMPARE(::stat(path.c_str(), &status), 0);
     QCOMPARE(static_cast<int>(status.st_mode & 0777), 0640);
     QVERIFY(saveFile("/dev/null", "text").hasValue());
