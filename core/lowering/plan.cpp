@@ -28,7 +28,8 @@ std::size_t at(int index) {
 struct Tactics {
   std::int64_t blockRate = kBlockRate;  ///< GB/s per channel
   bool separatePhases = true;  ///< allreduce: both halves on channels of their own, so that neither waits for the other
-  bool eager = false;          ///< share threadblocks even where the two directions have little in common
+  /// Threadblocks that serve both directions though these have little in common.
+  enum class Sharing { none, whereScarce, everywhere } sharing = Sharing::none;
 };
 
 /// All messages between two ranks that ask for the same channel parity.
@@ -95,16 +96,16 @@ public:
         makeGroups(tactics);
         continue;
       }
-      if (blocksOf(most) > m_blocksEach && !tactics.eager) {
-        tactics.eager = true;
+      if (blocksOf(most) > m_blocksEach && tactics.sharing == Tactics::Sharing::none) {
+        tactics.sharing = Tactics::Sharing::whereScarce;
         continue;
       }
       if (blocksOf(most) > m_blocksEach) {
         return tooManyBlocks(most);
       }
       const int fullest = busiestRank([&](int rank) { return elementsOf(rank); });
-      if (elementsOf(fullest) > m_limit.xmlNodes && !tactics.eager) {
-        tactics.eager = true;
+      if (elementsOf(fullest) > m_limit.xmlNodes && tactics.sharing != Tactics::Sharing::everywhere) {
+        tactics.sharing = Tactics::Sharing::everywhere;
         continue;
       }
       if (elementsOf(fullest) > m_limit.xmlNodes) {
@@ -260,9 +261,55 @@ private:
     return std::nullopt;
   }
 
-  /// Puts every message on one of its pair's channels: the one its tree already uses where that keeps the channels
-  /// evenly loaded (then a threadblock can forward), else the emptiest.
+  /// Puts every message on one of its pair's channels.
   void assignMessages() {
+    if (m_fuses) {
+      assignAlongTrees();
+    } else {
+      assignByTime();
+    }
+  }
+
+  /// Every channel carries messages of about the same depth in their trees. The threadblocks of a channel then have
+  /// their work close together in time, so that one iteration need not end before the next begins.
+  void assignByTime() {
+    std::vector<std::vector<int>> messagesOf(m_groups.size());
+    forEachMessage([&](int m) { messagesOf[at(m_groupOf[at(m)])].push_back(m); });
+    const auto key = [&](int m) {
+      const Phase phase = m_work.phaseOf(m);
+      const int child = m_work.childOf(m);
+      return std::tuple(phase, phase == Phase::reduce ? treeOf(m).height[at(child)] : treeOf(m).depth[at(child)], m);
+    };
+    for (std::size_t g = 0; g < m_groups.size(); ++g) {
+      const Group& group = m_groups[g];
+      std::sort(messagesOf[g].begin(), messagesOf[g].end(), [&](int a, int b) { return key(a) < key(b); });
+      std::int64_t before = 0;
+      for (const int m : messagesOf[g]) {
+        const auto lanes = static_cast<std::int64_t>(group.lanes.size());
+        const auto wanted = static_cast<std::size_t>(before * lanes / group.load);
+        before += countOf(m);
+        const auto hasRoom = [&](int lane) {
+          return m_plan.connections[at(lane)].steps + receiveSteps(m) <= m_limit.stepsPerThreadBlock;
+        };
+        auto lane = group.lanes.begin() + static_cast<std::ptrdiff_t>(wanted);
+        if (!hasRoom(*lane)) {
+          const auto other = std::find_if(group.lanes.begin(), group.lanes.end(), hasRoom);
+          lane = other != group.lanes.end() ? other : lane;
+        }
+        put(m, *lane);
+      }
+    }
+  }
+
+  void put(int message, int connection) {
+    m_plan.connectionOf[at(message)] = connection;
+    m_plan.connections[at(connection)].load += countOf(message);
+    m_plan.connections[at(connection)].steps += receiveSteps(message);
+  }
+
+  /// Every message goes on the channel that its tree already uses, where that keeps the channels evenly loaded (then a
+  /// threadblock can forward), else on the emptiest.
+  void assignAlongTrees() {
     for (int part = 0; part < static_cast<int>(m_work.parts.size()); ++part) {
       for (const Phase phase : m_work.phases) {
         const TreeShape& tree = m_work.tree(part, phase);
@@ -272,7 +319,7 @@ private:
           const int above = tree.parent[at(v)];
           const int upper = above == tree.root ? -1 : m_plan.connectionOf[at(m_work.message(part, phase, above))];
           const int preferred = upper < 0 ? -1 : m_plan.connections[at(upper)].channel;
-          m_plan.connectionOf[at(m)] = pickLane(m, preferred);
+          put(m, pickLane(m, preferred));
         }
       }
     }
@@ -295,7 +342,7 @@ private:
     }
   }
 
-  int pickLane(int message, int preferredChannel) {
+  [[nodiscard]] int pickLane(int message, int preferredChannel) const {
     const Group& group = m_groups[at(m_groupOf[at(message)])];
     const std::int64_t count = countOf(message);
     const int steps = receiveSteps(message);
@@ -315,11 +362,8 @@ private:
         best = lane;
       }
     }
-    // Lanes shared by two parities may be full of the other one's steps; the step check then reports it.
-    best = best < 0 ? group.lanes.front() : best;
-    m_plan.connections[at(best)].load += count;
-    m_plan.connections[at(best)].steps += steps;
-    return best;
+    // Connections that two groups share may be full of the other's steps; then the check of the steps reports it.
+    return best < 0 ? group.lanes.front() : best;
   }
 
   /// A message that arrives at v and one that leaves v and can be the same step.
@@ -376,25 +420,36 @@ private:
     m_plan.blocks.assign(at(m_work.gpuCount), {});
     m_mateOfIn.assign(m_plan.connections.size(), -1);
     std::vector<bool> outTaken(m_plan.connections.size(), false);
+    std::vector<int> blocks(at(m_work.gpuCount), 0);
+    for (int rank = 0; rank < m_work.gpuCount; ++rank) {
+      blocks[at(rank)] = m_copies[at(rank)].blocks;
+    }
+    for (const Connection& connection : m_plan.connections) {
+      ++blocks[at(connection.from)];
+      ++blocks[at(connection.to)];
+    }
+    const auto isScarce = [&](int rank) {
+      return tactics.sharing == Tactics::Sharing::everywhere ||
+             (tactics.sharing == Tactics::Sharing::whereScarce && blocks[at(rank)] > m_blocksEach);
+    };
     const auto join = [&](int in, int out) {
       m_mateOfIn[at(in)] = out;
       outTaken[at(out)] = true;
+      --blocks[at(m_plan.connections[at(in)].to)];
     };
-    for (const Pair& pair : pairs) {
-      if (m_mateOfIn[at(pair.in)] >= 0 || outTaken[at(pair.out)]) {
-        continue;
-      }
-      const Connection& in = m_plan.connections[at(pair.in)];
-      const Connection& out = m_plan.connections[at(pair.out)];
-      // Sharing pays where at least half of the shared threadblock's work is forwarding.
-      const bool worth = 2 * pair.load >= in.load + out.load - pair.load;
-      if ((worth || tactics.eager) && in.steps + out.steps - pair.messages <= m_limit.stepsPerThreadBlock) {
-        join(pair.in, pair.out);
+    // First the pairs where sharing pays: at least half of the threadblock's work is forwarding.
+    for (const bool mustPay : {true, false}) {
+      for (const Pair& pair : pairs) {
+        const Connection& in = m_plan.connections[at(pair.in)];
+        const Connection& out = m_plan.connections[at(pair.out)];
+        const bool pays = 2 * pair.load >= in.load + out.load - pair.load;
+        if (m_mateOfIn[at(pair.in)] < 0 && !outTaken[at(pair.out)] && (mustPay ? pays : isScarce(in.to)) &&
+            in.steps + out.steps - pair.messages <= m_limit.stepsPerThreadBlock) {
+          join(pair.in, pair.out);
+        }
       }
     }
-    if (tactics.eager) {
-      packRest(outTaken, join);
-    }
+    packRest(outTaken, isScarce, join);
     for (int c = 0; c < static_cast<int>(m_plan.connections.size()); ++c) {
       Connection& connection = m_plan.connections[at(c)];
       std::vector<BlockPlan>& mine = m_plan.blocks[at(connection.to)];
@@ -417,25 +472,29 @@ private:
     }
   }
 
-  /// Where threadblocks are scarce, one also serves a receiving and a sending end that have nothing in common.
-  template <typename Join>
-  void packRest(const std::vector<bool>& outTaken, const Join& join) {
+  /// Where threadblocks are scarce, one also serves a receiving and a sending end that have nothing in common; the
+  /// idlest first.
+  template <typename IsScarce, typename Join>
+  void packRest(const std::vector<bool>& outTaken, const IsScarce& isScarce, const Join& join) {
+    std::vector<int> byLoad(m_plan.connections.size());
+    for (std::size_t c = 0; c < byLoad.size(); ++c) {
+      byLoad[c] = static_cast<int>(c);
+    }
+    std::stable_sort(byLoad.begin(), byLoad.end(),
+                     [&](int a, int b) { return m_plan.connections[at(a)].load < m_plan.connections[at(b)].load; });
     std::unordered_map<std::int64_t, std::vector<int>> freeOut;
     const auto place = [&](int rank, int channel) {
       return static_cast<std::int64_t>(rank) * m_channelsEach + channel;
     };
-    for (int c = 0; c < static_cast<int>(m_plan.connections.size()); ++c) {
+    for (const int c : byLoad) {
       if (!outTaken[at(c)]) {
         freeOut[place(m_plan.connections[at(c)].from, m_plan.connections[at(c)].channel)].push_back(c);
       }
     }
-    for (int c = 0; c < static_cast<int>(m_plan.connections.size()); ++c) {
-      if (m_mateOfIn[at(c)] >= 0) {
-        continue;
-      }
+    for (const int c : byLoad) {
       const Connection& in = m_plan.connections[at(c)];
       const auto it = freeOut.find(place(in.to, in.channel));
-      if (it == freeOut.end()) {
+      if (m_mateOfIn[at(c)] >= 0 || it == freeOut.end() || !isScarce(in.to)) {
         continue;
       }
       const auto fits = std::find_if(it->second.begin(), it->second.end(), [&](int out) {
