@@ -251,7 +251,12 @@ Result<AllreduceBound> AllreduceSearch::conclude(Simplex& simplex, BoundStatus s
     bound.reason = std::move(reason);
     return bound;
   }
-  bound.algbw = inGigabytes(*proved);
+  try {
+    bound.algbw = inGigabytes(*proved);
+  } catch (const OverflowError&) {
+    bound.reason = "the bound has more digits than 64 bits hold";
+    return bound;
+  }
   bound.status = status;
   bound.cuts = static_cast<int>(m_knownBroadcast.size() + m_knownReduce.size());
   bound.knownIsOptimal = m_options.known && bound.algbw == *m_options.known;
@@ -291,7 +296,7 @@ Result<AllreduceBound> AllreduceSearch::run() {
   }
   const double known = m_options.known ? m_options.known->toDouble() * static_cast<double>(m_unit) : 0;
   const auto stop = stopTest(m_deadline, m_progress);
-  bool refactored = false;
+  int refinements = 0;
   for (;;) {
     throwIfCancelled(m_progress);
     const SimplexStatus status = simplex.solve(stop);
@@ -333,12 +338,10 @@ Result<AllreduceBound> AllreduceSearch::run() {
                       "too many cuts; the bound holds, whether it is reached is open");
     }
     if (!added) {
-      if (refactored) {
+      if (++refinements > kMaxRefinements || !simplex.refine()) {
         return conclude(simplex, BoundStatus::upperBound,
                         "the numbers grew too large to prove that the bound is reached");
       }
-      refactored = true;
-      simplex.refactor();
     }
   }
 }

@@ -145,7 +145,7 @@ Simplex RateSearch::buildProgram(const Rational& bound) const {
                        .preference = 1e-7 * (0.9 + 0.2 * spread(i))});
   }
   columns.push_back({.lower = 0,
-                     .upper = checkedAdd<std::int64_t>(bound.floor(), 1),
+                     .upper = checkedMul<std::int64_t>(checkedAdd<std::int64_t>(bound.floor(), 1), 2),
                      .cost = 1,
                      .scale = largest / static_cast<double>(m_total)});
   Simplex simplex(std::move(columns));
@@ -177,7 +177,7 @@ Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const 
   }
   const int rateColumn = static_cast<int>(m_arcs.size());
   const auto stop = stopTest(m_deadline, m_progress);
-  bool refactored = false;
+  int refinements = 0;
   for (;;) {
     throwIfCancelled(m_progress);
     const SimplexStatus status = simplex.solve(stop);
@@ -212,7 +212,8 @@ Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const 
           sets = cutsAgainst(point->numerators, rate, 1, false);
           if (sets.empty()) {
             const auto proved = simplex.provedBound();
-            if (proved && proved->numerator * point->denominator == proved->denominator * rate) {
+            if (proved && checkedMul<Int128>(proved->numerator, point->denominator) ==
+                              checkedMul<Int128>(proved->denominator, rate)) {
               answer.rate = Rational(rate, checkedMul(point->denominator, m_unit));
               answer.bandwidths = std::move(point->numerators);
               answer.denominator = checkedMul(point->denominator, m_unit);
@@ -231,11 +232,10 @@ Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const 
       return givenUp("too many cuts");
     }
     if (!added) {
-      if (refactored) {
+      // Exact arithmetic did not confirm the answer, or found nothing new to add.
+      if (++refinements > kMaxRefinements || !simplex.refine()) {
         return givenUp("its numbers leave the range in which the result is proven exact");
       }
-      refactored = true;
-      simplex.refactor();
     }
   }
 }

@@ -50,6 +50,8 @@ private:
   bool addCut(const NodeSet& set);
   /// Solves at the present bounds, adding cuts until none is violated; leaves an integral solution in m_found.
   NodeOutcome solveNode();
+  /// The linear program's proved bound leaves no room for an integer above the worth of `kept`.
+  [[nodiscard]] bool isProvedBest(const std::vector<std::int64_t>& kept) const;
   [[nodiscard]] int branchColumn() const;
   SubCapacity branch();
   std::optional<SubCapacity> byIntegerProgram();
@@ -136,7 +138,7 @@ void BalanceSearch::buildProgram() {
 
 BalanceSearch::NodeOutcome BalanceSearch::solveNode() {
   const auto stop = stopTest(m_deadline, m_progress);
-  bool refactored = false;
+  int refinements = 0;
   for (;;) {
     throwIfCancelled(m_progress);
     const SimplexStatus status = m_simplex->solve(stop);
@@ -147,11 +149,9 @@ BalanceSearch::NodeOutcome BalanceSearch::solveNode() {
       if (m_simplex->infeasibilityProved()) {
         return NodeOutcome::closed;
       }
-      if (refactored) {
+      if (++refinements > kMaxRefinements || !m_simplex->refine()) {
         return NodeOutcome::stuck;
       }
-      refactored = true;
-      m_simplex->refactor();
       continue;
     }
     std::vector<std::int64_t> units(m_arcs.size());
@@ -190,14 +190,21 @@ BalanceSearch::NodeOutcome BalanceSearch::solveNode() {
       return NodeOutcome::stuck;
     }
     if (!added) {
-      // The simplex holds a point that its own rows exclude: rounding errors. Once more from clean numbers.
-      if (refactored) {
+      // The simplex holds a point that its own rows exclude: below its tolerance.
+      if (++refinements > kMaxRefinements || !m_simplex->refine()) {
         return NodeOutcome::stuck;
       }
-      refactored = true;
-      m_simplex->refactor();
     }
   }
+}
+
+bool BalanceSearch::isProvedBest(const std::vector<std::int64_t>& kept) const {
+  Int128 worth = 0;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    worth += static_cast<Int128>(m_weights[i]) * kept[i];
+  }
+  const auto bound = m_simplex->provedBound();
+  return bound && bound->numerator < checkedMul<Int128>(worth + 1, bound->denominator);
 }
 
 int BalanceSearch::branchColumn() const {
@@ -227,20 +234,21 @@ SubCapacity BalanceSearch::branch() {
   };
   std::vector<Frame> frames;
   bool allProved = true;
+  std::optional<std::vector<std::int64_t>> candidate;
+  int refinements = 0;
   const int limit = hasIntegerProgram() ? kMaxBranchesWithZ3 : kMaxBranches;
   for (int branches = 0; branches < limit; ++branches) {
     const NodeOutcome outcome = solveNode();
     if (outcome == NodeOutcome::found) {
-      bool least = frames.empty() && branches == 0;
-      if (least) {
-        Int128 kept = 0;
-        for (std::size_t i = 0; i < m_found.size(); ++i) {
-          kept += static_cast<Int128>(m_weights[i]) * m_found[i];
-        }
-        const auto bound = m_simplex->provedBound();
-        least = bound && bound->numerator < checkedMul<Int128>(kept + 1, bound->denominator);
+      const bool least = frames.empty() && isProvedBest(m_found);
+      if (frames.empty() && !least && ++refinements <= kMaxRefinements && m_simplex->refine()) {
+        candidate = std::move(m_found);
+        continue;
       }
       return foundAnswer(std::move(m_found), least, frames.empty() ? "linear program" : "linear program, branching");
+    }
+    if (candidate) {
+      return foundAnswer(*std::move(candidate), false, "linear program");
     }
     if (outcome == NodeOutcome::stuck && m_deadline.hasPassed()) {
       return {.reason = "out of time in the linear program"};

@@ -5,13 +5,43 @@
 #include <z3++.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <limits>
+#include <mutex>
 #include <stop_token>
+#include <thread>
 #endif
 
 namespace coppice::lp {
 
 #if COPPICE_HAS_Z3
+
+namespace {
+
+constexpr unsigned kMaxMegabytes = 2048;
+
+// Interrupts Z3 again and again once cancelled: an interrupt that comes before Z3 has begun its search is lost.
+class Interrupter {
+public:
+  Interrupter(z3::context& context, const Progress& progress)
+      : m_thread([this, &context, &progress](const std::stop_token& done) {
+          std::unique_lock lock(m_mutex);
+          while (
+              !m_wake.wait_for(lock, done, std::chrono::milliseconds(20), [&done] { return done.stop_requested(); })) {
+            if (progress.isCancelled()) {
+              context.interrupt();
+            }
+          }
+        }) {}
+
+private:
+  std::mutex m_mutex;
+  std::condition_variable_any m_wake;
+  std::jthread m_thread;
+};
+
+}  // namespace
 
 bool hasIntegerProgram() {
   return true;
@@ -29,6 +59,7 @@ IntegerAnswer solveInteger(const std::vector<Column>& columns, const std::vector
     z3::solver solver(context, "QF_LIA");
     z3::params params(context);
     params.set("timeout", static_cast<unsigned>(std::min<long long>(left, std::numeric_limits<int>::max())));
+    params.set("max_memory", kMaxMegabytes);
     solver.set(params);
     std::vector<z3::expr> unknowns;
     unknowns.reserve(columns.size());
@@ -50,8 +81,11 @@ IntegerAnswer solveInteger(const std::vector<Column>& columns, const std::vector
         solver.add(sum <= context.int_val(*row.upper));
       }
     }
-    const std::stop_callback interrupt(progress.stop, [&context] { context.interrupt(); });
-    const z3::check_result result = solver.check();
+    z3::check_result result = z3::unknown;
+    {
+      const Interrupter interrupter(context, progress);
+      result = solver.check();
+    }
     throwIfCancelled(progress);
     if (result == z3::unsat) {
       return {IntegerStatus::impossible, {}, "the integer program over the cuts found has no solution (Z3)"};

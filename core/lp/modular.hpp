@@ -24,7 +24,7 @@ struct Fraction64 {
 /// Solves M z = b over the rationals: elimination modulo the prime 2^61 - 1, one lifting step, and rational
 /// reconstruction (Dixon, Numer. Math. 40 (1982)). Gives a candidate that the caller must check: it is the solution
 /// whenever all its numerators and denominators are below 2^60. nullopt: singular, or no such fractions exist.
-/// @pre |entries| and |b| < 2^62; every row has fewer than 2^16 entries with a sum of magnitudes below 2^62
+/// @pre per row: the sum of the entries' magnitudes below 2^62, |b| < 2^120
 std::optional<std::vector<Fraction64>> solveRational(const SparseMatrix& matrix, const std::vector<Int128>& rhs);
 
 }  // namespace coppice::lp

@@ -39,6 +39,9 @@ constexpr std::size_t kLargestDictionary = 20'000'000;
   return columns > 0 && rows > kLargestDictionary / columns;
 }
 
+/// How often one program may call Simplex::refine(); each gains about nine digits.
+constexpr int kMaxRefinements = 8;
+
 /// Floating-point capacities become integers of this many units per largest capacity for the cut search; cuts violated
 /// by less than kCutTolerance units wait for the exact search.
 constexpr double kCutUnits = 1099511627776.0;

@@ -15,6 +15,8 @@ namespace {
 
 // All relative to data scaled to about 1.
 constexpr double kPrimalTolerance = 1e-9;
+/// Rounding noise of a large local value, as a share of kPrimalTolerance; matters only after refine().
+constexpr double kNoiseFactor = 1e-4;
 constexpr double kPivotTolerance = 1e-8;
 constexpr double kDropTolerance = 1e-12;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -43,7 +45,8 @@ std::optional<std::int64_t> commonDenominator(const std::vector<Fraction64>& fra
 
 }  // namespace
 
-Simplex::Simplex(std::vector<Column> columns) : m_columns(std::move(columns)) {
+Simplex::Simplex(std::vector<Column> columns)
+    : m_columns(std::move(columns)), m_origin{std::vector<std::int64_t>(m_columns.size(), 0), 1} {
   double largestCost = 0;
   for (const Column& column : m_columns) {
     largestCost = std::max(largestCost, std::abs(static_cast<double>(column.cost) * column.scale));
@@ -51,10 +54,10 @@ Simplex::Simplex(std::vector<Column> columns) : m_columns(std::move(columns)) {
   const double costScale = largestCost > 0 ? 1.0 / largestCost : 1.0;
   for (int j = 0; j < columnCount(); ++j) {
     const Column& column = m_columns[at(j)];
-    const Bounds bounds{static_cast<double>(column.lower) / column.scale,
-                        static_cast<double>(column.upper) / column.scale};
+    m_bounds.emplace_back();
+    computeColumnBounds(j);
+    const Bounds& bounds = m_bounds.back();
     const double cost = static_cast<double>(column.cost) * column.scale * costScale + column.preference;
-    m_bounds.push_back(bounds);
     m_atUpper.push_back(cost > 0);
     m_value.push_back(cost > 0 ? bounds.upper : bounds.lower);
     m_where.push_back(j);
@@ -62,6 +65,38 @@ Simplex::Simplex(std::vector<Column> columns) : m_columns(std::move(columns)) {
     m_cost.push_back(cost);
   }
   m_reduced = m_cost;
+}
+
+double Simplex::value(int column) const {
+  return static_cast<double>(m_origin.numerators[at(column)]) / static_cast<double>(m_origin.denominator) +
+         m_value[at(column)] * scaleOf(column) / m_zoom;
+}
+
+double Simplex::toLocal(std::int64_t bound, Int128 origin, double scale) const {
+  const Int128 distance = checkedSub(multiplyWide(bound, m_origin.denominator), origin);
+  return static_cast<double>(distance) / static_cast<double>(m_origin.denominator) / scale * m_zoom;
+}
+
+Int128 Simplex::rowOrigin(const Row& row) const {
+  Int128 sum = 0;
+  for (const Term& term : row.terms) {
+    sum = checkedAdd(sum, multiplyWide(term.coefficient, m_origin.numerators[at(term.column)]));
+  }
+  return sum;
+}
+
+void Simplex::computeColumnBounds(int column) {
+  const Column& data = m_columns[at(column)];
+  const std::int64_t origin = m_origin.numerators[at(column)];
+  m_bounds[at(column)] = {toLocal(data.lower, origin, data.scale), toLocal(data.upper, origin, data.scale)};
+}
+
+void Simplex::computeRowBounds(int row) {
+  const Row& data = m_rows[at(row)];
+  const Int128 origin = rowOrigin(data);
+  const double scale = m_rowScale[at(row)];
+  m_bounds[at(columnCount() + row)] = {data.lower ? toLocal(*data.lower, origin, scale) : -kInfinity,
+                                       data.upper ? toLocal(*data.upper, origin, scale) : kInfinity};
 }
 
 bool Simplex::isFixed(int variable) const {
@@ -76,12 +111,12 @@ void Simplex::addRow(Row row) {
   scale = scale > 0 ? scale : 1.0;
   const int rowIndex = static_cast<int>(m_rows.size());
   m_rowScale.push_back(scale);
-  m_bounds.push_back({row.lower ? static_cast<double>(*row.lower) / scale : -kInfinity,
-                      row.upper ? static_cast<double>(*row.upper) / scale : kInfinity});
+  m_bounds.emplace_back();
   m_value.push_back(0);
   m_atUpper.push_back(false);
   m_where.push_back(0);
   m_rows.push_back(std::move(row));
+  computeRowBounds(rowIndex);
   appendDictionaryRow(rowIndex);
 }
 
@@ -128,8 +163,8 @@ void Simplex::shiftNonbasic(int slot, double newValue) {
 void Simplex::setBounds(int column, std::int64_t lower, std::int64_t upper) {
   m_columns[at(column)].lower = lower;
   m_columns[at(column)].upper = upper;
-  Bounds& bounds = m_bounds[at(column)];
-  bounds = {static_cast<double>(lower) / scaleOf(column), static_cast<double>(upper) / scaleOf(column)};
+  computeColumnBounds(column);
+  const Bounds& bounds = m_bounds[at(column)];
   if (const int slot = m_where[at(column)]; slot >= 0) {
     // A fixed variable's reduced cost may have either sign; the side must follow it once the bounds part.
     const bool upperSide = m_reduced[at(slot)] > 0;
@@ -145,7 +180,7 @@ int Simplex::leavingPosition() const {
     const int variable = m_basic[position];
     const double value = m_value[at(variable)];
     const double excess = std::max(m_bounds[at(variable)].lower - value, value - m_bounds[at(variable)].upper);
-    if (excess > kPrimalTolerance) {
+    if (excess > kPrimalTolerance * std::max(1.0, kNoiseFactor * std::abs(value))) {
       const double score = excess * excess / (1.0 + m_norm[position]);
       if (score > bestScore) {
         bestScore = score;
@@ -328,7 +363,7 @@ void Simplex::refactor() {
   resetValues();
 }
 
-std::optional<ExactPoint> Simplex::exactPoint() const {
+std::optional<ExactPoint> Simplex::basicSolution() const {
   std::vector<int> unknowns;
   std::vector<int> unknownOf(m_columns.size(), -1);
   for (int j = 0; j < columnCount(); ++j) {
@@ -383,25 +418,72 @@ std::optional<ExactPoint> Simplex::exactPoint() const {
       } else {
         point.numerators[at(j)] = checkedMul(boundOf(j), *denominator);
       }
-      const Int128 value = point.numerators[at(j)];
-      if (value < static_cast<Int128>(m_columns[at(j)].lower) * *denominator ||
-          value > static_cast<Int128>(m_columns[at(j)].upper) * *denominator) {
-        return std::nullopt;
-      }
-    }
-    for (const Row& row : m_rows) {
-      Int128 sum = 0;
-      for (const Term& term : row.terms) {
-        sum = checkedAdd(sum, multiplyWide(term.coefficient, point.numerators[at(term.column)]));
-      }
-      if ((row.lower && sum < static_cast<Int128>(*row.lower) * *denominator) ||
-          (row.upper && sum > static_cast<Int128>(*row.upper) * *denominator)) {
-        return std::nullopt;
-      }
     }
     return point;
   } catch (const OverflowError&) {
     return std::nullopt;
+  }
+}
+
+double Simplex::largestViolation(const ExactPoint& point) const {
+  double largest = 0;
+  const auto compare = [&](const std::optional<std::int64_t>& lower, const std::optional<std::int64_t>& upper,
+                           Int128 value, double scale) {
+    Int128 excess = 0;
+    if (lower) {
+      excess = std::max(excess, checkedSub(multiplyWide(*lower, point.denominator), value));
+    }
+    if (upper) {
+      excess = std::max(excess, checkedSub(value, multiplyWide(*upper, point.denominator)));
+    }
+    largest = std::max(largest, static_cast<double>(excess) / static_cast<double>(point.denominator) / scale);
+  };
+  for (std::size_t j = 0; j < m_columns.size(); ++j) {
+    compare(m_columns[j].lower, m_columns[j].upper, point.numerators[j], m_columns[j].scale);
+  }
+  for (std::size_t i = 0; i < m_rows.size(); ++i) {
+    Int128 sum = 0;
+    for (const Term& term : m_rows[i].terms) {
+      sum = checkedAdd(sum, multiplyWide(term.coefficient, point.numerators[at(term.column)]));
+    }
+    compare(m_rows[i].lower, m_rows[i].upper, sum, m_rowScale[i]);
+  }
+  return largest;
+}
+
+std::optional<ExactPoint> Simplex::exactPoint() const {
+  try {
+    auto point = basicSolution();
+    return point && largestViolation(*point) == 0 ? std::move(point) : std::nullopt;
+  } catch (const OverflowError&) {
+    return std::nullopt;
+  }
+}
+
+bool Simplex::refine() {
+  try {
+    refactor();
+    auto point = basicSolution();
+    const double violation = point ? largestViolation(*point) : 0;
+    if (violation == 0) {
+      return false;
+    }
+    m_origin = *std::move(point);
+    m_zoom = 1.0 / violation;
+    for (int j = 0; j < columnCount(); ++j) {
+      computeColumnBounds(j);
+    }
+    for (int row = 0; row < static_cast<int>(m_rows.size()); ++row) {
+      computeRowBounds(row);
+    }
+    for (const int variable : m_nonbasic) {
+      const Bounds& bounds = m_bounds[at(variable)];
+      m_value[at(variable)] = m_atUpper[at(variable)] ? bounds.upper : bounds.lower;
+    }
+    resetValues();
+    return true;
+  } catch (const OverflowError&) {
+    return false;
   }
 }
 

@@ -60,14 +60,16 @@ public:
 
   /// `stop` is asked now and then; true ends with SimplexStatus::stopped (the basis stays usable).
   [[nodiscard]] SimplexStatus solve(const std::function<bool()>& stop);
-  /// Recomputes the dictionary from the integer data, for when rounding errors have grown.
-  void refactor();
+  /// For when exact arithmetic does not confirm the floating-point answer: recomputes the dictionary from the integer
+  /// data, then moves the origin to the exact basic solution and enlarges the scale until its largest violation is 1,
+  /// so that the next solve() sees what was below its tolerance (iterative refinement: Gleixner, Steffy and Wolter,
+  /// INFORMS J. Comput. 28 (2016)). False when the basic solution violates nothing or its numbers leave 64 bits.
+  [[nodiscard]] bool refine();
 
   /// Floating-point value of a column at the present basis.
-  [[nodiscard]] double value(int column) const { return m_value[static_cast<std::size_t>(column)] * scaleOf(column); }
+  [[nodiscard]] double value(int column) const;
   [[nodiscard]] const std::vector<Column>& columns() const { return m_columns; }
   [[nodiscard]] const std::vector<Row>& rows() const { return m_rows; }
-  [[nodiscard]] std::int64_t pivots() const { return m_pivots; }
 
   /// The present basic solution in exact arithmetic, checked against every row and bound; nullopt when it is not
   /// feasible or its numbers leave 64 bits.
@@ -85,6 +87,14 @@ private:
   };
 
   [[nodiscard]] int columnCount() const { return static_cast<int>(m_columns.size()); }
+  [[nodiscard]] double toLocal(std::int64_t bound, Int128 origin, double scale) const;
+  [[nodiscard]] Int128 rowOrigin(const Row& row) const;
+  void computeColumnBounds(int column);
+  void computeRowBounds(int row);
+  [[nodiscard]] std::optional<ExactPoint> basicSolution() const;
+  /// Largest violation of a bound or row, in scaled units; 0 = feasible.
+  [[nodiscard]] double largestViolation(const ExactPoint& point) const;
+  void refactor();
   [[nodiscard]] double scaleOf(int column) const { return m_columns[static_cast<std::size_t>(column)].scale; }
   [[nodiscard]] bool isFixed(int variable) const;
   [[nodiscard]] int leavingPosition() const;
@@ -98,7 +108,11 @@ private:
   std::vector<double> m_rowScale;
   std::vector<double> m_cost;  // per column, scaled, with its preference
 
-  // Variables: columns first, then one slack per row (its value is the row's sum). All scaled.
+  // Floating-point numbers are local: (true value - origin) / scale * zoom. The origin satisfies the row identities.
+  ExactPoint m_origin;
+  double m_zoom = 1.0;
+
+  // Variables: columns first, then one slack per row (its value is the row's sum). All local.
   std::vector<Bounds> m_bounds;
   std::vector<double> m_value;
   std::vector<int> m_where;       // >= 0: slot among the nonbasic; < 0: -1 - position among the basic
