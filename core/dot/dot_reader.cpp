@@ -17,6 +17,7 @@
 #include "dot/dot_names.hpp"
 #include "dot/dot_text_check.hpp"
 #include "io/exact_json.hpp"
+#include "io/text_place.hpp"
 
 namespace coppice::dot {
 namespace {
@@ -103,7 +104,8 @@ private:
         near = near.substr(1, near.size() - 2);
       }
     }
-    throw Refused{{ErrorCode::badInput, "not valid DOT" + (near.empty() ? "" : " near " + inQuotes(near)),
+    throw Refused{{ErrorCode::badInput,
+                   "not valid DOT" + (near.empty() ? ", or the text ends too early" : " near " + inQuotes(near)),
                    "mend the text here", std::move(where)}};
   }
 
@@ -490,20 +492,22 @@ private:
   void summarise() {
     for (const auto& [name, count] : m_bandwidthSources) {
       if (name != "bandwidth") {
-        tell(Severity::note, "the bandwidth of " + std::to_string(count) + " edges was read from \"" + name + "\"");
+        tell(Severity::note, "the bandwidth of " + io::countOf(count, "edge") + " was read from \"" + name + "\"");
       }
     }
     if (m_guessedKinds > 0) {
-      tell(Severity::note,
-           "the kind of " + std::to_string(m_guessedKinds) + " nodes was guessed from their names or shapes",
+      tell(Severity::note, "the kind of " + io::countOf(m_guessedKinds, "node") + " was guessed from name or shape",
            "state kind=gpu, switch or nic");
     }
     if (m_plainSubgraphs > 0) {
-      tell(Severity::note, std::to_string(m_plainSubgraphs) + " subgraphs that are no clusters were not kept as boxes",
-           "call a subgraph cluster_NAME to make it a box");
+      tell(
+          Severity::note,
+          "not kept as a box: " + io::countOf(m_plainSubgraphs, "subgraph") + " whose name does not begin with cluster",
+          "call a subgraph cluster_NAME to make it a box");
     }
     if (m_boxConflicts > 0) {
-      tell(Severity::warning, std::to_string(m_boxConflicts) + " nodes are in two clusters; the last counts",
+      tell(Severity::warning,
+           "in two clusters at once: " + io::countOf(m_boxConflicts, "node") + ", of which the last cluster counts",
            "put each node into one cluster");
     }
     for (const CgraphMessage& message : m_session.messages()) {

@@ -561,11 +561,11 @@ private:
     giveRanks(description, official);
     description.links = std::move(m_links);
     if (m_selfEdges > 0) {
-      tell(Severity::warning, std::to_string(m_selfEdges) + " edges from a node to itself were left out",
-           "remove them: they carry nothing");
+      tell(Severity::warning, "left out " + countOf(m_selfEdges, "edge") + " from a node to itself",
+           "remove it: it carries nothing");
     }
     if (m_ignoredAttributes > 0) {
-      tell(Severity::note, std::to_string(m_ignoredAttributes) + " attributes of nodes and edges were ignored",
+      tell(Severity::note, "passed over " + countOf(m_ignoredAttributes, "attribute") + " of nodes and edges",
            "capacity, id and kind are read");
     }
     return ImportResult{std::move(description), std::move(m_findings)};

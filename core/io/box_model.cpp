@@ -6,9 +6,11 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/units.hpp"
+#include "io/text_place.hpp"
 
 namespace coppice::io {
 namespace {
@@ -42,10 +44,6 @@ public:
 private:
   std::vector<int> m_parent;
 };
-
-std::string plural(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
 
 Finding note(std::string text, std::string fix = {}) {
   return {Severity::note, ErrorCode::badInput, std::move(text), std::move(fix)};
@@ -131,13 +129,19 @@ public:
     return paired;
   }
 
+  /// Ordered by ends, so that the order of merging does not show.
   [[nodiscard]] std::vector<BoxLink> liveLinks() const {
     std::vector<BoxLink> live;
     for (const Entry& entry : m_links) {
       if (entry.alive) {
         live.push_back(entry.link);
+        if (live.back().a > live.back().b) {
+          std::swap(live.back().a, live.back().b);
+        }
       }
     }
+    std::stable_sort(live.begin(), live.end(),
+                     [](const BoxLink& x, const BoxLink& y) { return std::tie(x.a, x.b) < std::tie(y.a, y.b); });
     return live;
   }
 
@@ -207,7 +211,7 @@ private:
     }
     if (m_box.nodes.size() > kMaxNodes / static_cast<std::size_t>(m_options.count)) {
       return Error{ErrorCode::limit,
-                   std::to_string(m_options.count) + " boxes of " + plural(m_box.nodes.size(), "node") +
+                   std::to_string(m_options.count) + " boxes of " + countOf(m_box.nodes.size(), "node") +
                        " are more than " + std::to_string(kMaxNodes) + " nodes",
                    "import fewer boxes"};
     }
@@ -243,14 +247,14 @@ private:
                    names.empty() ? "the file lists no NICs" : "it has " + names};
     }
     if (skipped > 0) {
-      m_result.findings.push_back(note(plural(skipped, "NIC") + " left out, as asked"));
+      m_result.findings.push_back(note(countOf(skipped, "NIC") + " left out, as asked"));
     }
     if (m_options.scaleOut != ScaleOut::none && m_nics.empty()) {
       return Error{ErrorCode::badUsage, "the box has no NICs to join to a network",
                    "add NICs to the file, or import one box with scale-out none"};
     }
     if (m_options.scaleOut == ScaleOut::none && !m_options.keepPcie && !m_nics.empty()) {
-      m_result.findings.push_back(note(plural(m_nics.size(), "NIC") + " left out: no network joins them",
+      m_result.findings.push_back(note(countOf(m_nics.size(), "NIC") + " left out: no network joins them",
                                        "choose a scale-out, or keep PCIe, to see them"));
       m_nics.clear();
     }
@@ -365,7 +369,8 @@ private:
       }
     }
     if (left > 0) {
-      m_result.findings.push_back(note(plural(left, "PCIe and CPU link") + " left out: NVLink joins the GPUs, and no " +
+      m_result.findings.push_back(note(countOf(left, "PCIe and CPU link") +
+                                           " left out: NVLink or xGMI joins the GPUs, and no " +
                                            "path from a GPU to its nearest NIC runs there",
                                        "keep PCIe to see them"));
     }
@@ -374,7 +379,7 @@ private:
       if (joined) {
         if (const std::size_t paired = graph.pairNics(); paired > 0) {
           m_result.findings.push_back(
-              note(plural(paired, "PCIe bridge") + " with as many NICs as GPUs became direct GPU-NIC links",
+              note(countOf(paired, "PCIe bridge") + " with as many NICs as GPUs became direct GPU-NIC links",
                    "keep PCIe to see the bridges"));
         }
       }

@@ -73,9 +73,16 @@ public:
   }
   bool parse_error(std::size_t position, const std::string& last, const nlohmann::detail::exception& error) override {
     if (!m_error) {
-      (void)error;  // its text repeats the token without escaping it
-      m_error = last.empty() ? Error{ErrorCode::badInput, "the JSON text ends too early", "give the whole text"}
-                             : Error{ErrorCode::badInput, "not valid JSON at " + inQuotes(last), "mend the text here"};
+      // The library's text is only looked at: it repeats the token without escaping it.
+      const std::string_view reason = error.what();
+      const auto says = [&](std::string_view words) { return reason.find(words) != std::string_view::npos; };
+      if (says("number overflow")) {
+        m_error = Error{ErrorCode::overflow, inQuotes(last) + " is too large a number", "use fewer digits"};
+      } else if (says("unexpected end of input") || says("missing closing quote")) {
+        m_error = Error{ErrorCode::badInput, "the JSON text ends too early", "give the whole text"};
+      } else {
+        m_error = Error{ErrorCode::badInput, "not valid JSON at " + inQuotes(last), "mend the text here"};
+      }
       m_error->where = m_places.at(position > 0 ? position - 1 : 0);
     }
     return false;

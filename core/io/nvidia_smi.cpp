@@ -410,16 +410,27 @@ private:
     return guess;
   }
 
-  /// Clusters the devices by nearness, nearest first. Cells with NV# say nothing about PCIe.
-  void addTree() {
-    bool areGpusJoined = m_linksPerGpu > 0;
-    for (const int a : m_gpus) {
-      for (const int b : m_gpus) {
-        areGpusJoined = areGpusJoined && (a == b || m_matrix.cell(a, b).nvlinks > 0);
+  /// Every GPU reaches every other over NVLink.
+  [[nodiscard]] bool areGpusJoined() const {
+    std::vector<int> reached{m_gpus.front()};
+    std::vector<bool> isReached(at(m_matrix.size()), false);
+    isReached[at(m_gpus.front())] = true;
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      for (const int other : m_gpus) {
+        if (!isReached[at(other)] && m_matrix.cell(reached[i], other).nvlinks > 0) {
+          isReached[at(other)] = true;
+          reached.push_back(other);
+        }
       }
     }
-    if (m_nics.empty() && areGpusJoined) {
-      return;
+    return reached.size() == m_gpus.size();
+  }
+
+  /// Clusters the devices by nearness, nearest first. Cells with NV# say nothing about PCIe.
+  void addTree() {
+    const bool needsNics = !m_nics.empty() && m_options.box.scaleOut != ScaleOut::none;
+    if (!m_options.box.keepPcie && !needsNics && areGpusJoined()) {
+      return;  // nothing of it would be kept
     }
     const bool isNew = m_linksPerGpu > 12;
     const bool isMiddle = m_linksPerGpu > 6;

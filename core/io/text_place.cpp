@@ -23,4 +23,8 @@ Place TextPlaces::at(std::size_t offset, std::string element) const {
           std::move(element)};
 }
 
+std::string countOf(std::size_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
 }  // namespace coppice::io

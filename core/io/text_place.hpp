@@ -23,4 +23,7 @@ private:
   std::vector<std::size_t> m_lineStarts;
 };
 
+/// "1 edge", "3 edges".
+[[nodiscard]] std::string countOf(std::size_t count, std::string_view noun);
+
 }  // namespace coppice::io
