@@ -18,7 +18,6 @@ namespace coppice::lp {
 
 namespace {
 
-constexpr double kIntegralTolerance = 1e-6;
 constexpr std::int64_t kLargestWeight = 1'000'000;
 constexpr int kMaxRemovalPaths = 20000;
 /// Cheap enough always; beyond it the remaining time goes to Z3.
@@ -48,7 +47,9 @@ private:
   [[nodiscard]] SubCapacity foundAnswer(std::vector<std::int64_t> capacities, bool least, std::string reason) const;
   void buildProgram();
   bool addCut(const NodeSet& set);
-  /// Solves at the present bounds, adding cuts until none is violated; leaves an integral solution in m_found.
+  /// Cuts that the floating-point solution violates by more than its errors.
+  [[nodiscard]] std::vector<NodeSet> violatedNearly();
+  /// Solves at the present bounds, adding cuts until none is violated; leaves the exact solution in m_point.
   NodeOutcome solveNode();
   /// The linear program's proved bound leaves no room for an integer above the worth of `kept`.
   [[nodiscard]] bool isProvedBest(const std::vector<std::int64_t>& kept) const;
@@ -67,7 +68,7 @@ private:
   std::optional<CutFinder> m_cuts;
   std::optional<Simplex> m_simplex;
   std::set<NodeSet> m_known;
-  std::vector<std::int64_t> m_found;
+  ExactPoint m_point;  // where the last solveNode() ended
 };
 
 bool BalanceSearch::isBalanced(std::span<const std::int64_t> capacities) const {
@@ -136,6 +137,18 @@ void BalanceSearch::buildProgram() {
   }
 }
 
+std::vector<NodeSet> BalanceSearch::violatedNearly() {
+  std::vector<std::int64_t> units(m_arcs.size());
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    units[i] = toCutUnits(m_simplex->value(static_cast<int>(i)), m_largest);
+  }
+  std::vector<std::int64_t> supplies(m_problem.supplies.size());
+  for (std::size_t node = 0; node < supplies.size(); ++node) {
+    supplies[node] = toCutUnits(static_cast<double>(m_problem.supplies[node]), m_largest);
+  }
+  return m_cuts->violated(units, supplies, kCutTolerance, false, m_progress);
+}
+
 BalanceSearch::NodeOutcome BalanceSearch::solveNode() {
   const auto stop = stopTest(m_deadline, m_progress);
   int refinements = 0;
@@ -154,32 +167,17 @@ BalanceSearch::NodeOutcome BalanceSearch::solveNode() {
       }
       continue;
     }
-    std::vector<std::int64_t> units(m_arcs.size());
-    std::vector<std::int64_t> rounded(m_arcs.size());
-    bool integral = true;
-    for (std::size_t i = 0; i < m_arcs.size(); ++i) {
-      const double value = m_simplex->value(static_cast<int>(i));
-      units[i] = toCutUnits(value, m_largest);
-      rounded[i] = std::clamp<std::int64_t>(std::llround(value), 0, m_capacities[i]);
-      integral = integral && std::abs(value - static_cast<double>(rounded[i])) < kIntegralTolerance;
-    }
-    std::vector<NodeSet> sets;
-    if (integral) {
-      if (isBalanced(rounded)) {
-        sets = m_cuts->violated(rounded, m_problem.supplies, 0, false, m_progress);
+    std::vector<NodeSet> sets = violatedNearly();
+    if (sets.empty()) {
+      if (auto point = m_simplex->exactPoint()) {
+        m_point = *std::move(point);
+        if (m_point.denominator > 1) {
+          return NodeOutcome::fractional;
+        }
+        sets = m_cuts->violated(m_point.numerators, m_problem.supplies, 0, false, m_progress);
         if (sets.empty()) {
-          m_found = std::move(rounded);
           return NodeOutcome::found;
         }
-      }
-    } else {
-      std::vector<std::int64_t> supplyUnits(m_problem.supplies.size());
-      for (std::size_t i = 0; i < supplyUnits.size(); ++i) {
-        supplyUnits[i] = toCutUnits(static_cast<double>(m_problem.supplies[i]), m_largest);
-      }
-      sets = m_cuts->violated(units, supplyUnits, kCutTolerance, false, m_progress);
-      if (sets.empty()) {
-        return NodeOutcome::fractional;
       }
     }
     bool added = false;
@@ -190,7 +188,7 @@ BalanceSearch::NodeOutcome BalanceSearch::solveNode() {
       return NodeOutcome::stuck;
     }
     if (!added) {
-      // The simplex holds a point that its own rows exclude: below its tolerance.
+      // The simplex holds a point that its own rows exclude by less than its tolerance.
       if (++refinements > kMaxRefinements || !m_simplex->refine()) {
         return NodeOutcome::stuck;
       }
@@ -207,13 +205,14 @@ bool BalanceSearch::isProvedBest(const std::vector<std::int64_t>& kept) const {
   return bound && bound->numerator < checkedMul<Int128>(worth + 1, bound->denominator);
 }
 
+// The fractional column nearest to an integer.
 int BalanceSearch::branchColumn() const {
-  int best = -1;
-  double bestDistance = 1;
+  int best = 0;
+  std::int64_t bestDistance = m_point.denominator;
   for (int i = 0; i < static_cast<int>(m_arcs.size()); ++i) {
-    const double value = m_simplex->value(i);
-    const double distance = std::abs(value - std::round(value));
-    if (distance > kIntegralTolerance && distance < bestDistance) {
+    const std::int64_t rest = m_point.numerators[at(i)] % m_point.denominator;
+    const std::int64_t distance = std::min(rest, m_point.denominator - rest);
+    if (rest != 0 && distance < bestDistance) {
       bestDistance = distance;
       best = i;
     }
@@ -234,40 +233,25 @@ SubCapacity BalanceSearch::branch() {
   };
   std::vector<Frame> frames;
   bool allProved = true;
-  std::optional<std::vector<std::int64_t>> candidate;
-  int refinements = 0;
   const int limit = hasIntegerProgram() ? kMaxBranchesWithZ3 : kMaxBranches;
   for (int branches = 0; branches < limit; ++branches) {
     const NodeOutcome outcome = solveNode();
     if (outcome == NodeOutcome::found) {
-      const bool least = frames.empty() && isProvedBest(m_found);
-      if (frames.empty() && !least && ++refinements <= kMaxRefinements && m_simplex->refine()) {
-        candidate = std::move(m_found);
-        continue;
-      }
-      return foundAnswer(std::move(m_found), least, frames.empty() ? "linear program" : "linear program, branching");
-    }
-    if (candidate) {
-      return foundAnswer(*std::move(candidate), false, "linear program");
+      const bool least = frames.empty() && isProvedBest(m_point.numerators);
+      return foundAnswer(m_point.numerators, least, frames.empty() ? "linear program" : "linear program, branching");
     }
     if (outcome == NodeOutcome::stuck && m_deadline.hasPassed()) {
       return {.reason = "out of time in the linear program"};
     }
-    const int column = outcome == NodeOutcome::fractional ? branchColumn() : -1;
-    if (column >= 0) {
+    if (outcome == NodeOutcome::fractional) {
+      const int column = branchColumn();
       const Column& range = m_simplex->columns()[at(column)];
-      const double value = m_simplex->value(column);
-      const auto below = std::clamp(static_cast<std::int64_t>(std::floor(value)), range.lower, range.upper - 1);
-      Frame frame{column, range.lower, range.upper, below + 1, range.upper, false};
-      if (value - static_cast<double>(below) <= 0.5) {
-        frames.push_back(frame);
-        m_simplex->setBounds(column, frame.lower, below);
-      } else {
-        frame.otherLower = frame.lower;
-        frame.otherUpper = below;
-        frames.push_back(frame);
-        m_simplex->setBounds(column, below + 1, frame.upper);
-      }
+      const std::int64_t below = m_point.numerators[at(column)] / m_point.denominator;
+      const bool down = 2 * (m_point.numerators[at(column)] % m_point.denominator) <= m_point.denominator;
+      const Frame frame{column, range.lower, range.upper, down ? below + 1 : range.lower, down ? range.upper : below,
+                        false};
+      frames.push_back(frame);
+      m_simplex->setBounds(column, down ? frame.lower : below + 1, down ? below : frame.upper);
       continue;
     }
     allProved = allProved && outcome == NodeOutcome::closed;

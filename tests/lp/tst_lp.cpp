@@ -409,7 +409,7 @@ void TestLp::rateAgainstZ3() {
     }
   }
   qInfo("%d of 60 fabrics lose something", lower);
-  QVERIFY2(lower >= 5, "too few of the fabrics lose anything to their unbalanced relays");
+  QVERIFY2(lower >= 3, "too few of the fabrics lose anything to their unbalanced relays");
 }
 
 void TestLp::rateLeastDetails() {
