@@ -47,18 +47,17 @@ Rational leastScaleForCut(std::vector<int64_t> bandwidths, int64_t needed) {
   return best;
 }
 
-/// Sums of capacities and supplies must fit the 64-bit oracle with room for residual pairs.
-void requireFits(const Network& network, const Rational& scale, int64_t k) {
+}  // namespace
+
+void requireFits(std::span<const TreeArc> capacities, const Network& network, int64_t k) {
   Int128 sum = Int128{k} * network.totalDemand;
-  for (const TreeArc& arc : network.arcs) {
-    sum += Int128{arc.capacity} * scale.numerator() / scale.denominator() + 1;
+  for (const TreeArc& arc : capacities) {
+    sum += arc.capacity;
   }
   if (sum > std::numeric_limits<int64_t>::max() / 4) {
     throw OverflowError("the number of trees leaves the exact 64-bit range");
   }
 }
-
-}  // namespace
 
 std::vector<TreeArc> scaledArcs(const Network& network, const Rational& scale) {
   std::vector<TreeArc> arcs;
@@ -79,9 +78,9 @@ std::vector<int64_t> supplies(const Network& network, int64_t k) {
 
 Rational leastScale(const Network& network, int64_t k, const Rational& start, const Progress& progress) {
   Rational scale = start;
-  requireFits(network, scale, k);
-  flow::FeasibilityOracle<int64_t> oracle(network.nodeCount, scaledArcs(network, scale), supplies(network, k),
-                                          network.gpus);
+  const std::vector<TreeArc> first = scaledArcs(network, scale);
+  requireFits(first, network, k);
+  flow::FeasibilityOracle<int64_t> oracle(network.nodeCount, first, supplies(network, k), network.gpus);
   const std::vector<int> order(oracle.sinkOrder().begin(), oracle.sinkOrder().end());
   std::vector<char> inSet(at(network.nodeCount), 0);
   for (const int sink : order) {
@@ -108,8 +107,8 @@ Rational leastScale(const Network& network, int64_t k, const Rational& start, co
                        "add links until every GPU reaches every other"}};
       }
       scale = leastScaleForCut(std::move(entering), checkedMul(k, network.totalDemand - inside));
-      requireFits(network, scale, k);
       const std::vector<TreeArc> arcs = scaledArcs(network, scale);
+      requireFits(arcs, network, k);
       for (std::size_t i = 0; i < arcs.size(); ++i) {
         oracle.setCapacity(static_cast<int>(i), arcs[i].capacity);
       }

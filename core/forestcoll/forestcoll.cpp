@@ -14,6 +14,7 @@
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
 #include "forestcoll/trimming.hpp"
+#include "lp/allreduce_bound.hpp"
 #include "lp/balance.hpp"
 
 namespace coppice::forestcoll {
@@ -186,6 +187,7 @@ void scaleToOptimum(Plan& plan, const Rational& ratio) {
   for (TreeArc& arc : plan.capacities) {
     arc.capacity = checkedMul(arc.capacity, ratio.numerator());
   }
+  requireFits(plan.capacities, plan.network, plan.k);
 }
 
 /// Bandwidths that relays can use without copying, where a switch is not balanced.
@@ -400,6 +402,37 @@ Optimum summarise(const Fabric& fabric, const Plans& plans) {
   return optimum;
 }
 
+/// The bound that stands beside an allreduce. `atBound` is what reduce-scatter then allgather reaches with the best k.
+void addAllreduceLimit(const Fabric& fabric, const Request& request, const Rational& atBound, Optimum& optimum,
+                       const Progress& progress) {
+  if (request.collective != Collective::allreduce || request.allreduceBudget.count() == 0) {
+    return;
+  }
+  const auto bound = lp::allreduceBound(fabric, {atBound, request.allreduceBudget}, progress);
+  if (!bound) {
+    // Numbers too wide for the program leave only the bound out; the schedule itself does not depend on it.
+    if (bound.error().code == ErrorCode::cancelled) {
+      throw Failure{bound.error()};
+    }
+    return;
+  }
+  if (bound->status != lp::BoundStatus::notComputed) {
+    optimum.allreduceLimit =
+        AllreduceLimit{bound->algbw, bound->status == lp::BoundStatus::exact, bound->algbw == atBound};
+  }
+}
+
+/// GB/s of the cut bounds (or attainable rates) alone, both halves of an allreduce one after the other.
+Rational boundOf(const Plans& plans) {
+  Rational inverse;  // time per unit of data
+  for (const std::optional<Plan>* plan : {&plans.in, &plans.out}) {
+    if (*plan) {
+      inverse += (**plan).boundInverseRate / Rational((**plan).network.totalDemand);
+    }
+  }
+  return (plans.shared ? inverse * Rational(2) : inverse).inverse();
+}
+
 class StageClock {
 public:
   explicit StageClock(std::vector<StageSeconds>& seconds) : m_seconds(seconds) {}
@@ -584,8 +617,12 @@ Result<T> guarded(Work&& work) {
 }  // namespace
 
 Result<Optimum> optimum(const Fabric& fabric, const Request& request, const Progress& progress) {
-  return guarded<Optimum>(
-      [&] { return summarise(fabric, makePlans(fabric, transposeIfNeeded(fabric, request), request, progress)); });
+  return guarded<Optimum>([&] {
+    const Plans plans = makePlans(fabric, transposeIfNeeded(fabric, request), request, progress);
+    Optimum result = summarise(fabric, plans);
+    addAllreduceLimit(fabric, request, boundOf(plans), result, progress);
+    return result;
+  });
 }
 
 Result<Generated> generate(const Fabric& fabric, const Request& request, const Progress& progress) {
@@ -596,6 +633,10 @@ Result<Generated> generate(const Fabric& fabric, const Request& request, const P
     Plans plans = makePlans(fabric, transpose, request, progress);
     generated.optimum = summarise(fabric, plans);
     clock.done("optimum");
+    if (request.collective == Collective::allreduce) {
+      addAllreduceLimit(fabric, request, boundOf(plans), generated.optimum, progress);
+      clock.done("allreduce_bound");
+    }
 
     schedule::Schedule& result = generated.schedule;
     result.collective = request.collective;
@@ -607,16 +648,13 @@ Result<Generated> generate(const Fabric& fabric, const Request& request, const P
     }
     result.bottlenecks = generated.optimum.bottlenecks;
     result.algbw = generated.optimum.algbw;
+    if (generated.optimum.allreduceLimit) {
+      result.allreduceBound = generated.optimum.allreduceLimit->algbw;
+    }
     if (request.fixedK || request.maxK) {
       result.fixedK = generated.optimum.treesPerRoot;
     }
-    Rational boundInverse;  // time per unit of data
-    for (const std::optional<Plan>* plan : {&plans.in, &plans.out}) {
-      if (*plan) {
-        boundInverse += (**plan).boundInverseRate / Rational((**plan).network.totalDemand);
-      }
-    }
-    result.bound = (plans.shared ? boundInverse * Rational(2) : boundInverse).inverse();
+    result.bound = boundOf(plans);
 
     if (plans.out) {
       result.broadcastForest = growForest(*plans.out, progress, clock);

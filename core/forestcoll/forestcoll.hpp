@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,8 +34,17 @@ struct Request {
   std::vector<std::int64_t> amounts = {};
   /// Trees per root (uniform and rooted) or per unit of amount; absent = the least k that reaches the bound.
   std::optional<std::int64_t> fixedK = {};
-  /// Scan k = 1..kMax and keep the best (the smallest on a tie); excludes fixedK.
+  /// Scan k = 1..maxK and keep the best (the smallest on a tie); excludes fixedK.
   std::optional<std::int64_t> maxK = {};
+  /// allreduce: how long the linear program of B.7 may take; 0 = leave it out.
+  std::chrono::milliseconds allreduceBudget = std::chrono::milliseconds(5000);
+};
+
+/// What no allreduce by trees can beat (linear program of B.7), beside reduce-scatter then allgather.
+struct AllreduceLimit {
+  Rational algbw;          ///< GB/s
+  bool isExact = false;    ///< the program's optimum, proved on both sides; otherwise a proved upper bound on it
+  bool isReached = false;  ///< reduce-scatter then allgather at the cut bound reaches it, so nothing is left to gain
 };
 
 /// The exact answer to "how fast can this possibly be".
@@ -49,6 +59,8 @@ struct Optimum {
   /// The fabric was not balanced and a switch-balanced sub-capacity that provably keeps the optimum was used.
   bool usedSubCapacity = false;
   std::string note = {};  ///< for a person, when usedSubCapacity
+  /// allreduce only; absent when left out, or stopped by its budget before it proved anything.
+  std::optional<AllreduceLimit> allreduceLimit = {};
 };
 
 /// Largest algorithmic bandwidth of the collective on the fabric, exactly (Thm 23 by Newton's method on the cut

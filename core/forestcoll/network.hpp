@@ -66,6 +66,9 @@ struct CutRatio {
 [[nodiscard]] Rational nextScale(const Network& network, const Rational& scale);
 /// floor(U * b) for every arc.
 [[nodiscard]] std::vector<TreeArc> scaledArcs(const Network& network, const Rational& scale);
+/// Capacities and supplies must sum to less than a quarter of the 64-bit range: flows then stay exact, residual pairs
+/// included. Throws OverflowError.
+void requireFits(std::span<const TreeArc> capacities, const Network& network, std::int64_t k);
 /// k * a(v) for every node.
 [[nodiscard]] std::vector<std::int64_t> supplies(const Network& network, std::int64_t k);
 
