@@ -434,6 +434,7 @@ private:
         queue.push_back(node);
       }
     };
+    // NOLINTNEXTLINE(modernize-loop-convert): the queue grows under the loop
     for (std::size_t at = 0; at < queue.size(); ++at) {
       const auto v = static_cast<std::size_t>(queue[at]);
       if ((directions & kForward) != 0) {
@@ -545,11 +546,7 @@ private:
     if (!m_withAdvice || !isExact) {
       return;
     }
-    bool isBalanced = true;
-    for (std::size_t v = 0; v < count; ++v) {
-      isBalanced = isBalanced && ingress[v] == egress[v];
-    }
-    if (isBalanced) {
+    if (ingress == egress) {
       return;
     }
     std::vector<std::vector<std::string>> changes(count);

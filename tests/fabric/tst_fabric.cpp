@@ -15,6 +15,9 @@ using namespace coppice::fabric;
 
 namespace {
 
+const QString kWriteBandwidth =
+    "write GB/s per direction such as 25, 12.5 or 25/2, or a unit such as 400Gb/s or 12x25 GB/s";
+
 QString toQString(const std::string& text) {
   return QString::fromStdString(text);
 }
@@ -146,9 +149,7 @@ private slots:
                                                "the GB/s of one direction, or remove the link"};
     QTest::newRow("unparsable bandwidth")
         << "a b | a-b 1; a-b fast"
-        << QStringList{
-               "error: link 1 \"a\" -> \"b\": \"fast\" is not a bandwidth; write GB/s per direction such "
-               "as 25, 12.5 or 25/2, or a unit such as 400Gb/s or 12x25 GB/s"};
+        << QStringList{"error: link 1 \"a\" -> \"b\": \"fast\" is not a bandwidth; " + kWriteBandwidth};
     QTest::newRow("bandwidth out of range") << "a b | a-b 1; a-b 1e30"
                                             << QStringList{
                                                    "error: link 1 \"a\" -> \"b\": bandwidth \"1e30\" is outside the "
@@ -199,8 +200,7 @@ private slots:
     QTest::newRow("several at once, each in its place")
         << "a b s:hub | a-b slow; a-q 1; b-b 0; a-b 1"
         << QStringList{"error: node \"s\": unknown kind \"hub\"; use \"gpu\", \"nic\" or \"switch\"",
-                       "error: link 0 \"a\" -> \"b\": \"slow\" is not a bandwidth; write GB/s per direction such as "
-                       "25, 12.5 or 25/2, or a unit such as 400Gb/s or 12x25 GB/s",
+                       "error: link 0 \"a\" -> \"b\": \"slow\" is not a bandwidth; " + kWriteBandwidth,
                        "error: link 1 \"a\" -> \"q\": dst \"q\" is not a node; did you mean \"a\"?",
                        "error: link 2 \"b\" -> \"b\": the link joins the node to itself; remove it or correct one end",
                        "error: link 2 \"b\" -> \"b\": bandwidth 0 is not above 0; write the GB/s of one direction, or "
