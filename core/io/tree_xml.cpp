@@ -1,0 +1,786 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/tree_xml.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <numeric>
+#include <ostream>
+#include <pugixml.hpp>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+#include "io/text_place.hpp"
+
+namespace coppice::io {
+namespace {
+
+using fabric::NodeIndex;
+using fabric::NodeKind;
+using schedule::Direction;
+using schedule::Forest;
+
+std::size_t at(std::int64_t index) {
+  return static_cast<std::size_t>(index);
+}
+
+/// Carries one error out of nested helpers to the public entry.
+struct Refusal {
+  Error error;
+};
+
+[[noreturn]] void refuse(std::string message, std::string fix, std::string element = {},
+                         ErrorCode code = ErrorCode::badInput) {
+  throw Refusal{{code, std::move(message), std::move(fix), {.file = {}, .element = std::move(element)}}};
+}
+
+bool isReducing(Collective collective) {
+  return collective == Collective::reduceScatter || collective == Collective::reduce;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+/// Splits at commas outside brackets; quotes inside brackets hide what they hold, as in the text of a Python tuple.
+std::vector<std::string_view> splitRoute(std::string_view text) {
+  std::vector<std::string_view> labels;
+  std::size_t start = 0;
+  int depth = 0;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char letter = text[i];
+    if (quote != 0) {
+      if (letter == '\\') {
+        ++i;
+      } else if (letter == quote) {
+        quote = 0;
+      }
+    } else if (letter == '(' || letter == '[') {
+      ++depth;
+    } else if (letter == ')' || letter == ']') {
+      depth = std::max(0, depth - 1);
+    } else if (depth > 0 && (letter == '\'' || letter == '"')) {
+      quote = letter;
+    } else if (letter == ',' && depth == 0) {
+      labels.push_back(trimmed(text.substr(start, i - start)));
+      start = i + 1;
+    }
+  }
+  labels.push_back(trimmed(text.substr(start)));
+  return labels;
+}
+
+std::optional<std::int64_t> parseInteger(std::string_view text) {
+  std::int64_t value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  return result.ec == std::errc() && result.ptr == text.data() + text.size() && !text.empty()
+             ? std::optional<std::int64_t>(value)
+             : std::nullopt;
+}
+
+/// (server, 'KIND', index), or a plain whole number as server 0.
+std::optional<std::pair<std::int64_t, std::int64_t>> rankKey(std::string_view label) {
+  if (const auto number = parseInteger(label)) {
+    return std::pair{std::int64_t{0}, *number};
+  }
+  if (label.size() < 2 || label.front() != '(' || label.back() != ')') {
+    return std::nullopt;
+  }
+  const auto parts = splitRoute(label.substr(1, label.size() - 2));
+  if (parts.size() != 3) {
+    return std::nullopt;
+  }
+  const auto server = parseInteger(parts[0]);
+  const auto index = parseInteger(parts[2]);
+  return server && index ? std::optional(std::pair{*server, *index}) : std::nullopt;
+}
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char letter : text) {
+    switch (letter) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += letter;
+    }
+  }
+  return result;
+}
+
+/// Runs `action` and turns what it throws into an Error.
+template <typename Action>
+auto guarded(const std::string& fileName, const Action& action) -> decltype(action()) {
+  const auto placed = [&](Error error) {
+    if (error.where.file.empty()) {
+      error.where.file = fileName;
+    }
+    return error;
+  };
+  try {
+    return action();
+  } catch (const Refusal& refusal) {
+    return placed(refusal.error);
+  } catch (const OverflowError& error) {
+    return placed({ErrorCode::overflow, std::string("the trees cannot be counted exactly: ") + error.what()});
+  } catch (const std::bad_alloc&) {
+    return placed({ErrorCode::limit, "not enough memory for the trees"});
+  } catch (const std::exception& error) {
+    return placed({ErrorCode::badInput, std::string("cannot be read: ") + error.what()});
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------- writing
+
+bool haveSameTrees(const Forest& a, const Forest& b) {
+  if (a.trees.size() != b.trees.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < a.trees.size(); ++i) {
+    const auto edgesA = a.edgesOf(a.trees[i]);
+    const auto edgesB = b.edgesOf(b.trees[i]);
+    if (a.trees[i].root != b.trees[i].root || a.trees[i].multiplicity != b.trees[i].multiplicity) {
+      return false;
+    }
+    for (std::size_t e = 0; e < edgesA.size(); ++e) {
+      const auto pathA = a.paths[edgesA[e].path];
+      const auto pathB = b.paths[edgesB[e].path];
+      if (edgesA[e].parent != edgesB[e].parent || edgesA[e].child != edgesB[e].child ||
+          edgesA[e].pruned != edgesB[e].pruned || !std::equal(pathA.begin(), pathA.end(), pathB.begin(), pathB.end())) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+void requireSound(const Forest& forest, const fabric::Fabric& fabric) {
+  bool sound = forest.gpuCount == fabric.gpuCount();
+  for (const schedule::Tree& tree : forest.trees) {
+    sound = sound && tree.root >= 0 && tree.root < forest.gpuCount && tree.firstEdge >= 0 &&
+            at(tree.firstEdge) <= forest.edges.size() &&
+            forest.edges.size() - at(tree.firstEdge) >= at(forest.gpuCount - 1);
+  }
+  for (const schedule::TreeEdge& edge : forest.edges) {
+    sound = sound && edge.parent >= 0 && edge.parent < forest.gpuCount && edge.child >= 0 &&
+            edge.child < forest.gpuCount && edge.path >= 0 && edge.path < forest.paths.size();
+  }
+  for (schedule::PathId id = 0; sound && id < forest.paths.size(); ++id) {
+    for (const NodeIndex node : forest.paths[id]) {
+      sound = sound && node >= 0 && node < fabric.nodeCount();
+    }
+  }
+  if (!sound) {
+    refuse("the schedule is not one of this fabric", "verify it first", {}, ErrorCode::internal);
+  }
+}
+
+/// Text of each node id, escaped. Refuses ids that a reader would split or trim.
+std::vector<std::string> labelTexts(const fabric::Fabric& fabric) {
+  std::vector<std::string> texts;
+  for (const fabric::Node& node : fabric.nodes()) {
+    const std::string route = node.id + ",x";
+    const auto parts = splitRoute(route);
+    bool isPlain = parts.size() == 2 && parts[0] == node.id && !node.id.empty();
+    for (std::size_t i = 0; isPlain && i < node.id.size(); ++i) {
+      isPlain = !isControlCharacter(node.id, i);
+    }
+    if (!isPlain) {
+      refuse("the id " + inQuotes(node.id) + " cannot stand in a path, where commas outside parentheses part the nodes",
+             "rename the node", "node " + inQuotes(node.id));
+    }
+    texts.push_back(escaped(node.id));
+  }
+  return texts;
+}
+
+void writeTrees(std::ostream& out, const Forest& forest, std::int64_t chunksPerNode, Collective collective,
+                const fabric::Fabric& fabric) {
+  constexpr std::size_t kFlushAt = std::size_t{1} << 16;
+  const std::vector<std::string> labels = labelTexts(fabric);
+  const auto gpu = [&](fabric::Rank rank) -> const std::string& { return labels[at(fabric.gpus()[at(rank)])]; };
+  std::string text = "<Algo nchunkspernode=\"" + std::to_string(chunksPerNode) + "\" coll=\"" +
+                     std::string(toString(collective)) + "\">\n";
+  std::vector<int> depth(at(forest.gpuCount));
+  std::vector<std::int64_t> nextIndex(at(forest.gpuCount), 0);
+  for (const schedule::Tree& tree : forest.trees) {
+    int height = 0;
+    depth[at(tree.root)] = 0;
+    for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
+      depth[at(edge.child)] = depth[at(edge.parent)] + 1;
+      height = std::max(height, depth[at(edge.child)]);
+    }
+    text += "  <tree root=\"" + gpu(tree.root) + "\" index=\"" + std::to_string(nextIndex[at(tree.root)]++) +
+            "\" nchunks=\"" + std::to_string(tree.multiplicity) + "\" height=\"" + std::to_string(height) + "\">\n";
+    for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
+      text += "    <send src=\"" + gpu(edge.parent) + "\" dst=\"" + gpu(edge.child) + "\" path=\"";
+      bool isFirst = true;
+      for (const NodeIndex node : forest.paths[edge.path]) {
+        text += (isFirst ? "" : ",") + labels[at(node)];
+        isFirst = false;
+      }
+      text += edge.pruned == 0 ? "\"/>\n" : "\" pruned=\"" + std::to_string(edge.pruned) + "\"/>\n";
+      if (text.size() > kFlushAt) {
+        out << text;
+        text.clear();
+      }
+    }
+    text += "  </tree>\n";
+  }
+  out << text << "</Algo>\n" << std::flush;
+}
+
+// ---------------------------------------------------------------------------------------------------------- reading
+
+class TreeReader {
+public:
+  TreeReader(std::string_view text, const std::string& fileName) : m_text(text), m_places(text, fileName) {}
+
+  TreeXml read() {
+    pugi::xml_document document;
+    const pugi::xml_parse_result parsed =
+        document.load_buffer(m_text.data(), m_text.size(), pugi::parse_default, pugi::encoding_utf8);
+    if (!parsed) {
+      Error error{ErrorCode::badInput, std::string("not valid XML: ") + parsed.description(),
+                  "attributes stand in quotes and every element is closed",
+                  m_places.at(at(std::max<std::ptrdiff_t>(parsed.offset, 0)))};
+      throw Refusal{std::move(error)};
+    }
+    const pugi::xml_node algo = document.document_element();
+    if (std::strcmp(algo.name(), "Algo") != 0) {
+      fault(algo, "the root element is <" + std::string(algo.name()).substr(0, 32) + ">, not <Algo>",
+            std::strcmp(algo.name(), "algo") == 0 ? "this looks like an MSCCL program, which holds no trees"
+                                                  : "check that it is a tree file");
+    }
+    m_xml.chunksPerNode = integer(algo, "nchunkspernode", 1);
+    if (const pugi::xml_attribute coll = algo.attribute("coll")) {
+      m_xml.collective = parseCollective(coll.value());
+      if (!m_xml.collective) {
+        fault(algo, inQuotes(coll.value()) + " is no collective", "leave coll out or name one");
+      }
+    }
+    for (const pugi::xml_node tree : algo.children()) {
+      if (tree.type() != pugi::node_element) {
+        continue;
+      }
+      if (std::strcmp(tree.name(), "tree") != 0) {
+        passOver(tree);
+        continue;
+      }
+      readTree(tree);
+    }
+    if (m_xml.trees.empty()) {
+      fault(algo, "holds no trees", "check that the file is complete");
+    }
+    std::stable_sort(m_xml.trees.begin(), m_xml.trees.end(),
+                     [](const TreeXml::Tree& a, const TreeXml::Tree& b) { return a.index < b.index; });
+    checkShares();
+    rankGpus();
+    countHops();
+    infer();
+    return std::move(m_xml);
+  }
+
+private:
+  [[noreturn]] void fault(const pugi::xml_node& node, std::string message, std::string fix,
+                          ErrorCode code = ErrorCode::badInput) {
+    const std::ptrdiff_t offset = node.offset_debug();
+    throw Refusal{{code, std::move(message), std::move(fix), m_places.at(at(std::max<std::ptrdiff_t>(offset, 0)))}};
+  }
+
+  void passOver(const pugi::xml_node& node) {
+    if (m_xml.findings.size() < 16) {
+      m_xml.findings.push_back(
+          {Severity::warning, ErrorCode::badInput,
+           "the element " + inQuotes(node.name()) + " is not part of the format and is passed over", "",
+           m_places.at(at(std::max<std::ptrdiff_t>(node.offset_debug(), 0)))});
+    }
+  }
+
+  std::string_view required(const pugi::xml_node& node, const char* name) {
+    const pugi::xml_attribute attribute = node.attribute(name);
+    if (!attribute) {
+      fault(node, "<" + std::string(node.name()) + "> has no attribute \"" + name + "\"",
+            "add it, or write the file anew");
+    }
+    return attribute.value();
+  }
+
+  std::int64_t integer(const pugi::xml_node& node, const char* name, std::int64_t least) {
+    const std::string_view text = trimmed(required(node, name));
+    const auto value = parseInteger(text);
+    if (!value || *value < least) {
+      fault(node,
+            std::string(name) + " is " + inQuotes(text) + "; it must be a whole number from " + std::to_string(least),
+            "write the file anew");
+    }
+    return *value;
+  }
+
+  int label(const pugi::xml_node& node, std::string_view text) {
+    if (text.empty()) {
+      fault(node, "a node has no name", "write the file anew");
+    }
+    const auto [found, isNew] = m_numberOf.try_emplace(std::string(text), static_cast<int>(m_xml.labels.size()));
+    if (isNew) {
+      if (m_xml.labels.size() >= kMaxTreeLabels) {
+        fault(node, "names more than " + std::to_string(kMaxTreeLabels) + " nodes", "check that it is a tree file",
+              ErrorCode::limit);
+      }
+      m_xml.labels.emplace_back(text);
+      m_isGpu.push_back(false);
+    }
+    return found->second;
+  }
+
+  int gpuLabel(const pugi::xml_node& node, const char* attribute) {
+    const int number = label(node, trimmed(required(node, attribute)));
+    m_isGpu[at(number)] = true;
+    return number;
+  }
+
+  void readTree(const pugi::xml_node& element) {
+    TreeXml::Tree tree;
+    tree.root = gpuLabel(element, "root");
+    tree.index = integer(element, "index", 0);
+    tree.chunks = integer(element, "nchunks", 1);
+    tree.firstSend = static_cast<std::int64_t>(m_xml.sends.size());
+    for (const pugi::xml_node child : element.children()) {
+      if (child.type() != pugi::node_element) {
+        continue;
+      }
+      if (std::strcmp(child.name(), "send") != 0) {
+        passOver(child);
+        continue;
+      }
+      readSend(child);
+    }
+    tree.sendCount = static_cast<std::int64_t>(m_xml.sends.size()) - tree.firstSend;
+    m_xml.trees.push_back(tree);
+  }
+
+  void readSend(const pugi::xml_node& element) {
+    TreeXml::Send send;
+    send.parent = gpuLabel(element, "src");
+    send.child = gpuLabel(element, "dst");
+    send.firstHop = static_cast<std::int64_t>(m_xml.routes.size());
+    for (const std::string_view part : splitRoute(required(element, "path"))) {
+      m_xml.routes.push_back(label(element, part));
+    }
+    send.length = static_cast<std::int32_t>(static_cast<std::int64_t>(m_xml.routes.size()) - send.firstHop);
+    if (send.length < 2 || m_xml.routes[at(send.firstHop)] != send.parent || m_xml.routes.back() != send.child) {
+      fault(element, "the path does not lead from src to dst", "it begins with src and ends with dst");
+    }
+    if (element.attribute("pruned")) {
+      const std::int64_t pruned = integer(element, "pruned", 0);
+      if (pruned + 1 >= send.length) {
+        fault(element, "prunes " + std::to_string(pruned) + " of " + std::to_string(send.length - 1) + " hops",
+              "pruned hops end at a switch inside the path");
+      }
+      send.pruned = static_cast<std::int32_t>(pruned);
+    }
+    m_xml.sends.push_back(send);
+  }
+
+  void checkShares() {
+    std::vector<std::int64_t> chunks(m_xml.labels.size(), 0);
+    for (const TreeXml::Tree& tree : m_xml.trees) {
+      chunks[at(tree.root)] = checkedAdd(chunks[at(tree.root)], tree.chunks);
+    }
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      if (chunks[i] % m_xml.chunksPerNode != 0) {
+        refuse("nchunks of the trees add up to " + std::to_string(chunks[i]) + ", nchunkspernode is " +
+                   std::to_string(m_xml.chunksPerNode),
+               "check that the file is complete", "root " + inQuotes(m_xml.labels[i]));
+      }
+    }
+  }
+
+  void rankGpus() {
+    std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, int>> keyed;
+    bool hasKeys = true;
+    for (std::size_t i = 0; i < m_xml.labels.size(); ++i) {
+      if (m_isGpu[i]) {
+        const auto key = rankKey(m_xml.labels[i]);
+        hasKeys = hasKeys && key.has_value();
+        keyed.emplace_back(key.value_or(std::pair<std::int64_t, std::int64_t>{}), static_cast<int>(i));
+      }
+    }
+    if (hasKeys) {
+      std::sort(keyed.begin(), keyed.end());
+    } else {
+      m_xml.findings.push_back({Severity::note, ErrorCode::badInput,
+                                "the labels tell no ranks; GPUs are ranked by first appearance",
+                                "name them (server, 'GPU', index) or as the fabric does"});
+    }
+    for (const auto& [key, number] : keyed) {
+      m_xml.gpus.push_back(number);
+    }
+  }
+
+  void countHops() {
+    std::unordered_map<std::uint64_t, std::int64_t> loads;
+    for (const TreeXml::Tree& tree : m_xml.trees) {
+      for (std::int64_t s = 0; s < tree.sendCount; ++s) {
+        const TreeXml::Send& send = m_xml.sends[at(tree.firstSend + s)];
+        for (std::int32_t hop = 0; hop + 1 < send.length; ++hop) {
+          const auto from = static_cast<std::uint64_t>(m_xml.routes[at(send.firstHop + hop)]);
+          const auto to = static_cast<std::uint64_t>(m_xml.routes[at(send.firstHop + hop + 1)]);
+          std::int64_t& load = loads[from << 32 | to];
+          load = checkedAdd(load, hop < send.pruned ? 0 : tree.chunks);
+        }
+      }
+    }
+    for (const auto& [ends, load] : loads) {
+      m_xml.hops.push_back({static_cast<int>(ends >> 32), static_cast<int>(ends & 0xffffffffU), load});
+    }
+    std::sort(m_xml.hops.begin(), m_xml.hops.end(), [](const TreeXml::Hop& a, const TreeXml::Hop& b) {
+      return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+    });
+  }
+
+  void infer() {
+    const bool reversed = m_xml.collective && isReducing(*m_xml.collective);
+    const bool pruned =
+        std::any_of(m_xml.sends.begin(), m_xml.sends.end(), [](const TreeXml::Send& send) { return send.pruned > 0; });
+    m_xml.inferred.name = "from trees";
+    for (const int gpu : m_xml.gpus) {
+      m_xml.inferred.nodes.push_back({.id = m_xml.labels[at(gpu)], .kind = "gpu"});
+    }
+    for (std::size_t i = 0; i < m_xml.labels.size(); ++i) {
+      if (!m_isGpu[i]) {
+        m_xml.inferred.nodes.push_back({.id = m_xml.labels[i],
+                                        .kind = "switch",
+                                        .multicast = pruned && !reversed,
+                                        .aggregation = pruned && reversed});
+      }
+    }
+    for (const TreeXml::Hop& hop : m_xml.hops) {
+      if (hop.from != hop.to && hop.load > 0) {
+        m_xml.inferred.links.push_back({.src = m_xml.labels[at(reversed ? hop.to : hop.from)],
+                                        .dst = m_xml.labels[at(reversed ? hop.from : hop.to)],
+                                        .bandwidth = std::to_string(hop.load),
+                                        .duplex = false});
+      }
+    }
+    m_xml.findings.push_back({Severity::note, ErrorCode::badInput,
+                              "the file holds no bandwidths; without a fabric each link gets one GB/s for each tree "
+                              "that crosses it",
+                              "give the fabric to judge the trees by its bandwidths"});
+  }
+
+  std::string_view m_text;
+  TextPlaces m_places;
+  TreeXml m_xml;
+  std::unordered_map<std::string, int> m_numberOf;
+  std::vector<bool> m_isGpu;
+};
+
+// ---------------------------------------------------------------------------------------------------------- matching
+
+class TreeMatcher {
+public:
+  TreeMatcher(const TreeXml& xml, const fabric::Fabric& fabric, Direction direction)
+      : m_xml(xml), m_fabric(fabric), m_direction(direction), m_nodeOf(xml.labels.size(), -1) {}
+
+  Forest match() {
+    matchGpus();
+    matchSwitches();
+    Forest forest;
+    forest.direction = m_direction;
+    forest.gpuCount = m_fabric.gpuCount();
+    forest.treesOfRoot.assign(at(forest.gpuCount), 0);
+    std::vector<std::size_t> order(m_xml.trees.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return rankOf(m_xml.trees[a].root) < rankOf(m_xml.trees[b].root);
+    });
+    for (const std::size_t index : order) {
+      addTree(forest, m_xml.trees[index]);
+    }
+    setScale(forest);
+    return forest;
+  }
+
+private:
+  static constexpr std::size_t kMostTrials = std::size_t{1} << 24;
+
+  [[nodiscard]] fabric::Rank rankOf(int label) const { return m_fabric.nodes()[at(m_nodeOf[at(label)])].rank; }
+  [[nodiscard]] std::string name(int label) const { return inQuotes(m_xml.labels[at(label)]); }
+
+  void matchGpus() {
+    if (m_xml.gpus.size() != at(m_fabric.gpuCount())) {
+      refuse("the trees join " + std::to_string(m_xml.gpus.size()) + " GPUs, the fabric has " +
+                 std::to_string(m_fabric.gpuCount()),
+             "give the fabric they were made for");
+    }
+    const bool byId = std::all_of(m_xml.gpus.begin(), m_xml.gpus.end(), [&](int gpu) {
+      const auto node = m_fabric.find(m_xml.labels[at(gpu)]);
+      return node && m_fabric.nodes()[at(*node)].kind == NodeKind::gpu;
+    });
+    for (std::size_t rank = 0; rank < m_xml.gpus.size(); ++rank) {
+      const std::string& label = m_xml.labels[at(m_xml.gpus[rank])];
+      if (!byId && !rankKey(label)) {
+        refuse("the GPU " + inQuotes(label) + " is not in the fabric, and its label tells no rank",
+               "name the fabric's GPUs as the file does, or label them (server, 'GPU', index)");
+      }
+      m_nodeOf[at(m_xml.gpus[rank])] = byId ? *m_fabric.find(label) : m_fabric.gpus()[rank];
+    }
+  }
+
+  void matchSwitches() {
+    for (std::size_t i = 0; i < m_nodeOf.size(); ++i) {
+      if (m_nodeOf[i] < 0) {
+        const auto node = m_fabric.find(m_xml.labels[i]);
+        if (node && m_fabric.nodes()[at(*node)].kind != NodeKind::gpu) {
+          m_nodeOf[i] = *node;
+        }
+      }
+    }
+    for (const NodeIndex node : m_nodeOf) {
+      if (node >= 0) {
+        m_taken.insert_or_assign(node, true);
+      }
+    }
+    // Every round settles the labels that only one free node fits, until all are settled or a round settles none.
+    std::vector<std::vector<int>> hopsOf(m_nodeOf.size());
+    for (std::size_t i = 0; i < m_xml.hops.size(); ++i) {
+      hopsOf[at(m_xml.hops[i].from)].push_back(static_cast<int>(i));
+      hopsOf[at(m_xml.hops[i].to)].push_back(static_cast<int>(i));
+    }
+    const auto open = static_cast<std::size_t>(std::count(m_nodeOf.begin(), m_nodeOf.end(), -1));
+    if (open > kMostTrials / at(m_fabric.nodeCount())) {
+      refuse(std::to_string(open) + " switches of the file are not in the fabric, too many to be told by their links",
+             "name the fabric's switches as the file does", {}, ErrorCode::limit);
+    }
+    constexpr int kMostRounds = 64;
+    bool settled = true;
+    for (int round = 0; settled && round < kMostRounds; ++round) {
+      settled = false;
+      for (std::size_t i = 0; i < m_nodeOf.size(); ++i) {
+        if (m_nodeOf[i] < 0) {
+          const std::vector<NodeIndex> fitting = fittingNodes(static_cast<int>(i), hopsOf[i]);
+          if (fitting.empty()) {
+            refuse(
+                "no switch of the fabric has the links that the routes through " + name(static_cast<int>(i)) + " need",
+                "give the fabric the trees were made for, with the file's labels as ids");
+          }
+          if (fitting.size() == 1) {
+            m_nodeOf[i] = fitting[0];
+            m_taken.insert_or_assign(fitting[0], true);
+            settled = true;
+          }
+        }
+      }
+    }
+    for (std::size_t i = 0; i < m_nodeOf.size(); ++i) {
+      if (m_nodeOf[i] < 0) {
+        const std::vector<NodeIndex> fitting = fittingNodes(static_cast<int>(i), hopsOf[i]);
+        refuse("several switches of the fabric fit " + name(static_cast<int>(i)) + ", among them " +
+                   inQuotes(m_fabric.nodes()[at(fitting[0])].id) + " and " +
+                   inQuotes(m_fabric.nodes()[at(fitting[1])].id),
+               "name the fabric's switches as the file does");
+      }
+    }
+  }
+
+  /// Free nodes that have every link which the settled neighbours of the label ask for.
+  std::vector<NodeIndex> fittingNodes(int label, const std::vector<int>& hops) const {
+    std::vector<NodeIndex> fitting;
+    for (NodeIndex node = 0; node < m_fabric.nodeCount(); ++node) {
+      if (m_fabric.nodes()[at(node)].kind == NodeKind::gpu || m_taken.contains(node)) {
+        continue;
+      }
+      const bool fits = std::all_of(hops.begin(), hops.end(), [&](int index) {
+        const TreeXml::Hop& hop = m_xml.hops[at(index)];
+        const NodeIndex from = hop.from == label ? node : m_nodeOf[at(hop.from)];
+        const NodeIndex to = hop.to == label ? node : m_nodeOf[at(hop.to)];
+        return from < 0 || to < 0 || arcOf(from, to).has_value();
+      });
+      if (fits) {
+        fitting.push_back(node);
+      }
+    }
+    return fitting;
+  }
+
+  /// The arc that data takes between a node on the parent's side and one on the child's side.
+  [[nodiscard]] std::optional<int> arcOf(NodeIndex from, NodeIndex to) const {
+    return m_direction == Direction::out ? m_fabric.findArc(from, to) : m_fabric.findArc(to, from);
+  }
+
+  void addTree(Forest& forest, const TreeXml::Tree& tree) {
+    const std::string element = "tree " + std::to_string(tree.index) + " of root " + name(tree.root);
+    const std::int64_t wanted = forest.gpuCount - 1;
+    if (tree.sendCount != wanted) {
+      refuse("has " + std::to_string(tree.sendCount) + " sends; a tree over " + std::to_string(forest.gpuCount) +
+                 " GPUs has " + std::to_string(wanted),
+             "check that the file is complete", element);
+    }
+    const std::span sends(m_xml.sends.data() + tree.firstSend, at(tree.sendCount));
+    forest.trees.push_back({rankOf(tree.root), tree.chunks, static_cast<std::int64_t>(forest.edges.size())});
+    std::int64_t& ofRoot = forest.treesOfRoot[at(rankOf(tree.root))];
+    ofRoot = checkedAdd(ofRoot, tree.chunks);
+
+    // Breadth-first from the root; sends that hang on nothing follow, for the verifier to name.
+    std::vector<std::vector<int>> sendsOf(at(forest.gpuCount));
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      sendsOf[at(rankOf(sends[i].parent))].push_back(static_cast<int>(i));
+    }
+    std::vector<bool> isDone(sends.size(), false);
+    std::vector<fabric::Rank> queue{rankOf(tree.root)};
+    for (std::size_t head = 0; head < queue.size(); ++head) {
+      for (const int index : std::exchange(sendsOf[at(queue[head])], {})) {
+        isDone[at(index)] = true;
+        addEdge(forest, sends[at(index)]);
+        queue.push_back(rankOf(sends[at(index)].child));
+      }
+    }
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      if (!isDone[i]) {
+        addEdge(forest, sends[i]);
+      }
+    }
+  }
+
+  void addEdge(Forest& forest, const TreeXml::Send& send) {
+    m_route.clear();
+    for (std::int32_t hop = 0; hop < send.length; ++hop) {
+      m_route.push_back(m_nodeOf[at(m_xml.routes[at(send.firstHop + hop)])]);
+    }
+    if (m_direction == Direction::in) {
+      std::reverse(m_route.begin(), m_route.end());
+    }
+    forest.edges.push_back({rankOf(send.parent), rankOf(send.child), forest.paths.add(m_route), send.pruned});
+  }
+
+  void setScale(Forest& forest) const {
+    Rational scale;
+    for (const TreeXml::Hop& hop : m_xml.hops) {
+      if (const auto arc = arcOf(m_nodeOf[at(hop.from)], m_nodeOf[at(hop.to)])) {
+        scale = std::max(scale, Rational(hop.load) / m_fabric.arcs()[at(*arc)].bandwidth.gigabytesPerSecond());
+      }
+    }
+    forest.scale = scale.isPositive() ? scale : Rational(1);
+  }
+
+  const TreeXml& m_xml;
+  const fabric::Fabric& m_fabric;
+  Direction m_direction;
+  std::vector<NodeIndex> m_nodeOf;  ///< by label; -1 = not settled
+  std::unordered_map<NodeIndex, bool> m_taken;
+  std::vector<NodeIndex> m_route;
+};
+
+}  // namespace
+
+Outcome writeTreeXml(std::ostream& out, const schedule::Schedule& schedule, const fabric::Fabric& fabric) {
+  return guarded({}, [&]() -> Outcome {
+    for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+      if (*forest) {
+        requireSound(**forest, fabric);
+      }
+    }
+    if (!schedule.reduceForest && !schedule.broadcastForest) {
+      refuse("the schedule has no trees", "generate it first", {}, ErrorCode::internal);
+    }
+    const Forest turned = schedule.reduceForest ? schedule::reversed(*schedule.reduceForest) : Forest{};
+    const Forest& forest = schedule.broadcastForest ? *schedule.broadcastForest : turned;
+    if (schedule.reduceForest && schedule.broadcastForest && !haveSameTrees(turned, forest)) {
+      refuse("the two halves of this allreduce use different trees, and the format holds one forest",
+             "export a reduce_scatter and an allgather", {}, ErrorCode::unavailable);
+    }
+    std::int64_t chunksPerNode = 0;
+    for (const std::int64_t trees : forest.treesOfRoot) {
+      chunksPerNode = std::gcd(chunksPerNode, trees);
+    }
+    writeTrees(out, forest, std::max<std::int64_t>(chunksPerNode, 1), schedule.collective, fabric);
+    if (!out) {
+      return Error{ErrorCode::io, "the trees could not be written", "check the free space and the permissions"};
+    }
+    return Done{};
+  });
+}
+
+Result<TreeXml> readTreeXml(std::string_view text, const std::string& fileName) {
+  return guarded(fileName, [&]() -> Result<TreeXml> {
+    if (text.size() > kMaxTreeXmlBytes) {
+      return Error{ErrorCode::limit,
+                   "the text is longer than " + std::to_string(kMaxTreeXmlBytes) + " bytes",
+                   "check that it is a tree file",
+                   {.file = fileName}};
+    }
+    return TreeReader(text, fileName).read();
+  });
+}
+
+Result<Forest> forestFromTrees(const TreeXml& trees, const fabric::Fabric& fabric, Direction direction) {
+  return guarded({}, [&]() -> Result<Forest> { return TreeMatcher(trees, fabric, direction).match(); });
+}
+
+Result<schedule::Schedule> scheduleFromTrees(const TreeXml& trees, const fabric::Fabric& fabric,
+                                             Collective collective) {
+  return guarded({}, [&]() -> Result<schedule::Schedule> {
+    schedule::Schedule schedule;
+    schedule.collective = collective;
+    schedule.fabricName = fabric.name();
+    schedule.fabricDigest = fabric.digest();
+    const Direction direction = isReducing(collective) ? Direction::in : Direction::out;
+    Forest forest = TreeMatcher(trees, fabric, direction).match();
+
+    std::int64_t unit = 0;
+    int roots = 0;
+    fabric::Rank root = 0;
+    for (std::size_t rank = 0; rank < forest.treesOfRoot.size(); ++rank) {
+      if (forest.treesOfRoot[rank] > 0) {
+        unit = std::gcd(unit, forest.treesOfRoot[rank]);
+        root = static_cast<fabric::Rank>(rank);
+        ++roots;
+      }
+    }
+    const bool isRooted = collective == Collective::broadcast || collective == Collective::reduce;
+    if (isRooted != (roots == 1)) {
+      return Error{ErrorCode::badUsage,
+                   "the trees have " + std::to_string(roots) + (roots == 1 ? " root" : " roots") + ", which is no " +
+                       std::string(toString(collective)),
+                   isRooted ? "name a collective of many roots" : "name broadcast or reduce"};
+    }
+    if (isRooted) {
+      schedule.root = root;
+    } else if (std::any_of(forest.treesOfRoot.begin(), forest.treesOfRoot.end(),
+                           [&](std::int64_t count) { return count != unit; })) {
+      for (const std::int64_t count : forest.treesOfRoot) {
+        schedule.amounts.push_back(count / unit);
+      }
+    }
+    schedule.fixedK = unit;
+    schedule.algbw = forest.algbw();
+    if (collective == Collective::allreduce) {
+      Forest reduceForest = TreeMatcher(trees, fabric, Direction::in).match();
+      schedule.algbw = (reduceForest.algbw().inverse() + forest.algbw().inverse()).inverse();
+      schedule.reduceForest = std::move(reduceForest);
+    }
+    (direction == Direction::in ? schedule.reduceForest : schedule.broadcastForest) = std::move(forest);
+    return schedule;
+  });
+}
+
+}  // namespace coppice::io
