@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
+#include "base/text.hpp"
 #include "command.hpp"
 #include "input.hpp"
 #include "io/fabric_formats.hpp"
@@ -22,7 +23,7 @@ Result<io::FabricFormat> targetFormat(const Options& options) {
   }
   const auto format = io::parseFabricFormat(options.to);
   if (!format) {
-    return Error{ErrorCode::badUsage, "--to: \"" + options.to.substr(0, 64) + "\" is not a format",
+    return Error{ErrorCode::badUsage, "--to: " + inQuotes(options.to) + " is not a format",
                  "use json, dot or adjacency"};
   }
   return *format;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "io/fabric_formats.hpp"
 #include "io/files.hpp"
@@ -50,10 +51,6 @@ std::optional<std::int64_t> parseInteger(std::string_view text) {
     return std::nullopt;
   }
   return value->numerator();
-}
-
-std::string quotedText(const std::string& text) {
-  return "\"" + text.substr(0, 64) + "\"";
 }
 
 Result<LoadedDescription> makePreset(std::string_view text) {
@@ -113,11 +110,11 @@ Result<std::vector<std::string>> parseGpuList(const fabric::Description& descrip
     const auto first = parseInteger(item.substr(0, dash));
     const auto last = dash == std::string::npos ? first : parseInteger(item.substr(dash + 1));
     if (!first || !last) {
-      return Error{ErrorCode::badUsage, "--gpus: there is no GPU " + quotedText(item),
+      return Error{ErrorCode::badUsage, "--gpus: there is no GPU " + inQuotes(item),
                    "name GPUs by id, or ranks from 0 to " + std::to_string(count - 1) + " as in 0-7,12"};
     }
     if (*first > *last || *last >= count) {
-      return Error{ErrorCode::badUsage, "--gpus: " + quotedText(item) + " is not a range of ranks",
+      return Error{ErrorCode::badUsage, "--gpus: " + inQuotes(item) + " is not a range of ranks",
                    "ranks go from 0 to " + std::to_string(count - 1)};
     }
     chosen.insert(chosen.end(), ids.begin() + *first, ids.begin() + *last + 1);
@@ -133,7 +130,7 @@ Result<io::ImportOptions> importOptions(const FabricOptions& options, const Prog
   if (!options.scaleOut.empty()) {
     const auto scaleOut = io::parseScaleOut(options.scaleOut);
     if (!scaleOut) {
-      return Error{ErrorCode::badUsage, "--scale-out: " + quotedText(options.scaleOut) + " is not known",
+      return Error{ErrorCode::badUsage, "--scale-out: " + inQuotes(options.scaleOut) + " is not known",
                    "use switch, rails or planes"};
     }
     import.box.scaleOut = *scaleOut;
@@ -175,7 +172,7 @@ Result<LoadedDescription> readDescription(const FabricOptions& options, const Pr
   } else {
     format = io::parseFabricFormat(options.from);
     if (!format) {
-      return Error{ErrorCode::badUsage, "--from: " + quotedText(options.from) + " is not a format",
+      return Error{ErrorCode::badUsage, "--from: " + inQuotes(options.from) + " is not a format",
                    "use json, dot, adjacency, nccl-xml or nvidia-smi"};
     }
   }
@@ -240,11 +237,10 @@ Result<std::map<std::string, std::string>> parseArguments(const std::vector<std:
   for (const std::string& item : items) {
     const std::size_t equals = item.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return Error{ErrorCode::badUsage, quotedText(item) + " is not a parameter",
-                   "write key=value, for example boxes=4"};
+      return Error{ErrorCode::badUsage, inQuotes(item) + " is not a parameter", "write key=value, for example boxes=4"};
     }
     if (!arguments.emplace(item.substr(0, equals), item.substr(equals + 1)).second) {
-      return Error{ErrorCode::badUsage, "the parameter " + quotedText(item.substr(0, equals)) + " is given twice",
+      return Error{ErrorCode::badUsage, "the parameter " + inQuotes(item.substr(0, equals)) + " is given twice",
                    "give it once"};
     }
   }
@@ -320,7 +316,7 @@ Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const Requ
   forestcoll::Request request;
   const auto collective = parseCollective(options.collective);
   if (!collective) {
-    return Error{ErrorCode::badUsage, "--collective: " + quotedText(options.collective) + " is not a collective",
+    return Error{ErrorCode::badUsage, "--collective: " + inQuotes(options.collective) + " is not a collective",
                  "use allgather, reduce_scatter, allreduce, broadcast or reduce"};
   }
   request.collective = *collective;
@@ -342,7 +338,7 @@ Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const Requ
     for (const std::string& item : splitList(options.amounts)) {
       const auto amount = parseInteger(item);
       if (!amount) {
-        return Error{ErrorCode::badUsage, "--amounts: " + quotedText(item) + " is not a whole number, 0 or more",
+        return Error{ErrorCode::badUsage, "--amounts: " + inQuotes(item) + " is not a whole number, 0 or more",
                      "give one per rank, as in 1,1,2,0"};
       }
       request.amounts.push_back(*amount);
@@ -371,13 +367,13 @@ Result<fabric::Rank> parseGpu(const fabric::Fabric& fabric, const std::string& t
     if (found.kind == fabric::NodeKind::gpu) {
       return found.rank;
     }
-    return Error{ErrorCode::badUsage, option + ": " + quotedText(text) + " is not a GPU", "name a GPU"};
+    return Error{ErrorCode::badUsage, option + ": " + inQuotes(text) + " is not a GPU", "name a GPU"};
   }
   const auto rank = parseInteger(text);
   if (rank && *rank < fabric.gpuCount()) {
     return static_cast<fabric::Rank>(*rank);
   }
-  return Error{ErrorCode::badUsage, option + ": there is no GPU " + quotedText(text),
+  return Error{ErrorCode::badUsage, option + ": there is no GPU " + inQuotes(text),
                "name a GPU by its id, or by its rank from 0 to " + std::to_string(fabric.gpuCount() - 1)};
 }
 

@@ -1,23 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judgement.hpp"
 
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "text.hpp"
+
 namespace coppice::cli {
 
-Result<ProgramJudgement> judgeProgram(const std::string& xml, const std::string& fileName, program::Runtime runtime,
-                                      int root, const Progress& progress) {
-  auto file = program::readMscclXml(xml, runtime, fileName);
+Result<ProgramJudgement> judgeProgram(const std::string& xml, const std::string& fileName,
+                                      const verify::ProgramCheckOptions& options, const Progress& progress) {
+  auto file = program::readMscclXml(xml, options.runtime, fileName);
   if (!file) {
     return file.error();
   }
-  auto verdict = verify::verifyProgram(file->program, {.runtime = runtime, .root = root}, progress);
+  auto verdict = verify::verifyProgram(file->program, options, progress);
   if (!verdict) {
     return verdict.error();
   }
   ProgramJudgement judgement{std::move(file->program), *std::move(verdict), std::move(file->findings)};
-  judgement.findings.insert(judgement.findings.end(), judgement.verdict.findings.begin(),
-                            judgement.verdict.findings.end());
+  for (Finding finding : judgement.verdict.findings) {
+    finding.where.file = fileName;
+    judgement.findings.push_back(std::move(finding));
+  }
   judgement.ok = judgement.verdict.ok && !hasErrors(judgement.findings);
   return judgement;
+}
+
+Result<program::Runtime> parseRuntime(const std::string& text, const std::string& option) {
+  for (const auto runtime : {program::Runtime::msccl, program::Runtime::mscclExecutorNccl, program::Runtime::rccl}) {
+    if (text == program::toString(runtime)) {
+      return runtime;
+    }
+  }
+  return Error{ErrorCode::badUsage, option + ": " + inQuotes(text) + " is not a runtime",
+               "use msccl, msccl-executor-nccl or rccl"};
+}
+
+void describeProgram(const program::Program& program, Report& report) {
+  std::size_t blocks = 0;
+  std::size_t steps = 0;
+  for (const program::RankProgram& rank : program.ranks) {
+    blocks = std::max(blocks, rank.threadBlocks.size());
+    for (const program::ThreadBlock& block : rank.threadBlocks) {
+      steps = std::max(steps, block.steps.size());
+    }
+  }
+  report.json["protocol"] = program::toString(program.protocol);
+  report.json["in_place"] = program.inPlace;
+  report.json["out_of_place"] = program.outOfPlace;
+  report.json["channels"] = program.channels;
+  report.json["chunks"] = program.chunksPerLoop;
+  report.json["max_threadblocks"] = blocks;
+  report.json["max_steps"] = steps;
+  report.json["min_bytes"] = program.minBytes;
+  report.json["max_bytes"] = program.maxBytes;
+  report.text += "  program     " + std::string(toString(program.collective)) + " on " +
+                 counted(static_cast<std::int64_t>(program.ranks.size()), "rank") + ", protocol " +
+                 std::string(program::toString(program.protocol)) + (program.inPlace ? ", in place" : "") +
+                 (program.outOfPlace ? ", out of place" : "") + "\n";
+  report.text += "  size        " + counted(program.chunksPerLoop, "chunk") + ", " +
+                 counted(program.channels, "channel") + "; at most " +
+                 counted(static_cast<std::int64_t>(blocks), "threadblock") + " per rank and " +
+                 counted(static_cast<std::int64_t>(steps), "step") + " per threadblock\n";
 }
 
 }  // namespace coppice::cli

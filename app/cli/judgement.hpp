@@ -6,9 +6,11 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "command.hpp"
 #include "program/msccl_xml.hpp"
 #include "verify/program_verifier.hpp"
 
+/// MSCCL XML as `export` and `verify` look at it.
 namespace coppice::cli {
 
 struct ProgramJudgement {
@@ -18,8 +20,15 @@ struct ProgramJudgement {
   bool ok = false;
 };
 
-/// Reads an MSCCL XML as the runtime would and executes it symbolically. root: the rank to expect, -1 = any.
+/// Reads the text as the runtime would and executes it symbolically. Errors: badInput, limit, overflow, cancelled.
 [[nodiscard]] Result<ProgramJudgement> judgeProgram(const std::string& xml, const std::string& fileName,
-                                                    program::Runtime runtime, int root, const Progress& progress);
+                                                    const verify::ProgramCheckOptions& options,
+                                                    const Progress& progress);
+
+/// Errors: badUsage naming the option.
+[[nodiscard]] Result<program::Runtime> parseRuntime(const std::string& text, const std::string& option);
+
+/// Adds protocol, channels, chunks and the largest rank.
+void describeProgram(const program::Program& program, Report& report);
 
 }  // namespace coppice::cli

@@ -94,6 +94,8 @@ int run(int argc, char** argv, bool& json) {
   addConvert(app, invocation);
   addOptimum(app, invocation);
   addGenerate(app, invocation);
+  addExport(app, invocation);
+  addVerify(app, invocation);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/text.hpp"
 #include "presets/presets.hpp"
 
 #include <algorithm>
@@ -72,7 +73,7 @@ Result<Report> run(const Options& options, bool json) {
     }
     const presets::Preset* preset = presets::find(options.arguments.front());
     if (preset == nullptr || options.arguments.size() > 1) {
-      return Error{ErrorCode::badUsage, "\"" + options.arguments.back().substr(0, 64) + "\" is not a preset",
+      return Error{ErrorCode::badUsage, inQuotes(options.arguments.back()) + " is not a preset",
                    "see coppice-cli preset list"};
     }
     return listOne(*preset);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,10 @@ namespace coppice::cli {
 [[nodiscard]] std::string duration(double seconds);
 /// "1 tree", "13 trees".
 [[nodiscard]] std::string counted(std::int64_t count, std::string_view noun);
+
+/// "65536", "64KiB", "1MiB", "2 GB": a whole number of bytes; K, M, G and T alone count in 1024 as nccl-tests does.
+/// Errors: badUsage naming the option.
+[[nodiscard]] Result<std::int64_t> parseBytes(const std::string& text, const std::string& option);
 
 /// nccl-tests' bus bandwidth of an algorithmic bandwidth: algbw (n-1)/n for allgather and reduce_scatter, twice that
 /// for allreduce, algbw itself for broadcast and reduce.

@@ -234,6 +234,7 @@ void TestProject::noMachinePaths() {
   files << "CMakeLists.txt"
         << "CMakePresets.json"
         << "README.md";
+  QStringList faults;
   for (const QString& file : files) {
     int line = 0;
     for (const QByteArray& row : contents(sourceDir() + "/" + file).split('\n')) {

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <memory>
+
+#include "base/text.hpp"
+#include "command.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "input.hpp"
+#include "io/forest_json.hpp"
+#include "io/tree_xml.hpp"
+#include "judgement.hpp"
+#include "text.hpp"
+#include "verified.hpp"
+
+namespace coppice::cli {
+namespace {
+
+struct Options {
+  std::string file;
+  std::string runtime = "msccl";
+  std::string root = {};
+  std::string fabric = {};
+  std::string collective = {};
+  int multiprocessors = 108;
+};
+
+enum class Kind { forest, trees, program };
+
+/// By the first words of the text: JSON, <Algo …> or anything else, which the MSCCL reader then judges.
+Kind kindOf(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const std::string_view body = first == std::string_view::npos ? std::string_view() : text.substr(first);
+  if (body.substr(0, 1) == "{") {
+    return Kind::forest;
+  }
+  const std::size_t trees = body.find("<Algo");
+  return trees != std::string_view::npos && trees < body.find("<algo") ? Kind::trees : Kind::program;
+}
+
+/// What all kinds report in the same way.
+Report report(const std::string& file, const char* kind, bool ok, Collective collective, int ranks,
+              const std::vector<Finding>& findings) {
+  Report report;
+  const Finding* fault = ok ? nullptr : firstFault(findings);
+  report.json["ok"] = ok;
+  report.json["kind"] = kind;
+  report.json["collective"] = toString(collective);
+  report.json["ranks"] = ranks;
+  report.json["reason"] = fault == nullptr ? "" : describe(Error{fault->code, fault->text, {}, fault->where});
+  if (!ok) {
+    report.failure = inputName(file) + ": not verified" + (fault == nullptr ? "" : ": " + describe(*fault));
+  }
+  report.text = inputName(file) + (ok ? ": verified" : ": NOT verified") + "\n";
+  return report;
+}
+
+Report scheduleReport(const std::string& file, const char* kind, const fabric::Fabric& fabric,
+                      const schedule::Schedule& schedule, const verify::ScheduleVerdict& verdict) {
+  Report result = report(file, kind, verdict.ok, schedule.collective, fabric.gpuCount(), verdict.findings);
+  if (schedule.root) {
+    result.json["root"] = *schedule.root;
+  }
+  result.json["algbw"] = verdict.algbw.toString();
+  result.json["algbw_GBps"] = verdict.algbw.toDouble();
+  result.json["bound"] = schedule.bound.toString();
+  result.json["bound_proved"] = verdict.boundProved;
+  result.text += "  schedule    " + std::string(toString(schedule.collective)) + " on " + fabric.name() + ", " +
+                 counted(fabric.gpuCount(), "GPU") + "\n";
+  result.text += "  throughput  " + gigabytes(verdict.algbw) + ", recomputed from the trees\n";
+  if (verdict.ok) {
+    result.text += "  bound       " + gigabytes(schedule.bound) +
+                   (verdict.boundProved ? ", proved\n" : ", not proved for this fabric\n");
+  }
+  return result;
+}
+
+Result<Report> verifyForest(const Options& options, const std::string& text, const Progress& progress) {
+  const auto loaded = io::loadForest(text, inputName(options.file));
+  if (!loaded) {
+    return loaded.error();
+  }
+  const auto verdict = verify::verifySchedule(loaded->fabric, loaded->schedule, {}, progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  Report result = scheduleReport(options.file, "schedule", loaded->fabric, loaded->schedule, *verdict);
+  result.json["findings"] = toJson(verdict->findings);
+  result.text += lines(verdict->findings);
+  return result;
+}
+
+/// A tree file states neither fabric nor bound: the one is asked for, the other computed.
+Result<Report> verifyTrees(const Options& options, const std::string& text, const Progress& progress) {
+  if (options.fabric.empty()) {
+    return Error{ErrorCode::badUsage, "a tree file does not say what its fabric is", "add --fabric F"};
+  }
+  const auto loaded = loadFabric({.source = options.fabric}, progress);
+  if (!loaded) {
+    return loaded.error();
+  }
+  const auto trees = io::readTreeXml(text, inputName(options.file));
+  if (!trees) {
+    return trees.error();
+  }
+  Collective collective = trees->collective.value_or(Collective::allgather);
+  if (!options.collective.empty()) {
+    const auto parsed = parseCollective(options.collective);
+    if (!parsed) {
+      return Error{ErrorCode::badUsage, "--collective: " + inQuotes(options.collective) + " is not a collective",
+                   "use allgather, reduce_scatter, allreduce, broadcast or reduce"};
+    }
+    collective = *parsed;
+  }
+  auto schedule = io::scheduleFromTrees(*trees, loaded->fabric, collective);
+  if (!schedule) {
+    return schedule.error();
+  }
+  const auto optimum = forestcoll::optimum(
+      loaded->fabric, {.collective = collective, .root = schedule->root, .amounts = schedule->amounts}, progress);
+  if (!optimum) {
+    return optimum.error();
+  }
+  schedule->bound = optimum->algbw;
+  schedule->bottlenecks = optimum->bottlenecks;
+  const auto verdict = verify::verifySchedule(loaded->fabric, *schedule, {}, progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  Report result = scheduleReport(options.file, "trees", loaded->fabric, *schedule, *verdict);
+  // The reader's notes tell what it would guess without a fabric; here one is given.
+  std::vector<Finding> findings;
+  std::copy_if(trees->findings.begin(), trees->findings.end(), std::back_inserter(findings),
+               [](const Finding& finding) { return finding.severity != Severity::note; });
+  findings.insert(findings.end(), verdict->findings.begin(), verdict->findings.end());
+  result.json["findings"] = toJson(findings);
+  result.text += lines(findings);
+  return result;
+}
+
+Result<Report> verifyProgram(const Options& options, const std::string& text, const Progress& progress) {
+  const auto runtime = parseRuntime(options.runtime, "--runtime");
+  if (!runtime) {
+    return runtime.error();
+  }
+  int root = -1;
+  if (!options.root.empty()) {
+    const auto parsed = Rational::parse(options.root);
+    if (!parsed || !parsed->isInteger() || *parsed < Rational(0) || *parsed > Rational(std::int64_t{1} << 20)) {
+      return Error{ErrorCode::badUsage, "--root: " + inQuotes(options.root) + " is not a rank",
+                   "give a whole number, 0 or more"};
+    }
+    root = static_cast<int>(parsed->numerator());
+  }
+  const auto judged =
+      judgeProgram(text, inputName(options.file),
+                   {.runtime = *runtime, .root = root, .multiprocessors = options.multiprocessors}, progress);
+  if (!judged) {
+    return judged.error();
+  }
+  Report result =
+      report(options.file, "program", judged->ok, judged->verdict.collective, judged->verdict.ranks, judged->findings);
+  result.json["runtime"] = program::toString(*runtime);
+  const bool isRooted =
+      judged->verdict.collective == Collective::broadcast || judged->verdict.collective == Collective::reduce;
+  if (isRooted && judged->verdict.root >= 0) {
+    result.json["root"] = judged->verdict.root;
+  }
+  describeProgram(judged->program, result);
+  if (judged->ok) {
+    result.text += "  executed    symbolically on " + counted(judged->verdict.ranks, "rank") +
+                   ": every output chunk holds exactly what " + std::string(toString(judged->verdict.collective)) +
+                   " demands,\n              without deadlock or race, within all limits of " +
+                   std::string(program::toString(*runtime)) + "\n";
+  }
+  result.json["findings"] = toJson(judged->findings);
+  result.text += lines(judged->findings);
+  return result;
+}
+
+Result<Report> run(const Options& options, const Progress& progress) {
+  const auto text = readText(options.file);
+  if (!text) {
+    return text.error();
+  }
+  const auto started = std::chrono::steady_clock::now();
+  const Kind kind = kindOf(*text);
+  auto result = kind == Kind::forest  ? verifyForest(options, *text, progress)
+                : kind == Kind::trees ? verifyTrees(options, *text, progress)
+                                      : verifyProgram(options, *text, progress);
+  if (result) {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+    result->json["seconds"] = seconds.count();
+  }
+  return result;
+}
+
+}  // namespace
+
+void addVerify(CLI::App& app, Invocation& invocation) {
+  CLI::App& sub = addSubcommand(app, invocation, "verify",
+                                "Check a schedule or a program: .forest.json, MSCCL XML, ForestColl tree XML",
+                                "  coppice-cli verify allgather.forest.json\n"
+                                "  coppice-cli verify allgather.xml --runtime msccl-executor-nccl\n"
+                                "  coppice-cli verify broadcast.xml --root 3 --json\n"
+                                "  coppice-cli verify trees.xml --fabric cluster.fabric.json");
+  auto options = std::make_shared<Options>();
+  sub.add_option("file", options->file, "File to verify; - for standard input")->required();
+  sub.add_option("--runtime", options->runtime, "MSCCL XML: whose rules: msccl, msccl-executor-nccl or rccl")
+      ->capture_default_str();
+  sub.add_option("--root", options->root, "MSCCL XML: the rank that broadcast or reduce must have as its root");
+  sub.add_option("--multiprocessors", options->multiprocessors,
+                 "MSCCL XML: threadblocks that a GPU runs at once (A100 108, H100 132)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  sub.add_option("--fabric", options->fabric, "Tree XML: the fabric it is for");
+  sub.add_option("-c,--collective", options->collective, "Tree XML: the collective, where the file does not say");
+  sub.callback([options, &invocation] {
+    invocation.action = [options](const Progress& progress) { return run(*options, progress); };
+  });
+}
+
+}  // namespace coppice::cli
