@@ -18,6 +18,8 @@ namespace {
 const QString kWriteBandwidth =
     "write GB/s per direction such as 25, 12.5 or 25/2, or a unit such as 400Gb/s or 12x25 GB/s";
 
+const QString kAboveZero = "write the GB/s of one direction, or remove the link";
+
 QString toQString(const std::string& text) {
   return QString::fromStdString(text);
 }
@@ -140,13 +142,11 @@ private slots:
                                       "error: link 1 \"a\" -> \"a\": the link joins the node to itself; remove it "
                                       "or correct one end"};
     QTest::newRow("zero bandwidth") << "a b | a-b 1; a-b 0"
-                                    << QStringList{
-                                           "error: link 1 \"a\" -> \"b\": bandwidth 0 is not above 0; write the "
-                                           "GB/s of one direction, or remove the link"};
+                                    << QStringList{"error: link 1 \"a\" -> \"b\": bandwidth 0 is not above 0; " +
+                                                   kAboveZero};
     QTest::newRow("negative bandwidth") << "a b | a-b 1; a-b -5"
-                                        << QStringList{
-                                               "error: link 1 \"a\" -> \"b\": bandwidth -5 is not above 0; write "
-                                               "the GB/s of one direction, or remove the link"};
+                                        << QStringList{"error: link 1 \"a\" -> \"b\": bandwidth -5 is not above 0; " +
+                                                       kAboveZero};
     QTest::newRow("unparsable bandwidth")
         << "a b | a-b 1; a-b fast"
         << QStringList{"error: link 1 \"a\" -> \"b\": \"fast\" is not a bandwidth; " + kWriteBandwidth};
@@ -203,14 +203,12 @@ private slots:
                        "error: link 0 \"a\" -> \"b\": \"slow\" is not a bandwidth; " + kWriteBandwidth,
                        "error: link 1 \"a\" -> \"q\": dst \"q\" is not a node; did you mean \"a\"?",
                        "error: link 2 \"b\" -> \"b\": the link joins the node to itself; remove it or correct one end",
-                       "error: link 2 \"b\" -> \"b\": bandwidth 0 is not above 0; write the GB/s of one direction, or "
-                       "remove the link",
+                       "error: link 2 \"b\" -> \"b\": bandwidth 0 is not above 0; " + kAboveZero,
                        "note: node \"s\": no link touches this node; link it or remove it"};
     QTest::newRow("link with errors left out of the walk")
         << "a b | a-b 0"
         << QStringList{
-               "error: link 0 \"a\" -> \"b\": bandwidth 0 is not above 0; write the GB/s of one direction, or remove "
-               "the link",
+               "error: link 0 \"a\" -> \"b\": bandwidth 0 is not above 0; " + kAboveZero,
                "error: nodes: GPUs \"a\" and \"b\" cannot reach each other: the GPUs fall into 2 parts that no path "
                "of links joins (links with errors left out): {\"a\"}, {\"b\"}; add links between the parts"};
     QTest::newRow("sum of parallel links")

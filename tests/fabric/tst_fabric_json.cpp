@@ -296,7 +296,7 @@ private slots:
     }
     QCOMPARE(code, expected[stage].toString());
     QStringList wanted;
-    for (const QJsonValue& line : expected["text"].toArray()) {
+    for (const auto& line : expected["text"].toArray()) {
       wanted << line.toString();
     }
     QCOMPARE(lines.join('\n'), wanted.join('\n'));
