@@ -18,6 +18,8 @@ namespace coppice::lp {
 
 namespace {
 
+constexpr std::chrono::milliseconds kProofTime(2000);
+
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
@@ -246,7 +248,10 @@ Rational AllreduceSearch::inGigabytes(const WideFraction& value) const {
 
 Result<AllreduceBound> AllreduceSearch::conclude(Simplex& simplex, BoundStatus status, std::string reason) const {
   AllreduceBound bound;
-  const auto proved = simplex.provedBound();
+  // The proof may take a little longer than the budget: without it the time was spent for nothing.
+  const Deadline grace(kProofTime);
+  const auto proved = simplex.provedBound(stopTest(grace, m_progress));
+  throwIfCancelled(m_progress);
   if (!proved || proved->numerator <= 0) {
     bound.reason = std::move(reason);
     return bound;
@@ -274,7 +279,7 @@ Result<AllreduceBound> AllreduceSearch::conclude(Simplex& simplex, BoundStatus s
 }
 
 Result<AllreduceBound> AllreduceSearch::run() {
-  if (isTooLarge(4 * at(m_nodeCount + m_arcCount), at(columnCount()))) {
+  if (isTooLarge(at(2 * m_nodeCount + m_arcCount), at(columnCount()))) {
     return AllreduceBound{.reason = "the fabric is too large for the allreduce linear program"};
   }
   m_progress.report("allreduce bound", 0.0);
@@ -318,9 +323,9 @@ Result<AllreduceBound> AllreduceSearch::run() {
       }
       added = separate(simplex);
       if (!added) {
-        if (const auto point = simplex.exactPoint()) {
+        if (const auto point = simplex.exactPoint(stop)) {
           added = separateExactly(simplex, *point);
-          const auto proved = simplex.provedBound();
+          const auto proved = simplex.provedBound(stop);
           Int128 sum = 0;
           for (int gpu = 0; gpu < m_gpuCount; ++gpu) {
             sum += point->numerators[at(gpu)];
@@ -338,7 +343,7 @@ Result<AllreduceBound> AllreduceSearch::run() {
                       "too many cuts; the bound holds, whether it is reached is open");
     }
     if (!added) {
-      if (++refinements > kMaxRefinements || !simplex.refine()) {
+      if (++refinements > kMaxRefinements || !simplex.refine(stop)) {
         return conclude(simplex, BoundStatus::upperBound,
                         "the numbers grew too large to prove that the bound is reached");
       }

@@ -164,7 +164,7 @@ Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const 
                  "balance every switch and nic (equal ingress and egress)"};
   };
   const std::size_t columns = m_arcs.size() + 1;
-  if (isTooLarge(4 * at(m_problem.nodeCount), columns)) {
+  if (isTooLarge(2 * at(m_problem.nodeCount), columns)) {
     return givenUp("the fabric is too large for the linear program");
   }
   Simplex simplex = buildProgram(bound);
@@ -205,13 +205,13 @@ Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const 
                      [largest](double supply) { return toCutUnits(supply, largest); });
       sets = m_cuts->violated(units, supplyUnits, kCutTolerance, false, m_progress);
       if (sets.empty()) {
-        if (auto point = simplex.exactPoint()) {
+        if (auto point = simplex.exactPoint(stop)) {
           const std::int64_t rate = point->numerators.back();
           point->numerators.pop_back();
           // Amounts times the rate's numerator against capacity numerators: the denominator cancels.
           sets = cutsAgainst(point->numerators, rate, 1, false);
           if (sets.empty()) {
-            const auto proved = simplex.provedBound();
+            const auto proved = simplex.provedBound(stop);
             if (proved && checkedMul<Int128>(proved->numerator, point->denominator) ==
                               checkedMul<Int128>(proved->denominator, rate)) {
               answer.rate = Rational(rate, checkedMul(point->denominator, m_unit));
@@ -233,8 +233,10 @@ Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const 
     }
     if (!added) {
       // Exact arithmetic did not confirm the answer, or found nothing new to add.
-      if (++refinements > kMaxRefinements || !simplex.refine()) {
-        return givenUp("its numbers leave the range in which the result is proven exact");
+      if (++refinements > kMaxRefinements || !simplex.refine(stop)) {
+        throwIfCancelled(m_progress);
+        return givenUp(m_deadline.hasPassed() ? "out of time"
+                                              : "its numbers leave the range in which the result is proven exact");
       }
     }
   }

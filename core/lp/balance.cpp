@@ -162,14 +162,14 @@ BalanceSearch::NodeOutcome BalanceSearch::solveNode() {
       if (m_simplex->infeasibilityProved()) {
         return NodeOutcome::closed;
       }
-      if (++refinements > kMaxRefinements || !m_simplex->refine()) {
+      if (++refinements > kMaxRefinements || !m_simplex->refine(stop)) {
         return NodeOutcome::stuck;
       }
       continue;
     }
     std::vector<NodeSet> sets = violatedNearly();
     if (sets.empty()) {
-      if (auto point = m_simplex->exactPoint()) {
+      if (auto point = m_simplex->exactPoint(stop)) {
         m_point = *std::move(point);
         if (m_point.denominator > 1) {
           return NodeOutcome::fractional;
@@ -189,7 +189,7 @@ BalanceSearch::NodeOutcome BalanceSearch::solveNode() {
     }
     if (!added) {
       // The simplex holds a point that its own rows exclude by less than its tolerance.
-      if (++refinements > kMaxRefinements || !m_simplex->refine()) {
+      if (++refinements > kMaxRefinements || !m_simplex->refine(stop)) {
         return NodeOutcome::stuck;
       }
     }
@@ -201,7 +201,7 @@ bool BalanceSearch::isProvedBest(const std::vector<std::int64_t>& kept) const {
   for (std::size_t i = 0; i < kept.size(); ++i) {
     worth += static_cast<Int128>(m_weights[i]) * kept[i];
   }
-  const auto bound = m_simplex->provedBound();
+  const auto bound = m_simplex->provedBound(stopTest(m_deadline, m_progress));
   return bound && bound->numerator < checkedMul<Int128>(worth + 1, bound->denominator);
 }
 
@@ -236,6 +236,7 @@ SubCapacity BalanceSearch::branch() {
   const int limit = hasIntegerProgram() ? kMaxBranchesWithZ3 : kMaxBranches;
   for (int branches = 0; branches < limit; ++branches) {
     const NodeOutcome outcome = solveNode();
+    throwIfCancelled(m_progress);
     if (outcome == NodeOutcome::found) {
       const bool least = frames.empty() && isProvedBest(m_point.numerators);
       return foundAnswer(m_point.numerators, least, frames.empty() ? "linear program" : "linear program, branching");
@@ -346,7 +347,7 @@ Result<SubCapacity> BalanceSearch::run() {
       return foundAnswer(*std::move(kept), true, "least removal");
     }
   }
-  if (isTooLarge(4 * at(m_problem.nodeCount), m_arcs.size())) {
+  if (isTooLarge(2 * at(m_problem.nodeCount), m_arcs.size())) {
     return SubCapacity{.reason = "too large for the linear program"};
   }
   buildProgram();

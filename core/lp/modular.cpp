@@ -56,10 +56,13 @@ public:
     }
   }
 
-  [[nodiscard]] bool factor() {
+  [[nodiscard]] bool factor(const StopTest& stop) {
     m_pivotInverse.resize(m_size);
     std::vector<std::size_t> used;
     for (std::size_t k = 0; k < m_size; ++k) {
+      if (k % 16 == 0 && stop()) {
+        return false;
+      }
       std::size_t best = m_size;
       std::ptrdiff_t bestCount = 0;
       for (std::size_t row = k; row < m_size; ++row) {
@@ -153,9 +156,10 @@ std::optional<Fraction64> reconstruct(UInt128 residue, UInt128 modulus) {
 
 }  // namespace
 
-std::optional<std::vector<Fraction64>> solveRational(const SparseMatrix& matrix, const std::vector<Int128>& rhs) {
+std::optional<std::vector<Fraction64>> solveRational(const SparseMatrix& matrix, const std::vector<Int128>& rhs,
+                                                     const StopTest& stop) {
   Factors factors(matrix);
-  if (!factors.factor()) {
+  if (!factors.factor(stop)) {
     return std::nullopt;
   }
   const std::vector<std::uint64_t> first = factors.solve(rhs);

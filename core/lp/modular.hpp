@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "base/checked.hpp"
 
 namespace coppice::lp {
+
+/// Asked now and then by long work; true = give up.
+using StopTest = std::function<bool()>;
 
 /// A square integer matrix, row by row, without zeros.
 struct SparseEntry {
@@ -23,8 +27,10 @@ struct Fraction64 {
 
 /// Solves M z = b over the rationals: elimination modulo the prime 2^61 - 1, one lifting step, and rational
 /// reconstruction (Dixon, Numer. Math. 40 (1982)). Gives a candidate that the caller must check: it is the solution
-/// whenever all its numerators and denominators are below 2^60. nullopt: singular, or no such fractions exist.
+/// whenever all its numerators and denominators are below 2^60. nullopt: singular, or no such fractions exist, or
+/// stopped.
 /// @pre per row: the sum of the entries' magnitudes below 2^62, |b| < 2^120
-std::optional<std::vector<Fraction64>> solveRational(const SparseMatrix& matrix, const std::vector<Int128>& rhs);
+std::optional<std::vector<Fraction64>> solveRational(const SparseMatrix& matrix, const std::vector<Int128>& rhs,
+                                                     const StopTest& stop);
 
 }  // namespace coppice::lp

@@ -19,7 +19,7 @@ Error badProblem(std::string message, std::string element) {
 
 }  // namespace
 
-std::function<bool()> stopTest(const Deadline& deadline, const Progress& progress) {
+StopTest stopTest(const Deadline& deadline, const Progress& progress) {
   return [&deadline, &progress] { return deadline.hasPassed() || progress.isCancelled(); };
 }
 

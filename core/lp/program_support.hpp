@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,11 +29,11 @@ private:
   std::chrono::steady_clock::time_point m_end;
 };
 
-/// For Simplex::solve: true at the deadline or on cancellation.
-[[nodiscard]] std::function<bool()> stopTest(const Deadline& deadline, const Progress& progress);
+/// True at the deadline or on cancellation.
+[[nodiscard]] StopTest stopTest(const Deadline& deadline, const Progress& progress);
 
 /// Largest dictionary (rows x columns) that the dense simplex is started on: memory, and time per pivot.
-constexpr std::size_t kLargestDictionary = 20'000'000;
+constexpr std::size_t kLargestDictionary = 32'000'000;
 [[nodiscard]] constexpr bool isTooLarge(std::size_t rows, std::size_t columns) {
   return columns > 0 && rows > kLargestDictionary / columns;
 }

@@ -7,8 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "lp/modular.hpp"
-
 namespace coppice::lp {
 
 namespace {
@@ -191,7 +189,7 @@ int Simplex::leavingPosition() const {
   return best;
 }
 
-SimplexStatus Simplex::solve(const std::function<bool()>& stop) {
+SimplexStatus Simplex::solve(const StopTest& stop) {
   struct Candidate {
     double ratio = 0;
     double size = 0;
@@ -363,7 +361,7 @@ void Simplex::refactor() {
   resetValues();
 }
 
-std::optional<ExactPoint> Simplex::basicSolution() const {
+std::optional<ExactPoint> Simplex::basicSolution(const StopTest& stop) const {
   std::vector<int> unknowns;
   std::vector<int> unknownOf(m_columns.size(), -1);
   for (int j = 0; j < columnCount(); ++j) {
@@ -401,7 +399,7 @@ std::optional<ExactPoint> Simplex::basicSolution() const {
   if (matrix.size() != unknowns.size()) {
     return std::nullopt;
   }
-  const auto solution = solveRational(matrix, rhs);
+  const auto solution = solveRational(matrix, rhs, stop);
   if (!solution) {
     return std::nullopt;
   }
@@ -451,19 +449,19 @@ double Simplex::largestViolation(const ExactPoint& point) const {
   return largest;
 }
 
-std::optional<ExactPoint> Simplex::exactPoint() const {
+std::optional<ExactPoint> Simplex::exactPoint(const StopTest& stop) const {
   try {
-    auto point = basicSolution();
+    auto point = basicSolution(stop);
     return point && largestViolation(*point) == 0 ? std::move(point) : std::nullopt;
   } catch (const OverflowError&) {
     return std::nullopt;
   }
 }
 
-bool Simplex::refine() {
+bool Simplex::refine(const StopTest& stop) {
   try {
     refactor();
-    auto point = basicSolution();
+    auto point = basicSolution(stop);
     const double violation = point ? largestViolation(*point) : 0;
     if (violation == 0) {
       return false;
@@ -487,7 +485,7 @@ bool Simplex::refine() {
   }
 }
 
-std::optional<WideFraction> Simplex::provedBound() const {
+std::optional<WideFraction> Simplex::provedBound(const StopTest& stop) const {
   // Multipliers y of the nonbasic rows: sum over them of y_i a_ij = cost_j for every basic column j.
   std::vector<int> tightRows;
   std::vector<int> equationOf(m_columns.size(), -1);
@@ -518,7 +516,7 @@ std::optional<WideFraction> Simplex::provedBound() const {
       rhs[at(equationOf[at(j)])] = m_columns[at(j)].cost;
     }
   }
-  const auto solution = solveRational(matrix, rhs);
+  const auto solution = solveRational(matrix, rhs, stop);
   if (!solution) {
     return std::nullopt;
   }

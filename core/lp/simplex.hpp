@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
 #include "base/checked.hpp"
+#include "lp/modular.hpp"
 
 /// A linear program with integer data: floating-point dual simplex to find the vertex, exact arithmetic to state it.
 namespace coppice::lp {
@@ -59,12 +59,12 @@ public:
   void setBounds(int column, std::int64_t lower, std::int64_t upper);
 
   /// `stop` is asked now and then; true ends with SimplexStatus::stopped (the basis stays usable).
-  [[nodiscard]] SimplexStatus solve(const std::function<bool()>& stop);
+  [[nodiscard]] SimplexStatus solve(const StopTest& stop);
   /// For when exact arithmetic does not confirm the floating-point answer: recomputes the dictionary from the integer
   /// data, then moves the origin to the exact basic solution and enlarges the scale until its largest violation is 1,
   /// so that the next solve() sees what was below its tolerance (iterative refinement: Gleixner, Steffy and Wolter,
   /// INFORMS J. Comput. 28 (2016)). False when the basic solution violates nothing or its numbers leave 64 bits.
-  [[nodiscard]] bool refine();
+  [[nodiscard]] bool refine(const StopTest& stop);
 
   /// Floating-point value of a column at the present basis.
   [[nodiscard]] double value(int column) const;
@@ -72,11 +72,11 @@ public:
   [[nodiscard]] const std::vector<Row>& rows() const { return m_rows; }
 
   /// The present basic solution in exact arithmetic, checked against every row and bound; nullopt when it is not
-  /// feasible or its numbers leave 64 bits.
-  [[nodiscard]] std::optional<ExactPoint> exactPoint() const;
+  /// feasible, its numbers leave 64 bits, or stopped.
+  [[nodiscard]] std::optional<ExactPoint> exactPoint(const StopTest& stop) const;
   /// An upper bound on the objective that the present basis' multipliers prove, in exact arithmetic. Equal to the
-  /// optimum when the basis is optimal. nullopt when the numbers leave their range.
-  [[nodiscard]] std::optional<WideFraction> provedBound() const;
+  /// optimum when the basis is optimal. nullopt when the numbers leave their range, or stopped.
+  [[nodiscard]] std::optional<WideFraction> provedBound(const StopTest& stop) const;
   /// After SimplexStatus::infeasible: true when exact integer arithmetic confirms it (Farkas).
   [[nodiscard]] bool infeasibilityProved() const;
 
@@ -91,7 +91,7 @@ private:
   [[nodiscard]] Int128 rowOrigin(const Row& row) const;
   void computeColumnBounds(int column);
   void computeRowBounds(int row);
-  [[nodiscard]] std::optional<ExactPoint> basicSolution() const;
+  [[nodiscard]] std::optional<ExactPoint> basicSolution(const StopTest& stop) const;
   /// Largest violation of a bound or row, in scaled units; 0 = feasible.
   [[nodiscard]] double largestViolation(const ExactPoint& point) const;
   void refactor();

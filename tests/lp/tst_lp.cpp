@@ -282,6 +282,8 @@ private slots:
   void rateLeastDetails();
   void balanceAgainstZ3_data();
   void balanceAgainstZ3();
+  void balanceBranches_data();
+  void balanceBranches();
   void balanceImpossible();
   void integerProgram();
   void integerProgramCancelled();
@@ -299,12 +301,13 @@ private slots:
 void TestLp::rationalSolver() {
   // z = (7/3, -5/2) from integer rows; the second row is scaled to need large entries.
   const lp::SparseMatrix matrix{{{0, 3}, {1, 2}}, {{0, 300000000}, {1, -1000000}}};
-  const auto solution = lp::solveRational(matrix, {2, Int128(702500000)});
+  const auto solution = lp::solveRational(matrix, {2, Int128(702500000)}, [] { return false; });
   QVERIFY(solution);
   QCOMPARE(Rational((*solution)[0].numerator, (*solution)[0].denominator), Rational(7, 3));
   QCOMPARE(Rational((*solution)[1].numerator, (*solution)[1].denominator), Rational(-5, 2));
-  QVERIFY(!lp::solveRational({{{0, 1}, {1, 2}}, {{0, 2}, {1, 4}}}, {1, 2}));
-  QVERIFY(lp::solveRational({}, {}).has_value());
+  QVERIFY(!lp::solveRational({{{0, 1}, {1, 2}}, {{0, 2}, {1, 4}}}, {1, 2}, [] { return false; }));
+  QVERIFY(lp::solveRational({}, {}, [] { return false; }).has_value());
+  QVERIFY(!lp::solveRational(matrix, {2, 3}, [] { return true; }));
 }
 
 void TestLp::fixedKRoutings_data() {
@@ -492,6 +495,32 @@ void TestLp::balanceAgainstZ3() {
     qInfo("%3d %s", count, reason.c_str());
   }
   QVERIFY(reasons["linear program"] > 0);
+}
+
+void TestLp::balanceBranches_data() {
+  QTest::addColumn<unsigned>("seed");
+  // Found by search: with these weights the linear program ends at a point that is not integral.
+  for (const unsigned seed : {721U, 1297U, 6318U, 8342U, 8697U, 10688U}) {
+    QTest::addRow("seed %u", seed) << seed;
+  }
+}
+
+void TestLp::balanceBranches() {
+  QFETCH(unsigned, seed);
+  std::mt19937 random(seed);
+  const lp::RateProblem graph = randomGraph(random, {.largest = 2, .generousRelays = seed % 2 == 0});
+  const auto rate = lp::attainableRate(graph);
+  QVERIFY(rate);
+  lp::BalanceProblem problem = flooredProblem(graph, Rational(1), rate->rate.floor());
+  for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
+    problem.weights.push_back(pick(random, -9, 9));
+  }
+  const auto answer = lp::balancedSubCapacity(problem);
+  QVERIFY(answer);
+  QCOMPARE(answer->status, lp::BalanceStatus::found);
+  QCOMPARE(QString::fromStdString(answer->reason), QStringLiteral("linear program, branching"));
+  QVERIFY(!answer->leastRemoved);
+  QCOMPARE(faultOf(problem, *answer), QString());
 }
 
 void TestLp::balanceImpossible() {
