@@ -95,7 +95,7 @@ Outcome setWindow(program::Program& program, const Options& options) {
   return Done{};
 }
 
-Outcome checkScratch(const program::Program& program, const Options& options) {
+Outcome checkScratch(const Work& work, const program::Program& program, const Options& options) {
   const int most = program::limits(options.runtime).offset + 1;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const int need = program.ranks[rank].scratchChunks;
@@ -104,15 +104,15 @@ Outcome checkScratch(const program::Program& program, const Options& options) {
                    "rank " + std::to_string(rank) + " needs " + std::to_string(need) + " chunks of scratch; " +
                        std::string(program::toString(options.runtime)) + " addresses at most " + std::to_string(most) +
                        " (" + std::to_string(need - most) + " too many)",
-                   options.instances > 1 ? "use fewer instances or a smaller k" : "use a smaller k",
-                   {{}, 0, 0, "rank " + std::to_string(rank)}};
+                   mendFor(work, options),
+                   {}};
     }
   }
   return Done{};
 }
 
-/// The most chunk movements that are worth a trial run.
-constexpr std::int64_t kTrialChunks = 2'000'000;
+/// Chunk movements, per iteration and over all trials, after which the best arrangement so far has to do.
+constexpr std::int64_t kTrialChunks = 500'000;
 
 /// Chunks that all threadblocks together move, per iteration.
 std::int64_t movementsOf(const program::Program& program) {
@@ -142,6 +142,7 @@ Result<program::Program> arrange(const Work& work, const Options& options, const
 
   std::optional<Plan> best;
   std::int64_t bestPace = 0;
+  std::int64_t tried = 0;
   std::optional<Error> failure;
   const std::array<std::int64_t, 3> rates{kBlockRate, kBlockRate / 2, kBlockRate / 4};
   for (std::size_t trial = 0; trial < 3 * rates.size(); ++trial) {
@@ -163,13 +164,13 @@ Result<program::Program> arrange(const Work& work, const Options& options, const
       failure = failure ? failure : proved.error();
       continue;
     }
-    const bool isSmall = movementsOf(program) <= kTrialChunks;
-    const std::int64_t pace = isSmall ? paceOf(program, progress) : needed;
+    tried += movementsOf(program);
+    const std::int64_t pace = tried <= kTrialChunks || best ? paceOf(program, progress) : 0;
     if (!best || pace < bestPace) {
       best = std::move(*plan);
       bestPace = pace;
     }
-    if (bestPace <= needed) {
+    if (bestPace <= needed || tried > kTrialChunks) {
       break;
     }
   }
@@ -199,7 +200,7 @@ Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedu
   program.inPlace = options.inPlace;
   program.outOfPlace = !options.inPlace;
   program.root = work->root;
-  if (const Outcome fits = checkScratch(program, options); !fits) {
+  if (const Outcome fits = checkScratch(*work, program, options); !fits) {
     return fits.error();
   }
   if (const Outcome set = setWindow(program, options); !set) {

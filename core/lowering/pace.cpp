@@ -16,7 +16,7 @@ std::size_t at(int index) {
 
 /// The first iterations fill the pipeline; the rest are measured.
 constexpr int kWarmUp = 4;
-constexpr int kIterations = 10;
+constexpr int kIterations = 8;
 
 struct Fifo {
   std::vector<std::int64_t> sent;      // when the k-th chunk was there

@@ -2,6 +2,7 @@
 #include "lowering/plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <queue>
 #include <string>
@@ -78,6 +79,7 @@ public:
     // The halves of an allreduce need different channels, of either parity where that matters.
     const int classes = m_options.channels == ChannelPolicy::nicPlanes ? 2 : 1;
     tactics.separatePhases = m_work.phases.size() == 2 && m_channelsEach >= 2 * classes;
+    estimateTimes();
     makeGroups(tactics);
     while (true) {
       throwIfCancelled(m_progress);
@@ -270,16 +272,57 @@ private:
     }
   }
 
+  /// When each message would be received if there were nothing else, one time unit per chunk.
+  void estimateTimes() {
+    m_time.assign(at(m_work.messageCount()), 0);
+    std::vector<std::int64_t> done(at(m_work.gpuCount), 0);
+    std::vector<int> children;
+    for (int part = 0; part < static_cast<int>(m_work.parts.size()); ++part) {
+      const std::int64_t count = m_work.parts[at(part)].count;
+      std::int64_t start = 0;
+      if (m_work.hasPhase(Phase::reduce)) {
+        const TreeShape& tree = m_work.tree(part, Phase::reduce);
+        for (std::size_t i = tree.breadthFirst.size(); i-- > 0;) {
+          const int v = tree.breadthFirst[i];
+          std::int64_t time = 0;
+          arrivalsAt(part, v, children);
+          for (const int c : children) {
+            time = std::max(time, done[at(c)]) + count;
+            m_time[at(m_work.message(part, Phase::reduce, c))] = time;
+          }
+          done[at(v)] = time;
+        }
+        start = done[at(tree.root)];
+      }
+      if (m_work.hasPhase(Phase::broadcast)) {
+        const TreeShape& tree = m_work.tree(part, Phase::broadcast);
+        for (std::size_t i = 1; i < tree.breadthFirst.size(); ++i) {
+          const int v = tree.breadthFirst[i];
+          m_time[at(m_work.message(part, Phase::broadcast, v))] = start + count * tree.depth[at(v)];
+        }
+      }
+    }
+  }
+
+  /// The children of v in the order in which it adds up what they send: shallow subtrees first, the fused one last.
+  /// Among equals the same order of peers for all parts: then every threadblock works at the same place of the sequence
+  /// for all of them, and the sequence is a pipeline.
+  void arrivalsAt(int part, int v, std::vector<int>& children) const {
+    const TreeShape& tree = m_work.tree(part, Phase::reduce);
+    children.assign(tree.childrenOf(v).begin(), tree.childrenOf(v).end());
+    const auto key = [&](int c) {
+      const bool isFused = !m_plan.next.empty() && m_plan.next[at(m_work.message(part, Phase::reduce, c))] >= 0;
+      return std::tuple(isFused, tree.height[at(c)], (c - v + m_work.gpuCount) % m_work.gpuCount);
+    };
+    std::sort(children.begin(), children.end(), [&](int a, int b) { return key(a) < key(b); });
+  }
+
   /// Every channel carries messages of about the same depth in their trees. The threadblocks of a channel then have
   /// their work close together in time, so that one iteration need not end before the next begins.
   void assignByTime() {
     std::vector<std::vector<int>> messagesOf(m_groups.size());
     forEachMessage([&](int m) { messagesOf[at(m_groupOf[at(m)])].push_back(m); });
-    const auto key = [&](int m) {
-      const Phase phase = m_work.phaseOf(m);
-      const int child = m_work.childOf(m);
-      return std::tuple(phase, phase == Phase::reduce ? treeOf(m).height[at(child)] : treeOf(m).depth[at(child)], m);
-    };
+    const auto key = [&](int m) { return std::pair(m_time[at(m)], m); };
     for (std::size_t g = 0; g < m_groups.size(); ++g) {
       const Group& group = m_groups[g];
       std::sort(messagesOf[g].begin(), messagesOf[g].end(), [&](int a, int b) { return key(a) < key(b); });
@@ -472,34 +515,43 @@ private:
     }
   }
 
-  /// Where threadblocks are scarce, one also serves a receiving and a sending end that have nothing in common; the
-  /// idlest first.
+  /// Where threadblocks are scarce, one also serves a receiving and a sending end that have nothing in common but that
+  /// their messages come at about the same time.
   template <typename IsScarce, typename Join>
   void packRest(const std::vector<bool>& outTaken, const IsScarce& isScarce, const Join& join) {
-    std::vector<int> byLoad(m_plan.connections.size());
-    for (std::size_t c = 0; c < byLoad.size(); ++c) {
-      byLoad[c] = static_cast<int>(c);
+    std::vector<double> meanTime(m_plan.connections.size(), 0);
+    forEachMessage([&](int m) {
+      const auto c = at(m_plan.connectionOf[at(m)]);
+      meanTime[c] += static_cast<double>(m_time[at(m)]) * countOf(m) / static_cast<double>(m_plan.connections[c].load);
+    });
+    std::vector<int> byTime(m_plan.connections.size());
+    for (std::size_t c = 0; c < byTime.size(); ++c) {
+      byTime[c] = static_cast<int>(c);
     }
-    std::stable_sort(byLoad.begin(), byLoad.end(),
-                     [&](int a, int b) { return m_plan.connections[at(a)].load < m_plan.connections[at(b)].load; });
+    std::stable_sort(byTime.begin(), byTime.end(), [&](int a, int b) { return meanTime[at(a)] < meanTime[at(b)]; });
     std::unordered_map<std::int64_t, std::vector<int>> freeOut;
     const auto place = [&](int rank, int channel) {
       return static_cast<std::int64_t>(rank) * m_channelsEach + channel;
     };
-    for (const int c : byLoad) {
+    for (const int c : byTime) {
       if (!outTaken[at(c)]) {
         freeOut[place(m_plan.connections[at(c)].from, m_plan.connections[at(c)].channel)].push_back(c);
       }
     }
-    for (const int c : byLoad) {
+    for (const int c : byTime) {
       const Connection& in = m_plan.connections[at(c)];
       const auto it = freeOut.find(place(in.to, in.channel));
       if (m_mateOfIn[at(c)] >= 0 || it == freeOut.end() || !isScarce(in.to)) {
         continue;
       }
-      const auto fits = std::find_if(it->second.begin(), it->second.end(), [&](int out) {
-        return in.steps + m_plan.connections[at(out)].steps <= m_limit.stepsPerThreadBlock;
-      });
+      auto fits = it->second.end();
+      for (auto out = it->second.begin(); out != it->second.end(); ++out) {
+        const auto gap = [&](int other) { return std::abs(meanTime[at(other)] - meanTime[at(c)]); };
+        if (in.steps + m_plan.connections[at(*out)].steps <= m_limit.stepsPerThreadBlock &&
+            (fits == it->second.end() || gap(*out) < gap(*fits))) {
+          fits = out;
+        }
+      }
       if (fits != it->second.end()) {
         join(c, *fits);
         it->second.erase(fits);
@@ -587,11 +639,7 @@ private:
     return std::int64_t{1} + m_work.gpuCount + std::int64_t{m_options.instances} * (blocksOf(rank) + m_steps[at(rank)]);
   }
   [[nodiscard]] std::string runtimeName() const { return std::string(program::toString(m_options.runtime)); }
-  [[nodiscard]] std::string mend() const {
-    return m_options.instances > 1 ? "use fewer instances or a smaller k" : "use a smaller k";
-  }
-  [[nodiscard]] static Place placeOf(int rank) { return {{}, 0, 0, "rank " + std::to_string(rank)}; }
-
+  [[nodiscard]] std::string mend() const { return mendFor(m_work, m_options); }
   [[nodiscard]] Error tooManyBlocks(int rank) const {
     const int need = blocksOf(rank) * m_options.instances;
     const int have = std::min(m_limit.threadBlocksPerRank, kResidentBlocks);
@@ -601,7 +649,8 @@ private:
                 "exchanges data with; " +
                 runtimeName() + " runs at most " + std::to_string(have) + " at once (" + std::to_string(need - have) +
                 " too many)",
-            mend(), placeOf(rank)};
+            mend(),
+            {}};
   }
   [[nodiscard]] Error tooManyElements(int rank) const {
     return {ErrorCode::limit,
@@ -609,7 +658,8 @@ private:
                 " XML elements (its steps, its threadblocks and one per gpu); " + runtimeName() + " reads at most " +
                 std::to_string(m_limit.xmlNodes) + " (" + std::to_string(elementsOf(rank) - m_limit.xmlNodes) +
                 " too many)",
-            mend(), placeOf(rank)};
+            mend(),
+            {}};
   }
   [[nodiscard]] Error tooFewChannels(const Group& group, int least) const {
     return {ErrorCode::limit,
@@ -619,7 +669,8 @@ private:
                 std::to_string(m_limit.peersPerChannel) + " peers; " + runtimeName() + " leaves " +
                 std::to_string(group.lanes.size()) + " of " + std::to_string(m_channelsEach) + " for them (" +
                 std::to_string(least - static_cast<int>(group.lanes.size())) + " too few)",
-            mend(), placeOf(group.from)};
+            mend(),
+            {}};
   }
 
   [[nodiscard]] int remainingOf(int message) const;
@@ -643,6 +694,7 @@ private:
   std::vector<Group> m_groups;
   std::vector<int> m_groupOrder;
   std::vector<int> m_groupOf;
+  std::vector<std::int64_t> m_time;  ///< by message
   std::vector<int> m_mateOfIn;
   std::vector<int> m_blockBase;
   std::vector<int> m_heads;
@@ -663,25 +715,12 @@ int Planner::remainingOf(int message) const {
   return tree.depth[at(m_work.childOf(message))] - 1 + rest;
 }
 
-/// Fixes in which order a rank adds up what its children send: shallow subtrees first, the fused one last. Among equals
-/// the same order of peers for all parts: then every threadblock works at the same place of the sequence for all of
-/// them, and the sequence is a pipeline.
 void Planner::sortArrivals() {
   m_nextArrival.assign(at(m_work.messageCount()), -1);
-  if (!m_work.hasPhase(Phase::reduce)) {
-    return;
-  }
   std::vector<int> children;
-  for (int part = 0; part < static_cast<int>(m_work.parts.size()); ++part) {
-    const TreeShape& tree = m_work.tree(part, Phase::reduce);
-    for (const int v : tree.breadthFirst) {
-      children.assign(tree.childrenOf(v).begin(), tree.childrenOf(v).end());
-      const auto key = [&](int c) {
-        const bool isFused = m_plan.next[at(m_work.message(part, Phase::reduce, c))] >= 0;
-        const int distance = (c - v + m_work.gpuCount) % m_work.gpuCount;
-        return std::tuple(isFused, tree.height[at(c)], distance);
-      };
-      std::sort(children.begin(), children.end(), [&](int a, int b) { return key(a) < key(b); });
+  for (int part = 0; m_work.hasPhase(Phase::reduce) && part < static_cast<int>(m_work.parts.size()); ++part) {
+    for (int v = 0; v < m_work.gpuCount; ++v) {
+      arrivalsAt(part, v, children);
       for (std::size_t i = 1; i < children.size(); ++i) {
         m_nextArrival[at(m_work.message(part, Phase::reduce, children[i - 1]))] =
             m_work.message(part, Phase::reduce, children[i]);

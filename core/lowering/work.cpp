@@ -213,6 +213,11 @@ void divide(Grove& grove, std::int64_t divisor) {
 
 }  // namespace
 
+std::string mendFor(const Work& work, const Options& options) {
+  const char* const less = work.rootChunks > 1 ? "a smaller k" : "fewer GPUs (k is as small as it can be)";
+  return options.instances > 1 ? std::string("use fewer instances or ") + less : std::string("use ") + less;
+}
+
 Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
                       const Progress& progress) {
   const int n = fabric.gpuCount();
@@ -310,6 +315,7 @@ Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& sc
                  {}};
   }
   work.chunks = static_cast<int>(leading.sum);
+  work.rootChunks = static_cast<int>(*std::max_element(leading.sumOfRoot.begin(), leading.sumOfRoot.end()));
   work.sliceChunks = sliced ? static_cast<int>(leading.sumOfRoot[0]) : 0;
 
   int start = 0;
@@ -354,8 +360,8 @@ Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& sc
                      " XML elements (its steps, its threadblocks and one per gpu); " +
                      std::string(program::toString(options.runtime)) + " reads at most " +
                      std::to_string(limit.xmlNodes) + " (" + std::to_string(least - limit.xmlNodes) + " too many)",
-                 options.instances > 1 ? "use fewer instances or a smaller k" : "use a smaller k",
-                 {{}, 0, 0, "rank " + std::to_string(busiest)}};
+                 mendFor(work, options),
+                 {}};
   }
   if (in) {
     work.reduceTrees = std::move(in->shapes);

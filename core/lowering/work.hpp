@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/collective.hpp"
@@ -54,6 +55,7 @@ struct Work {
   int gpuCount = 0;
   int root = -1;            ///< broadcast and reduce
   int chunks = 0;           ///< full buffer
+  int rootChunks = 0;       ///< the most of one root: k without its common divisor
   int sliceChunks = 0;      ///< per rank (allgather, reduce_scatter); 0 otherwise
   Rational algbw;           ///< GB/s, for choosing the number of channels
   std::vector<Part> parts;  ///< ascending by start
@@ -87,5 +89,8 @@ struct Work {
 /// Throws OverflowError, CancelledError.
 Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
                       const Progress& progress);
+
+/// What would make a program fit that is too large.
+[[nodiscard]] std::string mendFor(const Work& work, const Options& options);
 
 }  // namespace coppice::lowering
