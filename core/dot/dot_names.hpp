@@ -10,6 +10,7 @@ inline constexpr std::string_view kExtraPrefix = "extra:";    ///< before an ext
 inline constexpr std::string_view kJsonPrefix = "json:";      ///< before an extra value that is no plain string
 inline constexpr std::string_view kClustersKey = "clusters";  ///< extra key: attributes of the boxes' clusters
 inline constexpr std::string_view kNameAttribute = "name";    ///< graph attribute: a name that DOT itself cannot hold
+inline constexpr std::string_view kIdAttribute = "fabricId";  ///< node attribute: an id that DOT itself cannot hold
 inline constexpr std::string_view kPositionExtra = "positionExtra";
 inline constexpr std::string_view kOrder = "order";  ///< place in the fabric's list, where DOT's order is another one
 

@@ -22,6 +22,8 @@
 namespace coppice::dot {
 namespace {
 
+constexpr char kAnonymous = '%';  // begins libcgraph's own name for something without one
+
 struct Refused {
   Error error;
 };
@@ -132,6 +134,22 @@ private:
     return out;
   }
 
+  /// The value of an attribute that is a plain text for us.
+  static std::string plainText(std::string value) {
+    if (value.starts_with(kJsonPrefix)) {
+      auto parsed = io::parseExactJson(std::string_view(value).substr(kJsonPrefix.size()), {});
+      if (parsed && parsed->kind == io::JsonValue::Kind::string) {
+        return std::move(parsed->text);
+      }
+    }
+    return value;
+  }
+
+  std::string idOf(Agnode_t* node) const {
+    const auto stated = m_idOf.find(AGSEQ(node));
+    return stated == m_idOf.end() ? nameOf(node) : stated->second;
+  }
+
   static std::string nameOf(void* object) {
     const char* name = agnameof(object);
     return name == nullptr ? std::string() : std::string(name);
@@ -159,12 +177,12 @@ private:
 
   void readGraph(Agraph_t* graph) {
     m_out.name = nameOf(graph);
-    if (m_out.name.starts_with('%')) {
+    if (m_out.name.starts_with(kAnonymous)) {
       m_out.name.clear();  // libcgraph's own name for a graph without one
     }
     for (Attribute& attribute : attributes(graph, AGRAPH)) {
       if (attribute.name == kNameAttribute) {
-        m_out.name = std::move(attribute.value);
+        m_out.name = plainText(std::move(attribute.value));
       } else {
         keep(m_graphExtras, attribute);
       }
@@ -188,7 +206,7 @@ private:
           for (Agnode_t* node = agfstnode(sub); node != nullptr; node = agnxtnode(sub, node)) {
             assignBox(node, box);
           }
-        } else {
+        } else if (!name.starts_with(kAnonymous)) {
           ++m_plainSubgraphs;
         }
         queue.push_back({sub, std::move(box)});
@@ -229,18 +247,18 @@ private:
     };
     std::string box;
     if (const auto stated = find("box"); stated != own.end()) {
-      box = stated->value;
+      box = plainText(stated->value);
       own.erase(stated);
       if (const auto label = find("label");
           label != own.end() &&
-          label->value == box.substr(box.rfind('/') == std::string::npos ? 0 : box.rfind('/') + 1)) {
+          plainText(label->value) == box.substr(box.rfind('/') == std::string::npos ? 0 : box.rfind('/') + 1)) {
         own.erase(label);
       }
     } else {
       std::string last = name.substr(std::string_view("cluster").size());
       last = last.starts_with('_') ? last.substr(1) : last;
       if (const auto label = find("label"); label != own.end()) {
-        last = label->value;
+        last = plainText(label->value);
         own.erase(label);
       }
       last = last.empty() ? "cluster" : last;
@@ -268,7 +286,9 @@ private:
     std::vector<int> orders;
     for (Agnode_t* node = agfstnode(graph); node != nullptr; node = agnxtnode(graph, node)) {
       fabric::NodeDescription out;
-      out.id = nameOf(node);
+      readId(node);
+      out.id = idOf(node);
+      m_lostNames += !m_idOf.contains(AGSEQ(node)) && out.id.starts_with(kAnonymous) ? 1 : 0;
       const std::string element = "node " + inQuotes(out.id);
       Extras extras;
       std::string shape;
@@ -280,10 +300,10 @@ private:
       for (Attribute& attribute : attributes(node, AGNODE)) {
         const std::string& key = attribute.name;
         if (key == "kind") {
-          out.kind = attribute.value;
+          out.kind = plainText(attribute.value);
           hasKind = true;
         } else if (key == "box") {
-          out.box = attribute.value;
+          out.box = plainText(attribute.value);
         } else if (key == "rank") {
           out.rank = wholeNumber(element, attribute, 0);
         } else if (key == "pos") {
@@ -295,10 +315,10 @@ private:
         } else if (key == "shape") {
           shape = attribute.value;
         } else if (key == kPositionExtra) {
-          m_positionExtra = attribute.value;
+          m_positionExtra = plainText(attribute.value);
         } else if (key == kOrder) {
           order = wholeNumber(element, attribute, 0);
-        } else if (key != "label" || attribute.value != "\\N") {
+        } else if (key != kIdAttribute && (key != "label" || attribute.value != "\\N")) {
           keep(extras, attribute);
         }
       }
@@ -337,6 +357,16 @@ private:
       sorted.push_back(std::move(items[place]));
     }
     items = std::move(sorted);
+  }
+
+  /// A node whose id DOT cannot hold states it beside.
+  void readId(Agnode_t* node) {
+    std::string key(kIdAttribute);
+    Agsym_t* symbol = agattr(m_session.graph(), AGNODE, key.data(), nullptr);
+    const char* value = symbol == nullptr ? nullptr : agxget(node, symbol);
+    if (value != nullptr && *value != '\0') {
+      m_idOf[AGSEQ(node)] = plainText(value);
+    }
   }
 
   static std::string guessedKind(const std::string& id, const std::string& shape) {
@@ -426,8 +456,8 @@ private:
   int readEdge(Agedge_t* edge, bool isDirected) {
     int order = kUnordered;
     fabric::LinkDescription out;
-    out.src = nameOf(agtail(edge));
-    out.dst = nameOf(aghead(edge));
+    out.src = idOf(agtail(edge));
+    out.dst = idOf(aghead(edge));
     const std::string element = "edge " + inQuotes(out.src) + (isDirected ? " -> " : " -- ") + inQuotes(out.dst);
     std::vector<Attribute> all = attributes(edge, AGEDGE);
     const Attribute* source = bandwidthSource(all, element);
@@ -457,7 +487,7 @@ private:
       } else if (key == "count") {
         out.count = wholeNumber(element, attribute, 1);
       } else if (key == "latency") {
-        out.latency = attribute.value;
+        out.latency = plainText(attribute.value);
       } else if (key == kOrder) {
         order = wholeNumber(element, attribute, 0);
       } else {
@@ -499,6 +529,11 @@ private:
       tell(Severity::note, "the kind of " + io::countOf(m_guessedKinds, "node") + " was guessed from name or shape",
            "state kind=gpu, switch or nic");
     }
+    if (m_lostNames > 0) {
+      tell(Severity::warning,
+           "Graphviz keeps no names that begin with %: " + io::countOf(m_lostNames, "node") + " renamed",
+           "let names begin otherwise");
+    }
     if (m_plainSubgraphs > 0) {
       tell(
           Severity::note,
@@ -527,8 +562,10 @@ private:
   Extras m_graphExtras;
   std::string m_positionExtra;
   std::map<unsigned, std::string> m_boxOf;
+  std::map<unsigned, std::string> m_idOf;
   std::map<std::string, std::size_t> m_bandwidthSources;
   std::size_t m_guessedKinds = 0;
+  std::size_t m_lostNames = 0;
   std::size_t m_plainSubgraphs = 0;
   std::size_t m_boxConflicts = 0;
 };

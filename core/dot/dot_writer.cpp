@@ -32,19 +32,63 @@ std::string numberText(double value) {
   return error == std::errc{} ? std::string(buffer, end) : "0";
 }
 
+/// libcgraph writes backslashes and line ends as they are, so that a backslash before a quote or the end of the text,
+/// and some line ends, read back as something else.
+bool isWritable(std::string_view text) {
+  if (text.find_first_of("\r\n") != std::string_view::npos) {
+    return false;
+  }
+  for (std::size_t at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at + 1)) {
+    if (at + 1 == text.size() || text[at + 1] == '"') {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Names that begin with % are libcgraph's own; it forgets those of a text.
+bool isNameWritable(std::string_view name) {
+  return isWritable(name) && !name.starts_with('%');
+}
+
+/// JSON behind its prefix, with quotes and backslashes inside strings as numbers, so that it is writable.
+std::string jsonAttribute(std::string_view json) {
+  std::string out(kJsonPrefix);
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '\\' && i + 1 < json.size() && (json[i + 1] == '"' || json[i + 1] == '\\')) {
+      out += json[++i] == '"' ? "\\u0022" : "\\u005c";
+    } else {
+      out += json[i];
+    }
+  }
+  return out;
+}
+
+/// An attribute's text, by way of JSON where DOT or the prefix would change it.
+std::string plainAttribute(std::string_view text) {
+  return isWritable(text) && !text.starts_with(kJsonPrefix) ? std::string(text) : jsonAttribute(io::jsonQuoted(text));
+}
+
 class Writer {
 public:
   explicit Writer(const fabric::Description& description) : m_in(description) {}
 
   std::string run() {
     check();
-    const bool isNameable = !m_in.name.starts_with('%');
+    for (const fabric::NodeDescription& node : m_in.nodes) {
+      m_stated.insert(node.id);
+      for (std::size_t end = node.box.find('/'); end != std::string::npos; end = node.box.find('/', end + 1)) {
+        m_stated.insert("cluster_" + node.box.substr(0, end));
+      }
+      m_stated.insert("cluster_" + node.box);
+    }
+    const bool isNameable = isNameWritable(m_in.name);
     m_session.create(isNameable ? m_in.name : std::string());
     if (m_session.graph() == nullptr) {
       throw std::bad_alloc();
     }
     if (!isNameable) {
-      set(m_session.graph(), AGRAPH, kNameAttribute, m_in.name);
+      setPlain(m_session.graph(), AGRAPH, kNameAttribute, m_in.name);
     }
     writeGraphExtras();
     writeNodes();
@@ -105,6 +149,12 @@ private:
     agsafeset(object, name.data(), text.data(), none);
   }
 
+  void setPlain(void* object, int kind, std::string_view key, std::string_view value) {
+    if (!value.empty()) {
+      set(object, kind, key, plainAttribute(value));
+    }
+  }
+
   /// Members of an `extra` object; nothing for a text that is none.
   static std::vector<std::pair<std::string, io::JsonValue>> members(const std::string& extra) {
     if (extra.empty()) {
@@ -119,9 +169,10 @@ private:
 
   /// A plain string stands as it is; anything that would read back otherwise is written as JSON.
   static std::string valueText(const io::JsonValue& value) {
-    const bool isPlain = value.kind == io::JsonValue::Kind::string && !value.text.empty() &&
-                         !value.text.starts_with(kJsonPrefix) && value.text.find('\0') == std::string::npos;
-    return isPlain ? value.text : std::string(kJsonPrefix) + io::toJsonText(value);
+    return value.kind == io::JsonValue::Kind::string && !value.text.empty() &&
+                   value.text.find('\0') == std::string::npos
+               ? plainAttribute(value.text)
+               : jsonAttribute(io::toJsonText(value));
   }
 
   void setExtras(void* object, int kind, const std::vector<std::pair<std::string, io::JsonValue>>& extras,
@@ -132,6 +183,9 @@ private:
         refuse({}, "an extra key holds a zero byte, which DOT cannot", "remove it");
       }
       const std::string text = valueText(value);
+      if (!isWritable(key)) {
+        refuse({}, "the extra key " + inQuotes(key) + " holds a backslash or line end that DOT cannot", "rename it");
+      }
       const bool isTaken = key.empty() || key.starts_with(kExtraPrefix) ||
                            std::find(reserved.begin(), reserved.end(), key) != reserved.end() ||
                            (key == reservedKey && text == reservedValue);
@@ -170,6 +224,19 @@ private:
     setExtras(m_session.graph(), AGRAPH, extras, {kNameAttribute, "box"});
   }
 
+  /// The name itself, or one like it that DOT can hold and nothing else has.
+  std::string unusedName(std::string name) {
+    if (!isNameWritable(name)) {
+      std::replace_if(
+          name.begin(), name.end(), [](char c) { return c == '\\' || c == '\n' || c == '\r' || c == '%'; }, '_');
+      while (m_stated.contains(name)) {
+        name += '_';
+      }
+    }
+    m_stated.insert(name);
+    return name;
+  }
+
   /// The cluster of a box, made with those around it on first use.
   Agraph_t* clusterOf(const std::string& box) {
     Agraph_t* graph = m_session.graph();
@@ -182,7 +249,7 @@ private:
       const std::string path = box.substr(0, end);
       const auto [entry, isNew] = m_clusters.try_emplace(path, nullptr);
       if (isNew) {
-        std::string name = "cluster_" + path;
+        std::string name = unusedName("cluster_" + path);
         entry->second = agsubg(graph, name.data(), 1);
         if (entry->second == nullptr) {
           throw std::bad_alloc();
@@ -193,12 +260,12 @@ private:
         const bool hasLabel =
             extras != m_clusterExtras.end() &&
             std::any_of(extras->second.begin(), extras->second.end(), [](const auto& e) { return e.first == "label"; });
-        set(entry->second, AGRAPH, "box", path);
+        setPlain(entry->second, AGRAPH, "box", path);
         if (!hasLabel) {
-          set(entry->second, AGRAPH, "label", last);
+          setPlain(entry->second, AGRAPH, "label", last);
         }
         if (extras != m_clusterExtras.end()) {
-          setExtras(entry->second, AGRAPH, extras->second, {"box"}, "label", last);
+          setExtras(entry->second, AGRAPH, extras->second, {"box"}, "label", plainAttribute(last));
         }
       }
       graph = entry->second;
@@ -250,16 +317,19 @@ private:
     const bool isOrderKept = isNodeOrderKept();
     for (std::size_t i = 0; i < m_in.nodes.size(); ++i) {
       const fabric::NodeDescription& in = m_in.nodes[i];
-      std::string id = in.id;
+      std::string id = unusedName(in.id);
       Agnode_t* node = agnode(m_session.graph(), id.data(), 1);
       if (node == nullptr) {
         throw std::bad_alloc();
       }
       m_nodes.emplace(in.id, node);
+      if (id != in.id) {
+        setPlain(node, AGNODE, kIdAttribute, in.id);
+      }
       agsubnode(clusterOf(in.box), node, 1);
       const std::string_view shape = shapeOf(in.kind);
       const auto extras = members(in.extra);
-      set(node, AGNODE, "kind", in.kind);
+      setPlain(node, AGNODE, "kind", in.kind);
       if (!isOrderKept) {
         set(node, AGNODE, kOrder, std::to_string(i));
       }
@@ -268,7 +338,7 @@ private:
       }
       if (in.position && std::isfinite(in.position->x) && std::isfinite(in.position->y)) {
         set(node, AGNODE, "pos", numberText(in.position->x) + "," + numberText(in.position->y) + "!");
-        set(node, AGNODE, kPositionExtra, in.position->extra);
+        setPlain(node, AGNODE, kPositionExtra, in.position->extra);
       }
       if (in.multicast) {
         set(node, AGNODE, "multicast", "true");
@@ -292,8 +362,8 @@ private:
         throw std::bad_alloc();
       }
       const auto extras = members(in.extra);
-      set(edge, AGEDGE, "bandwidth", in.bandwidth);
-      set(edge, AGEDGE, "label", in.bandwidth);
+      setPlain(edge, AGEDGE, "bandwidth", in.bandwidth);
+      setPlain(edge, AGEDGE, "label", in.bandwidth);
       if (in.duplex) {
         set(edge, AGEDGE, "dir", "both");
       }
@@ -303,7 +373,7 @@ private:
       if (in.count != 1) {
         set(edge, AGEDGE, "count", std::to_string(in.count));
       }
-      set(edge, AGEDGE, "latency", in.latency.value_or(""));
+      setPlain(edge, AGEDGE, "latency", in.latency.value_or(""));
       setExtras(edge, AGEDGE, extras, {"bandwidth", "dir", "duplex", "count", "latency", "key", kOrder}, "label",
                 in.bandwidth);
     }
@@ -315,6 +385,7 @@ private:
   std::map<std::string, Agraph_t*> m_clusters;
   std::map<std::string, std::vector<std::pair<std::string, io::JsonValue>>> m_clusterExtras;
   std::set<std::string> m_names[3];
+  std::set<std::string> m_stated;  // every name that is taken
 };
 
 }  // namespace
