@@ -18,13 +18,16 @@ std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Both directions of one link between switches, with equal capacity.
+/// Both directions of one link, with equal capacity.
 struct DuplexLink {
   int there = 0;  ///< arc index
   int back = 0;
   int64_t full = 0;
   int tier = 0;  ///< hops from the nearest GPU to the link's far end
 };
+
+/// Outer links of multi-homed GPUs, trimmed last.
+constexpr int kHomeTier = 0;
 
 std::vector<DuplexLink> duplexLinks(const Network& network, const std::vector<TreeArc>& capacities) {
   std::vector<std::vector<int>> near(at(network.nodeCount));
@@ -47,16 +50,26 @@ std::vector<DuplexLink> duplexLinks(const Network& network, const std::vector<Tr
       }
     }
   }
+  // A GPU's widest link leads to its local fabric; the other ones of a multi-homed GPU lead outwards.
+  std::vector<int64_t> widest(at(network.nodeCount), 0);
+  for (const TreeArc& arc : capacities) {
+    widest[at(arc.tail)] = std::max(widest[at(arc.tail)], arc.capacity);
+  }
   std::vector<DuplexLink> links;
   for (std::size_t i = 0; i < capacities.size(); ++i) {
     const TreeArc& arc = capacities[i];
-    if (arc.tail > arc.head || network.isGpu[at(arc.tail)] != 0 || network.isGpu[at(arc.head)] != 0) {
+    const auto back = byEnds.find({arc.head, arc.tail});
+    const bool isDuplex = back != byEnds.end() && capacities[at(back->second)].capacity == arc.capacity;
+    if (arc.tail > arc.head || !isDuplex || arc.capacity == 0) {
       continue;
     }
-    const auto back = byEnds.find({arc.head, arc.tail});
-    if (back != byEnds.end() && capacities[at(back->second)].capacity == arc.capacity && arc.capacity > 0) {
+    const bool tailIsGpu = network.isGpu[at(arc.tail)] != 0;
+    const bool headIsGpu = network.isGpu[at(arc.head)] != 0;
+    if (!tailIsGpu && !headIsGpu) {
       links.push_back(
           {static_cast<int>(i), back->second, arc.capacity, std::max(distance[at(arc.tail)], distance[at(arc.head)])});
+    } else if (tailIsGpu != headIsGpu && arc.capacity < widest[at(tailIsGpu ? arc.tail : arc.head)]) {
+      links.push_back({static_cast<int>(i), back->second, arc.capacity, kHomeTier});
     }
   }
   return links;
@@ -77,7 +90,8 @@ public:
       tiers[link.tier].push_back(link);
     }
     for (auto& [tier, links] : tiers) {
-      if (policy == Trimming::proportional) {
+      // Boxes of unequal size need unequal shares of their GPUs' outer links, so no common factor fits that tier.
+      if (policy == Trimming::proportional && tier != kHomeTier) {
         shrinkTier(links);
       } else {
         restoreTier(links);
