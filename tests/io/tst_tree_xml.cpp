@@ -94,6 +94,16 @@ private slots:
     QTest::newRow("broadcast") << Make(samples::broadcastStar);
     QTest::newRow("reduce") << Make(samples::reduceStar);
     QTest::newRow("uneven") << Make(samples::unevenStar);
+    QTest::newRow("only one GPU has data") << Make([] {
+      Sample sample = samples::twoGpus();
+      schedule::Forest forest = samples::emptyForest(2, {0, 1}, Rational(1, 25));
+      samples::addTree(forest, 1, 1, {{1, 0, {1, 0}}});
+      sample.schedule.broadcastForest = forest;
+      sample.schedule.amounts = {0, 1};
+      sample.schedule.algbw = sample.schedule.bound = Rational(25);
+      sample.schedule.bottlenecks = {{{1}, 1, Rational(25)}};
+      return sample;
+    });
     QTest::newRow("one-way") << Make(samples::oneWayRing);
     QTest::newRow("one-way reduce-scatter") << Make(samples::oneWayReduceScatter);
     QTest::newRow("brackets and marks") << Make([] {
@@ -279,8 +289,10 @@ private slots:
     const auto rooted = io::scheduleFromTrees(*trees, fabric, Collective::broadcast);
     QVERIFY(!rooted.hasValue());
     QCOMPARE(rooted.error().code, ErrorCode::badUsage);
-    const auto named = io::readTreeXml(replaced(kOfficial, "(0, 'GPU', 0)", "zero"));
-    QVERIFY(named.hasValue() || !named.error().message.empty());
+    const Sample single = samples::broadcastStar();
+    auto lone = io::readTreeXml(textOf(single.schedule, single.fabric));
+    QVERIFY(lone.hasValue());
+    QCOMPARE(io::scheduleFromTrees(*lone, single.fabric, Collective::allgather).error().code, ErrorCode::badUsage);
 
     auto cut = *trees;
     cut.trees[1].sendCount = 2;
