@@ -154,6 +154,11 @@ Result<io::ImportOptions> importOptions(const FabricOptions& options, const Prog
   return import;
 }
 
+bool isNativeName(std::string_view path) {
+  constexpr std::string_view kEnd = ".fabric.json";
+  return path.size() >= kEnd.size() && path.substr(path.size() - kEnd.size()) == kEnd;
+}
+
 Result<LoadedDescription> readDescription(const FabricOptions& options, const Progress& progress) {
   if (options.source.rfind(kPresetPrefix, 0) == 0) {
     return makePreset(std::string_view(options.source).substr(kPresetPrefix.size()));
@@ -163,7 +168,10 @@ Result<LoadedDescription> readDescription(const FabricOptions& options, const Pr
     return text.error();
   }
   std::optional<io::FabricFormat> format;
-  if (options.from.empty()) {
+  if (options.from.empty() && isNativeName(options.source)) {
+    // Whatever is in it, it was meant to be the native format: say what is wrong with it as that.
+    format = io::FabricFormat::json;
+  } else if (options.from.empty()) {
     const auto detected = io::detectFormat(options.source == "-" ? std::string() : options.source, *text);
     if (!detected) {
       return detected.error();

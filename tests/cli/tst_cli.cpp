@@ -1,0 +1,669 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTest>
+#include <csignal>
+
+/// The built coppice-cli, run as a user runs it.
+namespace {
+
+struct Outcome {
+  int code = -1;  ///< -1: it did not exit by itself
+  QByteArray out;
+  QByteArray err;
+
+  [[nodiscard]] QJsonObject json() const { return QJsonDocument::fromJson(out).object(); }
+  [[nodiscard]] QByteArray firstErrorLine() const { return err.split('\n').value(0); }
+};
+
+constexpr int kTimeoutMilliseconds = 120'000;
+
+Outcome run(const QStringList& arguments, const QByteArray& input = {}, const QString& folder = {}) {
+  QProcess process;
+  if (!folder.isEmpty()) {
+    process.setWorkingDirectory(folder);
+  }
+  process.start(QStringLiteral(COPPICE_CLI), arguments);
+  process.write(input);
+  process.closeWriteChannel();
+  Outcome outcome;
+  if (process.waitForFinished(kTimeoutMilliseconds) && process.exitStatus() == QProcess::NormalExit) {
+    outcome.code = process.exitCode();
+  }
+  outcome.out = process.readAllStandardOutput();
+  outcome.err = process.readAllStandardError();
+  return outcome;
+}
+
+QString data(const QString& name) {
+  return QStringLiteral(COPPICE_TEST_DATA) + "/" + name;
+}
+
+QString example() {
+  return QStringLiteral(COPPICE_EXAMPLES) + "/2x-dgx-a100.fabric.json";
+}
+
+QByteArray contents(const QString& path) {
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+bool write(const QString& path, const QByteArray& text) {
+  QFile file(path);
+  return file.open(QIODevice::WriteOnly) && file.write(text) == text.size();
+}
+
+QByteArray told(const Outcome& outcome) {
+  return "exit " + QByteArray::number(outcome.code) + "\nstdout: " + outcome.out.left(2000) +
+         "\nstderr: " + outcome.err.left(2000);
+}
+
+/// Exactly one JSON object and a line end, nothing else.
+bool isOneObject(const QByteArray& text) {
+  return text.endsWith('\n') && text.count('\n') == 1 && QJsonDocument::fromJson(text).isObject();
+}
+
+}  // namespace
+
+#define VERIFY_TOLD(condition, outcome) QVERIFY2(condition, told(outcome).constData())
+
+class TestCli : public QObject {
+  Q_OBJECT
+
+private slots:
+  void initTestCase();
+  void help_data();
+  void help();
+  void version();
+  void optimumOfTheExample();
+  void optimum_data();
+  void optimum();
+  void generateOfTheExample();
+  void jsonEverywhere_data();
+  void jsonEverywhere();
+  void exitCodes_data();
+  void exitCodes();
+  void badFabrics_data();
+  void badFabrics();
+  void badImports_data();
+  void badImports();
+  void badPrograms_data();
+  void badPrograms();
+  void presetToVerifiedProgram_data();
+  void presetToVerifiedProgram();
+  void exportOptions_data();
+  void exportOptions();
+  void exportOptionsReachTheFile();
+  void treesOutAndIn();
+  void nonUniformAmounts();
+  void pruned();
+  void convertRoundTrip_data();
+  void convertRoundTrip();
+  void imports_data();
+  void imports();
+  void standardInputAndOutput();
+  void tamperedScheduleIsRefused();
+  void tamperedProgramIsRefused();
+  void planThatCannotFit();
+  void outputIsWholeOrAbsent();
+  void interrupted();
+
+private:
+  [[nodiscard]] QString path(const QString& name) const { return m_folder.filePath(name); }
+  QTemporaryDir m_folder;
+};
+
+void TestCli::initTestCase() {
+  QVERIFY(m_folder.isValid());
+  QVERIFY2(QFileInfo(QStringLiteral(COPPICE_CLI)).isExecutable(), COPPICE_CLI);
+}
+
+void TestCli::help_data() {
+  QTest::addColumn<QString>("subcommand");
+  for (const char* name : {"preset", "check", "convert", "optimum", "generate", "export", "verify"}) {
+    QTest::newRow(name) << name;
+  }
+}
+
+void TestCli::help() {
+  QFETCH(QString, subcommand);
+  const Outcome outcome = run({subcommand, "--help"});
+  QCOMPARE(outcome.code, 0);
+  VERIFY_TOLD(outcome.out.contains("Examples:") && outcome.out.contains("--json"), outcome);
+  VERIFY_TOLD(outcome.out.contains("coppice-cli " + subcommand.toUtf8()), outcome);
+  VERIFY_TOLD(outcome.err.isEmpty(), outcome);
+}
+
+void TestCli::version() {
+  const Outcome outcome = run({"--version"});
+  QCOMPARE(outcome.code, 0);
+  VERIFY_TOLD(outcome.out.startsWith("coppice-cli 0."), outcome);
+}
+
+void TestCli::optimumOfTheExample() {
+  const Outcome outcome = run({"optimum", example(), "--json"});
+  QCOMPARE(outcome.code, 0);
+  VERIFY_TOLD(isOneObject(outcome.out) && outcome.err.isEmpty(), outcome);
+  const QJsonObject json = outcome.json();
+  QCOMPARE(json["gpus"].toInt(), 16);
+  QCOMPARE(json["inv_x"].toString(), "3/65");
+  QCOMPARE(json["algbw"].toString(), "1040/3");
+  QCOMPARE(json["algbw_GBps"].toDouble(), 1040.0 / 3.0);
+  QCOMPARE(json["busbw"].toString(), "325");
+  QCOMPARE(json["k"].toInt(), 13);
+  QCOMPARE(json["U"].toString(), "3/5");
+  QVERIFY(json["seconds"].isDouble());
+  // The cut proves the bound: 16 GPUs x 325 GB/s / 15 GPUs inside.
+  const QJsonArray cut = json["bottleneck_cut"].toArray();
+  int gpus = 0;
+  for (const auto& node : cut) {
+    gpus += node.toString().contains('g') ? 1 : 0;
+  }
+  QCOMPARE(gpus, 15);
+  QCOMPARE(json["cut"].toObject()["demand"].toInt(), 15);
+  QCOMPARE(json["cut"].toObject()["exit_bandwidth"].toString(), "325");
+
+  const Outcome text = run({"optimum", example()});
+  QCOMPARE(text.code, 0);
+  VERIFY_TOLD(text.out.startsWith("allgather 1040/3 = 346.67 GB/s"), text);
+  VERIFY_TOLD(text.out.contains("15 GPUs must push their shards out through 325 GB/s"), text);
+}
+
+void TestCli::optimum_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::addColumn<QString>("algbw");
+  QTest::addColumn<int>("k");
+  const auto row = [](const char* name, const QString& arguments, const char* algbw, int k) {
+    QTest::newRow(name) << arguments.split(' ') << algbw << k;
+  };
+  row("four A100 boxes", "preset:dgx-a100,boxes=4", "800/3", 1);
+  row("two MI250 boxes", "preset:mi250,boxes=2", "5312/15", 83);
+  row("two MI250 boxes, k = 1", "preset:mi250,boxes=2 --k 1", "320", 1);
+  row("two MI250 boxes, k = 2", "preset:mi250,boxes=2 --k 2", "1024/3", 2);
+  row("two MI250 boxes, k = 3", "preset:mi250,boxes=2 --k 3", "2400/7", 3);
+  row("two MI250 boxes, k = 4", "preset:mi250,boxes=2 --k 4", "1024/3", 4);
+  row("two MI250 boxes, k = 5", "preset:mi250,boxes=2 --k 5", "8000/23", 5);
+  row("two MI250 boxes, k up to 5", "preset:mi250,boxes=2 --k-max 5", "8000/23", 5);
+  row("Fig. 4.5", "preset:fig-4-5", "8", 1);
+  row("ring of four", "preset:ring,gpus=4,bandwidth=3", "8", 2);
+  row("reduce-scatter", "preset:dgx-a100 -c reduce_scatter", "1040/3", 13);
+  row("allreduce", "preset:dgx-a100 --collective allreduce", "520/3", 13);
+  row("broadcast", "preset:dgx-a100 -c broadcast --root b0g3", "200", 8);
+  row("reduce by rank", "preset:dgx-a100 -c reduce --root 12", "200", 8);
+  row("subset by ranges", "preset:dgx-a100 --gpus 0-3,8-11", "200", 1);
+}
+
+void TestCli::optimum() {
+  QFETCH(QStringList, arguments);
+  const Outcome outcome = run(QStringList{"optimum", "--json"} + arguments);
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QTEST(outcome.json()["algbw"].toString(), "algbw");
+  QTEST(outcome.json()["k"].toInt(), "k");
+}
+
+void TestCli::generateOfTheExample() {
+  const QString file = path("example.forest.json");
+  const Outcome outcome = run({"generate", example(), "--collective", "allgather", "-o", file, "--json"});
+  VERIFY_TOLD(outcome.code == 0 && isOneObject(outcome.out), outcome);
+  const QJsonObject json = outcome.json();
+  QCOMPARE(json["trees"].toInt(), 208);
+  QCOMPARE(json["algbw"].toString(), "1040/3");
+  QCOMPARE(json["verified"].toBool(), true);
+  QVERIFY(json["max_height"].toInt() >= 2 && json["max_height"].toInt() <= 15);
+  const QJsonObject seconds = json["seconds"].toObject();
+  for (const char* stage : {"optimum", "packing", "verifying", "total"}) {
+    QVERIFY2(seconds[stage].isDouble(), stage);
+  }
+  QCOMPARE(json["file"].toString(), file);
+  const Outcome verified = run({"verify", file, "--json"});
+  VERIFY_TOLD(verified.code == 0 && isOneObject(verified.out), verified);
+  QCOMPARE(verified.json()["ok"].toBool(), true);
+  QCOMPARE(verified.json()["collective"].toString(), "allgather");
+  QCOMPARE(verified.json()["ranks"].toInt(), 16);
+  QCOMPARE(verified.json()["reason"].toString(), "");
+  QCOMPARE(verified.json()["algbw"].toString(), "1040/3");
+
+  // The same question gives the same bytes.
+  const QString again = path("again.forest.json");
+  QCOMPARE(run({"generate", example(), "-o", again}).code, 0);
+  QCOMPARE(contents(again), contents(file));
+}
+
+void TestCli::jsonEverywhere_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::newRow("preset list") << QStringList{"preset", "list"};
+  QTest::newRow("preset list one") << QStringList{"preset", "list", "torus"};
+  QTest::newRow("preset") << QStringList{"preset", "ring", "gpus=4"};
+  QTest::newRow("preset to a file") << QStringList{"preset", "ring", "gpus=4", "-o", path("ring.fabric.json")};
+  QTest::newRow("check") << QStringList{"check", example()};
+  QTest::newRow("convert") << QStringList{"convert", example(), "-o", path("copy.fabric.json")};
+  QTest::newRow("optimum") << QStringList{"optimum", example(), "-c", "allreduce"};
+  QTest::newRow("generate") << QStringList{"generate", example()};
+}
+
+void TestCli::jsonEverywhere() {
+  QFETCH(QStringList, arguments);
+  const Outcome outcome = run(arguments + QStringList{"--json"});
+  VERIFY_TOLD(outcome.code == 0 && outcome.err.isEmpty(), outcome);
+  VERIFY_TOLD(isOneObject(outcome.out), outcome);
+  QCOMPARE(outcome.json()["ok"].toBool(), true);
+}
+
+void TestCli::exitCodes_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::addColumn<int>("code");
+  QTest::addColumn<QString>("message");  // part of the first line of standard error
+  const auto row = [](const char* name, const QStringList& arguments, int code, const char* message) {
+    QTest::newRow(name) << arguments << code << message;
+  };
+  row("no subcommand", {}, 2, "subcommand");
+  row("unknown subcommand", {"frobnicate"}, 2, "coppice-cli --help");
+  row("unknown option", {"optimum", example(), "--speed", "9"}, 2, "coppice-cli optimum --help");
+  row("no fabric", {"optimum"}, 2, "fabric is required");
+  row("no such file", {"optimum", "nowhere.fabric.json"}, 2, "nowhere.fabric.json");
+  row("a folder", {"check", "."}, 2, "irectory");
+  row("unknown preset", {"preset", "dgx-a1000"}, 2, "dgx-a100");
+  row("unknown parameter", {"preset", "ring", "gpu=4"}, 2, "gpus");
+  row("parameter without value", {"preset", "ring", "4"}, 2, "key=value");
+  row("parameter twice", {"preset", "ring", "gpus=4", "gpus=5"}, 2, "twice");
+  row("unknown preset as input", {"optimum", "preset:nothing"}, 2, "nothing");
+  row("unknown collective", {"optimum", example(), "-c", "alltoall"}, 2, "reduce_scatter");
+  row("broadcast without root", {"optimum", example(), "-c", "broadcast"}, 2, "--root");
+  row("allgather with root", {"optimum", example(), "--root", "0"}, 2, "no root");
+  row("root that is no GPU", {"optimum", example(), "-c", "reduce", "--root", "ib0"}, 2, "not a GPU");
+  row("root out of range", {"optimum", example(), "-c", "reduce", "--root", "16"}, 2, "0 to 15");
+  row("k of zero", {"optimum", example(), "--k", "0"}, 2, "1 or more");
+  row("negative k", {"optimum", example(), "--k", "-3"}, 2, "1 or more");
+  row("k that is no number", {"optimum", example(), "--k", "many"}, 2, "--k");
+  row("k and k-max", {"optimum", example(), "--k", "2", "--k-max", "3"}, 2, "excludes");
+  row("huge k", {"optimum", example(), "--k", "9000000000000000000"}, 2, "");
+  row("too few amounts", {"optimum", example(), "--amounts", "1,2"}, 2, "16 GPUs");
+  row("negative amount", {"optimum", "preset:ring,gpus=3", "--amounts", "1,-1,1"}, 2, "--amounts");
+  row("no data at all", {"optimum", "preset:ring,gpus=3", "--amounts", "0,0,0"}, 2, "");
+  row("unknown GPU", {"optimum", example(), "--gpus", "0-3,g99"}, 2, "g99");
+  row("GPU range too long", {"optimum", example(), "--gpus", "0-99"}, 2, "0 to 15");
+  row("one GPU", {"optimum", example(), "--gpus", "0"}, 2, "");
+  row("unknown format", {"check", example(), "--from", "yaml"}, 2, "nccl-xml");
+  row("unknown target format", {"convert", example(), "--to", "yaml", "-o", path("x")}, 2, "json, dot or adjacency");
+  row("import-only format", {"convert", example(), "--to", "nccl-xml", "-o", path("x")}, 2, "");
+  row("generate into no folder", {"generate", example(), "-o", path("no/such/folder.forest.json")}, 2, "no/such");
+  row("document and JSON at once", {"generate", example(), "-o", "-", "--json"}, 2, "--json");
+  row("export of a fabric", {"export", example(), "-o", path("x.xml")}, 2, "2x-dgx-a100.fabric.json");
+  row("trees without fabric", {"verify", "-"}, 2, "");
+  row("islands", {"optimum", data("fabric_bad/islands.fabric.json")}, 1, "islands.fabric.json");
+  row("check of islands", {"check", data("fabric_bad/islands.fabric.json")}, 1, "islands.fabric.json");
+}
+
+void TestCli::exitCodes() {
+  QFETCH(QStringList, arguments);
+  QFETCH(QString, message);
+  const Outcome outcome = run(arguments, "<Algo nchunkspernode=\"1\"></Algo>", m_folder.path());
+  QTEST(outcome.code, "code");
+  VERIFY_TOLD(outcome.firstErrorLine().startsWith("coppice-cli: "), outcome);
+  VERIFY_TOLD(outcome.firstErrorLine().contains(message.toUtf8()), outcome);
+
+  const Outcome json = run(arguments + QStringList{"--json"}, "<Algo nchunkspernode=\"1\"></Algo>", m_folder.path());
+  QTEST(json.code, "code");
+  VERIFY_TOLD(isOneObject(json.out), json);
+  QCOMPARE(json.json()["ok"], QJsonValue(false));
+  VERIFY_TOLD(json.firstErrorLine().startsWith("coppice-cli: "), json);
+}
+
+void TestCli::badFabrics_data() {
+  QTest::addColumn<QJsonObject>("expected");
+  const QJsonObject all = QJsonDocument::fromJson(contents(data("fabric_bad/expected.json"))).object();
+  QVERIFY(all.size() > 50);
+  for (auto entry = all.begin(); entry != all.end(); ++entry) {
+    QTest::newRow(qPrintable(entry.key())) << entry.value().toObject();
+  }
+}
+
+/// A file that cannot be read is bad input; one that reads but makes no fabric is a negative answer of `check`.
+void TestCli::badFabrics() {
+  QFETCH(QJsonObject, expected);
+  const QString file = data(QStringLiteral("fabric_bad/") + QTest::currentDataTag());
+  const bool isUnreadable = expected.contains("read");
+  const Outcome checked = run({"check", file, "--json"});
+  VERIFY_TOLD(isOneObject(checked.out), checked);
+  if (isUnreadable) {
+    QCOMPARE(checked.code, 2);
+  }
+  QCOMPARE(checked.json()["ok"].toBool(), checked.code == 0);
+  QCOMPARE(checked.err.isEmpty(), checked.code == 0);
+  for (const auto& text : expected["text"].toArray()) {
+    // Reader's errors name the file as the reader was given it.
+    const QString wanted = text.toString().remove(QStringLiteral("error: "));
+    const QString rest = isUnreadable ? wanted.mid(wanted.indexOf(QLatin1Char(':')) + 1) : wanted;
+    const bool isTold = checked.err.contains(rest.toUtf8()) || run({"check", file}).out.contains(rest.toUtf8());
+    QVERIFY2(isTold, qPrintable(rest + "\n" + told(checked)));
+  }
+  const Outcome optimum = run({"optimum", file, "--json"});
+  VERIFY_TOLD(isOneObject(optimum.out), optimum);
+  QCOMPARE(optimum.json()["ok"].toBool(), optimum.code == 0);
+  VERIFY_TOLD(checked.code == 0 || optimum.code == 1 || optimum.code == 2, optimum);
+}
+
+void TestCli::badImports_data() {
+  QTest::addColumn<QString>("file");
+  const QDir folder(data("import/bad"));
+  for (const QString& name : folder.entryList(QDir::Files)) {
+    if (name != QLatin1String("expected.json") && (COPPICE_HAS_DOT || !name.endsWith(QLatin1String(".dot")))) {
+      QTest::newRow(qPrintable(name)) << folder.filePath(name);
+    }
+  }
+}
+
+void TestCli::badImports() {
+  QFETCH(QString, file);
+  const Outcome outcome = run({"check", file, "--json"});
+  VERIFY_TOLD(isOneObject(outcome.out), outcome);
+  VERIFY_TOLD(outcome.code == 1 || outcome.code == 2, outcome);
+  QCOMPARE(outcome.json()["ok"], QJsonValue(false));
+  VERIFY_TOLD(outcome.firstErrorLine().startsWith("coppice-cli: "), outcome);
+}
+
+void TestCli::badPrograms_data() {
+  QTest::addColumn<QString>("runtime");
+  QTest::addColumn<int>("line");
+  QTest::addColumn<QString>("message");
+  for (const QByteArray& row : contents(data("msccl/bad/expected.txt")).split('\n')) {
+    const QList<QByteArray> parts = row.split('|');
+    if (parts.size() == 4 && !row.startsWith('#')) {
+      QTest::newRow(parts[0].trimmed().constData())
+          << QString::fromUtf8(parts[1].trimmed()) << parts[2].trimmed().toInt()
+          << QString::fromUtf8(parts[3].trimmed());
+    }
+  }
+}
+
+void TestCli::badPrograms() {
+  QFETCH(QString, runtime);
+  QFETCH(QString, message);
+  const QString file = data(QStringLiteral("msccl/bad/") + QTest::currentDataTag() + ".xml");
+  const Outcome outcome = run({"verify", file, "--runtime", runtime, "--json"});
+  VERIFY_TOLD(isOneObject(outcome.out), outcome);
+  // Some of these are only read differently than a person would: a warning, and no failure.
+  VERIFY_TOLD(outcome.code == 1 || outcome.code == 2 || outcome.out.contains("\"warning\""), outcome);
+  QCOMPARE(outcome.json()["ok"].toBool(), outcome.code == 0);
+  QCOMPARE(outcome.firstErrorLine().startsWith("coppice-cli: "), outcome.code != 0);
+  VERIFY_TOLD(outcome.out.contains(QJsonDocument(QJsonArray{message}).toJson(QJsonDocument::Compact).mid(2).chopped(2)),
+              outcome);
+}
+
+void TestCli::presetToVerifiedProgram_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QStringList>("collective");
+  for (const char* preset : {"dgx1-v100,boxes=1", "dgx-a100,boxes=2", "dgx-h100,boxes=1", "mi250,boxes=1",
+                             "ring,gpus=2", "torus,dims=3x2", "fat-tree-2"}) {
+    for (const char* collective :
+         {"allgather", "reduce_scatter", "allreduce", "broadcast --root 1", "reduce --root 1"}) {
+      QTest::newRow(qPrintable(QStringLiteral("%1 %2").arg(preset, collective)))
+          << QStringLiteral("preset:") + preset << QString(collective).split(' ');
+    }
+  }
+}
+
+void TestCli::presetToVerifiedProgram() {
+  QFETCH(QString, preset);
+  QFETCH(QStringList, collective);
+  const QString schedule = path("run.forest.json");
+  const QString program = path("run.xml");
+  const Outcome generated = run(QStringList{"generate", preset, "-o", schedule, "--json", "-c"} + collective);
+  VERIFY_TOLD(generated.code == 0, generated);
+  const Outcome exported = run({"export", schedule, "--format", "msccl", "-o", program, "--json"});
+  VERIFY_TOLD(exported.code == 0 && isOneObject(exported.out), exported);
+  const Outcome verified = run({"verify", program, "--json"});
+  VERIFY_TOLD(verified.code == 0, verified);
+  QCOMPARE(verified.json()["collective"].toString(), collective.front());
+  QCOMPARE(verified.json()["ranks"].toInt(), generated.json()["gpus"].toInt());
+  if (collective.size() == 3) {
+    QCOMPARE(verified.json()["root"].toInt(), 1);
+    VERIFY_TOLD(run({"verify", program, "--root", "1"}).code == 0, verified);
+    const Outcome other = run({"verify", program, "--root", "0"});
+    VERIFY_TOLD(other.code == 1, other);
+  }
+}
+
+void TestCli::exportOptions_data() {
+  QTest::addColumn<QStringList>("options");
+  QTest::addColumn<QString>("runtime");
+  QTest::addColumn<int>("code");
+  const auto row = [](const char* name, const QString& options, const char* runtime, int code) {
+    QTest::newRow(name) << options.split(' ', Qt::SkipEmptyParts) << runtime << code;
+  };
+  row("defaults", "", "msccl", 0);
+  row("executor", "--target msccl-executor-nccl", "msccl-executor-nccl", 0);
+  row("rccl", "--target rccl", "rccl", 0);
+  row("out of place", "--out-of-place", "msccl", 0);
+  row("two instances", "--instances 2", "msccl", 0);
+  row("LL window", "--protocol LL --min-bytes 4KiB --max-bytes 1MiB", "msccl", 0);
+  row("NIC planes", "--channels nic-planes", "msccl", 0);
+  row("unknown target", "--target nccl", "msccl", 2);
+  row("unknown protocol", "--protocol simple", "msccl", 2);
+  row("unknown channels", "--channels many", "msccl", 2);
+  row("no instances", "--instances 0", "msccl", 2);
+  row("bytes without number", "--max-bytes big", "msccl", 2);
+  row("part of a byte", "--max-bytes 0.3", "msccl", 2);
+  row("more bytes than fit", "--max-bytes 99999999999TiB", "msccl", 2);
+  row("empty window", "--min-bytes 2MiB --max-bytes 1MiB", "msccl", 2);
+  row("both buffers", "--in-place --out-of-place", "msccl", 2);
+  row("unknown format", "--format yaml", "msccl", 2);
+}
+
+void TestCli::exportOptions() {
+  QFETCH(QStringList, options);
+  QFETCH(QString, runtime);
+  QFETCH(int, code);
+  const QString schedule = path("options.forest.json");
+  QCOMPARE(run({"generate", example(), "--k", "2", "-o", schedule}).code, 0);
+  const QString program = path("options.xml");
+  QFile::remove(program);
+  const Outcome exported = run(QStringList{"export", schedule, "-o", program} + options);
+  VERIFY_TOLD(exported.code == code, exported);
+  QCOMPARE(QFile::exists(program), code == 0);
+  if (code == 0) {
+    const Outcome verified = run({"verify", program, "--runtime", runtime});
+    VERIFY_TOLD(verified.code == 0, verified);
+  }
+}
+
+void TestCli::exportOptionsReachTheFile() {
+  const QString schedule = path("reach.forest.json");
+  QCOMPARE(run({"generate", example(), "-c", "reduce_scatter", "--k", "1", "-o", schedule}).code, 0);
+  const Outcome exported = run({"export", schedule, "-o", "-", "--target", "msccl-executor-nccl", "--protocol", "LL",
+                                "--min-bytes", "64KiB", "--max-bytes", "2 MB", "--out-of-place", "--name", "mine"});
+  VERIFY_TOLD(exported.code == 0, exported);
+  for (const char* part : {"coll=\"reducescatter\"", "proto=\"LL\"", "minBytes=\"65536\"", "maxBytes=\"2000000\"",
+                           "inplace=\"0\"", "outofplace=\"1\"", "name=\"mine\""}) {
+    QVERIFY2(exported.out.contains(part), part);
+  }
+}
+
+void TestCli::treesOutAndIn() {
+  const QString schedule = path("trees.forest.json");
+  const QString trees = path("trees.xml");
+  QCOMPARE(run({"generate", example(), "-o", schedule}).code, 0);
+  const Outcome exported = run({"export", schedule, "--format", "trees", "-o", trees});
+  VERIFY_TOLD(exported.code == 0, exported);
+  const Outcome verified = run({"verify", trees, "--fabric", example(), "--json"});
+  VERIFY_TOLD(verified.code == 0, verified);
+  QCOMPARE(verified.json()["kind"].toString(), "trees");
+  QCOMPARE(verified.json()["algbw"].toString(), "1040/3");
+  // The trees load links that the slower fabric has less bandwidth for.
+  const Outcome slower = run({"verify", trees, "--fabric", "preset:dgx-a100,nic=5", "--json"});
+  VERIFY_TOLD(slower.json()["algbw"].toString() != "1040/3", slower);
+}
+
+void TestCli::nonUniformAmounts() {
+  const QString schedule = path("amounts.forest.json");
+  const Outcome generated = run({"generate", "preset:ring,gpus=4", "--amounts", "1,2,0,3", "-o", schedule, "--json"});
+  VERIFY_TOLD(generated.code == 0, generated);
+  const Outcome verified = run({"verify", schedule, "--json"});
+  VERIFY_TOLD(verified.code == 0, verified);
+}
+
+void TestCli::pruned() {
+  const QString schedule = path("pruned.forest.json");
+  const Outcome generated =
+      run({"generate", "preset:dgx-h100", "-c", "allreduce", "--prune", "-o", schedule, "--json"});
+  VERIFY_TOLD(generated.code == 0, generated);
+  VERIFY_TOLD(run({"verify", schedule}).code == 0, generated);
+  QVERIFY(contents(schedule).size() > 0);
+  QCOMPARE(generated.json()["allreduce_bound"].toObject()["reached"].toBool(), true);
+}
+
+void TestCli::convertRoundTrip_data() {
+  QTest::addColumn<QString>("file");
+  QTest::newRow("json") << path("round.fabric.json");
+  QTest::newRow("adjacency") << path("round.adj.json");
+  if (COPPICE_HAS_DOT) {
+    QTest::newRow("dot") << path("round.dot");
+  }
+}
+
+void TestCli::convertRoundTrip() {
+  QFETCH(QString, file);
+  const Outcome converted = run({"convert", example(), "-o", file});
+  VERIFY_TOLD(converted.code == 0, converted);
+  // The adjacency form has no NICs: kinds differ, the optimum does not.
+  const Outcome optimum = run({"optimum", file, "--json"});
+  VERIFY_TOLD(optimum.code == 0, optimum);
+  QCOMPARE(optimum.json()["algbw"].toString(), "1040/3");
+  const QString back = path("back.fabric.json");
+  QCOMPARE(run({"convert", file, "-o", back}).code, 0);
+  if (!file.endsWith(QLatin1String(".adj.json"))) {
+    QCOMPARE(run({"check", back, "--json"}).json()["digest"], run({"check", example(), "--json"}).json()["digest"]);
+  }
+}
+
+void TestCli::imports_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::addColumn<int>("gpus");
+  QTest::newRow("one box") << QStringList{data("import/dgx_a100.xml")} << 8;
+  QTest::newRow("four boxes on rails") << QStringList{data("import/dgx_a100.xml"), "--boxes", "4", "--scale-out",
+                                                      "rails"}
+                                       << 32;
+  QTest::newRow("nvidia-smi") << QStringList{data("import/h100_topo.txt")} << 8;
+  QTest::newRow("nvidia-smi, two boxes") << QStringList{data("import/h100_topo.txt"),
+                                                        "--boxes",
+                                                        "2",
+                                                        "--scale-out",
+                                                        "switch",
+                                                        "--nic-bandwidth",
+                                                        "400Gb/s"}
+                                         << 16;
+}
+
+void TestCli::imports() {
+  QFETCH(QStringList, arguments);
+  const Outcome outcome = run(QStringList{"generate", "--json"} + arguments);
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QTEST(outcome.json()["gpus"].toInt(), "gpus");
+}
+
+void TestCli::standardInputAndOutput() {
+  const Outcome preset = run({"preset", "ring", "gpus=3", "bandwidth=10"});
+  VERIFY_TOLD(preset.code == 0, preset);
+  const Outcome checked = run({"check", "-", "--json"}, preset.out);
+  VERIFY_TOLD(checked.code == 0, checked);
+  QCOMPARE(checked.json()["gpus"].toInt(), 3);
+  const Outcome generated = run({"generate", "-", "-o", "-"}, preset.out);
+  VERIFY_TOLD(generated.code == 0, generated);
+  QVERIFY(generated.err.contains("allgather 30 GB/s"));
+  const Outcome program = run({"export", "-", "-o", "-"}, generated.out);
+  VERIFY_TOLD(program.code == 0, program);
+  const Outcome verified = run({"verify", "-"}, program.out);
+  VERIFY_TOLD(verified.code == 0, verified);
+  VERIFY_TOLD(verified.out.contains("verified"), verified);
+}
+
+void TestCli::tamperedScheduleIsRefused() {
+  const QString schedule = path("tampered.forest.json");
+  QCOMPARE(run({"generate", example(), "--k", "1", "-o", schedule}).code, 0);
+  QByteArray text = contents(schedule);
+  const QByteArray honest = "\"multiplicity\":";
+  const auto at = text.indexOf(honest);
+  QVERIFY(at > 0);
+  // One tree counts twice.
+  const auto digits = text.indexOf('1', at);
+  text[digits] = '2';
+  QVERIFY(write(schedule, text));
+  const Outcome verified = run({"verify", schedule, "--json"});
+  VERIFY_TOLD(verified.code == 1, verified);
+  QCOMPARE(verified.json()["ok"], QJsonValue(false));
+  QVERIFY(!verified.json()["reason"].toString().isEmpty());
+  VERIFY_TOLD(verified.firstErrorLine().contains("not verified"), verified);
+  const QString program = path("tampered.xml");
+  QVERIFY(write(program, "what was there before"));
+  const Outcome exported = run({"export", schedule, "-o", program});
+  VERIFY_TOLD(exported.code == 1, exported);
+  QCOMPARE(contents(program), QByteArray("what was there before"));
+}
+
+void TestCli::tamperedProgramIsRefused() {
+  const QString schedule = path("honest.forest.json");
+  const QString program = path("honest.xml");
+  QCOMPARE(run({"generate", example(), "--k", "1", "-o", schedule}).code, 0);
+  QCOMPARE(run({"export", schedule, "-o", program}).code, 0);
+  QByteArray text = contents(program);
+  // A step that receives into the wrong place.
+  const auto at = text.indexOf("type=\"r\"");
+  QVERIFY(at > 0);
+  const auto offset = text.indexOf("dstoff=\"", at) + 8;
+  text.replace(offset, text.indexOf('"', offset) - offset, text.mid(offset, 1) == "0" ? "1" : "0");
+  QVERIFY(write(program, text));
+  const Outcome verified = run({"verify", program, "--json"});
+  VERIFY_TOLD(verified.code == 1, verified);
+  QVERIFY(!verified.json()["reason"].toString().isEmpty());
+  QCOMPARE(verified.json()["collective"].toString(), "allgather");
+  QCOMPARE(verified.json()["ranks"].toInt(), 16);
+}
+
+void TestCli::planThatCannotFit() {
+  const QString schedule = path("large.forest.json");
+  const QString program = path("large.xml");
+  QCOMPARE(run({"generate", "preset:dgx-a100,boxes=8", "--k", "1", "-o", schedule}).code, 0);
+  const Outcome exported = run({"export", schedule, "-o", program, "--instances", "32", "--json"});
+  VERIFY_TOLD(exported.code == 1, exported);
+  QCOMPARE(exported.json()["code"].toString(), "limit");
+  QVERIFY(!exported.json()["fix"].toString().isEmpty());
+  QVERIFY(!QFile::exists(program));
+}
+
+void TestCli::outputIsWholeOrAbsent() {
+  QTemporaryDir folder;
+  QVERIFY(folder.isValid());
+  const QString file = folder.filePath("out.forest.json");
+  QCOMPARE(run({"generate", example(), "-o", file}).code, 0);
+  QCOMPARE(QDir(folder.path()).entryList(QDir::Files | QDir::Hidden), QStringList{"out.forest.json"});
+  const QByteArray before = contents(file);
+  QCOMPARE(run({"generate", data("fabric_bad/islands.fabric.json"), "-o", file}).code, 1);
+  QCOMPARE(contents(file), before);
+}
+
+void TestCli::interrupted() {
+  QTemporaryDir folder;
+  QVERIFY(folder.isValid());
+  QProcess process;
+  // Large enough to be at work for much longer than the pause below.
+  process.start(QStringLiteral(COPPICE_CLI),
+                {"generate", "preset:torus,dims=48x48", "-o", folder.filePath("torus.forest.json")});
+  QVERIFY(process.waitForStarted());
+  QTest::qWait(300);
+  QCOMPARE(process.state(), QProcess::Running);
+  QCOMPARE(kill(static_cast<pid_t>(process.processId()), SIGINT), 0);
+  QVERIFY(process.waitForFinished(kTimeoutMilliseconds));
+  QCOMPARE(process.exitStatus(), QProcess::NormalExit);
+  QCOMPARE(process.exitCode(), 130);
+  QVERIFY(process.readAllStandardError().startsWith("coppice-cli: "));
+  QVERIFY(QDir(folder.path()).entryList(QDir::Files | QDir::Hidden).isEmpty());
+}
+
+QTEST_GUILESS_MAIN(TestCli)
+#include "tst_cli.moc"
