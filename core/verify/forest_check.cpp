@@ -362,6 +362,7 @@ private:
       }
     };
     activate(m_fabric.gpus()[at(tree.root)]);
+    // NOLINTNEXTLINE(modernize-loop-convert): the queue grows under the loop
     for (std::size_t head = 0; head < m_queue.size(); ++head) {
       for (std::int32_t i = m_firstWaiting[at(m_queue[head])]; i >= 0; i = m_nextWaiting[at(i)]) {
         const TreeEdge& edge = edges[at(i)];

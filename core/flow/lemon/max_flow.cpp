@@ -97,6 +97,7 @@ std::int64_t MaxFlow::run(int source, int sink, std::vector<bool>* sourceSide) {
         queue.push_back(static_cast<int>(index));
       }
     };
+    // NOLINTNEXTLINE(modernize-loop-convert): the queue grows under the loop
     for (std::size_t at = 0; at < queue.size(); ++at) {
       const auto node = Network::Graph::node(queue[at]);
       for (Network::Graph::InArcIt arc(graph, node); arc != ::lemon::INVALID; ++arc) {
