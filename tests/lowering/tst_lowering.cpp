@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <set>
@@ -9,6 +11,7 @@
 #include "lowering/interpreter.hpp"
 #include "lowering/lowering.hpp"
 #include "schedule/forest.hpp"
+#include "verify/program_verifier.hpp"
 
 using namespace coppice;
 using program::Runtime;
@@ -146,24 +149,31 @@ std::vector<TreeSpec> randomTrees(int n, std::int64_t k, int onlyRoot, std::mt19
   return trees;
 }
 
-/// Empty, or what went wrong.
+/// Empty, or what went wrong. `root` of the rooted collectives, else -1.
 std::string examine(const program::Program& program, Runtime runtime, int root, std::uint64_t seed) {
   if (std::string text = lowering::test::checkLimits(program, runtime); !text.empty()) {
     return text;
   }
-  for (const int depth : {1, 2, 8}) {
-    for (const int chunksPerMessage : {1, 3, 71}) {
-      lowering::test::RunOptions options;
-      options.depth = depth;
-      options.chunksPerMessage = chunksPerMessage;
-      options.seed = seed * 31 + static_cast<std::uint64_t>(depth);
-      options.root = root;
-      options.checkRaces = chunksPerMessage != 3;
-      if (std::string text = lowering::test::run(program, options); !text.empty()) {
-        return "depth " + std::to_string(depth) + ", " + std::to_string(chunksPerMessage) +
-               " chunks per message: " + text;
-      }
+  const int depth = program::connectionDepth(program.protocol);
+  for (const int chunksPerMessage : {1, 3, 71}) {
+    lowering::test::RunOptions options;
+    options.depth = chunksPerMessage == 3 ? 8 : depth;
+    options.chunksPerMessage = chunksPerMessage;
+    options.seed = seed * 31 + static_cast<std::uint64_t>(chunksPerMessage);
+    options.root = root;
+    options.checkRaces = chunksPerMessage == 1;
+    if (std::string text = lowering::test::run(program, options); !text.empty()) {
+      return std::to_string(chunksPerMessage) + " chunks per message: " + text;
     }
+  }
+  verify::ProgramCheckOptions options;
+  options.runtime = runtime;
+  options.root = root;
+  const Result<verify::ProgramVerdict> verdict = verify::verifyProgram(program, options);
+  if (!verdict || !verdict->ok || !verdict->findings.empty()) {
+    return "verifier: " + (!verdict                    ? describe(verdict.error())
+                           : verdict->findings.empty() ? std::string("no")
+                                                       : describe(verdict->findings.front()));
   }
   return {};
 }
@@ -196,6 +206,16 @@ private slots:
   void randomForests();
   void ringForwardsInOneStep();
   void multiplicitiesBecomeCounts();
+  void busyPairsGetChannels();
+  void manyTreesKeepTheStepLimit();
+  void instancesAreCopies();
+  void planesKeepTheirParity();
+  void scratchBoundsTheWindow();
+  void errors_data();
+  void errors();
+  void limits_data();
+  void limits();
+  void cancels();
 };
 
 void LoweringTest::shapes_data() {
@@ -229,7 +249,7 @@ void LoweringTest::shapes() {
         options.inPlace = inPlace;
         const Result<program::Program> program = lowering::lower(fabric, schedule, options);
         QVERIFY2(program.hasValue(), what(program).c_str());
-        const std::string wrong = examine(*program, runtime, root, 7);
+        const std::string wrong = examine(*program, runtime, isRooted(collective) ? root : -1, 7);
         const std::string name = std::string(toString(collective)) + " " + std::string(toString(runtime)) +
                                  (inPlace ? " in place: " : " out of place: ");
         QVERIFY2(wrong.empty(), (name + wrong).c_str());
@@ -263,12 +283,13 @@ void LoweringTest::randomForests() {
     options.runtime = kRuntimes[random() % 3];
     options.inPlace = random() % 2 == 0;
     options.instances = 1 + static_cast<int>(random() % 2);
+    options.protocol = random() % 3 == 0 ? program::Protocol::ll : program::Protocol::simple;
     const Result<program::Program> program = lowering::lower(fabric, schedule, options);
     if (!program && program.error().code == ErrorCode::limit) {
       continue;
     }
     QVERIFY2(program.hasValue(), what(program).c_str());
-    const std::string wrong = examine(*program, options.runtime, root, static_cast<std::uint64_t>(seed));
+    const std::string wrong = examine(*program, options.runtime, only, static_cast<std::uint64_t>(seed));
     const std::string name = std::string(toString(collective)) + " n " + std::to_string(n) + " k " + std::to_string(k) +
                              " instances " + std::to_string(options.instances) + " " +
                              std::string(toString(options.runtime)) +
@@ -328,6 +349,330 @@ void LoweringTest::multiplicitiesBecomeCounts() {
     }
   }
   QCOMPARE(counts, (std::set<int>{49, 50, 51}));
+}
+
+void LoweringTest::busyPairsGetChannels() {
+  const int n = 4;
+  const fabric::Fabric fabric = complete(n);
+  std::vector<TreeSpec> trees;
+  for (int r = 0; r < n; ++r) {
+    trees.push_back({r, 1, star(n, r)});
+    trees.push_back({r, 1, chain(n, r)});
+    trees.push_back({r, 1, binary(n, r)});
+  }
+  schedule::Schedule schedule = makeSchedule(fabric, Collective::allgather, {}, trees);
+  schedule.algbw = Rational(1);
+  QCOMPARE(lowering::lower(fabric, schedule).value().channels, 1);
+  schedule.algbw = Rational(12 * 24);  // every tree needs a threadblock's full rate
+  const program::Program wide = lowering::lower(fabric, schedule).value();
+  QVERIFY(wide.channels > 1);
+  for (const program::RankProgram& rank : wide.ranks) {
+    for (const program::ThreadBlock& block : rank.threadBlocks) {
+      QCOMPARE(static_cast<int>(block.steps.size()), 1);
+    }
+  }
+}
+
+/// 300 trees between two ranks: a threadblock of msccl runs 256 steps, one of the executor 64.
+void LoweringTest::manyTreesKeepTheStepLimit() {
+  const fabric::Fabric fabric = complete(2);
+  std::vector<TreeSpec> trees;
+  for (int r = 0; r < 2; ++r) {
+    for (int t = 0; t < 300; ++t) {
+      trees.push_back({r, 1 + t % 3, star(2, r)});
+    }
+  }
+  for (const Runtime runtime : kRuntimes) {
+    for (const Collective collective : {Collective::allgather, Collective::allreduce}) {
+      schedule::Schedule schedule = makeSchedule(fabric, collective, trees, trees);
+      schedule.algbw = Rational(1);
+      lowering::Options options;
+      options.runtime = runtime;
+      const Result<program::Program> program = lowering::lower(fabric, schedule, options);
+      QVERIFY2(program.hasValue(), what(program).c_str());
+      const std::string wrong = examine(*program, runtime, -1, 3);
+      QVERIFY2(wrong.empty(), wrong.c_str());
+    }
+  }
+}
+
+void LoweringTest::instancesAreCopies() {
+  const int n = 4;
+  const fabric::Fabric fabric = complete(n);
+  std::vector<TreeSpec> trees;
+  for (int r = 0; r < n; ++r) {
+    trees.push_back({r, 1, binary(n, r)});
+  }
+  schedule::Schedule schedule = makeSchedule(fabric, Collective::reduceScatter, trees, {});
+  schedule.algbw = Rational(1);
+  lowering::Options options;
+  options.inPlace = false;
+  const program::Program one = lowering::lower(fabric, schedule, options).value();
+  options.instances = 3;
+  const program::Program three = lowering::lower(fabric, schedule, options).value();
+  QCOMPARE(three.chunksPerLoop, 3 * one.chunksPerLoop);
+  QCOMPARE(three.channels, 3 * one.channels);
+  for (int rank = 0; rank < n; ++rank) {
+    QCOMPARE(three.ranks[rank].threadBlocks.size(), 3 * one.ranks[rank].threadBlocks.size());
+  }
+  const std::string wrong = examine(three, options.runtime, -1, 11);
+  QVERIFY2(wrong.empty(), wrong.c_str());
+}
+
+/// Two boxes of two GPUs with a NIC each on planes "p0" and "p1"; one tree edge per plane and direction.
+void LoweringTest::planesKeepTheirParity() {
+  fabric::Description d;
+  d.name = "planes";
+  for (const char* const box : {"a", "b"}) {
+    for (const char* const i : {"0", "1"}) {
+      const std::string gpu = std::string(box) + "g" + i;
+      const std::string nic = std::string(box) + "n" + i;
+      d.nodes.push_back({.id = gpu, .box = box});
+      d.nodes.push_back({.id = nic, .kind = "nic", .box = box});
+      d.links.push_back({.src = gpu, .dst = nic, .bandwidth = "25"});
+      d.links.push_back({.src = nic, .dst = std::string("p") + i, .bandwidth = "25"});
+    }
+    d.links.push_back({.src = std::string(box) + "g0", .dst = std::string(box) + "g1", .bandwidth = "100"});
+  }
+  d.nodes.push_back({.id = "p0", .kind = "switch"});
+  d.nodes.push_back({.id = "p1", .kind = "switch"});
+  const fabric::Fabric fabric = fabric::Fabric::build(d).value();
+  const auto node = [&](const std::string& id) { return *fabric.find(id); };
+  // Ranks: ag0 ag1 bg0 bg1. Every tree crosses on both planes.
+  schedule::Forest forest;
+  forest.gpuCount = 4;
+  forest.treesOfRoot.assign(4, 1);
+  forest.scale = Rational(1);
+  const auto route = [&](std::vector<std::string> ids) {
+    std::vector<fabric::NodeIndex> nodes;
+    for (const std::string& id : ids) {
+      nodes.push_back(node(id));
+    }
+    return forest.paths.add(nodes);
+  };
+  const std::vector<std::string> gpus{"ag0", "ag1", "bg0", "bg1"};
+  for (int root = 0; root < 4; ++root) {
+    const int twin = root ^ 1;  // in the same box
+    const int far = root ^ 2;   // on the same plane
+    const int farTwin = root ^ 3;
+    const auto cross = [&](int from, int to) {
+      const std::string plane = std::to_string(from % 2);
+      const std::string out = from < 2 ? "a" : "b";
+      const std::string in = to < 2 ? "a" : "b";
+      return route({gpus[from], out + "n" + plane, "p" + plane, in + "n" + plane, gpus[to]});
+    };
+    forest.trees.push_back({root, 1, static_cast<std::int64_t>(forest.edges.size())});
+    forest.edges.push_back({root, twin, route({gpus[root], gpus[twin]}), 0});
+    forest.edges.push_back({root, far, cross(root, far), 0});
+    forest.edges.push_back({twin, farTwin, cross(twin, farTwin), 0});
+  }
+  schedule::Schedule schedule;
+  schedule.collective = Collective::allgather;
+  schedule.fabricDigest = fabric.digest();
+  schedule.algbw = Rational(50);
+  schedule.broadcastForest = forest;
+  lowering::Options options;
+  options.channels = lowering::ChannelPolicy::nicPlanes;
+  for (const int instances : {1, 2}) {
+    options.instances = instances;
+    const program::Program program = lowering::lower(fabric, schedule, options).value();
+    int crossing = 0;
+    for (int rank = 0; rank < 4; ++rank) {
+      for (const program::ThreadBlock& block : program.ranks[rank].threadBlocks) {
+        for (const int peer : {block.sendPeer, block.recvPeer}) {
+          if (peer >= 0 && peer / 2 != rank / 2) {
+            QCOMPARE(block.channel % 2, rank % 2);
+            ++crossing;
+          }
+        }
+      }
+    }
+    QVERIFY(crossing >= 8 * instances);
+    const std::string wrong = examine(program, options.runtime, -1, 5);
+    QVERIFY2(wrong.empty(), wrong.c_str());
+  }
+}
+
+/// MSCCL reserves scratch for the largest size when it starts.
+void LoweringTest::scratchBoundsTheWindow() {
+  const int n = 4;
+  const fabric::Fabric fabric = complete(n);
+  std::vector<TreeSpec> trees;
+  for (int r = 0; r < n; ++r) {
+    trees.push_back({r, 1, binary(n, r)});
+  }
+  const schedule::Schedule schedule = makeSchedule(fabric, Collective::reduceScatter, trees, {});
+  lowering::Options options;
+  options.inPlace = false;
+  const program::Program program = lowering::lower(fabric, schedule, options).value();
+  int scratch = 0;
+  for (const program::RankProgram& rank : program.ranks) {
+    scratch = std::max(scratch, rank.scratchChunks);
+  }
+  QVERIFY(scratch > 0);
+  QVERIFY(program.maxBytes / program.chunksPerLoop * scratch <= std::int64_t{1} << 30);
+  QVERIFY(program.maxBytes >= std::int64_t{1} << 30);
+  options.maxBytes = (std::int64_t{1} << 40) - 1;
+  QCOMPARE(lowering::lower(fabric, schedule, options).error().code, ErrorCode::limit);
+  options.maxBytes = std::int64_t{1} << 20;
+  QCOMPARE(lowering::lower(fabric, schedule, options).value().maxBytes, std::int64_t{1} << 20);
+  options.runtime = Runtime::mscclExecutorNccl;
+  options.maxBytes = lowering::kDefaultMaxBytes;
+  QCOMPARE(lowering::lower(fabric, schedule, options).value().maxBytes, lowering::kDefaultMaxBytes);
+}
+
+void LoweringTest::errors_data() {
+  QTest::addColumn<QString>("fault");
+  QTest::addColumn<QString>("message");
+  for (const auto& [fault, message] :
+       std::vector<std::pair<const char*, const char*>>{{"digest", "another fabric"},
+                                                        {"no forest", "needs a forest of out-trees"},
+                                                        {"direction", "needs a forest of out-trees"},
+                                                        {"gpu count", "is for 5 GPUs, the fabric has 4"},
+                                                        {"second parent", "out-tree 0 is not a spanning tree"},
+                                                        {"cycle", "reaches 1 of 4 ranks"},
+                                                        {"bad rank", "out-tree 0 is not a spanning tree"},
+                                                        {"missing edges", "lacks edges"},
+                                                        {"bad path", "which does not exist"},
+                                                        {"wrong route", "does not join these two ranks"},
+                                                        {"multiplicity", "multiplicity 0"},
+                                                        {"tree sum", "trees instead of"},
+                                                        {"amounts", "equal slice"},
+                                                        {"overflow", "exact integer range"},
+                                                        {"root", "must all have the schedule's root"},
+                                                        {"halves", "different shares"},
+                                                        {"instances", "instances must be 1 to 32"},
+                                                        {"window", "the size window"},
+                                                        {"name", "the program's name"}}) {
+    QTest::newRow(fault) << fault << message;
+  }
+}
+
+void LoweringTest::errors() {
+  QFETCH(QString, fault);
+  QFETCH(QString, message);
+  const int n = 4;
+  const fabric::Fabric fabric = complete(n);
+  std::vector<TreeSpec> trees;
+  for (int r = 0; r < n; ++r) {
+    trees.push_back({r, 1, binary(n, r)});
+  }
+  schedule::Schedule schedule = makeSchedule(fabric, Collective::allgather, {}, trees);
+  schedule::Forest& forest = *schedule.broadcastForest;
+  lowering::Options options;
+  if (fault == "digest") {
+    schedule.fabricDigest = "0123";
+  } else if (fault == "no forest") {
+    schedule.broadcastForest.reset();
+  } else if (fault == "direction") {
+    forest.direction = schedule::Direction::in;
+  } else if (fault == "gpu count") {
+    forest.gpuCount = 5;
+  } else if (fault == "second parent") {
+    forest.edges[1].child = forest.edges[0].child;
+  } else if (fault == "cycle") {
+    // 1 - 2 - 3 - 1 beside root 0.
+    for (int e = 0; e < 3; ++e) {
+      const int parent = 1 + e;
+      const int child = 1 + (e + 1) % 3;
+      forest.edges[e] = {parent, child, parent * n + child, 0};
+    }
+  } else if (fault == "bad rank") {
+    forest.edges[0].child = 1'000'000'000;
+  } else if (fault == "missing edges") {
+    forest.trees.back().firstEdge = std::numeric_limits<std::int64_t>::max() - 1;
+  } else if (fault == "bad path") {
+    forest.edges[0].path = -7;
+  } else if (fault == "wrong route") {
+    forest.edges[0].path = forest.edges[1].path;
+  } else if (fault == "multiplicity") {
+    forest.trees[0].multiplicity = 0;
+  } else if (fault == "tree sum") {
+    forest.treesOfRoot[2] = 3;
+  } else if (fault == "amounts") {
+    forest.trees[1].multiplicity = forest.treesOfRoot[1] = 2;
+  } else if (fault == "overflow") {
+    for (int r = 0; r < n; ++r) {
+      forest.trees[r].multiplicity = forest.treesOfRoot[r] = std::numeric_limits<std::int64_t>::max();
+    }
+  } else if (fault == "root") {
+    schedule.collective = Collective::broadcast;
+    schedule.root = 1;
+  } else if (fault == "halves") {
+    schedule = makeSchedule(fabric, Collective::allreduce, {{0, 1, star(n, 0)}}, {{1, 1, star(n, 1)}});
+  } else if (fault == "instances") {
+    options.instances = 0;
+  } else if (fault == "window") {
+    options.minBytes = options.maxBytes = 4096;
+  } else if (fault == "name") {
+    options.name = "a \"quoted\" name";
+  }
+  const Result<program::Program> result = lowering::lower(fabric, schedule, options);
+  QVERIFY(!result.hasValue());
+  QVERIFY2(result.error().message.find(message.toStdString()) != std::string::npos, what(result).c_str());
+}
+
+void LoweringTest::limits_data() {
+  QTest::addColumn<int>("gpus");
+  QTest::addColumn<int>("treesPerRoot");
+  QTest::addColumn<int>("multiplicity");
+  QTest::addColumn<int>("instances");
+  QTest::addColumn<QString>("message");
+  QTest::addColumn<QString>("fix");
+  QTest::newRow("threadblocks") << 128 << 1 << 1 << 1
+                                << "needs 127 threadblocks, one for each peer it exchanges data with; msccl runs at "
+                                   "most 108 at once (19 too many)"
+                                << "fewer GPUs";
+  QTest::newRow("threadblocks of instances") << 16 << 1 << 1 << 8
+                                             << "rank 0 needs 120 threadblocks, one for each peer it exchanges data "
+                                                "with; msccl runs at most 108 at once (12 too many)"
+                                             << "fewer instances";
+  QTest::newRow("chunks") << 4 << 2 << 20'000 << 1 << "needs 160004 chunks, but msccl addresses at most 32768"
+                          << "smaller k";
+  QTest::newRow("XML elements") << 3 << 2100 << 1 << 1 << "XML elements"
+                                << "smaller k";
+  QTest::newRow("planes") << 3 << 1 << 1 << 20 << "20 instances need two channels each, and msccl has 32"
+                          << "fewer instances";
+}
+
+void LoweringTest::limits() {
+  QFETCH(int, gpus);
+  QFETCH(int, treesPerRoot);
+  QFETCH(int, multiplicity);
+  QFETCH(int, instances);
+  QFETCH(QString, message);
+  QFETCH(QString, fix);
+  const fabric::Fabric fabric = complete(gpus);
+  std::vector<TreeSpec> trees;
+  for (int r = 0; r < gpus; ++r) {
+    for (int t = 0; t < treesPerRoot; ++t) {
+      // One more in the last tree, so that there is no common divisor.
+      trees.push_back({r, multiplicity + (t == 1 ? 1 : 0), star(gpus, r)});
+    }
+  }
+  lowering::Options options;
+  options.instances = instances;
+  options.channels = instances == 20 ? lowering::ChannelPolicy::nicPlanes : lowering::ChannelPolicy::compact;
+  const Result<program::Program> result =
+      lowering::lower(fabric, makeSchedule(fabric, Collective::allgather, {}, trees), options);
+  QVERIFY(!result.hasValue());
+  QCOMPARE(result.error().code, ErrorCode::limit);
+  QVERIFY2(result.error().message.find(message.toStdString()) != std::string::npos, what(result).c_str());
+  QVERIFY2(result.error().fix.find(fix.toStdString()) != std::string::npos, what(result).c_str());
+}
+
+void LoweringTest::cancels() {
+  const fabric::Fabric fabric = complete(4);
+  std::vector<TreeSpec> trees;
+  for (int r = 0; r < 4; ++r) {
+    trees.push_back({r, 1, star(4, r)});
+  }
+  std::stop_source stop;
+  stop.request_stop();
+  const Result<program::Program> result = lowering::lower(
+      fabric, makeSchedule(fabric, Collective::allgather, {}, trees), {}, Progress{.stop = stop.get_token()});
+  QVERIFY(!result.hasValue());
+  QCOMPARE(result.error().code, ErrorCode::cancelled);
 }
 
 QTEST_GUILESS_MAIN(LoweringTest)
