@@ -26,12 +26,32 @@ std::string plural(std::int64_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
+/// a / b > c / d for a, c >= 0 and b, d > 0, by Euclid's algorithm on both: products of these would leave 128 bits.
+bool isGreater(Int128 a, Int128 b, Int128 c, Int128 d) {
+  for (bool flipped = false;; flipped = !flipped) {
+    const Int128 wholeLeft = a / b;
+    const Int128 wholeRight = c / d;
+    if (wholeLeft != wholeRight) {
+      return (wholeLeft > wholeRight) != flipped;
+    }
+    a %= b;
+    c %= d;
+    if (a == 0 || c == 0) {
+      return flipped ? (a == 0 && c != 0) : (a != 0 && c == 0);
+    }
+    // Both are proper fractions now; their inverses compare the other way round.
+    std::swap(a, b);
+    std::swap(c, d);
+  }
+}
+
 /// a.load / a.bandwidth > b.load / b.bandwidth.
 bool isBusier(std::int64_t loadA, const Rational& bandwidthA, std::int64_t loadB, const Rational& bandwidthB) {
   if (loadA <= loadB && bandwidthA >= bandwidthB) {
     return false;
   }
-  return Rational(loadA) / bandwidthA > Rational(loadB) / bandwidthB;
+  return isGreater(Int128{loadA} * bandwidthA.denominator(), bandwidthA.numerator(),
+                   Int128{loadB} * bandwidthB.denominator(), bandwidthB.numerator());
 }
 
 class ForestCheck {
@@ -563,7 +583,11 @@ private:
         busiestBandwidth = bandwidth;
       }
     }
-    facts.busiestLoad = Rational(busiest) / busiestBandwidth;
+    try {
+      facts.busiestLoad = Rational(busiest) / busiestBandwidth;
+    } catch (const OverflowError&) {
+      facts.busiestLoad = m_forest.scale;
+    }
   }
 
   const fabric::Fabric& m_fabric;

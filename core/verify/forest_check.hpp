@@ -23,8 +23,9 @@ struct ForestExpectation {
 
 /// What the trees say, whatever the schedule claims.
 struct ForestFacts {
-  Rational algbw;        ///< K / scale, GB/s; 0 where the forest is too broken to have one
-  Rational busiestLoad;  ///< largest load / bandwidth over arcs, trees per GB/s
+  Rational algbw;  ///< K / scale, GB/s; 0 where the forest is too broken to have one
+  /// Largest load / bandwidth over arcs, trees per GB/s; the scale that limits it where it leaves 64 bits.
+  Rational busiestLoad;
 };
 
 /// Trees, routes, pruning, multiplicities and loads of one forest, in time linear in its edges and routes. Believes

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "base/checked.hpp"
@@ -163,7 +164,7 @@ private:
 
   /// Rate that a cut with this crossing bandwidth allows.
   [[nodiscard]] Rational rateOf(const Cut& cut, const Rational& bandwidth) const {
-    return Rational(m_totalDemand) * bandwidth / Rational(cut.demand);
+    return Rational(m_totalDemand, cut.demand) * bandwidth;
   }
 
   void checkBound() {
@@ -200,17 +201,31 @@ private:
       return;
     }
     const bool hasCut = !m_schedule.bottlenecks.empty();
-    if (!m_options.maxFlow) {
-      m_verdict.boundProved = hasCut && m_verdict.algbw == m_schedule.bound && m_log.faultCount() == 0;
+    const auto rate = m_options.maxFlow ? prove(direction, m_schedule.bound) : std::nullopt;
+    if (!rate) {
+      m_verdict.boundProved = hasCut && treesReachBound();
       return;
     }
-    const RateVerdict rate = proveRate(m_fabric, m_demand, direction, m_schedule.bound, m_progress);
-    if (rate.proof == RateProof::tooHigh) {
-      faultTooHigh(rate, direction, m_schedule.bound);
+    if (rate->proof == RateProof::tooHigh) {
+      faultTooHigh(*rate, direction, m_schedule.bound);
       return;
     }
-    m_verdict.boundProved = hasCut || rate.proof == RateProof::exact;
+    m_verdict.boundProved = hasCut || rate->proof == RateProof::exact;
   }
+
+  /// proveRate, or nullopt and a note where its integers leave 64 bits.
+  std::optional<RateVerdict> prove(Direction direction, const Rational& rate) {
+    try {
+      return proveRate(m_fabric, m_demand, direction, rate, m_progress);
+    } catch (const OverflowError&) {
+      m_log.note("the bound was not checked by max flow: as whole numbers, the bandwidths leave 64 bits", "schedule",
+                 "use bandwidths with smaller numerators and denominators");
+      return std::nullopt;
+    }
+  }
+
+  /// Trees that reach the value of a true cut prove both.
+  [[nodiscard]] bool treesReachBound() const { return m_verdict.algbw == m_schedule.bound && m_log.faultCount() == 0; }
 
   bool checkCut(std::size_t index, Direction direction) {
     const Cut& cut = m_schedule.bottlenecks[index];
@@ -248,7 +263,7 @@ private:
       }
     }
     const Rational bandwidth = crossingBandwidth(m_fabric, rate.cutNodes, direction);
-    const Rational allowed = cutDemand > 0 ? Rational(m_totalDemand) * bandwidth / Rational(cutDemand) : Rational(0);
+    const Rational allowed = cutDemand > 0 ? Rational(m_totalDemand, cutDemand) * bandwidth : Rational(0);
     m_log.fault("a bound of " + claimed.toString() + " GB/s is too high: " + gpuName(m_fabric, rate.starved) +
                     " cannot receive it, because the cut of " + std::to_string(rate.cutNodes.size()) +
                     " nodes around " + names + (gpus > 8 ? " and more" : "") + " allows " + allowed.toString(),
@@ -297,22 +312,21 @@ private:
       return;
     }
     const Rational faster = restInverse.inverse();
-    if (!m_options.maxFlow) {
-      const Rational& slowerAlgbw = std::min(m_reduceAlgbw, m_broadcastAlgbw);
-      m_verdict.boundProved = m_fabric.isBalanced() && slowerAlgbw == slower && m_verdict.algbw == m_schedule.bound &&
-                              m_log.faultCount() == 0;
-      return;
-    }
     if (m_fabric.isBalanced()) {
       // What leaves a set equals what enters it, so one direction proves both.
-      const RateVerdict rate = proveRate(m_fabric, m_demand, Direction::out, slower, m_progress);
-      if (rate.proof == RateProof::tooHigh) {
-        faultTooHigh(rate, Direction::out, slower);
+      const auto rate = m_options.maxFlow ? prove(Direction::out, slower) : std::nullopt;
+      if (!rate) {
+        m_verdict.boundProved = std::min(m_reduceAlgbw, m_broadcastAlgbw) == slower && treesReachBound();
+      } else if (rate->proof == RateProof::tooHigh) {
+        faultTooHigh(*rate, Direction::out, slower);
+      } else {
+        m_verdict.boundProved = rate->proof == RateProof::exact;
       }
-      m_verdict.boundProved = rate.proof == RateProof::exact;
       return;
     }
-    checkHalves(fitsOut, fitsIn, slower, faster);
+    if (m_options.maxFlow) {
+      checkHalves(fitsOut, fitsIn, slower, faster);
+    }
   }
 
   /// Unbalanced fabric with cuts: the slower half may be either, where the cuts fit both.
@@ -327,17 +341,20 @@ private:
         continue;
       }
       const Direction otherDirection = isOut ? Direction::in : Direction::out;
-      const RateVerdict slow = proveRate(m_fabric, m_demand, slowDirection, slower, m_progress);
-      const RateVerdict fast = proveRate(m_fabric, m_demand, otherDirection, faster, m_progress);
-      if (slow.proof == RateProof::tooHigh || fast.proof == RateProof::tooHigh) {
-        const bool slowFails = slow.proof == RateProof::tooHigh;
-        failed = slowFails ? slow : fast;
+      const auto slow = prove(slowDirection, slower);
+      const auto fast = slow ? prove(otherDirection, faster) : std::nullopt;
+      if (!fast) {
+        return;
+      }
+      if (slow->proof == RateProof::tooHigh || fast->proof == RateProof::tooHigh) {
+        const bool slowFails = slow->proof == RateProof::tooHigh;
+        failed = slowFails ? *slow : *fast;
         failedDirection = slowFails ? slowDirection : otherDirection;
         failedRate = slowFails ? slower : faster;
         continue;
       }
       achievable = true;
-      m_verdict.boundProved = m_verdict.boundProved || fast.proof == RateProof::exact;
+      m_verdict.boundProved = m_verdict.boundProved || fast->proof == RateProof::exact;
     }
     if (!achievable) {
       faultTooHigh(failed, failedDirection, failedRate);
@@ -349,16 +366,19 @@ private:
     if (!m_options.maxFlow || m_schedule.fixedK || !m_reduceAlgbw.isPositive() || !m_broadcastAlgbw.isPositive()) {
       return;
     }
-    const RateVerdict reduce = proveRate(m_fabric, m_demand, Direction::in, m_reduceAlgbw, m_progress);
-    const RateVerdict broadcast = proveRate(m_fabric, m_demand, Direction::out, m_broadcastAlgbw, m_progress);
-    if (reduce.proof == RateProof::tooHigh) {
-      faultTooHigh(reduce, Direction::in, m_reduceAlgbw);
+    const auto reduce = prove(Direction::in, m_reduceAlgbw);
+    const auto broadcast = reduce ? prove(Direction::out, m_broadcastAlgbw) : std::nullopt;
+    if (!broadcast) {
+      return;
     }
-    if (broadcast.proof == RateProof::tooHigh) {
-      faultTooHigh(broadcast, Direction::out, m_broadcastAlgbw);
+    if (reduce->proof == RateProof::tooHigh) {
+      faultTooHigh(*reduce, Direction::in, m_reduceAlgbw);
     }
-    m_verdict.boundProved =
-        reduce.proof == RateProof::exact && broadcast.proof == RateProof::exact && m_verdict.algbw == m_schedule.bound;
+    if (broadcast->proof == RateProof::tooHigh) {
+      faultTooHigh(*broadcast, Direction::out, m_broadcastAlgbw);
+    }
+    m_verdict.boundProved = reduce->proof == RateProof::exact && broadcast->proof == RateProof::exact &&
+                            m_verdict.algbw == m_schedule.bound;
   }
 
   const fabric::Fabric& m_fabric;

@@ -13,10 +13,11 @@ namespace coppice::verify {
 
 struct ScheduleVerdict {
   bool ok = false;
-  std::vector<Finding> findings;  ///< every fault found (at most 100 are listed), in order of discovery
+  std::vector<Finding> findings;  ///< every fault found (at most 100 are listed), in order of discovery; notes
   Rational algbw;                 ///< recomputed from the trees, GB/s
-  Rational busiestLoad;           ///< largest load/(bandwidth) over links, trees per GB/s; must be <= scale
-  bool boundProved = false;       ///< the stated cut gives `bound`, and max flow (LEMON) shows no cut is tighter
+  Rational busiestLoad;           ///< largest load / bandwidth over links (of both forests), trees per GB/s
+  /// A cut allows no more than `bound`, and either max flow shows that no cut is tighter or the trees reach it.
+  bool boundProved = false;
 };
 
 struct ScheduleCheckOptions {
@@ -25,10 +26,23 @@ struct ScheduleCheckOptions {
   bool maxFlow = true;
 };
 
-/// Checks, independently: the fabric's digest; each tree spans all GPUs with one parent per GPU; multiplicities add up
-/// to treesOfRoot; every edge's route exists, joins the right GPUs and only relays through nics and switches; the load
-/// of every arc fits floor(scale * bandwidth); pruning is legal; the claimed algbw equals the recomputed one exactly;
-/// the cut proves the bound. Errors: overflow, cancelled.
+/// Checks, independently: the fabric's digest; each tree spans all GPUs with one parent per GPU, in breadth-first
+/// order; multiplicities add up to treesOfRoot, and those to the shares of the data; every edge's route exists, joins
+/// the right GPUs in the direction of the data and only relays through nics and switches; the load of every arc fits
+/// floor(scale * bandwidth); the claimed algbw equals the recomputed one exactly, and the bound where k is free; every
+/// stated cut proves the bound.
+///
+/// Pruning (4.5.6) is legal where the switch is marked capable and gets the data on another edge that does not, through
+/// whatever chain, wait for this one; in-trees are checked the same way backwards from the root.
+///
+/// Cuts of reduce_scatter and reduce count what enters S (that is B+(S) of the transposed fabric, on which they are
+/// allgather and broadcast). Allreduce runs one half after the other, each within its own scale: its bound is
+/// 1/(1/h + 1/o) with h from the stated cuts of the slower half; on a balanced fabric o = h, else max flow proves o.
+///
+/// On an unbalanced fabric the bound may hold for a balanced part only. Then there is no cut to state: max flow must
+/// still find the bound reachable, and unless it meets a cut, boundProved stays false, with a note. The same where the
+/// bandwidths, as whole numbers, leave the 64 bits that max flow has, unless the trees reach a stated cut.
+/// Time is linear in edges and routes, plus one max flow per GPU. Errors: overflow, cancelled, limit (memory).
 Result<ScheduleVerdict> verifySchedule(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                        const ScheduleCheckOptions& options = {}, const Progress& progress = {});
 

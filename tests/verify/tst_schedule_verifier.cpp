@@ -521,19 +521,34 @@ private slots:
              verdict->findings[0].text.c_str());
   }
 
-  void overflowIsAnError() {
-    // The least common denominator of the two bandwidths leaves 64 bits, so max flow cannot be run exactly.
-    Sample sample = samples::twoGpus();
+  void hugeCoprimeBandwidths() {
+    // As whole numbers the two bandwidths leave 64 bits: max flow cannot run, but the trees reach the cut.
+    Sample sample = samples::lopsided();
     fabric::Description description = sample.description;
-    description.links = {{.src = "g0", .dst = "g1", .bandwidth = "25/4294967311"},
-                         {.src = "g0", .dst = "g1", .bandwidth = "25/4294967291"}};
-    const auto fabric = fabric::Fabric::build(description);
-    if (!fabric) {
-      QCOMPARE(fabric.error().code, ErrorCode::overflow);
-      return;
-    }
-    sample.schedule.fabricDigest = fabric->digest();
-    const auto verdict = verify::verifySchedule(*fabric, sample.schedule);
+    description.links[0].bandwidth = "1/4294967291";
+    description.links[1].bandwidth = "1/4294967311";
+    rebuild(sample, description);
+    out(sample).scale = Rational(4294967311);
+    sample.schedule.algbw = sample.schedule.bound = Rational(2, 4294967311);
+    sample.schedule.bottlenecks = {{{1}, 1, Rational(1, 4294967311)}};
+    auto verdict = verify::verifySchedule(sample.fabric, sample.schedule);
+    QVERIFY2(verdict.hasValue(), verdict ? "" : describe(verdict.error()).c_str());
+    QVERIFY2(verdict->ok && verdict->boundProved, qPrintable(allTexts(*verdict)));
+    QVERIFY(allTexts(*verdict).contains("leave 64 bits"));
+    QCOMPARE(verdict->busiestLoad.toString(), "4294967311");
+
+    sample.schedule.fixedK = 1;
+    sample.schedule.bound = Rational(2, 4294967291);
+    sample.schedule.bottlenecks = {{{0}, 1, Rational(1, 4294967291)}};
+    verdict = verify::verifySchedule(sample.fabric, sample.schedule);
+    QVERIFY(verdict.hasValue());
+    QVERIFY2(verdict->ok && !verdict->boundProved, "a loose cut that no flow could refute proves nothing");
+  }
+
+  void overflowIsAnError() {
+    Sample sample = samples::star();
+    out(sample).treesOfRoot.assign(3, std::numeric_limits<std::int64_t>::max());
+    const auto verdict = verify::verifySchedule(sample.fabric, sample.schedule);
     QVERIFY(!verdict.hasValue());
     QCOMPARE(verdict.error().code, ErrorCode::overflow);
   }
