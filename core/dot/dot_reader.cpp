@@ -219,9 +219,10 @@ private:
       if (stated != m_graphExtras.end()) {
         const auto others = io::parseExactJson(stated->second, {});
         if (others && others->kind == io::JsonValue::Kind::object) {
-          for (const auto& [key, value] : others->members) {
-            if (std::none_of(merged.begin(), merged.end(), [&](const auto& entry) { return entry.first == key; })) {
-              merged.emplace_back(key, io::toJsonText(value));
+          for (const auto& member : others->members) {
+            if (std::none_of(merged.begin(), merged.end(),
+                             [&](const auto& entry) { return entry.first == member.first; })) {
+              merged.emplace_back(member.first, io::toJsonText(member.second));
             }
           }
           stated->second = joined(merged);

@@ -5,6 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "io/text_place.hpp"
+
 namespace coppice::dot {
 namespace {
 
@@ -23,6 +25,9 @@ public:
     }
     if (const std::size_t nul = m_text.find('\0'); nul != std::string_view::npos) {
       return error(nul, ErrorCode::badInput, "the DOT text holds a zero byte", "give DOT as text");
+    }
+    if (const auto byte = io::firstIllFormedByte(m_text)) {
+      return error(*byte, ErrorCode::badInput, "the DOT text is not UTF-8 here", "convert it to UTF-8");
     }
     while (m_at < m_text.size()) {
       if (auto outcome = step(); !outcome) {

@@ -15,6 +15,7 @@
 #include "dot/dot.hpp"
 #include "dot/dot_names.hpp"
 #include "io/exact_json.hpp"
+#include "io/text_place.hpp"
 
 namespace coppice::dot {
 namespace {
@@ -105,6 +106,9 @@ private:
   static void checkText(const std::string& element, std::string_view text) {
     if (text.find('\0') != std::string_view::npos) {
       refuse(element, "a text holds a zero byte, which DOT cannot", "remove it");
+    }
+    if (io::firstIllFormedByte(text)) {
+      refuse(element, "a text is not UTF-8", "convert it to UTF-8");
     }
   }
 

@@ -93,6 +93,9 @@ public:
     if (start == std::string_view::npos) {
       refuse(0, "the file is empty", "give an edge list or a capacity matrix");
     }
+    if (const auto byte = firstIllFormedByte(m_text)) {
+      refuse(*byte, "the file is not UTF-8 here", "convert it to UTF-8");
+    }
     if (m_text[start] == '{' || m_text[start] == '[') {
       auto parsed = parseExactJson(m_text, m_fileName, {kMaxBytes, 20000000, 32});
       if (!parsed) {

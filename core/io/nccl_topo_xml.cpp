@@ -220,6 +220,9 @@ private:
     if (const std::size_t nul = m_text.find('\0'); nul != std::string_view::npos) {
       refuseText(nul, "the file holds a zero byte", "give NCCL's topology file as text");
     }
+    if (const auto byte = firstIllFormedByte(m_text)) {
+      refuseText(*byte, "the file is not UTF-8 here", "convert it to UTF-8");
+    }
     const pugi::xml_parse_result parsed =
         m_document.load_buffer(m_text.data(), m_text.size(), pugi::parse_default, pugi::encoding_utf8);
     if (!parsed) {

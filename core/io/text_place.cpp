@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.hpp"
+
 namespace coppice::io {
 
 TextPlaces::TextPlaces(std::string_view text, std::string fileName)
@@ -21,6 +23,17 @@ Place TextPlaces::at(std::size_t offset, std::string element) const {
   const auto line = static_cast<std::size_t>(after - m_lineStarts.begin());
   return {m_fileName, static_cast<int>(line), static_cast<int>(offset - m_lineStarts[line - 1]) + 1,
           std::move(element)};
+}
+
+std::optional<std::size_t> firstIllFormedByte(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8SequenceLength(text, at);
+    if (length == 0) {
+      return at;
+    }
+    at += length;
+  }
+  return std::nullopt;
 }
 
 std::string countOf(std::size_t count, std::string_view noun) {

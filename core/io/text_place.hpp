@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,9 @@ private:
   std::size_t m_size;
   std::vector<std::size_t> m_lineStarts;
 };
+
+/// Offset of the first byte that is no well-formed UTF-8.
+[[nodiscard]] std::optional<std::size_t> firstIllFormedByte(std::string_view text);
 
 /// "1 edge", "3 edges".
 [[nodiscard]] std::string countOf(std::size_t count, std::string_view noun);
