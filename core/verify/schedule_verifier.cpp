@@ -183,10 +183,11 @@ private:
       checkPlainBound(broadcasts() ? Direction::out : Direction::in);
     }
     if (!m_verdict.boundProved && m_log.faultCount() == before) {
-      const bool unbalanced = m_schedule.bottlenecks.empty();
-      m_log.note(unbalanced ? "the fabric is not balanced and no cut proves the bound of " +
-                                  m_schedule.bound.toString() + " GB/s; it holds for a balanced part of the fabric"
-                            : "the bound of " + m_schedule.bound.toString() + " GB/s was not proved by max flow",
+      const std::string bound = "the bound of " + m_schedule.bound.toString() + " GB/s";
+      m_log.note(!m_options.maxFlow ? bound + " was not proved: max flow was not run, and the trees do not reach a cut"
+                 : !m_fabric.isBalanced() ? "the fabric is not balanced and no cut proves " + bound +
+                                                "; it holds for a balanced part of the fabric"
+                                          : bound + " was not proved",
                  "schedule");
     }
   }
