@@ -602,26 +602,140 @@ private:
     removeTogether(chosen, distance, true);
   }
 
+  /// A cut with what it can still lose under the present pairings; negative = violated by that much.
+  struct WatchedCut {
+    std::vector<char> inSet;
+    int64_t slack = 0;
+  };
+
+  /// A pair through the switch costs a cut one unit per copy when both its ends lie on the side the switch is not on.
+  static int lossOf(const WatchedCut& cut, int node, int from, int to) {
+    const char side = cut.inSet[at(node)];
+    return cut.inSet[at(from)] != side && cut.inSet[at(to)] != side ? 1 : 0;
+  }
+
+  /// Exchanges the ends of two pairs where the first is lossy for a violated cut and the second lies on the other side,
+  /// unless that pushes another watched cut below zero. True when no watched cut is violated any more.
+  bool repair(const std::vector<int>& nodes, std::vector<std::vector<Pairing>>& pairings,
+              std::vector<WatchedCut>& cuts) const {
+    for (std::size_t c = 0; c < cuts.size(); ++c) {
+      throwIfCancelled(m_progress);
+      for (std::size_t i = 0; i < nodes.size() && cuts[c].slack < 0; ++i) {
+        const int node = nodes[i];
+        std::vector<Pairing>& list = pairings[i];
+        for (std::size_t p = 0; p < list.size() && cuts[c].slack < 0; ++p) {
+          if (lossOf(cuts[c], node, list[p].from, list[p].to) == 0) {
+            continue;
+          }
+          const std::size_t present = list.size();
+          for (std::size_t q = 0; q < present && cuts[c].slack < 0 && list[p].amount > 0; ++q) {
+            const Pairing first = list[p];
+            const Pairing second = list[q];
+            const char side = cuts[c].inSet[at(node)];
+            if (second.amount == 0 || cuts[c].inSet[at(second.from)] != side || cuts[c].inSet[at(second.to)] != side ||
+                first.from == second.to || second.from == first.to) {
+              continue;
+            }
+            int64_t amount = std::min({first.amount, second.amount, -cuts[c].slack});
+            for (const WatchedCut& other : cuts) {
+              const int more = lossOf(other, node, first.from, second.to) + lossOf(other, node, second.from, first.to) -
+                               lossOf(other, node, first.from, first.to) - lossOf(other, node, second.from, second.to);
+              if (more > 0) {
+                amount = std::min(amount, std::max<int64_t>(0, other.slack / more));
+              }
+              if (amount == 0) {
+                break;
+              }
+            }
+            if (amount == 0) {
+              continue;
+            }
+            for (WatchedCut& other : cuts) {
+              const int more = lossOf(other, node, first.from, second.to) + lossOf(other, node, second.from, first.to) -
+                               lossOf(other, node, first.from, first.to) - lossOf(other, node, second.from, second.to);
+              other.slack -= more * amount;
+            }
+            list[p].amount -= amount;
+            list[q].amount -= amount;
+            list.push_back({first.from, second.to, amount});
+            list.push_back({second.from, first.to, amount});
+          }
+        }
+        std::erase_if(list, [](const Pairing& pairing) { return pairing.amount == 0; });
+      }
+      if (cuts[c].slack < 0) {
+        return false;
+      }
+    }
+    return std::all_of(cuts.begin(), cuts.end(), [](const WatchedCut& cut) { return cut.slack >= 0; });
+  }
+
+  /// Guesses, then repairs the guess against the cuts that failed checks show. True when the switches are removed.
+  bool removeByGuess(const std::vector<int>& nodes, const std::vector<int>& distance, bool groupFar) {
+    constexpr int kRepairs = 24;
+    constexpr std::size_t kMostCuts = 256;
+    std::vector<std::vector<Pairing>> pairings;
+    for (const int node : nodes) {
+      pairings.push_back(guess(node, portsOf(node), distance, groupFar));
+    }
+    std::vector<WatchedCut> cuts;
+    for (const std::vector<char>& set : m_sets) {
+      if (cuts.size() >= kMostCuts) {
+        break;
+      }
+      // Sets found violated by earlier guesses are not known to be tight, but holding them to zero is only cautious.
+      cuts.push_back({set, 0});
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        for (const Pairing& pairing : pairings[i]) {
+          cuts.back().slack -= pairing.amount * lossOf(cuts.back(), nodes[i], pairing.from, pairing.to);
+        }
+      }
+    }
+    for (int round = 0; round < kRepairs; ++round) {
+      if (round > 0 && !repair(nodes, pairings, cuts)) {
+        return false;
+      }
+      Oracle oracle = makeOracle(arcsAfter(nodes, pairings));
+      const auto violated = oracle.violations(64, m_progress);
+      if (violated.empty()) {
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+          applyPairings(nodes[i], pairings[i]);
+          retire(nodes[i]);
+        }
+        return true;
+      }
+      for (const auto& violation : violated) {
+        std::vector<char> inSet(at(m_network.nodeCount), 0);
+        for (const int node : violation.nodes) {
+          inSet[at(node)] = 1;
+        }
+        const auto known =
+            std::find_if(cuts.begin(), cuts.end(), [&](const WatchedCut& cut) { return cut.inSet == inSet; });
+        if (known != cuts.end()) {
+          known->slack = -violation.deficit;
+        } else {
+          cuts.push_back({std::move(inSet), -violation.deficit});
+        }
+      }
+      if (cuts.size() > 2 * kMostCuts) {
+        return false;
+      }
+      if (round == 0 && nodes.size() > 1) {
+        // New classes often mend a guess for many switches at once better than exchanges do.
+        for (const auto& violation : violated) {
+          remember(violation.nodes);
+        }
+      }
+    }
+    return false;
+  }
+
   /// Removes an independent set of switches by verified guesses, halving the set when guesses keep failing.
   void removeTogether(const std::vector<int>& nodes, const std::vector<int>& distance, bool groupFar) {
     if (!m_options.pairwiseOnly) {
-      const int tries = nodes.size() == 1 ? 6 : 4;
-      for (int round = 0; round < tries; ++round) {
-        std::vector<std::vector<Pairing>> pairings;
-        for (const int node : nodes) {
-          pairings.push_back(guess(node, portsOf(node), distance, groupFar && round == 0));
-        }
-        Oracle oracle = makeOracle(arcsAfter(nodes, pairings));
-        const auto violated = oracle.violations(64, m_progress);
-        if (violated.empty()) {
-          for (std::size_t i = 0; i < nodes.size(); ++i) {
-            applyPairings(nodes[i], pairings[i]);
-            retire(nodes[i]);
-          }
+      for (const bool far : {groupFar, false}) {
+        if (removeByGuess(nodes, distance, far)) {
           return;
-        }
-        for (const auto& violation : violated) {
-          remember(violation.nodes);
         }
       }
       if (nodes.size() > 1) {
