@@ -112,7 +112,7 @@ Outcome checkScratch(const Work& work, const program::Program& program, const Op
 }
 
 /// Chunk movements, per iteration and over all trials, after which the best arrangement so far has to do.
-constexpr std::int64_t kTrialChunks = 500'000;
+constexpr std::int64_t kTrialChunks = 3'000'000;
 
 /// Chunks that all threadblocks together move, per iteration.
 std::int64_t movementsOf(const program::Program& program) {
@@ -127,39 +127,73 @@ std::int64_t movementsOf(const program::Program& program) {
   return sum;
 }
 
+/// Threadblocks of one rank that leave most of a GPU for computing.
+constexpr int kComfortableBlocks = 64;
+
+/// What to try, in order of preference: few threadblocks and few steps first, and forwarding in one step before two,
+/// which takes less time per hop. The third is the one that needs no luck (see Style::asTheyCome).
+struct Trial {
+  bool hasSmallParts = false;
+  Style style;
+};
+constexpr std::array<Trial, 11> kTrials{{
+    {false, {kBlockRate, kComfortableBlocks, true, true}},
+    {false, {kBlockRate, kComfortableBlocks, false, true}},
+    {false, {kBlockRate, kComfortableBlocks, true, false}},
+    {true, {kBlockRate, kComfortableBlocks, true, true}},
+    {true, {kBlockRate, kComfortableBlocks, false, true}},
+    {false, {kBlockRate / 2, kComfortableBlocks, true, true}},
+    {false, {kBlockRate / 2, kComfortableBlocks, false, true}},
+    {false, {kBlockRate / 2, kResidentBlocks, true, true}},
+    {false, {kBlockRate / 2, kResidentBlocks, false, true}},
+    {true, {kBlockRate / 2, kResidentBlocks, true, true}},
+    {true, {kBlockRate / 2, kResidentBlocks, false, true}},
+}};
+/// Small parts: so many of them fit in the time of one iteration.
+constexpr int kPartsPerIteration = 16;
+
+/// One iteration at the schedule's bandwidth, in units of one chunk through one threadblock; 0 = unknown.
+std::int64_t timePerIteration(const Work& work, const Options& options) {
+  constexpr std::int64_t kLongest = 1'000'000'000;
+  if (!work.algbw.isPositive()) {
+    return 0;
+  }
+  const Int128 chunks = std::int64_t{work.chunks} * options.instances * kBlockRate;
+  const Int128 time = (chunks * work.algbw.denominator() + work.algbw.numerator() - 1) / work.algbw.numerator();
+  return static_cast<std::int64_t>(std::min<Int128>(time, kLongest));
+}
+
 /// Tries several arrangements of the steps and keeps the one that keeps up with the links best; the first that does so
 /// fully ends the search. Every arrangement that counts has been proven free of deadlock.
 Result<program::Program> arrange(const Work& work, const Options& options, const Progress& progress) {
-  // One iteration at the schedule's bandwidth, in units of one chunk through one threadblock.
-  const Int128 numerator =
-      static_cast<Int128>(work.algbw.denominator()) * kBlockRate * (std::int64_t{work.chunks} * options.instances);
-  const std::int64_t needed =
-      work.algbw.isPositive() ? narrow64((numerator + work.algbw.numerator() - 1) / work.algbw.numerator()) : 0;
-  const Copies copies = planCopies(work, options);
+  const std::int64_t needed = timePerIteration(work, options);
+  const int smallPart = static_cast<int>(std::clamp<std::int64_t>(needed / kPartsPerIteration, 1, 71));
+  const Work finer = withSmallerParts(work, smallPart);
+  const bool hasFiner = finer.parts.size() > work.parts.size();
   const bool canFuse = options.runtime != program::Runtime::rccl;
   Options single = options;
   single.instances = 1;
 
-  std::optional<Plan> best;
+  std::optional<program::Program> best;
   std::int64_t bestPace = 0;
   std::int64_t tried = 0;
   std::optional<Error> failure;
-  const std::array<std::int64_t, 3> rates{kBlockRate, kBlockRate / 2, kBlockRate / 4};
-  for (std::size_t trial = 0; trial < 3 * rates.size(); ++trial) {
-    // In order of preference: forwarding in one step takes the fewest threadblocks and the least time per hop.
-    const Style style{rates[trial / 3], trial % 3 != 1, trial % 3 != 2};
-    if (!canFuse && !style.fuses) {
+  for (std::size_t i = 0; i < kTrials.size(); ++i) {
+    const Trial& trial = kTrials[i];
+    if ((!canFuse && !trial.style.fuses) || (trial.hasSmallParts && !hasFiner)) {
       continue;
     }
-    progress.report("lowering", static_cast<double>(trial) / static_cast<double>(3 * rates.size() + 1));
-    Result<Plan> plan = makePlan(work, options, style, copies.need, progress);
+    progress.report("lowering", static_cast<double>(i) / static_cast<double>(kTrials.size()));
+    const Work& parts = trial.hasSmallParts ? finer : work;
+    const Copies copies = planCopies(parts, options);
+    const Result<Plan> plan = makePlan(parts, options, trial.style, copies.need, progress);
     if (!plan) {
       if (!failure || failure->code != ErrorCode::limit) {
         failure = plan.error();
       }
       continue;
     }
-    const program::Program program = emit(work, *plan, copies, single, progress);
+    const program::Program program = emit(parts, *plan, copies, single, progress);
     if (const Outcome proved = proveProgress(program); !proved) {
       failure = failure ? failure : proved.error();
       continue;
@@ -167,7 +201,7 @@ Result<program::Program> arrange(const Work& work, const Options& options, const
     tried += movementsOf(program);
     const std::int64_t pace = tried <= kTrialChunks || best ? paceOf(program, progress) : 0;
     if (!best || pace < bestPace) {
-      best = std::move(*plan);
+      best = options.instances > 1 ? emit(parts, *plan, copies, options, progress) : program;
       bestPace = pace;
     }
     if (bestPace <= needed || tried > kTrialChunks) {
@@ -177,7 +211,7 @@ Result<program::Program> arrange(const Work& work, const Options& options, const
   if (!best) {
     return *failure;
   }
-  return emit(work, *best, copies, options, progress);
+  return std::move(*best);
 }
 
 Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedule::Schedule& schedule,

@@ -15,8 +15,8 @@ std::size_t at(int index) {
 }
 
 /// The first iterations fill the pipeline; the rest are measured.
-constexpr int kWarmUp = 4;
-constexpr int kIterations = 8;
+constexpr int kWarmUp = 3;
+constexpr int kIterations = 6;
 
 struct Fifo {
   std::vector<std::int64_t> sent;      // when the k-th chunk was there

@@ -16,8 +16,6 @@ namespace coppice::lowering {
 
 namespace {
 
-/// Channels are only multiplied while a rank has fewer threadblocks than this: the rest of the GPU is for computing.
-constexpr int kComfortableBlocks = 64;
 /// More parallel channels between one pair of ranks than any link can use.
 constexpr int kMaxLanes = 16;
 
@@ -88,7 +86,7 @@ public:
         return *failed;
       }
       const int most = busiestRank([&](int rank) { return blocksOf(rank); });
-      const int comfortable = std::min(m_blocksEach, kComfortableBlocks / m_options.instances);
+      const int comfortable = std::min(m_blocksEach, m_style.blocks / m_options.instances);
       if (blocksOf(most) > comfortable && m_hasSpareLanes) {
         tactics.blockRate += std::max<std::int64_t>(tactics.blockRate / 4, 1);
         continue;
@@ -567,7 +565,7 @@ private:
         return;
       }
       if (m_work.phaseOf(arriving) != m_work.phaseOf(leaving)) {
-        if (hasTurned[at(m_work.partOf(arriving))]) {
+        if (m_style.asTheyCome || hasTurned[at(m_work.partOf(arriving))]) {
           return;
         }
         hasTurned[at(m_work.partOf(arriving))] = true;
@@ -679,6 +677,7 @@ private:
   void sortArrivals();
   void orderChains();
   void orderAsTheyCome();
+  [[nodiscard]] std::vector<Event> greedyRun(Phase phase) const;
 
   const Work& m_work;
   const Options& m_options;
@@ -829,10 +828,24 @@ void Planner::orderChains() {
   }
 }
 
+/// Reducing is gathering run backwards, and so is a good order for it: forwards, a greedy run would send every share as
+/// early as it can, and shares that are needed late would block the connections.
+void Planner::orderAsTheyCome() {
+  m_plan.order.reserve(at(m_events));
+  for (const Phase phase : m_work.phases) {
+    std::vector<Event> order = greedyRun(phase);
+    if (phase == Phase::reduce) {
+      std::reverse(order.begin(), order.end());
+    }
+    m_plan.order.insert(m_plan.order.end(), order.begin(), order.end());
+  }
+}
+
 /// A greedy run of the whole machine, one time unit per chunk, with connections as deep as the protocol's: whenever a
 /// threadblock is free it takes the step that can start first; among equals the one with most hops still to come.
-/// The order is incomplete if the run gets stuck.
-void Planner::orderAsTheyCome() {
+/// The reduce phase runs backwards in time: messages go from receiver to sender, and steps wait for those that
+/// really come after them. The order is incomplete if the run gets stuck.
+std::vector<Event> Planner::greedyRun(Phase phase) const {
   struct Candidate {
     std::int64_t start = 0;
     int remaining = 0;
@@ -846,21 +859,61 @@ void Planner::orderAsTheyCome() {
     std::size_t received = 0;
     std::vector<int> blocked;  // ids that wait for room
   };
+  const bool backwards = phase == Phase::reduce;
   const auto depth = at(program::connectionDepth(m_options.protocol));
   const std::size_t ids = 2 * at(m_work.messageCount());
+  const auto comesIn = [&](int id) {
+    if (backwards) {
+      return id % 2 == 0 ? id / 2 : m_plan.next[at(id / 2)];
+    }
+    return id % 2 == 0 ? -1 : id / 2;
+  };
+  const auto goesOut = [&](int id) {
+    if (backwards) {
+      return id % 2 == 0 ? -1 : id / 2;
+    }
+    return id % 2 == 0 ? id / 2 : m_plan.next[at(id / 2)];
+  };
+
   std::vector<int> missing(ids, 0);
+  std::vector<int> receiverOf(at(m_work.messageCount()), -1);  // id of the step that takes a message in
+  std::vector<std::pair<int, int>> waits;                      // id, id that waits for it
+  std::vector<int> all;
+  forEachMessage([&](int m) {
+    if (m_work.phaseOf(m) != phase) {
+      return;
+    }
+    if (m_plan.previous[at(m)] < 0) {
+      all.push_back(2 * m);
+    }
+    all.push_back(2 * m + 1);
+    forEachDependent(m, [&](Event waiting) {
+      if (m_work.phaseOf(waiting.message) == phase) {
+        const int id = 2 * waiting.message + (waiting.receives ? 1 : 0);
+        waits.emplace_back(backwards ? id : 2 * m + 1, backwards ? 2 * m + 1 : id);
+      }
+    });
+  });
+  std::sort(waits.begin(), waits.end());
+  for (const auto& [id, waiting] : waits) {
+    ++missing[at(waiting)];
+  }
+  for (const int id : all) {
+    if (const int in = comesIn(id); in >= 0) {
+      receiverOf[at(in)] = id;
+      ++missing[at(id)];
+    }
+  }
+
   std::vector<std::int64_t> ready(ids, 0);
   std::vector<std::int64_t> free(at(m_blockBase.back()), 0);
   std::vector<Fifo> fifos(m_plan.connections.size());
-  const auto idOf = [](Event event) { return 2 * event.message + (event.receives ? 1 : 0); };
-  forEachMessage([&](int m) {
-    ++missing[at(2 * m + 1)];  // its arrival at the head of the connection
-    forEachDependent(m, [&](Event waiting) { ++missing[at(idOf(waiting))]; });
-  });
   const auto blockOf = [&](int id) { return id % 2 == 0 ? sendBlockOf(id / 2) : recvBlockOf(id / 2); };
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
   const auto push = [&](int id) {
-    queue.push({std::max(ready[at(id)], free[at(blockOf(id))]), remainingOf(id / 2) + 1 - id % 2, id});
+    const int m = id / 2;
+    const int hops = backwards ? treeOf(m).height[at(m_work.childOf(m))] + id % 2 : remainingOf(m) + 1 - id % 2;
+    queue.push({std::max(ready[at(id)], free[at(blockOf(id))]), hops, id});
   };
   const auto release = [&](int id, std::int64_t time) {
     ready[at(id)] = std::max(ready[at(id)], time);
@@ -868,53 +921,57 @@ void Planner::orderAsTheyCome() {
       push(id);
     }
   };
-  forEachMessage([&](int m) {
-    if (m_plan.previous[at(m)] < 0 && missing[at(2 * m)] == 0) {
-      push(2 * m);
+  for (const int id : all) {
+    if (missing[at(id)] == 0) {
+      push(id);
     }
-  });
-  m_plan.order.reserve(at(m_events));
+  }
+  std::vector<Event> order;
+  order.reserve(all.size());
   while (!queue.empty()) {
     throwIfCancelled(m_progress);
     const Candidate top = queue.top();
     queue.pop();
-    const int m = top.id / 2;
-    const bool receives = top.id % 2 != 0;
     const int block = blockOf(top.id);
     if (std::max(ready[at(top.id)], free[at(block)]) > top.start) {
       push(top.id);
       continue;
     }
-    const int leaving = receives ? m_plan.next[at(m)] : m;
+    const int leaving = goesOut(top.id);
     Fifo* const out = leaving < 0 ? nullptr : &fifos[at(m_plan.connectionOf[at(leaving)])];
     if (out != nullptr && out->sent.size() - out->received >= depth) {
       out->blocked.push_back(top.id);
       continue;
     }
-    const std::int64_t done = top.start + countOf(m);
+    const std::int64_t done = top.start + countOf(top.id / 2);
     free[at(block)] = done;
-    m_plan.order.push_back({m, receives});
+    order.push_back({top.id / 2, top.id % 2 != 0});
     if (out != nullptr) {
+      const int receiver = receiverOf[at(leaving)];
       out->sent.push_back(leaving);
       if (out->sent.size() - out->received == 1) {
-        release(2 * leaving + 1, done);
+        release(receiver, done);
       } else {
-        ready[at(2 * leaving + 1)] = std::max(ready[at(2 * leaving + 1)], done);
+        ready[at(receiver)] = std::max(ready[at(receiver)], done);
       }
     }
-    if (receives) {
-      Fifo& in = fifos[at(m_plan.connectionOf[at(m)])];
+    if (const int arriving = comesIn(top.id); arriving >= 0) {
+      Fifo& in = fifos[at(m_plan.connectionOf[at(arriving)])];
       ++in.received;
       if (in.received < in.sent.size()) {
-        release(2 * in.sent[in.received] + 1, 0);
+        release(receiverOf[at(in.sent[in.received])], 0);
       }
       for (const int id : std::exchange(in.blocked, {})) {
         ready[at(id)] = std::max(ready[at(id)], done);
         push(id);
       }
-      forEachDependent(m, [&](Event waiting) { release(idOf(waiting), done); });
+    }
+    for (auto it = std::lower_bound(waits.begin(), waits.end(), std::pair(top.id, -1));
+         it != waits.end() && it->first == top.id; ++it) {
+      release(it->second, done);
     }
   }
+  return order;
 }
 
 }  // namespace

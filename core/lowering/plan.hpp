@@ -38,6 +38,8 @@ struct Event {
 struct Style {
   /// GB/s per channel: decides how many channels a busy pair of ranks gets, nothing else.
   std::int64_t blockRate = 0;
+  /// Pairs get several channels only while no rank has more threadblocks than this, over all instances.
+  int blocks = 0;
   /// Forward in one step where a threadblock can.
   bool fuses = true;
   /// true: every threadblock in the order in which a greedy run would execute its steps. That pipelines best, but is

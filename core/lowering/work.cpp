@@ -211,7 +211,26 @@ void divide(Grove& grove, std::int64_t divisor) {
   grove.sum /= divisor;
 }
 
+/// Cuts a run of chunks into parts as equal as can be.
+void addParts(std::vector<Part>& parts, const Part& run, int most) {
+  const int pieces = (run.count + most - 1) / most;
+  for (int piece = 0; piece < pieces; ++piece) {
+    const int begin = static_cast<int>(std::int64_t{run.count} * piece / pieces);
+    const int end = static_cast<int>(std::int64_t{run.count} * (piece + 1) / pieces);
+    parts.push_back({run.root, run.start + begin, end - begin, run.reduceTree, run.broadcastTree});
+  }
+}
+
 }  // namespace
+
+Work withSmallerParts(const Work& work, int most) {
+  Work finer = work;
+  finer.parts.clear();
+  for (const Part& part : work.parts) {
+    addParts(finer.parts, part, most);
+  }
+  return finer;
+}
 
 std::string mendFor(const Work& work, const Options& options) {
   const char* const less = work.rootChunks > 1 ? "a smaller k" : "fewer GPUs (k is as small as it can be)";
@@ -330,12 +349,10 @@ Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& sc
       if (both) {
         run = std::min(run, down[d].second);
       }
-      const std::int64_t pieces = (run + limit.count - 1) / limit.count;
-      for (std::int64_t piece = 0; piece < pieces; ++piece) {
-        const int count = static_cast<int>(run * (piece + 1) / pieces - run * piece / pieces);
-        work.parts.push_back({root, start, count, up.empty() ? -1 : up[u].first, down.empty() ? -1 : down[d].first});
-        start += count;
-      }
+      addParts(work.parts,
+               {root, start, static_cast<int>(run), up.empty() ? -1 : up[u].first, down.empty() ? -1 : down[d].first},
+               limit.count);
+      start += static_cast<int>(run);
       if (!up.empty() && (up[u].second -= run) == 0) {
         ++u;
       }

@@ -90,6 +90,10 @@ struct Work {
 Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
                       const Progress& progress);
 
+/// The same with parts of at most `most` chunks. A step passes data on when it has all of it, so long chains of steps
+/// with large counts are slow to fill.
+[[nodiscard]] Work withSmallerParts(const Work& work, int most);
+
 /// What would make a program fit that is too large.
 [[nodiscard]] std::string mendFor(const Work& work, const Options& options);
 
