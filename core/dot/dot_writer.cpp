@@ -280,8 +280,8 @@ private:
     }
   }
 
-  /// libcgraph writes clusters first, then each node followed by its edges and their heads. Where that is not the
-  /// fabric's order, each element states its place.
+  /// libcgraph writes clusters first, then each node followed by its edges, ordered by their heads. Where that is not
+  /// the fabric's order, each element states its place.
   [[nodiscard]] bool isNodeOrderKept() const {
     std::unordered_map<std::string_view, std::size_t> index;
     for (std::size_t i = 0; i < m_in.nodes.size(); ++i) {
@@ -298,6 +298,7 @@ private:
     std::size_t mentioned = 0;
     for (std::size_t i = 0; i < heads.size(); ++i) {
       mentioned = std::max(mentioned, i + 1);
+      std::sort(heads[i].begin(), heads[i].end());
       for (const std::size_t head : heads[i]) {
         if (head > mentioned) {
           return false;
@@ -313,8 +314,9 @@ private:
     for (std::size_t i = 0; i < m_in.nodes.size(); ++i) {
       index.emplace(m_in.nodes[i].id, i);
     }
-    return std::is_sorted(m_in.links.begin(), m_in.links.end(),
-                          [&](const auto& a, const auto& b) { return index.at(a.src) < index.at(b.src); });
+    return std::is_sorted(m_in.links.begin(), m_in.links.end(), [&](const auto& a, const auto& b) {
+      return std::pair(index.at(a.src), index.at(a.dst)) < std::pair(index.at(b.src), index.at(b.dst));
+    });
   }
 
   void writeNodes() {

@@ -129,6 +129,18 @@ public:
     return paired;
   }
 
+  /// A NIC with one link passes on no more than its network link takes, so that link needs no more either. Nothing is
+  /// lost, and the numbers of the fabric have more in common (fewer trees per root).
+  void capNicLinks() {
+    for (int node = 0; node < static_cast<int>(m_box.nodes.size()); ++node) {
+      const std::vector<int> incident = links(node);
+      if (m_box.nodes[at(node)].role == BoxRole::nic && incident.size() == 1) {
+        BoxLink& link = m_links[at(incident[0])].link;
+        link.bandwidth = std::min(link.bandwidth, m_box.nodes[at(node)].netBandwidth);
+      }
+    }
+  }
+
   /// Ordered by ends, so that the order of merging does not show.
   [[nodiscard]] std::vector<BoxLink> liveLinks() const {
     std::vector<BoxLink> live;
@@ -383,6 +395,9 @@ private:
                    "keep PCIe to see the bridges"));
         }
       }
+    }
+    if (!m_options.keepPcie) {
+      graph.capNicLinks();
     }
     return graph.liveLinks();
   }
