@@ -159,7 +159,7 @@ Simplex RateSearch::buildProgram(const Rational& bound) const {
 }
 
 Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const Rational& bound) {
-  const auto givenUp = [](std::string why) {
+  const auto givenUp = [](const std::string& why) {
     return Error{ErrorCode::limit, "the largest rate that switches without copying can carry was not settled: " + why,
                  "balance every switch and nic (equal ingress and egress)"};
   };

@@ -351,10 +351,11 @@ void Simplex::refactor() {
   for (std::size_t slot = 0; slot < m_nonbasic.size(); ++slot) {
     const int variable = m_nonbasic[slot];
     const Bounds& bounds = m_bounds[at(variable)];
-    if (bounds.lower != bounds.upper && std::isfinite(bounds.lower) && std::isfinite(bounds.upper)) {
-      m_atUpper[at(variable)] = m_reduced[slot] > 0;
-    } else {
+    // The side must agree with the reduced cost's sign; without one it stays.
+    if (!std::isfinite(bounds.lower) || !std::isfinite(bounds.upper)) {
       m_atUpper[at(variable)] = !std::isfinite(bounds.lower);
+    } else if (std::abs(m_reduced[slot]) > kDropTolerance) {
+      m_atUpper[at(variable)] = m_reduced[slot] > 0;
     }
     m_value[at(variable)] = m_atUpper[at(variable)] ? bounds.upper : bounds.lower;
   }
