@@ -670,20 +670,50 @@ private:
     return std::all_of(cuts.begin(), cuts.end(), [](const WatchedCut& cut) { return cut.slack >= 0; });
   }
 
-  /// Guesses, then repairs the guess against the cuts that failed checks show. True when the switches are removed.
-  bool removeByGuess(const std::vector<int>& nodes, const std::vector<int>& distance, bool groupFar) {
-    constexpr int kRepairs = 24;
-    constexpr std::size_t kMostCuts = 256;
+  void apply(const std::vector<int>& nodes, const std::vector<std::vector<Pairing>>& pairings) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      applyPairings(nodes[i], pairings[i]);
+      retire(nodes[i]);
+    }
+  }
+
+  [[nodiscard]] std::vector<std::vector<Pairing>> guessAll(const std::vector<int>& nodes,
+                                                           const std::vector<int>& distance, bool groupFar) const {
     std::vector<std::vector<Pairing>> pairings;
     for (const int node : nodes) {
       pairings.push_back(guess(node, portsOf(node), distance, groupFar));
     }
+    return pairings;
+  }
+
+  /// Guesses anew with the classes of the cuts that failed checks show. True when the switches are removed.
+  bool removeByClasses(const std::vector<int>& nodes, const std::vector<int>& distance, bool groupFar) {
+    constexpr int kTries = 4;
+    for (int round = 0; round < kTries; ++round) {
+      const std::vector<std::vector<Pairing>> pairings = guessAll(nodes, distance, groupFar && round == 0);
+      Oracle oracle = makeOracle(arcsAfter(nodes, pairings));
+      const auto violated = oracle.violations(64, m_progress);
+      if (violated.empty()) {
+        apply(nodes, pairings);
+        return true;
+      }
+      for (const auto& violation : violated) {
+        remember(violation.nodes);
+      }
+    }
+    return false;
+  }
+
+  /// Repairs one guess against the cuts that failed checks show. True when the switches are removed.
+  bool removeByExchanges(const std::vector<int>& nodes, const std::vector<int>& distance, bool groupFar) {
+    constexpr int kRepairs = 24;
+    constexpr std::size_t kMostCuts = 256;
+    std::vector<std::vector<Pairing>> pairings = guessAll(nodes, distance, groupFar);
     std::vector<WatchedCut> cuts;
     for (const std::vector<char>& set : m_sets) {
       if (cuts.size() >= kMostCuts) {
         break;
       }
-      // Sets found violated by earlier guesses are not known to be tight, but holding them to zero is only cautious.
       cuts.push_back({set, 0});
       for (std::size_t i = 0; i < nodes.size(); ++i) {
         for (const Pairing& pairing : pairings[i]) {
@@ -698,10 +728,7 @@ private:
       Oracle oracle = makeOracle(arcsAfter(nodes, pairings));
       const auto violated = oracle.violations(64, m_progress);
       if (violated.empty()) {
-        for (std::size_t i = 0; i < nodes.size(); ++i) {
-          applyPairings(nodes[i], pairings[i]);
-          retire(nodes[i]);
-        }
+        apply(nodes, pairings);
         return true;
       }
       for (const auto& violation : violated) {
@@ -720,12 +747,6 @@ private:
       if (cuts.size() > 2 * kMostCuts) {
         return false;
       }
-      if (round == 0 && nodes.size() > 1) {
-        // New classes often mend a guess for many switches at once better than exchanges do.
-        for (const auto& violation : violated) {
-          remember(violation.nodes);
-        }
-      }
     }
     return false;
   }
@@ -733,10 +754,14 @@ private:
   /// Removes an independent set of switches by verified guesses, halving the set when guesses keep failing.
   void removeTogether(const std::vector<int>& nodes, const std::vector<int>& distance, bool groupFar) {
     if (!m_options.pairwiseOnly) {
-      for (const bool far : {groupFar, false}) {
-        if (removeByGuess(nodes, distance, far)) {
-          return;
-        }
+      // New classes keep a guess regular, which gives thick routes and few trees; exchanges mend what classes cannot.
+      const std::size_t tight = m_sets.size();
+      if (removeByClasses(nodes, distance, groupFar)) {
+        return;
+      }
+      m_sets.resize(tight);  // cuts of failed guesses are not known to be tight
+      if (removeByExchanges(nodes, distance, groupFar)) {
+        return;
       }
       if (nodes.size() > 1) {
         const auto middle = nodes.begin() + static_cast<std::ptrdiff_t>(nodes.size() / 2);
