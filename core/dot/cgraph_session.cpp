@@ -5,8 +5,10 @@
 #include <csetjmp>
 #include <cstring>
 
-// Exported by libcgraph without a declaration: drops what its scanner still holds after a failed read.
-extern "C" void aglexbad(void);
+// Exported by some versions of libcgraph without a declaration: both drop what its scanner still holds after a failed
+// read, the second also a string that never ended.
+extern "C" void aglexbad(void) __attribute__((weak));
+extern "C" int aaglex_destroy(void) __attribute__((weak));
 
 namespace coppice::dot {
 namespace {
@@ -94,7 +96,11 @@ CgraphSession::~CgraphSession() {
   if (m_graph != nullptr) {
     agclose(m_graph);
   }
-  aglexbad();
+  if (aaglex_destroy != nullptr) {
+    aaglex_destroy();
+  } else if (aglexbad != nullptr) {
+    aglexbad();
+  }
   agseterrf(nullptr);
   g_session = nullptr;
 }

@@ -52,8 +52,8 @@ private:
     return {code, std::move(message), std::move(fix), std::move(where)};
   }
 
-  void skipLine() {
-    const std::size_t end = m_text.find('\n', m_at);
+  void skipTo(std::string_view ends) {
+    const std::size_t end = m_text.find_first_of(ends, m_at);
     m_at = end == std::string_view::npos ? m_text.size() : end;
   }
 
@@ -74,10 +74,12 @@ private:
   Outcome step() {
     const char c = m_text[m_at];
     if (startsWith("/*")) {
-      return skipTo("*/", 2, "a comment /* is never closed", "close it with */");
+      return skipPast("*/", 2, "a comment /* is never closed", "close it with */");
     }
-    if (startsWith("//") || (c == '#' && (m_at == 0 || m_text[m_at - 1] == '\n'))) {
-      skipLine();
+    if (startsWith("//")) {
+      skipTo("\n");
+    } else if (c == '#') {
+      skipTo("\r\n");  // meant for preprocessor lines, but libcgraph takes it anywhere
     } else if (c == '"') {
       return string();
     } else if (c == '<') {
@@ -112,7 +114,7 @@ private:
     return Done{};
   }
 
-  Outcome skipTo(std::string_view end, std::size_t from, const char* message, const char* fix) {
+  Outcome skipPast(std::string_view end, std::size_t from, const char* message, const char* fix) {
     const std::size_t found = m_text.find(end, m_at + from);
     if (found == std::string_view::npos) {
       return error(m_at, ErrorCode::badInput, message, fix);
@@ -139,7 +141,7 @@ private:
     int depth = 0;
     while (m_at < m_text.size()) {
       if (startsWith("<!--")) {
-        if (auto outcome = skipTo("-->", 4, "a comment <!-- is never closed", "close it with -->"); !outcome) {
+        if (auto outcome = skipPast("-->", 4, "a comment <!-- is never closed", "close it with -->"); !outcome) {
           return outcome;
         }
         continue;

@@ -153,6 +153,8 @@ void TestDot::reads_data() {
   QTest::newRow("comments, joined strings, numerals")
       << "/* c */ graph \"G\" { // x\n# y\n " + kinds + " \"a\" + \"b\" -- -1.5 [\"band\"+\"width\"=2] }"
       << QStringList{"ab:gpu", "-1.5:gpu"} << QStringList{"ab=-1.5 2"} << "";
+  QTest::newRow("a comment after something")
+      << "graph { " + kinds + " a # it's \"b\n }" << QStringList{"a:gpu"} << QStringList{} << "";
   QTest::newRow("byte order mark") << "\xEF\xBB\xBFgraph { " + kinds + " a }" << QStringList{"a:gpu"} << QStringList{}
                                    << "";
   QTest::newRow("two graphs") << "graph { " + kinds + " a } graph { b }" << QStringList{"a:gpu"} << QStringList{}
