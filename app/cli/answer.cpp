@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "base/units.hpp"
-#include "lp/allreduce_bound.hpp"
 #include "text.hpp"
 
 namespace coppice::cli {
@@ -13,6 +12,27 @@ namespace {
 /// "92.36 %", of two exact numbers.
 std::string percent(const Rational& part, const Rational& whole) {
   return toDecimal(part / whole * Rational(100)) + " %";
+}
+
+/// The linear program of B.7, beside what reduce-scatter then allgather reaches.
+void describeAllreduceLimit(const forestcoll::Optimum& optimum, Answer& answer) {
+  if (!optimum.allreduceLimit) {
+    answer.json["allreduce_bound"] = {{"status", "not_computed"}};
+    answer.text += "  any trees   how fast an allreduce by other trees could be was not computed\n";
+    return;
+  }
+  const forestcoll::AllreduceLimit& limit = *optimum.allreduceLimit;
+  answer.json["allreduce_bound"] = {{"status", limit.isExact ? "exact" : "upper_bound"},
+                                    {"algbw", limit.algbw.toString()},
+                                    {"algbw_GBps", limit.algbw.toDouble()},
+                                    {"reached", optimum.algbw == limit.algbw}};
+  answer.text += "  any trees   no allreduce by trees is faster than " + gigabytes(limit.algbw);
+  if (optimum.algbw == limit.algbw) {
+    answer.text += ", so reduce-scatter then allgather is optimal here\n";
+  } else {
+    answer.text += "; this one has " + percent(optimum.algbw, limit.algbw) +
+                   (limit.isExact ? " of what some trees reach\n" : " of that\n");
+  }
 }
 
 }  // namespace
@@ -60,8 +80,12 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
   }
 
   std::string& text = answer.text;
-  text += std::string(toString(request.collective)) + " " + gigabytes(optimum.algbw) +
-          (isExact ? ", the exact optimum" : ", the best with k = " + std::to_string(optimum.treesPerRoot)) + "\n";
+  text +=
+      std::string(toString(request.collective)) + " " + gigabytes(optimum.algbw) +
+      (isExact ? (request.collective == Collective::allreduce ? ", the exact optimum of reduce-scatter then allgather"
+                                                              : ", the exact optimum")
+               : ", the best with k = " + std::to_string(optimum.treesPerRoot)) +
+      "\n";
   text += "  fabric      " + fabric.name() + ", " + counted(optimum.gpuCount, "GPU") + "\n";
   text += "  busbw       " + gigabytes(bus) + " as nccl-tests counts it\n";
   if (!isExact) {
@@ -78,48 +102,13 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
   text += "  trees       k = " + std::to_string(optimum.treesPerRoot) +
           (weighted ? " per unit of amount" : " per root") + ", each carries " + gigabytes(optimum.scale.inverse()) +
           " (U = " + optimum.scale.toString() + ")\n";
+  if (request.collective == Collective::allreduce) {
+    describeAllreduceLimit(optimum, answer);
+  }
   if (optimum.usedSubCapacity) {
     text += "  note        " + optimum.note + "\n";
   }
   return answer;
-}
-
-Result<BoundAnswer> describeAllreduceBound(const fabric::Fabric& fabric, const Rational& algbw,
-                                           const Progress& progress) {
-  lp::AllreduceOptions options;
-  options.known = algbw;
-  const Result<lp::AllreduceBound> bound = lp::allreduceBound(fabric, options, progress);
-  if (!bound) {
-    return bound.error();
-  }
-  Answer answer;
-  switch (bound->status) {
-    case lp::BoundStatus::exact:
-      answer.json = {{"status", "exact"}, {"algbw", bound->algbw.toString()}};
-      answer.text = gigabytes(bound->algbw) + " is the best any allreduce by trees can do";
-      break;
-    case lp::BoundStatus::upperBound:
-      answer.json = {{"status", "upper_bound"}, {"algbw", bound->algbw.toString()}};
-      answer.text = "no allreduce by trees is faster than " + gigabytes(bound->algbw);
-      break;
-    case lp::BoundStatus::notComputed:
-      answer.json = {{"status", "not_computed"}};
-      answer.text = "not computed";
-      break;
-  }
-  if (bound->status != lp::BoundStatus::notComputed) {
-    answer.json["algbw_GBps"] = bound->algbw.toDouble();
-    answer.json["reached"] = bound->knownIsOptimal;
-    answer.text += bound->knownIsOptimal ? ", so reduce-scatter then allgather is optimal here"
-                                         : "; this one reaches " + percent(algbw, bound->algbw) + " of it";
-  }
-  answer.json["reason"] = bound->reason;
-  if (!bound->knownIsOptimal && !bound->reason.empty()) {
-    answer.text += " (" + bound->reason + ")";
-  }
-  answer.text = "  allreduce   " + answer.text + "\n";
-  const bool isComputed = bound->status != lp::BoundStatus::notComputed;
-  return BoundAnswer{isComputed ? std::optional(bound->algbw) : std::nullopt, std::move(answer)};
 }
 
 }  // namespace coppice::cli

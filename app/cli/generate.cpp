@@ -112,6 +112,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     forestcoll::Request anyK = *request;
     anyK.fixedK.reset();
     anyK.maxK.reset();
+    anyK.allreduceBudget = {};
     auto found = forestcoll::optimum(fabric, anyK, progress);
     if (!found) {
       return found.error();
@@ -119,15 +120,6 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     free = *std::move(found);
   }
   Answer answer = describeOptimum(fabric, *request, generated->optimum, free ? &*free : nullptr);
-  if (request->collective == Collective::allreduce) {
-    const auto bound = describeAllreduceBound(fabric, schedule.algbw, progress);
-    if (!bound) {
-      return bound.error();
-    }
-    schedule.allreduceBound = bound->algbw;
-    answer.json["allreduce_bound"] = bound->answer.json;
-    answer.text += bound->answer.text;
-  }
   describeTrees(schedule, answer);
   answer.json["verified"] = verdict->ok;
   answer.json["bound_proved"] = verdict->boundProved;

@@ -36,6 +36,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
     forestcoll::Request anyK = *request;
     anyK.fixedK.reset();
     anyK.maxK.reset();
+    anyK.allreduceBudget = {};
     auto found = forestcoll::optimum(loaded->fabric, anyK, progress);
     if (!found) {
       return found.error();
@@ -43,14 +44,6 @@ Result<Report> run(const Options& options, const Progress& progress) {
     free = *std::move(found);
   }
   Answer answer = describeOptimum(loaded->fabric, *request, *optimum, free ? &*free : nullptr);
-  if (request->collective == Collective::allreduce) {
-    const auto bound = describeAllreduceBound(loaded->fabric, optimum->algbw, progress);
-    if (!bound) {
-      return bound.error();
-    }
-    answer.json["allreduce_bound"] = bound->answer.json;
-    answer.text += bound->answer.text;
-  }
   answer.json["import_findings"] = toJson(loaded->findings);
   answer.json["seconds"] = seconds.count();
   answer.text += lines(loaded->findings) + "  time        " + duration(seconds.count()) + "\n";
