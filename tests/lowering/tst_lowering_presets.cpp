@@ -119,14 +119,15 @@ void LoweringPresetsTest::fabrics() {
   const fabric::Fabric fabric = makeFabric(preset.toStdString(), arguments.toStdString());
   for (const Collective collective : kCollectives) {
     const schedule::Schedule schedule = generate(fabric, collective, 0);
+    // Each runtime with one of the two modes; the modes change places from collective to collective.
+    bool inPlace = collective == Collective::allgather || collective == Collective::allreduce;
     for (const Runtime runtime : {Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl}) {
-      for (const bool inPlace : {true, false}) {
-        lowering::Options options;
-        options.runtime = runtime;
-        options.inPlace = inPlace;
-        const std::string wrong = examine(fabric, schedule, options);
-        QVERIFY2(wrong.empty(), (nameOf(collective, options) + wrong).c_str());
-      }
+      lowering::Options options;
+      options.runtime = runtime;
+      options.inPlace = inPlace;
+      const std::string wrong = examine(fabric, schedule, options);
+      QVERIFY2(wrong.empty(), (nameOf(collective, options) + wrong).c_str());
+      inPlace = !inPlace;
     }
   }
 }
