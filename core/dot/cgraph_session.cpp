@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <csetjmp>
 #include <cstring>
+#include <new>
+#include <unordered_map>
 
 // Exported by some versions of libcgraph without a declaration: both drop what its scanner still holds after a failed
 // read, the second also a string that never ended.
@@ -16,26 +18,105 @@ namespace {
 std::mutex g_cgraphMutex;
 CgraphSession* g_session = nullptr;
 
-// A graph may be huge although its text is short ({a b c ...} -> {x y z ...}), and libcgraph asks nobody. Its
-// identifier service is ours, so the count is kept there; the only way out of its parser is a jump, which leaks that
-// graph.
-std::size_t g_nodes = 0;
-std::size_t g_edges = 0;
+/// Our own naming service for libcgraph. Its default one takes addresses for identifiers, so that the order of
+/// subgraphs would change from run to run; ours counts. And it is the one place that hears of every new object: a graph
+/// may be huge although its text is short ({a b c ...} -> {x y z ...}), and libcgraph asks nobody.
+struct Names {
+  struct Table {
+    std::unordered_map<std::string, IDTYPE> ids;  // even
+    std::vector<char*> names;                     // by half the id; libcgraph's own strings, as it looks behind them
+  };
+  Agraph_t* graph = nullptr;
+  Table tables[3];  // graphs, nodes, edges
+  IDTYPE nextAnonymous = 1;
+  std::size_t edges = 0;
+
+  Table& table(int objectType) { return tables[objectType == AGINEDGE ? AGOUTEDGE : objectType]; }
+};
+
+// The only way out of libcgraph's parser is a jump, which leaks the graph it was building.
 std::jmp_buf g_escape;
 bool g_isReading = false;
 
-long mapId(void* state, int objectType, char* text, IDTYPE* id, int create) {
-  if (create != 0 && g_isReading) {
-    g_nodes += objectType == AGNODE ? 1 : 0;
-    g_edges += objectType == AGEDGE || objectType == AGINEDGE ? 1 : 0;
-    // A name that is known counts again here; nodes are mentioned at most once per byte, hence the wide margin.
-    if (g_nodes > 16 * CgraphSession::kMaxNodes || g_edges > CgraphSession::kMaxEdges) {
-      g_isReading = false;
-      std::longjmp(g_escape, 1);
-    }
+enum class Found { yes, no, noRoom };
+
+Found findId(Names& names, int objectType, char* text, IDTYPE* id, bool create) {
+  names.edges += create && (objectType == AGOUTEDGE || objectType == AGINEDGE) ? 1 : 0;
+  if (names.edges > CgraphSession::kMaxEdges) {
+    return Found::noRoom;
   }
-  return AgIdDisc.map(state, objectType, text, id, create);
+  if (text == nullptr) {
+    *id = names.nextAnonymous;
+    names.nextAnonymous += 2;
+    return Found::yes;
+  }
+  try {
+    Names::Table& table = names.table(objectType);
+    const std::string name = text;
+    if (const auto known = table.ids.find(name); known != table.ids.end()) {
+      *id = known->second;
+      return Found::yes;
+    }
+    if (!create) {
+      return Found::no;
+    }
+    char* kept = table.names.size() < CgraphSession::kMaxNodes ? agstrdup(names.graph, text) : nullptr;
+    if (kept == nullptr) {
+      return Found::noRoom;
+    }
+    table.names.push_back(kept);
+    *id = 2 * table.names.size();
+    table.ids.emplace(name, *id);
+    return Found::yes;
+  } catch (const std::bad_alloc&) {
+    return Found::noRoom;
+  }
 }
+
+void escape() {
+  if (g_isReading) {
+    g_isReading = false;
+    std::longjmp(g_escape, 1);
+  }
+}
+
+void* openNames(Agraph_t* graph, Agdisc_t*) {
+  auto* names = new (std::nothrow) Names;
+  if (names == nullptr) {
+    escape();
+    return nullptr;
+  }
+  names->graph = graph;
+  return names;
+}
+
+void closeNames(void* state) {
+  delete static_cast<Names*>(state);
+}
+
+long mapName(void* state, int objectType, char* text, IDTYPE* id, int create) {
+  if (state == nullptr) {
+    return 0;
+  }
+  const Found found = findId(*static_cast<Names*>(state), objectType, text, id, create != 0);
+  if (found == Found::noRoom) {
+    escape();
+  }
+  return found == Found::yes ? 1 : 0;
+}
+
+char* nameOfId(void* state, int objectType, IDTYPE id) {
+  const Names::Table& table = static_cast<Names*>(state)->table(objectType);
+  return id % 2 == 0 && id >= 2 && id / 2 <= table.names.size() ? table.names[id / 2 - 1] : nullptr;
+}
+
+long allocateId(void*, int, IDTYPE) {
+  return 0;  // nobody asks for an id of his own choice
+}
+
+void freeId(void*, int, IDTYPE) {}
+
+void registerId(void*, int, void*) {}
 
 int readFrom(void* channel, char* buffer, int size) {
   auto* rest = static_cast<std::string_view*>(channel);
@@ -55,11 +136,7 @@ int flushNothing(void*) {
 }
 
 Agdisc_t* discipline() {
-  static Agiddisc_t ids = [] {
-    Agiddisc_t copy = AgIdDisc;
-    copy.map = mapId;
-    return copy;
-  }();
+  static Agiddisc_t ids = {openNames, mapName, allocateId, freeId, nameOfId, closeNames, registerId};
   static Agiodisc_t io = {readFrom, putInto, flushNothing};
   static Agdisc_t all = {&AgMemDisc, &ids, &io};
   return &all;
@@ -82,8 +159,6 @@ Agraph_t* readGuarded(std::string_view* rest, bool* isTooLarge) {
 
 CgraphSession::CgraphSession() : m_lock(g_cgraphMutex) {
   g_session = this;
-  g_nodes = 0;
-  g_edges = 0;
   agseterr(AGWARN);
   agseterrf(hearMessage);
   agreseterrors();
