@@ -545,12 +545,10 @@ schedule::Forest mapToRoutes(const LogicalTopology& topology, const std::vector<
   return forest;
 }
 
-schedule::Forest growForest(Plan& plan, const Progress& progress, StageClock& clock) {
+schedule::Forest growForestBy(const SplitOptions& options, const Plan& plan, const std::vector<int64_t>& supply,
+                              const Progress& progress, StageClock& clock) {
   const Network& network = plan.network;
-  const std::vector<int64_t> supply = supplies(network, plan.k);
-  trimCapacities(network, plan.capacities, supply, Trimming::proportional, progress);
-  clock.done("trimming");
-  const LogicalTopology topology = removeSwitches(network, std::move(plan.capacities), supply, progress);
+  const LogicalTopology topology = removeSwitches(network, plan.capacities, supply, progress, options);
   clock.done("splitting");
 
   // The logical topology by rank, with the atoms of each arc sorted by route length.
@@ -595,6 +593,27 @@ schedule::Forest growForest(Plan& plan, const Progress& progress, StageClock& cl
   clock.done("packing");
   schedule::Forest forest = mapToRoutes(topology, start, live, problem, std::move(packed), plan, progress);
   clock.done("routes");
+  return forest;
+}
+
+/// Small fabrics can afford to grow the forest in two ways and keep the lower one (on a tie, the one of fewer trees).
+schedule::Forest growForest(Plan& plan, const Progress& progress, StageClock& clock) {
+  constexpr int kSmall = 64;
+  const std::vector<int64_t> supply = supplies(plan.network, plan.k);
+  trimCapacities(plan.network, plan.capacities, supply, Trimming::proportional, progress);
+  clock.done("trimming");
+  schedule::Forest forest = growForestBy({}, plan, supply, progress, clock);
+  if (plan.k > 1 && plan.network.gpus.size() <= kSmall && plan.network.gpus.size() < at(plan.network.nodeCount)) {
+    SplitOptions inGrains;
+    inGrains.inGrains = true;
+    schedule::Forest other = growForestBy(inGrains, plan, supply, progress, clock);
+    const auto rank = [](const schedule::Forest& candidate) {
+      return std::pair(schedule::heights(candidate).logicalMax, candidate.trees.size());
+    };
+    if (rank(other) < rank(forest)) {
+      forest = std::move(other);
+    }
+  }
   return forest;
 }
 

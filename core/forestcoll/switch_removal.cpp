@@ -124,6 +124,33 @@ Matrix spreadEvenly(const std::vector<int64_t>& rows, const std::vector<int64_t>
   return matrix;
 }
 
+/// As spreadEvenly, in multiples of the grain as far as they go; only the rests are finer. Routes that carry whole
+/// multiples of the trees per root let trees stay thick.
+Matrix spreadInGrains(const std::vector<int64_t>& rows, const std::vector<int64_t>& columns, int64_t grain) {
+  if (grain <= 1) {
+    return spreadEvenly(rows, columns);
+  }
+  const int n = static_cast<int>(rows.size());
+  std::vector<int64_t> coarseRows;
+  std::vector<int64_t> coarseColumns;
+  for (int i = 0; i < n; ++i) {
+    coarseRows.push_back(rows[at(i)] / grain);
+    coarseColumns.push_back(columns[at(i)] / grain);
+  }
+  Matrix matrix = spreadEvenly(coarseRows, coarseColumns);
+  std::vector<int64_t> rowLeft = rows;
+  std::vector<int64_t> columnLeft = columns;
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < n; ++j) {
+      matrix(i, j) = i == j ? 0 : matrix(i, j) * grain;
+      rowLeft[at(i)] -= matrix(i, j);
+      columnLeft[at(j)] -= matrix(i, j);
+    }
+  }
+  handOut(matrix, rowLeft, columnLeft, true);
+  return matrix;
+}
+
 /// Deals block totals to the ports of one class in proportion to their capacities; sums are met exactly.
 Matrix dealToPorts(const std::vector<int64_t>& ports, const std::vector<int64_t>& blocks) {
   Matrix matrix(static_cast<int>(ports.size()), static_cast<int>(blocks.size()));
@@ -171,6 +198,9 @@ public:
       m_remaining += network.isGpu[at(v)] == 0 ? 1 : 0;
     }
     m_isGone.assign(at(network.nodeCount), 0);
+    for (const int gpu : network.gpus) {
+      m_grain = std::gcd(m_grain, options.inGrains ? supply[at(gpu)] : 1);
+    }
   }
 
   LogicalTopology run() {
@@ -483,7 +513,7 @@ private:
 
   /// A complete splitting of one balanced switch: even between classes, port by port within a block.
   [[nodiscard]] std::vector<Pairing> guess(int node, const std::vector<Port>& ports, const std::vector<int>& distance,
-                                           bool groupFar) const {
+                                           bool groupFar, int64_t grain) const {
     const std::vector<std::vector<int>> classes = classesOf(node, ports, distance, groupFar);
     const int count = static_cast<int>(classes.size());
     std::vector<int64_t> rows(at(count), 0);
@@ -494,7 +524,7 @@ private:
         columns[at(c)] += ports[at(port)].out;
       }
     }
-    Matrix between = spreadEvenly(rows, columns);
+    Matrix between = spreadInGrains(rows, columns, grain);
 
     // outShare[j](port of class j, class i): what the port gets from class i.
     std::vector<Matrix> outShare;
@@ -678,10 +708,11 @@ private:
   }
 
   [[nodiscard]] std::vector<std::vector<Pairing>> guessAll(const std::vector<int>& nodes,
-                                                           const std::vector<int>& distance, bool groupFar) const {
+                                                           const std::vector<int>& distance, bool groupFar,
+                                                           int64_t grain) const {
     std::vector<std::vector<Pairing>> pairings;
     for (const int node : nodes) {
-      pairings.push_back(guess(node, portsOf(node), distance, groupFar));
+      pairings.push_back(guess(node, portsOf(node), distance, groupFar, grain));
     }
     return pairings;
   }
@@ -690,7 +721,8 @@ private:
   bool removeByClasses(const std::vector<int>& nodes, const std::vector<int>& distance, bool groupFar) {
     constexpr int kTries = 4;
     for (int round = 0; round < kTries; ++round) {
-      const std::vector<std::vector<Pairing>> pairings = guessAll(nodes, distance, groupFar && round == 0);
+      const std::vector<std::vector<Pairing>> pairings =
+          guessAll(nodes, distance, groupFar && round == 0, round < 2 ? m_grain : 1);
       Oracle oracle = makeOracle(arcsAfter(nodes, pairings));
       const auto violated = oracle.violations(64, m_progress);
       if (violated.empty()) {
@@ -708,7 +740,7 @@ private:
   bool removeByExchanges(const std::vector<int>& nodes, const std::vector<int>& distance, bool groupFar) {
     constexpr int kRepairs = 24;
     constexpr std::size_t kMostCuts = 256;
-    std::vector<std::vector<Pairing>> pairings = guessAll(nodes, distance, groupFar);
+    std::vector<std::vector<Pairing>> pairings = guessAll(nodes, distance, groupFar, 1);
     std::vector<WatchedCut> cuts;
     for (const std::vector<char>& set : m_sets) {
       if (cuts.size() >= kMostCuts) {
@@ -867,7 +899,7 @@ private:
     };
 
     if (!m_options.pairwiseOnly) {
-      const std::vector<Pairing> first = guess(node, ports, distance, false);
+      const std::vector<Pairing> first = guess(node, ports, distance, false, 1);
       tryBatch(tryBatch, first);
     }
     // What is left, pair by pair; loops (u = t) last, since they only waste capacity.
@@ -910,6 +942,7 @@ private:
   std::vector<Atom> m_atoms;
   std::vector<char> m_isGone;
   int m_remaining = 0;
+  int64_t m_grain = 0;                       // common divisor of the supplies
   std::vector<std::vector<int>> m_inAtoms;   // switches only
   std::vector<std::vector<int>> m_outAtoms;  // switches only
   std::vector<std::vector<char>> m_sets;     // known tight or violated sets, one flag per node

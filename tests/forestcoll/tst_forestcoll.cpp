@@ -338,7 +338,7 @@ void TestForestColl::everyFallback() {
       arc.capacity *= ratio.numerator();
     }
     const std::vector<std::int64_t> supply = forestcoll::supplies(network, ratio.denominator());
-    const auto topology = forestcoll::removeSwitches(network, capacities, supply, {}, {pairwiseOnly});
+    const auto topology = forestcoll::removeSwitches(network, capacities, supply, {}, {pairwiseOnly, seed % 4 < 2});
     std::map<std::pair<int, int>, std::int64_t> merged;
     std::map<std::pair<int, int>, std::int64_t> load;
     for (std::size_t i = 0; i < topology.atoms.size(); ++i) {
@@ -383,7 +383,7 @@ void TestForestColl::largeSwitchPairwise() {
     arc.capacity *= ratio.numerator();
   }
   const auto supply = forestcoll::supplies(network, ratio.denominator());
-  const auto topology = forestcoll::removeSwitches(network, capacities, supply, {}, {true});
+  const auto topology = forestcoll::removeSwitches(network, capacities, supply, {}, {true, false});
   std::vector<flow::CapacityArc<std::int64_t>> arcs;
   for (const auto& atom : topology.atoms) {
     if (atom.capacity > 0) {
