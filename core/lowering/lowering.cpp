@@ -191,6 +191,10 @@ Result<program::Program> arrange(const Work& work, const Options& options, const
       if (!failure || failure->code != ErrorCode::limit) {
         failure = plan.error();
       }
+      // The first three are the most frugal: what fits in none of them does not fit.
+      if (!best && failure->code == ErrorCode::limit && i >= 2) {
+        break;
+      }
       continue;
     }
     const program::Program program = emit(parts, *plan, copies, single, progress);

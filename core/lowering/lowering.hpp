@@ -38,9 +38,13 @@ struct Options {
 ///
 /// Every rank has one threadblock per (send peer, channel) and one per (receive peer, channel); one serves both where
 /// it mostly forwards (then with fused steps), or where threadblocks are scarce. Trees share them: a threadblock runs
-/// the steps of many trees in one order that is proven free of deadlock at any connection depth, even if each step
-/// becomes many messages. `multiplicity` equal trees move as one step of that many chunks (at most 71, else in several
-/// parts); multiplicities with a common divisor are reduced first. Busy pairs of ranks get several channels.
+/// the steps of many trees in one order. `multiplicity` equal trees move as one step of that many chunks (at most 71,
+/// and less where smaller parts keep the links busier); multiplicities with a common divisor are reduced first. Busy
+/// pairs of ranks get several channels; the halves of an allreduce get channels of their own while they last.
+///
+/// Several arrangements are tried in a simulated steady run, and the first that keeps up with the schedule's algbw, or
+/// else the fastest, is taken. Whichever it is, the finished program is proven free of deadlock at the protocol's
+/// connection depth, even if every chunk of a step becomes a message of its own. Same input, same program.
 ///
 /// In-network pruning is left out: MSCCL knows no multicast, so such edges carry their data all the way.
 ///

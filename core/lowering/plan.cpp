@@ -77,8 +77,11 @@ public:
     // The halves of an allreduce need different channels, of either parity where that matters.
     const int classes = m_options.channels == ChannelPolicy::nicPlanes ? 2 : 1;
     tactics.separatePhases = m_work.phases.size() == 2 && m_channelsEach >= 2 * classes;
-    estimateTimes();
     makeGroups(tactics);
+    if (const std::optional<Error> failed = checkPeers()) {
+      return *failed;
+    }
+    estimateTimes();
     while (true) {
       throwIfCancelled(m_progress);
       const std::optional<Error> failed = attempt(tactics);
@@ -101,7 +104,7 @@ public:
         continue;
       }
       if (blocksOf(most) > m_blocksEach) {
-        return tooManyBlocks(most);
+        return tooManyBlocks(most, blocksOf(most));
       }
       const int fullest = busiestRank([&](int rank) { return elementsOf(rank); });
       if (elementsOf(fullest) > m_limit.xmlNodes && tactics.sharing != Tactics::Sharing::everywhere) {
@@ -146,6 +149,32 @@ private:
         }
       }
     }
+  }
+
+  /// However they are shared: every peer that a rank sends to takes a threadblock, and so does every one it receives
+  /// from.
+  [[nodiscard]] std::optional<Error> checkPeers() const {
+    std::vector<std::pair<int, int>> out;
+    std::vector<std::pair<int, int>> in;
+    for (const Group& group : m_groups) {
+      out.emplace_back(group.from, group.to);
+      in.emplace_back(group.to, group.from);
+    }
+    std::vector<int> need(at(m_work.gpuCount), 0);
+    for (std::vector<std::pair<int, int>>* const pairs : {&out, &in}) {
+      std::sort(pairs->begin(), pairs->end());
+      pairs->erase(std::unique(pairs->begin(), pairs->end()), pairs->end());
+      std::vector<int> peers(at(m_work.gpuCount), 0);
+      for (const auto& [rank, peer] : *pairs) {
+        need[at(rank)] = std::max(need[at(rank)], ++peers[at(rank)]);
+      }
+    }
+    for (int rank = 0; rank < m_work.gpuCount; ++rank) {
+      if (need[at(rank)] + m_copies[at(rank)].blocks > m_blocksEach) {
+        return tooManyBlocks(rank, need[at(rank)] + m_copies[at(rank)].blocks);
+      }
+    }
+    return std::nullopt;
   }
 
   void makeGroups(const Tactics& tactics) {
@@ -638,8 +667,8 @@ private:
   }
   [[nodiscard]] std::string runtimeName() const { return std::string(program::toString(m_options.runtime)); }
   [[nodiscard]] std::string mend() const { return mendFor(m_work, m_options); }
-  [[nodiscard]] Error tooManyBlocks(int rank) const {
-    const int need = blocksOf(rank) * m_options.instances;
+  [[nodiscard]] Error tooManyBlocks(int rank, int blocks) const {
+    const int need = blocks * m_options.instances;
     const int have = std::min(m_limit.threadBlocksPerRank, kResidentBlocks);
     return {ErrorCode::limit,
             "rank " + std::to_string(rank) + " needs " + std::to_string(need) +
