@@ -202,7 +202,8 @@ std::string allowedText(const Rule& rule) {
 Arguments::Arguments(const std::string& presetName, const std::vector<Rule>& rules,
                      const std::map<std::string, std::string>& given) {
   for (const auto& [name, text] : given) {
-    const bool known = std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.name == name; });
+    const bool known =
+        std::any_of(rules.begin(), rules.end(), [&wanted = name](const Rule& rule) { return rule.name == wanted; });
     if (!known) {
       const std::vector<std::string> names = namesOf(rules);
       const std::string guess = nearest(name, names);

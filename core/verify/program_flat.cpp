@@ -284,9 +284,9 @@ void StructureCheck::checkPeersPerChannel(int rank) {
       if (!isNew) {
         blockingFault(
             Check::owner, place(rank, static_cast<int>(id)),
-            [&] {
+            [&, first = owner->second] {
               return std::string(sending ? "sends to" : "receives from") + " rank " + std::to_string(peer) +
-                     " on channel " + std::to_string(channel) + " as threadblock " + std::to_string(owner->second) +
+                     " on channel " + std::to_string(channel) + " as threadblock " + std::to_string(first) +
                      " does; a connection has one owner on each side";
             },
             "use another channel");

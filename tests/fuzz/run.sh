@@ -17,7 +17,7 @@ if ! command -v clang++ >/dev/null; then
 fi
 
 cmake --preset fuzz >/dev/null
-cmake --build --preset fuzz --parallel "${COPPICE_JOBS:-2}"
+cmake --build --preset fuzz --target fuzzers --parallel "${COPPICE_JOBS:-2}"
 
 if (($#)); then
   targets=("$@")
