@@ -14,6 +14,15 @@
 #include "dot/dot.hpp"
 #include "io/fabric_json.hpp"
 
+// Address and thread sanitizers reserve terabytes of addresses. GCC says so by a macro, clang by a feature.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define COPPICE_IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define COPPICE_IS_SANITIZED 1
+#endif
+#endif
+
 namespace {
 
 constexpr int kBadInput = 2;
@@ -28,7 +37,7 @@ constexpr std::string_view kUsage =
 
 /// libcgraph cannot be stopped and asks for memory as a text tells it to; the system holds it back.
 void limitResources() {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these reserve terabytes of addresses
+#ifndef COPPICE_IS_SANITIZED
   rlimit memory{};
   if (getrlimit(RLIMIT_AS, &memory) == 0) {
     constexpr rlim_t kMost = rlim_t{4} << 30;

@@ -10,7 +10,7 @@
 // Exported by some versions of libcgraph without a declaration: both drop what its scanner still holds after a failed
 // read, the second also a string that never ended.
 extern "C" void aglexbad(void) __attribute__((weak));
-extern "C" int aaglex_destroy(void) __attribute__((weak));
+extern "C" int aaglex_destroy(void) __attribute__((weak));  // NOLINT(readability-identifier-naming)
 
 namespace coppice::dot {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -12,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -23,8 +23,6 @@
 
 #include "base/text.hpp"
 #include "io/fabric_json.hpp"
-
-extern char** environ;
 
 namespace coppice::io {
 namespace {

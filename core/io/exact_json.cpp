@@ -71,25 +71,26 @@ public:
     m_stack.back().value.members.emplace_back(std::move(value), JsonValue{});
     return true;
   }
-  bool parse_error(std::size_t position, const std::string& last, const nlohmann::detail::exception& error) override {
-    if (!m_error) {
+  bool parse_error(std::size_t position, const std::string& last,
+                   const nlohmann::detail::exception& exception) override {
+    if (!error) {
       // The library's text is only looked at: it repeats the token without escaping it.
-      const std::string_view reason = error.what();
+      const std::string_view reason = exception.what();
       const auto says = [&](std::string_view words) { return reason.find(words) != std::string_view::npos; };
       if (says("number overflow")) {
-        m_error = Error{ErrorCode::overflow, inQuotes(last) + " is too large a number", "use fewer digits"};
+        error = Error{ErrorCode::overflow, inQuotes(last) + " is too large a number", "use fewer digits"};
       } else if (says("unexpected end of input") || says("missing closing quote")) {
-        m_error = Error{ErrorCode::badInput, "the JSON text ends too early", "give the whole text"};
+        error = Error{ErrorCode::badInput, "the JSON text ends too early", "give the whole text"};
       } else {
-        m_error = Error{ErrorCode::badInput, "not valid JSON at " + inQuotes(last), "mend the text here"};
+        error = Error{ErrorCode::badInput, "not valid JSON at " + inQuotes(last), "mend the text here"};
       }
-      m_error->where = m_places.at(position > 0 ? position - 1 : 0);
+      error->where = m_places.at(position > 0 ? position - 1 : 0);
     }
     return false;
   }
 
-  std::optional<Error> m_error;
-  JsonValue m_root;
+  std::optional<Error> error;
+  JsonValue root;
 
 private:
   struct Open {
@@ -98,7 +99,7 @@ private:
   };
 
   bool fail(ErrorCode code, std::string message, std::string fix) {
-    m_error = Error{code, std::move(message), std::move(fix), m_places.at(m_consumed)};
+    error = Error{code, std::move(message), std::move(fix), m_places.at(m_consumed)};
     return false;
   }
 
@@ -119,7 +120,7 @@ private:
 
   void place(JsonValue value) {
     if (m_stack.empty()) {
-      m_root = std::move(value);
+      root = std::move(value);
     } else if (m_stack.back().value.kind == JsonValue::Kind::array) {
       m_stack.back().value.items.push_back(std::move(value));
     } else {
@@ -208,11 +209,11 @@ Result<JsonValue> parseExactJson(std::string_view text, const std::string& fileN
   const char* start = text.data();
   const bool isRead = nlohmann::json::sax_parse(CountingIterator(start, start, &consumed),
                                                 CountingIterator(start + text.size(), start, &consumed), &collector);
-  if (!isRead || collector.m_error) {
-    return collector.m_error.value_or(
+  if (!isRead || collector.error) {
+    return collector.error.value_or(
         Error{ErrorCode::badInput, "not valid JSON", "mend the text", Place{fileName, 0, 0, {}}});
   }
-  return std::move(collector.m_root);
+  return std::move(collector.root);
 }
 
 std::string toJsonText(const JsonValue& value) {

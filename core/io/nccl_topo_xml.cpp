@@ -288,7 +288,7 @@ private:
     return *value;
   }
 
-  int addNode(pugi::xml_node element, BoxRole role, std::string id, int parent, const Rational& uplink) {
+  int addNode(pugi::xml_node element, BoxRole role, const std::string& id, int parent, const Rational& uplink) {
     std::string unique = id;
     for (int i = 2; !m_ids.insert(unique).second; ++i) {
       unique = id + "#" + std::to_string(i);
