@@ -150,7 +150,7 @@ void FeasibilityOracle<Cap>::clearAbsorbed() {
 template <typename Cap>
 void FeasibilityOracle<Cap>::undo() {
   for (const int pair : m_touchedPairs) {
-    const auto first = static_cast<std::size_t>(2 * pair);
+    const std::size_t first = 2 * static_cast<std::size_t>(pair);
     m_residual[first] = m_capacity[first];
     m_residual[first + 1] = m_capacity[first + 1];
   }

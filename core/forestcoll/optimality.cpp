@@ -233,6 +233,9 @@ Network makeNetwork(const fabric::Fabric& fabric, std::span<const int64_t> deman
     network.arcs.push_back({arc.tail, arc.head, scaled});
     divisor = std::gcd(divisor, scaled);
   }
+  if (divisor == 0) {
+    failUnreachable();  // no links at all
+  }
   for (TreeArc& arc : network.arcs) {
     arc.capacity /= divisor;
   }

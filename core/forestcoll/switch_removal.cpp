@@ -185,7 +185,7 @@ struct Pairing {
 
 class SwitchRemoval {
 public:
-  SwitchRemoval(const Network& network, std::vector<TreeArc> capacities, const std::vector<int64_t>& supply,
+  SwitchRemoval(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<int64_t>& supply,
                 const Progress& progress, const SplitOptions& options)
       : m_network(network), m_supply(supply), m_progress(progress), m_options(options) {
     for (const TreeArc& arc : capacities) {
@@ -950,10 +950,10 @@ private:
 
 }  // namespace
 
-LogicalTopology removeSwitches(const Network& network, std::vector<TreeArc> capacities,
+LogicalTopology removeSwitches(const Network& network, const std::vector<TreeArc>& capacities,
                                const std::vector<int64_t>& supply, const Progress& progress,
                                const SplitOptions& options) {
-  return SwitchRemoval(network, std::move(capacities), supply, progress, options).run();
+  return SwitchRemoval(network, capacities, supply, progress, options).run();
 }
 
 std::vector<int> route(const std::vector<Atom>& atoms, int atom) {

@@ -37,7 +37,7 @@ struct SplitOptions {
 /// @pre capacities are feasible for the supplies and balanced at every switch (GPUs may be unbalanced: the splitting
 /// theorem of Bang-Jensen, Frank and Jackson needs balance only outside the terminal set).
 /// Throws Failure (internal, if the precondition is broken), CancelledError.
-[[nodiscard]] LogicalTopology removeSwitches(const Network& network, std::vector<TreeArc> capacities,
+[[nodiscard]] LogicalTopology removeSwitches(const Network& network, const std::vector<TreeArc>& capacities,
                                              const std::vector<std::int64_t>& supply, const Progress& progress,
                                              const SplitOptions& options = {});
 

@@ -166,7 +166,8 @@ private:
           }
         }
         for (const DuplexLink& link : links) {
-          const Int128 value = (needed * link.full + most - 1) / most;
+          // `most` is positive: the full tier was feasible, so some of its links enter every violated set.
+          const Int128 value = (needed * link.full + most - 1) / std::max<Int128>(1, most);
           set(link, std::max(m_capacities[at(link.there)].capacity, std::min(link.full, narrow64(value))));
         }
       });
@@ -227,7 +228,8 @@ private:
       for (const DuplexLink& link : links) {
         const int64_t present = m_capacities[at(link.there)].capacity;
         if (left > 0 && crosses(link, shortage.inSet) && link.full > present) {
-          const Int128 share = (Int128{shortage.missing} * (link.full - present) + lacking - 1) / lacking;
+          const Int128 share =
+              (Int128{shortage.missing} * (link.full - present) + lacking - 1) / std::max<Int128>(1, lacking);
           const Int128 granted = std::min({share, left, Int128{link.full} - present});
           set(link, present + narrow64(granted));
           left -= granted;

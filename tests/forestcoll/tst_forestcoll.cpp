@@ -11,7 +11,6 @@
 #include "verify/schedule_verifier.hpp"
 
 using namespace coppice;
-using test::RandomShape;
 
 namespace {
 
