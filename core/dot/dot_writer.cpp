@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t kMaxAttributeNames = 200;
 constexpr std::size_t kMaxBoxDepth = 16;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 struct Refused {
   Error error;
@@ -34,9 +35,9 @@ std::string numberText(double value) {
 }
 
 /// libcgraph writes backslashes and line ends as they are, so that a backslash before a quote or the end of the text,
-/// and some line ends, read back as something else.
+/// and some line ends, read back as something else. A byte order mark it passes over anywhere.
 bool isWritable(std::string_view text) {
-  if (text.find_first_of("\r\n") != std::string_view::npos) {
+  if (text.find_first_of("\r\n") != std::string_view::npos || text.find(kByteOrderMark) != std::string_view::npos) {
     return false;
   }
   for (std::size_t at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at + 1)) {
@@ -233,6 +234,9 @@ private:
     if (!isNameWritable(name)) {
       std::replace_if(
           name.begin(), name.end(), [](char c) { return c == '\\' || c == '\n' || c == '\r' || c == '%'; }, '_');
+      for (std::size_t at = name.find(kByteOrderMark); at != std::string::npos; at = name.find(kByteOrderMark)) {
+        name.replace(at, kByteOrderMark.size(), "_");
+      }
       while (m_stated.contains(name)) {
         name += '_';
       }

@@ -69,7 +69,7 @@ fabric::Description everything() {
   sw.aggregation = true;
   fabric::NodeDescription other{"g\\1\"", "gpu", "a//b"};
   other.rank = 0;
-  fabric::NodeDescription odd{"graph", "router"};
+  fabric::NodeDescription odd{"graph", "router", "\xEF\xBB\xBF"};
   out.nodes = {sw, gpu, odd, nic, other};
   out.links = {{"g\\1\"", "<b>sw</b>", "25/3", false, 4, "1.50", R"({"label":"25/3","dir":"x","weight":0.5})"},
                {"g 0", "%nic", "400Gb/s"},
