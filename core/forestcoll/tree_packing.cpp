@@ -316,7 +316,7 @@ private:
       }
       if (batch.empty() && stuck) {
         packOne(root);
-        batchSize = 1;
+        batchSize = std::max<std::size_t>(1, batchSize / 2);
         continue;
       }
       const auto violated = m_oracle->violations(32, m_progress);
@@ -325,8 +325,9 @@ private:
           keep(std::move(tree));
         }
         batchSize = stuck ? std::max<std::size_t>(1, batchSize / 2) : std::min<std::size_t>(batchSize * 2, 4096);
-        if (!stuck && batch.size() >= 64) {
+        if (!stuck && batch.size() >= m_coarsenAfter) {
           coarsen();
+          m_coarsenAfter = std::min<std::size_t>(m_coarsenAfter + 64, 512);  // vain attempts cost more than they gain
         }
         continue;
       }
@@ -514,7 +515,8 @@ private:
   std::vector<std::vector<int>> m_setsOf;  // pool indices by node
   Trees m_trees;
   int64_t m_grain = std::numeric_limits<int64_t>::max();
-  int m_disappointments = 0;  // in a row
+  int m_disappointments = 0;        // in a row
+  std::size_t m_coarsenAfter = 64;  // trees in one batch that passed
 };
 
 class Packing {
