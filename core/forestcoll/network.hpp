@@ -39,6 +39,9 @@ struct Network {
 /// Nodes whose in and out capacity differ, among switches and nics only.
 [[nodiscard]] std::vector<int> unbalancedSwitches(const Network& network, std::span<const TreeArc> arcs);
 
+/// By node: hops to the nearest GPU over the arcs in either direction; -1 where there is no path.
+[[nodiscard]] std::vector<int> hopsFromGpus(const Network& network, std::span<const TreeArc> arcs);
+
 /// max over S of demand(S) / B+(S), as p/q in capacity units, with the node set S that proves it.
 struct CutRatio {
   std::int64_t demand = 0;  ///< p before reduction

@@ -258,6 +258,28 @@ std::vector<int> unbalancedSwitches(const Network& network, std::span<const Tree
   return nodes;
 }
 
+std::vector<int> hopsFromGpus(const Network& network, std::span<const TreeArc> arcs) {
+  std::vector<std::vector<int>> near(at(network.nodeCount));
+  for (const TreeArc& arc : arcs) {
+    near[at(arc.tail)].push_back(arc.head);
+    near[at(arc.head)].push_back(arc.tail);
+  }
+  std::vector<int> hops(at(network.nodeCount), -1);
+  std::vector<int> queue = network.gpus;
+  for (const int gpu : queue) {
+    hops[at(gpu)] = 0;
+  }
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    for (const int next : near[at(queue[i])]) {
+      if (hops[at(next)] < 0) {
+        hops[at(next)] = hops[at(queue[i])] + 1;
+        queue.push_back(next);
+      }
+    }
+  }
+  return hops;
+}
+
 CutRatio worstCut(const Network& network, const Progress& progress) {
   return fits64(network) ? newton<int64_t>(network, progress) : newton<Int128>(network, progress);
 }

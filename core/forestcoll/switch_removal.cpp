@@ -351,31 +351,6 @@ private:
     return any;
   }
 
-  /// Hops to the nearest GPU over live atoms.
-  [[nodiscard]] std::vector<int> distances() const {
-    std::vector<int> distance(at(m_network.nodeCount), -1);
-    std::vector<std::vector<int>> near(at(m_network.nodeCount));
-    for (const Atom& atom : m_atoms) {
-      if (atom.capacity > 0 && (isSwitch(atom.tail) || isSwitch(atom.head))) {
-        near[at(atom.tail)].push_back(atom.head);
-        near[at(atom.head)].push_back(atom.tail);
-      }
-    }
-    std::vector<int> queue = m_network.gpus;
-    for (const int gpu : queue) {
-      distance[at(gpu)] = 0;
-    }
-    for (std::size_t i = 0; i < queue.size(); ++i) {
-      for (const int next : near[at(queue[i])]) {
-        if (distance[at(next)] < 0) {
-          distance[at(next)] = distance[at(queue[i])] + 1;
-          queue.push_back(next);
-        }
-      }
-    }
-    return distance;
-  }
-
   /// Live capacities, merged by the oracle.
   [[nodiscard]] std::vector<TreeArc> liveArcs() const {
     std::vector<TreeArc> arcs;
@@ -600,7 +575,7 @@ private:
   }
 
   void removeRound() {
-    const std::vector<int> distance = distances();
+    const std::vector<int> distance = hopsFromGpus(m_network, liveArcs());
     std::vector<int> order;
     std::vector<std::size_t> degree(at(m_network.nodeCount), 0);
     for (int node = 0; node < m_network.nodeCount; ++node) {
@@ -666,12 +641,15 @@ private:
                 first.from == second.to || second.from == first.to) {
               continue;
             }
+            const auto costOf = [&](const WatchedCut& cut) {
+              return lossOf(cut, node, first.from, second.to) + lossOf(cut, node, second.from, first.to) -
+                     lossOf(cut, node, first.from, first.to) - lossOf(cut, node, second.from, second.to);
+            };
             int64_t amount = std::min({first.amount, second.amount, -cuts[c].slack});
             for (const WatchedCut& other : cuts) {
-              const int more = lossOf(other, node, first.from, second.to) + lossOf(other, node, second.from, first.to) -
-                               lossOf(other, node, first.from, first.to) - lossOf(other, node, second.from, second.to);
-              if (more > 0) {
-                amount = std::min(amount, std::max<int64_t>(0, other.slack / more));
+              const int cost = costOf(other);
+              if (cost > 0) {
+                amount = std::min(amount, std::max<int64_t>(0, other.slack / cost));
               }
               if (amount == 0) {
                 break;
@@ -681,9 +659,7 @@ private:
               continue;
             }
             for (WatchedCut& other : cuts) {
-              const int more = lossOf(other, node, first.from, second.to) + lossOf(other, node, second.from, first.to) -
-                               lossOf(other, node, first.from, first.to) - lossOf(other, node, second.from, second.to);
-              other.slack -= more * amount;
+              other.slack -= costOf(other) * amount;
             }
             list[p].amount -= amount;
             list[q].amount -= amount;

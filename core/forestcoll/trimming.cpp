@@ -30,26 +30,11 @@ struct DuplexLink {
 constexpr int kHomeTier = 0;
 
 std::vector<DuplexLink> duplexLinks(const Network& network, const std::vector<TreeArc>& capacities) {
-  std::vector<std::vector<int>> near(at(network.nodeCount));
   std::map<std::pair<int, int>, int> byEnds;
   for (std::size_t i = 0; i < capacities.size(); ++i) {
-    near[at(capacities[i].tail)].push_back(capacities[i].head);
-    near[at(capacities[i].head)].push_back(capacities[i].tail);
     byEnds[{capacities[i].tail, capacities[i].head}] = static_cast<int>(i);
   }
-  std::vector<int> distance(at(network.nodeCount), -1);
-  std::vector<int> queue = network.gpus;
-  for (const int gpu : queue) {
-    distance[at(gpu)] = 0;
-  }
-  for (std::size_t i = 0; i < queue.size(); ++i) {
-    for (const int next : near[at(queue[i])]) {
-      if (distance[at(next)] < 0) {
-        distance[at(next)] = distance[at(queue[i])] + 1;
-        queue.push_back(next);
-      }
-    }
-  }
+  const std::vector<int> distance = hopsFromGpus(network, capacities);
   // A GPU's widest link leads to its local fabric; the other ones of a multi-homed GPU lead outwards.
   std::vector<int64_t> widest(at(network.nodeCount), 0);
   for (const TreeArc& arc : capacities) {
