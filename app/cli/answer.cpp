@@ -65,6 +65,7 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
     json["optimum_algbw"] = free->algbw.toString();
     json["optimum_k"] = free->treesPerRoot;
   }
+  json["bottleneck_cut"] = Json::array();  // stays empty where no cut, but forwarding alone, sets the limit
   if (!optimum.bottlenecks.empty()) {
     const schedule::Cut& cut = optimum.bottlenecks.front();
     json["bottleneck_cut"] = idsOf(fabric, cut.nodes);
