@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // DOT through libcgraph, in this process. What is read must be writable, and read back as the same fabric.
 //
-// libcgraph itself leaks on some broken texts (its half-built graph is lost with its parser's stack): run with
-// -detect_leaks=0 to look past that. In use it is the helper program that ends, and everything with it.
+// A graph beyond the size limits is abandoned inside libcgraph's parser, and its memory with it (cgraph_session.cpp);
+// texts that long are out of reach at the usual -max_len. In use it is the helper program that ends, and everything
+// with it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
