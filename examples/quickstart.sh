@@ -31,7 +31,7 @@ run() {
 }
 run check "$fabric"
 run optimum "$fabric"
-run generate "$fabric" --collective allgather -o "$out/2x-dgx-a100.forest.json"
+run generate "$fabric" --collective allgather --show-trees 1 -o "$out/2x-dgx-a100.forest.json"
 run verify "$out/2x-dgx-a100.forest.json"
 run export "$out/2x-dgx-a100.forest.json" --format msccl -o "$out/2x-dgx-a100.xml"
 run verify "$out/2x-dgx-a100.xml"

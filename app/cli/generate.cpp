@@ -13,6 +13,7 @@
 #include "input.hpp"
 #include "io/forest_json.hpp"
 #include "text.hpp"
+#include "tree_text.hpp"
 #include "verified.hpp"
 
 namespace coppice::cli {
@@ -22,6 +23,7 @@ struct Options {
   FabricOptions fabric;
   RequestOptions request;
   bool prune = false;
+  std::int64_t showTrees = 0;
   std::string output;
 };
 
@@ -128,7 +130,8 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   seconds["total"] = total;
   answer.json["seconds"] = seconds;
   answer.json["import_findings"] = toJson(loaded->findings);
-  answer.text += "  time        " + duration(total) + " with verification\n" + lines(loaded->findings);
+  answer.text += "  time        " + duration(total) + " with verification\n" +
+                 treeText(fabric, schedule, options.showTrees) + lines(loaded->findings);
 
   Report report{std::move(answer.json), std::move(answer.text)};
   if (!options.output.empty()) {
@@ -157,6 +160,9 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
   addFabricOptions(sub, options->fabric);
   addRequestOptions(sub, options->request);
   sub.add_flag("--prune", options->prune, "Use switches that multicast or aggregate to take traffic off links");
+  sub.add_option("--show-trees", options->showTrees, "Print the first N trees with their routes")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
   sub.add_option("-o,--output", options->output, "Schedule file (.forest.json) to write; none where absent");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {

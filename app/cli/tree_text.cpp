@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tree_text.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "text.hpp"
+
+namespace coppice::cli {
+namespace {
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// "via b0nvs, b0nic2", "directly", and what pruning leaves out.
+std::string routeText(const fabric::Fabric& fabric, const schedule::Forest& forest, const schedule::TreeEdge& edge) {
+  const auto path = forest.paths[edge.path];
+  std::string text;
+  for (std::size_t i = 1; i + 1 < path.size(); ++i) {
+    text += (i > 1 ? ", " : "via ") + fabric.nodes()[at(path[i])].id;
+  }
+  if (text.empty()) {
+    text = "directly";
+  }
+  if (edge.pruned > 0) {
+    text += forest.direction == schedule::Direction::out ? " (first " : " (last ";
+    text += counted(edge.pruned, "hop") + " spared by the switch)";
+  }
+  return text;
+}
+
+std::string oneTree(const fabric::Fabric& fabric, const schedule::Forest& forest, const schedule::Tree& tree) {
+  const auto name = [&](fabric::Rank rank) { return fabric.nodes()[at(fabric.gpus()[at(rank)])].id; };
+  std::vector<std::vector<const schedule::TreeEdge*>> children(at(forest.gpuCount));
+  for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
+    children[at(edge.parent)].push_back(&edge);
+  }
+  std::string text = "    " + name(tree.root) + "\n";
+  std::vector<std::pair<const schedule::TreeEdge*, std::size_t>> stack;  // edge, depth
+  const auto push = [&](fabric::Rank parent, std::size_t depth) {
+    const auto& edges = children[at(parent)];
+    for (std::size_t i = edges.size(); i-- > 0;) {
+      stack.emplace_back(edges[i], depth);
+    }
+  };
+  push(tree.root, 1);
+  while (!stack.empty()) {
+    const auto [edge, depth] = stack.back();
+    stack.pop_back();
+    text += std::string(4 + 2 * depth, ' ') + name(edge->child) + "  " + routeText(fabric, forest, *edge) + "\n";
+    push(edge->child, depth + 1);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string treeText(const fabric::Fabric& fabric, const schedule::Schedule& schedule, std::int64_t most) {
+  std::string text;
+  for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+    if (!*forest) {
+      continue;
+    }
+    const auto& trees = (*forest)->trees;
+    const char* verb = (*forest)->direction == schedule::Direction::out ? "sends from " : "reduces to ";
+    for (std::size_t i = 0; i < trees.size() && static_cast<std::int64_t>(i) < most; ++i) {
+      const std::string root = fabric.nodes()[at(fabric.gpus()[at(trees[i].root)])].id;
+      text += "  tree " + std::to_string(i + 1) + " of " + std::to_string(trees.size()) + " " + verb + root + ", " +
+              std::to_string(trees[i].multiplicity) + "-fold\n" + oneTree(fabric, **forest, trees[i]);
+    }
+  }
+  return text;
+}
+
+}  // namespace coppice::cli
