@@ -103,6 +103,7 @@ private slots:
   void treesOutAndIn();
   void nonUniformAmounts();
   void pruned();
+  void showTrees();
   void convertRoundTrip_data();
   void convertRoundTrip();
   void imports_data();
@@ -516,6 +517,19 @@ void TestCli::pruned() {
   VERIFY_TOLD(run({"verify", schedule}).code == 0, generated);
   QVERIFY(contents(schedule).size() > 0);
   QCOMPARE(generated.json()["allreduce_bound"].toObject()["reached"].toBool(), true);
+}
+
+void TestCli::showTrees() {
+  const Outcome none = run({"generate", example()});
+  VERIFY_TOLD(none.code == 0 && !none.out.contains("  tree "), none);
+  const Outcome two = run({"generate", example(), "--show-trees", "2"});
+  VERIFY_TOLD(two.code == 0 && two.out.contains("  tree 1 of ") && two.out.contains("  tree 2 of "), two);
+  VERIFY_TOLD(!two.out.contains("  tree 3 of "), two);
+  // Each tree names every GPU once, below its root; relays stand behind "via".
+  const QByteArray first =
+      two.out.mid(two.out.indexOf("  tree 1 of"), two.out.indexOf("  tree 2 of") - two.out.indexOf("  tree 1 of"));
+  QCOMPARE(first.count('\n'), 17);  // heading and 16 GPUs
+  VERIFY_TOLD(first.contains("\n    b0g0\n") && first.contains("via b0nvs") && first.contains(", ib"), two);
 }
 
 void TestCli::convertRoundTrip_data() {
