@@ -278,8 +278,9 @@ std::optional<Error> Reader::open(const Tag& tag) {
       readGpu(tag);
       break;
     case ElementKind::threadBlock:
+      m_open.push_back({.name = tag.name, .kind = kind, .at = tag.at});
       readThreadBlock(tag);
-      break;
+      return std::nullopt;
     case ElementKind::step:
       m_open.push_back({.name = tag.name, .kind = kind, .at = tag.at});
       readStep(tag);
@@ -582,10 +583,11 @@ void Reader::checkChunks(const Tag& tag) {
 }
 
 void Reader::readThreadBlock(const Tag& tag) {
+  ReadBlock& read = m_blocks.emplace_back();  // now, so that faults name it: by its position until the id is known
+  read.id = static_cast<int>(m_blocks.size()) - 1;
+  read.at = tag.at;
   const auto wanted = match(tag, kTbFields, "tb");
   demand(tag, wanted, kTbFields, 0xFU);
-  ReadBlock read;
-  read.at = tag.at;
   read.id = intValue(wanted[kTbId], -1);
   read.block.sendPeer = intValue(wanted[kSend], -1);
   read.block.recvPeer = intValue(wanted[kRecv], -1);
@@ -604,7 +606,6 @@ void Reader::readThreadBlock(const Tag& tag) {
               " is not below nchannels=" + std::to_string(m_program.channels) + ", so it is never connected",
           "raise nchannels or lower chan");
   }
-  m_blocks.push_back(std::move(read));
 }
 
 void Reader::checkPeer(const Attribute* attribute, int peer, std::string_view word) {

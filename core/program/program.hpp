@@ -61,8 +61,8 @@ struct Slot {
 
 struct Step {
   StepType type = StepType::nop;
-  Slot src;
-  Slot dst;
+  Slot src = {};
+  Slot dst = {};
   int count = 0;         ///< consecutive chunks
   int dependsOnTb = -1;  ///< threadblock of the same rank, -1 = none
   int dependsOnStep = -1;
@@ -75,7 +75,7 @@ struct ThreadBlock {
   int sendPeer = -1;  ///< rank, -1 = none
   int recvPeer = -1;
   int channel = 0;
-  std::vector<Step> steps;
+  std::vector<Step> steps = {};
 
   friend bool operator==(const ThreadBlock&, const ThreadBlock&) = default;
 };
@@ -84,7 +84,7 @@ struct RankProgram {
   int inputChunks = 0;
   int outputChunks = 0;
   int scratchChunks = 0;
-  std::vector<ThreadBlock> threadBlocks;  ///< id = position
+  std::vector<ThreadBlock> threadBlocks = {};  ///< id = position
 
   friend bool operator==(const RankProgram&, const RankProgram&) = default;
 };
