@@ -434,6 +434,10 @@ public:
     const auto index = static_cast<unsigned>(found - kKeyNames.begin());
     const ContextKeys keys = keysOf(frame.context);
     if (found == kKeyNames.end() || ((keys.required | keys.optional) & bit(static_cast<Key>(index))) == 0) {
+      if (frame.context == Context::top && (frame.seen & bit(Key::format)) == 0) {
+        return fail("the key " + inQuotes(text) + " comes before any \"format\", so this is no forest file",
+                    "give a .forest.json, as coppice-cli generate writes it");
+      }
       return fail("the key " + inQuotes(text) + " is not part of the format", "remove it");
     }
     frame.key = static_cast<Key>(index);

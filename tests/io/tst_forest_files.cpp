@@ -176,6 +176,7 @@ private slots:
     row("version text", "\"version\": 1", "\"version\": \"1\"", "cannot be a string", "version");
     row("collective", "\"allgather\"", "\"scatter\"", "\"scatter\" is no collective", "collective");
     row("unknown key", "\"algbw\"", "\"albgw\"", "the key \"albgw\" is not part of the format", "");
+    row("another file", "\"format\": \"coppice-forest\",", "\"name\": \"x\",", "this is no forest file", "");
     row("key of another place", "\"algbw\": \"15\"", "\"scale\": \"15\"", "not part of the format", "");
     row("key twice", "\"bound\": \"15\"", "\"algbw\": \"15\"", "is there twice", "algbw");
     row("key missing", "\"bound\": \"15\",", "", "the key \"bound\" is missing", "");
