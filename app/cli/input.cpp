@@ -343,6 +343,10 @@ Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const Requ
     request.root = *root;
   }
   if (!options.amounts.empty()) {
+    if (request.collective != Collective::allgather && request.collective != Collective::reduceScatter) {
+      return Error{ErrorCode::badUsage, "--amounts: " + std::string(toString(request.collective)) + " has no shares",
+                   "leave --amounts out, or ask for allgather or reduce_scatter"};
+    }
     for (const std::string& item : splitList(options.amounts)) {
       const auto amount = parseInteger(item);
       if (!amount) {

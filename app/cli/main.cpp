@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/checked.hpp"
+#include "base/text.hpp"
 #include "command.hpp"
 #include "coppice/version.hpp"
 #include "terminal.hpp"
@@ -96,6 +97,16 @@ int run(int argc, char** argv, bool& json) {
   addGenerate(app, invocation);
   addExport(app, invocation);
   addVerify(app, invocation);
+  // An empty value, as of an unset shell variable, would read as an option that was not given.
+  const CLI::Validator notEmpty(
+      [](const std::string& value) { return std::string(value.empty() ? "the value is empty" : ""); }, "");
+  for (CLI::App* sub : app.get_subcommands({})) {
+    for (CLI::Option* option : sub->get_options()) {
+      if (option->get_items_expected_max() > 0) {
+        option->check(notEmpty);
+      }
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
@@ -104,6 +115,9 @@ int run(int argc, char** argv, bool& json) {
     const auto subcommands = app.get_subcommands();
     const std::string help =
         std::string(kProgram) + (subcommands.empty() ? "" : " " + subcommands.front()->get_name()) + " --help";
+    if (const auto words = app.remaining(); subcommands.empty() && !words.empty()) {
+      return fail({ErrorCode::badUsage, inQuotes(words.front()) + " is not a subcommand", "see " + help}, json);
+    }
     return fail({ErrorCode::badUsage, error.what(), "see " + help}, json);
   }
   json = invocation.json;

@@ -84,6 +84,7 @@ private slots:
   void optimumOfTheExample();
   void optimum_data();
   void optimum();
+  void optimumBelowTheCuts();
   void generateOfTheExample();
   void jsonEverywhere_data();
   void jsonEverywhere();
@@ -208,6 +209,16 @@ void TestCli::optimum() {
   QTEST(outcome.json()["k"].toInt(), "k");
 }
 
+/// Where forwarding alone sets the limit, no cut does: the key is there all the same.
+void TestCli::optimumBelowTheCuts() {
+  const Outcome outcome = run({"optimum", data("reference/graphs/noneuler_switch_more_out.json"), "--json"});
+  VERIFY_TOLD(outcome.code == 0 && isOneObject(outcome.out), outcome);
+  const QJsonObject json = outcome.json();
+  QCOMPARE(json["inv_x"].toString(), "3");
+  VERIFY_TOLD(json["bottleneck_cut"].isArray() && json["bottleneck_cut"].toArray().isEmpty(), outcome);
+  VERIFY_TOLD(json["sub_capacity"].toString().contains("only forward"), outcome);
+}
+
 void TestCli::generateOfTheExample() {
   const QString file = path("example.forest.json");
   const Outcome outcome = run({"generate", example(), "--collective", "allgather", "-o", file, "--json"});
@@ -264,7 +275,7 @@ void TestCli::exitCodes_data() {
     QTest::newRow(name) << arguments << code << message;
   };
   row("no subcommand", {}, 2, "subcommand");
-  row("unknown subcommand", {"frobnicate"}, 2, "coppice-cli --help");
+  row("unknown subcommand", {"frobnicate"}, 2, "\"frobnicate\" is not a subcommand; see coppice-cli --help");
   row("unknown option", {"optimum", example(), "--speed", "9"}, 2, "coppice-cli optimum --help");
   row("no fabric", {"optimum"}, 2, "fabric is required");
   row("no such file", {"optimum", "nowhere.fabric.json"}, 2, "nowhere.fabric.json");
@@ -285,6 +296,8 @@ void TestCli::exitCodes_data() {
   row("k and k-max", {"optimum", example(), "--k", "2", "--k-max", "3"}, 2, "excludes");
   row("huge k", {"optimum", example(), "--k", "9000000000000000000"}, 2, "");
   row("too few amounts", {"optimum", example(), "--amounts", "1,2"}, 2, "16 GPUs");
+  row("amounts of an allreduce", {"optimum", example(), "-c", "allreduce", "--amounts", "1"}, 2, "has no shares");
+  row("empty list of GPUs", {"optimum", example(), "--gpus", ""}, 2, "--gpus: the value is empty");
   row("negative amount", {"optimum", "preset:ring,gpus=3", "--amounts", "1,-1,1"}, 2, "--amounts");
   row("no data at all", {"optimum", "preset:ring,gpus=3", "--amounts", "0,0,0"}, 2, "");
   row("unknown GPU", {"optimum", example(), "--gpus", "0-3,g99"}, 2, "g99");
@@ -296,6 +309,7 @@ void TestCli::exitCodes_data() {
   row("generate into no folder", {"generate", example(), "-o", path("no/such/folder.forest.json")}, 2, "no/such");
   row("document and JSON at once", {"generate", example(), "-o", "-", "--json"}, 2, "--json");
   row("export of a fabric", {"export", example(), "-o", path("x.xml")}, 2, "2x-dgx-a100.fabric.json");
+  row("verification of a fabric", {"verify", example()}, 2, "this is no forest file");
   row("trees without fabric", {"verify", "-"}, 2, "");
   row("islands", {"optimum", data("fabric_bad/islands.fabric.json")}, 1, "islands.fabric.json");
   row("check of islands", {"check", data("fabric_bad/islands.fabric.json")}, 1, "islands.fabric.json");
