@@ -52,13 +52,14 @@ std::string describeCycle(const program::Program& program, const FlatProgram& fl
   std::string text;
   for (std::size_t link = 0; link < cycle.size() && link < kMostLinks; ++link) {
     const BlockState& state = states[static_cast<std::size_t>(cycle[link])];
-    text += (link == 0 ? "" : ", ") + nameOperation(program, flat, cycle[link], state.step);
-    text += state.obstacle == Obstacle::dependency ? " waits for the flag of "
-            : state.obstacle == Obstacle::message  ? " waits for data from "
-                                                   : " waits for space in its connection to ";
+    text += nameOperation(program, flat, cycle[link], state.step) + (link == 0 ? " waits" : ", which waits");
+    text += state.obstacle == Obstacle::dependency ? " for the flag of "
+            : state.obstacle == Obstacle::message  ? " for data from "
+                                                   : " for space in its connection to ";
   }
   if (cycle.size() > kMostLinks) {
-    return text + std::to_string(cycle.size() - kMostLinks) + " more threadblocks, which close the cycle";
+    return text + std::to_string(cycle.size() - kMostLinks) +
+           " more threadblocks, the last of which waits for the first";
   }
   const int first = cycle.front();
   return text + nameStep(flat, first, states[static_cast<std::size_t>(first)].step);

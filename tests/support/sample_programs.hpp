@@ -59,6 +59,7 @@ inline Program empty(Collective collective, int ranks, int chunks, bool inPlace,
 }
 
 /// One threadblock per rank sends to the next rank and receives from the one before; `parts` chunks per rank.
+/// Several chunks are taken in before they are passed on: fused steps of two messages would fill the ring and stop it.
 inline Program ringAllgather(int ranks, int parts, bool inPlace) {
   Program program = empty(Collective::allgather, ranks, ranks * parts, inPlace, inPlace ? 0 : parts, ranks * parts);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -68,8 +69,16 @@ inline Program ringAllgather(int ranks, int parts, bool inPlace) {
     }
     for (int hop = 0; hop < ranks; ++hop) {
       const Slot slot = {kOut, (rank + ranks - hop) % ranks * parts};
-      const StepType type = hop == 0 ? StepType::send : hop == ranks - 1 ? StepType::recv : StepType::recvCopySend;
-      block.steps.push_back(step(type, slot, parts));
+      if (hop > 0 && hop < ranks - 1 && parts == 1) {
+        block.steps.push_back(step(StepType::recvCopySend, slot));
+        continue;
+      }
+      if (hop > 0) {
+        block.steps.push_back(step(StepType::recv, slot, parts));
+      }
+      if (hop < ranks - 1) {
+        block.steps.push_back(step(StepType::send, slot, parts));
+      }
     }
     program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {block};
   }
