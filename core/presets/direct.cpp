@@ -13,7 +13,7 @@ namespace {
 constexpr int kMaxDimensions = 16;
 constexpr int kMaxSide = 100'000;
 constexpr int kMaxCubeDimension = 17;
-constexpr int kMaxClique = 2000;
+constexpr int kMaxClique = 1414;
 
 std::string gpuId(std::int64_t number) {
   return "g" + std::to_string(number);

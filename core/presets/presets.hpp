@@ -16,7 +16,7 @@ namespace coppice::presets {
 
 /// No preset makes more than this, whatever its parameters.
 inline constexpr int kMaxNodes = 200'000;
-inline constexpr int kMaxLinks = 2'000'000;
+inline constexpr int kMaxLinks = 1'000'000;
 
 struct Parameter {
   std::string name;         ///< as on the command line: "boxes"
