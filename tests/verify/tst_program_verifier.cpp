@@ -795,7 +795,10 @@ void TestProgramVerifier::mutations() {
   constexpr unsigned kSeed = 20240611;
   constexpr int kRounds = 40000;
   Random random(kSeed);
-  const auto programs = allPrograms();
+  auto programs = allPrograms();
+  for (int chunks = 2; chunks <= 9; ++chunks) {  // near the depths of the connections, on both sides
+    programs.emplace_back("exchange of " + std::to_string(chunks), exchange(chunks, true));
+  }
   int accepted = 0;
   int rejected = 0;
   for (int round = 0; round < kRounds; ++round) {
