@@ -174,7 +174,7 @@ std::string nearest(std::string_view text, const std::vector<std::string>& candi
 
 std::string allowedText(const Rule& rule) {
   const std::string range = std::to_string(rule.low) + " to " + std::to_string(rule.high);
-  const std::string bandwidth =
+  std::string bandwidth =
       "above 0, at most " + kMaxBandwidth.toString() + " GB/s per direction, such as 25, 12.5, 25/2 or 400Gb/s";
   switch (rule.kind) {
     case ValueKind::integer:

@@ -38,7 +38,7 @@ void Builder::expect(std::int64_t nodes, std::int64_t links) {
 }
 
 fabric::NodeDescription& Builder::add(std::string id, fabric::NodeKind kind, std::string_view box,
-                                      fabric::Position position) {
+                                      const fabric::Position& position) {
   if (m_description.nodes.size() >= static_cast<std::size_t>(kMaxNodes)) {
     refuseSize(m_description.name + " would have more than " + std::to_string(kMaxNodes) + " nodes");
   }
@@ -51,17 +51,18 @@ fabric::NodeDescription& Builder::add(std::string id, fabric::NodeKind kind, std
   return m_description.nodes.back();
 }
 
-std::string Builder::gpu(std::string id, std::string_view box, fabric::Position position) {
+std::string Builder::gpu(std::string id, std::string_view box, const fabric::Position& position) {
   fabric::NodeDescription& node = add(std::move(id), fabric::NodeKind::gpu, box, position);
   node.rank = m_nextRank++;
   return node.id;
 }
 
-std::string Builder::nic(std::string id, std::string_view box, fabric::Position position) {
+std::string Builder::nic(std::string id, std::string_view box, const fabric::Position& position) {
   return add(std::move(id), fabric::NodeKind::nic, box, position).id;
 }
 
-std::string Builder::relay(std::string id, std::string_view box, fabric::Position position, Capability capability) {
+std::string Builder::relay(std::string id, std::string_view box, const fabric::Position& position,
+                           Capability capability) {
   fabric::NodeDescription& node = add(std::move(id), fabric::NodeKind::switchNode, box, position);
   node.multicast = capability == Capability::multicastAndAggregation;
   node.aggregation = node.multicast;

@@ -29,9 +29,9 @@ public:
   void expect(std::int64_t nodes, std::int64_t links);
 
   /// Ranks count up in the order of the calls. All three return the id.
-  std::string gpu(std::string id, std::string_view box, fabric::Position position);
-  std::string nic(std::string id, std::string_view box, fabric::Position position);
-  std::string relay(std::string id, std::string_view box, fabric::Position position,
+  std::string gpu(std::string id, std::string_view box, const fabric::Position& position);
+  std::string nic(std::string id, std::string_view box, const fabric::Position& position);
+  std::string relay(std::string id, std::string_view box, const fabric::Position& position,
                     Capability capability = Capability::none);
 
   /// `count` parallel links of `bandwidth` each way.
@@ -41,7 +41,8 @@ public:
   [[nodiscard]] fabric::Description take() { return std::move(m_description); }
 
 private:
-  fabric::NodeDescription& add(std::string id, fabric::NodeKind kind, std::string_view box, fabric::Position position);
+  fabric::NodeDescription& add(std::string id, fabric::NodeKind kind, std::string_view box,
+                               const fabric::Position& position);
   void addLink(fabric::LinkDescription link);
 
   fabric::Description m_description;
@@ -51,8 +52,10 @@ private:
 /// Columns and rows that hold `count` nodes: one row up to 8, rows of 8 up to 32, then about twice as wide as high.
 struct Grid {
   explicit Grid(int count);
-  [[nodiscard]] double x(int index) const { return kSpacing * (index % columns); }
-  [[nodiscard]] double y(int index) const { return kSpacing * (index / columns); }
+  [[nodiscard]] int column(int index) const { return index % columns; }
+  [[nodiscard]] int row(int index) const { return index / columns; }
+  [[nodiscard]] double x(int index) const { return kSpacing * column(index); }
+  [[nodiscard]] double y(int index) const { return kSpacing * row(index); }
   [[nodiscard]] double width() const { return kSpacing * (columns - 1); }
   [[nodiscard]] double height() const { return kSpacing * (rows - 1); }
   int columns = 1;
@@ -65,7 +68,7 @@ public:
   Floor(int boxes, double boxWidth, double boxHeight)
       : m_grid(boxes), m_boxWidth(boxWidth), m_stepX(boxWidth + kTierGap), m_stepY(boxHeight + kTierGap) {}
   [[nodiscard]] fabric::Position at(int box, double dx, double dy) const {
-    return {.x = m_stepX * (box % m_grid.columns) + dx, .y = m_stepY * (box / m_grid.columns) + dy};
+    return {.x = m_stepX * m_grid.column(box) + dx, .y = m_stepY * m_grid.row(box) + dy};
   }
   [[nodiscard]] double width() const { return m_stepX * (m_grid.columns - 1) + m_boxWidth; }
   /// Place of switch `index` of `count`, spread over the width of all boxes; tier 1 is the row just above them.

@@ -132,8 +132,9 @@ std::vector<std::string> addEightV100(Builder& builder, const Floor& floor, int 
   const std::string prefix = "b" + std::to_string(box);
   std::vector<std::string> gpus;
   for (int gpu = 0; gpu < kGpusOfBox; ++gpu) {
+    const int row = gpu / kColumns;
     gpus.push_back(builder.gpu(prefix + "g" + std::to_string(gpu), prefix,
-                               floor.at(box, kSpacing * (gpu % kColumns), top + 1.5 * kSpacing * (gpu / kColumns))));
+                               floor.at(box, kSpacing * (gpu % kColumns), top + 1.5 * kSpacing * row)));
   }
   return gpus;
 }

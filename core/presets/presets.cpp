@@ -13,7 +13,7 @@ namespace coppice::presets {
 namespace {
 
 const std::vector<Recipe>& recipes() {
-  static const std::vector<Recipe> all = [] {
+  static const std::vector<Recipe> kAll = [] {
     std::vector<Recipe> list;
     for (auto* const part : {machineRecipes, clusterRecipes, switchedRecipes, directRecipes}) {
       for (Recipe& recipe : part()) {
@@ -22,11 +22,11 @@ const std::vector<Recipe>& recipes() {
     }
     return list;
   }();
-  return all;
+  return kAll;
 }
 
 const std::vector<Preset>& presets() {
-  static const std::vector<Preset> all = [] {
+  static const std::vector<Preset> kAll = [] {
     std::vector<Preset> list;
     for (const Recipe& recipe : recipes()) {
       Preset preset{recipe.name, recipe.title, recipe.description, recipe.sources, {}};
@@ -45,7 +45,7 @@ const std::vector<Preset>& presets() {
     }
     return list;
   }();
-  return all;
+  return kAll;
 }
 
 Error unknownPreset(std::string_view name) {
