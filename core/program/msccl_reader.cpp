@@ -454,9 +454,8 @@ void Reader::readCollective(const Attribute& attribute) {
   const auto spelling = std::find_if(kSpellings.begin(), kSpellings.end(),
                                      [&](const Spelling& known) { return known.text == attribute.value; });
   const bool taken = spelling != kSpellings.end() && (isMsccl() ? spelling->msccl : spelling->others);
-  if (spelling == kSpellings.end()) {
-    m_program.collectiveText = attribute.value;
-  } else if (const auto collective = parseCollective(attribute.value)) {
+  const auto collective = parseCollective(attribute.value);
+  if (spelling != kSpellings.end() && collective) {
     m_program.collective = *collective;
   } else {
     m_program.collectiveText = attribute.value;

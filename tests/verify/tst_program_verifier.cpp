@@ -12,7 +12,6 @@ using namespace coppice;
 using namespace coppice::program;
 using namespace coppice::samples;
 using verify::ProgramCheckOptions;
-using verify::ProgramVerdict;
 using verify::verifyProgram;
 
 namespace {
@@ -158,7 +157,7 @@ const ProgramCheckOptions kRccl = {.runtime = Runtime::rccl, .multiprocessors = 
 const ProgramCheckOptions kManyCores = {.multiprocessors = 5000};
 
 const std::vector<Case>& deadlocks() {
-  static const std::vector<Case> cases = {
+  static const std::vector<Case> kCases = {
       {"eight messages ahead, Simple", false, [] { return exchange(8, true); },
        "deadlock: rank 0, threadblock 0, step 2 (s to rank 1) waits for space in its connection to rank 1, threadblock "
        "0, step 2 (s to rank 0), which waits for space in its connection to rank 0, threadblock 0, step 2; connections "
@@ -235,11 +234,11 @@ const std::vector<Case>& deadlocks() {
        },
        "rank 1, threadblock 0, step 3: sends message 3 of its connection, but rank 2, threadblock 0 receives 2"},
   };
-  return cases;
+  return kCases;
 }
 
 const std::vector<Case>& dataFaults() {
-  static const std::vector<Case> cases = {
+  static const std::vector<Case> kCases = {
       {"race", false,
        [] { return with(chainAllreduce(3, 1), [](Program& program) { at(program, 1, 3, 0).dependsOnTb = -1; }); },
        "race on o[0]: "},
@@ -329,11 +328,11 @@ const std::vector<Case>& dataFaults() {
        [] { return with(directAlltoall(3), [](Program& program) { at(program, 0, 1, 0).src.offset = 2; }); },
        "o[0] of rank 1 must hold chunk 1 of rank 0, but holds chunk 2 of rank 0"},
   };
-  return cases;
+  return kCases;
 }
 
 const std::vector<Case>& structureFaults() {
-  static const std::vector<Case> cases = {
+  static const std::vector<Case> kCases = {
       {"count mismatch", false,
        [] { return with(ringAllgather(2, 2, true), [](Program& program) { at(program, 1, 0, 1).count = 1; }); },
        "rank 1, threadblock 0, step 1: receives 1 chunks where rank 0, threadblock 0, step 0 sends 2"},
@@ -487,11 +486,11 @@ const std::vector<Case>& structureFaults() {
        [] { return with(crowded(2), [](Program& program) { program.maxBytes = std::int64_t{1} << 40; }); },
        "more than 64 GiB of scratch"},
   };
-  return cases;
+  return kCases;
 }
 
 const std::vector<Case>& limitCases() {
-  static const std::vector<Case> cases = {
+  static const std::vector<Case> kCases = {
       {"256 steps, msccl", true, [] { return longBlock(256); }},
       {"257 steps, msccl", false, [] { return longBlock(257); },
        "rank 0, threadblock 0: 257 steps; msccl takes 256 per threadblock"},
@@ -555,7 +554,7 @@ const std::vector<Case>& limitCases() {
        "re with cnt=2 is fused with the one before, which has cnt=1"},
       {"2000 ranks", false, [] { return empty(Collective::allreduce, 2000, 1, true, 0, 1); }, "2000 ranks"},
   };
-  return cases;
+  return kCases;
 }
 
 }  // namespace
