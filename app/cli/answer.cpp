@@ -69,11 +69,11 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
   if (!optimum.bottlenecks.empty()) {
     const schedule::Cut& cut = optimum.bottlenecks.front();
     json["bottleneck_cut"] = idsOf(fabric, cut.nodes);
-    json["cut"] = toJson(fabric, cut);
+    json["cut"] = toJson(fabric, request.collective, cut);
     json["cut"].erase("nodes");
     json["cuts"] = Json::array();
     for (const schedule::Cut& each : optimum.bottlenecks) {
-      json["cuts"].push_back(toJson(fabric, each));
+      json["cuts"].push_back(toJson(fabric, request.collective, each));
     }
   }
   if (optimum.usedSubCapacity) {

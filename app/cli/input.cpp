@@ -306,6 +306,12 @@ Result<LoadedFabric> loadFabric(const FabricOptions& options, const Progress& pr
     if (error.where.file.empty()) {
       error.where.file = options.source;
     }
+    const std::vector<Finding> findings = fabric::validate(loaded->description);
+    const auto faults = std::count_if(findings.begin(), findings.end(),
+                                      [](const Finding& finding) { return finding.severity == Severity::error; });
+    if (faults > 1) {
+      error.fix += "; coppice-cli check lists all " + std::to_string(faults) + " faults";
+    }
     return error;
   }
   return LoadedFabric{std::move(loaded->description), *std::move(fabric), std::move(loaded->findings)};

@@ -181,6 +181,28 @@ std::string nodeSet(const fabric::Fabric& fabric, std::span<const fabric::NodeIn
   return text;
 }
 
+namespace {
+
+/// Whether the cut counts what leaves S; reductions count what enters it, and an allreduce has a cut of either half.
+bool countsLeaving(const fabric::Fabric& fabric, Collective collective, const schedule::Cut& cut) {
+  if (collective != Collective::allreduce) {
+    return collective == Collective::allgather || collective == Collective::broadcast;
+  }
+  std::vector<char> inside(static_cast<std::size_t>(fabric.nodeCount()), 0);
+  for (const fabric::NodeIndex node : cut.nodes) {
+    inside[static_cast<std::size_t>(node)] = 1;
+  }
+  Rational entering;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    if (inside[static_cast<std::size_t>(arc.tail)] == 0 && inside[static_cast<std::size_t>(arc.head)] != 0) {
+      entering += arc.bandwidth.gigabytesPerSecond();
+    }
+  }
+  return entering != cut.exitBandwidth;
+}
+
+}  // namespace
+
 std::string cutSentence(const fabric::Fabric& fabric, Collective collective, const schedule::Cut& cut, bool weighted) {
   std::string subject;
   switch (collective) {
@@ -189,8 +211,14 @@ std::string cutSentence(const fabric::Fabric& fabric, Collective collective, con
                          : (cut.demand == 1 ? "1 GPU must push its shard out"
                                             : counted(cut.demand, "GPU") + " must push their shards out");
       break;
-    case Collective::reduceScatter:
     case Collective::allreduce:
+      if (countsLeaving(fabric, collective, cut)) {
+        subject =
+            cut.demand == 1 ? "1 GPU must push its sum out" : counted(cut.demand, "GPU") + " must push their sums out";
+        break;
+      }
+      [[fallthrough]];
+    case Collective::reduceScatter:
       subject = weighted ? "sums of weight " + std::to_string(cut.demand) + " must come in"
                          : (cut.demand == 1 ? "1 GPU must draw its sum in"
                                             : counted(cut.demand, "GPU") + " must draw their sums in");
@@ -213,7 +241,7 @@ Json idsOf(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> node
   return ids;
 }
 
-Json toJson(const fabric::Fabric& fabric, const schedule::Cut& cut) {
+Json toJson(const fabric::Fabric& fabric, Collective collective, const schedule::Cut& cut) {
   int gpus = 0;
   for (const fabric::NodeIndex node : cut.nodes) {
     gpus += fabric.nodes()[static_cast<std::size_t>(node)].kind == fabric::NodeKind::gpu ? 1 : 0;
@@ -222,6 +250,7 @@ Json toJson(const fabric::Fabric& fabric, const schedule::Cut& cut) {
           {"gpus", gpus},
           {"size", cut.nodes.size()},
           {"demand", cut.demand},
+          {"direction", countsLeaving(fabric, collective, cut) ? "leaving" : "entering"},
           {"exit_bandwidth", cut.exitBandwidth.toString()},
           {"exit_bandwidth_GBps", cut.exitBandwidth.toDouble()}};
 }

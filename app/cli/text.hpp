@@ -40,7 +40,8 @@ namespace coppice::cli {
                                       bool weighted);
 
 [[nodiscard]] Json idsOf(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes);
-[[nodiscard]] Json toJson(const fabric::Fabric& fabric, const schedule::Cut& cut);
+/// "exit_bandwidth" is what crosses the cut in "direction": leaving S, or for reductions entering it.
+[[nodiscard]] Json toJson(const fabric::Fabric& fabric, Collective collective, const schedule::Cut& cut);
 [[nodiscard]] Json toJson(const Place& place);
 [[nodiscard]] Json toJson(const Finding& finding);
 [[nodiscard]] Json toJson(const std::vector<Finding>& findings);

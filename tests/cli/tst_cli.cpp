@@ -105,6 +105,8 @@ private slots:
   void nonUniformAmounts();
   void pruned();
   void showTrees();
+  void cutDirection();
+  void severalFaults();
   void convertRoundTrip_data();
   void convertRoundTrip();
   void imports_data();
@@ -544,6 +546,25 @@ void TestCli::showTrees() {
       two.out.mid(two.out.indexOf("  tree 1 of"), two.out.indexOf("  tree 2 of") - two.out.indexOf("  tree 1 of"));
   QCOMPARE(first.count('\n'), 17);  // heading and 16 GPUs
   VERIFY_TOLD(first.contains("\n    b0g0\n") && first.contains("via b0nvs") && first.contains(", ib"), two);
+}
+
+void TestCli::cutDirection() {
+  // Links of 5 and 3 one way: what leaves {g0, g1} is not what enters it.
+  const QString fabric = data("reference/graphs/noneuler_gpu_asym_links.json");
+  const Outcome out = run({"optimum", fabric, "--json"});
+  QCOMPARE(out.json()["cut"].toObject()["direction"].toString(), QStringLiteral("leaving"));
+  const Outcome in = run({"optimum", fabric, "-c", "reduce", "--root", "g1", "--json"});
+  QCOMPARE(in.json()["cut"].toObject()["direction"].toString(), QStringLiteral("entering"));
+  const Outcome both = run({"optimum", fabric, "-c", "allreduce"});
+  VERIFY_TOLD(both.out.contains("must push their sums out") || both.out.contains("must draw their sums in"), both);
+}
+
+void TestCli::severalFaults() {
+  const QByteArray text =
+      R"({"nodes":[{"id":"a","kind":"gpu"},{"id":"b","kind":"gpu"}],"links":[{"src":"a","dst":"c","bandwidth":0}]})";
+  const Outcome outcome = run({"optimum", "-"}, text);
+  QCOMPARE(outcome.code, 2);
+  VERIFY_TOLD(outcome.firstErrorLine().contains("coppice-cli check lists all"), outcome);
 }
 
 void TestCli::convertRoundTrip_data() {
