@@ -222,7 +222,7 @@ private:
     m_plan.connectionOf.assign(at(m_work.messageCount()), -1);
     m_plan.next.assign(at(m_work.messageCount()), -1);
     m_plan.previous.assign(at(m_work.messageCount()), -1);
-    if (const std::optional<Error> failed = openConnections(tactics)) {
+    if (std::optional<Error> failed = openConnections(tactics)) {
       return failed;
     }
     assignMessages();

@@ -201,7 +201,11 @@ void scale(Grove& grove, std::int64_t factor) {
   grove.sum = checkedMul(grove.sum, factor);
 }
 
+/// A divisor below 2 changes nothing.
 void divide(Grove& grove, std::int64_t divisor) {
+  if (divisor < 2) {
+    return;
+  }
   for (std::int64_t& m : grove.multiplicity) {
     m /= divisor;
   }
