@@ -83,8 +83,7 @@ std::vector<Recipe> clusterRecipes() {
        .description = "GPU i of every box hangs on rail switch i, and all rails meet in a spine; the uplinks of a rail "
                       "carry its downlinks' sum divided by the oversubscription.",
        .sources = "Structure: W. Wang et al., Rail-only: A Low-Cost High-Performance Network for Training LLMs with "
-                  "Trillion Parameters, section 2 (rail-optimised baseline). Default numbers: DGX H100, see preset "
-                  "dgx-h100.",
+                  "Trillion Parameters (HOTI 2024; the baseline). Default numbers: DGX H100, see preset dgx-h100.",
        .rules = with(boxRules(4, 8, "450", "50"), scaleOutRulesOf("rails")),
        .generate = [](const Arguments& arguments) { return makeCluster(arguments, "rails", "rail-optimised boxes"); }});
   recipes.push_back(
@@ -93,7 +92,7 @@ std::vector<Recipe> clusterRecipes() {
        .description = "GPU i of every box hangs on rail switch i and nothing joins the rails: traffic between them "
                       "crosses the switch inside a box.",
        .sources = "Structure: W. Wang et al., Rail-only: A Low-Cost High-Performance Network for Training LLMs with "
-                  "Trillion Parameters, section 3. Default numbers: DGX H100, see preset dgx-h100.",
+                  "Trillion Parameters (HOTI 2024). Default numbers: DGX H100, see preset dgx-h100.",
        .rules = boxRules(4, 8, "450", "50"),
        .generate = [](const Arguments& arguments) { return makeCluster(arguments, "rail-only", "rail-only boxes"); }});
   return recipes;
