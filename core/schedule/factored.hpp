@@ -23,7 +23,7 @@ struct FactoredForest {
   struct Arc {
     int tail = 0;
     int head = 0;
-    int via = 0;  ///< into Shape::viaStart: the switches in between
+    int via = 0;  ///< into Shape::viaStart: the shape's own switches in between, without those of the ports
 
     friend bool operator==(const Arc&, const Arc&) = default;
   };
@@ -36,13 +36,24 @@ struct FactoredForest {
     friend bool operator==(const Skeleton&, const Skeleton&) = default;
   };
 
-  /// How a skeleton is filled in, for `count` steps in a row. Step 0 is the skeleton's root, step i its i-th arc.
-  /// The concrete tail of the arc is leaf `tailLeaf` of the tail node (counted within that node; 0 at the root step
-  /// and at GPUs). At the head (at the root) the part goes on with its own tree `innerTree`, whose root is the
-  /// concrete head; 0 where the node is a GPU.
+  /// Where data leaves or enters a part: a GPU of it and the part's switches between that GPU and the outside. GPUs as
+  /// nodes have one port (number 0) without switches.
+  struct Port {
+    int leaf = 0;  ///< of the part
+    int via = 0;   ///< into Shape::viaStart of the part, in the direction of an out-tree's data
+
+    friend bool operator==(const Port&, const Port&) = default;
+  };
+
+  /// How a skeleton is filled in, for `count` steps in a row. Step 0 is the skeleton's root, step i its i-th arc. Data
+  /// leaves the arc's tail by its outPorts[tailPort] and enters the head by its inPorts[headPort] (both 0 at the root
+  /// step). At the head (at the root) a part goes on with its own tree `innerTree`, whose root is the port's GPU; 0
+  /// where the node is a GPU. The whole route: the tail's GPU, its port's switches, Arc::via, the head's port's
+  /// switches, the head's GPU.
   struct Choice {
     std::int64_t count = 0;
-    int tailLeaf = 0;
+    int tailPort = 0;
+    int headPort = 0;
     int innerTree = 0;
 
     friend bool operator==(const Choice&, const Choice&) = default;
@@ -71,6 +82,8 @@ struct FactoredForest {
     int switchCount = 0;                    ///< switches and nics that the vias name
     std::vector<std::int64_t> viaStart{0};  ///< via v is viaSwitches[viaStart[v], viaStart[v+1])
     std::vector<int> viaSwitches;           ///< 0 .. switchCount-1, in the order of an out-tree's data
+    std::vector<Port> outPorts;             ///< for the parent's choices
+    std::vector<Port> inPorts;
     std::vector<Arc> arcs;
     std::vector<Skeleton> skeletons;
     std::vector<Choice> choices;
