@@ -23,7 +23,6 @@ struct FactoredForest {
   struct Arc {
     int tail = 0;
     int head = 0;
-    int via = 0;  ///< into Shape::viaStart: the shape's own switches in between, without those of the ports
 
     friend bool operator==(const Arc&, const Arc&) = default;
   };
@@ -46,12 +45,13 @@ struct FactoredForest {
   };
 
   /// How a skeleton is filled in, for `count` steps in a row. Step 0 is the skeleton's root, step i its i-th arc. Data
-  /// leaves the arc's tail by its outPorts[tailPort] and enters the head by its inPorts[headPort] (both 0 at the root
-  /// step). At the head (at the root) a part goes on with its own tree `innerTree`, whose root is the port's GPU; 0
-  /// where the node is a GPU. The whole route: the tail's GPU, its port's switches, Arc::via, the head's port's
-  /// switches, the head's GPU.
+  /// leaves the arc's tail by its outPorts[tailPort], passes the shape's own switches `via` (into Shape::viaStart) and
+  /// enters the head by its inPorts[headPort]; all three are 0 at the root step. At the head (at the root) a part goes
+  /// on with its own tree `innerTree`, whose root is the port's GPU; 0 where the node is a GPU. The whole route: the
+  /// tail's GPU, its port's switches, via, the head's port's switches, the head's GPU.
   struct Choice {
     std::int64_t count = 0;
+    int via = 0;
     int tailPort = 0;
     int headPort = 0;
     int innerTree = 0;
