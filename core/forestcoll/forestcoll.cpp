@@ -11,6 +11,7 @@
 #include "base/checked.hpp"
 #include "fabric/balance.hpp"
 #include "forestcoll/network.hpp"
+#include "forestcoll/path_recovery.hpp"
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
 #include "forestcoll/trimming.hpp"
@@ -455,143 +456,14 @@ private:
   std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
 };
 
-/// Gives every arc of the packed trees concrete routes; copies that do not share a route become trees of their own.
-schedule::Forest mapToRoutes(const LogicalTopology& topology, const std::vector<int>& arcAtomStart,
-                             const std::vector<int>& arcAtoms, const PackingProblem& problem,
-                             std::vector<PackedTree>&& packed, const Plan& plan, const Progress& progress) {
-  schedule::Forest forest;
-  forest.direction = schedule::Direction::out;
-  forest.gpuCount = problem.nodeCount;
-  forest.treesOfRoot = problem.supply;
-  forest.scale = plan.scale;
-  std::stable_sort(packed.begin(), packed.end(),
-                   [](const PackedTree& a, const PackedTree& b) { return a.root < b.root; });
-
-  std::vector<int64_t> left(topology.atoms.size());
-  for (std::size_t i = 0; i < topology.atoms.size(); ++i) {
-    left[i] = topology.atoms[i].capacity;
-  }
-  std::vector<schedule::PathId> pathOf(topology.atoms.size(), -1);
-  const auto pathId = [&](int atom) {
-    if (pathOf[at(atom)] < 0) {
-      pathOf[at(atom)] = forest.paths.add(route(topology.atoms, atom));
-    }
-    return pathOf[at(atom)];
-  };
-
-  struct Piece {
-    int64_t multiplicity = 0;
-    std::vector<int> atoms;
-  };
-  std::vector<int> depth(at(problem.nodeCount), 0);
-  std::vector<int> order;
-  std::vector<int> byDepth;
-  std::vector<Piece> stack;
-  forest.edges.reserve(packed.size() * at(std::max(0, problem.nodeCount - 1)));
-  for (PackedTree& tree : packed) {
-    throwIfCancelled(progress);
-    // Breadth-first order: parents already come first, so a stable sort by depth does it.
-    int deepest = 0;
-    depth[at(tree.root)] = 0;
-    for (const int arc : tree.arcs) {
-      depth[at(problem.arcs[at(arc)].head)] = depth[at(problem.arcs[at(arc)].tail)] + 1;
-      deepest = std::max(deepest, depth[at(problem.arcs[at(arc)].head)]);
-    }
-    byDepth.assign(at(deepest) + 2, 0);
-    for (const int arc : tree.arcs) {
-      ++byDepth[at(depth[at(problem.arcs[at(arc)].head)]) + 1];
-    }
-    std::partial_sum(byDepth.begin(), byDepth.end(), byDepth.begin());
-    order.resize(tree.arcs.size());
-    for (const int arc : tree.arcs) {
-      order[at(byDepth[at(depth[at(problem.arcs[at(arc)].head)])]++)] = arc;
-    }
-    stack.push_back({tree.multiplicity, {}});
-    while (!stack.empty()) {
-      Piece piece = std::move(stack.back());
-      stack.pop_back();
-      for (std::size_t i = piece.atoms.size(); i < order.size(); ++i) {
-        const int arc = order[i];
-        int choice = -1;
-        for (int j = arcAtomStart[at(arc)]; j < arcAtomStart[at(arc) + 1]; ++j) {
-          const int atom = arcAtoms[at(j)];
-          if (left[at(atom)] >= piece.multiplicity) {
-            choice = atom;  // atoms are sorted by the length of their routes
-            break;
-          }
-          if (left[at(atom)] > 0 && (choice < 0 || left[at(atom)] > left[at(choice)])) {
-            choice = atom;
-          }
-        }
-        if (choice < 0) {
-          fail(ErrorCode::internal, "path recovery ran out of capacity");
-        }
-        if (left[at(choice)] < piece.multiplicity) {
-          stack.push_back({piece.multiplicity - left[at(choice)], piece.atoms});
-          piece.multiplicity = left[at(choice)];
-        }
-        piece.atoms.push_back(choice);
-      }
-      forest.trees.push_back({tree.root, piece.multiplicity, static_cast<int64_t>(forest.edges.size())});
-      for (std::size_t i = 0; i < order.size(); ++i) {
-        left[at(piece.atoms[i])] -= piece.multiplicity;
-        const TreeArc& arc = problem.arcs[at(order[i])];
-        forest.edges.push_back({arc.tail, arc.head, pathId(piece.atoms[i]), 0});
-      }
-    }
-    tree.arcs.clear();
-    tree.arcs.shrink_to_fit();
-  }
-  return forest;
-}
-
 schedule::Forest growForestBy(const SplitOptions& options, const Plan& plan, const std::vector<int64_t>& supply,
                               const Progress& progress, StageClock& clock) {
-  const Network& network = plan.network;
-  const LogicalTopology topology = removeSwitches(network, plan.capacities, supply, progress, options);
+  const LogicalTopology topology = removeSwitches(plan.network, plan.capacities, supply, progress, options);
   clock.done("splitting");
-
-  // The logical topology by rank, with the atoms of each arc sorted by route length.
-  std::vector<int> rankOf(at(network.nodeCount), -1);
-  PackingProblem problem;
-  problem.nodeCount = static_cast<int>(network.gpus.size());
-  for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
-    rankOf[at(network.gpus[rank])] = static_cast<int>(rank);
-    problem.supply.push_back(supply[at(network.gpus[rank])]);
-  }
-  std::vector<int> hops(topology.atoms.size(), 1);
-  std::vector<int> live;
-  for (std::size_t i = 0; i < topology.atoms.size(); ++i) {
-    const Atom& atom = topology.atoms[i];
-    if (atom.first >= 0) {
-      hops[i] = hops[at(atom.first)] + hops[at(atom.second)];
-    }
-    if (atom.capacity > 0) {
-      live.push_back(static_cast<int>(i));
-    }
-  }
-  const auto key = [&](int atom) {
-    return std::tuple(rankOf[at(topology.atoms[at(atom)].tail)], rankOf[at(topology.atoms[at(atom)].head)],
-                      hops[at(atom)]);
-  };
-  std::sort(live.begin(), live.end(), [&](int a, int b) { return std::pair(key(a), a) < std::pair(key(b), b); });
-  std::vector<int> start;
-  for (std::size_t i = 0; i < live.size(); ++i) {
-    const Atom& atom = topology.atoms[at(live[i])];
-    const int tail = rankOf[at(atom.tail)];
-    const int head = rankOf[at(atom.head)];
-    if (problem.arcs.empty() || problem.arcs.back().tail != tail || problem.arcs.back().head != head) {
-      start.push_back(static_cast<int>(i));
-      problem.arcs.push_back({tail, head, atom.capacity});
-    } else {
-      problem.arcs.back().capacity = checkedAdd(problem.arcs.back().capacity, atom.capacity);
-    }
-  }
-  start.push_back(static_cast<int>(live.size()));
-
-  std::vector<PackedTree> packed = packTrees(problem, progress);
+  const LogicalProblem logical = logicalProblem(plan.network, topology, supply);
+  std::vector<PackedTree> packed = packTrees(logical.packing, progress);
   clock.done("packing");
-  schedule::Forest forest = mapToRoutes(topology, start, live, problem, std::move(packed), plan, progress);
+  schedule::Forest forest = recoverPaths(topology, logical, std::move(packed), plan.scale, progress);
   clock.done("routes");
   return forest;
 }
