@@ -35,6 +35,12 @@ Rational Forest::algbw() const {
   return Rational(treeCount()) / scale;
 }
 
+bool operator==(const Forest& a, const Forest& b) {
+  const bool sameParts = a.factored == b.factored || (a.factored && b.factored && *a.factored == *b.factored);
+  return sameParts && a.direction == b.direction && a.gpuCount == b.gpuCount && a.treesOfRoot == b.treesOfRoot &&
+         a.scale == b.scale && a.trees == b.trees && a.edges == b.edges && a.paths == b.paths;
+}
+
 Heights heights(const Forest& forest) {
   Heights result;
   const auto gpuCount = static_cast<std::size_t>(forest.gpuCount);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include "base/collective.hpp"
 #include "base/rational.hpp"
 #include "fabric/fabric.hpp"
+#include "schedule/factored.hpp"
 
 /// Tree-flow schedules: what ForestColl returns, and what verifier, exporters and views read.
 namespace coppice::schedule {
@@ -61,9 +63,17 @@ enum class Direction {
   in    ///< leaves to root: reduce_scatter, reduce
 };
 
+/// How a forest is written down.
+enum class ForestForm {
+  automatic,  ///< trees up to a size, parts above it where the fabric falls into parts
+  trees,      ///< every tree edge by edge; memory grows with the square of the GPUs
+  parts       ///< by distinct parts (FactoredForest)
+};
+
 /// A forest of spanning trees over all GPUs with one capacity unit per tree.
 /// With K = sum of treesOfRoot, every tree carries M/K of the M bytes of the collective, and link e may carry at most
 /// floor(scale * b_e) trees; so T = (M/K) * scale and algbw = K / scale GB/s (dissertation B.5.1, Thm 33).
+/// The trees are written out edge by edge, or by distinct parts; TreeReader reads both alike.
 struct Forest {
   Direction direction = Direction::out;
   int gpuCount = 0;
@@ -72,7 +82,11 @@ struct Forest {
   std::vector<Tree> trees;                ///< grouped by root, ascending
   std::vector<TreeEdge> edges;
   PathPool paths;
+  /// Set: the trees by their distinct parts; `trees`, `edges` and `paths` are empty then. Its routes run as in an
+  /// out-tree; a forest with Direction::in is the same trees turned round. Shared by forests that differ in no more.
+  std::shared_ptr<const FactoredForest> factored = {};
 
+  /// @pre !factored
   [[nodiscard]] std::span<const TreeEdge> edgesOf(const Tree& tree) const {
     return {edges.data() + tree.firstEdge, static_cast<std::size_t>(gpuCount - 1)};
   }
@@ -81,7 +95,8 @@ struct Forest {
   /// K / scale, GB/s.
   [[nodiscard]] Rational algbw() const;
 
-  friend bool operator==(const Forest&, const Forest&) = default;
+  /// The contents of `factored` count, not where they lie.
+  friend bool operator==(const Forest& a, const Forest& b);
 };
 
 struct Heights {
@@ -92,7 +107,7 @@ struct Heights {
 [[nodiscard]] Heights heights(const Forest& forest);
 
 /// The same trees turned round: an allgather forest becomes a reduce-scatter forest on the transposed fabric, which is
-/// the same fabric when all links are duplex. Paths are reversed too.
+/// the same fabric when all links are duplex. Paths are reversed too; parts are shared.
 [[nodiscard]] Forest reversed(const Forest& forest);
 
 /// A throughput bound proved by a node set S: nothing can be faster than total demand * exitBandwidth / demand.
