@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times the scale benchmark: every row several times, each time in a process of its own, so that the peak memory is the
+row's. Prints one line per row with the median and the spread. Nothing is pinned and nothing else is stopped: on a busy
+machine look at the CPU seconds.
+
+  resources/scripts/bench_scale.py build/release
+  resources/scripts/bench_scale.py build/release --rows 'torus|hypercube' --repeat 9
+  resources/scripts/bench_scale.py build/release --group more --csv more.csv
+"""
+import argparse
+import csv
+import json
+import os
+import re
+import resource
+import statistics
+import subprocess
+import sys
+
+GROUPS = ("table", "more", "growth")
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", help="build directory (Release), for example build/release")
+    parser.add_argument("--rows", default="", help="only rows whose name matches this regular expression")
+    parser.add_argument("--group", choices=GROUPS + ("all",), default="table",
+                        help="table: fabrics with a target (default); more: others; growth: sizes from 64 to 16384")
+    parser.add_argument("--repeat", type=int, default=5, help="processes per row (default 5)")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds after which a process is stopped")
+    parser.add_argument("--memory", type=float, default=0, help="GiB that a process may map; 0 = no limit")
+    parser.add_argument("--csv", help="also write every run to this file")
+    parser.add_argument("--list", action="store_true", help="only list the rows")
+    return parser.parse_args()
+
+
+def program_of(build):
+    program = os.path.join(build, "tests", "bench", "bench_scale")
+    if not os.access(program, os.X_OK):
+        sys.exit(f"{program} does not exist: configure with Google Benchmark installed (libbenchmark-dev), "
+                 f"then cmake --build {build} --target bench_scale")
+    return program
+
+
+def rows_of(program, group, pattern):
+    listed = subprocess.run([program, "--benchmark_list_tests"], check=True, capture_output=True, text=True).stdout
+    rows = []
+    for line in listed.splitlines():
+        name = line.split("/iterations:")[0]
+        if (group == "all" or name.startswith(group + "/")) and re.search(pattern, name):
+            rows.append((name, line))
+    if not rows:
+        sys.exit("no row matches; --list shows them")
+    return rows
+
+
+def run(program, full_name, timeout, memory):
+    """One process; its counters, or {"error": why}."""
+    def limit():
+        if memory > 0:
+            size = int(memory * 2**30)
+            resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+    command = [program, "--benchmark_filter=^" + re.escape(full_name) + "$", "--benchmark_format=json"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, preexec_fn=limit)
+    except subprocess.TimeoutExpired:
+        return {"error": f"stopped after {timeout:g} s"}
+    try:
+        result = json.loads(done.stdout)["benchmarks"][0]
+    except (ValueError, KeyError, IndexError):
+        return {"error": f"ended with status {done.returncode}: {done.stderr.strip()[-200:]}"}
+    if result.get("error_occurred"):
+        return {"error": result.get("error_message", "failed")}
+    return result
+
+
+def seconds(value):
+    return f"{value:.3f}" if value < 10 else f"{value:.1f}"
+
+
+def memory_text(mebibytes):
+    return f"{mebibytes:.0f} MiB" if mebibytes < 10240 else f"{mebibytes / 1024:.1f} GiB"
+
+
+def verdict(row, median):
+    """What is asked, and whether the row keeps it."""
+    asked = []
+    kept = True
+    if row["asked_s"]:
+        asked.append(f"{row['asked_s']:g} s")
+        kept = kept and median <= row["asked_s"]
+    if row["asked_max_height"]:
+        asked.append(f"height {row['asked_max_height']:g}")
+        kept = kept and row["max_height"] <= row["asked_max_height"]
+    if row["asked_mean_height"]:
+        asked.append(f"mean height {row['asked_mean_height']:g}")
+        kept = kept and row["mean_height"] <= row["asked_mean_height"]
+    return ", ".join(asked) or "-", ("yes" if kept else "NO") if asked else "-"
+
+
+HEADER = ("fabric", "GPUs", "asked", "median [min..max] s", "CPU s", "kept", "max/mean height", "trees", "peak memory",
+          "verified")
+
+
+def main():
+    arguments = options()
+    program = program_of(arguments.build)
+    rows = rows_of(program, arguments.group, arguments.rows)
+    if arguments.list:
+        print("\n".join(name for name, _ in rows))
+        return 0
+    if arguments.repeat < 1:
+        sys.exit("--repeat must be at least 1")
+
+    print(f"{os.cpu_count()} cores, {arguments.repeat} runs per row", file=sys.stderr)
+    print("| " + " | ".join(HEADER) + " |")
+    print("|" + "---|" * len(HEADER), flush=True)
+    records = []
+    failed = False
+    for name, full_name in rows:
+        runs = []
+        for _ in range(arguments.repeat):
+            result = run(program, full_name, arguments.timeout, arguments.memory)
+            records.append(dict(result, row=name))
+            runs.append(result)
+            if "error" in result:
+                break  # the next one would end the same way
+        shown = name.removeprefix(arguments.group + "/").rsplit("/", 1)
+        errors = [result["error"] for result in runs if "error" in result]
+        if errors:
+            failed = True
+            print(f"| {shown[0]} | {shown[-1]} | | {errors[0]} |" + " |" * (len(HEADER) - 4), flush=True)
+            continue
+        times = [result["real_time"] for result in runs]
+        median = statistics.median(times)
+        first = runs[0]
+        asked, kept = verdict(first, median)
+        print("| " + " | ".join((
+            shown[0], f"{first['gpus']:.0f}", asked,
+            f"{seconds(median)} [{seconds(min(times))}..{seconds(max(times))}]",
+            seconds(statistics.median(result["cpu_time"] for result in runs)), kept,
+            f"{first['max_height']:.0f} / {first['mean_height']:.1f}", f"{first['distinct_trees']:.0f}",
+            memory_text(max(result["peak_MiB"] for result in runs)),
+            "yes, at the bound" if first["bound_reached"] else "yes")) + " |", flush=True)
+
+    if arguments.csv:
+        fields = sorted({key for record in records for key in record} - {"row"})
+        with open(arguments.csv, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, ["row"] + fields)
+            writer.writeheader()
+            writer.writerows(records)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
