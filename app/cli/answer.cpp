@@ -71,9 +71,9 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
     json["bottleneck_cut"] = idsOf(fabric, cut.nodes);
     json["cut"] = toJson(fabric, request.collective, cut);
     json["cut"].erase("nodes");
-    json["cuts"] = Json::array();
-    for (const schedule::Cut& each : optimum.bottlenecks) {
-      json["cuts"].push_back(toJson(fabric, request.collective, each));
+    json["cuts"] = Json::array();  // the others, just as tight
+    for (std::size_t i = 1; i < optimum.bottlenecks.size(); ++i) {
+      json["cuts"].push_back(toJson(fabric, request.collective, optimum.bottlenecks[i]));
     }
   }
   if (optimum.usedSubCapacity) {

@@ -172,6 +172,9 @@ void TestCli::optimumOfTheExample() {
   QCOMPARE(gpus, 15);
   QCOMPARE(json["cut"].toObject()["demand"].toInt(), 15);
   QCOMPARE(json["cut"].toObject()["exit_bandwidth"].toString(), "325");
+  for (const auto& other : json["cuts"].toArray()) {
+    VERIFY_TOLD(other.toObject()["nodes"].toArray() != cut, outcome);
+  }
 
   const Outcome text = run({"optimum", example()});
   QCOMPARE(text.code, 0);
@@ -297,6 +300,9 @@ void TestCli::exitCodes_data() {
   row("k that is no number", {"optimum", example(), "--k", "many"}, 2, "--k");
   row("k and k-max", {"optimum", example(), "--k", "2", "--k-max", "3"}, 2, "excludes");
   row("huge k", {"optimum", example(), "--k", "9000000000000000000"}, 2, "");
+  row("k beyond 64 bits", {"optimum", example(), "--k", "9223372036854775808"}, 2, "64 bits");
+  row("negative k beyond 64 bits", {"optimum", example(), "--k", "-99999999999999999999"}, 2, "64 bits");
+  row("k-max beyond 64 bits", {"optimum", example(), "--k-max", "99999999999999999999"}, 2, "64 bits");
   row("too few amounts", {"optimum", example(), "--amounts", "1,2"}, 2, "16 GPUs");
   row("amounts of an allreduce", {"optimum", example(), "-c", "allreduce", "--amounts", "1"}, 2, "has no shares");
   row("empty list of GPUs", {"optimum", example(), "--gpus", ""}, 2, "--gpus: the value is empty");
