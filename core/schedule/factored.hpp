@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/progress.hpp"
+#include "base/result.hpp"
 #include "fabric/fabric.hpp"
 
 /// Forests written by their distinct parts.
@@ -108,5 +110,21 @@ struct FactoredForest {
 
   friend bool operator==(const FactoredForest&, const FactoredForest&) = default;
 };
+
+/// Parts within parts, at most.
+inline constexpr int kMostNesting = 64;
+/// Steps of all trees of all shapes (trees times nodes), at most.
+inline constexpr std::int64_t kMostSteps = std::int64_t{1} << 34;
+/// Vias and the switches on them, counted anew at every place of a shape, at most.
+inline constexpr std::int64_t kMostVias = std::int64_t{1} << 30;
+inline constexpr std::int64_t kMostRelays = std::int64_t{1} << 28;
+
+/// Everything that TreeReader relies on, in time linear in the steps of all trees: indices in range; shapes and
+/// instances below their parents; skeletons that span their nodes, parents first; patterns that cover all steps; roots
+/// that agree from part to part; every GPU and every instance placed exactly once; the limits above. Whether routes and
+/// loads fit the fabric is for the verifier. Findings name the place (`shape 2, tree 5`); the first hundred are listed.
+/// Codes: badInput, limit. Throws CancelledError.
+[[nodiscard]] std::vector<Finding> checkStructure(const FactoredForest& forest, int gpuCount, int nodeCount,
+                                                  const Progress& progress = {});
 
 }  // namespace coppice::schedule

@@ -26,6 +26,9 @@ public:
   PathId add(std::span<const fabric::NodeIndex> nodes);
   [[nodiscard]] std::span<const fabric::NodeIndex> operator[](PathId id) const;
   [[nodiscard]] int size() const { return static_cast<int>(m_start.size()) - 1; }
+  [[nodiscard]] std::int64_t bytes() const {
+    return static_cast<std::int64_t>(m_start.size() * sizeof(m_start[0]) + m_nodes.size() * sizeof(m_nodes[0]));
+  }
 
   friend bool operator==(const PathPool&, const PathPool&) = default;
 

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "schedule/factored.hpp"
+
+namespace coppice::schedule {
+namespace {
+
+using Shape = FactoredForest::Shape;
+
+constexpr std::size_t kMostListed = 100;
+
+std::size_t at(std::int64_t index) {
+  return static_cast<std::size_t>(index);
+}
+
+std::int64_t sizeOf(const auto& values) {
+  return static_cast<std::int64_t>(values.size());
+}
+
+bool isIndex(std::int64_t value, std::int64_t count) {
+  return value >= 0 && value < count;
+}
+
+std::string plural(std::int64_t count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+class StructureCheck {
+public:
+  StructureCheck(const FactoredForest& forest, int gpuCount, int nodeCount, const Progress& progress)
+      : m_forest(forest), m_gpuCount(gpuCount), m_nodeCount(nodeCount), m_progress(progress) {}
+
+  std::vector<Finding> run() {
+    if (checkNodes()) {
+      for (std::size_t i = 0; i < m_forest.shapes.size(); ++i) {
+        throwIfCancelled(m_progress);
+        m_shape = i;
+        checkVias(m_forest.shapes[i]);
+        checkPorts(m_forest.shapes[i].outPorts, "out port");
+        checkPorts(m_forest.shapes[i].inPorts, "in port");
+        checkSkeletons(m_forest.shapes[i]);
+        checkPatterns(m_forest.shapes[i]);
+      }
+      const bool partsFit = m_faults == 0;
+      checkInstances();
+      if (partsFit) {
+        checkTrees();
+      }
+    }
+    if (m_faults > m_findings.size()) {
+      m_findings.push_back({Severity::error,
+                            ErrorCode::badInput,
+                            std::to_string(m_faults - m_findings.size()) + " more faults are not listed",
+                            "",
+                            {.element = "parts"}});
+    }
+    return std::move(m_findings);
+  }
+
+private:
+  void fault(std::string text, std::string element, ErrorCode code = ErrorCode::badInput, std::string fix = {}) {
+    if (m_findings.size() < kMostListed) {
+      m_findings.push_back({Severity::error, code, std::move(text), std::move(fix), {.element = std::move(element)}});
+    }
+    ++m_faults;
+  }
+  [[nodiscard]] std::string shapeName() const { return "shape " + std::to_string(m_shape); }
+  [[nodiscard]] std::string in(const char* what, std::int64_t index) const {
+    return shapeName() + ", " + what + " " + std::to_string(index);
+  }
+  [[nodiscard]] int leavesOf(const Shape& shape, int node) const {
+    const int child = shape.childShape[at(node)];
+    return child == FactoredForest::kGpu ? 1 : m_leaves[at(child)];
+  }
+
+  /// Nodes, leaves and nesting of all shapes. Without them nothing else can be read.
+  bool checkNodes() {
+    if (m_forest.shapes.empty() || m_forest.instances.empty()) {
+      fault("has " + plural(sizeOf(m_forest.shapes), "shape") + " and " +
+                plural(sizeOf(m_forest.instances), "instance") + "; it needs at least one of each",
+            "parts");
+      return false;
+    }
+    m_leaves.resize(m_forest.shapes.size(), 0);
+    std::vector<int> depth(m_forest.shapes.size(), 1);
+    for (m_shape = 0; m_shape < m_forest.shapes.size(); ++m_shape) {
+      const std::vector<int>& nodes = m_forest.shapes[m_shape].childShape;
+      if (nodes.empty()) {
+        fault("has no nodes", shapeName());
+      }
+      std::int64_t leaves = 0;
+      for (std::size_t node = 0; node < nodes.size(); ++node) {
+        const int child = nodes[node];
+        if (child == FactoredForest::kGpu) {
+          ++leaves;
+        } else if (!isIndex(child, static_cast<std::int64_t>(m_shape))) {
+          fault("is of shape " + std::to_string(child) + "; only shapes listed before this one can be parts of it",
+                in("node", static_cast<std::int64_t>(node)));
+        } else {
+          leaves += m_leaves[at(child)];
+          depth[m_shape] = std::max(depth[m_shape], depth[at(child)] + 1);
+        }
+        leaves = std::min<std::int64_t>(leaves, std::int64_t{m_gpuCount} + 1);
+      }
+      m_leaves[m_shape] = static_cast<int>(leaves);
+      if (leaves > m_gpuCount) {
+        fault("has more GPUs than the fabric, which has " + std::to_string(m_gpuCount), shapeName());
+      }
+      if (depth[m_shape] > kMostNesting) {
+        fault("parts are nested more than " + std::to_string(kMostNesting) + " deep", shapeName(), ErrorCode::limit);
+      }
+    }
+    return m_faults == 0;
+  }
+
+  void checkVias(const Shape& shape) {
+    if (!isIndex(shape.switchCount, std::int64_t{m_nodeCount} + 1)) {
+      fault("names " + std::to_string(shape.switchCount) + " switches; the fabric has " + plural(m_nodeCount, "node"),
+            shapeName());
+      return;
+    }
+    if (shape.viaStart.empty() || shape.viaStart.front() != 0 || shape.viaStart.back() != sizeOf(shape.viaSwitches) ||
+        !std::is_sorted(shape.viaStart.begin(), shape.viaStart.end())) {
+      fault("its vias do not divide its list of switches", shapeName());
+      return;
+    }
+    for (std::size_t i = 0; i < shape.viaSwitches.size(); ++i) {
+      if (!isIndex(shape.viaSwitches[i], shape.switchCount)) {
+        const auto after = std::upper_bound(shape.viaStart.begin(), shape.viaStart.end(), static_cast<std::int64_t>(i));
+        fault("runs over switch " + std::to_string(shape.viaSwitches[i]) + "; the shape has " +
+                  std::to_string(shape.switchCount),
+              in("via", after - shape.viaStart.begin() - 1));
+      }
+    }
+  }
+
+  void checkPorts(const std::vector<FactoredForest::Port>& ports, const char* what) {
+    const int leafCount = m_leaves[m_shape];
+    const auto viaCount = sizeOf(m_forest.shapes[m_shape].viaStart) - 1;
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      if (!isIndex(ports[i].leaf, leafCount) || !isIndex(ports[i].via, viaCount)) {
+        fault("is leaf " + std::to_string(ports[i].leaf) + " over via " + std::to_string(ports[i].via) +
+                  "; the shape has " + std::to_string(leafCount) + " leaves and " + plural(viaCount, "via"),
+              in(what, static_cast<std::int64_t>(i)));
+        return;
+      }
+    }
+  }
+
+  void checkSkeletons(const Shape& shape) {
+    const auto nodeCount = sizeOf(shape.childShape);
+    for (std::size_t i = 0; i < shape.arcs.size(); ++i) {
+      const auto& arc = shape.arcs[i];
+      if (!isIndex(arc.tail, nodeCount) || !isIndex(arc.head, nodeCount)) {
+        fault("joins nodes " + std::to_string(arc.tail) + " and " + std::to_string(arc.head) + "; the shape has " +
+                  plural(nodeCount, "node"),
+              in("arc", static_cast<std::int64_t>(i)));
+        return;
+      }
+    }
+    // Every skeleton has arcs of its own, which bounds the work.
+    const std::int64_t arcsEach = nodeCount - 1;
+    if (arcsEach > 0 && sizeOf(shape.skeletons) > sizeOf(shape.arcs) / arcsEach) {
+      fault("has " + plural(sizeOf(shape.skeletons), "skeleton") + " of " + plural(arcsEach, "arc") + " and lists " +
+                plural(sizeOf(shape.arcs), "arc"),
+            shapeName());
+      return;
+    }
+    std::vector<std::int64_t> reached(at(nodeCount), -1);
+    for (std::int64_t i = 0; i < sizeOf(shape.skeletons); ++i) {
+      if ((i & 0xff) == 0) {
+        throwIfCancelled(m_progress);
+      }
+      const auto& skeleton = shape.skeletons[at(i)];
+      if (!isIndex(skeleton.root, nodeCount)) {
+        fault("its root is node " + std::to_string(skeleton.root) + "; the shape has " + plural(nodeCount, "node"),
+              in("skeleton", i));
+        continue;
+      }
+      if (skeleton.firstArc < 0 || skeleton.firstArc > sizeOf(shape.arcs) - arcsEach) {
+        fault("its arcs lie outside the shape's " + plural(sizeOf(shape.arcs), "arc"), in("skeleton", i));
+        continue;
+      }
+      reached[at(skeleton.root)] = i;
+      for (std::int64_t step = 0; step < arcsEach; ++step) {
+        const auto& arc = shape.arcs[at(skeleton.firstArc + step)];
+        if (reached[at(arc.tail)] != i || reached[at(arc.head)] == i) {
+          const bool twice = reached[at(arc.head)] == i;
+          fault(twice ? "reaches node " + std::to_string(arc.head) + " twice"
+                      : "leaves node " + std::to_string(arc.tail) + " before it is reached",
+                in("skeleton", i) + ", step " + std::to_string(step + 1), ErrorCode::badInput,
+                "list parents before children");
+          break;
+        }
+        reached[at(arc.head)] = i;
+      }
+    }
+  }
+
+  void checkPatterns(const Shape& shape) {
+    const auto nodeCount = sizeOf(shape.childShape);
+    const auto choiceCount = sizeOf(shape.choices);
+    std::int64_t used = 0;
+    for (std::int64_t i = 0; i < sizeOf(shape.patterns); ++i) {
+      if ((i & 0xfff) == 0) {
+        throwIfCancelled(m_progress);
+      }
+      const auto& pattern = shape.patterns[at(i)];
+      if (pattern.firstChoice < 0 || pattern.choiceCount < 0 || pattern.firstChoice > choiceCount ||
+          pattern.choiceCount > choiceCount - pattern.firstChoice) {
+        fault("its choices lie outside the shape's " + plural(choiceCount, "choice"), in("pattern", i));
+        continue;
+      }
+      // Patterns have choices of their own, which bounds the work.
+      used += pattern.choiceCount;
+      if (used > choiceCount) {
+        fault("the patterns name more choices than the " + std::to_string(choiceCount) + " listed", shapeName());
+        return;
+      }
+      std::int64_t left = nodeCount;
+      for (std::int64_t choice = 0; left >= 0 && choice < pattern.choiceCount; ++choice) {
+        const std::int64_t count = shape.choices[at(pattern.firstChoice + choice)].count;
+        left = count < 1 || count > left ? -1 : left - count;
+      }
+      if (left != 0) {
+        fault("its choices do not cover the " + plural(nodeCount, "step") + " of a tree exactly", in("pattern", i),
+              ErrorCode::badInput, "counts are at least 1 and add up to the number of nodes");
+      }
+    }
+  }
+
+  /// @pre nothing is wrong with vias, ports, skeletons and patterns.
+  void checkTrees() {
+    std::int64_t steps = 0;
+    for (const Shape& shape : m_forest.shapes) {
+      const Int128 more = Int128{sizeOf(shape.trees)} * sizeOf(shape.childShape);
+      if (more > kMostSteps - steps) {
+        fault("the trees have more than " + std::to_string(kMostSteps) + " steps in all", "parts", ErrorCode::limit);
+        return;
+      }
+      steps += static_cast<std::int64_t>(more);
+    }
+    for (m_shape = 0; m_shape < m_forest.shapes.size(); ++m_shape) {
+      const Shape& shape = m_forest.shapes[m_shape];
+      m_leafStart.assign(1, 0);
+      for (std::size_t node = 0; node < shape.childShape.size(); ++node) {
+        m_leafStart.push_back(m_leafStart.back() + leavesOf(shape, static_cast<int>(node)));
+      }
+      for (std::int64_t i = 0; i < sizeOf(shape.trees); ++i) {
+        if ((i & 0x3f) == 0) {
+          throwIfCancelled(m_progress);
+        }
+        checkTree(shape, i);
+      }
+    }
+  }
+
+  void checkTree(const Shape& shape, std::int64_t index) {
+    const FactoredForest::PartTree& tree = shape.trees[at(index)];
+    if (!isIndex(tree.skeleton, sizeOf(shape.skeletons)) || !isIndex(tree.pattern, sizeOf(shape.patterns))) {
+      fault("is skeleton " + std::to_string(tree.skeleton) + " with pattern " + std::to_string(tree.pattern) +
+                "; the shape has " + plural(sizeOf(shape.skeletons), "skeleton") + " and " +
+                plural(sizeOf(shape.patterns), "pattern"),
+            in("tree", index));
+      return;
+    }
+    if (tree.multiplicity < 1) {
+      fault("multiplicity is " + std::to_string(tree.multiplicity) + "; it must be at least 1", in("tree", index));
+      return;
+    }
+    const FactoredForest::Skeleton& skeleton = shape.skeletons[at(tree.skeleton)];
+    const FactoredForest::Pattern& pattern = shape.patterns[at(tree.pattern)];
+    const FactoredForest::Choice* choice = shape.choices.data() + pattern.firstChoice;
+    if (!checkRoot(shape, index, *choice, skeleton.root)) {
+      return;
+    }
+    const auto viaCount = sizeOf(shape.viaStart) - 1;
+    const FactoredForest::Arc* const firstArc = shape.arcs.data() + skeleton.firstArc;
+    const FactoredForest::Arc* const lastArc = firstArc + (shape.childShape.size() - 1);
+    std::int64_t left = choice->count - 1;
+    for (const FactoredForest::Arc* arc = firstArc; arc != lastArc; ++arc, --left) {
+      if (left == 0) {
+        left = (++choice)->count;
+      }
+      const int tail = shape.childShape[at(arc->tail)];
+      const int head = shape.childShape[at(arc->head)];
+      const bool tailFits = tail == FactoredForest::kGpu
+                                ? choice->tailPort == 0
+                                : isIndex(choice->tailPort, sizeOf(m_forest.shapes[at(tail)].outPorts));
+      const bool headFits = head == FactoredForest::kGpu ? choice->headPort == 0 && choice->innerTree == 0
+                                                         : entersRoot(m_forest.shapes[at(head)], *choice);
+      if (!isIndex(choice->via, viaCount) || !tailFits || !headFits) {
+        faultStep(shape, index, arc - firstArc + 1, *choice, *arc);
+        return;
+      }
+    }
+  }
+
+  /// The port's GPU is the root of the tree that goes on there.
+  [[nodiscard]] static bool entersRoot(const Shape& part, const FactoredForest::Choice& choice) {
+    return isIndex(choice.headPort, sizeOf(part.inPorts)) && isIndex(choice.innerTree, sizeOf(part.trees)) &&
+           part.inPorts[at(choice.headPort)].leaf == part.trees[at(choice.innerTree)].rootLeaf;
+  }
+
+  bool checkRoot(const Shape& shape, std::int64_t index, const FactoredForest::Choice& choice, int root) {
+    if (choice.via != 0 || choice.tailPort != 0 || choice.headPort != 0) {
+      fault("step 0 is the root, which nothing enters; its via and ports must be 0", in("tree", index));
+      return false;
+    }
+    const int child = shape.childShape[at(root)];
+    std::int64_t rootLeaf = m_leafStart[at(root)];
+    if (child != FactoredForest::kGpu || choice.innerTree != 0) {
+      const auto trees = child == FactoredForest::kGpu ? 1 : sizeOf(m_forest.shapes[at(child)].trees);
+      if (!isIndex(choice.innerTree, trees)) {
+        fault("step 0 goes on with tree " + std::to_string(choice.innerTree) + " of node " + std::to_string(root) +
+                  ", which has " + plural(trees, "tree"),
+              in("tree", index));
+        return false;
+      }
+      rootLeaf += m_forest.shapes[at(child)].trees[at(choice.innerTree)].rootLeaf;
+    }
+    if (rootLeaf != treeOf(shape, index).rootLeaf) {
+      fault("says that its root is leaf " + std::to_string(treeOf(shape, index).rootLeaf) +
+                ", but it grows from leaf " + std::to_string(rootLeaf),
+            in("tree", index));
+      return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] static const FactoredForest::PartTree& treeOf(const Shape& shape, std::int64_t index) {
+    return shape.trees[at(index)];
+  }
+
+  void faultStep(const Shape& shape, std::int64_t index, std::int64_t step, const FactoredForest::Choice& choice,
+                 const FactoredForest::Arc& arc) {
+    const std::string name = in("tree", index) + ", step " + std::to_string(step);
+    const auto viaCount = sizeOf(shape.viaStart) - 1;
+    const int tail = shape.childShape[at(arc.tail)];
+    const int head = shape.childShape[at(arc.head)];
+    const auto tailPorts = tail == FactoredForest::kGpu ? 1 : sizeOf(m_forest.shapes[at(tail)].outPorts);
+    const auto headPorts = head == FactoredForest::kGpu ? 1 : sizeOf(m_forest.shapes[at(head)].inPorts);
+    const auto trees = head == FactoredForest::kGpu ? 1 : sizeOf(m_forest.shapes[at(head)].trees);
+    if (!isIndex(choice.via, viaCount)) {
+      fault("passes via " + std::to_string(choice.via) + "; the shape has " + plural(viaCount, "via"), name);
+    } else if (!isIndex(choice.tailPort, tailPorts)) {
+      fault("leaves node " + std::to_string(arc.tail) + " by port " + std::to_string(choice.tailPort) + "; it has " +
+                plural(tailPorts, "way") + " out",
+            name);
+    } else if (!isIndex(choice.headPort, headPorts)) {
+      fault("enters node " + std::to_string(arc.head) + " by port " + std::to_string(choice.headPort) + "; it has " +
+                plural(headPorts, "way") + " in",
+            name);
+    } else if (!isIndex(choice.innerTree, trees)) {
+      fault("goes on with tree " + std::to_string(choice.innerTree) + " of node " + std::to_string(arc.head) +
+                ", which has " + plural(trees, "tree"),
+            name);
+    } else {
+      fault("enters node " + std::to_string(arc.head) + " at leaf " +
+                std::to_string(m_forest.shapes[at(head)].inPorts[at(choice.headPort)].leaf) + ", but tree " +
+                std::to_string(choice.innerTree) + " there grows from leaf " +
+                std::to_string(m_forest.shapes[at(head)].trees[at(choice.innerTree)].rootLeaf),
+            name);
+    }
+  }
+
+  void checkInstances() {
+    const auto instanceCount = sizeOf(m_forest.instances);
+    std::vector<bool> isPlaced(at(instanceCount), false);
+    std::vector<bool> isTaken(at(m_gpuCount), false);
+    std::int64_t taken = 0;
+    std::int64_t vias = 0;
+    std::int64_t relays = 0;
+    for (std::int64_t i = 0; i < instanceCount; ++i) {
+      if ((i & 0xff) == 0) {
+        throwIfCancelled(m_progress);
+      }
+      const FactoredForest::Instance& instance = m_forest.instances[at(i)];
+      const std::string name = "instance " + std::to_string(i);
+      if (!isIndex(instance.shape, sizeOf(m_forest.shapes))) {
+        fault(
+            "is of shape " + std::to_string(instance.shape) + "; there are " + plural(sizeOf(m_forest.shapes), "shape"),
+            name);
+        continue;
+      }
+      const Shape& shape = m_forest.shapes[at(instance.shape)];
+      if (instance.children.size() != shape.childShape.size() || sizeOf(instance.switches) != shape.switchCount) {
+        fault("has " + plural(sizeOf(instance.children), "node") + " and " + std::to_string(instance.switches.size()) +
+                  " switches; its shape has " + std::to_string(shape.childShape.size()) + " and " +
+                  std::to_string(shape.switchCount),
+              name);
+        continue;
+      }
+      for (const fabric::NodeIndex node : instance.switches) {
+        if (!isIndex(node, m_nodeCount)) {
+          fault("names node " + std::to_string(node) + ", which is not in the fabric", name);
+          break;
+        }
+      }
+      for (std::size_t node = 0; node < instance.children.size(); ++node) {
+        const int child = instance.children[node];
+        if (shape.childShape[node] == FactoredForest::kGpu) {
+          if (!isIndex(child, m_gpuCount)) {
+            fault("has rank " + std::to_string(child) + ", which is not in the fabric", name);
+          } else if (isTaken[at(child)]) {
+            fault("has rank " + std::to_string(child) + ", which another place has too", name);
+          } else {
+            isTaken[at(child)] = true;
+            ++taken;
+          }
+        } else if (!isIndex(child, i)) {
+          fault("has instance " + std::to_string(child) + " as a part; only instances listed before it can be", name);
+        } else if (isPlaced[at(child)]) {
+          fault("has instance " + std::to_string(child) + " as a part, which another place has too", name);
+        } else {
+          isPlaced[at(child)] = true;
+          if (m_forest.instances[at(child)].shape != shape.childShape[node]) {
+            fault("has instance " + std::to_string(child) + " at node " + std::to_string(node) +
+                      ", which is not of the shape that belongs there",
+                  name);
+          }
+        }
+      }
+      vias += sizeOf(shape.viaStart);
+      relays += sizeOf(shape.viaSwitches);
+      if (vias > kMostVias || relays > kMostRelays) {
+        fault("the routes between the parts are more than " + std::to_string(kMostVias) + ", or name more than " +
+                  std::to_string(kMostRelays) + " switches",
+              name, ErrorCode::limit);
+        return;
+      }
+    }
+    if (!isIndex(m_forest.top, instanceCount)) {
+      fault("the top is instance " + std::to_string(m_forest.top) + "; there are " + plural(instanceCount, "instance"),
+            "parts");
+      return;
+    }
+    for (std::int64_t i = 0; i < instanceCount; ++i) {
+      if (isPlaced[at(i)] == (i == m_forest.top)) {
+        fault(i == m_forest.top ? "is the top and a part at once" : "is no part of the top",
+              "instance " + std::to_string(i));
+      }
+    }
+    if (taken != m_gpuCount) {
+      const auto missing = std::find(isTaken.begin(), isTaken.end(), false) - isTaken.begin();
+      fault("have " + plural(taken, "GPU") + " of " + std::to_string(m_gpuCount) + "; rank " + std::to_string(missing) +
+                " is missing",
+            "instances");
+    }
+  }
+
+  const FactoredForest& m_forest;
+  int m_gpuCount;
+  int m_nodeCount;
+  const Progress& m_progress;
+  std::vector<int> m_leaves;     ///< by shape
+  std::vector<int> m_leafStart;  ///< of the shape at hand, by node, and the end
+  std::size_t m_shape = 0;
+  std::vector<Finding> m_findings;
+  std::size_t m_faults = 0;
+};
+
+}  // namespace
+
+std::vector<Finding> checkStructure(const FactoredForest& forest, int gpuCount, int nodeCount,
+                                    const Progress& progress) {
+  return StructureCheck(forest, gpuCount, nodeCount, progress).run();
+}
+
+}  // namespace coppice::schedule
