@@ -6,11 +6,13 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "base/checked.hpp"
+#include "forestcoll/low_packing.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -528,6 +530,12 @@ public:
     if (problem.nodeCount == 1) {
       return problem.supply[0] > 0 ? Trees{{0, problem.supply[0], {}}} : Trees{};
     }
+    constexpr std::size_t kSparse = 16;  // arcs per node; few tight sets in anything sparser
+    if (problem.arcs.size() <= kSparse * at(problem.nodeCount)) {
+      if (auto low = solveLow(problem)) {
+        return *std::move(low);
+      }
+    }
     if (m_options.decompose && problem.nodeCount > 2) {
       const std::vector<std::vector<int>> family = tightFamily(problem);
       if (!family.empty()) {
@@ -538,6 +546,14 @@ public:
   }
 
 private:
+  /// With breadth-first levels, than which no trees are lower.
+  std::optional<Trees> solveLow(const PackingProblem& problem) {
+    if (!m_options.heuristics || m_options.heightEffort == 0) {
+      return std::nullopt;
+    }
+    return packLow(problem, m_progress, {.effort = 0});
+  }
+
   /// Disjoint tight sets with 2 .. n-1 nodes.
   std::vector<std::vector<int>> tightFamily(const PackingProblem& problem) {
     const int n = problem.nodeCount;
@@ -866,6 +882,9 @@ private:
   /// Fewer distinct trees: a divisor d of all supplies whose coarse problem floor(c / d) is still feasible is packed
   /// instead, every tree d-fold.
   Trees solveAtomic(const PackingProblem& problem) {
+    if (auto low = solveLow(problem)) {
+      return *std::move(low);
+    }
     int64_t divisor = 0;
     for (const int64_t supply : problem.supply) {
       divisor = std::gcd(divisor, supply);

@@ -26,6 +26,7 @@ struct PackedTree {
 struct PackingOptions {
   bool decompose = true;   ///< split at tight sets
   bool heuristics = true;  ///< whole trees checked in bulk; false = edge by edge with mu of Theorem 32 only
+  int heightEffort = 1;    ///< work spent on low trees (with heuristics only): 0 = none, 1 = default, 2.. = more
 };
 
 /// Spanning tree packing (Algorithm 4, Theorems 29-32), in four layers that are all exact: decomposition at tight sets

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/low_packing.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "forestcoll/transport.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using std::int64_t;
+using Level = std::uint16_t;
+
+constexpr Level kFar = std::numeric_limits<Level>::max();
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// Arcs entering each node.
+struct InArcs {
+  std::vector<int> start;
+  std::vector<int> arc;
+
+  explicit InArcs(const PackingProblem& problem) {
+    start.assign(at(problem.nodeCount) + 1, 0);
+    for (const TreeArc& a : problem.arcs) {
+      ++start[at(a.head) + 1];
+    }
+    std::partial_sum(start.begin(), start.end(), start.begin());
+    arc.resize(problem.arcs.size());
+    std::vector<int> fill(start.begin(), start.end() - 1);
+    for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
+      arc[at(fill[at(problem.arcs[i].head)]++)] = static_cast<int>(i);
+    }
+  }
+  [[nodiscard]] std::span<const int> of(int node) const {
+    return {arc.data() + start[at(node)], at(start[at(node) + 1] - start[at(node)])};
+  }
+};
+
+class LevelPacking {
+public:
+  LevelPacking(const PackingProblem& problem, const Progress& progress, const LowPackingOptions& options)
+      : m_problem(problem), m_progress(progress), m_options(options), m_in(problem) {
+    for (int node = 0; node < problem.nodeCount; ++node) {
+      if (problem.supply[at(node)] > 0) {
+        m_roots.push_back(node);
+      }
+    }
+  }
+
+  std::optional<std::vector<PackedTree>> run() {
+    if (!enoughCapacity() || !isSmallEnough() || !findDistances()) {
+      return std::nullopt;
+    }
+    m_parents.assign(at(m_problem.nodeCount) * m_roots.size(), -1);
+    m_splits.assign(m_roots.size(), {});
+    for (int node = 0; node < m_problem.nodeCount; ++node) {
+      throwIfCancelled(m_progress);
+      if (!chooseParents(node)) {
+        return std::nullopt;
+      }
+    }
+    return assemble();
+  }
+
+private:
+  /// Parents of one node in one root's trees that are not the same in all of them, largest part first.
+  struct Split {
+    int node = 0;
+    std::vector<Transport::Piece> parts;  // bin = position among the node's entering arcs
+  };
+
+  [[nodiscard]] int rootCount() const { return static_cast<int>(m_roots.size()); }
+  [[nodiscard]] Level& level(int node, int root) { return m_levels[at(node) * m_roots.size() + at(root)]; }
+  [[nodiscard]] std::span<const Level> levels(int node) const {
+    return {m_levels.data() + at(node) * m_roots.size(), m_roots.size()};
+  }
+
+  [[nodiscard]] bool enoughCapacity() const {
+    int64_t total = 0;
+    for (const int64_t supply : m_problem.supply) {
+      total = checkedAdd(total, supply);
+    }
+    for (int node = 0; node < m_problem.nodeCount; ++node) {
+      int64_t in = 0;
+      for (const int arc : m_in.of(node)) {
+        in = checkedAdd(in, m_problem.arcs[at(arc)].capacity);
+      }
+      if (in < total - m_problem.supply[at(node)]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Tables of nodes x roots, and one look at every arc for every root.
+  [[nodiscard]] bool isSmallEnough() const {
+    constexpr int64_t kMostEntries = int64_t{1} << 28;
+    constexpr int64_t kMostLooks = int64_t{1} << 31;
+    const int64_t roots = rootCount();
+    return roots * m_problem.nodeCount <= kMostEntries &&
+           static_cast<int64_t>(m_problem.arcs.size()) * roots <= kMostLooks;
+  }
+
+  /// Breadth-first levels of all roots at once, as bit sets over the roots. False if some node is out of reach or too
+  /// far away.
+  bool findDistances() {
+    const std::size_t words = (m_roots.size() + 63) / 64;
+    const std::size_t nodes = at(m_problem.nodeCount);
+    m_levels.assign(nodes * m_roots.size(), kFar);
+    std::vector<std::uint64_t> reached(nodes * words, 0);
+    for (int root = 0; root < rootCount(); ++root) {
+      reached[at(m_roots[at(root)]) * words + at(root) / 64] |= std::uint64_t{1} << (root % 64);
+      level(m_roots[at(root)], root) = 0;
+    }
+    std::vector<std::uint64_t> next = reached;
+    int64_t open = static_cast<int64_t>(nodes * m_roots.size()) - rootCount();
+    for (int distance = 1; open > 0; ++distance) {
+      throwIfCancelled(m_progress);
+      if (distance > m_options.mostHeight || distance >= kFar) {
+        return false;
+      }
+      const int64_t before = open;
+      for (int node = 0; node < m_problem.nodeCount; ++node) {
+        std::uint64_t* const mine = next.data() + at(node) * words;
+        for (const int arc : m_in.of(node)) {
+          const std::uint64_t* const theirs = reached.data() + at(m_problem.arcs[at(arc)].tail) * words;
+          for (std::size_t w = 0; w < words; ++w) {
+            mine[w] |= theirs[w];
+          }
+        }
+        const std::uint64_t* const old = reached.data() + at(node) * words;
+        for (std::size_t w = 0; w < words; ++w) {
+          for (std::uint64_t fresh = mine[w] & ~old[w]; fresh != 0; fresh &= fresh - 1) {
+            level(node, static_cast<int>(w) * 64 + __builtin_ctzll(fresh)) = static_cast<Level>(distance);
+            --open;
+          }
+        }
+      }
+      if (open == before) {
+        return false;
+      }
+      reached = next;
+    }
+    return true;
+  }
+
+  bool chooseParents(int node) {
+    const std::span<const int> arcs = m_in.of(node);
+    m_rooms.clear();
+    for (const int arc : arcs) {
+      m_rooms.push_back(m_problem.arcs[at(arc)].capacity);
+    }
+    m_transport.start(m_rooms);
+    const std::span<const Level> mine = levels(node);
+    m_itemRoot.clear();
+    for (int root = 0; root < rootCount(); ++root) {
+      if (m_roots[at(root)] == node) {
+        continue;
+      }
+      m_bins.clear();
+      for (std::size_t i = 0; i < arcs.size(); ++i) {
+        if (levels(m_problem.arcs[at(arcs[i])].tail)[at(root)] < mine[at(root)]) {
+          m_bins.push_back(static_cast<int>(i));
+        }
+      }
+      m_transport.addItem(m_problem.supply[at(m_roots[at(root)])], m_bins);
+      m_itemRoot.push_back(root);
+    }
+    // What does not come out even is left to the same few roots at every node, so that the others' trees stay whole.
+    const int items = m_transport.itemCount();
+    if (!m_transport.solve(std::max(0, items - static_cast<int>(arcs.size()) + 1))) {
+      return false;
+    }
+    for (int item = 0; item < items; ++item) {
+      const int root = m_itemRoot[at(item)];
+      const int bin = m_transport.wholeBin(item);
+      if (bin >= 0) {
+        m_parents[at(node) * m_roots.size() + at(root)] = arcs[at(bin)];
+      } else {
+        m_splits[at(root)].push_back({node, m_transport.pieces(item)});
+      }
+    }
+    return true;
+  }
+
+  /// The copies of a root's trees are numbered; a split node's parts take consecutive numbers, largest first, so that
+  /// the parts of many nodes end at the same numbers and few different trees arise.
+  std::vector<PackedTree> assemble() {
+    std::vector<PackedTree> trees;
+    std::vector<int> order;
+    std::vector<int> byLevel;
+    std::vector<int> parent(at(m_problem.nodeCount));
+    std::vector<int64_t> ends;
+    for (int root = 0; root < rootCount(); ++root) {
+      throwIfCancelled(m_progress);
+      const int rootNode = m_roots[at(root)];
+      orderByLevel(root, order, byLevel);
+      for (const int node : order) {
+        parent[at(node)] = m_parents[at(node) * m_roots.size() + at(root)];
+      }
+      ends.assign(1, m_problem.supply[at(rootNode)]);
+      for (const Split& split : m_splits[at(root)]) {
+        int64_t end = 0;
+        for (const Transport::Piece& part : split.parts) {
+          end += part.amount;
+          ends.push_back(end);
+        }
+      }
+      std::sort(ends.begin(), ends.end());
+      ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+      int64_t first = 0;
+      for (const int64_t end : ends) {
+        for (const Split& split : m_splits[at(root)]) {
+          int64_t partEnd = 0;
+          for (const Transport::Piece& part : split.parts) {
+            partEnd += part.amount;
+            if (first < partEnd) {
+              parent[at(split.node)] = m_in.of(split.node)[at(part.bin)];
+              break;
+            }
+          }
+        }
+        PackedTree tree{rootNode, end - first, {}};
+        tree.arcs.reserve(order.size());
+        for (const int node : order) {
+          tree.arcs.push_back(parent[at(node)]);
+        }
+        trees.push_back(std::move(tree));
+        first = end;
+      }
+    }
+    return trees;
+  }
+
+  /// All nodes but the root, by ascending level.
+  void orderByLevel(int root, std::vector<int>& order, std::vector<int>& byLevel) {
+    Level deepest = 0;
+    for (int node = 0; node < m_problem.nodeCount; ++node) {
+      deepest = std::max(deepest, level(node, root));
+    }
+    byLevel.assign(std::size_t{deepest} + 2, 0);
+    for (int node = 0; node < m_problem.nodeCount; ++node) {
+      ++byLevel[std::size_t{level(node, root)} + 1];
+    }
+    std::partial_sum(byLevel.begin(), byLevel.end(), byLevel.begin());
+    order.resize(at(m_problem.nodeCount));
+    for (int node = 0; node < m_problem.nodeCount; ++node) {
+      order[at(byLevel[level(node, root)]++)] = node;
+    }
+    order.erase(order.begin());  // the root alone has level 0
+  }
+
+  const PackingProblem& m_problem;
+  const Progress& m_progress;
+  const LowPackingOptions& m_options;
+  InArcs m_in;
+  std::vector<int> m_roots;                  // nodes with supply
+  std::vector<Level> m_levels;               // node x root
+  std::vector<int> m_parents;                // node x root: arc, -1 where it is split
+  std::vector<std::vector<Split>> m_splits;  // by root
+  Transport m_transport;
+  std::vector<int64_t> m_rooms;
+  std::vector<int> m_bins;
+  std::vector<int> m_itemRoot;
+};
+
+}  // namespace
+
+std::optional<std::vector<PackedTree>> packLow(const PackingProblem& problem, const Progress& progress,
+                                               const LowPackingOptions& options) {
+  return LevelPacking(problem, progress, options).run();
+}
+
+}  // namespace coppice::forestcoll

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/transport.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace coppice::forestcoll {
+namespace {
+
+using std::int64_t;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+constexpr int kUnseen = -2;
+constexpr int kFirst = -1;
+
+}  // namespace
+
+void Transport::start(std::span<const int64_t> room) {
+  m_room.assign(room.begin(), room.end());
+  m_amount.clear();
+  m_allowedStart.assign(1, 0);
+  m_allowed.clear();
+  m_bin.clear();
+  m_parts.clear();
+  m_split.clear();
+  m_unplaced.clear();
+}
+
+void Transport::addItem(int64_t amount, std::span<const int> bins) {
+  m_amount.push_back(amount);
+  m_allowed.insert(m_allowed.end(), bins.begin(), bins.end());
+  m_allowedStart.push_back(static_cast<int>(m_allowed.size()));
+  m_bin.push_back(-1);
+  m_parts.push_back(-1);
+}
+
+std::span<const int> Transport::binsOf(int item) const {
+  const int first = m_allowedStart[at(item)];
+  return {m_allowed.data() + first, at(m_allowedStart[at(item) + 1] - first)};
+}
+
+int Transport::roomiest(int item) const {
+  int best = -1;
+  for (const int bin : binsOf(item)) {
+    if (m_room[at(bin)] >= m_amount[at(item)] && (best < 0 || m_room[at(bin)] > m_room[at(best)])) {
+      best = bin;
+    }
+  }
+  return best;
+}
+
+bool Transport::solve(int splitFrom) {
+  const int items = itemCount();
+  // Items with little choice first, large before small; those that may be split come last.
+  m_order.resize(at(items));
+  std::iota(m_order.begin(), m_order.end(), 0);
+  const auto choices = [&](int item) { return m_allowedStart[at(item) + 1] - m_allowedStart[at(item)]; };
+  std::stable_sort(m_order.begin(), m_order.begin() + std::min(splitFrom, items), [&](int a, int b) {
+    return choices(a) != choices(b) ? choices(a) < choices(b) : m_amount[at(a)] > m_amount[at(b)];
+  });
+  m_work += items + static_cast<int64_t>(m_allowed.size());
+  std::vector<int> late;
+  for (const int item : m_order) {
+    const int bin = roomiest(item);
+    if (bin < 0) {
+      late.push_back(item);
+      continue;
+    }
+    m_bin[at(item)] = bin;
+    m_room[at(bin)] -= m_amount[at(item)];
+  }
+  bool mayStayWhole = true;
+  for (const int item : late) {
+    // Once an item found no place as a whole, hardly any other will.
+    mayStayWhole = mayStayWhole && placeWhole(item);
+    if (m_bin[at(item)] < 0) {
+      placeParts(item);
+    }
+  }
+  if (!m_split.empty()) {
+    removeCycles();
+  }
+  return m_unplaced.empty();
+}
+
+void Transport::fillBinLists() {
+  m_listStart.assign(m_room.size() + 1, 0);
+  const auto forEach = [&](auto&& visit) {
+    for (int item = 0; item < itemCount(); ++item) {
+      if (m_bin[at(item)] >= 0) {
+        visit(item, m_bin[at(item)]);
+      } else if (m_parts[at(item)] >= 0) {
+        for (const Piece& piece : m_split[at(m_parts[at(item)])]) {
+          visit(item, piece.bin);
+        }
+      }
+    }
+  };
+  forEach([&](int, int bin) { ++m_listStart[at(bin) + 1]; });
+  std::partial_sum(m_listStart.begin(), m_listStart.end(), m_listStart.begin());
+  m_list.resize(at(m_listStart.back()));
+  std::vector<int> fill(m_listStart.begin(), m_listStart.end() - 1);
+  forEach([&](int item, int bin) { m_list[at(fill[at(bin)]++)] = item; });
+  m_work += itemCount();
+}
+
+bool Transport::placeWhole(int item) {
+  fillBinLists();
+  m_from.assign(m_room.size(), kUnseen);
+  m_via.assign(m_room.size(), -1);
+  m_incoming.assign(m_room.size(), 0);
+  m_queue.clear();
+  for (const int bin : binsOf(item)) {
+    m_from[at(bin)] = kFirst;
+    m_via[at(bin)] = item;
+    m_incoming[at(bin)] = m_amount[at(item)];
+    m_queue.push_back(bin);
+  }
+  for (std::size_t i = 0; i < m_queue.size(); ++i) {
+    const int bin = m_queue[i];
+    const int64_t incoming = m_incoming[at(bin)];
+    if (m_room[at(bin)] >= incoming) {
+      // Everything on the way moves one bin on.
+      int target = bin;
+      while (true) {
+        const int moved = m_via[at(target)];
+        const int source = m_from[at(target)];
+        m_room[at(target)] -= m_amount[at(moved)];
+        m_bin[at(moved)] = target;
+        if (source == kFirst) {
+          return true;
+        }
+        m_room[at(source)] += m_amount[at(moved)];
+        target = source;
+      }
+    }
+    for (int j = m_listStart[at(bin)]; j < m_listStart[at(bin) + 1]; ++j) {
+      const int other = m_list[at(j)];
+      ++m_work;
+      if (m_bin[at(other)] != bin || m_amount[at(other)] + m_room[at(bin)] < incoming) {
+        continue;
+      }
+      for (const int next : binsOf(other)) {
+        ++m_work;
+        if (m_from[at(next)] == kUnseen) {
+          m_from[at(next)] = bin;
+          m_via[at(next)] = other;
+          m_incoming[at(next)] = m_amount[at(other)];
+          m_queue.push_back(next);
+        }
+      }
+    }
+  }
+  return false;
+}
+
+int64_t Transport::amountIn(int item, int bin) const {
+  if (m_bin[at(item)] >= 0) {
+    return m_bin[at(item)] == bin ? m_amount[at(item)] : 0;
+  }
+  if (m_parts[at(item)] >= 0) {
+    for (const Piece& piece : m_split[at(m_parts[at(item)])]) {
+      if (piece.bin == bin) {
+        return piece.amount;
+      }
+    }
+  }
+  return 0;
+}
+
+void Transport::shift(int item, int bin, int64_t delta) {
+  if (m_parts[at(item)] < 0) {
+    m_parts[at(item)] = static_cast<int>(m_split.size());
+    m_split.emplace_back();
+  }
+  std::vector<Piece>& parts = m_split[at(m_parts[at(item)])];
+  if (m_bin[at(item)] >= 0) {
+    parts.assign(1, {m_bin[at(item)], m_amount[at(item)]});
+    m_bin[at(item)] = -1;
+  }
+  m_room[at(bin)] -= delta;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].bin == bin) {
+      parts[i].amount += delta;
+      if (parts[i].amount == 0) {
+        parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+      return;
+    }
+  }
+  parts.push_back({bin, delta});
+}
+
+/// An item that lies in one bin altogether is whole again.
+void Transport::settle(int item) {
+  const int index = m_parts[at(item)];
+  if (index >= 0 && m_split[at(index)].size() == 1 && m_split[at(index)][0].amount == m_amount[at(item)]) {
+    m_bin[at(item)] = m_split[at(index)][0].bin;
+    m_split[at(index)].clear();
+  }
+}
+
+void Transport::placeParts(int item) {
+  int64_t left = m_amount[at(item)];
+  while (left > 0) {
+    fillBinLists();
+    m_from.assign(m_room.size(), kUnseen);
+    m_via.assign(m_room.size(), -1);
+    m_queue.clear();
+    for (const int bin : binsOf(item)) {
+      m_from[at(bin)] = kFirst;
+      m_via[at(bin)] = item;
+      m_queue.push_back(bin);
+    }
+    int goal = -1;
+    for (std::size_t i = 0; i < m_queue.size(); ++i) {
+      const int bin = m_queue[i];
+      // The first bins with room at all: the roomiest among the direct ones.
+      if (m_room[at(bin)] > 0 && (goal < 0 || (m_from[at(bin)] == kFirst && m_room[at(bin)] > m_room[at(goal)]))) {
+        goal = bin;
+      }
+      if (goal >= 0) {
+        continue;
+      }
+      for (int j = m_listStart[at(bin)]; j < m_listStart[at(bin) + 1]; ++j) {
+        for (const int next : binsOf(m_list[at(j)])) {
+          ++m_work;
+          if (m_from[at(next)] == kUnseen) {
+            m_from[at(next)] = bin;
+            m_via[at(next)] = m_list[at(j)];
+            m_queue.push_back(next);
+          }
+        }
+      }
+    }
+    if (goal < 0) {
+      m_unplaced.push_back(item);
+      return;
+    }
+    int64_t amount = std::min(left, m_room[at(goal)]);
+    for (int bin = goal; m_from[at(bin)] != kFirst; bin = m_from[at(bin)]) {
+      amount = std::min(amount, amountIn(m_via[at(bin)], m_from[at(bin)]));
+    }
+    for (int bin = goal;; bin = m_from[at(bin)]) {
+      const int moved = m_via[at(bin)];
+      shift(moved, bin, amount);
+      if (m_from[at(bin)] == kFirst) {
+        break;
+      }
+      shift(moved, m_from[at(bin)], -amount);
+      settle(moved);
+    }
+    left -= amount;
+  }
+  settle(item);
+}
+
+/// Split items and bins as a graph: a cycle lets amounts be shifted round until a piece vanishes, so a forest remains.
+void Transport::removeCycles() {
+  std::vector<int> items;
+  for (int item = 0; item < itemCount(); ++item) {
+    if (m_bin[at(item)] < 0 && m_parts[at(item)] >= 0) {
+      items.push_back(item);
+    }
+  }
+  while (true) {
+    // Depth-first search from bin to bin through split items.
+    const int bins = static_cast<int>(m_room.size());
+    std::vector<std::vector<int>> itemsOf(at(bins));
+    for (const int item : items) {
+      if (m_bin[at(item)] < 0) {
+        for (const Piece& piece : m_split[at(m_parts[at(item)])]) {
+          itemsOf[at(piece.bin)].push_back(item);
+        }
+      }
+    }
+    std::vector<int> fromBin(at(bins), kUnseen);  // the tree of the search
+    std::vector<int> fromItem(at(bins), -1);
+    std::vector<int> depth(at(bins), 0);
+    int meetA = -1;
+    int meetB = -1;
+    int meetItem = -1;
+    for (int first = 0; first < bins && meetItem < 0; ++first) {
+      if (fromBin[at(first)] != kUnseen || itemsOf[at(first)].empty()) {
+        continue;
+      }
+      fromBin[at(first)] = kFirst;
+      m_queue.assign(1, first);
+      for (std::size_t i = 0; i < m_queue.size() && meetItem < 0; ++i) {
+        const int bin = m_queue[i];
+        for (const int item : itemsOf[at(bin)]) {
+          if (item == fromItem[at(bin)]) {
+            continue;
+          }
+          for (const Piece& piece : m_split[at(m_parts[at(item)])]) {
+            ++m_work;
+            if (piece.bin == bin) {
+              continue;
+            }
+            if (fromBin[at(piece.bin)] == kUnseen) {
+              fromBin[at(piece.bin)] = bin;
+              fromItem[at(piece.bin)] = item;
+              depth[at(piece.bin)] = depth[at(bin)] + 1;
+              m_queue.push_back(piece.bin);
+            } else if (fromItem[at(piece.bin)] != item) {
+              meetA = bin;
+              meetB = piece.bin;
+              meetItem = item;
+              break;
+            }
+          }
+          if (meetItem >= 0) {
+            break;
+          }
+        }
+      }
+    }
+    if (meetItem < 0) {
+      return;
+    }
+    // The cycle as steps "item moves from one bin to the next": meetA -> meetB by meetItem, then back along the tree.
+    struct Step {
+      int item;
+      int from;
+      int to;
+    };
+    std::vector<Step> cycle{{meetItem, meetA, meetB}};
+    std::vector<Step> tail;
+    int a = meetA;
+    int b = meetB;
+    while (a != b) {
+      if (depth[at(b)] >= depth[at(a)]) {
+        cycle.push_back({fromItem[at(b)], b, fromBin[at(b)]});
+        b = fromBin[at(b)];
+      } else {
+        tail.push_back({fromItem[at(a)], fromBin[at(a)], a});
+        a = fromBin[at(a)];
+      }
+    }
+    for (std::size_t i = tail.size(); i-- > 0;) {
+      if (cycle.back().item == tail[i].item) {
+        cycle.back().to = tail[i].to;  // one item with pieces in three bins of the cycle
+      } else {
+        cycle.push_back(tail[i]);
+      }
+    }
+    int64_t amount = 0;
+    for (const Step& step : cycle) {
+      const int64_t present = amountIn(step.item, step.from);
+      amount = amount == 0 ? present : std::min(amount, present);
+    }
+    for (const Step& step : cycle) {
+      shift(step.item, step.from, -amount);
+      shift(step.item, step.to, amount);
+    }
+    for (const Step& step : cycle) {
+      settle(step.item);
+    }
+  }
+}
+
+std::vector<Transport::Piece> Transport::pieces(int item) const {
+  if (m_bin[at(item)] >= 0) {
+    return {{m_bin[at(item)], m_amount[at(item)]}};
+  }
+  if (m_parts[at(item)] < 0) {
+    return {};
+  }
+  std::vector<Piece> result = m_split[at(m_parts[at(item)])];
+  std::stable_sort(result.begin(), result.end(), [](const Piece& a, const Piece& b) {
+    return a.amount != b.amount ? a.amount > b.amount : a.bin < b.bin;
+  });
+  return result;
+}
+
+}  // namespace coppice::forestcoll
