@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/document/fabric_file.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "designer/document/arrangement.hpp"
+#include "designer/document/edit.hpp"
+#include "io/exact_json.hpp"
+#include "io/fabric_json.hpp"
+
+namespace coppice::designer {
+namespace {
+
+using io::JsonValue;
+
+constexpr std::string_view kDrawingKey = "drawing";
+
+std::string number(double value) {
+  std::array<char, 32> buffer;
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), result.ptr};
+}
+
+std::optional<double> toNumber(const JsonValue& value) {
+  double result = 0;
+  if (value.kind != JsonValue::Kind::number) {
+    return std::nullopt;
+  }
+  const auto parsed = std::from_chars(value.text.data(), value.text.data() + value.text.size(), result);
+  return parsed.ec == std::errc() && std::isfinite(result) ? std::optional(result) : std::nullopt;
+}
+
+/// The members of an `extra` text; empty where it is none.
+std::vector<std::pair<std::string, JsonValue>> membersOf(const std::string& extra) {
+  if (extra.empty()) {
+    return {};
+  }
+  auto parsed = io::parseExactJson(extra, "", {.bytes = io::kMaxJsonBytes});
+  if (!parsed || parsed->kind != JsonValue::Kind::object) {
+    return {};
+  }
+  return std::move(parsed->members);
+}
+
+std::string extraText(const std::vector<std::pair<std::string, JsonValue>>& members) {
+  std::string text;
+  for (const auto& [key, value] : members) {
+    text += (text.empty() ? "{" : ",") + io::jsonQuoted(key) + ":" + io::toJsonText(value);
+  }
+  return text.empty() ? text : text + "}";
+}
+
+/// Takes known members out of an object by name; what is left is foreign. A known key of the wrong type counts as
+/// foreign: it is kept as it is and written back.
+class Members {
+public:
+  explicit Members(std::vector<std::pair<std::string, JsonValue>> members) : m_members(std::move(members)) {}
+
+  std::optional<double> number(std::string_view key) {
+    return take<double>(key, [](const JsonValue& value) { return toNumber(value); });
+  }
+  std::optional<std::string> string(std::string_view key) {
+    return take<std::string>(key, [](const JsonValue& value) {
+      return value.kind == JsonValue::Kind::string ? std::optional(value.text) : std::nullopt;
+    });
+  }
+  bool flag(std::string_view key) {
+    // false says nothing and is not written again, but must survive.
+    return take<bool>(key,
+                      [](const JsonValue& value) {
+                        return value.kind == JsonValue::Kind::boolean && value.text == "true" ? std::optional(true)
+                                                                                              : std::nullopt;
+                      })
+        .value_or(false);
+  }
+  std::optional<Rect> rect(std::string_view key) {
+    return take<Rect>(key, [](const JsonValue& value) -> std::optional<Rect> {
+      constexpr std::size_t kSides = 4;
+      if (value.kind != JsonValue::Kind::array || value.items.size() != kSides) {
+        return std::nullopt;
+      }
+      std::array<double, kSides> sides{};
+      for (std::size_t i = 0; i < kSides; ++i) {
+        const auto side = toNumber(value.items[i]);
+        if (!side) {
+          return std::nullopt;
+        }
+        sides[i] = *side;
+      }
+      return sides[2] > 0 && sides[3] > 0 ? std::optional(Rect{sides[0], sides[1], sides[2], sides[3]}) : std::nullopt;
+    });
+  }
+  std::optional<std::vector<JsonValue>> array(std::string_view key) {
+    return take<std::vector<JsonValue>>(key, [](const JsonValue& value) {
+      return value.kind == JsonValue::Kind::array ? std::optional(value.items) : std::nullopt;
+    });
+  }
+  [[nodiscard]] std::string rest() const { return extraText(m_members); }
+  [[nodiscard]] bool isEmpty() const { return m_members.empty(); }
+
+private:
+  template <typename Value, typename Read>
+  std::optional<Value> take(std::string_view key, const Read& read) {
+    for (auto member = m_members.begin(); member != m_members.end(); ++member) {
+      if (member->first == key) {
+        std::optional<Value> value = read(member->second);
+        if (value) {
+          m_members.erase(member);
+        }
+        return value;
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::vector<std::pair<std::string, JsonValue>> m_members;
+};
+
+/// Builds boxes from paths while a model is being read.
+class BoxPaths {
+public:
+  explicit BoxPaths(Edit& edit) : m_edit(edit) {}
+
+  BoxId at(std::string_view path) {
+    // "a//b" and "/a" are odd but legal: a step may be empty. Only no path at all is no box.
+    if (path.empty()) {
+      return {};
+    }
+    if (const auto known = m_known.find(std::string(path)); known != m_known.end()) {
+      return known->second;
+    }
+    // Deeper than any person nests; beyond it the rest of the path is one name.
+    constexpr int kMaxDepth = 64;
+    BoxId box;
+    std::size_t start = 0;
+    for (int depth = 1;; ++depth) {
+      std::size_t end = path.find('/', start);
+      if (depth == kMaxDepth) {
+        end = std::string_view::npos;
+      }
+      const std::string key(path.substr(0, end));
+      // The empty first step of "/a" has the key "", which no other step can have.
+      const auto [known, isNew] = m_known.try_emplace(key);
+      if (isNew) {
+        Box made;
+        made.name = path.substr(start, end == std::string_view::npos ? end : end - start);
+        made.parent = box;
+        known->second = m_edit.add(std::move(made));
+      }
+      box = known->second;
+      if (end == std::string_view::npos) {
+        return box;
+      }
+      start = end + 1;
+    }
+  }
+
+private:
+  Edit& m_edit;
+  std::unordered_map<std::string, BoxId> m_known;
+};
+
+/// A list of objects; an item that cannot be used is left in `kept`.
+template <typename Use>
+std::vector<JsonValue> readItems(Members& drawing, std::string_view key, const Use& use) {
+  std::vector<JsonValue> kept;
+  if (auto items = drawing.array(key)) {
+    for (JsonValue& item : *items) {
+      if (item.kind != JsonValue::Kind::object || !use(Members(item.members))) {
+        kept.push_back(std::move(item));
+      }
+    }
+  }
+  return kept;
+}
+
+std::string rectText(const Rect& rect) {
+  return "[" + number(rect.x) + ", " + number(rect.y) + ", " + number(rect.width) + ", " + number(rect.height) + "]";
+}
+
+bool isFinite(const Point& point) {
+  return std::isfinite(point.x) && std::isfinite(point.y);
+}
+
+std::string foreign(const std::string& extra) {
+  std::string text;
+  for (const auto& [key, value] : membersOf(extra)) {
+    text += ", " + io::jsonQuoted(key) + ": " + io::toJsonText(value);
+  }
+  return text;
+}
+
+std::string nodeLine(const Node& node) {
+  const NodeDrawing& drawing = node.drawing;
+  std::string text;
+  if (drawing.isPlaced && isFinite(drawing.position)) {
+    text += ", \"x\": " + number(drawing.position.x) + ", \"y\": " + number(drawing.position.y);
+  }
+  text += drawing.isPinned ? ", \"pinned\": true" : "";
+  if (drawing.width > 0 && std::isfinite(drawing.width)) {
+    text += ", \"width\": " + number(drawing.width);
+  }
+  if (!drawing.role.empty()) {
+    text += ", \"role\": " + io::jsonQuoted(drawing.role);
+  }
+  text += foreign(drawing.extra);
+  return text.empty() ? text : "{\"id\": " + io::jsonQuoted(node.facts.name) + text + "}";
+}
+
+std::string list(std::string_view key, const std::vector<std::string>& lines) {
+  std::string text = "    \"" + std::string(key) + "\": [";
+  for (const std::string& line : lines) {
+    text += (&line == lines.data() ? "\n      " : ",\n      ") + line;
+  }
+  return text + "\n    ]";
+}
+
+}  // namespace
+
+ReadModel readModel(const fabric::Description& description) {
+  ReadModel result;
+  const Model empty;
+  Edit edit(empty);
+  Header header;
+  header.name = description.name;
+
+  std::optional<Members> drawing;
+  auto foreignKeys = membersOf(description.extra);
+  for (auto member = foreignKeys.begin(); member != foreignKeys.end(); ++member) {
+    if (member->first == kDrawingKey && member->second.kind == JsonValue::Kind::object) {
+      drawing.emplace(std::move(member->second.members));
+      foreignKeys.erase(member);
+      header.extra = extraText(foreignKeys);
+      break;
+    }
+    if (member->first == kDrawingKey) {
+      result.findings.push_back({Severity::warning,
+                                 ErrorCode::badInput,
+                                 "the drawing section is not an object",
+                                 "remove it, and arrange the fabric again",
+                                 {.element = "drawing"}});
+    }
+  }
+  if (!drawing) {
+    header.extra = description.extra;
+    drawing.emplace(std::vector<std::pair<std::string, JsonValue>>());
+  }
+
+  BoxPaths boxes(edit);
+  std::map<std::string, NodeDrawing> drawnNodes;
+  std::vector<std::pair<std::string, std::vector<JsonValue>>> leftovers;
+  leftovers.emplace_back("boxes", readItems(*drawing, "boxes", [&](Members item) {
+                           const auto path = item.string("path");
+                           if (!path || path->empty()) {
+                             return false;
+                           }
+                           const auto type = item.string("type");
+                           const bool isFolded = item.flag("folded");
+                           const auto frame = item.rect("frame");
+                           edit.change(boxes.at(*path), [&](Box& box) {
+                             box.type = type.value_or("");
+                             box.isFolded = isFolded;
+                             box.frame = frame;
+                             box.extra = item.rest();
+                           });
+                           return true;
+                         }));
+  leftovers.emplace_back("notes", readItems(*drawing, "notes", [&](Members item) {
+                           Note note;
+                           const auto text = item.string("text");
+                           const auto x = item.number("x");
+                           const auto y = item.number("y");
+                           if (!text || !x || !y) {
+                             return false;
+                           }
+                           note.text = *text;
+                           note.position = {*x, *y};
+                           const auto width = item.number("width");
+                           note.width = width && *width > 0 ? *width : 0;
+                           note.extra = item.rest();
+                           edit.add(std::move(note));
+                           return true;
+                         }));
+  std::unordered_map<std::string, int> countOf;
+  for (const fabric::NodeDescription& node : description.nodes) {
+    ++countOf[node.id];
+  }
+  leftovers.emplace_back("nodes", readItems(*drawing, "nodes", [&](Members item) {
+                           const auto id = item.string("id");
+                           // Of two nodes with one name neither is meant; they carry their drawing themselves.
+                           if (!id || countOf[*id] != 1 || drawnNodes.contains(*id)) {
+                             return false;
+                           }
+                           NodeDrawing& node = drawnNodes[*id];
+                           const auto width = item.number("width");
+                           node.width = width && *width > 0 ? *width : 0;
+                           const auto x = item.number("x");
+                           const auto y = item.number("y");
+                           node.isPlaced = x && y;
+                           node.position = node.isPlaced ? Point{*x, *y} : Point{};
+                           node.isPinned = item.flag("pinned");
+                           node.role = item.string("role").value_or("");
+                           node.extra = item.rest();
+                           return true;
+                         }));
+  std::size_t unused = 0;
+  for (const auto& [key, items] : leftovers) {
+    unused += items.size();
+  }
+  if (unused > 0) {
+    result.findings.push_back({Severity::warning,
+                               ErrorCode::badInput,
+                               std::to_string(unused) + " entries of the drawing section fit nothing and were left out",
+                               "save the file to be rid of them",
+                               {.element = "drawing"}});
+  }
+  header.drawingExtra = drawing->rest();
+  edit.setHeader(std::move(header));
+
+  std::vector<NodeId> unplaced;
+  std::unordered_map<std::string, NodeId> byName;
+  for (const fabric::NodeDescription& in : description.nodes) {
+    Node node;
+    node.facts = {in.id, in.kind, boxes.at(in.box), in.rank, in.multicast, in.aggregation, in.extra};
+    if (const auto drawn = drawnNodes.find(in.id); drawn != drawnNodes.end()) {
+      node.drawing = drawn->second;
+    }
+    if (in.position && !node.drawing.isPlaced && std::isfinite(in.position->x) && std::isfinite(in.position->y)) {
+      node.drawing.position = {in.position->x, in.position->y};
+      node.drawing.isPlaced = true;
+      if (node.drawing.extra.empty()) {
+        node.drawing.extra = in.position->extra;
+      }
+    }
+    const bool isPlaced = node.drawing.isPlaced;
+    const NodeId id = edit.add(std::move(node));
+    byName.try_emplace(in.id, id);
+    if (!isPlaced) {
+      unplaced.push_back(id);
+    }
+  }
+  const auto end = [&](const std::string& name) {
+    const auto found = byName.find(name);
+    return found != byName.end() ? LinkEnd{found->second, {}} : LinkEnd{{}, name};
+  };
+  for (const fabric::LinkDescription& in : description.links) {
+    edit.add(Link{end(in.src), end(in.dst), in.bandwidth, in.duplex, in.count, in.latency, in.extra});
+  }
+  result.model.applyTrusted(edit.patch());
+
+  if (!unplaced.empty()) {
+    Edit placing(result.model);
+    for (const auto& [id, place] : quickArrangement(result.model, unplaced)) {
+      placing.change(id, [&place = place](Node& node) { node.drawing.position = place; });
+    }
+    const Patch patch = placing.patch();
+    result.model.applyTrusted(patch);
+  }
+  return result;
+}
+
+Result<ReadModel> readFabricFile(std::string_view text, const std::string& fileName) {
+  auto description = io::readFabricJson(text, fileName);
+  if (!description) {
+    return description.error();
+  }
+  return readModel(*description);
+}
+
+std::string writeFabricFile(const Model& model) {
+  fabric::Description facts = model.description();
+  std::vector<std::string> sections;
+
+  std::vector<std::string> lines;
+  for (const auto& [id, box] : model.boxes()) {
+    std::string text;
+    text += box.type.empty() ? "" : ", \"type\": " + io::jsonQuoted(box.type);
+    text += box.isFolded ? ", \"folded\": true" : "";
+    text += box.frame ? ", \"frame\": " + rectText(*box.frame) : "";
+    text += foreign(box.extra);
+    // A box that nodes name by their path needs no line of its own.
+    if (!text.empty() || (model.nodesIn(id).empty() && model.boxesIn(id).empty())) {
+      if (const std::string path = model.boxPath(id); !path.empty()) {
+        lines.push_back("{\"path\": " + io::jsonQuoted(path) + text + "}");
+      }
+    }
+  }
+  if (!lines.empty()) {
+    sections.push_back(list("boxes", lines));
+  }
+
+  lines.clear();
+  std::size_t at = 0;
+  for (const auto& [id, node] : model.nodes()) {
+    fabric::NodeDescription& out = facts.nodes[at++];
+    if (model.countNamed(node.facts.name) == 1) {
+      out.position.reset();
+      if (std::string line = nodeLine(node); !line.empty()) {
+        lines.push_back(std::move(line));
+      }
+    }
+  }
+  if (!lines.empty()) {
+    sections.push_back(list("nodes", lines));
+  }
+
+  lines.clear();
+  for (const auto& [id, note] : model.notes()) {
+    std::string text = "{\"text\": " + io::jsonQuoted(note.text) + ", \"x\": " + number(note.position.x) +
+                       ", \"y\": " + number(note.position.y);
+    text += note.width > 0 ? ", \"width\": " + number(note.width) : "";
+    lines.push_back(text + foreign(note.extra) + "}");
+  }
+  if (!lines.empty()) {
+    sections.push_back(list("notes", lines));
+  }
+
+  for (const auto& [key, value] : membersOf(model.header().drawingExtra)) {
+    sections.push_back("    " + io::jsonQuoted(key) + ": " + io::toJsonText(value));
+  }
+
+  std::string text = io::writeFabricJson(facts);
+  if (sections.empty()) {
+    return text;
+  }
+  constexpr std::string_view kEnd = "\n}\n";
+  text.resize(text.size() - kEnd.size());
+  text += ",\n  \"" + std::string(kDrawingKey) + "\": {\n";
+  for (const std::string& section : sections) {
+    text += section + (&section == &sections.back() ? "\n" : ",\n");
+  }
+  return text + "  }\n}\n";
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/document/fold_view.hpp"
+
+#include <QCoreApplication>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "base/units.hpp"
+
+namespace coppice::designer {
+namespace {
+
+/// Caches what would be asked for every link end again.
+class Ends {
+public:
+  explicit Ends(const Model& model) : m_model(model) {}
+  ElementId operator()(NodeId id) {
+    const auto [found, isNew] = m_known.try_emplace(id);
+    if (isNew) {
+      found->second = visibleEnd(m_model, id);
+    }
+    return found->second;
+  }
+
+private:
+  const Model& m_model;
+  std::unordered_map<NodeId, ElementId> m_known;
+};
+
+/// Reads each different bandwidth text once.
+class Bandwidths {
+public:
+  std::optional<Rational> operator()(const std::string& text) {
+    const auto [found, isNew] = m_known.try_emplace(text);
+    if (isNew) {
+      if (const auto parsed = Bandwidth::parse(text)) {
+        found->second = parsed->gigabytesPerSecond();
+      }
+    }
+    return found->second;
+  }
+
+private:
+  std::unordered_map<std::string, std::optional<Rational>> m_known;
+};
+
+std::optional<Rational> sum(const std::optional<Rational>& a, const std::optional<Rational>& b) {
+  if (!a || !b) {
+    return std::nullopt;
+  }
+  try {
+    return *a + *b;
+  } catch (const OverflowError&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<Rational> times(const std::optional<Rational>& a, int count) {
+  if (!a) {
+    return std::nullopt;
+  }
+  try {
+    return *a * Rational(count);
+  } catch (const OverflowError&) {
+    return std::nullopt;
+  }
+}
+
+void addLink(LinkBundle& bundle, LinkId id, const Link& link, bool runsForward, Bandwidths& bandwidths) {
+  const std::optional<Rational> one = bandwidths(link.bandwidth);
+  const std::optional<Rational> all = times(one, link.count);
+  if (bundle.links.empty()) {
+    bundle.each = one;
+    bundle.forward = Rational(0);
+    bundle.backward = Rational(0);
+  } else if (bundle.each != one) {
+    bundle.each.reset();
+  }
+  bundle.links.push_back(id);
+  bundle.lines += link.count;
+  if (runsForward || link.duplex) {
+    bundle.hasForward = true;
+    bundle.forward = sum(bundle.forward, all);
+  }
+  if (!runsForward || link.duplex) {
+    bundle.hasBackward = true;
+    bundle.backward = sum(bundle.backward, all);
+  }
+}
+
+}  // namespace
+
+ElementId visibleEnd(const Model& model, NodeId id) {
+  const Node* node = model.find(id);
+  if (node == nullptr) {
+    return {};
+  }
+  ElementId result = id;
+  for (BoxId at = node->facts.box; at.isValid();) {
+    const Box* box = model.find(at);
+    if (box == nullptr) {
+      break;
+    }
+    if (box->isFolded) {
+      result = at;
+    }
+    at = box->parent;
+  }
+  return result;
+}
+
+bool isVisible(const Model& model, const ElementId& id) {
+  BoxId at;
+  if (const Node* node = model.find(id.node())) {
+    at = node->facts.box;
+  } else if (const Box* box = model.find(id.box())) {
+    at = box->parent;
+  } else if (const Link* link = model.find(id.link())) {
+    if (!link->tail.node.isValid() || !link->head.node.isValid()) {
+      return false;
+    }
+    const ElementId a = visibleEnd(model, link->tail.node);
+    return a != visibleEnd(model, link->head.node) || a.kind == ElementKind::node;
+  } else {
+    return model.contains(id);
+  }
+  while (at.isValid()) {
+    const Box* box = model.find(at);
+    if (box == nullptr || box->isFolded) {
+      return false;
+    }
+    at = box->parent;
+  }
+  return true;
+}
+
+QString LinkBundle::label() const {
+  const auto text = [](const Rational& value) { return QString::fromStdString(Bandwidth(value).toString()); };
+  if (each) {
+    const QString one = QCoreApplication::translate("LinkBundle", "%1 GB/s").arg(text(*each));
+    return lines == 1 ? one : QCoreApplication::translate("LinkBundle", "%1 × %2").arg(lines).arg(one);
+  }
+  const std::optional<Rational>& shown = hasForward ? forward : backward;
+  if (!shown || (hasForward && hasBackward && forward != backward)) {
+    return QCoreApplication::translate("LinkBundle", "%1 links").arg(lines);
+  }
+  return QCoreApplication::translate("LinkBundle", "%1 links · %2 GB/s")
+      .arg(lines)
+      .arg(QString::fromStdString(toDecimal(*shown)));
+}
+
+std::optional<LinkBundle> bundleOf(const Model& model, LinkId id) {
+  const Link* link = model.find(id);
+  if (link == nullptr || !link->tail.node.isValid() || !link->head.node.isValid()) {
+    return std::nullopt;
+  }
+  LinkBundle bundle;
+  const ElementId tail = link->tail.node;
+  const ElementId head = link->head.node;
+  bundle.a = std::min(tail, head);
+  bundle.b = std::max(tail, head);
+  Bandwidths bandwidths;
+  addLink(bundle, id, *link, bundle.a == tail, bandwidths);
+  return bundle;
+}
+
+namespace {
+
+void collect(LinkId id, const Link& link, Ends& ends, Bandwidths& bandwidths,
+             std::map<std::pair<ElementId, ElementId>, LinkBundle>& bundles) {
+  if (!link.tail.node.isValid() || !link.head.node.isValid()) {
+    return;
+  }
+  const ElementId tail = ends(link.tail.node);
+  const ElementId head = ends(link.head.node);
+  if (tail == head && tail.kind == ElementKind::box) {
+    return;
+  }
+  const ElementId a = std::min(tail, head);
+  const ElementId b = std::max(tail, head);
+  LinkBundle& bundle = bundles[{a, b}];
+  bundle.a = a;
+  bundle.b = b;
+  addLink(bundle, id, link, a == tail, bandwidths);
+}
+
+std::vector<LinkBundle> listed(std::map<std::pair<ElementId, ElementId>, LinkBundle> bundles) {
+  std::vector<LinkBundle> result;
+  result.reserve(bundles.size());
+  for (auto& [ends, bundle] : bundles) {
+    result.push_back(std::move(bundle));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<LinkBundle> linkBundles(const Model& model) {
+  std::map<std::pair<ElementId, ElementId>, LinkBundle> bundles;
+  Ends ends(model);
+  Bandwidths bandwidths;
+  for (const auto& [id, link] : model.links()) {
+    collect(id, link, ends, bandwidths, bundles);
+  }
+  return listed(std::move(bundles));
+}
+
+std::vector<LinkBundle> linkBundlesOf(const Model& model, const ElementId& visible) {
+  std::set<LinkId> links;
+  if (const NodeId node = visible.node(); node.isValid()) {
+    links.insert(model.linksOf(node).begin(), model.linksOf(node).end());
+  }
+  if (const BoxId box = visible.box(); box.isValid()) {
+    for (const NodeId node : model.allNodesIn(box)) {
+      links.insert(model.linksOf(node).begin(), model.linksOf(node).end());
+    }
+  }
+  std::map<std::pair<ElementId, ElementId>, LinkBundle> bundles;
+  Ends ends(model);
+  Bandwidths bandwidths;
+  for (const LinkId id : links) {
+    collect(id, *model.find(id), ends, bandwidths, bundles);
+  }
+  std::erase_if(bundles, [&](const auto& entry) { return entry.second.a != visible && entry.second.b != visible; });
+  return listed(std::move(bundles));
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/document/measures.hpp"
+
+#include <QString>
+#include <QStringList>
+#include <algorithm>
+#include <cmath>
+
+namespace coppice::designer {
+namespace {
+
+constexpr QSizeF kGpuSize(52, 44);
+constexpr QSizeF kNicSize(28, 28);
+constexpr double kSwitchHeight = 36;
+constexpr double kSwitchMinWidth = 120;
+constexpr double kSwitchMaxWidth = 900;
+constexpr double kWidthPerPort = 20;
+constexpr QSizeF kFoldedSize(160, 72);
+constexpr QSizeF kEmptyBox(200, 120);
+constexpr double kBoxMargin = 28;
+constexpr double kBoxTitle = 28;
+constexpr double kNoteLine = 20;
+constexpr double kNoteCharacter = 8;
+
+/// Size by content, for boxes nested at most as deep as the file format allows.
+QRectF contentsOf(const Model& model, BoxId id) {
+  QRectF rect;
+  for (const NodeId node : model.nodesIn(id)) {
+    rect |= nodeRect(model, node);
+  }
+  for (const BoxId box : model.boxesIn(id)) {
+    rect |= elementRect(model, box);
+  }
+  return rect;
+}
+
+}  // namespace
+
+QSizeF nodeSize(const Model& model, NodeId id) {
+  const Node* node = model.find(id);
+  if (node == nullptr) {
+    return {};
+  }
+  const auto kind = node->kind();
+  if (kind == fabric::NodeKind::nic) {
+    return kNicSize;
+  }
+  if (kind == fabric::NodeKind::switchNode) {
+    const double byPorts = kWidthPerPort * static_cast<double>(model.linksOf(id).size());
+    const double width =
+        node->drawing.width > 0 ? node->drawing.width : std::clamp(byPorts, kSwitchMinWidth, kSwitchMaxWidth);
+    return {width, kSwitchHeight};
+  }
+  return kGpuSize;
+}
+
+QRectF nodeRect(const Model& model, NodeId id) {
+  const Node* node = model.find(id);
+  if (node == nullptr) {
+    return {};
+  }
+  QRectF rect(QPointF(), nodeSize(model, id));
+  rect.moveCenter(node->drawing.position.toPointF());
+  return rect;
+}
+
+QRectF noteRect(const Model& model, NoteId id) {
+  const Note* note = model.find(id);
+  if (note == nullptr) {
+    return {};
+  }
+  double width = note->width;
+  double lines = 0;
+  for (const QString& line : QString::fromStdString(note->text).split(QLatin1Char('\n'))) {
+    const double length = kNoteCharacter * static_cast<double>(line.size());
+    width = note->width > 0 ? width : std::max(width, length);
+    lines += note->width > 0 ? std::max(1.0, std::ceil(length / note->width)) : 1;
+  }
+  return {note->position.x, note->position.y, std::max(width, kNoteLine), lines * kNoteLine};
+}
+
+QRectF boxOutline(const Model& model, BoxId id) {
+  const Box* box = model.find(id);
+  if (box == nullptr) {
+    return {};
+  }
+  QRectF rect = contentsOf(model, id);
+  if (!rect.isNull()) {
+    rect.adjust(-kBoxMargin, -kBoxMargin - kBoxTitle, kBoxMargin, kBoxMargin);
+  } else if (!box->frame) {
+    rect = QRectF(QPointF(), kEmptyBox);
+  }
+  return box->frame ? rect.united(box->frame->toRectF()) : rect;
+}
+
+QRectF foldedRect(const Model& model, BoxId id) {
+  QRectF rect(QPointF(), kFoldedSize);
+  rect.moveCenter(boxOutline(model, id).center());
+  return rect;
+}
+
+QRectF elementRect(const Model& model, const ElementId& id) {
+  switch (id.kind) {
+    case ElementKind::node:
+      return nodeRect(model, id.node());
+    case ElementKind::note:
+      return noteRect(model, id.note());
+    case ElementKind::box: {
+      const Box* box = model.find(id.box());
+      return box != nullptr && box->isFolded ? foldedRect(model, id.box()) : boxOutline(model, id.box());
+    }
+    case ElementKind::link:
+      break;
+  }
+  return {};
+}
+
+QRectF contentsRect(const Model& model) {
+  QRectF rect = contentsOf(model, {});
+  for (const auto& [id, note] : model.notes()) {
+    rect |= noteRect(model, id);
+  }
+  return rect;
+}
+
+}  // namespace coppice::designer
