@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "base/checked.hpp"
+#include "schedule/tree_reader.hpp"
+#include "verify/parts_check.hpp"
 
 namespace coppice::verify {
 namespace {
@@ -66,8 +69,14 @@ public:
       return facts;
     }
     facts.algbw = Rational(m_treeCount) / m_forest.scale;
-    indexRoutes();
-    checkTrees();
+    if (m_forest.factored) {
+      if (!checkTreesOfParts()) {
+        return facts;
+      }
+    } else {
+      indexRoutes();
+      checkTrees();
+    }
     checkLoads(facts);
     return facts;
   }
@@ -90,7 +99,8 @@ private:
     return m_expectation.name == "forest" ? element : m_expectation.name + ", " + element;
   }
   [[nodiscard]] std::string treeName(std::int64_t index) const {
-    return place("tree " + std::to_string(index)) + " (root " + gpuName(m_fabric, m_forest.trees[at(index)].root) + ")";
+    return place("tree " + std::to_string(m_firstTree + index)) + " (root " +
+           gpuName(m_fabric, m_forest.trees[at(index)].root) + ")";
   }
   [[nodiscard]] std::string edgeName(std::int64_t tree, const TreeEdge& edge) const {
     return treeName(tree) + ", edge " + gpuName(m_fabric, edge.parent) + " -> " + gpuName(m_fabric, edge.child);
@@ -215,13 +225,96 @@ private:
     m_loadOfArc.assign(arcs.size(), 0);
   }
 
+  /// The trees of a factored forest, expanded one by one. False where it is too broken to be expanded.
+  bool checkTreesOfParts() {
+    if (!m_forest.trees.empty() || !m_forest.edges.empty() || m_forest.paths.size() != 0) {
+      fault("has parts and trees written out at once", m_expectation.name, "keep one of the two");
+      return false;
+    }
+    const auto findings =
+        schedule::checkStructure(*m_forest.factored, m_fabric.gpuCount(), m_fabric.nodeCount(), m_progress);
+    for (const Finding& finding : findings) {
+      fault(finding.text, place(finding.where.element), finding.fix);
+    }
+    if (!findings.empty()) {
+      return false;
+    }
+    schedule::TreeReader reader(m_forest, m_fabric.gpus());
+    RootCount roots(m_fabric.gpuCount());
+    for (std::int64_t index = 0; index < reader.size(); ++index) {
+      const auto tree = reader.head(index);
+      roots.add(tree.root, tree.multiplicity);
+    }
+    checkRoots(roots);
+    PartsLoad load = checkParts(m_fabric, m_forest, m_progress);
+    m_loadOfArc = std::move(load.loadOfArc);
+    if (roots.total() > std::numeric_limits<std::int64_t>::max()) {
+      // More trees than any root can state: that is the fault, and loads would leave 64 bits.
+      m_loadOfArc.assign(m_loadOfArc.size(), 0);
+    }
+    for (const std::int64_t index : load.faultyTrees) {
+      throwIfCancelled(m_progress);
+      diagnosePartTree(index, reader);
+    }
+    return true;
+  }
+
+  /// Writes the one tree out and says what is wrong with it as with any other.
+  void diagnosePartTree(std::int64_t index, schedule::TreeReader& reader) {
+    if (!m_log.wantsMore()) {
+      fault({}, {});
+      return;
+    }
+    const auto tree = reader.read(index);
+    schedule::Forest single;
+    single.direction = m_forest.direction;
+    single.gpuCount = m_forest.gpuCount;
+    single.trees.push_back({tree.root, tree.multiplicity, 0});
+    for (const auto& edge : tree.edges) {
+      single.edges.push_back({edge.parent, edge.child, single.paths.add(reader.path(edge)), edge.pruned});
+    }
+    ForestCheck check(m_fabric, single, m_expectation, m_log, m_progress);
+    check.m_firstTree = index;
+    check.indexRoutes();
+    check.diagnoseTree(0, single.trees[0]);
+  }
+
+  /// Trees found per root, with multiplicities.
+  struct RootCount {
+    explicit RootCount(int gpuCount) : found(at(gpuCount), 0) {}
+    void add(Rank root, std::int64_t multiplicity) {
+      found[at(root)] += multiplicity;
+      grouped = grouped && root >= lastRoot;
+      lastRoot = root;
+    }
+    [[nodiscard]] Int128 total() const { return std::accumulate(found.begin(), found.end(), Int128{0}); }
+
+    std::vector<Int128> found;
+    Rank lastRoot = 0;
+    bool grouped = true;
+  };
+
+  void checkRoots(const RootCount& roots) {
+    if (!roots.grouped) {
+      fault("trees are not grouped by ascending root", place("trees"), "sort them by root");
+    }
+    for (Rank rank = 0; rank < m_fabric.gpuCount(); ++rank) {
+      const Int128 found = roots.found[at(rank)];
+      if (found != m_forest.treesOfRoot[at(rank)]) {
+        const bool printable = found <= std::numeric_limits<std::int64_t>::max();
+        fault("multiplicities of the trees rooted here add up to " +
+                  (printable ? std::to_string(static_cast<std::int64_t>(found)) : "more than 2^63") + ", stated are " +
+                  std::to_string(m_forest.treesOfRoot[at(rank)]),
+              place("root " + gpuName(m_fabric, rank)));
+      }
+    }
+  }
+
   void checkTrees() {
     const int gpuCount = m_fabric.gpuCount();
     const std::size_t edgesPerTree = at(gpuCount - 1);
-    std::vector<Int128> found(at(gpuCount), 0);
     m_visits.assign(at(gpuCount), Visit{});
-    Rank lastRoot = 0;
-    bool grouped = true;
+    RootCount roots(gpuCount);
     Int128 total = 0;
     for (const Tree& tree : m_forest.trees) {
       total += tree.multiplicity > 0 ? tree.multiplicity : 0;
@@ -246,9 +339,7 @@ private:
         fault("multiplicity is " + std::to_string(tree.multiplicity) + "; it must be at least 1", treeName(index));
         continue;
       }
-      found[at(tree.root)] += tree.multiplicity;
-      grouped = grouped && tree.root >= lastRoot;
-      lastRoot = tree.root;
+      roots.add(tree.root, tree.multiplicity);
       if (tree.firstEdge < 0 || at(tree.firstEdge) > m_forest.edges.size() ||
           m_forest.edges.size() - at(tree.firstEdge) < edgesPerTree) {
         fault("its edges lie outside the forest's " + plural(static_cast<std::int64_t>(m_forest.edges.size()), "edge"),
@@ -259,18 +350,7 @@ private:
         diagnoseTree(index, tree);
       }
     }
-    if (!grouped) {
-      fault("trees are not grouped by ascending root", place("trees"), "sort them by root");
-    }
-    for (Rank rank = 0; rank < gpuCount; ++rank) {
-      if (found[at(rank)] != m_forest.treesOfRoot[at(rank)]) {
-        const bool printable = found[at(rank)] <= std::numeric_limits<std::int64_t>::max();
-        fault("multiplicities of the trees rooted here add up to " +
-                  (printable ? std::to_string(static_cast<std::int64_t>(found[at(rank)])) : "more than 2^63") +
-                  ", stated are " + std::to_string(m_forest.treesOfRoot[at(rank)]),
-              place("root " + gpuName(m_fabric, rank)));
-      }
-    }
+    checkRoots(roots);
   }
 
   /// The fast pass: true if the tree is a spanning arborescence in breadth-first order over fitting routes; its use of
@@ -597,6 +677,7 @@ private:
   const Progress& m_progress;
 
   std::int64_t m_treeCount = 0;
+  std::int64_t m_firstTree = 0;  ///< number of the forest's first tree, where only a piece of a forest is at hand
   std::vector<Route> m_routes;
   std::vector<std::int32_t> m_arcOfHop;
   std::vector<std::int64_t> m_useOfRoute;

@@ -29,7 +29,8 @@ struct ForestFacts {
 };
 
 /// Trees, routes, pruning, multiplicities and loads of one forest, in time linear in its edges and routes. Believes
-/// nothing about indices. Faults go to the log. Throws OverflowError, CancelledError.
+/// nothing about indices. Factored forests are expanded tree by tree; only then may their trees list edges in any order
+/// that has parents before children. Faults go to the log. Throws OverflowError, CancelledError.
 ForestFacts checkForest(const fabric::Fabric& fabric, const schedule::Forest& forest,
                         const ForestExpectation& expectation, FaultLog& log, const Progress& progress);
 

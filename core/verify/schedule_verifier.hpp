@@ -42,7 +42,8 @@ struct ScheduleCheckOptions {
 /// On an unbalanced fabric the bound may hold for a balanced part only. Then there is no cut to state: max flow must
 /// still find the bound reachable, and unless it meets a cut, boundProved stays false, with a note. The same where the
 /// bandwidths, as whole numbers, leave the 64 bits that max flow has, unless the trees reach a stated cut.
-/// Time is linear in edges and routes, plus one max flow per GPU. Errors: overflow, cancelled, limit (memory).
+/// Time is linear in edges and routes, plus one max flow per GPU. Trees of factored forests are checked edge by edge as
+/// they expand, on all cores; findings come in the order of the trees. Errors: overflow, cancelled, limit (memory).
 Result<ScheduleVerdict> verifySchedule(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                        const ScheduleCheckOptions& options = {}, const Progress& progress = {});
 

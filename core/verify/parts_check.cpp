@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/parts_check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <span>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "schedule/tree_reader.hpp"
+
+namespace coppice::verify {
+namespace {
+
+using fabric::NodeIndex;
+using fabric::Rank;
+using schedule::PathId;
+using schedule::TreeReader;
+
+constexpr std::int32_t kNoArc = -1;
+
+std::size_t at(std::int64_t index) {
+  return static_cast<std::size_t>(index);
+}
+
+/// Arcs by their ends. Data of an in-forest runs against its trees: there the arc "from, to" is the fabric's to ->
+/// from.
+class ArcFinder {
+public:
+  ArcFinder(const fabric::Fabric& fabric, schedule::Direction direction)
+      : m_outOf(at(fabric.nodeCount()) + 1, 0), m_into(at(fabric.nodeCount()) + 1, 0) {
+    const auto arcs = fabric.arcs();
+    const bool isOut = direction == schedule::Direction::out;
+    for (const fabric::Arc& arc : arcs) {
+      ++m_outOf[at(isOut ? arc.tail : arc.head) + 1];
+      ++m_into[at(isOut ? arc.head : arc.tail) + 1];
+    }
+    for (std::size_t i = 1; i < m_outOf.size(); ++i) {
+      m_outOf[i] += m_outOf[i - 1];
+      m_into[i] += m_into[i - 1];
+    }
+    m_outEnds.resize(arcs.size());
+    m_inEnds.resize(arcs.size());
+    auto nextOut = m_outOf;
+    auto nextIn = m_into;
+    // Arcs come by tail and then head, so that the far ends ascend in both lists.
+    for (std::size_t i = 0; i < arcs.size(); ++i) {
+      const NodeIndex from = isOut ? arcs[i].tail : arcs[i].head;
+      const NodeIndex to = isOut ? arcs[i].head : arcs[i].tail;
+      m_outEnds[at(nextOut[at(from)]++)] = {to, static_cast<std::int32_t>(i)};
+      m_inEnds[at(nextIn[at(to)]++)] = {from, static_cast<std::int32_t>(i)};
+    }
+  }
+
+  /// @pre both are nodes of the fabric
+  [[nodiscard]] std::int32_t find(NodeIndex from, NodeIndex to) const {
+    const std::int32_t outCount = m_outOf[at(from) + 1] - m_outOf[at(from)];
+    const std::int32_t inCount = m_into[at(to) + 1] - m_into[at(to)];
+    return outCount <= inCount ? search(m_outEnds.data() + m_outOf[at(from)], outCount, to)
+                               : search(m_inEnds.data() + m_into[at(to)], inCount, from);
+  }
+
+private:
+  struct End {
+    NodeIndex node = 0;
+    std::int32_t arc = 0;
+  };
+
+  static std::int32_t search(const End* ends, std::int32_t count, NodeIndex node) {
+    constexpr std::int32_t kFewEnds = 8;
+    while (count > kFewEnds) {
+      const std::int32_t half = count / 2;
+      const bool isAbove = ends[half].node <= node;
+      ends = isAbove ? ends + half : ends;
+      count = isAbove ? count - half : half;
+    }
+    for (std::int32_t i = 0; i < count; ++i) {
+      if (ends[i].node == node) {
+        return ends[i].arc;
+      }
+    }
+    return kNoArc;
+  }
+
+  std::vector<std::int32_t> m_outOf;  ///< by node, into m_outEnds
+  std::vector<std::int32_t> m_into;
+  std::vector<End> m_outEnds;
+  std::vector<End> m_inEnds;
+};
+
+/// The pieces of routes, resolved to arcs once.
+struct Pieces {
+  struct Piece {
+    NodeIndex first = -1;  ///< -1 = nothing between the GPUs here
+    NodeIndex last = -1;
+    std::int32_t hops = 0;  ///< links within
+    bool isSound = true;    ///< relays only, joined by links
+  };
+
+  Pieces(const fabric::Fabric& fabric, const TreeReader& reader, const ArcFinder& arcs, const Progress& progress) {
+    const auto nodes = fabric.nodes();
+    all.resize(at(reader.pieceCount()));
+    firstArc.reserve(all.size() + 1);
+    for (PathId id = 0; id < reader.pieceCount(); ++id) {
+      if ((id & 0xfff) == 0) {
+        throwIfCancelled(progress);
+      }
+      Piece& piece = all[at(id)];
+      const auto relays = reader.relays(id);
+      for (std::size_t i = 0; piece.isSound && i < relays.size(); ++i) {
+        piece.isSound = nodes[at(relays[i])].kind != fabric::NodeKind::gpu;
+        if (piece.isSound && i > 0) {
+          const std::int32_t arc = arcs.find(relays[i - 1], relays[i]);
+          piece.isSound = arc != kNoArc;
+          ++piece.hops;
+          arcOfHop.push_back(arc);
+        }
+      }
+      if (!relays.empty()) {
+        piece.first = relays.front();
+        piece.last = relays.back();
+      }
+      if (!piece.isSound) {
+        arcOfHop.resize(at(firstArc.back()));
+      }
+      firstArc.push_back(static_cast<std::int64_t>(arcOfHop.size()));
+    }
+  }
+
+  std::vector<Piece> all;
+  std::vector<std::int64_t> firstArc{0};  ///< by piece, and the end
+  std::vector<std::int32_t> arcOfHop;
+};
+
+/// Checks a range of the trees; one per thread.
+class Worker {
+public:
+  Worker(const fabric::Fabric& fabric, const ArcFinder& arcs, const Pieces& pieces, TreeReader reader)
+      : loadOfArc(fabric.arcs().size(), 0),
+        useOfPiece(pieces.all.size(), 0),
+        m_arcs(arcs),
+        m_pieces(pieces),
+        m_gpus(fabric.gpus()),
+        m_reader(std::move(reader)),
+        m_seen(m_gpus.size(), -1) {}
+
+  void run(std::int64_t first, std::int64_t last, const Progress& progress) {
+    const std::int64_t reportEvery = std::max<std::int64_t>(1, (last - first) / 64);
+    for (std::int64_t tree = first; tree < last; ++tree) {
+      throwIfCancelled(progress);
+      if ((tree - first) % reportEvery == 0) {
+        progress.report("verifying", static_cast<double>(tree - first) / static_cast<double>(last - first));
+      }
+      if (!count(tree, m_reader.read(tree))) {
+        faultyTrees.push_back(tree);
+      }
+    }
+  }
+
+  std::vector<Int128> loadOfArc;
+  std::vector<Int128> useOfPiece;
+  std::vector<std::int64_t> faultyTrees;
+
+private:
+  bool count(std::int64_t index, const TreeReader::View& tree) {
+    m_seen[at(tree.root)] = index;
+    for (std::size_t i = 0; i < tree.edges.size(); ++i) {
+      const TreeReader::Edge& edge = tree.edges[i];
+      if (m_seen[at(edge.parent)] != index || m_seen[at(edge.child)] == index || !load(edge, tree.multiplicity)) {
+        for (std::size_t counted = 0; counted < i; ++counted) {
+          load(tree.edges[counted], -tree.multiplicity);
+        }
+        return false;
+      }
+      m_seen[at(edge.child)] = index;
+    }
+    return tree.edges.size() + 1 == m_seen.size();
+  }
+
+  /// False, and nothing counted, where the route does not fit.
+  bool load(const TreeReader::Edge& edge, std::int64_t multiplicity) {
+    // At most one joint before each of three pieces, and one to the child.
+    std::array<std::int32_t, 4> joints{};
+    std::size_t jointCount = 0;
+    bool fits = true;
+    NodeIndex node = m_gpus[at(edge.parent)];
+    const auto join = [&](NodeIndex next) {
+      joints[jointCount] = m_arcs.find(node, next);
+      fits = fits && joints[jointCount] != kNoArc;
+      ++jointCount;
+    };
+    for (const PathId id : {edge.out, edge.between, edge.in}) {
+      const Pieces::Piece& piece = m_pieces.all[at(id)];
+      if (piece.first >= 0) {
+        join(piece.first);
+        fits = fits && piece.isSound;
+        node = piece.last;
+      }
+    }
+    join(m_gpus[at(edge.child)]);
+    if (!fits) {
+      return false;
+    }
+    for (std::size_t i = 0; i < jointCount; ++i) {
+      loadOfArc[at(joints[i])] += multiplicity;
+    }
+    for (const PathId id : {edge.out, edge.between, edge.in}) {
+      if (m_pieces.all[at(id)].hops != 0) {
+        useOfPiece[at(id)] += multiplicity;
+      }
+    }
+    return true;
+  }
+
+  const ArcFinder& m_arcs;
+  const Pieces& m_pieces;
+  std::span<const NodeIndex> m_gpus;
+  TreeReader m_reader;
+  std::vector<std::int64_t> m_seen;  ///< by rank: the last tree that reached it
+};
+
+/// Threads pay off from so many edges on, and only where each one's counters are small beside the work.
+int threadCount(std::int64_t edges, std::int64_t counters) {
+  constexpr std::int64_t kEdgesPerThread = std::int64_t{1} << 20;
+  constexpr std::int64_t kMostThreads = 16;
+  const std::int64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const std::int64_t useful = std::min(edges / kEdgesPerThread, edges / std::max<std::int64_t>(counters, 1));
+  return static_cast<int>(std::clamp<std::int64_t>(useful, 1, std::min(cores, kMostThreads)));
+}
+
+}  // namespace
+
+PartsLoad checkParts(const fabric::Fabric& fabric, const schedule::Forest& forest, const Progress& progress) {
+  const TreeReader reader(forest, fabric.gpus());
+  const ArcFinder arcs(fabric, forest.direction);
+  const Pieces pieces(fabric, reader, arcs, progress);
+  const std::int64_t trees = reader.size();
+  const auto counters = static_cast<std::int64_t>(pieces.all.size() + fabric.arcs().size());
+  const int threads = threadCount(trees * (fabric.gpuCount() - 1), counters);
+  std::vector<Worker> workers;
+  workers.reserve(at(threads));
+  for (int i = 0; i < threads; ++i) {
+    workers.emplace_back(fabric, arcs, pieces, reader);
+  }
+  std::vector<std::exception_ptr> failures(at(threads));
+  const auto work = [&](int number, const Progress& report) {
+    try {
+      workers[at(number)].run(trees * number / threads, trees * (number + 1) / threads, report);
+    } catch (...) {
+      failures[at(number)] = std::current_exception();
+    }
+  };
+  {
+    const Progress silent{.onReport = {}, .stop = progress.stop};
+    std::vector<std::jthread> others;
+    others.reserve(at(threads - 1));
+    for (int i = 1; i < threads; ++i) {
+      try {
+        others.emplace_back(work, i, silent);
+      } catch (const std::system_error&) {
+        // No thread to be had: this one does its share.
+        work(i, silent);
+      }
+    }
+    work(0, progress);
+  }
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) {
+      std::rethrow_exception(failure);
+    }
+  }
+
+  PartsLoad result{std::move(workers[0].loadOfArc), {}};
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    const Worker& worker = workers[i];
+    for (std::size_t arc = 0; i > 0 && arc < result.loadOfArc.size(); ++arc) {
+      result.loadOfArc[arc] += worker.loadOfArc[arc];
+    }
+    for (std::size_t piece = 0; piece < pieces.all.size(); ++piece) {
+      if (worker.useOfPiece[piece] != 0) {
+        for (std::int64_t hop = pieces.firstArc[piece]; hop < pieces.firstArc[piece + 1]; ++hop) {
+          result.loadOfArc[at(pieces.arcOfHop[at(hop)])] += worker.useOfPiece[piece];
+        }
+      }
+    }
+    result.faultyTrees.insert(result.faultyTrees.end(), worker.faultyTrees.begin(), worker.faultyTrees.end());
+  }
+  return result;
+}
+
+}  // namespace coppice::verify
