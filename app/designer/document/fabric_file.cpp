@@ -213,6 +213,19 @@ std::string nodeLine(const Node& node) {
   return text.empty() ? text : "{\"id\": " + io::jsonQuoted(node.facts.name) + text + "}";
 }
 
+/// Each box after the one around it and what stands before it there, so that reading gives the boxes the same order.
+std::vector<BoxId> outerFirst(const Model& model) {
+  std::vector<BoxId> result;
+  std::vector<BoxId> waiting(model.boxesIn({}).rbegin(), model.boxesIn({}).rend());
+  while (!waiting.empty()) {
+    const BoxId id = waiting.back();
+    waiting.pop_back();
+    result.push_back(id);
+    waiting.insert(waiting.end(), model.boxesIn(id).rbegin(), model.boxesIn(id).rend());
+  }
+  return result;
+}
+
 std::string list(std::string_view key, const std::vector<std::string>& lines) {
   std::string text = "    \"" + std::string(key) + "\": [";
   for (const std::string& line : lines) {
@@ -378,7 +391,8 @@ std::string writeFabricFile(const Model& model) {
   std::vector<std::string> sections;
 
   std::vector<std::string> lines;
-  for (const auto& [id, box] : model.boxes()) {
+  for (const BoxId id : outerFirst(model)) {
+    const Box& box = *model.find(id);
     std::string text;
     text += box.type.empty() ? "" : ", \"type\": " + io::jsonQuoted(box.type);
     text += box.isFolded ? ", \"folded\": true" : "";
