@@ -9,6 +9,7 @@
 
 #include "base/checked.hpp"
 #include "forestcoll/transport.hpp"
+#include "forestcoll/tree_growth.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -64,7 +65,7 @@ public:
     for (int node = 0; node < m_problem.nodeCount; ++node) {
       throwIfCancelled(m_progress);
       if (!chooseParents(node)) {
-        return std::nullopt;
+        return m_options.effort == 0 ? std::nullopt : grow();
       }
     }
     return assemble();
@@ -184,11 +185,35 @@ private:
       const int bin = m_transport.wholeBin(item);
       if (bin >= 0) {
         m_parents[at(node) * m_roots.size() + at(root)] = arcs[at(bin)];
-      } else {
-        m_splits[at(root)].push_back({node, m_transport.pieces(item)});
+        continue;
       }
+      m_splits[at(root)].push_back({node, m_transport.pieces(item)});
     }
     return true;
+  }
+
+  /// All trees together, height after height.
+  std::optional<std::vector<PackedTree>> grow() {
+    const int mostTrees = 8 * rootCount() + 64;
+    if (!TreeTable::fits(m_problem, mostTrees)) {
+      return std::nullopt;
+    }
+    TreeTable table(m_problem, mostTrees);
+    for (const int root : m_roots) {
+      table.addTree(root, m_problem.supply[at(root)]);
+    }
+    const int64_t looks = int64_t{rootCount()} * static_cast<int64_t>(m_problem.arcs.size());
+    const GrowthLimits limits{std::min(m_options.mostHeight, m_problem.nodeCount - 1), mostTrees,
+                              (1'000'000 + 100 * looks) << std::min(m_options.effort, 10)};
+    if (!growTrees(table, limits, m_progress)) {
+      return std::nullopt;
+    }
+    std::vector<PackedTree> trees;
+    trees.reserve(at(table.treeCount()));
+    for (int tree = 0; tree < table.treeCount(); ++tree) {
+      trees.push_back(table.tree(tree));
+    }
+    return trees;
   }
 
   /// The copies of a root's trees are numbered; a split node's parts take consecutive numbers, largest first, so that

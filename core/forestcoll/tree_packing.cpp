@@ -105,7 +105,7 @@ private:
     std::vector<int> best(at(nodeCount()), -1);
     reached[at(root)] = 1;
     std::vector<int> frontier{root};
-    while (!frontier.empty()) {
+    while (!frontier.empty() && arcs.size() + 1 < at(nodeCount())) {
       std::vector<int> next;
       for (const int node : frontier) {
         for (const int arc : m_out.of(node)) {
@@ -252,7 +252,7 @@ private:
     };
     std::vector<int> frontier{root};
     std::vector<Candidate> candidates;
-    while (!frontier.empty()) {
+    while (!frontier.empty() && tree.arcs.size() + 1 < at(nodeCount())) {
       candidates.clear();
       for (const int node : frontier) {
         for (const int arc : m_out.of(node)) {
@@ -532,7 +532,7 @@ public:
     }
     constexpr std::size_t kSparse = 16;  // arcs per node; few tight sets in anything sparser
     if (problem.arcs.size() <= kSparse * at(problem.nodeCount)) {
-      if (auto low = solveLow(problem)) {
+      if (auto low = solveLow(problem, 0)) {
         return *std::move(low);
       }
     }
@@ -546,12 +546,11 @@ public:
   }
 
 private:
-  /// With breadth-first levels, than which no trees are lower.
-  std::optional<Trees> solveLow(const PackingProblem& problem) {
+  std::optional<Trees> solveLow(const PackingProblem& problem, int effort) {
     if (!m_options.heuristics || m_options.heightEffort == 0) {
       return std::nullopt;
     }
-    return packLow(problem, m_progress, {.effort = 0});
+    return packLow(problem, m_progress, {.effort = effort});
   }
 
   /// Disjoint tight sets with 2 .. n-1 nodes.
@@ -882,7 +881,7 @@ private:
   /// Fewer distinct trees: a divisor d of all supplies whose coarse problem floor(c / d) is still feasible is packed
   /// instead, every tree d-fold.
   Trees solveAtomic(const PackingProblem& problem) {
-    if (auto low = solveLow(problem)) {
+    if (auto low = solveLow(problem, m_options.heightEffort)) {
       return *std::move(low);
     }
     int64_t divisor = 0;

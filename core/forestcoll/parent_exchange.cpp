@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/parent_exchange.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace coppice::forestcoll {
+namespace {
+
+using std::int64_t;
+using Small = TreeTable::Small;
+using Word = std::uint64_t;
+
+constexpr int kUnseen = -2;
+constexpr int kFirst = -1;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+}  // namespace
+
+void ParentExchange::open(int node, std::span<const Small> limits) {
+  m_node = node;
+  m_arcs = m_table.arcsInto(node);
+  const std::size_t trees = at(m_table.treeCount());
+  const std::size_t stride = (trees + 63) / 64 * 64;
+  m_words = stride / 64;
+  m_mayTake.assign(m_arcs.size() * m_words, 0);
+  m_takes.assign(m_arcs.size() * m_words, 0);
+  m_choices.assign(stride, 0);
+  m_bytes.assign(stride, 0);
+  m_highest.assign(stride, 0);
+  m_isBlocked.assign(m_arcs.size(), 0);
+  const Small* const below = m_table.below(node);
+  const Small* const parents = m_table.parents(node);
+  for (std::size_t t = 0; t < trees; ++t) {
+    m_highest[t] = parents[t] == TreeTable::kIsRoot || limits[t] < below[t] ? Small{0} : Small(limits[t] - below[t]);
+    if (parents[t] < TreeTable::kIsRoot) {
+      m_takes[parents[t] * m_words + t / 64] |= Word{1} << (t % 64);
+    }
+  }
+  for (std::size_t i = 0; i < m_arcs.size(); ++i) {
+    const Small* const levels = m_table.levels(m_table.tailOf(m_arcs[i]));
+    for (std::size_t t = 0; t < trees; ++t) {
+      m_bytes[t] = levels[t] < m_highest[t] ? 1 : 0;
+    }
+    for (std::size_t t = 0; t < trees; ++t) {
+      m_choices[t] = static_cast<Small>(m_choices[t] + m_bytes[t]);
+    }
+    Word* const bits = m_mayTake.data() + i * m_words;
+    for (std::size_t t = 0; t < trees; t += 8) {
+      Word eight = 0;
+      std::memcpy(&eight, m_bytes.data() + t, 8);
+      bits[t / 64] |= (eight * 0x0102040810204080U >> 56) << (t % 64);  // eight bytes of 0 or 1 to eight bits
+    }
+  }
+  m_work += static_cast<int64_t>(m_arcs.size() * trees / 8 + trees);
+}
+
+bool ParentExchange::mayTake(std::size_t place, int tree) const {
+  return (m_mayTake[place * m_words + at(tree) / 64] >> (tree % 64) & 1U) != 0;
+}
+
+bool ParentExchange::closesCycle(int tail, int tree) const {
+  return m_table.below(m_node, tree) > 0 && m_table.level(tail, tree) > m_table.level(m_node, tree) &&
+         m_table.isUnder(tree, tail, m_node);
+}
+
+bool ParentExchange::place(const Wish& wish) {
+  const int tree = wish.tree;
+  const int own = m_table.place(m_node, tree);
+  int best = -1;
+  m_starts.clear();
+  for (std::size_t i = 0; i < m_arcs.size(); ++i) {
+    const int tail = m_table.tailOf(m_arcs[i]);
+    if (m_isBlocked[i] != 0 || static_cast<int>(i) == own || !mayTake(i, tree) ||
+        m_table.level(tail, tree) + 1 + m_table.below(m_node, tree) > wish.mostHeight || closesCycle(tail, tree) ||
+        (wish.notUnder >= 0 && m_table.isUnder(tree, tail, wish.notUnder))) {
+      continue;
+    }
+    m_starts.push_back(static_cast<int>(i));
+    if (best < 0 || m_table.room(m_arcs[i]) > m_table.room(m_arcs[at(best)])) {
+      best = static_cast<int>(i);
+    }
+  }
+  m_work += static_cast<int64_t>(m_arcs.size());
+  if (best < 0) {
+    return false;
+  }
+  if (m_table.room(m_arcs[at(best)]) >= m_table.copies(tree)) {
+    m_steps.resize(m_arcs.size());
+    m_steps[at(best)] = {kFirst, tree, m_table.copies(tree)};
+    m_goal = best;
+    followPath();
+    return true;
+  }
+  if (search(wish, false)) {
+    followPath();
+    return true;
+  }
+  if (wish.mayCut && search(wish, true)) {
+    cutPath();
+    followPath();
+    return true;
+  }
+  if (own >= TreeTable::kIsRoot && (wish.mayCut || m_table.copies(tree) == 1)) {
+    // What the search has seen is full to the last copy and stays so: no path leads out of it.
+    for (const int place : m_queue) {
+      m_isBlocked[at(place)] = 1;
+    }
+  }
+  return false;
+}
+
+bool ParentExchange::search(const Wish& wish, bool inParts) {
+  const int own = m_table.place(m_node, wish.tree);
+  m_steps.assign(m_arcs.size(), Step{kUnseen, -1, 0});
+  m_queue = m_starts;
+  for (const int place : m_queue) {
+    m_steps[at(place)] = {kFirst, wish.tree, m_table.copies(wish.tree)};
+  }
+  for (std::size_t i = 0; i < m_queue.size(); ++i) {
+    const std::size_t place = at(m_queue[i]);
+    const int64_t room = m_table.room(m_arcs[place]) + (m_queue[i] == own ? m_table.copies(wish.tree) : int64_t{0});
+    const int64_t incoming = m_steps[place].copies;
+    if (inParts ? room > 0 : room >= incoming) {
+      m_goal = m_queue[i];
+      return true;
+    }
+    for (std::size_t j = 0; j < m_arcs.size(); ++j) {
+      if (m_steps[j].from != kUnseen || m_isBlocked[j] != 0) {
+        continue;
+      }
+      m_work += 1 + static_cast<int64_t>(m_words / 4);
+      const int mover = firstMover(place, j, inParts ? 1 : incoming - room, wish.tree);
+      if (mover >= 0) {
+        m_steps[j] = {m_queue[i], mover, m_table.copies(mover)};
+        m_queue.push_back(static_cast<int>(j));
+      }
+    }
+  }
+  return false;
+}
+
+/// The first tree but one on an arc that may go to the other and has at least that many copies, or -1.
+int ParentExchange::firstMover(std::size_t from, std::size_t to, int64_t copies, int except) const {
+  const Word* const takes = m_takes.data() + from * m_words;
+  const Word* const may = m_mayTake.data() + to * m_words;
+  for (std::size_t w = 0; w < m_words; ++w) {
+    for (Word both = takes[w] & may[w]; both != 0; both &= both - 1) {
+      const int tree = static_cast<int>(w) * 64 + __builtin_ctzll(both);
+      if (tree != except && m_table.copies(tree) >= copies && !closesCycle(m_table.tailOf(m_arcs[to]), tree)) {
+        return tree;
+      }
+    }
+  }
+  return -1;
+}
+
+/// Cuts all trees on the path to the copies that get through.
+void ParentExchange::cutPath() {
+  const int first = [&] {
+    int place = m_goal;
+    while (m_steps[at(place)].from != kFirst) {
+      place = m_steps[at(place)].from;
+    }
+    return m_steps[at(place)].tree;
+  }();
+  int64_t amount = m_table.room(m_arcs[at(m_goal)]);
+  if (m_table.place(m_node, first) == m_goal) {
+    amount += m_table.copies(first);
+  }
+  for (int place = m_goal; place != kFirst; place = m_steps[at(place)].from) {
+    amount = std::min(amount, m_steps[at(place)].copies);
+  }
+  for (int place = m_goal; place != kFirst; place = m_steps[at(place)].from) {
+    const int tree = m_steps[at(place)].tree;
+    if (m_table.copies(tree) > amount) {
+      split(tree, m_table.copies(tree) - amount);
+    }
+  }
+}
+
+void ParentExchange::split(int tree, int64_t part) {
+  const int fresh = m_table.split(tree, part);
+  if (at(fresh) >= m_words * 64) {
+    const auto widen = [&](std::vector<Word>& bits) {
+      std::vector<Word> wider(m_arcs.size() * (m_words + 1), 0);
+      for (std::size_t i = 0; i < m_arcs.size(); ++i) {
+        std::copy_n(bits.begin() + static_cast<std::ptrdiff_t>(i * m_words), m_words,
+                    wider.begin() + static_cast<std::ptrdiff_t>(i * (m_words + 1)));
+      }
+      bits = std::move(wider);
+    };
+    widen(m_mayTake);
+    widen(m_takes);
+    ++m_words;
+    m_choices.resize(m_words * 64, 0);
+  }
+  m_choices[at(fresh)] = m_choices[at(tree)];
+  const Word bit = Word{1} << (fresh % 64);
+  for (std::size_t i = 0; i < m_arcs.size(); ++i) {
+    const std::size_t row = i * m_words;
+    if (mayTake(i, tree)) {
+      m_mayTake[row + at(fresh) / 64] |= bit;
+    }
+    if ((m_takes[row + at(tree) / 64] >> (tree % 64) & 1U) != 0) {
+      m_takes[row + at(fresh) / 64] |= bit;
+    }
+  }
+}
+
+void ParentExchange::followPath() {
+  // All leave before anyone arrives.
+  for (int place = m_goal; place != kFirst; place = m_steps[at(place)].from) {
+    const int tree = m_steps[at(place)].tree;
+    const int old = m_table.place(m_node, tree);
+    if (old < TreeTable::kIsRoot) {
+      m_takes[at(old) * m_words + at(tree) / 64] &= ~(Word{1} << (tree % 64));
+      m_table.detach(m_node, tree);
+    }
+  }
+  for (int place = m_goal; place != kFirst; place = m_steps[at(place)].from) {
+    const int tree = m_steps[at(place)].tree;
+    m_takes[at(place) * m_words + at(tree) / 64] |= Word{1} << (tree % 64);
+    m_table.attach(m_node, tree, place);
+  }
+}
+
+}  // namespace coppice::forestcoll
