@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,17 +18,20 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 #include "io/fabric_json.hpp"
+#include "schedule/expansion.hpp"
 
 namespace coppice::io {
 namespace {
 
 using fabric::NodeIndex;
+using schedule::FactoredForest;
 using schedule::Forest;
 using schedule::PathPool;
 using schedule::Schedule;
 
 constexpr std::string_view kFormat = "coppice-forest";
 constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kPartsVersion = 2;  ///< of files with parts
 
 std::size_t at(std::int64_t index) {
   return static_cast<std::size_t>(index);
@@ -77,36 +81,168 @@ std::string fraction(const Rational& value) {
   return "\"" + value.toString() + "\"";
 }
 
-void writeForest(Pen& pen, const Forest& forest) {
-  pen << "{\n    \"trees_of_root\": ";
-  writeNumbers(pen, forest.treesOfRoot);
-  pen << ",\n    \"scale\": " << fraction(forest.scale) << ",\n    \"paths\": [";
-  for (schedule::PathId id = 0; id < forest.paths.size(); ++id) {
+void writePaths(Pen& pen, const PathPool& paths) {
+  pen << ",\n    \"paths\": [";
+  for (schedule::PathId id = 0; id < paths.size(); ++id) {
     pen << (id == 0 ? "\n      " : ",\n      ");
-    writeNumbers(pen, forest.paths[id]);
+    writeNumbers(pen, paths[id]);
   }
-  pen << (forest.paths.size() == 0 ? "]" : "\n    ]") << ",\n    \"trees\": [";
-  bool isFirst = true;
-  for (const schedule::Tree& tree : forest.trees) {
-    pen << (isFirst ? "\n      " : ",\n      ") << "{\"root\": " << std::int64_t{tree.root}
-        << ", \"multiplicity\": " << tree.multiplicity << ", \"edges\": [";
-    isFirst = false;
-    bool isFirstEdge = true;
-    for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
-      pen << (isFirstEdge ? "[" : ", [") << std::int64_t{edge.parent} << ", " << std::int64_t{edge.child} << ", "
-          << std::int64_t{edge.path};
-      if (edge.pruned != 0) {
-        pen << ", " << std::int64_t{edge.pruned};
-      }
-      pen << "]";
-      isFirstEdge = false;
-    }
-    pen << "]}";
-  }
-  pen << (forest.trees.empty() ? "]" : "\n    ]") << "\n  }";
+  pen << (paths.size() == 0 ? "]" : "\n    ]");
 }
 
-bool isWritable(const Forest& forest) {
+void writeTree(Pen& pen, bool isFirst, fabric::Rank root, std::int64_t multiplicity,
+               std::span<const schedule::TreeEdge> edges) {
+  pen << (isFirst ? "\n      " : ",\n      ") << "{\"root\": " << std::int64_t{root}
+      << ", \"multiplicity\": " << multiplicity << ", \"edges\": [";
+  bool isFirstEdge = true;
+  for (const schedule::TreeEdge& edge : edges) {
+    pen << (isFirstEdge ? "[" : ", [") << std::int64_t{edge.parent} << ", " << std::int64_t{edge.child} << ", "
+        << std::int64_t{edge.path};
+    if (edge.pruned != 0) {
+      pen << ", " << std::int64_t{edge.pruned};
+    }
+    pen << "]";
+    isFirstEdge = false;
+  }
+  pen << "]}";
+}
+
+void writeTrees(Pen& pen, const Forest& forest) {
+  writePaths(pen, forest.paths);
+  pen << ",\n    \"trees\": [";
+  for (const schedule::Tree& tree : forest.trees) {
+    writeTree(pen, &tree == forest.trees.data(), tree.root, tree.multiplicity, forest.edgesOf(tree));
+  }
+  pen << (forest.trees.empty() ? "]" : "\n    ]");
+}
+
+/// Twice over the trees: their routes come first in the file.
+void writeExpandedTrees(Pen& pen, const Forest& forest, const fabric::Fabric& fabric, const Progress& progress) {
+  schedule::WrittenTrees trees(forest, fabric);
+  const auto forAll = [&](double from, const auto& visit) {
+    for (std::int64_t tree = 0; tree < trees.size(); ++tree) {
+      throwIfCancelled(progress);
+      if ((tree & 0xff) == 0) {
+        progress.report("writing", from + 0.5 * static_cast<double>(tree) / static_cast<double>(trees.size()));
+      }
+      visit(tree);
+    }
+  };
+  forAll(0, [&](std::int64_t tree) { trees.read(tree); });
+  writePaths(pen, trees.paths());
+  pen << ",\n    \"trees\": [";
+  forAll(0.5, [&](std::int64_t tree) {
+    const auto head = trees.head(tree);
+    writeTree(pen, tree == 0, head.root, head.multiplicity, trees.read(tree));
+  });
+  pen << (trees.size() == 0 ? "]" : "\n    ]");
+}
+
+/// [write(first), ...]; `write` gets every value.
+template <typename Values, typename Write>
+void writeList(Pen& pen, const Values& values, std::string_view separator, const Write& write) {
+  pen << "[";
+  bool isFirst = true;
+  for (const auto& value : values) {
+    pen << (isFirst ? (separator == ", " ? "" : separator.substr(1)) : separator);
+    isFirst = false;
+    write(value);
+  }
+  pen << "]";
+}
+
+void writePorts(Pen& pen, const std::vector<FactoredForest::Port>& ports) {
+  writeList(pen, ports, ", ", [&](const FactoredForest::Port& port) {
+    writeNumbers(pen, std::array<std::int64_t, 2>{port.leaf, port.via});
+  });
+}
+
+void writeShape(Pen& pen, const FactoredForest::Shape& shape) {
+  constexpr std::string_view kLine = ",\n          ";
+  pen << "{\"nodes\": ";
+  writeNumbers(pen, shape.childShape);
+  pen << ",\n         \"switches\": " << std::int64_t{shape.switchCount} << ",\n         \"vias\": [";
+  for (std::size_t via = 0; via + 1 < shape.viaStart.size(); ++via) {
+    pen << (via == 0 ? "" : ", ");
+    writeNumbers(pen, std::span(shape.viaSwitches)
+                          .subspan(at(shape.viaStart[via]), at(shape.viaStart[via + 1] - shape.viaStart[via])));
+  }
+  pen << "],\n         \"out_ports\": ";
+  writePorts(pen, shape.outPorts);
+  pen << ",\n         \"in_ports\": ";
+  writePorts(pen, shape.inPorts);
+  pen << ",\n         \"skeletons\": ";
+  writeList(pen, shape.skeletons, kLine, [&](const FactoredForest::Skeleton& skeleton) {
+    pen << "{\"root\": " << std::int64_t{skeleton.root} << ", \"arcs\": ";
+    writeList(pen, std::span(shape.arcs).subspan(at(skeleton.firstArc), shape.childShape.size() - 1), ", ",
+              [&](const FactoredForest::Arc& arc) {
+                writeNumbers(pen, std::array<std::int64_t, 2>{arc.tail, arc.head});
+              });
+    pen << "}";
+  });
+  pen << ",\n         \"patterns\": ";
+  writeList(pen, shape.patterns, kLine, [&](const FactoredForest::Pattern& pattern) {
+    writeList(pen, std::span(shape.choices).subspan(at(pattern.firstChoice), at(pattern.choiceCount)), ", ",
+              [&](const FactoredForest::Choice& choice) {
+                writeNumbers(pen, std::array<std::int64_t, 5>{choice.count, choice.via, choice.tailPort,
+                                                              choice.headPort, choice.innerTree});
+              });
+  });
+  pen << ",\n         \"trees\": ";
+  writeList(pen, shape.trees, ", ", [&](const FactoredForest::PartTree& tree) {
+    writeNumbers(pen, std::array<std::int64_t, 4>{tree.skeleton, tree.pattern, tree.rootLeaf, tree.multiplicity});
+  });
+  pen << "}";
+}
+
+void writeParts(Pen& pen, const FactoredForest& parts) {
+  constexpr std::string_view kLine = ",\n        ";
+  pen << ",\n    \"parts\": {\n      \"shapes\": ";
+  writeList(pen, parts.shapes, kLine, [&](const FactoredForest::Shape& shape) { writeShape(pen, shape); });
+  pen << ",\n      \"instances\": ";
+  writeList(pen, parts.instances, kLine, [&](const FactoredForest::Instance& instance) {
+    pen << "{\"shape\": " << std::int64_t{instance.shape} << ", \"nodes\": ";
+    writeNumbers(pen, instance.children);
+    pen << ", \"switches\": ";
+    writeNumbers(pen, instance.switches);
+    pen << "}";
+  });
+  pen << ",\n      \"top\": " << std::int64_t{parts.top} << "\n    }";
+}
+
+/// The key of a forest whose parts another may name.
+constexpr std::string_view kSharedParts = "reduce_forest";
+
+/// What a schedule's forests look like in the file.
+struct ForestWriter {
+  Pen& pen;
+  const fabric::Fabric& fabric;
+  bool writesTrees = false;  ///< of factored forests too
+  const Progress& progress;
+
+  void write(const Forest& forest, const FactoredForest* before) const {
+    pen << "{\n    \"trees_of_root\": ";
+    writeNumbers(pen, forest.treesOfRoot);
+    pen << ",\n    \"scale\": " << fraction(forest.scale);
+    if (!forest.factored) {
+      writeTrees(pen, forest);
+    } else if (writesTrees) {
+      writeExpandedTrees(pen, forest, fabric, progress);
+    } else if (before != nullptr && (before == forest.factored.get() || *before == *forest.factored)) {
+      pen << ",\n    \"parts\": " << jsonString(kSharedParts);
+    } else {
+      writeParts(pen, *forest.factored);
+    }
+    pen << "\n  }";
+  }
+};
+
+bool isWritable(const Forest& forest, const fabric::Fabric& fabric, const Progress& progress) {
+  if (forest.factored) {
+    return forest.trees.empty() && forest.edges.empty() && forest.paths.size() == 0 &&
+           forest.gpuCount == fabric.gpuCount() &&
+           checkStructure(*forest.factored, fabric.gpuCount(), fabric.nodeCount(), progress).empty();
+  }
   return forest.gpuCount >= 1 && std::all_of(forest.trees.begin(), forest.trees.end(), [&](const schedule::Tree& tree) {
            return tree.firstEdge >= 0 && at(tree.firstEdge) <= forest.edges.size() &&
                   forest.edges.size() - at(tree.firstEdge) >= at(forest.gpuCount - 1);
@@ -176,18 +312,60 @@ enum class Key {
   paths,
   trees,
   multiplicity,
-  edges
+  edges,
+  parts,
+  shapes,
+  instances,
+  top,
+  switches,
+  vias,
+  outPorts,
+  inPorts,
+  skeletons,
+  arcs,
+  patterns,
+  shape
 };
-constexpr std::array<std::string_view, 25> kKeyNames = {"format", "version",     "collective",      "fabric_name",
-                                                        "digest", "root",        "amounts",         "algbw",
-                                                        "bound",  "fixed_k",     "allreduce_bound", "nodes",
-                                                        "gpus",   "bottlenecks", "reduce_forest",   "broadcast_forest",
-                                                        "fabric", "demand",      "exit_bandwidth",  "trees_of_root",
-                                                        "scale",  "paths",       "trees",           "multiplicity",
-                                                        "edges"};
+constexpr auto kKeyNames = std::to_array<std::string_view>({"format",
+                                                            "version",
+                                                            "collective",
+                                                            "fabric_name",
+                                                            "digest",
+                                                            "root",
+                                                            "amounts",
+                                                            "algbw",
+                                                            "bound",
+                                                            "fixed_k",
+                                                            "allreduce_bound",
+                                                            "nodes",
+                                                            "gpus",
+                                                            "bottlenecks",
+                                                            "reduce_forest",
+                                                            "broadcast_forest",
+                                                            "fabric",
+                                                            "demand",
+                                                            "exit_bandwidth",
+                                                            "trees_of_root",
+                                                            "scale",
+                                                            "paths",
+                                                            "trees",
+                                                            "multiplicity",
+                                                            "edges",
+                                                            "parts",
+                                                            "shapes",
+                                                            "instances",
+                                                            "top",
+                                                            "switches",
+                                                            "vias",
+                                                            "out_ports",
+                                                            "in_ports",
+                                                            "skeletons",
+                                                            "arcs",
+                                                            "patterns",
+                                                            "shape"});
 
-constexpr std::uint32_t bit(Key key) {
-  return std::uint32_t{1} << static_cast<unsigned>(key);
+constexpr std::uint64_t bit(Key key) {
+  return std::uint64_t{1} << static_cast<unsigned>(key);
 }
 
 enum class Context {
@@ -207,12 +385,35 @@ enum class Context {
   trees,
   tree,
   edges,
-  edge
+  edge,
+  parts,
+  shapes,
+  shape,
+  shapeNodes,
+  vias,
+  via,
+  outPorts,
+  inPorts,
+  outPort,
+  inPort,
+  skeletons,
+  skeleton,
+  arcs,
+  arc,
+  patterns,
+  pattern,
+  choice,
+  partTrees,
+  partTree,
+  instances,
+  instance,
+  instanceNodes,
+  instanceSwitches
 };
 
 struct ContextKeys {
-  std::uint32_t required = 0;
-  std::uint32_t optional = 0;
+  std::uint64_t required = 0;
+  std::uint64_t optional = 0;
 };
 
 constexpr ContextKeys keysOf(Context context) {
@@ -225,7 +426,17 @@ constexpr ContextKeys keysOf(Context context) {
     case Context::cut:
       return {bit(Key::nodes) | bit(Key::demand) | bit(Key::exitBandwidth), 0};
     case Context::forest:
-      return {bit(Key::treesOfRoot) | bit(Key::scale) | bit(Key::paths) | bit(Key::trees), 0};
+      return {bit(Key::treesOfRoot) | bit(Key::scale), bit(Key::paths) | bit(Key::trees) | bit(Key::parts)};
+    case Context::parts:
+      return {bit(Key::shapes) | bit(Key::instances) | bit(Key::top), 0};
+    case Context::shape:
+      return {bit(Key::nodes) | bit(Key::switches) | bit(Key::vias) | bit(Key::outPorts) | bit(Key::inPorts) |
+                  bit(Key::skeletons) | bit(Key::patterns) | bit(Key::trees),
+              0};
+    case Context::skeleton:
+      return {bit(Key::root) | bit(Key::arcs), 0};
+    case Context::instance:
+      return {bit(Key::shape) | bit(Key::nodes) | bit(Key::switches), 0};
     case Context::tree:
       return {bit(Key::root) | bit(Key::multiplicity) | bit(Key::edges), 0};
     default:
@@ -242,6 +453,8 @@ struct RawCut {
 struct RawForest {
   Forest forest;  ///< routes in numbers of the file's node table
   std::string scale;
+  std::shared_ptr<FactoredForest> parts;   ///< switches in numbers of the file's node table
+  std::optional<std::string> sharedParts;  ///< the forest whose parts these are
 };
 
 /// The file's content before it is matched with a fabric.
@@ -361,6 +574,21 @@ public:
         }
         m_raw.cuts.emplace_back();
         return push(Context::cut);
+      case Context::forest:
+        if (frame.key == Key::parts) {
+          m_parts = (m_forest->parts = std::make_shared<FactoredForest>()).get();
+          return push(Context::parts);
+        }
+        break;
+      case Context::shapes:
+        m_parts->shapes.emplace_back();
+        return push(Context::shape);
+      case Context::skeletons:
+        m_parts->shapes.back().skeletons.push_back({0, static_cast<std::int64_t>(m_parts->shapes.back().arcs.size())});
+        return push(Context::skeleton);
+      case Context::instances:
+        m_parts->instances.emplace_back();
+        return push(Context::instance);
       case Context::trees:
         m_forest->forest.trees.push_back({0, 0, static_cast<std::int64_t>(m_forest->forest.edges.size())});
         return push(Context::tree);
@@ -407,8 +635,44 @@ public:
           return push(Context::cutNodes);
         }
         break;
+      case Context::vias:
+        return push(Context::via);
+      case Context::outPorts:
+        return push(Context::outPort);
+      case Context::inPorts:
+        return push(Context::inPort);
+      case Context::arcs:
+        return push(Context::arc);
+      case Context::patterns:
+        m_parts->shapes.back().patterns.push_back(
+            {static_cast<std::int64_t>(m_parts->shapes.back().choices.size()), 0});
+        return push(Context::pattern);
+      case Context::pattern:
+        return push(Context::choice);
+      case Context::partTrees:
+        return push(Context::partTree);
+      case Context::parts:
+        if (frame.key != Key::top) {
+          return push(frame.key == Key::shapes ? Context::shapes : Context::instances);
+        }
+        break;
+      case Context::shape:
+        if (frame.key != Key::switches) {
+          return push(shapeList(*frame.key));
+        }
+        break;
+      case Context::skeleton:
+        if (frame.key == Key::arcs) {
+          return push(Context::arcs);
+        }
+        break;
+      case Context::instance:
+        if (frame.key != Key::shape) {
+          return push(frame.key == Key::nodes ? Context::instanceNodes : Context::instanceSwitches);
+        }
+        break;
       case Context::forest:
-        if (frame.key != Key::scale) {
+        if (frame.key != Key::scale && frame.key != Key::parts) {
           return push(frame.key == Key::treesOfRoot ? Context::treesOfRoot
                       : frame.key == Key::paths     ? Context::paths
                                                     : Context::trees);
@@ -450,7 +714,16 @@ public:
 
   bool end_object() {  // NOLINT(readability-identifier-naming)
     const Frame frame = m_frames.back();
-    const std::uint32_t missing = keysOf(frame.context).required & ~frame.seen;
+    std::uint64_t missing = keysOf(frame.context).required & ~frame.seen;
+    if (frame.context == Context::forest) {
+      constexpr std::uint64_t kWrittenOut = bit(Key::paths) | bit(Key::trees);
+      if ((frame.seen & bit(Key::parts)) == 0) {
+        missing |= kWrittenOut & ~frame.seen;
+      } else if ((frame.seen & kWrittenOut) != 0) {
+        m_frames.back().key = std::nullopt;
+        return fail("has trees and parts at once", "keep one of the two");
+      }
+    }
     for (unsigned i = 0; missing != 0 && i < kKeyNames.size(); ++i) {
       if ((missing & bit(static_cast<Key>(i))) != 0) {
         m_frames.back().key = std::nullopt;
@@ -490,18 +763,52 @@ public:
 
 private:
   static constexpr std::size_t kMostCuts = 4096;
+  /// Numbers in an entry of parts.
+  static constexpr std::size_t kMostInEntry = 5;
+
+  static Context shapeList(Key key) {
+    switch (key) {
+      case Key::nodes:
+        return Context::shapeNodes;
+      case Key::vias:
+        return Context::vias;
+      case Key::outPorts:
+        return Context::outPorts;
+      case Key::inPorts:
+        return Context::inPorts;
+      case Key::skeletons:
+        return Context::skeletons;
+      case Key::patterns:
+        return Context::patterns;
+      default:
+        return Context::partTrees;
+    }
+  }
 
   struct Frame {
     Context context = Context::document;
-    std::uint32_t seen = 0;
+    std::uint64_t seen = 0;
     std::optional<Key> key = {};
     std::int64_t items = 0;  ///< values begun in this array
   };
 
-  /// Its entries are worth naming: edges and routes are named as a whole.
+  /// Its entries are worth naming: edges, routes and the like are named as a whole.
   static bool isPlaced(const Frame& frame) {
-    return frame.items > 0 && frame.context != Context::document && frame.context != Context::fabric &&
-           frame.context != Context::edge && frame.context != Context::path;
+    switch (frame.context) {
+      case Context::document:
+      case Context::fabric:
+      case Context::edge:
+      case Context::path:
+      case Context::via:
+      case Context::outPort:
+      case Context::inPort:
+      case Context::arc:
+      case Context::choice:
+      case Context::partTree:
+        return false;
+      default:
+        return frame.items > 0;
+    }
   }
 
   [[nodiscard]] std::size_t offset() const { return static_cast<std::size_t>(m_reached - m_text.data()); }
@@ -520,6 +827,9 @@ private:
     }
     if (frame.context == Context::forest && frame.key == Key::scale) {
       return &m_forest->scale;
+    }
+    if (frame.context == Context::forest && frame.key == Key::parts) {
+      return &m_forest->sharedParts.emplace();
     }
     if (frame.context != Context::top || !frame.key) {
       return nullptr;
@@ -554,6 +864,10 @@ private:
       case Context::amounts:
       case Context::treesOfRoot:
       case Context::cutNodes:
+      case Context::shapeNodes:
+      case Context::instanceNodes:
+      case Context::instanceSwitches:
+      case Context::via:
         if (m_numbers.size() >= kMaxFabricNodes) {
           return failLimit("more than " + std::to_string(kMaxFabricNodes) + " entries");
         }
@@ -563,6 +877,37 @@ private:
       case Context::edge:
         m_numbers.push_back(value);
         return true;
+      case Context::outPort:
+      case Context::inPort:
+      case Context::arc:
+      case Context::choice:
+      case Context::partTree:
+        if (m_numbers.size() < kMostInEntry) {
+          m_numbers.push_back(value);
+          return true;
+        }
+        return fail("an entry has more than " + std::to_string(kMostInEntry) + " numbers",
+                    "see the description of the format");
+      case Context::parts:
+        if (frame.key == Key::top) {
+          return narrow(value, m_parts->top);
+        }
+        break;
+      case Context::shape:
+        if (frame.key == Key::switches) {
+          return narrow(value, m_parts->shapes.back().switchCount);
+        }
+        break;
+      case Context::skeleton:
+        if (frame.key == Key::root) {
+          return narrow(value, m_parts->shapes.back().skeletons.back().root);
+        }
+        break;
+      case Context::instance:
+        if (frame.key == Key::shape) {
+          return narrow(value, m_parts->instances.back().shape);
+        }
+        break;
       case Context::cut:
         if (frame.key == Key::demand) {
           m_raw.cuts.back().demand = value;
@@ -646,10 +991,79 @@ private:
         break;
       }
       default:
-        break;
+        if (!keepInParts(context)) {
+          return false;
+        }
     }
     m_numbers.clear();
     return true;
+  }
+
+  /// The numbers of an entry, or false where there are not `count` of them.
+  bool hasNumbers(std::size_t count, const char* form) {
+    return m_numbers.size() == count ||
+           fail("an entry has " + std::to_string(m_numbers.size()) + " numbers", std::string("write ") + form);
+  }
+
+  bool narrowAll(std::vector<int>& target, bool mayBeGpu) {
+    for (const std::int64_t value : m_numbers) {
+      target.push_back(FactoredForest::kGpu);
+      if (!(mayBeGpu && value == FactoredForest::kGpu) && !narrow(value, target.back())) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool keepInParts(Context context) {
+    switch (context) {
+      case Context::shapeNodes:
+        return narrowAll(m_parts->shapes.back().childShape, true);
+      case Context::instanceNodes:
+        return narrowAll(m_parts->instances.back().children, false);
+      case Context::instanceSwitches:
+        return narrowAll(m_parts->instances.back().switches, false);
+      case Context::via: {
+        FactoredForest::Shape& shape = m_parts->shapes.back();
+        if (!narrowAll(shape.viaSwitches, false)) {
+          return false;
+        }
+        shape.viaStart.push_back(static_cast<std::int64_t>(shape.viaSwitches.size()));
+        return true;
+      }
+      case Context::outPort:
+      case Context::inPort: {
+        FactoredForest::Shape& shape = m_parts->shapes.back();
+        FactoredForest::Port& port = (context == Context::outPort ? shape.outPorts : shape.inPorts).emplace_back();
+        return hasNumbers(2, "[leaf, via]") && narrow(m_numbers[0], port.leaf) && narrow(m_numbers[1], port.via);
+      }
+      case Context::arc: {
+        FactoredForest::Arc& arc = m_parts->shapes.back().arcs.emplace_back();
+        return hasNumbers(2, "[tail, head]") && narrow(m_numbers[0], arc.tail) && narrow(m_numbers[1], arc.head);
+      }
+      case Context::choice: {
+        FactoredForest::Shape& shape = m_parts->shapes.back();
+        FactoredForest::Choice& choice = shape.choices.emplace_back();
+        ++shape.patterns.back().choiceCount;
+        if (!hasNumbers(5, "[count, via, tail port, head port, inner tree]")) {
+          return false;
+        }
+        choice.count = m_numbers[0];
+        return narrow(m_numbers[1], choice.via) && narrow(m_numbers[2], choice.tailPort) &&
+               narrow(m_numbers[3], choice.headPort) && narrow(m_numbers[4], choice.innerTree);
+      }
+      case Context::partTree: {
+        FactoredForest::PartTree& tree = m_parts->shapes.back().trees.emplace_back();
+        if (!hasNumbers(4, "[skeleton, pattern, root leaf, multiplicity]")) {
+          return false;
+        }
+        tree.multiplicity = m_numbers[3];
+        return narrow(m_numbers[0], tree.skeleton) && narrow(m_numbers[1], tree.pattern) &&
+               narrow(m_numbers[2], tree.rootLeaf);
+      }
+      default:
+        return true;
+    }
   }
 
   /// Refuses other formats at once; stops the parser when only the header was asked for and it is there.
@@ -662,12 +1076,13 @@ private:
       return fail("the format is " + inQuotes(m_raw.format) + ", not \"" + std::string(kFormat) + "\"",
                   "check that it is a forest file");
     }
-    if (frame.key == Key::version && m_raw.version != kVersion) {
+    if (frame.key == Key::version && m_raw.version != kVersion && m_raw.version != kPartsVersion) {
       return fail("the file has version " + std::to_string(m_raw.version) +
-                      " of the format; this program reads version " + std::to_string(kVersion),
+                      " of the format; this program reads versions " + std::to_string(kVersion) + " and " +
+                      std::to_string(kPartsVersion),
                   "generate the file anew, or use a newer program");
     }
-    constexpr std::uint32_t kHeader =
+    constexpr std::uint64_t kHeader =
         bit(Key::format) | bit(Key::version) | bit(Key::collective) | bit(Key::fabricName) | bit(Key::digest);
     m_headerComplete = (frame.seen & kHeader) == kHeader;
     return !(m_headerOnly && m_headerComplete);
@@ -714,6 +1129,7 @@ private:
   std::vector<std::int64_t> m_numbers;
   std::vector<NodeIndex> m_route;
   RawForest* m_forest = nullptr;
+  FactoredForest* m_parts = nullptr;
   Raw m_raw;
   Error m_error;
 };
@@ -755,6 +1171,14 @@ public:
                          "; this is " + inQuotes(m_fabric.name()) + " with digest \"" + m_fabric.digest() + "\"",
                      "use the fabric it was made for, or generate it anew",
                      {}}};
+    }
+    const auto hasParts = [](const std::optional<RawForest>& forest) {
+      return forest && (forest->parts || forest->sharedParts);
+    };
+    if ((hasParts(m_raw.reduceForest) || hasParts(m_raw.broadcastForest)) != (m_raw.version == kPartsVersion)) {
+      refuse(m_raw.version == kPartsVersion ? "the file has version 2 of the format, but no parts"
+                                            : "the file has parts, but not version 2 of the format",
+             "version");
     }
     matchNodes();
     schedule.fabricName = m_raw.fabricName;
@@ -848,6 +1272,10 @@ private:
                  " GPUs",
              element + ".trees_of_root");
     }
+    if (rawForest.parts || rawForest.sharedParts) {
+      forest.factored = matchParts(rawForest, element + ".parts");
+      return forest;
+    }
     matchRoutes(forest, element);
     const std::int64_t edgesPerTree = forest.gpuCount - 1;
     for (std::size_t i = 0; i < forest.trees.size(); ++i) {
@@ -882,6 +1310,42 @@ private:
     return forest;
   }
 
+  std::shared_ptr<const FactoredForest> matchParts(RawForest& rawForest, const std::string& element) {
+    if (rawForest.sharedParts) {
+      if (*rawForest.sharedParts != kSharedParts || !m_parts) {
+        refuse(inQuotes(*rawForest.sharedParts) + " is no forest of this file whose parts are listed before", element);
+      }
+      return m_parts;
+    }
+    FactoredForest& parts = *rawForest.parts;
+    for (std::size_t i = 0; i < parts.instances.size(); ++i) {
+      for (NodeIndex& node : parts.instances[i].switches) {
+        node = nodeOf(node, element + ".instances[" + std::to_string(i) + "].switches");
+      }
+    }
+    for (std::size_t i = 0; i < parts.shapes.size(); ++i) {
+      const FactoredForest::Shape& shape = parts.shapes[i];
+      const auto arcsEach = static_cast<std::int64_t>(shape.childShape.size()) - 1;
+      for (std::size_t k = 0; k < shape.skeletons.size(); ++k) {
+        const std::int64_t end = k + 1 < shape.skeletons.size() ? shape.skeletons[k + 1].firstArc
+                                                                : static_cast<std::int64_t>(shape.arcs.size());
+        if (end - shape.skeletons[k].firstArc != arcsEach) {
+          refuse("has " + std::to_string(end - shape.skeletons[k].firstArc) + " arcs; a skeleton of " +
+                     std::to_string(shape.childShape.size()) + " nodes has " + std::to_string(arcsEach),
+                 element + ".shapes[" + std::to_string(i) + "].skeletons[" + std::to_string(k) + "]");
+        }
+      }
+    }
+    const auto findings = checkStructure(parts, m_fabric.gpuCount(), m_fabric.nodeCount());
+    if (!findings.empty()) {
+      const std::string more = findings.size() == 1 ? "" : " (and more faults)";
+      refuse(findings.front().text + more,
+             findings.front().where.element == "parts" ? element : element + ", " + findings.front().where.element,
+             findings.front().code);
+    }
+    return m_parts = rawForest.parts;
+  }
+
   void matchRoutes(Forest& forest, const std::string& element) const {
     PathPool paths;
     std::vector<NodeIndex> route;
@@ -909,6 +1373,7 @@ private:
   const fabric::Fabric& m_fabric;
   std::vector<NodeIndex> m_nodes;  ///< by number in the file's table
   bool m_isSameOrder = true;
+  std::shared_ptr<const FactoredForest> m_parts;  ///< of the reduce forest
 };
 
 Error placed(Error error, const std::string& fileName) {
@@ -938,6 +1403,8 @@ auto guarded(const std::string& fileName, const Action& action) -> decltype(acti
     return placed({ErrorCode::overflow, std::string("cannot be held exactly: ") + error.what()}, fileName);
   } catch (const std::bad_alloc&) {
     return placed({ErrorCode::limit, "not enough memory for the forest"}, fileName);
+  } catch (const CancelledError&) {
+    return placed({ErrorCode::cancelled, "cancelled"}, fileName);
   } catch (const std::exception& error) {
     return placed({ErrorCode::badInput, std::string("cannot be read: ") + error.what()}, fileName);
   }
@@ -957,12 +1424,19 @@ Raw parseAll(std::string_view text) {
 }  // namespace
 
 Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabric::Fabric& fabric,
-                        const fabric::Description* description) {
+                        const fabric::Description* description, schedule::ForestForm form, const Progress& progress) {
   return guarded({}, [&]() -> Outcome {
+    bool hasParts = false;
     for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
-      if (*forest && !isWritable(**forest)) {
-        return Error{ErrorCode::internal, "a tree's edges lie outside its forest"};
+      if (*forest && !isWritable(**forest, fabric, progress)) {
+        return Error{ErrorCode::internal, (*forest)->factored ? "the parts of a forest do not fit together"
+                                                              : "a tree's edges lie outside its forest"};
       }
+      if (*forest && !(*forest)->factored && form == schedule::ForestForm::parts) {
+        return Error{ErrorCode::badUsage, "the trees are written out, so they cannot be saved by their parts",
+                     "generate them by their parts"};
+      }
+      hasParts = hasParts || (*forest && (*forest)->factored && form != schedule::ForestForm::trees);
     }
     if (description != nullptr) {
       const auto described = fabric::Fabric::build(*description);
@@ -971,7 +1445,7 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
       }
     }
     Pen pen(out);
-    pen << "{\n  \"format\": \"" << kFormat << "\",\n  \"version\": " << kVersion
+    pen << "{\n  \"format\": \"" << kFormat << "\",\n  \"version\": " << (hasParts ? kPartsVersion : kVersion)
         << ",\n  \"collective\": " << jsonString(toString(schedule.collective))
         << ",\n  \"fabric_name\": " << jsonString(schedule.fabricName)
         << ",\n  \"digest\": " << jsonString(schedule.fabricDigest) << ",\n";
@@ -1003,14 +1477,15 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
       pen << ", \"demand\": " << cut.demand << ", \"exit_bandwidth\": " << fraction(cut.exitBandwidth) << "}";
     }
     pen << (schedule.bottlenecks.empty() ? "],\n" : "\n  ],\n");
+    const ForestWriter writer{pen, fabric, form == schedule::ForestForm::trees, progress};
     if (schedule.reduceForest) {
       pen << "  \"reduce_forest\": ";
-      writeForest(pen, *schedule.reduceForest);
+      writer.write(*schedule.reduceForest, nullptr);
       pen << ",\n";
     }
     if (schedule.broadcastForest) {
       pen << "  \"broadcast_forest\": ";
-      writeForest(pen, *schedule.broadcastForest);
+      writer.write(*schedule.broadcastForest, schedule.reduceForest ? schedule.reduceForest->factored.get() : nullptr);
       pen << ",\n";
     }
     std::string embedded = writeFabricJson(description != nullptr ? *description : describeFacts(fabric));

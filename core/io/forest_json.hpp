@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/collective.hpp"
+#include "base/progress.hpp"
 #include "base/result.hpp"
 #include "fabric/description.hpp"
 #include "fabric/fabric.hpp"
@@ -24,18 +25,35 @@
 ///         "trees": [{"root": 0, "multiplicity": 1, "edges": [[parent, child, path], [parent, child, path, pruned]]}]},
 ///      "fabric": {a whole .fabric.json}}
 ///
-/// Fractions are strings. root, amounts, fixed_k, allreduce_bound and the forests are there where the schedule has
-/// them.
+/// A forest by its distinct parts (schedule::FactoredForest) has "parts" instead of "paths" and "trees"; such a file
+/// has version 2:
+///
+///     {"trees_of_root": [...], "scale": "127", "parts": {
+///        "shapes": [{"nodes": [-1, ...],     shape of each node, -1 for a GPU
+///                    "switches": 9, "vias": [[0], [1], ...],
+///                    "out_ports": [[leaf, via], ...], "in_ports": [[leaf, via], ...],
+///                    "skeletons": [{"root": 0, "arcs": [[tail, head], ...]}],
+///                    "patterns": [[[count, via, tail port, head port, inner tree], ...], ...],
+///                    "trees": [[skeleton, pattern, root leaf, multiplicity], ...]}],
+///        "instances": [{"shape": 0, "nodes": [...], "switches": [...]}],   ranks or instances; nodes of the table
+///        "top": 128}}
+///
+/// "parts": "reduce_forest" in the broadcast_forest stands for the same parts as there. Fractions are strings. root,
+/// amounts, fixed_k, allreduce_bound and the forests are there where the schedule has them.
 namespace coppice::io {
 
 inline constexpr std::size_t kMaxForestBytes = std::size_t{1} << 30;
 
 /// Writes without building the text in memory. Equal schedules on equal fabrics give equal bytes. `description` is what
 /// to embed (positions and unknown keys with it); without one, the fabric's facts are. Trees come in their order, so
-/// firstEdge values other than 0, N-1, 2(N-1), ... read back as those.
-/// Errors: io (the stream failed), badUsage (the description is of another fabric), internal (edges out of range).
+/// firstEdge values other than 0, N-1, 2(N-1), ... read back as those; so do the arcs of skeletons and the choices of
+/// patterns. Forests by parts stay so unless the form says `trees`; then they are expanded on the way, with the same
+/// bytes as of schedule::expanded() and memory for the different routes only.
+/// Errors: io (the stream failed), badUsage (the description is of another fabric; the form asks for parts where there
+/// are trees), internal (edges or parts out of range), limit (memory), cancelled.
 Outcome writeForestJson(std::ostream& out, const schedule::Schedule& schedule, const fabric::Fabric& fabric,
-                        const fabric::Description* description = nullptr);
+                        const fabric::Description* description = nullptr,
+                        schedule::ForestForm form = schedule::ForestForm::automatic, const Progress& progress = {});
 
 struct ForestHeader {
   Collective collective = Collective::allgather;
@@ -47,7 +65,7 @@ struct ForestHeader {
 Result<ForestHeader> peekForestJson(std::string_view text, const std::string& fileName = {});
 
 /// The schedule, for a fabric at hand; the embedded one is not looked at. Nodes are matched by id. Everything is there
-/// and in range afterwards, nothing more: verify::verifySchedule judges it.
+/// and in range afterwards (parts pass schedule::checkStructure), nothing more: verify::verifySchedule judges it.
 /// Errors: badInput with line and column or element, verification (made for a fabric with another digest), limit.
 Result<schedule::Schedule> readForestJson(std::string_view text, const fabric::Fabric& fabric,
                                           const std::string& fileName = {});

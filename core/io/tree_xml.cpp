@@ -16,6 +16,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 #include "io/text_place.hpp"
+#include "schedule/tree_reader.hpp"
 
 namespace coppice::io {
 namespace {
@@ -143,6 +144,8 @@ auto guarded(const std::string& fileName, const Action& action) -> decltype(acti
     return placed({ErrorCode::overflow, std::string("the trees cannot be counted exactly: ") + error.what()});
   } catch (const std::bad_alloc&) {
     return placed({ErrorCode::limit, "not enough memory for the trees"});
+  } catch (const CancelledError&) {
+    return placed({ErrorCode::cancelled, "cancelled"});
   } catch (const std::exception& error) {
     return placed({ErrorCode::badInput, std::string("cannot be read: ") + error.what()});
   }
@@ -150,21 +153,36 @@ auto guarded(const std::string& fileName, const Action& action) -> decltype(acti
 
 // ---------------------------------------------------------------------------------------------------------- writing
 
-bool haveSameTrees(const Forest& a, const Forest& b) {
-  if (a.trees.size() != b.trees.size()) {
+/// The trees of `reducing` turned round are those of `forest`, in the same order; their edges may come in any.
+bool areReversed(const Forest& reducing, const Forest& forest, const fabric::Fabric& fabric, const Progress& progress) {
+  if (forest.factored && reducing.factored && *forest.factored == *reducing.factored) {
+    return true;
+  }
+  schedule::TreeReader reader(reducing, fabric.gpus());
+  schedule::TreeReader other(forest, fabric.gpus());
+  if (reader.size() != other.size()) {
     return false;
   }
-  for (std::size_t i = 0; i < a.trees.size(); ++i) {
-    const auto edgesA = a.edgesOf(a.trees[i]);
-    const auto edgesB = b.edgesOf(b.trees[i]);
-    if (a.trees[i].root != b.trees[i].root || a.trees[i].multiplicity != b.trees[i].multiplicity) {
+  std::vector<const schedule::TreeReader::Edge*> edgeInto(at(forest.gpuCount));
+  for (std::int64_t tree = 0; tree < reader.size(); ++tree) {
+    throwIfCancelled(progress);
+    const auto a = reader.read(tree);
+    const auto b = other.read(tree);
+    if (a.root != b.root || a.multiplicity != b.multiplicity) {
       return false;
     }
-    for (std::size_t e = 0; e < edgesA.size(); ++e) {
-      const auto pathA = a.paths[edgesA[e].path];
-      const auto pathB = b.paths[edgesB[e].path];
-      if (edgesA[e].parent != edgesB[e].parent || edgesA[e].child != edgesB[e].child ||
-          edgesA[e].pruned != edgesB[e].pruned || !std::equal(pathA.begin(), pathA.end(), pathB.begin(), pathB.end())) {
+    std::fill(edgeInto.begin(), edgeInto.end(), nullptr);
+    for (const schedule::TreeReader::Edge& edge : b.edges) {
+      edgeInto[at(edge.child)] = &edge;
+    }
+    for (const schedule::TreeReader::Edge& edge : a.edges) {
+      const schedule::TreeReader::Edge* const same = edgeInto[at(edge.child)];
+      if (same == nullptr || same->parent != edge.parent || same->pruned != edge.pruned) {
+        return false;
+      }
+      const auto pathA = reader.path(edge);
+      const auto pathB = other.path(*same);
+      if (!std::equal(pathA.rbegin(), pathA.rend(), pathB.begin(), pathB.end())) {
         return false;
       }
     }
@@ -172,8 +190,12 @@ bool haveSameTrees(const Forest& a, const Forest& b) {
   return true;
 }
 
-void requireSound(const Forest& forest, const fabric::Fabric& fabric) {
+void requireSound(const Forest& forest, const fabric::Fabric& fabric, const Progress& progress) {
   bool sound = forest.gpuCount == fabric.gpuCount();
+  if (sound && forest.factored) {
+    sound = forest.trees.empty() &&
+            checkStructure(*forest.factored, fabric.gpuCount(), fabric.nodeCount(), progress).empty();
+  }
   for (const schedule::Tree& tree : forest.trees) {
     sound = sound && tree.root >= 0 && tree.root < forest.gpuCount && tree.firstEdge >= 0 &&
             at(tree.firstEdge) <= forest.edges.size() &&
@@ -213,7 +235,7 @@ std::vector<std::string> labelTexts(const fabric::Fabric& fabric) {
 }
 
 void writeTrees(std::ostream& out, const Forest& forest, std::int64_t chunksPerNode, Collective collective,
-                const fabric::Fabric& fabric) {
+                const fabric::Fabric& fabric, const Progress& progress) {
   constexpr std::size_t kFlushAt = std::size_t{1} << 16;
   const std::vector<std::string> labels = labelTexts(fabric);
   const auto gpu = [&](fabric::Rank rank) -> const std::string& { return labels[at(fabric.gpus()[at(rank)])]; };
@@ -221,19 +243,25 @@ void writeTrees(std::ostream& out, const Forest& forest, std::int64_t chunksPerN
                      std::string(toString(collective)) + "\">\n";
   std::vector<int> depth(at(forest.gpuCount));
   std::vector<std::int64_t> nextIndex(at(forest.gpuCount), 0);
-  for (const schedule::Tree& tree : forest.trees) {
+  schedule::TreeReader reader(forest, fabric.gpus());
+  for (std::int64_t number = 0; number < reader.size(); ++number) {
+    throwIfCancelled(progress);
+    if ((number & 0xff) == 0) {
+      progress.report("writing", static_cast<double>(number) / static_cast<double>(reader.size()));
+    }
+    const schedule::TreeReader::View tree = reader.read(number);
     int height = 0;
     depth[at(tree.root)] = 0;
-    for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
+    for (const schedule::TreeReader::Edge& edge : tree.edges) {
       depth[at(edge.child)] = depth[at(edge.parent)] + 1;
       height = std::max(height, depth[at(edge.child)]);
     }
     text += "  <tree root=\"" + gpu(tree.root) + "\" index=\"" + std::to_string(nextIndex[at(tree.root)]++) +
             "\" nchunks=\"" + std::to_string(tree.multiplicity) + "\" height=\"" + std::to_string(height) + "\">\n";
-    for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
+    for (const schedule::TreeReader::Edge& edge : tree.edges) {
       text += "    <send src=\"" + gpu(edge.parent) + "\" dst=\"" + gpu(edge.child) + "\" path=\"";
       bool isFirst = true;
-      for (const NodeIndex node : forest.paths[edge.path]) {
+      for (const NodeIndex node : reader.path(edge)) {
         text += (isFirst ? "" : ",") + labels[at(node)];
         isFirst = false;
       }
@@ -692,27 +720,29 @@ private:
 
 }  // namespace
 
-Outcome writeTreeXml(std::ostream& out, const schedule::Schedule& schedule, const fabric::Fabric& fabric) {
+Outcome writeTreeXml(std::ostream& out, const schedule::Schedule& schedule, const fabric::Fabric& fabric,
+                     const Progress& progress) {
   return guarded({}, [&]() -> Outcome {
     for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
       if (*forest) {
-        requireSound(**forest, fabric);
+        requireSound(**forest, fabric, progress);
       }
     }
     if (!schedule.reduceForest && !schedule.broadcastForest) {
       refuse("the schedule has no trees", "generate it first", {}, ErrorCode::internal);
     }
-    const Forest turned = schedule.reduceForest ? schedule::reversed(*schedule.reduceForest) : Forest{};
-    const Forest& forest = schedule.broadcastForest ? *schedule.broadcastForest : turned;
-    if (schedule.reduceForest && schedule.broadcastForest && !haveSameTrees(turned, forest)) {
+    if (schedule.reduceForest && schedule.broadcastForest &&
+        !areReversed(*schedule.reduceForest, *schedule.broadcastForest, fabric, progress)) {
       refuse("the two halves of this allreduce use different trees, and the format holds one forest",
              "export a reduce_scatter and an allgather", {}, ErrorCode::unavailable);
     }
+    const Forest turned = schedule.broadcastForest ? Forest{} : schedule::reversed(*schedule.reduceForest);
+    const Forest& forest = schedule.broadcastForest ? *schedule.broadcastForest : turned;
     std::int64_t chunksPerNode = 0;
     for (const std::int64_t trees : forest.treesOfRoot) {
       chunksPerNode = std::gcd(chunksPerNode, trees);
     }
-    writeTrees(out, forest, std::max<std::int64_t>(chunksPerNode, 1), schedule.collective, fabric);
+    writeTrees(out, forest, std::max<std::int64_t>(chunksPerNode, 1), schedule.collective, fabric, progress);
     if (!out) {
       return Error{ErrorCode::io, "the trees could not be written", "check the free space and the permissions"};
     }

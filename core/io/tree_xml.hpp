@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/collective.hpp"
+#include "base/progress.hpp"
 #include "base/result.hpp"
 #include "fabric/description.hpp"
 #include "fabric/fabric.hpp"
@@ -30,9 +31,10 @@ inline constexpr std::size_t kMaxTreeXmlBytes = std::size_t{256} << 20;
 inline constexpr std::size_t kMaxTreeLabels = std::size_t{1} << 16;
 
 /// Labels are node ids. An allreduce is written as its broadcast half, which must be its reduce half reversed.
-/// Errors: badInput (an id that cannot stand in a path), unavailable (allreduce of two different forests), io,
-/// internal.
-Outcome writeTreeXml(std::ostream& out, const schedule::Schedule& schedule, const fabric::Fabric& fabric);
+/// Forests by parts are expanded on the way. Errors: badInput (an id that cannot stand in a path), unavailable
+/// (allreduce of two different forests), io, internal, cancelled.
+Outcome writeTreeXml(std::ostream& out, const schedule::Schedule& schedule, const fabric::Fabric& fabric,
+                     const Progress& progress = {});
 
 /// What a tree file says. Numbers of labels are indices into `labels`.
 struct TreeXml {

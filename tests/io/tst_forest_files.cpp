@@ -5,6 +5,8 @@
 
 #include "io/fabric_json.hpp"
 #include "io/forest_json.hpp"
+#include "schedule/expansion.hpp"
+#include "support/factored_clusters.hpp"
 #include "support/sample_schedules.hpp"
 #include "verify/schedule_verifier.hpp"
 
@@ -51,6 +53,26 @@ private:
       Sample sample = samples::allreduced(samples::star());
       sample.schedule.allreduceBound = Rational(15, 2);
       sample.schedule.fixedK = 1;
+      return sample;
+    });
+    QTest::newRow("parts") << Make([] { return samples::RegularCluster{1, 3, 2}.sample(); });
+    QTest::newRow("nested parts") << Make([] { return samples::RegularCluster{2, 2, 2}.sample(); });
+    QTest::newRow("reduce-scatter by parts") << Make([] {
+      return samples::reduceScattered(samples::RegularCluster{2, 2, 2}.sample());
+    });
+    QTest::newRow("allreduce by parts") << Make([] {
+      return samples::allreduced(samples::RegularCluster{1, 3, 2}.sample());
+    });
+    QTest::newRow("half by parts") << Make([] {
+      Sample sample = samples::allreduced(samples::RegularCluster{1, 3, 2}.sample());
+      sample.schedule.reduceForest = schedule::expanded(*sample.schedule.reduceForest, sample.fabric).value();
+      return sample;
+    });
+    QTest::newRow("different parts") << Make([] {
+      Sample sample = samples::allreduced(samples::RegularCluster{1, 3, 2}.sample());
+      auto parts = *sample.schedule.reduceForest->factored;
+      parts.shapes[0].trees[1].multiplicity = 7;
+      sample.schedule.reduceForest->factored = std::make_shared<const schedule::FactoredForest>(parts);
       return sample;
     });
     QTest::newRow("broadcast") << Make(samples::broadcastStar);
@@ -234,6 +256,174 @@ private slots:
     if (!element.isEmpty()) {
       QCOMPARE(QString::fromStdString(read.error().where.element), element);
     }
+  }
+
+  void refusesParts_data() {
+    QTest::addColumn<QString>("what");
+    QTest::addColumn<QString>("with");
+    QTest::addColumn<QString>("message");
+    QTest::addColumn<QString>("element");
+    const auto row = [](const char* name, const char* what, const char* with, const char* message,
+                        const char* element) {
+      QTest::newRow(name) << QString(what) << QString(with) << QString(message) << QString(element);
+    };
+    // Three boxes of two GPUs; the boxes are shape 0 and instances 0 to 2.
+    row("version 1", "\"version\": 2", "\"version\": 1", "has parts, but not version 2", "version");
+    row("version 3", "\"version\": 2", "\"version\": 3", "reads versions 1 and 2", "version");
+    row("trees beside", "\"parts\": {", "\"trees\": [], \"parts\": {", "has trees and parts at once",
+        "broadcast_forest");
+    row("no form", "\"parts\": {\n      \"shapes\"", "\"paths\": {\n      \"shapes\"", "cannot be an object",
+        "broadcast_forest.paths");
+    row("shared with none", "\"parts\": {", "\"parts\": \"reduce_forest\", \"parts\": {", "is there twice",
+        "broadcast_forest.parts");
+    row("parts are a list", "\"parts\": {", "\"parts\": [{", "cannot be an array", "broadcast_forest.parts");
+    row("parts are a number", "\"parts\": {", "\"parts\": 3, \"x\": {", "cannot be a number", "broadcast_forest.parts");
+    row("no top", ",\n      \"top\": 3", "", "the key \"top\" is missing", "broadcast_forest.parts");
+    row("top is text", "\"top\": 3", "\"top\": \"3\"", "cannot be a string", "broadcast_forest.parts.top");
+    row("top outside", "\"top\": 3", "\"top\": 4", "the top is instance 4", "broadcast_forest.parts");
+    row("top huge", "\"top\": 3", "\"top\": 4294967296", "out of range", "broadcast_forest.parts.top");
+    row("shape is a list", "\"shapes\": [\n        {", "\"shapes\": [[{", "cannot be an array",
+        "broadcast_forest.parts.shapes[0]");
+    row("shape key missing", "\"switches\": 3,", "", "the key \"switches\" is missing",
+        "broadcast_forest.parts.shapes[0]");
+    row("strange key", "\"vias\"", "\"via\"", "not part of the format", "broadcast_forest.parts.shapes[0].switches");
+    row("nodes", "{\"nodes\": [-1, -1]", "{\"nodes\": [-1, -2]", "-2 is out of range",
+        "broadcast_forest.parts.shapes[0].nodes[1]");
+    row("later shape", "{\"nodes\": [-1, -1]", "{\"nodes\": [-1, 1]", "only shapes listed before",
+        "broadcast_forest.parts, shape 0, node 1");
+    row("via", "\"vias\": [[0], ", "\"vias\": [[9], ", "switch 9", "broadcast_forest.parts, shape 0, via 0");
+    row("via is a number", "\"vias\": [[0], ", "\"vias\": [0, ", "cannot be a number",
+        "broadcast_forest.parts.shapes[0].vias[0]");
+    row("port", "\"out_ports\": [[0, 1]", "\"out_ports\": [[2, 1]", "leaf 2",
+        "broadcast_forest.parts, shape 0, out port 0");
+    row("port short", "\"out_ports\": [[0, 1]", "\"out_ports\": [[0]", "has 1 numbers; write [leaf, via]",
+        "broadcast_forest.parts.shapes[0].out_ports[0]");
+    row("port long", "\"in_ports\": [[0, 2]", "\"in_ports\": [[0, 2, 2, 2, 2, 2]", "more than 5",
+        "broadcast_forest.parts.shapes[0].in_ports[0]");
+    row("arc", "\"arcs\": [[0, 1]]", "\"arcs\": [[1, 0]]", "reaches node 0 twice",
+        "broadcast_forest.parts, shape 0, skeleton 0, step 1");
+    row("arcs too many", "\"arcs\": [[0, 1]]", "\"arcs\": [[0, 1], [0, 1]]", "has 2 arcs",
+        "broadcast_forest.parts.shapes[0].skeletons[0]");
+    row("arcs too few", "\"arcs\": [[0, 1], [0, 2]]", "\"arcs\": [[0, 1]]", "has 1 arcs",
+        "broadcast_forest.parts.shapes[1].skeletons[0]");
+    row("arcs elsewhere", "\"arcs\": [[0, 1]]", "\"arcs\": [[0, 1, 2]]", "3 numbers",
+        "broadcast_forest.parts.shapes[0].skeletons[0].arcs[0]");
+    row("skeleton root", "{\"root\": 0, \"arcs\": [[0, 1]]", "{\"root\": 1, \"arcs\": [[0, 1]]", "reaches node 1 twice",
+        "broadcast_forest.parts, shape 0, skeleton 0, step 1");
+    row("choice", "          [[1, 0, 0, 0, 0]", "          [[0, 0, 0, 0, 0]", "do not cover",
+        "broadcast_forest.parts, shape 0, pattern 0");
+    row("choice short", "          [[1, 0, 0, 0, 0]", "          [[1, 0, 0, 0]", "4 numbers",
+        "broadcast_forest.parts.shapes[0].patterns[0][0]");
+    row("choice negative", "          [[1, 0, 0, 0, 0]", "          [[1, 0, 0, 0, -1]", "out of range",
+        "broadcast_forest.parts.shapes[0].patterns[0][0]");
+    row("tree", "\"trees\": [[0, 0, 0, 1]", "\"trees\": [[0, 0, 1, 1]", "its root is leaf 1",
+        "broadcast_forest.parts, shape 0, tree 0");
+    row("tree multiplicity", "\"trees\": [[0, 0, 0, 1]", "\"trees\": [[0, 0, 0, -1]", "multiplicity is -1",
+        "broadcast_forest.parts, shape 0, tree 0");
+    row("tree short", "\"trees\": [[0, 0, 0, 1]", "\"trees\": [[0, 0, 0]", "write [skeleton, pattern",
+        "broadcast_forest.parts.shapes[0].trees[0]");
+    row("instance rank", "{\"shape\": 0, \"nodes\": [0, 1]", "{\"shape\": 0, \"nodes\": [0, 6]", "rank 6",
+        "broadcast_forest.parts, instance 0");
+    row("instance negative", "{\"shape\": 0, \"nodes\": [0, 1]", "{\"shape\": 0, \"nodes\": [0, -1]", "out of range",
+        "broadcast_forest.parts.instances[0].nodes[1]");
+    row("instance switch", "\"switches\": [12, 6, 7]", "\"switches\": [12, 6, 99]", "node 99 is not in the table",
+        "broadcast_forest.parts.instances[0].switches");
+    row("instance key", "{\"shape\": 0, \"nodes\": [0, 1]", "{\"nodes\": [0, 1]", "the key \"shape\" is missing",
+        "broadcast_forest.parts.instances[0]");
+  }
+
+  void refusesParts() {
+    QFETCH(QString, what);
+    QFETCH(QString, with);
+    QFETCH(QString, message);
+    QFETCH(QString, element);
+    const Sample sample = samples::RegularCluster{1, 3, 2}.sample();
+    const std::string text = replaced(textOf(sample), what.toStdString(), with.toStdString());
+    const auto read = io::readForestJson(text, sample.fabric, "s.forest.json");
+    QVERIFY(!read.hasValue());
+    const QString shown = QString::fromStdString(describe(read.error()));
+    QVERIFY2(shown.contains(message), qPrintable(shown));
+    QCOMPARE(QString::fromStdString(read.error().where.element), element);
+  }
+
+  void sharedPartsNeedAForestBefore() {
+    const Sample sample = samples::allreduced(samples::RegularCluster{1, 3, 2}.sample());
+    const std::string text = textOf(sample);
+    const auto loaded = io::loadForest(text);
+    QVERIFY2(loaded.hasValue(), loaded ? "" : describe(loaded.error()).c_str());
+    QVERIFY(loaded->schedule.reduceForest->factored == loaded->schedule.broadcastForest->factored);
+    const std::string shared = "\"parts\": \"reduce_forest\"";
+    for (const auto& [what, with] : {std::pair<std::string, std::string>{shared, "\"parts\": \"broadcast_forest\""},
+                                     {"\"reduce_forest\": {", "\"broadcast_forest\": {"}}) {
+      std::string changed = replaced(text, what, with);
+      if (with.ends_with("{")) {
+        changed = replaced(changed,
+                           ",\n  \"broadcast_forest\": {\n    \"trees_of_root\": [1, 1, 1, 1, 1, 1],\n"
+                           "    \"scale\": \"2\",\n    " +
+                               shared,
+                           ",\n  \"reduce_forest\": {\n"
+                           "    \"trees_of_root\": [1, 1, 1, 1, 1, 1],\n    \"scale\": \"2\",\n    " +
+                               shared);
+      }
+      const auto read = io::loadForest(changed);
+      QVERIFY(!read.hasValue());
+      QVERIFY2(read.error().message.find("no forest of this file") != std::string::npos, read.error().message.c_str());
+    }
+  }
+
+  void everyTruncationOfPartsIsRefused() {
+    const std::string text = textOf(samples::RegularCluster{1, 2, 1}.sample());
+    for (std::size_t length = 0; length + 2 < text.size(); ++length) {
+      QVERIFY2(!io::loadForest(text.substr(0, length)).hasValue(), qPrintable(QString::number(length)));
+    }
+  }
+
+  void partsAreMatchedById() {
+    const Sample sample = samples::RegularCluster{2, 2, 2}.sample();
+    fabric::Description shuffled = sample.description;
+    for (int rank = 0; rank < 8; ++rank) {
+      shuffled.nodes[static_cast<std::size_t>(rank)].rank = rank;
+    }
+    std::reverse(shuffled.nodes.begin(), shuffled.nodes.end());
+    const fabric::Fabric other = samples::buildFabric(shuffled);
+    const auto read = io::readForestJson(textOf(sample), other);
+    QVERIFY2(read.hasValue(), read ? "" : describe(read.error()).c_str());
+    const auto verdict = verify::verifySchedule(other, *read);
+    QVERIFY(verdict.hasValue() && verdict->ok && verdict->boundProved);
+  }
+
+  void partsCanBeWrittenOut() {
+    for (const Sample& sample : {samples::RegularCluster{2, 2, 2}.sample(),
+                                 samples::reduceScattered(samples::RegularCluster{1, 4, 3}.sample()),
+                                 samples::allreduced(samples::RegularCluster{1, 3, 2}.sample())}) {
+      std::ostringstream streamed;
+      QVERIFY(io::writeForestJson(streamed, sample.schedule, sample.fabric, nullptr, schedule::ForestForm::trees)
+                  .hasValue());
+      Sample written = sample;
+      for (auto* forest : {&written.schedule.reduceForest, &written.schedule.broadcastForest}) {
+        if (*forest) {
+          *forest = schedule::expanded(**forest, sample.fabric).value();
+        }
+      }
+      QVERIFY2(streamed.str() == textOf(written), "the same bytes as of the expanded forest");
+      const auto loaded = io::loadForest(streamed.str());
+      QVERIFY(loaded.hasValue() && loaded->schedule == written.schedule);
+      std::ostringstream refused;
+      const auto parts =
+          io::writeForestJson(refused, written.schedule, written.fabric, nullptr, schedule::ForestForm::parts);
+      QVERIFY(!parts && parts.error().code == ErrorCode::badUsage);
+    }
+  }
+
+  void brokenPartsAreNotWritten() {
+    Sample sample = samples::RegularCluster{1, 3, 2}.sample();
+    auto parts = *sample.schedule.broadcastForest->factored;
+    parts.shapes[1].patterns[0].firstChoice = 1 << 30;
+    sample.schedule.broadcastForest->factored = std::make_shared<const schedule::FactoredForest>(parts);
+    std::ostringstream out;
+    const auto outcome = io::writeForestJson(out, sample.schedule, sample.fabric);
+    QVERIFY(!outcome && outcome.error().code == ErrorCode::internal);
+    QVERIFY(out.str().empty());
   }
 
   void digestMismatchNamesBoth() {

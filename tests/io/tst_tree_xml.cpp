@@ -4,6 +4,8 @@
 #include <sstream>
 
 #include "io/tree_xml.hpp"
+#include "schedule/expansion.hpp"
+#include "support/factored_clusters.hpp"
 #include "support/sample_schedules.hpp"
 #include "verify/schedule_verifier.hpp"
 
@@ -309,6 +311,43 @@ private slots:
     auto read = io::scheduleFromTrees(*trees, sample.fabric, Collective::allgather);
     QVERIFY(read.hasValue());
     QCOMPARE(textOf(*read, sample.fabric), textOf(sample.schedule, sample.fabric));
+  }
+
+  /// The file names the same trees as the written-out forest, and is read back as that.
+  void writesParts() {
+    const Sample sound = samples::RegularCluster{2, 2, 2}.sample();
+    for (const Sample& sample : {sound, samples::reduceScattered(sound), samples::allreduced(sound)}) {
+      const auto read = io::readTreeXml(textOf(sample.schedule, sample.fabric));
+      QVERIFY2(read.hasValue(), read ? "" : describe(read.error()).c_str());
+      const bool reduces = !sample.schedule.broadcastForest.has_value();
+      const auto direction = reduces ? schedule::Direction::in : schedule::Direction::out;
+      const auto forest = io::forestFromTrees(*read, sample.fabric, direction);
+      QVERIFY2(forest.hasValue(), forest ? "" : describe(forest.error()).c_str());
+      const auto& parts = reduces ? *sample.schedule.reduceForest : *sample.schedule.broadcastForest;
+      const auto expected = schedule::expanded(parts, sample.fabric);
+      QVERIFY(forest->trees == expected->trees);
+      QCOMPARE(forest->edges.size(), expected->edges.size());
+      for (std::size_t i = 0; i < forest->edges.size(); ++i) {
+        const auto route = forest->paths[forest->edges[i].path];
+        const auto wanted = expected->paths[expected->edges[i].path];
+        QCOMPARE(forest->edges[i].child, expected->edges[i].child);
+        QVERIFY(std::equal(route.begin(), route.end(), wanted.begin(), wanted.end()));
+      }
+    }
+    // One half by parts, the other written out: still the same trees, though their edges come in another order.
+    Sample mixed = samples::allreduced(sound);
+    mixed.schedule.broadcastForest = schedule::expanded(*mixed.schedule.broadcastForest, mixed.fabric).value();
+    QVERIFY(!textOf(mixed.schedule, mixed.fabric).empty());
+    mixed.schedule.broadcastForest->edges[5].path = mixed.schedule.broadcastForest->edges[0].path;
+    std::ostringstream out;
+    const auto refused = io::writeTreeXml(out, mixed.schedule, mixed.fabric);
+    QVERIFY(!refused && refused.error().code == ErrorCode::unavailable);
+    Sample broken = sound;
+    auto parts = *sound.schedule.broadcastForest->factored;
+    parts.top = 0;
+    broken.schedule.broadcastForest->factored = std::make_shared<const schedule::FactoredForest>(parts);
+    const auto unsound = io::writeTreeXml(out, broken.schedule, broken.fabric);
+    QVERIFY(!unsound && unsound.error().code == ErrorCode::internal);
   }
 
   void refusesToWrite() {
