@@ -207,12 +207,25 @@ inline fabric::Description randomEulerian(int gpus, int switches, int cycles, un
   return sketch.take();
 }
 
-/// One switch with GPUs on ports of unequal bandwidth: no two neighbours alike, no structure to use.
-inline fabric::Description unequalPorts(int gpus) {
+/// One switch with all GPUs on ports of unequal bandwidth. The direct links between GPUs (one-way cycles, none for 0)
+/// are at random, so that there is no structure to use.
+inline fabric::Description unequalPorts(int gpus, int cycles = 0, unsigned seed = 0) {
+  constexpr std::int64_t kNarrowest = 1009;
+  Dice dice(seed);
   Sketch sketch("one switch with unequal ports");
   sketch.relay("s0");
+  std::vector<std::string> ids;
   for (int i = 0; i < gpus; ++i) {
-    sketch.link(sketch.gpu("g" + std::to_string(i)), "s0", 3 + (std::int64_t{i} * i * 7 + i) % 61);
+    ids.push_back(sketch.gpu("g" + std::to_string(i)));
+    sketch.link(ids.back(), "s0", kNarrowest + (std::int64_t{i} * i * 7 + i) % 61);
+  }
+  for (int cycle = 0; cycle < cycles; ++cycle) {
+    dice.shuffle(ids);
+    const std::size_t length = static_cast<std::size_t>(dice.pick(2, gpus));
+    const std::int64_t bandwidth = dice.pick(1, 400);
+    for (std::size_t i = 0; i < length; ++i) {
+      sketch.link(ids[i], ids[(i + 1) % length], bandwidth, false);
+    }
   }
   return sketch.take();
 }
