@@ -23,6 +23,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"schedule", {"base", "fabric"}},
       {"program", {"base"}},
       {"forestcoll", {"base", "fabric", "flow", "lp", "schedule"}},
+      {"live", {"base", "fabric", "forestcoll", "schedule"}},
       {"lowering", {"base", "fabric", "schedule", "program"}},
       {"verify", {"base", "fabric", "schedule", "program", "flow/lemon"}},
       {"io", {"base", "fabric", "schedule"}},

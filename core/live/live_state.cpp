@@ -1,0 +1,595 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/live_state.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_set>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace coppice::live {
+namespace {
+
+using std::int64_t;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+std::uint64_t arcKey(int tail, int head) {
+  return (std::uint64_t{static_cast<std::uint32_t>(tail)} << 32) | static_cast<std::uint32_t>(head);
+}
+
+[[noreturn]] void fail(ErrorCode code, std::string message, std::string fix, std::string element = {}) {
+  throw EditFailure{{code, std::move(message), std::move(fix), {{}, 0, 0, std::move(element)}}};
+}
+
+std::string nodeElement(const std::string& id) {
+  return "node " + inQuotes(id);
+}
+
+/// The first error of validate() that is not about GPUs reaching each other.
+[[noreturn]] void failAsValidated(const fabric::Description& description) {
+  for (const Finding& finding : fabric::validate(description)) {
+    if (finding.severity == Severity::error && finding.code != ErrorCode::infeasible) {
+      throw EditFailure{{finding.code, finding.text, finding.fix, finding.where}};
+    }
+  }
+  fail(ErrorCode::invalidFabric, "the fabric is not valid", "see coppice-cli check");
+}
+
+}  // namespace
+
+PlainFabric plainOf(const fabric::Fabric& fabric) {
+  PlainFabric plain;
+  for (const fabric::Node& node : fabric.nodes()) {
+    plain.nodes.push_back({node.id, node.kind, node.box, node.rank});
+  }
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    plain.arcs.push_back({arc.tail, arc.head, arc.bandwidth.gigabytesPerSecond()});
+  }
+  return plain;
+}
+
+PlainFabric plainOf(const fabric::Description& description) {
+  PlainFabric plain;
+  std::unordered_map<std::string_view, int> byId;
+  byId.reserve(description.nodes.size());
+  int ranked = 0;
+  int gpus = 0;
+  for (const fabric::NodeDescription& node : description.nodes) {
+    const auto kind = fabric::parseNodeKind(node.kind);
+    if (!kind || node.id.empty() || !byId.emplace(node.id, static_cast<int>(plain.nodes.size())).second) {
+      failAsValidated(description);
+    }
+    if (*kind == fabric::NodeKind::gpu) {
+      ++gpus;
+      ranked += node.rank ? 1 : 0;
+    } else if (node.rank) {
+      failAsValidated(description);
+    }
+    plain.nodes.push_back({node.id, *kind, node.box, node.rank.value_or(-1)});
+  }
+  std::vector<char> taken(at(gpus), 0);
+  int next = 0;
+  for (PlainNode& node : plain.nodes) {
+    if (node.kind != fabric::NodeKind::gpu) {
+      continue;
+    }
+    if (ranked == 0) {
+      node.rank = next++;
+    } else if (ranked != gpus || node.rank < 0 || node.rank >= gpus || taken[at(node.rank)]++ != 0) {
+      failAsValidated(description);
+    }
+  }
+  std::unordered_map<std::uint64_t, std::size_t> arcOf;
+  const auto add = [&](int tail, int head, const Rational& bandwidth) {
+    const auto [found, isNew] = arcOf.try_emplace(arcKey(tail, head), plain.arcs.size());
+    if (isNew) {
+      plain.arcs.push_back({tail, head, bandwidth});
+    } else {
+      plain.arcs[found->second].bandwidth += bandwidth;
+    }
+  };
+  for (const fabric::LinkDescription& link : description.links) {
+    const auto tail = byId.find(link.src);
+    const auto head = byId.find(link.dst);
+    const auto bandwidth = Bandwidth::parse(link.bandwidth);
+    if (tail == byId.end() || head == byId.end() || tail == head || !bandwidth ||
+        !bandwidth->gigabytesPerSecond().isPositive() || link.count < 1) {
+      failAsValidated(description);
+    }
+    const Rational total = bandwidth->gigabytesPerSecond() * Rational(link.count);
+    add(tail->second, head->second, total);
+    if (link.duplex) {
+      add(head->second, tail->second, total);
+    }
+  }
+  return plain;
+}
+
+Rational CutLine::at(const Rational& t) const {
+  return (Rational(fixed) + Rational(weight) * t) / Rational(demand);
+}
+
+// --- the model ---
+
+void LiveState::build(const PlainFabric& fabric) {
+  std::vector<PlainNode> ranked;
+  for (const PlainNode& plain : fabric.nodes) {
+    const int v = addSlot(plain.id);
+    LiveNode node{plain.id, plain.kind, plain.box, true, 0};
+    if (plain.kind == fabric::NodeKind::gpu) {
+      if (request.root) {
+        node.amount = plain.rank == *request.root ? 1 : 0;
+        rootId = node.amount == 1 ? plain.id : rootId;
+      } else {
+        node.amount = request.amounts.empty() ? 1 : request.amounts[at(plain.rank)];
+      }
+    }
+    applyNode(v, node);
+  }
+  std::vector<Step> ignored;
+  for (const PlainArc& arc : fabric.arcs) {
+    setArc(arc.tail, arc.head, arc.bandwidth, ignored);
+  }
+  rebuild();
+}
+
+int LiveState::addSlot(const std::string& id) {
+  const auto [found, isNew] = byId.try_emplace(id, static_cast<int>(nodes.size()));
+  if (isNew) {
+    nodes.push_back({.id = id, .box = {}});
+    arcsAt.emplace_back();
+    surplus.emplace_back();
+  }
+  return found->second;
+}
+
+int LiveState::nodeOf(const std::string& id) const {
+  const auto found = byId.find(id);
+  if (found == byId.end() || !node(found->second).isAlive) {
+    fail(ErrorCode::badUsage, "there is no node " + inQuotes(id), "name a node of the fabric by its id",
+         nodeElement(id));
+  }
+  return found->second;
+}
+
+Rational LiveState::bandwidth(int tail, int head) const {
+  const auto found = arcOf.find(arcKey(tail, head));
+  return found == arcOf.end() ? Rational(0) : arcs[at(found->second)].bandwidth;
+}
+
+void LiveState::applyArc(int arc, const Rational& value) {
+  Arc& target = arcs[at(arc)];
+  const Rational delta = value - target.bandwidth;
+  const Rational into = surplus[at(target.head)] + delta;
+  const Rational from = surplus[at(target.tail)] - delta;
+  const Rational back = bandwidth(target.head, target.tail);
+  const auto shift = [&](int v, const Rational& next) {
+    const bool counts = node(v).isAlive && node(v).kind != fabric::NodeKind::gpu;
+    unbalanced += counts ? (next.isZero() ? 0 : 1) - (surplus[at(v)].isZero() ? 0 : 1) : 0;
+    surplus[at(v)] = next;
+  };
+  shift(target.head, into);
+  shift(target.tail, from);
+  asymmetric += (value == back ? 0 : 1) - (target.bandwidth == back ? 0 : 1);
+  target.bandwidth = value;
+}
+
+void LiveState::applyNode(int v, const LiveNode& after) {
+  LiveNode& target = nodes[at(v)];
+  const auto count = [&](int sign) {
+    if (target.isAlive && target.kind == fabric::NodeKind::gpu) {
+      gpuCount += sign;
+    } else if (target.isAlive && !surplus[at(v)].isZero()) {
+      unbalanced += sign;
+    }
+  };
+  count(-1);
+  target = after;
+  count(1);
+}
+
+void LiveState::setArc(int tail, int head, const Rational& value, std::vector<Step>& steps) {
+  if (tail == head) {
+    fail(ErrorCode::badUsage, "a link cannot join a node to itself", "name two different nodes",
+         nodeElement(node(tail).id));
+  }
+  if (value < Rational(0)) {
+    fail(ErrorCode::badUsage,
+         "the bandwidth " + inQuotes(node(tail).id) + " -> " + inQuotes(node(head).id) + " would be below 0 (" +
+             value.toString() + " GB/s)",
+         "give 0 to take the link away", nodeElement(node(tail).id));
+  }
+  const auto [found, isNew] = arcOf.try_emplace(arcKey(tail, head), static_cast<int>(arcs.size()));
+  if (isNew) {
+    arcs.push_back({tail, head, 0});
+    arcsAt[at(tail)].push_back(found->second);
+    arcsAt[at(head)].push_back(found->second);
+  }
+  Step step;
+  step.arc = found->second;
+  step.from = arcs[at(step.arc)].bandwidth;
+  step.to = value;
+  if (step.from != step.to) {
+    applyArc(step.arc, value);
+    steps.push_back(std::move(step));
+  }
+}
+
+void LiveState::setNode(int v, LiveNode after, std::vector<Step>& steps) {
+  Step step;
+  step.isNode = true;
+  step.node = v;
+  step.before = node(v);
+  step.after = after;
+  applyNode(v, after);
+  steps.push_back(std::move(step));
+}
+
+void LiveState::removeNode(int v, std::vector<Step>& steps) {
+  // The node goes before its arcs: an engine can then keep flows that only started there.
+  LiveNode gone = node(v);
+  gone.isAlive = false;
+  gone.amount = 0;
+  setNode(v, std::move(gone), steps);
+  for (const int arc : arcsAt[at(v)]) {
+    setArc(arcs[at(arc)].tail, arcs[at(arc)].head, 0, steps);
+  }
+}
+
+void LiveState::edit(const Edit& edit, std::vector<Step>& steps) {
+  if (const auto* arc = std::get_if<SetArc>(&edit)) {
+    setArc(nodeOf(arc->src), nodeOf(arc->dst), arc->bandwidth.gigabytesPerSecond(), steps);
+  } else if (const auto* link = std::get_if<SetLink>(&edit)) {
+    const int a = nodeOf(link->a);
+    const int b = nodeOf(link->b);
+    setArc(a, b, link->bandwidth.gigabytesPerSecond(), steps);
+    setArc(b, a, link->bandwidth.gigabytesPerSecond(), steps);
+  } else if (const auto* change = std::get_if<ChangeBandwidth>(&edit)) {
+    const int src = nodeOf(change->src);
+    const int dst = nodeOf(change->dst);
+    const Rational& delta = change->change.gigabytesPerSecond();
+    setArc(src, dst, bandwidth(src, dst) + delta, steps);
+    if (change->duplex) {
+      setArc(dst, src, bandwidth(dst, src) + delta, steps);
+    }
+  } else if (const auto* added = std::get_if<AddNode>(&edit)) {
+    if (added->id.empty()) {
+      fail(ErrorCode::badUsage, "a node needs an id", "give it one that no other node has");
+    }
+    if (added->amount < 0) {
+      fail(ErrorCode::badUsage, "an amount is negative", "amounts are 0 or more", nodeElement(added->id));
+    }
+    const int v = addSlot(added->id);
+    if (node(v).isAlive) {
+      fail(ErrorCode::badUsage, "there is already a node " + inQuotes(added->id), "choose another id",
+           nodeElement(added->id));
+    }
+    std::int64_t amount = 0;
+    if (added->kind == fabric::NodeKind::gpu) {
+      amount = request.root ? (added->id == rootId ? 1 : 0) : added->amount;
+    }
+    setNode(v, {added->id, added->kind, added->box, true, amount}, steps);
+  } else if (const auto* removed = std::get_if<RemoveNode>(&edit)) {
+    removeNode(nodeOf(removed->id), steps);
+  } else if (const auto* box = std::get_if<RemoveBox>(&edit)) {
+    const std::string inside = box->box + "/";
+    bool isAny = false;
+    for (int v = 0; v < static_cast<int>(nodes.size()); ++v) {
+      if (node(v).isAlive && !box->box.empty() && (node(v).box == box->box || node(v).box.starts_with(inside))) {
+        removeNode(v, steps);
+        isAny = true;
+      }
+    }
+    if (!isAny) {
+      fail(ErrorCode::badUsage, "there is no box " + inQuotes(box->box), "name a box of the fabric");
+    }
+  }
+}
+
+void LiveState::become(const PlainFabric& fabric, std::vector<Step>& steps) {
+  std::vector<char> isKept(nodes.size(), 0);
+  for (const PlainNode& plain : fabric.nodes) {
+    const auto found = byId.find(plain.id);
+    if (found != byId.end() && node(found->second).isAlive && node(found->second).kind == plain.kind) {
+      isKept[at(found->second)] = 1;
+    }
+  }
+  for (int v = 0; v < static_cast<int>(isKept.size()); ++v) {
+    if (node(v).isAlive && isKept[at(v)] == 0) {
+      removeNode(v, steps);
+    }
+  }
+  std::vector<int> slot;
+  for (const PlainNode& plain : fabric.nodes) {
+    const auto found = byId.find(plain.id);
+    if (found == byId.end() || !node(found->second).isAlive) {
+      edit(AddNode{plain.id, plain.kind, plain.box, 1}, steps);
+    } else if (node(found->second).box != plain.box) {
+      LiveNode moved = node(found->second);
+      moved.box = plain.box;
+      setNode(found->second, std::move(moved), steps);
+    }
+    slot.push_back(byId.at(plain.id));
+  }
+  std::vector<char> isSet(arcs.size(), 0);
+  for (const PlainArc& arc : fabric.arcs) {
+    const auto found = arcOf.find(arcKey(slot[at(arc.tail)], slot[at(arc.head)]));
+    if (found != arcOf.end() && at(found->second) < isSet.size()) {
+      isSet[at(found->second)] = 1;
+    }
+  }
+  for (int arc = 0; arc < static_cast<int>(isSet.size()); ++arc) {
+    if (isSet[at(arc)] == 0 && !arcs[at(arc)].bandwidth.isZero()) {
+      setArc(arcs[at(arc)].tail, arcs[at(arc)].head, 0, steps);
+    }
+  }
+  for (const PlainArc& arc : fabric.arcs) {
+    setArc(slot[at(arc.tail)], slot[at(arc.head)], arc.bandwidth, steps);
+  }
+}
+
+void LiveState::takeBack(std::vector<Step>& steps) {
+  for (std::size_t i = steps.size(); i-- > 0;) {
+    if (steps[i].isNode) {
+      applyNode(steps[i].node, steps[i].before);
+    } else {
+      applyArc(steps[i].arc, steps[i].from);
+    }
+  }
+}
+
+// --- the engines ---
+
+bool LiveState::needsIn() const {
+  return request.collective == Collective::reduceScatter || request.collective == Collective::reduce ||
+         (request.collective == Collective::allreduce && asymmetric != 0);
+}
+
+bool LiveState::needsOut() const {
+  return request.collective == Collective::allgather || request.collective == Collective::broadcast ||
+         request.collective == Collective::allreduce;
+}
+
+CutEngine LiveState::makeEngine(bool isTurned) const {
+  std::vector<CutEngine::NodeInit> sinks;
+  for (const LiveNode& node : nodes) {
+    sinks.push_back({node.isAlive && node.kind == fabric::NodeKind::gpu, node.isAlive ? node.amount : 0});
+  }
+  std::vector<CutEngine::ArcInit> capacities;
+  for (const Arc& arc : arcs) {
+    if (!arc.bandwidth.isZero()) {
+      const Rational capacity = arc.bandwidth / unit;
+      capacities.push_back({isTurned ? arc.head : arc.tail, isTurned ? arc.tail : arc.head, capacity.numerator()});
+    }
+  }
+  return {sinks, capacities};
+}
+
+void LiveState::rebuild() {
+  int64_t denominator = 1;
+  for (const Arc& arc : arcs) {
+    denominator = leastCommonMultiple(denominator, arc.bandwidth.denominator());
+  }
+  int64_t divisor = 0;
+  for (const Arc& arc : arcs) {
+    divisor = std::gcd(divisor, checkedMul(arc.bandwidth.numerator(), denominator / arc.bandwidth.denominator()));
+  }
+  unit = Rational(std::max<int64_t>(divisor, 1), denominator);
+  const bool hasOut = needsOut();
+  const bool hasIn = needsIn() || in.has_value();
+  out.reset();
+  in.reset();
+  if (hasOut) {
+    out = makeEngine(false);
+  }
+  if (hasIn) {
+    in = makeEngine(true);
+  }
+}
+
+int64_t LiveState::fractions(const std::vector<Step>& steps) const {
+  int64_t denominator = 1;
+  for (const Step& step : steps) {
+    if (!step.isNode) {
+      denominator = leastCommonMultiple(denominator, (step.to / unit).denominator());
+    }
+  }
+  return denominator;
+}
+
+void LiveState::push(CutEngine& engine, bool isTurned, const std::vector<Step>& steps, int64_t denominator) const {
+  for (const Step& step : steps) {
+    if (step.isNode) {
+      while (engine.nodeCount() <= step.node) {
+        engine.addNode();
+      }
+      const bool wasSink = step.before.isAlive && step.before.kind == fabric::NodeKind::gpu;
+      const bool isSink = step.after.isAlive && step.after.kind == fabric::NodeKind::gpu;
+      if (step.before.isAlive && !step.after.isAlive) {
+        engine.retire(step.node);
+      } else if (wasSink != isSink || step.before.amount != step.after.amount) {
+        engine.setSink(step.node, isSink, isSink ? step.after.amount : 0);
+      }
+    } else {
+      const Arc& arc = arcs[at(step.arc)];
+      const Rational capacity = step.to / unit * Rational(denominator);
+      engine.setFine(isTurned ? arc.head : arc.tail, isTurned ? arc.tail : arc.head, capacity.numerator());
+    }
+  }
+}
+
+void LiveState::follow(const std::vector<Step>& steps) {
+  const int64_t factor = fractions(steps);
+  for (std::optional<CutEngine>* engine : {&out, &in}) {
+    if (factor > 1 && *engine) {
+      (*engine)->rescale(factor);
+    }
+  }
+  unit /= Rational(factor);
+  if (out) {
+    push(*out, false, steps, 1);
+  }
+  if (in) {
+    push(*in, true, steps, 1);
+  } else if (needsIn()) {
+    in = makeEngine(true);
+  }
+}
+
+std::vector<LiveState::HalfView> LiveState::halves() {
+  std::vector<HalfView> views;
+  if (out) {
+    views.push_back({&*out, false, false});
+  }
+  if (in) {
+    views.push_back({&*in, true, true});
+  } else if (request.collective == Collective::allreduce) {
+    views.push_back({&*out, true, true});
+  }
+  return views;
+}
+
+Answer LiveState::solve(const Progress& progress) {
+  const std::vector<HalfView> views = halves();
+  std::vector<CutEngine::Answer> answers;
+  for (const HalfView& view : views) {
+    answers.push_back(view.engine->solve(progress));
+  }
+  return describe(answers, 1, views);
+}
+
+Answer LiveState::probe(const std::vector<Step>& steps, const Progress& progress) {
+  const int64_t denominator = fractions(steps);
+  const std::vector<HalfView> views = halves();
+  std::vector<CutEngine::Answer> answers;
+  for (const HalfView& view : views) {
+    view.engine->solve(progress);
+    if (!answers.empty() && view.engine == views.front().engine && asymmetric == 0) {
+      answers.push_back(answers.front());
+      continue;
+    }
+    const ProbeScope scope(*view.engine, denominator);
+    push(*view.engine, view.isTurned, steps, denominator);
+    answers.push_back(view.engine->solve(progress));
+  }
+  return describe(answers, denominator, views);
+}
+
+int64_t LiveState::amountDivisor() const {
+  int64_t divisor = 0;
+  for (const LiveNode& node : nodes) {
+    if (node.isAlive) {
+      divisor = std::gcd(divisor, node.amount);
+      if (divisor == 1) {
+        break;
+      }
+    }
+  }
+  return std::max<int64_t>(divisor, 1);
+}
+
+schedule::Cut LiveState::cutOf(const CutEngine::Answer& answer, int64_t denominator) const {
+  schedule::Cut cut;
+  std::vector<char> isSinkSide(nodes.size(), 0);
+  for (const int v : answer.sinkSide) {
+    isSinkSide[at(v)] = 1;
+  }
+  for (int v = 0; v < static_cast<int>(nodes.size()); ++v) {
+    if (node(v).isAlive && isSinkSide[at(v)] == 0) {
+      cut.nodes.push_back(v);
+    }
+  }
+  cut.demand = answer.ratio.demand / amountDivisor();
+  cut.exitBandwidth = Rational(answer.ratio.exit, denominator) * unit;
+  return cut;
+}
+
+Finding LiveState::explain(const CutEngine::Answer& answer, bool isReduction) const {
+  std::vector<char> isSinkSide(nodes.size(), 0);
+  for (const int v : answer.sinkSide) {
+    isSinkSide[at(v)] = 1;
+  }
+  std::vector<int> inside;
+  std::vector<int> outside;
+  for (int v = 0; v < static_cast<int>(nodes.size()); ++v) {
+    if (node(v).isAlive && node(v).kind == fabric::NodeKind::gpu) {
+      (isSinkSide[at(v)] != 0 ? inside : outside).push_back(v);
+    }
+  }
+  // Data flows into the sink side; a reduction's the other way. The smaller side is named.
+  const bool namesInside = inside.size() <= outside.size();
+  const std::vector<int>& named = namesInside ? inside : outside;
+  const std::string first = named.empty() ? std::string() : node(named.front()).id;
+  std::string text = "GPU " + inQuotes(first);
+  if (named.size() > 1) {
+    text += " and " + std::to_string(named.size() - 1) + " more";
+  }
+  const bool isReceiving = namesInside != isReduction;
+  text += named.size() > 1 ? " are cut off: no path of links leads " : " is cut off: no path of links leads ";
+  text += isReceiving ? "to them" : "from them";
+  if (named.size() == 1) {
+    text.replace(text.size() - 4, 4, "it");
+  }
+  return {Severity::error,
+          ErrorCode::infeasible,
+          std::move(text),
+          std::string("add a path of links ") + (isReceiving ? "to " : "from ") + inQuotes(first),
+          {{}, 0, 0, nodeElement(first)}};
+}
+
+Answer LiveState::describe(const std::vector<CutEngine::Answer>& answers, int64_t denominator,
+                           const std::vector<HalfView>& views) const {
+  Answer answer;
+  answer.gpuCount = gpuCount;
+  answer.isBalanced = unbalanced == 0;
+  for (const CutEngine::Answer& half : answers) {
+    answer.solvedAgain += half.solvedAgain;
+  }
+  if (gpuCount < 2) {
+    answer.finding = Finding{Severity::error,
+                             ErrorCode::infeasible,
+                             gpuCount == 1 ? "only one GPU is left, so there is nothing to send"
+                                           : "no GPU is left, so there is nothing to send",
+                             "add GPUs until there are two or more",
+                             {{}, 0, 0, "nodes"}};
+    return answer;
+  }
+  int64_t total = 0;
+  for (const LiveNode& node : nodes) {
+    total += node.isAlive ? node.amount : 0;
+  }
+  if (total == 0) {
+    answer.finding = Finding{Severity::error,
+                             ErrorCode::infeasible,
+                             request.root ? "the root GPU " + inQuotes(rootId) + " is gone, so there is nothing to send"
+                                          : std::string("all amounts are zero, so there is nothing to send"),
+                             request.root ? "put the root back or choose another" : "give some GPU an amount",
+                             {{}, 0, 0, request.root ? nodeElement(rootId) : std::string("nodes")}};
+    return answer;
+  }
+  std::size_t slower = 0;
+  for (std::size_t i = 1; i < answers.size(); ++i) {
+    slower = isLess(answers[slower].ratio, answers[i].ratio) ? i : slower;
+  }
+  const CutEngine::Answer& worst = answers[slower];
+  answer.isReduction = views[slower].isReduction;
+  answer.cut = cutOf(worst, denominator);
+  if (worst.ratio.exit == 0) {
+    answer.finding = explain(worst, answer.isReduction);
+    return answer;
+  }
+  const int64_t divisor = amountDivisor();
+  Rational inverse;
+  for (const CutEngine::Answer& half : answers) {
+    inverse += Rational(half.ratio.demand / divisor, half.ratio.exit) * Rational(denominator) / unit;
+  }
+  answer.inverseRate = inverse;
+  answer.algbw = Rational(total / divisor) / inverse;
+  return answer;
+}
+
+}  // namespace coppice::live
