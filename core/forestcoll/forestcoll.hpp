@@ -36,6 +36,9 @@ struct Request {
   std::optional<std::int64_t> fixedK = {};
   /// Scan k = 1..maxK and keep the best (the smallest on a tie); excludes fixedK.
   std::optional<std::int64_t> maxK = {};
+  /// How trees are held: parts only where the fabric falls apart into them (decomposition.hpp). Automatic writes them
+  /// out up to 512 MiB.
+  schedule::ForestForm form = schedule::ForestForm::automatic;
   /// allreduce: how long the linear program of B.7 may take; 0 = leave it out.
   std::chrono::milliseconds allreduceBudget = std::chrono::milliseconds(5000);
 };

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <unordered_map>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -183,6 +182,45 @@ struct Pairing {
   int64_t amount = 0;
 };
 
+/// The atoms between a switch and each of its neighbours, to be used up from the back.
+class Stock {
+public:
+  void add(int neighbour, int atom) { m_entries.emplace_back(neighbour, atom); }
+  void sort() {
+    std::stable_sort(m_entries.begin(), m_entries.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t i = 0; i < m_entries.size(); ++i) {
+      if (i == 0 || m_entries[i].first != m_entries[i - 1].first) {
+        m_neighbours.push_back(m_entries[i].first);
+        m_begin.push_back(i);
+        m_end.push_back(i);
+      }
+      ++m_end.back();
+    }
+  }
+  [[nodiscard]] std::size_t find(int neighbour) const {
+    const auto found = std::lower_bound(m_neighbours.begin(), m_neighbours.end(), neighbour);
+    return found != m_neighbours.end() && *found == neighbour ? static_cast<std::size_t>(found - m_neighbours.begin())
+                                                              : m_neighbours.size();
+  }
+  /// The last atom with capacity, or -1.
+  int last(std::size_t slot, const std::vector<Atom>& atoms) {
+    if (slot == m_neighbours.size()) {
+      return -1;
+    }
+    while (m_end[slot] > m_begin[slot] && atoms[at(m_entries[m_end[slot] - 1].second)].capacity == 0) {
+      --m_end[slot];
+    }
+    return m_end[slot] > m_begin[slot] ? m_entries[m_end[slot] - 1].second : -1;
+  }
+
+private:
+  std::vector<std::pair<int, int>> m_entries;
+  std::vector<int> m_neighbours;
+  std::vector<std::size_t> m_begin;
+  std::vector<std::size_t> m_end;
+};
+
 class SwitchRemoval {
 public:
   SwitchRemoval(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<int64_t>& supply,
@@ -268,30 +306,26 @@ private:
 
   /// Turns merged amounts into children of concrete atoms; loops (from == to) only use capacity up.
   void applyPairings(int node, const std::vector<Pairing>& pairings) {
-    std::unordered_map<int, std::vector<int>> in;
-    std::unordered_map<int, std::vector<int>> out;
+    Stock in;
+    Stock out;
     for (const int atom : m_inAtoms[at(node)]) {
-      in[m_atoms[at(atom)].tail].push_back(atom);
+      in.add(m_atoms[at(atom)].tail, atom);
     }
     for (const int atom : m_outAtoms[at(node)]) {
-      out[m_atoms[at(atom)].head].push_back(atom);
+      out.add(m_atoms[at(atom)].head, atom);
     }
+    in.sort();
+    out.sort();
     for (const Pairing& pairing : pairings) {
       int64_t left = pairing.amount;
-      std::vector<int>& sources = in[pairing.from];
-      std::vector<int>& targets = out[pairing.to];
+      const std::size_t sources = in.find(pairing.from);
+      const std::size_t targets = out.find(pairing.to);
       while (left > 0) {
-        while (!sources.empty() && m_atoms[at(sources.back())].capacity == 0) {
-          sources.pop_back();
-        }
-        while (!targets.empty() && m_atoms[at(targets.back())].capacity == 0) {
-          targets.pop_back();
-        }
-        if (sources.empty() || targets.empty()) {
+        const int first = in.last(sources, m_atoms);
+        const int second = out.last(targets, m_atoms);
+        if (first < 0 || second < 0) {
           throw Failure{{ErrorCode::internal, "switch removal paired more capacity than a switch has"}};
         }
-        const int first = sources.back();
-        const int second = targets.back();
         const int64_t amount = std::min({left, m_atoms[at(first)].capacity, m_atoms[at(second)].capacity});
         m_atoms[at(first)].capacity -= amount;
         m_atoms[at(second)].capacity -= amount;

@@ -18,47 +18,131 @@ std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Both directions of one link, with equal capacity.
+/// Both directions of one link with equal capacity. Nics and other switches with two neighbours count as a piece of
+/// wire, so a link may be a chain of arcs.
 struct DuplexLink {
-  int there = 0;  ///< arc index
-  int back = 0;
+  std::vector<int> there;  ///< arc indices; of home links from the GPU outwards
+  std::vector<int> back;
   int64_t full = 0;
-  int tier = 0;  ///< hops from the nearest GPU to the link's far end
+  int tier = 0;
+  int farEnd = -1;  ///< of home links: the switch that they lead to
 };
 
-/// Outer links of multi-homed GPUs, trimmed last.
+/// Outer links of multi-homed GPUs, trimmed last. Links between switches come in the order of their far end's hops from
+/// the nearest GPU, farthest first; among equals first those whose ends share no neighbour, since cliques of switches
+/// (the groups of a dragonfly) are nearer to each other than what joins them.
 constexpr int kHomeTier = 0;
 
-std::vector<DuplexLink> duplexLinks(const Network& network, const std::vector<TreeArc>& capacities) {
-  std::map<std::pair<int, int>, int> byEnds;
-  for (std::size_t i = 0; i < capacities.size(); ++i) {
-    byEnds[{capacities[i].tail, capacities[i].head}] = static_cast<int>(i);
-  }
-  const std::vector<int> distance = hopsFromGpus(network, capacities);
-  // A GPU's widest link leads to its local fabric; the other ones of a multi-homed GPU lead outwards.
-  std::vector<int64_t> widest(at(network.nodeCount), 0);
-  for (const TreeArc& arc : capacities) {
-    widest[at(arc.tail)] = std::max(widest[at(arc.tail)], arc.capacity);
-  }
-  std::vector<DuplexLink> links;
-  for (std::size_t i = 0; i < capacities.size(); ++i) {
-    const TreeArc& arc = capacities[i];
-    const auto back = byEnds.find({arc.head, arc.tail});
-    const bool isDuplex = back != byEnds.end() && capacities[at(back->second)].capacity == arc.capacity;
-    if (arc.tail > arc.head || !isDuplex || arc.capacity == 0) {
-      continue;
-    }
-    const bool tailIsGpu = network.isGpu[at(arc.tail)] != 0;
-    const bool headIsGpu = network.isGpu[at(arc.head)] != 0;
-    if (!tailIsGpu && !headIsGpu) {
-      links.push_back(
-          {static_cast<int>(i), back->second, arc.capacity, std::max(distance[at(arc.tail)], distance[at(arc.head)])});
-    } else if (tailIsGpu != headIsGpu && arc.capacity < widest[at(tailIsGpu ? arc.tail : arc.head)]) {
-      links.push_back({static_cast<int>(i), back->second, arc.capacity, kHomeTier});
-    }
-  }
-  return links;
+int tierOf(int hops, bool sharesNeighbour) {
+  return 2 * hops + (sharesNeighbour ? 0 : 1);
 }
+
+class LinkSearch {
+public:
+  LinkSearch(const Network& network, const std::vector<TreeArc>& capacities)
+      : m_network(network),
+        m_capacities(capacities),
+        m_distance(hopsFromGpus(network, capacities)),
+        m_neighbours(at(network.nodeCount)),
+        m_widest(at(network.nodeCount), 0) {
+    for (std::size_t i = 0; i < capacities.size(); ++i) {
+      const TreeArc& arc = capacities[i];
+      if (arc.capacity > 0) {
+        m_byEnds[{arc.tail, arc.head}] = static_cast<int>(i);
+        m_neighbours[at(arc.tail)].push_back(arc.head);
+        m_neighbours[at(arc.head)].push_back(arc.tail);
+        // A GPU's widest link leads to its local fabric; the other ones of a multi-homed GPU lead outwards.
+        m_widest[at(arc.tail)] = std::max(m_widest[at(arc.tail)], arc.capacity);
+      }
+    }
+    for (std::vector<int>& neighbours : m_neighbours) {
+      std::sort(neighbours.begin(), neighbours.end());
+      neighbours.erase(std::unique(neighbours.begin(), neighbours.end()), neighbours.end());
+    }
+  }
+
+  std::vector<DuplexLink> run() {
+    std::vector<DuplexLink> links;
+    std::vector<char> isTaken(m_capacities.size(), 0);
+    for (const int gpu : m_network.gpus) {
+      for (const int next : m_neighbours[at(gpu)]) {
+        DuplexLink link = homeLink(gpu, next);
+        if (link.full > 0) {
+          for (const std::vector<int>* arcs : {&link.there, &link.back}) {
+            for (const int arc : *arcs) {
+              isTaken[at(arc)] = 1;
+            }
+          }
+          links.push_back(std::move(link));
+        }
+      }
+    }
+    for (std::size_t i = 0; i < m_capacities.size(); ++i) {
+      const TreeArc& arc = m_capacities[i];
+      const int back = duplexPartner(static_cast<int>(i));
+      if (arc.tail < arc.head && back >= 0 && isTaken[i] == 0 && isSwitch(arc.tail) && isSwitch(arc.head)) {
+        const int hops = std::max(m_distance[at(arc.tail)], m_distance[at(arc.head)]);
+        links.push_back(
+            {{static_cast<int>(i)}, {back}, arc.capacity, tierOf(hops, shareNeighbour(arc.tail, arc.head)), -1});
+      }
+    }
+    return links;
+  }
+
+private:
+  [[nodiscard]] bool isSwitch(int node) const { return m_network.isGpu[at(node)] == 0; }
+
+  /// The arc back, if it has the same capacity; else -1.
+  [[nodiscard]] int duplexPartner(int arc) const {
+    const TreeArc& a = m_capacities[at(arc)];
+    const auto back = m_byEnds.find({a.head, a.tail});
+    const bool isDuplex = back != m_byEnds.end() && m_capacities[at(back->second)].capacity == a.capacity;
+    return a.capacity > 0 && isDuplex ? back->second : -1;
+  }
+
+  /// The chain from a GPU over nics to a larger switch; full = 0 where there is none, or it is the GPU's widest link.
+  [[nodiscard]] DuplexLink homeLink(int gpu, int next) const {
+    DuplexLink link;
+    int from = gpu;
+    while (isSwitch(next)) {
+      const auto arc = m_byEnds.find({from, next});
+      const int back = arc == m_byEnds.end() ? -1 : duplexPartner(arc->second);
+      if (back < 0 || (!link.there.empty() && m_capacities[at(back)].capacity != link.full)) {
+        return {};
+      }
+      link.full = m_capacities[at(back)].capacity;
+      if (link.full >= m_widest[at(gpu)]) {
+        return {};
+      }
+      link.there.push_back(arc->second);
+      link.back.push_back(back);
+      link.farEnd = next;
+      const std::vector<int>& around = m_neighbours[at(next)];
+      if (around.size() != 2) {
+        return link;
+      }
+      const int beyond = around[0] == from ? around[1] : around[0];
+      from = next;
+      next = beyond;
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool shareNeighbour(int a, int b) const {
+    const std::vector<int>& few =
+        m_neighbours[at(a)].size() < m_neighbours[at(b)].size() ? m_neighbours[at(a)] : m_neighbours[at(b)];
+    const std::vector<int>& many = &few == &m_neighbours[at(a)] ? m_neighbours[at(b)] : m_neighbours[at(a)];
+    return std::any_of(few.begin(), few.end(),
+                       [&](int node) { return isSwitch(node) && std::binary_search(many.begin(), many.end(), node); });
+  }
+
+  const Network& m_network;
+  const std::vector<TreeArc>& m_capacities;
+  std::vector<int> m_distance;
+  std::vector<std::vector<int>> m_neighbours;
+  std::vector<int64_t> m_widest;
+  std::map<std::pair<int, int>, int> m_byEnds;
+};
 
 class Trimmer {
 public:
@@ -71,26 +155,31 @@ public:
 
   void run(Trimming policy) {
     std::map<int, std::vector<DuplexLink>, std::greater<>> tiers;
-    for (const DuplexLink& link : duplexLinks(m_network, m_capacities)) {
-      tiers[link.tier].push_back(link);
+    for (DuplexLink& link : LinkSearch(m_network, m_capacities).run()) {
+      tiers[link.tier].push_back(std::move(link));
     }
     for (auto& [tier, links] : tiers) {
       // Boxes of unequal size need unequal shares of their GPUs' outer links, so no common factor fits that tier.
       if (policy == Trimming::proportional && tier != kHomeTier) {
         shrinkTier(links);
-      } else {
+      } else if (tier != kHomeTier || !trimInwards(links)) {
         restoreTier(links);
       }
     }
   }
 
 private:
-  void set(const DuplexLink& link, int64_t value) {
-    m_capacities[at(link.there)].capacity = value;
-    m_capacities[at(link.back)].capacity = value;
-    m_oracle.setCapacity(link.there, value);
-    m_oracle.setCapacity(link.back, value);
+  void set(const std::vector<int>& arcs, int64_t value) {
+    for (const int arc : arcs) {
+      m_capacities[at(arc)].capacity = value;
+      m_oracle.setCapacity(arc, value);
+    }
   }
+  void set(const DuplexLink& link, int64_t value) {
+    set(link.there, value);
+    set(link.back, value);
+  }
+  [[nodiscard]] int64_t value(const std::vector<int>& arcs) const { return m_capacities[at(arcs.front())].capacity; }
 
   /// in(Q) + r(Q) in the present state, short of K by this much.
   struct Shortage {
@@ -124,9 +213,12 @@ private:
     m_oracle.clearAbsorbed();
   }
 
-  [[nodiscard]] bool enters(int arc, const std::vector<char>& inSet) const {
-    const TreeArc& a = m_capacities[at(arc)];
-    return inSet[at(a.tail)] == 0 && inSet[at(a.head)] != 0;
+  /// Whether the chain of arcs leads into the set; nics on the way may lie on either side.
+  [[nodiscard]] bool enters(const std::vector<int>& arcs, const std::vector<char>& inSet) const {
+    return std::any_of(arcs.begin(), arcs.end(), [&](int arc) {
+      const TreeArc& a = m_capacities[at(arc)];
+      return inSet[at(a.tail)] == 0 && inSet[at(a.head)] != 0;
+    });
   }
   [[nodiscard]] bool crosses(const DuplexLink& link, const std::vector<char>& inSet) const {
     return enters(link.there, inSet) || enters(link.back, inSet);
@@ -136,6 +228,7 @@ private:
   void shrinkTier(const std::vector<DuplexLink>& all) {
     constexpr int kRounds = 12;
     std::vector<DuplexLink> links = all;
+    bool isRounded = false;
     for (int round = 0; round < kRounds && !links.empty(); ++round) {
       for (const DuplexLink& link : links) {
         set(link, 0);
@@ -146,21 +239,23 @@ private:
         Int128 most = 0;
         for (const DuplexLink& link : links) {
           if (crosses(link, shortage.inSet)) {
-            needed += m_capacities[at(link.there)].capacity;
+            needed += value(link.there);
             most += link.full;
           }
         }
+        if (most == 0) {  // the full tier was feasible, so some of its links enter every violated set
+          throw Failure{{ErrorCode::internal, "trimming met a cut that the full capacities do not cover"}};
+        }
         for (const DuplexLink& link : links) {
-          // `most` is positive: the full tier was feasible, so some of its links enter every violated set.
-          const Int128 value = (needed * link.full + most - 1) / std::max<Int128>(1, most);
-          set(link, std::max(m_capacities[at(link.there)].capacity, std::min(link.full, narrow64(value))));
+          const Int128 wanted = (needed * link.full + most - 1) / most;
+          isRounded = isRounded || needed * link.full % most != 0;
+          set(link, std::max(value(link.there), std::min(link.full, narrow64(wanted))));
         }
       });
-      const bool isEmpty = std::all_of(links.begin(), links.end(), [&](const DuplexLink& link) {
-        return m_capacities[at(link.there)].capacity == 0;
-      });
+      const bool isEmpty =
+          std::all_of(links.begin(), links.end(), [&](const DuplexLink& link) { return value(link.there) == 0; });
       if (isEmpty) {
-        return;
+        break;
       }
       const std::vector<std::vector<char>> tight = tightSets();
       const auto isHeld = [&](const DuplexLink& link) {
@@ -170,10 +265,23 @@ private:
       const auto firstHeld =
           std::stable_partition(links.begin(), links.end(), [&](const DuplexLink& link) { return !isHeld(link); });
       if (firstHeld == links.end()) {
-        return;
+        break;
       }
       links.erase(firstHeld, links.end());
     }
+    if (isRounded) {
+      dropRoundedUp(all);
+    }
+  }
+
+  /// Rounding up leaves sets a few units short of tight. Takes a unit off every link and gives back what is missed.
+  void dropRoundedUp(const std::vector<DuplexLink>& all) {
+    std::vector<DuplexLink> links = all;
+    for (DuplexLink& link : links) {
+      link.full = value(link.there);
+      set(link, std::max<int64_t>(0, link.full - 1));
+    }
+    restore(links);
   }
 
   std::vector<std::vector<char>> tightSets() {
@@ -202,25 +310,97 @@ private:
     for (const DuplexLink& link : links) {
       set(link, 0);
     }
+    restore(links);
+  }
+
+  void restore(const std::vector<DuplexLink>& links) {
     pass([&](const Shortage& shortage) {
       Int128 lacking = 0;
       for (const DuplexLink& link : links) {
         if (crosses(link, shortage.inSet)) {
-          lacking += link.full - m_capacities[at(link.there)].capacity;
+          lacking += link.full - value(link.there);
         }
       }
-      Int128 left = shortage.missing;
-      for (const DuplexLink& link : links) {
-        const int64_t present = m_capacities[at(link.there)].capacity;
-        if (left > 0 && crosses(link, shortage.inSet) && link.full > present) {
-          const Int128 share =
-              (Int128{shortage.missing} * (link.full - present) + lacking - 1) / std::max<Int128>(1, lacking);
-          const Int128 granted = std::min({share, left, Int128{link.full} - present});
-          set(link, present + narrow64(granted));
-          left -= granted;
-        }
-      }
+      grant(
+          shortage, lacking, links, [&](const DuplexLink& link) { return crosses(link, shortage.inSet); },
+          [&](const DuplexLink& link, int64_t amount) { set(link, amount); });
     });
+  }
+
+  /// Gives a set what it misses, in proportion to what each of its links still lacks.
+  template <typename Serves, typename Set>
+  void grant(const Shortage& shortage, Int128 lacking, const std::vector<DuplexLink>& links, Serves&& serves,
+             Set&& setTo) {
+    Int128 left = shortage.missing;
+    if (lacking == 0) {
+      throw Failure{{ErrorCode::internal, "trimming met a cut that the full capacities do not cover"}};
+    }
+    for (const DuplexLink& link : links) {
+      const int64_t present = value(link.back);
+      if (left > 0 && link.full > present && serves(link)) {
+        const Int128 share =
+            (Int128{shortage.missing} * (link.full - present) + lacking - 1) / std::max<Int128>(1, lacking);
+        const Int128 granted = std::min({share, left, Int128{link.full} - present});
+        setTo(link, present + narrow64(granted));
+        left -= granted;
+      }
+    }
+  }
+
+  /// Only the way in of every home link is trimmed, from zero to what is needed; the switches are balanced again by
+  /// taking the ways out back in proportion. Balance is needed at switches alone, so a box may send more than it gets:
+  /// then boxes with many GPUs, whose trees leave most often, need no other box to relay for them. False, with nothing
+  /// changed, where a switch cannot be balanced this way or too little is left.
+  bool trimInwards(const std::vector<DuplexLink>& links) {
+    for (const DuplexLink& link : links) {
+      set(link.back, 0);
+    }
+    pass([&](const Shortage& shortage) {
+      Int128 lacking = 0;
+      for (const DuplexLink& link : links) {
+        if (enters(link.back, shortage.inSet)) {
+          lacking += link.full - value(link.back);
+        }
+      }
+      grant(
+          shortage, lacking, links, [&](const DuplexLink& link) { return enters(link.back, shortage.inSet); },
+          [&](const DuplexLink& link, int64_t amount) { set(link.back, amount); });
+    });
+    std::map<int, std::vector<const DuplexLink*>> bySwitch;
+    for (const DuplexLink& link : links) {
+      bySwitch[link.farEnd].push_back(&link);
+    }
+    for (const auto& [node, atSwitch] : bySwitch) {
+      Int128 in = 0;
+      Int128 out = 0;
+      for (const DuplexLink* link : atSwitch) {
+        in += link->full;
+        out += value(link->back);
+      }
+      Int128 fullBefore = 0;
+      int64_t given = 0;
+      for (const DuplexLink* link : atSwitch) {
+        fullBefore += link->full;
+        const int64_t upTo = narrow64((out * fullBefore + in / 2) / std::max<Int128>(1, in));
+        set(link->there, std::min(link->full, upTo - given));
+        given += value(link->there);
+      }
+      if (given != out) {
+        restoreFull(links);
+        return false;
+      }
+    }
+    if (m_oracle.isFeasible(m_progress)) {
+      return true;
+    }
+    restoreFull(links);
+    return false;
+  }
+
+  void restoreFull(const std::vector<DuplexLink>& links) {
+    for (const DuplexLink& link : links) {
+      set(link, link.full);
+    }
   }
 
   const Network& m_network;

@@ -1,0 +1,1048 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/decomposition.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "forestcoll/path_recovery.hpp"
+#include "forestcoll/switch_removal.hpp"
+#include "forestcoll/tree_packing.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using schedule::FactoredForest;
+using std::int64_t;
+using Oracle = flow::FeasibilityOracle<int64_t>;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// Numbers equal lists in the order of their first appearance.
+template <typename Value>
+class Interner {
+public:
+  int idOf(const std::vector<Value>& list) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    std::string key(list.size() * sizeof(Value), '\0');
+    if (!list.empty()) {
+      std::memcpy(key.data(), list.data(), key.size());
+    }
+    const auto [entry, isNew] = m_ids.try_emplace(std::move(key), static_cast<int>(m_ids.size()));
+    m_isNew = isNew;
+    return entry->second;
+  }
+  [[nodiscard]] bool wasNew() const { return m_isNew; }
+
+private:
+  std::unordered_map<std::string, int> m_ids;
+  bool m_isNew = false;
+};
+
+/// Finds disjoint tight sets of the network with at least two GPUs each.
+class PartSearch {
+public:
+  PartSearch(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<int64_t>& supply)
+      : m_network(network),
+        m_capacities(capacities),
+        m_oracle(network.nodeCount, capacities, supply, network.gpus),
+        m_into(at(network.nodeCount)),
+        m_outOf(at(network.nodeCount)),
+        m_isUsed(at(network.nodeCount), 0),
+        m_stamp(at(network.nodeCount), -1) {
+    for (std::size_t i = 0; i < capacities.size(); ++i) {
+      if (capacities[i].capacity > 0) {
+        m_into[at(capacities[i].head)].push_back(static_cast<int>(i));
+        m_outOf[at(capacities[i].tail)].push_back(static_cast<int>(i));
+      }
+    }
+    // The outside and the parts should both be small: between a box and the square root of the whole.
+    constexpr double kBox = 64;
+    const auto gpus = static_cast<double>(network.gpus.size());
+    m_mostGpus = static_cast<std::ptrdiff_t>(std::min(gpus / 2, std::max(kBox, 2 * std::sqrt(gpus))));
+  }
+
+  std::vector<std::vector<int>> run(const Progress& progress) {
+    std::vector<std::vector<int>> family;
+    for (const int sink : m_oracle.sinkOrder()) {
+      throwIfCancelled(progress);
+      if (m_oracle.flowInto(sink, m_oracle.target()) < m_oracle.target()) {
+        throw Failure{{ErrorCode::internal, "decomposition was given capacities that are not feasible"}};
+      }
+      if (m_isUsed[at(sink)] == 0) {
+        std::vector<std::vector<int>> chain = chainAround(sink);
+        while (!chain.empty()) {
+          if (isUsable(chain.back())) {
+            widen(chain.back());
+            for (const int node : chain.back()) {
+              m_isUsed[at(node)] = 1;
+            }
+            family.push_back(std::move(chain.back()));
+            break;
+          }
+          chain.pop_back();
+        }
+      }
+      m_oracle.undo();
+      m_oracle.absorb(sink);
+    }
+    return family;
+  }
+
+private:
+  [[nodiscard]] std::ptrdiff_t gpusIn(const std::vector<int>& set) const {
+    return std::count_if(set.begin(), set.end(), [&](int node) { return m_network.isGpu[at(node)] != 0; });
+  }
+  [[nodiscard]] bool isUsable(const std::vector<int>& set) const {
+    const std::ptrdiff_t gpus = gpusIn(set);
+    return gpus >= 2 && gpus <= m_mostGpus &&
+           std::all_of(set.begin(), set.end(), [&](int node) { return m_isUsed[at(node)] == 0; });
+  }
+
+  /// With the flow into the sink in place: the least tight set around it, and larger ones that also hold GPUs close by.
+  std::vector<std::vector<int>> chainAround(int sink) {
+    constexpr int kMostTries = 12;  // in vain, at each level
+    constexpr std::size_t kMostVisits = 512;
+    std::vector<std::vector<int>> chain;
+    std::vector<int> seeds{sink};
+    bool isClosed = false;
+    std::vector<int> set = m_oracle.reaching(seeds, isClosed);
+    if (!isClosed) {
+      return chain;
+    }
+    chain.push_back(set);
+    int tries = 0;
+    m_queue.assign(1, sink);
+    m_stamp[at(sink)] = sink;
+    for (std::size_t i = 0; i < m_queue.size() && i < kMostVisits && tries < kMostTries; ++i) {
+      for (const int arc : m_into[at(m_queue[i])]) {
+        const int next = m_capacities[at(arc)].tail;
+        if (m_stamp[at(next)] == sink) {
+          continue;
+        }
+        m_stamp[at(next)] = sink;
+        m_queue.push_back(next);
+        if (m_network.isGpu[at(next)] == 0 || std::binary_search(set.begin(), set.end(), next)) {
+          continue;
+        }
+        seeds = set;
+        seeds.push_back(next);
+        std::vector<int> larger = m_oracle.reaching(seeds, isClosed);
+        if (isClosed && gpusIn(larger) <= m_mostGpus) {
+          set = larger;
+          chain.push_back(std::move(larger));
+          tries = 0;
+        } else if (++tries >= kMostTries) {
+          break;
+        }
+      }
+    }
+    return chain;
+  }
+
+  /// Takes in switches and nics through which nothing more enters than the set gets from them.
+  void widen(std::vector<int>& set) {
+    std::vector<char> inSet(at(m_network.nodeCount), 0);
+    for (const int node : set) {
+      inSet[at(node)] = 1;
+    }
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      for (const int arc : m_into[at(set[i])]) {
+        const int node = m_capacities[at(arc)].tail;
+        if (inSet[at(node)] != 0 || m_network.isGpu[at(node)] != 0 || m_isUsed[at(node)] != 0) {
+          continue;
+        }
+        int64_t fromOutside = 0;
+        int64_t intoSet = 0;
+        for (const int in : m_into[at(node)]) {
+          fromOutside += inSet[at(m_capacities[at(in)].tail)] == 0 ? m_capacities[at(in)].capacity : 0;
+        }
+        for (const int out : m_outOf[at(node)]) {
+          intoSet += inSet[at(m_capacities[at(out)].head)] != 0 ? m_capacities[at(out)].capacity : 0;
+        }
+        if (fromOutside == intoSet) {
+          inSet[at(node)] = 1;
+          set.push_back(node);
+        }
+      }
+    }
+    std::sort(set.begin(), set.end());
+  }
+
+  const Network& m_network;
+  const std::vector<TreeArc>& m_capacities;
+  Oracle m_oracle;
+  std::vector<std::vector<int>> m_into;
+  std::vector<std::vector<int>> m_outOf;
+  std::vector<char> m_isUsed;
+  std::vector<int> m_stamp;
+  std::vector<int> m_queue;
+  std::ptrdiff_t m_mostGpus = 0;
+};
+
+/// An arc whose ends inside parts have been brought home to GPUs.
+struct HomedArc {
+  int tail = 0;
+  int head = 0;
+  int64_t capacity = 0;
+  std::vector<int> tailVia;  ///< switches of the tail's part after the tail, in the direction of the data
+  std::vector<int> headVia;  ///< switches of the head's part before the head
+};
+
+/// Whole numbers near total * share / sum(share) that add up to the total and exceed no share. @pre total <= sum.
+std::vector<int64_t> inProportion(int64_t total, const std::vector<int64_t>& share) {
+  const Int128 sum = std::accumulate(share.begin(), share.end(), Int128{0});
+  std::vector<int64_t> result(share.size(), 0);
+  Int128 before = 0;
+  int64_t given = 0;
+  for (std::size_t i = 0; i < share.size(); ++i) {
+    before += share[i];
+    // Rounding the running sums keeps every rest below one unit.
+    const auto upTo = sum > 0 ? static_cast<int64_t>((Int128{total} * before + sum / 2) / sum) : 0;
+    result[i] = std::min(upTo - given, share[i]);
+    given += result[i];
+  }
+  for (std::size_t i = 0; i < share.size() && given < total; ++i) {
+    const int64_t more = std::min(total - given, share[i] - result[i]);
+    result[i] += more;
+    given += more;
+  }
+  return result;
+}
+
+/// Brings the arcs across the border of each part home to its GPUs.
+class Homing {
+public:
+  Homing(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<std::vector<int>>& family)
+      : m_network(network), m_partOf(at(network.nodeCount), -1), m_distance(at(network.nodeCount), -1) {
+    for (std::size_t f = 0; f < family.size(); ++f) {
+      for (const int node : family[f]) {
+        m_partOf[at(node)] = static_cast<int>(f);
+      }
+    }
+    m_isHome.assign(family.size(), 1);
+    for (const TreeArc& arc : capacities) {
+      if (arc.capacity > 0) {
+        m_arcs.push_back({arc.tail, arc.head, arc.capacity, {}, {}});
+      }
+    }
+    measureDistances(family);
+    for (std::size_t f = 0; f < family.size(); ++f) {
+      bringHome(family[f], static_cast<int>(f));
+    }
+  }
+
+  [[nodiscard]] const std::vector<HomedArc>& arcs() const { return m_arcs; }
+  [[nodiscard]] const std::vector<int>& partOf() const { return m_partOf; }
+  /// By part: whether all its border arcs end at GPUs now.
+  [[nodiscard]] const std::vector<char>& isHome() const { return m_isHome; }
+
+private:
+  /// Hops from the nearest GPU of the same part, over arcs inside the part.
+  void measureDistances(const std::vector<std::vector<int>>& family) {
+    std::vector<std::vector<int>> near(at(m_network.nodeCount));
+    for (const HomedArc& arc : m_arcs) {
+      if (m_partOf[at(arc.tail)] >= 0 && m_partOf[at(arc.tail)] == m_partOf[at(arc.head)]) {
+        near[at(arc.tail)].push_back(arc.head);
+        near[at(arc.head)].push_back(arc.tail);
+      }
+    }
+    std::vector<int> queue;
+    for (const std::vector<int>& part : family) {
+      for (const int node : part) {
+        if (m_network.isGpu[at(node)] != 0) {
+          m_distance[at(node)] = 0;
+          queue.push_back(node);
+        }
+      }
+    }
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      for (const int next : near[at(queue[i])]) {
+        if (m_distance[at(next)] < 0) {
+          m_distance[at(next)] = m_distance[at(queue[i])] + 1;
+          queue.push_back(next);
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] bool isSwitch(int node) const { return m_network.isGpu[at(node)] == 0; }
+  [[nodiscard]] int part(int node) const { return m_partOf[at(node)]; }
+
+  /// Arcs that may have to change are found by their end at a switch of a part.
+  void index() {
+    if (m_indexed == m_arcs.size()) {
+      return;
+    }
+    m_atTail.resize(at(m_network.nodeCount));
+    m_atHead.resize(at(m_network.nodeCount));
+    for (; m_indexed < m_arcs.size(); ++m_indexed) {
+      const HomedArc& arc = m_arcs[m_indexed];
+      m_atTail[at(arc.tail)].push_back(static_cast<int>(m_indexed));
+      m_atHead[at(arc.head)].push_back(static_cast<int>(m_indexed));
+    }
+  }
+
+  void bringHome(const std::vector<int>& nodes, int id) {
+    std::vector<int> order;
+    for (const int node : nodes) {
+      if (isSwitch(node)) {
+        order.push_back(node);
+      }
+    }
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return m_distance[at(a)] > m_distance[at(b)]; });
+    for (const int node : order) {
+      if (!moveInwards(node, id, true) || !moveInwards(node, id, false)) {
+        m_isHome[at(id)] = 0;
+        return;
+      }
+    }
+  }
+
+  /// Hands the border arcs that leave (or enter) a switch on to its neighbours nearer to the GPUs. False where those
+  /// have too little capacity.
+  bool moveInwards(int node, int id, bool leaving) {
+    index();
+    const std::vector<int>& border = leaving ? m_atTail[at(node)] : m_atHead[at(node)];
+    const std::vector<int>& inner = leaving ? m_atHead[at(node)] : m_atTail[at(node)];
+    const auto otherEnd = [&](const HomedArc& arc, bool atTail) { return atTail ? arc.head : arc.tail; };
+    std::vector<int> crossing;
+    std::vector<int64_t> blocks;
+    int64_t total = 0;
+    for (const int arc : border) {
+      if (m_arcs[at(arc)].capacity > 0 && part(otherEnd(m_arcs[at(arc)], leaving)) != id) {
+        crossing.push_back(arc);
+        blocks.push_back(m_arcs[at(arc)].capacity);
+        total += blocks.back();
+      }
+    }
+    if (crossing.empty()) {
+      return true;
+    }
+    std::vector<int> towards;
+    std::vector<int64_t> share;
+    Int128 room = 0;
+    for (const int arc : inner) {
+      const int neighbour = otherEnd(m_arcs[at(arc)], !leaving);
+      if (m_arcs[at(arc)].capacity > 0 && part(neighbour) == id && m_distance[at(neighbour)] >= 0 &&
+          m_distance[at(neighbour)] < m_distance[at(node)]) {
+        towards.push_back(arc);
+        share.push_back(m_arcs[at(arc)].capacity);
+        room += share.back();
+      }
+    }
+    if (room < total) {
+      return false;
+    }
+    const std::vector<int64_t> ports = inProportion(total, share);
+    // Every crossing arc is dealt to the neighbours in proportion to what each takes over in all.
+    std::vector<int64_t> left = ports;
+    for (std::size_t c = 0; c < crossing.size(); ++c) {
+      const std::vector<int64_t> dealt = inProportion(blocks[c], left);
+      for (std::size_t p = 0; p < towards.size(); ++p) {
+        if (dealt[p] == 0) {
+          continue;
+        }
+        left[p] -= dealt[p];
+        m_arcs[at(towards[p])].capacity -= dealt[p];
+        HomedArc moved = m_arcs[at(crossing[c])];
+        moved.capacity = dealt[p];
+        const int neighbour = otherEnd(m_arcs[at(towards[p])], !leaving);
+        if (leaving) {
+          moved.tail = neighbour;
+          moved.tailVia.insert(moved.tailVia.begin(), node);
+        } else {
+          moved.head = neighbour;
+          moved.headVia.push_back(node);
+        }
+        m_arcs.push_back(std::move(moved));
+      }
+      m_arcs[at(crossing[c])].capacity = 0;
+    }
+    return true;
+  }
+
+  const Network& m_network;
+  std::vector<int> m_partOf;
+  std::vector<int> m_distance;
+  std::vector<char> m_isHome;
+  std::vector<HomedArc> m_arcs;
+  std::size_t m_indexed = 0;
+  std::vector<std::vector<int>> m_atTail;
+  std::vector<std::vector<int>> m_atHead;
+};
+
+/// A part while its forest is put together.
+struct Part {
+  std::vector<int> nodes;     ///< of the network, ascending
+  std::vector<int> gpus;      ///< ranks, ascending
+  std::vector<int> switches;  ///< of the network, ascending
+  Network network;            ///< its own, nodes numbered as in `nodes`
+  std::vector<TreeArc> capacities;
+  std::vector<int64_t> supply;
+  std::vector<std::vector<int>> outPorts;  ///< (leaf, own switches ...)
+  std::vector<std::vector<int>> inPorts;
+  int shape = 0;
+  std::vector<int64_t> ownLeft;  ///< by leaf: roots not yet used
+  std::vector<int64_t> left;     ///< by tree of the shape: copies not yet used
+};
+
+/// What composing needs to know of a part's shape.
+struct ShapeFacts {
+  std::vector<std::vector<int>> treesAt;  ///< by leaf
+  std::vector<int> leafDepth;             ///< [tree * leaves + leaf]
+  std::vector<int> outLeaf;               ///< by port
+  std::vector<int> inLeaf;
+  int leaves = 0;
+};
+
+/// Several ways through one arc of the outside.
+struct Strand {
+  int outPort = 0;
+  int inPort = 0;
+  int64_t left = 0;
+};
+
+class Decomposition {
+public:
+  Decomposition(const Network& network, const std::vector<int64_t>& supply, const SolvePart& solve,
+                const Progress& progress)
+      : m_network(network), m_supply(supply), m_solve(solve), m_progress(progress) {}
+
+  FactoredForest run(const std::vector<std::vector<int>>& family, const Homing& homing) {
+    collectParts(family, homing);
+    collectOutside(homing);
+    solveParts();
+    compose();
+    return std::move(m_result);
+  }
+
+private:
+  void collectParts(const std::vector<std::vector<int>>& family, const Homing& homing) {
+    m_rankOf.assign(at(m_network.nodeCount), -1);
+    for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
+      m_rankOf[at(m_network.gpus[rank])] = static_cast<int>(rank);
+    }
+    m_localOf.assign(at(m_network.nodeCount), -1);
+    m_parts.resize(family.size());
+    for (std::size_t f = 0; f < family.size(); ++f) {
+      Part& part = m_parts[f];
+      part.nodes = family[f];
+      std::sort(part.nodes.begin(), part.nodes.end());
+      part.network.nodeCount = static_cast<int>(part.nodes.size());
+      part.network.unit = Rational(1);
+      part.supply.assign(part.nodes.size(), 0);
+      for (std::size_t i = 0; i < part.nodes.size(); ++i) {
+        const int node = part.nodes[i];
+        m_localOf[at(node)] = static_cast<int>(i);
+        part.network.isGpu.push_back(m_network.isGpu[at(node)]);
+        if (m_network.isGpu[at(node)] != 0) {
+          part.gpus.push_back(m_rankOf[at(node)]);
+          part.supply[i] = m_supply[at(node)];
+        } else {
+          part.switches.push_back(node);
+        }
+      }
+      std::sort(part.gpus.begin(), part.gpus.end());
+      for (const int rank : part.gpus) {
+        part.network.gpus.push_back(m_localOf[at(m_network.gpus[at(rank)])]);
+        part.ownLeft.push_back(m_supply[at(m_network.gpus[at(rank)])]);
+      }
+    }
+    for (const HomedArc& arc : homing.arcs()) {
+      const int from = homing.partOf()[at(arc.tail)];
+      if (arc.capacity > 0 && from >= 0 && from == homing.partOf()[at(arc.head)]) {
+        m_parts[at(from)].capacities.push_back({m_localOf[at(arc.tail)], m_localOf[at(arc.head)], arc.capacity});
+      }
+    }
+    for (Part& part : m_parts) {
+      std::sort(part.capacities.begin(), part.capacities.end(), [](const TreeArc& a, const TreeArc& b) {
+        return std::pair(a.tail, a.head) < std::pair(b.tail, b.head);
+      });
+      part.network.arcs = part.capacities;
+    }
+  }
+
+  /// Number of the port, made when new.
+  int portOf(std::vector<std::vector<int>>& ports, std::map<std::vector<int>, int>& known, const Part& part, int gpu,
+             const std::vector<int>& via) {
+    std::vector<int> port{
+        static_cast<int>(std::lower_bound(part.gpus.begin(), part.gpus.end(), m_rankOf[at(gpu)]) - part.gpus.begin())};
+    for (const int node : via) {
+      port.push_back(
+          static_cast<int>(std::lower_bound(part.switches.begin(), part.switches.end(), node) - part.switches.begin()));
+    }
+    const auto [entry, isNew] = known.try_emplace(port, static_cast<int>(ports.size()));
+    if (isNew) {
+      ports.push_back(std::move(port));
+    }
+    return entry->second;
+  }
+
+  void collectOutside(const Homing& homing) {
+    // GPUs and parts in the order of their lowest ranks, then switches.
+    m_outerOf.assign(at(m_network.nodeCount), -1);
+    m_outer.unit = Rational(1);
+    std::vector<int> outerOfPart(m_parts.size(), -1);
+    for (const int gpu : m_network.gpus) {
+      const int part = homing.partOf()[at(gpu)];
+      if (part >= 0 && outerOfPart[at(part)] >= 0) {
+        m_outerSupply[at(outerOfPart[at(part)])] += m_supply[at(gpu)];
+      } else {
+        const int node = m_outer.nodeCount++;
+        m_outer.gpus.push_back(node);
+        m_outer.isGpu.push_back(1);
+        m_outerPart.push_back(part);
+        m_outerRank.push_back(m_rankOf[at(gpu)]);
+        m_outerSupply.push_back(m_supply[at(gpu)]);
+        if (part >= 0) {
+          outerOfPart[at(part)] = node;
+        }
+      }
+      m_outerOf[at(gpu)] = part >= 0 ? outerOfPart[at(part)] : m_outer.nodeCount - 1;
+    }
+    const int terminals = m_outer.nodeCount;
+    for (int node = 0; node < m_network.nodeCount; ++node) {
+      if (m_network.isGpu[at(node)] == 0 && homing.partOf()[at(node)] < 0) {
+        m_outerOf[at(node)] = m_outer.nodeCount++;
+        m_outer.isGpu.push_back(0);
+        m_outerSupply.push_back(0);
+        m_outerSwitches.push_back(node);
+      }
+    }
+    m_firstSwitch = terminals;
+
+    struct Crossing {
+      int tail;
+      int head;
+      Strand strand;
+    };
+    std::vector<std::map<std::vector<int>, int>> knownOut(m_parts.size());
+    std::vector<std::map<std::vector<int>, int>> knownIn(m_parts.size());
+    std::vector<Crossing> crossings;
+    for (const HomedArc& arc : homing.arcs()) {
+      const int from = homing.partOf()[at(arc.tail)];
+      const int to = homing.partOf()[at(arc.head)];
+      if (arc.capacity == 0 || (from >= 0 && from == to)) {
+        continue;
+      }
+      Strand strand;
+      strand.left = arc.capacity;
+      if (from >= 0) {
+        Part& part = m_parts[at(from)];
+        strand.outPort = portOf(part.outPorts, knownOut[at(from)], part, arc.tail, arc.tailVia);
+      }
+      if (to >= 0) {
+        Part& part = m_parts[at(to)];
+        strand.inPort = portOf(part.inPorts, knownIn[at(to)], part, arc.head, arc.headVia);
+        part.supply[at(m_localOf[at(arc.head)])] += arc.capacity;
+      }
+      crossings.push_back({m_outerOf[at(arc.tail)], m_outerOf[at(arc.head)], strand});
+    }
+    std::stable_sort(crossings.begin(), crossings.end(), [](const Crossing& a, const Crossing& b) {
+      return std::tuple(a.tail, a.head, a.strand.outPort, a.strand.inPort) <
+             std::tuple(b.tail, b.head, b.strand.outPort, b.strand.inPort);
+    });
+    for (const Crossing& crossing : crossings) {
+      if (m_outer.arcs.empty() || m_outer.arcs.back().tail != crossing.tail ||
+          m_outer.arcs.back().head != crossing.head) {
+        m_strandStart.push_back(static_cast<int>(m_strands.size()));
+        m_outer.arcs.push_back({crossing.tail, crossing.head, 0});
+      }
+      m_outer.arcs.back().capacity += crossing.strand.left;
+      m_strands.push_back(crossing.strand);
+    }
+    m_strandStart.push_back(static_cast<int>(m_strands.size()));
+    m_outer.demand = m_outerSupply;
+  }
+
+  /// Equal parts are solved once.
+  void solveParts() {
+    std::unordered_map<std::string, int> known;
+    for (Part& part : m_parts) {
+      throwIfCancelled(m_progress);
+      std::string key;
+      const auto append = [&](int64_t value) {
+        char bytes[sizeof value];
+        std::memcpy(bytes, &value, sizeof value);
+        key.append(bytes, sizeof value);
+      };
+      const auto appendPorts = [&](const std::vector<std::vector<int>>& ports) {
+        append(static_cast<int64_t>(ports.size()));
+        for (const std::vector<int>& port : ports) {
+          append(static_cast<int64_t>(port.size()));
+          std::for_each(port.begin(), port.end(), append);
+        }
+      };
+      append(part.network.nodeCount);
+      std::for_each(part.network.isGpu.begin(), part.network.isGpu.end(), append);
+      std::for_each(part.network.gpus.begin(), part.network.gpus.end(), append);
+      std::for_each(part.supply.begin(), part.supply.end(), append);
+      for (const TreeArc& arc : part.capacities) {
+        append(int64_t{arc.tail} * part.network.nodeCount + arc.head);
+        append(arc.capacity);
+      }
+      appendPorts(part.outPorts);
+      appendPorts(part.inPorts);
+      const auto [entry, isNew] = known.try_emplace(std::move(key), static_cast<int>(m_result.shapes.size()));
+      part.shape = entry->second;
+      if (isNew) {
+        addShape(part);
+      }
+      const FactoredForest::Shape& shape = m_result.shapes[at(part.shape)];
+      for (const FactoredForest::PartTree& tree : shape.trees) {
+        part.left.push_back(tree.multiplicity);
+      }
+      FactoredForest::Instance instance;
+      instance.shape = part.shape;
+      instance.children = part.gpus;
+      instance.switches.assign(part.switches.begin(), part.switches.end());
+      m_result.instances.push_back(std::move(instance));
+    }
+  }
+
+  /// The part's own forest, in the numbers of its leaves and switches.
+  void addShape(Part& part) {
+    part.network.demand = part.supply;
+    const schedule::Forest forest = m_solve(part.network, part.capacities, part.supply);
+    FactoredForest::Shape shape;
+    ShapeFacts facts;
+    facts.leaves = static_cast<int>(part.gpus.size());
+    facts.treesAt.resize(part.gpus.size());
+    shape.childShape.assign(part.gpus.size(), FactoredForest::kGpu);
+    shape.switchCount = static_cast<int>(part.switches.size());
+    Interner<int> vias;
+    const auto viaOf = [&](const std::vector<int>& switches) {
+      const int id = vias.idOf(switches);
+      if (vias.wasNew()) {
+        shape.viaSwitches.insert(shape.viaSwitches.end(), switches.begin(), switches.end());
+        shape.viaStart.push_back(static_cast<int64_t>(shape.viaSwitches.size()));
+      }
+      return id;
+    };
+    const auto portsFrom = [&](const std::vector<std::vector<int>>& ports, std::vector<FactoredForest::Port>& into,
+                               std::vector<int>& leaves) {
+      for (const std::vector<int>& port : ports) {
+        into.push_back({port.front(), viaOf({port.begin() + 1, port.end()})});
+        leaves.push_back(port.front());
+      }
+    };
+    viaOf({});
+    portsFrom(part.outPorts, shape.outPorts, facts.outLeaf);
+    portsFrom(part.inPorts, shape.inPorts, facts.inLeaf);
+    std::vector<int> switchOf(part.nodes.size(), -1);
+    for (std::size_t i = 0; i < part.switches.size(); ++i) {
+      switchOf[at(m_localOf[at(part.switches[i])])] = static_cast<int>(i);
+    }
+    std::vector<int> viaOfPath(at(forest.paths.size()));
+    std::vector<int> switches;
+    for (schedule::PathId path = 0; path < forest.paths.size(); ++path) {
+      const auto nodes = forest.paths[path];
+      switches.clear();
+      for (std::size_t i = 1; i + 1 < nodes.size(); ++i) {
+        switches.push_back(switchOf[at(nodes[i])]);
+      }
+      viaOfPath[at(path)] = viaOf(switches);
+    }
+    Interner<FactoredForest::Choice> patterns;
+    std::vector<FactoredForest::Choice> choices;
+    for (const schedule::Tree& tree : forest.trees) {
+      const auto edges = forest.edgesOf(tree);
+      const int id = static_cast<int>(shape.trees.size());
+      const std::size_t firstDepth = facts.leafDepth.size();
+      facts.leafDepth.resize(firstDepth + part.gpus.size(), 0);
+      shape.skeletons.push_back({tree.root, static_cast<int64_t>(shape.arcs.size())});
+      choices.assign(1, {1, 0, 0, 0, 0});
+      for (const schedule::TreeEdge& edge : edges) {
+        shape.arcs.push_back({edge.parent, edge.child});
+        facts.leafDepth[firstDepth + at(edge.child)] = facts.leafDepth[firstDepth + at(edge.parent)] + 1;
+        addChoice(choices, {1, viaOfPath[at(edge.path)], 0, 0, 0});
+      }
+      facts.treesAt[at(tree.root)].push_back(id);
+      shape.trees.push_back({id, patternOf(shape, patterns, choices), tree.root, tree.multiplicity});
+    }
+    m_result.shapes.push_back(std::move(shape));
+    m_facts.push_back(std::move(facts));
+  }
+
+  static void addChoice(std::vector<FactoredForest::Choice>& choices, const FactoredForest::Choice& next) {
+    FactoredForest::Choice& last = choices.back();
+    if (last.via == next.via && last.tailPort == next.tailPort && last.headPort == next.headPort &&
+        last.innerTree == next.innerTree) {
+      ++last.count;
+    } else {
+      choices.push_back(next);
+    }
+  }
+
+  static int patternOf(FactoredForest::Shape& shape, Interner<FactoredForest::Choice>& known,
+                       const std::vector<FactoredForest::Choice>& choices) {
+    const int id = known.idOf(choices);
+    if (known.wasNew()) {
+      shape.patterns.push_back({static_cast<int64_t>(shape.choices.size()), static_cast<int64_t>(choices.size())});
+      shape.choices.insert(shape.choices.end(), choices.begin(), choices.end());
+    }
+    return id;
+  }
+
+  /// What a step of an outside tree settles; the root step has only an inner tree and, in `strand`, the root's leaf.
+  struct Decision {
+    int atom = -1;
+    int outStrand = -1;
+    int inStrand = -1;
+    int innerTree = 0;
+  };
+  /// Equal copies of an outside tree with what they have settled so far; its resources are charged already.
+  struct Piece {
+    int64_t multiplicity = 0;
+    std::vector<Decision> decisions;
+  };
+
+  /// First and last arc of an atom's route and the switches between.
+  struct Way {
+    int firstArc = 0;
+    int lastArc = 0;
+    int via = 0;
+  };
+
+  void compose() {
+    const LogicalTopology topology = removeSwitches(m_outer, m_outer.arcs, m_outerSupply, m_progress, SplitOptions{});
+    const LogicalProblem logical = logicalProblem(m_outer, topology, m_outerSupply);
+    std::vector<PackedTree> packed = packTrees(logical.packing, m_progress);
+    std::stable_sort(packed.begin(), packed.end(),
+                     [](const PackedTree& a, const PackedTree& b) { return a.root < b.root; });
+
+    FactoredForest::Shape top;
+    FactoredForest::Instance instance;
+    m_leafStart.push_back(0);
+    for (std::size_t i = 0; i < m_outerPart.size(); ++i) {
+      const int part = m_outerPart[i];
+      top.childShape.push_back(part >= 0 ? m_parts[at(part)].shape : FactoredForest::kGpu);
+      instance.children.push_back(part >= 0 ? part : m_outerRank[i]);
+      m_leafStart.push_back(m_leafStart.back() + (part >= 0 ? static_cast<int>(m_parts[at(part)].gpus.size()) : 1));
+    }
+    top.switchCount = static_cast<int>(m_outerSwitches.size());
+    instance.switches.assign(m_outerSwitches.begin(), m_outerSwitches.end());
+    const std::vector<Way> ways = waysOf(topology, logical, top);
+
+    m_atomLeft.resize(topology.atoms.size());
+    for (std::size_t i = 0; i < topology.atoms.size(); ++i) {
+      m_atomLeft[i] = topology.atoms[i].capacity;
+    }
+    m_entryDepth.assign(m_outerPart.size(), 0);
+    m_entryTree.assign(m_outerPart.size(), 0);
+    Interner<FactoredForest::Choice> patterns;
+    std::vector<FactoredForest::Choice> choices;
+    std::vector<Piece> stack;
+    int64_t done = 0;
+    for (PackedTree& tree : packed) {
+      throwIfCancelled(m_progress);
+      m_progress.report("composing", static_cast<double>(done++) / static_cast<double>(packed.size()));
+      const int skeleton = static_cast<int>(top.skeletons.size());
+      top.skeletons.push_back({tree.root, static_cast<int64_t>(top.arcs.size())});
+      for (const int arc : tree.arcs) {
+        top.arcs.push_back({logical.packing.arcs[at(arc)].tail, logical.packing.arcs[at(arc)].head});
+      }
+      stack.push_back({tree.multiplicity, {}});
+      while (!stack.empty()) {
+        Piece piece = std::move(stack.back());
+        stack.pop_back();
+        settle(piece, tree, logical, ways, stack);
+        const Decision& first = piece.decisions.front();
+        const int rootPart = m_outerPart[at(tree.root)];
+        choices.assign(1, {1, 0, 0, 0, first.innerTree});
+        for (std::size_t i = 1; i < piece.decisions.size(); ++i) {
+          const Decision& decision = piece.decisions[i];
+          addChoice(choices, {1, ways[at(decision.atom)].via, m_strands[at(decision.outStrand)].outPort,
+                              m_strands[at(decision.inStrand)].inPort, decision.innerTree});
+        }
+        const int rootLeaf =
+            m_leafStart[at(tree.root)] +
+            (rootPart >= 0 ? m_result.shapes[at(m_parts[at(rootPart)].shape)].trees[at(first.innerTree)].rootLeaf : 0);
+        top.trees.push_back({skeleton, patternOf(top, patterns, choices), rootLeaf, piece.multiplicity});
+      }
+      tree.arcs.clear();
+      tree.arcs.shrink_to_fit();
+    }
+    const auto rankOfRoot = [&](const FactoredForest::PartTree& tree) {
+      const int node = top.skeletons[at(tree.skeleton)].root;
+      const int part = m_outerPart[at(node)];
+      return part >= 0 ? m_parts[at(part)].gpus[at(tree.rootLeaf - m_leafStart[at(node)])] : m_outerRank[at(node)];
+    };
+    std::stable_sort(top.trees.begin(), top.trees.end(),
+                     [&](const auto& a, const auto& b) { return rankOfRoot(a) < rankOfRoot(b); });
+    instance.shape = static_cast<int>(m_result.shapes.size());
+    m_result.shapes.push_back(std::move(top));
+    m_result.top = static_cast<int>(m_result.instances.size());
+    m_result.instances.push_back(std::move(instance));
+  }
+
+  std::vector<Way> waysOf(const LogicalTopology& topology, const LogicalProblem& logical,
+                          FactoredForest::Shape& top) const {
+    std::vector<Way> ways(topology.atoms.size());
+    Interner<int> vias;
+    std::vector<int> switches;
+    const auto viaOf = [&] {
+      const int id = vias.idOf(switches);
+      if (vias.wasNew()) {
+        top.viaSwitches.insert(top.viaSwitches.end(), switches.begin(), switches.end());
+        top.viaStart.push_back(static_cast<int64_t>(top.viaSwitches.size()));
+      }
+      return id;
+    };
+    viaOf();
+    for (const int atom : logical.atoms) {
+      Way& way = ways[at(atom)];
+      for (way.firstArc = atom; topology.atoms[at(way.firstArc)].first >= 0;) {
+        way.firstArc = topology.atoms[at(way.firstArc)].first;
+      }
+      for (way.lastArc = atom; topology.atoms[at(way.lastArc)].second >= 0;) {
+        way.lastArc = topology.atoms[at(way.lastArc)].second;
+      }
+      const std::vector<int> nodes = route(topology.atoms, atom);
+      switches.clear();
+      for (std::size_t i = 1; i + 1 < nodes.size(); ++i) {
+        switches.push_back(nodes[i] - m_firstSwitch);
+      }
+      way.via = viaOf();
+    }
+    return ways;
+  }
+
+  [[nodiscard]] int depthAt(int node, int outPort) const {
+    const int part = m_outerPart[at(node)];
+    if (part < 0) {
+      return m_entryDepth[at(node)];
+    }
+    const ShapeFacts& facts = m_facts[at(m_parts[at(part)].shape)];
+    return m_entryDepth[at(node)] +
+           facts.leafDepth[at(m_entryTree[at(node)]) * at(facts.leaves) + at(facts.outLeaf[at(outPort)])];
+  }
+
+  /// Settles all steps of the piece; copies for which a resource does not suffice go back on the stack with the choices
+  /// so far.
+  void settle(Piece& piece, const PackedTree& tree, const LogicalProblem& logical, const std::vector<Way>& ways,
+              std::vector<Piece>& stack) {
+    const auto charge = [&](int64_t& left) {
+      if (left < piece.multiplicity) {
+        stack.push_back({piece.multiplicity - left, piece.decisions});
+        piece.multiplicity = left;
+      }
+    };
+    const std::size_t replayed = piece.decisions.size();
+    std::vector<int64_t*> charges;
+    piece.decisions.reserve(tree.arcs.size() + 1);
+    for (std::size_t step = 0; step <= tree.arcs.size(); ++step) {
+      const bool isRoot = step == 0;
+      const int head = isRoot ? tree.root : logical.packing.arcs[at(tree.arcs[step - 1])].head;
+      const int part = m_outerPart[at(head)];
+      if (step < replayed) {
+        note(head, isRoot ? -1 : logical.packing.arcs[at(tree.arcs[step - 1])].tail, piece.decisions[step]);
+        continue;
+      }
+      Decision decision;
+      charges.clear();
+      int leaf = 0;
+      if (isRoot) {
+        if (part >= 0) {
+          leaf = bestOf(m_parts[at(part)].ownLeft, piece.multiplicity);
+          charges.push_back(&m_parts[at(part)].ownLeft[at(leaf)]);
+        }
+      } else {
+        const int arc = tree.arcs[step - 1];
+        chooseWay(logical, ways, arc, piece.multiplicity, decision);
+        charges.push_back(&m_atomLeft[at(decision.atom)]);
+        charges.push_back(&m_strands[at(decision.outStrand)].left);
+        if (decision.inStrand != decision.outStrand) {
+          charges.push_back(&m_strands[at(decision.inStrand)].left);
+        }
+        if (part >= 0) {
+          leaf = m_facts[at(m_parts[at(part)].shape)].inLeaf[at(m_strands[at(decision.inStrand)].inPort)];
+        }
+      }
+      if (part >= 0) {
+        Part& entered = m_parts[at(part)];
+        decision.innerTree = bestTree(entered, leaf, piece.multiplicity);
+        charges.push_back(&entered.left[at(decision.innerTree)]);
+      }
+      for (int64_t* left : charges) {
+        charge(*left);
+      }
+      for (int64_t* left : charges) {
+        *left -= piece.multiplicity;
+      }
+      piece.decisions.push_back(decision);
+      note(head, isRoot ? -1 : logical.packing.arcs[at(tree.arcs[step - 1])].tail, decision);
+    }
+  }
+
+  /// Depths after a step.
+  void note(int head, int tail, const Decision& decision) {
+    m_entryDepth[at(head)] = tail < 0 ? 0 : depthAt(tail, m_strands[at(decision.outStrand)].outPort) + 1;
+    m_entryTree[at(head)] = decision.innerTree;
+  }
+
+  /// The first resource that suffices, else the largest.
+  static int bestOf(const std::vector<int64_t>& left, int64_t wanted) {
+    int best = -1;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      if (left[i] == wanted) {
+        return static_cast<int>(i);
+      }
+      if (left[i] > 0 && (best < 0 || left[i] > left[at(best)])) {
+        best = static_cast<int>(i);
+      }
+    }
+    if (best < 0) {
+      throw Failure{{ErrorCode::internal, "composition ran out of roots"}};
+    }
+    return best;
+  }
+
+  int bestTree(const Part& part, int leaf, int64_t wanted) const {
+    int best = -1;
+    for (const int tree : m_facts[at(part.shape)].treesAt[at(leaf)]) {
+      const int64_t left = part.left[at(tree)];
+      if (left == wanted) {
+        return tree;
+      }
+      if (left > 0 && (best < 0 || left > part.left[at(best)])) {
+        best = tree;
+      }
+    }
+    if (best < 0) {
+      throw Failure{{ErrorCode::internal, "composition ran out of trees inside a part"}};
+    }
+    return best;
+  }
+
+  /// The shallowest way out of the tail, then one that all copies can take; into the head one that all copies can take.
+  void chooseWay(const LogicalProblem& logical, const std::vector<Way>& ways, int arc, int64_t wanted,
+                 Decision& decision) const {
+    int bestDepth = 0;
+    int64_t bestRoom = 0;
+    for (int j = logical.atomStart[at(arc)]; j < logical.atomStart[at(arc) + 1]; ++j) {
+      const int atom = logical.atoms[at(j)];
+      if (m_atomLeft[at(atom)] == 0) {
+        continue;
+      }
+      const int firstArc = ways[at(atom)].firstArc;
+      for (int s = m_strandStart[at(firstArc)]; s < m_strandStart[at(firstArc) + 1]; ++s) {
+        if (m_strands[at(s)].left == 0) {
+          continue;
+        }
+        const int depth = depthAt(m_outer.arcs[at(firstArc)].tail, m_strands[at(s)].outPort);
+        const int64_t room = std::min({m_atomLeft[at(atom)], m_strands[at(s)].left, wanted});
+        if (decision.atom < 0 || depth < bestDepth || (depth == bestDepth && room > bestRoom)) {
+          decision.atom = atom;
+          decision.outStrand = s;
+          bestDepth = depth;
+          bestRoom = room;
+        }
+      }
+    }
+    if (decision.atom < 0) {
+      throw Failure{{ErrorCode::internal, "composition ran out of capacity between parts"}};
+    }
+    const Way& way = ways[at(decision.atom)];
+    if (way.firstArc == way.lastArc) {
+      decision.inStrand = decision.outStrand;
+      return;
+    }
+    int64_t most = 0;
+    for (int s = m_strandStart[at(way.lastArc)]; s < m_strandStart[at(way.lastArc) + 1]; ++s) {
+      const int64_t room = std::min(m_strands[at(s)].left, wanted);
+      if (room > most) {
+        decision.inStrand = s;
+        most = room;
+        if (room == wanted) {
+          break;
+        }
+      }
+    }
+    if (decision.inStrand < 0) {
+      throw Failure{{ErrorCode::internal, "composition ran out of capacity into a part"}};
+    }
+  }
+
+  const Network& m_network;
+  const std::vector<int64_t>& m_supply;
+  const SolvePart& m_solve;
+  const Progress& m_progress;
+  FactoredForest m_result;
+  std::vector<Part> m_parts;
+  std::vector<ShapeFacts> m_facts;  // by shape
+  std::vector<int> m_rankOf;        // by network node
+  std::vector<int> m_localOf;       // by network node: number within its part
+
+  Network m_outer;
+  std::vector<int> m_outerOf;        // by network node
+  std::vector<int> m_outerPart;      // by terminal of the outside: part or -1
+  std::vector<int> m_outerRank;      // by terminal of the outside: its lowest rank
+  std::vector<int> m_outerSwitches;  // network nodes
+  int m_firstSwitch = 0;             // outside nodes from here on are switches
+  std::vector<int64_t> m_outerSupply;
+  std::vector<int> m_strandStart;  // by arc of the outside
+  std::vector<Strand> m_strands;
+
+  std::vector<int> m_leafStart;  // by terminal of the outside
+  std::vector<int64_t> m_atomLeft;
+  std::vector<int> m_entryDepth;  // by terminal, in the tree at hand
+  std::vector<int> m_entryTree;
+};
+
+}  // namespace
+
+std::optional<FactoredForest> growByParts(const Network& network, const std::vector<TreeArc>& capacities,
+                                          const std::vector<int64_t>& supply, const SolvePart& solve,
+                                          const Progress& progress) {
+  std::vector<std::vector<int>> family = PartSearch(network, capacities, supply).run(progress);
+  constexpr int kTries = 3;
+  for (int attempt = 0; attempt < kTries && !family.empty(); ++attempt) {
+    const Homing homing(network, capacities, family);
+    std::vector<char> drop(family.size(), 0);
+    for (std::size_t f = 0; f < family.size(); ++f) {
+      drop[f] = homing.isHome()[f] != 0 ? 0 : 1;
+    }
+    bool isRight = std::count(drop.begin(), drop.end(), 1) == 0;
+    if (isRight) {
+      std::vector<TreeArc> arcs;
+      for (const HomedArc& arc : homing.arcs()) {
+        if (arc.capacity > 0) {
+          arcs.push_back({arc.tail, arc.head, arc.capacity});
+        }
+      }
+      Oracle oracle(network.nodeCount, arcs, supply, network.gpus);
+      const auto violated = oracle.violations(64, progress);
+      isRight = violated.empty();
+      for (const auto& violation : violated) {
+        for (const int node : violation.nodes) {
+          if (homing.partOf()[at(node)] >= 0) {
+            drop[at(homing.partOf()[at(node)])] = 1;
+          }
+        }
+      }
+    }
+    if (isRight) {
+      return Decomposition(network, supply, solve, progress).run(family, homing);
+    }
+    std::vector<std::vector<int>> kept;
+    for (std::size_t f = 0; f < family.size(); ++f) {
+      if (drop[f] == 0) {
+        kept.push_back(std::move(family[f]));
+      }
+    }
+    family = std::move(kept);
+  }
+  return std::nullopt;
+}
+
+}  // namespace coppice::forestcoll
