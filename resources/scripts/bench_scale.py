@@ -97,6 +97,9 @@ def verdict(row, median):
     if row["asked_mean_height"]:
         asked.append(f"mean height {row['asked_mean_height']:g}")
         kept = kept and row["mean_height"] <= row["asked_mean_height"]
+    if row["asked_MiB"]:
+        asked.append(f"{row['asked_MiB'] * 2**20 / 1e9:g} GB")
+        kept = kept and row["peak_MiB"] <= row["asked_MiB"]
     return ", ".join(asked) or "-", ("yes" if kept else "NO") if asked else "-"
 
 

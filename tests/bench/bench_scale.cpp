@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "schedule/forest.hpp"
+#include "schedule/tree_reader.hpp"
 #include "support/large_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
 
@@ -28,6 +30,8 @@ struct Row {
   double atMost = 0;  ///< seconds; 0 = no target
   int maxHeight = 0;  ///< logical hops; 0 = no target
   double meanHeight = 0;
+  double atMostMebibytes = 0;
+  coppice::schedule::ForestForm form = coppice::schedule::ForestForm::automatic;
 };
 
 /// Hops of the deepest routes, split at the boxes' borders.
@@ -43,22 +47,19 @@ BoxHeights boxHeights(const Fabric& fabric, const coppice::schedule::Forest& for
     int run = 0;
     int between = 0;
   };
-  BoxHeights most;
-  std::vector<Depth> depths(static_cast<std::size_t>(forest.gpuCount));
-  const auto boxOf = [&](int rank) -> const std::string& {
-    return fabric.nodes()[static_cast<std::size_t>(fabric.gpus()[static_cast<std::size_t>(rank)])].box;
-  };
-  std::vector<int> box(depths.size(), -1);
+  std::vector<int> box;  // by rank; -1 = in none
   std::map<std::string, int> numbers;
-  for (int rank = 0; rank < forest.gpuCount; ++rank) {
-    if (!boxOf(rank).empty()) {
-      box[static_cast<std::size_t>(rank)] =
-          numbers.try_emplace(boxOf(rank), static_cast<int>(numbers.size())).first->second;
-    }
+  for (const int gpu : fabric.gpus()) {
+    const std::string& name = fabric.nodes()[static_cast<std::size_t>(gpu)].box;
+    box.push_back(name.empty() ? -1 : numbers.try_emplace(name, static_cast<int>(numbers.size())).first->second);
   }
-  for (const auto& tree : forest.trees) {
+  BoxHeights most;
+  std::vector<Depth> depths(box.size());
+  coppice::schedule::TreeReader reader(forest, fabric.gpus());
+  for (std::int64_t index = 0; index < reader.size(); ++index) {
+    const auto tree = reader.read(index);
     depths[static_cast<std::size_t>(tree.root)] = {};
-    for (const auto& edge : forest.edgesOf(tree)) {
+    for (const auto& edge : tree.edges) {
       const auto parent = static_cast<std::size_t>(edge.parent);
       const auto child = static_cast<std::size_t>(edge.child);
       Depth depth = depths[parent];
@@ -78,6 +79,9 @@ BoxHeights boxHeights(const Fabric& fabric, const coppice::schedule::Forest& for
   return most;
 }
 
+/// Looking at every edge of larger forests would take longer than making them.
+constexpr int kMostForBoxes = 2048;
+
 double peakMebibytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -90,8 +94,10 @@ void run(benchmark::State& state, const Row& row) {
     state.SkipWithError(describe(fabric.error()).c_str());
     return;
   }
+  coppice::forestcoll::Request request;
+  request.form = row.form;
   for ([[maybe_unused]] const auto _ : state) {
-    const auto generated = coppice::forestcoll::generate(*fabric, {});
+    const auto generated = coppice::forestcoll::generate(*fabric, request);
     if (!generated) {
       state.SkipWithError(describe(generated.error()).c_str());
       return;
@@ -103,23 +109,29 @@ void run(benchmark::State& state, const Row& row) {
       return;
     }
     state.PauseTiming();
+    state.counters["peak_MiB"] = peakMebibytes();
     const auto& forest = *generated->schedule.broadcastForest;
     const auto heights = coppice::schedule::heights(forest);
-    const BoxHeights inBoxes = boxHeights(*fabric, forest);
-    state.counters["peak_MiB"] = peakMebibytes();
+    const auto size = coppice::schedule::sizeOf(forest);
     state.counters["gpus"] = fabric->gpuCount();
     state.counters["k"] = static_cast<double>(generated->optimum.treesPerRoot);
-    state.counters["distinct_trees"] = static_cast<double>(forest.trees.size());
+    state.counters["distinct_trees"] = static_cast<double>(size.trees);
+    state.counters["forest_MiB"] = static_cast<double>(size.bytes) / (1024.0 * 1024.0);
+    state.counters["by_parts"] = forest.factored ? 1 : 0;
     state.counters["max_height"] = heights.logicalMax;
     state.counters["mean_height"] = heights.logicalMean;
     state.counters["max_links"] = heights.physicalMax;
-    state.counters["inside_boxes"] = inBoxes.inside;
-    state.counters["inside_one_box"] = inBoxes.run;
-    state.counters["between_boxes"] = inBoxes.between;
+    if (fabric->gpuCount() <= kMostForBoxes) {
+      const BoxHeights inBoxes = boxHeights(*fabric, forest);
+      state.counters["inside_boxes"] = inBoxes.inside;
+      state.counters["inside_one_box"] = inBoxes.run;
+      state.counters["between_boxes"] = inBoxes.between;
+    }
     state.counters["bound_reached"] = verdict->boundProved && verdict->algbw == generated->schedule.bound ? 1 : 0;
     state.counters["asked_s"] = row.atMost;
     state.counters["asked_max_height"] = row.maxHeight;
     state.counters["asked_mean_height"] = row.meanHeight;
+    state.counters["asked_MiB"] = row.atMostMebibytes;
     for (const auto& stage : generated->seconds) {
       state.counters["stage_" + stage.stage] = stage.seconds;
     }
@@ -135,11 +147,22 @@ std::function<Description()> preset(const std::string& name, const std::map<std:
 std::vector<Row> tableRows() {
   namespace test = coppice::test;
   constexpr unsigned kSeed = 20260101;
+  constexpr double kFourGigabytes = 4e9 / (1024.0 * 1024.0);
   return {
       {.name = "a100/1024", .make = preset("dgx-a100", {{"boxes", "128"}}), .atMost = 0.25},
       {.name = "mi250/1024", .make = preset("mi250", {{"boxes", "64"}}), .atMost = 0.25},
       {.name = "a100/4096", .make = preset("dgx-a100", {{"boxes", "512"}}), .atMost = 2},
       {.name = "mi250/4096", .make = preset("mi250", {{"boxes", "256"}}), .atMost = 2},
+      {.name = "a100_factored/16384",
+       .make = preset("dgx-a100", {{"boxes", "2048"}}),
+       .atMost = 15,
+       .atMostMebibytes = kFourGigabytes,
+       .form = coppice::schedule::ForestForm::parts},
+      {.name = "mi250_factored/16384",
+       .make = preset("mi250", {{"boxes", "1024"}}),
+       .atMost = 15,
+       .atMostMebibytes = kFourGigabytes,
+       .form = coppice::schedule::ForestForm::parts},
       {.name = "rails/1024", .make = preset("rail-optimised", {{"boxes", "128"}}), .atMost = 0.5},
       {.name = "fat_tree_2/1024",
        .make = preset("fat-tree-2", {{"leaves", "64"}, {"gpus_per_leaf", "16"}, {"spines", "16"}}),
