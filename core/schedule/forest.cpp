@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/forest.hpp"
 
-#include <algorithm>
 #include <limits>
 
 #include "base/checked.hpp"
@@ -39,33 +38,6 @@ bool operator==(const Forest& a, const Forest& b) {
   const bool sameParts = a.factored == b.factored || (a.factored && b.factored && *a.factored == *b.factored);
   return sameParts && a.direction == b.direction && a.gpuCount == b.gpuCount && a.treesOfRoot == b.treesOfRoot &&
          a.scale == b.scale && a.trees == b.trees && a.edges == b.edges && a.paths == b.paths;
-}
-
-Heights heights(const Forest& forest) {
-  Heights result;
-  const auto gpuCount = static_cast<std::size_t>(forest.gpuCount);
-  std::vector<int> hops(gpuCount);
-  std::vector<int> links(gpuCount);
-  double sum = 0;
-  double weight = 0;
-  for (const Tree& tree : forest.trees) {
-    int height = 0;
-    hops[static_cast<std::size_t>(tree.root)] = 0;
-    links[static_cast<std::size_t>(tree.root)] = 0;
-    for (const TreeEdge& edge : forest.edgesOf(tree)) {
-      const auto parent = static_cast<std::size_t>(edge.parent);
-      const auto child = static_cast<std::size_t>(edge.child);
-      hops[child] = hops[parent] + 1;
-      links[child] = links[parent] + static_cast<int>(forest.paths[edge.path].size()) - 1;
-      height = std::max(height, hops[child]);
-      result.physicalMax = std::max(result.physicalMax, links[child]);
-    }
-    result.logicalMax = std::max(result.logicalMax, height);
-    sum += static_cast<double>(tree.multiplicity) * height;
-    weight += static_cast<double>(tree.multiplicity);
-  }
-  result.logicalMean = weight > 0 ? sum / weight : 0;
-  return result;
 }
 
 Forest reversed(const Forest& forest) {

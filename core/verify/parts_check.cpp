@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "schedule/arc_finder.hpp"
 #include "schedule/tree_reader.hpp"
 
 namespace coppice::verify {
@@ -16,79 +17,14 @@ namespace {
 
 using fabric::NodeIndex;
 using fabric::Rank;
+using schedule::ArcFinder;
+using schedule::kNoArc;
 using schedule::PathId;
 using schedule::TreeReader;
-
-constexpr std::int32_t kNoArc = -1;
 
 std::size_t at(std::int64_t index) {
   return static_cast<std::size_t>(index);
 }
-
-/// Arcs by their ends. Data of an in-forest runs against its trees: there the arc "from, to" is the fabric's to ->
-/// from.
-class ArcFinder {
-public:
-  ArcFinder(const fabric::Fabric& fabric, schedule::Direction direction)
-      : m_outOf(at(fabric.nodeCount()) + 1, 0), m_into(at(fabric.nodeCount()) + 1, 0) {
-    const auto arcs = fabric.arcs();
-    const bool isOut = direction == schedule::Direction::out;
-    for (const fabric::Arc& arc : arcs) {
-      ++m_outOf[at(isOut ? arc.tail : arc.head) + 1];
-      ++m_into[at(isOut ? arc.head : arc.tail) + 1];
-    }
-    for (std::size_t i = 1; i < m_outOf.size(); ++i) {
-      m_outOf[i] += m_outOf[i - 1];
-      m_into[i] += m_into[i - 1];
-    }
-    m_outEnds.resize(arcs.size());
-    m_inEnds.resize(arcs.size());
-    auto nextOut = m_outOf;
-    auto nextIn = m_into;
-    // Arcs come by tail and then head, so that the far ends ascend in both lists.
-    for (std::size_t i = 0; i < arcs.size(); ++i) {
-      const NodeIndex from = isOut ? arcs[i].tail : arcs[i].head;
-      const NodeIndex to = isOut ? arcs[i].head : arcs[i].tail;
-      m_outEnds[at(nextOut[at(from)]++)] = {to, static_cast<std::int32_t>(i)};
-      m_inEnds[at(nextIn[at(to)]++)] = {from, static_cast<std::int32_t>(i)};
-    }
-  }
-
-  /// @pre both are nodes of the fabric
-  [[nodiscard]] std::int32_t find(NodeIndex from, NodeIndex to) const {
-    const std::int32_t outCount = m_outOf[at(from) + 1] - m_outOf[at(from)];
-    const std::int32_t inCount = m_into[at(to) + 1] - m_into[at(to)];
-    return outCount <= inCount ? search(m_outEnds.data() + m_outOf[at(from)], outCount, to)
-                               : search(m_inEnds.data() + m_into[at(to)], inCount, from);
-  }
-
-private:
-  struct End {
-    NodeIndex node = 0;
-    std::int32_t arc = 0;
-  };
-
-  static std::int32_t search(const End* ends, std::int32_t count, NodeIndex node) {
-    constexpr std::int32_t kFewEnds = 8;
-    while (count > kFewEnds) {
-      const std::int32_t half = count / 2;
-      const bool isAbove = ends[half].node <= node;
-      ends = isAbove ? ends + half : ends;
-      count = isAbove ? count - half : half;
-    }
-    for (std::int32_t i = 0; i < count; ++i) {
-      if (ends[i].node == node) {
-        return ends[i].arc;
-      }
-    }
-    return kNoArc;
-  }
-
-  std::vector<std::int32_t> m_outOf;  ///< by node, into m_outEnds
-  std::vector<std::int32_t> m_into;
-  std::vector<End> m_outEnds;
-  std::vector<End> m_inEnds;
-};
 
 /// The pieces of routes, resolved to arcs once.
 struct Pieces {

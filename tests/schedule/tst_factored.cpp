@@ -372,6 +372,112 @@ private slots:
     }
   }
 
+  void heightsMatchTheExpansion_data() { readerMatchesTheModel_data(); }
+  void heightsMatchTheExpansion() {
+    QFETCH(int, seed);
+    const RandomForest sample(static_cast<unsigned>(seed));
+    const NaiveExpansion naive(sample.forest, sample.gpus);
+    const auto& trees = sample.forest.shapes.back().trees;
+    int logicalMax = 0;
+    int physicalMax = 0;
+    std::int64_t logicalSum = 0;
+    std::int64_t physicalSum = 0;
+    std::int64_t count = 0;
+    for (std::size_t tree = 0; tree < trees.size(); ++tree) {
+      std::map<int, std::pair<int, int>> depth;
+      std::pair<int, int> height{0, 0};
+      for (const PlainEdge& edge : naive.tree(sample.forest.top, static_cast<int>(tree))) {
+        const auto parent = depth[edge.parent];
+        const std::pair<int, int> here{parent.first + 1, parent.second + static_cast<int>(edge.route.size()) - 1};
+        depth[edge.child] = here;
+        height = {std::max(height.first, here.first), std::max(height.second, here.second)};
+      }
+      logicalMax = std::max(logicalMax, height.first);
+      physicalMax = std::max(physicalMax, height.second);
+      logicalSum += trees[tree].multiplicity * height.first;
+      physicalSum += trees[tree].multiplicity * height.second;
+      count += trees[tree].multiplicity;
+    }
+    for (const auto direction : {schedule::Direction::out, schedule::Direction::in}) {
+      const auto heights = schedule::heights(forestOf(sample.forest, sample.gpuCount, direction));
+      QCOMPARE(heights.logicalMax, logicalMax);
+      QCOMPARE(heights.physicalMax, physicalMax);
+      QCOMPARE(heights.logicalMean, static_cast<double>(logicalSum) / static_cast<double>(count));
+      QCOMPARE(heights.physicalMean, static_cast<double>(physicalSum) / static_cast<double>(count));
+      QCOMPARE(heights.latencyMax, 0.0);
+    }
+  }
+
+  void latencies() {
+    const samples::RegularCluster cluster{3, 2, 2};
+    samples::Sample sample = cluster.sample();
+    // To the other pods (6 links, 5.5 us), there to the other box (4 links, 4.5 us), there round the switch (0.7 us).
+    auto heights = schedule::heights(*sample.schedule.broadcastForest, sample.fabric);
+    QCOMPARE(heights.logicalMax, 3);
+    QCOMPARE(heights.logicalMean, 3.0);
+    QCOMPARE(heights.physicalMax, 12);
+    QCOMPARE(heights.physicalMean, 12.0);
+    QCOMPARE(heights.latencyMax, 10.7);
+    QCOMPARE(heights.latencyMean, 10.7);
+    // Every link its own latency, another one each way.
+    int number = 0;
+    std::vector<fabric::LinkDescription> links;
+    for (fabric::LinkDescription link : sample.description.links) {
+      link.duplex = false;
+      ++number;
+      link.latency = std::to_string(number % 7) + "." + std::to_string(100000 + number % 13);
+      links.push_back(link);
+      std::swap(link.src, link.dst);
+      link.latency = number % 5 == 0 ? std::optional<std::string>() : std::to_string(number % 11);
+      links.push_back(link);
+    }
+    sample.description.links = links;
+    const fabric::Fabric fabric = samples::buildFabric(sample.description);
+    const Forest out = *sample.schedule.broadcastForest;
+    const auto outHeights = schedule::heights(out, fabric);
+    for (const Forest& forest : {out, reversed(out)}) {
+      heights = schedule::heights(forest, fabric);
+      const auto written = schedule::heights(schedule::expanded(forest, fabric).value(), fabric);
+      QCOMPARE(heights.latencyMax, written.latencyMax);
+      QCOMPARE(heights.latencyMean, written.latencyMean);
+      QCOMPARE(heights.physicalMean, written.physicalMean);
+      QVERIFY(heights.latencyMax > 12);
+      QVERIFY(heights.latencyMean < heights.latencyMax);
+    }
+    QVERIFY2(heights.latencyMax != outHeights.latencyMax, "the way back takes other links");
+  }
+
+  /// Too many trees in the parts for tables: trees are expanded instead, with the same answer.
+  void heightsOfManyTrees() {
+    const samples::RegularCluster cluster{2, 2, 2};
+    const samples::Sample sample = cluster.sample();
+    FactoredForest parts = *sample.schedule.broadcastForest->factored;
+    parts.shapes[0].trees.resize(std::size_t{1} << 22, parts.shapes[0].trees[1]);
+    Forest forest = *sample.schedule.broadcastForest;
+    forest.factored = std::make_shared<const FactoredForest>(std::move(parts));
+    const auto heights = schedule::heights(forest, sample.fabric);
+    QCOMPARE(heights.logicalMax, 3);
+    QCOMPARE(heights.physicalMean, 12.0);
+    QCOMPARE(heights.latencyMax, 10.7);
+  }
+
+  void extremeLatencies() {
+    samples::Sample sample = samples::ring();
+    for (auto& link : sample.description.links) {
+      link.latency = "9223372036854775807";
+    }
+    const fabric::Fabric fabric = samples::buildFabric(sample.description);
+    const auto heights = schedule::heights(*sample.schedule.broadcastForest, fabric);
+    QCOMPARE(heights.latencyMax, 3e6);
+    fabric::Arc arc = fabric.arcs()[0];
+    const std::vector<std::pair<Rational, std::int64_t>> cases{
+        {Rational(0), 0}, {Rational(1, 3), 333333}, {Rational(2, 3), 666667}, {Rational(1, 2000000), 1}};
+    for (const auto& [microseconds, expected] : cases) {
+      arc.latency = microseconds;
+      QCOMPARE(schedule::latencyPicoseconds(fabric, arc), expected);
+    }
+  }
+
   void expansionRefuses() {
     const samples::Sample sample = samples::RegularCluster{1, 4, 2}.sample();
     const Forest& forest = *sample.schedule.broadcastForest;
