@@ -18,12 +18,16 @@ int64_t floorProduct(const Rational& scale, int64_t bandwidth) {
   return narrow64(Int128{scale.numerator()} * bandwidth / scale.denominator());
 }
 
-int64_t sumOfFloors(std::span<const int64_t> bandwidths, const Rational& scale) {
-  int64_t sum = 0;
+/// sum floor(U * b) >= needed, wherever that leaves 64 bits.
+bool reaches(std::span<const int64_t> bandwidths, const Rational& scale, int64_t needed) {
+  Int128 sum = 0;
   for (const int64_t bandwidth : bandwidths) {
-    sum = checkedAdd(sum, floorProduct(scale, bandwidth));
+    sum += Int128{scale.numerator()} * bandwidth / scale.denominator();
+    if (sum >= needed) {
+      return true;
+    }
   }
-  return sum;
+  return false;
 }
 
 /// Least U with sum floor(U * b) >= needed. It makes some U*b whole, so candidates are j/b per distinct b.
@@ -37,7 +41,7 @@ Rational leastScaleForCut(std::vector<int64_t> bandwidths, int64_t needed) {
     int64_t high = needed;  // floor(needed/b * b) alone suffices
     while (high - low > 1) {
       const int64_t middle = low + (high - low) / 2;
-      (sumOfFloors(bandwidths, Rational(middle, bandwidth)) >= needed ? high : low) = middle;
+      (reaches(bandwidths, Rational(middle, bandwidth), needed) ? high : low) = middle;
     }
     const Rational candidate(high, bandwidth);
     if (best.isZero() || candidate < best) {

@@ -64,8 +64,9 @@ int64_t totalBandwidth(const Network& network) {
 /// Largest value the oracle may meet is below 4 * totalBandwidth * totalDemand: every capacity and supply of the scaled
 /// problem is at most one of the two products, and a residual pair holds two of them.
 bool fits64(const Network& network) {
-  const Int128 bound = Int128{4} * totalBandwidth(network) * network.totalDemand;
-  return bound < std::numeric_limits<int64_t>::max();
+  // Divided rather than multiplied by 4: the product itself may use all but one of the 128 bits.
+  const Int128 bound = Int128{totalBandwidth(network)} * network.totalDemand;
+  return bound < std::numeric_limits<int64_t>::max() / 4;
 }
 
 template <typename Cap>
