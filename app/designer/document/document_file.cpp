@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/document/document_file.hpp"
+
+#include <QCryptographicHash>
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QThreadPool>
+#include <QUuid>
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include "designer/document/fabric_file.hpp"
+#include "io/files.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kSyncDelay = 800ms;
+constexpr auto kDiskDelay = 200ms;
+const QString kJournalSuffix = u".coppice-journal"_s;
+const QString kNoteSuffix = u".open"_s;
+
+std::filesystem::path toPath(const QString& path) {
+  return QFile::encodeName(path).toStdString();
+}
+
+QByteArray digest(std::string_view text) {
+  return QCryptographicHash::hash(QByteArrayView(text.data(), static_cast<qsizetype>(text.size())),
+                                  QCryptographicHash::Sha256);
+}
+
+}  // namespace
+
+DocumentFile::DocumentFile(QString recoveryFolder, QObject* parent)
+    : QObject(parent), m_recoveryFolder(std::move(recoveryFolder)), m_untitledName(tr("Untitled")) {
+  connect(&m_document, &Document::patched, this, &DocumentFile::onPatched);
+  m_syncTimer.setSingleShot(true);
+  m_syncTimer.setInterval(kSyncDelay);
+  connect(&m_syncTimer, &QTimer::timeout, this, [this] {
+    // The disk may take its time; the journal stays alive until it has.
+    if (m_journal && m_journal->isUnsynced()) {
+      QThreadPool::globalInstance()->start([journal = m_journal] { journal->sync(); });
+    }
+  });
+  m_diskTimer.setSingleShot(true);
+  m_diskTimer.setInterval(kDiskDelay);
+  connect(&m_diskTimer, &QTimer::timeout, this, &DocumentFile::checkDisk);
+  for (const auto signal : {&QFileSystemWatcher::fileChanged, &QFileSystemWatcher::directoryChanged}) {
+    connect(&m_watcher, signal, this, [this] { m_diskTimer.start(); });
+  }
+}
+
+DocumentFile::~DocumentFile() {
+  // Unsaved work stays in its journal, unless somebody said otherwise before.
+  if (m_journal && !isModified()) {
+    dropJournal();
+  }
+}
+
+QString DocumentFile::displayName() const {
+  return m_path.isEmpty() ? m_untitledName : QFileInfo(m_path).fileName();
+}
+
+Outcome DocumentFile::open(const QString& path) {
+  const QString absolute = QFileInfo(path).absoluteFilePath();
+  const auto text = io::readFile(toPath(absolute));
+  if (!text) {
+    return text.error();
+  }
+  auto read = readFabricFile(*text, absolute.toStdString());
+  if (!read) {
+    return read.error();
+  }
+  dropJournal();
+  m_findings = std::move(read->findings);
+  m_path = absolute;
+  m_knownDigest = digest(*text);
+  m_toldDigest = m_knownDigest;
+  m_savedAt = QFileInfo(absolute).lastModified();
+  m_document.reset(std::move(read->model), true);
+  watch();
+  Q_EMIT pathChanged();
+  return Done{};
+}
+
+void DocumentFile::adopt(Model model, std::vector<Finding> findings, const QString& path) {
+  dropJournal();
+  m_findings = std::move(findings);
+  m_path = path.isEmpty() ? QString() : QFileInfo(path).absoluteFilePath();
+  m_knownDigest = m_path.isEmpty() ? QByteArray() : digestOnDisk();
+  m_toldDigest = m_knownDigest;
+  m_savedAt = {};
+  m_document.reset(std::move(model), false);
+  startJournal();
+  watch();
+  Q_EMIT pathChanged();
+}
+
+Outcome DocumentFile::save() {
+  const std::string text = writeFabricFile(m_document.model());
+  if (Outcome written = io::saveFile(toPath(m_path), text); !written) {
+    return written;
+  }
+  m_knownDigest = digest(text);
+  m_toldDigest = m_knownDigest;
+  m_savedAt = QDateTime::currentDateTime();
+  m_document.undoStack()->setClean();
+  dropJournal();
+  watch();
+  Q_EMIT saved();
+  return Done{};
+}
+
+Outcome DocumentFile::saveAs(const QString& path) {
+  const QString before = std::exchange(m_path, QFileInfo(path).absoluteFilePath());
+  if (Outcome written = save(); !written) {
+    m_path = before;
+    return written;
+  }
+  Q_EMIT pathChanged();
+  return Done{};
+}
+
+QByteArray DocumentFile::digestOnDisk() const {
+  const auto text = io::readFile(toPath(m_path));
+  return text ? digest(*text) : QByteArray();
+}
+
+bool DocumentFile::isChangedOnDisk() const {
+  return !m_path.isEmpty() && digestOnDisk() != m_knownDigest;
+}
+
+void DocumentFile::ignoreDisk() {
+  m_knownDigest = digestOnDisk();
+  m_toldDigest = m_knownDigest;
+}
+
+void DocumentFile::discardChanges() {
+  dropJournal();
+}
+
+void DocumentFile::watch() {
+  if (const QStringList watched = m_watcher.files() + m_watcher.directories(); !watched.isEmpty()) {
+    m_watcher.removePaths(watched);
+  }
+  if (!m_path.isEmpty()) {
+    // A file that is replaced by renaming drops out of the watcher; its folder tells of the new one.
+    m_watcher.addPath(QFileInfo(m_path).absolutePath());
+    if (QFileInfo::exists(m_path)) {
+      m_watcher.addPath(m_path);
+    }
+  }
+}
+
+void DocumentFile::checkDisk() {
+  if (m_path.isEmpty()) {
+    return;
+  }
+  if (!m_watcher.files().contains(m_path) && QFileInfo::exists(m_path)) {
+    m_watcher.addPath(m_path);
+  }
+  const QByteArray now = digestOnDisk();
+  if (now != m_knownDigest && now != m_toldDigest) {
+    m_toldDigest = now;
+    Q_EMIT changedOnDisk();
+  }
+}
+
+QString DocumentFile::journalBeside(const QString& path) {
+  const QFileInfo info(path);
+  return info.absolutePath() + u"/."_s + info.fileName() + kJournalSuffix;
+}
+
+void DocumentFile::onPatched(const Patch& patch) {
+  if (m_recoveryFolder.isEmpty()) {
+    return;
+  }
+  if (!m_journal && m_hasJournalFailed) {
+    return;  // told already; the next save tries again
+  }
+  if (!m_journal) {
+    // The state it begins with holds this patch already.
+    startJournal();
+  } else if (const Outcome written = m_journal->append(patch); !written && !m_hasJournalFailed) {
+    m_hasJournalFailed = true;
+    Q_EMIT journalFailed(QString::fromStdString(describe(written.error())));
+  }
+  if (!m_syncTimer.isActive()) {
+    m_syncTimer.start();
+  }
+}
+
+void DocumentFile::startJournal() {
+  if (m_recoveryFolder.isEmpty()) {
+    return;
+  }
+  QDir().mkpath(m_recoveryFolder);
+  const QString unique = QUuid::createUuid().toString(QUuid::WithoutBraces);
+  const QString fallback = m_recoveryFolder + u'/' + unique + kJournalSuffix;
+  QString path = m_path.isEmpty() || QFile::exists(journalBeside(m_path)) ? fallback : journalBeside(m_path);
+  // The note first: a journal without one would not be found by the next start.
+  m_journalNote = m_recoveryFolder + u'/' + unique + kNoteSuffix;
+  const auto start = [&]() -> Result<std::unique_ptr<Journal>> {
+    if (const Outcome noted = io::saveFile(toPath(m_journalNote), path.toStdString() + "\n"); !noted) {
+      return noted.error();
+    }
+    return Journal::create(path, m_path, m_document.model());
+  };
+  Result<std::unique_ptr<Journal>> journal = start();
+  if (!journal && path != fallback) {
+    // The folder of the file may be read-only.
+    path = fallback;
+    journal = start();
+  }
+  if (!journal) {
+    dropJournal();
+    m_hasJournalFailed = true;
+    Q_EMIT journalFailed(QString::fromStdString(describe(journal.error())));
+    return;
+  }
+  m_hasJournalFailed = false;
+  m_journal = std::shared_ptr<Journal>(std::move(*journal));
+}
+
+void DocumentFile::dropJournal() {
+  m_syncTimer.stop();
+  if (m_journal) {
+    m_journal->discard();
+    m_journal.reset();
+  }
+  if (!m_journalNote.isEmpty()) {
+    QFile::remove(m_journalNote);
+    m_journalNote.clear();
+  }
+  m_hasJournalFailed = false;
+}
+
+std::vector<QString> DocumentFile::abandonedJournals(const QString& recoveryFolder) {
+  std::vector<QString> result;
+  const QDir folder(recoveryFolder);
+  for (const QFileInfo& note : folder.entryInfoList({u"*"_s + kNoteSuffix}, QDir::Files, QDir::Time)) {
+    const auto text = io::readFile(toPath(note.filePath()), std::size_t{1} << 16);
+    const QString path = text ? QString::fromStdString(*text).trimmed() : QString();
+    if (path.isEmpty() || !QFileInfo::exists(path)) {
+      // A younger note may be of a journal that is just being made.
+      constexpr qint64 kSecondsToWait = 60;
+      if (note.lastModified().secsTo(QDateTime::currentDateTime()) > kSecondsToWait) {
+        QFile::remove(note.filePath());
+      }
+    } else if (!isJournalHeld(path) && std::find(result.begin(), result.end(), path) == result.end()) {
+      result.push_back(path);
+    }
+  }
+  // A program that was stopped between a journal and its note.
+  for (const QFileInfo& journal : folder.entryInfoList({u"*"_s + kJournalSuffix}, QDir::Files, QDir::Time)) {
+    const QString path = journal.filePath();
+    if (!isJournalHeld(path) && std::find(result.begin(), result.end(), path) == result.end()) {
+      result.push_back(path);
+    }
+  }
+  return result;
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/jobs/bound.hpp"
+
+#include <QCoreApplication>
+#include <QElapsedTimer>
+#include <QStringList>
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/units.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+QString tr(const char* text, int count = -1) {
+  return QCoreApplication::translate("Bound", text, nullptr, count);
+}
+
+QString gigabytes(const Rational& value) {
+  return QString::fromStdString(toDecimal(value)) + u" GB/s"_s;
+}
+
+QString exact(const Rational& value) {
+  return value.isInteger() ? QString() : QString::fromStdString(value.toString());
+}
+
+/// "b0", "b0 and b1", "b0, b1, b2 and 5 more".
+QString joined(const QStringList& names) {
+  constexpr qsizetype kShown = 3;
+  if (names.size() <= 1) {
+    return names.join(u", "_s);
+  }
+  if (names.size() <= kShown + 1) {
+    return names.mid(0, names.size() - 1).join(u", "_s) + tr(" and ") + names.back();
+  }
+  return names.mid(0, kShown).join(u", "_s) + tr(" and %1 more").arg(names.size() - kShown);
+}
+
+/// The GPUs named by their boxes where they fill them, outermost first, else by themselves.
+QString gpuSetName(const fabric::Fabric& fabric, const std::vector<bool>& isIn) {
+  std::map<std::string, std::pair<int, int>> boxes;  // path → GPUs in the set, GPUs in all
+  for (const fabric::NodeIndex gpu : fabric.gpus()) {
+    const std::string& path = fabric.nodes()[static_cast<std::size_t>(gpu)].box;
+    for (std::size_t end = path.find('/');; end = path.find('/', end + 1)) {
+      auto& [inside, all] = boxes[path.substr(0, end)];
+      ++all;
+      inside += isIn[static_cast<std::size_t>(gpu)] ? 1 : 0;
+      if (end == std::string::npos) {
+        break;
+      }
+    }
+  }
+  const auto isFull = [&](const std::string& path) {
+    const auto found = boxes.find(path);
+    return !path.empty() && found != boxes.end() && found->second.first == found->second.second;
+  };
+  QStringList names;
+  std::set<std::string> named;
+  for (const fabric::NodeIndex gpu : fabric.gpus()) {
+    if (!isIn[static_cast<std::size_t>(gpu)]) {
+      continue;
+    }
+    const fabric::Node& node = fabric.nodes()[static_cast<std::size_t>(gpu)];
+    std::string name;
+    for (std::size_t end = node.box.find('/');; end = node.box.find('/', end + 1)) {
+      if (isFull(node.box.substr(0, end))) {
+        name = node.box.substr(0, end);
+        break;
+      }
+      if (end == std::string::npos) {
+        break;
+      }
+    }
+    if (name.empty()) {
+      names << QString::fromStdString(node.id);
+    } else if (named.insert(name).second) {
+      names << QString::fromStdString(name);
+    }
+  }
+  return joined(names);
+}
+
+CutView viewOf(const fabric::Fabric& fabric, const Snapshot& snapshot, Collective collective,
+               const schedule::Cut& cut) {
+  CutView view;
+  std::vector<bool> isIn(static_cast<std::size_t>(fabric.nodeCount()), false);
+  for (const fabric::NodeIndex node : cut.nodes) {
+    isIn[static_cast<std::size_t>(node)] = true;
+    view.inside.push_back(snapshot.nodes[static_cast<std::size_t>(node)]);
+  }
+  std::vector<bool> isOut(isIn.size());
+  for (std::size_t i = 0; i < isIn.size(); ++i) {
+    isOut[i] = !isIn[i];
+  }
+  for (const fabric::NodeIndex gpu : fabric.gpus()) {
+    ++(isIn[static_cast<std::size_t>(gpu)] ? view.gpusInside : view.gpusOutside);
+  }
+  view.demand = cut.demand;
+  view.exitBandwidth = cut.exitBandwidth;
+
+  // Reductions run against the direction of allgather: what counts for them enters S.
+  const bool isReduction = collective == Collective::reduceScatter || collective == Collective::reduce;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const bool leaves = isIn[static_cast<std::size_t>(arc.tail)] && !isIn[static_cast<std::size_t>(arc.head)];
+    const bool enters = !isIn[static_cast<std::size_t>(arc.tail)] && isIn[static_cast<std::size_t>(arc.head)];
+    if (isReduction ? enters : leaves) {
+      view.crossings.push_back({snapshot.nodes[static_cast<std::size_t>(arc.tail)],
+                                snapshot.nodes[static_cast<std::size_t>(arc.head)],
+                                arc.bandwidth.gigabytesPerSecond()});
+    }
+  }
+
+  const QString width = gigabytes(cut.exitBandwidth);
+  const QString inside = gpuSetName(fabric, isIn);
+  const QString outside = gpuSetName(fabric, isOut);
+  // The smaller side is the one a person thinks of.
+  const bool namesOutside = view.gpusOutside < view.gpusInside;
+  const QString links = tr("%n link(s)", static_cast<int>(view.crossings.size()));
+  if (isReduction) {
+    view.words = (namesOutside ? tr("out of %1").arg(outside) : tr("into %1").arg(inside)) + u" · "_s +
+                 tr("%n GPU(s)", view.gpusInside) + u" · "_s + width;
+    view.sentence = tr("The sums of %n GPU(s)", view.gpusInside) +
+                    (namesOutside ? tr(" must leave %1").arg(outside) : tr(" must enter %1").arg(inside)) +
+                    tr(" through %1 of %2 together.").arg(links, width);
+  } else {
+    view.words = (namesOutside ? tr("into %1").arg(outside) : tr("out of %1").arg(inside)) + u" · "_s +
+                 tr("%n GPU(s)", view.gpusInside) + u" · "_s + width;
+    view.sentence = tr("The shards of %n GPU(s)", view.gpusInside) +
+                    (namesOutside ? tr(" must enter %1").arg(outside) : tr(" must leave %1").arg(inside)) +
+                    tr(" through %1 of %2 together.").arg(links, width);
+  }
+  return view;
+}
+
+void solve(const Snapshot& snapshot, const Question& question, std::stop_token stop, Bound& bound) {
+  const auto fabric = fabric::Fabric::build(*snapshot.facts);
+  if (!fabric) {
+    bound.why = QString::fromStdString(fabric.error().message);
+    if (!fabric.error().fix.empty()) {
+      bound.why += u"; "_s + QString::fromStdString(fabric.error().fix);
+    }
+    return;
+  }
+  bound.gpuCount = fabric->gpuCount();
+  forestcoll::Request request;
+  request.collective = question.collective;
+  request.allreduceBudget = std::chrono::milliseconds(0);
+  if (question.collective == Collective::broadcast || question.collective == Collective::reduce) {
+    request.root = 0;
+    const auto at = std::lower_bound(snapshot.nodes.begin(), snapshot.nodes.end(), question.root);
+    if (at != snapshot.nodes.end() && *at == question.root) {
+      const fabric::Rank rank = fabric->nodes()[static_cast<std::size_t>(at - snapshot.nodes.begin())].rank;
+      request.root = std::max(rank, 0);
+    }
+  }
+  Progress progress;
+  progress.stop = std::move(stop);
+  const auto optimum = forestcoll::optimum(*fabric, request, progress);
+  if (!optimum) {
+    bound.why = QString::fromStdString(optimum.error().message);
+    if (!optimum.error().fix.empty()) {
+      bound.why += u"; "_s + QString::fromStdString(optimum.error().fix);
+    }
+    return;
+  }
+  bound.algbw = optimum->algbw;
+  bound.note = QString::fromStdString(optimum->note);
+  for (const schedule::Cut& cut : optimum->bottlenecks) {
+    bound.cuts.push_back(viewOf(*fabric, snapshot, question.collective, cut));
+  }
+}
+
+}  // namespace
+
+QString collectiveName(Collective collective) {
+  switch (collective) {
+    case Collective::allgather:
+      return tr("AllGather");
+    case Collective::reduceScatter:
+      return tr("ReduceScatter");
+    case Collective::allreduce:
+      return tr("AllReduce");
+    case Collective::broadcast:
+      return tr("Broadcast");
+    case Collective::reduce:
+      return tr("Reduce");
+  }
+  return {};
+}
+
+int Bound::errors() const {
+  return static_cast<int>(std::count_if(findings.begin(), findings.end(),
+                                        [](const Finding& finding) { return finding.severity == Severity::error; }));
+}
+
+int Bound::warnings() const {
+  return static_cast<int>(std::count_if(findings.begin(), findings.end(),
+                                        [](const Finding& finding) { return finding.severity == Severity::warning; }));
+}
+
+QString Bound::headline() const {
+  QString text = collectiveName(question.collective);
+  if (algbw) {
+    text += u' ' + gigabytes(*algbw);
+    if (const QString fraction = exact(*algbw); !fraction.isEmpty()) {
+      text += u" = "_s + fraction;
+    }
+  }
+  return text;
+}
+
+Bound computeBound(const Snapshot& snapshot, const Question& question, std::stop_token stop) {
+  Bound bound;
+  bound.question = question;
+  bound.factRevision = snapshot.factRevision;
+  QElapsedTimer clock;
+  clock.start();
+  try {
+    bound.findings = fabric::validate(*snapshot.facts);
+    const ElementFinder finder(snapshot);
+    for (const Finding& finding : bound.findings) {
+      bound.culprits.push_back(finder.find(finding.where));
+    }
+    if (!stop.stop_requested()) {
+      solve(snapshot, question, std::move(stop), bound);
+    }
+  } catch (const std::exception& exception) {
+    bound.why = tr("The bound could not be computed: %1").arg(QString::fromUtf8(exception.what()));
+  }
+  constexpr double kMillisecondsPerSecond = 1000;
+  bound.seconds = static_cast<double>(clock.elapsed()) / kMillisecondsPerSecond;
+  return bound;
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/jobs/live_bound.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+namespace {
+// Work younger than this is allowed to finish when newer work waits.
+constexpr auto kGrace = 150ms;
+}  // namespace
+
+LiveBound::LiveBound(Document& document, QObject* parent)
+    : QObject(parent),
+      m_document(document),
+      m_job(
+          [this](std::shared_ptr<const Bound> bound) {
+            m_bound = std::move(bound);
+            Q_EMIT changed();
+          },
+          kGrace) {
+  // Many changes within one turn of the event loop make one order.
+  m_timer.setSingleShot(true);
+  m_timer.setInterval(0);
+  connect(&m_timer, &QTimer::timeout, this, &LiveBound::refresh);
+  connect(&document, &Document::changed, this, [this](const ChangeEvent& event) {
+    if (event.isReset) {
+      m_job.cancel();
+      m_bound.reset();
+    }
+    if (event.isReset || event.aspects.testFlag(Aspect::facts)) {
+      m_timer.start();
+      Q_EMIT changed();
+    }
+  });
+  m_timer.start();
+}
+
+LiveBound::~LiveBound() = default;
+
+void LiveBound::setQuestion(const Question& question) {
+  if (m_question != question) {
+    m_question = question;
+    m_timer.start();
+    Q_EMIT changed();
+  }
+}
+
+bool LiveBound::isCurrent() const {
+  return m_bound && m_bound->factRevision == m_document.factRevision() && m_bound->question == m_question;
+}
+
+void LiveBound::refresh() {
+  m_job.order([snapshot = Snapshot::of(m_document), question = m_question](std::stop_token stop) {
+    return std::make_shared<const Bound>(computeBound(snapshot, question, std::move(stop)));
+  });
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "designer/document/document.hpp"
+#include "fabric/description.hpp"
+
+namespace coppice::designer {
+
+/// What a job works on: the facts at one revision, and which element each of their entries is.
+struct Snapshot {
+  std::uint64_t factRevision = 0;
+  std::shared_ptr<const fabric::Description> facts;
+  std::vector<NodeId> nodes;  ///< by index into facts->nodes, which is the index into fabric::Fabric::nodes() too
+  std::vector<LinkId> links;  ///< by index into facts->links
+
+  static Snapshot of(const Document& document);
+};
+
+/// Which element a finding of core/fabric speaks of; invalid for the fabric as a whole.
+class ElementFinder {
+public:
+  explicit ElementFinder(const Snapshot& snapshot);
+  [[nodiscard]] ElementId find(const Place& place) const;
+
+private:
+  std::vector<LinkId> m_links;
+  std::unordered_map<std::string, NodeId> m_nodes;
+};
+
+}  // namespace coppice::designer
