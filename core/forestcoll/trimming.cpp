@@ -2,8 +2,10 @@
 #include "forestcoll/trimming.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -366,35 +368,145 @@ private:
           shortage, lacking, links, [&](const DuplexLink& link) { return enters(link.back, shortage.inSet); },
           [&](const DuplexLink& link, int64_t amount) { set(link.back, amount); });
     });
-    std::map<int, std::vector<const DuplexLink*>> bySwitch;
-    for (const DuplexLink& link : links) {
-      bySwitch[link.farEnd].push_back(&link);
-    }
-    for (const auto& [node, atSwitch] : bySwitch) {
-      Int128 in = 0;
-      Int128 out = 0;
-      for (const DuplexLink* link : atSwitch) {
-        in += link->full;
-        out += value(link->back);
+    for (const bool isShaped : {true, false}) {
+      const std::vector<double> weights = isShaped ? starWeights(links) : fullWeights(links);
+      if (!weights.empty() && balanceWaysOut(links, weights) && m_oracle.isFeasible(m_progress)) {
+        return true;
       }
-      Int128 fullBefore = 0;
-      int64_t given = 0;
-      for (const DuplexLink* link : atSwitch) {
-        fullBefore += link->full;
-        const int64_t upTo = narrow64((out * fullBefore + in / 2) / std::max<Int128>(1, in));
-        set(link->there, std::min(link->full, upTo - given));
-        given += value(link->there);
-      }
-      if (given != out) {
-        restoreFull(links);
-        return false;
-      }
-    }
-    if (m_oracle.isFeasible(m_progress)) {
-      return true;
     }
     restoreFull(links);
     return false;
+  }
+
+  static std::vector<double> fullWeights(const std::vector<DuplexLink>& links) {
+    std::vector<double> weights;
+    for (const DuplexLink& link : links) {
+      weights.push_back(static_cast<double>(link.full));
+    }
+    return weights;
+  }
+
+  /// Capacities out of the boxes with which every box can send its own trees straight to every other one: r(box) for
+  /// each. What each switch hands out in all is given, so proportional fitting finds the shares per box and switch.
+  /// Boxes are what stays connected without the home links; empty where that is one only.
+  [[nodiscard]] std::vector<double> starWeights(const std::vector<DuplexLink>& links) const {
+    std::vector<int> parent(at(m_network.nodeCount));
+    std::iota(parent.begin(), parent.end(), 0);
+    const auto find = [&](int node) {
+      while (parent[at(node)] != node) {
+        node = parent[at(node)] = parent[at(parent[at(node)])];
+      }
+      return node;
+    };
+    std::vector<char> isHome(m_capacities.size(), 0);
+    for (const DuplexLink& link : links) {
+      for (const std::vector<int>* arcs : {&link.there, &link.back}) {
+        for (const int arc : *arcs) {
+          isHome[at(arc)] = 1;
+        }
+      }
+    }
+    for (std::size_t i = 0; i < m_capacities.size(); ++i) {
+      if (isHome[i] == 0 && m_capacities[i].capacity > 0) {
+        parent[at(find(m_capacities[i].tail))] = find(m_capacities[i].head);
+      }
+    }
+    std::map<int, int> boxOf;  // component -> box
+    std::vector<double> needed;
+    for (const int gpu : m_network.gpus) {
+      const auto [entry, isNew] = boxOf.try_emplace(find(gpu), static_cast<int>(needed.size()));
+      if (isNew) {
+        needed.push_back(0);
+      }
+      needed[at(entry->second)] += static_cast<double>(m_oracle.supply(gpu));
+    }
+    if (needed.size() < 2) {
+      return {};
+    }
+    for (double& trees : needed) {
+      trees *= static_cast<double>(needed.size() - 1);
+    }
+    struct Share {
+      int box;
+      int node;
+      double full = 0;
+      double value = 0;
+    };
+    std::map<std::pair<int, int>, int> shareOf;  // (box, switch)
+    std::vector<Share> shares;
+    std::vector<int> shareOfLink;
+    std::map<int, double> handedOut;  // by switch
+    for (const DuplexLink& link : links) {
+      const int box = boxOf.at(find(m_capacities[at(link.there.front())].tail));
+      const auto [entry, isNew] = shareOf.try_emplace({box, link.farEnd}, static_cast<int>(shares.size()));
+      if (isNew) {
+        shares.push_back({box, link.farEnd});
+      }
+      shares[at(entry->second)].full += static_cast<double>(link.full);
+      shareOfLink.push_back(entry->second);
+      handedOut[link.farEnd] += static_cast<double>(value(link.back));
+    }
+    for (Share& share : shares) {
+      share.value = share.full;
+    }
+    constexpr int kRounds = 40;
+    for (int round = 0; round < kRounds; ++round) {
+      std::vector<double> rows(needed.size(), 0);
+      for (const Share& share : shares) {
+        rows[at(share.box)] += share.value;
+      }
+      std::map<int, double> columns;
+      for (Share& share : shares) {
+        const double row = rows[at(share.box)];
+        share.value = row > 0 ? std::min(share.full, share.value * needed[at(share.box)] / row) : 0;
+        columns[share.node] += share.value;
+      }
+      for (Share& share : shares) {
+        const double column = columns[share.node];
+        share.value = column > 0 ? std::min(share.full, share.value * handedOut[share.node] / column) : 0;
+      }
+    }
+    std::vector<double> weights;
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      const Share& share = shares[at(shareOfLink[i])];
+      weights.push_back(share.value * static_cast<double>(links[i].full) / share.full);
+    }
+    return weights;
+  }
+
+  /// Ways out near the weights that add up to the ways in at every switch. False where they cannot.
+  bool balanceWaysOut(const std::vector<DuplexLink>& links, const std::vector<double>& weights) {
+    std::map<int, std::vector<std::size_t>> bySwitch;
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      bySwitch[links[i].farEnd].push_back(i);
+    }
+    for (const auto& [node, atSwitch] : bySwitch) {
+      double total = 0;
+      int64_t out = 0;
+      for (const std::size_t i : atSwitch) {
+        total += weights[i];
+        out += value(links[i].back);
+      }
+      double before = 0;
+      int64_t given = 0;
+      std::vector<int64_t> share;
+      for (const std::size_t i : atSwitch) {
+        before += weights[i];
+        const double upTo = total > 0 ? std::floor(static_cast<double>(out) * before / total + 0.5) : 0;
+        const double wanted = std::clamp(upTo - static_cast<double>(given), 0.0, static_cast<double>(links[i].full));
+        share.push_back(std::min(static_cast<int64_t>(wanted), out - given));
+        given += share.back();
+      }
+      for (std::size_t j = 0; j < atSwitch.size(); ++j) {
+        const int64_t more = std::min(out - given, links[atSwitch[j]].full - share[j]);
+        given += more;
+        set(links[atSwitch[j]].there, share[j] + more);
+      }
+      if (given != out) {
+        return false;
+      }
+    }
+    return true;
   }
 
   void restoreFull(const std::vector<DuplexLink>& links) {
