@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
 #include <algorithm>
+#include <limits>
 #include <random>
 
 #include "flow/feasibility.hpp"
@@ -74,6 +75,7 @@ private slots:
   void violationsAreReal();
   void changesInPlace();
   void wideNumbers();
+  void largestSums();
   void tightSets();
 };
 
@@ -142,6 +144,39 @@ void TestFeasibility::wideNumbers() {
   QVERIFY(exact.isFeasible());
   flow::FeasibilityOracle<Int128> short1(3, arcs, {unit, unit, unit + unit + 1}, {0, 1, 2});
   QVERIFY(short1.largestDeficit() == 1);
+}
+
+void TestFeasibility::largestSums() {
+  // The callers keep all capacities and supplies together below a quarter of the range; right up to there both widths
+  // agree with the listing.
+  constexpr std::int64_t kLimit = std::numeric_limits<std::int64_t>::max() / 4;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    Instance instance = randomInstance(seed);
+    std::int64_t sum = 1;
+    for (const auto& arc : instance.arcs) {
+      sum += arc.capacity;
+    }
+    for (const std::int64_t supply : instance.supplies) {
+      sum += supply;
+    }
+    const std::int64_t factor = kLimit / sum;
+    std::vector<CapacityArc<Int128>> wideArcs;
+    for (auto& arc : instance.arcs) {
+      arc.capacity *= factor;
+      wideArcs.push_back({arc.tail, arc.head, arc.capacity});
+    }
+    std::vector<Int128> wideSupplies;
+    for (std::int64_t& supply : instance.supplies) {
+      supply *= factor;
+      wideSupplies.push_back(supply);
+    }
+    flow::FeasibilityOracle<std::int64_t> oracle(instance.nodes, instance.arcs, instance.supplies, instance.sinks);
+    flow::FeasibilityOracle<Int128> wide(instance.nodes, wideArcs, wideSupplies, instance.sinks);
+    const std::int64_t expected = worstDeficit(instance);
+    QCOMPARE(oracle.largestDeficit(), expected);
+    QVERIFY(wide.largestDeficit() == expected);
+    QCOMPARE(oracle.violations(1).empty(), expected == 0);
+  }
 }
 
 void TestFeasibility::tightSets() {
