@@ -73,6 +73,10 @@ Question makeQuestion(const fabric::Fabric& fabric, Dice& dice) {
       question.demand[i] = request.amounts[i] / divisor;
     }
   }
+  if (dice.oneIn(3)) {
+    request.form = dice.oneIn(3) ? schedule::ForestForm::trees : schedule::ForestForm::parts;
+    question.text += request.form == schedule::ForestForm::parts ? " by parts" : " written out";
+  }
   if (dice.oneIn(4)) {
     request.fixedK = dice.pick(1, 5);
     question.text += " k " + std::to_string(*request.fixedK);
@@ -228,6 +232,11 @@ std::string solvePublicly(unsigned seed, const fabric::Fabric& fabric, const Que
     return "the trees reach " + verdict->algbw.toString() + ", the optimum is " + optimum->algbw.toString();
   }
   tally.add("verified forests");
+  for (const auto* forest : {&generated->schedule.reduceForest, &generated->schedule.broadcastForest}) {
+    if (*forest && (**forest).factored) {
+      tally.add("held by parts");
+    }
+  }
   if (optimum->usedSubCapacity) {
     tally.add("by a sub-capacity");
   }
@@ -247,13 +256,14 @@ struct Combination {
   bool pairwiseOnly;
   bool inGrains;
   bool decompose;
-  bool heuristics;
+  std::optional<int> heightEffort;  ///< of the heuristics; none: edge by edge with the exact amount
 
   [[nodiscard]] std::string text() const {
     constexpr const char* kTrimming[] = {"none", "proportional", "restoring"};
     return std::string("trimming ") + kTrimming[static_cast<int>(trimming)] +
            (pairwiseOnly ? ", pairwise" : ", structured") + (inGrains ? ", in grains" : "") +
-           (decompose ? ", decomposed" : ", whole") + (heuristics ? ", heuristic" : ", edge by edge");
+           (decompose ? ", decomposed" : ", whole") +
+           (heightEffort ? ", height effort " + std::to_string(*heightEffort) : std::string(", edge by edge"));
   }
 };
 
@@ -261,8 +271,11 @@ std::vector<Combination> allCombinations() {
   std::vector<Combination> all;
   for (const auto trimming :
        {forestcoll::Trimming::none, forestcoll::Trimming::proportional, forestcoll::Trimming::restoring}) {
-    for (const int bits : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}) {
-      all.push_back({trimming, (bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0});
+    for (const int bits : {0, 1, 2, 3, 4, 5, 6, 7}) {
+      for (const int effort : {-1, 0, 1, 2}) {
+        all.push_back({trimming, (bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0,
+                       effort < 0 ? std::nullopt : std::optional<int>(effort)});
+      }
     }
   }
   return all;
@@ -281,7 +294,8 @@ std::string solveBy(const Combination& by, const fabric::Fabric& fabric, const Q
   const auto logical = forestcoll::logicalProblem(network, topology, supply);
   forestcoll::PackingOptions packing;
   packing.decompose = by.decompose;
-  packing.heuristics = by.heuristics;
+  packing.heuristics = by.heightEffort.has_value();
+  packing.heightEffort = by.heightEffort.value_or(0);
   auto trees = forestcoll::packTrees(logical.packing, {}, packing);
 
   schedule::Schedule schedule;
