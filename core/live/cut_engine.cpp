@@ -262,6 +262,14 @@ int64_t CutEngine::capacity(int tail, int head) const {
   return arc < 0 ? 0 : m_graph.capacity(arc);
 }
 
+std::vector<CutEngine::NodeInit> CutEngine::nodeInits() const {
+  std::vector<NodeInit> nodes;
+  for (int v = 0; v < nodeCount(); ++v) {
+    nodes.push_back({m_order[at(v)] != std::numeric_limits<int>::max(), m_demand[at(v)]});
+  }
+  return nodes;
+}
+
 CutEngine::Sink& CutEngine::modify(int sink) {
   Sink& state = m_sinks[at(sink)];
   if (m_isProbing && m_isSaved[at(sink)] == 0) {

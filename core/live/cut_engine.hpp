@@ -63,6 +63,8 @@ public:
   void rescale(std::int64_t factor);
 
   [[nodiscard]] int nodeCount() const { return m_graph.nodeCount(); }
+  /// By node, as it stands.
+  [[nodiscard]] std::vector<NodeInit> nodeInits() const;
   [[nodiscard]] std::int64_t capacity(int tail, int head) const;
   [[nodiscard]] std::int64_t demand(int node) const { return m_demand[static_cast<std::size_t>(node)]; }
   [[nodiscard]] std::int64_t totalDemand() const { return m_total; }

@@ -236,6 +236,10 @@ fabric::NodeKind LiveBound::kind(NodeId node) const {
   return m_state->node(node).kind;
 }
 
+const std::string& LiveBound::box(NodeId node) const {
+  return m_state->node(node).box;
+}
+
 bool LiveBound::isAlive(NodeId node) const {
   return m_state->node(node).isAlive;
 }

@@ -133,6 +133,7 @@ public:
   /// @pre 0 <= node < nodeLimit()
   [[nodiscard]] const std::string& id(NodeId node) const;
   [[nodiscard]] fabric::NodeKind kind(NodeId node) const;
+  [[nodiscard]] const std::string& box(NodeId node) const;
   /// False for a removed node.
   [[nodiscard]] bool isAlive(NodeId node) const;
   /// One above the largest NodeId.
