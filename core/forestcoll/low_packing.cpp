@@ -192,28 +192,50 @@ private:
     return true;
   }
 
-  /// All trees together, height after height.
+  /// All trees together, height after height. Small problems are tried with several limits on the number of different
+  /// trees; the lowest result counts, then the one of fewest trees.
   std::optional<std::vector<PackedTree>> grow() {
-    const int mostTrees = 8 * rootCount() + 64;
-    if (!TreeTable::fits(m_problem, mostTrees)) {
-      return std::nullopt;
+    constexpr int64_t kMostCells = int64_t{1} << 25;
+    constexpr int kSmall = 32;
+    constexpr int64_t kMostPerRoot = 64;
+    int64_t copies = 0;
+    for (const int64_t supply : m_problem.supply) {
+      copies += supply;
     }
-    TreeTable table(m_problem, mostTrees);
-    for (const int root : m_roots) {
-      table.addTree(root, m_problem.supply[at(root)]);
+    const int64_t most = std::min({copies, kMostPerRoot * rootCount(), kMostCells / m_problem.nodeCount});
+    std::optional<std::vector<PackedTree>> best;
+    int bestHeight = 0;
+    for (int64_t perRoot = m_problem.nodeCount <= kSmall ? 1 : kMostPerRoot; perRoot <= kMostPerRoot; perRoot *= 8) {
+      const int64_t trees = std::max<int64_t>(rootCount(), std::min(most, perRoot * rootCount()));
+      if (!TreeTable::fits(m_problem, trees)) {
+        break;
+      }
+      TreeTable table(m_problem, static_cast<int>(std::min<int64_t>(trees, 8 * rootCount())));
+      for (const int root : m_roots) {
+        table.addTree(root, m_problem.supply[at(root)]);
+      }
+      const int64_t looks = trees * static_cast<int64_t>(m_problem.arcs.size());
+      const GrowthLimits limits{std::min(m_options.mostHeight, m_problem.nodeCount - 1), static_cast<int>(trees),
+                                (1'000'000 + 8 * looks) << std::clamp(m_options.effort - 1, 0, 10)};
+      if (!growTrees(table, limits, m_progress)) {
+        continue;
+      }
+      int height = 0;
+      for (int tree = 0; tree < table.treeCount(); ++tree) {
+        height = std::max(height, table.height(tree));
+      }
+      if (!best || height < bestHeight) {
+        bestHeight = height;
+        best.emplace();
+        for (int tree = 0; tree < table.treeCount(); ++tree) {
+          best->push_back(table.tree(tree));
+        }
+      }
+      if (trees >= copies || table.treeCount() < trees) {
+        break;  // more would not be used
+      }
     }
-    const int64_t looks = int64_t{rootCount()} * static_cast<int64_t>(m_problem.arcs.size());
-    const GrowthLimits limits{std::min(m_options.mostHeight, m_problem.nodeCount - 1), mostTrees,
-                              (1'000'000 + 100 * looks) << std::min(m_options.effort, 10)};
-    if (!growTrees(table, limits, m_progress)) {
-      return std::nullopt;
-    }
-    std::vector<PackedTree> trees;
-    trees.reserve(at(table.treeCount()));
-    for (int tree = 0; tree < table.treeCount(); ++tree) {
-      trees.push_back(table.tree(tree));
-    }
-    return trees;
+    return best;
   }
 
   /// The copies of a root's trees are numbered; a split node's parts take consecutive numbers, largest first, so that

@@ -29,4 +29,12 @@ struct LowPackingOptions {
 [[nodiscard]] std::optional<std::vector<PackedTree>> packLow(const PackingProblem& problem, const Progress& progress,
                                                              const LowPackingOptions& options = {});
 
+/// Lowers the trees of a packing: first the greatest height of all, then each tree's own, by giving the deepest nodes
+/// (or nodes above them) other parents; other trees make room without becoming higher than allowed. The packing stays
+/// exact, the greatest height never grows and, once that is settled, no tree's does. At most an eighth more trees
+/// arise, in small problems only. Large ones (trees x nodes) are left as they are when they are low enough already, or
+/// when the tables would take more than about 1 GB. Deterministic; `effort` as in LowPackingOptions. Throws
+/// CancelledError.
+void lowerTrees(const PackingProblem& problem, std::vector<PackedTree>& trees, const Progress& progress, int effort);
+
 }  // namespace coppice::forestcoll

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace coppice::forestcoll {
 namespace {
@@ -13,6 +14,8 @@ using Word = std::uint64_t;
 
 constexpr int kUnseen = -2;
 constexpr int kFirst = -1;
+constexpr int kUnknown = -1;
+constexpr int kNobody = -2;
 
 std::size_t at(int i) {
   return static_cast<std::size_t>(i);
@@ -31,7 +34,8 @@ void ParentExchange::open(int node, std::span<const Small> limits) {
   m_choices.assign(stride, 0);
   m_bytes.assign(stride, 0);
   m_highest.assign(stride, 0);
-  m_isBlocked.assign(m_arcs.size(), 0);
+  m_blockedFrom.assign(m_arcs.size(), std::numeric_limits<int64_t>::max());
+  m_movers.assign(m_arcs.size() * m_arcs.size(), kUnknown);
   const Small* const below = m_table.below(node);
   const Small* const parents = m_table.parents(node);
   for (std::size_t t = 0; t < trees; ++t) {
@@ -42,11 +46,14 @@ void ParentExchange::open(int node, std::span<const Small> limits) {
   }
   for (std::size_t i = 0; i < m_arcs.size(); ++i) {
     const Small* const levels = m_table.levels(m_table.tailOf(m_arcs[i]));
+    // Separate memory, so that the loops run in wide registers.
+    std::uint8_t* const __restrict bytes = m_bytes.data();
+    Small* const __restrict choices = m_choices.data();
+    const Small* const __restrict highest = m_highest.data();
     for (std::size_t t = 0; t < trees; ++t) {
-      m_bytes[t] = levels[t] < m_highest[t] ? 1 : 0;
-    }
-    for (std::size_t t = 0; t < trees; ++t) {
-      m_choices[t] = static_cast<Small>(m_choices[t] + m_bytes[t]);
+      const bool isLow = levels[t] < highest[t];
+      bytes[t] = isLow ? 1 : 0;
+      choices[t] = static_cast<Small>(choices[t] + (isLow ? 1 : 0));
     }
     Word* const bits = m_mayTake.data() + i * m_words;
     for (std::size_t t = 0; t < trees; t += 8) {
@@ -62,6 +69,10 @@ bool ParentExchange::mayTake(std::size_t place, int tree) const {
   return (m_mayTake[place * m_words + at(tree) / 64] >> (tree % 64) & 1U) != 0;
 }
 
+bool ParentExchange::isBlocked(std::size_t place, const Wish& wish) const {
+  return m_blockedFrom[place] <= (wish.mayCut ? 1 : m_table.copies(wish.tree));
+}
+
 bool ParentExchange::closesCycle(int tail, int tree) const {
   return m_table.below(m_node, tree) > 0 && m_table.level(tail, tree) > m_table.level(m_node, tree) &&
          m_table.isUnder(tree, tail, m_node);
@@ -74,7 +85,7 @@ bool ParentExchange::place(const Wish& wish) {
   m_starts.clear();
   for (std::size_t i = 0; i < m_arcs.size(); ++i) {
     const int tail = m_table.tailOf(m_arcs[i]);
-    if (m_isBlocked[i] != 0 || static_cast<int>(i) == own || !mayTake(i, tree) ||
+    if (isBlocked(i, wish) || static_cast<int>(i) == own || !mayTake(i, tree) ||
         m_table.level(tail, tree) + 1 + m_table.below(m_node, tree) > wish.mostHeight || closesCycle(tail, tree) ||
         (wish.notUnder >= 0 && m_table.isUnder(tree, tail, wish.notUnder))) {
       continue;
@@ -104,10 +115,10 @@ bool ParentExchange::place(const Wish& wish) {
     followPath();
     return true;
   }
-  if (own >= TreeTable::kIsRoot && (wish.mayCut || m_table.copies(tree) == 1)) {
-    // What the search has seen is full to the last copy and stays so: no path leads out of it.
+  if (own >= TreeTable::kIsRoot) {
+    // What the search has seen has no room for so many copies (with cuts, for none) and gets none: no path leads out.
     for (const int place : m_queue) {
-      m_isBlocked[at(place)] = 1;
+      m_blockedFrom[at(place)] = std::min(m_blockedFrom[at(place)], wish.mayCut ? 1 : m_table.copies(tree));
     }
   }
   return false;
@@ -120,41 +131,71 @@ bool ParentExchange::search(const Wish& wish, bool inParts) {
   for (const int place : m_queue) {
     m_steps[at(place)] = {kFirst, wish.tree, m_table.copies(wish.tree)};
   }
-  for (std::size_t i = 0; i < m_queue.size(); ++i) {
-    const std::size_t place = at(m_queue[i]);
-    const int64_t room = m_table.room(m_arcs[place]) + (m_queue[i] == own ? m_table.copies(wish.tree) : int64_t{0});
-    const int64_t incoming = m_steps[place].copies;
-    if (inParts ? room > 0 : room >= incoming) {
-      m_goal = m_queue[i];
+  const auto roomAt = [&](int place) {
+    return m_table.room(m_arcs[at(place)]) + (place == own ? m_table.copies(wish.tree) : int64_t{0});
+  };
+  const auto isGoal = [&](int place) {
+    return inParts ? roomAt(place) > 0 : roomAt(place) >= m_steps[at(place)].copies;
+  };
+  for (const int place : m_starts) {
+    if (isGoal(place)) {
+      m_goal = place;
       return true;
     }
+  }
+  for (std::size_t i = 0; i < m_queue.size(); ++i) {
+    const int place = m_queue[i];
+    const int64_t needed = inParts ? 1 : m_steps[at(place)].copies - roomAt(place);
     for (std::size_t j = 0; j < m_arcs.size(); ++j) {
-      if (m_steps[j].from != kUnseen || m_isBlocked[j] != 0) {
+      if (m_steps[j].from != kUnseen || isBlocked(j, wish)) {
         continue;
       }
-      m_work += 1 + static_cast<int64_t>(m_words / 4);
-      const int mover = firstMover(place, j, inParts ? 1 : incoming - room, wish.tree);
+      ++m_work;
+      const int mover = findMover(at(place), j, needed, wish.tree);
       if (mover >= 0) {
-        m_steps[j] = {m_queue[i], mover, m_table.copies(mover)};
+        m_steps[j] = {place, mover, m_table.copies(mover)};
         m_queue.push_back(static_cast<int>(j));
+        if (isGoal(m_queue.back())) {
+          m_goal = m_queue.back();
+          return true;
+        }
       }
     }
   }
   return false;
 }
 
-/// The first tree but one on an arc that may go to the other and has at least that many copies, or -1.
-int ParentExchange::firstMover(std::size_t from, std::size_t to, int64_t copies, int except) const {
+/// A tree but the given one on an arc that may go to the other and has at least that many copies, or -1.
+int ParentExchange::findMover(std::size_t from, std::size_t to, int64_t copies, int except) {
+  // Whoever was found last time is there still, mostly; and where there was nobody, somebody must have come since.
+  int& known = m_movers[from * m_arcs.size() + to];
+  if (known == kNobody) {
+    return -1;
+  }
+  const auto isGood = [&](int tree) { return tree != except && m_table.copies(tree) >= copies; };
+  if (known != kUnknown && m_table.place(m_node, known) == static_cast<int>(from) && isGood(known)) {
+    return known;
+  }
   const Word* const takes = m_takes.data() + from * m_words;
   const Word* const may = m_mayTake.data() + to * m_words;
+  const int tail = m_table.tailOf(m_arcs[to]);
+  bool isEmpty = true;
   for (std::size_t w = 0; w < m_words; ++w) {
     for (Word both = takes[w] & may[w]; both != 0; both &= both - 1) {
       const int tree = static_cast<int>(w) * 64 + __builtin_ctzll(both);
-      if (tree != except && m_table.copies(tree) >= copies && !closesCycle(m_table.tailOf(m_arcs[to]), tree)) {
+      if (closesCycle(tail, tree)) {
+        continue;
+      }
+      if (isGood(tree)) {
+        m_work += static_cast<int64_t>(w) / 4;
+        known = tree;
         return tree;
       }
+      isEmpty = false;
     }
   }
+  m_work += static_cast<int64_t>(m_words) / 4;
+  known = isEmpty ? kNobody : kUnknown;
   return -1;
 }
 
@@ -225,6 +266,12 @@ void ParentExchange::followPath() {
     const int tree = m_steps[at(place)].tree;
     m_takes[at(place) * m_words + at(tree) / 64] |= Word{1} << (tree % 64);
     m_table.attach(m_node, tree, place);
+    int* const movers = m_movers.data() + at(place) * m_arcs.size();
+    for (std::size_t j = 0; j < m_arcs.size(); ++j) {
+      if (movers[j] == kNobody && mayTake(j, tree)) {
+        movers[j] = kUnknown;
+      }
+    }
   }
 }
 

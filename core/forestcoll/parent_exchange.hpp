@@ -43,8 +43,9 @@ private:
     std::int64_t copies = 0;
   };
   [[nodiscard]] bool mayTake(std::size_t place, int tree) const;
+  [[nodiscard]] bool isBlocked(std::size_t place, const Wish& wish) const;
   [[nodiscard]] bool closesCycle(int tail, int tree) const;
-  [[nodiscard]] int firstMover(std::size_t from, std::size_t to, std::int64_t copies, int except) const;
+  int findMover(std::size_t from, std::size_t to, std::int64_t copies, int except);
   bool search(const Wish& wish, bool inParts);
   void cutPath();
   void followPath();
@@ -59,7 +60,8 @@ private:
   std::vector<TreeTable::Small> m_choices;
   std::vector<TreeTable::Small> m_highest;  // a tail's level must be below this
   std::vector<std::uint8_t> m_bytes;
-  std::vector<char> m_isBlocked;
+  std::vector<std::int64_t> m_blockedFrom;  // trees with at least that many copies find no room by this place
+  std::vector<int> m_movers;                // arcs x arcs: a tree that may go from one to the other, as last seen
   std::vector<int> m_starts;
   std::vector<Step> m_steps;
   std::vector<int> m_queue;

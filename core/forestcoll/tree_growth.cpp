@@ -1,20 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forestcoll/tree_growth.hpp"
 
-#include <algorithm>
-#include <utility>
+#include <numeric>
 #include <vector>
 
 #include "forestcoll/parent_exchange.hpp"
 
 namespace coppice::forestcoll {
 
+namespace {
+
+/// Trees that may get a parent at the open node, those with little choice first.
+void listWaiting(const TreeTable& table, const ParentExchange& exchange, int node, std::vector<int>& waiting) {
+  std::vector<int> byChoices(table.arcsInto(node).size() + 2, 0);
+  for (int tree = 0; tree < table.treeCount(); ++tree) {
+    if (table.isMissing(node, tree)) {
+      ++byChoices[static_cast<std::size_t>(exchange.choices(tree)) + 1];
+    }
+  }
+  const int hopeless = byChoices[1];
+  std::partial_sum(byChoices.begin(), byChoices.end(), byChoices.begin());
+  waiting.resize(static_cast<std::size_t>(byChoices.back()));
+  for (int tree = 0; tree < table.treeCount(); ++tree) {
+    if (table.isMissing(node, tree)) {
+      waiting[static_cast<std::size_t>(byChoices[static_cast<std::size_t>(exchange.choices(tree))]++)] = tree;
+    }
+  }
+  waiting.erase(waiting.begin(), waiting.begin() + hopeless);
+}
+
+}  // namespace
+
 bool growTrees(TreeTable& table, const GrowthLimits& limits, const Progress& progress) {
   ParentExchange exchange(table);
   const std::int64_t before = table.work();
   const auto work = [&] { return table.work() - before + exchange.work(); };
   std::vector<TreeTable::Small> heights;
-  std::vector<std::pair<int, int>> waiting;
+  std::vector<int> waiting;
   for (int height = 1; height <= limits.mostHeight && table.missingCount() > 0; ++height) {
     bool hasGrown = false;
     for (int node = 0; node < table.nodeCount(); ++node) {
@@ -24,23 +46,16 @@ bool growTrees(TreeTable& table, const GrowthLimits& limits, const Progress& pro
       }
       heights.assign(static_cast<std::size_t>(table.treeCount()), static_cast<TreeTable::Small>(height));
       exchange.open(node, heights);
-      // Trees with little choice first.
-      waiting.clear();
-      for (int tree = 0; tree < table.treeCount(); ++tree) {
-        if (table.isMissing(node, tree) && exchange.choices(tree) > 0) {
-          waiting.emplace_back(exchange.choices(tree), tree);
-        }
-      }
-      std::sort(waiting.begin(), waiting.end());
+      listWaiting(table, exchange, node, waiting);
       for (std::size_t i = 0; i < waiting.size(); ++i) {
         if (work() > limits.work) {
           return false;
         }
         const int trees = table.treeCount();
-        hasGrown |= exchange.place({.tree = waiting[i].second, .mayCut = trees < limits.mostTrees});
+        hasGrown |= exchange.place({.tree = waiting[i], .mayCut = trees < limits.mostTrees});
         for (int tree = trees; tree < table.treeCount(); ++tree) {
           if (table.isMissing(node, tree)) {
-            waiting.emplace_back(waiting[i].first, tree);
+            waiting.push_back(tree);
           }
         }
       }

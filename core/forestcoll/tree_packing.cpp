@@ -952,6 +952,9 @@ private:
 Trees packTrees(const PackingProblem& problem, const Progress& progress, const PackingOptions& options) {
   progress.report("packing", 0);
   Trees trees = Packing(progress, options).solve(problem);
+  if (options.heuristics) {
+    lowerTrees(problem, trees, progress, options.heightEffort);
+  }
   progress.report("packing", 1);
   return trees;
 }

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "forestcoll/low_packing.hpp"
+#include "forestcoll/parent_exchange.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using std::int64_t;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// Takes trees down one level at a time: every node on the deepest level, or one above it on its path, gets another
+/// parent; trees that make room stay within their limits.
+class Lowering {
+public:
+  Lowering(TreeTable& table, const Progress& progress, int64_t work, int mostTrees)
+      : m_table(table), m_exchange(table), m_progress(progress), m_end(table.work() + work), m_mostTrees(mostTrees) {}
+
+  /// The greatest height of all: everything may become as high as one less.
+  void lowerHighest() {
+    while (!isSpent()) {
+      const std::vector<int> trees = byHeight();
+      const int highest = m_table.height(trees.front());
+      if (highest < 2) {
+        return;
+      }
+      m_limits.assign(trees.size(), static_cast<TreeTable::Small>(highest - 1));
+      for (const int tree : trees) {
+        if (m_table.height(tree) < highest) {
+          break;
+        }
+        if (!lower(tree, m_mostTrees)) {
+          return;
+        }
+      }
+    }
+  }
+
+  /// Each tree for itself: nothing else becomes higher than it is.
+  void lowerEach() {
+    m_limits.resize(at(m_table.treeCount()));
+    for (int tree = 0; tree < m_table.treeCount(); ++tree) {
+      m_limits[at(tree)] = static_cast<TreeTable::Small>(m_table.height(tree));
+    }
+    std::vector<int> trees = byHeight();
+    while (!trees.empty() && !isSpent()) {
+      std::erase_if(trees, [&](int tree) {
+        if (isSpent() || m_table.height(tree) < 2 || !lower(tree, 0)) {
+          return true;
+        }
+        m_limits[at(tree)] = static_cast<TreeTable::Small>(m_table.height(tree));
+        return false;
+      });
+    }
+  }
+
+private:
+  [[nodiscard]] bool isSpent() const { return m_table.work() + m_exchange.work() > m_end; }
+
+  [[nodiscard]] std::vector<int> byHeight() const {
+    std::vector<int> trees(at(m_table.treeCount()));
+    std::iota(trees.begin(), trees.end(), 0);
+    std::stable_sort(trees.begin(), trees.end(), [&](int a, int b) { return m_table.height(a) > m_table.height(b); });
+    return trees;
+  }
+
+  /// All deepest nodes up by one; false when one of them is stuck. Trees are cut while there are fewer than mostTrees.
+  bool lower(int tree, int mostTrees) {
+    const int height = m_table.height(tree);
+    std::vector<int> deepest;
+    for (int node = 0; node < m_table.nodeCount(); ++node) {
+      if (m_table.level(node, tree) == height) {
+        deepest.push_back(node);
+      }
+    }
+    for (const int node : deepest) {
+      throwIfCancelled(m_progress);
+      for (int top = node; m_table.level(node, tree) == height;) {
+        if (isSpent()) {
+          return false;
+        }
+        m_limits.resize(at(m_table.treeCount()), static_cast<TreeTable::Small>(height - 1));
+        m_exchange.open(top, m_limits);
+        if (m_exchange.place({.tree = tree, .mostHeight = height - 1, .mayCut = m_table.treeCount() < mostTrees})) {
+          break;
+        }
+        top = m_table.parent(top, tree);
+        if (top == m_table.root(tree)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  TreeTable& m_table;
+  ParentExchange m_exchange;
+  const Progress& m_progress;
+  int64_t m_end;
+  int m_mostTrees;
+  std::vector<TreeTable::Small> m_limits;
+};
+
+/// Distance of the farthest node.
+int farthest(const PackingProblem& problem, int root) {
+  std::vector<std::vector<int>> next(at(problem.nodeCount));
+  for (const TreeArc& arc : problem.arcs) {
+    next[at(arc.tail)].push_back(arc.head);
+  }
+  std::vector<int> distance(at(problem.nodeCount), -1);
+  distance[at(root)] = 0;
+  std::vector<int> queue{root};
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    for (const int head : next[at(queue[i])]) {
+      if (distance[at(head)] < 0) {
+        distance[at(head)] = distance[at(queue[i])] + 1;
+        queue.push_back(head);
+      }
+    }
+  }
+  return distance[at(queue.back())];
+}
+
+/// Of a tree's arcs, parents first.
+int heightOf(const PackingProblem& problem, const PackedTree& tree, std::vector<int>& depth) {
+  depth.resize(at(problem.nodeCount));
+  depth[at(tree.root)] = 0;
+  int height = 0;
+  for (const int arc : tree.arcs) {
+    const TreeArc& ends = problem.arcs[at(arc)];
+    depth[at(ends.head)] = depth[at(ends.tail)] + 1;
+    height = std::max(height, depth[at(ends.head)]);
+  }
+  return height;
+}
+
+}  // namespace
+
+void lowerTrees(const PackingProblem& problem, std::vector<PackedTree>& trees, const Progress& progress, int effort) {
+  constexpr int64_t kSmall = int64_t{1} << 17;
+  const int64_t cells = static_cast<int64_t>(trees.size()) * problem.nodeCount;
+  if (effort < 1 || trees.empty() || problem.nodeCount < 3 ||
+      !TreeTable::fits(problem, static_cast<int64_t>(trees.size()))) {
+    return;
+  }
+  const bool isThorough = cells <= kSmall || effort > 1;
+  std::vector<int> depth;
+  int highest = 0;
+  int highestRoot = 0;
+  for (const PackedTree& tree : trees) {
+    const int height = heightOf(problem, tree, depth);
+    if (height > highest) {
+      highest = height;
+      highestRoot = tree.root;
+    }
+  }
+  const int least = farthest(problem, highestRoot);
+  if (!isThorough && 2 * highest <= 3 * least) {
+    return;  // low enough for what it would cost
+  }
+  const int64_t count = static_cast<int64_t>(trees.size());
+  const int mostTrees = static_cast<int>(isThorough && cells <= kSmall ? count + count / 8 : count);
+  TreeTable table(problem, mostTrees);
+  for (const PackedTree& tree : trees) {
+    table.addTree(tree);
+  }
+  Lowering lowering(table, progress, (20'000 + 20 * cells) << std::min(2 * (effort - 1), 10), mostTrees);
+  lowering.lowerHighest();
+  if (isThorough) {
+    lowering.lowerEach();
+  }
+  trees.resize(at(table.treeCount()));
+  for (int tree = 0; tree < table.treeCount(); ++tree) {
+    trees[at(tree)] = table.tree(tree);
+  }
+}
+
+}  // namespace coppice::forestcoll
