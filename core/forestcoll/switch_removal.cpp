@@ -113,7 +113,8 @@ Matrix spreadEvenly(const std::vector<int64_t>& rows, const std::vector<int64_t>
       // The guess need not be exact: it is verified. The small addend lets whole numbers survive rounding.
       const double wanted = std::floor(alpha[at(i)] * beta[at(j)] + 1e-7);
       const double most = static_cast<double>(std::min(rowLeft[at(i)], columnLeft[at(j)]));
-      const auto value = static_cast<int64_t>(std::clamp(wanted, 0.0, most));
+      // Where no such spread exists the factors run away from each other, and their product may be no number.
+      const auto value = wanted > 0 ? static_cast<int64_t>(std::min(wanted, most)) : int64_t{0};
       matrix(i, j) = std::min(value, std::min(rowLeft[at(i)], columnLeft[at(j)]));
       rowLeft[at(i)] -= matrix(i, j);
       columnLeft[at(j)] -= matrix(i, j);

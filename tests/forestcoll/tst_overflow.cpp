@@ -126,6 +126,7 @@ class TestOverflow : public QObject {
 private slots:
   void known_data();
   void known();
+  void lopsidedSwitch();
   void largestK_data();
   void largestK();
   void extremes_data();
@@ -163,6 +164,16 @@ void TestOverflow::known() {
   } else {
     QVERIFY2(answer.refusal.empty(), answer.refusal.c_str());
     QCOMPARE(QString::fromStdString(answer.inverseRate.toString()), inverseRate);
+  }
+}
+
+void TestOverflow::lopsidedSwitch() {
+  // No even spread of one wide port over narrow ones exists; the attempt at one must not leave the numbers.
+  for (double width = 1e8; width < 1e17; width *= 1.07) {
+    const std::string text = "a-s " + std::to_string(static_cast<int64_t>(width)) + "; b-s 1; c-s 1; d-s 1; e-s 3";
+    const Answer answer = ask(parsed(text), {});
+    QVERIFY2(answer.wrong.empty() && answer.refusal.empty(), (text + ": " + answer.wrong + answer.refusal).c_str());
+    QCOMPARE(answer.inverseRate, Rational(4));
   }
 }
 
