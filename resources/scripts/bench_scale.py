@@ -32,7 +32,14 @@ def options():
     parser.add_argument("--memory", type=float, default=0, help="GiB that a process may map; 0 = no limit")
     parser.add_argument("--csv", help="also write every run to this file")
     parser.add_argument("--list", action="store_true", help="only list the rows")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.repeat < 1:
+        parser.error("--repeat must be at least 1")
+    try:
+        re.compile(arguments.rows)
+    except re.error as error:
+        parser.error(f"--rows: {arguments.rows!r} is no regular expression: {error}")
+    return arguments
 
 
 def program_of(build):
@@ -97,6 +104,9 @@ def verdict(row, median):
     if row["asked_mean_height"]:
         asked.append(f"mean height {row['asked_mean_height']:g}")
         kept = kept and row["mean_height"] <= row["asked_mean_height"]
+    if row["asked_inside"]:
+        asked.append(f"{row['asked_inside']:g} hops inside boxes")
+        kept = kept and row["inside_boxes"] <= row["asked_inside"]
     if row["asked_MiB"]:
         asked.append(f"{row['asked_MiB'] * 2**20 / 1e9:g} GB")
         kept = kept and row["peak_MiB"] <= row["asked_MiB"]
@@ -114,8 +124,6 @@ def main():
     if arguments.list:
         print("\n".join(name for name, _ in rows))
         return 0
-    if arguments.repeat < 1:
-        sys.exit("--repeat must be at least 1")
 
     print(f"{os.cpu_count()} cores, {arguments.repeat} runs per row", file=sys.stderr)
     print("| " + " | ".join(HEADER) + " |")
