@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/theme/style.hpp"
+
+#include <QApplication>
+#include <QStyleFactory>
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "designer/theme/fonts.hpp"
+
+namespace coppice::designer {
+
+QPalette paletteOf(const Colors& colors) {
+  QPalette palette;
+  const auto set = [&](QPalette::ColorRole role, Token token) { palette.setColor(role, colors[token]); };
+  set(QPalette::Window, Token::panel);
+  set(QPalette::WindowText, Token::text);
+  set(QPalette::Base, Token::field);
+  set(QPalette::AlternateBase, Token::window);
+  set(QPalette::Text, Token::text);
+  set(QPalette::PlaceholderText, Token::faint);
+  set(QPalette::Button, Token::panel);
+  set(QPalette::ButtonText, Token::text);
+  set(QPalette::BrightText, Token::error);
+  set(QPalette::ToolTipBase, Token::panel);
+  set(QPalette::ToolTipText, Token::text);
+  set(QPalette::Highlight, Token::accentSoft);
+  set(QPalette::HighlightedText, Token::text);
+  set(QPalette::Link, Token::accent);
+  set(QPalette::LinkVisited, Token::accent);
+  set(QPalette::Light, Token::line);
+  set(QPalette::Midlight, Token::line);
+  set(QPalette::Mid, Token::boxLine);
+  set(QPalette::Dark, Token::boxLine);
+  set(QPalette::Shadow, Token::boxLine);
+  for (const QPalette::ColorRole role :
+       {QPalette::WindowText, QPalette::Text, QPalette::ButtonText, QPalette::HighlightedText}) {
+    palette.setColor(QPalette::Disabled, role, mixed(colors[Token::faint], colors[Token::panel], 0.35));
+  }
+  return palette;
+}
+
+QString styleSheetOf(const Colors& colors) {
+  QString sheet = QStringLiteral(R"(
+QMainWindow, QMainWindow::separator { background: @line; }
+QMainWindow::separator { width: 1px; height: 1px; }
+QMainWindow::separator:hover { background: @accent; }
+QToolTip { background: @panel; color: @text; border: 1px solid @line; border-radius: 6px; padding: 4px 8px; }
+*[role="panel"], QDockWidget > QWidget { background: @panel; }
+*[role="bar"], QToolBar { background: @panel; border: none; border-bottom: 1px solid @line; spacing: 4px; padding: 6px 8px; }
+QStatusBar { background: @window; border-top: 1px solid @line; color: @muted; }
+QStatusBar::item { border: none; }
+QMenuBar { background: @panel; color: @text; padding: 2px 8px; border-bottom: 1px solid @line; }
+QMenuBar::item { padding: 4px 8px; border-radius: 6px; background: transparent; }
+QMenuBar::item:selected { background: @hover; }
+QMenu { background: @panel; color: @text; border: 1px solid @line; border-radius: 8px; padding: 4px; }
+QMenu::item { padding: 5px 24px 5px 12px; border-radius: 6px; }
+QMenu::item:selected { background: @accentSoft; color: @text; }
+QMenu::item:disabled { color: @faint; }
+QMenu::separator { height: 1px; background: @line; margin: 4px 8px; }
+QMenu::icon { padding-left: 8px; }
+QToolButton { border: 1px solid transparent; border-radius: 6px; padding: 5px; background: transparent; color: @text; }
+QToolButton:hover { background: @hover; }
+QToolButton:checked, QToolButton:pressed { background: @accentSoft; color: @accent; }
+QToolButton:focus { border-color: @accent; }
+QPushButton { background: @field; color: @text; border: 1px solid @line; border-radius: 6px; padding: 5px 14px; min-height: 18px; }
+QPushButton:hover { background: @hover; }
+QPushButton:focus { border-color: @accent; }
+QPushButton:disabled { color: @faint; }
+QPushButton[role="primary"], QToolButton[role="primary"], QPushButton:default { background: @accent; color: @onAccent; border: 1px solid @accent; font-weight: 600; }
+QPushButton[role="primary"]:hover, QToolButton[role="primary"]:hover, QPushButton:default:hover { background: @accentHover; }
+QPushButton[role="primary"]:disabled, QToolButton[role="primary"]:disabled { background: @line; border-color: @line; color: @muted; }
+QPushButton[role="chip"] { border-radius: 12px; background: @hover; border: 1px solid transparent; padding: 3px 12px; color: @muted; }
+QPushButton[role="chip"]:checked { background: @cutSoft; border-color: @cut; color: @cut; }
+QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox, QComboBox { background: @field; color: @text; border: 1px solid @line; border-radius: 6px; padding: 4px 8px; selection-background-color: @accentSoft; selection-color: @text; }
+QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus { border-color: @accent; }
+QLineEdit[invalid="true"] { border-color: @error; }
+QComboBox::drop-down { border: none; width: 20px; }
+QComboBox QAbstractItemView { background: @panel; border: 1px solid @line; selection-background-color: @accentSoft; selection-color: @text; }
+QAbstractItemView { background: @panel; alternate-background-color: @window; border: none; outline: none; selection-background-color: @accentSoft; selection-color: @text; }
+QTreeView::item, QListView::item, QTableView::item { padding: 3px 4px; }
+QTreeView::item:hover, QListView::item:hover { background: @hover; }
+QTreeView::item:selected, QListView::item:selected, QTableView::item:selected { background: @accentSoft; color: @text; }
+QHeaderView { background: @panel; border: none; }
+QHeaderView::section { background: @panel; color: @muted; border: none; border-bottom: 1px solid @line; padding: 5px 8px; font-weight: 600; }
+QTableView { gridline-color: transparent; }
+QTableCornerButton::section { background: @panel; border: none; }
+QTabWidget::pane { border: none; border-top: 1px solid @line; }
+QTabBar { background: @panel; qproperty-drawBase: 0; }
+QTabBar::tab { background: transparent; color: @muted; padding: 7px 12px; border-bottom: 2px solid transparent; }
+QTabBar::tab:hover { color: @text; }
+QTabBar::tab:selected { color: @text; border-bottom-color: @accent; }
+QDockWidget { color: @muted; }
+QDockWidget::title { background: @panel; padding: 8px 12px 6px 12px; border: none; }
+QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
+QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }
+QScrollBar::handle { background: @boxLine; border-radius: 3px; margin: 2px; min-height: 24px; min-width: 24px; }
+QScrollBar::handle:hover { background: @faint; }
+QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
+QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+QProgressBar { background: @hover; border: none; border-radius: 3px; max-height: 6px; text-align: center; color: transparent; }
+QProgressBar::chunk { background: @accent; border-radius: 3px; }
+QSplitter::handle { background: @line; }
+QGroupBox { border: none; border-top: 1px solid @line; margin-top: 16px; padding-top: 8px; }
+QGroupBox::title { subcontrol-origin: margin; left: 0; color: @muted; }
+QLabel[role="section"] { color: @muted; }
+QLabel[role="muted"] { color: @muted; }
+QLabel[role="error"] { color: @error; }
+)");
+  // Longer names first, so that @accent does not cut @accentSoft short.
+  std::vector<std::pair<QString, QString>> names;
+  for (const TokenInfo& info : tokenTable()) {
+    names.emplace_back(QLatin1Char('@') + QLatin1String(info.name), colors[info.token].name());
+  }
+  names.emplace_back(QStringLiteral("@accentHover"), mixed(colors[Token::accent], colors[Token::text], 0.15).name());
+  std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+  for (const auto& [name, value] : names) {
+    sheet.replace(name, value);
+  }
+  return sheet;
+}
+
+void applyStyle(QApplication& application, const Colors& colors) {
+  QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  QApplication::setFont(uiFont());
+  QApplication::setPalette(paletteOf(colors));
+  application.setStyleSheet(styleSheetOf(colors));
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QPalette>
+#include <QString>
+
+#include "designer/theme/tokens.hpp"
+
+class QApplication;
+
+namespace coppice::designer {
+
+[[nodiscard]] QPalette paletteOf(const Colors& colors);
+/// What a palette cannot say: hairlines, radii, spaces. Widgets are told apart by their class and by the dynamic
+/// property "role": "primary" (QPushButton, QToolButton: filled with the accent), "chip" (round), "section" and "muted"
+/// (QLabel), "panel" (QWidget, QFrame: surface of a dock), "bar" (QToolBar, QWidget: a bar of the window).
+[[nodiscard]] QString styleSheetOf(const Colors& colors);
+/// Fusion with both, and the body font.
+void applyStyle(QApplication& application, const Colors& colors);
+
+}  // namespace coppice::designer
