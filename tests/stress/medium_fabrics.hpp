@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "support/large_fabrics.hpp"
+
+/// Fabrics of about 40 to 300 GPUs from a seed: large enough to fall into parts and to have levels, small enough to
+/// solve hundreds.
+namespace coppice::test {
+
+inline constexpr int kMediumKinds = 12;
+
+inline fabric::Description mediumFabric(int kind, unsigned seed) {
+  Dice dice(seed);
+  const auto number = [&](int low, int high) { return std::to_string(dice.index(low, high)); };
+  switch (kind) {
+    case 0:
+      return lossyA100(dice.index(40, 250), seed);
+    case 1:
+      return lossyA100(dice.index(40, 160), seed, true);
+    case 2:
+      return lossyMi250(dice.index(3, 16), seed);
+    case 3:
+      return irregularMultiSwitch(dice.index(6, 30), seed);
+    case 4:
+      return mixedGenerations(dice.index(6, 30), seed);
+    case 5:
+      return randomEulerian(dice.index(40, 120), dice.index(0, 20), dice.index(2, 8), seed);
+    case 6:
+      return unequalPorts(dice.index(40, 120), dice.index(0, 4), seed);
+    case 7:
+      return presetFabric("dragonfly", {{"a", number(2, 5)},
+                                        {"p", number(1, 4)},
+                                        {"h", number(1, 2)},
+                                        {"local", number(10, 60)},
+                                        {"global", number(10, 60)}});
+    case 8:
+      return presetFabric("fat-tree-3", {{"pods", number(2, 5)},
+                                         {"leaves_per_pod", number(2, 4)},
+                                         {"gpus_per_leaf", number(2, 8)},
+                                         {"spines_per_pod", number(1, 4)},
+                                         {"cores", number(2, 8)},
+                                         {"wiring", "full"},
+                                         {"oversubscription", dice.oneIn(2) ? "1" : "3/2"},
+                                         {"core_oversubscription", dice.oneIn(2) ? "1" : "2"}});
+    case 9:
+      return presetFabric(dice.oneIn(2) ? "rail-optimised" : "rail-only",
+                          {{"boxes", number(5, 30)}, {"gpus", number(2, 8)}, {"nic", number(20, 60)}});
+    case 10:
+      return presetFabric(dice.oneIn(4) ? "mesh" : "torus",
+                          {{"dims", number(3, 8) + "x" + number(2, 7) + "x" + number(1, 4)}});
+    case 11:
+      return presetFabric("dgx-h100", {{"boxes", number(4, 24)},
+                                       {"gpus", number(4, 8)},
+                                       {"network", "planes"},
+                                       {"planes", number(2, 4)},
+                                       {"nic", number(20, 60)}});
+    default:
+      throw std::invalid_argument("no such kind of fabric");
+  }
+}
+
+}  // namespace coppice::test
