@@ -177,6 +177,9 @@ void lowerTrees(const PackingProblem& problem, std::vector<PackedTree>& trees, c
   if (isThorough) {
     lowering.lowerEach();
   }
+  if (table.changes() == 0) {
+    return;
+  }
   trees.resize(at(table.treeCount()));
   for (int tree = 0; tree < table.treeCount(); ++tree) {
     trees[at(tree)] = table.tree(tree);

@@ -137,11 +137,14 @@ bool ParentExchange::search(const Wish& wish, bool inParts) {
   const auto isGoal = [&](int place) {
     return inParts ? roomAt(place) > 0 : roomAt(place) >= m_steps[at(place)].copies;
   };
+  m_goal = -1;
   for (const int place : m_starts) {
-    if (isGoal(place)) {
+    if (isGoal(place) && (m_goal < 0 || roomAt(place) > roomAt(m_goal))) {
       m_goal = place;
-      return true;
     }
+  }
+  if (m_goal >= 0) {
+    return true;
   }
   for (std::size_t i = 0; i < m_queue.size(); ++i) {
     const int place = m_queue[i];

@@ -153,6 +153,7 @@ void TreeTable::detach(int node, int tree) {
 
 void TreeTable::attach(int node, int tree, int place) {
   const int arc = arcsInto(node)[at(place)];
+  ++m_changes;
   m_parent[cell(node, tree)] = static_cast<Small>(place);
   m_room[at(arc)] -= copies(tree);
   --m_missing[at(node)];
@@ -205,16 +206,22 @@ void TreeTable::widen() {
 
 PackedTree TreeTable::tree(int tree) const {
   PackedTree packed{root(tree), copies(tree), {}};
-  std::vector<std::pair<int, int>> order;
+  std::vector<int> start;  // places of the arcs by level of their heads
   for (int node = 0; node < nodeCount(); ++node) {
-    if (m_parent[cell(node, tree)] < kIsRoot) {
-      order.emplace_back(level(node, tree), node);
+    if (place(node, tree) < kIsRoot) {
+      const std::size_t next = at(level(node, tree)) + 1;
+      if (start.size() <= next) {
+        start.resize(next + 1, 0);
+      }
+      ++start[next];
     }
   }
-  std::sort(order.begin(), order.end());
-  packed.arcs.reserve(order.size());
-  for (const auto& [level, node] : order) {
-    packed.arcs.push_back(arcsInto(node)[at(place(node, tree))]);
+  std::partial_sum(start.begin(), start.end(), start.begin());
+  packed.arcs.resize(start.empty() ? 0 : at(start.back()));
+  for (int node = 0; node < nodeCount(); ++node) {
+    if (place(node, tree) < kIsRoot) {
+      packed.arcs[at(start[at(level(node, tree))]++)] = arcsInto(node)[at(place(node, tree))];
+    }
   }
   return packed;
 }

@@ -71,6 +71,8 @@ public:
   /// @pre the node has no parent, the arc at that place has room, its tail is somewhere and not under the node.
   void attach(int node, int tree, int place);
 
+  /// Calls of attach() so far.
+  [[nodiscard]] std::int64_t changes() const { return m_changes; }
   /// Elementary steps of changes so far.
   [[nodiscard]] std::int64_t work() const { return m_work; }
   /// The tree with its arcs by ascending level; nodes without a parent are left out.
@@ -103,6 +105,7 @@ private:
   std::vector<int> m_missing;
   std::int64_t m_missingCount = 0;
   std::vector<int> m_stack;
+  std::int64_t m_changes = 0;
   mutable std::int64_t m_work = 0;
 };
 
