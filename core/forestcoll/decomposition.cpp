@@ -12,6 +12,7 @@
 
 #include "base/checked.hpp"
 #include "forestcoll/path_recovery.hpp"
+#include "forestcoll/star_routing.hpp"
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
 
@@ -193,6 +194,7 @@ struct HomedArc {
   int tail = 0;
   int head = 0;
   int64_t capacity = 0;
+  int64_t full = 0;          ///< before trimming, where that may be used again: see Homing
   std::vector<int> tailVia;  ///< switches of the tail's part after the tail, in the direction of the data
   std::vector<int> headVia;  ///< switches of the head's part before the head
 };
@@ -219,9 +221,13 @@ std::vector<int64_t> inProportion(int64_t total, const std::vector<int64_t>& sha
 }
 
 /// Brings the arcs across the border of each part home to its GPUs.
+///
+/// What enters a part decides what is asked of its inside, so those capacities stay as they are. Ways out of GPUs and
+/// links between outer switches may be used to the full by whoever keeps the switches balanced himself (star routing).
 class Homing {
 public:
-  Homing(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<std::vector<int>>& family)
+  Homing(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<TreeArc>& fullCapacities,
+         const std::vector<std::vector<int>>& family)
       : m_network(network), m_partOf(at(network.nodeCount), -1), m_distance(at(network.nodeCount), -1) {
     for (std::size_t f = 0; f < family.size(); ++f) {
       for (const int node : family[f]) {
@@ -229,9 +235,13 @@ public:
       }
     }
     m_isHome.assign(family.size(), 1);
-    for (const TreeArc& arc : capacities) {
-      if (arc.capacity > 0) {
-        m_arcs.push_back({arc.tail, arc.head, arc.capacity, {}, {}});
+    for (std::size_t i = 0; i < capacities.size(); ++i) {
+      const TreeArc& arc = capacities[i];
+      const bool isOutward = network.isGpu[at(arc.head)] == 0 && m_partOf[at(arc.head)] < 0 &&
+                             (network.isGpu[at(arc.tail)] != 0 || m_partOf[at(arc.tail)] < 0);
+      const int64_t full = isOutward ? fullCapacities[i].capacity : arc.capacity;
+      if (full > 0) {
+        m_arcs.push_back({arc.tail, arc.head, arc.capacity, full, {}, {}});
       }
     }
     measureDistances(family);
@@ -355,6 +365,7 @@ private:
         m_arcs[at(towards[p])].capacity -= dealt[p];
         HomedArc moved = m_arcs[at(crossing[c])];
         moved.capacity = dealt[p];
+        moved.full = dealt[p];
         const int neighbour = otherEnd(m_arcs[at(towards[p])], !leaving);
         if (leaving) {
           moved.tail = neighbour;
@@ -366,6 +377,7 @@ private:
         m_arcs.push_back(std::move(moved));
       }
       m_arcs[at(crossing[c])].capacity = 0;
+      m_arcs[at(crossing[c])].full = 0;
     }
     return true;
   }
@@ -409,6 +421,7 @@ struct Strand {
   int outPort = 0;
   int inPort = 0;
   int64_t left = 0;
+  int64_t full = 0;
 };
 
 class Decomposition {
@@ -531,11 +544,12 @@ private:
     for (const HomedArc& arc : homing.arcs()) {
       const int from = homing.partOf()[at(arc.tail)];
       const int to = homing.partOf()[at(arc.head)];
-      if (arc.capacity == 0 || (from >= 0 && from == to)) {
+      if ((arc.capacity == 0 && arc.full == 0) || (from >= 0 && from == to)) {
         continue;
       }
       Strand strand;
       strand.left = arc.capacity;
+      strand.full = arc.full;
       if (from >= 0) {
         Part& part = m_parts[at(from)];
         strand.outPort = portOf(part.outPorts, knownOut[at(from)], part, arc.tail, arc.tailVia);
@@ -551,14 +565,32 @@ private:
       return std::tuple(a.tail, a.head, a.strand.outPort, a.strand.inPort) <
              std::tuple(b.tail, b.head, b.strand.outPort, b.strand.inPort);
     });
-    for (const Crossing& crossing : crossings) {
-      if (m_outer.arcs.empty() || m_outer.arcs.back().tail != crossing.tail ||
-          m_outer.arcs.back().head != crossing.head) {
-        m_strandStart.push_back(static_cast<int>(m_strands.size()));
-        m_outer.arcs.push_back({crossing.tail, crossing.head, 0});
+    // Arcs that were trimmed away altogether come last: only star routing may use them.
+    std::vector<std::size_t> groupStart;
+    for (std::size_t i = 0; i < crossings.size(); ++i) {
+      if (i == 0 || crossings[i].tail != crossings[i - 1].tail || crossings[i].head != crossings[i - 1].head) {
+        groupStart.push_back(i);
       }
-      m_outer.arcs.back().capacity += crossing.strand.left;
-      m_strands.push_back(crossing.strand);
+    }
+    groupStart.push_back(crossings.size());
+    for (const bool isLeft : {true, false}) {
+      for (std::size_t g = 0; g + 1 < groupStart.size(); ++g) {
+        TreeArc arc{crossings[groupStart[g]].tail, crossings[groupStart[g]].head, 0};
+        TreeArc full = arc;
+        for (std::size_t i = groupStart[g]; i < groupStart[g + 1]; ++i) {
+          arc.capacity += crossings[i].strand.left;
+          full.capacity += crossings[i].strand.full;
+        }
+        if ((arc.capacity > 0) != isLeft) {
+          continue;
+        }
+        m_strandStart.push_back(static_cast<int>(m_strands.size()));
+        for (std::size_t i = groupStart[g]; i < groupStart[g + 1]; ++i) {
+          m_strands.push_back(crossings[i].strand);
+        }
+        m_outer.arcs.push_back(arc);
+        m_outerFull.push_back(full);
+      }
     }
     m_strandStart.push_back(static_cast<int>(m_strands.size()));
     m_outer.demand = m_outerSupply;
@@ -714,9 +746,17 @@ private:
   };
 
   void compose() {
-    const LogicalTopology topology = removeSwitches(m_outer, m_outer.arcs, m_outerSupply, m_progress, SplitOptions{});
+    std::optional<LogicalTopology> stars = routeStars(m_outer, m_outerFull, m_outerSupply, m_progress);
+    const bool isStar = stars.has_value();
+    if (isStar) {
+      for (Strand& strand : m_strands) {
+        strand.left = strand.full;
+      }
+    }
+    const LogicalTopology topology =
+        isStar ? *std::move(stars) : removeSwitches(m_outer, m_outer.arcs, m_outerSupply, m_progress, SplitOptions{});
     const LogicalProblem logical = logicalProblem(m_outer, topology, m_outerSupply);
-    std::vector<PackedTree> packed = packTrees(logical.packing, m_progress);
+    std::vector<PackedTree> packed = isStar ? starTrees(logical.packing) : packTrees(logical.packing, m_progress);
     std::stable_sort(packed.begin(), packed.end(),
                      [](const PackedTree& a, const PackedTree& b) { return a.root < b.root; });
 
@@ -783,6 +823,19 @@ private:
     m_result.shapes.push_back(std::move(top));
     m_result.top = static_cast<int>(m_result.instances.size());
     m_result.instances.push_back(std::move(instance));
+  }
+
+  /// supply[v] equal stars for every v. @pre every arc has room for them.
+  static std::vector<PackedTree> starTrees(const PackingProblem& problem) {
+    std::vector<PackedTree> stars;
+    for (int root = 0; root < problem.nodeCount; ++root) {
+      stars.push_back({root, problem.supply[at(root)], {}});
+    }
+    for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
+      stars[at(problem.arcs[i].tail)].arcs.push_back(static_cast<int>(i));
+    }
+    std::erase_if(stars, [](const PackedTree& tree) { return tree.multiplicity == 0; });
+    return stars;
   }
 
   std::vector<Way> waysOf(const LogicalTopology& topology, const LogicalProblem& logical,
@@ -990,6 +1043,7 @@ private:
   std::vector<int> m_outerSwitches;  // network nodes
   int m_firstSwitch = 0;             // outside nodes from here on are switches
   std::vector<int64_t> m_outerSupply;
+  std::vector<TreeArc> m_outerFull;
   std::vector<int> m_strandStart;  // by arc of the outside
   std::vector<Strand> m_strands;
 
@@ -1002,12 +1056,13 @@ private:
 }  // namespace
 
 std::optional<FactoredForest> growByParts(const Network& network, const std::vector<TreeArc>& capacities,
+                                          const std::vector<TreeArc>& fullCapacities,
                                           const std::vector<int64_t>& supply, const SolvePart& solve,
                                           const Progress& progress) {
   std::vector<std::vector<int>> family = PartSearch(network, capacities, supply).run(progress);
   constexpr int kTries = 3;
   for (int attempt = 0; attempt < kTries && !family.empty(); ++attempt) {
-    const Homing homing(network, capacities, family);
+    const Homing homing(network, capacities, fullCapacities, family);
     std::vector<char> drop(family.size(), 0);
     for (std::size_t f = 0; f < family.size(); ++f) {
       drop[f] = homing.isHome()[f] != 0 ? 0 : 1;

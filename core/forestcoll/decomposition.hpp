@@ -34,10 +34,12 @@ using SolvePart = std::function<schedule::Forest(const Network& network, const s
 
 /// A forest by parts, or nothing where no useful family of tight sets with borders at GPUs was found.
 /// @param capacities trees per arc of the network, feasible and balanced at switches
+/// @param fullCapacities the same before trimming
 /// @param solve called for every distinct part, not for the outside
 /// Throws Failure, OverflowError, CancelledError.
 [[nodiscard]] std::optional<schedule::FactoredForest> growByParts(const Network& network,
                                                                   const std::vector<TreeArc>& capacities,
+                                                                  const std::vector<TreeArc>& fullCapacities,
                                                                   const std::vector<std::int64_t>& supply,
                                                                   const SolvePart& solve, const Progress& progress);
 

@@ -497,14 +497,15 @@ schedule::Forest growWhole(const Network& network, const std::vector<TreeArc>& c
 }
 
 /// The forest by parts, or nothing where the network does not fall apart.
-std::optional<schedule::Forest> growParts(const Plan& plan, const std::vector<int64_t>& supply,
-                                          const Progress& progress, StageClock& clock) {
+std::optional<schedule::Forest> growParts(const Plan& plan, const std::vector<TreeArc>& trimmed,
+                                          const std::vector<int64_t>& supply, const Progress& progress,
+                                          StageClock& clock) {
   const SolvePart solve = [&](const Network& part, const std::vector<TreeArc>& capacities,
                               const std::vector<int64_t>& ownSupply) {
     clock.done("parts");
     return growWhole(part, capacities, ownSupply, plan.scale, progress, clock);
   };
-  auto parts = growByParts(plan.network, plan.capacities, supply, solve, progress);
+  auto parts = growByParts(plan.network, trimmed, plan.capacities, supply, solve, progress);
   clock.done("parts");
   if (!parts) {
     return std::nullopt;
@@ -530,15 +531,16 @@ schedule::Forest writtenOut(const schedule::Forest& forest, const Fabric& fabric
 }
 
 /// Small fabrics are grown both whole and by parts, and the lower forest is kept.
-schedule::Forest growForest(Plan& plan, const Fabric& fabric, schedule::ForestForm form, const Progress& progress,
+schedule::Forest growForest(const Plan& plan, const Fabric& fabric, schedule::ForestForm form, const Progress& progress,
                             StageClock& clock) {
   constexpr std::size_t kSmall = 64;
   constexpr int64_t kMostWrittenBytes = int64_t{512} << 20;
   const Network& network = plan.network;
   const std::vector<int64_t> supply = supplies(network, plan.k);
-  trimCapacities(network, plan.capacities, supply, Trimming::proportional, progress);
+  std::vector<TreeArc> trimmed = plan.capacities;
+  trimCapacities(network, trimmed, supply, Trimming::proportional, progress);
   clock.done("trimming");
-  std::optional<schedule::Forest> forest = growParts(plan, supply, progress, clock);
+  std::optional<schedule::Forest> forest = growParts(plan, trimmed, supply, progress, clock);
   const bool mayKeepParts =
       form == schedule::ForestForm::parts || (form == schedule::ForestForm::automatic && forest &&
                                               schedule::sizeOf(*forest).expandedBytes > kMostWrittenBytes);
@@ -548,7 +550,7 @@ schedule::Forest growForest(Plan& plan, const Fabric& fabric, schedule::ForestFo
   if (forest && (mayKeepParts || network.gpus.size() > kSmall)) {
     return *std::move(forest);
   }
-  schedule::Forest whole = growWhole(network, plan.capacities, supply, plan.scale, progress, clock);
+  schedule::Forest whole = growWhole(network, trimmed, supply, plan.scale, progress, clock);
   return forest && rankOf(*forest) <= rankOf(whole) ? *std::move(forest) : std::move(whole);
 }
 

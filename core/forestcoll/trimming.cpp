@@ -368,6 +368,7 @@ private:
           shortage, lacking, links, [&](const DuplexLink& link) { return enters(link.back, shortage.inSet); },
           [&](const DuplexLink& link, int64_t amount) { set(link.back, amount); });
     });
+    tightenBoxes(links);
     for (const bool isShaped : {true, false}) {
       const std::vector<double> weights = isShaped ? starWeights(links) : fullWeights(links);
       if (!weights.empty() && balanceWaysOut(links, weights) && m_oracle.isFeasible(m_progress)) {
@@ -386,10 +387,8 @@ private:
     return weights;
   }
 
-  /// Capacities out of the boxes with which every box can send its own trees straight to every other one: r(box) for
-  /// each. What each switch hands out in all is given, so proportional fitting finds the shares per box and switch.
-  /// Boxes are what stays connected without the home links; empty where that is one only.
-  [[nodiscard]] std::vector<double> starWeights(const std::vector<DuplexLink>& links) const {
+  /// The components that hold GPUs when the home links are taken away, by GPU and in the order of ranks.
+  [[nodiscard]] std::map<int, int> boxes(const std::vector<DuplexLink>& links) const {
     std::vector<int> parent(at(m_network.nodeCount));
     std::iota(parent.begin(), parent.end(), 0);
     const auto find = [&](int node) {
@@ -411,14 +410,53 @@ private:
         parent[at(find(m_capacities[i].tail))] = find(m_capacities[i].head);
       }
     }
-    std::map<int, int> boxOf;  // component -> box
-    std::vector<double> needed;
+    std::map<int, int> numberOf;
+    std::map<int, int> boxOf;
     for (const int gpu : m_network.gpus) {
-      const auto [entry, isNew] = boxOf.try_emplace(find(gpu), static_cast<int>(needed.size()));
-      if (isNew) {
-        needed.push_back(0);
+      boxOf[gpu] = numberOf.try_emplace(find(gpu), static_cast<int>(numberOf.size())).first->second;
+    }
+    return boxOf;
+  }
+  [[nodiscard]] int gpuOf(const DuplexLink& link) const { return m_capacities[at(link.there.front())].tail; }
+
+  /// Links that grew for one set may hold more than is needed once the others have grown. Where a box still gets more
+  /// than one copy of everything, each of its links is lowered to what its GPU cannot do without: only sets around the
+  /// link's GPU feel it, so one flow tells.
+  void tightenBoxes(const std::vector<DuplexLink>& links) {
+    const std::map<int, int> boxOf = boxes(links);
+    std::vector<int64_t> surplus;
+    for (const auto& [gpu, box] : boxOf) {
+      surplus.resize(std::max(surplus.size(), at(box) + 1), -m_oracle.target());
+      surplus[at(box)] += m_oracle.supply(gpu);
+    }
+    for (const DuplexLink& link : links) {
+      surplus[at(boxOf.at(gpuOf(link)))] += value(link.back);
+    }
+    for (const DuplexLink& link : links) {
+      int64_t& ofBox = surplus[at(boxOf.at(gpuOf(link)))];
+      const int64_t present = value(link.back);
+      if (ofBox <= 0 || present == 0) {
+        continue;
       }
-      needed[at(entry->second)] += static_cast<double>(m_oracle.supply(gpu));
+      throwIfCancelled(m_progress);
+      const int64_t lowered = std::max<int64_t>(0, present - ofBox);
+      set(link.back, lowered);
+      const int64_t missing = m_oracle.target() - m_oracle.flowInto(gpuOf(link), m_oracle.target());
+      m_oracle.undo();
+      set(link.back, lowered + missing);
+      ofBox -= present - lowered - missing;
+    }
+  }
+
+  /// Capacities out of the boxes with which every box can send its own trees straight to every other one: r(box) for
+  /// each. What each switch hands out in all is given, so proportional fitting finds the shares per box and switch.
+  /// Empty where there is one box only.
+  [[nodiscard]] std::vector<double> starWeights(const std::vector<DuplexLink>& links) const {
+    const std::map<int, int> boxOf = boxes(links);
+    std::vector<double> needed;
+    for (const auto& [gpu, box] : boxOf) {
+      needed.resize(std::max(needed.size(), at(box) + 1), 0);
+      needed[at(box)] += static_cast<double>(m_oracle.supply(gpu));
     }
     if (needed.size() < 2) {
       return {};
@@ -437,7 +475,7 @@ private:
     std::vector<int> shareOfLink;
     std::map<int, double> handedOut;  // by switch
     for (const DuplexLink& link : links) {
-      const int box = boxOf.at(find(m_capacities[at(link.there.front())].tail));
+      const int box = boxOf.at(gpuOf(link));
       const auto [entry, isNew] = shareOf.try_emplace({box, link.farEnd}, static_cast<int>(shares.size()));
       if (isNew) {
         shares.push_back({box, link.farEnd});

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/star_routing.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace coppice::forestcoll {
+namespace {
+
+using std::int64_t;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+class StarRouting {
+public:
+  StarRouting(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<int64_t>& supply)
+      : m_network(network),
+        m_arcs(capacities),
+        m_supply(supply),
+        m_left(capacities.size()),
+        m_flow(capacities.size(), 0),
+        m_quota(capacities.size(), 0),
+        m_into(at(network.nodeCount)),
+        m_outOf(at(network.nodeCount)),
+        m_level(at(network.nodeCount), -1),
+        m_toSend(at(network.nodeCount), 0),
+        m_next(at(network.nodeCount), 0),
+        m_onPath(at(network.nodeCount), -1) {
+    for (std::size_t i = 0; i < capacities.size(); ++i) {
+      m_left[i] = capacities[i].capacity;
+      m_into[at(capacities[i].head)].push_back(static_cast<int>(i));
+      m_outOf[at(capacities[i].tail)].push_back(static_cast<int>(i));
+      m_result.atoms.push_back({capacities[i].tail, capacities[i].head, 0});
+    }
+  }
+
+  std::optional<LogicalTopology> run(const Progress& progress) {
+    auto receiversLeft = static_cast<int64_t>(m_network.gpus.size());
+    for (const int receiver : m_network.gpus) {
+      throwIfCancelled(progress);
+      if (!serve(receiver, receiversLeft)) {
+        return std::nullopt;
+      }
+      takePaths(receiver);
+      --receiversLeft;
+    }
+    return std::move(m_result);
+  }
+
+private:
+  [[nodiscard]] bool isTerminal(int node) const { return m_network.isGpu[at(node)] != 0; }
+  /// What the arc can still carry to this receiver.
+  [[nodiscard]] int64_t room(int arc) const { return m_quota[at(arc)] - m_flow[at(arc)]; }
+
+  /// A flow that brings r(v) from every other terminal v to the receiver.
+  bool serve(int receiver, int64_t receiversLeft) {
+    std::fill(m_flow.begin(), m_flow.end(), 0);
+    int64_t wanted = 0;
+    for (const int terminal : m_network.gpus) {
+      m_toSend[at(terminal)] = terminal == receiver ? 0 : m_supply[at(terminal)];
+      wanted += m_toSend[at(terminal)];
+    }
+    for (const bool isRationed : {true, false}) {
+      for (std::size_t i = 0; i < m_arcs.size(); ++i) {
+        const bool fromTerminal = isTerminal(m_arcs[i].tail);
+        m_quota[i] = fromTerminal && isRationed ? (m_left[i] + receiversLeft - 1) / receiversLeft : m_left[i];
+      }
+      while (wanted > 0 && growLevels(receiver)) {
+        const int64_t pushed = blockingFlow(receiver);
+        wanted -= pushed;
+      }
+      if (wanted == 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Distances to the receiver over arcs with room, through switches; true when a terminal with trees to send is
+  /// reached. Stops at the level of the nearest.
+  bool growLevels(int receiver) {
+    std::fill(m_level.begin(), m_level.end(), -1);
+    m_level[at(receiver)] = 0;
+    m_queue.assign(1, receiver);
+    int found = -1;
+    for (std::size_t i = 0; i < m_queue.size(); ++i) {
+      const int node = m_queue[i];
+      if (found >= 0 && m_level[at(node)] >= found) {
+        break;
+      }
+      const auto visit = [&](int from) {
+        if (m_level[at(from)] < 0) {
+          m_level[at(from)] = m_level[at(node)] + 1;
+          if (isTerminal(from)) {
+            found = m_toSend[at(from)] > 0 && found < 0 ? m_level[at(from)] : found;
+          } else {
+            m_queue.push_back(from);
+          }
+        }
+      };
+      for (const int arc : m_into[at(node)]) {
+        if (room(arc) > 0 && (!isTerminal(m_arcs[at(arc)].tail) || m_toSend[at(m_arcs[at(arc)].tail)] > 0)) {
+          visit(m_arcs[at(arc)].tail);
+        }
+      }
+      for (const int arc : m_outOf[at(node)]) {
+        // Taking back flow: only between switches, and from the ways out of terminals below.
+        if (node != receiver && m_flow[at(arc)] > 0 && m_arcs[at(arc)].head != receiver) {
+          visit(m_arcs[at(arc)].head);
+        }
+      }
+    }
+    return found >= 0;
+  }
+
+  struct Step {
+    int arc;
+    bool isForward;
+  };
+
+  /// Pushes from every terminal that has trees to send along falling levels.
+  int64_t blockingFlow(int receiver) {
+    std::fill(m_next.begin(), m_next.end(), 0);
+    int64_t total = 0;
+    for (const int terminal : m_network.gpus) {
+      while (m_toSend[at(terminal)] > 0 && m_level[at(terminal)] > 0) {
+        const int64_t pushed = push(terminal, receiver);
+        if (pushed == 0) {
+          break;
+        }
+        total += pushed;
+      }
+    }
+    return total;
+  }
+
+  int64_t push(int terminal, int receiver) {
+    m_steps.clear();
+    int node = terminal;
+    while (node != receiver) {
+      Step step{-1, true};
+      int following = -1;
+      const auto outward = static_cast<int>(m_outOf[at(node)].size());
+      const int all = outward + (node == terminal ? 0 : static_cast<int>(m_into[at(node)].size()));
+      for (int& i = m_next[at(node)]; i < all; ++i) {
+        const bool isForward = i < outward;
+        const int arc = isForward ? m_outOf[at(node)][at(i)] : m_into[at(node)][at(i - outward)];
+        const int other = isForward ? m_arcs[at(arc)].head : m_arcs[at(arc)].tail;
+        const int64_t amount = isForward ? room(arc) : (isTerminal(other) ? 0 : m_flow[at(arc)]);
+        if (amount > 0 && m_level[at(other)] == m_level[at(node)] - 1 && (other == receiver || !isTerminal(other))) {
+          step = {arc, isForward};
+          following = other;
+          break;
+        }
+      }
+      if (following < 0) {
+        if (node == terminal) {
+          return 0;
+        }
+        m_level[at(node)] = -1;
+        const Step last = m_steps.back();
+        m_steps.pop_back();
+        node = last.isForward ? m_arcs[at(last.arc)].tail : m_arcs[at(last.arc)].head;
+        ++m_next[at(node)];
+        continue;
+      }
+      m_steps.push_back(step);
+      node = following;
+    }
+    int64_t amount = m_toSend[at(terminal)];
+    for (const Step& step : m_steps) {
+      amount = std::min(amount, step.isForward ? room(step.arc) : m_flow[at(step.arc)]);
+    }
+    for (const Step& step : m_steps) {
+      m_flow[at(step.arc)] += step.isForward ? amount : -amount;
+    }
+    m_toSend[at(terminal)] -= amount;
+    return amount;
+  }
+
+  /// Turns the flow into routes and takes their capacity away.
+  void takePaths(int receiver) {
+    for (std::size_t i = 0; i < m_arcs.size(); ++i) {
+      m_left[i] -= m_flow[i];
+    }
+    std::fill(m_next.begin(), m_next.end(), 0);
+    std::vector<int> path;
+    for (const int terminal : m_network.gpus) {
+      while (terminal != receiver) {
+        path.clear();
+        int node = terminal;
+        bool isOver = false;
+        while (node != receiver) {
+          const std::vector<int>& out = m_outOf[at(node)];
+          int& i = m_next[at(node)];
+          while (at(i) < out.size() && m_flow[at(out[at(i)])] == 0) {
+            ++i;
+          }
+          if (at(i) == out.size()) {
+            isOver = true;  // only at the terminal: what enters a switch leaves it
+            break;
+          }
+          m_onPath[at(node)] = static_cast<int>(path.size());
+          path.push_back(out[at(i)]);
+          node = m_arcs[at(out[at(i)])].head;
+          if (node != receiver && m_onPath[at(node)] >= 0) {
+            dropCycle(path, node);
+          }
+        }
+        for (const int arc : path) {
+          m_onPath[at(m_arcs[at(arc)].tail)] = -1;
+        }
+        if (isOver) {
+          break;
+        }
+        addAtom(path);
+      }
+    }
+  }
+
+  /// A flow that runs in a circle is given back.
+  void dropCycle(std::vector<int>& path, int node) {
+    const auto first = at(m_onPath[at(node)]);
+    int64_t amount = m_flow[at(path[first])];
+    for (std::size_t i = first; i < path.size(); ++i) {
+      amount = std::min(amount, m_flow[at(path[i])]);
+    }
+    for (std::size_t i = first; i < path.size(); ++i) {
+      m_flow[at(path[i])] -= amount;
+      m_left[at(path[i])] += amount;
+      m_onPath[at(m_arcs[at(path[i])].tail)] = -1;
+    }
+    path.resize(first);
+  }
+
+  void addAtom(const std::vector<int>& path) {
+    int64_t amount = m_flow[at(path.front())];
+    for (const int arc : path) {
+      amount = std::min(amount, m_flow[at(arc)]);
+    }
+    int atom = path.front();
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      m_flow[at(path[i])] -= amount;
+      if (i > 0) {
+        m_result.atoms.push_back({m_arcs[at(path.front())].tail, m_arcs[at(path[i])].head, 0, atom, path[i]});
+        atom = static_cast<int>(m_result.atoms.size()) - 1;
+      }
+    }
+    m_result.atoms[at(atom)].capacity += amount;
+  }
+
+  const Network& m_network;
+  const std::vector<TreeArc>& m_arcs;
+  const std::vector<int64_t>& m_supply;
+  LogicalTopology m_result;
+  std::vector<int64_t> m_left;   // by arc, for this and later receivers
+  std::vector<int64_t> m_flow;   // by arc, to the receiver at hand
+  std::vector<int64_t> m_quota;  // by arc, for the receiver at hand
+  std::vector<std::vector<int>> m_into;
+  std::vector<std::vector<int>> m_outOf;
+  std::vector<int> m_level;
+  std::vector<int64_t> m_toSend;
+  std::vector<int> m_next;
+  std::vector<int> m_onPath;
+  std::vector<int> m_queue;
+  std::vector<Step> m_steps;
+};
+
+}  // namespace
+
+std::optional<LogicalTopology> routeStars(const Network& network, const std::vector<TreeArc>& capacities,
+                                          const std::vector<int64_t>& supply, const Progress& progress) {
+  return StarRouting(network, capacities, supply).run(progress);
+}
+
+}  // namespace coppice::forestcoll
