@@ -44,9 +44,10 @@ using Action = std::function<Result<Report>(const Progress&)>;
 struct Invocation {
   Action action = {};
   bool json = false;
+  std::string memoryLimit = {};  ///< as written; empty = what is available, less a margin
 };
 
-/// Adds a subcommand with the options that all share (--json) and its examples below --help.
+/// Adds a subcommand with the options that all share (--json, --memory-limit) and its examples below --help.
 CLI::App& addSubcommand(CLI::App& app, Invocation& invocation, const std::string& name, const std::string& description,
                         const std::string& examples);
 
@@ -57,5 +58,8 @@ void addOptimum(CLI::App& app, Invocation& invocation);
 void addGenerate(CLI::App& app, Invocation& invocation);
 void addExport(CLI::App& app, Invocation& invocation);
 void addVerify(CLI::App& app, Invocation& invocation);
+void addNMinusOne(CLI::App& app, Invocation& invocation);
+void addPrices(CLI::App& app, Invocation& invocation);
+void addWhatIf(CLI::App& app, Invocation& invocation);
 
 }  // namespace coppice::cli

@@ -10,6 +10,7 @@
 #include "io/tree_xml.hpp"
 #include "judgement.hpp"
 #include "lowering/lowering.hpp"
+#include "schedule/tree_reader.hpp"
 #include "text.hpp"
 #include "verified.hpp"
 
@@ -77,9 +78,9 @@ Result<lowering::Options> loweringOptions(const Options& options) {
 }
 
 /// The trees have been verified; the text is checked by reading it back.
-Result<std::string> treeXml(const io::LoadedForest& loaded) {
+Result<std::string> treeXml(const io::LoadedForest& loaded, const Progress& progress) {
   std::ostringstream text;
-  const Outcome written = io::writeTreeXml(text, loaded.schedule, loaded.fabric);
+  const Outcome written = io::writeTreeXml(text, loaded.schedule, loaded.fabric, progress);
   if (!written) {
     return written.error();
   }
@@ -90,6 +91,14 @@ Result<std::string> treeXml(const io::LoadedForest& loaded) {
                  "nothing was written; please report this"};
   }
   return xml;
+}
+
+/// Beyond what readTreeXml takes: straight into the file, and not read back.
+bool mustStream(const schedule::Schedule& schedule) {
+  // A send takes about so many characters where ids are short.
+  constexpr std::int64_t kBytesPerEdge = 64;
+  const schedule::Forest& forest = schedule.broadcastForest ? *schedule.broadcastForest : *schedule.reduceForest;
+  return schedule::sizeOf(forest).edges > static_cast<std::int64_t>(io::kMaxTreeXmlBytes) / kBytesPerEdge;
 }
 
 Result<std::string> mscclXml(const Options& options, const io::LoadedForest& loaded, Report& report, Json& seconds,
@@ -137,7 +146,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     return Error{ErrorCode::badUsage, "--format: " + inQuotes(options.format) + " is not a format",
                  "use msccl or trees"};
   }
-  const auto text = readText(options.schedule);
+  auto text = readText(options.schedule, io::kMaxForestBytes);
   if (!text) {
     return text.error();
   }
@@ -145,6 +154,8 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   if (!loaded) {
     return loaded.error();
   }
+  text->clear();
+  text->shrink_to_fit();
   const auto started = std::chrono::steady_clock::now();
   const auto verdict = requireVerified(loaded->fabric, loaded->schedule, progress);
   if (!verdict) {
@@ -165,7 +176,21 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   report.text = std::string(toString(loaded->schedule.collective)) + " " + gigabytes(loaded->schedule.algbw) + " on " +
                 loaded->fabric.name() + " as " +
                 (options.format == "msccl" ? "MSCCL XML for " + options.target : "ForestColl tree XML") + "\n";
-  auto written = options.format == "msccl" ? mscclXml(options, *loaded, report, seconds, progress) : treeXml(*loaded);
+  if (options.format == "trees" && mustStream(loaded->schedule)) {
+    report.json["read_back"] = false;
+    report.json["seconds"] = seconds;
+    report.text += "  verified    the schedule; the file is too large to be read back\n";
+    const Outcome streamed = deliver(
+        options.output,
+        [&](std::ostream& out) { return io::writeTreeXml(out, loaded->schedule, loaded->fabric, progress); },
+        "  file        ", json, report);
+    if (!streamed) {
+      return streamed.error();
+    }
+    return report;
+  }
+  auto written =
+      options.format == "msccl" ? mscclXml(options, *loaded, report, seconds, progress) : treeXml(*loaded, progress);
   if (!written) {
     return written.error();
   }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <memory>
-#include <sstream>
+#include <ostream>
 
 #include "answer.hpp"
-#include "base/units.hpp"
+#include "base/memory.hpp"
+#include "base/text.hpp"
 #include "command.hpp"
 #include "forestcoll/forestcoll.hpp"
+#include "heights_text.hpp"
 #include "input.hpp"
 #include "io/forest_json.hpp"
+#include "memory_limit.hpp"
+#include "schedule/expansion.hpp"
 #include "text.hpp"
 #include "tree_text.hpp"
 #include "verified.hpp"
@@ -22,6 +24,7 @@ namespace {
 struct Options {
   FabricOptions fabric;
   RequestOptions request;
+  std::string form = "auto";
   bool prune = false;
   std::int64_t showTrees = 0;
   std::string output;
@@ -41,32 +44,51 @@ private:
   std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
 };
 
-/// Adds tree counts and heights of both halves.
-void describeTrees(const schedule::Schedule& schedule, Answer& answer) {
-  std::int64_t trees = 0;
-  std::size_t batches = 0;
-  int height = 0;
-  int physical = 0;
-  std::string mean;
-  for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+Result<schedule::ForestForm> parseForm(const std::string& text) {
+  if (text == "auto") {
+    return schedule::ForestForm::automatic;
+  }
+  if (text == "trees") {
+    return schedule::ForestForm::trees;
+  }
+  if (text == "parts") {
+    return schedule::ForestForm::parts;
+  }
+  return Error{ErrorCode::badUsage, "--form: " + inQuotes(text) + " is not a form", "use auto, trees or parts"};
+}
+
+/// Written out, the trees take at least one edge per GPU and root with data; a reduction turned round is a copy.
+Outcome requireMemoryForTrees(const fabric::Fabric& fabric, const forestcoll::Request& request) {
+  const bool isRooted = request.collective == Collective::broadcast || request.collective == Collective::reduce;
+  const std::int64_t roots = isRooted ? 1
+                             : request.amounts.empty()
+                                 ? fabric.gpuCount()
+                                 : static_cast<std::int64_t>(request.amounts.size()) -
+                                       std::count(request.amounts.begin(), request.amounts.end(), 0);
+  const std::int64_t halves = request.collective == Collective::allreduce ? 2 : 1;
+  return requireMemory(halves * roots * (fabric.gpuCount() - 1) * static_cast<std::int64_t>(sizeof(schedule::TreeEdge)),
+                       "the trees, written out,", "use --form parts, or raise --memory-limit");
+}
+
+/// In-network pruning differs from place to place, so it needs the trees themselves.
+Outcome prune(const fabric::Fabric& fabric, schedule::Schedule& schedule, const Progress& progress) {
+  for (auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
     if (*forest) {
-      const schedule::Heights heights = schedule::heights(**forest);
-      trees += (*forest)->treeCount();
-      batches += (*forest)->trees.size();
-      height = std::max(height, heights.logicalMax);
-      physical = std::max(physical, heights.physicalMax);
-      std::array<char, 32> buffer{};
-      std::snprintf(buffer.data(), buffer.size(), "%.1f", heights.logicalMean);
-      mean += (mean.empty() ? "" : " and ") + std::string(buffer.data());
+      auto written =
+          schedule::expanded(**forest, fabric, memoryWithinLimits().value_or(schedule::kMostExpandedBytes), progress);
+      if (!written) {
+        Error error = written.error();
+        if (error.code == ErrorCode::limit) {
+          error.message = "pruning needs every tree: " + error.message;
+          error.fix = "leave --prune out, or raise --memory-limit";
+        }
+        return error;
+      }
+      *forest = *std::move(written);
+      forestcoll::pruneInNetwork(fabric, **forest);
     }
   }
-  answer.json["trees"] = trees;
-  answer.json["tree_batches"] = batches;
-  answer.json["max_height"] = height;
-  answer.json["max_physical_height"] = physical;
-  answer.text += "  forest      " + counted(trees, "tree") + ", " + std::to_string(batches) +
-                 " different; height at most " + counted(height, "GPU hop") + " (mean " + mean + "), " +
-                 counted(physical, "link") + "\n";
+  return Done{};
 }
 
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
@@ -76,9 +98,19 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     return loaded.error();
   }
   const fabric::Fabric& fabric = loaded->fabric;
-  const auto request = makeRequest(fabric, options.request);
+  auto request = makeRequest(fabric, options.request);
   if (!request) {
     return request.error();
+  }
+  const auto form = parseForm(options.form);
+  if (!form) {
+    return form.error();
+  }
+  request->form = *form;
+  if (*form == schedule::ForestForm::trees) {
+    if (const Outcome fits = requireMemoryForTrees(fabric, *request); !fits) {
+      return fits.error();
+    }
   }
   Json seconds = {{"load", clock.lap()}};
 
@@ -92,10 +124,8 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   }
   schedule::Schedule& schedule = generated->schedule;
   if (options.prune) {
-    for (auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
-      if (*forest) {
-        forestcoll::pruneInNetwork(fabric, **forest);
-      }
+    if (const Outcome pruned = prune(fabric, schedule, progress); !pruned) {
+      return pruned.error();
     }
     const double pruning = clock.lap();
     seconds["pruning"] = pruning;
@@ -122,7 +152,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     free = *std::move(found);
   }
   Answer answer = describeOptimum(fabric, *request, generated->optimum, free ? &*free : nullptr);
-  describeTrees(schedule, answer);
+  describeTrees(fabric, schedule, progress, answer.json, answer.text);
   answer.json["verified"] = verdict->ok;
   answer.json["bound_proved"] = verdict->boundProved;
   answer.text += std::string("  verified    every tree, route and link load") +
@@ -135,12 +165,13 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
 
   Report report{std::move(answer.json), std::move(answer.text)};
   if (!options.output.empty()) {
-    std::ostringstream file;
-    const Outcome written = io::writeForestJson(file, schedule, fabric, &loaded->description);
-    if (!written) {
-      return written.error();
-    }
-    const Outcome delivered = deliver(options.output, std::move(file).str(), "  schedule    ", json, report);
+    const Outcome delivered = deliver(
+        options.output,
+        [&](std::ostream& out) {
+          return io::writeForestJson(out, schedule, fabric, &loaded->description, schedule::ForestForm::automatic,
+                                     progress);
+        },
+        "  schedule    ", json, report);
     if (!delivered) {
       return delivered.error();
     }
@@ -163,6 +194,9 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
   sub.add_option("--show-trees", options->showTrees, "Print the first N trees with their routes")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
+  sub.add_option("--form", options->form,
+                 "trees (each one written out), parts (by distinct parts, for thousands of GPUs), or auto")
+      ->capture_default_str();
   sub.add_option("-o,--output", options->output, "Schedule file (.forest.json) to write; none where absent");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <limits>
+#include <sstream>
 #include <string_view>
 #include <tuple>
 
@@ -202,9 +203,9 @@ std::string inputName(const std::string& path) {
   return path == "-" ? "standard input" : path;
 }
 
-Result<std::string> readText(const std::string& path) {
+Result<std::string> readText(const std::string& path, std::size_t mostBytes) {
   if (path != "-") {
-    return io::readFile(path);
+    return io::readFile(path, mostBytes);
   }
   const BlockingRead mayWait;
   std::string text;
@@ -212,8 +213,9 @@ Result<std::string> readText(const std::string& path) {
   std::size_t got = 0;
   while ((got = std::fread(buffer.data(), 1, buffer.size(), stdin)) > 0) {
     text.append(buffer.data(), got);
-    if (text.size() > io::kMaxFileBytes) {
-      return Error{ErrorCode::badInput, "standard input is longer than 256 MiB", "this is no file for this command"};
+    if (text.size() > mostBytes) {
+      return Error{ErrorCode::badInput, "standard input is longer than " + std::to_string(mostBytes >> 20) + " MiB",
+                   "this is no file for this command"};
     }
   }
   if (std::ferror(stdin) != 0) {
@@ -231,7 +233,23 @@ Outcome deliver(const std::string& output, std::string text, const std::string& 
     report.document = std::move(text);
     return Done{};
   }
-  const Outcome saved = io::saveFile(output, text);
+  return deliver(
+      output,
+      [&](std::ostream& out) -> Outcome {
+        out.write(text.data(), static_cast<std::streamsize>(text.size()));
+        return Done{};
+      },
+      label, json, report);
+}
+
+Outcome deliver(const std::string& output, const std::function<Outcome(std::ostream&)>& write, const std::string& label,
+                bool json, Report& report) {
+  if (output == "-") {
+    std::ostringstream text;
+    const Outcome written = write(text);
+    return written ? deliver(output, std::move(text).str(), label, json, report) : written;
+  }
+  const Outcome saved = io::saveFile(output, write);
   if (!saved) {
     return saved.error();
   }

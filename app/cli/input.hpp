@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <iosfwd>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +13,7 @@
 #include "command.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
+#include "io/files.hpp"
 
 /// What subcommands read: fabrics in any form, and the question about them.
 namespace coppice::cli {
@@ -18,12 +21,16 @@ namespace coppice::cli {
 /// How messages call an input.
 [[nodiscard]] std::string inputName(const std::string& path);
 
-/// Text of a file, or of standard input for "-". Errors: io; badInput or limit above io::kMaxFileBytes.
-[[nodiscard]] Result<std::string> readText(const std::string& path);
+/// Text of a file, or of standard input for "-". Errors: io; badInput or limit above mostBytes.
+[[nodiscard]] Result<std::string> readText(const std::string& path, std::size_t mostBytes = io::kMaxFileBytes);
 /// Puts a finished text where -o says: into the file (whole or not at all), and a line of `label` and path into the
 /// report; or, for "-", into Report::document. Errors: io; badUsage for "-" together with --json.
 [[nodiscard]] Outcome deliver(const std::string& output, std::string text, const std::string& label, bool json,
                               Report& report);
+
+/// The same for a text too large to hold: `write` streams it into the file.
+[[nodiscard]] Outcome deliver(const std::string& output, const std::function<Outcome(std::ostream&)>& write,
+                              const std::string& label, bool json, Report& report);
 
 /// "key=value" items. Errors: badUsage for an item without "=" or a key given twice.
 [[nodiscard]] Result<std::map<std::string, std::string>> parseArguments(const std::vector<std::string>& items);

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "command.hpp"
 #include "coppice/version.hpp"
+#include "memory_limit.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 
@@ -87,7 +88,7 @@ int run(int argc, char** argv, bool& json) {
   app.require_subcommand(1);
   app.footer(
       "Run coppice-cli SUBCOMMAND --help for options and examples.\n"
-      "Exit codes: 0 success, 1 negative answer (not verified, not feasible), 2 bad usage or input,\n"
+      "Exit codes: 0 success, 1 negative answer (not verified, not feasible, too large), 2 bad usage or input,\n"
       "130 interrupted.");
   Invocation invocation;
   addPreset(app, invocation);
@@ -97,6 +98,9 @@ int run(int argc, char** argv, bool& json) {
   addGenerate(app, invocation);
   addExport(app, invocation);
   addVerify(app, invocation);
+  addNMinusOne(app, invocation);
+  addPrices(app, invocation);
+  addWhatIf(app, invocation);
   // An empty value, as of an unset shell variable, would read as an option that was not given.
   const CLI::Validator notEmpty(
       [](const std::string& value) { return std::string(value.empty() ? "the value is empty" : ""); }, "");
@@ -121,6 +125,9 @@ int run(int argc, char** argv, bool& json) {
     return fail({ErrorCode::badUsage, error.what(), "see " + help}, json);
   }
   json = invocation.json;
+  if (const Outcome limited = applyMemoryLimit(invocation.memoryLimit); !limited) {
+    return fail(limited.error(), json);
+  }
   const Result<Report> report = perform(invocation.action);
   return report ? finish(*report, json) : fail(report.error(), json);
 }
@@ -139,7 +146,7 @@ int main(int argc, char** argv) {
     try {
       return coppice::cli::run(argc, argv, json);
     } catch (const std::bad_alloc&) {
-      return coppice::cli::fail({ErrorCode::limit, "not enough memory", "use a smaller fabric or a smaller k"}, json);
+      return coppice::cli::fail(coppice::cli::outOfMemory(), json);
     } catch (const coppice::OverflowError& error) {
       return coppice::cli::fail({ErrorCode::overflow, error.what(), "use numbers with fewer digits"}, json);
     } catch (const coppice::CancelledError&) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedule/tree_reader.hpp"
 #include "text.hpp"
 
 namespace coppice::cli {
@@ -15,8 +16,9 @@ std::size_t at(int i) {
 }
 
 /// "via b0nvs, b0nic2", "directly", and what pruning leaves out.
-std::string routeText(const fabric::Fabric& fabric, const schedule::Forest& forest, const schedule::TreeEdge& edge) {
-  const auto path = forest.paths[edge.path];
+std::string routeText(const fabric::Fabric& fabric, const schedule::Forest& forest, schedule::TreeReader& reader,
+                      const schedule::TreeReader::Edge& edge) {
+  const auto path = reader.path(edge);
   std::string text;
   for (std::size_t i = 1; i + 1 < path.size(); ++i) {
     text += (i > 1 ? ", " : "via ") + fabric.nodes()[at(path[i])].id;
@@ -31,14 +33,15 @@ std::string routeText(const fabric::Fabric& fabric, const schedule::Forest& fore
   return text;
 }
 
-std::string oneTree(const fabric::Fabric& fabric, const schedule::Forest& forest, const schedule::Tree& tree) {
+std::string oneTree(const fabric::Fabric& fabric, const schedule::Forest& forest, schedule::TreeReader& reader,
+                    const schedule::TreeReader::View& tree) {
   const auto name = [&](fabric::Rank rank) { return fabric.nodes()[at(fabric.gpus()[at(rank)])].id; };
-  std::vector<std::vector<const schedule::TreeEdge*>> children(at(forest.gpuCount));
-  for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
+  std::vector<std::vector<const schedule::TreeReader::Edge*>> children(at(forest.gpuCount));
+  for (const schedule::TreeReader::Edge& edge : tree.edges) {
     children[at(edge.parent)].push_back(&edge);
   }
   std::string text = "    " + name(tree.root) + "\n";
-  std::vector<std::pair<const schedule::TreeEdge*, std::size_t>> stack;  // edge, depth
+  std::vector<std::pair<const schedule::TreeReader::Edge*, std::size_t>> stack;  // edge, depth
   const auto push = [&](fabric::Rank parent, std::size_t depth) {
     const auto& edges = children[at(parent)];
     for (std::size_t i = edges.size(); i-- > 0;) {
@@ -49,7 +52,8 @@ std::string oneTree(const fabric::Fabric& fabric, const schedule::Forest& forest
   while (!stack.empty()) {
     const auto [edge, depth] = stack.back();
     stack.pop_back();
-    text += std::string(4 + 2 * depth, ' ') + name(edge->child) + "  " + routeText(fabric, forest, *edge) + "\n";
+    text +=
+        std::string(4 + 2 * depth, ' ') + name(edge->child) + "  " + routeText(fabric, forest, reader, *edge) + "\n";
     push(edge->child, depth + 1);
   }
   return text;
@@ -63,12 +67,16 @@ std::string treeText(const fabric::Fabric& fabric, const schedule::Schedule& sch
     if (!*forest) {
       continue;
     }
-    const auto& trees = (*forest)->trees;
+    if (most == 0) {
+      return text;
+    }
+    schedule::TreeReader reader(**forest, fabric.gpus());
     const char* verb = (*forest)->direction == schedule::Direction::out ? "sends from " : "reduces to ";
-    for (std::size_t i = 0; i < trees.size() && static_cast<std::int64_t>(i) < most; ++i) {
-      const std::string root = fabric.nodes()[at(fabric.gpus()[at(trees[i].root)])].id;
-      text += "  tree " + std::to_string(i + 1) + " of " + std::to_string(trees.size()) + " " + verb + root + ", " +
-              std::to_string(trees[i].multiplicity) + "-fold\n" + oneTree(fabric, **forest, trees[i]);
+    for (std::int64_t i = 0; i < std::min(reader.size(), most); ++i) {
+      const schedule::TreeReader::View tree = reader.read(i);
+      const std::string root = fabric.nodes()[at(fabric.gpus()[at(tree.root)])].id;
+      text += "  tree " + std::to_string(i + 1) + " of " + std::to_string(reader.size()) + " " + verb + root + ", " +
+              std::to_string(tree.multiplicity) + "-fold\n" + oneTree(fabric, **forest, reader, tree);
     }
   }
   return text;

@@ -13,9 +13,7 @@ constexpr int kMaxFlowGpus = 256;
 
 Result<verify::ScheduleVerdict> requireVerified(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                                 const Progress& progress) {
-  const bool treesProveBound = schedule.algbw == schedule.bound && !schedule.bottlenecks.empty();
-  const bool maxFlow = fabric.gpuCount() <= kMaxFlowGpus || !treesProveBound;
-  auto verdict = verify::verifySchedule(fabric, schedule, {.maxFlow = maxFlow}, progress);
+  auto verdict = verify::verifySchedule(fabric, schedule, {.maxFlow = needsMaxFlow(fabric, schedule)}, progress);
   if (verdict && !verdict->ok) {
     const Finding* fault = firstFault(verdict->findings);
     return Error{ErrorCode::verification,
@@ -23,6 +21,11 @@ Result<verify::ScheduleVerdict> requireVerified(const fabric::Fabric& fabric, co
                  "nothing was written; please report this fabric", fault == nullptr ? Place{} : fault->where};
   }
   return verdict;
+}
+
+bool needsMaxFlow(const fabric::Fabric& fabric, const schedule::Schedule& schedule) {
+  const bool treesProveBound = schedule.algbw == schedule.bound && !schedule.bottlenecks.empty();
+  return fabric.gpuCount() <= kMaxFlowGpus || !treesProveBound;
 }
 
 const Finding* firstFault(const std::vector<Finding>& findings) {

@@ -19,6 +19,10 @@ namespace coppice::cli {
                                                               const schedule::Schedule& schedule,
                                                               const Progress& progress);
 
+/// Whether the bound needs max flow to be proved, or cheaply may have it: the trees of a schedule that claims to reach
+/// its cut prove both if they do.
+[[nodiscard]] bool needsMaxFlow(const fabric::Fabric& fabric, const schedule::Schedule& schedule);
+
 /// The first finding of severity error, or the first of all; nullptr for none.
 [[nodiscard]] const Finding* firstFault(const std::vector<Finding>& findings);
 

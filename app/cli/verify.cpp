@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "command.hpp"
 #include "forestcoll/forestcoll.hpp"
+#include "heights_text.hpp"
 #include "input.hpp"
 #include "io/forest_json.hpp"
 #include "io/tree_xml.hpp"
@@ -81,11 +82,15 @@ Result<Report> verifyForest(const Options& options, const std::string& text, con
   if (!loaded) {
     return loaded.error();
   }
-  const auto verdict = verify::verifySchedule(loaded->fabric, loaded->schedule, {}, progress);
+  const auto verdict = verify::verifySchedule(loaded->fabric, loaded->schedule,
+                                              {.maxFlow = needsMaxFlow(loaded->fabric, loaded->schedule)}, progress);
   if (!verdict) {
     return verdict.error();
   }
   Report result = scheduleReport(options.file, "schedule", loaded->fabric, loaded->schedule, *verdict);
+  if (verdict->ok) {
+    describeTrees(loaded->fabric, loaded->schedule, progress, result.json, result.text);
+  }
   result.json["findings"] = toJson(verdict->findings);
   result.text += lines(verdict->findings);
   return result;
@@ -129,6 +134,9 @@ Result<Report> verifyTrees(const Options& options, const std::string& text, cons
     return verdict.error();
   }
   Report result = scheduleReport(options.file, "trees", loaded->fabric, *schedule, *verdict);
+  if (verdict->ok) {
+    describeTrees(loaded->fabric, *schedule, progress, result.json, result.text);
+  }
   // The reader's notes tell what it would guess without a fabric; here one is given.
   std::vector<Finding> findings;
   std::copy_if(trees->findings.begin(), trees->findings.end(), std::back_inserter(findings),
@@ -180,7 +188,7 @@ Result<Report> verifyProgram(const Options& options, const std::string& text, co
 }
 
 Result<Report> run(const Options& options, const Progress& progress) {
-  const auto text = readText(options.file);
+  const auto text = readText(options.file, io::kMaxForestBytes);
   if (!text) {
     return text.error();
   }

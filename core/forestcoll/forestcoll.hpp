@@ -86,6 +86,7 @@ struct Generated {
 Result<Generated> generate(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});
 
 /// Removes tree traffic that capable switches make redundant (4.5.6). Keeps algbw; lowers the load of links.
+/// @pre the trees are written out: schedule::expanded() does so with a forest by parts
 void pruneInNetwork(const fabric::Fabric& fabric, schedule::Forest& forest);
 
 }  // namespace coppice::forestcoll

@@ -9,8 +9,11 @@
 #include <atomic>
 #include <cerrno>
 #include <new>
+#include <ostream>
+#include <streambuf>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "io/fabric_json.hpp"
 
@@ -74,17 +77,79 @@ int createBeside(const std::filesystem::path& target, std::string& name) {
   return -1;
 }
 
-Outcome writeDirectly(const std::filesystem::path& path, std::string_view text) {
+/// A stream's way into a descriptor; remembers why it failed.
+class DescriptorBuffer : public std::streambuf {
+public:
+  explicit DescriptorBuffer(int descriptor) : m_descriptor(descriptor), m_block(std::size_t{1} << 16) {
+    setp(m_block.data(), m_block.data() + m_block.size());
+  }
+  /// 0 or an errno value.
+  [[nodiscard]] int failure() const { return m_failure; }
+
+protected:
+  int_type overflow(int_type letter) override {
+    if (sync() != 0) {
+      return traits_type::eof();
+    }
+    if (!traits_type::eq_int_type(letter, traits_type::eof())) {
+      sputc(traits_type::to_char_type(letter));
+    }
+    return traits_type::not_eof(letter);
+  }
+  int sync() override {
+    if (m_failure == 0) {
+      m_failure = writeAll(m_descriptor, {pbase(), static_cast<std::size_t>(pptr() - pbase())});
+    }
+    setp(m_block.data(), m_block.data() + m_block.size());
+    return m_failure == 0 ? 0 : -1;
+  }
+
+private:
+  int m_descriptor;
+  int m_failure = 0;
+  std::vector<char> m_block;
+};
+
+using Write = std::function<Outcome(std::ostream&)>;
+
+/// Lets `write` fill the file. Errors of the file come before those of `write`, which may only follow from them.
+Outcome fill(int descriptor, const std::filesystem::path& path, const Write& write) {
+  DescriptorBuffer buffer(descriptor);
+  std::ostream stream(&buffer);
+  Outcome written = write(stream);
+  stream.flush();
+  return buffer.failure() != 0 ? Outcome(ioError(path, "cannot write", buffer.failure())) : written;
+}
+
+Outcome writeDirectly(const std::filesystem::path& path, const Write& write) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.isOpen()) {
     return ioError(path, "cannot open for writing", errno);
   }
-  int failure = writeAll(file.get(), text);
-  if (failure == 0) {
-    failure = file.close();
+  const Outcome written = fill(file.get(), path, write);
+  if (!written) {
+    return written.error();
   }
+  const int failure = file.close();
   return failure == 0 ? Outcome(Done{}) : ioError(path, "cannot write", failure);
 }
+
+/// Removes the file again unless it is kept.
+class Temporary {
+public:
+  explicit Temporary(std::string name) : m_name(std::move(name)) {}
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  ~Temporary() {
+    if (!m_name.empty()) {
+      ::unlink(m_name.c_str());
+    }
+  }
+  void keep() { m_name.clear(); }
+
+private:
+  std::string m_name;
+};
 
 }  // namespace
 
@@ -134,6 +199,13 @@ Result<std::string> readFile(const std::filesystem::path& path, std::size_t maxB
 }
 
 Outcome saveFile(const std::filesystem::path& path, std::string_view text) {
+  return saveFile(path, [&](std::ostream& out) -> Outcome {
+    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+    return Done{};
+  });
+}
+
+Outcome saveFile(const std::filesystem::path& path, const std::function<Outcome(std::ostream&)>& write) {
   try {
     struct stat status {};
     const bool exists = ::stat(path.c_str(), &status) == 0;
@@ -141,7 +213,7 @@ Outcome saveFile(const std::filesystem::path& path, std::string_view text) {
       return ioError(path, "cannot write", EISDIR);
     }
     if (exists && !S_ISREG(status.st_mode)) {
-      return writeDirectly(path, text);
+      return writeDirectly(path, write);
     }
     std::error_code problem;
     std::filesystem::path target = path;
@@ -159,9 +231,13 @@ Outcome saveFile(const std::filesystem::path& path, std::string_view text) {
     if (!file.isOpen()) {
       return ioError(path, "cannot write", errno);
     }
+    Temporary unfinished(temporary);
     int failure = exists && ::fchmod(file.get(), status.st_mode & 07777) != 0 ? errno : 0;
     if (failure == 0) {
-      failure = writeAll(file.get(), text);
+      const Outcome written = fill(file.get(), path, write);
+      if (!written) {
+        return written.error();
+      }
     }
     if (failure == 0 && ::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) {
       failure = errno;
@@ -172,9 +248,9 @@ Outcome saveFile(const std::filesystem::path& path, std::string_view text) {
       failure = errno;
     }
     if (failure != 0) {
-      ::unlink(temporary.c_str());
       return ioError(path, "cannot write", failure);
     }
+    unfinished.keep();
     return Done{};
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::limit, "not enough memory to write the file", "free memory", {.file = path.string()}};

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -21,6 +23,10 @@ Result<std::string> readFile(const std::filesystem::path& path, std::size_t maxB
 /// or the new text, never a part; on an error the old file is untouched. Keeps the permissions of an existing file and
 /// follows symbolic links; devices and pipes are written directly. Errors: io.
 Outcome saveFile(const std::filesystem::path& path, std::string_view text);
+
+/// saveFile for texts too large to hold: `write` gets a stream into the file. Nothing is left behind where it fails or
+/// throws. Errors: io, and those of `write`.
+Outcome saveFile(const std::filesystem::path& path, const std::function<Outcome(std::ostream&)>& write);
 
 /// readFile, then readFabricJson. Errors: as both.
 Result<fabric::Description> loadFabricFile(const std::filesystem::path& path);

@@ -12,6 +12,7 @@
 #include "lowering/emit.hpp"
 #include "lowering/plan.hpp"
 #include "lowering/work.hpp"
+#include "schedule/expansion.hpp"
 
 namespace coppice::lowering {
 
@@ -49,6 +50,9 @@ Outcome checkOptions(const Options& options) {
   }
   return Done{};
 }
+
+/// Forests by parts are written out up to this. No runtime takes programs near it.
+constexpr std::int64_t kMostTreeBytes = std::int64_t{2} << 30;
 
 std::string makeName(const fabric::Fabric& fabric, const schedule::Schedule& schedule) {
   std::int64_t k = 0;
@@ -256,7 +260,27 @@ Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedu
 Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Options& options,
                                const Progress& progress) {
   try {
-    return lowerChecked(fabric, schedule, options, progress);
+    const bool hasParts = (schedule.reduceForest && schedule.reduceForest->factored) ||
+                          (schedule.broadcastForest && schedule.broadcastForest->factored);
+    if (!hasParts) {
+      return lowerChecked(fabric, schedule, options, progress);
+    }
+    schedule::Schedule written = schedule;
+    for (auto* forest : {&written.reduceForest, &written.broadcastForest}) {
+      if (*forest) {
+        auto trees = schedule::expanded(**forest, fabric, kMostTreeBytes, progress);
+        if (!trees) {
+          Error error = trees.error();
+          if (error.code == ErrorCode::limit) {
+            error.message = "a program names every step of every tree: " + error.message;
+            error.fix = "lower the schedule of a smaller fabric; trees and .forest.json hold schedules of any size";
+          }
+          return error;
+        }
+        *forest = *std::move(trees);
+      }
+    }
+    return lowerChecked(fabric, written, options, progress);
   } catch (const OverflowError& error) {
     return Error{ErrorCode::overflow, error.what(), "use a smaller k"};
   } catch (const CancelledError&) {

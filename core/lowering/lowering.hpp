@@ -48,6 +48,8 @@ struct Options {
 ///
 /// In-network pruning is left out: MSCCL knows no multicast, so such edges carry their data all the way.
 ///
+/// Forests by parts are written out first, up to 2 GiB.
+///
 /// Errors: limit, saying which limit of the runtime is exceeded, on which rank, by how much, and what would make it fit
 /// (smaller k, fewer instances), also for amounts that differ between ranks, which MSCCL cannot express; badInput for a
 /// schedule of another fabric or one that is not made of spanning trees; badUsage for impossible options; cancelled.

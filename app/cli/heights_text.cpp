@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "heights_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+
+#include "schedule/tree_reader.hpp"
+#include "text.hpp"
+
+namespace coppice::cli {
+namespace {
+
+std::string oneDecimal(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f", value);
+  return text.data();
+}
+
+}  // namespace
+
+void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Progress& progress,
+                   Json& json, std::string& text) {
+  std::int64_t trees = 0;
+  std::int64_t batches = 0;
+  bool hasParts = false;
+  schedule::Heights most;
+  std::array<std::string, 3> means;
+  Json meanJson = {{"hops", Json::array()}, {"links", Json::array()}, {"us", Json::array()}};
+  for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+    if (!*forest) {
+      continue;
+    }
+    const schedule::Heights heights = schedule::heights(**forest, fabric, progress);
+    trees += (*forest)->treeCount();
+    batches += schedule::sizeOf(**forest).trees;
+    hasParts = hasParts || (*forest)->factored;
+    most.logicalMax = std::max(most.logicalMax, heights.logicalMax);
+    most.physicalMax = std::max(most.physicalMax, heights.physicalMax);
+    most.latencyMax = std::max(most.latencyMax, heights.latencyMax);
+    const std::array<double, 3> values{heights.logicalMean, heights.physicalMean, heights.latencyMean};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      means[i] += (means[i].empty() ? "" : " and ") + oneDecimal(values[i]);
+    }
+    meanJson["hops"].push_back(heights.logicalMean);
+    meanJson["links"].push_back(heights.physicalMean);
+    meanJson["us"].push_back(heights.latencyMean);
+  }
+  const auto arcs = fabric.arcs();
+  const auto unstated = std::count_if(arcs.begin(), arcs.end(), [](const fabric::Arc& arc) { return !arc.latency; });
+  const char* const source = unstated == 0                                        ? "as the fabric states"
+                             : unstated == static_cast<std::int64_t>(arcs.size()) ? "by default latencies"
+                                                                                  : "partly by default latencies";
+  json["trees"] = trees;
+  json["tree_batches"] = batches;
+  json["form"] = hasParts ? "parts" : "trees";
+  json["max_height"] = most.logicalMax;
+  json["max_physical_height"] = most.physicalMax;
+  json["max_latency_us"] = most.latencyMax;
+  json["mean_height"] = meanJson["hops"];
+  json["mean_physical_height"] = meanJson["links"];
+  json["mean_latency_us"] = meanJson["us"];
+  json["default_latencies"] = unstated;
+  text += "  forest      " + counted(trees, "tree") + ", " + std::to_string(batches) + " different" +
+          (hasParts ? ", kept by their parts" : "") + "; height at most " + counted(most.logicalMax, "GPU hop") +
+          " (mean " + means[0] + "), " + counted(most.physicalMax, "link") + " (mean " + means[1] + ")\n";
+  text += "  latency     at most " + oneDecimal(most.latencyMax) + " us along the links from root to leaf (mean " +
+          means[2] + "), " + source + "\n";
+}
+
+}  // namespace coppice::cli

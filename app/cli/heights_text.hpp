@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/progress.hpp"
+#include "command.hpp"
+#include "fabric/fabric.hpp"
+#include "schedule/forest.hpp"
+
+namespace coppice::cli {
+
+/// Tree counts and heights of a sound schedule: in GPU hops, in links, and in microseconds along the links. Of an
+/// allreduce maxima are of the higher half, and means stand for both, reduction first.
+void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const Progress& progress,
+                   Json& json, std::string& text);
+
+}  // namespace coppice::cli

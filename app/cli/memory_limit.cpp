@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory_limit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "base/memory.hpp"
+#include "text.hpp"
+
+namespace coppice::cli {
+namespace {
+
+/// The program itself, its threads' stacks and the reports take some.
+constexpr std::int64_t kLeastLimit = std::int64_t{64} << 20;
+
+/// What others may need while this program runs.
+std::int64_t margin(std::int64_t available) {
+  constexpr std::int64_t kLeastMargin = std::int64_t{64} << 20;
+  constexpr std::int64_t kShare = 16;
+  return std::max(kLeastMargin, available / kShare);
+}
+
+std::optional<std::int64_t> g_limit;
+
+}  // namespace
+
+std::string byteSize(std::int64_t bytes) {
+  constexpr std::array<std::pair<const char*, int>, 4> kUnits{{{"TiB", 40}, {"GiB", 30}, {"MiB", 20}, {"KiB", 10}}};
+  std::array<char, 32> text{};
+  for (const auto& [name, shift] : kUnits) {
+    if (bytes >= std::int64_t{1} << shift) {
+      std::snprintf(text.data(), text.size(), "%.1f %s",
+                    static_cast<double>(bytes) / static_cast<double>(std::int64_t{1} << shift), name);
+      return text.data();
+    }
+  }
+  return counted(bytes, "byte");
+}
+
+Outcome applyMemoryLimit(const std::string& limit) {
+  std::optional<std::int64_t> most;
+  if (!limit.empty()) {
+    const auto bytes = parseBytes(limit, "--memory-limit");
+    if (!bytes) {
+      return bytes.error();
+    }
+    if (*bytes < kLeastLimit) {
+      return Error{ErrorCode::badUsage, "--memory-limit: " + byteSize(*bytes) + " are not enough for anything",
+                   "give at least " + byteSize(kLeastLimit)};
+    }
+    most = *bytes;
+  }
+  if (const auto available = availableMemory()) {
+    const std::int64_t free = std::max(*available - margin(*available), kLeastLimit);
+    most = most ? std::min(*most, free) : free;
+  }
+  if (most && limitMemory(*most)) {
+    g_limit = most;
+  }
+  return Done{};
+}
+
+Error outOfMemory() {
+  return {ErrorCode::limit, "not enough memory" + (g_limit ? ": the limit is " + byteSize(*g_limit) : ""),
+          "free memory or raise --memory-limit; use generate --form parts, a smaller fabric or a smaller k"};
+}
+
+Outcome requireMemory(std::int64_t bytes, const std::string& what, const std::string& fix) {
+  const auto left = memoryWithinLimits();
+  if (left && bytes > *left) {
+    return Error{ErrorCode::limit,
+                 what + " take at least " + byteSize(bytes) + ", and " + byteSize(std::max<std::int64_t>(*left, 0)) +
+                     " of memory are left",
+                 fix};
+  }
+  return Done{};
+}
+
+}  // namespace coppice::cli
