@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <set>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "designer/document/fabric_file.hpp"
+#include "io/fabric_formats.hpp"
+
+/// Fabrics from and to other programs: files of every format that core reads, tables of links, and the clipboard.
+namespace coppice::designer {
+
+/// Whatever it is: `.fabric.json` with its drawing, any io::FabricFormat, or a table of links. fileName is for messages
+/// and for telling the format. Errors: those of the format;
+/// badInput where nothing fits. Runs a helper process for DOT, so call it from another thread for files.
+Result<ReadModel> readAnyFabric(std::string_view text, const std::string& fileName, std::stop_token stop = {});
+
+enum class ExportFormat { fabricJson, dot, adjacency, linkCsv };
+/// Errors: those of the format.
+Result<std::string> writeFabricAs(const Model& model, ExportFormat format);
+
+/// The elements as text that another document, an editor or a spreadsheet takes: links alone as a table, else as
+/// `.fabric.json`. Empty for nothing.
+std::string clipboardText(const Model& model, const std::set<ElementId>& elements);
+
+}  // namespace coppice::designer

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+
+#include "designer/document/document_file.hpp"
+#include "designer/document/selection.hpp"
+#include "designer/jobs/live_bound.hpp"
+#include "designer/models/link_table_model.hpp"
+#include "designer/models/node_table_model.hpp"
+#include "designer/models/outline_model.hpp"
+#include "designer/models/problems_model.hpp"
+
+namespace coppice::designer {
+
+/// One tab: a document with all that belongs to it and is shared by the docks.
+class Editor : public QWidget {
+  Q_OBJECT
+
+public:
+  explicit Editor(const QString& recoveryFolder, QWidget* parent = nullptr);
+  ~Editor() override;
+
+  [[nodiscard]] DocumentFile& file() { return m_file; }
+  [[nodiscard]] Document& document() { return m_file.document(); }
+  [[nodiscard]] const Model& model() const { return m_file.document().model(); }
+  [[nodiscard]] Selection& selection() { return m_selection; }
+  [[nodiscard]] LiveBound& bound() { return m_bound; }
+  [[nodiscard]] OutlineModel& outline() { return m_outline; }
+  [[nodiscard]] NodeTableModel& nodeTable() { return m_nodeTable; }
+  [[nodiscard]] LinkTableModel& linkTable() { return m_linkTable; }
+  [[nodiscard]] ProblemsModel& problems() { return m_problems; }
+
+  /// Selects the element, and shows it where the editor can.
+  void goTo(const ElementId& id);
+
+Q_SIGNALS:
+  /// Name, path, modified or not.
+  void titleChanged();
+  /// Something was refused; the text says why.
+  void refused(const QString& why);
+  void shown(const coppice::designer::ElementId& id);
+
+private:
+  void showProblems();
+
+  DocumentFile m_file;
+  Selection m_selection;
+  LiveBound m_bound;
+  OutlineModel m_outline;
+  NodeTableModel m_nodeTable;
+  LinkTableModel m_linkTable;
+  ProblemsModel m_problems;
+};
+
+}  // namespace coppice::designer

@@ -1,0 +1,747 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/window/main_window.hpp"
+
+#include <QClipboard>
+#include <QCloseEvent>
+#include <QDir>
+#include <QDockWidget>
+#include <QDragEnterEvent>
+#include <QDropEvent>
+#include <QFile>
+#include <QFileInfo>
+#include <QGuiApplication>
+#include <QHeaderView>
+#include <QMenuBar>
+#include <QMimeData>
+#include <QSettings>
+#include <QSortFilterProxyModel>
+#include <QStatusBar>
+#include <QTableView>
+#include <QToolBar>
+#include <QTreeView>
+#include <QUndoGroup>
+#include <QUndoView>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "designer/document/exchange.hpp"
+#include "designer/document/instances.hpp"
+#include "designer/document/measures.hpp"
+#include "designer/window/bound_card.hpp"
+#include "designer/window/command_palette.hpp"
+#include "designer/window/properties_panel.hpp"
+#include "designer/window/shortcut_dialog.hpp"
+#include "io/files.hpp"
+#include "io/link_csv.hpp"
+#include "presets/presets.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+constexpr int kMaxRecent = 12;
+
+std::filesystem::path toPath(const QString& path) {
+  return QFile::encodeName(path).toStdString();
+}
+
+QSortFilterProxyModel* sorted(QAbstractItemModel* model, QTableView* view) {
+  auto* proxy = new QSortFilterProxyModel(view);
+  proxy->setSourceModel(model);
+  proxy->setSortRole(kSortRole);
+  return proxy;
+}
+
+/// Replaces the model of a view, with the proxy that stood before it.
+void setSource(QTableView* view, QAbstractItemModel* model) {
+  QAbstractItemModel* old = view->model();
+  QItemSelectionModel* oldSelection = view->selectionModel();
+  view->setModel(model != nullptr ? sorted(model, view) : nullptr);
+  if (model != nullptr) {
+    view->sortByColumn(-1, Qt::AscendingOrder);
+  }
+  delete oldSelection;
+  delete old;
+}
+
+}  // namespace
+
+MainWindow::MainWindow(WindowOptions options, std::unique_ptr<Prompts> prompts, QWidget* parent)
+    : QMainWindow(parent), m_options(std::move(options)), m_prompts(std::move(prompts)) {
+  setObjectName(u"mainWindow"_s);
+  setAcceptDrops(true);
+  setDockNestingEnabled(true);
+  m_undoGroup = new QUndoGroup(this);
+
+  m_pages = new QStackedWidget(this);
+  m_start = new StartPage(m_pages);
+  m_tabs = new QTabWidget(m_pages);
+  m_tabs->setObjectName(u"documentTabs"_s);
+  m_tabs->setDocumentMode(true);
+  m_tabs->setTabsClosable(true);
+  m_tabs->setMovable(true);
+  m_pages->addWidget(m_start);
+  m_pages->addWidget(m_tabs);
+  setCentralWidget(m_pages);
+
+  m_strip = new StatusStrip(this);
+  statusBar()->addPermanentWidget(m_strip, 1);
+  statusBar()->setSizeGripEnabled(false);
+
+  createActions();
+  createDocks();
+  createMenus();
+  createToolBar();
+
+  connect(m_tabs, &QTabWidget::currentChanged, this, &MainWindow::currentChanged);
+  connect(m_tabs, &QTabWidget::tabCloseRequested, this,
+          [this](int index) { closeEditor(qobject_cast<Editor*>(m_tabs->widget(index))); });
+  connect(m_start, &StartPage::newWanted, this, [this] { newDocument(); });
+  connect(m_start, &StartPage::openWanted, m_actions[u"file.open"_s], &QAction::trigger);
+  connect(m_start, &StartPage::fileWanted, this, [this](const QString& path) { openFile(path); });
+  connect(m_start, &StartPage::presetWanted, this, [this](const QString& name) { openPreset(name); });
+  connect(m_strip, &StatusStrip::problemsClicked, this, [this] { m_actions[u"view.problems"_s]->trigger(); });
+  connect(m_strip, &StatusStrip::savedClicked, this, [this] { m_actions[u"file.save"_s]->trigger(); });
+  connect(m_strip, &StatusStrip::boundClicked, this, [this] { setMode(Mode::analyse); });
+  connect(m_strip, &StatusStrip::cutClicked, this, [this] { setMode(Mode::analyse); });
+
+  constexpr QSize kSize(1440, 900);
+  resize(kSize);
+  if (m_options.keepsSettings) {
+    const QSettings settings;
+    m_recent = settings.value(u"recent"_s).toStringList();
+    restoreGeometry(settings.value(u"window/geometry"_s).toByteArray());
+    restoreState(settings.value(u"window/state"_s).toByteArray());
+  }
+  updateRecentMenu();
+  currentChanged();
+}
+
+MainWindow::~MainWindow() {
+  // Docks must let go of the editors before those go.
+  m_tabs->disconnect(this);
+  m_strip->setEditor(nullptr);
+  m_properties->setEditor(nullptr);
+  m_boundCard->setEditor(nullptr);
+  m_outline->setModel(nullptr);
+  for (QTableView* view : {m_nodes, m_links, m_problems}) {
+    setSource(view, nullptr);
+  }
+  while (m_tabs->count() > 0) {
+    QWidget* editor = m_tabs->widget(0);
+    m_tabs->removeTab(0);
+    delete editor;
+  }
+}
+
+// ---- documents
+
+Editor* MainWindow::currentEditor() const {
+  return qobject_cast<Editor*>(m_tabs->currentWidget());
+}
+
+std::vector<Editor*> MainWindow::editors() const {
+  std::vector<Editor*> result;
+  for (int i = 0; i < m_tabs->count(); ++i) {
+    result.push_back(qobject_cast<Editor*>(m_tabs->widget(i)));
+  }
+  return result;
+}
+
+Editor* MainWindow::addEditor(std::unique_ptr<Editor> owned) {
+  Editor* editor = owned.release();
+  m_undoGroup->addStack(editor->document().undoStack());
+  connect(editor, &Editor::titleChanged, this, &MainWindow::updateTitles);
+  connect(editor, &Editor::refused, m_strip, &StatusStrip::setHint);
+  connect(&editor->selection(), &Selection::changed, this, [this, editor] {
+    if (editor == currentEditor()) {
+      updateActions();
+      selectInViews();
+    }
+  });
+  connect(&editor->document(), &Document::changed, this, [this, editor] {
+    if (editor == currentEditor()) {
+      updateActions();
+    }
+  });
+  connect(
+      &editor->file(), &DocumentFile::changedOnDisk, this, [this, editor] { reloadFromDisk(editor); },
+      Qt::QueuedConnection);
+  connect(&editor->file(), &DocumentFile::journalFailed, m_strip, &StatusStrip::setHint);
+  m_tabs->setCurrentIndex(m_tabs->addTab(editor, editor->file().displayName()));
+  updateTitles();
+  return editor;
+}
+
+Editor* MainWindow::newDocument() {
+  auto editor = std::make_unique<Editor>(m_options.recoveryFolder);
+  int number = 1;
+  for (const Editor* other : editors()) {
+    number += const_cast<Editor*>(other)->file().path().isEmpty() ? 1 : 0;
+  }
+  editor->file().setUntitledName(number == 1 ? tr("Untitled") : tr("Untitled %1").arg(number));
+  return addEditor(std::move(editor));
+}
+
+Editor* MainWindow::adopt(Model model, std::vector<Finding> findings, const QString& name, const QString& path) {
+  auto editor = std::make_unique<Editor>(m_options.recoveryFolder);
+  if (!name.isEmpty()) {
+    editor->file().setUntitledName(name);
+  }
+  editor->file().adopt(std::move(model), std::move(findings), path);
+  return addEditor(std::move(editor));
+}
+
+Editor* MainWindow::openPreset(const QString& name) {
+  const presets::Preset* preset = presets::find(name.toStdString());
+  const auto made = presets::make(name.toStdString(), {});
+  if (!made || preset == nullptr) {
+    m_prompts->failure(this, tr("New from Template"), made ? name : QString::fromStdString(describe(made.error())));
+    return nullptr;
+  }
+  return adopt(readModel(*made).model, {}, QString::fromStdString(preset->title));
+}
+
+Editor* MainWindow::openFile(const QString& path) {
+  const QString absolute = QFileInfo(path).absoluteFilePath();
+  for (Editor* editor : editors()) {
+    if (editor->file().path() == absolute) {
+      m_tabs->setCurrentWidget(editor);
+      return editor;
+    }
+  }
+  const auto fail = [&](const Error& error) -> Editor* {
+    m_prompts->failure(this, tr("Open"),
+                       tr("%1 could not be opened.").arg(QFileInfo(path).fileName()) + u"\n\n"_s +
+                           QString::fromStdString(describe(error)));
+    return nullptr;
+  };
+  const auto text = io::readFile(toPath(absolute));
+  if (!text) {
+    return fail(text.error());
+  }
+  const auto format = io::detectFormat(toPath(absolute), *text);
+  if (!format || *format != io::FabricFormat::json) {
+    auto read = readAnyFabric(*text, absolute.toStdString());
+    if (!read) {
+      return fail(read.error());
+    }
+    addRecent(absolute);
+    return adopt(std::move(read->model), std::move(read->findings), QFileInfo(path).completeBaseName());
+  }
+  const QString journal = DocumentFile::journalBeside(absolute);
+  if (QFileInfo::exists(journal) && !isJournalHeld(journal)) {
+    auto recovered = recover(journal);
+    const std::optional<bool> wanted =
+        recovered
+            ? m_prompts->choice(this, tr("Recover Changes"),
+                                tr("%1 has changes that were never saved (%n step(s)).", nullptr, recovered->steps)
+                                    .arg(QFileInfo(path).fileName()),
+                                tr("Recover"), tr("Discard Them"))
+            : std::optional(false);
+    if (!wanted) {
+      return nullptr;
+    }
+    if (*wanted) {
+      // The recovered work has a journal of its own before the old one goes.
+      QFile::rename(journal, journal + u".recovered"_s);
+      Editor* editor = adopt(std::move(recovered->model), {}, {}, absolute);
+      QFile::remove(journal + u".recovered"_s);
+      addRecent(absolute);
+      return editor;
+    }
+    QFile::remove(journal);
+  }
+  auto editor = std::make_unique<Editor>(m_options.recoveryFolder);
+  if (const Outcome opened = editor->file().open(absolute); !opened) {
+    return fail(opened.error());
+  }
+  // An untouched new document makes way.
+  Editor* blank = currentEditor();
+  const bool isBlank = blank != nullptr && blank->file().path().isEmpty() && !blank->file().isModified() &&
+                       blank->document().undoStack()->count() == 0 && blank->model().nodes().isEmpty();
+  Editor* added = addEditor(std::move(editor));
+  if (isBlank) {
+    closeEditor(blank);
+  }
+  addRecent(absolute);
+  return added;
+}
+
+bool MainWindow::save(Editor* editor) {
+  if (editor->file().path().isEmpty()) {
+    return saveAs(editor);
+  }
+  if (editor->file().isChangedOnDisk()) {
+    const auto overwrite =
+        m_prompts->choice(this, tr("Save"), tr("%1 was changed by another program.").arg(editor->file().displayName()),
+                          tr("Save Under Another Name…"), tr("Overwrite"));
+    if (!overwrite) {
+      return false;
+    }
+    if (*overwrite) {
+      return saveAs(editor);
+    }
+  }
+  if (const Outcome saved = editor->file().save(); !saved) {
+    m_prompts->failure(this, tr("Save"), QString::fromStdString(describe(saved.error())));
+    return false;
+  }
+  addRecent(editor->file().path());
+  return true;
+}
+
+bool MainWindow::saveAs(Editor* editor) {
+  const QString suggestion =
+      editor->file().path().isEmpty() ? editor->file().displayName() + u".fabric.json"_s : editor->file().path();
+  QString path = m_prompts->fileToSave(this, suggestion, tr("Fabrics (*.fabric.json)"));
+  if (path.isEmpty()) {
+    return false;
+  }
+  if (QFileInfo(path).suffix().isEmpty()) {
+    path += u".fabric.json"_s;
+  }
+  if (const Outcome saved = editor->file().saveAs(path); !saved) {
+    m_prompts->failure(this, tr("Save"), QString::fromStdString(describe(saved.error())));
+    return false;
+  }
+  addRecent(editor->file().path());
+  return true;
+}
+
+bool MainWindow::closeEditor(Editor* editor) {
+  if (editor == nullptr) {
+    return true;
+  }
+  if (editor->file().isModified()) {
+    m_tabs->setCurrentWidget(editor);
+    switch (m_prompts->unsavedChanges(this, editor->file().displayName())) {
+      case Prompts::Unsaved::cancel:
+        return false;
+      case Prompts::Unsaved::save:
+        if (!save(editor)) {
+          return false;
+        }
+        break;
+      case Prompts::Unsaved::discard:
+        editor->file().discardChanges();
+        break;
+    }
+  }
+  m_tabs->removeTab(m_tabs->indexOf(editor));
+  // Views let go of it in currentChanged().
+  currentChanged();
+  m_undoGroup->removeStack(editor->document().undoStack());
+  editor->deleteLater();
+  return true;
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  QStringList session;
+  for (Editor* editor : editors()) {
+    if (!editor->file().path().isEmpty()) {
+      session << editor->file().path();
+    }
+  }
+  for (Editor* editor : editors()) {
+    if (!closeEditor(editor)) {
+      event->ignore();
+      return;
+    }
+  }
+  if (m_options.keepsSettings) {
+    QSettings settings;
+    settings.setValue(u"session/files"_s, session);
+    settings.setValue(u"window/geometry"_s, saveGeometry());
+    settings.setValue(u"window/state"_s, saveState());
+  }
+  event->accept();
+}
+
+void MainWindow::restoreSession() {
+  const QStringList files =
+      m_options.keepsSettings ? QSettings().value(u"session/files"_s).toStringList() : QStringList();
+  for (const QString& path : files) {
+    if (QFileInfo::exists(path)) {
+      openFile(path);
+    }
+  }
+}
+
+void MainWindow::offerRecovery() {
+  for (const QString& journal : DocumentFile::abandonedJournals(m_options.recoveryFolder)) {
+    auto recovered = recover(journal);
+    if (!recovered) {
+      m_prompts->failure(this, tr("Recover Changes"), QString::fromStdString(describe(recovered.error())));
+      QFile::rename(journal, journal + u".unreadable"_s);
+      continue;
+    }
+    const QString name =
+        recovered->documentPath.isEmpty() ? tr("an untitled fabric") : QFileInfo(recovered->documentPath).fileName();
+    const auto wanted =
+        m_prompts->choice(this, tr("Recover Changes"),
+                          tr("The program ended without saving %1 (%n step(s)).", nullptr, recovered->steps).arg(name),
+                          tr("Recover"), tr("Discard Them"));
+    if (!wanted) {
+      continue;
+    }
+    if (*wanted) {
+      QFile::rename(journal, journal + u".recovered"_s);
+      adopt(std::move(recovered->model), {}, tr("Recovered"), recovered->documentPath);
+      QFile::remove(journal + u".recovered"_s);
+    } else {
+      QFile::remove(journal);
+    }
+  }
+}
+
+void MainWindow::reloadFromDisk(Editor* editor) {
+  if (!QFileInfo::exists(editor->file().path())) {
+    m_strip->setHint(tr("%1 is not on the disk any more").arg(editor->file().displayName()));
+    return;
+  }
+  const auto reload = m_prompts->choice(
+      this, tr("Changed on Disk"),
+      tr("%1 was changed by another program.").arg(editor->file().displayName()) +
+          (editor->file().isModified() ? u' ' + tr("Reading it again drops your unsaved changes.") : QString()),
+      tr("Read It Again"), tr("Keep Mine"));
+  if (reload && *reload) {
+    if (const Outcome opened = editor->file().open(editor->file().path()); !opened) {
+      m_prompts->failure(this, tr("Open"), QString::fromStdString(describe(opened.error())));
+    }
+  }
+}
+
+// ---- recent files and titles
+
+void MainWindow::addRecent(const QString& path) {
+  m_recent.removeAll(path);
+  m_recent.prepend(path);
+  while (m_recent.size() > kMaxRecent) {
+    m_recent.removeLast();
+  }
+  if (m_options.keepsSettings) {
+    QSettings().setValue(u"recent"_s, m_recent);
+  }
+  updateRecentMenu();
+}
+
+void MainWindow::updateRecentMenu() {
+  m_start->setRecent(m_recent);
+  m_recentMenu->clear();
+  for (const QString& path : std::as_const(m_recent)) {
+    QString text = QDir::toNativeSeparators(path);
+    QAction* action = m_recentMenu->addAction(text.replace(u'&', u"&&"_s));
+    connect(action, &QAction::triggered, this, [this, path] { openFile(path); });
+  }
+  m_recentMenu->setEnabled(!m_recent.isEmpty());
+}
+
+void MainWindow::updateTitles() {
+  for (int i = 0; i < m_tabs->count(); ++i) {
+    auto* editor = qobject_cast<Editor*>(m_tabs->widget(i));
+    m_tabs->setTabText(
+        i, editor->file().displayName().replace(u'&', u"&&"_s) + (editor->file().isModified() ? u" •"_s : QString()));
+    m_tabs->setTabToolTip(i, QDir::toNativeSeparators(editor->file().path()));
+  }
+  Editor* editor = currentEditor();
+  setWindowTitle(editor != nullptr ? editor->file().displayName() + u"[*] — "_s + tr("Coppice") : tr("Coppice"));
+  setWindowModified(editor != nullptr && editor->file().isModified());
+  updateActions();
+}
+
+void MainWindow::currentChanged() {
+  Editor* editor = currentEditor();
+  m_pages->setCurrentWidget(editor != nullptr ? static_cast<QWidget*>(m_tabs) : m_start);
+  m_undoGroup->setActiveStack(editor != nullptr ? editor->document().undoStack() : nullptr);
+  m_strip->setEditor(editor);
+  m_properties->setEditor(editor);
+  m_boundCard->setEditor(editor);
+  m_outline->setModel(editor != nullptr ? &editor->outline() : nullptr);
+  if (editor != nullptr) {
+    m_outline->header()->setSectionResizeMode(OutlineModel::kName, QHeaderView::Stretch);
+    m_outline->header()->setSectionResizeMode(OutlineModel::kDetail, QHeaderView::ResizeToContents);
+    connect(m_outline->selectionModel(), &QItemSelectionModel::currentChanged, editor,
+            [this, editor](const QModelIndex& index) {
+              if (!m_isSelecting && m_outline->hasFocus()) {
+                editor->goTo(editor->outline().elementAt(index));
+              }
+            });
+    m_collectives->setCurrentIndex(m_collectives->findData(static_cast<int>(editor->bound().question().collective)));
+  }
+  setSource(m_nodes, editor != nullptr ? &editor->nodeTable() : nullptr);
+  setSource(m_links, editor != nullptr ? &editor->linkTable() : nullptr);
+  setSource(m_problems, editor != nullptr ? &editor->problems() : nullptr);
+  if (editor != nullptr) {
+    for (QTableView* view : {m_nodes, m_links}) {
+      connect(view->selectionModel(), &QItemSelectionModel::selectionChanged, editor, [this, view, editor] {
+        if (!m_isSelecting && view->hasFocus()) {
+          std::set<ElementId> chosen;
+          for (const QModelIndex& index : view->selectionModel()->selectedRows()) {
+            chosen.insert(index.data(kElementRole).value<ElementId>());
+          }
+          m_isSelecting = true;
+          editor->selection().set(std::move(chosen));
+          m_isSelecting = false;
+        }
+      });
+    }
+    m_problems->horizontalHeader()->setSectionResizeMode(ProblemsModel::kText, QHeaderView::Stretch);
+  }
+  updateTitles();
+  selectInViews();
+}
+
+void MainWindow::selectInViews() {
+  Editor* editor = currentEditor();
+  if (editor == nullptr || m_isSelecting) {
+    return;
+  }
+  m_isSelecting = true;
+  // Tables show what is selected elsewhere; a selection of thousands is not worth a row each.
+  constexpr std::size_t kMost = 500;
+  const bool isSmall = editor->selection().elements().size() <= kMost;
+  const auto show = [&](QTableView* view, auto rowOf, const auto& ids) {
+    auto* proxy = qobject_cast<QSortFilterProxyModel*>(view->model());
+    if (proxy == nullptr || view->hasFocus()) {
+      return;
+    }
+    QItemSelection rows;
+    if (isSmall) {
+      for (const auto id : ids) {
+        const QModelIndex index = proxy->mapFromSource(proxy->sourceModel()->index(rowOf(id), 0));
+        if (index.isValid()) {
+          rows.select(index, index);
+        }
+      }
+    }
+    view->selectionModel()->select(rows, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+    if (!rows.isEmpty()) {
+      view->scrollTo(rows.indexes().front());
+    }
+  };
+  show(
+      m_nodes, [&](NodeId id) { return editor->nodeTable().rowOf(id); }, editor->selection().nodes());
+  show(
+      m_links, [&](LinkId id) { return editor->linkTable().rowOf(id); }, editor->selection().links());
+  if (!m_outline->hasFocus() && m_outline->selectionModel() != nullptr) {
+    QItemSelection rows;
+    if (isSmall) {
+      for (const ElementId& id : editor->selection().elements()) {
+        const QModelIndex index = editor->outline().indexOf(id);
+        if (index.isValid()) {
+          rows.select(index, index);
+        }
+      }
+    }
+    m_outline->selectionModel()->select(rows, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+  }
+  m_isSelecting = false;
+}
+
+// ---- modes and the question
+
+void MainWindow::setMode(Mode mode) {
+  m_mode = mode;
+  m_actions[u"mode.draw"_s]->setChecked(mode == Mode::draw);
+  m_actions[u"mode.analyse"_s]->setChecked(mode == Mode::analyse);
+  m_actions[u"mode.schedule"_s]->setChecked(mode == Mode::schedule);
+  if (mode == Mode::analyse) {
+    if (auto* dock = findChild<QDockWidget*>(u"boundDock"_s)) {
+      dock->show();
+      dock->raise();
+    }
+  }
+}
+
+void MainWindow::setQuestion(Collective collective) {
+  if (Editor* editor = currentEditor()) {
+    Question question = editor->bound().question();
+    question.collective = collective;
+    editor->bound().setQuestion(question);
+  }
+}
+
+// ---- edits
+
+void MainWindow::edit(const QString& text, const std::function<void(Edit&, const std::set<ElementId>&)>& fill) {
+  if (Editor* editor = currentEditor()) {
+    const std::set<ElementId> elements = editor->selection().elements();
+    editor->document().edit(text, [&](Edit& edit) { fill(edit, elements); });
+  }
+}
+
+void MainWindow::insertNode(fabric::NodeKind kind) {
+  Editor* editor = currentEditor();
+  if (editor == nullptr) {
+    return;
+  }
+  const QRectF all = designer::contentsRect(editor->model());
+  const Point place = all.isNull() ? Point{} : Point{all.left(), all.bottom() + 4 * kGridStep};
+  NodeId made;
+  editor->document().edit(tr("Insert node"), [&](Edit& edit) { made = edits::addNode(edit, kind, place); });
+  editor->goTo(made);
+}
+
+void MainWindow::copy() {
+  if (Editor* editor = currentEditor()) {
+    const std::string text = clipboardText(editor->model(), editor->selection().elements());
+    if (!text.empty()) {
+      QGuiApplication::clipboard()->setText(QString::fromStdString(text));
+    }
+  }
+}
+
+void MainWindow::paste() {
+  pasteText(QGuiApplication::clipboard()->text());
+}
+
+void MainWindow::pasteText(const QString& text) {
+  Editor* editor = currentEditor();
+  if (editor == nullptr) {
+    editor = newDocument();
+  }
+  auto read = readAnyFabric(text.toStdString(), {});
+  if (!read) {
+    m_strip->setHint(tr("Nothing to paste: %1").arg(QString::fromStdString(read.error().message)));
+    return;
+  }
+  const Model& part = read->model;
+  // A table of links between nodes that are here means these nodes.
+  const Model& here = editor->model();
+  bool isTable = io::looksLikeLinkCsv(text.toStdString()) && !part.links().isEmpty();
+  for (const auto& [id, node] : part.nodes()) {
+    isTable = isTable && here.nodeNamed(node.facts.name).isValid();
+  }
+  std::set<ElementId> made;
+  if (isTable) {
+    editor->document().edit(tr("Paste links"), [&](Edit& edit) {
+      for (const auto& [id, link] : part.links()) {
+        Link copy = link;
+        copy.tail.node = here.nodeNamed(part.nameOf(link.tail));
+        copy.head.node = here.nodeNamed(part.nameOf(link.head));
+        made.insert(edit.add(std::move(copy)));
+      }
+    });
+  } else {
+    const QRectF there = designer::contentsRect(here);
+    const QRectF incoming = designer::contentsRect(part);
+    const Point by = here.nodes().isEmpty() ? Point{}
+                                            : Point{std::round(there.left() - incoming.left()),
+                                                    std::round(there.bottom() + 4 * kGridStep - incoming.top())};
+    editor->document().edit(tr("Paste"), [&](Edit& edit) { made = edits::insert(edit, part, by); });
+  }
+  editor->selection().set(std::move(made));
+}
+
+void MainWindow::replicate() {
+  Editor* editor = currentEditor();
+  if (editor == nullptr || editor->selection().isEmpty()) {
+    return;
+  }
+  constexpr int kMost = 10000;
+  const auto count = m_prompts->number(this, tr("Array"), tr("How many in all, the original included:"), 8, 2, kMost);
+  if (!count) {
+    return;
+  }
+  Outcome outcome = Done{};
+  edit(tr("Array of %n", nullptr, *count), [&](Edit& edit, const std::set<ElementId>& elements) {
+    const auto made = edits::replicate(edit, elements, {.copies = *count - 1});
+    if (!made) {
+      outcome = made.error();
+    }
+  });
+  if (!outcome) {
+    m_strip->setHint(QString::fromStdString(describe(outcome.error())));
+  }
+}
+
+void MainWindow::exportAs() {
+  Editor* editor = currentEditor();
+  if (editor == nullptr) {
+    return;
+  }
+  const QString path = m_prompts->fileToSave(
+      this, QFileInfo(editor->file().displayName()).baseName() + u".csv"_s,
+      tr("Table of links (*.csv);;Graphviz (*.dot *.gv);;ForestColl adjacency (*.adj.json);;Fabric (*.fabric.json)"));
+  if (path.isEmpty()) {
+    return;
+  }
+  const QString lower = path.toLower();
+  const ExportFormat format = lower.endsWith(u".dot"_s) || lower.endsWith(u".gv"_s) ? ExportFormat::dot
+                              : lower.endsWith(u".adj.json"_s) || lower.endsWith(u".adj"_s)
+                                  ? ExportFormat::adjacency
+                                  : (lower.endsWith(u".csv"_s) ? ExportFormat::linkCsv : ExportFormat::fabricJson);
+  const auto text = writeFabricAs(editor->model(), format);
+  Outcome written = text ? io::saveFile(toPath(path), *text) : Outcome(text.error());
+  if (!written) {
+    m_prompts->failure(this, tr("Export"), QString::fromStdString(describe(written.error())));
+  } else {
+    m_strip->setHint(tr("Exported %1").arg(QFileInfo(path).fileName()));
+  }
+}
+
+void MainWindow::find() {
+  Editor* editor = currentEditor();
+  if (editor == nullptr) {
+    return;
+  }
+  const auto wanted = m_prompts->text(this, tr("Find"), tr("Name of a node or box:"), {});
+  if (!wanted || wanted->trimmed().isEmpty()) {
+    return;
+  }
+  std::set<ElementId> hits;
+  for (const auto& [id, node] : editor->model().nodes()) {
+    if (QString::fromStdString(node.facts.name).contains(wanted->trimmed(), Qt::CaseInsensitive)) {
+      hits.insert(id);
+    }
+  }
+  for (const auto& [id, box] : editor->model().boxes()) {
+    if (QString::fromStdString(box.name).contains(wanted->trimmed(), Qt::CaseInsensitive)) {
+      hits.insert(id);
+    }
+  }
+  m_strip->setHint(hits.empty() ? tr("Nothing is called “%1”").arg(*wanted)
+                                : tr("%n hit(s)", nullptr, static_cast<int>(hits.size())));
+  if (!hits.empty()) {
+    const ElementId first = *hits.begin();
+    editor->selection().set(std::move(hits));
+    editor->selection().setCurrent(first);
+    Q_EMIT editor->shown(first);
+  }
+}
+
+void MainWindow::showPalette() {
+  auto* palette = new CommandPalette(m_actions, this);
+  const QPoint middle = mapToGlobal(QPoint(width() / 2 - palette->width() / 2, height() / 6));
+  palette->move(middle);
+  palette->show();
+}
+
+// ---- drop
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (event->mimeData()->hasUrls() || event->mimeData()->hasText()) {
+    event->acceptProposedAction();
+  }
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  if (event->mimeData()->hasUrls()) {
+    const QList<QUrl> urls = event->mimeData()->urls();
+    for (const QUrl& url : urls) {
+      if (url.isLocalFile()) {
+        openFile(url.toLocalFile());
+      }
+    }
+  } else {
+    pasteText(event->mimeData()->text());
+  }
+  event->acceptProposedAction();
+}
+
+}  // namespace coppice::designer

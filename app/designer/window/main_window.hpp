@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+#include <QMainWindow>
+#include <QStackedWidget>
+#include <QStringList>
+#include <QTabWidget>
+#include <memory>
+
+#include "designer/document/edits.hpp"
+#include "designer/jobs/latest_job.hpp"
+#include "designer/window/action_registry.hpp"
+#include "designer/window/editor.hpp"
+#include "designer/window/prompts.hpp"
+#include "designer/window/start_page.hpp"
+#include "designer/window/status_strip.hpp"
+
+class QDockWidget;
+class QTableView;
+class QTreeView;
+class QUndoGroup;
+class QUndoView;
+
+namespace coppice::designer {
+
+class BoundCard;
+class PropertiesPanel;
+
+/// What the window shows beside the drawing; document, selection and zoom stay when it changes.
+enum class Mode { draw, analyse, schedule };
+
+struct WindowOptions {
+  /// Where journals of untitled documents and notes of all journals go; empty = no journals.
+  QString recoveryFolder = {};
+  /// Docks, recent files and shortcuts are read from and written to QSettings.
+  bool keepsSettings = true;
+};
+
+/// Wiring only: tabs of documents, docks that follow the current one, actions.
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+
+public:
+  explicit MainWindow(WindowOptions options = {}, std::unique_ptr<Prompts> prompts = std::make_unique<Prompts>(),
+                      QWidget* parent = nullptr);
+  ~MainWindow() override;
+
+  [[nodiscard]] ActionRegistry& actions() { return m_actions; }
+  /// nullptr on the start page.
+  [[nodiscard]] Editor* currentEditor() const;
+  [[nodiscard]] std::vector<Editor*> editors() const;
+  [[nodiscard]] Mode mode() const { return m_mode; }
+  void setMode(Mode mode);
+
+  Editor* newDocument();
+  /// Opens whatever the file is; a fabric of another format arrives as a new, unsaved document. Shows what went wrong.
+  /// A file that is open already comes to the front. Returns nullptr on failure.
+  Editor* openFile(const QString& path);
+  Editor* openPreset(const QString& name);
+  /// Puts a model into a new tab, unsaved.
+  Editor* adopt(Model model, std::vector<Finding> findings, const QString& name, const QString& path = {});
+  bool save(Editor* editor);
+  bool saveAs(Editor* editor);
+  /// Asks about unsaved changes. Returns false if the person would rather not.
+  bool closeEditor(Editor* editor);
+
+  /// Journals of programs that are gone: offers each for recovery. Call once after start.
+  void offerRecovery();
+  /// The files of the last session.
+  void restoreSession();
+
+protected:
+  void closeEvent(QCloseEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+
+private:
+  void createActions();
+  void createFileActions();
+  void createEditActions();
+  void createArrangeActions();
+  void createViewActions();
+  void createMenus();
+  void createToolBar();
+  void createDocks();
+  QDockWidget* addDock(const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea area);
+
+  void currentChanged();
+  void updateActions();
+  void updateTitles();
+  void updateRecentMenu();
+  void addRecent(const QString& path);
+  Editor* addEditor(std::unique_ptr<Editor> editor);
+  void setQuestion(Collective collective);
+
+  /// Runs an edit on the current document; the fill gets its selection.
+  void edit(const QString& text, const std::function<void(Edit&, const std::set<ElementId>&)>& fill);
+  void insertNode(fabric::NodeKind kind);
+  void paste();
+  void pasteText(const QString& text);
+  void copy();
+  void replicate();
+  void exportAs();
+  void reloadFromDisk(Editor* editor);
+  void showPalette();
+  void find();
+  void selectInViews();
+
+  WindowOptions m_options;
+  std::unique_ptr<Prompts> m_prompts;
+  ActionRegistry m_actions;
+  Mode m_mode = Mode::draw;
+  QStringList m_recent;
+
+  QStackedWidget* m_pages = nullptr;
+  StartPage* m_start = nullptr;
+  QTabWidget* m_tabs = nullptr;
+  StatusStrip* m_strip = nullptr;
+  QComboBox* m_collectives = nullptr;
+  QMenu* m_recentMenu = nullptr;
+  QUndoGroup* m_undoGroup = nullptr;
+  QUndoView* m_history = nullptr;
+  QTreeView* m_outline = nullptr;
+  QTableView* m_nodes = nullptr;
+  QTableView* m_links = nullptr;
+  QTableView* m_problems = nullptr;
+  PropertiesPanel* m_properties = nullptr;
+  BoundCard* m_boundCard = nullptr;
+  bool m_isSelecting = false;
+};
+
+}  // namespace coppice::designer

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QApplication>
+#include <QDockWidget>
+#include <QHash>
+#include <QHeaderView>
+#include <QLabel>
+#include <QMenuBar>
+#include <QMessageBox>
+#include <QTableView>
+#include <QToolBar>
+#include <QTreeView>
+#include <QUndoGroup>
+#include <QUndoView>
+
+#include "coppice/version.hpp"
+#include "designer/document/instances.hpp"
+#include "designer/window/bound_card.hpp"
+#include "designer/window/main_window.hpp"
+#include "designer/window/properties_panel.hpp"
+#include "designer/window/shortcut_dialog.hpp"
+
+using namespace Qt::StringLiterals;
+
+/// The parts of MainWindow that list things: actions, menus, tool bar, docks.
+namespace coppice::designer {
+
+void MainWindow::createActions() {
+  createFileActions();
+  createEditActions();
+  createArrangeActions();
+  createViewActions();
+}
+
+void MainWindow::createFileActions() {
+  m_actions.add({u"file.new"_s, tr("&New"), tr("An empty fabric in a new tab"), {QKeySequence::New}, u"new"_s},
+                [this](bool) { newDocument(); });
+  m_actions.add({u"file.open"_s,
+                 tr("&Open…"),
+                 tr("Open fabrics, or import them from another format"),
+                 {QKeySequence::Open},
+                 u"open"_s},
+                [this](bool) {
+                  const QStringList paths = m_prompts->filesToOpen(
+                      this, {},
+                      tr("All fabrics (*.fabric.json *.json *.xml *.txt *.dot *.gv *.csv *.adj);;All files (*)"));
+                  for (const QString& path : paths) {
+                    openFile(path);
+                  }
+                });
+  m_actions.add({u"file.save"_s, tr("&Save"), tr("Write the file"), {QKeySequence::Save}, u"save"_s}, [this](bool) {
+    if (Editor* editor = currentEditor()) {
+      save(editor);
+    }
+  });
+  m_actions.add(
+      {u"file.save-as"_s, tr("Save &As…"), tr("Write the file under another name"), {QKeySequence(u"Ctrl+Shift+S"_s)}},
+      [this](bool) {
+        if (Editor* editor = currentEditor()) {
+          saveAs(editor);
+        }
+      });
+  m_actions.add({u"file.export"_s, tr("&Export Fabric…"), tr("Write the fabric for another program"), {}, u"export"_s},
+                [this](bool) { exportAs(); });
+  m_actions.add({u"file.close"_s, tr("&Close"), tr("Close this tab"), {QKeySequence::Close}, u"close"_s},
+                [this](bool) { closeEditor(currentEditor()); });
+  m_actions.add({u"file.quit"_s, tr("&Quit"), tr("Close all tabs and leave"), {QKeySequence(u"Ctrl+Q"_s)}},
+                [this](bool) { close(); });
+}
+
+void MainWindow::createEditActions() {
+  m_actions.add({u"edit.undo"_s, tr("&Undo"), tr("Take the last step back"), {QKeySequence::Undo}, u"undo"_s},
+                [this](bool) { m_undoGroup->undo(); });
+  m_actions.add({u"edit.redo"_s,
+                 tr("&Redo"),
+                 tr("Do the step again"),
+                 {QKeySequence(u"Ctrl+Shift+Z"_s), QKeySequence(u"Ctrl+Y"_s)},
+                 u"redo"_s},
+                [this](bool) { m_undoGroup->redo(); });
+  m_actions.add({u"edit.cut"_s, tr("Cu&t"), tr("Copy and delete the selection"), {QKeySequence::Cut}, u"cut"_s},
+                [this](bool) {
+                  copy();
+                  edit(tr("Cut"), [](Edit& edit, const auto& elements) { edits::remove(edit, elements); });
+                });
+  m_actions.add({u"edit.copy"_s, tr("&Copy"), tr("Copy the selection, also as text"), {QKeySequence::Copy}, u"copy"_s},
+                [this](bool) { copy(); });
+  m_actions.add({u"edit.paste"_s,
+                 tr("&Paste"),
+                 tr("Paste a fabric or a table of links, from here or from elsewhere"),
+                 {QKeySequence::Paste},
+                 u"paste"_s},
+                [this](bool) { paste(); });
+  m_actions.add({u"edit.duplicate"_s,
+                 tr("&Duplicate"),
+                 tr("A copy beside the selection"),
+                 {QKeySequence(u"Ctrl+D"_s)},
+                 u"duplicate"_s},
+                [this](bool) {
+                  constexpr double kBeside = 40;
+                  std::set<ElementId> made;
+                  edit(tr("Duplicate"), [&](Edit& edit, const auto& elements) {
+                    made = edits::duplicate(edit, elements, {kBeside, kBeside});
+                  });
+                  if (Editor* editor = currentEditor(); editor != nullptr && !made.empty()) {
+                    editor->selection().set(std::move(made));
+                  }
+                });
+  m_actions.add({u"edit.array"_s,
+                 tr("&Array…"),
+                 tr("Copies with numbered names and their links"),
+                 {QKeySequence(u"Ctrl+Shift+D"_s)},
+                 u"array"_s},
+                [this](bool) { replicate(); });
+  m_actions.add(
+      {u"edit.delete"_s,
+       tr("De&lete"),
+       tr("Delete the selection with its links"),
+       {QKeySequence::Delete, QKeySequence(Qt::Key_Backspace)},
+       u"delete"_s},
+      [this](bool) { edit(tr("Delete"), [](Edit& edit, const auto& elements) { edits::remove(edit, elements); }); });
+  m_actions.add({u"edit.rename"_s,
+                 tr("Re&name…"),
+                 tr("Another name for the node or box"),
+                 {QKeySequence(Qt::Key_F2)},
+                 u"rename"_s},
+                [this](bool) {
+                  Editor* editor = currentEditor();
+                  if (editor == nullptr || editor->selection().elements().size() != 1) {
+                    return;
+                  }
+                  const ElementId id = *editor->selection().elements().begin();
+                  const auto name = m_prompts->text(this, tr("Rename"), tr("New name:"), editor->model().title(id));
+                  if (!name) {
+                    return;
+                  }
+                  Outcome outcome = Done{};
+                  editor->document().edit(tr("Rename"), [&](Edit& edit) {
+                    outcome = edits::rename(edit, id, name->trimmed().toStdString());
+                  });
+                  if (!outcome) {
+                    m_strip->setHint(QString::fromStdString(describe(outcome.error())));
+                  }
+                });
+  m_actions.add({u"edit.find"_s, tr("&Find…"), tr("Find nodes and boxes by name"), {QKeySequence::Find}, u"find"_s},
+                [this](bool) { find(); });
+  const auto select = [this](const QString& id, const QString& text, const QString& tip,
+                             const QList<QKeySequence>& keys, void (Selection::*run)()) {
+    m_actions.add({id, text, tip, keys}, [this, run](bool) {
+      if (Editor* editor = currentEditor()) {
+        (editor->selection().*run)();
+      }
+    });
+  };
+  select(u"select.all"_s, tr("Select &All"), tr("Everything"), {QKeySequence::SelectAll}, &Selection::selectAll);
+  select(u"select.none"_s, tr("Select N&one"), tr("Nothing"), {QKeySequence(u"Ctrl+Shift+A"_s)}, &Selection::clear);
+  select(u"select.same-kind"_s, tr("Select Same &Kind"), tr("All elements of the kinds that are selected"),
+         {QKeySequence(u"Ctrl+Shift+K"_s)}, &Selection::selectSameKind);
+  select(u"select.neighbours"_s, tr("Add &Neighbours"), tr("The nodes one link away, and the links"),
+         {QKeySequence(u"Ctrl+Shift+N"_s)}, &Selection::addNeighbours);
+  select(u"select.box"_s, tr("Select Whole &Box"), tr("The boxes around the selection with all that is in them"),
+         {QKeySequence(u"Ctrl+Shift+B"_s)}, &Selection::selectWholeBox);
+  const auto insert = [this](const QString& id, const QString& text, fabric::NodeKind kind, const QString& icon) {
+    m_actions.add({id, text, tr("A new node below the drawing"), {}, icon}, [this, kind](bool) { insertNode(kind); });
+  };
+  insert(u"insert.gpu"_s, tr("&GPU"), fabric::NodeKind::gpu, u"gpu"_s);
+  insert(u"insert.nic"_s, tr("&NIC"), fabric::NodeKind::nic, u"nic"_s);
+  insert(u"insert.switch"_s, tr("&Switch"), fabric::NodeKind::switchNode, u"switch"_s);
+}
+
+void MainWindow::createArrangeActions() {
+  const auto arrange = [this](const QString& id, const QString& text, const QString& tip,
+                              const QList<QKeySequence>& keys,
+                              std::function<void(Edit&, const std::set<ElementId>&)> run) {
+    static const QHash<QString, QString> kIcons = {{u"left"_s, u"align-left"_s},
+                                                   {u"centre"_s, u"align-centre"_s},
+                                                   {u"right"_s, u"align-right"_s},
+                                                   {u"top"_s, u"align-top"_s},
+                                                   {u"middle"_s, u"align-middle"_s},
+                                                   {u"bottom"_s, u"align-bottom"_s},
+                                                   {u"circle"_s, u"circle"_s},
+                                                   {u"grid"_s, u"grid"_s},
+                                                   {u"box"_s, u"box"_s},
+                                                   {u"unbox"_s, u"unbox"_s},
+                                                   {u"fold"_s, u"fold"_s},
+                                                   {u"pin"_s, u"pin"_s},
+                                                   {u"distribute-h"_s, u"distribute-horizontal"_s},
+                                                   {u"distribute-v"_s, u"distribute-vertical"_s}};
+    m_actions.add({id, text, tip, keys, kIcons.value(id.section(u'.', 1))},
+                  [this, text, run = std::move(run)](bool) { edit(QString(text).remove(u'&'), run); });
+  };
+  using edits::Axis;
+  using edits::Side;
+  const auto align = [&](const QString& id, const QString& text, Side side) {
+    arrange(id, text, tr("Line the selection up"), {},
+            [side](Edit& edit, const auto& elements) { edits::align(edit, elements, side); });
+  };
+  align(u"arrange.left"_s, tr("Align &Left"), Side::left);
+  align(u"arrange.centre"_s, tr("Align &Centres"), Side::horizontalCentre);
+  align(u"arrange.right"_s, tr("Align &Right"), Side::right);
+  align(u"arrange.top"_s, tr("Align &Top"), Side::top);
+  align(u"arrange.middle"_s, tr("Align &Middles"), Side::verticalCentre);
+  align(u"arrange.bottom"_s, tr("Align &Bottom"), Side::bottom);
+  arrange(u"arrange.distribute-h"_s, tr("Distribute &Horizontally"), tr("Equal gaps from left to right"), {},
+          [](Edit& edit, const auto& elements) { edits::distribute(edit, elements, Axis::horizontal); });
+  arrange(u"arrange.distribute-v"_s, tr("Distribute &Vertically"), tr("Equal gaps from top to bottom"), {},
+          [](Edit& edit, const auto& elements) { edits::distribute(edit, elements, Axis::vertical); });
+  arrange(u"arrange.circle"_s, tr("On a C&ircle"), tr("Around their middle"), {},
+          [](Edit& edit, const auto& elements) { edits::toCircle(edit, elements); });
+  arrange(u"arrange.grid"_s, tr("In a &Grid"), tr("Row by row"), {},
+          [](Edit& edit, const auto& elements) { edits::toGrid(edit, elements); });
+  arrange(u"arrange.box"_s, tr("&Box"), tr("A box around the selection"), {QKeySequence(u"Ctrl+G"_s)},
+          [](Edit& edit, const auto& elements) { edits::box(edit, elements); });
+  const auto boxesOf = [](const std::set<ElementId>& elements) {
+    std::vector<BoxId> boxes;
+    for (const ElementId& id : elements) {
+      if (id.kind == ElementKind::box) {
+        boxes.push_back(id.box());
+      }
+    }
+    return boxes;
+  };
+  arrange(u"arrange.unbox"_s, tr("&Unbox"), tr("Take the boxes away and leave what is in them"),
+          {QKeySequence(u"Ctrl+Shift+G"_s)},
+          [boxesOf](Edit& edit, const auto& elements) { edits::unbox(edit, boxesOf(elements)); });
+  arrange(u"arrange.fold"_s, tr("&Fold"), tr("Draw the boxes as one node each"), {QKeySequence(u"Ctrl+["_s)},
+          [boxesOf](Edit& edit, const auto& elements) { edits::fold(edit, boxesOf(elements), true); });
+  arrange(u"arrange.unfold"_s, tr("U&nfold"), tr("Show what is in the boxes"), {QKeySequence(u"Ctrl+]"_s)},
+          [boxesOf](Edit& edit, const auto& elements) { edits::fold(edit, boxesOf(elements), false); });
+  const auto foldAll = [](bool isFolded) {
+    return [isFolded](Edit& edit, const std::set<ElementId>&) { edits::fold(edit, edit.base().boxesIn({}), isFolded); };
+  };
+  arrange(u"arrange.fold-all"_s, tr("Fold &All"), tr("Every outermost box"), {QKeySequence(u"Ctrl+Shift+["_s)},
+          foldAll(true));
+  arrange(u"arrange.unfold-all"_s, tr("Unfo&ld All"), tr("Every outermost box"), {QKeySequence(u"Ctrl+Shift+]"_s)},
+          foldAll(false));
+  const auto pin = [](bool isPinned) {
+    return [isPinned](Edit& edit, const std::set<ElementId>& elements) {
+      for (const ElementId& id : elements) {
+        edit.change(id.node(), [isPinned](Node& node) { node.drawing.isPinned = isPinned; });
+      }
+    };
+  };
+  arrange(u"arrange.pin"_s, tr("&Pin"), tr("Automatic layout leaves the nodes where they are"), {}, pin(true));
+  arrange(u"arrange.unpin"_s, tr("Unp&in"), tr("Automatic layout may move the nodes"), {}, pin(false));
+  arrange(u"arrange.detach"_s, tr("&Detach Instance"), tr("The box is edited on its own from now on"), {},
+          [boxesOf](Edit& edit, const auto& elements) {
+            for (const BoxId id : boxesOf(elements)) {
+              detach(edit, id);
+            }
+          });
+}
+
+void MainWindow::createViewActions() {
+  const auto mode = [this](const QString& id, const QString& text, const QString& tip, const QString& keys,
+                           Mode value) {
+    m_actions.add({id, text, tip, {QKeySequence(keys)}, id.section(u'.', 1), true},
+                  [this, value](bool) { setMode(value); });
+  };
+  mode(u"mode.draw"_s, tr("&Draw"), tr("Build the fabric"), u"Ctrl+1"_s, Mode::draw);
+  mode(u"mode.analyse"_s, tr("&Analyse"), tr("See what limits it"), u"Ctrl+2"_s, Mode::analyse);
+  mode(u"mode.schedule"_s, tr("&Schedule"), tr("See the trees"), u"Ctrl+3"_s, Mode::schedule);
+  m_actions[u"mode.draw"_s]->setChecked(true);
+  m_actions.add({u"view.palette"_s,
+                 tr("&Command Palette…"),
+                 tr("Run any command by its name"),
+                 {QKeySequence(u"Ctrl+Shift+P"_s)}},
+                [this](bool) { showPalette(); });
+  m_actions.add(
+      {u"help.shortcuts"_s, tr("&Keyboard Shortcuts…"), tr("See and change the shortcuts"), {QKeySequence(u"?"_s)}},
+      [this](bool) {
+        auto* dialog = new ShortcutDialog(m_actions, this);
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        dialog->open();
+      });
+  m_actions.add({u"help.about"_s, tr("&About Coppice")}, [this](bool) {
+    auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Coppice"),
+                                tr("<h3>Coppice %1</h3>").arg(QLatin1String(kVersion)), QMessageBox::Ok, this);
+    box->setInformativeText(
+        tr("Optimal collective communication schedules for GPU clusters.\n\nThe designer is free software under the "
+           "GNU General Public License, version 3 or later; the core is under the Apache License 2.0."));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->open();
+  });
+}
+
+void MainWindow::createMenus() {
+  const auto fill = [this](QMenu* menu, const QStringList& ids) {
+    for (const QString& id : ids) {
+      if (id.isEmpty()) {
+        menu->addSeparator();
+      } else {
+        menu->addAction(m_actions[id]);
+      }
+    }
+  };
+  QMenu* file = menuBar()->addMenu(tr("&File"));
+  fill(file, {u"file.new"_s, u"file.open"_s});
+  m_recentMenu = file->addMenu(tr("Open &Recent"));
+  fill(file, {{}, u"file.save"_s, u"file.save-as"_s, u"file.export"_s, {}, u"file.close"_s, u"file.quit"_s});
+  fill(menuBar()->addMenu(tr("&Edit")), {u"edit.undo"_s,
+                                         u"edit.redo"_s,
+                                         {},
+                                         u"edit.cut"_s,
+                                         u"edit.copy"_s,
+                                         u"edit.paste"_s,
+                                         {},
+                                         u"edit.duplicate"_s,
+                                         u"edit.array"_s,
+                                         u"edit.delete"_s,
+                                         u"edit.rename"_s,
+                                         {},
+                                         u"select.all"_s,
+                                         u"select.none"_s,
+                                         u"select.same-kind"_s,
+                                         u"select.neighbours"_s,
+                                         u"select.box"_s,
+                                         {},
+                                         u"edit.find"_s});
+  QMenu* view = menuBar()->addMenu(tr("&View"));
+  fill(view, {u"mode.draw"_s, u"mode.analyse"_s, u"mode.schedule"_s, {}, u"view.palette"_s, {}});
+  for (const QDockWidget* dock : findChildren<QDockWidget*>()) {
+    view->addAction(dock->toggleViewAction());
+  }
+  fill(menuBar()->addMenu(tr("&Insert")), {u"insert.gpu"_s, u"insert.nic"_s, u"insert.switch"_s});
+  fill(menuBar()->addMenu(tr("&Arrange")), {u"arrange.left"_s,
+                                            u"arrange.centre"_s,
+                                            u"arrange.right"_s,
+                                            u"arrange.top"_s,
+                                            u"arrange.middle"_s,
+                                            u"arrange.bottom"_s,
+                                            {},
+                                            u"arrange.distribute-h"_s,
+                                            u"arrange.distribute-v"_s,
+                                            u"arrange.circle"_s,
+                                            u"arrange.grid"_s,
+                                            {},
+                                            u"arrange.box"_s,
+                                            u"arrange.unbox"_s,
+                                            u"arrange.fold"_s,
+                                            u"arrange.unfold"_s,
+                                            u"arrange.fold-all"_s,
+                                            u"arrange.unfold-all"_s,
+                                            u"arrange.detach"_s,
+                                            {},
+                                            u"arrange.pin"_s,
+                                            u"arrange.unpin"_s});
+  fill(menuBar()->addMenu(tr("&Help")), {u"help.shortcuts"_s, u"help.about"_s});
+  // Shortcuts work also where no menu shows the action.
+  for (QAction* action : m_actions.all()) {
+    addAction(action);
+  }
+}
+
+void MainWindow::createToolBar() {
+  QToolBar* bar = addToolBar(tr("Main tool bar"));
+  bar->setObjectName(u"mainToolBar"_s);
+  bar->setMovable(false);
+  for (const QString& id : {u"mode.draw"_s, u"mode.analyse"_s, u"mode.schedule"_s}) {
+    bar->addAction(m_actions[id]);
+  }
+  bar->addSeparator();
+  for (const QString& id : {u"insert.gpu"_s, u"insert.nic"_s, u"insert.switch"_s}) {
+    bar->addAction(m_actions[id]);
+  }
+  bar->addSeparator();
+  bar->addAction(m_actions[u"edit.undo"_s]);
+  bar->addAction(m_actions[u"edit.redo"_s]);
+  auto* spring = new QWidget(bar);
+  spring->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+  bar->addWidget(spring);
+  m_collectives = new QComboBox(bar);
+  m_collectives->setObjectName(u"collective"_s);
+  m_collectives->setAccessibleName(tr("Collective"));
+  m_collectives->setToolTip(tr("Which collective the bound is for"));
+  for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce,
+                                      Collective::broadcast, Collective::reduce}) {
+    m_collectives->addItem(collectiveName(collective), static_cast<int>(collective));
+  }
+  connect(m_collectives, &QComboBox::activated, this,
+          [this] { setQuestion(static_cast<Collective>(m_collectives->currentData().toInt())); });
+  bar->addWidget(m_collectives);
+}
+
+QDockWidget* MainWindow::addDock(const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea area) {
+  auto* dock = new QDockWidget(title, this);
+  dock->setObjectName(id + u"Dock"_s);
+  dock->setWidget(content);
+  addDockWidget(area, dock);
+  m_actions.add({u"view."_s + id, tr("Show %1").arg(title), tr("Bring this dock to the front")}, [dock](bool) {
+    dock->show();
+    dock->raise();
+  });
+  return dock;
+}
+
+void MainWindow::createDocks() {
+  const auto table = [this](const QString& name, const QString& title) {
+    auto* view = new QTableView(this);
+    view->setObjectName(name);
+    view->setAccessibleName(title);
+    view->setSelectionBehavior(QAbstractItemView::SelectRows);
+    view->setSortingEnabled(true);
+    view->setAlternatingRowColors(true);
+    view->setShowGrid(false);
+    view->setFrameShape(QFrame::NoFrame);
+    view->verticalHeader()->hide();
+    view->horizontalHeader()->setHighlightSections(false);
+    view->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed |
+                          QAbstractItemView::AnyKeyPressed);
+    return view;
+  };
+  m_outline = new QTreeView(this);
+  m_outline->setObjectName(u"outlineTree"_s);
+  m_outline->setAccessibleName(tr("Outline"));
+  m_outline->setHeaderHidden(true);
+  m_outline->setUniformRowHeights(true);
+  m_outline->setFrameShape(QFrame::NoFrame);
+  m_outline->setSelectionMode(QAbstractItemView::ExtendedSelection);
+  m_outline->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed);
+  addDock(u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea);
+
+  m_boundCard = new BoundCard(this);
+  addDock(u"bound"_s, tr("Bound"), m_boundCard, Qt::RightDockWidgetArea);
+  m_properties = new PropertiesPanel(this);
+  addDock(u"properties"_s, tr("Properties"), m_properties, Qt::RightDockWidgetArea);
+
+  m_problems = table(u"problemsTable"_s, tr("Problems"));
+  QDockWidget* problems = addDock(u"problems"_s, tr("Problems"), m_problems, Qt::BottomDockWidgetArea);
+  m_nodes = table(u"nodesTable"_s, tr("Nodes"));
+  tabifyDockWidget(problems, addDock(u"nodes"_s, tr("Nodes"), m_nodes, Qt::BottomDockWidgetArea));
+  m_links = table(u"linksTable"_s, tr("Links"));
+  tabifyDockWidget(problems, addDock(u"links"_s, tr("Links"), m_links, Qt::BottomDockWidgetArea));
+  m_history = new QUndoView(m_undoGroup, this);
+  m_history->setObjectName(u"historyList"_s);
+  m_history->setAccessibleName(tr("History"));
+  m_history->setEmptyLabel(tr("As opened"));
+  m_history->setFrameShape(QFrame::NoFrame);
+  tabifyDockWidget(problems, addDock(u"history"_s, tr("History"), m_history, Qt::BottomDockWidgetArea));
+  problems->raise();
+  connect(m_problems, &QTableView::clicked, this, [this](const QModelIndex& index) {
+    if (Editor* editor = currentEditor()) {
+      editor->goTo(index.data(kElementRole).value<ElementId>());
+    }
+  });
+  connect(m_problems, &QTableView::activated, m_problems, &QTableView::clicked);
+}
+
+void MainWindow::updateActions() {
+  Editor* editor = currentEditor();
+  const bool isOpen = editor != nullptr;
+  const bool hasSelection = isOpen && !editor->selection().isEmpty();
+  const bool hasBox = isOpen && !editor->selection().boxes().empty();
+  for (const char* id : {"file.save-as", "file.export", "file.close", "edit.find", "select.all", "select.none",
+                         "insert.gpu", "insert.nic", "insert.switch", "arrange.fold-all", "arrange.unfold-all"}) {
+    m_actions[QLatin1String(id)]->setEnabled(isOpen);
+  }
+  m_actions[u"file.save"_s]->setEnabled(isOpen && (editor->file().isModified() || editor->file().path().isEmpty()));
+  m_actions[u"edit.undo"_s]->setEnabled(m_undoGroup->canUndo());
+  m_actions[u"edit.redo"_s]->setEnabled(m_undoGroup->canRedo());
+  m_actions[u"edit.undo"_s]->setText(m_undoGroup->canUndo() ? tr("&Undo %1").arg(m_undoGroup->undoText())
+                                                            : tr("&Undo"));
+  m_actions[u"edit.redo"_s]->setText(m_undoGroup->canRedo() ? tr("&Redo %1").arg(m_undoGroup->redoText())
+                                                            : tr("&Redo"));
+  for (QAction* action : m_actions.all()) {
+    const QString id = ActionRegistry::idOf(action);
+    if (id.startsWith(u"arrange."_s) && !id.endsWith(u"-all"_s)) {
+      action->setEnabled(hasSelection);
+    }
+  }
+  for (const char* id : {"edit.cut", "edit.copy", "edit.duplicate", "edit.array", "edit.delete", "select.same-kind",
+                         "select.neighbours", "select.box"}) {
+    m_actions[QLatin1String(id)]->setEnabled(hasSelection);
+  }
+  for (const char* id : {"arrange.unbox", "arrange.fold", "arrange.unfold", "arrange.detach"}) {
+    m_actions[QLatin1String(id)]->setEnabled(hasBox);
+  }
+  m_actions[u"edit.rename"_s]->setEnabled(hasSelection && editor->selection().elements().size() == 1 &&
+                                          editor->selection().links().empty() && editor->selection().notes().empty());
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <QStringList>
+#include <optional>
+
+class QWidget;
+
+namespace coppice::designer {
+
+/// Every question that the window asks with a dialog of its own, in one place, so that a test or a script can answer
+/// without one.
+class Prompts {
+public:
+  Prompts() = default;
+  Prompts(const Prompts&) = delete;
+  Prompts& operator=(const Prompts&) = delete;
+  virtual ~Prompts() = default;
+
+  enum class Unsaved { save, discard, cancel };
+  virtual Unsaved unsavedChanges(QWidget* parent, const QString& name);
+  /// Files to open; empty = cancelled.
+  virtual QStringList filesToOpen(QWidget* parent, const QString& folder, const QString& filter);
+  /// Where to save; empty = cancelled.
+  virtual QString fileToSave(QWidget* parent, const QString& suggestion, const QString& filter);
+  virtual std::optional<QString> text(QWidget* parent, const QString& title, const QString& label,
+                                      const QString& value);
+  virtual std::optional<int> number(QWidget* parent, const QString& title, const QString& label, int value, int least,
+                                    int most);
+  /// true = the first, false = the second; nullopt = cancelled.
+  virtual std::optional<bool> choice(QWidget* parent, const QString& title, const QString& text, const QString& first,
+                                     const QString& second);
+  virtual void failure(QWidget* parent, const QString& title, const QString& text);
+};
+
+}  // namespace coppice::designer

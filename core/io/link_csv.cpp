@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/link_csv.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <new>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "io/fabric_json.hpp"
+#include "io/text_place.hpp"
+
+namespace coppice::io {
+namespace {
+
+enum Column { kTail, kHead, kBandwidth, kCount, kDirection, kLatency, kColumns };
+constexpr int kAbsent = -1;
+
+struct Row {
+  int line = 0;
+  std::vector<std::string> fields;
+};
+
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) {
+    return {};
+  }
+  return std::string(text.substr(begin, text.find_last_not_of(kBlank) - begin + 1));
+}
+
+std::string lowered(std::string text) {
+  for (char& c : text) {
+    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return text;
+}
+
+Error fault(const std::string& fileName, int line, std::string message, std::string fix) {
+  return Error{ErrorCode::badInput, std::move(message), std::move(fix), {.file = fileName, .line = line}};
+}
+
+/// One logical row off the text; quotes may span lines.
+class Rows {
+public:
+  Rows(std::string_view text, char separator, std::string fileName)
+      : m_text(text), m_separator(separator), m_fileName(std::move(fileName)) {}
+
+  /// nullopt at the end.
+  Result<std::optional<Row>> next() {
+    for (;;) {
+      if (m_at >= m_text.size()) {
+        return std::optional<Row>();
+      }
+      auto row = readRow();
+      if (!row) {
+        return row.error();
+      }
+      const bool isEmpty = row->fields.size() == 1 && row->fields.front().empty();
+      if (!isEmpty && !row->fields.front().starts_with('#')) {
+        return std::optional<Row>(std::move(*row));
+      }
+    }
+  }
+
+private:
+  Result<Row> readRow() {
+    Row row;
+    row.line = m_line;
+    constexpr std::size_t kMaxFields = 64;
+    for (;;) {
+      std::string field;
+      if (m_at < m_text.size() && m_text[m_at] == '"') {
+        if (!readQuoted(field)) {
+          return fault(m_fileName, row.line, "a quoted field is not closed", "add the missing quote");
+        }
+        while (!isAtFieldEnd()) {
+          if (m_text[m_at] != ' ' && m_text[m_at] != '\t') {
+            return fault(m_fileName, row.line, "text follows a closing quote", "put the whole field in quotes");
+          }
+          ++m_at;
+        }
+      } else {
+        const std::size_t begin = m_at;
+        while (!isAtFieldEnd()) {
+          ++m_at;
+        }
+        field = trimmed(m_text.substr(begin, m_at - begin));
+      }
+      row.fields.push_back(std::move(field));
+      if (row.fields.size() > kMaxFields) {
+        return fault(m_fileName, row.line, "more than " + std::to_string(kMaxFields) + " fields in one row",
+                     "check that it is a table of links");
+      }
+      if (m_at < m_text.size() && m_text[m_at] == m_separator) {
+        ++m_at;
+        continue;
+      }
+      if (m_at < m_text.size()) {
+        m_at += m_text[m_at] == '\r' && m_at + 1 < m_text.size() && m_text[m_at + 1] == '\n' ? 2 : 1;
+        ++m_line;
+      }
+      return row;
+    }
+  }
+
+  bool readQuoted(std::string& field) {
+    for (++m_at; m_at < m_text.size(); ++m_at) {
+      if (m_text[m_at] == '"') {
+        if (m_at + 1 >= m_text.size() || m_text[m_at + 1] != '"') {
+          ++m_at;
+          return true;
+        }
+        ++m_at;
+      }
+      m_line += m_text[m_at] == '\n' ? 1 : 0;
+      field += m_text[m_at];
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool isAtFieldEnd() const {
+    return m_at >= m_text.size() || m_text[m_at] == m_separator || m_text[m_at] == '\n' || m_text[m_at] == '\r';
+  }
+
+  std::string_view m_text;
+  char m_separator;
+  std::string m_fileName;
+  std::size_t m_at = 0;
+  int m_line = 1;
+};
+
+/// First line that says something.
+std::string_view firstLine(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    const std::string content = trimmed(line);
+    if (!content.empty() && content.front() != '#') {
+      return line;
+    }
+    if (end == std::string_view::npos) {
+      return {};
+    }
+    text.remove_prefix(end + 1);
+  }
+  return {};
+}
+
+char separatorOf(std::string_view text) {
+  const std::string_view line = firstLine(text);
+  char best = ',';
+  for (const char candidate : {';', '\t'}) {
+    if (std::count(line.begin(), line.end(), candidate) > std::count(line.begin(), line.end(), best)) {
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::optional<Column> columnNamed(const std::string& name) {
+  constexpr std::array<std::pair<std::string_view, Column>, 22> kNames = {{
+      {"tail", kTail},          {"from", kTail},
+      {"src", kTail},           {"source", kTail},
+      {"head", kHead},          {"to", kHead},
+      {"dst", kHead},           {"target", kHead},
+      {"destination", kHead},   {"bandwidth", kBandwidth},
+      {"bw", kBandwidth},       {"gbps", kBandwidth},
+      {"gb/s", kBandwidth},     {"capacity", kBandwidth},
+      {"count", kCount},        {"parallel", kCount},
+      {"links", kCount},        {"direction", kDirection},
+      {"duplex", kDirection},   {"latency", kLatency},
+      {"latency_us", kLatency}, {"speed", kBandwidth},
+  }};
+  const std::string wanted = lowered(name);
+  for (const auto& [text, column] : kNames) {
+    if (text == wanted) {
+      return column;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Where each column is; absent where no header names tail and head.
+std::optional<std::array<int, kColumns>> headerOf(const Row& row) {
+  std::array<int, kColumns> places{};
+  places.fill(kAbsent);
+  for (std::size_t i = 0; i < row.fields.size(); ++i) {
+    if (const auto column = columnNamed(row.fields[i])) {
+      places[static_cast<std::size_t>(*column)] = static_cast<int>(i);
+    }
+  }
+  if (places[kTail] == kAbsent || places[kHead] == kAbsent) {
+    return std::nullopt;
+  }
+  return places;
+}
+
+std::string guessedKind(const std::string& name) {
+  const std::string text = lowered(name);
+  for (const char* part : {"gpu", "rank", "accel"}) {
+    if (text.find(part) != std::string::npos) {
+      return "gpu";
+    }
+  }
+  for (const char* part : {"nic", "hca", "mlx", "eth"}) {
+    if (text.find(part) != std::string::npos) {
+      return "nic";
+    }
+  }
+  for (const char* part : {"sw", "leaf", "spine", "tor", "core", "nvs", "router", "ib", "pod"}) {
+    if (text.find(part) != std::string::npos) {
+      return "switch";
+    }
+  }
+  return "gpu";
+}
+
+std::optional<bool> parseDirection(const std::string& text) {
+  const std::string word = lowered(text);
+  for (const char* both : {"", "both", "duplex", "true", "yes", "1", "<->", "<>", "bidirectional"}) {
+    if (word == both) {
+      return true;
+    }
+  }
+  for (const char* one : {"one", "forward", "false", "no", "0", "->", ">", "oneway", "one-way", "unidirectional"}) {
+    if (word == one) {
+      return false;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string field(const std::string& text) {
+  if (!text.empty() && text.find_first_of(",;\t\"\r\n") == std::string::npos && text == trimmed(text) &&
+      text.front() != '#') {
+    return text;
+  }
+  std::string quoted = "\"";
+  for (const char c : text) {
+    quoted += c == '"' ? "\"\"" : std::string(1, c);
+  }
+  return quoted + "\"";
+}
+
+Result<ImportResult> read(std::string_view text, const std::string& fileName) {
+  if (text.size() > kMaxJsonBytes) {
+    return Error{ErrorCode::limit, "the text is too long", "check that it is the right file", {.file = fileName}};
+  }
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) {
+    text.remove_prefix(kByteOrderMark.size());
+  }
+  if (const auto ill = firstIllFormedByte(text)) {
+    const Place place = TextPlaces(text, fileName).at(*ill);
+    return Error{ErrorCode::badInput, "not UTF-8 text", "save the table as UTF-8", place};
+  }
+  Rows rows(text, separatorOf(text), fileName);
+  auto first = rows.next();
+  if (!first) {
+    return first.error();
+  }
+  if (!*first) {
+    return fault(fileName, 1, "the table is empty", "write one link a row: tail,head,bandwidth");
+  }
+  std::array<int, kColumns> places = {0, 1, 2, 3, 4, kAbsent};
+  const auto header = headerOf(**first);
+  std::optional<Row> row = std::move(**first);
+  if (header) {
+    places = *header;
+    auto second = rows.next();
+    if (!second) {
+      return second.error();
+    }
+    row = std::move(*second);
+  }
+
+  ImportResult result;
+  fabric::Description& description = result.description;
+  std::unordered_map<std::string, int> known;
+  while (row) {
+    const auto at = [&](Column column) -> std::string {
+      const int place = places[static_cast<std::size_t>(column)];
+      return place >= 0 && static_cast<std::size_t>(place) < row->fields.size()
+                 ? row->fields[static_cast<std::size_t>(place)]
+                 : std::string();
+    };
+    fabric::LinkDescription link;
+    link.src = at(kTail);
+    link.dst = at(kHead);
+    if (link.src.empty() || link.dst.empty()) {
+      return fault(fileName, row->line, "a link needs a name at each end", "write tail,head,bandwidth");
+    }
+    link.bandwidth = at(kBandwidth);
+    if (const auto bandwidth = Bandwidth::parse(link.bandwidth); !bandwidth) {
+      Error error = bandwidth.error();
+      error.where = {.file = fileName, .line = row->line, .element = "bandwidth"};
+      return error;
+    }
+    if (const std::string count = at(kCount); !count.empty()) {
+      const auto parsed = std::from_chars(count.data(), count.data() + count.size(), link.count);
+      if (parsed.ec != std::errc() || parsed.ptr != count.data() + count.size() || link.count < 1) {
+        return fault(fileName, row->line, inQuotes(count) + " is no number of parallel links",
+                     "write a whole number from 1");
+      }
+    }
+    const auto direction = parseDirection(at(kDirection));
+    if (!direction) {
+      return fault(fileName, row->line, inQuotes(at(kDirection)) + " is no direction", "write both or one");
+    }
+    link.duplex = *direction;
+    if (std::string latency = at(kLatency); !latency.empty()) {
+      if (!Rational::parse(latency)) {
+        return fault(fileName, row->line, inQuotes(latency) + " is no latency", "write microseconds");
+      }
+      link.latency = std::move(latency);
+    }
+    for (const std::string& name : {link.src, link.dst}) {
+      if (known.try_emplace(name, 0).second) {
+        description.nodes.push_back({.id = name, .kind = guessedKind(name)});
+      }
+    }
+    description.links.push_back(std::move(link));
+    if (description.links.size() > kMaxFabricLinks || description.nodes.size() > kMaxFabricNodes) {
+      return Error{ErrorCode::limit, "too many links", "split the table", {.file = fileName, .line = row->line}};
+    }
+    auto next = rows.next();
+    if (!next) {
+      return next.error();
+    }
+    row = std::move(*next);
+  }
+  if (description.links.empty()) {
+    return fault(fileName, 1, "the table names columns and has no links", "write one link a row");
+  }
+  result.findings.push_back({Severity::note,
+                             ErrorCode::badInput,
+                             "the kinds of the nodes were guessed by their names",
+                             "correct them in the table of nodes",
+                             {.file = fileName}});
+  return result;
+}
+
+}  // namespace
+
+Result<ImportResult> readLinkCsv(std::string_view text, const std::string& fileName) {
+  try {
+    return read(text, fileName);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "not enough memory to read the table", "split it", {.file = fileName}};
+  }
+}
+
+std::string writeLinkCsv(const fabric::Description& description) {
+  const bool hasLatency = std::any_of(description.links.begin(), description.links.end(),
+                                      [](const fabric::LinkDescription& link) { return link.latency.has_value(); });
+  std::string text = std::string("tail,head,bandwidth,count,direction") + (hasLatency ? ",latency" : "") + "\n";
+  for (const fabric::LinkDescription& link : description.links) {
+    text += field(link.src) + "," + field(link.dst) + "," + field(link.bandwidth) + "," + std::to_string(link.count) +
+            "," + (link.duplex ? "both" : "one");
+    if (hasLatency) {
+      text += "," + (link.latency ? field(*link.latency) : std::string());
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+bool looksLikeLinkCsv(std::string_view text) {
+  Rows rows(text, separatorOf(text), {});
+  const auto first = rows.next();
+  if (!first || !*first || (*first)->fields.size() < 2) {
+    return false;
+  }
+  const std::vector<std::string>& fields = (*first)->fields;
+  return headerOf(**first).has_value() ||
+         (fields.size() >= 3 && !Bandwidth::parse(fields[0]) && static_cast<bool>(Bandwidth::parse(fields[2])));
+}
+
+}  // namespace coppice::io
