@@ -54,6 +54,17 @@ public:
         m_roots.push_back(node);
       }
     }
+    // What does not come out even is left to the same few roots at every node, so that the others' trees stay whole;
+    // these few lie all over the graph, for every node to have some on each side.
+    const int64_t roots = rootCount();
+    int64_t step = std::max<int64_t>(1, roots * 618 / 1000);
+    while (std::gcd(step, roots) > 1) {
+      ++step;
+    }
+    m_reluctance.resize(m_roots.size());
+    for (int64_t rank = 0; rank < roots; ++rank) {
+      m_reluctance[static_cast<std::size_t>(rank * step % roots)] = static_cast<int>(rank);
+    }
   }
 
   std::optional<std::vector<PackedTree>> run() {
@@ -172,15 +183,13 @@ private:
           m_bins.push_back(static_cast<int>(i));
         }
       }
-      m_transport.addItem(m_problem.supply[at(m_roots[at(root)])], m_bins);
+      m_transport.addItem(m_problem.supply[at(m_roots[at(root)])], m_bins, m_reluctance[at(root)]);
       m_itemRoot.push_back(root);
     }
-    // What does not come out even is left to the same few roots at every node, so that the others' trees stay whole.
-    const int items = m_transport.itemCount();
-    if (!m_transport.solve(std::max(0, items - static_cast<int>(arcs.size()) + 1))) {
+    if (!m_transport.solve()) {
       return false;
     }
-    for (int item = 0; item < items; ++item) {
+    for (int item = 0; item < m_transport.itemCount(); ++item) {
       const int root = m_itemRoot[at(item)];
       const int bin = m_transport.wholeBin(item);
       if (bin >= 0) {
@@ -317,6 +326,7 @@ private:
   std::vector<int64_t> m_rooms;
   std::vector<int> m_bins;
   std::vector<int> m_itemRoot;
+  std::vector<int> m_reluctance;  // by root
 };
 
 }  // namespace

@@ -162,8 +162,8 @@ void lowerTrees(const PackingProblem& problem, std::vector<PackedTree>& trees, c
       highestRoot = tree.root;
     }
   }
-  const int least = farthest(problem, highestRoot);
-  if (!isThorough && 2 * highest <= 3 * least) {
+  constexpr int kLow = 3;
+  if (!isThorough && (highest <= kLow || 2 * highest <= 3 * farthest(problem, highestRoot))) {
     return;  // low enough for what it would cost
   }
   const int64_t count = static_cast<int64_t>(trees.size());

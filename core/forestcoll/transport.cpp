@@ -21,6 +21,7 @@ constexpr int kFirst = -1;
 void Transport::start(std::span<const int64_t> room) {
   m_room.assign(room.begin(), room.end());
   m_amount.clear();
+  m_reluctance.clear();
   m_allowedStart.assign(1, 0);
   m_allowed.clear();
   m_bin.clear();
@@ -29,7 +30,8 @@ void Transport::start(std::span<const int64_t> room) {
   m_unplaced.clear();
 }
 
-void Transport::addItem(int64_t amount, std::span<const int> bins) {
+void Transport::addItem(int64_t amount, std::span<const int> bins, int reluctance) {
+  m_reluctance.push_back(reluctance);
   m_amount.push_back(amount);
   m_allowed.insert(m_allowed.end(), bins.begin(), bins.end());
   m_allowedStart.push_back(static_cast<int>(m_allowed.size()));
@@ -52,13 +54,19 @@ int Transport::roomiest(int item) const {
   return best;
 }
 
-bool Transport::solve(int splitFrom) {
+bool Transport::solve() {
   const int items = itemCount();
-  // Items with little choice first, large before small; those that may be split come last.
+  const int bins = static_cast<int>(m_room.size());
+  // Items with little choice first, large before small; those that are split rather than others come last.
   m_order.resize(at(items));
   std::iota(m_order.begin(), m_order.end(), 0);
   const auto choices = [&](int item) { return m_allowedStart[at(item) + 1] - m_allowedStart[at(item)]; };
-  std::stable_sort(m_order.begin(), m_order.begin() + std::min(splitFrom, items), [&](int a, int b) {
+  std::stable_sort(m_order.begin(), m_order.end(), [&](int a, int b) {
+    const bool isLateA = m_reluctance[at(a)] < bins;
+    const bool isLateB = m_reluctance[at(b)] < bins;
+    if (isLateA != isLateB) {
+      return isLateB;
+    }
     return choices(a) != choices(b) ? choices(a) < choices(b) : m_amount[at(a)] > m_amount[at(b)];
   });
   m_work += items + static_cast<int64_t>(m_allowed.size());
@@ -72,7 +80,11 @@ bool Transport::solve(int splitFrom) {
     m_bin[at(item)] = bin;
     m_room[at(bin)] -= m_amount[at(item)];
   }
-  bool mayStayWhole = true;
+  constexpr std::size_t kMostBins = 256;  // pairs of bins are listed
+  bool mayStayWhole = m_room.size() <= kMostBins && !late.empty();
+  if (mayStayWhole) {
+    listMoves();
+  }
   for (const int item : late) {
     // Once an item found no place as a whole, hardly any other will.
     mayStayWhole = mayStayWhole && placeWhole(item);
@@ -82,6 +94,7 @@ bool Transport::solve(int splitFrom) {
   }
   if (!m_split.empty()) {
     removeCycles();
+    concentrateSplits();
   }
   return m_unplaced.empty();
 }
@@ -107,52 +120,81 @@ void Transport::fillBinLists() {
   m_work += itemCount();
 }
 
+/// Whole items by the bin they are in and another bin that allows them.
+void Transport::listMoves() {
+  m_moves.resize(std::max(m_moves.size(), m_room.size() * m_room.size()));
+  for (std::vector<int>& moves : m_moves) {
+    moves.clear();
+  }
+  for (int item = 0; item < itemCount(); ++item) {
+    if (m_bin[at(item)] >= 0) {
+      addMoves(item);
+    }
+  }
+}
+
+void Transport::addMoves(int item) {
+  const std::size_t row = at(m_bin[at(item)]) * m_room.size();
+  for (const int bin : binsOf(item)) {
+    if (bin != m_bin[at(item)]) {
+      m_moves[row + at(bin)].push_back(item);
+    }
+  }
+  m_work += static_cast<int64_t>(binsOf(item).size());
+}
+
+/// An item of at least that amount that may go from one bin to the other, or -1.
+int Transport::findMove(int from, int to, int64_t amount) {
+  std::vector<int>& moves = m_moves[at(from) * m_room.size() + at(to)];
+  while (!moves.empty() && m_bin[at(moves.back())] != from) {
+    moves.pop_back();  // has gone elsewhere since
+  }
+  for (std::size_t i = moves.size(); i-- > 0;) {
+    ++m_work;
+    if (m_bin[at(moves[i])] == from && m_amount[at(moves[i])] >= amount) {
+      return moves[i];
+    }
+  }
+  return -1;
+}
+
 bool Transport::placeWhole(int item) {
-  fillBinLists();
+  const int bins = static_cast<int>(m_room.size());
   m_from.assign(m_room.size(), kUnseen);
   m_via.assign(m_room.size(), -1);
-  m_incoming.assign(m_room.size(), 0);
   m_queue.clear();
   for (const int bin : binsOf(item)) {
     m_from[at(bin)] = kFirst;
     m_via[at(bin)] = item;
-    m_incoming[at(bin)] = m_amount[at(item)];
     m_queue.push_back(bin);
   }
   for (std::size_t i = 0; i < m_queue.size(); ++i) {
     const int bin = m_queue[i];
-    const int64_t incoming = m_incoming[at(bin)];
-    if (m_room[at(bin)] >= incoming) {
+    const int64_t lacking = m_amount[at(m_via[at(bin)])] - m_room[at(bin)];
+    if (lacking <= 0) {
       // Everything on the way moves one bin on.
-      int target = bin;
-      while (true) {
+      for (int target = bin; target != kFirst; target = m_from[at(target)]) {
         const int moved = m_via[at(target)];
-        const int source = m_from[at(target)];
         m_room[at(target)] -= m_amount[at(moved)];
-        m_bin[at(moved)] = target;
-        if (source == kFirst) {
-          return true;
+        if (m_from[at(target)] != kFirst) {
+          m_room[at(m_from[at(target)])] += m_amount[at(moved)];
         }
-        m_room[at(source)] += m_amount[at(moved)];
-        target = source;
+        m_bin[at(moved)] = target;
+        addMoves(moved);
       }
+      return true;
     }
-    for (int j = m_listStart[at(bin)]; j < m_listStart[at(bin) + 1]; ++j) {
-      const int other = m_list[at(j)];
-      ++m_work;
-      if (m_bin[at(other)] != bin || m_amount[at(other)] + m_room[at(bin)] < incoming) {
-        continue;
-      }
-      for (const int next : binsOf(other)) {
-        ++m_work;
-        if (m_from[at(next)] == kUnseen) {
+    for (int next = 0; next < bins; ++next) {
+      if (m_from[at(next)] == kUnseen) {
+        const int moved = findMove(bin, next, lacking);
+        if (moved >= 0) {
           m_from[at(next)] = bin;
-          m_via[at(next)] = other;
-          m_incoming[at(next)] = m_amount[at(other)];
+          m_via[at(next)] = moved;
           m_queue.push_back(next);
         }
       }
     }
+    m_work += bins;
   }
   return false;
 }
@@ -360,6 +402,55 @@ void Transport::removeCycles() {
       settle(step.item);
     }
   }
+}
+
+/// Hands splits on to items of less reluctance.
+void Transport::concentrateSplits() {
+  constexpr int kMostWilling = 64;
+  std::vector<int> willing;
+  for (int item = 0; item < itemCount(); ++item) {
+    if (m_reluctance[at(item)] < kMostWilling) {
+      willing.push_back(item);
+    }
+  }
+  std::sort(willing.begin(), willing.end(), [&](int a, int b) { return m_reluctance[at(a)] < m_reluctance[at(b)]; });
+  std::vector<int> split;
+  for (int item = 0; item < itemCount(); ++item) {
+    if (m_bin[at(item)] < 0 && m_parts[at(item)] >= 0) {
+      split.push_back(item);
+    }
+  }
+  std::sort(split.begin(), split.end(), [&](int a, int b) { return m_reluctance[at(a)] > m_reluctance[at(b)]; });
+  for (const int item : split) {
+    for (const int other : willing) {
+      if (m_bin[at(item)] >= 0 || m_reluctance[at(other)] >= m_reluctance[at(item)]) {
+        break;
+      }
+      while (m_bin[at(item)] < 0 && passOnSplit(item, other)) {
+      }
+    }
+  }
+}
+
+/// One piece of the item goes to the bin of another piece of it, and as much of the other item makes way.
+bool Transport::passOnSplit(int item, int other) {
+  const std::vector<Piece> pieces = m_split[at(m_parts[at(item)])];
+  for (const Piece& piece : pieces) {
+    for (const Piece& goal : pieces) {
+      m_work += 1;
+      if (piece.bin != goal.bin && amountIn(other, goal.bin) >= piece.amount &&
+          std::find(binsOf(other).begin(), binsOf(other).end(), piece.bin) != binsOf(other).end()) {
+        shift(other, goal.bin, -piece.amount);
+        shift(item, piece.bin, -piece.amount);
+        shift(other, piece.bin, piece.amount);
+        shift(item, goal.bin, piece.amount);
+        settle(item);
+        settle(other);
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 std::vector<Transport::Piece> Transport::pieces(int item) const {

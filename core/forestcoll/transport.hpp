@@ -19,13 +19,13 @@ public:
 
   /// Starts a problem. Bins are 0 .. room.size() - 1.
   void start(std::span<const std::int64_t> room);
-  /// Adds an item (numbered from 0). @pre amount > 0, bins distinct.
-  void addItem(std::int64_t amount, std::span<const int> bins);
+  /// Adds an item (numbered from 0). Where something has to be split, items of little reluctance are split first.
+  /// @pre amount > 0, bins distinct and ascending, reluctance >= 0.
+  void addItem(std::int64_t amount, std::span<const int> bins, int reluctance);
 
-  /// Places all items if that is possible. Items from `splitFrom` on are the first choice for being split.
-  /// Ties between bins are broken by room. False: a set of items whose bins together are too small exists; see
-  /// unplaced() and reached().
-  bool solve(int splitFrom);
+  /// Places all items if that is possible. False: a set of items whose bins together are too small exists, and
+  /// unplaced() lists items that did not go in wholly.
+  bool solve();
 
   [[nodiscard]] int itemCount() const { return static_cast<int>(m_amount.size()); }
   /// Pieces of an item, largest first.
@@ -42,15 +42,21 @@ private:
   [[nodiscard]] std::span<const int> binsOf(int item) const;
   [[nodiscard]] int roomiest(int item) const;
   void fillBinLists();
+  void listMoves();
+  void addMoves(int item);
+  [[nodiscard]] int findMove(int from, int to, std::int64_t amount);
   bool placeWhole(int item);
   void placeParts(int item);
   [[nodiscard]] std::int64_t amountIn(int item, int bin) const;
   void shift(int item, int bin, std::int64_t delta);
   void settle(int item);
   void removeCycles();
+  void concentrateSplits();
+  bool passOnSplit(int item, int other);
 
   std::vector<std::int64_t> m_room;
   std::vector<std::int64_t> m_amount;
+  std::vector<int> m_reluctance;
   std::vector<int> m_allowedStart;
   std::vector<int> m_allowed;
   std::vector<int> m_bin;                   // whole item -> bin
@@ -61,9 +67,9 @@ private:
   std::vector<int> m_order;
   std::vector<int> m_listStart;  // items with something in each bin
   std::vector<int> m_list;
-  std::vector<int> m_from;  // search: bin -> bin it was reached from, -1 for the first ones, -2 unseen
-  std::vector<int> m_via;   // search: item that moves from there
-  std::vector<std::int64_t> m_incoming;
+  std::vector<int> m_from;                // search: bin -> bin it was reached from, -1 for the first ones, -2 unseen
+  std::vector<int> m_via;                 // search: item that moves from there
+  std::vector<std::vector<int>> m_moves;  // bins x bins: items listed when they came, some gone since
   std::vector<int> m_queue;
   std::int64_t m_work = 0;
 };

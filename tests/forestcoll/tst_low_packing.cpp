@@ -359,6 +359,9 @@ void TestLowPacking::transportAgainstMaxFlow() {
       }
       isSolvable = isSolvable && need <= 0;
     }
+    std::vector<int> reluctance(at(items));
+    std::iota(reluctance.begin(), reluctance.end(), static_cast<int>(pick(0, 100)));
+    std::shuffle(reluctance.begin(), reluctance.end(), random);
     transport.start(room);
     for (int i = 0; i < items; ++i) {
       std::vector<int> list;
@@ -367,9 +370,9 @@ void TestLowPacking::transportAgainstMaxFlow() {
           list.push_back(b);
         }
       }
-      transport.addItem(amount[at(i)], list);
+      transport.addItem(amount[at(i)], list, reluctance[at(i)]);
     }
-    const bool isSolved = transport.solve(static_cast<int>(pick(0, items)));
+    const bool isSolved = transport.solve();
     QCOMPARE(isSolved, isSolvable);
     std::vector<int64_t> used(at(bins), 0);
     int extraPieces = 0;
