@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/window/bound_card.hpp"
 
-#include <QFontDatabase>
 #include <QVBoxLayout>
 
 #include "base/units.hpp"
 #include "designer/jobs/bound.hpp"
+#include "designer/theme/fonts.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -20,17 +20,14 @@ BoundCard::BoundCard(QWidget* parent)
       m_cutsHead(new QLabel(this)),
       m_cuts(new QListWidget(this)) {
   setObjectName(u"boundCard"_s);
-  QFont large = m_number->font();
-  constexpr double kScale = 2.8;
-  large.setPointSizeF(large.pointSizeF() * kScale);
-  large.setBold(true);
-  m_number->setFont(large);
+  constexpr double kNumberPixels = 38;
+  constexpr double kFigurePixels = 13;
+  m_number->setFont(uiFont(kNumberPixels, QFont::Bold));
   m_number->setObjectName(u"boundNumber"_s);
   m_number->setAccessibleName(tr("Bound in GB/s"));
-  QFont fixed = QFontDatabase::systemFont(QFontDatabase::FixedFont);
-  m_exact->setFont(fixed);
+  m_exact->setFont(figureFont(kFigurePixels));
   m_exact->setObjectName(u"boundExact"_s);
-  m_formula->setFont(fixed);
+  m_formula->setFont(figureFont(kFigurePixels));
   m_formula->setForegroundRole(QPalette::PlaceholderText);
   QFont bold = m_cutsHead->font();
   bold.setBold(true);

@@ -97,6 +97,13 @@ MainWindow::MainWindow(WindowOptions options, std::unique_ptr<Prompts> prompts, 
   createMenus();
   createToolBar();
 
+  // A document tells of its change while the stack is still at the step before.
+  for (const auto signal : {&QUndoGroup::canUndoChanged, &QUndoGroup::canRedoChanged}) {
+    connect(m_undoGroup, signal, this, &MainWindow::updateActions);
+  }
+  for (const auto signal : {&QUndoGroup::undoTextChanged, &QUndoGroup::redoTextChanged}) {
+    connect(m_undoGroup, signal, this, &MainWindow::updateActions);
+  }
   connect(m_tabs, &QTabWidget::currentChanged, this, &MainWindow::currentChanged);
   connect(m_tabs, &QTabWidget::tabCloseRequested, this,
           [this](int index) { closeEditor(qobject_cast<Editor*>(m_tabs->widget(index))); });

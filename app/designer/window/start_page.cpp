@@ -8,6 +8,7 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
+#include "designer/theme/fonts.hpp"
 #include "presets/presets.hpp"
 
 using namespace Qt::StringLiterals;
@@ -18,6 +19,7 @@ namespace {
 QLabel* heading(const QString& text, QWidget* parent) {
   auto* label = new QLabel(text.toUpper(), parent);
   label->setObjectName(u"sectionHead"_s);
+  label->setFont(sectionFont());
   return label;
 }
 
@@ -27,11 +29,8 @@ StartPage::StartPage(QWidget* parent)
     : QWidget(parent), m_recent(new QListWidget(this)), m_presets(new QListWidget(this)) {
   setObjectName(u"startPage"_s);
   auto* title = new QLabel(tr("coppice"), this);
-  QFont font = title->font();
-  constexpr double kTitleScale = 2.4;
-  font.setPointSizeF(font.pointSizeF() * kTitleScale);
-  font.setBold(true);
-  title->setFont(font);
+  constexpr double kTitlePixels = 30;
+  title->setFont(uiFont(kTitlePixels, QFont::Bold));
   auto* subtitle = new QLabel(tr("Draw a fabric and see its bound and its bottleneck as you draw."), this);
   subtitle->setForegroundRole(QPalette::PlaceholderText);
   auto* create = new QPushButton(tr("New fabric"), this);

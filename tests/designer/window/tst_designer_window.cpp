@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QApplication>
+#include <QClipboard>
+#include <QDir>
+#include <QDockWidget>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QMessageBox>
+#include <QMimeData>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QToolButton>
+#include <QTreeView>
+#include <algorithm>
+
+#include "designer/document/fabric_file.hpp"
+#include "designer/theme/theme.hpp"
+#include "designer/window/command_palette.hpp"
+#include "designer/window/main_window.hpp"
+#include "io/files.hpp"
+#include "presets/presets.hpp"
+
+using namespace coppice;
+using namespace coppice::designer;
+using namespace Qt::StringLiterals;
+
+namespace {
+
+/// Answers as the test says, and counts the questions.
+class Answers : public Prompts {
+public:
+  Unsaved unsavedChanges(QWidget*, const QString&) override {
+    ++asked;
+    return unsaved;
+  }
+  QStringList filesToOpen(QWidget*, const QString&, const QString&) override { return open; }
+  QString fileToSave(QWidget*, const QString&, const QString&) override { return saveTo; }
+  std::optional<QString> text(QWidget*, const QString&, const QString&, const QString&) override { return typed; }
+  std::optional<int> number(QWidget*, const QString&, const QString&, int, int, int) override { return count; }
+  std::optional<bool> choice(QWidget*, const QString&, const QString& text, const QString&, const QString&) override {
+    ++asked;
+    questions << text;
+    return chosen;
+  }
+  void failure(QWidget*, const QString&, const QString& text) override { failures << text; }
+
+  Unsaved unsaved = Unsaved::discard;
+  QStringList open;
+  QString saveTo;
+  std::optional<QString> typed;
+  std::optional<int> count = 8;
+  std::optional<bool> chosen;
+  int asked = 0;
+  QStringList questions;
+  QStringList failures;
+};
+
+struct Fixture {
+  Fixture() {
+    auto owned = std::make_unique<Answers>();
+    answers = owned.get();
+    window = std::make_unique<MainWindow>(
+        WindowOptions{.recoveryFolder = dir.filePath(u"recovery"_s), .keepsSettings = false}, std::move(owned));
+    window->show();
+    [[maybe_unused]] const bool isActive = QTest::qWaitForWindowActive(window.get());
+  }
+  void run(const char* id) const { window->actions()[QLatin1String(id)]->trigger(); }
+  [[nodiscard]] Editor* editor() const { return window->currentEditor(); }
+  [[nodiscard]] QString strip(const char* part) const {
+    return window->findChild<QToolButton*>(QLatin1String(part))->text();
+  }
+  [[nodiscard]] bool waitForBound() const {
+    return QTest::qWaitFor([&] { return editor()->bound().isCurrent(); }, 30000);
+  }
+
+  /// A copy, since journals lie beside their files.
+  [[nodiscard]] QString example(const char* name) const {
+    const QString copy = dir.filePath(QLatin1String(name));
+    QFile::copy(QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(QLatin1String(name)), copy);
+    return copy;
+  }
+
+  QTemporaryDir dir;
+  Answers* answers;
+  std::unique_ptr<MainWindow> window;
+};
+
+}  // namespace
+
+class TestDesignerWindow : public QObject {
+  Q_OBJECT
+
+private Q_SLOTS:
+  void initTestCase();
+  void startsOnTheStartPage();
+  void theStripTellsTheBound();
+  void staleIsNeverShownAsCurrent();
+  void buildsABoxWithTheKeyboard();
+  void propertiesOfMany();
+  void propertiesRefuse();
+  void tablesEditTheDocument();
+  void problemsLeadToThePlace();
+  void copyAndPasteBetweenDocuments();
+  void pasteATableOfLinks();
+  void saveAndReopen();
+  void unsavedWorkIsAskedFor_data();
+  void unsavedWorkIsAskedFor();
+  void recoveryAfterACrash();
+  void aFileWithoutFabricIsRefused();
+  void importedFormats();
+  void dropAFile();
+  void shortcutsCanBeChanged();
+  void theShortcutsAreDistinct();
+  void fuzzyScores_data();
+  void fuzzyScores();
+  void thePaletteRunsCommands();
+  void everyAction_data();
+  void everyAction();
+  void pictures();
+};
+
+void TestDesignerWindow::initTestCase() {
+  QCoreApplication::setOrganizationName(u"coppice-test"_s);
+  QCoreApplication::setApplicationName(u"coppice-test-%1"_s.arg(QCoreApplication::applicationPid()));
+  Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
+}
+
+void TestDesignerWindow::startsOnTheStartPage() {
+  const Fixture f;
+  QCOMPARE(f.editor(), nullptr);
+  QVERIFY(f.window->findChild<QWidget*>(u"startPage"_s)->isVisible());
+  f.run("file.new");
+  QVERIFY(f.editor() != nullptr);
+  QVERIFY(!f.window->findChild<QWidget*>(u"startPage"_s)->isVisible());
+  f.run("file.close");
+  QCOMPARE(f.editor(), nullptr);
+  QCOMPARE(f.answers->asked, 0);
+}
+
+void TestDesignerWindow::theStripTellsTheBound() {
+  const Fixture f;
+  QVERIFY(f.window->openFile(f.example("2x-dgx-a100.fabric.json")) != nullptr);
+  QVERIFY(f.waitForBound());
+  QCOMPARE(f.strip("statusBound"), u"AllGather 346.67 GB/s = 1040/3"_s);
+  QVERIFY2(f.strip("statusCut").startsWith(u"cut: "_s), qPrintable(f.strip("statusCut")));
+  QVERIFY2(f.strip("statusCut").contains(u"GB/s"_s), qPrintable(f.strip("statusCut")));
+  QCOMPARE(f.strip("statusProblems"), u"no problems"_s);
+  QVERIFY(f.strip("statusSaved").startsWith(u"saved "_s));
+  QCOMPARE(f.window->findChild<QLabel*>(u"boundNumber"_s)->text(), u"346.67 GB/s"_s);
+  QTest::mouseClick(f.window->findChild<QToolButton*>(u"statusBound"_s), Qt::LeftButton);
+  QCOMPARE(f.window->mode(), Mode::analyse);
+}
+
+void TestDesignerWindow::staleIsNeverShownAsCurrent() {
+  const Fixture f;
+  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  QVERIFY(f.waitForBound());
+  auto* part = f.window->findChild<QToolButton*>(u"statusBound"_s);
+  QVERIFY(!part->property("stale").toBool());
+  Editor* editor = f.editor();
+  editor->document().edit(u"x"_s, [](Edit& edit) {
+    edits::changeLinks(edit, std::vector{LinkId{17}}, [](Link& link) { link.bandwidth = "5"; });
+  });
+  // Before any event is handled the old number is greyed.
+  QVERIFY(!editor->bound().isCurrent());
+  QVERIFY(part->property("stale").toBool());
+  QVERIFY(f.waitForBound());
+  QVERIFY(!part->property("stale").toBool());
+  QVERIFY(part->text() != u"AllGather 346.67 GB/s = 1040/3"_s);
+  f.run("edit.undo");
+  QVERIFY(part->property("stale").toBool());
+  QVERIFY(f.waitForBound());
+  QCOMPARE(part->text(), u"AllGather 346.67 GB/s = 1040/3"_s);
+  // Moving leaves it current.
+  editor->document().edit(u"x"_s, [](Edit& edit) { edits::move(edit, {NodeId{1}}, {5, 5}); });
+  QVERIFY(editor->bound().isCurrent());
+}
+
+void TestDesignerWindow::buildsABoxWithTheKeyboard() {
+  const Fixture f;
+  QTest::keyClick(f.window.get(), Qt::Key_N, Qt::ControlModifier);
+  QVERIFY(f.editor() != nullptr);
+  f.run("insert.gpu");
+  f.run("insert.nic");
+  QTest::keyClick(f.window.get(), Qt::Key_A, Qt::ControlModifier);
+  QCOMPARE(f.editor()->selection().nodes().size(), std::size_t(2));
+  QTest::keyClick(f.window.get(), Qt::Key_D, Qt::ControlModifier | Qt::ShiftModifier);
+  QCOMPARE(f.editor()->model().nodes().size(), std::size_t(16));
+  QTest::keyClick(f.window.get(), Qt::Key_A, Qt::ControlModifier);
+  QTest::keyClick(f.window.get(), Qt::Key_G, Qt::ControlModifier);
+  QCOMPARE(f.editor()->model().boxes().size(), std::size_t(1));
+  QTest::keyClick(f.window.get(), Qt::Key_Z, Qt::ControlModifier);
+  QCOMPARE(f.editor()->model().boxes().size(), std::size_t(0));
+  QTest::keyClick(f.window.get(), Qt::Key_Y, Qt::ControlModifier);
+  QCOMPARE(f.editor()->model().boxes().size(), std::size_t(1));
+  QTest::keyClick(f.window.get(), Qt::Key_A, Qt::ControlModifier);
+  QTest::keyClick(f.window.get(), Qt::Key_Delete);
+  QVERIFY(f.editor()->model().nodes().isEmpty());
+}
+
+void TestDesignerWindow::propertiesOfMany() {
+  const Fixture f;
+  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  Editor* editor = f.editor();
+  std::set<ElementId> links;
+  for (const auto& [id, link] : editor->model().links()) {
+    links.insert(id);
+  }
+  editor->selection().set(links);
+  auto* field = [&] {
+    QLineEdit* found = nullptr;
+    [[maybe_unused]] const bool isThere = QTest::qWaitFor([&] {
+      found = f.window->findChild<QLineEdit*>(u"linkBandwidth"_s);
+      return found != nullptr;
+    });
+    return found;
+  }();
+  QVERIFY(field != nullptr);
+  QCOMPARE(field->placeholderText(), u"mixed"_s);
+  QVERIFY(field->text().isEmpty());
+  field->setFocus();
+  QTest::keyClicks(field, u"400Gb/s"_s);
+  QTest::keyClick(field, Qt::Key_Return);
+  for (const auto& [id, link] : editor->model().links()) {
+    QCOMPARE(link.bandwidth, std::string("400Gb/s"));
+  }
+  QCOMPARE(editor->document().undoStack()->count(), 1);
+  QCOMPARE(editor->document().undoStack()->undoText(), u"Set bandwidth of %1 link(s)"_s.arg(links.size()));
+}
+
+void TestDesignerWindow::propertiesRefuse() {
+  const Fixture f;
+  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  Editor* editor = f.editor();
+  editor->selection().set({LinkId{1}});
+  QVERIFY(QTest::qWaitFor([&] { return f.window->findChild<QLineEdit*>(u"linkBandwidth"_s) != nullptr; }));
+  auto* field = f.window->findChild<QLineEdit*>(u"linkBandwidth"_s);
+  auto* fault = f.window->findChild<QLabel*>(u"linkBandwidthFault"_s);
+  field->setFocus();
+  field->selectAll();
+  QTest::keyClicks(field, u"12 parsec"_s);
+  QVERIFY(!fault->isHidden());
+  QVERIFY(!fault->text().isEmpty());
+  QTest::keyClick(field, Qt::Key_Return);
+  QCOMPARE(editor->document().undoStack()->count(), 0);
+  field->selectAll();
+  QTest::keyClicks(field, u"0"_s);
+  QVERIFY(!fault->isHidden());
+  field->selectAll();
+  QTest::keyClicks(field, u"12x25 GB/s"_s);
+  QVERIFY(fault->isHidden());
+  QTest::keyClick(field, Qt::Key_Return);
+  QCOMPARE(editor->document().undoStack()->count(), 1);
+}
+
+void TestDesignerWindow::tablesEditTheDocument() {
+  const Fixture f;
+  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  Editor* editor = f.editor();
+  auto* view = f.window->findChild<QTableView*>(u"linksTable"_s);
+  QCOMPARE(view->model()->rowCount(), static_cast<int>(editor->model().links().size()));
+  const QModelIndex cell = view->model()->index(0, LinkTableModel::kBandwidth);
+  QVERIFY(view->model()->setData(cell, u"77"_s));
+  QCOMPARE(editor->model().find(LinkId{1})->bandwidth, std::string("77"));
+  QVERIFY(!view->model()->setData(cell, u"many"_s));
+  QVERIFY(!view->model()->setData(cell, u"-3"_s));
+  QCOMPARE(editor->document().undoStack()->count(), 1);
+  auto* nodes = f.window->findChild<QTableView*>(u"nodesTable"_s);
+  QVERIFY(!nodes->model()->setData(nodes->model()->index(0, NodeTableModel::kName), u"b0g1"_s));
+  QVERIFY(nodes->model()->setData(nodes->model()->index(0, NodeTableModel::kName), u"first"_s));
+  QCOMPARE(cell.siblingAtColumn(LinkTableModel::kTail).data().toString(), u"first"_s);
+  editor->document().edit(u"del"_s, [](Edit& edit) { edits::remove(edit, {NodeId{1}}); });
+  QCOMPARE(nodes->model()->rowCount(), static_cast<int>(editor->model().nodes().size()));
+  QCOMPARE(view->model()->rowCount(), static_cast<int>(editor->model().links().size()));
+}
+
+void TestDesignerWindow::problemsLeadToThePlace() {
+  const Fixture f;
+  const QString path = f.dir.filePath(u"bad.fabric.json"_s);
+  QVERIFY(io::saveFile(path.toStdString(), R"({"nodes":[{"id":"a","kind":"gpu"},{"id":"a","kind":"gpu"},
+    {"id":"b","kind":"gpu"}],"links":[{"src":"a","dst":"b","bandwidth":10},{"src":"b","dst":"gone","bandwidth":0}]})"));
+  QVERIFY(f.window->openFile(path) != nullptr);
+  QVERIFY(f.waitForBound());
+  auto* view = f.window->findChild<QTableView*>(u"problemsTable"_s);
+  QVERIFY(view->model()->rowCount() >= 2);
+  QVERIFY2(f.strip("statusProblems").contains(u"error"_s), qPrintable(f.strip("statusProblems")));
+  bool hasLink = false;
+  for (int row = 0; row < view->model()->rowCount(); ++row) {
+    Q_EMIT view->clicked(view->model()->index(row, 0));
+    hasLink = hasLink || f.editor()->selection().contains(LinkId{2});
+  }
+  QVERIFY(hasLink);
+  QVERIFY(f.strip("statusBound").contains(u"no bound"_s));
+}
+
+void TestDesignerWindow::copyAndPasteBetweenDocuments() {
+  const Fixture f;
+  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  Editor* first = f.editor();
+  first->selection().set({first->model().boxAtPath("b0")});
+  f.run("edit.copy");
+  const QString text = QGuiApplication::clipboard()->text();
+  QVERIFY(readFabricFile(text.toStdString(), ""));
+  f.run("file.new");
+  f.run("edit.paste");
+  QCOMPARE(f.editor()->model().nodes().size(), first->model().allNodesIn(first->model().boxAtPath("b0")).size());
+  QVERIFY(f.editor()->model().boxAtPath("b0").isValid());
+  f.run("edit.paste");
+  QVERIFY(f.editor()->model().boxAtPath("b1").isValid());
+  QCOMPARE(f.editor()->document().undoStack()->count(), 2);
+}
+
+void TestDesignerWindow::pasteATableOfLinks() {
+  const Fixture f;
+  f.run("file.new");
+  QGuiApplication::clipboard()->setText(u"tail\thead\tbandwidth\ngpu0\tsw\t25\ngpu1\tsw\t400Gb/s\n"_s);
+  f.run("edit.paste");
+  QCOMPARE(f.editor()->model().nodes().size(), std::size_t(3));
+  QCOMPARE(f.editor()->model().links().size(), std::size_t(2));
+  // Between nodes that are there the table means these.
+  f.run("edit.paste");
+  QCOMPARE(f.editor()->model().nodes().size(), std::size_t(3));
+  QCOMPARE(f.editor()->model().links().size(), std::size_t(4));
+  QGuiApplication::clipboard()->setText(u"what is this"_s);
+  f.run("edit.paste");
+  QCOMPARE(f.editor()->document().undoStack()->count(), 2);
+}
+
+void TestDesignerWindow::saveAndReopen() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  QVERIFY(f.editor()->file().isModified());
+  f.answers->saveTo = f.dir.filePath(u"mine"_s);
+  QTest::keyClick(f.window.get(), Qt::Key_S, Qt::ControlModifier);
+  const QString path = f.dir.filePath(u"mine.fabric.json"_s);
+  QVERIFY(QFileInfo::exists(path));
+  QVERIFY(!f.editor()->file().isModified());
+  const std::string saved = writeFabricFile(f.editor()->model());
+  f.run("file.close");
+  QVERIFY(f.window->openFile(path) != nullptr);
+  QCOMPARE(writeFabricFile(f.editor()->model()), saved);
+  // The same file twice is one tab.
+  f.window->openFile(path);
+  QCOMPARE(f.window->editors().size(), std::size_t(1));
+}
+
+void TestDesignerWindow::unsavedWorkIsAskedFor_data() {
+  QTest::addColumn<int>("answer");
+  QTest::newRow("save") << static_cast<int>(Prompts::Unsaved::save);
+  QTest::newRow("discard") << static_cast<int>(Prompts::Unsaved::discard);
+  QTest::newRow("cancel") << static_cast<int>(Prompts::Unsaved::cancel);
+}
+
+void TestDesignerWindow::unsavedWorkIsAskedFor() {
+  QFETCH(int, answer);
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  f.answers->unsaved = static_cast<Prompts::Unsaved>(answer);
+  f.answers->saveTo = f.dir.filePath(u"a.fabric.json"_s);
+  const bool isClosed = f.window->close();
+  QCOMPARE(f.answers->asked, 1);
+  QCOMPARE(isClosed, f.answers->unsaved != Prompts::Unsaved::cancel);
+  QCOMPARE(QFileInfo::exists(f.answers->saveTo), f.answers->unsaved == Prompts::Unsaved::save);
+  if (isClosed) {
+    QVERIFY(DocumentFile::abandonedJournals(f.dir.filePath(u"recovery"_s)).empty());
+  }
+}
+
+void TestDesignerWindow::recoveryAfterACrash() {
+  const Fixture f;
+  const QString folder = f.dir.filePath(u"recovery"_s);
+  const QString path = f.dir.filePath(u"a.fabric.json"_s);
+  QVERIFY(io::saveFile(path.toStdString(), writeFabricFile(readModel(*presets::make("dgx-a100", {})).model)));
+  std::string lost;
+  {
+    // What a killed program leaves: a journal that nobody holds and nobody gave up.
+    DocumentFile file(folder);
+    QVERIFY(file.open(path));
+    file.document().edit(u"x"_s, [](Edit& edit) { edits::addNote(edit, "lost?", {}); });
+    lost = writeFabricFile(file.document().model());
+  }
+  f.answers->chosen = true;
+  f.window->offerRecovery();
+  QCOMPARE(f.answers->asked, 1);
+  QVERIFY(f.editor() != nullptr);
+  QCOMPARE(writeFabricFile(f.editor()->model()), lost);
+  QCOMPARE(f.editor()->file().path(), path);
+  QVERIFY(f.editor()->file().isModified());
+  // It is in a journal again until it is saved.
+  QVERIFY(isJournalHeld(DocumentFile::journalBeside(path)));
+  f.run("file.save");
+  QCOMPARE(*io::readFile(path.toStdString()), lost);
+  QVERIFY(DocumentFile::abandonedJournals(folder).empty());
+}
+
+void TestDesignerWindow::aFileWithoutFabricIsRefused() {
+  const Fixture f;
+  const QString path = f.dir.filePath(u"x.json"_s);
+  QVERIFY(io::saveFile(path.toStdString(), "{\"nodes\": 3}"));
+  QCOMPARE(f.window->openFile(path), nullptr);
+  QCOMPARE(f.answers->failures.size(), 1);
+  QVERIFY(f.window->openFile(f.dir.filePath(u"absent.fabric.json"_s)) == nullptr);
+  QCOMPARE(f.answers->failures.size(), 2);
+  QCOMPARE(f.window->editors().size(), std::size_t(0));
+}
+
+void TestDesignerWindow::importedFormats() {
+  const Fixture f;
+  const QString path = f.dir.filePath(u"links.csv"_s);
+  QVERIFY(io::saveFile(path.toStdString(), "from,to,bandwidth\ngpu0,leaf,25\ngpu1,leaf,25\n"));
+  QVERIFY(f.window->openFile(path) != nullptr);
+  QVERIFY(f.editor()->file().path().isEmpty());
+  QVERIFY(f.editor()->file().isModified());
+  QVERIFY(f.waitForBound());
+  QCOMPARE(f.strip("statusBound"), u"AllGather 50 GB/s"_s);
+  // What was guessed is listed.
+  QCOMPARE(f.window->findChild<QTableView*>(u"problemsTable"_s)->model()->rowCount(), 1);
+  f.answers->saveTo = f.dir.filePath(u"out.csv"_s);
+  f.run("file.export");
+  QCOMPARE(*io::readFile(f.answers->saveTo.toStdString()),
+           std::string("tail,head,bandwidth,count,direction\ngpu0,leaf,25,1,both\ngpu1,leaf,25,1,both\n"));
+}
+
+void TestDesignerWindow::dropAFile() {
+  const Fixture f;
+  QMimeData data;
+  data.setUrls({QUrl::fromLocalFile(f.example("torus-4x4x4.fabric.json"))});
+  QDragEnterEvent enter({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  QCoreApplication::sendEvent(f.window.get(), &enter);
+  QVERIFY(enter.isAccepted());
+  QDropEvent drop(QPointF(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  QCoreApplication::sendEvent(f.window.get(), &drop);
+  QVERIFY(f.editor() != nullptr);
+  QCOMPARE(f.editor()->model().nodes().size(), std::size_t(64));
+}
+
+void TestDesignerWindow::shortcutsCanBeChanged() {
+  const Fixture f;
+  ActionRegistry& actions = f.window->actions();
+  QAction* box = actions[u"arrange.box"_s];
+  actions.setShortcut(box, QKeySequence(u"Ctrl+D"_s));
+  QVERIFY(!actions[u"edit.duplicate"_s]->shortcuts().contains(QKeySequence(u"Ctrl+D"_s)));
+  {
+    const Fixture again;
+    QCOMPARE(again.window->actions()[u"arrange.box"_s]->shortcut(), QKeySequence(u"Ctrl+D"_s));
+  }
+  actions.resetShortcuts();
+  QCOMPARE(box->shortcut(), QKeySequence(u"Ctrl+G"_s));
+  QCOMPARE(actions[u"edit.duplicate"_s]->shortcut(), QKeySequence(u"Ctrl+D"_s));
+}
+
+void TestDesignerWindow::theShortcutsAreDistinct() {
+  const Fixture f;
+  QHash<QString, QString> seen;
+  for (const QAction* action : f.window->actions().all()) {
+    QVERIFY(!ActionRegistry::idOf(action).isEmpty());
+    QVERIFY(!ActionRegistry::plainText(action).isEmpty());
+    for (const QKeySequence& keys : action->shortcuts()) {
+      QVERIFY2(!seen.contains(keys.toString()),
+               qPrintable(keys.toString() + u": "_s + ActionRegistry::idOf(action) + u' ' + seen[keys.toString()]));
+      seen[keys.toString()] = ActionRegistry::idOf(action);
+    }
+  }
+}
+
+void TestDesignerWindow::fuzzyScores_data() {
+  QTest::addColumn<QString>("typed");
+  QTest::addColumn<QString>("better");
+  QTest::addColumn<QString>("worse");
+  QTest::newRow("initials") << "al"
+                            << "Arrange: Align Left"
+                            << "Edit: Delete All";
+  QTest::newRow("in a row") << "dup"
+                            << "Edit: Duplicate"
+                            << "Select: Add Neighbours, Up";
+  QTest::newRow("case") << "FOLD"
+                        << "Arrange: Fold"
+                        << "File: Open Old";
+  QTest::newRow("absent") << "xyz"
+                          << "xyz"
+                          << "Arrange: Fold";
+}
+
+void TestDesignerWindow::fuzzyScores() {
+  QFETCH(QString, typed);
+  QFETCH(QString, better);
+  QFETCH(QString, worse);
+  QVERIFY(fuzzyScore(typed, better) > fuzzyScore(typed, worse));
+  QVERIFY(fuzzyScore(typed, better) >= 0);
+}
+
+void TestDesignerWindow::thePaletteRunsCommands() {
+  const Fixture f;
+  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  QTest::keyClick(f.window.get(), Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+  auto* palette = f.window->findChild<QDialog*>(u"commandPalette"_s);
+  QVERIFY(palette != nullptr);
+  auto* input = palette->findChild<QLineEdit*>();
+  QTest::keyClicks(input, u"select all"_s);
+  QTest::keyClick(input, Qt::Key_Return);
+  QVERIFY(QTest::qWaitFor([&] { return !f.editor()->selection().isEmpty(); }));
+}
+
+void TestDesignerWindow::everyAction_data() {
+  QTest::addColumn<QString>("content");
+  QTest::newRow("no document") << "none";
+  QTest::newRow("empty") << "empty";
+  QTest::newRow("faulty") << "faulty";
+  QTest::newRow("ordinary") << "ordinary";
+  QTest::newRow("large") << "large";
+}
+
+void TestDesignerWindow::everyAction() {
+  QFETCH(QString, content);
+  const Fixture f;
+  f.answers->typed = u"0"_s;
+  f.answers->count = 2;
+  f.answers->saveTo = f.dir.filePath(u"out.fabric.json"_s);
+  QGuiApplication::clipboard()->clear();
+  const auto load = [&] {
+    if (content == u"none"_s) {
+      return;
+    }
+    Model model;
+    if (content == u"faulty"_s) {
+      model = readFabricFile(R"({"nodes":[{"id":"a","kind":"?"},{"id":"a","kind":"gpu","box":"/x"}],
+        "links":[{"src":"a","dst":"zz","bandwidth":"none"}]})",
+                             "")
+                  ->model;
+    } else if (content == u"ordinary"_s) {
+      model = readModel(*presets::make("dgx-a100", {{"boxes", "2"}})).model;
+    } else if (content == u"large"_s) {
+      model = readModel(*presets::make("dgx-a100", {{"boxes", "32"}})).model;
+    }
+    f.window->adopt(std::move(model), {}, u"x"_s);
+    f.editor()->selection().selectAll();
+  };
+  load();
+  for (QAction* action : f.window->actions().all()) {
+    if (ActionRegistry::idOf(action) == u"file.quit"_s) {
+      continue;
+    }
+    if (f.editor() == nullptr) {
+      load();
+    }
+    if (f.editor() != nullptr) {
+      f.editor()->selection().selectAll();
+    }
+    action->trigger();
+    for (QWidget* top : QApplication::topLevelWidgets()) {
+      if (top != f.window.get() && top->isVisible()) {
+        top->close();
+      }
+    }
+    QCoreApplication::processEvents();
+    // What an action did can be undone.
+    if (Editor* editor = f.editor(); editor != nullptr && content != u"large"_s) {
+      const std::string after = writeFabricFile(editor->model());
+      if (editor->document().undoStack()->canUndo()) {
+        editor->document().undoStack()->undo();
+        editor->document().undoStack()->redo();
+      }
+      QVERIFY2(writeFabricFile(editor->model()) == after, qPrintable(ActionRegistry::idOf(action)));
+      editor->document().undoStack()->undo();
+    } else if (editor != nullptr) {
+      editor->document().undoStack()->undo();
+    }
+  }
+}
+
+/// Not a judgement: pictures for a person, where COPPICE_PICTURES names a folder.
+void TestDesignerWindow::pictures() {
+  const QString folder = qEnvironmentVariable("COPPICE_PICTURES");
+  if (folder.isEmpty()) {
+    QSKIP("COPPICE_PICTURES names no folder");
+  }
+  for (const auto scheme : {SchemeChoice::light, SchemeChoice::dark}) {
+    Theme::instance().setChoice(scheme);
+    const QString suffix = scheme == SchemeChoice::light ? u"-light.png"_s : u"-dark.png"_s;
+    const Fixture f;
+    f.window->resize(1440, 900);
+    QTest::qWait(100);
+    QVERIFY(f.window->grab().save(folder + u"/start"_s + suffix));
+    f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+    QVERIFY(f.waitForBound());
+    f.editor()->selection().set({LinkId{1}, LinkId{20}, NodeId{1}});
+    QTest::qWait(100);
+    QVERIFY(f.window->grab().save(folder + u"/editor"_s + suffix));
+    f.run("view.palette");
+    QTest::qWait(50);
+    QVERIFY(f.window->findChild<QDialog*>(u"commandPalette"_s)->grab().save(folder + u"/palette"_s + suffix));
+    f.window->findChild<QDialog*>(u"commandPalette"_s)->close();
+  }
+}
+
+QTEST_MAIN(TestDesignerWindow)
+#include "tst_designer_window.moc"
