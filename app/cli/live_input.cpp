@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live_input.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/units.hpp"
+#include "text.hpp"
+
+namespace coppice::cli {
+namespace {
+
+/// Columns as a reader counts them: bytes that begin a UTF-8 character.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+}  // namespace
+
+void addBoundOptions(CLI::App& sub, RequestOptions& options) {
+  addRequestOptions(sub, options);
+  sub.remove_option(sub.get_option("--k-max"));
+  sub.remove_option(sub.get_option("--k"));
+}
+
+Result<LoadedLive> loadLive(const FabricOptions& fabric, const RequestOptions& options, const Progress& progress) {
+  auto loaded = loadFabric(fabric, progress);
+  if (!loaded) {
+    return loaded.error();
+  }
+  const auto request = makeRequest(loaded->fabric, options);
+  if (!request) {
+    return request.error();
+  }
+  auto live = live::LiveBound::create(loaded->fabric, *request, progress);
+  if (!live) {
+    return live.error();
+  }
+  auto answer = live->bound(progress);
+  if (!answer) {
+    return answer.error();
+  }
+  return LoadedLive{*std::move(loaded), *request, *std::move(live), *std::move(answer)};
+}
+
+Json headJson(const LoadedLive& input) {
+  const fabric::Fabric& fabric = input.loaded.fabric;
+  Json json;
+  json["ok"] = true;
+  json["fabric"] = fabric.name();
+  json["digest"] = fabric.digest();
+  json["collective"] = toString(input.request.collective);
+  if (input.request.root) {
+    const auto rank = static_cast<std::size_t>(*input.request.root);
+    json["root"] = fabric.nodes()[static_cast<std::size_t>(fabric.gpus()[rank])].id;
+  }
+  json["gpus"] = fabric.gpuCount();
+  json["bound"] = input.answer.algbw.toString();
+  json["bound_GBps"] = input.answer.algbw.toDouble();
+  json["balanced"] = input.answer.isBalanced;
+  return json;
+}
+
+std::string headText(const LoadedLive& input) {
+  std::string text =
+      "  fabric      " + input.loaded.fabric.name() + ", " + counted(input.loaded.fabric.gpuCount(), "GPU") + "\n";
+  if (!input.answer.isBalanced) {
+    text +=
+        "  note        ingress and egress differ at some switches, so this is the bound of the cuts; what switches\n"
+        "              that only forward can reach may be less (coppice-cli optimum says)\n";
+  }
+  return text;
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], width(row[i]));
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      text += "  " + row[i];
+      if (i + 1 < row.size()) {
+        text += std::string(widths[i] - width(row[i]), ' ');
+      }
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string exactAndDecimal(const Rational& value) {
+  return value.isInteger() ? value.toString() : value.toString() + " = " + toDecimal(value, 4);
+}
+
+}  // namespace coppice::cli

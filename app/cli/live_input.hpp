@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "command.hpp"
+#include "input.hpp"
+#include "live/live_bound.hpp"
+
+/// What n-1, prices and what-if share: a fabric whose bound is asked again and again.
+namespace coppice::cli {
+
+/// As addRequestOptions, without the numbers of trees: these subcommands ask for the bound over all of them.
+void addBoundOptions(CLI::App& sub, RequestOptions& options);
+
+struct LoadedLive {
+  LoadedFabric loaded;
+  forestcoll::Request request;
+  live::LiveBound live;
+  live::Answer answer;
+};
+
+/// Errors: as loadFabric and makeRequest, overflow, cancelled.
+[[nodiscard]] Result<LoadedLive> loadLive(const FabricOptions& fabric, const RequestOptions& request,
+                                          const Progress& progress);
+
+/// The first keys of the JSON object: fabric, collective, bound.
+[[nodiscard]] Json headJson(const LoadedLive& input);
+/// "  fabric …" and, where switches are unbalanced, what the bound then means.
+[[nodiscard]] std::string headText(const LoadedLive& input);
+
+/// Rows with columns padded to their widest cell, two blanks apart and before; the last column is not padded.
+[[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);
+
+/// "3/2 = 1.5", "2", "-1/3 = -0.3333".
+[[nodiscard]] std::string exactAndDecimal(const Rational& value);
+
+}  // namespace coppice::cli

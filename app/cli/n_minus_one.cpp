@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "base/text.hpp"
+#include "command.hpp"
+#include "live/failures.hpp"
+#include "live_input.hpp"
+#include "text.hpp"
+
+namespace coppice::cli {
+namespace {
+
+constexpr int kRows = 20;
+
+struct Options {
+  FabricOptions fabric;
+  RequestOptions request;
+  std::string parts = "link,nic,switch,gpu";
+  std::optional<int> top = {};
+};
+
+Result<std::set<live::Part>> parseParts(const std::string& text) {
+  std::set<live::Part> parts;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) {
+    bool isKnown = false;
+    for (const live::Part part :
+         {live::Part::link, live::Part::nic, live::Part::switchNode, live::Part::gpu, live::Part::box}) {
+      if (item == live::toString(part)) {
+        parts.insert(part);
+        isKnown = true;
+      }
+    }
+    if (!isKnown) {
+      return Error{ErrorCode::badUsage, "--parts: " + inQuotes(item) + " is not a part that can fail",
+                   "use link, nic, switch, gpu or box, separated by commas"};
+    }
+  }
+  return parts;
+}
+
+std::string percent(const Rational& share) {
+  return toDecimal(share * Rational(100)) + " %";
+}
+
+Result<Report> run(const Options& options, const Progress& progress) {
+  const auto parts = parseParts(options.parts);
+  if (!parts) {
+    return parts.error();
+  }
+  auto input = loadLive(options.fabric, options.request, progress);
+  if (!input) {
+    return input.error();
+  }
+  const auto started = std::chrono::steady_clock::now();
+  std::vector<live::Failure> failures =
+      live::singleFailures(input->loaded.description, parts->count(live::Part::box) != 0);
+  std::erase_if(failures, [&](const live::Failure& failure) { return parts->count(failure.part) == 0; });
+  const auto ranking = live::rankFailures(input->live, failures, progress);
+  if (!ranking) {
+    return ranking.error();
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+
+  Report report;
+  report.json = headJson(*input);
+  report.json["failures"] = failures.size();
+  report.json["harmless"] = std::count_if(ranking->begin(), ranking->end(),
+                                          [](const live::Damage& damage) { return !damage.loss.isPositive(); });
+  report.json["ranking"] = Json::array();
+  report.text = "n-1 of " + std::string(toString(input->request.collective)) + ", " + gigabytes(input->answer.algbw) +
+                " while all is well\n" + headText(*input);
+  std::array<std::size_t, 5> counts{};
+  for (const live::Failure& failure : failures) {
+    ++counts[static_cast<std::size_t>(failure.part)];
+  }
+  report.text += "  failures    " + counted(static_cast<std::int64_t>(failures.size()), "part") + ", each alone:";
+  bool isFirst = true;
+  for (const live::Part part : *parts) {
+    const auto n = static_cast<std::int64_t>(counts[static_cast<std::size_t>(part)]);
+    const std::string noun =
+        part == live::Part::gpu ? "GPU" : (part == live::Part::nic ? "NIC" : std::string(toString(part)));
+    const std::string plural = part == live::Part::switchNode || part == live::Part::box ? noun + "es" : noun + "s";
+    report.text += (isFirst ? " " : ", ") + std::to_string(n) + " " + (n == 1 ? noun : plural);
+    isFirst = false;
+  }
+  report.text += "\n";
+
+  const std::size_t jsonRows =
+      options.top && *options.top > 0 ? static_cast<std::size_t>(*options.top) : ranking->size();
+  const std::size_t textRows =
+      options.top.value_or(kRows) > 0 ? static_cast<std::size_t>(options.top.value_or(kRows)) : ranking->size();
+  std::vector<std::vector<std::string>> rows{{"loss", "left", "failed"}};
+  for (std::size_t i = 0; i < ranking->size(); ++i) {
+    const live::Damage& damage = (*ranking)[i];
+    const live::Failure& failure = failures[damage.failure];
+    if (i < jsonRows) {
+      Json row = {{"part", live::toString(failure.part)},
+                  {"name", failure.name},
+                  {"algbw", damage.algbw.toString()},
+                  {"algbw_GBps", damage.algbw.toDouble()},
+                  {"loss", damage.loss.toString()},
+                  {"loss_percent", (damage.loss * Rational(100)).toDouble()},
+                  {"gpus", damage.gpuCount}};
+      if (damage.finding) {
+        row["finding"] = toJson(*damage.finding);
+      }
+      report.json["ranking"].push_back(std::move(row));
+    }
+    if (i < textRows) {
+      rows.push_back({percent(damage.loss), gigabytes(damage.algbw),
+                      std::string(live::toString(failure.part)) + " " + failure.name,
+                      damage.finding ? damage.finding->text : ""});
+    }
+  }
+  if (!ranking->empty()) {
+    report.text += table(rows);
+  }
+  if (textRows < ranking->size()) {
+    report.text += "  and " + std::to_string(ranking->size() - textRows) + " more, at most " +
+                   percent((*ranking)[textRows].loss) + " each\n";
+  }
+  report.json["import_findings"] = toJson(input->loaded.findings);
+  report.json["seconds"] = seconds.count();
+  report.text += lines(input->loaded.findings) + "  time        " + duration(seconds.count()) + "\n";
+  return report;
+}
+
+}  // namespace
+
+void addNMinusOne(CLI::App& app, Invocation& invocation) {
+  CLI::App& sub =
+      addSubcommand(app, invocation, "n-1", "What is left of the bound when one part fails: every one in turn, ranked",
+                    "  coppice-cli n-1 examples/4x-dgx-h100-rails.fabric.json\n"
+                    "  coppice-cli n-1 preset:mi250,boxes=4 -c allreduce --parts nic,switch,box --top 5\n"
+                    "  coppice-cli n-1 cluster.fabric.json --json");
+  auto options = std::make_shared<Options>();
+  addFabricOptions(sub, options->fabric);
+  addBoundOptions(sub, options->request);
+  sub.add_option("--parts", options->parts, "What fails, of link, nic, switch, gpu and box; of parallel links, one")
+      ->capture_default_str();
+  sub.add_option("--top", options->top, "Rows to list, the worst first; 0 = all (without it 20, with --json all)")
+      ->check(CLI::NonNegativeNumber);
+  sub.callback([options, &invocation] {
+    invocation.action = [options](const Progress& progress) { return run(*options, progress); };
+  });
+}
+
+}  // namespace coppice::cli

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "live/prices.hpp"
+
+#include <chrono>
+#include <memory>
+
+#include "base/text.hpp"
+#include "command.hpp"
+#include "live_input.hpp"
+#include "text.hpp"
+
+namespace coppice::cli {
+namespace {
+
+constexpr int kRows = 20;
+
+struct Options {
+  FabricOptions fabric;
+  RequestOptions request;
+  std::string by = "link";
+  std::optional<int> top = {};
+};
+
+/// What all links of a group have in common, where they do; a group of links entry by entry has one bandwidth.
+std::optional<Rational> bandwidthOf(const live::LiveBound& live, const live::LinkGroup& group) {
+  std::optional<Rational> common;
+  for (const live::GroupArc& arc : group.arcs) {
+    const Rational each = live.bandwidth(arc.src, arc.dst).gigabytesPerSecond() / Rational(arc.weight);
+    if (common && *common != each) {
+      return std::nullopt;
+    }
+    common = each;
+  }
+  return common;
+}
+
+std::string place(const std::optional<Rational>& bandwidth, const std::optional<Rational>& change) {
+  if (!change) {
+    return "";
+  }
+  return bandwidth ? gigabytes(*bandwidth + *change) : (change->isPositive() ? "+" : "") + gigabytes(*change);
+}
+
+Result<Report> run(const Options& options, const Progress& progress) {
+  if (options.by != "link" && options.by != "class") {
+    return Error{ErrorCode::badUsage, "--by: " + inQuotes(options.by) + " is not known", "use link or class"};
+  }
+  auto input = loadLive(options.fabric, options.request, progress);
+  if (!input) {
+    return input.error();
+  }
+  const auto started = std::chrono::steady_clock::now();
+  std::vector<live::LinkGroup> groups;
+  if (options.by == "class") {
+    groups = live::linkClasses(input->live);
+  } else {
+    auto links = live::groupsOf(input->live, input->loaded.description);
+    if (!links) {
+      return links.error();
+    }
+    groups = *std::move(links);
+  }
+  const auto ranking = live::rankPrices(input->live, groups, progress);
+  if (!ranking) {
+    return ranking.error();
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+
+  Report report;
+  report.json = headJson(*input);
+  report.json["by"] = options.by;
+  report.json["prices"] = Json::array();
+  std::size_t worthwhile = 0;
+  for (const live::RankedPrice& entry : *ranking) {
+    worthwhile += entry.price.raise.isPositive() ? 1 : 0;
+  }
+  const std::string noun = options.by == "class" ? "class" : "link";
+  const auto several = [&](std::size_t n) {
+    return std::to_string(n) + " " + (n == 1 ? noun : (options.by == "class" ? "classes" : "links"));
+  };
+  report.json["groups"] = groups.size();
+  report.json["worth_raising"] = worthwhile;
+  report.text = "prices of " + std::string(toString(input->request.collective)) + ", " +
+                gigabytes(input->answer.algbw) + "\n" + headText(*input);
+  report.text += "  raising     ";
+  if (worthwhile > 0) {
+    report.text += several(worthwhile) + " of " + std::to_string(groups.size()) + " would lift the bound\n";
+  } else {
+    report.text += "no " + noun + " alone lifts the bound: several cuts are just as tight" +
+                   (options.by == "class" ? "\n" : "; see --by class\n");
+  }
+  const std::size_t jsonRows =
+      options.top && *options.top > 0 ? static_cast<std::size_t>(*options.top) : ranking->size();
+  const std::size_t textRows =
+      options.top.value_or(kRows) > 0 ? static_cast<std::size_t>(options.top.value_or(kRows)) : ranking->size();
+  std::vector<std::vector<std::string>> rows{
+      {"gain per GB/s", "until", "loss per GB/s", "changes below", "bandwidth", noun}};
+  for (std::size_t i = 0; i < ranking->size(); ++i) {
+    const live::Price& price = (*ranking)[i].price;
+    const live::LinkGroup& group = groups[(*ranking)[i].group];
+    const std::optional<Rational> bandwidth = bandwidthOf(input->live, group);
+    if (i < jsonRows) {
+      Json row = {{"name", group.name}, {"arcs", group.arcs.size()}};
+      if (bandwidth) {
+        row["bandwidth"] = bandwidth->toString();
+      }
+      row["gain"] = price.raise.toString();
+      row["gain_per_GBps"] = price.raise.toDouble();
+      row["loss"] = price.lower.toString();
+      row["loss_per_GBps"] = price.lower.toDouble();
+      row["change_above"] = price.nextAbove ? Json(price.nextAbove->toString()) : Json(nullptr);
+      row["change_below"] = price.nextBelow ? Json(price.nextBelow->toString()) : Json(nullptr);
+      report.json["prices"].push_back(std::move(row));
+    }
+    if (i < textRows) {
+      rows.push_back({exactAndDecimal(price.raise), place(bandwidth, price.nextAbove), exactAndDecimal(price.lower),
+                      place(bandwidth, price.nextBelow), bandwidth ? gigabytes(*bandwidth) : "", group.name});
+    }
+  }
+  if (!ranking->empty()) {
+    report.text += table(rows);
+  }
+  if (textRows < ranking->size()) {
+    report.text += "  and " + std::to_string(ranking->size() - textRows) + " more\n";
+  }
+  report.json["import_findings"] = toJson(input->loaded.findings);
+  report.json["seconds"] = seconds.count();
+  report.text += lines(input->loaded.findings) + "  time        " + duration(seconds.count()) + "\n";
+  return report;
+}
+
+}  // namespace
+
+void addPrices(CLI::App& app, Invocation& invocation) {
+  CLI::App& sub = addSubcommand(app, invocation, "prices",
+                                "What one more GB/s of each link is worth, exactly, and until which bandwidth",
+                                "  coppice-cli prices examples/a100-h100-cluster.fabric.json\n"
+                                "  coppice-cli prices examples/4x-dgx-h100-rails.fabric.json --by class\n"
+                                "  coppice-cli prices cluster.fabric.json -c broadcast --root b0g0 --top 5 --json");
+  auto options = std::make_shared<Options>();
+  addFabricOptions(sub, options->fabric);
+  addBoundOptions(sub, options->request);
+  sub.add_option("--by", options->by,
+                 "link = each link of the file alone; class = all links of one kind and bandwidth together")
+      ->capture_default_str();
+  sub.add_option("--top", options->top, "Rows to list, the best first; 0 = all (without it 20, with --json all)")
+      ->check(CLI::NonNegativeNumber);
+  sub.callback([options, &invocation] {
+    invocation.action = [options](const Progress& progress) { return run(*options, progress); };
+  });
+}
+
+}  // namespace coppice::cli

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "command.hpp"
+#include "live/prices.hpp"
+#include "live_input.hpp"
+#include "text.hpp"
+
+namespace coppice::cli {
+namespace {
+
+struct Options {
+  FabricOptions fabric;
+  RequestOptions request;
+  std::pair<std::string, std::string> link = {};
+  std::string lowest = "0";
+  std::string highest = {};
+  bool isOneWay = false;
+  bool isWholeClass = false;
+};
+
+Result<Rational> parseEnd(const std::string& text, const std::string& option) {
+  const auto bandwidth = Bandwidth::parse(text);
+  if (!bandwidth) {
+    return Error{ErrorCode::badUsage, option + ": " + bandwidth.error().message, bandwidth.error().fix};
+  }
+  if (bandwidth->gigabytesPerSecond() < Rational(0)) {
+    return Error{ErrorCode::badUsage, option + ": " + inQuotes(text) + " is below 0", "give 0 or more"};
+  }
+  return bandwidth->gigabytesPerSecond();
+}
+
+/// The links to change, named; all have the bandwidth of the named link.
+Result<live::LinkGroup> chosenLinks(const live::LiveBound& live, const Options& options) {
+  const auto src = live.find(options.link.first);
+  const auto dst = live.find(options.link.second);
+  if (!src || !dst) {
+    return Error{ErrorCode::badUsage,
+                 "--link: there is no node " + inQuotes(src ? options.link.second : options.link.first),
+                 "name the two ends of a link by their ids"};
+  }
+  if (!live.bandwidth(*src, *dst).gigabytesPerSecond().isPositive()) {
+    return Error{ErrorCode::badUsage,
+                 "--link: no link runs from " + inQuotes(options.link.first) + " to " + inQuotes(options.link.second),
+                 "name the two ends of a link of the fabric"};
+  }
+  if (options.isWholeClass) {
+    for (live::LinkGroup& group : live::linkClasses(live)) {
+      for (const live::GroupArc& arc : group.arcs) {
+        if (arc.src == *src && arc.dst == *dst) {
+          return std::move(group);
+        }
+      }
+    }
+  }
+  live::LinkGroup group{options.link.first + (options.isOneWay ? " -> " : " - ") + options.link.second,
+                        {{*src, *dst, 1}}};
+  if (!options.isOneWay) {
+    if (live.bandwidth(*src, *dst) != live.bandwidth(*dst, *src)) {
+      return Error{ErrorCode::badUsage, "--link: the two directions of this link differ",
+                   "add --one-way to change only the one from " + inQuotes(options.link.first)};
+    }
+    group.arcs.push_back({*dst, *src, 1});
+  }
+  return group;
+}
+
+Result<Report> run(const Options& options, const Progress& progress) {
+  const auto lowest = parseEnd(options.lowest, "--lowest");
+  if (!lowest) {
+    return lowest.error();
+  }
+  auto input = loadLive(options.fabric, options.request, progress);
+  if (!input) {
+    return input.error();
+  }
+  const auto group = chosenLinks(input->live, options);
+  if (!group) {
+    return group.error();
+  }
+  const Rational now = input->live.bandwidth(group->arcs.front().src, group->arcs.front().dst).gigabytesPerSecond();
+  Rational highest = std::max(now, *lowest) * Rational(4);
+  if (!options.highest.empty()) {
+    const auto given = parseEnd(options.highest, "--highest");
+    if (!given) {
+      return given.error();
+    }
+    highest = *given;
+  }
+  if (highest < *lowest) {
+    return Error{ErrorCode::badUsage, "--highest is below --lowest", "give the smaller bandwidth to --lowest"};
+  }
+  const auto started = std::chrono::steady_clock::now();
+  const auto curve = live::curveOf(input->live, *group, *lowest - now, highest - now, progress);
+  if (!curve) {
+    return curve.error();
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+
+  Report report;
+  report.json = headJson(*input);
+  report.json["links"] = group->name;
+  report.json["arcs"] = group->arcs.size();
+  report.json["now"] = now.toString();
+  report.json["now_GBps"] = now.toDouble();
+  report.json["piecewise_linear"] = curve->isPiecewiseLinear;
+  report.json["points"] = Json::array();
+  report.text = "what-if of " + std::string(toString(input->request.collective)) + ", " +
+                gigabytes(input->answer.algbw) + " with " + group->name + " at " + gigabytes(now) + "\n" +
+                headText(*input);
+  const std::size_t links = group->arcs.size();
+  if (options.isWholeClass) {
+    report.text += "  changed     " + std::to_string(links) + " directions of links together\n";
+  }
+  std::vector<std::vector<std::string>> rows{{"bandwidth", "bound", "gain per GB/s from there"}};
+  const auto addNow = [&] { rows.push_back({gigabytes(now) + " (now)", gigabytes(input->answer.algbw), ""}); };
+  bool isNowListed = now < *lowest || now > highest;
+  for (const live::CurvePoint& point : curve->points) {
+    const Rational bandwidth = point.change + now;
+    if (!isNowListed && bandwidth > now) {
+      addNow();
+      isNowListed = true;
+    }
+    isNowListed = isNowListed || bandwidth == now;
+    report.json["points"].push_back({{"bandwidth", bandwidth.toString()},
+                                     {"bandwidth_GBps", bandwidth.toDouble()},
+                                     {"algbw", point.algbw.toString()},
+                                     {"algbw_GBps", point.algbw.toDouble()},
+                                     {"slope_before", point.slopeBefore.toString()},
+                                     {"slope_after", point.slopeAfter.toString()}});
+    const bool isLast = &point == &curve->points.back();
+    rows.push_back({gigabytes(bandwidth) + (bandwidth == now ? " (now)" : ""), gigabytes(point.algbw),
+                    isLast ? "" : exactAndDecimal(point.slopeAfter)});
+  }
+  report.text += table(rows);
+  if (!curve->isPiecewiseLinear) {
+    report.text += "  note        between these points the bound of the two halves is curved\n";
+  }
+  report.json["import_findings"] = toJson(input->loaded.findings);
+  report.json["seconds"] = seconds.count();
+  report.text += lines(input->loaded.findings) + "  time        " + duration(seconds.count()) + "\n";
+  return report;
+}
+
+}  // namespace
+
+void addWhatIf(CLI::App& app, Invocation& invocation) {
+  CLI::App& sub = addSubcommand(
+      app, invocation, "what-if", "The bound as a function of the bandwidth of a link: every point where it bends",
+      "  coppice-cli what-if examples/2x-dgx-a100.fabric.json --link b0g0 b0nvs\n"
+      "  coppice-cli what-if preset:mi250,boxes=4 --link b0g0 sw --class --lowest 10 --highest 64\n"
+      "  coppice-cli what-if cluster.fabric.json --link leaf0 spine1 --one-way --json");
+  auto options = std::make_shared<Options>();
+  addFabricOptions(sub, options->fabric);
+  addBoundOptions(sub, options->request);
+  sub.add_option("--link", options->link, "The two ends of the link, parallel links added up")->required();
+  sub.add_option("--lowest", options->lowest, "Bandwidth to begin with, such as 0, 12.5 or 400Gb/s")
+      ->capture_default_str();
+  sub.add_option("--highest", options->highest, "Bandwidth to end with; without it, four times the present one");
+  auto* oneWay =
+      sub.add_flag("--one-way", options->isOneWay, "Change only the direction from the first end to the second");
+  sub.add_flag("--class", options->isWholeClass, "Change every link like it: same kinds of ends, box or not, bandwidth")
+      ->excludes(oneWay);
+  sub.callback([options, &invocation] {
+    invocation.action = [options](const Progress& progress) { return run(*options, progress); };
+  });
+}
+
+}  // namespace coppice::cli
