@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string_view>
+
+#include "base/work.hpp"
 
 namespace coppice {
 
@@ -13,10 +17,18 @@ struct Progress {
   /// stage: a stable word ("optimum", "splitting", "packing", "verifying"); fraction in [0, 1] within the stage.
   std::function<void(std::string_view stage, double fraction)> onReport = {};
   std::stop_token stop = {};
+  /// Absent = no limit but time.
+  std::shared_ptr<WorkMeter> work = {};
 
   void report(std::string_view stage, double fraction) const {
     if (onReport) {
       onReport(stage, fraction);
+    }
+  }
+  /// Throws WorkLimitReached.
+  void spend(std::uint64_t steps) const {
+    if (work) {
+      work->spend(steps);
     }
   }
   [[nodiscard]] bool isCancelled() const { return stop.stop_requested(); }

@@ -176,6 +176,7 @@ bool FeasibilityOracle<Cap>::growLevels(int sink, Cap need) {
     if (stopLevel >= 0 && m_level[node] >= stopLevel) {
       break;
     }
+    m_work += static_cast<std::uint64_t>(m_start[node + 1] - m_start[node]);
     for (int i = m_start[node]; i < m_start[node + 1]; ++i) {
       const auto from = static_cast<std::size_t>(m_from[static_cast<std::size_t>(i)]);
       if (m_stamp[from] == m_now || m_residual[index(m_arc, i)] <= 0) {
@@ -353,6 +354,7 @@ bool FeasibilityOracle<Cap>::isFeasible(const Progress& progress) {
     throwIfCancelled(progress);
     const Cap flow = flowInto(sink, m_target);
     undo();
+    progress.spend(takeWork());
     if (flow < m_target) {
       clearAbsorbed();
       return false;
@@ -364,10 +366,12 @@ bool FeasibilityOracle<Cap>::isFeasible(const Progress& progress) {
 }
 
 template <typename Cap>
-std::vector<Violation<Cap>> FeasibilityOracle<Cap>::violationsAt(std::span<const int> sinks, std::size_t most) {
+std::vector<Violation<Cap>> FeasibilityOracle<Cap>::violationsAt(std::span<const int> sinks, std::size_t most,
+                                                                 const Progress& progress) {
   std::vector<Violation<Cap>> found;
   clearAbsorbed();
   for (const int sink : sinks) {
+    throwIfCancelled(progress);
     const Cap flow = flowInto(sink, m_target);
     if (flow < m_target) {
       bool isClosed = false;
@@ -376,6 +380,7 @@ std::vector<Violation<Cap>> FeasibilityOracle<Cap>::violationsAt(std::span<const
     }
     undo();
     absorb(sink);
+    progress.spend(takeWork());
     if (found.size() >= most) {
       break;
     }
@@ -386,8 +391,7 @@ std::vector<Violation<Cap>> FeasibilityOracle<Cap>::violationsAt(std::span<const
 
 template <typename Cap>
 std::vector<Violation<Cap>> FeasibilityOracle<Cap>::violations(std::size_t most, const Progress& progress) {
-  throwIfCancelled(progress);
-  return violationsAt(m_sinks, most);
+  return violationsAt(m_sinks, most, progress);
 }
 
 template <typename Cap>

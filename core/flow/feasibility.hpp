@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/checked.hpp"
@@ -55,10 +56,12 @@ public:
 
   /// One pass; stops at the first violation. Throws CancelledError.
   [[nodiscard]] bool isFeasible(const Progress& progress = {});
-  /// One pass over all sinks; the first `most` violated sets, each with its deficit. Empty = feasible.
+  /// One pass over all sinks; the first `most` violated sets, each with its deficit. Empty = feasible. Both spend the
+  /// progress's work.
   [[nodiscard]] std::vector<Violation<Cap>> violations(std::size_t most, const Progress& progress = {});
   /// One pass over the given sinks only (each absorbed in turn).
-  [[nodiscard]] std::vector<Violation<Cap>> violationsAt(std::span<const int> sinks, std::size_t most);
+  [[nodiscard]] std::vector<Violation<Cap>> violationsAt(std::span<const int> sinks, std::size_t most,
+                                                         const Progress& progress = {});
   /// Largest K - in(Q) - r(Q) over sets with a sink, 0 when feasible. One full pass.
   [[nodiscard]] Cap largestDeficit();
 
@@ -77,6 +80,8 @@ public:
   [[nodiscard]] std::vector<int> reaching(std::span<const int> seeds, bool& isClosed);
   /// With a flow in place: all nodes with a residual path from the seed, ascending.
   [[nodiscard]] std::vector<int> reachableFrom(int seed);
+  /// Arcs looked at since this was last asked: what flows have cost, in steps of work.
+  [[nodiscard]] std::uint64_t takeWork() { return std::exchange(m_work, 0); }
   /// in(Q) for an arbitrary set, given as one flag per node.
   [[nodiscard]] Cap entering(const std::vector<char>& inSet) const;
 
@@ -112,6 +117,7 @@ private:
   std::vector<int> m_queue;
   std::vector<int> m_pathNode;
   std::vector<int> m_pathArc;
+  std::uint64_t m_work = 0;
 };
 
 extern template class FeasibilityOracle<std::int64_t>;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/parallel.hpp"
 #include "forestcoll/path_recovery.hpp"
 #include "forestcoll/star_routing.hpp"
 #include "forestcoll/switch_removal.hpp"
@@ -596,11 +597,11 @@ private:
     m_outer.demand = m_outerSupply;
   }
 
-  /// Equal parts are solved once.
+  /// Equal parts are solved once, different ones at the same time.
   void solveParts() {
     std::unordered_map<std::string, int> known;
+    std::vector<Part*> different;  // by shape
     for (Part& part : m_parts) {
-      throwIfCancelled(m_progress);
       std::string key;
       const auto append = [&](int64_t value) {
         char bytes[sizeof value];
@@ -618,17 +619,30 @@ private:
       std::for_each(part.network.isGpu.begin(), part.network.isGpu.end(), append);
       std::for_each(part.network.gpus.begin(), part.network.gpus.end(), append);
       std::for_each(part.supply.begin(), part.supply.end(), append);
+      append(static_cast<int64_t>(part.capacities.size()));
       for (const TreeArc& arc : part.capacities) {
         append(int64_t{arc.tail} * part.network.nodeCount + arc.head);
         append(arc.capacity);
       }
       appendPorts(part.outPorts);
       appendPorts(part.inPorts);
-      const auto [entry, isNew] = known.try_emplace(std::move(key), static_cast<int>(m_result.shapes.size()));
+      const auto [entry, isNew] = known.try_emplace(std::move(key), static_cast<int>(different.size()));
       part.shape = entry->second;
       if (isNew) {
-        addShape(part);
+        different.push_back(&part);
       }
+    }
+    std::vector<schedule::Forest> forests(different.size());
+    parallelFor(different.size(), [&](std::size_t i) {
+      Part& part = *different[i];
+      part.network.demand = part.supply;
+      forests[i] = m_solve(part.network, part.capacities, part.supply);
+    });
+    for (std::size_t i = 0; i < different.size(); ++i) {
+      addShape(*different[i], forests[i]);
+      forests[i] = {};
+    }
+    for (Part& part : m_parts) {
       const FactoredForest::Shape& shape = m_result.shapes[at(part.shape)];
       for (const FactoredForest::PartTree& tree : shape.trees) {
         part.left.push_back(tree.multiplicity);
@@ -642,9 +656,7 @@ private:
   }
 
   /// The part's own forest, in the numbers of its leaves and switches.
-  void addShape(Part& part) {
-    part.network.demand = part.supply;
-    const schedule::Forest forest = m_solve(part.network, part.capacities, part.supply);
+  void addShape(const Part& part, const schedule::Forest& forest) {
     FactoredForest::Shape shape;
     ShapeFacts facts;
     facts.leaves = static_cast<int>(part.gpus.size());

@@ -35,7 +35,7 @@ using SolvePart = std::function<schedule::Forest(const Network& network, const s
 /// A forest by parts, or nothing where no useful family of tight sets with borders at GPUs was found.
 /// @param capacities trees per arc of the network, feasible and balanced at switches
 /// @param fullCapacities the same before trimming
-/// @param solve called for every distinct part, not for the outside
+/// @param solve called for every distinct part, not for the outside; on several threads at once
 /// Throws Failure, OverflowError, CancelledError.
 [[nodiscard]] std::optional<schedule::FactoredForest> growByParts(const Network& network,
                                                                   const std::vector<TreeArc>& capacities,

@@ -2,8 +2,6 @@
 #include "forestcoll/forestcoll.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <memory>
 #include <new>
 #include <numeric>
 #include <tuple>
@@ -11,16 +9,10 @@
 
 #include "base/checked.hpp"
 #include "fabric/balance.hpp"
-#include "forestcoll/decomposition.hpp"
+#include "forestcoll/growth.hpp"
 #include "forestcoll/network.hpp"
-#include "forestcoll/path_recovery.hpp"
-#include "forestcoll/switch_removal.hpp"
-#include "forestcoll/tree_packing.hpp"
-#include "forestcoll/trimming.hpp"
 #include "lp/allreduce_bound.hpp"
 #include "lp/balance.hpp"
-#include "schedule/expansion.hpp"
-#include "schedule/tree_reader.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -438,120 +430,13 @@ Rational boundOf(const Plans& plans) {
   return (plans.shared ? inverse * Rational(2) : inverse).inverse();
 }
 
-class StageClock {
-public:
-  explicit StageClock(std::vector<StageSeconds>& seconds) : m_seconds(seconds) {}
-
-  void done(const char* stage) {
-    const auto now = std::chrono::steady_clock::now();
-    const double elapsed = std::chrono::duration<double>(now - m_start).count();
-    m_start = now;
-    for (StageSeconds& entry : m_seconds) {
-      if (entry.stage == stage) {
-        entry.seconds += elapsed;
-        return;
-      }
-    }
-    m_seconds.push_back({stage, elapsed});
-  }
-
-private:
-  std::vector<StageSeconds>& m_seconds;
-  std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
-};
-
-schedule::Forest growForestBy(const SplitOptions& options, const Network& network,
-                              const std::vector<TreeArc>& capacities, const std::vector<int64_t>& supply,
-                              const Rational& scale, const Progress& progress, StageClock& clock) {
-  const LogicalTopology topology = removeSwitches(network, capacities, supply, progress, options);
-  clock.done("splitting");
-  const LogicalProblem logical = logicalProblem(network, topology, supply);
-  std::vector<PackedTree> packed = packTrees(logical.packing, progress);
-  clock.done("packing");
-  schedule::Forest forest = recoverPaths(topology, logical, std::move(packed), scale, progress);
-  clock.done("routes");
-  return forest;
-}
-
-/// What makes one forest better than another: lower, then fewer different trees.
-std::pair<int, std::size_t> rankOf(const schedule::Forest& forest) {
-  return {schedule::heights(forest).logicalMax, forest.trees.size()};
-}
-
-/// Small fabrics can afford to split switches in two ways.
-schedule::Forest growWhole(const Network& network, const std::vector<TreeArc>& capacities,
-                           const std::vector<int64_t>& supply, const Rational& scale, const Progress& progress,
-                           StageClock& clock) {
-  constexpr int kSmall = 64;
-  schedule::Forest forest = growForestBy({}, network, capacities, supply, scale, progress, clock);
-  const bool isThick = std::any_of(supply.begin(), supply.end(), [](int64_t trees) { return trees > 1; });
-  if (isThick && network.gpus.size() <= kSmall && network.gpus.size() < at(network.nodeCount)) {
-    SplitOptions inGrains;
-    inGrains.inGrains = true;
-    schedule::Forest other = growForestBy(inGrains, network, capacities, supply, scale, progress, clock);
-    if (rankOf(other) < rankOf(forest)) {
-      forest = std::move(other);
-    }
-  }
-  return forest;
-}
-
-/// The forest by parts, or nothing where the network does not fall apart.
-std::optional<schedule::Forest> growParts(const Plan& plan, const std::vector<TreeArc>& trimmed,
-                                          const std::vector<int64_t>& supply, const Progress& progress,
-                                          StageClock& clock) {
-  const SolvePart solve = [&](const Network& part, const std::vector<TreeArc>& capacities,
-                              const std::vector<int64_t>& ownSupply) {
-    clock.done("parts");
-    return growWhole(part, capacities, ownSupply, plan.scale, progress, clock);
-  };
-  auto parts = growByParts(plan.network, trimmed, plan.capacities, supply, solve, progress);
-  clock.done("parts");
-  if (!parts) {
-    return std::nullopt;
-  }
-  schedule::Forest forest;
-  forest.gpuCount = static_cast<int>(plan.network.gpus.size());
-  for (const int gpu : plan.network.gpus) {
-    forest.treesOfRoot.push_back(supply[at(gpu)]);
-  }
-  forest.scale = plan.scale;
-  forest.factored = std::make_shared<const schedule::FactoredForest>(*std::move(parts));
-  return forest;
-}
-
-schedule::Forest writtenOut(const schedule::Forest& forest, const Fabric& fabric, const Progress& progress,
+schedule::Forest growForest(const Plan& plan, const Fabric& fabric, const Request& request, const Progress& progress,
                             StageClock& clock) {
-  auto result = schedule::expanded(forest, fabric, schedule::kMostExpandedBytes, progress);
-  if (!result) {
-    throw Failure{result.error()};
-  }
-  clock.done("expansion");
-  return *std::move(result);
-}
-
-/// Small fabrics are grown both whole and by parts, and the lower forest is kept.
-schedule::Forest growForest(const Plan& plan, const Fabric& fabric, schedule::ForestForm form, const Progress& progress,
-                            StageClock& clock) {
-  constexpr std::size_t kSmall = 64;
-  constexpr int64_t kMostWrittenBytes = int64_t{512} << 20;
-  const Network& network = plan.network;
-  const std::vector<int64_t> supply = supplies(network, plan.k);
-  std::vector<TreeArc> trimmed = plan.capacities;
-  trimCapacities(network, trimmed, supply, Trimming::proportional, progress);
-  clock.done("trimming");
-  std::optional<schedule::Forest> forest = growParts(plan, trimmed, supply, progress, clock);
-  const bool mayKeepParts =
-      form == schedule::ForestForm::parts || (form == schedule::ForestForm::automatic && forest &&
-                                              schedule::sizeOf(*forest).expandedBytes > kMostWrittenBytes);
-  if (forest && !mayKeepParts) {
-    forest = writtenOut(*forest, fabric, progress, clock);
-  }
-  if (forest && (mayKeepParts || network.gpus.size() > kSmall)) {
-    return *std::move(forest);
-  }
-  schedule::Forest whole = growWhole(network, trimmed, supply, plan.scale, progress, clock);
-  return forest && rankOf(*forest) <= rankOf(whole) ? *std::move(forest) : std::move(whole);
+  const std::vector<int64_t> supply = supplies(plan.network, plan.k);
+  GrowthOptions options;
+  options.form = request.form;
+  options.heightEffort = request.heightEffort;
+  return growForest(fabric, {plan.network, plan.capacities, supply, plan.scale}, options, progress, clock);
 }
 
 template <typename T, typename Work>
@@ -613,12 +498,12 @@ Result<Generated> generate(const Fabric& fabric, const Request& request, const P
     result.bound = boundOf(plans);
 
     if (plans.out) {
-      result.broadcastForest = growForest(*plans.out, fabric, request.form, progress, clock);
+      result.broadcastForest = growForest(*plans.out, fabric, request, progress, clock);
     }
     if (plans.shared) {
       result.reduceForest = schedule::reversed(*result.broadcastForest);
     } else if (plans.in) {
-      result.reduceForest = schedule::reversed(growForest(*plans.in, fabric, request.form, progress, clock));
+      result.reduceForest = schedule::reversed(growForest(*plans.in, fabric, request, progress, clock));
     }
     clock.done("routes");
     return generated;

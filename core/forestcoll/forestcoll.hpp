@@ -36,6 +36,8 @@ struct Request {
   std::optional<std::int64_t> fixedK = {};
   /// Scan k = 1..maxK and keep the best (the smallest on a tie); excludes fixedK.
   std::optional<std::int64_t> maxK = {};
+  /// Work spent on low trees: 0 = none, 1 = default (cheap beside the rest), each more about doubles it.
+  int heightEffort = 1;
   /// How trees are held: parts only where the fabric falls apart into them (decomposition.hpp). Automatic writes them
   /// out up to 512 MiB.
   schedule::ForestForm form = schedule::ForestForm::automatic;

@@ -668,6 +668,7 @@ private:
             continue;
           }
           const std::size_t present = list.size();
+          m_progress.spend(present);
           for (std::size_t q = 0; q < present && cuts[c].slack < 0 && list[p].amount > 0; ++q) {
             const Pairing first = list[p];
             const Pairing second = list[q];
@@ -880,6 +881,7 @@ private:
     };
     const auto tryBatch = [&](auto&& self, std::span<const Pairing> batch) -> void {
       throwIfCancelled(m_progress);
+      m_progress.spend(oracle.takeWork());
       if (batch.empty()) {
         return;
       }

@@ -239,6 +239,7 @@ private:
 
   /// Breadth-first tree that respects the pool. Incomplete when stuck.
   Partial build(int root, int64_t multiplicity) {
+    m_progress.spend(m_problem.arcs.size());
     Partial tree{root, multiplicity, {}, std::vector<char>(at(nodeCount()), 0), false};
     for (PoolSet& set : m_pool) {
       set.holdsRoot = set.contains[at(root)] != 0;
@@ -444,6 +445,7 @@ private:
     std::vector<char> refused(m_problem.arcs.size(), 0);  // mu = 0 stays 0 while the multiplicity does not change
     while (order.size() < at(nodeCount())) {
       throwIfCancelled(m_progress);
+      m_progress.spend(m_oracle->takeWork());
       int bestArc = -1;
       int64_t bestAmount = 0;
       for (std::size_t i = 0; i < order.size() && bestAmount < tree.multiplicity; ++i) {
@@ -550,7 +552,7 @@ private:
     if (!m_options.heuristics || m_options.heightEffort == 0) {
       return std::nullopt;
     }
-    return packLow(problem, m_progress, {.effort = effort});
+    return packLow(problem, m_progress, {.mostHeight = m_options.mostHeight, .effort = effort});
   }
 
   /// Disjoint tight sets with 2 .. n-1 nodes.
@@ -951,6 +953,12 @@ private:
 
 Trees packTrees(const PackingProblem& problem, const Progress& progress, const PackingOptions& options) {
   progress.report("packing", 0);
+  if (options.heuristics && options.mostHeight < problem.nodeCount) {
+    // Trees put together from parts add up their heights: a cap is better kept by the whole.
+    if (auto low = packLow(problem, progress, {.mostHeight = options.mostHeight, .effort = options.heightEffort})) {
+      return *std::move(low);
+    }
+  }
   Trees trees = Packing(progress, options).solve(problem);
   if (options.heuristics) {
     lowerTrees(problem, trees, progress, options.heightEffort);

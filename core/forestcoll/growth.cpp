@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/growth.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "base/parallel.hpp"
+#include "forestcoll/decomposition.hpp"
+#include "forestcoll/path_recovery.hpp"
+#include "forestcoll/switch_removal.hpp"
+#include "forestcoll/tree_packing.hpp"
+#include "forestcoll/trimming.hpp"
+#include "schedule/expansion.hpp"
+#include "schedule/tree_reader.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using fabric::Fabric;
+using std::int64_t;
+
+constexpr std::size_t kSmall = 64;  // GPUs: up to here there is time to grow a forest in several ways
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// What makes one forest better than another: lower, then fewer different trees.
+std::pair<int, std::size_t> rankOf(const schedule::Forest& forest) {
+  return {schedule::heights(forest).logicalMax, forest.trees.size()};
+}
+
+PackingOptions packingOptions(const GrowthOptions& options) {
+  PackingOptions packing;
+  packing.heightEffort = options.heightEffort;
+  packing.mostHeight = options.mostHeight;
+  return packing;
+}
+
+schedule::Forest growBy(const SplitOptions& split, const GrowthProblem& problem, const GrowthOptions& options,
+                        const Progress& progress, StageClock& clock) {
+  const LogicalTopology topology = removeSwitches(problem.network, problem.capacities, problem.supply, progress, split);
+  clock.done("splitting");
+  const LogicalProblem logical = logicalProblem(problem.network, topology, problem.supply);
+  std::vector<PackedTree> packed = packTrees(logical.packing, progress, packingOptions(options));
+  clock.done("packing");
+  schedule::Forest forest = recoverPaths(topology, logical, std::move(packed), problem.scale, progress);
+  clock.done("routes");
+  return forest;
+}
+
+/// Small fabrics can afford to split switches in two ways.
+schedule::Forest growWhole(const GrowthProblem& problem, const GrowthOptions& options, const Progress& progress,
+                           StageClock& clock) {
+  const std::vector<int>& gpus = problem.network.gpus;
+  schedule::Forest forest = growBy({}, problem, options, progress, clock);
+  const bool isThick =
+      std::any_of(problem.supply.begin(), problem.supply.end(), [](int64_t trees) { return trees > 1; });
+  if (isThick && gpus.size() <= kSmall && gpus.size() < at(problem.network.nodeCount)) {
+    SplitOptions inGrains;
+    inGrains.inGrains = true;
+    schedule::Forest other = growBy(inGrains, problem, options, progress, clock);
+    if (rankOf(other) < rankOf(forest)) {
+      forest = std::move(other);
+    }
+  }
+  return forest;
+}
+
+/// The forest by parts, or nothing where the network does not fall apart.
+std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const std::vector<TreeArc>& fullCapacities,
+                                          const GrowthOptions& options, const Progress& progress) {
+  Progress silent = progress;  // parts are solved on several threads
+  silent.onReport = {};
+  const SolvePart solve = [&](const Network& part, const std::vector<TreeArc>& capacities,
+                              const std::vector<int64_t>& supply) {
+    std::vector<StageSeconds> seconds;
+    StageClock clock(seconds);
+    return growWhole({part, capacities, supply, problem.scale}, options, silent, clock);
+  };
+  auto parts = growByParts(problem.network, problem.capacities, fullCapacities, problem.supply, solve, progress);
+  if (!parts) {
+    return std::nullopt;
+  }
+  schedule::Forest forest;
+  forest.gpuCount = static_cast<int>(problem.network.gpus.size());
+  for (const int gpu : problem.network.gpus) {
+    forest.treesOfRoot.push_back(problem.supply[at(gpu)]);
+  }
+  forest.scale = problem.scale;
+  forest.factored = std::make_shared<const schedule::FactoredForest>(*std::move(parts));
+  return forest;
+}
+
+/// One strategy. Small fabrics are grown both whole and by parts, and the lower forest is kept.
+schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const GrowthProblem& problem,
+                             const GrowthOptions& options, const Progress& progress, StageClock& clock) {
+  constexpr int64_t kMostWrittenBytes = int64_t{512} << 20;
+  std::vector<TreeArc> trimmed = problem.capacities;
+  trimCapacities(problem.network, trimmed, problem.supply, trimming, progress);
+  clock.done("trimming");
+  const GrowthProblem lean{problem.network, trimmed, problem.supply, problem.scale};
+  std::optional<schedule::Forest> forest = growParts(lean, problem.capacities, options, progress);
+  clock.done("parts");
+  const bool mayKeepParts =
+      options.form == schedule::ForestForm::parts || (options.form == schedule::ForestForm::automatic && forest &&
+                                                      schedule::sizeOf(*forest).expandedBytes > kMostWrittenBytes);
+  if (forest && !mayKeepParts) {
+    auto written = schedule::expanded(*forest, fabric, schedule::kMostExpandedBytes, progress);
+    if (!written) {
+      throw Failure{written.error()};
+    }
+    forest = *std::move(written);
+    clock.done("expansion");
+  }
+  if (forest && (mayKeepParts || problem.network.gpus.size() > kSmall)) {
+    return *std::move(forest);
+  }
+  schedule::Forest whole = growWhole(lean, options, progress, clock);
+  return forest && rankOf(*forest) <= rankOf(whole) ? *std::move(forest) : std::move(whole);
+}
+
+constexpr std::array kStrategies = {Trimming::proportional, Trimming::restoring, Trimming::none};
+
+/// What one strategy came to in a round.
+struct Attempt {
+  std::optional<schedule::Forest> forest;
+  std::vector<StageSeconds> seconds;
+  std::exception_ptr failure;  ///< it cannot succeed with any amount of work
+};
+
+/// All strategies side by side, each with the given amount of work.
+std::array<Attempt, kStrategies.size()> race(const Fabric& fabric, const GrowthProblem& problem,
+                                             const GrowthOptions& options, std::uint64_t work,
+                                             const Progress& progress) {
+  std::array<Attempt, kStrategies.size()> attempts;
+  std::array<std::stop_source, kStrategies.size()> stops;
+  const std::stop_callback onCancel(progress.stop, [&] {
+    for (std::stop_source& stop : stops) {
+      stop.request_stop();
+    }
+  });
+  parallelFor(kStrategies.size(), [&](std::size_t i) {
+    Attempt& attempt = attempts[i];
+    Progress own;
+    own.stop = stops[i].get_token();
+    own.work = std::make_shared<WorkMeter>(work);
+    StageClock clock(attempt.seconds);
+    try {
+      attempt.forest = growTrimmed(kStrategies[i], fabric, problem, options, own, clock);
+      for (std::size_t later = i + 1; later < stops.size(); ++later) {
+        stops[later].request_stop();
+      }
+    } catch (const WorkLimitReached&) {
+      // the next round gives more
+    } catch (const CancelledError&) {
+      // beaten by an earlier one, or the whole is cancelled
+    } catch (...) {
+      attempt.failure = std::current_exception();
+    }
+  });
+  throwIfCancelled(progress);
+  return attempts;
+}
+
+}  // namespace
+
+void StageClock::done(const char* stage) {
+  const auto now = std::chrono::steady_clock::now();
+  const double elapsed = std::chrono::duration<double>(now - m_start).count();
+  m_start = now;
+  for (StageSeconds& entry : m_seconds) {
+    if (entry.stage == stage) {
+      entry.seconds += elapsed;
+      return;
+    }
+  }
+  m_seconds.push_back({stage, elapsed});
+}
+
+schedule::Forest growForest(const Fabric& fabric, const GrowthProblem& problem, const GrowthOptions& options,
+                            const Progress& progress, StageClock& clock) {
+  constexpr int kRounds = 14;
+  try {
+    Progress alone = progress;
+    alone.work = std::make_shared<WorkMeter>(options.firstWork);
+    return growTrimmed(kStrategies.front(), fabric, problem, options, alone, clock);
+  } catch (const WorkLimitReached&) {
+    clock.done("alone");
+  } catch (const Failure& failure) {
+    if (failure.error.code != ErrorCode::internal) {
+      throw;
+    }
+    clock.done("alone");
+  }
+  std::uint64_t work = options.firstWork;
+  for (int round = 0; round < kRounds; ++round) {
+    work *= 4;
+    progress.report("racing", 0);
+    auto attempts = race(fabric, problem, options, work, progress);
+    clock.done("racing");
+    for (Attempt& attempt : attempts) {
+      if (attempt.forest) {
+        return *std::move(attempt.forest);
+      }
+    }
+    if (std::all_of(attempts.begin(), attempts.end(), [](const Attempt& attempt) { return attempt.failure; })) {
+      std::rethrow_exception(attempts.front().failure);
+    }
+  }
+  throw Failure{{ErrorCode::limit, "no strategy found a forest within the work that is allowed",
+                 "use a smaller k, or tell us about this fabric"}};
+}
+
+}  // namespace coppice::forestcoll

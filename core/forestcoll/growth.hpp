@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "fabric/fabric.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "forestcoll/network.hpp"
+#include "schedule/forest.hpp"
+
+namespace coppice::forestcoll {
+
+/// Adds up the time of stages that follow each other.
+class StageClock {
+public:
+  explicit StageClock(std::vector<StageSeconds>& seconds) : m_seconds(seconds) {}
+
+  /// The time since the last call belongs to this stage.
+  void done(const char* stage);
+
+private:
+  std::vector<StageSeconds>& m_seconds;
+  std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
+};
+
+/// A forest to be grown: trees to root at each node, and how many an arc may carry.
+struct GrowthProblem {
+  const Network& network;
+  const std::vector<TreeArc>& capacities;   ///< feasible for the supplies, balanced at switches
+  const std::vector<std::int64_t>& supply;  ///< by node
+  Rational scale;                           ///< U, for Forest::scale
+};
+
+struct GrowthOptions {
+  schedule::ForestForm form = schedule::ForestForm::automatic;
+  int heightEffort = 1;                              ///< see Request
+  int mostHeight = std::numeric_limits<int>::max();  ///< what is tried for, not a promise
+  std::uint64_t firstWork = 400'000'000;             ///< steps that the first strategy has to itself
+};
+
+/// Trimming, decomposition or switch removal, packing and path recovery.
+///
+/// Several exact strategies differ in what they trim; any may be the fast one on a fabric without slack or symmetry.
+/// The first is tried alone; when it has not ended after a certain amount of counted work (about a second), all of them
+/// start anew side by side on the cores there are, each with four times that work, then sixteen, and so on. Of those
+/// that end in a round the first in order is taken: the result never depends on timing, and costs at most some three
+/// times the work of the quickest.
+/// Throws Failure, OverflowError, CancelledError.
+[[nodiscard]] schedule::Forest growForest(const fabric::Fabric& fabric, const GrowthProblem& problem,
+                                          const GrowthOptions& options, const Progress& progress, StageClock& clock);
+
+}  // namespace coppice::forestcoll
