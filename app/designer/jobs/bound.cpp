@@ -11,14 +11,15 @@
 #include <utility>
 
 #include "base/units.hpp"
+#include "designer/document/counted.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 namespace {
 
-QString tr(const char* text, int count = -1) {
-  return QCoreApplication::translate("Bound", text, nullptr, count);
+QString tr(const char* text) {
+  return QCoreApplication::translate("Bound", text);
 }
 
 QString gigabytes(const Rational& value) {
@@ -120,17 +121,17 @@ CutView viewOf(const fabric::Fabric& fabric, const Snapshot& snapshot, Collectiv
   const QString outside = gpuSetName(fabric, isOut);
   // The smaller side is the one a person thinks of.
   const bool namesOutside = view.gpusOutside < view.gpusInside;
-  const QString links = tr("%n link(s)", static_cast<int>(view.crossings.size()));
+  const QString links = counted(static_cast<qsizetype>(view.crossings.size()), tr("link"), tr("links"));
   if (isReduction) {
     view.words = (namesOutside ? tr("out of %1").arg(outside) : tr("into %1").arg(inside)) + u" · "_s +
-                 tr("%n GPU(s)", view.gpusInside) + u" · "_s + width;
-    view.sentence = tr("The sums of %n GPU(s)", view.gpusInside) +
+                 counted(view.gpusInside, tr("GPU"), tr("GPUs")) + u" · "_s + width;
+    view.sentence = tr("The sums of ") + counted(view.gpusInside, tr("GPU"), tr("GPUs")) +
                     (namesOutside ? tr(" must leave %1").arg(outside) : tr(" must enter %1").arg(inside)) +
                     tr(" through %1 of %2 together.").arg(links, width);
   } else {
     view.words = (namesOutside ? tr("into %1").arg(outside) : tr("out of %1").arg(inside)) + u" · "_s +
-                 tr("%n GPU(s)", view.gpusInside) + u" · "_s + width;
-    view.sentence = tr("The shards of %n GPU(s)", view.gpusInside) +
+                 counted(view.gpusInside, tr("GPU"), tr("GPUs")) + u" · "_s + width;
+    view.sentence = tr("The shards of ") + counted(view.gpusInside, tr("GPU"), tr("GPUs")) +
                     (namesOutside ? tr(" must enter %1").arg(outside) : tr(" must leave %1").arg(inside)) +
                     tr(" through %1 of %2 together.").arg(links, width);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "designer/document/counted.hpp"
 #include "designer/document/edits.hpp"
 
 namespace coppice::designer {
@@ -107,7 +108,7 @@ int OutlineModel::columnCount(const QModelIndex&) const {
 QString OutlineModel::detailOf(const ElementId& id) const {
   const Model& model = m_document.model();
   if (const Node* node = model.find(id.node())) {
-    const QString links = tr("%n link(s)", nullptr, static_cast<int>(model.linksOf(id.node()).size()));
+    const QString links = counted(static_cast<qsizetype>(model.linksOf(id.node()).size()), tr("link"), tr("links"));
     return node->facts.rank ? tr("rank %1 · %2").arg(*node->facts.rank).arg(links) : links;
   }
   int gpus = 0;
@@ -115,7 +116,7 @@ QString OutlineModel::detailOf(const ElementId& id) const {
   for (const NodeId inner : model.allNodesIn(id.box())) {
     ++(model.find(inner)->kind() == fabric::NodeKind::gpu ? gpus : others);
   }
-  return gpus > 0 ? tr("%n GPU(s)", nullptr, gpus) : tr("%n node(s)", nullptr, others);
+  return gpus > 0 ? counted(gpus, tr("GPU"), tr("GPUs")) : counted(others, tr("node"), tr("nodes"));
 }
 
 QVariant OutlineModel::data(const QModelIndex& index, int role) const {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/window/bound_card.hpp"
 
+#include <QSet>
 #include <QVBoxLayout>
 
 #include "base/units.hpp"
+#include "designer/document/counted.hpp"
 #include "designer/jobs/bound.hpp"
 #include "designer/theme/fonts.hpp"
 
@@ -20,6 +22,8 @@ BoundCard::BoundCard(QWidget* parent)
       m_cutsHead(new QLabel(this)),
       m_cuts(new QListWidget(this)) {
   setObjectName(u"boundCard"_s);
+  setProperty("role", u"panel"_s);
+  setAttribute(Qt::WA_StyledBackground);
   constexpr double kNumberPixels = 38;
   constexpr double kFigurePixels = 13;
   m_number->setFont(uiFont(kNumberPixels, QFont::Bold));
@@ -47,7 +51,7 @@ BoundCard::BoundCard(QWidget* parent)
   layout->addWidget(m_cutsHead);
   layout->addWidget(m_cuts, 1);
   connect(m_cuts, &QListWidget::itemActivated, this, [this](const QListWidgetItem* item) {
-    const auto row = static_cast<std::size_t>(m_cuts->row(item));
+    const auto row = static_cast<std::size_t>(item->data(Qt::UserRole).toInt());
     if (m_editor && m_editor->bound().isCurrent() && row < m_editor->bound().bound()->cuts.size()) {
       std::set<ElementId> inside;
       for (const NodeId id : m_editor->bound().bound()->cuts[row].inside) {
@@ -96,7 +100,7 @@ void BoundCard::update() {
   m_number->setText(tr("%1 GB/s").arg(QString::fromStdString(toDecimal(*bound->algbw))));
   m_exact->setText(u"= %1 · %2 · %3"_s.arg(QString::fromStdString(bound->algbw->toString()),
                                            collectiveName(bound->question.collective),
-                                           tr("%n GPU(s)", nullptr, bound->gpuCount)));
+                                           counted(bound->gpuCount, tr("GPU"), tr("GPUs"))));
   QString why = bound->cuts.empty() ? QString() : bound->cuts.front().sentence;
   if (!bound->note.isEmpty()) {
     why += u' ' + bound->note;
@@ -111,11 +115,18 @@ void BoundCard::update() {
                            .arg(QString::fromStdString(Bandwidth(cut.exitBandwidth).toString()))
                            .arg(cut.demand));
   }
-  m_cutsHead->setText(tr("%n tied cut(s)", nullptr, static_cast<int>(bound->cuts.size())));
-  for (const CutView& cut : bound->cuts) {
-    auto* item = new QListWidgetItem(cut.words, m_cuts);
-    item->setToolTip(cut.sentence);
+  // Cuts that differ in switches only read alike; the first of them stands for all.
+  QSet<QString> seen;
+  for (std::size_t i = 0; i < bound->cuts.size(); ++i) {
+    const CutView& cut = bound->cuts[i];
+    if (!seen.contains(cut.words)) {
+      seen.insert(cut.words);
+      auto* item = new QListWidgetItem(cut.words, m_cuts);
+      item->setToolTip(cut.sentence);
+      item->setData(Qt::UserRole, static_cast<int>(i));
+    }
   }
+  m_cutsHead->setText(counted(m_cuts->count(), tr("tied cut"), tr("tied cuts")));
 }
 
 }  // namespace coppice::designer

@@ -27,6 +27,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "designer/document/counted.hpp"
 #include "designer/document/exchange.hpp"
 #include "designer/document/instances.hpp"
 #include "designer/document/measures.hpp"
@@ -244,12 +245,12 @@ Editor* MainWindow::openFile(const QString& path) {
   if (QFileInfo::exists(journal) && !isJournalHeld(journal)) {
     auto recovered = recover(journal);
     const std::optional<bool> wanted =
-        recovered
-            ? m_prompts->choice(this, tr("Recover Changes"),
-                                tr("%1 has changes that were never saved (%n step(s)).", nullptr, recovered->steps)
-                                    .arg(QFileInfo(path).fileName()),
-                                tr("Recover"), tr("Discard Them"))
-            : std::optional(false);
+        recovered ? m_prompts->choice(
+                        this, tr("Recover Changes"),
+                        tr("%1 has changes that were never saved (%2).")
+                            .arg(QFileInfo(path).fileName(), counted(recovered->steps, tr("step"), tr("steps"))),
+                        tr("Recover"), tr("Discard Them"))
+                  : std::optional(false);
     if (!wanted) {
       return nullptr;
     }
@@ -389,10 +390,10 @@ void MainWindow::offerRecovery() {
     }
     const QString name =
         recovered->documentPath.isEmpty() ? tr("an untitled fabric") : QFileInfo(recovered->documentPath).fileName();
-    const auto wanted =
-        m_prompts->choice(this, tr("Recover Changes"),
-                          tr("The program ended without saving %1 (%n step(s)).", nullptr, recovered->steps).arg(name),
-                          tr("Recover"), tr("Discard Them"));
+    const auto wanted = m_prompts->choice(
+        this, tr("Recover Changes"),
+        tr("The program ended without saving %1 (%2).").arg(name, counted(recovered->steps, tr("step"), tr("steps"))),
+        tr("Recover"), tr("Discard Them"));
     if (!wanted) {
       continue;
     }
@@ -656,7 +657,7 @@ void MainWindow::replicate() {
     return;
   }
   Outcome outcome = Done{};
-  edit(tr("Array of %n", nullptr, *count), [&](Edit& edit, const std::set<ElementId>& elements) {
+  edit(tr("Array of %1").arg(*count), [&](Edit& edit, const std::set<ElementId>& elements) {
     const auto made = edits::replicate(edit, elements, {.copies = *count - 1});
     if (!made) {
       outcome = made.error();
@@ -713,7 +714,7 @@ void MainWindow::find() {
     }
   }
   m_strip->setHint(hits.empty() ? tr("Nothing is called “%1”").arg(*wanted)
-                                : tr("%n hit(s)", nullptr, static_cast<int>(hits.size())));
+                                : counted(static_cast<qsizetype>(hits.size()), tr("hit"), tr("hits")));
   if (!hits.empty()) {
     const ElementId first = *hits.begin();
     editor->selection().set(std::move(hits));

@@ -8,6 +8,7 @@
 #include <QMessageBox>
 #include <QTableView>
 #include <QToolBar>
+#include <QToolButton>
 #include <QTreeView>
 #include <QUndoGroup>
 #include <QUndoView>
@@ -356,6 +357,9 @@ void MainWindow::createToolBar() {
   bar->setMovable(false);
   for (const QString& id : {u"mode.draw"_s, u"mode.analyse"_s, u"mode.schedule"_s}) {
     bar->addAction(m_actions[id]);
+    if (auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(m_actions[id]))) {
+      button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    }
   }
   bar->addSeparator();
   for (const QString& id : {u"insert.gpu"_s, u"insert.nic"_s, u"insert.switch"_s}) {
@@ -416,10 +420,10 @@ void MainWindow::createDocks() {
   m_outline->setFrameShape(QFrame::NoFrame);
   m_outline->setSelectionMode(QAbstractItemView::ExtendedSelection);
   m_outline->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed);
-  addDock(u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea);
+  QDockWidget* outline = addDock(u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea);
 
   m_boundCard = new BoundCard(this);
-  addDock(u"bound"_s, tr("Bound"), m_boundCard, Qt::RightDockWidgetArea);
+  QDockWidget* bound = addDock(u"bound"_s, tr("Bound"), m_boundCard, Qt::RightDockWidgetArea);
   m_properties = new PropertiesPanel(this);
   addDock(u"properties"_s, tr("Properties"), m_properties, Qt::RightDockWidgetArea);
 
@@ -436,6 +440,13 @@ void MainWindow::createDocks() {
   m_history->setFrameShape(QFrame::NoFrame);
   tabifyDockWidget(problems, addDock(u"history"_s, tr("History"), m_history, Qt::BottomDockWidgetArea));
   problems->raise();
+  setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
+  setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+  constexpr int kLeftWidth = 220;
+  constexpr int kRightWidth = 300;
+  constexpr int kBottomHeight = 190;
+  resizeDocks({outline, bound}, {kLeftWidth, kRightWidth}, Qt::Horizontal);
+  resizeDocks({problems}, {kBottomHeight}, Qt::Vertical);
   connect(m_problems, &QTableView::clicked, this, [this](const QModelIndex& index) {
     if (Editor* editor = currentEditor()) {
       editor->goTo(index.data(kElementRole).value<ElementId>());

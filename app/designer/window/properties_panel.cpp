@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/units.hpp"
+#include "designer/document/counted.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/instances.hpp"
 
@@ -199,8 +200,8 @@ void PropertiesPanel::addFlag(const char* name, const QString& label, const std:
 void PropertiesPanel::addFabric() {
   const Model& model = m_editor->model();
   Document& document = m_editor->document();
-  addHeading(tr("Fabric"), tr("%n node(s)", nullptr, static_cast<int>(model.nodes().size())) + u", "_s +
-                               tr("%n link(s)", nullptr, static_cast<int>(model.links().size())));
+  addHeading(tr("Fabric"), counted(static_cast<qsizetype>(model.nodes().size()), tr("node"), tr("nodes")) + u", "_s +
+                               counted(static_cast<qsizetype>(model.links().size()), tr("link"), tr("links")));
   addText(
       "fabricName", tr("Name"), QString::fromStdString(model.header().name), {},
       [](const QString&) { return QString(); },
@@ -220,7 +221,7 @@ void PropertiesPanel::addNodes(const std::vector<NodeId>& nodes) {
   const auto change = [this, &document, nodes](const QString& what, const std::function<void(Node&)>& apply) {
     document.edit(what, [&](Edit& edit) { edits::changeNodes(edit, nodes, apply); });
   };
-  addHeading(nodes.size() == 1 ? tr("Node") : tr("%n node(s)", nullptr, count), {});
+  addHeading(nodes.size() == 1 ? tr("Node") : counted(count, tr("node"), tr("nodes")), {});
   if (nodes.size() == 1) {
     const NodeId id = nodes.front();
     addText(
@@ -299,7 +300,7 @@ void PropertiesPanel::addLinks(const std::vector<LinkId>& links) {
   const auto change = [&document, links](const QString& what, const std::function<void(Link&)>& apply) {
     document.edit(what, [&](Edit& edit) { edits::changeLinks(edit, links, apply); });
   };
-  addHeading(links.size() == 1 ? tr("Link") : tr("%n link(s)", nullptr, count),
+  addHeading(links.size() == 1 ? tr("Link") : counted(count, tr("link"), tr("links")),
              links.size() == 1 ? model.title(links.front()) : QString());
   const auto text = [](const std::optional<std::string>& value) {
     return value ? std::optional(QString::fromStdString(*value)) : std::nullopt;
@@ -315,7 +316,7 @@ void PropertiesPanel::addLinks(const std::vector<LinkId>& links) {
         return bandwidth->gigabytesPerSecond().isPositive() ? QString() : tr("A bandwidth must be above 0");
       },
       [count, change](const QString& typed) {
-        change(tr("Set bandwidth of %n link(s)", nullptr, count),
+        change(tr("Set bandwidth of %1").arg(counted(count, tr("link"), tr("links"))),
                [&](Link& link) { link.bandwidth = typed.toStdString(); });
       });
   const auto parallel = shared(model, links, [](const Link& link) { return link.count; });
@@ -349,7 +350,7 @@ void PropertiesPanel::addLinks(const std::vector<LinkId>& links) {
 void PropertiesPanel::addBoxes(const std::vector<BoxId>& boxes) {
   const Model& model = m_editor->model();
   Document& document = m_editor->document();
-  addHeading(boxes.size() == 1 ? tr("Box") : tr("%n box(es)", nullptr, static_cast<int>(boxes.size())), {});
+  addHeading(boxes.size() == 1 ? tr("Box") : counted(static_cast<qsizetype>(boxes.size()), tr("box"), tr("boxes")), {});
   if (boxes.size() == 1) {
     const BoxId id = boxes.front();
     addText(
@@ -366,9 +367,9 @@ void PropertiesPanel::addBoxes(const std::vector<BoxId>& boxes) {
     if (!type.empty()) {
       const Edit look(model);
       const int instances = static_cast<int>(instancesOf(look, type).size());
-      m_form->addRow(
-          tr("Type"),
-          new QLabel(tr("%1 · %n instance(s)", nullptr, instances).arg(QString::fromStdString(type)), m_body));
+      m_form->addRow(tr("Type"), new QLabel(QString::fromStdString(type) + u" · "_s +
+                                                counted(instances, tr("instance"), tr("instances")),
+                                            m_body));
       auto* detachButton = new QPushButton(tr("Detach from the type"), m_body);
       detachButton->setObjectName(u"boxDetach"_s);
       m_form->addRow(QString(), detachButton);
@@ -385,7 +386,7 @@ void PropertiesPanel::addBoxes(const std::vector<BoxId>& boxes) {
 void PropertiesPanel::addNotes(const std::vector<NoteId>& notes) {
   const Model& model = m_editor->model();
   Document& document = m_editor->document();
-  addHeading(tr("%n note(s)", nullptr, static_cast<int>(notes.size())), {});
+  addHeading(counted(static_cast<qsizetype>(notes.size()), tr("note"), tr("notes")), {});
   const auto text = shared(model, notes, [](const Note& note) { return note.text; });
   addText(
       "noteText", tr("Text"), text ? std::optional(QString::fromStdString(*text)) : std::nullopt, {},

@@ -18,6 +18,7 @@ namespace {
 
 QLabel* heading(const QString& text, QWidget* parent) {
   auto* label = new QLabel(text.toUpper(), parent);
+  label->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
   label->setObjectName(u"sectionHead"_s);
   label->setFont(sectionFont());
   return label;
@@ -28,6 +29,8 @@ QLabel* heading(const QString& text, QWidget* parent) {
 StartPage::StartPage(QWidget* parent)
     : QWidget(parent), m_recent(new QListWidget(this)), m_presets(new QListWidget(this)) {
   setObjectName(u"startPage"_s);
+  setProperty("role", u"panel"_s);
+  setAttribute(Qt::WA_StyledBackground);
   auto* title = new QLabel(tr("coppice"), this);
   constexpr double kTitlePixels = 30;
   title->setFont(uiFont(kTitlePixels, QFont::Bold));

@@ -3,9 +3,9 @@
 
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QLocale>
 #include <QStyle>
 
+#include "designer/document/counted.hpp"
 #include "designer/jobs/bound.hpp"
 
 using namespace Qt::StringLiterals;
@@ -107,9 +107,9 @@ void StatusStrip::update() {
     m_cut->setVisible(!bound->cuts.empty());
     const int errors = bound->errors();
     const int warnings = bound->warnings();
-    m_problems->setText(errors + warnings == 0
-                            ? tr("no problems")
-                            : tr("%n error(s)", nullptr, errors) + u' ' + tr("%n warning(s)", nullptr, warnings));
+    m_problems->setText(errors + warnings == 0 ? tr("no problems")
+                                               : counted(errors, tr("error"), tr("errors")) + u' ' +
+                                                     counted(warnings, tr("warning"), tr("warnings")));
   } else {
     m_bound->setText(tr("%1: computing").arg(collectiveName(live.question().collective)));
     m_cut->setVisible(false);
@@ -121,13 +121,14 @@ void StatusStrip::update() {
   if (m_editor->file().isModified()) {
     m_saved->setText(tr("not saved"));
   } else if (m_editor->file().savedAt().isValid()) {
-    m_saved->setText(tr("saved %1").arg(QLocale().toString(m_editor->file().savedAt().time(), QLocale::ShortFormat)));
+    m_saved->setText(tr("saved %1").arg(m_editor->file().savedAt().toString(u"HH:mm"_s)));
   } else {
     m_saved->setText(tr("new"));
   }
-  m_counts->setText(tr("%n node(s)", nullptr, static_cast<int>(m_editor->model().nodes().size())) + u" · "_s +
-                    tr("%n link(s)", nullptr, static_cast<int>(m_editor->model().links().size())) + u" · "_s +
-                    tr("GB/s per direction"));
+  m_counts->setText(counted(static_cast<qsizetype>(m_editor->model().nodes().size()), tr("node"), tr("nodes")) +
+                    u" · "_s +
+                    counted(static_cast<qsizetype>(m_editor->model().links().size()), tr("link"), tr("links")) +
+                    u" · "_s + tr("GB/s per direction"));
 }
 
 }  // namespace coppice::designer

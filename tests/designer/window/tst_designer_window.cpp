@@ -228,7 +228,7 @@ void TestDesignerWindow::propertiesOfMany() {
     QCOMPARE(link.bandwidth, std::string("400Gb/s"));
   }
   QCOMPARE(editor->document().undoStack()->count(), 1);
-  QCOMPARE(editor->document().undoStack()->undoText(), u"Set bandwidth of %1 link(s)"_s.arg(links.size()));
+  QCOMPARE(editor->document().undoStack()->undoText(), u"Set bandwidth of %1 links"_s.arg(links.size()));
 }
 
 void TestDesignerWindow::propertiesRefuse() {
