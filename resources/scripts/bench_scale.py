@@ -7,6 +7,7 @@ machine look at the CPU seconds.
   resources/scripts/bench_scale.py build/release
   resources/scripts/bench_scale.py build/release --rows 'torus|hypercube' --repeat 9
   resources/scripts/bench_scale.py build/release --group more --csv more.csv
+  resources/scripts/bench_scale.py build/release --group live
 """
 import argparse
 import csv
@@ -19,14 +20,16 @@ import subprocess
 import sys
 
 GROUPS = ("table", "more", "growth")
+LIVE_ROWS = r"/edits|^h100_rails_32/n-1"
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", help="build directory (Release), for example build/release")
     parser.add_argument("--rows", default="", help="only rows whose name matches this regular expression")
-    parser.add_argument("--group", choices=GROUPS + ("all",), default="table",
-                        help="table: fabrics with a target (default); more: others; growth: sizes from 64 to 16384")
+    parser.add_argument("--group", choices=GROUPS + ("live", "all"), default="table",
+                        help="table: fabrics with a target (default); more: others; growth: sizes from 64 to 16384; "
+                             "live: the bound after an edit and the N-1 sweep (program bench_live)")
     parser.add_argument("--repeat", type=int, default=5, help="processes per row (default 5)")
     parser.add_argument("--timeout", type=float, default=600, help="seconds after which a process is stopped")
     parser.add_argument("--memory", type=float, default=0, help="GiB that a process may map; 0 = no limit")
@@ -42,11 +45,11 @@ def options():
     return arguments
 
 
-def program_of(build):
-    program = os.path.join(build, "tests", "bench", "bench_scale")
+def program_of(build, name="bench_scale"):
+    program = os.path.join(build, "tests", "bench", name)
     if not os.access(program, os.X_OK):
         sys.exit(f"{program} does not exist: configure with Google Benchmark installed (libbenchmark-dev), "
-                 f"then cmake --build {build} --target bench_scale")
+                 f"then cmake --build {build} --target {name}")
     return program
 
 
@@ -69,7 +72,8 @@ def run(program, full_name, timeout, memory):
             size = int(memory * 2**30)
             resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
-    command = [program, "--benchmark_filter=^" + re.escape(full_name) + "$", "--benchmark_format=json"]
+    literal = re.sub(r"([][.^$*+?(){}|\\])", r"\\\1", full_name)  # re.escape escapes more than POSIX allows
+    command = [program, "--benchmark_filter=^" + literal + "$", "--benchmark_format=json"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, preexec_fn=limit)
     except subprocess.TimeoutExpired:
@@ -117,8 +121,53 @@ HEADER = ("fabric", "GPUs", "asked", "median [min..max] s", "CPU s", "kept", "ma
           "verified")
 
 
+def live_limit(gpus):
+    """Milliseconds that an edit may take, median over 100 random ones."""
+    return 5 if gpus < 100 else 50 if gpus < 1000 else 1000
+
+
+def milliseconds(value):
+    return f"{value:.3g} ms"
+
+
+def live_table(arguments):
+    """The bound after one edit, and a whole N-1 sweep. Processor time, as bench_live counts it."""
+    program = program_of(arguments.build, "bench_live")
+    listed = subprocess.run([program, "--benchmark_list_tests"], check=True, capture_output=True, text=True).stdout
+    names = [name for name in listed.splitlines() if re.search(LIVE_ROWS, name) and re.search(arguments.rows, name)]
+    if arguments.list:
+        print("\n".join("live/" + name for name in names))
+        return 0
+    print("| live | GPUs | asked | median [p10..p90] | slowest | from nothing | kept | wrong |")
+    print("|" + "---|" * 8, flush=True)
+    failed = False
+    for name in names:
+        runs = [run(program, name, arguments.timeout, arguments.memory) for _ in range(arguments.repeat)]
+        errors = [result["error"] for result in runs if "error" in result]
+        shown = name.split("/iterations:")[0]
+        if errors:
+            failed = True
+            print(f"| {shown} | | | {errors[0]} | | | | |", flush=True)
+        elif "median_us" in runs[0]:
+            best = sorted(runs, key=lambda result: result["median_us"])[len(runs) // 2]
+            asked = live_limit(best["gpus"])
+            print(f"| {shown} | {best['gpus']:.0f} | {asked} ms | {milliseconds(best['median_us'] / 1e3)} "
+                  f"[{milliseconds(best['p10_us'] / 1e3)}..{milliseconds(best['p90_us'] / 1e3)}] | "
+                  f"{milliseconds(best['max_us'] / 1e3)} | {milliseconds(best['nothing_us'] / 1e3)} | "
+                  f"{'yes' if best['median_us'] <= asked * 1e3 else 'NO'} | "
+                  f"{sum(result['wrong'] for result in runs):.0f} |", flush=True)
+        else:
+            times = [result["cpu_time"] for result in runs]
+            print(f"| {shown}, {runs[0]['failures']:.0f} failures | 32 | 1000 ms | "
+                  f"{milliseconds(statistics.median(times))} | {milliseconds(max(times))} | | "
+                  f"{'yes' if statistics.median(times) <= 1000 else 'NO'} | |", flush=True)
+    return 1 if failed else 0
+
+
 def main():
     arguments = options()
+    if arguments.group == "live":
+        return live_table(arguments)
     program = program_of(arguments.build)
     rows = rows_of(program, arguments.group, arguments.rows)
     if arguments.list:
