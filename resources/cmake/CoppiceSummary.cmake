@@ -17,6 +17,7 @@ endfunction()
 
 set(COPPICE_ALWAYS ON)
 coppice_feature(cli coppice-cli COPPICE_ALWAYS "command line program coppice-cli (needs libcli11-dev)")
+coppice_feature(designer coppice COPPICE_ALWAYS "the designer, program coppice (needs qt6-base-dev, qt6-svg-dev)")
 coppice_feature(dot coppice-dot COPPICE_DOT "Graphviz DOT files, through the helper coppice-dot (needs libgraphviz-dev)")
 if(COPPICE_Z3)
   set(COPPICE_HAS_z3 OFF)

@@ -6,6 +6,9 @@
 # shellcheck disable=SC2034 # read by the scripts that source this file
 COPPICE_BUILD_PACKAGES=(g++ cmake ninja-build pkg-config nlohmann-json3-dev libpugixml-dev libcli11-dev liblemon-dev
   libgraphviz-dev libz3-dev)
+# For the designer, the program with a window.
+# shellcheck disable=SC2034
+COPPICE_DESIGNER_PACKAGES=(qt6-base-dev qt6-svg-dev)
 # For the tests and the benchmark program.
 # shellcheck disable=SC2034
 COPPICE_TEST_PACKAGES=(qt6-base-dev libbenchmark-dev)

@@ -97,4 +97,3 @@ private:
 
 }  // namespace coppice::designer
 
-Q_DECLARE_METATYPE(coppice::designer::ElementId)

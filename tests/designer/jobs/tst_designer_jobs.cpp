@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QSemaphore>
+#include <QSignalSpy>
+#include <QTest>
+#include <atomic>
+
+#include "designer/document/edits.hpp"
+#include "designer/document/fabric_file.hpp"
+#include "designer/jobs/latest_job.hpp"
+#include "designer/jobs/live_bound.hpp"
+#include "presets/presets.hpp"
+
+using namespace coppice;
+using namespace coppice::designer;
+using namespace std::chrono_literals;
+using namespace Qt::StringLiterals;
+
+namespace {
+
+Model modelOf(const std::string& preset, const std::map<std::string, std::string>& arguments = {}) {
+  return readModel(*presets::make(preset, arguments)).model;
+}
+
+}  // namespace
+
+class TestDesignerJobs : public QObject {
+  Q_OBJECT
+
+private Q_SLOTS:
+  void bounds_data();
+  void bounds();
+  void cutsInWords();
+  void faultsNameTheirElements();
+  void theLatestOrderWins();
+  void cancelledWorkSaysNothing();
+  void workOutlivesItsOwner();
+  void liveBoundFollows();
+};
+
+void TestDesignerJobs::bounds_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<Collective>("collective");
+  QTest::addColumn<QString>("headline");
+  QTest::newRow("two DGX A100, allgather") << "dgx-a100" << Collective::allgather << "AllGather 346.67 GB/s = 1040/3";
+  QTest::newRow("two DGX A100, reduce-scatter")
+      << "dgx-a100" << Collective::reduceScatter << "ReduceScatter 346.67 GB/s = 1040/3";
+  QTest::newRow("two DGX A100, allreduce") << "dgx-a100" << Collective::allreduce << "AllReduce 173.33 GB/s = 520/3";
+}
+
+void TestDesignerJobs::bounds() {
+  QFETCH(QString, preset);
+  QFETCH(Collective, collective);
+  QFETCH(QString, headline);
+  Document document;
+  document.reset(modelOf(preset.toStdString(), {{"boxes", "2"}}), true);
+  const Bound bound = computeBound(Snapshot::of(document), {collective, {}}, {});
+  QCOMPARE(bound.headline(), headline);
+  QCOMPARE(bound.errors(), 0);
+  QVERIFY(!bound.cuts.empty());
+  for (const CutView& cut : bound.cuts) {
+    QCOMPARE(cut.gpusInside + cut.gpusOutside, 16);
+    // What crosses adds up to what the cut says.
+    Rational sum(0);
+    for (const Crossing& crossing : cut.crossings) {
+      sum += crossing.bandwidth;
+    }
+    QVERIFY(sum == cut.exitBandwidth);
+  }
+}
+
+void TestDesignerJobs::cutsInWords() {
+  Document document;
+  document.reset(modelOf("dgx-a100", {{"boxes", "4"}}), true);
+  const Bound bound = computeBound(Snapshot::of(document), {}, {});
+  QCOMPARE(bound.headline(), u"AllGather 266.67 GB/s = 800/3"_s);
+  QCOMPARE(bound.cuts.front().words.section(u" · "_s, 1), u"24 GPUs · 200 GB/s"_s);
+  QVERIFY2(bound.cuts.front().words.startsWith(u"into b"_s), qPrintable(bound.cuts.front().words));
+  QVERIFY2(bound.cuts.front().sentence.contains(u"8 links of 200 GB/s together"_s),
+           qPrintable(bound.cuts.front().sentence));
+}
+
+void TestDesignerJobs::faultsNameTheirElements() {
+  Document document;
+  document.reset(readFabricFile(R"({"nodes":[{"id":"a","kind":"gpu"},{"id":"b\"","kind":"toaster"}],
+    "links":[{"src":"a","dst":"b\"","bandwidth":1},{"src":"a","dst":"zz","bandwidth":1}]})",
+                                "")
+                     ->model,
+                 true);
+  const Bound bound = computeBound(Snapshot::of(document), {}, {});
+  QVERIFY(bound.errors() >= 2);
+  QVERIFY(!bound.algbw);
+  QVERIFY(!bound.why.isEmpty());
+  QVERIFY(std::count(bound.culprits.begin(), bound.culprits.end(), ElementId(NodeId{2})) > 0);
+  QVERIFY(std::count(bound.culprits.begin(), bound.culprits.end(), ElementId(LinkId{2})) > 0);
+}
+
+void TestDesignerJobs::theLatestOrderWins() {
+  std::vector<int> answers;
+  LatestJob<int> job([&](int answer) { answers.push_back(answer); }, 0ms);
+  std::atomic<int> stopped = 0;
+  const auto untilStopped = [&](std::stop_token stop) {
+    while (!stop.stop_requested()) {
+      QThread::msleep(1);
+    }
+    ++stopped;
+    return -1;
+  };
+  job.order(untilStopped);
+  job.order(untilStopped);
+  job.order([](std::stop_token) { return 3; });
+  QVERIFY(QTest::qWaitFor([&] { return !answers.empty(); }));
+  QCOMPARE(answers, std::vector<int>{3});
+  QCOMPARE(stopped.load(), 1);
+  // With grace, work that is nearly done gets done.
+  answers.clear();
+  LatestJob<int> patient([&](int answer) { answers.push_back(answer); }, 60000ms);
+  auto gate = std::make_shared<QSemaphore>();
+  patient.order([gate](std::stop_token) {
+    gate->acquire();
+    return 1;
+  });
+  patient.order([](std::stop_token) { return 2; });
+  gate->release();
+  QVERIFY(QTest::qWaitFor([&] { return answers.size() == 2; }));
+  QCOMPARE(answers, (std::vector<int>{1, 2}));
+}
+
+void TestDesignerJobs::cancelledWorkSaysNothing() {
+  std::vector<int> answers;
+  LatestJob<int> job([&](int answer) { answers.push_back(answer); }, 0ms);
+  auto gate = std::make_shared<QSemaphore>();
+  job.order([gate](std::stop_token) {
+    gate->acquire();
+    return 1;
+  });
+  job.cancel();
+  gate->release();
+  QVERIFY(QTest::qWaitFor([&] { return !job.isRunning(); }));
+  QVERIFY(answers.empty());
+  job.order([](std::stop_token) { return 2; });
+  QVERIFY(QTest::qWaitFor([&] { return answers == std::vector<int>{2}; }));
+}
+
+void TestDesignerJobs::workOutlivesItsOwner() {
+  auto started = std::make_shared<QSemaphore>();
+  auto gate = std::make_shared<QSemaphore>();
+  auto done = std::make_shared<QSemaphore>();
+  {
+    LatestJob<int> job([](int) { QFAIL("nobody is there to hear it"); }, 0ms);
+    job.order([=](std::stop_token) {
+      started->release();
+      gate->acquire();
+      done->release();
+      return 1;
+    });
+    started->acquire();
+  }
+  gate->release();
+  QVERIFY(done->tryAcquire(1, 10000));
+  QTest::qWait(10);
+}
+
+void TestDesignerJobs::liveBoundFollows() {
+  Document document;
+  LiveBound live(document);
+  QVERIFY(!live.isCurrent());
+  QVERIFY(QTest::qWaitFor([&] { return live.isCurrent(); }));
+  QVERIFY(!live.bound()->algbw);
+  document.reset(modelOf("dgx-a100", {{"boxes", "2"}}), true);
+  QVERIFY(!live.isCurrent());
+  QVERIFY(!live.bound());
+  // A row of edits ends with the answer to the last.
+  for (int i = 1; i <= 50; ++i) {
+    document.edit(u"x"_s, [&](Edit& edit) {
+      edits::changeLinks(edit, std::vector{LinkId{17}}, [&](Link& link) { link.bandwidth = std::to_string(i); });
+    });
+    QVERIFY(!live.isCurrent());
+    QTest::qWait(1);
+  }
+  QVERIFY(QTest::qWaitFor([&] { return live.isCurrent(); }, 30000));
+  const Bound alone = computeBound(Snapshot::of(document), {}, {});
+  QCOMPARE(live.bound()->headline(), alone.headline());
+  live.setQuestion({Collective::broadcast, document.model().nodeNamed("b1g3")});
+  QVERIFY(!live.isCurrent());
+  QVERIFY(QTest::qWaitFor([&] { return live.isCurrent(); }, 30000));
+  QVERIFY2(live.bound()->headline().startsWith(u"Broadcast "_s), qPrintable(live.bound()->headline()));
+}
+
+QTEST_GUILESS_MAIN(TestDesignerJobs)
+#include "tst_designer_jobs.moc"
