@@ -10,6 +10,7 @@
 #include "base/checked.hpp"
 #include "fabric/balance.hpp"
 #include "forestcoll/growth.hpp"
+#include "forestcoll/height_cap.hpp"
 #include "forestcoll/network.hpp"
 #include "lp/allreduce_bound.hpp"
 #include "lp/balance.hpp"
@@ -57,6 +58,9 @@ std::vector<int64_t> demandByRank(const Fabric& fabric, const Request& request) 
   }
   if ((request.fixedK && *request.fixedK < 1) || (request.maxK && *request.maxK < 1)) {
     fail(ErrorCode::badUsage, "k must be at least 1", "give a whole number of trees per root");
+  }
+  if (request.mostHeight && *request.mostHeight < 1) {
+    fail(ErrorCode::badUsage, "trees have a height of at least 1", "allow at least that");
   }
   constexpr int64_t kMostScans = 10000;
   if (request.maxK && *request.maxK > kMostScans) {
@@ -430,13 +434,30 @@ Rational boundOf(const Plans& plans) {
   return (plans.shared ? inverse * Rational(2) : inverse).inverse();
 }
 
+/// @param fabric the one that was planned on (the transpose for reductions)
 schedule::Forest growForest(const Plan& plan, const Fabric& fabric, const Request& request, const Progress& progress,
                             StageClock& clock) {
   const std::vector<int64_t> supply = supplies(plan.network, plan.k);
+  const GrowthProblem problem{plan.network, plan.capacities, supply, plan.scale};
   GrowthOptions options;
   options.form = request.form;
   options.heightEffort = request.heightEffort;
-  return growForest(fabric, {plan.network, plan.capacities, supply, plan.scale}, options, progress, clock);
+  if (request.mostHeight) {
+    options.mostHeight = *request.mostHeight;
+    return growUnderCap(fabric, problem, options, progress, clock);
+  }
+  return growForest(fabric, problem, options, progress, clock);
+}
+
+/// What the forests say, one after the other where there are two.
+Rational reachedBy(const schedule::Schedule& schedule) {
+  Rational inverse;
+  for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+    if (*forest) {
+      inverse += (*forest)->algbw().inverse();
+    }
+  }
+  return inverse.inverse();
 }
 
 template <typename T, typename Work>
@@ -503,7 +524,14 @@ Result<Generated> generate(const Fabric& fabric, const Request& request, const P
     if (plans.shared) {
       result.reduceForest = schedule::reversed(*result.broadcastForest);
     } else if (plans.in) {
-      result.reduceForest = schedule::reversed(growForest(*plans.in, fabric, request, progress, clock));
+      result.reduceForest =
+          schedule::reversed(growForest(*plans.in, transpose ? *transpose : fabric, request, progress, clock));
+    }
+    if (request.mostHeight) {
+      result.algbw = reachedBy(result);
+      if (result.algbw < result.bound) {
+        result.fixedK = generated.optimum.treesPerRoot;
+      }
     }
     clock.done("routes");
     return generated;

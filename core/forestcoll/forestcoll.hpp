@@ -36,6 +36,9 @@ struct Request {
   std::optional<std::int64_t> fixedK = {};
   /// Scan k = 1..maxK and keep the best (the smallest on a tie); excludes fixedK.
   std::optional<std::int64_t> maxK = {};
+  /// No tree may be higher, in GPU-to-GPU hops. Where the optimum cannot be reached under this cap, the best forest
+  /// found is taken; algbw says exactly what it does, and Schedule::fixedK is set, since it need not meet the bound.
+  std::optional<int> mostHeight = {};
   /// Work spent on low trees: 0 = none, 1 = default (cheap beside the rest), each more about doubles it.
   int heightEffort = 1;
   /// How trees are held: parts only where the fabric falls apart into them (decomposition.hpp). Automatic writes them

@@ -77,11 +77,15 @@ std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const st
                                           const GrowthOptions& options, const Progress& progress) {
   Progress silent = progress;  // parts are solved on several threads
   silent.onReport = {};
+  GrowthOptions inside = options;
+  if (options.mostHeight < std::numeric_limits<int>::max()) {
+    inside.mostHeight = std::max(1, options.mostHeight - 1);  // at least one hop leads there
+  }
   const SolvePart solve = [&](const Network& part, const std::vector<TreeArc>& capacities,
                               const std::vector<int64_t>& supply) {
     std::vector<StageSeconds> seconds;
     StageClock clock(seconds);
-    return growWhole({part, capacities, supply, problem.scale}, options, silent, clock);
+    return growWhole({part, capacities, supply, problem.scale}, inside, silent, clock);
   };
   auto parts = growByParts(problem.network, problem.capacities, fullCapacities, problem.supply, solve, progress);
   if (!parts) {
