@@ -9,18 +9,50 @@
 namespace coppice::designer {
 namespace {
 
-constexpr QSizeF kGpuSize(52, 44);
+constexpr QSizeF kGpuSize(56, 56);
 constexpr QSizeF kNicSize(28, 28);
-constexpr double kSwitchHeight = 36;
+constexpr double kSwitchHeight = 40;
 constexpr double kSwitchMinWidth = 120;
 constexpr double kSwitchMaxWidth = 900;
 constexpr double kWidthPerPort = 20;
+constexpr double kMostReach = 2000;
+constexpr double kBarGap = 16;
+constexpr double kLeastBar = 56;
 constexpr QSizeF kFoldedSize(160, 72);
 constexpr QSizeF kEmptyBox(200, 120);
 constexpr double kBoxMargin = 28;
 constexpr double kBoxTitle = 28;
 constexpr double kNoteLine = 20;
 constexpr double kNoteCharacter = 8;
+
+/// Of a switch without a width of its own: by its ports, and over all that it connects within its box; but never into
+/// a neighbour of its row.
+double barWidth(const Model& model, NodeId id, const Node& node) {
+  const Point at = node.drawing.position;
+  const std::vector<LinkId>& links = model.linksOf(id);
+  double width = std::clamp(kWidthPerPort * static_cast<double>(links.size()), kSwitchMinWidth, kSwitchMaxWidth);
+  if (node.facts.box.isValid()) {
+    for (const LinkId linkId : links) {
+      const Link& link = *model.find(linkId);
+      const Node* other = model.find(link.tail.node == id ? link.head.node : link.tail.node);
+      if (other != nullptr && other->facts.box == node.facts.box) {
+        const double reach = std::abs(other->drawing.position.x - at.x);
+        width = std::max(width, 2 * std::min(reach, kMostReach) + kGpuSize.width());
+      }
+    }
+  }
+  double room = width;
+  for (const NodeId sibling : model.nodesIn(node.facts.box)) {
+    const Node& other = *model.find(sibling);
+    if (sibling == id || std::abs(other.drawing.position.y - at.y) >= kSwitchHeight) {
+      continue;
+    }
+    const double distance = std::abs(other.drawing.position.x - at.x);
+    const bool isBar = other.kind() == fabric::NodeKind::switchNode;
+    room = std::min(room, isBar ? distance - kBarGap : 2 * (distance - kBarGap) - kGpuSize.width());
+  }
+  return std::max(room, kLeastBar);
+}
 
 /// Size by content, for boxes nested at most as deep as the file format allows.
 QRectF contentsOf(const Model& model, BoxId id) {
@@ -46,10 +78,7 @@ QSizeF nodeSize(const Model& model, NodeId id) {
     return kNicSize;
   }
   if (kind == fabric::NodeKind::switchNode) {
-    const double byPorts = kWidthPerPort * static_cast<double>(model.linksOf(id).size());
-    const double width =
-        node->drawing.width > 0 ? node->drawing.width : std::clamp(byPorts, kSwitchMinWidth, kSwitchMaxWidth);
-    return {width, kSwitchHeight};
+    return {node->drawing.width > 0 ? node->drawing.width : barWidth(model, id, *node), kSwitchHeight};
   }
   return kGpuSize;
 }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QPainter>
+#include <map>
+#include <set>
+#include <unordered_set>
+#include <vector>
+
+#include "designer/canvas/canvas_scene.hpp"
+#include "designer/canvas/overlay.hpp"
+#include "designer/theme/tokens.hpp"
+
+namespace coppice::designer {
+
+/// How much is drawn.
+enum class Detail {
+  far,  ///< rooms, shapes as spots, lines between rooms
+  mid,  ///< shapes and every line, no labels but of boxes
+  near  ///< everything
+};
+
+/// By the scale (pixels of 1x to a scene unit) and by how many lines there are: in a dense fabric bundles stay longer.
+[[nodiscard]] Detail detailAt(double scale, std::size_t lines, const QRectF& bounds);
+
+enum class Severity { warning, error };
+
+/// What is drawn beside the fabric itself.
+struct CanvasState {
+  const std::set<ElementId>* selection = nullptr;
+  const std::map<ElementId, Severity>* problems = nullptr;
+  const Overlay* overlay = nullptr;
+  bool hasGrid = true;
+  bool hasBackground = true;
+  /// Alone these are drawn (export of a selection); null: everything.
+  const std::set<ElementId>* only = nullptr;
+};
+
+/// Width in scene units of a line of that bandwidth: logarithmic, 1.2 at 1 GB/s and below, 5 at 1 TB/s.
+[[nodiscard]] double lineWidth(double gigabytesPerSecond);
+
+/// Outline round the shapes of the nodes with a margin: one rounded region for each group that stands together.
+[[nodiscard]] QPainterPath hullOf(const CanvasScene& scene, const std::set<NodeId>& nodes, double margin = 18);
+
+/// Draws a scene; holds nothing but what it was given.
+class CanvasPainter {
+public:
+  CanvasPainter(const CanvasScene& scene, const Colors& colors, const CanvasState& state);
+
+  /// The part of the scene, onto a painter whose transform already maps scene to target. `scale`: pixels of 1x to a
+  /// scene unit. Hulls are drawn under, marks over the lines.
+  void paint(QPainter& painter, const QRectF& part, double scale, Detail detail);
+  /// Heat scale and trees, with the top right corner at `corner`, in pixels of the painter. Returns its size; nothing
+  /// is drawn where the overlay has neither.
+  QSizeF paintLegend(QPainter& painter, const QPointF& corner) const;
+
+private:
+  void paintGrid(QPainter& painter, const QRectF& part) const;
+  void paintBoxes(QPainter& painter, const QRectF& part) const;
+  void paintTitles(QPainter& painter, const QRectF& part) const;
+  void paintHulls(QPainter& painter, bool isFill) const;
+  void paintLines(QPainter& painter, const QRectF& part);
+  void paintBundles(QPainter& painter, const QRectF& part) const;
+  void paintMarks(QPainter& painter, const QRectF& part) const;
+  void paintNodes(QPainter& painter, const QRectF& part);
+  void paintNode(QPainter& painter, const NodeItem& node) const;
+  void paintNotes(QPainter& painter, const QRectF& part) const;
+  void paintPill(QPainter& painter, const QPointF& centre, const QString& text, const QColor& fill, const QColor& ink,
+                 double pixels) const;
+  void paintArrow(QPainter& painter, const LineItem& line, bool isForward, const QColor& color, double width) const;
+  [[nodiscard]] bool isSelected(const ElementId& id) const;
+  [[nodiscard]] bool isShown(const ElementId& id) const {
+    return m_state.only == nullptr || m_state.only->contains(id);
+  }
+  [[nodiscard]] double px(double pixels) const { return pixels / m_scale; }
+
+  const CanvasScene& m_scene;
+  const Colors& m_colors;
+  CanvasState m_state;
+  double m_scale = 1;
+  Detail m_detail = Detail::near;
+  std::unordered_set<NodeId> m_bright;  // what an overlay names, where the rest is dimmed
+  std::vector<std::uint32_t> m_found;
+};
+
+}  // namespace coppice::designer

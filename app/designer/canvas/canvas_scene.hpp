@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QPointF>
+#include <QRectF>
+#include <QString>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "designer/canvas/curve.hpp"
+#include "designer/canvas/grid_index.hpp"
+#include "designer/document/change_event.hpp"
+#include "designer/document/model.hpp"
+
+/// What is to be drawn of a document, and where: geometry alone, without colours, painter or widget.
+namespace coppice::designer {
+
+enum class Shape : std::uint8_t { gpu, nic, switchBar, unknown, foldedBox };
+
+/// A node, or a folded box that stands for what it holds.
+struct NodeItem {
+  ElementId id;
+  QRectF rect;
+  Shape shape = Shape::gpu;
+  QString label;   ///< short, for inside the shape: "3", "nvs"
+  QString detail;  ///< quieter text beside it: "300 GB/s each", "8 GPUs"
+  bool isPinned = false;
+  bool isCapable = false;            ///< a switch that multicasts or aggregates
+  std::vector<std::uint32_t> lines;  ///< indices of the lines that end here
+};
+
+/// An unfolded box.
+struct BoxItem {
+  BoxId id;
+  QRectF rect;
+  QString title;
+  QString detail;
+  int depth = 0;
+  bool isInstance = false;
+};
+
+/// All links between two node items.
+struct LineItem {
+  std::uint32_t a = 0;
+  std::uint32_t b = 0;
+  std::vector<LinkId> links;
+  std::int64_t count = 1;  ///< parallel links in all
+  double bandwidth = 0;    ///< GB/s per direction of the stronger direction, all parallel links together
+  bool hasForward = true;  ///< a to b
+  bool hasBackward = true;
+  QString label;  ///< "25 GB/s", "8 × 25 GB/s"
+  Curve curve;    ///< from a to b
+};
+
+struct NoteItem {
+  NoteId id;
+  QRectF rect;
+  QString text;
+};
+
+/// All lines between two rooms, for seeing the whole from afar.
+struct BundleItem {
+  QRectF a;
+  QRectF b;
+  Curve curve;
+  std::int64_t count = 0;
+  double bandwidth = 0;
+};
+
+class CanvasScene {
+public:
+  /// The model must outlive the scene.
+  explicit CanvasScene(const Model& model);
+
+  void rebuild();
+  /// Follows a change of the model. Returns what has to be painted anew, in scene units; nullopt: everything.
+  std::optional<QRectF> follow(const ChangeEvent& event);
+
+  [[nodiscard]] const Model& model() const { return m_model; }
+  [[nodiscard]] const std::vector<NodeItem>& nodes() const { return m_nodes; }
+  [[nodiscard]] const std::vector<BoxItem>& boxes() const { return m_boxes; }
+  [[nodiscard]] const std::vector<LineItem>& lines() const { return m_lines; }
+  [[nodiscard]] const std::vector<NoteItem>& notes() const { return m_notes; }
+  /// Made when first asked for after a change.
+  [[nodiscard]] const std::vector<BundleItem>& bundles() const;
+
+  /// Of everything; null if there is nothing.
+  [[nodiscard]] QRectF bounds() const;
+
+  [[nodiscard]] const NodeItem* node(const ElementId& id) const;  ///< a node or folded box
+  [[nodiscard]] const BoxItem* box(BoxId id) const;
+  /// The line the link is part of; nullptr if it is not drawn.
+  [[nodiscard]] const LineItem* line(LinkId id) const;
+  [[nodiscard]] const NoteItem* note(NoteId id) const;
+  /// Where the element is drawn: its shape, or the bounds of its curve. An element inside a folded box: that box. Null
+  /// if there is nothing to see.
+  [[nodiscard]] QRectF rectOf(const ElementId& id) const;
+
+  /// Indices of what meets the rectangle, ascending.
+  void nodesIn(const QRectF& rect, std::vector<std::uint32_t>& result) const { m_nodeIndex.query(rect, result); }
+  void linesIn(const QRectF& rect, std::vector<std::uint32_t>& result) const { m_lineIndex.query(rect, result); }
+
+  /// The topmost thing at the place: note, node, line (first link of it), then the title or rim of a box.
+  /// @param tolerance how far from a line still counts
+  [[nodiscard]] ElementId hit(const QPointF& point, double tolerance) const;
+  /// The innermost unfolded box whose outline holds the point.
+  [[nodiscard]] BoxId boxAt(const QPointF& point) const;
+  /// Everything that lies wholly within the rectangle: nodes, folded boxes, notes and boxes; lines with both ends in
+  /// it.
+  [[nodiscard]] std::set<ElementId> within(const QRectF& rect) const;
+
+private:
+  void addNodes();
+  void addLines();
+  void route(const std::vector<std::uint32_t>& nodes);
+  void assignPorts(std::uint32_t node);
+  void shape(std::uint32_t line);
+  [[nodiscard]] int obstacles(const Curve& curve, std::uint32_t a, std::uint32_t b) const;
+  QRectF reroute(const std::vector<std::uint32_t>& moved);
+
+  const Model& m_model;
+  std::vector<NodeItem> m_nodes;
+  std::vector<BoxItem> m_boxes;
+  std::vector<LineItem> m_lines;
+  std::vector<NoteItem> m_notes;
+  struct Ports {
+    double a = 0;  // place along the side, relative to the centre of the shape
+    double b = 0;
+  };
+  std::vector<Ports> m_ports;
+  std::unordered_map<ElementId, std::uint32_t> m_nodeAt;
+  std::unordered_map<BoxId, std::uint32_t> m_boxAt;
+  std::unordered_map<LinkId, std::uint32_t> m_lineAt;
+  std::unordered_map<NoteId, std::uint32_t> m_noteAt;
+  GridIndex m_nodeIndex;
+  GridIndex m_lineIndex;
+  mutable std::optional<std::vector<BundleItem>> m_bundles;
+  mutable std::vector<std::uint32_t> m_scratch;
+};
+
+/// Text inside a shape: the trailing number of a GPU's name, the name without its box's name for the rest.
+[[nodiscard]] QString shortLabel(const Model& model, NodeId id);
+
+}  // namespace coppice::designer

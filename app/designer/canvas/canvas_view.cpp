@@ -1,0 +1,768 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/canvas/canvas_view.hpp"
+
+#include <QContextMenuEvent>
+#include <QDataStream>
+#include <QEasingCurve>
+#include <QIODevice>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPaintEvent>
+#include <QPainter>
+#include <QWheelEvent>
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "designer/canvas/popups.hpp"
+#include "designer/canvas/tools/tools.hpp"
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/theme.hpp"
+
+namespace coppice::designer {
+namespace {
+
+constexpr double kLeastScale = 0.01;
+constexpr double kMostScale = 8;
+constexpr double kMostFitScale = 1.25;
+constexpr double kReadScale = 0.6;
+constexpr double kFitMargin = 36;  // pixels
+constexpr double kHitReach = 6;    // pixels
+constexpr int kMotionTime = 160;   // ms
+constexpr int kPulseTime = 700;
+constexpr double kFrameBudget = 6;           // ms for missing tiles while things move
+constexpr int kHurry = 140;                  // ms after a movement that count as moving
+constexpr quint32 kStateMagic = 0x43565331;  // "CVS1"
+
+}  // namespace
+
+CanvasView::CanvasView(Document& document, Selection& selection, QWidget* parent)
+    : QWidget(parent), m_document(document), m_selection(selection), m_scene(document.model()) {
+  setAttribute(Qt::WA_OpaquePaintEvent);
+  setMouseTracking(true);
+  setFocusPolicy(Qt::StrongFocus);
+  setAccessibleName(tr("Canvas"));
+  setMinimumSize(120, 90);
+  m_tools[ToolKind::select] = std::make_unique<SelectTool>(*this);
+  m_tools[ToolKind::pan] = std::make_unique<PanTool>(*this);
+  m_tools[ToolKind::link] = std::make_unique<LinkTool>(*this);
+  m_tools[ToolKind::box] = std::make_unique<BoxTool>(*this);
+  m_tools[ToolKind::text] = std::make_unique<NoteTool>(*this);
+  m_tools[ToolKind::place] = std::make_unique<PlaceTool>(*this);
+  m_lastSelection = selection.elements();
+
+  connect(&m_document, &Document::changed, this, &CanvasView::documentChanged);
+  connect(&m_selection, &Selection::changed, this, &CanvasView::selectionChanged);
+  connect(&m_selection, &Selection::currentChanged, this, qOverload<>(&QWidget::update));
+  connect(&Theme::instance(), &Theme::changed, this, [this] {
+    m_tiles.clear();
+    m_lastFrame = {};
+    update();
+  });
+  m_refine.setSingleShot(true);
+  connect(&m_refine, &QTimer::timeout, this, qOverload<>(&QWidget::update));
+  m_pulse.setStartValue(0.0);
+  m_pulse.setEndValue(1.0);
+  m_pulse.setDuration(kPulseTime);
+  connect(&m_pulse, &QVariantAnimation::valueChanged, this, qOverload<>(&QWidget::update));
+  m_motion.setStartValue(0.0);
+  m_motion.setEndValue(1.0);
+  m_motion.setDuration(kMotionTime);
+  m_motion.setEasingCurve(QEasingCurve::OutCubic);
+}
+
+CanvasView::~CanvasView() = default;
+
+// ---- the document
+
+void CanvasView::documentChanged(const ChangeEvent& event) {
+  if (event.isReset) {
+    active().leave();
+    setHovered({});
+  }
+  const std::optional<QRectF> dirty = m_scene.follow(event);
+  if (m_hovered.isValid() && !m_document.model().contains(m_hovered)) {
+    setHovered({});
+  }
+  if (!dirty) {
+    // Dense drawings keep what was there until the new tiles are ready.
+    m_tiles.invalidateAll();
+    update();
+  } else {
+    invalidate(*dirty);
+  }
+  if (event.isReset && m_wasShown) {
+    zoomToFit();
+  }
+  updateHint();
+  Q_EMIT viewChanged();
+}
+
+void CanvasView::selectionChanged() {
+  QRectF dirty;
+  const auto touch = [&](const std::set<ElementId>& some, const std::set<ElementId>& others) {
+    for (const ElementId& id : some) {
+      if (!others.contains(id)) {
+        dirty |= m_scene.rectOf(id).adjusted(-0.5, -0.5, 0.5, 0.5);
+      }
+    }
+  };
+  touch(m_lastSelection, m_selection.elements());
+  touch(m_selection.elements(), m_lastSelection);
+  m_lastSelection = m_selection.elements();
+  invalidate(dirty);
+  updateHint();
+}
+
+void CanvasView::invalidate(const QRectF& sceneRect) {
+  if (sceneRect.isNull()) {
+    update();
+    return;
+  }
+  // Room for rims, glows and titles that reach out of the shapes.
+  constexpr double kReach = 16;
+  const double margin = 12 + kReach / m_scale;
+  const QRectF pixels(sceneRect.adjusted(-margin, -margin, margin, margin).topLeft() * m_scale * devicePixelRatioF(),
+                      sceneRect.adjusted(-margin, -margin, margin, margin).size() * m_scale * devicePixelRatioF());
+  constexpr double kMost = 1e8;
+  m_tiles.invalidate(
+      QRectF(QPointF(std::clamp(pixels.left(), -kMost, kMost), std::clamp(pixels.top(), -kMost, kMost)),
+             QPointF(std::clamp(pixels.right(), -kMost, kMost), std::clamp(pixels.bottom(), -kMost, kMost)))
+          .toAlignedRect());
+  update();
+}
+
+void CanvasView::setOverlay(Overlay overlay) {
+  m_overlay = std::move(overlay);
+  m_tiles.invalidateAll();
+  update();
+}
+
+void CanvasView::setProblems(std::map<ElementId, Severity> problems) {
+  if (problems != m_problems) {
+    m_problems = std::move(problems);
+    m_tiles.invalidateAll();
+    update();
+  }
+}
+
+void CanvasView::setGridShown(bool isShown) {
+  m_hasGrid = isShown;
+  m_tiles.invalidateAll();
+  update();
+}
+
+// ---- tools
+
+void CanvasView::setTool(ToolKind kind) {
+  if (kind == m_kind) {
+    return;
+  }
+  active().leave();
+  m_kind = kind;
+  setCursor(active().cursor());
+  updateHint();
+  update();
+  Q_EMIT toolChanged(kind);
+}
+
+void CanvasView::startPlacing(fabric::NodeKind kind) {
+  static_cast<PlaceTool&>(*m_tools[ToolKind::place]).setDevice(kind);
+  setTool(ToolKind::place);
+  updateHint();
+  setFocus();
+}
+
+void CanvasView::startPlacing(Model part, const QString& name) {
+  static_cast<PlaceTool&>(*m_tools[ToolKind::place]).setPart(std::move(part), name);
+  setTool(ToolKind::place);
+  updateHint();
+  setFocus();
+}
+
+void CanvasView::updateHint() {
+  Q_EMIT hintChanged(active().hint());
+}
+
+ElementId CanvasView::hit(const QPointF& scenePoint) const {
+  return m_scene.hit(scenePoint, kHitReach / m_scale);
+}
+
+void CanvasView::setHovered(const ElementId& id) {
+  if (id != m_hovered) {
+    m_hovered = id;
+    update();
+    Q_EMIT hovered(id);
+  }
+}
+
+void CanvasView::moveCursor(const QPointF& direction, bool nodesOnly) {
+  const QRectF start = m_scene.rectOf(m_selection.current());
+  const QPointF from = start.isNull() ? visibleScene().center() : start.center();
+  double best = 0;
+  ElementId target;
+  for (const NodeItem& node : m_scene.nodes()) {
+    if (node.id == m_selection.current() || (nodesOnly && node.id.kind != ElementKind::node)) {
+      continue;
+    }
+    const QPointF to = node.rect.center() - from;
+    const double along = QPointF::dotProduct(to, direction);
+    const double across = std::abs(to.x() * direction.y() - to.y() * direction.x());
+    if (along <= 1 && !start.isNull()) {
+      continue;
+    }
+    // What lies straight ahead counts as nearer.
+    const double cost = std::hypot(along, 2 * across);
+    if (!target.isValid() || cost < best) {
+      best = cost;
+      target = node.id;
+    }
+  }
+  if (target.isValid()) {
+    m_selection.setCurrent(target);
+    const QRectF rect = m_scene.rectOf(target);
+    if (!visibleScene().contains(rect)) {
+      centreOn(rect.center());
+    }
+  }
+}
+
+void CanvasView::stepCursor(int by, bool nodesOnly) {
+  std::vector<ElementId> all;
+  for (const NodeItem& node : m_scene.nodes()) {
+    if (!nodesOnly || node.id.kind == ElementKind::node) {
+      all.push_back(node.id);
+    }
+  }
+  if (all.empty()) {
+    return;
+  }
+  const auto found = std::find(all.begin(), all.end(), m_selection.current());
+  const auto count = static_cast<std::ptrdiff_t>(all.size());
+  const std::ptrdiff_t at =
+      found == all.end() ? (by > 0 ? 0 : count - 1) : ((found - all.begin()) + by + count) % count;
+  const ElementId target = all[static_cast<std::size_t>(at)];
+  m_selection.setCurrent(target);
+  if (!visibleScene().contains(m_scene.rectOf(target))) {
+    centreOn(m_scene.rectOf(target).center());
+  }
+}
+
+// ---- small editors on the canvas
+
+void CanvasView::openPopup(QWidget* popup, const QPointF& scenePoint) {
+  delete m_popup;
+  m_popup = popup;
+  popup->adjustSize();
+  const QPointF place = toView(scenePoint);
+  popup->move(std::clamp(qRound(place.x()) - popup->width() / 2, 4, std::max(4, width() - popup->width() - 4)),
+              std::clamp(qRound(place.y()) + 12, 4, std::max(4, height() - popup->height() - 4)));
+  popup->show();
+  popup->setFocus();
+}
+
+void CanvasView::askBandwidth(const QPointF& scenePoint, const QString& initial,
+                              std::function<void(const std::string&)> done) {
+  openPopup(new BandwidthPopup(initial, std::move(done), this), scenePoint);
+}
+
+void CanvasView::askPattern(const QPointF& scenePoint, std::function<void(edits::LinkPattern)> done) {
+  openPopup(new PatternPopup(std::move(done), this), scenePoint);
+}
+
+void CanvasView::askText(const QPointF& scenePoint, const QString& initial, std::function<void(const QString&)> done) {
+  openPopup(new TextPopup(initial, std::move(done), this), scenePoint);
+}
+
+// ---- the view
+
+QRectF CanvasView::visibleScene() const {
+  return {toScene({0, 0}), QSizeF(size()) / m_scale};
+}
+
+void CanvasView::setView(double scale, const QPointF& offset) {
+  const double ratio = devicePixelRatioF();
+  scale = std::clamp(scale, kLeastScale, kMostScale);
+  // Whole device pixels, so that tiles are copied as they are.
+  const QPointF whole(std::round(offset.x() * ratio) / ratio, std::round(offset.y() * ratio) / ratio);
+  m_sinceMotion.start();
+  if (scale != m_scale) {
+    if (m_wasShown && width() > 0 && (m_lastFrame.isNull() || m_tiles.size() > 0)) {
+      // What is seen now stands in, stretched, for what is not drawn yet.
+      QImage frame(size() * ratio, QImage::Format_RGB32);
+      frame.setDevicePixelRatio(ratio);
+      QPainter painter(&frame);
+      painter.fillRect(rect(), Theme::instance().color(Token::canvas));
+      if (!m_lastFrame.isNull()) {
+        const double grown = m_scale / m_lastScale;
+        const QPointF at = m_offset - m_lastOffset * grown;
+        painter.drawImage(QRectF(at, QSizeF(size()) * grown), m_lastFrame);
+      }
+      const QRect pixels(QPoint(-qRound(m_offset.x() * ratio), -qRound(m_offset.y() * ratio)), size() * ratio);
+      m_tiles.paint(painter, pixels, ratio, 0.0, [](QImage& image, const QRect&) { image.fill(Qt::white); });
+      painter.end();
+      m_lastFrame = frame;
+      m_lastScale = m_scale;
+      m_lastOffset = m_offset;
+    }
+    m_tiles.clear();
+    m_scale = scale;
+    m_offset = whole;
+    Q_EMIT zoomChanged(m_scale);
+  } else {
+    m_offset = whole;
+  }
+  update();
+  Q_EMIT viewChanged();
+}
+
+void CanvasView::animateTo(double scale, const QPointF& offset) {
+  m_motion.stop();
+  disconnect(&m_motion, nullptr, this, nullptr);
+  if (!Theme::instance().isAnimated() || !isVisible()) {
+    setView(scale, offset);
+    return;
+  }
+  // The scale grows evenly in its logarithm, about the point that both views share.
+  const double from = m_scale;
+  const QPointF middle(width() / 2.0, height() / 2.0);
+  const QPointF centreFrom = toScene(middle);
+  const QPointF centreTo = (middle - offset) / scale;
+  connect(&m_motion, &QVariantAnimation::valueChanged, this, [=, this](const QVariant& value) {
+    const double share = value.toDouble();
+    const double now = share >= 1 ? scale : from * std::pow(scale / from, share);
+    const double way = std::abs(scale - from) < 1e-9 ? share : (1 / now - 1 / from) / (1 / scale - 1 / from);
+    const QPointF centre = centreFrom + (centreTo - centreFrom) * way;
+    setView(now, share >= 1 ? offset : middle - centre * now);
+  });
+  m_motion.start();
+}
+
+void CanvasView::viewFor(const QRectF& sceneRect, double mostScale, double* scale, QPointF* offset) const {
+  const double w = std::max(1.0, sceneRect.width());
+  const double h = std::max(1.0, sceneRect.height());
+  *scale =
+      std::clamp(std::min(std::max(8.0, width() - 2 * kFitMargin) / w, std::max(8.0, height() - 2 * kFitMargin) / h),
+                 kLeastScale, mostScale);
+  *offset = QPointF(width() / 2.0, height() / 2.0) - sceneRect.center() * *scale;
+}
+
+void CanvasView::setZoom(double zoom) {
+  zoomAbout(zoom, QPointF(width() / 2.0, height() / 2.0));
+}
+
+void CanvasView::zoomAbout(double zoom, const QPointF& viewPoint) {
+  const double scale = std::clamp(zoom, kLeastScale, kMostScale);
+  const QPointF fixed = toScene(viewPoint);
+  setView(scale, viewPoint - fixed * scale);
+}
+
+void CanvasView::zoomToFit() {
+  double scale = 1;
+  QPointF offset;
+  const QRectF all = m_scene.bounds();
+  viewFor(all.isNull() ? QRectF(-200, -150, 400, 300) : all, kMostFitScale, &scale, &offset);
+  animateTo(scale, offset);
+}
+
+void CanvasView::zoomToSelection() {
+  QRectF rect;
+  for (const ElementId& id : m_selection.elements()) {
+    rect |= m_scene.rectOf(id).adjusted(-0.5, -0.5, 0.5, 0.5);
+  }
+  if (rect.isNull()) {
+    zoomToFit();
+    return;
+  }
+  double scale = 1;
+  QPointF offset;
+  viewFor(rect.adjusted(-40, -40, 40, 40), kMostFitScale, &scale, &offset);
+  animateTo(scale, offset);
+}
+
+void CanvasView::centreOn(const ElementId& id) {
+  const QRectF rect = m_scene.rectOf(id);
+  if (rect.isNull() && !m_document.model().contains(id)) {
+    return;
+  }
+  double fit = 1;
+  QPointF offset;
+  viewFor(rect, kMostFitScale, &fit, &offset);
+  const double scale = std::min(fit, std::max(m_scale, kReadScale));
+  animateTo(scale, QPointF(width() / 2.0, height() / 2.0) - rect.center() * scale);
+  m_pulsing = id;
+  m_pulse.stop();
+  if (Theme::instance().isAnimated()) {
+    m_pulse.start();
+  }
+}
+
+void CanvasView::centreOn(const QPointF& scenePoint) {
+  animateTo(m_scale, QPointF(width() / 2.0, height() / 2.0) - scenePoint * m_scale);
+}
+
+void CanvasView::panBy(const QPointF& pixels) {
+  setView(m_scale, m_offset + pixels);
+}
+
+QByteArray CanvasView::viewState() const {
+  QByteArray bytes;
+  QDataStream stream(&bytes, QIODevice::WriteOnly);
+  const QPointF centre = toScene(QPointF(width() / 2.0, height() / 2.0));
+  stream << kStateMagic << m_scale << centre.x() << centre.y();
+  return bytes;
+}
+
+void CanvasView::setViewState(const QByteArray& state) {
+  QDataStream stream(state);
+  quint32 magic = 0;
+  double scale = 0;
+  double x = 0;
+  double y = 0;
+  stream >> magic >> scale >> x >> y;
+  constexpr double kMost = 1e9;
+  if (stream.status() != QDataStream::Ok || magic != kStateMagic || !(scale >= kLeastScale && scale <= kMostScale) ||
+      !(std::abs(x) < kMost && std::abs(y) < kMost)) {
+    return;
+  }
+  m_wasShown = true;
+  setView(scale, QPointF(width() / 2.0, height() / 2.0) - QPointF(x, y) * scale);
+}
+
+// ---- painting
+
+CanvasState CanvasView::stateOf() const {
+  CanvasState state;
+  state.selection = &m_selection.elements();
+  state.problems = &m_problems;
+  state.overlay = m_overlay.isEmpty() ? nullptr : &m_overlay;
+  state.hasGrid = m_hasGrid;
+  return state;
+}
+
+bool CanvasView::isHurried() const {
+  return (m_sinceMotion.isValid() && m_sinceMotion.elapsed() < kHurry) ||
+         m_motion.state() == QAbstractAnimation::Running;
+}
+
+void CanvasView::paintEvent(QPaintEvent*) {
+  if (!m_wasShown) {
+    m_wasShown = true;
+    double scale = 1;
+    QPointF offset;
+    const QRectF all = m_scene.bounds();
+    viewFor(all.isNull() ? QRectF(-200, -150, 400, 300) : all, kMostFitScale, &scale, &offset);
+    m_tiles.clear();
+    setView(scale, offset);
+    m_sinceMotion.invalidate();
+  }
+  QPainter painter(this);
+  const double ratio = devicePixelRatioF();
+  const Theme& theme = Theme::instance();
+  painter.fillRect(rect(), theme.color(Token::canvas));
+  const bool isBusy = isHurried();
+  if (!m_lastFrame.isNull() && isBusy) {
+    const double grown = m_scale / m_lastScale;
+    painter.drawImage(QRectF(m_offset - m_lastOffset * grown, QSizeF(size()) * grown), m_lastFrame);
+  }
+  const Detail detail = detailAt(m_scale, m_scene.lines().size(), m_scene.bounds());
+  CanvasPainter canvas(m_scene, theme.colors(), stateOf());
+  const double pixels = m_scale * ratio;
+  const QRect part(QPoint(-qRound(m_offset.x() * ratio), -qRound(m_offset.y() * ratio)), size() * ratio);
+  const bool isComplete = m_tiles.paint(
+      painter, part, ratio, isBusy ? std::optional(kFrameBudget) : std::nullopt, [&](QImage& image, const QRect& tile) {
+        QPainter onTile(&image);
+        onTile.translate(-tile.topLeft());
+        onTile.scale(pixels, pixels);
+        canvas.paint(onTile, QRectF(QPointF(tile.topLeft()) / pixels, QSizeF(tile.size()) / pixels), m_scale, detail);
+      });
+  if (isComplete) {
+    m_lastFrame = {};
+  } else {
+    m_refine.start(0);
+  }
+  paintLive(painter);
+}
+
+void CanvasView::paintLive(QPainter& painter) {
+  const Colors& colors = Theme::instance().colors();
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.save();
+  painter.translate(m_offset);
+  painter.scale(m_scale, m_scale);
+  const auto px = [this](double pixels) { return pixels / m_scale; };
+  const auto outline = [&](const ElementId& id, double out, const QPen& pen) {
+    painter.setPen(pen);
+    painter.setBrush(Qt::NoBrush);
+    if (const LineItem* line = m_scene.line(id.link())) {
+      QPen wide = pen;
+      wide.setWidthF(lineWidth(line->bandwidth) + pen.widthF());
+      painter.setPen(wide);
+      painter.drawPath(line->curve.path());
+      return;
+    }
+    const QRectF rect = m_scene.rectOf(id);
+    if (!rect.isNull()) {
+      const double radius = std::min(14.0, rect.height() / 2) + out;
+      painter.drawRoundedRect(rect.adjusted(-out, -out, out, out), radius, radius);
+    }
+  };
+  if (m_hovered.isValid() && m_overlay.isEmpty() && !m_selection.contains(m_hovered)) {
+    outline(m_hovered, px(3), QPen(mixed(colors[Token::canvas], colors[Token::accent], 0.6), px(1.5)));
+  }
+  if (const LineItem* line = m_scene.line(m_hovered.link())) {
+    painter.save();
+    painter.resetTransform();
+    painter.setFont(uiFont(11.5, QFont::DemiBold));
+    const QRectF words = painter.fontMetrics().boundingRect(line->label);
+    QRectF rect(0, 0, words.width() + 18, 22);
+    rect.moveCenter(toView(line->curve.at(0.5)));
+    painter.setPen(QPen(colors[Token::line], 1));
+    painter.setBrush(colors[Token::panel]);
+    painter.drawRoundedRect(rect, 11, 11);
+    painter.setPen(colors[Token::text]);
+    painter.drawText(rect, Qt::AlignCenter, line->label);
+    painter.restore();
+  }
+  if (hasFocus() && m_selection.current().isValid()) {
+    QPen pen(colors[Token::accent], px(1.5));
+    pen.setDashPattern({1.5, 2});
+    outline(m_selection.current(), px(6), pen);
+  }
+  if (m_pulse.state() == QAbstractAnimation::Running) {
+    const double share = m_pulse.currentValue().toDouble();
+    QColor color = colors[Token::accent];
+    color.setAlphaF(static_cast<float>(1 - share));
+    outline(m_pulsing, px(4 + 22 * share), QPen(color, px(3)));
+  }
+  active().paint(painter);
+  painter.restore();
+  CanvasState state = stateOf();
+  CanvasPainter(m_scene, colors, state).paintLegend(painter, QPointF(width() - 14, 14));
+}
+
+QRectF CanvasView::exportRect(const RenderOptions& options) const {
+  QRectF rect;
+  if (options.isSelectionOnly) {
+    for (const ElementId& id : m_selection.elements()) {
+      rect |= m_scene.rectOf(id);
+    }
+  } else {
+    rect = m_scene.bounds();
+  }
+  constexpr double kMargin = 40;
+  return rect.adjusted(-kMargin, -kMargin, kMargin, kMargin);
+}
+
+void CanvasView::renderTo(QPainter& painter, const QRectF& target, const RenderOptions& options, QRectF source) const {
+  if (source.isNull()) {
+    source = exportRect(options);
+  }
+  if (source.isEmpty() || target.isEmpty()) {
+    return;
+  }
+  const Colors& colors = colorsOf(options.scheme);
+  const double scale = std::min(target.width() / source.width(), target.height() / source.height());
+  CanvasState state;
+  state.problems = &m_problems;
+  state.overlay = m_overlay.isEmpty() ? nullptr : &m_overlay;
+  state.hasGrid = options.hasGrid;
+  state.hasBackground = false;
+  std::set<ElementId> only;
+  if (options.isSelectionOnly) {
+    only = m_selection.elements();
+    // A selected box brings what is in it, two selected nodes bring what runs between them.
+    for (const BoxId id : m_selection.boxes()) {
+      for (const NodeId node : m_document.model().allNodesIn(id)) {
+        only.insert(node);
+      }
+      for (const BoxId inner : m_document.model().allBoxesIn(id)) {
+        only.insert(inner);
+      }
+    }
+    for (const LineItem& line : m_scene.lines()) {
+      if (only.contains(m_scene.nodes()[line.a].id) && only.contains(m_scene.nodes()[line.b].id)) {
+        only.insert(line.links.begin(), line.links.end());
+      }
+    }
+    state.only = &only;
+  }
+  painter.save();
+  painter.setClipRect(target, Qt::IntersectClip);
+  if (!options.isTransparent) {
+    painter.fillRect(target, colors[Token::canvas]);
+  }
+  painter.save();
+  painter.translate(target.center());
+  painter.scale(scale, scale);
+  painter.translate(-source.center());
+  Detail detail = options.detail.value_or(detailAt(scale, m_scene.lines().size(), m_scene.bounds()));
+  if (!options.detail && detail == Detail::far) {
+    detail = Detail::mid;
+  }
+  CanvasPainter canvas(m_scene, colors, state);
+  canvas.paint(painter, source, scale, detail);
+  painter.restore();
+  if (options.hasLegend) {
+    canvas.paintLegend(painter, target.topRight() + QPointF(-12, 12));
+  }
+  painter.restore();
+}
+
+// ---- events
+
+CanvasPoint CanvasView::pointOf(const QMouseEvent& event) const {
+  return {toScene(event.position()), event.position(), event.button(), event.modifiers()};
+}
+
+bool CanvasView::event(QEvent* event) {
+  // Tab walks over the drawing while links are made by keys; else it leaves the canvas as from any widget.
+  if (event->type() == QEvent::KeyPress && m_kind == ToolKind::link) {
+    auto* key = static_cast<QKeyEvent*>(event);
+    if ((key->key() == Qt::Key_Tab || key->key() == Qt::Key_Backtab) && active().key(*key)) {
+      event->accept();
+      return true;
+    }
+  }
+  return QWidget::event(event);
+}
+
+void CanvasView::resizeEvent(QResizeEvent*) {
+  Q_EMIT viewChanged();
+}
+
+void CanvasView::mousePressEvent(QMouseEvent* event) {
+  setFocus(Qt::MouseFocusReason);
+  delete m_popup;
+  m_hasPanned = false;
+  const CanvasPoint point = pointOf(*event);
+  const bool isEmpty = !hit(point.scene).isValid();
+  if (event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && m_isSpaceDown) ||
+      (event->button() == Qt::RightButton && isEmpty)) {
+    m_panFrom = event->position();
+    if (event->button() != Qt::RightButton) {
+      setCursor(Qt::ClosedHandCursor);
+    }
+    return;
+  }
+  if (event->button() == Qt::LeftButton) {
+    active().press(point);
+  }
+}
+
+void CanvasView::mouseMoveEvent(QMouseEvent* event) {
+  if (m_panFrom) {
+    const QPointF way = event->position() - *m_panFrom;
+    if (!m_hasPanned && event->buttons().testFlag(Qt::RightButton) && way.manhattanLength() < 4) {
+      return;
+    }
+    m_hasPanned = true;
+    setCursor(Qt::ClosedHandCursor);
+    panBy(way);
+    m_panFrom = event->position();
+    return;
+  }
+  active().move(pointOf(*event));
+}
+
+void CanvasView::mouseReleaseEvent(QMouseEvent* event) {
+  if (m_panFrom) {
+    m_panFrom.reset();
+    setCursor(m_isSpaceDown ? QCursor(Qt::OpenHandCursor) : active().cursor());
+    if (event->button() == Qt::RightButton && !m_hasPanned) {
+      Q_EMIT contextMenuWanted({}, event->globalPosition().toPoint());
+    }
+    return;
+  }
+  const CanvasPoint point = pointOf(*event);
+  if (event->button() == Qt::RightButton) {
+    const ElementId id = hit(point.scene);
+    if (id.isValid() && !m_selection.contains(id)) {
+      m_selection.set({id});
+    }
+    Q_EMIT contextMenuWanted(id, event->globalPosition().toPoint());
+  } else if (event->button() == Qt::LeftButton) {
+    active().release(point);
+  }
+}
+
+void CanvasView::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (event->button() == Qt::LeftButton && !m_isSpaceDown) {
+    active().doubleClick(pointOf(*event));
+  }
+}
+
+void CanvasView::wheelEvent(QWheelEvent* event) {
+  m_motion.stop();
+  if (!event->pixelDelta().isNull() && !event->modifiers().testFlag(Qt::ControlModifier)) {
+    panBy(event->pixelDelta());
+  } else if (event->modifiers().testFlag(Qt::ShiftModifier)) {
+    panBy(QPointF(event->angleDelta().y(), event->angleDelta().x()) / 2);
+  } else {
+    zoomAbout(m_scale * std::pow(1.2, event->angleDelta().y() / 120.0), event->position());
+  }
+  event->accept();
+}
+
+void CanvasView::keyPressEvent(QKeyEvent* event) {
+  if (event->key() == Qt::Key_Space && event->modifiers() == Qt::NoModifier) {
+    if (!event->isAutoRepeat()) {
+      m_isSpaceDown = true;
+      setCursor(Qt::OpenHandCursor);
+    }
+    return;
+  }
+  if (event->key() == Qt::Key_Escape) {
+    // One step: a popup, what the tool is about, the tool, the selection.
+    if (m_popup != nullptr) {
+      delete m_popup;
+    } else if (!active().stepBack()) {
+      if (m_kind != ToolKind::select) {
+        setTool(ToolKind::select);
+      } else {
+        m_selection.clear();
+      }
+    }
+    return;
+  }
+  if (active().key(*event)) {
+    return;
+  }
+  if (event->modifiers() == Qt::NoModifier) {
+    constexpr std::array<std::pair<int, ToolKind>, 5> kKeys{{{Qt::Key_V, ToolKind::select},
+                                                             {Qt::Key_H, ToolKind::pan},
+                                                             {Qt::Key_L, ToolKind::link},
+                                                             {Qt::Key_B, ToolKind::box},
+                                                             {Qt::Key_T, ToolKind::text}}};
+    for (const auto& [key, kind] : kKeys) {
+      if (event->key() == key) {
+        setTool(kind);
+        return;
+      }
+    }
+  }
+  QWidget::keyPressEvent(event);
+}
+
+void CanvasView::keyReleaseEvent(QKeyEvent* event) {
+  if (event->key() == Qt::Key_Space && !event->isAutoRepeat()) {
+    m_isSpaceDown = false;
+    setCursor(active().cursor());
+    return;
+  }
+  QWidget::keyReleaseEvent(event);
+}
+
+void CanvasView::leaveEvent(QEvent*) {
+  setHovered({});
+}
+
+void CanvasView::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::LanguageChange) {
+    m_tiles.invalidateAll();
+    update();
+  }
+  QWidget::changeEvent(event);
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QByteArray>
+#include <QElapsedTimer>
+#include <QPointer>
+#include <QTimer>
+#include <QVariantAnimation>
+#include <QWidget>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "designer/canvas/canvas_painter.hpp"
+#include "designer/canvas/canvas_scene.hpp"
+#include "designer/canvas/overlay.hpp"
+#include "designer/canvas/tile_cache.hpp"
+#include "designer/canvas/tools/tool.hpp"
+#include "designer/document/document.hpp"
+#include "designer/document/edits.hpp"
+#include "designer/document/selection.hpp"
+
+namespace coppice::designer {
+
+enum class ToolKind { select, pan, link, box, text, place };
+
+struct RenderOptions {
+  Scheme scheme = Scheme::light;
+  bool hasGrid = false;
+  bool isTransparent = false;
+  bool hasLegend = true;
+  bool isSelectionOnly = false;
+  /// Absent: as the scale of the target asks for, never less than `mid`.
+  std::optional<Detail> detail = {};
+};
+
+/// The drawing surface of one document. Shows the model through a CanvasScene, and hands pointer and keys to a tool;
+/// every change goes through the document as a command.
+class CanvasView : public QWidget {
+  Q_OBJECT
+
+public:
+  /// Both must outlive the view.
+  CanvasView(Document& document, Selection& selection, QWidget* parent = nullptr);
+  ~CanvasView() override;
+
+  [[nodiscard]] Document& document() { return m_document; }
+  [[nodiscard]] Selection& selection() { return m_selection; }
+  [[nodiscard]] const CanvasScene& scene() const { return m_scene; }
+
+  void setTool(ToolKind kind);
+  [[nodiscard]] ToolKind tool() const { return m_kind; }
+  /// The place tool with a device, or with a fabric to insert (a template, a paste).
+  void startPlacing(fabric::NodeKind kind);
+  void startPlacing(Model part, const QString& name);
+  /// What new links are like; the last one typed.
+  [[nodiscard]] const edits::LinkTemplate& linkTemplate() const { return m_linkTemplate; }
+  void setLinkTemplate(edits::LinkTemplate link) { m_linkTemplate = std::move(link); }
+
+  /// Pixels of 1x to a scene unit; 1 = 100 %.
+  [[nodiscard]] double zoom() const { return m_scale; }
+  /// About the middle of the view, or the point of the widget.
+  void setZoom(double zoom);
+  void zoomAbout(double zoom, const QPointF& viewPoint);
+  void zoomToFit();
+  void zoomToSelection();
+  /// Brings it into the middle, at a scale where it can be read, with a pulse.
+  void centreOn(const ElementId& id);
+  void centreOn(const QPointF& scenePoint);
+  [[nodiscard]] QByteArray viewState() const;
+  /// Anything but a state of viewState() is passed over.
+  void setViewState(const QByteArray& state);
+  [[nodiscard]] QPointF toScene(const QPointF& view) const { return (view - m_offset) / m_scale; }
+  [[nodiscard]] QPointF toView(const QPointF& scene) const { return scene * m_scale + m_offset; }
+  /// What is in view, scene units.
+  [[nodiscard]] QRectF visibleScene() const;
+
+  void setOverlay(Overlay overlay);
+  [[nodiscard]] const Overlay& overlay() const { return m_overlay; }
+  void setProblems(std::map<ElementId, Severity> problems);
+  void setSnapping(bool isSnapping) { m_isSnapping = isSnapping; }
+  [[nodiscard]] bool isSnapping() const { return m_isSnapping; }
+  void setGridShown(bool isShown);
+
+  /// Draws scene units `source` (null: everything, with a margin) into the target, as shown, overlays and legend
+  /// included. For SVG, PDF and images.
+  void renderTo(QPainter& painter, const QRectF& target, const RenderOptions& options, QRectF source = {}) const;
+  /// What renderTo draws by default, scene units.
+  [[nodiscard]] QRectF exportRect(const RenderOptions& options) const;
+
+  // ---- for tools
+  [[nodiscard]] ElementId hit(const QPointF& scenePoint) const;
+  void say(const QString& message) { Q_EMIT messageRaised(message); }
+  void setHovered(const ElementId& id);
+  [[nodiscard]] ElementId hoveredElement() const { return m_hovered; }
+  void updateHint();
+  /// Moves the keyboard cursor to the next thing in the direction (a unit vector); nodesOnly for linking.
+  void moveCursor(const QPointF& direction, bool nodesOnly);
+  /// To the next or the one before, in the order of the ids.
+  void stepCursor(int by, bool nodesOnly);
+  /// An editor for a bandwidth at the place; calls done with text that can be read, at Enter.
+  void askBandwidth(const QPointF& scenePoint, const QString& initial, std::function<void(const std::string&)> done);
+  /// The chooser of a pattern between two sets of nodes.
+  void askPattern(const QPointF& scenePoint, std::function<void(edits::LinkPattern)> done);
+  /// An editor for a text of several lines.
+  void askText(const QPointF& scenePoint, const QString& initial, std::function<void(const QString&)> done);
+  void panBy(const QPointF& pixels);
+
+Q_SIGNALS:
+  void toolChanged(coppice::designer::ToolKind kind);
+  void zoomChanged(double zoom);
+  void hintChanged(const QString& hint);
+  void hovered(const coppice::designer::ElementId& id);
+  /// Double click or Enter.
+  void activated(const coppice::designer::ElementId& id);
+  void contextMenuWanted(const coppice::designer::ElementId& id, const QPoint& globalPlace);
+  /// Why something could not be done.
+  void messageRaised(const QString& message);
+  /// Place or scale of the view changed, or the drawing did (the minimap listens).
+  void viewChanged();
+
+protected:
+  bool event(QEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void keyReleaseEvent(QKeyEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+private:
+  void documentChanged(const ChangeEvent& event);
+  void selectionChanged();
+  void invalidate(const QRectF& sceneRect);
+  void setView(double scale, const QPointF& offset);
+  void animateTo(double scale, const QPointF& offset);
+  void viewFor(const QRectF& sceneRect, double mostScale, double* scale, QPointF* offset) const;
+  void paintLive(QPainter& painter);
+  [[nodiscard]] CanvasState stateOf() const;
+  [[nodiscard]] CanvasPoint pointOf(const QMouseEvent& event) const;
+  [[nodiscard]] bool isHurried() const;
+  Tool& active() { return *m_tools[m_kind]; }
+  void openPopup(QWidget* popup, const QPointF& scenePoint);
+
+  Document& m_document;
+  Selection& m_selection;
+  CanvasScene m_scene;
+  TileCache m_tiles;
+  QImage m_lastFrame;  // of another scale, to be seen until the tiles of this one are there
+  double m_lastScale = 1;
+  QPointF m_lastOffset;
+  double m_scale = 1;
+  QPointF m_offset;
+  bool m_wasShown = false;
+  bool m_isSnapping = true;
+  bool m_hasGrid = true;
+
+  std::map<ToolKind, std::unique_ptr<Tool>> m_tools;
+  ToolKind m_kind = ToolKind::select;
+  edits::LinkTemplate m_linkTemplate;
+  Overlay m_overlay;
+  std::map<ElementId, Severity> m_problems;
+  std::set<ElementId> m_lastSelection;
+  ElementId m_hovered;
+
+  std::optional<QPointF> m_panFrom;  // the pointer, while panning
+  bool m_hasPanned = false;
+  bool m_isSpaceDown = false;
+  QVariantAnimation m_motion;
+  QVariantAnimation m_pulse;
+  ElementId m_pulsing;
+  QElapsedTimer m_sinceMotion;
+  QTimer m_refine;
+  QPointer<QWidget> m_popup;
+};
+
+}  // namespace coppice::designer

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/canvas/grid_index.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace coppice::designer {
+namespace {
+
+// Places beyond this are one and the same cell; files may name any.
+constexpr double kMostCells = 1e9;
+constexpr std::size_t kMostKeys = 2048;
+
+std::int64_t keyOf(std::int64_t x, std::int64_t y) {
+  return (x << 32) | (y & 0xFFFFFFFFLL);
+}
+
+}  // namespace
+
+void GridIndex::clear() {
+  m_cells.clear();
+  m_keysOf.clear();
+  m_everywhere.clear();
+}
+
+std::int64_t GridIndex::at(double coordinate) const {
+  return static_cast<std::int64_t>(std::floor(std::clamp(coordinate / m_cell, -kMostCells, kMostCells)));
+}
+
+std::vector<GridIndex::Key>& GridIndex::keysOf(std::uint32_t item) {
+  if (item >= m_keysOf.size()) {
+    m_keysOf.resize(std::size_t{item} + 1);
+  }
+  return m_keysOf[item];
+}
+
+void GridIndex::put(std::uint32_t item, std::int64_t x, std::int64_t y) {
+  std::vector<Key>& keys = m_keysOf[item];
+  const Key key = keyOf(x, y);
+  if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+    keys.push_back(key);
+    m_cells[key].push_back(item);
+  }
+}
+
+void GridIndex::insert(std::uint32_t item, const QRectF& rect) {
+  keysOf(item);
+  const std::int64_t left = at(rect.left());
+  const std::int64_t right = at(rect.right());
+  const std::int64_t top = at(rect.top());
+  const std::int64_t bottom = at(rect.bottom());
+  if (static_cast<double>(right - left + 1) * static_cast<double>(bottom - top + 1) > double{kMostKeys}) {
+    m_everywhere.push_back(item);
+    return;
+  }
+  for (std::int64_t x = left; x <= right; ++x) {
+    for (std::int64_t y = top; y <= bottom; ++y) {
+      put(item, x, y);
+    }
+  }
+}
+
+void GridIndex::insert(std::uint32_t item, const std::vector<QPointF>& points) {
+  keysOf(item);
+  double cells = 0;
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    cells += (std::abs(static_cast<double>(at(points[i].x()) - at(points[i - 1].x()))) + 1) *
+             (std::abs(static_cast<double>(at(points[i].y()) - at(points[i - 1].y()))) + 1);
+  }
+  if (cells > double{kMostKeys}) {
+    m_everywhere.push_back(item);
+    return;
+  }
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const auto [left, right] = std::minmax(at(points[i - 1].x()), at(points[i].x()));
+    const auto [top, bottom] = std::minmax(at(points[i - 1].y()), at(points[i].y()));
+    for (std::int64_t x = left; x <= right; ++x) {
+      for (std::int64_t y = top; y <= bottom; ++y) {
+        put(item, x, y);
+      }
+    }
+  }
+}
+
+void GridIndex::remove(std::uint32_t item) {
+  if (item >= m_keysOf.size()) {
+    return;
+  }
+  for (const Key key : m_keysOf[item]) {
+    const auto found = m_cells.find(key);
+    std::erase(found->second, item);
+    if (found->second.empty()) {
+      m_cells.erase(found);
+    }
+  }
+  if (m_keysOf[item].empty()) {
+    std::erase(m_everywhere, item);
+  }
+  m_keysOf[item].clear();
+}
+
+void GridIndex::query(const QRectF& rect, std::vector<std::uint32_t>& result) const {
+  result.clear();
+  if (++m_stamp == 0) {
+    m_stamps.assign(m_stamps.size(), 0);
+    m_stamp = 1;
+  }
+  m_stamps.resize(std::max(m_stamps.size(), m_keysOf.size()), 0);
+  const auto take = [&](const std::vector<std::uint32_t>& items) {
+    for (const std::uint32_t item : items) {
+      if (m_stamps[item] != m_stamp) {
+        m_stamps[item] = m_stamp;
+        result.push_back(item);
+      }
+    }
+  };
+  take(m_everywhere);
+  const std::int64_t left = at(rect.left());
+  const std::int64_t right = at(rect.right());
+  const std::int64_t top = at(rect.top());
+  const std::int64_t bottom = at(rect.bottom());
+  if (static_cast<double>(right - left + 1) * static_cast<double>(bottom - top + 1) >
+      static_cast<double>(m_cells.size())) {
+    for (const auto& [key, items] : m_cells) {
+      const std::int64_t x = key >> 32;
+      const std::int64_t y = static_cast<std::int32_t>(key & 0xFFFFFFFFLL);
+      if (x >= left && x <= right && y >= top && y <= bottom) {
+        take(items);
+      }
+    }
+  } else {
+    for (std::int64_t x = left; x <= right; ++x) {
+      for (std::int64_t y = top; y <= bottom; ++y) {
+        if (const auto found = m_cells.find(keyOf(x, y)); found != m_cells.end()) {
+          take(found->second);
+        }
+      }
+    }
+  }
+  std::sort(result.begin(), result.end());
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QApplication>
+#include <QKeyEvent>
+
+#include "designer/canvas/canvas_view.hpp"
+#include "designer/canvas/snapping.hpp"
+#include "designer/canvas/tools/tools.hpp"
+#include "designer/document/measures.hpp"
+#include "designer/theme/theme.hpp"
+
+namespace coppice::designer {
+namespace {
+
+constexpr double kSnapReach = 6;  // pixels
+constexpr double kKeyPan = 60;    // pixels
+constexpr double kLeastBoxSide = 20;
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("CanvasTools", text);
+}
+
+}  // namespace
+
+// ---- pan
+
+void PanTool::press(const CanvasPoint& point) {
+  m_from = point.view;
+  m_view.setCursor(Qt::ClosedHandCursor);
+}
+
+void PanTool::move(const CanvasPoint& point) {
+  if (m_from) {
+    m_view.panBy(point.view - *m_from);
+    m_from = point.view;
+  }
+}
+
+void PanTool::release(const CanvasPoint&) {
+  m_from.reset();
+  m_view.setCursor(cursor());
+}
+
+bool PanTool::key(QKeyEvent& event) {
+  const double step = event.modifiers().testFlag(Qt::ShiftModifier) ? 5 * kKeyPan : kKeyPan;
+  switch (event.key()) {
+    case Qt::Key_Left:
+      m_view.panBy({step, 0});
+      return true;
+    case Qt::Key_Right:
+      m_view.panBy({-step, 0});
+      return true;
+    case Qt::Key_Up:
+      m_view.panBy({0, step});
+      return true;
+    case Qt::Key_Down:
+      m_view.panBy({0, -step});
+      return true;
+    default:
+      return false;
+  }
+}
+
+QString PanTool::hint() const {
+  return tr("Drag moves the view · the wheel zooms at the pointer · Esc: back to select");
+}
+
+// ---- box
+
+void BoxTool::press(const CanvasPoint& point) {
+  m_from = point.scene;
+  m_to = point.scene;
+}
+
+void BoxTool::move(const CanvasPoint& point) {
+  m_to = point.scene;
+  if (m_from) {
+    m_view.update();
+  }
+}
+
+void BoxTool::release(const CanvasPoint& point) {
+  if (!m_from) {
+    return;
+  }
+  const QRectF rect = QRectF(*m_from, point.scene).normalized();
+  m_from.reset();
+  m_view.update();
+  if (rect.width() < kLeastBoxSide || rect.height() < kLeastBoxSide) {
+    return;
+  }
+  // What lies in boxes that go in whole comes along with them.
+  const Model& model = m_view.document().model();
+  std::set<ElementId> inside;
+  const std::set<ElementId> all = m_view.scene().within(rect);
+  for (const ElementId& id : all) {
+    if (id.kind != ElementKind::node && id.kind != ElementKind::box) {
+      continue;
+    }
+    const BoxId parent = id.kind == ElementKind::node ? model.find(id.node())->facts.box : model.find(id.box())->parent;
+    if (!parent.isValid() || !all.contains(parent)) {
+      inside.insert(id);
+    }
+  }
+  BoxId made;
+  m_view.document().edit(tr("Box"), [&](Edit& edit) {
+    if (!inside.empty()) {
+      made = edits::box(edit, inside);
+      return;
+    }
+    Box box;
+    box.parent = m_view.scene().boxAt(rect.center());
+    box.name = edit.freeBoxName("box", box.parent);
+    box.frame = Rect::from(rect);
+    made = edit.add(std::move(box));
+  });
+  if (made.isValid()) {
+    m_view.selection().set({made});
+    m_view.setTool(ToolKind::select);
+  }
+}
+
+bool BoxTool::stepBack() {
+  const bool wasBusy = m_from.has_value();
+  m_from.reset();
+  m_view.update();
+  return wasBusy;
+}
+
+void BoxTool::paint(QPainter& painter) {
+  if (!m_from) {
+    return;
+  }
+  const Colors& colors = Theme::instance().colors();
+  QColor fill = colors[Token::accentSoft];
+  fill.setAlphaF(0.5F);
+  painter.setPen(QPen(colors[Token::accent], 1.5 / m_view.zoom(), Qt::DashLine));
+  painter.setBrush(fill);
+  painter.drawRoundedRect(QRectF(*m_from, m_to).normalized(), 14, 14);
+}
+
+QString BoxTool::hint() const {
+  return tr("Drag round what the box shall hold, or over empty space for an empty box");
+}
+
+// ---- notes
+
+void NoteTool::release(const CanvasPoint& point) {
+  CanvasView* view = &m_view;
+  const Point place = Point::from(point.scene);
+  m_view.askText(point.scene, {}, [view, place](const QString& text) {
+    NoteId made;
+    view->document().edit(tr("Add note"), [&](Edit& edit) { made = edits::addNote(edit, text.toStdString(), place); });
+    view->selection().set({made});
+  });
+  m_view.setTool(ToolKind::select);
+}
+
+QString NoteTool::hint() const {
+  return tr("Click where the note shall stand");
+}
+
+// ---- place
+
+void PlaceTool::setDevice(fabric::NodeKind kind) {
+  m_device = kind;
+  m_part.reset();
+  m_name = kind == fabric::NodeKind::gpu ? tr("GPU") : kind == fabric::NodeKind::nic ? tr("NIC") : tr("switch");
+}
+
+void PlaceTool::setPart(Model part, const QString& name) {
+  m_part = std::move(part);
+  m_name = name;
+}
+
+QRectF PlaceTool::ghost() const {
+  QSizeF size(56, 56);
+  if (m_part) {
+    size = contentsRect(*m_part).size();
+  } else if (m_device == fabric::NodeKind::nic) {
+    size = {28, 28};
+  } else if (m_device == fabric::NodeKind::switchNode) {
+    size = {120, 40};
+  }
+  QRectF rect(QPointF(), size);
+  rect.moveCenter(m_at.value_or(QPointF()));
+  return rect;
+}
+
+void PlaceTool::move(const CanvasPoint& point) {
+  m_at = point.scene;
+  m_guides.clear();
+  if (m_view.isSnapping() && !point.modifiers.testFlag(Qt::AltModifier)) {
+    Snapped snap = snapped(m_view.scene(), ghost(), {}, {}, kSnapReach / m_view.zoom());
+    m_at = *m_at + snap.by;
+    m_guides = std::move(snap.guides);
+  }
+  m_view.update();
+}
+
+void PlaceTool::putDown(const QPointF& centre) {
+  const BoxId box = m_view.scene().boxAt(centre);
+  std::set<ElementId> made;
+  m_view.document().edit(tr("Place %1").arg(m_name), [&](Edit& edit) {
+    if (m_part) {
+      made = edits::insert(edit, *m_part, Point::from(centre - contentsRect(*m_part).center()), box);
+    } else {
+      made = {edits::addNode(edit, m_device, Point::from(centre), box)};
+    }
+  });
+  m_view.selection().set(made);
+}
+
+void PlaceTool::release(const CanvasPoint& point) {
+  move(point);
+  putDown(*m_at);
+  // A template once; devices as often as one clicks.
+  if (m_part && !point.modifiers.testFlag(Qt::ShiftModifier)) {
+    m_view.setTool(ToolKind::select);
+  }
+}
+
+bool PlaceTool::key(QKeyEvent& event) {
+  if (event.key() != Qt::Key_Return && event.key() != Qt::Key_Enter) {
+    return false;
+  }
+  // By keys: in the middle of the view, and each further one beside the last.
+  const ElementId last = m_view.selection().current();
+  const QPointF beside = m_view.scene().rectOf(last).center() + QPointF(5 * kGridStep, 0);
+  putDown(m_part || !last.isValid() ? m_view.visibleScene().center() : beside);
+  if (!m_view.selection().isEmpty()) {
+    m_view.selection().setCurrent(*m_view.selection().elements().begin());
+  }
+  return true;
+}
+
+void PlaceTool::leave() {
+  m_at.reset();
+  m_guides.clear();
+  m_view.update();
+}
+
+void PlaceTool::paint(QPainter& painter) {
+  if (!m_at) {
+    return;
+  }
+  const Colors& colors = Theme::instance().colors();
+  QColor fill = colors[Token::accentSoft];
+  fill.setAlphaF(0.6F);
+  painter.setPen(QPen(colors[Token::accent], 1.5 / m_view.zoom(), Qt::DashLine));
+  painter.setBrush(fill);
+  const QRectF rect = ghost();
+  painter.drawRoundedRect(rect, std::min(14.0, rect.height() / 2), std::min(14.0, rect.height() / 2));
+  painter.setPen(QPen(colors[Token::accent], 1 / m_view.zoom(), Qt::DashLine));
+  for (const QLineF& guide : m_guides) {
+    painter.drawLine(guide);
+  }
+}
+
+QString PlaceTool::hint() const {
+  return tr("Click puts down: %1 · Alt: no snapping · Esc: enough").arg(m_name);
+}
+
+}  // namespace coppice::designer

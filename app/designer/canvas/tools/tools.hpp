@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QLineF>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "designer/canvas/tools/tool.hpp"
+#include "designer/document/document.hpp"
+#include "designer/document/edits.hpp"
+
+namespace coppice::designer {
+
+/// Selects, moves, opens.
+class SelectTool : public Tool {
+public:
+  using Tool::Tool;
+  void press(const CanvasPoint& point) override;
+  void move(const CanvasPoint& point) override;
+  void release(const CanvasPoint& point) override;
+  void doubleClick(const CanvasPoint& point) override;
+  bool key(QKeyEvent& event) override;
+  bool stepBack() override;
+  void leave() override;
+  void paint(QPainter& painter) override;
+  [[nodiscard]] QString hint() const override;
+
+private:
+  enum class State { idle, pressed, dragging, band };
+  void drag(const CanvasPoint& point);
+  void nudge(QPointF by);
+  [[nodiscard]] std::set<ElementId> movable() const;
+
+  State m_state = State::idle;
+  QPointF m_pressScene;
+  QPointF m_pressView;
+  QPointF m_now;
+  ElementId m_pressed;
+  bool m_isSoleOnRelease = false;
+  QRectF m_startRect;
+  std::set<ElementId> m_moving;
+  Point m_moved;
+  GestureId m_gesture = 0;
+  bool m_hasPushed = false;
+  std::vector<QLineF> m_guides;
+  std::set<ElementId> m_before;  // of a rubber band
+  GestureId m_nudgeGesture = 0;
+  std::set<ElementId> m_nudged;
+  std::uint64_t m_nudgeRevision = 0;
+};
+
+/// Drags the view.
+class PanTool : public Tool {
+public:
+  using Tool::Tool;
+  void press(const CanvasPoint& point) override;
+  void move(const CanvasPoint& point) override;
+  void release(const CanvasPoint& point) override;
+  bool key(QKeyEvent& event) override;
+  void leave() override { m_from.reset(); }
+  [[nodiscard]] QString hint() const override;
+  [[nodiscard]] QCursor cursor() const override { return Qt::OpenHandCursor; }
+
+private:
+  std::optional<QPointF> m_from;
+};
+
+/// Links: drag from node to node; from a selected set to a node; from a set to a box or a band of nodes by a pattern.
+/// By keys: arrows or Tab to the target, Enter.
+class LinkTool : public Tool {
+public:
+  using Tool::Tool;
+  void press(const CanvasPoint& point) override;
+  void move(const CanvasPoint& point) override;
+  void release(const CanvasPoint& point) override;
+  bool key(QKeyEvent& event) override;
+  bool stepBack() override;
+  void leave() override;
+  void paint(QPainter& painter) override;
+  [[nodiscard]] QString hint() const override;
+  [[nodiscard]] QCursor cursor() const override { return Qt::CrossCursor; }
+
+private:
+  [[nodiscard]] std::vector<NodeId> sources() const;
+  void linkTo(const ElementId& target, const QPointF& where);
+  void linkSets(const std::vector<NodeId>& from, const std::vector<NodeId>& to, const QPointF& where);
+  void make(const std::vector<NodeId>& from, const std::vector<NodeId>& to, edits::LinkPattern pattern,
+            const QPointF& where);
+
+  std::vector<NodeId> m_from;
+  bool m_isDragging = false;
+  bool m_isBand = false;
+  QPointF m_pressScene;
+  QPointF m_pressView;
+  QPointF m_now;
+};
+
+/// A box around what lies in the rectangle, or an empty one.
+class BoxTool : public Tool {
+public:
+  using Tool::Tool;
+  void press(const CanvasPoint& point) override;
+  void move(const CanvasPoint& point) override;
+  void release(const CanvasPoint& point) override;
+  bool stepBack() override;
+  void leave() override { m_from.reset(); }
+  void paint(QPainter& painter) override;
+  [[nodiscard]] QString hint() const override;
+  [[nodiscard]] QCursor cursor() const override { return Qt::CrossCursor; }
+
+private:
+  std::optional<QPointF> m_from;
+  QPointF m_to;
+};
+
+/// Text notes.
+class NoteTool : public Tool {
+public:
+  using Tool::Tool;
+  void release(const CanvasPoint& point) override;
+  [[nodiscard]] QString hint() const override;
+  [[nodiscard]] QCursor cursor() const override { return Qt::IBeamCursor; }
+};
+
+/// Puts devices and templates down; a ghost shows where.
+class PlaceTool : public Tool {
+public:
+  using Tool::Tool;
+  void setDevice(fabric::NodeKind kind);
+  void setPart(Model part, const QString& name);
+  void move(const CanvasPoint& point) override;
+  void release(const CanvasPoint& point) override;
+  bool key(QKeyEvent& event) override;
+  void leave() override;
+  void paint(QPainter& painter) override;
+  [[nodiscard]] QString hint() const override;
+  [[nodiscard]] QCursor cursor() const override { return Qt::CrossCursor; }
+
+private:
+  [[nodiscard]] QRectF ghost() const;
+  void putDown(const QPointF& centre);
+
+  fabric::NodeKind m_device = fabric::NodeKind::gpu;
+  std::optional<Model> m_part;
+  QString m_name;
+  std::optional<QPointF> m_at;
+  std::vector<QLineF> m_guides;
+};
+
+}  // namespace coppice::designer
