@@ -27,6 +27,8 @@ struct Options {
   std::string form = "auto";
   bool prune = false;
   std::int64_t showTrees = 0;
+  int heightEffort = 1;
+  std::optional<int> maxHeight;
   std::string output;
 };
 
@@ -91,6 +93,26 @@ Outcome prune(const fabric::Fabric& fabric, schedule::Schedule& schedule, const 
   return Done{};
 }
 
+/// What a cap on the height costs.
+void describeCap(int mostHeight, const schedule::Schedule& schedule, const forestcoll::Optimum& optimum,
+                 Answer& answer) {
+  const bool isReached = schedule.algbw == optimum.algbw;
+  answer.json["max_height"] = mostHeight;
+  answer.json["optimum_algbw"] = optimum.algbw.toString();
+  answer.json["algbw"] = schedule.algbw.toString();
+  answer.json["algbw_GBps"] = schedule.algbw.toDouble();
+  const Rational bus = busbw(schedule.collective, schedule.algbw, optimum.gpuCount);
+  answer.json["busbw"] = bus.toString();
+  answer.json["busbw_GBps"] = bus.toDouble();
+  if (isReached) {
+    answer.text += "  height cap  " + counted(mostHeight, "hop") + ": kept without loss\n";
+    return;
+  }
+  answer.json["optimal"] = false;
+  answer.text += "  height cap  " + counted(mostHeight, "hop") + ": the best trees found reach " +
+                 gigabytes(schedule.algbw) + ", " + percent(schedule.algbw, optimum.algbw) + " of it\n";
+}
+
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
   Clock clock;
   const auto loaded = loadFabric(options.fabric, progress);
@@ -107,6 +129,8 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     return form.error();
   }
   request->form = *form;
+  request->heightEffort = options.heightEffort;
+  request->mostHeight = options.maxHeight;
   if (*form == schedule::ForestForm::trees) {
     if (const Outcome fits = requireMemoryForTrees(fabric, *request); !fits) {
       return fits.error();
@@ -152,7 +176,13 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     free = *std::move(found);
   }
   Answer answer = describeOptimum(fabric, *request, generated->optimum, free ? &*free : nullptr);
+  if (options.maxHeight) {
+    describeCap(*options.maxHeight, schedule, generated->optimum, answer);
+  }
   describeTrees(fabric, schedule, progress, answer.json, answer.text);
+  if (*form == schedule::ForestForm::parts && !options.prune && answer.json["form"] == "trees") {
+    answer.text += "  form        trees: the fabric does not fall into parts that its trees could be kept by\n";
+  }
   answer.json["verified"] = verdict->ok;
   answer.json["bound_proved"] = verdict->boundProved;
   answer.text += std::string("  verified    every tree, route and link load") +
@@ -186,7 +216,8 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
       addSubcommand(app, invocation, "generate", "Spanning trees that reach the optimum, verified, as a schedule file",
                     "  coppice-cli generate examples/2x-dgx-a100.fabric.json -o allgather.forest.json\n"
                     "  coppice-cli generate cluster.fabric.json -c allreduce --k-max 8 -o ar.forest.json\n"
-                    "  coppice-cli generate preset:mi250,boxes=2 --gpus 0-7,16-23 -c reduce --root 0 -o r.forest.json");
+                    "  coppice-cli generate preset:mi250,boxes=2 --gpus 0-7,16-23 -c reduce --root 0 -o r.forest.json\n"
+                    "  coppice-cli generate preset:mi250,boxes=2 --max-height 6");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
   addRequestOptions(sub, options->request);
@@ -194,6 +225,14 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
   sub.add_option("--show-trees", options->showTrees, "Print the first N trees with their routes")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
+  sub.add_option("--height-effort", options->heightEffort,
+                 "Work spent on low trees: 0 none, 1 cheap, each more about doubles it")
+      ->check(CLI::Range(0, 8))
+      ->capture_default_str();
+  sub.add_option("--max-height", options->maxHeight,
+                 "No tree higher than this many GPU-to-GPU hops, at the least loss of throughput that is found")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("HOPS");
   sub.add_option("--form", options->form,
                  "trees (each one written out), parts (by distinct parts, for thousands of GPUs), or auto")
       ->capture_default_str();

@@ -27,7 +27,7 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
   bool hasParts = false;
   schedule::Heights most;
   std::array<std::string, 3> means;
-  Json meanJson = {{"hops", Json::array()}, {"links", Json::array()}, {"us", Json::array()}};
+  std::array<double, 3> sums{};
   for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
     if (!*forest) {
       continue;
@@ -42,10 +42,8 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
     const std::array<double, 3> values{heights.logicalMean, heights.physicalMean, heights.latencyMean};
     for (std::size_t i = 0; i < values.size(); ++i) {
       means[i] += (means[i].empty() ? "" : " and ") + oneDecimal(values[i]);
+      sums[i] += values[i] * static_cast<double>((*forest)->treeCount());
     }
-    meanJson["hops"].push_back(heights.logicalMean);
-    meanJson["links"].push_back(heights.physicalMean);
-    meanJson["us"].push_back(heights.latencyMean);
   }
   const auto arcs = fabric.arcs();
   const auto unstated = std::count_if(arcs.begin(), arcs.end(), [](const fabric::Arc& arc) { return !arc.latency; });
@@ -58,9 +56,9 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
   json["max_height"] = most.logicalMax;
   json["max_physical_height"] = most.physicalMax;
   json["max_latency_us"] = most.latencyMax;
-  json["mean_height"] = meanJson["hops"];
-  json["mean_physical_height"] = meanJson["links"];
-  json["mean_latency_us"] = meanJson["us"];
+  json["mean_height"] = sums[0] / static_cast<double>(trees);
+  json["mean_physical_height"] = sums[1] / static_cast<double>(trees);
+  json["mean_latency_us"] = sums[2] / static_cast<double>(trees);
   json["default_latencies"] = unstated;
   text += "  forest      " + counted(trees, "tree") + ", " + std::to_string(batches) + " different" +
           (hasParts ? ", kept by their parts" : "") + "; height at most " + counted(most.logicalMax, "GPU hop") +

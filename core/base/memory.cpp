@@ -139,11 +139,17 @@ std::optional<std::int64_t> availableMemory(const path& root) {
 }
 
 bool limitMemory(std::int64_t bytes) {
+  constexpr std::int64_t kKibibyte = 1024;
   rlimit limit{};
-  if (getrlimit(RLIMIT_DATA, &limit) != 0) {
+  const auto used = entry("/proc/self/status", "VmData", kKibibyte);
+  std::int64_t most = 0;
+  if (!used || getrlimit(RLIMIT_DATA, &limit) != 0) {
     return false;
   }
-  limit.rlim_cur = std::min(limit.rlim_cur, static_cast<rlim_t>(std::max<std::int64_t>(bytes, 0)));
+  if (__builtin_add_overflow(*used, std::max<std::int64_t>(bytes, 0), &most)) {
+    return true;  // no limit could be that high
+  }
+  limit.rlim_cur = std::min(limit.rlim_cur, static_cast<rlim_t>(most));
   return setrlimit(RLIMIT_DATA, &limit) == 0;
 }
 

@@ -15,8 +15,8 @@ namespace coppice {
 /// stands for "/" in a test.
 [[nodiscard]] std::optional<std::int64_t> availableMemory(const std::filesystem::path& root = "/");
 
-/// Writable memory (RLIMIT_DATA) this process may have in all from now on, threads' stacks included; never raises a
-/// limit. False where the system refuses.
+/// Writable memory (RLIMIT_DATA) this process may take from now on, beside what it has; threads' stacks included. Never
+/// raises a limit. False where the system refuses.
 bool limitMemory(std::int64_t bytes);
 
 /// Bytes the process may still take under RLIMIT_DATA and RLIMIT_AS; nullopt = no limit.

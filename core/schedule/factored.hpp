@@ -116,8 +116,8 @@ inline constexpr int kMostNesting = 64;
 /// Steps of all trees of all shapes (trees times nodes), at most.
 inline constexpr std::int64_t kMostSteps = std::int64_t{1} << 34;
 /// Vias and the switches on them, counted anew at every place of a shape, at most.
-inline constexpr std::int64_t kMostVias = std::int64_t{1} << 30;
-inline constexpr std::int64_t kMostRelays = std::int64_t{1} << 28;
+inline constexpr std::int64_t kMostVias = std::int64_t{1} << 24;
+inline constexpr std::int64_t kMostRelays = std::int64_t{1} << 26;
 
 /// Everything that TreeReader relies on, in time linear in the steps of all trees: indices in range; shapes and
 /// instances below their parents; skeletons that span their nodes, parents first; patterns that cover all steps; roots

@@ -103,13 +103,18 @@ private slots:
   void limitsHold() {
     rlimit before{};
     QCOMPARE(getrlimit(RLIMIT_DATA, &before), 0);
+    constexpr std::int64_t kSlack = std::int64_t{1} << 20;  // what is freed meanwhile
     constexpr std::int64_t kLimit = std::int64_t{256} << 20;
     QVERIFY(limitMemory(kLimit));
     const auto left = memoryWithinLimits();
-    QVERIFY(left && *left > 0 && *left < kLimit);
-    QVERIFY(availableMemory() && *availableMemory() < kLimit);
+    QVERIFY(left && *left > 0 && *left < kLimit + kSlack);
+    QVERIFY(availableMemory() && *availableMemory() < kLimit + kSlack);
     QVERIFY2(limitMemory(std::numeric_limits<std::int64_t>::max()), "never raises the limit");
-    QVERIFY(memoryWithinLimits() && *memoryWithinLimits() < kLimit);
+    QVERIFY(memoryWithinLimits() && *memoryWithinLimits() < kLimit + kSlack);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    QCOMPARE(setrlimit(RLIMIT_DATA, &before), 0);
+    QSKIP("sanitizers end the program where memory runs out");
+#endif
     bool refused = false;
     try {
       const std::vector<char> tooMuch(std::size_t{300} << 20, 1);

@@ -8,6 +8,8 @@
 
 #include "io/forest_json.hpp"
 #include "io/tree_xml.hpp"
+#include "schedule/expansion.hpp"
+#include "verify/schedule_verifier.hpp"
 
 using namespace coppice;
 
@@ -45,6 +47,36 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require(schedule::reversed(schedule::reversed(**forest)) == **forest);
     }
   }
+  // Forests by parts say the same written out, to the byte and to the verdict.
+  schedule::Schedule expanded = loaded->schedule;
+  bool fits = true;
+  for (auto* forest : {&expanded.reduceForest, &expanded.broadcastForest}) {
+    if (*forest) {
+      auto written = schedule::expanded(**forest, loaded->fabric, std::int64_t{1} << 22);
+      require(written || written.error().code == ErrorCode::limit);
+      fits = fits && written;
+      if (written && written->gpuCount > 0 && (*forest)->factored) {
+        const auto parts = schedule::heights(**forest, loaded->fabric);
+        const auto all = schedule::heights(*written, loaded->fabric);
+        require(parts.logicalMax == all.logicalMax && parts.physicalMax == all.physicalMax &&
+                parts.latencyMax == all.latencyMax);
+        *forest = *std::move(written);
+      }
+    }
+  }
+  if (!fits) {
+    return 0;
+  }
+  std::ostringstream asTrees;
+  std::ostringstream ofTrees;
+  require(
+      io::writeForestJson(asTrees, loaded->schedule, loaded->fabric, nullptr, schedule::ForestForm::trees).hasValue());
+  require(io::writeForestJson(ofTrees, expanded, loaded->fabric).hasValue());
+  require(asTrees.str() == ofTrees.str());
+  const auto verdict = verify::verifySchedule(loaded->fabric, loaded->schedule, {.maxFlow = false});
+  const auto same = verify::verifySchedule(loaded->fabric, expanded, {.maxFlow = false});
+  require(verdict.hasValue() == same.hasValue() && (!verdict || verdict->ok == same->ok));
+
   std::ostringstream trees;
   if (io::writeTreeXml(trees, loaded->schedule, loaded->fabric)) {
     (void)io::readTreeXml(trees.str());

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <QDir>
+#include <QTemporaryDir>
 #include <QtTest>
 #include <functional>
 #include <sstream>
 
 #include "io/fabric_json.hpp"
+#include "io/files.hpp"
 #include "io/forest_json.hpp"
 #include "schedule/expansion.hpp"
 #include "support/factored_clusters.hpp"
@@ -485,6 +488,30 @@ private slots:
     const auto other = io::loadForest(replaced(text, "\"bandwidth\": 10", "\"bandwidth\": 11"));
     QVERIFY(!other.hasValue());
     QCOMPARE(other.error().code, ErrorCode::verification);
+  }
+
+  void streamsIntoFiles() {
+    const QTemporaryDir folder;
+    const std::string path = folder.filePath("s.forest.json").toStdString();
+    const Sample sample = samples::RegularCluster{1, 40, 8}.sample();
+    const auto saved = io::saveFile(path, [&](std::ostream& out) {
+      return io::writeForestJson(out, sample.schedule, sample.fabric, nullptr, schedule::ForestForm::trees);
+    });
+    QVERIFY2(saved.hasValue(), saved ? "" : describe(saved.error()).c_str());
+    const auto text = io::readFile(path, io::kMaxForestBytes);
+    QVERIFY(text.hasValue() && text->size() > (1 << 20));
+    QVERIFY(io::loadForest(*text).hasValue());
+    // A failure leaves the old file and nothing else.
+    const auto failed = io::saveFile(path, [&](std::ostream& out) -> Outcome {
+      out << std::string(1 << 20, 'x');
+      return Error{ErrorCode::cancelled, "no more"};
+    });
+    QVERIFY(!failed && failed.error().code == ErrorCode::cancelled);
+    QVERIFY(io::readFile(path, io::kMaxForestBytes).value() == *text);
+    QCOMPARE(QDir(folder.path()).entryList(QDir::Files | QDir::Hidden).size(), 1);
+    const auto full = io::saveFile(
+        "/dev/full", [&](std::ostream& out) { return io::writeForestJson(out, sample.schedule, sample.fabric); });
+    QVERIFY(!full && full.error().code == ErrorCode::io);
   }
 
   void failedStreamIsAnError() {
