@@ -44,7 +44,11 @@ void ParentExchange::open(int node, std::span<const Small> limits) {
       m_takes[parents[t] * m_words + t / 64] |= Word{1} << (t % 64);
     }
   }
+  m_withRoom.clear();
   for (std::size_t i = 0; i < m_arcs.size(); ++i) {
+    if (m_table.room(m_arcs[i]) > 0) {
+      m_withRoom.push_back(static_cast<int>(i));
+    }
     const Small* const levels = m_table.levels(m_table.tailOf(m_arcs[i]));
     // Separate memory, so that the loops run in wide registers.
     std::uint8_t* const __restrict bytes = m_bytes.data();
@@ -81,30 +85,38 @@ bool ParentExchange::closesCycle(int tail, int tree) const {
 bool ParentExchange::place(const Wish& wish) {
   const int tree = wish.tree;
   const int own = m_table.place(m_node, tree);
+  const auto mayGo = [&](int place) {
+    const int tail = m_table.tailOf(m_arcs[at(place)]);
+    return place != own && mayTake(at(place), tree) &&
+           m_table.level(tail, tree) + 1 + m_table.below(m_node, tree) <= wish.mostHeight && !closesCycle(tail, tree) &&
+           (wish.notUnder < 0 || !m_table.isUnder(tree, tail, wish.notUnder));
+  };
+  const auto roomAt = [&](int place) { return m_table.room(m_arcs[at(place)]); };
+  // Mostly some arc has room as it is.
   int best = -1;
-  m_starts.clear();
-  for (std::size_t i = 0; i < m_arcs.size(); ++i) {
-    const int tail = m_table.tailOf(m_arcs[i]);
-    if (isBlocked(i, wish) || static_cast<int>(i) == own || !mayTake(i, tree) ||
-        m_table.level(tail, tree) + 1 + m_table.below(m_node, tree) > wish.mostHeight || closesCycle(tail, tree) ||
-        (wish.notUnder >= 0 && m_table.isUnder(tree, tail, wish.notUnder))) {
-      continue;
+  std::erase_if(m_withRoom, [&](int place) {
+    if (roomAt(place) >= m_table.copies(tree) && (best < 0 || roomAt(place) > roomAt(best)) && mayGo(place)) {
+      best = place;
     }
-    m_starts.push_back(static_cast<int>(i));
-    if (best < 0 || m_table.room(m_arcs[i]) > m_table.room(m_arcs[at(best)])) {
-      best = static_cast<int>(i);
-    }
-  }
-  m_work += static_cast<int64_t>(m_arcs.size());
-  if (best < 0) {
-    return false;
-  }
-  if (m_table.room(m_arcs[at(best)]) >= m_table.copies(tree)) {
+    return roomAt(place) == 0;
+  });
+  m_work += static_cast<int64_t>(m_withRoom.size());
+  if (best >= 0) {
     m_steps.resize(m_arcs.size());
     m_steps[at(best)] = {kFirst, tree, m_table.copies(tree)};
     m_goal = best;
     followPath();
     return true;
+  }
+  m_starts.clear();
+  for (int place = 0; place < static_cast<int>(m_arcs.size()); ++place) {
+    if (!isBlocked(at(place), wish) && mayGo(place)) {
+      m_starts.push_back(place);
+    }
+  }
+  m_work += static_cast<int64_t>(m_arcs.size());
+  if (m_starts.empty()) {
+    return false;
   }
   if (search(wish, false)) {
     followPath();
@@ -263,6 +275,7 @@ void ParentExchange::followPath() {
     if (old < TreeTable::kIsRoot) {
       m_takes[at(old) * m_words + at(tree) / 64] &= ~(Word{1} << (tree % 64));
       m_table.detach(m_node, tree);
+      m_withRoom.push_back(old);
     }
   }
   for (int place = m_goal; place != kFirst; place = m_steps[at(place)].from) {

@@ -62,6 +62,7 @@ private:
   std::vector<std::uint8_t> m_bytes;
   std::vector<std::int64_t> m_blockedFrom;  // trees with at least that many copies find no room by this place
   std::vector<int> m_movers;                // arcs x arcs: a tree that may go from one to the other, as last seen
+  std::vector<int> m_withRoom;              // places; some twice, some full by now
   std::vector<int> m_starts;
   std::vector<Step> m_steps;
   std::vector<int> m_queue;
