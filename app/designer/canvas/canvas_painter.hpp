@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/result.hpp"
 #include "designer/canvas/canvas_scene.hpp"
 #include "designer/canvas/overlay.hpp"
 #include "designer/theme/tokens.hpp"
@@ -22,8 +23,6 @@ enum class Detail {
 
 /// By the scale (pixels of 1x to a scene unit) and by how many lines there are: in a dense fabric bundles stay longer.
 [[nodiscard]] Detail detailAt(double scale, std::size_t lines, const QRectF& bounds);
-
-enum class Severity { warning, error };
 
 /// What is drawn beside the fabric itself.
 struct CanvasState {

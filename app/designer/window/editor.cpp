@@ -2,6 +2,9 @@
 #include "designer/window/editor.hpp"
 
 #include <QUndoStack>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -14,11 +17,16 @@ Editor::Editor(const QString& recoveryFolder, QWidget* parent)
       m_bound(m_file.document()),
       m_outline(m_file.document()),
       m_nodeTable(m_file.document()),
-      m_linkTable(m_file.document()) {
+      m_linkTable(m_file.document()),
+      m_canvas(new CanvasView(m_file.document(), m_selection, this)) {
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins({});
+  layout->addWidget(m_canvas);
+  setFocusProxy(m_canvas);
   connect(&m_file, &DocumentFile::pathChanged, this, &Editor::titleChanged);
   connect(&m_file, &DocumentFile::saved, this, &Editor::titleChanged);
   connect(document().undoStack(), &QUndoStack::cleanChanged, this, &Editor::titleChanged);
-  connect(&m_bound, &LiveBound::changed, this, &Editor::showProblems);
+  connect(&m_bound, &LiveBound::changed, this, &Editor::showBound);
   connect(&m_outline, &OutlineModel::refused, this, &Editor::refused);
   connect(&m_nodeTable, &NodeTableModel::refused, this, &Editor::refused);
   connect(&m_linkTable, &LinkTableModel::refused, this, &Editor::refused);
@@ -27,12 +35,56 @@ Editor::Editor(const QString& recoveryFolder, QWidget* parent)
 Editor::~Editor() {
   // The undo stack of the dying document must not call back into half a widget.
   disconnect(document().undoStack(), nullptr, this, nullptr);
+  // The canvas draws the document, which is destroyed before the widgets in this one.
+  delete m_canvas;
+}
+
+void Editor::showBound() {
+  if (m_bound.isCurrent()) {
+    showProblems();
+  }
+  showCut();
+}
+
+void Editor::setCutShown(bool isShown) {
+  m_hasCutOverlay = isShown;
+  showCut();
+}
+
+void Editor::showCut() {
+  Overlay overlay;
+  // A cut of facts that have changed would be a lie; the canvas shows none until the new one is known.
+  if (m_hasCutOverlay && m_bound.isCurrent() && !m_bound.bound()->cuts.empty()) {
+    const CutView& cut = m_bound.bound()->cuts.front();
+    Hull hull;
+    // The side with fewer GPUs is the one that the words name.
+    if (cut.gpusInside <= cut.gpusOutside) {
+      hull.nodes.insert(cut.inside.begin(), cut.inside.end());
+    } else {
+      for (const auto& [id, node] : model().nodes()) {
+        if (!std::binary_search(cut.inside.begin(), cut.inside.end(), id)) {
+          hull.nodes.insert(id);
+        }
+      }
+    }
+    hull.label = cut.words;
+    overlay.hulls.push_back(std::move(hull));
+    std::set<LinkId> marked;
+    for (const Crossing& crossing : cut.crossings) {
+      for (const LinkId id : model().linksOf(crossing.tail)) {
+        const Link& link = *model().find(id);
+        const bool runs = link.tail.node == crossing.tail && link.head.node == crossing.head;
+        const bool runsBack = link.duplex && link.head.node == crossing.tail && link.tail.node == crossing.head;
+        if ((runs || runsBack) && marked.insert(id).second) {
+          overlay.marks.push_back({.link = id});
+        }
+      }
+    }
+  }
+  m_canvas->setOverlay(std::move(overlay));
 }
 
 void Editor::showProblems() {
-  if (!m_bound.isCurrent()) {
-    return;
-  }
   const Bound& bound = *m_bound.bound();
   std::vector<Problem> problems = ProblemsModel::fromFindings(bound.findings, bound.culprits);
   for (Problem& problem : ProblemsModel::fromFindings(m_file.findings())) {
@@ -41,6 +93,14 @@ void Editor::showProblems() {
   if (!bound.algbw && bound.errors() == 0) {
     problems.push_back({Severity::warning, bound.why, {}, {}, {}, 1});
   }
+  std::map<ElementId, Severity> marks;
+  for (const Problem& problem : problems) {
+    if (problem.element.isValid() && problem.severity != Severity::note) {
+      Severity& mark = marks.try_emplace(problem.element, problem.severity).first->second;
+      mark = std::max(mark, problem.severity);
+    }
+  }
+  m_canvas->setProblems(std::move(marks));
   m_problems.setProblems(std::move(problems));
 }
 
@@ -48,7 +108,7 @@ void Editor::goTo(const ElementId& id) {
   if (model().contains(id)) {
     m_selection.set({id});
     m_selection.setCurrent(id);
-    Q_EMIT shown(id);
+    m_canvas->centreOn(id);
   }
 }
 

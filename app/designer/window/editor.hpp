@@ -3,6 +3,7 @@
 
 #include <QWidget>
 
+#include "designer/canvas/canvas_view.hpp"
 #include "designer/document/document_file.hpp"
 #include "designer/document/selection.hpp"
 #include "designer/jobs/live_bound.hpp"
@@ -26,12 +27,16 @@ public:
   [[nodiscard]] const Model& model() const { return m_file.document().model(); }
   [[nodiscard]] Selection& selection() { return m_selection; }
   [[nodiscard]] LiveBound& bound() { return m_bound; }
+  [[nodiscard]] CanvasView& canvas() { return *m_canvas; }
   [[nodiscard]] OutlineModel& outline() { return m_outline; }
   [[nodiscard]] NodeTableModel& nodeTable() { return m_nodeTable; }
   [[nodiscard]] LinkTableModel& linkTable() { return m_linkTable; }
   [[nodiscard]] ProblemsModel& problems() { return m_problems; }
 
-  /// Selects the element, and shows it where the editor can.
+  /// The first tied cut is drawn over the fabric, and follows it.
+  void setCutShown(bool isShown);
+
+  /// Selects the element and brings it into the middle of the canvas.
   void goTo(const ElementId& id);
 
 Q_SIGNALS:
@@ -39,10 +44,11 @@ Q_SIGNALS:
   void titleChanged();
   /// Something was refused; the text says why.
   void refused(const QString& why);
-  void shown(const coppice::designer::ElementId& id);
 
 private:
+  void showBound();
   void showProblems();
+  void showCut();
 
   DocumentFile m_file;
   Selection m_selection;
@@ -51,6 +57,8 @@ private:
   NodeTableModel m_nodeTable;
   LinkTableModel m_linkTable;
   ProblemsModel m_problems;
+  CanvasView* m_canvas;
+  bool m_hasCutOverlay = false;
 };
 
 }  // namespace coppice::designer

@@ -27,6 +27,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "designer/canvas/minimap.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/document/exchange.hpp"
 #include "designer/document/instances.hpp"
@@ -135,6 +136,7 @@ MainWindow::~MainWindow() {
   m_strip->setEditor(nullptr);
   m_properties->setEditor(nullptr);
   m_boundCard->setEditor(nullptr);
+  m_minimap->setView(nullptr);
   m_outline->setModel(nullptr);
   for (QTableView* view : {m_nodes, m_links, m_problems}) {
     setSource(view, nullptr);
@@ -165,6 +167,10 @@ Editor* MainWindow::addEditor(std::unique_ptr<Editor> owned) {
   m_undoGroup->addStack(editor->document().undoStack());
   connect(editor, &Editor::titleChanged, this, &MainWindow::updateTitles);
   connect(editor, &Editor::refused, m_strip, &StatusStrip::setHint);
+  connect(&editor->canvas(), &CanvasView::hintChanged, m_strip, &StatusStrip::setHint);
+  connect(&editor->canvas(), &CanvasView::messageRaised, m_strip, &StatusStrip::setHint);
+  connect(&editor->canvas(), &CanvasView::toolChanged, this, &MainWindow::updateActions);
+  editor->setCutShown(m_mode == Mode::analyse);
   connect(&editor->selection(), &Selection::changed, this, [this, editor] {
     if (editor == currentEditor()) {
       updateActions();
@@ -469,6 +475,7 @@ void MainWindow::currentChanged() {
   m_strip->setEditor(editor);
   m_properties->setEditor(editor);
   m_boundCard->setEditor(editor);
+  m_minimap->setView(editor != nullptr ? &editor->canvas() : nullptr);
   m_outline->setModel(editor != nullptr ? &editor->outline() : nullptr);
   if (editor != nullptr) {
     m_outline->header()->setSectionResizeMode(OutlineModel::kName, QHeaderView::Stretch);
@@ -558,6 +565,9 @@ void MainWindow::setMode(Mode mode) {
   m_actions[u"mode.draw"_s]->setChecked(mode == Mode::draw);
   m_actions[u"mode.analyse"_s]->setChecked(mode == Mode::analyse);
   m_actions[u"mode.schedule"_s]->setChecked(mode == Mode::schedule);
+  for (Editor* editor : editors()) {
+    editor->setCutShown(mode == Mode::analyse);
+  }
   if (mode == Mode::analyse) {
     if (auto* dock = findChild<QDockWidget*>(u"boundDock"_s)) {
       dock->show();
@@ -719,7 +729,7 @@ void MainWindow::find() {
     const ElementId first = *hits.begin();
     editor->selection().set(std::move(hits));
     editor->selection().setCurrent(first);
-    Q_EMIT editor->shown(first);
+    editor->canvas().centreOn(first);
   }
 }
 

@@ -25,6 +25,7 @@ class QUndoView;
 namespace coppice::designer {
 
 class BoundCard;
+class Minimap;
 class PropertiesPanel;
 
 /// What the window shows beside the drawing; document, selection and zoom stay when it changes.
@@ -127,6 +128,7 @@ private:
   QTableView* m_problems = nullptr;
   PropertiesPanel* m_properties = nullptr;
   BoundCard* m_boundCard = nullptr;
+  Minimap* m_minimap = nullptr;
   bool m_isSelecting = false;
 };
 

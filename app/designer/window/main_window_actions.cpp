@@ -14,6 +14,7 @@
 #include <QUndoView>
 
 #include "coppice/version.hpp"
+#include "designer/canvas/minimap.hpp"
 #include "designer/document/instances.hpp"
 #include "designer/window/bound_card.hpp"
 #include "designer/window/main_window.hpp"
@@ -260,6 +261,40 @@ void MainWindow::createViewActions() {
   mode(u"mode.analyse"_s, tr("&Analyse"), tr("See what limits it"), u"Ctrl+2"_s, Mode::analyse);
   mode(u"mode.schedule"_s, tr("&Schedule"), tr("See the trees"), u"Ctrl+3"_s, Mode::schedule);
   m_actions[u"mode.draw"_s]->setChecked(true);
+  const auto tool = [this](const QString& id, const QString& text, const QString& tip, const QString& keys,
+                           ToolKind kind) {
+    m_actions.add({id, text, tip, {QKeySequence(keys)}, id.section(u'.', 1), true}, [this, kind](bool) {
+      if (Editor* editor = currentEditor()) {
+        editor->canvas().setTool(kind);
+        editor->canvas().setFocus();
+      }
+      updateActions();
+    });
+  };
+  tool(u"tool.select"_s, tr("&Select"), tr("Select and move"), u"V"_s, ToolKind::select);
+  tool(u"tool.pan"_s, tr("&Pan"), tr("Move the view"), u"H"_s, ToolKind::pan);
+  tool(u"tool.link"_s, tr("&Link"), tr("Draw links from node to node, or between sets"), u"L"_s, ToolKind::link);
+  tool(u"tool.box"_s, tr("&Box"), tr("Draw a box"), u"B"_s, ToolKind::box);
+  tool(u"tool.text"_s, tr("&Text"), tr("Write a note"), u"T"_s, ToolKind::text);
+  const auto zoom = [this](const QString& id, const QString& text, const QString& tip, const QList<QKeySequence>& keys,
+                           std::function<void(CanvasView&)> run) {
+    m_actions.add({id, text, tip, keys}, [this, run = std::move(run)](bool) {
+      if (Editor* editor = currentEditor()) {
+        run(editor->canvas());
+      }
+    });
+  };
+  constexpr double kZoomStep = 1.25;
+  zoom(u"zoom.fit"_s, tr("Zoom to &Fit"), tr("Show everything"), {QKeySequence(u"Shift+1"_s), QKeySequence(u"!"_s)},
+       [](CanvasView& view) { view.zoomToFit(); });
+  zoom(u"zoom.selection"_s, tr("Zoom to &Selection"), tr("Show what is selected"),
+       {QKeySequence(u"Shift+2"_s), QKeySequence(u"@"_s)}, [](CanvasView& view) { view.zoomToSelection(); });
+  zoom(u"zoom.actual"_s, tr("&Actual Size"), tr("100 %"), {QKeySequence(u"Ctrl+0"_s)},
+       [](CanvasView& view) { view.setZoom(1); });
+  zoom(u"zoom.in"_s, tr("Zoom &In"), tr("Larger"), {QKeySequence::ZoomIn, QKeySequence(u"Ctrl+="_s)},
+       [](CanvasView& view) { view.setZoom(view.zoom() * kZoomStep); });
+  zoom(u"zoom.out"_s, tr("Zoom &Out"), tr("Smaller"), {QKeySequence::ZoomOut},
+       [](CanvasView& view) { view.setZoom(view.zoom() / kZoomStep); });
   m_actions.add({u"view.palette"_s,
                  tr("&Command Palette…"),
                  tr("Run any command by its name"),
@@ -317,7 +352,24 @@ void MainWindow::createMenus() {
                                          {},
                                          u"edit.find"_s});
   QMenu* view = menuBar()->addMenu(tr("&View"));
-  fill(view, {u"mode.draw"_s, u"mode.analyse"_s, u"mode.schedule"_s, {}, u"view.palette"_s, {}});
+  fill(view, {u"mode.draw"_s,
+              u"mode.analyse"_s,
+              u"mode.schedule"_s,
+              {},
+              u"zoom.fit"_s,
+              u"zoom.selection"_s,
+              u"zoom.actual"_s,
+              u"zoom.in"_s,
+              u"zoom.out"_s,
+              {},
+              u"tool.select"_s,
+              u"tool.pan"_s,
+              u"tool.link"_s,
+              u"tool.box"_s,
+              u"tool.text"_s,
+              {},
+              u"view.palette"_s,
+              {}});
   for (const QDockWidget* dock : findChildren<QDockWidget*>()) {
     view->addAction(dock->toggleViewAction());
   }
@@ -360,6 +412,10 @@ void MainWindow::createToolBar() {
     if (auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(m_actions[id]))) {
       button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     }
+  }
+  bar->addSeparator();
+  for (const QString& id : {u"tool.select"_s, u"tool.pan"_s, u"tool.link"_s, u"tool.box"_s, u"tool.text"_s}) {
+    bar->addAction(m_actions[id]);
   }
   bar->addSeparator();
   for (const QString& id : {u"insert.gpu"_s, u"insert.nic"_s, u"insert.switch"_s}) {
@@ -422,6 +478,9 @@ void MainWindow::createDocks() {
   m_outline->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed);
   QDockWidget* outline = addDock(u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea);
 
+  m_minimap = new Minimap(this);
+  addDock(u"minimap"_s, tr("Minimap"), m_minimap, Qt::LeftDockWidgetArea);
+
   m_boundCard = new BoundCard(this);
   QDockWidget* bound = addDock(u"bound"_s, tr("Bound"), m_boundCard, Qt::RightDockWidgetArea);
   m_properties = new PropertiesPanel(this);
@@ -465,6 +524,19 @@ void MainWindow::updateActions() {
     m_actions[QLatin1String(id)]->setEnabled(isOpen);
   }
   m_actions[u"file.save"_s]->setEnabled(isOpen && (editor->file().isModified() || editor->file().path().isEmpty()));
+  const std::pair<const char*, ToolKind> tools[] = {{"tool.select", ToolKind::select},
+                                                    {"tool.pan", ToolKind::pan},
+                                                    {"tool.link", ToolKind::link},
+                                                    {"tool.box", ToolKind::box},
+                                                    {"tool.text", ToolKind::text}};
+  for (const auto& [id, kind] : tools) {
+    m_actions[QLatin1String(id)]->setEnabled(isOpen);
+    m_actions[QLatin1String(id)]->setChecked(isOpen && editor->canvas().tool() == kind);
+  }
+  for (const char* id : {"zoom.fit", "zoom.actual", "zoom.in", "zoom.out"}) {
+    m_actions[QLatin1String(id)]->setEnabled(isOpen);
+  }
+  m_actions[u"zoom.selection"_s]->setEnabled(hasSelection);
   m_actions[u"edit.undo"_s]->setEnabled(m_undoGroup->canUndo());
   m_actions[u"edit.redo"_s]->setEnabled(m_undoGroup->canRedo());
   m_actions[u"edit.undo"_s]->setText(m_undoGroup->canUndo() ? tr("&Undo %1").arg(m_undoGroup->undoText())

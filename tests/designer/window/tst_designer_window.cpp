@@ -589,6 +589,10 @@ void TestDesignerWindow::pictures() {
     f.editor()->selection().set({LinkId{1}, LinkId{20}, NodeId{1}});
     QTest::qWait(100);
     QVERIFY(f.window->grab().save(folder + u"/editor"_s + suffix));
+    f.editor()->selection().clear();
+    f.run("mode.analyse");
+    QTest::qWait(400);
+    QVERIFY(f.window->grab().save(folder + u"/analyse"_s + suffix));
     f.run("view.palette");
     QTest::qWait(50);
     QVERIFY(f.window->findChild<QDialog*>(u"commandPalette"_s)->grab().save(folder + u"/palette"_s + suffix));
