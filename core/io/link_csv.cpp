@@ -58,12 +58,13 @@ public:
       if (m_at >= m_text.size()) {
         return std::optional<Row>();
       }
+      const bool isComment = m_text[m_at] == '#';
       auto row = readRow();
       if (!row) {
         return row.error();
       }
       const bool isEmpty = row->fields.size() == 1 && row->fields.front().empty();
-      if (!isEmpty && !row->fields.front().starts_with('#')) {
+      if (!isEmpty && !isComment) {
         return std::optional<Row>(std::move(*row));
       }
     }
