@@ -58,13 +58,18 @@ public:
       if (m_at >= m_text.size()) {
         return std::optional<Row>();
       }
-      const bool isComment = m_text[m_at] == '#';
+      if (m_text[m_at] == '#') {
+        const std::size_t end = m_text.find('\n', m_at);
+        m_at = end == std::string_view::npos ? m_text.size() : end + 1;
+        ++m_line;
+        continue;
+      }
       auto row = readRow();
       if (!row) {
         return row.error();
       }
       const bool isEmpty = row->fields.size() == 1 && row->fields.front().empty();
-      if (!isEmpty && !isComment) {
+      if (!isEmpty) {
         return std::optional<Row>(std::move(*row));
       }
     }

@@ -31,7 +31,7 @@ void TestLinkCsv::tables_data() {
                         << "a>b 25/2 x1 both";
   QTest::newRow("quotes") << "\"a,\"\"b\"\"\",\"c\nd\",1"
                           << "a,\"b\">c\nd 1 x1 both";
-  QTest::newRow("comments and blank lines") << "# fabric\n\na,b,1\n\n#x\nb,c,2\n"
+  QTest::newRow("comments and blank lines") << "# fabric, \"or so\n\na,b,1\n\n#x\nb,c,2\n"
                                             << "a>b 1 x1 both; b>c 2 x1 both";
   QTest::newRow("byte order mark") << QStringLiteral("\uFEFFa,b,1") << "a>b 1 x1 both";
 }
