@@ -186,7 +186,10 @@ private:
       m_transport.addItem(m_problem.supply[at(m_roots[at(root)])], m_bins, m_reluctance[at(root)]);
       m_itemRoot.push_back(root);
     }
-    if (!m_transport.solve()) {
+    const int64_t before = m_transport.work();
+    const bool isSolved = m_transport.solve();
+    m_progress.spend(m_roots.size() + static_cast<std::uint64_t>(m_transport.work() - before));
+    if (!isSolved) {
       return false;
     }
     for (int item = 0; item < m_transport.itemCount(); ++item) {

@@ -25,7 +25,8 @@ struct LowPackingOptions {
 /// problems have no solution; there levels are raised until all have one or the effort is spent.
 ///
 /// nullopt: none was found within the effort, which says nothing about existence. Deterministic. Needs no
-/// precondition but that capacities and supplies sum to less than the 64-bit range. Throws CancelledError.
+/// precondition but that capacities and supplies sum to less than the 64-bit range. Throws CancelledError,
+/// WorkLimitReached.
 [[nodiscard]] std::optional<std::vector<PackedTree>> packLow(const PackingProblem& problem, const Progress& progress,
                                                              const LowPackingOptions& options = {});
 

@@ -63,7 +63,8 @@ public:
   }
 
 private:
-  [[nodiscard]] bool isSpent() const { return m_table.work() + m_exchange.work() > m_end; }
+  [[nodiscard]] int64_t work() const { return m_table.work() + m_exchange.work(); }
+  [[nodiscard]] bool isSpent() const { return work() > m_end; }
 
   [[nodiscard]] std::vector<int> byHeight() const {
     std::vector<int> trees(at(m_table.treeCount()));
@@ -83,6 +84,8 @@ private:
     }
     for (const int node : deepest) {
       throwIfCancelled(m_progress);
+      m_progress.spend(static_cast<std::uint64_t>(work() - m_spent));
+      m_spent = work();
       for (int top = node; m_table.level(node, tree) == height;) {
         if (isSpent()) {
           return false;
@@ -105,6 +108,7 @@ private:
   ParentExchange m_exchange;
   const Progress& m_progress;
   int64_t m_end;
+  int64_t m_spent = m_table.work();
   int m_mostTrees;
   std::vector<TreeTable::Small> m_limits;
 };

@@ -35,12 +35,15 @@ bool growTrees(TreeTable& table, const GrowthLimits& limits, const Progress& pro
   ParentExchange exchange(table);
   const std::int64_t before = table.work();
   const auto work = [&] { return table.work() - before + exchange.work(); };
+  std::int64_t spent = 0;
   std::vector<TreeTable::Small> heights;
   std::vector<int> waiting;
   for (int height = 1; height <= limits.mostHeight && table.missingCount() > 0; ++height) {
     bool hasGrown = false;
     for (int node = 0; node < table.nodeCount(); ++node) {
       throwIfCancelled(progress);
+      progress.spend(static_cast<std::uint64_t>(work() - spent));
+      spent = work();
       if (table.missing(node) == 0) {
         continue;
       }

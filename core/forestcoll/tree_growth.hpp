@@ -18,7 +18,8 @@ struct GrowthLimits {
 /// that some tail of its arcs has at a level below h, as many as alternating paths allow. What hangs on the node
 /// already may move, with all that hangs below it, as long as nothing comes to lie deeper than h. Where breadth-first
 /// levels suffice they are what comes out. Trees whose copies find no common way are cut.
-/// True when all trees span. Deterministic. Throws CancelledError.
+/// True when all trees span. Deterministic. Throws CancelledError,
+/// WorkLimitReached.
 [[nodiscard]] bool growTrees(TreeTable& table, const GrowthLimits& limits, const Progress& progress);
 
 }  // namespace coppice::forestcoll
