@@ -9,11 +9,6 @@
 namespace coppice::cli {
 namespace {
 
-/// "92.36 %", of two exact numbers.
-std::string percent(const Rational& part, const Rational& whole) {
-  return toDecimal(part / whole * Rational(100)) + " %";
-}
-
 /// The linear program of B.7, beside what reduce-scatter then allgather reaches.
 void describeAllreduceLimit(const forestcoll::Optimum& optimum, Answer& answer) {
   if (!optimum.allreduceLimit) {

@@ -142,6 +142,10 @@ Result<std::int64_t> parseBytes(const std::string& text, const std::string& opti
                "write for example 65536, 64KiB or 1GiB"};
 }
 
+std::string percent(const Rational& part, const Rational& whole) {
+  return toDecimal(part / whole * Rational(100)) + " %";
+}
+
 Rational busbw(Collective collective, const Rational& algbw, int ranks) {
   switch (collective) {
     case Collective::allgather:
