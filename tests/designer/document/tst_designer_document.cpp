@@ -212,7 +212,7 @@ void TestDesignerDocument::commands_data() {
     edits::changeNodes(edit, std::vector{node(edit, "b0g0"), node(edit, "b0g1")},
                        [](Node& n) { n.facts.kind = "nic"; });
   });
-  row("align", [=](Edit& edit) { edits::align(edit, {node(edit, "b0g0"), node(edit, "b0nvs")}, edits::Side::left); });
+  row("align", [=](Edit& edit) { edits::align(edit, {node(edit, "b0g0"), node(edit, "b0nvs")}, edits::Side::top); });
   row("circle", [=](Edit& edit) { edits::toCircle(edit, {box(edit, "b0"), box(edit, "b1")}); });
   row("grid", [=](Edit& edit) { edits::toGrid(edit, {node(edit, "b0g0"), node(edit, "b0g1"), node(edit, "b0g2")}); });
   row("layout", [=](Edit& edit) { edits::place(edit, {{node(edit, "b0g0"), {0.5, 1e9}}}); });
