@@ -741,7 +741,22 @@ void TestLive::pricesAgainstEveryCut() {
 }
 
 void TestLive::wideNumbers() {
-  // Capacities that need 128-bit flows, and then numbers beyond those.
+  // Flows that need 128 bits: capacities times demands beyond 2^60.
+  auto huge = LiveBound::create(star(4, "400000000000000001"), {});
+  QVERIFY2(huge.hasValue(), huge ? "" : describe(huge.error()).c_str());
+  QCOMPARE(told(must(huge->bound()).algbw.toString()),
+           told((Rational(400000000000000001) * Rational(4, 3)).toString()));
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 60; ++i) {
+    const std::string gpu = "g" + std::to_string(random() % 4);
+    const Bandwidth next(Rational(static_cast<std::int64_t>(1 + random() % 400000000000000001U)));
+    const Edit edit = random() % 2 == 0 ? Edit(live::SetArc{gpu, "s", next}) : Edit(live::SetLink{gpu, "s", next});
+    const auto answer = huge->apply({&edit, 1});
+    QVERIFY2(answer.hasValue(), answer ? "" : describe(answer.error()).c_str());
+    QCOMPARE(told(answer->algbw.toString()), told(algbwFromNothing(*huge, Collective::allgather).toString()));
+  }
+
+  // Wide fractions, and then one that no common unit takes in.
   fabric::Description description = star(3, "1000000007/1000003");
   description.links[1].bandwidth = "999999937/999983";
   auto live = LiveBound::create(description, {});
