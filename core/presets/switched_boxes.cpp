@@ -23,11 +23,11 @@ fabric::Description switchedBoxes(const SwitchedBoxes& boxes, const Arguments& a
   builder.expect(gpuCount + count + scaleOutNodes(gpuCount, boxes.network),
                  gpuCount + scaleOutLinks(gpuCount, boxes.network));
 
-  // From the top of a box: NICs, the switch, GPUs.
+  // From the top of a box: NICs, GPUs, the switch. So links to the network above never pass the switch.
   const Grid largest(*std::max_element(boxes.gpus.begin(), boxes.gpus.end()));
-  const double switchY = withNics ? largest.height() + kSpacing : 0;
-  const double gpuY = switchY + kSpacing;
-  const Floor floor(count, largest.width(), gpuY + largest.height());
+  const double gpuY = withNics ? largest.height() + kSpacing : 0;
+  const double switchY = gpuY + largest.height() + kSpacing;
+  const Floor floor(count, largest.width(), switchY);
 
   std::vector<Port> ports;
   ports.reserve(static_cast<std::size_t>(gpuCount));

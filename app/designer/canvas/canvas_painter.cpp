@@ -15,7 +15,7 @@
 namespace coppice::designer {
 namespace {
 
-constexpr double kNearScale = 0.36;
+constexpr double kNearScale = 0.27;
 constexpr double kFarScale = 0.11;
 constexpr double kMostVisibleLines = 6000;
 constexpr double kViewArea = 1600.0 * 1000.0;
@@ -149,7 +149,7 @@ void CanvasPainter::paint(QPainter& painter, const QRectF& part, double scale, D
 
 void CanvasPainter::paintGrid(QPainter& painter, const QRectF& part) const {
   double step = kGridStep;
-  while (step * m_scale < 14) {
+  while (step * m_scale < 9) {
     step *= 5;
   }
   const double left = std::floor(part.left() / step) * step;
@@ -202,7 +202,9 @@ void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
     if (box.rect.width() < size * 2.2 || box.rect.height() < size * 1.4 || (isFar && box.depth > 0)) {
       continue;
     }
-    if (!isFar && size > titleRoom(box) * 1.15) {
+    // Where the title's room is too low for it, it stands on top of the box.
+    const bool isAbove = !isFar && size > titleRoom(box) * 0.8;
+    if (isAbove && box.depth > 0) {
       continue;
     }
     QFont font = uiFont(100, QFont::DemiBold);
@@ -210,10 +212,21 @@ void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
     const QFontMetricsF metrics(font);
     const bool isOn = isSelected(box.id);
     painter.save();
-    painter.translate(box.rect.left() + (isFar ? size * 0.4 : 18), box.rect.top() + (isFar ? size * 0.15 : 8));
+    painter.translate(box.rect.left() + (isFar     ? size * 0.4
+                                         : isAbove ? 4
+                                                   : 18),
+                      box.rect.top() + (isFar     ? size * 0.15
+                                        : isAbove ? -size * 1.35
+                                                  : 8));
     painter.scale(shrink, shrink);
     const double room = (box.rect.width() - (isFar ? size * 0.8 : 36)) / shrink;
     const QString title = metrics.elidedText(box.title, Qt::ElideRight, room);
+    // A quiet ground, as lines may pass.
+    QColor ground = m_colors[isAbove ? Token::canvas : Token::room];
+    ground.setAlphaF(0.8F);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(ground);
+    painter.drawRoundedRect(QRectF(-20, 0, metrics.horizontalAdvance(title) + 40, metrics.height()), 30, 30);
     painter.setFont(font);
     painter.setPen(m_colors[isOn ? Token::accent : Token::text]);
     painter.drawText(QPointF(0, metrics.ascent()), title);
@@ -261,8 +274,8 @@ void CanvasPainter::paintPill(QPainter& painter, const QPointF& centre, const QS
   const QFont font = uiFont(100, QFont::DemiBold);
   const QFontMetricsF metrics(font);
   const double shrink = px(pixels) / 100;
-  const double width = metrics.horizontalAdvance(text) + 160;
-  const double height = metrics.height() + 60;
+  const double width = metrics.horizontalAdvance(text) + 110;
+  const double height = metrics.height() + 40;
   painter.save();
   painter.translate(centre);
   painter.scale(shrink, shrink);
@@ -365,8 +378,19 @@ void CanvasPainter::paintLines(QPainter& painter, const QRectF& part) {
       continue;
     }
     const QString label = isFolded ? line.label : QStringLiteral("×%1").arg(line.count);
-    paintPill(painter, line.curve.at(0.5), label, m_colors[Token::canvas], m_colors[Token::linkText],
-              10.5 * std::clamp(m_scale / 0.55, 0.8, 1.4));
+    const double size = 10.5 * std::clamp(m_scale / 0.55, 0.8, 1.4);
+    const QPointF way = line.curve.to - line.curve.from;
+    const double length = std::hypot(way.x(), way.y());
+    if (line.curve.isStraight() && length * m_scale < 12 * size && length > 0) {
+      // Too short to be broken by a number: it stands beside.
+      const QPointF across(-way.y() / length, way.x() / length);
+      const double side = std::abs(way.x()) > std::abs(way.y()) ? size * 0.85 : size * 1.1;
+      const double sign = across.y() > 0 ? -1 : 1;
+      paintPill(painter, line.curve.at(0.5) + across * sign * px(side), label, Qt::transparent,
+                m_colors[Token::linkText], size);
+    } else {
+      paintPill(painter, line.curve.at(0.5), label, m_colors[Token::canvas], m_colors[Token::linkText], size);
+    }
   }
 }
 
@@ -514,7 +538,7 @@ void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
   }
   if (m_detail == Detail::near) {
     const bool isFolded = node.shape == Shape::foldedBox;
-    double size = node.shape == Shape::gpu         ? 20
+    double size = node.shape == Shape::gpu         ? (node.label.size() < 3 ? 24 : 20)
                   : node.shape == Shape::nic       ? 11
                   : node.shape == Shape::switchBar ? 16
                                                    : 18;

@@ -250,9 +250,19 @@ void CanvasScene::assignPorts(std::uint32_t at) {
       mean += (along(line) - middle) / count;
     }
     const double room = half - gap * (count - 1) / 2;
-    const double shift = isBar ? std::clamp(mean, -room, std::max(-room, room)) : 0;
+    double shift = isBar ? std::clamp(mean, -room, std::max(-room, room)) : 0;
+    if (!isBar) {
+      // What lies straight ahead is met straight; the rest goes to either side of it.
+      for (std::size_t i = 0; i < lines.size(); ++i) {
+        if (std::abs(along(lines[i]) - middle) < 1) {
+          shift = std::clamp(-gap * (static_cast<double>(i) - (count - 1) / 2), -half, half);
+          break;
+        }
+      }
+    }
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      put(lines[i], isStraight ? along(lines[i]) - middle : shift + gap * (static_cast<double>(i) - (count - 1) / 2));
+      put(lines[i], isStraight ? along(lines[i]) - middle
+                               : std::clamp(shift + gap * (static_cast<double>(i) - (count - 1) / 2), -half, half));
     }
   }
 }

@@ -72,8 +72,8 @@ void GridIndex::insert(std::uint32_t item, const std::vector<QPointF>& points) {
     return;
   }
   for (std::size_t i = 1; i < points.size(); ++i) {
-    const auto [left, right] = std::minmax(at(points[i - 1].x()), at(points[i].x()));
-    const auto [top, bottom] = std::minmax(at(points[i - 1].y()), at(points[i].y()));
+    const auto [left, right] = std::minmax({at(points[i - 1].x()), at(points[i].x())});
+    const auto [top, bottom] = std::minmax({at(points[i - 1].y()), at(points[i].y())});
     for (std::int64_t x = left; x <= right; ++x) {
       for (std::int64_t y = top; y <= bottom; ++y) {
         put(item, x, y);

@@ -86,7 +86,7 @@ std::map<NodeId, Point> quickArrangement(const Model& model, const std::vector<N
     });
     for (const NodeId id : members) {
       const auto kind = model.find(id)->kind();
-      tiers[kind == fabric::NodeKind::nic ? 0 : (kind == fabric::NodeKind::switchNode ? 1 : 2)].push_back(id);
+      tiers[kind == fabric::NodeKind::nic ? 0 : (kind == fabric::NodeKind::switchNode ? 2 : 1)].push_back(id);
     }
     blocks.push_back(stacked(tiers));
   }

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QLineEdit>
+#include <QPainter>
+#include <QSignalSpy>
+#include <QTest>
+#include <QToolButton>
+#include <QUndoStack>
+#include <memory>
+
+#include "designer/canvas/canvas_painter.hpp"
+#include "designer/canvas/canvas_view.hpp"
+#include "designer/canvas/snapping.hpp"
+#include "designer/document/fabric_file.hpp"
+#include "designer/document/measures.hpp"
+#include "designer/theme/icons.hpp"
+#include "designer/theme/scales.hpp"
+#include "designer/theme/theme.hpp"
+#include "presets/presets.hpp"
+
+using namespace coppice;
+using namespace coppice::designer;
+
+namespace {
+
+/// A document, its selection and a shown canvas at 100 %, with the scene's origin in the middle.
+struct Bench {
+  Document document;
+  Selection selection{document};
+  std::unique_ptr<CanvasView> view;
+
+  Bench() {
+    Theme::instance().setAnimated(false);
+    view = std::make_unique<CanvasView>(document, selection);
+    view->resize(1000, 800);
+    view->show();
+    view->grab();
+    view->setZoom(1);
+    view->centreOn(QPointF(0, 0));
+    view->grab();
+  }
+  NodeId add(double x, double y, fabric::NodeKind kind = fabric::NodeKind::gpu, BoxId box = {}) {
+    NodeId id;
+    document.edit("add", [&](Edit& edit) { id = edits::addNode(edit, kind, {x, y}, box); });
+    return id;
+  }
+  [[nodiscard]] QPoint at(double x, double y) const { return view->toView({x, y}).toPoint(); }
+  [[nodiscard]] QPointF place(NodeId id) const { return document.model().find(id)->drawing.position.toPointF(); }
+  void drag(QPoint from, QPoint to, Qt::KeyboardModifiers modifiers = {}) const {
+    QTest::mousePress(view.get(), Qt::LeftButton, modifiers, from);
+    for (int i = 1; i <= 5; ++i) {
+      // QTest::mouseMove knows neither buttons nor modifiers.
+      const QPoint now = from + (to - from) * i / 5;
+      QMouseEvent move(QEvent::MouseMove, now, view->mapToGlobal(now), Qt::NoButton, Qt::LeftButton, modifiers);
+      QApplication::sendEvent(view.get(), &move);
+    }
+    QTest::mouseRelease(view.get(), Qt::LeftButton, modifiers, to);
+  }
+};
+
+void load(Bench& bench, const char* preset) {
+  auto description = presets::make(preset, {});
+  QVERIFY(description.hasValue());
+  bench.document.reset(readModel(*description).model, true);
+}
+
+}  // namespace
+
+class TestDesignerCanvas : public QObject {
+  Q_OBJECT
+
+private Q_SLOTS:
+  void initTestCase() { Theme::instance().applyTo(*qApp); }
+
+  void textStandsOut_data() {
+    QTest::addColumn<int>("text");
+    QTest::addColumn<int>("ground");
+    QTest::addColumn<double>("least");
+    const auto row = [](const char* name, Token text, Token ground, double least) {
+      QTest::newRow(name) << static_cast<int>(text) << static_cast<int>(ground) << least;
+    };
+    for (const auto& [name, ground] : {std::pair{"window", Token::window}, std::pair{"panel", Token::panel},
+                                       std::pair{"canvas", Token::canvas}, std::pair{"room", Token::room}}) {
+      row(qPrintable(QStringLiteral("text on %1").arg(name)), Token::text, ground, 7);
+      row(qPrintable(QStringLiteral("muted on %1").arg(name)), Token::muted, ground, 4.5);
+      row(qPrintable(QStringLiteral("faint on %1").arg(name)), Token::faint, ground, 3);
+      row(qPrintable(QStringLiteral("accent on %1").arg(name)), Token::accent, ground, 4.5);
+      row(qPrintable(QStringLiteral("error on %1").arg(name)), Token::error, ground, 4.5);
+      row(qPrintable(QStringLiteral("warning on %1").arg(name)), Token::warning, ground, 4.5);
+      row(qPrintable(QStringLiteral("cut on %1").arg(name)), Token::cut, ground, 4.5);
+    }
+    row("on accent", Token::onAccent, Token::accent, 4.5);
+    row("on cut", Token::onCut, Token::cut, 4.5);
+    row("text on soft accent", Token::text, Token::accentSoft, 7);
+    row("gpu", Token::gpuLine, Token::gpuFill, 4.5);
+    row("switch", Token::switchLine, Token::switchFill, 4.5);
+    row("nic", Token::nicLine, Token::nicFill, 4.5);
+    row("unknown", Token::unknownLine, Token::unknownFill, 4.5);
+    row("link text", Token::linkText, Token::canvas, 4.5);
+    row("text on note", Token::text, Token::noteFill, 7);
+  }
+  void textStandsOut() {
+    QFETCH(int, text);
+    QFETCH(int, ground);
+    QFETCH(double, least);
+    for (const Scheme scheme : {Scheme::light, Scheme::dark}) {
+      const Colors& colors = colorsOf(scheme);
+      const double ratio = contrast(colors[static_cast<Token>(text)], colors[static_cast<Token>(ground)]);
+      QVERIFY2(ratio >= least,
+               qPrintable(QStringLiteral("%1 at %2").arg(scheme == Scheme::dark ? "dark" : "light").arg(ratio)));
+    }
+  }
+
+  void iconsAreDrawn() {
+    QVERIFY(iconNames().size() > 50);
+    for (const QString& name : iconNames()) {
+      const QImage image = iconPixmap(name, 24, 2, Qt::black).toImage();
+      QCOMPARE(image.size(), QSize(48, 48));
+      int inked = 0;
+      for (int y = 0; y < image.height(); ++y) {
+        for (int x = 0; x < image.width(); ++x) {
+          inked += qAlpha(image.pixel(x, y)) > 60 ? 1 : 0;
+        }
+      }
+      QVERIFY2(inked > 12, qPrintable(name));
+    }
+    QVERIFY(icon(QStringLiteral("no such icon")).isNull());
+  }
+
+  void heatRises() {
+    for (const Scheme scheme : {Scheme::light, Scheme::dark}) {
+      double last = -1;
+      for (int i = 0; i <= 20; ++i) {
+        const double distance = contrast(heat(i / 20.0, scheme), colorsOf(scheme)[Token::canvas]);
+        QVERIFY(distance > last);
+        last = distance;
+      }
+    }
+  }
+
+  void clickNeverMoves() {
+    Bench bench;
+    const NodeId id = bench.add(13, 7);
+    const int before = bench.document.undoStack()->count();
+    bench.drag(bench.at(13, 7), bench.at(13, 7) + QPoint(2, 1));
+    QCOMPARE(bench.place(id), QPointF(13, 7));
+    QCOMPARE(bench.document.undoStack()->count(), before);
+    QCOMPARE(bench.selection.elements(), std::set<ElementId>{id});
+  }
+
+  void dragIsOneLineAndSnaps() {
+    Bench bench;
+    const NodeId id = bench.add(0, 0);
+    const int before = bench.document.undoStack()->count();
+    bench.drag(bench.at(0, 0), bench.at(137, 66));
+    QCOMPARE(bench.document.undoStack()->count(), before + 1);
+    QCOMPARE(bench.place(id), QPointF(140, 60));
+    bench.document.undoStack()->undo();
+    QCOMPARE(bench.place(id), QPointF(0, 0));
+    bench.drag(bench.at(0, 0), bench.at(137, 66), Qt::AltModifier);
+    QCOMPARE(bench.place(id), QPointF(137, 66));
+  }
+
+  void dragAlignsWithOthers() {
+    Bench bench;
+    bench.add(207, -211);
+    const NodeId id = bench.add(0, 0);
+    bench.drag(bench.at(0, 0), bench.at(204, 66));
+    QCOMPARE(bench.place(id).x(), 207.0);
+    QCOMPARE(bench.place(id).y(), 60.0);
+  }
+
+  void escTakesADragBack() {
+    Bench bench;
+    const NodeId id = bench.add(0, 0);
+    QTest::mousePress(bench.view.get(), Qt::LeftButton, {}, bench.at(0, 0));
+    const QPoint to = bench.at(200, 0);
+    QMouseEvent move(QEvent::MouseMove, to, bench.view->mapToGlobal(to), Qt::NoButton, Qt::LeftButton, {});
+    QApplication::sendEvent(bench.view.get(), &move);
+    QCOMPARE(bench.place(id), QPointF(200, 0));
+    QTest::keyClick(bench.view.get(), Qt::Key_Escape);
+    QCOMPARE(bench.place(id), QPointF(0, 0));
+    QTest::mouseRelease(bench.view.get(), Qt::LeftButton, {}, to);
+    QCOMPARE(bench.place(id), QPointF(0, 0));
+    // The next step back drops the selection.
+    QTest::keyClick(bench.view.get(), Qt::Key_Escape);
+    QVERIFY(bench.selection.isEmpty());
+  }
+
+  void rubberBand() {
+    Bench bench;
+    const NodeId a = bench.add(0, 0);
+    const NodeId b = bench.add(100, 0);
+    const NodeId c = bench.add(300, 0);
+    bench.drag(bench.at(-60, -60), bench.at(150, 60));
+    QCOMPARE(bench.selection.elements(), (std::set<ElementId>{a, b}));
+    bench.drag(bench.at(240, -60), bench.at(360, 60), Qt::ShiftModifier);
+    QCOMPARE(bench.selection.elements(), (std::set<ElementId>{a, b, c}));
+    bench.drag(bench.at(-60, -60), bench.at(50, 60), Qt::ControlModifier);
+    QCOMPARE(bench.selection.elements(), (std::set<ElementId>{b, c}));
+    QTest::mouseClick(bench.view.get(), Qt::LeftButton, {}, bench.at(-200, -200));
+    QVERIFY(bench.selection.isEmpty());
+  }
+
+  void nudge() {
+    Bench bench;
+    const NodeId id = bench.add(0, 0);
+    bench.selection.set({id});
+    const int before = bench.document.undoStack()->count();
+    QTest::keyClick(bench.view.get(), Qt::Key_Right);
+    QTest::keyClick(bench.view.get(), Qt::Key_Right);
+    QTest::keyClick(bench.view.get(), Qt::Key_Down, Qt::ShiftModifier);
+    QCOMPARE(bench.place(id), QPointF(4, 20));
+    QCOMPARE(bench.document.undoStack()->count(), before + 1);
+  }
+
+  void linkByMouse() {
+    Bench bench;
+    const NodeId a = bench.add(0, 0);
+    const NodeId b = bench.add(0, 200, fabric::NodeKind::switchNode);
+    const int before = bench.document.undoStack()->count();
+    bench.view->setTool(ToolKind::link);
+    bench.drag(bench.at(0, 0), bench.at(0, 200));
+    QCOMPARE(bench.document.model().links().size(), 1U);
+    // The field is open: what is typed becomes the bandwidth, in the same line of the history.
+    auto* field = bench.view->findChild<QLineEdit*>();
+    QVERIFY(field != nullptr);
+    field->selectAll();
+    QTest::keyClicks(field, "400Gb/s");
+    QTest::keyClick(field, Qt::Key_Return);
+    const Link& link = *bench.document.model().find(bench.document.model().linksOf(a).front());
+    QCOMPARE(link.bandwidth, std::string("400Gb/s"));
+    QCOMPARE(link.head.node, b);
+    QCOMPARE(bench.document.undoStack()->count(), before + 1);
+    bench.document.undoStack()->undo();
+    QVERIFY(bench.document.model().links().isEmpty());
+  }
+
+  void wrongBandwidthStaysOpen() {
+    Bench bench;
+    bench.add(0, 0);
+    bench.add(0, 200);
+    bench.view->setTool(ToolKind::link);
+    bench.drag(bench.at(0, 0), bench.at(0, 200));
+    auto* field = bench.view->findChild<QLineEdit*>();
+    QVERIFY(field != nullptr);
+    field->setText("50 bananas");
+    QTest::keyClick(field, Qt::Key_Return);
+    QVERIFY(bench.view->findChild<QLineEdit*>() != nullptr);
+    QCOMPARE(bench.document.model().links()[LinkId{1}].bandwidth, std::string("50"));
+  }
+
+  void linkSetToNodeAndByKeys() {
+    Bench bench;
+    const NodeId a = bench.add(-100, 0);
+    const NodeId b = bench.add(0, 0);
+    const NodeId c = bench.add(0, -200, fabric::NodeKind::switchNode);
+    bench.selection.set({a, b});
+    QTest::keyClick(bench.view.get(), Qt::Key_L);
+    QCOMPARE(bench.view->tool(), ToolKind::link);
+    bench.selection.setCurrent(b);
+    QTest::keyClick(bench.view.get(), Qt::Key_Up);
+    QCOMPARE(bench.selection.current(), ElementId(c));
+    QTest::keyClick(bench.view.get(), Qt::Key_Return);
+    QCOMPARE(bench.document.model().linksOf(c).size(), 2U);
+    QCOMPARE(bench.document.model().linksOf(a).size(), 1U);
+    // A click does the same.
+    QTest::keyClick(bench.view->findChild<QLineEdit*>(), Qt::Key_Escape);
+    bench.selection.set({a});
+    QTest::mouseClick(bench.view.get(), Qt::LeftButton, {}, bench.at(0, 0));
+    QCOMPARE(bench.document.model().linksOf(a).size(), 2U);
+  }
+
+  void linkSetToBoxAsksForAPattern() {
+    Bench bench;
+    const NodeId a = bench.add(-200, -200);
+    const NodeId b = bench.add(-100, -200);
+    const NodeId c = bench.add(-100, 100);
+    const NodeId d = bench.add(0, 100);
+    BoxId box;
+    bench.document.edit("box", [&](Edit& edit) { box = edits::box(edit, {c, d}); });
+    bench.selection.set({a, b});
+    bench.view->setTool(ToolKind::link);
+    const QRectF rect = bench.view->scene().box(box)->rect;
+    QTest::mouseClick(bench.view.get(), Qt::LeftButton, {}, bench.at(rect.left() + 40, rect.top() + 10));
+    const auto buttons = bench.view->findChildren<QToolButton*>();
+    QCOMPARE(buttons.size(), 5);
+    QTest::mouseClick(buttons[1], Qt::LeftButton);
+    QCOMPARE(bench.document.model().links().size(), 2U);
+    QCOMPARE(bench.document.model().linksOf(a).size(), 1U);
+  }
+
+  void foldByDoubleClick() {
+    Bench bench;
+    load(bench, "dgx-a100");
+    bench.view->zoomToFit();
+    QVERIFY(!bench.view->scene().boxes().empty());
+    const BoxItem box = bench.view->scene().boxes().front();
+    const QPoint title = bench.view->toView(box.rect.topLeft() + QPointF(40, 10)).toPoint();
+    QTest::mouseDClick(bench.view.get(), Qt::LeftButton, {}, title);
+    QVERIFY(bench.document.model().find(box.id)->isFolded);
+    const NodeItem* folded = bench.view->scene().node(box.id);
+    QVERIFY(folded != nullptr);
+    QTest::mouseDClick(bench.view.get(), Qt::LeftButton, {}, bench.view->toView(folded->rect.center()).toPoint());
+    QVERIFY(!bench.document.model().find(box.id)->isFolded);
+  }
+
+  void placeAndBox() {
+    Bench bench;
+    bench.view->startPlacing(fabric::NodeKind::nic);
+    QTest::mouseClick(bench.view.get(), Qt::LeftButton, {}, bench.at(57, 44));
+    QCOMPARE(bench.document.model().nodes().size(), 1U);
+    QCOMPARE(bench.place(NodeId{1}), QPointF(60, 40));
+    QTest::keyClick(bench.view.get(), Qt::Key_Escape);
+    QCOMPARE(bench.view->tool(), ToolKind::select);
+    bench.view->setTool(ToolKind::box);
+    bench.drag(bench.at(0, 0), bench.at(120, 120));
+    QCOMPARE(bench.document.model().boxes().size(), 1U);
+    QCOMPARE(bench.document.model().find(NodeId{1})->facts.box, BoxId{1});
+  }
+
+  void zoomKeepsThePointerPlace() {
+    Bench bench;
+    bench.add(0, 0);
+    const QPointF scene = bench.view->toScene({300, 200});
+    bench.view->zoomAbout(2.5, {300, 200});
+    QVERIFY((bench.view->toView(scene) - QPointF(300, 200)).manhattanLength() < 1.5);
+    const QByteArray state = bench.view->viewState();
+    bench.view->setZoom(0.3);
+    bench.view->setViewState(state);
+    QCOMPARE(bench.view->zoom(), 2.5);
+    bench.view->setViewState("nonsense");
+    QCOMPARE(bench.view->zoom(), 2.5);
+  }
+
+  void detailByScale() {
+    const QRectF small(0, 0, 2000, 1000);
+    QCOMPARE(detailAt(0.05, 100, small), Detail::far);
+    QCOMPARE(detailAt(0.2, 100, small), Detail::mid);
+    QCOMPARE(detailAt(1, 100, small), Detail::near);
+    QCOMPARE(detailAt(0.2, 20000, small), Detail::far);
+  }
+
+  // After any change the geometry that followed is the geometry made anew.
+  void followsAsRebuilt() {
+    Bench bench;
+    load(bench, "dgx-a100");
+    Model& model = const_cast<Model&>(bench.document.model());
+    const std::vector<NodeId> some{NodeId{1}, NodeId{9}, NodeId{12}};
+    for (const NodeId id : some) {
+      if (model.find(id) != nullptr) {
+        bench.document.edit("move", [&](Edit& edit) { edits::move(edit, {id}, {33, -17}); });
+      }
+    }
+    const CanvasScene anew(model);
+    const CanvasScene& followed = bench.view->scene();
+    QCOMPARE(followed.nodes().size(), anew.nodes().size());
+    for (std::size_t i = 0; i < anew.nodes().size(); ++i) {
+      QCOMPARE(followed.nodes()[i].rect, anew.nodes()[i].rect);
+    }
+    for (std::size_t i = 0; i < anew.boxes().size(); ++i) {
+      QCOMPARE(followed.boxes()[i].rect, anew.boxes()[i].rect);
+    }
+  }
+
+  void linesAvoidNodes_data() {
+    QTest::addColumn<QString>("preset");
+    for (const char* name : {"dgx-a100", "dgx-h100"}) {
+      QTest::newRow(name) << QString(name);
+    }
+  }
+  void linesAvoidNodes() {
+    QFETCH(QString, preset);
+    for (const char* boxes : {"1", "2", "4"}) {
+      auto description = presets::make(preset.toStdString(), {{"boxes", boxes}});
+      QVERIFY(description.hasValue());
+      const Model model = readModel(*description).model;
+      const CanvasScene scene(model);
+      for (const LineItem& line : scene.lines()) {
+        for (std::uint32_t at = 0; at < scene.nodes().size(); ++at) {
+          if (at != line.a && at != line.b) {
+            QVERIFY2(!line.curve.meets(scene.nodes()[at].rect),
+                     qPrintable(boxes + QStringLiteral(" boxes: %1 crosses %2")
+                                            .arg(model.title(line.links.front()), scene.nodes()[at].label)));
+          }
+        }
+      }
+    }
+  }
+
+  void hullHoldsItsNodes() {
+    Bench bench;
+    const NodeId a = bench.add(0, 0);
+    const NodeId b = bench.add(100, 0);
+    const NodeId c = bench.add(600, 0);
+    const QPainterPath path = hullOf(bench.view->scene(), {a, b});
+    QVERIFY(path.contains(bench.view->scene().rectOf(a)));
+    QVERIFY(path.contains(bench.view->scene().rectOf(b)));
+    QVERIFY(path.contains(QPointF(50, 0)));
+    QVERIFY(!path.intersects(bench.view->scene().rectOf(c)));
+  }
+
+  void rendersWhatItShows() {
+    Bench bench;
+    load(bench, "dgx-a100");
+    Overlay overlay;
+    overlay.heat.load[LinkId{1}] = 1;
+    overlay.heat.title = "Load";
+    bench.view->setOverlay(overlay);
+    QImage image(800, 600, QImage::Format_RGB32);
+    image.fill(Qt::magenta);
+    QPainter painter(&image);
+    RenderOptions options;
+    options.scheme = Scheme::dark;
+    bench.view->renderTo(painter, QRectF(0, 0, 800, 600), options);
+    painter.end();
+    QCOMPARE(image.pixelColor(2, 2), colorsOf(Scheme::dark)[Token::canvas]);
+    std::set<QRgb> colors;
+    for (int y = 0; y < 600; y += 2) {
+      for (int x = 0; x < 800; x += 2) {
+        colors.insert(image.pixel(x, y));
+      }
+    }
+    QVERIFY(colors.contains(colorsOf(Scheme::dark)[Token::gpuFill].rgb()));
+    QVERIFY(colors.contains(colorsOf(Scheme::dark)[Token::panel].rgb()));
+    QVERIFY(!colors.contains(QColor(Qt::magenta).rgb()));
+  }
+
+  void hostilePlaces() {
+    Bench bench;
+    const NodeId a = bench.add(1e300, -1e300);
+    const NodeId b = bench.add(0, 0);
+    bench.document.edit("link", [&](Edit& edit) { QVERIFY(edits::addLink(edit, a, b, {}).hasValue()); });
+    bench.view->zoomToFit();
+    bench.view->grab();
+    bench.view->centreOn(ElementId(a));
+    bench.view->grab();
+    bench.document.edit("move", [&](Edit& edit) { edits::move(edit, {b}, {20, 0}); });
+    bench.view->grab();
+  }
+};
+
+QTEST_MAIN(TestDesignerCanvas)
+#include "tst_designer_canvas.moc"
