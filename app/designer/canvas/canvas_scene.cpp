@@ -20,7 +20,9 @@ constexpr double kMostPortGap = 28;  // between lines that leave a bar without a
 constexpr double kNodePortGap = 9;   // between lines that leave a small node
 constexpr double kRim = 8;           // of a box, where it can be grabbed
 constexpr double kTitleHeight = 30;
-constexpr double kClearance = 3;   // between a line and a node it passes
+constexpr double kClearance = 3;           // between a line and a node it passes
+constexpr std::size_t kMostRouted = 6000;  // lines that look for a way round nodes
+constexpr std::size_t kMostBundles = 1200;
 constexpr double kLeastRise = 12;  // between two rows that count as one above the other
 
 QString text(const std::string& utf8) {
@@ -101,6 +103,7 @@ void CanvasScene::rebuild() {
   m_nodeIndex.clear();
   m_lineIndex.clear();
   m_bundles.reset();
+  m_bounds.reset();
   addNodes();
   addLines();
   std::vector<std::uint32_t> all(m_nodes.size());
@@ -268,6 +271,10 @@ void CanvasScene::assignPorts(std::uint32_t at) {
 }
 
 int CanvasScene::obstacles(const Curve& curve, std::uint32_t a, std::uint32_t b) const {
+  // In a crowd no way is free, and nobody could follow one.
+  if (m_lines.size() > kMostRouted) {
+    return 0;
+  }
   const QPointF margin(kClearance, kClearance);
   int hits = 0;
   m_nodeIndex.query(curve.bounds(), m_scratch);
@@ -426,6 +433,7 @@ std::optional<QRectF> CanvasScene::follow(const ChangeEvent& event) {
     return std::nullopt;
   }
   m_bundles.reset();
+  m_bounds.reset();
   QRectF dirty;
   std::set<std::uint32_t> moved;
   std::vector<BoxId> boxes = event.boxes.changed;
@@ -497,15 +505,24 @@ std::optional<QRectF> CanvasScene::follow(const ChangeEvent& event) {
 }
 
 const std::vector<BundleItem>& CanvasScene::bundles() const {
-  if (m_bundles) {
-    return *m_bundles;
+  if (!m_bundles) {
+    const QRectF all = bounds();
+    double cell = std::max({all.width() / 40, all.height() / 30, 150.0});
+    m_bundles = bundlesBy(cell, false);
+    // Coarser until there are few enough to be drawn in no time.
+    for (int i = 0; m_bundles->size() > kMostBundles && i < 6; ++i) {
+      cell *= 1.6;
+      m_bundles = bundlesBy(cell, true);
+    }
   }
-  // Rooms: outermost boxes; nodes in none by cells of the plane, so that their number is bounded.
+  return *m_bundles;
+}
+
+std::vector<BundleItem> CanvasScene::bundlesBy(double cell, bool mergesBoxes) const {
   std::vector<QRectF> rooms;
   std::map<ElementId, std::size_t> byBox;
   std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> byCell;
   const QRectF all = bounds();
-  const double cell = std::max({all.width() / 40, all.height() / 30, 150.0});
   std::vector<std::size_t> roomOf(m_nodes.size());
   for (std::size_t i = 0; i < m_nodes.size(); ++i) {
     const NodeItem& item = m_nodes[i];
@@ -519,7 +536,7 @@ const std::vector<BundleItem>& CanvasScene::bundles() const {
         outermost = at;
       }
     }
-    if (outermost.isValid()) {
+    if (outermost.isValid() && !mergesBoxes) {
       const auto [found, isNew] = byBox.try_emplace(outermost, rooms.size());
       if (isNew) {
         rooms.push_back(m_boxes[m_boxAt.at(outermost)].rect);
@@ -571,11 +588,13 @@ const std::vector<BundleItem>& CanvasScene::bundles() const {
     }
     result.push_back(std::move(bundle));
   }
-  m_bundles = std::move(result);
-  return *m_bundles;
+  return result;
 }
 
 QRectF CanvasScene::bounds() const {
+  if (m_bounds) {
+    return *m_bounds;
+  }
   QRectF rect;
   for (const NodeItem& item : m_nodes) {
     rect |= item.rect;
@@ -589,6 +608,7 @@ QRectF CanvasScene::bounds() const {
   for (const LineItem& item : m_lines) {
     rect |= item.curve.bounds();
   }
+  m_bounds = rect;
   return rect;
 }
 

@@ -119,6 +119,8 @@ private:
   void assignPorts(std::uint32_t node);
   void shape(std::uint32_t line);
   [[nodiscard]] int obstacles(const Curve& curve, std::uint32_t a, std::uint32_t b) const;
+  /// Lines between rooms: outermost boxes (or, with mergesBoxes, all that lies in one cell of the plane).
+  [[nodiscard]] std::vector<BundleItem> bundlesBy(double cell, bool mergesBoxes) const;
   QRectF reroute(const std::vector<std::uint32_t>& moved);
 
   const Model& m_model;
@@ -138,6 +140,7 @@ private:
   GridIndex m_nodeIndex;
   GridIndex m_lineIndex;
   mutable std::optional<std::vector<BundleItem>> m_bundles;
+  mutable std::optional<QRectF> m_bounds;
   mutable std::vector<std::uint32_t> m_scratch;
 };
 

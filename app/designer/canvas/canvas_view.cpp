@@ -30,7 +30,8 @@ constexpr double kFitMargin = 36;  // pixels
 constexpr double kHitReach = 6;    // pixels
 constexpr int kMotionTime = 160;   // ms
 constexpr int kPulseTime = 700;
-constexpr double kFrameBudget = 6;           // ms for missing tiles while things move
+constexpr double kFrameBudget = 6;  // ms for missing tiles while things move
+constexpr std::size_t kDenseLines = 1500;
 constexpr int kHurry = 140;                  // ms after a movement that count as moving
 constexpr quint32 kStateMagic = 0x43565331;  // "CVS1"
 
@@ -306,6 +307,7 @@ void CanvasView::setView(double scale, const QPointF& offset) {
       m_lastOffset = m_offset;
     }
     m_tiles.clear();
+    m_sinceZoom.start();
     m_scale = scale;
     m_offset = whole;
     Q_EMIT zoomChanged(m_scale);
@@ -440,9 +442,28 @@ CanvasState CanvasView::stateOf() const {
   return state;
 }
 
-bool CanvasView::isHurried() const {
-  return (m_sinceMotion.isValid() && m_sinceMotion.elapsed() < kHurry) ||
-         m_motion.state() == QAbstractAnimation::Running;
+bool CanvasView::isDense() const {
+  return m_scene.lines().size() > kDenseLines;
+}
+
+std::optional<double> CanvasView::budget() const {
+  if (!isDense()) {
+    return std::nullopt;
+  }
+  // While the scale changes nothing drawn for it would last; then, and while panning, a little in each frame.
+  if (m_sinceZoom.isValid() && m_sinceZoom.elapsed() < kHurry && !m_lastFrame.isNull()) {
+    return 0.0;
+  }
+  const bool isMoving = m_sinceMotion.isValid() && m_sinceMotion.elapsed() < kHurry;
+  return isMoving || m_isPending ? std::optional(kFrameBudget) : std::nullopt;
+}
+
+void CanvasView::complete() {
+  m_sinceMotion.invalidate();
+  m_sinceZoom.invalidate();
+  m_isPending = false;
+  m_motion.stop();
+  repaint();
 }
 
 void CanvasView::paintEvent(QPaintEvent*) {
@@ -455,13 +476,14 @@ void CanvasView::paintEvent(QPaintEvent*) {
     m_tiles.clear();
     setView(scale, offset);
     m_sinceMotion.invalidate();
+    m_sinceZoom.invalidate();
   }
   QPainter painter(this);
   const double ratio = devicePixelRatioF();
   const Theme& theme = Theme::instance();
   painter.fillRect(rect(), theme.color(Token::canvas));
-  const bool isBusy = isHurried();
-  if (!m_lastFrame.isNull() && isBusy) {
+  const std::optional<double> allowed = budget();
+  if (!m_lastFrame.isNull() && allowed) {
     const double grown = m_scale / m_lastScale;
     painter.drawImage(QRectF(m_offset - m_lastOffset * grown, QSizeF(size()) * grown), m_lastFrame);
   }
@@ -469,17 +491,17 @@ void CanvasView::paintEvent(QPaintEvent*) {
   CanvasPainter canvas(m_scene, theme.colors(), stateOf());
   const double pixels = m_scale * ratio;
   const QRect part(QPoint(-qRound(m_offset.x() * ratio), -qRound(m_offset.y() * ratio)), size() * ratio);
-  const bool isComplete = m_tiles.paint(
-      painter, part, ratio, isBusy ? std::optional(kFrameBudget) : std::nullopt, [&](QImage& image, const QRect& tile) {
-        QPainter onTile(&image);
-        onTile.translate(-tile.topLeft());
-        onTile.scale(pixels, pixels);
-        canvas.paint(onTile, QRectF(QPointF(tile.topLeft()) / pixels, QSizeF(tile.size()) / pixels), m_scale, detail);
-      });
+  const bool isComplete = m_tiles.paint(painter, part, ratio, allowed, [&](QImage& image, const QRect& tile) {
+    QPainter onTile(&image);
+    onTile.translate(-tile.topLeft());
+    onTile.scale(pixels, pixels);
+    canvas.paint(onTile, QRectF(QPointF(tile.topLeft()) / pixels, QSizeF(tile.size()) / pixels), m_scale, detail);
+  });
+  m_isPending = !isComplete;
   if (isComplete) {
     m_lastFrame = {};
   } else {
-    m_refine.start(0);
+    m_refine.start(allowed == 0.0 ? kHurry : 0);
   }
   paintLive(painter);
 }

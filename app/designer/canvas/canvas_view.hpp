@@ -90,6 +90,9 @@ public:
   /// What renderTo draws by default, scene units.
   [[nodiscard]] QRectF exportRect(const RenderOptions& options) const;
 
+  /// Draws at once what else follows in small steps: for pictures of the window.
+  void complete();
+
   // ---- for tools
   [[nodiscard]] ElementId hit(const QPointF& scenePoint) const;
   void say(const QString& message) { Q_EMIT messageRaised(message); }
@@ -145,7 +148,8 @@ private:
   void paintLive(QPainter& painter);
   [[nodiscard]] CanvasState stateOf() const;
   [[nodiscard]] CanvasPoint pointOf(const QMouseEvent& event) const;
-  [[nodiscard]] bool isHurried() const;
+  [[nodiscard]] bool isDense() const;
+  [[nodiscard]] std::optional<double> budget() const;
   Tool& active() { return *m_tools[m_kind]; }
   void openPopup(QWidget* popup, const QPointF& scenePoint);
 
@@ -177,6 +181,8 @@ private:
   QVariantAnimation m_pulse;
   ElementId m_pulsing;
   QElapsedTimer m_sinceMotion;
+  QElapsedTimer m_sinceZoom;
+  bool m_isPending = false;  // tiles are missing, and follow step by step
   QTimer m_refine;
   QPointer<QWidget> m_popup;
 };

@@ -43,7 +43,7 @@ bool TileCache::paint(QPainter& painter, const QRect& rect, qreal devicePixelRat
     for (int x = floorDiv(rect.left(), kTile); x <= floorDiv(rect.right(), kTile); ++x) {
       Tile& tile = m_tiles[{x, y}];
       if (!tile.isFresh) {
-        if (budget && static_cast<double>(timer.nsecsElapsed()) / 1e6 > *budget) {
+        if (budget && static_cast<double>(timer.nsecsElapsed()) / 1e6 >= *budget) {
           isComplete = false;
         } else {
           if (tile.image.isNull()) {
