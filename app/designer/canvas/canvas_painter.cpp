@@ -41,7 +41,8 @@ Detail detailAt(double scale, std::size_t lines, const QRectF& bounds) {
 }
 
 double lineWidth(double gigabytesPerSecond) {
-  return 1.2 + 3.8 * std::clamp(std::log10(std::max(1.0, gigabytesPerSecond)) / 3, 0.0, 1.0);
+  const double share = std::clamp(std::log10(std::max(1.0, gigabytesPerSecond)) / 3, 0.0, 1.0);
+  return 0.9 + 4.1 * share * share;
 }
 
 QPainterPath hullOf(const CanvasScene& scene, const std::set<NodeId>& nodes, double margin) {
@@ -226,14 +227,18 @@ void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
     ground.setAlphaF(0.8F);
     painter.setPen(Qt::NoPen);
     painter.setBrush(ground);
-    painter.drawRoundedRect(QRectF(-20, 0, metrics.horizontalAdvance(title) + 40, metrics.height()), 30, 30);
+    const double used = metrics.horizontalAdvance(title) + 70;
+    font.setWeight(QFont::Normal);
+    const double detailWidth = QFontMetricsF(font).horizontalAdvance(box.detail);
+    const bool hasDetail = !isFar && !box.detail.isEmpty() && used + detailWidth <= room;
+    painter.drawRoundedRect(QRectF(-20, 0, (hasDetail ? used + detailWidth : used - 70) + 40, metrics.height()), 30,
+                            30);
+    font.setWeight(QFont::DemiBold);
     painter.setFont(font);
     painter.setPen(m_colors[isOn ? Token::accent : Token::text]);
     painter.drawText(QPointF(0, metrics.ascent()), title);
-    const double used = metrics.horizontalAdvance(title) + 70;
-    font.setWeight(QFont::Normal);
-    const QFontMetricsF quiet(font);
-    if (!isFar && !box.detail.isEmpty() && used + quiet.horizontalAdvance(box.detail) <= room) {
+    if (hasDetail) {
+      font.setWeight(QFont::Normal);
       painter.setFont(font);
       painter.setPen(m_colors[Token::muted]);
       painter.drawText(QPointF(used, metrics.ascent()), box.detail);
@@ -263,7 +268,7 @@ void CanvasPainter::paintHulls(QPainter& painter, bool isFill) const {
       painter.drawPath(path);
     } else if (!hull.label.isEmpty()) {
       const QRectF rect = path.boundingRect();
-      paintPill(painter, QPointF(rect.center().x(), rect.top()), hull.label, m_colors[hull.line],
+      paintPill(painter, QPointF(rect.center().x(), rect.bottom()), hull.label, m_colors[hull.line],
                 m_colors[hull.line == Token::cut ? Token::onCut : Token::onAccent], 12);
     }
   }

@@ -35,7 +35,8 @@ struct CanvasState {
   const std::set<ElementId>* only = nullptr;
 };
 
-/// Width in scene units of a line of that bandwidth: logarithmic, 1.2 at 1 GB/s and below, 5 at 1 TB/s.
+/// Width in scene units of a line of that bandwidth: by the square of its logarithm, 0.9 at 1 GB/s and below, 5
+/// at 1 TB/s.
 [[nodiscard]] double lineWidth(double gigabytesPerSecond);
 
 /// Outline round the shapes of the nodes with a margin: one rounded region for each group that stands together.

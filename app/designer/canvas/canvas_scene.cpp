@@ -23,6 +23,7 @@ constexpr double kTitleHeight = 30;
 constexpr double kClearance = 3;           // between a line and a node it passes
 constexpr std::size_t kMostRouted = 6000;  // lines that look for a way round nodes
 constexpr std::size_t kMostBundles = 1200;
+constexpr double kLevel = 24;      // ends that differ by less are joined level
 constexpr double kLeastRise = 12;  // between two rows that count as one above the other
 
 QString text(const std::string& utf8) {
@@ -312,7 +313,7 @@ void CanvasScene::shape(std::uint32_t at) {
     // Side by side: level and straight, or an arch over what stands between.
     const double level = (from.y() + to.y()) / 2;
     line.curve =
-        std::abs(from.y() - to.y()) < 1 ? Curve::line({from.x(), level}, {to.x(), level}) : Curve::line(from, to);
+        std::abs(from.y() - to.y()) < kLevel ? Curve::line({from.x(), level}, {to.x(), level}) : Curve::line(from, to);
     if (obstacles(line.curve, line.a, line.b) == 0) {
       return;
     }
