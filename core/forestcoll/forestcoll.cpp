@@ -357,6 +357,25 @@ Plans makePlans(const Fabric& fabric, const std::optional<Fabric>& transpose, co
   const std::vector<int64_t> demand = demandByRank(fabric, request);
   Plans plans;
   plans.shared = request.collective == Collective::allreduce && !transpose;
+  if (request.maxK && needsIn(request.collective) && needsOut(request.collective) && !plans.shared) {
+    // Both halves have one k: the one with the least time of both together, the smallest on a tie.
+    for (int64_t k = 1; k <= *request.maxK; ++k) {
+      Request one = request;
+      one.maxK.reset();
+      one.fixedK = k;
+      Plan out = planForest(fabric, demand, one, progress);
+      Plan in = planForest(*transpose, demand, one, progress);
+      const bool isAtBound = out.inverseRate == out.boundInverseRate && in.inverseRate == in.boundInverseRate;
+      if (!plans.out || in.inverseRate + out.inverseRate < plans.in->inverseRate + plans.out->inverseRate) {
+        plans.in = std::move(in);
+        plans.out = std::move(out);
+      }
+      if (isAtBound) {
+        break;
+      }
+    }
+    return plans;
+  }
   if (needsOut(request.collective)) {
     plans.out = planForest(fabric, demand, request, progress);
   }
@@ -390,8 +409,10 @@ Optimum summarise(const Fabric& fabric, const Plans& plans) {
   } else if (plans.in && plans.out) {
     optimum.inverseRate = plans.in->inverseRate + plans.out->inverseRate;
     optimum.algbw = (algbwOf(*plans.in).inverse() + algbwOf(*plans.out).inverse()).inverse();
+    if (plans.in->boundInverseRate > plans.out->boundInverseRate) {
+      optimum.bottlenecks = plans.in->cuts;  // the bound's slower half, whichever rounding to k made slower
+    }
     if (plans.in->inverseRate > plans.out->inverseRate) {
-      optimum.bottlenecks = plans.in->cuts;
       optimum.treesPerRoot = plans.in->k;
       optimum.scale = plans.in->scale;
     }
@@ -461,12 +482,18 @@ Rational reachedBy(const schedule::Schedule& schedule) {
 }
 
 template <typename T, typename Work>
-Result<T> guarded(Work&& work) {
+Result<T> guarded(const Request& request, Work&& work) {
   try {
     return work();
   } catch (const Failure& failure) {
     return failure.error;
   } catch (const OverflowError&) {
+    if (request.fixedK) {
+      return Error{ErrorCode::overflow,
+                   "k = " + std::to_string(*request.fixedK) +
+                       " times the fabric's numbers leaves the range in which results are proven exact",
+                   "use a smaller k, or bandwidths with fewer digits"};
+    }
     return Error{ErrorCode::overflow, "the fabric's numbers leave the range in which results are proven exact",
                  "use bandwidths with fewer digits or a common divisor"};
   } catch (const CancelledError&) {
@@ -479,7 +506,7 @@ Result<T> guarded(Work&& work) {
 }  // namespace
 
 Result<Optimum> optimum(const Fabric& fabric, const Request& request, const Progress& progress) {
-  return guarded<Optimum>([&] {
+  return guarded<Optimum>(request, [&] {
     const Plans plans = makePlans(fabric, transposeIfNeeded(fabric, request), request, progress);
     Optimum result = summarise(fabric, plans);
     addAllreduceLimit(fabric, request, boundOf(plans), result, progress);
@@ -488,7 +515,7 @@ Result<Optimum> optimum(const Fabric& fabric, const Request& request, const Prog
 }
 
 Result<Generated> generate(const Fabric& fabric, const Request& request, const Progress& progress) {
-  return guarded<Generated>([&] {
+  return guarded<Generated>(request, [&] {
     Generated generated;
     StageClock clock(generated.seconds);
     const std::optional<Fabric> transpose = transposeIfNeeded(fabric, request);
