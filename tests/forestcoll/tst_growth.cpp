@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QTest>
+#include <atomic>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/parallel.hpp"
+#include "base/work.hpp"
+#include "fabric/fabric.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "forestcoll/growth.hpp"
+#include "forestcoll/star_routing.hpp"
+#include "presets/presets.hpp"
+#include "schedule/expansion.hpp"
+#include "verify/schedule_verifier.hpp"
+
+using namespace coppice;
+using namespace coppice::forestcoll;
+
+namespace {
+
+fabric::Fabric presetFabric(const std::string& name, const std::map<std::string, std::string>& arguments) {
+  const auto description = presets::make(name, arguments);
+  if (!description) {
+    qFatal("%s", describe(description.error()).c_str());
+  }
+  auto fabric = fabric::Fabric::build(*description);
+  if (!fabric) {
+    qFatal("%s", describe(fabric.error()).c_str());
+  }
+  return *std::move(fabric);
+}
+
+std::string faultsOf(const fabric::Fabric& fabric, const schedule::Schedule& schedule) {
+  const auto verdict = verify::verifySchedule(fabric, schedule, {.maxFlow = fabric.gpuCount() <= 128});
+  if (!verdict) {
+    return describe(verdict.error());
+  }
+  return verdict->ok ? std::string() : describe(verdict->findings.front());
+}
+
+/// Bandwidths scaled to the optimum, as generate() hands them to growForest().
+struct Scaled {
+  Network network;
+  std::vector<TreeArc> capacities;
+  std::vector<std::int64_t> supply;
+  Rational scale;
+};
+
+Scaled scaledToOptimum(const fabric::Fabric& fabric) {
+  Scaled result;
+  const std::vector<std::int64_t> demand(static_cast<std::size_t>(fabric.gpuCount()), 1);
+  result.network = makeNetwork(fabric, demand);
+  const Rational ratio = worstCut(result.network, {}).value();
+  result.capacities = result.network.arcs;
+  for (TreeArc& arc : result.capacities) {
+    arc.capacity *= ratio.numerator();
+  }
+  result.supply = supplies(result.network, ratio.denominator());
+  result.scale = Rational(ratio.numerator()) / result.network.unit;
+  return result;
+}
+
+}  // namespace
+
+class TestGrowth : public QObject {
+  Q_OBJECT
+
+private Q_SLOTS:
+  void byParts_data() {
+    QTest::addColumn<QString>("preset");
+    QTest::addColumn<QString>("arguments");
+    QTest::addColumn<int>("mostHeight");
+    QTest::newRow("boxes with nics on two planes") << "dgx-a100"
+                                                   << "boxes=16" << 2;
+    QTest::newRow("boxes without a switch inside") << "mi250"
+                                                   << "boxes=8" << 8;
+    QTest::newRow("rails") << "rail-optimised"
+                           << "boxes=16" << 2;
+    QTest::newRow("borders at leaf switches") << "fat-tree-2"
+                                              << "leaves=16 gpus_per_leaf=8 spines=4" << 3;
+    QTest::newRow("borders two switches deep")
+        << "fat-tree-3"
+        << "pods=6 leaves_per_pod=4 gpus_per_leaf=4 spines_per_pod=4 cores=16" << 6;
+    QTest::newRow("groups of routers") << "dragonfly"
+                                       << "a=4 p=4 h=2" << 9;
+  }
+  void byParts() {
+    QFETCH(QString, preset);
+    QFETCH(QString, arguments);
+    QFETCH(int, mostHeight);
+    std::map<std::string, std::string> values;
+    for (const QString& pair : arguments.split(' ')) {
+      values[pair.section('=', 0, 0).toStdString()] = pair.section('=', 1).toStdString();
+    }
+    const fabric::Fabric fabric = presetFabric(preset.toStdString(), values);
+    Request request;
+    request.form = schedule::ForestForm::parts;
+    const auto parts = generate(fabric, request);
+    QVERIFY2(parts.hasValue(), parts ? "" : describe(parts.error()).c_str());
+    const schedule::Forest& forest = *parts->schedule.broadcastForest;
+    QVERIFY2(forest.factored, "the fabric should fall into parts");
+    QCOMPARE(faultsOf(fabric, parts->schedule), std::string());
+    QVERIFY(parts->schedule.algbw == parts->optimum.algbw);
+    QVERIFY2(schedule::heights(forest).logicalMax <= mostHeight,
+             std::to_string(schedule::heights(forest).logicalMax).c_str());
+
+    request.form = schedule::ForestForm::trees;
+    const auto trees = generate(fabric, request);
+    QVERIFY2(trees.hasValue(), trees ? "" : describe(trees.error()).c_str());
+    QVERIFY(!trees->schedule.broadcastForest->factored);
+    QCOMPARE(faultsOf(fabric, trees->schedule), std::string());
+    const auto written = schedule::expanded(forest, fabric);
+    QVERIFY(written.hasValue());
+    QVERIFY2(*written == *trees->schedule.broadcastForest, "parts written out are the trees");
+  }
+
+  void everyCollectiveByParts_data() {
+    QTest::addColumn<int>("collective");
+    for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce,
+                                        Collective::broadcast, Collective::reduce}) {
+      QTest::newRow(std::string(toString(collective)).c_str()) << static_cast<int>(collective);
+    }
+  }
+  void everyCollectiveByParts() {
+    QFETCH(int, collective);
+    const fabric::Fabric fabric = presetFabric("dgx-h100", {{"boxes", "12"}});
+    Request request;
+    request.collective = static_cast<Collective>(collective);
+    request.form = schedule::ForestForm::parts;
+    if (request.collective == Collective::broadcast || request.collective == Collective::reduce) {
+      request.root = 17;
+    }
+    const auto generated = generate(fabric, request);
+    QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+    QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
+    QVERIFY(generated->schedule.algbw == generated->optimum.algbw);
+  }
+
+  void racesDoNotDependOnTiming_data() {
+    QTest::addColumn<qulonglong>("firstWork");
+    QTest::newRow("raced several rounds") << qulonglong(1000);
+    QTest::newRow("raced at once") << qulonglong(1);
+    QTest::newRow("alone") << qulonglong(400'000'000);
+  }
+  void racesDoNotDependOnTiming() {
+    QFETCH(qulonglong, firstWork);
+    const fabric::Fabric fabric = presetFabric("dragonfly", {{"a", "4"}, {"p", "2"}, {"h", "2"}});
+    const Scaled scaled = scaledToOptimum(fabric);
+    GrowthOptions options;
+    options.firstWork = firstWork;
+    std::vector<schedule::Forest> forests;
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      std::vector<StageSeconds> seconds;
+      StageClock clock(seconds);
+      forests.push_back(
+          growForest(fabric, {scaled.network, scaled.capacities, scaled.supply, scaled.scale}, options, {}, clock));
+      const bool isRaced =
+          std::any_of(seconds.begin(), seconds.end(), [](const auto& stage) { return stage.stage == "racing"; });
+      QCOMPARE(isRaced, firstWork < 1'000'000);
+    }
+    QVERIFY(forests[0] == forests[1]);
+    QVERIFY(forests[0] == forests[2]);
+  }
+
+  void cancelledRaceStops() {
+    const fabric::Fabric fabric = presetFabric("dragonfly", {{"a", "4"}, {"p", "2"}, {"h", "2"}});
+    std::stop_source stop;
+    Progress progress;
+    progress.stop = stop.get_token();
+    progress.onReport = [&](std::string_view stage, double) {
+      if (stage == "racing") {
+        stop.request_stop();
+      }
+    };
+    const Scaled scaled = scaledToOptimum(fabric);
+    GrowthOptions options;
+    options.firstWork = 1000;
+    std::vector<StageSeconds> seconds;
+    StageClock clock(seconds);
+    bool isCancelled = false;
+    try {
+      (void)growForest(fabric, {scaled.network, scaled.capacities, scaled.supply, scaled.scale}, options, progress,
+                       clock);
+    } catch (const CancelledError&) {
+      isCancelled = true;
+    }
+    QVERIFY(isCancelled);
+  }
+
+  void stars() {
+    // Three boxes on two switches joined by a thin link: a>x, b>x, c>y, x=y.
+    Network network;
+    network.nodeCount = 5;
+    network.isGpu = {1, 1, 1, 0, 0};
+    network.gpus = {0, 1, 2};
+    const std::vector<std::int64_t> supply = {2, 1, 1, 0, 0};
+    // Each terminal gets what the others have (K = 4): 2, 3, 3; the thin link carries 3 one way and 1 + 1 the other.
+    std::vector<TreeArc> capacities = {{0, 3, 4}, {1, 3, 2}, {2, 4, 2}, {3, 0, 2},
+                                       {3, 1, 3}, {4, 2, 3}, {3, 4, 3}, {4, 3, 2}};
+    const auto found = routeStars(network, capacities, supply, {});
+    QVERIFY(found.has_value());
+    std::map<std::pair<int, int>, std::int64_t> straight;
+    std::vector<std::int64_t> load(capacities.size(), 0);
+    for (std::size_t i = 0; i < found->atoms.size(); ++i) {
+      const Atom& atom = found->atoms[i];
+      if (atom.capacity > 0) {
+        straight[{atom.tail, atom.head}] += atom.capacity;
+        const std::vector<int> nodes = route(found->atoms, static_cast<int>(i));
+        for (std::size_t hop = 0; hop + 1 < nodes.size(); ++hop) {
+          for (std::size_t arc = 0; arc < capacities.size(); ++arc) {
+            load[arc] +=
+                capacities[arc].tail == nodes[hop] && capacities[arc].head == nodes[hop + 1] ? atom.capacity : 0;
+          }
+        }
+      }
+    }
+    for (const int from : network.gpus) {
+      for (const int to : network.gpus) {
+        if (from != to) {
+          QCOMPARE((straight[{from, to}]), supply[static_cast<std::size_t>(from)]);
+        }
+      }
+    }
+    for (std::size_t arc = 0; arc < capacities.size(); ++arc) {
+      QVERIFY(load[arc] <= capacities[arc].capacity);
+    }
+    capacities[6].capacity = 2;  // a's 2 and b's 1 no longer pass to c
+    QVERIFY(!routeStars(network, capacities, supply, {}).has_value());
+  }
+
+  void heightCap_data() {
+    QTest::addColumn<int>("mostHeight");
+    for (const int height : {12, 8, 6, 4, 2, 1}) {
+      QTest::addRow("%d hops", height) << height;
+    }
+  }
+  void heightCap() {
+    QFETCH(int, mostHeight);
+    const fabric::Fabric fabric = presetFabric("mi250", {{"boxes", "2"}, {"gpus", "0-7"}});
+    Request request;
+    request.mostHeight = mostHeight;
+    const auto generated = generate(fabric, request);
+    QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+    QVERIFY(schedule::heights(*generated->schedule.broadcastForest).logicalMax <= mostHeight);
+    QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
+    QVERIFY(generated->schedule.algbw <= generated->optimum.algbw);
+    QVERIFY(generated->schedule.algbw.isPositive());
+    QCOMPARE(generated->schedule.fixedK.has_value(), generated->schedule.algbw < generated->optimum.algbw);
+  }
+
+  void heightCapOfAllreduce() {
+    const fabric::Fabric fabric = presetFabric("torus", {{"dims", "4x4"}});
+    Request request;
+    request.collective = Collective::allreduce;
+    request.mostHeight = 4;
+    const auto generated = generate(fabric, request);
+    QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+    QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
+    QVERIFY2(generated->schedule.algbw == generated->optimum.algbw, "four hops are the torus' diameter");
+  }
+
+  void impossibleHeights_data() {
+    QTest::addColumn<int>("mostHeight");
+    QTest::addColumn<QString>("message");
+    QTest::newRow("none") << 0 << "trees have a height of at least 1";
+    QTest::newRow("below the diameter") << 3 << "no tree of height 3 exists: from \"g0\" to \"g10\" it takes 4 hops";
+  }
+  void impossibleHeights() {
+    QFETCH(int, mostHeight);
+    QFETCH(QString, message);
+    const fabric::Fabric fabric = presetFabric("torus", {{"dims", "4x4"}});
+    Request request;
+    request.mostHeight = mostHeight;
+    const auto generated = generate(fabric, request);
+    QVERIFY(!generated.hasValue());
+    QCOMPARE(generated.error().code, ErrorCode::badUsage);
+    QCOMPARE(QString::fromStdString(generated.error().message), message);
+  }
+
+  void parallelForRunsAllAndRethrowsTheFirst() {
+    std::vector<std::atomic<int>> calls(100);
+    parallelFor(calls.size(), [&](std::size_t i) { ++calls[i]; });
+    QVERIFY(std::all_of(calls.begin(), calls.end(), [](const auto& count) { return count == 1; }));
+    parallelFor(0, [](std::size_t) { qFatal("nothing to do"); });
+    std::string message;
+    try {
+      parallelFor(4, [](std::size_t i) { throw std::runtime_error(std::to_string(i)); });
+    } catch (const std::runtime_error& error) {
+      message = error.what();
+    }
+    QCOMPARE(message, std::string("0"));
+  }
+
+  void workMeter() {
+    WorkMeter meter(10);
+    meter.spend(10);
+    bool isReached = false;
+    try {
+      meter.spend(1);
+    } catch (const WorkLimitReached&) {
+      isReached = true;
+    }
+    QVERIFY(isReached);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestGrowth)
+#include "tst_growth.moc"
