@@ -9,6 +9,7 @@
 #include <QApplication>
 #include <QImage>
 #include <QPainter>
+#include <QThread>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -117,6 +118,7 @@ int main(int argc, char** argv) {
 
   const auto pan = [&](const char* name, double zoom) {
     view.setZoom(zoom);
+    view.complete();
     std::vector<double> times;
     for (int i = 0; i < 300; ++i) {
       view.panBy({12 * std::cos(i * 0.05), 9 * std::sin(i * 0.03)});
@@ -134,6 +136,14 @@ int main(int argc, char** argv) {
     times.push_back(paint());
   }
   report("zoom in and out", times);
+  // What follows once the zoom rests: the drawing at its new scale, step by step.
+  view.zoomAbout(0.2, {700, 400});
+  QThread::msleep(200);
+  times.clear();
+  for (int i = 0; i < 40; ++i) {
+    times.push_back(paint());
+  }
+  report("settle after a zoom", times);
 
   view.setZoom(0.6);
   paint();

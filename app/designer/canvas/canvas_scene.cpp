@@ -22,7 +22,7 @@ constexpr double kRim = 8;           // of a box, where it can be grabbed
 constexpr double kTitleHeight = 30;
 constexpr double kClearance = 3;           // between a line and a node it passes
 constexpr std::size_t kMostRouted = 6000;  // lines that look for a way round nodes
-constexpr std::size_t kMostBundles = 1200;
+constexpr std::size_t kMostBundles = 500;
 constexpr double kLevel = 24;      // ends that differ by less are joined level
 constexpr double kLeastRise = 12;  // between two rows that count as one above the other
 

@@ -454,14 +454,16 @@ std::optional<double> CanvasView::budget() const {
   if (m_sinceZoom.isValid() && m_sinceZoom.elapsed() < kHurry && !m_lastFrame.isNull()) {
     return 0.0;
   }
+  // Also once the zoom rests: what stands in is still there until all is drawn.
   const bool isMoving = m_sinceMotion.isValid() && m_sinceMotion.elapsed() < kHurry;
-  return isMoving || m_isPending ? std::optional(kFrameBudget) : std::nullopt;
+  return isMoving || m_isPending || !m_lastFrame.isNull() ? std::optional(kFrameBudget) : std::nullopt;
 }
 
 void CanvasView::complete() {
   m_sinceMotion.invalidate();
   m_sinceZoom.invalidate();
   m_isPending = false;
+  m_lastFrame = {};
   m_motion.stop();
   repaint();
 }

@@ -19,7 +19,7 @@ namespace coppice::designer {
 /// edit only what it touched. All places are device pixels of the scaled scene.
 class TileCache {
 public:
-  static constexpr int kTile = 256;
+  static constexpr int kTile = 192;
 
   /// Draws the piece of the scaled scene into the image, whose top left pixel is the rectangle's.
   using Draw = std::function<void(QImage&, const QRect&)>;
