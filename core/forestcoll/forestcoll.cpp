@@ -499,7 +499,7 @@ Result<T> guarded(const Request& request, Work&& work) {
   } catch (const CancelledError&) {
     return Error{ErrorCode::cancelled, "cancelled"};
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "out of memory", "use a smaller fabric or a smaller k"};
+    return Error{ErrorCode::limit, "out of memory", "allow more memory, keep the trees by parts, or use a smaller k"};
   }
 }
 

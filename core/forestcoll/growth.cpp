@@ -190,9 +190,11 @@ void StageClock::done(const char* stage) {
 schedule::Forest growForest(const Fabric& fabric, const GrowthProblem& problem, const GrowthOptions& options,
                             const Progress& progress, StageClock& clock) {
   constexpr int kRounds = 14;
+  const auto gpus = static_cast<std::uint64_t>(fabric.gpuCount());
+  std::uint64_t work = options.firstWork > 0 ? options.firstWork : 400'000'000 + 64 * gpus * gpus;
   try {
     Progress alone = progress;
-    alone.work = std::make_shared<WorkMeter>(options.firstWork);
+    alone.work = std::make_shared<WorkMeter>(work);
     return growTrimmed(kStrategies.front(), fabric, problem, options, alone, clock);
   } catch (const WorkLimitReached&) {
     clock.done("alone");
@@ -202,7 +204,6 @@ schedule::Forest growForest(const Fabric& fabric, const GrowthProblem& problem, 
     }
     clock.done("alone");
   }
-  std::uint64_t work = options.firstWork;
   for (int round = 0; round < kRounds; ++round) {
     work *= 4;
     progress.report("racing", 0);

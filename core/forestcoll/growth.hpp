@@ -39,7 +39,9 @@ struct GrowthOptions {
   schedule::ForestForm form = schedule::ForestForm::automatic;
   int heightEffort = 1;                              ///< see Request
   int mostHeight = std::numeric_limits<int>::max();  ///< what is tried for, not a promise
-  std::uint64_t firstWork = 400'000'000;             ///< steps that the first strategy has to itself
+  /// Steps that the first strategy has to itself; 0 = 400 million, and 64 for every pair of GPUs (the trees alone have
+  /// an edge for each).
+  std::uint64_t firstWork = 0;
 };
 
 /// Trimming, decomposition or switch removal, packing and path recovery.

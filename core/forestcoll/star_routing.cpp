@@ -26,6 +26,7 @@ public:
         m_outOf(at(network.nodeCount)),
         m_level(at(network.nodeCount), -1),
         m_toSend(at(network.nodeCount), 0),
+        m_sendsLeft(at(network.nodeCount), 0),
         m_next(at(network.nodeCount), 0),
         m_onPath(at(network.nodeCount), -1) {
     for (std::size_t i = 0; i < capacities.size(); ++i) {
@@ -37,14 +38,18 @@ public:
   }
 
   std::optional<LogicalTopology> run(const Progress& progress) {
-    auto receiversLeft = static_cast<int64_t>(m_network.gpus.size());
+    for (const int terminal : m_network.gpus) {
+      m_sendsLeft[at(terminal)] = static_cast<int64_t>(m_network.gpus.size()) - 1;
+    }
     for (const int receiver : m_network.gpus) {
       throwIfCancelled(progress);
-      if (!serve(receiver, receiversLeft)) {
+      if (!serve(receiver)) {
         return std::nullopt;
       }
       takePaths(receiver);
-      --receiversLeft;
+      for (const int terminal : m_network.gpus) {
+        m_sendsLeft[at(terminal)] -= terminal == receiver ? 0 : 1;
+      }
     }
     return std::move(m_result);
   }
@@ -55,7 +60,7 @@ private:
   [[nodiscard]] int64_t room(int arc) const { return m_quota[at(arc)] - m_flow[at(arc)]; }
 
   /// A flow that brings r(v) from every other terminal v to the receiver.
-  bool serve(int receiver, int64_t receiversLeft) {
+  bool serve(int receiver) {
     std::fill(m_flow.begin(), m_flow.end(), 0);
     int64_t wanted = 0;
     for (const int terminal : m_network.gpus) {
@@ -64,8 +69,8 @@ private:
     }
     for (const bool isRationed : {true, false}) {
       for (std::size_t i = 0; i < m_arcs.size(); ++i) {
-        const bool fromTerminal = isTerminal(m_arcs[i].tail);
-        m_quota[i] = fromTerminal && isRationed ? (m_left[i] + receiversLeft - 1) / receiversLeft : m_left[i];
+        const int64_t sends = m_sendsLeft[at(m_arcs[i].tail)];
+        m_quota[i] = isRationed && sends > 0 ? (m_left[i] + sends - 1) / sends : m_left[i];
       }
       while (wanted > 0 && growLevels(receiver)) {
         const int64_t pushed = blockingFlow(receiver);
@@ -262,6 +267,7 @@ private:
   std::vector<std::vector<int>> m_outOf;
   std::vector<int> m_level;
   std::vector<int64_t> m_toSend;
+  std::vector<int64_t> m_sendsLeft;  // by terminal: receivers to come, itself left out; 0 at switches
   std::vector<int> m_next;
   std::vector<int> m_onPath;
   std::vector<int> m_queue;
