@@ -8,6 +8,8 @@
 #include <exception>
 #include <map>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "base/units.hpp"
@@ -17,6 +19,9 @@ using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 namespace {
+
+/// Tied cuts that are listed at most.
+constexpr std::size_t kMostCuts = 64;
 
 QString tr(const char* text) {
   return QCoreApplication::translate("Bound", text);
@@ -86,8 +91,7 @@ QString gpuSetName(const fabric::Fabric& fabric, const std::vector<bool>& isIn) 
   return joined(names);
 }
 
-CutView viewOf(const fabric::Fabric& fabric, const Snapshot& snapshot, Collective collective,
-               const schedule::Cut& cut) {
+CutView viewOf(const fabric::Fabric& fabric, const Snapshot& snapshot, bool isReduction, const schedule::Cut& cut) {
   CutView view;
   std::vector<bool> isIn(static_cast<std::size_t>(fabric.nodeCount()), false);
   for (const fabric::NodeIndex node : cut.nodes) {
@@ -105,7 +109,6 @@ CutView viewOf(const fabric::Fabric& fabric, const Snapshot& snapshot, Collectiv
   view.exitBandwidth = cut.exitBandwidth;
 
   // Reductions run against the direction of allgather: what counts for them enters S.
-  const bool isReduction = collective == Collective::reduceScatter || collective == Collective::reduce;
   for (const fabric::Arc& arc : fabric.arcs()) {
     const bool leaves = isIn[static_cast<std::size_t>(arc.tail)] && !isIn[static_cast<std::size_t>(arc.head)];
     const bool enters = !isIn[static_cast<std::size_t>(arc.tail)] && isIn[static_cast<std::size_t>(arc.head)];
@@ -138,42 +141,9 @@ CutView viewOf(const fabric::Fabric& fabric, const Snapshot& snapshot, Collectiv
   return view;
 }
 
-void solve(const Snapshot& snapshot, const Question& question, std::stop_token stop, Bound& bound) {
-  const auto fabric = fabric::Fabric::build(*snapshot.facts);
-  if (!fabric) {
-    bound.why = QString::fromStdString(fabric.error().message);
-    if (!fabric.error().fix.empty()) {
-      bound.why += u"; "_s + QString::fromStdString(fabric.error().fix);
-    }
-    return;
-  }
-  bound.gpuCount = fabric->gpuCount();
-  forestcoll::Request request;
-  request.collective = question.collective;
-  request.allreduceBudget = std::chrono::milliseconds(0);
-  if (question.collective == Collective::broadcast || question.collective == Collective::reduce) {
-    request.root = 0;
-    const auto at = std::lower_bound(snapshot.nodes.begin(), snapshot.nodes.end(), question.root);
-    if (at != snapshot.nodes.end() && *at == question.root) {
-      const fabric::Rank rank = fabric->nodes()[static_cast<std::size_t>(at - snapshot.nodes.begin())].rank;
-      request.root = std::max(rank, 0);
-    }
-  }
-  Progress progress;
-  progress.stop = std::move(stop);
-  const auto optimum = forestcoll::optimum(*fabric, request, progress);
-  if (!optimum) {
-    bound.why = QString::fromStdString(optimum.error().message);
-    if (!optimum.error().fix.empty()) {
-      bound.why += u"; "_s + QString::fromStdString(optimum.error().fix);
-    }
-    return;
-  }
-  bound.algbw = optimum->algbw;
-  bound.note = QString::fromStdString(optimum->note);
-  for (const schedule::Cut& cut : optimum->bottlenecks) {
-    bound.cuts.push_back(viewOf(*fabric, snapshot, question.collective, cut));
-  }
+/// Why there is no answer, and what to do.
+QString reason(const std::string& message, const std::string& fix) {
+  return QString::fromStdString(fix.empty() ? message : message + "; " + fix);
 }
 
 }  // namespace
@@ -215,7 +185,7 @@ QString Bound::headline() const {
   return text;
 }
 
-Bound computeBound(const Snapshot& snapshot, const Question& question, std::stop_token stop) {
+Bound BoundSolver::compute(const Snapshot& snapshot, const Question& question, std::stop_token stop) {
   Bound bound;
   bound.question = question;
   bound.factRevision = snapshot.factRevision;
@@ -236,6 +206,120 @@ Bound computeBound(const Snapshot& snapshot, const Question& question, std::stop
   constexpr double kMillisecondsPerSecond = 1000;
   bound.seconds = static_cast<double>(clock.elapsed()) / kMillisecondsPerSecond;
   return bound;
+}
+
+void BoundSolver::solve(const Snapshot& snapshot, const Question& question, std::stop_token stop, Bound& bound) {
+  const auto fabric = fabric::Fabric::build(*snapshot.facts);
+  if (!fabric) {
+    bound.why = reason(fabric.error().message, fabric.error().fix);
+    return;
+  }
+  bound.gpuCount = fabric->gpuCount();
+  forestcoll::Request request;
+  request.collective = question.collective;
+  request.allreduceBudget = std::chrono::milliseconds(0);
+  std::string rootName;
+  if (question.collective == Collective::broadcast || question.collective == Collective::reduce) {
+    request.root = 0;
+    const auto at = std::lower_bound(snapshot.nodes.begin(), snapshot.nodes.end(), question.root);
+    if (at != snapshot.nodes.end() && *at == question.root) {
+      const fabric::Rank rank = fabric->nodes()[static_cast<std::size_t>(at - snapshot.nodes.begin())].rank;
+      request.root = std::max(rank, 0);
+    }
+    for (const fabric::NodeIndex gpu : fabric->gpus()) {
+      const fabric::Node& node = fabric->nodes()[static_cast<std::size_t>(gpu)];
+      rootName = node.rank == *request.root ? node.id : rootName;
+    }
+  }
+  Progress progress;
+  progress.stop = std::move(stop);
+
+  const std::lock_guard lock(m_mutex);
+  m_isAnswered = false;
+  const Result<live::Answer> answer = follow(*fabric, request, rootName, progress);
+  if (!answer) {
+    bound.why = reason(answer.error().message, answer.error().fix);
+    return;
+  }
+  if (answer->finding) {
+    bound.why = reason(answer->finding->text, answer->finding->fix);
+    return;
+  }
+  const Result<std::vector<schedule::Cut>> cuts = m_live->tiedCuts(kMostCuts, progress);
+  if (!cuts) {
+    bound.why = reason(cuts.error().message, cuts.error().fix);
+    return;
+  }
+  m_question = question;
+  m_factRevision = snapshot.factRevision;
+  m_isAnswered = true;
+  bound.algbw = answer->algbw;
+  std::unordered_map<std::string_view, fabric::NodeIndex> byName;
+  for (fabric::NodeIndex i = 0; i < fabric->nodeCount(); ++i) {
+    byName.emplace(fabric->nodes()[static_cast<std::size_t>(i)].id, i);
+  }
+  for (schedule::Cut cut : *cuts) {
+    for (fabric::NodeIndex& node : cut.nodes) {
+      node = byName.at(m_live->id(node));
+    }
+    std::sort(cut.nodes.begin(), cut.nodes.end());
+    bound.cuts.push_back(viewOf(*fabric, snapshot, answer->isReduction, cut));
+  }
+  if (answer->isBalanced) {
+    return;
+  }
+  const auto optimum = forestcoll::optimum(*fabric, request, progress);
+  if (!optimum) {
+    bound.algbw.reset();
+    bound.cuts.clear();
+    bound.why = reason(optimum.error().message, optimum.error().fix);
+    return;
+  }
+  bound.note = QString::fromStdString(optimum->note);
+  if (optimum->algbw != answer->algbw) {
+    bound.algbw = optimum->algbw;
+    bound.cuts.clear();
+    const bool isReduction =
+        question.collective == Collective::reduceScatter || question.collective == Collective::reduce;
+    for (const schedule::Cut& cut : optimum->bottlenecks) {
+      bound.cuts.push_back(viewOf(*fabric, snapshot, isReduction, cut));
+    }
+  }
+}
+
+Result<live::Answer> BoundSolver::follow(const fabric::Fabric& fabric, const forestcoll::Request& request,
+                                         const std::string& rootName, const Progress& progress) {
+  // What is kept grows with every edit: names that are gone and the history. Now and then it starts anew.
+  constexpr int kMostUpdates = 2000;
+  constexpr int kSlack = 64;
+  const bool fits = m_live && m_collective == request.collective && m_rootName == rootName &&
+                    m_updates < kMostUpdates && m_live->nodeLimit() <= 2 * fabric.nodeCount() + kSlack;
+  if (fits) {
+    ++m_updates;
+    Result<live::Answer> answer = m_live->update(fabric, progress);
+    if (answer || answer.error().code == ErrorCode::cancelled) {
+      return answer;
+    }
+  }
+  m_live.reset();
+  Result<live::LiveBound> made = live::LiveBound::create(fabric, request, progress);
+  if (!made) {
+    return made.error();
+  }
+  m_live.emplace(std::move(*made));
+  m_collective = request.collective;
+  m_rootName = rootName;
+  m_updates = 0;
+  return m_live->bound(progress);
+}
+
+std::optional<live::LiveBound> BoundSolver::stateOf(std::uint64_t factRevision, const Question& question) const {
+  const std::lock_guard lock(m_mutex);
+  return m_isAnswered && m_factRevision == factRevision && m_question == question ? m_live : std::nullopt;
+}
+
+Bound computeBound(const Snapshot& snapshot, const Question& question, std::stop_token stop) {
+  return BoundSolver().compute(snapshot, question, std::move(stop));
 }
 
 }  // namespace coppice::designer

@@ -3,8 +3,10 @@
 
 #include <QString>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "base/collective.hpp"
@@ -12,6 +14,7 @@
 #include "designer/jobs/snapshot.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
+#include "live/live_bound.hpp"
 
 namespace coppice::designer {
 
@@ -54,7 +57,7 @@ struct Bound {
   std::optional<Rational> algbw;  ///< GB/s; absent where there is no answer
   std::vector<CutView> cuts;      ///< the tied cuts, the first found first
   QString why;                    ///< why there is no answer, and what to do
-  QString note;                   ///< forestcoll::Optimum::note
+  QString note;                   ///< forestcoll::Optimum::note, where switches that only forward are the limit
   double seconds = 0;
 
   [[nodiscard]] int errors() const;
@@ -66,7 +69,35 @@ struct Bound {
 /// "AllGather", "Reduce-scatter" …, as the strip and the menus write them.
 [[nodiscard]] QString collectiveName(Collective collective);
 
-/// Validates and solves. Never fails: what is wrong is in the answer. Meant for another thread.
+/// Answers for one document that is being edited: after each edit from the state of the last answer (core/live).
+/// forestcoll::optimum is asked only where ingress and egress differ at some switch, since forwarding may then limit
+/// the fabric below its cuts. May be used from any thread; calls wait for each other.
+class BoundSolver {
+public:
+  /// Validates and solves. Never fails: what is wrong is in the answer. After a stop the answer is worthless, and the
+  /// next call goes on from what was done.
+  [[nodiscard]] Bound compute(const Snapshot& snapshot, const Question& question, std::stop_token stop);
+  /// A copy of the state that stands behind the answer to this question at this revision, for further questions;
+  /// nullopt where there is none (any more).
+  [[nodiscard]] std::optional<live::LiveBound> stateOf(std::uint64_t factRevision, const Question& question) const;
+
+private:
+  void solve(const Snapshot& snapshot, const Question& question, std::stop_token stop, Bound& bound);
+  Result<live::Answer> follow(const fabric::Fabric& fabric, const forestcoll::Request& request,
+                              const std::string& rootName, const Progress& progress);
+
+  mutable std::mutex m_mutex;
+  std::optional<live::LiveBound> m_live;
+  Collective m_collective = Collective::allgather;
+  std::string m_rootName;
+  int m_updates = 0;
+  /// What m_live has answered last.
+  Question m_question;
+  std::uint64_t m_factRevision = 0;
+  bool m_isAnswered = false;
+};
+
+/// From nothing. Meant for another thread.
 [[nodiscard]] Bound computeBound(const Snapshot& snapshot, const Question& question, std::stop_token stop);
 
 }  // namespace coppice::designer

@@ -30,6 +30,7 @@ LiveBound::LiveBound(Document& document, QObject* parent)
     if (event.isReset) {
       m_job.cancel();
       m_bound.reset();
+      m_solver = std::make_shared<BoundSolver>();
     }
     if (event.isReset || event.aspects.testFlag(Aspect::facts)) {
       m_timer.start();
@@ -54,8 +55,8 @@ bool LiveBound::isCurrent() const {
 }
 
 void LiveBound::refresh() {
-  m_job.order([snapshot = Snapshot::of(m_document), question = m_question](std::stop_token stop) {
-    return std::make_shared<const Bound>(computeBound(snapshot, question, std::move(stop)));
+  m_job.order([solver = m_solver, snapshot = Snapshot::of(m_document), question = m_question](std::stop_token stop) {
+    return std::make_shared<const Bound>(solver->compute(snapshot, question, std::move(stop)));
   });
 }
 

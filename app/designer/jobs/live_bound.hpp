@@ -27,6 +27,8 @@ public:
   [[nodiscard]] const std::shared_ptr<const Bound>& bound() const { return m_bound; }
   /// The answer is to this question about the facts as they are now.
   [[nodiscard]] bool isCurrent() const;
+  /// What stands behind the answers, for further questions on other threads (BoundSolver::stateOf).
+  [[nodiscard]] const std::shared_ptr<BoundSolver>& solver() const { return m_solver; }
 
 Q_SIGNALS:
   /// A new answer, or the old one has become stale.
@@ -38,6 +40,7 @@ private:
   Document& m_document;
   Question m_question;
   std::shared_ptr<const Bound> m_bound;
+  std::shared_ptr<BoundSolver> m_solver = std::make_shared<BoundSolver>();
   QTimer m_timer;
   LatestJob<std::shared_ptr<const Bound>> m_job;
 };

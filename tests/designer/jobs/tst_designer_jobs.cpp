@@ -2,7 +2,9 @@
 #include <QSemaphore>
 #include <QSignalSpy>
 #include <QTest>
+#include <algorithm>
 #include <atomic>
+#include <random>
 
 #include "designer/document/edits.hpp"
 #include "designer/document/fabric_file.hpp"
@@ -35,6 +37,8 @@ private Q_SLOTS:
   void cancelledWorkSaysNothing();
   void workOutlivesItsOwner();
   void liveBoundFollows();
+  void solverAgreesWithNothingKept();
+  void forwardingIsNamed();
 };
 
 void TestDesignerJobs::bounds_data() {
@@ -184,6 +188,94 @@ void TestDesignerJobs::liveBoundFollows() {
   QVERIFY(!live.isCurrent());
   QVERIFY(QTest::qWaitFor([&] { return live.isCurrent(); }, 30000));
   QVERIFY2(live.bound()->headline().startsWith(u"Broadcast "_s), qPrintable(live.bound()->headline()));
+}
+
+void TestDesignerJobs::solverAgreesWithNothingKept() {
+  constexpr std::uint32_t kSeed = 20240611;
+  qInfo("seed %u", kSeed);
+  std::mt19937 random(kSeed);
+  Document document;
+  document.reset(modelOf("dgx-a100", {{"boxes", "2"}}), true);
+  BoundSolver solver;
+  const NodeId first = document.model().nodeNamed("b0g0");
+  const std::vector<Question> questions = {{}, {Collective::allreduce, {}}, {Collective::reduce, first}};
+  for (int step = 0; step < 60; ++step) {
+    const auto pick = [&](std::uint32_t most) { return random() % most; };
+    std::vector<LinkId> links;
+    for (const auto& [id, link] : document.model().links()) {
+      links.push_back(id);
+    }
+    const LinkId chosen = links[pick(static_cast<std::uint32_t>(links.size()))];
+    document.edit(u"x"_s, [&](Edit& edit) {
+      if (step % 20 == 19) {
+        edits::remove(edit, {edit.base().find(chosen)->tail.node});
+      } else if (step % 10 == 7) {
+        // A name is a name: the solver must follow the element, and the root too.
+        (void)edits::rename(edit, step == 27 ? first : edit.base().find(chosen)->tail.node, "n" + std::to_string(step));
+      } else {
+        edits::changeLinks(edit, std::vector{chosen},
+                           [&](Link& link) { link.bandwidth = std::to_string(1 + pick(90)); });
+      }
+    });
+    const Question& question = questions[static_cast<std::size_t>(step / 5) % questions.size()];
+    const Snapshot snapshot = Snapshot::of(document);
+    const Bound followed = solver.compute(snapshot, question, {});
+    const Bound alone = computeBound(snapshot, question, {});
+    QCOMPARE(followed.headline(), alone.headline());
+    QCOMPARE(followed.why, alone.why);
+    QCOMPARE(followed.gpuCount, alone.gpuCount);
+    const auto fabric = fabric::Fabric::build(*snapshot.facts);
+    if (fabric) {
+      forestcoll::Request request{.collective = question.collective};
+      request.allreduceBudget = 0ms;
+      if (question.collective == Collective::reduce) {
+        request.root = 0;
+        const auto at = std::find(snapshot.nodes.begin(), snapshot.nodes.end(), question.root);
+        if (at != snapshot.nodes.end()) {
+          request.root = fabric->nodes()[static_cast<std::size_t>(at - snapshot.nodes.begin())].rank;
+        }
+      }
+      const auto optimum = forestcoll::optimum(*fabric, request);
+      QCOMPARE(followed.algbw.has_value(), optimum.hasValue());
+      if (optimum) {
+        QCOMPARE(followed.algbw->toString(), optimum->algbw.toString());
+      }
+    }
+    // Every cut proves the bound by what crosses it.
+    for (const CutView& cut : followed.cuts) {
+      QVERIFY(std::is_sorted(cut.inside.begin(), cut.inside.end()));
+      Rational sum(0);
+      for (const Crossing& crossing : cut.crossings) {
+        sum += crossing.bandwidth;
+      }
+      QCOMPARE(sum.toString(), cut.exitBandwidth.toString());
+      if (question.collective == Collective::allgather && followed.note.isEmpty()) {
+        QCOMPARE((Rational(followed.gpuCount) * sum / Rational(cut.gpusInside)).toString(), followed.algbw->toString());
+      }
+    }
+    // The state behind the answer is there to be asked, for this very question alone.
+    QCOMPARE(solver.stateOf(snapshot.factRevision, question).has_value(), followed.algbw.has_value());
+    QVERIFY(!solver.stateOf(snapshot.factRevision + 1, question));
+    QVERIFY(!solver.stateOf(snapshot.factRevision, {Collective::broadcast, {}}));
+  }
+}
+
+void TestDesignerJobs::forwardingIsNamed() {
+  // A switch that takes in more than it can put out: what it forwards bounds the fabric, not its cuts alone.
+  Document document;
+  document.reset(readFabricFile(R"({"nodes":[{"id":"a","kind":"gpu"},{"id":"b","kind":"gpu"},{"id":"c","kind":"gpu"},
+    {"id":"s","kind":"switch"}],"links":[
+    {"src":"a","dst":"s","bandwidth":10,"duplex":false},{"src":"b","dst":"s","bandwidth":10},
+    {"src":"c","dst":"s","bandwidth":10},{"src":"b","dst":"a","bandwidth":3,"duplex":false}]})",
+                                "")
+                     ->model,
+                 true);
+  const Snapshot snapshot = Snapshot::of(document);
+  const Bound bound = BoundSolver().compute(snapshot, {}, {});
+  QVERIFY2(!bound.note.isEmpty(), qPrintable(bound.why));
+  const auto optimum = forestcoll::optimum(*fabric::Fabric::build(*snapshot.facts), {});
+  QVERIFY(optimum.hasValue());
+  QCOMPARE(bound.algbw->toString(), optimum->algbw.toString());
 }
 
 QTEST_GUILESS_MAIN(TestDesignerJobs)
