@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: Apache-2.0
 //
 // Frames of the canvas off screen, with a fabric of 5,000 nodes and 20,000 links by default: time to open, frames while
 // panning, zooming and dragging (median and worst, CPU time of this thread), and memory.
