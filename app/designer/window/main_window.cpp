@@ -27,6 +27,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "designer/analysis/ranking_panel.hpp"
 #include "designer/canvas/minimap.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/document/exchange.hpp"
@@ -136,6 +137,9 @@ MainWindow::~MainWindow() {
   m_strip->setEditor(nullptr);
   m_properties->setEditor(nullptr);
   m_boundCard->setEditor(nullptr);
+  for (RankingPanel* panel : {m_upgrades, m_damage}) {
+    panel->setSubject(nullptr, nullptr);
+  }
   m_minimap->setView(nullptr);
   m_outline->setModel(nullptr);
   for (QTableView* view : {m_nodes, m_links, m_problems}) {
@@ -475,6 +479,10 @@ void MainWindow::currentChanged() {
   m_strip->setEditor(editor);
   m_properties->setEditor(editor);
   m_boundCard->setEditor(editor);
+  for (RankingPanel* panel : {m_upgrades, m_damage}) {
+    panel->setSubject(editor != nullptr ? &editor->document() : nullptr,
+                      editor != nullptr ? &editor->bound() : nullptr);
+  }
   m_minimap->setView(editor != nullptr ? &editor->canvas() : nullptr);
   m_outline->setModel(editor != nullptr ? &editor->outline() : nullptr);
   if (editor != nullptr) {

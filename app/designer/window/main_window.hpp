@@ -27,6 +27,7 @@ namespace coppice::designer {
 class BoundCard;
 class Minimap;
 class PropertiesPanel;
+class RankingPanel;
 
 /// What the window shows beside the drawing; document, selection and zoom stay when it changes.
 enum class Mode { draw, analyse, schedule };
@@ -129,6 +130,8 @@ private:
   PropertiesPanel* m_properties = nullptr;
   BoundCard* m_boundCard = nullptr;
   Minimap* m_minimap = nullptr;
+  RankingPanel* m_upgrades = nullptr;
+  RankingPanel* m_damage = nullptr;
   bool m_isSelecting = false;
 };
 

@@ -14,6 +14,7 @@
 #include <QUndoView>
 
 #include "coppice/version.hpp"
+#include "designer/analysis/ranking_panel.hpp"
 #include "designer/canvas/minimap.hpp"
 #include "designer/document/instances.hpp"
 #include "designer/window/bound_card.hpp"
@@ -498,6 +499,17 @@ void MainWindow::createDocks() {
   m_history->setEmptyLabel(tr("As opened"));
   m_history->setFrameShape(QFrame::NoFrame);
   tabifyDockWidget(problems, addDock(u"history"_s, tr("History"), m_history, Qt::BottomDockWidgetArea));
+  m_upgrades = new RankingPanel(upgradesKind(), this);
+  tabifyDockWidget(problems, addDock(u"upgrades"_s, tr("Upgrades"), m_upgrades, Qt::BottomDockWidgetArea));
+  m_damage = new RankingPanel(damageKind(), this);
+  tabifyDockWidget(problems, addDock(u"damage"_s, tr("Damage"), m_damage, Qt::BottomDockWidgetArea));
+  for (RankingPanel* panel : {m_upgrades, m_damage}) {
+    connect(panel, &RankingPanel::elementsChosen, this, [this](const std::set<ElementId>& elements) {
+      if (Editor* editor = currentEditor()) {
+        editor->selection().set(elements);
+      }
+    });
+  }
   problems->raise();
   setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
   setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);

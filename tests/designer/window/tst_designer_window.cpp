@@ -593,6 +593,14 @@ void TestDesignerWindow::pictures() {
     f.run("mode.analyse");
     QTest::qWait(400);
     QVERIFY(f.window->grab().save(folder + u"/analyse"_s + suffix));
+    for (const auto* dock : {"upgrades", "damage"}) {
+      f.run(QByteArray("view.") + dock);
+      auto* table = f.window->findChild<QTableView*>(QLatin1String(dock) + u"Table"_s);
+      QVERIFY(QTest::qWaitFor([&] { return table->isEnabled() && table->model()->rowCount() > 0; }, 20000));
+      Q_EMIT table->clicked(table->model()->index(0, 0));
+      QTest::qWait(100);
+      QVERIFY(f.window->grab().save(folder + u'/' + QLatin1String(dock) + suffix));
+    }
     f.run("view.palette");
     QTest::qWait(50);
     QVERIFY(f.window->findChild<QDialog*>(u"commandPalette"_s)->grab().save(folder + u"/palette"_s + suffix));

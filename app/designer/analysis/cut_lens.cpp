@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/analysis/cut_lens.hpp"
+
+#include <QCoreApplication>
+#include <QStringList>
+
+#include "base/checked.hpp"
+#include "base/units.hpp"
+#include "designer/document/counted.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("CutLens", text);
+}
+
+bool isGpu(const Node& node) {
+  return node.kind() == fabric::NodeKind::gpu;
+}
+
+QString line(const QString& name, const LensSide& side) {
+  const QString width = QString::fromStdString(toDecimal(side.bandwidth)) + u" GB/s"_s;
+  QString text = name + u' ' + counted(side.gpus, tr("GPU"), tr("GPUs")) + tr(" through ") + width;
+  if (side.algbw) {
+    text += u" → "_s + QString::fromStdString(toDecimal(*side.algbw)) + u" GB/s"_s;
+    if (!side.algbw->isInteger()) {
+      text += u" = "_s + QString::fromStdString(side.algbw->toString());
+    }
+  } else {
+    text += tr(" → no limit");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<CutLens> lensOf(const Model& model, const std::set<NodeId>& set, const Question& question) {
+  try {
+    CutLens lens;
+    NodeId root = question.root;
+    int gpus = 0;
+    for (const auto& [id, node] : model.nodes()) {
+      if (isGpu(node)) {
+        // As the bound: the first GPU where the root is none.
+        root = gpus == 0 && !(model.find(question.root) != nullptr && isGpu(*model.find(question.root))) ? id : root;
+        ++gpus;
+        ++(set.contains(id) ? lens.out : lens.in).gpus;
+      }
+    }
+    if (lens.out.gpus == 0 || lens.in.gpus == 0) {
+      return std::nullopt;
+    }
+    Rational leaving;
+    Rational entering;
+    for (const NodeId id : set) {
+      if (!model.nodes().contains(id)) {
+        return std::nullopt;
+      }
+      for (const LinkId at : model.linksOf(id)) {
+        const Link& link = model.links()[at];
+        const bool leaves = link.tail.node == id && link.head.node.isValid() && !set.contains(link.head.node);
+        const bool enters = link.head.node == id && link.tail.node.isValid() && !set.contains(link.tail.node);
+        if (!leaves && !enters) {
+          continue;
+        }
+        const auto bandwidth = Bandwidth::parse(link.bandwidth);
+        if (!bandwidth) {
+          return std::nullopt;
+        }
+        const Rational total = bandwidth->gigabytesPerSecond() * Rational(link.count);
+        if (leaves || link.duplex) {
+          leaving += total;
+        }
+        if (enters || link.duplex) {
+          entering += total;
+        }
+      }
+    }
+    const bool isReduction =
+        question.collective == Collective::reduceScatter || question.collective == Collective::reduce;
+    const bool isRooted = question.collective == Collective::broadcast || question.collective == Collective::reduce;
+    lens.out.bandwidth = isReduction ? entering : leaving;
+    lens.in.bandwidth = isReduction ? leaving : entering;
+    lens.out.demand = isRooted ? (set.contains(root) ? 1 : 0) : lens.out.gpus;
+    lens.in.demand = isRooted ? 1 - lens.out.demand : lens.in.gpus;
+    for (LensSide* side : {&lens.out, &lens.in}) {
+      if (side->demand > 0) {
+        side->algbw = Rational(isRooted ? 1 : gpus) * side->bandwidth / Rational(side->demand);
+      }
+    }
+    return lens;
+  } catch (const OverflowError&) {
+    return std::nullopt;
+  }
+}
+
+QString lensText(const CutLens& lens, Collective collective) {
+  const bool isReduction = collective == Collective::reduceScatter || collective == Collective::reduce;
+  return line(isReduction ? tr("Sums in:") : tr("Out:"), lens.out) + u'\n' +
+         line(isReduction ? tr("Sums out:") : tr("In:"), lens.in) +
+         (collective == Collective::allreduce ? u'\n' + tr("of the AllGather half") : QString());
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/analysis/ranking.hpp"
+
+#include <QCoreApplication>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "base/units.hpp"
+#include "designer/analysis/link_groups.hpp"
+#include "designer/document/counted.hpp"
+#include "designer/models/element_table_model.hpp"
+#include "live/failures.hpp"
+#include "live/prices.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("Ranking", text);
+}
+
+QString decimal(const Rational& value) {
+  return QString::fromStdString(toDecimal(value));
+}
+
+/// "8.67", and "26/3" behind it where that says more.
+QString exactly(const Rational& value) {
+  const QString fraction = QString::fromStdString(value.toString());
+  return value.isInteger() ? fraction : u"%1 = %2"_s.arg(decimal(value), fraction);
+}
+
+RankedCell number(const Rational& value, const QString& text, const QString& toolTip) {
+  return {text, value, true, toolTip};
+}
+
+Ranking rankingOf(const Snapshot& snapshot, const Question& question) {
+  Ranking ranking;
+  ranking.question = question;
+  ranking.factRevision = snapshot.factRevision;
+  return ranking;
+}
+
+Progress progressOf(const WorkDone& done, std::stop_token stop) {
+  Progress progress;
+  progress.stop = std::move(stop);
+  progress.onReport = [done](std::string_view, double fraction) {
+    constexpr double kThousand = 1000;
+    done->store(static_cast<int>(fraction * kThousand));
+  };
+  return progress;
+}
+
+/// Runs the work on a copy of the solver's state and writes what goes wrong into the answer.
+template <typename Work>
+Ranking rank(const BoundSolver& solver, const Snapshot& snapshot, const Question& question, Work&& work) {
+  Ranking ranking = rankingOf(snapshot, question);
+  try {
+    std::optional<live::LiveBound> live = solver.stateOf(snapshot.factRevision, question);
+    if (!live) {
+      ranking.why = tr("There is no bound to start from.");
+    } else if (const Outcome outcome = work(*live, ranking); !outcome) {
+      ranking.rows.clear();
+      ranking.why = QString::fromStdString(outcome.error().message);
+    }
+  } catch (const OverflowError&) {
+    ranking.rows.clear();
+    ranking.why = tr("The numbers leave the range in which results are proven exact.");
+  } catch (const std::exception& exception) {
+    ranking.rows.clear();
+    ranking.why = QString::fromUtf8(exception.what());
+  }
+  return ranking;
+}
+
+RankedRow upgradeRow(const PricedLinks& links, const live::Price& price) {
+  RankedRow row;
+  row.elements.insert(links.ids.begin(), links.ids.end());
+  const bool isOne = links.count == 1;
+  const QString what = QString::fromStdString(links.group.name);
+  row.cells.push_back({what, {}, false, what});
+  row.cells.push_back({QString::number(links.count), Rational(links.count), true});
+  row.cells.push_back(
+      number(links.bandwidth, decimal(links.bandwidth), tr("%1 GB/s per direction").arg(exactly(links.bandwidth))));
+  QString gain = price.raise.isPositive()
+                     ? (isOne ? tr("One more GB/s per direction raises the bound by %1 GB/s")
+                              : tr("One more GB/s per direction on every one of them raises the bound by %1 GB/s"))
+                           .arg(exactly(price.raise))
+                     : tr("More bandwidth here gains nothing: the bottleneck is elsewhere");
+  const bool hasEnd = price.nextAbove && price.raise.isPositive();
+  if (price.nextAbove) {
+    gain += u' ' + (price.raise.isPositive() ? tr("up to %1 GB/s more, where another cut takes over")
+                                             : tr("up to %1 GB/s more"))
+                       .arg(exactly(*price.nextAbove));
+  }
+  row.cells.push_back(
+      number(price.raise, price.raise.isPositive() ? u'+' + decimal(price.raise) : tr("nothing"), gain));
+  RankedCell upTo;
+  upTo.isNumber = true;
+  upTo.toolTip = gain;
+  if (price.raise.isPositive()) {
+    upTo.text = hasEnd ? decimal(links.bandwidth + *price.nextAbove) : tr("no end");
+    if (hasEnd) {
+      upTo.value = links.bandwidth + *price.nextAbove;
+    }
+  }
+  row.cells.push_back(std::move(upTo));
+  row.cells.push_back(number(price.lower, price.lower.isPositive() ? u'−' + decimal(price.lower) : tr("nothing"),
+                             price.lower.isPositive()
+                                 ? tr("One GB/s less lowers the bound by %1 GB/s").arg(exactly(price.lower))
+                                 : tr("Less bandwidth here costs nothing at first")));
+  return row;
+}
+
+QString partName(live::Part part) {
+  switch (part) {
+    case live::Part::link:
+      return tr("Link");
+    case live::Part::nic:
+      return tr("NIC");
+    case live::Part::switchNode:
+      return tr("Switch");
+    case live::Part::gpu:
+      return tr("GPU");
+    case live::Part::box:
+      return tr("Box");
+  }
+  return {};
+}
+
+/// As singleFailures, each with the element that fails.
+struct ElementFailures {
+  std::vector<live::Failure> failures;
+  std::vector<ElementId> elements;
+};
+
+ElementFailures failuresOf(const Snapshot& snapshot) {
+  ElementFailures result;
+  result.failures = live::singleFailures(*snapshot.facts);
+  std::unordered_map<std::string_view, NodeId> nodes;
+  for (std::size_t i = 0; i < snapshot.nodes.size(); ++i) {
+    nodes.emplace(snapshot.facts->nodes[i].id, snapshot.nodes[i]);
+  }
+  std::size_t link = 0;
+  for (const live::Failure& failure : result.failures) {
+    // Links come first, in the description's order; those whose bandwidth cannot be read have no bound either.
+    result.elements.push_back(failure.part == live::Part::link ? ElementId(snapshot.links[link++])
+                                                               : ElementId(nodes.at(failure.name)));
+  }
+  return result;
+}
+
+}  // namespace
+
+QStringList upgradeHeaders() {
+  return {tr("Links"), tr("Count"), tr("Now, GB/s"), tr("+1 GB/s gains"), tr("Until, GB/s"), tr("−1 GB/s costs")};
+}
+
+Ranking rankUpgrades(const BoundSolver& solver, const Snapshot& snapshot, const Question& question,
+                     const WorkDone& done, std::stop_token stop) {
+  return rank(solver, snapshot, question, [&](live::LiveBound& live, Ranking& ranking) -> Outcome {
+    std::vector<PricedLinks> links = linkClassesOf(live, snapshot);
+    for (PricedLinks& single : singleLinksOf(live, snapshot)) {
+      links.push_back(std::move(single));
+    }
+    std::vector<live::LinkGroup> groups;
+    groups.reserve(links.size());
+    for (const PricedLinks& entry : links) {
+      groups.push_back(entry.group);
+    }
+    const auto prices = live::rankPrices(live, groups, progressOf(done, std::move(stop)));
+    if (!prices) {
+      return prices.error();
+    }
+    ranking.rows.reserve(prices->size());
+    for (const live::RankedPrice& ranked : *prices) {
+      ranking.rows.push_back(upgradeRow(links[ranked.group], ranked.price));
+    }
+    if (!prices->empty() && !prices->front().price.raise.isPositive()) {
+      ranking.note = tr("Several cuts are equally tight: no class of links alone can raise the bound.");
+    }
+    return Done{};
+  });
+}
+
+QStringList damageHeaders() {
+  return {tr("What fails"), tr("Kind"), tr("Loss"), tr("Bound left, GB/s"), tr("GPUs left")};
+}
+
+Ranking rankDamage(const BoundSolver& solver, const Snapshot& snapshot, const Question& question, const WorkDone& done,
+                   std::stop_token stop) {
+  return rank(solver, snapshot, question, [&](live::LiveBound& live, Ranking& ranking) -> Outcome {
+    const ElementFailures parts = failuresOf(snapshot);
+    const auto damages = live::rankFailures(live, parts.failures, progressOf(done, std::move(stop)));
+    if (!damages) {
+      return damages.error();
+    }
+    constexpr std::int64_t kHundred = 100;
+    for (const live::Damage& damage : *damages) {
+      const live::Failure& failure = parts.failures[damage.failure];
+      RankedRow row;
+      row.elements = {parts.elements[damage.failure]};
+      const QString name = QString::fromStdString(failure.name);
+      const Rational percent = damage.loss * Rational(kHundred);
+      QString exact = damage.finding ? QString::fromStdString(damage.finding->text)
+                                     : tr("%1 % lost, %2 GB/s left").arg(exactly(percent), exactly(damage.algbw));
+      row.cells.push_back({name, {}, false, name});
+      row.cells.push_back({partName(failure.part), {}, false, exact});
+      row.cells.push_back(number(damage.loss, decimal(percent) + u" %"_s, exact));
+      row.cells.push_back(number(damage.algbw, damage.algbw.isZero() ? tr("none") : decimal(damage.algbw), exact));
+      row.cells.push_back({QString::number(damage.gpuCount), Rational(damage.gpuCount), true, exact});
+      ranking.rows.push_back(std::move(row));
+    }
+    return Done{};
+  });
+}
+
+RankingModel::RankingModel(QStringList headers, QObject* parent)
+    : QAbstractTableModel(parent), m_headers(std::move(headers)) {}
+
+void RankingModel::setRows(std::vector<RankedRow> rows) {
+  beginResetModel();
+  m_rows = std::move(rows);
+  endResetModel();
+}
+
+bool RankingModel::isLess(const QModelIndex& a, const QModelIndex& b) const {
+  const RankedCell* left = cellAt(a);
+  const RankedCell* right = cellAt(b);
+  if (left == nullptr || right == nullptr) {
+    return false;
+  }
+  if (!left->isNumber || !right->isNumber) {
+    return QString::localeAwareCompare(left->text, right->text) < 0;
+  }
+  return left->value && right->value ? *left->value < *right->value : left->value.has_value();
+}
+
+const RankedCell* RankingModel::cellAt(const QModelIndex& index) const {
+  if (!index.isValid() || index.row() >= rowCount() || index.column() >= columnCount()) {
+    return nullptr;
+  }
+  return &m_rows[static_cast<std::size_t>(index.row())].cells[static_cast<std::size_t>(index.column())];
+}
+
+int RankingModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
+}
+
+int RankingModel::columnCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(m_headers.size());
+}
+
+QVariant RankingModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || section < 0 || section >= m_headers.size()) {
+    return {};
+  }
+  if (role == Qt::TextAlignmentRole) {
+    return QVariant((section == 0 ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+  }
+  return role == Qt::DisplayRole ? QVariant(m_headers[section]) : QVariant();
+}
+
+QVariant RankingModel::data(const QModelIndex& index, int role) const {
+  const RankedCell* cell = cellAt(index);
+  if (cell == nullptr) {
+    return {};
+  }
+  switch (role) {
+    case Qt::DisplayRole:
+      return cell->text;
+    case Qt::ToolTipRole:
+      return cell->toolTip.isEmpty() ? QVariant() : QVariant(cell->toolTip);
+    case Qt::TextAlignmentRole:
+      return QVariant(cell->isNumber ? Qt::AlignRight | Qt::AlignVCenter : Qt::AlignLeft | Qt::AlignVCenter);
+    case kElementRole: {
+      const std::set<ElementId>& elements = m_rows[static_cast<std::size_t>(index.row())].elements;
+      return elements.empty() ? QVariant() : QVariant::fromValue(*elements.begin());
+    }
+    default:
+      return {};
+  }
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/analysis/ranking_panel.hpp"
+
+#include <QHeaderView>
+#include <QShowEvent>
+#include <QSortFilterProxyModel>
+#include <QVBoxLayout>
+#include <chrono>
+#include <utility>
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int kThousand = 1000;
+
+/// Sorts by exact numbers; the order given is that of the model.
+class ExactOrder : public QSortFilterProxyModel {
+public:
+  using QSortFilterProxyModel::QSortFilterProxyModel;
+
+protected:
+  [[nodiscard]] bool lessThan(const QModelIndex& a, const QModelIndex& b) const override {
+    return static_cast<const RankingModel*>(sourceModel())->isLess(a, b);
+  }
+};
+
+}  // namespace
+
+RankingPanel::Kind upgradesKind() {
+  return {u"upgrades"_s, RankingPanel::tr("Upgrades"),
+          RankingPanel::tr("Open a fabric to see which of its links is worth more bandwidth."), upgradeHeaders(),
+          rankUpgrades};
+}
+
+RankingPanel::Kind damageKind() {
+  return {u"damage"_s, RankingPanel::tr("Damage"),
+          RankingPanel::tr("Open a fabric to see what it loses when a link, NIC, switch or GPU fails."),
+          damageHeaders(), rankDamage};
+}
+
+RankingPanel::RankingPanel(Kind kind, QWidget* parent)
+    : QWidget(parent),
+      m_kind(std::move(kind)),
+      m_model(m_kind.headers),
+      m_pages(new QStackedWidget(this)),
+      m_message(new QLabel(this)),
+      m_state(new QLabel(this)),
+      m_progress(new QProgressBar(this)),
+      m_table(new QTableView(this)),
+      m_job([this](std::shared_ptr<const Ranking> ranking) { receive(*ranking); }, 0ms) {
+  setObjectName(m_kind.name);
+  setProperty("role", u"panel"_s);
+  setAttribute(Qt::WA_StyledBackground);
+  m_message->setObjectName(m_kind.name + u"Message"_s);
+  m_message->setAlignment(Qt::AlignCenter);
+  m_message->setWordWrap(true);
+  m_message->setProperty("role", u"muted"_s);
+  m_state->setObjectName(m_kind.name + u"State"_s);
+  m_state->setProperty("role", u"muted"_s);
+  m_state->setWordWrap(true);
+  constexpr int kMargin = 6;
+  constexpr int kBarHeight = 4;
+  m_state->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
+  m_progress->setRange(0, kThousand);
+  m_progress->setTextVisible(false);
+  m_progress->setFixedHeight(kBarHeight);
+  m_progress->setAccessibleName(tr("Progress"));
+  QSizePolicy keep = m_progress->sizePolicy();
+  keep.setRetainSizeWhenHidden(true);
+  m_progress->setSizePolicy(keep);
+  m_table->setObjectName(m_kind.name + u"Table"_s);
+  m_table->setAccessibleName(m_kind.title);
+  m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
+  m_table->setSelectionMode(QAbstractItemView::SingleSelection);
+  m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  m_table->setAlternatingRowColors(true);
+  m_table->setShowGrid(false);
+  m_table->setWordWrap(false);
+  m_table->setFrameShape(QFrame::NoFrame);
+  m_table->verticalHeader()->hide();
+  m_table->horizontalHeader()->setHighlightSections(false);
+  auto* order = new ExactOrder(this);
+  order->setSourceModel(&m_model);
+  m_table->setModel(order);
+  m_table->setSortingEnabled(true);
+  m_table->sortByColumn(-1, Qt::AscendingOrder);
+  m_table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
+  m_pages->addWidget(m_message);
+  m_pages->addWidget(m_table);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins({});
+  layout->setSpacing(0);
+  layout->addWidget(m_progress);
+  layout->addWidget(m_state);
+  layout->addWidget(m_pages, 1);
+  const auto choose = [this](const QModelIndex& index) {
+    const QModelIndex source = static_cast<const QSortFilterProxyModel*>(m_table->model())->mapToSource(index);
+    if (source.isValid() && isCurrent()) {
+      Q_EMIT elementsChosen(m_model.rows()[static_cast<std::size_t>(source.row())].elements);
+    }
+  };
+  connect(m_table, &QTableView::clicked, this, choose);
+  connect(m_table, &QTableView::activated, this, choose);
+  m_tick.setInterval(100ms);
+  connect(&m_tick, &QTimer::timeout, this, [this] { m_progress->setValue(m_done ? m_done->load() : 0); });
+  update();
+}
+
+RankingPanel::~RankingPanel() = default;
+
+void RankingPanel::setSubject(Document* document, LiveBound* bound) {
+  if (m_document == document && m_bound == bound) {
+    return;
+  }
+  if (m_bound) {
+    disconnect(m_bound, nullptr, this, nullptr);
+  }
+  m_job.cancel();
+  m_isOrdered = false;
+  m_hasAnswer = false;
+  m_model.setRows({});
+  m_document = document;
+  m_bound = bound;
+  if (m_bound) {
+    connect(m_bound, &LiveBound::changed, this, &RankingPanel::follow);
+  }
+  follow();
+}
+
+bool RankingPanel::isCurrent() const {
+  return m_hasAnswer && m_document && m_bound && m_factRevision == m_document->factRevision() &&
+         m_question == m_bound->question();
+}
+
+void RankingPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  follow();
+}
+
+void RankingPanel::follow() {
+  const bool hasBound = m_document && m_bound && m_bound->isCurrent() && m_bound->bound()->algbw;
+  const bool isOrderRight = m_isOrdered && hasBound && m_orderedRevision == m_document->factRevision() &&
+                            m_orderedQuestion == m_bound->question();
+  if (m_isOrdered && !isOrderRight) {
+    m_job.cancel();
+    m_isOrdered = false;
+  }
+  if (hasBound && !isCurrent() && !m_isOrdered && isVisible()) {
+    m_done = std::make_shared<std::atomic<int>>(0);
+    m_isOrdered = true;
+    m_orderedRevision = m_document->factRevision();
+    m_orderedQuestion = m_bound->question();
+    m_job.order([rank = m_kind.rank, solver = m_bound->solver(), snapshot = Snapshot::of(*m_document),
+                 question = m_orderedQuestion, done = m_done](std::stop_token stop) {
+      return std::make_shared<const Ranking>(rank(*solver, snapshot, question, done, std::move(stop)));
+    });
+  }
+  update();
+}
+
+void RankingPanel::receive(Ranking ranking) {
+  m_isOrdered = false;
+  m_hasAnswer = true;
+  m_factRevision = ranking.factRevision;
+  m_question = ranking.question;
+  m_why = std::move(ranking.why);
+  m_note = std::move(ranking.note);
+  m_table->sortByColumn(-1, Qt::AscendingOrder);
+  m_model.setRows(std::move(ranking.rows));
+  for (int column = 1; column < m_model.columnCount(); ++column) {
+    m_table->horizontalHeader()->setSectionResizeMode(column, QHeaderView::ResizeToContents);
+  }
+  follow();
+}
+
+void RankingPanel::update() {
+  const std::shared_ptr<const Bound> bound = m_bound ? m_bound->bound() : nullptr;
+  const bool isBoundCurrent = m_bound && m_bound->isCurrent();
+  const bool hasNoBound = isBoundCurrent && !bound->algbw;
+  QString message;
+  QString state;
+  if (!m_document) {
+    message = m_kind.empty;
+  } else if (hasNoBound) {
+    message = bound->why;
+  } else if (isCurrent()) {
+    message = m_model.rowCount() > 0 ? QString() : (m_why.isEmpty() ? tr("There is nothing to rank.") : m_why);
+    state = m_note;
+    if (!bound->note.isEmpty()) {
+      state = tr("Switches that only forward limit this fabric; what follows is about its cuts alone.");
+    }
+  } else if (m_model.rowCount() > 0) {
+    state = tr("The fabric has changed. Working on the new ranking…");
+  } else {
+    message = tr("Working…");
+  }
+  const bool isWorking = m_document && !hasNoBound && !isCurrent();
+  m_message->setText(message);
+  m_pages->setCurrentWidget(message.isEmpty() ? static_cast<QWidget*>(m_table) : m_message);
+  m_table->setEnabled(isCurrent());
+  m_state->setText(state);
+  m_state->setVisible(!state.isEmpty());
+  m_progress->setVisible(isWorking);
+  if (isWorking) {
+    m_progress->setValue(m_isOrdered ? m_done->load() : 0);
+    m_tick.start();
+  } else {
+    m_tick.stop();
+  }
+}
+
+}  // namespace coppice::designer

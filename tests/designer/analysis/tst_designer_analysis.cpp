@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QAbstractItemModelTester>
+#include <QLabel>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTest>
+#include <QUndoStack>
+
+#include "designer/analysis/cut_lens.hpp"
+#include "designer/analysis/ranking_panel.hpp"
+#include "designer/document/edits.hpp"
+#include "designer/document/fabric_file.hpp"
+#include "designer/models/element_table_model.hpp"
+#include "presets/presets.hpp"
+
+using namespace coppice;
+using namespace coppice::designer;
+using namespace Qt::StringLiterals;
+
+namespace {
+
+Model modelOf(const std::string& preset, const std::map<std::string, std::string>& arguments = {}) {
+  return readModel(*presets::make(preset, arguments)).model;
+}
+
+/// Two GPUs a, b in a box with 10 GB/s each to switch s; c outside with 4 GB/s to it.
+Model smallModel() {
+  return readFabricFile(R"({"nodes":[{"id":"a","kind":"gpu","box":"x"},{"id":"b","kind":"gpu","box":"x"},
+    {"id":"c","kind":"gpu"},{"id":"s","kind":"switch","box":"x"}],"links":[
+    {"src":"a","dst":"s","bandwidth":10},{"src":"b","dst":"s","bandwidth":10},{"src":"c","dst":"s","bandwidth":2,"count":2}]})",
+                        "")
+      ->model;
+}
+
+struct Fixture {
+  Fixture() { document.reset(smallModel(), true); }
+  Document document;
+  Question question;
+
+  Ranking ranking(Ranking (*rank)(const BoundSolver&, const Snapshot&, const Question&, const WorkDone&,
+                                  std::stop_token)) {
+    BoundSolver solver;
+    const Snapshot snapshot = Snapshot::of(document);
+    (void)solver.compute(snapshot, question, {});
+    return rank(solver, snapshot, question, std::make_shared<std::atomic<int>>(0), {});
+  }
+};
+
+void setBandwidth(Document& document, LinkId id, const std::string& bandwidth) {
+  document.edit(u"x"_s, [&](Edit& edit) {
+    edits::changeLinks(edit, std::vector{id}, [&](Link& link) { link.bandwidth = bandwidth; });
+  });
+}
+
+}  // namespace
+
+class TestDesignerAnalysis : public QObject {
+  Q_OBJECT
+
+private Q_SLOTS:
+  void upgrades();
+  void upgradesAgreeWithEdits_data();
+  void upgradesAgreeWithEdits();
+  void damage();
+  void rankingModel();
+  void panelStates();
+  void panelFollows();
+  void lens();
+  void lensOfABoundCut_data();
+  void lensOfABoundCut();
+};
+
+void TestDesignerAnalysis::upgrades() {
+  Fixture f;
+  const Ranking ranking = f.ranking(rankUpgrades);
+  QVERIFY2(ranking.why.isEmpty(), qPrintable(ranking.why));
+  // The bound: 2 GPUs' shards enter c through 4 GB/s: 3 * 4 / 2 = 6. One more on each of the two parallel links: +3.
+  const RankedRow& best = ranking.rows.front();
+  QCOMPARE(best.elements, std::set<ElementId>{LinkId{3}});
+  QCOMPARE(best.cells[0].text, u"c – s"_s);
+  QCOMPARE(best.cells[1].text, u"2"_s);
+  QCOMPARE(best.cells[2].text, u"2"_s);
+  QCOMPARE(best.cells[3].text, u"+3"_s);
+  // 15 is what a and b allow (3 * 10 / 2): reached when the two links carry 10 together, 5 each.
+  QCOMPARE(best.cells[4].text, u"5"_s);
+  QCOMPARE(best.cells[5].text, u"−3"_s);
+  QVERIFY2(best.cells[3].toolTip.contains(u"up to 3 GB/s more"_s), qPrintable(best.cells[3].toolTip));
+  // Class of the two links of the box, and the three links.
+  QCOMPARE(ranking.rows.size(), std::size_t{4});
+  for (std::size_t i = 1; i < ranking.rows.size(); ++i) {
+    QCOMPARE(ranking.rows[i].cells[3].text, u"nothing"_s);
+  }
+}
+
+void TestDesignerAnalysis::upgradesAgreeWithEdits_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<Collective>("collective");
+  QTest::newRow("dgx-a100 allgather") << "dgx-a100" << Collective::allgather;
+  QTest::newRow("dgx-a100 allreduce") << "dgx-a100" << Collective::allreduce;
+  QTest::newRow("dgx-a100 reduce") << "dgx-a100" << Collective::reduce;
+}
+
+void TestDesignerAnalysis::upgradesAgreeWithEdits() {
+  QFETCH(QString, preset);
+  QFETCH(Collective, collective);
+  Fixture f;
+  f.document.reset(modelOf(preset.toStdString(), {{"boxes", "2"}}), true);
+  f.question.collective = collective;
+  const Ranking ranking = f.ranking(rankUpgrades);
+  QVERIFY(!ranking.rows.empty());
+  const Rational before = *computeBound(Snapshot::of(f.document), f.question, {}).algbw;
+  // Raise what the best row names by little: the bound rises by the slope it tells.
+  const Rational step(1, 1000);
+  for (const std::size_t row : {std::size_t{0}, ranking.rows.size() - 1}) {
+    f.document.edit(u"x"_s, [&](Edit& edit) {
+      std::vector<LinkId> links;
+      for (const ElementId& id : ranking.rows[row].elements) {
+        links.push_back(id.link());
+      }
+      edits::changeLinks(edit, links, [&](Link& link) {
+        link.bandwidth = Bandwidth(Bandwidth::parse(link.bandwidth)->gigabytesPerSecond() + step).toString();
+      });
+    });
+    const Rational after = *computeBound(Snapshot::of(f.document), f.question, {}).algbw;
+    QCOMPARE((after - before).isPositive(), ranking.rows[row].cells[3].value->isPositive());
+    if (collective != Collective::allreduce) {
+      QCOMPARE((after - before).toString(), (*ranking.rows[row].cells[3].value * step).toString());
+    }
+    f.document.undoStack()->undo();
+  }
+}
+
+void TestDesignerAnalysis::damage() {
+  Fixture f;
+  const Ranking ranking = f.ranking(rankDamage);
+  QVERIFY2(ranking.why.isEmpty(), qPrintable(ranking.why));
+  // 3 links (of two parallel ones one fails), 1 switch, 3 GPUs.
+  QCOMPARE(ranking.rows.size(), std::size_t{7});
+  std::map<QString, const RankedRow*> rows;
+  for (std::size_t i = 0; i < ranking.rows.size(); ++i) {
+    rows[ranking.rows[i].cells[0].text] = &ranking.rows[i];
+    QVERIFY(i == 0 || !(*ranking.rows[i - 1].cells[2].value < *ranking.rows[i].cells[2].value));
+  }
+  QCOMPARE(rows.at(u"s"_s)->cells[2].text, u"100 %"_s);
+  QCOMPARE(rows.at(u"s"_s)->cells[3].text, u"none"_s);
+  QCOMPARE(rows.at(u"s"_s)->elements, std::set<ElementId>{NodeId{4}});
+  QCOMPARE(rows.at(u"a - s"_s)->cells[2].text, u"100 %"_s);
+  QCOMPARE(rows.at(u"c - s"_s)->cells[2].text, u"50 %"_s);
+  QCOMPARE(rows.at(u"c - s"_s)->elements, std::set<ElementId>{LinkId{3}});
+  // Without c two GPUs send each other a half at 10: 2 * 10 / 1 = 20, more than before.
+  QCOMPARE(rows.at(u"c"_s)->cells[2].value->toString(), (Rational(1) - Rational(20, 6)).toString());
+  QCOMPARE(rows.at(u"c"_s)->cells[4].text, u"2"_s);
+  QCOMPARE(rows.at(u"c"_s)->cells[1].text, u"GPU"_s);
+}
+
+void TestDesignerAnalysis::rankingModel() {
+  RankingModel model({u"a"_s, u"b"_s});
+  const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+  model.setRows({{{{u"x"_s}, {u"1/3"_s, Rational(1, 3), true, u"tip"_s}}, {LinkId{2}}},
+                 {{{u"y"_s}, {u"–"_s, std::nullopt, true}}, {}},
+                 {{{u"z"_s}, {u"9"_s, Rational(9), true}}, {}}});
+  QCOMPARE(model.rowCount(), 3);
+  QCOMPARE(model.columnCount(), 2);
+  QVERIFY(model.isLess(model.index(0, 1), model.index(2, 1)));
+  QVERIFY(model.isLess(model.index(2, 1), model.index(1, 1)));
+  QVERIFY(!model.isLess(model.index(1, 1), model.index(1, 1)));
+  QVERIFY(model.isLess(model.index(0, 0), model.index(1, 0)));
+  QCOMPARE(model.index(0, 1).data(Qt::ToolTipRole).toString(), u"tip"_s);
+  QVERIFY(!model.index(1, 1).data(Qt::ToolTipRole).isValid());
+  QVERIFY(model.index(0, 0).data(kElementRole).value<ElementId>() == ElementId(LinkId{2}));
+  QVERIFY(!model.index(2, 0).data(kElementRole).isValid());
+  model.setRows({});
+  QCOMPARE(model.rowCount(), 0);
+}
+
+void TestDesignerAnalysis::panelStates() {
+  RankingPanel panel(upgradesKind());
+  const auto* message = panel.findChild<QLabel*>(u"upgradesMessage"_s);
+  panel.show();
+  QVERIFY2(message->text().startsWith(u"Open a fabric"_s), qPrintable(message->text()));
+  Document document;
+  LiveBound bound(document);
+  panel.setSubject(&document, &bound);
+  QCOMPARE(message->text(), u"Working…"_s);
+  QVERIFY(QTest::qWaitFor([&] { return bound.isCurrent(); }));
+  // Nothing is drawn yet: the same words as the bound has.
+  QCOMPARE(message->text(), bound.bound()->why);
+  QVERIFY(!message->text().isEmpty());
+  panel.setSubject(nullptr, nullptr);
+  QVERIFY2(message->text().startsWith(u"Open a fabric"_s), qPrintable(message->text()));
+}
+
+void TestDesignerAnalysis::panelFollows() {
+  Fixture f;
+  LiveBound bound(f.document);
+  RankingPanel panel(damageKind());
+  const QAbstractItemModelTester tester(&panel.model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+  panel.setSubject(&f.document, &bound);
+  QVERIFY(QTest::qWaitFor([&] { return bound.isCurrent(); }));
+  // Nobody sees it: no work.
+  QTest::qWait(50);
+  QCOMPARE(panel.model().rowCount(), 0);
+  panel.show();
+  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }));
+  QCOMPARE(panel.model().rowCount(), 7);
+  auto* table = panel.findChild<QTableView*>(u"damageTable"_s);
+  QVERIFY(table->isEnabled());
+  QSignalSpy chosen(&panel, &RankingPanel::elementsChosen);
+  Q_EMIT table->clicked(table->model()->index(0, 0));
+  QCOMPARE(chosen.size(), 1);
+  QCOMPARE(chosen.front().front().value<std::set<ElementId>>(), panel.model().rows().front().elements);
+  // Stale values stay, greyed, and cannot be chosen.
+  for (int i = 1; i <= 20; ++i) {
+    setBandwidth(f.document, LinkId{1}, std::to_string(i));
+    QVERIFY(!panel.isCurrent());
+    QVERIFY(!table->isEnabled());
+    Q_EMIT table->clicked(table->model()->index(0, 0));
+    QTest::qWait(i % 3);
+  }
+  QCOMPARE(chosen.size(), 1);
+  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }));
+  QVERIFY(table->isEnabled());
+  // A fabric that falls apart has no ranking, and says so.
+  f.document.edit(u"x"_s, [](Edit& edit) { edits::remove(edit, {LinkId{1}}); });
+  const auto* message = panel.findChild<QLabel*>(u"damageMessage"_s);
+  QVERIFY(QTest::qWaitFor([&] { return bound.isCurrent(); }));
+  QCOMPARE(message->text(), bound.bound()->why);
+}
+
+void TestDesignerAnalysis::lens() {
+  const Model model = smallModel();
+  const NodeId a{1};
+  const NodeId b{2};
+  const NodeId c{3};
+  const NodeId s{4};
+  const auto box = lensOf(model, {a, b, s}, {});
+  QVERIFY(box.has_value());
+  QCOMPARE(box->out.gpus, 2);
+  QCOMPARE(box->out.bandwidth.toString(), std::string("4"));
+  QCOMPARE(box->out.algbw->toString(), std::string("6"));
+  QCOMPARE(box->in.algbw->toString(), std::string("12"));
+  QCOMPARE(lensText(*box, Collective::allgather),
+           u"Out: 2 GPUs through 4 GB/s → 6 GB/s\nIn: 1 GPU through 4 GB/s → 12 GB/s"_s);
+  // The broadcast from a: only what holds the root must send.
+  const auto rooted = lensOf(model, {b}, {Collective::broadcast, a});
+  QVERIFY(!rooted->out.algbw);
+  QCOMPARE(rooted->in.algbw->toString(), std::string("10"));
+  // No cut: nothing, all, a switch alone, a node that is not there.
+  QVERIFY(!lensOf(model, {}, {}));
+  QVERIFY(!lensOf(model, {a, b, c}, {}));
+  QVERIFY(!lensOf(model, {s}, {}));
+  QVERIFY(!lensOf(model, {a, NodeId{77}}, {}));
+}
+
+void TestDesignerAnalysis::lensOfABoundCut_data() {
+  QTest::addColumn<Collective>("collective");
+  QTest::newRow("allgather") << Collective::allgather;
+  QTest::newRow("reduce-scatter") << Collective::reduceScatter;
+  QTest::newRow("broadcast") << Collective::broadcast;
+  QTest::newRow("reduce") << Collective::reduce;
+}
+
+void TestDesignerAnalysis::lensOfABoundCut() {
+  QFETCH(Collective, collective);
+  Document document;
+  document.reset(modelOf("dgx-a100", {{"boxes", "2"}}), true);
+  const Question question{collective, {}};
+  const Bound bound = computeBound(Snapshot::of(document), question, {});
+  QVERIFY(!bound.cuts.empty());
+  for (const CutView& cut : bound.cuts) {
+    const auto lens = lensOf(document.model(), {cut.inside.begin(), cut.inside.end()}, question);
+    QVERIFY(lens.has_value());
+    QCOMPARE(lens->out.algbw->toString(), bound.algbw->toString());
+    QCOMPARE(lens->out.bandwidth.toString(), cut.exitBandwidth.toString());
+  }
+}
+
+QTEST_MAIN(TestDesignerAnalysis)
+#include "tst_designer_analysis.moc"
