@@ -992,6 +992,7 @@ private:
   /// The shallowest way out of the tail, then one that all copies can take; into the head one that all copies can take.
   void chooseWay(const LogicalProblem& logical, const std::vector<Way>& ways, int arc, int64_t wanted,
                  Decision& decision) const {
+    const int least = m_entryDepth[at(logical.packing.arcs[at(arc)].tail)];
     int bestDepth = 0;
     int64_t bestRoom = 0;
     for (int j = logical.atomStart[at(arc)]; j < logical.atomStart[at(arc) + 1]; ++j) {
@@ -1012,6 +1013,9 @@ private:
           bestDepth = depth;
           bestRoom = room;
         }
+      }
+      if (decision.atom >= 0 && bestRoom == wanted && bestDepth == least) {
+        break;
       }
     }
     if (decision.atom < 0) {

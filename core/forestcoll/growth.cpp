@@ -191,7 +191,7 @@ schedule::Forest growForest(const Fabric& fabric, const GrowthProblem& problem, 
                             const Progress& progress, StageClock& clock) {
   constexpr int kRounds = 14;
   const auto gpus = static_cast<std::uint64_t>(fabric.gpuCount());
-  std::uint64_t work = options.firstWork > 0 ? options.firstWork : 400'000'000 + 64 * gpus * gpus;
+  std::uint64_t work = options.firstWork > 0 ? options.firstWork : 400'000'000 + 256 * gpus * gpus;
   try {
     Progress alone = progress;
     alone.work = std::make_shared<WorkMeter>(work);
