@@ -174,6 +174,17 @@ int Bound::warnings() const {
                                         [](const Finding& finding) { return finding.severity == Severity::warning; }));
 }
 
+std::vector<std::size_t> Bound::distinctCuts() const {
+  std::set<QString> seen;
+  std::vector<std::size_t> result;
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    if (seen.insert(cuts[i].words).second) {
+      result.push_back(i);
+    }
+  }
+  return result;
+}
+
 QString Bound::headline() const {
   QString text = collectiveName(question.collective);
   if (algbw) {

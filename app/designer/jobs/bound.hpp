@@ -62,6 +62,8 @@ struct Bound {
 
   [[nodiscard]] int errors() const;
   [[nodiscard]] int warnings() const;
+  /// Indices into cuts: of those that read alike (they differ in switches only) the first.
+  [[nodiscard]] std::vector<std::size_t> distinctCuts() const;
   /// "AllGather 346.67 GB/s = 1040/3"; without the fraction where it is whole.
   [[nodiscard]] QString headline() const;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/window/bound_card.hpp"
 
-#include <QSet>
 #include <QVBoxLayout>
 
 #include "base/units.hpp"
+#include "designer/analysis/cut_lens.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/jobs/bound.hpp"
 #include "designer/theme/fonts.hpp"
@@ -20,7 +20,9 @@ BoundCard::BoundCard(QWidget* parent)
       m_why(new QLabel(this)),
       m_formula(new QLabel(this)),
       m_cutsHead(new QLabel(this)),
-      m_cuts(new QListWidget(this)) {
+      m_cuts(new QListWidget(this)),
+      m_lensHead(new QLabel(tr("Cut around the selection"), this)),
+      m_lens(new QLabel(this)) {
   setObjectName(u"boundCard"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
@@ -36,7 +38,10 @@ BoundCard::BoundCard(QWidget* parent)
   QFont bold = m_cutsHead->font();
   bold.setBold(true);
   m_cutsHead->setFont(bold);
-  for (QLabel* label : {m_exact, m_why, m_formula}) {
+  m_lensHead->setFont(bold);
+  m_lens->setObjectName(u"cutLens"_s);
+  m_lens->setToolTip(tr("How fast the collective could be if this cut alone were in its way"));
+  for (QLabel* label : {m_exact, m_why, m_formula, m_lens}) {
     label->setWordWrap(true);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
   }
@@ -50,6 +55,13 @@ BoundCard::BoundCard(QWidget* parent)
   layout->addWidget(m_formula);
   layout->addWidget(m_cutsHead);
   layout->addWidget(m_cuts, 1);
+  layout->addWidget(m_lensHead);
+  layout->addWidget(m_lens);
+  connect(m_cuts, &QListWidget::currentItemChanged, this, [this](const QListWidgetItem* item) {
+    if (m_editor && item != nullptr) {
+      m_editor->setShownCut(static_cast<std::size_t>(item->data(Qt::UserRole).toInt()));
+    }
+  });
   connect(m_cuts, &QListWidget::itemActivated, this, [this](const QListWidgetItem* item) {
     const auto row = static_cast<std::size_t>(item->data(Qt::UserRole).toInt());
     if (m_editor && m_editor->bound().isCurrent() && row < m_editor->bound().bound()->cuts.size()) {
@@ -69,15 +81,61 @@ void BoundCard::setEditor(Editor* editor) {
   }
   if (m_editor) {
     disconnect(&m_editor->bound(), nullptr, this, nullptr);
+    disconnect(&m_editor->selection(), nullptr, this, nullptr);
+    disconnect(m_editor, nullptr, this, nullptr);
   }
   m_editor = editor;
   if (m_editor) {
     connect(&m_editor->bound(), &LiveBound::changed, this, &BoundCard::update);
+    connect(&m_editor->selection(), &Selection::changed, this, &BoundCard::showLens);
+    connect(m_editor, &Editor::shownCutChanged, this, &BoundCard::showCut);
   }
   update();
 }
 
+void BoundCard::showCut() {
+  if (!m_editor || !m_editor->bound().isCurrent() || !m_editor->bound().bound()->algbw) {
+    return;
+  }
+  const Bound& bound = *m_editor->bound().bound();
+  const std::size_t shown = m_editor->shownCut();
+  const QSignalBlocker quiet(m_cuts);
+  for (int row = 0; row < m_cuts->count(); ++row) {
+    if (static_cast<std::size_t>(m_cuts->item(row)->data(Qt::UserRole).toInt()) == shown) {
+      m_cuts->setCurrentRow(row);
+    }
+  }
+  QString why = shown < bound.cuts.size() ? bound.cuts[shown].sentence : QString();
+  if (!bound.note.isEmpty()) {
+    why += u' ' + bound.note;
+  }
+  m_why->setText(why);
+  const bool isUniform =
+      bound.question.collective == Collective::allgather || bound.question.collective == Collective::reduceScatter;
+  if (shown < bound.cuts.size() && isUniform) {
+    const CutView& cut = bound.cuts[shown];
+    m_formula->setText(tr("algbw = N · B⁺(S) / |S∩Vc|\n      = %1 · %2 / %3")
+                           .arg(bound.gpuCount)
+                           .arg(QString::fromStdString(Bandwidth(cut.exitBandwidth).toString()))
+                           .arg(cut.demand));
+  }
+}
+
+void BoundCard::showLens() {
+  std::optional<CutLens> lens;
+  if (m_editor) {
+    const std::vector<NodeId> chosen = m_editor->selection().nodesAndContents();
+    if (!chosen.empty()) {
+      lens = lensOf(m_editor->model(), {chosen.begin(), chosen.end()}, m_editor->bound().question());
+    }
+  }
+  m_lensHead->setVisible(lens.has_value());
+  m_lens->setVisible(lens.has_value());
+  m_lens->setText(lens ? lensText(*lens, m_editor->bound().question().collective) : QString());
+}
+
 void BoundCard::update() {
+  showLens();
   const std::shared_ptr<const Bound> bound = m_editor ? m_editor->bound().bound() : nullptr;
   const bool isStale = m_editor && !m_editor->bound().isCurrent();
   for (QLabel* label : {m_number, m_exact, m_why, m_formula, m_cutsHead}) {
@@ -87,6 +145,7 @@ void BoundCard::update() {
   if (isStale && bound) {
     return;  // the old answer, greyed, until the new one is there
   }
+  const QSignalBlocker quiet(m_cuts);
   m_cuts->clear();
   m_cutsHead->clear();
   m_formula->clear();
@@ -101,31 +160,12 @@ void BoundCard::update() {
   m_exact->setText(u"= %1 · %2 · %3"_s.arg(QString::fromStdString(bound->algbw->toString()),
                                            collectiveName(bound->question.collective),
                                            counted(bound->gpuCount, tr("GPU"), tr("GPUs"))));
-  QString why = bound->cuts.empty() ? QString() : bound->cuts.front().sentence;
-  if (!bound->note.isEmpty()) {
-    why += u' ' + bound->note;
+  for (const std::size_t i : bound->distinctCuts()) {
+    auto* item = new QListWidgetItem(bound->cuts[i].words, m_cuts);
+    item->setToolTip(bound->cuts[i].sentence);
+    item->setData(Qt::UserRole, static_cast<int>(i));
   }
-  m_why->setText(why);
-  const bool isUniform =
-      bound->question.collective == Collective::allgather || bound->question.collective == Collective::reduceScatter;
-  if (!bound->cuts.empty() && isUniform) {
-    const CutView& cut = bound->cuts.front();
-    m_formula->setText(tr("algbw = N · B⁺(S) / |S∩Vc|\n      = %1 · %2 / %3")
-                           .arg(bound->gpuCount)
-                           .arg(QString::fromStdString(Bandwidth(cut.exitBandwidth).toString()))
-                           .arg(cut.demand));
-  }
-  // Cuts that differ in switches only read alike; the first of them stands for all.
-  QSet<QString> seen;
-  for (std::size_t i = 0; i < bound->cuts.size(); ++i) {
-    const CutView& cut = bound->cuts[i];
-    if (!seen.contains(cut.words)) {
-      seen.insert(cut.words);
-      auto* item = new QListWidgetItem(cut.words, m_cuts);
-      item->setToolTip(cut.sentence);
-      item->setData(Qt::UserRole, static_cast<int>(i));
-    }
-  }
+  showCut();
   m_cutsHead->setText(counted(m_cuts->count(), tr("tied cut"), tr("tied cuts")));
 }
 

@@ -10,8 +10,8 @@
 
 namespace coppice::designer {
 
-/// The number that matters, its exact fraction, why it is so, and the tied cuts. A click on a cut selects what is
-/// inside it.
+/// The number that matters, its exact fraction, why it is so, the tied cuts, and the cut ratio of what is selected. A
+/// click on a cut shows it on the canvas, a double click selects what is inside it.
 class BoundCard : public QWidget {
   Q_OBJECT
 
@@ -21,6 +21,8 @@ public:
 
 private:
   void update();
+  void showCut();
+  void showLens();
 
   QPointer<Editor> m_editor;
   QLabel* m_number;
@@ -29,6 +31,8 @@ private:
   QLabel* m_formula;
   QLabel* m_cutsHead;
   QListWidget* m_cuts;
+  QLabel* m_lensHead;
+  QLabel* m_lens;
 };
 
 }  // namespace coppice::designer

@@ -42,6 +42,11 @@ Editor::~Editor() {
 void Editor::showBound() {
   if (m_bound.isCurrent()) {
     showProblems();
+    if (m_bound.bound() != m_shownBound) {
+      m_shownBound = m_bound.bound();
+      m_shownCut = 0;
+      Q_EMIT shownCutChanged();
+    }
   }
   showCut();
 }
@@ -51,11 +56,28 @@ void Editor::setCutShown(bool isShown) {
   showCut();
 }
 
+void Editor::setShownCut(std::size_t index) {
+  if (m_bound.isCurrent() && index < m_bound.bound()->cuts.size()) {
+    m_shownCut = index;
+    showCut();
+    Q_EMIT shownCutChanged();
+  }
+}
+
+void Editor::showNextCut() {
+  if (!m_bound.isCurrent() || m_bound.bound()->cuts.empty()) {
+    return;
+  }
+  const std::vector<std::size_t> distinct = m_bound.bound()->distinctCuts();
+  const auto next = std::upper_bound(distinct.begin(), distinct.end(), m_shownCut);
+  setShownCut(next != distinct.end() ? *next : distinct.front());
+}
+
 void Editor::showCut() {
   Overlay overlay;
   // A cut of facts that have changed would be a lie; the canvas shows none until the new one is known.
-  if (m_hasCutOverlay && m_bound.isCurrent() && !m_bound.bound()->cuts.empty()) {
-    const CutView& cut = m_bound.bound()->cuts.front();
+  if (m_hasCutOverlay && m_bound.isCurrent() && m_shownCut < m_bound.bound()->cuts.size()) {
+    const CutView& cut = m_bound.bound()->cuts[m_shownCut];
     Hull hull;
     // The side with fewer GPUs is the one that the words name.
     if (cut.gpusInside <= cut.gpusOutside) {

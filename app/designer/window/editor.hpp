@@ -33,8 +33,13 @@ public:
   [[nodiscard]] LinkTableModel& linkTable() { return m_linkTable; }
   [[nodiscard]] ProblemsModel& problems() { return m_problems; }
 
-  /// The first tied cut is drawn over the fabric, and follows it.
+  /// One of the tied cuts is drawn over the fabric, and follows it.
   void setCutShown(bool isShown);
+  /// Index into the cuts of the bound; 0 = the first, which every new bound begins with.
+  [[nodiscard]] std::size_t shownCut() const { return m_shownCut; }
+  void setShownCut(std::size_t index);
+  /// The next of the cuts that read differently, then the first again.
+  void showNextCut();
 
   /// Selects the element and brings it into the middle of the canvas.
   void goTo(const ElementId& id);
@@ -44,6 +49,8 @@ Q_SIGNALS:
   void titleChanged();
   /// Something was refused; the text says why.
   void refused(const QString& why);
+  /// Another of the tied cuts is shown.
+  void shownCutChanged();
 
 private:
   void showBound();
@@ -59,6 +66,8 @@ private:
   ProblemsModel m_problems;
   CanvasView* m_canvas;
   bool m_hasCutOverlay = false;
+  std::size_t m_shownCut = 0;
+  std::shared_ptr<const Bound> m_shownBound;  ///< whose cut it is
 };
 
 }  // namespace coppice::designer

@@ -28,6 +28,7 @@
 #include <utility>
 
 #include "designer/analysis/ranking_panel.hpp"
+#include "designer/analysis/what_if_panel.hpp"
 #include "designer/canvas/minimap.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/document/exchange.hpp"
@@ -140,6 +141,7 @@ MainWindow::~MainWindow() {
   for (RankingPanel* panel : {m_upgrades, m_damage}) {
     panel->setSubject(nullptr, nullptr);
   }
+  m_whatIf->setSubject(nullptr, nullptr, nullptr);
   m_minimap->setView(nullptr);
   m_outline->setModel(nullptr);
   for (QTableView* view : {m_nodes, m_links, m_problems}) {
@@ -483,6 +485,9 @@ void MainWindow::currentChanged() {
     panel->setSubject(editor != nullptr ? &editor->document() : nullptr,
                       editor != nullptr ? &editor->bound() : nullptr);
   }
+  m_whatIf->setSubject(editor != nullptr ? &editor->document() : nullptr,
+                       editor != nullptr ? &editor->selection() : nullptr,
+                       editor != nullptr ? &editor->bound() : nullptr);
   m_minimap->setView(editor != nullptr ? &editor->canvas() : nullptr);
   m_outline->setModel(editor != nullptr ? &editor->outline() : nullptr);
   if (editor != nullptr) {

@@ -28,6 +28,7 @@ class BoundCard;
 class Minimap;
 class PropertiesPanel;
 class RankingPanel;
+class WhatIfPanel;
 
 /// What the window shows beside the drawing; document, selection and zoom stay when it changes.
 enum class Mode { draw, analyse, schedule };
@@ -132,6 +133,7 @@ private:
   Minimap* m_minimap = nullptr;
   RankingPanel* m_upgrades = nullptr;
   RankingPanel* m_damage = nullptr;
+  WhatIfPanel* m_whatIf = nullptr;
   bool m_isSelecting = false;
 };
 

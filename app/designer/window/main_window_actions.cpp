@@ -15,6 +15,7 @@
 
 #include "coppice/version.hpp"
 #include "designer/analysis/ranking_panel.hpp"
+#include "designer/analysis/what_if_panel.hpp"
 #include "designer/canvas/minimap.hpp"
 #include "designer/document/instances.hpp"
 #include "designer/window/bound_card.hpp"
@@ -262,6 +263,19 @@ void MainWindow::createViewActions() {
   mode(u"mode.analyse"_s, tr("&Analyse"), tr("See what limits it"), u"Ctrl+2"_s, Mode::analyse);
   mode(u"mode.schedule"_s, tr("&Schedule"), tr("See the trees"), u"Ctrl+3"_s, Mode::schedule);
   m_actions[u"mode.draw"_s]->setChecked(true);
+  m_actions.add({u"analyse.next-cut"_s,
+                 tr("&Next Tied Cut"),
+                 tr("Show the next of the cuts that are equally tight"),
+                 {QKeySequence(u"C"_s)}},
+                [this](bool) {
+                  if (Editor* editor = currentEditor()) {
+                    if (m_mode == Mode::analyse) {
+                      editor->showNextCut();
+                    } else {
+                      setMode(Mode::analyse);
+                    }
+                  }
+                });
   const auto tool = [this](const QString& id, const QString& text, const QString& tip, const QString& keys,
                            ToolKind kind) {
     m_actions.add({id, text, tip, {QKeySequence(keys)}, id.section(u'.', 1), true}, [this, kind](bool) {
@@ -356,6 +370,7 @@ void MainWindow::createMenus() {
   fill(view, {u"mode.draw"_s,
               u"mode.analyse"_s,
               u"mode.schedule"_s,
+              u"analyse.next-cut"_s,
               {},
               u"zoom.fit"_s,
               u"zoom.selection"_s,
@@ -510,6 +525,9 @@ void MainWindow::createDocks() {
       }
     });
   }
+  m_whatIf = new WhatIfPanel(this);
+  tabifyDockWidget(problems, addDock(u"what-if"_s, tr("What If"), m_whatIf, Qt::BottomDockWidgetArea));
+  connect(m_whatIf, &WhatIfPanel::refused, m_strip, &StatusStrip::setHint);
   problems->raise();
   setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
   setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
@@ -549,6 +567,7 @@ void MainWindow::updateActions() {
     m_actions[QLatin1String(id)]->setEnabled(isOpen);
   }
   m_actions[u"zoom.selection"_s]->setEnabled(hasSelection);
+  m_actions[u"analyse.next-cut"_s]->setEnabled(isOpen);
   m_actions[u"edit.undo"_s]->setEnabled(m_undoGroup->canUndo());
   m_actions[u"edit.redo"_s]->setEnabled(m_undoGroup->canRedo());
   m_actions[u"edit.undo"_s]->setText(m_undoGroup->canUndo() ? tr("&Undo %1").arg(m_undoGroup->undoText())

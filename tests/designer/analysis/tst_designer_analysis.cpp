@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QAbstractItemModelTester>
 #include <QLabel>
+#include <QPushButton>
 #include <QSignalSpy>
+#include <QSlider>
 #include <QTableView>
 #include <QTest>
 #include <QUndoStack>
 
 #include "designer/analysis/cut_lens.hpp"
 #include "designer/analysis/ranking_panel.hpp"
+#include "designer/analysis/what_if_panel.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/models/element_table_model.hpp"
@@ -68,6 +71,10 @@ private Q_SLOTS:
   void lens();
   void lensOfABoundCut_data();
   void lensOfABoundCut();
+  void curve();
+  void curveAgreesWithEdits();
+  void changes();
+  void whatIfPanel();
 };
 
 void TestDesignerAnalysis::upgrades() {
@@ -273,6 +280,119 @@ void TestDesignerAnalysis::lensOfABoundCut() {
     QCOMPARE(lens->out.algbw->toString(), bound.algbw->toString());
     QCOMPARE(lens->out.bandwidth.toString(), cut.exitBandwidth.toString());
   }
+}
+
+void TestDesignerAnalysis::curve() {
+  const Fixture f;
+  BoundSolver solver;
+  const Snapshot snapshot = Snapshot::of(f.document);
+  (void)solver.compute(snapshot, {}, {});
+  const WhatIf answer = whatIf(solver, snapshot, {}, {LinkId{3}}, {});
+  QVERIFY2(answer.why.isEmpty(), qPrintable(answer.why));
+  QCOMPARE(answer.count, 2);
+  QCOMPARE(answer.least.toString(), std::string("2"));
+  // Up from nothing at 0, 3 for each GB/s, until a and b take over at 5 each with 15.
+  QCOMPARE(answer.curve.points.size(), std::size_t{3});
+  QCOMPARE(answer.curve.points[1].change.toString(), std::string("3"));
+  QCOMPARE(valueAt(answer.curve, Rational(-2)).algbw.toString(), std::string("0"));
+  QCOMPARE(valueAt(answer.curve, Rational(0)).algbw.toString(), std::string("6"));
+  QCOMPARE(valueAt(answer.curve, Rational(1, 3)).algbw.toString(), std::string("7"));
+  QCOMPARE(valueAt(answer.curve, Rational(5)).algbw.toString(), std::string("15"));
+  // Steps meet what matters exactly, whatever their number.
+  for (const int steps : {7, 100, 400}) {
+    for (const Rational& mark : {Rational(0), Rational(3), Rational(-2), Rational(6)}) {
+      QCOMPARE(changeAt(answer.curve, stepOf(answer.curve, mark, steps), steps).toString(), mark.toString());
+    }
+  }
+  QVERIFY(!whatIf(solver, snapshot, {}, {LinkId{99}}, {}).why.isEmpty());
+  QVERIFY(!whatIf(solver, snapshot, {Collective::reduce, {}}, {LinkId{3}}, {}).why.isEmpty());
+}
+
+void TestDesignerAnalysis::curveAgreesWithEdits() {
+  Document document;
+  document.reset(modelOf("dgx-a100", {{"boxes", "2"}}), true);
+  BoundSolver solver;
+  const Snapshot snapshot = Snapshot::of(document);
+  (void)solver.compute(snapshot, {}, {});
+  const std::set<LinkId> links = {LinkId{1}, LinkId{2}, LinkId{20}, LinkId{33}};
+  const WhatIf answer = whatIf(solver, snapshot, {}, links, {});
+  QVERIFY2(answer.why.isEmpty(), qPrintable(answer.why));
+  for (const int step : {1, 30, 150, 399}) {
+    const Rational change = changeAt(answer.curve, step, 400);
+    Outcome outcome = Done{};
+    document.edit(u"x"_s, [&](Edit& edit) { outcome = changeBandwidths(edit, links, change); });
+    QVERIFY(outcome.hasValue());
+    QCOMPARE(computeBound(Snapshot::of(document), {}, {}).algbw->toString(),
+             valueAt(answer.curve, change).algbw.toString());
+    if (!change.isZero()) {
+      document.undoStack()->undo();
+    }
+  }
+}
+
+void TestDesignerAnalysis::changes() {
+  Fixture f;
+  const auto change = [&](const Rational& by) {
+    Outcome outcome = Done{};
+    f.document.edit(u"x"_s, [&](Edit& edit) { outcome = changeBandwidths(edit, {LinkId{1}, LinkId{3}}, by); });
+    return outcome.hasValue();
+  };
+  // A link that would have nothing left: neither is changed, and there is no step of history.
+  QVERIFY(!change(Rational(-2)));
+  QCOMPARE(f.document.undoStack()->count(), 0);
+  QVERIFY(change(Rational(1, 2)));
+  QCOMPARE(f.document.undoStack()->count(), 1);
+  QCOMPARE(f.document.model().find(LinkId{1})->bandwidth, std::string("10.5"));
+  QCOMPARE(f.document.model().find(LinkId{3})->bandwidth, std::string("2.5"));
+  f.document.undoStack()->undo();
+  QCOMPARE(f.document.model().find(LinkId{1})->bandwidth, std::string("10"));
+  setBandwidth(f.document, LinkId{3}, "fast");
+  QVERIFY(!change(Rational(1)));
+  QCOMPARE(f.document.model().find(LinkId{1})->bandwidth, std::string("10"));
+}
+
+void TestDesignerAnalysis::whatIfPanel() {
+  Fixture f;
+  Selection selection(f.document);
+  LiveBound bound(f.document);
+  WhatIfPanel panel;
+  const auto* message = panel.findChild<QLabel*>(u"whatIfMessage"_s);
+  const auto* result = panel.findChild<QLabel*>(u"whatIfResult"_s);
+  auto* slider = panel.findChild<QSlider*>(u"whatIfSlider"_s);
+  auto* apply = panel.findChild<QPushButton*>(u"whatIfApply"_s);
+  panel.show();
+  QVERIFY2(message->text().startsWith(u"Open a fabric"_s), qPrintable(message->text()));
+  panel.setSubject(&f.document, &selection, &bound);
+  QVERIFY2(message->text().startsWith(u"Select links"_s), qPrintable(message->text()));
+  selection.set({LinkId{3}, NodeId{1}});
+  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }));
+  QCOMPARE(result->text(), u"6 GB/s"_s);
+  QVERIFY(!apply->isEnabled());
+  // The keyboard alone: one step of 8 / 400.
+  slider->setFocus();
+  QTest::keyClick(slider, Qt::Key_Right);
+  QCOMPARE(panel.change().toString(), std::string("1/50"));
+  QTest::mouseClick(panel.findChild<QPushButton*>(u"whatIfAfter"_s), Qt::LeftButton);
+  QCOMPARE(panel.change().toString(), std::string("3"));
+  QCOMPARE(result->text(), u"15 GB/s (+150 %)"_s);
+  // Nothing has changed yet; then all at once, and back.
+  QCOMPARE(f.document.undoStack()->count(), 0);
+  QTest::mouseClick(apply, Qt::LeftButton);
+  QCOMPARE(f.document.undoStack()->count(), 1);
+  QCOMPARE(f.document.model().find(LinkId{3})->bandwidth, std::string("5"));
+  QVERIFY(!apply->isEnabled());
+  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }));
+  QCOMPARE(result->text(), u"15 GB/s"_s);
+  QVERIFY(panel.change().isZero());
+  f.document.undoStack()->undo();
+  QVERIFY(QTest::qWaitFor([&] { return panel.isCurrent(); }));
+  QCOMPARE(result->text(), u"6 GB/s"_s);
+  // At 0 there is nothing to apply.
+  slider->setValue(slider->minimum());
+  QCOMPARE(panel.change().toString(), std::string("-2"));
+  QVERIFY(!apply->isEnabled());
+  selection.clear();
+  QVERIFY2(message->text().startsWith(u"Select links"_s), qPrintable(message->text()));
 }
 
 QTEST_MAIN(TestDesignerAnalysis)

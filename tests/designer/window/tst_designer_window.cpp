@@ -16,6 +16,7 @@
 #include <QTreeView>
 #include <algorithm>
 
+#include "designer/analysis/what_if_panel.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/command_palette.hpp"
@@ -119,6 +120,8 @@ private Q_SLOTS:
   void thePaletteRunsCommands();
   void everyAction_data();
   void everyAction();
+  void tiedCuts();
+  void cutLens();
   void pictures();
 };
 
@@ -572,6 +575,52 @@ void TestDesignerWindow::everyAction() {
 }
 
 /// Not a judgement: pictures for a person, where COPPICE_PICTURES names a folder.
+void TestDesignerWindow::tiedCuts() {
+  const Fixture f;
+  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  QVERIFY(f.waitForBound());
+  f.run("mode.analyse");
+  const auto* list = f.window->findChild<QListWidget*>(u"boundCuts"_s);
+  QCOMPARE(list->count(), 16);
+  QCOMPARE(list->currentRow(), 0);
+  // C goes round; the row, the canvas and the words agree.
+  std::set<std::size_t> shown;
+  for (int i = 0; i < list->count(); ++i) {
+    shown.insert(f.editor()->shownCut());
+    QCOMPARE(list->currentRow(), i);
+    QTest::keyClick(&f.editor()->canvas(), Qt::Key_C);
+  }
+  QCOMPARE(shown.size(), std::size_t{16});
+  QCOMPARE(list->currentRow(), 0);
+  const QRect third = list->visualItemRect(list->item(2));
+  QTest::mouseClick(list->viewport(), Qt::LeftButton, {}, third.center());
+  const Bound& bound = *f.editor()->bound().bound();
+  QCOMPARE(bound.cuts[f.editor()->shownCut()].words, list->item(2)->text());
+  // A new bound begins with its first cut.
+  f.editor()->document().edit(u"x"_s, [&](Edit& edit) {
+    edits::changeLinks(edit, std::vector{LinkId{1}}, [](Link& link) { link.bandwidth = "7"; });
+  });
+  QVERIFY(f.waitForBound());
+  QCOMPARE(f.editor()->shownCut(), std::size_t{0});
+  QCOMPARE(list->count(), 1);
+  f.run("analyse.next-cut");
+  QCOMPARE(f.editor()->shownCut(), std::size_t{0});
+}
+
+void TestDesignerWindow::cutLens() {
+  const Fixture f;
+  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  QVERIFY(f.waitForBound());
+  const auto* lens = f.window->findChild<QLabel*>(u"cutLens"_s);
+  QVERIFY(lens->isHidden());
+  f.editor()->selection().set({f.editor()->model().nodeNamed("b0g0")});
+  QVERIFY(!lens->isHidden());
+  // One GPU takes in what 15 have: the bound itself.
+  QVERIFY2(lens->text().contains(u"15 GPUs through 325 GB/s → 346.67 GB/s = 1040/3"_s), qPrintable(lens->text()));
+  f.editor()->selection().selectAll();
+  QVERIFY(lens->isHidden());
+}
+
 void TestDesignerWindow::pictures() {
   const QString folder = qEnvironmentVariable("COPPICE_PICTURES");
   if (folder.isEmpty()) {
@@ -601,6 +650,17 @@ void TestDesignerWindow::pictures() {
       QTest::qWait(100);
       QVERIFY(f.window->grab().save(folder + u'/' + QLatin1String(dock) + suffix));
     }
+    f.editor()->showNextCut();
+    f.run("view.what-if");
+    f.editor()->selection().set({LinkId{1}, LinkId{2}, LinkId{3}, LinkId{4}});
+    auto* whatIf = f.window->findChild<WhatIfPanel*>();
+    QVERIFY(QTest::qWaitFor([&] { return whatIf->isCurrent(); }, 20000));
+    whatIf->setChange(Rational(-90));
+    QTest::qWait(100);
+    QVERIFY(f.window->grab().save(folder + u"/what-if"_s + suffix));
+    f.editor()->selection().set({f.editor()->model().boxAt({}, "b0")});
+    QTest::qWait(100);
+    QVERIFY(f.window->grab().save(folder + u"/lens"_s + suffix));
     f.run("view.palette");
     QTest::qWait(50);
     QVERIFY(f.window->findChild<QDialog*>(u"commandPalette"_s)->grab().save(folder + u"/palette"_s + suffix));

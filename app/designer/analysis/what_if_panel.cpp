@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/analysis/what_if_panel.hpp"
+
+#include <QHBoxLayout>
+#include <QShowEvent>
+#include <QSignalBlocker>
+#include <QVBoxLayout>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "base/units.hpp"
+#include "designer/document/counted.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int kSteps = 400;
+
+QString decimal(const Rational& value) {
+  return QString::fromStdString(toDecimal(value));
+}
+
+}  // namespace
+
+WhatIfPanel::WhatIfPanel(QWidget* parent)
+    : QWidget(parent),
+      m_message(new QLabel(this)),
+      m_body(new QWidget(this)),
+      m_heading(new QLabel(m_body)),
+      m_curve(new BandwidthCurve(m_body)),
+      m_slider(new QSlider(Qt::Horizontal, m_body)),
+      m_before(new QPushButton(u"◂"_s, m_body)),
+      m_after(new QPushButton(u"▸"_s, m_body)),
+      m_result(new QLabel(m_body)),
+      m_reset(new QPushButton(tr("Reset"), m_body)),
+      m_apply(new QPushButton(tr("Apply"), m_body)),
+      m_job([this](std::shared_ptr<const WhatIf> whatIf) { receive(*whatIf); }, 0ms) {
+  setObjectName(u"whatIf"_s);
+  setProperty("role", u"panel"_s);
+  setAttribute(Qt::WA_StyledBackground);
+  m_message->setObjectName(u"whatIfMessage"_s);
+  m_message->setAlignment(Qt::AlignCenter);
+  m_message->setWordWrap(true);
+  m_message->setProperty("role", u"muted"_s);
+  m_heading->setObjectName(u"whatIfHeading"_s);
+  m_result->setObjectName(u"whatIfResult"_s);
+  m_result->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  m_slider->setObjectName(u"whatIfSlider"_s);
+  m_slider->setAccessibleName(tr("Bandwidth of the selected links"));
+  m_slider->setRange(0, kSteps);
+  m_slider->setPageStep(kSteps / 20);
+  m_before->setObjectName(u"whatIfBefore"_s);
+  m_before->setToolTip(tr("To the break point before"));
+  m_before->setAccessibleName(m_before->toolTip());
+  m_after->setObjectName(u"whatIfAfter"_s);
+  m_after->setToolTip(tr("To the next break point, where another cut takes over"));
+  m_after->setAccessibleName(m_after->toolTip());
+  m_reset->setObjectName(u"whatIfReset"_s);
+  m_apply->setObjectName(u"whatIfApply"_s);
+  m_apply->setProperty("role", u"primary"_s);
+  m_apply->setToolTip(tr("Give the links this bandwidth, as one step that can be undone"));
+
+  auto* top = new QHBoxLayout;
+  top->addWidget(m_heading, 1);
+  top->addWidget(m_result);
+  auto* bottom = new QHBoxLayout;
+  bottom->addWidget(m_before);
+  bottom->addWidget(m_slider, 1);
+  bottom->addWidget(m_after);
+  bottom->addWidget(m_reset);
+  bottom->addWidget(m_apply);
+  auto* body = new QVBoxLayout(m_body);
+  body->addLayout(top);
+  body->addWidget(m_curve, 1);
+  body->addLayout(bottom);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins({});
+  layout->addWidget(m_message, 1);
+  layout->addWidget(m_body, 1);
+
+  connect(m_slider, &QSlider::valueChanged, this, [this](int step) {
+    try {
+      if (!m_curve->whatIf().curve.points.empty()) {
+        setChange(changeAt(m_curve->whatIf().curve, step, kSteps));
+      }
+    } catch (const OverflowError&) {
+      // Between two numbers that can be written: the slider goes on to the next.
+    }
+  });
+  connect(m_curve, &BandwidthCurve::dragged, this,
+          [this](double share) { m_slider->setValue(static_cast<int>(std::lround(share * kSteps))); });
+  connect(m_before, &QPushButton::clicked, this, [this] { goToBreak(false); });
+  connect(m_after, &QPushButton::clicked, this, [this] { goToBreak(true); });
+  connect(m_reset, &QPushButton::clicked, this, [this] { setChange(Rational(0)); });
+  connect(m_apply, &QPushButton::clicked, this, &WhatIfPanel::apply);
+  update();
+}
+
+WhatIfPanel::~WhatIfPanel() = default;
+
+void WhatIfPanel::setSubject(Document* document, Selection* selection, LiveBound* bound) {
+  if (m_document == document && m_bound == bound) {
+    return;
+  }
+  if (m_bound) {
+    disconnect(m_bound, nullptr, this, nullptr);
+  }
+  if (m_selection) {
+    disconnect(m_selection, nullptr, this, nullptr);
+  }
+  m_job.cancel();
+  m_isOrdered = false;
+  m_hasAnswer = false;
+  m_document = document;
+  m_selection = selection;
+  m_bound = bound;
+  if (m_bound) {
+    connect(m_bound, &LiveBound::changed, this, &WhatIfPanel::follow);
+    connect(m_selection, &Selection::changed, this, &WhatIfPanel::follow);
+  }
+  follow();
+}
+
+std::set<LinkId> WhatIfPanel::chosenLinks() const {
+  std::set<LinkId> links;
+  if (m_selection) {
+    for (const ElementId& id : m_selection->elements()) {
+      if (id.link().isValid()) {
+        links.insert(id.link());
+      }
+    }
+  }
+  return links;
+}
+
+bool WhatIfPanel::isCurrent() const {
+  const WhatIf& shown = m_curve->whatIf();
+  return m_hasAnswer && m_document && m_bound && shown.factRevision == m_document->factRevision() &&
+         shown.question == m_bound->question() && shown.links == chosenLinks();
+}
+
+void WhatIfPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  follow();
+}
+
+void WhatIfPanel::follow() {
+  const bool hasBound = m_document && m_bound && m_bound->isCurrent() && m_bound->bound()->algbw;
+  const std::set<LinkId> links = chosenLinks();
+  const bool isOrderRight = m_isOrdered && hasBound && m_orderedRevision == m_document->factRevision() &&
+                            m_orderedQuestion == m_bound->question() && m_orderedLinks == links;
+  if (m_isOrdered && !isOrderRight) {
+    m_job.cancel();
+    m_isOrdered = false;
+  }
+  if (hasBound && !links.empty() && !isCurrent() && !m_isOrdered && isVisible()) {
+    m_isOrdered = true;
+    m_orderedRevision = m_document->factRevision();
+    m_orderedQuestion = m_bound->question();
+    m_orderedLinks = links;
+    m_job.order([solver = m_bound->solver(), snapshot = Snapshot::of(*m_document), question = m_orderedQuestion,
+                 links](std::stop_token stop) {
+      return std::make_shared<const WhatIf>(whatIf(*solver, snapshot, question, links, std::move(stop)));
+    });
+  }
+  update();
+}
+
+void WhatIfPanel::receive(WhatIf whatIf) {
+  m_isOrdered = false;
+  m_hasAnswer = true;
+  m_curve->setWhatIf(std::move(whatIf));
+  setChange(Rational(0));
+  follow();
+}
+
+void WhatIfPanel::setChange(const Rational& change) {
+  const WhatIf& shown = m_curve->whatIf();
+  const live::Curve& curve = shown.curve;
+  if (!curve.points.empty()) {
+    constexpr std::int64_t kHundred = 100;
+    try {
+      Trial trial{valueAt(curve, change), shown.least + change, shown.most + change, {}};
+      const Rational before = valueAt(curve, Rational(0)).algbw;
+      if (before.isPositive()) {
+        trial.percent = (trial.value.algbw / before - Rational(1)) * Rational(kHundred);
+      }
+      m_trial = std::move(trial);
+    } catch (const OverflowError&) {
+      return;
+    }
+    m_change = change;
+    const QSignalBlocker quiet(m_slider);
+    m_slider->setValue(stepOf(curve, change, kSteps));
+    m_curve->setChange(change);
+  }
+  update();
+}
+
+void WhatIfPanel::goToBreak(bool isForward) {
+  const auto& points = m_curve->whatIf().curve.points;
+  std::optional<Rational> next;
+  for (std::size_t i = 1; i + 1 < points.size(); ++i) {
+    const Rational& at = points[i].change;
+    if (isForward ? m_change < at && !next : at < m_change) {
+      next = at;
+    }
+  }
+  if (next) {
+    setChange(*next);
+  }
+}
+
+void WhatIfPanel::apply() {
+  if (!isCurrent() || m_change.isZero()) {
+    return;
+  }
+  const std::set<LinkId> links = m_curve->whatIf().links;
+  const Rational change = m_change;
+  Outcome outcome = Done{};
+  m_document->edit(tr("Bandwidth of ") + counted(static_cast<qsizetype>(links.size()), tr("link"), tr("links")),
+                   [&](Edit& edit) { outcome = changeBandwidths(edit, links, change); });
+  if (!outcome) {
+    Q_EMIT refused(QString::fromStdString(describe(outcome.error())));
+  }
+}
+
+void WhatIfPanel::update() {
+  const bool isNow = isCurrent();
+  const WhatIf& shown = m_curve->whatIf();
+  const bool hasCurve = m_hasAnswer && shown.curve.points.size() > 1;
+  QString message;
+  if (!m_document) {
+    message = tr("Open a fabric to try other bandwidths on its links.");
+  } else if (m_bound->isCurrent() && !m_bound->bound()->algbw) {
+    message = m_bound->bound()->why;
+  } else if (chosenLinks().empty()) {
+    message =
+        tr("Select links to try other bandwidths on them: the bound follows the slider, and nothing changes until "
+           "you apply it.");
+  } else if (isNow && !hasCurve) {
+    message = shown.why.isEmpty() ? tr("These links have no bandwidth.") : shown.why;
+  } else if (!hasCurve) {
+    message = tr("Working…");
+  }
+  m_message->setText(message);
+  m_message->setVisible(!message.isEmpty());
+  m_body->setVisible(message.isEmpty());
+  m_body->setEnabled(isNow);
+  if (!message.isEmpty()) {
+    return;
+  }
+  const bool isUniform = shown.least == shown.most;
+  const QString links = counted(static_cast<qsizetype>(shown.count), tr("link"), tr("links"));
+  const QString now = isUniform ? decimal(shown.least) : decimal(shown.least) + u" … "_s + decimal(shown.most);
+  const QString then = isUniform ? decimal(m_trial.least) : decimal(m_trial.least) + u" … "_s + decimal(m_trial.most);
+  m_heading->setText(m_change.isZero() ? tr("%1 of %2 GB/s per direction").arg(links, now)
+                                       : tr("%1: %2 → %3 GB/s per direction").arg(links, now, then));
+  m_heading->setToolTip(tr("Change of each: %1 GB/s").arg(QString::fromStdString(m_change.toString())));
+  const CurveValue& value = m_trial.value;
+  QString result = (value.isExact ? QString() : u"≈ "_s) + decimal(value.algbw) + u" GB/s"_s;
+  if (value.isExact && !value.algbw.isInteger()) {
+    result += u" = "_s + QString::fromStdString(value.algbw.toString());
+  }
+  if (!m_trial.percent.isZero()) {
+    result += u" ("_s + (m_trial.percent.isPositive() ? u"+"_s : QString()) + decimal(m_trial.percent) + u" %)"_s;
+  }
+  m_result->setText(result);
+  m_reset->setEnabled(isNow && !m_change.isZero());
+  m_apply->setEnabled(isNow && !m_change.isZero() && m_trial.least.isPositive());
+}
+
+}  // namespace coppice::designer
