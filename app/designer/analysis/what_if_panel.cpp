@@ -71,16 +71,13 @@ WhatIfPanel::WhatIfPanel(QWidget* parent)
   auto* top = new QHBoxLayout;
   top->addWidget(m_heading, 1);
   top->addWidget(m_result);
-  auto* bottom = new QHBoxLayout;
-  bottom->addWidget(m_before);
-  bottom->addWidget(m_slider, 1);
-  bottom->addWidget(m_after);
-  bottom->addWidget(m_reset);
-  bottom->addWidget(m_apply);
+  for (QPushButton* button : {m_before, m_after, m_reset, m_apply}) {
+    top->addWidget(button);
+  }
   auto* body = new QVBoxLayout(m_body);
   body->addLayout(top);
   body->addWidget(m_curve, 1);
-  body->addLayout(bottom);
+  body->addWidget(m_slider);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});
   layout->addWidget(m_message, 1);
@@ -271,7 +268,9 @@ void WhatIfPanel::update() {
     result += u" = "_s + QString::fromStdString(value.algbw.toString());
   }
   if (!m_trial.percent.isZero()) {
-    result += u" ("_s + (m_trial.percent.isPositive() ? u"+"_s : QString()) + decimal(m_trial.percent) + u" %)"_s;
+    result += u" ("_s +
+              (m_trial.percent.isPositive() ? u"+"_s + decimal(m_trial.percent) : u"−"_s + decimal(-m_trial.percent)) +
+              u" %)"_s;
   }
   m_result->setText(result);
   m_reset->setEnabled(isNow && !m_change.isZero());

@@ -78,6 +78,7 @@ void StatusStrip::setEditor(Editor* editor) {
   m_editor = editor;
   if (m_editor) {
     connect(m_editor, &Editor::titleChanged, this, &StatusStrip::update);
+    connect(m_editor, &Editor::shownCutChanged, this, &StatusStrip::update);
     connect(&m_editor->bound(), &LiveBound::changed, this, &StatusStrip::update);
     connect(&m_editor->problems(), &QAbstractItemModel::modelReset, this, &StatusStrip::update);
     connect(&m_editor->document(), &Document::changed, this, &StatusStrip::update);
@@ -102,8 +103,10 @@ void StatusStrip::update() {
     m_bound->setText(bound->algbw ? bound->headline() : tr("%1: no bound").arg(bound->headline()));
     m_bound->setToolTip(bound->algbw ? tr("The exact bound: no schedule of this collective is faster on this fabric")
                                      : bound->why);
-    m_cut->setText(bound->cuts.empty() ? QString() : tr("cut: %1").arg(bound->cuts.front().words));
-    m_cut->setToolTip(bound->cuts.empty() ? QString() : bound->cuts.front().sentence);
+    // The one that the canvas shows; a stale answer keeps the words of the cut that it was shown with.
+    const std::size_t shown = m_editor->shownCut() < bound->cuts.size() ? m_editor->shownCut() : 0;
+    m_cut->setText(bound->cuts.empty() ? QString() : tr("cut: %1").arg(bound->cuts[shown].words));
+    m_cut->setToolTip(bound->cuts.empty() ? QString() : bound->cuts[shown].sentence);
     m_cut->setVisible(!bound->cuts.empty());
     const int errors = bound->errors();
     const int warnings = bound->warnings();

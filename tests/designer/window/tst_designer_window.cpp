@@ -588,6 +588,7 @@ void TestDesignerWindow::tiedCuts() {
   for (int i = 0; i < list->count(); ++i) {
     shown.insert(f.editor()->shownCut());
     QCOMPARE(list->currentRow(), i);
+    QVERIFY(f.strip("statusCut").endsWith(list->item(i)->text()));
     QTest::keyClick(&f.editor()->canvas(), Qt::Key_C);
   }
   QCOMPARE(shown.size(), std::size_t{16});
