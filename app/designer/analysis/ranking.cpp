@@ -2,8 +2,6 @@
 #include "designer/analysis/ranking.hpp"
 
 #include <QCoreApplication>
-#include <map>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -62,7 +60,7 @@ Ranking rank(const BoundSolver& solver, const Snapshot& snapshot, const Question
   try {
     std::optional<live::LiveBound> live = solver.stateOf(snapshot.factRevision, question);
     if (!live) {
-      ranking.why = tr("There is no bound to start from.");
+      ranking.isAnswered = false;
     } else if (const Outcome outcome = work(*live, ranking); !outcome) {
       ranking.rows.clear();
       ranking.why = QString::fromStdString(outcome.error().message);

@@ -33,6 +33,8 @@ struct Ranking {
   Question question;
   std::uint64_t factRevision = 0;
   std::vector<RankedRow> rows;
+  /// False: the solver has gone on to another question; there will be a new bound, and then this can be asked again.
+  bool isAnswered = true;
   QString why;   ///< why there are no rows
   QString note;  ///< stands above the rows
 };
@@ -41,17 +43,15 @@ struct Ranking {
 using WorkDone = std::shared_ptr<std::atomic<int>>;
 
 /// What one more GB/s per direction is worth on each class of links and on each link: the best raise first. Columns:
-/// UpgradeColumn. Never fails. Meant for another thread, after the bound of this snapshot was found by the solver.
+/// upgradeHeaders(). Never fails. Meant for another thread, after the bound of this snapshot was found by the solver.
 [[nodiscard]] Ranking rankUpgrades(const BoundSolver& solver, const Snapshot& snapshot, const Question& question,
                                    const WorkDone& done, std::stop_token stop);
-enum class UpgradeColumn { what, count, now, gain, upTo, cost };
 [[nodiscard]] QStringList upgradeHeaders();
 
-/// What is lost when each link, NIC, switch or GPU fails alone: the largest loss first. Columns: DamageColumn. As
+/// What is lost when each link, NIC, switch or GPU fails alone: the largest loss first. Columns: damageHeaders(). As
 /// rankUpgrades.
 [[nodiscard]] Ranking rankDamage(const BoundSolver& solver, const Snapshot& snapshot, const Question& question,
                                  const WorkDone& done, std::stop_token stop);
-enum class DamageColumn { what, kind, loss, left, gpus };
 [[nodiscard]] QStringList damageHeaders();
 
 /// The rows of a ranking.

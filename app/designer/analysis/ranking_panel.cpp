@@ -165,6 +165,10 @@ void RankingPanel::follow() {
 
 void RankingPanel::receive(Ranking ranking) {
   m_isOrdered = false;
+  if (!ranking.isAnswered) {
+    update();
+    return;
+  }
   m_hasAnswer = true;
   m_factRevision = ranking.factRevision;
   m_question = ranking.question;

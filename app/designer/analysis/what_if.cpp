@@ -24,7 +24,8 @@ QString tr(const char* text) {
 Outcome explore(const BoundSolver& solver, const Snapshot& snapshot, std::stop_token stop, WhatIf& result) {
   std::optional<live::LiveBound> live = solver.stateOf(snapshot.factRevision, result.question);
   if (!live) {
-    return Error{ErrorCode::infeasible, tr("There is no bound to start from.").toStdString()};
+    result.isAnswered = false;
+    return Done{};
   }
   PricedLinks links = linksTogether(*live, snapshot, result.links);
   if (links.ids.empty()) {

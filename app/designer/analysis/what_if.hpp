@@ -17,6 +17,7 @@ struct WhatIf {
   Question question;
   std::uint64_t factRevision = 0;
   std::set<LinkId> links;
+  bool isAnswered = true;  ///< as Ranking::isAnswered
   QString why;             ///< why there is no curve
   std::int64_t count = 0;  ///< links, parallel ones counted singly
   Rational least;          ///< GB/s per direction of the slowest of them now

@@ -173,6 +173,10 @@ void WhatIfPanel::follow() {
 
 void WhatIfPanel::receive(WhatIf whatIf) {
   m_isOrdered = false;
+  if (!whatIf.isAnswered) {
+    update();
+    return;
+  }
   m_hasAnswer = true;
   m_curve->setWhatIf(std::move(whatIf));
   setChange(Rational(0));
