@@ -260,6 +260,15 @@ void TestDesignerAnalysis::lens() {
   const auto rooted = lensOf(model, {b}, {Collective::broadcast, a});
   QVERIFY(!rooted->out.algbw);
   QCOMPARE(rooted->in.algbw->toString(), std::string("10"));
+  // One way and the other differ, and a reduction runs against the data.
+  const Model oneWay = readFabricFile(R"({"nodes":[{"id":"a","kind":"gpu"},{"id":"b","kind":"gpu"}],"links":[
+    {"src":"a","dst":"b","bandwidth":5,"duplex":false},{"src":"b","dst":"a","bandwidth":3,"duplex":false}]})",
+                                      "")
+                           ->model;
+  QCOMPARE(lensOf(oneWay, {a}, {})->out.bandwidth.toString(), std::string("5"));
+  QCOMPARE(lensOf(oneWay, {a}, {})->in.bandwidth.toString(), std::string("3"));
+  QCOMPARE(lensOf(oneWay, {a}, {Collective::reduceScatter, {}})->out.bandwidth.toString(), std::string("3"));
+  QCOMPARE(lensOf(oneWay, {a}, {Collective::reduceScatter, {}})->in.bandwidth.toString(), std::string("5"));
   // No cut: nothing, all, a switch alone, a node that is not there.
   QVERIFY(!lensOf(model, {}, {}));
   QVERIFY(!lensOf(model, {a, b, c}, {}));
