@@ -34,6 +34,9 @@ void requireReachable(const Fabric& fabric, const Network& network, const std::v
   }
   std::vector<int> hops;
   std::deque<int> queue;
+  int farthest = 0;
+  int from = -1;
+  int to = -1;
   for (const int root : network.gpus) {
     if (supply[at(root)] == 0) {
       continue;
@@ -56,14 +59,19 @@ void requireReachable(const Fabric& fabric, const Network& network, const std::v
       }
     }
     for (const int gpu : network.gpus) {
-      if (hops[at(gpu)] > mostHeight) {
-        throw Failure{{ErrorCode::badUsage,
-                       "no tree of height " + std::to_string(mostHeight) + " exists: from \"" +
-                           fabric.nodes()[at(root)].id + "\" to \"" + fabric.nodes()[at(gpu)].id + "\" it takes " +
-                           std::to_string(hops[at(gpu)]) + " hops",
-                       "allow a height of at least " + std::to_string(hops[at(gpu)])}};
+      if (hops[at(gpu)] > farthest) {
+        farthest = hops[at(gpu)];
+        from = root;
+        to = gpu;
       }
     }
+  }
+  if (farthest > mostHeight) {
+    throw Failure{{ErrorCode::badUsage,
+                   "no tree of height " + std::to_string(mostHeight) + " exists: from \"" +
+                       fabric.nodes()[at(from)].id + "\" to \"" + fabric.nodes()[at(to)].id + "\" it takes " +
+                       std::to_string(farthest) + " hops",
+                   "allow a height of at least " + std::to_string(farthest)}};
   }
 }
 

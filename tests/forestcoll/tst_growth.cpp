@@ -267,6 +267,8 @@ private Q_SLOTS:
     QTest::addColumn<int>("mostHeight");
     QTest::addColumn<QString>("message");
     QTest::newRow("none") << 0 << "trees have a height of at least 1";
+    QTest::newRow("far below the diameter")
+        << 1 << "no tree of height 1 exists: from \"g0\" to \"g10\" it takes 4 hops";
     QTest::newRow("below the diameter") << 3 << "no tree of height 3 exists: from \"g0\" to \"g10\" it takes 4 hops";
   }
   void impossibleHeights() {
