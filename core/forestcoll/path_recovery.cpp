@@ -2,7 +2,6 @@
 #include "forestcoll/path_recovery.hpp"
 
 #include <algorithm>
-#include <compare>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -46,7 +45,6 @@ LogicalProblem logicalProblem(const Network& network, const LogicalTopology& top
     std::uint64_t ends;
     int hops;
     int atom;
-    auto operator<=>(const Key&) const = default;
   };
   std::vector<Key> keys;
   keys.reserve(live.size());
@@ -56,7 +54,9 @@ LogicalProblem logicalProblem(const Network& network, const LogicalTopology& top
     const auto head = static_cast<std::uint64_t>(rankOf[at(atom.head)]);
     keys.push_back({tail << 32U | head, hops[at(index)], index});
   }
-  std::sort(keys.begin(), keys.end());
+  std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
+    return std::tie(a.ends, a.hops, a.atom) < std::tie(b.ends, b.hops, b.atom);
+  });
   std::transform(keys.begin(), keys.end(), live.begin(), [](const Key& key) { return key.atom; });
   std::vector<int>& start = logical.atomStart;
   for (std::size_t i = 0; i < live.size(); ++i) {
