@@ -8,7 +8,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=resources/scripts/packages.sh
 source resources/scripts/packages.sh
 
-ensure_packages "${COPPICE_BUILD_PACKAGES[@]}" "${COPPICE_DESIGNER_PACKAGES[@]}" "${COPPICE_TEST_PACKAGES[@]}"
+ensure_packages "${COPPICE_BUILD_PACKAGES[@]}" "${COPPICE_DESIGNER_PACKAGES[@]}" "${COPPICE_EXECUTOR_PACKAGES[@]}" \
+  "${COPPICE_TEST_PACKAGES[@]}"
 cmake --preset release
 cmake --build --preset release --parallel "${COPPICE_JOBS:-2}"
 ctest --preset release --output-on-failure --parallel "${COPPICE_JOBS:-2}" "$@"
