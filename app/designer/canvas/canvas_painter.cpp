@@ -22,6 +22,14 @@ constexpr double kViewArea = 1600.0 * 1000.0;
 constexpr double kMostGridDots = 40000;
 constexpr double kDimmed = 0.28;
 
+QColor colorOf(const TreeMark& tree, Scheme scheme) {
+  return tree.color.value_or(category(tree.category, scheme));
+}
+
+Qt::PenStyle dashOf(const TreeMark& tree) {
+  return tree.dash.value_or(categoryDash(tree.category));
+}
+
 double titleRoom(const BoxItem& box) {
   return std::min(box.rect.height(), 30.0);
 }
@@ -98,27 +106,7 @@ QPainterPath hullOf(const CanvasScene& scene, const std::set<NodeId>& nodes, dou
 }
 
 CanvasPainter::CanvasPainter(const CanvasScene& scene, const Colors& colors, const CanvasState& state)
-    : m_scene(scene), m_colors(colors), m_state(state) {
-  const Overlay* overlay = m_state.overlay;
-  if (overlay == nullptr || !overlay->isRestDimmed) {
-    return;
-  }
-  const auto brighten = [this](LinkId id) {
-    if (const Link* link = m_scene.model().find(id)) {
-      m_bright.insert(link->tail.node);
-      m_bright.insert(link->head.node);
-    }
-  };
-  for (const Hull& hull : overlay->hulls) {
-    m_bright.insert(hull.nodes.begin(), hull.nodes.end());
-  }
-  for (const LinkMark& mark : overlay->marks) {
-    brighten(mark.link);
-  }
-  for (const TreeMark& tree : overlay->trees) {
-    std::for_each(tree.links.begin(), tree.links.end(), brighten);
-  }
-}
+    : m_scene(scene), m_colors(colors), m_state(state) {}
 
 bool CanvasPainter::isSelected(const ElementId& id) const {
   return m_state.selection != nullptr && m_state.selection->contains(id);
@@ -135,7 +123,7 @@ void CanvasPainter::paint(QPainter& painter, const QRectF& part, double scale, D
     paintGrid(painter, part);
   }
   paintBoxes(painter, part);
-  paintHulls(painter, true);
+  paintHulls(painter, part);
   if (detail == Detail::far) {
     paintBundles(painter, part);
   } else {
@@ -145,7 +133,6 @@ void CanvasPainter::paint(QPainter& painter, const QRectF& part, double scale, D
   paintTitles(painter, part);
   paintNodes(painter, part);
   paintNotes(painter, part);
-  paintHulls(painter, false);
 }
 
 void CanvasPainter::paintGrid(QPainter& painter, const QRectF& part) const {
@@ -247,31 +234,57 @@ void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
   }
 }
 
-void CanvasPainter::paintHulls(QPainter& painter, bool isFill) const {
-  if (m_state.overlay == nullptr) {
+void CanvasPainter::paintHulls(QPainter& painter, const QRectF& part) const {
+  if (m_state.layer == nullptr) {
     return;
   }
-  for (const Hull& hull : m_state.overlay->hulls) {
-    const QPainterPath path = hullOf(m_scene, hull.nodes);
-    if (path.isEmpty()) {
+  const std::vector<Hull>& hulls = m_state.layer->overlay().hulls;
+  for (std::size_t i = 0; i < hulls.size(); ++i) {
+    const QPainterPath& path = m_state.layer->hulls()[i];
+    if (path.isEmpty() || !path.boundingRect().adjusted(-px(3), -px(3), px(3), px(3)).intersects(part)) {
       continue;
     }
-    if (isFill) {
-      QColor fill = m_colors[hull.fill];
-      fill.setAlphaF(0.82F);
-      painter.setBrush(fill);
-      QPen pen(m_colors[hull.line], px(2));
-      if (hull.isDashed) {
-        pen.setDashPattern({4, 3});
-      }
-      painter.setPen(pen);
-      painter.drawPath(path);
-    } else if (!hull.label.isEmpty()) {
-      const QRectF rect = path.boundingRect();
-      paintPill(painter, QPointF(rect.center().x(), rect.bottom()), hull.label, m_colors[hull.line],
-                m_colors[hull.line == Token::cut ? Token::onCut : Token::onAccent], 12);
+    QColor fill = m_colors[hulls[i].fill];
+    fill.setAlphaF(0.82F);
+    painter.setBrush(fill);
+    QPen pen(m_colors[hulls[i].line], px(2));
+    if (hulls[i].isDashed) {
+      pen.setDashPattern({4, 3});
     }
+    painter.setPen(pen);
+    painter.drawPath(path);
   }
+}
+
+void CanvasPainter::paintHullLabels(QPainter& painter, const QRectF& view, double scale) {
+  m_scale = scale;
+  if (m_state.layer == nullptr) {
+    return;
+  }
+  constexpr double kPixels = 12;
+  const std::vector<Hull>& hulls = m_state.layer->overlay().hulls;
+  for (std::size_t i = 0; i < hulls.size(); ++i) {
+    const QRectF rect = m_state.layer->hulls()[i].boundingRect();
+    if (hulls[i].label.isEmpty() || rect.isNull() || !rect.intersects(view)) {
+      continue;
+    }
+    const double halfWidth = pillWidth(hulls[i].label, kPixels) / 2 + px(8);
+    const double halfHeight = px(kPixels * 1.6);
+    const auto within = [](double value, double low, double high) {
+      return low <= high ? std::clamp(value, low, high) : (low + high) / 2;
+    };
+    // Where the hull leaves the view, its label comes along as far as the hull goes.
+    const QRectF seen = rect & view;
+    const QPointF centre(
+        within(seen.center().x(), view.left() + halfWidth, view.right() - halfWidth),
+        within(std::min(rect.bottom(), view.bottom()), view.top() + halfHeight, view.bottom() - halfHeight));
+    paintPill(painter, centre, hulls[i].label, m_colors[hulls[i].line],
+              m_colors[hulls[i].line == Token::cut ? Token::onCut : Token::onAccent], kPixels);
+  }
+}
+
+double CanvasPainter::pillWidth(const QString& text, double pixels) const {
+  return (QFontMetricsF(uiFont(100, QFont::DemiBold)).horizontalAdvance(text) + 110) * px(pixels) / 100;
 }
 
 void CanvasPainter::paintPill(QPainter& painter, const QPointF& centre, const QString& text, const QColor& fill,
@@ -315,7 +328,7 @@ void CanvasPainter::paintArrow(QPainter& painter, const LineItem& line, bool isF
 
 void CanvasPainter::paintBundles(QPainter& painter, const QRectF& part) const {
   painter.setBrush(Qt::NoBrush);
-  const bool isDimmed = m_state.overlay != nullptr && m_state.overlay->isRestDimmed;
+  const bool isDimmed = m_state.layer != nullptr && m_state.layer->overlay().isRestDimmed;
   for (const BundleItem& bundle : m_scene.bundles()) {
     if (!bundle.curve.bounds().adjusted(-1, -1, 1, 1).intersects(part)) {
       continue;
@@ -329,8 +342,7 @@ void CanvasPainter::paintBundles(QPainter& painter, const QRectF& part) const {
 
 void CanvasPainter::paintLines(QPainter& painter, const QRectF& part) {
   m_scene.linesIn(part.adjusted(-8, -8, 8, 8), m_found);
-  const Overlay* overlay = m_state.overlay;
-  const bool isDimmed = overlay != nullptr && overlay->isRestDimmed;
+  const bool isDimmed = m_state.layer != nullptr && m_state.layer->overlay().isRestDimmed;
   const QColor rest = isDimmed ? mixed(m_colors[Token::canvas], m_colors[Token::link], 0.45) : m_colors[Token::link];
   std::vector<std::uint32_t> above;
   const auto draw = [&](const LineItem& line, const QColor& color, double width) {
@@ -399,69 +411,194 @@ void CanvasPainter::paintLines(QPainter& painter, const QRectF& part) {
   }
 }
 
-void CanvasPainter::paintMarks(QPainter& painter, const QRectF& part) const {
-  const Overlay* overlay = m_state.overlay;
-  if (overlay == nullptr) {
+void CanvasPainter::paintMarks(QPainter& painter, const QRectF& part) {
+  const OverlayLayer* layer = m_state.layer;
+  if (layer == nullptr) {
     return;
   }
-  painter.setBrush(Qt::NoBrush);
-  const QRectF near = part.adjusted(-20, -20, 20, 20);
-  // Of several links of one line the hottest counts.
-  std::map<const LineItem*, double> loads;
-  for (const auto& [id, load] : overlay->heat.load) {
-    if (const LineItem* line = m_scene.line(id)) {
-      const auto [found, isNew] = loads.try_emplace(line, load);
-      found->second = std::max(found->second, load);
+  const Overlay& overlay = layer->overlay();
+  if (layer->lineCount() > 0) {
+    // From afar a great many loads are drawn by bundle, as the lines themselves are.
+    const bool isBundled = m_detail == Detail::far && static_cast<double>(overlay.heat.load.size()) > kMostVisibleLines;
+    if (isBundled) {
+      paintBundledHeat(painter, part);
     }
-  }
-  for (const auto& [line, load] : loads) {
-    if (line->curve.bounds().adjusted(-1, -1, 1, 1).intersects(near)) {
-      painter.setPen(QPen(heat(load, m_colors.scheme()), std::max(lineWidth(line->bandwidth), px(1.5 + 2.5 * load))));
-      painter.drawPath(line->curve.path());
+    m_scene.linesIn(part.adjusted(-40, -40, 40, 40), m_found);
+    std::vector<std::pair<const LineItem*, const OverlayLayer::OnLine*>> found;
+    for (const std::uint32_t at : m_found) {
+      const OverlayLayer::OnLine* on = layer->on(at);
+      if (on != nullptr && isShown(m_scene.lines()[at].links.front())) {
+        found.emplace_back(&m_scene.lines()[at], on);
+      }
     }
-  }
-  for (const LinkMark& mark : overlay->marks) {
-    const LineItem* line = m_scene.line(mark.link);
-    if (line != nullptr && line->curve.bounds().adjusted(-1, -1, 1, 1).intersects(near)) {
-      painter.setPen(QPen(m_colors[mark.color], std::max(lineWidth(line->bandwidth), px(mark.width))));
-      painter.drawPath(line->curve.path());
-      if (line->hasForward != line->hasBackward) {
-        paintArrow(painter, *line, line->hasForward, m_colors[mark.color], mark.width);
-        painter.setBrush(Qt::NoBrush);
+    if (!isBundled) {
+      // The hotter, the higher.
+      std::vector<std::pair<const LineItem*, const OverlayLayer::Load*>> loads;
+      for (const auto& [line, on] : found) {
+        if (on->load) {
+          loads.emplace_back(line, &*on->load);
+        }
+      }
+      std::stable_sort(loads.begin(), loads.end(), [](const auto& x, const auto& y) {
+        return std::pair(x.second->isBottleneck, x.second->most()) <
+               std::pair(y.second->isBottleneck, y.second->most());
+      });
+      for (const auto& [line, load] : loads) {
+        paintHeat(painter, *line, *load);
+      }
+    }
+    painter.setBrush(Qt::NoBrush);
+    for (const auto& [line, on] : found) {
+      for (const std::uint32_t i : on->marks) {
+        const LinkMark& mark = overlay.marks[i];
+        painter.setPen(QPen(m_colors[mark.color], std::max(lineWidth(line->bandwidth), px(mark.width))));
+        painter.drawPath(line->curve.path());
+        if (line->hasForward != line->hasBackward) {
+          paintArrow(painter, *line, line->hasForward, m_colors[mark.color], mark.width);
+          painter.setBrush(Qt::NoBrush);
+        }
+      }
+    }
+    for (const auto& [line, on] : found) {
+      paintLanes(painter, *line, on->lanes);
+    }
+    if (!isBundled && m_detail != Detail::far) {
+      for (const auto& [line, on] : found) {
+        if (on->load) {
+          paintHeatLabel(painter, *line, *on->load);
+        }
       }
     }
   }
-  // Trees side by side where they share a line.
-  std::map<const LineItem*, int> used;
-  std::map<const LineItem*, int> sharing;
-  for (const TreeMark& tree : overlay->trees) {
-    std::set<const LineItem*> lines;
-    for (const LinkId id : tree.links) {
-      lines.insert(m_scene.line(id));
-    }
-    for (const LineItem* line : lines) {
-      ++sharing[line];
+  painter.setBrush(Qt::NoBrush);
+  for (const TreeMark& tree : overlay.trees) {
+    painter.setPen(QPen(colorOf(tree, m_colors.scheme()), px(2.4)));
+    for (const NodeId root : tree.roots) {
+      const QRectF rect = m_scene.rectOf(root);
+      if (!rect.isNull() && rect.adjusted(-px(6), -px(6), px(6), px(6)).intersects(part)) {
+        painter.drawRoundedRect(rect.adjusted(-px(4), -px(4), px(4), px(4)), 12, 12);
+      }
     }
   }
-  for (const TreeMark& tree : overlay->trees) {
-    std::set<const LineItem*> lines;
-    for (const LinkId id : tree.links) {
-      lines.insert(m_scene.line(id));
-    }
-    lines.erase(nullptr);
-    QPen pen(category(tree.category, m_colors.scheme()), px(2.4), categoryDash(tree.category));
+}
+
+void CanvasPainter::paintHeat(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const {
+  painter.setBrush(Qt::NoBrush);
+  const auto widthFor = [&](double value) { return std::max(lineWidth(line.bandwidth), px(1.5 + 2.5 * value)); };
+  const auto stroke = [&](const Curve& curve, const QColor& color, double width) {
+    QPen pen(color, width);
     pen.setCapStyle(Qt::FlatCap);
     painter.setPen(pen);
-    for (const LineItem* line : lines) {
-      const double place = used[line]++ - (sharing[line] - 1) / 2.0;
-      if (line->curve.bounds().adjusted(-1, -1, 1, 1).intersects(near)) {
-        painter.drawPath(line->curve.shifted(place * px(4)).path());
+    painter.drawPath(curve.path());
+  };
+  const bool isSplit =
+      line.hasForward && line.hasBackward && std::abs(load.forward - load.backward) > 0.005 && m_detail != Detail::far;
+  const double width = widthFor(load.most());
+  const double whole = isSplit ? 2 * width + px(1) : width;
+  if (load.isBottleneck) {
+    stroke(line.curve, m_colors[Token::cut], whole + px(5));
+    stroke(line.curve, m_colors[Token::canvas], whole + px(2));
+  }
+  if (!isSplit) {
+    stroke(line.curve, heat(load.most(), m_colors.scheme()), width);
+    return;
+  }
+  const double aside = (width + px(1)) / 2;
+  stroke(line.curve.shifted(aside), heat(load.forward, m_colors.scheme()), width);
+  stroke(line.curve.shifted(-aside), heat(load.backward, m_colors.scheme()), width);
+}
+
+void CanvasPainter::paintHeatLabel(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const {
+  const QPointF way = line.curve.to - line.curve.from;
+  const double length = std::hypot(way.x(), way.y());
+  constexpr double kPixels = 10.5;
+  if (!load.text.isEmpty() && m_detail == Detail::near && length > pillWidth(load.text, kPixels) * 1.2) {
+    paintPill(painter, line.curve.at(0.5), load.text, m_colors[Token::canvas],
+              m_colors[load.isBottleneck ? Token::cut : Token::linkText], kPixels);
+    return;
+  }
+  if (load.isBottleneck) {
+    const double r = px(5);
+    const QPointF centre = line.curve.at(0.5);
+    const std::array<QPointF, 4> corners{centre - QPointF(0, r), centre + QPointF(r, 0), centre + QPointF(0, r),
+                                         centre - QPointF(r, 0)};
+    painter.setPen(QPen(m_colors[Token::canvas], px(1.5)));
+    painter.setBrush(m_colors[Token::cut]);
+    painter.drawPolygon(corners.data(), 4);
+  }
+}
+
+void CanvasPainter::paintLanes(QPainter& painter, const LineItem& line,
+                               const std::vector<OverlayLayer::Lane>& lanes) const {
+  if (lanes.empty()) {
+    return;
+  }
+  const std::vector<TreeMark>& trees = m_state.layer->overlay().trees;
+  double widest = 0;
+  for (const OverlayLayer::Lane& lane : lanes) {
+    widest = std::max(widest, trees[lane.tree].width);
+  }
+  // A line has only so much room; lanes grow thinner before they grow too many to tell what they lie on.
+  constexpr double kMostRoom = 44;
+  const double gap = std::min(widest + 1.6, kMostRoom / static_cast<double>(lanes.size()));
+  const double shrink = std::min(1.0, gap / (widest + 1.6));
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const TreeMark& tree = trees[lanes[i].tree];
+    const QColor color = colorOf(tree, m_colors.scheme());
+    const double width = std::max(0.6, tree.width * shrink);
+    const Curve curve = line.curve.shifted(lanes[i].place * px(gap));
+    QPen pen(color, px(width), dashOf(tree));
+    pen.setCapStyle(Qt::FlatCap);
+    painter.setPen(pen);
+    painter.setBrush(Qt::NoBrush);
+    painter.drawPath(curve.path());
+    const QPointF way = curve.to - curve.from;
+    const double size = px(4 + 2 * width);
+    if (m_detail == Detail::far || std::hypot(way.x(), way.y()) < 2.2 * size) {
+      continue;
+    }
+    // Arrowheads of neighbouring lanes stand behind each other, not side by side.
+    const double t = std::clamp(0.56 + 0.1 * static_cast<double>(i % 3), 0.0, 1.0);
+    const double at = lanes[i].isForward ? t : 1 - t;
+    QPointF along = curve.tangent(at) * (lanes[i].isForward ? 1.0 : -1.0);
+    const double length = std::hypot(along.x(), along.y());
+    if (length <= 0) {
+      continue;
+    }
+    along /= length;
+    const QPointF across(-along.y(), along.x());
+    const QPointF tip = curve.at(at) + along * size * 0.5;
+    const std::array<QPointF, 3> corners{tip, tip - along * size + across * size * 0.45,
+                                         tip - along * size - across * size * 0.45};
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(color);
+    painter.drawPolygon(corners.data(), 3);
+  }
+}
+
+void CanvasPainter::paintBundledHeat(QPainter& painter, const QRectF& part) const {
+  painter.setBrush(Qt::NoBrush);
+  for (const BundleItem& bundle : m_scene.bundles()) {
+    if (!bundle.curve.bounds().adjusted(-1, -1, 1, 1).intersects(part)) {
+      continue;
+    }
+    double most = -1;
+    bool isBottleneck = false;
+    for (const std::uint32_t at : bundle.lines) {
+      if (const OverlayLayer::OnLine* on = m_state.layer->on(at); on != nullptr && on->load) {
+        most = std::max(most, on->load->most());
+        isBottleneck = isBottleneck || on->load->isBottleneck;
       }
     }
-    for (const NodeId root : tree.roots) {
-      const QRectF rect = m_scene.rectOf(root).adjusted(-px(4), -px(4), px(4), px(4));
-      painter.drawRoundedRect(rect, 12, 12);
+    if (most < 0) {
+      continue;
     }
+    if (isBottleneck) {
+      painter.setPen(QPen(m_colors[Token::cut], px(5)));
+      painter.drawPath(bundle.curve.path());
+    }
+    painter.setPen(QPen(heat(most, m_colors.scheme()), px(1 + 1.5 * most)));
+    painter.drawPath(bundle.curve.path());
   }
 }
 
@@ -472,8 +609,7 @@ void CanvasPainter::paintNodes(QPainter& painter, const QRectF& part) {
     if (!isShown(node.id) || !node.rect.adjusted(-12, -12, 12, 12).intersects(part)) {
       continue;
     }
-    const bool isDim = m_state.overlay != nullptr && m_state.overlay->isRestDimmed &&
-                       node.id.kind == ElementKind::node && !m_bright.contains(node.id.node());
+    const bool isDim = m_state.layer != nullptr && !m_state.layer->isBright(at);
     if (isDim) {
       painter.setOpacity(kDimmed + 0.2);
     }
@@ -622,16 +758,20 @@ void CanvasPainter::paintNotes(QPainter& painter, const QRectF& part) const {
 }
 
 QSizeF CanvasPainter::paintLegend(QPainter& painter, const QPointF& corner) const {
-  const Overlay* overlay = m_state.overlay;
-  if (overlay == nullptr || (overlay->heat.load.empty() && overlay->trees.empty())) {
+  if (m_state.layer == nullptr) {
+    return {};
+  }
+  const Overlay* overlay = &m_state.layer->overlay();
+  if (overlay->heat.load.empty() && overlay->trees.empty()) {
     return {};
   }
   constexpr double kWidth = 190;
   constexpr double kRow = 20;
   constexpr std::size_t kMostRows = 12;
   const bool hasHeat = !overlay->heat.load.empty();
+  const bool hasBottleneck = m_state.layer->hasBottleneck();
   const std::size_t rows = std::min(kMostRows, overlay->trees.size());
-  const QSizeF size(kWidth, 20 + (hasHeat ? 52 : 0) + kRow * static_cast<double>(rows));
+  const QSizeF size(kWidth, 20 + (hasHeat ? 52 : 0) + (hasBottleneck ? kRow : 0) + kRow * static_cast<double>(rows));
   const QRectF frame(corner - QPointF(kWidth, 0), size);
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
@@ -658,9 +798,22 @@ QSizeF CanvasPainter::paintLegend(QPainter& painter, const QPointF& corner) cons
     y += 52;
   }
   painter.setFont(uiFont(11.5));
+  if (hasBottleneck) {
+    const double middle = y + kRow / 2;
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(m_colors[Token::cut]);
+    painter.drawRect(QRectF(left, middle - 3.5, 34, 1.5));
+    painter.drawRect(QRectF(left, middle + 2, 34, 1.5));
+    painter.setPen(m_colors[Token::text]);
+    const QString words = overlay->heat.bottleneck.isEmpty() ? QCoreApplication::translate("Canvas", "bottleneck")
+                                                             : overlay->heat.bottleneck;
+    painter.drawText(QRectF(left + 44, y, kWidth - 60, kRow), Qt::AlignLeft | Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(words, Qt::ElideRight, static_cast<int>(kWidth - 70)));
+    y += kRow;
+  }
   for (std::size_t i = 0; i < rows; ++i) {
     const TreeMark& tree = overlay->trees[i];
-    painter.setPen(QPen(category(tree.category, m_colors.scheme()), 2.4, categoryDash(tree.category)));
+    painter.setPen(QPen(colorOf(tree, m_colors.scheme()), 2.4, dashOf(tree)));
     painter.drawLine(QPointF(left, y + kRow / 2), QPointF(left + 34, y + kRow / 2));
     painter.setPen(m_colors[Token::text]);
     const bool isRest = i + 1 == rows && overlay->trees.size() > rows;

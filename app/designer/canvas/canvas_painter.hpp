@@ -4,12 +4,11 @@
 #include <QPainter>
 #include <map>
 #include <set>
-#include <unordered_set>
 #include <vector>
 
 #include "base/result.hpp"
 #include "designer/canvas/canvas_scene.hpp"
-#include "designer/canvas/overlay.hpp"
+#include "designer/canvas/overlay_layer.hpp"
 #include "designer/theme/tokens.hpp"
 
 namespace coppice::designer {
@@ -28,7 +27,7 @@ enum class Detail {
 struct CanvasState {
   const std::set<ElementId>* selection = nullptr;
   const std::map<ElementId, Severity>* problems = nullptr;
-  const Overlay* overlay = nullptr;
+  const OverlayLayer* layer = nullptr;
   bool hasGrid = true;
   bool hasBackground = true;
   /// Alone these are drawn (export of a selection); null: everything.
@@ -50,6 +49,8 @@ public:
   /// The part of the scene, onto a painter whose transform already maps scene to target. `scale`: pixels of 1x to a
   /// scene unit. Hulls are drawn under, marks over the lines.
   void paint(QPainter& painter, const QRectF& part, double scale, Detail detail);
+  /// What hulls say, over everything that paint() draws, moved as far as it takes to lie within the view (scene units).
+  void paintHullLabels(QPainter& painter, const QRectF& view, double scale);
   /// Heat scale and trees, with the top right corner at `corner`, in pixels of the painter. Returns its size; nothing
   /// is drawn where the overlay has neither.
   QSizeF paintLegend(QPainter& painter, const QPointF& corner) const;
@@ -58,13 +59,18 @@ private:
   void paintGrid(QPainter& painter, const QRectF& part) const;
   void paintBoxes(QPainter& painter, const QRectF& part) const;
   void paintTitles(QPainter& painter, const QRectF& part) const;
-  void paintHulls(QPainter& painter, bool isFill) const;
+  void paintHulls(QPainter& painter, const QRectF& part) const;
   void paintLines(QPainter& painter, const QRectF& part);
   void paintBundles(QPainter& painter, const QRectF& part) const;
-  void paintMarks(QPainter& painter, const QRectF& part) const;
+  void paintMarks(QPainter& painter, const QRectF& part);
+  void paintHeat(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const;
+  void paintHeatLabel(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const;
+  void paintLanes(QPainter& painter, const LineItem& line, const std::vector<OverlayLayer::Lane>& lanes) const;
+  void paintBundledHeat(QPainter& painter, const QRectF& part) const;
   void paintNodes(QPainter& painter, const QRectF& part);
   void paintNode(QPainter& painter, const NodeItem& node) const;
   void paintNotes(QPainter& painter, const QRectF& part) const;
+  [[nodiscard]] double pillWidth(const QString& text, double pixels) const;
   void paintPill(QPainter& painter, const QPointF& centre, const QString& text, const QColor& fill, const QColor& ink,
                  double pixels) const;
   void paintArrow(QPainter& painter, const LineItem& line, bool isForward, const QColor& color, double width) const;
@@ -79,7 +85,6 @@ private:
   CanvasState m_state;
   double m_scale = 1;
   Detail m_detail = Detail::near;
-  std::unordered_set<NodeId> m_bright;  // what an overlay names, where the rest is dimmed
   std::vector<std::uint32_t> m_found;
 };
 

@@ -557,7 +557,8 @@ std::vector<BundleItem> CanvasScene::bundlesBy(double cell, bool mergesBoxes) co
     }
   }
   std::map<std::pair<std::size_t, std::size_t>, BundleItem> bundles;
-  for (const LineItem& line : m_lines) {
+  for (std::uint32_t at = 0; at < m_lines.size(); ++at) {
+    const LineItem& line = m_lines[at];
     const auto [a, b] = std::minmax(roomOf[line.a], roomOf[line.b]);
     if (a == b) {
       continue;
@@ -565,6 +566,7 @@ std::vector<BundleItem> CanvasScene::bundlesBy(double cell, bool mergesBoxes) co
     BundleItem& bundle = bundles[{a, b}];
     bundle.count += line.count;
     bundle.bandwidth += line.bandwidth;
+    bundle.lines.push_back(at);
   }
   std::vector<BundleItem> result;
   result.reserve(bundles.size());
@@ -626,6 +628,16 @@ const BoxItem* CanvasScene::box(BoxId id) const {
 const LineItem* CanvasScene::line(LinkId id) const {
   const auto found = m_lineAt.find(id);
   return found != m_lineAt.end() ? &m_lines[found->second] : nullptr;
+}
+
+std::optional<std::uint32_t> CanvasScene::nodeAt(const ElementId& id) const {
+  const auto found = m_nodeAt.find(id);
+  return found != m_nodeAt.end() ? std::optional(found->second) : std::nullopt;
+}
+
+std::optional<std::uint32_t> CanvasScene::lineAt(LinkId id) const {
+  const auto found = m_lineAt.find(id);
+  return found != m_lineAt.end() ? std::optional(found->second) : std::nullopt;
 }
 
 const NoteItem* CanvasScene::note(NoteId id) const {

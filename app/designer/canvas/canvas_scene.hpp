@@ -68,6 +68,7 @@ struct BundleItem {
   Curve curve;
   std::int64_t count = 0;
   double bandwidth = 0;
+  std::vector<std::uint32_t> lines;
 };
 
 class CanvasScene {
@@ -94,6 +95,9 @@ public:
   [[nodiscard]] const BoxItem* box(BoxId id) const;
   /// The line the link is part of; nullptr if it is not drawn.
   [[nodiscard]] const LineItem* line(LinkId id) const;
+  /// Indices into nodes() and lines(); nullopt where nothing of its own is drawn.
+  [[nodiscard]] std::optional<std::uint32_t> nodeAt(const ElementId& id) const;
+  [[nodiscard]] std::optional<std::uint32_t> lineAt(LinkId id) const;
   [[nodiscard]] const NoteItem* note(NoteId id) const;
   /// Where the element is drawn: its shape, or the bounds of its curve. An element inside a folded box: that box. Null
   /// if there is nothing to see.

@@ -82,6 +82,7 @@ void CanvasView::documentChanged(const ChangeEvent& event) {
     setHovered({});
   }
   const std::optional<QRectF> dirty = m_scene.follow(event);
+  m_layer.reset();
   if (m_hovered.isValid() && !m_document.model().contains(m_hovered)) {
     setHovered({});
   }
@@ -121,7 +122,7 @@ void CanvasView::invalidate(const QRectF& sceneRect) {
     return;
   }
   // Room for rims, glows and titles that reach out of the shapes.
-  constexpr double kReach = 16;
+  constexpr double kReach = 26;
   const double margin = 12 + kReach / m_scale;
   const QRectF pixels(sceneRect.adjusted(-margin, -margin, margin, margin).topLeft() * m_scale * devicePixelRatioF(),
                       sceneRect.adjusted(-margin, -margin, margin, margin).size() * m_scale * devicePixelRatioF());
@@ -134,6 +135,7 @@ void CanvasView::invalidate(const QRectF& sceneRect) {
 }
 
 void CanvasView::setOverlay(Overlay overlay) {
+  m_layer.reset();
   m_overlay = std::move(overlay);
   m_tiles.invalidateAll();
   update();
@@ -433,11 +435,21 @@ void CanvasView::setViewState(const QByteArray& state) {
 
 // ---- painting
 
+const OverlayLayer* CanvasView::layer() const {
+  if (m_overlay.isEmpty()) {
+    return nullptr;
+  }
+  if (!m_layer) {
+    m_layer.emplace(m_scene, m_overlay);
+  }
+  return &*m_layer;
+}
+
 CanvasState CanvasView::stateOf() const {
   CanvasState state;
   state.selection = &m_selection.elements();
   state.problems = &m_problems;
-  state.overlay = m_overlay.isEmpty() ? nullptr : &m_overlay;
+  state.layer = layer();
   state.hasGrid = m_hasGrid;
   return state;
 }
@@ -560,9 +572,10 @@ void CanvasView::paintLive(QPainter& painter) {
     outline(m_pulsing, px(4 + 22 * share), QPen(color, px(3)));
   }
   active().paint(painter);
+  CanvasPainter canvas(m_scene, colors, stateOf());
+  canvas.paintHullLabels(painter, visibleScene(), m_scale);
   painter.restore();
-  CanvasState state = stateOf();
-  CanvasPainter(m_scene, colors, state).paintLegend(painter, QPointF(width() - 14, 14));
+  canvas.paintLegend(painter, QPointF(width() - 14, 14));
 }
 
 QRectF CanvasView::exportRect(const RenderOptions& options) const {
@@ -589,7 +602,7 @@ void CanvasView::renderTo(QPainter& painter, const QRectF& target, const RenderO
   const double scale = std::min(target.width() / source.width(), target.height() / source.height());
   CanvasState state;
   state.problems = &m_problems;
-  state.overlay = m_overlay.isEmpty() ? nullptr : &m_overlay;
+  state.layer = layer();
   state.hasGrid = options.hasGrid;
   state.hasBackground = false;
   std::set<ElementId> only;
@@ -626,6 +639,7 @@ void CanvasView::renderTo(QPainter& painter, const QRectF& target, const RenderO
   }
   CanvasPainter canvas(m_scene, colors, state);
   canvas.paint(painter, source, scale, detail);
+  canvas.paintHullLabels(painter, source, scale);
   painter.restore();
   if (options.hasLegend) {
     canvas.paintLegend(painter, target.topRight() + QPointF(-12, 12));

@@ -77,6 +77,7 @@ public:
   /// What is in view, scene units.
   [[nodiscard]] QRectF visibleScene() const;
 
+  /// What is drawn over the fabric from now on, in place of what was there before.
   void setOverlay(Overlay overlay);
   [[nodiscard]] const Overlay& overlay() const { return m_overlay; }
   void setProblems(std::map<ElementId, Severity> problems);
@@ -147,6 +148,7 @@ private:
   void viewFor(const QRectF& sceneRect, double mostScale, double* scale, QPointF* offset) const;
   void paintLive(QPainter& painter);
   [[nodiscard]] CanvasState stateOf() const;
+  [[nodiscard]] const OverlayLayer* layer() const;
   [[nodiscard]] CanvasPoint pointOf(const QMouseEvent& event) const;
   [[nodiscard]] bool isDense() const;
   [[nodiscard]] std::optional<double> budget() const;
@@ -170,6 +172,7 @@ private:
   ToolKind m_kind = ToolKind::select;
   edits::LinkTemplate m_linkTemplate;
   Overlay m_overlay;
+  mutable std::optional<OverlayLayer> m_layer;  // of the overlay and the scene as they are
   std::map<ElementId, Severity> m_problems;
   std::set<ElementId> m_lastSelection;
   ElementId m_hovered;

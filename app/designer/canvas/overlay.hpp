@@ -3,7 +3,9 @@
 
 #include <QColor>
 #include <QString>
+#include <Qt>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -11,7 +13,9 @@
 #include "designer/document/ids.hpp"
 #include "designer/theme/tokens.hpp"
 
-/// What a mode lays over the drawing: plain values, filled in by analyses and drawn by the canvas.
+/// What a mode lays over the drawing: plain values, filled in by analyses and drawn by the canvas, in the window and
+/// in exported pictures alike. Everything names nodes and links of the document; where boxes are folded the canvas
+/// puts together what lies on one line (see OverlayLayer). Ids that are not in the document are passed over.
 namespace coppice::designer {
 
 /// A region around nodes: the side of a cut, a set under the lens.
@@ -20,7 +24,7 @@ struct Hull {
   Token line = Token::cut;
   Token fill = Token::cutSoft;
   bool isDashed = true;
-  QString label;  ///< "24 shards in, 8 links × 25 = 200 GB/s"
+  QString label;  ///< "24 shards in, 8 links × 25 = 200 GB/s"; kept within the view
 };
 
 /// Links drawn strongly: those that cross a cut.
@@ -30,20 +34,46 @@ struct LinkMark {
   double width = 3;  ///< in pixels of 1x
 };
 
-/// A tree along physical paths. Its category gives colour and dash (theme/scales.hpp).
-struct TreeMark {
-  int category = 0;
-  std::vector<LinkId> links;
-  std::set<NodeId> roots;
-  QString label;  ///< of the legend
+/// One link of a physical path, and the way it is taken.
+struct LinkStep {
+  LinkId link;
+  bool isForward = true;  ///< from the link's tail to its head
+
+  friend bool operator==(const LinkStep&, const LinkStep&) = default;
 };
 
-/// Load of links by colour, with a legend.
+/// A tree along physical paths, drawn as arrows along the links. Several trees on one line run side by side: those
+/// from one end to the other on the right of those that come back, as seen along them. Any number of trees may be
+/// given; each is drawn at its own width until a line has more than it has room for.
+struct TreeMark {
+  int category = 0;                       ///< gives colour and dash (theme/scales.hpp) where those are not given
+  std::optional<QColor> color = {};       ///< instead of the category's
+  std::optional<Qt::PenStyle> dash = {};  ///< instead of the category's
+  double width = 2.4;                     ///< in pixels of 1x
+  /// One path for each edge of the logical tree, in any order; each from the sender through its switches and NICs to
+  /// the receiver. A step that several paths share (multicast, or one tree through a folded box) is drawn once.
+  std::vector<std::vector<LinkStep>> paths = {};
+  std::set<NodeId> roots = {};  ///< ringed in the tree's colour
+  QString label = {};  ///< of the legend; the legend lists up to twelve trees, and says how many more there are
+};
+
+/// Load of one link.
+struct LinkLoad {
+  double forward = 0;         ///< tail to head; share of what it can carry, 0 to 1 (drawn clamped)
+  double backward = 0;        ///< head to tail; of a one-way link it is not looked at
+  QString text = {};          ///< where there is room, on the line: "25 GB/s", "92 %"
+  bool isBottleneck = false;  ///< cased in the colour of the cut, with a diamond in the middle
+};
+
+/// Load of links by colour (theme/scales.hpp heat) and width, with a legend. Each direction has its half of the line
+/// where the two differ. Of the links of one line (parallel ones, or those of a folded box) the hottest counts in each
+/// direction; texts that differ become "up to …" the hottest one's.
 struct Heat {
-  std::map<LinkId, double> load;  ///< 0 to 1
-  QString title;
-  QString low;   ///< what 0 is: "0 %"
-  QString high;  ///< what 1 is: "100 %"
+  std::map<LinkId, LinkLoad> load = {};
+  QString title = {};       ///< "Load at the bound"
+  QString low = {};         ///< what 0 is: "0 %"
+  QString high = {};        ///< what 1 is: "100 %"
+  QString bottleneck = {};  ///< the legend's words for the mark; empty: "bottleneck"
 };
 
 struct Overlay {

@@ -5,6 +5,8 @@
 #include <QTest>
 #include <QToolButton>
 #include <QUndoStack>
+#include <algorithm>
+#include <array>
 #include <memory>
 
 #include "designer/canvas/canvas_painter.hpp"
@@ -403,7 +405,7 @@ private Q_SLOTS:
     Bench bench;
     load(bench, "dgx-a100");
     Overlay overlay;
-    overlay.heat.load[LinkId{1}] = 1;
+    overlay.heat.load[LinkId{1}] = {.forward = 1, .backward = 1};
     overlay.heat.title = "Load";
     bench.view->setOverlay(overlay);
     QImage image(800, 600, QImage::Format_RGB32);
@@ -423,6 +425,53 @@ private Q_SLOTS:
     QVERIFY(colors.contains(colorsOf(Scheme::dark)[Token::gpuFill].rgb()));
     QVERIFY(colors.contains(colorsOf(Scheme::dark)[Token::panel].rgb()));
     QVERIFY(!colors.contains(QColor(Qt::magenta).rgb()));
+  }
+
+  // Two trees over one line run side by side, and come back on the other side; in a folded box they are put together.
+  void overlayLiesOnLines() {
+    Bench bench;
+    const NodeId a = bench.add(0, 0);
+    const NodeId s = bench.add(0, 200, fabric::NodeKind::switchNode);
+    const NodeId b = bench.add(0, 400);
+    LinkId up;
+    LinkId down;
+    bench.document.edit("link", [&](Edit& edit) {
+      up = *edits::addLink(edit, s, a, {});  // against the trees' way
+      down = *edits::addLink(edit, s, b, {});
+    });
+    Overlay overlay;
+    overlay.trees.push_back({.category = 0, .paths = {{{up, false}, {down, true}}}, .roots = {a}});
+    overlay.trees.push_back({.category = 1, .paths = {{{up, false}, {down, true}}, {{down, false}, {up, true}}}});
+    overlay.heat.load[up] = {.forward = 0.25, .backward = 1, .text = "x", .isBottleneck = true};
+    overlay.heat.load[LinkId{999}] = {.forward = 1};
+    overlay.trees.push_back({.category = 2, .paths = {{{LinkId{999}, true}}}, .roots = {NodeId{999}}});
+    overlay.isRestDimmed = true;
+    {
+      const CanvasScene& scene = bench.view->scene();
+      const OverlayLayer layer(scene, overlay);
+      QCOMPARE(layer.lineCount(), 2U);
+      const OverlayLayer::OnLine* on = layer.on(*scene.lineAt(up));
+      const bool isFromA = scene.nodes()[scene.line(up)->a].id == ElementId(a);
+      QCOMPARE(on->lanes.size(), 3U);
+      QCOMPARE(std::count_if(on->lanes.begin(), on->lanes.end(), [](const auto& lane) { return lane.isForward; }),
+               isFromA ? 2 : 1);
+      QVERIFY(!on->lanes.front().isForward);
+      QCOMPARE(on->lanes.front().place, -1.0);
+      QCOMPARE(on->lanes.back().place, 1.0);
+      QCOMPARE(isFromA ? on->load->forward : on->load->backward, 1.0);
+      QVERIFY(on->load->isBottleneck);
+      QVERIFY(layer.isBright(*scene.nodeAt(b)));
+    }
+    // b and its switch within a folded box: the inner link is not drawn, the outer one stays.
+    BoxId box;
+    bench.document.edit("box", [&](Edit& edit) { box = edits::box(edit, {s, b}); });
+    bench.document.edit("fold", [&](Edit& edit) { edits::fold(edit, std::array{box}, true); });
+    const OverlayLayer folded(bench.view->scene(), overlay);
+    QCOMPARE(folded.lineCount(), 1U);
+    QCOMPARE(folded.on(*bench.view->scene().lineAt(up))->lanes.size(), 3U);
+    QVERIFY(folded.isBright(*bench.view->scene().nodeAt(box)));
+    bench.view->setOverlay(overlay);
+    bench.view->grab();
   }
 
   void hostilePlaces() {
