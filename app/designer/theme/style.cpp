@@ -88,7 +88,7 @@ QTableView { gridline-color: transparent; }
 QTableCornerButton::section { background: @panel; border: none; }
 QTabWidget::pane { border: none; border-top: 1px solid @line; }
 QTabBar { background: @panel; qproperty-drawBase: 0; }
-QTabBar::tab { background: transparent; color: @muted; padding: 7px 12px; border-bottom: 2px solid transparent; }
+QTabBar::tab { background: transparent; color: @muted; padding: 7px 12px; min-height: 18px; border-bottom: 2px solid transparent; }
 QTabBar::tab:hover { color: @text; }
 QTabBar::tab:selected { color: @text; border-bottom-color: @accent; }
 QDockWidget { color: @muted; }
@@ -101,6 +101,9 @@ QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
 QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 QProgressBar { background: @hover; border: none; border-radius: 3px; max-height: 6px; text-align: center; color: transparent; }
 QProgressBar::chunk { background: @accent; border-radius: 3px; }
+QToolButton[role="plain"] { background: @field; border: 1px solid @line; padding: 5px 12px; }
+QToolButton[role="plain"]:hover { background: @hover; }
+QLabel[role="logo"] { color: @accent; }
 QSplitter::handle { background: @line; }
 QGroupBox { border: none; border-top: 1px solid @line; margin-top: 16px; padding-top: 8px; }
 QGroupBox::title { subcontrol-origin: margin; left: 0; color: @muted; }

@@ -86,7 +86,6 @@ MainWindow::MainWindow(WindowOptions options, std::unique_ptr<Prompts> prompts, 
   m_tabs = new QTabWidget(m_pages);
   m_tabs->setObjectName(u"documentTabs"_s);
   m_tabs->setDocumentMode(true);
-  m_tabs->setTabsClosable(true);
   m_tabs->setMovable(true);
   m_pages->addWidget(m_start);
   m_pages->addWidget(m_tabs);
@@ -109,8 +108,6 @@ MainWindow::MainWindow(WindowOptions options, std::unique_ptr<Prompts> prompts, 
     connect(m_undoGroup, signal, this, &MainWindow::updateActions);
   }
   connect(m_tabs, &QTabWidget::currentChanged, this, &MainWindow::currentChanged);
-  connect(m_tabs, &QTabWidget::tabCloseRequested, this,
-          [this](int index) { closeEditor(qobject_cast<Editor*>(m_tabs->widget(index))); });
   connect(m_start, &StartPage::newWanted, this, [this] { newDocument(); });
   connect(m_start, &StartPage::openWanted, m_actions[u"file.open"_s], &QAction::trigger);
   connect(m_start, &StartPage::fileWanted, this, [this](const QString& path) { openFile(path); });
@@ -125,9 +122,8 @@ MainWindow::MainWindow(WindowOptions options, std::unique_ptr<Prompts> prompts, 
   if (m_options.keepsSettings) {
     const QSettings settings;
     m_recent = settings.value(u"recent"_s).toStringList();
-    restoreGeometry(settings.value(u"window/geometry"_s).toByteArray());
-    restoreState(settings.value(u"window/state"_s).toByteArray());
   }
+  restoreLayouts();
   updateRecentMenu();
   currentChanged();
 }
@@ -177,6 +173,7 @@ Editor* MainWindow::addEditor(std::unique_ptr<Editor> owned) {
   connect(&editor->canvas(), &CanvasView::messageRaised, m_strip, &StatusStrip::setHint);
   connect(&editor->canvas(), &CanvasView::toolChanged, this, &MainWindow::updateActions);
   editor->setCutShown(m_mode == Mode::analyse);
+  editor->canvas().installEventFilter(this);
   connect(&editor->selection(), &Selection::changed, this, [this, editor] {
     if (editor == currentEditor()) {
       updateActions();
@@ -192,7 +189,9 @@ Editor* MainWindow::addEditor(std::unique_ptr<Editor> owned) {
       &editor->file(), &DocumentFile::changedOnDisk, this, [this, editor] { reloadFromDisk(editor); },
       Qt::QueuedConnection);
   connect(&editor->file(), &DocumentFile::journalFailed, m_strip, &StatusStrip::setHint);
-  m_tabs->setCurrentIndex(m_tabs->addTab(editor, editor->file().displayName()));
+  const int index = m_tabs->addTab(editor, editor->file().displayName());
+  addCloseButton(index);
+  m_tabs->setCurrentIndex(index);
   updateTitles();
   return editor;
 }
@@ -376,9 +375,8 @@ void MainWindow::closeEvent(QCloseEvent* event) {
   if (m_options.keepsSettings) {
     QSettings settings;
     settings.setValue(u"session/files"_s, session);
-    settings.setValue(u"window/geometry"_s, saveGeometry());
-    settings.setValue(u"window/state"_s, saveState());
   }
+  saveLayouts();
   event->accept();
 }
 
@@ -571,23 +569,7 @@ void MainWindow::selectInViews() {
   m_isSelecting = false;
 }
 
-// ---- modes and the question
-
-void MainWindow::setMode(Mode mode) {
-  m_mode = mode;
-  m_actions[u"mode.draw"_s]->setChecked(mode == Mode::draw);
-  m_actions[u"mode.analyse"_s]->setChecked(mode == Mode::analyse);
-  m_actions[u"mode.schedule"_s]->setChecked(mode == Mode::schedule);
-  for (Editor* editor : editors()) {
-    editor->setCutShown(mode == Mode::analyse);
-  }
-  if (mode == Mode::analyse) {
-    if (auto* dock = findChild<QDockWidget*>(u"boundDock"_s)) {
-      dock->show();
-      dock->raise();
-    }
-  }
-}
+// ---- the question
 
 void MainWindow::setQuestion(Collective collective) {
   if (Editor* editor = currentEditor()) {

@@ -6,7 +6,10 @@
 #include <QStackedWidget>
 #include <QStringList>
 #include <QTabWidget>
+#include <array>
+#include <map>
 #include <memory>
+#include <vector>
 
 #include "designer/document/edits.hpp"
 #include "designer/jobs/latest_job.hpp"
@@ -31,7 +34,8 @@ class RankingPanel;
 class WhatIfPanel;
 
 /// What the window shows beside the drawing; document, selection and zoom stay when it changes.
-enum class Mode { draw, analyse, schedule };
+enum class Mode { draw, analyse, schedule, run };
+inline constexpr std::array<Mode, 4> kModes{Mode::draw, Mode::analyse, Mode::schedule, Mode::run};
 
 struct WindowOptions {
   /// Where journals of untitled documents and notes of all journals go; empty = no journals.
@@ -73,10 +77,14 @@ public:
   /// The files of the last session.
   void restoreSession();
 
+Q_SIGNALS:
+  void modeChanged(coppice::designer::Mode mode);
+
 protected:
   void closeEvent(QCloseEvent* event) override;
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
   void createActions();
@@ -87,7 +95,9 @@ private:
   void createMenus();
   void createToolBar();
   void createDocks();
-  QDockWidget* addDock(const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea area);
+  /// The dock `<id>Dock` with the action view.<id>; shown in these modes unless somebody arranges it otherwise.
+  QDockWidget* addDock(const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea area,
+                       std::vector<Mode> modes = {kModes.begin(), kModes.end()});
 
   void currentChanged();
   void updateActions();
@@ -135,6 +145,26 @@ private:
   RankingPanel* m_damage = nullptr;
   WhatIfPanel* m_whatIf = nullptr;
   bool m_isSelecting = false;
+
+  // ---- the frame of the window: modes, layouts, panes (main_window_shell.cpp)
+  struct DockPlace {
+    QDockWidget* dock;
+    Qt::DockWidgetArea area;
+    std::vector<Mode> modes;
+  };
+  void createFrameActions();
+  /// As the program comes, for the mode.
+  void arrangeDocks(Mode mode);
+  void resetLayout();
+  void toggleDocks();
+  void showDocksAgain();
+  void cyclePanes(int by);
+  void addCloseButton(int tab);
+  void restoreLayouts();
+  void saveLayouts();
+  std::vector<DockPlace> m_docks;
+  std::map<Mode, QByteArray> m_layouts;
+  QByteArray m_layoutWithDocks;  ///< while Tab has hidden them
 };
 
 }  // namespace coppice::designer

@@ -262,7 +262,9 @@ void MainWindow::createViewActions() {
   mode(u"mode.draw"_s, tr("&Draw"), tr("Build the fabric"), u"Ctrl+1"_s, Mode::draw);
   mode(u"mode.analyse"_s, tr("&Analyse"), tr("See what limits it"), u"Ctrl+2"_s, Mode::analyse);
   mode(u"mode.schedule"_s, tr("&Schedule"), tr("See the trees"), u"Ctrl+3"_s, Mode::schedule);
+  mode(u"mode.run"_s, tr("&Run"), tr("Measure it on real machines"), u"Ctrl+4"_s, Mode::run);
   m_actions[u"mode.draw"_s]->setChecked(true);
+  createFrameActions();
   m_actions.add({u"analyse.next-cut"_s,
                  tr("&Next Tied Cut"),
                  tr("Show the next of the cuts that are equally tight"),
@@ -370,6 +372,7 @@ void MainWindow::createMenus() {
   fill(view, {u"mode.draw"_s,
               u"mode.analyse"_s,
               u"mode.schedule"_s,
+              u"mode.run"_s,
               u"analyse.next-cut"_s,
               {},
               u"zoom.fit"_s,
@@ -385,6 +388,11 @@ void MainWindow::createMenus() {
               u"tool.text"_s,
               {},
               u"view.palette"_s,
+              {},
+              u"view.toggle-docks"_s,
+              u"view.reset-layout"_s,
+              u"view.next-pane"_s,
+              u"view.previous-pane"_s,
               {}});
   for (const QDockWidget* dock : findChildren<QDockWidget*>()) {
     view->addAction(dock->toggleViewAction());
@@ -419,55 +427,6 @@ void MainWindow::createMenus() {
   }
 }
 
-void MainWindow::createToolBar() {
-  QToolBar* bar = addToolBar(tr("Main tool bar"));
-  bar->setObjectName(u"mainToolBar"_s);
-  bar->setMovable(false);
-  for (const QString& id : {u"mode.draw"_s, u"mode.analyse"_s, u"mode.schedule"_s}) {
-    bar->addAction(m_actions[id]);
-    if (auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(m_actions[id]))) {
-      button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-    }
-  }
-  bar->addSeparator();
-  for (const QString& id : {u"tool.select"_s, u"tool.pan"_s, u"tool.link"_s, u"tool.box"_s, u"tool.text"_s}) {
-    bar->addAction(m_actions[id]);
-  }
-  bar->addSeparator();
-  for (const QString& id : {u"insert.gpu"_s, u"insert.nic"_s, u"insert.switch"_s}) {
-    bar->addAction(m_actions[id]);
-  }
-  bar->addSeparator();
-  bar->addAction(m_actions[u"edit.undo"_s]);
-  bar->addAction(m_actions[u"edit.redo"_s]);
-  auto* spring = new QWidget(bar);
-  spring->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
-  bar->addWidget(spring);
-  m_collectives = new QComboBox(bar);
-  m_collectives->setObjectName(u"collective"_s);
-  m_collectives->setAccessibleName(tr("Collective"));
-  m_collectives->setToolTip(tr("Which collective the bound is for"));
-  for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce,
-                                      Collective::broadcast, Collective::reduce}) {
-    m_collectives->addItem(collectiveName(collective), static_cast<int>(collective));
-  }
-  connect(m_collectives, &QComboBox::activated, this,
-          [this] { setQuestion(static_cast<Collective>(m_collectives->currentData().toInt())); });
-  bar->addWidget(m_collectives);
-}
-
-QDockWidget* MainWindow::addDock(const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea area) {
-  auto* dock = new QDockWidget(title, this);
-  dock->setObjectName(id + u"Dock"_s);
-  dock->setWidget(content);
-  addDockWidget(area, dock);
-  m_actions.add({u"view."_s + id, tr("Show %1").arg(title), tr("Bring this dock to the front")}, [dock](bool) {
-    dock->show();
-    dock->raise();
-  });
-  return dock;
-}
-
 void MainWindow::createDocks() {
   const auto table = [this](const QString& name, const QString& title) {
     auto* view = new QTableView(this);
@@ -492,32 +451,32 @@ void MainWindow::createDocks() {
   m_outline->setFrameShape(QFrame::NoFrame);
   m_outline->setSelectionMode(QAbstractItemView::ExtendedSelection);
   m_outline->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed);
-  QDockWidget* outline = addDock(u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea);
+  addDock(u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea);
 
   m_minimap = new Minimap(this);
   addDock(u"minimap"_s, tr("Minimap"), m_minimap, Qt::LeftDockWidgetArea);
 
   m_boundCard = new BoundCard(this);
-  QDockWidget* bound = addDock(u"bound"_s, tr("Bound"), m_boundCard, Qt::RightDockWidgetArea);
+  addDock(u"bound"_s, tr("Bound"), m_boundCard, Qt::RightDockWidgetArea);
   m_properties = new PropertiesPanel(this);
   addDock(u"properties"_s, tr("Properties"), m_properties, Qt::RightDockWidgetArea);
 
   m_problems = table(u"problemsTable"_s, tr("Problems"));
-  QDockWidget* problems = addDock(u"problems"_s, tr("Problems"), m_problems, Qt::BottomDockWidgetArea);
+  addDock(u"problems"_s, tr("Problems"), m_problems, Qt::BottomDockWidgetArea);
   m_nodes = table(u"nodesTable"_s, tr("Nodes"));
-  tabifyDockWidget(problems, addDock(u"nodes"_s, tr("Nodes"), m_nodes, Qt::BottomDockWidgetArea));
+  addDock(u"nodes"_s, tr("Nodes"), m_nodes, Qt::BottomDockWidgetArea);
   m_links = table(u"linksTable"_s, tr("Links"));
-  tabifyDockWidget(problems, addDock(u"links"_s, tr("Links"), m_links, Qt::BottomDockWidgetArea));
+  addDock(u"links"_s, tr("Links"), m_links, Qt::BottomDockWidgetArea);
   m_history = new QUndoView(m_undoGroup, this);
   m_history->setObjectName(u"historyList"_s);
   m_history->setAccessibleName(tr("History"));
   m_history->setEmptyLabel(tr("As opened"));
   m_history->setFrameShape(QFrame::NoFrame);
-  tabifyDockWidget(problems, addDock(u"history"_s, tr("History"), m_history, Qt::BottomDockWidgetArea));
+  addDock(u"history"_s, tr("History"), m_history, Qt::BottomDockWidgetArea, {Mode::draw});
   m_upgrades = new RankingPanel(upgradesKind(), this);
-  tabifyDockWidget(problems, addDock(u"upgrades"_s, tr("Upgrades"), m_upgrades, Qt::BottomDockWidgetArea));
+  addDock(u"upgrades"_s, tr("Upgrades"), m_upgrades, Qt::BottomDockWidgetArea, {Mode::analyse});
   m_damage = new RankingPanel(damageKind(), this);
-  tabifyDockWidget(problems, addDock(u"damage"_s, tr("Damage"), m_damage, Qt::BottomDockWidgetArea));
+  addDock(u"damage"_s, tr("Damage"), m_damage, Qt::BottomDockWidgetArea, {Mode::analyse});
   for (RankingPanel* panel : {m_upgrades, m_damage}) {
     connect(panel, &RankingPanel::elementsChosen, this, [this](const std::set<ElementId>& elements) {
       if (Editor* editor = currentEditor()) {
@@ -526,16 +485,8 @@ void MainWindow::createDocks() {
     });
   }
   m_whatIf = new WhatIfPanel(this);
-  tabifyDockWidget(problems, addDock(u"what-if"_s, tr("What If"), m_whatIf, Qt::BottomDockWidgetArea));
+  addDock(u"what-if"_s, tr("What If"), m_whatIf, Qt::BottomDockWidgetArea, {Mode::analyse});
   connect(m_whatIf, &WhatIfPanel::refused, m_strip, &StatusStrip::setHint);
-  problems->raise();
-  setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
-  setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
-  constexpr int kLeftWidth = 220;
-  constexpr int kRightWidth = 300;
-  constexpr int kBottomHeight = 190;
-  resizeDocks({outline, bound}, {kLeftWidth, kRightWidth}, Qt::Horizontal);
-  resizeDocks({problems}, {kBottomHeight}, Qt::Vertical);
   connect(m_problems, &QTableView::clicked, this, [this](const QModelIndex& index) {
     if (Editor* editor = currentEditor()) {
       editor->goTo(index.data(kElementRole).value<ElementId>());

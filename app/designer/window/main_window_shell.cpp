@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QApplication>
+#include <QDockWidget>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QSettings>
+#include <QStatusBar>
+#include <QTimer>
+#include <QToolBar>
+#include <QToolButton>
+#include <algorithm>
+
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/icons.hpp"
+#include "designer/window/dock_title.hpp"
+#include "designer/window/main_window.hpp"
+
+using namespace Qt::StringLiterals;
+
+/// The frame of the window: modes and their layouts, tool bar, docks, panes.
+namespace coppice::designer {
+namespace {
+
+/// Layouts of other versions are passed over.
+constexpr int kLayoutVersion = 2;
+constexpr int kLeftWidth = 236;
+constexpr int kRightWidth = 312;
+constexpr int kBottomHeight = 220;
+
+QString nameOf(Mode mode) {
+  switch (mode) {
+    case Mode::draw:
+      return u"draw"_s;
+    case Mode::analyse:
+      return u"analyse"_s;
+    case Mode::schedule:
+      return u"schedule"_s;
+    case Mode::run:
+      return u"run"_s;
+  }
+  return {};
+}
+
+/// The first widget in the tree that takes the keyboard.
+QWidget* firstFocusable(QWidget* root) {
+  if (root->isEnabled() && root->isVisible() && (root->focusPolicy() & Qt::TabFocus) != 0) {
+    return root;
+  }
+  const QList<QWidget*> children = root->findChildren<QWidget*>();
+  const auto found = std::find_if(children.begin(), children.end(), [](const QWidget* child) {
+    return child->isEnabled() && child->isVisible() && (child->focusPolicy() & Qt::TabFocus) != 0;
+  });
+  return found != children.end() ? *found : nullptr;
+}
+
+}  // namespace
+
+void MainWindow::createFrameActions() {
+  m_actions.add({u"view.toggle-docks"_s,
+                 tr("&Drawing Alone"),
+                 tr("Hides all docks, or brings them back; on the drawing Tab does the same"),
+                 {QKeySequence(u"Ctrl+Shift+F11"_s)}},
+                [this](bool) { toggleDocks(); });
+  m_actions.add({u"view.reset-layout"_s, tr("&Reset Layout"), tr("Docks as the program comes, in every mode")},
+                [this](bool) { resetLayout(); });
+  m_actions.add({u"view.next-pane"_s,
+                 tr("Next &Pane"),
+                 tr("The keyboard goes to the next dock, or the drawing"),
+                 {QKeySequence(u"F6"_s)}},
+                [this](bool) { cyclePanes(1); });
+  m_actions.add({u"view.previous-pane"_s,
+                 tr("Pre&vious Pane"),
+                 tr("The keyboard goes to the dock before, or the drawing"),
+                 {QKeySequence(u"Shift+F6"_s)}},
+                [this](bool) { cyclePanes(-1); });
+}
+
+void MainWindow::createToolBar() {
+  QToolBar* bar = addToolBar(tr("Main tool bar"));
+  bar->setObjectName(u"mainToolBar"_s);
+  bar->setMovable(false);
+  bar->setContextMenuPolicy(Qt::PreventContextMenu);
+  auto* logo = new QLabel(tr("coppice"), bar);
+  constexpr double kLogoPixels = 17;
+  logo->setFont(uiFont(kLogoPixels, QFont::Bold));
+  logo->setProperty("role", u"logo"_s);
+  constexpr QMargins kLogoMargins(8, 0, 16, 2);
+  logo->setContentsMargins(kLogoMargins);
+  bar->addWidget(logo);
+  const auto add = [&](const QString& id, Qt::ToolButtonStyle style, const char* role = nullptr) {
+    QAction* action = m_actions.find(id);
+    if (action == nullptr) {
+      return;
+    }
+    bar->addAction(action);
+    if (auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(action))) {
+      button->setObjectName(u"tool-"_s + id);
+      button->setToolButtonStyle(style);
+      button->setFocusPolicy(Qt::TabFocus);
+      button->setAccessibleName(ActionRegistry::plainText(action));
+      if (role != nullptr) {
+        button->setProperty("role", QLatin1String(role));
+      }
+    }
+  };
+  for (const QString& id : {u"mode.draw"_s, u"mode.analyse"_s, u"mode.schedule"_s, u"mode.run"_s}) {
+    add(id, Qt::ToolButtonTextBesideIcon);
+  }
+  bar->addSeparator();
+  for (const QString& id : {u"tool.select"_s, u"tool.pan"_s, u"tool.link"_s, u"tool.box"_s, u"tool.text"_s}) {
+    add(id, Qt::ToolButtonIconOnly);
+  }
+  bar->addSeparator();
+  add(u"edit.undo"_s, Qt::ToolButtonIconOnly);
+  add(u"edit.redo"_s, Qt::ToolButtonIconOnly);
+  auto* spring = new QWidget(bar);
+  spring->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+  bar->addWidget(spring);
+  m_collectives = new QComboBox(bar);
+  m_collectives->setObjectName(u"collective"_s);
+  m_collectives->setAccessibleName(tr("Collective"));
+  m_collectives->setToolTip(tr("Which collective the bound is for"));
+  for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce,
+                                      Collective::broadcast, Collective::reduce}) {
+    m_collectives->addItem(collectiveName(collective), static_cast<int>(collective));
+  }
+  connect(m_collectives, &QComboBox::activated, this,
+          [this] { setQuestion(static_cast<Collective>(m_collectives->currentData().toInt())); });
+  bar->addWidget(m_collectives);
+  add(u"schedule.generate"_s, Qt::ToolButtonTextBesideIcon, "primary");
+  add(u"schedule.export"_s, Qt::ToolButtonTextOnly, "plain");
+  add(u"run.start"_s, Qt::ToolButtonTextOnly, "plain");
+}
+
+QDockWidget* MainWindow::addDock(const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea area,
+                                 std::vector<Mode> modes) {
+  auto* dock = new QDockWidget(title, this);
+  dock->setObjectName(id + u"Dock"_s);
+  dock->setWidget(content);
+  dock->setTitleBarWidget(new DockTitle(dock));
+  addDockWidget(area, dock);
+  m_docks.push_back({dock, area, std::move(modes)});
+  m_actions.add({u"view."_s + id, tr("Show %1").arg(title), tr("Bring this dock to the front")}, [dock](bool) {
+    dock->show();
+    dock->raise();
+    if (QWidget* first = firstFocusable(dock->widget())) {
+      first->setFocus(Qt::ShortcutFocusReason);
+    }
+  });
+  const auto refresh = [this] {
+    QTimer::singleShot(0, this, [this] {
+      for (const DockPlace& place : m_docks) {
+        static_cast<DockTitle*>(place.dock->titleBarWidget())->refresh();
+      }
+    });
+  };
+  connect(dock, &QDockWidget::visibilityChanged, this, refresh);
+  connect(dock, &QDockWidget::topLevelChanged, this, refresh);
+  connect(dock, &QDockWidget::dockLocationChanged, this, refresh);
+  return dock;
+}
+
+void MainWindow::addCloseButton(int tab) {
+  auto* close = new QToolButton(m_tabs->tabBar());
+  close->setIcon(icon(u"close"_s));
+  constexpr QSize kIcon(12, 12);
+  close->setIconSize(kIcon);
+  close->setAutoRaise(true);
+  close->setFocusPolicy(Qt::NoFocus);
+  close->setStyleSheet(u"padding: 2px"_s);
+  close->setToolTip(m_actions[u"file.close"_s]->toolTip());
+  close->setAccessibleName(tr("Close"));
+  auto* editor = qobject_cast<Editor*>(m_tabs->widget(tab));
+  connect(close, &QToolButton::clicked, editor, [this, editor] { closeEditor(editor); });
+  m_tabs->tabBar()->setTabButton(tab, QTabBar::RightSide, close);
+}
+
+void MainWindow::arrangeDocks(Mode mode) {
+  setDockOptions(QMainWindow::AnimatedDocks | QMainWindow::AllowNestedDocks | QMainWindow::AllowTabbedDocks |
+                 QMainWindow::GroupedDragging);
+  setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+  setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
+  setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+  for (const DockPlace& place : m_docks) {
+    place.dock->setFloating(false);
+    removeDockWidget(place.dock);
+  }
+  QDockWidget* firstBelow = nullptr;
+  QDockWidget* front = nullptr;
+  QList<QDockWidget*> left;
+  QList<QDockWidget*> right;
+  for (const DockPlace& place : m_docks) {
+    addDockWidget(place.area, place.dock);
+    const bool isShown = std::find(place.modes.begin(), place.modes.end(), mode) != place.modes.end();
+    if (place.area == Qt::BottomDockWidgetArea) {
+      if (firstBelow != nullptr) {
+        tabifyDockWidget(firstBelow, place.dock);
+      } else {
+        firstBelow = place.dock;
+      }
+      // What belongs to this mode alone comes first; drawing begins with what is wrong.
+      if (isShown && (front == nullptr ||
+                      (mode != Mode::draw && place.modes.size() == 1 && front->property("modes").toInt() > 1))) {
+        front = place.dock;
+        front->setProperty("modes", static_cast<int>(place.modes.size()));
+      }
+    } else if (isShown) {
+      (place.area == Qt::LeftDockWidgetArea ? left : right).append(place.dock);
+    }
+    place.dock->setVisible(isShown);
+  }
+  if (front != nullptr) {
+    front->raise();
+    resizeDocks({front}, {kBottomHeight}, Qt::Vertical);
+  }
+  // The uppermost gets the most room, the minimap as little as it can do with.
+  const auto stack = [this](const QList<QDockWidget*>& docks, int width) {
+    QList<int> heights;
+    for (const QDockWidget* dock : docks) {
+      constexpr int kMost = 460;
+      constexpr int kSome = 220;
+      constexpr int kLittle = 130;
+      heights << (dock == docks.front() ? kMost : (dock->objectName() == u"minimapDock"_s ? kLittle : kSome));
+    }
+    if (!docks.isEmpty()) {
+      resizeDocks(docks, heights, Qt::Vertical);
+      resizeDocks({docks.front()}, {width}, Qt::Horizontal);
+    }
+  };
+  stack(left, kLeftWidth);
+  stack(right, kRightWidth);
+}
+
+void MainWindow::resetLayout() {
+  m_layouts.clear();
+  m_layoutWithDocks.clear();
+  setUpdatesEnabled(false);
+  arrangeDocks(m_mode);
+  setUpdatesEnabled(true);
+}
+
+void MainWindow::restoreLayouts() {
+  arrangeDocks(m_mode);
+  if (!m_options.keepsSettings) {
+    return;
+  }
+  const QSettings settings;
+  restoreGeometry(settings.value(u"window/geometry"_s).toByteArray());
+  for (const Mode mode : kModes) {
+    const QByteArray layout = settings.value(u"window/layouts/"_s + nameOf(mode)).toByteArray();
+    if (!layout.isEmpty()) {
+      m_layouts[mode] = layout;
+    }
+  }
+  if (const auto known = m_layouts.find(m_mode); known != m_layouts.end()) {
+    restoreState(known->second, kLayoutVersion);
+  }
+  const QString last = settings.value(u"window/mode"_s).toString();
+  for (const Mode mode : kModes) {
+    if (nameOf(mode) == last) {
+      setMode(mode);
+    }
+  }
+}
+
+void MainWindow::saveLayouts() {
+  if (!m_options.keepsSettings) {
+    return;
+  }
+  showDocksAgain();
+  m_layouts[m_mode] = saveState(kLayoutVersion);
+  QSettings settings;
+  settings.setValue(u"window/geometry"_s, saveGeometry());
+  settings.setValue(u"window/mode"_s, nameOf(m_mode));
+  settings.remove(u"window/layouts"_s);
+  for (const auto& [mode, layout] : m_layouts) {
+    settings.setValue(u"window/layouts/"_s + nameOf(mode), layout);
+  }
+}
+
+void MainWindow::setMode(Mode mode) {
+  if (mode != m_mode) {
+    showDocksAgain();
+    setUpdatesEnabled(false);
+    m_layouts[m_mode] = saveState(kLayoutVersion);
+    m_mode = mode;
+    const auto known = m_layouts.find(mode);
+    if (known == m_layouts.end() || !restoreState(known->second, kLayoutVersion)) {
+      arrangeDocks(mode);
+    }
+    setUpdatesEnabled(true);
+  }
+  for (const Mode each : kModes) {
+    m_actions[u"mode."_s + nameOf(each)]->setChecked(each == mode);
+  }
+  for (Editor* editor : editors()) {
+    editor->setCutShown(mode == Mode::analyse);
+  }
+  Q_EMIT modeChanged(mode);
+}
+
+void MainWindow::toggleDocks() {
+  if (!m_layoutWithDocks.isEmpty()) {
+    showDocksAgain();
+    return;
+  }
+  m_layoutWithDocks = saveState(kLayoutVersion);
+  setUpdatesEnabled(false);
+  for (const DockPlace& place : m_docks) {
+    if (!place.dock->isFloating()) {
+      place.dock->hide();
+    }
+  }
+  setUpdatesEnabled(true);
+  if (Editor* editor = currentEditor()) {
+    editor->canvas().setFocus();
+  }
+}
+
+void MainWindow::showDocksAgain() {
+  if (!m_layoutWithDocks.isEmpty()) {
+    restoreState(std::exchange(m_layoutWithDocks, {}), kLayoutVersion);
+  }
+}
+
+void MainWindow::cyclePanes(int by) {
+  std::vector<QWidget*> panes;
+  Editor* editor = currentEditor();
+  panes.push_back(editor != nullptr ? static_cast<QWidget*>(&editor->canvas()) : m_pages->currentWidget());
+  for (const DockPlace& place : m_docks) {
+    if (!place.dock->isHidden() && !place.dock->visibleRegion().isEmpty()) {
+      panes.push_back(place.dock->widget());
+    }
+  }
+  panes.push_back(findChild<QToolBar*>(u"mainToolBar"_s));
+  panes.push_back(m_strip);
+  const QWidget* focus = QApplication::focusWidget();
+  const auto here = std::find_if(panes.begin(), panes.end(), [&](const QWidget* pane) {
+    return focus != nullptr && (pane == focus || pane->isAncestorOf(focus));
+  });
+  const auto count = static_cast<int>(panes.size());
+  const int at = here != panes.end() ? static_cast<int>(here - panes.begin()) : (by > 0 ? -1 : 0);
+  for (int step = 1; step <= count; ++step) {
+    const auto next = static_cast<std::size_t>((at + by * step + 2 * count * step) % count);
+    if (QWidget* first = firstFocusable(panes[next])) {
+      first->setFocus(Qt::ShortcutFocusReason);
+      return;
+    }
+  }
+}
+
+bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+  // On the drawing Tab hides the docks, except where the link tool walks with it.
+  if (event->type() == QEvent::KeyPress) {
+    const auto* key = static_cast<const QKeyEvent*>(event);
+    const auto* canvas = qobject_cast<const CanvasView*>(watched);
+    if (canvas != nullptr && key->key() == Qt::Key_Tab && key->modifiers() == Qt::NoModifier &&
+        canvas->tool() != ToolKind::link) {
+      toggleDocks();
+      return true;
+    }
+  }
+  return QMainWindow::eventFilter(watched, event);
+}
+
+}  // namespace coppice::designer
