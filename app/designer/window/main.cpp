@@ -1,41 +1,109 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QApplication>
-#include <QCommandLineParser>
 #include <QStandardPaths>
+#include <cstdio>
+#include <exception>
 
 #include "coppice/version.hpp"
 #include "designer/theme/theme.hpp"
+#include "designer/window/command_line.hpp"
+#include "designer/window/image_command.hpp"
 #include "designer/window/main_window.hpp"
 
 using namespace Qt::StringLiterals;
 
-int main(int argc, char** argv) {
-  QApplication app(argc, argv);
+namespace {
+
+using coppice::designer::CommandLine;
+
+int refuse(const coppice::Error& error) {
+  std::fprintf(stderr, "coppice: %s\n", coppice::describe(error).c_str());
+  return coppice::designer::exitCodeOf(error);
+}
+
+void print(const QString& text) {
+  std::fputs(text.toUtf8().constData(), stdout);
+}
+
+/// Qt ends the process where there is no display; a message says more.
+bool hasDisplay(const QStringList& arguments) {
+  const bool isChosen = qEnvironmentVariableIsSet("QT_QPA_PLATFORM") || arguments.contains(u"-platform"_s) ||
+                        arguments.contains(u"--platform"_s);
+  return isChosen || !qEnvironmentVariableIsEmpty("DISPLAY") || !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY");
+}
+
+void nameApplication() {
   QCoreApplication::setOrganizationName(u"coppice"_s);
   QCoreApplication::setApplicationName(u"coppice"_s);
   QCoreApplication::setApplicationVersion(QLatin1String(coppice::kVersion));
   QGuiApplication::setDesktopFileName(u"coppice"_s);
+}
 
-  QCommandLineParser parser;
-  parser.setApplicationDescription(
-      QCoreApplication::translate("main", "Draw a GPU fabric and see its bound and its bottleneck as you draw."));
-  parser.addHelpOption();
-  parser.addVersionOption();
-  parser.addPositionalArgument(u"files"_s, QCoreApplication::translate("main", "Fabrics to open."), u"[files…]"_s);
-  parser.process(app);
+int drawImage(int& argc, char** argv, const CommandLine& line) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  // Pictures have the scale that was asked for, whatever the screen of this machine has.
+  qunsetenv("QT_SCALE_FACTOR");
+  qunsetenv("QT_SCREEN_SCALE_FACTORS");
+  QApplication app(argc, argv);
+  nameApplication();
+  coppice::designer::Theme::instance().applyTo(app);
+  const coppice::Outcome drawn = coppice::designer::exportImage(line.image);
+  return drawn ? 0 : refuse(drawn.error());
+}
 
+int showWindow(int& argc, char** argv, const CommandLine& line) {
+  QApplication app(argc, argv);
+  nameApplication();
   coppice::designer::Theme::instance().applyTo(app);
   coppice::designer::WindowOptions options;
   options.recoveryFolder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + u"/recovery"_s;
   coppice::designer::MainWindow window(options);
   window.show();
   window.offerRecovery();
-  if (parser.positionalArguments().isEmpty()) {
+  if (line.files.isEmpty()) {
     window.restoreSession();
   }
-  const QStringList files = parser.positionalArguments();
-  for (const QString& file : files) {
+  for (const QString& file : line.files) {
     window.openFile(file);
   }
   return QApplication::exec();
+}
+
+int run(int argc, char** argv) {
+  QStringList arguments;
+  for (int i = 0; i < argc; ++i) {
+    arguments << QString::fromLocal8Bit(argv[i]);
+  }
+  const auto line = coppice::designer::parseCommandLine(arguments);
+  if (!line) {
+    return refuse(line.error());
+  }
+  switch (line->task) {
+    case CommandLine::Task::help:
+      print(coppice::designer::commandLineHelp());
+      return 0;
+    case CommandLine::Task::version:
+      print(u"coppice %1\n"_s.arg(QLatin1String(coppice::kVersion)));
+      return 0;
+    case CommandLine::Task::image:
+      return drawImage(argc, argv, *line);
+    case CommandLine::Task::window:
+      break;
+  }
+  if (!hasDisplay(arguments)) {
+    return refuse({coppice::ErrorCode::unavailable, "there is no display to show a window on",
+                   "set DISPLAY or WAYLAND_DISPLAY; coppice --export-image and coppice-cli need none"});
+  }
+  return showWindow(argc, argv, *line);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "coppice: %s\n", error.what());
+    return 2;
+  }
 }

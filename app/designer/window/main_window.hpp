@@ -165,6 +165,10 @@ private:
   std::vector<DockPlace> m_docks;
   std::map<Mode, QByteArray> m_layouts;
   QByteArray m_layoutWithDocks;  ///< while Tab has hidden them
+
+  // ---- pictures (main_window_extras.cpp)
+  void createPictureActions();
+  void exportPicture();
 };
 
 }  // namespace coppice::designer

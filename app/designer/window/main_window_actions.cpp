@@ -65,6 +65,7 @@ void MainWindow::createFileActions() {
       });
   m_actions.add({u"file.export"_s, tr("&Export Fabric…"), tr("Write the fabric for another program"), {}, u"export"_s},
                 [this](bool) { exportAs(); });
+  createPictureActions();
   m_actions.add({u"file.close"_s, tr("&Close"), tr("Close this tab"), {QKeySequence::Close}, u"close"_s},
                 [this](bool) { closeEditor(currentEditor()); });
   m_actions.add({u"file.quit"_s, tr("&Quit"), tr("Close all tabs and leave"), {QKeySequence(u"Ctrl+Q"_s)}},
@@ -348,7 +349,7 @@ void MainWindow::createMenus() {
   QMenu* file = menuBar()->addMenu(tr("&File"));
   fill(file, {u"file.new"_s, u"file.open"_s});
   m_recentMenu = file->addMenu(tr("Open &Recent"));
-  fill(file, {{}, u"file.save"_s, u"file.save-as"_s, u"file.export"_s, {}, u"file.close"_s, u"file.quit"_s});
+  fill(file, {{}, u"file.save"_s, u"file.save-as"_s, u"file.export"_s, u"file.export-picture"_s, {}, u"file.close"_s, u"file.quit"_s});
   fill(menuBar()->addMenu(tr("&Edit")), {u"edit.undo"_s,
                                          u"edit.redo"_s,
                                          {},
@@ -500,7 +501,7 @@ void MainWindow::updateActions() {
   const bool isOpen = editor != nullptr;
   const bool hasSelection = isOpen && !editor->selection().isEmpty();
   const bool hasBox = isOpen && !editor->selection().boxes().empty();
-  for (const char* id : {"file.save-as", "file.export", "file.close", "edit.find", "select.all", "select.none",
+  for (const char* id : {"file.save-as", "file.export", "file.export-picture", "file.close", "edit.find", "select.all", "select.none",
                          "insert.gpu", "insert.nic", "insert.switch", "arrange.fold-all", "arrange.unfold-all"}) {
     m_actions[QLatin1String(id)]->setEnabled(isOpen);
   }
