@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/schedule_book.hpp"
+
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "designer/document/counted.hpp"
+#include "designer/schedule/figures.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+const QString kSuffix = u".forest.json"_s;
+constexpr int kMostFiles = 500;
+constexpr qsizetype kMostName = 80;
+
+/// A name that every file system takes.
+QString asFileName(const QString& name) {
+  QString result;
+  for (const QChar c : name.simplified().left(kMostName)) {
+    const bool isPlain = c.isLetterOrNumber() || c == u' ' || c == u'-' || c == u'_' || c == u'.' || c == u'=' ||
+                         c == u'+' || c == u'(' || c == u')' || c == u',';
+    result += isPlain ? c : u'_';
+  }
+  while (result.startsWith(u'.')) {
+    result.remove(0, 1);
+  }
+  return result.trimmed();
+}
+
+bool isSame(const QString& a, const QString& b) {
+  return a.compare(b, Qt::CaseInsensitive) == 0;
+}
+
+}  // namespace
+
+ScheduleBook::ScheduleBook(DocumentFile& file, LiveBound& bound, QObject* parent)
+    : QObject(parent),
+      m_file(file),
+      m_bound(bound),
+      m_job([this](const Generated& generated) { receive(generated.answer, generated.factRevision); }, 0ms),
+      m_reader(
+          [this](const std::shared_ptr<const Read>& read) {
+            m_reading = 0;
+            if (ScheduleEntry* found = entry(read->id)) {
+              if (read->result) {
+                found->result = *read->result;
+                found->problem.clear();
+              } else {
+                found->problem = QString::fromStdString(describe(read->result.error()));
+              }
+              if (current() == nullptr && found->result) {
+                m_current = found->id;
+                Q_EMIT currentChanged();
+              }
+              refreshDigests();
+              Q_EMIT changed();
+            }
+            readNext();
+          },
+          0ms),
+      m_writer(
+          [this](const std::shared_ptr<const Written>& written) {
+            m_writing = 0;
+            if (ScheduleEntry* found = entry(written->id)) {
+              if (written->outcome) {
+                found->path = written->path;
+              } else {
+                found->problem = tr("Not saved: %1").arg(QString::fromStdString(describe(written->outcome.error())));
+              }
+              Q_EMIT changed();
+            } else if (written->outcome) {
+              QFile::remove(written->path);
+            }
+            writeNext();
+          },
+          0ms),
+      m_digester(
+          [this](const FoundDigests& found) {
+            m_digests = found.digests;
+            m_digestRevision = found.factRevision;
+            Q_EMIT changed();
+          },
+          0ms) {
+  m_digestTimer.setSingleShot(true);
+  m_digestTimer.setInterval(0);
+  connect(&m_digestTimer, &QTimer::timeout, this, &ScheduleBook::refreshDigests);
+  connect(&file.document(), &Document::changed, this, [this](const ChangeEvent& event) {
+    if (event.isReset || event.aspects.testFlag(Aspect::facts)) {
+      m_digestTimer.start();
+      Q_EMIT changed();
+    }
+  });
+  connect(&file, &DocumentFile::pathChanged, this, &ScheduleBook::readFolder);
+  connect(&file, &DocumentFile::saved, this, [this] {
+    for (ScheduleEntry& each : m_entries) {
+      each.problem = each.result ? QString() : each.problem;
+    }
+    writeNext();
+  });
+  readFolder();
+}
+
+ScheduleBook::~ScheduleBook() = default;
+
+QString ScheduleBook::folderOf(const QString& fabricPath) {
+  const QFileInfo file(fabricPath);
+  QString base = file.fileName();
+  for (const QString& suffix : {u".fabric.json"_s, u".json"_s}) {
+    if (base.endsWith(suffix, Qt::CaseInsensitive) && base.size() > suffix.size()) {
+      base.chop(suffix.size());
+      break;
+    }
+  }
+  return file.dir().filePath(base + u".schedules"_s);
+}
+
+const ScheduleEntry* ScheduleBook::find(int id) const {
+  const auto found =
+      std::find_if(m_entries.begin(), m_entries.end(), [id](const ScheduleEntry& each) { return each.id == id; });
+  return found != m_entries.end() ? &*found : nullptr;
+}
+
+ScheduleEntry* ScheduleBook::entry(int id) {
+  return const_cast<ScheduleEntry*>(std::as_const(*this).find(id));
+}
+
+void ScheduleBook::setCurrent(int id) {
+  if (m_current != id && find(id) != nullptr) {
+    m_current = id;
+    Q_EMIT currentChanged();
+  }
+}
+
+bool ScheduleBook::isFresh(const ScheduleEntry& entry) const {
+  if (!entry.result) {
+    return false;
+  }
+  if (entry.factRevision == m_file.document().factRevision()) {
+    return true;
+  }
+  if (!m_digests || m_digestRevision != m_file.document().factRevision()) {
+    return false;
+  }
+  const auto found = m_digests->find(entry.result->options.gpus);
+  return found != m_digests->end() && found->second == entry.result->schedule.fabricDigest;
+}
+
+void ScheduleBook::setOptions(const ScheduleOptions& options) {
+  m_options = options;
+}
+
+void ScheduleBook::generate() {
+  ScheduleOptions options = m_options;
+  options.collective = collective();
+  generate(options);
+}
+
+void ScheduleBook::generate(const ScheduleOptions& options) {
+  const Snapshot snapshot = Snapshot::of(m_file.document());
+  m_progress = std::make_shared<JobProgress>();
+  m_isRunning = true;
+  m_failure.clear();
+  m_job.order([snapshot, options, progress = m_progress](std::stop_token stop) {
+    return Generated{std::make_shared<const Result<ScheduleResultPtr>>(
+                         makeSchedule(*snapshot.facts, options, JobProgress::forCore(progress, std::move(stop)))),
+                     snapshot.factRevision};
+  });
+  Q_EMIT runningChanged();
+}
+
+void ScheduleBook::cancel() {
+  if (m_isRunning) {
+    m_job.cancel();
+    m_isRunning = false;
+    m_failure.clear();
+    Q_EMIT runningChanged();
+  }
+}
+
+JobProgress::State ScheduleBook::progress() const {
+  return m_progress->state();
+}
+
+void ScheduleBook::receive(const Answer& answer, std::uint64_t factRevision) {
+  m_isRunning = false;
+  if (!*answer) {
+    m_failure = answer->error().code == ErrorCode::cancelled ? QString() : sentence(answer->error());
+    Q_EMIT runningChanged();
+    return;
+  }
+  const ScheduleResultPtr& result = answer->value();
+  QString name = collectiveName(result->options.collective);
+  if (!result->options.gpus.empty()) {
+    name += u' ' + tr("%1 GPUs").arg(result->fabric->gpuCount());
+  }
+  name += u" k=%1"_s.arg(result->k);
+  if (result->options.mostHeight) {
+    name += u' ' + tr("height %1").arg(*result->options.mostHeight);
+  }
+  if (result->options.usesMulticast) {
+    name += u' ' + tr("multicast");
+  }
+  const int id = add(result, name);
+  entry(id)->factRevision = factRevision;
+  Q_EMIT changed();
+  Q_EMIT runningChanged();
+  Q_EMIT finished(id);
+}
+
+int ScheduleBook::add(ScheduleResultPtr result, const QString& name) {
+  ScheduleEntry made;
+  made.id = ++m_lastId;
+  made.name = freeName(name);
+  made.result = std::move(result);
+  m_entries.push_back(std::move(made));
+  m_current = m_lastId;
+  Q_EMIT changed();
+  Q_EMIT currentChanged();
+  m_digestTimer.start();
+  writeNext();
+  return m_lastId;
+}
+
+QString ScheduleBook::freeName(const QString& wanted) const {
+  const QString base = asFileName(wanted).isEmpty() ? tr("Schedule") : asFileName(wanted);
+  QString name = base;
+  const auto isTaken = [&](const QString& candidate) {
+    return std::any_of(m_entries.begin(), m_entries.end(),
+                       [&](const ScheduleEntry& each) { return isSame(each.name, candidate); }) ||
+           (!m_file.path().isEmpty() && QFileInfo::exists(folderOf(m_file.path()) + u'/' + candidate + kSuffix));
+  };
+  for (int number = 2; isTaken(name); ++number) {
+    name = u"%1 (%2)"_s.arg(base).arg(number);
+  }
+  return name;
+}
+
+Outcome ScheduleBook::rename(int id, const QString& name) {
+  ScheduleEntry* found = entry(id);
+  const QString plain = asFileName(name);
+  if (found == nullptr || plain.isEmpty()) {
+    return Error{ErrorCode::badUsage, tr("a schedule needs a name").toStdString(),
+                 tr("type at least one letter or digit").toStdString()};
+  }
+  if (plain == found->name) {
+    return Done{};
+  }
+  for (const ScheduleEntry& each : m_entries) {
+    if (each.id != id && isSame(each.name, plain)) {
+      return Error{ErrorCode::badUsage, tr("another schedule is called “%1”").arg(plain).toStdString(),
+                   tr("choose another name").toStdString()};
+    }
+  }
+  if (m_writing == id) {
+    return Error{ErrorCode::io, tr("“%1” is being written").arg(found->name).toStdString(),
+                 tr("try again in a moment").toStdString()};
+  }
+  if (!found->path.isEmpty()) {
+    const QString path = QFileInfo(found->path).dir().filePath(plain + kSuffix);
+    QFile file(found->path);
+    if (!file.rename(path)) {
+      return Error{ErrorCode::io, tr("the file could not be renamed: %1").arg(file.errorString()).toStdString()};
+    }
+    found->path = path;
+  }
+  found->name = plain;
+  Q_EMIT changed();
+  return Done{};
+}
+
+Outcome ScheduleBook::remove(int id) {
+  const auto found =
+      std::find_if(m_entries.begin(), m_entries.end(), [id](const ScheduleEntry& each) { return each.id == id; });
+  if (found == m_entries.end()) {
+    return Done{};
+  }
+  if (!found->path.isEmpty()) {
+    QFile file(found->path);
+    if (file.exists() && !file.remove()) {
+      return Error{ErrorCode::io, tr("the file could not be removed: %1").arg(file.errorString()).toStdString()};
+    }
+    // The folder goes with its last file; where others put something there it stays.
+    QDir().rmdir(QFileInfo(found->path).path());
+  }
+  const auto at = found - m_entries.begin();
+  m_entries.erase(found);
+  if (m_current == id) {
+    m_current = 0;
+    for (auto next = m_entries.size(); next-- > 0;) {
+      if (m_entries[next].result && (m_current == 0 || static_cast<std::ptrdiff_t>(next) >= at)) {
+        m_current = m_entries[next].id;
+      }
+    }
+    Q_EMIT currentChanged();
+  }
+  Q_EMIT changed();
+  return Done{};
+}
+
+bool ScheduleBook::isSettled() const {
+  const bool isUnsaved = !m_file.path().isEmpty() && std::any_of(m_entries.begin(), m_entries.end(), [](const auto& e) {
+    return e.result && e.path.isEmpty() && e.problem.isEmpty();
+  });
+  return m_reading == 0 && m_writing == 0 && !isUnsaved;
+}
+
+// ---- the folder
+
+void ScheduleBook::readFolder() {
+  const QString folder = m_file.path().isEmpty() ? QString() : folderOf(m_file.path());
+  if (folder == m_folder) {
+    return;
+  }
+  // After "save as" the schedules that are here belong to the new file too, in copies of their own.
+  for (ScheduleEntry& each : m_entries) {
+    each.path = each.result ? QString() : each.path;
+  }
+  m_folder = folder;
+  if (!folder.isEmpty()) {
+    const QFileInfoList files =
+        QDir(folder).entryInfoList({u"*"_s + kSuffix}, QDir::Files | QDir::Readable, QDir::Time | QDir::Reversed);
+    for (const QFileInfo& info : files.first(std::min<qsizetype>(files.size(), kMostFiles))) {
+      QString name = info.fileName();
+      name.chop(kSuffix.size());
+      if (std::none_of(m_entries.begin(), m_entries.end(),
+                       [&](const ScheduleEntry& each) { return isSame(each.name, name); })) {
+        ScheduleEntry made;
+        made.id = ++m_lastId;
+        made.name = name;
+        made.path = info.filePath();
+        m_entries.push_back(std::move(made));
+      }
+    }
+  }
+  Q_EMIT changed();
+  readNext();
+}
+
+void ScheduleBook::readNext() {
+  if (m_reading != 0) {
+    return;
+  }
+  const auto next = std::find_if(m_entries.begin(), m_entries.end(),
+                                 [](const ScheduleEntry& each) { return !each.result && each.problem.isEmpty(); });
+  if (next == m_entries.end()) {
+    return;
+  }
+  m_reading = next->id;
+  m_reader.order([id = next->id, path = next->path](std::stop_token stop) {
+    Progress progress;
+    progress.stop = std::move(stop);
+    return std::make_shared<const Read>(Read{id, loadSchedule(path, progress)});
+  });
+}
+
+void ScheduleBook::writeNext() {
+  if (m_writing != 0 || m_file.path().isEmpty()) {
+    return;
+  }
+  const auto next = std::find_if(m_entries.begin(), m_entries.end(), [](const ScheduleEntry& each) {
+    return each.result && each.path.isEmpty() && each.problem.isEmpty();
+  });
+  if (next == m_entries.end()) {
+    return;
+  }
+  const QString folder = folderOf(m_file.path());
+  QString path = folder + u'/' + next->name + kSuffix;
+  if (QFileInfo::exists(path)) {
+    // Somebody else's, since ours are all in the list.
+    next->name = freeName(next->name);
+    path = folder + u'/' + next->name + kSuffix;
+    Q_EMIT changed();
+  }
+  m_writing = next->id;
+  // Not to be stopped: what is begun is finished also when the document is closed meanwhile.
+  m_writer.order([id = next->id, path, folder, result = next->result](const std::stop_token&) {
+    Written written{id, path, Done{}};
+    if (!QDir().mkpath(folder)) {
+      written.outcome =
+          Error{ErrorCode::io, tr("the folder %1 cannot be made").arg(QDir::toNativeSeparators(folder)).toStdString()};
+    } else {
+      written.outcome = saveSchedule(path, *result);
+    }
+    return std::make_shared<const Written>(std::move(written));
+  });
+}
+
+// ---- freshness
+
+void ScheduleBook::refreshDigests() {
+  std::set<std::vector<std::string>> parts;
+  for (const ScheduleEntry& each : m_entries) {
+    if (each.result) {
+      parts.insert(each.result->options.gpus);
+    }
+  }
+  if (parts.empty()) {
+    return;
+  }
+  const Document& document = m_file.document();
+  m_digester.order([facts = document.facts(), revision = document.factRevision(), parts](const std::stop_token&) {
+    auto digests = std::make_shared<Digests>();
+    for (const std::vector<std::string>& part : parts) {
+      (*digests)[part] = digestNow(*facts, part);
+    }
+    return FoundDigests{std::move(digests), revision};
+  });
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/collective.hpp"
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "designer/jobs/snapshot.hpp"
+#include "designer/schedule/arc_loads.hpp"
+#include "fabric/fabric.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "schedule/forest.hpp"
+#include "schedule/tree_reader.hpp"
+#include "verify/schedule_verifier.hpp"
+
+namespace coppice::designer {
+
+/// How many trees each root gets.
+enum class TreeCount {
+  exact,  ///< the least number that reaches the bound
+  fixed,  ///< as said
+  scan    ///< the best of 1 to a largest number
+};
+
+/// What is asked for with F5. Nodes are named, so that it can be kept beside the result and asked again.
+struct ScheduleOptions {
+  Collective collective = Collective::allgather;
+  std::string root = {};               ///< broadcast and reduce; empty = the first GPU
+  std::vector<std::string> gpus = {};  ///< that take part; empty = all
+  TreeCount treeCount = TreeCount::exact;
+  std::int64_t k = 1;      ///< fixed
+  std::int64_t mostK = 8;  ///< scan
+  std::optional<int> mostHeight = {};
+  int heightEffort = 1;
+  bool usesMulticast = false;  ///< in-network pruning at switches that are marked capable
+
+  friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
+};
+
+inline constexpr std::int64_t kMostScannedK = 64;
+inline constexpr std::int64_t kMostFixedK = 1'000'000;
+inline constexpr int kMostHeightEffort = 8;
+
+/// algbw with so many trees per root.
+struct KValue {
+  std::int64_t k = 0;
+  Rational algbw;  ///< GB/s
+};
+
+/// A schedule with all that is shown of it. Immutable, shared by the docks and by jobs.
+struct ScheduleResult {
+  ScheduleOptions options;
+  std::shared_ptr<const fabric::Description> description;  ///< of what was scheduled: the subset, if it is one
+  std::optional<fabric::Fabric> fabric;                    ///< always set
+  schedule::Schedule schedule;
+  verify::ScheduleVerdict verdict;  ///< ok
+  bool meetsBound = false;          ///< algbw equals the exact bound
+  std::int64_t k = 0;               ///< trees per root; the most where roots differ
+  std::int64_t trees = 0;           ///< in all, copies counted
+  std::int64_t differentTrees = 0;
+  bool isByParts = false;
+  schedule::Heights heights;  ///< means are those of the last forest
+  std::vector<ArcLoad> loads;
+  std::vector<KValue> scanned;  ///< TreeCount::scan: each k that was tried
+  double seconds = 0;           ///< generation and verification
+  /// To be copied by whoever reads trees; by half: reduce, broadcast.
+  std::array<std::optional<schedule::TreeReader>, 2> readers;
+
+  [[nodiscard]] const schedule::Forest* forest(std::size_t half) const {
+    const std::optional<schedule::Forest>& forest = half == 0 ? schedule.reduceForest : schedule.broadcastForest;
+    return forest ? &*forest : nullptr;
+  }
+  /// "Meets the bound, verified", or what else the verifier established.
+  [[nodiscard]] QString verdictText() const;
+  /// The numbers behind the verdict, in one or two sentences.
+  [[nodiscard]] QString verdictDetails() const;
+};
+using ScheduleResultPtr = std::shared_ptr<const ScheduleResult>;
+
+/// The description of the GPUs that take part. Errors: badUsage.
+[[nodiscard]] Result<fabric::Description> chosenPart(const fabric::Description& facts,
+                                                     const std::vector<std::string>& gpus);
+
+/// Generates, verifies and measures. Meant for another thread. Errors: those of core, and verification where the
+/// independent verifier rejects the trees.
+[[nodiscard]] Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const ScheduleOptions& options,
+                                                     const Progress& progress);
+
+/// The same for a schedule that exists: verifies and measures. Errors: verification, overflow, cancelled, limit.
+[[nodiscard]] Result<ScheduleResultPtr> examineSchedule(fabric::Description description, fabric::Fabric fabric,
+                                                        schedule::Schedule schedule, const ScheduleOptions& options,
+                                                        const Progress& progress);
+
+/// algbw for k = 1, 2, … on the GPUs that the options choose; `onValue` hears each as it is known (on this thread).
+/// Errors: those of core; cancelled.
+Outcome scanTreeCounts(const fabric::Fabric& fabric, const ScheduleOptions& options, std::int64_t mostK,
+                       const std::function<void(const KValue&)>& onValue, const Progress& progress);
+
+/// The digest that a schedule with these options would have now; empty where the fabric has faults.
+[[nodiscard]] std::string digestNow(const fabric::Description& facts, const std::vector<std::string>& gpus);
+
+// ---- files: `.forest.json`, with the options as one more key of the embedded fabric
+
+/// Writes the file in one step. Errors: io, cancelled.
+Outcome saveSchedule(const QString& path, const ScheduleResult& result, const Progress& progress = {});
+/// Reads, verifies and measures. Errors: io, badInput with the place, verification.
+[[nodiscard]] Result<ScheduleResultPtr> loadSchedule(const QString& path, const Progress& progress);
+/// The same of a text; fileName is for messages.
+[[nodiscard]] Result<ScheduleResultPtr> readSchedule(const std::string& text, const QString& fileName,
+                                                     const Progress& progress);
+
+}  // namespace coppice::designer
