@@ -43,7 +43,7 @@ struct Plan {
   QRectF drawing;                 // where the source goes
   std::optional<QPointF> legend;  // its top right corner
   double enlarge = 1;             // device pixels to a pixel
-  std::optional<Detail> detail;
+  Detail detail = Detail::near;
 };
 
 /// Draws the legend with its top right corner at the place. Returns its size; empty where there is none.
@@ -107,14 +107,22 @@ Result<Plan> planOf(CanvasView& view, const PictureOptions& options) {
   RenderOptions render;
   render.isSelectionOnly = options.part == PicturePart::selection;
   plan.source = view.exportRect(render);
+  const QRectF nodes = plan.source;
+  const bool hasHulls = !render.isSelectionOnly;
   if (!options.fit.isEmpty()) {
     const QSizeF room(std::max(1.0, options.fit.width() - (legend.isEmpty() ? 0 : legend.width() + 2 * kLegendGap)),
                       options.fit.height());
-    zoom *= std::min(room.width() / plan.source.width(), room.height() / plan.source.height());
+    const double step = zoom;
+    // Labels keep their size in pixels, so they need more of the scene the farther away it is.
+    for (int i = 0; i < 3; ++i) {
+      zoom = step * std::min(room.width() / plan.source.width(), room.height() / plan.source.height());
+      plan.source = hasHulls ? withHulls(view, nodes, zoom) : nodes;
+    }
+    zoom = step * std::min(room.width() / plan.source.width(), room.height() / plan.source.height());
+  } else if (hasHulls) {
+    plan.source = withHulls(view, nodes, zoom);
   }
-  if (!render.isSelectionOnly) {
-    plan.source = withHulls(view, plan.source, zoom);
-  }
+  plan.detail = detailAt(zoom, view.scene().lines().size(), view.scene().bounds());
   plan.drawing = QRectF(QPointF(), plan.source.size() * zoom);
   plan.size = plan.drawing.size();
   if (!legend.isEmpty()) {

@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QApplication>
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QDir>
+#include <QElapsedTimer>
+#include <QFile>
+#include <QLabel>
+#include <QPainter>
+#include <QProcess>
+#include <QPushButton>
+#include <QRegularExpression>
+#include <QSignalSpy>
+#include <QSvgRenderer>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "designer/document/fabric_file.hpp"
+#include "designer/render/picture.hpp"
+#include "designer/render/picture_dialog.hpp"
+#include "designer/theme/theme.hpp"
+#include "designer/window/command_line.hpp"
+#include "designer/window/editor.hpp"
+#include "designer/window/image_command.hpp"
+#include "presets/presets.hpp"
+
+using namespace coppice;
+using namespace coppice::designer;
+using namespace Qt::StringLiterals;
+
+namespace {
+
+QByteArray contents(const QString& path) {
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+/// Two DGX A100 boxes, with a view of them.
+struct Fixture {
+  Fixture() {
+    editor.file().adopt(readModel(*presets::make("dgx-a100", {{"boxes", "2"}})).model, {});
+    editor.resize(1200, 800);
+  }
+  [[nodiscard]] CanvasView& view() { return editor.canvas(); }
+  [[nodiscard]] bool showCut() {
+    editor.setCutShown(true);
+    return QTest::qWaitFor([&] { return editor.bound().isCurrent(); }, 30000);
+  }
+  [[nodiscard]] QImage image(PictureOptions options = {}) {
+    auto drawn = drawImage(view(), options);
+    return drawn ? *drawn : QImage();
+  }
+  Editor editor{{}};
+};
+
+/// How many pixels are about this colour.
+int countOf(const QImage& image, const QColor& color) {
+  int count = 0;
+  for (int y = 0; y < image.height(); ++y) {
+    for (int x = 0; x < image.width(); ++x) {
+      const QColor pixel = image.pixelColor(x, y);
+      count += pixel.alpha() > 200 && std::abs(pixel.red() - color.red()) < 6 &&
+                       std::abs(pixel.green() - color.green()) < 6 && std::abs(pixel.blue() - color.blue()) < 6
+                   ? 1
+                   : 0;
+    }
+  }
+  return count;
+}
+
+Overlay treesOverlay(const Model& model) {
+  Overlay overlay;
+  TreeMark tree;
+  tree.label = u"tree 1"_s;
+  for (const auto& [id, link] : model.links()) {
+    tree.paths.push_back({{id, true}});
+    break;
+  }
+  overlay.trees.push_back(tree);
+  return overlay;
+}
+
+struct Finished {
+  int code = -1;
+  QByteArray out;
+  QByteArray err;
+};
+
+/// The program without a display.
+Finished runProgram(const QStringList& arguments, const QString& folder) {
+  QProcess process;
+  QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+  for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}) {
+    environment.remove(QLatin1String(name));
+  }
+  environment.insert(u"HOME"_s, folder);
+  process.setProcessEnvironment(environment);
+  process.setWorkingDirectory(folder);
+  process.start(QStringLiteral(COPPICE_PROGRAM), arguments);
+  if (!process.waitForFinished(60000) || process.exitStatus() != QProcess::NormalExit) {
+    process.kill();
+    process.waitForFinished();
+    return {-1, process.readAllStandardOutput(), process.readAllStandardError()};
+  }
+  return {process.exitCode(), process.readAllStandardOutput(), process.readAllStandardError()};
+}
+
+}  // namespace
+
+class TestDesignerRender : public QObject {
+  Q_OBJECT
+
+private Q_SLOTS:
+  void initTestCase();
+  void formatsByName_data();
+  void formatsByName();
+  void textStaysTextInSvg();
+  void pdfHasThePage();
+  void pngHasTheSize();
+  void fitsIntoASize();
+  void backgrounds();
+  void darkIsDark();
+  void theSelectionAlone();
+  void whatIsInView();
+  void theCutIsInThePicture();
+  void theLegendHasRoomOfItsOwn();
+  void refusals();
+  void largePagesAreDrawnSmaller();
+  void savedInOneStep();
+  void dialog();
+  void dialogSurvivesItsDocument();
+  void commandLines_data();
+  void commandLines();
+  void commandLineOfTheDialogIsUnderstood();
+  void program_data();
+  void program();
+  void programDrawsWithoutADisplay();
+  void programWaitsForTheBound();
+};
+
+void TestDesignerRender::initTestCase() {
+  QCoreApplication::setOrganizationName(u"coppice-test"_s);
+  QCoreApplication::setApplicationName(u"coppice-test-%1"_s.arg(QCoreApplication::applicationPid()));
+  Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
+}
+
+void TestDesignerRender::formatsByName_data() {
+  QTest::addColumn<QString>("name");
+  QTest::addColumn<int>("format");
+  QTest::newRow("svg") << u"a.svg"_s << static_cast<int>(PictureFormat::svg);
+  QTest::newRow("capitals") << u"a.PNG"_s << static_cast<int>(PictureFormat::png);
+  QTest::newRow("pdf in a folder") << u"a.b/c.pdf"_s << static_cast<int>(PictureFormat::pdf);
+  QTest::newRow("none") << u"svg"_s << -1;
+  QTest::newRow("another") << u"a.jpeg"_s << -1;
+}
+
+void TestDesignerRender::formatsByName() {
+  QFETCH(QString, name);
+  QFETCH(int, format);
+  const auto found = pictureFormatOf(name);
+  QCOMPARE(found ? static_cast<int>(*found) : -1, format);
+}
+
+void TestDesignerRender::textStaysTextInSvg() {
+  Fixture f;
+  const auto svg = drawPicture(f.view(), {.format = PictureFormat::svg});
+  QVERIFY(svg);
+  const QString text = QString::fromUtf8(*svg);
+  for (const QString& word : {u"b0"_s, u"8 GPUs"_s, u"25 GB/s"_s}) {
+    QVERIFY2(text.contains(QRegularExpression(u">[^<]*"_s + QRegularExpression::escape(word) + u"[^<]*</text>"_s)),
+             qPrintable(word));
+  }
+  QVERIFY(text.contains(u"Inter, 'Helvetica Neue'"_s));
+  QSvgRenderer renderer(*svg);
+  QVERIFY(renderer.isValid());
+  QCOMPARE(renderer.viewBoxF().size().toSize(), pictureSize(f.view(), {}).toSize());
+}
+
+void TestDesignerRender::pdfHasThePage() {
+  Fixture f;
+  const PictureOptions options{.format = PictureFormat::pdf, .scale = 2};
+  const auto pdf = drawPicture(f.view(), options);
+  QVERIFY(pdf);
+  QVERIFY(pdf->startsWith("%PDF-"));
+  const auto box = QRegularExpression(u"MediaBox \\[0 0 ([0-9.]+) ([0-9.]+)\\]"_s).match(QString::fromLatin1(*pdf));
+  QVERIFY(box.hasMatch());
+  const QSizeF size = pictureSize(f.view(), options);
+  constexpr double kPointsPerPixel = 72.0 / 96.0;
+  QVERIFY(std::abs(box.captured(1).toDouble() - size.width() * kPointsPerPixel) < 2);
+  QVERIFY(std::abs(box.captured(2).toDouble() - size.height() * kPointsPerPixel) < 2);
+  // Letters are drawn with a font that is in the file.
+  QVERIFY(pdf->contains("/FontFile"));
+}
+
+void TestDesignerRender::pngHasTheSize() {
+  Fixture f;
+  const QSizeF one = pictureSize(f.view(), {});
+  QVERIFY(one.width() > 500);
+  const QSizeF three = pictureSize(f.view(), {.scale = 3});
+  QCOMPARE(three.toSize(), (one * 3).toSize());
+  const auto png = drawPicture(f.view(), {.format = PictureFormat::png, .scale = 3});
+  QVERIFY(png);
+  const QImage image = QImage::fromData(*png, "PNG");
+  QCOMPARE(image.width(), static_cast<int>(std::ceil(three.width())));
+  QCOMPARE(image.height(), static_cast<int>(std::ceil(three.height())));
+  QVERIFY(!image.hasAlphaChannel());
+}
+
+void TestDesignerRender::fitsIntoASize() {
+  Fixture f;
+  for (const QSizeF room : {QSizeF(600, 600), QSizeF(3000, 300), QSizeF(97, 61)}) {
+    for (const bool hasCut : {false, true}) {
+      if (hasCut) {
+        QVERIFY(f.showCut());
+      }
+      const QSizeF size = pictureSize(f.view(), {.fit = room});
+      QVERIFY(size.width() <= room.width() + 0.01 && size.height() <= room.height() + 0.01);
+      QVERIFY(size.width() > room.width() * 0.8 || size.height() > room.height() * 0.8);
+    }
+    f.editor.setCutShown(false);
+  }
+}
+
+void TestDesignerRender::backgrounds() {
+  Fixture f;
+  const QImage opaque = f.image();
+  QCOMPARE(opaque.pixelColor(2, 2), colorsOf(Scheme::light)[Token::canvas]);
+  const QImage clear = f.image({.isTransparent = true});
+  QCOMPARE(clear.pixelColor(2, 2).alpha(), 0);
+  QVERIFY(countOf(clear, colorsOf(Scheme::light)[Token::gpuLine]) > 100);
+}
+
+void TestDesignerRender::darkIsDark() {
+  Fixture f;
+  const QImage image = f.image({.scheme = Scheme::dark});
+  QCOMPARE(image.pixelColor(2, 2), colorsOf(Scheme::dark)[Token::canvas]);
+  QVERIFY(countOf(image, colorsOf(Scheme::dark)[Token::gpuLine]) > 100);
+  QCOMPARE(countOf(image, colorsOf(Scheme::light)[Token::canvas]), 0);
+}
+
+void TestDesignerRender::theSelectionAlone() {
+  Fixture f;
+  const Model& model = f.editor.model();
+  f.editor.selection().set({ElementId(model.boxesIn({}).front())});
+  const PictureOptions options{.format = PictureFormat::svg, .part = PicturePart::selection};
+  QVERIFY(pictureSize(f.view(), options).width() < pictureSize(f.view(), {}).width() * 0.7);
+  const QString text = QString::fromUtf8(*drawPicture(f.view(), options));
+  QVERIFY(text.contains(u">b0<"_s));
+  QVERIFY(!text.contains(u">b1<"_s));
+}
+
+void TestDesignerRender::whatIsInView() {
+  Fixture f;
+  f.editor.show();
+  f.view().setZoom(2);
+  f.view().centreOn(f.view().scene().bounds().center());
+  const PictureOptions options{.part = PicturePart::visible, .scale = 2};
+  QCOMPARE(pictureSize(f.view(), options).toSize(), f.view().size() * 2);
+}
+
+void TestDesignerRender::theCutIsInThePicture() {
+  Fixture f;
+  const QColor cut = colorsOf(Scheme::light)[Token::cut];
+  QCOMPARE(countOf(f.image(), cut), 0);
+  QVERIFY(f.showCut());
+  QVERIFY(countOf(f.image(), cut) > 500);
+  // What the hull says is whole: the pill does not touch the edge.
+  const QImage image = f.image();
+  for (int y = 0; y < image.height(); ++y) {
+    QVERIFY(image.pixelColor(0, y) != cut && image.pixelColor(image.width() - 1, y) != cut);
+  }
+  QVERIFY(QString::fromUtf8(*drawPicture(f.view(), {.format = PictureFormat::svg}))
+              .contains(f.editor.bound().bound()->cuts.front().words));
+}
+
+void TestDesignerRender::theLegendHasRoomOfItsOwn() {
+  Fixture f;
+  const QSizeF bare = pictureSize(f.view(), {});
+  f.view().setOverlay(treesOverlay(f.editor.model()));
+  const QSizeF with = pictureSize(f.view(), {});
+  QVERIFY(with.width() > bare.width() + 100);
+  QCOMPARE(pictureSize(f.view(), {.hasLegend = false}), bare);
+  QVERIFY(QString::fromUtf8(*drawPicture(f.view(), {})).contains(u"tree 1"_s));
+  QVERIFY(!QString::fromUtf8(*drawPicture(f.view(), {.hasLegend = false})).contains(u"tree 1"_s));
+}
+
+void TestDesignerRender::refusals() {
+  Editor empty{{}};
+  const auto nothing = drawPicture(empty.canvas(), {});
+  QVERIFY(!nothing);
+  QCOMPARE(nothing.error().code, ErrorCode::badInput);
+  QVERIFY(pictureSize(empty.canvas(), {}).isEmpty());
+
+  Fixture f;
+  const auto unselected = drawPicture(f.view(), {.part = PicturePart::selection});
+  QVERIFY(!unselected);
+  QVERIFY(unselected.error().message.find("selected") != std::string::npos);
+
+  Editor large{{}};
+  large.file().adopt(readModel(*presets::make("dgx-a100", {{"boxes", "64"}})).model, {});
+  const auto refused = drawPicture(large.canvas(), {.format = PictureFormat::png, .scale = 16});
+  QVERIFY(!refused);
+  QCOMPARE(refused.error().code, ErrorCode::limit);
+  // The scale that it names works.
+  const auto named = QRegularExpression(u"scale ([0-9.]+)"_s).match(QString::fromStdString(refused.error().fix));
+  QVERIFY(named.hasMatch());
+  QVERIFY(drawImage(large.canvas(), {.scale = named.captured(1).toDouble() * 0.25}));
+  QVERIFY(!drawImage(large.canvas(), {.scale = named.captured(1).toDouble() + 0.5}));
+}
+
+void TestDesignerRender::largePagesAreDrawnSmaller() {
+  Editor large{{}};
+  large.file().adopt(readModel(*presets::make("dgx-a100", {{"boxes", "64"}})).model, {});
+  const auto pdf = drawPicture(large.canvas(), {.format = PictureFormat::pdf, .scale = 4});
+  QVERIFY(pdf);
+  const auto box = QRegularExpression(u"MediaBox \\[0 0 ([0-9.]+) ([0-9.]+)\\]"_s).match(QString::fromLatin1(*pdf));
+  QVERIFY(box.hasMatch());
+  constexpr double kMostPoints = 14401;
+  QVERIFY(box.captured(1).toDouble() <= kMostPoints && box.captured(2).toDouble() <= kMostPoints);
+}
+
+void TestDesignerRender::savedInOneStep() {
+  Fixture f;
+  const QTemporaryDir dir;
+  const QString path = dir.filePath(u"a.svg"_s);
+  QVERIFY(savePicture(f.view(), {.format = PictureFormat::svg}, path));
+  QCOMPARE(contents(path), *drawPicture(f.view(), {.format = PictureFormat::svg}));
+  const Outcome failed = savePicture(f.view(), {}, dir.filePath(u"absent/a.svg"_s));
+  QVERIFY(!failed);
+  QCOMPARE(failed.error().code, ErrorCode::io);
+}
+
+void TestDesignerRender::dialog() {
+  Fixture f;
+  PictureDialog dialog(f.view(), u"/some where/it's.fabric.json"_s, u"analyse"_s);
+  const QSignalSpy wanted(&dialog, &PictureDialog::exportWanted);
+  dialog.show();
+  PictureOptions options{.format = PictureFormat::png, .scheme = Scheme::dark, .isTransparent = true, .scale = 2.5};
+  dialog.setOptions(options);
+  QCOMPARE(dialog.options().format, PictureFormat::png);
+  QCOMPARE(dialog.options().scale, 2.5);
+  auto* preview = dialog.findChildren<QLabel*>().first();
+  for (auto* label : dialog.findChildren<QLabel*>()) {
+    if (label->accessibleName() == u"Preview"_s) {
+      preview = label;
+    }
+  }
+  QTRY_VERIFY(!preview->pixmap().isNull());
+  if (const QString folder = qEnvironmentVariable("COPPICE_PICTURES"); !folder.isEmpty()) {
+    dialog.grab().save(folder + u"/picture-dialog.png"_s);
+  }
+  QCOMPARE(
+      dialog.commandLine(),
+      u"coppice --export-image it\\'s.png --mode analyse --dark --scale 2.5 --transparent '/some where/it'\\''s.fabric.json'"_s
+          .replace(u"it\\'s.png"_s, u"'it'\\''s.png'"_s));
+  auto* button = dialog.findChild<QPushButton*>(u"pictureExport"_s);
+  QVERIFY(button->isEnabled());
+  QTest::mouseClick(button, Qt::LeftButton);
+  QCOMPARE(wanted.size(), 1);
+  // Nothing selected: nothing to export.
+  options.part = PicturePart::selection;
+  dialog.setOptions(options);
+  QVERIFY(!button->isEnabled());
+  QTRY_VERIFY(!preview->text().isEmpty());
+}
+
+void TestDesignerRender::dialogSurvivesItsDocument() {
+  auto f = std::make_unique<Fixture>();
+  PictureDialog dialog(f->view(), {}, u"draw"_s);
+  dialog.show();
+  QVERIFY(dialog.commandLine().isEmpty());
+  f.reset();
+  QVERIFY(!dialog.isVisible());
+  QCoreApplication::processEvents();
+}
+
+void TestDesignerRender::commandLines_data() {
+  QTest::addColumn<QString>("arguments");
+  QTest::addColumn<QString>("error");  // what the message holds; empty = fine
+  QTest::addColumn<int>("task");
+  const int window = static_cast<int>(CommandLine::Task::window);
+  const int image = static_cast<int>(CommandLine::Task::image);
+  QTest::newRow("nothing") << u""_s << u""_s << window;
+  QTest::newRow("files") << u"a b"_s << u""_s << window;
+  QTest::newRow("help") << u"-h"_s << u""_s << static_cast<int>(CommandLine::Task::help);
+  QTest::newRow("version") << u"--version"_s << u""_s << static_cast<int>(CommandLine::Task::version);
+  QTest::newRow("options of Qt") << u"-platform offscreen --style=fusion a"_s << u""_s << window;
+  QTest::newRow("unknown") << u"--frobnicate"_s << u"frobnicate"_s << -1;
+  QTest::newRow("picture") << u"--export-image a.svg b"_s << u""_s << image;
+  QTest::newRow("all of it") << u"--export-image a.png --mode analyse --collective broadcast --root g0 --dark --scale "
+                                u"2 --size 10x20 --transparent --no-legend --fold --selection a,b f"_s
+                             << u""_s << image;
+  QTest::newRow("no suffix") << u"--export-image a b"_s << u"\"a\""_s << -1;
+  QTest::newRow("no fabric") << u"--export-image a.svg"_s << u"needs a fabric"_s << -1;
+  QTest::newRow("two fabrics") << u"--export-image a.svg b c"_s << u"not 2"_s << -1;
+  QTest::newRow("no such mode") << u"--export-image a.svg --mode fly b"_s << u"\"fly\""_s << -1;
+  QTest::newRow("scale of zero") << u"--export-image a.svg --scale 0 b"_s << u"--scale"_s << -1;
+  QTest::newRow("scale not a number") << u"--export-image a.svg --scale nan b"_s << u"--scale"_s << -1;
+  QTest::newRow("scale without bounds") << u"--export-image a.svg --scale 1e9 b"_s << u"--scale"_s << -1;
+  QTest::newRow("size") << u"--export-image a.svg --size 10 b"_s << u"--size"_s << -1;
+  QTest::newRow("size of zero") << u"--export-image a.svg --size 0x5 b"_s << u"--size"_s << -1;
+  QTest::newRow("no such collective") << u"--export-image a.svg --mode analyse --collective x b"_s << u"\"x\""_s << -1;
+  QTest::newRow("root of an allgather") << u"--export-image a.svg --mode analyse --root g b"_s << u"no root"_s << -1;
+  QTest::newRow("collective of a drawing") << u"--export-image a.svg --collective allreduce b"_s << u"about a drawing"_s << -1;
+  QTest::newRow("empty selection") << u"--export-image a.svg --selection , b"_s << u"--selection"_s << -1;
+  QTest::newRow("dark without a picture") << u"--dark a"_s << u"--dark"_s << -1;
+  QTest::newRow("value missing") << u"a --export-image"_s << u"export-image"_s << -1;
+}
+
+void TestDesignerRender::commandLines() {
+  QFETCH(QString, arguments);
+  QFETCH(QString, error);
+  QFETCH(int, task);
+  const auto line = parseCommandLine(QStringList(u"coppice"_s) + arguments.split(u' ', Qt::SkipEmptyParts));
+  if (error.isEmpty()) {
+    QVERIFY2(line, line ? "" : line.error().message.c_str());
+    QCOMPARE(static_cast<int>(line->task), task);
+  } else {
+    QVERIFY(!line);
+    QVERIFY2(QString::fromStdString(line.error().message).contains(error), line.error().message.c_str());
+    QVERIFY(!line.error().fix.empty());
+  }
+}
+
+void TestDesignerRender::commandLineOfTheDialogIsUnderstood() {
+  Fixture f;
+  f.editor.selection().set({ElementId(f.editor.model().boxesIn({}).front())});
+  PictureDialog dialog(f.view(), u"two.fabric.json"_s, u"analyse"_s);
+  dialog.setOptions({.format = PictureFormat::pdf,
+                     .part = PicturePart::selection,
+                     .scheme = Scheme::dark,
+                     .isTransparent = true,
+                     .hasLegend = false,
+                     .scale = 0.5});
+  const auto line = parseCommandLine(dialog.commandLine().split(u' '));
+  QVERIFY2(line, line ? "" : line.error().message.c_str());
+  QCOMPARE(line->image.output, u"two.pdf"_s);
+  QCOMPARE(line->image.input, u"two.fabric.json"_s);
+  QCOMPARE(line->image.selection, QStringList(u"b0"_s));
+  QCOMPARE(line->image.mode, ImageRequest::Mode::analyse);
+  QCOMPARE(line->image.picture.scale, 0.5);
+  QVERIFY(line->image.picture.isTransparent && !line->image.picture.hasLegend);
+  QCOMPARE(line->image.picture.scheme, Scheme::dark);
+}
+
+void TestDesignerRender::program_data() {
+  QTest::addColumn<QString>("arguments");
+  QTest::addColumn<int>("code");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("no display") << u""_s << 2 << u"no display"_s;
+  QTest::newRow("help") << u"--help"_s << 0 << u"Usage: coppice"_s;
+  QTest::newRow("version") << u"--version"_s << 0 << u"coppice "_s;
+  QTest::newRow("unknown option") << u"--frobnicate"_s << 2 << u"frobnicate"_s;
+  QTest::newRow("absent file") << u"--export-image a.svg absent.fabric.json"_s << 2 << u"absent.fabric.json"_s;
+  QTest::newRow("no fabric") << u"--export-image a.svg bad.fabric.json"_s << 2 << u"bad.fabric.json"_s;
+  QTest::newRow("empty fabric") << u"--export-image a.svg empty.fabric.json"_s << 2 << u"nothing to draw"_s;
+  QTest::newRow("unknown preset") << u"--export-image a.svg preset:nothing"_s << 2 << u"\"nothing\""_s;
+  QTest::newRow("preset, bad parameter") << u"--export-image a.svg preset:dgx-a100,boxes"_s << 2 << u"\"boxes\""_s;
+  QTest::newRow("no bound") << u"--export-image a.svg --mode analyse one.fabric.json"_s << 1 << u"no bound"_s;
+  QTest::newRow("a drawing without a bound") << u"--export-image a.svg one.fabric.json"_s << 0 << u""_s;
+  QTest::newRow("nothing of that name") << u"--export-image a.svg --selection q* one.fabric.json"_s << 2 << u"\"q*\""_s;
+  QTest::newRow("no such root") << u"--export-image a.svg --mode analyse --collective reduce --root q one.fabric.json"_s
+                                << 2 << u"\"q\""_s;
+  QTest::newRow("folder absent") << u"--export-image absent/a.svg one.fabric.json"_s << 2 << u"absent/a.svg"_s;
+}
+
+void TestDesignerRender::program() {
+  QFETCH(QString, arguments);
+  QFETCH(int, code);
+  QFETCH(QString, says);
+  const QTemporaryDir dir;
+  const auto write = [&](const QString& name, const QByteArray& text) {
+    QFile file(dir.filePath(name));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(text);
+  };
+  write(u"bad.fabric.json"_s, "{\"nodes\": [");
+  write(u"empty.fabric.json"_s, "{\"nodes\": [], \"links\": []}");
+  write(u"one.fabric.json"_s, "{\"nodes\": [{\"id\": \"g\", \"kind\": \"gpu\"}], \"links\": []}");
+  const Finished finished = runProgram(arguments.split(u' ', Qt::SkipEmptyParts), dir.path());
+  const QByteArray text = code == 0 ? finished.out : finished.err;
+  QVERIFY2(finished.code == code, finished.err.constData());
+  QVERIFY2(QString::fromUtf8(text).contains(says), text.constData());
+  if (code != 0) {
+    QCOMPARE(text.count('\n'), 1);
+    QVERIFY(!QFile::exists(dir.filePath(u"a.svg"_s)));
+  } else {
+    QCOMPARE(finished.err, QByteArray());
+  }
+}
+
+void TestDesignerRender::programDrawsWithoutADisplay() {
+  const QTemporaryDir dir;
+  const QString example = QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"2x-dgx-a100.fabric.json"_s);
+  for (const QString& suffix : {u"svg"_s, u"pdf"_s, u"png"_s}) {
+    const Finished finished = runProgram({u"--export-image"_s, u"a."_s + suffix, u"--dark"_s, example}, dir.path());
+    QCOMPARE(finished.err, QByteArray());
+    QCOMPARE(finished.code, 0);
+    QVERIFY(contents(dir.filePath(u"a."_s + suffix)).size() > 1000);
+  }
+  const QImage image(dir.filePath(u"a.png"_s));
+  QCOMPARE(image.pixelColor(1, 1), colorsOf(Scheme::dark)[Token::canvas]);
+  // Nothing but the pictures.
+  QCOMPARE(QDir(dir.path()).entryList(QDir::Files | QDir::Hidden).size(), 3);
+}
+
+void TestDesignerRender::programWaitsForTheBound() {
+  const QTemporaryDir dir;
+  const QString example = QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"8x-dgx-a100.fabric.json"_s);
+  const Finished finished = runProgram(
+      {u"--export-image"_s, u"a.svg"_s, u"--mode"_s, u"analyse"_s, u"--collective"_s, u"reduce_scatter"_s, example},
+      dir.path());
+  QCOMPARE(finished.err, QByteArray());
+  QCOMPARE(finished.code, 0);
+  const QString svg = QString::fromUtf8(contents(dir.filePath(u"a.svg"_s)));
+  QVERIFY(svg.contains(u"GPUs · "_s));
+  QVERIFY(svg.contains(colorsOf(Scheme::light)[Token::cut].name()));
+}
+
+QTEST_MAIN(TestDesignerRender)
+#include "tst_designer_render.moc"
