@@ -40,6 +40,8 @@ struct PlanStep {
   int count = 0;
   int waitBlock = -1;  ///< index into Plan::blocks, of the same rank; -1 = none
   int waitStep = -1;   ///< position within that threadblock
+  int peerSend = -1;   ///< the step (in Plan::steps) that receives what this one sends; -1 = it sends nothing
+  int peerRecv = -1;   ///< the step that sends what this one receives
 };
 
 struct PlanBlock {
@@ -147,6 +149,7 @@ struct Geometry {
   int depth = 8;
   std::int64_t inputElements = 0;  ///< of a rank's caller's buffers
   std::int64_t outputElements = 0;
+  std::int64_t mostScratchBytes = 0;  ///< of any rank
 
   /// Elements of a chunk of i or o.
   [[nodiscard]] Range chunk(int index) const;

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/proofs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "verify/program_execution.hpp"
+
+namespace coppice::executor {
+namespace {
+
+using program::Buffer;
+using program::StepType;
+using verify::Event;
+using verify::FlatProgram;
+using verify::FlatStep;
+using verify::Layout;
+
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t kMostEvents = std::size_t{1} << 23;
+constexpr std::size_t kMostQuestions = std::size_t{1} << 23;
+constexpr std::uint64_t kMostWork = std::uint64_t{1} << 31;  // words merged by the second execution
+constexpr std::size_t kColumns = 64;
+
+/// Does `before` end before `after` acts? If not, the flag of the step is taken back.
+struct Question {
+  std::uint32_t before = 0;  ///< events
+  std::uint32_t after = 0;
+  std::uint32_t step = 0;
+  bool isTarget = false;  ///< about targetFree; else about sourceStable
+};
+
+struct EventPlace {
+  int block = 0;
+  std::uint32_t number = 0;  ///< within its threadblock, from 1
+};
+
+/// The message of an event is a copy of what lies at the step's dst afterwards (forwarding) or src.
+bool sendsStored(StepType type) {
+  return type == StepType::send || type == StepType::recvCopySend || type == StepType::recvReduceCopySend;
+}
+bool receivesAsIs(StepType type) {
+  return type == StepType::recv || type == StepType::recvCopySend;
+}
+
+/// First execution: who touches each place, in order.
+class AccessRun {
+public:
+  AccessRun(const FlatProgram& flat, const Layout& layout, std::uint32_t depth, Plan& plan)
+      : m_flat(flat), m_layout(layout), m_depth(depth), m_plan(plan), m_inFlight(flat.connections.size() * depth) {
+    for (int rank = 0; rank < plan.rankCount(); ++rank) {
+      m_cells.emplace_back(layout.size(rank));
+      for (std::size_t cell = 0; cell < m_cells.back().size(); ++cell) {
+        m_cells.back()[cell].chunk = -1;
+      }
+      const auto name = [&](Buffer buffer, int chunks) {
+        for (int chunk = 0; chunk < chunks; ++chunk) {
+          Cell& cell = m_cells.back()[layout.location(rank, buffer, chunk)];
+          cell.own = chunk % plan.chunksPerPart;
+          cell.chunk = cell.own;
+        }
+      };
+      name(Buffer::input, layout.caller().input);
+      name(Buffer::output, layout.caller().output);
+    }
+    m_blockEvents.resize(flat.blocks.size());
+    for (PlanStep& step : plan.steps) {
+      step.sourceStable = sendsStored(step.type) && step.count > 0;
+      step.targetFree = receivesAsIs(step.type) && step.count > 0;
+      step.isFinal = program::usesDestination(step.type) && step.count > 0;
+    }
+  }
+
+  void operator()(const Event& event);
+  /// After the execution.
+  void finish();
+
+  [[nodiscard]] std::vector<Question>& questions() { return m_questions; }
+  [[nodiscard]] const std::vector<EventPlace>& places() const { return m_places; }
+  [[nodiscard]] bool isComplete() const { return !m_tooMany; }
+
+private:
+  struct Reader {
+    std::uint32_t event;
+    std::uint32_t next;
+  };
+  struct Cell {
+    std::uint32_t writer = kNone;      ///< event
+    std::uint32_t writerStep = kNone;  ///< its step
+    std::uint32_t readers = kNone;     ///< since that write; list in m_readers
+    std::int32_t own = -1;             ///< chunk number of this place; -1 = scratch
+    std::int32_t chunk = -1;           ///< chunk number of the data in it; -1 = none
+  };
+  struct Message {
+    std::uint32_t sender = kNone;  ///< event
+    std::int32_t chunk = -1;
+  };
+
+  Cell& cell(int rank, Buffer buffer, int offset) {
+    return m_cells[static_cast<std::size_t>(rank)][m_layout.location(rank, buffer, offset)];
+  }
+  void read(Cell& cell, std::uint32_t event);
+  void write(Cell& cell, std::uint32_t event, std::uint32_t step, std::uint32_t messageFrom, std::int32_t chunk);
+  void endOfContents(const Cell& cell, std::uint32_t event, std::uint32_t writeStep, std::uint32_t messageFrom);
+  void ask(std::uint32_t before, std::uint32_t after, std::uint32_t step, bool isTarget);
+
+  const FlatProgram& m_flat;
+  const Layout& m_layout;
+  std::uint32_t m_depth;
+  Plan& m_plan;
+  std::vector<std::vector<Cell>> m_cells;  ///< per rank
+  std::vector<Reader> m_readers;
+  std::uint32_t m_freeReaders = kNone;
+  std::vector<Message> m_inFlight;
+  std::vector<EventPlace> m_places;       ///< by event
+  std::vector<std::uint32_t> m_receiver;  ///< by event: the one that took its message
+  std::vector<std::uint32_t> m_stepOf;    ///< by event
+  std::vector<std::uint32_t> m_blockEvents;
+  std::vector<Question> m_questions;
+  bool m_tooMany = false;
+};
+
+void AccessRun::operator()(const Event& event) {
+  if (m_tooMany || m_places.size() >= kMostEvents) {
+    m_tooMany = true;
+    return;
+  }
+  const auto number = static_cast<std::uint32_t>(m_places.size());
+  m_places.push_back({.block = event.block, .number = ++m_blockEvents[static_cast<std::size_t>(event.block)]});
+  m_receiver.push_back(kNone);
+  m_stepOf.push_back(event.step);
+  const FlatStep& step = m_flat.steps[event.step];
+  const int rank = m_flat.blocks[static_cast<std::size_t>(event.block)].rank;
+  std::uint32_t from = kNone;
+  std::int32_t arrived = -1;
+  if (event.recvConnection >= 0) {
+    const Message& message = m_inFlight[static_cast<std::size_t>(event.recvConnection) * m_depth + event.recvSlot];
+    from = message.sender;
+    arrived = message.chunk;
+    m_receiver[from] = number;
+  }
+  std::int32_t result = arrived;
+  for (int chunk = event.firstChunk; chunk < event.firstChunk + event.chunks; ++chunk) {
+    if (program::usesSource(step.type)) {
+      Cell& source = cell(rank, step.srcBuffer, step.srcOffset + chunk);
+      read(source, number);
+      if (program::receives(step.type)) {
+        m_plan.needsEqualChunks = m_plan.needsEqualChunks || source.chunk != arrived;
+      }
+      result = source.chunk;
+    }
+    if (program::usesDestination(step.type)) {
+      Cell& target = cell(rank, step.dstBuffer, step.dstOffset + chunk);
+      if (step.type == StepType::reduce) {
+        m_plan.needsEqualChunks = m_plan.needsEqualChunks || target.chunk != result;
+      }
+      m_plan.needsEqualChunks = m_plan.needsEqualChunks || (target.own >= 0 && target.own != result);
+      write(target, number, event.step, receivesAsIs(step.type) ? from : kNone, result);
+    }
+  }
+  if (event.sendConnection >= 0) {
+    m_inFlight[static_cast<std::size_t>(event.sendConnection) * m_depth + event.sendSlot] = {.sender = number,
+                                                                                             .chunk = result};
+  }
+}
+
+void AccessRun::read(Cell& cell, std::uint32_t event) {
+  std::uint32_t entry = m_freeReaders;
+  if (entry != kNone) {
+    m_freeReaders = m_readers[entry].next;
+  } else {
+    entry = static_cast<std::uint32_t>(m_readers.size());
+    m_readers.emplace_back();
+  }
+  m_readers[entry] = {.event = event, .next = cell.readers};
+  cell.readers = entry;
+}
+
+/// The contents of a place end: those who pass them on by pointer must be through, and so must all who touched it if
+/// the write may come early, with the message.
+void AccessRun::endOfContents(const Cell& cell, std::uint32_t event, std::uint32_t writeStep,
+                              std::uint32_t messageFrom) {
+  const auto touched = [&](std::uint32_t access) {
+    if (access == event) {
+      return;
+    }
+    const std::uint32_t step = m_stepOf[access];
+    std::uint32_t last = access;
+    if (sendsStored(m_flat.steps[step].type)) {
+      last = m_receiver[access];
+      ask(last, event, step, false);
+    }
+    if (messageFrom != kNone) {
+      ask(last, messageFrom, writeStep, true);
+    }
+  };
+  if (cell.writer != kNone) {
+    touched(cell.writer);
+  }
+  for (std::uint32_t reader = cell.readers; reader != kNone; reader = m_readers[reader].next) {
+    touched(m_readers[reader].event);
+  }
+}
+
+void AccessRun::write(Cell& cell, std::uint32_t event, std::uint32_t step, std::uint32_t messageFrom,
+                      std::int32_t chunk) {
+  endOfContents(cell, event, step, messageFrom);
+  while (cell.readers != kNone) {
+    const std::uint32_t next = m_readers[cell.readers].next;
+    m_readers[cell.readers].next = m_freeReaders;
+    m_freeReaders = cell.readers;
+    cell.readers = next;
+  }
+  if (cell.writerStep != kNone) {
+    m_plan.steps[cell.writerStep].isFinal = false;
+  }
+  cell.writer = event;
+  cell.writerStep = step;
+  cell.chunk = chunk;
+}
+
+void AccessRun::ask(std::uint32_t before, std::uint32_t after, std::uint32_t step, bool isTarget) {
+  PlanStep& asked = m_plan.steps[step];
+  bool& flag = isTarget ? asked.targetFree : asked.sourceStable;
+  if (!flag) {
+    return;
+  }
+  if (before == kNone || before >= after || m_questions.size() >= kMostQuestions) {
+    flag = false;
+    return;
+  }
+  m_questions.push_back({.before = before, .after = after, .step = step, .isTarget = isTarget});
+}
+
+void AccessRun::finish() {
+  for (const auto& memory : m_cells) {
+    for (const Cell& cell : memory) {
+      if (cell.writerStep != kNone && (cell.readers != kNone || sendsStored(m_flat.steps[cell.writerStep].type))) {
+        m_plan.steps[cell.writerStep].isFinal = false;
+      }
+    }
+  }
+}
+
+/// Second execution, for up to kColumns threadblocks that questions ask about.
+class KnowledgeRun {
+public:
+  using Knowledge = std::array<std::uint32_t, kColumns>;
+  struct Asked {
+    int block;             ///< of the later event
+    std::uint32_t number;  ///< of the later event in its threadblock
+    std::size_t column;
+    std::uint32_t needed;
+    std::size_t question;
+  };
+
+  /// @param asked sorted by block and number
+  KnowledgeRun(const FlatProgram& flat, std::uint32_t depth, const std::vector<std::uint32_t>& columnOf,
+               const std::vector<Asked>& asked)
+      : m_flat(flat),
+        m_depth(depth),
+        m_columnOf(columnOf),
+        m_asked(asked),
+        m_known(flat.blocks.size(), Knowledge{}),
+        m_events(flat.blocks.size()),
+        m_next(flat.blocks.size(), asked.size()),
+        m_inFlight(flat.connections.size() * depth),
+        m_storedOf(flat.steps.size(), kNone) {
+    for (std::size_t index = asked.size(); index-- > 0;) {
+      m_next[static_cast<std::size_t>(asked[index].block)] = index;
+    }
+  }
+
+  void operator()(const Event& event) {
+    const auto block = static_cast<std::size_t>(event.block);
+    const FlatStep& step = m_flat.steps[event.step];
+    Knowledge& known = m_known[block];
+    if (event.isFirst && step.waitsForBlock >= 0) {
+      join(known, m_stored[m_storedOf[step.waitsForStep]]);
+    }
+    if (event.recvConnection >= 0) {
+      join(known, m_inFlight[static_cast<std::size_t>(event.recvConnection) * m_depth + event.recvSlot]);
+    }
+    const std::uint32_t number = ++m_events[block];
+    for (std::size_t& next = m_next[block];
+         next < m_asked.size() && m_asked[next].block == event.block && m_asked[next].number == number; ++next) {
+      if (known[m_asked[next].column] < m_asked[next].needed) {
+        m_refuted.push_back(m_asked[next].question);
+      }
+    }
+    if (m_columnOf[block] != kNone) {
+      known[m_columnOf[block]] = number;
+    }
+    if (event.sendConnection >= 0) {
+      m_inFlight[static_cast<std::size_t>(event.sendConnection) * m_depth + event.sendSlot] = known;
+    }
+    if (event.isLast && step.isTarget) {
+      m_storedOf[event.step] = static_cast<std::uint32_t>(m_stored.size());
+      m_stored.push_back(known);
+    }
+  }
+
+  [[nodiscard]] const std::vector<std::size_t>& refuted() const { return m_refuted; }
+
+private:
+  static void join(Knowledge& into, const Knowledge& from) {
+    for (std::size_t column = 0; column < kColumns; ++column) {
+      into[column] = std::max(into[column], from[column]);
+    }
+  }
+
+  const FlatProgram& m_flat;
+  std::uint32_t m_depth;
+  const std::vector<std::uint32_t>& m_columnOf;
+  const std::vector<Asked>& m_asked;
+  std::vector<Knowledge> m_known;
+  std::vector<std::uint32_t> m_events;
+  std::vector<std::size_t> m_next;
+  std::vector<Knowledge> m_inFlight;
+  std::vector<std::uint32_t> m_storedOf;
+  std::vector<Knowledge> m_stored;
+  std::vector<std::size_t> m_refuted;
+};
+
+void refute(Plan& plan, const Question& question) {
+  PlanStep& step = plan.steps[question.step];
+  (question.isTarget ? step.targetFree : step.sourceStable) = false;
+}
+
+void answer(const FlatProgram& flat, std::uint32_t depth, const std::vector<EventPlace>& places,
+            const std::vector<Question>& questions, Plan& plan, const Progress& progress) {
+  std::vector<std::uint32_t> columnOf(flat.blocks.size(), kNone);
+  std::vector<int> asked;
+  for (const Question& question : questions) {
+    const int block = places[question.before].block;
+    if (columnOf[static_cast<std::size_t>(block)] == kNone) {
+      columnOf[static_cast<std::size_t>(block)] = static_cast<std::uint32_t>(asked.size());
+      asked.push_back(block);
+    }
+  }
+  const std::size_t batches = (asked.size() + kColumns - 1) / kColumns;
+  const std::size_t affordable = kMostWork / (std::max<std::size_t>(1, places.size()) * kColumns);
+  std::vector<std::vector<KnowledgeRun::Asked>> ofBatch(std::min(batches, affordable));
+  for (std::size_t index = 0; index < questions.size(); ++index) {
+    const Question& question = questions[index];
+    const EventPlace& before = places[question.before];
+    const EventPlace& after = places[question.after];
+    const std::size_t column = columnOf[static_cast<std::size_t>(before.block)];
+    if (column / kColumns >= ofBatch.size()) {
+      refute(plan, question);
+      continue;
+    }
+    ofBatch[column / kColumns].push_back({.block = after.block,
+                                          .number = after.number,
+                                          .column = column % kColumns,
+                                          .needed = before.number,
+                                          .question = index});
+  }
+  for (std::size_t batch = 0; batch < ofBatch.size(); ++batch) {
+    std::sort(ofBatch[batch].begin(), ofBatch[batch].end(), [](const auto& a, const auto& b) {
+      return a.block != b.block ? a.block < b.block : a.number < b.number;
+    });
+    std::vector<std::uint32_t> columns(flat.blocks.size(), kNone);
+    for (std::size_t column = 0; column < kColumns && batch * kColumns + column < asked.size(); ++column) {
+      columns[static_cast<std::size_t>(asked[batch * kColumns + column])] = static_cast<std::uint32_t>(column);
+    }
+    KnowledgeRun knowledge(flat, depth, columns, ofBatch[batch]);
+    verify::Execution(flat, depth, 1, knowledge, progress).run();
+    for (const std::size_t question : knowledge.refuted()) {
+      refute(plan, questions[question]);
+    }
+  }
+}
+
+}  // namespace
+
+void prove(const FlatProgram& flat, const Layout& layout, std::uint32_t depth, Plan& plan, const Progress& progress) {
+  AccessRun accesses(flat, layout, depth, plan);
+  verify::Execution(flat, depth, 1, accesses, progress).run();
+  accesses.finish();
+  if (!accesses.isComplete()) {
+    plan.needsEqualChunks = true;
+    for (PlanStep& step : plan.steps) {
+      step.sourceStable = step.targetFree = step.isFinal = false;
+    }
+    return;
+  }
+  answer(flat, depth, accesses.places(), accesses.questions(), plan, progress);
+}
+
+}  // namespace coppice::executor
