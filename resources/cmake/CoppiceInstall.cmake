@@ -1,21 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` copies, by component: cli, designer, dot, examples, doc. Programs find each other relative to their own
-# place, never by absolute path (so the helper's folder is fixed); the build tree has the same shape. The target `programs` builds just these.
+# What `cmake --install` copies, by component: cli, designer, executor, dot, examples, doc. Programs find each other
+# relative to their own place, never by absolute path (so the folder of helpers is fixed); the build tree has the same
+# shape. The target `programs` builds just these.
+set(COPPICE_RELEASE_DATE 2026-11-21)
+set(packaging ${PROJECT_SOURCE_DIR}/resources/packaging)
 add_custom_target(programs)
-if(TARGET coppice-cli)
-  set_target_properties(coppice-cli PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-  add_dependencies(programs coppice-cli)
-  install(TARGETS coppice-cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT cli)
-endif()
+
+# coppice_program(TARGET COMPONENT FOLDER): installs a program into a folder, bin or libexec/coppice, with its man page.
+function(coppice_program target component folder)
+  if(NOT TARGET ${target})
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
+  add_dependencies(programs ${target})
+  set(destination ${folder})
+  if(folder STREQUAL bin)
+    set(destination ${CMAKE_INSTALL_BINDIR})
+  endif()
+  install(TARGETS ${target} RUNTIME DESTINATION ${destination} COMPONENT ${component})
+  set(template ${packaging}/man/${target}.1.in)
+  if(CMAKE_CROSSCOMPILING OR NOT EXISTS ${template})
+    return()
+  endif()
+  # From what the program itself prints with --help.
+  set(page ${PROJECT_BINARY_DIR}/share/man/man1/${target}.1)
+  set(script ${PROJECT_SOURCE_DIR}/resources/cmake/ManPage.cmake)
+  add_custom_command(
+    OUTPUT ${page}
+    COMMAND
+      ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${target}> -DVERSION=${PROJECT_VERSION} -DDATE=${COPPICE_RELEASE_DATE}
+      -DTEMPLATE=${template} -DOUTPUT=${page} -P ${script}
+    DEPENDS ${target} ${template} ${script}
+    VERBATIM)
+  add_custom_target(man-${target} ALL DEPENDS ${page})
+  add_dependencies(programs man-${target})
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT ${component})
+endfunction()
+coppice_program(coppice-cli cli bin)
+coppice_program(coppice designer bin)
+coppice_program(coppice-exec executor bin)
+coppice_program(coppice-dot dot libexec/coppice)
+
 if(TARGET coppice)
-  add_dependencies(programs coppice)
-  install(TARGETS coppice RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT designer)
+  install(FILES ${packaging}/coppice.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications COMPONENT designer)
+  configure_file(${packaging}/coppice.metainfo.xml.in ${PROJECT_BINARY_DIR}/share/metainfo/org.coppice.Coppice.metainfo.xml
+                 @ONLY)
+  install(
+    FILES ${PROJECT_BINARY_DIR}/share/metainfo/org.coppice.Coppice.metainfo.xml
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/metainfo
+    COMPONENT designer)
+  install(
+    FILES ${packaging}/coppice.mime.xml
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/mime/packages
+    RENAME coppice.xml
+    COMPONENT designer)
+  set(icons ${CMAKE_INSTALL_DATADIR}/icons/hicolor)
+  install(FILES ${packaging}/icons/coppice.svg DESTINATION ${icons}/scalable/apps COMPONENT designer)
+  install(
+    FILES ${packaging}/icons/coppice-fabric.svg ${packaging}/icons/coppice-schedule.svg
+    DESTINATION ${icons}/scalable/mimetypes
+    COMPONENT designer)
+  foreach(size 16 24 32 48 64 128 256)
+    install(
+      FILES ${packaging}/icons/coppice-${size}.png
+      DESTINATION ${icons}/${size}x${size}/apps
+      RENAME coppice.png
+      COMPONENT designer)
+  endforeach()
 endif()
-if(TARGET coppice-dot)
-  set_target_properties(coppice-dot PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/libexec/coppice)
-  add_dependencies(programs coppice-dot)
-  install(TARGETS coppice-dot RUNTIME DESTINATION libexec/coppice COMPONENT dot)
-endif()
+
 install(
   DIRECTORY ${PROJECT_SOURCE_DIR}/examples/
   DESTINATION ${CMAKE_INSTALL_DATADIR}/coppice/examples
@@ -23,16 +76,11 @@ install(
   FILES_MATCHING
   PATTERN "*.fabric.json")
 install(
-  DIRECTORY ${PROJECT_SOURCE_DIR}/resources/
+  DIRECTORY ${PROJECT_SOURCE_DIR}/resources/schema
   DESTINATION ${CMAKE_INSTALL_DATADIR}/coppice
-  COMPONENT cli
-  FILES_MATCHING
-  PATTERN "*.schema.json"
-  PATTERN "cmake" EXCLUDE
-  PATTERN "scripts" EXCLUDE
-  PATTERN "packaging" EXCLUDE)
+  COMPONENT cli)
 install(
-  FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE
+  FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${packaging}/copyright
   DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT doc)
 install(

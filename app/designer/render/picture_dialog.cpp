@@ -81,7 +81,7 @@ PictureDialog::PictureDialog(CanvasView& view, QString documentPath, QString mod
   form->addRow(tr("Size"), m_size);
   auto* left = new QVBoxLayout;
   left->addLayout(form);
-  left->addStretch();
+  left->addStretch(1);
   auto* columns = new QHBoxLayout;
   constexpr int kGap = 24;
   columns->setSpacing(kGap);
