@@ -103,6 +103,12 @@ QProgressBar { background: @hover; border: none; border-radius: 3px; max-height:
 QProgressBar::chunk { background: @accent; border-radius: 3px; }
 QToolButton[role="plain"] { background: @field; border: 1px solid @line; padding: 5px 12px; }
 QToolButton[role="plain"]:hover { background: @hover; }
+QPushButton[role="choice"] { border-radius: 6px; padding: 5px 9px; color: @muted; min-width: 14px; }
+QPushButton[role="choice"]:checked { background: @accentSoft; border-color: @accent; color: @accent; }
+QPushButton[role="quiet"] { border: none; background: transparent; color: @accent; padding: 4px 6px; text-align: left; }
+QPushButton[role="quiet"]:hover { background: @hover; }
+QPushButton[role="quiet"]:focus { border: 1px solid @accent; padding: 3px 5px; }
+QLabel[role="picture"] { background: @canvas; border: 1px solid @line; border-radius: 8px; color: @faint; }
 QLabel[role="logo"] { color: @accent; }
 QSplitter::handle { background: @line; }
 QGroupBox { border: none; border-top: 1px solid @line; margin-top: 16px; padding-top: 8px; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QApplication>
+#include <QIcon>
 #include <QStandardPaths>
 #include <cstdio>
 #include <exception>
@@ -39,6 +40,14 @@ void nameApplication() {
   QGuiApplication::setDesktopFileName(u"coppice"_s);
 }
 
+QIcon appIcon() {
+  QIcon icon;
+  for (const int size : {16, 24, 32, 48, 64, 128, 256}) {
+    icon.addFile(u":/coppice/icon-%1.png"_s.arg(size), QSize(size, size));
+  }
+  return icon;
+}
+
 int drawImage(int& argc, char** argv, const CommandLine& line) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
   // Pictures have the scale that was asked for, whatever the screen of this machine has.
@@ -60,9 +69,12 @@ int drawImage(int& argc, char** argv, const CommandLine& line) {
 int showWindow(int& argc, char** argv, const CommandLine& line) {
   QApplication app(argc, argv);
   nameApplication();
+  QGuiApplication::setWindowIcon(appIcon());
   coppice::designer::Theme::instance().applyTo(app);
   coppice::designer::WindowOptions options;
-  options.recoveryFolder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + u"/recovery"_s;
+  const QString dataFolder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
+  options.recoveryFolder = dataFolder + u"/recovery"_s;
+  options.templatesFolder = dataFolder + u"/templates"_s;
   coppice::designer::MainWindow window(options);
   window.show();
   window.offerRecovery();

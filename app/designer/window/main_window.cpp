@@ -34,6 +34,8 @@
 #include "designer/document/exchange.hpp"
 #include "designer/document/instances.hpp"
 #include "designer/document/measures.hpp"
+#include "designer/palette/card_list.hpp"
+#include "designer/palette/template_store.hpp"
 #include "designer/window/bound_card.hpp"
 #include "designer/window/command_palette.hpp"
 #include "designer/window/properties_panel.hpp"
@@ -82,7 +84,9 @@ MainWindow::MainWindow(WindowOptions options, std::unique_ptr<Prompts> prompts, 
   m_undoGroup = new QUndoGroup(this);
 
   m_pages = new QStackedWidget(this);
-  m_start = new StartPage(m_pages);
+  m_loader = new CardLoader(m_options.keepsSettings, this);
+  m_templates = new TemplateStore(m_options.templatesFolder, this);
+  m_start = new StartPage(*m_loader, m_pages);
   m_tabs = new QTabWidget(m_pages);
   m_tabs->setObjectName(u"documentTabs"_s);
   m_tabs->setDocumentMode(true);
@@ -111,7 +115,7 @@ MainWindow::MainWindow(WindowOptions options, std::unique_ptr<Prompts> prompts, 
   connect(m_start, &StartPage::newWanted, this, [this] { newDocument(); });
   connect(m_start, &StartPage::openWanted, m_actions[u"file.open"_s], &QAction::trigger);
   connect(m_start, &StartPage::fileWanted, this, [this](const QString& path) { openFile(path); });
-  connect(m_start, &StartPage::presetWanted, this, [this](const QString& name) { openPreset(name); });
+  connect(m_start, &StartPage::entryWanted, this, &MainWindow::openTemplate);
   connect(m_strip, &StatusStrip::problemsClicked, this, [this] { m_actions[u"view.problems"_s]->trigger(); });
   connect(m_strip, &StatusStrip::savedClicked, this, [this] { m_actions[u"file.save"_s]->trigger(); });
   connect(m_strip, &StatusStrip::boundClicked, this, [this] { setMode(Mode::analyse); });
@@ -474,6 +478,7 @@ void MainWindow::updateTitles() {
 
 void MainWindow::currentChanged() {
   Editor* editor = currentEditor();
+  showStart(editor == nullptr);
   m_pages->setCurrentWidget(editor != nullptr ? static_cast<QWidget*>(m_tabs) : m_start);
   m_undoGroup->setActiveStack(editor != nullptr ? editor->document().undoStack() : nullptr);
   m_strip->setEditor(editor);
@@ -738,13 +743,15 @@ void MainWindow::showPalette() {
 // ---- drop
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-  if (event->mimeData()->hasUrls() || event->mimeData()->hasText()) {
+  if (event->mimeData()->hasUrls() || event->mimeData()->hasText() || event->mimeData()->hasFormat(entryMimeType())) {
     event->acceptProposedAction();
   }
 }
 
 void MainWindow::dropEvent(QDropEvent* event) {
-  if (event->mimeData()->hasUrls()) {
+  if (dropEntry(*event)) {
+    // Done.
+  } else if (event->mimeData()->hasUrls()) {
     const QList<QUrl> urls = event->mimeData()->urls();
     for (const QUrl& url : urls) {
       if (url.isLocalFile()) {

@@ -3,12 +3,14 @@
 
 #include <QComboBox>
 #include <QMainWindow>
+#include <QPointer>
 #include <QStackedWidget>
 #include <QStringList>
 #include <QTabWidget>
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "designer/document/edits.hpp"
@@ -28,10 +30,15 @@ class QUndoView;
 namespace coppice::designer {
 
 class BoundCard;
+class CardLoader;
 class Minimap;
+class PalettePanel;
 class PropertiesPanel;
 class RankingPanel;
+class TemplateDialog;
+class TemplateStore;
 class WhatIfPanel;
+struct PaletteEntry;
 
 /// What the window shows beside the drawing; document, selection and zoom stay when it changes.
 enum class Mode { draw, analyse, schedule, run };
@@ -40,6 +47,8 @@ inline constexpr std::array<Mode, 4> kModes{Mode::draw, Mode::analyse, Mode::sch
 struct WindowOptions {
   /// Where journals of untitled documents and notes of all journals go; empty = no journals.
   QString recoveryFolder = {};
+  /// Where a person's own templates are; empty = none can be saved.
+  QString templatesFolder = {};
   /// Docks, recent files and shortcuts are read from and written to QSettings.
   bool keepsSettings = true;
 };
@@ -162,9 +171,28 @@ private:
   void addCloseButton(int tab);
   void restoreLayouts();
   void saveLayouts();
+  /// The start page has the window to itself.
+  void showStart(bool isShown);
+  bool m_isOnStart = false;
   std::vector<DockPlace> m_docks;
   std::map<Mode, QByteArray> m_layouts;
   QByteArray m_layoutWithDocks;  ///< while Tab has hidden them
+
+  // ---- devices and templates (main_window_palette.cpp)
+  void createPalette();
+  void createPaletteActions();
+  void chooseEntry(const PaletteEntry& entry);
+  void openTemplate(const PaletteEntry& entry);
+  /// In the middle of the view, beside what stands there, where no centre is given.
+  void placeEntry(const PaletteEntry& entry, const std::optional<QPointF>& centre);
+  void insertPart(const Model& part, const QString& name, const std::optional<QPointF>& centre);
+  [[nodiscard]] QPointF snappedCentre(const Model& part, const std::optional<QPointF>& centre) const;
+  void saveTemplate();
+  bool dropEntry(const QDropEvent& event);
+  CardLoader* m_loader = nullptr;
+  TemplateStore* m_templates = nullptr;
+  PalettePanel* m_palette = nullptr;
+  QPointer<TemplateDialog> m_templateDialog;
 
   // ---- pictures (main_window_extras.cpp)
   void createPictureActions();

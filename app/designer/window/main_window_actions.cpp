@@ -166,6 +166,7 @@ void MainWindow::createEditActions() {
   const auto insert = [this](const QString& id, const QString& text, fabric::NodeKind kind, const QString& icon) {
     m_actions.add({id, text, tr("A new node below the drawing"), {}, icon}, [this, kind](bool) { insertNode(kind); });
   };
+  createPaletteActions();
   insert(u"insert.gpu"_s, tr("&GPU"), fabric::NodeKind::gpu, u"gpu"_s);
   insert(u"insert.nic"_s, tr("&NIC"), fabric::NodeKind::nic, u"nic"_s);
   insert(u"insert.switch"_s, tr("&Switch"), fabric::NodeKind::switchNode, u"switch"_s);
@@ -349,7 +350,14 @@ void MainWindow::createMenus() {
   QMenu* file = menuBar()->addMenu(tr("&File"));
   fill(file, {u"file.new"_s, u"file.open"_s});
   m_recentMenu = file->addMenu(tr("Open &Recent"));
-  fill(file, {{}, u"file.save"_s, u"file.save-as"_s, u"file.export"_s, u"file.export-picture"_s, {}, u"file.close"_s, u"file.quit"_s});
+  fill(file, {{},
+              u"file.save"_s,
+              u"file.save-as"_s,
+              u"file.export"_s,
+              u"file.export-picture"_s,
+              {},
+              u"file.close"_s,
+              u"file.quit"_s});
   fill(menuBar()->addMenu(tr("&Edit")), {u"edit.undo"_s,
                                          u"edit.redo"_s,
                                          {},
@@ -361,6 +369,7 @@ void MainWindow::createMenus() {
                                          u"edit.array"_s,
                                          u"edit.delete"_s,
                                          u"edit.rename"_s,
+                                         u"edit.save-template"_s,
                                          {},
                                          u"select.all"_s,
                                          u"select.none"_s,
@@ -398,7 +407,8 @@ void MainWindow::createMenus() {
   for (const QDockWidget* dock : findChildren<QDockWidget*>()) {
     view->addAction(dock->toggleViewAction());
   }
-  fill(menuBar()->addMenu(tr("&Insert")), {u"insert.gpu"_s, u"insert.nic"_s, u"insert.switch"_s});
+  fill(menuBar()->addMenu(tr("&Insert")),
+       {u"insert.search"_s, {}, u"insert.gpu"_s, u"insert.nic"_s, u"insert.switch"_s});
   fill(menuBar()->addMenu(tr("&Arrange")), {u"arrange.left"_s,
                                             u"arrange.centre"_s,
                                             u"arrange.right"_s,
@@ -444,6 +454,7 @@ void MainWindow::createDocks() {
                           QAbstractItemView::AnyKeyPressed);
     return view;
   };
+  createPalette();
   m_outline = new QTreeView(this);
   m_outline->setObjectName(u"outlineTree"_s);
   m_outline->setAccessibleName(tr("Outline"));
@@ -501,8 +512,9 @@ void MainWindow::updateActions() {
   const bool isOpen = editor != nullptr;
   const bool hasSelection = isOpen && !editor->selection().isEmpty();
   const bool hasBox = isOpen && !editor->selection().boxes().empty();
-  for (const char* id : {"file.save-as", "file.export", "file.export-picture", "file.close", "edit.find", "select.all", "select.none",
-                         "insert.gpu", "insert.nic", "insert.switch", "arrange.fold-all", "arrange.unfold-all"}) {
+  for (const char* id :
+       {"file.save-as", "file.export", "file.export-picture", "file.close", "edit.find", "select.all", "select.none",
+        "insert.gpu", "insert.nic", "insert.switch", "arrange.fold-all", "arrange.unfold-all"}) {
     m_actions[QLatin1String(id)]->setEnabled(isOpen);
   }
   m_actions[u"file.save"_s]->setEnabled(isOpen && (editor->file().isModified() || editor->file().path().isEmpty()));
@@ -532,8 +544,8 @@ void MainWindow::updateActions() {
       action->setEnabled(hasSelection);
     }
   }
-  for (const char* id : {"edit.cut", "edit.copy", "edit.duplicate", "edit.array", "edit.delete", "select.same-kind",
-                         "select.neighbours", "select.box"}) {
+  for (const char* id : {"edit.cut", "edit.copy", "edit.duplicate", "edit.array", "edit.delete", "edit.save-template",
+                         "select.same-kind", "select.neighbours", "select.box"}) {
     m_actions[QLatin1String(id)]->setEnabled(hasSelection);
   }
   for (const char* id : {"arrange.unbox", "arrange.fold", "arrange.unfold", "arrange.detach"}) {

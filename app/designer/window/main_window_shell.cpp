@@ -231,16 +231,39 @@ void MainWindow::arrangeDocks(Mode mode) {
   stack(right, kRightWidth);
 }
 
+void MainWindow::showStart(bool isShown) {
+  if (isShown == m_isOnStart) {
+    return;
+  }
+  setUpdatesEnabled(false);
+  if (isShown) {
+    showDocksAgain();
+    if (isVisible()) {
+      m_layouts[m_mode] = saveState(kLayoutVersion);
+    }
+    for (const DockPlace& place : m_docks) {
+      place.dock->hide();
+    }
+  } else if (const auto known = m_layouts.find(m_mode);
+             known == m_layouts.end() || !restoreState(known->second, kLayoutVersion)) {
+    arrangeDocks(m_mode);
+  }
+  m_isOnStart = isShown;
+  setUpdatesEnabled(true);
+}
+
 void MainWindow::resetLayout() {
   m_layouts.clear();
   m_layoutWithDocks.clear();
+  if (m_isOnStart) {
+    return;
+  }
   setUpdatesEnabled(false);
   arrangeDocks(m_mode);
   setUpdatesEnabled(true);
 }
 
 void MainWindow::restoreLayouts() {
-  arrangeDocks(m_mode);
   if (!m_options.keepsSettings) {
     return;
   }
@@ -251,9 +274,6 @@ void MainWindow::restoreLayouts() {
     if (!layout.isEmpty()) {
       m_layouts[mode] = layout;
     }
-  }
-  if (const auto known = m_layouts.find(m_mode); known != m_layouts.end()) {
-    restoreState(known->second, kLayoutVersion);
   }
   const QString last = settings.value(u"window/mode"_s).toString();
   for (const Mode mode : kModes) {
@@ -268,7 +288,9 @@ void MainWindow::saveLayouts() {
     return;
   }
   showDocksAgain();
-  m_layouts[m_mode] = saveState(kLayoutVersion);
+  if (!m_isOnStart) {
+    m_layouts[m_mode] = saveState(kLayoutVersion);
+  }
   QSettings settings;
   settings.setValue(u"window/geometry"_s, saveGeometry());
   settings.setValue(u"window/mode"_s, nameOf(m_mode));
@@ -281,14 +303,16 @@ void MainWindow::saveLayouts() {
 void MainWindow::setMode(Mode mode) {
   if (mode != m_mode) {
     showDocksAgain();
-    setUpdatesEnabled(false);
-    m_layouts[m_mode] = saveState(kLayoutVersion);
-    m_mode = mode;
-    const auto known = m_layouts.find(mode);
-    if (known == m_layouts.end() || !restoreState(known->second, kLayoutVersion)) {
-      arrangeDocks(mode);
+    if (!m_isOnStart) {
+      setUpdatesEnabled(false);
+      m_layouts[m_mode] = saveState(kLayoutVersion);
+      const auto known = m_layouts.find(mode);
+      if (known == m_layouts.end() || !restoreState(known->second, kLayoutVersion)) {
+        arrangeDocks(mode);
+      }
+      setUpdatesEnabled(true);
     }
-    setUpdatesEnabled(true);
+    m_mode = mode;
   }
   for (const Mode each : kModes) {
     m_actions[u"mode."_s + nameOf(each)]->setChecked(each == mode);
@@ -302,6 +326,9 @@ void MainWindow::setMode(Mode mode) {
 void MainWindow::toggleDocks() {
   if (!m_layoutWithDocks.isEmpty()) {
     showDocksAgain();
+    return;
+  }
+  if (m_isOnStart) {
     return;
   }
   m_layoutWithDocks = saveState(kLayoutVersion);

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/window/start_page.hpp"
 
+#include <QDateTime>
 #include <QDir>
+#include <QFile>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QVBoxLayout>
+#include <filesystem>
 
+#include "designer/document/exchange.hpp"
 #include "designer/theme/fonts.hpp"
-#include "presets/presets.hpp"
+#include "designer/theme/icons.hpp"
+#include "io/files.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -17,95 +23,128 @@ namespace coppice::designer {
 namespace {
 
 QLabel* heading(const QString& text, QWidget* parent) {
-  auto* label = new QLabel(text.toUpper(), parent);
-  label->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
-  label->setObjectName(u"sectionHead"_s);
+  auto* label = new QLabel(text, parent);
+  label->setProperty("role", u"section"_s);
   label->setFont(sectionFont());
+  constexpr QMargins kMargins(0, 16, 0, 4);
+  label->setContentsMargins(kMargins);
   return label;
+}
+
+/// For pictures of files that somebody else may have replaced by anything.
+Result<Model> readForPicture(const QString& path) {
+  constexpr qint64 kMost = 8 << 20;
+  if (QFileInfo(path).size() > kMost) {
+    return Error{ErrorCode::limit, "too large for a picture", "open the file"};
+  }
+  const auto text = io::readFile(std::filesystem::path(QFile::encodeName(path).toStdString()));
+  if (!text) {
+    return text.error();
+  }
+  auto read = readAnyFabric(*text, path.toStdString());
+  if (!read) {
+    return read.error();
+  }
+  return std::move(read->model);
 }
 
 }  // namespace
 
-StartPage::StartPage(QWidget* parent)
-    : QWidget(parent), m_recent(new QListWidget(this)), m_presets(new QListWidget(this)) {
+StartPage::StartPage(CardLoader& loader, QWidget* parent)
+    : QWidget(parent),
+      m_recent(new CardList(CardLook::card, loader, tr("Recent files"))),
+      m_noRecent(new QLabel(tr("Files that you open or save appear here."))),
+      m_fabrics(new CardList(CardLook::card, loader, tr("Fabrics to start from"))) {
   setObjectName(u"startPage"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
-  auto* title = new QLabel(tr("coppice"), this);
+  auto* body = new QWidget;
+  auto* title = new QLabel(tr("coppice"), body);
   constexpr double kTitlePixels = 30;
   title->setFont(uiFont(kTitlePixels, QFont::Bold));
-  auto* subtitle = new QLabel(tr("Draw a fabric and see its bound and its bottleneck as you draw."), this);
-  subtitle->setForegroundRole(QPalette::PlaceholderText);
-  auto* create = new QPushButton(tr("New fabric"), this);
+  title->setProperty("role", u"logo"_s);
+  auto* subtitle = new QLabel(tr("Draw a fabric and see its bound and its bottleneck as you draw."), body);
+  subtitle->setProperty("role", u"muted"_s);
+  auto* create = new QPushButton(icon(u"new"_s), tr("New fabric"), body);
   create->setObjectName(u"startNew"_s);
-  create->setDefault(true);
-  auto* open = new QPushButton(tr("Open…"), this);
+  create->setToolTip(tr("An empty drawing (Ctrl+N)"));
+  auto* open = new QPushButton(icon(u"open"_s), tr("Open or import…"), body);
   open->setObjectName(u"startOpen"_s);
-  auto* buttons = new QHBoxLayout;
-  buttons->addWidget(create);
-  buttons->addWidget(open);
-  buttons->addStretch();
-
+  open->setToolTip(tr("A fabric file, an NCCL topology, nvidia-smi's matrix, DOT, or a table of links (Ctrl+O)"));
+  auto* words = new QVBoxLayout;
+  words->setSpacing(2);
+  words->addWidget(title);
+  words->addWidget(subtitle);
+  auto* top = new QHBoxLayout;
+  top->addLayout(words, 1);
+  top->addWidget(create, 0, Qt::AlignVCenter);
+  top->addWidget(open, 0, Qt::AlignVCenter);
   m_recent->setObjectName(u"startRecent"_s);
-  m_recent->setAccessibleName(tr("Recent files"));
-  m_presets->setObjectName(u"startPresets"_s);
-  m_presets->setAccessibleName(tr("Fabrics to start from"));
-  for (QListWidget* list : {m_recent, m_presets}) {
-    list->setFrameShape(QFrame::NoFrame);
-  }
-  for (const presets::Preset& preset : presets::catalogue()) {
-    auto* item = new QListWidgetItem(QString::fromStdString(preset.title), m_presets);
-    item->setToolTip(QString::fromStdString(preset.description));
-    item->setData(Qt::UserRole, QString::fromStdString(preset.name));
-  }
+  m_fabrics->setObjectName(u"startFabrics"_s);
+  m_noRecent->setProperty("role", u"muted"_s);
 
-  auto* left = new QVBoxLayout;
-  left->addWidget(heading(tr("Recent"), this));
-  left->addWidget(m_recent, 1);
-  auto* right = new QVBoxLayout;
-  right->addWidget(heading(tr("Start from a fabric"), this));
-  right->addWidget(m_presets, 1);
-  auto* columns = new QHBoxLayout;
-  constexpr int kColumnGap = 48;
-  columns->setSpacing(kColumnGap);
-  columns->addLayout(left, 1);
-  columns->addLayout(right, 1);
-
-  auto* layout = new QVBoxLayout(this);
-  constexpr QMargins kMargins(72, 56, 72, 40);
+  auto* layout = new QVBoxLayout(body);
+  constexpr QMargins kMargins(56, 36, 40, 32);
   layout->setContentsMargins(kMargins);
-  constexpr int kGap = 16;
+  constexpr int kGap = 6;
   layout->setSpacing(kGap);
-  layout->addWidget(title);
-  layout->addWidget(subtitle);
-  layout->addLayout(buttons);
-  layout->addLayout(columns, 1);
+  layout->addLayout(top);
+  layout->addWidget(heading(tr("Recent"), body));
+  layout->addWidget(m_noRecent);
+  layout->addWidget(m_recent);
+  layout->addWidget(heading(tr("Start from a fabric — the bound is for AllGather"), body));
+  layout->addWidget(m_fabrics);
+  layout->addStretch();
+  auto* scroll = new QScrollArea(this);
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setFocusPolicy(Qt::NoFocus);
+  scroll->setWidget(body);
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins({});
+  outer->addWidget(scroll);
+
+  std::vector<CardList::Item> items;
+  for (const PaletteEntry& entry : startEntries()) {
+    items.push_back({entry.id, entry.title, entry.detail, entry.tip + u"\n"_s + tr("Opens as a copy of your own."),
+                     u"card/"_s + entry.id, [&entry] { return makePart(entry); }, true});
+  }
+  m_fabrics->setItems(items);
 
   connect(create, &QPushButton::clicked, this, &StartPage::newWanted);
   connect(open, &QPushButton::clicked, this, &StartPage::openWanted);
-  connect(m_recent, &QListWidget::itemActivated, this, [this](const QListWidgetItem* item) {
-    if (const QString path = item->data(Qt::UserRole).toString(); !path.isEmpty()) {
-      Q_EMIT fileWanted(path);
-    }
-  });
-  connect(m_presets, &QListWidget::itemActivated, this,
-          [this](const QListWidgetItem* item) { Q_EMIT presetWanted(item->data(Qt::UserRole).toString()); });
+  for (const auto signal : {&CardList::chosen, &CardList::entered}) {
+    connect(m_recent, signal, this, &StartPage::fileWanted);
+    connect(m_fabrics, signal, this, [this](const QString& id) {
+      if (const PaletteEntry* entry = findEntry(id)) {
+        Q_EMIT entryWanted(*entry);
+      }
+    });
+  }
   setRecent({});
 }
 
 void StartPage::setRecent(const QStringList& paths) {
-  m_recent->clear();
+  std::vector<CardList::Item> items;
   for (const QString& path : paths) {
+    constexpr std::size_t kMost = 8;
     const QFileInfo info(path);
-    auto* item =
-        new QListWidgetItem(info.fileName() + u"\n"_s + QDir::toNativeSeparators(info.absolutePath()), m_recent);
-    item->setData(Qt::UserRole, path);
-    item->setToolTip(QDir::toNativeSeparators(path));
+    if (!info.exists() || items.size() >= kMost) {
+      continue;
+    }
+    // Another file under the same name gets another picture.
+    const QString key = u"file/%1/%2/%3"_s.arg(path).arg(info.lastModified().toMSecsSinceEpoch()).arg(info.size());
+    QString title = info.fileName();
+    if (title.endsWith(u".fabric.json"_s)) {
+      title.chop(12);
+    }
+    items.push_back({path, title, QDir::toNativeSeparators(info.absolutePath()), QDir::toNativeSeparators(path), key,
+                     [path] { return readForPicture(path); }, true});
   }
-  if (paths.isEmpty()) {
-    auto* item = new QListWidgetItem(tr("Files that you open or save appear here."), m_recent);
-    item->setFlags(Qt::NoItemFlags);
-  }
+  m_recent->setItems(items);
+  m_recent->setVisible(!items.empty());
+  m_noRecent->setVisible(items.empty());
 }
 
 }  // namespace coppice::designer

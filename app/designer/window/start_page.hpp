@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QListWidget>
+#include <QLabel>
 #include <QStringList>
 #include <QWidget>
+
+#include "designer/palette/card_list.hpp"
 
 namespace coppice::designer {
 
@@ -12,19 +14,21 @@ class StartPage : public QWidget {
   Q_OBJECT
 
 public:
-  explicit StartPage(QWidget* parent = nullptr);
+  /// The loader must outlive the page.
+  explicit StartPage(CardLoader& loader, QWidget* parent = nullptr);
+  /// Files that are gone are left out.
   void setRecent(const QStringList& paths);
 
 Q_SIGNALS:
   void newWanted();
   void openWanted();
   void fileWanted(const QString& path);
-  /// Name of a preset of core/presets.
-  void presetWanted(const QString& name);
+  void entryWanted(const coppice::designer::PaletteEntry& entry);
 
 private:
-  QListWidget* m_recent;
-  QListWidget* m_presets;
+  CardList* m_recent;
+  QLabel* m_noRecent;
+  CardList* m_fabrics;
 };
 
 }  // namespace coppice::designer
