@@ -64,7 +64,7 @@ public:
       name(Buffer::input, layout.caller().input);
       name(Buffer::output, layout.caller().output);
     }
-    m_blockEvents.resize(flat.blocks.size());
+    m_blockEvents.assign(flat.blocks.size(), 0);
     for (PlanStep& step : plan.steps) {
       step.sourceStable = sendsStored(step.type) && step.count > 0;
       step.targetFree = receivesAsIs(step.type) && step.count > 0;
@@ -263,7 +263,7 @@ public:
         m_columnOf(columnOf),
         m_asked(asked),
         m_known(flat.blocks.size(), Knowledge{}),
-        m_events(flat.blocks.size()),
+        m_events(flat.blocks.size(), 0),
         m_next(flat.blocks.size(), asked.size()),
         m_inFlight(flat.connections.size() * depth),
         m_storedOf(flat.steps.size(), kNone) {
