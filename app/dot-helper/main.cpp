@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// coppice-dot: the one program of the project that links Graphviz. It turns DOT into the fabric format and back,
-// between standard input and output, so that other programs can run it, time it out and survive it.
+// coppice-dot: the one program of the project that links Graphviz. It turns DOT into the fabric format and back, and
+// lays graphs out, between standard input and output, so that other programs can run it, time it out and survive it.
 
 #include <sys/resource.h>
 
@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "dot/dot.hpp"
 #include "io/fabric_json.hpp"
+#include "layout.hpp"
 
 // Address and thread sanitizers reserve terabytes of addresses. GCC says so by a macro, clang by a feature.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -31,9 +32,12 @@ constexpr std::size_t kMaxInput = std::size_t{256} << 20;
 constexpr std::string_view kUsage =
     "Usage: coppice-dot read  < graph.dot > fabric.json\n"
     "       coppice-dot write < fabric.json > graph.dot\n"
+    "       coppice-dot layout-ENGINE < graph.dot > places.txt\n"
     "\n"
-    "Converts between Graphviz DOT and the Coppice fabric format. Notes and warnings go to standard\n"
-    "error, one a line; so does an error, and the exit status is then 2.\n";
+    "Converts between Graphviz DOT and the Coppice fabric format; layout-dot, layout-neato, layout-fdp,\n"
+    "layout-sfdp and layout-circo give the centre of each node, one \"name x y\" a line, in points, y\n"
+    "upwards. Notes and warnings go to standard error, one a line; so does an error, and the exit status\n"
+    "is then 2.\n";
 
 /// libcgraph cannot be stopped and asks for memory as a text tells it to; the system holds it back.
 void limitResources() {
@@ -104,8 +108,10 @@ int main(int argc, char** argv) {
   if (mode == "--help" || mode == "-h") {
     return put(std::string(kUsage));
   }
-  if (mode != "read" && mode != "write") {
-    std::fprintf(stderr, "error: say read or write; see coppice-dot --help\n");
+  constexpr std::string_view kLayout = "layout-";
+  const std::string engine(mode.starts_with(kLayout) ? mode.substr(kLayout.size()) : std::string_view());
+  if (mode != "read" && mode != "write" && !coppice::dot::isLayoutEngine(engine)) {
+    std::fprintf(stderr, "error: say read, write or layout-dot; see coppice-dot --help\n");
     return kBadInput;
   }
   limitResources();
@@ -113,6 +119,10 @@ int main(int argc, char** argv) {
     const auto input = readInput();
     if (!input) {
       return fail(input.error());
+    }
+    if (!engine.empty()) {
+      const auto places = coppice::dot::layOut(*input, engine);
+      return places ? put(*places) : fail(places.error());
     }
     return mode == "read" ? readMode(*input) : writeMode(*input);
   } catch (const std::exception& exception) {

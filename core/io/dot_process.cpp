@@ -415,4 +415,33 @@ Result<std::string> writeDotWithHelper(const fabric::Description& description, c
   }
 }
 
+Result<std::string> layOutDotWithHelper(std::string_view text, DotLayout layout, const DotHelperOptions& options) {
+  try {
+    const char* mode = "layout-dot";
+    switch (layout) {
+      case DotLayout::layered:
+        break;
+      case DotLayout::force:
+        mode = "layout-fdp";
+        break;
+      case DotLayout::energy:
+        mode = "layout-neato";
+        break;
+      case DotLayout::scalable:
+        mode = "layout-sfdp";
+        break;
+      case DotLayout::circular:
+        mode = "layout-circo";
+        break;
+    }
+    auto answer = runHelper(mode, text, options);
+    if (!answer) {
+      return answer.error();
+    }
+    return std::move(answer->output);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "the graph does not fit into memory", "lay out a part of it"};
+  }
+}
+
 }  // namespace coppice::io

@@ -33,4 +33,17 @@ Result<ImportResult> readDotWithHelper(std::string_view text, const std::string&
 /// Errors: as readDotWithHelper.
 Result<std::string> writeDotWithHelper(const fabric::Description& description, const DotHelperOptions& options = {});
 
+/// The engines of Graphviz, by what they are good for.
+enum class DotLayout {
+  layered,   ///< dot: ranks along the links
+  force,     ///< fdp: springs, clusters kept together
+  energy,    ///< neato: stress majorisation
+  scalable,  ///< sfdp: springs at several scales, for thousands of nodes
+  circular   ///< circo: circles
+};
+
+/// Lays a DOT graph out. The answer has one line "name x y" for each node, centres in points (1/72 inch), y upwards.
+/// Errors: as readDotWithHelper.
+Result<std::string> layOutDotWithHelper(std::string_view text, DotLayout layout, const DotHelperOptions& options = {});
+
 }  // namespace coppice::io

@@ -1,151 +1,463 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/document/arrangement.hpp"
 
+#include <QRectF>
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <set>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
+#include "base/units.hpp"
+#include "designer/document/arrangement_blocks.hpp"
+#include "designer/document/arrangement_parts.hpp"
+#include "designer/document/measures.hpp"
+
 namespace coppice::designer {
+namespace arrangement {
 namespace {
 
-constexpr double kSpacing = 100;
-constexpr double kTierGap = 200;
-constexpr std::size_t kRowLength = 8;
+constexpr double kGpu = 56;
+constexpr double kNic = 28;
+constexpr double kBarHeight = 40;
 
-/// Columns of a block of `count`: one row up to 8, then rows of 8 up to 32, then about twice as wide as high.
-std::size_t columnsFor(std::size_t count) {
-  if (count <= kRowLength * 4) {
-    return std::clamp<std::size_t>(count, 1, kRowLength);
-  }
-  return static_cast<std::size_t>(std::ceil(std::sqrt(2.0 * static_cast<double>(count))));
-}
-
-/// Nodes of one box, or those in none that are GPUs, as a block around its own origin (top left).
-struct Block {
-  std::map<NodeId, Point> places;
-  double width = 0;
-  double height = 0;
-};
-
-/// Rows of nodes under each other, each row centred.
-Block stacked(const std::vector<std::vector<NodeId>>& tiers) {
-  Block block;
-  for (const std::vector<NodeId>& tier : tiers) {
-    if (!tier.empty()) {
-      block.width = std::max(block.width, kSpacing * static_cast<double>(columnsFor(tier.size()) - 1));
+/// Names with their numbers as numbers: "gpu2" before "gpu10".
+bool comesBefore(const std::string& a, const std::string& b) {
+  std::size_t i = 0;
+  std::size_t j = 0;
+  const auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
+  while (i < a.size() && j < b.size()) {
+    if (isDigit(a[i]) && isDigit(b[j])) {
+      while (i < a.size() && a[i] == '0') {
+        ++i;
+      }
+      while (j < b.size() && b[j] == '0') {
+        ++j;
+      }
+      const std::size_t startA = i;
+      const std::size_t startB = j;
+      while (i < a.size() && isDigit(a[i])) {
+        ++i;
+      }
+      while (j < b.size() && isDigit(b[j])) {
+        ++j;
+      }
+      if (i - startA != j - startB) {
+        return i - startA < j - startB;
+      }
+      if (const int order = a.compare(startA, i - startA, b, startB, j - startB); order != 0) {
+        return order < 0;
+      }
+    } else if (a[i] != b[j]) {
+      return a[i] < b[j];
+    } else {
+      ++i;
+      ++j;
     }
   }
-  double y = 0;
-  for (const std::vector<NodeId>& tier : tiers) {
-    if (tier.empty()) {
-      continue;
-    }
-    const std::size_t columns = columnsFor(tier.size());
-    const std::size_t rows = (tier.size() + columns - 1) / columns;
-    const double left = (block.width - kSpacing * static_cast<double>(columns - 1)) / 2;
-    for (std::size_t i = 0; i < tier.size(); ++i) {
-      block.places[tier[i]] = {left + kSpacing * static_cast<double>(i % columns),
-                               y + kSpacing * static_cast<double>(i / columns)};
-    }
-    y += kSpacing * static_cast<double>(rows);
-  }
-  block.height = std::max(0.0, y - kSpacing);
-  return block;
+  return a.size() - i < b.size() - j;
 }
 
 }  // namespace
 
-std::map<NodeId, Point> quickArrangement(const Model& model, const std::vector<NodeId>& ids) {
-  const std::set<NodeId> wanted(ids.begin(), ids.end());
-  // The outermost box decides the block, so that nested boxes stay together.
-  std::map<BoxId, std::vector<NodeId>> byBox;
-  std::vector<NodeId> freeRelays;
+double Graph::width(int vertex) const {
+  const Vertex& v = vertices[static_cast<std::size_t>(vertex)];
+  return v.kind == Kind::gpu ? kGpu : v.kind == Kind::nic ? kNic : v.barWidth;
+}
+
+double Graph::height(int vertex) const {
+  const Vertex& v = vertices[static_cast<std::size_t>(vertex)];
+  return v.kind == Kind::gpu ? kGpu : v.kind == Kind::nic ? kNic : kBarHeight;
+}
+
+Graph graphOf(const Model& model, const std::vector<NodeId>& ids) {
+  struct Key {
+    int rank;
+    const std::string* name;
+    NodeId id;
+  };
+  std::vector<Key> order;
+  order.reserve(ids.size());
+  std::set<NodeId> known;
   for (const NodeId id : ids) {
-    const Node* node = model.find(id);
-    if (node == nullptr) {
-      continue;
+    if (const Node* node = model.find(id); node != nullptr && known.insert(id).second) {
+      order.push_back({node->facts.rank.value_or(std::numeric_limits<int>::max()), &node->facts.name, id});
     }
-    BoxId box = node->facts.box;
+  }
+  std::sort(order.begin(), order.end(), [](const Key& a, const Key& b) {
+    if (a.rank != b.rank) {
+      return a.rank < b.rank;
+    }
+    if (comesBefore(*a.name, *b.name) != comesBefore(*b.name, *a.name)) {
+      return comesBefore(*a.name, *b.name);
+    }
+    return a.id < b.id;
+  });
+  Graph graph;
+  std::unordered_map<NodeId, int> at;
+  for (const Key& key : order) {
+    const Node& node = *model.find(key.id);
+    Graph::Vertex vertex;
+    vertex.id = key.id;
+    const auto kind = node.kind();
+    vertex.kind = kind == fabric::NodeKind::nic          ? Kind::nic
+                  : kind == fabric::NodeKind::switchNode ? Kind::bar
+                                                         : Kind::gpu;
+    vertex.box = node.facts.box;
+    vertex.barWidth = vertex.kind == Kind::bar ? portsWidth(model, key.id) : 0;
+    at[key.id] = static_cast<int>(graph.vertices.size());
+    graph.vertices.push_back(std::move(vertex));
+  }
+  for (std::size_t i = 0; i < graph.vertices.size(); ++i) {
+    Graph::Vertex& vertex = graph.vertices[i];
+    std::map<int, Graph::Edge> edges;
+    for (const LinkId id : model.linksOf(vertex.id)) {
+      const Link& link = *model.find(id);
+      const NodeId other = link.tail.node == vertex.id ? link.head.node : link.tail.node;
+      const auto found = at.find(other);
+      if (found == at.end()) {
+        vertex.isLinkedOut = vertex.isLinkedOut || model.find(other) != nullptr;
+        continue;
+      }
+      if (found->second == static_cast<int>(i)) {
+        continue;
+      }
+      Graph::Edge& edge = edges[found->second];
+      edge.to = found->second;
+      const auto bandwidth = Bandwidth::parse(link.bandwidth);
+      edge.bandwidth += bandwidth ? bandwidth->gigabytesPerSecond().toDouble() * link.count : 0;
+    }
+    for (const auto& [to, edge] : edges) {
+      vertex.edges.push_back(edge);
+    }
+  }
+  return graph;
+}
+
+void Block::add(const Block& other, const QPointF& at) {
+  for (const auto& [vertex, place] : other.places) {
+    places.emplace_back(vertex, place + at);
+  }
+  width = std::max(width, at.x() + other.width);
+  height = std::max(height, at.y() + other.height);
+}
+
+void Block::flip() {
+  for (auto& [vertex, place] : places) {
+    place.setY(height - place.y());
+  }
+}
+
+void Block::pad(double horizontal, double vertical) {
+  for (auto& [vertex, place] : places) {
+    place += QPointF(horizontal, vertical);
+  }
+  width += 2 * horizontal;
+  height += 2 * vertical;
+}
+
+Block blockOf(const Graph& graph, int vertex) {
+  Block block;
+  block.width = graph.width(vertex);
+  block.height = graph.height(vertex);
+  block.places.emplace_back(vertex, QPointF(block.width / 2, block.height / 2));
+  return block;
+}
+
+std::vector<double> spreadOut(const std::vector<double>& wanted, const std::vector<double>& widths, double gap) {
+  // Relative to where each would be if all stood side by side, the wanted places must not fall.
+  struct Pool {
+    double sum = 0;
+    std::size_t count = 0;
+    [[nodiscard]] double mean() const { return sum / static_cast<double>(count); }
+  };
+  std::vector<double> offsets(wanted.size(), 0);
+  for (std::size_t i = 1; i < wanted.size(); ++i) {
+    offsets[i] = offsets[i - 1] + (widths[i - 1] + widths[i]) / 2 + gap;
+  }
+  std::vector<Pool> pools;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    pools.push_back({wanted[i] - offsets[i], 1});
+    while (pools.size() > 1 && pools[pools.size() - 2].mean() >= pools.back().mean()) {
+      pools[pools.size() - 2].sum += pools.back().sum;
+      pools[pools.size() - 2].count += pools.back().count;
+      pools.pop_back();
+    }
+  }
+  std::vector<double> result;
+  for (const Pool& pool : pools) {
+    for (std::size_t i = 0; i < pool.count; ++i) {
+      result.push_back(pool.mean() + offsets[result.size()]);
+    }
+  }
+  return result;
+}
+
+}  // namespace arrangement
+
+namespace {
+
+using arrangement::Block;
+using arrangement::Graph;
+using arrangement::Kind;
+
+constexpr double kClear = 200;  // between what is new and what is placed already
+
+std::map<NodeId, Point> toPlaces(const Graph& graph, const Block& block) {
+  std::map<NodeId, Point> result;
+  for (const auto& [vertex, place] : block.places) {
+    // Whole units keep files short; halves stay, as columns stand that far apart.
+    result[graph.vertices[static_cast<std::size_t>(vertex)].id] = {std::round(place.x() * 2) / 2,
+                                                                   std::round(place.y() * 2) / 2};
+  }
+  return result;
+}
+
+/// Outermost boxes with their contents as the tiers place them, and nodes in none, in their natural order.
+std::vector<Block> outermost(const Model& model, const Graph& graph, const Progress& progress) {
+  std::vector<Block> blocks;
+  std::map<BoxId, std::size_t> seen;
+  arrangement::Tiers tiers(model, graph, progress);
+  for (std::size_t i = 0; i < graph.vertices.size(); ++i) {
+    BoxId box = graph.vertices[i].box;
     for (const Box* at = model.find(box); at != nullptr && at->parent.isValid(); at = model.find(box)) {
       box = at->parent;
     }
-    if (!box.isValid() && node->kind() != fabric::NodeKind::gpu) {
-      freeRelays.push_back(id);
+    if (!box.isValid()) {
+      blocks.push_back(arrangement::blockOf(graph, static_cast<int>(i)));
+    } else if (seen.try_emplace(box, blocks.size()).second) {
+      blocks.push_back(tiers.inside(box));
+      blocks.back().pad(28, 56);
+    }
+  }
+  return blocks;
+}
+
+Block onCircle(const std::vector<Block>& blocks) {
+  double largest = 0;
+  for (const Block& block : blocks) {
+    largest = std::max(largest, std::hypot(block.width, block.height));
+  }
+  const auto count = static_cast<double>(blocks.size());
+  const double radius =
+      blocks.size() < 2 ? 0 : (largest + 40) / (2 * std::sin(std::numbers::pi / std::max(2.0, count)));
+  Block result;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const double angle = 2 * std::numbers::pi * static_cast<double>(i) / count;
+    const QPointF centre(radius + largest / 2 + radius * std::sin(angle),
+                         radius + largest / 2 - radius * std::cos(angle));
+    Block block = blocks[i];
+    if (centre.y() < radius + largest / 2 - 1 && block.places.size() > 1) {
+      block.flip();
+    }
+    result.add(block, centre - QPointF(block.width / 2, block.height / 2));
+  }
+  return result;
+}
+
+Block onGrid(const Graph& graph, const std::vector<Block>& blocks) {
+  std::vector<Block> relays;
+  std::vector<Block> rest;
+  for (const Block& block : blocks) {
+    const bool isRelay = block.places.size() == 1 &&
+                         graph.vertices[static_cast<std::size_t>(block.places.front().first)].kind != Kind::gpu;
+    (isRelay ? relays : rest).push_back(block);
+  }
+  Block result;
+  double y = 0;
+  for (const std::vector<Block>* part : {&relays, &rest}) {
+    if (part->empty()) {
+      continue;
+    }
+    double width = 0;
+    double height = 0;
+    for (const Block& block : *part) {
+      width = std::max(width, block.width);
+      height = std::max(height, block.height);
+    }
+    const double cellX = width + 44;
+    const double cellY = height + 44;
+    const auto columns = static_cast<std::size_t>(
+        std::max(1.0, std::ceil(std::sqrt(static_cast<double>(part->size()) * 1.4 * cellY / cellX))));
+    for (std::size_t i = 0; i < part->size(); ++i) {
+      const Block& block = (*part)[i];
+      result.add(block, {cellX * static_cast<double>(i % columns) + (width - block.width) / 2,
+                         y + cellY * static_cast<double>(i / columns) + (height - block.height) / 2});
+    }
+    y = result.height + 120;
+  }
+  return result;
+}
+
+/// Boxes under each other with their GPUs in columns; a free relay stands above the column it serves.
+Block onRails(const Model& model, const Graph& graph, const Progress& progress) {
+  std::vector<Block> boxes;
+  std::vector<int> relays;
+  for (Block& block : outermost(model, graph, progress)) {
+    const int first = block.places.front().first;
+    if (block.places.size() == 1 && !graph.vertices[static_cast<std::size_t>(first)].box.isValid() &&
+        graph.vertices[static_cast<std::size_t>(first)].kind != Kind::gpu) {
+      relays.push_back(first);
     } else {
-      byBox[box].push_back(id);
+      boxes.push_back(std::move(block));
     }
   }
-
-  std::vector<Block> blocks;
-  for (auto& [box, members] : byBox) {
-    std::vector<std::vector<NodeId>> tiers(3);
-    std::stable_sort(members.begin(), members.end(), [&](NodeId a, NodeId b) {
-      return model.boxPath(model.find(a)->facts.box) < model.boxPath(model.find(b)->facts.box);
-    });
-    for (const NodeId id : members) {
-      const auto kind = model.find(id)->kind();
-      tiers[kind == fabric::NodeKind::nic ? 0 : (kind == fabric::NodeKind::switchNode ? 2 : 1)].push_back(id);
-    }
-    blocks.push_back(stacked(tiers));
+  Block result;
+  double y = 0;
+  for (const Block& box : boxes) {
+    result.add(box, {0, y});
+    y = result.height + 100;
   }
-
-  // Tier of a free relay: links from the nearest wanted GPU or box node.
-  std::map<NodeId, int> tierOf;
-  std::vector<NodeId> front;
-  for (const auto& [box, members] : byBox) {
-    front.insert(front.end(), members.begin(), members.end());
-  }
-  const std::set<NodeId> relays(freeRelays.begin(), freeRelays.end());
-  for (int tier = 1; !front.empty(); ++tier) {
-    std::vector<NodeId> next;
-    for (const NodeId id : front) {
-      for (const LinkId linkId : model.linksOf(id)) {
-        const Link& link = *model.find(linkId);
-        for (const LinkEnd* end : {&link.tail, &link.head}) {
-          if (relays.contains(end->node) && tierOf.try_emplace(end->node, tier).second) {
-            next.push_back(end->node);
-          }
-        }
+  std::map<int, QPointF> placed(result.places.begin(), result.places.end());
+  std::vector<std::pair<double, int>> order;
+  std::vector<int> above;
+  for (const int relay : relays) {
+    double sum = 0;
+    double count = 0;
+    for (const Graph::Edge& edge : graph.vertices[static_cast<std::size_t>(relay)].edges) {
+      if (const auto found = placed.find(edge.to); found != placed.end()) {
+        sum += found->second.x();
+        ++count;
       }
     }
-    front = std::move(next);
-  }
-  std::map<int, std::vector<NodeId>> tiers;
-  for (const NodeId id : freeRelays) {
-    const auto found = tierOf.find(id);
-    tiers[found != tierOf.end() ? found->second : 1].push_back(id);
-  }
-
-  // Blocks in rows, each as wide as the widest.
-  double blockWidth = 0;
-  double blockHeight = 0;
-  for (const Block& block : blocks) {
-    blockWidth = std::max(blockWidth, block.width);
-    blockHeight = std::max(blockHeight, block.height);
-  }
-  const std::size_t columns = columnsFor(blocks.size());
-  std::map<NodeId, Point> result;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const double x = static_cast<double>(i % columns) * (blockWidth + kTierGap);
-    const double y = static_cast<double>(i / columns) * (blockHeight + kTierGap);
-    for (const auto& [id, place] : blocks[i].places) {
-      result[id] = {x + (blockWidth - blocks[i].width) / 2 + place.x, y + place.y};
+    if (count > 0) {
+      order.emplace_back(sum / count, relay);
+    } else {
+      above.push_back(relay);
     }
   }
-  const double width =
-      blocks.empty() ? 0
-                     : static_cast<double>(std::min(columns, blocks.size()) - 1) * (blockWidth + kTierGap) + blockWidth;
-  for (const auto& [tier, members] : tiers) {
-    const double step = std::max(kSpacing, width / static_cast<double>(members.size()));
-    const double left = (width - step * static_cast<double>(members.size() - 1)) / 2;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      result[members[i]] = {std::round(left + step * static_cast<double>(i)), -kTierGap * tier};
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  double top = -140;
+  for (int row = 0; row < 2; ++row) {
+    std::vector<double> wanted;
+    std::vector<double> widths;
+    std::vector<int> members;
+    for (const auto& [x, relay] : order) {
+      wanted.push_back(row == 0 ? x : result.width / 2);
+      widths.push_back(graph.width(relay));
+      members.push_back(relay);
+    }
+    const std::vector<double> x = arrangement::spreadOut(wanted, widths, 32);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      result.places.emplace_back(members[i], QPointF(x[i], top));
+    }
+    order.clear();
+    for (const int relay : above) {
+      order.emplace_back(0, relay);
+    }
+    above.clear();
+    top -= 140;
+  }
+  return result;
+}
+
+QRectF extentOf(const Model& model, const std::map<NodeId, Point>& places) {
+  QRectF rect;
+  for (const auto& [id, place] : places) {
+    const QSizeF size = nodeSize(model, id);
+    rect |= QRectF(place.toPointF() - QPointF(size.width() / 2, size.height() / 2), size);
+  }
+  return rect;
+}
+
+void shift(std::map<NodeId, Point>& places, const QPointF& by) {
+  for (auto& [id, place] : places) {
+    place = {place.x + by.x(), place.y + by.y()};
+  }
+}
+
+}  // namespace
+
+std::map<NodeId, Point> arranged(const Model& model, const std::vector<NodeId>& ids, ArrangementStyle style,
+                                 const Progress& progress) {
+  const Graph graph = arrangement::graphOf(model, ids);
+  if (graph.vertices.empty()) {
+    return {};
+  }
+  progress.report("arranging", 0.2);
+  switch (style) {
+    case ArrangementStyle::tiered:
+      return toPlaces(graph, arrangement::Tiers(model, graph, progress).all());
+    case ArrangementStyle::rails:
+      return toPlaces(graph, onRails(model, graph, progress));
+    case ArrangementStyle::circle:
+      return toPlaces(graph, onCircle(outermost(model, graph, progress)));
+    case ArrangementStyle::grid:
+      break;
+  }
+  return toPlaces(graph, onGrid(graph, outermost(model, graph, progress)));
+}
+
+std::map<NodeId, Point> rearranged(const Model& model, const std::vector<NodeId>& ids, ArrangementStyle style,
+                                   const Progress& progress) {
+  return fitted(model, ids, arranged(model, ids, style, progress));
+}
+
+std::map<NodeId, Point> fitted(const Model& model, const std::vector<NodeId>& ids, std::map<NodeId, Point> places) {
+  // Where the pinned ones would have gone tells how all of it has to be moved.
+  QPointF by;
+  int pinned = 0;
+  QRectF now;
+  for (const NodeId id : ids) {
+    const Node* node = model.find(id);
+    const auto place = places.find(id);
+    if (node == nullptr || place == places.end()) {
+      continue;
+    }
+    if (node->drawing.isPinned) {
+      by += node->drawing.position.toPointF() - place->second.toPointF();
+      ++pinned;
+    }
+    now |= nodeRect(model, id);
+  }
+  const QRectF then = extentOf(model, places);
+  if (pinned > 0) {
+    by /= pinned;
+  } else if (places.size() == model.nodes().size()) {
+    by = -then.topLeft();
+  } else {
+    by = now.center() - then.center();
+  }
+  if (!std::isfinite(by.x()) || !std::isfinite(by.y()) || std::abs(by.x()) > 1e9 || std::abs(by.y()) > 1e9) {
+    by = -then.topLeft();
+  }
+  shift(places, {std::round(by.x()), std::round(by.y())});
+  if (pinned == 0) {
+    return places;
+  }
+  std::vector<QRectF> fixed;
+  for (auto place = places.begin(); place != places.end();) {
+    if (model.find(place->first)->drawing.isPinned) {
+      fixed.push_back(nodeRect(model, place->first).adjusted(-12, -12, 12, 12));
+      place = places.erase(place);
+    } else {
+      ++place;
     }
   }
+  // What would lie on a pinned node steps aside.
+  for (auto& [id, place] : places) {
+    const QSizeF size = nodeSize(model, id);
+    for (int i = 0; i < 40; ++i) {
+      const QRectF rect(place.toPointF() - QPointF(size.width() / 2, size.height() / 2), size);
+      const auto hit =
+          std::find_if(fixed.begin(), fixed.end(), [&](const QRectF& other) { return other.intersects(rect); });
+      if (hit == fixed.end()) {
+        break;
+      }
+      place.x = std::round(hit->right() + size.width() / 2 + 1);
+    }
+    const QRectF rect(place.toPointF() - QPointF(size.width() / 2, size.height() / 2), size);
+    fixed.push_back(rect);
+  }
+  return places;
+}
 
-  // Clear of what has its place already: below it.
+std::map<NodeId, Point> quickArrangement(const Model& model, const std::vector<NodeId>& ids) {
+  std::map<NodeId, Point> result = arranged(model, ids, ArrangementStyle::tiered);
+  const std::set<NodeId> wanted(ids.begin(), ids.end());
   double bottom = -std::numeric_limits<double>::infinity();
   double leftmost = std::numeric_limits<double>::infinity();
   for (const auto& [id, node] : model.nodes()) {
@@ -155,13 +467,8 @@ std::map<NodeId, Point> quickArrangement(const Model& model, const std::vector<N
     }
   }
   if (std::isfinite(bottom) && std::isfinite(leftmost) && !result.empty()) {
-    double top = std::numeric_limits<double>::infinity();
-    for (const auto& [id, place] : result) {
-      top = std::min(top, place.y);
-    }
-    for (auto& [id, place] : result) {
-      place = {place.x + leftmost, place.y - top + bottom + kTierGap};
-    }
+    const QRectF rect = extentOf(model, result);
+    shift(result, QPointF(leftmost - rect.left(), bottom + kClear - rect.top()));
   }
   return result;
 }

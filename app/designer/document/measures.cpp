@@ -30,7 +30,7 @@ constexpr double kNoteCharacter = 8;
 double barWidth(const Model& model, NodeId id, const Node& node) {
   const Point at = node.drawing.position;
   const std::vector<LinkId>& links = model.linksOf(id);
-  double width = std::clamp(kWidthPerPort * static_cast<double>(links.size()), kSwitchMinWidth, kSwitchMaxWidth);
+  double width = portsWidth(model, id);
   if (node.facts.box.isValid()) {
     for (const LinkId linkId : links) {
       const Link& link = *model.find(linkId);
@@ -67,6 +67,14 @@ QRectF contentsOf(const Model& model, BoxId id) {
 }
 
 }  // namespace
+
+double portsWidth(const Model& model, NodeId id) {
+  const Node* node = model.find(id);
+  if (node != nullptr && node->drawing.width > 0) {
+    return node->drawing.width;
+  }
+  return std::clamp(kWidthPerPort * static_cast<double>(model.linksOf(id).size()), kSwitchMinWidth, kSwitchMaxWidth);
+}
 
 QSizeF nodeSize(const Model& model, NodeId id) {
   const Node* node = model.find(id);

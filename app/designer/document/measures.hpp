@@ -11,6 +11,8 @@ namespace coppice::designer {
 
 /// Width and height of a node as drawn. A switch is a bar: as wide as its `width`, or by how many links it has.
 [[nodiscard]] QSizeF nodeSize(const Model& model, NodeId id);
+/// Width of a switch that nothing else decides: its own where it was stretched, else by how many links it has.
+[[nodiscard]] double portsWidth(const Model& model, NodeId id);
 /// The node's rectangle, centred at its position.
 [[nodiscard]] QRectF nodeRect(const Model& model, NodeId id);
 /// An estimate, without fonts: lines of `width` or of their own length.
