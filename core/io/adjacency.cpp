@@ -638,6 +638,15 @@ Result<std::string> write(const fabric::Description& description) {
     int to;
     Rational capacity;
   };
+  for (std::size_t i = 0; i < description.nodes.size(); ++i) {
+    const std::size_t size = description.nodes[i].id.size();
+    if (size > kMaxLabel) {
+      return Error{
+          ErrorCode::limit,
+          "its id has " + std::to_string(size) + " bytes; the format reads at most " + std::to_string(kMaxLabel),
+          "rename the node", Place{.element = "node " + std::to_string(i)}};
+    }
+  }
   std::vector<Edge> edges;
   std::map<std::pair<int, int>, std::size_t> edgeOf;
   for (std::size_t i = 0; i < description.links.size(); ++i) {

@@ -671,11 +671,10 @@ private:
     const int need = blocks * m_options.instances;
     const int have = std::min(m_limit.threadBlocksPerRank, kResidentBlocks);
     return {ErrorCode::limit,
-            "rank " + std::to_string(rank) + " needs " + std::to_string(need) +
-                " threadblocks, one for each peer it "
-                "exchanges data with; " +
-                runtimeName() + " runs at most " + std::to_string(have) + " at once (" + std::to_string(need - have) +
-                " too many)",
+            "rank " + std::to_string(rank) + " needs " + std::to_string(need) + " threadblocks, " +
+                (m_options.instances > 1 ? std::to_string(m_options.instances) : "one") +
+                " for each peer it exchanges data with; " + runtimeName() + " runs at most " + std::to_string(have) +
+                " at once (" + std::to_string(need - have) + " too many)",
             mend(),
             {}};
   }

@@ -288,7 +288,7 @@ Arguments::Value Arguments::read(const std::string& presetName, const Rule& rule
     const std::string guess = rule.kind == ValueKind::choice ? nearest(value.text, rule.words) : std::string();
     throw Refusal{Error{ErrorCode::badUsage,
                         "preset " + presetName + ": " + rule.name + "=" + quoted(text) + " is not allowed",
-                        (guess.empty() ? "" : "did you mean \"" + guess + "\"? ") + "Give " + allowedText(rule),
+                        (guess.empty() ? "" : "did you mean \"" + guess + "\"? ") + "give " + allowedText(rule),
                         Place{.element = rule.name}}};
   }
   return value;

@@ -53,6 +53,10 @@ fabric::Description lattice(const std::string& name, const std::vector<std::int6
   for (const std::int64_t side : sides) {
     count = std::min<std::int64_t>(count * side, kMaxNodes + 1LL);
   }
+  if (count < 2) {
+    throw Refusal{Error{ErrorCode::badUsage, "dims makes a single GPU, so there is nothing to send",
+                        "give at least one side of 2 or more", Place{.element = "dims"}}};
+  }
   builder.expect(count, 0);
   std::int64_t links = 0;
   for (const std::int64_t side : sides) {

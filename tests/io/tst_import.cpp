@@ -549,6 +549,7 @@ void TestImport::adjacencyWriteErrors_data() {
                             << "1" << 0 << "the link has no bandwidth";
   QTest::newRow("overflow") << "a"
                             << "9000000000000000000" << 2 << "leaves the exact 64-bit range";
+  QTest::newRow("long id") << QString(4097, u'x') << "1" << 1 << "node 2: its id has 4097 bytes; the format reads";
 }
 
 void TestImport::adjacencyWriteErrors() {
@@ -559,6 +560,9 @@ void TestImport::adjacencyWriteErrors() {
   fabric::Description in;
   in.nodes = {{"a", "gpu"}, {"b", "gpu"}};
   in.links = {{src.toStdString(), "b", bandwidth.toStdString(), true, count}};
+  if (src.size() > 1) {
+    in.nodes.push_back({src.toStdString(), "gpu"});
+  }
   const auto text = writeAdjacency(in);
   QVERIFY(!text);
   const QString got = QString::fromStdString(describe(text.error()));

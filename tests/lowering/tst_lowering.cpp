@@ -624,7 +624,7 @@ void LoweringTest::limits_data() {
                                    "most 108 at once (19 too many)"
                                 << "fewer GPUs";
   QTest::newRow("threadblocks of instances") << 16 << 1 << 1 << 8
-                                             << "rank 0 needs 120 threadblocks, one for each peer it exchanges data "
+                                             << "rank 0 needs 120 threadblocks, 8 for each peer it exchanges data "
                                                 "with; msccl runs at most 108 at once (12 too many)"
                                              << "fewer instances";
   QTest::newRow("chunks") << 4 << 2 << 20'000 << 1 << "needs 160004 chunks, but msccl addresses at most 32768"

@@ -568,6 +568,7 @@ void TestPresets::refuses_data() {
   row("dgx-a100", "box=2", "no parameter \"box\"", "did you mean \"boxes\"? It takes boxes, gpus, nvlink");
   row("dgx-a100", "boxes=0", "boxes=\"0\"", "1 to 10000");
   row("dgx-a100", "boxes=-1", "boxes=\"-1\"", "1 to 10000");
+  row("torus", "dims=1", "dims makes a single GPU", "2 or more");
   row("dgx-a100", "boxes=2.5", "boxes=\"2.5\"", "whole number");
   row("dgx-a100", "boxes=99999999999999999999", "boxes=", "1 to 10000");
   row("dgx-a100", "gpus=9", "gpus=\"9\"", "1 to 8");
