@@ -37,7 +37,7 @@ public:
   Result<GpuAnswer> read() override;
 };
 
-/// A text as recordGpus() writes it. Errors of read(): badInput, limit.
+/// A text as recordGpus() writes it. Errors of read(): unavailable (an empty text), badInput, limit.
 class RecordedGpus : public GpuSource {
 public:
   explicit RecordedGpus(std::string text) : m_text(std::move(text)) {}

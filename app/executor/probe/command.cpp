@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <new>
+
+#include "io/fabric_json.hpp"
+#include "io/files.hpp"
+#include "probe/probe.hpp"
+#include "program/run_protocol.hpp"
+
+namespace coppice::probe {
+namespace {
+
+using program::RunExit;
+
+struct Options {
+  bool json = false;
+  bool fabric = false;
+  bool topology = false;
+  bool record = false;
+  std::string root = "/";
+  std::string rates = "nominal";
+  std::string file;
+};
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "coppice-exec: %s\n", describe(error).c_str());
+  return static_cast<int>(error.code == ErrorCode::infeasible ? RunExit::machineLacks : program::exitFor(error));
+}
+
+int give(const std::string& text, const std::string& file) {
+  if (!file.empty()) {
+    const Outcome saved = io::saveFile(file, text);
+    return saved ? 0 : fail(saved.error());
+  }
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    return fail({ErrorCode::io, "standard output could not be written", "check the disk or pipe it goes to"});
+  }
+  return 0;
+}
+
+std::unique_ptr<GpuSource> gpuSource(const Tree& tree) {
+  if (tree.isLive()) {
+    return std::make_unique<NvmlLibrary>();
+  }
+  // A recorded machine has its driver's answers beside its files.
+  auto text = io::readFile(tree.root() / "nvml.json", std::size_t{16} << 20);
+  return std::make_unique<RecordedGpus>(text ? *text : std::string());
+}
+
+int probe(const Options& options) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(options.root, error)) {
+    return fail({ErrorCode::io, "there is no folder " + options.root, "give the folder that holds sys and proc"});
+  }
+  const Tree tree(options.root);
+  const std::unique_ptr<GpuSource> source = gpuSource(tree);
+  if (options.record) {
+    auto answer = source->read();
+    return answer ? give(recordGpus(*answer), options.file) : fail(answer.error());
+  }
+  Machine machine = readMachine(tree, *source);
+  const Rates rates = options.rates == "prior" ? Rates::prior : Rates::nominal;
+  if (options.fabric) {
+    const auto drawn = drawFabric(machine, rates);
+    return drawn ? give(io::writeFabricJson(drawn->description), options.file) : fail(drawn.error());
+  }
+  if (options.topology) {
+    const auto topology = ncclTopology(machine);
+    return topology ? give(*topology, options.file) : fail(topology.error());
+  }
+  if (tree.isLive()) {
+    readSoftware(machine);
+  }
+  return give(options.json ? machineJson(machine, rates) : machineText(machine), options.file);
+}
+
+}  // namespace
+
+void addProbeCommand(CLI::App& app, int& exitCode) {
+  auto options = std::make_shared<Options>();
+  CLI::App* const command = app.add_subcommand("probe", "What is in this machine: GPUs, links, NICs, cores, libraries");
+  CLI::Option* const json = command->add_flag("--json", options->json, "One line of JSON, the fabric within");
+  CLI::Option* const fabric = command->add_flag("--fabric", options->fabric, "The machine as a .fabric.json");
+  CLI::Option* const topology =
+      command->add_flag("--nccl-topo", options->topology, "The machine as an NCCL topology file");
+  CLI::Option* const record =
+      command->add_flag("--record", options->record, "What the NVIDIA driver answers, to replay with --root");
+  for (CLI::Option* const one : {json, fabric, topology, record}) {
+    for (CLI::Option* const other : {json, fabric, topology, record}) {
+      if (one != other) {
+        one->excludes(other);
+      }
+    }
+  }
+  command->add_option("--rates", options->rates, "nominal: as the makers state; prior: as NCCL reckons")
+      ->check(CLI::IsMember({"nominal", "prior"}));
+  command->add_option("--root", options->root, "A folder with a recorded machine: sys, proc, etc, nvml.json");
+  command->add_option("-o,--output", options->file, "Write there instead of standard output");
+  command->callback([options, &exitCode] {
+    try {
+      exitCode = probe(*options);
+    } catch (const std::bad_alloc&) {
+      exitCode = fail({ErrorCode::limit, "not enough memory to probe this machine", "free some memory"});
+    }
+  });
+}
+
+}  // namespace coppice::probe

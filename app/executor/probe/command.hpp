@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace coppice::probe {
+
+/// Adds the subcommand `probe` to coppice-exec. Its callback runs it and sets the exit code (program::RunExit). The
+/// command needs nothing but standard output, so it writes no run records.
+void addProbeCommand(CLI::App& app, int& exitCode);
+
+}  // namespace coppice::probe
