@@ -10,6 +10,9 @@
 
 /// Runs the operations of one threadblock until it must wait. The state that threadblocks share (counters, messages,
 /// flags, slots) holds no pointers, so it may lie in memory that several processes map at different addresses.
+///
+/// Counters are raised and read in sequentially consistent order: a threadblock that marks itself as waiting and then
+/// reads the counter once more, against one that raises it and then looks for the mark, cannot both miss each other.
 namespace coppice::executor {
 
 /// A count on a cache line of its own.
@@ -85,7 +88,7 @@ public:
       ++cursor.op;
       if (op.publishes) {
         m_host.flag(block).store(flagValue(m_view.tilesBefore + static_cast<std::uint64_t>(cursor.tile), op.number),
-                                 std::memory_order_release);
+                                 std::memory_order_seq_cst);
         m_host.published(block);
       }
       if (!m_host.keepsOn()) {
@@ -100,14 +103,14 @@ public:
   /// What keeps the operation from running now.
   Wait obstacle(const Op& op, const PlanBlock& owner, const Cursor& cursor) {
     if (op.isFirst && op.waitBlock >= 0 &&
-        m_host.flag(op.waitBlock).load(std::memory_order_acquire) < awaited(op, cursor)) {
+        m_host.flag(op.waitBlock).load(std::memory_order_seq_cst) < awaited(op, cursor)) {
       return Wait::flag;
     }
     if (program::receives(op.type) &&
-        m_host.tail(owner.recvConnection).load(std::memory_order_acquire) == cursor.received) {
+        m_host.tail(owner.recvConnection).load(std::memory_order_seq_cst) == cursor.received) {
       return Wait::data;
     }
-    if (program::sends(op.type) && cursor.sent - m_host.head(owner.sendConnection).load(std::memory_order_acquire) >=
+    if (program::sends(op.type) && cursor.sent - m_host.head(owner.sendConnection).load(std::memory_order_seq_cst) >=
                                        static_cast<std::uint64_t>(m_script.depth)) {
       return Wait::space;
     }
@@ -167,7 +170,7 @@ private:
         break;
     }
     if (program::receives(op.type)) {
-      m_host.head(owner.recvConnection).store(++cursor.received, std::memory_order_release);
+      m_host.head(owner.recvConnection).store(++cursor.received, std::memory_order_seq_cst);
       m_host.consumed(owner.recvConnection);
     }
     if (program::sends(op.type)) {
@@ -189,7 +192,7 @@ private:
     } else if (op.type != program::StepType::recvReduceSend) {
       copyBytes(m_host.slot(owner.sendConnection, cursor.sent), data, bytes, Store::cached);
     }
-    m_host.tail(owner.sendConnection).store(++cursor.sent, std::memory_order_release);
+    m_host.tail(owner.sendConnection).store(++cursor.sent, std::memory_order_seq_cst);
     m_host.sent(owner.sendConnection);
   }
 

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/backend.hpp"
+
+namespace coppice::executor {
+
+Outcome Backend::write(int /*rank*/, BufferKind /*kind*/, std::int64_t /*offset*/,
+                       std::span<const std::byte> /*data*/) {
+  return Error{.code = ErrorCode::internal, .message = "the backend's memory is not written through calls"};
+}
+
+Outcome Backend::read(int /*rank*/, BufferKind /*kind*/, std::int64_t /*offset*/, std::span<std::byte> /*data*/) {
+  return Error{.code = ErrorCode::internal, .message = "the backend's memory is not read through calls"};
+}
+
+}  // namespace coppice::executor

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/backend.hpp"
+#include "engine/buffers.hpp"
+#include "engine/interpreter.hpp"
+#include "engine/script.hpp"
+#include "engine/stuck.hpp"
+#include "plan/plan.hpp"
+
+namespace coppice::executor {
+
+/// What all ranks of a run share: buffers, connections, flags.
+struct SharedState {
+  std::vector<std::byte*> bases;  ///< three per rank, by program::Buffer
+  std::byte* slots = nullptr;
+  std::vector<Counter> tails;  ///< by connection
+  std::vector<Counter> heads;
+  std::vector<Message> messages;  ///< depth per connection
+  std::vector<Counter> flags;     ///< by block
+};
+
+/// Runs threadblocks as resumable tasks on workers. A task that cannot go on is parked and costs nothing; whoever makes
+/// its condition true puts it into its own worker's queue, while the data is in that core's cache. Idle workers take
+/// from others, then sleep. The tasks that are queued or running are counted: at zero, either all have ended or nothing
+/// can ever move again, which is known at once.
+class Scheduler {
+public:
+  Scheduler(const Plan& plan, const Script& script, SharedState& state, DataType type, const Geometry& geometry,
+            bool streams, const std::atomic<bool>& isAborted);
+
+  /// Before workers start.
+  void begin(const RunRequest& request, int workers);
+  /// Body of a worker; returns when the run is over.
+  void work(int worker);
+  /// After all workers have returned. @param seconds gets one entry per finished iteration
+  [[nodiscard]] std::optional<RunFailure> finish(std::vector<double>& seconds);
+  std::vector<program::TraceEvent> takeTrace(std::int64_t& dropped);
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  struct alignas(64) Worker {
+    std::mutex mutex;
+    std::deque<int> queue;  ///< own end: back
+    std::atomic<int> queued = 0;
+    std::vector<program::TraceEvent> trace;
+    std::int64_t dropped = 0;
+  };
+  struct alignas(64) Block {
+    Cursor cursor;
+    std::atomic<std::uint8_t> parked = 0;  ///< the Wait, 0 = not parked
+  };
+  class Host;
+
+  void startIteration(int worker);
+  void endOfActivity(int worker);
+  void runTask(int worker, int task);
+  void runBlock(int worker, int block);
+  /// @return whether the block may go on at once
+  bool park(int worker, int block, Wait wait);
+  void leave(int worker);
+  void wake(int worker, int block, Wait wait);
+  void push(int worker, int task);
+  int take(int worker);
+  void rest();
+  void endRun();
+
+  const Plan& m_plan;
+  const Script& m_script;
+  SharedState& m_state;
+  const Geometry& m_geometry;
+  RunView m_view;
+  RunRequest m_request;
+  std::vector<std::vector<int>> m_dependents;  ///< by block: those of its rank that wait for its flag
+  std::vector<Block> m_blocks;
+  std::vector<std::unique_ptr<Worker>> m_workers;
+  int m_active = 1;
+  bool m_dividing = false;  ///< the tasks are the final divisions of avg
+  Clock::time_point m_origin;
+  Clock::time_point m_iterationStart;
+  std::vector<double> m_seconds;
+  std::optional<program::StuckRecord> m_stuck;
+
+  alignas(64) std::atomic<int> m_live = 0;  ///< tasks queued or running
+  alignas(64) std::atomic<int> m_done = 0;  ///< blocks that reached their end
+  alignas(64) std::atomic<int> m_queued = 0;
+  std::atomic<int> m_sleepers = 0;
+  std::atomic<bool> m_isOver = false;
+  const std::atomic<bool>& m_isAborted;
+  std::mutex m_restMutex;
+  std::condition_variable m_restEnd;
+};
+
+}  // namespace coppice::executor
