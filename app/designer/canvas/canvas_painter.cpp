@@ -130,7 +130,9 @@ void CanvasPainter::paint(QPainter& painter, const QRectF& part, double scale, D
     paintLines(painter, part);
   }
   paintMarks(painter, part);
-  paintTitles(painter, part);
+  if (m_state.hasTitles) {
+    paintTitles(painter, part);
+  }
   paintNodes(painter, part);
   paintNotes(painter, part);
 }

@@ -30,6 +30,8 @@ struct CanvasState {
   const OverlayLayer* layer = nullptr;
   bool hasGrid = true;
   bool hasBackground = true;
+  /// Of boxes; small pictures do without.
+  bool hasTitles = true;
   /// Alone these are drawn (export of a selection); null: everything.
   const std::set<ElementId>* only = nullptr;
 };

@@ -91,7 +91,7 @@ public:
   explicit CardDelegate(CardList* list) : QStyledItemDelegate(list), m_list(list) {}
 
   [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
-    return sizeOf(m_list->look());
+    return m_list->cell();
   }
 
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
@@ -234,7 +234,7 @@ QString entryMimeType() {
 }
 
 CardList::CardList(CardLook look, CardLoader& loader, const QString& accessibleName, QWidget* parent)
-    : QListWidget(parent), m_look(look), m_loader(loader) {
+    : QListWidget(parent), m_look(look), m_loader(loader), m_cell(sizeOf(look)) {
   setAccessibleName(accessibleName);
   setFrameShape(QFrame::NoFrame);
   setItemDelegate(new CardDelegate(this));
@@ -276,7 +276,7 @@ void CardList::setItems(const std::vector<Item>& items) {
       setCurrentItem(item);
     }
   }
-  fitHeight();
+  fit();
   if (isVisible()) {
     orderPictures();
   }
@@ -308,22 +308,21 @@ QListWidgetItem* CardList::itemOf(const QString& id) const {
   return nullptr;
 }
 
-void CardList::fitHeight() {
-  int height = 0;
-  if (count() > 0) {
-    if (m_look == CardLook::row) {
-      height = count() * kRowHeight;
-    } else {
-      const int columns = std::max(1, viewport()->width() / sizeOf(m_look).width());
-      height = (count() + columns - 1) / columns * sizeOf(m_look).height();
-    }
+void CardList::fit() {
+  m_cell = sizeOf(m_look);
+  int height = count() * kRowHeight;
+  if (m_look != CardLook::row) {
+    const int columns = std::max(1, viewport()->width() / m_cell.width());
+    m_cell.setWidth(std::max(m_cell.width(), (viewport()->width() - 1) / columns));
+    setGridSize(m_cell);
+    height = (count() + columns - 1) / columns * m_cell.height();
   }
   setFixedHeight(height + 2);
 }
 
 void CardList::resizeEvent(QResizeEvent* event) {
   QListWidget::resizeEvent(event);
-  fitHeight();
+  fit();
 }
 
 void CardList::showEvent(QShowEvent* event) {

@@ -37,6 +37,7 @@ public:
 
   void setItems(const std::vector<Item>& items);
   [[nodiscard]] CardLook look() const { return m_look; }
+  [[nodiscard]] QSize cell() const { return m_cell; }
   [[nodiscard]] const CardFacts* factsOf(const QListWidgetItem& item) const;
   [[nodiscard]] static QString idOf(const QListWidgetItem& item);
   [[nodiscard]] QListWidgetItem* itemOf(const QString& id) const;
@@ -59,12 +60,14 @@ protected:
   void startDrag(Qt::DropActions actions) override;
 
 private:
-  void fitHeight();
+  /// Cells share the width evenly.
+  void fit();
   void orderPictures();
 
   CardLook m_look;
   CardLoader& m_loader;
   std::vector<Item> m_items;
+  QSize m_cell;
 };
 
 }  // namespace coppice::designer

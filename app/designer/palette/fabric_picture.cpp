@@ -45,6 +45,7 @@ FabricPicture fabricPicture(Model model, QSize size, double devicePixelRatio) {
     CanvasState state;
     state.hasGrid = false;
     state.hasBackground = false;
+    state.hasTitles = false;
     CanvasPainter canvas(scene, colorsOf(scheme), state);
     canvas.paint(painter, bounds.adjusted(-50, -50, 50, 50), scale, Detail::mid);
     return image;

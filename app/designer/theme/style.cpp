@@ -109,6 +109,7 @@ QPushButton[role="quiet"] { border: none; background: transparent; color: @accen
 QPushButton[role="quiet"]:hover { background: @hover; }
 QPushButton[role="quiet"]:focus { border: 1px solid @accent; padding: 3px 5px; }
 QLabel[role="picture"] { background: @canvas; border: 1px solid @line; border-radius: 8px; color: @faint; }
+QFrame[role="findbar"] { background: @panel; border: none; border-top: 1px solid @line; }
 QLabel[role="logo"] { color: @accent; }
 QSplitter::handle { background: @line; }
 QGroupBox { border: none; border-top: 1px solid @line; margin-top: 16px; padding-top: 8px; }

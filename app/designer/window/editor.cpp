@@ -91,19 +91,43 @@ void Editor::showCut() {
     }
     hull.label = cut.words;
     overlay.hulls.push_back(std::move(hull));
-    std::set<LinkId> marked;
-    for (const Crossing& crossing : cut.crossings) {
-      for (const LinkId id : model().linksOf(crossing.tail)) {
-        const Link& link = *model().find(id);
-        const bool runs = link.tail.node == crossing.tail && link.head.node == crossing.head;
-        const bool runsBack = link.duplex && link.head.node == crossing.tail && link.tail.node == crossing.head;
-        if ((runs || runsBack) && marked.insert(id).second) {
-          overlay.marks.push_back({.link = id});
-        }
-      }
+    for (const LinkId id : linksAcross(cut)) {
+      overlay.marks.push_back({.link = id});
     }
   }
   m_canvas->setOverlay(std::move(overlay));
+}
+
+std::set<LinkId> Editor::linksAcross(const CutView& cut) const {
+  std::set<LinkId> across;
+  for (const Crossing& crossing : cut.crossings) {
+    for (const LinkId id : model().linksOf(crossing.tail)) {
+      const Link& link = *model().find(id);
+      const bool runs = link.tail.node == crossing.tail && link.head.node == crossing.head;
+      const bool runsBack = link.duplex && link.head.node == crossing.tail && link.tail.node == crossing.head;
+      if (runs || runsBack) {
+        across.insert(id);
+      }
+    }
+  }
+  return across;
+}
+
+QueryContext Editor::queryContext() const {
+  if (m_bound.isCurrent() && m_shownCut < m_bound.bound()->cuts.size()) {
+    if (m_askedBound != m_bound.bound() || m_askedCut != m_shownCut) {
+      m_askedBound = m_bound.bound();
+      m_askedCut = m_shownCut;
+      const CutView& cut = m_askedBound->cuts[m_shownCut];
+      m_cutNodes = std::make_shared<const std::set<NodeId>>(cut.inside.begin(), cut.inside.end());
+      m_cutLinks = std::make_shared<const std::set<LinkId>>(linksAcross(cut));
+    }
+  } else {
+    m_askedBound.reset();
+    m_cutNodes.reset();
+    m_cutLinks.reset();
+  }
+  return {.model = model(), .selection = &m_selection.elements(), .cutNodes = m_cutNodes, .cutLinks = m_cutLinks};
 }
 
 void Editor::showProblems() {

@@ -11,6 +11,7 @@
 #include "designer/models/node_table_model.hpp"
 #include "designer/models/outline_model.hpp"
 #include "designer/models/problems_model.hpp"
+#include "designer/models/query.hpp"
 
 namespace coppice::designer {
 
@@ -41,6 +42,9 @@ public:
   /// The next of the cuts that read differently, then the first again.
   void showNextCut();
 
+  /// For Query: this document, its selection and the cut that is shown.
+  [[nodiscard]] QueryContext queryContext() const;
+
   /// Selects the element and brings it into the middle of the canvas.
   void goTo(const ElementId& id);
 
@@ -56,6 +60,8 @@ private:
   void showBound();
   void showProblems();
   void showCut();
+  /// The links that cross it, from the side that the bound speaks of.
+  [[nodiscard]] std::set<LinkId> linksAcross(const CutView& cut) const;
 
   DocumentFile m_file;
   Selection m_selection;
@@ -68,6 +74,11 @@ private:
   bool m_hasCutOverlay = false;
   std::size_t m_shownCut = 0;
   std::shared_ptr<const Bound> m_shownBound;  ///< whose cut it is
+  /// What queryContext() gave last, and for which cut.
+  mutable std::shared_ptr<const Bound> m_askedBound;
+  mutable std::size_t m_askedCut = 0;
+  mutable std::shared_ptr<const std::set<NodeId>> m_cutNodes;
+  mutable std::shared_ptr<const std::set<LinkId>> m_cutLinks;
 };
 
 }  // namespace coppice::designer

@@ -38,6 +38,8 @@
 #include "designer/palette/template_store.hpp"
 #include "designer/window/bound_card.hpp"
 #include "designer/window/command_palette.hpp"
+#include "designer/window/filter_table.hpp"
+#include "designer/window/find_bar.hpp"
 #include "designer/window/properties_panel.hpp"
 #include "designer/window/shortcut_dialog.hpp"
 #include "io/files.hpp"
@@ -53,25 +55,6 @@ constexpr int kMaxRecent = 12;
 
 std::filesystem::path toPath(const QString& path) {
   return QFile::encodeName(path).toStdString();
-}
-
-QSortFilterProxyModel* sorted(QAbstractItemModel* model, QTableView* view) {
-  auto* proxy = new QSortFilterProxyModel(view);
-  proxy->setSourceModel(model);
-  proxy->setSortRole(kSortRole);
-  return proxy;
-}
-
-/// Replaces the model of a view, with the proxy that stood before it.
-void setSource(QTableView* view, QAbstractItemModel* model) {
-  QAbstractItemModel* old = view->model();
-  QItemSelectionModel* oldSelection = view->selectionModel();
-  view->setModel(model != nullptr ? sorted(model, view) : nullptr);
-  if (model != nullptr) {
-    view->sortByColumn(-1, Qt::AscendingOrder);
-  }
-  delete oldSelection;
-  delete old;
 }
 
 }  // namespace
@@ -93,7 +76,19 @@ MainWindow::MainWindow(WindowOptions options, std::unique_ptr<Prompts> prompts, 
   m_tabs->setMovable(true);
   m_pages->addWidget(m_start);
   m_pages->addWidget(m_tabs);
-  setCentralWidget(m_pages);
+  m_find = new FindBar(this);
+  auto* middle = new QWidget(this);
+  auto* middleLayout = new QVBoxLayout(middle);
+  middleLayout->setContentsMargins({});
+  middleLayout->setSpacing(0);
+  middleLayout->addWidget(m_pages, 1);
+  middleLayout->addWidget(m_find);
+  setCentralWidget(middle);
+  connect(m_find, &FindBar::closed, this, [this] {
+    if (Editor* editor = currentEditor()) {
+      editor->canvas().setFocus();
+    }
+  });
 
   m_strip = new StatusStrip(this);
   statusBar()->addPermanentWidget(m_strip, 1);
@@ -144,9 +139,10 @@ MainWindow::~MainWindow() {
   m_whatIf->setSubject(nullptr, nullptr, nullptr);
   m_minimap->setView(nullptr);
   m_outline->setModel(nullptr);
-  for (QTableView* view : {m_nodes, m_links, m_problems}) {
-    setSource(view, nullptr);
+  for (FilterTable* pane : {m_nodesPane, m_linksPane, m_problemsPane}) {
+    pane->setSource(nullptr, nullptr);
   }
+  m_find->setEditor(nullptr);
   while (m_tabs->count() > 0) {
     QWidget* editor = m_tabs->widget(0);
     m_tabs->removeTab(0);
@@ -504,9 +500,10 @@ void MainWindow::currentChanged() {
             });
     m_collectives->setCurrentIndex(m_collectives->findData(static_cast<int>(editor->bound().question().collective)));
   }
-  setSource(m_nodes, editor != nullptr ? &editor->nodeTable() : nullptr);
-  setSource(m_links, editor != nullptr ? &editor->linkTable() : nullptr);
-  setSource(m_problems, editor != nullptr ? &editor->problems() : nullptr);
+  m_find->setEditor(editor);
+  m_nodesPane->setSource(editor, editor != nullptr ? &editor->nodeTable() : nullptr);
+  m_linksPane->setSource(editor, editor != nullptr ? &editor->linkTable() : nullptr);
+  m_problemsPane->setSource(editor, editor != nullptr ? &editor->problems() : nullptr);
   if (editor != nullptr) {
     for (QTableView* view : {m_nodes, m_links}) {
       connect(view->selectionModel(), &QItemSelectionModel::selectionChanged, editor, [this, view, editor] {
@@ -700,36 +697,6 @@ void MainWindow::exportAs() {
     m_prompts->failure(this, tr("Export"), QString::fromStdString(describe(written.error())));
   } else {
     m_strip->setHint(tr("Exported %1").arg(QFileInfo(path).fileName()));
-  }
-}
-
-void MainWindow::find() {
-  Editor* editor = currentEditor();
-  if (editor == nullptr) {
-    return;
-  }
-  const auto wanted = m_prompts->text(this, tr("Find"), tr("Name of a node or box:"), {});
-  if (!wanted || wanted->trimmed().isEmpty()) {
-    return;
-  }
-  std::set<ElementId> hits;
-  for (const auto& [id, node] : editor->model().nodes()) {
-    if (QString::fromStdString(node.facts.name).contains(wanted->trimmed(), Qt::CaseInsensitive)) {
-      hits.insert(id);
-    }
-  }
-  for (const auto& [id, box] : editor->model().boxes()) {
-    if (QString::fromStdString(box.name).contains(wanted->trimmed(), Qt::CaseInsensitive)) {
-      hits.insert(id);
-    }
-  }
-  m_strip->setHint(hits.empty() ? tr("Nothing is called “%1”").arg(*wanted)
-                                : counted(static_cast<qsizetype>(hits.size()), tr("hit"), tr("hits")));
-  if (!hits.empty()) {
-    const ElementId first = *hits.begin();
-    editor->selection().set(std::move(hits));
-    editor->selection().setCurrent(first);
-    editor->canvas().centreOn(first);
   }
 }
 

@@ -31,6 +31,8 @@ namespace coppice::designer {
 
 class BoundCard;
 class CardLoader;
+class FilterTable;
+class FindBar;
 class Minimap;
 class PalettePanel;
 class PropertiesPanel;
@@ -126,7 +128,6 @@ private:
   void exportAs();
   void reloadFromDisk(Editor* editor);
   void showPalette();
-  void find();
   void selectInViews();
 
   WindowOptions m_options;
@@ -177,6 +178,14 @@ private:
   std::vector<DockPlace> m_docks;
   std::map<Mode, QByteArray> m_layouts;
   QByteArray m_layoutWithDocks;  ///< while Tab has hidden them
+
+  // ---- finding (main_window_find.cpp)
+  void createFindActions();
+  void goToNextProblem();
+  FindBar* m_find = nullptr;
+  FilterTable* m_nodesPane = nullptr;
+  FilterTable* m_linksPane = nullptr;
+  FilterTable* m_problemsPane = nullptr;
 
   // ---- devices and templates (main_window_palette.cpp)
   void createPalette();

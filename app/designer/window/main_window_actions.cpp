@@ -19,6 +19,7 @@
 #include "designer/canvas/minimap.hpp"
 #include "designer/document/instances.hpp"
 #include "designer/window/bound_card.hpp"
+#include "designer/window/filter_table.hpp"
 #include "designer/window/main_window.hpp"
 #include "designer/window/properties_panel.hpp"
 #include "designer/window/shortcut_dialog.hpp"
@@ -145,8 +146,7 @@ void MainWindow::createEditActions() {
                     m_strip->setHint(QString::fromStdString(describe(outcome.error())));
                   }
                 });
-  m_actions.add({u"edit.find"_s, tr("&Find…"), tr("Find nodes and boxes by name"), {QKeySequence::Find}, u"find"_s},
-                [this](bool) { find(); });
+  createFindActions();
   const auto select = [this](const QString& id, const QString& text, const QString& tip,
                              const QList<QKeySequence>& keys, void (Selection::*run)()) {
     m_actions.add({id, text, tip, keys}, [this, run](bool) {
@@ -377,13 +377,17 @@ void MainWindow::createMenus() {
                                          u"select.neighbours"_s,
                                          u"select.box"_s,
                                          {},
-                                         u"edit.find"_s});
+                                         u"edit.find"_s,
+                                         u"edit.find-next"_s,
+                                         u"edit.find-previous"_s,
+                                         u"edit.go-to"_s});
   QMenu* view = menuBar()->addMenu(tr("&View"));
   fill(view, {u"mode.draw"_s,
               u"mode.analyse"_s,
               u"mode.schedule"_s,
               u"mode.run"_s,
               u"analyse.next-cut"_s,
+              u"analyse.next-problem"_s,
               {},
               u"zoom.fit"_s,
               u"zoom.selection"_s,
@@ -474,11 +478,15 @@ void MainWindow::createDocks() {
   addDock(u"properties"_s, tr("Properties"), m_properties, Qt::RightDockWidgetArea);
 
   m_problems = table(u"problemsTable"_s, tr("Problems"));
-  addDock(u"problems"_s, tr("Problems"), m_problems, Qt::BottomDockWidgetArea);
+  m_problemsPane = new FilterTable(m_problems, tr("No problems: the fabric follows every rule."), false, this);
+  addDock(u"problems"_s, tr("Problems"), m_problemsPane, Qt::BottomDockWidgetArea);
   m_nodes = table(u"nodesTable"_s, tr("Nodes"));
-  addDock(u"nodes"_s, tr("Nodes"), m_nodes, Qt::BottomDockWidgetArea);
+  m_nodesPane = new FilterTable(
+      m_nodes, tr("No nodes yet. Drag a device or a template from the palette onto the drawing."), true, this);
+  addDock(u"nodes"_s, tr("Nodes"), m_nodesPane, Qt::BottomDockWidgetArea);
   m_links = table(u"linksTable"_s, tr("Links"));
-  addDock(u"links"_s, tr("Links"), m_links, Qt::BottomDockWidgetArea);
+  m_linksPane = new FilterTable(m_links, tr("No links yet. Press L and drag from node to node."), true, this);
+  addDock(u"links"_s, tr("Links"), m_linksPane, Qt::BottomDockWidgetArea);
   m_history = new QUndoView(m_undoGroup, this);
   m_history->setObjectName(u"historyList"_s);
   m_history->setAccessibleName(tr("History"));
@@ -513,8 +521,9 @@ void MainWindow::updateActions() {
   const bool hasSelection = isOpen && !editor->selection().isEmpty();
   const bool hasBox = isOpen && !editor->selection().boxes().empty();
   for (const char* id :
-       {"file.save-as", "file.export", "file.export-picture", "file.close", "edit.find", "select.all", "select.none",
-        "insert.gpu", "insert.nic", "insert.switch", "arrange.fold-all", "arrange.unfold-all"}) {
+       {"file.save-as", "file.export", "file.export-picture", "file.close", "edit.find", "edit.find-next",
+        "edit.find-previous", "edit.go-to", "analyse.next-problem", "select.all", "select.none", "insert.gpu",
+        "insert.nic", "insert.switch", "arrange.fold-all", "arrange.unfold-all"}) {
     m_actions[QLatin1String(id)]->setEnabled(isOpen);
   }
   m_actions[u"file.save"_s]->setEnabled(isOpen && (editor->file().isModified() || editor->file().path().isEmpty()));
