@@ -8,6 +8,7 @@
 #include "io/adjacency.hpp"
 #include "io/fabric_json.hpp"
 #include "io/nccl_topo_xml.hpp"
+#include "io/tree_xml.hpp"
 
 namespace coppice::io {
 namespace {
@@ -23,10 +24,12 @@ constexpr NamedFormat kNames[] = {{FabricFormat::json, "json"},
                                   {FabricFormat::adjacency, "adjacency"},
                                   {FabricFormat::ncclXml, "nccl-xml"},
                                   {FabricFormat::nvidiaSmi, "nvidia-smi"},
+                                  {FabricFormat::treeXml, "trees"},
                                   {FabricFormat::json, "fabric"},
                                   {FabricFormat::dot, "gv"},
                                   {FabricFormat::ncclXml, "nccl"},
-                                  {FabricFormat::nvidiaSmi, "smi"}};
+                                  {FabricFormat::nvidiaSmi, "smi"},
+                                  {FabricFormat::treeXml, "tree-xml"}};
 
 std::string lowered(std::string_view text) {
   std::string out(text);
@@ -118,6 +121,28 @@ private:
   int m_depth = 0;
 };
 
+/// Name of the outermost element, past declarations and comments; empty if there is none nearby.
+std::string_view rootElement(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t open = text.find('<');
+    if (open == std::string_view::npos || open + 1 >= text.size()) {
+      return {};
+    }
+    text.remove_prefix(open);
+    const bool isComment = text.starts_with("<!--");
+    if (text[1] != '!' && text[1] != '?') {
+      const std::size_t end = text.find_first_of(" \t\r\n/>", 1);
+      return end == std::string_view::npos ? std::string_view() : text.substr(1, end - 1);
+    }
+    const std::size_t close = text.find(isComment ? "-->" : ">");
+    if (close == std::string_view::npos) {
+      return {};
+    }
+    text.remove_prefix(close);
+  }
+  return {};
+}
+
 /// The first line on which a GPU stands first, as heads or as a row.
 bool looksLikeMatrixOfGpus(std::string_view text) {
   return text.find("GPU0") != std::string_view::npos &&
@@ -135,7 +160,7 @@ std::optional<FabricFormat> byContent(std::string_view text) {
     return std::nullopt;
   }
   if (rest.front() == '<') {
-    return FabricFormat::ncclXml;
+    return rootElement(rest) == "Algo" ? FabricFormat::treeXml : FabricFormat::ncclXml;
   }
   if (rest.front() == '[') {
     return FabricFormat::adjacency;
@@ -199,7 +224,7 @@ Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string
     return FabricFormat::json;
   }
   return Error{ErrorCode::badInput, "the format of the file cannot be told",
-               "say which it is: json, dot, adjacency, nccl-xml or nvidia-smi", Place{path.string()}};
+               "say which it is: json, dot, adjacency, nccl-xml, nvidia-smi or trees", Place{path.string()}};
 }
 
 Result<ImportResult> importFabric(std::string_view text, FabricFormat format, const std::string& fileName,
@@ -223,6 +248,13 @@ Result<ImportResult> importFabric(std::string_view text, FabricFormat format, co
       smi.box = options.box;
       return readNvidiaSmi(text, fileName, smi);
     }
+    case FabricFormat::treeXml: {
+      auto trees = readTreeXml(text, fileName);
+      if (!trees) {
+        return trees.error();
+      }
+      return ImportResult{std::move(trees->inferred), std::move(trees->findings)};
+    }
   }
   return Error{ErrorCode::internal, "an unknown fabric format"};
 }
@@ -238,6 +270,7 @@ Result<std::string> exportFabric(const fabric::Description& description, FabricF
       return writeAdjacency(description);
     case FabricFormat::ncclXml:
     case FabricFormat::nvidiaSmi:
+    case FabricFormat::treeXml:
       break;
   }
   return Error{ErrorCode::badUsage, "fabrics cannot be written as " + std::string(toString(format)) + ", only read",

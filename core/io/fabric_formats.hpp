@@ -21,12 +21,13 @@ enum class FabricFormat {
   dot,        ///< Graphviz, through the helper program (dot_process.hpp)
   adjacency,  ///< the official ForestColl form (adjacency.hpp)
   ncclXml,    ///< NCCL's topology file, import only (nccl_topo_xml.hpp)
-  nvidiaSmi   ///< nvidia-smi topo -m, import only (nvidia_smi.hpp)
+  nvidiaSmi,  ///< nvidia-smi topo -m, import only (nvidia_smi.hpp)
+  treeXml     ///< ForestColl's trees, import only: the least fabric that carries them (tree_xml.hpp)
 };
 
-/// "json", "dot", "adjacency", "nccl-xml", "nvidia-smi".
+/// "json", "dot", "adjacency", "nccl-xml", "nvidia-smi", "trees".
 [[nodiscard]] std::string_view toString(FabricFormat format);
-/// The names above, and "nccl", "smi", "gv", "fabric".
+/// The names above, and "nccl", "smi", "gv", "fabric", "tree-xml".
 [[nodiscard]] std::optional<FabricFormat> parseFabricFormat(std::string_view text);
 
 /// What a file is. Content counts before the name's ending, except that .dot and .gv are always DOT. An empty text (a

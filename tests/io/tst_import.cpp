@@ -612,6 +612,9 @@ void TestImport::detect_data() {
   QTest::newRow("xml") << "a.txt"
                        << "<system version=\"1\"/>"
                        << "nccl-xml";
+  QTest::newRow("trees") << "a.xml"
+                         << "<?xml version=\"1.0\"?>\n<!-- <system> -->\n<Algo nchunkspernode=\"1\">"
+                         << "trees";
   QTest::newRow("smi") << "topo.txt"
                        << "\tGPU0\tGPU1\nGPU0\t X \tNV1\n"
                        << "nvidia-smi";
@@ -679,7 +682,7 @@ void TestImport::doorway() {
       QCOMPARE(after->arcs()[i].bandwidth, before->arcs()[i].bandwidth);
     }
   }
-  for (const FabricFormat format : {FabricFormat::ncclXml, FabricFormat::nvidiaSmi}) {
+  for (const FabricFormat format : {FabricFormat::ncclXml, FabricFormat::nvidiaSmi, FabricFormat::treeXml}) {
     const auto text = exportFabric(nccl->description, format);
     QVERIFY(!text);
     QCOMPARE(text.error().code, ErrorCode::badUsage);
@@ -687,6 +690,17 @@ void TestImport::doorway() {
   const auto smi = importFabric(contents(kFolder + "h100_topo.txt"), FabricFormat::nvidiaSmi, "x", options);
   QVERIFY2(smi, qPrintable(failure(smi)));
   QVERIFY(linksOf(smi->description).contains("box1.nic7=plane1 50"));
+  const auto trees = importFabric(
+      "<Algo nchunkspernode=\"2\"><tree root=\"0\" index=\"0\" nchunks=\"2\" height=\"1\">"
+      "<send src=\"0\" dst=\"1\" path=\"0,sw,1\"/></tree>"
+      "<tree root=\"1\" index=\"0\" nchunks=\"2\" height=\"1\">"
+      "<send src=\"1\" dst=\"0\" path=\"1,sw,0\"/></tree></Algo>",
+      FabricFormat::treeXml, "x");
+  QVERIFY2(trees, qPrintable(failure(trees)));
+  QCOMPARE(trees->description.nodes.size(), std::size_t{3});
+  QCOMPARE(trees->description.links.size(), std::size_t{4});
+  QCOMPARE(trees->description.links.front().bandwidth, std::string("2"));
+  QVERIFY(!trees->findings.empty());
 }
 
 void TestImport::badInput_data() {
