@@ -243,6 +243,9 @@ QString stageName(const std::string& stage) {
   if (stage == "writing") {
     return tr("Writing");
   }
+  if (stage == "trying fixes") {
+    return tr("Looking for what would fit");
+  }
   if (stage == "reading") {
     return tr("Reading");
   }
@@ -307,8 +310,8 @@ Result<ScheduleResultPtr> examineSchedule(fabric::Description description, fabri
   });
 }
 
-Outcome scanTreeCounts(const fabric::Fabric& fabric, const ScheduleOptions& options, std::int64_t mostK,
-                       const std::function<void(const KValue&)>& onValue, const Progress& progress) {
+Outcome scanTreeCounts(const fabric::Fabric& fabric, const ScheduleOptions& options, std::int64_t first,
+                       std::int64_t last, const std::function<void(const KValue&)>& onValue, const Progress& progress) {
   return guarded<Done>([&]() -> Outcome {
     auto request = requestOf(fabric, options);
     if (!request) {
@@ -317,9 +320,9 @@ Outcome scanTreeCounts(const fabric::Fabric& fabric, const ScheduleOptions& opti
     request->allreduceBudget = std::chrono::milliseconds(0);
     request->heightEffort = 0;
     request->mostHeight.reset();
-    for (std::int64_t k = 1; k <= mostK; ++k) {
+    for (std::int64_t k = first; k <= last; ++k) {
       throwIfCancelled(progress);
-      progress.report("scanning k", static_cast<double>(k - 1) / static_cast<double>(mostK));
+      progress.report("scanning k", static_cast<double>(k - first) / static_cast<double>(last - first + 1));
       request->fixedK = k;
       Progress quiet = progress;
       quiet.onReport = nullptr;
@@ -353,7 +356,7 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
     std::vector<KValue> scanned;
     if (options.treeCount == TreeCount::scan) {
       const Outcome done = scanTreeCounts(
-          *fabric, options, std::clamp<std::int64_t>(options.mostK, 1, kMostScannedK),
+          *fabric, options, 1, std::clamp<std::int64_t>(options.mostK, 1, kMostScannedK),
           [&](const KValue& value) { scanned.push_back(value); }, progress);
       if (!done) {
         return done.error();

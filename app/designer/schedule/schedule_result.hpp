@@ -99,10 +99,10 @@ using ScheduleResultPtr = std::shared_ptr<const ScheduleResult>;
                                                         schedule::Schedule schedule, const ScheduleOptions& options,
                                                         const Progress& progress);
 
-/// algbw for k = 1, 2, … on the GPUs that the options choose; `onValue` hears each as it is known (on this thread).
-/// Errors: those of core; cancelled.
-Outcome scanTreeCounts(const fabric::Fabric& fabric, const ScheduleOptions& options, std::int64_t mostK,
-                       const std::function<void(const KValue&)>& onValue, const Progress& progress);
+/// algbw for k = first to last, by the options' collective and root; `onValue` hears each as it is known (on this
+/// thread). Errors: those of core; cancelled.
+Outcome scanTreeCounts(const fabric::Fabric& fabric, const ScheduleOptions& options, std::int64_t first,
+                       std::int64_t last, const std::function<void(const KValue&)>& onValue, const Progress& progress);
 
 /// The digest that a schedule with these options would have now; empty where the fabric has faults.
 [[nodiscard]] std::string digestNow(const fabric::Description& facts, const std::vector<std::string>& gpus);

@@ -48,7 +48,10 @@ void Editor::showBound() {
       Q_EMIT shownCutChanged();
     }
   }
-  showCut();
+  // Without it the overlay of the canvas is another mode's.
+  if (m_hasCutOverlay) {
+    showCut();
+  }
 }
 
 void Editor::setCutShown(bool isShown) {
@@ -59,7 +62,9 @@ void Editor::setCutShown(bool isShown) {
 void Editor::setShownCut(std::size_t index) {
   if (m_bound.isCurrent() && index < m_bound.bound()->cuts.size()) {
     m_shownCut = index;
-    showCut();
+    if (m_hasCutOverlay) {
+      showCut();
+    }
     Q_EMIT shownCutChanged();
   }
 }

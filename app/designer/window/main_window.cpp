@@ -36,6 +36,7 @@
 #include "designer/document/measures.hpp"
 #include "designer/palette/card_list.hpp"
 #include "designer/palette/template_store.hpp"
+#include "designer/schedule/schedule_activity.hpp"
 #include "designer/window/bound_card.hpp"
 #include "designer/window/command_palette.hpp"
 #include "designer/window/filter_table.hpp"
@@ -137,6 +138,7 @@ MainWindow::~MainWindow() {
     panel->setSubject(nullptr, nullptr);
   }
   m_whatIf->setSubject(nullptr, nullptr, nullptr);
+  m_schedule->setSubject({});
   m_minimap->setView(nullptr);
   m_outline->setModel(nullptr);
   for (FilterTable* pane : {m_nodesPane, m_linksPane, m_problemsPane}) {
@@ -239,6 +241,10 @@ Editor* MainWindow::openFile(const QString& path) {
                            QString::fromStdString(describe(error)));
     return nullptr;
   };
+  if (m_schedule->open(absolute)) {
+    addRecent(absolute);
+    return nullptr;
+  }
   const auto text = io::readFile(toPath(absolute));
   if (!text) {
     return fail(text.error());
@@ -487,6 +493,7 @@ void MainWindow::currentChanged() {
   m_whatIf->setSubject(editor != nullptr ? &editor->document() : nullptr,
                        editor != nullptr ? &editor->selection() : nullptr,
                        editor != nullptr ? &editor->bound() : nullptr);
+  showSchedulesOf(editor);
   m_minimap->setView(editor != nullptr ? &editor->canvas() : nullptr);
   m_outline->setModel(editor != nullptr ? &editor->outline() : nullptr);
   if (editor != nullptr) {

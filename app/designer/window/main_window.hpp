@@ -37,6 +37,8 @@ class Minimap;
 class PalettePanel;
 class PropertiesPanel;
 class RankingPanel;
+class ScheduleActivity;
+struct ScheduleResult;
 class TemplateDialog;
 class TemplateStore;
 class WhatIfPanel;
@@ -202,6 +204,15 @@ private:
   TemplateStore* m_templates = nullptr;
   PalettePanel* m_palette = nullptr;
   QPointer<TemplateDialog> m_templateDialog;
+
+  // ---- schedules (main_window_schedule.cpp)
+  void createScheduleActions();
+  void createScheduleMenu();
+  void createScheduleDocks();
+  void showSchedulesOf(Editor* editor);
+  void updateScheduleActions();
+  void openForest(const std::shared_ptr<const ScheduleResult>& result, const QString& path, bool isInferred);
+  ScheduleActivity* m_schedule = nullptr;
 
   // ---- pictures (main_window_extras.cpp)
   void createPictureActions();

@@ -67,6 +67,7 @@ void MainWindow::createFileActions() {
   m_actions.add({u"file.export"_s, tr("&Export Fabric…"), tr("Write the fabric for another program"), {}, u"export"_s},
                 [this](bool) { exportAs(); });
   createPictureActions();
+  createScheduleActions();
   m_actions.add({u"file.close"_s, tr("&Close"), tr("Close this tab"), {QKeySequence::Close}, u"close"_s},
                 [this](bool) { closeEditor(currentEditor()); });
   m_actions.add({u"file.quit"_s, tr("&Quit"), tr("Close all tabs and leave"), {QKeySequence(u"Ctrl+Q"_s)}},
@@ -435,6 +436,7 @@ void MainWindow::createMenus() {
                                             {},
                                             u"arrange.pin"_s,
                                             u"arrange.unpin"_s});
+  createScheduleMenu();
   fill(menuBar()->addMenu(tr("&Help")), {u"help.shortcuts"_s, u"help.about"_s});
   // Shortcuts work also where no menu shows the action.
   for (QAction* action : m_actions.all()) {
@@ -459,6 +461,7 @@ void MainWindow::createDocks() {
     return view;
   };
   createPalette();
+  createScheduleDocks();
   m_outline = new QTreeView(this);
   m_outline->setObjectName(u"outlineTree"_s);
   m_outline->setAccessibleName(tr("Outline"));
@@ -473,9 +476,11 @@ void MainWindow::createDocks() {
   addDock(u"minimap"_s, tr("Minimap"), m_minimap, Qt::LeftDockWidgetArea);
 
   m_boundCard = new BoundCard(this);
-  addDock(u"bound"_s, tr("Bound"), m_boundCard, Qt::RightDockWidgetArea);
+  // Schedule mode has the bound in its own card.
+  const std::vector<Mode> elsewhere{Mode::draw, Mode::analyse, Mode::run};
+  addDock(u"bound"_s, tr("Bound"), m_boundCard, Qt::RightDockWidgetArea, elsewhere);
   m_properties = new PropertiesPanel(this);
-  addDock(u"properties"_s, tr("Properties"), m_properties, Qt::RightDockWidgetArea);
+  addDock(u"properties"_s, tr("Properties"), m_properties, Qt::RightDockWidgetArea, elsewhere);
 
   m_problems = table(u"problemsTable"_s, tr("Problems"));
   m_problemsPane = new FilterTable(m_problems, tr("No problems: the fabric follows every rule."), false, this);

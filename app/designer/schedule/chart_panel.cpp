@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/chart_panel.hpp"
+
+#include <QBarCategoryAxis>
+#include <QBarSeries>
+#include <QBarSet>
+#include <QBuffer>
+#include <QClipboard>
+#include <QFile>
+#include <QGraphicsLayout>
+#include <QGuiApplication>
+#include <QHBoxLayout>
+#include <QLegendMarker>
+#include <QLineSeries>
+#include <QMenu>
+#include <QPainter>
+#include <QScatterSeries>
+#include <QSvgGenerator>
+#include <QToolButton>
+#include <QToolTip>
+#include <QVBoxLayout>
+#include <QValueAxis>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "designer/schedule/empty_page.hpp"
+#include "designer/schedule/figures.hpp"
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/icons.hpp"
+#include "designer/theme/theme.hpp"
+#include "io/files.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int kBins = 10;
+
+void styleAxis(QAbstractAxis* axis, const QString& title) {
+  const Theme& theme = Theme::instance();
+  axis->setTitleText(title);
+  axis->setTitleFont(uiFont(11.5));
+  axis->setTitleBrush(theme.color(Token::muted));
+  axis->setLabelsFont(figureFont(11));
+  axis->setLabelsColor(theme.color(Token::muted));
+  axis->setLinePenColor(theme.color(Token::line));
+  axis->setGridLineColor(theme.color(Token::line));
+}
+
+void styleChart(QChart* chart) {
+  const Theme& theme = Theme::instance();
+  chart->setBackgroundBrush(theme.color(Token::panel));
+  chart->setBackgroundRoundness(0);
+  chart->setPlotAreaBackgroundVisible(false);
+  chart->setTitleFont(uiFont(12, QFont::DemiBold));
+  chart->setTitleBrush(theme.color(Token::text));
+  constexpr QMargins kMargins(8, 4, 12, 4);
+  chart->setMargins(kMargins);
+  chart->layout()->setContentsMargins(0, 0, 0, 0);
+  chart->legend()->setLabelColor(theme.color(Token::muted));
+  chart->legend()->setFont(uiFont(11.5));
+  chart->legend()->setAlignment(Qt::AlignTop);
+}
+
+void clear(QChart* chart) {
+  chart->removeAllSeries();
+  for (QAbstractAxis* axis : chart->axes()) {
+    chart->removeAxis(axis);
+    delete axis;
+  }
+}
+
+/// Round ends and ticks around [low, high].
+void setRange(QValueAxis* axis, double low, double high) {
+  const double span = std::max(high - low, high * 0.02);
+  const double step = std::pow(10, std::floor(std::log10(std::max(span, 1e-9))));
+  const double tick = span / step > 5 ? 2 * step : span / step > 2 ? step : step / 2;
+  axis->setRange(std::max(0.0, std::floor(low / tick) * tick), std::ceil(high / tick + 0.15) * tick);
+  axis->setTickType(QValueAxis::TicksDynamic);
+  axis->setTickAnchor(0);
+  axis->setTickInterval(tick);
+  axis->setLabelFormat(tick < 1 ? u"%.1f"_s : u"%.0f"_s);
+}
+
+}  // namespace
+
+ChartPanel::ChartPanel(QWidget* parent)
+    : QWidget(parent),
+      m_pages(new QStackedWidget(this)),
+      m_mostK(new QSpinBox(this)),
+      m_state(new QLabel(this)),
+      m_treeCount(makeView(u"chartTreeCount"_s, tr("Throughput against trees per root"), Which::treeCount)),
+      m_histogram(makeView(u"chartLoads"_s, tr("Loads of links"), Which::histogram)),
+      m_job([this](const Found& found) { receive(found); }, 0ms) {
+  setObjectName(u"chartPanel"_s);
+  setProperty("role", u"panel"_s);
+  setAttribute(Qt::WA_StyledBackground);
+  m_mostK->setObjectName(u"chartMostK"_s);
+  m_mostK->setRange(2, static_cast<int>(kMostScannedK));
+  constexpr int kUsualK = 12;
+  m_mostK->setValue(kUsualK);
+  m_mostK->setPrefix(tr("k up to "));
+  m_mostK->setAccessibleName(tr("Largest number of trees per root"));
+  m_state->setObjectName(u"chartState"_s);
+  m_state->setProperty("role", u"muted"_s);
+  auto* body = new QWidget(m_pages);
+  auto* line = new QHBoxLayout;
+  constexpr int kMargin = 8;
+  line->setContentsMargins(kMargin, kMargin / 2, kMargin, 0);
+  line->addWidget(m_mostK);
+  line->addWidget(m_state, 1);
+  auto* charts = new QHBoxLayout;
+  charts->setSpacing(0);
+  charts->setContentsMargins({});
+  charts->addWidget(m_treeCount, 1);
+  charts->addWidget(m_histogram, 1);
+  auto* layout = new QVBoxLayout(body);
+  layout->setContentsMargins({});
+  layout->setSpacing(0);
+  layout->addLayout(line);
+  layout->addLayout(charts, 1);
+  auto* empty = new EmptyPage(tr("Throughput against the number of trees, and how evenly the links are used."),
+                              tr("Generate"), m_pages);
+  connect(empty, &EmptyPage::clicked, this, &ChartPanel::generateWanted);
+  m_pages->addWidget(empty);
+  m_pages->addWidget(body);
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins({});
+  outer->addWidget(m_pages);
+  connect(m_mostK, &QSpinBox::valueChanged, this, [this] {
+    std::erase_if(m_values, [this](const KValue& value) { return value.k > m_mostK->value(); });
+    draw();
+    follow();
+  });
+  connect(&Theme::instance(), &Theme::changed, this, &ChartPanel::draw);
+}
+
+ChartPanel::~ChartPanel() = default;
+
+QChartView* ChartPanel::makeView(const QString& name, const QString& title, Which which) {
+  auto* view = new QChartView(new QChart, this);
+  view->setObjectName(name);
+  view->setAccessibleName(title);
+  view->setRenderHint(QPainter::Antialiasing);
+  view->setFrameShape(QFrame::NoFrame);
+  constexpr QSize kLeast(220, 120);
+  view->setMinimumSize(kLeast);
+  view->chart()->setTitle(title);
+  auto* more = new QToolButton(view);
+  more->setObjectName(name + u"More"_s);
+  more->setIcon(icon(u"more"_s));
+  more->setToolTip(tr("Save or copy this chart"));
+  more->setAccessibleName(tr("Save or copy: %1").arg(title));
+  more->setPopupMode(QToolButton::InstantPopup);
+  more->setAutoRaise(true);
+  auto* menu = new QMenu(more);
+  menu->addAction(tr("Save Picture…"), this, [this, which] { Q_EMIT pictureWanted(which); });
+  menu->addAction(tr("Copy Numbers as CSV"), this,
+                  [this, which] { QGuiApplication::clipboard()->setText(csv(which)); });
+  more->setMenu(menu);
+  constexpr int kInset = 4;
+  more->move(kInset, kInset);
+  more->setStyleSheet(u"QToolButton::menu-indicator { image: none; }"_s);
+  return view;
+}
+
+void ChartPanel::setResult(ScheduleResultPtr result) {
+  if (m_result == result) {
+    return;
+  }
+  const bool isSameQuestion = m_result && result && m_result->schedule.fabricDigest == result->schedule.fabricDigest &&
+                              m_result->options.collective == result->options.collective &&
+                              m_result->schedule.root == result->schedule.root;
+  m_result = std::move(result);
+  if (!isSameQuestion) {
+    m_job.cancel();
+    m_ordered = 0;
+    m_values.clear();
+    m_why.clear();
+  }
+  if (m_result && m_values.size() < m_result->scanned.size()) {
+    m_values = m_result->scanned;
+    m_mostK->setValue(std::max(m_mostK->value(), static_cast<int>(m_values.size())));
+  }
+  m_pages->setCurrentIndex(m_result ? 1 : 0);
+  draw();
+  follow();
+}
+
+void ChartPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  follow();
+}
+
+void ChartPanel::follow() {
+  const auto next = static_cast<std::int64_t>(m_values.size()) + 1;
+  const bool isWanted = m_result && isVisible() && m_why.isEmpty() && next <= m_mostK->value();
+  if (isWanted && m_ordered != next) {
+    m_ordered = next;
+    m_job.order([result = m_result, next](std::stop_token stop) {
+      Progress progress;
+      progress.stop = std::move(stop);
+      Found found{next, {}, {}};
+      const Outcome done = scanTreeCounts(
+          *result->fabric, result->options, next, next, [&](const KValue& value) { found.value = value; }, progress);
+      if (!done) {
+        found.why = sentence(done.error());
+      }
+      return found;
+    });
+  }
+  m_state->setText(!m_why.isEmpty() ? m_why : isWanted ? tr("Trying k = %1…").arg(next) : QString());
+}
+
+void ChartPanel::receive(const Found& found) {
+  m_ordered = 0;
+  if (found.value && found.k == static_cast<std::int64_t>(m_values.size()) + 1) {
+    m_values.push_back(*found.value);
+  } else if (!found.value) {
+    m_why = found.why;
+  }
+  drawTreeCount();
+  follow();
+}
+
+void ChartPanel::draw() {
+  drawTreeCount();
+  drawHistogram();
+}
+
+void ChartPanel::drawTreeCount() {
+  QChart* chart = m_treeCount->chart();
+  clear(chart);
+  styleChart(chart);
+  if (!m_result) {
+    return;
+  }
+  const Theme& theme = Theme::instance();
+  const Rational bound = m_result->schedule.bound;
+  auto* line = new QLineSeries;
+  auto* points = new QScatterSeries;
+  double least = bound.toDouble();
+  for (const KValue& value : m_values) {
+    line->append(static_cast<double>(value.k), value.algbw.toDouble());
+    points->append(static_cast<double>(value.k), value.algbw.toDouble());
+    least = std::min(least, value.algbw.toDouble());
+  }
+  constexpr double kLine = 1.6;
+  constexpr double kMarker = 8;
+  line->setName(tr("with k trees per root"));
+  line->setPen(QPen(theme.color(Token::accent), kLine));
+  points->setMarkerSize(kMarker);
+  points->setColor(theme.color(Token::accent));
+  points->setBorderColor(theme.color(Token::panel));
+  auto* top = new QLineSeries;
+  top->setName(tr("bound, %1 GB/s").arg(decimal(bound)));
+  const double end = static_cast<double>(m_mostK->value()) + 0.5;
+  top->append(0.5, bound.toDouble());
+  top->append(end, bound.toDouble());
+  top->setPen(QPen(theme.color(Token::text), kLine, Qt::DashLine));
+  auto* x = new QValueAxis;
+  styleAxis(x, tr("k, trees per root"));
+  x->setRange(0.5, end);
+  x->setTickType(QValueAxis::TicksDynamic);
+  x->setTickAnchor(1);
+  constexpr int kMostTicks = 16;
+  x->setTickInterval(m_mostK->value() > kMostTicks ? 4 : 1);
+  x->setLabelFormat(u"%d"_s);
+  x->setGridLineVisible(false);
+  auto* y = new QValueAxis;
+  styleAxis(y, tr("algbw, GB/s"));
+  setRange(y, least, bound.toDouble());
+  chart->addAxis(x, Qt::AlignBottom);
+  chart->addAxis(y, Qt::AlignLeft);
+  for (QXYSeries* series :
+       {static_cast<QXYSeries*>(line), static_cast<QXYSeries*>(top), static_cast<QXYSeries*>(points)}) {
+    chart->addSeries(series);
+    series->attachAxis(x);
+    series->attachAxis(y);
+  }
+  for (QLegendMarker* marker : chart->legend()->markers(points)) {
+    marker->setVisible(false);
+  }
+  const auto tip = [this](const QPointF& point, bool isOn) {
+    const auto at = static_cast<std::size_t>(std::llround(point.x()) - 1);
+    if (!isOn || at >= m_values.size()) {
+      QToolTip::hideText();
+      return;
+    }
+    const KValue& value = m_values[at];
+    QToolTip::showText(QCursor::pos(),
+                       tr("k = %1: %2 GB/s, %3 of the bound")
+                           .arg(value.k)
+                           .arg(exactly(value.algbw), percentOf(value.algbw, m_result->schedule.bound)),
+                       m_treeCount);
+  };
+  connect(points, &QXYSeries::hovered, this, tip);
+  connect(line, &QXYSeries::hovered, this, tip);
+  connect(top, &QXYSeries::hovered, this, [this](const QPointF&, bool isOn) {
+    if (isOn) {
+      QToolTip::showText(QCursor::pos(), tr("Bound: %1 GB/s").arg(exactly(m_result->schedule.bound)), m_treeCount);
+    } else {
+      QToolTip::hideText();
+    }
+  });
+}
+
+std::vector<int> ChartPanel::histogram() const {
+  std::vector<int> bins(kBins, 0);
+  if (m_result) {
+    for (const ArcLoad& load : m_result->loads) {
+      const double share = load.rate.toDouble() / load.bandwidth.toDouble();
+      ++bins[static_cast<std::size_t>(std::clamp(static_cast<int>(share * kBins), 0, kBins - 1))];
+    }
+  }
+  return bins;
+}
+
+void ChartPanel::drawHistogram() {
+  QChart* chart = m_histogram->chart();
+  clear(chart);
+  styleChart(chart);
+  chart->legend()->hide();
+  if (!m_result) {
+    return;
+  }
+  const Theme& theme = Theme::instance();
+  const std::vector<int> bins = histogram();
+  auto* set = new QBarSet(tr("directions of links"));
+  QStringList names;
+  for (int bin = 0; bin < kBins; ++bin) {
+    *set << bins[static_cast<std::size_t>(bin)];
+    names << u"%1–%2"_s.arg(bin * 100 / kBins).arg((bin + 1) * 100 / kBins);
+  }
+  set->setColor(theme.color(Token::switchLine));
+  set->setBorderColor(theme.color(Token::panel));
+  auto* series = new QBarSeries;
+  series->setBarWidth(0.9);
+  series->append(set);
+  chart->addSeries(series);
+  auto* x = new QBarCategoryAxis;
+  x->append(names);
+  styleAxis(x, tr("load, % of bandwidth"));
+  x->setGridLineVisible(false);
+  auto* y = new QValueAxis;
+  styleAxis(y, tr("links, each direction"));
+  const int most = std::max(1, *std::max_element(bins.begin(), bins.end()));
+  setRange(y, 0, most);
+  y->setTickInterval(std::max(1.0, y->tickInterval()));
+  y->setLabelFormat(u"%.0f"_s);
+  chart->addAxis(x, Qt::AlignBottom);
+  chart->addAxis(y, Qt::AlignLeft);
+  series->attachAxis(x);
+  series->attachAxis(y);
+  connect(series, &QBarSeries::hovered, this, [this, bins](bool isOn, int bin) {
+    if (isOn && bin >= 0 && bin < kBins) {
+      QToolTip::showText(QCursor::pos(),
+                         tr("%1 of %2 are loaded %3 to %4 %")
+                             .arg(bins[static_cast<std::size_t>(bin)])
+                             .arg(m_result->loads.size())
+                             .arg(bin * 100 / kBins)
+                             .arg((bin + 1) * 100 / kBins),
+                         m_histogram);
+    } else {
+      QToolTip::hideText();
+    }
+  });
+}
+
+QString ChartPanel::csv(Which which) const {
+  QString text;
+  if (!m_result) {
+    return text;
+  }
+  if (which == Which::treeCount) {
+    text = u"k,algbw_GBps,algbw_exact,bound_GBps,bound_exact\n"_s;
+    for (const KValue& value : m_values) {
+      text += u"%1,%2,%3,%4,%5\n"_s.arg(value.k)
+                  .arg(value.algbw.toDouble(), 0, 'g', 12)
+                  .arg(QString::fromStdString(value.algbw.toString()))
+                  .arg(m_result->schedule.bound.toDouble(), 0, 'g', 12)
+                  .arg(QString::fromStdString(m_result->schedule.bound.toString()));
+    }
+    return text;
+  }
+  text = u"load_from_percent,load_to_percent,links\n"_s;
+  const std::vector<int> bins = histogram();
+  for (int bin = 0; bin < kBins; ++bin) {
+    text +=
+        u"%1,%2,%3\n"_s.arg(bin * 100 / kBins).arg((bin + 1) * 100 / kBins).arg(bins[static_cast<std::size_t>(bin)]);
+  }
+  return text;
+}
+
+Outcome ChartPanel::savePicture(Which which, const QString& path) const {
+  QChartView* view = which == Which::treeCount ? m_treeCount : m_histogram;
+  QByteArray bytes;
+  QBuffer buffer(&bytes);
+  buffer.open(QIODevice::WriteOnly);
+  constexpr QSize kSize(720, 420);
+  constexpr int kScale = 2;
+  // Drawn at its own size: a chart lays itself out for its view.
+  const QSizeF size = view->size().width() > 0 ? QSizeF(view->size()) : QSizeF(kSize);
+  const auto paint = [&](QPainter& painter) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    view->scene()->render(&painter, QRectF({}, size), QRectF({}, size));
+  };
+  if (path.endsWith(u".svg"_s, Qt::CaseInsensitive)) {
+    QSvgGenerator svg;
+    svg.setOutputDevice(&buffer);
+    svg.setSize(size.toSize());
+    svg.setViewBox(QRectF({}, size));
+    svg.setTitle(view->chart()->title());
+    QPainter painter(&svg);
+    paint(painter);
+  } else if (path.endsWith(u".png"_s, Qt::CaseInsensitive)) {
+    QImage image(size.toSize() * kScale, QImage::Format_ARGB32_Premultiplied);
+    image.setDevicePixelRatio(kScale);
+    image.fill(Theme::instance().color(Token::panel));
+    {
+      QPainter painter(&image);
+      paint(painter);
+    }
+    image.save(&buffer, "PNG");
+  } else {
+    return Error{ErrorCode::badUsage, tr("a picture is .svg or .png").toStdString(),
+                 tr("give the file one of these endings").toStdString()};
+  }
+  buffer.close();
+  return io::saveFile(QFile::encodeName(path).toStdString(), bytes.toStdString());
+}
+
+}  // namespace coppice::designer

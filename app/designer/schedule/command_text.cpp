@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/command_text.hpp"
+
+#include <QRegularExpression>
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+QString shellQuoted(const QString& text) {
+  static const QRegularExpression kPlain(u"^[A-Za-z0-9_./:=,+@%-]+$"_s);
+  if (kPlain.match(text).hasMatch() && !text.startsWith(u'-')) {
+    return text;
+  }
+  return u'\'' + QString(text).replace(u"'"_s, u"'\\''"_s) + u'\'';
+}
+
+QString generateCommand(const QString& fabricPath, const ScheduleOptions& options, const QString& outputPath) {
+  QStringList words{u"coppice-cli"_s, u"generate"_s,
+                    shellQuoted(fabricPath.isEmpty() ? u"fabric.fabric.json"_s : fabricPath)};
+  const auto add = [&](const QString& option, const QString& value) { words << option << shellQuoted(value); };
+  add(u"-c"_s, QString::fromUtf8(toString(options.collective).data()));
+  const bool isRooted = options.collective == Collective::broadcast || options.collective == Collective::reduce;
+  if (!options.gpus.empty()) {
+    QStringList names;
+    for (const std::string& name : options.gpus) {
+      names << QString::fromStdString(name);
+    }
+    add(u"--gpus"_s, names.join(u','));
+  }
+  if (isRooted) {
+    add(u"--root"_s, options.root.empty() ? u"0"_s : QString::fromStdString(options.root));
+  }
+  if (options.treeCount == TreeCount::fixed) {
+    add(u"--k"_s, QString::number(options.k));
+  } else if (options.treeCount == TreeCount::scan) {
+    add(u"--k-max"_s, QString::number(options.mostK));
+  }
+  if (options.mostHeight) {
+    add(u"--max-height"_s, QString::number(*options.mostHeight));
+  }
+  if (options.heightEffort != 1) {
+    add(u"--height-effort"_s, QString::number(options.heightEffort));
+  }
+  if (options.usesMulticast) {
+    words << u"--prune"_s;
+  }
+  add(u"-o"_s, outputPath);
+  return words.join(u' ');
+}
+
+QString exportCommand(const QString& schedulePath, const lowering::Options& options, const QString& outputPath) {
+  QStringList words{u"coppice-cli"_s, u"export"_s, shellQuoted(schedulePath), u"--format"_s, u"msccl"_s};
+  const auto add = [&](const QString& option, const QString& value) { words << option << shellQuoted(value); };
+  const auto text = [](std::string_view view) {
+    return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size()));
+  };
+  add(u"--target"_s, text(program::toString(options.runtime)));
+  add(u"--protocol"_s, text(program::toString(options.protocol)));
+  if (options.instances != 1) {
+    add(u"--instances"_s, QString::number(options.instances));
+  }
+  if (options.channels == lowering::ChannelPolicy::nicPlanes) {
+    add(u"--channels"_s, u"nic-planes"_s);
+  }
+  if (options.minBytes != 0) {
+    add(u"--min-bytes"_s, QString::number(options.minBytes));
+  }
+  if (options.maxBytes != lowering::kDefaultMaxBytes) {
+    add(u"--max-bytes"_s, QString::number(options.maxBytes));
+  }
+  if (!options.inPlace) {
+    words << u"--out-of-place"_s;
+  }
+  if (!options.name.empty()) {
+    add(u"--name"_s, QString::fromStdString(options.name));
+  }
+  add(u"-o"_s, outputPath);
+  return words.join(u' ');
+}
+
+}  // namespace coppice::designer

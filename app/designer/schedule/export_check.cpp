@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/export_check.hpp"
+
+#include <QCoreApplication>
+#include <algorithm>
+#include <array>
+#include <map>
+#include <new>
+#include <utility>
+
+#include "designer/document/counted.hpp"
+#include "designer/jobs/bound.hpp"
+#include "designer/schedule/figures.hpp"
+#include "program/msccl_xml.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+using program::Runtime;
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("Export", text);
+}
+
+QString text(std::string_view view) {
+  return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size()));
+}
+
+constexpr std::array<Runtime, 3> kRuntimes{Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl};
+/// Where MSCCL's 32-bit byte counts end.
+constexpr std::int64_t kWrap = std::int64_t{1} << 31;
+
+bool isPowerOfTwo(int value) {
+  return value > 0 && (value & (value - 1)) == 0;
+}
+
+/// Good, near the limit, or over it.
+CheckRow limitRow(const QString& name, int value, int limit, const QString& detail) {
+  constexpr int kNearly = 9;
+  constexpr int kTen = 10;
+  CheckRow row;
+  row.name = name;
+  row.value = QString::number(value);
+  row.limit = tr("at most %1").arg(limit);
+  row.detail = detail;
+  row.state = value > limit                                                                ? CheckState::bad
+              : std::int64_t{value} * kTen > std::int64_t{limit} * kNearly && limit > kTen ? CheckState::doubtful
+                                                                                           : CheckState::good;
+  if (row.state == CheckState::doubtful) {
+    row.detail += u' ' + tr("Close to the limit.");
+  }
+  return row;
+}
+
+QString placeOf(const Place& place) {
+  QString result = QString::fromStdString(place.element);
+  if (place.line > 0) {
+    result =
+        tr("line %1, column %2").arg(place.line).arg(place.column) + (result.isEmpty() ? QString() : u" · "_s + result);
+  }
+  return result;
+}
+
+CheckRow windowRow(const program::Program& program, Runtime runtime, const lowering::Options* options) {
+  CheckRow row;
+  row.name = tr("Sizes");
+  const bool isOpen = program.maxBytes >= lowering::kDefaultMaxBytes;
+  row.value = tr("%1 to %2").arg(bytesText(program.minBytes), isOpen ? tr("any size") : bytesText(program.maxBytes));
+  row.limit = tr("window of the file");
+  row.detail = tr("Other sizes run the runtime's own algorithm.");
+  const bool countsBytes = program.collective == Collective::allgather || program.collective == Collective::broadcast;
+  if (runtime == Runtime::msccl && countsBytes && program.maxBytes > kWrap) {
+    row.state = CheckState::doubtful;
+    row.detail = tr("msccl counts the bytes of this collective in 32 bits: calls of 2 GiB or more are unreliable.");
+    if (options != nullptr && options->minBytes < kWrap) {
+      CheckFix fix{tr("End below 2 GiB"), *options};
+      fix.options.maxBytes = kWrap;
+      row.fixes.push_back(std::move(fix));
+    }
+  }
+  return row;
+}
+
+/// What would make a schedule fit that does not, each one tried.
+std::vector<CheckFix> triedFixes(const ScheduleResult& result, const lowering::Options& options,
+                                 const Progress& progress) {
+  std::vector<CheckFix> fixes;
+  std::vector<CheckFix> candidates;
+  const auto offer = [&](const QString& label, const auto& change) {
+    CheckFix fix{label, options};
+    change(fix.options);
+    candidates.push_back(std::move(fix));
+  };
+  for (int instances = options.instances / 2; instances >= 1; instances /= 2) {
+    offer(tr("Use ") + counted(instances, tr("instance"), tr("instances")),
+          [&](lowering::Options& changed) { changed.instances = instances; });
+  }
+  if (!options.inPlace) {
+    offer(tr("Make it in place"), [](lowering::Options& changed) { changed.inPlace = true; });
+  }
+  if (options.maxBytes != lowering::kDefaultMaxBytes) {
+    offer(tr("Let the window end where scratch allows"),
+          [](lowering::Options& changed) { changed.maxBytes = lowering::kDefaultMaxBytes; });
+  }
+  if (options.channels != lowering::ChannelPolicy::compact) {
+    offer(tr("Use as few channels as needed"),
+          [](lowering::Options& changed) { changed.channels = lowering::ChannelPolicy::compact; });
+  }
+  for (const Runtime runtime : kRuntimes) {
+    if (runtime != options.runtime) {
+      offer(tr("Export for %1").arg(text(program::toString(runtime))),
+            [&](lowering::Options& changed) { changed.runtime = runtime; });
+    }
+  }
+  bool hasInstances = false;
+  Progress quiet = progress;
+  quiet.onReport = nullptr;
+  for (std::size_t i = 0; i < candidates.size() && !progress.isCancelled(); ++i) {
+    progress.report("trying fixes", static_cast<double>(i) / static_cast<double>(candidates.size()));
+    CheckFix& candidate = candidates[i];
+    // The largest number of instances that fits is enough.
+    const bool changesInstances = candidate.options.instances != options.instances;
+    if (changesInstances && hasInstances) {
+      continue;
+    }
+    const auto lowered = lowering::lower(*result.fabric, result.schedule, candidate.options, quiet);
+    if (lowered) {
+      hasInstances = hasInstances || changesInstances;
+      fixes.push_back(std::move(candidate));
+    }
+  }
+  if (result.k > 1 && !progress.isCancelled()) {
+    fixes.push_back({tr("Generate with k = %1").arg(result.k / 2), options, result.k / 2});
+  }
+  return fixes;
+}
+
+}  // namespace
+
+QString runtimeTitle(Runtime runtime) {
+  switch (runtime) {
+    case Runtime::msccl:
+      return tr("msccl (Microsoft, NCCL 2.12)");
+    case Runtime::mscclExecutorNccl:
+      return tr("msccl-executor-nccl (Azure, NCCL 2.23)");
+    case Runtime::rccl:
+      return tr("rccl (ROCm 6.1 and later)");
+  }
+  return {};
+}
+
+ProgramCounts countsOf(const program::Program& program) {
+  ProgramCounts counts;
+  for (const program::RankProgram& rank : program.ranks) {
+    counts.threadBlocks = std::max(counts.threadBlocks, static_cast<int>(rank.threadBlocks.size()));
+    counts.scratch = std::max(counts.scratch, rank.scratchChunks);
+    std::size_t nodes = 1 + program.ranks.size() + rank.threadBlocks.size();
+    std::map<int, std::pair<int, int>> peers;
+    for (const program::ThreadBlock& block : rank.threadBlocks) {
+      nodes += block.steps.size();
+      counts.steps = std::max(counts.steps, static_cast<int>(block.steps.size()));
+      auto& [sends, receives] = peers[block.channel];
+      sends += block.sendPeer >= 0 ? 1 : 0;
+      receives += block.recvPeer >= 0 ? 1 : 0;
+      counts.peers = std::max({counts.peers, sends, receives});
+      for (const program::Step& step : block.steps) {
+        counts.count = std::max(counts.count, step.count);
+        counts.dependsOn = std::max(counts.dependsOn, step.dependsOnTb);
+        counts.offset = std::max({counts.offset, step.src.offset, step.dst.offset});
+      }
+    }
+    counts.xmlNodes = std::max(counts.xmlNodes, static_cast<int>(nodes));
+  }
+  return counts;
+}
+
+Result<ProgramJudgement> judgeProgram(const std::string& xml, const QString& fileName, Runtime runtime, int root,
+                                      const Progress& progress) {
+  try {
+    progress.report("verifying", 0);
+    auto file = program::readMscclXml(xml, runtime, fileName.toStdString());
+    if (!file) {
+      return file.error();
+    }
+    verify::ProgramCheckOptions options;
+    options.runtime = runtime;
+    options.root = root;
+    auto verdict = verify::verifyProgram(file->program, options, progress);
+    if (!verdict) {
+      return verdict.error();
+    }
+    ProgramJudgement judgement;
+    judgement.findings = std::move(file->findings);
+    judgement.findings.insert(judgement.findings.end(), verdict->findings.begin(), verdict->findings.end());
+    judgement.verdict = *std::move(verdict);
+    judgement.ok = judgement.verdict.ok && !hasErrors(judgement.findings);
+    judgement.program = std::move(file->program);
+    return judgement;
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "there is not enough memory to verify this program"};
+  }
+}
+
+std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime runtime,
+                                  const lowering::Options* options) {
+  std::vector<CheckRow> rows;
+  const program::Program& program = *judgement.program;
+  const program::RuntimeLimits& limits = program::limits(runtime);
+  const ProgramCounts counts = countsOf(program);
+  const bool hasFaults = !judgement.ok;
+  CheckRow executed;
+  executed.name = tr("Executed symbolically");
+  executed.value = counted(judgement.verdict.ranks, tr("rank"), tr("ranks"));
+  executed.limit = tr("every output chunk");
+  executed.state = hasFaults ? CheckState::bad : CheckState::good;
+  executed.detail = hasFaults ? tr("The verifier found faults; they are listed below.")
+                              : tr("Each holds exactly what %1 demands; no race, no read of unwritten data.")
+                                    .arg(collectiveName(judgement.verdict.collective));
+  rows.push_back(executed);
+  CheckRow deadlock;
+  deadlock.name = tr("Free of deadlock");
+  deadlock.value = text(program::toString(program.protocol));
+  deadlock.limit = tr("depth %1").arg(program::connectionDepth(program.protocol));
+  deadlock.state = executed.state;
+  deadlock.detail =
+      hasFaults ? tr("Not established.") : tr("Senders may run that many messages ahead of their receivers.");
+  rows.push_back(deadlock);
+  rows.push_back(limitRow(tr("Threadblocks per rank"), counts.threadBlocks, limits.threadBlocksPerRank,
+                          tr("All of them must run at once.")));
+  rows.push_back(limitRow(tr("Threadblocks on one GPU"), counts.threadBlocks,
+                          verify::ProgramCheckOptions{}.multiprocessors,
+                          tr("Multiprocessors of an A100; an H100 has 132.")));
+  rows.push_back(limitRow(tr("Steps per threadblock"), counts.steps, limits.stepsPerThreadBlock, {}));
+  rows.push_back(limitRow(tr("Channels"), program.channels, limits.channels, {}));
+  rows.push_back(limitRow(tr("Peers per channel"), counts.peers, limits.peersPerChannel,
+                          tr("Threadblocks that send, or receive, on one channel of a rank.")));
+  rows.push_back(limitRow(tr("Chunks per step"), counts.count, limits.count, {}));
+  rows.push_back(limitRow(tr("Chunk offsets"), counts.offset, limits.offset, {}));
+  rows.push_back(limitRow(tr("Dependencies"), counts.dependsOn, limits.dependencyTb,
+                          tr("Largest number of a threadblock that a step waits for.")));
+  rows.push_back(limitRow(tr("XML elements per rank"), counts.xmlNodes, limits.xmlNodes, {}));
+  rows.push_back(windowRow(program, runtime, options));
+  CheckRow chunks;
+  chunks.name = tr("Divisibility");
+  chunks.value = counted(program.chunksPerLoop, tr("chunk"), tr("chunks"));
+  chunks.limit = tr("must divide the elements");
+  chunks.state = isPowerOfTwo(program.chunksPerLoop) ? CheckState::good : CheckState::doubtful;
+  chunks.detail = isPowerOfTwo(program.chunksPerLoop)
+                      ? tr("Power-of-two sizes are chosen from %1 elements on.").arg(program.chunksPerLoop)
+                      : tr("Sizes that are not multiples, powers of two among them, run the runtime's own algorithm.");
+  rows.push_back(chunks);
+  CheckRow place;
+  place.name = tr("Buffers");
+  place.value = program.inPlace && program.outOfPlace ? tr("in and out of place")
+                : program.inPlace                     ? tr("in place")
+                                                      : tr("out of place");
+  place.limit = tr("as the call");
+  place.detail = tr("Calls of the other kind run the runtime's own algorithm.");
+  rows.push_back(place);
+  if (counts.scratch > 0) {
+    rows.push_back(limitRow(tr("Scratch chunks"), counts.scratch, limits.offset + 1, {}));
+  }
+  for (const Finding& finding : judgement.findings) {
+    if (finding.severity == Severity::note) {
+      continue;
+    }
+    CheckRow row;
+    row.state = finding.severity == Severity::error ? CheckState::bad : CheckState::doubtful;
+    row.name = finding.severity == Severity::error ? tr("Fault") : tr("Warning");
+    row.value = placeOf(finding.where);
+    row.detail = QString::fromStdString(finding.text) +
+                 (finding.fix.empty() ? QString() : u"; "_s + QString::fromStdString(finding.fix));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& options, const Progress& progress) {
+  ExportCheck check;
+  check.options = options;
+  const auto refuse = [&](const Error& error, bool canBeMended) {
+    CheckRow row;
+    row.state = CheckState::bad;
+    row.name = error.code == ErrorCode::limit ? tr("Does not fit") : tr("Cannot be exported");
+    row.value = text(program::toString(options.runtime));
+    row.detail = sentence(error);
+    if (canBeMended) {
+      row.fixes = triedFixes(result, options, progress);
+    }
+    check.summary = row.detail;
+    check.rows.insert(check.rows.begin(), std::move(row));
+  };
+  progress.report("lowering", 0);
+  const auto program = lowering::lower(*result.fabric, result.schedule, options, progress);
+  if (!program) {
+    if (program.error().code != ErrorCode::cancelled) {
+      refuse(program.error(), program.error().code == ErrorCode::limit || program.error().code == ErrorCode::badUsage);
+    }
+    return check;
+  }
+  progress.report("writing", 0);
+  std::string xml = program::writeMscclXml(*program, options.runtime);
+  // Not the program but its text is judged, because the text is what the runtimes get.
+  const auto judged = judgeProgram(xml, {}, options.runtime, result.schedule.root.value_or(-1), progress);
+  if (!judged) {
+    if (judged.error().code != ErrorCode::cancelled) {
+      refuse(judged.error(), false);
+    }
+    return check;
+  }
+  check.rows = checklistOf(*judged, options.runtime, &options);
+  if (result.options.usesMulticast) {
+    CheckRow row;
+    row.state = CheckState::doubtful;
+    row.name = tr("Multicast in switches");
+    row.value = tr("left out");
+    row.detail = tr("MSCCL knows none: these edges carry their data all the way.");
+    check.rows.push_back(std::move(row));
+  }
+  check.isOk = judged->ok;
+  if (!check.isOk) {
+    check.summary = tr("The verifier rejects this program; it is not saved.");
+    return check;
+  }
+  const auto doubts = std::count_if(check.rows.begin(), check.rows.end(),
+                                    [](const CheckRow& row) { return row.state == CheckState::doubtful; });
+  check.summary =
+      tr("Verified on %1; chosen for %2 calls of %3 to %4")
+          .arg(counted(judged->verdict.ranks, tr("rank"), tr("ranks")),
+               judged->program->inPlace ? tr("in-place") : tr("out-of-place"), bytesText(judged->program->minBytes),
+               judged->program->maxBytes >= lowering::kDefaultMaxBytes ? tr("any size")
+                                                                       : bytesText(judged->program->maxBytes)) +
+      (doubts > 0 ? u" · "_s + counted(doubts, tr("thing to know"), tr("things to know")) : QString());
+  check.xml = std::move(xml);
+  return check;
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "designer/schedule/schedule_result.hpp"
+#include "lowering/lowering.hpp"
+#include "program/program.hpp"
+#include "verify/program_verifier.hpp"
+
+namespace coppice::designer {
+
+enum class CheckState {
+  good,
+  doubtful,  ///< works, with something to know
+  bad        ///< the runtime would refuse it, hang or compute something else
+};
+
+/// A button on a line of the checklist: what it changes, tried out or plainly harmless.
+struct CheckFix {
+  QString label;
+  lowering::Options options;              ///< as they are afterwards
+  std::optional<std::int64_t> newK = {};  ///< instead: generate again with so many trees per root
+};
+
+/// One line of the checklist: what is limited, what the program has, what the runtime takes.
+struct CheckRow {
+  CheckState state = CheckState::good;
+  QString name;
+  QString value;
+  QString limit;
+  QString detail;  ///< one sentence
+  std::vector<CheckFix> fixes = {};
+};
+
+/// A program's counts, as its runtime meets them: the most over all ranks.
+struct ProgramCounts {
+  int threadBlocks = 0;
+  int steps = 0;      ///< of one threadblock
+  int peers = 0;      ///< threadblocks that send (or receive) on one channel of a rank
+  int count = 0;      ///< chunks of one step
+  int dependsOn = 0;  ///< largest threadblock id that a step waits for
+  int offset = 0;
+  int xmlNodes = 0;
+  int scratch = 0;  ///< chunks
+};
+[[nodiscard]] ProgramCounts countsOf(const program::Program& program);
+
+/// The text of a program and what the independent verifier says of that text.
+struct ProgramJudgement {
+  std::optional<program::Program> program;
+  verify::ProgramVerdict verdict;
+  std::vector<Finding> findings;  ///< of the reader, then of the verifier
+  bool ok = false;
+};
+/// Errors: those of the reader (no program at all) and of the verifier.
+[[nodiscard]] Result<ProgramJudgement> judgeProgram(const std::string& xml, const QString& fileName,
+                                                    program::Runtime runtime, int root, const Progress& progress);
+/// One line for each limit of the runtime and for what the verifier established.
+[[nodiscard]] std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, program::Runtime runtime,
+                                                const lowering::Options* options);
+
+/// A schedule as a program under these options, judged by its text.
+struct ExportCheck {
+  lowering::Options options;
+  std::string xml;    ///< empty where there is no program
+  bool isOk = false;  ///< may be saved
+  QString summary;    ///< one sentence
+  std::vector<CheckRow> rows;
+};
+/// Never fails: what is wrong is in the rows, with fixes that have been tried. Empty after a cancel. Meant for another
+/// thread.
+[[nodiscard]] ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& options,
+                                      const Progress& progress);
+
+/// "MSCCL (NCCL 2.12)" …
+[[nodiscard]] QString runtimeTitle(program::Runtime runtime);
+
+}  // namespace coppice::designer

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/export_dialog.hpp"
+
+#include <QClipboard>
+#include <QFile>
+#include <QFormLayout>
+#include <QGuiApplication>
+#include <QHBoxLayout>
+#include <chrono>
+#include <sstream>
+#include <utility>
+
+#include "designer/document/counted.hpp"
+#include "designer/schedule/command_text.hpp"
+#include "designer/schedule/figures.hpp"
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/theme.hpp"
+#include "io/files.hpp"
+#include "io/tree_xml.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int kThousand = 1000;
+constexpr int kMostInstances = 32;
+
+}  // namespace
+
+ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString schedulePath, QString fabricPath,
+                           AskPath askPath, QWidget* parent)
+    : QDialog(parent),
+      m_result(std::move(result)),
+      m_name(std::move(name)),
+      m_schedulePath(std::move(schedulePath)),
+      m_fabricPath(std::move(fabricPath)),
+      m_askPath(std::move(askPath)),
+      m_runtime(new QComboBox(this)),
+      m_protocol(new QComboBox(this)),
+      m_place(new QComboBox(this)),
+      m_channels(new QComboBox(this)),
+      m_instances(new QSpinBox(this)),
+      m_minBytes(new QLineEdit(this)),
+      m_maxBytes(new QLineEdit(this)),
+      m_sizeFault(new QLabel(this)),
+      m_summary(new QLabel(this)),
+      m_progress(new QProgressBar(this)),
+      m_list(new CheckList(this)),
+      m_save(new QPushButton(tr("Save Program…"), this)),
+      m_job([this](std::shared_ptr<const ExportCheck> check) { receive(std::move(check)); }, 0ms) {
+  setObjectName(u"exportDialog"_s);
+  setWindowTitle(tr("Export %1").arg(m_name));
+  constexpr QSize kSize(900, 680);
+  resize(kSize);
+  m_runtime->setObjectName(u"exportRuntime"_s);
+  m_protocol->setObjectName(u"exportProtocol"_s);
+  m_place->setObjectName(u"exportPlace"_s);
+  m_channels->setObjectName(u"exportChannels"_s);
+  m_instances->setObjectName(u"exportInstances"_s);
+  m_minBytes->setObjectName(u"exportMinBytes"_s);
+  m_maxBytes->setObjectName(u"exportMaxBytes"_s);
+  m_summary->setObjectName(u"exportSummary"_s);
+  m_save->setObjectName(u"exportSave"_s);
+  for (const auto runtime : {program::Runtime::msccl, program::Runtime::mscclExecutorNccl, program::Runtime::rccl}) {
+    m_runtime->addItem(runtimeTitle(runtime), static_cast<int>(runtime));
+  }
+  for (const auto protocol : {program::Protocol::simple, program::Protocol::ll, program::Protocol::ll128}) {
+    const std::string_view word = program::toString(protocol);
+    m_protocol->addItem(QString::fromUtf8(word.data(), static_cast<qsizetype>(word.size())),
+                        static_cast<int>(protocol));
+  }
+  m_protocol->setToolTip(tr("Simple for bandwidth, LL and LL128 for latency at small sizes"));
+  m_place->addItem(tr("In place"), true);
+  m_place->addItem(tr("Out of place"), false);
+  m_channels->addItem(tr("As few as needed"), static_cast<int>(lowering::ChannelPolicy::compact));
+  m_channels->addItem(tr("By NIC planes, odd and even"), static_cast<int>(lowering::ChannelPolicy::nicPlanes));
+  m_instances->setRange(1, kMostInstances);
+  m_instances->setToolTip(tr("Independent copies, each moving its share of every chunk"));
+  m_minBytes->setPlaceholderText(tr("0"));
+  m_maxBytes->setPlaceholderText(tr("any size"));
+  m_minBytes->setToolTip(tr("Smallest size of the whole collective, as in 64 KiB"));
+  m_maxBytes->setToolTip(tr("Largest size of the whole collective, as in 1 GiB"));
+  m_sizeFault->setProperty("role", u"error"_s);
+  m_sizeFault->setWordWrap(true);
+  m_summary->setWordWrap(true);
+  m_summary->setFont(uiFont(13, QFont::DemiBold));
+  m_progress->setRange(0, kThousand);
+  m_progress->setTextVisible(false);
+  m_progress->setAccessibleName(tr("Progress"));
+  QSizePolicy keep = m_progress->sizePolicy();
+  keep.setRetainSizeWhenHidden(true);
+  m_progress->setSizePolicy(keep);
+  m_save->setDefault(true);
+
+  constexpr int kGap = 8;
+  auto* left = new QFormLayout;
+  left->addRow(tr("Target"), m_runtime);
+  left->addRow(tr("Protocol"), m_protocol);
+  left->addRow(tr("Buffers"), m_place);
+  left->addRow(tr("Channels"), m_channels);
+  auto* right = new QFormLayout;
+  right->addRow(tr("Instances"), m_instances);
+  right->addRow(tr("Smallest size"), m_minBytes);
+  right->addRow(tr("Largest size"), m_maxBytes);
+  right->addRow(m_sizeFault);
+  for (QFormLayout* form : {left, right}) {
+    form->setHorizontalSpacing(2 * kGap);
+    form->setVerticalSpacing(kGap);
+    form->setFieldGrowthPolicy(QFormLayout::ExpandingFieldsGrow);
+  }
+  auto* forms = new QHBoxLayout;
+  forms->setSpacing(4 * kGap);
+  forms->addLayout(left, 1);
+  forms->addLayout(right, 1);
+  auto* title = new QLabel(
+      tr("%1 · %2 GB/s · %3, %4")
+          .arg(m_name, exactly(m_result->schedule.algbw), counted(m_result->fabric->gpuCount(), tr("GPU"), tr("GPUs")),
+               counted(m_result->trees, tr("tree"), tr("trees"))),
+      this);
+  title->setProperty("role", u"muted"_s);
+  const auto button = [this](const QString& id, const QString& label) {
+    auto* made = new QPushButton(label, this);
+    made->setObjectName(id);
+    made->setAutoDefault(false);
+    return made;
+  };
+  QPushButton* copy = button(u"exportCopy"_s, tr("Copy as Command Line"));
+  QPushButton* schedule = button(u"exportSchedule"_s, tr("Save Schedule…"));
+  QPushButton* trees = button(u"exportTrees"_s, tr("Save Trees…"));
+  QPushButton* close = button(u"exportClose"_s, tr("Close"));
+  schedule->setToolTip(tr("The .forest.json file: trees, bound and fabric"));
+  trees->setToolTip(tr("ForestColl's tree XML"));
+  auto* buttons = new QHBoxLayout;
+  buttons->addWidget(copy);
+  buttons->addWidget(schedule);
+  buttons->addWidget(trees);
+  buttons->addStretch(1);
+  buttons->addWidget(close);
+  buttons->addWidget(m_save);
+  auto* layout = new QVBoxLayout(this);
+  constexpr int kMargin = 16;
+  layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+  layout->setSpacing(kGap);
+  layout->addWidget(title);
+  layout->addLayout(forms);
+  layout->addSpacing(kGap);
+  layout->addWidget(m_summary);
+  layout->addWidget(m_progress);
+  layout->addWidget(m_list, 1);
+  layout->addLayout(buttons);
+
+  const auto changed = [this] {
+    if (!m_isFilling) {
+      judge();
+    }
+  };
+  for (QComboBox* box : {m_runtime, m_protocol, m_place, m_channels}) {
+    connect(box, &QComboBox::currentIndexChanged, this, changed);
+  }
+  connect(m_instances, &QSpinBox::valueChanged, this, changed);
+  for (QLineEdit* edit : {m_minBytes, m_maxBytes}) {
+    connect(edit, &QLineEdit::textChanged, this, changed);
+  }
+  connect(m_list, &CheckList::fixWanted, this, &ExportDialog::apply, Qt::QueuedConnection);
+  connect(close, &QPushButton::clicked, this, &QDialog::reject);
+  connect(copy, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(command()); });
+  connect(m_save, &QPushButton::clicked, this, [this] {
+    saveAs(u".xml"_s, tr("MSCCL program (*.xml)"), [this](const QString& path) { return saveProgram(path); });
+  });
+  connect(trees, &QPushButton::clicked, this, [this] {
+    saveAs(u".trees.xml"_s, tr("Tree XML (*.xml)"), [this](const QString& path) { return saveTrees(path); });
+  });
+  connect(schedule, &QPushButton::clicked, this, [this] {
+    saveAs(u".forest.json"_s, tr("Schedule (*.forest.json)"),
+           [this](const QString& path) { return saveSchedule(path, *m_result); });
+  });
+  m_tick.setInterval(100ms);
+  connect(&m_tick, &QTimer::timeout, this, &ExportDialog::update);
+  judge();
+}
+
+ExportDialog::~ExportDialog() = default;
+
+bool ExportDialog::readSizes(lowering::Options* options) const {
+  options->minBytes = 0;
+  options->maxBytes = lowering::kDefaultMaxBytes;
+  QString fault;
+  for (const auto& [edit, value] :
+       {std::pair{m_minBytes, &options->minBytes}, std::pair{m_maxBytes, &options->maxBytes}}) {
+    if (!edit->text().trimmed().isEmpty()) {
+      const auto bytes = parseBytes(edit->text());
+      if (bytes) {
+        *value = *bytes;
+      } else if (fault.isEmpty()) {
+        fault = sentence(bytes.error());
+      }
+    }
+  }
+  if (fault.isEmpty() && options->minBytes >= options->maxBytes) {
+    fault = tr("The smallest size is not below the largest.");
+  }
+  m_sizeFault->setText(fault);
+  m_sizeFault->setVisible(!fault.isEmpty());
+  return fault.isEmpty();
+}
+
+lowering::Options ExportDialog::options() const {
+  lowering::Options options;
+  options.runtime = static_cast<program::Runtime>(m_runtime->currentData().toInt());
+  options.protocol = static_cast<program::Protocol>(m_protocol->currentData().toInt());
+  options.inPlace = m_place->currentData().toBool();
+  options.channels = static_cast<lowering::ChannelPolicy>(m_channels->currentData().toInt());
+  options.instances = m_instances->value();
+  readSizes(&options);
+  return options;
+}
+
+void ExportDialog::setOptions(const lowering::Options& options) {
+  m_isFilling = true;
+  m_runtime->setCurrentIndex(m_runtime->findData(static_cast<int>(options.runtime)));
+  m_protocol->setCurrentIndex(m_protocol->findData(static_cast<int>(options.protocol)));
+  m_place->setCurrentIndex(m_place->findData(options.inPlace));
+  m_channels->setCurrentIndex(m_channels->findData(static_cast<int>(options.channels)));
+  m_instances->setValue(options.instances);
+  m_minBytes->setText(options.minBytes == 0 ? QString() : bytesText(options.minBytes));
+  m_maxBytes->setText(options.maxBytes == lowering::kDefaultMaxBytes ? QString() : bytesText(options.maxBytes));
+  m_isFilling = false;
+  judge();
+}
+
+const ExportCheck* ExportDialog::check() const {
+  return m_isJudging || m_areSizesWrong ? nullptr : m_check.get();
+}
+
+void ExportDialog::judge() {
+  lowering::Options asked = options();
+  m_areSizesWrong = !readSizes(&asked);
+  if (m_areSizesWrong) {
+    m_job.cancel();
+    m_isJudging = false;
+    update();
+    return;
+  }
+  m_isJudging = true;
+  m_jobProgress = std::make_shared<JobProgress>();
+  m_job.order([result = m_result, asked, progress = m_jobProgress](std::stop_token stop) {
+    return std::make_shared<const ExportCheck>(
+        checkExport(*result, asked, JobProgress::forCore(progress, std::move(stop))));
+  });
+  update();
+}
+
+void ExportDialog::receive(std::shared_ptr<const ExportCheck> check) {
+  m_check = std::move(check);
+  m_isJudging = false;
+  m_list->setRows(m_check->rows);
+  update();
+  Q_EMIT checked();
+}
+
+void ExportDialog::update() {
+  m_progress->setVisible(m_isJudging);
+  if (m_isJudging) {
+    const JobProgress::State state = m_jobProgress->state();
+    m_progress->setValue(static_cast<int>(state.fraction * kThousand));
+    m_summary->setText(state.stage.empty() ? tr("Judging…") : stageName(state.stage) + u"…"_s);
+    m_summary->setStyleSheet({});
+    m_tick.start();
+  } else {
+    m_tick.stop();
+    const bool isOk = check() != nullptr && check()->isOk;
+    m_summary->setText(m_areSizesWrong ? tr("The sizes cannot be read") : (m_check ? m_check->summary : QString()));
+    m_summary->setStyleSheet(u"color: %1"_s.arg(Theme::instance().color(isOk ? Token::accent : Token::error).name()));
+  }
+  m_list->setStale(check() == nullptr);
+  m_save->setEnabled(check() != nullptr && check()->isOk);
+}
+
+void ExportDialog::apply(const CheckFix& fix) {
+  if (fix.newK) {
+    Q_EMIT regenerateWanted(*fix.newK);
+  } else {
+    setOptions(fix.options);
+  }
+}
+
+void ExportDialog::applyFix(std::size_t index) {
+  for (const CheckRow& row : m_list->rows()) {
+    if (index < row.fixes.size()) {
+      apply(CheckFix(row.fixes[index]));
+      return;
+    }
+    index -= row.fixes.size();
+  }
+}
+
+Outcome ExportDialog::saveProgram(const QString& path) const {
+  if (check() == nullptr || !check()->isOk) {
+    return Error{ErrorCode::verification, tr("there is no verified program to save").toStdString()};
+  }
+  return io::saveFile(QFile::encodeName(path).toStdString(), check()->xml);
+}
+
+Outcome ExportDialog::saveTrees(const QString& path) const {
+  return io::saveFile(QFile::encodeName(path).toStdString(),
+                      [&](std::ostream& out) { return io::writeTreeXml(out, m_result->schedule, *m_result->fabric); });
+}
+
+QString ExportDialog::command() const {
+  QString text;
+  if (m_schedulePath.isEmpty()) {
+    text = generateCommand(m_fabricPath, m_result->options, m_name + u".forest.json"_s) + u" && \\\n  "_s;
+  }
+  return text + exportCommand(m_schedulePath.isEmpty() ? m_name + u".forest.json"_s : m_schedulePath, options(),
+                              m_name + u".xml"_s);
+}
+
+void ExportDialog::saveAs(const QString& suffix, const QString& filter,
+                          const std::function<Outcome(const QString&)>& save) {
+  QString path = m_askPath(m_name + suffix, filter);
+  if (path.isEmpty()) {
+    return;
+  }
+  if (const Outcome outcome = save(path); !outcome) {
+    Q_EMIT failed(QString::fromStdString(describe(outcome.error())));
+  } else {
+    Q_EMIT saved(path);
+  }
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QTimer>
+#include <QVBoxLayout>
+#include <functional>
+#include <memory>
+
+#include "designer/jobs/latest_job.hpp"
+#include "designer/schedule/check_list.hpp"
+#include "designer/schedule/export_check.hpp"
+#include "designer/schedule/job_progress.hpp"
+
+namespace coppice::designer {
+
+/// Ctrl+E: a schedule as a program of a runtime, with the checklist of what that runtime takes; the schedule itself and
+/// its trees are saved from here too. Every change of a setting judges anew, in the background.
+class ExportDialog : public QDialog {
+  Q_OBJECT
+
+public:
+  /// Asks where to save; empty = nowhere.
+  using AskPath = std::function<QString(const QString& suggestion, const QString& filter)>;
+
+  ExportDialog(ScheduleResultPtr result, QString name, QString schedulePath, QString fabricPath, AskPath askPath,
+               QWidget* parent = nullptr);
+  ~ExportDialog() override;
+
+  [[nodiscard]] const ScheduleResultPtr& result() const { return m_result; }
+  /// What the widgets say; the sizes as they could be read.
+  [[nodiscard]] lowering::Options options() const;
+  void setOptions(const lowering::Options& options);
+  /// Of the present settings; null while they are being judged.
+  [[nodiscard]] const ExportCheck* check() const;
+  /// Applies the i-th fix of all lines.
+  void applyFix(std::size_t index);
+  /// Errors: io, verification.
+  Outcome saveProgram(const QString& path) const;
+  Outcome saveTrees(const QString& path) const;
+  [[nodiscard]] QString command() const;
+
+Q_SIGNALS:
+  void checked();
+  /// Generate again with so many trees per root.
+  void regenerateWanted(std::int64_t k);
+  void saved(const QString& path);
+  void failed(const QString& why);
+
+private:
+  void judge();
+  void receive(std::shared_ptr<const ExportCheck> check);
+  void update();
+  void apply(const CheckFix& fix);
+  void saveAs(const QString& suffix, const QString& filter, const std::function<Outcome(const QString&)>& save);
+  bool readSizes(lowering::Options* options) const;
+
+  ScheduleResultPtr m_result;
+  QString m_name;
+  QString m_schedulePath;
+  QString m_fabricPath;
+  AskPath m_askPath;
+  bool m_isFilling = false;
+  bool m_areSizesWrong = false;
+
+  QComboBox* m_runtime;
+  QComboBox* m_protocol;
+  QComboBox* m_place;
+  QComboBox* m_channels;
+  QSpinBox* m_instances;
+  QLineEdit* m_minBytes;
+  QLineEdit* m_maxBytes;
+  QLabel* m_sizeFault;
+  QLabel* m_summary;
+  QProgressBar* m_progress;
+  CheckList* m_list;
+  QPushButton* m_save;
+  std::shared_ptr<const ExportCheck> m_check;
+  std::shared_ptr<JobProgress> m_jobProgress = std::make_shared<JobProgress>();
+  bool m_isJudging = false;
+  QTimer m_tick;
+  LatestJob<std::shared_ptr<const ExportCheck>> m_job;
+};
+
+}  // namespace coppice::designer

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/fabric_map.hpp"
+
+#include <QCoreApplication>
+#include <algorithm>
+#include <span>
+#include <unordered_map>
+
+#include "designer/schedule/figures.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+FabricMap::FabricMap(const ScheduleResult& result, const Model& model)
+    : m_arcs(*result.fabric, schedule::Direction::out) {
+  const std::span<const fabric::Node> nodes = result.fabric->nodes();
+  std::unordered_map<NodeId, fabric::NodeIndex> indexOf;
+  m_nodes.reserve(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    m_nodes.push_back(model.nodeNamed(nodes[i].id));
+    if (m_nodes.back().isValid()) {
+      indexOf.try_emplace(m_nodes.back(), static_cast<fabric::NodeIndex>(i));
+    }
+  }
+  m_steps.resize(result.fabric->arcs().size());
+  for (const auto& [id, link] : model.links()) {
+    const auto tail = indexOf.find(link.tail.node);
+    const auto head = indexOf.find(link.head.node);
+    if (tail == indexOf.end() || head == indexOf.end()) {
+      continue;
+    }
+    if (const std::int32_t arc = m_arcs.find(tail->second, head->second); arc != schedule::kNoArc) {
+      m_steps[static_cast<std::size_t>(arc)].push_back({id, true});
+    }
+    if (const std::int32_t arc = m_arcs.find(head->second, tail->second); link.duplex && arc != schedule::kNoArc) {
+      m_steps[static_cast<std::size_t>(arc)].push_back({id, false});
+    }
+  }
+}
+
+LinkStep FabricMap::stepOf(fabric::NodeIndex tail, fabric::NodeIndex head) const {
+  const std::int32_t arc = m_arcs.find(tail, head);
+  return arc == schedule::kNoArc || m_steps[static_cast<std::size_t>(arc)].empty()
+             ? LinkStep{}
+             : m_steps[static_cast<std::size_t>(arc)].front();
+}
+
+TreeMark markOf(const ScheduleResult& result, schedule::TreeReader& reader, const TreeRef& ref, const FabricMap& map) {
+  TreeMark mark;
+  const bool isIn = ref.half == 0;
+  const schedule::TreeReader::View view = reader.read(ref.tree);
+  mark.roots.insert(map.nodeOf(result.fabric->gpus()[static_cast<std::size_t>(view.root)]));
+  mark.paths.reserve(view.edges.size());
+  for (const schedule::TreeReader::Edge& edge : view.edges) {
+    const std::span<const fabric::NodeIndex> path = reader.path(edge);
+    std::vector<LinkStep> steps;
+    // The hops that multicast (of an in-tree: aggregation) makes needless stand at that end of the route.
+    const auto pruned = static_cast<std::size_t>(edge.pruned);
+    const std::size_t end = path.size() - 1 - (isIn ? pruned : 0);
+    for (std::size_t hop = isIn ? 0 : pruned; hop < end; ++hop) {
+      if (const LinkStep step = map.stepOf(path[hop], path[hop + 1]); step.link.isValid()) {
+        steps.push_back(step);
+      }
+    }
+    mark.paths.push_back(std::move(steps));
+  }
+  return mark;
+}
+
+Heat heatOf(const ScheduleResult& result, const FabricMap& map) {
+  Heat heat;
+  for (std::size_t arc = 0; arc < result.loads.size(); ++arc) {
+    const ArcLoad& load = result.loads[arc];
+    const double share = load.rate.toDouble() / load.bandwidth.toDouble();
+    for (const LinkStep& step : map.stepsOf(arc)) {
+      LinkLoad& drawn = heat.load[step.link];
+      (step.isForward ? drawn.forward : drawn.backward) = share;
+      drawn.isBottleneck = drawn.isBottleneck || load.isBusiest;
+    }
+  }
+  for (auto& [link, drawn] : heat.load) {
+    constexpr double kHundred = 100;
+    drawn.text = QString::number(static_cast<int>(kHundred * std::max(drawn.forward, drawn.backward))) + u" %"_s;
+  }
+  heat.title = QCoreApplication::translate("Schedule", "Load of links");
+  heat.low = u"0 %"_s;
+  heat.high = u"100 %"_s;
+  heat.bottleneck = QCoreApplication::translate("Schedule", "fullest");
+  return heat;
+}
+
+}  // namespace coppice::designer

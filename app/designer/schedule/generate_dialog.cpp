@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/generate_dialog.hpp"
+
+#include <QClipboard>
+#include <QFormLayout>
+#include <QGuiApplication>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <chrono>
+
+#include "designer/document/counted.hpp"
+#include "designer/schedule/command_text.hpp"
+#include "designer/schedule/figures.hpp"
+#include "designer/theme/fonts.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+enum Part { kAll, kSelected, kBefore };
+
+bool isRooted(Collective collective) {
+  return collective == Collective::broadcast || collective == Collective::reduce;
+}
+
+QLabel* heading(const QString& text, QWidget* parent) {
+  auto* label = new QLabel(text.toUpper(), parent);
+  label->setFont(sectionFont());
+  label->setProperty("role", u"section"_s);
+  return label;
+}
+
+}  // namespace
+
+GenerateDialog::GenerateDialog(QWidget* parent)
+    : QDialog(parent),
+      m_collective(new QLabel(this)),
+      m_rootLabel(new QLabel(tr("Root"), this)),
+      m_root(new QComboBox(this)),
+      m_gpus(new QComboBox(this)),
+      m_exact(new QRadioButton(tr("As many as the bound needs"), this)),
+      m_fixed(new QRadioButton(tr("Exactly"), this)),
+      m_scan(new QRadioButton(tr("The best of up to"), this)),
+      m_k(new QSpinBox(this)),
+      m_mostK(new QSpinBox(this)),
+      m_table(new QTableWidget(0, 3, this)),
+      m_scanState(new QLabel(this)),
+      m_capsHeight(new QCheckBox(tr("No tree higher than"), this)),
+      m_height(new QSpinBox(this)),
+      m_effort(new QSpinBox(this)),
+      m_multicast(new QCheckBox(tr("Use multicast and aggregation in switches"), this)),
+      m_generate(new QPushButton(tr("Generate"), this)),
+      m_job([this](const Found& found) { receive(found); }, 0ms) {
+  setObjectName(u"generateDialog"_s);
+  setWindowTitle(tr("Generate a Schedule"));
+  setModal(false);
+  m_collective->setObjectName(u"generateCollective"_s);
+  m_root->setObjectName(u"generateRoot"_s);
+  m_root->setAccessibleName(tr("Root"));
+  m_gpus->setObjectName(u"generateGpus"_s);
+  m_gpus->setAccessibleName(tr("GPUs that take part"));
+  m_exact->setObjectName(u"generateExact"_s);
+  m_fixed->setObjectName(u"generateFixed"_s);
+  m_scan->setObjectName(u"generateScan"_s);
+  m_k->setObjectName(u"generateK"_s);
+  m_mostK->setObjectName(u"generateMostK"_s);
+  m_table->setObjectName(u"generateTable"_s);
+  m_scanState->setObjectName(u"generateScanState"_s);
+  m_capsHeight->setObjectName(u"generateCapsHeight"_s);
+  m_height->setObjectName(u"generateHeight"_s);
+  m_effort->setObjectName(u"generateEffort"_s);
+  m_multicast->setObjectName(u"generateMulticast"_s);
+  m_k->setRange(1, static_cast<int>(kMostFixedK));
+  m_mostK->setRange(2, static_cast<int>(kMostScannedK));
+  constexpr int kMostHeight = 100000;
+  constexpr int kUsualHeight = 8;
+  m_height->setRange(1, kMostHeight);
+  m_height->setValue(kUsualHeight);
+  m_height->setSuffix(tr(" hops between GPUs"));
+  m_effort->setRange(0, kMostHeightEffort);
+  m_effort->setToolTip(tr("0: none; 1: cheap beside the rest; each more about doubles it"));
+  for (QSpinBox* box : {m_k, m_mostK}) {
+    box->setSuffix(u' ' + tr("trees per root"));
+  }
+  m_table->setHorizontalHeaderLabels({tr("k"), tr("GB/s"), tr("Loses")});
+  m_table->setAccessibleName(tr("What each number of trees loses"));
+  m_table->verticalHeader()->hide();
+  m_table->setShowGrid(false);
+  m_table->setFrameShape(QFrame::NoFrame);
+  m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  m_table->setSelectionMode(QAbstractItemView::NoSelection);
+  m_table->setFocusPolicy(Qt::NoFocus);
+  m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+  constexpr int kTableHeight = 170;
+  m_table->setFixedHeight(kTableHeight);
+  m_scanState->setProperty("role", u"muted"_s);
+  m_scanState->setWordWrap(true);
+  m_multicast->setToolTip(
+      tr("Takes traffic off links at switches that are marked capable; MSCCL programs cannot "
+         "express it"));
+  m_generate->setObjectName(u"generateButton"_s);
+  m_generate->setDefault(true);
+
+  auto* form = new QFormLayout;
+  form->setFieldGrowthPolicy(QFormLayout::ExpandingFieldsGrow);
+  constexpr int kGap = 8;
+  form->setHorizontalSpacing(2 * kGap);
+  form->setVerticalSpacing(kGap);
+  form->addRow(tr("Collective"), m_collective);
+  form->addRow(m_rootLabel, m_root);
+  form->addRow(tr("GPUs"), m_gpus);
+  const auto beside = [](QWidget* left, QWidget* right) {
+    auto* line = new QHBoxLayout;
+    line->addWidget(left);
+    line->addWidget(right, 1);
+    return line;
+  };
+  auto* heights = new QFormLayout;
+  heights->setHorizontalSpacing(2 * kGap);
+  heights->addRow(tr("Work spent on low trees"), m_effort);
+  auto* copy = new QPushButton(tr("Copy as Command Line"), this);
+  copy->setObjectName(u"generateCopy"_s);
+  copy->setAutoDefault(false);
+  auto* close = new QPushButton(tr("Close"), this);
+  close->setAutoDefault(false);
+  auto* buttons = new QHBoxLayout;
+  buttons->addWidget(copy);
+  buttons->addStretch(1);
+  buttons->addWidget(close);
+  buttons->addWidget(m_generate);
+  auto* layout = new QVBoxLayout(this);
+  constexpr int kMargin = 16;
+  layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+  layout->setSpacing(kGap);
+  layout->addLayout(form);
+  layout->addSpacing(kGap);
+  layout->addWidget(heading(tr("Trees per root"), this));
+  layout->addWidget(m_exact);
+  layout->addLayout(beside(m_fixed, m_k));
+  layout->addLayout(beside(m_scan, m_mostK));
+  layout->addWidget(m_scanState);
+  layout->addWidget(m_table);
+  layout->addSpacing(kGap);
+  layout->addWidget(heading(tr("Height"), this));
+  layout->addLayout(beside(m_capsHeight, m_height));
+  layout->addLayout(heights);
+  layout->addSpacing(kGap);
+  layout->addWidget(m_multicast);
+  layout->addSpacing(kGap);
+  layout->addLayout(buttons);
+  layout->setSizeConstraint(QLayout::SetFixedSize);
+
+  connect(m_generate, &QPushButton::clicked, this, [this] {
+    if (m_book) {
+      remember();
+      m_book->generate();
+      Q_EMIT started();
+    }
+  });
+  connect(close, &QPushButton::clicked, this, &QDialog::reject);
+  connect(copy, &QPushButton::clicked, this, [this] {
+    if (m_file) {
+      QGuiApplication::clipboard()->setText(generateCommand(m_file->path(), options(), u"schedule.forest.json"_s));
+    }
+  });
+  const auto changed = [this] {
+    if (!m_isFilling) {
+      remember();
+      updateWidgets();
+      restartScan();
+    }
+  };
+  for (QComboBox* box : {m_root, m_gpus}) {
+    connect(box, &QComboBox::currentIndexChanged, this, changed);
+  }
+  for (QRadioButton* button : {m_exact, m_fixed, m_scan}) {
+    connect(button, &QRadioButton::toggled, this, changed);
+  }
+  for (QSpinBox* box : {m_k, m_mostK, m_height, m_effort}) {
+    connect(box, &QSpinBox::valueChanged, this, changed);
+  }
+  for (QCheckBox* box : {m_capsHeight, m_multicast}) {
+    connect(box, &QCheckBox::toggled, this, changed);
+  }
+  // The root is that of the bound too, so that both answer one question.
+  connect(m_root, &QComboBox::activated, this, [this] {
+    if (m_bound && m_file) {
+      Question question = m_bound->question();
+      question.root = m_file->document().model().nodeNamed(m_root->currentText().toStdString());
+      m_bound->setQuestion(question);
+    }
+  });
+  fill();
+}
+
+GenerateDialog::~GenerateDialog() = default;
+
+void GenerateDialog::setSubject(ScheduleBook* book, DocumentFile* file, Selection* selection, LiveBound* bound) {
+  if (m_book == book && m_file == file) {
+    return;
+  }
+  if (m_file) {
+    disconnect(&m_file->document(), nullptr, this, nullptr);
+  }
+  if (m_selection) {
+    disconnect(m_selection, nullptr, this, nullptr);
+  }
+  if (m_bound) {
+    disconnect(m_bound, nullptr, this, nullptr);
+  }
+  m_book = book;
+  m_file = file;
+  m_selection = selection;
+  m_bound = bound;
+  if (m_file) {
+    connect(&m_file->document(), &Document::changed, this, [this](const ChangeEvent& event) {
+      if (event.isReset || event.aspects.testFlag(Aspect::facts)) {
+        refill();
+      }
+    });
+  }
+  if (m_selection) {
+    connect(m_selection, &Selection::changed, this, &GenerateDialog::refill);
+  }
+  if (m_bound) {
+    connect(m_bound, &LiveBound::changed, this, &GenerateDialog::refill);
+  }
+  refill();
+}
+
+void GenerateDialog::showEvent(QShowEvent* event) {
+  QDialog::showEvent(event);
+  fill();
+}
+
+void GenerateDialog::refill() {
+  if (isVisible() || !m_book) {
+    fill();
+  }
+}
+
+std::vector<std::string> GenerateDialog::selectedGpus() const {
+  std::vector<std::string> names;
+  if (m_selection && m_file) {
+    for (const NodeId id : m_selection->nodesAndContents()) {
+      const Node* node = m_file->document().model().find(id);
+      if (node != nullptr && node->kind() == fabric::NodeKind::gpu) {
+        names.push_back(node->facts.name);
+      }
+    }
+  }
+  return names;
+}
+
+void GenerateDialog::fill() {
+  m_isFilling = true;
+  const bool hasBook = m_book && m_file;
+  ScheduleOptions options = hasBook ? m_book->options() : ScheduleOptions{};
+  options.collective = hasBook ? m_book->collective() : Collective::allgather;
+  m_collective->setText(collectiveName(options.collective));
+  m_root->clear();
+  m_gpus->clear();
+  int gpus = 0;
+  bool isCapable = false;
+  if (hasBook) {
+    const Model& model = m_file->document().model();
+    for (const auto& [id, node] : model.nodes()) {
+      if (node.kind() == fabric::NodeKind::gpu) {
+        ++gpus;
+        m_root->addItem(QString::fromStdString(node.facts.name));
+      }
+      isCapable = isCapable || node.facts.multicast || node.facts.aggregation;
+    }
+    const NodeId asked = m_bound ? m_bound->question().root : NodeId{};
+    const Node* root = model.find(asked);
+    const int at = m_root->findText(QString::fromStdString(root != nullptr ? root->facts.name : options.root));
+    m_root->setCurrentIndex(std::max(at, 0));
+  }
+  m_gpus->addItem(tr("All %1").arg(gpus), kAll);
+  const std::vector<std::string> selected = selectedGpus();
+  constexpr std::size_t kLeast = 2;
+  if (selected.size() >= kLeast && static_cast<int>(selected.size()) < gpus) {
+    m_gpus->addItem(tr("The %1 selected").arg(selected.size()), kSelected);
+  }
+  m_chosenBefore = options.gpus;
+  if (!options.gpus.empty() && options.gpus != selected) {
+    m_gpus->addItem(tr("%1 chosen before").arg(options.gpus.size()), kBefore);
+  }
+  const int part = options.gpus.empty() ? kAll : (options.gpus == selected ? kSelected : kBefore);
+  m_gpus->setCurrentIndex(std::max(0, m_gpus->findData(part)));
+  m_exact->setChecked(options.treeCount == TreeCount::exact);
+  m_fixed->setChecked(options.treeCount == TreeCount::fixed);
+  m_scan->setChecked(options.treeCount == TreeCount::scan);
+  m_k->setValue(static_cast<int>(options.k));
+  m_mostK->setValue(static_cast<int>(options.mostK));
+  m_capsHeight->setChecked(options.mostHeight.has_value());
+  if (options.mostHeight) {
+    m_height->setValue(*options.mostHeight);
+  }
+  m_effort->setValue(options.heightEffort);
+  m_multicast->setEnabled(isCapable);
+  m_multicast->setChecked(options.usesMulticast && isCapable);
+  if (!isCapable) {
+    m_multicast->setToolTip(tr("No switch of this fabric is marked capable (see its properties)"));
+  }
+  m_isFilling = false;
+  updateWidgets();
+  restartScan();
+}
+
+ScheduleOptions GenerateDialog::options() const {
+  ScheduleOptions options;
+  options.collective = m_book ? m_book->collective() : Collective::allgather;
+  if (isRooted(options.collective)) {
+    options.root = m_root->currentText().toStdString();
+  }
+  switch (m_gpus->currentData().toInt()) {
+    case kSelected:
+      options.gpus = selectedGpus();
+      break;
+    case kBefore:
+      options.gpus = m_chosenBefore;
+      break;
+    default:
+      break;
+  }
+  options.treeCount =
+      m_fixed->isChecked() ? TreeCount::fixed : (m_scan->isChecked() ? TreeCount::scan : TreeCount::exact);
+  options.k = m_k->value();
+  options.mostK = m_mostK->value();
+  if (m_capsHeight->isChecked()) {
+    options.mostHeight = m_height->value();
+  }
+  options.heightEffort = m_effort->value();
+  options.usesMulticast = m_multicast->isChecked();
+  return options;
+}
+
+void GenerateDialog::remember() {
+  if (m_book) {
+    m_book->setOptions(options());
+  }
+}
+
+void GenerateDialog::updateWidgets() {
+  const bool hasRoot = m_book && isRooted(m_book->collective());
+  m_root->setVisible(hasRoot);
+  m_rootLabel->setVisible(hasRoot);
+  m_k->setEnabled(m_fixed->isChecked());
+  m_mostK->setEnabled(m_scan->isChecked());
+  m_height->setEnabled(m_capsHeight->isChecked());
+  m_table->setVisible(m_scan->isChecked());
+  m_scanState->setVisible(m_scan->isChecked());
+  m_generate->setEnabled(m_book != nullptr);
+}
+
+void GenerateDialog::restartScan() {
+  m_job.cancel();
+  m_ordered = 0;
+  m_values.clear();
+  m_table->setRowCount(0);
+  m_scanState->clear();
+  follow();
+}
+
+void GenerateDialog::follow() {
+  const auto next = static_cast<std::int64_t>(m_values.size()) + 1;
+  if (!m_file || !isVisible() || !m_scan->isChecked() || next > m_mostK->value() || m_ordered == next) {
+    return;
+  }
+  m_ordered = next;
+  m_scanState->setText(tr("Trying k = %1…").arg(next));
+  m_job.order([facts = m_file->document().facts(), options = options(), next](std::stop_token stop) {
+    Progress progress;
+    progress.stop = std::move(stop);
+    Found found{next, {}, {}};
+    const auto part = chosenPart(*facts, options.gpus);
+    if (!part) {
+      found.why = sentence(part.error());
+      return found;
+    }
+    const auto fabric = fabric::Fabric::build(*part);
+    if (!fabric) {
+      found.why = sentence(fabric.error());
+      return found;
+    }
+    const Outcome done = scanTreeCounts(
+        *fabric, options, next, next, [&](const KValue& value) { found.value = value; }, progress);
+    if (!done) {
+      found.why = sentence(done.error());
+    }
+    return found;
+  });
+}
+
+void GenerateDialog::receive(const Found& found) {
+  m_ordered = 0;
+  if (!found.value) {
+    m_scanState->setText(found.why);
+    return;
+  }
+  m_values.push_back(*found.value);
+  const bool hasBound = m_bound && m_bound->isCurrent() && m_bound->bound()->algbw && m_gpus->currentData() == kAll;
+  const Rational best = hasBound
+                            ? *m_bound->bound()->algbw
+                            : std::max_element(m_values.begin(), m_values.end(), [](const KValue& a, const KValue& b) {
+                                return a.algbw < b.algbw;
+                              })->algbw;
+  m_table->setRowCount(static_cast<int>(m_values.size()));
+  for (std::size_t i = 0; i < m_values.size(); ++i) {
+    const KValue& value = m_values[i];
+    const QString loss = value.algbw == best ? tr("nothing") : percentOf(best - value.algbw, best);
+    const QStringList texts{QString::number(value.k), decimal(value.algbw), loss};
+    for (int column = 0; column < texts.size(); ++column) {
+      auto* item = new QTableWidgetItem(texts[column]);
+      item->setFont(figureFont());
+      item->setTextAlignment(Qt::AlignCenter);
+      item->setToolTip(tr("%1 GB/s").arg(exactly(value.algbw)));
+      m_table->setItem(static_cast<int>(i), column, item);
+    }
+  }
+  m_table->scrollToBottom();
+  m_scanState->setText(hasBound ? tr("Against the bound of %1 GB/s").arg(decimal(best))
+                                : tr("Against the best of these"));
+  follow();
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDialog>
+#include <QLabel>
+#include <QPointer>
+#include <QPushButton>
+#include <QRadioButton>
+#include <QSpinBox>
+#include <QTableWidget>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "designer/document/selection.hpp"
+#include "designer/schedule/schedule_book.hpp"
+
+namespace coppice::designer {
+
+/// The settings of F5. Not modal: it follows the document, its selection and the collective of the tool bar, and can
+/// stay open while schedules are made.
+class GenerateDialog : public QDialog {
+  Q_OBJECT
+
+public:
+  explicit GenerateDialog(QWidget* parent = nullptr);
+  ~GenerateDialog() override;
+
+  /// All or none. They must live until others take their place.
+  void setSubject(ScheduleBook* book, DocumentFile* file, Selection* selection, LiveBound* bound);
+  /// What the widgets say.
+  [[nodiscard]] ScheduleOptions options() const;
+
+Q_SIGNALS:
+  void started();
+
+protected:
+  void showEvent(QShowEvent* event) override;
+
+private:
+  struct Found {
+    std::int64_t k = 0;
+    std::optional<KValue> value;
+    QString why;
+  };
+  void fill();
+  void refill();
+  void remember();
+  void follow();
+  void receive(const Found& found);
+  void restartScan();
+  void updateWidgets();
+  [[nodiscard]] std::vector<std::string> selectedGpus() const;
+
+  QPointer<ScheduleBook> m_book;
+  QPointer<DocumentFile> m_file;
+  QPointer<Selection> m_selection;
+  QPointer<LiveBound> m_bound;
+  bool m_isFilling = false;
+  std::vector<std::string> m_chosenBefore;
+
+  QLabel* m_collective;
+  QLabel* m_rootLabel;
+  QComboBox* m_root;
+  QComboBox* m_gpus;
+  QRadioButton* m_exact;
+  QRadioButton* m_fixed;
+  QRadioButton* m_scan;
+  QSpinBox* m_k;
+  QSpinBox* m_mostK;
+  QTableWidget* m_table;
+  QLabel* m_scanState;
+  QCheckBox* m_capsHeight;
+  QSpinBox* m_height;
+  QSpinBox* m_effort;
+  QCheckBox* m_multicast;
+  QPushButton* m_generate;
+
+  std::vector<KValue> m_values;
+  std::int64_t m_ordered = 0;
+  std::uint64_t m_scanRevision = 0;
+  LatestJob<Found> m_job;
+};
+
+}  // namespace coppice::designer

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/loads_panel.hpp"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QPainter>
+#include <QStyledItemDelegate>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "designer/document/counted.hpp"
+#include "designer/schedule/empty_page.hpp"
+#include "designer/schedule/figures.hpp"
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/theme.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+class LoadFilter : public QSortFilterProxyModel {
+public:
+  using QSortFilterProxyModel::QSortFilterProxyModel;
+  void setFullestOnly(bool isOnly) {
+    m_isFullestOnly = isOnly;
+    invalidateFilter();
+  }
+
+protected:
+  [[nodiscard]] bool filterAcceptsRow(int row, const QModelIndex& parent) const override {
+    const QModelIndex index = sourceModel()->index(row, LoadModel::kLink, parent);
+    return (!m_isFullestOnly || index.data(LoadModel::kBusiestRole).toBool()) &&
+           index.data().toString().contains(filterRegularExpression());
+  }
+  [[nodiscard]] bool lessThan(const QModelIndex& a, const QModelIndex& b) const override {
+    return static_cast<const LoadModel*>(sourceModel())->isLess(a, b);
+  }
+
+private:
+  bool m_isFullestOnly = false;
+};
+
+/// A bar and the percentage behind it.
+class BarDelegate : public QStyledItemDelegate {
+public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    QStyleOptionViewItem plain = option;
+    initStyleOption(&plain, index);
+    const QString text = std::exchange(plain.text, QString());
+    plain.widget->style()->drawControl(QStyle::CE_ItemViewItem, &plain, painter, plain.widget);
+    const Theme& theme = Theme::instance();
+    const bool isBusiest = index.data(LoadModel::kBusiestRole).toBool();
+    constexpr double kTextWidth = 64;
+    constexpr double kBarHeight = 7;
+    constexpr double kInset = 8;
+    const QRectF cell(option.rect);
+    const QRectF groove(cell.left() + kInset, cell.center().y() - kBarHeight / 2 + 0.5,
+                        std::max(0.0, cell.width() - kTextWidth - 2 * kInset), kBarHeight);
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(theme.color(Token::hover));
+    painter->drawRoundedRect(groove, kBarHeight / 2, kBarHeight / 2);
+    const double share = std::clamp(index.data(LoadModel::kShareRole).toDouble(), 0.0, 1.0);
+    if (share > 0) {
+      QRectF bar = groove;
+      bar.setWidth(std::max(kBarHeight, groove.width() * share));
+      painter->setBrush(theme.color(isBusiest ? Token::cut : Token::accent));
+      painter->drawRoundedRect(bar, kBarHeight / 2, kBarHeight / 2);
+    }
+    painter->setFont(figureFont(12, isBusiest ? QFont::DemiBold : QFont::Normal));
+    painter->setPen(theme.color(isBusiest ? Token::cut : Token::text));
+    painter->drawText(QRectF(groove.right(), cell.top(), cell.right() - groove.right() - kInset, cell.height()),
+                      Qt::AlignRight | Qt::AlignVCenter, text);
+    painter->restore();
+  }
+};
+
+}  // namespace
+
+// ---- model
+
+void LoadModel::setResult(ScheduleResultPtr result) {
+  beginResetModel();
+  m_result = std::move(result);
+  endResetModel();
+}
+
+std::pair<QString, QString> LoadModel::endsAt(int row) const {
+  const ArcLoad& load = m_result->loads[static_cast<std::size_t>(row)];
+  const auto nodes = m_result->fabric->nodes();
+  return {QString::fromStdString(nodes[static_cast<std::size_t>(load.tail)].id),
+          QString::fromStdString(nodes[static_cast<std::size_t>(load.head)].id)};
+}
+
+bool LoadModel::isLess(const QModelIndex& a, const QModelIndex& b) const {
+  const ArcLoad& left = m_result->loads[static_cast<std::size_t>(a.row())];
+  const ArcLoad& right = m_result->loads[static_cast<std::size_t>(b.row())];
+  switch (a.column()) {
+    case kBandwidth:
+      return left.bandwidth < right.bandwidth;
+    case kLoad:
+      return left.rate < right.rate;
+    case kShare: {
+      // What is fullest is known exactly; among the others a rounding error does no harm.
+      const double x = left.rate.toDouble() / left.bandwidth.toDouble();
+      const double y = right.rate.toDouble() / right.bandwidth.toDouble();
+      return left.isBusiest == right.isBusiest ? !left.isBusiest && x < y : right.isBusiest;
+    }
+    case kTrees:
+      return std::max(left.trees[0], left.trees[1]) < std::max(right.trees[0], right.trees[1]);
+    default:
+      return QString::localeAwareCompare(a.data().toString(), b.data().toString()) < 0;
+  }
+}
+
+int LoadModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() || !m_result ? 0 : static_cast<int>(m_result->loads.size());
+}
+
+int LoadModel::columnCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(kColumns);
+}
+
+QVariant LoadModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid() || !m_result) {
+    return {};
+  }
+  const ArcLoad& load = m_result->loads[static_cast<std::size_t>(index.row())];
+  switch (role) {
+    case Qt::DisplayRole:
+      switch (index.column()) {
+        case kLink: {
+          const auto [tail, head] = endsAt(index.row());
+          return tail + u" → "_s + head;
+        }
+        case kBandwidth:
+          return decimal(load.bandwidth);
+        case kLoad:
+          return decimal(load.rate);
+        case kShare:
+          return percentOf(load.rate, load.bandwidth);
+        case kTrees:
+          return QString::number(std::max(load.trees[0], load.trees[1]));
+        default:
+          return {};
+      }
+    case Qt::ToolTipRole: {
+      QString text = tr("%1 of %2 GB/s").arg(exactly(load.rate), exactly(load.bandwidth));
+      if (m_result->schedule.reduceForest && m_result->schedule.broadcastForest) {
+        text = tr("First half %1, second half %2, of %3 GB/s")
+                   .arg(exactly(load.rates[0]), exactly(load.rates[1]), exactly(load.bandwidth));
+      }
+      return load.isBusiest ? text + u'\n' + tr("No link is fuller: it sets the speed.") : text;
+    }
+    case Qt::TextAlignmentRole:
+      return index.column() == kLink ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
+                                     : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+    case Qt::FontRole:
+      return index.column() == kLink ? QVariant() : QVariant(figureFont());
+    case Qt::AccessibleTextRole:
+      return data(index, Qt::DisplayRole).toString() +
+             (load.isBusiest && index.column() == kLink ? u", "_s + tr("bottleneck") : QString());
+    case kShareRole:
+      return load.rate.toDouble() / load.bandwidth.toDouble();
+    case kBusiestRole:
+      return load.isBusiest;
+    default:
+      return {};
+  }
+}
+
+QVariant LoadModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal) {
+    return {};
+  }
+  if (role == Qt::TextAlignmentRole) {
+    return section == kLink || section == kShare ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
+                                                 : QVariant(Qt::AlignRight | Qt::AlignVCenter);
+  }
+  if (role != Qt::DisplayRole) {
+    return {};
+  }
+  switch (section) {
+    case kLink:
+      return tr("Link");
+    case kBandwidth:
+      return tr("GB/s");
+    case kLoad:
+      return tr("Used");
+    case kShare:
+      return tr("Load");
+    case kTrees:
+      return tr("Trees");
+    default:
+      return {};
+  }
+}
+
+// ---- panel
+
+LoadsPanel::LoadsPanel(QWidget* parent)
+    : QWidget(parent),
+      m_filter(new LoadFilter(this)),
+      m_pages(new QStackedWidget(this)),
+      m_search(new QLineEdit(this)),
+      m_fullest(new QCheckBox(tr("Fullest only"), this)),
+      m_heat(new QCheckBox(tr("Heat on the drawing"), this)),
+      m_state(new QLabel(this)),
+      m_table(new QTableView(this)) {
+  setObjectName(u"loadsPanel"_s);
+  setProperty("role", u"panel"_s);
+  setAttribute(Qt::WA_StyledBackground);
+  m_filter->setSourceModel(&m_model);
+  m_search->setObjectName(u"loadsSearch"_s);
+  m_search->setPlaceholderText(tr("Find a link"));
+  m_search->setAccessibleName(tr("Find a link"));
+  m_search->setClearButtonEnabled(true);
+  constexpr int kSearchWidth = 200;
+  m_search->setMaximumWidth(kSearchWidth);
+  m_fullest->setObjectName(u"loadsFullest"_s);
+  m_heat->setObjectName(u"loadsHeat"_s);
+  m_heat->setChecked(true);
+  m_heat->setToolTip(tr("Colours the links by their load while no tree is drawn"));
+  m_state->setObjectName(u"loadsState"_s);
+  m_state->setProperty("role", u"muted"_s);
+  m_table->setObjectName(u"loadsTable"_s);
+  m_table->setAccessibleName(tr("Link loads"));
+  m_table->setModel(m_filter);
+  m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
+  m_table->setSelectionMode(QAbstractItemView::SingleSelection);
+  m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  m_table->setShowGrid(false);
+  m_table->setWordWrap(false);
+  m_table->setAlternatingRowColors(true);
+  m_table->setFrameShape(QFrame::NoFrame);
+  m_table->verticalHeader()->hide();
+  constexpr int kRowHeight = 26;
+  m_table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+  m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
+  m_table->horizontalHeader()->setHighlightSections(false);
+  m_table->setItemDelegateForColumn(LoadModel::kShare, new BarDelegate(m_table));
+  m_table->setSortingEnabled(true);
+  m_table->sortByColumn(LoadModel::kShare, Qt::DescendingOrder);
+  m_table->horizontalHeader()->setSectionResizeMode(LoadModel::kShare, QHeaderView::Stretch);
+  constexpr int kLinkWidth = 260;
+  constexpr int kFigureWidth = 90;
+  m_table->horizontalHeader()->resizeSection(LoadModel::kLink, kLinkWidth);
+  for (const int column : {LoadModel::kBandwidth, LoadModel::kLoad, LoadModel::kTrees}) {
+    m_table->horizontalHeader()->resizeSection(column, kFigureWidth);
+  }
+  auto* body = new QWidget(m_pages);
+  constexpr int kMargin = 8;
+  auto* line = new QHBoxLayout;
+  line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
+  line->setSpacing(2 * kMargin);
+  line->addWidget(m_search);
+  line->addWidget(m_fullest);
+  line->addWidget(m_heat);
+  line->addWidget(m_state, 1);
+  auto* layout = new QVBoxLayout(body);
+  layout->setContentsMargins({});
+  layout->setSpacing(0);
+  layout->addLayout(line);
+  layout->addWidget(m_table, 1);
+  auto* empty = new EmptyPage(tr("How full each link is while the schedule runs, and which ones set its speed."),
+                              tr("Generate"), m_pages);
+  connect(empty, &EmptyPage::clicked, this, &LoadsPanel::generateWanted);
+  m_pages->addWidget(empty);
+  m_pages->addWidget(body);
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins({});
+  outer->addWidget(m_pages);
+  connect(m_search, &QLineEdit::textChanged, this, [this](const QString& text) {
+    m_filter->setFilterRegularExpression(
+        QRegularExpression(QRegularExpression::escape(text.trimmed()), QRegularExpression::CaseInsensitiveOption));
+    update();
+  });
+  connect(m_fullest, &QCheckBox::toggled, this, [this](bool isOn) {
+    static_cast<LoadFilter*>(m_filter)->setFullestOnly(isOn);
+    update();
+  });
+  connect(m_heat, &QCheckBox::toggled, this, &LoadsPanel::heatToggled);
+  const auto choose = [this](const QModelIndex& index) {
+    const QModelIndex source = m_filter->mapToSource(index);
+    if (source.isValid()) {
+      const auto [tail, head] = m_model.endsAt(source.row());
+      Q_EMIT linkChosen(tail, head);
+    }
+  };
+  connect(m_table, &QTableView::clicked, this, choose);
+  connect(m_table, &QTableView::activated, this, choose);
+  update();
+}
+
+void LoadsPanel::setResult(ScheduleResultPtr result) {
+  if (m_model.result() != result) {
+    m_model.setResult(std::move(result));
+    m_table->scrollToTop();
+    update();
+  }
+}
+
+void LoadsPanel::update() {
+  m_pages->setCurrentIndex(m_model.result() ? 1 : 0);
+  if (m_model.result()) {
+    const auto& loads = m_model.result()->loads;
+    const auto fullest = std::count_if(loads.begin(), loads.end(), [](const ArcLoad& load) { return load.isBusiest; });
+    m_state->setText(m_filter->rowCount() == m_model.rowCount()
+                         ? tr("%1 of %2 directions of links are fullest").arg(fullest).arg(loads.size())
+                         : tr("%1 of %2 shown").arg(m_filter->rowCount()).arg(loads.size()));
+  }
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/collective.hpp"
+#include "base/result.hpp"
+#include "designer/jobs/snapshot.hpp"
+#include "designer/schedule/export_check.hpp"
+#include "designer/schedule/schedule_result.hpp"
+
+namespace coppice::designer {
+
+enum class ScheduleFileKind {
+  none,     ///< something else: a fabric, perhaps
+  forest,   ///< `.forest.json`
+  trees,    ///< ForestColl's tree XML
+  program,  ///< MSCCL XML
+};
+
+/// By the first words of a file.
+[[nodiscard]] ScheduleFileKind scheduleFileKind(std::string_view beginning);
+/// Reads no more than the first words. `none` where the file cannot be read.
+[[nodiscard]] ScheduleFileKind scheduleFileKindOf(const QString& path);
+
+/// What became of a file with a schedule in it.
+struct OpenedSchedule {
+  ScheduleFileKind kind = ScheduleFileKind::none;
+  QString path;
+  std::optional<Error> error;  ///< with the place
+  ScheduleResultPtr result;    ///< forest, trees: verified
+  bool isInferred = false;     ///< trees: no fabric at hand fits, so one was made that carries exactly these trees
+  std::string xml;             ///< program
+};
+
+/// Reads and verifies. Trees are tried on the fabric at hand (facts may be null) for the collective that the file or
+/// else `collective` names. Meant for another thread.
+[[nodiscard]] OpenedSchedule openSchedule(const QString& path, ScheduleFileKind kind,
+                                          const std::shared_ptr<const fabric::Description>& facts,
+                                          Collective collective, const Progress& progress);
+
+}  // namespace coppice::designer

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/schedule_activity.hpp"
+
+#include <QClipboard>
+#include <QFileInfo>
+#include <QGuiApplication>
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "designer/document/counted.hpp"
+#include "designer/schedule/command_text.hpp"
+#include "designer/schedule/export_dialog.hpp"
+#include "designer/schedule/figures.hpp"
+#include "designer/schedule/generate_dialog.hpp"
+#include "designer/schedule/program_report.hpp"
+#include "designer/schedule/tree_drawing.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+ScheduleActivity::ScheduleActivity(SchedulePrompts prompts, QWidget* window)
+    : QObject(window),
+      m_prompts(std::move(prompts)),
+      m_window(window),
+      m_panel(new SchedulePanel(window)),
+      m_trees(new TreePanel(window)),
+      m_loads(new LoadsPanel(window)),
+      m_charts(new ChartPanel(window)),
+      m_drawing(new TreeDrawing(window)),
+      m_options(new GenerateDialog(window)),
+      m_opener([this](const std::shared_ptr<const OpenedSchedule>& opened) { receive(*opened); }, 0ms) {
+  connect(m_panel, &SchedulePanel::generateWanted, this, &ScheduleActivity::generate);
+  connect(m_options, &GenerateDialog::started, this, &ScheduleActivity::modeWanted);
+  connect(m_panel, &SchedulePanel::exportWanted, this, &ScheduleActivity::exportCurrent);
+  connect(m_panel, &SchedulePanel::renameWanted, this, &ScheduleActivity::rename);
+  connect(m_panel, &SchedulePanel::removeWanted, this, &ScheduleActivity::remove);
+  connect(m_panel, &SchedulePanel::rerunWanted, this, &ScheduleActivity::rerun);
+  connect(m_trees, &TreePanel::generateWanted, this, &ScheduleActivity::generate);
+  connect(m_trees, &TreePanel::chosenChanged, this, [this] {
+    const std::vector<TreeRef> chosen = m_trees->chosenTrees();
+    m_drawing->setTree(m_trees->model().result(),
+                       chosen.empty() ? std::nullopt : std::optional<TreeRef>(chosen.front()));
+    showOverlay();
+  });
+  connect(m_trees, &TreePanel::hovered, this, [this](const std::optional<TreeRef>& tree) {
+    if (m_hovered != tree) {
+      m_hovered = tree;
+      showOverlay();
+    }
+  });
+  connect(m_trees, &TreePanel::endsActivated, this, &ScheduleActivity::goToLink);
+  connect(m_loads, &LoadsPanel::generateWanted, this, &ScheduleActivity::generate);
+  connect(m_loads, &LoadsPanel::heatToggled, this, &ScheduleActivity::showOverlay);
+  connect(m_loads, &LoadsPanel::linkChosen, this, &ScheduleActivity::goToLink);
+  connect(m_charts, &ChartPanel::generateWanted, this, &ScheduleActivity::generate);
+  connect(m_charts, &ChartPanel::pictureWanted, this, &ScheduleActivity::savePicture);
+}
+
+ScheduleActivity::~ScheduleActivity() = default;
+
+ScheduleBook* ScheduleActivity::bookOf(DocumentFile& file, LiveBound& bound) {
+  auto* book = file.findChild<ScheduleBook*>(QString(), Qt::FindDirectChildrenOnly);
+  return book != nullptr ? book : new ScheduleBook(file, bound, &file);
+}
+
+void ScheduleActivity::setSubject(const ScheduleSubject& subject) {
+  if (m_file == subject.file) {
+    return;
+  }
+  if (m_book) {
+    disconnect(m_book, nullptr, this, nullptr);
+  }
+  if (m_file) {
+    disconnect(&m_file->document(), nullptr, this, nullptr);
+  }
+  if (m_canvas && m_hasOverlay) {
+    m_canvas->setOverlay({});
+    m_hasOverlay = false;
+  }
+  m_file = subject.file;
+  m_selection = subject.selection;
+  m_bound = subject.bound;
+  m_canvas = subject.canvas;
+  m_book = m_file ? bookOf(*m_file, *m_bound) : nullptr;
+  m_hovered.reset();
+  m_map.reset();
+  m_mapResult.reset();
+  if (m_book) {
+    connect(m_book, &ScheduleBook::changed, this, &ScheduleActivity::follow);
+    connect(m_book, &ScheduleBook::currentChanged, this, &ScheduleActivity::follow);
+    connect(m_book, &ScheduleBook::runningChanged, this, &ScheduleActivity::runningChanged);
+    connect(m_book, &ScheduleBook::finished, this, [this](int id) {
+      const ScheduleEntry* entry = m_book->find(id);
+      if (entry != nullptr && entry->result) {
+        Q_EMIT message(entry->name + u": "_s + entry->result->verdictText());
+      }
+    });
+    connect(m_book, &ScheduleBook::runningChanged, this, [this] {
+      if (!m_book->isRunning() && !m_book->failure().isEmpty()) {
+        Q_EMIT message(m_book->failure());
+      }
+    });
+    // A link may have gone, or come back, under a tree that is drawn.
+    connect(&m_file->document(), &Document::changed, this, [this] { showOverlay(); });
+  }
+  m_panel->setBook(m_book);
+  m_options->setSubject(m_book, m_file, m_selection, m_bound);
+  follow();
+  Q_EMIT runningChanged();
+}
+
+void ScheduleActivity::setActive(bool isActive) {
+  m_isActive = isActive;
+  if (isActive) {
+    showOverlay();
+  } else {
+    // The canvas is the next mode's already.
+    m_hasOverlay = false;
+  }
+}
+
+void ScheduleActivity::follow() {
+  const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
+  const ScheduleResultPtr result = entry != nullptr ? entry->result : nullptr;
+  m_hovered.reset();
+  m_trees->setResult(result);
+  m_loads->setResult(result);
+  m_charts->setResult(result);
+  if (!result) {
+    m_drawing->setTree(nullptr, std::nullopt);
+  }
+  showOverlay();
+  Q_EMIT currentChanged();
+}
+
+const FabricMap* ScheduleActivity::map() {
+  const ScheduleResultPtr& result = m_trees->model().result();
+  if (!result || !m_file) {
+    return nullptr;
+  }
+  const std::uint64_t revision = m_file->document().factRevision();
+  if (!m_map || m_mapResult != result || m_mapRevision != revision) {
+    m_map = std::make_unique<FabricMap>(*result, m_file->document().model());
+    m_mapResult = result;
+    m_mapRevision = revision;
+  }
+  return m_map.get();
+}
+
+void ScheduleActivity::showOverlay() {
+  if (!m_canvas || !m_isActive) {
+    return;
+  }
+  Overlay overlay;
+  const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
+  if (entry != nullptr && entry->result && entry->result == m_trees->model().result()) {
+    const ScheduleResult& result = *entry->result;
+    std::vector<TreeRef> trees = m_trees->chosenTrees();
+    if (m_hovered && std::find(trees.begin(), trees.end(), *m_hovered) == trees.end()) {
+      trees.push_back(*m_hovered);
+    }
+    const bool isFresh = m_book->isFresh(*entry);
+    if (!trees.empty()) {
+      int category = 0;
+      for (const TreeRef& tree : trees) {
+        schedule::TreeReader* reader = m_trees->model().readerOf(tree.half);
+        TreeMark mark = markOf(result, *reader, tree, *map());
+        mark.category = category++;
+        mark.label = m_trees->model().titleOf(tree) + (isFresh ? QString() : u' ' + tr("(stale)"));
+        overlay.trees.push_back(std::move(mark));
+      }
+      overlay.isRestDimmed = true;
+    } else if (m_loads->isHeatWanted() && isFresh) {
+      // Loads of a fabric that has changed would be a lie.
+      overlay.heat = heatOf(result, *map());
+    }
+  }
+  if (overlay.isEmpty() && !m_hasOverlay) {
+    return;
+  }
+  m_hasOverlay = !overlay.isEmpty();
+  m_canvas->setOverlay(std::move(overlay));
+}
+
+void ScheduleActivity::goToLink(const QString& tail, const QString& head) {
+  if (!m_file || !m_canvas) {
+    return;
+  }
+  const Model& model = m_file->document().model();
+  const NodeId a = model.nodeNamed(tail.toStdString());
+  const NodeId b = model.nodeNamed(head.toStdString());
+  std::set<ElementId> links;
+  if (a.isValid()) {
+    for (const LinkId id : model.linksOf(a)) {
+      const Link& link = *model.find(id);
+      const bool runs = link.tail.node == a && link.head.node == b;
+      const bool runsBack = link.duplex && link.tail.node == b && link.head.node == a;
+      if (runs || runsBack) {
+        links.insert(id);
+      }
+    }
+  }
+  if (links.empty()) {
+    if (a.isValid() && b.isValid()) {
+      m_selection->set({a, b});
+      m_canvas->centreOn(ElementId(a));
+    } else {
+      Q_EMIT message(tr("%1 → %2 is not in the drawing any more").arg(tail, head));
+    }
+    return;
+  }
+  const ElementId first = *links.begin();
+  m_selection->set(std::move(links));
+  m_selection->setCurrent(first);
+  m_canvas->centreOn(first);
+}
+
+// ---- commands
+
+void ScheduleActivity::generate() {
+  if (m_book) {
+    m_book->generate();
+  }
+}
+
+void ScheduleActivity::showOptions() {
+  m_options->show();
+  m_options->raise();
+  m_options->activateWindow();
+}
+
+void ScheduleActivity::cancel() {
+  if (m_book) {
+    m_book->cancel();
+  }
+}
+
+ExportDialog* ScheduleActivity::exportCurrent() {
+  const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
+  if (entry == nullptr || !entry->result) {
+    Q_EMIT message(tr("There is no schedule to export yet; F5 generates one"));
+    return nullptr;
+  }
+  delete m_export;
+  m_export = new ExportDialog(entry->result, entry->name, entry->path, m_file->path(), m_prompts.fileToSave, m_window);
+  m_export->setAttribute(Qt::WA_DeleteOnClose);
+  connect(m_export, &ExportDialog::failed, this, [this](const QString& why) { m_prompts.failure(tr("Export"), why); });
+  connect(m_export, &ExportDialog::saved, this,
+          [this](const QString& path) { Q_EMIT message(tr("Saved %1").arg(QFileInfo(path).fileName())); });
+  connect(m_export, &ExportDialog::regenerateWanted, this, [this, options = entry->result->options](std::int64_t k) {
+    ScheduleOptions changed = options;
+    changed.treeCount = TreeCount::fixed;
+    changed.k = k;
+    if (m_export) {
+      m_export->close();
+    }
+    if (m_book) {
+      m_book->generate(changed);
+      Q_EMIT modeWanted();
+    }
+  });
+  m_export->show();
+  return m_export;
+}
+
+void ScheduleActivity::copyCommand() {
+  if (m_book) {
+    ScheduleOptions options = m_book->options();
+    options.collective = m_book->collective();
+    QGuiApplication::clipboard()->setText(generateCommand(m_file->path(), options, u"schedule.forest.json"_s));
+    Q_EMIT message(tr("Copied the command line"));
+  }
+}
+
+void ScheduleActivity::rename(int id) {
+  const ScheduleEntry* entry = m_book ? m_book->find(id) : nullptr;
+  if (entry == nullptr) {
+    return;
+  }
+  const auto name = m_prompts.text(tr("Rename Schedule"), tr("New name:"), entry->name);
+  if (name && m_book) {
+    if (const Outcome renamed = m_book->rename(id, *name); !renamed) {
+      Q_EMIT message(sentence(renamed.error()));
+    }
+  }
+}
+
+void ScheduleActivity::remove(int id) {
+  const ScheduleEntry* entry = m_book ? m_book->find(id) : nullptr;
+  if (entry == nullptr) {
+    return;
+  }
+  const bool isWanted = m_prompts.confirm(
+      tr("Delete Schedule"),
+      entry->path.isEmpty() ? tr("Delete “%1”?").arg(entry->name)
+                            : tr("Delete “%1” and its file %2?").arg(entry->name, QFileInfo(entry->path).fileName()),
+      tr("Delete"), tr("Keep"));
+  if (isWanted && m_book) {
+    if (const Outcome removed = m_book->remove(id); !removed) {
+      m_prompts.failure(tr("Delete Schedule"), sentence(removed.error()));
+    }
+  }
+}
+
+void ScheduleActivity::rerun(int id) {
+  const ScheduleEntry* entry = m_book ? m_book->find(id) : nullptr;
+  if (entry != nullptr && entry->result) {
+    m_book->generate(ScheduleOptions(entry->result->options));
+  }
+}
+
+void ScheduleActivity::showRootOfSelection() {
+  const ScheduleResultPtr& result = m_trees->model().result();
+  if (!result || !m_selection) {
+    return;
+  }
+  for (const NodeId id : m_selection->nodes()) {
+    const auto node = result->fabric->find(m_file->document().model().find(id)->facts.name);
+    if (node && result->fabric->nodes()[static_cast<std::size_t>(*node)].rank >= 0) {
+      m_trees->showRoot(result->fabric->nodes()[static_cast<std::size_t>(*node)].rank);
+      return;
+    }
+  }
+  Q_EMIT message(tr("Select a GPU to see its trees"));
+}
+
+void ScheduleActivity::clearTrees() {
+  m_trees->clearChoice();
+}
+
+void ScheduleActivity::savePicture(ChartPanel::Which which) {
+  const QString path = m_prompts.fileToSave(
+      which == ChartPanel::Which::treeCount ? u"throughput.svg"_s : u"loads.svg"_s, tr("Pictures (*.svg *.png)"));
+  if (path.isEmpty()) {
+    return;
+  }
+  if (const Outcome saved = m_charts->savePicture(which, path); !saved) {
+    m_prompts.failure(tr("Save Picture"), QString::fromStdString(describe(saved.error())));
+  } else {
+    Q_EMIT message(tr("Saved %1").arg(QFileInfo(path).fileName()));
+  }
+}
+
+// ---- files
+
+ProgramReport* ScheduleActivity::report() const {
+  return m_report;
+}
+
+bool ScheduleActivity::open(const QString& path) {
+  if (scheduleFileKindOf(path) == ScheduleFileKind::none) {
+    return false;
+  }
+  m_waiting << path;
+  openNext();
+  return true;
+}
+
+void ScheduleActivity::openNext() {
+  if (m_isOpening || m_waiting.isEmpty()) {
+    return;
+  }
+  m_isOpening = true;
+  const QString path = m_waiting.takeFirst();
+  Q_EMIT message(tr("Verifying %1…").arg(QFileInfo(path).fileName()));
+  const bool hasNodes = m_file && !m_file->document().model().nodes().isEmpty();
+  m_opener.order([path, kind = scheduleFileKindOf(path), facts = hasNodes ? m_file->document().facts() : nullptr,
+                  collective = m_book ? m_book->collective() : Collective::allgather](std::stop_token stop) {
+    Progress progress;
+    progress.stop = std::move(stop);
+    return std::make_shared<const OpenedSchedule>(openSchedule(path, kind, facts, collective, progress));
+  });
+}
+
+void ScheduleActivity::receive(const OpenedSchedule& opened) {
+  m_isOpening = false;
+  const QString name = QFileInfo(opened.path).fileName();
+  if (opened.error) {
+    Q_EMIT message(tr("%1 is refused").arg(name));
+    m_prompts.failure(tr("Open"), tr("%1 could not be opened.").arg(name) + u"\n\n"_s +
+                                      QString::fromStdString(describe(*opened.error)));
+  } else if (opened.kind == ScheduleFileKind::program) {
+    m_report = new ProgramReport(opened.path, opened.xml, m_window);
+    m_report->setAttribute(Qt::WA_DeleteOnClose);
+    m_report->show();
+    Q_EMIT message({});
+  } else {
+    Q_EMIT message(name + u": "_s + opened.result->verdictText());
+    Q_EMIT forestOpened(opened.result, opened.path, opened.isInferred);
+  }
+  openNext();
+}
+
+}  // namespace coppice::designer

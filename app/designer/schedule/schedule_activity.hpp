@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QPointer>
+#include <QString>
+#include <QStringList>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "designer/canvas/canvas_view.hpp"
+#include "designer/schedule/chart_panel.hpp"
+#include "designer/schedule/fabric_map.hpp"
+#include "designer/schedule/loads_panel.hpp"
+#include "designer/schedule/opened_file.hpp"
+#include "designer/schedule/schedule_book.hpp"
+#include "designer/schedule/schedule_panel.hpp"
+#include "designer/schedule/tree_panel.hpp"
+
+namespace coppice::designer {
+
+class ExportDialog;
+class GenerateDialog;
+class ProgramReport;
+class TreeDrawing;
+
+/// The parts of one editor that schedules are about.
+struct ScheduleSubject {
+  DocumentFile* file = nullptr;
+  Selection* selection = nullptr;
+  LiveBound* bound = nullptr;
+  CanvasView* canvas = nullptr;
+};
+
+/// Questions that end in a dialog, answered by the window.
+struct SchedulePrompts {
+  std::function<QString(const QString& suggestion, const QString& filter)> fileToSave;
+  std::function<std::optional<QString>(const QString& title, const QString& label, const QString& value)> text;
+  std::function<bool(const QString& title, const QString& text, const QString& yes, const QString& no)> confirm;
+  std::function<void(const QString& title, const QString& text)> failure;
+};
+
+/// Schedule mode: owns the docks' contents and dialogs, follows the current document, and draws on its canvas.
+class ScheduleActivity : public QObject {
+  Q_OBJECT
+
+public:
+  ScheduleActivity(SchedulePrompts prompts, QWidget* window);
+  ~ScheduleActivity() override;
+
+  [[nodiscard]] SchedulePanel* panel() const { return m_panel; }
+  [[nodiscard]] TreePanel* trees() const { return m_trees; }
+  [[nodiscard]] LoadsPanel* loads() const { return m_loads; }
+  [[nodiscard]] ChartPanel* charts() const { return m_charts; }
+  [[nodiscard]] TreeDrawing* drawing() const { return m_drawing; }
+  [[nodiscard]] GenerateDialog* optionsDialog() const { return m_options; }
+
+  /// An empty subject on the start page. What it points to must live until another takes its place.
+  void setSubject(const ScheduleSubject& subject);
+  /// The canvas shows schedules only while the mode is on.
+  void setActive(bool isActive);
+  /// Of the current document; nullptr on the start page.
+  [[nodiscard]] ScheduleBook* book() const { return m_book; }
+  /// The book of any document; made on the first call, with the document's life.
+  [[nodiscard]] static ScheduleBook* bookOf(DocumentFile& file, LiveBound& bound);
+
+  void generate();
+  void showOptions();
+  void cancel();
+  /// nullptr where there is nothing to export.
+  ExportDialog* exportCurrent();
+  void copyCommand();
+  void rename(int id);
+  void remove(int id);
+  void rerun(int id);
+  void showRootOfSelection();
+  void clearTrees();
+
+  /// Takes files that hold schedules, and reads them one after the other in the background. False: not such a file.
+  bool open(const QString& path);
+  [[nodiscard]] bool isOpening() const { return m_isOpening; }
+  /// The last report on a program; nullptr if it is closed.
+  [[nodiscard]] ProgramReport* report() const;
+
+Q_SIGNALS:
+  /// A line for the status strip.
+  void message(const QString& text);
+  /// A schedule is being made: the window goes to its mode.
+  void modeWanted();
+  /// A schedule with its fabric was opened; the window finds or makes a document and calls add().
+  void forestOpened(const coppice::designer::ScheduleResultPtr& result, const QString& path, bool isInferred);
+  void runningChanged();
+  void currentChanged();
+
+private:
+  void follow();
+  void showOverlay();
+  void goToLink(const QString& tail, const QString& head);
+  void openNext();
+  void receive(const OpenedSchedule& opened);
+  void savePicture(ChartPanel::Which which);
+  [[nodiscard]] const FabricMap* map();
+
+  SchedulePrompts m_prompts;
+  QWidget* m_window;
+  SchedulePanel* m_panel;
+  TreePanel* m_trees;
+  LoadsPanel* m_loads;
+  ChartPanel* m_charts;
+  TreeDrawing* m_drawing;
+  GenerateDialog* m_options;
+  QPointer<ExportDialog> m_export;
+  QPointer<ProgramReport> m_report;
+
+  QPointer<DocumentFile> m_file;
+  QPointer<Selection> m_selection;
+  QPointer<LiveBound> m_bound;
+  QPointer<CanvasView> m_canvas;
+  QPointer<ScheduleBook> m_book;
+  bool m_isActive = false;
+  bool m_hasOverlay = false;
+  std::optional<TreeRef> m_hovered;
+
+  std::unique_ptr<FabricMap> m_map;
+  ScheduleResultPtr m_mapResult;
+  std::uint64_t m_mapRevision = 0;
+
+  QStringList m_waiting;
+  bool m_isOpening = false;
+  LatestJob<std::shared_ptr<const OpenedSchedule>> m_opener;
+};
+
+}  // namespace coppice::designer

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/schedule_panel.hpp"
+
+#include <QApplication>
+#include <QHBoxLayout>
+#include <QPainter>
+#include <QStyledItemDelegate>
+#include <QVBoxLayout>
+#include <chrono>
+
+#include "designer/document/counted.hpp"
+#include "designer/schedule/figures.hpp"
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/icons.hpp"
+#include "designer/theme/theme.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int kMargin = 12;
+constexpr int kThousand = 1000;
+
+enum Role { kIdRole = Qt::UserRole + 1, kLineRole, kStateRole, kMarkRole };
+/// What stands behind the name, and in which colour.
+enum class State { good, lossy, stale, reading, refused };
+
+/// Two lines: the name with the state at the right, and the numbers.
+class RowDelegate : public QStyledItemDelegate {
+public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+  [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
+    constexpr QSize kSize(120, 46);
+    return kSize;
+  }
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const Theme& theme = Theme::instance();
+    const auto state = static_cast<State>(index.data(kMarkRole).toInt());
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    const QRectF row = QRectF(option.rect).adjusted(4, 1, -4, -1);
+    constexpr double kRadius = 6;
+    if (option.state.testFlag(QStyle::State_Selected) || option.state.testFlag(QStyle::State_MouseOver)) {
+      painter->setPen(option.state.testFlag(QStyle::State_HasFocus) ? QPen(theme.color(Token::accent)) : Qt::NoPen);
+      painter->setBrush(theme.color(option.state.testFlag(QStyle::State_Selected) ? Token::accentSoft : Token::hover));
+      painter->drawRoundedRect(row, kRadius, kRadius);
+    }
+    const bool isQuiet = state == State::stale || state == State::reading;
+    const QRectF text = row.adjusted(8, 4, -8, -4);
+    const QString mark = index.data(kStateRole).toString();
+    const QFont small = uiFont(11.5, QFont::DemiBold);
+    const double markWidth = QFontMetricsF(small).horizontalAdvance(mark);
+    painter->setFont(small);
+    painter->setPen(theme.color(state == State::good      ? Token::accent
+                                : state == State::refused ? Token::error
+                                : state == State::lossy   ? Token::warning
+                                                          : Token::muted));
+    const QRectF upper(text.left(), text.top(), text.width(), text.height() / 2);
+    painter->drawText(upper, Qt::AlignRight | Qt::AlignVCenter, mark);
+    const QFont nameFont = uiFont(13, QFont::DemiBold);
+    painter->setFont(nameFont);
+    painter->setPen(theme.color(isQuiet ? Token::muted : Token::text));
+    const QRectF name = upper.adjusted(0, 0, -markWidth - 8, 0);
+    painter->drawText(name, Qt::AlignLeft | Qt::AlignVCenter,
+                      QFontMetricsF(nameFont).elidedText(index.data().toString(), Qt::ElideRight, name.width()));
+    const QFont figures = figureFont(11.5);
+    painter->setFont(figures);
+    painter->setPen(theme.color(isQuiet ? Token::faint : Token::muted));
+    const QRectF lower(text.left(), text.center().y(), text.width(), text.height() / 2);
+    painter->drawText(
+        lower, Qt::AlignLeft | Qt::AlignVCenter,
+        QFontMetricsF(figures).elidedText(index.data(kLineRole).toString(), Qt::ElideRight, lower.width()));
+    painter->restore();
+  }
+};
+
+QToolButton* smallButton(const QString& name, const QString& iconName, const QString& tip, QWidget* parent) {
+  auto* button = new QToolButton(parent);
+  button->setObjectName(name);
+  button->setIcon(icon(iconName));
+  button->setToolTip(tip);
+  button->setAccessibleName(tip);
+  return button;
+}
+
+QString hops(int count) {
+  return counted(count, SchedulePanel::tr("hop"), SchedulePanel::tr("hops"));
+}
+
+QString factsOf(const ScheduleResult& result) {
+  QString text = u"<table cellspacing=0 cellpadding=0>"_s;
+  const auto row = [&](const QString& what, const QString& value) {
+    text += u"<tr><td style='padding:1px 12px 1px 0'>%1</td><td style='padding:1px 0'>%2</td></tr>"_s.arg(
+        what.toHtmlEscaped(), value.toHtmlEscaped());
+  };
+  row(SchedulePanel::tr("Trees per root"),
+      u"k = %1"_s.arg(result.k) + (result.schedule.fixedK ? u", "_s + SchedulePanel::tr("fixed") : QString()));
+  row(SchedulePanel::tr("Trees"), QString::number(result.trees) + u", "_s +
+                                      SchedulePanel::tr("%1 different").arg(result.differentTrees) +
+                                      (result.isByParts ? u", "_s + SchedulePanel::tr("by parts") : QString()));
+  row(SchedulePanel::tr("Height"),
+      SchedulePanel::tr("%1 between GPUs, %2")
+          .arg(hops(result.heights.logicalMax),
+               counted(result.heights.physicalMax, SchedulePanel::tr("link"), SchedulePanel::tr("links"))));
+  row(SchedulePanel::tr("Latency"),
+      SchedulePanel::tr("%1 µs from root to leaf").arg(QString::number(result.heights.latencyMax, 'f', 1)));
+  row(SchedulePanel::tr("GPUs"), QString::number(result.fabric->gpuCount()) +
+                                     (result.options.gpus.empty() ? QString() : u", "_s + SchedulePanel::tr("a part")));
+  if (result.seconds > 0) {
+    row(SchedulePanel::tr("Made in"), duration(result.seconds));
+  }
+  return text + u"</table>"_s;
+}
+
+}  // namespace
+
+SchedulePanel::SchedulePanel(QWidget* parent)
+    : QWidget(parent),
+      m_pages(new QStackedWidget(this)),
+      m_emptyText(new QLabel(this)),
+      m_emptyButton(new QPushButton(tr("Generate"), this)),
+      m_verdict(new QLabel(this)),
+      m_number(new QLabel(this)),
+      m_exact(new QLabel(this)),
+      m_details(new QLabel(this)),
+      m_facts(new QLabel(this)),
+      m_running(new QWidget(this)),
+      m_phase(new QLabel(m_running)),
+      m_progress(new QProgressBar(m_running)),
+      m_cancel(new QPushButton(tr("Cancel"), m_running)),
+      m_failure(new QLabel(this)),
+      m_list(new QListView(this)),
+      m_rerun(smallButton(u"scheduleRerun"_s, u"generate"_s, tr("Generate again with these settings"), this)),
+      m_rename(smallButton(u"scheduleRename"_s, u"rename"_s, tr("Rename…"), this)),
+      m_remove(smallButton(u"scheduleRemove"_s, u"delete"_s, tr("Delete…"), this)),
+      m_export(new QPushButton(tr("Export…"), this)) {
+  setObjectName(u"schedulePanel"_s);
+  setProperty("role", u"panel"_s);
+  setAttribute(Qt::WA_StyledBackground);
+
+  auto* empty = new QWidget(m_pages);
+  m_emptyText->setObjectName(u"scheduleEmpty"_s);
+  m_emptyText->setWordWrap(true);
+  m_emptyText->setAlignment(Qt::AlignCenter);
+  m_emptyText->setProperty("role", u"muted"_s);
+  m_emptyButton->setObjectName(u"scheduleEmptyButton"_s);
+  m_emptyButton->setProperty("role", u"primary"_s);
+  auto* emptyLayout = new QVBoxLayout(empty);
+  emptyLayout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+  emptyLayout->addStretch(1);
+  emptyLayout->addWidget(m_emptyText);
+  emptyLayout->addSpacing(kMargin);
+  emptyLayout->addWidget(m_emptyButton, 0, Qt::AlignHCenter);
+  emptyLayout->addStretch(2);
+
+  auto* card = new QWidget(m_pages);
+  constexpr double kNumberPixels = 34;
+  constexpr double kFigurePixels = 13;
+  m_verdict->setObjectName(u"scheduleVerdict"_s);
+  m_verdict->setFont(uiFont(kFigurePixels, QFont::DemiBold));
+  m_verdict->setWordWrap(true);
+  m_number->setObjectName(u"scheduleNumber"_s);
+  m_number->setFont(uiFont(kNumberPixels, QFont::Bold));
+  m_exact->setObjectName(u"scheduleExact"_s);
+  m_exact->setFont(figureFont(kFigurePixels));
+  m_details->setObjectName(u"scheduleDetails"_s);
+  m_details->setProperty("role", u"muted"_s);
+  m_facts->setObjectName(u"scheduleFacts"_s);
+  m_facts->setTextFormat(Qt::RichText);
+  for (QLabel* label : {m_exact, m_details, m_facts}) {
+    label->setWordWrap(true);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  }
+  m_list->setObjectName(u"scheduleList"_s);
+  m_list->setAccessibleName(tr("Schedules"));
+  m_list->setModel(&m_model);
+  m_list->setItemDelegate(new RowDelegate(m_list));
+  m_list->setFrameShape(QFrame::NoFrame);
+  m_list->setMouseTracking(true);
+  m_list->setUniformItemSizes(true);
+  m_list->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  constexpr int kListHeight = 100;
+  m_list->setMinimumHeight(kListHeight);
+  m_export->setObjectName(u"scheduleExportButton"_s);
+  auto* head = new QLabel(tr("SCHEDULES"), card);
+  head->setFont(sectionFont());
+  head->setProperty("role", u"section"_s);
+  auto* cardLayout = new QVBoxLayout(card);
+  cardLayout->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin);
+  constexpr int kGap = 4;
+  cardLayout->setSpacing(kGap);
+  cardLayout->addWidget(m_verdict);
+  cardLayout->addWidget(m_number);
+  cardLayout->addWidget(m_exact);
+  cardLayout->addSpacing(kGap);
+  cardLayout->addWidget(m_details);
+  cardLayout->addSpacing(kGap);
+  cardLayout->addWidget(m_facts);
+  cardLayout->addSpacing(2 * kGap);
+  auto* headLine = new QHBoxLayout;
+  headLine->addWidget(head, 1);
+  headLine->addWidget(m_rerun);
+  headLine->addWidget(m_rename);
+  headLine->addWidget(m_remove);
+  headLine->setSpacing(0);
+  cardLayout->addLayout(headLine);
+  cardLayout->addWidget(m_list, 1);
+  cardLayout->addWidget(m_export);
+  m_pages->addWidget(empty);
+  m_pages->addWidget(card);
+
+  m_running->setObjectName(u"scheduleRunning"_s);
+  m_phase->setObjectName(u"schedulePhase"_s);
+  m_progress->setRange(0, kThousand);
+  m_progress->setTextVisible(false);
+  m_progress->setAccessibleName(tr("Progress"));
+  m_cancel->setObjectName(u"scheduleCancel"_s);
+  auto* runningLayout = new QVBoxLayout(m_running);
+  runningLayout->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
+  auto* phaseLine = new QHBoxLayout;
+  phaseLine->addWidget(m_phase, 1);
+  phaseLine->addWidget(m_cancel);
+  runningLayout->addLayout(phaseLine);
+  runningLayout->addWidget(m_progress);
+  m_failure->setObjectName(u"scheduleFailure"_s);
+  m_failure->setProperty("role", u"error"_s);
+  m_failure->setWordWrap(true);
+  m_failure->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  m_failure->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
+
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins({});
+  layout->setSpacing(0);
+  layout->addWidget(m_running);
+  layout->addWidget(m_failure);
+  layout->addWidget(m_pages, 1);
+
+  connect(m_emptyButton, &QPushButton::clicked, this, &SchedulePanel::generateWanted);
+  connect(m_export, &QPushButton::clicked, this, &SchedulePanel::exportWanted);
+  connect(m_cancel, &QPushButton::clicked, this, [this] {
+    if (m_book) {
+      m_book->cancel();
+    }
+  });
+  connect(m_rerun, &QToolButton::clicked, this, [this] { Q_EMIT rerunWanted(chosen()); });
+  connect(m_rename, &QToolButton::clicked, this, [this] { Q_EMIT renameWanted(chosen()); });
+  connect(m_remove, &QToolButton::clicked, this, [this] { Q_EMIT removeWanted(chosen()); });
+  connect(m_list->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& index) {
+    if (m_book && !m_isFilling && index.isValid()) {
+      m_book->setCurrent(index.data(kIdRole).toInt());
+    }
+  });
+  connect(m_list, &QListView::doubleClicked, this, [this] { Q_EMIT renameWanted(chosen()); });
+  connect(&Theme::instance(), &Theme::changed, this, &SchedulePanel::update);
+  m_tick.setInterval(100ms);
+  connect(&m_tick, &QTimer::timeout, this, &SchedulePanel::updateRunning);
+  update();
+}
+
+void SchedulePanel::setBook(ScheduleBook* book) {
+  if (m_book == book) {
+    return;
+  }
+  if (m_book) {
+    disconnect(m_book, nullptr, this, nullptr);
+  }
+  m_book = book;
+  if (m_book) {
+    connect(m_book, &ScheduleBook::changed, this, &SchedulePanel::update);
+    connect(m_book, &ScheduleBook::currentChanged, this, &SchedulePanel::update);
+    connect(m_book, &ScheduleBook::runningChanged, this, &SchedulePanel::update);
+  }
+  update();
+}
+
+int SchedulePanel::chosen() const {
+  const QModelIndex index = m_list->currentIndex();
+  return index.isValid() ? index.data(kIdRole).toInt() : 0;
+}
+
+void SchedulePanel::update() {
+  updateRunning();
+  updateList();
+  updateCard();
+}
+
+void SchedulePanel::updateRunning() {
+  const bool isRunning = m_book && m_book->isRunning();
+  m_running->setVisible(isRunning);
+  if (isRunning) {
+    const JobProgress::State state = m_book->progress();
+    m_phase->setText(state.stage.empty() ? tr("Starting…") : stageName(state.stage) + u"…"_s);
+    m_progress->setValue(static_cast<int>(state.fraction * kThousand));
+    m_tick.start();
+  } else {
+    m_tick.stop();
+  }
+  const QString failure = m_book ? m_book->failure() : QString();
+  m_failure->setText(failure);
+  m_failure->setVisible(!failure.isEmpty());
+}
+
+void SchedulePanel::updateList() {
+  m_isFilling = true;
+  m_model.clear();
+  if (m_book) {
+    for (const ScheduleEntry& entry : m_book->entries()) {
+      auto* item = new QStandardItem(entry.name);
+      item->setData(entry.id, kIdRole);
+      State state = State::reading;
+      QString mark = tr("checking…");
+      QString line;
+      if (entry.result) {
+        const ScheduleResult& result = *entry.result;
+        const bool isFresh = m_book->isFresh(entry);
+        state = !isFresh ? State::stale : (result.meetsBound ? State::good : State::lossy);
+        mark = percentOf(result.schedule.algbw, result.schedule.bound) + (isFresh ? QString() : u" · "_s + tr("stale"));
+        line = tr("%1 GB/s · k %2 · height %3 · %4 · %5")
+                   .arg(exactly(result.schedule.algbw))
+                   .arg(result.k)
+                   .arg(result.heights.logicalMax)
+                   .arg(counted(result.trees, tr("tree"), tr("trees")),
+                        result.seconds > 0 ? duration(result.seconds) : tr("from its file"));
+        item->setToolTip(collectiveName(result.options.collective) + u": "_s + line +
+                         (isFresh ? QString() : u"\n"_s + tr("The fabric has changed since.")) +
+                         (entry.problem.isEmpty() ? QString() : u"\n"_s + entry.problem));
+        if (!entry.problem.isEmpty()) {
+          state = State::refused;
+          mark = tr("not saved");
+        }
+      } else if (!entry.problem.isEmpty()) {
+        state = State::refused;
+        mark = tr("refused");
+        line = entry.problem;
+        item->setToolTip(entry.problem);
+      }
+      item->setData(line, kLineRole);
+      item->setData(mark, kStateRole);
+      item->setData(static_cast<int>(state), kMarkRole);
+      item->setData(entry.name + u", "_s + mark + u", "_s + line, Qt::AccessibleTextRole);
+      m_model.appendRow(item);
+      if (m_book->current() == &entry) {
+        m_list->setCurrentIndex(item->index());
+      }
+    }
+  }
+  m_isFilling = false;
+}
+
+void SchedulePanel::updateCard() {
+  const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
+  const bool hasResult = entry != nullptr && entry->result;
+  const bool hasRows = m_book && !m_book->entries().empty();
+  m_pages->setCurrentIndex(hasRows ? 1 : 0);
+  m_emptyText->setText(m_book ? tr("A schedule is a forest of spanning trees that reaches the bound. Generate builds "
+                                   "one for the collective in the tool bar and verifies it.")
+                              : tr("Open or draw a fabric; Generate then builds spanning trees that reach its bound."));
+  m_emptyButton->setVisible(m_book != nullptr);
+  m_emptyButton->setEnabled(m_book && !m_book->isRunning());
+  for (QWidget* widget : {static_cast<QWidget*>(m_number), static_cast<QWidget*>(m_exact),
+                          static_cast<QWidget*>(m_details), static_cast<QWidget*>(m_facts)}) {
+    widget->setVisible(hasResult);
+  }
+  m_rerun->setEnabled(hasResult);
+  m_rename->setEnabled(entry != nullptr);
+  m_remove->setEnabled(hasRows);
+  m_export->setEnabled(hasResult);
+  if (!hasResult) {
+    m_verdict->setText(hasRows ? tr("Choose a schedule") : QString());
+    m_verdict->setStyleSheet({});
+    return;
+  }
+  const ScheduleResult& result = *entry->result;
+  const Theme& theme = Theme::instance();
+  const bool isFresh = m_book->isFresh(*entry);
+  const Token token = !isFresh ? Token::muted : result.meetsBound ? Token::accent : Token::warning;
+  const QString color = u"color: %1"_s.arg(theme.color(token).name());
+  m_verdict->setStyleSheet(color);
+  m_verdict->setText((isFresh && result.meetsBound ? u"✓ "_s : QString()) +
+                     (isFresh ? result.verdictText() : tr("Stale: the fabric has changed since")));
+  m_number->setText(
+      decimal(result.schedule.algbw) +
+      u"<span style='font-size:14px; font-weight:400; color:%1'> GB/s</span>"_s.arg(theme.color(Token::muted).name()));
+  m_number->setEnabled(isFresh);
+  m_exact->setEnabled(isFresh);
+  const QString fraction = QString::fromStdString(result.schedule.algbw.toString());
+  m_exact->setText(u"= %1 · %2 · %3"_s.arg(fraction, collectiveName(result.options.collective),
+                                           counted(result.fabric->gpuCount(), tr("GPU"), tr("GPUs"))));
+  m_details->setText(result.verdictDetails());
+  m_facts->setText(factsOf(result));
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSortFilterProxyModel>
+#include <QStackedWidget>
+#include <QTreeView>
+#include <QWidget>
+#include <optional>
+#include <vector>
+
+#include "designer/schedule/tree_model.hpp"
+
+namespace coppice::designer {
+
+/// The browser of trees: roots, trees, edges, routes. Says which trees are chosen and which one the pointer is on.
+class TreePanel : public QWidget {
+  Q_OBJECT
+
+public:
+  explicit TreePanel(QWidget* parent = nullptr);
+
+  void setResult(ScheduleResultPtr result);
+  [[nodiscard]] TreeModel& model() { return m_model; }
+  [[nodiscard]] QTreeView& view() { return *m_view; }
+  /// In the order of the rows, at most mostTrees().
+  [[nodiscard]] std::vector<TreeRef> chosenTrees() const;
+  /// More are not drawn at once.
+  [[nodiscard]] static int mostTrees() { return 16; }
+  /// Chooses the first tree of the rank, unfolded.
+  void showRoot(fabric::Rank rank);
+  void clearChoice();
+
+Q_SIGNALS:
+  void chosenChanged();
+  /// The tree under the pointer.
+  void hovered(const std::optional<coppice::designer::TreeRef>& tree);
+  void generateWanted();
+  /// Double click on an edge or a hop: the names of its two ends.
+  void endsActivated(const QString& tail, const QString& head);
+
+protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+  void update();
+
+  TreeModel m_model;
+  QSortFilterProxyModel* m_filter;
+  QStackedWidget* m_pages;
+  QPushButton* m_generate;
+  QLineEdit* m_search;
+  QLabel* m_state;
+  QTreeView* m_view;
+};
+
+}  // namespace coppice::designer
