@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QByteArray>
+#include <QElapsedTimer>
+#include <QObject>
+#include <QProcess>
+#include <QString>
+#include <QStringList>
+#include <QTemporaryDir>
+#include <QTimer>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "designer/run/call.hpp"
+#include "designer/run/executor_files.hpp"
+#include "designer/run/machine.hpp"
+#include "program/run_protocol.hpp"
+#include "remote/scripts.hpp"
+#include "remote/ssh.hpp"
+#include "remote/ssh_fault.hpp"
+
+namespace coppice::designer {
+
+/// How ssh and the executor are found; the rest is the user's own configuration.
+struct RunEnvironment {
+  remote::SshOptions ssh = {};
+  QString executor = {};     ///< coppice-exec; empty = findExecutor()
+  QString localFolder = {};  ///< of runs on this computer; empty = ~/.cache/coppice/runs
+};
+
+/// One step of connecting, as it is shown.
+struct ConnectStep {
+  enum class State { waiting, running, done, failed, skipped };
+  QString title;
+  State state = State::waiting;
+  double seconds = 0;
+  QString command;  ///< what was run
+  QString output;   ///< what it said
+  QString message;  ///< what came of it
+  QString fix;      ///< what to do, where it failed
+};
+
+struct SlurmPartition {
+  QString name;
+  bool isDefault = false;
+  QString state;
+  int nodes = 0;
+  QString resources;
+  QString limit;
+};
+
+/// What is known of a machine once it is connected.
+struct MachineFacts {
+  QString system;
+  QString architecture;
+  QString host;
+  QString libc;
+  int cores = 0;
+  qint64 freeBytes = -1;
+  std::vector<SlurmPartition> partitions;
+  std::optional<program::EnvRecord> environment;  ///< of the self-test
+};
+
+/// The way to one machine: connects step by step, checks, deploys the executor, and then starts commands there. One
+/// shared ssh connection, whose socket lies in a private folder; without a connection nothing stays behind here.
+class Connection : public QObject {
+  Q_OBJECT
+
+public:
+  enum class State { idle, connecting, needsConsent, ready, failed, lost };
+
+  Connection(Machine machine, RunEnvironment environment, QObject* parent = nullptr);
+  ~Connection() override;
+
+  [[nodiscard]] const Machine& machine() const { return m_machine; }
+  [[nodiscard]] State state() const { return m_state; }
+  [[nodiscard]] const std::vector<ConnectStep>& steps() const { return m_steps; }
+  [[nodiscard]] const MachineFacts& facts() const { return m_facts; }
+  /// Why it failed or was lost.
+  [[nodiscard]] remote::SshTrouble trouble() const { return m_trouble; }
+  [[nodiscard]] QString message() const { return m_message; }
+  /// needsConsent: "ED25519 SHA256:…" for each key that the host showed.
+  [[nodiscard]] const QStringList& fingerprints() const { return m_fingerprints; }
+
+  void open();
+  void close();
+  /// Adds the key that was shown to the user's known hosts and connects. @pre needsConsent
+  void acceptHostKey();
+
+  /// coppice-exec over there with these words, which must be plain (options, names, numbers, paths of ours).
+  /// @pre ready
+  struct Command {
+    QString program;
+    QStringList arguments;
+  };
+  [[nodiscard]] Command executorCommand(const QStringList& words) const;
+  /// Where runs lie over there, for executorCommand: "…/runs/ID".
+  [[nodiscard]] QString runFolder(const QString& id) const;
+  /// Makes the folder of a run over there and puts the files into it; calls back with an empty text or what failed.
+  void putRun(const QString& id, const QStringList& files, std::function<void(QString)> done);
+
+Q_SIGNALS:
+  /// State, steps or facts.
+  void changed();
+
+private:
+  enum Step {
+    resolve,
+    connectTo,
+    hostKey,
+    authenticate,
+    system,
+    libraries,
+    space,
+    installed,
+    deploy,
+    selfTest,
+    slurm,
+    count
+  };
+
+  void begin(Step step);
+  void end(Step step, ConnectStep::State state, const QString& message, const QString& fix = {});
+  /// Ends in failure at this step.
+  void fail(Step step, const QString& message, const QString& fix,
+            remote::SshTrouble trouble = remote::SshTrouble::other);
+  void setState(State state);
+  void run(Step step, const QString& program, const QStringList& arguments, const QByteArray& input, int seconds,
+           std::function<void(const CallResult&)> done);
+  /// A script over there (or here).
+  void script(Step step, const std::string& text, int seconds, std::function<void(const remote::Facts&)> done);
+
+  void readSettings();
+  void startMaster();
+  void readMaster();
+  void masterEnded();
+  void fetchKey();
+  void checkSystem();
+  void checkLibraries();
+  void checkSpace();
+  void checkInstalled();
+  void put();
+  void testExecutor();
+  void findPartitions();
+  [[nodiscard]] bool isHere(Step step) const;
+  [[nodiscard]] QString host() const { return QString::fromStdString(m_machine.target.text()); }
+  [[nodiscard]] std::string folder() const;
+
+  Machine m_machine;
+  RunEnvironment m_environment;
+  State m_state = State::idle;
+  std::vector<ConnectStep> m_steps;
+  MachineFacts m_facts;
+  remote::SshTrouble m_trouble = remote::SshTrouble::none;
+  QString m_message;
+  std::unique_ptr<QTemporaryDir> m_private;
+  std::optional<ExecutorFiles> m_executor;
+  remote::ProgramNeeds m_needs;
+  bool m_hasLinker = true;
+  QProcess* m_master = nullptr;
+  QByteArray m_masterErrors;
+  qsizetype m_readTo = 0;
+  QTimer m_masterTimer;
+  QElapsedTimer m_clock;
+  QString m_knownHostsFile;
+  QByteArray m_fetchedKeys;
+  QStringList m_fingerprints;
+  bool m_hasProxy = false;
+  Call m_call;
+  Call m_put;
+};
+
+}  // namespace coppice::designer

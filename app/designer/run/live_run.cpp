@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/run/live_run.hpp"
+
+#include <chrono>
+#include <utility>
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr qint64 kMostKept = qint64{256} << 20;
+constexpr qint64 kSilence_ms = 10'000;
+
+}  // namespace
+
+LiveRun::LiveRun(RunInfo info, Connection& connection, QObject* parent)
+    : QObject(parent), m_info(std::move(info)), m_connection(&connection), m_data(std::make_shared<RunData>()) {
+  m_tell.setSingleShot(true);
+  m_tell.setInterval(50ms);
+  connect(&m_tell, &QTimer::timeout, this, &LiveRun::advanced);
+  m_ping.setInterval(5s);
+  connect(&m_ping, &QTimer::timeout, this, [this] {
+    if (m_process != nullptr) {
+      m_process->write(QByteArray::fromStdString(program::writeCommand(program::RunCommand::ping)));
+    }
+    m_tell.start();
+  });
+  m_patience.setSingleShot(true);
+  m_patience.setInterval(20s);
+  connect(&m_patience, &QTimer::timeout, this, [this] {
+    if (m_process != nullptr) {
+      m_data->note(Severity::error, tr("The machine does not answer any more; the connection to the run is cut."));
+      m_process->kill();
+    }
+  });
+}
+
+LiveRun::~LiveRun() {
+  if (m_process != nullptr) {
+    m_process->disconnect(this);
+    // The other end sees its input end; that is all it needs.
+    m_process->closeWriteChannel();
+    m_process->kill();
+    constexpr int kPatience = 500;
+    m_process->waitForFinished(kPatience);
+    if (m_info.state == RunState::running) {
+      m_info.state = RunState::lost;
+      m_info.reason = m_info.keepsRunning ? tr("left running") : tr("ended with the window");
+      keepFiles();
+      [[maybe_unused]] const Outcome saved = RunStore::save(m_info);
+    }
+  }
+}
+
+bool LiveRun::isSilent() const {
+  return m_info.state == RunState::running && m_lastLine.isValid() && m_lastLine.elapsed() > kSilence_ms;
+}
+
+void LiveRun::setState(RunState state, const QString& reason) {
+  m_info.state = state;
+  if (!reason.isEmpty()) {
+    m_info.reason = reason;
+  }
+  if (const Outcome saved = RunStore::save(m_info); !saved) {
+    m_data->note(Severity::error, QString::fromStdString(describe(saved.error())));
+  }
+  Q_EMIT stateChanged();
+}
+
+void LiveRun::start() {
+  if (!m_connection || m_connection->state() != Connection::State::ready) {
+    setState(RunState::ended, tr("The machine is not connected."));
+    return;
+  }
+  setState(RunState::preparing);
+  m_connection->putRun(m_info.id, {m_info.folder + u"/job.json"_s, m_info.folder + u'/' + m_info.scheduleFile},
+                       [this, self = QPointer<LiveRun>(this)](const QString& fault) {
+                         if (!self) {
+                           return;
+                         }
+                         if (!fault.isEmpty()) {
+                           m_data->note(Severity::error, fault);
+                           m_info.code = static_cast<int>(program::RunExit::machineLacks);
+                           setState(RunState::ended, fault);
+                           return;
+                         }
+                         if (m_isCancelling) {
+                           m_info.code = static_cast<int>(program::RunExit::cancelled);
+                           setState(RunState::ended, tr("cancelled before it began"));
+                           return;
+                         }
+                         launch({u"supervise"_s, m_connection->runFolder(m_info.id)});
+                       });
+}
+
+void LiveRun::rejoin() {
+  if (!m_connection || m_connection->state() != Connection::State::ready || m_process != nullptr) {
+    return;
+  }
+  m_isRejoining = true;
+  m_isCancelling = false;
+  m_data = std::make_shared<RunData>();
+  launch({u"attach"_s, m_connection->runFolder(m_info.id)});
+}
+
+void LiveRun::openFiles() {
+  // Joined again, everything is said again: the old files stay until the new ones hold more.
+  const QString suffix = m_isRejoining ? u".new"_s : QString();
+  m_records.setFileName(m_info.folder + u"/records.jsonl"_s + suffix);
+  m_log.setFileName(m_info.folder + u"/log.txt"_s + suffix);
+  for (QFile* file : {&m_records, &m_log}) {
+    if (!file->open(QIODevice::WriteOnly | QIODevice::Truncate)) {
+      m_data->note(Severity::warning, tr("%1 cannot be written; the run is not kept.").arg(file->fileName()));
+    }
+  }
+  m_kept = 0;
+}
+
+void LiveRun::keepFiles() {
+  for (QFile* file : {&m_records, &m_log}) {
+    if (!file->isOpen()) {
+      continue;
+    }
+    file->close();
+    if (m_isRejoining) {
+      const QString final = file->fileName().chopped(4);
+      if (file->size() >= QFile(final).size()) {
+        QFile::remove(final);
+        file->rename(final);
+      } else {
+        file->remove();
+      }
+    }
+  }
+}
+
+void LiveRun::launch(const QStringList& words) {
+  openFiles();
+  m_process = new QProcess(this);
+  connect(m_process, &QProcess::readyReadStandardOutput, this, &LiveRun::read);
+  connect(m_process, &QProcess::readyReadStandardError, this, &LiveRun::read);
+  connect(m_process, &QProcess::finished, this, &LiveRun::processEnded);
+  connect(m_process, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
+    if (error == QProcess::FailedToStart) {
+      processEnded();
+    }
+  });
+  const Connection::Command command = m_connection->executorCommand(words);
+  m_lastLine.start();
+  m_process->start(command.program, command.arguments);
+  m_ping.start();
+  setState(RunState::running);
+  if (m_isCancelling) {
+    cancel();
+  }
+}
+
+void LiveRun::read() {
+  if (m_process == nullptr) {
+    return;
+  }
+  const qint64 before = m_data->linesSeen();
+  const QByteArray said = m_process->readAllStandardOutput();
+  if (!said.isEmpty()) {
+    const QByteArray kept = m_data->feedRecords(said);
+    if (m_kept + kept.size() <= kMostKept) {
+      m_kept += kept.size();
+      m_records.write(kept);
+      m_records.flush();
+    }
+  }
+  const QByteArray log = m_process->readAllStandardError();
+  if (!log.isEmpty()) {
+    m_data->feedLog(log);
+    if (m_log.size() < kMostKept) {
+      m_log.write(log);
+      m_log.flush();
+    }
+  }
+  if (m_data->linesSeen() != before) {
+    m_lastLine.restart();
+  }
+  if (!m_data->refusal().isEmpty() && !m_isCancelling) {
+    cancel();
+  }
+  if (!m_tell.isActive()) {
+    m_tell.start();
+  }
+}
+
+void LiveRun::processEnded() {
+  read();
+  m_ping.stop();
+  m_patience.stop();
+  const int status = m_process->exitCode();
+  const QString problem = m_process->error() == QProcess::FailedToStart ? m_process->errorString() : QString();
+  m_process->deleteLater();
+  m_process = nullptr;
+  if (m_data->end()) {
+    m_info.code = static_cast<int>(m_data->end()->code);
+    keepFiles();
+    setState(RunState::ended, QString::fromStdString(m_data->end()->reason));
+  } else if (!m_data->refusal().isEmpty()) {
+    m_info.code = static_cast<int>(program::RunExit::internal);
+    keepFiles();
+    setState(RunState::ended, m_data->refusal());
+  } else {
+    QString reason =
+        problem.isEmpty()
+            ? (m_info.keepsRunning ? tr("The connection to the run is lost; it goes on there. Join it again.")
+                                   : tr("The connection to the run is lost; it ends there."))
+            : problem;
+    constexpr int kNotFound = 127;
+    if (status == kNotFound) {
+      reason = tr("The executor is not there any more; connect again.");
+    }
+    m_data->note(Severity::error, reason);
+    keepFiles();
+    setState(RunState::lost, reason);
+  }
+  Q_EMIT advanced();
+}
+
+void LiveRun::cancel() {
+  if (m_info.state == RunState::ended || m_info.state == RunState::lost) {
+    return;
+  }
+  m_isCancelling = true;
+  if (m_process != nullptr) {
+    m_process->write(QByteArray::fromStdString(program::writeCommand(program::RunCommand::cancel)));
+    m_patience.start();
+  }
+  Q_EMIT stateChanged();
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QElapsedTimer>
+#include <QFile>
+#include <QObject>
+#include <QPointer>
+#include <QProcess>
+#include <QTimer>
+#include <memory>
+
+#include "designer/run/connection.hpp"
+#include "designer/run/run_data.hpp"
+#include "designer/run/run_store.hpp"
+
+namespace coppice::designer {
+
+/// A run under way on a connected machine, or one that is joined again. What it says is kept in its folder as it comes.
+/// Destruction leaves the machine: a run that ends with the window then ends, one that keeps running goes on.
+class LiveRun : public QObject {
+  Q_OBJECT
+
+public:
+  LiveRun(RunInfo info, Connection& connection, QObject* parent = nullptr);
+  ~LiveRun() override;
+
+  [[nodiscard]] const RunInfo& info() const { return m_info; }
+  [[nodiscard]] const RunData& data() const { return *m_data; }
+  [[nodiscard]] std::shared_ptr<RunData> sharedData() const { return m_data; }
+  [[nodiscard]] RunState state() const { return m_info.state; }
+  [[nodiscard]] bool isCancelling() const { return m_isCancelling; }
+  /// No line for so long that the connection may be gone.
+  [[nodiscard]] bool isSilent() const;
+
+  /// Copies job and schedule there and starts. @pre the connection is ready
+  void start();
+  /// Shows a run that was left, from its beginning. @pre the connection is ready
+  void rejoin();
+  /// The run and all its processes end; the last records still come.
+  void cancel();
+
+Q_SIGNALS:
+  /// Something new was said; at most every 50 ms.
+  void advanced();
+  void stateChanged();
+
+private:
+  void launch(const QStringList& words);
+  void read();
+  void processEnded();
+  void setState(RunState state, const QString& reason = {});
+  void openFiles();
+  void keepFiles();
+
+  RunInfo m_info;
+  QPointer<Connection> m_connection;
+  std::shared_ptr<RunData> m_data;
+  QProcess* m_process = nullptr;
+  QFile m_records;
+  QFile m_log;
+  qint64 m_kept = 0;
+  bool m_isCancelling = false;
+  bool m_isRejoining = false;
+  QTimer m_tell;
+  QTimer m_ping;
+  QTimer m_patience;
+  QElapsedTimer m_lastLine;
+};
+
+}  // namespace coppice::designer

@@ -1,0 +1,674 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+
+#include <QElapsedTimer>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QStandardPaths>
+#include <QTest>
+#include <memory>
+
+#include "designer/run/connection.hpp"
+#include "designer/run/live_run.hpp"
+#include "designer/run/run_store.hpp"
+#include "loopback_sshd.hpp"
+#include "remote/elf.hpp"
+#include "remote/quoting.hpp"
+#include "remote/ssh_config.hpp"
+
+using namespace coppice;
+using namespace coppice::designer;
+using remote::SshTrouble;
+
+namespace {
+
+constexpr int kPatience = 15'000;
+
+/// Processes whose command line holds the word.
+int processesWith(const QByteArray& word) {
+  int count = 0;
+  for (const QString& name : QDir("/proc").entryList(QDir::Dirs)) {
+    bool isNumber = false;
+    name.toInt(&isNumber);
+    QFile file("/proc/" + name + "/cmdline");
+    if (isNumber && file.open(QIODevice::ReadOnly) && file.readAll().contains(word)) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+const ConnectStep* failedStep(const Connection& connection) {
+  for (const ConnectStep& step : connection.steps()) {
+    if (step.state == ConnectStep::State::failed) {
+      return &step;
+    }
+  }
+  return nullptr;
+}
+
+QByteArray describeSteps(const Connection& connection) {
+  QString text;
+  for (const ConnectStep& step : connection.steps()) {
+    if (step.state == ConnectStep::State::done || step.state == ConnectStep::State::skipped) {
+      continue;
+    }
+    text += QStringLiteral("%1 [%2] %3 %4\n%5\n")
+                .arg(step.title, QString::number(static_cast<int>(step.state)), step.message, step.fix,
+                     step.output.right(900));
+  }
+  return text.toUtf8();
+}
+
+}  // namespace
+
+class TestDesignerRun : public QObject {
+  Q_OBJECT
+
+private:
+  LoopbackSshd m_sshd;
+  QString m_why;
+  QTemporaryDir m_runs;
+
+  [[nodiscard]] RunEnvironment environment() const {
+    RunEnvironment result;
+    result.ssh.configFile = m_sshd.config().toStdString();
+    result.ssh.connectTimeout = 5;
+    result.executor = QStringLiteral(COPPICE_STAND_IN);
+    result.localFolder = m_runs.filePath("local");
+    return result;
+  }
+  static Machine loop() { return {Machine::Kind::configured, remote::Target{"loop", {}, 0}}; }
+  std::unique_ptr<Connection> connected(const Machine& machine) {
+    auto connection = std::make_unique<Connection>(machine, environment());
+    connection->open();
+    [[maybe_unused]] const bool isOver =
+        QTest::qWaitFor([&] { return connection->state() != Connection::State::connecting; }, kPatience);
+    return connection;
+  }
+  RunInfo makeRun(const QByteArray& mode, bool keepsRunning = false) {
+    RunInfo info;
+    info.id = newRunId();
+    info.machineId = "x";
+    info.machine = "loop";
+    info.started = QDateTime::currentDateTimeUtc();
+    info.keepsRunning = keepsRunning;
+    info.scheduleFile = "schedule.xml";
+    info.request.schedule = "schedule.xml";
+    program::RunJob job;
+    job.arguments = program::executorArguments(info.request, true);
+    job.endsWithStarter = !keepsRunning;
+    const auto made = RunStore::create(m_runs.filePath("kept"), {"doc", "test", mode, {}}, info, job);
+    return made ? *made : RunInfo{};
+  }
+  void waitFor(LiveRun& run, RunState state) {
+    QVERIFY2(QTest::qWaitFor([&] { return run.state() == state; }, kPatience), qPrintable(run.info().reason));
+  }
+
+private Q_SLOTS:
+  void initTestCase() {
+    QStandardPaths::setTestModeEnabled(true);
+    qunsetenv("SSH_AUTH_SOCK");
+    m_why = m_sshd.start();
+  }
+
+  // ---- names, quoting, files
+
+  void hostNames_data() {
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<bool>("isGood");
+    QTest::addColumn<QString>("host");
+    QTest::addColumn<int>("port");
+    QTest::newRow("plain") << "node1" << true << "node1" << 0;
+    QTest::newRow("user") << "ann@node1.example.org" << true << "node1.example.org" << 0;
+    QTest::newRow("port") << "ann@node1:2222" << true << "node1" << 2222;
+    QTest::newRow("IPv6") << "fe80::1" << true << "fe80::1" << 0;
+    QTest::newRow("IPv6 with port") << "[fe80::1]:22" << true << "fe80::1" << 22;
+    QTest::newRow("empty") << "" << false << "" << 0;
+    QTest::newRow("option") << "-oProxyCommand=id" << false << "" << 0;
+    QTest::newRow("option behind user") << "ann@-oProxyCommand=id" << false << "" << 0;
+    QTest::newRow("option as user") << "-lroot@node" << false << "" << 0;
+    QTest::newRow("shell") << "node;id" << false << "" << 0;
+    QTest::newRow("substitution") << "$(id)" << false << "" << 0;
+    QTest::newRow("backquote") << "`id`" << false << "" << 0;
+    QTest::newRow("space") << "node 1" << false << "" << 0;
+    QTest::newRow("newline") << "node\nid" << false << "" << 0;
+    QTest::newRow("percent") << "%h" << false << "" << 0;
+    QTest::newRow("port too large") << "node:70000" << false << "" << 0;
+    QTest::newRow("port is no number") << "node:2x" << false << "" << 0;
+    QTest::newRow("open bracket") << "[fe80::1" << false << "" << 0;
+    QTest::newRow("behind bracket") << "[fe80::1]x" << false << "" << 0;
+    QTest::newRow("too long") << QString(300, 'a') << false << "" << 0;
+  }
+  void hostNames() {
+    QFETCH(QString, text);
+    QFETCH(bool, isGood);
+    const auto target = remote::parseTarget(text.toStdString());
+    QCOMPARE(static_cast<bool>(target), isGood);
+    if (isGood) {
+      QTEST(QString::fromStdString(target->host), "host");
+      QTEST(target->port, "port");
+    }
+  }
+
+  void quoting_data() {
+    QTest::addColumn<QByteArray>("text");
+    for (const char* text : {"plain", "", "two words", "it's", "a'b'c", "$(touch x)", "`id`", "\"quoted\"",
+                             "back\\slash", "new\nline", "-n", "*", "~", "a;b&c|d", "!x", "\xc3\xa4\xff"}) {
+      QTest::newRow(QByteArray(text).toPercentEncoding("").constData()) << QByteArray(text);
+    }
+  }
+  void quoting() {
+    QFETCH(QByteArray, text);
+    QProcess shell;
+    shell.start(
+        "/bin/sh",
+        {"-c", "printf %s " + QString::fromLatin1(QByteArray::fromStdString(remote::shellWord(text.toStdString())))});
+    // Through a file, because a QString cannot carry every byte.
+    shell.waitForFinished();
+    QTemporaryDir folder;
+    QFile script(folder.filePath("s.sh"));
+    QVERIFY(script.open(QIODevice::WriteOnly));
+    script.write("printf %s " + QByteArray::fromStdString(remote::shellWord(text.toStdString())));
+    script.close();
+    shell.start("/bin/sh", {script.fileName()});
+    QVERIFY(shell.waitForFinished());
+    QCOMPARE(shell.readAllStandardOutput(), text);
+  }
+
+  void commandLinesHaveNoShell() {
+    remote::SshOptions options;
+    options.controlSocket = "/tmp/x/c";
+    const remote::Target target{"node1", "ann", 2222};
+    for (const auto& words :
+         {remote::masterArguments(options, target), remote::commandArguments(options, target, "true"),
+          remote::settingsArguments(options, target)}) {
+      const QStringList list = toStringList(words);
+      const qsizetype dashes = list.indexOf("--");
+      QVERIFY(dashes > 0);
+      QCOMPARE(list[dashes + 1], "node1");
+      QVERIFY(list.contains("StrictHostKeyChecking=yes"));
+      QVERIFY(list.contains("BatchMode=yes"));
+      QVERIFY(list.contains("Port=2222"));
+    }
+    const QStringList sftp = toStringList(remote::sftpArguments(options, {"fe80::1", {}, 0}));
+    QCOMPARE(sftp.back(), "[fe80::1]");
+  }
+
+  void sshConfiguration() {
+    QTemporaryDir folder;
+    const auto write = [&](const QString& name, const QByteArray& text) {
+      QFile file(folder.filePath(name));
+      QVERIFY(file.open(QIODevice::WriteOnly));
+      file.write(text);
+    };
+    QDir(folder.path()).mkdir("conf.d");
+    write("config",
+          "# comment\nHost one two *.example !three \"four five\" -bad a;b\n  HostName x\nhost=six\n"
+          "HOST seven # eight\nInclude conf.d/*.conf\nInclude ~/more\nInclude config\nMatch host nine\nHost one\n");
+    write("conf.d/a.conf", "Host ten\nInclude b.conf\n");
+    write("more", "Host eleven\n");
+    const auto hosts = remote::configuredHosts(folder.filePath("config").toStdString(), folder.path().toStdString(),
+                                               folder.path().toStdString());
+    QCOMPARE(toStringList(hosts), QStringList({"one", "two", "six", "seven", "ten", "eleven"}));
+    QCOMPARE(remote::configuredHosts(folder.filePath("none").toStdString(), "/", "/").size(), std::size_t{0});
+    const auto machines = knownMachines(folder.filePath("config"), {"ann@added:22", "-evil", "one"});
+    QCOMPARE(machines.front().id(), "local");
+    QCOMPARE(machines.back().id(), "ssh:ann@added:22");
+    QCOMPARE(machines.size(), std::size_t{7});  // "~" is the home folder of the user here
+  }
+
+  void programNeeds() {
+    const auto own = readExecutor(QStringLiteral(COPPICE_STAND_IN));
+    QVERIFY(static_cast<bool>(own));
+    QVERIFY(!own->needs.libraries.empty());
+    QCOMPARE(QString::fromStdString(own->needs.architecture),
+             QSysInfo::currentCpuArchitecture().replace("arm64", "aarch64"));
+    QVERIFY(!own->needs.libc.empty());
+    QFile file(QStringLiteral(COPPICE_STAND_IN));
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const QByteArray bytes = file.readAll();
+    for (qsizetype length = 0; length < bytes.size(); length += qMax(qsizetype{1}, length / 7)) {
+      [[maybe_unused]] const auto cut = remote::programNeeds(bytes.left(length).toStdString());
+    }
+    QVERIFY(!remote::programNeeds("#!/bin/sh\n"));
+    QVERIFY(remote::isOlder("2.9", "2.34"));
+    QVERIFY(!remote::isOlder("2.34", "2.34"));
+    QVERIFY(remote::isOlder("2.34", "2.34.1"));
+  }
+
+  void faults_data() {
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<int>("trouble");
+    const auto row = [](const char* name, const char* text, SshTrouble trouble) {
+      QTest::newRow(name) << text << static_cast<int>(trouble);
+    };
+    row("unknown key",
+        "No ED25519 host key is known for x and you have requested strict checking.\nHost key verification failed.",
+        SshTrouble::hostKeyUnknown);
+    row("changed key",
+        "@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key for x has changed and you have "
+        "requested "
+        "strict checking.\nHost key verification failed.",
+        SshTrouble::hostKeyChanged);
+    row("auth", "ann@x: Permission denied (publickey).", SshTrouble::keyRefused);
+    row("name", "ssh: Could not resolve hostname x: Name or service not known", SshTrouble::nameUnknown);
+    row("route", "ssh: connect to host x port 22: No route to host", SshTrouble::noRoute);
+    row("timeout", "ssh: connect to host x port 22: Connection timed out", SshTrouble::timeout);
+    row("refused", "ssh: connect to host x port 22: Connection refused", SshTrouble::refused);
+    row("debug lines do not decide",
+        "debug1: connect to address ::1 port 22: Connection refused\nann@x: Permission denied (publickey).",
+        SshTrouble::keyRefused);
+    row("config", "/x/config: line 3: Bad configuration option: foo", SshTrouble::badConfiguration);
+    row("nothing", "", SshTrouble::other);
+  }
+  void faults() {
+    QFETCH(QString, text);
+    QFETCH(int, trouble);
+    const remote::SshFault fault = remote::sshFault(text.toStdString(), "x");
+    QCOMPARE(static_cast<int>(fault.trouble), trouble);
+    QVERIFY(!fault.message.empty());
+    QVERIFY(!fault.fix.empty());
+  }
+
+  void jobs() {
+    program::RunJob job;
+    job.arguments = {"run", "schedule.xml", "weird \"word\" \xc3\xa4"};
+    job.environment = {{"NCCL_DEBUG", "INFO"}};
+    job.limitSeconds = 60;
+    const auto again = program::readJob(program::writeJob(job));
+    QVERIFY(static_cast<bool>(again));
+    QVERIFY(*again == job);
+    for (const char* bad : {"", "[]", "{}", R"({"arguments":[]})", R"({"arguments":[1]})",
+                            R"({"arguments":["x"],"environment":{"LD_PRELOAD":"x"}})",
+                            R"({"arguments":["x"],"limit_s":-1})", R"({"arguments":["a\u0000b"]})"}) {
+      QVERIFY2(!program::readJob(bad), bad);
+    }
+    QVERIFY(!program::readJob(std::string(100'000, '[')));
+    QVERIFY(!program::mayBeSet("LD_LIBRARY_PATH"));
+    QVERIFY(!program::mayBeSet("NCCL_NET_PLUGIN"));
+    QVERIFY(!program::mayBeSet("OMPI_MCA_plm_rsh_agent"));
+    QVERIFY(program::mayBeSet("CUDA_VISIBLE_DEVICES"));
+  }
+
+  void requests_data() {
+    QTest::addColumn<QString>("field");
+    QTest::addColumn<QString>("value");
+    QTest::addColumn<bool>("isGood");
+    QTest::newRow("as it comes") << ""
+                                 << "" << true;
+    QTest::newRow("size") << "min"
+                          << "64K" << true;
+    QTest::newRow("size zero") << "min"
+                               << "0" << false;
+    QTest::newRow("size word") << "min"
+                               << "many" << false;
+    QTest::newRow("size above") << "min"
+                                << "1G" << false;
+    QTest::newRow("size overflow") << "max"
+                                   << "99999999999999999999" << false;
+    QTest::newRow("factor 1") << "factor"
+                              << "1" << false;
+    QTest::newRow("factor nan") << "factor"
+                                << "nan" << false;
+    QTest::newRow("type option") << "type"
+                                 << "--help" << false;
+    QTest::newRow("host option") << "host"
+                                 << "-x" << false;
+    QTest::newRow("host shell") << "host"
+                                << "a b" << false;
+    QTest::newRow("host") << "host"
+                          << "node1:4" << true;
+    QTest::newRow("partition") << "partition"
+                               << "gpu;id" << false;
+  }
+  void requests() {
+    QFETCH(QString, field);
+    QFETCH(QString, value);
+    QFETCH(bool, isGood);
+    program::RunRequest request;
+    request.schedule = "s.xml";
+    const std::string text = value.toStdString();
+    if (field == "min") {
+      request.minBytes = text;
+    } else if (field == "max") {
+      request.maxBytes = text;
+    } else if (field == "factor") {
+      request.factor = text;
+    } else if (field == "type") {
+      request.type = text;
+    } else if (field == "host") {
+      request.hosts = {text};
+    } else if (field == "partition") {
+      request.partition = text;
+    }
+    const auto found = program::faultsOf(request);
+    QCOMPARE(found.empty(), isGood);
+    for (const Finding& finding : found) {
+      QVERIFY(!finding.fix.empty());
+    }
+  }
+
+  // ---- what the other side says
+
+  void hostileRecords() {
+    RunData data;
+    data.feedRecords("Last login: yesterday\n");
+    QVERIFY(!data.hello());
+    data.feedRecords(R"({"t":"hello","proto":1,"version":"0.1.0","pid":1,"pgid":1})");
+    QVERIFY(!data.hello());
+    QCOMPARE(data.feedRecords("\n").count('\n'), 1);
+    QVERIFY(data.hello());
+    data.feedRecords(QByteArray(5 << 20, 'x'));
+    data.feedRecords("tail of the long line\n{\"t\":\"unheard-of\"}\n");
+    QCOMPARE(data.unreadableLines(), 2);
+    QVERIFY(data.refusal().isEmpty());
+    data.feedLog(QByteArray(10 << 20, 'y') + "\n");
+    QVERIFY(data.log().back().text.size() < 10'000);
+    for (int i = 0; i < 30'000; ++i) {
+      data.feedLog("line\n");
+    }
+    QVERIFY(data.log().size() <= 20'000);
+    QVERIFY(data.forgottenLines() > 0);
+    data.feedLog("\x1b[31mred\x07\n");
+    QVERIFY(!data.log().back().text.contains(QChar(0x1b)));
+    for (int i = 0; i < 2'000; ++i) {
+      data.feedRecords("noise\n");
+    }
+    QVERIFY(!data.refusal().isEmpty());
+  }
+
+  void otherProtocol() {
+    RunData data;
+    data.feedRecords(
+        "{\"t\":\"hello\",\"proto\":2,\"version\":\"9\",\"pid\":1,\"pgid\":1}\n{\"t\":\"end\",\"code\":0,\"reason\":"
+        "\"\"}\n");
+    QVERIFY(!data.refusal().isEmpty());
+    QVERIFY(!data.end());
+  }
+
+  // ---- this computer
+
+  void localRun() {
+    const auto connection = connected({});
+    QVERIFY2(connection->state() == Connection::State::ready, describeSteps(*connection).constData());
+    QVERIFY(connection->facts().environment);
+    LiveRun run(makeRun("ok"), *connection);
+    run.start();
+    waitFor(run, RunState::ended);
+    QCOMPARE(run.info().code, 0);
+    QCOMPARE(run.data().rows().size(), std::size_t{7});
+    QVERIFY(run.data().rows().front().inPlace);
+    QVERIFY(ncclTestsText(run.data()).contains("1048576"));
+    QCOMPARE(csvText(run.data()).count('\n'), 15);
+    QVERIFY(jsonText(run.data()).contains("busbw"));
+    // Kept: the same again from the disk.
+    const std::vector<RunInfo> kept = RunStore::list(m_runs.filePath("kept"));
+    const auto same =
+        std::find_if(kept.begin(), kept.end(), [&](const RunInfo& info) { return info.id == run.info().id; });
+    QVERIFY(same != kept.end());
+    QCOMPARE(same->code, 0);
+    QVERIFY(same->request == run.info().request);
+    const auto loaded = RunStore::load(*same);
+    QCOMPARE(csvText(*loaded), csvText(run.data()));
+    QCOMPARE(loaded->traces().size(), run.data().traces().size());
+    const auto subject = RunStore::subject(*same);
+    QVERIFY(static_cast<bool>(subject));
+    QCOMPARE(subject->schedule, QByteArray("ok"));
+  }
+
+  void endings_data() {
+    QTest::addColumn<QByteArray>("mode");
+    QTest::addColumn<int>("code");
+    QTest::newRow("flood") << QByteArray("flood") << 0;
+    QTest::newRow("crash") << QByteArray("crash") << 8;
+    QTest::newRow("no last word") << QByteArray("silent-end") << 3;
+    QTest::newRow("other protocol") << QByteArray("other-protocol") << 8;
+  }
+  void endings() {
+    QFETCH(QByteArray, mode);
+    const auto connection = connected({});
+    LiveRun run(makeRun(mode), *connection);
+    run.start();
+    waitFor(run, RunState::ended);
+    QTEST(run.info().code, "code");
+    QVERIFY(mode == "flood" || !run.info().reason.isEmpty());
+  }
+
+  void cancelKillsEverything_data() {
+    QTest::addColumn<bool>("isRemote");
+    QTest::addColumn<QByteArray>("mode");
+    QTest::newRow("here, children in sessions of their own") << false << QByteArray("children");
+    QTest::newRow("over ssh, children in sessions of their own") << true << QByteArray("children");
+    QTest::newRow("here, one that ignores TERM") << false << QByteArray("stubborn");
+  }
+  void cancelKillsEverything() {
+    QFETCH(bool, isRemote);
+    QFETCH(QByteArray, mode);
+    if (isRemote && !m_why.isEmpty()) {
+      QSKIP(qPrintable(m_why));
+    }
+    m_sshd.trustHost();
+    const auto connection = connected(isRemote ? loop() : Machine{});
+    QVERIFY2(connection->state() == Connection::State::ready, describeSteps(*connection).constData());
+    const QByteArray mark = "mark-" + newRunId().toUtf8();
+    LiveRun run(makeRun(mode + " " + mark), *connection);
+    run.start();
+    QVERIFY(QTest::qWaitFor([&] { return run.data().rows().size() >= 7; }, kPatience));
+    const int expected = mode == "children" ? 3 : 0;
+    QCOMPARE(processesWith(mark), expected);
+    run.cancel();
+    waitFor(run, RunState::ended);
+    QCOMPARE(run.info().code, static_cast<int>(program::RunExit::cancelled));
+    QCOMPARE(processesWith(mark), 0);
+    QCOMPARE(processesWith(run.info().id.toUtf8()), 0);
+  }
+
+  void windowGone_data() {
+    QTest::addColumn<bool>("isRemote");
+    QTest::addColumn<bool>("keepsRunning");
+    QTest::newRow("here, ends") << false << false;
+    QTest::newRow("over ssh, ends") << true << false;
+    QTest::newRow("here, goes on") << false << true;
+    QTest::newRow("over ssh, goes on") << true << true;
+  }
+  void windowGone() {
+    QFETCH(bool, isRemote);
+    QFETCH(bool, keepsRunning);
+    if (isRemote && !m_why.isEmpty()) {
+      QSKIP(qPrintable(m_why));
+    }
+    m_sshd.trustHost();
+    auto connection = connected(isRemote ? loop() : Machine{});
+    QVERIFY2(connection->state() == Connection::State::ready, describeSteps(*connection).constData());
+    const QByteArray mark = "mark-" + newRunId().toUtf8();
+    auto run = std::make_unique<LiveRun>(makeRun("slow " + mark, keepsRunning), *connection);
+    run->start();
+    QVERIFY(QTest::qWaitFor([&] { return !run->data().rows().empty(); }, kPatience));
+    RunInfo info = run->info();
+    QVERIFY(processesWith(info.id.toUtf8()) > 0);
+    // As if the window were killed: nobody says good-bye.
+    run.reset();
+    connection.reset();
+    if (!keepsRunning) {
+      QVERIFY(QTest::qWaitFor([&] { return processesWith(info.id.toUtf8()) == 0; }, kPatience));
+      return;
+    }
+    QVERIFY(processesWith(info.id.toUtf8()) > 0);
+    connection = connected(isRemote ? loop() : Machine{});
+    QCOMPARE(connection->state(), Connection::State::ready);
+    LiveRun again(info, *connection);
+    again.rejoin();
+    waitFor(again, RunState::ended);
+    QCOMPARE(again.info().code, 0);
+    QCOMPARE(again.data().rows().size(), std::size_t{7});
+    QCOMPARE(processesWith(info.id.toUtf8()), 0);
+    // What was kept before and after is one whole.
+    QCOMPARE(RunStore::load(again.info())->rows().size(), std::size_t{7});
+  }
+
+  // ---- ssh
+
+  void connectAndDeploy() {
+    if (!m_why.isEmpty()) {
+      QSKIP(qPrintable(m_why));
+    }
+    m_sshd.trustHost();
+    QDir(m_sshd.path("home/.cache")).removeRecursively();
+    auto connection = connected(loop());
+    QVERIFY2(connection->state() == Connection::State::ready, describeSteps(*connection).constData());
+    for (const ConnectStep& step : connection->steps()) {
+      QVERIFY2(step.state == ConnectStep::State::done || step.state == ConnectStep::State::skipped,
+               qPrintable(step.title));
+      if (step.state == ConnectStep::State::done) {
+        QVERIFY2(!step.command.isEmpty(), qPrintable(step.title));
+        QVERIFY2(!step.message.isEmpty(), qPrintable(step.title));
+      }
+    }
+    const QString folder = m_sshd.path("home/" + QString::fromStdString(remote::installFolder(
+                                                     readExecutor(environment().executor)->needs.architecture)));
+    QVERIFY(QFileInfo(folder + "/coppice-exec").isExecutable());
+    QVERIFY(!QFileInfo::exists(folder + "/coppice-exec.part"));
+    QCOMPARE(QFileInfo(m_sshd.path("home/.cache/coppice")).permissions() & (QFile::ReadOther | QFile::ReadGroup),
+             QFile::Permissions());
+    connection->close();
+    // There now: not copied again, unless it was changed.
+    connection = connected(loop());
+    QCOMPARE(connection->state(), Connection::State::ready);
+    QCOMPARE(connection->steps()[8].state, ConnectStep::State::skipped);
+    QFile damaged(folder + "/coppice-exec");
+    QVERIFY(damaged.open(QIODevice::Append));
+    damaged.write("x");
+    damaged.close();
+    connection = connected(loop());
+    QCOMPARE(connection->state(), Connection::State::ready);
+    QCOMPARE(connection->steps()[8].state, ConnectStep::State::done);
+    LiveRun run(makeRun("ok"), *connection);
+    run.start();
+    waitFor(run, RunState::ended);
+    QCOMPARE(run.info().code, 0);
+  }
+
+  void unknownHostKeyNeedsConsent() {
+    if (!m_why.isEmpty()) {
+      QSKIP(qPrintable(m_why));
+    }
+    m_sshd.forgetHost();
+    const auto connection = connected(loop());
+    QCOMPARE(connection->state(), Connection::State::needsConsent);
+    QCOMPARE(connection->trouble(), SshTrouble::hostKeyUnknown);
+    QVERIFY(!QFileInfo::exists(m_sshd.path("known_hosts")));
+    QProcess keygen;
+    keygen.start("ssh-keygen", {"-l", "-f", m_sshd.path("host_key.pub")});
+    QVERIFY(keygen.waitForFinished());
+    const QString fingerprint = QString::fromUtf8(keygen.readAllStandardOutput()).section(' ', 1, 1);
+    QVERIFY2(connection->fingerprints().join(' ').contains(fingerprint),
+             qPrintable(connection->fingerprints().join(' ')));
+    connection->acceptHostKey();
+    QVERIFY(QTest::qWaitFor([&] { return connection->state() != Connection::State::connecting; }, kPatience));
+    QVERIFY2(connection->state() == Connection::State::ready, describeSteps(*connection).constData());
+    QFile known(m_sshd.path("known_hosts"));
+    QVERIFY(known.open(QIODevice::ReadOnly));
+    QCOMPARE(known.readAll().count('\n'), 1);
+  }
+
+  void changedHostKeyIsRefused() {
+    if (!m_why.isEmpty()) {
+      QSKIP(qPrintable(m_why));
+    }
+    m_sshd.trustHost("other_host_key");
+    QFile known(m_sshd.path("known_hosts"));
+    QVERIFY(known.open(QIODevice::ReadOnly));
+    const QByteArray before = known.readAll();
+    const auto connection = connected(loop());
+    QCOMPARE(connection->state(), Connection::State::failed);
+    QCOMPARE(connection->trouble(), SshTrouble::hostKeyChanged);
+    QVERIFY(failedStep(*connection));
+    QCOMPARE(failedStep(*connection)->title, connection->steps()[2].title);
+    connection->acceptHostKey();
+    QCOMPARE(connection->state(), Connection::State::failed);
+    known.seek(0);
+    QCOMPARE(known.readAll(), before);
+  }
+
+  void loginRefused() {
+    if (!m_why.isEmpty()) {
+      QSKIP(qPrintable(m_why));
+    }
+    m_sshd.trustHost();
+    m_sshd.writeClientConfig("stranger_key");
+    const auto connection = connected(loop());
+    m_sshd.writeClientConfig();
+    QCOMPARE(connection->state(), Connection::State::failed);
+    QCOMPARE(connection->trouble(), SshTrouble::keyRefused);
+    QCOMPARE(failedStep(*connection)->title, connection->steps()[3].title);
+  }
+
+  void unreachable_data() {
+    QTest::addColumn<QString>("host");
+    QTest::addColumn<int>("port");
+    QTest::addColumn<int>("trouble");
+    QTest::newRow("no such name") << "no-such-host.invalid" << 0 << static_cast<int>(SshTrouble::nameUnknown);
+    QTest::newRow("nobody listens") << "127.0.0.1" << 1 << static_cast<int>(SshTrouble::refused);
+  }
+  void unreachable() {
+    if (!m_why.isEmpty()) {
+      QSKIP(qPrintable(m_why));
+    }
+    QFETCH(QString, host);
+    QFETCH(int, port);
+    const auto connection = connected({Machine::Kind::added, remote::Target{host.toStdString(), {}, port}});
+    QCOMPARE(connection->state(), Connection::State::failed);
+    QTEST(static_cast<int>(connection->trouble()), "trouble");
+    QVERIFY(!failedStep(*connection)->fix.isEmpty());
+  }
+
+  void silentServerTimesOut() {
+    if (!m_why.isEmpty()) {
+      QSKIP(qPrintable(m_why));
+    }
+    // Takes the connection and says nothing.
+    QTcpServer silent;
+    QVERIFY(silent.listen(QHostAddress::LocalHost));
+    RunEnvironment hurried = environment();
+    hurried.ssh.connectTimeout = 1;
+    Connection connection({Machine::Kind::added, remote::Target{"127.0.0.1", {}, silent.serverPort()}}, hurried);
+    connection.open();
+    QVERIFY(QTest::qWaitFor([&] { return connection.state() != Connection::State::connecting; }, kPatience));
+    QCOMPARE(connection.trouble(), SshTrouble::timeout);
+  }
+
+  void lostConnection() {
+    if (!m_why.isEmpty()) {
+      QSKIP(qPrintable(m_why));
+    }
+    m_sshd.trustHost();
+    const auto connection = connected(loop());
+    QCOMPARE(connection->state(), Connection::State::ready);
+    LiveRun run(makeRun("slow", true), *connection);
+    run.start();
+    QVERIFY(QTest::qWaitFor([&] { return !run.data().rows().empty(); }, kPatience));
+    // The shared connection dies under the run.
+    const QByteArray socket = "ControlPath=";
+    for (const QString& name : QDir("/proc").entryList(QDir::Dirs)) {
+      QFile file("/proc/" + name + "/cmdline");
+      if (file.open(QIODevice::ReadOnly)) {
+        const QByteArray line = file.readAll();
+        if (line.contains("ControlMaster=yes") && line.contains(m_sshd.config().toUtf8())) {
+          kill(name.toInt(), SIGKILL);
+        }
+      }
+    }
+    QVERIFY(QTest::qWaitFor([&] { return connection->state() == Connection::State::lost; }, kPatience));
+    waitFor(run, RunState::lost);
+    connection->open();
+    QVERIFY(QTest::qWaitFor([&] { return connection->state() == Connection::State::ready; }, kPatience));
+    run.rejoin();
+    waitFor(run, RunState::ended);
+    QCOMPARE(run.info().code, 0);
+    QCOMPARE(run.data().rows().size(), std::size_t{7});
+  }
+};
+
+QTEST_MAIN(TestDesignerRun)
+#include "tst_designer_run.moc"
