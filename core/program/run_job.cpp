@@ -134,7 +134,7 @@ std::vector<std::string> executorArguments(const RunRequest& request, bool recor
   if (request.launch != Launch::single) {
     add("--launch", std::string(toString(request.launch)));
     if (request.processes > 0) {
-      add("-n", std::to_string(request.processes));
+      add("--ranks", std::to_string(request.processes));
     }
     if (!request.hosts.empty()) {
       std::string list;

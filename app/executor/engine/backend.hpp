@@ -142,14 +142,16 @@ struct BackendKind {
   /// Cheap and without side effects; also what `self-test` prints.
   program::BackendNote (*probe)();
   Result<std::unique_ptr<Backend>> (*create)(const BackendOptions& options);
+  /// Ranks that it could run here at full worth, each with a device or process of its own; null = none. `auto` asks.
+  int (*ranks)(const BackendOptions& options) = nullptr;
 };
 
 /// The symbol that a plug-in exports, extern "C": const BackendKind* coppiceBackend(int abi), null for another abi.
 inline constexpr int kBackendAbi = 1;
 inline constexpr const char* kBackendSymbol = "coppiceBackend";
 
-/// All backends: threads, then the plug-ins that are there. A plug-in that cannot be loaded is listed as unavailable
-/// with the loader's words.
+/// All backends: threads, then mpi and cuda. A plug-in that is not there or cannot be loaded is listed as unavailable
+/// with the loader's words. Plug-ins stay loaded.
 struct KnownBackend {
   program::BackendNote note;
   const BackendKind* kind = nullptr;  ///< null where it could not be loaded

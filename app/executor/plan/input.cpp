@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/input.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "base/text.hpp"
+#include "io/files.hpp"
+#include "io/forest_json.hpp"
+#include "lowering/lowering.hpp"
+#include "program/msccl_xml.hpp"
+
+namespace coppice::executor {
+namespace {
+
+using program::Runtime;
+
+constexpr std::size_t kMostXmlBytes = std::size_t{64} << 20;
+constexpr std::array kRuntimes = {Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl};
+
+std::string digestOf(std::string_view text) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  }
+  std::array<char, 20> out{};
+  std::snprintf(out.data(), out.size(), "%016llx", static_cast<unsigned long long>(hash));
+  return out.data();
+}
+
+bool isJson(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{';
+}
+
+/// Adds the plans of one program. Findings that are already there are not repeated.
+Outcome addPlans(const program::Program& program, const PlanOptions& options, const Progress& progress, Input& input) {
+  auto set = makePlans(program, options, progress);
+  if (!set) {
+    return set.error();
+  }
+  for (Finding& finding : set->findings) {
+    const auto same = [&](const Finding& other) { return describe(other) == describe(finding); };
+    if (std::none_of(input.record.findings.begin(), input.record.findings.end(), same)) {
+      input.record.findings.push_back(std::move(finding));
+    }
+  }
+  input.record.ok = input.record.ok && set->ok;
+  input.job.depth = set->depth;
+  if (set->inPlace) {
+    input.job.inPlace = std::move(set->inPlace);
+  }
+  if (set->outOfPlace) {
+    input.job.outOfPlace = std::move(set->outOfPlace);
+  }
+  return Done{};
+}
+
+Outcome readXml(const std::string& text, const InputOptions& options, const Progress& progress, Input& input) {
+  std::optional<program::MscclFile> chosen;
+  Runtime runtime = options.runtime.value_or(Runtime::msccl);
+  for (const Runtime candidate : kRuntimes) {
+    if (options.runtime && *options.runtime != candidate) {
+      continue;
+    }
+    auto file = program::readMscclXml(text, candidate, options.file);
+    if (!file) {
+      return file.error();
+    }
+    const bool isClean = !hasErrors(file->findings);
+    if (!chosen || isClean) {
+      chosen = *std::move(file);
+      runtime = candidate;
+    }
+    if (isClean) {
+      break;
+    }
+  }
+  if (hasErrors(chosen->findings)) {
+    input.record.ok = false;
+    input.record.findings = std::move(chosen->findings);
+    return Done{};
+  }
+  input.record.name = chosen->program.name;
+  PlanOptions plan = options.plan;
+  plan.runtime = runtime;
+  for (Finding& finding : chosen->findings) {
+    input.record.findings.push_back(std::move(finding));
+  }
+  return addPlans(chosen->program, plan, progress, input);
+}
+
+Outcome readForest(const std::string& text, const InputOptions& options, const Progress& progress, Input& input) {
+  const auto forest = io::loadForest(text, options.file);
+  if (!forest) {
+    return forest.error();
+  }
+  input.record.boundGBps = forest->schedule.bound.toDouble();
+  PlanOptions plan = options.plan;
+  plan.runtime = options.runtime.value_or(Runtime::msccl);
+  if (forest->schedule.root) {
+    plan.root = *forest->schedule.root;
+  }
+  for (const bool inPlace : {false, true}) {
+    const auto lowered =
+        lowering::lower(forest->fabric, forest->schedule, {.runtime = plan.runtime, .inPlace = inPlace}, progress);
+    if (!lowered) {
+      return lowered.error();
+    }
+    input.record.name = lowered->name;
+    if (const Outcome added = addPlans(*lowered, plan, progress, input); !added) {
+      return added.error();
+    }
+  }
+  return Done{};
+}
+
+void describePlan(const Plan& plan, program::PlanRecord& record) {
+  record.collective = toString(plan.operation);
+  record.ranks = plan.rankCount();
+  record.root = plan.root;
+  record.channels = plan.channels;
+  record.steps = static_cast<std::int64_t>(plan.steps.size());
+  for (const PlanRank& rank : plan.ranks) {
+    record.threadBlocks = std::max(record.threadBlocks, rank.endBlock - rank.firstBlock);
+  }
+}
+
+}  // namespace
+
+Result<Input> loadInput(const InputOptions& options, const Progress& progress) {
+  const auto text = io::readFile(options.file, io::kMaxForestBytes);
+  if (!text) {
+    return text.error();
+  }
+  Input input;
+  input.record.ok = true;
+  input.record.file = options.file;
+  input.record.digest = digestOf(*text);
+  if (!isJson(*text) && text->size() > kMostXmlBytes) {
+    return Error{.code = ErrorCode::limit,
+                 .message = "an MSCCL file of more than 64 MiB is not read",
+                 .where = {.file = options.file}};
+  }
+  const Outcome read =
+      isJson(*text) ? readForest(*text, options, progress, input) : readXml(*text, options, progress, input);
+  if (!read) {
+    return read.error();
+  }
+  if (!input.record.ok || (!input.job.inPlace && !input.job.outOfPlace)) {
+    input.record.ok = false;
+    input.job = {};
+    return input;
+  }
+  describePlan(input.job.any(), input.record);
+  input.record.inPlace = input.job.inPlace.has_value();
+  input.record.outOfPlace = input.job.outOfPlace.has_value();
+  return input;
+}
+
+}  // namespace coppice::executor

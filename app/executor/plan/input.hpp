@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "bench/bench.hpp"
+#include "plan/plan.hpp"
+#include "program/run_protocol.hpp"
+
+namespace coppice::executor {
+
+struct InputOptions {
+  std::string file;
+  std::optional<program::Runtime> runtime = {};  ///< whose reading counts; nullopt = the first that takes the file
+  PlanOptions plan = {};
+};
+
+/// A file as it will be run.
+struct Input {
+  Job job;                     ///< empty where record.ok is false
+  program::PlanRecord record;  ///< what to tell about it, with all findings
+};
+
+/// Reads an MSCCL XML file, or a .forest.json, which is lowered in both variants, and checks it. A bad schedule is
+/// record.ok = false. Errors: io, badInput (neither kind), limit, cancelled, those of lowering.
+Result<Input> loadInput(const InputOptions& options, const Progress& progress = {});
+
+}  // namespace coppice::executor

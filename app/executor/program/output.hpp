@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdio>
+#include <mutex>
+#include <string>
+
+#include "bench/table.hpp"
+#include "program/run_protocol.hpp"
+
+namespace coppice::executor {
+
+/// Standard output of the program: records as JSON lines, or as text for people. Safe from any thread.
+class Output {
+public:
+  Output(bool json, bool quiet) : m_json(json), m_quiet(quiet) {}
+  ~Output();
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  void write(const program::Record& record);
+  /// Trace records go to this file instead. False where it cannot be written.
+  bool traceTo(const std::string& file);
+  /// Something could not be written: the disk is full or the reader is gone.
+  [[nodiscard]] bool isBroken() const { return m_isBroken; }
+
+private:
+  bool m_json;
+  bool m_quiet;
+  bool m_isBroken = false;
+  std::mutex m_mutex;
+  Table m_table;
+  std::FILE* m_trace = nullptr;
+};
+
+}  // namespace coppice::executor

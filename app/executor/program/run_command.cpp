@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program/run_command.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/text.hpp"
+#include "bench/bench.hpp"
+#include "coppice/version.hpp"
+#include "plan/input.hpp"
+#include "program/machine.hpp"
+#include "program/output.hpp"
+#include "program/watch.hpp"
+
+namespace coppice::executor {
+namespace {
+
+using program::RunExit;
+
+/// "64", "1K", "256M", "2G", with powers of 1024, as nccl-tests reads them.
+Result<std::int64_t> parseSize(const std::string& text, const char* option) {
+  std::int64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string unit(end, text.data() + text.size());
+  if (unit.size() > 1 && (unit.back() == 'B' || unit.back() == 'b')) {
+    unit.pop_back();
+  }
+  if (unit.size() > 1 && unit.back() == 'i') {
+    unit.pop_back();
+  }
+  const std::string_view units = "KMGT";
+  const char letter = unit.empty() ? '\0' : static_cast<char>(unit[0] & ~0x20);
+  const std::size_t power = unit.empty() ? 0 : units.find(letter) + 1;
+  const bool known = unit.empty() || (unit.size() == 1 && power > 0 && power <= units.size());
+  if (fault != std::errc{} || value < 0 || !known || value > std::numeric_limits<std::int64_t>::max() >> (10 * power)) {
+    return Error{.code = ErrorCode::badUsage,
+                 .message = std::string(option) + ": " + inQuotes(text) + " is not a size",
+                 .fix = "write bytes, or as in 64K, 256M, 2G"};
+  }
+  return value << (10 * power);
+}
+
+template <typename Item, typename All, typename Parse>
+Result<std::vector<Item>> parseList(const std::string& text, const char* option, const All& all, Parse parse) {
+  if (text == "all") {
+    return std::vector<Item>(std::begin(all), std::end(all));
+  }
+  std::vector<Item> items;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    const auto item = parse(word);
+    if (!item) {
+      std::string known;
+      for (const Item other : all) {
+        known += (known.empty() ? "" : ", ") + std::string(toString(other));
+      }
+      return Error{.code = ErrorCode::badUsage,
+                   .message = std::string(option) + ": " + inQuotes(word) + " is not known",
+                   .fix = "use " + known + " or all"};
+    }
+    items.push_back(*item);
+    at = end + 1;
+  }
+  return items;
+}
+
+Result<std::optional<program::Runtime>> parseRuntime(const std::string& text) {
+  if (text.empty()) {
+    return std::optional<program::Runtime>();
+  }
+  for (const auto runtime : {program::Runtime::msccl, program::Runtime::mscclExecutorNccl, program::Runtime::rccl}) {
+    if (text == program::toString(runtime)) {
+      return std::optional(runtime);
+    }
+  }
+  return Error{.code = ErrorCode::badUsage,
+               .message = "--runtime: " + inQuotes(text) + " is not known",
+               .fix = "use msccl, msccl-executor-nccl or rccl"};
+}
+
+struct Request {
+  InputOptions input;
+  BenchOptions bench;
+};
+
+Result<Request> understand(const RunWords& words) {
+  Request request;
+  request.input.file = words.file;
+  const auto runtime = parseRuntime(words.runtime);
+  if (!runtime) {
+    return runtime.error();
+  }
+  request.input.runtime = *runtime;
+  request.input.plan = {.root = words.root, .depth = words.depth, .unchecked = words.unchecked};
+  const auto sized = [&](const std::string& text, const char* option, std::int64_t& into) -> std::optional<Error> {
+    if (text.empty()) {
+      return std::nullopt;
+    }
+    const auto size = parseSize(text, option);
+    if (!size) {
+      return size.error();
+    }
+    into = *size;
+    return std::nullopt;
+  };
+  BenchOptions& bench = request.bench;
+  for (const auto& [text, option, into] :
+       {std::tuple{&words.first, "-b", &bench.firstBytes}, std::tuple{&words.last, "-e", &bench.lastBytes},
+        std::tuple{&words.step, "-i", &bench.stepBytes}, std::tuple{&words.piece, "--piece", &bench.pieceBytes}}) {
+    if (auto error = sized(*text, option, *into)) {
+      return *std::move(error);
+    }
+  }
+  const auto types = parseList<DataType>(words.type, "--type", kAllTypes, parseDataType);
+  const auto ops = parseList<ReduceOp>(words.op, "--op", kAllOps, parseReduceOp);
+  if (!types || !ops) {
+    return !types ? types.error() : ops.error();
+  }
+  bench.types = *types;
+  bench.ops = *ops;
+  bench.factor = words.factor;
+  bench.iterations = words.iterations;
+  bench.warmup = words.warmup;
+  bench.checks = words.checks != 0;
+  bench.traces = words.traces;
+  bench.seed = words.seed;
+  bench.stallSeconds = words.stall;
+  if (!std::isfinite(words.bound) || words.bound < 0 || !std::isfinite(words.timeout) || words.timeout < 0 ||
+      !std::isfinite(words.stall) || words.stall < 0) {
+    return Error{.code = ErrorCode::badUsage, .message = "--bound, --timeout and --stall are not negative"};
+  }
+  if (const auto sizes = sizesOf(bench); !sizes) {
+    return sizes.error();
+  }
+  return request;
+}
+
+/// Number of this process among those a launcher started; 0 where there is none.
+int launchedProcess() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    if (const char* value = std::getenv(name)) {
+      return std::atoi(value);
+    }
+  }
+  return 0;
+}
+
+/// One run, from hello to end.
+class Run {
+public:
+  Run(const RunWords& words, Output& output, Watch& watch) : m_words(words), m_output(output), m_watch(watch) {}
+
+  BenchEnd perform();
+
+private:
+  BenchEnd refuse(const Error& error) {
+    const RunExit exit = program::exitFor(error);
+    if (exit != RunExit::cancelled) {
+      m_output.write(program::ErrorRecord{.exit = exit, .error = error});
+    }
+    return {.exit = exit, .reason = error.message};
+  }
+
+  const RunWords& m_words;
+  Output& m_output;
+  Watch& m_watch;
+};
+
+BenchEnd Run::perform() {
+  auto request = understand(m_words);
+  if (!request) {
+    return refuse(request.error());
+  }
+  if (!m_words.trace.empty() && !m_output.traceTo(m_words.trace.front())) {
+    return refuse({.code = ErrorCode::io,
+                   .message = inQuotes(m_words.trace.front()) + " cannot be written",
+                   .fix = "name another file after --trace"});
+  }
+  m_output.write(program::StateRecord{.state = "verifying", .detail = m_words.file});
+  Progress progress;
+  progress.stop = m_watch.token();
+  auto input = loadInput(request->input, progress);
+  if (!input) {
+    return refuse(input.error());
+  }
+  if (m_words.bound > 0) {
+    input->record.boundGBps = m_words.bound;
+  }
+  request->bench.boundGBps = input->record.boundGBps;
+  m_output.write(input->record);
+  if (!input->record.ok) {
+    const auto fault = std::find_if(input->record.findings.begin(), input->record.findings.end(),
+                                    [](const Finding& finding) { return finding.severity == Severity::error; });
+    Error error = {.code = ErrorCode::verification, .message = "the schedule is refused"};
+    if (fault != input->record.findings.end()) {
+      error = {.code = fault->code, .message = "refused: " + fault->text, .fix = fault->fix, .where = fault->where};
+    }
+    m_output.write(program::ErrorRecord{.exit = RunExit::planRejected, .error = error});
+    return {.exit = RunExit::planRejected, .reason = error.message};
+  }
+  const int ranks = input->record.ranks;
+  if (m_words.ranks > 0 && m_words.ranks != ranks) {
+    return refuse(
+        {.code = ErrorCode::badUsage,
+         .message = "the schedule is for " + std::to_string(ranks) + " ranks, not " + std::to_string(m_words.ranks),
+         .fix = "leave --ranks out, or make a schedule for that many"});
+  }
+  const BackendOptions options = {
+      .ranks = ranks, .workers = m_words.workers, .device = m_words.device, .virtualRanks = m_words.virtualRanks};
+  const std::vector<KnownBackend> backends = knownBackends();
+  const auto kind = chooseBackend(backends, m_words.backend, options);
+  if (!kind) {
+    return refuse(kind.error());
+  }
+  m_output.write(program::StateRecord{.state = "preparing", .detail = (*kind)->name});
+  auto backend = (*kind)->create(options);
+  if (!backend) {
+    return refuse(backend.error());
+  }
+  const BackendInfo info = (*backend)->info();
+  program::EnvRecord env = describeMachine(backends);
+  env.backend = info.name + (info.summary.empty() ? "" : ", " + info.summary);
+  env.backendLabel = info.label;
+  env.facts = info.facts;
+  m_output.write(env);
+  request->bench.stop = m_watch.token();
+  return runBench(**backend, input->job, request->bench, [this](const program::Record& record) {
+    m_output.write(record);
+    if (m_output.isBroken()) {
+      m_watch.stop({.exit = RunExit::cancelled, .text = "standard output cannot be written any more"});
+    }
+  });
+}
+
+program::HelloRecord hello() {
+  return {.version = kVersion, .pid = getpid(), .processGroup = getpgrp()};
+}
+
+}  // namespace
+
+CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
+  CLI::App* run = app.add_subcommand("run", "Run a schedule: check it, check its data, time it (the default)");
+  run->add_option("file", words.file, "MSCCL XML, or a .forest.json")->required();
+  run->add_option("--backend", words.backend, "auto, threads, mpi or cuda");
+  run->add_option("-b,--minbytes", words.first, "First size, as in 1K");
+  run->add_option("-e,--maxbytes", words.last, "Last size, as in 256M");
+  run->add_option("-f,--stepfactor", words.factor, "From size to size: times this");
+  run->add_option("-i,--stepbytes", words.step, "From size to size: plus this, instead of -f");
+  run->add_option("-n,--iters", words.iterations, "Timed iterations of each size");
+  run->add_option("-w,--warmup,--warmup_iters", words.warmup, "Iterations before them");
+  run->add_option("-d,--type,--datatype", words.type,
+                  "int8, uint8, int32, int64, half, bfloat16, float, double or all");
+  run->add_option("-o,--op", words.op, "sum, prod, min, max, avg or all");
+  run->add_option("-c,--check", words.checks, "0: do not check the data");
+  run->add_option("-r,--root", words.root, "Expected root of a rooted collective");
+  run->add_option("--ranks", words.ranks, "Ranks the schedule must have");
+  run->add_option("--bound", words.bound, "Best algbw in GB/s; a forest file brings its own");
+  run->add_option("--workers", words.workers, "threads: worker threads instead of one per allowed core");
+  run->add_option("--depth", words.depth, "Messages a sender may run ahead");
+  run->add_option("--piece", words.piece, "Longest piece of a chunk that moves at once");
+  run->add_option("--device", words.device, "cuda: first device");
+  run->add_flag("--virtual", words.virtualRanks, "cuda: ranks may share a device (a rehearsal)");
+  run->add_option("--runtime", words.runtime, "Whose reading of the XML counts: msccl, msccl-executor-nccl or rccl");
+  run->add_option("--seed", words.seed, "Of the test data");
+  run->add_option("--timeout", words.timeout, "Seconds after which the run is ended");
+  run->add_option("--stall", words.stall, "Seconds without progress after which the run is ended");
+  run->add_option("--trace", words.trace,
+                  "Record when each step ran; into a file of JSON lines, or else among the records")
+      ->expected(0, 1);
+  run->add_option("--launch", words.launch, "mpi: start the processes with mpirun or srun");
+  run->add_option("--host,--hosts", words.hosts, "mpi: hosts, separated by commas");
+  run->add_option("--partition", words.partition, "mpi with srun: partition");
+  run->add_flag("--json", words.json, "Write records, one JSON object per line");
+  run->add_flag("--lifeline", words.lifeline, "End when standard input ends; it takes commands");
+  run->add_flag("--unchecked", words.unchecked,
+                "Do not verify the schedule: for schedules that are meant to fail while they run");
+  run->add_flag("--launched", words.launched)->group("");
+  run->footer(
+      "Examples:\n"
+      "  coppice-exec allreduce.xml -b 1M -e 256M\n"
+      "  coppice-exec run box.forest.json --backend threads --type half --op max --json\n"
+      "Sizes are those of the whole collective, as nccl-tests counts them, of any number of elements.\n"
+      "Exit codes: 0 all right, 1 bad usage, 2 schedule refused, 3 machine lacks something, 4 wrong data,\n"
+      "5 deadlock, stall or time limit, 6 rank or host lost, 7 stopped, 8 internal.");
+  return run;
+}
+
+int performRun(const RunWords& words, int /*argc*/, char** /*argv*/) {
+  Output output(words.json, launchedProcess() != 0 && words.launched);
+  Watch watch({.lifeline = words.lifeline && !words.launched,
+               .timeoutSeconds = words.timeout,
+               .onPing = [&output] { output.write(program::PongRecord{}); },
+               .onOverdue =
+                   [&output](const StopReason& reason) {
+                     output.write(program::ErrorRecord{
+                         .exit = reason.exit,
+                         .error = {.code = ErrorCode::internal,
+                                   .message = reason.text + ", and the run did not end by itself within 5 s"}});
+                     output.write(program::EndRecord{.code = reason.exit, .reason = reason.text});
+                   }});
+  output.write(hello());
+  BenchEnd end = Run(words, output, watch).perform();
+  if (const auto reason = watch.reason(); reason && end.exit == RunExit::cancelled) {
+    end = {.exit = reason->exit, .reason = reason->text};
+    output.write(program::ErrorRecord{
+        .exit = end.exit,
+        .error = {.code = ErrorCode::cancelled,
+                  .message = reason->text,
+                  .fix = reason->exit == RunExit::hang ? "raise --timeout or run fewer sizes" : ""}});
+  }
+  output.write(program::EndRecord{.code = end.exit, .reason = end.reason});
+  return static_cast<int>(end.exit);
+}
+
+CLI::App* addSelfTestCommand(CLI::App& app, SelfTestWords& words) {
+  CLI::App* test = app.add_subcommand("self-test", "Say what this machine can run, and try it");
+  test->add_flag("--json", words.json, "Write records, one JSON object per line");
+  return test;
+}
+
+int performSelfTest(const SelfTestWords& words) {
+  Output output(words.json, false);
+  output.write(hello());
+  program::EnvRecord env = describeMachine(knownBackends());
+  const std::string threads = checkThreads();
+  env.facts["self-test of threads"] = threads;
+  output.write(env);
+  const RunExit exit = threads == "ok" ? RunExit::ok : RunExit::internal;
+  output.write(program::EndRecord{.code = exit, .reason = threads == "ok" ? "" : threads});
+  return static_cast<int>(exit);
+}
+
+}  // namespace coppice::executor
