@@ -37,10 +37,12 @@
 #include "designer/palette/card_list.hpp"
 #include "designer/palette/template_store.hpp"
 #include "designer/schedule/schedule_activity.hpp"
+#include "designer/window/array_dialog.hpp"
 #include "designer/window/bound_card.hpp"
 #include "designer/window/command_palette.hpp"
 #include "designer/window/filter_table.hpp"
 #include "designer/window/find_bar.hpp"
+#include "designer/window/link_dialog.hpp"
 #include "designer/window/properties_panel.hpp"
 #include "designer/window/shortcut_dialog.hpp"
 #include "io/files.hpp"
@@ -662,24 +664,25 @@ void MainWindow::pasteText(const QString& text) {
 
 void MainWindow::replicate() {
   Editor* editor = currentEditor();
-  if (editor == nullptr || editor->selection().isEmpty()) {
-    return;
+  if (editor != nullptr && !editor->selection().isEmpty()) {
+    openBeside(new ArrayDialog(*editor, this));
   }
-  constexpr int kMost = 10000;
-  const auto count = m_prompts->number(this, tr("Array"), tr("How many in all, the original included:"), 8, 2, kMost);
-  if (!count) {
-    return;
+}
+
+void MainWindow::linkByPattern() {
+  if (Editor* editor = currentEditor()) {
+    openBeside(new LinkDialog(*editor, this));
   }
-  Outcome outcome = Done{};
-  edit(tr("Array of %1").arg(*count), [&](Edit& edit, const std::set<ElementId>& elements) {
-    const auto made = edits::replicate(edit, elements, {.copies = *count - 1});
-    if (!made) {
-      outcome = made.error();
-    }
-  });
-  if (!outcome) {
-    m_strip->setHint(QString::fromStdString(describe(outcome.error())));
-  }
+}
+
+void MainWindow::openBeside(QDialog* dialog) {
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  // At the right, so that the drawing with its preview stays in sight.
+  dialog->adjustSize();
+  const CanvasView& canvas = currentEditor()->canvas();
+  constexpr int kGap = 24;
+  dialog->move(canvas.mapToGlobal(QPoint(std::max(0, canvas.width() - dialog->width() - kGap), kGap)));
+  dialog->open();
 }
 
 void MainWindow::exportAs() {

@@ -127,6 +127,8 @@ private:
   void pasteText(const QString& text);
   void copy();
   void replicate();
+  void linkByPattern();
+  void openBeside(QDialog* dialog);
   void exportAs();
   void reloadFromDisk(Editor* editor);
   void showPalette();

@@ -117,6 +117,12 @@ void MainWindow::createEditActions() {
                  {QKeySequence(u"Ctrl+Shift+D"_s)},
                  u"array"_s},
                 [this](bool) { replicate(); });
+  m_actions.add({u"edit.link-pattern"_s,
+                 tr("&Link by Pattern…"),
+                 tr("Many links at once: between two sets, or by names"),
+                 {QKeySequence(u"Ctrl+Shift+L"_s)},
+                 u"all-to-all"_s},
+                [this](bool) { linkByPattern(); });
   m_actions.add(
       {u"edit.delete"_s,
        tr("De&lete"),
@@ -368,6 +374,7 @@ void MainWindow::createMenus() {
                                          {},
                                          u"edit.duplicate"_s,
                                          u"edit.array"_s,
+                                         u"edit.link-pattern"_s,
                                          u"edit.delete"_s,
                                          u"edit.rename"_s,
                                          u"edit.save-template"_s,
@@ -526,9 +533,9 @@ void MainWindow::updateActions() {
   const bool hasSelection = isOpen && !editor->selection().isEmpty();
   const bool hasBox = isOpen && !editor->selection().boxes().empty();
   for (const char* id :
-       {"file.save-as", "file.export", "file.export-picture", "file.close", "edit.find", "edit.find-next",
-        "edit.find-previous", "edit.go-to", "analyse.next-problem", "select.all", "select.none", "insert.gpu",
-        "insert.nic", "insert.switch", "arrange.fold-all", "arrange.unfold-all"}) {
+       {"file.save-as", "file.export", "file.export-picture", "file.close", "edit.link-pattern", "edit.find",
+        "edit.find-next", "edit.find-previous", "edit.go-to", "analyse.next-problem", "select.all", "select.none",
+        "insert.gpu", "insert.nic", "insert.switch", "arrange.fold-all", "arrange.unfold-all"}) {
     m_actions[QLatin1String(id)]->setEnabled(isOpen);
   }
   m_actions[u"file.save"_s]->setEnabled(isOpen && (editor->file().isModified() || editor->file().path().isEmpty()));

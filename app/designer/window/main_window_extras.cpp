@@ -13,7 +13,7 @@ void MainWindow::createPictureActions() {
   m_actions.add({u"file.export-picture"_s,
                  tr("Export P&icture…"),
                  tr("Draw the canvas as it is shown into an SVG, PDF or PNG file"),
-                 {QKeySequence(u"Ctrl+Shift+E"_s)},
+                 {QKeySequence(u"Ctrl+Shift+I"_s)},
                  u"image"_s},
                 [this](bool) { exportPicture(); });
 }

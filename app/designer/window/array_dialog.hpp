@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QCheckBox>
+#include <QDialog>
+#include <QLabel>
+#include <QListWidget>
+#include <QPushButton>
+#include <QSpinBox>
+#include <set>
+
+#include "designer/window/editor.hpp"
+#include "designer/window/ghost_layer.hpp"
+
+namespace coppice::designer {
+
+/// Copies of the selection in rows, with their links, shown on the canvas before they are made.
+class ArrayDialog : public QDialog {
+  Q_OBJECT
+
+public:
+  explicit ArrayDialog(Editor& editor, QWidget* parent = nullptr);
+  ~ArrayDialog() override;
+
+private:
+  [[nodiscard]] edits::ArrayOptions options() const;
+  /// The whole edit. Errors: those of edits::replicate.
+  Outcome fill(Edit& edit, std::set<ElementId>* made) const;
+  void preview();
+  void take();
+
+  Editor& m_editor;
+  std::set<ElementId> m_elements;
+  GhostLayer* m_ghost;
+  QSpinBox* m_count;
+  QSpinBox* m_columns;
+  QCheckBox* m_inner;
+  QLabel* m_outerHead;
+  QListWidget* m_outer;
+  QCheckBox* m_instances;
+  QLabel* m_summary;
+  QPushButton* m_create;
+};
+
+}  // namespace coppice::designer

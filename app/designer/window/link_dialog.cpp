@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/window/link_dialog.hpp"
+
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <utility>
+
+#include "base/units.hpp"
+#include "designer/document/counted.hpp"
+#include "designer/theme/icons.hpp"
+#include "designer/window/link_patterns.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+constexpr int kMostParallel = 1'000'000;
+
+}  // namespace
+
+LinkDialog::LinkDialog(Editor& editor, QWidget* parent)
+    : QDialog(parent),
+      m_editor(editor),
+      m_selection(editor.selection().elements()),
+      m_ghost(new GhostLayer(editor.canvas())),
+      m_tabs(new QTabWidget(this)),
+      m_from(new QLineEdit(this)),
+      m_to(new QLineEdit(this)),
+      m_pattern(new QComboBox(this)),
+      m_names(new QLineEdit(this)),
+      m_bandwidth(new QLineEdit(this)),
+      m_meaning(new QLabel(this)),
+      m_count(new QSpinBox(this)),
+      m_duplex(new QCheckBox(tr("both ways"), this)),
+      m_summary(new QLabel(this)),
+      m_create(new QPushButton(tr("Link"), this)) {
+  setObjectName(u"linkDialog"_s);
+  setWindowTitle(tr("Link by Pattern"));
+  for (const NodeId id : editor.selection().nodesAndContents()) {
+    m_selection.insert(id);
+  }
+  bool hasSwitch = false;
+  bool hasOther = false;
+  for (const ElementId& id : m_selection) {
+    if (const Node* node = editor.model().find(id.node())) {
+      (node->kind() == fabric::NodeKind::switchNode ? hasSwitch : hasOther) = true;
+    }
+  }
+  m_from->setObjectName(u"linkFrom"_s);
+  m_to->setObjectName(u"linkTo"_s);
+  for (QLineEdit* field : {m_from, m_to}) {
+    field->setToolTip(tr("Which nodes: names and expressions as in Find (Ctrl+F), such as selected and kind = nic"));
+  }
+  m_from->setText(hasSwitch && hasOther ? u"selected and not kind = switch"_s
+                                        : (m_selection.empty() ? u"kind = nic"_s : u"selected"_s));
+  m_to->setText(hasSwitch && hasOther ? u"selected and kind = switch"_s : u"kind = switch"_s);
+  m_pattern->setObjectName(u"linkPattern"_s);
+  using edits::LinkPattern;
+  const auto offer = [this](LinkPattern pattern, const QString& picture, const QString& text, const QString& tip) {
+    m_pattern->addItem(icon(picture), text, static_cast<int>(pattern));
+    m_pattern->setItemData(m_pattern->count() - 1, tip, Qt::ToolTipRole);
+  };
+  offer(LinkPattern::allToAll, u"all-to-all"_s, tr("All to all"), tr("Every node of one to every node of the other"));
+  offer(LinkPattern::oneToOne, u"one-to-one"_s, tr("One to one"), tr("First to first, second to second"));
+  offer(LinkPattern::roundRobin, u"round-robin"_s, tr("Round robin"), tr("In turn over the nodes of the second set"));
+  offer(LinkPattern::rail, u"rail"_s, tr("Rail"), tr("The j-th node of every box to the j-th of the second set"));
+  offer(LinkPattern::ring, u"ring"_s, tr("Ring"), tr("Each to the next, and the last to the first"));
+  m_names->setObjectName(u"linkNames"_s);
+  m_names->setPlaceholderText(u"leaf(\\d+)->host$1"_s);
+  m_names->setToolTip(
+      tr("Left: a regular expression for whole names. Right: whom each is linked to; $1 is what the "
+         "first brackets caught, * and ? stand for any letters"));
+  m_bandwidth->setObjectName(u"linkDialogBandwidth"_s);
+  m_bandwidth->setText(QString::fromStdString(editor.canvas().linkTemplate().bandwidth));
+  m_bandwidth->setToolTip(tr("GB/s per direction of each link: 50, 400Gb/s, 12x25 GB/s"));
+  m_meaning->setProperty("role", u"muted"_s);
+  m_count->setRange(1, kMostParallel);
+  m_count->setToolTip(tr("How many equal links between each two nodes"));
+  m_duplex->setChecked(true);
+  m_summary->setObjectName(u"linkSummary"_s);
+  m_summary->setWordWrap(true);
+  m_summary->setAlignment(Qt::AlignTop);
+  constexpr int kSummaryHeight = 40;
+  m_summary->setMinimumHeight(kSummaryHeight);
+  m_create->setObjectName(u"linkCreate"_s);
+  m_create->setDefault(true);
+
+  auto* sets = new QWidget(m_tabs);
+  auto* setsForm = new QFormLayout(sets);
+  setsForm->addRow(tr("From"), m_from);
+  setsForm->addRow(tr("To"), m_to);
+  setsForm->addRow(tr("Pattern"), m_pattern);
+  auto* names = new QWidget(m_tabs);
+  auto* namesForm = new QFormLayout(names);
+  namesForm->addRow(tr("Names"), m_names);
+  auto* explanation = new QLabel(tr("leaf(\\d+)->host$1 links leaf3 to host3; b(\\d+)nic(\\d+)->rail$2 links every NIC "
+                                    "to the rail of its number."),
+                                 names);
+  explanation->setWordWrap(true);
+  explanation->setProperty("role", u"muted"_s);
+  namesForm->addRow(explanation);
+  m_tabs->setObjectName(u"linkTabs"_s);
+  m_tabs->setDocumentMode(true);
+  m_tabs->addTab(sets, tr("Between two sets"));
+  m_tabs->addTab(names, tr("By names"));
+  auto* speed = new QHBoxLayout;
+  speed->addWidget(m_bandwidth, 1);
+  speed->addWidget(m_meaning);
+  auto* number = new QHBoxLayout;
+  number->addWidget(m_count, 1);
+  number->addWidget(m_duplex);
+  auto* form = new QFormLayout;
+  form->addRow(tr("Bandwidth"), speed);
+  form->addRow(tr("Parallel"), number);
+  auto* cancel = new QPushButton(tr("Cancel"), this);
+  cancel->setAutoDefault(false);
+  auto* buttons = new QHBoxLayout;
+  buttons->addStretch();
+  buttons->addWidget(cancel);
+  buttons->addWidget(m_create);
+  auto* layout = new QVBoxLayout(this);
+  constexpr QMargins kMargins(18, 10, 18, 14);
+  layout->setContentsMargins(kMargins);
+  constexpr int kGap = 10;
+  layout->setSpacing(kGap);
+  layout->addWidget(m_tabs);
+  layout->addLayout(form);
+  layout->addWidget(m_summary);
+  layout->addLayout(buttons);
+  constexpr int kWidth = 400;
+  setFixedWidth(kWidth);
+
+  for (QLineEdit* field : {m_from, m_to, m_names, m_bandwidth}) {
+    connect(field, &QLineEdit::textChanged, this, &LinkDialog::preview);
+  }
+  connect(m_pattern, &QComboBox::currentIndexChanged, this, &LinkDialog::preview);
+  connect(m_count, &QSpinBox::valueChanged, this, &LinkDialog::preview);
+  connect(m_duplex, &QCheckBox::toggled, this, &LinkDialog::preview);
+  connect(m_tabs, &QTabWidget::currentChanged, this, &LinkDialog::preview);
+  connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
+  connect(m_create, &QPushButton::clicked, this, &LinkDialog::take);
+  m_from->setFocus();
+  preview();
+}
+
+LinkDialog::~LinkDialog() {
+  delete m_ghost;
+}
+
+Result<std::vector<NodeId>> LinkDialog::nodesOf(const QLineEdit& input) const {
+  const auto query = Query::parse(input.text());
+  if (!query) {
+    return query.error();
+  }
+  QueryContext context = m_editor.queryContext();
+  context.selection = &m_selection;
+  std::vector<NodeId> nodes;
+  if (!query->isEmpty()) {
+    for (const ElementId& id : query->hits(context)) {
+      if (id.node().isValid()) {
+        nodes.push_back(id.node());
+      }
+    }
+  }
+  return nodes;
+}
+
+Result<edits::LinkTemplate> LinkDialog::linkTemplate() const {
+  const std::string text = m_bandwidth->text().trimmed().toStdString();
+  const auto bandwidth = Bandwidth::parse(text);
+  if (!bandwidth) {
+    return bandwidth.error();
+  }
+  if (!bandwidth->gigabytesPerSecond().isPositive()) {
+    return Error{ErrorCode::badInput, tr("a bandwidth must be above 0").toStdString(),
+                 tr("write 50 or 400Gb/s").toStdString()};
+  }
+  return edits::LinkTemplate{text, m_duplex->isChecked(), m_count->value()};
+}
+
+Outcome LinkDialog::fill(Edit& edit) const {
+  const auto link = linkTemplate();
+  if (!link) {
+    return link.error();
+  }
+  if (m_tabs->currentIndex() == 1) {
+    const auto named = pairsByName(m_editor.model(), m_names->text());
+    if (!named) {
+      return named.error();
+    }
+    for (const auto& [tail, head] : named->pairs) {
+      if (const auto made = edits::addLink(edit, tail, head, *link); !made) {
+        return made.error();
+      }
+    }
+    return Done{};
+  }
+  const auto from = nodesOf(*m_from);
+  const auto to = nodesOf(*m_to);
+  if (!from || !to) {
+    return from ? to.error() : from.error();
+  }
+  const auto made =
+      edits::linkSets(edit, *from, *to, static_cast<edits::LinkPattern>(m_pattern->currentData().toInt()), *link);
+  return made ? Outcome(Done{}) : Outcome(made.error());
+}
+
+void LinkDialog::preview() {
+  const auto link = linkTemplate();
+  m_meaning->setText(
+      link ? tr("= %1 GB/s per direction")
+                 .arg(QString::fromStdString(toDecimal(Bandwidth::parse(link->bandwidth)->gigabytesPerSecond())))
+           : QString());
+  QString sizes;
+  if (m_tabs->currentIndex() == 0) {
+    const auto from = nodesOf(*m_from);
+    const auto to = nodesOf(*m_to);
+    if (from && to) {
+      sizes = tr("%1 to %2: ")
+                  .arg(counted(static_cast<qsizetype>(from->size()), tr("node"), tr("nodes")),
+                       counted(static_cast<qsizetype>(to->size()), tr("node"), tr("nodes")));
+    }
+  } else if (const auto named = pairsByName(m_editor.model(), m_names->text()); named && named->withoutPartner > 0) {
+    sizes = tr("%1 without a partner; ").arg(counted(named->withoutPartner, tr("node"), tr("nodes")));
+  }
+  Outcome outcome = Done{};
+  Trial trial = tryEdit(m_editor.model(), [&](Edit& edit) { outcome = fill(edit); });
+  m_create->setEnabled(outcome && trial.links > 0);
+  if (!outcome) {
+    m_ghost->setGhost({});
+    const bool isBlank = m_tabs->currentIndex() == 1 && m_names->text().isEmpty();
+    m_summary->setText(isBlank
+                           ? QString()
+                           : QString::fromStdString(outcome.error().message +
+                                                    (outcome.error().fix.empty() ? "" : "; " + outcome.error().fix)));
+    return;
+  }
+  m_ghost->setGhost(std::move(trial.ghost));
+  m_summary->setText(sizes + counted(trial.links, tr("link"), tr("links")));
+}
+
+void LinkDialog::take() {
+  Outcome outcome = Done{};
+  m_editor.document().edit(tr("Link by pattern"), [&](Edit& edit) { outcome = fill(edit); });
+  if (const auto link = linkTemplate(); outcome && link) {
+    m_editor.canvas().setLinkTemplate(*link);
+  }
+  accept();
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QTabWidget>
+#include <set>
+#include <vector>
+
+#include "designer/window/editor.hpp"
+#include "designer/window/ghost_layer.hpp"
+
+namespace coppice::designer {
+
+/// Many links at once: between two sets by a pattern, or by names. Shown on the canvas before they are made.
+class LinkDialog : public QDialog {
+  Q_OBJECT
+
+public:
+  explicit LinkDialog(Editor& editor, QWidget* parent = nullptr);
+  ~LinkDialog() override;
+
+private:
+  [[nodiscard]] Result<std::vector<NodeId>> nodesOf(const QLineEdit& input) const;
+  [[nodiscard]] Result<edits::LinkTemplate> linkTemplate() const;
+  Outcome fill(Edit& edit) const;
+  void preview();
+  void take();
+
+  Editor& m_editor;
+  std::set<ElementId> m_selection;  ///< with what is in selected boxes
+  GhostLayer* m_ghost;
+  QTabWidget* m_tabs;
+  QLineEdit* m_from;
+  QLineEdit* m_to;
+  QComboBox* m_pattern;
+  QLineEdit* m_names;
+  QLineEdit* m_bandwidth;
+  QLabel* m_meaning;
+  QSpinBox* m_count;
+  QCheckBox* m_duplex;
+  QLabel* m_summary;
+  QPushButton* m_create;
+};
+
+}  // namespace coppice::designer
