@@ -1,0 +1,587 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/mpi_runner.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace coppice::executor {
+namespace {
+
+constexpr int kSpins = 64;  // looks before a worker sleeps: about 2 us
+constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr auto kNetworkNap = std::chrono::microseconds(50);
+constexpr std::size_t kMostEvents = std::size_t{1} << 18;  // of a worker
+
+void pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+/// What a process tells the others about one of its blocks.
+struct SentPosition {
+  std::int64_t tile = 0;
+  std::int32_t block = 0;
+  std::int32_t op = 0;
+  std::uint32_t wait = 0;
+  std::uint32_t unused = 0;
+};
+
+}  // namespace
+
+/// The interpreter's view of one worker.
+class MpiRunner::Host {
+public:
+  Host(MpiRunner& runner, int worker)
+      : m_runner(runner),
+        m_setup(runner.m_setup),
+        m_worker(worker),
+        m_slotBytes(static_cast<std::size_t>(runner.m_setup.script.slotBytes)),
+        m_depth(static_cast<std::uint64_t>(runner.m_setup.script.depth)) {}
+
+  [[nodiscard]] std::byte* base(int rank, program::Buffer buffer) const {
+    return m_setup.bases[static_cast<std::size_t>(rank) * 3 + static_cast<std::size_t>(buffer)];
+  }
+  [[nodiscard]] const ConnectionView& view(int connection) const {
+    return m_setup.connections[static_cast<std::size_t>(connection)];
+  }
+  [[nodiscard]] std::byte* slot(int connection, std::uint64_t message) const {
+    return view(connection).slots + message % m_depth * m_slotBytes;
+  }
+  [[nodiscard]] Message& message(int connection, std::uint64_t number) const {
+    return view(connection).messages[number % m_depth];
+  }
+  [[nodiscard]] std::atomic<std::uint64_t>& tail(int connection) const { return *view(connection).tail; }
+  [[nodiscard]] std::atomic<std::uint64_t>& head(int connection) const { return *view(connection).head; }
+  [[nodiscard]] std::atomic<std::uint64_t>& flag(int block) const {
+    return m_setup.flags[static_cast<std::size_t>(block)]->value;
+  }
+  void sent(int connection) { call(view(connection).receiverSeat); }
+  void consumed(int connection) { call(view(connection).senderSeat); }
+  void published(int /*block*/) { call(m_runner.m_world.seat()); }
+  [[nodiscard]] bool keepsOn() const {
+    // The main thread also moves what goes over the network.
+    return !(m_runner.m_isNetworked && m_worker == 0) && !m_runner.m_isAborted.load(std::memory_order_relaxed) &&
+           m_runner.verdict() == Verdict::none;
+  }
+  void begins(const Op& /*op*/) {
+    if (m_runner.m_request.trace) {
+      m_start = Clock::now();
+    }
+  }
+  void ends(int block, const Op& op, std::int64_t tile) {
+    m_runner.m_seat.progress.fetch_add(1, std::memory_order_relaxed);
+    if (!m_runner.m_request.trace) {
+      return;
+    }
+    Trace& trace = m_runner.m_traces[static_cast<std::size_t>(m_worker)];
+    if (trace.events.size() >= kMostEvents) {
+      ++trace.dropped;
+      return;
+    }
+    const auto since = [&](Clock::time_point time) {
+      return std::chrono::duration_cast<std::chrono::nanoseconds>(time - m_runner.m_origin).count();
+    };
+    const PlanBlock& owner = m_setup.plan->blocks[static_cast<std::size_t>(block)];
+    trace.events.push_back({.rank = owner.rank,
+                            .threadBlock = owner.id,
+                            .step = op.number,
+                            .tile = static_cast<int>(tile),
+                            .start_ns = since(m_start),
+                            .end_ns = since(Clock::now())});
+  }
+
+private:
+  /// The other end may wait. Seat -1 is behind the network: the proxy sees it, in the main thread.
+  void call(int seat) {
+    const int own = m_runner.m_world.seat();
+    if (seat < 0) {
+      seat = own;
+    }
+    if (seat != own || m_runner.m_workers > 1) {
+      m_runner.m_host.wake(seat);
+    }
+  }
+
+  MpiRunner& m_runner;
+  const RankSetup& m_setup;
+  int m_worker;
+  std::size_t m_slotBytes;
+  std::uint64_t m_depth;
+  Clock::time_point m_start;
+};
+
+struct MpiRunner::Context {
+  Context(MpiRunner& runner, int number)
+      : worker(number),
+        view{.plan = runner.m_setup.plan,
+             .script = &runner.m_setup.script,
+             .op = runner.m_request.op,
+             .type = runner.m_setup.geometry.type,
+             .streams = runner.m_setup.streams},
+        host(runner, number),
+        interpreter(view, host) {}
+
+  int worker;
+  int next = 0;  ///< block to look at first
+  RunView view;
+  Host host;
+  Interpreter<Host> interpreter;
+};
+
+MpiRunner::MpiRunner(MpiWorld& world, RankSetup setup, int workers)
+    : m_world(world),
+      m_host(world.host()),
+      m_seat(world.host().seat(world.seat())),
+      m_setup(std::move(setup)),
+      m_workers(workers),
+      m_isNetworked(world.isNetworked()),
+      m_proxy(world.comm()),
+      m_watch(world.watchComm()),
+      m_tasks(static_cast<std::size_t>(m_setup.endBlock - m_setup.firstBlock)),
+      m_traces(static_cast<std::size_t>(workers)) {
+  for (std::size_t i = 0; i < m_tasks.size(); ++i) {
+    m_tasks[i].cursor.op = m_setup.script.blocks[static_cast<std::size_t>(m_setup.firstBlock) + i].firstOp;
+  }
+  m_seat.workers.store(workers);
+  for (std::size_t i = 0; i < m_setup.connections.size(); ++i) {
+    const PlanConnection& connection = m_setup.plan->connections[i];
+    ConnectionView& view = m_setup.connections[i];
+    if (connection.sendRank == world.process() && view.receiverSeat < 0) {
+      m_proxy.addSender(connection.recvRank, connection.channel, &view);
+    } else if (connection.recvRank == world.process() && view.senderSeat < 0) {
+      m_proxy.addReceiver(connection.sendRank, connection.channel, &view);
+    }
+  }
+  m_proxy.start(m_setup.script.depth, m_setup.script.slotBytes);
+}
+
+std::uint64_t MpiRunner::phase() const {
+  return m_isNetworked ? m_networkPhase.load(std::memory_order_acquire) : m_host.phase.load(std::memory_order_acquire);
+}
+
+Verdict MpiRunner::verdict() const {
+  return m_isNetworked ? static_cast<Verdict>(m_networkVerdict.load(std::memory_order_acquire) & 0xFFU)
+                       : m_host.verdict();
+}
+
+Outcome MpiRunner::begin(const RunRequest& request) {
+  m_request = request;
+  m_isAborted = false;
+  m_finished = 0;
+  m_seconds.clear();
+  m_seconds.reserve(static_cast<std::size_t>(std::max(request.iterations, 0)));
+  m_phasesPerRun = request.op == ReduceOp::avg && reduces(m_setup.plan->operation) ? 2 : 1;
+  for (Trace& trace : m_traces) {
+    trace.events.clear();
+    trace.dropped = 0;
+    if (request.trace) {
+      trace.events.reserve(kMostEvents);
+    }
+  }
+  m_barriers = 0;
+  m_hasArrived = false;
+  m_networkVerdict = 0;
+  // Everybody has left the run before; what they share is set between two gates.
+  if (const Outcome outcome = m_world.gate(); !outcome) {
+    return outcome;
+  }
+  if (m_world.seat() == 0) {
+    int workers = 0;
+    for (std::size_t local = 0; local < m_world.neighbours().size(); ++local) {
+      Seat& seat = m_host.seat(static_cast<int>(local));
+      seat.sleepers.store(0);
+      workers += seat.workers.load();
+    }
+    m_host.active.store(workers);
+    m_host.arrived.store(0);
+    m_host.judgement.store(0);
+  }
+  m_firstPhase = phase();
+  m_endPhase = m_firstPhase + static_cast<std::uint64_t>(std::max(request.iterations, 0)) * m_phasesPerRun;
+  m_notedPhase = m_firstPhase;
+  if (m_isNetworked) {
+    m_watch.begin(request.stallSeconds);
+  }
+  if (const Outcome outcome = m_world.gate(); !outcome) {
+    return outcome;
+  }
+  m_origin = Clock::now();
+  m_runStart = m_origin;
+  m_changed = m_origin;
+  m_looked = m_origin;
+  m_lastProgress = 0;
+  return Done{};
+}
+
+void MpiRunner::work(int worker) {
+  Context context(*this, worker);
+  int looks = 0;
+  while (verdict() == Verdict::none) {
+    const std::uint64_t now = phase();
+    if (worker == 0) {
+      notePhases(now);
+      stopIfAsked();
+    }
+    if (now >= m_endPhase) {
+      break;
+    }
+    bool moved = false;
+    const std::uint64_t since = now - m_firstPhase;
+    if (since % m_phasesPerRun == 0) {
+      context.view.tilesBefore =
+          (m_runsBefore + since / m_phasesPerRun) * static_cast<std::uint64_t>(m_setup.script.tiles);
+      moved = scan(context, now);
+    }
+    if (worker == 0 && m_ownPhase != now && (m_tasks.empty() || since % m_phasesPerRun != 0)) {
+      m_ownPhase = now;
+      if (since % m_phasesPerRun != 0) {
+        divide();
+      }
+      arrive();
+      moved = true;
+    }
+    if (worker == 0 && m_isNetworked) {
+      moved |= pollNetwork(!moved);
+    }
+    if (moved) {
+      looks = 0;
+    } else if (++looks < kSpins) {
+      pause();
+    } else {
+      looks = 0;
+      rest(context, now);
+    }
+  }
+  m_host.active.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+bool MpiRunner::scan(Context& context, std::uint64_t now) {
+  const std::uint64_t run = m_runsBefore + (now - m_firstPhase) / m_phasesPerRun;
+  const auto count = static_cast<int>(m_tasks.size());
+  bool moved = false;
+  for (int i = 0; i < count; ++i) {
+    const int at = (context.next + i) % count;
+    Task& task = m_tasks[static_cast<std::size_t>(at)];
+    if (m_workers > 1 && task.isTaken.exchange(true, std::memory_order_acquire)) {
+      continue;
+    }
+    if (task.runs == run) {
+      const int block = m_setup.firstBlock + at;
+      const std::int64_t tile = task.cursor.tile;
+      const std::int32_t op = task.cursor.op;
+      const Wait wait = context.interpreter.advance(block, task.cursor);
+      const bool hasMoved =
+          wait == Wait::none || wait == Wait::done || task.cursor.tile != tile || task.cursor.op != op;
+      moved |= hasMoved;
+      PublicPosition& position = *m_setup.positions[static_cast<std::size_t>(block)];
+      position.tile.store(task.cursor.tile, std::memory_order_relaxed);
+      position.op.store(task.cursor.op, std::memory_order_relaxed);
+      position.wait.store(static_cast<std::uint32_t>(wait), std::memory_order_relaxed);
+      if (wait == Wait::done) {
+        task.cursor.tile = 0;
+        task.cursor.op = m_setup.script.blocks[static_cast<std::size_t>(block)].firstOp;
+        ++task.runs;
+        if (m_workers > 1) {
+          task.isTaken.store(false, std::memory_order_release);
+        }
+        if (m_finished.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
+          m_finished.store(0, std::memory_order_relaxed);
+          arrive();
+        }
+        continue;
+      }
+    }
+    if (m_workers > 1) {
+      task.isTaken.store(false, std::memory_order_release);
+    }
+  }
+  if (count > 0) {
+    context.next = (context.next + 1) % count;
+  }
+  return moved;
+}
+
+void MpiRunner::rest(Context& context, std::uint64_t now) {
+  const bool isMain = context.worker == 0;
+  const std::uint32_t seen = m_seat.bell.load(std::memory_order_acquire);
+  m_seat.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  bool moved = (now - m_firstPhase) % m_phasesPerRun == 0 && scan(context, now);
+  if (isMain && m_isNetworked) {
+    moved |= pollNetwork(!moved);
+  }
+  if (moved || phase() != now || verdict() != Verdict::none) {
+    m_host.stayAwake(m_world.seat());
+    return;
+  }
+  if (isMain && m_isNetworked) {
+    // Nothing rings for what comes over the network.
+    futexWait(m_seat.bell, seen, kNetworkNap);
+    m_host.stayAwake(m_world.seat());
+    return;
+  }
+  if (m_host.active.fetch_sub(1, std::memory_order_seq_cst) == 1 && !m_isNetworked) {
+    declare(Verdict::deadlock, -1);
+  }
+  while (m_seat.bell.load(std::memory_order_acquire) == seen) {
+    if (!futexWait(m_seat.bell, seen, kTick) && isMain) {
+      stopIfAsked();
+      lookAround();
+    }
+  }
+}
+
+/// This process has done its part of the phase.
+void MpiRunner::arrive() {
+  if (m_isNetworked) {
+    m_hasArrived.store(true, std::memory_order_release);
+    if (m_workers > 1) {
+      m_host.wake(m_world.seat());
+    }
+    return;
+  }
+  const auto seats = static_cast<std::uint32_t>(m_world.neighbours().size());
+  if (m_host.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == seats) {
+    m_host.arrived.store(0, std::memory_order_relaxed);
+    m_host.phase.fetch_add(1, std::memory_order_seq_cst);
+    m_host.wakeAll(static_cast<int>(seats));
+  }
+}
+
+bool MpiRunner::pollNetwork(bool isIdle) {
+  bool moved = m_proxy.poll();
+  if (moved) {
+    ++m_messages;
+  }
+  if (!m_isInBarrier && m_hasArrived.load(std::memory_order_acquire)) {
+    MPI_Ibarrier(m_world.comm(), &m_barrier);
+    m_isInBarrier = true;
+    ++m_barriers;
+    moved = true;
+  }
+  if (m_isInBarrier) {
+    int done = 0;
+    MPI_Test(&m_barrier, &done, MPI_STATUS_IGNORE);
+    if (done != 0) {
+      m_isInBarrier = false;
+      m_hasArrived.store(false, std::memory_order_relaxed);
+      m_networkPhase.fetch_add(1, std::memory_order_release);
+      moved = true;
+    }
+  }
+  if (moved && m_workers > 1) {
+    m_host.wake(m_world.seat());
+  }
+  const Clock::time_point now = Clock::now();
+  if (now - m_looked > kTick) {
+    m_looked = now;
+    char state = 'R';
+    if (const int rank = m_world.findLost(state); rank >= 0) {
+      declare(Verdict::lost, rank);
+      return true;
+    }
+  }
+  const auto sleepers = m_seat.sleepers.load(std::memory_order_seq_cst);
+  const bool areOthersAsleep = m_workers == 1 || static_cast<int>(sleepers) >= m_workers - 1;
+  const Standing own = {.isIdle = isIdle && !moved && areOthersAsleep ? 1 : 0,
+                        .wantsStop = m_isAborted.load() ? 1 : 0,
+                        .progress = m_seat.progress.load() + m_messages + phase(),
+                        .handed = m_proxy.handed(),
+                        .taken = m_proxy.taken()};
+  if (const Verdict given = m_watch.poll(own); given != Verdict::none) {
+    declare(given, m_watch.culprit());
+  }
+  return moved;
+}
+
+/// Main thread, when asleep on a host without network: is anything wrong with the neighbours?
+void MpiRunner::lookAround() {
+  char state = 'R';
+  if (const int rank = m_world.findLost(state); rank >= 0) {
+    declare(Verdict::lost, rank);
+    return;
+  }
+  const Clock::time_point now = Clock::now();
+  std::uint64_t progress = phase();
+  int awake = -1;
+  for (std::size_t local = 0; local < m_world.neighbours().size(); ++local) {
+    const Seat& seat = m_host.seat(static_cast<int>(local));
+    progress += seat.progress.load(std::memory_order_relaxed);
+    if (seat.sleepers.load(std::memory_order_relaxed) == 0) {
+      awake = m_world.neighbours()[local];
+    }
+  }
+  if (progress != m_lastProgress) {
+    m_lastProgress = progress;
+    m_changed = now;
+  } else if (m_request.stallSeconds > 0 &&
+             std::chrono::duration<double>(now - m_changed).count() > m_request.stallSeconds) {
+    declare(Verdict::stall, awake);
+  }
+}
+
+void MpiRunner::stopIfAsked() {
+  if (m_isAborted.load(std::memory_order_relaxed) && !m_isNetworked && verdict() == Verdict::none) {
+    // A launcher that lost a rank asks the others to stop: the loss is what counts.
+    char state = 'R';
+    const int rank = m_world.findLost(state);
+    declare(rank >= 0 ? Verdict::lost : Verdict::cancelled, rank);
+  }
+}
+
+void MpiRunner::declare(Verdict what, int rank) {
+  if (m_isNetworked) {
+    std::uint64_t expected = 0;
+    m_networkVerdict.compare_exchange_strong(
+        expected, static_cast<std::uint64_t>(rank + 1) << 32U | static_cast<std::uint64_t>(what));
+    m_host.wake(m_world.seat());
+    return;
+  }
+  m_host.declare(what, rank);
+  m_host.wakeAll(static_cast<int>(m_world.neighbours().size()));
+}
+
+/// The end of avg, after everybody has read what he needs.
+void MpiRunner::divide() {
+  const Plan& plan = *m_setup.plan;
+  const int rank = m_world.process();
+  if (rank < plan.rankCount() && (plan.root < 0 || plan.root == rank)) {
+    divideBytes(m_setup.geometry.type,
+                m_setup.bases[static_cast<std::size_t>(rank) * 3 + static_cast<std::size_t>(program::Buffer::output)],
+                m_setup.geometry.outputElements * m_setup.geometry.elementBytes, plan.rankCount());
+  }
+}
+
+void MpiRunner::notePhases(std::uint64_t now) {
+  for (; m_notedPhase < now; ++m_notedPhase) {
+    if ((m_notedPhase + 1 - m_firstPhase) % m_phasesPerRun == 0) {
+      const Clock::time_point time = Clock::now();
+      m_seconds.push_back(std::chrono::duration<double>(time - m_runStart).count());
+      m_runStart = time;
+    }
+  }
+}
+
+/// All processes that are alive agree on how the run ended.
+Outcome MpiRunner::settle(Verdict& agreed) {
+  if (!m_isNetworked) {
+    const Outcome outcome = m_world.gate();
+    agreed = m_host.verdict();
+    return outcome;
+  }
+  const auto most = m_world.max(static_cast<double>(m_barriers));
+  if (!most) {
+    return most.error();
+  }
+  if (m_isInBarrier) {
+    MPI_Wait(&m_barrier, MPI_STATUS_IGNORE);
+    m_isInBarrier = false;
+  }
+  for (; m_barriers < static_cast<std::int64_t>(*most); ++m_barriers) {
+    MPI_Barrier(m_world.comm());
+  }
+  agreed = m_watch.end();
+  return Done{};
+}
+
+std::optional<RunFailure> MpiRunner::finish(RunTimes& times) {
+  Verdict agreed = verdict();
+  const std::uint64_t word = m_isNetworked ? m_networkVerdict.load() : m_host.judgement.load();
+  int culprit = static_cast<int>(word >> 32U) - 1;
+  if (agreed != Verdict::lost && agreed != Verdict::stall) {
+    if (const Outcome outcome = settle(agreed); !outcome) {
+      return RunFailure{.exit = program::RunExit::rankLost, .error = outcome.error()};
+    }
+    culprit = agreed == Verdict::lost || agreed == Verdict::stall ? m_host.culprit() : -1;
+  }
+  if (agreed != Verdict::none) {
+    return explain(agreed, culprit);
+  }
+  times.seconds = m_seconds;
+  times.total = std::chrono::duration<double>(m_runStart - m_origin).count();
+  m_runsBefore += static_cast<std::uint64_t>(m_request.iterations);
+  return std::nullopt;
+}
+
+std::vector<Position> MpiRunner::positions() {
+  std::vector<Position> all(m_setup.plan->blocks.size());
+  for (std::size_t block = 0; block < all.size(); ++block) {
+    if (const PublicPosition* known = m_setup.positions[block]) {
+      const auto wait = static_cast<Wait>(known->wait.load());
+      all[block] = {.wait = wait == Wait::none ? Wait::done : wait, .tile = known->tile.load(), .op = known->op.load()};
+    }
+  }
+  return all;
+}
+
+RunFailure MpiRunner::explain(Verdict what, int culprit) {
+  RunFailure failure;
+  if (what == Verdict::cancelled) {
+    failure.exit = program::RunExit::cancelled;
+    failure.error = {.code = ErrorCode::cancelled, .message = "the run was stopped"};
+    return failure;
+  }
+  std::vector<Position> all = positions();
+  if (what == Verdict::deadlock) {
+    failure.exit = program::RunExit::hang;
+    if (m_isNetworked) {
+      std::string own;
+      for (int block = m_setup.firstBlock; block < m_setup.endBlock; ++block) {
+        const Position& position = all[static_cast<std::size_t>(block)];
+        const SentPosition sent = {.tile = position.tile,
+                                   .block = block,
+                                   .op = position.op,
+                                   .wait = static_cast<std::uint32_t>(position.wait)};
+        own.append(reinterpret_cast<const char*>(&sent), sizeof(sent));
+      }
+      const auto parts = m_world.gatherAll(own);
+      for (const std::string& part : parts ? *parts : std::vector<std::string>()) {
+        for (std::size_t at = 0; at + sizeof(SentPosition) <= part.size(); at += sizeof(SentPosition)) {
+          SentPosition sent;
+          std::memcpy(&sent, part.data() + at, sizeof(sent));
+          all[static_cast<std::size_t>(sent.block)] = {
+              .wait = static_cast<Wait>(sent.wait), .tile = sent.tile, .op = sent.op};
+        }
+      }
+    }
+    failure.stuck = explainStuck(*m_setup.plan, m_setup.script, all, true);
+    failure.error = {.code = ErrorCode::verification,
+                     .message = failure.stuck->text,
+                     .fix = "the schedule itself waits in a circle; verify it"};
+    return failure;
+  }
+  m_world.giveUp();
+  const int seat = culprit >= 0 ? m_world.seatOf(culprit) : -1;
+  const char state = seat >= 0 ? processState(m_host.seat(seat).pid.load()) : '?';
+  failure.exit = what == Verdict::lost ? program::RunExit::rankLost : program::RunExit::hang;
+  failure.error.code = what == Verdict::lost ? ErrorCode::io : ErrorCode::unavailable;
+  const std::string who = culprit >= 0 ? m_world.describe(culprit, what == Verdict::lost ? 'Z' : state) : "";
+  failure.error.message = who.empty() ? "nothing has moved for " + std::to_string(m_request.stallSeconds) + " s" : who;
+  failure.error.fix = what == Verdict::lost ? "see what ended it" : "look at that process and its host";
+  if (what == Verdict::stall) {
+    failure.stuck = explainStuck(*m_setup.plan, m_setup.script, all, false);
+    if (!who.empty()) {
+      failure.stuck->text = who + "; " + failure.stuck->text;
+    }
+  }
+  return failure;
+}
+
+std::vector<program::TraceEvent> MpiRunner::takeTrace(std::int64_t& dropped) {
+  std::vector<program::TraceEvent> events;
+  dropped = 0;
+  for (Trace& trace : m_traces) {
+    events.insert(events.end(), trace.events.begin(), trace.events.end());
+    dropped += trace.dropped;
+    trace.events.clear();
+  }
+  std::sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  return events;
+}
+
+}  // namespace coppice::executor

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "engine/backend.hpp"
+#include "engine/interpreter.hpp"
+#include "engine/stuck.hpp"
+#include "mpi/mpi_world.hpp"
+#include "mpi/network.hpp"
+
+namespace coppice::executor {
+
+/// What a block of this host last waited for; its process writes it, others read it to explain a standstill.
+struct PublicPosition {
+  std::atomic<std::int64_t> tile = 0;
+  std::atomic<std::int32_t> op = 0;
+  std::atomic<std::uint32_t> wait = 0;
+};
+
+/// All that a process needs to run its rank: filled in by the backend for one plan at one size.
+struct RankSetup {
+  const Plan* plan = nullptr;
+  Script script = {};
+  Geometry geometry = {};
+  bool streams = false;
+  std::vector<std::byte*> bases = {};            ///< three per rank, by program::Buffer; null on other hosts
+  std::vector<ConnectionView> connections = {};  ///< by connection of the plan
+  std::vector<Counter*> flags = {};              ///< by block; null on other hosts
+  std::vector<PublicPosition*> positions = {};   ///< by block; null on other hosts
+  int firstBlock = 0;
+  int endBlock = 0;
+};
+
+/// Runs the blocks of this process's rank on its workers. A worker takes any block that can go on; where none can, it
+/// looks again for two microseconds and then sleeps until another process, or a neighbour of its own, has published
+/// something that its process may wait for.
+class MpiRunner {
+public:
+  MpiRunner(MpiWorld& world, RankSetup setup, int workers);
+
+  /// Called by the main thread before and after work().
+  Outcome begin(const RunRequest& request);
+  /// Body of a worker; worker 0 is the main thread.
+  void work(int worker);
+  std::optional<RunFailure> finish(RunTimes& times);
+  std::vector<program::TraceEvent> takeTrace(std::int64_t& dropped);
+  void abort() noexcept { m_isAborted.store(true); }
+  /// Ends what the network has under way. All processes.
+  void close() { m_proxy.stop(); }
+  [[nodiscard]] const RankSetup& setup() const { return m_setup; }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  class Host;
+  struct Context;
+  struct alignas(64) Task {
+    Cursor cursor;
+    std::uint64_t runs = 0;  ///< finished, since prepare
+    std::atomic<bool> isTaken = false;
+  };
+  struct alignas(64) Trace {
+    std::vector<program::TraceEvent> events;
+    std::int64_t dropped = 0;
+  };
+
+  [[nodiscard]] std::uint64_t phase() const;
+  [[nodiscard]] Verdict verdict() const;
+  bool scan(Context& context, std::uint64_t phase);
+  void rest(Context& context, std::uint64_t phase);
+  void arrive();
+  bool pollNetwork(bool isIdle);
+  void lookAround();
+  void stopIfAsked();
+  void declare(Verdict verdict, int rank);
+  void divide();
+  void notePhases(std::uint64_t phase);
+  Outcome settle(Verdict& agreed);
+  RunFailure explain(Verdict verdict, int culprit);
+  std::vector<Position> positions();
+
+  MpiWorld& m_world;
+  HostState& m_host;
+  Seat& m_seat;
+  RankSetup m_setup;
+  int m_workers = 1;
+  bool m_isNetworked = false;
+  Proxy m_proxy;
+  Watch m_watch;
+  std::deque<Task> m_tasks;
+  std::vector<Trace> m_traces;
+  RunRequest m_request;
+  std::uint64_t m_firstPhase = 0;
+  std::uint64_t m_endPhase = 0;
+  std::uint64_t m_phasesPerRun = 1;  ///< two where the results are divided at the end
+  std::uint64_t m_runsBefore = 0;    ///< since prepare
+  std::atomic<int> m_finished = 0;   ///< blocks at their end in this phase
+  std::atomic<bool> m_isAborted = false;
+
+  // With a network, phases are those of the process, and the main thread alone touches what follows the first three.
+  std::atomic<std::uint64_t> m_networkPhase = 0;
+  std::atomic<std::uint64_t> m_networkVerdict = 0;
+  std::atomic<bool> m_hasArrived = false;
+  bool m_isInBarrier = false;
+  std::int64_t m_barriers = 0;  ///< started in this run
+  MPI_Request m_barrier = MPI_REQUEST_NULL;
+  std::uint64_t m_messages = 0;  ///< times that the proxy moved something
+  Clock::time_point m_looked;
+
+  Clock::time_point m_origin;
+  std::uint64_t m_notedPhase = 0;
+  std::uint64_t m_ownPhase = ~std::uint64_t{0};  ///< last one in which the main thread did its own part
+  Clock::time_point m_runStart;
+  Clock::time_point m_changed;  ///< last time that anything on this host moved
+  std::uint64_t m_lastProgress = 0;
+  std::vector<double> m_seconds;
+};
+
+}  // namespace coppice::executor

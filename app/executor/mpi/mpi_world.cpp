@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/mpi_world.hpp"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <numeric>
+#include <thread>
+
+#include "threads/cores.hpp"
+
+namespace coppice::executor {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr auto kPatience = std::chrono::seconds(10);  // with a neighbour that is stopped
+constexpr auto kLastWords = std::chrono::seconds(5);  // for process 0 to say what happened
+
+int numberOf(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? 0 : std::atoi(text);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MpiWorld>> MpiWorld::start() {
+  int isStarted = 0;
+  MPI_Initialized(&isStarted);
+  if (isStarted != 0) {
+    return Error{.code = ErrorCode::internal, .message = "MPI is started twice in one process"};
+  }
+  // More ranks than cores: whoever waits inside MPI must give way. Open MPI knows only its own slots.
+  const int neighbours = std::max(numberOf("OMPI_COMM_WORLD_LOCAL_SIZE"), numberOf("MPI_LOCALNRANKS"));
+  if (neighbours > allowedCores()) {
+    ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+  }
+  // The launcher's death ends this process, however it comes about.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  int granted = MPI_THREAD_SINGLE;
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &granted) != MPI_SUCCESS) {
+    return Error{.code = ErrorCode::unavailable,
+                 .message = "MPI does not start",
+                 .fix = "start through mpirun or srun of the same MPI that this program was built with"};
+  }
+  std::unique_ptr<MpiWorld> world(new MpiWorld());
+  if (granted < MPI_THREAD_FUNNELED) {
+    return Error{.code = ErrorCode::unavailable, .message = "this MPI allows no threads beside its own"};
+  }
+  if (const Outcome outcome = world->open(); !outcome) {
+    return outcome.error();
+  }
+  return world;
+}
+
+Outcome MpiWorld::open() {
+  MPI_Comm_dup(MPI_COMM_WORLD, &m_comm);
+  MPI_Comm_dup(MPI_COMM_WORLD, &m_watchComm);
+  MPI_Comm_set_errhandler(m_comm, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(m_watchComm, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(m_comm, &m_process);
+  MPI_Comm_size(m_comm, &m_processes);
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
+  int length = 0;
+  MPI_Get_library_version(version.data(), &length);
+  m_library = version.data();
+  m_library.resize(std::min(m_library.size(), m_library.find_first_of(",\n")));
+
+  int forced = numberOf("COPPICE_EXEC_FORCE_NETWORK");
+  MPI_Allreduce(MPI_IN_PLACE, &forced, 1, MPI_INT, MPI_MAX, m_comm);
+  m_isForced = forced != 0;
+  if (m_isForced) {
+    MPI_Comm_split(m_comm, m_process, 0, &m_hostComm);
+  } else {
+    MPI_Comm_split_type(m_comm, MPI_COMM_TYPE_SHARED, m_process, MPI_INFO_NULL, &m_hostComm);
+  }
+  int size = 1;
+  MPI_Comm_size(m_hostComm, &size);
+  MPI_Comm_rank(m_hostComm, &m_seat);
+  m_neighbours.assign(static_cast<std::size_t>(size), 0);
+  MPI_Allgather(&m_process, 1, MPI_INT, m_neighbours.data(), 1, MPI_INT, m_hostComm);
+  const int isFirst = m_seat == 0 ? 1 : 0;
+  MPI_Allreduce(&isFirst, &m_hosts, 1, MPI_INT, MPI_SUM, m_comm);
+  auto state = share(HostState::bytesFor(size));
+  if (!state) {
+    return state.error();
+  }
+  m_state = std::move(*state);
+  if (m_seat == 0) {
+    HostState* const made = new (m_state.data()) HostState();
+    for (int local = 0; local < size; ++local) {
+      new (&made->seat(local)) Seat();
+    }
+  }
+  MPI_Barrier(m_hostComm);
+  host().seat(m_seat).pid.store(::getpid());
+  MPI_Barrier(m_hostComm);
+  return Done{};
+}
+
+MpiWorld::~MpiWorld() {
+  if (!m_isBroken) {
+    m_state = {};
+    for (MPI_Comm* const comm : {&m_hostComm, &m_watchComm, &m_comm}) {
+      if (*comm != MPI_COMM_NULL) {
+        MPI_Comm_free(comm);
+      }
+    }
+    MPI_Finalize();
+    return;
+  }
+  // MPI cannot be ended without the one that is lost. The launcher ends all ranks when one leaves like this, so process
+  // 0, which reports, goes first.
+  if (m_process != 0 && m_state.data() != nullptr && m_neighbours.front() == 0) {
+    const std::int32_t first = host().seat(0).pid.load();
+    const auto end = Clock::now() + kLastWords;
+    char state = processState(first);
+    while (Clock::now() < end && state != '-' && state != 'Z' && state != 'T') {
+      std::this_thread::sleep_for(kTick);
+      state = processState(first);
+    }
+  } else if (m_process != 0) {
+    std::this_thread::sleep_for(kLastWords);
+  }
+}
+
+int MpiWorld::seatOf(int process) const {
+  const auto found = std::find(m_neighbours.begin(), m_neighbours.end(), process);
+  return found == m_neighbours.end() ? -1 : static_cast<int>(found - m_neighbours.begin());
+}
+
+int MpiWorld::findLost(char& state) const {
+  for (std::size_t local = 0; local < m_neighbours.size(); ++local) {
+    const std::int32_t pid = host().seat(static_cast<int>(local)).pid.load();
+    const char now = processState(pid);
+    // What cannot be seen (another PID namespace) is left to the launcher.
+    if (now == '-' || now == 'Z' || now == 'X') {
+      state = now;
+      return m_neighbours[local];
+    }
+  }
+  return -1;
+}
+
+std::string MpiWorld::describe(int rank, char state) const {
+  const int seat = seatOf(rank);
+  std::string text = "rank " + std::to_string(rank);
+  if (seat >= 0) {
+    text += " (process " + std::to_string(host().seat(seat).pid.load()) + ")";
+  }
+  switch (state) {
+    case 'T':
+    case 't':
+      return text + " is stopped by a signal";
+    case '-':
+    case 'Z':
+    case 'X':
+      return text + " has died";
+    default:
+      return text + " does not answer";
+  }
+}
+
+Outcome MpiWorld::await(MPI_Request& request) {
+  Clock::time_point ticked = Clock::now();
+  Clock::time_point stoppedSince = Clock::time_point::max();
+  auto pause = std::chrono::microseconds(0);
+  while (true) {
+    int done = 0;
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+      m_isBroken = true;
+      return Error{.code = ErrorCode::internal, .message = "MPI failed in a call between processes"};
+    }
+    if (done != 0) {
+      return Done{};
+    }
+    if (pause.count() == 0) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(pause);
+    }
+    pause = std::min(pause * 2 + std::chrono::microseconds(1), std::chrono::microseconds(500));
+    const Clock::time_point now = Clock::now();
+    if (now - ticked < kTick || m_state.data() == nullptr) {
+      continue;
+    }
+    ticked = now;
+    if (const Outcome alive = lookAround(stoppedSince); !alive) {
+      return alive;
+    }
+  }
+}
+
+Outcome MpiWorld::lookAround(Clock::time_point& stoppedSince) {
+  char state = 'R';
+  if (const int rank = findLost(state); rank >= 0) {
+    m_isBroken = true;
+    return Error{.code = ErrorCode::io, .message = describe(rank, state), .fix = "see what ended it"};
+  }
+  int stopped = -1;
+  for (std::size_t local = 0; local < m_neighbours.size(); ++local) {
+    const char now = processState(host().seat(static_cast<int>(local)).pid.load());
+    stopped = now == 'T' || now == 't' ? m_neighbours[local] : stopped;
+  }
+  const Clock::time_point now = Clock::now();
+  stoppedSince = stopped < 0 ? Clock::time_point::max() : std::min(stoppedSince, now);
+  if (stopped >= 0 && now - stoppedSince > kPatience) {
+    m_isBroken = true;
+    return Error{.code = ErrorCode::io, .message = describe(stopped, 'T'), .fix = "let it go on, or end it"};
+  }
+  return Done{};
+}
+
+Result<SharedSegment> MpiWorld::share(std::int64_t bytes) {
+  std::int64_t wanted = bytes;
+  MPI_Allreduce(MPI_IN_PLACE, &wanted, 1, MPI_INT64_T, MPI_MAX, m_hostComm);
+  Error error;
+  for (const bool isNamed : {false, true}) {
+    SegmentAddress address;
+    SharedSegment segment;
+    int isRight = 1;
+    const auto take = [&](Result<SharedSegment> made) {
+      isRight = made ? 1 : 0;
+      if (made) {
+        segment = std::move(*made);
+      } else {
+        error = made.error();
+      }
+    };
+    if (m_seat == 0) {
+      take(SharedSegment::make(wanted, isNamed));
+      address = segment.address();
+    }
+    int isMade = isRight;
+    MPI_Bcast(&isMade, 1, MPI_INT, 0, m_hostComm);
+    MPI_Bcast(&address, sizeof(address), MPI_BYTE, 0, m_hostComm);
+    if (isMade != 0 && m_seat != 0) {
+      take(SharedSegment::open(address, wanted));
+    }
+    isRight = isMade != 0 ? isRight : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &isRight, 1, MPI_INT, MPI_MIN, m_comm);
+    if (segment.data() != nullptr) {
+      segment.conceal();
+    }
+    if (isRight != 0) {
+      return segment;
+    }
+  }
+  if (error.message.empty()) {
+    error = {.code = ErrorCode::limit, .message = "another process got no shared memory for the run"};
+  }
+  return error;
+}
+
+Result<std::int64_t> MpiWorld::sum(std::int64_t value) {
+  std::int64_t all = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallreduce(&value, &all, 1, MPI_INT64_T, MPI_SUM, m_comm, &request);
+  const Outcome outcome = await(request);
+  return outcome ? Result<std::int64_t>(all) : outcome.error();
+}
+
+Result<double> MpiWorld::max(double value) {
+  double all = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallreduce(&value, &all, 1, MPI_DOUBLE, MPI_MAX, m_comm, &request);
+  const Outcome outcome = await(request);
+  return outcome ? Result<double>(all) : outcome.error();
+}
+
+Outcome MpiWorld::barrier() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibarrier(m_comm, &request);
+  return await(request);
+}
+
+Result<std::vector<std::string>> MpiWorld::gatherAll(const std::string& bytes) {
+  const auto count = static_cast<std::size_t>(m_processes);
+  const std::int64_t own = static_cast<std::int64_t>(bytes.size());
+  std::vector<std::int64_t> lengths(count);
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallgather(&own, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, m_comm, &request);
+  if (const Outcome outcome = await(request); !outcome) {
+    return outcome.error();
+  }
+  std::int64_t total = 0;
+  std::vector<int> counts(count);
+  std::vector<int> starts(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (total + lengths[i] > INT_MAX) {
+      return Error{.code = ErrorCode::limit, .message = "the records of all ranks together exceed 2 GiB"};
+    }
+    starts[i] = static_cast<int>(total);
+    counts[i] = static_cast<int>(lengths[i]);
+    total += lengths[i];
+  }
+  std::string all(static_cast<std::size_t>(total), '\0');
+  MPI_Iallgatherv(bytes.data(), counts[static_cast<std::size_t>(m_process)], MPI_BYTE, all.data(), counts.data(),
+                  starts.data(), MPI_BYTE, m_comm, &request);
+  if (const Outcome outcome = await(request); !outcome) {
+    return outcome.error();
+  }
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < count; ++i) {
+    parts.push_back(all.substr(static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(counts[i])));
+  }
+  return parts;
+}
+
+Result<std::vector<std::string>> MpiWorld::gather(const std::string& lines) {
+  auto all = gatherAll(lines);
+  if (all && m_process != 0) {
+    all->clear();
+  }
+  return all;
+}
+
+Outcome MpiWorld::gate() {
+  if (isNetworked()) {
+    return barrier();
+  }
+  HostState& state = host();
+  const std::uint32_t seen = state.gate.load(std::memory_order_acquire);
+  if (state.gateArrived.fetch_add(1, std::memory_order_acq_rel) + 1 == m_neighbours.size()) {
+    state.gateArrived.store(0, std::memory_order_relaxed);
+    state.gate.fetch_add(1, std::memory_order_seq_cst);
+    futexWake(state.gate);
+    return Done{};
+  }
+  Clock::time_point stoppedSince = Clock::time_point::max();
+  while (state.gate.load(std::memory_order_acquire) == seen) {
+    if (futexWait(state.gate, seen, kTick)) {
+      continue;
+    }
+    if (const Outcome alive = lookAround(stoppedSince); !alive) {
+      return alive;
+    }
+  }
+  return Done{};
+}
+
+}  // namespace coppice::executor

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "mpi/host_state.hpp"
+#include "mpi/network.hpp"
+#include "mpi/shared_segment.hpp"
+
+namespace coppice::executor {
+
+/// The processes of this job: MPI started and ended, hosts told apart, calls between processes that neither spin nor
+/// hang when a process dies. MPI is called by the main thread alone (MPI_THREAD_FUNNELED).
+class MpiWorld {
+public:
+  /// Starts MPI. Errors: unavailable (MPI does not start, or grants no threads), limit.
+  static Result<std::unique_ptr<MpiWorld>> start();
+  /// Ends MPI, or, after a loss, this process.
+  ~MpiWorld();
+  MpiWorld(const MpiWorld&) = delete;
+  MpiWorld& operator=(const MpiWorld&) = delete;
+
+  [[nodiscard]] int process() const { return m_process; }
+  [[nodiscard]] int processes() const { return m_processes; }
+  [[nodiscard]] MPI_Comm comm() const { return m_comm; }
+  [[nodiscard]] MPI_Comm watchComm() const { return m_watchComm; }
+  /// Processes of this host, as positions in the world, ascending; a position in this list is a seat.
+  [[nodiscard]] const std::vector<int>& neighbours() const { return m_neighbours; }
+  [[nodiscard]] int seat() const { return m_seat; }
+  /// -1 = on another host.
+  [[nodiscard]] int seatOf(int process) const;
+  [[nodiscard]] int hosts() const { return m_hosts; }
+  /// Some connections cross the network.
+  [[nodiscard]] bool isNetworked() const { return m_hosts > 1; }
+  [[nodiscard]] bool isForced() const { return m_isForced; }
+  [[nodiscard]] HostState& host() const { return *reinterpret_cast<HostState*>(m_state.data()); }
+  [[nodiscard]] const std::string& library() const { return m_library; }
+
+  /// Memory shared with the neighbours. All processes call it with what they need; all fail or none.
+  Result<SharedSegment> share(std::int64_t bytes);
+
+  // All processes make these calls in the same order. Errors: internal with the name of a rank that died or stands
+  // still; afterwards nothing more can be asked.
+  Result<std::int64_t> sum(std::int64_t value);
+  Result<double> max(double value);
+  Outcome barrier();
+  Result<std::vector<std::string>> gather(const std::string& lines);
+  /// Everybody's bytes, each of its own length, to everybody.
+  Result<std::vector<std::string>> gatherAll(const std::string& bytes);
+  /// Neighbours wait for each other, or all processes where there is a network.
+  Outcome gate();
+
+  /// A neighbour that is dead, or stands still for longer than `patience`: its rank, else -1.
+  int findLost(char& state) const;
+  /// A process died or hangs: no call between processes can be made any more, and MPI cannot be ended.
+  void giveUp() { m_isBroken = true; }
+  [[nodiscard]] bool isBroken() const { return m_isBroken; }
+  /// "rank 3 (process 4711 on this host) is gone".
+  [[nodiscard]] std::string describe(int rank, char state) const;
+
+private:
+  MpiWorld() = default;
+  Outcome open();
+  Outcome await(MPI_Request& request);
+  /// Error where a neighbour is dead, or has been stopped since `stoppedSince` for too long.
+  Outcome lookAround(std::chrono::steady_clock::time_point& stoppedSince);
+
+  MPI_Comm m_comm = MPI_COMM_NULL;
+  MPI_Comm m_watchComm = MPI_COMM_NULL;
+  MPI_Comm m_hostComm = MPI_COMM_NULL;
+  int m_process = 0;
+  int m_processes = 1;
+  int m_seat = 0;
+  int m_hosts = 1;
+  bool m_isForced = false;
+  bool m_isBroken = false;
+  std::vector<int> m_neighbours;
+  std::string m_library;
+  SharedSegment m_state;
+};
+
+}  // namespace coppice::executor
