@@ -6,6 +6,9 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <span>
+#include <tuple>
 #include <utility>
 
 #include "base/units.hpp"
@@ -20,11 +23,10 @@ constexpr double kMostPortGap = 28;  // between lines that leave a bar without a
 constexpr double kNodePortGap = 9;   // between lines that leave a small node
 constexpr double kRim = 8;           // of a box, where it can be grabbed
 constexpr double kTitleHeight = 30;
-constexpr double kClearance = 3;           // between a line and a node it passes
-constexpr std::size_t kMostRouted = 6000;  // lines that look for a way round nodes
+constexpr std::size_t kMostRouted = 60000;  // lines that look for a way round nodes
 constexpr std::size_t kMostBundles = 500;
-constexpr double kLevel = 24;      // ends that differ by less are joined level
-constexpr double kLeastRise = 12;  // between two rows that count as one above the other
+constexpr std::size_t kMostUnindexed = 64;  // things of a level that are simply gone through
+constexpr double kLaneGap = 7;              // between lines that share a passage
 
 QString text(const std::string& utf8) {
   return QString::fromStdString(utf8);
@@ -41,20 +43,6 @@ QString counted(const Model& model, const std::vector<NodeId>& nodes) {
   }
   return gpus == 1 ? QCoreApplication::translate("Canvas", "1 GPU")
                    : QCoreApplication::translate("Canvas", "%1 GPUs").arg(gpus);
-}
-
-/// Sides of a shape that lines leave from.
-enum class Side { top, bottom, left, right };
-
-/// Where a line between two shapes leaves the first: by where the second lies.
-Side sideOf(const QRectF& self, const QRectF& other) {
-  if (other.top() - self.bottom() >= kLeastRise) {
-    return Side::bottom;
-  }
-  if (self.top() - other.bottom() >= kLeastRise) {
-    return Side::top;
-  }
-  return other.center().x() >= self.center().x() ? Side::right : Side::left;
 }
 
 }  // namespace
@@ -87,11 +75,21 @@ QString shortLabel(const Model& model, NodeId id) {
   return name;
 }
 
-CanvasScene::CanvasScene(const Model& model) : m_model(model) {
-  rebuild();
-}
+CanvasScene::CanvasScene(const Model& model) : m_model(model) {}
 
 void CanvasScene::rebuild() {
+  m_isStale = true;
+}
+
+void CanvasScene::ensure() const {
+  // What is shown is a function of the model alone; that it is worked out late is nobody's business.
+  if (m_isStale) {
+    const_cast<CanvasScene*>(this)->build();
+  }
+}
+
+void CanvasScene::build() {
+  m_isStale = false;
   m_nodes.clear();
   m_boxes.clear();
   m_lines.clear();
@@ -107,6 +105,7 @@ void CanvasScene::rebuild() {
   m_bounds.reset();
   addNodes();
   addLines();
+  addLevels();
   std::vector<std::uint32_t> all(m_nodes.size());
   for (std::uint32_t i = 0; i < all.size(); ++i) {
     all[i] = i;
@@ -143,12 +142,17 @@ void CanvasScene::addNodes() {
     add(std::move(item));
   }
   // Outer boxes first, so that inner ones are painted over them. Nesting is a tree, walked from the top.
-  std::vector<std::pair<BoxId, int>> open;
+  struct Open {
+    BoxId id;
+    int depth;
+    std::int32_t parent;
+  };
+  std::vector<Open> open;
   for (const BoxId id : m_model.boxesIn({})) {
-    open.emplace_back(id, 0);
+    open.push_back({id, 0, -1});
   }
   for (std::size_t i = 0; i < open.size(); ++i) {
-    const auto [id, depth] = open[i];
+    const auto [id, depth, parent] = open[i];
     const Box& box = *m_model.find(id);
     if (box.isFolded) {
       NodeItem item;
@@ -157,6 +161,7 @@ void CanvasScene::addNodes() {
       item.shape = Shape::foldedBox;
       item.label = text(box.name);
       item.detail = counted(m_model, m_model.allNodesIn(id));
+      item.box = parent;
       add(std::move(item));
       continue;
     }
@@ -167,10 +172,81 @@ void CanvasScene::addNodes() {
     item.detail = counted(m_model, m_model.allNodesIn(id));
     item.depth = depth;
     item.isInstance = !box.type.empty();
-    m_boxAt[id] = static_cast<std::uint32_t>(m_boxes.size());
+    item.parent = parent;
+    const auto at = static_cast<std::int32_t>(m_boxes.size());
+    m_boxAt[id] = static_cast<std::uint32_t>(at);
     m_boxes.push_back(std::move(item));
     for (const BoxId inner : m_model.boxesIn(id)) {
-      open.emplace_back(inner, depth + 1);
+      open.push_back({inner, depth + 1, at});
+    }
+  }
+  for (NodeItem& item : m_nodes) {
+    if (item.id.kind == ElementKind::node) {
+      const auto found = m_boxAt.find(m_model.find(item.id.node())->facts.box);
+      item.box = found != m_boxAt.end() ? static_cast<std::int32_t>(found->second) : -1;
+    }
+  }
+}
+
+void CanvasScene::addLevels() {
+  m_levels.assign(m_boxes.size() + 1, {});
+  const auto level = [&](std::int32_t box) -> Level& { return m_levels[static_cast<std::size_t>(box + 1)]; };
+  for (std::uint32_t i = 0; i < m_nodes.size(); ++i) {
+    level(m_nodes[i].box).things.push_back({m_nodes[i].rect, i, false});
+  }
+  for (std::uint32_t i = 0; i < m_boxes.size(); ++i) {
+    level(m_boxes[i].parent).things.push_back({m_boxes[i].rect, i, true});
+  }
+  for (Level& each : m_levels) {
+    if (each.things.size() > kMostUnindexed) {
+      each.index.emplace();
+      for (std::uint32_t i = 0; i < each.things.size(); ++i) {
+        each.index->insert(i, each.things[i].rect);
+      }
+    }
+  }
+}
+
+void CanvasScene::obstaclesOf(const LineItem& line, const QRectF& area, std::vector<QRectF>& result) const {
+  // In a crowd no way is free, and nobody could follow one.
+  if (m_lines.size() > kMostRouted) {
+    return;
+  }
+  // On the levels of both ends and of all boxes around them: other nodes there, and other boxes as a whole.
+  std::vector<std::int32_t> around{-1};
+  for (const std::uint32_t end : {line.a, line.b}) {
+    for (std::int32_t box = m_nodes[end].box; box >= 0; box = m_boxes[static_cast<std::size_t>(box)].parent) {
+      if (std::find(around.begin(), around.end(), box) == around.end()) {
+        around.push_back(box);
+      }
+    }
+  }
+  const QRectF& a = m_nodes[line.a].rect;
+  const QRectF& b = m_nodes[line.b].rect;
+  const auto take = [&](const Level::Thing& thing) {
+    if (!thing.rect.intersects(area)) {
+      return;
+    }
+    if (thing.isBox) {
+      const bool isAround =
+          std::find(around.begin(), around.end(), static_cast<std::int32_t>(thing.item)) != around.end();
+      if (isAround || thing.rect.intersects(a) || thing.rect.intersects(b)) {
+        return;
+      }
+    } else if (thing.item == line.a || thing.item == line.b) {
+      return;
+    }
+    result.push_back(thing.rect);
+  };
+  for (const std::int32_t box : around) {
+    const Level& level = m_levels[static_cast<std::size_t>(box + 1)];
+    if (level.index) {
+      level.index->query(area, m_scratch);
+      for (const std::uint32_t i : m_scratch) {
+        take(level.things[i]);
+      }
+    } else {
+      std::for_each(level.things.begin(), level.things.end(), take);
     }
   }
 }
@@ -193,6 +269,10 @@ void CanvasScene::addLines() {
     const auto number = [](const std::optional<Rational>& value) { return value ? value->toDouble() : 0.0; };
     line.bandwidth = std::max(number(bundle.forward), number(bundle.backward));
     line.label = bundle.label();
+    const auto isPlain = [&](const NodeItem& node) { return node.shape == Shape::gpu || node.shape == Shape::unknown; };
+    const bool isDirect =
+        isPlain(m_nodes[line.a]) && isPlain(m_nodes[line.b]) && m_nodes[line.a].box == m_nodes[line.b].box;
+    line.style = isDirect ? LineStyle::direct : LineStyle::cable;
     for (const LinkId id : line.links) {
       m_lineAt[id] = at;
     }
@@ -219,6 +299,9 @@ void CanvasScene::assignPorts(std::uint32_t at) {
   const auto other = [&](std::uint32_t line) { return m_lines[line].a == at ? m_lines[line].b : m_lines[line].a; };
   std::array<std::vector<std::uint32_t>, 4> sides;
   for (const std::uint32_t line : node.lines) {
+    if (m_lines[line].style == LineStyle::direct) {
+      continue;
+    }
     sides[static_cast<std::size_t>(sideOf(node.rect, m_nodes[other(line)].rect))].push_back(line);
   }
   const auto put = [&](std::uint32_t line, double place) {
@@ -271,108 +354,106 @@ void CanvasScene::assignPorts(std::uint32_t at) {
   }
 }
 
-int CanvasScene::obstacles(const Curve& curve, std::uint32_t a, std::uint32_t b) const {
-  // In a crowd no way is free, and nobody could follow one.
-  if (m_lines.size() > kMostRouted) {
-    return 0;
-  }
-  const QPointF margin(kClearance, kClearance);
-  int hits = 0;
-  m_nodeIndex.query(curve.bounds(), m_scratch);
-  for (const std::uint32_t at : m_scratch) {
-    if (at != a && at != b) {
-      const QRectF rect = m_nodes[at].rect;
-      hits += curve.meets(QRectF(rect.topLeft() - margin, rect.bottomRight() + margin)) ? 1 : 0;
-    }
-  }
-  return hits;
+LineRequest CanvasScene::requestOf(std::uint32_t at) const {
+  const LineItem& line = m_lines[at];
+  return {m_nodes[line.a].rect, m_nodes[line.b].rect, m_ports[at].a, m_ports[at].b, line.style};
 }
 
-void CanvasScene::shape(std::uint32_t at) {
-  LineItem& line = m_lines[at];
-  const QRectF& ra = m_nodes[line.a].rect;
-  const QRectF& rb = m_nodes[line.b].rect;
-  const auto anchor = [](const QRectF& rect, Side side, double place) -> QPointF {
-    switch (side) {
-      case Side::top:
-        return {rect.center().x() + place, rect.top()};
-      case Side::bottom:
-        return {rect.center().x() + place, rect.bottom()};
-      case Side::left:
-        return {rect.left(), rect.center().y() + place};
-      case Side::right:
-        break;
-    }
-    return {rect.right(), rect.center().y() + place};
+void CanvasScene::shape(const std::vector<std::uint32_t>& lines) {
+  Router router;
+  struct Shared {
+    std::uint32_t line;
+    std::size_t passage;
+    double aim;  // where the line comes from and goes to
   };
-  const Side sa = sideOf(ra, rb);
-  const Side sb = sideOf(rb, ra);
-  const QPointF from = anchor(ra, sa, m_ports[at].a);
-  const QPointF to = anchor(rb, sb, m_ports[at].b);
-  if (sa == Side::left || sa == Side::right) {
-    // Side by side: level and straight, or an arch over what stands between.
-    const double level = (from.y() + to.y()) / 2;
-    line.curve =
-        std::abs(from.y() - to.y()) < kLevel ? Curve::line({from.x(), level}, {to.x(), level}) : Curve::line(from, to);
-    if (obstacles(line.curve, line.a, line.b) == 0) {
-      return;
+  // Passages that are the same room, by its rims.
+  std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::vector<Shared>> rooms;
+  std::unordered_map<std::uint32_t, Router::Route> bent;
+  for (const std::uint32_t at : lines) {
+    const LineRequest request = requestOf(at);
+    LineItem& line = m_lines[at];
+    Router::Route route = router.route(
+        request, [&](const QRectF& area, std::vector<QRectF>& result) { obstaclesOf(line, area, result); });
+    line.curve = route.curve;
+    if (route.passages.empty()) {
+      continue;
     }
-    int least = INT32_MAX;
-    const double span = std::abs(rb.center().x() - ra.center().x());
-    const double lean = (rb.center().x() - ra.center().x()) * 0.12;
-    for (const double share : {0.16, 0.3, 0.5}) {
-      for (const bool isAbove : {true, false}) {
-        const double sign = isAbove ? -1 : 1;
-        const QPointF start(ra.center().x() + std::clamp(lean, -12.0, 12.0), isAbove ? ra.top() : ra.bottom());
-        const QPointF end(rb.center().x() - std::clamp(lean, -12.0, 12.0), isAbove ? rb.top() : rb.bottom());
-        const double rise = sign * (24 + share * span);
-        const Curve arch{start, start + QPointF(lean, rise), end + QPointF(-lean, rise), end};
-        if (const int hits = obstacles(arch, line.a, line.b); hits < least) {
-          least = hits;
-          line.curve = arch;
-        }
-        if (least == 0) {
-          return;
-        }
+    const bool isLevel = route.way == Router::Way::bridge;
+    for (std::size_t i = 0; i < route.passages.size(); ++i) {
+      const Router::Passage& passage = route.passages[i];
+      constexpr double kMost = 1e12;
+      if (!passage.isFixed && std::abs(passage.low) < kMost && std::abs(passage.high) < kMost) {
+        const double aim = isLevel ? passage.end - passage.start : request.a.center().x() + request.b.center().x();
+        rooms[{isLevel, std::llround(passage.low), std::llround(passage.high)}].push_back({at, i, aim});
       }
     }
-    return;
+    bent.emplace(at, std::move(route));
   }
-  const double rise = to.y() - from.y();
-  if (std::abs(to.x() - from.x()) < 0.5) {
-    line.curve = Curve::line(from, {from.x(), to.y()});
-  } else {
-    // The look of a cable: vertical at both ends, at least a little where rows are close.
-    const double pull = std::copysign(std::max(std::abs(rise) * 0.5, 16.0), rise);
-    line.curve = {from, from + QPointF(0, pull), to - QPointF(0, pull), to};
-  }
-  int least = obstacles(line.curve, line.a, line.b);
-  if (least == 0) {
-    return;
-  }
-  const auto consider = [&](const Curve& curve) {
-    if (const int hits = obstacles(curve, line.a, line.b); hits < least) {
-      least = hits;
-      line.curve = curve;
+  // Lines that share a room keep apart in it.
+  std::unordered_map<std::uint32_t, std::vector<double>> places;
+  for (const auto& [at, route] : bent) {
+    for (const Router::Passage& passage : route.passages) {
+      places[at].push_back(passage.wish);
     }
-    return least == 0;
+  }
+  const auto passageOf = [&](const Shared& user) -> const Router::Passage& {
+    return bent.at(user.line).passages[user.passage];
   };
-  // Later or earlier turns, then a bow round the side.
-  for (const double share : {0.25, 0.75, 0.9, 0.1}) {
-    if (consider({from, from + QPointF(0, rise * share), to - QPointF(0, rise * (1 - share)), to})) {
+  const auto keepApart = [&](std::span<Shared> users, bool isLevel) {
+    if (users.size() < 2) {
       return;
     }
-  }
-  const double reach = std::max(ra.width(), rb.width()) * 0.5;
-  for (const double bow : {0.16, 0.3, 0.5, 0.8}) {
-    for (const double sign : {1.0, -1.0}) {
-      const double out = sign * (24 + std::min(reach, 60.0) + bow * std::abs(rise));
-      const QPointF start(sign > 0 ? ra.right() : ra.left(), ra.center().y());
-      const QPointF end(sign > 0 ? rb.right() : rb.left(), rb.center().y());
-      if (consider({start, start + QPointF(out, rise * 0.1), end + QPointF(out, -rise * 0.1), end})) {
-        return;
+    // Short bridges first; of stretches those that come from the left first.
+    std::stable_sort(users.begin(), users.end(), [](const Shared& x, const Shared& y) { return x.aim < y.aim; });
+    // Each takes the first lane that is free along its stretch.
+    std::vector<std::vector<std::pair<double, double>>> lanes;
+    std::vector<std::size_t> laneOf(users.size());
+    for (std::size_t i = 0; i < users.size(); ++i) {
+      const Router::Passage& passage = passageOf(users[i]);
+      std::size_t lane = 0;
+      for (; lane < lanes.size(); ++lane) {
+        if (std::none_of(lanes[lane].begin(), lanes[lane].end(), [&](const auto& taken) {
+              return taken.first < passage.end && passage.start < taken.second;
+            })) {
+          break;
+        }
       }
+      lanes.resize(std::max(lanes.size(), lane + 1));
+      lanes[lane].emplace_back(passage.start, passage.end);
+      laneOf[i] = lane;
     }
+    const double low = passageOf(users.front()).low;
+    const double high = passageOf(users.front()).high;
+    const double step = std::min(kLaneGap, (high - low) / static_cast<double>(lanes.size()));
+    const double extent = step * static_cast<double>(lanes.size() - 1);
+    double mean = 0;
+    for (const Shared& user : users) {
+      mean += passageOf(user).wish / static_cast<double>(users.size());
+    }
+    const bool isLow = mean < (low + high) / 2;
+    for (std::size_t i = 0; i < users.size(); ++i) {
+      const auto lane = static_cast<double>(laneOf[i]);
+      // Bridges grow away from their row; stretches stand about where they were wished.
+      const double place = !isLevel ? std::clamp(mean - extent / 2, low, std::max(low, high - extent)) + step * lane
+                           : isLow  ? low + step * lane
+                                    : high - step * lane;
+      places.at(users[i].line)[users[i].passage] = std::clamp(place, low, high);
+    }
+  };
+  for (auto& [key, users] : rooms) {
+    std::stable_sort(users.begin(), users.end(),
+                     [&](const Shared& x, const Shared& y) { return passageOf(x).wish < passageOf(y).wish; });
+    for (std::size_t start = 0; start < users.size();) {
+      std::size_t end = start + 1;
+      while (end < users.size() && passageOf(users[end]).wish - passageOf(users[end - 1]).wish < kLaneGap) {
+        ++end;
+      }
+      keepApart(std::span(users).subspan(start, end - start), std::get<0>(key));
+      start = end;
+    }
+  }
+  for (const auto& [at, route] : bent) {
+    m_lines[at].curve = Router::through(requestOf(at), route, places.at(at));
   }
 }
 
@@ -380,22 +461,35 @@ void CanvasScene::route(const std::vector<std::uint32_t>& nodes) {
   for (const std::uint32_t at : nodes) {
     assignPorts(at);
   }
-  std::set<std::uint32_t> touched;
-  if (nodes.size() == m_nodes.size()) {
-    for (std::uint32_t i = 0; i < m_lines.size(); ++i) {
-      shape(i);
-      m_lineIndex.insert(i, m_lines[i].curve.points());
+  std::vector<std::uint32_t> touched;
+  const bool isAll = nodes.size() == m_nodes.size();
+  if (isAll) {
+    touched.resize(m_lines.size());
+    std::iota(touched.begin(), touched.end(), 0U);
+  } else {
+    std::set<std::uint32_t> some;
+    for (const std::uint32_t at : nodes) {
+      some.insert(m_nodes[at].lines.begin(), m_nodes[at].lines.end());
     }
-    return;
+    touched.assign(some.begin(), some.end());
+    for (const std::uint32_t at : touched) {
+      m_lineIndex.remove(at);
+    }
   }
-  for (const std::uint32_t at : nodes) {
-    touched.insert(m_nodes[at].lines.begin(), m_nodes[at].lines.end());
-  }
+  shape(touched);
   for (const std::uint32_t at : touched) {
-    m_lineIndex.remove(at);
-    shape(at);
     m_lineIndex.insert(at, m_lines[at].curve.points());
   }
+}
+
+void CanvasScene::nodesIn(const QRectF& rect, std::vector<std::uint32_t>& result) const {
+  ensure();
+  m_nodeIndex.query(rect, result);
+}
+
+void CanvasScene::linesIn(const QRectF& rect, std::vector<std::uint32_t>& result) const {
+  ensure();
+  m_lineIndex.query(rect, result);
 }
 
 QRectF CanvasScene::reroute(const std::vector<std::uint32_t>& moved) {
@@ -429,7 +523,7 @@ std::optional<QRectF> CanvasScene::follow(const ChangeEvent& event) {
                        event.nodes.removed.empty() && event.links.isEmpty() && event.boxes.added.empty() &&
                        event.boxes.removed.empty() && event.notes.added.empty() && event.notes.removed.empty();
   // Beyond a share of all, doing everything is quicker.
-  if (!isSmall || event.nodes.changed.size() * 2 > m_nodes.size() + 8) {
+  if (m_isStale || !isSmall || event.nodes.changed.size() * 2 > m_nodes.size() + 8) {
     rebuild();
     return std::nullopt;
   }
@@ -500,12 +594,14 @@ std::optional<QRectF> CanvasScene::follow(const ChangeEvent& event) {
     }
   }
   if (!moved.empty()) {
+    addLevels();
     dirty |= reroute({moved.begin(), moved.end()});
   }
   return dirty;
 }
 
 const std::vector<BundleItem>& CanvasScene::bundles() const {
+  ensure();
   if (!m_bundles) {
     const QRectF all = bounds();
     double cell = std::max({all.width() / 40, all.height() / 30, 150.0});
@@ -584,7 +680,7 @@ std::vector<BundleItem> CanvasScene::bundlesBy(double cell, bool mergesBoxes) co
       const QPointF from(a.x() + lean(bundle.a, b.x()), sign > 0 ? bundle.a.bottom() : bundle.a.top());
       const QPointF to(b.x() + lean(bundle.b, a.x()), sign > 0 ? bundle.b.top() : bundle.b.bottom());
       const double pull = (to.y() - from.y()) / 2;
-      bundle.curve = {from, from + QPointF(0, pull), to - QPointF(0, pull), to};
+      bundle.curve = Curve::cubic(from, from + QPointF(0, pull), to - QPointF(0, pull), to);
     } else {
       bundle.curve = Curve::line({side == Side::right ? bundle.a.right() : bundle.a.left(), a.y()},
                                  {side == Side::right ? bundle.b.left() : bundle.b.right(), b.y()});
@@ -595,6 +691,7 @@ std::vector<BundleItem> CanvasScene::bundlesBy(double cell, bool mergesBoxes) co
 }
 
 QRectF CanvasScene::bounds() const {
+  ensure();
   if (m_bounds) {
     return *m_bounds;
   }
@@ -616,31 +713,37 @@ QRectF CanvasScene::bounds() const {
 }
 
 const NodeItem* CanvasScene::node(const ElementId& id) const {
+  ensure();
   const auto found = m_nodeAt.find(id);
   return found != m_nodeAt.end() ? &m_nodes[found->second] : nullptr;
 }
 
 const BoxItem* CanvasScene::box(BoxId id) const {
+  ensure();
   const auto found = m_boxAt.find(id);
   return found != m_boxAt.end() ? &m_boxes[found->second] : nullptr;
 }
 
 const LineItem* CanvasScene::line(LinkId id) const {
+  ensure();
   const auto found = m_lineAt.find(id);
   return found != m_lineAt.end() ? &m_lines[found->second] : nullptr;
 }
 
 std::optional<std::uint32_t> CanvasScene::nodeAt(const ElementId& id) const {
+  ensure();
   const auto found = m_nodeAt.find(id);
   return found != m_nodeAt.end() ? std::optional(found->second) : std::nullopt;
 }
 
 std::optional<std::uint32_t> CanvasScene::lineAt(LinkId id) const {
+  ensure();
   const auto found = m_lineAt.find(id);
   return found != m_lineAt.end() ? std::optional(found->second) : std::nullopt;
 }
 
 const NoteItem* CanvasScene::note(NoteId id) const {
+  ensure();
   const auto found = m_noteAt.find(id);
   return found != m_noteAt.end() ? &m_notes[found->second] : nullptr;
 }
@@ -677,6 +780,7 @@ QRectF CanvasScene::rectOf(const ElementId& id) const {
 }
 
 ElementId CanvasScene::hit(const QPointF& point, double tolerance) const {
+  ensure();
   for (auto note = m_notes.rbegin(); note != m_notes.rend(); ++note) {
     if (note->rect.contains(point)) {
       return note->id;
@@ -712,6 +816,7 @@ ElementId CanvasScene::hit(const QPointF& point, double tolerance) const {
 }
 
 BoxId CanvasScene::boxAt(const QPointF& point) const {
+  ensure();
   for (auto box = m_boxes.rbegin(); box != m_boxes.rend(); ++box) {
     if (box->rect.contains(point)) {
       return box->id;
@@ -721,6 +826,7 @@ BoxId CanvasScene::boxAt(const QPointF& point) const {
 }
 
 std::set<ElementId> CanvasScene::within(const QRectF& rect) const {
+  ensure();
   std::set<ElementId> result;
   std::vector<std::uint32_t> near;
   nodesIn(rect, near);

@@ -12,6 +12,7 @@
 
 #include "designer/canvas/curve.hpp"
 #include "designer/canvas/grid_index.hpp"
+#include "designer/canvas/router.hpp"
 #include "designer/document/change_event.hpp"
 #include "designer/document/model.hpp"
 
@@ -30,6 +31,7 @@ struct NodeItem {
   bool isPinned = false;
   bool isCapable = false;            ///< a switch that multicasts or aggregates
   std::vector<std::uint32_t> lines;  ///< indices of the lines that end here
+  std::int32_t box = -1;             ///< index of the box around it, which is not folded; -1: none
 };
 
 /// An unfolded box.
@@ -40,6 +42,7 @@ struct BoxItem {
   QString detail;
   int depth = 0;
   bool isInstance = false;
+  std::int32_t parent = -1;  ///< index of the box around it
 };
 
 /// All links between two node items.
@@ -51,6 +54,7 @@ struct LineItem {
   double bandwidth = 0;    ///< GB/s per direction of the stronger direction, all parallel links together
   bool hasForward = true;  ///< a to b
   bool hasBackward = true;
+  LineStyle style = LineStyle::cable;
   QString label;  ///< "25 GB/s", "8 × 25 GB/s"
   Curve curve;    ///< from a to b
 };
@@ -71,6 +75,7 @@ struct BundleItem {
   std::vector<std::uint32_t> lines;
 };
 
+/// Made anew, or followed, only when it is looked at after changes: a hundred changes in a row cost one.
 class CanvasScene {
 public:
   /// The model must outlive the scene.
@@ -81,10 +86,22 @@ public:
   std::optional<QRectF> follow(const ChangeEvent& event);
 
   [[nodiscard]] const Model& model() const { return m_model; }
-  [[nodiscard]] const std::vector<NodeItem>& nodes() const { return m_nodes; }
-  [[nodiscard]] const std::vector<BoxItem>& boxes() const { return m_boxes; }
-  [[nodiscard]] const std::vector<LineItem>& lines() const { return m_lines; }
-  [[nodiscard]] const std::vector<NoteItem>& notes() const { return m_notes; }
+  [[nodiscard]] const std::vector<NodeItem>& nodes() const {
+    ensure();
+    return m_nodes;
+  }
+  [[nodiscard]] const std::vector<BoxItem>& boxes() const {
+    ensure();
+    return m_boxes;
+  }
+  [[nodiscard]] const std::vector<LineItem>& lines() const {
+    ensure();
+    return m_lines;
+  }
+  [[nodiscard]] const std::vector<NoteItem>& notes() const {
+    ensure();
+    return m_notes;
+  }
   /// Made when first asked for after a change.
   [[nodiscard]] const std::vector<BundleItem>& bundles() const;
 
@@ -104,8 +121,8 @@ public:
   [[nodiscard]] QRectF rectOf(const ElementId& id) const;
 
   /// Indices of what meets the rectangle, ascending.
-  void nodesIn(const QRectF& rect, std::vector<std::uint32_t>& result) const { m_nodeIndex.query(rect, result); }
-  void linesIn(const QRectF& rect, std::vector<std::uint32_t>& result) const { m_lineIndex.query(rect, result); }
+  void nodesIn(const QRectF& rect, std::vector<std::uint32_t>& result) const;
+  void linesIn(const QRectF& rect, std::vector<std::uint32_t>& result) const;
 
   /// The topmost thing at the place: note, node, line (first link of it), then the title or rim of a box.
   /// @param tolerance how far from a line still counts
@@ -117,12 +134,27 @@ public:
   [[nodiscard]] std::set<ElementId> within(const QRectF& rect) const;
 
 private:
+  /// What stands in one box, or in none, as far as links go round it.
+  struct Level {
+    struct Thing {
+      QRectF rect;
+      std::uint32_t item = 0;
+      bool isBox = false;
+    };
+    std::vector<Thing> things;
+    std::optional<GridIndex> index;  // where there are many
+  };
+
+  void ensure() const;
+  void build();
   void addNodes();
   void addLines();
+  void addLevels();
   void route(const std::vector<std::uint32_t>& nodes);
   void assignPorts(std::uint32_t node);
-  void shape(std::uint32_t line);
-  [[nodiscard]] int obstacles(const Curve& curve, std::uint32_t a, std::uint32_t b) const;
+  void shape(const std::vector<std::uint32_t>& lines);
+  [[nodiscard]] LineRequest requestOf(std::uint32_t line) const;
+  void obstaclesOf(const LineItem& line, const QRectF& area, std::vector<QRectF>& result) const;
   /// Lines between rooms: outermost boxes (or, with mergesBoxes, all that lies in one cell of the plane).
   [[nodiscard]] std::vector<BundleItem> bundlesBy(double cell, bool mergesBoxes) const;
   QRectF reroute(const std::vector<std::uint32_t>& moved);
@@ -146,6 +178,8 @@ private:
   mutable std::optional<std::vector<BundleItem>> m_bundles;
   mutable std::optional<QRectF> m_bounds;
   mutable std::vector<std::uint32_t> m_scratch;
+  std::vector<Level> m_levels;  // of no box, then of each box
+  bool m_isStale = true;
 };
 
 /// Text inside a shape: the trailing number of a GPU's name, the name without its box's name for the rest.

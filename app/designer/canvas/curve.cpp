@@ -3,36 +3,144 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace coppice::designer {
+namespace {
+
+constexpr double kLeastPull = 16;
+constexpr int kSteps = 16;  // of a bent piece
+
+QPointF cubicAt(const std::array<QPointF, 4>& p, double t) {
+  const double u = 1 - t;
+  return u * u * u * p[0] + 3 * u * u * t * p[1] + 3 * u * t * t * p[2] + t * t * t * p[3];
+}
+
+bool isLine(const std::array<QPointF, 4>& p) {
+  return p[0] == p[1] && p[2] == p[3];
+}
+
+}  // namespace
+
+Curve Curve::cable(const QPointF& a, const QPointF& b) {
+  Curve curve{a, a, {}};
+  curve.cableOn(b);
+  return curve;
+}
+
+void Curve::lineOn(const QPointF& next) {
+  if (next == to) {
+    return;
+  }
+  if (inner.empty() && from == to) {
+    to = next;
+    return;
+  }
+  cubicOn(to, next, next);
+}
+
+void Curve::cubicOn(const QPointF& control1, const QPointF& control2, const QPointF& next) {
+  if (inner.empty() && from != to) {
+    inner = {from, to};  // what was straight becomes a piece
+  }
+  if (!inner.empty()) {
+    inner.push_back(to);
+  }
+  inner.push_back(control1);
+  inner.push_back(control2);
+  to = next;
+}
+
+void Curve::cableOn(const QPointF& next) {
+  const double rise = next.y() - to.y();
+  if (std::abs(next.x() - to.x()) < 0.5) {
+    lineOn({to.x(), next.y()});
+    return;
+  }
+  const double pull = std::copysign(std::max(std::abs(rise) * 0.5, std::min(kLeastPull, std::abs(rise))), rise);
+  cubicOn(to + QPointF(0, pull), next - QPointF(0, pull), next);
+}
+
+Curve::Piece Curve::piece(std::size_t at) const {
+  if (inner.empty()) {
+    return {from, from, to, to};
+  }
+  return {at == 0 ? from : inner[3 * at - 1], inner[3 * at], inner[3 * at + 1],
+          3 * at + 2 < inner.size() ? inner[3 * at + 2] : to};
+}
+
+std::pair<Curve::Piece, double> Curve::pieceAt(double t) const {
+  const std::size_t count = pieces();
+  if (count == 1) {
+    return {piece(0), t};
+  }
+  double total = 0;
+  const auto lengthOf = [](const Piece& p) {
+    return (std::hypot(p[3].x() - p[0].x(), p[3].y() - p[0].y()) +
+            std::hypot(p[1].x() - p[0].x(), p[1].y() - p[0].y()) +
+            std::hypot(p[2].x() - p[1].x(), p[2].y() - p[1].y()) +
+            std::hypot(p[3].x() - p[2].x(), p[3].y() - p[2].y())) /
+           2;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    total += lengthOf(piece(i));
+  }
+  double left = std::clamp(t, 0.0, 1.0) * total;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Piece p = piece(i);
+    const double length = lengthOf(p);
+    if (left <= length || i + 1 == count) {
+      return {p, length > 0 ? std::clamp(left / length, 0.0, 1.0) : 0.0};
+    }
+    left -= length;
+  }
+  return {piece(0), t};
+}
 
 QPointF Curve::at(double t) const {
-  const double u = 1 - t;
-  return u * u * u * from + 3 * u * u * t * control1 + 3 * u * t * t * control2 + t * t * t * to;
+  if (isStraight()) {
+    return from + (to - from) * t;
+  }
+  const auto [p, s] = pieceAt(t);
+  return isLine(p) ? p[0] + (p[3] - p[0]) * s : cubicAt(p, s);
 }
 
 QPointF Curve::tangent(double t) const {
   if (isStraight()) {
     return to - from;
   }
-  const double u = 1 - t;
-  return 3 * u * u * (control1 - from) + 6 * u * t * (control2 - control1) + 3 * t * t * (to - control2);
+  const auto [p, s] = pieceAt(t);
+  if (isLine(p)) {
+    return p[3] - p[0];
+  }
+  const double u = 1 - s;
+  return 3 * u * u * (p[1] - p[0]) + 6 * u * s * (p[2] - p[1]) + 3 * s * s * (p[3] - p[2]);
 }
 
 QRectF Curve::bounds() const {
-  const auto [left, right] = std::minmax({from.x(), control1.x(), control2.x(), to.x()});
-  const auto [top, bottom] = std::minmax({from.y(), control1.y(), control2.y(), to.y()});
+  double left = std::min(from.x(), to.x());
+  double right = std::max(from.x(), to.x());
+  double top = std::min(from.y(), to.y());
+  double bottom = std::max(from.y(), to.y());
+  for (const QPointF& point : inner) {
+    left = std::min(left, point.x());
+    right = std::max(right, point.x());
+    top = std::min(top, point.y());
+    bottom = std::max(bottom, point.y());
+  }
   return {left, top, right - left, bottom - top};
 }
 
-std::vector<QPointF> Curve::points(int pieces) const {
-  if (isStraight()) {
-    return {from, to};
-  }
-  std::vector<QPointF> result;
-  result.reserve(static_cast<std::size_t>(pieces) + 1);
-  for (int i = 0; i <= pieces; ++i) {
-    result.push_back(at(static_cast<double>(i) / pieces));
+std::vector<QPointF> Curve::points() const {
+  std::vector<QPointF> result{from};
+  for (std::size_t i = 0; i < pieces(); ++i) {
+    const Piece p = piece(i);
+    if (!isLine(p)) {
+      for (int step = 1; step < kSteps; ++step) {
+        result.push_back(cubicAt(p, static_cast<double>(step) / kSteps));
+      }
+    }
+    result.push_back(p[3]);
   }
   return result;
 }
@@ -72,40 +180,72 @@ bool segmentMeets(const QPointF& a, const QPointF& b, const QRectF& rect) {
 }
 
 bool Curve::meets(const QRectF& rect) const {
-  const QRectF all = bounds();
-  if (all.left() > rect.right() || all.right() < rect.left() || all.top() > rect.bottom() ||
-      all.bottom() < rect.top()) {
-    return false;
-  }
-  QPointF last = from;
-  const int pieces = isStraight() ? 1 : 16;
-  for (int i = 1; i <= pieces; ++i) {
-    const QPointF next = at(static_cast<double>(i) / pieces);
-    if (segmentMeets(last, next, rect)) {
-      return true;
+  const auto misses = [&](double left, double right, double top, double bottom) {
+    return left > rect.right() || right < rect.left() || top > rect.bottom() || bottom < rect.top();
+  };
+  for (std::size_t i = 0; i < pieces(); ++i) {
+    const Piece p = piece(i);
+    const auto [left, right] = std::minmax({p[0].x(), p[1].x(), p[2].x(), p[3].x()});
+    const auto [top, bottom] = std::minmax({p[0].y(), p[1].y(), p[2].y(), p[3].y()});
+    if (misses(left, right, top, bottom)) {
+      continue;
     }
-    last = next;
+    QPointF last = p[0];
+    const int steps = isLine(p) ? 1 : kSteps;
+    for (int step = 1; step <= steps; ++step) {
+      const QPointF next = step == steps ? p[3] : cubicAt(p, static_cast<double>(step) / steps);
+      if (!misses(std::min(last.x(), next.x()), std::max(last.x(), next.x()), std::min(last.y(), next.y()),
+                  std::max(last.y(), next.y())) &&
+          segmentMeets(last, next, rect)) {
+        return true;
+      }
+      last = next;
+    }
   }
   return false;
 }
 
 Curve Curve::shifted(double distance) const {
-  const auto normal = [&](double t) {
-    const QPointF along = tangent(t);
+  const auto normal = [&](const QPointF& along) {
     const double length = std::hypot(along.x(), along.y());
-    return length > 0 ? QPointF(-along.y() / length, along.x() / length) : QPointF();
+    return length > 0 ? QPointF(-along.y() / length, along.x() / length) * distance : QPointF();
   };
-  const QPointF start = distance * normal(0.02);
-  const QPointF end = distance * normal(0.98);
-  return {from + start, control1 + start, control2 + end, to + end};
+  // Each control moves with the end of its piece, and joints with the direction there.
+  Curve result = *this;
+  const std::size_t count = pieces();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Piece p = piece(i);
+    const QPointF first = normal(p[1] != p[0] ? p[1] - p[0] : p[3] - p[0]);
+    const QPointF last = normal(p[3] != p[2] ? p[3] - p[2] : p[3] - p[0]);
+    if (i == 0) {
+      result.from += first;
+    }
+    if (!inner.empty()) {
+      result.inner[3 * i] += first;
+      result.inner[3 * i + 1] += last;
+    }
+    if (i + 1 == count) {
+      result.to += last;
+    } else {
+      result.inner[3 * i + 2] += last;
+    }
+  }
+  return result;
+}
+
+Curve Curve::reversed() const {
+  return {to, from, {inner.rbegin(), inner.rend()}};
 }
 
 void Curve::appendTo(QPainterPath& path) const {
   path.moveTo(from);
-  if (isStraight()) {
-    path.lineTo(to);
-  } else {
-    path.cubicTo(control1, control2, to);
+  for (std::size_t i = 0; i < pieces(); ++i) {
+    const Piece p = piece(i);
+    if (isLine(p)) {
+      path.lineTo(p[3]);
+    } else {
+      path.cubicTo(p[1], p[2], p[3]);
+    }
   }
 }
 

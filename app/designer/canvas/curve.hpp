@@ -4,32 +4,54 @@
 #include <QPainterPath>
 #include <QPointF>
 #include <QRectF>
+#include <array>
 #include <vector>
 
 namespace coppice::designer {
 
-/// One cubic Bézier: how every link runs.
-struct Curve {
+/// How a link runs: a straight line, or cubic Bézier pieces that go on from each other.
+class Curve {
+public:
   QPointF from;
-  QPointF control1;
-  QPointF control2;
   QPointF to;
+  /// What lies between, 3k − 1 points for k pieces: control, control (, joint, control, control)*. Empty: straight.
+  std::vector<QPointF> inner = {};
 
-  [[nodiscard]] bool isStraight() const { return control1 == from && control2 == to; }
+  static Curve line(const QPointF& a, const QPointF& b) { return {a, b, {}}; }
+  static Curve cubic(const QPointF& a, const QPointF& control1, const QPointF& control2, const QPointF& b) {
+    return {a, b, {control1, control2}};
+  }
+  /// Vertical at both ends, as a cable hangs.
+  static Curve cable(const QPointF& a, const QPointF& b);
+
+  [[nodiscard]] bool isStraight() const { return inner.empty(); }
+  /// Goes on from the end, straight or by a piece.
+  void lineOn(const QPointF& next);
+  void cubicOn(const QPointF& control1, const QPointF& control2, const QPointF& next);
+  /// Goes on vertical at both ends; straight where nothing is to be bent.
+  void cableOn(const QPointF& next);
+
+  /// t runs from 0 to 1 about evenly along the whole.
   [[nodiscard]] QPointF at(double t) const;
   /// Direction at t, not of unit length.
   [[nodiscard]] QPointF tangent(double t) const;
   [[nodiscard]] QRectF bounds() const;
   /// As points, few where it is straight.
-  [[nodiscard]] std::vector<QPointF> points(int pieces = 16) const;
+  [[nodiscard]] std::vector<QPointF> points() const;
   [[nodiscard]] double distanceTo(const QPointF& point) const;
   [[nodiscard]] bool meets(const QRectF& rect) const;
   /// The same, moved sideways (positive: to the right of its direction as seen in y-down scene).
   [[nodiscard]] Curve shifted(double distance) const;
+  [[nodiscard]] Curve reversed() const;
   void appendTo(QPainterPath& path) const;
   [[nodiscard]] QPainterPath path() const;
 
-  static Curve line(const QPointF& a, const QPointF& b) { return {a, a, b, b}; }
+private:
+  using Piece = std::array<QPointF, 4>;
+  [[nodiscard]] std::size_t pieces() const { return inner.empty() ? 1 : (inner.size() + 1) / 3; }
+  [[nodiscard]] Piece piece(std::size_t at) const;
+  /// The piece at t, and how far along it.
+  [[nodiscard]] std::pair<Piece, double> pieceAt(double t) const;
 };
 
 /// The segment between two points meets the rectangle.

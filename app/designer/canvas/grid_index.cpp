@@ -34,17 +34,17 @@ std::vector<GridIndex::Key>& GridIndex::keysOf(std::uint32_t item) {
   return m_keysOf[item];
 }
 
-void GridIndex::put(std::uint32_t item, std::int64_t x, std::int64_t y) {
+void GridIndex::put(std::uint32_t item) {
   std::vector<Key>& keys = m_keysOf[item];
-  const Key key = keyOf(x, y);
-  if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
-    keys.push_back(key);
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  for (const Key key : keys) {
     m_cells[key].push_back(item);
   }
 }
 
 void GridIndex::insert(std::uint32_t item, const QRectF& rect) {
-  keysOf(item);
+  std::vector<Key>& keys = keysOf(item);
   const std::int64_t left = at(rect.left());
   const std::int64_t right = at(rect.right());
   const std::int64_t top = at(rect.top());
@@ -55,13 +55,14 @@ void GridIndex::insert(std::uint32_t item, const QRectF& rect) {
   }
   for (std::int64_t x = left; x <= right; ++x) {
     for (std::int64_t y = top; y <= bottom; ++y) {
-      put(item, x, y);
+      keys.push_back(keyOf(x, y));
     }
   }
+  put(item);
 }
 
 void GridIndex::insert(std::uint32_t item, const std::vector<QPointF>& points) {
-  keysOf(item);
+  std::vector<Key>& keys = keysOf(item);
   double cells = 0;
   for (std::size_t i = 1; i < points.size(); ++i) {
     cells += (std::abs(static_cast<double>(at(points[i].x()) - at(points[i - 1].x()))) + 1) *
@@ -76,10 +77,11 @@ void GridIndex::insert(std::uint32_t item, const std::vector<QPointF>& points) {
     const auto [top, bottom] = std::minmax({at(points[i - 1].y()), at(points[i].y())});
     for (std::int64_t x = left; x <= right; ++x) {
       for (std::int64_t y = top; y <= bottom; ++y) {
-        put(item, x, y);
+        keys.push_back(keyOf(x, y));
       }
     }
   }
+  put(item);
 }
 
 void GridIndex::remove(std::uint32_t item) {

@@ -26,7 +26,8 @@ public:
 private:
   using Key = std::int64_t;
   [[nodiscard]] std::int64_t at(double coordinate) const;
-  void put(std::uint32_t item, std::int64_t x, std::int64_t y);
+  /// Into the cells of its keys.
+  void put(std::uint32_t item);
   std::vector<Key>& keysOf(std::uint32_t item);
 
   double m_cell;

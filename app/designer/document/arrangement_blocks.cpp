@@ -31,7 +31,9 @@ constexpr double kStagger = 50;
 constexpr double kDenseStagger = 38;
 constexpr double kWanted = 1.7;      // width to height
 constexpr double kMostAspect = 4.5;  // of a fat tree before it is folded about its spines
-constexpr double kPerLine = 3;       // room that a line needs between blocks
+constexpr double kMostWideAspect = 2.6;
+constexpr double kWideUnit = 640;
+constexpr double kPerLine = 3;  // room that a line needs between blocks
 
 struct UnionFind {
   explicit UnionFind(std::size_t count) : parent(count) { std::iota(parent.begin(), parent.end(), std::size_t{0}); }
@@ -612,8 +614,9 @@ Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int
                });
       });
     });
-    const bool staysTree = hasHub && isTree && rowAspect <= kMostAspect;
-    if (!staysTree && (isTop || rowAspect > kMostAspect)) {
+    const bool staysTree = hasHub && isTree && rowAspect <= (w > kWideUnit ? kMostWideAspect : kMostAspect);
+    // Inside a box a row stays a row: what lies below and above it is to be met straight.
+    if (!staysTree && (isTop || rowAspect > 2 * kMostAspect)) {
       for (std::size_t r = 1; r <= most; ++r) {
         const std::size_t columns = (units.size() + r - 1) / r;
         if ((units.size() + columns - 1) / columns != r) {
@@ -621,10 +624,13 @@ Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int
         }
         isFolded = isTop && hasHub && r > 1;
         const auto [gapX, gapY] = gapsFor(r);
-        const double width = std::max((w + gapX) * static_cast<double>(columns), hubWidth * 0.8);
+        const double width = std::max((w + gapX) * static_cast<double>(columns), hubWidth * 0.4);
         const double height = (h + gapY) * static_cast<double>(r) + hubHeight;
         const double empty = static_cast<double>(columns * r) / count;
-        const double cost = std::abs(std::log(width / height / kWanted)) + std::log(empty);
+        // Rows behind others have long ways; an odd number of them is not the same above and below.
+        const double behind = isFolded ? static_cast<double>((r + 1) / 2 - 1) : static_cast<double>(r - 1);
+        const double cost = std::abs(std::log(width / height / kWanted)) + std::log(empty) +
+                            (hasHub ? 0.2 * behind + (isFolded && r % 2 == 1 ? 0.25 : 0) : 0);
         if (cost < best) {
           best = cost;
           rows = r;

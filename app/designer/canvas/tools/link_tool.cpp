@@ -268,8 +268,7 @@ void LinkTool::paint(QPainter& painter) {
   constexpr std::size_t kMost = 64;
   for (std::size_t i = 0; i < std::min(from.size(), kMost); ++i) {
     const QPointF start = m_view.scene().rectOf(from[i]).center();
-    const double pull = (end.y() - start.y()) * 0.5;
-    painter.drawPath(Curve{start, start + QPointF(0, pull), end - QPointF(0, pull), end}.path());
+    painter.drawPath(Curve::cable(start, end).path());
   }
 }
 

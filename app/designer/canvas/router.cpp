@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/canvas/router.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace coppice::designer {
+namespace {
+
+constexpr double kLeastRise = 12;  // between two rows that count as one above the other
+constexpr double kLevel = 24;      // ends that differ by less are joined level
+constexpr double kClearance = 3;   // between a link and a shape it passes, at least
+constexpr double kPassing = 8;     // and where there is a choice
+constexpr double kReach = 700;     // how far aside a gap is looked for
+constexpr double kCorner = 16;
+constexpr std::size_t kMostCandidates = 24;
+constexpr std::size_t kMostBands = 120;
+
+QPointF transposed(const QPointF& point) {
+  return {point.y(), point.x()};
+}
+
+QRectF transposed(const QRectF& rect) {
+  return {rect.y(), rect.x(), rect.height(), rect.width()};
+}
+
+Curve transposed(Curve curve) {
+  curve.from = transposed(curve.from);
+  curve.to = transposed(curve.to);
+  for (QPointF& point : curve.inner) {
+    point = transposed(point);
+  }
+  return curve;
+}
+
+QPointF anchor(const QRectF& rect, Side side, double place) {
+  switch (side) {
+    case Side::top:
+      return {rect.center().x() + place, rect.top()};
+    case Side::bottom:
+      return {rect.center().x() + place, rect.bottom()};
+    case Side::left:
+      return {rect.left(), rect.center().y() + place};
+    case Side::right:
+      break;
+  }
+  return {rect.right(), rect.center().y() + place};
+}
+
+/// Where a ray from the middle leaves the rectangle.
+QPointF rimTowards(const QRectF& rect, const QPointF& target) {
+  const QPointF centre = rect.center();
+  const QPointF d = target - centre;
+  const double tx = d.x() != 0 ? rect.width() / 2 / std::abs(d.x()) : std::numeric_limits<double>::max();
+  const double ty = d.y() != 0 ? rect.height() / 2 / std::abs(d.y()) : std::numeric_limits<double>::max();
+  const double t = std::min(tx, ty);
+  return t < 1 ? centre + d * t : centre;
+}
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+/// A stretch of heights over which the same shapes are in the way.
+struct Band {
+  double top = 0;
+  double bottom = 0;
+  std::vector<Interval> free;  // x, ascending
+
+  [[nodiscard]] const Interval* at(double x) const {
+    for (const Interval& gap : free) {
+      if (x >= gap.low - 0.01 && x <= gap.high + 0.01) {
+        return &gap;
+      }
+    }
+    return nullptr;
+  }
+};
+
+/// The bridge over a row at height y, from a to b where a is on the left.
+Curve bridgeAt(const QRectF& a, const QRectF& b, double y) {
+  const bool isAbove = y < a.center().y();
+  // The higher, the nearer to the middle of the shape: then bridges from one shape do not cross.
+  const double lift =
+      std::min(std::abs((isAbove ? a.top() : a.bottom()) - y), std::abs((isAbove ? b.top() : b.bottom()) - y));
+  const auto leave = [&](const QRectF& rect) {
+    const double most = rect.width() > 100 ? rect.width() / 2 - 20 : rect.width() * 0.28;
+    return std::clamp(most - 0.6 * (lift - 10), 0.0, most);
+  };
+  const double inA = leave(a);
+  const double inB = leave(b);
+  const QPointF from(a.center().x() + inA, isAbove ? a.top() : a.bottom());
+  const QPointF to(b.center().x() - inB, isAbove ? b.top() : b.bottom());
+  const double r = std::min({kCorner, (to.x() - from.x()) / 2, std::abs(from.y() - y), std::abs(to.y() - y)});
+  const double down = isAbove ? 1 : -1;
+  Curve curve{from, from, {}};
+  curve.lineOn({from.x(), y + down * r});
+  curve.cubicOn({from.x(), y + down * r * 0.4}, {from.x() + r * 0.6, y}, {from.x() + r, y});
+  curve.lineOn({to.x() - r, y});
+  curve.cubicOn({to.x() - r * 0.6, y}, {to.x(), y + down * r * 0.4}, {to.x(), y + down * r});
+  curve.lineOn(to);
+  return curve;
+}
+
+Curve bridge(LineRequest request, bool isColumn, double place) {
+  if (isColumn) {
+    request.a = transposed(request.a);
+    request.b = transposed(request.b);
+  }
+  const bool isTurned = request.a.center().x() > request.b.center().x();
+  Curve curve = isTurned ? bridgeAt(request.b, request.a, place).reversed() : bridgeAt(request.a, request.b, place);
+  return isColumn ? transposed(std::move(curve)) : curve;
+}
+
+}  // namespace
+
+Side sideOf(const QRectF& self, const QRectF& other) {
+  if (other.top() - self.bottom() >= kLeastRise) {
+    return Side::bottom;
+  }
+  if (self.top() - other.bottom() >= kLeastRise) {
+    return Side::top;
+  }
+  return other.center().x() >= self.center().x() ? Side::right : Side::left;
+}
+
+QRectF Router::areaOf(const LineRequest& request) {
+  const QRectF both = request.a.united(request.b);
+  constexpr double kAround = 160;  // for bows and bridges
+  const bool isVertical =
+      std::abs(request.a.center().y() - request.b.center().y()) > kAround && request.style == LineStyle::cable;
+  return both.adjusted(isVertical ? -kReach : -kAround, -kAround, isVertical ? kReach : kAround, kAround);
+}
+
+int Router::hits(const Curve& curve) const {
+  const QPointF margin(kClearance, kClearance);
+  int count = 0;
+  for (const QRectF& rect : m_obstacles) {
+    count += curve.meets(QRectF(rect.topLeft() - margin, rect.bottomRight() + margin)) ? 1 : 0;
+  }
+  return count;
+}
+
+bool Router::isFree(const Curve& curve) const {
+  const QPointF margin(kClearance, kClearance);
+  return std::none_of(m_obstacles.begin(), m_obstacles.end(), [&](const QRectF& rect) {
+    return curve.meets(QRectF(rect.topLeft() - margin, rect.bottomRight() + margin));
+  });
+}
+
+Router::Route Router::routeAmong(const LineRequest& request) {
+  if (request.style == LineStyle::direct) {
+    return direct(request);
+  }
+  const Side side = sideOf(request.a, request.b);
+  return side == Side::left || side == Side::right ? beside(request) : cable(request);
+}
+
+Router::Route Router::cable(const LineRequest& request) {
+  const QPointF from = anchor(request.a, sideOf(request.a, request.b), request.portA);
+  const QPointF to = anchor(request.b, sideOf(request.b, request.a), request.portB);
+  Route best{Curve::cable(from, to)};
+  if (isFree(best.curve)) {
+    return best;
+  }
+  int least = hits(best.curve);
+  const auto consider = [&](Route&& route) {
+    if (const int count = hits(route.curve); count < least) {
+      least = count;
+      best = std::move(route);
+    }
+    return least == 0;
+  };
+  const double rise = to.y() - from.y();
+  // A little earlier or later, then through the gaps, then round the side.
+  for (const double share : {0.25, 0.75}) {
+    if (consider({Curve::cubic(from, from + QPointF(0, rise * share), to - QPointF(0, rise * (1 - share)), to)})) {
+      return best;
+    }
+  }
+  Route through;
+  if (throughGaps(request, through) && consider(std::move(through))) {
+    return best;
+  }
+  const double reach = std::min(60.0, std::max(request.a.width(), request.b.width()) * 0.5);
+  for (const double bow : {0.16, 0.3, 0.5, 0.8}) {
+    for (const double sign : {1.0, -1.0}) {
+      const double out = sign * (24 + reach + bow * std::abs(rise));
+      const QPointF start(sign > 0 ? request.a.right() : request.a.left(), request.a.center().y());
+      const QPointF end(sign > 0 ? request.b.right() : request.b.left(), request.b.center().y());
+      if (consider({Curve::cubic(start, start + QPointF(out, rise * 0.1), end + QPointF(out, -rise * 0.1), end)})) {
+        return best;
+      }
+    }
+  }
+  return best;
+}
+
+bool Router::throughGaps(const LineRequest& request, Route& route) {
+  const QPointF from = anchor(request.a, sideOf(request.a, request.b), request.portA);
+  const QPointF to = anchor(request.b, sideOf(request.b, request.a), request.portB);
+  const QPointF start = from.y() < to.y() ? from : to;
+  const QPointF end = from.y() < to.y() ? to : from;
+  const double left = std::min(from.x(), to.x()) - kReach + 20;
+  const double right = std::max(from.x(), to.x()) + kReach - 20;
+
+  // Heights at which what is in the way changes.
+  std::vector<QRectF> rects;
+  std::vector<double> heights{start.y(), end.y()};
+  for (const QRectF& obstacle : m_obstacles) {
+    const QRectF rect = obstacle.adjusted(-kPassing, -kPassing, kPassing, kPassing);
+    if (obstacle.bottom() > start.y() && obstacle.top() < end.y() && rect.right() > left && rect.left() < right) {
+      rects.push_back(rect);
+      for (const double y : {rect.top(), rect.bottom()}) {
+        if (y > start.y() && y < end.y()) {
+          heights.push_back(y);
+        }
+      }
+    }
+  }
+  std::sort(heights.begin(), heights.end());
+  heights.erase(std::unique(heights.begin(), heights.end(), [](double a, double b) { return b - a < 0.5; }),
+                heights.end());
+  if (rects.empty() || heights.size() < 2 || heights.size() > kMostBands) {
+    return false;
+  }
+  heights.back() = end.y();
+  std::sort(rects.begin(), rects.end(), [](const QRectF& a, const QRectF& b) { return a.left() < b.left(); });
+  std::vector<Band> bands;
+  for (std::size_t i = 0; i + 1 < heights.size(); ++i) {
+    Band band{heights[i], heights[i + 1], {}};
+    const double middle = (band.top + band.bottom) / 2;
+    double open = left;
+    for (const QRectF& rect : rects) {
+      if (rect.top() < middle && rect.bottom() > middle) {
+        if (rect.left() > open) {
+          band.free.push_back({open, rect.left()});
+        }
+        open = std::max(open, rect.right());
+      }
+    }
+    if (right > open) {
+      band.free.push_back({open, right});
+    }
+    if (band.free.empty()) {
+      return false;
+    }
+    bands.push_back(std::move(band));
+  }
+
+  // Places to pass at: straight on from either end, and next to what stands there, the nearest ones.
+  std::vector<double> places;
+  for (const Band& band : bands) {
+    for (const double x : {start.x(), end.x(), (start.x() + end.x()) / 2}) {
+      double below = -std::numeric_limits<double>::max();
+      double above = std::numeric_limits<double>::max();
+      for (const Interval& gap : band.free) {
+        const double near = std::clamp(x, gap.low, gap.high);
+        (near <= x ? below : above) = near <= x ? std::max(below, near) : std::min(above, near);
+      }
+      for (const double place : {below, above}) {
+        if (std::abs(place) < 1e15) {
+          places.push_back(place);
+        }
+      }
+    }
+  }
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end(), [](double a, double b) { return b - a < 0.5; }), places.end());
+  if (places.size() > kMostCandidates) {
+    const auto [low, high] = std::minmax(start.x(), end.x());
+    const auto off = [low = low, high = high](double x) { return std::max({low - x, x - high, 0.0}); };
+    std::stable_sort(places.begin(), places.end(), [&](double a, double b) { return off(a) < off(b); });
+    places.resize(kMostCandidates);
+  }
+  places.push_back(start.x());
+  places.push_back(end.x());
+  const std::size_t first = places.size() - 2;
+  const std::size_t last = places.size() - 1;
+
+  // The least sideways way from height to height. Between two heights it moves within one gap.
+  constexpr double kNever = 1e15;
+  const auto turn = [](double dx, double room) {
+    if (std::abs(dx) < 0.5) {
+      return 0.0;
+    }
+    return room < 6 ? kNever : 25 + std::abs(dx) + 12 * std::abs(dx) / room;
+  };
+  const std::size_t count = places.size();
+  std::vector<std::vector<int>> gapOf(bands.size(), std::vector<int>(count, -1));
+  for (std::size_t b = 0; b < bands.size(); ++b) {
+    for (std::size_t p = 0; p < count; ++p) {
+      if (const Interval* gap = bands[b].at(places[p])) {
+        gapOf[b][p] = static_cast<int>(gap - bands[b].free.data());
+      }
+    }
+  }
+  std::vector<std::vector<double>> costs(heights.size(), std::vector<double>(count, kNever));
+  std::vector<std::vector<std::size_t>> before(heights.size(), std::vector<std::size_t>(count, 0));
+  costs[0][first] = 0;
+  for (std::size_t b = 0; b < bands.size(); ++b) {
+    for (std::size_t q = 0; q < count; ++q) {
+      if (costs[b][q] >= kNever || gapOf[b][q] < 0) {
+        continue;
+      }
+      for (std::size_t p = 0; p < count; ++p) {
+        if (gapOf[b][p] != gapOf[b][q] || (b + 1 < bands.size() && gapOf[b + 1][p] < 0)) {
+          continue;
+        }
+        const double cost = costs[b][q] + turn(places[p] - places[q], bands[b].bottom - bands[b].top);
+        if (cost < costs[b + 1][p]) {
+          costs[b + 1][p] = cost;
+          before[b + 1][p] = q;
+        }
+      }
+    }
+  }
+  if (costs.back()[last] >= kNever) {
+    return false;
+  }
+  std::vector<double> way(heights.size());
+  for (std::size_t i = heights.size(), p = last; i-- > 0; p = before[i][p]) {
+    way[i] = places[p];
+  }
+
+  // What runs straight is a passage; it may be moved as far as the gaps before, along and after it allow.
+  route.way = Way::gaps;
+  route.passages.clear();
+  for (std::size_t i = 0; i < way.size();) {
+    std::size_t j = i;
+    while (j + 1 < way.size() && std::abs(way[j + 1] - way[i]) < 0.5) {
+      ++j;
+    }
+    Passage passage{left, right, way[i], heights[i], heights[j], i == 0 || j + 1 == way.size()};
+    for (std::size_t b = i > 0 ? i - 1 : 0; b < std::min(j + 1, bands.size()); ++b) {
+      if (const Interval* gap = bands[b].at(way[i])) {
+        passage.low = std::max(passage.low, gap->low);
+        passage.high = std::min(passage.high, gap->high);
+      }
+    }
+    route.passages.push_back(passage);
+    i = j + 1;
+  }
+  std::vector<double> at;
+  for (const Passage& passage : route.passages) {
+    at.push_back(passage.wish);
+  }
+  route.curve = Router::through(request, route, at);
+  return true;
+}
+
+Router::Route Router::beside(const LineRequest& request) {
+  const QPointF from = anchor(request.a, sideOf(request.a, request.b), request.portA);
+  const QPointF to = anchor(request.b, sideOf(request.b, request.a), request.portB);
+  const double level = (from.y() + to.y()) / 2;
+  Route best{std::abs(from.y() - to.y()) < kLevel ? Curve::line({from.x(), level}, {to.x(), level})
+                                                  : Curve::line(from, to)};
+  if (isFree(best.curve)) {
+    return best;
+  }
+  Route bridge;
+  if (overRow(request, false, bridge) && hits(bridge.curve) < hits(best.curve)) {
+    return bridge;
+  }
+  return best;
+}
+
+bool Router::overRow(const LineRequest& request, bool isColumn, Route& route) {
+  const QRectF a = isColumn ? transposed(request.a) : request.a;
+  const QRectF b = isColumn ? transposed(request.b) : request.b;
+  const double left = std::min(a.center().x(), b.center().x()) + 4;
+  const double right = std::max(a.center().x(), b.center().x()) - 4;
+  if (left >= right) {
+    return false;
+  }
+  std::vector<Interval> blocked;
+  for (const QRectF& obstacle : m_obstacles) {
+    const QRectF rect = isColumn ? transposed(obstacle) : obstacle;
+    if (rect.right() > left && rect.left() < right) {
+      blocked.push_back({rect.top() - kPassing, rect.bottom() + kPassing});
+    }
+  }
+  std::optional<Route> found;
+  double nearest = 0;
+  int least = 0;
+  for (const bool isAbove : {true, false}) {
+    // The first room above (below) both.
+    constexpr double kLeastRoom = 10;
+    constexpr double kMostRoom = 120;
+    const double rim =
+        isAbove ? std::min(a.top(), b.top()) - kPassing - 2 : std::max(a.bottom(), b.bottom()) + kPassing + 2;
+    double near = rim;
+    for (bool isMoved = true; isMoved;) {
+      isMoved = false;
+      for (const Interval& part : blocked) {
+        if (isAbove ? part.low < near && part.high > near - kLeastRoom
+                    : part.high > near && part.low < near + kLeastRoom) {
+          near = isAbove ? part.low : part.high;
+          isMoved = true;
+        }
+      }
+    }
+    double far = isAbove ? near - kMostRoom : near + kMostRoom;
+    for (const Interval& part : blocked) {
+      if (isAbove && part.high <= near - kLeastRoom + 0.01) {
+        far = std::max(far, part.high);
+      } else if (!isAbove && part.low >= near + kLeastRoom - 0.01) {
+        far = std::min(far, part.low);
+      }
+    }
+    Route candidate;
+    candidate.way = isColumn ? Way::aside : Way::bridge;
+    candidate.passages.push_back({std::min(near, far), std::max(near, far), near, left, right});
+    candidate.curve = bridge(request, isColumn, near);
+    const int count = hits(candidate.curve);
+    const double distance = std::abs(near - rim);
+    if (!found || count < least || (count == least && distance < nearest - 1)) {
+      least = count;
+      nearest = distance;
+      found = std::move(candidate);
+    }
+  }
+  route = std::move(*found);
+  return true;
+}
+
+Router::Route Router::direct(const LineRequest& request) {
+  const QPointF a = request.a.center();
+  const QPointF b = request.b.center();
+  Route best{Curve::line(rimTowards(request.a, b), rimTowards(request.b, a))};
+  if (isFree(best.curve)) {
+    return best;
+  }
+  int least = hits(best.curve);
+  const QPointF way = b - a;
+  const double length = std::hypot(way.x(), way.y());
+  if (length <= 0) {
+    return best;
+  }
+  const auto consider = [&](Route&& route) {
+    if (const int count = hits(route.curve); count < least) {
+      least = count;
+      best = std::move(route);
+    }
+    return least == 0;
+  };
+  const QPointF across(-way.y() / length, way.x() / length);
+  const auto bow = [&](double height) {
+    const QPointF control1 = a + way * 0.25 + across * height;
+    const QPointF control2 = b - way * 0.25 + across * height;
+    return Curve::cubic(rimTowards(request.a, control1), control1, control2, rimTowards(request.b, control2));
+  };
+  // A slight bow, then over the row or beside the column, then a wide bow.
+  for (const double height : {52.0, 70.0}) {
+    for (const double sign : {-1.0, 1.0}) {
+      if (length < 420 && consider({bow(sign * height)})) {
+        return best;
+      }
+    }
+  }
+  const bool isRow = std::abs(way.y()) < kLevel;
+  const bool isColumn = std::abs(way.x()) < kLevel;
+  if (isRow || isColumn) {
+    Route over;
+    if (overRow(request, isColumn, over) && consider(std::move(over))) {
+      return best;
+    }
+  }
+  for (const double height : {40.0, 60.0, 90.0, 130.0, 180.0, 0.3 * length, 0.5 * length}) {
+    for (const double sign : {-1.0, 1.0}) {
+      if (consider({bow(sign * height)})) {
+        return best;
+      }
+    }
+  }
+  return best;
+}
+
+Curve Router::through(const LineRequest& request, const Route& route, std::span<const double> places) {
+  if (route.way == Way::plain || places.size() != route.passages.size()) {
+    return route.curve;
+  }
+  if (route.way != Way::gaps) {
+    return bridge(request, route.way == Way::aside, places.front());
+  }
+  const QPointF from = anchor(request.a, sideOf(request.a, request.b), request.portA);
+  const QPointF to = anchor(request.b, sideOf(request.b, request.a), request.portB);
+  const bool isTurned = from.y() > to.y();
+  Curve curve{isTurned ? to : from, isTurned ? to : from, {}};
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    curve.cableOn({places[i], route.passages[i].start});
+    curve.lineOn({places[i], route.passages[i].end});
+  }
+  curve.cableOn(isTurned ? from : to);
+  return isTurned ? curve.reversed() : curve;
+}
+
+}  // namespace coppice::designer
