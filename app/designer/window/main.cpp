@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "coppice/version.hpp"
+#include "designer/help/plurals.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/command_line.hpp"
 #include "designer/window/image_command.hpp"
@@ -40,6 +41,10 @@ void nameApplication() {
   QGuiApplication::setDesktopFileName(u"coppice"_s);
 }
 
+void installPlurals(QApplication& app) {
+  QCoreApplication::installTranslator(new coppice::designer::Plurals(&app));
+}
+
 QIcon appIcon() {
   QIcon icon;
   for (const int size : {16, 24, 32, 48, 64, 128, 256}) {
@@ -61,6 +66,7 @@ int drawImage(int& argc, char** argv, const CommandLine& line) {
   });
   QApplication app(argc, argv);
   nameApplication();
+  installPlurals(app);
   coppice::designer::Theme::instance().applyTo(app);
   const coppice::Outcome drawn = coppice::designer::exportImage(line.image);
   return drawn ? 0 : refuse(drawn.error());
@@ -69,6 +75,7 @@ int drawImage(int& argc, char** argv, const CommandLine& line) {
 int showWindow(int& argc, char** argv, const CommandLine& line) {
   QApplication app(argc, argv);
   nameApplication();
+  installPlurals(app);
   QGuiApplication::setWindowIcon(appIcon());
   coppice::designer::Theme::instance().applyTo(app);
   coppice::designer::WindowOptions options;
@@ -80,6 +87,7 @@ int showWindow(int& argc, char** argv, const CommandLine& line) {
   window.offerRecovery();
   if (line.files.isEmpty()) {
     window.restoreSession();
+    window.offerTour();
   }
   for (const QString& file : line.files) {
     window.openFile(file);

@@ -33,6 +33,7 @@ class BoundCard;
 class CardLoader;
 class FilterTable;
 class FindBar;
+class HelpWindow;
 class Minimap;
 class PalettePanel;
 class PropertiesPanel;
@@ -41,6 +42,7 @@ class ScheduleActivity;
 struct ScheduleResult;
 class TemplateDialog;
 class TemplateStore;
+class Tour;
 class WhatIfPanel;
 struct PaletteEntry;
 
@@ -89,6 +91,8 @@ public:
   void offerRecovery();
   /// The files of the last session.
   void restoreSession();
+  /// Starts the tour, unless it was ever started before.
+  void offerTour();
 
 Q_SIGNALS:
   void modeChanged(coppice::designer::Mode mode);
@@ -219,6 +223,15 @@ private:
   // ---- pictures (main_window_extras.cpp)
   void createPictureActions();
   void exportPicture();
+
+  // ---- help (main_window_help.cpp)
+  void createHelpActions();
+  void showHelp(const QString& topic);
+  /// About what has the keyboard.
+  [[nodiscard]] QString helpTopicHere() const;
+  void startTour();
+  QPointer<HelpWindow> m_help;
+  QPointer<Tour> m_tour;
 };
 
 }  // namespace coppice::designer

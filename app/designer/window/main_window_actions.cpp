@@ -5,7 +5,6 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QMenuBar>
-#include <QMessageBox>
 #include <QTableView>
 #include <QToolBar>
 #include <QToolButton>
@@ -13,7 +12,6 @@
 #include <QUndoGroup>
 #include <QUndoView>
 
-#include "coppice/version.hpp"
 #include "designer/analysis/ranking_panel.hpp"
 #include "designer/analysis/what_if_panel.hpp"
 #include "designer/canvas/minimap.hpp"
@@ -333,15 +331,7 @@ void MainWindow::createViewActions() {
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         dialog->open();
       });
-  m_actions.add({u"help.about"_s, tr("&About Coppice")}, [this](bool) {
-    auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Coppice"),
-                                tr("<h3>Coppice %1</h3>").arg(QLatin1String(kVersion)), QMessageBox::Ok, this);
-    box->setInformativeText(
-        tr("Optimal collective communication schedules for GPU clusters.\n\nThe designer is free software under the "
-           "GNU General Public License, version 3 or later; the core is under the Apache License 2.0."));
-    box->setAttribute(Qt::WA_DeleteOnClose);
-    box->open();
-  });
+  createHelpActions();
 }
 
 void MainWindow::createMenus() {
@@ -444,7 +434,7 @@ void MainWindow::createMenus() {
                                             u"arrange.pin"_s,
                                             u"arrange.unpin"_s});
   createScheduleMenu();
-  fill(menuBar()->addMenu(tr("&Help")), {u"help.shortcuts"_s, u"help.about"_s});
+  fill(menuBar()->addMenu(tr("&Help")), {u"help.contents"_s, u"help.glossary"_s, u"help.tour"_s, {}, u"help.shortcuts"_s, {}, u"help.about"_s});
   // Shortcuts work also where no menu shows the action.
   for (QAction* action : m_actions.all()) {
     addAction(action);
