@@ -2,6 +2,7 @@
 #include "mpi/mpi_runner.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #if defined(__x86_64__)
@@ -555,13 +556,13 @@ RunFailure MpiRunner::explain(Verdict what, int culprit) {
                      .fix = "the schedule itself waits in a circle; verify it"};
     return failure;
   }
-  m_world.giveUp();
   const int seat = culprit >= 0 ? m_world.seatOf(culprit) : -1;
   const char state = seat >= 0 ? processState(m_host.seat(seat).pid.load()) : '?';
   failure.exit = what == Verdict::lost ? program::RunExit::rankLost : program::RunExit::hang;
   failure.error.code = what == Verdict::lost ? ErrorCode::io : ErrorCode::unavailable;
   const std::string who = culprit >= 0 ? m_world.describe(culprit, what == Verdict::lost ? 'Z' : state) : "";
-  failure.error.message = who.empty() ? "nothing has moved for " + std::to_string(m_request.stallSeconds) + " s" : who;
+  failure.error.message =
+      who.empty() ? "nothing has moved for " + std::to_string(std::lround(m_request.stallSeconds)) + " s" : who;
   failure.error.fix = what == Verdict::lost ? "see what ended it" : "look at that process and its host";
   if (what == Verdict::stall) {
     failure.stuck = explainStuck(*m_setup.plan, m_setup.script, all, false);
@@ -569,6 +570,7 @@ RunFailure MpiRunner::explain(Verdict what, int culprit) {
       failure.stuck->text = who + "; " + failure.stuck->text;
     }
   }
+  m_world.giveUp(failure.stuck ? failure.stuck->text : failure.error.message);
   return failure;
 }
 

@@ -118,18 +118,27 @@ MpiWorld::~MpiWorld() {
     MPI_Finalize();
     return;
   }
-  // MPI cannot be ended without the one that is lost. The launcher ends all ranks when one leaves like this, so process
-  // 0, which reports, goes first.
-  if (m_process != 0 && m_state.data() != nullptr && m_neighbours.front() == 0) {
-    const std::int32_t first = host().seat(0).pid.load();
-    const auto end = Clock::now() + kLastWords;
-    char state = processState(first);
-    while (Clock::now() < end && state != '-' && state != 'Z' && state != 'T') {
-      std::this_thread::sleep_for(kTick);
-      state = processState(first);
-    }
-  } else if (m_process != 0) {
-    std::this_thread::sleep_for(kLastWords);
+  leave();
+}
+
+/// MPI cannot be ended without the one that is lost. The launcher ends all ranks when one leaves like this, so process
+/// 0, which reports, goes first.
+void MpiWorld::leave() {
+  if (m_process == 0 || m_state.data() == nullptr) {
+    return;
+  }
+  const bool isFirstHere = m_neighbours.front() == 0;
+  const auto stateOfFirst = [&] { return isFirstHere ? processState(host().seat(0).pid.load()) : '?'; };
+  const auto end = Clock::now() + kLastWords;
+  char state = stateOfFirst();
+  const bool wasAlive = state != '-' && state != 'Z' && state != 'T';
+  while (Clock::now() < end && state != '-' && state != 'Z' && state != 'T') {
+    std::this_thread::sleep_for(kTick);
+    state = stateOfFirst();
+  }
+  const int speaker = isFirstHere ? 1 : 0;
+  if (!wasAlive && m_seat == speaker) {
+    std::fprintf(stderr, "coppice-exec: %s\n", m_lastWords.c_str());
   }
 }
 
@@ -177,8 +186,8 @@ Outcome MpiWorld::await(MPI_Request& request) {
   while (true) {
     int done = 0;
     if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
-      m_isBroken = true;
-      return Error{.code = ErrorCode::internal, .message = "MPI failed in a call between processes"};
+      giveUp("MPI failed in a call between processes");
+      return Error{.code = ErrorCode::internal, .message = m_lastWords};
     }
     if (done != 0) {
       return Done{};
@@ -203,8 +212,8 @@ Outcome MpiWorld::await(MPI_Request& request) {
 Outcome MpiWorld::lookAround(Clock::time_point& stoppedSince) {
   char state = 'R';
   if (const int rank = findLost(state); rank >= 0) {
-    m_isBroken = true;
-    return Error{.code = ErrorCode::io, .message = describe(rank, state), .fix = "see what ended it"};
+    giveUp(describe(rank, state));
+    return Error{.code = ErrorCode::io, .message = m_lastWords, .fix = "see what ended it"};
   }
   int stopped = -1;
   for (std::size_t local = 0; local < m_neighbours.size(); ++local) {
@@ -214,8 +223,8 @@ Outcome MpiWorld::lookAround(Clock::time_point& stoppedSince) {
   const Clock::time_point now = Clock::now();
   stoppedSince = stopped < 0 ? Clock::time_point::max() : std::min(stoppedSince, now);
   if (stopped >= 0 && now - stoppedSince > kPatience) {
-    m_isBroken = true;
-    return Error{.code = ErrorCode::io, .message = describe(stopped, 'T'), .fix = "let it go on, or end it"};
+    giveUp(describe(stopped, 'T'));
+    return Error{.code = ErrorCode::io, .message = m_lastWords, .fix = "let it go on, or end it"};
   }
   return Done{};
 }

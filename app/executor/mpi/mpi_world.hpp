@@ -56,8 +56,12 @@ public:
 
   /// A neighbour that is dead, or stands still for longer than `patience`: its rank, else -1.
   int findLost(char& state) const;
-  /// A process died or hangs: no call between processes can be made any more, and MPI cannot be ended.
-  void giveUp() { m_isBroken = true; }
+  /// A process died or hangs: no call between processes can be made any more, and MPI cannot be ended. Where it is
+  /// process 0, which reports, the first other one of this host writes `lastWords` to standard error.
+  void giveUp(std::string lastWords) {
+    m_isBroken = true;
+    m_lastWords = std::move(lastWords);
+  }
   [[nodiscard]] bool isBroken() const { return m_isBroken; }
   /// "rank 3 (process 4711 on this host) is gone".
   [[nodiscard]] std::string describe(int rank, char state) const;
@@ -65,6 +69,7 @@ public:
 private:
   MpiWorld() = default;
   Outcome open();
+  void leave();
   Outcome await(MPI_Request& request);
   /// Error where a neighbour is dead, or has been stopped since `stoppedSince` for too long.
   Outcome lookAround(std::chrono::steady_clock::time_point& stoppedSince);
@@ -80,6 +85,7 @@ private:
   bool m_isBroken = false;
   std::vector<int> m_neighbours;
   std::string m_library;
+  std::string m_lastWords;
   SharedSegment m_state;
 };
 

@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/launcher.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "coppice/version.hpp"
+#include "program/run_protocol.hpp"
+#include "threads/cores.hpp"
+
+namespace coppice::executor {
+namespace {
+
+using program::RunExit;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kLongestLine = 2 * program::kMaxRecordBytes;
+constexpr std::size_t kKeptErrors = std::size_t{64} << 10;  // of the launcher's and the ranks' standard error
+constexpr auto kGrace = std::chrono::seconds(5);            // from the polite signal to the other
+
+std::string findProgram(const std::string& name) {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    struct stat facts = {};
+    if (::stat(file.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && ::access(file.c_str(), X_OK) == 0) {
+      return file;
+    }
+  }
+  return {};
+}
+
+/// A child with pipes at its outputs, and nothing at its input.
+struct Child {
+  pid_t pid = -1;
+  int output = -1;
+  int errors = -1;
+};
+
+std::optional<Child> spawn(const std::vector<std::string>& command) {
+  int output[2] = {-1, -1};
+  int errors[2] = {-1, -1};
+  if (::pipe2(output, O_CLOEXEC) != 0) {
+    return std::nullopt;
+  }
+  if (::pipe2(errors, O_CLOEXEC) != 0) {
+    ::close(output[0]);
+    ::close(output[1]);
+    return std::nullopt;
+  }
+  std::vector<char*> words;
+  for (const std::string& word : command) {
+    words.push_back(const_cast<char*>(word.c_str()));
+  }
+  words.push_back(nullptr);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    // The launcher's death must end it; a signal from the terminal is ours to pass on.
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) {
+      ::_exit(127);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    const int nothing = ::open("/dev/null", O_RDONLY);
+    ::dup2(nothing, 0);
+    ::dup2(output[1], 1);
+    ::dup2(errors[1], 2);
+    ::execv(words[0], words.data());
+    ::_exit(127);
+  }
+  ::close(output[1]);
+  ::close(errors[1]);
+  if (pid < 0) {
+    ::close(output[0]);
+    ::close(errors[0]);
+    return std::nullopt;
+  }
+  return Child{.pid = pid, .output = output[0], .errors = errors[0]};
+}
+
+/// What "--version" says, for telling launchers apart.
+std::string versionOf(const std::string& program) {
+  const auto child = spawn({program, "--version"});
+  if (!child) {
+    return {};
+  }
+  std::string text;
+  std::array<char, 1024> part{};
+  const auto end = Clock::now() + kGrace;
+  while (text.size() < 4096) {
+    pollfd wait = {child->output, POLLIN, 0};
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+    if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) <= 0) {
+      break;
+    }
+    const ssize_t count = ::read(child->output, part.data(), part.size());
+    if (count <= 0) {
+      break;
+    }
+    text.append(part.data(), static_cast<std::size_t>(count));
+  }
+  ::kill(child->pid, SIGKILL);
+  ::close(child->output);
+  ::close(child->errors);
+  while (::waitpid(child->pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return text;
+}
+
+/// Cuts a stream into lines; what is longer than kLongestLine is cut.
+class Lines {
+public:
+  void add(std::string_view text, const std::function<void(const std::string&)>& take) {
+    for (const char c : text) {
+      if (c == '\n') {
+        take(m_line);
+        m_line.clear();
+      } else if (m_line.size() < kLongestLine) {
+        m_line += c;
+      }
+    }
+  }
+  void end(const std::function<void(const std::string&)>& take) {
+    if (!m_line.empty()) {
+      take(m_line);
+      m_line.clear();
+    }
+  }
+
+private:
+  std::string m_line;
+};
+
+std::string signalText(int signal) {
+  const char* const name = ::strsignal(signal);
+  return "signal " + std::to_string(signal) + (name == nullptr ? "" : std::string(" (") + name + ")");
+}
+
+class Launch {
+public:
+  explicit Launch(const LaunchRequest& request) : m_request(request) {}
+
+  int run() {
+    write(program::HelloRecord{.version = kVersion, .pid = ::getpid(), .processGroup = ::getpgrp()});
+    std::vector<std::string> command;
+    if (const auto error = prepare(command)) {
+      return close(error->code == ErrorCode::badUsage ? RunExit::badUsage : RunExit::machineLacks, *error);
+    }
+    sigset_t heard;
+    sigemptyset(&heard);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+      sigaddset(&heard, signal);
+    }
+    ::sigprocmask(SIG_BLOCK, &heard, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+    m_signals = ::signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
+    const auto child = spawn(command);
+    if (!child || m_signals < 0) {
+      return close(RunExit::machineLacks,
+                   {.code = ErrorCode::io, .message = command.front() + " cannot be started: " + std::strerror(errno)});
+    }
+    m_child = *child;
+    listen();
+    return settle();
+  }
+
+private:
+  std::optional<Error> prepare(std::vector<std::string>& command) {
+    for (const std::string* const list : {&m_request.hosts, &m_request.partition}) {
+      const bool isPlain = std::all_of(list->begin(), list->end(), [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+               std::string_view("._:,-[]").find(c) != std::string_view::npos;
+      });
+      if (!isPlain || list->starts_with('-') || list->find(",-") != std::string::npos) {
+        return Error{.code = ErrorCode::badUsage,
+                     .message = inQuotes(*list) + " names no hosts or partition",
+                     .fix = "write names separated by commas, as in node1,node2"};
+      }
+    }
+    std::string name = m_request.launcher;
+    std::string file = findProgram(name.empty() ? "mpirun" : name);
+    if (name.empty()) {
+      name = "mpirun";
+      if (file.empty()) {
+        name = "srun";
+        file = findProgram(name);
+      }
+    }
+    if (name != "mpirun" && name != "srun") {
+      return Error{
+          .code = ErrorCode::badUsage, .message = inQuotes(name) + " is no launcher", .fix = "use mpirun or srun"};
+    }
+    if (file.empty()) {
+      return Error{.code = ErrorCode::unavailable,
+                   .message = m_request.launcher.empty() ? "neither mpirun nor srun is found" : name + " is not found",
+                   .fix = "install Open MPI (Debian: openmpi-bin), or use --backend threads"};
+    }
+    m_launcher = name;
+    const bool isOpenMpi = name == "mpirun" && versionOf(file).find("Open MPI") != std::string::npos;
+    const auto isSet = [](const char* variable) {
+      const char* const value = std::getenv(variable);
+      return value != nullptr && std::string_view(value) == "1";
+    };
+    if (isOpenMpi && ::geteuid() == 0 &&
+        !(isSet("OMPI_ALLOW_RUN_AS_ROOT") && isSet("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"))) {
+      return Error{.code = ErrorCode::unavailable,
+                   .message = "mpirun refuses to run as root",
+                   .fix =
+                       "run as an ordinary user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and "
+                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 where root is what you want"};
+    }
+    std::error_code error;
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+    command = launchCommand(m_request, name, isOpenMpi, program, allowedCores());
+    command.front() = file;
+    return std::nullopt;
+  }
+
+  // ---- writing
+
+  void put(const std::string& text) {
+    if (!m_isOutputGone &&
+        (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)) {
+      m_isOutputGone = true;
+      cancel("standard output cannot be written any more");
+    }
+  }
+  void write(const program::Record& record) {
+    if (m_request.json) {
+      put(program::writeRecord(record));
+    }
+  }
+  int close(RunExit exit, const Error& error) {
+    std::string text = describe(error);
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    std::fprintf(stderr, "coppice-exec: %s\n", text.c_str());
+    write(program::ErrorRecord{.exit = exit, .error = error});
+    write(program::EndRecord{.code = exit, .reason = error.message});
+    return static_cast<int>(exit);
+  }
+
+  // ---- hearing
+
+  void listen() {
+    const bool hearsInput = m_request.lifeline;
+    bool isInputOpen = hearsInput;
+    bool isOutputOpen = true;
+    bool areErrorsOpen = true;
+    while (isOutputOpen || areErrorsOpen || !m_isChildGone) {
+      std::array<pollfd, 4> waits = {
+          pollfd{m_signals, POLLIN, 0}, pollfd{isOutputOpen ? m_child.output : -1, POLLIN, 0},
+          pollfd{areErrorsOpen ? m_child.errors : -1, POLLIN, 0}, pollfd{isInputOpen ? 0 : -1, POLLIN, 0}};
+      const int ready = ::poll(waits.data(), waits.size(), m_cancelled ? 100 : 1000);
+      if (m_cancelled && Clock::now() > *m_cancelled + kGrace && !m_isChildGone) {
+        ::kill(m_child.pid, SIGKILL);  // its ranks go with it
+      }
+      if (m_isChildGone && ready == 0) {
+        break;  // somebody else holds the pipes
+      }
+      if (ready <= 0) {
+        continue;
+      }
+      if (waits[0].revents != 0) {
+        hearSignals();
+      }
+      if (waits[1].revents != 0) {
+        isOutputOpen = read(m_child.output, m_outputLines, [this](const std::string& line) { takeOutput(line); });
+      }
+      if (waits[2].revents != 0) {
+        areErrorsOpen = read(m_child.errors, m_errorLines, [this](const std::string& line) { takeError(line); });
+      }
+      if (waits[3].revents != 0) {
+        isInputOpen = read(0, m_inputLines, [this](const std::string& line) { takeCommand(line); });
+        if (!isInputOpen) {
+          cancel("standard input was closed");
+        }
+      }
+    }
+  }
+
+  static bool read(int file, Lines& lines, const std::function<void(const std::string&)>& take) {
+    std::array<char, 65536> part;
+    const ssize_t count = ::read(file, part.data(), part.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) {
+      return true;
+    }
+    if (count <= 0) {
+      lines.end(take);
+      return false;
+    }
+    lines.add(std::string_view(part.data(), static_cast<std::size_t>(count)), take);
+    return true;
+  }
+
+  void hearSignals() {
+    signalfd_siginfo heard = {};
+    while (::read(m_signals, &heard, sizeof(heard)) == static_cast<ssize_t>(sizeof(heard))) {
+      if (heard.ssi_signo == SIGCHLD) {
+        int status = 0;
+        if (::waitpid(m_child.pid, &status, WNOHANG) == m_child.pid) {
+          m_isChildGone = true;
+          m_status = status;
+        }
+      } else if (m_cancelled) {
+        ::kill(m_child.pid, SIGKILL);  // asked twice
+      } else {
+        cancel("stopped by " + signalText(static_cast<int>(heard.ssi_signo)));
+      }
+    }
+  }
+
+  void cancel(const std::string& why) {
+    if (!m_cancelled) {
+      m_cancelled = Clock::now();
+      m_cancelReason = why;
+      if (m_child.pid > 0 && !m_isChildGone) {
+        ::kill(m_child.pid, SIGTERM);
+      }
+    }
+  }
+
+  void takeOutput(const std::string& line) {
+    m_hasSpoken = true;
+    if (!m_request.json) {
+      put(line + "\n");
+      return;
+    }
+    const auto record = program::readRecord(line);
+    if (!record) {
+      write(program::LogRecord{.severity = Severity::note, .text = line, .source = m_launcher});
+    } else if (const auto* end = std::get_if<program::EndRecord>(&*record)) {
+      m_end = *end;
+    } else if (!std::holds_alternative<program::HelloRecord>(*record)) {
+      put(line + "\n");
+    }
+  }
+
+  void takeError(const std::string& line) {
+    std::fprintf(stderr, "%s\n", line.c_str());
+    if (m_errors.size() < kKeptErrors) {
+      m_errors += line + "\n";
+    }
+    constexpr std::string_view kOwn = "coppice-exec: ";
+    if (line.starts_with(kOwn)) {
+      m_lastWords = line.substr(kOwn.size());
+    }
+  }
+
+  void takeCommand(const std::string& line) {
+    const auto command = program::readCommand(line);
+    if (!command) {
+      write(program::LogRecord{.severity = Severity::warning, .text = describe(command.error()), .source = "input"});
+    } else if (*command == program::RunCommand::cancel) {
+      cancel("cancelled");
+    } else if (*command == program::RunCommand::ping) {
+      write(program::PongRecord{});
+    }
+  }
+
+  // ---- the end
+
+  int settle() {
+    const int code = WIFEXITED(m_status) ? WEXITSTATUS(m_status) : 128 + WTERMSIG(m_status);
+    const std::string lost = findLostRank(m_errors);
+    if (m_cancelled) {
+      return close(RunExit::cancelled, {.code = ErrorCode::cancelled, .message = m_cancelReason});
+    }
+    // A launcher that lost a rank stops the others, and process 0 may have taken that for a wish of ours.
+    const bool wasStopped = m_end && m_end->code == RunExit::cancelled;
+    if (m_end && !(wasStopped && !lost.empty())) {
+      write(*m_end);
+      return static_cast<int>(m_end->code);
+    }
+    const bool isOwnCode = code >= 0 && code <= static_cast<int>(RunExit::internal);
+    if (!m_request.json && isOwnCode && lost.empty() && m_hasSpoken) {
+      return code;  // said in the text already
+    }
+    if (!lost.empty()) {
+      return close(RunExit::rankLost, {.code = ErrorCode::io, .message = lost, .fix = "see what ended it"});
+    }
+    if (isOwnCode && code == static_cast<int>(RunExit::hang)) {
+      return close(RunExit::hang, {.code = ErrorCode::unavailable,
+                                   .message = m_lastWords.empty() ? "a rank does not answer" : m_lastWords});
+    }
+    const std::string what = m_launcher + " ended with " + std::to_string(code) + " before the run did";
+    const std::string words = m_lastWords.empty() ? firstError() : m_lastWords;
+    return close(m_hasSpoken ? RunExit::rankLost : RunExit::machineLacks,
+                 {.code = m_hasSpoken ? ErrorCode::io : ErrorCode::unavailable,
+                  .message = what + (words.empty() ? "" : ": " + words),
+                  .fix = "see its words on standard error"});
+  }
+
+  /// The first line of the launcher's that is not a frame.
+  [[nodiscard]] std::string firstError() const {
+    std::istringstream lines(m_errors);
+    for (std::string line; std::getline(lines, line);) {
+      if (std::any_of(line.begin(), line.end(),
+                      [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; })) {
+        return line.substr(0, 300);
+      }
+    }
+    return {};
+  }
+
+  const LaunchRequest& m_request;
+  std::string m_launcher;
+  Child m_child;
+  int m_signals = -1;
+  int m_status = 0;
+  bool m_isChildGone = false;
+  bool m_isOutputGone = false;
+  bool m_hasSpoken = false;
+  std::optional<Clock::time_point> m_cancelled;
+  std::string m_cancelReason;
+  std::optional<program::EndRecord> m_end;
+  std::string m_errors;
+  std::string m_lastWords;
+  Lines m_outputLines;
+  Lines m_errorLines;
+  Lines m_inputLines;
+};
+
+}  // namespace
+
+std::vector<std::string> launchCommand(const LaunchRequest& request, const std::string& launcher, bool isOpenMpi,
+                                       const std::string& program, int cores) {
+  std::vector<std::string> command = {launcher};
+  const auto add = [&](std::initializer_list<std::string> words) { command.insert(command.end(), words); };
+  const std::string ranks = std::to_string(request.ranks);
+  if (launcher == "srun") {
+    add({"--ntasks=" + ranks, "--mpi=pmix", "--kill-on-bad-exit=1", "--input=none", "--cpu-bind=none"});
+    if (!request.partition.empty()) {
+      add({"--partition=" + request.partition});
+    }
+    if (!request.hosts.empty()) {
+      add({"--nodelist=" + request.hosts});
+    }
+  } else {
+    add({"-n", ranks});
+    if (isOpenMpi) {
+      // Workers are threads of ours; a rank bound to one core would keep them all there.
+      add({"--bind-to", "none", "--stdin", "none"});
+      if (std::getenv("COPPICE_EXEC_FORCE_NETWORK") != nullptr) {
+        add({"-x", "COPPICE_EXEC_FORCE_NETWORK"});
+      }
+    }
+    if (!request.hosts.empty()) {
+      const auto count = 1 + std::count(request.hosts.begin(), request.hosts.end(), ',');
+      const auto each = (request.ranks + count - 1) / count;
+      std::string list;
+      std::istringstream hosts(request.hosts);
+      for (std::string host; std::getline(hosts, host, ',');) {
+        list += (list.empty() ? "" : ",") + host + (isOpenMpi ? ":" + std::to_string(each) : "");
+      }
+      add({isOpenMpi ? "--host" : "-hosts", list});
+    } else if (isOpenMpi && request.ranks > cores) {
+      add({"--oversubscribe"});
+    }
+  }
+  add({program});
+  // What is for the launcher alone stays here.
+  for (std::size_t i = 0; i < request.words.size(); ++i) {
+    const std::string& word = request.words[i];
+    bool isOurs = word == "--lifeline";
+    for (const std::string_view option : {"--launch", "--host", "--hosts", "--partition", "--backend"}) {
+      if (word == option) {
+        isOurs = true;
+        ++i;  // its value
+      } else if (word.starts_with(std::string(option) + "=")) {
+        isOurs = true;
+      }
+    }
+    if (!isOurs) {
+      command.push_back(word);
+    }
+  }
+  add({"--backend", "mpi", "--launched"});
+  return command;
+}
+
+std::string findLostRank(const std::string& text) {
+  // Lines may be wrapped, so a sentence is read from where it begins, over the line's end.
+  const auto sentenceAt = [&](std::string_view start) {
+    const std::size_t at = text.find(start);
+    std::string sentence = at == std::string::npos ? "" : text.substr(at, 400);
+    std::replace(sentence.begin(), sentence.end(), '\n', ' ');
+    return sentence;
+  };
+  int rank = 0;
+  int process = 0;
+  int signal = 0;
+  std::array<char, 80> host{};
+  std::array<char, 80> word{};
+  // Open MPI: "mpirun noticed that process rank 2 with PID 0 on node vm exited on signal 9 (Killed)."
+  if (std::sscanf(sentenceAt("process rank ").c_str(), "process rank %d with PID %d on node %79s exited on signal %d",
+                  &rank, &process, host.data(), &signal) == 4) {
+    return "rank " + std::to_string(rank) + " (" + (process > 0 ? "process " + std::to_string(process) + " " : "") +
+           "on " + host.data() + ") was ended by " + signalText(signal);
+  }
+  // srun: "srun: error: node3: task 2: Killed"
+  if (std::sscanf(sentenceAt("srun: error: ").c_str(), "srun: error: %79[^:]: task %d: %79[A-Za-z ]", host.data(),
+                  &rank, word.data()) == 3 &&
+      std::string_view(word.data()).find("Exited") == std::string_view::npos) {
+    return "rank " + std::to_string(rank) + " (on " + host.data() + ") was ended: " + word.data();
+  }
+  // MPICH: "= PID 4711 RUNNING AT node3 = KILLED BY SIGNAL: 9 (Killed)"
+  const std::string killed = sentenceAt("KILLED BY SIGNAL: ");
+  if (std::sscanf(sentenceAt("PID ").c_str(), "PID %d RUNNING AT %79s", &process, host.data()) == 2 &&
+      std::sscanf(killed.c_str(), "KILLED BY SIGNAL: %d", &signal) == 1) {
+    return "a rank (process " + std::to_string(process) + " on " + host.data() + ") was ended by " + signalText(signal);
+  }
+  return {};
+}
+
+int launchMpi(const LaunchRequest& request) {
+  return Launch(request).run();
+}
+
+}  // namespace coppice::executor

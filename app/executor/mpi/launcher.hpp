@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mpi/job_environment.hpp"
+
+namespace coppice::executor {
+
+/// A run that is to become one process per rank.
+struct LaunchRequest {
+  std::vector<std::string> words = {};  ///< the command line of this process, without the program
+  int ranks = 0;
+  std::string launcher = {};   ///< "mpirun", "srun"; empty = mpirun where there is one, else srun
+  std::string hosts = {};      ///< separated by commas; empty = this host, or what Slurm grants
+  std::string partition = {};  ///< srun only
+  bool json = false;           ///< records on standard output
+  bool lifeline = false;       ///< the end of standard input ends the run; lines there are commands
+};
+
+/// Starts this program again, once for each rank, with `--launched` and without what is for the launcher alone, and
+/// stays in front of it: passes on what process 0 writes, hears signals and standard input, and, where the ranks end
+/// without a word, says what became of them (a rank that died is named). Ranks end when this process does, however that
+/// happens. Call it before any thread is made. Blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD.
+/// @return the exit code (program::RunExit)
+int launchMpi(const LaunchRequest& request);
+
+/// The command that launchMpi runs, without starting anything. `program` is the path of coppice-exec, `cores` how many
+/// this process may use. For bundles of scripts and tests.
+[[nodiscard]] std::vector<std::string> launchCommand(const LaunchRequest& request, const std::string& launcher,
+                                                     bool isOpenMpi, const std::string& program, int cores);
+
+/// What a launcher wrote about ranks that died: "rank 2 (process 4711 on node3) was ended by signal 9 (Killed)"; empty
+/// where the text tells of none. Knows the words of Open MPI's mpirun, MPICH's and srun.
+[[nodiscard]] std::string findLostRank(const std::string& text);
+
+}  // namespace coppice::executor
