@@ -53,6 +53,22 @@ double lineWidth(double gigabytesPerSecond) {
   return 0.9 + 4.1 * share * share;
 }
 
+std::pair<Token, Token> tokensOf(Shape shape) {
+  switch (shape) {
+    case Shape::gpu:
+      break;
+    case Shape::nic:
+      return {Token::nicFill, Token::nicLine};
+    case Shape::switchBar:
+      return {Token::switchFill, Token::switchLine};
+    case Shape::unknown:
+      return {Token::unknownFill, Token::unknownLine};
+    case Shape::foldedBox:
+      return {Token::room, Token::boxLine};
+  }
+  return {Token::gpuFill, Token::gpuLine};
+}
+
 QPainterPath hullOf(const CanvasScene& scene, const std::set<NodeId>& nodes, double margin) {
   // Boxes that lie in the set whole count as their outline; other nodes join what they stand close to.
   std::vector<QRectF> rects;
@@ -623,28 +639,7 @@ void CanvasPainter::paintNodes(QPainter& painter, const QRectF& part) {
 }
 
 void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
-  Token fill = Token::gpuFill;
-  Token ink = Token::gpuLine;
-  switch (node.shape) {
-    case Shape::gpu:
-      break;
-    case Shape::nic:
-      fill = Token::nicFill;
-      ink = Token::nicLine;
-      break;
-    case Shape::switchBar:
-      fill = Token::switchFill;
-      ink = Token::switchLine;
-      break;
-    case Shape::unknown:
-      fill = Token::unknownFill;
-      ink = Token::unknownLine;
-      break;
-    case Shape::foldedBox:
-      fill = Token::room;
-      ink = Token::boxLine;
-      break;
-  }
+  const auto [fill, ink] = tokensOf(node.shape);
   const bool isOn = isSelected(node.id);
   if (m_detail == Detail::far) {
     const QRectF device = node.rect;

@@ -4,6 +4,7 @@
 #include <QPainter>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -39,6 +40,9 @@ struct CanvasState {
 /// Width in scene units of a line of that bandwidth: by the square of its logarithm, 0.9 at 1 GB/s and below, 5
 /// at 1 TB/s.
 [[nodiscard]] double lineWidth(double gigabytesPerSecond);
+
+/// Fill and outline of a shape.
+[[nodiscard]] std::pair<Token, Token> tokensOf(Shape shape);
 
 /// Outline round the shapes of the nodes with a margin: one rounded region for each group that stands together.
 [[nodiscard]] QPainterPath hullOf(const CanvasScene& scene, const std::set<NodeId>& nodes, double margin = 18);

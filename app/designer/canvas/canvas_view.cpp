@@ -30,7 +30,9 @@ constexpr double kFitMargin = 36;  // pixels
 constexpr double kHitReach = 6;    // pixels
 constexpr int kMotionTime = 160;   // ms
 constexpr int kPulseTime = 700;
-constexpr double kFrameBudget = 6;  // ms for missing tiles while things move
+constexpr int kMoveTime = 260;
+constexpr std::size_t kMostMoving = 2500;  // shapes and lines that are seen moving
+constexpr double kFrameBudget = 6;         // ms for missing tiles while things move
 constexpr std::size_t kDenseLines = 1500;
 constexpr int kHurry = 140;                  // ms after a movement that count as moving
 constexpr quint32 kStateMagic = 0x43565331;  // "CVS1"
@@ -66,6 +68,15 @@ CanvasView::CanvasView(Document& document, Selection& selection, QWidget* parent
   m_pulse.setEndValue(1.0);
   m_pulse.setDuration(kPulseTime);
   connect(&m_pulse, &QVariantAnimation::valueChanged, this, qOverload<>(&QWidget::update));
+  m_move.setStartValue(0.0);
+  m_move.setEndValue(1.0);
+  m_move.setDuration(kMoveTime);
+  m_move.setEasingCurve(QEasingCurve::InOutCubic);
+  connect(&m_move, &QVariantAnimation::valueChanged, this, qOverload<>(&QWidget::update));
+  connect(&m_move, &QVariantAnimation::finished, this, [this] {
+    m_before.clear();
+    update();
+  });
   m_motion.setStartValue(0.0);
   m_motion.setEndValue(1.0);
   m_motion.setDuration(kMotionTime);
@@ -96,8 +107,69 @@ void CanvasView::documentChanged(const ChangeEvent& event) {
   if (event.isReset && m_wasShown) {
     zoomToFit();
   }
+  if (m_willMove) {
+    m_willMove = false;
+    m_move.stop();
+    m_move.start();
+    zoomToFitIfLost();
+  } else {
+    m_move.stop();
+    m_before.clear();
+  }
   updateHint();
   Q_EMIT viewChanged();
+}
+
+void CanvasView::animateNextMove() {
+  m_before.clear();
+  m_willMove =
+      Theme::instance().isAnimated() && isVisible() && m_scene.nodes().size() + m_scene.lines().size() <= kMostMoving;
+  if (m_willMove) {
+    for (const NodeItem& node : m_scene.nodes()) {
+      m_before[node.id] = node.rect.center();
+    }
+  }
+}
+
+void CanvasView::paintMoving(QPainter& painter) {
+  const Colors& colors = Theme::instance().colors();
+  const double share = m_move.currentValue().toDouble();
+  std::vector<QRectF> rects;
+  rects.reserve(m_scene.nodes().size());
+  for (const NodeItem& node : m_scene.nodes()) {
+    QRectF rect = node.rect;
+    if (const auto before = m_before.find(node.id); before != m_before.end()) {
+      rect.moveCenter(before->second + (rect.center() - before->second) * share);
+    }
+    rects.push_back(rect);
+  }
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.translate(m_offset);
+  painter.scale(m_scale, m_scale);
+  painter.setBrush(Qt::NoBrush);
+  for (const LineItem& line : m_scene.lines()) {
+    painter.setPen(QPen(colors[Token::link], std::max(lineWidth(line.bandwidth), 0.8 / m_scale)));
+    painter.drawLine(rects[line.a].center(), rects[line.b].center());
+  }
+  for (std::size_t i = 0; i < rects.size(); ++i) {
+    const auto [fill, ink] = tokensOf(m_scene.nodes()[i].shape);
+    painter.setPen(QPen(colors[ink], std::max(1.8, 0.8 / m_scale)));
+    painter.setBrush(colors[fill]);
+    const double radius = std::min({12.0, rects[i].height() / 2, rects[i].width() / 2});
+    painter.drawRoundedRect(rects[i], radius, radius);
+  }
+  painter.restore();
+}
+
+void CanvasView::zoomToFitIfLost() {
+  // A new arrangement that lies mostly elsewhere would be a blank sheet.
+  const QRectF all = m_scene.bounds();
+  const QRectF seen = visibleScene();
+  const QRectF both = all & seen;
+  if (both.width() * both.height() < 0.5 * std::min(all.width() * all.height(), seen.width() * seen.height())) {
+    zoomToFit();
+  }
 }
 
 void CanvasView::selectionChanged() {
@@ -496,6 +568,10 @@ void CanvasView::paintEvent(QPaintEvent*) {
   const double ratio = devicePixelRatioF();
   const Theme& theme = Theme::instance();
   painter.fillRect(rect(), theme.color(Token::canvas));
+  if (m_move.state() == QAbstractAnimation::Running) {
+    paintMoving(painter);
+    return;
+  }
   const std::optional<double> allowed = budget();
   if (!m_lastFrame.isNull() && allowed) {
     const double grown = m_scale / m_lastScale;

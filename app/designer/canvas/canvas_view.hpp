@@ -91,6 +91,9 @@ public:
   /// What renderTo draws by default, scene units.
   [[nodiscard]] QRectF exportRect(const RenderOptions& options) const;
 
+  /// What the next command moves is seen moving, for a moment; the document has its new places at once.
+  void animateNextMove();
+
   /// Draws at once what else follows in small steps: for pictures of the window.
   void complete();
 
@@ -143,10 +146,13 @@ private:
   void documentChanged(const ChangeEvent& event);
   void selectionChanged();
   void invalidate(const QRectF& sceneRect);
+  void zoomToFitIfLost();
   void setView(double scale, const QPointF& offset);
   void animateTo(double scale, const QPointF& offset);
   void viewFor(const QRectF& sceneRect, double mostScale, double* scale, QPointF* offset) const;
   void paintLive(QPainter& painter);
+  /// The drawing on its way from m_before to where it stands: shapes and plain lines.
+  void paintMoving(QPainter& painter);
   [[nodiscard]] CanvasState stateOf() const;
   [[nodiscard]] const OverlayLayer* layer() const;
   [[nodiscard]] CanvasPoint pointOf(const QMouseEvent& event) const;
@@ -182,6 +188,9 @@ private:
   bool m_isSpaceDown = false;
   QVariantAnimation m_motion;
   QVariantAnimation m_pulse;
+  QVariantAnimation m_move;
+  std::map<ElementId, QPointF> m_before;  // centres, before the command that is seen moving
+  bool m_willMove = false;
   ElementId m_pulsing;
   QElapsedTimer m_sinceMotion;
   QElapsedTimer m_sinceZoom;

@@ -34,6 +34,7 @@ class CardLoader;
 class FilterTable;
 class FindBar;
 class HelpWindow;
+class LayoutJob;
 class Minimap;
 class PalettePanel;
 class PropertiesPanel;
@@ -183,6 +184,12 @@ private:
   /// The start page has the window to itself.
   void showStart(bool isShown);
   bool m_isOnStart = false;
+  /// Asks about every document with unsaved changes, then saves and gives up what was answered.
+  bool mayCloseAll();
+  void dropEditor(Editor* editor);
+  void saveSession(const Editor* front);
+  void restoreView(Editor* editor);
+  std::map<Editor*, QByteArray> m_pendingViews;  ///< of the last session, until the tab is shown
   std::vector<DockPlace> m_docks;
   std::map<Mode, QByteArray> m_layouts;
   QByteArray m_layoutWithDocks;  ///< while Tab has hidden them
@@ -219,6 +226,12 @@ private:
   void updateScheduleActions();
   void openForest(const std::shared_ptr<const ScheduleResult>& result, const QString& path, bool isInferred);
   ScheduleActivity* m_schedule = nullptr;
+
+  // ---- automatic layout (main_window_layout.cpp)
+  void createLayoutActions();
+  void createLayoutMenu(QMenu* arrange);
+  void updateLayoutActions(bool isOpen);
+  LayoutJob* m_layout = nullptr;
 
   // ---- pictures (main_window_extras.cpp)
   void createPictureActions();

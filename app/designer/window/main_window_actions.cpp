@@ -178,6 +178,7 @@ void MainWindow::createEditActions() {
 }
 
 void MainWindow::createArrangeActions() {
+  createLayoutActions();
   const auto arrange = [this](const QString& id, const QString& text, const QString& tip,
                               const QList<QKeySequence>& keys,
                               std::function<void(Edit&, const std::set<ElementId>&)> run) {
@@ -411,28 +412,31 @@ void MainWindow::createMenus() {
   }
   fill(menuBar()->addMenu(tr("&Insert")),
        {u"insert.search"_s, {}, u"insert.gpu"_s, u"insert.nic"_s, u"insert.switch"_s});
-  fill(menuBar()->addMenu(tr("&Arrange")), {u"arrange.left"_s,
-                                            u"arrange.centre"_s,
-                                            u"arrange.right"_s,
-                                            u"arrange.top"_s,
-                                            u"arrange.middle"_s,
-                                            u"arrange.bottom"_s,
-                                            {},
-                                            u"arrange.distribute-h"_s,
-                                            u"arrange.distribute-v"_s,
-                                            u"arrange.circle"_s,
-                                            u"arrange.grid"_s,
-                                            {},
-                                            u"arrange.box"_s,
-                                            u"arrange.unbox"_s,
-                                            u"arrange.fold"_s,
-                                            u"arrange.unfold"_s,
-                                            u"arrange.fold-all"_s,
-                                            u"arrange.unfold-all"_s,
-                                            u"arrange.detach"_s,
-                                            {},
-                                            u"arrange.pin"_s,
-                                            u"arrange.unpin"_s});
+  QMenu* arrange = menuBar()->addMenu(tr("&Arrange"));
+  createLayoutMenu(arrange);
+  arrange->addSeparator();
+  fill(arrange, {u"arrange.left"_s,
+                 u"arrange.centre"_s,
+                 u"arrange.right"_s,
+                 u"arrange.top"_s,
+                 u"arrange.middle"_s,
+                 u"arrange.bottom"_s,
+                 {},
+                 u"arrange.distribute-h"_s,
+                 u"arrange.distribute-v"_s,
+                 u"arrange.circle"_s,
+                 u"arrange.grid"_s,
+                 {},
+                 u"arrange.box"_s,
+                 u"arrange.unbox"_s,
+                 u"arrange.fold"_s,
+                 u"arrange.unfold"_s,
+                 u"arrange.fold-all"_s,
+                 u"arrange.unfold-all"_s,
+                 u"arrange.detach"_s,
+                 {},
+                 u"arrange.pin"_s,
+                 u"arrange.unpin"_s});
   createScheduleMenu();
   fill(menuBar()->addMenu(tr("&Help")), {u"help.contents"_s, u"help.glossary"_s, u"help.tour"_s, {}, u"help.shortcuts"_s, {}, u"help.about"_s});
   // Shortcuts work also where no menu shows the action.
@@ -528,6 +532,7 @@ void MainWindow::updateActions() {
         "insert.gpu", "insert.nic", "insert.switch", "arrange.fold-all", "arrange.unfold-all"}) {
     m_actions[QLatin1String(id)]->setEnabled(isOpen);
   }
+  updateLayoutActions(isOpen);
   m_actions[u"file.save"_s]->setEnabled(isOpen && (editor->file().isModified() || editor->file().path().isEmpty()));
   const std::pair<const char*, ToolKind> tools[] = {{"tool.select", ToolKind::select},
                                                     {"tool.pan", ToolKind::pan},
