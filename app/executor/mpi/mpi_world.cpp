@@ -24,7 +24,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kPatience = std::chrono::seconds(10);  // with a neighbour that is stopped
-constexpr auto kLastWords = std::chrono::seconds(5);  // for process 0 to say what happened
+constexpr auto kLastWord = std::chrono::seconds(1);   // for process 0 to write its last record
+constexpr auto kLastWords = std::chrono::seconds(5);  // the same after a loss
 
 int numberOf(const char* variable) {
   const char* const text = std::getenv(variable);
@@ -109,6 +110,8 @@ Outcome MpiWorld::open() {
 
 MpiWorld::~MpiWorld() {
   if (!m_isBroken) {
+    const std::int64_t first =
+        m_process != 0 && m_state.data() != nullptr && m_neighbours.front() == 0 ? host().seat(0).pid.load() : 0;
     m_state = {};
     for (MPI_Comm* const comm : {&m_hostComm, &m_watchComm, &m_comm}) {
       if (*comm != MPI_COMM_NULL) {
@@ -116,6 +119,12 @@ MpiWorld::~MpiWorld() {
       }
     }
     MPI_Finalize();
+    // The launcher ends all ranks as soon as one leaves with a code that is not 0. Process 0 has the last word.
+    const auto end = Clock::now() + kLastWord;
+    for (char state = 'R'; first != 0 && state != '-' && state != 'Z' && Clock::now() < end;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      state = processState(first);
+    }
     return;
   }
   leave();

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "base/text.hpp"
 #include "bench/bench.hpp"
 #include "coppice/version.hpp"
+#include "mpi/launcher.hpp"
 #include "plan/input.hpp"
 #include "program/machine.hpp"
 #include "program/output.hpp"
@@ -144,14 +144,28 @@ Result<Request> understand(const RunWords& words) {
   return request;
 }
 
-/// Number of this process among those a launcher started; 0 where there is none.
-int launchedProcess() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    if (const char* value = std::getenv(name)) {
-      return std::atoi(value);
-    }
+/// A run of one process per rank that nobody has started yet. nullopt where it is no such run, or the schedule cannot be
+/// run: then the usual way says so.
+std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** argv) {
+  const bool wantsMpi = words.backend == "mpi" || !words.launch.empty() || !words.hosts.empty();
+  if (!wantsMpi || words.launched || isUnderMpi()) {
+    return std::nullopt;
   }
-  return 0;
+  const auto request = understand(words);
+  if (!request) {
+    return std::nullopt;
+  }
+  const auto input = loadInput(request->input);
+  if (!input || !input->record.ok || (words.ranks > 0 && words.ranks != input->record.ranks)) {
+    return std::nullopt;
+  }
+  return LaunchRequest{.words = std::vector<std::string>(argv + 1, argv + argc),
+                       .ranks = input->record.ranks,
+                       .launcher = words.launch,
+                       .hosts = words.hosts,
+                       .partition = words.partition,
+                       .json = words.json,
+                       .lifeline = words.lifeline};
 }
 
 /// One run, from hello to end.
@@ -294,8 +308,12 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
   return run;
 }
 
-int performRun(const RunWords& words, int /*argc*/, char** /*argv*/) {
-  Output output(words.json, launchedProcess() != 0 && words.launched);
+int performRun(const RunWords& words, int argc, char** argv) {
+  // The launcher starts processes, so it comes before any thread.
+  if (const auto launch = launchOf(words, argc, argv)) {
+    return launchMpi(*launch);
+  }
+  Output output(words.json, jobProcess() != 0);
   Watch watch({.lifeline = words.lifeline && !words.launched,
                .timeoutSeconds = words.timeout,
                .onPing = [&output] { output.write(program::PongRecord{}); },
