@@ -115,9 +115,8 @@ std::vector<Finding> faultsOf(const RunRequest& request) {
       fault(inQuotes(host) + " is not a host", "use letters, digits, '.', '_', ':' and '-'", "machines");
     }
   }
-  constexpr int kMostProcesses = 4096;
-  if (request.processes < 0 || request.processes > kMostProcesses || request.hosts.size() > kMostHosts) {
-    fault("too many processes", "use at most 4096", "machines");
+  if (request.hosts.size() > kMostHosts) {
+    fault("too many hosts", "use at most 1024", "machines");
   }
   return faults;
 }
@@ -133,9 +132,6 @@ std::vector<std::string> executorArguments(const RunRequest& request, bool recor
   }
   if (request.launch != Launch::single) {
     add("--launch", std::string(toString(request.launch)));
-    if (request.processes > 0) {
-      add("--ranks", std::to_string(request.processes));
-    }
     if (!request.hosts.empty()) {
       std::string list;
       for (const std::string& host : request.hosts) {
@@ -165,6 +161,7 @@ std::vector<std::string> executorArguments(const RunRequest& request, bool recor
   }
   if (records) {
     words.emplace_back("--json");
+    words.emplace_back("--lifeline");
   }
   return words;
 }

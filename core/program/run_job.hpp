@@ -24,7 +24,6 @@ struct RunRequest {
   std::string schedule = {};  ///< file, relative to the folder of the run
   std::string backend = {};   ///< "threads", "mpi", "cuda"; empty = the executor chooses
   Launch launch = Launch::single;
-  int processes = 0;                    ///< mpirun, srun: how many; 0 = one for each rank
   std::vector<std::string> hosts = {};  ///< mpirun: machines, as "node1" or "node1:4"
   std::string partition = {};           ///< srun
   std::string minBytes = "1M";

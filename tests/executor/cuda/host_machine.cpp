@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/cuda/host_machine.hpp"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bit>
+#include <chrono>
+#include <ctime>
+#include <limits>
+
+namespace coppice::executor::cuda::test {
+namespace {
+
+/// The half of a word that a futex can watch: the one that changes with every count.
+const std::uint32_t* lowHalf(const Word* word) {
+  static_assert(std::endian::native == std::endian::little);
+  return reinterpret_cast<const std::uint32_t*>(word);
+}
+
+/// Stamps count in their upper half.
+const std::uint32_t* highHalf(const Word* word) {
+  return lowHalf(word) + 1;
+}
+
+}  // namespace
+
+void HostMachine::publish(Word* word, Word value) {
+  view(word).store(value, std::memory_order_release);
+  for (const std::uint32_t* half : {lowHalf(word), highHalf(word)}) {
+    syscall(SYS_futex, half, FUTEX_WAKE_PRIVATE, std::numeric_limits<int>::max(), nullptr, nullptr, 0);
+  }
+}
+
+void HostMachine::idle(const Word* word, Word seen, unsigned /*spins*/) {
+  const Word* stamps = m_block.shared.view.recvStamps;
+  const bool isStamp = stamps != nullptr && word >= stamps && word < stamps + m_run.depth;
+  const timespec patience = {.tv_sec = 0, .tv_nsec = 20'000'000};  // an abort wakes nobody
+  syscall(SYS_futex, isStamp ? highHalf(word) : lowHalf(word), FUTEX_WAIT_PRIVATE,
+          static_cast<std::uint32_t>(isStamp ? seen >> 32U : seen), &patience, nullptr, 0);
+}
+
+Word HostMachine::now() const {
+  return static_cast<Word>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+}  // namespace coppice::executor::cuda::test

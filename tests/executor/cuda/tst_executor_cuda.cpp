@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+#include <map>
+
+#include "check/reference.hpp"
+#include "cuda/pack.hpp"
+#include "cuda/progress.hpp"
+#include "cuda/shape.hpp"
+#include "executor/cuda/host_backend.hpp"
+#include "fabric/fabric.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "lowering/lowering.hpp"
+#include "plan/plan.hpp"
+#include "presets/presets.hpp"
+#include "support/sample_programs.hpp"
+
+using namespace coppice;
+using namespace coppice::executor;
+using cuda::test::HostBackend;
+using cuda::test::HostOptions;
+
+namespace {
+
+constexpr std::uint64_t kSeed = 20261121;
+constexpr int kMostGpus = 16;
+const std::vector<Collective> kCollectives{Collective::allgather, Collective::reduceScatter, Collective::allreduce,
+                                           Collective::broadcast, Collective::reduce};
+
+struct Case {
+  DataType type = DataType::float32;
+  ReduceOp op = ReduceOp::sum;
+  std::int64_t bytes = 0;
+  std::int64_t piece = 4096;
+};
+
+PlanSet plansOf(const program::Program& program, int depth = 0) {
+  PlanSet set = makePlans(program, {.depth = depth}).value();
+  return set;
+}
+
+const Plan& planOf(const PlanSet& set) {
+  return set.inPlace ? *set.inPlace : *set.outOfPlace;
+}
+
+/// Runs twice, so that counters of the first run matter, and checks the second. Empty, or what went wrong.
+QString runAndCheck(HostBackend& backend, const Plan& plan, const Case& what, int depth) {
+  const auto geometry =
+      makeGeometry(plan, {.type = what.type, .bytes = what.bytes, .pieceBytes = what.piece, .depth = depth});
+  if (!geometry) {
+    return QString::fromStdString(describe(geometry.error()));
+  }
+  if (const Outcome ready = backend.prepare(plan, *geometry); !ready) {
+    return QString::fromStdString(describe(ready.error()));
+  }
+  const Reference reference(plan, *geometry, what.op, kSeed);
+  for (int round = 0; round < 2; ++round) {
+    if (const Outcome filled = reference.fill(backend); !filled) {
+      return QString::fromStdString(describe(filled.error()));
+    }
+    const RunResult result = backend.run({.op = what.op});
+    if (!result) {
+      return QString::fromStdString(describe(result.failure().error));
+    }
+    const auto report = reference.check(backend);
+    if (!report || report->wrong != 0 || report->damagedGuards != 0) {
+      const auto& example = report->examples;
+      return QString("round %1: %2 wrong, %3 guards damaged; %4")
+          .arg(round)
+          .arg(report->wrong)
+          .arg(report->damagedGuards)
+          .arg(example.empty()
+                   ? QString()
+                   : QString("rank %1 element %2: %3 instead of %4")
+                         .arg(example[0].rank)
+                         .arg(example[0].element)
+                         .arg(QString::fromStdString(example[0].found), QString::fromStdString(example[0].expected)));
+    }
+  }
+  return {};
+}
+
+int gpusOf(const fabric::Fabric& fabric) {
+  return fabric.gpuCount();
+}
+
+}  // namespace
+
+class TestExecutorCuda : public QObject {
+  Q_OBJECT
+
+private slots:
+  void presets_data();
+  void presets();
+  void typesAndOps_data();
+  void typesAndOps();
+  void sizesAndShapes_data();
+  void sizesAndShapes();
+  void strangeDepths();
+  void lentMessages();
+  void windows();
+  void deadlock();
+  void cancelled();
+  void traces();
+  void packing();
+  void packingLimits();
+  void occupancy();
+  void spreading();
+  void pieces();
+  void verdicts();
+};
+
+void TestExecutorCuda::presets_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<Collective>("collective");
+  for (const presets::Preset& preset : presets::catalogue()) {
+    const auto description = presets::make(preset.name, {});
+    if (!description) {
+      continue;
+    }
+    const auto fabric = fabric::Fabric::build(*description);
+    if (!fabric || gpusOf(*fabric) > kMostGpus) {
+      continue;
+    }
+    for (const Collective collective : kCollectives) {
+      QTest::addRow("%s %s", preset.name.c_str(), std::string(toString(collective)).c_str())
+          << QString::fromStdString(preset.name) << collective;
+    }
+  }
+}
+
+/// In place and out of place, a small size with an odd element count, on a thread for each threadblock.
+void TestExecutorCuda::presets() {
+  QFETCH(QString, preset);
+  QFETCH(Collective, collective);
+  const fabric::Fabric fabric = fabric::Fabric::build(presets::make(preset.toStdString(), {}).value()).value();
+  forestcoll::Request request;
+  request.collective = collective;
+  if (collective == Collective::broadcast || collective == Collective::reduce) {
+    request.root = fabric.gpuCount() / 3;
+  }
+  const auto schedule = forestcoll::generate(fabric, request);
+  QVERIFY2(schedule, describe(schedule ? Error{} : schedule.error()).c_str());
+  for (const bool inPlace : {true, false}) {
+    lowering::Options options;
+    options.inPlace = inPlace;
+    const auto program = lowering::lower(fabric, schedule->schedule, options);
+    QVERIFY2(program, describe(program ? Error{} : program.error()).c_str());
+    const PlanSet set = plansOf(*program);
+    QVERIFY2(set.ok, set.findings.empty() ? "" : describe(set.findings.front()).c_str());
+    HostBackend backend({});
+    const std::int64_t bytes = std::int64_t{fabric.gpuCount()} * planOf(set).chunksPerPart * 132 + 20;
+    const QString fault =
+        runAndCheck(backend, planOf(set), {.type = DataType::int32, .bytes = bytes, .piece = 96}, set.depth);
+    QVERIFY2(fault.isEmpty(), qPrintable(fault));
+  }
+}
+
+void TestExecutorCuda::typesAndOps_data() {
+  QTest::addColumn<int>("type");
+  for (const DataType type : kAllTypes) {
+    QTest::addRow("%s", std::string(toString(type)).c_str()) << static_cast<int>(type);
+  }
+}
+
+void TestExecutorCuda::typesAndOps() {
+  QFETCH(int, type);
+  for (const ReduceOp op : kAllOps) {
+    for (const auto& program : {samples::ringAllreduce(4, true), samples::ringReduceScatter(4, false),
+                                samples::chainAllreduce(3, 5), samples::chainReduce(3, 2, false)}) {
+      const PlanSet set = plansOf(program);
+      QVERIFY(set.ok);
+      HostBackend backend({.lanes = 3, .strands = 2});
+      const QString fault =
+          runAndCheck(backend, planOf(set),
+                      {.type = static_cast<DataType>(type), .op = op, .bytes = 3992, .piece = 256}, set.depth);
+      QVERIFY2(fault.isEmpty(), qPrintable(fault + " " + QString::fromStdString(std::string(toString(op)))));
+    }
+  }
+}
+
+void TestExecutorCuda::sizesAndShapes_data() {
+  QTest::addColumn<int>("lanes");
+  QTest::addColumn<int>("strands");
+  QTest::addColumn<QString>("reach");
+  QTest::newRow("one lane, one device") << 1 << 1 << "1";
+  QTest::newRow("four lanes, one device") << 4 << 1 << "1";
+  QTest::newRow("five strands") << 1 << 5 << "1";
+  QTest::newRow("two devices that reach each other") << 2 << 2 << "11 11";
+  QTest::newRow("two devices through host memory") << 2 << 2 << "10 01";
+  QTest::newRow("three devices, one apart") << 1 << 3 << "110 110 001";
+  QTest::newRow("three devices, reached one way only") << 1 << 1 << "111 011 001";
+}
+
+void TestExecutorCuda::sizesAndShapes() {
+  QFETCH(int, lanes);
+  QFETCH(int, strands);
+  QFETCH(QString, reach);
+  cuda::Reach matrix;
+  for (const QString& row : reach.split(' ')) {
+    matrix.emplace_back();
+    for (const QChar cell : row) {
+      matrix.back().push_back(cell == '1');
+    }
+  }
+  for (const auto& [name, program] : samples::allPrograms()) {
+    const PlanSet set = plansOf(program);
+    QVERIFY(set.ok);
+    for (const std::int64_t bytes : {0, 1, 7, 97, 4096, 30001}) {
+      for (const std::int64_t piece : {64, 4096}) {
+        HostBackend backend({.lanes = static_cast<unsigned>(lanes), .strands = strands, .reach = matrix});
+        const QString fault =
+            runAndCheck(backend, planOf(set), {.type = DataType::int8, .bytes = bytes, .piece = piece}, set.depth);
+        QVERIFY2(
+            fault.isEmpty(),
+            qPrintable(QString("%1, %2 bytes, piece %3: ").arg(QString::fromStdString(name)).arg(bytes).arg(piece) +
+                       fault));
+      }
+    }
+  }
+}
+
+void TestExecutorCuda::strangeDepths() {
+  for (const int depth : {1, 2, 3, 8, 33}) {
+    const PlanSet set = plansOf(samples::chainAllreduce(4, 6), depth);
+    QVERIFY2(set.ok, set.findings.empty() ? "" : describe(set.findings.front()).c_str());
+    HostBackend backend({});
+    const QString fault = runAndCheck(backend, planOf(set), {.bytes = 40000, .piece = 128}, depth);
+    QVERIFY2(fault.isEmpty(), qPrintable(QString("depth %1: ").arg(depth) + fault));
+  }
+}
+
+/// An allgather only passes on what lies in its buffers: no slots. Where memory is not mapped, everything goes through
+/// slots; partial sums that are never stored always do.
+void TestExecutorCuda::lentMessages() {
+  const auto slotsOf = [](const program::Program& program, bool reachable) {
+    const PlanSet set = plansOf(program);
+    const Plan& plan = planOf(set);
+    const auto packed = cuda::packPlan(plan, std::vector<bool>(plan.connections.size(), reachable)).value();
+    return std::count(packed.usesSlots.begin(), packed.usesSlots.end(), true);
+  };
+  QCOMPARE(slotsOf(samples::ringAllgather(4, 1, true), true), std::int64_t{0});
+  QCOMPARE(slotsOf(samples::ringAllgather(4, 1, true), false), std::int64_t{4});
+  QCOMPARE(slotsOf(samples::ringReduceScatter(4, true), true), std::int64_t{4});
+}
+
+/// More steps than the window holds.
+void TestExecutorCuda::windows() {
+  const PlanSet set = plansOf(samples::chainBroadcast(3, 700, true));
+  QVERIFY(set.ok);
+  HostBackend backend({.lanes = 2});
+  const QString fault = runAndCheck(backend, planOf(set), {.bytes = 700 * 40 + 4, .piece = 24}, set.depth);
+  QVERIFY2(fault.isEmpty(), qPrintable(fault));
+}
+
+/// Both ranks first receive.
+void TestExecutorCuda::deadlock() {
+  program::Program program = samples::ringAllgather(2, 1, true);
+  for (auto& rank : program.ranks) {
+    std::swap(rank.threadBlocks[0].steps[0], rank.threadBlocks[0].steps[1]);
+  }
+  const PlanSet set = makePlans(program, {.unchecked = true}).value();
+  QVERIFY(set.ok);
+  for (const unsigned lanes : {1U, 3U}) {
+    HostBackend backend({.lanes = lanes});
+    QVERIFY(backend.prepare(planOf(set), makeGeometry(planOf(set), {.bytes = 64}).value()));
+    const RunResult result = backend.run({});
+    QVERIFY(!result);
+    QVERIFY(result.failure().exit == program::RunExit::hang);
+    QVERIFY(result.failure().stuck);
+    QVERIFY(result.failure().stuck->isDeadlock);
+    QCOMPARE(result.failure().stuck->cycle.size(), 2U);
+    QCOMPARE(result.failure().stuck->cycle[0].waitsFor, std::string("data"));
+    QCOMPARE(result.failure().stuck->cycle[0].step, 0);
+  }
+}
+
+/// An abort ends blocks that wait, with several lanes, and afterwards the backend can be prepared anew.
+void TestExecutorCuda::cancelled() {
+  program::Program program = samples::ringAllgather(2, 1, true);
+  for (auto& rank : program.ranks) {
+    std::swap(rank.threadBlocks[0].steps[0], rank.threadBlocks[0].steps[1]);
+  }
+  const PlanSet stuck = makePlans(program, {.unchecked = true}).value();
+  HostBackend backend({.lanes = 2, .strands = 2});
+  QVERIFY(backend.prepare(planOf(stuck), makeGeometry(planOf(stuck), {.bytes = 4096, .pieceBytes = 64}).value()));
+  std::stop_source source;
+  source.request_stop();
+  const RunResult result = backend.run({.stop = source.get_token()});
+  QVERIFY(!result);
+  QVERIFY(result.failure().exit == program::RunExit::cancelled);
+  const PlanSet good = plansOf(samples::ringAllgather(2, 1, true));
+  const QString fault = runAndCheck(backend, planOf(good), {.bytes = 4096}, good.depth);
+  QVERIFY2(fault.isEmpty(), qPrintable(fault));
+}
+
+void TestExecutorCuda::traces() {
+  const PlanSet set = plansOf(samples::ringAllgather(3, 1, true));
+  HostBackend backend({});
+  const Geometry geometry = makeGeometry(planOf(set), {.bytes = 3 * 256, .pieceBytes = 64}).value();
+  QCOMPARE(geometry.tiles, std::int64_t{4});
+  QVERIFY(backend.prepare(planOf(set), geometry));
+  QVERIFY(backend.run({.trace = true}));
+  std::int64_t dropped = 0;
+  const auto events = backend.takeTrace(dropped);
+  QCOMPARE(dropped, std::int64_t{0});
+  std::size_t messages = 0;
+  for (const PlanStep& step : planOf(set).steps) {
+    messages += step.count > 0 ? 1 : 0;
+  }
+  QCOMPARE(events.size(), messages * 4);
+  for (const auto& event : events) {
+    QVERIFY(event.start_ns <= event.end_ns);
+    QVERIFY(event.tile >= 0 && event.tile < 4);
+  }
+}
+
+void TestExecutorCuda::packing() {
+  const PlanSet set = plansOf(samples::chainAllreduce(3, 2));
+  const Plan& plan = planOf(set);
+  const auto packed = cuda::packPlan(plan, std::vector<bool>(plan.connections.size(), true)).value();
+  QCOMPARE(packed.ops.size(), plan.steps.size());
+  QCOMPARE(packed.blocks.size(), plan.blocks.size());
+  for (std::size_t block = 0; block < plan.blocks.size(); ++block) {
+    const PlanBlock& owner = plan.blocks[block];
+    QCOMPARE(static_cast<int>(packed.blocks[block].opCount), owner.endStep - owner.firstStep);
+    for (int index = owner.firstStep; index < owner.endStep; ++index) {
+      const PlanStep& step = plan.steps[static_cast<std::size_t>(index)];
+      const cuda::PackedOp& op =
+          packed.ops[packed.blocks[block].firstOp + static_cast<unsigned>(index - owner.firstStep)];
+      QCOMPARE(static_cast<int>(op.type), static_cast<int>(step.type));
+      QCOMPARE(static_cast<int>(op.count), step.count);
+      QCOMPARE(op.has(cuda::kWaits), step.waitBlock >= 0);
+      QCOMPARE(op.has(cuda::kPublishes), step.publishes);
+      if (program::usesSource(step.type)) {
+        QCOMPARE(static_cast<int>(op.src), step.srcOffset);
+        QCOMPARE(op.srcBuffer(), static_cast<unsigned>(step.srcBuffer));
+      }
+      if (program::usesDestination(step.type)) {
+        QCOMPARE(static_cast<int>(op.dst), step.dstOffset);
+        QCOMPARE(op.dstBuffer(), static_cast<unsigned>(step.dstBuffer));
+      }
+      if (step.waitBlock >= 0) {
+        QCOMPARE(static_cast<int>(op.waitStep), step.waitStep);
+        QCOMPARE(static_cast<int>(op.waitBlock) + plan.ranks[static_cast<std::size_t>(owner.rank)].firstBlock,
+                 step.waitBlock);
+      }
+    }
+  }
+  // What is lent on one side is pulled on the other.
+  for (std::size_t index = 0; index < plan.steps.size(); ++index) {
+    if (plan.steps[index].peerSend >= 0) {
+      QCOMPARE(packed.ops[index].has(cuda::kLends),
+               packed.ops[static_cast<std::size_t>(plan.steps[index].peerSend)].has(cuda::kPulls));
+    }
+  }
+  // Stamps keep their three parts apart.
+  const cuda::Word stamp = cuda::makeStamp((1ULL << 32U) - 1, 15, (1 << 28) - 1);
+  QVERIFY(cuda::isStampOf(stamp, (1ULL << 32U) - 1));
+  QVERIFY(!cuda::isStampOf(stamp, 0));
+  QCOMPARE(cuda::stampSkew(stamp), 15U);
+  QCOMPARE(cuda::stampBytes(stamp), std::int64_t{(1 << 28) - 1});
+}
+
+void TestExecutorCuda::packingLimits() {
+  PlanSet set = plansOf(samples::ringAllgather(2, 1, true));
+  Plan plan = planOf(set);
+  plan.steps[1].dstOffset = 70000;
+  const auto packed = cuda::packPlan(plan, std::vector<bool>(plan.connections.size(), true));
+  QVERIFY(!packed);
+  QVERIFY(packed.error().code == ErrorCode::limit);
+  QVERIFY(packed.error().where.element.find("rank 0, threadblock 0, step 1") != std::string::npos);
+  Geometry geometry;
+  geometry.slotBytes = std::int64_t{1} << 28;
+  QVERIFY(!cuda::makeRunView(planOf(set), geometry, ReduceOp::sum, 1));
+}
+
+void TestExecutorCuda::occupancy() {
+  const cuda::DeviceRoom large = {.multiprocessors = 132, .blocksEach = {4, 8, 16, 32}};
+  const cuda::DeviceRoom small = {.multiprocessors = 10, .blocksEach = {4, 8, 16, 16}};
+  const auto shape = [](const std::vector<std::int64_t>& blocks, const std::vector<cuda::DeviceRoom>& rooms,
+                        std::int64_t tiles) { return cuda::chooseShape(blocks, rooms, tiles); };
+  QCOMPARE(shape({56}, {large}, 1000)->threads, 256);
+  QCOMPARE(shape({56}, {large}, 1000)->strands, 9);
+  QCOMPARE(shape({56}, {large}, 3)->strands, 3);
+  QCOMPARE(shape({56}, {large}, 1)->strands, 1);
+  QCOMPARE(shape({528}, {large}, 1000)->threads, 256);
+  QCOMPARE(shape({529}, {large}, 1000)->threads, 128);
+  QCOMPARE(shape({4224}, {large}, 1000)->threads, 32);
+  QCOMPARE(shape({20, 20}, {large, small}, 1000)->strands, 2);
+  QCOMPARE(shape({20, 0}, {large, small}, 1000)->strands, 26);
+  QCOMPARE(shape({1}, {large}, 1000)->strands, 64);
+  const auto refused = shape({4225}, {large}, 1000);
+  QVERIFY(!refused);
+  QVERIFY(refused.error().code == ErrorCode::unavailable);
+  QVERIFY(refused.error().message.find("4225") != std::string::npos);
+  QVERIFY(refused.error().message.find("4224") != std::string::npos);
+  QVERIFY(!refused.error().fix.empty());
+  const auto second = shape({20, 161}, {large, small}, 1);
+  QVERIFY(!second);
+  QVERIFY(second.error().message.find("GPU 1") != std::string::npos);
+  QVERIFY(second.error().message.find("160") != std::string::npos);
+}
+
+void TestExecutorCuda::spreading() {
+  QCOMPARE(cuda::spreadRanks(8, 1), std::vector<int>(8, 0));
+  QCOMPARE(cuda::spreadRanks(4, 4), (std::vector<int>{0, 1, 2, 3}));
+  QCOMPARE(cuda::spreadRanks(5, 2), (std::vector<int>{0, 0, 0, 1, 1}));
+  QCOMPARE(cuda::spreadRanks(2, 8), (std::vector<int>{0, 1}));
+}
+
+void TestExecutorCuda::pieces() {
+  const PlanSet set = plansOf(samples::ringAllgather(8, 1, true));
+  const Plan& plan = planOf(set);
+  for (const std::int64_t bytes :
+       {std::int64_t{0}, std::int64_t{1}, std::int64_t{1} << 20, std::int64_t{256} << 20, std::int64_t{16} << 30}) {
+    for (const int strands : {1, 9, 64}) {
+      const std::int64_t piece = cuda::choosePiece(plan, bytes, strands);
+      QVERIFY(piece >= 16 << 10 && piece <= (512 << 10) + 128);
+      const Geometry geometry = makeGeometry(plan, {.bytes = bytes, .pieceBytes = piece}).value();
+      if (piece > 16 << 10) {
+        QVERIFY(geometry.tiles >= 4 * strands - strands);
+      }
+    }
+  }
+}
+
+void TestExecutorCuda::verdicts() {
+  using Verdict = cuda::StallWatch::Verdict;
+  using cuda::BlockState;
+  const auto word = [](BlockState state, unsigned step) { return cuda::makeProgress(state, 77, step); };
+  QCOMPARE(cuda::tileOf(word(BlockState::waitsForFlag, 65535)), std::int64_t{77});
+  QCOMPARE(cuda::stepOf(word(BlockState::waitsForFlag, 65535)), 65535U);
+  QVERIFY(cuda::stateOf(word(BlockState::waitsForFlag, 65535)) == BlockState::waitsForFlag);
+  {
+    cuda::StallWatch watch(10, 1);
+    const cuda::ProgressWords waiting = {{word(BlockState::waitsForData, 1), word(BlockState::done, 0)}};
+    const cuda::ProgressWords running = {{word(BlockState::waitsForData, 1), word(BlockState::runs, 0)}};
+    QVERIFY(watch.look(waiting, 0) == Verdict::moves);
+    QVERIFY(watch.look(waiting, 0.9) == Verdict::moves);
+    QVERIFY(watch.look(waiting, 1.1) == Verdict::deadlock);
+    QVERIFY(watch.look(running, 1.2) == Verdict::moves);
+    QVERIFY(watch.look(running, 9) == Verdict::moves);
+    QVERIFY(watch.look(running, 11.3) == Verdict::stall);
+  }
+  cuda::StallWatch patient(0, 1);
+  const cuda::ProgressWords running = {{word(BlockState::runs, 0)}};
+  QVERIFY(patient.look(running, 0) == Verdict::moves);
+  QVERIFY(patient.look(running, 1e9) == Verdict::moves);
+  const cuda::ProgressWords ended = {{word(BlockState::done, 0)}};
+  QVERIFY(patient.look(ended, 1e9) == Verdict::moves);
+  QVERIFY(patient.look(ended, 2e9) == Verdict::moves);
+}
+
+QTEST_GUILESS_MAIN(TestExecutorCuda)
+#include "tst_executor_cuda.moc"
