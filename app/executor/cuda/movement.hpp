@@ -11,6 +11,14 @@
 /// elements before and after.
 namespace coppice::executor::cuda {
 
+#ifdef __CUDACC__
+#define COPPICE_UNROLL _Pragma("unroll")
+#define COPPICE_KEEP_LOOP _Pragma("unroll 1")
+#else
+#define COPPICE_UNROLL
+#define COPPICE_KEEP_LOOP
+#endif
+
 struct Lanes {
   unsigned lane = 0;
   unsigned lanes = 1;
@@ -98,28 +106,28 @@ COPPICE_GPU inline void copyAs(Lanes lanes, unsigned char* dst, unsigned char* s
   unsigned char* to = dst + begin;
   unsigned char* also = second != nullptr ? second + begin : nullptr;
   std::uint32_t item = lanes.lane;
-#pragma unroll 1
+  COPPICE_KEEP_LOOP
   for (; item + (kCopyUnroll<T> - 1) * width < items; item += kCopyUnroll<T> * width) {
     T values[kCopyUnroll<T>];
-#pragma unroll
+    COPPICE_UNROLL
     for (T& value : values) {
       value = loadAt<T>(from);
       from += stride;
     }
-#pragma unroll
+    COPPICE_UNROLL
     for (const T& value : values) {
       storeAt<T>(to, value);
       to += stride;
     }
     if (also != nullptr) {
-#pragma unroll
+      COPPICE_UNROLL
       for (const T& value : values) {
         storeAt<T>(also, value);
         also += stride;
       }
     }
   }
-#pragma unroll 1
+  COPPICE_KEEP_LOOP
   for (; item < items; item += width) {
     const T value = loadAt<T>(from);
     storeAt<T>(to, value);
@@ -154,7 +162,7 @@ COPPICE_GPU inline T combined(T a, T b) {
   Value right[kValues];
   std::memcpy(left, &a, sizeof(T));
   std::memcpy(right, &b, sizeof(T));
-#pragma unroll
+  COPPICE_UNROLL
   for (int i = 0; i < kValues; ++i) {
     left[i] = Element::template apply<kCombine>(left[i], right[i]);
   }
@@ -173,32 +181,32 @@ COPPICE_GPU inline void combineItems(Lanes lanes, unsigned char* dst, unsigned c
   dst += begin;
   second = second != nullptr ? second + begin : nullptr;
   std::uint32_t item = lanes.lane;
-#pragma unroll 1
+  COPPICE_KEEP_LOOP
   for (; item + (kUnroll - 1) * width < items; item += kUnroll * width) {
     T left[kUnroll];
     T right[kUnroll];
-#pragma unroll
+    COPPICE_UNROLL
     for (unsigned i = 0; i < kUnroll; ++i) {
       left[i] = loadAt<T>(a);
       right[i] = loadAt<T>(b);
       a += stride;
       b += stride;
     }
-#pragma unroll
+    COPPICE_UNROLL
     for (unsigned i = 0; i < kUnroll; ++i) {
       left[i] = combined<Element, kCombine>(left[i], right[i]);
       storeAt<T>(dst, left[i]);
       dst += stride;
     }
     if (second != nullptr) {
-#pragma unroll
+      COPPICE_UNROLL
       for (const T& value : left) {
         storeAt<T>(second, value);
         second += stride;
       }
     }
   }
-#pragma unroll 1
+  COPPICE_KEEP_LOOP
   for (; kUnroll > 1 && item < items; item += width) {
     const T value = combined<Element, kCombine>(loadAt<T>(a), loadAt<T>(b));
     storeAt<T>(dst, value);

@@ -118,15 +118,4 @@ Result<RunView> makeRunView(const Plan& plan, const Geometry& geometry, ReduceOp
   return view;
 }
 
-ControlLayout layOutControl(std::size_t connections, std::size_t blocks, int depth) {
-  const auto stride = static_cast<std::int64_t>(kFlagStride);
-  ControlLayout layout;
-  layout.stampStride = (depth + stride - 1) / stride * stride;
-  layout.heads = layout.stamps + layout.stampStride * static_cast<std::int64_t>(connections);
-  layout.flags = layout.heads + stride * static_cast<std::int64_t>(connections);
-  layout.counters = layout.flags + stride * static_cast<std::int64_t>(blocks);
-  layout.words = layout.counters + kCounters * static_cast<std::int64_t>(blocks);
-  return layout;
-}
-
 }  // namespace coppice::executor::cuda

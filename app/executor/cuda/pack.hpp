@@ -29,16 +29,4 @@ Result<PackedPlan> packPlan(const Plan& plan, const std::vector<bool>& canPull);
 /// Sizes of a run; addresses, tilesBefore and isSystemWide are left. Errors: limit (messages of 256 MiB and more).
 Result<RunView> makeRunView(const Plan& plan, const Geometry& geometry, ReduceOp op, int strands);
 
-/// Where the control words of one strand of a run lie, counted in words from the start of a block of zeroed memory.
-/// Stamps belong beside the receiver and heads beside the sender, so the words of an owner lie in one piece.
-struct ControlLayout {
-  std::int64_t stamps = 0;  ///< depth words a connection, rounded up to whole cache lines
-  std::int64_t heads = 0;   ///< kFlagStride words a connection
-  std::int64_t flags = 0;   ///< kFlagStride words a threadblock
-  std::int64_t counters = 0;
-  std::int64_t words = 0;
-  std::int64_t stampStride = 0;
-};
-[[nodiscard]] ControlLayout layOutControl(std::size_t connections, std::size_t blocks, int depth);
-
 }  // namespace coppice::executor::cuda

@@ -7,6 +7,7 @@
 #include "cuda/block_interpreter.hpp"
 #include "cuda/elements.hpp"
 #include "engine/half.hpp"
+#include "plan/types.hpp"
 
 /// The machine of host threads: one for each lane of each block.
 namespace coppice::executor::cuda::test {
