@@ -63,7 +63,9 @@ private:
   template <typename Value>
   Value need(Result<Value> result) {
     if (!result) {
-      throw stopFor(result.error());
+      Stop stop = stopFor(result.error());
+      stop.failure.exit = m_backend.brokenBy().value_or(stop.failure.exit);
+      throw stop;
     }
     return *std::move(result);
   }

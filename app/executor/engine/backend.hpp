@@ -121,6 +121,8 @@ public:
 
   [[nodiscard]] virtual int processes() const { return 1; }
   [[nodiscard]] virtual int process() const { return 0; }
+  /// Why calls between processes fail from now on: a process died (rankLost) or stands still (hang).
+  [[nodiscard]] virtual std::optional<program::RunExit> brokenBy() const { return std::nullopt; }
   virtual Result<std::int64_t> sum(std::int64_t value) { return value; }
   virtual Result<double> max(double value) { return value; }
   virtual Outcome barrier() { return Done{}; }

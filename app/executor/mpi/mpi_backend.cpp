@@ -120,6 +120,7 @@ public:
 
   int processes() const override { return m_world->processes(); }
   int process() const override { return m_world->process(); }
+  std::optional<program::RunExit> brokenBy() const override { return m_world->brokenBy(); }
   Result<std::int64_t> sum(std::int64_t value) override { return m_world->sum(value); }
   Result<double> max(double value) override { return m_world->max(value); }
   Outcome barrier() override { return m_world->gate(); }
@@ -319,7 +320,7 @@ RunResult MpiBackend::run(const RunRequest& request) {
     return RunFailure{.error = {.message = "a run before its preparation"}};
   }
   if (const Outcome outcome = m_runner->begin(request); !outcome) {
-    return RunFailure{.exit = program::RunExit::rankLost, .error = outcome.error()};
+    return RunFailure{.exit = m_world->brokenBy().value_or(program::RunExit::rankLost), .error = outcome.error()};
   }
   {
     m_running.store(m_runner.get());

@@ -172,6 +172,7 @@ Verdict MpiRunner::verdict() const {
 
 Outcome MpiRunner::begin(const RunRequest& request) {
   m_request = request;
+  m_world.setPatience(request.stallSeconds);
   m_isAborted = false;
   m_finished = 0;
   m_seconds.clear();
@@ -496,7 +497,7 @@ std::optional<RunFailure> MpiRunner::finish(RunTimes& times) {
   int culprit = static_cast<int>(word >> 32U) - 1;
   if (agreed != Verdict::lost && agreed != Verdict::stall) {
     if (const Outcome outcome = settle(agreed); !outcome) {
-      return RunFailure{.exit = program::RunExit::rankLost, .error = outcome.error()};
+      return RunFailure{.exit = m_world.brokenBy().value_or(program::RunExit::rankLost), .error = outcome.error()};
     }
     culprit = agreed == Verdict::lost || agreed == Verdict::stall ? m_host.culprit() : -1;
   }
@@ -570,7 +571,7 @@ RunFailure MpiRunner::explain(Verdict what, int culprit) {
       failure.stuck->text = who + "; " + failure.stuck->text;
     }
   }
-  m_world.giveUp(failure.stuck ? failure.stuck->text : failure.error.message);
+  m_world.giveUp(failure.exit, failure.stuck ? failure.stuck->text : failure.error.message);
   return failure;
 }
 

@@ -23,7 +23,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kTick = std::chrono::milliseconds(100);
-constexpr auto kPatience = std::chrono::seconds(10);  // with a neighbour that is stopped
 constexpr auto kLastWord = std::chrono::seconds(1);   // for process 0 to write its last record
 constexpr auto kLastWords = std::chrono::seconds(5);  // the same after a loss
 
@@ -109,7 +108,7 @@ Outcome MpiWorld::open() {
 }
 
 MpiWorld::~MpiWorld() {
-  if (!m_isBroken) {
+  if (!isBroken()) {
     const std::int64_t first =
         m_process != 0 && m_state.data() != nullptr && m_neighbours.front() == 0 ? host().seat(0).pid.load() : 0;
     m_state = {};
@@ -138,15 +137,20 @@ void MpiWorld::leave() {
   }
   const bool isFirstHere = m_neighbours.front() == 0;
   const auto stateOfFirst = [&] { return isFirstHere ? processState(host().seat(0).pid.load()) : '?'; };
-  const auto end = Clock::now() + kLastWords;
-  char state = stateOfFirst();
-  const bool wasAlive = state != '-' && state != 'Z' && state != 'T';
-  while (Clock::now() < end && state != '-' && state != 'Z' && state != 'T') {
-    std::this_thread::sleep_for(kTick);
-    state = stateOfFirst();
+  const auto isGone = [](char state) { return state == '-' || state == 'Z' || state == 'X'; };
+  const char found = stateOfFirst();
+  const bool isSpeechless = isGone(found) || found == 'T';
+  if (isSpeechless && m_seat == 1) {
+    std::fprintf(stderr, "coppice-exec: %s\n", m_lastWords.c_str());
+    std::fflush(stderr);
+    return;
   }
-  const int speaker = isFirstHere ? 1 : 0;
-  if (!wasAlive && m_seat == speaker) {
+  const auto end = Clock::now() + kLastWords;
+  while (Clock::now() < end && (isSpeechless || !isGone(stateOfFirst()))) {
+    std::this_thread::sleep_for(kTick);
+  }
+  if (!isFirstHere && m_seat == 0) {
+    // Process 0 is elsewhere; should it be what is lost, these are the only words there are.
     std::fprintf(stderr, "coppice-exec: %s\n", m_lastWords.c_str());
   }
 }
@@ -195,7 +199,7 @@ Outcome MpiWorld::await(MPI_Request& request) {
   while (true) {
     int done = 0;
     if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
-      giveUp("MPI failed in a call between processes");
+      giveUp(program::RunExit::rankLost, "MPI failed in a call between processes");
       return Error{.code = ErrorCode::internal, .message = m_lastWords};
     }
     if (done != 0) {
@@ -221,7 +225,7 @@ Outcome MpiWorld::await(MPI_Request& request) {
 Outcome MpiWorld::lookAround(Clock::time_point& stoppedSince) {
   char state = 'R';
   if (const int rank = findLost(state); rank >= 0) {
-    giveUp(describe(rank, state));
+    giveUp(program::RunExit::rankLost, describe(rank, state));
     return Error{.code = ErrorCode::io, .message = m_lastWords, .fix = "see what ended it"};
   }
   int stopped = -1;
@@ -231,8 +235,8 @@ Outcome MpiWorld::lookAround(Clock::time_point& stoppedSince) {
   }
   const Clock::time_point now = Clock::now();
   stoppedSince = stopped < 0 ? Clock::time_point::max() : std::min(stoppedSince, now);
-  if (stopped >= 0 && now - stoppedSince > kPatience) {
-    giveUp(describe(stopped, 'T'));
+  if (stopped >= 0 && m_patience > 0 && std::chrono::duration<double>(now - stoppedSince).count() > m_patience) {
+    giveUp(program::RunExit::hang, describe(stopped, 'T'));
     return Error{.code = ErrorCode::io, .message = m_lastWords, .fix = "let it go on, or end it"};
   }
   return Done{};

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "mpi/host_state.hpp"
 #include "mpi/network.hpp"
 #include "mpi/shared_segment.hpp"
+#include "program/run_protocol.hpp"
 
 namespace coppice::executor {
 
@@ -58,11 +60,14 @@ public:
   int findLost(char& state) const;
   /// A process died or hangs: no call between processes can be made any more, and MPI cannot be ended. Where it is
   /// process 0, which reports, the first other one of this host writes `lastWords` to standard error.
-  void giveUp(std::string lastWords) {
-    m_isBroken = true;
+  void giveUp(program::RunExit why, std::string lastWords) {
+    m_brokenBy = why;
     m_lastWords = std::move(lastWords);
   }
-  [[nodiscard]] bool isBroken() const { return m_isBroken; }
+  [[nodiscard]] bool isBroken() const { return m_brokenBy.has_value(); }
+  [[nodiscard]] std::optional<program::RunExit> brokenBy() const { return m_brokenBy; }
+  /// How long a neighbour may be stopped by a signal while the others wait for it. 0 = for ever.
+  void setPatience(double seconds) { m_patience = seconds; }
   /// "rank 3 (process 4711 on this host) is gone".
   [[nodiscard]] std::string describe(int rank, char state) const;
 
@@ -82,7 +87,8 @@ private:
   int m_seat = 0;
   int m_hosts = 1;
   bool m_isForced = false;
-  bool m_isBroken = false;
+  std::optional<program::RunExit> m_brokenBy;
+  double m_patience = 10;
   std::vector<int> m_neighbours;
   std::string m_library;
   std::string m_lastWords;
