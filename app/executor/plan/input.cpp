@@ -35,8 +35,23 @@ bool isJson(std::string_view text) {
   return first != std::string_view::npos && text[first] == '{';
 }
 
+void describeProgram(const program::Program& program, program::PlanRecord& record) {
+  record.name = program.name;
+  record.collective = program.collectiveText.empty() ? toString(program.collective) : program.collectiveText;
+  record.ranks = static_cast<int>(program.ranks.size());
+  record.channels = program.channels;
+  record.steps = 0;
+  for (const program::RankProgram& rank : program.ranks) {
+    record.threadBlocks = std::max(record.threadBlocks, static_cast<int>(rank.threadBlocks.size()));
+    for (const program::ThreadBlock& block : rank.threadBlocks) {
+      record.steps += static_cast<std::int64_t>(block.steps.size());
+    }
+  }
+}
+
 /// Adds the plans of one program. Findings that are already there are not repeated.
 Outcome addPlans(const program::Program& program, const PlanOptions& options, const Progress& progress, Input& input) {
+  describeProgram(program, input.record);
   auto set = makePlans(program, options, progress);
   if (!set) {
     return set.error();
@@ -79,11 +94,11 @@ Outcome readXml(const std::string& text, const InputOptions& options, const Prog
     }
   }
   if (hasErrors(chosen->findings)) {
+    describeProgram(chosen->program, input.record);
     input.record.ok = false;
     input.record.findings = std::move(chosen->findings);
     return Done{};
   }
-  input.record.name = chosen->program.name;
   PlanOptions plan = options.plan;
   plan.runtime = runtime;
   for (Finding& finding : chosen->findings) {
@@ -109,23 +124,11 @@ Outcome readForest(const std::string& text, const InputOptions& options, const P
     if (!lowered) {
       return lowered.error();
     }
-    input.record.name = lowered->name;
     if (const Outcome added = addPlans(*lowered, plan, progress, input); !added) {
       return added.error();
     }
   }
   return Done{};
-}
-
-void describePlan(const Plan& plan, program::PlanRecord& record) {
-  record.collective = toString(plan.operation);
-  record.ranks = plan.rankCount();
-  record.root = plan.root;
-  record.channels = plan.channels;
-  record.steps = static_cast<std::int64_t>(plan.steps.size());
-  for (const PlanRank& rank : plan.ranks) {
-    record.threadBlocks = std::max(record.threadBlocks, rank.endBlock - rank.firstBlock);
-  }
 }
 
 }  // namespace
@@ -154,7 +157,7 @@ Result<Input> loadInput(const InputOptions& options, const Progress& progress) {
     input.job = {};
     return input;
   }
-  describePlan(input.job.any(), input.record);
+  input.record.root = input.job.any().root;
   input.record.inPlace = input.job.inPlace.has_value();
   input.record.outOfPlace = input.job.outOfPlace.has_value();
   return input;

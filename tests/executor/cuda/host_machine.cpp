@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <bit>
 #include <chrono>
 #include <ctime>
@@ -24,10 +25,19 @@ const std::uint32_t* highHalf(const Word* word) {
   return lowHalf(word) + 1;
 }
 
+/// How many threads may sleep at words like this one: most publishes need no system call.
+std::atomic<int>& sleepersAt(const Word* word) {
+  static std::array<std::atomic<int>, 4096> sleepers = {};
+  return sleepers[reinterpret_cast<std::uintptr_t>(word) / sizeof(Word) % sleepers.size()];
+}
+
 }  // namespace
 
 void HostMachine::publish(Word* word, Word value) {
-  view(word).store(value, std::memory_order_release);
+  view(word).store(value);
+  if (sleepersAt(word).load() == 0) {
+    return;
+  }
   for (const std::uint32_t* half : {lowHalf(word), highHalf(word)}) {
     syscall(SYS_futex, half, FUTEX_WAKE_PRIVATE, std::numeric_limits<int>::max(), nullptr, nullptr, 0);
   }
@@ -37,8 +47,10 @@ void HostMachine::idle(const Word* word, Word seen, unsigned /*spins*/) {
   const Word* stamps = m_block.shared.view.recvStamps;
   const bool isStamp = stamps != nullptr && word >= stamps && word < stamps + m_run.depth;
   const timespec patience = {.tv_sec = 0, .tv_nsec = 20'000'000};  // an abort wakes nobody
+  sleepersAt(word).fetch_add(1);
   syscall(SYS_futex, isStamp ? highHalf(word) : lowHalf(word), FUTEX_WAIT_PRIVATE,
           static_cast<std::uint32_t>(isStamp ? seen >> 32U : seen), &patience, nullptr, 0);
+  sleepersAt(word).fetch_sub(1);
 }
 
 Word HostMachine::now() const {
