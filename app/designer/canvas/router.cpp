@@ -13,9 +13,10 @@ constexpr double kLeastRise = 12;  // between two rows that count as one above t
 constexpr double kLevel = 24;      // ends that differ by less are joined level
 constexpr double kClearance = 3;   // between a link and a shape it passes, at least
 constexpr double kPassing = 8;     // and where there is a choice
-constexpr double kReach = 700;     // how far aside a gap is looked for
+constexpr double kReach = 700;
+constexpr double kFarReach = 4500;  // how far aside a gap is looked for
 constexpr double kCorner = 16;
-constexpr std::size_t kMostCandidates = 24;
+constexpr std::size_t kMostCandidates = 32;
 constexpr std::size_t kMostBands = 120;
 
 QPointF transposed(const QPointF& point) {
@@ -127,12 +128,16 @@ Side sideOf(const QRectF& self, const QRectF& other) {
   return other.center().x() >= self.center().x() ? Side::right : Side::left;
 }
 
-QRectF Router::areaOf(const LineRequest& request) {
+double Router::reachOf(int round) {
+  return round == 0 ? kReach : kFarReach;
+}
+
+QRectF Router::areaOf(const LineRequest& request, double reach) {
   const QRectF both = request.a.united(request.b);
   constexpr double kAround = 160;  // for bows and bridges
   const bool isVertical =
       std::abs(request.a.center().y() - request.b.center().y()) > kAround && request.style == LineStyle::cable;
-  return both.adjusted(isVertical ? -kReach : -kAround, -kAround, isVertical ? kReach : kAround, kAround);
+  return both.adjusted(isVertical ? -reach : -kAround, -kAround, isVertical ? reach : kAround, kAround);
 }
 
 int Router::hits(const Curve& curve) const {
@@ -204,8 +209,8 @@ bool Router::throughGaps(const LineRequest& request, Route& route) {
   const QPointF to = anchor(request.b, sideOf(request.b, request.a), request.portB);
   const QPointF start = from.y() < to.y() ? from : to;
   const QPointF end = from.y() < to.y() ? to : from;
-  const double left = std::min(from.x(), to.x()) - kReach + 20;
-  const double right = std::max(from.x(), to.x()) + kReach - 20;
+  const double left = std::min(from.x(), to.x()) - m_reach + 20;
+  const double right = std::max(from.x(), to.x()) + m_reach - 20;
 
   // Heights at which what is in the way changes.
   std::vector<QRectF> rects;
@@ -253,28 +258,30 @@ bool Router::throughGaps(const LineRequest& request, Route& route) {
 
   // Places to pass at: straight on from either end, and next to what stands there, the nearest ones.
   std::vector<double> places;
+  std::vector<const Band*> order;
   for (const Band& band : bands) {
+    order.push_back(&band);
+  }
+  // Where there are few gaps it matters most.
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Band* a, const Band* b) { return a->free.size() < b->free.size(); });
+  const auto isNew = [&](double place) {
+    return std::none_of(places.begin(), places.end(), [&](double other) { return std::abs(other - place) < 0.5; });
+  };
+  for (const Band* band : order) {
     for (const double x : {start.x(), end.x(), (start.x() + end.x()) / 2}) {
       double below = -std::numeric_limits<double>::max();
       double above = std::numeric_limits<double>::max();
-      for (const Interval& gap : band.free) {
+      for (const Interval& gap : band->free) {
         const double near = std::clamp(x, gap.low, gap.high);
         (near <= x ? below : above) = near <= x ? std::max(below, near) : std::min(above, near);
       }
       for (const double place : {below, above}) {
-        if (std::abs(place) < 1e15) {
+        if (std::abs(place) < 1e15 && places.size() < kMostCandidates && isNew(place)) {
           places.push_back(place);
         }
       }
     }
-  }
-  std::sort(places.begin(), places.end());
-  places.erase(std::unique(places.begin(), places.end(), [](double a, double b) { return b - a < 0.5; }), places.end());
-  if (places.size() > kMostCandidates) {
-    const auto [low, high] = std::minmax(start.x(), end.x());
-    const auto off = [low = low, high = high](double x) { return std::max({low - x, x - high, 0.0}); };
-    std::stable_sort(places.begin(), places.end(), [&](double a, double b) { return off(a) < off(b); });
-    places.resize(kMostCandidates);
   }
   places.push_back(start.x());
   places.push_back(end.x());

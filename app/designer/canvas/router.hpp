@@ -65,15 +65,25 @@ public:
   /// `obstacles`: gives those near an area. Called a few times.
   template <typename Query>
   [[nodiscard]] Route route(const LineRequest& request, const Query& obstacles) {
-    m_obstacles.clear();
-    obstacles(areaOf(request), m_obstacles);
-    return routeAmong(request);
+    // What is near first; only where that leaves no way, what is far.
+    Route best;
+    for (int round = 0; round < 2; ++round) {
+      m_reach = reachOf(round);
+      m_obstacles.clear();
+      obstacles(areaOf(request, m_reach), m_obstacles);
+      best = routeAmong(request);
+      if (request.style == LineStyle::direct || isFree(best.curve)) {
+        break;
+      }
+    }
+    return best;
   }
   /// The curve through its passages at other places within them, as many as the route has.
   [[nodiscard]] static Curve through(const LineRequest& request, const Route& route, std::span<const double> places);
 
 private:
-  [[nodiscard]] static QRectF areaOf(const LineRequest& request);
+  [[nodiscard]] static double reachOf(int round);
+  [[nodiscard]] static QRectF areaOf(const LineRequest& request, double reach);
   [[nodiscard]] Route routeAmong(const LineRequest& request);
   [[nodiscard]] Route cable(const LineRequest& request);
   [[nodiscard]] Route beside(const LineRequest& request);
@@ -85,6 +95,7 @@ private:
   [[nodiscard]] bool isFree(const Curve& curve) const;
 
   Obstacles m_obstacles;
+  double m_reach = 0;
 };
 
 }  // namespace coppice::designer

@@ -22,11 +22,15 @@ constexpr double kBlockGap = 60;  // between blocks
 constexpr double kInnerGap = 64;  // between a row of GPUs and the relays next to it
 constexpr double kHubGap = 110;   // between blocks and the network
 constexpr double kBarGap = 32;    // between switches of a row
+constexpr double kNicGap = 12;    // and between NICs
 constexpr double kMarginX = 28;   // of a box: what the measures add
 constexpr double kMarginY = 56;   // with room for the title on either side
 constexpr double kLooseMargin = 20;
 constexpr double kThin = 60;
 constexpr std::size_t kMostInRow = 10;
+constexpr std::size_t kMostInPodRow = 4;  // where there are many such rows
+constexpr std::size_t kManyPods = 6;
+constexpr std::size_t kMostOneSided = 24;  // GPUs on one side of their switch, where there are two
 constexpr double kStagger = 50;
 constexpr double kDenseStagger = 38;
 constexpr double kWanted = 1.7;      // width to height
@@ -476,7 +480,7 @@ Block Tiers::joined(Group group) {
     for (const int relay : far) {
       at(relay) = kElsewhere;
     }
-    return stacked({std::move(field)}, tiers, far, false);
+    return stacked({std::move(field)}, tiers, far, Place::open);
   }
 
   // Pods: what the lowest tier joins, as long as it does not join everything.
@@ -526,7 +530,8 @@ Block Tiers::joined(Group group) {
           next.push_back(std::move(unit));
         }
       } else {
-        next.push_back(stacked(std::move(units), {relays->second}, {}, false));
+        next.push_back(
+            stacked(std::move(units), {relays->second}, {}, roots.size() > kManyPods ? Place::pod : Place::open));
       }
     }
     for (const int relay : tiers.front()) {
@@ -552,11 +557,12 @@ Block Tiers::joined(Group group) {
   for (const int relay : far) {
     at(relay) = kElsewhere;
   }
-  return stacked(std::move(group.units), tiers, far, group.isTop);
+  return stacked(std::move(group.units), tiers, far, group.isTop ? Place::top : isOpen ? Place::open : Place::alone);
 }
 
 Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int>>& tiers, const std::vector<int>& far,
-                     bool isTop) {
+                     Place role) {
+  const bool isTop = role == Place::top;
   const double w = widest(units);
   const double h = highest(units);
   const auto count = static_cast<double>(units.size());
@@ -597,7 +603,8 @@ Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int
     return std::pair(areThin ? kGap : kBlockGap + kPerLine * linesOut * behind,
                      areThin ? kGap : kBlockGap + (behind > 0 ? kPerLine * linesOut : 0));
   };
-  if (areThin && units.size() > kMostInRow && (hasHub || !far.empty() || linesOut == 0)) {
+  const std::size_t mostInRow = role == Place::pod ? kMostInPodRow : kMostInRow;
+  if (areThin && units.size() > mostInRow && (hasHub || !far.empty() || linesOut == 0)) {
     rows = units.size() > 64 ? 3 : 2;
   } else if (!areThin && units.size() > 1) {
     const double hubHeight = hasHub ? 2 * kHubGap + 60 * static_cast<double>(tiers.size()) : 0;
@@ -616,7 +623,7 @@ Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int
     });
     const bool staysTree = hasHub && isTree && rowAspect <= (w > kWideUnit ? kMostWideAspect : kMostAspect);
     // Inside a box a row stays a row: what lies below and above it is to be met straight.
-    if (!staysTree && (isTop || rowAspect > 2 * kMostAspect)) {
+    if (!staysTree && (isTop || rowAspect > 3 * kMostAspect)) {
       for (std::size_t r = 1; r <= most; ++r) {
         const std::size_t columns = (units.size() + r - 1) / r;
         if ((units.size() + columns - 1) / columns != r) {
@@ -644,7 +651,16 @@ Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int
   Block block;
   const double growth = 0.03 * (w + gapX) * std::ceil(count / static_cast<double>(rows));
   const double hubGap = areThin ? kInnerGap : std::clamp(kHubGap + growth - 40, kHubGap, 420.0);
-  if (isFolded) {
+  if (role == Place::alone && areThin && units.size() > kMostOneSided && tiers.size() == 1 && far.empty()) {
+    // GPUs on both sides of their switch.
+    const std::size_t half = (units.size() + 1) / 2;
+    Block above = staggered({units.begin(), units.begin() + static_cast<std::ptrdiff_t>(half)}, 2);
+    above.flip();
+    const Block below = staggered({units.begin() + static_cast<std::ptrdiff_t>(half), units.end()}, 2);
+    block.add(above, {0, 0});
+    const double height = addRelays(block, tiers.front(), above.height, kInnerGap, false, 0, above.width);
+    block.add(below, {0, above.height + 2 * kInnerGap + height});
+  } else if (isFolded) {
     const std::size_t columns = (units.size() + rows - 1) / rows;
     const std::size_t split = std::min(units.size(), columns * ((rows + 1) / 2));
     std::vector<Block> above(units.begin(), units.begin() + static_cast<std::ptrdiff_t>(split));
@@ -745,7 +761,8 @@ double Tiers::addRelays(Block& block, const std::vector<int>& relays, double top
       }
     }
     wanted.push_back({relay, weight > 0 ? sum / weight : (left + right) / 2});
-    total += barWidth(relay) + kBarGap;
+    const bool isNic = m_graph.vertices[static_cast<std::size_t>(relay)].kind == Kind::nic;
+    total += barWidth(relay) + (isNic ? kNicGap : kBarGap);
   }
   // Those that are led to from nearly the same place keep their natural order.
   const double same = std::max(10.0, (right - left) * 0.02);
@@ -778,7 +795,7 @@ double Tiers::addRelays(Block& block, const std::vector<int>& relays, double top
       }
     }
     const bool areNics = rowHeight < 30;
-    const std::vector<double> x = spreadOut(centres, widths, areNics ? 12 : kBarGap);
+    const std::vector<double> x = spreadOut(centres, widths, areNics ? kNicGap : kBarGap);
     for (std::size_t i = start; i < end; ++i) {
       block.places.emplace_back(wanted[i].relay,
                                 QPointF(x[i - start], isAbove ? y - rowHeight / 2 : y + rowHeight / 2));

@@ -30,9 +30,16 @@ private:
   [[nodiscard]] Block boxed(BoxId box);
   /// GPUs in no box that share their strongest switch, with all that serves no others.
   [[nodiscard]] std::vector<Group> clusters(const std::vector<int>& loose) const;
+  /// What a group is part of.
+  enum class Place {
+    top,    ///< of nothing: it may lie on both sides of its network
+    alone,  ///< of a box without links to elsewhere: its GPUs may lie on both sides of their switch
+    open,   ///< of something that leads on above
+    pod     ///< the same, and one of many
+  };
   /// Units in rows with relays above by tier and, from `far`, below.
   [[nodiscard]] Block stacked(std::vector<Block> units, const std::vector<std::vector<int>>& tiers,
-                              const std::vector<int>& far, bool isTop);
+                              const std::vector<int>& far, Place role);
   /// Rows of relays over a field of placed vertices; y counts up from it. Returns the height used.
   double addRelays(Block& block, const std::vector<int>& relays, double top, double gap, bool isAbove, double left,
                    double right);

@@ -11,7 +11,9 @@ namespace coppice::designer {
 namespace {
 
 ReadModel withFindings(const fabric::Description& description, std::vector<Finding> findings) {
-  ReadModel result = readModel(description);
+  const bool hasPlaces = std::any_of(description.nodes.begin(), description.nodes.end(),
+                                     [](const fabric::NodeDescription& node) { return node.position.has_value(); });
+  ReadModel result = hasPlaces ? readModel(description) : readArranged(description);
   findings.insert(findings.end(), result.findings.begin(), result.findings.end());
   result.findings = std::move(findings);
   return result;

@@ -378,6 +378,24 @@ ReadModel readModel(const fabric::Description& description) {
   return result;
 }
 
+ReadModel readArranged(const fabric::Description& description) {
+  ReadModel result = readModel(description);
+  std::vector<NodeId> all;
+  for (const auto& [id, node] : result.model.nodes()) {
+    all.push_back(id);
+  }
+  Edit placing(result.model);
+  for (const auto& [id, place] : quickArrangement(result.model, all)) {
+    placing.change(id, [&place = place](Node& node) {
+      node.drawing.position = place;
+      node.drawing.isPlaced = true;
+    });
+  }
+  const Patch patch = placing.patch();
+  result.model.applyTrusted(patch);
+  return result;
+}
+
 Result<ReadModel> readFabricFile(std::string_view text, const std::string& fileName) {
   auto description = io::readFabricJson(text, fileName);
   if (!description) {

@@ -22,6 +22,9 @@ struct ReadModel {
 /// drawing section. Nodes without a position get one by a quick arrangement and stay isPlaced == false.
 /// Never fails: a Description may hold any faults. Equal descriptions give equal models, ids included.
 ReadModel readModel(const fabric::Description& description);
+/// readModel() with every node at a place of its own making (quickArrangement), as if a person had put it there: for
+/// presets, whose own places are made without a canvas in mind.
+[[nodiscard]] ReadModel readArranged(const fabric::Description& description);
 
 /// io::readFabricJson, then readModel. Errors: as the former.
 Result<ReadModel> readFabricFile(std::string_view text, const std::string& fileName);

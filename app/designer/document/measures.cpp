@@ -35,7 +35,7 @@ double barWidth(const Model& model, NodeId id, const Node& node) {
     for (const LinkId linkId : links) {
       const Link& link = *model.find(linkId);
       const Node* other = model.find(link.tail.node == id ? link.head.node : link.tail.node);
-      if (other != nullptr && other->facts.box == node.facts.box) {
+      if (other != nullptr && other->facts.box == node.facts.box && other->kind() != fabric::NodeKind::switchNode) {
         const double reach = std::abs(other->drawing.position.x - at.x);
         width = std::max(width, 2 * std::min(reach, kMostReach) + kGpuSize.width());
       }

@@ -240,7 +240,7 @@ Result<Model> makePart(const PaletteEntry& entry, const std::optional<Arguments>
       if (!made) {
         return made.error();
       }
-      return readModel(*made).model;
+      return readArranged(*made).model;
     }
     case PaletteEntry::Kind::own: {
       const std::filesystem::path path = QFile::encodeName(entry.path).toStdString();

@@ -46,7 +46,7 @@ Result<ReadModel> readPreset(const QString& text) {
   if (!made) {
     return made.error();
   }
-  return readModel(*made);
+  return readArranged(*made);
 }
 
 Result<ReadModel> readInput(const QString& input) {

@@ -154,12 +154,26 @@ private Q_SLOTS:
     Model model = bare(preset, arguments);
     const auto arranging = timer.restart();
     const CanvasScene scene(model);
+    QVERIFY(!scene.nodes().empty());
     const auto routing = timer.elapsed();
     qInfo("%zu nodes, %zu links: arranged in %lld ms, routed in %lld ms", model.nodes().size(), model.links().size(),
           static_cast<long long>(arranging), static_cast<long long>(routing));
     picture(model, preset + ' ' + arguments);
     const QStringList faults = faultsOf(scene);
     QVERIFY2(faults.isEmpty(), qPrintable(faults.join("; ")));
+
+    // The same with every outermost box folded.
+    if (model.boxes().isEmpty()) {
+      return;
+    }
+    Edit edit(model);
+    edits::fold(edit, model.boxesIn({}), true);
+    const Patch patch = edit.patch();
+    model.applyTrusted(patch);
+    const CanvasScene folded(model);
+    picture(model, preset + ' ' + arguments + " folded");
+    const QStringList foldedFaults = faultsOf(folded);
+    QVERIFY2(foldedFaults.isEmpty(), qPrintable("folded: " + foldedFaults.join("; ")));
   }
 };
 
