@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # From a bare Debian machine to a verified schedule for two DGX A100 boxes: installs what is missing, builds the
-# command line program in Release, and runs it on examples/2x-dgx-a100.fabric.json.
-# COPPICE_JOBS sets how many compilers run at once; COPPICE_NO_INSTALL=1 installs nothing.
+# designer and the command line program in Release, runs the latter on examples/2x-dgx-a100.fabric.json, and draws the
+# bottleneck. At a terminal with a display the designer then opens with that fabric.
+# COPPICE_JOBS sets how many compilers run at once; COPPICE_NO_INSTALL=1 installs nothing; COPPICE_NO_WINDOW=1 opens none.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 # shellcheck source=resources/scripts/packages.sh
 source resources/scripts/packages.sh
 
-ensure_packages "${COPPICE_BUILD_PACKAGES[@]}"
-echo "Building Coppice (Release) in build/release ..."
+ensure_packages "${COPPICE_BUILD_PACKAGES[@]}" "${COPPICE_DESIGNER_PACKAGES[@]}" "${COPPICE_EXECUTOR_PACKAGES[@]}"
+echo "Building Coppice (Release) in build/release; the first time takes some minutes ..."
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! { cmake --preset release && cmake --build --preset release --target programs \
@@ -21,6 +22,7 @@ if ! { cmake --preset release && cmake --build --preset release --target program
 fi
 
 cli=build/release/bin/coppice-cli
+designer=build/release/bin/coppice
 fabric=examples/2x-dgx-a100.fabric.json
 out=build/quickstart
 mkdir -p "$out"
@@ -38,3 +40,14 @@ run verify "$out/2x-dgx-a100.xml"
 
 printf '\nDone. Everything above was checked by a verifier that shares no code with the generator.\n'
 printf '  schedule   %s\n  MSCCL XML  %s\n' "$out/2x-dgx-a100.forest.json" "$out/2x-dgx-a100.xml"
+if [[ ! -x $designer ]]; then
+  echo "The designer was not built, for want of Qt 6; the command line program has all the mathematics."
+  exit 0
+fi
+"$designer" --export-image "$out/2x-dgx-a100.svg" --mode analyse "$fabric"
+printf '  picture    %s\n' "$out/2x-dgx-a100.svg"
+printf '\nThe designer:  %s %s\n' "$designer" "$fabric"
+if [[ -t 1 && -n ${DISPLAY:-}${WAYLAND_DISPLAY:-} && ${COPPICE_NO_WINDOW:-0} != 1 ]]; then
+  echo "It opens now."
+  nohup "$designer" "$fabric" >/dev/null 2>&1 &
+fi

@@ -40,6 +40,13 @@ coppice_program(coppice-cli cli bin)
 coppice_program(coppice designer bin)
 coppice_program(coppice-exec executor bin)
 coppice_program(coppice-dot dot libexec/coppice)
+# Beside the program in the build, and here once installed: the two places where it looks for them.
+foreach(plugin coppice-exec-mpi coppice-exec-cuda)
+  if(TARGET ${plugin})
+    add_dependencies(programs ${plugin})
+    install(TARGETS ${plugin} LIBRARY DESTINATION lib/coppice COMPONENT executor)
+  endif()
+endforeach()
 
 if(TARGET coppice)
   install(FILES ${packaging}/coppice.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications COMPONENT designer)

@@ -1,36 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs the build into a scratch prefix and runs the program from there: it must find its helper and its examples
-# relative to itself. Usage: cmake -DBUILD=… -DPREFIX=… -DHAS_DOT=ON|OFF -P install_test.cmake
-function(run)
-  cmake_parse_arguments(ARG "" "EXPECT" "COMMAND" ${ARGN})
-  execute_process(
-    COMMAND ${ARG_COMMAND}
-    WORKING_DIRECTORY ${PREFIX}
-    OUTPUT_VARIABLE out
-    ERROR_VARIABLE err
-    RESULT_VARIABLE code)
-  if(NOT code EQUAL 0)
-    message(FATAL_ERROR "${ARG_COMMAND}: exit ${code}\n${out}\n${err}")
-  endif()
-  if(ARG_EXPECT AND NOT out MATCHES "${ARG_EXPECT}")
-    message(FATAL_ERROR "${ARG_COMMAND}: expected ${ARG_EXPECT} in\n${out}")
-  endif()
-endfunction()
+# Installs the build into a scratch prefix, as a whole and by components, and runs the programs from there: they must
+# find their helper and their examples relative to themselves, and need no display.
+# Usage: cmake -DBUILD=… -DPREFIX=… -DHAS_DOT=ON|OFF -DHAS_DESIGNER=ON|OFF -DHAS_EXECUTOR=ON|OFF -P install_test.cmake
+include(${CMAKE_CURRENT_LIST_DIR}/programs_test.cmake)
 
 file(REMOVE_RECURSE ${PREFIX})
 file(MAKE_DIRECTORY ${PREFIX})
-run(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX})
+run(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX}/all)
+check_programs(${PREFIX}/all ${PREFIX}/home)
+check_files(
+  ${PREFIX}/all
+  share/coppice/schema/fabric.schema.json
+  share/doc/coppice/LICENSE
+  share/doc/coppice/README.md
+  share/doc/coppice/copyright
+  share/doc/coppice/LICENSES/Apache-2.0.txt)
 
-set(example ${PREFIX}/share/coppice/examples/2x-dgx-a100.fabric.json)
-run(COMMAND ${PREFIX}/bin/coppice-cli optimum ${example} --json EXPECT "\"algbw\":\"1040/3\"")
-if(HAS_DOT)
-  run(COMMAND ${PREFIX}/bin/coppice-cli convert ${example} -o ${PREFIX}/example.dot)
-  run(COMMAND ${PREFIX}/bin/coppice-cli optimum ${PREFIX}/example.dot --json EXPECT "\"algbw\":\"1040/3\"")
-endif()
-foreach(file share/coppice/schema/fabric.schema.json share/doc/coppice/LICENSE share/doc/coppice/README.md
-             share/doc/coppice/LICENSES/Apache-2.0.txt)
-  if(NOT EXISTS ${PREFIX}/${file})
-    message(FATAL_ERROR "${file} was not installed")
+# The command line alone: nothing of the designer comes along.
+run(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX}/cli --component cli)
+run(COMMAND ${PREFIX}/cli/bin/coppice-cli optimum preset:dgx-a100,boxes=2 --json EXPECT "\"algbw\":\"1040/3\"")
+foreach(file bin/coppice share/applications share/icons)
+  if(EXISTS ${PREFIX}/cli/${file})
+    message(FATAL_ERROR "component cli installs ${file}")
   endif()
 endforeach()
 file(REMOVE_RECURSE ${PREFIX})
