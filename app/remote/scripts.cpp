@@ -92,7 +92,7 @@ std::string installedScript(const std::string& folder, const std::vector<std::st
 }
 
 std::string installScript(const std::string& folder, const std::map<std::string, std::string>& digests) {
-  std::string script = std::string(kDigest) + "umask 077\ncd || exit 1\ncd " + folder + " || exit 1\nsync\n";
+  std::string script = std::string(kDigest) + "umask 077\ncd || exit 1\ncd " + folder + " || exit 1\n";
   for (const auto& [name, expected] : digests) {
     script += "found=\"$(digest " + name + ".part)\"\nif [ \"$found\" != " + expected +
               " ]; then\n  printf 'coppice:bad " + name + " %s\\n' \"$found\"\n  rm -f";

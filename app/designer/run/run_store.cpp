@@ -62,7 +62,6 @@ QJsonObject toJson(const program::RunRequest& request) {
   const auto text = [](const std::string& value) { return QString::fromStdString(value); };
   QJsonObject json{{u"backend"_s, text(request.backend)},
                    {u"launch"_s, text(std::string(program::toString(request.launch)))},
-                   {u"processes"_s, request.processes},
                    {u"hosts"_s, hosts},
                    {u"partition"_s, text(request.partition)},
                    {u"min"_s, text(request.minBytes)},
@@ -97,7 +96,6 @@ program::RunRequest requestOf(const QJsonObject& json) {
   const QString launch = json[u"launch"_s].toString();
   request.launch = launch == u"mpirun" ? program::Launch::mpirun
                                        : (launch == u"srun" ? program::Launch::srun : program::Launch::single);
-  request.processes = json[u"processes"_s].toInt(0);
   for (const QJsonValue& host : json[u"hosts"_s].toArray()) {
     request.hosts.push_back(host.toString().toStdString());
   }

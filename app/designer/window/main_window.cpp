@@ -17,6 +17,7 @@
 #include <QSortFilterProxyModel>
 #include <QStatusBar>
 #include <QTableView>
+#include <QTimer>
 #include <QToolBar>
 #include <QTreeView>
 #include <QUndoGroup>
@@ -141,6 +142,7 @@ MainWindow::~MainWindow() {
   }
   m_whatIf->setSubject(nullptr, nullptr, nullptr);
   m_schedule->setSubject({});
+  showRunsOf(nullptr);
   m_minimap->setView(nullptr);
   m_outline->setModel(nullptr);
   for (FilterTable* pane : {m_nodesPane, m_linksPane, m_problemsPane}) {
@@ -226,7 +228,7 @@ Editor* MainWindow::openPreset(const QString& name) {
     m_prompts->failure(this, tr("New from Template"), made ? name : QString::fromStdString(describe(made.error())));
     return nullptr;
   }
-  return adopt(readModel(*made).model, {}, QString::fromStdString(preset->title));
+  return adopt(readArranged(*made).model, {}, QString::fromStdString(preset->title));
 }
 
 Editor* MainWindow::openFile(const QString& path) {
@@ -359,43 +361,130 @@ bool MainWindow::closeEditor(Editor* editor) {
         break;
     }
   }
+  dropEditor(editor);
+  return true;
+}
+
+void MainWindow::dropEditor(Editor* editor) {
+  m_pendingViews.erase(editor);
   m_tabs->removeTab(m_tabs->indexOf(editor));
   // Views let go of it in currentChanged().
   currentChanged();
   m_undoGroup->removeStack(editor->document().undoStack());
   editor->deleteLater();
+}
+
+bool MainWindow::mayCloseAll() {
+  // Nothing is dropped before every question is answered.
+  std::vector<Editor*> toSave;
+  std::vector<Editor*> toDiscard;
+  for (Editor* editor : editors()) {
+    if (!editor->file().isModified()) {
+      continue;
+    }
+    m_tabs->setCurrentWidget(editor);
+    switch (m_prompts->unsavedChanges(this, editor->file().displayName())) {
+      case Prompts::Unsaved::cancel:
+        return false;
+      case Prompts::Unsaved::save:
+        toSave.push_back(editor);
+        break;
+      case Prompts::Unsaved::discard:
+        toDiscard.push_back(editor);
+        break;
+    }
+  }
+  if (!std::all_of(toSave.begin(), toSave.end(), [this](Editor* editor) { return save(editor); })) {
+    return false;
+  }
+  for (Editor* editor : toDiscard) {
+    editor->file().discardChanges();
+  }
   return true;
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-  QStringList session;
-  for (Editor* editor : editors()) {
-    if (!editor->file().path().isEmpty()) {
-      session << editor->file().path();
-    }
+  const Editor* front = currentEditor();
+  if (!mayCloseAll()) {
+    event->ignore();
+    return;
   }
+  saveSession(front);
   for (Editor* editor : editors()) {
-    if (!closeEditor(editor)) {
-      event->ignore();
-      return;
-    }
-  }
-  if (m_options.keepsSettings) {
-    QSettings settings;
-    settings.setValue(u"session/files"_s, session);
+    dropEditor(editor);
   }
   saveLayouts();
   event->accept();
 }
 
-void MainWindow::restoreSession() {
-  const QStringList files =
-      m_options.keepsSettings ? QSettings().value(u"session/files"_s).toStringList() : QStringList();
-  for (const QString& path : files) {
-    if (QFileInfo::exists(path)) {
-      openFile(path);
+void MainWindow::saveSession(const Editor* front) {
+  if (!m_options.keepsSettings) {
+    return;
+  }
+  QSettings settings;
+  settings.remove(u"session"_s);
+  QStringList files;
+  int index = 0;
+  for (Editor* editor : editors()) {
+    if (editor->file().path().isEmpty()) {
+      continue;
+    }
+    files << editor->file().path();
+    const QString key = u"session/%1/"_s.arg(index++);
+    const auto waiting = m_pendingViews.find(editor);
+    settings.setValue(key + u"view"_s,
+                      waiting != m_pendingViews.end() ? waiting->second : editor->canvas().viewState());
+    settings.setValue(key + u"collective"_s, static_cast<int>(editor->bound().question().collective));
+    settings.setValue(key + u"root"_s,
+                      editor->model().nodes().contains(editor->bound().question().root)
+                          ? QString::fromStdString(editor->model().find(editor->bound().question().root)->facts.name)
+                          : QString());
+    if (editor == front) {
+      settings.setValue(u"session/front"_s, editor->file().path());
     }
   }
+  settings.setValue(u"session/files"_s, files);
+}
+
+void MainWindow::restoreSession() {
+  if (!m_options.keepsSettings) {
+    return;
+  }
+  const QSettings settings;
+  const QStringList files = settings.value(u"session/files"_s).toStringList();
+  for (qsizetype i = 0; i < files.size(); ++i) {
+    Editor* editor = QFileInfo::exists(files[i]) ? openFile(files[i]) : nullptr;
+    if (editor == nullptr) {
+      continue;
+    }
+    const QString key = u"session/%1/"_s.arg(i);
+    m_pendingViews[editor] = settings.value(key + u"view"_s).toByteArray();
+    Question question;
+    const int collective = settings.value(key + u"collective"_s).toInt();
+    question.collective = collective >= 0 && m_collectives->findData(collective) >= 0
+                              ? static_cast<Collective>(collective)
+                              : question.collective;
+    question.root = editor->model().nodeNamed(settings.value(key + u"root"_s).toString().toStdString());
+    editor->bound().setQuestion(question);
+  }
+  const QString front = settings.value(u"session/front"_s).toString();
+  for (Editor* editor : editors()) {
+    if (editor->file().path() == front) {
+      m_tabs->setCurrentWidget(editor);
+    }
+  }
+  currentChanged();
+}
+
+void MainWindow::restoreView(Editor* editor) {
+  // Once the canvas has its size, which it has not before it is shown.
+  QTimer::singleShot(0, editor, [this, editor] {
+    const auto waiting = m_pendingViews.find(editor);
+    if (waiting != m_pendingViews.end() && editor->canvas().isVisible()) {
+      editor->canvas().setViewState(waiting->second);
+      m_pendingViews.erase(waiting);
+    }
+  });
 }
 
 void MainWindow::offerRecovery() {
@@ -496,6 +585,7 @@ void MainWindow::currentChanged() {
                        editor != nullptr ? &editor->selection() : nullptr,
                        editor != nullptr ? &editor->bound() : nullptr);
   showSchedulesOf(editor);
+  showRunsOf(editor);
   m_minimap->setView(editor != nullptr ? &editor->canvas() : nullptr);
   m_outline->setModel(editor != nullptr ? &editor->outline() : nullptr);
   if (editor != nullptr) {
@@ -528,6 +618,9 @@ void MainWindow::currentChanged() {
       });
     }
     m_problems->horizontalHeader()->setSectionResizeMode(ProblemsModel::kText, QHeaderView::Stretch);
+  }
+  if (editor != nullptr && m_pendingViews.contains(editor)) {
+    restoreView(editor);
   }
   updateTitles();
   selectInViews();

@@ -39,6 +39,7 @@ class Minimap;
 class PalettePanel;
 class PropertiesPanel;
 class RankingPanel;
+class RunActivity;
 class ScheduleActivity;
 struct ScheduleResult;
 class TemplateDialog;
@@ -226,6 +227,14 @@ private:
   void updateScheduleActions();
   void openForest(const std::shared_ptr<const ScheduleResult>& result, const QString& path, bool isInferred);
   ScheduleActivity* m_schedule = nullptr;
+
+  // ---- machines and runs (main_window_run.cpp)
+  void createRunActions();
+  void createRunMenu();
+  void createRunDocks();
+  void showRunsOf(Editor* editor);
+  void updateRunActions();
+  RunActivity* m_run = nullptr;
 
   // ---- automatic layout (main_window_layout.cpp)
   void createLayoutActions();

@@ -66,6 +66,7 @@ void MainWindow::createFileActions() {
                 [this](bool) { exportAs(); });
   createPictureActions();
   createScheduleActions();
+  createRunActions();
   m_actions.add({u"file.close"_s, tr("&Close"), tr("Close this tab"), {QKeySequence::Close}, u"close"_s},
                 [this](bool) { closeEditor(currentEditor()); });
   m_actions.add({u"file.quit"_s, tr("&Quit"), tr("Close all tabs and leave"), {QKeySequence(u"Ctrl+Q"_s)}},
@@ -438,6 +439,7 @@ void MainWindow::createMenus() {
                  u"arrange.pin"_s,
                  u"arrange.unpin"_s});
   createScheduleMenu();
+  createRunMenu();
   fill(menuBar()->addMenu(tr("&Help")), {u"help.contents"_s, u"help.glossary"_s, u"help.tour"_s, {}, u"help.shortcuts"_s, {}, u"help.about"_s});
   // Shortcuts work also where no menu shows the action.
   for (QAction* action : m_actions.all()) {
@@ -463,6 +465,7 @@ void MainWindow::createDocks() {
   };
   createPalette();
   createScheduleDocks();
+  createRunDocks();
   m_outline = new QTreeView(this);
   m_outline->setObjectName(u"outlineTree"_s);
   m_outline->setAccessibleName(tr("Outline"));

@@ -45,7 +45,7 @@ void MainWindow::createScheduleActions() {
   m_actions.add({u"schedule.options"_s,
                  tr("Generate &With…"),
                  tr("Root, GPUs, numbers of trees, height and multicast of the next schedule"),
-                 {QKeySequence(u"Shift+F5"_s)},
+                 {QKeySequence(u"Ctrl+Shift+F5"_s)},
                  u"settings"_s},
                 [this](bool) { m_schedule->showOptions(); });
   m_actions.add({u"schedule.cancel"_s,

@@ -82,7 +82,7 @@ int run(const char* self, const std::string& file) {
   if (mode == "other-protocol") {
     std::puts(R"({"t":"hello","proto":99,"version":"9","pid":1,"pgid":1})");
     std::fflush(stdout);
-    stay();
+    pause();
   }
   if (mode == "noise") {
     while (std::puts("this is not a record") >= 0) {

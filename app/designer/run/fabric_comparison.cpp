@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/run/fabric_comparison.hpp"
+
+#include <QCollator>
+#include <QCoreApplication>
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "base/units.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("FabricComparison", text);
+}
+
+using Pair = std::pair<NodeId, NodeId>;
+
+/// From a node to another: the sum, how many cables, and one of them to show.
+struct Bundle {
+  Rational rate{0};
+  int cables = 0;
+  LinkId link = {};
+  bool isReadable = true;
+};
+
+std::map<Pair, Bundle> bundlesOf(const Model& model, const std::set<NodeId>& nodes) {
+  std::map<Pair, Bundle> bundles;
+  for (const auto& [id, link] : model.links()) {
+    if (!nodes.contains(link.tail.node) || !nodes.contains(link.head.node)) {
+      continue;
+    }
+    const auto rate = Bandwidth::parse(link.bandwidth);
+    const auto add = [&](const Pair& pair) {
+      Bundle& bundle = bundles[pair];
+      bundle.link = bundle.link.isValid() ? bundle.link : id;
+      bundle.cables += link.count;
+      if (rate) {
+        bundle.rate = bundle.rate + rate->gigabytesPerSecond() * Rational(link.count);
+      } else {
+        bundle.isReadable = false;
+      }
+    };
+    add({link.tail.node, link.head.node});
+    if (link.duplex) {
+      add({link.head.node, link.tail.node});
+    }
+  }
+  return bundles;
+}
+
+std::set<NodeId> nodesOf(const Model& model, BoxId box) {
+  std::set<NodeId> nodes;
+  if (box.isValid()) {
+    for (const NodeId id : model.allNodesIn(box)) {
+      nodes.insert(id);
+    }
+  } else {
+    for (const auto& [id, node] : model.nodes()) {
+      nodes.insert(id);
+    }
+  }
+  return nodes;
+}
+
+/// By kind, in the order in which people count: ranks where there are some, else names with their numbers as numbers.
+std::vector<NodeId> inOrder(const Model& model, const std::set<NodeId>& nodes, const std::string& kind) {
+  std::vector<NodeId> result;
+  for (const NodeId id : nodes) {
+    if (model.find(id)->facts.kind == kind) {
+      result.push_back(id);
+    }
+  }
+  QCollator collator;
+  collator.setNumericMode(true);
+  std::stable_sort(result.begin(), result.end(), [&](NodeId a, NodeId b) {
+    const NodeFacts& x = model.find(a)->facts;
+    const NodeFacts& y = model.find(b)->facts;
+    if (x.rank && y.rank && *x.rank != *y.rank) {
+      return *x.rank < *y.rank;
+    }
+    return collator.compare(QString::fromStdString(x.name), QString::fromStdString(y.name)) < 0;
+  });
+  return result;
+}
+
+std::string lastWord(const std::string& name) {
+  const std::size_t slash = name.find_last_of("/.:");
+  return slash == std::string::npos ? name : name.substr(slash + 1);
+}
+
+/// Drawing to machine.
+std::map<NodeId, NodeId> matched(const Model& drawing, const std::set<NodeId>& drawn, const Model& machine,
+                                 const std::set<NodeId>& found) {
+  std::map<NodeId, NodeId> result;
+  std::set<NodeId> taken;
+  const auto take = [&](NodeId a, NodeId b) {
+    result[a] = b;
+    taken.insert(b);
+  };
+  for (const bool isWhole : {true, false}) {
+    // A name that several nodes have says nothing.
+    std::multimap<std::string, NodeId> names;
+    for (const NodeId id : found) {
+      if (!taken.contains(id)) {
+        const std::string& name = machine.find(id)->facts.name;
+        names.emplace(isWhole ? name : lastWord(name), id);
+      }
+    }
+    std::map<std::string, int> uses;
+    for (const NodeId id : drawn) {
+      const std::string& name = drawing.find(id)->facts.name;
+      ++uses[isWhole ? name : lastWord(name)];
+    }
+    for (const NodeId id : drawn) {
+      const NodeFacts& facts = drawing.find(id)->facts;
+      const std::string name = isWhole ? facts.name : lastWord(facts.name);
+      const auto at = names.find(name);
+      if (!result.contains(id) && uses[name] == 1 && names.count(name) == 1 &&
+          machine.find(at->second)->facts.kind == facts.kind) {
+        take(id, at->second);
+      }
+    }
+  }
+  std::set<std::string> kinds;
+  for (const NodeId id : drawn) {
+    kinds.insert(drawing.find(id)->facts.kind);
+  }
+  for (const std::string& kind : kinds) {
+    std::vector<NodeId> left = inOrder(drawing, drawn, kind);
+    std::vector<NodeId> right = inOrder(machine, found, kind);
+    std::erase_if(left, [&](NodeId id) { return result.contains(id); });
+    std::erase_if(right, [&](NodeId id) { return taken.contains(id); });
+    for (std::size_t i = 0; i < std::min(left.size(), right.size()); ++i) {
+      take(left[i], right[i]);
+    }
+  }
+  return result;
+}
+
+QString rateText(const Bundle& bundle) {
+  return bundle.isReadable ? QString::fromStdString(toDecimal(bundle.rate)) + u" GB/s"_s : tr("not readable");
+}
+
+}  // namespace
+
+std::vector<FabricDifference> compareFabrics(const Model& drawing, BoxId box, const Model& machine) {
+  std::vector<FabricDifference> differences;
+  const std::set<NodeId> drawn = nodesOf(drawing, box);
+  const std::set<NodeId> found = nodesOf(machine, {});
+  const std::map<NodeId, NodeId> pairs = matched(drawing, drawn, machine, found);
+  std::map<NodeId, NodeId> back;
+  for (const auto& [a, b] : pairs) {
+    back[b] = a;
+  }
+  const auto name = [](const Model& model, NodeId id) { return QString::fromStdString(model.find(id)->facts.name); };
+  for (const NodeId id : drawn) {
+    if (!pairs.contains(id)) {
+      differences.push_back({Severity::error, name(drawing, id), tr("drawn"), tr("not there"),
+                             tr("%1 is drawn, but the machine has none").arg(name(drawing, id)), id});
+    }
+  }
+  for (const NodeId id : found) {
+    if (!back.contains(id)) {
+      differences.push_back({Severity::warning,
+                             name(machine, id),
+                             tr("not drawn"),
+                             tr("there"),
+                             tr("%1 is in the machine, but not drawn").arg(name(machine, id)),
+                             {}});
+    }
+  }
+  try {
+    std::map<Pair, Bundle> left = bundlesOf(drawing, drawn);
+    const std::map<Pair, Bundle> right = bundlesOf(machine, found);
+    std::set<Pair> told;
+    for (const auto& [pair, bundle] : left) {
+      const auto a = pairs.find(pair.first);
+      const auto b = pairs.find(pair.second);
+      if (a == pairs.end() || b == pairs.end()) {
+        continue;
+      }
+      const auto other = right.find({a->second, b->second});
+      const Pair reversed{pair.second, pair.first};
+      // Both directions that differ alike are one line.
+      const auto mirror = left.find(reversed);
+      const auto otherMirror = right.find({b->second, a->second});
+      const bool isAlike = mirror != left.end() && mirror->second.rate == bundle.rate &&
+                           (other == right.end()) == (otherMirror == right.end()) &&
+                           (other == right.end() || other->second.rate == otherMirror->second.rate);
+      if (isAlike && told.contains(reversed)) {
+        continue;
+      }
+      told.insert(pair);
+      const QString place = name(drawing, pair.first) + (isAlike ? u" – "_s : u" → "_s) + name(drawing, pair.second);
+      FabricDifference difference{Severity::warning, place, rateText(bundle), {}, {}, bundle.link};
+      if (other == right.end()) {
+        difference.severity = Severity::error;
+        difference.found = tr("no link");
+        difference.text = tr("no link in the machine where %1 is drawn").arg(rateText(bundle));
+        differences.push_back(std::move(difference));
+        continue;
+      }
+      difference.found = rateText(other->second);
+      if (!bundle.isReadable || !other->second.isReadable || bundle.rate == other->second.rate) {
+        continue;
+      }
+      const bool isLess = other->second.rate < bundle.rate;
+      difference.severity = isLess ? Severity::error : Severity::note;
+      const double share = other->second.rate.toDouble() / bundle.rate.toDouble();
+      difference.text = isLess ? tr("the machine has %1 % of what is drawn").arg(100 * share, 0, 'f', 0)
+                               : tr("the machine has more than is drawn");
+      if (isLess && bundle.cables != other->second.cables && other->second.cables < bundle.cables) {
+        difference.text += tr(": %1 of %2 links").arg(other->second.cables).arg(bundle.cables);
+      }
+      differences.push_back(std::move(difference));
+    }
+    for (const auto& [pair, bundle] : right) {
+      const auto a = back.find(pair.first);
+      const auto b = back.find(pair.second);
+      if (a == back.end() || b == back.end() || left.contains({a->second, b->second}) ||
+          told.contains({b->second, a->second})) {
+        continue;
+      }
+      told.insert({a->second, b->second});
+      differences.push_back({Severity::note, name(drawing, a->second) + u" – "_s + name(drawing, b->second),
+                             tr("no link"), rateText(bundle), tr("a link in the machine that is not drawn"),
+                             a->second});
+    }
+  } catch (const OverflowError& error) {
+    differences.push_back({Severity::error, {}, {}, {}, QString::fromUtf8(error.what()), {}});
+  }
+  std::stable_sort(differences.begin(), differences.end(),
+                   [](const auto& a, const auto& b) { return a.severity > b.severity; });
+  return differences;
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/run/history_panel.hpp"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLocale>
+#include <QSignalBlocker>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "designer/run/panel_parts.hpp"
+#include "designer/run/results_panel.hpp"
+#include "designer/theme/theme.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+enum Column { kWhen, kSchedule, kMachine, kSizes, kType, kOutcome, kColumns };
+constexpr int kIdRole = Qt::UserRole;
+
+}  // namespace
+
+HistoryPanel::HistoryPanel(QWidget* parent)
+    : QWidget(parent),
+      m_pages(new QStackedWidget(this)),
+      m_list(new QTreeWidget(this)),
+      m_rerun(plainButton(u"historyRerun"_s, tr("Run Again"), tr("The same schedule with the same choices"), this)),
+      m_rejoin(plainButton(u"historyRejoin"_s, tr("Join Again"), tr("Show the run that goes on over there"), this)),
+      m_folder(plainButton(u"historyFolder"_s, tr("Folder"), tr("Open the folder that keeps this run"), this)),
+      m_remove(plainButton(u"historyRemove"_s, tr("Delete"), tr("Delete this run and all that was kept of it"), this)) {
+  setUpPanel(this, u"runs"_s, tr("Runs"));
+  m_list->setObjectName(u"runList"_s);
+  m_list->setAccessibleName(tr("Runs"));
+  m_list->setColumnCount(kColumns);
+  m_list->setHeaderLabels({tr("When"), tr("Schedule"), tr("Machine"), tr("Sizes"), tr("Type"), tr("Outcome")});
+  m_list->setRootIsDecorated(false);
+  m_list->setUniformRowHeights(true);
+  m_list->setAlternatingRowColors(true);
+  m_list->setFrameShape(QFrame::NoFrame);
+  m_list->header()->setStretchLastSection(true);
+  for (int column = 0; column < kOutcome; ++column) {
+    m_list->header()->setSectionResizeMode(column, QHeaderView::ResizeToContents);
+  }
+  auto* head = new QHBoxLayout;
+  constexpr int kMargin = 12;
+  constexpr int kSmall = 6;
+  head->setContentsMargins(kMargin, kSmall, kMargin, kSmall);
+  auto* hint = new QLabel(tr("Ticked runs are compared in the chart"), this);
+  hint->setProperty("role", u"muted"_s);
+  head->addWidget(hint, 1);
+  for (QToolButton* button : {m_rejoin, m_rerun, m_folder, m_remove}) {
+    head->addWidget(button);
+  }
+  auto* page = new QWidget(this);
+  auto* inner = new QVBoxLayout(page);
+  inner->setContentsMargins({});
+  inner->setSpacing(0);
+  inner->addLayout(head);
+  inner->addWidget(m_list, 1);
+  m_pages->addWidget(emptyLabel(
+      tr("Every run is kept here with its fabric, schedule, environment and log. There is none of this document yet."),
+      this));
+  m_pages->addWidget(page);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins({});
+  layout->addWidget(m_pages);
+  connect(m_list, &QTreeWidget::currentItemChanged, this, [this] {
+    updateButtons();
+    if (!current().isEmpty()) {
+      Q_EMIT chosen(current());
+    }
+  });
+  connect(m_list, &QTreeWidget::itemChanged, this, [this](QTreeWidgetItem*, int column) {
+    if (column == kWhen) {
+      Q_EMIT tickedChanged();
+    }
+  });
+  connect(m_rerun, &QToolButton::clicked, this, [this] { Q_EMIT rerunWanted(current()); });
+  connect(m_rejoin, &QToolButton::clicked, this, [this] { Q_EMIT rejoinWanted(current()); });
+  connect(m_folder, &QToolButton::clicked, this, [this] { Q_EMIT folderWanted(current()); });
+  connect(m_remove, &QToolButton::clicked, this, [this] { Q_EMIT removeWanted(current()); });
+}
+
+QString HistoryPanel::current() const {
+  const QTreeWidgetItem* item = m_list->currentItem();
+  return item != nullptr ? item->data(0, kIdRole).toString() : QString();
+}
+
+QStringList HistoryPanel::ticked() const {
+  QStringList result;
+  for (int i = 0; i < m_list->topLevelItemCount(); ++i) {
+    const QTreeWidgetItem* item = m_list->topLevelItem(i);
+    if (item->checkState(kWhen) == Qt::Checked) {
+      result << item->data(0, kIdRole).toString();
+    }
+  }
+  return result;
+}
+
+void HistoryPanel::setRuns(const std::vector<RunInfo>& runs, const QString& wanted) {
+  const QStringList before = ticked();
+  m_runs = runs;
+  m_pages->setCurrentIndex(runs.empty() ? 0 : 1);
+  {
+    const QSignalBlocker quiet(m_list);
+    // The rows stay where they can, so that the view does not jump while a run goes on.
+    while (m_list->topLevelItemCount() > static_cast<int>(runs.size())) {
+      delete m_list->takeTopLevelItem(m_list->topLevelItemCount() - 1);
+    }
+    while (m_list->topLevelItemCount() < static_cast<int>(runs.size())) {
+      new QTreeWidgetItem(m_list);
+    }
+    for (int i = 0; i < static_cast<int>(runs.size()); ++i) {
+      const RunInfo& info = runs[static_cast<std::size_t>(i)];
+      QTreeWidgetItem* item = m_list->topLevelItem(i);
+      item->setData(0, kIdRole, info.id);
+      item->setText(kWhen, QLocale().toString(info.started.toLocalTime(), QLocale::ShortFormat));
+      item->setText(kSchedule, info.scheduleName);
+      item->setText(kMachine, info.machine);
+      item->setText(kSizes, u"%1 – %2"_s.arg(QString::fromStdString(info.request.minBytes),
+                                             QString::fromStdString(info.request.maxBytes)));
+      item->setText(kType, QString::fromStdString(info.request.type));
+      item->setText(kOutcome, outcomeText(info, nullptr));
+      item->setToolTip(kOutcome, outcomeText(info, nullptr));
+      item->setForeground(kOutcome, Theme::instance().color(isBadOutcome(info) ? Token::error : Token::muted));
+      item->setFlags(item->flags() | Qt::ItemIsUserCheckable);
+      item->setCheckState(kWhen, before.contains(info.id) ? Qt::Checked : Qt::Unchecked);
+      if (info.id == wanted) {
+        m_list->setCurrentItem(item);
+      }
+    }
+  }
+  updateButtons();
+}
+
+void HistoryPanel::updateButtons() {
+  const QString id = current();
+  const auto found = std::find_if(m_runs.begin(), m_runs.end(), [&](const RunInfo& info) { return info.id == id; });
+  const bool isThere = found != m_runs.end();
+  const bool isOver = isThere && (found->state == RunState::ended || found->state == RunState::lost);
+  m_rerun->setEnabled(isOver);
+  m_remove->setEnabled(isOver);
+  m_folder->setEnabled(isThere);
+  m_rejoin->setVisible(isThere && found->state == RunState::lost && found->keepsRunning);
+}
+
+}  // namespace coppice::designer

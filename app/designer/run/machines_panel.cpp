@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/run/machines_panel.hpp"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLocale>
+#include <QSignalBlocker>
+#include <QVBoxLayout>
+
+#include "designer/run/panel_parts.hpp"
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/icons.hpp"
+#include "designer/theme/theme.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+constexpr int kIdRole = Qt::UserRole;
+
+QString row(const QString& name, const QString& value) {
+  return value.isEmpty() ? QString()
+                         : u"<tr><td style='padding-right:10px'>%1</td><td>%2</td></tr>"_s.arg(name.toHtmlEscaped(),
+                                                                                               value.toHtmlEscaped());
+}
+
+}  // namespace
+
+QString stateText(const Connection* connection) {
+  if (connection == nullptr) {
+    return {};
+  }
+  switch (connection->state()) {
+    case Connection::State::idle:
+      return {};
+    case Connection::State::connecting:
+      return MachinesPanel::tr("connecting…");
+    case Connection::State::needsConsent:
+      return MachinesPanel::tr("host key?");
+    case Connection::State::ready:
+      return MachinesPanel::tr("ready");
+    case Connection::State::failed:
+      return MachinesPanel::tr("failed");
+    case Connection::State::lost:
+      return MachinesPanel::tr("lost");
+  }
+  return {};
+}
+
+MachinesPanel::MachinesPanel(MachineBook& book, QWidget* parent)
+    : QWidget(parent),
+      m_book(book),
+      m_list(new QTreeWidget(this)),
+      m_host(new QLineEdit(this)),
+      m_connect(new QPushButton(tr("Connect"), this)),
+      m_detect(plainButton(u"machineDetect"_s, tr("Detect"), tr("Read the fabric of this machine into a new document"),
+                           this)),
+      m_compare(plainButton(u"machineCompare"_s, tr("Compare"),
+                            tr("Read the fabric of this machine and list how the drawing differs from it"), this)),
+      m_remove(plainButton(u"machineRemove"_s, tr("Remove"), tr("Take the host off this list"), this)),
+      m_card(new QLabel(this)) {
+  setUpPanel(this, u"machines"_s, tr("Machines"));
+  m_list->setObjectName(u"machineList"_s);
+  m_list->setAccessibleName(tr("Machines"));
+  m_list->setColumnCount(2);
+  m_list->setHeaderHidden(true);
+  m_list->setRootIsDecorated(false);
+  m_list->setUniformRowHeights(true);
+  m_list->setFrameShape(QFrame::NoFrame);
+  m_list->header()->setStretchLastSection(false);
+  m_list->header()->setSectionResizeMode(0, QHeaderView::Stretch);
+  m_list->header()->setSectionResizeMode(1, QHeaderView::ResizeToContents);
+  m_host->setObjectName(u"machineHost"_s);
+  m_host->setPlaceholderText(tr("Add a host: user@host:port"));
+  m_host->setAccessibleName(tr("Add a host"));
+  m_host->setClearButtonEnabled(true);
+  m_connect->setObjectName(u"machineConnect"_s);
+  m_connect->setProperty("role", u"primary"_s);
+  m_card->setObjectName(u"machineCard"_s);
+  m_card->setTextFormat(Qt::RichText);
+  m_card->setWordWrap(true);
+  m_card->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  constexpr int kMargin = 10;
+  m_card->setContentsMargins(kMargin, 0, kMargin, kMargin);
+  auto* buttons = new QHBoxLayout;
+  buttons->setContentsMargins(kMargin, 0, kMargin, 0);
+  buttons->addWidget(m_connect, 1);
+  auto* more = new QHBoxLayout;
+  more->setContentsMargins(kMargin, 0, kMargin, 0);
+  for (QToolButton* button : {m_detect, m_compare, m_remove}) {
+    button->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    more->addWidget(button, 1);
+  }
+  auto* host = new QHBoxLayout;
+  host->setContentsMargins(kMargin, kMargin, kMargin, 0);
+  host->addWidget(m_host);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins({});
+  layout->addLayout(host);
+  layout->addWidget(m_list, 1);
+  layout->addLayout(buttons);
+  layout->addLayout(more);
+  layout->addWidget(m_card);
+  connect(m_list, &QTreeWidget::currentItemChanged, this, [this] {
+    refresh();
+    Q_EMIT currentChanged(current());
+  });
+  connect(m_list, &QTreeWidget::itemActivated, m_connect, &QPushButton::click);
+  connect(m_host, &QLineEdit::returnPressed, this, &MachinesPanel::addHost);
+  connect(m_connect, &QPushButton::clicked, this, [this] {
+    Connection* connection = m_book.connection(current());
+    if (connection == nullptr) {
+      return;
+    }
+    const Connection::State state = connection->state();
+    if (state == Connection::State::ready || state == Connection::State::connecting) {
+      connection->close();
+    } else {
+      connection->open();
+    }
+  });
+  connect(m_detect, &QToolButton::clicked, this, [this] { Q_EMIT detectWanted(current()); });
+  connect(m_compare, &QToolButton::clicked, this, [this] { Q_EMIT compareWanted(current()); });
+  connect(m_remove, &QToolButton::clicked, this, [this] { m_book.remove(current()); });
+  connect(&m_book, &MachineBook::listChanged, this, &MachinesPanel::fill);
+  connect(&m_book, &MachineBook::connectionChanged, this, &MachinesPanel::refresh);
+  connect(&Theme::instance(), &Theme::changed, this, &MachinesPanel::refresh);
+  fill();
+}
+
+QString MachinesPanel::current() const {
+  const QTreeWidgetItem* item = m_list->currentItem();
+  return item != nullptr ? item->data(0, kIdRole).toString() : u"local"_s;
+}
+
+void MachinesPanel::setCurrent(const QString& id) {
+  for (int i = 0; i < m_list->topLevelItemCount(); ++i) {
+    if (m_list->topLevelItem(i)->data(0, kIdRole).toString() == id) {
+      m_list->setCurrentItem(m_list->topLevelItem(i));
+    }
+  }
+}
+
+void MachinesPanel::addHost() {
+  const auto added = m_book.add(m_host->text());
+  if (!added) {
+    Q_EMIT refused(QString::fromStdString(describe(added.error())));
+    m_host->setProperty("invalid", true);
+    m_host->setToolTip(QString::fromStdString(describe(added.error())));
+  } else {
+    m_host->clear();
+    m_host->setProperty("invalid", false);
+    m_host->setToolTip({});
+    setCurrent(*added);
+  }
+  m_host->setStyle(m_host->style());
+}
+
+void MachinesPanel::fill() {
+  const QString chosen = current();
+  {
+    const QSignalBlocker quiet(m_list);
+    m_list->clear();
+    for (const Machine& machine : m_book.machines()) {
+      auto* item = new QTreeWidgetItem(m_list, {machine.title(), {}});
+      item->setData(0, kIdRole, machine.id());
+      item->setToolTip(0, machine.title() + u", "_s + machine.origin());
+      item->setTextAlignment(1, Qt::AlignRight | Qt::AlignVCenter);
+    }
+    setCurrent(chosen);
+    if (m_list->currentItem() == nullptr) {
+      m_list->setCurrentItem(m_list->topLevelItem(0));
+    }
+  }
+  refresh();
+  Q_EMIT currentChanged(current());
+}
+
+void MachinesPanel::refresh() {
+  const Theme& theme = Theme::instance();
+  for (int i = 0; i < m_list->topLevelItemCount(); ++i) {
+    QTreeWidgetItem* item = m_list->topLevelItem(i);
+    const Connection* connection = m_book.connection(item->data(0, kIdRole).toString());
+    item->setText(1, stateText(connection));
+    const Connection::State state = connection != nullptr ? connection->state() : Connection::State::idle;
+    const bool isBad = state == Connection::State::failed || state == Connection::State::lost ||
+                       state == Connection::State::needsConsent;
+    item->setForeground(
+        1, theme.color(isBad ? Token::error : (state == Connection::State::ready ? Token::accent : Token::muted)));
+  }
+  const Machine* machine = m_book.find(current());
+  Connection* connection = m_book.connection(current());
+  if (machine == nullptr || connection == nullptr) {
+    return;
+  }
+  const bool isReady = connection->state() == Connection::State::ready;
+  const bool isBusy = connection->state() == Connection::State::connecting;
+  m_connect->setText(isReady ? tr("Disconnect") : (isBusy ? tr("Stop") : tr("Connect")));
+  m_connect->setToolTip(tr("Each step is shown in the Connection dock"));
+  const QString why = isReady ? QString() : tr("Connect first");
+  m_detect->setEnabled(isReady);
+  m_compare->setEnabled(isReady);
+  m_remove->setVisible(machine->kind == Machine::Kind::added);
+  const MachineFacts& facts = connection->facts();
+  QString card;
+  if (isReady || !facts.system.isEmpty()) {
+    card += row(tr("Host"), facts.host);
+    card += row(tr("System"), u"%1 %2"_s.arg(facts.system, facts.architecture));
+    if (facts.environment) {
+      card += row(tr("Processor"), QString::fromStdString(facts.environment->processor));
+    }
+    card += row(tr("Cores"), facts.cores > 0 ? QString::number(facts.cores) : QString());
+    if (facts.environment && facts.environment->memoryBytes > 0) {
+      constexpr double kGiga = 1e9;
+      card += row(tr("Memory"),
+                  QLocale().toString(static_cast<double>(facts.environment->memoryBytes) / kGiga, 'f', 1) + u" GB"_s);
+    }
+    if (facts.environment) {
+      for (const auto& [key, value] : facts.environment->facts) {
+        card += row(QString::fromStdString(key), QString::fromStdString(value).left(60));
+      }
+      for (const program::BackendNote& note : facts.environment->backends) {
+        const QString reason = QString::fromStdString(note.reason);
+        card += row(QString::fromStdString(note.name),
+                    note.available ? (reason.isEmpty() ? tr("available") : reason) : tr("not here: %1").arg(reason));
+      }
+    }
+    QStringList partitions;
+    for (const SlurmPartition& partition : facts.partitions) {
+      partitions << tr("%1 (%2 nodes)").arg(partition.name).arg(partition.nodes);
+    }
+    card += row(tr("Slurm"), partitions.join(u", "_s));
+    card = u"<table cellspacing='0'>"_s + card + u"</table>"_s;
+  } else if (!connection->message().isEmpty()) {
+    card = connection->message().toHtmlEscaped();
+  } else {
+    card = u"<span style='color:%1'>%2</span>"_s.arg(
+        theme.color(Token::muted).name(),
+        tr("Connect to see what is in this machine and to run a schedule on it.").toHtmlEscaped());
+  }
+  m_card->setText(card);
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QToolButton>
+#include <QTreeWidget>
+#include <QWidget>
+
+#include "designer/run/machine_book.hpp"
+
+namespace coppice::designer {
+
+/// The list of machines with their states, and an inventory of the chosen one.
+class MachinesPanel : public QWidget {
+  Q_OBJECT
+
+public:
+  explicit MachinesPanel(MachineBook& book, QWidget* parent = nullptr);
+
+  /// Never empty: this computer is always there.
+  [[nodiscard]] QString current() const;
+  void setCurrent(const QString& id);
+
+Q_SIGNALS:
+  void currentChanged(const QString& id);
+  void detectWanted(const QString& id);
+  void compareWanted(const QString& id);
+  void refused(const QString& why);
+
+private:
+  void fill();
+  void refresh();
+  void addHost();
+
+  MachineBook& m_book;
+  QTreeWidget* m_list;
+  QLineEdit* m_host;
+  QPushButton* m_connect;
+  QToolButton* m_detect;
+  QToolButton* m_compare;
+  QToolButton* m_remove;
+  QLabel* m_card;
+};
+
+/// "connected", "not connected", …
+[[nodiscard]] QString stateText(const Connection* connection);
+
+}  // namespace coppice::designer

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "designer/run/connection_panel.hpp"
+#include "designer/run/differences_panel.hpp"
+#include "designer/run/history_panel.hpp"
+#include "designer/run/live_run.hpp"
+#include "designer/run/log_panel.hpp"
+#include "designer/run/machine_book.hpp"
+#include "designer/run/machines_panel.hpp"
+#include "designer/run/results_panel.hpp"
+#include "designer/run/run_chart.hpp"
+#include "designer/run/run_document.hpp"
+#include "designer/run/run_panel.hpp"
+#include "designer/run/trace_panel.hpp"
+
+namespace coppice::designer {
+
+/// Questions that end in a dialog, answered by the window.
+struct RunPrompts {
+  std::function<QString(const QString& suggestion, const QString& filter)> fileToSave;
+  std::function<QString(const QString& filter)> fileToOpen;
+  std::function<bool(const QString& title, const QString& text, const QString& yes, const QString& no)> confirm;
+  std::function<void(const QString& title, const QString& text)> failure;
+};
+
+struct RunOptions {
+  RunEnvironment environment = {};
+  bool keepsSettings = true;
+  QString dataFolder = {};  ///< for runs of documents without a file; empty = the user's data folder
+};
+
+/// Run mode: owns the contents of its docks, follows the current document, starts runs and reads machines.
+class RunActivity : public QObject {
+  Q_OBJECT
+
+public:
+  RunActivity(RunPrompts prompts, RunOptions options, QWidget* window);
+  ~RunActivity() override;
+
+  [[nodiscard]] MachineBook& machines() { return m_book; }
+  [[nodiscard]] MachinesPanel* machinesPanel() const { return m_machinesPanel; }
+  [[nodiscard]] RunPanel* runPanel() const { return m_runPanel; }
+  [[nodiscard]] ResultsPanel* results() const { return m_results; }
+  [[nodiscard]] RunChart* chart() const { return m_chart; }
+  [[nodiscard]] TracePanel* trace() const { return m_trace; }
+  [[nodiscard]] LogPanel* log() const { return m_log; }
+  [[nodiscard]] ConnectionPanel* connection() const { return m_connectionPanel; }
+  [[nodiscard]] HistoryPanel* history() const { return m_history; }
+  [[nodiscard]] DifferencesPanel* differences() const { return m_differences; }
+
+  /// nullopt on the start page.
+  void setDocument(std::optional<RunDocument> document);
+  /// Which box of the drawing a machine is compared with; asked when needed.
+  void setChosenBox(std::function<BoxId()> chosenBox) { m_chosenBox = std::move(chosenBox); }
+
+  [[nodiscard]] bool isReady() const { return m_runPanel->isReady() && !isRunning(); }
+  [[nodiscard]] bool isRunning() const;
+  /// The run that the docks show; empty = none.
+  [[nodiscard]] const QString& shownRun() const { return m_shown; }
+  [[nodiscard]] const std::vector<RunInfo>& runs() const { return m_runs; }
+
+  void start();
+  void stop();
+  void rerun(const QString& id);
+  void rejoin(const QString& id);
+  void remove(const QString& id);
+  void detect(const QString& machine);
+  void compare(const QString& machine);
+  void chooseFile();
+  void saveBundle();
+
+Q_SIGNALS:
+  void message(const QString& text);
+  void stateChanged();
+  /// A machine was read: the text of a .fabric.json.
+  void fabricDetected(const QByteArray& text, const QString& name);
+  void elementChosen(const coppice::designer::ElementId& element);
+  /// Something is now in this dock: "connection", "results", "differences".
+  void dockWanted(const QString& id);
+
+private:
+  /// Connects first where that needs no question.
+  void whenReady(const QString& machine, std::function<void(Connection&)> then);
+  void startRun(Connection& connection, const RunSubject& subject, const program::RunRequest& request,
+                const QString& suffix, bool keepsRunning);
+  void follow(std::unique_ptr<LiveRun> run);
+  void show(const QString& id);
+  void showLive();
+  void refreshRuns();
+  void reload();
+  void probe(const QString& machine, std::function<void(QByteArray, QString)> done);
+  void save(const QString& suggestion, const QByteArray& text);
+  void updateChart();
+  [[nodiscard]] RunInfo* find(const QString& id);
+  [[nodiscard]] std::shared_ptr<RunData> dataOf(const QString& id);
+  [[nodiscard]] QString folder() const;
+
+  RunPrompts m_prompts;
+  RunOptions m_options;
+  MachineBook m_book;
+  std::optional<RunDocument> m_document;
+  std::function<BoxId()> m_chosenBox;
+  QString m_folder;
+  std::vector<RunInfo> m_runs;
+  std::map<QString, std::shared_ptr<RunData>> m_data;
+  std::unique_ptr<LiveRun> m_live;
+  QString m_shown;
+  QString m_waitingFor;  ///< a machine that is being connected for something
+  std::function<void(Connection&)> m_then;
+  Call m_probe;
+  QTimer m_beat;
+
+  MachinesPanel* m_machinesPanel;
+  RunPanel* m_runPanel;
+  ResultsPanel* m_results;
+  RunChart* m_chart;
+  TracePanel* m_trace;
+  LogPanel* m_log;
+  ConnectionPanel* m_connectionPanel;
+  HistoryPanel* m_history;
+  DifferencesPanel* m_differences;
+};
+
+}  // namespace coppice::designer

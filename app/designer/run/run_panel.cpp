@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/run/run_panel.hpp"
+
+#include <QHBoxLayout>
+#include <QScrollArea>
+#include <QSignalBlocker>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "designer/run/machines_panel.hpp"
+#include "designer/run/panel_parts.hpp"
+#include "designer/theme/theme.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+QComboBox* box(const QString& name, const QString& title, QWidget* parent) {
+  auto* combo = new QComboBox(parent);
+  combo->setObjectName(name);
+  combo->setAccessibleName(title);
+  combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  constexpr int kLeast = 8;
+  combo->setMinimumContentsLength(kLeast);
+  return combo;
+}
+
+QLineEdit* line(const QString& name, const QString& title, const QString& text, QWidget* parent) {
+  auto* edit = new QLineEdit(text, parent);
+  edit->setObjectName(name);
+  edit->setAccessibleName(title);
+  return edit;
+}
+
+void choose(QComboBox* combo, const QString& data) {
+  if (const int index = combo->findData(data); index >= 0) {
+    combo->setCurrentIndex(index);
+  }
+}
+
+}  // namespace
+
+RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book(book) {
+  setUpPanel(this, u"runChoices"_s, tr("Run"));
+  auto* area = new QScrollArea(this);
+  area->setFrameShape(QFrame::NoFrame);
+  area->setWidgetResizable(true);
+  area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  auto* content = new QWidget(area);
+  content->setProperty("role", u"panel"_s);
+  content->setAttribute(Qt::WA_StyledBackground);
+  area->setWidget(content);
+
+  m_machineText = new QLabel(content);
+  m_machineText->setObjectName(u"runMachine"_s);
+  m_machineText->setTextFormat(Qt::PlainText);
+  m_schedule = box(u"runSchedule"_s, tr("Schedule"), content);
+  auto* file = plainButton(u"runFile"_s, tr("File…"), tr("Run an MSCCL XML or a .forest.json from a file"), content);
+  m_backend = box(u"runBackend"_s, tr("Backend"), content);
+  m_launch = box(u"runLaunch"_s, tr("Processes"), content);
+  m_launch->addItem(tr("one process"), static_cast<int>(program::Launch::single));
+  m_launch->addItem(tr("one per rank, mpirun"), static_cast<int>(program::Launch::mpirun));
+  m_launch->addItem(tr("one per rank, Slurm"), static_cast<int>(program::Launch::srun));
+  m_hosts = line(u"runHosts"_s, tr("Hosts"), {}, content);
+  m_hosts->setPlaceholderText(tr("node1:4, node2:4"));
+  m_hosts->setToolTip(tr("Machines for mpirun with their numbers of processes; empty = the machine itself"));
+  m_partition = box(u"runPartition"_s, tr("Partition"), content);
+  m_from = line(u"runFrom"_s, tr("Smallest size"), u"1M"_s, content);
+  m_to = line(u"runTo"_s, tr("Largest size"), u"64M"_s, content);
+  m_factor = line(u"runFactor"_s, tr("Step between sizes"), u"2"_s, content);
+  m_iterations = new QSpinBox(content);
+  m_iterations->setObjectName(u"runIterations"_s);
+  constexpr int kMostIterations = 1'000'000;
+  m_iterations->setRange(1, kMostIterations);
+  m_iterations->setValue(20);
+  m_iterations->setAccessibleName(tr("Iterations"));
+  m_warmup = new QSpinBox(content);
+  m_warmup->setObjectName(u"runWarmup"_s);
+  m_warmup->setRange(0, kMostIterations);
+  m_warmup->setValue(5);
+  m_warmup->setAccessibleName(tr("Warm-up rounds"));
+  m_type = box(u"runType"_s, tr("Data type"), content);
+  for (const char* type : {"float", "half", "bfloat16", "int32", "int8"}) {
+    m_type->addItem(QLatin1String(type), QLatin1String(type));
+  }
+  m_operation = box(u"runOperation"_s, tr("Operation"), content);
+  for (const char* operation : {"sum", "prod", "min", "max", "avg"}) {
+    m_operation->addItem(QLatin1String(operation), QLatin1String(operation));
+  }
+  m_operation->setToolTip(tr("Where the collective reduces"));
+  m_checks = new QCheckBox(tr("Check every element"), content);
+  m_checks->setObjectName(u"runChecks"_s);
+  m_checks->setChecked(true);
+  m_traces = new QCheckBox(tr("Record a trace"), content);
+  m_traces->setObjectName(u"runTraces"_s);
+  m_traces->setToolTip(tr("When each step ran, for the Trace dock; it costs a little speed"));
+  m_keeps = box(u"runKeeps"_s, tr("When the window closes"), content);
+  m_keeps->addItem(tr("ends with the window"));
+  m_keeps->addItem(tr("keeps running"));
+  m_keeps->setToolTip(tr("A run that keeps running survives a lost connection and can be joined again"));
+  m_preflight = new QListWidget(content);
+  m_preflight->setObjectName(u"runPreflight"_s);
+  m_preflight->setAccessibleName(tr("Preflight"));
+  m_preflight->setFrameShape(QFrame::NoFrame);
+  m_preflight->setSelectionMode(QAbstractItemView::NoSelection);
+  m_preflight->setFocusPolicy(Qt::NoFocus);
+  m_preflight->setWordWrap(true);
+  m_preflight->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  m_preflight->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  m_preflight->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents);
+  m_run = new QPushButton(tr("Run"), this);
+  m_run->setObjectName(u"runStart"_s);
+  m_run->setProperty("role", u"primary"_s);
+  m_stop = plainButton(u"runStop"_s, tr("Stop"), tr("End the run and all its processes (Shift+F5)"), this);
+  auto* bundle =
+      plainButton(u"runBundle"_s, tr("Bundle…"),
+                  tr("A folder with all that this run needs, for a cluster that the window cannot reach"), this);
+
+  const auto pair = [content](QWidget* a, QWidget* b, QWidget* c = nullptr) {
+    auto* row = new QWidget(content);
+    auto* layout = new QHBoxLayout(row);
+    layout->setContentsMargins({});
+    layout->addWidget(a, 1);
+    layout->addWidget(b, c != nullptr || qobject_cast<QToolButton*>(b) == nullptr ? 1 : 0);
+    if (c != nullptr) {
+      layout->addWidget(c, 1);
+    }
+    return row;
+  };
+  m_factor->setToolTip(tr("Each size is the one before times this"));
+  m_form = new QFormLayout;
+  m_form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  m_form->setLabelAlignment(Qt::AlignLeft);
+  constexpr int kGap = 8;
+  m_form->setVerticalSpacing(kGap);
+  m_form->addRow(tr("Machine"), m_machineText);
+  m_form->addRow(tr("Schedule"), pair(m_schedule, file));
+  m_form->addRow(tr("Backend"), m_backend);
+  m_form->addRow(tr("Processes"), m_launch);
+  m_form->addRow(tr("Hosts"), m_hosts);
+  m_form->addRow(tr("Partition"), m_partition);
+  m_form->addRow(tr("From, to, ×"), pair(m_from, m_to, m_factor));
+  m_form->addRow(tr("Rounds, warm-up"), pair(m_iterations, m_warmup));
+  m_form->addRow(tr("Type, operation"), pair(m_type, m_operation));
+  m_form->addRow({}, m_checks);
+  m_form->addRow({}, m_traces);
+  m_form->addRow(tr("At closing"), m_keeps);
+  for (int i = 0; i < m_form->rowCount(); ++i) {
+    if (auto* label = qobject_cast<QLabel*>(m_form->itemAt(i, QFormLayout::LabelRole) != nullptr
+                                                ? m_form->itemAt(i, QFormLayout::LabelRole)->widget()
+                                                : nullptr)) {
+      label->setProperty("role", u"muted"_s);
+    }
+  }
+  auto* inner = new QVBoxLayout(content);
+  constexpr int kMargin = 12;
+  inner->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
+  inner->addLayout(m_form);
+  inner->addWidget(m_preflight);
+  inner->addStretch(1);
+  auto* buttons = new QHBoxLayout;
+  buttons->setContentsMargins(kMargin, kGap, kMargin, kGap);
+  buttons->addWidget(m_run, 1);
+  buttons->addWidget(m_stop);
+  buttons->addWidget(bundle);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins({});
+  layout->setSpacing(0);
+  layout->addWidget(area, 1);
+  layout->addLayout(buttons);
+
+  connect(file, &QToolButton::clicked, this, &RunPanel::fileWanted);
+  connect(m_run, &QPushButton::clicked, this, &RunPanel::runWanted);
+  connect(m_stop, &QToolButton::clicked, this, &RunPanel::stopWanted);
+  connect(bundle, &QToolButton::clicked, this, &RunPanel::bundleWanted);
+  for (QComboBox* combo : {m_schedule, m_backend, m_launch, m_partition}) {
+    connect(combo, &QComboBox::currentIndexChanged, this, &RunPanel::refresh);
+  }
+  for (QLineEdit* edit : {m_from, m_to, m_factor, m_hosts}) {
+    connect(edit, &QLineEdit::textChanged, this, &RunPanel::check);
+  }
+  connect(&m_book, &MachineBook::connectionChanged, this, [this](const QString& id) {
+    if (id == m_machine) {
+      fillBackends();
+      refresh();
+    }
+  });
+  connect(&Theme::instance(), &Theme::changed, this, &RunPanel::check);
+  fillSchedules();
+  fillBackends();
+  refresh();
+}
+
+void RunPanel::setMachine(const QString& id) {
+  m_machine = id;
+  fillBackends();
+  refresh();
+}
+
+void RunPanel::setSchedules(const std::vector<RunnableSchedule>& schedules, const QString& currentKey) {
+  const QString before = m_schedule->currentData().toString();
+  m_schedules = schedules;
+  fillSchedules();
+  choose(m_schedule, before);
+  // What was chosen by hand stays; a schedule that is new elsewhere is followed.
+  if (!currentKey.isEmpty() && (before.isEmpty() || !before.startsWith(u"file:"))) {
+    choose(m_schedule, currentKey);
+  }
+  refresh();
+}
+
+void RunPanel::addFile(const RunnableSchedule& schedule) {
+  m_files.erase(
+      std::remove_if(m_files.begin(), m_files.end(), [&](const auto& each) { return each.key == schedule.key; }),
+      m_files.end());
+  m_files.push_back(schedule);
+  fillSchedules();
+  choose(m_schedule, schedule.key);
+  refresh();
+}
+
+void RunPanel::fillSchedules() {
+  const QSignalBlocker quiet(m_schedule);
+  m_schedule->clear();
+  for (const auto* list : {&m_schedules, &m_files}) {
+    for (const RunnableSchedule& schedule : *list) {
+      m_schedule->addItem(schedule.name, schedule.key);
+    }
+  }
+  m_schedule->setPlaceholderText(tr("none yet"));
+  m_schedule->setEnabled(m_schedule->count() > 0);
+}
+
+const RunnableSchedule* RunPanel::schedule() const {
+  const QString key = m_schedule->currentData().toString();
+  for (const auto* list : {&m_schedules, &m_files}) {
+    for (const RunnableSchedule& schedule : *list) {
+      if (schedule.key == key) {
+        return &schedule;
+      }
+    }
+  }
+  return nullptr;
+}
+
+void RunPanel::fillBackends() {
+  const QString before = m_backend->currentData().toString();
+  const QString partition = m_partition->currentData().toString();
+  const QSignalBlocker quiet(m_backend);
+  const QSignalBlocker quietToo(m_partition);
+  m_backend->clear();
+  m_partition->clear();
+  m_backend->addItem(tr("automatic"), QString());
+  const Connection* connection = m_book.connection(m_machine);
+  if (connection != nullptr) {
+    if (connection->facts().environment) {
+      for (const program::BackendNote& note : connection->facts().environment->backends) {
+        if (note.available) {
+          m_backend->addItem(QString::fromStdString(note.name), QString::fromStdString(note.name));
+        }
+      }
+    }
+    for (const SlurmPartition& each : connection->facts().partitions) {
+      m_partition->addItem(each.isDefault ? tr("%1 (default)").arg(each.name) : each.name, each.name);
+    }
+  }
+  choose(m_backend, before);
+  choose(m_partition, partition);
+}
+
+program::RunRequest RunPanel::request() const {
+  program::RunRequest request;
+  const RunnableSchedule* chosen = schedule();
+  request.schedule = chosen != nullptr ? "schedule." + chosen->suffix.toStdString() : std::string();
+  if (chosen != nullptr) {
+    request.boundGBps = chosen->boundGBps;
+  }
+  request.backend = m_backend->currentData().toString().toStdString();
+  request.launch = static_cast<program::Launch>(m_launch->currentData().toInt());
+  if (request.launch == program::Launch::mpirun) {
+    for (const QString& host : m_hosts->text().split(u',', Qt::SkipEmptyParts)) {
+      request.hosts.push_back(host.trimmed().toStdString());
+    }
+  }
+  if (request.launch == program::Launch::srun) {
+    request.partition = m_partition->currentData().toString().toStdString();
+  }
+  request.minBytes = m_from->text().trimmed().toStdString();
+  request.maxBytes = m_to->text().trimmed().toStdString();
+  request.factor = m_factor->text().trimmed().toStdString();
+  request.iterations = m_iterations->value();
+  request.warmup = m_warmup->value();
+  request.type = m_type->currentData().toString().toStdString();
+  request.operation = m_operation->currentData().toString().toStdString();
+  request.checks = m_checks->isChecked();
+  request.traces = m_traces->isChecked();
+  return request;
+}
+
+void RunPanel::setRequest(const program::RunRequest& request) {
+  choose(m_backend, QString::fromStdString(request.backend));
+  m_launch->setCurrentIndex(m_launch->findData(static_cast<int>(request.launch)));
+  QStringList hosts;
+  for (const std::string& host : request.hosts) {
+    hosts << QString::fromStdString(host);
+  }
+  m_hosts->setText(hosts.join(u", "_s));
+  choose(m_partition, QString::fromStdString(request.partition));
+  m_from->setText(QString::fromStdString(request.minBytes));
+  m_to->setText(QString::fromStdString(request.maxBytes));
+  m_factor->setText(QString::fromStdString(request.factor));
+  m_iterations->setValue(request.iterations);
+  m_warmup->setValue(request.warmup);
+  choose(m_type, QString::fromStdString(request.type));
+  choose(m_operation, QString::fromStdString(request.operation));
+  m_checks->setChecked(request.checks);
+  m_traces->setChecked(request.traces);
+}
+
+void RunPanel::setRunning(bool isRunning, bool isCancelling) {
+  m_isRunning = isRunning;
+  m_stop->setEnabled(isRunning && !isCancelling);
+  m_stop->setText(isCancelling ? tr("Stopping…") : tr("Stop"));
+  check();
+}
+
+void RunPanel::refresh() {
+  const auto launch = static_cast<program::Launch>(m_launch->currentData().toInt());
+  const auto showRow = [this](QWidget* field, bool isShown) {
+    field->setVisible(isShown);
+    if (QWidget* label = m_form->labelForField(field)) {
+      label->setVisible(isShown);
+    }
+  };
+  showRow(m_hosts, launch == program::Launch::mpirun);
+  showRow(m_partition, launch == program::Launch::srun);
+  const Machine* machine = m_book.find(m_machine);
+  const QString state = stateText(m_book.connection(m_machine));
+  m_machineText->setText(
+      machine == nullptr ? QString() : (state.isEmpty() ? machine->title() : machine->title() + u" · "_s + state));
+  check();
+}
+
+void RunPanel::check() {
+  m_preflight->clear();
+  m_obstacle.clear();
+  const Theme& theme = Theme::instance();
+  const auto add = [&](bool isGood, const QString& text, bool isBlocking = true) {
+    auto* item = new QListWidgetItem((isGood ? u"✓ "_s : (isBlocking ? u"✗ "_s : u"! "_s)) + text, m_preflight);
+    item->setForeground(theme.color(isGood ? Token::muted : (isBlocking ? Token::error : Token::warning)));
+    if (!isGood && isBlocking && m_obstacle.isEmpty()) {
+      m_obstacle = text;
+    }
+  };
+  const Connection* connection = m_book.connection(m_machine);
+  const bool isConnected = connection != nullptr && connection->state() == Connection::State::ready;
+  const bool isLocal = connection != nullptr && connection->machine().isLocal();
+  // This computer is connected on the way.
+  const bool willConnect = isLocal && connection->state() != Connection::State::failed;
+  if (isConnected || willConnect) {
+    add(true, isLocal ? tr("this computer") : tr("%1 is connected").arg(connection->machine().title()));
+  } else {
+    add(false, connection != nullptr && !connection->message().isEmpty()
+                   ? connection->message()
+                   : tr("the machine is not connected: press Connect"));
+  }
+  const RunnableSchedule* chosen = schedule();
+  if (chosen == nullptr) {
+    add(false, tr("there is no schedule: generate one with F5, or choose a file"));
+  } else {
+    add(true, tr("schedule “%1”").arg(chosen->name));
+  }
+  const program::RunRequest wanted = request();
+  for (const Finding& fault : program::faultsOf(wanted)) {
+    if (fault.where.element != "schedule") {
+      add(false, QString::fromStdString(fault.text + "; " + fault.fix));
+    }
+  }
+  if (isConnected && connection->facts().environment) {
+    const program::EnvRecord& environment = *connection->facts().environment;
+    const bool hasBackend = std::any_of(environment.backends.begin(), environment.backends.end(),
+                                        [](const program::BackendNote& note) { return note.available; });
+    add(hasBackend || environment.backends.empty(),
+        hasBackend ? tr("a backend is there") : tr("no backend can run there"));
+    if (wanted.launch == program::Launch::srun && connection->facts().partitions.empty()) {
+      add(false, tr("there is no Slurm on that machine"));
+    }
+    if (chosen != nullptr && chosen->ranks > 0 && environment.cores > 0 && chosen->ranks > environment.cores &&
+        wanted.hosts.empty() && wanted.launch != program::Launch::srun) {
+      add(false,
+          tr("%1 ranks share %2 cores: right for correctness, slow for speed")
+              .arg(chosen->ranks)
+              .arg(environment.cores),
+          false);
+    }
+  }
+  if (wanted.launch == program::Launch::srun && m_keeps->currentIndex() == 0) {
+    add(true, tr("the job is cancelled when the window closes"));
+  }
+  const bool wasReady = m_isReady;
+  m_isReady = m_obstacle.isEmpty();
+  m_run->setEnabled(m_isReady && !m_isRunning);
+  m_run->setToolTip(m_isReady ? tr("Run it (Ctrl+F5)") : m_obstacle);
+  m_run->setText(m_isRunning ? tr("Running…") : tr("Run"));
+  if (!m_isRunning) {
+    m_stop->setEnabled(false);
+  }
+  int height = 0;
+  m_preflight->doItemsLayout();
+  for (int i = 0; i < m_preflight->count(); ++i) {
+    height += m_preflight->visualItemRect(m_preflight->item(i)).height();
+  }
+  constexpr int kSpare = 6;
+  m_preflight->setFixedHeight(height + kSpare);
+  if (wasReady != m_isReady) {
+    Q_EMIT readyChanged();
+  }
+}
+
+}  // namespace coppice::designer

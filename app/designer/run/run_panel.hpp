@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QFormLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QToolButton>
+#include <QWidget>
+#include <optional>
+#include <vector>
+
+#include "designer/run/machine_book.hpp"
+#include "designer/run/run_document.hpp"
+#include "program/run_job.hpp"
+
+namespace coppice::designer {
+
+/// The choices of a run, and whether all is ready for it.
+class RunPanel : public QWidget {
+  Q_OBJECT
+
+public:
+  RunPanel(MachineBook& book, QWidget* parent = nullptr);
+
+  void setMachine(const QString& id);
+  void setSchedules(const std::vector<RunnableSchedule>& schedules, const QString& currentKey);
+  /// A file beside those of the document; becomes the chosen one.
+  void addFile(const RunnableSchedule& schedule);
+  void setRequest(const program::RunRequest& request);
+  /// A run is under way: Stop instead of Run.
+  void setRunning(bool isRunning, bool isCancelling);
+
+  [[nodiscard]] QString machine() const { return m_machine; }
+  /// nullptr if none is chosen.
+  [[nodiscard]] const RunnableSchedule* schedule() const;
+  [[nodiscard]] program::RunRequest request() const;
+  [[nodiscard]] bool keepsRunning() const { return m_keeps->currentIndex() == 1; }
+  /// Nothing stands in the way.
+  [[nodiscard]] bool isReady() const { return m_isReady; }
+  /// The first thing that does.
+  [[nodiscard]] QString obstacle() const { return m_obstacle; }
+
+Q_SIGNALS:
+  void runWanted();
+  void stopWanted();
+  void fileWanted();
+  void bundleWanted();
+  void readyChanged();
+
+private:
+  void refresh();
+  void fillBackends();
+  void fillSchedules();
+  void check();
+
+  MachineBook& m_book;
+  QString m_machine = QStringLiteral("local");
+  std::vector<RunnableSchedule> m_schedules;
+  std::vector<RunnableSchedule> m_files;
+  QLabel* m_machineText;
+  QComboBox* m_schedule;
+  QComboBox* m_backend;
+  QComboBox* m_launch;
+  QLineEdit* m_hosts;
+  QComboBox* m_partition;
+  QLineEdit* m_from;
+  QLineEdit* m_to;
+  QLineEdit* m_factor;
+  QSpinBox* m_iterations;
+  QSpinBox* m_warmup;
+  QComboBox* m_type;
+  QComboBox* m_operation;
+  QCheckBox* m_checks;
+  QCheckBox* m_traces;
+  QComboBox* m_keeps;
+  QListWidget* m_preflight;
+  QPushButton* m_run;
+  QToolButton* m_stop;
+  QFormLayout* m_form;
+  bool m_isReady = false;
+  bool m_isRunning = false;
+  QString m_obstacle;
+};
+
+}  // namespace coppice::designer
