@@ -37,6 +37,13 @@ inline constexpr unsigned kCombineUnroll = sizeof(Value) == 1   ? 1
                                            : sizeof(Value) == 2 ? 2
                                                                 : 4;
 
+/// Tells the compiler that an address that came through shared memory is one of global memory (device, peer or host).
+#ifdef __CUDACC__
+#define COPPICE_ASSUME_GLOBAL(address) __builtin_assume(__isGlobal(address))
+#else
+#define COPPICE_ASSUME_GLOBAL(address) static_cast<void>(address)
+#endif
+
 template <typename T>
 COPPICE_GPU inline T loadAt(const unsigned char* at) {
 #ifdef __CUDACC__
@@ -99,6 +106,8 @@ COPPICE_GPU inline void copyAs(Lanes lanes, unsigned char* dst, unsigned char* s
       }
     }
   }
+  COPPICE_ASSUME_GLOBAL(dst);
+  COPPICE_ASSUME_GLOBAL(src);
   const std::uint32_t width = lanes.lanes;
   const std::size_t stride = std::size_t{width} * sizeof(T);
   const std::size_t begin = head + std::size_t{lanes.lane} * sizeof(T);
@@ -120,6 +129,7 @@ COPPICE_GPU inline void copyAs(Lanes lanes, unsigned char* dst, unsigned char* s
       to += stride;
     }
     if (also != nullptr) {
+      COPPICE_ASSUME_GLOBAL(also);
       COPPICE_UNROLL
       for (const T& value : values) {
         storeAt<T>(also, value);
@@ -176,6 +186,9 @@ COPPICE_GPU inline void combineItems(Lanes lanes, unsigned char* dst, unsigned c
   const std::uint32_t width = lanes.lanes;
   const std::size_t stride = std::size_t{width} * sizeof(T);
   const std::size_t begin = std::size_t{lanes.lane} * sizeof(T);
+  COPPICE_ASSUME_GLOBAL(a);
+  COPPICE_ASSUME_GLOBAL(b);
+  COPPICE_ASSUME_GLOBAL(dst);
   a += begin;
   b += begin;
   dst += begin;
@@ -199,6 +212,7 @@ COPPICE_GPU inline void combineItems(Lanes lanes, unsigned char* dst, unsigned c
       dst += stride;
     }
     if (second != nullptr) {
+      COPPICE_ASSUME_GLOBAL(second);
       COPPICE_UNROLL
       for (const T& value : left) {
         storeAt<T>(second, value);

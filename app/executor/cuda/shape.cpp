@@ -8,7 +8,7 @@ namespace coppice::executor::cuda {
 namespace {
 
 constexpr std::int64_t kMostStrands = 64;
-constexpr std::int64_t kTilesOfStrand = 4;
+constexpr std::int64_t kTilesOfStrand = 16;
 constexpr std::int64_t kSmallestPiece = std::int64_t{16} << 10;
 constexpr std::int64_t kLargestPiece = std::int64_t{512} << 10;
 constexpr std::int64_t kLine = 128;

@@ -41,7 +41,7 @@ Result<Shape> chooseShape(const std::vector<std::int64_t>& blocks, const std::ve
 [[nodiscard]] std::vector<std::int64_t> blocksOnDevices(const Plan& plan, const std::vector<int>& deviceOfRank,
                                                         int devices);
 
-/// The piece (SizeOptions::pieceBytes) that gives every strand the same number of tiles: at least 4, so that one hop
+/// The piece (SizeOptions::pieceBytes) that gives every strand the same number of tiles: at least 16, so that one hop
 /// of a tree works while the next moves what came before, but not below 16 KiB nor above 512 KiB.
 [[nodiscard]] std::int64_t choosePiece(const Plan& plan, std::int64_t bytes, int strands);
 

@@ -418,7 +418,7 @@ void TestExecutorCuda::pieces() {
       QVERIFY(piece >= 16 << 10 && piece <= (512 << 10) + 128);
       const Geometry geometry = makeGeometry(plan, {.bytes = bytes, .pieceBytes = piece}).value();
       if (piece > 16 << 10) {
-        QVERIFY(geometry.tiles >= 4 * strands - strands);
+        QVERIFY(geometry.tiles >= 16 * strands - strands);
       }
     }
   }
