@@ -150,6 +150,7 @@ void CanvasPainter::paint(QPainter& painter, const QRectF& part, double scale, D
     paintTitles(painter, part);
   }
   paintNodes(painter, part);
+  paintLinkProblems(painter, part);
   paintNotes(painter, part);
 }
 
@@ -218,12 +219,10 @@ void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
     const QFontMetricsF metrics(font);
     const bool isOn = isSelected(box.id);
     painter.save();
-    painter.translate(box.rect.left() + (isFar     ? size * 0.4
-                                         : isAbove ? 4
-                                                   : 18),
-                      box.rect.top() + (isFar     ? size * 0.15
-                                        : isAbove ? -size * 1.35
-                                                  : 8));
+    const double x = isFar ? size * 0.4 : isAbove ? 4 : 18;
+    const double aside = isFar ? size * 0.15 : isAbove ? -size * 1.35 : 8;
+    const double y = box.isTitleBelow ? box.rect.bottom() - aside - size * 1.25 : box.rect.top() + aside;
+    painter.translate(box.rect.left() + x, y);
     painter.scale(shrink, shrink);
     const double room = (box.rect.width() - (isFar ? size * 0.8 : 36)) / shrink;
     const QString title = metrics.elidedText(box.title, Qt::ElideRight, room);
@@ -424,7 +423,12 @@ void CanvasPainter::paintLines(QPainter& painter, const QRectF& part) {
       paintPill(painter, line.curve.at(0.5) + across * sign * px(side), label, Qt::transparent,
                 m_colors[Token::linkText], size);
     } else {
-      paintPill(painter, line.curve.at(0.5), label, m_colors[Token::canvas], m_colors[Token::linkText], size);
+      // Lines side by side have their numbers at different heights.
+      constexpr std::array<double, 4> kPlaces{0.5, 0.34, 0.66, 0.42};
+      const std::vector<std::uint32_t>& beside = m_scene.nodes()[line.a].lines;
+      const auto rank = static_cast<std::size_t>(std::find(beside.begin(), beside.end(), at) - beside.begin());
+      paintPill(painter, line.curve.at(kPlaces[rank % kPlaces.size()]), label, m_colors[Token::canvas],
+                m_colors[Token::linkText], size);
     }
   }
 }
@@ -725,14 +729,40 @@ void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
   }
   if (m_state.problems != nullptr) {
     if (const auto found = m_state.problems->find(node.id); found != m_state.problems->end()) {
-      const double r = std::max(9.0, px(5));
-      const QPointF centre = node.rect.topRight();
-      painter.setPen(QPen(m_colors[Token::canvas], px(1.5)));
-      painter.setBrush(m_colors[found->second == Severity::error ? Token::error : Token::warning]);
-      painter.drawEllipse(centre, r, r);
-      painter.setPen(QPen(m_colors[Token::canvas], r * 0.22, Qt::SolidLine, Qt::RoundCap));
-      painter.drawLine(centre - QPointF(0, r * 0.5), centre + QPointF(0, r * 0.1));
-      painter.drawPoint(centre + QPointF(0, r * 0.5));
+      paintProblem(painter, node.rect.topRight(), found->second, std::max(9.0, px(5)));
+    }
+  }
+}
+
+void CanvasPainter::paintProblem(QPainter& painter, const QPointF& centre, Severity severity, double r) const {
+  painter.setPen(QPen(m_colors[Token::canvas], px(1.5)));
+  painter.setBrush(m_colors[severity == Severity::error ? Token::error : Token::warning]);
+  painter.drawEllipse(centre, r, r);
+  painter.setPen(QPen(m_colors[Token::canvas], r * 0.22, Qt::SolidLine, Qt::RoundCap));
+  painter.drawLine(centre - QPointF(0, r * 0.5), centre + QPointF(0, r * 0.1));
+  painter.drawPoint(centre + QPointF(0, r * 0.5));
+}
+
+void CanvasPainter::paintLinkProblems(QPainter& painter, const QRectF& part) {
+  if (m_state.problems == nullptr || m_state.problems->empty() || m_detail == Detail::far) {
+    return;
+  }
+  const double r = std::max(8.0, px(5));
+  m_scene.linesIn(part.adjusted(-2 * r, -2 * r, 2 * r, 2 * r), m_found);
+  for (const std::uint32_t at : m_found) {
+    const LineItem& line = m_scene.lines()[at];
+    if (!isShown(line.links.front())) {
+      continue;
+    }
+    std::optional<Severity> worst;
+    for (const LinkId id : line.links) {
+      if (const auto found = m_state.problems->find(id); found != m_state.problems->end()) {
+        worst = worst == Severity::error ? worst : found->second;
+      }
+    }
+    if (worst) {
+      // Beside the middle, where numbers stand.
+      paintProblem(painter, line.curve.at(0.28), *worst, r);
     }
   }
 }

@@ -75,6 +75,8 @@ private:
   void paintBundledHeat(QPainter& painter, const QRectF& part) const;
   void paintNodes(QPainter& painter, const QRectF& part);
   void paintNode(QPainter& painter, const NodeItem& node) const;
+  void paintProblem(QPainter& painter, const QPointF& centre, Severity severity, double r) const;
+  void paintLinkProblems(QPainter& painter, const QRectF& part);
   void paintNotes(QPainter& painter, const QRectF& part) const;
   [[nodiscard]] double pillWidth(const QString& text, double pixels) const;
   void paintPill(QPainter& painter, const QPointF& centre, const QString& text, const QColor& fill, const QColor& ink,

@@ -105,6 +105,7 @@ void CanvasScene::build() {
   m_bounds.reset();
   addNodes();
   addLines();
+  placeTitles();
   addLevels();
   std::vector<std::uint32_t> all(m_nodes.size());
   for (std::uint32_t i = 0; i < all.size(); ++i) {
@@ -185,6 +186,30 @@ void CanvasScene::addNodes() {
       const auto found = m_boxAt.find(m_model.find(item.id.node())->facts.box);
       item.box = found != m_boxAt.end() ? static_cast<std::int32_t>(found->second) : -1;
     }
+  }
+}
+
+void CanvasScene::placeTitles() {
+  // Links that leave a box above it would run through a title there.
+  std::vector<int> above(m_boxes.size(), 0);
+  const auto count = [&](const NodeItem& inside, const NodeItem& other) {
+    std::vector<std::int32_t> around;
+    for (std::int32_t box = other.box; box >= 0; box = m_boxes[static_cast<std::size_t>(box)].parent) {
+      around.push_back(box);
+    }
+    for (std::int32_t box = inside.box; box >= 0; box = m_boxes[static_cast<std::size_t>(box)].parent) {
+      const auto at = static_cast<std::size_t>(box);
+      if (std::find(around.begin(), around.end(), box) == around.end()) {
+        above[at] += other.rect.center().y() < m_boxes[at].rect.center().y() ? 1 : -1;
+      }
+    }
+  };
+  for (const LineItem& line : m_lines) {
+    count(m_nodes[line.a], m_nodes[line.b]);
+    count(m_nodes[line.b], m_nodes[line.a]);
+  }
+  for (std::size_t i = 0; i < m_boxes.size(); ++i) {
+    m_boxes[i].isTitleBelow = above[i] > 0;
   }
 }
 
@@ -807,7 +832,8 @@ ElementId CanvasScene::hit(const QPointF& point, double tolerance) const {
     return result;
   }
   for (auto box = m_boxes.rbegin(); box != m_boxes.rend(); ++box) {
-    const QRectF inside = box->rect.adjusted(kRim, kTitleHeight, -kRim, -kRim);
+    const QRectF inside = box->rect.adjusted(kRim, box->isTitleBelow ? kRim : kTitleHeight, -kRim,
+                                             box->isTitleBelow ? -kTitleHeight : -kRim);
     if (box->rect.contains(point) && !inside.contains(point)) {
       return box->id;
     }

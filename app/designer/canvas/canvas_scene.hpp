@@ -42,7 +42,8 @@ struct BoxItem {
   QString detail;
   int depth = 0;
   bool isInstance = false;
-  std::int32_t parent = -1;  ///< index of the box around it
+  bool isTitleBelow = false;  ///< as its links leave above
+  std::int32_t parent = -1;   ///< index of the box around it
 };
 
 /// All links between two node items.
@@ -153,6 +154,7 @@ private:
   void route(const std::vector<std::uint32_t>& nodes);
   void assignPorts(std::uint32_t node);
   void shape(const std::vector<std::uint32_t>& lines);
+  void placeTitles();
   [[nodiscard]] LineRequest requestOf(std::uint32_t line) const;
   void obstaclesOf(const LineItem& line, const QRectF& area, std::vector<QRectF>& result) const;
   /// Lines between rooms: outermost boxes (or, with mergesBoxes, all that lies in one cell of the plane).

@@ -230,7 +230,7 @@ std::vector<Block> outermost(const Model& model, const Graph& graph, const Progr
       blocks.push_back(arrangement::blockOf(graph, static_cast<int>(i)));
     } else if (seen.try_emplace(box, blocks.size()).second) {
       blocks.push_back(tiers.inside(box));
-      blocks.back().pad(28, 56);
+      blocks.back().pad(28, 42);
     }
   }
   return blocks;

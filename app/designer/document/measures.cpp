@@ -21,7 +21,7 @@ constexpr double kLeastBar = 56;
 constexpr QSizeF kFoldedSize(160, 72);
 constexpr QSizeF kEmptyBox(200, 120);
 constexpr double kBoxMargin = 28;
-constexpr double kBoxTitle = 28;
+constexpr double kBoxRoom = 42;  // above and below: the title stands on either side
 constexpr double kNoteLine = 20;
 constexpr double kNoteCharacter = 8;
 
@@ -123,7 +123,7 @@ QRectF boxOutline(const Model& model, BoxId id) {
   }
   QRectF rect = contentsOf(model, id);
   if (!rect.isNull()) {
-    rect.adjust(-kBoxMargin, -kBoxMargin - kBoxTitle, kBoxMargin, kBoxMargin);
+    rect.adjust(-kBoxMargin, -kBoxRoom, kBoxMargin, kBoxRoom);
   } else if (!box->frame) {
     rect = QRectF(QPointF(), kEmptyBox);
   }

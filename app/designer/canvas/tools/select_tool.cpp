@@ -2,17 +2,25 @@
 #include <QApplication>
 #include <QKeyEvent>
 #include <QUndoStack>
+#include <algorithm>
+#include <cmath>
 
 #include "designer/canvas/canvas_view.hpp"
 #include "designer/canvas/snapping.hpp"
 #include "designer/canvas/tools/tools.hpp"
+#include "designer/document/measures.hpp"
 #include "designer/theme/theme.hpp"
 
 namespace coppice::designer {
 namespace {
 
-constexpr double kSnapReach = 6;  // pixels
-constexpr double kNudge = 2;      // scene units; ten of them are one step of the grid
+constexpr double kSnapReach = 6;    // pixels
+constexpr double kHandleReach = 8;  // pixels
+constexpr double kHandleSize = 4;   // pixels, radius
+constexpr double kLeastShown = 30;  // pixels of a switch that has handles
+constexpr std::size_t kMostHandles = 12;
+constexpr double kLeastWidth = 56;
+constexpr double kNudge = 2;  // scene units; ten of them are one step of the grid
 
 QString tr(const char* text, int n = -1) {
   return QCoreApplication::translate("SelectTool", text, nullptr, n);
@@ -30,7 +38,70 @@ std::set<ElementId> SelectTool::movable() const {
   return result;
 }
 
+std::optional<SelectTool::Handle> SelectTool::handleAt(const CanvasPoint& point) const {
+  if (m_view.selection().elements().size() > kMostHandles) {
+    return std::nullopt;
+  }
+  const double reach = kHandleReach / m_view.zoom();
+  for (const ElementId& id : m_view.selection().elements()) {
+    const NodeItem* item = m_view.scene().node(id);
+    if (item == nullptr || item->shape != Shape::switchBar || item->rect.width() * m_view.zoom() < kLeastShown ||
+        std::abs(point.scene.y() - item->rect.center().y()) > item->rect.height() / 2) {
+      continue;
+    }
+    for (const bool isRight : {true, false}) {
+      if (std::abs(point.scene.x() - (isRight ? item->rect.right() : item->rect.left())) <= reach) {
+        return Handle{id.node(), isRight};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+void SelectTool::stretch(const CanvasPoint& point) {
+  const NodeItem* item = m_view.scene().node(m_handle->node);
+  if (item == nullptr) {
+    return;
+  }
+  double x = point.scene.x();
+  if (m_view.isSnapping() && !point.modifiers.testFlag(Qt::AltModifier)) {
+    x = std::round(x / (kGridStep / 2)) * (kGridStep / 2);
+  }
+  const double fixed = m_handle->isRight ? m_startRect.left() : m_startRect.right();
+  const double width = std::max(kLeastWidth, m_handle->isRight ? x - fixed : fixed - x);
+  const double centre = m_handle->isRight ? fixed + width / 2 : fixed - width / 2;
+  const double by = centre - item->rect.center().x();
+  if (std::abs(by) < 1e-9 && std::abs(width - item->rect.width()) < 1e-9) {
+    return;
+  }
+  // With counterparts: each is stretched as much, where it stands.
+  const std::vector<NodeId> nodes{m_handle->node};
+  m_hasPushed |= m_view.document().edit(
+      tr("Stretch switch"),
+      [&](Edit& edit) {
+        edits::changeNodes(edit, nodes, [&](Node& node) {
+          node.drawing.width = width;
+          node.drawing.position.x += by;
+          node.drawing.isPlaced = true;
+        });
+      },
+      m_gesture);
+}
+
+QCursor SelectTool::cursor() const {
+  return m_handle ? Qt::SizeHorCursor : Qt::ArrowCursor;
+}
+
 void SelectTool::press(const CanvasPoint& point) {
+  if (const auto handle = handleAt(point); handle && !(point.modifiers & (Qt::ShiftModifier | Qt::ControlModifier))) {
+    m_handle = handle;
+    m_state = State::stretching;
+    m_startRect = m_view.scene().rectOf(handle->node);
+    m_gesture = m_view.document().beginGesture();
+    m_hasPushed = false;
+    m_view.updateHint();
+    return;
+  }
   m_pressScene = point.scene;
   m_pressView = point.view;
   m_now = point.scene;
@@ -56,7 +127,17 @@ void SelectTool::press(const CanvasPoint& point) {
 void SelectTool::move(const CanvasPoint& point) {
   m_now = point.scene;
   if (m_state == State::idle) {
+    const bool hadHandle = m_handle.has_value();
+    m_handle = handleAt(point);
+    if (hadHandle != m_handle.has_value()) {
+      m_view.setCursor(cursor());
+      m_view.updateHint();
+    }
     m_view.setHovered(m_view.hit(point.scene));
+    return;
+  }
+  if (m_state == State::stretching) {
+    stretch(point);
     return;
   }
   if (m_state == State::pressed) {
@@ -159,6 +240,14 @@ void SelectTool::release(const CanvasPoint& point) {
 
 void SelectTool::doubleClick(const CanvasPoint& point) {
   m_state = State::idle;
+  if (const auto handle = handleAt(point)) {
+    // Back to the width that its links ask for.
+    const std::vector<NodeId> nodes{handle->node};
+    m_view.document().edit(tr("Automatic width"), [&](Edit& edit) {
+      edits::changeNodes(edit, nodes, [](Node& node) { node.drawing.width = 0; });
+    });
+    return;
+  }
   ElementId id = m_view.hit(point.scene);
   if (!id.isValid()) {
     id = m_view.scene().boxAt(point.scene);
@@ -255,17 +344,18 @@ bool SelectTool::key(QKeyEvent& event) {
 bool SelectTool::stepBack() {
   const State was = m_state;
   leave();
-  if (was == State::dragging && m_hasPushed) {
+  if ((was == State::dragging || was == State::stretching) && m_hasPushed) {
     m_view.document().undoStack()->undo();
   } else if (was == State::band) {
     m_view.selection().set(m_before);
   }
-  return was == State::dragging || was == State::band;
+  return was == State::dragging || was == State::band || was == State::stretching;
 }
 
 void SelectTool::leave() {
   m_state = State::idle;
   m_guides.clear();
+  m_handle.reset();
   m_view.update();
 }
 
@@ -277,6 +367,21 @@ void SelectTool::paint(QPainter& painter) {
     painter.setPen(QPen(colors[Token::accent], 1 / m_view.zoom()));
     painter.setBrush(fill);
     painter.drawRect(QRectF(m_pressScene, m_now).normalized());
+  }
+  if ((m_state == State::idle || m_state == State::stretching) &&
+      m_view.selection().elements().size() <= kMostHandles) {
+    painter.setPen(QPen(colors[Token::accent], 1.5 / m_view.zoom()));
+    painter.setBrush(colors[Token::canvas]);
+    for (const ElementId& id : m_view.selection().elements()) {
+      const NodeItem* item = m_view.scene().node(id);
+      if (item == nullptr || item->shape != Shape::switchBar || item->rect.width() * m_view.zoom() < kLeastShown) {
+        continue;
+      }
+      const double r = kHandleSize / m_view.zoom();
+      for (const double x : {item->rect.left(), item->rect.right()}) {
+        painter.drawEllipse(QPointF(x, item->rect.center().y()), r, r);
+      }
+    }
   }
   painter.setPen(QPen(colors[Token::accent], 1 / m_view.zoom(), Qt::DashLine));
   for (const QLineF& guide : m_guides) {
@@ -290,9 +395,14 @@ QString SelectTool::hint() const {
       return tr("Release to drop · Alt: no snapping · Esc: back");
     case State::band:
       return tr("Release to select what lies inside · Shift adds · Ctrl takes away");
+    case State::stretching:
+      return tr("Release to keep the width · Alt: no snapping · Esc: back");
     case State::idle:
     case State::pressed:
       break;
+  }
+  if (m_handle) {
+    return tr("Drag stretches the switch · double click: as wide as its links ask for");
   }
   return m_view.selection().isEmpty() ? tr("Click selects · drag from empty space selects many · Space drags the view")
                                       : tr("Drag moves · arrows nudge · Ctrl+D duplicates · L links");

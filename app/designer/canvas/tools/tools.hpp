@@ -25,9 +25,17 @@ public:
   void leave() override;
   void paint(QPainter& painter) override;
   [[nodiscard]] QString hint() const override;
+  [[nodiscard]] QCursor cursor() const override;
 
 private:
-  enum class State { idle, pressed, dragging, band };
+  enum class State { idle, pressed, dragging, band, stretching };
+  /// An end of a selected switch.
+  struct Handle {
+    NodeId node;
+    bool isRight = false;
+  };
+  [[nodiscard]] std::optional<Handle> handleAt(const CanvasPoint& point) const;
+  void stretch(const CanvasPoint& point);
   void drag(const CanvasPoint& point);
   void nudge(QPointF by);
   [[nodiscard]] std::set<ElementId> movable() const;
@@ -45,6 +53,7 @@ private:
   bool m_hasPushed = false;
   std::vector<QLineF> m_guides;
   std::set<ElementId> m_before;  // of a rubber band
+  std::optional<Handle> m_handle;
   GestureId m_nudgeGesture = 0;
   std::set<ElementId> m_nudged;
   std::uint64_t m_nudgeRevision = 0;
