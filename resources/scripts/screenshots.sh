@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Takes resources/screenshots anew from the real window, without a display: builds coppice-screenshots in the build
+# folder (the first argument; build/release without one) and runs it. Makes the files small where pngquant and optipng
+# are there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+build=${1:-build/release}
+out=resources/screenshots
+cmake --build "$build" --target coppice-screenshots --parallel "${COPPICE_JOBS:-2}"
+home=$(mktemp -d)
+trap 'rm -rf "$home"' EXIT
+HOME=$home XDG_CONFIG_HOME=$home XDG_DATA_HOME=$home XDG_RUNTIME_DIR=$home \
+  "$build/tests/designer/render/coppice-screenshots" "$out"
+for picture in "$out"/*.png; do
+  if command -v pngquant >/dev/null; then
+    pngquant --force --skip-if-larger --quality 85-100 --output "$picture" "$picture" || true
+  fi
+  if command -v optipng >/dev/null; then
+    optipng -quiet -o4 "$picture"
+  fi
+done
+ls -l "$out"
