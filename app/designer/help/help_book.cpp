@@ -16,10 +16,10 @@ static void initHelp() {
 namespace coppice::designer {
 namespace {
 
-constexpr std::array kOrder = {"start",    "draw",    "devices",  "linking",   "boxes",        "properties", "nodes",
-                               "outline",  "minimap", "history",  "files",     "bound",        "problems",   "analyse",
-                               "upgrades", "damage",  "what-if",  "schedules", "trees",        "loads",      "charts",
-                               "export",   "run",     "pictures", "commands",  "command-line", "glossary"};
+constexpr std::array kOrder = {"start",   "draw",     "devices", "linking",  "boxes",     "properties",   "nodes",
+                               "outline", "find",     "minimap", "history",  "files",     "bound",        "problems",
+                               "analyse", "upgrades", "damage",  "what-if",  "schedules", "trees",        "loads",
+                               "charts",  "export",   "run",     "pictures", "commands",  "command-line", "glossary"};
 
 HelpTopic readTopic(const QString& id) {
   HelpTopic topic;

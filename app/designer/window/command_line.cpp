@@ -46,13 +46,18 @@ struct Options {
   QCommandLineOption exportImage{
       u"export-image"_s,
       u"Draw FILE into the picture P (by its suffix .svg, .pdf or .png) and leave. Needs no display."_s, u"P"_s};
-  QCommandLineOption mode{u"mode"_s,
-                          u"What the picture shows: draw (the fabric, the default) or analyse (the bottleneck cut)."_s,
-                          u"draw|analyse"_s, u"draw"_s};
-  QCommandLineOption collective{u"collective"_s,
-                                u"analyse: allgather (the default), reduce_scatter, allreduce, broadcast or reduce."_s,
-                                u"C"_s, u"allgather"_s};
-  QCommandLineOption root{u"root"_s, u"analyse, broadcast and reduce: the root, by the name of a GPU."_s, u"GPU"_s};
+  QCommandLineOption mode{
+      u"mode"_s,
+      u"What the picture shows: draw (the fabric, the default), analyse (the bottleneck cut), or schedule (saved beside "_s
+      u"FILE, in FILE, or generated)."_s,
+      u"M"_s, u"draw"_s};
+  QCommandLineOption collective{
+      u"collective"_s, u"analyse, schedule: allgather (the default), reduce_scatter, allreduce, broadcast or reduce."_s,
+      u"C"_s};
+  QCommandLineOption root{u"root"_s, u"broadcast, reduce: the root, by the name of a GPU."_s, u"GPU"_s};
+  QCommandLineOption trees{
+      u"trees"_s, u"schedule: draw N trees, each of another root (1 to 16); without it, the load of each link."_s,
+      u"N"_s};
   QCommandLineOption selection{
       u"selection"_s, u"Draw these alone: nodes and boxes by name, with commas between; * and ? stand for any."_s,
       u"NAMES"_s};
@@ -67,13 +72,13 @@ struct Options {
   QCommandLineOption version{{u"v"_s, u"version"_s}, u"Print the version and leave."_s};
 
   void addTo(QCommandLineParser& parser) const {
-    parser.addOptions({exportImage, mode, collective, root, selection, fold, dark, transparent, noLegend, scale, size,
-                       help, version});
+    parser.addOptions({exportImage, mode, collective, root, trees, selection, fold, dark, transparent, noLegend, scale,
+                       size, help, version});
     parser.addPositionalArgument(u"FILE"_s, u"Fabrics to open, in any format that coppice-cli reads."_s, u"[FILE…]"_s);
   }
   /// Those that say something about the picture.
   [[nodiscard]] std::vector<const QCommandLineOption*> ofPictures() const {
-    return {&mode, &collective, &root, &selection, &fold, &dark, &transparent, &noLegend, &scale, &size};
+    return {&mode, &collective, &root, &trees, &selection, &fold, &dark, &transparent, &noLegend, &scale, &size};
   }
 };
 
@@ -100,23 +105,40 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
   const QString mode = parser.value(options.mode);
   if (mode == u"analyse"_s) {
     request.mode = ImageRequest::Mode::analyse;
+  } else if (mode == u"schedule"_s) {
+    request.mode = ImageRequest::Mode::schedule;
   } else if (mode != u"draw"_s) {
-    return usage(u"--mode: \"%1\" is not a mode"_s.arg(mode), u"use draw or analyse"_s);
+    return usage(u"--mode: \"%1\" is not a mode"_s.arg(mode), u"use draw, analyse or schedule"_s);
   }
-  const auto collective = parseCollective(parser.value(options.collective).toStdString());
-  if (!collective) {
-    return usage(u"--collective: \"%1\" is not a collective"_s.arg(parser.value(options.collective)),
-                 u"use allgather, reduce_scatter, allreduce, broadcast or reduce"_s);
+  const QString collective = parser.value(options.collective);
+  if (parser.isSet(options.collective)) {
+    const auto known = parseCollective(collective.toStdString());
+    if (!known) {
+      return usage(u"--collective: \"%1\" is not a collective"_s.arg(collective),
+                   u"use allgather, reduce_scatter, allreduce, broadcast or reduce"_s);
+    }
+    request.collective = *known;
   }
-  request.collective = *collective;
   request.root = parser.value(options.root);
-  const bool hasRoot = *collective == Collective::broadcast || *collective == Collective::reduce;
+  const bool hasRoot = request.collective == Collective::broadcast || request.collective == Collective::reduce;
   if (!request.root.isEmpty() && !hasRoot) {
-    return usage(u"--root: %1 has no root"_s.arg(parser.value(options.collective)),
+    return usage(u"--root: %1 has no root"_s.arg(collective.isEmpty() ? u"allgather"_s : collective),
                  u"leave --root out, or ask for broadcast or reduce"_s);
   }
-  if (request.mode == ImageRequest::Mode::draw && (parser.isSet(options.collective) || !request.root.isEmpty())) {
-    return usage(u"--collective and --root say nothing about a drawing"_s, u"add --mode analyse"_s);
+  if (request.mode == ImageRequest::Mode::draw && (request.collective || !request.root.isEmpty())) {
+    return usage(u"--collective and --root say nothing about a drawing"_s, u"add --mode analyse or schedule"_s);
+  }
+  if (parser.isSet(options.trees)) {
+    constexpr int kMostTrees = 16;
+    bool isCount = false;
+    request.trees = parser.value(options.trees).toInt(&isCount);
+    if (!isCount || request.trees < 1 || request.trees > kMostTrees) {
+      return usage(u"--trees: \"%1\" is not a number from 1 to %2"_s.arg(parser.value(options.trees)).arg(kMostTrees),
+                   u"leave --trees out for the load of each link"_s);
+    }
+    if (request.mode != ImageRequest::Mode::schedule) {
+      return usage(u"--trees is about a schedule"_s, u"add --mode schedule"_s);
+    }
   }
   if (parser.isSet(options.selection)) {
     for (const QString& name : parser.value(options.selection).split(u',', Qt::SkipEmptyParts)) {
@@ -212,6 +234,7 @@ QString commandLineHelp() {
       u"\nExamples:\n"
       u"  coppice cluster.fabric.json\n"
       u"  coppice --export-image cut.svg --mode analyse cluster.fabric.json\n"
+      u"  coppice --export-image trees.pdf --mode schedule --trees 2 cluster.fabric.json\n"
       u"  coppice --export-image figure.png --scale 2 --dark preset:dgx-h100,boxes=4\n\n"
       u"Exit codes: 0 success; 1 there is no bound to draw; 2 bad usage or input.\n"_s;
   return text;

@@ -3,6 +3,7 @@
 
 #include <QString>
 #include <QStringList>
+#include <optional>
 
 #include "base/collective.hpp"
 #include "base/result.hpp"
@@ -12,15 +13,18 @@ namespace coppice::designer {
 
 /// What `coppice --export-image` is to draw.
 struct ImageRequest {
-  enum class Mode { draw, analyse };
+  enum class Mode { draw, analyse, schedule };
 
   QString output;
-  QString input;  ///< a file of any format that the designer opens, or "preset:NAME,key=value,…"
+  /// A file of any format that the designer opens, or "preset:NAME,key=value,…".
+  QString input;
   Mode mode = Mode::draw;
   PictureOptions picture = {};
   QStringList selection = {};  ///< names of nodes, paths of boxes, with * and ?
-  Collective collective = Collective::allgather;
+  /// Absent: allgather, or that of a saved schedule.
+  std::optional<Collective> collective = {};
   QString root = {};  ///< broadcast and reduce; empty = the first GPU
+  int trees = 0;      ///< schedule: this many trees, each of another root; 0 = the load of each link
   bool isFolded = false;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/window/image_command.hpp"
 
+#include <QDir>
 #include <QEventLoop>
 #include <QFile>
 #include <QRegularExpression>
@@ -8,6 +9,11 @@
 #include <map>
 
 #include "designer/document/exchange.hpp"
+#include "designer/schedule/fabric_map.hpp"
+#include "designer/schedule/opened_file.hpp"
+#include "designer/schedule/schedule_book.hpp"
+#include "designer/schedule/schedule_result.hpp"
+#include "designer/schedule/tree_model.hpp"
 #include "designer/window/editor.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
@@ -95,7 +101,7 @@ Result<std::set<ElementId>> find(const Model& model, const QStringList& names) {
 }
 
 Outcome waitForCut(Editor& editor, const ImageRequest& request) {
-  Question question{request.collective, {}};
+  Question question{request.collective.value_or(Collective::allgather), {}};
   if (!request.root.isEmpty()) {
     question.root = editor.model().nodeNamed(request.root.toStdString());
     const Node* node = editor.model().find(question.root);
@@ -131,15 +137,96 @@ Outcome waitForCut(Editor& editor, const ImageRequest& request) {
   return Done{};
 }
 
+/// The newest of the schedules that the designer keeps beside the file, if it is for these facts and this question.
+ScheduleResultPtr savedSchedule(const ImageRequest& request, const fabric::Description& facts) {
+  const QDir folder(ScheduleBook::folderOf(request.input));
+  const QStringList files = folder.entryList({u"*.forest.json"_s}, QDir::Files, QDir::Time);
+  for (const QString& file : files) {
+    auto loaded = loadSchedule(folder.filePath(file), {});
+    if (!loaded) {
+      continue;
+    }
+    const ScheduleResult& result = **loaded;
+    const bool isAsked = (!request.collective || result.options.collective == *request.collective) &&
+                         (request.root.isEmpty() || result.options.root == request.root.toStdString());
+    if (isAsked && result.schedule.fabricDigest == digestNow(facts, result.options.gpus)) {
+      return *loaded;
+    }
+  }
+  return nullptr;
+}
+
+Result<ScheduleResultPtr> scheduleFor(const ImageRequest& request, const Model& model) {
+  const fabric::Description facts = model.description();
+  if (ScheduleResultPtr saved = savedSchedule(request, facts)) {
+    return saved;
+  }
+  ScheduleOptions options;
+  options.collective = request.collective.value_or(Collective::allgather);
+  options.root = request.root.toStdString();
+  auto made = makeSchedule(facts, options, {});
+  if (!made) {
+    Error error = named(made.error(), request.input);
+    error.message = "there is no schedule to draw: " + error.message;
+    // That a fabric has no schedule is an answer, not a fault of the command.
+    if (error.code == ErrorCode::invalidFabric || error.code == ErrorCode::overflow) {
+      error.code = ErrorCode::infeasible;
+    }
+    return error;
+  }
+  return made;
+}
+
+/// The first tree of each of the first roots, or the loads.
+Overlay overlayOf(const ScheduleResultPtr& result, const Model& model, int count) {
+  const FabricMap map(*result, model);
+  Overlay overlay;
+  if (count == 0) {
+    overlay.heat = heatOf(*result, map);
+    return overlay;
+  }
+  TreeModel trees;
+  trees.setResult(result);
+  QModelIndex parent;
+  // Of an allreduce the second half spreads the data.
+  const QModelIndex last = trees.index(trees.rowCount() - 1, 0);
+  if (last.data(TreeModel::kLevelRole).toInt() == static_cast<int>(TreeModel::Level::half)) {
+    parent = last;
+  }
+  while (trees.rowCount(parent) < count && trees.canFetchMore(parent)) {
+    trees.fetchMore(parent);
+  }
+  for (int row = 0; row < std::min(count, trees.rowCount(parent)); ++row) {
+    for (const TreeRef& tree : trees.treesAt(trees.index(row, 0, parent), 1)) {
+      TreeMark mark = markOf(*result, *trees.readerOf(tree.half), tree, map);
+      mark.category = row;
+      mark.label = trees.titleOf(tree);
+      overlay.trees.push_back(std::move(mark));
+    }
+  }
+  overlay.isRestDimmed = true;
+  return overlay;
+}
+
 }  // namespace
 
 Outcome exportImage(const ImageRequest& request) {
-  auto read = readInput(request.input);
-  if (!read) {
-    return read.error();
-  }
+  ScheduleResultPtr schedule;
   Editor editor({});
-  editor.file().adopt(std::move(read->model), std::move(read->findings));
+  if (scheduleFileKindOf(request.input) == ScheduleFileKind::forest) {
+    auto loaded = loadSchedule(request.input, {});
+    if (!loaded) {
+      return named(loaded.error(), request.input);
+    }
+    schedule = *loaded;
+    editor.file().adopt(readModel(*schedule->description).model, {});
+  } else {
+    auto read = readInput(request.input);
+    if (!read) {
+      return read.error();
+    }
+    editor.file().adopt(std::move(read->model), std::move(read->findings));
+  }
   if (request.isFolded) {
     editor.document().edit(u"Fold"_s, [](Edit& edit) { edits::fold(edit, edit.base().boxesIn({}), true); });
   }
@@ -154,6 +241,16 @@ Outcome exportImage(const ImageRequest& request) {
     if (Outcome shown = waitForCut(editor, request); !shown) {
       return shown;
     }
+  }
+  if (request.mode == ImageRequest::Mode::schedule) {
+    if (!schedule) {
+      auto found = scheduleFor(request, editor.model());
+      if (!found) {
+        return found.error();
+      }
+      schedule = *std::move(found);
+    }
+    editor.canvas().setOverlay(overlayOf(schedule, editor.model(), request.trees));
   }
   const Outcome saved = savePicture(editor.canvas(), request.picture, request.output);
   if (!saved) {

@@ -47,7 +47,10 @@ QString MainWindow::helpTopicHere() const {
     const QString name = widget->objectName();
     if (qobject_cast<const QDockWidget*>(widget) != nullptr && name.endsWith(u"Dock"_s)) {
       static const QHash<QString, QString> kShared = {
-          {u"links"_s, u"nodes"_s}, {u"link-loads"_s, u"loads"_s}, {u"tree"_s, u"trees"_s}};
+          {u"links"_s, u"nodes"_s},   {u"link-loads"_s, u"loads"_s}, {u"tree"_s, u"trees"_s},
+          {u"machines"_s, u"run"_s},  {u"run-choices"_s, u"run"_s},  {u"results"_s, u"run"_s},
+          {u"run-chart"_s, u"run"_s}, {u"run-trace"_s, u"run"_s},    {u"run-log"_s, u"run"_s},
+          {u"runs"_s, u"run"_s},      {u"connection"_s, u"run"_s},   {u"differences"_s, u"run"_s}};
       const QString id = name.chopped(4);
       const QString topic = kShared.value(id, id);
       if (HelpBook::instance().find(topic) != nullptr) {
@@ -100,7 +103,7 @@ void MainWindow::startTour() {
   if (!made) {
     return;
   }
-  Editor* editor = adopt(readModel(*made).model, {}, tr("Tour"));
+  Editor* editor = adopt(readArranged(*made).model, {}, tr("Tour"));
   // Nobody's work: closing it need not ask.
   editor->document().undoStack()->setClean();
   QPointer<Editor> example(editor);

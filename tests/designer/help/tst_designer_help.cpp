@@ -13,6 +13,7 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTextBlock>
 #include <QUndoStack>
 #include <QVBoxLayout>
 #include <algorithm>

@@ -19,6 +19,8 @@
 #include "designer/document/fabric_file.hpp"
 #include "designer/render/picture.hpp"
 #include "designer/render/picture_dialog.hpp"
+#include "designer/schedule/schedule_book.hpp"
+#include "designer/schedule/schedule_result.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/command_line.hpp"
 #include "designer/window/editor.hpp"
@@ -137,6 +139,7 @@ private Q_SLOTS:
   void program();
   void programDrawsWithoutADisplay();
   void programWaitsForTheBound();
+  void programDrawsSchedules();
 };
 
 void TestDesignerRender::initTestCase() {
@@ -402,7 +405,12 @@ void TestDesignerRender::commandLines_data() {
   QTest::newRow("size of zero") << u"--export-image a.svg --size 0x5 b"_s << u"--size"_s << -1;
   QTest::newRow("no such collective") << u"--export-image a.svg --mode analyse --collective x b"_s << u"\"x\""_s << -1;
   QTest::newRow("root of an allgather") << u"--export-image a.svg --mode analyse --root g b"_s << u"no root"_s << -1;
-  QTest::newRow("collective of a drawing") << u"--export-image a.svg --collective allreduce b"_s << u"about a drawing"_s << -1;
+  QTest::newRow("collective of a drawing")
+      << u"--export-image a.svg --collective allreduce b"_s << u"about a drawing"_s << -1;
+  QTest::newRow("trees") << u"--export-image a.svg --mode schedule --trees 3 --collective reduce --root g b"_s << u""_s
+                         << image;
+  QTest::newRow("trees of a drawing") << u"--export-image a.svg --trees 3 b"_s << u"about a schedule"_s << -1;
+  QTest::newRow("too many trees") << u"--export-image a.svg --mode schedule --trees 17 b"_s << u"--trees"_s << -1;
   QTest::newRow("empty selection") << u"--export-image a.svg --selection , b"_s << u"--selection"_s << -1;
   QTest::newRow("dark without a picture") << u"--dark a"_s << u"--dark"_s << -1;
   QTest::newRow("value missing") << u"a --export-image"_s << u"export-image"_s << -1;
@@ -458,6 +466,7 @@ void TestDesignerRender::program_data() {
   QTest::newRow("unknown preset") << u"--export-image a.svg preset:nothing"_s << 2 << u"\"nothing\""_s;
   QTest::newRow("preset, bad parameter") << u"--export-image a.svg preset:dgx-a100,boxes"_s << 2 << u"\"boxes\""_s;
   QTest::newRow("no bound") << u"--export-image a.svg --mode analyse one.fabric.json"_s << 1 << u"no bound"_s;
+  QTest::newRow("no schedule") << u"--export-image a.svg --mode schedule one.fabric.json"_s << 1 << u"no schedule"_s;
   QTest::newRow("a drawing without a bound") << u"--export-image a.svg one.fabric.json"_s << 0 << u""_s;
   QTest::newRow("nothing of that name") << u"--export-image a.svg --selection q* one.fabric.json"_s << 2 << u"\"q*\""_s;
   QTest::newRow("no such root") << u"--export-image a.svg --mode analyse --collective reduce --root q one.fabric.json"_s
@@ -516,6 +525,38 @@ void TestDesignerRender::programWaitsForTheBound() {
   const QString svg = QString::fromUtf8(contents(dir.filePath(u"a.svg"_s)));
   QVERIFY(svg.contains(u"GPUs · "_s));
   QVERIFY(svg.contains(colorsOf(Scheme::light)[Token::cut].name()));
+}
+
+void TestDesignerRender::programDrawsSchedules() {
+  const QTemporaryDir dir;
+  const QString fabric = dir.filePath(u"two.fabric.json"_s);
+  QVERIFY(QFile::copy(QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"2x-dgx-a100.fabric.json"_s), fabric));
+  const auto draw = [&](const QString& name, const QStringList& options) {
+    const Finished finished = runProgram(
+        QStringList{u"--export-image"_s, name, u"--mode"_s, u"schedule"_s} + options + QStringList(fabric), dir.path());
+    return finished.code == 0 ? QString::fromUtf8(contents(dir.filePath(name)))
+                              : QString::fromUtf8("failed: " + finished.err);
+  };
+  const QString trees = draw(u"trees.svg"_s, {u"--trees"_s, u"2"_s});
+  QVERIFY2(trees.contains(u"b0g0"_s) && trees.contains(u"b0g1"_s), qPrintable(trees.left(400)));
+  const QString heat = draw(u"heat.svg"_s, {});
+  QVERIFY2(heat.contains(u"linearGradient"_s), qPrintable(heat.left(400)));
+  // Making a picture leaves nothing else behind.
+  QCOMPARE(QDir(dir.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot).size(), 3);
+  // A schedule file brings its fabric along; a saved schedule of another collective is not taken for this one.
+  ScheduleOptions options;
+  options.collective = Collective::broadcast;
+  const auto made = makeSchedule(*presets::make("dgx-a100", {{"boxes", "2"}}), options, {});
+  QVERIFY(made);
+  QVERIFY(QDir(dir.path()).mkpath(ScheduleBook::folderOf(fabric)));
+  const QString file = ScheduleBook::folderOf(fabric) + u"/b.forest.json"_s;
+  QVERIFY(saveSchedule(file, **made));
+  const Finished own = runProgram(
+      {u"--export-image"_s, u"own.svg"_s, u"--mode"_s, u"schedule"_s, u"--trees"_s, u"3"_s, file}, dir.path());
+  QVERIFY2(own.code == 0, own.err.constData());
+  // One root alone has trees.
+  QVERIFY(!QString::fromUtf8(contents(dir.filePath(u"own.svg"_s))).contains(u"b0g1"_s));
+  QVERIFY(draw(u"again.svg"_s, {u"--trees"_s, u"2"_s, u"--collective"_s, u"allgather"_s}).contains(u"b0g1"_s));
 }
 
 QTEST_MAIN(TestDesignerRender)

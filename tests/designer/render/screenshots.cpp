@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Not a test: takes the pictures of resources/screenshots from the real window. resources/scripts/screenshots.sh builds
+// and runs it. Usage: coppice-screenshots FOLDER
+#include <QApplication>
+#include <QDir>
+#include <QSettings>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QTreeView>
+#include <cstdio>
+
+#include "designer/document/fabric_file.hpp"
+#include "designer/help/plurals.hpp"
+#include "designer/schedule/export_dialog.hpp"
+#include "designer/schedule/schedule_activity.hpp"
+#include "designer/theme/theme.hpp"
+#include "designer/window/main_window.hpp"
+#include "presets/presets.hpp"
+
+using namespace coppice;
+using namespace coppice::designer;
+using namespace Qt::StringLiterals;
+
+namespace {
+
+constexpr int kLong = 120000;  // ms
+
+class Camera {
+public:
+  explicit Camera(QString folder) : m_folder(std::move(folder)) {}
+
+  void startPage() {
+    open();
+    // Pictures and bounds of the cards come from other threads.
+    QTest::qWait(4000);
+    shoot(u"start"_s);
+  }
+
+  void cluster() {
+    open();
+    adopt("dgx-h100", {{"boxes", "4"}, {"network", "rails"}}, u"4x DGX H100, rails"_s);
+    const Model& model = editor().model();
+    editor().selection().set({ElementId(model.linksOf(model.nodeNamed("b0g0")).front())});
+    shoot(u"draw"_s);
+    editor().selection().clear();
+    run("mode.analyse");
+    run("view.upgrades");
+    QTest::qWait(1000);
+    shoot(u"analyse"_s);
+    Theme::instance().setChoice(SchemeChoice::dark);
+    shoot(u"dark"_s);
+    Theme::instance().setChoice(SchemeChoice::light);
+    generate();
+    auto* trees = m_window->findChild<TreePanel*>();
+    trees->showRoot(0);
+    QTreeView& view = trees->view();
+    view.selectionModel()->select(view.model()->index(17, 0), QItemSelectionModel::Select | QItemSelectionModel::Rows);
+    run("view.trees");
+    shoot(u"schedule"_s);
+    run("schedule.export");
+    auto* dialog = m_window->findChild<ExportDialog*>();
+    if (dialog == nullptr || !QTest::qWaitFor([&] { return dialog->check() != nullptr; }, kLong)) {
+      fail("the export dialog does not answer");
+      return;
+    }
+    dialog->resize(760, dialog->sizeHint().height());
+    save(u"export"_s, dialog);
+    dialog->close();
+  }
+
+  void large() {
+    open();
+    adopt("dgx-h100", {{"boxes", "128"}}, u"128x DGX H100"_s);
+    shoot(u"unfolded"_s);
+    run("arrange.fold-all");
+    editor().selection().clear();
+    shoot(u"folded"_s);
+  }
+
+  [[nodiscard]] bool hasFailed() const { return m_hasFailed; }
+
+private:
+  void open() {
+    m_window.reset();
+    QSettings().clear();
+    m_window = std::make_unique<MainWindow>(WindowOptions{.keepsSettings = false});
+    m_window->resize(1440, 900);
+    m_window->show();
+    QTest::qWait(200);
+  }
+  Editor& editor() { return *m_window->currentEditor(); }
+  void run(const char* id) { m_window->actions()[QLatin1String(id)]->trigger(); }
+  void fail(const char* why) {
+    std::fprintf(stderr, "coppice-screenshots: %s\n", why);
+    m_hasFailed = true;
+  }
+
+  void adopt(const std::string& preset, const std::map<std::string, std::string>& arguments, const QString& name) {
+    const auto made = presets::make(preset, arguments);
+    m_window->adopt(readModel(*made).model, {}, name);
+    if (!QTest::qWaitFor([&] { return editor().bound().isCurrent(); }, kLong)) {
+      fail("the bound does not come");
+    }
+  }
+  void generate() {
+    auto* activity = m_window->findChild<ScheduleActivity*>();
+    run("schedule.generate");
+    if (!QTest::qWaitFor([&] { return activity->book()->current() != nullptr && !activity->book()->isRunning(); },
+                         kLong)) {
+      fail("the schedule does not come");
+    }
+  }
+
+  void shoot(const QString& name) {
+    if (m_window->currentEditor() != nullptr) {
+      run("zoom.fit");
+      QTest::qWait(300);
+      editor().canvas().complete();
+    }
+    save(name, m_window.get());
+  }
+  void save(const QString& name, QWidget* widget) {
+    QTest::qWait(200);
+    if (!widget->grab().save(m_folder + u'/' + name + u".png"_s)) {
+      fail("a picture cannot be written");
+    }
+  }
+
+  QString m_folder;
+  std::unique_ptr<MainWindow> m_window;
+  bool m_hasFailed = false;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  QApplication app(argc, argv);
+  if (argc != 2 || !QDir().mkpath(QString::fromLocal8Bit(argv[1]))) {
+    std::fprintf(stderr, "Usage: coppice-screenshots FOLDER\n");
+    return 2;
+  }
+  QCoreApplication::setOrganizationName(u"coppice-screenshots"_s);
+  QCoreApplication::setApplicationName(u"coppice"_s);
+  QCoreApplication::installTranslator(new Plurals(&app));
+  Theme::instance().applyTo(app);
+  Theme::instance().setChoice(SchemeChoice::light);
+  Theme::instance().setAnimated(false);
+  Camera camera(QString::fromLocal8Bit(argv[1]));
+  camera.startPage();
+  camera.cluster();
+  camera.large();
+  return camera.hasFailed() ? 1 : 0;
+}
