@@ -404,14 +404,13 @@ void CanvasPainter::paintLines(QPainter& painter, const QRectF& part) {
     return;
   }
   // Numbers where one line stands for several.
+  constexpr double kAllNumbers = 1.1;  // the scale from which those are shown that stand in each other's way
   for (const std::uint32_t at : m_found) {
     const LineItem& line = m_scene.lines()[at];
-    const bool isFolded =
-        m_scene.nodes()[line.a].shape == Shape::foldedBox || m_scene.nodes()[line.b].shape == Shape::foldedBox;
-    if ((line.count < 2 && !isFolded) || (m_state.only != nullptr && !isShown(line.links.front()))) {
+    if (line.number.isEmpty() || (line.numberAt < 0 && m_scale < kAllNumbers) ||
+        (m_state.only != nullptr && !isShown(line.links.front()))) {
       continue;
     }
-    const QString label = isFolded ? line.label : QStringLiteral("×%1").arg(line.count);
     const double size = 10.5 * std::clamp(m_scale / 0.55, 0.8, 1.4);
     const QPointF way = line.curve.to - line.curve.from;
     const double length = std::hypot(way.x(), way.y());
@@ -420,14 +419,10 @@ void CanvasPainter::paintLines(QPainter& painter, const QRectF& part) {
       const QPointF across(-way.y() / length, way.x() / length);
       const double side = std::abs(way.x()) > std::abs(way.y()) ? size * 0.85 : size * 1.1;
       const double sign = across.y() > 0 ? -1 : 1;
-      paintPill(painter, line.curve.at(0.5) + across * sign * px(side), label, Qt::transparent,
+      paintPill(painter, line.curve.at(0.5) + across * sign * px(side), line.number, Qt::transparent,
                 m_colors[Token::linkText], size);
     } else {
-      // Lines side by side have their numbers at different heights.
-      constexpr std::array<double, 4> kPlaces{0.5, 0.34, 0.66, 0.42};
-      const std::vector<std::uint32_t>& beside = m_scene.nodes()[line.a].lines;
-      const auto rank = static_cast<std::size_t>(std::find(beside.begin(), beside.end(), at) - beside.begin());
-      paintPill(painter, line.curve.at(kPlaces[rank % kPlaces.size()]), label, m_colors[Token::canvas],
+      paintPill(painter, line.curve.at(line.numberAt < 0 ? 0.5 : line.numberAt), line.number, m_colors[Token::canvas],
                 m_colors[Token::linkText], size);
     }
   }
@@ -667,7 +662,8 @@ void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
     // A pile: there is more inside.
     painter.setPen(QPen(m_colors[Token::boxLine], std::max(1.2, px(1))));
     painter.setBrush(m_colors[Token::canvas]);
-    painter.drawRoundedRect(node.rect.translated(6, -6), radius, radius);
+    painter.drawRoundedRect(node.rect.translated(8, -8), radius, radius);
+    painter.drawRoundedRect(node.rect.translated(4, -4), radius, radius);
   }
   painter.setBrush(m_colors[fill]);
   painter.setPen(QPen(m_colors[isOn ? Token::accent : ink], isOn ? std::max(2.0, px(2)) : std::max(1.8, px(0.8))));

@@ -112,6 +112,7 @@ void CanvasScene::build() {
     all[i] = i;
   }
   route(all);
+  placeNumbers();
   for (const auto& [id, note] : m_model.notes()) {
     m_noteAt[id] = static_cast<std::uint32_t>(m_notes.size());
     m_notes.push_back({id, noteRect(m_model, id), text(note.text)});
@@ -185,6 +186,32 @@ void CanvasScene::addNodes() {
     if (item.id.kind == ElementKind::node) {
       const auto found = m_boxAt.find(m_model.find(item.id.node())->facts.box);
       item.box = found != m_boxAt.end() ? static_cast<std::int32_t>(found->second) : -1;
+    }
+  }
+}
+
+void CanvasScene::placeNumbers() {
+  // As large as they are at about half size, the smallest at which they are read.
+  constexpr double kHeight = 34;
+  constexpr double kCharacter = 12.5;
+  constexpr double kPadding = 22;
+  GridIndex taken(200);
+  std::vector<QRectF> rects;
+  std::vector<std::uint32_t> near;
+  for (LineItem& line : m_lines) {
+    if (line.number.isEmpty()) {
+      continue;
+    }
+    const QSizeF size(kPadding + kCharacter * static_cast<double>(line.number.size()), kHeight);
+    for (const double t : {0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78}) {
+      const QRectF rect(line.curve.at(t) - QPointF(size.width() / 2, size.height() / 2), size);
+      taken.query(rect, near);
+      if (std::none_of(near.begin(), near.end(), [&](std::uint32_t i) { return rects[i].intersects(rect); })) {
+        line.numberAt = t;
+        taken.insert(static_cast<std::uint32_t>(rects.size()), rect);
+        rects.push_back(rect);
+        break;
+      }
     }
   }
 }
@@ -294,6 +321,8 @@ void CanvasScene::addLines() {
     const auto number = [](const std::optional<Rational>& value) { return value ? value->toDouble() : 0.0; };
     line.bandwidth = std::max(number(bundle.forward), number(bundle.backward));
     line.label = bundle.label();
+    const bool isFolded = m_nodes[line.a].shape == Shape::foldedBox || m_nodes[line.b].shape == Shape::foldedBox;
+    line.number = isFolded ? line.label : line.count > 1 ? QStringLiteral("×%1").arg(line.count) : QString();
     const auto isPlain = [&](const NodeItem& node) { return node.shape == Shape::gpu || node.shape == Shape::unknown; };
     const bool isDirect =
         isPlain(m_nodes[line.a]) && isPlain(m_nodes[line.b]) && m_nodes[line.a].box == m_nodes[line.b].box;

@@ -56,8 +56,10 @@ struct LineItem {
   bool hasForward = true;  ///< a to b
   bool hasBackward = true;
   LineStyle style = LineStyle::cable;
-  QString label;  ///< "25 GB/s", "8 × 25 GB/s"
-  Curve curve;    ///< from a to b
+  QString label;         ///< "25 GB/s", "8 × 25 GB/s"
+  Curve curve;           ///< from a to b
+  QString number = {};   ///< what stands on the line: "×4", or the label where it leads to a folded box; mostly empty
+  double numberAt = -1;  ///< where on the curve it stands clear of the others; -1: nowhere, unless seen from near
 };
 
 struct NoteItem {
@@ -155,6 +157,7 @@ private:
   void assignPorts(std::uint32_t node);
   void shape(const std::vector<std::uint32_t>& lines);
   void placeTitles();
+  void placeNumbers();
   [[nodiscard]] LineRequest requestOf(std::uint32_t line) const;
   void obstaclesOf(const LineItem& line, const QRectF& area, std::vector<QRectF>& result) const;
   /// Lines between rooms: outermost boxes (or, with mergesBoxes, all that lies in one cell of the plane).

@@ -3,18 +3,27 @@
 // COPPICE_PICTURES=dir writes a picture of every arrangement that is tested.
 #include <QDir>
 #include <QElapsedTimer>
+#include <QFileInfo>
 #include <QImage>
 #include <QPainter>
+#include <QSignalSpy>
 #include <QTest>
+#include <QUndoStack>
+#include <cmath>
+#include <initializer_list>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
 #include "designer/canvas/canvas_view.hpp"
 #include "designer/document/arrangement.hpp"
+#include "designer/document/arrangement_parts.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/document/measures.hpp"
+#include "designer/layout/graphviz.hpp"
+#include "designer/layout/layout_job.hpp"
 #include "designer/theme/theme.hpp"
 #include "presets/presets.hpp"
 
@@ -174,6 +183,285 @@ private Q_SLOTS:
     picture(model, preset + ' ' + arguments + " folded");
     const QStringList foldedFaults = faultsOf(folded);
     QVERIFY2(foldedFaults.isEmpty(), qPrintable("folded: " + foldedFaults.join("; ")));
+  }
+
+  // What was boxed in the preset is found again without boxes: no node lies on another, no link runs through one.
+  void looseFabricsAreClear_data() {
+    QTest::addColumn<QString>("preset");
+    QTest::addColumn<QString>("arguments");
+    for (const auto& [preset, arguments] :
+         std::initializer_list<std::pair<const char*, const char*>>{{"dgx-a100", "boxes=4"},
+                                                                    {"dgx-h100", "boxes=4 network=rails"},
+                                                                    {"fat-tree-2", "leaves=8 gpus_per_leaf=4"},
+                                                                    {"fat-tree-3", ""},
+                                                                    {"mi250", "boxes=2"},
+                                                                    {"dgx1-v100", "boxes=2"},
+                                                                    {"dragonfly", "a=4 p=2 h=2"}}) {
+      QTest::addRow("%s %s", preset, arguments) << QString(preset) << QString(arguments);
+    }
+  }
+  void looseFabricsAreClear() {
+    QFETCH(QString, preset);
+    QFETCH(QString, arguments);
+    const Model model = bare(preset, arguments, false);
+    const CanvasScene scene(model);
+    picture(model, preset + ' ' + arguments + " loose");
+    const QStringList faults = faultsOf(scene);
+    QVERIFY2(faults.isEmpty(), qPrintable(faults.join("; ")));
+  }
+
+  // The picture that a cluster is to arrive as: two boxes above the network and two below, NICs towards it.
+  void clusterStandsAboutItsNetwork() {
+    const Model model = bare("dgx-a100", "boxes=4");
+    const auto place = [&](const char* name) { return model.find(model.nodeNamed(name))->drawing.position; };
+    const double network = place("ib0").y;
+    QCOMPARE(place("ib1").y, network);
+    for (const char* box : {"b0", "b1"}) {
+      const std::string b(box);
+      QVERIFY(place((b + "nvs").c_str()).y < place((b + "g0").c_str()).y);
+      QVERIFY(place((b + "g0").c_str()).y < place((b + "nic0").c_str()).y);
+      QVERIFY(place((b + "nic0").c_str()).y < network);
+      QCOMPARE(place((b + "g3").c_str()).x, place((b + "nic3").c_str()).x);
+    }
+    for (const char* box : {"b2", "b3"}) {
+      const std::string b(box);
+      QVERIFY(place((b + "nvs").c_str()).y > place((b + "g0").c_str()).y);
+      QVERIFY(place((b + "nic0").c_str()).y > network);
+    }
+    QCOMPARE(place("b0g0").x, place("b2g0").x);
+    QVERIFY(place("b1g0").x > place("b0g7").x);
+  }
+
+  void latticesAreRecognised() {
+    const auto links = [](const std::vector<int>& sides, bool isClosed) {
+      std::vector<std::pair<int, int>> result;
+      int count = 1;
+      for (const int side : sides) {
+        count *= side;
+      }
+      int stride = 1;
+      for (std::size_t level = sides.size(); level-- > 0; stride *= sides[level]) {
+        const int side = sides[level];
+        for (int i = 0; i < count; ++i) {
+          const int at = i / stride % side;
+          if (at + 1 < side) {
+            result.emplace_back(i, i + stride);
+          } else if (isClosed && side > 2) {
+            result.emplace_back(i - at * stride, i);
+          }
+        }
+      }
+      return result;
+    };
+    using Sides = std::vector<int>;
+    QCOMPARE(arrangement::latticeSides(64, links({4, 4, 4}, true)), (Sides{4, 4, 4}));
+    QCOMPARE(arrangement::latticeSides(30, links({2, 3, 5}, false)), (Sides{2, 3, 5}));
+    QCOMPARE(arrangement::latticeSides(32, links({2, 2, 2, 2, 2}, false)), (Sides{2, 2, 2, 2, 2}));
+    auto broken = links({4, 4}, true);
+    broken.pop_back();
+    QCOMPARE(arrangement::latticeSides(16, broken), Sides());
+  }
+
+  void spreadsOutAsLittleAsNeeded() {
+    const std::vector<double> x = arrangement::spreadOut({0, 0, 100, 400}, {20, 20, 20, 20}, 10);
+    QCOMPARE(x, (std::vector<double>{-15, 15, 100, 400}));
+  }
+
+  void stylesKeepNodesApart_data() {
+    QTest::addColumn<int>("kind");
+    QTest::newRow("best") << static_cast<int>(LayoutKind::best);
+    QTest::newRow("rails") << static_cast<int>(LayoutKind::rails);
+    QTest::newRow("circle") << static_cast<int>(LayoutKind::circle);
+    QTest::newRow("grid") << static_cast<int>(LayoutKind::grid);
+  }
+  void stylesKeepNodesApart() {
+    QFETCH(int, kind);
+    for (const char* arguments : {"boxes=4 network=rails", "boxes=3 network=simple"}) {
+      Model model = bare("dgx-h100", arguments);
+      const auto places = computeLayout(model, nodesToArrange(model, {}), static_cast<LayoutKind>(kind));
+      QVERIFY(places.hasValue());
+      QCOMPARE(places->size(), model.nodes().size());
+      Edit edit(model);
+      applyLayout(edit, *places);
+      const Patch patch = edit.patch();
+      model.applyTrusted(patch);
+      picture(model, QStringLiteral("style %1 %2").arg(kind).arg(arguments));
+      const QStringList faults = faultsOf(CanvasScene(model)).filter("lies on");
+      QVERIFY2(faults.isEmpty(), qPrintable(faults.join("; ")));
+    }
+  }
+
+  void pinnedNodesStay() {
+    Model model = bare("dgx-a100", "boxes=2");
+    const NodeId ib = model.nodeNamed("ib0");
+    Edit edit(model);
+    edit.change(ib, [](Node& node) {
+      node.drawing.isPinned = true;
+      node.drawing.position = {5000, 3000};
+    });
+    const Patch patch = edit.patch();
+    model.applyTrusted(patch);
+    const auto places = computeLayout(model, nodesToArrange(model, {}), LayoutKind::best);
+    QVERIFY(places.hasValue());
+    QVERIFY(!places->contains(ib));
+    QCOMPARE(places->size() + 1, model.nodes().size());
+    // The rest lies about it, as it would lie about the switch.
+    QVERIFY(std::abs(places->at(model.nodeNamed("ib1")).y - 3000) < 1);
+    const QRectF pinned = nodeRect(model, ib);
+    for (const auto& [id, place] : *places) {
+      QRectF rect = nodeRect(model, id);
+      rect.moveCenter(place.toPointF());
+      QVERIFY(!rect.intersects(pinned));
+    }
+  }
+
+  // One command, which goes back to the very bytes; frames of boxes do not stay behind.
+  void layoutIsOneCommand() {
+    Document document;
+    document.reset(bare("dgx-a100", "boxes=4"), true);
+    document.edit("mess", [&](Edit& edit) {
+      edits::move(edit, {document.model().nodeNamed("b0g0")}, {999, 777});
+      edit.change(BoxId{1}, [](Box& box) { box.frame = Rect{-9000, -9000, 10, 10}; });
+    });
+    const std::string before = writeFabricFile(document.model());
+    const int count = document.undoStack()->count();
+    LayoutJob job;
+    QSignalSpy finished(&job, &LayoutJob::finished);
+    job.order(document, {}, LayoutKind::best);
+    QVERIFY(finished.wait(5000));
+    QCOMPARE(document.undoStack()->count(), count + 1);
+    QVERIFY(faultsOf(CanvasScene(document.model())).isEmpty());
+    QVERIFY(!document.model().find(BoxId{1})->frame);
+    document.undoStack()->undo();
+    QCOMPARE(writeFabricFile(document.model()), before);
+  }
+
+  // A part is laid out where it stands; the rest does not move.
+  void selectionAlone() {
+    Document document;
+    document.reset(bare("dgx-a100", "boxes=4"), true);
+    const QPointF centre = boxOutline(document.model(), BoxId{2}).center();
+    const Point other = document.model().find(document.model().nodeNamed("b0g0"))->drawing.position;
+    LayoutJob job;
+    QSignalSpy finished(&job, &LayoutJob::finished);
+    job.order(document, {BoxId{2}}, LayoutKind::circle);
+    QVERIFY(finished.wait(5000));
+    QCOMPARE(document.model().find(document.model().nodeNamed("b0g0"))->drawing.position, other);
+    const QPointF now = boxOutline(document.model(), BoxId{2}).center();
+    QVERIFY2(std::hypot(now.x() - centre.x(), now.y() - centre.y()) < 60, "moved away");
+  }
+
+  void staleOrGoneDocumentsAreLeftAlone() {
+    auto document = std::make_unique<Document>();
+    document->reset(bare("dgx-a100", "boxes=2"), true);
+    LayoutJob job;
+    QSignalSpy finished(&job, &LayoutJob::finished);
+    QSignalSpy said(&job, &LayoutJob::said);
+    job.order(*document, {}, LayoutKind::best);
+    document->edit("node", [](Edit& edit) { edits::addNode(edit, fabric::NodeKind::gpu, {0, 0}); });
+    const int count = document->undoStack()->count();
+    QVERIFY(finished.wait(5000));
+    QCOMPARE(document->undoStack()->count(), count);
+    QVERIFY(said.back().front().toString().contains("changed"));
+    job.order(*document, {}, LayoutKind::best);
+    document.reset();
+    QTest::qWait(200);
+  }
+
+  void cancelled() {
+    std::stop_source stop;
+    stop.request_stop();
+    const Model model = bare("dgx-a100", "boxes=4");
+    const auto places = computeLayout(model, nodesToArrange(model, {}), LayoutKind::best, stop.get_token());
+    QVERIFY(!places.hasValue());
+    QCOMPARE(places.error().code, ErrorCode::cancelled);
+  }
+
+  void graphviz_data() {
+    QTest::addColumn<int>("kind");
+    QTest::newRow("layered") << static_cast<int>(LayoutKind::layered);
+    QTest::newRow("force") << static_cast<int>(LayoutKind::force);
+    QTest::newRow("circular") << static_cast<int>(LayoutKind::circular);
+  }
+  void graphviz() {
+    if (QStringLiteral(COPPICE_DOT_PROGRAM).isEmpty()) {
+      QSKIP("built without Graphviz");
+    }
+    qputenv("PATH", QFileInfo(COPPICE_DOT_PROGRAM).absolutePath().toUtf8() + ':' + qgetenv("PATH"));
+    QFETCH(int, kind);
+    Model model = bare("dgx-a100", "boxes=2");
+    const auto places = computeLayout(model, nodesToArrange(model, {}), static_cast<LayoutKind>(kind));
+    QVERIFY2(places.hasValue(), places ? "" : places.error().message.c_str());
+    QCOMPARE(places->size(), model.nodes().size());
+    Edit edit(model);
+    applyLayout(edit, *places);
+    const Patch patch = edit.patch();
+    model.applyTrusted(patch);
+    picture(model, QStringLiteral("graphviz %1").arg(kind));
+    // Bars grow over what they join once it is placed: GPUs and NICs are what the engines keep apart.
+    QStringList faults;
+    for (const auto& [a, nodeA] : model.nodes()) {
+      for (const auto& [b, nodeB] : model.nodes()) {
+        if (a < b && nodeA.kind() != fabric::NodeKind::switchNode && nodeB.kind() != fabric::NodeKind::switchNode &&
+            nodeRect(model, a).intersects(nodeRect(model, b))) {
+          faults.append(model.title(a) + " on " + model.title(b));
+        }
+      }
+    }
+    QVERIFY2(faults.isEmpty(), qPrintable(faults.join("; ")));
+  }
+
+  void graphvizTree() {
+    if (QStringLiteral(COPPICE_DOT_PROGRAM).isEmpty()) {
+      QSKIP("built without Graphviz");
+    }
+    qputenv("PATH", QFileInfo(COPPICE_DOT_PROGRAM).absolutePath().toUtf8() + ':' + qgetenv("PATH"));
+    PlainGraph graph;
+    graph.sizes.assign(7, QSizeF(56, 56));
+    for (int i = 1; i < 7; ++i) {
+      graph.edges.emplace_back((i - 1) / 2, i);
+    }
+    const auto places = laidOut(graph, io::DotLayout::layered);
+    QVERIFY2(places.hasValue(), places ? "" : places.error().message.c_str());
+    QVERIFY((*places)[0].y() < (*places)[1].y());
+    QCOMPARE((*places)[1].y(), (*places)[2].y());
+    QVERIFY((*places)[2].y() < (*places)[5].y());
+    // No time: a clear message, nothing placed.
+    const auto late =
+        laidOut(graph, io::DotLayout::layered, {.program = {}, .timeLimit = std::chrono::milliseconds(0), .stop = {}});
+    QVERIFY(!late.hasValue());
+    QCOMPARE(late.error().code, ErrorCode::limit);
+  }
+
+  // Places beyond all bounds, nodes on one point, links to themselves and to nothing.
+  void hostileModels() {
+    fabric::Description description;
+    for (int i = 0; i < 40; ++i) {
+      fabric::NodeDescription node;
+      node.id = i % 7 == 0 ? "same" : "n" + std::to_string(i);
+      node.kind = i % 5 == 0 ? "nonsense" : i % 3 == 0 ? "switch" : "gpu";
+      node.box = i % 4 == 0 ? "a/b/c" : i % 4 == 1 ? "a" : "";
+      if (i % 2 == 0) {
+        node.position = fabric::Position{.x = i % 6 == 0 ? 1e300 : 0, .y = 0};
+      }
+      description.nodes.push_back(node);
+      fabric::LinkDescription link;
+      link.src = "n" + std::to_string(i);
+      link.dst = i % 9 == 0 ? link.src : i % 8 == 0 ? "nobody" : "n" + std::to_string((i * 7) % 40);
+      link.bandwidth = i % 3 == 0 ? "many" : "50";
+      description.links.push_back(link);
+    }
+    Model model = readModel(description).model;
+    for (const LayoutKind kind : {LayoutKind::best, LayoutKind::rails, LayoutKind::circle, LayoutKind::grid}) {
+      const auto places = computeLayout(model, nodesToArrange(model, {}), kind);
+      QVERIFY(places.hasValue());
+      for (const auto& [id, place] : *places) {
+        QVERIFY(std::abs(place.x) < 1e7 && std::abs(place.y) < 1e7);
+      }
+    }
+    const CanvasScene scene(model);
+    QVERIFY(scene.lines().size() < 40);
+    QVERIFY(computeLayout(Model(), {}, LayoutKind::best).hasValue());
   }
 };
 
