@@ -1,88 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
-#include <map>
 
-#include "check/reference.hpp"
 #include "cuda/pack.hpp"
 #include "cuda/progress.hpp"
 #include "cuda/shape.hpp"
+#include "executor/cuda/cases.hpp"
 #include "executor/cuda/host_backend.hpp"
-#include "fabric/fabric.hpp"
-#include "forestcoll/forestcoll.hpp"
-#include "lowering/lowering.hpp"
-#include "plan/plan.hpp"
-#include "presets/presets.hpp"
 #include "support/sample_programs.hpp"
 
 using namespace coppice;
 using namespace coppice::executor;
-using cuda::test::HostBackend;
-using cuda::test::HostOptions;
+using namespace coppice::executor::cuda::test;
 
 namespace {
 
-constexpr std::uint64_t kSeed = 20261121;
 constexpr int kMostGpus = 16;
-const std::vector<Collective> kCollectives{Collective::allgather, Collective::reduceScatter, Collective::allreduce,
-                                           Collective::broadcast, Collective::reduce};
-
-struct Case {
-  DataType type = DataType::float32;
-  ReduceOp op = ReduceOp::sum;
-  std::int64_t bytes = 0;
-  std::int64_t piece = 4096;
-};
-
-PlanSet plansOf(const program::Program& program, int depth = 0) {
-  PlanSet set = makePlans(program, {.depth = depth}).value();
-  return set;
-}
-
-const Plan& planOf(const PlanSet& set) {
-  return set.inPlace ? *set.inPlace : *set.outOfPlace;
-}
-
-/// Runs twice, so that counters of the first run matter, and checks the second. Empty, or what went wrong.
-QString runAndCheck(HostBackend& backend, const Plan& plan, const Case& what, int depth) {
-  const auto geometry =
-      makeGeometry(plan, {.type = what.type, .bytes = what.bytes, .pieceBytes = what.piece, .depth = depth});
-  if (!geometry) {
-    return QString::fromStdString(describe(geometry.error()));
-  }
-  if (const Outcome ready = backend.prepare(plan, *geometry); !ready) {
-    return QString::fromStdString(describe(ready.error()));
-  }
-  const Reference reference(plan, *geometry, what.op, kSeed);
-  for (int round = 0; round < 2; ++round) {
-    if (const Outcome filled = reference.fill(backend); !filled) {
-      return QString::fromStdString(describe(filled.error()));
-    }
-    const RunResult result = backend.run({.op = what.op});
-    if (!result) {
-      return QString::fromStdString(describe(result.failure().error));
-    }
-    const auto report = reference.check(backend);
-    if (!report || report->wrong != 0 || report->damagedGuards != 0) {
-      const auto& example = report->examples;
-      return QString("round %1: %2 wrong, %3 guards damaged; %4")
-          .arg(round)
-          .arg(report->wrong)
-          .arg(report->damagedGuards)
-          .arg(example.empty()
-                   ? QString()
-                   : QString("rank %1 element %2: %3 instead of %4")
-                         .arg(example[0].rank)
-                         .arg(example[0].element)
-                         .arg(QString::fromStdString(example[0].found), QString::fromStdString(example[0].expected)));
-    }
-  }
-  return {};
-}
-
-int gpusOf(const fabric::Fabric& fabric) {
-  return fabric.gpuCount();
-}
-
 }  // namespace
 
 class TestExecutorCuda : public QObject {
@@ -118,7 +50,7 @@ void TestExecutorCuda::presets_data() {
       continue;
     }
     const auto fabric = fabric::Fabric::build(*description);
-    if (!fabric || gpusOf(*fabric) > kMostGpus) {
+    if (!fabric || fabric->gpuCount() > kMostGpus) {
       continue;
     }
     for (const Collective collective : kCollectives) {
@@ -132,23 +64,13 @@ void TestExecutorCuda::presets_data() {
 void TestExecutorCuda::presets() {
   QFETCH(QString, preset);
   QFETCH(Collective, collective);
-  const fabric::Fabric fabric = fabric::Fabric::build(presets::make(preset.toStdString(), {}).value()).value();
-  forestcoll::Request request;
-  request.collective = collective;
-  if (collective == Collective::broadcast || collective == Collective::reduce) {
-    request.root = fabric.gpuCount() / 3;
-  }
-  const auto schedule = forestcoll::generate(fabric, request);
-  QVERIFY2(schedule, describe(schedule ? Error{} : schedule.error()).c_str());
   for (const bool inPlace : {true, false}) {
-    lowering::Options options;
-    options.inPlace = inPlace;
-    const auto program = lowering::lower(fabric, schedule->schedule, options);
+    const auto program = programOf(preset.toStdString(), {}, collective, inPlace);
     QVERIFY2(program, describe(program ? Error{} : program.error()).c_str());
     const PlanSet set = plansOf(*program);
     QVERIFY2(set.ok, set.findings.empty() ? "" : describe(set.findings.front()).c_str());
     HostBackend backend({});
-    const std::int64_t bytes = std::int64_t{fabric.gpuCount()} * planOf(set).chunksPerPart * 132 + 20;
+    const std::int64_t bytes = std::int64_t{planOf(set).rankCount()} * planOf(set).chunksPerPart * 132 + 20;
     const QString fault =
         runAndCheck(backend, planOf(set), {.type = DataType::int32, .bytes = bytes, .piece = 96}, set.depth);
     QVERIFY2(fault.isEmpty(), qPrintable(fault));
