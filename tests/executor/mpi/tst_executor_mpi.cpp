@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+#include <unistd.h>
+
+#include <QtTest>
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "mpi/launcher.hpp"
+#include "program/run_protocol.hpp"
+
+using namespace coppice;
+using program::RunExit;
+
+namespace {
+
+/// An environment in which Open MPI runs as whoever runs the tests.
+QProcessEnvironment environment(bool forcesNetwork = false) {
+  QProcessEnvironment variables = QProcessEnvironment::systemEnvironment();
+  variables.insert("OMPI_ALLOW_RUN_AS_ROOT", "1");
+  variables.insert("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+  variables.remove("COPPICE_EXEC_FORCE_NETWORK");
+  if (forcesNetwork) {
+    variables.insert("COPPICE_EXEC_FORCE_NETWORK", "1");
+  }
+  return variables;
+}
+
+QString dataFile(const char* name) {
+  return QStringLiteral(COPPICE_TEST_DATA "/executor/mpi/") + name;
+}
+
+/// Names in /dev/shm that are ours.
+QStringList sharedMemory() {
+  return QDir("/dev/shm").entryList({"coppice-exec-*"}, QDir::Files | QDir::System);
+}
+
+/// One run of coppice-exec with records.
+class ExecRun {
+public:
+  explicit ExecRun(const QStringList& arguments, bool forcesNetwork = false) {
+    m_process.setProcessEnvironment(environment(forcesNetwork));
+    m_process.start(COPPICE_EXEC, QStringList{"run"} + arguments + QStringList{"--backend", "mpi", "--json"});
+  }
+  ~ExecRun() {
+    if (m_process.state() != QProcess::NotRunning) {
+      m_process.kill();
+      m_process.waitForFinished();
+    }
+  }
+
+  QProcess& process() { return m_process; }
+  /// Reads records until one is of the kind, or the time is over.
+  template <typename Record>
+  bool waitFor(int milliseconds = 20000) {
+    QElapsedTimer timer;
+    timer.start();
+    std::size_t seen = 0;
+    while (timer.elapsed() < milliseconds) {
+      read();
+      for (; seen < m_records.size(); ++seen) {
+        if (std::holds_alternative<Record>(m_records[seen])) {
+          return true;
+        }
+      }
+      if (m_process.state() == QProcess::NotRunning) {
+        return false;
+      }
+      m_process.waitForReadyRead(50);
+    }
+    return false;
+  }
+  int finish(int milliseconds = 30000) {
+    if (!m_process.waitForFinished(milliseconds)) {
+      return -1;
+    }
+    read();
+    return m_process.exitStatus() == QProcess::NormalExit ? m_process.exitCode() : -2;
+  }
+  template <typename Record>
+  const Record* last() const {
+    const Record* found = nullptr;
+    for (const program::Record& record : m_records) {
+      if (const auto* one = std::get_if<Record>(&record)) {
+        found = one;
+      }
+    }
+    return found;
+  }
+  [[nodiscard]] const std::vector<program::Record>& records() const { return m_records; }
+
+  /// Processes below the launcher that run a rank; index = rank, 0 = not found.
+  std::vector<pid_t> ranks(int count) const {
+    std::vector<pid_t> found(static_cast<std::size_t>(count), 0);
+    const QByteArray launcher = QByteArray::number(m_process.processId());
+    for (const QString& name : QDir("/proc").entryList(QDir::Dirs)) {
+      QFile variables("/proc/" + name + "/environ");
+      QFile words("/proc/" + name + "/cmdline");
+      if (!name[0].isDigit() || !variables.open(QIODevice::ReadOnly) || !words.open(QIODevice::ReadOnly)) {
+        continue;
+      }
+      const QByteArray all = variables.readAll();
+      if (!words.readAll().startsWith(QByteArray(COPPICE_EXEC)) || !all.contains("COPPICE_TEST_RUN=" + m_mark)) {
+        continue;
+      }
+      const qsizetype at = all.indexOf("OMPI_COMM_WORLD_RANK=");
+      if (at >= 0) {
+        const int rank = all.mid(at + 21, all.indexOf('\0', at) - at - 21).toInt();
+        if (rank < count) {
+          found[static_cast<std::size_t>(rank)] = name.toInt();
+        }
+      }
+    }
+    return found;
+  }
+  void mark(const QByteArray& mark) { m_mark = mark; }
+
+private:
+  void read() {
+    m_text += m_process.readAllStandardOutput();
+    for (qsizetype end = m_text.indexOf('\n'); end >= 0; end = m_text.indexOf('\n')) {
+      if (auto record = program::readRecord(m_text.left(end).toStdString())) {
+        m_records.push_back(std::move(*record));
+      }
+      m_text.remove(0, end + 1);
+    }
+  }
+
+  QProcess m_process;
+  QByteArray m_text;
+  QByteArray m_mark;
+  std::vector<program::Record> m_records;
+};
+
+}  // namespace
+
+class ExecutorMpiTest : public QObject {
+  Q_OBJECT
+
+private slots:
+  void initTestCase();
+  void cleanup();
+
+  void command();
+  void lostRank_data();
+  void lostRank();
+  void schedules_data();
+  void schedules();
+  void records();
+  void deadlock_data();
+  void deadlock();
+  void killed_data();
+  void killed();
+  void stopped_data();
+  void stopped();
+  void interrupted_data();
+  void interrupted();
+  void refused();
+
+private:
+  /// A run that goes on until something is done to it.
+  std::unique_ptr<ExecRun> endless(bool forcesNetwork, const QStringList& more = {});
+
+  bool m_hasMpirun = false;
+  int m_runs = 0;
+};
+
+#define NEEDS_MPIRUN()                                           \
+  if (!m_hasMpirun) {                                            \
+    QSKIP("skipped: needs mpirun (Debian package openmpi-bin)"); \
+  }
+
+void ExecutorMpiTest::initTestCase() {
+  m_hasMpirun = !QStandardPaths::findExecutable("mpirun").isEmpty();
+  QCOMPARE(sharedMemory(), QStringList());
+}
+
+void ExecutorMpiTest::cleanup() {
+  QCOMPARE(sharedMemory(), QStringList());
+}
+
+std::unique_ptr<ExecRun> ExecutorMpiTest::endless(bool forcesNetwork, const QStringList& more) {
+  const QByteArray mark = QByteArray::number(QCoreApplication::applicationPid()) + "." + QByteArray::number(++m_runs);
+  qputenv("COPPICE_TEST_RUN", mark);
+  auto run = std::make_unique<ExecRun>(
+      QStringList{dataFile("ring4_allgather.xml"), "-b", "1M", "-e", "1M", "-n", "100000000", "-w", "0"} + more,
+      forcesNetwork);
+  run->mark(mark);
+  qunsetenv("COPPICE_TEST_RUN");
+  // "time" is the last stage of a size.
+  while (run->waitFor<program::ProgressRecord>() && run->last<program::ProgressRecord>()->stage != "time") {
+  }
+  return run;
+}
+
+void ExecutorMpiTest::command() {
+  executor::LaunchRequest request;
+  request.words = {"run", "a b.xml", "--backend=mpi", "--launch", "mpirun", "--host", "n1,n2", "--lifeline", "--json"};
+  request.ranks = 4;
+  request.hosts = "n1,n2";
+  const std::vector<std::string> hosts = {"mpirun", "-n",        "4",         "--bind-to", "none", "--stdin",
+                                          "none",   "--host",    "n1:2,n2:2", "/x/exe",    "run",  "a b.xml",
+                                          "--json", "--backend", "mpi",       "--launched"};
+  QCOMPARE(executor::launchCommand(request, "mpirun", true, "/x/exe", 2), hosts);
+  request.hosts.clear();
+  request.words = {"run", "a.xml"};
+  auto command = executor::launchCommand(request, "mpirun", true, "/x/exe", 2);
+  QVERIFY(std::find(command.begin(), command.end(), "--oversubscribe") != command.end());
+  QVERIFY(std::find(command.begin(), command.end(), "--allow-run-as-root") == command.end());
+  command = executor::launchCommand(request, "mpirun", true, "/x/exe", 4);
+  QVERIFY(std::find(command.begin(), command.end(), "--oversubscribe") == command.end());
+  request.partition = "gpu";
+  command = executor::launchCommand(request, "srun", false, "/x/exe", 4);
+  QVERIFY(std::find(command.begin(), command.end(), "--partition=gpu") != command.end());
+  QVERIFY(std::find(command.begin(), command.end(), "--kill-on-bad-exit=1") != command.end());
+}
+
+void ExecutorMpiTest::lostRank_data() {
+  QTest::addColumn<QString>("text");
+  QTest::addColumn<QString>("expected");
+  QTest::newRow("nothing") << "all went well"
+                           << "";
+  QTest::newRow("Open MPI, wrapped")
+      << "-----\nmpirun noticed that process rank 2 with PID 4711 on node vm exited on\nsignal 9 (Killed).\n----"
+      << "rank 2 (process 4711 on vm) was ended by signal 9 (Killed)";
+  QTest::newRow("Open MPI without its number")
+      << "mpirun noticed that process rank 0 with PID 0 on node n7 exited on signal 11 (Segmentation fault)."
+      << "rank 0 (on n7) was ended by signal 11 (Segmentation fault)";
+  QTest::newRow("srun") << "srun: error: node3: task 2: Killed\n"
+                        << "rank 2 (on node3) was ended: Killed";
+  QTest::newRow("srun, an exit code") << "srun: error: node3: task 2: Exited with exit code 5\n"
+                                      << "";
+  QTest::newRow("MPICH") << "=   PID 77 RUNNING AT n1\n=   KILLED BY SIGNAL: 9 (Killed)\n"
+                         << "a rank (process 77 on n1) was ended by signal 9 (Killed)";
+  QTest::newRow("half a sentence") << "process rank 2 with PID"
+                                   << "";
+  QTest::newRow("a long word") << QString("process rank 1 with PID 1 on node ") + QString(100000, 'x') << "";
+}
+
+void ExecutorMpiTest::lostRank() {
+  QFETCH(QString, text);
+  QFETCH(QString, expected);
+  QCOMPARE(QString::fromStdString(executor::findLostRank(text.toStdString())), expected);
+}
+
+void ExecutorMpiTest::schedules_data() {
+  QTest::addColumn<int>("processes");
+  QTest::addColumn<bool>("forcesNetwork");
+  QTest::addColumn<QString>("set");
+  QTest::addColumn<int>("least");
+  QTest::newRow("presets up to 16 GPUs, shared memory") << 16 << false << "presets" << 80;
+  QTest::newRow("8 processes, network only") << 8 << true << "forward" << 20;
+  QTest::newRow("8 processes, shared memory") << 8 << false << "forward" << 20;
+}
+
+void ExecutorMpiTest::schedules() {
+  NEEDS_MPIRUN();
+  QFETCH(int, processes);
+  QFETCH(bool, forcesNetwork);
+  QFETCH(QString, set);
+  QFETCH(int, least);
+  QProcess process;
+  process.setProcessEnvironment(environment(forcesNetwork));
+  QStringList arguments = {"-n", QString::number(processes), "--oversubscribe", "--bind-to", "none"};
+  process.start("mpirun", arguments + QStringList{COPPICE_MPI_DRIVER, COPPICE_EXEC_MPI, set});
+  QVERIFY2(process.waitForFinished(200000), "the processes do not end");
+  int right = 0;
+  bool hasEnded = false;
+  const QByteArray output = process.readAllStandardOutput();
+  for (const QByteArray& line : output.split('\n')) {
+    right += line.startsWith("ok ") ? 1 : 0;
+    hasEnded = hasEnded || line == "end";
+    QVERIFY2(!line.startsWith("wrong "), line.constData());
+  }
+  const QByteArray errors = process.readAllStandardError();
+  QVERIFY2(hasEnded, (output.right(500) + errors).constData());
+  QVERIFY2(right >= least, QByteArray::number(right).constData());
+  QCOMPARE(process.exitCode(), 0);
+}
+
+/// Through the launcher: one hello, one end, as the protocol has it.
+void ExecutorMpiTest::records() {
+  NEEDS_MPIRUN();
+  ExecRun run(
+      {dataFile("ring4_allgather.xml"), "-b", "1000", "-e", "100000", "-f", "10", "-n", "2", "-w", "1", "--trace"});
+  QCOMPARE(run.finish(), 0);
+  const auto& records = run.records();
+  QVERIFY(std::holds_alternative<program::HelloRecord>(records.front()));
+  QVERIFY(std::holds_alternative<program::EndRecord>(records.back()));
+  int hellos = 0;
+  int ends = 0;
+  int results = 0;
+  std::set<int> traced;
+  for (const program::Record& record : records) {
+    hellos += std::holds_alternative<program::HelloRecord>(record) ? 1 : 0;
+    ends += std::holds_alternative<program::EndRecord>(record) ? 1 : 0;
+    if (const auto* result = std::get_if<program::ResultRecord>(&record)) {
+      ++results;
+      QCOMPARE(result->wrong.value_or(-1), 0);
+    }
+    if (const auto* trace = std::get_if<program::TraceRecord>(&record)) {
+      for (const program::TraceEvent& event : trace->events) {
+        traced.insert(event.rank);
+      }
+    }
+  }
+  QCOMPARE(hellos, 1);
+  QCOMPARE(ends, 1);
+  QCOMPARE(results, 3);
+  QCOMPARE(traced, (std::set<int>{0, 1, 2, 3}));
+}
+
+void ExecutorMpiTest::deadlock_data() {
+  QTest::addColumn<bool>("forcesNetwork");
+  QTest::newRow("shared memory") << false;
+  QTest::newRow("network") << true;
+}
+
+void ExecutorMpiTest::deadlock() {
+  NEEDS_MPIRUN();
+  QFETCH(bool, forcesNetwork);
+  ExecRun run({dataFile("ring4_deadlock.xml"), "-b", "1K", "-e", "1K", "--unchecked", "--stall", "1000"},
+              forcesNetwork);
+  QCOMPARE(run.finish(), static_cast<int>(RunExit::hang));
+  const auto* stuck = run.last<program::StuckRecord>();
+  QVERIFY(stuck != nullptr);
+  QVERIFY(stuck->isDeadlock);
+  QCOMPARE(stuck->cycle.size(), 4U);
+  QVERIFY(run.last<program::EndRecord>()->code == RunExit::hang);
+}
+
+void ExecutorMpiTest::killed_data() {
+  QTest::addColumn<int>("rank");
+  QTest::addColumn<bool>("forcesNetwork");
+  QTest::newRow("rank 2") << 2 << false;
+  QTest::newRow("rank 0") << 0 << false;
+  QTest::newRow("rank 1, network") << 1 << true;
+}
+
+void ExecutorMpiTest::killed() {
+  NEEDS_MPIRUN();
+  QFETCH(int, rank);
+  QFETCH(bool, forcesNetwork);
+  const auto run = endless(forcesNetwork);
+  const std::vector<pid_t> ranks = run->ranks(4);
+  QVERIFY(ranks[static_cast<std::size_t>(rank)] > 0);
+  QCOMPARE(::kill(ranks[static_cast<std::size_t>(rank)], SIGKILL), 0);
+  QCOMPARE(run->finish(), static_cast<int>(RunExit::rankLost));
+  const auto* error = run->last<program::ErrorRecord>();
+  QVERIFY(error != nullptr);
+  QVERIFY2(error->error.message.starts_with("rank " + std::to_string(rank) + " "), error->error.message.c_str());
+  QVERIFY(run->last<program::EndRecord>()->code == RunExit::rankLost);
+  for (const pid_t other : ranks) {
+    QTRY_VERIFY(::kill(other, 0) != 0);
+  }
+}
+
+void ExecutorMpiTest::stopped_data() {
+  killed_data();
+}
+
+void ExecutorMpiTest::stopped() {
+  NEEDS_MPIRUN();
+  QFETCH(int, rank);
+  QFETCH(bool, forcesNetwork);
+  const auto run = endless(forcesNetwork, {"--stall", "1"});
+  const std::vector<pid_t> ranks = run->ranks(4);
+  QVERIFY(ranks[static_cast<std::size_t>(rank)] > 0);
+  QCOMPARE(::kill(ranks[static_cast<std::size_t>(rank)], SIGSTOP), 0);
+  QCOMPARE(run->finish(), static_cast<int>(RunExit::hang));
+  const auto* error = run->last<program::ErrorRecord>();
+  QVERIFY(error != nullptr);
+  QVERIFY2(error->error.message.starts_with("rank " + std::to_string(rank) + " "), error->error.message.c_str());
+  for (const pid_t other : ranks) {
+    QTRY_VERIFY(::kill(other, 0) != 0);
+  }
+}
+
+void ExecutorMpiTest::interrupted_data() {
+  QTest::addColumn<QString>("way");
+  QTest::newRow("SIGINT") << "interrupt";
+  QTest::newRow("cancel") << "cancel";
+  QTest::newRow("end of input") << "input";
+  QTest::newRow("launcher killed") << "kill";
+}
+
+void ExecutorMpiTest::interrupted() {
+  NEEDS_MPIRUN();
+  QFETCH(QString, way);
+  const auto run = endless(false, {"--lifeline"});
+  const std::vector<pid_t> ranks = run->ranks(4);
+  QVERIFY(std::count(ranks.begin(), ranks.end(), 0) == 0);
+  if (way == "interrupt") {
+    ::kill(static_cast<pid_t>(run->process().processId()), SIGINT);
+  } else if (way == "cancel") {
+    run->process().write(program::writeCommand(program::RunCommand::ping).c_str());
+    QVERIFY(run->waitFor<program::PongRecord>());
+    run->process().write(program::writeCommand(program::RunCommand::cancel).c_str());
+  } else if (way == "input") {
+    run->process().closeWriteChannel();
+  } else {
+    run->process().kill();
+  }
+  const int code = run->finish();
+  if (way != "kill") {
+    QCOMPARE(code, static_cast<int>(RunExit::cancelled));
+    QVERIFY(run->last<program::EndRecord>()->code == RunExit::cancelled);
+  }
+  for (const pid_t rank : ranks) {
+    QTRY_VERIFY(::kill(rank, 0) != 0);
+  }
+}
+
+/// Nothing is started for what cannot be run.
+void ExecutorMpiTest::refused() {
+  ExecRun run({dataFile("ring4_deadlock.xml"), "-b", "1K", "-e", "1K"});
+  QCOMPARE(run.finish(), static_cast<int>(RunExit::planRejected));
+  ExecRun hosts({dataFile("ring4_allgather.xml"), "--host", "-x,evil"});
+  QCOMPARE(hosts.finish(), static_cast<int>(RunExit::badUsage));
+  if (::geteuid() == 0 && m_hasMpirun) {
+    QProcess asRoot;
+    QProcessEnvironment variables = environment();
+    variables.remove("OMPI_ALLOW_RUN_AS_ROOT");
+    asRoot.setProcessEnvironment(variables);
+    asRoot.start(COPPICE_EXEC, {"run", dataFile("ring4_allgather.xml"), "--backend", "mpi"});
+    QVERIFY(asRoot.waitForFinished());
+    QCOMPARE(asRoot.exitCode(), static_cast<int>(RunExit::machineLacks));
+    QVERIFY(asRoot.readAllStandardError().contains("refuses to run as root"));
+  }
+}
+
+QTEST_GUILESS_MAIN(ExecutorMpiTest)
+#include "tst_executor_mpi.moc"

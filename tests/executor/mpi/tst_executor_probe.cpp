@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "fabric/fabric.hpp"
+#include "io/fabric_json.hpp"
+#include "io/nccl_topo_xml.hpp"
+#include "probe/probe.hpp"
+
+using namespace coppice;
+using namespace coppice::probe;
+
+namespace {
+
+/// A machine as a folder with sys, proc and etc, and what its driver answers.
+class Recorded {
+public:
+  Recorded() {
+    put("proc/sys/kernel/hostname", "box7");
+    put("proc/sys/kernel/osrelease", "6.1.0");
+    put("proc/sys/kernel/ostype", "Linux");
+    put("etc/os-release", "NAME=x\nPRETTY_NAME=\"Some Linux 12\"\n");
+  }
+
+  [[nodiscard]] Machine read() {
+    RecordedGpus source(gpus.gpus.empty() ? "" : recordGpus(gpus));
+    const Tree tree(root());
+    return readMachine(tree, source);
+  }
+  [[nodiscard]] std::string root() const { return m_folder.path().toStdString(); }
+
+  void put(const std::string& path, const std::string& text) {
+    const QString full = m_folder.filePath(QString::fromStdString(path));
+    QDir().mkpath(QFileInfo(full).path());
+    QFile file(full);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(QByteArray::fromStdString(text + "\n"));
+  }
+  /// `target` is a path below the root too.
+  void link(const std::string& path, const std::string& target) {
+    const QString full = m_folder.filePath(QString::fromStdString(path));
+    QDir().mkpath(QFileInfo(full).path());
+    QVERIFY(QFile::link(m_folder.filePath(QString::fromStdString(target)), full));
+  }
+
+  void cpus(int sockets, int coresEach, const std::string& vendor, int family, int model) {
+    std::string info;
+    for (int socket = 0; socket < sockets; ++socket) {
+      for (int core = 0; core < coresEach; ++core) {
+        const int cpu = socket * coresEach + core;
+        const std::string folder = "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+        put(folder + "physical_package_id", std::to_string(socket));
+        put(folder + "core_id", std::to_string(core));
+        info += "processor : " + std::to_string(cpu) + "\nvendor_id\t: " + vendor +
+                "\ncpu family\t: " + std::to_string(family) + "\nmodel\t\t: " + std::to_string(model) +
+                "\nmodel name\t: CPU of " + vendor + "\n\n";
+      }
+      const std::string node = "sys/devices/system/node/node" + std::to_string(socket);
+      put(node + "/cpulist", std::to_string(socket * coresEach) + "-" + std::to_string((socket + 1) * coresEach - 1));
+      put(node + "/meminfo", "Node " + std::to_string(socket) + " MemTotal:       1048576 kB");
+      put(node + "/distance", socket == 0 ? "10 21" : "21 10");
+    }
+    const std::string all = "0-" + std::to_string(sockets * coresEach - 1);
+    put("proc/cpuinfo", info);
+    put("sys/devices/system/cpu/online", all);
+    put("proc/self/status", "Name: x\nCpus_allowed_list:\t" + all);
+    put("proc/meminfo", "MemTotal: 2097152 kB\nMemAvailable: 1048576 kB");
+  }
+
+  struct Pci {
+    std::string classCode;
+    std::string vendor = "0x8086";
+    int numa = 0;
+    std::string maxSpeed = "16.0 GT/s PCIe";
+    int maxWidth = 16;
+    std::string speed = "16.0 GT/s PCIe";
+    int width = 16;
+  };
+  /// The device at the end of a chain of addresses from the root bus; the ones above must be there already.
+  std::string pci(const std::string& chain, const Pci& facts) {
+    const std::string folder = "sys/devices/" + chain;
+    put(folder + "/class", facts.classCode);
+    put(folder + "/vendor", facts.vendor);
+    put(folder + "/device", "0x1234");
+    put(folder + "/numa_node", std::to_string(facts.numa));
+    if (facts.maxWidth > 0) {
+      put(folder + "/max_link_speed", facts.maxSpeed);
+      put(folder + "/max_link_width", std::to_string(facts.maxWidth));
+      put(folder + "/current_link_speed", facts.speed);
+      put(folder + "/current_link_width", std::to_string(facts.width));
+    }
+    link("sys/bus/pci/devices/" + chain.substr(chain.rfind('/') + 1), folder);
+    return folder;
+  }
+  void rdma(const std::string& name, const std::string& pciFolder, const std::string& rate, const std::string& state) {
+    const std::string folder = pciFolder + "/infiniband/" + name;
+    put(folder + "/ports/1/rate", rate);
+    put(folder + "/ports/1/state", state);
+    put(folder + "/ports/1/link_layer", "InfiniBand");
+    put(folder + "/fw_ver", "20.31.1014");
+    link(folder + "/device", pciFolder);
+    link("sys/class/infiniband/" + name, folder);
+  }
+  void ethernet(const std::string& name, const std::string& pciFolder, const std::string& speed,
+                const std::string& state) {
+    const std::string folder = pciFolder + "/net/" + name;
+    put(folder + "/operstate", state);
+    if (!speed.empty()) {
+      put(folder + "/speed", speed);
+    }
+    link(folder + "/device", pciFolder);
+    link("sys/class/net/" + name, folder);
+  }
+  Gpu& gpu(const std::string& address, int major, int minor) {
+    Gpu one;
+    one.index = static_cast<int>(gpus.gpus.size());
+    one.name = "NVIDIA Test";
+    one.address = address;
+    one.computeMajor = major;
+    one.computeMinor = minor;
+    one.memoryBytes = std::int64_t{80} << 30;
+    one.freeBytes = std::int64_t{79} << 30;
+    gpus.gpus.push_back(one);
+    return gpus.gpus.back();
+  }
+
+  GpuAnswer gpus;
+
+private:
+  QTemporaryDir m_folder;
+};
+
+std::string hex(int number) {
+  std::array<char, 8> text{};
+  std::snprintf(text.data(), text.size(), "%02x", number);
+  return text.data();
+}
+
+/// 8 GPUs with NVLinks to switches; each with a NIC below a PCIe switch of their own; two sockets.
+void makeDgx(Recorded& machine, int linksEach, int links7) {
+  machine.cpus(2, 4, "AuthenticAMD", 25, 1);
+  machine.gpus.driver = "535.161.08";
+  machine.gpus.cudaDriver = "12.2";
+  for (int i = 0; i < 8; ++i) {
+    const std::string bus = hex(0x10 + 0x10 * i).substr(0, 1);
+    const int numa = i / 4;
+    const std::string domain = "0000:" + bus;
+    const std::string top = "pci0000:" + bus + "0/" + domain + "0:01.1";
+    const Recorded::Pci bridge = {.classCode = "0x060400", .numa = numa};
+    machine.pci(top, bridge);
+    machine.pci(top + "/" + domain + "1:00.0", bridge);
+    const std::string down = top + "/" + domain + "1:00.0/" + domain + "2:0";
+    machine.pci(down + "0.0", bridge);
+    machine.pci(down + "1.0", bridge);
+    // Idle GPUs lower their speed.
+    machine.pci(down + "0.0/" + domain + "3:00.0",
+                {.classCode = "0x030200", .vendor = "0x10de", .numa = numa, .speed = "2.5 GT/s PCIe"});
+    const std::string card =
+        machine.pci(down + "1.0/" + domain + "4:00.0", {.classCode = "0x020700", .vendor = "0x15b3", .numa = numa});
+    machine.rdma("mlx5_" + std::to_string(i), card, "200 Gb/sec (4X HDR)", "4: ACTIVE");
+    Gpu& gpu = machine.gpu("00000000:" + bus + "3:00.0", 8, 0);
+    for (int link = 0; link < linksEach; ++link) {
+      gpu.links.push_back({.index = link,
+                           .isUp = i != 7 || link < links7,
+                           .version = 4,
+                           .remote = RemoteKind::nvSwitch,
+                           .remoteAddress = "0000:c" + std::to_string(link % 6) + ":00.0"});
+    }
+  }
+}
+
+std::string findingAt(const Machine& machine, const std::string& element) {
+  for (const Finding& finding : machine.findings) {
+    if (finding.where.element.starts_with(element)) {
+      return finding.text;
+    }
+  }
+  return {};
+}
+
+const fabric::LinkDescription* findLink(const fabric::Description& description, const std::string& a,
+                                        const std::string& b) {
+  for (const fabric::LinkDescription& link : description.links) {
+    if ((link.src == a && link.dst == b) || (link.src == b && link.dst == a)) {
+      return &link;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+class ExecutorProbeTest : public QObject {
+  Q_OBJECT
+
+private slots:
+  void addresses();
+  void cpuLists();
+  void naturalOrder();
+  void staysBelowRoot();
+  void dgx();
+  void missingNvlink();
+  void pairs();
+  void narrowSlot();
+  void twoSockets();
+  void cloudMachine();
+  void groupLimits();
+  void noDriver();
+  void recordings();
+  void emptyRoot();
+  void thisMachine();
+};
+
+void ExecutorProbeTest::addresses() {
+  QCOMPARE(normalAddress("00000000:3B:00.0"), std::string("0000:3b:00.0"));
+  QCOMPARE(normalAddress("0000:3b:00.1"), std::string("0000:3b:00.1"));
+  QCOMPARE(normalAddress("00010000:3b:1f.7"), std::string("10000:3b:1f.7"));
+  for (const char* text : {"", "3b:00.0", "0000:3b:00", "0000:3b:00.0 ", "pci0000:00", "0000:3b:00.0/../x"}) {
+    QCOMPARE(normalAddress(text), std::string());
+  }
+}
+
+void ExecutorProbeTest::cpuLists() {
+  QCOMPARE(parseCpuList("0-2,8").value(), (std::vector<int>{0, 1, 2, 8}));
+  QCOMPARE(parseCpuList("").value(), std::vector<int>());
+  for (const char* text : {"a", "3-1", "1-", "-1", "1;2", "0-99999999", "0-65536"}) {
+    QVERIFY2(!parseCpuList(text), text);
+  }
+}
+
+void ExecutorProbeTest::naturalOrder() {
+  std::vector<std::string> names = {"mlx5_10", "mlx5_2", "eth0", "mlx5_1", "mlx5_01"};
+  std::sort(names.begin(), names.end(), naturalLess);
+  QCOMPARE(names, (std::vector<std::string>{"eth0", "mlx5_01", "mlx5_1", "mlx5_2", "mlx5_10"}));
+}
+
+void ExecutorProbeTest::staysBelowRoot() {
+  Recorded machine;
+  QVERIFY(QFile::link("/etc/passwd", QString::fromStdString(machine.root() + "/proc/cpuinfo")));
+  QVERIFY(QDir().mkpath(QString::fromStdString(machine.root() + "/proc/meminfo")));
+  const Tree tree(machine.root());
+  QVERIFY(!tree.text("/proc/cpuinfo"));
+  QVERIFY(!tree.text("/proc/meminfo"));  // a folder
+  QVERIFY(!tree.text("/../../etc/passwd"));
+  QCOMPARE(tree.text("/proc/sys/kernel/hostname").value(), std::string("box7"));
+}
+
+void ExecutorProbeTest::dgx() {
+  Recorded recorded;
+  makeDgx(recorded, 12, 12);
+  const Machine machine = recorded.read();
+  QCOMPARE(machine.host, std::string("box7"));
+  QCOMPARE(machine.distribution, std::string("Some Linux 12"));
+  QCOMPARE(machine.processor.sockets, 2);
+  QCOMPARE(machine.processor.cores, 8);
+  QCOMPARE(machine.numa.size(), 2U);
+  QCOMPARE(machine.numa[1].cpus, (std::vector<int>{4, 5, 6, 7}));
+  QCOMPARE(machine.gpus.size(), 8U);
+  QCOMPARE(machine.nics.size(), 8U);
+  QCOMPARE(machine.nics[3].megabitsPerSecond, 200000);
+  QCOMPARE(machine.nics[3].state, std::string("active"));
+  QCOMPARE(machine.software.at("nvidia_driver"), std::string("535.161.08"));
+  QVERIFY2(machine.findings.empty(), machine.findings.empty() ? "" : describe(machine.findings.front()).c_str());
+  // An idle link counts with what its ends are able to.
+  const PciDevice* gpu = machine.findPci("0000:13:00.0");
+  QVERIFY(gpu != nullptr);
+  QCOMPARE(gpu->linkSpeed, std::string("16.0 GT/s PCIe"));
+  QCOMPARE(gpu->linkWidth, 16);
+  QCOMPARE(gpu->above, std::string("0000:11:00.0"));
+
+  const auto drawn = drawFabric(machine);
+  QVERIFY2(drawn.hasValue(), drawn ? "" : describe(drawn.error()).c_str());
+  const auto fabric = fabric::Fabric::build(drawn->description);
+  QVERIFY2(fabric.hasValue(), fabric ? "" : describe(fabric.error()).c_str());
+  QCOMPARE(fabric->gpuCount(), 8);
+  const auto* nvlink = findLink(drawn->description, "gpu0", "nvswitch");
+  QVERIFY(nvlink != nullptr);
+  QCOMPARE(nvlink->count, 12);
+  QCOMPARE(nvlink->bandwidth, std::string("25"));
+  QCOMPARE(nvlink->extra, std::string(R"({"kind":"nvlink","basis":"nominal"})"));
+  const auto* pcie = findLink(drawn->description, "gpu0", "pci-0000:11:00.0");
+  QVERIFY(pcie != nullptr);
+  QCOMPARE(pcie->bandwidth, std::string("32"));
+  QCOMPARE(pcie->extra, std::string(R"({"kind":"pcie","basis":"nominal"})"));
+  const auto* cpus = findLink(drawn->description, "cpu0", "cpu1");
+  QVERIFY(cpus != nullptr);
+  QCOMPARE(cpus->extra, std::string(R"({"kind":"cpu","basis":"prior"})"));
+  QVERIFY(findLink(drawn->description, "nic7", "pci-0000:81:00.0") != nullptr);
+  // What the designer opens.
+  const auto again = io::readFabricJson(io::writeFabricJson(drawn->description));
+  QVERIFY(again.hasValue());
+  QCOMPARE(again->links.size(), drawn->description.links.size());
+  // Two such boxes on rails, by the importer.
+  const auto two =
+      io::readNcclTopology(*ncclTopology(machine), "box", {.box = {.count = 2, .scaleOut = io::ScaleOut::rails}});
+  QVERIFY(two.hasValue());
+  QCOMPARE(fabric::Fabric::build(two->description)->gpuCount(), 16);
+}
+
+void ExecutorProbeTest::missingNvlink() {
+  Recorded recorded;
+  makeDgx(recorded, 12, 11);
+  const Machine machine = recorded.read();
+  QCOMPARE(findingAt(machine, "GPU 7"), std::string("11 NVLinks are up, 12 on its equals; down: 11"));
+  QCOMPARE(findingAt(machine, "GPU 6"), std::string());
+  QCOMPARE(findLink(drawFabric(machine)->description, "gpu7", "nvswitch")->count, 11);
+  QVERIFY(machineText(machine).find("11 of 12 NVLinks up") != std::string::npos);
+}
+
+/// Two GPUs joined by a bridge of four NVLinks, one of them down at both ends.
+void ExecutorProbeTest::pairs() {
+  Recorded recorded;
+  recorded.cpus(1, 4, "GenuineIntel", 6, 0x8f);
+  for (const char* bus : {"3b", "5e"}) {
+    const std::string root = std::string("pci0000:") + bus + "/0000:" + bus + ":01.0";
+    recorded.pci(root, {.classCode = "0x060400"});
+    recorded.pci(root + "/0000:" + hex(std::stoi(bus, nullptr, 16) + 1) + ":00.0",
+                 {.classCode = "0x030200", .vendor = "0x10de"});
+  }
+  for (int i = 0; i < 2; ++i) {
+    Gpu& gpu = recorded.gpu(i == 0 ? "0000:3c:00.0" : "0000:5f:00.0", 8, 0);
+    for (int link = 0; link < 4; ++link) {
+      gpu.links.push_back({.index = link,
+                           .isUp = link != 2,
+                           .remote = RemoteKind::gpu,
+                           .remoteAddress = i == 0 ? "0000:5f:00.0" : "0000:3c:00.0"});
+    }
+  }
+  const Machine machine = recorded.read();
+  const auto drawn = drawFabric(machine, Rates::prior);
+  QVERIFY2(drawn.hasValue(), drawn ? "" : describe(drawn.error()).c_str());
+  const auto* link = findLink(drawn->description, "gpu0", "gpu1");
+  QVERIFY(link != nullptr);
+  QCOMPARE(link->count, 3);
+  QCOMPARE(link->bandwidth, std::string("20"));
+  QCOMPARE(link->extra, std::string(R"({"kind":"nvlink","basis":"prior"})"));
+  QVERIFY(findingAt(machine, "GPU 0").find("down") != std::string::npos);
+}
+
+void ExecutorProbeTest::narrowSlot() {
+  Recorded recorded;
+  recorded.cpus(1, 4, "GenuineIntel", 6, 0x8f);
+  const Recorded::Pci port = {.classCode = "0x060400"};
+  const Recorded::Pci narrowPort = {.classCode = "0x060400", .maxWidth = 8, .width = 8};
+  Recorded::Pci gpu = {.classCode = "0x030200", .vendor = "0x10de"};
+  recorded.pci("pci0000:10/0000:10:01.0", port);
+  gpu.width = 8;  // trained with half its lanes
+  recorded.pci("pci0000:10/0000:10:01.0/0000:11:00.0", gpu);
+  recorded.pci("pci0000:20/0000:20:01.0", narrowPort);
+  recorded.pci("pci0000:20/0000:20:01.0/0000:21:00.0", gpu);
+  recorded.gpu("0000:11:00.0", 8, 9);
+  recorded.gpu("0000:21:00.0", 8, 9);
+  const Machine machine = recorded.read();
+  QCOMPARE(findingAt(machine, "GPU 0"), std::string("its PCIe link runs at x8, both ends are able to x16"));
+  QCOMPARE(findingAt(machine, "GPU 1"), std::string("its slot has x8, the device is able to x16"));
+  const auto drawn = drawFabric(machine);
+  QVERIFY2(drawn.hasValue(), drawn ? "" : describe(drawn.error()).c_str());
+  QCOMPARE(findLink(drawn->description, "gpu0", "cpu0")->bandwidth, std::string("16"));
+  QCOMPARE(findLink(drawn->description, "gpu1", "cpu0")->bandwidth, std::string("16"));
+}
+
+/// PCIe only, a GPU at each socket, an Ethernet card that is up and one that is not.
+void ExecutorProbeTest::twoSockets() {
+  Recorded recorded;
+  recorded.cpus(2, 2, "GenuineIntel", 6, 0x6a);
+  for (int socket = 0; socket < 2; ++socket) {
+    const std::string bus = socket == 0 ? "10" : "90";
+    const std::string root = "pci0000:" + bus + "/0000:" + bus + ":01.0";
+    recorded.pci(root, {.classCode = "0x060400", .numa = socket});
+    const std::string address = "0000:" + std::string(socket == 0 ? "11" : "91") + ":00.0";
+    recorded.pci(root + "/" + address, {.classCode = "0x030200", .vendor = "0x10de", .numa = socket});
+    recorded.gpu(address, 7, 5);
+  }
+  recorded.pci("pci0000:10/0000:10:02.0", {.classCode = "0x060400"});
+  const std::string card = recorded.pci("pci0000:10/0000:10:02.0/0000:12:00.0", {.classCode = "0x020000"});
+  recorded.ethernet("ens1f0", card, "100000", "up");
+  const std::string other = recorded.pci("pci0000:10/0000:10:02.0/0000:12:00.1", {.classCode = "0x020000"});
+  recorded.ethernet("ens1f1", other, "", "down");
+  const Machine machine = recorded.read();
+  QCOMPARE(machine.nics.size(), 2U);
+  const auto drawn = drawFabric(machine);
+  QVERIFY2(drawn.hasValue(), drawn ? "" : describe(drawn.error()).c_str());
+  QVERIFY(fabric::Fabric::build(drawn->description).hasValue());
+  QVERIFY(findLink(drawn->description, "gpu0", "cpu0") != nullptr);
+  QVERIFY(findLink(drawn->description, "gpu1", "cpu1") != nullptr);
+  QCOMPARE(findLink(drawn->description, "cpu0", "cpu1")->bandwidth, std::string("10"));
+  int nics = 0;
+  for (const fabric::NodeDescription& node : drawn->description.nodes) {
+    nics += node.kind == "nic" ? 1 : 0;
+  }
+  QCOMPARE(nics, 1);
+}
+
+void ExecutorProbeTest::cloudMachine() {
+  Recorded recorded;
+  recorded.cpus(1, 2, "AuthenticAMD", 26, 2);
+  const std::string card =
+      recorded.pci("pci0000:00/0000:00:03.0", {.classCode = "0x020000", .vendor = "0x1af4", .maxWidth = 0});
+  recorded.ethernet("eth0", card, "-1", "up");
+  const Machine machine = recorded.read();
+  QVERIFY(machine.gpus.empty());
+  QCOMPARE(machine.nics.size(), 1U);
+  QCOMPARE(machine.nics[0].megabitsPerSecond, 0);
+  std::string all;
+  for (const Unreadable& entry : machine.unreadable) {
+    all += entry.what + "; ";
+  }
+  QVERIFY2(all.find("rate of NIC eth0") != std::string::npos, all.c_str());
+  QVERIFY2(all.find("GPUs through NVML") != std::string::npos, all.c_str());
+  const auto drawn = drawFabric(machine);
+  QVERIFY(!drawn.hasValue());
+  QCOMPARE(drawn.error().code, ErrorCode::infeasible);
+  const auto json = QJsonDocument::fromJson(QByteArray::fromStdString(machineJson(machine))).object();
+  QCOMPARE(json["t"].toString(), QString("probe"));
+  QVERIFY(json["fabric"].isNull());
+  QVERIFY(!json["fabric_reason"].toString().isEmpty());
+  QVERIFY(json["machine"].toObject()["limits"].toObject()["usable_cores"].toInt() == 2);
+}
+
+void ExecutorProbeTest::groupLimits() {
+  Recorded recorded;
+  recorded.cpus(1, 8, "AuthenticAMD", 25, 1);
+  recorded.put("proc/self/cgroup", "0::/a/b");
+  recorded.put("sys/fs/cgroup/a/cpu.max", "250000 100000");
+  recorded.put("sys/fs/cgroup/a/b/cpu.max", "max 100000");
+  recorded.put("sys/fs/cgroup/a/b/memory.max", "1073741824");
+  recorded.put("sys/fs/cgroup/a/memory.max", "max");
+  Machine machine = recorded.read();
+  QCOMPARE(machine.limits.quotaCores.value(), 2.5);
+  QCOMPARE(machine.limits.memoryBytes.value(), std::int64_t{1} << 30);
+  QCOMPARE(machine.limits.usableCores, 2);
+  recorded.put("proc/self/cgroup", "4:memory:/m\n1:cpu,cpuacct:/c");
+  recorded.put("sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "-1");
+  recorded.put("sys/fs/cgroup/memory/m/memory.limit_in_bytes", "9223372036854771712");
+  recorded.put("proc/self/status", "Cpus_allowed_list:\t1,3-5");
+  machine = recorded.read();
+  QVERIFY(!machine.limits.quotaCores);
+  QVERIFY(!machine.limits.memoryBytes);
+  QCOMPARE(machine.limits.affinity, (std::vector<int>{1, 3, 4, 5}));
+  QCOMPARE(machine.limits.usableCores, 4);
+}
+
+void ExecutorProbeTest::noDriver() {
+  Recorded recorded;
+  recorded.cpus(1, 2, "GenuineIntel", 6, 0x8f);
+  recorded.pci("pci0000:10/0000:10:01.0", {.classCode = "0x060400"});
+  recorded.pci("pci0000:10/0000:10:01.0/0000:11:00.0", {.classCode = "0x030200", .vendor = "0x10de"});
+  const Machine machine = recorded.read();
+  QCOMPARE(findingAt(machine, "PCI 0000:11:00.0"), std::string("an NVIDIA GPU is there, but no driver answers for it"));
+}
+
+void ExecutorProbeTest::recordings() {
+  Recorded recorded;
+  makeDgx(recorded, 18, 3);
+  const std::string text = recordGpus(recorded.gpus);
+  const auto answer = RecordedGpus(text).read();
+  QVERIFY2(answer.hasValue(), answer ? "" : describe(answer.error()).c_str());
+  QCOMPARE(recordGpus(*answer), [&] {
+    GpuAnswer normal = recorded.gpus;
+    for (Gpu& gpu : normal.gpus) {
+      gpu.address = normalAddress(gpu.address);
+    }
+    return recordGpus(normal);
+  }());
+  for (const char* bad :
+       {"{", "[]", "{\"gpus\":3}", "{\"gpus\":[{}]}", "{\"gpus\":[{\"compute\":[9]}]}",
+        "{\"gpus\":[{\"compute\":[9,0],\"nvlinks\":[{}]}]}", "{\"gpus\":[{\"compute\":[\"a\",0]}]}"}) {
+    QVERIFY2(!RecordedGpus(bad).read(), bad);
+  }
+}
+
+/// A machine that says nothing at all.
+void ExecutorProbeTest::emptyRoot() {
+  const QTemporaryDir folder;
+  RecordedGpus source("");
+  const Tree tree(folder.path().toStdString());
+  const Machine machine = readMachine(tree, source);
+  QVERIFY(machine.unreadable.size() >= 4);
+  QVERIFY(machine.limits.usableCores >= 1);
+  QVERIFY(!machineText(machine).empty());
+  QVERIFY(!QJsonDocument::fromJson(QByteArray::fromStdString(machineJson(machine))).isNull());
+}
+
+void ExecutorProbeTest::thisMachine() {
+  NvmlLibrary source;
+  const Tree tree("/");
+  Machine machine = readMachine(tree, source);
+  readSoftware(machine);
+  QVERIFY(machine.memoryBytes > 0);
+  QVERIFY(machine.processor.threads >= 1);
+  QVERIFY(machine.software.at("libc").starts_with("glibc "));
+  QVERIFY(!QJsonDocument::fromJson(QByteArray::fromStdString(machineJson(machine))).isNull());
+}
+
+QTEST_GUILESS_MAIN(ExecutorProbeTest)
+#include "tst_executor_probe.moc"
