@@ -16,6 +16,7 @@ constexpr double kSwitchMinWidth = 120;
 constexpr double kSwitchMaxWidth = 900;
 constexpr double kWidthPerPort = 20;
 constexpr double kMostReach = 2000;
+constexpr double kNextRow = 125;
 constexpr double kBarGap = 16;
 constexpr double kLeastBar = 56;
 constexpr QSizeF kFoldedSize(160, 72);
@@ -31,15 +32,24 @@ double barWidth(const Model& model, NodeId id, const Node& node) {
   const Point at = node.drawing.position;
   const std::vector<LinkId>& links = model.linksOf(id);
   double width = portsWidth(model, id);
-  if (node.facts.box.isValid()) {
-    for (const LinkId linkId : links) {
-      const Link& link = *model.find(linkId);
-      const Node* other = model.find(link.tail.node == id ? link.head.node : link.tail.node);
-      if (other != nullptr && other->facts.box == node.facts.box && other->kind() != fabric::NodeKind::switchNode) {
-        const double reach = std::abs(other->drawing.position.x - at.x);
-        width = std::max(width, 2 * std::min(reach, kMostReach) + kGpuSize.width());
-      }
+  // Over what it joins in its box; in no box, over a row of devices next to it.
+  const bool isBoxed = node.facts.box.isValid();
+  double reach = 0;
+  bool isNext = true;
+  for (const LinkId linkId : links) {
+    const Link& link = *model.find(linkId);
+    const Node* other = model.find(link.tail.node == id ? link.head.node : link.tail.node);
+    if (other == nullptr || other->kind() == fabric::NodeKind::switchNode) {
+      isNext = isNext && other == nullptr;
+      continue;
     }
+    if (other->facts.box == node.facts.box) {
+      reach = std::max(reach, std::abs(other->drawing.position.x - at.x));
+    }
+    isNext = isNext && !other->facts.box.isValid() && std::abs(other->drawing.position.y - at.y) <= kNextRow;
+  }
+  if (reach > 0 && (isBoxed || isNext)) {
+    width = std::max(width, 2 * std::min(reach, kMostReach) + kGpuSize.width());
   }
   double room = width;
   for (const NodeId sibling : model.nodesIn(node.facts.box)) {
