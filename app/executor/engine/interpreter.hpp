@@ -52,6 +52,7 @@ enum class Wait : std::uint8_t { none, data, space, flag, done };
 ///   Message& message(int connection, uint64 message number)
 ///   std::atomic<uint64>& tail(int connection), head(int connection), flag(int block)
 ///   void sent(int connection), consumed(int connection), published(int block)   after the counter was raised
+///   bool belongsHere(const Op&, int64 tile)   optional; false = another worker should run this operation
 ///   bool keepsOn()          false = give the worker back after this operation
 ///   void begins(const Op&), ends(int block, const Op&, int64 tile)   around an operation that moves data
 struct RunView {
@@ -83,6 +84,11 @@ public:
       const Op& op = m_script.ops[static_cast<std::size_t>(cursor.op)];
       if (const Wait wait = obstacle(op, owner, cursor); wait != Wait::none) {
         return wait;
+      }
+      if constexpr (requires { m_host.belongsHere(op, cursor.tile); }) {
+        if (!m_host.belongsHere(op, cursor.tile)) {
+          return Wait::none;
+        }
       }
       execute(op, owner, block, cursor);
       ++cursor.op;

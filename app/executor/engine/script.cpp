@@ -24,6 +24,27 @@ Stretch stretchOf(const Geometry& geometry, program::Buffer buffer, int first, i
           .bytes = (whole(first + chunks - 1).end - begin) * geometry.elementBytes};
 }
 
+/// Chunk number in the longer of the caller's buffers; -1 in scratch.
+int laneOf(const Plan& plan, int rank, program::Buffer buffer, int offset) {
+  if (buffer == program::Buffer::scratch) {
+    return -1;
+  }
+  const int chunks = buffer == program::Buffer::input ? plan.inputChunks : plan.outputChunks;
+  const bool isShare = chunks < std::max(plan.inputChunks, plan.outputChunks);
+  return offset + (isShare ? rank * plan.chunksPerPart : 0);
+}
+
+int laneOf(const Plan& plan, int rank, const PlanStep& step) {
+  int lane = -1;
+  if (program::usesDestination(step.type)) {
+    lane = laneOf(plan, rank, step.dstBuffer, step.dstOffset);
+  }
+  if (lane < 0 && program::usesSource(step.type)) {
+    lane = laneOf(plan, rank, step.srcBuffer, step.srcOffset);
+  }
+  return lane;
+}
+
 }  // namespace
 
 Script makeScript(const Plan& plan, const Geometry& geometry, bool byPointer) {
@@ -46,6 +67,11 @@ Script makeScript(const Plan& plan, const Geometry& geometry, bool byPointer) {
                .number = index - block.firstStep,
                .waitBlock = step.waitBlock,
                .waitStep = step.waitStep};
+      int lane = laneOf(plan, block.rank, step);
+      if (lane < 0 && step.peerRecv >= 0 && block.recvConnection >= 0) {
+        lane = laneOf(plan, plan.connections[static_cast<std::size_t>(block.recvConnection)].sendRank,
+                      plan.steps[static_cast<std::size_t>(step.peerRecv)]);
+      }
       const bool hasSource = program::usesSource(step.type);
       const bool hasTarget = program::usesDestination(step.type);
       for (int chunk = 0; chunk < step.count && (hasSource || hasTarget); chunk += geometry.chunksPerMessage) {
@@ -61,6 +87,7 @@ Script makeScript(const Plan& plan, const Geometry& geometry, bool byPointer) {
           op.dst = place.begin;
           op.bytes = std::min(op.bytes, place.bytes);
         }
+        op.lane = lane < 0 ? -1 : lane + chunk;
         op.publishes = step.publishes && chunk + chunks >= step.count;
         script.ops.push_back(op);
         op.isFirst = false;

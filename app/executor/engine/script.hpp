@@ -24,6 +24,7 @@ struct Op {
   std::int32_t number = 0;     ///< of the step in its threadblock
   std::int32_t waitBlock = -1;
   std::int32_t waitStep = -1;
+  std::int32_t lane = -1;  ///< chunk number in the longer of i and o that the data belongs to; -1 = not known
   std::int64_t src = 0;
   std::int64_t dst = 0;
   std::int64_t bytes = 0;  ///< in all tiles together

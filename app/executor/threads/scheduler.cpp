@@ -10,7 +10,9 @@
 namespace coppice::executor {
 namespace {
 
-constexpr int kSpins = 400;                                     // about 2 us before a worker sleeps
+constexpr std::int64_t kLeastMoved = std::int64_t{16} << 10;    // operations of less run wherever they are met
+constexpr int kSpinsAtHome = 32;                                // before a worker looks at the queues of others
+constexpr int kSpins = 400;                                     // about 5 us before it sleeps
 constexpr std::size_t kMostEvents = std::size_t{1} << 18;       // of a worker
 constexpr std::int64_t kDivisionBytes = std::int64_t{1} << 20;  // of one task
 
@@ -25,10 +27,12 @@ void pause() {
 /// The interpreter's view of one worker.
 class Scheduler::Host {
 public:
-  Host(Scheduler& scheduler, int worker)
+  /// @param isGuest the worker took the block from another and runs one operation of it, wherever its data belongs
+  Host(Scheduler& scheduler, int worker, bool isGuest = false)
       : m_scheduler(scheduler),
         m_state(scheduler.m_state),
         m_worker(worker),
+        m_isGuest(isGuest),
         m_slotBytes(scheduler.m_script.slotBytes),
         m_depth(static_cast<std::uint64_t>(scheduler.m_script.depth)) {}
 
@@ -66,7 +70,14 @@ public:
       m_scheduler.wake(m_worker, dependent, Wait::flag);
     }
   }
-  [[nodiscard]] bool keepsOn() const { return !m_scheduler.m_isAborted.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool belongsHere(const Op& op, std::int64_t tile) const {
+    if (m_isGuest) {
+      return true;
+    }
+    const int home = m_scheduler.homeOf(op, tile);
+    return home < 0 || home == m_worker;
+  }
+  [[nodiscard]] bool keepsOn() const { return !m_isGuest && !m_scheduler.m_isAborted.load(std::memory_order_relaxed); }
   void begins(const Op& /*op*/) {
     if (m_scheduler.m_request.trace) {
       m_start = Clock::now();
@@ -97,6 +108,7 @@ private:
   Scheduler& m_scheduler;
   SharedState& m_state;
   int m_worker;
+  bool m_isGuest;
   std::int64_t m_slotBytes;
   std::uint64_t m_depth;
   Clock::time_point m_start;
@@ -128,6 +140,8 @@ void Scheduler::begin(const RunRequest& request, int workers) {
   m_request = request;
   m_view.op = request.op;
   m_active = workers;
+  m_lanes = std::max<std::int64_t>(1, std::max(m_plan.inputChunks, m_plan.outputChunks));
+  m_workersPerLane = std::max<std::int64_t>(1, workers / m_lanes);
   while (m_workers.size() < static_cast<std::size_t>(workers)) {
     m_workers.push_back(std::make_unique<Worker>());
   }
@@ -156,7 +170,7 @@ void Scheduler::begin(const RunRequest& request, int workers) {
   startIteration(0);
 }
 
-/// Nothing runs. Makes every block ready on the worker that its rank belongs to.
+/// Nothing runs. Makes every block ready.
 void Scheduler::startIteration(int worker) {
   m_done = 0;
   int tasks = 0;
@@ -168,8 +182,8 @@ void Scheduler::startIteration(int worker) {
   }
   m_live = tasks + 1;  // this worker counts until all are queued
   for (std::size_t block = m_blocks.size(); block-- > 0;) {
-    const int home = m_plan.blocks[block].rank * m_active / m_plan.rankCount();
-    push(home, static_cast<int>(block));
+    const int byRank = m_plan.blocks[block].rank * m_active / m_plan.rankCount();
+    push(homeOf(static_cast<int>(block), byRank), static_cast<int>(block));
   }
   leave(worker);
 }
@@ -177,9 +191,14 @@ void Scheduler::startIteration(int worker) {
 void Scheduler::work(int worker) {
   int spins = 0;
   while (!m_isOver.load(std::memory_order_acquire)) {
-    if (const int task = take(worker); task >= 0) {
+    int task = takeOwn(worker);
+    const bool isOwn = task >= 0;
+    if (task < 0 && spins >= kSpinsAtHome && spins % kSpinsAtHome == 0) {
+      task = takeOther(worker);
+    }
+    if (task >= 0) {
       spins = 0;
-      runTask(worker, task);
+      runTask(worker, task, isOwn);
       continue;
     }
     if (++spins < kSpins) {
@@ -187,13 +206,13 @@ void Scheduler::work(int worker) {
       continue;
     }
     spins = 0;
-    rest();
+    rest(worker);
   }
 }
 
-void Scheduler::runTask(int worker, int task) {
+void Scheduler::runTask(int worker, int task, bool isOwn) {
   if (!m_dividing) {
-    runBlock(worker, task);
+    runBlock(worker, task, isOwn);
     return;
   }
   const int pieces = static_cast<int>(m_geometry.outputElements * m_geometry.elementBytes / kDivisionBytes) + 1;
@@ -207,8 +226,8 @@ void Scheduler::runTask(int worker, int task) {
   leave(worker);
 }
 
-void Scheduler::runBlock(int worker, int block) {
-  Host host(*this, worker);
+void Scheduler::runBlock(int worker, int block, bool isOwn) {
+  Host host(*this, worker, !isOwn);
   Interpreter interpreter(m_view, host);
   Block& task = m_blocks[static_cast<std::size_t>(block)];
   while (true) {
@@ -220,6 +239,10 @@ void Scheduler::runBlock(int worker, int block) {
     if (wait == Wait::done) {
       m_done.fetch_add(1, std::memory_order_relaxed);
       leave(worker);
+      return;
+    }
+    if (wait == Wait::none) {
+      push(homeOf(block, worker), block);
       return;
     }
     if (!park(worker, block, wait)) {
@@ -297,8 +320,27 @@ void Scheduler::wake(int worker, int block, Wait wait) {
   if (task.parked.load(std::memory_order_seq_cst) == expected &&
       task.parked.compare_exchange_strong(expected, 0, std::memory_order_seq_cst)) {
     m_live.fetch_add(1, std::memory_order_relaxed);
-    push(worker, block);
+    push(homeOf(block, worker), block);
   }
+}
+
+int Scheduler::homeOf(const Op& op, std::int64_t tile) const {
+  if (op.lane < 0 || m_active == 1 || m_script.bytesOf(op, tile) < kLeastMoved) {
+    return -1;
+  }
+  return static_cast<int>(op.lane * m_active / m_lanes + tile % m_workersPerLane);
+}
+
+int Scheduler::homeOf(int block, int otherwise) const {
+  const Cursor& cursor = m_blocks[static_cast<std::size_t>(block)].cursor;
+  const ScriptBlock& range = m_script.blocks[static_cast<std::size_t>(block)];
+  const bool wraps = cursor.op == range.endOp;
+  if (range.firstOp == range.endOp) {
+    return otherwise;
+  }
+  const Op& op = m_script.ops[static_cast<std::size_t>(wraps ? range.firstOp : cursor.op)];
+  const int home = homeOf(op, cursor.tile + (wraps ? 1 : 0));
+  return home < 0 ? otherwise : home;
 }
 
 void Scheduler::push(int worker, int task) {
@@ -309,51 +351,80 @@ void Scheduler::push(int worker, int task) {
     owner.queued.store(static_cast<int>(owner.queue.size()), std::memory_order_relaxed);
   }
   m_queued.fetch_add(1, std::memory_order_seq_cst);
-  if (m_sleepers.load(std::memory_order_seq_cst) > 0) {
-    { const std::lock_guard lock(m_restMutex); }
-    m_restEnd.notify_one();
+  if (m_sleepers.load(std::memory_order_seq_cst) == 0) {
+    return;
+  }
+  if (owner.isAsleep.load(std::memory_order_seq_cst)) {
+    rouse(worker);
+    return;
+  }
+  for (int other = 0; other < m_active; ++other) {
+    if (m_workers[static_cast<std::size_t>(other)]->isAsleep.load(std::memory_order_seq_cst)) {
+      rouse(other);
+      return;
+    }
   }
 }
 
-/// From the own end of the own queue, else from the far end of another; -1 = nothing there.
-int Scheduler::take(int worker) {
-  for (int offset = 0; offset < m_active; ++offset) {
-    Worker& owner = *m_workers[static_cast<std::size_t>((worker + offset) % m_active)];
-    if (owner.queued.load(std::memory_order_relaxed) == 0) {
+/// The newest of the own queue; -1 = it is empty.
+int Scheduler::takeOwn(int worker) {
+  Worker& own = *m_workers[static_cast<std::size_t>(worker)];
+  if (own.queued.load(std::memory_order_relaxed) == 0) {
+    return -1;
+  }
+  const std::lock_guard lock(own.mutex);
+  if (own.queue.empty()) {
+    return -1;
+  }
+  const int task = own.queue.back();
+  own.queue.pop_back();
+  own.queued.store(static_cast<int>(own.queue.size()), std::memory_order_relaxed);
+  m_queued.fetch_sub(1, std::memory_order_seq_cst);
+  return task;
+}
+
+/// The oldest of another queue; -1 = all are empty.
+int Scheduler::takeOther(int worker) {
+  for (int offset = 1; offset < m_active; ++offset) {
+    Worker& other = *m_workers[static_cast<std::size_t>((worker + offset) % m_active)];
+    if (other.queued.load(std::memory_order_relaxed) == 0) {
       continue;
     }
-    const std::lock_guard lock(owner.mutex);
-    if (owner.queue.empty()) {
+    const std::lock_guard lock(other.mutex);
+    if (other.queue.empty()) {
       continue;
     }
-    int task = 0;
-    if (offset == 0) {
-      task = owner.queue.back();
-      owner.queue.pop_back();
-    } else {
-      task = owner.queue.front();
-      owner.queue.pop_front();
-    }
-    owner.queued.store(static_cast<int>(owner.queue.size()), std::memory_order_relaxed);
+    const int task = other.queue.front();
+    other.queue.pop_front();
+    other.queued.store(static_cast<int>(other.queue.size()), std::memory_order_relaxed);
     m_queued.fetch_sub(1, std::memory_order_seq_cst);
     return task;
   }
   return -1;
 }
 
-void Scheduler::rest() {
+void Scheduler::rest(int worker) {
+  Worker& own = *m_workers[static_cast<std::size_t>(worker)];
   std::unique_lock lock(m_restMutex);
+  own.isAsleep.store(true, std::memory_order_seq_cst);
   m_sleepers.fetch_add(1, std::memory_order_seq_cst);
-  m_restEnd.wait(lock, [this] {
+  own.awakes.wait(lock, [this] {
     return m_queued.load(std::memory_order_seq_cst) > 0 || m_isOver.load(std::memory_order_seq_cst);
   });
   m_sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  own.isAsleep.store(false, std::memory_order_seq_cst);
+}
+
+void Scheduler::rouse(int worker) {
+  { const std::lock_guard lock(m_restMutex); }
+  m_workers[static_cast<std::size_t>(worker)]->awakes.notify_one();
 }
 
 void Scheduler::endRun() {
   m_isOver.store(true, std::memory_order_seq_cst);
-  { const std::lock_guard lock(m_restMutex); }
-  m_restEnd.notify_all();
+  for (int worker = 0; worker < m_active; ++worker) {
+    rouse(worker);
+  }
 }
 
 std::optional<RunFailure> Scheduler::finish(std::vector<double>& seconds) {

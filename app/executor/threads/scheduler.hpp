@@ -30,9 +30,11 @@ struct SharedState {
 };
 
 /// Runs threadblocks as resumable tasks on workers. A task that cannot go on is parked and costs nothing; whoever makes
-/// its condition true puts it into its own worker's queue, while the data is in that core's cache. Idle workers take
-/// from others, then sleep. The tasks that are queued or running are counted: at zero, either all have ended or nothing
-/// can ever move again, which is known at once.
+/// its condition true puts it into the queue of the worker that its next data belongs to. Data belongs to workers by
+/// its place in the collective, the same place on all ranks to the same worker: so what a schedule moves from rank to
+/// rank stays in one core's cache, or near one node's memory. Idle workers take from others, then sleep. The tasks that
+/// are queued or running are counted: at zero, either all have ended or nothing can ever move again, which is known at
+/// once.
 class Scheduler {
 public:
   Scheduler(const Plan& plan, const Script& script, SharedState& state, DataType type, const Geometry& geometry,
@@ -53,6 +55,8 @@ private:
     std::mutex mutex;
     std::deque<int> queue;  ///< own end: back
     std::atomic<int> queued = 0;
+    std::atomic<bool> isAsleep = false;
+    std::condition_variable awakes;  ///< with Scheduler::m_restMutex
     std::vector<program::TraceEvent> trace;
     std::int64_t dropped = 0;
   };
@@ -64,15 +68,20 @@ private:
 
   void startIteration(int worker);
   void endOfActivity(int worker);
-  void runTask(int worker, int task);
-  void runBlock(int worker, int block);
+  void runTask(int worker, int task, bool isOwn);
+  void runBlock(int worker, int block, bool isOwn);
   /// @return whether the block may go on at once
   bool park(int worker, int block, Wait wait);
   void leave(int worker);
   void wake(int worker, int block, Wait wait);
   void push(int worker, int task);
-  int take(int worker);
-  void rest();
+  int takeOwn(int worker);
+  int takeOther(int worker);
+  void rest(int worker);
+  void rouse(int worker);
+  /// The worker that an operation's data belongs to; -1 = it may run anywhere.
+  [[nodiscard]] int homeOf(const Op& op, std::int64_t tile) const;
+  [[nodiscard]] int homeOf(int block, int otherwise) const;
   void endRun();
 
   const Plan& m_plan;
@@ -85,6 +94,8 @@ private:
   std::vector<Block> m_blocks;
   std::vector<std::unique_ptr<Worker>> m_workers;
   int m_active = 1;
+  std::int64_t m_lanes = 1;
+  std::int64_t m_workersPerLane = 1;
   bool m_dividing = false;  ///< the tasks are the final divisions of avg
   Clock::time_point m_origin;
   Clock::time_point m_iterationStart;
@@ -98,7 +109,6 @@ private:
   std::atomic<bool> m_isOver = false;
   const std::atomic<bool>& m_isAborted;
   std::mutex m_restMutex;
-  std::condition_variable m_restEnd;
 };
 
 }  // namespace coppice::executor

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <numeric>
 #include <thread>
 
@@ -157,18 +159,20 @@ RunResult HostBackend::run(const RunRequest& request) {
       own.counters[kTraced] = 0;
     }
   }
-  std::atomic<bool> ended = false;
+  std::mutex mutex;
+  std::condition_variable ending;
+  bool ended = false;
   std::optional<program::StuckRecord> stuck;
   std::jthread watcher([&] {
     StallWatch watch(request.stallSeconds, 0.25);
-    while (!ended) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::unique_lock lock(mutex);
+    while (!ending.wait_for(lock, std::chrono::milliseconds(5), [&] { return ended; })) {
       const ProgressWords words = progressNow();
       const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
       const auto verdict = watch.look(words, now);
       if (request.stop.stop_requested()) {
         abort();
-      } else if (verdict != StallWatch::Verdict::moves && !stuck && !ended) {
+      } else if (verdict != StallWatch::Verdict::moves && !stuck) {
         stuck = explain(*m_plan, m_script, m_grids, words, verdict == StallWatch::Verdict::deadlock);
         abort();
       }
@@ -179,7 +183,11 @@ RunResult HostBackend::run(const RunRequest& request) {
     launch(view);
     m_tilesBefore += static_cast<Word>(view.tiles);
   }
-  ended = true;
+  {
+    const std::lock_guard lock(mutex);
+    ended = true;
+  }
+  ending.notify_one();
   watcher.join();
   if (stuck) {
     return RunFailure{.exit = program::RunExit::hang,

@@ -125,6 +125,9 @@ void TestExecutorCuda::sizesAndShapes() {
     }
   }
   for (const auto& [name, program] : samples::allPrograms()) {
+    if (program.ranks.size() != 3) {
+      continue;
+    }
     const PlanSet set = plansOf(program);
     QVERIFY(set.ok);
     for (const std::int64_t bytes : {0, 1, 97, 30001}) {
@@ -321,6 +324,15 @@ void TestExecutorCuda::occupancy() {
   QVERIFY(!second);
   QVERIFY(second.error().message.find("GPU 1") != std::string::npos);
   QVERIFY(second.error().message.find("160") != std::string::npos);
+  program::Program crowd = samples::chainBroadcast(64, 1, true);
+  for (auto& rank : crowd.ranks) {
+    rank.threadBlocks.resize(1024);
+  }
+  const PlanSet set = makePlans(crowd, {.unchecked = true}).value();
+  QVERIFY(set.ok);
+  const auto blocks = cuda::blocksOnDevices(planOf(set), cuda::spreadRanks(64, 2), 2);
+  QCOMPARE(blocks, (std::vector<std::int64_t>{32768, 32768}));
+  QVERIFY(!shape(blocks, {large, large}, 1));
 }
 
 void TestExecutorCuda::spreading() {
