@@ -125,6 +125,9 @@ CutView viewOf(const fabric::Fabric& fabric, const Snapshot& snapshot, bool isRe
   // The smaller side is the one a person thinks of.
   const bool namesOutside = view.gpusOutside < view.gpusInside;
   const QString links = counted(static_cast<qsizetype>(view.crossings.size()), tr("link"), tr("links"));
+  view.senders = counted(view.gpusInside, tr("GPU"), tr("GPUs"));
+  view.place = namesOutside ? outside : inside;
+  view.links = links;
   if (isReduction) {
     view.words = (namesOutside ? tr("out of %1").arg(outside) : tr("into %1").arg(inside)) + u" · "_s +
                  counted(view.gpusInside, tr("GPU"), tr("GPUs")) + u" · "_s + width;

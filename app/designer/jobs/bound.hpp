@@ -45,6 +45,11 @@ struct CutView {
   QString words;
   /// The whole thought: who must send what through how much.
   QString sentence;
+  /// Nouns of the sentence as they stand in it, to be clicked: "24 GPUs" (those inside), "b1" (the side with fewer
+  /// GPUs), "8 links" (the crossings).
+  QString senders;
+  QString place;
+  QString links;
 };
 
 /// Everything known of a fabric at one revision.

@@ -75,6 +75,7 @@ QPushButton[role="chip"] { border-radius: 12px; background: @hover; border: 1px 
 QPushButton[role="chip"]:checked { background: @cutSoft; border-color: @cut; color: @cut; }
 QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox, QComboBox { background: @field; color: @text; border: 1px solid @line; border-radius: 6px; padding: 4px 8px; selection-background-color: @accentSoft; selection-color: @text; }
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus { border-color: @accent; }
+QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button { width: 0; border: none; }
 QLineEdit[invalid="true"] { border-color: @error; }
 QComboBox::drop-down { border: none; width: 20px; }
 QComboBox QAbstractItemView { background: @panel; border: 1px solid @line; selection-background-color: @accentSoft; selection-color: @text; }
@@ -110,6 +111,7 @@ QPushButton[role="quiet"]:hover { background: @hover; }
 QPushButton[role="quiet"]:focus { border: 1px solid @accent; padding: 3px 5px; }
 QLabel[role="picture"] { background: @canvas; border: 1px solid @line; border-radius: 8px; color: @faint; }
 QFrame[role="findbar"] { background: @panel; border: none; border-top: 1px solid @line; }
+QFrame[role="hairline"] { background: @line; border: none; }
 QLabel[role="logo"] { color: @accent; }
 QSplitter::handle { background: @line; }
 QGroupBox { border: none; border-top: 1px solid @line; margin-top: 16px; padding-top: 8px; }

@@ -28,7 +28,7 @@ QAction* ActionRegistry::add(const ActionSpec& spec, std::function<void(bool)> r
   action->setShortcuts(changed.isValid() ? QKeySequence::listFromString(changed.toString()) : spec.shortcuts);
   action->setShortcutContext(Qt::WindowShortcut);
   action->setStatusTip(spec.toolTip.isEmpty() ? plainText(action) : spec.toolTip);
-  action->setToolTip(action->statusTip());
+  tell(action);
   if (!spec.icon.isEmpty()) {
     action->setIcon(icon(spec.icon));
   }
@@ -36,6 +36,16 @@ QAction* ActionRegistry::add(const ActionSpec& spec, std::function<void(bool)> r
   m_all.push_back(action);
   m_byId.insert(spec.id, action);
   return action;
+}
+
+void ActionRegistry::tell(QAction* action) {
+  QStringList keys;
+  for (const QKeySequence& shortcut : action->shortcuts()) {
+    keys << shortcut.toString(QKeySequence::NativeText);
+  }
+  const QString name = plainText(action);
+  const QString what = action->statusTip() == name ? name : name + u": "_s + action->statusTip();
+  action->setToolTip(keys.isEmpty() ? what : u"%1 (%2)"_s.arg(what, keys.join(u", "_s)));
 }
 
 QAction* ActionRegistry::find(const QString& id) const {
@@ -88,9 +98,11 @@ void ActionRegistry::setShortcut(QAction* action, const QKeySequence& shortcut) 
     QList<QKeySequence> rest = holder->shortcuts();
     rest.removeAll(shortcut);
     holder->setShortcuts(rest);
+    tell(holder);
     remember(holder);
   }
   action->setShortcuts(shortcut.isEmpty() ? QList<QKeySequence>() : QList<QKeySequence>{shortcut});
+  tell(action);
   remember(action);
   Q_EMIT shortcutsChanged();
 }
@@ -98,6 +110,7 @@ void ActionRegistry::setShortcut(QAction* action, const QKeySequence& shortcut) 
 void ActionRegistry::resetShortcuts() {
   for (QAction* action : m_all) {
     action->setShortcuts(defaultShortcuts(action));
+    tell(action);
     remember(action);
   }
   Q_EMIT shortcutsChanged();

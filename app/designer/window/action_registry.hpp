@@ -56,6 +56,8 @@ Q_SIGNALS:
   void shortcutsChanged();
 
 private:
+  /// Tooltip: what, and by which key.
+  static void tell(QAction* action);
   void remember(const QAction* action) const;
 
   std::vector<QAction*> m_all;

@@ -1,77 +1,223 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/window/bound_card.hpp"
 
+#include <QHBoxLayout>
+#include <QPainter>
+#include <QScrollBar>
+#include <QStyledItemDelegate>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "base/units.hpp"
 #include "designer/analysis/cut_lens.hpp"
+#include "designer/analysis/upgrade_bars.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/jobs/bound.hpp"
 #include "designer/theme/fonts.hpp"
+#include "designer/theme/theme.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
+namespace {
+
+constexpr int kCutRole = Qt::UserRole;
+constexpr int kNameRole = Qt::UserRole + 1;
+constexpr int kChipHeight = 30;
+constexpr double kChipPixels = 12;
+
+/// A tied cut as a round chip; the one that is shown stands out by colour and outline.
+class ChipDelegate : public QStyledItemDelegate {
+public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+  [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const override {
+    constexpr int kPadding = 28;
+    constexpr int kMost = 240;
+    const int words =
+        QFontMetrics(uiFont(kChipPixels, QFont::Medium)).horizontalAdvance(index.data(kNameRole).toString());
+    return {std::min(words + kPadding, kMost), kChipHeight};
+  }
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const Colors& colors = Theme::instance().colors();
+    const auto* list = static_cast<const QListWidget*>(option.widget);
+    const bool isShown = list->currentRow() == index.row();
+    const bool isOn = list->isEnabled();
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    const QRectF chip = QRectF(option.rect).adjusted(0.75, 2.75, -5.25, -2.75);
+    painter->setBrush(colors[isShown ? Token::cutSoft : Token::hover]);
+    painter->setPen(isShown ? QPen(colors[Token::cut], list->hasFocus() ? 2 : 1.2) : QPen(Qt::NoPen));
+    painter->drawRoundedRect(chip, chip.height() / 2, chip.height() / 2);
+    painter->setFont(uiFont(kChipPixels, isShown ? QFont::DemiBold : QFont::Medium));
+    painter->setPen(colors[!isOn ? Token::faint : (isShown ? Token::cut : Token::muted)]);
+    painter->drawText(chip, Qt::AlignCenter,
+                      painter->fontMetrics().elidedText(index.data(kNameRole).toString(), Qt::ElideMiddle,
+                                                        static_cast<int>(chip.width()) - 14));
+    painter->restore();
+  }
+};
+
+QFrame* hairline(QWidget* parent) {
+  auto* line = new QFrame(parent);
+  line->setFrameShape(QFrame::NoFrame);
+  line->setFixedHeight(1);
+  line->setProperty("role", u"hairline"_s);
+  return line;
+}
+
+QLabel* head(const QString& text, QWidget* parent) {
+  auto* label = new QLabel(text, parent);
+  constexpr double kHead = 12.5;
+  label->setFont(uiFont(kHead, QFont::DemiBold));
+  return label;
+}
+
+QString exactly(const Rational& value) {
+  const QString fraction = QString::fromStdString(value.toString());
+  return value.isInteger() ? fraction : u"%1 = %2"_s.arg(fraction, QString::fromStdString(toDecimal(value)));
+}
+
+/// The sentence with its nouns as links. They are replaced from the end, so that a noun in an earlier one stays whole.
+QString linked(const CutView& cut) {
+  QString html = cut.sentence.toHtmlEscaped();
+  qsizetype before = html.size();
+  const auto link = [&](const QString& noun, const QString& target, bool isLast) {
+    const QString text = noun.toHtmlEscaped();
+    const qsizetype at = isLast ? html.lastIndexOf(text, before - 1) : html.indexOf(text);
+    if (!text.isEmpty() && at >= 0 && at < before) {
+      const QString anchor = u"<a style=\"text-decoration:none\" href=\"%1\">%2</a>"_s.arg(target, text);
+      html.replace(at, text.size(), anchor);
+      before = at;
+    }
+  };
+  link(cut.links, u"links"_s, true);
+  link(cut.place, u"place"_s, true);
+  link(cut.senders, u"senders"_s, false);
+  return html;
+}
+
+}  // namespace
 
 BoundCard::BoundCard(QWidget* parent)
-    : QWidget(parent),
-      m_number(new QLabel(this)),
-      m_exact(new QLabel(this)),
-      m_why(new QLabel(this)),
-      m_formula(new QLabel(this)),
-      m_cutsHead(new QLabel(this)),
-      m_cuts(new QListWidget(this)),
-      m_lensHead(new QLabel(tr("Cut around the selection"), this)),
-      m_lens(new QLabel(this)) {
+    : QScrollArea(parent),
+      m_number(new QLabel),
+      m_unit(new QLabel(tr("GB/s"))),
+      m_state(new QLabel),
+      m_exact(new QLabel),
+      m_reason(new QWidget),
+      m_why(new QLabel),
+      m_formula(new QLabel),
+      m_cutsHead(head(tr("Tied cuts"), nullptr)),
+      m_cutsCount(new QLabel),
+      m_cuts(new QListWidget),
+      m_upgradesHead(head(tr("One more GB/s on … gains"), nullptr)),
+      m_upgrades(new UpgradeBarsView),
+      m_lensHead(head(tr("Cut around the selection"), nullptr)),
+      m_lens(new QLabel) {
   setObjectName(u"boundCard"_s);
-  setProperty("role", u"panel"_s);
-  setAttribute(Qt::WA_StyledBackground);
+  setWidgetResizable(true);
+  setFrameShape(QFrame::NoFrame);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  auto* body = new QWidget(this);
+  body->setProperty("role", u"panel"_s);
+  body->setAttribute(Qt::WA_StyledBackground);
   constexpr double kNumberPixels = 38;
-  constexpr double kFigurePixels = 13;
+  constexpr double kUnitPixels = 15;
+  constexpr double kFigurePixels = 12.5;
   m_number->setFont(uiFont(kNumberPixels, QFont::Bold));
   m_number->setObjectName(u"boundNumber"_s);
   m_number->setAccessibleName(tr("Bound in GB/s"));
+  m_unit->setFont(uiFont(kUnitPixels));
+  m_unit->setProperty("role", u"muted"_s);
+  m_unit->setContentsMargins(0, 0, 0, 7);
+  m_state->setObjectName(u"boundState"_s);
+  m_state->setFont(uiFont(11, QFont::DemiBold));
   m_exact->setFont(figureFont(kFigurePixels));
   m_exact->setObjectName(u"boundExact"_s);
+  m_exact->setProperty("role", u"muted"_s);
+  m_why->setObjectName(u"boundWhy"_s);
+  m_why->setAccessibleName(tr("Why the bound is what it is"));
   m_formula->setFont(figureFont(kFigurePixels));
-  m_formula->setForegroundRole(QPalette::PlaceholderText);
-  QFont bold = m_cutsHead->font();
-  bold.setBold(true);
-  m_cutsHead->setFont(bold);
-  m_lensHead->setFont(bold);
+  m_formula->setObjectName(u"boundFormula"_s);
+  m_formula->setProperty("role", u"muted"_s);
+  m_cutsCount->setProperty("role", u"muted"_s);
   m_lens->setObjectName(u"cutLens"_s);
   m_lens->setToolTip(tr("How fast the collective could be if this cut alone were in its way"));
   for (QLabel* label : {m_exact, m_why, m_formula, m_lens}) {
     label->setWordWrap(true);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
   }
+  m_why->setTextInteractionFlags(Qt::TextBrowserInteraction);
+  connect(m_why, &QLabel::linkActivated, this, &BoundCard::choose);
   m_cuts->setObjectName(u"boundCuts"_s);
   m_cuts->setAccessibleName(tr("Tied cuts"));
+  m_cuts->setToolTip(tr("Click: show this cut (C: the next) · double click: select what is inside"));
   m_cuts->setFrameShape(QFrame::NoFrame);
-  auto* layout = new QVBoxLayout(this);
-  layout->addWidget(m_number);
+  m_cuts->setViewMode(QListView::IconMode);
+  m_cuts->setFlow(QListView::LeftToRight);
+  m_cuts->setWrapping(true);
+  m_cuts->setResizeMode(QListView::Adjust);
+  m_cuts->setMovement(QListView::Static);
+  m_cuts->setSpacing(0);
+  m_cuts->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  m_cuts->setItemDelegate(new ChipDelegate(m_cuts));
+  m_cuts->setStyleSheet(u"QListView { background: transparent; } QListView::item { padding: 0; }"_s);
+
+  auto* layout = new QVBoxLayout(body);
+  constexpr QMargins kMargins(14, 0, 14, 10);
+  layout->setContentsMargins(kMargins);
+  layout->setSpacing(4);
+  auto* top = new QHBoxLayout;
+  constexpr int kUnitGap = 8;
+  top->setSpacing(kUnitGap);
+  top->addWidget(m_number);
+  top->addWidget(m_unit, 0, Qt::AlignBottom);
+  top->addStretch();
+  top->addWidget(m_state, 0, Qt::AlignTop);
+  layout->addLayout(top);
   layout->addWidget(m_exact);
+  constexpr int kGap = 8;
+  layout->addSpacing(kGap);
+  layout->addWidget(hairline(body));
+  layout->addSpacing(kGap);
+  layout->addWidget(head(tr("Why"), body));
   layout->addWidget(m_why);
   layout->addWidget(m_formula);
-  layout->addWidget(m_cutsHead);
-  layout->addWidget(m_cuts, 1);
+  auto* reason = new QVBoxLayout(m_reason);
+  reason->setContentsMargins({});
+  reason->setSpacing(4);
+  auto* cutsTop = new QHBoxLayout;
+  cutsTop->addWidget(m_cutsHead, 1);
+  cutsTop->addWidget(m_cutsCount);
+  reason->addSpacing(kGap);
+  reason->addLayout(cutsTop);
+  reason->addWidget(m_cuts);
+  reason->addSpacing(kGap);
+  reason->addWidget(hairline(body));
+  reason->addSpacing(kGap);
+  reason->addWidget(m_upgradesHead);
+  reason->addWidget(m_upgrades);
+  layout->addWidget(m_reason);
+  layout->addSpacing(kGap);
   layout->addWidget(m_lensHead);
   layout->addWidget(m_lens);
+  layout->addStretch();
+  setWidget(body);
+
   connect(m_cuts, &QListWidget::currentItemChanged, this, [this](const QListWidgetItem* item) {
     if (m_editor && item != nullptr) {
-      m_editor->setShownCut(static_cast<std::size_t>(item->data(Qt::UserRole).toInt()));
+      m_editor->setShownCut(static_cast<std::size_t>(item->data(kCutRole).toInt()));
     }
   });
-  connect(m_cuts, &QListWidget::itemActivated, this, [this](const QListWidgetItem* item) {
-    const auto row = static_cast<std::size_t>(item->data(Qt::UserRole).toInt());
-    if (m_editor && m_editor->bound().isCurrent() && row < m_editor->bound().bound()->cuts.size()) {
-      std::set<ElementId> inside;
-      for (const NodeId id : m_editor->bound().bound()->cuts[row].inside) {
-        inside.insert(id);
-      }
-      m_editor->selection().set(std::move(inside));
+  connect(m_cuts, &QListWidget::itemActivated, this, [this] { choose(u"inside"_s); });
+  connect(m_upgrades, &UpgradeBarsView::linksChosen, this, [this](const std::set<LinkId>& links) {
+    if (m_editor) {
+      m_editor->selection().set({links.begin(), links.end()});
     }
   });
+  connect(&Theme::instance(), &Theme::changed, this, &BoundCard::update);
   update();
 }
 
@@ -85,6 +231,8 @@ void BoundCard::setEditor(Editor* editor) {
     disconnect(m_editor, nullptr, this, nullptr);
   }
   m_editor = editor;
+  m_upgrades->setSubject(editor != nullptr ? &editor->document() : nullptr,
+                         editor != nullptr ? &editor->bound() : nullptr);
   if (m_editor) {
     connect(&m_editor->bound(), &LiveBound::changed, this, &BoundCard::update);
     connect(&m_editor->selection(), &Selection::changed, this, &BoundCard::showLens);
@@ -93,32 +241,87 @@ void BoundCard::setEditor(Editor* editor) {
   update();
 }
 
+const CutView* BoundCard::shownCut() const {
+  if (!m_editor || !m_editor->bound().isCurrent() || !m_editor->bound().bound()->algbw ||
+      m_editor->shownCut() >= m_editor->bound().bound()->cuts.size()) {
+    return nullptr;
+  }
+  return &m_editor->bound().bound()->cuts[m_editor->shownCut()];
+}
+
+void BoundCard::choose(const QString& noun) {
+  const CutView* cut = shownCut();
+  if (cut == nullptr) {
+    return;
+  }
+  const Model& model = m_editor->model();
+  const auto isInside = [&](NodeId id) { return std::binary_search(cut->inside.begin(), cut->inside.end(), id); };
+  std::set<ElementId> chosen;
+  if (noun == u"links"_s) {
+    const std::set<LinkId> links = m_editor->linksAcross(*cut);
+    chosen.insert(links.begin(), links.end());
+  } else {
+    const bool isOutside = noun == u"place"_s && cut->gpusOutside < cut->gpusInside;
+    for (const auto& [id, node] : model.nodes()) {
+      const bool isMeant = noun != u"senders"_s || node.kind() == fabric::NodeKind::gpu;
+      if (isMeant && isInside(id) != isOutside) {
+        chosen.insert(id);
+      }
+    }
+  }
+  m_editor->selection().set(std::move(chosen));
+  m_editor->canvas().zoomToSelection();
+}
+
 void BoundCard::showCut() {
-  if (!m_editor || !m_editor->bound().isCurrent() || !m_editor->bound().bound()->algbw) {
+  const CutView* cut = shownCut();
+  if (cut == nullptr) {
     return;
   }
   const Bound& bound = *m_editor->bound().bound();
-  const std::size_t shown = m_editor->shownCut();
   const QSignalBlocker quiet(m_cuts);
   for (int row = 0; row < m_cuts->count(); ++row) {
-    if (static_cast<std::size_t>(m_cuts->item(row)->data(Qt::UserRole).toInt()) == shown) {
+    if (static_cast<std::size_t>(m_cuts->item(row)->data(kCutRole).toInt()) == m_editor->shownCut()) {
       m_cuts->setCurrentRow(row);
     }
   }
-  QString why = shown < bound.cuts.size() ? bound.cuts[shown].sentence : QString();
-  if (!bound.note.isEmpty()) {
-    why += u' ' + bound.note;
+  m_why->setText(linked(*cut) + (bound.note.isEmpty() ? QString() : u' ' + bound.note.toHtmlEscaped()));
+  const QString width = QString::fromStdString(Bandwidth(cut->exitBandwidth).toString());
+  switch (bound.question.collective) {
+    case Collective::allgather:
+    case Collective::reduceScatter:
+      m_formula->setText(
+          tr("algbw = N · B⁺(S) / |S∩Vc|\n      = %1 · %2 / %3").arg(bound.gpuCount).arg(width).arg(cut->demand));
+      break;
+    case Collective::allreduce:
+      m_formula->setText(tr("1/algbw = 1/RS + 1/AG\nthis half: N · B⁺(S) / |S∩Vc|\n         = %1 · %2 / %3")
+                             .arg(bound.gpuCount)
+                             .arg(width)
+                             .arg(cut->demand));
+      break;
+    case Collective::broadcast:
+    case Collective::reduce:
+      m_formula->setText(tr("algbw = B⁺(S)\n      = %1").arg(width));
+      break;
   }
-  m_why->setText(why);
-  const bool isUniform =
-      bound.question.collective == Collective::allgather || bound.question.collective == Collective::reduceScatter;
-  if (shown < bound.cuts.size() && isUniform) {
-    const CutView& cut = bound.cuts[shown];
-    m_formula->setText(tr("algbw = N · B⁺(S) / |S∩Vc|\n      = %1 · %2 / %3")
-                           .arg(bound.gpuCount)
-                           .arg(QString::fromStdString(Bandwidth(cut.exitBandwidth).toString()))
-                           .arg(cut.demand));
+  QStringList crossings;
+  constexpr std::size_t kMost = 12;
+  for (std::size_t i = 0; i < std::min(kMost, cut->crossings.size()); ++i) {
+    const Crossing& crossing = cut->crossings[i];
+    crossings << tr("%1 to %2: %3")
+                     .arg(m_editor->model().title(crossing.tail), m_editor->model().title(crossing.head),
+                          exactly(crossing.bandwidth));
   }
+  if (cut->crossings.size() > kMost) {
+    crossings << tr("and %1 more").arg(cut->crossings.size() - kMost);
+  }
+  m_formula->setToolTip(tr("N: GPUs in all, %1\nB⁺(S): GB/s across the cut, exactly %2\n|S∩Vc|: shards that must "
+                           "cross, %3\n\n%4")
+                            .arg(bound.gpuCount)
+                            .arg(exactly(cut->exitBandwidth))
+                            .arg(cut->demand)
+                            .arg(crossings.join(u'\n')));
+  m_upgrades->setCut(m_editor->linksAcross(*cut), cut->place);
 }
 
 void BoundCard::showLens() {
@@ -134,39 +337,66 @@ void BoundCard::showLens() {
   m_lens->setText(lens ? lensText(*lens, m_editor->bound().question().collective) : QString());
 }
 
+void BoundCard::fitChips() {
+  m_cuts->doItemsLayout();
+  int bottom = 0;
+  for (int row = 0; row < m_cuts->count(); ++row) {
+    bottom = std::max(bottom, m_cuts->visualItemRect(m_cuts->item(row)).bottom() + m_cuts->verticalScrollBar()->value());
+  }
+  constexpr int kMostRows = 5;
+  m_cuts->setFixedHeight(std::clamp(bottom + 2, kChipHeight, kMostRows * kChipHeight));
+}
+
+void BoundCard::resizeEvent(QResizeEvent* event) {
+  QScrollArea::resizeEvent(event);
+  fitChips();
+}
+
 void BoundCard::update() {
   showLens();
   const std::shared_ptr<const Bound> bound = m_editor ? m_editor->bound().bound() : nullptr;
   const bool isStale = m_editor && !m_editor->bound().isCurrent();
-  for (QLabel* label : {m_number, m_exact, m_why, m_formula, m_cutsHead}) {
+  for (QLabel* label : {m_number, m_unit, m_exact, m_why, m_formula, m_cutsHead, m_cutsCount}) {
     label->setEnabled(!isStale);
   }
   m_cuts->setEnabled(!isStale);
+  m_state->setText(isStale ? tr("computing…") : (bound && bound->algbw ? tr("exact") : QString()));
+  QPalette palette = m_state->palette();
+  palette.setColor(QPalette::WindowText, Theme::instance().color(isStale ? Token::muted : Token::accent));
+  m_state->setPalette(palette);
   if (isStale && bound) {
     return;  // the old answer, greyed, until the new one is there
   }
   const QSignalBlocker quiet(m_cuts);
   m_cuts->clear();
-  m_cutsHead->clear();
-  m_formula->clear();
-  if (!bound || !bound->algbw) {
+  const bool hasBound = bound && bound->algbw;
+  m_reason->setVisible(hasBound);
+  m_formula->setVisible(hasBound);
+  m_unit->setVisible(hasBound);
+  m_exact->setVisible(hasBound);
+  if (!hasBound) {
     m_number->setText(u"–"_s);
-    m_exact->clear();
+    m_number->setToolTip({});
     m_why->setText(!m_editor ? tr("Open a fabric to see how fast it can possibly run.")
-                             : (bound ? bound->why : tr("Computing…")));
+                             : (bound ? bound->why.toHtmlEscaped() : tr("Computing…")));
     return;
   }
-  m_number->setText(tr("%1 GB/s").arg(QString::fromStdString(toDecimal(*bound->algbw))));
+  m_number->setText(QString::fromStdString(toDecimal(*bound->algbw)));
+  m_number->setToolTip(tr("Exactly %1 GB/s: no schedule of this collective is faster on this fabric")
+                           .arg(QString::fromStdString(bound->algbw->toString())));
   m_exact->setText(u"= %1 · %2 · %3"_s.arg(QString::fromStdString(bound->algbw->toString()),
-                                           collectiveName(bound->question.collective),
+                                           collectiveName(bound->question.collective).toLower(),
                                            counted(bound->gpuCount, tr("GPU"), tr("GPUs"))));
   for (const std::size_t i : bound->distinctCuts()) {
     auto* item = new QListWidgetItem(bound->cuts[i].words, m_cuts);
     item->setToolTip(bound->cuts[i].sentence);
-    item->setData(Qt::UserRole, static_cast<int>(i));
+    item->setData(kCutRole, static_cast<int>(i));
+    item->setData(kNameRole, bound->cuts[i].place);
   }
+  m_cutsHead->setText(m_cuts->count() == 1 ? tr("The only tight cut") : tr("Tied cuts"));
+  m_cutsCount->setText(m_cuts->count() == 1 ? QString() : QString::number(m_cuts->count()));
+  fitChips();
   showCut();
-  m_cutsHead->setText(counted(m_cuts->count(), tr("tied cut"), tr("tied cuts")));
 }
 
 }  // namespace coppice::designer

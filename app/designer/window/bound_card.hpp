@@ -4,33 +4,50 @@
 #include <QLabel>
 #include <QListWidget>
 #include <QPointer>
+#include <QScrollArea>
 #include <QWidget>
 
 #include "designer/window/editor.hpp"
 
 namespace coppice::designer {
 
-/// The number that matters, its exact fraction, why it is so, the tied cuts, and the cut ratio of what is selected. A
-/// click on a cut shows it on the canvas, a double click selects what is inside it.
-class BoundCard : public QWidget {
+class UpgradeBarsView;
+
+/// The number that matters, its exact fraction, why it is so with the formula filled in, the tied cuts as chips, what
+/// would help, and the cut ratio of what is selected. Nouns of the sentence select what they name; a click on a chip
+/// shows that cut, a double click selects what is inside it.
+class BoundCard : public QScrollArea {
   Q_OBJECT
 
 public:
   explicit BoundCard(QWidget* parent = nullptr);
   void setEditor(Editor* editor);
 
+protected:
+  void resizeEvent(QResizeEvent* event) override;
+
 private:
   void update();
   void showCut();
   void showLens();
+  void fitChips();
+  /// "senders", "place" or "links" of the shown cut.
+  void choose(const QString& noun);
+  [[nodiscard]] const CutView* shownCut() const;
 
   QPointer<Editor> m_editor;
   QLabel* m_number;
+  QLabel* m_unit;
+  QLabel* m_state;
   QLabel* m_exact;
+  QWidget* m_reason;
   QLabel* m_why;
   QLabel* m_formula;
   QLabel* m_cutsHead;
+  QLabel* m_cutsCount;
   QListWidget* m_cuts;
+  QLabel* m_upgradesHead;
+  UpgradeBarsView* m_upgrades;
   QLabel* m_lensHead;
   QLabel* m_lens;
 };

@@ -42,6 +42,9 @@ public:
   /// The next of the cuts that read differently, then the first again.
   void showNextCut();
 
+  /// The links that cross it, from the side that the bound speaks of.
+  [[nodiscard]] std::set<LinkId> linksAcross(const CutView& cut) const;
+
   /// For Query: this document, its selection and the cut that is shown.
   [[nodiscard]] QueryContext queryContext() const;
 
@@ -60,9 +63,6 @@ private:
   void showBound();
   void showProblems();
   void showCut();
-  /// The links that cross it, from the side that the bound speaks of.
-  [[nodiscard]] std::set<LinkId> linksAcross(const CutView& cut) const;
-
   DocumentFile m_file;
   Selection m_selection;
   LiveBound m_bound;

@@ -1,0 +1,775 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QApplication>
+#include <QDialog>
+#include <QDockWidget>
+#include <QDropEvent>
+#include <QListWidget>
+#include <QMimeData>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <QTableView>
+#include <QTest>
+#include <algorithm>
+
+#include "designer/document/fabric_file.hpp"
+#include "designer/palette/card_list.hpp"
+#include "designer/palette/template_dialog.hpp"
+#include "designer/theme/theme.hpp"
+#include "designer/window/filter_table.hpp"
+#include "designer/window/find_bar.hpp"
+#include "designer/window/link_patterns.hpp"
+#include "io/files.hpp"
+#include "presets/presets.hpp"
+#include "window/window_fixture.hpp"
+
+using namespace coppice;
+using namespace coppice::designer;
+using namespace Qt::StringLiterals;
+using test::Fixture;
+
+namespace {
+
+QPoint viewPoint(const Fixture& f, const QPointF& scene) {
+  return f.editor()->canvas().toView(scene).toPoint();
+}
+
+/// What a drag out of the palette ends with: the window sees where it enters and where it is let go.
+void dropEntry(const Fixture& f, const char* id, const QPointF& scene) {
+  QMimeData data;
+  data.setData(entryMimeType(), id);
+  const QPointF place = f.editor()->canvas().mapTo(f.window.get(), viewPoint(f, scene));
+  QDragEnterEvent enter(place.toPoint(), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  QCoreApplication::sendEvent(f.window.get(), &enter);
+  QVERIFY(enter.isAccepted());
+  QDropEvent drop(place, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  QCoreApplication::sendEvent(f.window.get(), &drop);
+}
+
+void clickOn(const Fixture& f, const ElementId& id) {
+  CanvasView& canvas = f.editor()->canvas();
+  QTest::mouseClick(&canvas, Qt::LeftButton, {}, viewPoint(f, canvas.scene().rectOf(id).center()));
+}
+
+/// The small field that opens on the canvas after a link is drawn.
+void typeBandwidth(const Fixture& f, const QString& text) {
+  QLineEdit* field = nullptr;
+  QVERIFY(QTest::qWaitFor([&] {
+    const QList<QLineEdit*> fields = f.editor()->canvas().findChildren<QLineEdit*>();
+    field = fields.isEmpty() ? nullptr : fields.back();
+    return field != nullptr && field->isVisible();
+  }));
+  field->selectAll();
+  QTest::keyClicks(field, text);
+  QTest::keyClick(field, Qt::Key_Return);
+}
+
+std::vector<NodeId> nodesOfKind(const Model& model, fabric::NodeKind kind) {
+  std::vector<NodeId> nodes;
+  for (const auto& [id, node] : model.nodes()) {
+    if (node.kind() == kind) {
+      nodes.push_back(id);
+    }
+  }
+  return nodes;
+}
+
+}  // namespace
+
+class TestDesignerFlows : public QObject {
+  Q_OBJECT
+
+private Q_SLOTS:
+  void initTestCase();
+  void cleanup();
+  void fourBoxesOfEight();
+  void threeClicksFromATemplate();
+  void theStartPageOffersFabricsAndFiles();
+  void placeByClickAndByKey();
+  void aTemplateIsOneStepWithFreeNames();
+  void aSelectionBecomesATemplate();
+  void arrayKeepsOnlyTheChosenLinks();
+  void arrayIsThrownAway();
+  void linkByPattern();
+  void pairsByNames_data();
+  void pairsByNames();
+  void findCountsGoesAndSelects();
+  void findTellsWhatIsWrong();
+  void theTableIsFiltered();
+  void goToANode();
+  void problemsInTurn();
+  void panesInTurn();
+  void tabHidesTheDocks();
+  void modesKeepTheirLayouts();
+  void everyActionTakesAShortcut();
+  void linkByKeysAlone();
+  void everythingIsNamed();
+  void theSessionComesBack();
+  void nothingIsDroppedOnCancel();
+  void pictures();
+};
+
+void TestDesignerFlows::initTestCase() {
+  QCoreApplication::setOrganizationName(u"coppice-test"_s);
+  QCoreApplication::setApplicationName(u"coppice-flows-%1"_s.arg(QCoreApplication::applicationPid()));
+  Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
+  Theme::instance().setAnimated(false);
+}
+
+void TestDesignerFlows::cleanup() {
+  QSettings().clear();
+}
+
+void TestDesignerFlows::fourBoxesOfEight() {
+  using fabric::NodeKind;
+  const Fixture f;
+  f.window->resize(1440, 900);
+  f.run("file.new");
+  CanvasView& canvas = f.editor()->canvas();
+  const Model& model = f.editor()->model();
+  QTest::qWait(1);
+  // 1, 2: a GPU and its NIC.
+  dropEntry(f, "device/gpu", {0, 0});
+  dropEntry(f, "device/nic", {0, -100});
+  QCOMPARE(model.nodes().size(), std::size_t(2));
+  const NodeId gpu = nodesOfKind(model, NodeKind::gpu).front();
+  const NodeId nic = nodesOfKind(model, NodeKind::nic).front();
+  QCOMPARE(model.find(gpu)->drawing.position, (Point{0, 0}));
+  // 3: linked by a drag.
+  QTest::keyClick(&canvas, Qt::Key_L);
+  const QPoint from = viewPoint(f, canvas.scene().rectOf(gpu).center());
+  const QPoint to = viewPoint(f, canvas.scene().rectOf(nic).center());
+  QTest::mousePress(&canvas, Qt::LeftButton, {}, from);
+  QTest::mouseMove(&canvas, (from + to) / 2);
+  QTest::mouseMove(&canvas, to);
+  QTest::mouseRelease(&canvas, Qt::LeftButton, {}, to);
+  QCOMPARE(model.links().size(), std::size_t(1));
+  typeBandwidth(f, u"400Gb/s"_s);
+  // 4: eight of them.
+  QTest::keyClick(&canvas, Qt::Key_Escape);
+  QTest::keyClick(f.window.get(), Qt::Key_A, Qt::ControlModifier);
+  QTest::keyClick(f.window.get(), Qt::Key_D, Qt::ControlModifier | Qt::ShiftModifier);
+  auto* array = f.window->findChild<QDialog*>(u"arrayDialog"_s);
+  QVERIFY(array != nullptr);
+  QTest::keyClick(array->findChild<QWidget*>(u"arrayCount"_s), Qt::Key_8);
+  QTest::keyClick(array, Qt::Key_Return);
+  QCOMPARE(nodesOfKind(model, NodeKind::gpu).size(), std::size_t(8));
+  QCOMPARE(model.links().size(), std::size_t(8));
+  // 5: the switch of the box.
+  dropEntry(f, "device/nvswitch", {360, 140});
+  const NodeId inner = nodesOfKind(model, NodeKind::switchNode).front();
+  // 6: all GPUs to it.
+  clickOn(f, gpu);
+  f.run("select.same-kind");
+  QCOMPARE(f.editor()->selection().nodes().size(), std::size_t(8));
+  QTest::keyClick(&canvas, Qt::Key_L);
+  clickOn(f, inner);
+  typeBandwidth(f, u"450 GB/s"_s);
+  QCOMPARE(model.links().size(), std::size_t(16));
+  // 7: a box around all.
+  QTest::keyClick(&canvas, Qt::Key_Escape);
+  QTest::keyClick(f.window.get(), Qt::Key_A, Qt::ControlModifier);
+  QTest::keyClick(f.window.get(), Qt::Key_G, Qt::ControlModifier);
+  QCOMPARE(model.boxes().size(), std::size_t(1));
+  // 8: four boxes.
+  f.editor()->selection().set({model.boxesIn({}).front()});
+  QTest::keyClick(f.window.get(), Qt::Key_D, Qt::ControlModifier | Qt::ShiftModifier);
+  array = nullptr;
+  for (auto* dialog : f.window->findChildren<QDialog*>(u"arrayDialog"_s)) {
+    array = dialog->isVisible() ? dialog : array;
+  }
+  QVERIFY(array != nullptr);
+  QTest::keyClick(array->findChild<QWidget*>(u"arrayCount"_s), Qt::Key_4);
+  QTest::keyClick(array, Qt::Key_Return);
+  QCOMPARE(model.boxes().size(), std::size_t(4));
+  QCOMPARE(nodesOfKind(model, NodeKind::gpu).size(), std::size_t(32));
+  QCOMPARE(model.links().size(), std::size_t(64));
+  // 9: the switch between the boxes.
+  f.run("zoom.fit");
+  const QRectF all = canvas.scene().bounds();
+  dropEntry(f, "device/switch", {all.center().x(), all.top() - 60});
+  const NodeId outer = model.nodeNamed("switch0").isValid() ? model.nodeNamed("switch0")
+                                                            : nodesOfKind(model, NodeKind::switchNode).back();
+  QVERIFY(!model.find(outer)->facts.box.isValid());
+  // 10: all NICs to it.
+  f.editor()->selection().set({nic});
+  f.run("select.same-kind");
+  QCOMPARE(f.editor()->selection().nodes().size(), std::size_t(32));
+  QTest::keyClick(&canvas, Qt::Key_L);
+  clickOn(f, outer);
+  typeBandwidth(f, u"400Gb/s"_s);
+  QCOMPARE(model.links().size(), std::size_t(96));
+  // 11 is the layout. The bound is that of four DGX H100 on one switch.
+  QTest::keyClick(&canvas, Qt::Key_Escape);
+  QVERIFY(f.waitForBound());
+  QCOMPARE(f.strip("statusProblems"), u"no problems"_s);
+  const Bound expected = *f.editor()->bound().bound();
+  f.window->adopt(readModel(*presets::make("dgx-h100", {{"boxes", "4"}})).model, {}, u"ready made"_s);
+  QVERIFY(f.waitForBound());
+  QVERIFY(expected.algbw.has_value());
+  QCOMPARE(*f.editor()->bound().bound()->algbw, *expected.algbw);
+}
+
+void TestDesignerFlows::threeClicksFromATemplate() {
+  const Fixture f;
+  f.window->resize(1440, 900);
+  QVERIFY(QTest::qWaitFor([&] { return f.window->findChild<QWidget*>(u"startPage"_s)->isVisible(); }));
+  auto* cards = f.window->findChild<CardList*>(u"startFabrics"_s);
+  QListWidgetItem* card = cards->itemOf(u"preset/dgx-h100?boxes=4&network=rails"_s);
+  QVERIFY(card != nullptr);
+  QTest::mouseClick(cards->viewport(), Qt::LeftButton, {}, cards->visualItemRect(card).center());
+  auto* dialog = f.window->findChild<QDialog*>(u"templateDialog"_s);
+  QVERIFY(dialog != nullptr && dialog->isVisible());
+  QTest::mouseClick(dialog->findChild<QPushButton*>(u"chip-boxes-8"_s), Qt::LeftButton);
+  QTest::mouseClick(dialog->findChild<QPushButton*>(u"templateCreate"_s), Qt::LeftButton);
+  QVERIFY(QTest::qWaitFor([&] { return f.editor() != nullptr; }));
+  QCOMPARE(f.editor()->model().boxes().size(), std::size_t(8));
+  QVERIFY(f.editor()->file().path().isEmpty());
+  QVERIFY(f.waitForBound());
+  QVERIFY(f.editor()->bound().bound()->algbw.has_value());
+}
+
+void TestDesignerFlows::theStartPageOffersFabricsAndFiles() {
+  const Fixture f;
+  auto* cards = f.window->findChild<CardList*>(u"startFabrics"_s);
+  QVERIFY(cards->count() >= 10);
+  QVERIFY(QTest::qWaitFor(
+      [&] {
+        for (int row = 0; row < cards->count(); ++row) {
+          const CardFacts* facts = cards->factsOf(*cards->item(row));
+          if (facts == nullptr || !facts->hasPicture || facts->picture.light.isNull() || facts->bound.isEmpty()) {
+            return false;
+          }
+        }
+        return true;
+      },
+      20000));
+  const QString path = f.example("2x-dgx-a100.fabric.json");
+  QVERIFY(f.window->openFile(path) != nullptr);
+  f.run("file.close");
+  auto* recent = f.window->findChild<CardList*>(u"startRecent"_s);
+  QCOMPARE(recent->count(), 1);
+  QVERIFY(QTest::qWaitFor([&] {
+    const CardFacts* facts = recent->factsOf(*recent->item(0));
+    return facts != nullptr && !facts->picture.light.isNull() && facts->bound == u"346.67 GB/s"_s;
+  }));
+  recent->setFocus();
+  recent->setCurrentRow(0);
+  QTest::keyClick(recent, Qt::Key_Return);
+  QVERIFY(f.editor() != nullptr);
+  QCOMPARE(f.editor()->file().path(), path);
+}
+
+void TestDesignerFlows::placeByClickAndByKey() {
+  const Fixture f;
+  f.run("file.new");
+  const Model& model = f.editor()->model();
+  auto* tiles = f.window->findChild<CardList*>(u"palette-Devices"_s);
+  QTest::mouseClick(tiles->viewport(), Qt::LeftButton, {}, tiles->visualItemRect(tiles->item(0)).center());
+  QCOMPARE(f.editor()->canvas().tool(), ToolKind::place);
+  QTest::mouseClick(&f.editor()->canvas(), Qt::LeftButton, {}, viewPoint(f, {40, 40}));
+  QCOMPARE(model.nodes().size(), std::size_t(1));
+  QTest::keyClick(&f.editor()->canvas(), Qt::Key_Escape);
+  // By keys two stand side by side.
+  tiles->setFocus();
+  tiles->setCurrentRow(3);
+  QTest::keyClick(tiles, Qt::Key_Return);
+  QTest::keyClick(tiles, Qt::Key_Return);
+  QCOMPARE(nodesOfKind(model, fabric::NodeKind::nic).size(), std::size_t(2));
+  const auto nics = nodesOfKind(model, fabric::NodeKind::nic);
+  QVERIFY(model.find(nics[0])->drawing.position != model.find(nics[1])->drawing.position);
+  for (const auto& [id, node] : model.nodes()) {
+    QCOMPARE(std::fmod(node.drawing.position.x, 20), 0.0);
+  }
+}
+
+void TestDesignerFlows::aTemplateIsOneStepWithFreeNames() {
+  const Fixture f;
+  f.run("file.new");
+  const Model& model = f.editor()->model();
+  for (int i = 1; i <= 2; ++i) {
+    dropEntry(f, "preset/dgx-a100?boxes=1", {1200.0 * i, 0});
+    QCOMPARE(f.editor()->document().undoStack()->count(), i);
+    QCOMPARE(model.boxes().size(), std::size_t(i));
+  }
+  std::set<std::string> names;
+  for (const auto& [id, node] : model.nodes()) {
+    QVERIFY(names.insert(node.facts.name).second);
+  }
+  f.run("edit.undo");
+  QCOMPARE(model.boxes().size(), std::size_t(1));
+  // Into a box it goes as a part of that box.
+  f.run("zoom.fit");
+  const QPointF inside = f.editor()->canvas().scene().boxes().front().rect.center();
+  dropEntry(f, "device/gpu", inside);
+  QVERIFY(model.find(*f.editor()->selection().nodes().begin())->facts.box.isValid());
+}
+
+void TestDesignerFlows::aSelectionBecomesATemplate() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  f.editor()->selection().set({f.editor()->model().boxAtPath("b0")});
+  f.answers->typed = u"my box"_s;
+  f.run("edit.save-template");
+  QVERIFY(f.answers->failures.isEmpty());
+  auto* own = f.window->findChild<CardList*>(u"palette-Yours"_s);
+  QCOMPARE(own->count(), 1);
+  f.run("file.new");
+  dropEntry(f, "own/my box", {0, 0});
+  QCOMPARE(f.editor()->model().boxes().size(), std::size_t(1));
+  f.answers->typed = u"/"_s;
+  f.editor()->selection().selectAll();
+  f.run("edit.save-template");
+  QVERIFY(f.answers->failures.isEmpty());  // "/" becomes "_"
+  QCOMPARE(own->count(), 2);
+}
+
+void TestDesignerFlows::arrayKeepsOnlyTheChosenLinks() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  const Model& model = f.editor()->model();
+  const std::size_t before = model.links().size();
+  f.editor()->selection().set({model.boxAtPath("b0")});
+  f.run("edit.array");
+  auto* dialog = f.window->findChild<QDialog*>(u"arrayDialog"_s);
+  auto* outer = dialog->findChild<QListWidget*>(u"arrayOuter"_s);
+  QCOMPARE(outer->count(), 2);
+  outer->item(1)->setCheckState(Qt::Unchecked);
+  dialog->findChild<QSpinBox*>(u"arrayCount"_s)->setValue(3);
+  const QString summary = dialog->findChild<QLabel*>(u"arraySummary"_s)->text();
+  QTest::mouseClick(dialog->findChild<QPushButton*>(u"arrayCreate"_s), Qt::LeftButton);
+  QCOMPARE(model.boxes().size(), std::size_t(4));
+  // 16 links in each of the two boxes, and 4 of its 8 NICs' links.
+  QCOMPARE(model.links().size(), before + 2 * (16 + 4));
+  QVERIFY2(summary.contains(u"40 links"_s), qPrintable(summary));
+  QCOMPARE(f.editor()->document().undoStack()->count(), 1);
+}
+
+void TestDesignerFlows::arrayIsThrownAway() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  const std::string before = writeFabricFile(f.editor()->model());
+  f.editor()->selection().selectAll();
+  f.run("edit.array");
+  auto* dialog = f.window->findChild<QDialog*>(u"arrayDialog"_s);
+  dialog->findChild<QSpinBox*>(u"arrayCount"_s)->setValue(50);
+  QTest::keyClick(dialog, Qt::Key_Escape);
+  QVERIFY(QTest::qWaitFor([&] { return f.window->findChild<QDialog*>(u"arrayDialog"_s) == nullptr; }));
+  QCOMPARE(writeFabricFile(f.editor()->model()), before);
+  QCOMPARE(f.editor()->document().undoStack()->count(), 0);
+}
+
+void TestDesignerFlows::linkByPattern() {
+  const Fixture f;
+  f.run("file.new");
+  f.editor()->document().edit(u"x"_s, [](Edit& edit) {
+    for (int i = 0; i < 4; ++i) {
+      edits::addNode(edit, fabric::NodeKind::nic, {100.0 * i, 0}, {}, "nic0");
+    }
+    for (int i = 0; i < 2; ++i) {
+      edits::addNode(edit, fabric::NodeKind::switchNode, {200.0 * i, -100}, {}, "rail0");
+    }
+  });
+  f.run("edit.link-pattern");
+  auto* dialog = f.window->findChild<QDialog*>(u"linkDialog"_s);
+  auto* summary = dialog->findChild<QLabel*>(u"linkSummary"_s);
+  auto* pattern = dialog->findChild<QComboBox*>(u"linkPattern"_s);
+  QVERIFY2(summary->text().contains(u"8 links"_s), qPrintable(summary->text()));
+  pattern->setCurrentIndex(pattern->findData(static_cast<int>(edits::LinkPattern::roundRobin)));
+  QVERIFY2(summary->text().contains(u"4 links"_s), qPrintable(summary->text()));
+  pattern->setCurrentIndex(pattern->findData(static_cast<int>(edits::LinkPattern::oneToOne)));
+  auto* create = dialog->findChild<QPushButton*>(u"linkCreate"_s);
+  QVERIFY(!create->isEnabled());
+  dialog->findChild<QTabWidget*>(u"linkTabs"_s)->setCurrentIndex(1);
+  dialog->findChild<QLineEdit*>(u"linkNames"_s)->setText(u"nic([01])->rail$1"_s);
+  dialog->findChild<QLineEdit*>(u"linkDialogBandwidth"_s)->setText(u"400Gb/s"_s);
+  QVERIFY2(summary->text().contains(u"2 links"_s), qPrintable(summary->text()));
+  QTest::mouseClick(create, Qt::LeftButton);
+  QCOMPARE(f.editor()->model().links().size(), std::size_t(2));
+  for (const auto& [id, link] : f.editor()->model().links()) {
+    QCOMPARE(link.bandwidth, std::string("400Gb/s"));
+  }
+  QCOMPARE(f.editor()->document().undoStack()->count(), 2);
+}
+
+void TestDesignerFlows::pairsByNames_data() {
+  QTest::addColumn<QString>("pattern");
+  QTest::addColumn<QString>("pairs");  // or what the message holds, after "!"
+  QTest::newRow("number") << "leaf(\\d+)->host$1"
+                          << "leaf0-host0 leaf1-host1";
+  QTest::newRow("swapped") << "host(\\d+) -> leaf$1"
+                           << "host0-leaf0 host1-leaf1";
+  QTest::newRow("wildcard") << "spine->leaf*"
+                            << "spine-leaf0 spine-leaf1";
+  QTest::newRow("never itself") << "leaf.->leaf*"
+                                << "leaf0-leaf1 leaf1-leaf0";
+  QTest::newRow("nobody") << "leaf(\\d+)->rack$1"
+                          << "";
+  QTest::newRow("no arrow") << "leaf"
+                            << "!->";
+  QTest::newRow("no side") << "->host"
+                           << "!side";
+  QTest::newRow("no regular expression") << "leaf(->host"
+                                         << "!regular";
+  QTest::newRow("no such bracket") << "leaf(\\d+)->host$2"
+                                   << "!$2";
+}
+
+void TestDesignerFlows::pairsByNames() {
+  QFETCH(QString, pattern);
+  QFETCH(QString, pairs);
+  Model model;
+  Edit edit(model);
+  for (const char* name : {"leaf0", "leaf1", "host0", "host1", "spine"}) {
+    edits::addNode(edit, fabric::NodeKind::switchNode, {}, {}, name);
+  }
+  model.applyTrusted(edit.patch());
+  const auto found = pairsByName(model, pattern);
+  if (pairs.startsWith(u'!')) {
+    QVERIFY(!found);
+    QVERIFY2(QString::fromStdString(found.error().message).contains(pairs.mid(1)), found.error().message.c_str());
+    return;
+  }
+  QVERIFY(found);
+  QStringList texts;
+  for (const auto& [tail, head] : found->pairs) {
+    texts << QString::fromStdString(model.find(tail)->facts.name + "-" + model.find(head)->facts.name);
+  }
+  QCOMPARE(texts.join(u' '), pairs);
+}
+
+void TestDesignerFlows::findCountsGoesAndSelects() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  QTest::keyClick(f.window.get(), Qt::Key_F, Qt::ControlModifier);
+  auto* bar = f.window->findChild<FindBar*>(u"findBar"_s);
+  auto* input = bar->findChild<QLineEdit*>(u"findInput"_s);
+  const auto* state = bar->findChild<QLabel*>(u"findState"_s);
+  QVERIFY(bar->isVisible());
+  QTest::keyClicks(input, u"kind = gpu and box = b1"_s);
+  QCOMPARE(state->text(), u"8 hits"_s);
+  QTest::keyClick(input, Qt::Key_Return);
+  QCOMPARE(state->text(), u"1 of 8"_s);
+  QCOMPARE(f.editor()->selection().elements().size(), std::size_t(1));
+  const ElementId first = f.editor()->selection().current();
+  const QPointF middle = f.editor()->canvas().visibleScene().center();
+  QVERIFY(QLineF(middle, f.editor()->canvas().scene().rectOf(first).center()).length() < 2);
+  QTest::keyClick(input, Qt::Key_Return, Qt::ShiftModifier);
+  QCOMPARE(state->text(), u"8 of 8"_s);
+  f.run("edit.find-next");
+  QCOMPARE(f.editor()->selection().current(), first);
+  QTest::mouseClick(bar->findChild<QToolButton*>(u"findAll"_s), Qt::LeftButton);
+  QCOMPARE(f.editor()->selection().nodes().size(), std::size_t(8));
+  // The document changes, and so do the hits.
+  f.run("edit.delete");
+  QTRY_COMPARE(state->text(), u"no hit"_s);
+  input->setFocus();
+  QTest::keyClick(input, Qt::Key_Escape);
+  QVERIFY(!bar->isVisible());
+}
+
+void TestDesignerFlows::findTellsWhatIsWrong() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  f.run("edit.find");
+  auto* bar = f.window->findChild<FindBar*>(u"findBar"_s);
+  bar->setText(u"speed > 3"_s);
+  const auto* state = bar->findChild<QLabel*>(u"findState"_s);
+  QVERIFY2(state->text().contains(u"bandwidth"_s), qPrintable(state->text()));
+  QVERIFY(!bar->findChild<QToolButton*>(u"findNext"_s)->isEnabled());
+  bar->setText(u"in cut and kind = gpu"_s);
+  QVERIFY(f.waitForBound());
+  bar->setText(u"in cut and kind = link"_s);
+  QVERIFY(!bar->hits().empty());
+}
+
+void TestDesignerFlows::theTableIsFiltered() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  f.run("view.links");
+  auto* table = f.window->findChild<QTableView*>(u"linksTable"_s);
+  auto* filter = f.window->findChild<QLineEdit*>(u"linksTableFilter"_s);
+  const int all = table->model()->rowCount();
+  filter->setText(u"bandwidth < 50"_s);
+  QCOMPARE(table->model()->rowCount(), 32);
+  QVERIFY(table->model()->rowCount() < all);
+  filter->setText(u"bandwidth <"_s);
+  QCOMPARE(table->model()->rowCount(), 32);
+  QVERIFY(filter->property("invalid").toBool());
+  filter->setText(u"b0g3"_s);
+  QCOMPARE(table->model()->rowCount(), 2);
+  filter->clear();
+  QCOMPARE(table->model()->rowCount(), all);
+}
+
+void TestDesignerFlows::goToANode() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  QTest::keyClick(f.window.get(), Qt::Key_P, Qt::ControlModifier);
+  auto* popup = f.window->findChild<QDialog*>(u"goTo"_s);
+  QVERIFY(popup != nullptr);
+  auto* input = popup->findChild<QLineEdit*>();
+  QTest::keyClicks(input, u"b1nvs"_s);
+  QTest::keyClick(input, Qt::Key_Return);
+  QCOMPARE(f.editor()->selection().current(), ElementId(f.editor()->model().nodeNamed("b1nvs")));
+}
+
+void TestDesignerFlows::problemsInTurn() {
+  const Fixture f;
+  const QString path = f.dir.filePath(u"bad.fabric.json"_s);
+  QVERIFY(io::saveFile(path.toStdString(), R"({"nodes":[{"id":"a","kind":"gpu"},{"id":"b","kind":"robot"},
+    {"id":"c","kind":"gpu"}],"links":[{"src":"a","dst":"b","bandwidth":0},{"src":"b","dst":"c","bandwidth":"x"}]})"));
+  QVERIFY(f.window->openFile(path) != nullptr);
+  QVERIFY(f.waitForBound());
+  std::set<ElementId> visited;
+  for (int i = 0; i < 6; ++i) {
+    QTest::keyClick(f.window.get(), Qt::Key_F8);
+    visited.insert(f.editor()->selection().current());
+  }
+  QVERIFY(visited.contains(NodeId{2}));
+  QVERIFY(visited.contains(LinkId{1}));
+  QVERIFY(visited.contains(LinkId{2}));
+}
+
+void TestDesignerFlows::panesInTurn() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  f.editor()->canvas().setFocus();
+  std::set<const QWidget*> seen;
+  for (int i = 0; i < 20; ++i) {
+    QTest::keyClick(f.window.get(), Qt::Key_F6);
+    QVERIFY(QApplication::focusWidget() != nullptr);
+    seen.insert(QApplication::focusWidget());
+    if (QApplication::focusWidget() == &f.editor()->canvas()) {
+      break;
+    }
+  }
+  QCOMPARE(QApplication::focusWidget(), static_cast<QWidget*>(&f.editor()->canvas()));
+  QVERIFY2(seen.size() >= 6, qPrintable(QString::number(seen.size())));
+  QTest::keyClick(f.window.get(), Qt::Key_F6);
+  QTest::keyClick(f.window.get(), Qt::Key_F6, Qt::ShiftModifier);
+  QCOMPARE(QApplication::focusWidget(), static_cast<QWidget*>(&f.editor()->canvas()));
+}
+
+void TestDesignerFlows::tabHidesTheDocks() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  auto* bound = f.window->findChild<QDockWidget*>(u"boundDock"_s);
+  QVERIFY(bound->isVisible());
+  f.editor()->canvas().setFocus();
+  QTest::keyClick(&f.editor()->canvas(), Qt::Key_Tab);
+  for (const QDockWidget* dock : f.window->findChildren<QDockWidget*>()) {
+    QVERIFY(!dock->isVisible());
+  }
+  QTest::keyClick(&f.editor()->canvas(), Qt::Key_Tab);
+  QVERIFY(bound->isVisible());
+  // The link tool walks with Tab.
+  QTest::keyClick(&f.editor()->canvas(), Qt::Key_L);
+  QTest::keyClick(&f.editor()->canvas(), Qt::Key_Tab);
+  QVERIFY(bound->isVisible());
+}
+
+void TestDesignerFlows::modesKeepTheirLayouts() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  auto* palette = f.window->findChild<QDockWidget*>(u"devicesDock"_s);
+  auto* upgrades = f.window->findChild<QDockWidget*>(u"upgradesDock"_s);
+  auto* outline = f.window->findChild<QDockWidget*>(u"outlineDock"_s);
+  QVERIFY(palette->isVisible() && upgrades->isHidden());
+  f.editor()->selection().set({NodeId{3}});
+  f.editor()->canvas().setZoom(2);
+  f.run("mode.analyse");
+  QVERIFY(palette->isHidden() && !upgrades->isHidden());
+  outline->hide();
+  f.run("mode.draw");
+  QVERIFY(!outline->isHidden() && palette->isVisible());
+  f.run("mode.analyse");
+  QVERIFY(outline->isHidden());
+  QVERIFY(f.editor()->selection().contains(NodeId{3}));
+  QCOMPARE(f.editor()->canvas().zoom(), 2.0);
+  f.run("view.reset-layout");
+  QVERIFY(!outline->isHidden());
+  for (const char* mode : {"mode.schedule", "mode.run", "mode.draw"}) {
+    f.run(mode);
+    QVERIFY(f.window->actions()[QLatin1String(mode)]->isChecked());
+  }
+}
+
+void TestDesignerFlows::everyActionTakesAShortcut() {
+  const Fixture f;
+  ActionRegistry& actions = f.window->actions();
+  int number = 0;
+  for (QAction* action : actions.all()) {
+    const QKeySequence keys(u"Ctrl+Alt+Shift+F%1"_s.arg(1 + number++ % 12));
+    actions.setShortcut(action, keys);
+    QCOMPARE(action->shortcut(), keys);
+    // Tooltip and status text say what it does.
+    QVERIFY2(!action->toolTip().isEmpty(), qPrintable(ActionRegistry::idOf(action)));
+    QVERIFY2(action->toolTip().contains(keys.toString(QKeySequence::NativeText)), qPrintable(action->toolTip()));
+  }
+  actions.resetShortcuts();
+}
+
+void TestDesignerFlows::linkByKeysAlone() {
+  const Fixture f;
+  QTest::keyClick(f.window.get(), Qt::Key_N, Qt::ControlModifier);
+  auto* tiles = f.window->findChild<CardList*>(u"palette-Devices"_s);
+  tiles->setFocus();
+  for (const int row : {0, 2}) {
+    tiles->setCurrentRow(row);
+    QTest::keyClick(tiles, Qt::Key_Return);
+  }
+  CanvasView& canvas = f.editor()->canvas();
+  canvas.setFocus();
+  f.run("select.none");
+  QTest::keyClick(&canvas, Qt::Key_L);
+  QTest::keyClick(&canvas, Qt::Key_Tab);
+  QTest::keyClick(&canvas, Qt::Key_Return);
+  QTest::keyClick(&canvas, Qt::Key_Tab);
+  QTest::keyClick(&canvas, Qt::Key_Return);
+  QCOMPARE(f.editor()->model().links().size(), std::size_t(1));
+  typeBandwidth(f, u"25"_s);
+  QCOMPARE(f.editor()->model().links().begin() == f.editor()->model().links().end(), false);
+  QCOMPARE((*f.editor()->model().links().begin()).value.bandwidth, std::string("25"));
+}
+
+void TestDesignerFlows::everythingIsNamed() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  for (const char* mode : {"mode.draw", "mode.analyse"}) {
+    f.run(mode);
+    for (const QWidget* widget : f.window->findChildren<QWidget*>()) {
+      if (!widget->isVisible() || (widget->focusPolicy() & Qt::TabFocus) == 0) {
+        continue;
+      }
+      const auto* button = qobject_cast<const QAbstractButton*>(widget);
+      const bool isNamed = !widget->accessibleName().isEmpty() || (button != nullptr && !button->text().isEmpty()) ||
+                           qobject_cast<const QScrollArea*>(widget) != nullptr ||
+                           widget->objectName().startsWith(u"qt_"_s) || widget->inherits("QTabBar") ||
+                           widget->inherits("QMenuBar") || widget->inherits("QLabel");
+      QVERIFY2(
+          isNamed,
+          qPrintable(QString::fromLatin1(widget->metaObject()->className()) + u' ' + widget->objectName() + u" in "_s +
+                     (widget->parentWidget() != nullptr ? widget->parentWidget()->objectName() : QString())));
+    }
+  }
+}
+
+void TestDesignerFlows::theSessionComesBack() {
+  const QTemporaryDir dir;
+  QStringList paths;
+  for (const char* name : {"one", "two"}) {
+    paths << dir.filePath(QLatin1String(name) + u".fabric.json"_s);
+    QVERIFY(io::saveFile(paths.back().toStdString(), writeFabricFile(readModel(*presets::make("dgx-a100", {})).model)));
+  }
+  QByteArray view;
+  {
+    const Fixture f(true);
+    f.window->resize(1200, 800);
+    QVERIFY(f.window->openFile(paths[0]) != nullptr);
+    QTest::qWait(1);
+    f.editor()->canvas().setZoom(0.5);
+    f.editor()->canvas().panBy({40, 20});
+    view = f.editor()->canvas().viewState();
+    Question question;
+    question.collective = Collective::broadcast;
+    question.root = f.editor()->model().nodeNamed("b0g3");
+    f.editor()->bound().setQuestion(question);
+    QVERIFY(f.window->openFile(paths[1]) != nullptr);
+    f.run("mode.analyse");
+    f.window->findChild<QDockWidget*>(u"outlineDock"_s)->hide();
+    QVERIFY(f.window->close());
+  }
+  {
+    const Fixture f(true);
+    f.window->restoreSession();
+    QCOMPARE(f.window->mode(), Mode::analyse);
+    QCOMPARE(f.window->editors().size(), std::size_t(2));
+    QCOMPARE(f.editor()->file().path(), paths[1]);
+    QVERIFY(f.window->findChild<QDockWidget*>(u"outlineDock"_s)->isHidden());
+    f.window->openFile(paths[0]);
+    QTRY_COMPARE(f.editor()->canvas().zoom(), 0.5);
+    QCOMPARE(f.editor()->canvas().viewState(), view);
+    QVERIFY(f.editor()->bound().question().collective == Collective::broadcast);
+    QCOMPARE(f.editor()->bound().question().root, f.editor()->model().nodeNamed("b0g3"));
+    f.window->close();
+  }
+}
+
+void TestDesignerFlows::nothingIsDroppedOnCancel() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  f.window->openPreset(u"dgx-h100"_s);
+  f.answers->unsaved = Prompts::Unsaved::cancel;
+  QVERIFY(!f.window->close());
+  QCOMPARE(f.answers->asked, 1);
+  QCOMPARE(f.window->editors().size(), std::size_t(2));
+  f.answers->unsaved = Prompts::Unsaved::discard;
+  QVERIFY(f.window->close());
+  QCOMPARE(f.answers->asked, 3);
+}
+
+/// Not a judgement: pictures for a person, where COPPICE_PICTURES names a folder.
+void TestDesignerFlows::pictures() {
+  const QString folder = qEnvironmentVariable("COPPICE_PICTURES");
+  if (folder.isEmpty()) {
+    QSKIP("COPPICE_PICTURES names no folder");
+  }
+  for (const auto scheme : {SchemeChoice::light, SchemeChoice::dark}) {
+    Theme::instance().setChoice(scheme);
+    const QString suffix = scheme == SchemeChoice::light ? u"-light.png"_s : u"-dark.png"_s;
+    const Fixture f;
+    f.window->resize(1440, 900);
+    QTest::qWait(1500);
+    QVERIFY(f.window->grab().save(folder + u"/start"_s + suffix));
+    auto* cards = f.window->findChild<CardList*>(u"startFabrics"_s);
+    Q_EMIT cards->chosen(u"preset/dgx-a100?boxes=4"_s);
+    auto* form = f.window->findChild<QDialog*>(u"templateDialog"_s);
+    QTest::qWait(600);
+    QVERIFY(form->grab().save(folder + u"/template"_s + suffix));
+    QTest::mouseClick(form->findChild<QPushButton*>(u"templateCreate"_s), Qt::LeftButton);
+    QTest::qWait(600);
+    QVERIFY(f.window->grab().save(folder + u"/draw"_s + suffix));
+    f.editor()->selection().set({f.editor()->model().boxAtPath("b3")});
+    f.run("edit.array");
+    auto* array = f.window->findChild<QDialog*>(u"arrayDialog"_s);
+    array->findChild<QSpinBox*>(u"arrayCount"_s)->setValue(3);
+    f.editor()->canvas().setZoom(0.25);
+    QTest::qWait(300);
+    QVERIFY(f.window->grab().save(folder + u"/array-ghost"_s + suffix));
+    QVERIFY(array->grab().save(folder + u"/array"_s + suffix));
+    array->close();
+    f.run("edit.link-pattern");
+    QTest::qWait(200);
+    QVERIFY(f.window->findChild<QDialog*>(u"linkDialog"_s)->grab().save(folder + u"/link"_s + suffix));
+    f.window->findChild<QDialog*>(u"linkDialog"_s)->close();
+    f.run("zoom.fit");
+    f.run("edit.find");
+    f.window->findChild<FindBar*>(u"findBar"_s)->setText(u"kind = nic and box = b1"_s);
+    f.window->findChild<FindBar*>(u"findBar"_s)->goNext(1);
+    f.run("view.links");
+    f.window->findChild<QLineEdit*>(u"linksTableFilter"_s)->setText(u"bandwidth < 50 and b1"_s);
+    QTest::qWait(300);
+    QVERIFY(f.window->grab().save(folder + u"/find"_s + suffix));
+    f.run("edit.go-to");
+    QTest::qWait(100);
+    QVERIFY(f.window->findChild<QDialog*>(u"goTo"_s)->grab().save(folder + u"/go-to"_s + suffix));
+    f.window->findChild<QDialog*>(u"goTo"_s)->close();
+    f.run("zoom.fit");
+    f.run("mode.analyse");
+    QVERIFY(f.waitForBound());
+    QTest::qWait(800);
+    QVERIFY(f.window->grab().save(folder + u"/analyse4"_s + suffix));
+    f.run("mode.schedule");
+    QTest::qWait(200);
+    QVERIFY(f.window->grab().save(folder + u"/schedule"_s + suffix));
+    f.run("mode.run");
+    QTest::qWait(200);
+    QVERIFY(f.window->grab().save(folder + u"/run"_s + suffix));
+  }
+}
+
+QTEST_MAIN(TestDesignerFlows)
+#include "tst_designer_flows.moc"
