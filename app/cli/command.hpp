@@ -60,6 +60,7 @@ void addExport(CLI::App& app, Invocation& invocation);
 void addVerify(CLI::App& app, Invocation& invocation);
 void addNMinusOne(CLI::App& app, Invocation& invocation);
 void addPrices(CLI::App& app, Invocation& invocation);
+void addRun(CLI::App& app, Invocation& invocation);
 void addWhatIf(CLI::App& app, Invocation& invocation);
 
 }  // namespace coppice::cli

@@ -101,6 +101,7 @@ int run(int argc, char** argv, bool& json) {
   addNMinusOne(app, invocation);
   addPrices(app, invocation);
   addWhatIf(app, invocation);
+  addRun(app, invocation);
   // An empty value, as of an unset shell variable, would read as an option that was not given.
   const CLI::Validator notEmpty(
       [](const std::string& value) { return std::string(value.empty() ? "the value is empty" : ""); }, "");

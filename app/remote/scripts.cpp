@@ -115,6 +115,10 @@ fi
 )sh";
 }
 
+std::string dropRunScript(const std::string& run) {
+  return "cd || exit 1\nrm -rf -- " + runFolder(run) + "\nprintf 'coppice:run dropped\\n'\n";
+}
+
 std::string runFolderScript(const std::string& run) {
   return "umask 077\ncd || exit 1\nmkdir -p " + std::string(kCacheFolder) + "/runs || exit 1\nmkdir " + runFolder(run) +
          " || exit 1\nprintf 'coppice:run made\\n'\n";

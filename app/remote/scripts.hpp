@@ -41,6 +41,9 @@ using Facts = std::multimap<std::string, std::string>;
 /// Makes a new folder for a run (0700): "run made".
 [[nodiscard]] std::string runFolderScript(const std::string& run);
 
+/// Removes the folder of a run.
+[[nodiscard]] std::string dropRunScript(const std::string& run);
+
 /// ".cache/coppice/0.1.0-x86_64", relative to the home folder.
 [[nodiscard]] std::string installFolder(const std::string& architecture);
 /// ".cache/coppice/runs/ID".

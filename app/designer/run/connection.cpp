@@ -751,4 +751,18 @@ void Connection::putRun(const QString& id, const QStringList& files, std::functi
       });
 }
 
+void Connection::dropRun(const QString& id) {
+  if (m_state != State::ready || !remote::isPlainName(id.toStdString())) {
+    return;
+  }
+  if (m_machine.isLocal()) {
+    QDir(runFolder(id)).removeRecursively();
+    return;
+  }
+  m_put.start(QString::fromStdString(m_environment.ssh.ssh),
+              toStringList(remote::commandArguments(m_environment.ssh, m_machine.target, remote::kScriptCommand)),
+              QByteArray::fromStdString(remote::dropRunScript(id.toStdString())), kScriptSeconds,
+              [](const CallResult&) {});
+}
+
 }  // namespace coppice::designer

@@ -102,6 +102,9 @@ public:
   /// Makes the folder of a run over there and puts the files into it; calls back with an empty text or what failed.
   void putRun(const QString& id, const QStringList& files, std::function<void(QString)> done);
 
+  /// Removes the folder of a run that is over and kept here. Nobody is told how it went.
+  void dropRun(const QString& id);
+
 Q_SIGNALS:
   /// State, steps or facts.
   void changed();

@@ -203,6 +203,11 @@ void LiveRun::processEnded() {
   if (m_data->end()) {
     m_info.code = static_cast<int>(m_data->end()->code);
     keepFiles();
+    // All of it is kept here; what went wrong stays there too, for a closer look.
+    const program::RunExit code = m_data->end()->code;
+    if (m_connection && (code == program::RunExit::ok || code == program::RunExit::cancelled)) {
+      m_connection->dropRun(m_info.id);
+    }
     setState(RunState::ended, QString::fromStdString(m_data->end()->reason));
   } else if (!m_data->refusal().isEmpty()) {
     m_info.code = static_cast<int>(program::RunExit::internal);

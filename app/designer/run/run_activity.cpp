@@ -310,7 +310,9 @@ void RunActivity::stop() {
     m_live->cancel();
   } else if (!m_waitingFor.isEmpty()) {
     m_then = nullptr;
-    m_book.connection(std::exchange(m_waitingFor, {}))->close();
+    if (Connection* connection = m_book.connection(std::exchange(m_waitingFor, {}))) {
+      connection->close();
+    }
   }
 }
 

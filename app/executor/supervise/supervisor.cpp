@@ -26,9 +26,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMostOutput = std::size_t{256} << 20;  // of records, and of the log
-constexpr auto kGrace = 5s;                                  // between TERM and KILL
-constexpr auto kLeftovers = 1s;                              // for what is left when coppice-exec has ended by itself
+constexpr std::size_t kMostRecords = std::size_t{256} << 20;
+constexpr std::size_t kMostLog = std::size_t{32} << 20;
+constexpr auto kGrace = 5s;      // between TERM and KILL
+constexpr auto kLeftovers = 1s;  // for what is left when coppice-exec has ended by itself
 
 volatile std::sig_atomic_t g_isAsked = 0;
 
@@ -39,12 +40,13 @@ void onSignal(int) {
 /// A file that grows to a limit and then says so once.
 class Growing {
 public:
-  Growing(const std::string& path, std::string farewell) : m_farewell(std::move(farewell)) {
+  Growing(const std::string& path, std::size_t most, std::string farewell)
+      : m_most(most), m_farewell(std::move(farewell)) {
     constexpr int kOwn = 0600;
     m_file = Handle(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, kOwn));
   }
   void append(std::string_view text) {
-    if (m_size + text.size() > kMostOutput) {
+    if (m_size + text.size() > m_most) {
       if (!m_isFull) {
         writeAll(m_file.get(), m_farewell);
       }
@@ -59,6 +61,7 @@ public:
 
 private:
   Handle m_file;
+  std::size_t m_most;
   std::string m_farewell;
   std::size_t m_size = 0;
   bool m_isFull = false;
@@ -70,10 +73,10 @@ public:
       : m_folder(std::move(folder)),
         m_job(job),
         m_lifeline(std::move(lifeline)),
-        m_records(m_folder + "/" + kRecordsFile,
+        m_records(m_folder + "/" + kRecordsFile, kMostRecords,
                   program::writeRecord(
                       program::LogRecord{Severity::warning, "too many records; the rest is dropped", "supervisor"})),
-        m_log(m_folder + "/" + kLogFile, "supervisor: too much output; the rest is dropped\n") {}
+        m_log(m_folder + "/" + kLogFile, kMostLog, "supervisor: too much output; the rest is dropped\n") {}
 
   int run() {
     if (!start()) {

@@ -164,7 +164,7 @@ int main(int argc, char** argv) {
   }
   if (command == "probe") {
     std::puts(
-        R"({"format":"coppice-fabric","version":1,"name":"stand-in","nodes":[{"id":"gpu0","kind":"gpu"},{"id":"gpu1","kind":"gpu"}],"links":[{"a":"gpu0","b":"gpu1","bandwidth":"25 GB/s"}]})");
+        R"({"name":"stand-in","nodes":[{"id":"gpu0","kind":"gpu"},{"id":"gpu1","kind":"gpu"},{"id":"gpu2","kind":"gpu"}],"links":[{"src":"gpu0","dst":"gpu1","bandwidth":"25"}]})");
     return 0;
   }
   if (command == "run" && argc > 2) {

@@ -8,8 +8,12 @@
 #include <QTest>
 #include <memory>
 
+#include "designer/document/fabric_file.hpp"
 #include "designer/run/connection.hpp"
+#include "designer/run/fabric_comparison.hpp"
+#include "designer/run/launch_bundle.hpp"
 #include "designer/run/live_run.hpp"
+#include "designer/run/run_activity.hpp"
 #include "designer/run/run_store.hpp"
 #include "loopback_sshd.hpp"
 #include "remote/elf.hpp"
@@ -385,6 +389,254 @@ private Q_SLOTS:
         "\"\"}\n");
     QVERIFY(!data.refusal().isEmpty());
     QVERIFY(!data.end());
+  }
+
+  // ---- drawn and found
+
+  static Model model(
+      const QByteArray& links,
+      const QByteArray& nodes = R"({"id":"gpu0","kind":"gpu"},{"id":"gpu1","kind":"gpu"},{"id":"gpu2","kind":"gpu"})") {
+    const auto read =
+        readFabricFile(("{\"name\":\"x\",\"nodes\":[" + nodes + "],\"links\":[" + links + "]}").toStdString(), "x");
+    return read ? read->model : Model{};
+  }
+
+  void differences_data() {
+    QTest::addColumn<QByteArray>("drawn");
+    QTest::addColumn<QByteArray>("found");
+    QTest::addColumn<QStringList>("places");
+    const QByteArray ring =
+        R"({"src":"gpu0","dst":"gpu1","bandwidth":"50"},{"src":"gpu1","dst":"gpu2","bandwidth":"50"})";
+    QTest::newRow("the same") << ring << ring << QStringList{};
+    QTest::newRow("as parallel links")
+        << ring
+        << QByteArray(
+               R"({"src":"gpu1","dst":"gpu0","bandwidth":"25","count":2},{"src":"gpu1","dst":"gpu2","bandwidth":"400Gb/s"})")
+        << QStringList{};
+    QTest::newRow("a missing link") << ring << QByteArray(R"({"src":"gpu0","dst":"gpu1","bandwidth":"50"})")
+                                    << QStringList{"gpu1 – gpu2"};
+    QTest::newRow("x8 instead of x16")
+        << ring
+        << QByteArray(R"({"src":"gpu0","dst":"gpu1","bandwidth":"25"},{"src":"gpu1","dst":"gpu2","bandwidth":"50"})")
+        << QStringList{"gpu0 – gpu1"};
+    QTest::newRow("one direction only")
+        << ring
+        << QByteArray(
+               R"({"src":"gpu0","dst":"gpu1","bandwidth":"50","duplex":false},{"src":"gpu1","dst":"gpu2","bandwidth":"50"})")
+        << QStringList{"gpu1 → gpu0"};
+    QTest::newRow("one more") << QByteArray(R"({"src":"gpu0","dst":"gpu1","bandwidth":"50"})") << ring
+                              << QStringList{"gpu1 – gpu2"};
+  }
+  void differences() {
+    QFETCH(QByteArray, drawn);
+    QFETCH(QByteArray, found);
+    const Model drawing = model(drawn);
+    QStringList places;
+    for (const FabricDifference& difference : compareFabrics(drawing, {}, model(found))) {
+      places << difference.place;
+      QVERIFY(!difference.text.isEmpty());
+      QVERIFY(!difference.element.isValid() || drawing.contains(difference.element));
+    }
+    QTEST(places, "places");
+  }
+  void differencesOfOtherNames() {
+    // Other names, another order: by kind and number. One GPU of the drawing is not there.
+    const Model drawing = model(
+        R"({"src":"b0g0","dst":"b0g10","bandwidth":"50"},{"src":"b0g0","dst":"b0g2","bandwidth":"20"})",
+        R"({"id":"b0g10","kind":"gpu"},{"id":"b0g0","kind":"gpu"},{"id":"b0g2","kind":"gpu"},{"id":"b0g11","kind":"gpu"})");
+    const Model machine =
+        model(R"({"src":"gpu0","dst":"gpu2","bandwidth":"50"},{"src":"gpu0","dst":"gpu1","bandwidth":"10"})");
+    const auto found = compareFabrics(drawing, {}, machine);
+    QCOMPARE(found.size(), std::size_t{2});
+    QCOMPARE(found[0].place, "b0g11");
+    QCOMPARE(found[1].place, "b0g0 – b0g2");
+  }
+
+  // ---- bundles
+
+  void bundle() {
+    QTemporaryDir folder;
+    program::RunRequest request;
+    request.schedule = "schedule.xml";
+    request.hosts = {"node1:4", "node2:4"};
+    request.partition = "gpu";
+    remote::BundleFacts facts{"it's \"$(id)\"\n`rm`", "0.1.0", 8, true};
+    const auto executor = readExecutor(QStringLiteral(COPPICE_STAND_IN));
+    QVERIFY(static_cast<bool>(executor));
+    const QString place = folder.filePath("it's a $(bundle)");
+    const Outcome written = writeBundle(place, request, facts, "ok", &*executor);
+    QVERIFY(static_cast<bool>(written));
+    QVERIFY(!writeBundle(place, request, facts, "ok", nullptr));
+    QProcess run;
+    run.start(place + "/run.sh", {"--json"});
+    QVERIFY(run.waitForFinished());
+    QCOMPARE(run.exitCode(), 0);
+    QVERIFY(run.readAllStandardOutput().contains("\"t\":\"end\""));
+    const QString check = QStandardPaths::findExecutable("shellcheck");
+    for (const char* script : {"run.sh", "run-mpi.sh", "run.sbatch"}) {
+      QVERIFY(QFileInfo(place + "/" + script).isExecutable());
+      if (!check.isEmpty()) {
+        QProcess lint;
+        lint.start(check, {"-s", "sh", place + "/" + script});
+        QVERIFY(lint.waitForFinished());
+        QCOMPARE(lint.readAllStandardOutput(), QByteArray());
+      }
+    }
+    const QString archive = folder.filePath("a.tar.gz");
+    QVERIFY(static_cast<bool>(writeBundle(archive, request, facts, "ok", nullptr)));
+    QProcess tar;
+    tar.start("tar", {"-tzf", archive});
+    QVERIFY(tar.waitForFinished());
+    QVERIFY(tar.readAllStandardOutput().contains("a/run.sbatch"));
+    request.hosts = {"a;b"};
+    QVERIFY(!writeBundle(folder.filePath("bad"), request, facts, "ok", nullptr));
+  }
+
+  // ---- the docks
+
+  void docks() {
+    QWidget window;
+    QStringList failures;
+    RunPrompts prompts;
+    prompts.fileToSave = [&](const QString&, const QString&) { return m_runs.filePath("saved"); };
+    prompts.fileToOpen = [&](const QString&) { return m_runs.filePath("chosen.xml"); };
+    prompts.confirm = [](const QString&, const QString&, const QString&, const QString&) { return true; };
+    prompts.failure = [&](const QString&, const QString& text) { failures << text; };
+    RunOptions options;
+    options.environment = environment();
+    options.keepsSettings = false;
+    options.dataFolder = m_runs.filePath("data");
+    RunActivity activity(prompts, options, &window);
+    QVERIFY(!activity.isReady());
+    QVERIFY(!activity.runPanel()->obstacle().isEmpty());
+    activity.start();
+    QVERIFY(!activity.isRunning());
+    // Machines: this computer and the host of the configuration; a bad name is refused with the reason.
+    auto* list = activity.machinesPanel()->findChild<QTreeWidget*>("machineList");
+    QCOMPARE(list->topLevelItemCount(), 2);
+    QVERIFY(!activity.machines().add("-oProxyCommand=id"));
+    QVERIFY(static_cast<bool>(activity.machines().add("ann@node1:2222")));
+    QCOMPARE(list->topLevelItemCount(), 3);
+    activity.machines().remove("ssh:ann@node1:2222");
+    QCOMPARE(list->topLevelItemCount(), 2);
+    // A document with one schedule.
+    const Model drawing = model(R"({"src":"gpu0","dst":"gpu1","bandwidth":"50"})");
+    RunDocument document;
+    document.name = "test";
+    document.path = m_runs.filePath("test.fabric.json");
+    document.fabric = [] { return QByteArray("{}"); };
+    document.model = [&]() -> const Model& { return drawing; };
+    RunnableSchedule schedule;
+    schedule.key = "schedule:1";
+    schedule.name = "allgather";
+    schedule.suffix = "xml";
+    schedule.bytes = []() -> Result<QByteArray> { return QByteArray("ok"); };
+    document.schedules = {schedule};
+    activity.setDocument(document);
+    QVERIFY2(activity.isReady(), qPrintable(activity.runPanel()->obstacle()));
+    activity.start();
+    QVERIFY(QTest::qWaitFor([&] { return activity.isRunning(); }, kPatience));
+    QVERIFY(QTest::qWaitFor([&] { return !activity.isRunning(); }, kPatience));
+    QCOMPARE(activity.runs().size(), std::size_t{1});
+    QCOMPARE(activity.runs().front().code, 0);
+    QVERIFY(QFileInfo::exists(m_runs.filePath("test.runs/" + activity.runs().front().id + "/fabric.fabric.json")));
+    QCOMPARE(activity.results()->findChild<QTableView*>("resultsTable")->model()->rowCount(), 7);
+    QVERIFY(activity.chart()->chart().series().size() >= 3);
+    QCOMPARE(activity.trace()->view().laneCount(), 8);
+    const double before = activity.trace()->view().to();
+    QTest::keyClick(&activity.trace()->view(), Qt::Key_W);
+    QVERIFY(activity.trace()->view().to() < before);
+    QTest::keyClick(&activity.trace()->view(), Qt::Key_D);
+    QVERIFY(activity.trace()->view().from() > 0);
+    QTest::keyClick(&activity.trace()->view(), Qt::Key_F);
+    QCOMPARE(activity.trace()->view().to(), before);
+    QVERIFY(activity.log()->findChild<QPlainTextEdit*>("logText")->toPlainText().contains("stand-in runs ok"));
+    activity.log()->findChild<QLineEdit*>("logFilter")->setText("no such line");
+    QVERIFY(activity.log()->findChild<QPlainTextEdit*>("logText")->toPlainText().isEmpty());
+    // Again, and both in the chart.
+    activity.rerun(activity.runs().front().id);
+    QVERIFY(
+        QTest::qWaitFor([&] { return activity.runs().size() == 2 && activity.runs().front().code == 0; }, kPatience));
+    auto* history = activity.history()->findChild<QTreeWidget*>("runList");
+    QCOMPARE(history->topLevelItemCount(), 2);
+    const qsizetype single = activity.chart()->chart().series().size();
+    history->topLevelItem(1)->setCheckState(0, Qt::Checked);
+    QVERIFY(activity.chart()->chart().series().size() > single);
+    // What differs from the machine; the stand-in finds half the bandwidth.
+    activity.compare("local");
+    QVERIFY(QTest::qWaitFor([&] { return !activity.differences()->differences().empty(); }, kPatience));
+    QSignalSpy went(&activity, &RunActivity::elementChosen);
+    auto* found = activity.differences()->findChild<QTreeWidget*>("differenceList");
+    Q_EMIT found->itemClicked(found->topLevelItem(0), 0);
+    QCOMPARE(went.count(), 1);
+    QSignalSpy detected(&activity, &RunActivity::fabricDetected);
+    activity.detect("local");
+    QVERIFY(QTest::qWaitFor([&] { return detected.count() == 1; }, kPatience));
+    // Deleted: gone from the list and the disk.
+    const QString folder = activity.runs().back().folder;
+    activity.remove(activity.runs().back().id);
+    QCOMPARE(activity.runs().size(), std::size_t{1});
+    QVERIFY(!QFileInfo::exists(folder));
+    QCOMPARE(failures, QStringList{});
+    // Another start of the program finds the runs.
+    activity.setDocument(std::nullopt);
+    QCOMPARE(activity.runs().size(), std::size_t{0});
+    activity.setDocument(document);
+    QCOMPARE(activity.runs().size(), std::size_t{1});
+  }
+
+  // ---- the command line
+
+  void commandLine() {
+#ifndef COPPICE_CLI
+    QSKIP("skipped: needs coppice-cli");
+#else
+    const auto cli = [&](const QStringList& arguments, int code) {
+      QProcess process;
+      process.start(QStringLiteral(COPPICE_CLI), QStringList{"run"} + arguments);
+      process.closeWriteChannel();
+      const bool isOver = process.waitForFinished(30'000);
+      const QByteArray output = process.readAllStandardOutput();
+      const QByteArray errors = process.readAllStandardError();
+      if (!isOver || process.exitCode() != code) {
+        qWarning("%s\n%s", output.constData(), errors.constData());
+      }
+      return isOver && process.exitCode() == code ? output + errors : QByteArray();
+    };
+    const auto file = [&](const QString& name, const QByteArray& text) {
+      QFile out(m_runs.filePath(name));
+      [[maybe_unused]] const bool isOpen = out.open(QIODevice::WriteOnly);
+      out.write(text);
+      return out.fileName();
+    };
+    const QStringList exec{"--executor", QStringLiteral(COPPICE_STAND_IN)};
+    QVERIFY(cli(QStringList{file("ok.xml", "ok")} + exec, 0).contains("67108864"));
+    QVERIFY(cli(QStringList{file("crash.xml", "crash")} + exec, 2).contains("without a last word"));
+    QVERIFY(cli(QStringList{file("ok.xml", "ok"), "-b", "many"} + exec, 2).contains("not a size"));
+    QVERIFY(cli(QStringList{file("ok.xml", "ok"), "--host", "-oProxyCommand=id"} + exec, 2).contains("is not a host"));
+    if (!m_why.isEmpty()) {
+      return;
+    }
+    const QStringList there = exec + QStringList{"--host", "loop", "--ssh-config", m_sshd.config()};
+    m_sshd.forgetHost();
+    QVERIFY(cli(QStringList{file("ok.xml", "ok")} + there, 2).contains("not known yet"));
+    QVERIFY(!QFileInfo::exists(m_sshd.path("known_hosts")));
+    m_sshd.trustHost();
+    QVERIFY(cli(QStringList{file("ok.xml", "ok"), "--json"} + there, 0).contains("\"results\":[{"));
+    const QByteArray left = cli(QStringList{file("slow.xml", "slow"), "--detach"} + there, 0);
+    const QByteArray id = left.mid(left.indexOf("--attach ") + 9).split('\n').front();
+    QVERIFY(id.startsWith("cli-"));
+    QVERIFY(cli(QStringList{"--attach", id} + there, 0).contains("67108864"));
+    // Ctrl+C ends the run over there with all its processes.
+    const QByteArray mark = "mark-" + newRunId().toUtf8();
+    QProcess process;
+    process.start(QStringLiteral(COPPICE_CLI), QStringList{"run", file("children.xml", "children " + mark)} + there);
+    QVERIFY(QTest::qWaitFor([&] { return processesWith(mark) == 3; }, kPatience));
+    kill(static_cast<pid_t>(process.processId()), SIGINT);
+    QVERIFY(process.waitForFinished(30'000));
+    QCOMPARE(process.exitCode(), 130);
+    QCOMPARE(processesWith(mark), 0);
+#endif
   }
 
   // ---- this computer
