@@ -194,7 +194,8 @@ BenchEnd Run::perform() {
   if (!request) {
     return refuse(request.error());
   }
-  if (!m_words.trace.empty() && !m_output.traceTo(m_words.trace.front())) {
+  const bool hasTraceFile = !m_words.trace.empty() && !m_words.trace.front().empty();
+  if (hasTraceFile && !m_output.traceTo(m_words.trace.front())) {
     return refuse({.code = ErrorCode::io,
                    .message = inQuotes(m_words.trace.front()) + " cannot be written",
                    .fix = "name another file after --trace"});

@@ -52,7 +52,7 @@ inline QString runAndCheck(Backend& backend, const Plan& plan, const Case& what,
     if (const Outcome filled = reference.fill(backend); !filled) {
       return QString::fromStdString(describe(filled.error()));
     }
-    const RunResult result = backend.run({.op = what.op});
+    const RunResult result = backend.run({.op = what.op, .stallSeconds = 100});
     if (!result) {
       return QString::fromStdString(describe(result.failure().error));
     }

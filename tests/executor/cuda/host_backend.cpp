@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/cuda/host_backend.hpp"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -17,6 +19,7 @@ namespace {
 
 constexpr std::uint32_t kTraceRoom = 64;
 constexpr std::size_t kBufferAlignment = 64;
+constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 
 std::byte* aligned(std::vector<std::byte>& memory) {
   void* start = memory.data();
@@ -25,6 +28,15 @@ std::byte* aligned(std::vector<std::byte>& memory) {
 }
 
 }  // namespace
+
+HostBackend::HostBackend(HostOptions options) : m_options(std::move(options)) {
+  // Hundreds of threads come and go with every run; small stacks are kept for the next ones.
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
+}
 
 Outcome HostBackend::prepare(const Plan& plan, const Geometry& geometry) {
   m_plan = &plan;
@@ -164,7 +176,7 @@ RunResult HostBackend::run(const RunRequest& request) {
   bool ended = false;
   std::optional<program::StuckRecord> stuck;
   std::jthread watcher([&] {
-    StallWatch watch(request.stallSeconds, 0.25);
+    StallWatch watch(request.stallSeconds, m_options.deadlockSeconds);
     std::unique_lock lock(mutex);
     while (!ending.wait_for(lock, std::chrono::milliseconds(5), [&] { return ended; })) {
       const ProgressWords words = progressNow();

@@ -16,11 +16,13 @@ struct HostOptions {
   int strands = 1;
   /// Pretended devices and which of them reach each other; ranks are spread over them.
   Reach reach = {{true}};
+  /// Threads of a busy machine may stand still for long without being stuck.
+  double deadlockSeconds = 100;
 };
 
 class HostBackend : public Backend {
 public:
-  explicit HostBackend(HostOptions options) : m_options(std::move(options)) {}
+  explicit HostBackend(HostOptions options);
 
   BackendInfo info() const override { return {.name = "cuda on host threads"}; }
   MemoryNeed need(const Plan& /*plan*/, const Geometry& /*geometry*/) const override { return {}; }

@@ -186,7 +186,7 @@ void TestExecutorCuda::deadlock() {
   const PlanSet set = makePlans(program, {.unchecked = true}).value();
   QVERIFY(set.ok);
   for (const unsigned lanes : {1U, 3U}) {
-    HostBackend backend({.lanes = lanes});
+    HostBackend backend({.lanes = lanes, .deadlockSeconds = 0.5});
     QVERIFY(backend.prepare(planOf(set), makeGeometry(planOf(set), {.bytes = 64}).value()));
     const RunResult result = backend.run({});
     QVERIFY(!result);

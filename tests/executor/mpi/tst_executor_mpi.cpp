@@ -4,6 +4,7 @@
 
 #include <QtTest>
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -53,25 +54,23 @@ public:
   }
 
   QProcess& process() { return m_process; }
-  /// Reads records until one is of the kind, or the time is over.
-  template <typename Record>
-  bool waitFor(int milliseconds = 20000) {
+  /// Reads records until one is as wanted, or the time is over.
+  bool waitUntil(const std::function<bool(const program::Record&)>& isWanted, int milliseconds = 20000) {
     QElapsedTimer timer;
     timer.start();
     std::size_t seen = 0;
-    while (timer.elapsed() < milliseconds) {
+    while (true) {
       read();
       for (; seen < m_records.size(); ++seen) {
-        if (std::holds_alternative<Record>(m_records[seen])) {
+        if (isWanted(m_records[seen])) {
           return true;
         }
       }
-      if (m_process.state() == QProcess::NotRunning) {
+      if (m_process.state() == QProcess::NotRunning || timer.elapsed() > milliseconds) {
         return false;
       }
       m_process.waitForReadyRead(50);
     }
-    return false;
   }
   int finish(int milliseconds = 30000) {
     if (!m_process.waitForFinished(milliseconds)) {
@@ -186,12 +185,16 @@ std::unique_ptr<ExecRun> ExecutorMpiTest::endless(bool forcesNetwork, const QStr
   const QByteArray mark = QByteArray::number(QCoreApplication::applicationPid()) + "." + QByteArray::number(++m_runs);
   qputenv("COPPICE_TEST_RUN", mark);
   auto run = std::make_unique<ExecRun>(
-      QStringList{dataFile("ring4_allgather.xml"), "-b", "1M", "-e", "1M", "-n", "100000000", "-w", "0"} + more,
+      QStringList{dataFile("ring4_allgather.xml"), "-b", "1M", "-e", "1M", "-n", "1000000", "-w", "0"} + more,
       forcesNetwork);
   run->mark(mark);
   qunsetenv("COPPICE_TEST_RUN");
-  // "time" is the last stage of a size.
-  while (run->waitFor<program::ProgressRecord>() && run->last<program::ProgressRecord>()->stage != "time") {
+  const bool isTiming = run->waitUntil([](const program::Record& record) {
+    const auto* progress = std::get_if<program::ProgressRecord>(&record);
+    return progress != nullptr && progress->stage == "time";  // the last stage of a size
+  });
+  if (!isTiming) {
+    qWarning() << "the run does not start:" << run->process().readAllStandardError();
   }
   return run;
 }
@@ -397,7 +400,8 @@ void ExecutorMpiTest::interrupted() {
     ::kill(static_cast<pid_t>(run->process().processId()), SIGINT);
   } else if (way == "cancel") {
     run->process().write(program::writeCommand(program::RunCommand::ping).c_str());
-    QVERIFY(run->waitFor<program::PongRecord>());
+    QVERIFY(run->waitUntil(
+        [](const program::Record& record) { return std::holds_alternative<program::PongRecord>(record); }));
     run->process().write(program::writeCommand(program::RunCommand::cancel).c_str());
   } else if (way == "input") {
     run->process().closeWriteChannel();
