@@ -31,7 +31,7 @@ using program::RunExit;
 constexpr std::int64_t kAlignment = 512;
 constexpr int kGuardValue = 0xC5;
 constexpr std::int64_t kTraceBytes = std::int64_t{64} << 20;  // on a device
-constexpr double kDeadlockSeconds = 1;
+constexpr double kDeadlockSeconds = 2;
 constexpr double kStopSeconds = 10;  // for the blocks to see an abort
 constexpr auto kShortPause = std::chrono::microseconds(20);
 constexpr auto kLook = std::chrono::milliseconds(20);
