@@ -77,7 +77,8 @@ QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox, QComboBox { back
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus { border-color: @accent; }
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button { width: 0; border: none; }
 QLineEdit[invalid="true"] { border-color: @error; }
-QComboBox::drop-down { border: none; width: 20px; }
+QComboBox::drop-down { border: none; width: 24px; }
+QComboBox::down-arrow { image: url(@chevron); width: 12px; height: 12px; }
 QComboBox QAbstractItemView { background: @panel; border: 1px solid @line; selection-background-color: @accentSoft; selection-color: @text; }
 QAbstractItemView { background: @panel; alternate-background-color: @window; border: none; outline: none; selection-background-color: @accentSoft; selection-color: @text; }
 QTreeView::item, QListView::item, QTableView::item { padding: 3px 4px; }
@@ -125,6 +126,9 @@ QLabel[role="error"] { color: @error; }
   for (const TokenInfo& info : tokenTable()) {
     names.emplace_back(QLatin1Char('@') + QLatin1String(info.name), colors[info.token].name());
   }
+  // Style sheets take files alone, so each scheme has its own.
+  names.emplace_back(QStringLiteral("@chevron"), colors.isDark() ? QStringLiteral(":/style/chevron-dark.svg")
+                                                                 : QStringLiteral(":/style/chevron-light.svg"));
   names.emplace_back(QStringLiteral("@accentHover"), mixed(colors[Token::accent], colors[Token::text], 0.15).name());
   std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
   for (const auto& [name, value] : names) {

@@ -168,6 +168,7 @@ private Q_SLOTS:
   void keptBesideTheFile();
   void untitledIsWrittenOnceItHasAFile();
   void hostileFilesAreRefused();
+  void treesAreReadLazily_data();
   void treesAreReadLazily();
   void treesAreDrawn();
   void heatAndTheTableOfLoads();
@@ -525,11 +526,24 @@ void TestDesignerSchedule::hostileFilesAreRefused() {
 
 // ---- trees
 
+void TestDesignerSchedule::treesAreReadLazily_data() {
+  QTest::addColumn<int>("form");
+  QTest::newRow("written out") << static_cast<int>(schedule::ForestForm::trees);
+  QTest::newRow("by parts") << static_cast<int>(schedule::ForestForm::parts);
+}
+
 void TestDesignerSchedule::treesAreReadLazily() {
-  const ScheduleResultPtr result = made(preset("dgx-h100", {{"boxes", "128"}}), {});
-  QVERIFY(result);
+  QFETCH(int, form);
+  const fabric::Description description = preset("dgx-h100", {{"boxes", "128"}});
+  auto fabric = fabric::Fabric::build(description);
+  QVERIFY(fabric);
+  auto generated = forestcoll::generate(*fabric, {.form = static_cast<schedule::ForestForm>(form)});
+  QVERIFY(generated);
+  const auto examined = examineSchedule(description, *std::move(fabric), std::move(generated->schedule), {}, {});
+  QVERIFY(examined);
+  const ScheduleResultPtr& result = *examined;
   QCOMPARE(result->fabric->gpuCount(), 1024);
-  QVERIFY(result->isByParts);
+  QCOMPARE(result->isByParts, form == static_cast<int>(schedule::ForestForm::parts));
   TreeModel model;
   const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
   model.setResult(result);
