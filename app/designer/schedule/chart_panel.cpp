@@ -57,14 +57,13 @@ void styleChart(QChart* chart) {
   chart->setBackgroundBrush(theme.color(Token::panel));
   chart->setBackgroundRoundness(0);
   chart->setPlotAreaBackgroundVisible(false);
-  chart->setTitleFont(uiFont(12, QFont::DemiBold));
-  chart->setTitleBrush(theme.color(Token::text));
-  constexpr QMargins kMargins(8, 4, 12, 4);
+  constexpr QMargins kMargins(4, 0, 8, 0);
   chart->setMargins(kMargins);
   chart->layout()->setContentsMargins(0, 0, 0, 0);
   chart->legend()->setLabelColor(theme.color(Token::muted));
   chart->legend()->setFont(uiFont(11.5));
   chart->legend()->setAlignment(Qt::AlignTop);
+  chart->legend()->setContentsMargins(0, 0, 0, 0);
 }
 
 void clear(QChart* chart) {
@@ -112,8 +111,19 @@ ChartPanel::ChartPanel(QWidget* parent)
   auto* line = new QHBoxLayout;
   constexpr int kMargin = 8;
   line->setContentsMargins(kMargin, kMargin / 2, kMargin, 0);
-  line->addWidget(m_mostK);
-  line->addWidget(m_state, 1);
+  line->setSpacing(2 * kMargin);
+  const auto heading = [this](const QString& text) {
+    auto* label = new QLabel(text, this);
+    label->setFont(uiFont(13, QFont::DemiBold));
+    return label;
+  };
+  auto* left = new QHBoxLayout;
+  left->setSpacing(2 * kMargin);
+  left->addWidget(heading(tr("Throughput")));
+  left->addWidget(m_mostK);
+  left->addWidget(m_state, 1);
+  line->addLayout(left, 1);
+  line->addWidget(heading(tr("Loads of links, each direction")), 1);
   auto* charts = new QHBoxLayout;
   charts->setSpacing(0);
   charts->setContentsMargins({});
@@ -148,10 +158,9 @@ QChartView* ChartPanel::makeView(const QString& name, const QString& title, Whic
   view->setAccessibleName(title);
   view->setRenderHint(QPainter::Antialiasing);
   view->setFrameShape(QFrame::NoFrame);
-  constexpr QSize kLeast(220, 120);
+  constexpr QSize kLeast(220, 110);
   view->setMinimumSize(kLeast);
-  view->chart()->setTitle(title);
-  auto* more = new QToolButton(view);
+  auto* more = new QToolButton(view->viewport());
   more->setObjectName(name + u"More"_s);
   more->setIcon(icon(u"more"_s));
   more->setToolTip(tr("Save or copy this chart"));
@@ -163,9 +172,10 @@ QChartView* ChartPanel::makeView(const QString& name, const QString& title, Whic
   menu->addAction(tr("Copy Numbers as CSV"), this,
                   [this, which] { QGuiApplication::clipboard()->setText(csv(which)); });
   more->setMenu(menu);
-  constexpr int kInset = 4;
-  more->move(kInset, kInset);
   more->setStyleSheet(u"QToolButton::menu-indicator { image: none; }"_s);
+  auto* over = new QVBoxLayout(view->viewport());
+  over->setContentsMargins({});
+  over->addWidget(more, 0, Qt::AlignTop | Qt::AlignRight);
   return view;
 }
 
@@ -264,7 +274,7 @@ void ChartPanel::drawTreeCount() {
   top->append(end, bound.toDouble());
   top->setPen(QPen(theme.color(Token::text), kLine, Qt::DashLine));
   auto* x = new QValueAxis;
-  styleAxis(x, tr("k, trees per root"));
+  styleAxis(x, tr("trees per root, k"));
   x->setRange(0.5, end);
   x->setTickType(QValueAxis::TicksDynamic);
   x->setTickAnchor(1);
@@ -273,7 +283,7 @@ void ChartPanel::drawTreeCount() {
   x->setLabelFormat(u"%d"_s);
   x->setGridLineVisible(false);
   auto* y = new QValueAxis;
-  styleAxis(y, tr("algbw, GB/s"));
+  styleAxis(y, tr("GB/s"));
   setRange(y, least, bound.toDouble());
   chart->addAxis(x, Qt::AlignBottom);
   chart->addAxis(y, Qt::AlignLeft);
@@ -335,7 +345,7 @@ void ChartPanel::drawHistogram() {
   QStringList names;
   for (int bin = 0; bin < kBins; ++bin) {
     *set << bins[static_cast<std::size_t>(bin)];
-    names << u"%1–%2"_s.arg(bin * 100 / kBins).arg((bin + 1) * 100 / kBins);
+    names << QString::number((bin + 1) * 100 / kBins);
   }
   set->setColor(theme.color(Token::switchLine));
   set->setBorderColor(theme.color(Token::panel));
@@ -345,10 +355,10 @@ void ChartPanel::drawHistogram() {
   chart->addSeries(series);
   auto* x = new QBarCategoryAxis;
   x->append(names);
-  styleAxis(x, tr("load, % of bandwidth"));
+  styleAxis(x, tr("load up to, % of bandwidth"));
   x->setGridLineVisible(false);
   auto* y = new QValueAxis;
-  styleAxis(y, tr("links, each direction"));
+  styleAxis(y, tr("links"));
   const int most = std::max(1, *std::max_element(bins.begin(), bins.end()));
   setRange(y, 0, most);
   y->setTickInterval(std::max(1.0, y->tickInterval()));
@@ -408,6 +418,7 @@ Outcome ChartPanel::savePicture(Which which, const QString& path) const {
   const QSizeF size = view->size().width() > 0 ? QSizeF(view->size()) : QSizeF(kSize);
   const auto paint = [&](QPainter& painter) {
     painter.setRenderHint(QPainter::Antialiasing);
+    painter.fillRect(QRectF({}, size), Theme::instance().color(Token::panel));
     view->scene()->render(&painter, QRectF({}, size), QRectF({}, size));
   };
   if (path.endsWith(u".svg"_s, Qt::CaseInsensitive)) {
@@ -415,7 +426,7 @@ Outcome ChartPanel::savePicture(Which which, const QString& path) const {
     svg.setOutputDevice(&buffer);
     svg.setSize(size.toSize());
     svg.setViewBox(QRectF({}, size));
-    svg.setTitle(view->chart()->title());
+    svg.setTitle(view->accessibleName());
     QPainter painter(&svg);
     paint(painter);
   } else if (path.endsWith(u".png"_s, Qt::CaseInsensitive)) {

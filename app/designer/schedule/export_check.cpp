@@ -63,11 +63,20 @@ QString placeOf(const Place& place) {
   return result;
 }
 
+/// "64 KiB to 1 GiB"
+QString windowText(const program::Program& program) {
+  const bool isOpen = program.maxBytes >= lowering::kDefaultMaxBytes;
+  if (program.minBytes == 0) {
+    return isOpen ? tr("any size") : tr("up to %1").arg(bytesText(program.maxBytes));
+  }
+  return isOpen ? tr("from %1").arg(bytesText(program.minBytes))
+                : tr("%1 to %2").arg(bytesText(program.minBytes), bytesText(program.maxBytes));
+}
+
 CheckRow windowRow(const program::Program& program, Runtime runtime, const lowering::Options* options) {
   CheckRow row;
   row.name = tr("Sizes");
-  const bool isOpen = program.maxBytes >= lowering::kDefaultMaxBytes;
-  row.value = tr("%1 to %2").arg(bytesText(program.minBytes), isOpen ? tr("any size") : bytesText(program.maxBytes));
+  row.value = windowText(program);
   row.limit = tr("window of the file");
   row.detail = tr("Other sizes run the runtime's own algorithm.");
   const bool countsBytes = program.collective == Collective::allgather || program.collective == Collective::broadcast;
@@ -289,7 +298,10 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
     if (canBeMended) {
       row.fixes = triedFixes(result, options, progress);
     }
-    check.summary = row.detail;
+    check.summary =
+        error.code == ErrorCode::limit
+            ? tr("%1 cannot run this schedule with these settings").arg(text(program::toString(options.runtime)))
+            : tr("This schedule cannot be exported with these settings");
     check.rows.insert(check.rows.begin(), std::move(row));
   };
   progress.report("lowering", 0);

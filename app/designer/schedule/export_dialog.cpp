@@ -84,6 +84,9 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   m_maxBytes->setPlaceholderText(tr("any size"));
   m_minBytes->setToolTip(tr("Smallest size of the whole collective, as in 64 KiB"));
   m_maxBytes->setToolTip(tr("Largest size of the whole collective, as in 1 GiB"));
+  for (QComboBox* box : {m_runtime, m_protocol, m_place, m_channels}) {
+    box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  }
   m_sizeFault->setProperty("role", u"error"_s);
   m_sizeFault->setWordWrap(true);
   m_summary->setWordWrap(true);
@@ -256,7 +259,8 @@ void ExportDialog::judge() {
 
 void ExportDialog::receive(std::shared_ptr<const ExportCheck> check) {
   m_check = std::move(check);
-  m_isJudging = false;
+  // The answer may be to settings that are not the last ones any more.
+  m_isJudging = m_job.isRunning();
   m_list->setRows(m_check->rows);
   update();
   Q_EMIT checked();
@@ -277,7 +281,10 @@ void ExportDialog::update() {
     m_summary->setStyleSheet(u"color: %1"_s.arg(Theme::instance().color(isOk ? Token::accent : Token::error).name()));
   }
   m_list->setStale(check() == nullptr);
-  m_save->setEnabled(check() != nullptr && check()->isOk);
+  const bool canSave = check() != nullptr && check()->isOk;
+  m_save->setEnabled(canSave);
+  // Filled only while it does something.
+  m_save->setDefault(canSave);
 }
 
 void ExportDialog::apply(const CheckFix& fix) {

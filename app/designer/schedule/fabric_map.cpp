@@ -70,6 +70,7 @@ TreeMark markOf(const ScheduleResult& result, schedule::TreeReader& reader, cons
 
 Heat heatOf(const ScheduleResult& result, const FabricMap& map) {
   Heat heat;
+  bool hasOthers = false;
   for (std::size_t arc = 0; arc < result.loads.size(); ++arc) {
     const ArcLoad& load = result.loads[arc];
     const double share = load.rate.toDouble() / load.bandwidth.toDouble();
@@ -79,7 +80,16 @@ Heat heatOf(const ScheduleResult& result, const FabricMap& map) {
       drawn.isBottleneck = drawn.isBottleneck || load.isBusiest;
     }
   }
+  for (const auto& [link, drawn] : heat.load) {
+    hasOthers = hasOthers || !drawn.isBottleneck;
+  }
+  constexpr std::size_t kMostTexts = 40;
   for (auto& [link, drawn] : heat.load) {
+    // Where all are equally full, a mark on each says nothing; neither do texts that hide each other.
+    drawn.isBottleneck = drawn.isBottleneck && hasOthers;
+    if (heat.load.size() > kMostTexts) {
+      continue;
+    }
     constexpr double kHundred = 100;
     drawn.text = QString::number(static_cast<int>(kHundred * std::max(drawn.forward, drawn.backward))) + u" %"_s;
   }

@@ -71,6 +71,10 @@ QString percentOf(const Rational& part, const Rational& whole) {
 
 QString duration(double seconds) {
   constexpr double kMinute = 60;
+  constexpr double kLeast = 0.01;
+  if (seconds < kLeast) {
+    return u"<0.01 s"_s;
+  }
   if (seconds < kMinute) {
     return QString::number(seconds, 'f', seconds < 1 ? 2 : 1) + u" s"_s;
   }

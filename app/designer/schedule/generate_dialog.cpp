@@ -85,9 +85,6 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_height->setSuffix(tr(" hops between GPUs"));
   m_effort->setRange(0, kMostHeightEffort);
   m_effort->setToolTip(tr("0: none; 1: cheap beside the rest; each more about doubles it"));
-  for (QSpinBox* box : {m_k, m_mostK}) {
-    box->setSuffix(u' ' + tr("trees per root"));
-  }
   m_table->setHorizontalHeaderLabels({tr("k"), tr("GB/s"), tr("Loses")});
   m_table->setAccessibleName(tr("What each number of trees loses"));
   m_table->verticalHeader()->hide();
@@ -97,7 +94,10 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_table->setSelectionMode(QAbstractItemView::NoSelection);
   m_table->setFocusPolicy(Qt::NoFocus);
   m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
-  constexpr int kTableHeight = 170;
+  constexpr int kTableHeight = 206;
+  constexpr int kRowHeight = 22;
+  m_table->verticalHeader()->setMinimumSectionSize(kRowHeight);
+  m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
   m_table->setFixedHeight(kTableHeight);
   m_scanState->setProperty("role", u"muted"_s);
   m_scanState->setWordWrap(true);
@@ -106,6 +106,9 @@ GenerateDialog::GenerateDialog(QWidget* parent)
          "express it"));
   m_generate->setObjectName(u"generateButton"_s);
   m_generate->setDefault(true);
+  for (QComboBox* box : {m_root, m_gpus}) {
+    box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  }
 
   auto* form = new QFormLayout;
   form->setFieldGrowthPolicy(QFormLayout::ExpandingFieldsGrow);
@@ -361,6 +364,15 @@ void GenerateDialog::updateWidgets() {
 }
 
 void GenerateDialog::restartScan() {
+  const std::uint64_t revision = m_file ? m_file->document().factRevision() : 0;
+  const ScheduleOptions asked = options();
+  if (m_scanned == asked && m_scanRevision == revision && m_scanFile == m_file) {
+    follow();
+    return;
+  }
+  m_scanned = asked;
+  m_scanRevision = revision;
+  m_scanFile = m_file;
   m_job.cancel();
   m_ordered = 0;
   m_values.clear();

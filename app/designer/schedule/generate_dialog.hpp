@@ -80,7 +80,10 @@ private:
 
   std::vector<KValue> m_values;
   std::int64_t m_ordered = 0;
+  /// What the values are about.
+  std::optional<ScheduleOptions> m_scanned;
   std::uint64_t m_scanRevision = 0;
+  QPointer<DocumentFile> m_scanFile;
   LatestJob<Found> m_job;
 };
 

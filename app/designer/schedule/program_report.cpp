@@ -137,6 +137,9 @@ void ProgramReport::tick() {
 }
 
 void ProgramReport::receive(const Answer& answer) {
+  if (m_job.isRunning()) {
+    return;  // to the question before
+  }
   m_isJudging = false;
   m_tick.stop();
   m_progress->hide();

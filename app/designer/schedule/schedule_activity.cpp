@@ -4,6 +4,7 @@
 #include <QClipboard>
 #include <QFileInfo>
 #include <QGuiApplication>
+#include <QThreadPool>
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -33,6 +34,10 @@ ScheduleActivity::ScheduleActivity(SchedulePrompts prompts, QWidget* window)
       m_drawing(new TreeDrawing(window)),
       m_options(new GenerateDialog(window)),
       m_opener([this](const std::shared_ptr<const OpenedSchedule>& opened) { receive(*opened); }, 0ms) {
+  // The bound, which follows each edit, must not wait behind schedules, scans and files that take long.
+  constexpr int kThreads = 12;
+  QThreadPool* pool = QThreadPool::globalInstance();
+  pool->setMaxThreadCount(std::max(pool->maxThreadCount(), kThreads));
   connect(m_panel, &SchedulePanel::generateWanted, this, &ScheduleActivity::generate);
   connect(m_options, &GenerateDialog::started, this, &ScheduleActivity::modeWanted);
   connect(m_panel, &SchedulePanel::exportWanted, this, &ScheduleActivity::exportCurrent);

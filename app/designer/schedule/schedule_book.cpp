@@ -193,7 +193,8 @@ JobProgress::State ScheduleBook::progress() const {
 }
 
 void ScheduleBook::receive(const Answer& answer, std::uint64_t factRevision) {
-  m_isRunning = false;
+  // The answer may be to an order that was done when another took its place.
+  m_isRunning = m_job.isRunning();
   if (!*answer) {
     m_failure = answer->error().code == ErrorCode::cancelled ? QString() : sentence(answer->error());
     Q_EMIT runningChanged();
@@ -345,6 +346,7 @@ void ScheduleBook::readFolder() {
   }
   Q_EMIT changed();
   readNext();
+  writeNext();
 }
 
 void ScheduleBook::readNext() {

@@ -29,13 +29,13 @@ enum Role { kIdRole = Qt::UserRole + 1, kLineRole, kStateRole, kMarkRole };
 /// What stands behind the name, and in which colour.
 enum class State { good, lossy, stale, reading, refused };
 
-/// Two lines: the name with the state at the right, and the numbers.
+/// Three lines: the name with the state at the right, and the numbers.
 class RowDelegate : public QStyledItemDelegate {
 public:
   using QStyledItemDelegate::QStyledItemDelegate;
 
   [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
-    constexpr QSize kSize(120, 46);
+    constexpr QSize kSize(120, 62);
     return kSize;
   }
 
@@ -61,7 +61,9 @@ public:
                                 : state == State::refused ? Token::error
                                 : state == State::lossy   ? Token::warning
                                                           : Token::muted));
-    const QRectF upper(text.left(), text.top(), text.width(), text.height() / 2);
+    constexpr int kLines = 3;
+    const double height = text.height() / kLines;
+    const QRectF upper(text.left(), text.top(), text.width(), height);
     painter->drawText(upper, Qt::AlignRight | Qt::AlignVCenter, mark);
     const QFont nameFont = uiFont(13, QFont::DemiBold);
     painter->setFont(nameFont);
@@ -72,10 +74,12 @@ public:
     const QFont figures = figureFont(11.5);
     painter->setFont(figures);
     painter->setPen(theme.color(isQuiet ? Token::faint : Token::muted));
-    const QRectF lower(text.left(), text.center().y(), text.width(), text.height() / 2);
-    painter->drawText(
-        lower, Qt::AlignLeft | Qt::AlignVCenter,
-        QFontMetricsF(figures).elidedText(index.data(kLineRole).toString(), Qt::ElideRight, lower.width()));
+    const QStringList lines = index.data(kLineRole).toString().split(u'\n');
+    for (qsizetype line = 0; line < lines.size() && line + 1 < kLines; ++line) {
+      const QRectF lower(text.left(), text.top() + static_cast<double>(line + 1) * height, text.width(), height);
+      painter->drawText(lower, Qt::AlignLeft | Qt::AlignVCenter,
+                        QFontMetricsF(figures).elidedText(lines[line], Qt::ElideRight, lower.width()));
+    }
     painter->restore();
   }
 };
@@ -321,12 +325,13 @@ void SchedulePanel::updateList() {
         const bool isFresh = m_book->isFresh(entry);
         state = !isFresh ? State::stale : (result.meetsBound ? State::good : State::lossy);
         mark = percentOf(result.schedule.algbw, result.schedule.bound) + (isFresh ? QString() : u" · "_s + tr("stale"));
-        line = tr("%1 GB/s · k %2 · height %3 · %4 · %5")
-                   .arg(exactly(result.schedule.algbw))
+        line = tr("%1 GB/s · k %2 · height %3")
+                   .arg(decimal(result.schedule.algbw))
                    .arg(result.k)
-                   .arg(result.heights.logicalMax)
-                   .arg(counted(result.trees, tr("tree"), tr("trees")),
-                        result.seconds > 0 ? duration(result.seconds) : tr("from its file"));
+                   .arg(result.heights.logicalMax) +
+               u'\n' + QString::fromStdString(result.schedule.algbw.toString()) + u" · "_s +
+               counted(result.trees, tr("tree"), tr("trees")) + u" · "_s +
+               (result.seconds > 0 ? duration(result.seconds) : tr("from its file"));
         item->setToolTip(collectiveName(result.options.collective) + u": "_s + line +
                          (isFresh ? QString() : u"\n"_s + tr("The fabric has changed since.")) +
                          (entry.problem.isEmpty() ? QString() : u"\n"_s + entry.problem));
@@ -337,7 +342,7 @@ void SchedulePanel::updateList() {
       } else if (!entry.problem.isEmpty()) {
         state = State::refused;
         mark = tr("refused");
-        line = entry.problem;
+        line = entry.problem.left(60) + u'\n' + entry.problem.mid(60);
         item->setToolTip(entry.problem);
       }
       item->setData(line, kLineRole);

@@ -51,6 +51,7 @@ public:
     m_tree = std::move(tree);
     m_zoom = 1;
     m_pan = {};
+    m_isFitted = false;
     m_bounds = {};
     if (m_tree) {
       for (const LoneTree::Node& node : m_tree->nodes) {
@@ -68,6 +69,9 @@ protected:
     painter.fillRect(rect(), theme.color(Token::canvas));
     if (!m_tree) {
       return;
+    }
+    if (!std::exchange(m_isFitted, true)) {
+      startReadable();
     }
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setTransform(transform());
@@ -122,7 +126,7 @@ protected:
 
   void wheelEvent(QWheelEvent* event) override {
     constexpr double kStep = 1.0 / 480;
-    constexpr double kMost = 40;
+    constexpr double kMost = 400;
     const double factor = std::exp2(event->angleDelta().y() * kStep);
     const double zoom = std::clamp(m_zoom * factor, 1.0, kMost);
     const QPointF middle = QRectF(rect()).center();
@@ -198,6 +202,18 @@ private:
         .translate(-m_bounds.center().x(), -m_bounds.center().y());
   }
 
+  /// A tree too wide to be read as a whole begins at its root.
+  void startReadable() {
+    constexpr double kTooSmall = 0.35;
+    constexpr double kReadable = 0.8;
+    const double fit = transform().m11();
+    if (fit < kTooSmall && !m_tree->nodes.empty()) {
+      m_zoom = kReadable / fit;
+      constexpr double kTop = 40;
+      m_pan = QPointF(width() / 2.0, kTop) - transform().map(m_tree->nodes.front().centre);
+    }
+  }
+
   void drawEdge(QPainter& painter, const LoneTree::Node& parent, const LoneTree::Node& child, double hair) const {
     const QPointF from(parent.centre.x(), parent.centre.y() + parent.size.height() / 2);
     const QPointF to(child.centre.x(), child.centre.y() - child.size.height() / 2);
@@ -224,6 +240,7 @@ private:
   double m_zoom = 1;
   QPointF m_pan;
   QPointF m_from;
+  bool m_isFitted = false;
 };
 
 namespace {
@@ -401,7 +418,7 @@ void TreeDrawing::receive(const Answer& answer) {
   m_title->show();
   if (!answer.error) {
     m_note.clear();
-    m_title->setText(answer.tree->title);
+    m_title->setText(answer.tree->title + u" · "_s + tr("wheel zooms, double click shows all"));
     m_canvas->setTree(answer.tree);
     m_pages->setCurrentWidget(m_canvas);
     return;

@@ -345,7 +345,8 @@ QVariant TreeModel::data(const QModelIndex& index, int role) const {
   const Item& item = at(index);
   switch (role) {
     case Qt::DisplayRole:
-      return text(item, index.column());
+      // Apart from the figures before it, which stand at their right edge.
+      return (index.column() == kVia ? u"\u2003"_s : QString()) + text(item, index.column());
     case Qt::ToolTipRole:
       if (index.column() == kRate && item.level <= Level::tree) {
         return tr("GB/s of the collective that these trees carry");
@@ -387,7 +388,7 @@ QVariant TreeModel::headerData(int section, Qt::Orientation orientation, int rol
     case kRate:
       return tr("GB/s");
     case kVia:
-      return tr("Route");
+      return u"\u2003"_s + tr("Route");
     default:
       return {};
   }

@@ -71,6 +71,7 @@ TreePanel::TreePanel(QWidget* parent)
   constexpr int kMargin = 8;
   auto* line = new QHBoxLayout;
   line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
+  line->setSpacing(2 * kMargin);
   line->addWidget(m_search);
   line->addWidget(m_state, 1);
   auto* layout = new QVBoxLayout(body);
