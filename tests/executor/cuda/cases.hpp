@@ -27,6 +27,7 @@ struct Case {
   ReduceOp op = ReduceOp::sum;
   std::int64_t bytes = 0;
   std::int64_t piece = 4096;
+  int rounds = 2;
 };
 
 inline PlanSet plansOf(const program::Program& program, int depth = 0) {
@@ -37,7 +38,7 @@ inline const Plan& planOf(const PlanSet& set) {
   return set.inPlace ? *set.inPlace : *set.outOfPlace;
 }
 
-/// Runs twice, so that counters of the first run matter, and checks the second. Empty, or what went wrong.
+/// Runs and checks so many rounds; from the second on the counters of those before matter. Empty, or what went wrong.
 inline QString runAndCheck(Backend& backend, const Plan& plan, const Case& what, int depth) {
   const auto geometry =
       makeGeometry(plan, {.type = what.type, .bytes = what.bytes, .pieceBytes = what.piece, .depth = depth});
@@ -48,7 +49,7 @@ inline QString runAndCheck(Backend& backend, const Plan& plan, const Case& what,
     return QString::fromStdString(describe(ready.error()));
   }
   const Reference reference(plan, *geometry, what.op, kDataSeed);
-  for (int round = 0; round < 2; ++round) {
+  for (int round = 0; round < what.rounds; ++round) {
     if (const Outcome filled = reference.fill(backend); !filled) {
       return QString::fromStdString(describe(filled.error()));
     }
