@@ -10,9 +10,9 @@
 namespace coppice::executor {
 namespace {
 
-constexpr std::int64_t kLeastMoved = std::int64_t{16} << 10;    // operations of less run wherever they are met
-constexpr int kSpinsAtHome = 32;                                // before a worker looks at the queues of others
-constexpr int kSpins = 400;                                     // about 5 us before it sleeps
+constexpr std::int64_t kLeastMoved = std::int64_t{16} << 10;  // operations of less run wherever they are met
+constexpr int kSpinsAtHome = 32;                              // before a worker looks at the queues of others
+constexpr int kSpins = 2000;  // about 20 us before it sleeps, less than waking it again takes
 constexpr std::size_t kMostEvents = std::size_t{1} << 18;       // of a worker
 constexpr std::int64_t kDivisionBytes = std::int64_t{1} << 20;  // of one task
 

@@ -19,8 +19,8 @@ namespace coppice::executor {
 namespace {
 
 constexpr std::int64_t kPieceBytes = std::int64_t{128} << 10;
-constexpr std::int64_t kBytesPerWorker = std::int64_t{64} << 10;  // less does not pay for waking another core
-constexpr std::int64_t kCopyBytes = std::int64_t{64} << 20;       // of the measurement, per worker
+constexpr std::int64_t kBytesPerWorker = std::int64_t{5} << 19;  // less does not pay for waking another core
+constexpr std::int64_t kCopyBytes = std::int64_t{64} << 20;      // of the measurement, per worker
 constexpr int kMostWorkers = 256;
 
 class ThreadsBackend : public Backend {

@@ -193,6 +193,7 @@ std::unique_ptr<ExecRun> ExecutorMpiTest::endless(bool forcesNetwork, const QStr
     const auto* progress = std::get_if<program::ProgressRecord>(&record);
     return progress != nullptr && progress->stage == "time";  // the last stage of a size
   });
+  QTest::qWait(200);  // into the run
   if (!isTiming) {
     qWarning() << "the run does not start:" << run->process().readAllStandardError();
   }
