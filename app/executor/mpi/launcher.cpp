@@ -527,7 +527,9 @@ std::string findLostRank(const std::string& text) {
   if (std::sscanf(sentenceAt("srun: error: ").c_str(), "srun: error: %79[^:]: task %d: %79[A-Za-z ]", host.data(),
                   &rank, word.data()) == 3 &&
       std::string_view(word.data()).find("Exited") == std::string_view::npos) {
-    return "rank " + std::to_string(rank) + " (on " + host.data() + ") was ended: " + word.data();
+    std::string how = word.data();
+    how.erase(how.find_last_not_of(' ') + 1);
+    return "rank " + std::to_string(rank) + " (on " + host.data() + ") was ended: " + how;
   }
   // MPICH: "= PID 4711 RUNNING AT node3 = KILLED BY SIGNAL: 9 (Killed)"
   const std::string killed = sentenceAt("KILLED BY SIGNAL: ");

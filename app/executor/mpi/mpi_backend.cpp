@@ -312,7 +312,7 @@ Outcome MpiBackend::prepare(const Plan& plan, const Geometry& geometry) {
                      : error;
   }
   m_runner = std::make_unique<MpiRunner>(*m_world, *std::move(setup), m_workers);
-  return m_world->barrier();
+  return m_world->gate();
 }
 
 RunResult MpiBackend::run(const RunRequest& request) {
@@ -339,7 +339,7 @@ RunResult MpiBackend::run(const RunRequest& request) {
 double MpiBackend::measureMemory(std::stop_token /*stop*/) {
   // All processes copy at once. Whoever is told to stop still takes part: the others wait for it.
   constexpr int kRounds = 5;
-  const std::int64_t bytes = std::max<std::int64_t>((std::int64_t{256} << 20) / m_world->processes(), 8 << 20);
+  const std::int64_t bytes = std::max<std::int64_t>((std::int64_t{128} << 20) / m_world->processes(), 8 << 20);
   Mapping memory;
   const bool isReserved = static_cast<bool>(memory.reserve(2 * bytes));
   const auto lacking = m_world->sum(isReserved ? 0 : 1);

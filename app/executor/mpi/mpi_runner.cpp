@@ -15,6 +15,7 @@ namespace {
 constexpr int kSpins = 64;  // looks before a worker sleeps: about 2 us
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kNetworkNap = std::chrono::microseconds(50);
+constexpr int kMostReserved = 1 << 16;                     // iterations
 constexpr std::size_t kMostEvents = std::size_t{1} << 18;  // of a worker
 
 void pause() {
@@ -176,7 +177,7 @@ Outcome MpiRunner::begin(const RunRequest& request) {
   m_isAborted = false;
   m_finished = 0;
   m_seconds.clear();
-  m_seconds.reserve(static_cast<std::size_t>(std::max(request.iterations, 0)));
+  m_seconds.reserve(static_cast<std::size_t>(std::clamp(request.iterations, 0, kMostReserved)));
   m_phasesPerRun = request.op == ReduceOp::avg && reduces(m_setup.plan->operation) ? 2 : 1;
   for (Trace& trace : m_traces) {
     trace.events.clear();

@@ -23,6 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr auto kSlack = std::chrono::seconds(15);     // for a process on another host to come to a call between runs
 constexpr auto kLastWord = std::chrono::seconds(1);   // for process 0 to write its last record
 constexpr auto kLastWords = std::chrono::seconds(5);  // the same after a loss
 
@@ -192,8 +193,9 @@ std::string MpiWorld::describe(int rank, char state) const {
   }
 }
 
-Outcome MpiWorld::await(MPI_Request& request) {
-  Clock::time_point ticked = Clock::now();
+Outcome MpiWorld::await(MPI_Request& request, int peer) {
+  const Clock::time_point start = Clock::now();
+  Clock::time_point ticked = start;
   Clock::time_point stoppedSince = Clock::time_point::max();
   auto pause = std::chrono::microseconds(0);
   while (true) {
@@ -216,6 +218,12 @@ Outcome MpiWorld::await(MPI_Request& request) {
       continue;
     }
     ticked = now;
+    // Between runs somebody may be busy with his data; whoever waits for process 0 waits for all others too.
+    const double limit = m_patience + kSlack.count() * (peer == 0 ? 2 : 1);
+    if (peer >= 0 && m_patience > 0 && std::chrono::duration<double>(now - start).count() > limit) {
+      giveUp(program::RunExit::hang, describe(peer, '?'));
+      return Error{.code = ErrorCode::io, .message = m_lastWords, .fix = "look at that process and its host"};
+    }
     if (const Outcome alive = lookAround(stoppedSince); !alive) {
       return alive;
     }
@@ -284,6 +292,9 @@ Result<SharedSegment> MpiWorld::share(std::int64_t bytes) {
 }
 
 Result<std::int64_t> MpiWorld::sum(std::int64_t value) {
+  if (const Outcome outcome = gate(); !outcome) {
+    return outcome.error();
+  }
   std::int64_t all = 0;
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Iallreduce(&value, &all, 1, MPI_INT64_T, MPI_SUM, m_comm, &request);
@@ -292,6 +303,9 @@ Result<std::int64_t> MpiWorld::sum(std::int64_t value) {
 }
 
 Result<double> MpiWorld::max(double value) {
+  if (const Outcome outcome = gate(); !outcome) {
+    return outcome.error();
+  }
   double all = 0;
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Iallreduce(&value, &all, 1, MPI_DOUBLE, MPI_MAX, m_comm, &request);
@@ -299,13 +313,10 @@ Result<double> MpiWorld::max(double value) {
   return outcome ? Result<double>(all) : outcome.error();
 }
 
-Outcome MpiWorld::barrier() {
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Ibarrier(m_comm, &request);
-  return await(request);
-}
-
 Result<std::vector<std::string>> MpiWorld::gatherAll(const std::string& bytes) {
+  if (const Outcome outcome = gate(); !outcome) {
+    return outcome.error();
+  }
   const auto count = static_cast<std::size_t>(m_processes);
   const std::int64_t own = static_cast<std::int64_t>(bytes.size());
   std::vector<std::int64_t> lengths(count);
@@ -346,9 +357,43 @@ Result<std::vector<std::string>> MpiWorld::gather(const std::string& lines) {
   return all;
 }
 
+/// A barrier in which process 0 knows who is missing.
+Outcome MpiWorld::networkGate() {
+  constexpr int kTag = 3;
+  const auto count = static_cast<std::size_t>(m_processes);
+  std::vector<MPI_Request> requests(count, MPI_REQUEST_NULL);
+  std::vector<char> words(count, 0);
+  char own = 1;
+  if (m_process != 0) {
+    MPI_Request sent = MPI_REQUEST_NULL;
+    MPI_Isend(&own, 1, MPI_BYTE, 0, kTag, m_watchComm, &sent);
+    MPI_Irecv(words.data(), 1, MPI_BYTE, 0, kTag, m_watchComm, requests.data());
+    const Outcome outcome = await(requests.front(), 0);
+    if (outcome) {
+      MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    }
+    return outcome;
+  }
+  for (int peer = 1; peer < m_processes; ++peer) {
+    const auto at = static_cast<std::size_t>(peer);
+    MPI_Irecv(&words[at], 1, MPI_BYTE, peer, kTag, m_watchComm, &requests[at]);
+  }
+  for (int peer = 1; peer < m_processes; ++peer) {
+    if (const Outcome outcome = await(requests[static_cast<std::size_t>(peer)], peer); !outcome) {
+      return outcome;
+    }
+  }
+  for (int peer = 1; peer < m_processes; ++peer) {
+    const auto at = static_cast<std::size_t>(peer);
+    MPI_Isend(&own, 1, MPI_BYTE, peer, kTag, m_watchComm, &requests[at]);
+  }
+  MPI_Waitall(m_processes, requests.data(), MPI_STATUSES_IGNORE);
+  return Done{};
+}
+
 Outcome MpiWorld::gate() {
   if (isNetworked()) {
-    return barrier();
+    return networkGate();
   }
   HostState& state = host();
   const std::uint32_t seen = state.gate.load(std::memory_order_acquire);

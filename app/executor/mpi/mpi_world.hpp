@@ -49,11 +49,10 @@ public:
   // still; afterwards nothing more can be asked.
   Result<std::int64_t> sum(std::int64_t value);
   Result<double> max(double value);
-  Outcome barrier();
   Result<std::vector<std::string>> gather(const std::string& lines);
   /// Everybody's bytes, each of its own length, to everybody.
   Result<std::vector<std::string>> gatherAll(const std::string& bytes);
-  /// Neighbours wait for each other, or all processes where there is a network.
+  /// All processes wait for each other.
   Outcome gate();
 
   /// A neighbour that is dead, or stands still for longer than `patience`: its rank, else -1.
@@ -75,7 +74,9 @@ private:
   MpiWorld() = default;
   Outcome open();
   void leave();
-  Outcome await(MPI_Request& request);
+  /// @param peer the process that is waited for; -1 = all
+  Outcome await(MPI_Request& request, int peer = -1);
+  Outcome networkGate();
   /// Error where a neighbour is dead, or has been stopped since `stoppedSince` for too long.
   Outcome lookAround(std::chrono::steady_clock::time_point& stoppedSince);
 
