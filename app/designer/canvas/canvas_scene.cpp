@@ -532,6 +532,7 @@ void CanvasScene::route(const std::vector<std::uint32_t>& nodes) {
   }
   shape(touched);
   for (const std::uint32_t at : touched) {
+    m_lines[at].bounds = m_lines[at].curve.bounds();
     m_lineIndex.insert(at, m_lines[at].curve.points());
   }
 }
@@ -559,7 +560,7 @@ QRectF CanvasScene::reroute(const std::vector<std::uint32_t>& moved) {
     QRectF rect;
     for (const std::uint32_t at : nodes) {
       for (const std::uint32_t line : m_nodes[at].lines) {
-        rect |= m_lines[line].curve.bounds().adjusted(-1, -1, 1, 1);
+        rect |= m_lines[line].bounds.adjusted(-1, -1, 1, 1);
       }
       rect |= m_nodes[at].rect;
     }
@@ -760,7 +761,7 @@ QRectF CanvasScene::bounds() const {
     rect |= item.rect;
   }
   for (const LineItem& item : m_lines) {
-    rect |= item.curve.bounds();
+    rect |= item.bounds;
   }
   m_bounds = rect;
   return rect;

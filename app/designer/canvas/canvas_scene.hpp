@@ -58,6 +58,7 @@ struct LineItem {
   LineStyle style = LineStyle::cable;
   QString label;         ///< "25 GB/s", "8 × 25 GB/s"
   Curve curve;           ///< from a to b
+  QRectF bounds;         ///< of the curve
   QString number = {};   ///< what stands on the line: "×4", or the label where it leads to a folded box; mostly empty
   double numberAt = -1;  ///< where on the curve it stands clear of the others; -1: nowhere, unless seen from near
 };

@@ -131,6 +131,16 @@ QRectF Curve::bounds() const {
   return {left, top, right - left, bottom - top};
 }
 
+void Curve::boundsOfPieces(std::vector<QRectF>& result) const {
+  result.clear();
+  for (std::size_t i = 0; i < pieces(); ++i) {
+    const Piece p = piece(i);
+    const auto [left, right] = std::minmax({p[0].x(), p[1].x(), p[2].x(), p[3].x()});
+    const auto [top, bottom] = std::minmax({p[0].y(), p[1].y(), p[2].y(), p[3].y()});
+    result.emplace_back(left, top, right - left, bottom - top);
+  }
+}
+
 std::vector<QPointF> Curve::points() const {
   std::vector<QPointF> result{from};
   for (std::size_t i = 0; i < pieces(); ++i) {

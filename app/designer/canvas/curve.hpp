@@ -36,6 +36,8 @@ public:
   /// Direction at t, not of unit length.
   [[nodiscard]] QPointF tangent(double t) const;
   [[nodiscard]] QRectF bounds() const;
+  /// Of each piece.
+  void boundsOfPieces(std::vector<QRectF>& result) const;
   /// As points, few where it is straight.
   [[nodiscard]] std::vector<QPointF> points() const;
   [[nodiscard]] double distanceTo(const QPointF& point) const;

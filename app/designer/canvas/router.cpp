@@ -140,20 +140,24 @@ QRectF Router::areaOf(const LineRequest& request, double reach) {
   return both.adjusted(isVertical ? -reach : -kAround, -kAround, isVertical ? reach : kAround, kAround);
 }
 
-int Router::hits(const Curve& curve) const {
-  const QPointF margin(kClearance, kClearance);
+int Router::hits(const Curve& curve, int most) const {
+  curve.boundsOfPieces(m_pieces);
   int count = 0;
-  for (const QRectF& rect : m_obstacles) {
-    count += curve.meets(QRectF(rect.topLeft() - margin, rect.bottomRight() + margin)) ? 1 : 0;
+  for (const QRectF& obstacle : m_obstacles) {
+    const QRectF rect = obstacle.adjusted(-kClearance, -kClearance, kClearance, kClearance);
+    const bool isNear = std::any_of(m_pieces.begin(), m_pieces.end(), [&](const QRectF& piece) {
+      return piece.left() <= rect.right() && piece.right() >= rect.left() && piece.top() <= rect.bottom() &&
+             piece.bottom() >= rect.top();
+    });
+    if (isNear && curve.meets(rect) && ++count >= most) {
+      break;
+    }
   }
   return count;
 }
 
 bool Router::isFree(const Curve& curve) const {
-  const QPointF margin(kClearance, kClearance);
-  return std::none_of(m_obstacles.begin(), m_obstacles.end(), [&](const QRectF& rect) {
-    return curve.meets(QRectF(rect.topLeft() - margin, rect.bottomRight() + margin));
-  });
+  return hits(curve, 1) == 0;
 }
 
 Router::Route Router::routeAmong(const LineRequest& request) {
@@ -168,28 +172,31 @@ Router::Route Router::cable(const LineRequest& request) {
   const QPointF from = anchor(request.a, sideOf(request.a, request.b), request.portA);
   const QPointF to = anchor(request.b, sideOf(request.b, request.a), request.portB);
   Route best{Curve::cable(from, to)};
-  if (isFree(best.curve)) {
+  const double rise = to.y() - from.y();
+  best.isClear = isFree(best.curve);
+  if (best.isClear) {
     return best;
+  }
+  // A little earlier or later, then through the gaps, then round the side.
+  for (const double share : {0.25, 0.75}) {
+    Curve curve = Curve::cubic(from, from + QPointF(0, rise * share), to - QPointF(0, rise * (1 - share)), to);
+    if (isFree(curve)) {
+      return {std::move(curve), Way::plain, true, {}};
+    }
+  }
+  Route through;
+  if (throughGaps(request, through)) {
+    through.isClear = true;  // by the way it is made
+    return through;
   }
   int least = hits(best.curve);
   const auto consider = [&](Route&& route) {
-    if (const int count = hits(route.curve); count < least) {
+    if (const int count = hits(route.curve, least); count < least) {
       least = count;
       best = std::move(route);
     }
     return least == 0;
   };
-  const double rise = to.y() - from.y();
-  // A little earlier or later, then through the gaps, then round the side.
-  for (const double share : {0.25, 0.75}) {
-    if (consider({Curve::cubic(from, from + QPointF(0, rise * share), to - QPointF(0, rise * (1 - share)), to)})) {
-      return best;
-    }
-  }
-  Route through;
-  if (throughGaps(request, through) && consider(std::move(through))) {
-    return best;
-  }
   const double reach = std::min(60.0, std::max(request.a.width(), request.b.width()) * 0.5);
   for (const double bow : {0.16, 0.3, 0.5, 0.8}) {
     for (const double sign : {1.0, -1.0}) {

@@ -56,6 +56,7 @@ public:
   struct Route {
     Curve curve;
     Way way = Way::plain;
+    bool isClear = false;  ///< known to meet nothing
     std::vector<Passage> passages = {};
   };
 
@@ -72,7 +73,7 @@ public:
       m_obstacles.clear();
       obstacles(areaOf(request, m_reach), m_obstacles);
       best = routeAmong(request);
-      if (request.style == LineStyle::direct || isFree(best.curve)) {
+      if (request.style == LineStyle::direct || best.isClear || isFree(best.curve)) {
         break;
       }
     }
@@ -91,10 +92,12 @@ private:
   [[nodiscard]] bool throughGaps(const LineRequest& request, Route& route);
   /// Over the shapes between two of one row; `isColumn`: beside those between two of one column.
   [[nodiscard]] bool overRow(const LineRequest& request, bool isColumn, Route& route);
-  [[nodiscard]] int hits(const Curve& curve) const;
+  /// How many obstacles it meets, counted up to `most`.
+  [[nodiscard]] int hits(const Curve& curve, int most = 1000) const;
   [[nodiscard]] bool isFree(const Curve& curve) const;
 
   Obstacles m_obstacles;
+  mutable std::vector<QRectF> m_pieces;
   double m_reach = 0;
 };
 
