@@ -474,6 +474,81 @@ private Q_SLOTS:
     bench.view->grab();
   }
 
+  void stretchedByItsEnds() {
+    Bench bench;
+    const NodeId id = bench.add(0, 0, fabric::NodeKind::switchNode);
+    const QRectF before = bench.view->scene().rectOf(id);
+    QTest::mouseClick(bench.view.get(), Qt::LeftButton, {}, bench.at(0, 0));
+    const int count = bench.document.undoStack()->count();
+    bench.drag(bench.at(before.right(), 0), bench.at(before.right() + 101, 0));
+    const QRectF after = bench.view->scene().rectOf(id);
+    QCOMPARE(after.left(), before.left());
+    QCOMPARE(after.right(), before.right() + 100);
+    QCOMPARE(bench.document.undoStack()->count(), count + 1);
+    // The other end, without snapping; Esc takes it back.
+    QTest::mousePress(bench.view.get(), Qt::LeftButton, Qt::AltModifier, bench.at(after.left(), 0));
+    const QPoint to = bench.at(after.left() - 33, 0);
+    QMouseEvent move(QEvent::MouseMove, to, bench.view->mapToGlobal(to), Qt::NoButton, Qt::LeftButton, Qt::AltModifier);
+    QApplication::sendEvent(bench.view.get(), &move);
+    QCOMPARE(bench.view->scene().rectOf(id).left(), after.left() - 33);
+    QTest::keyClick(bench.view.get(), Qt::Key_Escape);
+    QCOMPARE(bench.view->scene().rectOf(id), after);
+    QTest::mouseRelease(bench.view.get(), Qt::LeftButton, {}, to);
+    bench.document.undoStack()->undo();
+    QCOMPARE(bench.view->scene().rectOf(id), before);
+    // By a double click as wide as its links ask for.
+    bench.document.undoStack()->redo();
+    QTest::mouseDClick(bench.view.get(), Qt::LeftButton, {}, bench.at(after.right(), 0));
+    QCOMPARE(bench.view->scene().rectOf(id).width(), before.width());
+  }
+
+  void problemsOfLinksAreMarked() {
+    Bench bench;
+    const NodeId a = bench.add(-300, 0);
+    const NodeId b = bench.add(300, 0);
+    LinkId id;
+    bench.document.edit("link", [&](Edit& edit) { id = *edits::addLink(edit, a, b, {}); });
+    const auto inked = [&](Token token) {
+      const QImage image = bench.view->grab().toImage();
+      const QRgb wanted = Theme::instance().color(token).rgb();
+      int count = 0;
+      for (int y = 0; y < image.height(); ++y) {
+        for (int x = 0; x < image.width(); ++x) {
+          count += image.pixel(x, y) == wanted ? 1 : 0;
+        }
+      }
+      return count;
+    };
+    QCOMPARE(inked(Token::error), 0);
+    bench.view->setProblems({{id, Severity::error}});
+    QVERIFY(inked(Token::error) > 20);
+  }
+
+  // A label of a region that leaves the view stays in it.
+  void hullLabelStaysInView() {
+    Bench bench;
+    const NodeId a = bench.add(0, 0);
+    Overlay overlay;
+    overlay.hulls.push_back({.nodes = {a}, .label = "eight shards through two links"});
+    bench.view->setOverlay(overlay);
+    bench.view->setZoom(1);
+    bench.view->panBy({-480, 0});
+    const QImage image = bench.view->grab().toImage();
+    const QRgb ink = Theme::instance().color(Token::cut).rgb();
+    int leftmost = image.width();
+    int inked = 0;
+    for (int y = 0; y < image.height(); ++y) {
+      for (int x = 0; x < image.width(); ++x) {
+        if (image.pixel(x, y) == ink) {
+          leftmost = std::min(leftmost, x);
+          ++inked;
+        }
+      }
+    }
+    // The whole pill, away from the rim but for the hull itself.
+    QVERIFY(inked > 150 * 12);
+  }
+
   void hostilePlaces() {
     Bench bench;
     const NodeId a = bench.add(1e300, -1e300);

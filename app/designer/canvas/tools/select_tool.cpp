@@ -79,11 +79,8 @@ void SelectTool::stretch(const CanvasPoint& point) {
   m_hasPushed |= m_view.document().edit(
       tr("Stretch switch"),
       [&](Edit& edit) {
-        edits::changeNodes(edit, nodes, [&](Node& node) {
-          node.drawing.width = width;
-          node.drawing.position.x += by;
-          node.drawing.isPlaced = true;
-        });
+        edits::changeNodes(edit, nodes, [&](Node& node) { node.drawing.width = width; });
+        edits::move(edit, {m_handle->node}, {by, 0});
       },
       m_gesture);
 }
