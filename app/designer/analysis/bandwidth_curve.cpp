@@ -101,6 +101,14 @@ void BandwidthCurve::paintEvent(QPaintEvent*) {
   constexpr double kLineWidth = 2;
   painter.setPen(QPen(colors[Token::accent], kLineWidth, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
   painter.drawPath(path);
+  // Where another cut takes over: a tick on the axis, which the slider under it runs along.
+  constexpr double kTick = 5;
+  painter.setPen(QPen(colors[Token::muted], 1));
+  for (std::size_t i = 1; i + 1 < points.size(); ++i) {
+    const qreal tick = xOf(points[i].change);
+    painter.drawLine(QPointF(tick, area.bottom() - kTick), QPointF(tick, area.bottom() + kTick));
+  }
+  painter.setPen(QPen(colors[Token::accent], kLineWidth));
   constexpr double kDot = 4;
   painter.setBrush(colors[Token::panel]);
   for (std::size_t i = 1; i + 1 < points.size(); ++i) {
@@ -115,7 +123,7 @@ void BandwidthCurve::paintEvent(QPaintEvent*) {
     const qreal wide = metrics.horizontalAdvance(text);
     const qreal left = std::clamp(xOf(change) - wide / 2, area.left(), std::max(area.left(), area.right() - wide));
     if (left > used) {
-      painter.drawText(QPointF(left, area.bottom() + metrics.ascent() + 4), text);
+      painter.drawText(QPointF(left, area.bottom() + metrics.ascent() + kTick + 1), text);
       used = left + wide + metrics.averageCharWidth();
     }
   };

@@ -37,6 +37,10 @@ bool LinkTableModel::touchesAll(const ChangeEvent& event) const {
 }
 
 QVariant LinkTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation == Qt::Horizontal && role == Qt::TextAlignmentRole) {
+    return QVariant::fromValue<Qt::Alignment>((section >= kBandwidth ? Qt::AlignRight : Qt::AlignLeft) |
+                                              Qt::AlignVCenter);
+  }
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) {
     return {};
   }

@@ -20,6 +20,10 @@ bool NodeTableModel::touchesAll(const ChangeEvent& event) const {
 }
 
 QVariant NodeTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation == Qt::Horizontal && role == Qt::TextAlignmentRole) {
+    return QVariant::fromValue<Qt::Alignment>(
+        (section == kRank || section == kLinks || section >= kX ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+  }
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) {
     return {};
   }

@@ -81,11 +81,12 @@ QComboBox::drop-down { border: none; width: 24px; }
 QComboBox::down-arrow { image: url(@chevron); width: 12px; height: 12px; }
 QComboBox QAbstractItemView { background: @panel; border: 1px solid @line; selection-background-color: @accentSoft; selection-color: @text; }
 QAbstractItemView { background: @panel; alternate-background-color: @window; border: none; outline: none; selection-background-color: @accentSoft; selection-color: @text; }
-QTreeView::item, QListView::item, QTableView::item { padding: 3px 4px; }
+QTreeView::item, QListView::item { padding: 3px 4px; }
+QTableView::item { padding: 3px 10px; }
 QTreeView::item:hover, QListView::item:hover { background: @hover; }
 QTreeView::item:selected, QListView::item:selected, QTableView::item:selected { background: @accentSoft; color: @text; }
 QHeaderView { background: @panel; border: none; }
-QHeaderView::section { background: @panel; color: @muted; border: none; border-bottom: 1px solid @line; padding: 5px 8px; font-weight: 600; }
+QHeaderView::section { background: @panel; color: @muted; border: none; border-bottom: 1px solid @line; padding: 5px 10px; font-weight: 600; }
 QTableView { gridline-color: transparent; }
 QTableCornerButton::section { background: @panel; border: none; }
 QTabWidget::pane { border: none; border-top: 1px solid @line; }
@@ -113,6 +114,13 @@ QPushButton[role="quiet"]:focus { border: 1px solid @accent; padding: 3px 5px; }
 QLabel[role="picture"] { background: @canvas; border: 1px solid @line; border-radius: 8px; color: @faint; }
 QFrame[role="findbar"] { background: @panel; border: none; border-top: 1px solid @line; }
 QFrame[role="hairline"] { background: @line; border: none; }
+#statusCut { color: @cut; font-weight: 600; }
+#statusProblems[state="good"] { color: @accent; }
+#statusProblems[state="warning"] { color: @warning; }
+#statusProblems[state="error"] { color: @error; font-weight: 600; }
+#statusSaved, #statusCounts { color: @muted; }
+#statusStrip QToolButton[stale="true"] { color: @faint; }
+#outlineTree { padding: 0 8px 0 6px; }
 QLabel[role="logo"] { color: @accent; }
 QSplitter::handle { background: @line; }
 QGroupBox { border: none; border-top: 1px solid @line; margin-top: 16px; padding-top: 8px; }

@@ -144,7 +144,7 @@ ArrayDialog::ArrayDialog(Editor& editor, QWidget* parent)
 }
 
 ArrayDialog::~ArrayDialog() {
-  delete m_ghost;
+  delete m_ghost.data();
 }
 
 edits::ArrayOptions ArrayDialog::options() const {

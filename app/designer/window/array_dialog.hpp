@@ -5,6 +5,7 @@
 #include <QDialog>
 #include <QLabel>
 #include <QListWidget>
+#include <QPointer>
 #include <QPushButton>
 #include <QSpinBox>
 #include <set>
@@ -31,7 +32,7 @@ private:
 
   Editor& m_editor;
   std::set<ElementId> m_elements;
-  GhostLayer* m_ghost;
+  QPointer<GhostLayer> m_ghost;  ///< goes with the canvas
   QSpinBox* m_count;
   QSpinBox* m_columns;
   QCheckBox* m_inner;

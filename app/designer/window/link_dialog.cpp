@@ -147,7 +147,7 @@ LinkDialog::LinkDialog(Editor& editor, QWidget* parent)
 }
 
 LinkDialog::~LinkDialog() {
-  delete m_ghost;
+  delete m_ghost.data();
 }
 
 Result<std::vector<NodeId>> LinkDialog::nodesOf(const QLineEdit& input) const {

@@ -6,6 +6,7 @@
 #include <QDialog>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPointer>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QTabWidget>
@@ -34,7 +35,7 @@ private:
 
   Editor& m_editor;
   std::set<ElementId> m_selection;  ///< with what is in selected boxes
-  GhostLayer* m_ghost;
+  QPointer<GhostLayer> m_ghost;     ///< goes with the canvas
   QTabWidget* m_tabs;
   QLineEdit* m_from;
   QLineEdit* m_to;

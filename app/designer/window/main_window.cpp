@@ -599,6 +599,7 @@ void MainWindow::currentChanged() {
             });
     m_collectives->setCurrentIndex(m_collectives->findData(static_cast<int>(editor->bound().question().collective)));
   }
+  updateRoots();
   m_find->setEditor(editor);
   m_nodesPane->setSource(editor, editor != nullptr ? &editor->nodeTable() : nullptr);
   m_linksPane->setSource(editor, editor != nullptr ? &editor->linkTable() : nullptr);
@@ -680,6 +681,7 @@ void MainWindow::setQuestion(Collective collective) {
     Question question = editor->bound().question();
     question.collective = collective;
     editor->bound().setQuestion(question);
+    updateRoots();
   }
 }
 

@@ -179,6 +179,10 @@ private:
   void toggleDocks();
   void showDocksAgain();
   void cyclePanes(int by);
+  /// The root of broadcast and reduce; hidden for the others.
+  void updateRoots();
+  QComboBox* m_roots = nullptr;
+  QAction* m_rootsAction = nullptr;
   void addCloseButton(int tab);
   void restoreLayouts();
   void saveLayouts();

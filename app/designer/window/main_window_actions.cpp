@@ -459,6 +459,7 @@ void MainWindow::createDocks() {
     view->setFrameShape(QFrame::NoFrame);
     view->verticalHeader()->hide();
     view->horizontalHeader()->setHighlightSections(false);
+    view->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     view->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed |
                           QAbstractItemView::AnyKeyPressed);
     return view;
@@ -484,7 +485,7 @@ void MainWindow::createDocks() {
   const std::vector<Mode> elsewhere{Mode::draw, Mode::analyse, Mode::run};
   addDock(u"bound"_s, tr("Bound"), m_boundCard, Qt::RightDockWidgetArea, elsewhere);
   m_properties = new PropertiesPanel(this);
-  addDock(u"properties"_s, tr("Properties"), m_properties, Qt::RightDockWidgetArea, elsewhere);
+  addDock(u"properties"_s, tr("Properties"), m_properties, Qt::RightDockWidgetArea, {Mode::draw, Mode::analyse});
 
   m_problems = table(u"problemsTable"_s, tr("Problems"));
   m_problemsPane = new FilterTable(m_problems, tr("No problems: the fabric follows every rule."), false, this);
@@ -492,10 +493,10 @@ void MainWindow::createDocks() {
   m_nodes = table(u"nodesTable"_s, tr("Nodes"));
   m_nodesPane = new FilterTable(
       m_nodes, tr("No nodes yet. Drag a device or a template from the palette onto the drawing."), true, this);
-  addDock(u"nodes"_s, tr("Nodes"), m_nodesPane, Qt::BottomDockWidgetArea);
+  addDock(u"nodes"_s, tr("Nodes"), m_nodesPane, Qt::BottomDockWidgetArea, {Mode::draw, Mode::analyse});
   m_links = table(u"linksTable"_s, tr("Links"));
   m_linksPane = new FilterTable(m_links, tr("No links yet. Press L and drag from node to node."), true, this);
-  addDock(u"links"_s, tr("Links"), m_linksPane, Qt::BottomDockWidgetArea);
+  addDock(u"links"_s, tr("Links"), m_linksPane, Qt::BottomDockWidgetArea, {Mode::draw, Mode::analyse});
   m_history = new QUndoView(m_undoGroup, this);
   m_history->setObjectName(u"historyList"_s);
   m_history->setAccessibleName(tr("History"));

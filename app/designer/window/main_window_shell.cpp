@@ -9,6 +9,8 @@
 #include <QToolBar>
 #include <QToolButton>
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
@@ -40,6 +42,19 @@ QString nameOf(Mode mode) {
   }
   return {};
 }
+
+/// A list that is filled when somebody looks at it.
+class RootCombo : public QComboBox {
+public:
+  RootCombo(std::function<void()> fill, QWidget* parent) : QComboBox(parent), m_fill(std::move(fill)) {}
+  void showPopup() override {
+    m_fill();
+    QComboBox::showPopup();
+  }
+
+private:
+  std::function<void()> m_fill;
+};
 
 /// The first widget in the tree that takes the keyboard.
 QWidget* firstFocusable(QWidget* root) {
@@ -127,7 +142,20 @@ void MainWindow::createToolBar() {
   connect(m_collectives, &QComboBox::activated, this,
           [this] { setQuestion(static_cast<Collective>(m_collectives->currentData().toInt())); });
   bar->addWidget(m_collectives);
-  add(u"schedule.generate"_s, Qt::ToolButtonTextBesideIcon, "primary");
+  m_roots = new RootCombo([this] { updateRoots(); }, bar);
+  m_roots->setObjectName(u"root"_s);
+  m_roots->setAccessibleName(tr("Root"));
+  m_roots->setToolTip(tr("The GPU that sends to all, or that gathers from all"));
+  connect(m_roots, &QComboBox::activated, this, [this] {
+    if (Editor* editor = currentEditor()) {
+      Question question = editor->bound().question();
+      question.root = NodeId{m_roots->currentData().toUInt()};
+      editor->bound().setQuestion(question);
+    }
+  });
+  m_rootsAction = bar->addWidget(m_roots);
+  m_rootsAction->setVisible(false);
+  add(u"schedule.generate"_s, Qt::ToolButtonTextOnly, "primary");
   add(u"schedule.export"_s, Qt::ToolButtonTextOnly, "plain");
   add(u"run.start"_s, Qt::ToolButtonTextOnly, "plain");
 }
@@ -185,24 +213,30 @@ void MainWindow::arrangeDocks(Mode mode) {
     place.dock->setFloating(false);
     removeDockWidget(place.dock);
   }
+  const auto isIn = [mode](const DockPlace& place) {
+    return std::find(place.modes.begin(), place.modes.end(), mode) != place.modes.end();
+  };
+  // What belongs to this mode alone comes first; drawing begins with what is wrong.
+  std::vector<DockPlace> order = m_docks;
+  if (mode != Mode::draw) {
+    std::stable_partition(order.begin(), order.end(),
+                          [&](const DockPlace& place) { return isIn(place) && place.modes.size() == 1; });
+  }
   QDockWidget* firstBelow = nullptr;
   QDockWidget* front = nullptr;
   QList<QDockWidget*> left;
   QList<QDockWidget*> right;
-  for (const DockPlace& place : m_docks) {
+  for (const DockPlace& place : order) {
     addDockWidget(place.area, place.dock);
-    const bool isShown = std::find(place.modes.begin(), place.modes.end(), mode) != place.modes.end();
+    const bool isShown = isIn(place);
     if (place.area == Qt::BottomDockWidgetArea) {
       if (firstBelow != nullptr) {
         tabifyDockWidget(firstBelow, place.dock);
       } else {
         firstBelow = place.dock;
       }
-      // What belongs to this mode alone comes first; drawing begins with what is wrong.
-      if (isShown && (front == nullptr ||
-                      (mode != Mode::draw && place.modes.size() == 1 && front->property("modes").toInt() > 1))) {
+      if (isShown && front == nullptr) {
         front = place.dock;
-        front->setProperty("modes", static_cast<int>(place.modes.size()));
       }
     } else if (isShown) {
       (place.area == Qt::LeftDockWidgetArea ? left : right).append(place.dock);
@@ -321,6 +355,24 @@ void MainWindow::setMode(Mode mode) {
     editor->setCutShown(mode == Mode::analyse);
   }
   Q_EMIT modeChanged(mode);
+}
+
+void MainWindow::updateRoots() {
+  Editor* editor = currentEditor();
+  const bool isRooted = editor != nullptr && (editor->bound().question().collective == Collective::broadcast ||
+                                              editor->bound().question().collective == Collective::reduce);
+  m_rootsAction->setVisible(isRooted);
+  m_roots->clear();
+  if (!isRooted) {
+    return;
+  }
+  for (const auto& [id, node] : editor->model().nodes()) {
+    if (node.kind() == fabric::NodeKind::gpu) {
+      m_roots->addItem(tr("root %1").arg(QString::fromStdString(node.facts.name)), id.value);
+    }
+  }
+  const int chosen = m_roots->findData(editor->bound().question().root.value);
+  m_roots->setCurrentIndex(std::max(0, chosen));
 }
 
 void MainWindow::toggleDocks() {

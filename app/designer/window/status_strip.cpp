@@ -4,6 +4,8 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QStyle>
+#include <QTimer>
+#include <algorithm>
 
 #include "designer/document/counted.hpp"
 #include "designer/jobs/bound.hpp"
@@ -13,19 +15,13 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-/// A dynamic property that the style sheet may ask for; the palette does for the rest.
-void setStale(QWidget* widget, bool isStale) {
-  if (widget->property("stale").toBool() != isStale) {
-    widget->setProperty("stale", isStale);
+/// The style sheet colours the parts by these.
+void setState(QWidget* widget, const char* property, const QVariant& value) {
+  if (widget->property(property) != value) {
+    widget->setProperty(property, value);
     widget->style()->unpolish(widget);
     widget->style()->polish(widget);
   }
-  QPalette palette = widget->parentWidget()->palette();
-  if (isStale) {
-    palette.setColor(QPalette::ButtonText, palette.color(QPalette::Disabled, QPalette::ButtonText));
-    palette.setColor(QPalette::WindowText, palette.color(QPalette::Disabled, QPalette::WindowText));
-  }
-  widget->setPalette(palette);
 }
 
 }  // namespace
@@ -43,7 +39,10 @@ StatusStrip::StatusStrip(QWidget* parent) : QWidget(parent) {
   m_saved = addPart("statusSaved", tr("Saved state"));
   m_hint = new QLabel(this);
   m_hint->setObjectName(u"statusHint"_s);
-  layout->addWidget(m_hint, 1, Qt::AlignRight);
+  m_hint->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  m_hint->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  m_hint->setProperty("role", u"muted"_s);
+  layout->addWidget(m_hint, 1);
   m_counts = addPart("statusCounts", tr("Size of the fabric"));
   QFont font = m_bound->font();
   font.setBold(true);
@@ -52,6 +51,11 @@ StatusStrip::StatusStrip(QWidget* parent) : QWidget(parent) {
   connect(m_cut, &QToolButton::clicked, this, &StatusStrip::cutClicked);
   connect(m_problems, &QToolButton::clicked, this, &StatusStrip::problemsClicked);
   connect(m_saved, &QToolButton::clicked, this, &StatusStrip::savedClicked);
+  connect(m_counts, &QToolButton::clicked, this, [this] {
+    if (m_editor) {
+      m_editor->canvas().zoomToFit();
+    }
+  });
   update();
 }
 
@@ -74,6 +78,7 @@ void StatusStrip::setEditor(Editor* editor) {
     disconnect(&m_editor->bound(), nullptr, this, nullptr);
     disconnect(&m_editor->problems(), nullptr, this, nullptr);
     disconnect(&m_editor->document(), nullptr, this, nullptr);
+    disconnect(&m_editor->canvas(), nullptr, this, nullptr);
   }
   m_editor = editor;
   if (m_editor) {
@@ -82,12 +87,24 @@ void StatusStrip::setEditor(Editor* editor) {
     connect(&m_editor->bound(), &LiveBound::changed, this, &StatusStrip::update);
     connect(&m_editor->problems(), &QAbstractItemModel::modelReset, this, &StatusStrip::update);
     connect(&m_editor->document(), &Document::changed, this, &StatusStrip::update);
+    connect(&m_editor->canvas(), &CanvasView::zoomChanged, this, &StatusStrip::update);
   }
   update();
 }
 
 void StatusStrip::setHint(const QString& hint) {
-  m_hint->setText(hint);
+  m_fullHint = hint;
+  m_hint->setToolTip(hint);
+  elide();
+}
+
+void StatusStrip::elide() {
+  m_hint->setText(m_hint->fontMetrics().elidedText(m_fullHint, Qt::ElideRight, std::max(0, m_hint->width() - 2)));
+}
+
+void StatusStrip::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  QTimer::singleShot(0, this, &StatusStrip::elide);
 }
 
 void StatusStrip::update() {
@@ -110,6 +127,7 @@ void StatusStrip::update() {
     m_cut->setVisible(!bound->cuts.empty());
     const int errors = bound->errors();
     const int warnings = bound->warnings();
+    setState(m_problems, "state", errors > 0 ? u"error"_s : (warnings > 0 ? u"warning"_s : u"good"_s));
     m_problems->setText(errors + warnings == 0 ? tr("no problems")
                                                : counted(errors, tr("error"), tr("errors")) + u' ' +
                                                      counted(warnings, tr("warning"), tr("warnings")));
@@ -119,7 +137,7 @@ void StatusStrip::update() {
     m_problems->setText(tr("checking"));
   }
   for (QToolButton* part : {m_bound, m_cut, m_problems}) {
-    setStale(part, isStale);
+    setState(part, "stale", isStale);
   }
   if (m_editor->file().isModified()) {
     m_saved->setText(tr("not saved"));
@@ -128,10 +146,27 @@ void StatusStrip::update() {
   } else {
     m_saved->setText(tr("new"));
   }
-  m_counts->setText(counted(static_cast<qsizetype>(m_editor->model().nodes().size()), tr("node"), tr("nodes")) +
-                    u" · "_s +
-                    counted(static_cast<qsizetype>(m_editor->model().links().size()), tr("link"), tr("links")) +
-                    u" · "_s + tr("GB/s per direction"));
+  int kinds[3] = {0, 0, 0};
+  for (const auto& [id, node] : m_editor->model().nodes()) {
+    if (const auto kind = node.kind()) {
+      ++kinds[static_cast<std::size_t>(*kind)];
+    }
+  }
+  QStringList counts{counted(kinds[static_cast<std::size_t>(fabric::NodeKind::gpu)], tr("GPU"), tr("GPUs"))};
+  if (const int switches = kinds[static_cast<std::size_t>(fabric::NodeKind::switchNode)]; switches > 0) {
+    counts << counted(switches, tr("switch"), tr("switches"));
+  }
+  if (const int nics = kinds[static_cast<std::size_t>(fabric::NodeKind::nic)]; nics > 0) {
+    counts << counted(nics, tr("NIC"), tr("NICs"));
+  }
+  constexpr double kHundred = 100;
+  m_counts->setText(tr("GB/s per direction") + u" · "_s + tr("%1 %").arg(qRound(m_editor->canvas().zoom() * kHundred)) +
+                    u" · "_s + counts.join(u", "_s));
+  m_counts->setToolTip(counted(static_cast<qsizetype>(m_editor->model().nodes().size()), tr("node"), tr("nodes")) +
+                       u", "_s +
+                       counted(static_cast<qsizetype>(m_editor->model().links().size()), tr("link"), tr("links")) +
+                       u". "_s + tr("A click shows the whole drawing."));
+  elide();
 }
 
 }  // namespace coppice::designer

@@ -29,7 +29,11 @@ Q_SIGNALS:
   void problemsClicked();
   void savedClicked();
 
+protected:
+  void resizeEvent(QResizeEvent* event) override;
+
 private:
+  void elide();
   QToolButton* addPart(const char* name, const QString& accessibleName);
   void update();
 
@@ -40,6 +44,7 @@ private:
   QToolButton* m_saved;
   QToolButton* m_counts;
   QLabel* m_hint;
+  QString m_fullHint;
 };
 
 }  // namespace coppice::designer

@@ -465,7 +465,6 @@ void TestDesignerWindow::everyAction() {
   QFETCH(QString, content);
   const Fixture f;
   f.answers->typed = u"0"_s;
-  f.answers->count = 2;
   f.answers->saveTo = f.dir.filePath(u"out.fabric.json"_s);
   QGuiApplication::clipboard()->clear();
   const auto load = [&] {
