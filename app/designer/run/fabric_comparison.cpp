@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/run/fabric_comparison.hpp"
 
-#include <QCollator>
 #include <QCoreApplication>
 #include <algorithm>
 #include <map>
@@ -69,6 +68,39 @@ std::set<NodeId> nodesOf(const Model& model, BoxId box) {
   return nodes;
 }
 
+/// "gpu2" before "gpu10": runs of digits compare as numbers, whatever the language of the desktop.
+bool comesBefore(const std::string& a, const std::string& b) {
+  const auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (!isDigit(a[i]) || !isDigit(b[j])) {
+      if (a[i] != b[j]) {
+        return a[i] < b[j];
+      }
+      ++i;
+      ++j;
+      continue;
+    }
+    const auto number = [&](const std::string& text, std::size_t& at) {
+      while (at < text.size() && text[at] == '0') {
+        ++at;
+      }
+      const std::size_t from = at;
+      while (at < text.size() && isDigit(text[at])) {
+        ++at;
+      }
+      return text.substr(from, at - from);
+    };
+    const std::string x = number(a, i);
+    const std::string y = number(b, j);
+    if (x != y) {
+      return x.size() != y.size() ? x.size() < y.size() : x < y;
+    }
+  }
+  return a.size() - i < b.size() - j;
+}
+
 /// By kind, in the order in which people count: ranks where there are some, else names with their numbers as numbers.
 std::vector<NodeId> inOrder(const Model& model, const std::set<NodeId>& nodes, const std::string& kind) {
   std::vector<NodeId> result;
@@ -77,15 +109,13 @@ std::vector<NodeId> inOrder(const Model& model, const std::set<NodeId>& nodes, c
       result.push_back(id);
     }
   }
-  QCollator collator;
-  collator.setNumericMode(true);
   std::stable_sort(result.begin(), result.end(), [&](NodeId a, NodeId b) {
     const NodeFacts& x = model.find(a)->facts;
     const NodeFacts& y = model.find(b)->facts;
     if (x.rank && y.rank && *x.rank != *y.rank) {
       return *x.rank < *y.rank;
     }
-    return collator.compare(QString::fromStdString(x.name), QString::fromStdString(y.name)) < 0;
+    return comesBefore(x.name, y.name);
   });
   return result;
 }

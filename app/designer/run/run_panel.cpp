@@ -229,6 +229,8 @@ void RunPanel::fillSchedules() {
     }
   }
   m_schedule->setPlaceholderText(tr("none yet"));
+  // With a placeholder the first item is not chosen by itself.
+  m_schedule->setCurrentIndex(m_schedule->count() > 0 ? 0 : -1);
   m_schedule->setEnabled(m_schedule->count() > 0);
 }
 
