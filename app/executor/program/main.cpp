@@ -51,6 +51,7 @@ int dispatch(int argc, char** argv, bool json) {
   CLI::App* runCommand = addRunCommand(app, run);
   CLI::App* selfTestCommand = addSelfTestCommand(app, selfTest);
   probe::addProbeCommand(app, exitCode);
+  probe::addProfileCommand(app, exitCode);
   // `coppice-exec FILE …` is `coppice-exec run FILE …`.
   std::vector<std::string> words(argv + 1, argv + argc);
   if (!words.empty()) {

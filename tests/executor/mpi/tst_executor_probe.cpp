@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -8,6 +9,8 @@
 #include "io/fabric_json.hpp"
 #include "io/nccl_topo_xml.hpp"
 #include "probe/probe.hpp"
+#include "probe/profile.hpp"
+#include "threads/threads_backend.hpp"
 
 using namespace coppice;
 using namespace coppice::probe;
@@ -211,6 +214,9 @@ private slots:
   void recordings();
   void emptyRoot();
   void thisMachine();
+  void fits();
+  void fitRefuses();
+  void passes();
 };
 
 void ExecutorProbeTest::addresses() {
@@ -492,6 +498,57 @@ void ExecutorProbeTest::thisMachine() {
   QVERIFY(machine.processor.threads >= 1);
   QVERIFY(machine.software.at("libc").starts_with("glibc "));
   QVERIFY(!QJsonDocument::fromJson(QByteArray::fromStdString(machineJson(machine))).isNull());
+}
+
+/// Made from known numbers, with the noise of a clock.
+void ExecutorProbeTest::fits() {
+  for (const double alpha : {0.0, 2e-6, 30e-6}) {
+    for (const double beta : {1.0 / 25e9, 1.0 / 3e9}) {
+      std::vector<Point> points;
+      int sign = 1;
+      for (const int hops : {1, 2, 4, 8, 16}) {
+        for (std::int64_t bytes = 1024; bytes <= std::int64_t{64} << 20; bytes *= 8) {
+          const double seconds = 5e-6 + hops * (alpha + beta * static_cast<double>(bytes));
+          points.push_back({.hops = hops, .bytes = bytes, .seconds = seconds * (1 + 0.01 * sign)});
+          sign = -sign;
+        }
+      }
+      const auto fit = fitAlphaBeta(points);
+      QVERIFY(fit.hasValue());
+      QVERIFY2(std::abs(fit->beta / beta - 1) < 0.02, std::to_string(1e-9 / fit->beta).c_str());
+      QVERIFY2(std::abs(fit->alpha - alpha) < 0.5e-6, std::to_string(fit->alpha * 1e6).c_str());
+      QVERIFY(fit->residual > 0.005 && fit->residual < 0.02);
+    }
+  }
+}
+
+void ExecutorProbeTest::fitRefuses() {
+  QVERIFY(!fitAlphaBeta({}));
+  QVERIFY(!fitAlphaBeta({{1, 1000, 1e-6}, {1, 1000, 1e-6}, {1, 1000, 1e-6}, {1, 1000, 1e-6}}));
+  QVERIFY(!fitAlphaBeta({{1, 1000, 3e-6}, {1, 100000, 2e-6}, {2, 1000, 6e-6}, {2, 100000, 1e-6}}));  // faster with more
+  QVERIFY(!fitAlphaBeta({{1, 1000, 0}, {1, 100000, 2e-6}, {2, 1000, 6e-6}}));
+  QVERIFY(!fitAlphaBeta({{1, 1000, std::nan("")}, {1, 100000, 2e-6}, {2, 1000, 6e-6}}));
+}
+
+/// The whole way over the threads backend, and the fabric that comes of it.
+void ExecutorProbeTest::passes() {
+  auto backend = executor::threadsBackend().create({.ranks = 3, .workers = 2});
+  QVERIFY(backend.hasValue());
+  const auto pairs = profileRanks(
+      **backend, {.ranks = 3, .firstBytes = 1 << 12, .lastBytes = 1 << 24, .hops = {1, 2, 5}, .repeats = 5});
+  if (!pairs) {
+    // A machine under load may give times that no line fits; that must be said, not drawn.
+    QVERIFY2(pairs.error().code == ErrorCode::infeasible, describe(pairs.error()).c_str());
+    QSKIP("skipped: needs a quieter machine");
+  }
+  QCOMPARE(pairs->size(), 6U);
+  const auto fabric = fabric::Fabric::build(profileFabric(*pairs, 3, "p"));
+  QVERIFY2(fabric.hasValue(), fabric ? "" : describe(fabric.error()).c_str());
+  QCOMPARE(fabric->gpuCount(), 3);
+  QCOMPARE(fabric->arcs().size(), 6U);
+  QVERIFY(!profileText(*pairs, (*backend)->info()).empty());
+  const auto json = QJsonDocument::fromJson(QByteArray::fromStdString(profileJson(*pairs, (*backend)->info(), 3)));
+  QCOMPARE(json.object()["links"].toArray().size(), 6);
 }
 
 QTEST_GUILESS_MAIN(ExecutorProbeTest)

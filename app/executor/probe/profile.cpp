@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/profile.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "coppice/version.hpp"
+#include "io/fabric_json.hpp"
+
+namespace coppice::probe {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kMostBytesPerRun = std::int64_t{64} << 20;
+constexpr int kDepth = 8;
+
+/// Solves the normal equations of a weighted fit with the given columns by elimination with pivots.
+/// @return false where the columns cannot be told apart
+template <std::size_t Count>
+bool solve(std::array<std::array<double, Count + 1>, Count>& system, std::array<double, Count>& solution) {
+  for (std::size_t column = 0; column < Count; ++column) {
+    std::size_t pivot = column;
+    for (std::size_t row = column + 1; row < Count; ++row) {
+      pivot = std::abs(system[row][column]) > std::abs(system[pivot][column]) ? row : pivot;
+    }
+    std::swap(system[column], system[pivot]);
+    if (std::abs(system[column][column]) < 1e-9) {
+      return false;
+    }
+    for (std::size_t row = 0; row < Count; ++row) {
+      if (row != column) {
+        const double factor = system[row][column] / system[column][column];
+        for (std::size_t at = column; at <= Count; ++at) {
+          system[row][at] -= factor * system[column][at];
+        }
+      }
+    }
+  }
+  for (std::size_t i = 0; i < Count; ++i) {
+    solution[i] = system[i][Count] / system[i][i];
+  }
+  return true;
+}
+
+/// Columns are scaled to comparable size: constant, hops, and megabytes passed in all.
+std::array<double, 3> columnsOf(const Point& point) {
+  return {1, static_cast<double>(point.hops), static_cast<double>(point.hops) * static_cast<double>(point.bytes) / 1e6};
+}
+
+/// @param use which columns take part
+template <std::size_t Count>
+bool fitColumns(const std::vector<Point>& points, const std::array<std::size_t, Count>& use,
+                std::array<double, Count>& solution) {
+  std::array<std::array<double, Count + 1>, Count> system{};
+  for (const Point& point : points) {
+    const std::array<double, 3> columns = columnsOf(point);
+    const double micros = point.seconds * 1e6;
+    const double weight = 1 / (micros * micros);
+    for (std::size_t row = 0; row < Count; ++row) {
+      for (std::size_t at = 0; at < Count; ++at) {
+        system[row][at] += weight * columns[use[row]] * columns[use[at]];
+      }
+      system[row][Count] += weight * columns[use[row]] * micros;
+    }
+  }
+  // Rows of unlike size would make the test for zero mean nothing.
+  for (auto& row : system) {
+    double largest = 0;
+    for (std::size_t at = 0; at < Count; ++at) {
+      largest = std::max(largest, std::abs(row[at]));
+    }
+    for (double& value : row) {
+      value /= largest > 0 ? largest : 1;
+    }
+  }
+  return solve(system, solution);
+}
+
+double medianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+std::string threeDigits(double value) {
+  std::array<char, 48> text{};
+  const double size = value > 0 ? std::floor(std::log10(value)) : 0;
+  const int places = std::clamp(2 - static_cast<int>(size), 0, 9);
+  const double unit = size > 2 ? std::pow(10, size - 2) : 1;
+  std::snprintf(text.data(), text.size(), "%.*f", places, std::round(value / unit) * unit);
+  std::string result = text.data();
+  if (result.find('.') != std::string::npos) {
+    result.erase(result.find_last_not_of('0') + 1);
+    if (result.back() == '.') {
+      result.pop_back();
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<Fit> fitAlphaBeta(const std::vector<Point>& points) {
+  const Error unfit = {.code = ErrorCode::infeasible,
+                       .message = "the measurements do not tell latency and bandwidth apart",
+                       .fix = "measure more sizes, on a machine that does nothing else"};
+  for (const Point& point : points) {
+    if (!(point.seconds > 0) || !std::isfinite(point.seconds) || point.hops < 1 || point.bytes < 0) {
+      return unfit;
+    }
+  }
+  std::array<double, 3> all{};
+  if (points.size() < 3 || !fitColumns<3>(points, {0, 1, 2}, all)) {
+    return unfit;
+  }
+  if (all[1] < 0) {
+    std::array<double, 2> two{};
+    if (!fitColumns<2>(points, {0, 2}, two)) {
+      return unfit;
+    }
+    all = {two[0], 0, two[1]};
+  }
+  if (!(all[2] > 0)) {
+    return unfit;
+  }
+  Fit fit = {.alpha = all[1] / 1e6, .beta = all[2] / 1e12, .constant = all[0] / 1e6};
+  double squares = 0;
+  for (const Point& point : points) {
+    const std::array<double, 3> columns = columnsOf(point);
+    const double fitted = (all[0] * columns[0] + all[1] * columns[1] + all[2] * columns[2]) / 1e6;
+    squares += std::pow((point.seconds - fitted) / point.seconds, 2);
+  }
+  fit.residual = std::sqrt(squares / static_cast<double>(points.size()));
+  return fit;
+}
+
+executor::Plan passPlan(int ranks, int source, int target, int hops) {
+  using program::Buffer;
+  using program::StepType;
+  executor::Plan plan;
+  plan.name = "pass to and fro";
+  plan.operation = executor::Operation::broadcast;
+  plan.place = executor::Place::outOfPlace;
+  plan.root = source;
+  plan.inputChunks = 1;
+  plan.outputChunks = 1;
+  plan.smallestDepth = 1;
+  const bool returns = hops > 1;
+  plan.connections.push_back({.sendRank = source, .recvRank = target, .messagesPerTile = (hops + 1) / 2});
+  if (returns) {
+    plan.connections.push_back({.sendRank = target, .recvRank = source, .messagesPerTile = hops / 2});
+  }
+  for (int rank = 0; rank < ranks; ++rank) {
+    executor::PlanRank one{.firstBlock = static_cast<int>(plan.blocks.size())};
+    if (rank == source || rank == target) {
+      executor::PlanBlock block{.rank = rank, .firstStep = static_cast<int>(plan.steps.size())};
+      const bool isSource = rank == source;
+      block.sendConnection = isSource ? 0 : returns ? 1 : -1;
+      block.recvConnection = isSource ? (returns ? 1 : -1) : 0;
+      (isSource ? plan.connections[0].sendBlock : plan.connections[0].recvBlock) = one.firstBlock;
+      if (returns) {
+        (isSource ? plan.connections[1].recvBlock : plan.connections[1].sendBlock) = one.firstBlock;
+      }
+      for (int hop = 0; hop < hops; ++hop) {
+        const bool isSend = (hop % 2 == 0) == isSource;
+        executor::PlanStep step{.type = isSend ? StepType::send : StepType::recv, .count = 1};
+        // What arrived is what is sent back.
+        step.srcBuffer = isSource && hop == 0 ? Buffer::input : Buffer::output;
+        step.dstBuffer = Buffer::output;
+        step.srcOffset = 0;
+        step.dstOffset = 0;
+        plan.steps.push_back(step);
+      }
+      block.endStep = static_cast<int>(plan.steps.size());
+      plan.blocks.push_back(block);
+    }
+    one.endBlock = static_cast<int>(plan.blocks.size());
+    plan.ranks.push_back(one);
+  }
+  return plan;
+}
+
+Result<std::vector<PairProfile>> profileRanks(executor::Backend& backend, const ProfileOptions& options) {
+  std::vector<PairProfile> pairs;
+  for (int source = 0; source < options.ranks; ++source) {
+    for (int target = 0; target < options.ranks; ++target) {
+      if (source == target) {
+        continue;
+      }
+      PairProfile pair{.source = source, .target = target};
+      for (const int hops : options.hops) {
+        const executor::Plan plan = passPlan(options.ranks, source, target, hops);
+        for (std::int64_t bytes = options.firstBytes; bytes <= options.lastBytes; bytes *= 8) {
+          if (hops > 1 && bytes > kMostBytesPerRun / hops) {
+            break;
+          }
+          // A told stop is told to all, so that nobody waits for one that left.
+          const auto stopped = backend.sum(options.stop.stop_requested() ? 1 : 0);
+          if (!stopped || *stopped > 0) {
+            return stopped ? Error{.code = ErrorCode::cancelled, .message = "stopped"} : stopped.error();
+          }
+          const auto geometry =
+              executor::makeGeometry(plan, {.type = executor::DataType::uint8,
+                                            .bytes = bytes,
+                                            .pieceBytes = backend.pieceBytes(plan, executor::DataType::uint8, bytes),
+                                            .depth = kDepth});
+          if (!geometry) {
+            return geometry.error();
+          }
+          if (const Outcome ready = backend.prepare(plan, *geometry); !ready) {
+            return ready.error();
+          }
+          executor::RunRequest request{.iterations = 1, .stop = options.stop};
+          if (const auto warm = backend.run(request); !warm) {
+            return warm.failure().error;
+          }
+          request.iterations = options.repeats;
+          const auto run = backend.run(request);
+          if (!run) {
+            return run.failure().error;
+          }
+          const auto seconds = backend.max(medianOf(run.times().seconds));
+          if (!seconds) {
+            return seconds.error();
+          }
+          pair.points.push_back({.hops = hops, .bytes = bytes, .seconds = *seconds});
+        }
+      }
+      const auto fit = fitAlphaBeta(pair.points);
+      if (!fit) {
+        return fit.error();
+      }
+      pair.fit = *fit;
+      pairs.push_back(std::move(pair));
+    }
+  }
+  return pairs;
+}
+
+fabric::Description profileFabric(const std::vector<PairProfile>& pairs, int ranks, const std::string& name) {
+  fabric::Description description;
+  description.name = name;
+  for (int rank = 0; rank < ranks; ++rank) {
+    description.nodes.push_back({.id = "rank" + std::to_string(rank), .kind = "gpu", .rank = rank});
+  }
+  for (const PairProfile& pair : pairs) {
+    fabric::LinkDescription link{.src = "rank" + std::to_string(pair.source),
+                                 .dst = "rank" + std::to_string(pair.target),
+                                 .bandwidth = threeDigits(1e-9 / pair.fit.beta),
+                                 .duplex = false};
+    if (pair.fit.alpha > 0) {
+      link.latency = threeDigits(pair.fit.alpha * 1e6);
+    }
+    link.extra = R"({"basis":"measured"})";
+    description.links.push_back(std::move(link));
+  }
+  return description;
+}
+
+std::string profileText(const std::vector<PairProfile>& pairs, const executor::BackendInfo& info) {
+  std::string text = "# backend: " + info.name + (info.summary.empty() ? "" : ", " + info.summary) + "\n" +
+                     (info.label.empty() ? "" : "# " + info.label + "\n") +
+                     "#  from    to  alpha (us)  beta (us/MB)  bandwidth (GB/s)  residual (%)\n";
+  for (const PairProfile& pair : pairs) {
+    std::array<char, 128> line{};
+    std::snprintf(line.data(), line.size(), "%7d %5d %11.2f %13.2f %17.2f %13.1f\n", pair.source, pair.target,
+                  pair.fit.alpha * 1e6, pair.fit.beta * 1e12, 1e-9 / pair.fit.beta, pair.fit.residual * 100);
+    text += line.data();
+  }
+  return text;
+}
+
+std::string profileJson(const std::vector<PairProfile>& pairs, const executor::BackendInfo& info, int ranks) {
+  Json links = Json::array();
+  for (const PairProfile& pair : pairs) {
+    Json points = Json::array();
+    for (const Point& point : pair.points) {
+      points.push_back({point.hops, point.bytes, point.seconds});
+    }
+    links.push_back({{"src", pair.source},
+                     {"dst", pair.target},
+                     {"alpha_us", pair.fit.alpha * 1e6},
+                     {"beta_us_per_MB", pair.fit.beta * 1e12},
+                     {"bandwidth_GBps", 1e-9 / pair.fit.beta},
+                     {"residual", pair.fit.residual},
+                     {"points", points}});
+  }
+  const Json all = {{"t", "profile"},
+                    {"format", 1},
+                    {"version", kVersion},
+                    {"backend", info.name},
+                    {"label", info.label},
+                    {"links", links},
+                    {"fabric", Json::parse(io::writeFabricJson(profileFabric(pairs, ranks, "profile")))}};
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace coppice::probe

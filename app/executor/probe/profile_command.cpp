@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <new>
+
+#include "io/fabric_json.hpp"
+#include "io/files.hpp"
+#include "mpi/launcher.hpp"
+#include "probe/command.hpp"
+#include "probe/profile.hpp"
+#include "program/run_protocol.hpp"
+
+namespace coppice::probe {
+namespace {
+
+using program::RunExit;
+
+constexpr int kMostRanks = 64;
+
+struct Options {
+  int ranks = 2;
+  int maximum = 64;  ///< MiB
+  std::string backend = "threads";
+  std::string launcher;
+  std::string hosts;
+  std::string partition;
+  std::string file;
+  bool json = false;
+  bool fabric = false;
+  bool launched = false;
+};
+
+int fail(const Error& error, std::optional<RunExit> exit = {}) {
+  std::fprintf(stderr, "coppice-exec: %s\n", describe(error).c_str());
+  return static_cast<int>(exit.value_or(program::exitFor(error)));
+}
+
+int launch(const Options& options) {
+  executor::LaunchRequest request{
+      .words = {"profile", "--ranks", std::to_string(options.ranks), "--max", std::to_string(options.maximum)},
+      .ranks = options.ranks,
+      .launcher = options.launcher,
+      .hosts = options.hosts,
+      .partition = options.partition};
+  if (options.json) {
+    request.words.emplace_back("--json");
+  }
+  if (options.fabric) {
+    request.words.emplace_back("--fabric");
+  }
+  if (!options.file.empty()) {
+    request.words.insert(request.words.end(), {"-o", options.file});
+  }
+  return executor::launchMpi(request);
+}
+
+int profile(const Options& options) {
+  if (options.backend == "mpi" && !options.launched && !executor::isUnderMpi()) {
+    return launch(options);
+  }
+  const executor::BackendKind* kind = nullptr;
+  for (const executor::KnownBackend& known : executor::knownBackends()) {
+    if (known.note.name == options.backend) {
+      kind = known.kind;
+      if (kind == nullptr || !known.note.available) {
+        return fail({.code = ErrorCode::unavailable,
+                     .message = "the " + options.backend + " backend cannot run here: " + known.note.reason,
+                     .fix = known.note.fix});
+      }
+    }
+  }
+  if (kind == nullptr) {
+    return fail(
+        {.code = ErrorCode::badUsage, .message = "there is no such backend", .fix = "use threads, mpi or cuda"});
+  }
+  auto backend = kind->create({.ranks = options.ranks, .virtualRanks = true});
+  if (!backend) {
+    return fail(backend.error());
+  }
+  const executor::BackendInfo info = (*backend)->info();
+  const auto pairs =
+      profileRanks(**backend, {.ranks = options.ranks, .lastBytes = std::int64_t{options.maximum} << 20});
+  if ((*backend)->process() != 0) {
+    return pairs ? 0 : static_cast<int>(program::exitFor(pairs.error()));
+  }
+  if (!pairs) {
+    return fail(pairs.error(), (*backend)->brokenBy());
+  }
+  const std::string text = options.fabric ? io::writeFabricJson(profileFabric(*pairs, options.ranks, "profile"))
+                           : options.json ? profileJson(*pairs, info, options.ranks)
+                                          : profileText(*pairs, info);
+  if (!options.file.empty()) {
+    const Outcome saved = io::saveFile(options.file, text);
+    return saved ? 0 : fail(saved.error());
+  }
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    return fail({.code = ErrorCode::io, .message = "standard output could not be written"});
+  }
+  return 0;
+}
+
+}  // namespace
+
+void addProfileCommand(CLI::App& app, int& exitCode) {
+  auto options = std::make_shared<Options>();
+  CLI::App* const command =
+      app.add_subcommand("profile", "Latency and bandwidth from rank to rank, fitted as in TACCL");
+  command->add_option("--ranks", options->ranks, "Ranks to measure between")->check(CLI::Range(2, kMostRanks));
+  command->add_option("--max", options->maximum, "Largest message, MiB")->check(CLI::Range(1, 64));
+  command->add_option("--backend", options->backend, "threads, mpi or cuda");
+  CLI::Option* const json = command->add_flag("--json", options->json, "One line of JSON, the fabric within");
+  command->add_flag("--fabric", options->fabric, "The ranks and what was measured, as a .fabric.json")->excludes(json);
+  command->add_option("-o,--output", options->file, "Write there instead of standard output");
+  command->add_option("--launch", options->launcher, "mpi: start the processes with mpirun or srun");
+  command->add_option("--host,--hosts", options->hosts, "mpi: hosts, separated by commas");
+  command->add_option("--partition", options->partition, "mpi with srun: partition");
+  command->add_flag("--launched", options->launched)->group("");
+  command->callback([options, &exitCode] {
+    try {
+      exitCode = profile(*options);
+    } catch (const std::bad_alloc&) {
+      exitCode = fail({.code = ErrorCode::limit, .message = "not enough memory to profile", .fix = "lower --max"});
+    }
+  });
+}
+
+}  // namespace coppice::probe
