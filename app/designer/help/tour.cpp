@@ -233,6 +233,10 @@ bool Tour::focusNextPrevChild(bool isNext) {
       buttons.push_back(button);
     }
   }
+  if (buttons.empty()) {
+    // The tour is over, and the keyboard goes back to the window.
+    return QWidget::focusNextPrevChild(isNext);
+  }
   const auto found = std::find(buttons.begin(), buttons.end(), focusWidget());
   const std::ptrdiff_t at = found == buttons.end() ? 0 : found - buttons.begin();
   const auto count = static_cast<std::ptrdiff_t>(buttons.size());
