@@ -17,6 +17,7 @@ namespace {
 using program::RunExit;
 
 constexpr std::size_t kMostSizes = 4096;
+constexpr std::int64_t kMargin = std::int64_t{256} << 20;
 constexpr double kGiga = 1e9;
 constexpr double kMicro = 1e6;
 
@@ -182,8 +183,9 @@ void Bench::runCase(Place place, const Plan& plan, std::int64_t bytes, DataType 
 void Bench::requireMemory(const Plan& plan, const Geometry& geometry) {
   const MemoryNeed memory = m_backend.need(plan, geometry);
   const auto available = availableMemory();
-  // What the size before holds is given back first.
-  const bool fits = !available || memory.hostBytes - m_held <= *available;
+  // What the size before holds is given back first; test data, page tables and others need some too.
+  const std::int64_t margin = std::min(kMargin, available.value_or(0) / 8);
+  const bool fits = !available || memory.hostBytes - m_held <= *available - margin;
   const std::int64_t lacking = need(m_backend.sum(fits ? 0 : 1));
   if (lacking > 0) {
     throw stopFor({.code = ErrorCode::limit,

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/checked.hpp"
+#include "base/memory.hpp"
 #include "engine/buffers.hpp"
 #include "engine/script.hpp"
 #include "threads/cores.hpp"
@@ -21,6 +22,7 @@ namespace {
 constexpr std::int64_t kPieceBytes = std::int64_t{128} << 10;
 constexpr std::int64_t kBytesPerWorker = std::int64_t{5} << 19;  // less does not pay for waking another core
 constexpr std::int64_t kCopyBytes = std::int64_t{64} << 20;      // of the measurement, per worker
+constexpr std::int64_t kMostCopyBytes = std::int64_t{1} << 30;   // of all workers
 constexpr int kMostWorkers = 256;
 
 class ThreadsBackend : public Backend {
@@ -193,27 +195,29 @@ RunResult ThreadsBackend::run(const RunRequest& request) {
 
 double ThreadsBackend::measureMemory(std::stop_token stop) {
   constexpr int kRounds = 5;
-  const auto workers = static_cast<std::size_t>(m_pool.size());
-  std::vector<Mapping> memory(workers);
+  const std::int64_t workers = m_pool.size();
+  const std::int64_t spare = std::min(kMostCopyBytes, availableMemory().value_or(kMostCopyBytes) / 4);
+  const std::int64_t length = std::min(kCopyBytes, spare / 2 / workers) / kPieceBytes * kPieceBytes;
+  std::vector<Mapping> memory(static_cast<std::size_t>(workers));
   for (Mapping& mapping : memory) {
-    if (!mapping.reserve(2 * kCopyBytes)) {
+    if (length == 0 || !mapping.reserve(2 * length)) {
       return 0;
     }
   }
   m_pool.run(m_pool.size(), [&](int worker) {
-    std::memset(memory[static_cast<std::size_t>(worker)].data(), worker + 1, static_cast<std::size_t>(2 * kCopyBytes));
+    std::memset(memory[static_cast<std::size_t>(worker)].data(), worker + 1, static_cast<std::size_t>(2 * length));
   });
   double best = 0;
   for (int round = 0; round < kRounds && !stop.stop_requested(); ++round) {
     const auto start = std::chrono::steady_clock::now();
     m_pool.run(m_pool.size(), [&](int worker) {
       std::byte* data = memory[static_cast<std::size_t>(worker)].data();
-      for (std::int64_t at = 0; at < kCopyBytes; at += kPieceBytes) {
-        copyBytes(data + kCopyBytes + at, data + at, kPieceBytes, Store::streamed);
+      for (std::int64_t at = 0; at < length; at += kPieceBytes) {
+        copyBytes(data + length + at, data + at, kPieceBytes, Store::streamed);
       }
     });
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    best = std::max(best, 2.0 * static_cast<double>(kCopyBytes) * static_cast<double>(workers) / seconds);
+    best = std::max(best, 2.0 * static_cast<double>(length * workers) / seconds);
   }
   return best;
 }
