@@ -156,6 +156,8 @@ HelpWindow::HelpWindow(QWidget* parent)
   m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   m_list->setWordWrap(true);
   m_page->setObjectName(u"helpPage"_s);
+  m_back->setObjectName(u"helpBack"_s);
+  m_forward->setObjectName(u"helpForward"_s);
   const auto button = [](QToolButton* tool, const QString& name, const QString& tip, const QKeySequence& keys) {
     tool->setIcon(icon(name));
     tool->setToolTip(tip + u" ("_s + keys.toString(QKeySequence::NativeText) + u')');

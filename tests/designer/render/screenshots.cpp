@@ -54,7 +54,10 @@ public:
     auto* trees = m_window->findChild<TreePanel*>();
     trees->showRoot(0);
     QTreeView& view = trees->view();
-    view.selectionModel()->select(view.model()->index(17, 0), QItemSelectionModel::Select | QItemSelectionModel::Rows);
+    const QModelIndex other = view.model()->index(19, 0);
+    view.model()->fetchMore(other);
+    view.selectionModel()->select(view.model()->index(0, 0, other),
+                                  QItemSelectionModel::Select | QItemSelectionModel::Rows);
     run("view.trees");
     shoot(u"schedule"_s);
     run("schedule.export");
@@ -63,7 +66,8 @@ public:
       fail("the export dialog does not answer");
       return;
     }
-    dialog->resize(760, dialog->sizeHint().height());
+    constexpr QSize kDialog(860, 860);
+    dialog->resize(kDialog);
     save(u"export"_s, dialog);
     dialog->close();
   }
@@ -97,7 +101,7 @@ private:
 
   void adopt(const std::string& preset, const std::map<std::string, std::string>& arguments, const QString& name) {
     const auto made = presets::make(preset, arguments);
-    m_window->adopt(readModel(*made).model, {}, name);
+    m_window->adopt(readArranged(*made).model, {}, name);
     if (!QTest::qWaitFor([&] { return editor().bound().isCurrent(); }, kLong)) {
       fail("the bound does not come");
     }
