@@ -107,13 +107,20 @@ void CanvasView::documentChanged(const ChangeEvent& event) {
   if (event.isReset && m_wasShown) {
     zoomToFit();
   }
+  if (m_willFit) {
+    m_willFit = false;
+    // A new arrangement of everything has another shape; one of a part may lie elsewhere.
+    if (event.isReset || event.nodes.changed.size() * 2 > m_document.model().nodes().size()) {
+      zoomToFit();
+    } else {
+      zoomToFitIfLost();
+    }
+  }
+  m_move.stop();
   if (m_willMove) {
     m_willMove = false;
-    m_move.stop();
     m_move.start();
-    zoomToFitIfLost();
   } else {
-    m_move.stop();
     m_before.clear();
   }
   updateHint();
@@ -122,6 +129,7 @@ void CanvasView::documentChanged(const ChangeEvent& event) {
 
 void CanvasView::animateNextMove() {
   m_before.clear();
+  m_willFit = m_wasShown;
   m_willMove =
       Theme::instance().isAnimated() && isVisible() && m_scene.nodes().size() + m_scene.lines().size() <= kMostMoving;
   if (m_willMove) {

@@ -91,7 +91,8 @@ public:
   /// What renderTo draws by default, scene units.
   [[nodiscard]] QRectF exportRect(const RenderOptions& options) const;
 
-  /// What the next command moves is seen moving, for a moment; the document has its new places at once.
+  /// What the next command moves is seen moving, for a moment; the document has its new places at once, and the view
+  /// goes along.
   void animateNextMove();
 
   /// Draws at once what else follows in small steps: for pictures of the window.
@@ -191,6 +192,7 @@ private:
   QVariantAnimation m_move;
   std::map<ElementId, QPointF> m_before;  // centres, before the command that is seen moving
   bool m_willMove = false;
+  bool m_willFit = false;
   ElementId m_pulsing;
   QElapsedTimer m_sinceMotion;
   QElapsedTimer m_sinceZoom;

@@ -637,7 +637,7 @@ Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int
         // Rows behind others have long ways; an odd number of them is not the same above and below.
         const double behind = isFolded ? static_cast<double>((r + 1) / 2 - 1) : static_cast<double>(r - 1);
         const double cost = std::abs(std::log(width / height / kWanted)) + std::log(empty) +
-                            (hasHub ? 0.2 * behind + (isFolded && r % 2 == 1 ? 0.25 : 0) : 0);
+                            (hasHub ? 0.2 * behind + (isFolded && r % 2 == 1 ? 0.35 : 0) : 0);
         if (cost < best) {
           best = cost;
           rows = r;
