@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -51,13 +52,28 @@ UpgradeBars upgradeBars(const BoundSolver& solver, const Snapshot& snapshot, con
       return result;
     }
     std::vector<PricedLinks> groups = linkClassesOf(*live, snapshot);
-    const std::size_t classes = groups.size();
+    // Links in a row (GPU to NIC to switch) gain nothing one class at a time: those of one speed also go together.
+    std::vector<QString> titles;
+    std::map<Rational, std::set<LinkId>> bySpeed;
+    std::map<Rational, int> classesOf;
+    for (const PricedLinks& group : groups) {
+      titles.push_back(QString::fromStdString(group.group.name));
+      bySpeed[group.bandwidth].insert(group.ids.begin(), group.ids.end());
+      ++classesOf[group.bandwidth];
+    }
+    for (const auto& [speed, links] : bySpeed) {
+      if (classesOf[speed] > 1) {
+        groups.push_back(linksTogether(*live, snapshot, links));
+        titles.push_back(QCoreApplication::translate("UpgradeBars", "every link of %1 GB/s").arg(decimal(speed)));
+      }
+    }
     PricedLinks across = linksTogether(*live, snapshot, cut);
     const bool isClass = std::any_of(groups.begin(), groups.end(), [&](const PricedLinks& group) {
       return std::set<LinkId>(group.ids.begin(), group.ids.end()) == cut;
     });
     if (!across.ids.empty() && !isClass) {
       groups.push_back(std::move(across));
+      titles.push_back(QCoreApplication::translate("UpgradeBars", "links of %1 alone").arg(cutName));
     }
     if (groups.empty()) {
       result.why = QCoreApplication::translate("UpgradeBars", "There are no classes of links to compare.");
@@ -77,8 +93,7 @@ UpgradeBars upgradeBars(const BoundSolver& solver, const Snapshot& snapshot, con
     for (const live::RankedPrice& ranked : *prices) {
       const PricedLinks& group = groups[ranked.group];
       UpgradeBar bar;
-      bar.title = ranked.group < classes ? QString::fromStdString(group.group.name)
-                                         : QCoreApplication::translate("UpgradeBars", "links of %1 alone").arg(cutName);
+      bar.title = titles[ranked.group];
       bar.links.insert(group.ids.begin(), group.ids.end());
       bar.bandwidth = group.bandwidth;
       bar.raise = ranked.price.raise;

@@ -76,6 +76,7 @@ MainWindow::MainWindow(WindowOptions options, std::unique_ptr<Prompts> prompts, 
   m_start = new StartPage(*m_loader, m_pages);
   m_tabs = new QTabWidget(m_pages);
   m_tabs->setObjectName(u"documentTabs"_s);
+  m_tabs->setAccessibleName(tr("Documents"));
   m_tabs->setDocumentMode(true);
   m_tabs->setMovable(true);
   m_pages->addWidget(m_start);
@@ -153,6 +154,10 @@ MainWindow::~MainWindow() {
     QWidget* editor = m_tabs->widget(0);
     m_tabs->removeTab(0);
     delete editor;
+  }
+  // What is going may still speak, but not to half a window.
+  for (QObject* child : findChildren<QObject*>()) {
+    child->disconnect(this);
   }
 }
 
