@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t kTraceRoom = 64;
 constexpr std::size_t kBufferAlignment = 64;
-constexpr std::size_t kStackBytes = std::size_t{256} << 10;
+[[maybe_unused]] constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 
 std::byte* aligned(std::vector<std::byte>& memory) {
   void* start = memory.data();
@@ -30,12 +30,14 @@ std::byte* aligned(std::vector<std::byte>& memory) {
 }  // namespace
 
 HostBackend::HostBackend(HostOptions options) : m_options(std::move(options)) {
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // these need stacks of the usual size
   // Hundreds of threads come and go with every run; small stacks are kept for the next ones.
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
   pthread_setattr_default_np(&attributes);
   pthread_attr_destroy(&attributes);
+#endif
 }
 
 Outcome HostBackend::prepare(const Plan& plan, const Geometry& geometry) {
@@ -130,10 +132,11 @@ void HostBackend::abort() noexcept {
 }
 
 ProgressWords HostBackend::progressNow() {
-  ProgressWords words = m_progress;
-  for (std::size_t device = 0; device < words.size(); ++device) {
-    for (std::size_t view = 0; view < words[device].size(); ++view) {
-      words[device][view] = std::atomic_ref<Word>(m_progress[device][view]).load();
+  ProgressWords words;
+  for (std::vector<Word>& device : m_progress) {
+    std::vector<Word>& own = words.emplace_back();
+    for (Word& word : device) {
+      own.push_back(std::atomic_ref<Word>(word).load());
     }
   }
   return words;
