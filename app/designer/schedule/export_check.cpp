@@ -339,11 +339,9 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
   const auto doubts = std::count_if(check.rows.begin(), check.rows.end(),
                                     [](const CheckRow& row) { return row.state == CheckState::doubtful; });
   check.summary =
-      tr("Verified on %1; chosen for %2 calls of %3 to %4")
+      tr("Verified on %1; chosen for %2 calls, %3")
           .arg(counted(judged->verdict.ranks, tr("rank"), tr("ranks")),
-               judged->program->inPlace ? tr("in-place") : tr("out-of-place"), bytesText(judged->program->minBytes),
-               judged->program->maxBytes >= lowering::kDefaultMaxBytes ? tr("any size")
-                                                                       : bytesText(judged->program->maxBytes)) +
+               judged->program->inPlace ? tr("in-place") : tr("out-of-place"), windowText(*judged->program)) +
       (doubts > 0 ? u" · "_s + counted(doubts, tr("thing to know"), tr("things to know")) : QString());
   check.xml = std::move(xml);
   return check;
