@@ -4,6 +4,7 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLocale>
+#include <QScrollArea>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
 
@@ -98,10 +99,18 @@ MachinesPanel::MachinesPanel(MachineBook& book, QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});
   layout->addLayout(host);
+  auto* card = new QScrollArea(this);
+  card->setFrameShape(QFrame::NoFrame);
+  card->setWidgetResizable(true);
+  card->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  card->setFocusPolicy(Qt::NoFocus);
+  m_card->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+  m_card->setProperty("role", u"panel"_s);
+  card->setWidget(m_card);
   layout->addWidget(m_list, 1);
   layout->addLayout(buttons);
   layout->addLayout(more);
-  layout->addWidget(m_card);
+  layout->addWidget(card, 1);
   connect(m_list, &QTreeWidget::currentItemChanged, this, [this] {
     refresh();
     Q_EMIT currentChanged(current());

@@ -155,10 +155,10 @@ QVariant ResultsModel::headerData(int section, Qt::Orientation orientation, int 
   const bool isIn = section >= kHalf;
   const int column = isIn ? section - kHalfColumns : section;
   if (role == Qt::DisplayRole) {
-    const std::array<QString, kHalf> names{tr("Size"), tr("Count"), tr("Type"),  tr("Op"),     tr("Root"),
-                                           tr("Time"), tr("algbw"), tr("busbw"), tr("#wrong"), tr("of bound")};
+    const std::array<QString, kHalf> names{tr("Size"), tr("Count"), tr("Type"),  tr("Op"),    tr("Root"),
+                                           tr("Time"), tr("algbw"), tr("busbw"), tr("wrong"), tr("bound")};
     const QString name = names[static_cast<std::size_t>(column)];
-    return section == kTime ? tr("Out of place: µs") : (section == kHalf ? tr("In place: µs") : name);
+    return section == kTime ? tr("µs") : (section == kHalf ? tr("in place: µs") : name);
   }
   if (role == Qt::ToolTipRole) {
     const std::array<QString, kHalf> texts{tr("Bytes, as nccl-tests counts them for the collective"),
@@ -185,8 +185,9 @@ QString outcomeText(const RunInfo& info, const RunData* data) {
     case RunState::preparing:
       return ResultsPanel::tr("being copied there…");
     case RunState::running:
-      return data != nullptr && !data->stage().isEmpty() ? ResultsPanel::tr("running: %1").arg(data->stage())
-                                                         : ResultsPanel::tr("running");
+      return data != nullptr && !data->stage().isEmpty() && data->stage() != u"running"
+                 ? ResultsPanel::tr("running: %1").arg(data->stage())
+                 : ResultsPanel::tr("running");
     case RunState::lost:
       return ResultsPanel::tr("lost: %1").arg(info.reason);
     case RunState::ended:
@@ -243,7 +244,8 @@ ResultsPanel::ResultsPanel(QWidget* parent)
   m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
   m_table->verticalHeader()->hide();
   m_table->horizontalHeader()->setHighlightSections(false);
-  m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
+  m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  m_table->horizontalHeader()->setMinimumSectionSize(48);
   m_title->setTextFormat(Qt::PlainText);
   m_title->setFont(uiFont(13, QFont::DemiBold));
   m_state->setTextFormat(Qt::PlainText);

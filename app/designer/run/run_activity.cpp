@@ -4,6 +4,7 @@
 #include <QDesktopServices>
 #include <QFile>
 #include <QFileInfo>
+#include <QLocale>
 #include <QSaveFile>
 #include <QStandardPaths>
 #include <QUrl>
@@ -203,7 +204,8 @@ void RunActivity::updateChart() {
     const RunInfo* info = find(id);
     if (const std::shared_ptr<RunData> data = dataOf(id); data && info != nullptr) {
       const QString backend = data->environment() ? QString::fromStdString(data->environment()->backend) : QString();
-      series.push_back({backend.isEmpty() ? info->title() : info->title() + u" · "_s + backend, data});
+      const QString time = QLocale().toString(info->started.toLocalTime().time(), QLocale::ShortFormat);
+      series.push_back({u"%1 · %2 %3 · %4"_s.arg(info->scheduleName, info->machine, backend, time), data});
     }
   }
   m_chart->setSeries(std::move(series));

@@ -55,6 +55,8 @@ RunChart::RunChart(QWidget* parent)
   m_what->setAccessibleName(tr("What the chart shows"));
   m_scale->addItem(tr("linear"));
   m_scale->addItem(tr("logarithmic"));
+  // A bound far above what one machine reaches would press the curves flat.
+  m_scale->setCurrentIndex(1);
   m_scale->setObjectName(u"chartScale"_s);
   m_scale->setAccessibleName(tr("Scale"));
   m_values->setTextFormat(Qt::RichText);
@@ -135,7 +137,7 @@ void RunChart::rebuild() {
         delete line;
         continue;
       }
-      line->setName(isIn ? tr("%1, in place").arg(series.name) : series.name);
+      line->setName(isIn ? tr("in place: %1").arg(series.name) : series.name);
       // Colour tells the run, the dash tells in place.
       QPen pen(category(index, theme.scheme()), 2, isIn ? Qt::DotLine : Qt::SolidLine);
       line->setPen(pen);

@@ -21,7 +21,7 @@ QComboBox* box(const QString& name, const QString& title, QWidget* parent) {
   combo->setObjectName(name);
   combo->setAccessibleName(title);
   combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  constexpr int kLeast = 8;
+  constexpr int kLeast = 3;
   combo->setMinimumContentsLength(kLeast);
   return combo;
 }
@@ -30,6 +30,9 @@ QLineEdit* line(const QString& name, const QString& title, const QString& text, 
   auto* edit = new QLineEdit(text, parent);
   edit->setObjectName(name);
   edit->setAccessibleName(title);
+  // The dock may be narrow; what is written here is short.
+  constexpr int kLeast = 44;
+  edit->setMinimumWidth(kLeast);
   return edit;
 }
 
@@ -55,6 +58,7 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_machineText = new QLabel(content);
   m_machineText->setObjectName(u"runMachine"_s);
   m_machineText->setTextFormat(Qt::PlainText);
+  m_machineText->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   m_schedule = box(u"runSchedule"_s, tr("Schedule"), content);
   auto* file = plainButton(u"runFile"_s, tr("File…"), tr("Run an MSCCL XML or a .forest.json from a file"), content);
   m_backend = box(u"runBackend"_s, tr("Backend"), content);
@@ -80,6 +84,15 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_warmup->setRange(0, kMostIterations);
   m_warmup->setValue(5);
   m_warmup->setAccessibleName(tr("Warm-up rounds"));
+  m_iterations->setToolTip(tr("Timed rounds of each size"));
+  m_warmup->setToolTip(tr("Rounds before them, to warm up"));
+  constexpr int kNarrow = 56;
+  m_iterations->setMinimumWidth(kNarrow);
+  m_warmup->setMinimumWidth(kNarrow);
+  for (QSpinBox* spin : {m_iterations, m_warmup}) {
+    spin->setButtonSymbols(QAbstractSpinBox::NoButtons);
+    spin->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+  }
   m_type = box(u"runType"_s, tr("Data type"), content);
   for (const char* type : {"float", "half", "bfloat16", "int32", "int8"}) {
     m_type->addItem(QLatin1String(type), QLatin1String(type));
@@ -141,8 +154,8 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_form->addRow(tr("Hosts"), m_hosts);
   m_form->addRow(tr("Partition"), m_partition);
   m_form->addRow(tr("From, to, ×"), pair(m_from, m_to, m_factor));
-  m_form->addRow(tr("Rounds, warm-up"), pair(m_iterations, m_warmup));
-  m_form->addRow(tr("Type, operation"), pair(m_type, m_operation));
+  m_form->addRow(tr("Rounds"), pair(m_iterations, m_warmup));
+  m_form->addRow(tr("Type, op"), pair(m_type, m_operation));
   m_form->addRow({}, m_checks);
   m_form->addRow({}, m_traces);
   m_form->addRow(tr("At closing"), m_keeps);
@@ -390,11 +403,7 @@ void RunPanel::check() {
     }
     if (chosen != nullptr && chosen->ranks > 0 && environment.cores > 0 && chosen->ranks > environment.cores &&
         wanted.hosts.empty() && wanted.launch != program::Launch::srun) {
-      add(false,
-          tr("%1 ranks share %2 cores: right for correctness, slow for speed")
-              .arg(chosen->ranks)
-              .arg(environment.cores),
-          false);
+      add(false, tr("%1 ranks share %2 cores: fine for data, slow").arg(chosen->ranks).arg(environment.cores), false);
     }
   }
   if (wanted.launch == program::Launch::srun && m_keeps->currentIndex() == 0) {
