@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <array>
@@ -112,6 +113,9 @@ private:
     m_machine.host = m_tree.text("/proc/sys/kernel/hostname").value_or("");
     m_machine.kernel = m_tree.text("/proc/sys/kernel/osrelease").value_or("");
     m_machine.system = m_tree.text("/proc/sys/kernel/ostype").value_or("Linux");
+    if (utsname names{}; m_tree.isLive() && ::uname(&names) == 0) {
+      m_machine.system += std::string(" ") + names.machine;
+    }
     std::istringstream lines(m_tree.text("/etc/os-release").value_or(""));
     for (std::string line; std::getline(lines, line);) {
       if (line.starts_with("PRETTY_NAME=")) {
