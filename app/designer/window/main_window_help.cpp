@@ -104,8 +104,9 @@ void MainWindow::startTour() {
     return;
   }
   Editor* editor = adopt(readArranged(*made).model, {}, tr("Tour"));
-  // Nobody's work: closing it need not ask.
+  // Nobody's work: closing it need not ask, nor the next start after a crash.
   editor->document().undoStack()->setClean();
+  editor->file().discardChanges();
   QPointer<Editor> example(editor);
   const auto named = [this](const QString& name) {
     return [this, name]() -> QWidget* { return findChild<QWidget*>(name); };
