@@ -650,7 +650,12 @@ void TestDesignerSchedule::heatAndTheTableOfLoads() {
   QVERIFY(fixture.generate());
   const Heat heat = fixture.overlay().heat;
   QVERIFY(!heat.load.empty());
-  QVERIFY(std::any_of(heat.load.begin(), heat.load.end(), [](const auto& each) { return each.second.isBottleneck; }));
+  // Marked are the fullest, unless all are equally full.
+  const auto& all = fixture.current()->result->loads;
+  const bool hasOthers = std::any_of(all.begin(), all.end(), [](const ArcLoad& load) { return !load.isBusiest; });
+  const bool hasMarks =
+      std::any_of(heat.load.begin(), heat.load.end(), [](const auto& each) { return each.second.isBottleneck; });
+  QVERIFY(hasOthers || !hasMarks);
   for (const auto& [link, load] : heat.load) {
     QVERIFY(load.forward >= 0 && load.forward <= 1 && load.backward >= 0 && load.backward <= 1);
   }
@@ -770,7 +775,7 @@ void TestDesignerSchedule::charts() {
 void TestDesignerSchedule::theOptionsDialog() {
   Fixture fixture;
   QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
-  QTest::keyClick(fixture.window.get(), Qt::Key_F5, Qt::ShiftModifier);
+  fixture.run("schedule.options");
   auto* dialog = fixture.activity->optionsDialog();
   QVERIFY(dialog->isVisible());
   QVERIFY(!dialog->isModal());
