@@ -100,8 +100,7 @@ bool TemplateStore::remove(const QString& id) {
   if (entry == nullptr) {
     return false;
   }
-  const QString path = entry->path;
-  const bool isGone = QFile::moveToTrash(path) || QFile::remove(path);
+  const bool isGone = QFile::remove(entry->path);
   read();
   Q_EMIT changed();
   return isGone;
