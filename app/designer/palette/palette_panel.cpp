@@ -177,7 +177,7 @@ void PalettePanel::showMenu(const QString& id, const QPoint& place) {
   connect(menu.addAction(tr("Place in the Middle")), &QAction::triggered, this, [this, copy] { Q_EMIT entered(copy); });
   if (entry->kind == PaletteEntry::Kind::own) {
     menu.addSeparator();
-    connect(menu.addAction(tr("Move to Trash")), &QAction::triggered, this, [this, id] { m_store.remove(id); });
+    connect(menu.addAction(tr("Remove")), &QAction::triggered, this, [this, id] { m_store.remove(id); });
   }
   menu.exec(place);
 }
