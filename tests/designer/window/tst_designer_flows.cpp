@@ -158,6 +158,7 @@ void TestDesignerFlows::fourBoxesOfEight() {
   QVERIFY(array != nullptr);
   QTest::keyClick(array->findChild<QWidget*>(u"arrayCount"_s), Qt::Key_8);
   QTest::keyClick(array, Qt::Key_Return);
+  f.activate();
   QCOMPARE(nodesOfKind(model, NodeKind::gpu).size(), std::size_t(8));
   QCOMPARE(model.links().size(), std::size_t(8));
   // 5: the switch of the box.
@@ -186,6 +187,7 @@ void TestDesignerFlows::fourBoxesOfEight() {
   QVERIFY(array != nullptr);
   QTest::keyClick(array->findChild<QWidget*>(u"arrayCount"_s), Qt::Key_4);
   QTest::keyClick(array, Qt::Key_Return);
+  f.activate();
   QCOMPARE(model.boxes().size(), std::size_t(4));
   QCOMPARE(nodesOfKind(model, NodeKind::gpu).size(), std::size_t(32));
   QCOMPARE(model.links().size(), std::size_t(64));

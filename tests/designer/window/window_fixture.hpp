@@ -54,6 +54,11 @@ struct Fixture {
                                                         .keepsSettings = keepsSettings},
                                           std::move(owned));
     window->show();
+    activate();
+  }
+  /// As a window manager does when a dialog has closed.
+  void activate() const {
+    window->activateWindow();
     [[maybe_unused]] const bool isActive = QTest::qWaitForWindowActive(window.get());
   }
   void run(const char* id) const { window->actions()[QLatin1String(id)]->trigger(); }
