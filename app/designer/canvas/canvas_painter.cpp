@@ -146,10 +146,14 @@ void CanvasPainter::paint(QPainter& painter, const QRectF& part, double scale, D
     paintLines(painter, part);
   }
   paintMarks(painter, part);
-  if (m_state.hasTitles) {
+  // From afar a title has no room of its own and stands on the nodes.
+  if (m_state.hasTitles && detail != Detail::far) {
     paintTitles(painter, part);
   }
   paintNodes(painter, part);
+  if (m_state.hasTitles && detail == Detail::far) {
+    paintTitles(painter, part);
+  }
   paintLinkProblems(painter, part);
   paintNotes(painter, part);
 }
@@ -228,7 +232,7 @@ void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
     const QString title = metrics.elidedText(box.title, Qt::ElideRight, room);
     // A quiet ground, as lines may pass.
     QColor ground = m_colors[isAbove ? Token::canvas : Token::room];
-    ground.setAlphaF(0.8F);
+    ground.setAlphaF(isFar ? 0.92F : 0.8F);
     painter.setPen(Qt::NoPen);
     painter.setBrush(ground);
     const double used = metrics.horizontalAdvance(title) + 70;
@@ -643,7 +647,9 @@ void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
   if (m_detail == Detail::far) {
     const QRectF device = node.rect;
     painter.fillRect(device.width() * m_scale < 1.2 ? QRectF(device.center(), QSizeF(px(1), px(1))) : device,
-                     m_colors[isOn ? Token::accent : ink]);
+                     m_colors[isOn                             ? Token::accent
+                              : node.shape == Shape::foldedBox ? Token::gpuLine
+                                                               : ink]);
     return;
   }
   const double radius = node.shape == Shape::switchBar   ? node.rect.height() / 2

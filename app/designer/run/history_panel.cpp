@@ -47,6 +47,7 @@ HistoryPanel::HistoryPanel(QWidget* parent)
   constexpr int kMargin = 12;
   constexpr int kSmall = 6;
   head->setContentsMargins(kMargin, kSmall, kMargin, kSmall);
+  head->setSpacing(kSmall);
   auto* hint = new QLabel(tr("Ticked runs are compared in the chart"), this);
   hint->setProperty("role", u"muted"_s);
   head->addWidget(hint, 1);

@@ -47,6 +47,7 @@ LogPanel::LogPanel(QWidget* parent)
   constexpr int kMargin = 12;
   constexpr int kSmall = 6;
   head->setContentsMargins(kMargin, kSmall, kMargin, kSmall);
+  head->setSpacing(kSmall);
   head->addWidget(m_filter, 1);
   head->addWidget(m_severity);
   head->addWidget(m_follows);

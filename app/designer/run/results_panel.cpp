@@ -273,6 +273,7 @@ ResultsPanel::ResultsPanel(QWidget* parent)
   constexpr int kMargin = 12;
   constexpr int kSmall = 6;
   head->setContentsMargins(kMargin, kSmall, kMargin, kSmall);
+  head->setSpacing(kSmall);
   head->addWidget(m_title);
   head->addSpacing(kMargin);
   head->addWidget(m_state, 1);

@@ -375,6 +375,7 @@ void RunActivity::probe(const QString& machine, std::function<void(QByteArray, Q
     constexpr int kSeconds = 60;
     m_probe.start(command.program, command.arguments, {}, kSeconds, [this, done, title](const CallResult& result) {
       if (!result.isGood() || result.output.isEmpty()) {
+        Q_EMIT message(tr("No fabric was found in %1").arg(title));
         QString why = QString::fromUtf8(result.errors).trimmed().section(u'\n', -1);
         why.remove(u"coppice-exec: "_s);
         m_prompts.failure(tr("Detect"), tr("No fabric was found in %1.").arg(title) + u"\n\n"_s +

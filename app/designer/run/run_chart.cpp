@@ -73,6 +73,7 @@ RunChart::RunChart(QWidget* parent)
   constexpr int kMargin = 12;
   constexpr int kSmall = 6;
   head->setContentsMargins(kMargin, kSmall, kMargin, 0);
+  head->setSpacing(kSmall);
   head->addWidget(m_what);
   head->addWidget(m_scale);
   head->addSpacing(kMargin);
@@ -157,19 +158,21 @@ void RunChart::rebuild() {
   }
   const double first = place(*sizes.begin());
   const double last = std::max(place(*sizes.rbegin()), first + 1);
+  // Room for the points of the first and the last size.
+  const double aside = (last - first) * 0.03;
   for (const double bound : bounds) {
     most = std::max(most, bound);
     auto* line = new QLineSeries;
     line->setName(tr("bound %1").arg(bound, 0, 'f', 2));
-    line->append(first, bound);
-    line->append(last, bound);
+    line->append(first - aside, bound);
+    line->append(last + aside, bound);
     line->setPen(QPen(theme.color(Token::cut), 1.5, Qt::DashLine));
     lines << line;
   }
   auto* x = new QCategoryAxis;
   x->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
-  x->setStartValue(first);
-  x->setRange(first, last);
+  x->setStartValue(first - aside);
+  x->setRange(first - aside, last + aside);
   // At most a dozen labels, so that they do not run into each other.
   const std::size_t every = sizes.size() / 12 + 1;
   std::size_t number = 0;
@@ -184,7 +187,9 @@ void RunChart::rebuild() {
     axis->setBase(10);
     axis->setLabelFormat(u"%g"_s);
     axis->setRange(std::pow(10, std::floor(std::log10(least))), std::pow(10, std::ceil(std::log10(most * 1.01))));
-    axis->setMinorTickCount(8);
+    // Over many decades the lines between them would be a grey band.
+    constexpr double kMostDecades = 2;
+    axis->setMinorTickCount(axis->max() / axis->min() > std::pow(10, kMostDecades + 0.5) ? 0 : 8);
     axis->setMinorGridLineColor(theme.color(Token::grid));
     y = axis;
   } else {

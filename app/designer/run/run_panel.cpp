@@ -16,8 +16,25 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
+/// A list whose choice ends in dots where the dock is too narrow for it.
+class NarrowCombo : public QComboBox {
+public:
+  using QComboBox::QComboBox;
+
+protected:
+  void paintEvent(QPaintEvent* /*event*/) override {
+    QStylePainter painter(this);
+    QStyleOptionComboBox option;
+    initStyleOption(&option);
+    painter.drawComplexControl(QStyle::CC_ComboBox, option);
+    const QRect field = style()->subControlRect(QStyle::CC_ComboBox, &option, QStyle::SC_ComboBoxEditField, this);
+    option.currentText = option.fontMetrics.elidedText(option.currentText, Qt::ElideRight, field.width() - 2);
+    painter.drawControl(QStyle::CE_ComboBoxLabel, option);
+  }
+};
+
 QComboBox* box(const QString& name, const QString& title, QWidget* parent) {
-  auto* combo = new QComboBox(parent);
+  auto* combo = new NarrowCombo(parent);
   combo->setObjectName(name);
   combo->setAccessibleName(title);
   combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -174,6 +191,7 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   inner->addStretch(1);
   auto* buttons = new QHBoxLayout;
   buttons->setContentsMargins(kMargin, kGap, kMargin, kGap);
+  buttons->setSpacing(kGap);
   buttons->addWidget(m_run, 1);
   buttons->addWidget(m_stop);
   buttons->addWidget(bundle);

@@ -287,6 +287,7 @@ TracePanel::TracePanel(QWidget* parent)
   constexpr int kMargin = 12;
   constexpr int kSmall = 6;
   head->setContentsMargins(kMargin, kSmall, kMargin, kSmall);
+  head->setSpacing(kSmall);
   head->addWidget(m_which);
   head->addSpacing(kMargin);
   head->addWidget(m_text, 1);

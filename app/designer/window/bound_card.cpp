@@ -87,7 +87,9 @@ QString linked(const CutView& cut) {
     const QString text = noun.toHtmlEscaped();
     const qsizetype at = isLast ? html.lastIndexOf(text, before - 1) : html.indexOf(text);
     if (!text.isEmpty() && at >= 0 && at < before) {
-      const QString anchor = u"<a style=\"text-decoration:none\" href=\"%1\">%2</a>"_s.arg(target, text);
+      // The colour of the palette would stay that of the scheme in which the label was first laid out.
+      const QString anchor = u"<a style=\"text-decoration:none; color:%3\" href=\"%1\">%2</a>"_s.arg(
+          target, text, Theme::instance().color(Token::accent).name());
       html.replace(at, text.size(), anchor);
       before = at;
     }
@@ -341,7 +343,8 @@ void BoundCard::fitChips() {
   m_cuts->doItemsLayout();
   int bottom = 0;
   for (int row = 0; row < m_cuts->count(); ++row) {
-    bottom = std::max(bottom, m_cuts->visualItemRect(m_cuts->item(row)).bottom() + m_cuts->verticalScrollBar()->value());
+    bottom =
+        std::max(bottom, m_cuts->visualItemRect(m_cuts->item(row)).bottom() + m_cuts->verticalScrollBar()->value());
   }
   constexpr int kMostRows = 5;
   m_cuts->setFixedHeight(std::clamp(bottom + 2, kChipHeight, kMostRows * kChipHeight));

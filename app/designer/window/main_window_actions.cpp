@@ -475,15 +475,15 @@ void MainWindow::createDocks() {
   m_outline->setFrameShape(QFrame::NoFrame);
   m_outline->setSelectionMode(QAbstractItemView::ExtendedSelection);
   m_outline->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed);
-  addDock(u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea);
+  addDock(u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea,
+          {Mode::draw, Mode::analyse, Mode::schedule});
 
   m_minimap = new Minimap(this);
   addDock(u"minimap"_s, tr("Minimap"), m_minimap, Qt::LeftDockWidgetArea);
 
   m_boundCard = new BoundCard(this);
-  // Schedule mode has the bound in its own card.
-  const std::vector<Mode> elsewhere{Mode::draw, Mode::analyse, Mode::run};
-  addDock(u"bound"_s, tr("Bound"), m_boundCard, Qt::RightDockWidgetArea, elsewhere);
+  // Schedule mode has the bound in its own card, Run mode in its results.
+  addDock(u"bound"_s, tr("Bound"), m_boundCard, Qt::RightDockWidgetArea, {Mode::draw, Mode::analyse});
   m_properties = new PropertiesPanel(this);
   addDock(u"properties"_s, tr("Properties"), m_properties, Qt::RightDockWidgetArea, {Mode::draw, Mode::analyse});
 
