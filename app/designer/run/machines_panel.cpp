@@ -110,7 +110,7 @@ MachinesPanel::MachinesPanel(MachineBook& book, QWidget* parent)
   layout->addWidget(m_list, 1);
   layout->addLayout(buttons);
   layout->addLayout(more);
-  layout->addWidget(card, 1);
+  layout->addWidget(card, 2);
   connect(m_list, &QTreeWidget::currentItemChanged, this, [this] {
     refresh();
     Q_EMIT currentChanged(current());
@@ -240,7 +240,7 @@ void MachinesPanel::refresh() {
       partitions << tr("%1 (%2 nodes)").arg(partition.name).arg(partition.nodes);
     }
     card += row(tr("Slurm"), partitions.join(u", "_s));
-    card = u"<table cellspacing='0'>"_s + card + u"</table>"_s;
+    card = u"<table cellspacing='0' cellpadding='1'>"_s + card + u"</table>"_s;
   } else if (!connection->message().isEmpty()) {
     card = connection->message().toHtmlEscaped();
   } else {

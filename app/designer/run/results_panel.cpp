@@ -227,7 +227,7 @@ ResultsPanel::ResultsPanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
       m_title(new QLabel(this)),
-      m_state(new QLabel(this)),
+      m_state(new ElidedLabel(this)),
       m_progress(new QProgressBar(this)),
       m_table(new QTableView(this)),
       m_rerun(plainButton(u"resultsRerun"_s, tr("Run Again"), tr("The same schedule with the same choices"), this)),
@@ -248,9 +248,7 @@ ResultsPanel::ResultsPanel(QWidget* parent)
   m_table->horizontalHeader()->setMinimumSectionSize(48);
   m_title->setTextFormat(Qt::PlainText);
   m_title->setFont(uiFont(13, QFont::DemiBold));
-  m_state->setTextFormat(Qt::PlainText);
   m_state->setObjectName(u"resultsState"_s);
-  m_state->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   m_progress->setRange(0, 1000);
   m_progress->setTextVisible(false);
   constexpr int kBarHeight = 4;

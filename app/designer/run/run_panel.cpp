@@ -4,6 +4,8 @@
 #include <QHBoxLayout>
 #include <QScrollArea>
 #include <QSignalBlocker>
+#include <QStyleOptionComboBox>
+#include <QStylePainter>
 #include <QVBoxLayout>
 #include <algorithm>
 

@@ -440,7 +440,8 @@ void MainWindow::createMenus() {
                  u"arrange.unpin"_s});
   createScheduleMenu();
   createRunMenu();
-  fill(menuBar()->addMenu(tr("&Help")), {u"help.contents"_s, u"help.glossary"_s, u"help.tour"_s, {}, u"help.shortcuts"_s, {}, u"help.about"_s});
+  fill(menuBar()->addMenu(tr("&Help")),
+       {u"help.contents"_s, u"help.glossary"_s, u"help.tour"_s, {}, u"help.shortcuts"_s, {}, u"help.about"_s});
   // Shortcuts work also where no menu shows the action.
   for (QAction* action : m_actions.all()) {
     addAction(action);
@@ -475,8 +476,7 @@ void MainWindow::createDocks() {
   m_outline->setFrameShape(QFrame::NoFrame);
   m_outline->setSelectionMode(QAbstractItemView::ExtendedSelection);
   m_outline->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed);
-  addDock(u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea,
-          {Mode::draw, Mode::analyse, Mode::schedule});
+  addDock(u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea, {Mode::draw, Mode::analyse, Mode::schedule});
 
   m_minimap = new Minimap(this);
   addDock(u"minimap"_s, tr("Minimap"), m_minimap, Qt::LeftDockWidgetArea);
