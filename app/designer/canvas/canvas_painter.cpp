@@ -203,12 +203,14 @@ void CanvasPainter::paintBoxes(QPainter& painter, const QRectF& part) const {
 }
 
 void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
+  // 17 units, but never below 11 pixels while the box has room for it.
+  const double size = std::max(17.0, px(m_detail == Detail::far ? 11 : 11.5));
+  // A title may stand just outside its box.
+  const double reach = size * 1.5;
   for (const BoxItem& box : m_scene.boxes()) {
-    if (!box.rect.intersects(part) || !isShown(box.id)) {
+    if (!box.rect.adjusted(0, -reach, 0, reach).intersects(part) || !isShown(box.id)) {
       continue;
     }
-    // 17 units, but never below 11 pixels while the box has room for it.
-    const double size = std::max(17.0, px(m_detail == Detail::far ? 11 : 11.5));
     const bool isFar = m_detail == Detail::far;
     if (box.rect.width() < size * 2.2 || box.rect.height() < size * 1.4 || (isFar && box.depth > 0)) {
       continue;
