@@ -17,7 +17,9 @@ endfunction()
 
 set(COPPICE_ALWAYS ON)
 coppice_feature(cli coppice-cli COPPICE_ALWAYS "command line program coppice-cli (needs libcli11-dev)")
-coppice_feature(designer coppice COPPICE_ALWAYS "the designer, program coppice (needs qt6-base-dev, qt6-svg-dev)")
+coppice_feature(
+  designer coppice COPPICE_ALWAYS
+  "the designer, program coppice (needs qt6-base-dev, qt6-svg-dev, qt6-charts-dev, libqt6opengl6-dev)")
 coppice_feature(dot coppice-dot COPPICE_DOT "Graphviz DOT files, through the helper coppice-dot (needs libgraphviz-dev)")
 if(COPPICE_Z3)
   set(COPPICE_HAS_z3 OFF)
@@ -26,6 +28,9 @@ if(COPPICE_Z3)
   endif()
   add_feature_info(z3 COPPICE_HAS_z3 "Z3 for hard integer programs (needs libz3-dev)")
 endif()
+coppice_feature(executor coppice-exec COPPICE_ALWAYS "the executor, program coppice-exec")
+coppice_feature(mpi coppice-exec-mpi COPPICE_ALWAYS
+                "schedules across processes and hosts, plug-in coppice-exec-mpi (needs libopenmpi-dev)")
 coppice_feature(cuda coppice-exec-cuda COPPICE_CUDA "schedules on NVIDIA GPUs, plug-in coppice-exec-cuda (needs nvcc of CUDA 12 or 13)")
 coppice_feature(tests tst_project COPPICE_TESTS "test programs (need qt6-base-dev)")
 coppice_feature(benchmarks bench_forestcoll COPPICE_BENCHMARKS "benchmark program (needs libbenchmark-dev)")
