@@ -502,10 +502,12 @@ void MainWindow::offerRecovery() {
     }
     const QString name =
         recovered->documentPath.isEmpty() ? tr("an untitled fabric") : QFileInfo(recovered->documentPath).fileName();
-    const auto wanted = m_prompts->choice(
-        this, tr("Recover Changes"),
-        tr("The program ended without saving %1 (%2).").arg(name, counted(recovered->steps, tr("step"), tr("steps"))),
-        tr("Recover"), tr("Discard Them"));
+    // A template or an import that was opened and not changed has no steps, but was never saved either.
+    const QString steps =
+        recovered->steps > 0 ? u" (%1)"_s.arg(counted(recovered->steps, tr("step"), tr("steps"))) : QString();
+    const auto wanted =
+        m_prompts->choice(this, tr("Recover Changes"), tr("The program ended without saving %1%2.").arg(name, steps),
+                          tr("Recover"), tr("Discard Them"));
     if (!wanted) {
       continue;
     }
