@@ -62,6 +62,7 @@ QMenu::separator { height: 1px; background: @line; margin: 4px 8px; }
 QMenu::icon { padding-left: 8px; }
 QToolButton { border: 1px solid transparent; border-radius: 6px; padding: 5px; background: transparent; color: @text; }
 QToolButton:hover { background: @hover; }
+QToolButton:disabled { color: @faint; }
 QToolButton:checked, QToolButton:pressed { background: @accentSoft; color: @accent; }
 QToolButton:focus { border-color: @accent; }
 QPushButton { background: @field; color: @text; border: 1px solid @line; border-radius: 6px; padding: 5px 14px; min-height: 18px; }
