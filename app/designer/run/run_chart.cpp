@@ -186,7 +186,7 @@ void RunChart::rebuild() {
     auto* axis = new QLogValueAxis;
     axis->setBase(10);
     axis->setLabelFormat(u"%g"_s);
-    axis->setRange(std::pow(10, std::floor(std::log10(least))), std::pow(10, std::ceil(std::log10(most * 1.01))));
+    axis->setRange(std::pow(10, std::floor(std::log10(least * 0.8))), std::pow(10, std::ceil(std::log10(most * 1.01))));
     // Over many decades the lines between them would be a grey band.
     constexpr double kMostDecades = 2;
     axis->setMinorTickCount(axis->max() / axis->min() > std::pow(10, kMostDecades + 0.5) ? 0 : 8);
