@@ -11,7 +11,7 @@ cmake --build "$build" --target coppice-screenshots --parallel "${COPPICE_JOBS:-
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
 HOME=$home XDG_CONFIG_HOME=$home XDG_DATA_HOME=$home XDG_RUNTIME_DIR=$home \
-  "$build/tests/designer/render/coppice-screenshots" "$out"
+  "$build/tests/coppice-screenshots" "$out"
 for picture in "$out"/*.png; do
   if command -v pngquant >/dev/null; then
     pngquant --force --skip-if-larger --quality 85-100 --output "$picture" "$picture" || true

@@ -11,6 +11,7 @@
 
 #include "designer/document/fabric_file.hpp"
 #include "designer/help/plurals.hpp"
+#include "designer/run/run_activity.hpp"
 #include "designer/schedule/export_dialog.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/theme/theme.hpp"
@@ -70,6 +71,7 @@ public:
     dialog->resize(kDialog);
     save(u"export"_s, dialog);
     dialog->close();
+    rehearse();
   }
 
   void large() {
@@ -113,6 +115,23 @@ private:
                          kLong)) {
       fail("the schedule does not come");
     }
+  }
+
+  void rehearse() {
+    auto* activity = m_window->findChild<RunActivity*>();
+    run("mode.run");
+    if (!QTest::qWaitFor([&] { return activity->isReady(); }, kLong)) {
+      fail("this computer is not ready to run the schedule");
+      return;
+    }
+    run("run.start");
+    if (!QTest::qWaitFor([&] { return activity->isRunning(); }, kLong) ||
+        !QTest::qWaitFor([&] { return !activity->isRunning(); }, kLong)) {
+      fail("the run does not end");
+      return;
+    }
+    run("view.results");
+    shoot(u"run"_s);
   }
 
   void shoot(const QString& name) {
