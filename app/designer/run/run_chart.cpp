@@ -68,6 +68,9 @@ RunChart::RunChart(QWidget* parent)
   m_view->viewport()->installEventFilter(this);
   m_view->setAccessibleName(tr("Bandwidth against size"));
   m_chart->layout()->setContentsMargins(0, 0, 0, 0);
+  // The dock is low: the room is for the lines.
+  constexpr QMargins kMargins(8, 8, 8, 4);
+  m_chart->setMargins(kMargins);
   m_chart->setBackgroundRoundness(0);
   auto* head = new QHBoxLayout;
   constexpr int kMargin = 12;
