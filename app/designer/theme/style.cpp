@@ -78,6 +78,11 @@ QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox, QComboBox { back
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus { border-color: @accent; }
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button { width: 0; border: none; }
 QLineEdit[invalid="true"] { border-color: @error; }
+QCheckBox::indicator, QGroupBox::indicator { width: 13px; height: 13px; border: 1px solid @faint; border-radius: 3px; background: @field; }
+QCheckBox::indicator:checked, QGroupBox::indicator:checked { background: @accent; border-color: @accent; image: url(@check); }
+QCheckBox::indicator:indeterminate { background: @accentSoft; border-color: @accent; }
+QCheckBox::indicator:disabled { border-color: @line; }
+QCheckBox::indicator:focus { border-color: @accent; }
 QComboBox::drop-down { border: none; width: 24px; }
 QComboBox::down-arrow { image: url(@chevron); width: 12px; height: 12px; }
 QComboBox QAbstractItemView { background: @panel; border: 1px solid @line; selection-background-color: @accentSoft; selection-color: @text; }
@@ -138,6 +143,8 @@ QLabel[role="error"] { color: @error; }
   // Style sheets take files alone, so each scheme has its own.
   names.emplace_back(QStringLiteral("@chevron"), colors.isDark() ? QStringLiteral(":/style/chevron-dark.svg")
                                                                  : QStringLiteral(":/style/chevron-light.svg"));
+  names.emplace_back(QStringLiteral("@check"), colors.isDark() ? QStringLiteral(":/style/check-dark.svg")
+                                                               : QStringLiteral(":/style/check-light.svg"));
   names.emplace_back(QStringLiteral("@accentHover"), mixed(colors[Token::accent], colors[Token::text], 0.15).name());
   std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
   for (const auto& [name, value] : names) {
