@@ -275,9 +275,8 @@ Result<std::map<std::string, std::string>> parseArguments(const std::vector<std:
 
 void addFabricOptions(CLI::App& sub, FabricOptions& options) {
   sub.add_option("fabric", options.source, "Fabric file, - for standard input, or preset:NAME,key=value,…")->required();
-  sub.add_option(
-      "--from", options.from,
-      "Format: json, dot, adjacency, nccl-xml, nvidia-smi or trees; without it, told by suffix and content");
+  sub.add_option("--from", options.from,
+                 "Format: json, dot, adjacency, nccl-xml, nvidia-smi or trees; without it, told by suffix and content");
   sub.add_option("--gpus", options.gpus, "Keep only these GPUs: ids, ranks or ranges of ranks, as in 0-7,16-23");
   sub.add_option("--boxes", options.boxes, "nccl-xml, nvidia-smi: copies of the one box that the file describes")
       ->capture_default_str();

@@ -144,8 +144,8 @@ Result<Request> understand(const RunWords& words) {
   return request;
 }
 
-/// A run of one process per rank that nobody has started yet. nullopt where it is no such run, or the schedule cannot be
-/// run: then the usual way says so.
+/// A run of one process per rank that nobody has started yet. nullopt where it is no such run, or the schedule cannot
+/// be run: then the usual way says so.
 std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** argv) {
   const bool wantsMpi = words.backend == "mpi" || !words.launch.empty() || !words.hosts.empty();
   if (!wantsMpi || words.launched || isUnderMpi()) {
