@@ -36,13 +36,14 @@ struct HostState {
     return static_cast<std::int64_t>(sizeof(HostState) + static_cast<std::size_t>(seats) * sizeof(Seat));
   }
 
-  /// Wakes the workers of a process that sleep. After whatever they may wait for was published.
+  /// Wakes the workers of a process that sleep. After whatever they may wait for was published, in sequentially
+  /// consistent order.
   void wake(int local);
   void wakeAll(int seats);
   /// Takes back the announcement of a worker that found work in its last look.
   void stayAwake(int local);
   [[nodiscard]] Verdict verdict() const {
-    return static_cast<Verdict>(judgement.load(std::memory_order_acquire) & 0xFFU);
+    return static_cast<Verdict>(judgement.load(std::memory_order_seq_cst) & 0xFFU);
   }
   /// The rank that a stall or a loss is about; -1 = none.
   [[nodiscard]] int culprit() const { return static_cast<int>(judgement.load(std::memory_order_acquire) >> 32U) - 1; }

@@ -163,11 +163,11 @@ MpiRunner::MpiRunner(MpiWorld& world, RankSetup setup, int workers)
 }
 
 std::uint64_t MpiRunner::phase() const {
-  return m_isNetworked ? m_networkPhase.load(std::memory_order_acquire) : m_host.phase.load(std::memory_order_acquire);
+  return m_isNetworked ? m_networkPhase.load(std::memory_order_seq_cst) : m_host.phase.load(std::memory_order_seq_cst);
 }
 
 Verdict MpiRunner::verdict() const {
-  return m_isNetworked ? static_cast<Verdict>(m_networkVerdict.load(std::memory_order_acquire) & 0xFFU)
+  return m_isNetworked ? static_cast<Verdict>(m_networkVerdict.load(std::memory_order_seq_cst) & 0xFFU)
                        : m_host.verdict();
 }
 
@@ -313,7 +313,6 @@ void MpiRunner::rest(Context& context, std::uint64_t now) {
   const bool isMain = context.worker == 0;
   const std::uint32_t seen = m_seat.bell.load(std::memory_order_acquire);
   m_seat.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   bool moved = (now - m_firstPhase) % m_phasesPerRun == 0 && scan(context, now);
   if (isMain && m_isNetworked) {
     moved |= pollNetwork(!moved);
@@ -342,7 +341,7 @@ void MpiRunner::rest(Context& context, std::uint64_t now) {
 /// This process has done its part of the phase.
 void MpiRunner::arrive() {
   if (m_isNetworked) {
-    m_hasArrived.store(true, std::memory_order_release);
+    m_hasArrived.store(true, std::memory_order_seq_cst);
     if (m_workers > 1) {
       m_host.wake(m_world.seat());
     }
@@ -373,7 +372,7 @@ bool MpiRunner::pollNetwork(bool isIdle) {
     if (done != 0) {
       m_isInBarrier = false;
       m_hasArrived.store(false, std::memory_order_relaxed);
-      m_networkPhase.fetch_add(1, std::memory_order_release);
+      m_networkPhase.fetch_add(1, std::memory_order_seq_cst);
       moved = true;
     }
   }

@@ -99,7 +99,7 @@ bool Proxy::poll(Sender& sender) {
   }
   if (const std::uint64_t head = std::min(sender.credit, sender.completed); head > sender.head) {
     sender.head = head;
-    sender.view->head->store(head, std::memory_order_release);
+    sender.view->head->store(head, std::memory_order_seq_cst);
   }
   return moved;
 }
@@ -119,7 +119,7 @@ bool Proxy::poll(Receiver& receiver) {
     receiver.view->messages[slot] = {.offset = 0, .bytes = bytes, .rank = Message::kInSlot};
     ++receiver.arrived;
     ++m_taken;
-    receiver.view->tail->store(receiver.arrived, std::memory_order_release);
+    receiver.view->tail->store(receiver.arrived, std::memory_order_seq_cst);
     moved = true;
   }
   const std::uint64_t consumed = receiver.view->head->load(std::memory_order_acquire);
