@@ -339,7 +339,10 @@ RunResult MpiBackend::run(const RunRequest& request) {
 double MpiBackend::measureMemory(std::stop_token /*stop*/) {
   // All processes copy at once. Whoever is told to stop still takes part: the others wait for it.
   constexpr int kRounds = 5;
-  const std::int64_t bytes = std::max<std::int64_t>((std::int64_t{128} << 20) / m_world->processes(), 8 << 20);
+  // In whole pieces: any number of processes may share the 128 MiB.
+  const std::int64_t pieces =
+      std::max((std::int64_t{128} << 20) / m_world->processes(), std::int64_t{8} << 20) / kPieceBytes;
+  const std::int64_t bytes = pieces * kPieceBytes;
   Mapping memory;
   const bool isReserved = static_cast<bool>(memory.reserve(2 * bytes));
   const auto lacking = m_world->sum(isReserved ? 0 : 1);
