@@ -29,14 +29,22 @@ bool print(const std::string& text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
 }
 
-/// Message on one line, so that scripts can show the first line of standard error.
-std::string oneLine(std::string text) {
-  for (char& c : text) {
-    if (c == '\n' || c == '\r') {
-      c = ' ';
+/// Names from a stranger's file must not steer the terminal: control characters become `?`, line ends too where the
+/// text is one line, so that scripts can show the first line of standard error.
+std::string harmless(std::string text, bool isOneLine) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\n') {
+      text[at] = isOneLine ? ' ' : '\n';
+    } else if (isControlCharacter(text, at)) {
+      const bool isC1 = static_cast<unsigned char>(text[at]) == 0xc2;
+      text.replace(at, isC1 ? 2 : 1, "?");
     }
   }
   return text;
+}
+
+std::string oneLine(std::string text) {
+  return harmless(std::move(text), true);
 }
 
 int fail(const Error& error, bool json) {
@@ -55,12 +63,13 @@ int fail(const Error& error, bool json) {
 }
 
 int finish(const Report& report, bool json) {
-  const std::string& body = report.document ? *report.document : (json ? dumped(report.json) : report.text);
+  const std::string& body =
+      report.document ? *report.document : (json ? dumped(report.json) : harmless(report.text, false));
   if (report.failure) {
     std::fprintf(stderr, "%s: %s\n", kProgram, oneLine(*report.failure).c_str());
   }
   if (report.document) {
-    std::fputs(report.text.c_str(), stderr);
+    std::fputs(harmless(report.text, false).c_str(), stderr);
   }
   if (!print(body)) {
     return fail({ErrorCode::io, "standard output could not be written", "check the disk or pipe it goes to"}, false);
