@@ -13,13 +13,16 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -38,6 +41,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kLongestLine = 2 * program::kMaxRecordBytes;
 constexpr std::size_t kKeptErrors = std::size_t{64} << 10;  // of the launcher's and the ranks' standard error
 constexpr auto kGrace = std::chrono::seconds(5);            // from the polite signal to the other
+constexpr auto kAfterwards = std::chrono::seconds(8);       // for the launcher, when process 0 has said its last
 
 std::string findProgram(const std::string& name) {
   const char* const path = std::getenv("PATH");
@@ -102,6 +106,17 @@ std::optional<Child> spawn(const std::vector<std::string>& command) {
     return std::nullopt;
   }
   return Child{.pid = pid, .output = output[0], .errors = errors[0]};
+}
+
+/// Ends a launcher at once, and what it started here: an ssh to a host that is gone would wait for minutes.
+void killWithChildren(pid_t pid) {
+  const std::string id = std::to_string(pid);
+  std::ifstream list("/proc/" + id + "/task/" + id + "/children");
+  std::vector<pid_t> children{std::istream_iterator<pid_t>(list), {}};
+  ::kill(pid, SIGKILL);
+  for (const pid_t child : children) {
+    ::kill(child, SIGKILL);
+  }
 }
 
 /// What "--version" says, for telling launchers apart.
@@ -192,16 +207,17 @@ public:
 
 private:
   std::optional<Error> prepare(std::vector<std::string>& command) {
-    for (const std::string* const list : {&m_request.hosts, &m_request.partition}) {
-      const bool isPlain = std::all_of(list->begin(), list->end(), [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-               std::string_view("._:,-[]").find(c) != std::string_view::npos;
-      });
-      if (!isPlain || list->starts_with('-') || list->find(",-") != std::string::npos) {
-        return Error{.code = ErrorCode::badUsage,
-                     .message = inQuotes(*list) + " names no hosts or partition",
-                     .fix = "write names separated by commas, as in node1,node2"};
-      }
+    const bool isPlain = std::all_of(m_request.partition.begin(), m_request.partition.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+             std::string_view("._-").find(c) != std::string_view::npos;
+    });
+    if (!isPlain || m_request.partition.starts_with('-')) {
+      return Error{.code = ErrorCode::badUsage,
+                   .message = inQuotes(m_request.partition) + " is no Slurm partition",
+                   .fix = "see sinfo"};
+    }
+    if (const auto shares = shareRanks(m_request.hosts, m_request.ranks); !shares) {
+      return shares.error();
     }
     std::string name = m_request.launcher;
     std::string file = findProgram(name.empty() ? "mpirun" : name);
@@ -237,7 +253,13 @@ private:
     }
     std::error_code error;
     const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
-    command = launchCommand(m_request, name, isOpenMpi, program, allowedCores());
+    const char* const home = std::getenv("HOME");
+    // srun brings the folder and HOME along, and Slurm's hosts share them.
+    const bool isElsewhere = name == "mpirun" && !m_request.hosts.empty() && home != nullptr;
+    command = launchCommand(m_request, name, isOpenMpi,
+                            hostProgram(program, std::filesystem::current_path(error).string(),
+                                        isElsewhere ? std::filesystem::canonical(home, error).string() : std::string()),
+                            allowedCores());
     command.front() = file;
     return std::nullopt;
   }
@@ -278,7 +300,12 @@ private:
           pollfd{areErrorsOpen ? m_child.errors : -1, POLLIN, 0}, pollfd{isInputOpen ? 0 : -1, POLLIN, 0}};
       const int ready = ::poll(waits.data(), waits.size(), m_cancelled ? 100 : 1000);
       if (m_cancelled && Clock::now() > *m_cancelled + kGrace && !m_isChildGone) {
-        ::kill(m_child.pid, SIGKILL);  // its ranks go with it
+        killWithChildren(m_child.pid);  // its ranks go with it
+      }
+      if (m_ended && Clock::now() > *m_ended + kAfterwards && !m_isChildGone && !m_cancelled) {
+        // mpirun waits for a host that is gone as long as TCP does.
+        m_isLauncherStuck = true;
+        killWithChildren(m_child.pid);
       }
       if (m_isChildGone && ready == 0) {
         break;  // somebody else holds the pipes
@@ -328,7 +355,7 @@ private:
           m_status = status;
         }
       } else if (m_cancelled) {
-        ::kill(m_child.pid, SIGKILL);  // asked twice
+        killWithChildren(m_child.pid);  // asked twice
       } else {
         cancel("stopped by " + signalText(static_cast<int>(heard.ssi_signo)));
       }
@@ -356,6 +383,7 @@ private:
       write(program::LogRecord{.severity = Severity::note, .text = line, .source = m_launcher});
     } else if (const auto* end = std::get_if<program::EndRecord>(&*record)) {
       m_end = *end;
+      m_ended = Clock::now();
     } else if (!std::holds_alternative<program::HelloRecord>(*record)) {
       put(line + "\n");
     }
@@ -369,6 +397,7 @@ private:
     constexpr std::string_view kOwn = "coppice-exec: ";
     if (line.starts_with(kOwn)) {
       m_lastWords = line.substr(kOwn.size());
+      m_ended = m_ended ? m_ended : std::optional(Clock::now());
     }
   }
 
@@ -393,6 +422,13 @@ private:
     }
     // A launcher that lost a rank stops the others, and process 0 may have taken that for a wish of ours.
     const bool wasStopped = m_end && m_end->code == RunExit::cancelled;
+    if (m_isLauncherStuck && lost.empty() && (!m_end || m_end->code == RunExit::hang)) {
+      std::string who = m_end && !m_end->reason.empty() ? m_end->reason : m_lastWords;
+      who = who.substr(0, who.find(';'));
+      return close(RunExit::rankLost, {.code = ErrorCode::io,
+                                       .message = who + ", and its host is silent too",
+                                       .fix = "check that host and the network to it"});
+    }
     if (m_end && !(wasStopped && !lost.empty())) {
       write(*m_end);
       return static_cast<int>(m_end->code);
@@ -436,6 +472,8 @@ private:
   bool m_isChildGone = false;
   bool m_isOutputGone = false;
   bool m_hasSpoken = false;
+  bool m_isLauncherStuck = false;
+  std::optional<Clock::time_point> m_ended;  ///< by process 0's own words
   std::optional<Clock::time_point> m_cancelled;
   std::string m_cancelReason;
   std::optional<program::EndRecord> m_end;
@@ -448,42 +486,123 @@ private:
 
 }  // namespace
 
+Result<std::vector<HostShare>> shareRanks(const std::string& hosts, int ranks) {
+  std::vector<HostShare> shares;
+  int given = 0;
+  int open = 0;
+  std::istringstream list(hosts);
+  for (std::string word; std::getline(list, word, ',');) {
+    HostShare share{.host = word.substr(0, word.find(':'))};
+    const bool isPlain = std::all_of(share.host.begin(), share.host.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+             std::string_view("._-").find(c) != std::string_view::npos;
+    });
+    if (share.host.empty() || !isPlain || share.host.front() == '-') {
+      return Error{.code = ErrorCode::badUsage,
+                   .message = inQuotes(word) + " is not a host",
+                   .fix = "write names separated by commas, as in node1:4,node2:4"};
+    }
+    if (share.host.size() < word.size()) {
+      const char* const end = word.data() + word.size();
+      const auto read = std::from_chars(word.data() + share.host.size() + 1, end, share.ranks);
+      constexpr int kMost = 1 << 20;
+      if (read.ec != std::errc{} || read.ptr != end || share.ranks < 1 || share.ranks > kMost) {
+        return Error{.code = ErrorCode::badUsage,
+                     .message = inQuotes(word) + " has no number of ranks after the colon",
+                     .fix = "write a number of 1 or more, as in node1:4"};
+      }
+    }
+    given += share.ranks;
+    open += share.ranks == 0 ? 1 : 0;
+    shares.push_back(std::move(share));
+    constexpr std::size_t kMostHosts = 1024;
+    if (shares.size() > kMostHosts) {
+      return Error{.code = ErrorCode::badUsage, .message = "more than 1024 hosts are given"};
+    }
+  }
+  const int left = std::max(ranks - given, 0);
+  if (!shares.empty() && (open == 0 ? given < ranks : left < open)) {
+    return Error{.code = ErrorCode::badUsage,
+                 .message = open == 0 ? "the hosts have room for " + std::to_string(given) +
+                                            " ranks, the schedule has " + std::to_string(ranks)
+                                      : "there are fewer ranks than hosts: " + std::to_string(ranks),
+                 .fix = open == 0 ? "raise the numbers behind the hosts" : "name fewer hosts"};
+  }
+  int number = 0;
+  for (HostShare& share : shares) {
+    if (share.ranks == 0) {
+      share.ranks = left / open + (number++ < left % open ? 1 : 0);
+    }
+  }
+  return shares;
+}
+
+std::vector<std::string> hostProgram(const std::string& program, const std::string& folder, const std::string& home) {
+  const auto below = [&](const std::string& path) {
+    return !home.empty() && home != "/" && path.starts_with(home + "/") ? path.substr(home.size() + 1) : std::string();
+  };
+  const std::string place = below(folder);
+  const std::string file = below(program);
+  if (place.empty() || file.empty()) {
+    return {program};
+  }
+  return {"/bin/sh",      "-c",  R"(cd -- "$HOME/$1" && file=$2 && shift 2 && exec "$HOME/$file" "$@")",
+          "coppice-exec", place, file};
+}
+
 std::vector<std::string> launchCommand(const LaunchRequest& request, const std::string& launcher, bool isOpenMpi,
-                                       const std::string& program, int cores) {
+                                       const std::vector<std::string>& program, int cores) {
   std::vector<std::string> command = {launcher};
   const auto add = [&](std::initializer_list<std::string> words) { command.insert(command.end(), words); };
   const std::string ranks = std::to_string(request.ranks);
+  const auto shares = shareRanks(request.hosts, request.ranks);
+  std::string names;
+  std::string numbered;
+  for (const HostShare& share : shares ? *shares : std::vector<HostShare>{}) {
+    names += (names.empty() ? "" : ",") + share.host;
+    numbered += (numbered.empty() ? "" : ",") + share.host + ":" + std::to_string(share.ranks);
+  }
   if (launcher == "srun") {
     add({"--ntasks=" + ranks, "--mpi=pmix", "--kill-on-bad-exit=1", "--input=none", "--cpu-bind=none"});
     if (!request.partition.empty()) {
       add({"--partition=" + request.partition});
     }
-    if (!request.hosts.empty()) {
-      add({"--nodelist=" + request.hosts});
+    if (!names.empty()) {
+      add({"--nodelist=" + names});
     }
   } else {
     add({"-n", ranks});
     if (isOpenMpi) {
       // Workers are threads of ours; a rank bound to one core would keep them all there.
       add({"--bind-to", "none", "--stdin", "none"});
-      if (std::getenv("COPPICE_EXEC_FORCE_NETWORK") != nullptr) {
-        add({"-x", "COPPICE_EXEC_FORCE_NETWORK"});
+      for (char** variable = environ; *variable != nullptr; ++variable) {
+        // Its own it takes along by itself.
+        const std::string_view text = *variable;
+        if (text.starts_with("COPPICE_") || text.starts_with("UCX_")) {
+          add({"-x", std::string(text.substr(0, text.find('=')))});
+        }
       }
     }
-    if (!request.hosts.empty()) {
-      const auto count = 1 + std::count(request.hosts.begin(), request.hosts.end(), ',');
-      const auto each = (request.ranks + count - 1) / count;
-      std::string list;
-      std::istringstream hosts(request.hosts);
-      for (std::string host; std::getline(hosts, host, ',');) {
-        list += (list.empty() ? "" : ",") + host + (isOpenMpi ? ":" + std::to_string(each) : "");
+    if (!names.empty()) {
+      if (isOpenMpi) {
+        // Ranks in the order of the hosts. Nobody is there to answer ssh, and a host that falls silent is lost soon.
+        add({"--map-by", "slot"});
+        const auto setting = [&](const char* name, const char* value) {
+          if (std::getenv((std::string("OMPI_MCA_") + name).c_str()) == nullptr) {
+            add({"--mca", name, value});
+          }
+        };
+        setting("plm_rsh_agent", "ssh -o BatchMode=yes -o ConnectTimeout=10");
+        setting("oob_tcp_keepalive_time", "5");
+        setting("oob_tcp_keepalive_intvl", "3");
+        setting("oob_tcp_keepalive_probes", "3");
       }
-      add({isOpenMpi ? "--host" : "-hosts", list});
+      add({isOpenMpi ? "--host" : "-hosts", numbered});
     } else if (isOpenMpi && request.ranks > cores) {
       add({"--oversubscribe"});
     }
   }
-  add({program});
+  command.insert(command.end(), program.begin(), program.end());
   // What is for the launcher alone stays here.
   for (std::size_t i = 0; i < request.words.size(); ++i) {
     const std::string& word = request.words[i];

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.hpp"
 #include "mpi/job_environment.hpp"
 
 namespace coppice::executor {
@@ -13,7 +14,7 @@ struct LaunchRequest {
   std::vector<std::string> words = {};  ///< the command line of this process, without the program
   int ranks = 0;
   std::string launcher = {};   ///< "mpirun", "srun"; empty = mpirun where there is one, else srun
-  std::string hosts = {};      ///< separated by commas; empty = this host, or what Slurm grants
+  std::string hosts = {};      ///< separated by commas, as node1:4 or node1; empty = this host, or what Slurm grants
   std::string partition = {};  ///< srun only
   bool json = false;           ///< records on standard output
   bool lifeline = false;       ///< the end of standard input ends the run; lines there are commands
@@ -26,10 +27,25 @@ struct LaunchRequest {
 /// @return the exit code (program::RunExit)
 int launchMpi(const LaunchRequest& request);
 
-/// The command that launchMpi runs, without starting anything. `program` is the path of coppice-exec, `cores` how many
-/// this process may use. For bundles of scripts and tests.
+/// The command that launchMpi runs, without starting anything. `program` starts coppice-exec on a host (hostProgram),
+/// `cores` is how many this process may use. @pre shareRanks() is good
 [[nodiscard]] std::vector<std::string> launchCommand(const LaunchRequest& request, const std::string& launcher,
-                                                     bool isOpenMpi, const std::string& program, int cores);
+                                                     bool isOpenMpi, const std::vector<std::string>& program,
+                                                     int cores);
+
+/// A host and how many ranks it takes.
+struct HostShare {
+  std::string host;
+  int ranks = 0;
+};
+/// Reads "node1:4,node2": who has no number takes an even share of what is left. Errors: badUsage (not a host, not a
+/// number, or room for too few).
+Result<std::vector<HostShare>> shareRanks(const std::string& hosts, int ranks);
+
+/// How a launcher starts coppice-exec on any host: its path or, where program and folder lie below the home folder, a
+/// shell that looks for both below the home folder over there, which may be another.
+[[nodiscard]] std::vector<std::string> hostProgram(const std::string& program, const std::string& folder,
+                                                   const std::string& home);
 
 /// What a launcher wrote about ranks that died: "rank 2 (process 4711 on node3) was ended by signal 9 (Killed)"; empty
 /// where the text tells of none. Knows the words of Open MPI's mpirun, MPICH's and srun.

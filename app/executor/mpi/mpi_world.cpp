@@ -70,6 +70,15 @@ Outcome MpiWorld::open() {
   MPI_Comm_set_errhandler(m_watchComm, MPI_ERRORS_RETURN);
   MPI_Comm_rank(m_comm, &m_process);
   MPI_Comm_size(m_comm, &m_processes);
+  std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+  int nameLength = 0;
+  MPI_Get_processor_name(name.data(), &nameLength);
+  std::vector<char> names(name.size() * static_cast<std::size_t>(m_processes), '\0');
+  MPI_Allgather(name.data(), static_cast<int>(name.size()), MPI_CHAR, names.data(), static_cast<int>(name.size()),
+                MPI_CHAR, m_comm);
+  for (std::size_t at = 0; at < names.size(); at += name.size()) {
+    m_hostNames.emplace_back(&names[at]);
+  }
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
   int length = 0;
   MPI_Get_library_version(version.data(), &length);
@@ -179,6 +188,8 @@ std::string MpiWorld::describe(int rank, char state) const {
   std::string text = "rank " + std::to_string(rank);
   if (seat >= 0) {
     text += " (process " + std::to_string(host().seat(seat).pid.load()) + ")";
+  } else {
+    text += " (on " + m_hostNames[static_cast<std::size_t>(rank)] + ")";
   }
   switch (state) {
     case 'T':

@@ -91,6 +91,7 @@ private:
   std::optional<program::RunExit> m_brokenBy;
   double m_patience = 10;
   std::vector<int> m_neighbours;
+  std::vector<std::string> m_hostNames = {};  ///< by process
   std::string m_library;
   std::string m_lastWords;
   SharedSegment m_state;
