@@ -15,6 +15,12 @@ Result<ProgramJudgement> judgeProgram(const std::string& xml, const std::string&
     return file.error();
   }
   auto verdict = verify::verifyProgram(file->program, options, progress);
+  if (!verdict && hasErrors(file->findings)) {
+    // Nothing is left to execute; what the reader found is the reason.
+    verify::ProgramVerdict none;
+    none.ranks = static_cast<int>(file->program.ranks.size());
+    return ProgramJudgement{std::move(file->program), std::move(none), std::move(file->findings)};
+  }
   if (!verdict) {
     return verdict.error();
   }
@@ -55,7 +61,7 @@ void describeProgram(const program::Program& program, Report& report) {
   report.json["max_steps"] = steps;
   report.json["min_bytes"] = program.minBytes;
   report.json["max_bytes"] = program.maxBytes;
-  report.text += "  program     " + std::string(toString(program.collective)) + " on " +
+  report.text += "  program     " + std::string(program::collectiveName(program)) + " on " +
                  counted(static_cast<std::int64_t>(program.ranks.size()), "rank") + ", protocol " +
                  std::string(program::toString(program.protocol)) + (program.inPlace ? ", in place" : "") +
                  (program.outOfPlace ? ", out of place" : "") + "\n";

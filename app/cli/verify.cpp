@@ -41,13 +41,13 @@ Kind kindOf(std::string_view text) {
 }
 
 /// What all kinds report in the same way.
-Report report(const std::string& file, const char* kind, bool ok, Collective collective, int ranks,
+Report report(const std::string& file, const char* kind, bool ok, std::string_view collective, int ranks,
               const std::vector<Finding>& findings) {
   Report report;
   const Finding* fault = ok ? nullptr : firstFault(findings);
   report.json["ok"] = ok;
   report.json["kind"] = kind;
-  report.json["collective"] = toString(collective);
+  report.json["collective"] = collective;
   report.json["ranks"] = ranks;
   report.json["reason"] = fault == nullptr ? "" : describe(Error{fault->code, fault->text, {}, fault->where});
   if (!ok) {
@@ -59,7 +59,7 @@ Report report(const std::string& file, const char* kind, bool ok, Collective col
 
 Report scheduleReport(const std::string& file, const char* kind, const fabric::Fabric& fabric,
                       const schedule::Schedule& schedule, const verify::ScheduleVerdict& verdict) {
-  Report result = report(file, kind, verdict.ok, schedule.collective, fabric.gpuCount(), verdict.findings);
+  Report result = report(file, kind, verdict.ok, toString(schedule.collective), fabric.gpuCount(), verdict.findings);
   if (schedule.root) {
     result.json["root"] = *schedule.root;
   }
@@ -167,18 +167,16 @@ Result<Report> verifyProgram(const Options& options, const std::string& text, co
   if (!judged) {
     return judged.error();
   }
-  Report result =
-      report(options.file, "program", judged->ok, judged->verdict.collective, judged->verdict.ranks, judged->findings);
+  const std::string collective(program::collectiveName(judged->program));
+  Report result = report(options.file, "program", judged->ok, collective, judged->verdict.ranks, judged->findings);
   result.json["runtime"] = program::toString(*runtime);
-  const bool isRooted =
-      judged->verdict.collective == Collective::broadcast || judged->verdict.collective == Collective::reduce;
-  if (isRooted && judged->verdict.root >= 0) {
+  if (judged->verdict.root >= 0) {  // of rooted collectives alone
     result.json["root"] = judged->verdict.root;
   }
   describeProgram(judged->program, result);
   if (judged->ok) {
     result.text += "  executed    symbolically on " + counted(judged->verdict.ranks, "rank") +
-                   ": every output chunk holds exactly what " + std::string(toString(judged->verdict.collective)) +
+                   ": every output chunk holds exactly what " + collective +
                    " demands,\n              without deadlock or race, within all limits of " +
                    std::string(program::toString(*runtime)) + "\n";
   }

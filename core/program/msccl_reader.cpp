@@ -462,9 +462,11 @@ void Reader::readCollective(const Attribute& attribute) {
   }
   if (!taken) {
     const bool spelledOtherwise = attribute.value == "reduce_scatter" || attribute.value == "reducescatter";
+    const bool othersKnow = spelling != kSpellings.end() && isMsccl() && spelling->others;
     fault(Rule::algoValue, attribute.at,
           "coll=" + inQuotes(attribute.value) + " is refused by " + std::string(toString(m_runtime)),
           spelledOtherwise ? std::string("spell it ") + (isMsccl() ? "reduce_scatter" : "reducescatter")
+          : othersKnow     ? "msccl-executor-nccl and rccl know it: judge it for one of them (--runtime rccl)"
                            : "name a collective that the runtime knows, in lower case");
   }
   if (isMsccl() && attribute.value == "alltoall" && m_program.name == "2D") {
@@ -561,7 +563,8 @@ void Reader::checkChunks(const Tag& tag) {
         Rule::chunks, tag.at,
         who + ": " + std::to_string(most) + " chunks in one buffer; offsets end at " + std::to_string(m_limits.offset));
   }
-  if (!isMsccl() || !m_gpusStated) {
+  const bool isForeign = m_program.collectiveText == "gather" || m_program.collectiveText == "scatter";
+  if (!isMsccl() || !m_gpusStated || isForeign) {
     return;
   }
   const std::int64_t ranks = m_gpus;

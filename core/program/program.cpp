@@ -51,6 +51,11 @@ std::string_view toString(StepType type) {
   return "nop";
 }
 
+std::string_view collectiveName(const Program& program) {
+  return program.collectiveText.empty() ? coppice::toString(program.collective)
+                                        : std::string_view(program.collectiveText);
+}
+
 std::string_view toString(Runtime runtime) {
   switch (runtime) {
     case Runtime::msccl:

@@ -93,7 +93,7 @@ struct RankProgram {
 struct Program {
   std::string name;
   Collective collective = Collective::allgather;
-  std::string collectiveText = {};  ///< as read, when it is none of ours ("alltoall", "custom"); empty otherwise
+  std::string collectiveText = {};  ///< as read, when it is none of ours ("alltoall", "gather"); empty otherwise
   Protocol protocol = Protocol::simple;
   int channels = 1;
   int chunksPerLoop = 1;
@@ -101,12 +101,15 @@ struct Program {
   bool outOfPlace = false;
   std::int64_t minBytes = 0;
   std::int64_t maxBytes = 0;
-  /// Root of broadcast/reduce; MSCCL XML does not carry it, so a reader leaves -1 and the verifier infers it.
+  /// Root of broadcast, reduce, gather and scatter; MSCCL XML does not carry it, so a reader leaves -1 and the verifier infers it.
   int root = -1;
   std::vector<RankProgram> ranks;
 
   friend bool operator==(const Program&, const Program&) = default;
 };
+
+/// The word for what it computes: "allgather", "gather", …
+[[nodiscard]] std::string_view collectiveName(const Program& program);
 
 /// Which runtime will read the program: spellings, mandatory attributes and limits differ (formats note, 1.8 and 1.12).
 enum class Runtime {

@@ -23,8 +23,8 @@ Layout::Layout(const program::Program& program, Goal goal, bool inPlace)
     int scratch = m_caller.input + m_caller.output;
     if (inPlace) {
       const int own = static_cast<int>(rank);
-      input = goal == Goal::allgather ? own * m_caller.input : 0;
-      output = goal == Goal::reduceScatter ? own * m_caller.output : 0;
+      input = goal == Goal::allgather || goal == Goal::gather ? own * m_caller.input : 0;
+      output = goal == Goal::reduceScatter || goal == Goal::scatter ? own * m_caller.output : 0;
       scratch = std::max(m_caller.input, m_caller.output);
     }
     m_base.push_back({input, output, scratch});
@@ -157,16 +157,42 @@ Value DataRun::output(int rank, int chunk) const {
   return m_memory[static_cast<std::size_t>(rank)][m_layout.location(rank, Buffer::output, chunk)];
 }
 
+/// What a chunk of a rank's output must hold in the end. @param root of rooted goals
+Value DataRun::expected(Goal goal, int root, int rank, int chunk) const {
+  const BufferSizes caller = m_layout.caller();
+  const int part = goal == Goal::alltoall ? caller.input / m_ranks : caller.input;
+  const std::uint32_t all = m_values.sets().all();
+  switch (goal) {
+    case Goal::allgather:
+    case Goal::gather:
+      return makeValue(static_cast<std::uint32_t>(chunk % part), static_cast<std::uint32_t>(chunk / part));
+    case Goal::alltoall:
+      return makeValue(static_cast<std::uint32_t>(rank * part + chunk % part),
+                       static_cast<std::uint32_t>(chunk / part));
+    case Goal::reduceScatter:
+      return makeValue(static_cast<std::uint32_t>(rank * caller.output + chunk), all);
+    case Goal::scatter:
+      return makeValue(static_cast<std::uint32_t>(rank * caller.output + chunk), static_cast<std::uint32_t>(root));
+    case Goal::broadcast:
+      return makeValue(static_cast<std::uint32_t>(chunk), static_cast<std::uint32_t>(root));
+    case Goal::allreduce:
+    case Goal::reduce:
+    case Goal::unknown:
+      break;
+  }
+  return makeValue(static_cast<std::uint32_t>(chunk), all);
+}
+
 /// The root that makes this chunk right on this rank, -1 = none.
 int DataRun::rootOf(Goal goal, int chunk, int rank) const {
   const Value value = output(rank, chunk);
-  if (!isSound(value) || chunkOf(value) != static_cast<std::uint32_t>(chunk)) {
+  if (!isSound(value)) {
     return -1;
   }
-  if (goal == Goal::broadcast) {
-    return setOf(value) < static_cast<std::uint32_t>(m_ranks) ? static_cast<int>(setOf(value)) : -1;
-  }
-  return setOf(value) == m_values.sets().all() ? rank : -1;
+  const bool isOfOne = setOf(value) < static_cast<std::uint32_t>(m_ranks);
+  const int giver = goal == Goal::gather ? rank : isOfOne ? static_cast<int>(setOf(value)) : -1;
+  const int root = goal == Goal::reduce ? rank : giver;
+  return root >= 0 && value == expected(goal, root, rank, chunk) ? root : -1;
 }
 
 int DataRun::inferRoot(Goal goal) {
@@ -185,44 +211,24 @@ int DataRun::checkResult(Goal goal, int root) {
   if (goal == Goal::unknown) {
     return -1;
   }
-  const bool rooted = goal == Goal::broadcast || goal == Goal::reduce;
+  const bool rooted = isRooted(goal);
   if (!rooted) {
     root = -1;
   } else if (root < 0) {
     root = inferRoot(goal);
   }
   const BufferSizes caller = m_layout.caller();
-  const int part = goal == Goal::alltoall ? caller.input / m_ranks : caller.input;
-  const std::uint32_t all = m_values.sets().all();
-  const auto expected = [&](int rank, int chunk) {
-    switch (goal) {
-      case Goal::allgather:
-        return makeValue(static_cast<std::uint32_t>(chunk % part), static_cast<std::uint32_t>(chunk / part));
-      case Goal::alltoall:
-        return makeValue(static_cast<std::uint32_t>(rank * part + chunk % part),
-                         static_cast<std::uint32_t>(chunk / part));
-      case Goal::reduceScatter:
-        return makeValue(static_cast<std::uint32_t>(rank * caller.output + chunk), all);
-      case Goal::broadcast:
-        return makeValue(static_cast<std::uint32_t>(chunk), static_cast<std::uint32_t>(root));
-      case Goal::allreduce:
-      case Goal::reduce:
-      case Goal::unknown:
-        break;
-    }
-    return makeValue(static_cast<std::uint32_t>(chunk), all);
-  };
   std::size_t wrong = 0;
   std::size_t wrongRanks = 0;
   int firstRank = -1;
   int firstChunk = -1;
   for (int rank = 0; rank < m_ranks; ++rank) {
-    if (goal == Goal::reduce && rank != root) {
+    if ((goal == Goal::reduce || goal == Goal::gather) && rank != root) {
       continue;
     }
     const std::size_t before = wrong;
     for (int chunk = 0; chunk < caller.output; ++chunk) {
-      if (output(rank, chunk) != expected(rank, chunk) && wrong++ == 0) {
+      if (output(rank, chunk) != expected(goal, root, rank, chunk) && wrong++ == 0) {
         firstRank = rank;
         firstChunk = chunk;
       }
@@ -232,9 +238,9 @@ int DataRun::checkResult(Goal goal, int root) {
   if (wrong > 0 && m_sink.wants(static_cast<int>(Check::result), Severity::error)) {
     std::string text = std::string(m_layout.inPlace() ? "in place: " : "out of place: ") + "o[" +
                        std::to_string(firstChunk) + "] of rank " + std::to_string(firstRank) + " must hold " +
-                       m_values.describe(expected(firstRank, firstChunk)) + ", but holds " +
+                       m_values.describe(expected(goal, root, firstRank, firstChunk)) + ", but holds " +
                        m_values.describe(output(firstRank, firstChunk));
-    if (m_layout.inPlace() && goal == Goal::reduceScatter) {
+    if (m_layout.inPlace() && (goal == Goal::reduceScatter || goal == Goal::scatter)) {
       text += "; in place, that chunk is i[" + std::to_string(firstRank * caller.output + firstChunk) + "]";
     }
     if (wrong > 1) {

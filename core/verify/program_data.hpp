@@ -14,7 +14,7 @@
 namespace coppice::verify {
 
 /// Where the buffers of each rank lie. In place, the caller's two buffers share memory (formats note, 1.4): i is
-/// o[rank*c…] for allgather, o is i[rank*c…] for reduce_scatter, both are one for the others.
+/// o[rank*c…] for allgather and gather, o is i[rank*c…] for reduce_scatter and scatter, both are one for the others.
 class Layout {
 public:
   Layout(const program::Program& program, Goal goal, bool inPlace);
@@ -53,7 +53,7 @@ public:
   void operator()(const Event& event);
 
   /// Compares the final contents with what the goal demands and reports the first wrong chunk.
-  /// @param root of broadcast and reduce; -1 = whichever the data show  @return that root; -1 for the other goals
+  /// @param root of rooted goals; -1 = whichever the data show  @return that root; -1 for the other goals
   int checkResult(Goal goal, int root);
   [[nodiscard]] const std::vector<RankHistory>& history() const { return m_history; }
 
@@ -65,6 +65,7 @@ private:
   void noteSent(int rank, Value value, std::uint32_t event);
   void noteReceived(int rank, Value value, std::uint32_t event);
   [[nodiscard]] Value output(int rank, int chunk) const;
+  [[nodiscard]] Value expected(Goal goal, int root, int rank, int chunk) const;
   [[nodiscard]] int rootOf(Goal goal, int chunk, int rank) const;
   [[nodiscard]] int inferRoot(Goal goal);
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -24,6 +26,30 @@ using program::ThreadBlock;
 constexpr int kMostRanks = 1024;         // children of one XML element
 constexpr int kLongestReduceChain = 15;  // sources that one fused reduction holds, less the destination
 constexpr int kDeviceBytesShift = 36;    // 64 GiB: no scratch buffer above this can be allocated
+
+std::int64_t allShares(const Program& program) {
+  return std::int64_t{program.chunksPerLoop} * static_cast<std::int64_t>(program.ranks.size());
+}
+
+/// nchunksperloop counts the chunks of one rank's share, see BufferSizes.
+bool countsOneShare(const Program& program, Goal goal) {
+  if ((goal != Goal::gather && goal != Goal::scatter) || program.ranks.size() < 2) {
+    return false;
+  }
+  const std::int64_t all = allShares(program);
+  bool isShare = false;
+  bool isWhole = false;
+  for (const RankProgram& rank : program.ranks) {
+    const int longer = goal == Goal::gather ? rank.outputChunks : rank.inputChunks;
+    const int shorter = goal == Goal::gather ? rank.inputChunks : rank.outputChunks;
+    if (longer > 0 && longer == all) {
+      return true;
+    }
+    isShare = isShare || shorter == program.chunksPerLoop;
+    isWhole = isWhole || longer == program.chunksPerLoop;
+  }
+  return isShare && !isWhole;
+}
 
 class StructureCheck {
 public:
@@ -102,6 +128,7 @@ private:
 };
 
 std::optional<FlatProgram> StructureCheck::run() {
+  m_caller = callerBuffers(m_program, m_goal);
   checkHead();
   checkWindow();
   if (ranks() > kMostRanks) {
@@ -110,7 +137,6 @@ std::optional<FlatProgram> StructureCheck::run() {
     });
     return std::nullopt;
   }
-  m_caller = callerBuffers(m_program, m_goal);
   m_flat.firstBlock.push_back(0);
   for (int rank = 0; rank < ranks(); ++rank) {
     throwIfCancelled(m_progress);
@@ -142,7 +168,6 @@ void StructureCheck::checkHead() {
              " has 1 to " + std::to_string(m_limits.channels);
     });
   }
-  const bool split = m_goal == Goal::allgather || m_goal == Goal::reduceScatter || m_goal == Goal::alltoall;
   if (m_program.chunksPerLoop < 1) {
     blockingFault(Check::shape, {},
                   [&] { return "nchunksperloop=" + std::to_string(m_program.chunksPerLoop) + " must be positive"; });
@@ -152,11 +177,27 @@ void StructureCheck::checkHead() {
       return "nchunksperloop=" + std::to_string(m_program.chunksPerLoop) + "; offsets end at " +
              std::to_string(m_limits.offset);
     });
-  } else if (split && m_program.chunksPerLoop % ranks() != 0) {
+  } else if (isShared(m_goal) && !countsOneShare(m_program, m_goal) && m_program.chunksPerLoop % ranks() != 0) {
     blockingFault(Check::shape, {}, [&] {
       return "nchunksperloop=" + std::to_string(m_program.chunksPerLoop) + " is not a multiple of the " +
              std::to_string(ranks()) + " ranks";
     });
+  } else if (m_caller.input > m_limits.offset + 1 || m_caller.output > m_limits.offset + 1) {
+    m_executable = false;
+    limitFault({}, [&] {
+      return "nchunksperloop=" + std::to_string(m_program.chunksPerLoop) + " for each of " + std::to_string(ranks()) +
+             " ranks; offsets end at " + std::to_string(m_limits.offset);
+    });
+  }
+  if ((m_goal == Goal::gather || m_goal == Goal::scatter) && ranks() > 1 && !countsOneShare(m_program, m_goal)) {
+    report(
+        Check::collective, Severity::warning, ErrorCode::verification, {},
+        [&] {
+          return "nchunksperloop=" + std::to_string(m_program.chunksPerLoop) +
+                 " is read as the chunks of the root's buffer; runtimes that know " + m_program.collectiveText +
+                 " divide one rank's share by it";
+        },
+        "to run it there, set nchunksperloop to the chunks of one rank's share");
   }
   if (m_goal == Goal::unknown) {
     report(Check::collective, Severity::error, ErrorCode::verification, {}, [&] {
@@ -663,7 +704,10 @@ void StructureCheck::reportUselessFlags() {
 
 Goal goalOf(const Program& program) {
   if (!program.collectiveText.empty()) {
-    return program.collectiveText == "alltoall" ? Goal::alltoall : Goal::unknown;
+    return program.collectiveText == "alltoall"  ? Goal::alltoall
+           : program.collectiveText == "gather"  ? Goal::gather
+           : program.collectiveText == "scatter" ? Goal::scatter
+                                                 : Goal::unknown;
   }
   switch (program.collective) {
     case Collective::allgather:
@@ -680,13 +724,30 @@ Goal goalOf(const Program& program) {
   return Goal::unknown;
 }
 
+bool isRooted(Goal goal) {
+  return goal == Goal::broadcast || goal == Goal::reduce || goal == Goal::gather || goal == Goal::scatter;
+}
+
+bool isShared(Goal goal) {
+  return goal == Goal::allgather || goal == Goal::reduceScatter || goal == Goal::alltoall || goal == Goal::gather ||
+         goal == Goal::scatter;
+}
+
+int chunksPerShare(const Program& program, Goal goal) {
+  const int ranks = std::max(1, static_cast<int>(program.ranks.size()));
+  return isShared(goal) && !countsOneShare(program, goal) ? program.chunksPerLoop / ranks : program.chunksPerLoop;
+}
+
 BufferSizes callerBuffers(const Program& program, Goal goal) {
-  const int whole = program.chunksPerLoop;
-  const int part = whole / std::max(1, static_cast<int>(program.ranks.size()));
+  const int part = chunksPerShare(program, goal);
+  const std::int64_t all = countsOneShare(program, goal) ? allShares(program) : program.chunksPerLoop;
+  const int whole = static_cast<int>(std::min<std::int64_t>(all, std::numeric_limits<int>::max()));
   switch (goal) {
     case Goal::allgather:
+    case Goal::gather:
       return {.input = part, .output = whole};
     case Goal::reduceScatter:
+    case Goal::scatter:
       return {.input = whole, .output = part};
     case Goal::allreduce:
     case Goal::broadcast:

@@ -15,8 +15,12 @@
 namespace coppice::verify {
 
 /// What a program has to achieve. `unknown`: a collective whose result is not defined (custom, alltoallv, …).
-enum class Goal { allgather, reduceScatter, allreduce, broadcast, reduce, alltoall, unknown };
+enum class Goal { allgather, reduceScatter, allreduce, broadcast, reduce, alltoall, gather, scatter, unknown };
 [[nodiscard]] Goal goalOf(const program::Program& program);
+/// One rank alone gives or gets the whole.
+[[nodiscard]] bool isRooted(Goal goal);
+/// The longer buffer holds one share of each rank.
+[[nodiscard]] bool isShared(Goal goal);
 
 /// Every rule of the program verifier; findings of one rule beyond the first few are counted, not listed.
 enum class Check {
@@ -50,11 +54,17 @@ enum class Check {
 };
 
 /// Sizes of the caller's buffers in chunks, as the collective defines them, the same for all ranks.
+///
+/// nchunksperloop counts the chunks of the longer buffer. Of gather and scatter, though, the runtimes that know them
+/// divide one rank's share (mscclGetAlgoFromXmlFile: sizeMultiplier stays 1), while tools write them like the others;
+/// i_chunks and o_chunks tell which, and without a word of theirs it is as for the others.
 struct BufferSizes {
   int input = 0;
   int output = 0;
 };
 [[nodiscard]] BufferSizes callerBuffers(const program::Program& program, Goal goal);
+/// Chunks of one rank's share; all chunks where nothing is shared out.
+[[nodiscard]] int chunksPerShare(const program::Program& program, Goal goal);
 
 struct FlatStep {
   program::StepType type = program::StepType::nop;

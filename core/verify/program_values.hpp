@@ -80,6 +80,7 @@ public:
   Values(const FlatProgram& flat, int ranks) : m_flat(flat), m_sets(ranks) {}
 
   [[nodiscard]] RankSets& sets() { return m_sets; }
+  [[nodiscard]] const RankSets& sets() const { return m_sets; }
   /// What a step of `block` leaves when it reduces two values.
   Value reduce(Value left, Value right, int block, std::uint32_t step);
   /// The mark for data read where nothing was written.

@@ -113,7 +113,7 @@ ProgramVerdict Verification::run() {
     }
   }
   verdict.ok = !m_sink.hasErrors();
-  verdict.root = m_goal == Goal::broadcast || m_goal == Goal::reduce ? m_root : -1;
+  verdict.root = isRooted(m_goal) ? m_root : -1;
   verdict.findings = m_sink.take();
   return verdict;
 }

@@ -13,13 +13,13 @@ struct ProgramVerdict {
   bool ok = false;
   Collective collective = Collective::allgather;
   int ranks = 0;
-  int root = -1;                  ///< broadcast and reduce: the root that the data shows
+  int root = -1;                  ///< rooted collectives: the root that the data shows
   std::vector<Finding> findings;  ///< faults first found first; warnings do not clear ok
 };
 
 struct ProgramCheckOptions {
   program::Runtime runtime = program::Runtime::msccl;
-  /// Broadcast/reduce: the root the caller expects; -1 = infer it.
+  /// Rooted collectives: the root the caller expects; -1 = infer it.
   int root = -1;
   /// Streaming multiprocessors that hold all threadblocks of a rank at once (A100: 108).
   int multiprocessors = 108;

@@ -23,7 +23,8 @@ using program::RunExit;
 
 namespace {
 
-const char* const kStrangers[] = {"ring-allgather.xml", "ring-allreduce.xml", "all-pairs-allreduce.xml"};
+const char* const kStrangers[] = {"ring-allgather.xml", "ring-allreduce.xml", "all-pairs-allreduce.xml", "gather.xml",
+                                  "scatter.xml"};
 
 template <typename Flag>
 int countSteps(const Plan& plan, Flag flag) {
@@ -458,6 +459,18 @@ void ExecutorTest::refusals_data() {
                         << "race";
   QTest::newRow("wrong") << "wrong.xml"
                          << "twice";
+  QTest::newRow("gather, deadlock") << "gather-deadlock.xml"
+                                    << "deadlock";
+  QTest::newRow("gather, race") << "gather-race.xml"
+                                << "reads s[1], where nothing was written";
+  QTest::newRow("gather, wrong") << "gather-wrong.xml"
+                                 << "o[2] of rank 0 must hold chunk 0 of rank 2, but holds chunk 0 of rank 3";
+  QTest::newRow("scatter, deadlock") << "scatter-deadlock.xml"
+                                     << "deadlock";
+  QTest::newRow("scatter, race") << "scatter-race.xml"
+                                 << "race on s[0]";
+  QTest::newRow("scatter, wrong") << "scatter-wrong.xml"
+                                  << "o[0] of rank 1 must hold chunk 1 of rank 0, but holds chunk 2 of rank 0";
 }
 
 void ExecutorTest::refusals() {
@@ -572,7 +585,7 @@ void ExecutorTest::strangersOnThreads() {
   const Ran ran = runJob(*backend, job, options);
   QCOMPARE(ran.fault(), std::string());
   const auto results = ran.all<program::ResultRecord>();
-  QCOMPARE(results.size(), std::size_t{5});
+  QCOMPARE(results.size(), std::size_t{job.inPlace && job.outOfPlace ? 10U : 5U});
   for (const auto& result : results) {
     QCOMPARE(result.wrong.value_or(-1), 0);
     QVERIFY(result.time_us > 0 && result.min_us <= result.median_us && result.median_us <= result.p99_us);
@@ -696,6 +709,11 @@ void ExecutorTest::deadlockIsFound() {
   auto backend = makeThreads(workers);
   const Ran ran = runJob(*backend, jobOf(readProgram("deadlock.xml"), {.unchecked = true}), checking(1 << 20));
   QVERIFY(ran.end.exit == RunExit::hang);
+  for (const char* file : {"gather-deadlock.xml", "scatter-deadlock.xml"}) {
+    const Ran other = runJob(*backend, jobOf(readProgram(file), {.unchecked = true}), checking(1 << 12));
+    QVERIFY(other.end.exit == RunExit::hang);
+    QCOMPARE(other.all<program::StuckRecord>().at(0).cycle.at(0).waitsFor, std::string("flag"));
+  }
   const auto stuck = ran.all<program::StuckRecord>();
   QCOMPARE(stuck.size(), std::size_t{1});
   QVERIFY(stuck[0].isDeadlock);

@@ -79,6 +79,7 @@ class ExecutorProgramTest : public QObject {
 private slots:
   void table();
   void records();
+  void rootedShares();
   void exitCodes_data();
   void exitCodes();
   void malformed_data();
@@ -137,6 +138,26 @@ void ExecutorProgramTest::records() {
   QVERIFY(ended.all<program::SummaryRecord>().at(0).memory_GBps.value_or(0) > 0);
 }
 
+/// What the root holds is the size, one share the count; the share of one rank does not travel.
+void ExecutorProgramTest::rootedShares() {
+  for (const char* file : {"gather.xml", "scatter.xml"}) {
+    const Ended ended = run({data(file), "-b", "4000", "-e", "4000", "-n", "2", "--json"});
+    QCOMPARE(ended.code, 0);
+    const bool gathers = std::string(file) == "gather.xml";
+    QCOMPARE(ended.all<program::PlanRecord>().at(0).collective, std::string(gathers ? "gather" : "scatter"));
+    QCOMPARE(ended.all<program::PlanRecord>().at(0).root, gathers ? 0 : 1);
+    const auto results = ended.all<program::ResultRecord>();
+    QCOMPARE(results.size(), std::size_t{gathers ? 1U : 2U});
+    for (const auto& result : results) {
+      QCOMPARE(result.size, 4000);
+      QCOMPARE(result.count, 250);
+      QCOMPARE(result.root, gathers ? 0 : 1);
+      QCOMPARE(result.wrong.value_or(-1), 0);
+      QVERIFY(qAbs(result.busbw_GBps - result.algbw_GBps * 0.75) < 1e-9);
+    }
+  }
+}
+
 void ExecutorProgramTest::exitCodes_data() {
   QTest::addColumn<QStringList>("words");
   QTest::addColumn<int>("code");
@@ -159,6 +180,16 @@ void ExecutorProgramTest::exitCodes_data() {
   QTest::newRow("deadlock") << QStringList{data("deadlock.xml")} << 2 << QByteArray("deadlock");
   QTest::newRow("race") << QStringList{data("race.xml")} << 2 << QByteArray("race");
   QTest::newRow("wrong") << QStringList{data("wrong.xml")} << 2 << QByteArray("twice");
+  QTest::newRow("gather, deadlock") << QStringList{data("gather-deadlock.xml")} << 2 << QByteArray("deadlock");
+  QTest::newRow("gather, race") << QStringList{data("gather-race.xml")} << 2 << QByteArray("reads s[1], where nothing was written");
+  QTest::newRow("scatter, wrong") << QStringList{data("scatter-wrong.xml")} << 2
+                                  << QByteArray("must hold chunk 1 of rank 0, but holds chunk 2 of rank 0");
+  QTest::newRow("gather, wrong data") << QStringList{data("gather-wrong.xml"), "--unchecked", "-b", "4K", "-e", "4K"}
+                                      << 4 << QByteArray("");
+  QTest::newRow("scatter, wrong data") << QStringList{data("scatter-wrong.xml"), "--unchecked", "-b", "4K", "-e", "4K"}
+                                       << 4 << QByteArray("");
+  QTest::newRow("scatter, another root") << QStringList{data("scatter.xml"), "--root", "2"} << 2
+                                         << QByteArray("of rank 0 must hold chunk 0 of rank 2");
   QTest::newRow("memory") << QStringList{good, "-b", "64T", "-e", "64T"} << 3 << QByteArray("memory");
   QTest::newRow("wrong data") << QStringList{data("wrong.xml"), "--unchecked", "-b", "4K", "-e", "4K"} << 4
                               << QByteArray("");

@@ -124,7 +124,19 @@ private:
   using Buffers = std::vector<std::vector<Cell>>;  // input, output, scratch
 
   [[nodiscard]] int ranks() const { return static_cast<int>(m_program.ranks.size()); }
-  [[nodiscard]] int chunks() const { return m_program.chunksPerLoop; }
+  [[nodiscard]] bool is(Collective collective) const {
+    return m_program.collectiveText.empty() && m_program.collective == collective;
+  }
+  [[nodiscard]] bool is(const char* other) const { return m_program.collectiveText == other; }
+  /// Of the longer buffer: what is said of it, where nchunksperloop counts one rank's share.
+  [[nodiscard]] int chunks() const {
+    int most = m_program.chunksPerLoop;
+    for (const RankProgram& rank : m_program.ranks) {
+      const int longer = is("gather") ? rank.outputChunks : is("scatter") ? rank.inputChunks : 0;
+      most = std::max(most, longer);
+    }
+    return most;
+  }
   [[nodiscard]] int slice() const { return chunks() / ranks(); }
   [[nodiscard]] static bool isDone(const Block& block) { return block.plan->steps.empty() || block.iteration < 0; }
   [[nodiscard]] std::string name(const Block& block) const {
@@ -140,8 +152,9 @@ private:
 
   /// Length of the caller's buffers; what the program says must agree with them.
   void fill(int rank, Buffers& buffers) {
-    const bool gathers = m_program.collective == Collective::allgather;
-    const bool scatters = m_program.collective == Collective::reduceScatter;
+    const bool gathers = is(Collective::allgather) || is("gather");
+    const bool scatters = is(Collective::reduceScatter) || is("scatter");
+    const bool isGiver = (!is(Collective::broadcast) && !is("scatter")) || rank == m_options.root;
     const RankProgram& mine = m_program.ranks[rank];
     const std::vector<int> said{mine.inputChunks, mine.outputChunks};
     const std::vector<int> real{gathers ? slice() : chunks(), scatters ? slice() : chunks()};
@@ -155,9 +168,7 @@ private:
       std::vector<Cell>& all = buffers[said[0] != 0 ? 0 : 1];
       all.resize(static_cast<std::size_t>(chunks()));
       for (int c = 0; c < chunks(); ++c) {
-        const bool isOwn =
-            gathers ? c / slice() == rank : m_program.collective != Collective::broadcast || rank == m_options.root;
-        if (isOwn) {
+        if (gathers ? c / slice() == rank : isGiver) {
           set(all[c], original(rank, c));
         }
       }
@@ -169,11 +180,11 @@ private:
     buffers[0].resize(static_cast<std::size_t>(real[0]));
     buffers[1].resize(static_cast<std::size_t>(real[1]));
     for (int c = 0; c < real[0]; ++c) {
-      if (m_program.collective != Collective::broadcast || rank == m_options.root) {
+      if (isGiver) {
         set(buffers[0][c], original(rank, gathers ? rank * slice() + c : c));
       }
     }
-    if (m_program.collective == Collective::reduce && rank != m_options.root) {
+    if (is(Collective::reduce) && rank != m_options.root) {
       buffers[1].clear();  // callers may pass no output buffer there
     }
   }
@@ -343,6 +354,18 @@ private:
         const bool usesInput = m_program.inPlace && m_program.ranks[rank].inputChunks > 0;
         const int result = usesInput ? 0 : 1;
         for (int c = 0; c < chunks(); ++c) {
+          if (is("alltoall")) {
+            expect(rank, iteration, result, c, original(c / slice(), rank * slice() + c % slice()));
+            continue;
+          }
+          if (is("gather") || is("scatter")) {
+            if (is("gather") && rank == m_options.root) {
+              expect(rank, iteration, result, c, original(c / slice(), c));
+            } else if (is("scatter") && c / slice() == rank) {
+              expect(rank, iteration, result, m_program.inPlace ? c : c % slice(), original(m_options.root, c));
+            }
+            continue;
+          }
           switch (m_program.collective) {
             case Collective::allgather:
               expect(rank, iteration, result, c, original(c / slice(), c));

@@ -62,6 +62,7 @@ private slots:
   void firstAttributeCounts();
   void roundTrip_data();
   void roundTrip();
+  void foreignCollective();
   void notMscclAtAll_data();
   void notMscclAtAll();
   void sizes();
@@ -227,7 +228,8 @@ void TestMscclXml::roundTrip_data() {
 void TestMscclXml::roundTrip() {
   QFETCH(int, index);
   const Program program = samples::allPrograms()[static_cast<std::size_t>(index)].second;
-  for (const Runtime runtime : {Runtime::msccl, Runtime::mscclExecutorNccl}) {
+  const bool isForeign = program.collectiveText == "gather" || program.collectiveText == "scatter";
+  for (const Runtime runtime : {isForeign ? Runtime::mscclExecutorNccl : Runtime::msccl, Runtime::mscclExecutorNccl}) {
     const std::string text = writeMscclXml(program, runtime);
     const auto file = readMscclXml(text, runtime);
     QVERIFY(file);
@@ -235,6 +237,15 @@ void TestMscclXml::roundTrip() {
     QVERIFY(file->program == program);
     QCOMPARE(writeMscclXml(file->program, runtime), text);
   }
+}
+
+/// MSCCL knows no gather; who knows it is said.
+void TestMscclXml::foreignCollective() {
+  const std::string text = writeMscclXml(samples::directScatter(3, 1, 2, true), Runtime::mscclExecutorNccl);
+  const auto file = readMscclXml(text, Runtime::msccl);
+  QVERIFY(file);
+  QCOMPARE(file->findings.size(), std::size_t{1});
+  QVERIFY(allTexts(file->findings).contains("refused by msccl; msccl-executor-nccl and rccl know it"));
 }
 
 void TestMscclXml::notMscclAtAll_data() {

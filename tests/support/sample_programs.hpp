@@ -253,6 +253,89 @@ inline Program directAlltoall(int ranks) {
   return program;
 }
 
+/// An empty gather or scatter. nchunksperloop counts one rank's share, as the runtimes that know them have it.
+inline Program emptyRooted(const char* collective, int ranks, int parts, bool inPlace, int scratch = 0) {
+  const bool gathers = std::string(collective) == "gather";
+  const int shorter = inPlace ? 0 : parts;
+  Program program = empty(Collective::allgather, ranks, parts, inPlace, gathers ? shorter : ranks * parts,
+                          gathers ? ranks * parts : shorter, scratch);
+  program.collectiveText = collective;
+  return program;
+}
+
+/// Everybody sends to the root.
+inline Program directGather(int ranks, int root, int parts, bool inPlace) {
+  Program program = emptyRooted("gather", ranks, parts, inPlace);
+  for (int rank = 0; rank < ranks; ++rank) {
+    auto& blocks = program.ranks[static_cast<std::size_t>(rank)].threadBlocks;
+    const Slot own = inPlace ? Slot{kOut, rank * parts} : Slot{kIn, 0};
+    if (rank != root) {
+      blocks.push_back({.sendPeer = root, .steps = {step(StepType::send, own, parts)}});
+      continue;
+    }
+    if (!inPlace) {
+      blocks.push_back({.steps = {step(StepType::copy, own, {kOut, rank * parts}, parts)}});
+    }
+    for (int peer = 0; peer < ranks; ++peer) {
+      if (peer != root) {
+        blocks.push_back({.recvPeer = peer, .steps = {step(StepType::recv, {kOut, peer * parts}, parts)}});
+      }
+    }
+  }
+  return program;
+}
+
+/// The root sends to everybody.
+inline Program directScatter(int ranks, int root, int parts, bool inPlace) {
+  Program program = emptyRooted("scatter", ranks, parts, inPlace);
+  for (int rank = 0; rank < ranks; ++rank) {
+    auto& blocks = program.ranks[static_cast<std::size_t>(rank)].threadBlocks;
+    const Slot own = inPlace ? Slot{kIn, rank * parts} : Slot{kOut, 0};
+    if (rank != root) {
+      blocks.push_back({.recvPeer = root, .steps = {step(StepType::recv, own, parts)}});
+      continue;
+    }
+    if (!inPlace) {
+      blocks.push_back({.steps = {step(StepType::copy, {kIn, rank * parts}, own, parts)}});
+    }
+    for (int peer = 0; peer < ranks; ++peer) {
+      if (peer != root) {
+        blocks.push_back({.sendPeer = peer, .steps = {step(StepType::send, {kIn, peer * parts}, parts)}});
+      }
+    }
+  }
+  return program;
+}
+
+/// To rank 0 along the ranks, through scratch.
+inline Program chainGather(int ranks) {
+  Program program = emptyRooted("gather", ranks, 1, false, ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    ThreadBlock block = {.sendPeer = rank - 1, .recvPeer = rank + 1 < ranks ? rank + 1 : -1};
+    block.steps.push_back(rank == 0 ? step(StepType::copy, {kIn, 0}, {kOut, 0}) : step(StepType::send, {kIn, 0}));
+    for (int from = rank + 1; from < ranks; ++from) {
+      block.steps.push_back(rank == 0 ? step(StepType::recv, {kOut, from})
+                                      : step(StepType::recvCopySend, {kScratch, from}));
+    }
+    program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {block};
+  }
+  return program;
+}
+
+/// From rank 0 along the ranks, what has farthest to go first.
+inline Program chainScatter(int ranks) {
+  Program program = emptyRooted("scatter", ranks, 1, false, ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    ThreadBlock block = {.sendPeer = rank + 1 < ranks ? rank + 1 : -1, .recvPeer = rank - 1};
+    for (int to = ranks - 1; to > rank; --to) {
+      block.steps.push_back(rank == 0 ? step(StepType::send, {kIn, to}) : step(StepType::recvCopySend, {kScratch, to}));
+    }
+    block.steps.push_back(rank == 0 ? step(StepType::copy, {kIn, 0}, {kOut, 0}) : step(StepType::recv, {kOut, 0}));
+    program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {block};
+  }
+  return program;
+}
+
 /// All of the above at a few sizes.
 inline std::vector<std::pair<std::string, Program>> allPrograms() {
   std::vector<std::pair<std::string, Program>> all;
@@ -266,10 +349,14 @@ inline std::vector<std::pair<std::string, Program>> allPrograms() {
       all.emplace_back("ring allreduce" + form, ringAllreduce(ranks, inPlace));
       all.emplace_back("chain broadcast" + form, chainBroadcast(ranks, 3, inPlace));
       all.emplace_back("chain reduce" + form, chainReduce(ranks, 3, inPlace));
+      all.emplace_back("direct gather" + form, directGather(ranks, ranks / 2, 2, inPlace));
+      all.emplace_back("direct scatter" + form, directScatter(ranks, ranks / 2, 2, inPlace));
     }
     all.emplace_back("chain allreduce" + size, chainAllreduce(ranks, 4));
     all.emplace_back("direct allreduce" + size, directAllreduce(ranks));
     all.emplace_back("direct alltoall" + size, directAlltoall(ranks));
+    all.emplace_back("chain gather" + size, chainGather(ranks));
+    all.emplace_back("chain scatter" + size, chainScatter(ranks));
   }
   return all;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
 #include <functional>
+#include <map>
 #include <random>
 
 #include "lowering/interpreter.hpp"
@@ -327,6 +328,96 @@ const std::vector<Case>& dataFaults() {
       {"alltoall to the wrong peer", false,
        [] { return with(directAlltoall(3), [](Program& program) { at(program, 0, 1, 0).src.offset = 2; }); },
        "o[0] of rank 1 must hold chunk 1 of rank 0, but holds chunk 2 of rank 0"},
+      {"gather to the wrong place", false,
+       [] { return with(directGather(3, 1, 2, false), [](Program& program) { at(program, 1, 2, 0).dst.offset = 3; }); },
+       "o[3] of rank 1 must hold chunk 1 of rank 1, but holds chunk 0 of rank 2"},
+      {"gather in place to the wrong place", false,
+       [] { return with(directGather(4, 1, 2, true), [](Program& program) { at(program, 1, 2, 0).dst.offset = 2; }); },
+       "o[2] of rank 1 must hold chunk 0 of rank 1, but holds chunk 0 of rank 3"},
+      {"gather that forgets its own", false,
+       [] { return with(directGather(3, 1, 2, false), [](Program& program) { block(program, 1).steps.clear(); }); },
+       "o[2] of rank 1 must hold chunk 0 of rank 1, but holds nothing"},
+      {"gather to another root than asked for",
+       false,
+       [] { return directGather(3, 1, 2, false); },
+       "o[0] of rank 0 must hold chunk 0 of rank 0, but holds nothing",
+       {.root = 0}},
+      {"scatter of the wrong chunk", false,
+       [] {
+         return with(directScatter(3, 1, 2, false), [](Program& program) { at(program, 1, 2, 0).src.offset = 0; });
+       },
+       "o[0] of rank 2 must hold chunk 4 of rank 1, but holds chunk 0 of rank 1"},
+      {"scatter in place of the wrong chunk", false,
+       [] { return with(directScatter(3, 1, 2, true), [](Program& program) { at(program, 2, 0, 0).dst.offset = 0; }); },
+       "in place, that chunk is i[4]"},
+      {"scatter from several roots", false,
+       [] {
+         return with(directScatter(3, 1, 2, false), [](Program& program) {
+           program.ranks[2].threadBlocks.push_back({.steps = {waiting(step(kCopy, {kIn, 4}, {kOut, 0}, 2), 0, 0)}});
+           at(program, 2, 0, 0).hasDependent = true;
+         });
+       },
+       "o[0] of rank 2 must hold chunk 4 of rank 1, but holds chunk 4 of rank 2"},
+      {"gather writes the caller's input", false,
+       [] { return with(chainGather(3), [](Program& program) {
+              at(program, 1, 0, 1).dst = {kIn, 0};
+            }); },
+       "rank 1, threadblock 0, step 1: out of place: writes i[0], the caller's input"},
+      {"gather that waits for itself", false,
+       [] {
+         return with(chainGather(3), [](Program& program) {
+           std::swap(at(program, 1, 0, 0), at(program, 1, 0, 1));
+           block(program, 2).recvPeer = 1;
+           block(program, 1, 0).sendPeer = 2;
+           block(program, 0).recvPeer = -1;
+           block(program, 0).steps.resize(1);
+           block(program, 2).sendPeer = 1;
+           block(program, 2).steps = {step(StepType::recv, {kScratch, 1}), step(StepType::recv, {kScratch, 0}),
+                                      step(StepType::send, {kIn, 0})};
+         });
+       },
+       "deadlock: "},
+      {"gather and a copy race", false,
+       [] {
+         return with(directGather(3, 0, 1, false), [](Program& program) {
+           block(program, 0, 0).steps.push_back(step(kCopy, {kOut, 1}, {kOut, 2}));
+         });
+       },
+       "race on o[2]"},
+      {"scatter from scratch that may not be filled yet", false,
+       [] {
+         return with(directScatter(2, 0, 1, false), [](Program& program) {
+           program.ranks[0].scratchChunks = 1;
+           block(program, 0).steps.push_back(step(kCopy, {kIn, 1}, {kScratch, 0}));
+           at(program, 0, 1, 0).src = {kScratch, 0};
+         });
+       },
+       "race on s[0]"},
+      {"gather with the root's chunks in nchunksperloop", true,
+       [] { return with(chainGather(3), [](Program& program) { program.chunksPerLoop = 3; }); },
+       "is read as the chunks of the root's buffer; runtimes that know gather divide one rank's share"},
+      {"scatter with the root's chunks in nchunksperloop", true,
+       [] { return with(directScatter(4, 3, 2, true), [](Program& program) { program.chunksPerLoop = 8; }); },
+       "is read as the chunks of the root's buffer; runtimes that know scatter divide one rank's share"},
+      {"gather that says nothing of its buffers", false,
+       [] {
+         return with(directGather(3, 1, 2, true), [](Program& program) {
+           for (RankProgram& rank : program.ranks) {
+             rank.outputChunks = 0;
+           }
+         });
+       },
+       "nchunksperloop=2 is not a multiple of the 3 ranks"},
+      {"gather with more shares than offsets", false,
+       [] {
+         return with(directGather(3, 1, 2, true), [](Program& program) {
+           program.chunksPerLoop = 20000;
+           for (RankProgram& rank : program.ranks) {
+             rank.outputChunks = 60000;
+           }
+         });
+       },
+       "nchunksperloop=20000 for each of 3 ranks; offsets end at 32767"},
   };
   return kCases;
 }
@@ -675,6 +766,17 @@ void TestProgramVerifier::roots() {
     QVERIFY(verifyProgram(with(reduce, [](Program& program) { program.root = 1; }), {.root = 3})->ok);
     QVERIFY(allTexts(verifyProgram(reduce, {.root = 4})->findings).contains("is not a rank of this program"));
   }
+  for (int root = 0; root < 3; ++root) {
+    for (const bool inPlace : {true, false}) {
+      for (const Program& program : {directGather(3, root, 2, inPlace), directScatter(3, root, 2, inPlace)}) {
+        QCOMPARE(verifyProgram(program)->root, root);
+        QVERIFY(verifyProgram(program, {.root = root})->ok);
+        QVERIFY(!verifyProgram(program, {.root = (root + 1) % 3})->ok);
+      }
+    }
+  }
+  QCOMPARE(verifyProgram(chainGather(4))->root, 0);
+  QCOMPARE(verifyProgram(chainScatter(4))->root, 0);
   QCOMPARE(verifyProgram(ringAllreduce(3, true))->root, -1);
 }
 
@@ -804,7 +906,7 @@ bool isRunnable(const Program& program) {
       }
     }
   }
-  return program.collectiveText.empty();  // it knows no alltoall
+  return true;
 }
 
 /// What goes wrong at the protocol's depth, with messages of one chunk and of many, in several orders.
@@ -847,6 +949,10 @@ void TestProgramVerifier::mutations() {
   for (int chunks = 2; chunks <= 9; ++chunks) {  // near the depths of the connections, on both sides
     programs.emplace_back("exchange of " + std::to_string(chunks), exchange(chunks, true));
   }
+  std::map<std::string, int> meantRoots;
+  for (const auto& [name, good] : programs) {
+    meantRoots[name] = verifyProgram(good)->root;
+  }
   int accepted = 0;
   int rejected = 0;
   for (int round = 0; round < kRounds; ++round) {
@@ -861,7 +967,7 @@ void TestProgramVerifier::mutations() {
     if (!isRunnable(program) || (!verdict->ok && !refusesRun)) {
       continue;
     }
-    const int meantRoot = program.collective == Collective::reduce ? static_cast<int>(program.ranks.size()) - 1 : 0;
+    const int meantRoot = std::max(0, meantRoots.at(name));
     const std::string fault = interpret(program, verdict->ok ? verdict->root : meantRoot);
     if (fault.empty() != verdict->ok) {
       qWarning("seed %u, round %d, %s: %s; verifier: %s\n%s", kSeed, round, name.c_str(), fault.c_str(),

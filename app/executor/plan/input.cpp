@@ -37,7 +37,7 @@ bool isJson(std::string_view text) {
 
 void describeProgram(const program::Program& program, program::PlanRecord& record) {
   record.name = program.name;
-  record.collective = program.collectiveText.empty() ? toString(program.collective) : program.collectiveText;
+  record.collective = program::collectiveName(program);
   record.ranks = static_cast<int>(program.ranks.size());
   record.channels = program.channels;
   record.steps = 0;

@@ -49,6 +49,10 @@ std::optional<Operation> operationOf(Goal goal) {
       return Operation::reduce;
     case Goal::alltoall:
       return Operation::alltoall;
+    case Goal::gather:
+      return Operation::gather;
+    case Goal::scatter:
+      return Operation::scatter;
     case Goal::unknown:
       break;
   }
@@ -154,7 +158,7 @@ PlanSet Planner::run() {
   if (!operationOf(m_goal)) {
     return refuse(fault(ErrorCode::verification,
                         "what coll=" + inQuotes(m_program.collectiveText) + " computes is not defined here",
-                        "run an allgather, reduce_scatter, allreduce, broadcast, reduce or alltoall"));
+                        "run an allgather, reduce_scatter, allreduce, broadcast, reduce, alltoall, gather or scatter"));
   }
   const int root = m_options.unchecked ? std::max(0, m_options.root) : verified(set);
   if (!set.ok) {
@@ -248,12 +252,11 @@ Plan Planner::layOut(const FlatProgram& flat, Place place, int root) const {
   plan.operation = *operationOf(m_goal);
   plan.place = place;
   plan.root = isRooted(plan.operation) ? root : -1;
-  plan.chunksPerLoop = m_program.chunksPerLoop;
   const verify::BufferSizes caller = verify::callerBuffers(m_program, m_goal);
+  plan.chunksPerLoop = std::max(caller.input, caller.output);
   plan.inputChunks = caller.input;
   plan.outputChunks = caller.output;
-  const bool shared = m_goal == Goal::allgather || m_goal == Goal::reduceScatter || m_goal == Goal::alltoall;
-  plan.chunksPerPart = shared ? plan.chunksPerLoop / static_cast<int>(m_program.ranks.size()) : plan.chunksPerLoop;
+  plan.chunksPerPart = verify::chunksPerShare(m_program, m_goal);
   plan.channels = m_program.channels;
 
   for (std::size_t rank = 0; rank < m_program.ranks.size(); ++rank) {
