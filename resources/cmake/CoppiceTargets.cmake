@@ -21,6 +21,13 @@ if(COPPICE_SANITIZE)
   target_compile_options(coppice_warnings INTERFACE -fsanitize=${COPPICE_SANITIZE} -fno-omit-frame-pointer
                                                     -fno-sanitize-recover=all)
   target_link_options(coppice_warnings INTERFACE -fsanitize=${COPPICE_SANITIZE})
+  if(COPPICE_SANITIZE MATCHES "thread" AND EXISTS /proc/sys/vm/mmap_rnd_bits)
+    file(STRINGS /proc/sys/vm/mmap_rnd_bits COPPICE_MMAP_RND_BITS LIMIT_COUNT 1)
+    if(COPPICE_MMAP_RND_BITS GREATER 28)
+      message(WARNING "vm.mmap_rnd_bits is ${COPPICE_MMAP_RND_BITS}: programs with GCC 12's thread sanitizer may end with "
+                      "'unexpected memory mapping'. Run 'sysctl vm.mmap_rnd_bits=28' as root before the tests.")
+    endif()
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC 12 warns wrongly about std::variant and std::optional in instrumented code (GCC bug 105562).
     target_compile_options(coppice_warnings INTERFACE -Wno-maybe-uninitialized)
@@ -74,5 +81,14 @@ function(coppice_test name)
   target_compile_definitions(tst_${name} PRIVATE COPPICE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
                                                  COPPICE_EXAMPLES="${PROJECT_SOURCE_DIR}/examples")
   add_test(NAME ${name} COMMAND tst_${name})
+  if(COPPICE_SANITIZE)
+    # Sanitized programs take several times as long; what is not ours is listed, with the reason, in these files. Child
+    # processes, those of mpirun too, inherit the variables.
+    math(EXPR ARG_TIMEOUT "4 * ${ARG_TIMEOUT}")
+    set_property(
+      TEST ${name}
+      PROPERTY ENVIRONMENT_MODIFICATION "TSAN_OPTIONS=set:suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp"
+               "LSAN_OPTIONS=set:suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0")
+  endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS core)
 endfunction()
