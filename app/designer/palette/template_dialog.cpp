@@ -115,6 +115,7 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, bool canPlace, QWidget
   m_timer.setSingleShot(true);
   m_timer.setInterval(120ms);
   connect(&m_timer, &QTimer::timeout, this, &TemplateDialog::start);
+  connect(&Theme::instance(), &Theme::changed, this, &TemplateDialog::showPicture);
   connect(m_form, &ParameterForm::changed, this, &TemplateDialog::follow);
   connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
   connect(m_create, &QPushButton::clicked, this, [this] { want(Then::create); });

@@ -67,6 +67,7 @@ HistoryPanel::HistoryPanel(QWidget* parent)
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});
   layout->addWidget(m_pages);
+  connect(&Theme::instance(), &Theme::changed, this, [this] { setRuns(std::vector<RunInfo>(m_runs), current()); });
   connect(m_list, &QTreeWidget::currentItemChanged, this, [this] {
     updateButtons();
     if (!current().isEmpty()) {

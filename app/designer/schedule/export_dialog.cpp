@@ -14,7 +14,7 @@
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"
-#include "designer/theme/theme.hpp"
+#include "designer/theme/style.hpp"
 #include "io/files.hpp"
 #include "io/tree_xml.hpp"
 
@@ -272,13 +272,13 @@ void ExportDialog::update() {
     const JobProgress::State state = m_jobProgress->state();
     m_progress->setValue(static_cast<int>(state.fraction * kThousand));
     m_summary->setText(state.stage.empty() ? tr("Judging…") : stageName(state.stage) + u"…"_s);
-    m_summary->setStyleSheet({});
+    setRole(m_summary, {});
     m_tick.start();
   } else {
     m_tick.stop();
     const bool isOk = check() != nullptr && check()->isOk;
     m_summary->setText(m_areSizesWrong ? tr("The sizes cannot be read") : (m_check ? m_check->summary : QString()));
-    m_summary->setStyleSheet(u"color: %1"_s.arg(Theme::instance().color(isOk ? Token::accent : Token::error).name()));
+    setRole(m_summary, isOk ? u"good"_s : u"error"_s);
   }
   m_list->setStale(check() == nullptr);
   const bool canSave = check() != nullptr && check()->isOk;

@@ -12,7 +12,7 @@
 #include "designer/jobs/bound.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"
-#include "designer/theme/theme.hpp"
+#include "designer/theme/style.hpp"
 #include "lowering/lowering.hpp"
 
 using namespace Qt::StringLiterals;
@@ -120,7 +120,7 @@ void ProgramReport::judge() {
   m_isOk = false;
   m_jobProgress = std::make_shared<JobProgress>();
   m_verdict->setText(tr("Verifying…"));
-  m_verdict->setStyleSheet({});
+  setRole(m_verdict, {});
   m_list->setStale(true);
   m_progress->show();
   m_tick.start();
@@ -169,7 +169,7 @@ void ProgramReport::receive(const Answer& answer) {
     std::stable_sort(rows.begin(), rows.end(), [](const CheckRow& a, const CheckRow& b) { return a.state > b.state; });
     m_list->setRows(rows);
   }
-  m_verdict->setStyleSheet(u"color: %1"_s.arg(Theme::instance().color(m_isOk ? Token::accent : Token::error).name()));
+  setRole(m_verdict, m_isOk ? u"good"_s : u"error"_s);
   m_list->setStale(false);
 }
 

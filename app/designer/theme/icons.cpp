@@ -51,7 +51,7 @@ public:
     const Theme& theme = Theme::instance();
     const Token token = mode == QIcon::Disabled ? Token::faint : state == QIcon::On ? Token::accent : Token::muted;
     painter->save();
-    painter->setOpacity(mode == QIcon::Disabled ? 0.6 : 1);
+    painter->setOpacity(mode == QIcon::Disabled ? 0.8 : 1);
     // Square and centred whatever the room.
     const int side = qMin(rect.width(), rect.height());
     QRectF square(0, 0, side, side);

@@ -38,7 +38,7 @@ void nameApplication() {
   QCoreApplication::setOrganizationName(u"coppice"_s);
   QCoreApplication::setApplicationName(u"coppice"_s);
   QCoreApplication::setApplicationVersion(QLatin1String(coppice::kVersion));
-  QGuiApplication::setDesktopFileName(u"coppice"_s);
+  QGuiApplication::setDesktopFileName(u"alt.coppice.designer"_s);
 }
 
 void installPlurals(QApplication& app) {

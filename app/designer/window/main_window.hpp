@@ -173,6 +173,7 @@ private:
     std::vector<Mode> modes;
   };
   void createFrameActions();
+  void createThemeActions();
   /// As the program comes, for the mode.
   void arrangeDocks(Mode mode);
   void resetLayout();

@@ -402,12 +402,11 @@ void MainWindow::createMenus() {
               u"tool.text"_s,
               {},
               u"view.palette"_s,
-              {},
-              u"view.toggle-docks"_s,
-              u"view.reset-layout"_s,
-              u"view.next-pane"_s,
-              u"view.previous-pane"_s,
               {}});
+  QMenu* theme = view->addMenu(tr("T&heme"));
+  fill(theme, {u"theme.system"_s, u"theme.light"_s, u"theme.dark"_s});
+  view->addSeparator();
+  fill(view, {u"view.toggle-docks"_s, u"view.reset-layout"_s, u"view.next-pane"_s, u"view.previous-pane"_s, {}});
   for (const QDockWidget* dock : findChildren<QDockWidget*>()) {
     view->addAction(dock->toggleViewAction());
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <QActionGroup>
 #include <QApplication>
 #include <QDockWidget>
 #include <QKeyEvent>
@@ -14,6 +15,7 @@
 
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
+#include "designer/theme/theme.hpp"
 #include "designer/window/dock_title.hpp"
 #include "designer/window/main_window.hpp"
 
@@ -25,6 +27,7 @@ namespace {
 
 /// Layouts of other versions are passed over.
 constexpr int kLayoutVersion = 2;
+const QString kThemeKey = u"window/theme"_s;
 constexpr int kLeftWidth = 236;
 constexpr int kRightWidth = 312;
 constexpr int kBottomHeight = 220;
@@ -88,6 +91,45 @@ void MainWindow::createFrameActions() {
                  tr("The keyboard goes to the dock before, or the drawing"),
                  {QKeySequence(u"Shift+F6"_s)}},
                 [this](bool) { cyclePanes(-1); });
+  createThemeActions();
+}
+
+void MainWindow::createThemeActions() {
+  struct Named {
+    SchemeChoice choice;
+    QString id;
+    QString text;
+    QString tip;
+    QString icon;
+  };
+  const Named choices[] = {
+      {SchemeChoice::system,
+       u"theme.system"_s,
+       tr("As the &System"),
+       tr("Light or dark colours, as the desktop has them"),
+       {}},
+      {SchemeChoice::light, u"theme.light"_s, tr("&Light"), tr("Light colours, whatever the desktop has"), u"light"_s},
+      {SchemeChoice::dark, u"theme.dark"_s, tr("&Dark"), tr("Dark colours, whatever the desktop has"), u"dark"_s}};
+  if (m_options.keepsSettings) {
+    const QString wanted = QSettings().value(kThemeKey).toString();
+    for (const Named& each : choices) {
+      if (each.id == wanted) {
+        Theme::instance().setChoice(each.choice);
+      }
+    }
+  }
+  auto* group = new QActionGroup(this);
+  for (const Named& each : choices) {
+    QAction* action = m_actions.add({each.id, each.text, each.tip, {}, each.icon, true},
+                                    [this, id = each.id, choice = each.choice](bool) {
+                                      Theme::instance().setChoice(choice);
+                                      if (m_options.keepsSettings) {
+                                        QSettings().setValue(kThemeKey, id);
+                                      }
+                                    });
+    group->addAction(action);
+    action->setChecked(Theme::instance().choice() == each.choice);
+  }
 }
 
 void MainWindow::createToolBar() {
