@@ -49,29 +49,37 @@ foreach(plugin coppice-exec-mpi coppice-exec-cuda)
 endforeach()
 
 if(TARGET coppice)
-  install(FILES ${packaging}/coppice.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications COMPONENT designer)
-  configure_file(${packaging}/coppice.metainfo.xml.in ${PROJECT_BINARY_DIR}/share/metainfo/org.coppice.Coppice.metainfo.xml
-                 @ONLY)
+  # The name of the designer for desktops. No domain is claimed by it: "alt" stands outside the DNS (RFC 9476).
+  set(id alt.coppice.designer)
+  install(FILES ${packaging}/${id}.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications COMPONENT designer)
+  configure_file(${packaging}/${id}.metainfo.xml.in ${PROJECT_BINARY_DIR}/share/metainfo/${id}.metainfo.xml @ONLY)
   install(
-    FILES ${PROJECT_BINARY_DIR}/share/metainfo/org.coppice.Coppice.metainfo.xml
+    FILES ${PROJECT_BINARY_DIR}/share/metainfo/${id}.metainfo.xml
     DESTINATION ${CMAKE_INSTALL_DATADIR}/metainfo
     COMPONENT designer)
   install(
-    FILES ${packaging}/coppice.mime.xml
+    FILES ${packaging}/${id}.mime.xml
     DESTINATION ${CMAKE_INSTALL_DATADIR}/mime/packages
-    RENAME coppice.xml
+    RENAME ${id}.xml
     COMPONENT designer)
   set(icons ${CMAKE_INSTALL_DATADIR}/icons/hicolor)
-  install(FILES ${packaging}/icons/coppice.svg DESTINATION ${icons}/scalable/apps COMPONENT designer)
   install(
-    FILES ${packaging}/icons/coppice-fabric.svg ${packaging}/icons/coppice-schedule.svg
-    DESTINATION ${icons}/scalable/mimetypes
+    FILES ${packaging}/icons/coppice.svg
+    DESTINATION ${icons}/scalable/apps
+    RENAME ${id}.svg
     COMPONENT designer)
+  foreach(kind fabric schedule)
+    install(
+      FILES ${packaging}/icons/coppice-${kind}.svg
+      DESTINATION ${icons}/scalable/mimetypes
+      RENAME ${id}.${kind}.svg
+      COMPONENT designer)
+  endforeach()
   foreach(size 16 24 32 48 64 128 256)
     install(
       FILES ${packaging}/icons/coppice-${size}.png
       DESTINATION ${icons}/${size}x${size}/apps
-      RENAME coppice.png
+      RENAME ${id}.png
       COMPONENT designer)
   endforeach()
 endif()

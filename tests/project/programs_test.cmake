@@ -40,6 +40,56 @@ function(check_man_page program page)
   endforeach()
 endfunction()
 
+# One name for all that a desktop knows of the designer.
+function(check_desktop_files prefix)
+  set(id alt.coppice.designer)
+  check_files(
+    ${prefix}
+    share/applications/${id}.desktop
+    share/mime/packages/${id}.xml
+    share/metainfo/${id}.metainfo.xml
+    share/icons/hicolor/scalable/apps/${id}.svg
+    share/icons/hicolor/48x48/apps/${id}.png
+    share/icons/hicolor/scalable/mimetypes/${id}.fabric.svg
+    share/icons/hicolor/scalable/mimetypes/${id}.schedule.svg)
+  file(READ ${prefix}/share/applications/${id}.desktop desktop)
+  file(READ ${prefix}/share/metainfo/${id}.metainfo.xml metainfo)
+  file(READ ${prefix}/share/mime/packages/${id}.xml mime)
+  foreach(
+    pattern
+    "<id>${id}</id>"
+    ">${id}.desktop</launchable>"
+    "<icon type=\"stock\">${id}</icon>")
+    if(NOT metainfo MATCHES "${pattern}")
+      message(FATAL_ERROR "the AppStream data lack ${pattern}")
+    endif()
+  endforeach()
+  if(NOT desktop MATCHES "Icon=${id}\n")
+    message(FATAL_ERROR "the desktop file has another icon than ${id}")
+  endif()
+  foreach(kind fabric schedule)
+    set(type application/x.coppice.${kind}+json)
+    foreach(text IN ITEMS "${desktop}" "${metainfo}" "${mime}")
+      string(FIND "${text}" "${type}" place)
+      if(place EQUAL -1)
+        message(FATAL_ERROR "${type} is missing in ${text}")
+      endif()
+    endforeach()
+    string(FIND "${mime}" "<icon name=\"${id}.${kind}\"/>" place)
+    if(place EQUAL -1)
+      message(FATAL_ERROR "${type} has no icon")
+    endif()
+  endforeach()
+  find_program(APPSTREAMCLI appstreamcli)
+  if(APPSTREAMCLI)
+    run(COMMAND ${APPSTREAMCLI} validate --no-net ${prefix}/share/metainfo/${id}.metainfo.xml)
+  endif()
+  find_program(DESKTOP_FILE_VALIDATE desktop-file-validate)
+  if(DESKTOP_FILE_VALIDATE)
+    run(COMMAND ${DESKTOP_FILE_VALIDATE} ${prefix}/share/applications/${id}.desktop)
+  endif()
+endfunction()
+
 function(check_programs prefix home)
   set(example ${prefix}/share/coppice/examples/2x-dgx-a100.fabric.json)
   run(COMMAND ${prefix}/bin/coppice-cli optimum ${example} --json EXPECT "\"algbw\":\"1040/3\"")
@@ -56,14 +106,7 @@ function(check_programs prefix home)
   if(NOT HAS_DESIGNER)
     return()
   endif()
-  check_files(
-    ${prefix}
-    share/applications/coppice.desktop
-    share/mime/packages/coppice.xml
-    share/metainfo/org.coppice.Coppice.metainfo.xml
-    share/icons/hicolor/scalable/apps/coppice.svg
-    share/icons/hicolor/48x48/apps/coppice.png
-    share/icons/hicolor/scalable/mimetypes/coppice-fabric.svg)
+  check_desktop_files(${prefix})
   check_man_page(${prefix}/bin/coppice ${prefix}/share/man/man1/coppice.1)
   set(alone ${CMAKE_COMMAND} -E env --unset=DISPLAY --unset=WAYLAND_DISPLAY --unset=QT_QPA_PLATFORM HOME=${home})
   run(COMMAND ${alone} ${prefix}/bin/coppice --version EXPECT "^coppice [0-9.]+\n$")
