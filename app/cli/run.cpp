@@ -10,9 +10,7 @@
 #include <memory>
 #include <optional>
 #include <random>
-#include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,15 +20,13 @@
 #include "command.hpp"
 #include "coppice/version.hpp"
 #include "io/files.hpp"
+#include "machine_link.hpp"
 #include "program/run_job.hpp"
 #include "program/run_protocol.hpp"
 #include "remote/bundle.hpp"
-#include "remote/elf.hpp"
 #include "remote/host.hpp"
-#include "remote/quoting.hpp"
 #include "remote/scripts.hpp"
-#include "remote/ssh.hpp"
-#include "remote/ssh_fault.hpp"
+#include "remote/several.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -51,6 +47,8 @@ struct Options {
   std::string attach = {};
   std::string bundle = {};
   std::int64_t limit = 0;
+  std::vector<std::string> variables = {};
+  std::map<std::string, std::string> environment = {};
   bool json = false;
 };
 
@@ -243,202 +241,6 @@ Result<Report> runHere(const Options& options, const Progress& progress) {
 
 // ---- another machine
 
-/// A shared connection to a host, with its socket in a private folder; both go at the end.
-class Connection {
-public:
-  static Result<std::unique_ptr<Connection>> open(const remote::Target& target, const std::string& config,
-                                                  const std::stop_token& stop) {
-    std::string pattern = "/tmp/coppice-XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) {
-      return Error{ErrorCode::io, "no private folder can be made in /tmp", "check its free space"};
-    }
-    auto connection = std::unique_ptr<Connection>(new Connection(target, pattern));
-    connection->m_options.configFile = config;
-    connection->m_options.controlSocket = pattern + "/c";
-    // Somebody at a terminal may be asked for the passphrase of a key.
-    connection->m_options.asksNobody = isatty(STDIN_FILENO) == 0;
-    auto master =
-        Child::start(words(connection->m_options.ssh, remote::masterArguments(connection->m_options, target)));
-    if (!master) {
-      const remote::SshFault fault{remote::SshTrouble::noSsh, "the program ssh was not found",
-                                   "install OpenSSH (Debian: openssh-client)"};
-      return Error{ErrorCode::unavailable, fault.message, fault.fix};
-    }
-    connection->m_master.emplace(std::move(*master));
-    std::error_code error;
-    while (!fs::exists(connection->m_options.controlSocket, error)) {
-      if (stop.stop_requested()) {
-        return Error{ErrorCode::cancelled, "interrupted"};
-      }
-      if (connection->m_master->hasEnded()) {
-        std::string said;
-        connection->m_master->pump([](std::string_view) {}, [&](std::string_view text) { said += text; }, [] {});
-        const remote::SshFault fault = remote::sshFault(said, target.host);
-        return Error{ErrorCode::io, fault.message,
-                     fault.trouble == remote::SshTrouble::hostKeyUnknown
-                         ? "connect once with ssh " + target.text() + " and accept the key if its fingerprint is right"
-                         : fault.fix};
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    return connection;
-  }
-  ~Connection() {
-    if (m_master) {
-      m_master->signal(SIGTERM);
-      m_master->wait();
-    }
-    std::error_code error;
-    fs::remove_all(m_folder, error);
-  }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-
-  Result<remote::Facts> script(const std::string& text, const std::stop_token& stop) const {
-    const auto said = capture(command(remote::kScriptCommand), text, stop);
-    if (!said) {
-      return said.error();
-    }
-    remote::Facts facts = remote::factsIn(said->output);
-    if (facts.empty() && said->status != 0) {
-      return Error{ErrorCode::io, m_target.host + " does not run a script: " + inQuotes(said->errors),
-                   "its login may allow no commands"};
-    }
-    return facts;
-  }
-  Outcome put(const std::map<std::string, std::string>& files, const std::stop_token& stop) const {
-    std::string batch;
-    for (const auto& [from, to] : files) {
-      batch += "put " + remote::sftpWord(from) + " " + remote::sftpWord(to) + "\n";
-    }
-    const auto said = capture(words(m_options.sftp, remote::sftpArguments(m_options, m_target)), batch, stop);
-    if (!said) {
-      return said.error();
-    }
-    if (said->status != 0) {
-      return Error{ErrorCode::io, "nothing could be copied to " + m_target.host + ": " + inQuotes(said->errors),
-                   "check its free space, and that sftp is allowed"};
-    }
-    return Done{};
-  }
-  [[nodiscard]] std::vector<std::string> command(const std::string& text) const {
-    return words(m_options.ssh, remote::commandArguments(m_options, m_target, text));
-  }
-
-private:
-  Connection(remote::Target target, std::string folder) : m_target(std::move(target)), m_folder(std::move(folder)) {}
-  static std::vector<std::string> words(const std::string& program, std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), program);
-    return arguments;
-  }
-
-  remote::Target m_target;
-  std::string m_folder;
-  remote::SshOptions m_options;
-  std::optional<Child> m_master;
-};
-
-Result<std::string> digestOf(const std::string& file, const std::stop_token& stop) {
-  const auto said = capture({"sha256sum", "--", file}, {}, stop);
-  if (!said) {
-    return said.error();
-  }
-  constexpr std::size_t kDigits = 64;
-  if (said->status != 0 || said->output.size() < kDigits) {
-    return Error{ErrorCode::io, "the checksum of " + file + " could not be computed", "check that it can be read"};
-  }
-  // sha256sum marks odd names with a backslash in front.
-  return said->output.substr(said->output.front() == '\\' ? 1 : 0, kDigits);
-}
-
-/// The executor is there, checked, and as ours; returns its folder.
-Result<std::string> deploy(const Connection& connection, const Options& options, const Progress& progress) {
-  const auto path = executorFor(options);
-  if (!path) {
-    return path.error();
-  }
-  const auto bytes = io::readFile(*path);
-  if (!bytes) {
-    return bytes.error();
-  }
-  const auto needs = remote::programNeeds(*bytes);
-  if (!needs) {
-    return needs.error();
-  }
-  const auto system = connection.script(remote::systemScript(), progress.stop);
-  if (!system) {
-    return system.error();
-  }
-  const std::string architecture = remote::fact(*system, "architecture");
-  if (remote::fact(*system, "system") != "Linux" || architecture != needs->architecture) {
-    return Error{ErrorCode::unavailable,
-                 options.host + " runs " + inQuotes(remote::fact(*system, "system") + " " + architecture) +
-                     "; the executor here is built for Linux " + needs->architecture,
-                 "build coppice-exec there and use a launch bundle (--bundle)"};
-  }
-  const std::string libc = remote::fact(*system, "libc");
-  if (!needs->libc.empty() && remote::isOlder(libc.substr(libc.rfind(' ') + 1), needs->libc)) {
-    return Error{ErrorCode::unavailable,
-                 "the C library of " + options.host + " is " + inQuotes(libc) + "; the executor needs " + needs->libc,
-                 "build coppice-exec on a system as old as that machine"};
-  }
-  std::map<std::string, std::string> sources{{"coppice-exec", *path}};
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(fs::path(*path).parent_path(), error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.rfind("libcoppice-exec-", 0) == 0 && entry.path().extension() == ".so" && remote::isPlainName(name)) {
-      sources[name] = entry.path().string();
-    }
-  }
-  std::map<std::string, std::string> digests;
-  std::vector<std::string> names;
-  for (const auto& [name, source] : sources) {
-    const auto digest = digestOf(source, progress.stop);
-    if (!digest) {
-      return digest.error();
-    }
-    digests[name] = *digest;
-    names.push_back(name);
-  }
-  const auto space = connection.script(remote::spaceScript(), progress.stop);
-  if (!space) {
-    return space.error();
-  }
-  const std::string folder = remote::installFolder(needs->architecture);
-  const auto installed = connection.script(remote::installedScript(folder, names), progress.stop);
-  if (!installed) {
-    return installed.error();
-  }
-  std::set<std::string> there;
-  const auto [from, to] = installed->equal_range("sha");
-  for (auto it = from; it != to; ++it) {
-    there.insert(it->second);
-  }
-  bool isComplete = true;
-  std::map<std::string, std::string> files;
-  for (const auto& [name, digest] : digests) {
-    isComplete = isComplete && there.contains(name + " " + digest);
-    files[sources[name]] = folder + "/" + name + ".part";
-  }
-  if (isComplete) {
-    return folder;
-  }
-  std::fprintf(stderr, "# copying coppice-exec to %s\n", options.host.c_str());
-  if (Outcome put = connection.put(files, progress.stop); !put) {
-    return put.error();
-  }
-  const auto done = connection.script(remote::installScript(folder, digests), progress.stop);
-  if (!done) {
-    return done.error();
-  }
-  if (!done->contains("installed")) {
-    return Error{ErrorCode::io,
-                 "the copy of coppice-exec on " + options.host + " has another checksum; it was thrown away",
-                 "try again"};
-  }
-  return folder;
-}
-
 std::string newRunId() {
   std::random_device random;
   constexpr const char* kDigits = "0123456789abcdef";
@@ -476,11 +278,140 @@ bool isForest(const std::string& text) {
   return first != std::string::npos && text[first] == '{';
 }
 
-Result<Report> runThere(const Options& options, const Progress& progress) {
-  const auto target = remote::parseTarget(options.host);
-  if (!target) {
-    return target.error();
+/// A machine of a run, from the connection to the folder of the executor.
+struct Seat {
+  remote::Member member;
+  std::unique_ptr<MachineLink> link;
+  Deployed deployed;
+  std::string mpi;  ///< what the executor says of MPI there; only asked for where several machines run together
+};
+
+Result<std::vector<Seat>> takeSeats(const Options& options, const std::vector<remote::Member>& members,
+                                    const std::stop_token& stop) {
+  const auto executor = executorFor(options);
+  if (!executor) {
+    return executor.error();
   }
+  std::vector<Seat> seats;
+  for (const remote::Member& member : members) {
+    auto link = MachineLink::open(member.target, options.sshConfig, stop);
+    if (!link) {
+      return link.error();
+    }
+    Seat seat{member, std::move(*link), {}, {}};
+    auto deployed = deploy(*seat.link, *executor, stop);
+    if (!deployed) {
+      return deployed.error();
+    }
+    seat.deployed = std::move(*deployed);
+    if (members.size() > 1) {
+      const auto environment = selfTest(*seat.link, seat.deployed, stop);
+      if (!environment) {
+        return environment.error();
+      }
+      for (const program::BackendNote& note : environment->backends) {
+        if (note.name == "mpi" && note.available) {
+          seat.mpi = note.reason;
+        }
+      }
+      for (const Seat& other : seats) {
+        if (other.deployed.host == seat.deployed.host && other.deployed.boot == seat.deployed.boot) {
+          return Error{ErrorCode::badUsage,
+                       member.target.text() + " and " + other.member.target.text() + " are the same machine, " +
+                           inQuotes(seat.deployed.host),
+                       "name it once, with all its ranks behind the colon"};
+        }
+      }
+    }
+    seats.push_back(std::move(seat));
+    if (const Error difference = seats.size() > 1 || members.size() > 1
+                                     ? remote::differenceOf(seats.front().member.target.host, seats.front().mpi,
+                                                            member.target.host, seats.back().mpi)
+                                     : Error{};
+        !difference.message.empty()) {
+      return difference;
+    }
+  }
+  return seats;
+}
+
+/// The machines as mpirun on the first is to call them: "nodeA:4".
+Result<std::vector<std::string>> hostsForFirst(const std::vector<Seat>& seats, const std::string& run,
+                                               const std::stop_token& stop) {
+  std::vector<std::vector<std::string>> names;
+  std::vector<std::string> titles;
+  for (std::size_t i = 1; i < seats.size(); ++i) {
+    names.push_back(remote::namesOf(seats[i].deployed.host, seats[i].member.target.host, seats[i].link->address(stop)));
+    titles.push_back(seats[i].member.target.host);
+  }
+  const auto tried = seats.front().link->script(remote::reachScript(run, names), stop);
+  if (!tried) {
+    return tried.error();
+  }
+  std::vector<std::string> hosts{seats.front().deployed.host};
+  for (const remote::Reach& reach : remote::reachesIn(*tried, titles, seats.front().member.target.host)) {
+    if (reach.name.empty()) {
+      return reach.error;
+    }
+    hosts.push_back(reach.name);
+  }
+  for (std::size_t i = 0; i < seats.size(); ++i) {
+    if (!remote::isHostName(hosts[i]) || hosts[i].find(':') != std::string::npos) {
+      return Error{ErrorCode::unavailable, seats[i].member.target.host + " calls itself " + inQuotes(hosts[i]),
+                   "give it a host name of letters, digits, '.' and '-'"};
+    }
+    hosts[i] += seats[i].member.ranks > 0 ? ":" + std::to_string(seats[i].member.ranks) : std::string();
+  }
+  return hosts;
+}
+
+/// Makes the folder of the run on all machines and fills it; the job stands on the first.
+Outcome putRun(const std::vector<Seat>& seats, const Options& options, const std::string& id,
+               const std::string& scheduleName, const std::stop_token& stop) {
+  const std::string place = remote::runFolder(id);
+  for (const Seat& seat : seats) {
+    const auto made = seat.link->script(
+        &seat == &seats.front() ? remote::runFolderScript(id) : remote::sameRunFolderScript(id), stop);
+    if (!made) {
+      return made.error();
+    }
+    const std::string how = remote::fact(*made, "run");
+    if (how == "shared") {
+      continue;
+    }
+    if (how != "made") {
+      return Error{ErrorCode::io, "the folder of the run could not be made on " + seat.member.target.text(),
+                   "check its home folder"};
+    }
+    if (Outcome put = seat.link->put({{fs::absolute(options.file).string(), place + "/" + scheduleName}}, stop); !put) {
+      return put;
+    }
+  }
+  return Done{};
+}
+
+Outcome putJob(const Seat& first, const Options& options, const program::RunRequest& request, const std::string& id,
+               const std::stop_token& stop) {
+  program::RunJob job;
+  job.arguments = program::executorArguments(request, true);
+  job.environment = options.environment;
+  job.endsWithStarter = !options.detaches;
+  job.limitSeconds = options.limit;
+  const TemporaryFolder here;
+  if (Outcome saved = io::saveFile(fs::path(here.path()) / "job.json", program::writeJob(job)); !saved) {
+    return saved;
+  }
+  return first.link->put({{here.path() + "/job.json", remote::runFolder(id) + "/job.json"}}, stop);
+}
+
+void dropRun(const std::vector<Seat>& seats, const std::string& id) {
+  for (const Seat& seat : seats) {
+    // Also after an interrupt.
+    [[maybe_unused]] const auto dropped = seat.link->script(remote::dropRunScript(id), {});
+  }
+}
+
+Result<Report> runThere(const Options& options, const std::vector<remote::Member>& members, const Progress& progress) {
   std::string text;
   if (options.attach.empty()) {
     // Before anything is connected.
@@ -493,61 +424,54 @@ Result<Report> runThere(const Options& options, const Progress& progress) {
     return Error{ErrorCode::badUsage, inQuotes(options.attach) + " is not the name of a run",
                  "use the name that --detach printed"};
   }
-  const auto connection = Connection::open(*target, options.sshConfig, progress.stop);
-  if (!connection) {
-    return connection.error();
+  const auto taken = takeSeats(options, members, progress.stop);
+  if (!taken) {
+    return taken.error();
   }
-  const auto folder = deploy(**connection, options, progress);
-  if (!folder) {
-    return folder.error();
-  }
+  const std::vector<Seat>& seats = *taken;
+  const Seat& first = seats.front();
   const std::string id = options.attach.empty() ? newRunId() : options.attach;
-  const std::string place = remote::runFolder(id);
   if (options.attach.empty()) {
     program::RunRequest request = options.request;
     request.schedule = isForest(text) ? "schedule.forest.json" : "schedule.xml";
-    program::RunJob job;
-    job.arguments = program::executorArguments(request, true);
-    job.endsWithStarter = !options.detaches;
-    job.limitSeconds = options.limit;
-    const TemporaryFolder here;
-    if (Outcome saved = io::saveFile(fs::path(here.path()) / "job.json", program::writeJob(job)); !saved) {
-      return saved.error();
+    Outcome done = putRun(seats, options, id, request.schedule, progress.stop);
+    if (done && seats.size() > 1) {
+      auto hosts = hostsForFirst(seats, id, progress.stop);
+      done = hosts ? Outcome(Done{}) : Outcome(hosts.error());
+      if (hosts) {
+        request.launch = program::Launch::mpirun;
+        request.hosts = std::move(*hosts);
+      }
     }
-    const auto made = (*connection)->script(remote::runFolderScript(id), progress.stop);
-    if (!made) {
-      return made.error();
+    if (done) {
+      done = putJob(first, options, request, id, progress.stop);
     }
-    if (remote::fact(*made, "run") != "made") {
-      return Error{ErrorCode::io, "the folder of the run could not be made on " + options.host,
-                   "check its home folder"};
-    }
-    if (Outcome put = (*connection)
-                          ->put({{here.path() + "/job.json", place + "/job.json"},
-                                 {fs::absolute(options.file).string(), place + "/" + request.schedule}},
-                                progress.stop);
-        !put) {
-      return put.error();
+    if (!done) {
+      dropRun(seats, id);
+      return done.error();
     }
   }
-  auto child = Child::start(
-      (*connection)->command(*folder + "/coppice-exec " + (options.attach.empty() ? "supervise " : "attach ") + place));
+  auto child =
+      Child::start(first.link->command(first.deployed.folder + "/coppice-exec " +
+                                       (options.attach.empty() ? "supervise " : "attach ") + remote::runFolder(id)));
   if (!child) {
     return child.error();
   }
+  const std::string where = remote::membersText(members);
   Listener listener(options.json);
   const int status = listen(*child, listener, progress.stop, options.detaches);
   if (options.detaches && !listener.end() && !progress.stop.stop_requested()) {
     Report report;
-    report.json = Json{{"ok", true}, {"run", id}, {"host", options.host}};
-    report.text = "# the run goes on; to see it: coppice-cli run --host " + options.host + " --attach " + id + "\n";
+    report.json = Json{{"ok", true}, {"run", id}, {"host", where}};
+    report.text = "# the run goes on; to see it: coppice-cli run " +
+                  std::string(members.size() > 1 ? "--hosts " : "--host ") + where + " --attach " + id + "\n";
     return report;
   }
   if (const auto& end = listener.end(); end && (end->code == RunExit::ok || end->code == RunExit::cancelled)) {
-    // Also after an interrupt. What went wrong stays there, for a closer look.
-    [[maybe_unused]] const auto dropped = (*connection)->script(remote::dropRunScript(id), {});
+    // What went wrong stays there, for a closer look.
+    dropRun(seats, id);
   }
-  Result<Report> report = reportOf(listener, options.json, options.host, status);
+  Result<Report> report = reportOf(listener, options.json, where, status);
   if (report) {
     report->json["run"] = id;
   }
@@ -600,11 +524,68 @@ Result<Report> writeBundle(const Options& options) {
   return report;
 }
 
-Result<Report> perform(const Options& options, const Progress& progress) {
+/// "node1:4,node2" by the commas.
+std::vector<std::string> wordsOf(std::string rest) {
+  std::vector<std::string> words;
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    words.push_back(rest.substr(0, comma));
+    rest = comma == std::string::npos ? std::string() : rest.substr(comma + 1);
+  }
+  return words;
+}
+
+Outcome readVariables(Options& options) {
+  for (const std::string& word : options.variables) {
+    const std::size_t sign = word.find('=');
+    const std::string name = word.substr(0, sign);
+    if (sign == std::string::npos || !program::mayBeSet(name)) {
+      return Error{ErrorCode::badUsage, inQuotes(word) + " cannot be set for a run",
+                   "write NAME=VALUE with a variable of MPI, UCX, NCCL or OpenMP that names no file, as in "
+                   "OMPI_MCA_btl_tcp_if_include=eth0"};
+    }
+    options.environment[name] = word.substr(sign + 1);
+  }
+  return Done{};
+}
+
+Result<Report> perform(Options options, const Progress& progress) {
   if (options.file.empty() && options.attach.empty()) {
     return Error{ErrorCode::badUsage, "no schedule is given", "name an MSCCL XML or a .forest.json"};
   }
-  if (options.host.empty() && (options.detaches || !options.attach.empty())) {
+  if (Outcome read = readVariables(options); !read) {
+    return read.error();
+  }
+  // Hosts by themselves are machines to connect to; beside a launcher they are its hosts.
+  const bool areMachines =
+      !options.hosts.empty() && options.host.empty() && options.launch.empty() && options.bundle.empty();
+  if (!options.hosts.empty() && !areMachines) {
+    if (options.launch.empty() && !options.host.empty()) {
+      return Error{ErrorCode::badUsage, "--host is one machine, --hosts are several",
+                   "name them all in --hosts, or add --launch mpirun, which starts on that of --host and finds the "
+                   "others by itself"};
+    }
+    options.request.hosts = wordsOf(options.hosts);
+  }
+  std::vector<remote::Member> members;
+  if (areMachines) {
+    auto read = remote::parseMembers(options.hosts);
+    if (!read) {
+      return read.error();
+    }
+    members = std::move(*read);
+    if (members.size() > 1 && !options.request.backend.empty() && options.request.backend != "mpi") {
+      return Error{ErrorCode::badUsage, "the backend " + options.request.backend + " runs on one machine",
+                   "leave --backend out"};
+    }
+  } else if (!options.host.empty()) {
+    auto target = remote::parseTarget(options.host);
+    if (!target) {
+      return target.error();
+    }
+    members.push_back({std::move(*target), 0});
+  }
+  if (members.empty() && (options.detaches || !options.attach.empty())) {
     return Error{ErrorCode::badUsage, "--detach and --attach are about another machine", "add --host"};
   }
   program::RunRequest checked = options.request;
@@ -616,7 +597,7 @@ Result<Report> perform(const Options& options, const Progress& progress) {
   if (!options.bundle.empty()) {
     return writeBundle(options);
   }
-  return options.host.empty() ? runHere(options, progress) : runThere(options, progress);
+  return members.empty() ? runHere(options, progress) : runThere(options, members, progress);
 }
 
 }  // namespace
@@ -627,6 +608,7 @@ void addRun(CLI::App& app, Invocation& invocation) {
                                 "  coppice-cli run a100.xml\n"
                                 "  coppice-cli run a100.forest.json -b 64K -e 256M --backend mpi --launch mpirun\n"
                                 "  coppice-cli run a100.xml --host ann@node1 --detach\n"
+                                "  coppice-cli run a100.xml --hosts node1:8,node2:8\n"
                                 "  coppice-cli run a100.xml --bundle for-the-cluster");
   sub.add_option("file", options->file, "MSCCL XML, or a .forest.json");
   sub.add_option("--backend", options->request.backend, "threads, mpi or cuda; without it, the executor chooses");
@@ -641,14 +623,17 @@ void addRun(CLI::App& app, Invocation& invocation) {
   sub.add_option("--bound", options->request.boundGBps, "Best algbw in GB/s; a .forest.json brings its own");
   sub.add_option("--launch", options->launch, "Start one process for each rank with it")
       ->check(CLI::IsMember({"mpirun", "srun"}));
-  sub.add_option("--hosts", options->hosts, "Hosts for mpirun, as in node1:4,node2:4");
+  sub.add_option("--hosts", options->hosts,
+                 "Run over these machines together, over ssh, as in node1:8,node2:8: copies the executor to each and "
+                 "starts mpirun on the first. With --launch: the hosts of mpirun or srun, where nothing is copied");
   sub.add_option("--partition", options->request.partition, "Slurm partition for srun");
   sub.add_option("--host", options->host, "Run there, over ssh: host, user@host or user@host:port");
   sub.add_option("--ssh-config", options->sshConfig, "Configuration file for ssh instead of your own");
   sub.add_option("--executor", options->executor, "The program coppice-exec, where it is not beside this one");
-  sub.add_flag("--detach", options->detaches, "With --host: leave the run going and print its name");
-  sub.add_option("--attach", options->attach, "With --host: show the run of this name from its beginning");
-  sub.add_option("--limit", options->limit, "With --host: seconds after which the run is ended")
+  sub.add_flag("--detach", options->detaches, "With --host or --hosts: leave the run going and print its name");
+  sub.add_option("--attach", options->attach, "With --host or --hosts: show the run of this name from its beginning");
+  sub.add_option("--env", options->variables, "With --host or --hosts: NAME=VALUE for MPI, UCX or NCCL over there");
+  sub.add_option("--limit", options->limit, "With --host or --hosts: seconds after which the run is ended")
       ->check(CLI::NonNegativeNumber);
   sub.add_option("--bundle", options->bundle, "Do not run: write a folder with all that a run elsewhere needs");
   sub.callback([options, &invocation] {
@@ -657,13 +642,6 @@ void addRun(CLI::App& app, Invocation& invocation) {
     options->request.launch = options->launch == "mpirun"
                                   ? program::Launch::mpirun
                                   : (options->launch == "srun" ? program::Launch::srun : program::Launch::single);
-    std::string rest = options->hosts;
-    options->request.hosts.clear();
-    while (!rest.empty()) {
-      const std::size_t comma = rest.find(',');
-      options->request.hosts.push_back(rest.substr(0, comma));
-      rest = comma == std::string::npos ? std::string() : rest.substr(comma + 1);
-    }
     invocation.action = [options](const Progress& progress) { return perform(*options, progress); };
   });
 }

@@ -51,6 +51,7 @@ printf 'coppice:architecture %s\n' "$(uname -m)"
 printf 'coppice:host %s\n' "$(uname -n)"
 printf 'coppice:libc %s\n' "$( { getconf GNU_LIBC_VERSION || ldd --version 2>&1 | head -n 1; } 2>/dev/null)"
 printf 'coppice:cores %s\n' "$(getconf _NPROCESSORS_ONLN 2>/dev/null)"
+printf 'coppice:boot %s\n' "$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
 )sh";
 }
 
@@ -122,6 +123,11 @@ std::string dropRunScript(const std::string& run) {
 std::string runFolderScript(const std::string& run) {
   return "umask 077\ncd || exit 1\nmkdir -p " + std::string(kCacheFolder) + "/runs || exit 1\nmkdir " + runFolder(run) +
          " || exit 1\nprintf 'coppice:run made\\n'\n";
+}
+
+std::string sameRunFolderScript(const std::string& run) {
+  return "umask 077\ncd || exit 1\nif [ -d " + runFolder(run) +
+         " ]; then\n  printf 'coppice:run shared\\n'\n  exit 0\nfi\n" + runFolderScript(run);
 }
 
 }  // namespace coppice::remote

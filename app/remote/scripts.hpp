@@ -24,7 +24,7 @@ using Facts = std::multimap<std::string, std::string>;
 /// The first with this key; empty = none.
 [[nodiscard]] std::string fact(const Facts& facts, const std::string& key);
 
-/// uname, host, libc, cores.
+/// uname, host, libc, cores, and "boot", which no two machines share.
 [[nodiscard]] std::string systemScript();
 /// Makes the cache folder (0700) and says how much room there is: "space" in KiB, "home".
 [[nodiscard]] std::string spaceScript();
@@ -40,6 +40,8 @@ using Facts = std::multimap<std::string, std::string>;
 [[nodiscard]] std::string partitionsScript();
 /// Makes a new folder for a run (0700): "run made".
 [[nodiscard]] std::string runFolderScript(const std::string& run);
+/// The same on a machine that may share its home folder with one that has it already: "run made" or "run shared".
+[[nodiscard]] std::string sameRunFolderScript(const std::string& run);
 
 /// Removes the folder of a run.
 [[nodiscard]] std::string dropRunScript(const std::string& run);
