@@ -6,9 +6,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <numeric>
-#include <span>
-#include <tuple>
 #include <utility>
 
 #include "base/units.hpp"
@@ -23,10 +20,9 @@ constexpr double kMostPortGap = 28;  // between lines that leave a bar without a
 constexpr double kNodePortGap = 9;   // between lines that leave a small node
 constexpr double kRim = 8;           // of a box, where it can be grabbed
 constexpr double kTitleHeight = 30;
-constexpr std::size_t kMostRouted = 60000;  // lines that look for a way round nodes
+constexpr std::size_t kMostAtOnce = 1200;       // lines that find their ways while somebody waits
+constexpr std::size_t kMostWhileMoving = 160;  // and of what is being dragged
 constexpr std::size_t kMostBundles = 500;
-constexpr std::size_t kMostUnindexed = 64;  // things of a level that are simply gone through
-constexpr double kLaneGap = 7;              // between lines that share a passage
 
 QString text(const std::string& utf8) {
   return QString::fromStdString(utf8);
@@ -75,7 +71,7 @@ QString shortLabel(const Model& model, NodeId id) {
   return name;
 }
 
-CanvasScene::CanvasScene(const Model& model) : m_model(model) {}
+CanvasScene::CanvasScene(const Model& model, Routing routing) : m_model(model), m_routing(routing) {}
 
 void CanvasScene::rebuild() {
   m_isStale = true;
@@ -106,13 +102,12 @@ void CanvasScene::build() {
   addNodes();
   addLines();
   placeTitles();
-  addLevels();
-  std::vector<std::uint32_t> all(m_nodes.size());
-  for (std::uint32_t i = 0; i < all.size(); ++i) {
-    all[i] = i;
+  for (std::uint32_t at = 0; at < m_nodes.size(); ++at) {
+    assignPorts(at);
   }
-  route(all);
-  placeNumbers();
+  m_wiring.reset();
+  m_isRouted = m_routing == Routing::atOnce || m_lines.size() <= kMostAtOnce;
+  put(m_isRouted ? *routedWays(wiring()) : plainWays(wiring()));
   for (const auto& [id, note] : m_model.notes()) {
     m_noteAt[id] = static_cast<std::uint32_t>(m_notes.size());
     m_notes.push_back({id, noteRect(m_model, id), text(note.text)});
@@ -190,33 +185,7 @@ void CanvasScene::addNodes() {
   }
 }
 
-void CanvasScene::placeNumbers() {
-  // As large as they are at about half size, the smallest at which they are read.
-  constexpr double kHeight = 34;
-  constexpr double kCharacter = 12.5;
-  constexpr double kPadding = 22;
-  GridIndex taken(200);
-  std::vector<QRectF> rects;
-  std::vector<std::uint32_t> near;
-  for (LineItem& line : m_lines) {
-    if (line.number.isEmpty()) {
-      continue;
-    }
-    const QSizeF size(kPadding + kCharacter * static_cast<double>(line.number.size()), kHeight);
-    for (const double t : {0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78}) {
-      const QRectF rect(line.curve.at(t) - QPointF(size.width() / 2, size.height() / 2), size);
-      taken.query(rect, near);
-      if (std::none_of(near.begin(), near.end(), [&](std::uint32_t i) { return rects[i].intersects(rect); })) {
-        line.numberAt = t;
-        taken.insert(static_cast<std::uint32_t>(rects.size()), rect);
-        rects.push_back(rect);
-        break;
-      }
-    }
-  }
-}
-
-void CanvasScene::placeTitles() {
+bool CanvasScene::placeTitles() {
   // Links that leave a box above it would run through a title there.
   std::vector<int> above(m_boxes.size(), 0);
   const auto count = [&](const NodeItem& inside, const NodeItem& other) {
@@ -235,72 +204,12 @@ void CanvasScene::placeTitles() {
     count(m_nodes[line.a], m_nodes[line.b]);
     count(m_nodes[line.b], m_nodes[line.a]);
   }
+  bool hasMoved = false;
   for (std::size_t i = 0; i < m_boxes.size(); ++i) {
+    hasMoved = hasMoved || m_boxes[i].isTitleBelow != (above[i] > 0);
     m_boxes[i].isTitleBelow = above[i] > 0;
   }
-}
-
-void CanvasScene::addLevels() {
-  m_levels.assign(m_boxes.size() + 1, {});
-  const auto level = [&](std::int32_t box) -> Level& { return m_levels[static_cast<std::size_t>(box + 1)]; };
-  for (std::uint32_t i = 0; i < m_nodes.size(); ++i) {
-    level(m_nodes[i].box).things.push_back({m_nodes[i].rect, i, false});
-  }
-  for (std::uint32_t i = 0; i < m_boxes.size(); ++i) {
-    level(m_boxes[i].parent).things.push_back({m_boxes[i].rect, i, true});
-  }
-  for (Level& each : m_levels) {
-    if (each.things.size() > kMostUnindexed) {
-      each.index.emplace();
-      for (std::uint32_t i = 0; i < each.things.size(); ++i) {
-        each.index->insert(i, each.things[i].rect);
-      }
-    }
-  }
-}
-
-void CanvasScene::obstaclesOf(const LineItem& line, const QRectF& area, std::vector<QRectF>& result) const {
-  // In a crowd no way is free, and nobody could follow one.
-  if (m_lines.size() > kMostRouted) {
-    return;
-  }
-  // On the levels of both ends and of all boxes around them: other nodes there, and other boxes as a whole.
-  std::vector<std::int32_t> around{-1};
-  for (const std::uint32_t end : {line.a, line.b}) {
-    for (std::int32_t box = m_nodes[end].box; box >= 0; box = m_boxes[static_cast<std::size_t>(box)].parent) {
-      if (std::find(around.begin(), around.end(), box) == around.end()) {
-        around.push_back(box);
-      }
-    }
-  }
-  const QRectF& a = m_nodes[line.a].rect;
-  const QRectF& b = m_nodes[line.b].rect;
-  const auto take = [&](const Level::Thing& thing) {
-    if (!thing.rect.intersects(area)) {
-      return;
-    }
-    if (thing.isBox) {
-      const bool isAround =
-          std::find(around.begin(), around.end(), static_cast<std::int32_t>(thing.item)) != around.end();
-      if (isAround || thing.rect.intersects(a) || thing.rect.intersects(b)) {
-        return;
-      }
-    } else if (thing.item == line.a || thing.item == line.b) {
-      return;
-    }
-    result.push_back(thing.rect);
-  };
-  for (const std::int32_t box : around) {
-    const Level& level = m_levels[static_cast<std::size_t>(box + 1)];
-    if (level.index) {
-      level.index->query(area, m_scratch);
-      for (const std::uint32_t i : m_scratch) {
-        take(level.things[i]);
-      }
-    } else {
-      std::for_each(level.things.begin(), level.things.end(), take);
-    }
-  }
+  return hasMoved;
 }
 
 void CanvasScene::addLines() {
@@ -408,133 +317,76 @@ void CanvasScene::assignPorts(std::uint32_t at) {
   }
 }
 
-LineRequest CanvasScene::requestOf(std::uint32_t at) const {
-  const LineItem& line = m_lines[at];
-  return {m_nodes[line.a].rect, m_nodes[line.b].rect, m_ports[at].a, m_ports[at].b, line.style};
+Wiring CanvasScene::wiring() const {
+  Wiring result;
+  result.shapes.reserve(m_nodes.size());
+  for (const NodeItem& node : m_nodes) {
+    result.shapes.push_back({node.rect, node.box});
+  }
+  result.rooms.reserve(m_boxes.size());
+  for (const BoxItem& box : m_boxes) {
+    result.rooms.push_back({box.rect, box.parent});
+  }
+  result.wires.reserve(m_lines.size());
+  for (std::size_t at = 0; at < m_lines.size(); ++at) {
+    const LineItem& line = m_lines[at];
+    result.wires.push_back(
+        {line.a, line.b, m_ports[at].a, m_ports[at].b, line.style, static_cast<std::uint32_t>(line.number.size())});
+  }
+  return result;
 }
 
-void CanvasScene::shape(const std::vector<std::uint32_t>& lines) {
-  Router router;
-  struct Shared {
-    std::uint32_t line;
-    std::size_t passage;
-    double aim;  // where the line comes from and goes to
-  };
-  // Passages that are the same room, by its rims.
-  std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::vector<Shared>> rooms;
-  std::unordered_map<std::uint32_t, Router::Route> bent;
-  for (const std::uint32_t at : lines) {
-    const LineRequest request = requestOf(at);
-    LineItem& line = m_lines[at];
-    Router::Route route = router.route(
-        request, [&](const QRectF& area, std::vector<QRectF>& result) { obstaclesOf(line, area, result); });
-    line.curve = route.curve;
-    if (route.passages.empty()) {
-      continue;
-    }
-    const bool isLevel = route.way == Router::Way::bridge;
-    for (std::size_t i = 0; i < route.passages.size(); ++i) {
-      const Router::Passage& passage = route.passages[i];
-      constexpr double kMost = 1e12;
-      if (!passage.isFixed && std::abs(passage.low) < kMost && std::abs(passage.high) < kMost) {
-        const double aim = isLevel ? passage.end - passage.start : request.a.center().x() + request.b.center().x();
-        rooms[{isLevel, std::llround(passage.low), std::llround(passage.high)}].push_back({at, i, aim});
-      }
-    }
-    bent.emplace(at, std::move(route));
+void CanvasScene::put(Ways ways) {
+  for (std::size_t at = 0; at < m_lines.size(); ++at) {
+    m_lines[at].curve = std::move(ways.curves[at]);
+    m_lines[at].bounds = ways.bounds[at];
+    m_lines[at].numberAt = ways.numberAt[at];
   }
-  // Lines that share a room keep apart in it.
-  std::unordered_map<std::uint32_t, std::vector<double>> places;
-  for (const auto& [at, route] : bent) {
-    for (const Router::Passage& passage : route.passages) {
-      places[at].push_back(passage.wish);
-    }
-  }
-  const auto passageOf = [&](const Shared& user) -> const Router::Passage& {
-    return bent.at(user.line).passages[user.passage];
-  };
-  const auto keepApart = [&](std::span<Shared> users, bool isLevel) {
-    if (users.size() < 2) {
-      return;
-    }
-    // Short bridges first; of stretches those that come from the left first.
-    std::stable_sort(users.begin(), users.end(), [](const Shared& x, const Shared& y) { return x.aim < y.aim; });
-    // Each takes the first lane that is free along its stretch.
-    std::vector<std::vector<std::pair<double, double>>> lanes;
-    std::vector<std::size_t> laneOf(users.size());
-    for (std::size_t i = 0; i < users.size(); ++i) {
-      const Router::Passage& passage = passageOf(users[i]);
-      std::size_t lane = 0;
-      for (; lane < lanes.size(); ++lane) {
-        if (std::none_of(lanes[lane].begin(), lanes[lane].end(), [&](const auto& taken) {
-              return taken.first < passage.end && passage.start < taken.second;
-            })) {
-          break;
-        }
-      }
-      lanes.resize(std::max(lanes.size(), lane + 1));
-      lanes[lane].emplace_back(passage.start, passage.end);
-      laneOf[i] = lane;
-    }
-    const double low = passageOf(users.front()).low;
-    const double high = passageOf(users.front()).high;
-    const double step = std::min(kLaneGap, (high - low) / static_cast<double>(lanes.size()));
-    const double extent = step * static_cast<double>(lanes.size() - 1);
-    double mean = 0;
-    for (const Shared& user : users) {
-      mean += passageOf(user).wish / static_cast<double>(users.size());
-    }
-    const bool isLow = mean < (low + high) / 2;
-    for (std::size_t i = 0; i < users.size(); ++i) {
-      const auto lane = static_cast<double>(laneOf[i]);
-      // Bridges grow away from their row; stretches stand about where they were wished.
-      const double place = !isLevel ? std::clamp(mean - extent / 2, low, std::max(low, high - extent)) + step * lane
-                           : isLow  ? low + step * lane
-                                    : high - step * lane;
-      places.at(users[i].line)[users[i].passage] = std::clamp(place, low, high);
-    }
-  };
-  for (auto& [key, users] : rooms) {
-    std::stable_sort(users.begin(), users.end(),
-                     [&](const Shared& x, const Shared& y) { return passageOf(x).wish < passageOf(y).wish; });
-    for (std::size_t start = 0; start < users.size();) {
-      std::size_t end = start + 1;
-      while (end < users.size() && passageOf(users[end]).wish - passageOf(users[end - 1]).wish < kLaneGap) {
-        ++end;
-      }
-      keepApart(std::span(users).subspan(start, end - start), std::get<0>(key));
-      start = end;
-    }
-  }
-  for (const auto& [at, route] : bent) {
-    m_lines[at].curve = Router::through(requestOf(at), route, places.at(at));
-  }
+  m_lineIndex = std::move(ways.index);
+  m_bounds.reset();
 }
 
-void CanvasScene::route(const std::vector<std::uint32_t>& nodes) {
-  for (const std::uint32_t at : nodes) {
-    assignPorts(at);
+std::shared_ptr<const Wiring> CanvasScene::unrouted() const {
+  ensure();
+  if (m_isRouted) {
+    return nullptr;
   }
-  std::vector<std::uint32_t> touched;
-  const bool isAll = nodes.size() == m_nodes.size();
-  if (isAll) {
-    touched.resize(m_lines.size());
-    std::iota(touched.begin(), touched.end(), 0U);
-  } else {
-    std::set<std::uint32_t> some;
-    for (const std::uint32_t at : nodes) {
-      some.insert(m_nodes[at].lines.begin(), m_nodes[at].lines.end());
+  if (!m_wiring) {
+    m_wiring = std::make_shared<const Wiring>(wiring());
+  }
+  return m_wiring;
+}
+
+std::optional<QRectF> CanvasScene::takeWays(const std::shared_ptr<const Wiring>& of, Ways ways) {
+  if (m_isStale || m_isRouted || of != m_wiring) {
+    return std::nullopt;
+  }
+  QRectF dirty;
+  for (std::size_t at = 0; at < m_lines.size(); ++at) {
+    const LineItem& line = m_lines[at];
+    if (line.curve != ways.curves[at] || line.numberAt != ways.numberAt[at]) {
+      dirty |= line.bounds.adjusted(-1, -1, 1, 1) | ways.bounds[at].adjusted(-1, -1, 1, 1);
     }
-    touched.assign(some.begin(), some.end());
-    for (const std::uint32_t at : touched) {
-      m_lineIndex.remove(at);
-    }
   }
-  shape(touched);
-  for (const std::uint32_t at : touched) {
-    m_lines[at].bounds = m_lines[at].curve.bounds();
-    m_lineIndex.insert(at, m_lines[at].curve.points());
+  put(std::move(ways));
+  if (placeTitles()) {
+    dirty |= bounds();
   }
+  m_isRouted = true;
+  m_wiring.reset();
+  return dirty;
+}
+
+bool CanvasScene::finishWays() {
+  ensure();
+  if (m_isRouted) {
+    return false;
+  }
+  put(*routedWays(wiring()));
+  placeTitles();
+  m_isRouted = true;
+  m_wiring.reset();
+  return true;
 }
 
 void CanvasScene::nodesIn(const QRectF& rect, std::vector<std::uint32_t>& result) const {
@@ -567,9 +419,38 @@ QRectF CanvasScene::reroute(const std::vector<std::uint32_t>& moved) {
     return rect;
   };
   QRectF dirty = extent();
-  route({nodes.begin(), nodes.end()});
-  dirty |= extent();
-  return dirty;
+  for (const std::uint32_t at : nodes) {
+    assignPorts(at);
+  }
+  m_wiring.reset();
+  if (m_routing == Routing::atOnce) {
+    put(*routedWays(wiring()));
+    return dirty | bounds();
+  }
+  std::set<std::uint32_t> touched;
+  for (const std::uint32_t at : nodes) {
+    touched.insert(m_nodes[at].lines.begin(), m_nodes[at].lines.end());
+  }
+  const std::vector<std::uint32_t> lines(touched.begin(), touched.end());
+  const Wiring now = wiring();
+  std::vector<Curve> curves;
+  if (lines.size() <= kMostWhileMoving) {
+    curves = *routed(now, lines);
+  } else {
+    for (const std::uint32_t at : lines) {
+      curves.push_back(plainWay(now, at));
+    }
+  }
+  // The rest may want other ways too, round what has come to stand there.
+  m_isRouted = false;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    LineItem& line = m_lines[lines[i]];
+    line.curve = std::move(curves[i]);
+    line.bounds = line.curve.bounds();
+    m_lineIndex.remove(lines[i]);
+    m_lineIndex.insert(lines[i], line.curve.points());
+  }
+  return dirty | extent();
 }
 
 std::optional<QRectF> CanvasScene::follow(const ChangeEvent& event) {
@@ -631,6 +512,7 @@ std::optional<QRectF> CanvasScene::follow(const ChangeEvent& event) {
     dirty |= item.rect;
   }
   // Outlines of all boxes around, and folded boxes among them.
+  bool hasNewRooms = false;
   std::set<BoxId> around;
   for (BoxId box : boxes) {
     while (m_model.find(box) != nullptr && around.insert(box).second) {
@@ -641,15 +523,16 @@ std::optional<QRectF> CanvasScene::follow(const ChangeEvent& event) {
     if (const auto found = m_boxAt.find(id); found != m_boxAt.end()) {
       BoxItem& item = m_boxes[found->second];
       dirty |= item.rect;
-      item.rect = boxOutline(m_model, id);
+      const QRectF rect = boxOutline(m_model, id);
+      hasNewRooms = hasNewRooms || rect != item.rect;
+      item.rect = rect;
       item.isInstance = !m_model.find(id)->type.empty();
       dirty |= item.rect;
     } else if (const auto folded = m_nodeAt.find(id); folded != m_nodeAt.end()) {
       refresh(folded->second);
     }
   }
-  if (!moved.empty()) {
-    addLevels();
+  if (!moved.empty() || hasNewRooms) {
     dirty |= reroute({moved.begin(), moved.end()});
   }
   return dirty;

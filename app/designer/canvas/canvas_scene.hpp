@@ -5,6 +5,7 @@
 #include <QRectF>
 #include <QString>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 #include "designer/canvas/curve.hpp"
 #include "designer/canvas/grid_index.hpp"
 #include "designer/canvas/router.hpp"
+#include "designer/canvas/wiring.hpp"
 #include "designer/document/change_event.hpp"
 #include "designer/document/model.hpp"
 
@@ -79,15 +81,37 @@ struct BundleItem {
   std::vector<std::uint32_t> lines;
 };
 
+/// When links find their ways round what stands between their ends.
+enum class Routing : std::uint8_t {
+  atOnce,  ///< whenever they are looked at
+  later    ///< where there are many or few have moved: when somebody hands them over
+};
+
 /// Made anew, or followed, only when it is looked at after changes: a hundred changes in a row cost one.
+///
+/// Ways of links are a function of the model alone. With Routing::later a scene may be unrouted for a while: then its
+/// lines run straight, or as they did but for those of what has moved, until takeWays() or finishWays().
 class CanvasScene {
 public:
   /// The model must outlive the scene.
-  explicit CanvasScene(const Model& model);
+  explicit CanvasScene(const Model& model, Routing routing = Routing::atOnce);
 
   void rebuild();
   /// Follows a change of the model. Returns what has to be painted anew, in scene units; nullopt: everything.
   std::optional<QRectF> follow(const ChangeEvent& event);
+
+  [[nodiscard]] bool isRouted() const {
+    ensure();
+    return m_isRouted;
+  }
+  /// What the ways still to be found depend on; null: all are as they should be. The same object until the next
+  /// change.
+  [[nodiscard]] std::shared_ptr<const Wiring> unrouted() const;
+  /// Puts in the ways that were found for unrouted(). Returns what has to be painted anew, scene units (null: nothing);
+  /// nullopt: they are of another time, and nothing was done.
+  std::optional<QRectF> takeWays(const std::shared_ptr<const Wiring>& of, Ways ways);
+  /// Finds them now. Returns whether there were any to find.
+  bool finishWays();
 
   [[nodiscard]] const Model& model() const { return m_model; }
   [[nodiscard]] const std::vector<NodeItem>& nodes() const {
@@ -138,29 +162,15 @@ public:
   [[nodiscard]] std::set<ElementId> within(const QRectF& rect) const;
 
 private:
-  /// What stands in one box, or in none, as far as links go round it.
-  struct Level {
-    struct Thing {
-      QRectF rect;
-      std::uint32_t item = 0;
-      bool isBox = false;
-    };
-    std::vector<Thing> things;
-    std::optional<GridIndex> index;  // where there are many
-  };
-
   void ensure() const;
   void build();
   void addNodes();
   void addLines();
-  void addLevels();
-  void route(const std::vector<std::uint32_t>& nodes);
   void assignPorts(std::uint32_t node);
-  void shape(const std::vector<std::uint32_t>& lines);
-  void placeTitles();
-  void placeNumbers();
-  [[nodiscard]] LineRequest requestOf(std::uint32_t line) const;
-  void obstaclesOf(const LineItem& line, const QRectF& area, std::vector<QRectF>& result) const;
+  /// Returns whether any stands elsewhere than before.
+  bool placeTitles();
+  [[nodiscard]] Wiring wiring() const;
+  void put(Ways ways);
   /// Lines between rooms: outermost boxes (or, with mergesBoxes, all that lies in one cell of the plane).
   [[nodiscard]] std::vector<BundleItem> bundlesBy(double cell, bool mergesBoxes) const;
   QRectF reroute(const std::vector<std::uint32_t>& moved);
@@ -183,8 +193,9 @@ private:
   GridIndex m_lineIndex;
   mutable std::optional<std::vector<BundleItem>> m_bundles;
   mutable std::optional<QRectF> m_bounds;
-  mutable std::vector<std::uint32_t> m_scratch;
-  std::vector<Level> m_levels;  // of no box, then of each box
+  Routing m_routing;
+  bool m_isRouted = true;
+  mutable std::shared_ptr<const Wiring> m_wiring;  // of unrouted(), once asked for
   bool m_isStale = true;
 };
 

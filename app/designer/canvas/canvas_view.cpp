@@ -35,12 +35,24 @@ constexpr std::size_t kMostMoving = 2500;  // shapes and lines that are seen mov
 constexpr double kFrameBudget = 6;         // ms for missing tiles while things move
 constexpr std::size_t kDenseLines = 1500;
 constexpr int kHurry = 140;                  // ms after a movement that count as moving
+constexpr int kRest = 120;                   // ms without a change after which links look for their ways
+constexpr int kWaysPriority = 1;             // somebody looks at them
 constexpr quint32 kStateMagic = 0x43565331;  // "CVS1"
 
 }  // namespace
 
 CanvasView::CanvasView(Document& document, Selection& selection, QWidget* parent)
-    : QWidget(parent), m_document(document), m_selection(selection), m_scene(document.model()) {
+    : QWidget(parent),
+      m_document(document),
+      m_selection(selection),
+      m_scene(document.model(), Routing::later),
+      m_waysJob(
+          [this](FoundWays found) {
+            if (const auto dirty = m_scene.takeWays(found.of, std::move(*found.ways))) {
+              waysFound(*dirty);
+            }
+          },
+          std::chrono::milliseconds(0), kWaysPriority) {
   setAttribute(Qt::WA_OpaquePaintEvent);
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
@@ -62,6 +74,8 @@ CanvasView::CanvasView(Document& document, Selection& selection, QWidget* parent
     m_lastFrame = {};
     update();
   });
+  m_waysTimer.setSingleShot(true);
+  connect(&m_waysTimer, &QTimer::timeout, this, &CanvasView::orderWays);
   m_refine.setSingleShot(true);
   connect(&m_refine, &QTimer::timeout, this, qOverload<>(&QWidget::update));
   m_pulse.setStartValue(0.0);
@@ -94,6 +108,8 @@ void CanvasView::documentChanged(const ChangeEvent& event) {
   }
   const std::optional<QRectF> dirty = m_scene.follow(event);
   m_layer.reset();
+  m_waysJob.cancel();
+  m_waysTimer.start(kRest);
   if (m_hovered.isValid() && !m_document.model().contains(m_hovered)) {
     setHovered({});
   }
@@ -125,6 +141,42 @@ void CanvasView::documentChanged(const ChangeEvent& event) {
   }
   updateHint();
   Q_EMIT viewChanged();
+}
+
+void CanvasView::orderWays() {
+  // What nobody sees waits until somebody does.
+  if (!isVisible()) {
+    return;
+  }
+  m_orderedWays = m_scene.unrouted();
+  if (m_orderedWays) {
+    m_waysJob.order([of = m_orderedWays](const std::stop_token& stop) {
+      std::optional<Ways> ways = routedWays(*of, stop);
+      return FoundWays{of, ways ? std::make_shared<Ways>(std::move(*ways)) : nullptr};
+    });
+  }
+}
+
+void CanvasView::waysFound(const QRectF& dirty) {
+  m_orderedWays.reset();
+  if (dirty.isNull()) {
+    return;
+  }
+  invalidate(dirty);
+  // Where the view shows the whole drawing it goes on to: links may reach farther than when they ran straight.
+  if (m_fitted && m_fitted->first == m_scale && m_fitted->second == m_offset &&
+      m_motion.state() != QAbstractAnimation::Running) {
+    fitNow();
+  }
+  Q_EMIT viewChanged();
+}
+
+void CanvasView::finishWays() {
+  m_waysJob.cancel();
+  m_waysTimer.stop();
+  if (m_scene.finishWays()) {
+    waysFound(m_scene.bounds());
+  }
 }
 
 void CanvasView::animateNextMove() {
@@ -363,11 +415,16 @@ QRectF CanvasView::visibleScene() const {
   return {toScene({0, 0}), QSizeF(size()) / m_scale};
 }
 
+QPointF CanvasView::wholePixels(const QPointF& offset) const {
+  // Of the device, so that tiles are copied as they are.
+  const double ratio = devicePixelRatioF();
+  return {std::round(offset.x() * ratio) / ratio, std::round(offset.y() * ratio) / ratio};
+}
+
 void CanvasView::setView(double scale, const QPointF& offset) {
   const double ratio = devicePixelRatioF();
   scale = std::clamp(scale, kLeastScale, kMostScale);
-  // Whole device pixels, so that tiles are copied as they are.
-  const QPointF whole(std::round(offset.x() * ratio) / ratio, std::round(offset.y() * ratio) / ratio);
+  const QPointF whole = wholePixels(offset);
   m_sinceMotion.start();
   if (scale != m_scale) {
     if (m_wasShown && width() > 0 && (m_lastFrame.isNull() || m_tiles.size() > 0)) {
@@ -441,12 +498,22 @@ void CanvasView::zoomAbout(double zoom, const QPointF& viewPoint) {
   setView(scale, viewPoint - fixed * scale);
 }
 
-void CanvasView::zoomToFit() {
+std::pair<double, QPointF> CanvasView::fit() const {
   double scale = 1;
   QPointF offset;
   const QRectF all = m_scene.bounds();
   viewFor(all.isNull() ? QRectF(-200, -150, 400, 300) : all, kMostFitScale, &scale, &offset);
-  animateTo(scale, offset);
+  return {scale, wholePixels(offset)};
+}
+
+void CanvasView::fitNow() {
+  m_fitted = fit();
+  setView(m_fitted->first, m_fitted->second);
+}
+
+void CanvasView::zoomToFit() {
+  m_fitted = fit();
+  animateTo(m_fitted->first, m_fitted->second);
 }
 
 void CanvasView::zoomToSelection() {
@@ -557,18 +624,15 @@ void CanvasView::complete() {
   m_isPending = false;
   m_lastFrame = {};
   m_motion.stop();
+  finishWays();
   repaint();
 }
 
 void CanvasView::paintEvent(QPaintEvent*) {
   if (!m_wasShown) {
     m_wasShown = true;
-    double scale = 1;
-    QPointF offset;
-    const QRectF all = m_scene.bounds();
-    viewFor(all.isNull() ? QRectF(-200, -150, 400, 300) : all, kMostFitScale, &scale, &offset);
     m_tiles.clear();
-    setView(scale, offset);
+    fitNow();
     m_sinceMotion.invalidate();
     m_sinceZoom.invalidate();
   }
@@ -602,6 +666,9 @@ void CanvasView::paintEvent(QPaintEvent*) {
     m_refine.start(allowed == 0.0 ? kHurry : 0);
   }
   paintLive(painter);
+  if (!m_scene.isRouted() && !m_waysTimer.isActive() && m_orderedWays != m_scene.unrouted()) {
+    m_waysTimer.start(0);
+  }
 }
 
 void CanvasView::paintLive(QPainter& painter) {
@@ -662,7 +729,8 @@ void CanvasView::paintLive(QPainter& painter) {
   canvas.paintLegend(painter, QPointF(width() - 14, 14));
 }
 
-QRectF CanvasView::exportRect(const RenderOptions& options) const {
+QRectF CanvasView::exportRect(const RenderOptions& options) {
+  finishWays();
   QRectF rect;
   if (options.isSelectionOnly) {
     for (const ElementId& id : m_selection.elements()) {
@@ -675,7 +743,8 @@ QRectF CanvasView::exportRect(const RenderOptions& options) const {
   return rect.adjusted(-kMargin, -kMargin, kMargin, kMargin);
 }
 
-void CanvasView::renderTo(QPainter& painter, const QRectF& target, const RenderOptions& options, QRectF source) const {
+void CanvasView::renderTo(QPainter& painter, const QRectF& target, const RenderOptions& options, QRectF source) {
+  finishWays();
   if (source.isNull()) {
     source = exportRect(options);
   }

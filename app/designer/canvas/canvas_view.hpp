@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "designer/canvas/canvas_painter.hpp"
 #include "designer/canvas/canvas_scene.hpp"
@@ -21,6 +22,7 @@
 #include "designer/document/document.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/selection.hpp"
+#include "designer/jobs/latest_job.hpp"
 
 namespace coppice::designer {
 
@@ -87,9 +89,12 @@ public:
 
   /// Draws scene units `source` (null: everything, with a margin) into the target, as shown, overlays and legend
   /// included. For SVG, PDF and images.
-  void renderTo(QPainter& painter, const QRectF& target, const RenderOptions& options, QRectF source = {}) const;
+  void renderTo(QPainter& painter, const QRectF& target, const RenderOptions& options, QRectF source = {});
   /// What renderTo draws by default, scene units.
-  [[nodiscard]] QRectF exportRect(const RenderOptions& options) const;
+  [[nodiscard]] QRectF exportRect(const RenderOptions& options);
+  /// Links find their ways now, where they have not yet. Else that happens off the UI thread, and until it is done they
+  /// run straight.
+  void finishWays();
 
   /// What the next command moves is seen moving, for a moment; the document has its new places at once, and the view
   /// goes along.
@@ -147,8 +152,16 @@ private:
   void documentChanged(const ChangeEvent& event);
   void selectionChanged();
   void invalidate(const QRectF& sceneRect);
+  /// Links ran to where they should; scene units to be painted anew.
+  void waysFound(const QRectF& dirty);
+  /// Has the ways found that are missing.
+  void orderWays();
   void zoomToFitIfLost();
+  [[nodiscard]] QPointF wholePixels(const QPointF& offset) const;
   void setView(double scale, const QPointF& offset);
+  /// Scale and offset that show everything.
+  [[nodiscard]] std::pair<double, QPointF> fit() const;
+  void fitNow();
   void animateTo(double scale, const QPointF& offset);
   void viewFor(const QRectF& sceneRect, double mostScale, double* scale, QPointF* offset) const;
   void paintLive(QPainter& painter);
@@ -165,12 +178,20 @@ private:
   Document& m_document;
   Selection& m_selection;
   CanvasScene m_scene;
+  struct FoundWays {
+    std::shared_ptr<const Wiring> of;
+    std::shared_ptr<Ways> ways;
+  };
+  LatestJob<FoundWays> m_waysJob;
+  std::shared_ptr<const Wiring> m_orderedWays;
+  QTimer m_waysTimer;  // until nothing moves any more
   TileCache m_tiles;
   QImage m_lastFrame;  // of another scale, to be seen until the tiles of this one are there
   double m_lastScale = 1;
   QPointF m_lastOffset;
   double m_scale = 1;
   QPointF m_offset;
+  std::optional<std::pair<double, QPointF>> m_fitted;  // scale and offset that the last fit led to
   bool m_wasShown = false;
   bool m_isSnapping = true;
   bool m_hasGrid = true;

@@ -24,6 +24,7 @@ public:
   /// Vertical at both ends, as a cable hangs.
   static Curve cable(const QPointF& a, const QPointF& b);
 
+  bool operator==(const Curve&) const = default;
   [[nodiscard]] bool isStraight() const { return inner.empty(); }
   /// Goes on from the end, straight or by a piece.
   void lineOn(const QPointF& next);

@@ -168,10 +168,26 @@ Router::Route Router::routeAmong(const LineRequest& request) {
   return side == Side::left || side == Side::right ? beside(request) : cable(request);
 }
 
-Router::Route Router::cable(const LineRequest& request) {
-  const QPointF from = anchor(request.a, sideOf(request.a, request.b), request.portA);
+Curve Router::plain(const LineRequest& request) {
+  if (request.style == LineStyle::direct) {
+    const QPointF a = request.a.center();
+    const QPointF b = request.b.center();
+    return Curve::line(rimTowards(request.a, b), rimTowards(request.b, a));
+  }
+  const Side side = sideOf(request.a, request.b);
+  const QPointF from = anchor(request.a, side, request.portA);
   const QPointF to = anchor(request.b, sideOf(request.b, request.a), request.portB);
-  Route best{Curve::cable(from, to)};
+  if (side == Side::top || side == Side::bottom) {
+    return Curve::cable(from, to);
+  }
+  const double level = (from.y() + to.y()) / 2;
+  return std::abs(from.y() - to.y()) < kLevel ? Curve::line({from.x(), level}, {to.x(), level}) : Curve::line(from, to);
+}
+
+Router::Route Router::cable(const LineRequest& request) {
+  Route best{plain(request)};
+  const QPointF from = best.curve.from;
+  const QPointF to = best.curve.to;
   const double rise = to.y() - from.y();
   best.isClear = isFree(best.curve);
   if (best.isClear) {
@@ -367,11 +383,7 @@ bool Router::throughGaps(const LineRequest& request, Route& route) {
 }
 
 Router::Route Router::beside(const LineRequest& request) {
-  const QPointF from = anchor(request.a, sideOf(request.a, request.b), request.portA);
-  const QPointF to = anchor(request.b, sideOf(request.b, request.a), request.portB);
-  const double level = (from.y() + to.y()) / 2;
-  Route best{std::abs(from.y() - to.y()) < kLevel ? Curve::line({from.x(), level}, {to.x(), level})
-                                                  : Curve::line(from, to)};
+  Route best{plain(request)};
   if (isFree(best.curve)) {
     return best;
   }
@@ -444,7 +456,7 @@ bool Router::overRow(const LineRequest& request, bool isColumn, Route& route) {
 Router::Route Router::direct(const LineRequest& request) {
   const QPointF a = request.a.center();
   const QPointF b = request.b.center();
-  Route best{Curve::line(rimTowards(request.a, b), rimTowards(request.b, a))};
+  Route best{plain(request)};
   if (isFree(best.curve)) {
     return best;
   }

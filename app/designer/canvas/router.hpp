@@ -79,6 +79,8 @@ public:
     }
     return best;
   }
+  /// The way where nothing stands between.
+  [[nodiscard]] static Curve plain(const LineRequest& request);
   /// The curve through its passages at other places within them, as many as the route has.
   [[nodiscard]] static Curve through(const LineRequest& request, const Route& route, std::span<const double> places);
 

@@ -24,9 +24,10 @@ class LatestJob {
 public:
   using Work = std::function<Answer(std::stop_token)>;
 
-  /// onAnswer gets every answer that was not stopped. @param grace see above
-  LatestJob(std::function<void(Answer)> onAnswer, std::chrono::milliseconds grace)
-      : m_onAnswer(std::move(onAnswer)), m_grace(grace) {
+  /// onAnswer gets every answer that was not stopped. @param grace see above @param priority among jobs that wait for
+  /// a thread, the higher the sooner
+  LatestJob(std::function<void(Answer)> onAnswer, std::chrono::milliseconds grace, int priority = 0)
+      : m_onAnswer(std::move(onAnswer)), m_grace(grace), m_priority(priority) {
     m_cancelTimer.setSingleShot(true);
     QObject::connect(&m_cancelTimer, &QTimer::timeout, &m_context, [this] { m_stop.request_stop(); });
     QObject::connect(&m_watcher, &QFutureWatcherBase::finished, &m_context, [this] { onFinished(); });
@@ -69,7 +70,8 @@ private:
             promise->addResult(std::move(answer));
           }
           promise->finish();
-        });
+        },
+        m_priority);
   }
 
   void onFinished() {
@@ -92,6 +94,7 @@ private:
   QObject m_context;
   std::function<void(Answer)> m_onAnswer;
   std::chrono::milliseconds m_grace;
+  int m_priority;
   QFutureWatcher<Answer> m_watcher;
   QTimer m_cancelTimer;
   QElapsedTimer m_clock;

@@ -84,6 +84,7 @@ QRectF withHulls(CanvasView& view, QRectF source, double zoom) {
 }
 
 Result<Plan> planOf(CanvasView& view, const PictureOptions& options) {
+  view.finishWays();
   if (view.scene().bounds().isEmpty()) {
     return Error{ErrorCode::badInput, "there is nothing to draw", "draw a node first"};
   }
