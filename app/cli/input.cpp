@@ -340,20 +340,22 @@ void addRequestOptions(CLI::App& sub, RequestOptions& options) {
       ->capture_default_str();
   sub.add_option("--root", options.root, "broadcast, reduce: the root, by id or rank");
   sub.add_option("--amounts", options.amounts, "allgather, reduce_scatter: relative data of each rank, as in 1,1,2,0");
-  // CLI11 reads what is beyond 64 bits as the largest number, which would then be blamed on the fabric.
-  const CLI::Validator within64Bits(
-      [](const std::string& value) {
+  // CLI11 reads what is beyond 64 bits as the largest number, which would then be blamed on the fabric, and names no
+  // mend for what is no number.
+  const CLI::Validator wholeNumber(
+      [](const std::string& value) -> std::string {
         const std::string_view digits = std::string_view(value).substr(value.rfind('-', 0) == 0 ? 1 : 0);
-        const bool isNumber = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
-        return isNumber && !parseInteger(digits) ? inQuotes(value) + " does not fit 64 bits; give a smaller number"
-                                                 : std::string();
+        if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) {
+          return inQuotes(value) + " is not a whole number";
+        }
+        return parseInteger(digits) ? "" : inQuotes(value) + " does not fit 64 bits; give a smaller number";
       },
       "");
   auto* k = sub.add_option("--k", options.k, "Trees per root; without it, the least that reaches the optimum")
-                ->check(within64Bits);
+                ->check(wholeNumber);
   sub.add_option("--k-max", options.kMax, "Take the best of 1 to this many trees per root")
       ->excludes(k)
-      ->check(within64Bits);
+      ->check(wholeNumber);
 }
 
 Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const RequestOptions& options) {

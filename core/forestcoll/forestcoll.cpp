@@ -64,7 +64,8 @@ std::vector<int64_t> demandByRank(const Fabric& fabric, const Request& request) 
   }
   constexpr int64_t kMostScans = 10000;
   if (request.maxK && *request.maxK > kMostScans) {
-    fail(ErrorCode::badUsage, "the largest k to scan is " + std::to_string(kMostScans), "give a smaller one");
+    fail(ErrorCode::badUsage, "the largest k up to which numbers of trees are tried is " + std::to_string(kMostScans),
+         "give a smaller one");
   }
   if (isRooted(request.collective)) {
     if (!request.root) {
@@ -385,6 +386,19 @@ Plans makePlans(const Fabric& fabric, const std::optional<Fabric>& transpose, co
   return plans;
 }
 
+/// Gives both halves the same number of trees per root, each tree its share less.
+void shareK(Plan& in, Plan& out) {
+  const int64_t common = checkedMul(in.k / std::gcd(in.k, out.k), out.k);
+  for (Plan* const plan : {&in, &out}) {
+    const int64_t factor = common / plan->k;
+    plan->k = common;
+    plan->scale = plan->scale * Rational(factor);
+    for (TreeArc& arc : plan->capacities) {
+      arc.capacity = checkedMul(arc.capacity, factor);
+    }
+  }
+}
+
 std::optional<Fabric> transposeIfNeeded(const Fabric& fabric, const Request& request) {
   if (needsIn(request.collective) && !isSymmetric(fabric)) {
     return fabric.transposed();
@@ -520,6 +534,9 @@ Result<Generated> generate(const Fabric& fabric, const Request& request, const P
     StageClock clock(generated.seconds);
     const std::optional<Fabric> transpose = transposeIfNeeded(fabric, request);
     Plans plans = makePlans(fabric, transpose, request, progress);
+    if (request.mostHeight && plans.in && plans.out) {
+      shareK(*plans.in, *plans.out);  // below the bound a schedule states one k
+    }
     generated.optimum = summarise(fabric, plans);
     clock.done("optimum");
     if (request.collective == Collective::allreduce) {

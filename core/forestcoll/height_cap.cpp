@@ -67,7 +67,7 @@ void requireReachable(const Fabric& fabric, const Network& network, const std::v
     }
   }
   if (farthest > mostHeight) {
-    throw Failure{{ErrorCode::badUsage,
+    throw Failure{{ErrorCode::infeasible,
                    "no tree of height " + std::to_string(mostHeight) + " exists: from \"" +
                        fabric.nodes()[at(from)].id + "\" to \"" + fabric.nodes()[at(to)].id + "\" it takes " +
                        std::to_string(farthest) + " hops",

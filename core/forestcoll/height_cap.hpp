@@ -14,7 +14,7 @@ namespace coppice::forestcoll {
 /// most that height is found, then halved in towards the last that failed. The scale of the result is not U but what
 /// its trees really need: the largest load / bandwidth. "Best" is best found: whether a lower U would do is not proved.
 /// @param optimal the problem at the throughput optimum, with its U as scale
-/// Throws Failure: badUsage where no tree of that height exists, limit where none was found; OverflowError,
+/// Throws Failure: infeasible where no tree of that height exists, limit where none was found; OverflowError,
 /// CancelledError.
 [[nodiscard]] schedule::Forest growUnderCap(const fabric::Fabric& fabric, const GrowthProblem& optimal,
                                             const GrowthOptions& options, const Progress& progress, StageClock& clock);

@@ -297,7 +297,9 @@ void TestCli::exitCodes_data() {
   row("root out of range", {"optimum", example(), "-c", "reduce", "--root", "16"}, 2, "0 to 15");
   row("k of zero", {"optimum", example(), "--k", "0"}, 2, "1 or more");
   row("negative k", {"optimum", example(), "--k", "-3"}, 2, "1 or more");
-  row("k that is no number", {"optimum", example(), "--k", "many"}, 2, "--k");
+  row("k that is no number", {"optimum", example(), "--k", "many"}, 2, "--k: \"many\" is not a whole number");
+  row("k with a fraction", {"optimum", example(), "--k", "1.5"}, 2, "is not a whole number");
+  row("k beyond 64 bits", {"optimum", example(), "--k", "99999999999999999999"}, 2, "does not fit 64 bits");
   row("k and k-max", {"optimum", example(), "--k", "2", "--k-max", "3"}, 2, "excludes");
   row("huge k", {"optimum", example(), "--k", "9000000000000000000"}, 2, "");
   row("k beyond 64 bits", {"optimum", example(), "--k", "9223372036854775808"}, 2, "64 bits");

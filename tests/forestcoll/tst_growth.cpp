@@ -263,23 +263,53 @@ private Q_SLOTS:
     QVERIFY2(generated->schedule.algbw == generated->optimum.algbw, "four hops are the torus' diameter");
   }
 
+  /// One-way links make the two halves of an allreduce need different numbers of trees.
+  void heightCapOfUnlikeHalves() {
+    fabric::Description description;
+    description.name = "ring with a switch";
+    description.nodes = {{.id = "s", .kind = "switch"}};
+    const std::vector<std::string> toSwitch = {"2", "6", "7/3", "1", "5"};
+    for (std::size_t i = 0; i < toSwitch.size(); ++i) {
+      description.nodes.push_back({.id = "g" + std::to_string(i), .kind = "gpu"});
+      description.links.push_back({.src = description.nodes.back().id, .dst = "s", .bandwidth = toSwitch[i]});
+    }
+    description.links.push_back({.src = "g2", .dst = "g3", .bandwidth = "4", .duplex = false});
+    description.links.push_back({.src = "g3", .dst = "g4", .bandwidth = "5", .duplex = false});
+    description.links.push_back({.src = "g4", .dst = "g0", .bandwidth = "26/3", .duplex = false});
+    description.links.push_back({.src = "g0", .dst = "g1", .bandwidth = "100"});
+    description.links.push_back({.src = "g1", .dst = "g2", .bandwidth = "1000"});
+    const auto fabric = fabric::Fabric::build(description);
+    QVERIFY2(fabric.hasValue(), fabric ? "" : describe(fabric.error()).c_str());
+    Request request;
+    request.collective = Collective::allreduce;
+    request.mostHeight = 1;
+    const auto generated = generate(*fabric, request);
+    QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+    QVERIFY(generated->schedule.algbw < generated->schedule.bound);
+    QCOMPARE(generated->schedule.fixedK, std::optional<std::int64_t>(45));  // of 9 trees and 15
+    QCOMPARE(faultsOf(*fabric, generated->schedule), std::string());
+  }
+
   void impossibleHeights_data() {
     QTest::addColumn<int>("mostHeight");
+    QTest::addColumn<ErrorCode>("code");
     QTest::addColumn<QString>("message");
-    QTest::newRow("none") << 0 << "trees have a height of at least 1";
+    QTest::newRow("none") << 0 << ErrorCode::badUsage << "trees have a height of at least 1";
     QTest::newRow("far below the diameter")
-        << 1 << "no tree of height 1 exists: from \"g0\" to \"g10\" it takes 4 hops";
-    QTest::newRow("below the diameter") << 3 << "no tree of height 3 exists: from \"g0\" to \"g10\" it takes 4 hops";
+        << 1 << ErrorCode::infeasible << "no tree of height 1 exists: from \"g0\" to \"g10\" it takes 4 hops";
+    QTest::newRow("below the diameter") << 3 << ErrorCode::infeasible
+                                        << "no tree of height 3 exists: from \"g0\" to \"g10\" it takes 4 hops";
   }
   void impossibleHeights() {
     QFETCH(int, mostHeight);
+    QFETCH(ErrorCode, code);
     QFETCH(QString, message);
     const fabric::Fabric fabric = presetFabric("torus", {{"dims", "4x4"}});
     Request request;
     request.mostHeight = mostHeight;
     const auto generated = generate(fabric, request);
     QVERIFY(!generated.hasValue());
-    QCOMPARE(generated.error().code, ErrorCode::badUsage);
+    QCOMPARE(generated.error().code, code);
     QCOMPARE(QString::fromStdString(generated.error().message), message);
   }
 
