@@ -55,6 +55,7 @@ enum class Wait : std::uint8_t { none, data, space, flag, done };
 ///   bool belongsHere(const Op&, int64 tile)   optional; false = another worker should run this operation
 ///   bool keepsOn()          false = give the worker back after this operation
 ///   void begins(const Op&), ends(int block, const Op&, int64 tile)   around an operation that moves data
+///   static constexpr bool kIsAlone   optional; true = no other thread runs threadblocks, so nothing need be ordered
 struct RunView {
   const Plan* plan = nullptr;
   const Script* script = nullptr;
@@ -65,7 +66,17 @@ struct RunView {
 };
 
 template <typename Host>
+[[nodiscard]] constexpr bool isAlone() {
+  if constexpr (requires { Host::kIsAlone; }) {
+    return Host::kIsAlone;
+  }
+  return false;
+}
+
+template <typename Host>
 class Interpreter {
+  static constexpr std::memory_order kOrder = isAlone<Host>() ? std::memory_order_relaxed : std::memory_order_seq_cst;
+
 public:
   Interpreter(const RunView& view, Host& host) : m_view(view), m_script(*view.script), m_host(host) {}
 
@@ -94,7 +105,7 @@ public:
       ++cursor.op;
       if (op.publishes) {
         m_host.flag(block).store(flagValue(m_view.tilesBefore + static_cast<std::uint64_t>(cursor.tile), op.number),
-                                 std::memory_order_seq_cst);
+                                 kOrder);
         m_host.published(block);
       }
       if (!m_host.keepsOn()) {
@@ -108,16 +119,14 @@ public:
 
   /// What keeps the operation from running now.
   Wait obstacle(const Op& op, const PlanBlock& owner, const Cursor& cursor) {
-    if (op.isFirst && op.waitBlock >= 0 &&
-        m_host.flag(op.waitBlock).load(std::memory_order_seq_cst) < awaited(op, cursor)) {
+    if (op.isFirst && op.waitBlock >= 0 && m_host.flag(op.waitBlock).load(kOrder) < awaited(op, cursor)) {
       return Wait::flag;
     }
-    if (program::receives(op.type) &&
-        m_host.tail(owner.recvConnection).load(std::memory_order_seq_cst) == cursor.received) {
+    if (program::receives(op.type) && m_host.tail(owner.recvConnection).load(kOrder) == cursor.received) {
       return Wait::data;
     }
-    if (program::sends(op.type) && cursor.sent - m_host.head(owner.sendConnection).load(std::memory_order_seq_cst) >=
-                                       static_cast<std::uint64_t>(m_script.depth)) {
+    if (program::sends(op.type) &&
+        cursor.sent - m_host.head(owner.sendConnection).load(kOrder) >= static_cast<std::uint64_t>(m_script.depth)) {
       return Wait::space;
     }
     return Wait::none;
@@ -176,7 +185,7 @@ private:
         break;
     }
     if (program::receives(op.type)) {
-      m_host.head(owner.recvConnection).store(++cursor.received, std::memory_order_seq_cst);
+      m_host.head(owner.recvConnection).store(++cursor.received, kOrder);
       m_host.consumed(owner.recvConnection);
     }
     if (program::sends(op.type)) {
@@ -198,7 +207,7 @@ private:
     } else if (op.type != program::StepType::recvReduceSend) {
       copyBytes(m_host.slot(owner.sendConnection, cursor.sent), data, bytes, Store::cached);
     }
-    m_host.tail(owner.sendConnection).store(++cursor.sent, std::memory_order_seq_cst);
+    m_host.tail(owner.sendConnection).store(++cursor.sent, kOrder);
     m_host.sent(owner.sendConnection);
   }
 

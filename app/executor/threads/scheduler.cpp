@@ -24,9 +24,12 @@ void pause() {
 
 }  // namespace
 
-/// The interpreter's view of one worker.
+/// The interpreter's view of one worker. Alone, it runs all tasks, and nobody else reads what it writes.
+template <bool kAlone>
 class Scheduler::Host {
 public:
+  static constexpr bool kIsAlone = kAlone;
+
   /// @param isGuest the worker took the block from another and runs one operation of it, wherever its data belongs
   Host(Scheduler& scheduler, int worker, bool isGuest = false)
       : m_scheduler(scheduler),
@@ -58,20 +61,20 @@ public:
     return m_state.flags[static_cast<std::size_t>(block)].value;
   }
   void sent(int connection) {
-    m_scheduler.wake(m_worker, m_scheduler.m_plan.connections[static_cast<std::size_t>(connection)].recvBlock,
-                     Wait::data);
+    m_scheduler.wake<kAlone>(m_worker, m_scheduler.m_plan.connections[static_cast<std::size_t>(connection)].recvBlock,
+                             Wait::data);
   }
   void consumed(int connection) {
-    m_scheduler.wake(m_worker, m_scheduler.m_plan.connections[static_cast<std::size_t>(connection)].sendBlock,
-                     Wait::space);
+    m_scheduler.wake<kAlone>(m_worker, m_scheduler.m_plan.connections[static_cast<std::size_t>(connection)].sendBlock,
+                             Wait::space);
   }
   void published(int block) {
     for (const int dependent : m_scheduler.m_dependents[static_cast<std::size_t>(block)]) {
-      m_scheduler.wake(m_worker, dependent, Wait::flag);
+      m_scheduler.wake<kAlone>(m_worker, dependent, Wait::flag);
     }
   }
   [[nodiscard]] bool belongsHere(const Op& op, std::int64_t tile) const {
-    if (m_isGuest) {
+    if (kAlone || m_isGuest) {
       return true;
     }
     const int home = m_scheduler.homeOf(op, tile);
@@ -124,6 +127,8 @@ Scheduler::Scheduler(const Plan& plan, const Script& script, SharedState& state,
       m_blocks(plan.blocks.size()),
       m_isAborted(isAborted) {
   m_view = {.plan = &plan, .script = &script, .type = type, .streams = streams};
+  m_isFine = std::all_of(script.ops.begin(), script.ops.end(),
+                         [&](const Op& op) { return script.bytesOf(op, 0) < kLeastMoved; });
   for (std::size_t block = 0; block < plan.blocks.size(); ++block) {
     for (int step = plan.blocks[block].firstStep; step < plan.blocks[block].endStep; ++step) {
       if (const int target = plan.steps[static_cast<std::size_t>(step)].waitBlock; target >= 0) {
@@ -140,6 +145,7 @@ void Scheduler::begin(const RunRequest& request, int workers) {
   m_request = request;
   m_view.op = request.op;
   m_active = workers;
+  m_keepsOwn = m_isFine || workers == 1;
   m_lanes = std::max<std::int64_t>(1, std::max(m_plan.inputChunks, m_plan.outputChunks));
   m_workersPerLane = std::max<std::int64_t>(1, workers / m_lanes);
   while (m_workers.size() < static_cast<std::size_t>(workers)) {
@@ -148,6 +154,9 @@ void Scheduler::begin(const RunRequest& request, int workers) {
   for (const auto& worker : m_workers) {
     worker->queue.clear();
     worker->queued = 0;
+    worker->stack.clear();
+    worker->isActive = false;
+    worker->done = 0;
     worker->trace.clear();
     worker->dropped = 0;
     if (request.trace) {
@@ -158,6 +167,7 @@ void Scheduler::begin(const RunRequest& request, int workers) {
   m_seconds.reserve(static_cast<std::size_t>(std::max(0, request.iterations)));
   m_stuck.reset();
   m_queued = 0;
+  m_hungry = 0;
   m_isOver = false;
   m_dividing = false;
   m_origin = Clock::now();
@@ -170,49 +180,99 @@ void Scheduler::begin(const RunRequest& request, int workers) {
   startIteration(0);
 }
 
-/// Nothing runs. Makes every block ready.
+/// Nothing is queued, nothing runs. Makes every block ready; the worker is active then.
 void Scheduler::startIteration(int worker) {
-  m_done = 0;
-  int tasks = 0;
-  for (std::size_t block = 0; block < m_blocks.size(); ++block) {
+  for (std::size_t block = m_blocks.size(); block-- > 0;) {
     m_blocks[block].cursor.tile = 0;
     m_blocks[block].cursor.op = m_script.blocks[block].firstOp;
     m_blocks[block].parked.store(0, std::memory_order_relaxed);
-    ++tasks;
-  }
-  m_live = tasks + 1;  // this worker counts until all are queued
-  for (std::size_t block = m_blocks.size(); block-- > 0;) {
     const int byRank = m_plan.blocks[block].rank * m_active / m_plan.rankCount();
-    push(homeOf(static_cast<int>(block), byRank), static_cast<int>(block));
+    const int home = homeOf(static_cast<int>(block), byRank);
+    m_workers[static_cast<std::size_t>(home)]->parcel.push_back(static_cast<int>(block));
   }
-  leave(worker);
+  m_live = 1;
+  m_workers[static_cast<std::size_t>(worker)]->isActive = true;
+  sendParcels(worker);
+}
+
+/// By a worker that is counted: what was put aside for the others goes into their queues, the own onto the own stack.
+void Scheduler::sendParcels(int worker) {
+  for (int to = 0; to < m_active; ++to) {
+    std::vector<int>& parcel = m_workers[static_cast<std::size_t>(to)]->parcel;
+    if (to == worker && m_keepsOwn) {
+      m_workers[static_cast<std::size_t>(worker)]->stack = parcel;
+    } else if (!parcel.empty()) {
+      push(to, parcel.data(), parcel.size());
+    }
+    parcel.clear();
+  }
 }
 
 void Scheduler::work(int worker) {
+  if (m_active == 1) {
+    workAs<true>(worker);
+  } else {
+    workAs<false>(worker);
+  }
+}
+
+template <bool kIsAlone>
+void Scheduler::workAs(int worker) {
+  Worker& own = *m_workers[static_cast<std::size_t>(worker)];
   int spins = 0;
+  bool isHungry = false;
   while (!m_isOver.load(std::memory_order_acquire)) {
+    if (!own.stack.empty()) {
+      if (!kIsAlone && own.stack.size() > 1 && m_hungry.load(std::memory_order_relaxed) > 0 &&
+          own.queued.load(std::memory_order_relaxed) == 0) {
+        share(worker);
+      }
+      const int task = own.stack.back();
+      own.stack.pop_back();
+      runTask<kIsAlone>(worker, task, true);
+      continue;
+    }
+    bool isOwn = true;
     int task = takeOwn(worker);
-    const bool isOwn = task >= 0;
-    if (task < 0 && spins >= kSpinsAtHome && spins % kSpinsAtHome == 0) {
-      task = takeOther(worker);
+    if (task < 0 && own.isActive) {
+      own.isActive = false;
+      if (m_live.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        endOfActivity(worker);
+      }
+      continue;
+    }
+    if (task < 0 && spins >= kSpinsAtHome) {
+      if (!isHungry) {
+        isHungry = true;
+        m_hungry.fetch_add(1, std::memory_order_relaxed);
+      }
+      if (spins % kSpinsAtHome == 0) {
+        task = takeOther(worker);
+        isOwn = m_keepsOwn;
+      }
     }
     if (task >= 0) {
+      if (isHungry) {
+        isHungry = false;
+        m_hungry.fetch_sub(1, std::memory_order_relaxed);
+      }
       spins = 0;
-      runTask(worker, task, isOwn);
+      runTask<kIsAlone>(worker, task, isOwn);
       continue;
     }
     if (++spins < kSpins) {
       pause();
       continue;
     }
-    spins = 0;
+    spins = kSpinsAtHome;
     rest(worker);
   }
 }
 
+template <bool kIsAlone>
 void Scheduler::runTask(int worker, int task, bool isOwn) {
   if (!m_dividing) {
-    runBlock(worker, task, isOwn);
+    runBlock<kIsAlone>(worker, task, isOwn);
     return;
   }
   const int pieces = static_cast<int>(m_geometry.outputElements * m_geometry.elementBytes / kDivisionBytes) + 1;
@@ -223,11 +283,11 @@ void Scheduler::runTask(int worker, int task, bool isOwn) {
       m_geometry.type,
       m_state.bases[static_cast<std::size_t>(rank) * 3 + static_cast<std::size_t>(program::Buffer::output)] + begin,
       std::min(kDivisionBytes, whole - begin), m_plan.rankCount());
-  leave(worker);
 }
 
+template <bool kIsAlone>
 void Scheduler::runBlock(int worker, int block, bool isOwn) {
-  Host host(*this, worker, !isOwn);
+  Host<kIsAlone> host(*this, worker, !isOwn);
   Interpreter interpreter(m_view, host);
   Block& task = m_blocks[static_cast<std::size_t>(block)];
   while (true) {
@@ -237,25 +297,28 @@ void Scheduler::runBlock(int worker, int block, bool isOwn) {
       return;
     }
     if (wait == Wait::done) {
-      m_done.fetch_add(1, std::memory_order_relaxed);
-      leave(worker);
+      ++m_workers[static_cast<std::size_t>(worker)]->done;
       return;
     }
     if (wait == Wait::none) {
-      push(homeOf(block, worker), block);
+      schedule(worker, block);
       return;
     }
-    if (!park(worker, block, wait)) {
-      leave(worker);
+    if (!park<kIsAlone>(worker, block, wait)) {
       return;
     }
   }
 }
 
+template <bool kIsAlone>
 bool Scheduler::park(int worker, int block, Wait wait) {
-  Host host(*this, worker);
-  Interpreter interpreter(m_view, host);
   Block& task = m_blocks[static_cast<std::size_t>(block)];
+  if constexpr (kIsAlone) {
+    task.parked.store(static_cast<std::uint8_t>(wait), std::memory_order_relaxed);
+    return false;
+  }
+  Host<kIsAlone> host(*this, worker);
+  Interpreter interpreter(m_view, host);
   // Once parked, another worker may take the block; what is needed of it is copied before.
   const Cursor cursor = task.cursor;
   const Op& op = m_script.ops[static_cast<std::size_t>(cursor.op)];
@@ -267,19 +330,14 @@ bool Scheduler::park(int worker, int block, Wait wait) {
   return task.parked.compare_exchange_strong(expected, 0, std::memory_order_seq_cst);
 }
 
-/// A task ends or is parked.
-void Scheduler::leave(int worker) {
-  if (m_live.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    endOfActivity(worker);
-  }
-}
-
 /// Nothing is queued, nothing runs.
 void Scheduler::endOfActivity(int worker) {
-  const bool reachedEnd = m_done.load(std::memory_order_relaxed) == static_cast<int>(m_blocks.size());
-  if (!reachedEnd) {
+  std::size_t done = 0;
+  for (int other = 0; other < m_active; ++other) {
+    done += static_cast<std::size_t>(m_workers[static_cast<std::size_t>(other)]->done);
+  }
+  if (done != m_blocks.size()) {
     std::vector<Position> positions;
-    Host host(*this, worker);
     for (const Block& block : m_blocks) {
       const auto parked = static_cast<Wait>(block.parked.load(std::memory_order_relaxed));
       positions.push_back(
@@ -292,14 +350,15 @@ void Scheduler::endOfActivity(int worker) {
   if (m_request.op == ReduceOp::avg && reduces(m_plan.operation) && !m_dividing) {
     m_dividing = true;
     const int pieces = static_cast<int>(m_geometry.outputElements * m_geometry.elementBytes / kDivisionBytes) + 1;
-    m_live = 1;
     for (int rank = 0; rank < m_plan.rankCount(); ++rank) {
       for (int piece = 0; piece < pieces && (m_plan.root < 0 || rank == m_plan.root); ++piece) {
-        m_live.fetch_add(1, std::memory_order_relaxed);
-        push(rank * m_active / m_plan.rankCount(), rank * pieces + piece);
+        m_workers[static_cast<std::size_t>(rank * m_active / m_plan.rankCount())]->parcel.push_back(rank * pieces +
+                                                                                                    piece);
       }
     }
-    leave(worker);
+    m_live = 1;
+    m_workers[static_cast<std::size_t>(worker)]->isActive = true;
+    sendParcels(worker);
     return;
   }
   m_dividing = false;
@@ -307,6 +366,9 @@ void Scheduler::endOfActivity(int worker) {
   const Clock::time_point now = Clock::now();
   m_seconds.push_back(std::chrono::duration<double>(now - m_iterationStart).count());
   m_iterationStart = now;
+  for (int other = 0; other < m_active; ++other) {
+    m_workers[static_cast<std::size_t>(other)]->done = 0;
+  }
   if (static_cast<int>(m_seconds.size()) >= m_request.iterations) {
     endRun();
     return;
@@ -314,14 +376,37 @@ void Scheduler::endOfActivity(int worker) {
   startIteration(worker);
 }
 
+template <bool kIsAlone>
 void Scheduler::wake(int worker, int block, Wait wait) {
   Block& task = m_blocks[static_cast<std::size_t>(block)];
   auto expected = static_cast<std::uint8_t>(wait);
+  if constexpr (kIsAlone) {
+    if (task.parked.load(std::memory_order_relaxed) == expected) {
+      task.parked.store(0, std::memory_order_relaxed);
+      m_workers[static_cast<std::size_t>(worker)]->stack.push_back(block);
+    }
+    return;
+  }
   if (task.parked.load(std::memory_order_seq_cst) == expected &&
       task.parked.compare_exchange_strong(expected, 0, std::memory_order_seq_cst)) {
-    m_live.fetch_add(1, std::memory_order_relaxed);
-    push(homeOf(block, worker), block);
+    schedule(worker, block);
   }
+}
+
+void Scheduler::schedule(int worker, int block) {
+  if (m_keepsOwn) {
+    m_workers[static_cast<std::size_t>(worker)]->stack.push_back(block);
+    return;
+  }
+  push(homeOf(block, worker), &block, 1);
+}
+
+/// Gives the older half of the stack away.
+void Scheduler::share(int worker) {
+  std::vector<int>& stack = m_workers[static_cast<std::size_t>(worker)]->stack;
+  const std::size_t half = stack.size() / 2;
+  push(worker, stack.data(), half);
+  stack.erase(stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(half));
 }
 
 int Scheduler::homeOf(const Op& op, std::int64_t tile) const {
@@ -343,14 +428,16 @@ int Scheduler::homeOf(int block, int otherwise) const {
   return home < 0 ? otherwise : home;
 }
 
-void Scheduler::push(int worker, int task) {
+/// Into a worker's queue. By a worker that is counted.
+void Scheduler::push(int worker, const int* tasks, std::size_t count) {
+  m_live.fetch_add(static_cast<int>(count), std::memory_order_relaxed);
   Worker& owner = *m_workers[static_cast<std::size_t>(worker)];
   {
     const std::lock_guard lock(owner.mutex);
-    owner.queue.push_back(task);
+    owner.queue.insert(owner.queue.end(), tasks, tasks + count);
     owner.queued.store(static_cast<int>(owner.queue.size()), std::memory_order_relaxed);
   }
-  m_queued.fetch_add(1, std::memory_order_seq_cst);
+  m_queued.fetch_add(static_cast<int>(count), std::memory_order_seq_cst);
   if (m_sleepers.load(std::memory_order_seq_cst) == 0) {
     return;
   }
@@ -366,25 +453,48 @@ void Scheduler::push(int worker, int task) {
   }
 }
 
-/// The newest of the own queue; -1 = it is empty.
+/// The newest of the own queue, and the worker is active; -1 = it is empty. Where operations are small, all the others
+/// come onto the stack.
 int Scheduler::takeOwn(int worker) {
   Worker& own = *m_workers[static_cast<std::size_t>(worker)];
   if (own.queued.load(std::memory_order_relaxed) == 0) {
     return -1;
   }
-  const std::lock_guard lock(own.mutex);
-  if (own.queue.empty()) {
-    return -1;
+  int count = 0;
+  int task = -1;
+  {
+    const std::lock_guard lock(own.mutex);
+    if (own.queue.empty()) {
+      return -1;
+    }
+    task = own.queue.back();
+    own.queue.pop_back();
+    count = 1;
+    if (m_keepsOwn) {
+      own.stack.insert(own.stack.end(), own.queue.begin(), own.queue.end());
+      count += static_cast<int>(own.queue.size());
+      own.queue.clear();
+    }
+    own.queued.store(static_cast<int>(own.queue.size()), std::memory_order_relaxed);
   }
-  const int task = own.queue.back();
-  own.queue.pop_back();
-  own.queued.store(static_cast<int>(own.queue.size()), std::memory_order_relaxed);
-  m_queued.fetch_sub(1, std::memory_order_seq_cst);
+  m_queued.fetch_sub(count, std::memory_order_seq_cst);
+  activate(own, count);
   return task;
 }
 
-/// The oldest of another queue; -1 = all are empty.
+/// What was counted as tasks in a queue is from now on counted as one worker. Never zero in between.
+void Scheduler::activate(Worker& worker, int tasks) {
+  const int surplus = worker.isActive ? tasks : tasks - 1;
+  worker.isActive = true;
+  if (surplus > 0) {
+    m_live.fetch_sub(surplus, std::memory_order_acq_rel);
+  }
+}
+
+/// The oldest of another queue, and the worker is active; -1 = all are empty. Where operations are small, half of that
+/// queue comes along.
 int Scheduler::takeOther(int worker) {
+  Worker& own = *m_workers[static_cast<std::size_t>(worker)];
   for (int offset = 1; offset < m_active; ++offset) {
     Worker& other = *m_workers[static_cast<std::size_t>((worker + offset) % m_active)];
     if (other.queued.load(std::memory_order_relaxed) == 0) {
@@ -395,9 +505,13 @@ int Scheduler::takeOther(int worker) {
       continue;
     }
     const int task = other.queue.front();
-    other.queue.pop_front();
+    const std::size_t count = m_keepsOwn ? (other.queue.size() + 1) / 2 : 1;
+    const auto end = other.queue.begin() + static_cast<std::ptrdiff_t>(count);
+    own.stack.insert(own.stack.end(), other.queue.begin() + 1, end);
+    other.queue.erase(other.queue.begin(), end);
     other.queued.store(static_cast<int>(other.queue.size()), std::memory_order_relaxed);
-    m_queued.fetch_sub(1, std::memory_order_seq_cst);
+    m_queued.fetch_sub(static_cast<int>(count), std::memory_order_seq_cst);
+    activate(own, static_cast<int>(count));
     return task;
   }
   return -1;

@@ -32,13 +32,20 @@ struct SharedState {
 /// Runs threadblocks as resumable tasks on workers. A task that cannot go on is parked and costs nothing; whoever makes
 /// its condition true puts it into the queue of the worker that its next data belongs to. Data belongs to workers by
 /// its place in the collective, the same place on all ranks to the same worker: so what a schedule moves from rank to
-/// rank stays in one core's cache, or near one node's memory. Idle workers take from others, then sleep. The tasks that
-/// are queued or running are counted: at zero, either all have ended or nothing can ever move again, which is known at
-/// once.
+/// rank stays in one core's cache, or near one node's memory. Idle workers take from others, then sleep.
+///
+/// Where operations are small, handing them about would cost more than they do: then whoever wakes a task keeps it on a
+/// stack of his own, and gives half of that away when somebody looks for work.
+///
+/// Queued tasks and workers that run something (or have it on their stack) are counted. Only a worker that is counted
+/// wakes tasks, so at zero either all have ended or nothing can ever move again, which is known at once.
 class Scheduler {
 public:
   Scheduler(const Plan& plan, const Script& script, SharedState& state, DataType type, const Geometry& geometry,
             bool streams, const std::atomic<bool>& isAborted);
+
+  /// Whether all operations are small.
+  [[nodiscard]] bool isFine() const { return m_isFine; }
 
   /// Before workers start.
   void begin(const RunRequest& request, int workers);
@@ -57,6 +64,11 @@ private:
     std::atomic<int> queued = 0;
     std::atomic<bool> isAsleep = false;
     std::condition_variable awakes;  ///< with Scheduler::m_restMutex
+    // The rest is the worker's alone.
+    std::vector<int> stack;
+    bool isActive = false;    ///< counted in m_live
+    int done = 0;             ///< blocks that reached their end here, in this iteration
+    std::vector<int> parcel;  ///< for this worker, while an iteration starts
     std::vector<program::TraceEvent> trace;
     std::int64_t dropped = 0;
   };
@@ -64,19 +76,30 @@ private:
     Cursor cursor;
     std::atomic<std::uint8_t> parked = 0;  ///< the Wait, 0 = not parked
   };
+  template <bool kIsAlone>
   class Host;
 
   void startIteration(int worker);
+  template <bool kIsAlone>
+  void workAs(int worker);
+  void sendParcels(int worker);
   void endOfActivity(int worker);
+  template <bool kIsAlone>
   void runTask(int worker, int task, bool isOwn);
+  template <bool kIsAlone>
   void runBlock(int worker, int block, bool isOwn);
   /// @return whether the block may go on at once
+  template <bool kIsAlone>
   bool park(int worker, int block, Wait wait);
-  void leave(int worker);
+  template <bool kIsAlone>
   void wake(int worker, int block, Wait wait);
-  void push(int worker, int task);
+  /// By a worker that is counted.
+  void schedule(int worker, int block);
+  void share(int worker);
+  void push(int worker, const int* tasks, std::size_t count);
   int takeOwn(int worker);
   int takeOther(int worker);
+  void activate(Worker& worker, int tasks);
   void rest(int worker);
   void rouse(int worker);
   /// The worker that an operation's data belongs to; -1 = it may run anywhere.
@@ -96,15 +119,17 @@ private:
   int m_active = 1;
   std::int64_t m_lanes = 1;
   std::int64_t m_workersPerLane = 1;
+  bool m_isFine = false;    ///< all operations are small
+  bool m_keepsOwn = false;  ///< woken tasks stay with who woke them
   bool m_dividing = false;  ///< the tasks are the final divisions of avg
   Clock::time_point m_origin;
   Clock::time_point m_iterationStart;
   std::vector<double> m_seconds;
   std::optional<program::StuckRecord> m_stuck;
 
-  alignas(64) std::atomic<int> m_live = 0;  ///< tasks queued or running
-  alignas(64) std::atomic<int> m_done = 0;  ///< blocks that reached their end
+  alignas(64) std::atomic<int> m_live = 0;  ///< tasks in queues, and workers that are active
   alignas(64) std::atomic<int> m_queued = 0;
+  alignas(64) std::atomic<int> m_hungry = 0;  ///< workers that look for work, or sleep
   std::atomic<int> m_sleepers = 0;
   std::atomic<bool> m_isOver = false;
   const std::atomic<bool>& m_isAborted;

@@ -20,9 +20,10 @@ namespace coppice::executor {
 namespace {
 
 constexpr std::int64_t kPieceBytes = std::int64_t{128} << 10;
-constexpr std::int64_t kBytesPerWorker = std::int64_t{5} << 19;  // less does not pay for waking another core
-constexpr std::int64_t kCopyBytes = std::int64_t{64} << 20;      // of the measurement, per worker
-constexpr std::int64_t kMostCopyBytes = std::int64_t{1} << 30;   // of all workers
+constexpr std::int64_t kBytesPerWorker = std::int64_t{5} << 19;    // less does not pay for waking another core
+constexpr std::int64_t kFineBytesPerWorker = 4 * kBytesPerWorker;  // in small operations, which one core does as fast
+constexpr std::int64_t kCopyBytes = std::int64_t{64} << 20;        // of the measurement, per worker
+constexpr std::int64_t kMostCopyBytes = std::int64_t{1} << 30;     // of all workers
 constexpr int kMostWorkers = 256;
 
 class ThreadsBackend : public Backend {
@@ -156,9 +157,10 @@ Outcome ThreadsBackend::tryPrepare(const Plan& plan, const Geometry& geometry) {
     footprint += layout.bytes;
   }
   const std::int64_t traffic = trafficOf(plan, geometry).direct;
-  m_active = static_cast<int>(std::clamp<std::int64_t>(traffic / kBytesPerWorker, 1, m_pool.size()));
   m_scheduler = std::make_unique<Scheduler>(plan, m_script, m_state, geometry.type, m_geometry,
                                             footprint > sharedCacheBytes() / 2, m_isAborted);
+  const std::int64_t each = m_scheduler->isFine() ? kFineBytesPerWorker : kBytesPerWorker;
+  m_active = static_cast<int>(std::clamp<std::int64_t>(traffic / each, 1, m_pool.size()));
   return Done{};
 }
 

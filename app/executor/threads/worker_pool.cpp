@@ -6,12 +6,21 @@
 namespace coppice::executor {
 
 WorkerPool::WorkerPool(int workers) {
-  for (int worker = 1; worker < workers; ++worker) {
-    m_threads.emplace_back([this, worker] { serve(worker); });
+  try {
+    for (int worker = 1; worker < workers; ++worker) {
+      m_threads.emplace_back([this, worker] { serve(worker); });
+    }
+  } catch (...) {
+    quit();  // those that were granted
+    throw;
   }
 }
 
 WorkerPool::~WorkerPool() {
+  quit();
+}
+
+void WorkerPool::quit() {
   {
     const std::lock_guard lock(m_mutex);
     m_quits = true;

@@ -25,6 +25,7 @@ public:
 
 private:
   void serve(int worker);
+  void quit();
 
   std::mutex m_mutex;
   std::condition_variable m_start;
