@@ -2,6 +2,7 @@
 #include "cuda/progress.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "engine/stuck.hpp"
 
@@ -57,6 +58,7 @@ StallWatch::Verdict StallWatch::look(const ProgressWords& words, double now) {
   if (words != m_last) {
     m_last = words;
     m_since = now;
+    ++m_changes;
     return Verdict::moves;
   }
   if (allWait(words) && now - m_since >= m_deadlockSeconds) {
@@ -65,24 +67,52 @@ StallWatch::Verdict StallWatch::look(const ProgressWords& words, double now) {
   return m_stallSeconds > 0 && now - m_since >= m_stallSeconds ? Verdict::stall : Verdict::moves;
 }
 
-program::StuckRecord explain(const Plan& plan, const Script& script, const std::vector<Grid>& grids,
-                             const ProgressWords& progress, bool isDeadlock) {
-  std::size_t strands = 1;
-  for (const Grid& grid : grids) {
-    strands = std::max(strands, grid.blocks.empty() ? 1 : grid.views.size() / grid.blocks.size());
+std::int64_t countWaiting(const ProgressWords& words) {
+  std::int64_t count = 0;
+  for (const auto& device : words) {
+    count += std::count_if(device.begin(), device.end(), [](Word word) { return isWaiting(stateOf(word)); });
   }
+  return count;
+}
+
+void StrandWords::add(const Grid& grid, const std::vector<Word>& words) {
+  for (std::size_t view = 0; view < words.size(); ++view) {
+    const std::size_t strand = view / grid.blocks.size();
+    m_words[strand * m_blocks + static_cast<std::size_t>(grid.blocks[view % grid.blocks.size()])] = words[view];
+  }
+}
+
+std::string StrandWords::text() const {
+  std::string text;
+  for (std::uint64_t index = 0; index < m_words.size(); ++index) {
+    if (m_words[index] != 0) {
+      text.append(reinterpret_cast<const char*>(&index), sizeof(index));
+      text.append(reinterpret_cast<const char*>(&m_words[index]), sizeof(Word));
+    }
+  }
+  return text;
+}
+
+void StrandWords::add(std::string_view text) {
+  std::uint64_t index = 0;
+  for (; text.size() >= sizeof(index) + sizeof(Word); text.remove_prefix(sizeof(index) + sizeof(Word))) {
+    std::memcpy(&index, text.data(), sizeof(index));
+    if (index < m_words.size()) {
+      std::memcpy(&m_words[index], text.data() + sizeof(index), sizeof(Word));
+    }
+  }
+}
+
+program::StuckRecord explain(const Plan& plan, const Script& script, const StrandWords& words, bool isDeadlock) {
   std::vector<Position> positions(plan.blocks.size());
-  for (std::size_t strand = 0; strand < strands; ++strand) {
+  for (std::size_t strand = 0; strand < words.strands(); ++strand) {
     bool someWait = false;
-    for (std::size_t device = 0; device < grids.size(); ++device) {
-      const Grid& grid = grids[device];
-      for (std::size_t index = 0; index < grid.blocks.size(); ++index) {
-        const Word word = progress[device][strand * grid.blocks.size() + index];
-        const int block = grid.blocks[index];
-        positions[static_cast<std::size_t>(block)] = {
-            .wait = waitOf(stateOf(word)), .tile = tileOf(word), .op = opOf(script, block, stepOf(word))};
-        someWait = someWait || isWaiting(stateOf(word));
-      }
+    for (std::size_t block = 0; block < positions.size(); ++block) {
+      const Word word = words.at(strand, block);
+      positions[block] = {.wait = waitOf(stateOf(word)),
+                          .tile = tileOf(word),
+                          .op = opOf(script, static_cast<int>(block), stepOf(word))};
+      someWait = someWait || isWaiting(stateOf(word));
     }
     if (someWait) {
       break;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cuda/device_plan.hpp"
@@ -25,8 +27,25 @@ namespace coppice::executor::cuda {
   return state == BlockState::waitsForData || state == BlockState::waitsForSpace || state == BlockState::waitsForFlag;
 }
 
-/// By device, as Grid::views.
+/// By device of the process, as Grid::views.
 using ProgressWords = std::vector<std::vector<Word>>;
+
+/// The same by threadblock of the plan, strand after strand: also what processes tell each other. 0 = not known.
+class StrandWords {
+public:
+  StrandWords(std::size_t strands, std::size_t blocks) : m_blocks(blocks), m_words(strands * blocks, 0) {}
+
+  void add(const Grid& grid, const std::vector<Word>& words);
+  /// Known words as bytes, and those of another process.
+  [[nodiscard]] std::string text() const;
+  void add(std::string_view text);
+  [[nodiscard]] std::size_t strands() const { return m_blocks == 0 ? 0 : m_words.size() / m_blocks; }
+  [[nodiscard]] Word at(std::size_t strand, std::size_t block) const { return m_words[strand * m_blocks + block]; }
+
+private:
+  std::size_t m_blocks;
+  std::vector<Word> m_words;
+};
 
 /// Judges a run by looking at its progress words again and again.
 class StallWatch {
@@ -41,17 +60,22 @@ public:
 
   /// @param now seconds of a steady clock
   Verdict look(const ProgressWords& words, double now);
+  /// How often the words differed from the look before.
+  [[nodiscard]] std::uint64_t changes() const { return m_changes; }
 
 private:
   double m_stallSeconds;
   double m_deadlockSeconds;
   ProgressWords m_last;
   double m_since = 0;
+  std::uint64_t m_changes = 0;
 };
 
+/// Blocks that wait.
+[[nodiscard]] std::int64_t countWaiting(const ProgressWords& words);
+
 /// Names who waits for whom in a strand that has not ended.
-/// @param progress by device, as Grid::views
-[[nodiscard]] program::StuckRecord explain(const Plan& plan, const Script& script, const std::vector<Grid>& grids,
-                                           const ProgressWords& progress, bool isDeadlock);
+[[nodiscard]] program::StuckRecord explain(const Plan& plan, const Script& script, const StrandWords& words,
+                                           bool isDeadlock);
 
 }  // namespace coppice::executor::cuda

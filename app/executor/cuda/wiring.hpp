@@ -15,21 +15,52 @@ namespace coppice::executor::cuda {
 /// Which device can read and write which: reach[a][b], itself included.
 using Reach = std::vector<std::vector<bool>>;
 
-/// Memory places are the devices, and after them the host: connections between devices that do not reach each other
-/// both ways go through host memory.
+/// The devices of a run, in the order of the processes that hold them, and who holds them.
+struct Crew {
+  std::vector<int> processOfDevice;
+  std::vector<int> hostOfProcess;
+  std::vector<int> deviceOfRank;
+  Reach reach;
+
+  [[nodiscard]] int devices() const { return static_cast<int>(processOfDevice.size()); }
+  [[nodiscard]] int processes() const { return static_cast<int>(hostOfProcess.size()); }
+  [[nodiscard]] int processOf(int rank) const {
+    return processOfDevice[static_cast<std::size_t>(deviceOfRank[static_cast<std::size_t>(rank)])];
+  }
+};
+/// One process holds all devices; ranks are spread over them.
+[[nodiscard]] Crew crewOfOne(int ranks, const Reach& reach);
+
+/// One end of a connection: where its words and slots lie.
+struct ConnectionEnd {
+  int dataPlace = 0;       ///< stamps and slots
+  int headPlace = 0;       ///< the count of consumed messages
+  std::int64_t ring = -1;  ///< number of its slots in dataPlace; -1 = it needs none
+};
+
+/// Memory places are the devices, then memory of each host that its processes share, then memory of each process on its
+/// host. Where the devices reach each other both ways, stamps and slots lie at the receiver and the count of consumed
+/// messages at the sender. Otherwise all three lie in host memory: of the process if it has both ends, else of the
+/// host, else (behind a network) each end has its own, and the process moves what is there.
 struct Placement {
   int devices = 0;
+  int hosts = 0;
+  int processes = 0;
   std::vector<int> deviceOfRank;
-  std::vector<int> dataPlace;  ///< by connection: stamps and slots lie at the receiver
-  std::vector<int> headPlace;  ///< the count of consumed messages lies at the sender
+  std::vector<ConnectionEnd> sendEnd;  ///< by connection
+  std::vector<ConnectionEnd> recvEnd;
+  std::vector<bool> isNetworked;
   std::vector<bool> canPull;
-  std::vector<std::int64_t> ring;     ///< by connection: number of its slots in their place; -1 = it needs none
   std::vector<std::int64_t> ringsAt;  ///< by place
 
-  [[nodiscard]] int host() const { return devices; }
+  [[nodiscard]] int sharedPlace(int host) const { return devices + host; }
+  [[nodiscard]] int privatePlace(int process) const { return devices + hosts + process; }
+  [[nodiscard]] int places() const { return devices + hosts + processes; }
+  /// Whether words of a connection lie there.
+  [[nodiscard]] bool isUsed(int place) const;
 };
 /// Rings are left to placeRings.
-[[nodiscard]] Placement placeConnections(const Plan& plan, const std::vector<int>& deviceOfRank, const Reach& reach);
+[[nodiscard]] Placement placeConnections(const Plan& plan, const Crew& crew);
 void placeRings(const PackedPlan& packed, Placement& placement);
 
 /// Control words of one place, in words from the start of zeroed memory, strand after strand. Every place has room for
@@ -40,26 +71,37 @@ struct ControlLayout {
   std::int64_t counters = 0;
   std::int64_t stampStride = 0;
   std::int64_t strandWords = 0;
+
+  [[nodiscard]] std::int64_t stampsOf(int connection) const { return stampStride * connection; }
+  [[nodiscard]] std::int64_t headOf(int connection) const { return heads + std::int64_t{kFlagStride} * connection; }
 };
 [[nodiscard]] ControlLayout layOutControl(const Plan& plan, int depth);
 
-/// Memory as the devices see it.
+/// Memory as one device sees it; null where it sees none.
 struct Addresses {
   std::vector<std::array<unsigned char*, 3>> base;  ///< by rank: input, output, scratch
-  std::vector<Word*> control;                       ///< by place; null where nothing lies
+  std::vector<Word*> control;                       ///< by place
   std::vector<unsigned char*> rings;                ///< by place; slots
-  std::vector<const PackedOp*> ops;                 ///< by device
-  std::vector<Word*> progress;                      ///< by device, one for each of its views
-  std::vector<TraceSlot*> trace;                    ///< by device, traceRoom for each of its views; null = none
+  const PackedOp* ops = nullptr;
+  Word* progress = nullptr;    ///< one for each view of the device
+  TraceSlot* trace = nullptr;  ///< traceRoom for each view; null = none
   std::uint32_t traceRoom = 0;
+
+  /// Slots of a connection's end in a strand; null where it has none.
+  [[nodiscard]] unsigned char* ring(const Placement& placement, const ConnectionEnd& end, const RunView& run,
+                                    std::int64_t strand) const {
+    const auto place = static_cast<std::size_t>(end.dataPlace);
+    return end.ring < 0 ? nullptr
+                        : rings[place] + (strand * placement.ringsAt[place] + end.ring) * run.depth * run.slotStride;
+  }
 };
 
-/// The grid of each device: all its threadblocks in strand 0, then in strand 1, and so on.
+/// The grid of a device: all its threadblocks in strand 0, then in strand 1, and so on.
 struct Grid {
   std::vector<int> blocks;  ///< of the plan, in one strand
   std::vector<BlockView> views;
 };
-[[nodiscard]] std::vector<Grid> wire(const Plan& plan, const PackedPlan& packed, const Placement& placement,
-                                     const RunView& run, const Addresses& addresses);
+[[nodiscard]] Grid wire(const Plan& plan, const PackedPlan& packed, const Placement& placement, const RunView& run,
+                        const Addresses& addresses, int device);
 
 }  // namespace coppice::executor::cuda

@@ -31,15 +31,26 @@ std::atomic<int>& sleepersAt(const Word* word) {
   return sleepers[reinterpret_cast<std::uintptr_t>(word) / sizeof(Word) % sleepers.size()];
 }
 
+/// Memory is shared with other processes, whose sleepers are not known here.
+std::atomic<bool> isShared = false;
+
 }  // namespace
+
+void HostMachine::shareMemory() {
+  isShared.store(true);
+}
 
 void HostMachine::publish(Word* word, Word value) {
   view(word).store(value);
-  if (sleepersAt(word).load() == 0) {
+  call(word);
+}
+
+void HostMachine::call(const Word* word) {
+  if (!isShared.load(std::memory_order_relaxed) && sleepersAt(word).load() == 0) {
     return;
   }
   for (const std::uint32_t* half : {lowHalf(word), highHalf(word)}) {
-    syscall(SYS_futex, half, FUTEX_WAKE_PRIVATE, std::numeric_limits<int>::max(), nullptr, nullptr, 0);
+    syscall(SYS_futex, half, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr, nullptr, 0);
   }
 }
 
@@ -48,7 +59,7 @@ void HostMachine::idle(const Word* word, Word seen, unsigned /*spins*/) {
   const bool isStamp = stamps != nullptr && word >= stamps && word < stamps + m_run.depth;
   const timespec patience = {.tv_sec = 0, .tv_nsec = 20'000'000};  // an abort wakes nobody
   sleepersAt(word).fetch_add(1);
-  syscall(SYS_futex, isStamp ? highHalf(word) : lowHalf(word), FUTEX_WAIT_PRIVATE,
+  syscall(SYS_futex, isStamp ? highHalf(word) : lowHalf(word), FUTEX_WAIT,
           static_cast<std::uint32_t>(isStamp ? seen >> 32U : seen), &patience, nullptr, 0);
   sleepersAt(word).fetch_sub(1);
 }

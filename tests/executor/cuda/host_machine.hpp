@@ -38,6 +38,10 @@ public:
   [[nodiscard]] Word acquire(const Word* word) const { return view(word).load(std::memory_order_acquire); }
   void fence() {}  // every publish is a release by itself
   void publish(Word* word, Word value);
+  /// Wakes who sleeps at a word.
+  static void call(const Word* word);
+  /// From now on other processes may sleep at any word.
+  static void shareMemory();
   void idle(const Word* word, Word seen, unsigned spins);
   [[nodiscard]] bool isAborted() const { return view(m_run.abort).load(std::memory_order_relaxed) != 0; }
   void report(Word progress) { view(m_block.shared.view.progress).store(progress, std::memory_order_relaxed); }

@@ -5,7 +5,7 @@
 #include "cuda/progress.hpp"
 #include "cuda/shape.hpp"
 #include "executor/cuda/cases.hpp"
-#include "executor/cuda/host_backend.hpp"
+#include "executor/cuda/host_gpus.hpp"
 #include "support/sample_programs.hpp"
 
 using namespace coppice;
@@ -70,10 +70,10 @@ void TestExecutorCuda::presets() {
     QVERIFY2(program, describe(program ? Error{} : program.error()).c_str());
     const PlanSet set = plansOf(*program);
     QVERIFY2(set.ok, set.findings.empty() ? "" : describe(set.findings.front()).c_str());
-    HostBackend backend({});
+    const auto backend = hostBackend(planOf(set), {});
     const std::int64_t bytes = std::int64_t{planOf(set).rankCount()} * planOf(set).chunksPerPart * 132 + 20;
     const QString fault =
-        runAndCheck(backend, planOf(set),
+        runAndCheck(*backend, planOf(set),
                     {.type = DataType::int32, .bytes = bytes, .piece = inPlace ? 96 : 512, .rounds = 1}, set.depth);
     QVERIFY2(fault.isEmpty(), qPrintable(fault));
   }
@@ -93,9 +93,9 @@ void TestExecutorCuda::typesAndOps() {
                                 samples::chainAllreduce(3, 5), samples::chainReduce(3, 2, false)}) {
       const PlanSet set = plansOf(program);
       QVERIFY(set.ok);
-      HostBackend backend({.lanes = 3, .strands = 2});
+      const auto backend = hostBackend(planOf(set), {.lanes = 3, .strands = 2});
       const QString fault =
-          runAndCheck(backend, planOf(set),
+          runAndCheck(*backend, planOf(set),
                       {.type = static_cast<DataType>(type), .op = op, .bytes = 3992, .piece = 256}, set.depth);
       QVERIFY2(fault.isEmpty(), qPrintable(fault + " " + QString::fromStdString(std::string(toString(op)))));
     }
@@ -134,9 +134,10 @@ void TestExecutorCuda::sizesAndShapes() {
     QVERIFY(set.ok);
     for (const std::int64_t bytes : {0, 1, 97, 30001}) {
       for (const std::int64_t piece : {64, 4096}) {
-        HostBackend backend({.lanes = static_cast<unsigned>(lanes), .strands = strands, .reach = matrix});
+        const auto backend =
+            hostBackend(planOf(set), {.lanes = static_cast<unsigned>(lanes), .strands = strands, .reach = matrix});
         const QString fault =
-            runAndCheck(backend, planOf(set), {.type = DataType::int8, .bytes = bytes, .piece = piece}, set.depth);
+            runAndCheck(*backend, planOf(set), {.type = DataType::int8, .bytes = bytes, .piece = piece}, set.depth);
         QVERIFY2(
             fault.isEmpty(),
             qPrintable(QString("%1, %2 bytes, piece %3: ").arg(QString::fromStdString(name)).arg(bytes).arg(piece) +
@@ -150,8 +151,8 @@ void TestExecutorCuda::strangeDepths() {
   for (const int depth : {1, 2, 3, 8, 33}) {
     const PlanSet set = plansOf(samples::chainAllreduce(4, 6), depth);
     QVERIFY2(set.ok, set.findings.empty() ? "" : describe(set.findings.front()).c_str());
-    HostBackend backend({});
-    const QString fault = runAndCheck(backend, planOf(set), {.bytes = 40000, .piece = 128}, depth);
+    const auto backend = hostBackend(planOf(set), {});
+    const QString fault = runAndCheck(*backend, planOf(set), {.bytes = 40000, .piece = 128}, depth);
     QVERIFY2(fault.isEmpty(), qPrintable(QString("depth %1: ").arg(depth) + fault));
   }
 }
@@ -174,8 +175,8 @@ void TestExecutorCuda::lentMessages() {
 void TestExecutorCuda::windows() {
   const PlanSet set = plansOf(samples::chainBroadcast(3, 700, true));
   QVERIFY(set.ok);
-  HostBackend backend({.lanes = 2});
-  const QString fault = runAndCheck(backend, planOf(set), {.bytes = 700 * 40 + 4, .piece = 24}, set.depth);
+  const auto backend = hostBackend(planOf(set), {.lanes = 2});
+  const QString fault = runAndCheck(*backend, planOf(set), {.bytes = 700 * 40 + 4, .piece = 24}, set.depth);
   QVERIFY2(fault.isEmpty(), qPrintable(fault));
 }
 
@@ -188,9 +189,9 @@ void TestExecutorCuda::deadlock() {
   const PlanSet set = makePlans(program, {.unchecked = true}).value();
   QVERIFY(set.ok);
   for (const unsigned lanes : {1U, 3U}) {
-    HostBackend backend({.lanes = lanes, .deadlockSeconds = 0.5});
-    QVERIFY(backend.prepare(planOf(set), makeGeometry(planOf(set), {.bytes = 64}).value()));
-    const RunResult result = backend.run({});
+    const auto backend = hostBackend(planOf(set), {.lanes = lanes, .deadlockSeconds = 0.5});
+    QVERIFY(backend->prepare(planOf(set), makeGeometry(planOf(set), {.bytes = 64}).value()));
+    const RunResult result = backend->run({});
     QVERIFY(!result);
     QVERIFY(result.failure().exit == program::RunExit::hang);
     QVERIFY(result.failure().stuck);
@@ -208,27 +209,27 @@ void TestExecutorCuda::cancelled() {
     std::swap(rank.threadBlocks[0].steps[0], rank.threadBlocks[0].steps[1]);
   }
   const PlanSet stuck = makePlans(program, {.unchecked = true}).value();
-  HostBackend backend({.lanes = 2, .strands = 2});
-  QVERIFY(backend.prepare(planOf(stuck), makeGeometry(planOf(stuck), {.bytes = 4096, .pieceBytes = 64}).value()));
+  const auto backend = hostBackend(planOf(stuck), {.lanes = 2, .strands = 2});
+  QVERIFY(backend->prepare(planOf(stuck), makeGeometry(planOf(stuck), {.bytes = 4096, .pieceBytes = 64}).value()));
   std::stop_source source;
   source.request_stop();
-  const RunResult result = backend.run({.stop = source.get_token()});
+  const RunResult result = backend->run({.stop = source.get_token()});
   QVERIFY(!result);
   QVERIFY(result.failure().exit == program::RunExit::cancelled);
   const PlanSet good = plansOf(samples::ringAllgather(2, 1, true));
-  const QString fault = runAndCheck(backend, planOf(good), {.bytes = 4096}, good.depth);
+  const QString fault = runAndCheck(*backend, planOf(good), {.bytes = 4096}, good.depth);
   QVERIFY2(fault.isEmpty(), qPrintable(fault));
 }
 
 void TestExecutorCuda::traces() {
   const PlanSet set = plansOf(samples::ringAllgather(3, 1, true));
-  HostBackend backend({});
+  const auto backend = hostBackend(planOf(set), {});
   const Geometry geometry = makeGeometry(planOf(set), {.bytes = 3 * 256, .pieceBytes = 64}).value();
   QCOMPARE(geometry.tiles, std::int64_t{4});
-  QVERIFY(backend.prepare(planOf(set), geometry));
-  QVERIFY(backend.run({.trace = true}));
+  QVERIFY(backend->prepare(planOf(set), geometry));
+  QVERIFY(backend->run({.trace = true}));
   std::int64_t dropped = 0;
-  const auto events = backend.takeTrace(dropped);
+  const auto events = backend->takeTrace(dropped);
   QCOMPARE(dropped, std::int64_t{0});
   std::size_t messages = 0;
   for (const PlanStep& step : planOf(set).steps) {

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/solo_backend.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <new>
+#include <thread>
+
+#include "base/checked.hpp"
+#include "cuda/station.hpp"
+
+namespace coppice::executor::cuda {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using program::RunExit;
+
+constexpr auto kShortPause = std::chrono::microseconds(20);
+constexpr auto kLook = std::chrono::milliseconds(20);
+
+double seconds(Clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+class SoloBackend : public Backend {
+public:
+  SoloBackend(std::unique_ptr<Gpus> gpus, int ranks, const Tuning& tuning)
+      : m_ranks(ranks), m_tuning(tuning), m_gpus(std::move(gpus)), m_station(*m_gpus) {}
+  ~SoloBackend() override;
+  Outcome open();
+
+  BackendInfo info() const override;
+  MemoryNeed need(const Plan& plan, const Geometry& geometry) const override;
+  std::int64_t pieceBytes(const Plan& plan, DataType type, std::int64_t bytes) const override;
+  Outcome prepare(const Plan& plan, const Geometry& geometry) override;
+  std::vector<int> localRanks() const override { return m_station.localRanks(); }
+  RankBuffers buffers(int /*rank*/) override { return {}; }
+  Outcome write(int rank, BufferKind kind, std::int64_t offset, std::span<const std::byte> data) override {
+    return m_station.isReady() ? m_station.write(rank, kind, offset, data)
+                               : Outcome(Error{.message = "data before the preparation"});
+  }
+  Outcome read(int rank, BufferKind kind, std::int64_t offset, std::span<std::byte> data) override {
+    return m_station.isReady() ? m_station.read(rank, kind, offset, data)
+                               : Outcome(Error{.message = "data before the preparation"});
+  }
+  std::int64_t damagedGuards() override { return m_station.isReady() ? m_station.damagedGuards() : 0; }
+  RunResult run(const RunRequest& request) override;
+  void abort() noexcept override {
+    m_isAborted = true;
+    m_station.setAbort(1);
+  }
+  std::vector<program::TraceEvent> takeTrace(std::int64_t& dropped) override {
+    return m_station.takeTrace(m_origin, dropped);
+  }
+  double measureMemory(std::stop_token stop) override;
+
+private:
+  Outcome tryPrepare(const Plan& plan, const Geometry& geometry);
+  /// Starts so many iterations, each with its division. @return how many slots were started
+  Outcome launch(int count, int& launched);
+  /// Waits for the batch. @return why it failed
+  std::optional<RunFailure> wait(int launched, const RunRequest& request);
+  Outcome addTimes(int launched, RunTimes& times);
+
+  int m_ranks;
+  Tuning m_tuning;
+  std::unique_ptr<Gpus> m_gpus;
+  Station m_station;
+  std::int64_t m_origin = 0;
+  std::atomic<bool> m_isAborted = false;
+  bool m_isLost = false;
+};
+
+Outcome SoloBackend::open() {
+  // For the choice of pieces; prepare asks again for the type at hand.
+  if (Outcome loaded = m_station.load(DataType::float32); !loaded) {
+    return loaded;
+  }
+  m_station.join(crewOfOne(m_ranks, m_gpus->reach()), 0, 1);
+  return m_station.openAbort();
+}
+
+SoloBackend::~SoloBackend() {
+  m_station.closeAbort();
+  if (m_isLost) {
+    m_gpus->forget();
+  }
+}
+
+BackendInfo SoloBackend::info() const {
+  const int devices = m_gpus->count();
+  BackendInfo info = {
+      .name = "cuda",
+      .summary = std::to_string(m_ranks) + " ranks on " + std::to_string(devices) + (devices == 1 ? " GPU" : " GPUs"),
+      .facts = m_gpus->facts()};
+  if (m_ranks > devices) {
+    info.label = kRehearsal;
+  }
+  info.facts["half and bfloat16"] = "reduced in float at each step";
+  const Reach& reach = m_station.crew().reach;
+  const bool allReach = std::all_of(reach.begin(), reach.end(), [](const std::vector<bool>& row) {
+    return std::find(row.begin(), row.end(), false) == row.end();
+  });
+  if (devices > 1) {
+    info.facts["between GPUs"] =
+        allReach ? "peer access" : "host memory where peer access is missing, peer access elsewhere";
+  }
+  return info;
+}
+
+MemoryNeed SoloBackend::need(const Plan& plan, const Geometry& geometry) const {
+  const auto layout = m_station.layOut(plan, geometry, 1);
+  if (!layout) {
+    return {};  // prepare says why
+  }
+  MemoryNeed need;
+  for (std::size_t device = 0; device < layout->sizes.arenas.size(); ++device) {
+    need.deviceBytes = std::max(need.deviceBytes, layout->sizes.onDevice(device));
+  }
+  need.hostBytes = checkedAdd(layout->sizes.progress, layout->sizes.privateRings);
+  return need;
+}
+
+std::int64_t SoloBackend::pieceBytes(const Plan& plan, DataType /*type*/, std::int64_t bytes) const {
+  const Crew& crew = m_station.crew();
+  const auto shape = chooseShape(blocksOnDevices(plan, crew.deviceOfRank, crew.devices()), m_station.rooms(),
+                                 std::numeric_limits<std::int64_t>::max());
+  return choosePiece(plan, bytes, shape ? shape->strands : 1);
+}
+
+Outcome SoloBackend::prepare(const Plan& plan, const Geometry& geometry) {
+  m_station.drop();
+  if (m_isLost) {
+    return Error{.code = ErrorCode::internal, .message = "a kernel of an earlier run did not end"};
+  }
+  try {
+    Outcome prepared = tryPrepare(plan, geometry);
+    if (!prepared) {
+      m_station.drop();
+    }
+    return prepared;
+  } catch (const std::bad_alloc&) {
+    return Error{.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
+  } catch (const OverflowError&) {
+    return Error{.code = ErrorCode::limit, .message = "the run needs more memory than there are addresses"};
+  }
+}
+
+Outcome SoloBackend::tryPrepare(const Plan& plan, const Geometry& geometry) {
+  if (Outcome loaded = m_station.load(geometry.type); !loaded) {
+    return loaded;
+  }
+  auto layout = m_station.layOutWithin(plan, geometry, m_tuning.mostStrands);
+  if (!layout) {
+    return layout.error();
+  }
+  if (Outcome reserved = m_station.reserve(*layout); !reserved) {
+    return reserved;
+  }
+  return m_station.settle(plan, geometry, *std::move(layout), {});
+}
+
+RunResult SoloBackend::run(const RunRequest& request) {
+  const auto failed = [this](const Error& error) {
+    m_station.drop();  // counters are amid a run; prepare makes new ones
+    return RunFailure{.exit = program::exitFor(error), .error = error, .stuck = {}};
+  };
+  if (!m_station.isReady()) {
+    return RunFailure{.error = {.message = "a run before its preparation"}, .stuck = {}};
+  }
+  try {
+    m_isAborted = false;
+    if (const Outcome begun = m_station.begin(request); !begun) {
+      return failed(begun.error());
+    }
+    const std::stop_callback onStop(request.stop, [this] { abort(); });
+    m_origin = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+    RunTimes times;
+    for (int done = 0; done < request.iterations;) {
+      int launched = 0;
+      if (const Outcome under = launch(std::min(kBatch, request.iterations - done), launched); !under) {
+        abort();  // of what was launched before
+        if (auto failure = wait(launched, request); failure && m_isLost) {
+          return *std::move(failure);
+        }
+        return failed(under.error());
+      }
+      if (auto failure = wait(launched, request)) {
+        m_station.drop();
+        return *std::move(failure);
+      }
+      if (const Outcome added = addTimes(launched, times); !added) {
+        return failed(added.error());
+      }
+      done += launched;
+    }
+    return times;
+  } catch (const std::bad_alloc&) {
+    return failed({.code = ErrorCode::limit, .message = "not enough memory for the run"});
+  }
+}
+
+Outcome SoloBackend::launch(int count, int& launched) {
+  for (launched = 0; launched < count; ++launched) {
+    if (Outcome started = m_station.launch(launched, launched == 0); !started) {
+      return started;
+    }
+    if (m_station.divides()) {
+      if (Outcome started = m_station.divide(launched); !started) {
+        return started;
+      }
+    }
+  }
+  return Done{};
+}
+
+std::optional<RunFailure> SoloBackend::wait(int launched, const RunRequest& request) {
+  StallWatch watch(request.stallSeconds, m_tuning.deadlockSeconds);
+  std::optional<RunFailure> failure;
+  std::optional<Clock::time_point> stopped;
+  Clock::time_point looked = Clock::now();
+  while (launched > 0) {
+    const auto done = m_gpus->isDone(launched - 1);
+    if (!done) {
+      return RunFailure{.exit = RunExit::internal, .error = done.error(), .stuck = {}};
+    }
+    const Clock::time_point now = Clock::now();
+    if (*done) {
+      break;
+    }
+    if (now - looked >= kLook) {
+      looked = now;
+      const auto verdict = watch.look(m_station.progress(), seconds(now.time_since_epoch()));
+      if (verdict != StallWatch::Verdict::moves && !stopped && !m_isAborted) {
+        program::StuckRecord stuck = explain(m_station.plan(), m_station.script(), m_station.standings(),
+                                             verdict == StallWatch::Verdict::deadlock);
+        failure = RunFailure{.exit = RunExit::hang,
+                             .error = {.code = ErrorCode::verification, .message = stuck.text},
+                             .stuck = std::move(stuck)};
+        m_station.setAbort(1);
+      }
+      if ((failure || m_isAborted) && !stopped) {
+        stopped = now;
+      }
+      if (stopped && seconds(now - *stopped) > kStopSeconds) {
+        m_isLost = true;
+        return RunFailure{.exit = RunExit::internal,
+                          .error = {.code = ErrorCode::internal,
+                                    .message = "the kernel did not end within " +
+                                               std::to_string(static_cast<int>(kStopSeconds)) + " s of being stopped",
+                                    .fix = "look at the system log for errors of the GPU"},
+                          .stuck = {}};
+      }
+    }
+    std::this_thread::sleep_for(kShortPause);
+  }
+  if (!failure && m_isAborted) {
+    failure = RunFailure{.exit = RunExit::cancelled,
+                         .error = {.code = ErrorCode::cancelled, .message = "the run was stopped"},
+                         .stuck = {}};
+  }
+  return failure;
+}
+
+Outcome SoloBackend::addTimes(int launched, RunTimes& times) {
+  for (int slot = 0; slot < launched; ++slot) {
+    const auto one = m_gpus->seconds(slot, slot);
+    if (!one) {
+      return one.error();
+    }
+    times.seconds.push_back(*one);
+  }
+  const auto all = m_gpus->seconds(0, launched - 1);
+  if (!all) {
+    return all.error();
+  }
+  times.total += *all;
+  return Done{};
+}
+
+double SoloBackend::measureMemory(std::stop_token stop) {
+  double all = 0;
+  for (int device = 0; device < m_gpus->count(); ++device) {
+    if (stop.stop_requested()) {
+      return 0;
+    }
+    all += m_gpus->measureCopies(device);
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> makeSoloBackend(std::unique_ptr<Gpus> gpus, int ranks, const Tuning& tuning) {
+  try {
+    auto backend = std::make_unique<SoloBackend>(std::move(gpus), ranks, tuning);
+    if (const Outcome opened = backend->open(); !opened) {
+      return opened.error();
+    }
+    return std::unique_ptr<Backend>(std::move(backend));
+  } catch (const std::bad_alloc&) {
+    return Error{.code = ErrorCode::limit, .message = "not enough memory for the GPU backend"};
+  }
+}
+
+}  // namespace coppice::executor::cuda
