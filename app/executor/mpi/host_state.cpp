@@ -15,6 +15,11 @@
 #include <string_view>
 
 namespace coppice::executor {
+namespace {
+
+constexpr std::uint64_t kCount = 0xFFFF'FFFFU;  // of sleepers; above it, calls
+
+}  // namespace
 
 bool futexWait(std::atomic<std::uint32_t>& word, std::uint32_t seen, std::chrono::microseconds time) {
   const timespec limit = {.tv_sec = static_cast<time_t>(time.count() / 1000000),
@@ -33,10 +38,11 @@ void HostState::wake(int local) {
   // What was published before was stored in sequentially consistent order, so it stands before this look at the
   // sleepers; the sleeper announces itself first and looks then. (No fence: the thread sanitizer does not know them.)
   Seat& sleeper = seat(local);
-  if (sleeper.sleepers.load(std::memory_order_seq_cst) == 0) {
-    return;
+  std::uint64_t seen = sleeper.sleepers.load(std::memory_order_seq_cst);
+  std::uint64_t called = seen & kCount;
+  while (called != 0 && !sleeper.sleepers.compare_exchange_weak(seen, (seen | kCount) + 1, std::memory_order_seq_cst)) {
+    called = seen & kCount;
   }
-  const std::uint32_t called = sleeper.sleepers.exchange(0, std::memory_order_seq_cst);
   if (called == 0) {
     return;
   }
@@ -51,10 +57,15 @@ void HostState::wakeAll(int seats) {
   }
 }
 
-void HostState::stayAwake(int local) {
+std::uint32_t HostState::announce(int local) {
+  return static_cast<std::uint32_t>(seat(local).sleepers.fetch_add(1, std::memory_order_seq_cst) >> 32U);
+}
+
+void HostState::stayAwake(int local, std::uint32_t announced) {
   Seat& own = seat(local);
-  std::uint32_t sleepers = own.sleepers.load(std::memory_order_seq_cst);
-  while (sleepers > 0) {
+  std::uint64_t sleepers = own.sleepers.load(std::memory_order_seq_cst);
+  // After a call what is counted is the sleep of others; taking that back would leave them asleep for good.
+  while (sleepers >> 32U == announced) {
     if (own.sleepers.compare_exchange_weak(sleepers, sleepers - 1, std::memory_order_seq_cst)) {
       return;
     }

@@ -13,8 +13,10 @@ enum class Verdict : std::uint32_t { none, deadlock, stall, lost, cancelled };
 
 /// One process.
 struct alignas(64) Seat {
-  std::atomic<std::uint32_t> bell = 0;      ///< raised to wake its workers
-  std::atomic<std::uint32_t> sleepers = 0;  ///< workers asleep, or about to look a last time before they sleep
+  std::atomic<std::uint32_t> bell = 0;  ///< raised to wake its workers
+  /// Lower half: workers asleep, or about to look a last time before they sleep. Upper half: calls that woke such,
+  /// ever.
+  std::atomic<std::uint64_t> sleepers = 0;
   std::atomic<std::int32_t> pid = 0;
   std::atomic<std::int32_t> workers = 1;
   alignas(64) std::atomic<std::uint64_t> progress = 0;  ///< operations done, ever
@@ -40,8 +42,13 @@ struct HostState {
   /// consistent order.
   void wake(int local);
   void wakeAll(int seats);
+  /// A worker says that it will sleep, and then looks a last time. @return for stayAwake
+  std::uint32_t announce(int local);
   /// Takes back the announcement of a worker that found work in its last look.
-  void stayAwake(int local);
+  void stayAwake(int local, std::uint32_t announced);
+  [[nodiscard]] int sleepersAt(int local) {
+    return static_cast<int>(seat(local).sleepers.load(std::memory_order_seq_cst) & 0xFFFF'FFFFU);
+  }
   [[nodiscard]] Verdict verdict() const {
     return static_cast<Verdict>(judgement.load(std::memory_order_seq_cst) & 0xFFU);
   }

@@ -154,12 +154,14 @@ MpiRunner::MpiRunner(MpiWorld& world, RankSetup setup, int workers)
     const PlanConnection& connection = m_setup.plan->connections[i];
     ConnectionView& view = m_setup.connections[i];
     if (connection.sendRank == world.process() && view.receiverSeat < 0) {
-      m_proxy.addSender(connection.recvRank, connection.channel, &view);
+      m_proxy.addSender(connection.recvRank, connection.channel,
+                        sendingEnd(view, m_setup.script.depth, m_setup.script.slotBytes));
     } else if (connection.recvRank == world.process() && view.senderSeat < 0) {
-      m_proxy.addReceiver(connection.sendRank, connection.channel, &view);
+      m_proxy.addReceiver(connection.sendRank, connection.channel,
+                          receivingEnd(view, m_setup.script.depth, m_setup.script.slotBytes));
     }
   }
-  m_proxy.start(m_setup.script.depth, m_setup.script.slotBytes);
+  m_proxy.start(m_setup.script.depth);
 }
 
 std::uint64_t MpiRunner::phase() const {
@@ -312,19 +314,19 @@ bool MpiRunner::scan(Context& context, std::uint64_t now) {
 void MpiRunner::rest(Context& context, std::uint64_t now) {
   const bool isMain = context.worker == 0;
   const std::uint32_t seen = m_seat.bell.load(std::memory_order_acquire);
-  m_seat.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint32_t announced = m_host.announce(m_world.seat());
   bool moved = (now - m_firstPhase) % m_phasesPerRun == 0 && scan(context, now);
   if (isMain && m_isNetworked) {
     moved |= pollNetwork(!moved);
   }
   if (moved || phase() != now || verdict() != Verdict::none) {
-    m_host.stayAwake(m_world.seat());
+    m_host.stayAwake(m_world.seat(), announced);
     return;
   }
   if (isMain && m_isNetworked) {
     // Nothing rings for what comes over the network.
     futexWait(m_seat.bell, seen, kNetworkNap);
-    m_host.stayAwake(m_world.seat());
+    m_host.stayAwake(m_world.seat(), announced);
     return;
   }
   if (m_host.active.fetch_sub(1, std::memory_order_seq_cst) == 1 && !m_isNetworked) {
@@ -388,8 +390,7 @@ bool MpiRunner::pollNetwork(bool isIdle) {
       return true;
     }
   }
-  const auto sleepers = m_seat.sleepers.load(std::memory_order_seq_cst);
-  const bool areOthersAsleep = m_workers == 1 || static_cast<int>(sleepers) >= m_workers - 1;
+  const bool areOthersAsleep = m_workers == 1 || m_host.sleepersAt(m_world.seat()) >= m_workers - 1;
   const Standing own = {.isIdle = isIdle && !moved && areOthersAsleep ? 1 : 0,
                         .wantsStop = m_isAborted.load() ? 1 : 0,
                         .progress = m_seat.progress.load() + m_messages + phase(),
@@ -412,9 +413,8 @@ void MpiRunner::lookAround() {
   std::uint64_t progress = phase();
   int awake = -1;
   for (std::size_t local = 0; local < m_world.neighbours().size(); ++local) {
-    const Seat& seat = m_host.seat(static_cast<int>(local));
-    progress += seat.progress.load(std::memory_order_relaxed);
-    if (seat.sleepers.load(std::memory_order_relaxed) == 0) {
+    progress += m_host.seat(static_cast<int>(local)).progress.load(std::memory_order_relaxed);
+    if (m_host.sleepersAt(static_cast<int>(local)) == 0) {
       awake = m_world.neighbours()[local];
     }
   }
