@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -30,8 +31,12 @@ inline void parallelFor(std::size_t count, const std::function<void(std::size_t)
   {
     const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
     std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < std::min(cores, count); ++i) {
-      others.emplace_back(run);
+    try {
+      for (std::size_t i = 1; i < std::min(cores, count); ++i) {
+        others.emplace_back(run);
+      }
+    } catch (const std::system_error&) {
+      // The system grants no more threads: those that are there do the work.
     }
     run();
   }

@@ -91,6 +91,8 @@ private slots:
   void endsAtTimeLimit();
   void traceFile();
   void fullDisk();
+  void poorSurroundings_data();
+  void poorSurroundings();
 };
 
 /// The columns of nccl-tests, and both halves of a row.
@@ -181,7 +183,8 @@ void ExecutorProgramTest::exitCodes_data() {
   QTest::newRow("race") << QStringList{data("race.xml")} << 2 << QByteArray("race");
   QTest::newRow("wrong") << QStringList{data("wrong.xml")} << 2 << QByteArray("twice");
   QTest::newRow("gather, deadlock") << QStringList{data("gather-deadlock.xml")} << 2 << QByteArray("deadlock");
-  QTest::newRow("gather, race") << QStringList{data("gather-race.xml")} << 2 << QByteArray("reads s[1], where nothing was written");
+  QTest::newRow("gather, race") << QStringList{data("gather-race.xml")} << 2
+                                << QByteArray("reads s[1], where nothing was written");
   QTest::newRow("scatter, wrong") << QStringList{data("scatter-wrong.xml")} << 2
                                   << QByteArray("must hold chunk 1 of rank 0, but holds chunk 2 of rank 0");
   QTest::newRow("gather, wrong data") << QStringList{data("gather-wrong.xml"), "--unchecked", "-b", "4K", "-e", "4K"}
@@ -337,6 +340,41 @@ void ExecutorProgramTest::fullDisk() {
   process.start(COPPICE_EXEC, {data("ring-allreduce.xml"), "-b", "1M", "-e", "1M", "-n", "1000000", "--json"});
   const Ended ended = finish(process);
   QCOMPARE(ended.code, 7);
+  QCOMPARE(ended.err, QByteArray("coppice-exec: standard output cannot be written: No space left on device\n"));
+  const Ended trace = run({data("ring-allreduce.xml"), "-b", "1K", "-e", "1K", "-n", "1", "--trace", "/dev/full"});
+  QCOMPARE(trace.code, 7);
+  QCOMPARE(trace.err, QByteArray("coppice-exec: \"/dev/full\" cannot be written: No space left on device\n"));
+  process.setStandardOutputFile("/dev/full");
+  process.start(COPPICE_EXEC, {"self-test"});
+  const Ended test = finish(process);
+  QCOMPARE(test.code, 7);
+  QCOMPARE(test.err.count('\n'), 1);
+}
+
+/// What the shell does for `coppice-exec FILE 0<&- 1>&-`, and for limits on what a user may have.
+void ExecutorProgramTest::poorSurroundings_data() {
+  QTest::addColumn<QString>("before");
+  QTest::addColumn<int>("code");
+  QTest::addColumn<QByteArray>("text");
+  QTest::newRow("no standard input") << "exec <&-" << 0 << QByteArray();
+  QTest::newRow("no standard output") << "exec >&-" << 7 << QByteArray("standard output cannot be written");
+  QTest::newRow("files may not grow") << "ulimit -f 0; set -- \"$@\" --trace /tmp/coppice-trace-$$; exec >/dev/null"
+                                      << 7 << QByteArray("File too large");
+  QTest::newRow("unknown locale") << "export LC_ALL=xx_YY.UTF-8" << 0 << QByteArray();
+  QTest::newRow("no home, no path") << "unset HOME PATH TMPDIR" << 0 << QByteArray();
+}
+
+void ExecutorProgramTest::poorSurroundings() {
+  QFETCH(QString, before);
+  QFETCH(int, code);
+  QFETCH(QByteArray, text);
+  QProcess process;
+  process.start("/bin/sh", {"-c", before + "; \"$@\"; code=$?; /bin/rm -f /tmp/coppice-trace-$$; exit $code", "sh",
+                            COPPICE_EXEC, data("ring-allgather.xml"), "-b", "1K", "-e", "1K", "-n", "1"});
+  const Ended ended = finish(process);
+  QCOMPARE(ended.code, code);
+  QCOMPARE(ended.err.count('\n'), text.isEmpty() ? 0 : 1);
+  QVERIFY2(ended.err.contains(text), ended.err.constData());
 }
 
 QTEST_GUILESS_MAIN(ExecutorProgramTest)

@@ -9,6 +9,7 @@
 #include "base/memory.hpp"
 #include "base/text.hpp"
 #include "bench/bench.hpp"
+#include "mpi/job_environment.hpp"
 #include "plan/plan.hpp"
 #include "threads/cores.hpp"
 #include "threads/threads_backend.hpp"
@@ -76,8 +77,10 @@ Result<const BackendKind*> chooseBackend(const std::vector<KnownBackend>& backen
     }
     return nullptr;
   };
+  // Of several processes each would run everything on its own GPUs.
+  const bool isTeam = jobProcesses() > 1;
   if (name == "auto") {
-    for (const char* candidate : {"mpi", "cuda"}) {
+    for (const char* candidate : {"mpi", isTeam ? "" : "cuda"}) {
       const KnownBackend* backend = named(candidate);
       if (backend != nullptr && backend->kind != nullptr && backend->note.available &&
           backend->kind->ranks != nullptr && backend->kind->ranks(options) >= options.ranks) {
@@ -86,13 +89,15 @@ Result<const BackendKind*> chooseBackend(const std::vector<KnownBackend>& backen
     }
     return named("threads")->kind;
   }
-  const KnownBackend* backend = named(name);
+  const bool isTeamOnGpus = name == "cuda" && isTeam;
+  const KnownBackend* backend = named(isTeamOnGpus ? "cuda-mpi" : name);
   if (backend == nullptr) {
     return Error{.code = ErrorCode::badUsage,
                  .message = inQuotes(name) + " is not a backend",
                  .fix = "use auto, threads, mpi or cuda"};
   }
-  if (backend->kind == nullptr || !backend->note.available) {
+  // Where one of several processes lacks GPUs, it tells the others first.
+  if (backend->kind == nullptr || (!backend->note.available && !isTeamOnGpus)) {
     return Error{.code = ErrorCode::unavailable,
                  .message = "the " + name + " backend cannot run here: " + backend->note.reason,
                  .fix = backend->note.fix};

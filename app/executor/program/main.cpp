@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "coppice/version.hpp"
@@ -85,6 +90,17 @@ int dispatch(int argc, char** argv, bool json) {
   return exitCode;
 }
 
+/// Where the caller closed one of the first three files, others would get its number and what is meant for it.
+void keepStandardFiles() {
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(file, F_GETFD) < 0) {
+      // Not for writing: that standard output cannot be written must be seen.
+      const int opened = ::open("/dev/null", file == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+      static_cast<void>(opened);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace coppice::executor
 
@@ -92,6 +108,10 @@ int main(int argc, char** argv) {
   using coppice::ErrorCode;
   using coppice::executor::fail;
   using coppice::program::RunExit;
+  // A file that reaches its limit, or a reader that goes away, is an error of the write, not the end of the program.
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  coppice::executor::keepStandardFiles();
   // Known before the arguments are parsed, because a mistake in them must be reported as records too.
   bool json = false;
   for (int i = 1; i < argc; ++i) {
@@ -102,6 +122,12 @@ int main(int argc, char** argv) {
       return coppice::executor::dispatch(argc, argv, json);
     } catch (const std::bad_alloc&) {
       return fail(RunExit::machineLacks, {.code = ErrorCode::limit, .message = "not enough memory"}, json);
+    } catch (const std::system_error& error) {
+      return fail(RunExit::machineLacks,
+                  {.code = ErrorCode::limit,
+                   .message = std::string("the system grants no further thread: ") + error.code().message(),
+                   .fix = "raise the limit of processes (ulimit -u, or pids.max of the control group)"},
+                  json);
     } catch (const std::exception& error) {
       return fail(RunExit::internal,
                   {.code = ErrorCode::internal, .message = error.what(), .fix = "please report this"}, json);

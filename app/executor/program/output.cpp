@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/output.hpp"
 
+#include <cerrno>
+#include <cstring>
+
+#include "base/text.hpp"
+
 namespace coppice::executor {
 
 Output::~Output() {
@@ -11,33 +16,46 @@ Output::~Output() {
 
 bool Output::traceTo(const std::string& file) {
   m_trace = std::fopen(file.c_str(), "we");
+  m_traceName = inQuotes(file);
   return m_trace != nullptr;
 }
 
 void Output::write(const program::Record& record) {
   const std::lock_guard lock(m_mutex);
-  if (m_quiet || m_isBroken) {
+  if (m_quiet) {
     return;
   }
-  const auto put = [&](const std::string& text, std::FILE* to) {
-    m_isBroken = m_isBroken || std::fwrite(text.data(), 1, text.size(), to) != text.size() || std::fflush(to) != 0;
-  };
   if (m_trace != nullptr && std::holds_alternative<program::TraceRecord>(record)) {
-    put(program::writeRecord(record), m_trace);
+    put(program::writeRecord(record), m_trace, m_traceName);
     return;
   }
-  if (m_json) {
-    put(program::writeRecord(record), stdout);
-    return;
-  }
-  put(m_table.show(record), stdout);
-  if (const auto* error = std::get_if<program::ErrorRecord>(&record)) {
+  put(m_json ? program::writeRecord(record) : m_table.show(record), stdout, "standard output");
+  const auto* error = std::get_if<program::ErrorRecord>(&record);
+  if (error != nullptr && (!m_json || m_isBroken)) {
     std::string text = describe(error->error);
     for (char& c : text) {
       c = c == '\n' || c == '\r' ? ' ' : c;
     }
     std::fprintf(stderr, "coppice-exec: %s\n", text.c_str());
   }
+}
+
+void Output::put(const std::string& text, std::FILE* to, const std::string& name) {
+  if ((to == stdout && m_isBroken) || text.empty()) {
+    return;
+  }
+  if (std::fwrite(text.data(), 1, text.size(), to) != text.size() || std::fflush(to) != 0) {
+    const int error = errno;
+    m_isBroken = m_isBroken || to == stdout;
+    if (m_fault.empty()) {
+      m_fault = name + " cannot be written: " + std::strerror(error);
+    }
+  }
+}
+
+std::optional<std::string> Output::fault() const {
+  const std::lock_guard lock(m_mutex);
+  return m_fault.empty() ? std::nullopt : std::optional<std::string>(m_fault);
 }
 
 }  // namespace coppice::executor

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "bench/table.hpp"
@@ -21,16 +22,20 @@ public:
   void write(const program::Record& record);
   /// Trace records go to this file instead. False where it cannot be written.
   bool traceTo(const std::string& file);
-  /// Something could not be written: the disk is full or the reader is gone.
-  [[nodiscard]] bool isBroken() const { return m_isBroken; }
+  /// What could not be written, and why: the disk is full or the reader is gone.
+  [[nodiscard]] std::optional<std::string> fault() const;
 
 private:
+  void put(const std::string& text, std::FILE* to, const std::string& name);
+
   bool m_json;
   bool m_quiet;
-  bool m_isBroken = false;
-  std::mutex m_mutex;
+  bool m_isBroken = false;  ///< standard output
+  mutable std::mutex m_mutex;
+  std::string m_fault;
   Table m_table;
   std::FILE* m_trace = nullptr;
+  std::string m_traceName;
 };
 
 }  // namespace coppice::executor

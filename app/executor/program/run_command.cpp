@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -138,6 +140,11 @@ Result<Request> understand(const RunWords& words) {
       !std::isfinite(words.stall) || words.stall < 0) {
     return Error{.code = ErrorCode::badUsage, .message = "--bound, --timeout and --stall are not negative"};
   }
+  if (words.processes < 0 || (words.processes > 0 && words.backend != "cuda")) {
+    return Error{.code = ErrorCode::badUsage,
+                 .message = "--processes is a number of processes for --backend cuda",
+                 .fix = "leave it out: mpi has one process for each rank, threads one for all"};
+  }
   if (const auto sizes = sizesOf(bench); !sizes) {
     return sizes.error();
   }
@@ -147,7 +154,8 @@ Result<Request> understand(const RunWords& words) {
 /// A run of one process per rank that nobody has started yet. nullopt where it is no such run, or the schedule cannot
 /// be run: then the usual way says so.
 std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** argv) {
-  const bool wantsMpi = words.backend == "mpi" || !words.launch.empty() || !words.hosts.empty();
+  const bool wantsMpi =
+      words.backend == "mpi" || words.processes > 0 || !words.launch.empty() || !words.hosts.empty();
   if (!wantsMpi || words.launched || isUnderMpi()) {
     return std::nullopt;
   }
@@ -160,7 +168,8 @@ std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** ar
     return std::nullopt;
   }
   return LaunchRequest{.words = std::vector<std::string>(argv + 1, argv + argc),
-                       .ranks = input->record.ranks,
+                       .ranks = words.processes > 0 ? words.processes : input->record.ranks,
+                       .backend = words.backend == "cuda" ? "cuda" : "mpi",
                        .launcher = words.launch,
                        .hosts = words.hosts,
                        .partition = words.partition,
@@ -197,7 +206,7 @@ BenchEnd Run::perform() {
   const bool hasTraceFile = !m_words.trace.empty() && !m_words.trace.front().empty();
   if (hasTraceFile && !m_output.traceTo(m_words.trace.front())) {
     return refuse({.code = ErrorCode::io,
-                   .message = inQuotes(m_words.trace.front()) + " cannot be written",
+                   .message = inQuotes(m_words.trace.front()) + " cannot be written: " + std::strerror(errno),
                    .fix = "name another file after --trace"});
   }
   m_output.write(program::StateRecord{.state = "verifying", .detail = m_words.file});
@@ -250,14 +259,24 @@ BenchEnd Run::perform() {
   request->bench.stop = m_watch.token();
   return runBench(**backend, input->job, request->bench, [this](const program::Record& record) {
     m_output.write(record);
-    if (m_output.isBroken()) {
-      m_watch.stop({.exit = RunExit::cancelled, .text = "standard output cannot be written any more"});
+    if (const auto fault = m_output.fault()) {
+      m_watch.stop({.exit = RunExit::cancelled, .text = *fault});
     }
   });
 }
 
 program::HelloRecord hello() {
   return {.version = kVersion, .pid = getpid(), .processGroup = getpgrp()};
+}
+
+/// The last words themselves may have been lost.
+int checkOutput(Output& output) {
+  const auto fault = output.fault();
+  if (!fault) {
+    return static_cast<int>(RunExit::ok);
+  }
+  output.write(program::ErrorRecord{.exit = RunExit::cancelled, .error = {.code = ErrorCode::io, .message = *fault}});
+  return static_cast<int>(RunExit::cancelled);
 }
 
 }  // namespace
@@ -284,6 +303,9 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
   run->add_option("--piece", words.piece, "Longest piece of a chunk that moves at once");
   run->add_option("--device", words.device, "cuda: first device");
   run->add_flag("--virtual", words.virtualRanks, "cuda: ranks may share a device (a rehearsal)");
+  run->add_option("--processes", words.processes,
+                  "cuda: start so many processes, each with its share of ranks and GPUs; without it one, or under mpirun "
+                  "and srun those that they started");
   run->add_option("--runtime", words.runtime, "Whose reading of the XML counts: msccl, msccl-executor-nccl or rccl");
   run->add_option("--seed", words.seed, "Of the test data");
   run->add_option("--timeout", words.timeout, "Seconds after which the run is ended");
@@ -291,7 +313,7 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
   run->add_option("--trace", words.trace,
                   "Record when each step ran; into a file of JSON lines, or else among the records")
       ->expected(0, 1);
-  run->add_option("--launch", words.launch, "mpi: start the processes with mpirun or srun");
+  run->add_option("--launch", words.launch, "mpi, cuda: start the processes with mpirun or srun");
   run->add_option("--host,--hosts", words.hosts, "mpi: hosts, separated by commas");
   run->add_option("--partition", words.partition, "mpi with srun: partition");
   run->add_flag("--json", words.json, "Write records, one JSON object per line");
@@ -336,8 +358,12 @@ int performRun(const RunWords& words, int argc, char** argv) {
                   .message = reason->text,
                   .fix = reason->exit == RunExit::hang ? "raise --timeout or run fewer sizes" : ""}});
   }
+  if (const auto fault = output.fault(); fault && end.exit == RunExit::ok) {
+    end = {.exit = RunExit::cancelled, .reason = *fault};
+    output.write(program::ErrorRecord{.exit = end.exit, .error = {.code = ErrorCode::io, .message = *fault}});
+  }
   output.write(program::EndRecord{.code = end.exit, .reason = end.reason});
-  return static_cast<int>(end.exit);
+  return end.exit == RunExit::ok ? checkOutput(output) : static_cast<int>(end.exit);
 }
 
 CLI::App* addSelfTestCommand(CLI::App& app, SelfTestWords& words) {
@@ -355,7 +381,7 @@ int performSelfTest(const SelfTestWords& words) {
   output.write(env);
   const RunExit exit = threads == "ok" ? RunExit::ok : RunExit::internal;
   output.write(program::EndRecord{.code = exit, .reason = threads == "ok" ? "" : threads});
-  return static_cast<int>(exit);
+  return exit == RunExit::ok ? checkOutput(output) : static_cast<int>(exit);
 }
 
 }  // namespace coppice::executor

@@ -26,6 +26,7 @@ struct RunWords {
   int depth = 0;
   int device = -1;
   bool virtualRanks = false;
+  int processes = 0;
   std::string piece = {};
   double bound = 0;
   double timeout = 0;
