@@ -85,7 +85,14 @@ std::string part(const fabric::Fabric& fabric, const std::vector<fabric::NodeInd
 }  // namespace
 
 std::string gigabytes(const Rational& value) {
-  return (value.isInteger() ? value.toString() : value.toString() + " = " + toDecimal(value)) + " GB/s";
+  if (value.isInteger()) {
+    return value.toString() + " GB/s";
+  }
+  // Two places would show next to nothing of a small number.
+  std::array<char, 32> small{};
+  std::snprintf(small.data(), small.size(), "%.3g", value.toDouble());
+  const bool isSmall = value < Rational(1, 100) && Rational(-1, 100) < value;
+  return value.toString() + " = " + (isSmall ? small.data() : toDecimal(value)) + " GB/s";
 }
 
 std::string duration(double seconds) {

@@ -57,6 +57,8 @@ ensure_packages() {
   if ! "${as_root[@]}" "${install[@]}" >&2; then
     if ! { "${as_root[@]}" apt-get update >&2 && "${as_root[@]}" "${install[@]}" >&2; }; then
       echo "apt could not install: ${missing[*]}" >&2
+      echo "Its reasons are above. The packages are those of Debian 12 (bookworm) and must be fetched once, so this" >&2
+      echo "needs a network, or a mirror in /etc/apt. Where they are there by other means, set COPPICE_NO_INSTALL=1." >&2
       return 1
     fi
   fi

@@ -104,6 +104,8 @@ private slots:
   void treesOutAndIn();
   void nonUniformAmounts();
   void pruned();
+  void strangersNames();
+  void programWithoutRanks();
   void showTrees();
   void cutDirection();
   void severalFaults();
@@ -540,7 +542,26 @@ void TestCli::pruned() {
   VERIFY_TOLD(generated.code == 0, generated);
   VERIFY_TOLD(run({"verify", schedule}).code == 0, generated);
   QVERIFY(contents(schedule).size() > 0);
+  const QString bound = generated.json()["allreduce_bound"].toObject()["algbw"].toString();
   QCOMPARE(generated.json()["allreduce_bound"].toObject()["reached"].toBool(), true);
+  // What the file states of other trees is told as a statement.
+  QCOMPARE(run({"verify", schedule, "--json"}).json()["stated_allreduce_bound"].toString(), bound);
+}
+
+void TestCli::strangersNames() {
+  const QByteArray text =
+      "{\"name\":\"a\\u001b[31m\\u009bb\",\"nodes\":[{\"id\":\"a\",\"kind\":\"gpu\"},{\"id\":\"b\",\"kind\":\"gpu\"}],"
+      "\"links\":[{\"src\":\"a\",\"dst\":\"b\",\"bandwidth\":\"1/1000000\"}]}";
+  const Outcome outcome = run({"optimum", "-"}, text);
+  QCOMPARE(outcome.code, 0);
+  VERIFY_TOLD(outcome.out.contains("a?[31m?b") && !outcome.out.contains('\x1b'), outcome);
+  VERIFY_TOLD(outcome.out.contains("1/500000 = 2e-06 GB/s"), outcome);
+}
+
+void TestCli::programWithoutRanks() {
+  const Outcome outcome = run({"verify", "-"}, "<algo name=\"cut off\"");
+  QCOMPARE(outcome.code, 1);
+  VERIFY_TOLD(outcome.firstErrorLine().contains(":1:1: tag \"algo\" is not closed"), outcome);
 }
 
 void TestCli::showTrees() {
