@@ -30,6 +30,20 @@ Qt::PenStyle dashOf(const TreeMark& tree) {
   return tree.dash.value_or(categoryDash(tree.category));
 }
 
+/// Items a few at a time.
+template <typename Item, typename Paint>
+void addInSteps(PaintSteps& result, std::vector<Item> items, Paint paint) {
+  constexpr std::size_t kAtATime = 48;
+  const auto all = std::make_shared<const std::vector<Item>>(std::move(items));
+  for (std::size_t start = 0; start < all->size(); start += kAtATime) {
+    result.steps.emplace_back([all, start, paint](QPainter& painter) {
+      for (std::size_t i = start; i < std::min(start + kAtATime, all->size()); ++i) {
+        paint(painter, (*all)[i]);
+      }
+    });
+  }
+}
+
 double titleRoom(const BoxItem& box) {
   return std::min(box.rect.height(), 30.0);
 }
@@ -129,33 +143,60 @@ bool CanvasPainter::isSelected(const ElementId& id) const {
 }
 
 void CanvasPainter::paint(QPainter& painter, const QRectF& part, double scale, Detail detail) {
+  for (const auto& step : steps(part, scale, detail).steps) {
+    step(painter);
+  }
+}
+
+PaintSteps CanvasPainter::steps(const QRectF& part, double scale, Detail detail) {
+  m_scale = scale;
+  m_detail = detail;
+  PaintSteps result;
+  const auto add = [&](auto step) { result.steps.emplace_back(std::move(step)); };
+  add([this, part](QPainter& painter) {
+    painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+    if (m_state.hasBackground) {
+      painter.fillRect(part.adjusted(-1, -1, 1, 1), m_colors[Token::canvas]);
+    }
+    if (m_state.hasGrid) {
+      paintGrid(painter, part);
+    }
+    paintBoxes(painter, part);
+    paintHulls(painter, part);
+  });
+  if (detail == Detail::far) {
+    add([this, part](QPainter& painter) { paintBundles(painter, part); });
+  } else {
+    addLineSteps(part, result);
+  }
+  addMarkSteps(part, result);
+  // From afar a title has no room of its own and stands on the nodes.
+  const auto titles = [this, part](QPainter& painter) { paintTitles(painter, part); };
+  if (m_state.hasTitles && detail != Detail::far) {
+    add(titles);
+  }
+  addNodeSteps(part, result);
+  if (m_state.hasTitles && detail == Detail::far) {
+    add(titles);
+  }
+  add([this, part](QPainter& painter) {
+    paintLinkProblems(painter, part);
+    paintNotes(painter, part);
+  });
+  return result;
+}
+
+void CanvasPainter::paintSome(QPainter& painter, const std::vector<std::uint32_t>& lines,
+                              const std::vector<std::uint32_t>& nodes, double scale, Detail detail) {
   m_scale = scale;
   m_detail = detail;
   painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
-  if (m_state.hasBackground) {
-    painter.fillRect(part.adjusted(-1, -1, 1, 1), m_colors[Token::canvas]);
+  for (const std::uint32_t at : lines) {
+    paintLine(painter, m_scene.lines()[at], restingColor(), widthOf(m_scene.lines()[at]));
   }
-  if (m_state.hasGrid) {
-    paintGrid(painter, part);
+  for (const std::uint32_t at : nodes) {
+    paintNode(painter, m_scene.nodes()[at]);
   }
-  paintBoxes(painter, part);
-  paintHulls(painter, part);
-  if (detail == Detail::far) {
-    paintBundles(painter, part);
-  } else {
-    paintLines(painter, part);
-  }
-  paintMarks(painter, part);
-  // From afar a title has no room of its own and stands on the nodes.
-  if (m_state.hasTitles && detail != Detail::far) {
-    paintTitles(painter, part);
-  }
-  paintNodes(painter, part);
-  if (m_state.hasTitles && detail == Detail::far) {
-    paintTitles(painter, part);
-  }
-  paintLinkProblems(painter, part);
-  paintNotes(painter, part);
 }
 
 void CanvasPainter::paintGrid(QPainter& painter, const QRectF& part) const {
@@ -363,138 +404,97 @@ void CanvasPainter::paintBundles(QPainter& painter, const QRectF& part) const {
   }
 }
 
-void CanvasPainter::paintLines(QPainter& painter, const QRectF& part) {
-  m_scene.linesIn(part.adjusted(-8, -8, 8, 8), m_found);
+QColor CanvasPainter::restingColor() const {
   const bool isDimmed = m_state.layer != nullptr && m_state.layer->overlay().isRestDimmed;
-  const QColor rest = isDimmed ? mixed(m_colors[Token::canvas], m_colors[Token::link], 0.45) : m_colors[Token::link];
+  return isDimmed ? mixed(m_colors[Token::canvas], m_colors[Token::link], 0.45) : m_colors[Token::link];
+}
+
+double CanvasPainter::widthOf(const LineItem& line) const {
+  return std::max(lineWidth(line.bandwidth), m_detail == Detail::near ? px(1) : px(0.7));
+}
+
+void CanvasPainter::paintLine(QPainter& painter, const LineItem& line, const QColor& color, double width) const {
+  painter.setBrush(Qt::NoBrush);
+  QPen pen(color, width);
+  pen.setCapStyle(Qt::FlatCap);
+  painter.setPen(pen);
+  if (line.curve.isStraight()) {
+    painter.drawLine(line.curve.from, line.curve.to);
+  } else {
+    painter.drawPath(line.curve.path());
+  }
+  if (line.hasForward != line.hasBackward) {
+    paintArrow(painter, line, line.hasForward, color, width);
+  }
+}
+
+void CanvasPainter::paintSelectedLine(QPainter& painter, const LineItem& line) const {
+  QColor glow = m_colors[Token::accent];
+  glow.setAlphaF(0.22F);
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(QPen(glow, widthOf(line) + px(6)));
+  painter.drawPath(line.curve.path());
+  paintLine(painter, line, m_colors[Token::accent], widthOf(line) + px(0.5));
+}
+
+void CanvasPainter::paintNumber(QPainter& painter, const LineItem& line) const {
+  const double size = 10.5 * std::clamp(m_scale / 0.55, 0.8, 1.4);
+  const QPointF way = line.curve.to - line.curve.from;
+  const double length = std::hypot(way.x(), way.y());
+  if (line.curve.isStraight() && length * m_scale < 12 * size && length > 0) {
+    // Too short to be broken by a number: it stands beside.
+    const QPointF across(-way.y() / length, way.x() / length);
+    const double side = std::abs(way.x()) > std::abs(way.y()) ? size * 0.85 : size * 1.1;
+    const double sign = across.y() > 0 ? -1 : 1;
+    paintPill(painter, line.curve.at(0.5) + across * sign * px(side), line.number, Qt::transparent,
+              m_colors[Token::linkText], size);
+  } else {
+    paintPill(painter, line.curve.at(line.numberAt < 0 ? 0.5 : line.numberAt), line.number, m_colors[Token::canvas],
+              m_colors[Token::linkText], size);
+  }
+}
+
+void CanvasPainter::addLineSteps(const QRectF& part, PaintSteps& result) {
+  m_scene.linesIn(part.adjusted(-8, -8, 8, 8), m_found);
+  std::vector<std::uint32_t> below;
   std::vector<std::uint32_t> above;
-  const auto draw = [&](const LineItem& line, const QColor& color, double width) {
-    painter.setBrush(Qt::NoBrush);
-    QPen pen(color, width);
-    pen.setCapStyle(Qt::FlatCap);
-    painter.setPen(pen);
-    if (line.curve.isStraight()) {
-      painter.drawLine(line.curve.from, line.curve.to);
-    } else {
-      painter.drawPath(line.curve.path());
-    }
-    if (line.hasForward != line.hasBackward) {
-      paintArrow(painter, line, line.hasForward, color, width);
-    }
-  };
-  const auto widthOf = [&](const LineItem& line) {
-    return std::max(lineWidth(line.bandwidth), m_detail == Detail::mid ? px(0.7) : px(1));
-  };
+  std::vector<std::uint32_t> numbered;
+  // Numbers where one line stands for several.
+  constexpr double kAllNumbers = 1.1;  // the scale from which those are shown that stand in each other's way
   for (const std::uint32_t at : m_found) {
     const LineItem& line = m_scene.lines()[at];
     if (m_state.only != nullptr && !isShown(line.links.front())) {
       continue;
     }
-    if (m_state.selection != nullptr && !m_state.selection->empty() &&
-        std::any_of(line.links.begin(), line.links.end(), [&](LinkId id) { return isSelected(id); })) {
-      above.push_back(at);
-      continue;
+    const bool isOn = m_state.selection != nullptr && !m_state.selection->empty() &&
+                      std::any_of(line.links.begin(), line.links.end(), [&](LinkId id) { return isSelected(id); });
+    (isOn ? above : below).push_back(at);
+    if (m_detail == Detail::near && !line.number.isEmpty() && (line.numberAt >= 0 || m_scale >= kAllNumbers)) {
+      numbered.push_back(at);
     }
-    draw(line, rest, widthOf(line));
   }
-  for (const std::uint32_t at : above) {
+  addInSteps(result, std::move(below), [this](QPainter& painter, std::uint32_t at) {
     const LineItem& line = m_scene.lines()[at];
-    QColor glow = m_colors[Token::accent];
-    glow.setAlphaF(0.22F);
-    painter.setBrush(Qt::NoBrush);
-    painter.setPen(QPen(glow, widthOf(line) + px(6)));
-    painter.drawPath(line.curve.path());
-    draw(line, m_colors[Token::accent], widthOf(line) + px(0.5));
-  }
-  if (m_detail != Detail::near) {
-    return;
-  }
-  // Numbers where one line stands for several.
-  constexpr double kAllNumbers = 1.1;  // the scale from which those are shown that stand in each other's way
-  for (const std::uint32_t at : m_found) {
-    const LineItem& line = m_scene.lines()[at];
-    if (line.number.isEmpty() || (line.numberAt < 0 && m_scale < kAllNumbers) ||
-        (m_state.only != nullptr && !isShown(line.links.front()))) {
-      continue;
-    }
-    const double size = 10.5 * std::clamp(m_scale / 0.55, 0.8, 1.4);
-    const QPointF way = line.curve.to - line.curve.from;
-    const double length = std::hypot(way.x(), way.y());
-    if (line.curve.isStraight() && length * m_scale < 12 * size && length > 0) {
-      // Too short to be broken by a number: it stands beside.
-      const QPointF across(-way.y() / length, way.x() / length);
-      const double side = std::abs(way.x()) > std::abs(way.y()) ? size * 0.85 : size * 1.1;
-      const double sign = across.y() > 0 ? -1 : 1;
-      paintPill(painter, line.curve.at(0.5) + across * sign * px(side), line.number, Qt::transparent,
-                m_colors[Token::linkText], size);
-    } else {
-      paintPill(painter, line.curve.at(line.numberAt < 0 ? 0.5 : line.numberAt), line.number, m_colors[Token::canvas],
-                m_colors[Token::linkText], size);
-    }
+    paintLine(painter, line, restingColor(), widthOf(line));
+  });
+  addInSteps(result, std::move(above),
+             [this](QPainter& painter, std::uint32_t at) { paintSelectedLine(painter, m_scene.lines()[at]); });
+  addInSteps(result, std::move(numbered),
+             [this](QPainter& painter, std::uint32_t at) { paintNumber(painter, m_scene.lines()[at]); });
+}
+
+void CanvasPainter::paintMark(QPainter& painter, const LineItem& line, const LinkMark& mark) const {
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(QPen(m_colors[mark.color], std::max(lineWidth(line.bandwidth), px(mark.width))));
+  painter.drawPath(line.curve.path());
+  if (line.hasForward != line.hasBackward) {
+    paintArrow(painter, line, line.hasForward, m_colors[mark.color], mark.width);
   }
 }
 
-void CanvasPainter::paintMarks(QPainter& painter, const QRectF& part) {
-  const OverlayLayer* layer = m_state.layer;
-  if (layer == nullptr) {
-    return;
-  }
-  const Overlay& overlay = layer->overlay();
-  if (layer->lineCount() > 0) {
-    // From afar a great many loads are drawn by bundle, as the lines themselves are.
-    const bool isBundled = m_detail == Detail::far && static_cast<double>(overlay.heat.load.size()) > kMostVisibleLines;
-    if (isBundled) {
-      paintBundledHeat(painter, part);
-    }
-    m_scene.linesIn(part.adjusted(-40, -40, 40, 40), m_found);
-    std::vector<std::pair<const LineItem*, const OverlayLayer::OnLine*>> found;
-    for (const std::uint32_t at : m_found) {
-      const OverlayLayer::OnLine* on = layer->on(at);
-      if (on != nullptr && isShown(m_scene.lines()[at].links.front())) {
-        found.emplace_back(&m_scene.lines()[at], on);
-      }
-    }
-    if (!isBundled) {
-      // The hotter, the higher.
-      std::vector<std::pair<const LineItem*, const OverlayLayer::Load*>> loads;
-      for (const auto& [line, on] : found) {
-        if (on->load) {
-          loads.emplace_back(line, &*on->load);
-        }
-      }
-      std::stable_sort(loads.begin(), loads.end(), [](const auto& x, const auto& y) {
-        return std::pair(x.second->isBottleneck, x.second->most()) <
-               std::pair(y.second->isBottleneck, y.second->most());
-      });
-      for (const auto& [line, load] : loads) {
-        paintHeat(painter, *line, *load);
-      }
-    }
-    painter.setBrush(Qt::NoBrush);
-    for (const auto& [line, on] : found) {
-      for (const std::uint32_t i : on->marks) {
-        const LinkMark& mark = overlay.marks[i];
-        painter.setPen(QPen(m_colors[mark.color], std::max(lineWidth(line->bandwidth), px(mark.width))));
-        painter.drawPath(line->curve.path());
-        if (line->hasForward != line->hasBackward) {
-          paintArrow(painter, *line, line->hasForward, m_colors[mark.color], mark.width);
-          painter.setBrush(Qt::NoBrush);
-        }
-      }
-    }
-    for (const auto& [line, on] : found) {
-      paintLanes(painter, *line, on->lanes);
-    }
-    if (!isBundled && m_detail != Detail::far) {
-      for (const auto& [line, on] : found) {
-        if (on->load) {
-          paintHeatLabel(painter, *line, *on->load);
-        }
-      }
-    }
-  }
+void CanvasPainter::paintRoots(QPainter& painter, const QRectF& part) const {
   painter.setBrush(Qt::NoBrush);
-  for (const TreeMark& tree : overlay.trees) {
+  for (const TreeMark& tree : m_state.layer->overlay().trees) {
     painter.setPen(QPen(colorOf(tree, m_colors.scheme()), px(2.4)));
     for (const NodeId root : tree.roots) {
       const QRectF rect = m_scene.rectOf(root);
@@ -503,6 +503,64 @@ void CanvasPainter::paintMarks(QPainter& painter, const QRectF& part) {
       }
     }
   }
+}
+
+void CanvasPainter::addMarkSteps(const QRectF& part, PaintSteps& result) {
+  const OverlayLayer* layer = m_state.layer;
+  if (layer == nullptr) {
+    return;
+  }
+  if (layer->lineCount() > 0) {
+    // From afar a great many loads are drawn by bundle, as the lines themselves are.
+    const bool isBundled =
+        m_detail == Detail::far && static_cast<double>(layer->overlay().heat.load.size()) > kMostVisibleLines;
+    if (isBundled) {
+      result.steps.emplace_back([this, part](QPainter& painter) { paintBundledHeat(painter, part); });
+    }
+    m_scene.linesIn(part.adjusted(-40, -40, 40, 40), m_found);
+    using OnLine = std::pair<std::uint32_t, const OverlayLayer::OnLine*>;
+    std::vector<OnLine> loaded;
+    std::vector<OnLine> marked;
+    std::vector<OnLine> laned;
+    for (const std::uint32_t at : m_found) {
+      const OverlayLayer::OnLine* on = layer->on(at);
+      if (on == nullptr || !isShown(m_scene.lines()[at].links.front())) {
+        continue;
+      }
+      if (on->load && !isBundled) {
+        loaded.emplace_back(at, on);
+      }
+      if (!on->marks.empty()) {
+        marked.emplace_back(at, on);
+      }
+      if (!on->lanes.empty()) {
+        laned.emplace_back(at, on);
+      }
+    }
+    // The hotter, the higher.
+    std::vector<OnLine> byHeat = loaded;
+    std::stable_sort(byHeat.begin(), byHeat.end(), [](const OnLine& x, const OnLine& y) {
+      return std::pair(x.second->load->isBottleneck, x.second->load->most()) <
+             std::pair(y.second->load->isBottleneck, y.second->load->most());
+    });
+    addInSteps(result, std::move(byHeat), [this](QPainter& painter, const OnLine& each) {
+      paintHeat(painter, m_scene.lines()[each.first], *each.second->load);
+    });
+    addInSteps(result, std::move(marked), [this, layer](QPainter& painter, const OnLine& each) {
+      for (const std::uint32_t i : each.second->marks) {
+        paintMark(painter, m_scene.lines()[each.first], layer->overlay().marks[i]);
+      }
+    });
+    addInSteps(result, std::move(laned), [this](QPainter& painter, const OnLine& each) {
+      paintLanes(painter, m_scene.lines()[each.first], each.second->lanes);
+    });
+    if (m_detail != Detail::far) {
+      addInSteps(result, std::move(loaded), [this](QPainter& painter, const OnLine& each) {
+        paintHeatLabel(painter, m_scene.lines()[each.first], *each.second->load);
+      });
+    }
+  }
+  result.steps.emplace_back([this, part](QPainter& painter) { paintRoots(painter, part); });
 }
 
 void CanvasPainter::paintHeat(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const {
@@ -625,22 +683,25 @@ void CanvasPainter::paintBundledHeat(QPainter& painter, const QRectF& part) cons
   }
 }
 
-void CanvasPainter::paintNodes(QPainter& painter, const QRectF& part) {
+void CanvasPainter::addNodeSteps(const QRectF& part, PaintSteps& result) {
   m_scene.nodesIn(part.adjusted(-12, -12, 12, 12), m_found);
+  std::vector<std::uint32_t> shown;
   for (const std::uint32_t at : m_found) {
     const NodeItem& node = m_scene.nodes()[at];
-    if (!isShown(node.id) || !node.rect.adjusted(-12, -12, 12, 12).intersects(part)) {
-      continue;
+    if (isShown(node.id) && node.rect.adjusted(-12, -12, 12, 12).intersects(part)) {
+      shown.push_back(at);
     }
+  }
+  addInSteps(result, std::move(shown), [this](QPainter& painter, std::uint32_t at) {
     const bool isDim = m_state.layer != nullptr && !m_state.layer->isBright(at);
     if (isDim) {
       painter.setOpacity(kDimmed + 0.2);
     }
-    paintNode(painter, node);
+    paintNode(painter, m_scene.nodes()[at]);
     if (isDim) {
       painter.setOpacity(1);
     }
-  }
+  });
 }
 
 void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <QPainter>
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
@@ -47,6 +49,12 @@ struct CanvasState {
 /// Outline round the shapes of the nodes with a margin: one rounded region for each group that stands together.
 [[nodiscard]] QPainterPath hullOf(const CanvasScene& scene, const std::set<NodeId>& nodes, double margin = 18);
 
+/// A drawing cut into steps of at most about a millisecond, to be done in their order on one painter.
+struct PaintSteps {
+  std::vector<std::function<void(QPainter&)>> steps;
+  std::shared_ptr<void> keeps = {};  ///< what the steps need
+};
+
 /// Draws a scene; holds nothing but what it was given.
 class CanvasPainter {
 public:
@@ -55,6 +63,12 @@ public:
   /// The part of the scene, onto a painter whose transform already maps scene to target. `scale`: pixels of 1x to a
   /// scene unit. Hulls are drawn under, marks over the lines.
   void paint(QPainter& painter, const QRectF& part, double scale, Detail detail);
+  /// The same in steps. They look at the scene as it is when they are done: nodes and lines may move between them, but
+  /// none may come or go; nor may the state's layer. The painter must outlive them.
+  [[nodiscard]] PaintSteps steps(const QRectF& part, double scale, Detail detail);
+  /// Some lines and nodes alone, without ground.
+  void paintSome(QPainter& painter, const std::vector<std::uint32_t>& lines, const std::vector<std::uint32_t>& nodes,
+                 double scale, Detail detail);
   /// What hulls say, over everything that paint() draws, moved as far as it takes to lie within the view (scene units).
   void paintHullLabels(QPainter& painter, const QRectF& view, double scale);
   /// Heat scale and trees, with the top right corner at `corner`, in pixels of the painter. Returns its size; nothing
@@ -66,14 +80,21 @@ private:
   void paintBoxes(QPainter& painter, const QRectF& part) const;
   void paintTitles(QPainter& painter, const QRectF& part) const;
   void paintHulls(QPainter& painter, const QRectF& part) const;
-  void paintLines(QPainter& painter, const QRectF& part);
+  void addLineSteps(const QRectF& part, PaintSteps& result);
+  void paintLine(QPainter& painter, const LineItem& line, const QColor& color, double width) const;
+  void paintSelectedLine(QPainter& painter, const LineItem& line) const;
+  void paintNumber(QPainter& painter, const LineItem& line) const;
+  [[nodiscard]] double widthOf(const LineItem& line) const;
+  [[nodiscard]] QColor restingColor() const;
   void paintBundles(QPainter& painter, const QRectF& part) const;
-  void paintMarks(QPainter& painter, const QRectF& part);
+  void addMarkSteps(const QRectF& part, PaintSteps& result);
+  void paintMark(QPainter& painter, const LineItem& line, const LinkMark& mark) const;
+  void paintRoots(QPainter& painter, const QRectF& part) const;
   void paintHeat(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const;
   void paintHeatLabel(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const;
   void paintLanes(QPainter& painter, const LineItem& line, const std::vector<OverlayLayer::Lane>& lanes) const;
   void paintBundledHeat(QPainter& painter, const QRectF& part) const;
-  void paintNodes(QPainter& painter, const QRectF& part);
+  void addNodeSteps(const QRectF& part, PaintSteps& result);
   void paintNode(QPainter& painter, const NodeItem& node) const;
   void paintProblem(QPainter& painter, const QPointF& centre, Severity severity, double r) const;
   void paintLinkProblems(QPainter& painter, const QRectF& part);

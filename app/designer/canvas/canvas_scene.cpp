@@ -2,6 +2,7 @@
 #include "designer/canvas/canvas_scene.hpp"
 
 #include <QCoreApplication>
+#include <QPolygonF>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,12 +21,26 @@ constexpr double kMostPortGap = 28;  // between lines that leave a bar without a
 constexpr double kNodePortGap = 9;   // between lines that leave a small node
 constexpr double kRim = 8;           // of a box, where it can be grabbed
 constexpr double kTitleHeight = 30;
-constexpr std::size_t kMostAtOnce = 1200;       // lines that find their ways while somebody waits
+constexpr std::size_t kMostAtOnce = 1200;      // lines that find their ways while somebody waits
 constexpr std::size_t kMostWhileMoving = 160;  // and of what is being dragged
+constexpr std::size_t kMostApart = 500;        // lines that are painted anew along their ways alone
 constexpr std::size_t kMostBundles = 500;
 
 QString text(const std::string& utf8) {
   return QString::fromStdString(utf8);
+}
+
+/// Where the curve runs, in pieces that are much smaller than its bounds.
+void addWay(const Curve& curve, Region& region) {
+  constexpr std::size_t kPoints = 4;
+  const std::vector<QPointF> points = curve.points();
+  for (std::size_t start = 0; start + 1 < points.size(); start += kPoints) {
+    QPolygonF piece;
+    for (std::size_t i = start; i <= std::min(start + kPoints, points.size() - 1); ++i) {
+      piece.append(points[i]);
+    }
+    region.push_back(piece.boundingRect().adjusted(-1, -1, 1, 1));
+  }
 }
 
 QString counted(const Model& model, const std::vector<NodeId>& nodes) {
@@ -357,20 +372,28 @@ std::shared_ptr<const Wiring> CanvasScene::unrouted() const {
   return m_wiring;
 }
 
-std::optional<QRectF> CanvasScene::takeWays(const std::shared_ptr<const Wiring>& of, Ways ways) {
+std::optional<Region> CanvasScene::takeWays(const std::shared_ptr<const Wiring>& of, Ways ways) {
   if (m_isStale || m_isRouted || of != m_wiring) {
     return std::nullopt;
   }
-  QRectF dirty;
+  std::vector<std::size_t> changed;
   for (std::size_t at = 0; at < m_lines.size(); ++at) {
-    const LineItem& line = m_lines[at];
-    if (line.curve != ways.curves[at] || line.numberAt != ways.numberAt[at]) {
-      dirty |= line.bounds.adjusted(-1, -1, 1, 1) | ways.bounds[at].adjusted(-1, -1, 1, 1);
+    if (m_lines[at].curve != ways.curves[at] || m_lines[at].numberAt != ways.numberAt[at]) {
+      changed.push_back(at);
+    }
+  }
+  Region dirty;
+  if (changed.size() > kMostApart) {
+    dirty.push_back(bounds());
+  } else {
+    for (const std::size_t at : changed) {
+      addWay(m_lines[at].curve, dirty);
+      addWay(ways.curves[at], dirty);
     }
   }
   put(std::move(ways));
-  if (placeTitles()) {
-    dirty |= bounds();
+  if (placeTitles() || changed.size() > kMostApart) {
+    dirty.push_back(bounds());
   }
   m_isRouted = true;
   m_wiring.reset();
@@ -399,7 +422,7 @@ void CanvasScene::linesIn(const QRectF& rect, std::vector<std::uint32_t>& result
   m_lineIndex.query(rect, result);
 }
 
-QRectF CanvasScene::reroute(const std::vector<std::uint32_t>& moved) {
+void CanvasScene::reroute(const std::vector<std::uint32_t>& moved, Region& dirty) {
   // Neighbours assign their ports anew, as the order of the lines may be another.
   std::set<std::uint32_t> nodes(moved.begin(), moved.end());
   for (const std::uint32_t at : moved) {
@@ -408,24 +431,15 @@ QRectF CanvasScene::reroute(const std::vector<std::uint32_t>& moved) {
       nodes.insert(m_lines[line].b);
     }
   }
-  const auto extent = [&] {
-    QRectF rect;
-    for (const std::uint32_t at : nodes) {
-      for (const std::uint32_t line : m_nodes[at].lines) {
-        rect |= m_lines[line].bounds.adjusted(-1, -1, 1, 1);
-      }
-      rect |= m_nodes[at].rect;
-    }
-    return rect;
-  };
-  QRectF dirty = extent();
   for (const std::uint32_t at : nodes) {
     assignPorts(at);
   }
   m_wiring.reset();
   if (m_routing == Routing::atOnce) {
+    dirty.push_back(bounds());
     put(*routedWays(wiring()));
-    return dirty | bounds();
+    dirty.push_back(bounds());
+    return;
   }
   std::set<std::uint32_t> touched;
   for (const std::uint32_t at : nodes) {
@@ -445,15 +459,19 @@ QRectF CanvasScene::reroute(const std::vector<std::uint32_t>& moved) {
   m_isRouted = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     LineItem& line = m_lines[lines[i]];
+    if (line.curve == curves[i]) {
+      continue;
+    }
+    addWay(line.curve, dirty);
     line.curve = std::move(curves[i]);
     line.bounds = line.curve.bounds();
+    addWay(line.curve, dirty);
     m_lineIndex.remove(lines[i]);
     m_lineIndex.insert(lines[i], line.curve.points());
   }
-  return dirty | extent();
 }
 
-std::optional<QRectF> CanvasScene::follow(const ChangeEvent& event) {
+std::optional<Region> CanvasScene::follow(const ChangeEvent& event) {
   constexpr Aspects kInPlace = Aspects(Aspect::position) | Aspect::marks | Aspect::header;
   const bool isSmall = !event.isReset && (event.aspects & ~kInPlace) == Aspects() && event.nodes.added.empty() &&
                        event.nodes.removed.empty() && event.links.isEmpty() && event.boxes.added.empty() &&
@@ -465,14 +483,14 @@ std::optional<QRectF> CanvasScene::follow(const ChangeEvent& event) {
   }
   m_bundles.reset();
   m_bounds.reset();
-  QRectF dirty;
+  Region dirty;
   std::set<std::uint32_t> moved;
   std::vector<BoxId> boxes = event.boxes.changed;
   const auto refresh = [&](std::uint32_t at) {
     NodeItem& item = m_nodes[at];
     const QRectF rect = elementRect(m_model, item.id);
     if (rect != item.rect) {
-      dirty |= item.rect | rect;
+      dirty.insert(dirty.end(), {item.rect, rect});
       m_nodeIndex.remove(at);
       item.rect = rect;
       m_nodeIndex.insert(at, rect);
@@ -487,7 +505,7 @@ std::optional<QRectF> CanvasScene::follow(const ChangeEvent& event) {
       continue;
     }
     m_nodes[found->second].isPinned = node.drawing.isPinned;
-    dirty |= m_nodes[found->second].rect;
+    dirty.push_back(m_nodes[found->second].rect);
     refresh(found->second);
     // Bars stretch over what they connect, and give way to their neighbours.
     for (const std::uint32_t line : m_nodes[found->second].lines) {
@@ -506,10 +524,10 @@ std::optional<QRectF> CanvasScene::follow(const ChangeEvent& event) {
   }
   for (const NoteId id : event.notes.changed) {
     NoteItem& item = m_notes[m_noteAt.at(id)];
-    dirty |= item.rect;
+    dirty.push_back(item.rect);
     item.rect = noteRect(m_model, id);
     item.text = text(m_model.find(id)->text);
-    dirty |= item.rect;
+    dirty.push_back(item.rect);
   }
   // Outlines of all boxes around, and folded boxes among them.
   bool hasNewRooms = false;
@@ -522,18 +540,20 @@ std::optional<QRectF> CanvasScene::follow(const ChangeEvent& event) {
   for (const BoxId id : around) {
     if (const auto found = m_boxAt.find(id); found != m_boxAt.end()) {
       BoxItem& item = m_boxes[found->second];
-      dirty |= item.rect;
+      const bool wasInstance = item.isInstance;
       const QRectF rect = boxOutline(m_model, id);
-      hasNewRooms = hasNewRooms || rect != item.rect;
-      item.rect = rect;
       item.isInstance = !m_model.find(id)->type.empty();
-      dirty |= item.rect;
+      if (rect != item.rect || item.isInstance != wasInstance) {
+        hasNewRooms = hasNewRooms || rect != item.rect;
+        dirty.insert(dirty.end(), {item.rect, rect});
+        item.rect = rect;
+      }
     } else if (const auto folded = m_nodeAt.find(id); folded != m_nodeAt.end()) {
       refresh(folded->second);
     }
   }
   if (!moved.empty() || hasNewRooms) {
-    dirty |= reroute({moved.begin(), moved.end()});
+    reroute({moved.begin(), moved.end()}, dirty);
   }
   return dirty;
 }

@@ -81,6 +81,9 @@ struct BundleItem {
   std::vector<std::uint32_t> lines;
 };
 
+/// Rectangles of the scene, what has changed in a picture of it; it may be empty.
+using Region = std::vector<QRectF>;
+
 /// When links find their ways round what stands between their ends.
 enum class Routing : std::uint8_t {
   atOnce,  ///< whenever they are looked at
@@ -97,8 +100,8 @@ public:
   explicit CanvasScene(const Model& model, Routing routing = Routing::atOnce);
 
   void rebuild();
-  /// Follows a change of the model. Returns what has to be painted anew, in scene units; nullopt: everything.
-  std::optional<QRectF> follow(const ChangeEvent& event);
+  /// Follows a change of the model. Returns what has to be painted anew; nullopt: everything.
+  std::optional<Region> follow(const ChangeEvent& event);
 
   [[nodiscard]] bool isRouted() const {
     ensure();
@@ -107,9 +110,9 @@ public:
   /// What the ways still to be found depend on; null: all are as they should be. The same object until the next
   /// change.
   [[nodiscard]] std::shared_ptr<const Wiring> unrouted() const;
-  /// Puts in the ways that were found for unrouted(). Returns what has to be painted anew, scene units (null: nothing);
-  /// nullopt: they are of another time, and nothing was done.
-  std::optional<QRectF> takeWays(const std::shared_ptr<const Wiring>& of, Ways ways);
+  /// Puts in the ways that were found for unrouted(). Returns what has to be painted anew; nullopt: they are of another
+  /// time, and nothing was done.
+  std::optional<Region> takeWays(const std::shared_ptr<const Wiring>& of, Ways ways);
   /// Finds them now. Returns whether there were any to find.
   bool finishWays();
 
@@ -173,7 +176,7 @@ private:
   void put(Ways ways);
   /// Lines between rooms: outermost boxes (or, with mergesBoxes, all that lies in one cell of the plane).
   [[nodiscard]] std::vector<BundleItem> bundlesBy(double cell, bool mergesBoxes) const;
-  QRectF reroute(const std::vector<std::uint32_t>& moved);
+  void reroute(const std::vector<std::uint32_t>& moved, Region& dirty);
 
   const Model& m_model;
   std::vector<NodeItem> m_nodes;

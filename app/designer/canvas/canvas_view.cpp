@@ -34,7 +34,7 @@ constexpr int kMoveTime = 260;
 constexpr std::size_t kMostMoving = 2500;  // shapes and lines that are seen moving
 constexpr double kFrameBudget = 6;         // ms for missing tiles while things move
 constexpr std::size_t kDenseLines = 1500;
-constexpr int kHurry = 140;                  // ms after a movement that count as moving
+constexpr int kHurry = 140;                  // ms after a change of scale that count as zooming
 constexpr int kRest = 120;                   // ms without a change after which links look for their ways
 constexpr int kWaysPriority = 1;             // somebody looks at them
 constexpr quint32 kStateMagic = 0x43565331;  // "CVS1"
@@ -106,8 +106,8 @@ void CanvasView::documentChanged(const ChangeEvent& event) {
     active().leave();
     setHovered({});
   }
-  const std::optional<QRectF> dirty = m_scene.follow(event);
-  m_layer.reset();
+  const std::optional<Region> dirty = m_scene.follow(event);
+  dropLayer();
   m_waysJob.cancel();
   m_waysTimer.start(kRest);
   if (m_hovered.isValid() && !m_document.model().contains(m_hovered)) {
@@ -115,9 +115,15 @@ void CanvasView::documentChanged(const ChangeEvent& event) {
   }
   if (!dirty) {
     // Dense drawings keep what was there until the new tiles are ready.
+    m_moved.clear();
     m_tiles.invalidateAll();
     update();
   } else {
+    for (const NodeId id : event.nodes.changed) {
+      if (const auto at = m_scene.nodeAt(id); at && isDense()) {
+        m_moved.insert(*at);
+      }
+    }
     invalidate(*dirty);
   }
   if (event.isReset && m_wasShown) {
@@ -157,9 +163,9 @@ void CanvasView::orderWays() {
   }
 }
 
-void CanvasView::waysFound(const QRectF& dirty) {
+void CanvasView::waysFound(const Region& dirty) {
   m_orderedWays.reset();
-  if (dirty.isNull()) {
+  if (dirty.empty()) {
     return;
   }
   invalidate(dirty);
@@ -174,8 +180,9 @@ void CanvasView::waysFound(const QRectF& dirty) {
 void CanvasView::finishWays() {
   m_waysJob.cancel();
   m_waysTimer.stop();
+  const QRectF before = m_scene.bounds();
   if (m_scene.finishWays()) {
-    waysFound(m_scene.bounds());
+    waysFound({m_scene.bounds(), before});
   }
 }
 
@@ -233,41 +240,53 @@ void CanvasView::zoomToFitIfLost() {
 }
 
 void CanvasView::selectionChanged() {
-  QRectF dirty;
+  Region dirty;
   const auto touch = [&](const std::set<ElementId>& some, const std::set<ElementId>& others) {
     for (const ElementId& id : some) {
       if (!others.contains(id)) {
-        dirty |= m_scene.rectOf(id).adjusted(-0.5, -0.5, 0.5, 0.5);
+        dirty.push_back(m_scene.rectOf(id).adjusted(-0.5, -0.5, 0.5, 0.5));
       }
     }
   };
   touch(m_lastSelection, m_selection.elements());
   touch(m_selection.elements(), m_lastSelection);
   m_lastSelection = m_selection.elements();
+  constexpr std::size_t kMany = 400;
+  if (dirty.size() > kMany) {
+    QRectF all;
+    for (const QRectF& rect : dirty) {
+      all |= rect;
+    }
+    dirty = {all};
+  }
   invalidate(dirty);
   updateHint();
 }
 
-void CanvasView::invalidate(const QRectF& sceneRect) {
-  if (sceneRect.isNull()) {
-    update();
-    return;
-  }
+void CanvasView::invalidate(const Region& dirty) {
   // Room for rims, glows and titles that reach out of the shapes.
   constexpr double kReach = 26;
   const double margin = 12 + kReach / m_scale;
-  const QRectF pixels(sceneRect.adjusted(-margin, -margin, margin, margin).topLeft() * m_scale * devicePixelRatioF(),
-                      sceneRect.adjusted(-margin, -margin, margin, margin).size() * m_scale * devicePixelRatioF());
+  const double pixels = m_scale * devicePixelRatioF();
   constexpr double kMost = 1e8;
-  m_tiles.invalidate(
-      QRectF(QPointF(std::clamp(pixels.left(), -kMost, kMost), std::clamp(pixels.top(), -kMost, kMost)),
-             QPointF(std::clamp(pixels.right(), -kMost, kMost), std::clamp(pixels.bottom(), -kMost, kMost)))
-          .toAlignedRect());
+  for (const QRectF& each : dirty) {
+    const QRectF rect = each.adjusted(-margin, -margin, margin, margin);
+    m_tiles.invalidate(
+        QRectF(QPointF(std::clamp(rect.left() * pixels, -kMost, kMost), std::clamp(rect.top() * pixels, -kMost, kMost)),
+               QPointF(std::clamp(rect.right() * pixels, -kMost, kMost),
+                       std::clamp(rect.bottom() * pixels, -kMost, kMost)))
+            .toAlignedRect());
+  }
   update();
 }
 
-void CanvasView::setOverlay(Overlay overlay) {
+void CanvasView::dropLayer() {
+  m_tiles.dropWork();
   m_layer.reset();
+}
+
+void CanvasView::setOverlay(Overlay overlay) {
+  dropLayer();
   m_overlay = std::move(overlay);
   m_tiles.invalidateAll();
   update();
@@ -425,7 +444,6 @@ void CanvasView::setView(double scale, const QPointF& offset) {
   const double ratio = devicePixelRatioF();
   scale = std::clamp(scale, kLeastScale, kMostScale);
   const QPointF whole = wholePixels(offset);
-  m_sinceMotion.start();
   if (scale != m_scale) {
     if (m_wasShown && width() > 0 && (m_lastFrame.isNull() || m_tiles.size() > 0)) {
       // What is seen now stands in, stretched, for what is not drawn yet.
@@ -439,7 +457,7 @@ void CanvasView::setView(double scale, const QPointF& offset) {
         painter.drawImage(QRectF(at, QSizeF(size()) * grown), m_lastFrame);
       }
       const QRect pixels(QPoint(-qRound(m_offset.x() * ratio), -qRound(m_offset.y() * ratio)), size() * ratio);
-      m_tiles.paint(painter, pixels, ratio, 0.0, [](QImage& image, const QRect&) { image.fill(Qt::white); });
+      m_tiles.paint(painter, pixels, ratio, 0.0, [](QPainter&, const QRect&) { return PaintSteps(); });
       painter.end();
       m_lastFrame = frame;
       m_lastScale = m_scale;
@@ -606,25 +624,21 @@ bool CanvasView::isDense() const {
 }
 
 std::optional<double> CanvasView::budget() const {
-  if (!isDense()) {
+  if (!isDense() || m_willComplete) {
     return std::nullopt;
   }
-  // While the scale changes nothing drawn for it would last; then, and while panning, a little in each frame.
-  if (m_sinceZoom.isValid() && m_sinceZoom.elapsed() < kHurry && !m_lastFrame.isNull()) {
-    return 0.0;
-  }
-  // Also once the zoom rests: what stands in is still there until all is drawn.
-  const bool isMoving = m_sinceMotion.isValid() && m_sinceMotion.elapsed() < kHurry;
-  return isMoving || m_isPending || !m_lastFrame.isNull() ? std::optional(kFrameBudget) : std::nullopt;
+  // While the scale changes nothing drawn for it would last; else a little in each frame. What stands in, or is out of
+  // date, is seen until all is drawn.
+  const bool isZooming = m_sinceZoom.isValid() && m_sinceZoom.elapsed() < kHurry && !m_lastFrame.isNull();
+  return isZooming ? 0.0 : kFrameBudget;
 }
 
 void CanvasView::complete() {
-  m_sinceMotion.invalidate();
   m_sinceZoom.invalidate();
-  m_isPending = false;
   m_lastFrame = {};
   m_motion.stop();
   finishWays();
+  m_willComplete = true;  // also where it is painted later, by grab() of a hidden window
   repaint();
 }
 
@@ -633,7 +647,6 @@ void CanvasView::paintEvent(QPaintEvent*) {
     m_wasShown = true;
     m_tiles.clear();
     fitNow();
-    m_sinceMotion.invalidate();
     m_sinceZoom.invalidate();
   }
   QPainter painter(this);
@@ -645,30 +658,56 @@ void CanvasView::paintEvent(QPaintEvent*) {
     return;
   }
   const std::optional<double> allowed = budget();
+  m_willComplete = false;
   if (!m_lastFrame.isNull() && allowed) {
     const double grown = m_scale / m_lastScale;
     painter.drawImage(QRectF(m_offset - m_lastOffset * grown, QSizeF(size()) * grown), m_lastFrame);
   }
   const Detail detail = detailAt(m_scale, m_scene.lines().size(), m_scene.bounds());
-  CanvasPainter canvas(m_scene, theme.colors(), stateOf());
   const double pixels = m_scale * ratio;
   const QRect part(QPoint(-qRound(m_offset.x() * ratio), -qRound(m_offset.y() * ratio)), size() * ratio);
-  const bool isComplete = m_tiles.paint(painter, part, ratio, allowed, [&](QImage& image, const QRect& tile) {
-    QPainter onTile(&image);
+  const bool isComplete = m_tiles.paint(painter, part, ratio, allowed, [&](QPainter& onTile, const QRect& tile) {
     onTile.translate(-tile.topLeft());
     onTile.scale(pixels, pixels);
-    canvas.paint(onTile, QRectF(QPointF(tile.topLeft()) / pixels, QSizeF(tile.size()) / pixels), m_scale, detail);
+    const auto canvas = std::make_shared<CanvasPainter>(m_scene, theme.colors(), stateOf());
+    PaintSteps work =
+        canvas->steps(QRectF(QPointF(tile.topLeft()) / pixels, QSizeF(tile.size()) / pixels), m_scale, detail);
+    work.keeps = canvas;
+    return work;
   });
-  m_isPending = !isComplete;
   if (isComplete) {
     m_lastFrame = {};
+    m_moved.clear();
   } else {
     m_refine.start(allowed == 0.0 ? kHurry : 0);
+    paintMoved(painter, detail);
   }
   paintLive(painter);
   if (!m_scene.isRouted() && !m_waysTimer.isActive() && m_orderedWays != m_scene.unrouted()) {
     m_waysTimer.start(0);
   }
+}
+
+void CanvasView::paintMoved(QPainter& painter, Detail detail) {
+  constexpr std::size_t kMost = 400;
+  std::set<std::uint32_t> lines;
+  for (const std::uint32_t at : m_moved) {
+    const std::vector<std::uint32_t>& some = m_scene.nodes()[at].lines;
+    lines.insert(some.begin(), some.end());
+    if (lines.size() > kMost) {
+      lines.clear();
+      break;
+    }
+  }
+  if (m_moved.empty() || m_moved.size() > kMost) {
+    return;
+  }
+  painter.save();
+  painter.translate(m_offset);
+  painter.scale(m_scale, m_scale);
+  CanvasPainter(m_scene, Theme::instance().colors(), stateOf())
+      .paintSome(painter, {lines.begin(), lines.end()}, {m_moved.begin(), m_moved.end()}, m_scale, detail);
+  painter.restore();
 }
 
 void CanvasView::paintLive(QPainter& painter) {

@@ -151,9 +151,11 @@ protected:
 private:
   void documentChanged(const ChangeEvent& event);
   void selectionChanged();
-  void invalidate(const QRectF& sceneRect);
-  /// Links ran to where they should; scene units to be painted anew.
-  void waysFound(const QRectF& dirty);
+  void invalidate(const Region& dirty);
+  /// Before what it was made of changes.
+  void dropLayer();
+  /// Links run where they should now.
+  void waysFound(const Region& dirty);
   /// Has the ways found that are missing.
   void orderWays();
   void zoomToFitIfLost();
@@ -165,6 +167,8 @@ private:
   void animateTo(double scale, const QPointF& offset);
   void viewFor(const QRectF& sceneRect, double mostScale, double* scale, QPointF* offset) const;
   void paintLive(QPainter& painter);
+  /// What has moved, while the drawing still shows it at its old place.
+  void paintMoved(QPainter& painter, Detail detail);
   /// The drawing on its way from m_before to where it stands: shapes and plain lines.
   void paintMoving(QPainter& painter);
   [[nodiscard]] CanvasState stateOf() const;
@@ -215,9 +219,9 @@ private:
   bool m_willMove = false;
   bool m_willFit = false;
   ElementId m_pulsing;
-  QElapsedTimer m_sinceMotion;
   QElapsedTimer m_sinceZoom;
-  bool m_isPending = false;  // tiles are missing, and follow step by step
+  bool m_willComplete = false;      // whatever it takes
+  std::set<std::uint32_t> m_moved;  // nodes that tiles may still show elsewhere
   QTimer m_refine;
   QPointer<QWidget> m_popup;
 };

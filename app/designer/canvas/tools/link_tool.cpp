@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QApplication>
+#include <QCoreApplication>
 #include <QKeyEvent>
 #include <algorithm>
 
@@ -10,9 +11,9 @@
 namespace coppice::designer {
 namespace {
 
-QString tr(const char* text, int n = -1) {
-  return QCoreApplication::translate("LinkTool", text, nullptr, n);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(LinkTool)
+};
 
 /// The nodes of a box that links are meant for: those of the kind nearest to the network, NICs before GPUs before
 /// switches; of a box of switches these.
@@ -125,7 +126,7 @@ void LinkTool::linkTo(const ElementId& target, const QPointF& where) {
 
 void LinkTool::linkSets(const std::vector<NodeId>& from, const std::vector<NodeId>& to, const QPointF& where) {
   if (to.empty()) {
-    m_view.say(tr("There is nothing to link to in it"));
+    m_view.say(Texts::tr("There is nothing to link to in it"));
     return;
   }
   if (to.size() == 1) {
@@ -155,13 +156,13 @@ void LinkTool::make(const std::vector<NodeId>& from, const std::vector<NodeId>& 
       error = links.error();
     }
   };
-  document.edit(tr("Link %n node(s)", static_cast<int>(from.size())), fill, gesture);
+  document.edit(Texts::tr("Link %n node(s)", nullptr, static_cast<int>(from.size())), fill, gesture);
   if (error) {
     m_view.say(QString::fromStdString(error->message));
     return;
   }
   if (made.empty()) {
-    m_view.say(tr("These are one and the same node"));
+    m_view.say(Texts::tr("These are one and the same node"));
     return;
   }
   m_view.selection().set({made.begin(), made.end()});
@@ -174,8 +175,8 @@ void LinkTool::make(const std::vector<NodeId>& from, const std::vector<NodeId>& 
         next.bandwidth = text;
         view->setLinkTemplate(next);
         view->document().edit(
-            tr("Link"), [&](Edit& edit) { edits::changeLinks(edit, made, [&](Link& link) { link.bandwidth = text; }); },
-            gesture);
+            Texts::tr("Link"),
+            [&](Edit& edit) { edits::changeLinks(edit, made, [&](Link& link) { link.bandwidth = text; }); }, gesture);
       });
 }
 
@@ -275,9 +276,9 @@ void LinkTool::paint(QPainter& painter) {
 QString LinkTool::hint() const {
   const auto count = static_cast<int>(sources().size());
   if (count == 0) {
-    return tr("Drag from node to node to link them · keys: arrows or Tab, then Enter");
+    return Texts::tr("Drag from node to node to link them · keys: arrows or Tab, then Enter");
   }
-  return tr("Click a node or a box to link %n selected node(s) to it", count);
+  return Texts::tr("Click a node or a box to link %n selected node(s) to it", nullptr, count);
 }
 
 }  // namespace coppice::designer

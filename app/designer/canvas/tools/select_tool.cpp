@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QApplication>
+#include <QCoreApplication>
 #include <QKeyEvent>
 #include <QUndoStack>
 #include <algorithm>
@@ -22,9 +23,9 @@ constexpr std::size_t kMostHandles = 12;
 constexpr double kLeastWidth = 56;
 constexpr double kNudge = 2;  // scene units; ten of them are one step of the grid
 
-QString tr(const char* text, int n = -1) {
-  return QCoreApplication::translate("SelectTool", text, nullptr, n);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(SelectTool)
+};
 
 }  // namespace
 
@@ -77,7 +78,7 @@ void SelectTool::stretch(const CanvasPoint& point) {
   // With counterparts: each is stretched as much, where it stands.
   const std::vector<NodeId> nodes{m_handle->node};
   m_hasPushed |= m_view.document().edit(
-      tr("Stretch switch"),
+      Texts::tr("Stretch switch"),
       [&](Edit& edit) {
         edits::changeNodes(edit, nodes, [&](Node& node) { node.drawing.width = width; });
         edits::move(edit, {m_handle->node}, {by, 0});
@@ -200,7 +201,7 @@ void SelectTool::drag(const CanvasPoint& point) {
   }
   m_moved = {by.x(), by.y()};
   m_hasPushed |= m_view.document().edit(
-      tr("Move %n element(s)", static_cast<int>(m_moving.size())),
+      Texts::tr("Move %n element(s)", nullptr, static_cast<int>(m_moving.size())),
       [&](Edit& edit) { edits::move(edit, m_moving, step); }, m_gesture);
 }
 
@@ -240,7 +241,7 @@ void SelectTool::doubleClick(const CanvasPoint& point) {
   if (const auto handle = handleAt(point)) {
     // Back to the width that its links ask for.
     const std::vector<NodeId> nodes{handle->node};
-    m_view.document().edit(tr("Automatic width"), [&](Edit& edit) {
+    m_view.document().edit(Texts::tr("Automatic width"), [&](Edit& edit) {
       edits::changeNodes(edit, nodes, [](Node& node) { node.drawing.width = 0; });
     });
     return;
@@ -252,7 +253,7 @@ void SelectTool::doubleClick(const CanvasPoint& point) {
   if (const BoxId box = id.box(); box.isValid()) {
     const bool isFolded = m_view.document().model().find(box)->isFolded;
     const std::vector<BoxId> boxes{box};
-    m_view.document().edit(isFolded ? tr("Unfold") : tr("Fold"),
+    m_view.document().edit(isFolded ? Texts::tr("Unfold") : Texts::tr("Fold"),
                            [&](Edit& edit) { edits::fold(edit, boxes, !isFolded); });
     return;
   }
@@ -261,9 +262,9 @@ void SelectTool::doubleClick(const CanvasPoint& point) {
     m_view.askText(note->position.toPointF(), QString::fromStdString(note->text), [view, id](const QString& text) {
       const std::vector<NoteId> notes{id.note()};
       if (text.isEmpty()) {
-        view->document().edit(tr("Delete note"), [&](Edit& edit) { edits::remove(edit, {id}); });
+        view->document().edit(Texts::tr("Delete note"), [&](Edit& edit) { edits::remove(edit, {id}); });
       } else {
-        view->document().edit(tr("Edit note"), [&](Edit& edit) {
+        view->document().edit(Texts::tr("Edit note"), [&](Edit& edit) {
           edits::changeNotes(edit, notes, [&](Note& changed) { changed.text = text.toStdString(); });
         });
       }
@@ -276,7 +277,7 @@ void SelectTool::doubleClick(const CanvasPoint& point) {
     m_view.askBandwidth(line->curve.at(0.5),
                         QString::fromStdString(m_view.document().model().find(links.front())->bandwidth),
                         [view, links](const std::string& text) {
-                          view->document().edit(tr("Change bandwidth"), [&](Edit& edit) {
+                          view->document().edit(Texts::tr("Change bandwidth"), [&](Edit& edit) {
                             edits::changeLinks(edit, links, [&](Link& link) { link.bandwidth = text; });
                           });
                         });
@@ -295,7 +296,7 @@ void SelectTool::nudge(QPointF by) {
     m_nudged = elements;
   }
   m_view.document().edit(
-      tr("Nudge %n element(s)", static_cast<int>(elements.size())),
+      Texts::tr("Nudge %n element(s)", nullptr, static_cast<int>(elements.size())),
       [&](Edit& edit) { edits::move(edit, elements, Point::from(by)); }, m_nudgeGesture);
   m_nudgeRevision = m_view.document().revision();
 }
@@ -389,20 +390,21 @@ void SelectTool::paint(QPainter& painter) {
 QString SelectTool::hint() const {
   switch (m_state) {
     case State::dragging:
-      return tr("Release to drop · Alt: no snapping · Esc: back");
+      return Texts::tr("Release to drop · Alt: no snapping · Esc: back");
     case State::band:
-      return tr("Release to select what lies inside · Shift adds · Ctrl takes away");
+      return Texts::tr("Release to select what lies inside · Shift adds · Ctrl takes away");
     case State::stretching:
-      return tr("Release to keep the width · Alt: no snapping · Esc: back");
+      return Texts::tr("Release to keep the width · Alt: no snapping · Esc: back");
     case State::idle:
     case State::pressed:
       break;
   }
   if (m_handle) {
-    return tr("Drag stretches the switch · double click: as wide as its links ask for");
+    return Texts::tr("Drag stretches the switch · double click: as wide as its links ask for");
   }
-  return m_view.selection().isEmpty() ? tr("Click selects · drag from empty space selects many · Space drags the view")
-                                      : tr("Drag moves · arrows nudge · Ctrl+D duplicates · L links");
+  return m_view.selection().isEmpty()
+             ? Texts::tr("Click selects · drag from empty space selects many · Space drags the view")
+             : Texts::tr("Drag moves · arrows nudge · Ctrl+D duplicates · L links");
 }
 
 }  // namespace coppice::designer

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QApplication>
+#include <QCoreApplication>
 #include <QKeyEvent>
 
 #include "designer/canvas/canvas_view.hpp"
@@ -15,9 +16,9 @@ constexpr double kSnapReach = 6;  // pixels
 constexpr double kKeyPan = 60;    // pixels
 constexpr double kLeastBoxSide = 20;
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("CanvasTools", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(CanvasTools)
+};
 
 }  // namespace
 
@@ -61,7 +62,7 @@ bool PanTool::key(QKeyEvent& event) {
 }
 
 QString PanTool::hint() const {
-  return tr("Drag moves the view · the wheel zooms at the pointer · Esc: back to select");
+  return Texts::tr("Drag moves the view · the wheel zooms at the pointer · Esc: back to select");
 }
 
 // ---- box
@@ -102,7 +103,7 @@ void BoxTool::release(const CanvasPoint& point) {
     }
   }
   BoxId made;
-  m_view.document().edit(tr("Box"), [&](Edit& edit) {
+  m_view.document().edit(Texts::tr("Box"), [&](Edit& edit) {
     if (!inside.empty()) {
       made = edits::box(edit, inside);
       return;
@@ -139,7 +140,7 @@ void BoxTool::paint(QPainter& painter) {
 }
 
 QString BoxTool::hint() const {
-  return tr("Drag round what the box shall hold, or over empty space for an empty box");
+  return Texts::tr("Drag round what the box shall hold, or over empty space for an empty box");
 }
 
 // ---- notes
@@ -149,14 +150,15 @@ void NoteTool::release(const CanvasPoint& point) {
   const Point place = Point::from(point.scene);
   m_view.askText(point.scene, {}, [view, place](const QString& text) {
     NoteId made;
-    view->document().edit(tr("Add note"), [&](Edit& edit) { made = edits::addNote(edit, text.toStdString(), place); });
+    view->document().edit(Texts::tr("Add note"),
+                          [&](Edit& edit) { made = edits::addNote(edit, text.toStdString(), place); });
     view->selection().set({made});
   });
   m_view.setTool(ToolKind::select);
 }
 
 QString NoteTool::hint() const {
-  return tr("Click where the note shall stand");
+  return Texts::tr("Click where the note shall stand");
 }
 
 // ---- place
@@ -164,7 +166,9 @@ QString NoteTool::hint() const {
 void PlaceTool::setDevice(fabric::NodeKind kind) {
   m_device = kind;
   m_part.reset();
-  m_name = kind == fabric::NodeKind::gpu ? tr("GPU") : kind == fabric::NodeKind::nic ? tr("NIC") : tr("switch");
+  m_name = kind == fabric::NodeKind::gpu   ? Texts::tr("GPU")
+           : kind == fabric::NodeKind::nic ? Texts::tr("NIC")
+                                           : Texts::tr("switch");
 }
 
 void PlaceTool::setPart(Model part, const QString& name) {
@@ -200,7 +204,7 @@ void PlaceTool::move(const CanvasPoint& point) {
 void PlaceTool::putDown(const QPointF& centre) {
   const BoxId box = m_view.scene().boxAt(centre);
   std::set<ElementId> made;
-  m_view.document().edit(tr("Place %1").arg(m_name), [&](Edit& edit) {
+  m_view.document().edit(Texts::tr("Place %1").arg(m_name), [&](Edit& edit) {
     if (m_part) {
       made = edits::insert(edit, *m_part, Point::from(centre - contentsRect(*m_part).center()), box);
     } else {
@@ -257,7 +261,7 @@ void PlaceTool::paint(QPainter& painter) {
 }
 
 QString PlaceTool::hint() const {
-  return tr("Click puts down: %1 · Alt: no snapping · Esc: enough").arg(m_name);
+  return Texts::tr("Click puts down: %1 · Alt: no snapping · Esc: enough").arg(m_name);
 }
 
 }  // namespace coppice::designer
