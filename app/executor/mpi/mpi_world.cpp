@@ -185,7 +185,8 @@ int MpiWorld::findLost(char& state) const {
 
 std::string MpiWorld::describe(int rank, char state) const {
   const int seat = seatOf(rank);
-  std::string text = "rank " + std::to_string(rank);
+  const auto named = static_cast<std::size_t>(rank);
+  std::string text = named < m_names.size() ? m_names[named] : "rank " + std::to_string(rank);
   if (seat >= 0) {
     text += " (process " + std::to_string(host().seat(seat).pid.load()) + ")";
   } else {

@@ -69,6 +69,8 @@ public:
   void setPatience(double seconds) { m_patience = seconds; }
   /// "rank 3 (process 4711 on this host) is gone".
   [[nodiscard]] std::string describe(int rank, char state) const;
+  /// What the processes are called where they are not the ranks of the same number: "the process of ranks 4 to 7".
+  void setNames(std::vector<std::string> names) { m_names = std::move(names); }
 
 private:
   MpiWorld() = default;
@@ -94,6 +96,7 @@ private:
   std::vector<std::string> m_hostNames = {};  ///< by process
   std::string m_library;
   std::string m_lastWords;
+  std::vector<std::string> m_names;  ///< by process; empty = "rank 3"
   SharedSegment m_state;
 };
 

@@ -26,27 +26,73 @@ void takeBack(MPI_Request& request) {
   }
 }
 
+class ViewSender : public SendingEnd {
+public:
+  ViewSender(ConnectionView& view, int depth, std::int64_t slotBytes)
+      : m_view(view), m_depth(static_cast<std::uint64_t>(depth)), m_slotBytes(static_cast<std::uint64_t>(slotBytes)) {}
+  [[nodiscard]] std::optional<std::span<const std::byte>> message(std::uint64_t number) const override {
+    if (number >= m_view.tail->load(std::memory_order_acquire)) {
+      return std::nullopt;
+    }
+    const std::uint64_t slot = number % m_depth;
+    return std::span<const std::byte>(m_view.slots + slot * m_slotBytes,
+                                      static_cast<std::size_t>(m_view.messages[slot].bytes));
+  }
+  void setHead(std::uint64_t head) override { m_view.head->store(head, std::memory_order_seq_cst); }
+
+private:
+  ConnectionView& m_view;
+  std::uint64_t m_depth;
+  std::uint64_t m_slotBytes;
+};
+
+class ViewReceiver : public ReceivingEnd {
+public:
+  ViewReceiver(ConnectionView& view, int depth, std::int64_t slotBytes)
+      : m_view(view), m_depth(static_cast<std::uint64_t>(depth)), m_slotBytes(static_cast<std::uint64_t>(slotBytes)) {}
+  [[nodiscard]] std::span<std::byte> slot(std::uint64_t number) const override {
+    return {m_view.slots + number % m_depth * m_slotBytes, m_slotBytes};
+  }
+  void setArrived(std::uint64_t number, std::int64_t bytes) override {
+    m_view.messages[number % m_depth] = {.offset = 0, .bytes = bytes, .rank = Message::kInSlot};
+    m_view.tail->store(number + 1, std::memory_order_seq_cst);
+  }
+  [[nodiscard]] std::uint64_t consumed() const override { return m_view.head->load(std::memory_order_acquire); }
+
+private:
+  ConnectionView& m_view;
+  std::uint64_t m_depth;
+  std::uint64_t m_slotBytes;
+};
+
 }  // namespace
+
+std::unique_ptr<SendingEnd> sendingEnd(ConnectionView& view, int depth, std::int64_t slotBytes) {
+  return std::make_unique<ViewSender>(view, depth, slotBytes);
+}
+
+std::unique_ptr<ReceivingEnd> receivingEnd(ConnectionView& view, int depth, std::int64_t slotBytes) {
+  return std::make_unique<ViewReceiver>(view, depth, slotBytes);
+}
 
 // ---- proxy
 
-void Proxy::addSender(int peer, int channel, ConnectionView* view) {
+void Proxy::addSender(int peer, int channel, std::unique_ptr<SendingEnd> end) {
   m_senders.push_back(std::make_unique<Sender>());
   m_senders.back()->peer = peer;
   m_senders.back()->tag = 2 * channel;
-  m_senders.back()->view = view;
+  m_senders.back()->end = std::move(end);
 }
 
-void Proxy::addReceiver(int peer, int channel, ConnectionView* view) {
+void Proxy::addReceiver(int peer, int channel, std::unique_ptr<ReceivingEnd> end) {
   m_receivers.push_back(std::make_unique<Receiver>());
   m_receivers.back()->peer = peer;
   m_receivers.back()->tag = 2 * channel;
-  m_receivers.back()->view = view;
+  m_receivers.back()->end = std::move(end);
 }
 
-void Proxy::start(int depth, std::int64_t slotBytes) {
+void Proxy::start(int depth) {
   m_depth = static_cast<std::uint64_t>(depth);
-  m_slotBytes = slotBytes;
   for (const auto& sender : m_senders) {
     sender->sends.assign(m_depth, MPI_REQUEST_NULL);
     MPI_Irecv(&sender->creditBuffer, 1, MPI_UINT64_T, sender->peer, sender->tag + 1, m_comm, &sender->creditRequest);
@@ -59,9 +105,9 @@ void Proxy::start(int depth, std::int64_t slotBytes) {
 
 void Proxy::postReceives(Receiver& receiver, std::uint64_t consumed) {
   for (; receiver.posted < consumed + m_depth; ++receiver.posted) {
-    const std::uint64_t slot = receiver.posted % m_depth;
-    MPI_Irecv(receiver.view->slots + slot * static_cast<std::uint64_t>(m_slotBytes), static_cast<int>(m_slotBytes),
-              MPI_BYTE, receiver.peer, receiver.tag, m_comm, &receiver.receives[slot]);
+    const std::span<std::byte> slot = receiver.end->slot(receiver.posted);
+    MPI_Irecv(slot.data(), static_cast<int>(slot.size()), MPI_BYTE, receiver.peer, receiver.tag, m_comm,
+              &receiver.receives[receiver.posted % m_depth]);
   }
 }
 
@@ -78,12 +124,10 @@ bool Proxy::poll() {
 
 bool Proxy::poll(Sender& sender) {
   bool moved = false;
-  const std::uint64_t tail = sender.view->tail->load(std::memory_order_acquire);
-  for (; sender.posted < tail; ++sender.posted) {
-    const std::uint64_t slot = sender.posted % m_depth;
-    MPI_Isend(sender.view->slots + slot * static_cast<std::uint64_t>(m_slotBytes),
-              static_cast<int>(sender.view->messages[slot].bytes), MPI_BYTE, sender.peer, sender.tag, m_comm,
-              &sender.sends[slot]);
+  while (const auto message = sender.end->message(sender.posted)) {
+    MPI_Isend(message->data(), static_cast<int>(message->size()), MPI_BYTE, sender.peer, sender.tag, m_comm,
+              &sender.sends[sender.posted % m_depth]);
+    ++sender.posted;
     ++m_handed;
     moved = true;
   }
@@ -99,7 +143,7 @@ bool Proxy::poll(Sender& sender) {
   }
   if (const std::uint64_t head = std::min(sender.credit, sender.completed); head > sender.head) {
     sender.head = head;
-    sender.view->head->store(head, std::memory_order_seq_cst);
+    sender.end->setHead(head);
   }
   return moved;
 }
@@ -116,13 +160,12 @@ bool Proxy::poll(Receiver& receiver) {
     }
     int bytes = 0;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    receiver.view->messages[slot] = {.offset = 0, .bytes = bytes, .rank = Message::kInSlot};
+    receiver.end->setArrived(receiver.arrived, bytes);
     ++receiver.arrived;
     ++m_taken;
-    receiver.view->tail->store(receiver.arrived, std::memory_order_seq_cst);
     moved = true;
   }
-  const std::uint64_t consumed = receiver.view->head->load(std::memory_order_acquire);
+  const std::uint64_t consumed = receiver.end->consumed();
   postReceives(receiver, consumed);
   if (consumed > receiver.credited && isDone(receiver.creditRequest)) {
     receiver.creditBuffer = consumed;
@@ -250,6 +293,7 @@ Verdict Watch::lead(Standing own) {
 
 Verdict Watch::judge() {
   bool areAllIdle = true;
+  std::int64_t waiting = 0;
   std::uint64_t handed = 0;
   std::uint64_t taken = 0;
   for (int process = 0; process < m_processes; ++process) {
@@ -262,6 +306,7 @@ Verdict Watch::judge() {
       return Verdict::cancelled;
     }
     areAllIdle = areAllIdle && answer.isIdle != 0;
+    waiting += answer.waits;
     handed += answer.handed;
     taken += answer.taken;
   }
@@ -273,7 +318,7 @@ Verdict Watch::judge() {
       std::all_of(m_before.begin(), m_before.end(), [](const Standing& s) { return s.isIdle != 0; });
   const Clock::time_point now = Clock::now();
   m_changed = isChanged ? now : m_changed;
-  const bool isDeadlock = !isChanged && areAllIdle && wereAllIdle && handed == taken;
+  const bool isDeadlock = !isChanged && areAllIdle && wereAllIdle && waiting > 0 && handed == taken;
   m_before = m_answers;
   if (isDeadlock) {
     return Verdict::deadlock;

@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/interpreter.hpp"
@@ -29,6 +31,30 @@ struct ConnectionView {
   int receiverSeat = -1;
 };
 
+/// The sending end of a connection that crosses the network, wherever its words and slots lie.
+class SendingEnd {
+public:
+  virtual ~SendingEnd() = default;
+  /// A message, once it is there; it stays until its slot is free. Messages are asked for in order.
+  [[nodiscard]] virtual std::optional<std::span<const std::byte>> message(std::uint64_t number) const = 0;
+  /// So many messages are consumed and have left their slots. Only grows.
+  virtual void setHead(std::uint64_t head) = 0;
+};
+
+class ReceivingEnd {
+public:
+  virtual ~ReceivingEnd() = default;
+  /// Where a message goes, as long as it may be.
+  [[nodiscard]] virtual std::span<std::byte> slot(std::uint64_t number) const = 0;
+  virtual void setArrived(std::uint64_t number, std::int64_t bytes) = 0;
+  /// Messages that are consumed. Only grows.
+  [[nodiscard]] virtual std::uint64_t consumed() const = 0;
+};
+
+/// Ends in memory of this process. The view must outlive them.
+[[nodiscard]] std::unique_ptr<SendingEnd> sendingEnd(ConnectionView& view, int depth, std::int64_t slotBytes);
+[[nodiscard]] std::unique_ptr<ReceivingEnd> receivingEnd(ConnectionView& view, int depth, std::int64_t slotBytes);
+
 /// Moves the messages of connections that cross the network. Everything here is called by the main thread alone.
 ///
 /// A receiver keeps `depth` receives posted and tells the sender how many messages it has consumed (credit); a sender
@@ -41,10 +67,11 @@ public:
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;
 
-  void addSender(int peer, int channel, ConnectionView* view);
-  void addReceiver(int peer, int channel, ConnectionView* view);
+  /// @param peer process of the other end @param channel a number of its own among those from one process to another
+  void addSender(int peer, int channel, std::unique_ptr<SendingEnd> end);
+  void addReceiver(int peer, int channel, std::unique_ptr<ReceivingEnd> end);
   /// Posts the first receives. Afterwards a barrier over all processes.
-  void start(int depth, std::int64_t slotBytes);
+  void start(int depth);
   /// Moves what can be moved. @return whether something was
   bool poll();
   /// Lets sends under way end and takes receives back. Between two barriers over all processes.
@@ -59,7 +86,7 @@ private:
   struct Sender {
     int peer = 0;
     int tag = 0;
-    ConnectionView* view = nullptr;
+    std::unique_ptr<SendingEnd> end = {};
     std::uint64_t posted = 0;
     std::uint64_t completed = 0;
     std::uint64_t credit = 0;        ///< messages the receiver has consumed
@@ -71,7 +98,7 @@ private:
   struct Receiver {
     int peer = 0;
     int tag = 0;
-    ConnectionView* view = nullptr;
+    std::unique_ptr<ReceivingEnd> end = {};
     std::uint64_t posted = 0;
     std::uint64_t arrived = 0;
     std::uint64_t creditBuffer = 0;
@@ -86,7 +113,6 @@ private:
 
   MPI_Comm m_comm;
   std::uint64_t m_depth = 8;
-  std::int64_t m_slotBytes = 0;
   // Buffers of pending operations must not move.
   std::vector<std::unique_ptr<Sender>> m_senders;
   std::vector<std::unique_ptr<Receiver>> m_receivers;
@@ -98,6 +124,7 @@ private:
 struct Standing {
   std::int64_t round = 0;      ///< the question it answers
   std::int64_t isIdle = 0;     ///< nothing was ready in the last look
+  std::int64_t waits = 1;      ///< it is not through: something here waits, or may
   std::int64_t wantsStop = 0;  ///< it was told to stop
   std::int64_t lost = 0;       ///< rank that it found dead, plus one
   std::uint64_t progress = 0;  ///< operations and messages, ever
@@ -106,11 +133,11 @@ struct Standing {
 };
 
 /// How processes of several hosts learn that nothing moves any more. Process 0 asks all, again and again; each answers
-/// at once. If in two rounds running all were idle, nobody's progress differs and as many messages were taken as were
-/// handed over, then at the moment between the rounds everybody was idle and nothing was under way: a deadlock, for
-/// certain (Mattern, "Algorithms for distributed termination detection", 1987, the four-counter method). If nothing
-/// progressed for the stall time, or somebody did not answer for so long, it is a stall. Process 0 tells everybody.
-/// Everything here is called by the main thread alone.
+/// at once. If in two rounds running all were idle, nobody's progress differs, as many messages were taken as were
+/// handed over, and somebody is not through, then at the moment between the rounds everybody was idle and nothing was
+/// under way: a deadlock, for certain (Mattern, "Algorithms for distributed termination detection", 1987, the
+/// four-counter method). If nothing progressed for the stall time, or somebody did not answer for so long, it is a
+/// stall. Process 0 tells everybody. Everything here is called by the main thread alone.
 class Watch {
 public:
   explicit Watch(MPI_Comm comm);
