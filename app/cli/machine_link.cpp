@@ -129,6 +129,18 @@ std::string MachineLink::address(const std::stop_token& stop) const {
   return at == std::string::npos ? std::string() : text.substr(at + 10, text.find('\n', at + 1) - at - 10);
 }
 
+std::map<std::string, std::string> executorFiles(const std::string& executor) {
+  std::map<std::string, std::string> files{{"coppice-exec", executor}};
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(fs::path(executor).parent_path(), error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind("libcoppice-exec-", 0) == 0 && entry.path().extension() == ".so" && remote::isPlainName(name)) {
+      files[name] = entry.path().string();
+    }
+  }
+  return files;
+}
+
 Result<Deployed> deploy(const MachineLink& link, const std::string& executor, const std::stop_token& stop) {
   const std::string& name = link.target().host;
   const auto bytes = io::readFile(executor);
@@ -156,14 +168,7 @@ Result<Deployed> deploy(const MachineLink& link, const std::string& executor, co
                  "the C library of " + name + " is " + inQuotes(libc) + "; the executor needs " + needs->libc,
                  "build coppice-exec on a system as old as that machine"};
   }
-  std::map<std::string, std::string> sources{{"coppice-exec", executor}};
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(fs::path(executor).parent_path(), error)) {
-    const std::string file = entry.path().filename().string();
-    if (file.rfind("libcoppice-exec-", 0) == 0 && entry.path().extension() == ".so" && remote::isPlainName(file)) {
-      sources[file] = entry.path().string();
-    }
-  }
+  std::map<std::string, std::string> sources = executorFiles(executor);
   std::map<std::string, std::string> digests;
   std::vector<std::string> names;
   for (const auto& [file, source] : sources) {

@@ -47,6 +47,9 @@ private:
   std::optional<Child> m_master;
 };
 
+/// coppice-exec and the backends beside it: names that need no quotes, and where they lie.
+[[nodiscard]] std::map<std::string, std::string> executorFiles(const std::string& executor);
+
 /// A machine that is ready for a run.
 struct Deployed {
   std::string folder;  ///< of the executor, relative to the home folder

@@ -20,7 +20,9 @@
 #include "command.hpp"
 #include "coppice/version.hpp"
 #include "io/files.hpp"
+#include "io/forest_json.hpp"
 #include "machine_link.hpp"
+#include "program/msccl_xml.hpp"
 #include "program/run_job.hpp"
 #include "program/run_protocol.hpp"
 #include "remote/bundle.hpp"
@@ -480,6 +482,16 @@ Result<Report> runThere(const Options& options, const std::vector<remote::Member
 
 // ---- the bundle
 
+/// Of an MSCCL XML or a .forest.json.
+Result<int> ranksOf(const std::string& text, const std::string& name) {
+  if (isForest(text)) {
+    const auto forest = io::loadForest(text, name);
+    return forest ? Result<int>(forest->fabric.gpuCount()) : forest.error();
+  }
+  const auto file = program::readMscclXml(text, program::Runtime::msccl, name);
+  return file ? Result<int>(static_cast<int>(file->program.ranks.size())) : file.error();
+}
+
 Result<Report> writeBundle(const Options& options) {
   auto text = io::readFile(options.file);
   if (!text) {
@@ -497,8 +509,15 @@ Result<Report> writeBundle(const Options& options) {
   }
   program::RunRequest request = options.request;
   request.schedule = isForest(*text) ? "schedule.forest.json" : "schedule.xml";
+  const auto ranks = ranksOf(*text, options.file);
+  if (!ranks) {
+    return ranks.error();
+  }
   const auto executor = executorFor(options);
-  const remote::BundleFacts facts{fs::path(options.file).filename().string(), kVersion, 0, static_cast<bool>(executor)};
+  const std::map<std::string, std::string> programs =
+      executor ? executorFiles(*executor) : std::map<std::string, std::string>{};
+  const remote::BundleFacts facts{fs::path(options.file).filename().string(), kVersion, *ranks,
+                                  static_cast<bool>(executor), programs.contains("libcoppice-exec-mpi.so")};
   std::map<std::string, remote::BundleFile> files = remote::bundleFiles(request, facts);
   files[request.schedule] = {std::move(*text), false};
   Report report;
@@ -512,12 +531,12 @@ Result<Report> writeBundle(const Options& options) {
     }
     report.json["files"].push_back(name);
   }
-  if (executor) {
-    fs::copy_file(*executor, folder / "coppice-exec", error);
+  for (const auto& [name, path] : programs) {
+    fs::copy_file(path, folder / name, error);
     if (error) {
-      return Error{ErrorCode::io, "coppice-exec cannot be copied: " + error.message(), "check the free space"};
+      return Error{ErrorCode::io, name + " cannot be copied: " + error.message(), "check the free space"};
     }
-    report.json["files"].push_back("coppice-exec");
+    report.json["files"].push_back(name);
   }
   report.text =
       options.bundle + (executor ? ": ready" : ": ready, without the executor: it is not installed here") + "\n";

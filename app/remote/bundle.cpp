@@ -23,6 +23,23 @@ else
 fi
 )sh";
 
+/// $hosts is set.
+constexpr const char* kCopy = R"sh(if [ "${COPY:-0}" = 1 ]; then
+  # Below the home folder where it is below ours, which may be another over there.
+  case $PWD in
+    "${HOME:-/nowhere}"/*) place=${PWD#"$HOME"/} ;;
+    *) place=$PWD ;;
+  esac
+  place="'$(printf %s "$place" | sed "s/'/'\\\\''/g")'"
+  for word in $(printf %s "$hosts" | tr , ' '); do
+    host=${word%%:*}
+    if [ "$host" != "$(uname -n)" ]; then
+      tar -cf - . | ssh -o BatchMode=yes -- "$host" "mkdir -p -- $place && tar -xf - -C $place"
+    fi
+  done
+fi
+)sh";
+
 std::string arguments(const program::RunRequest& request) {
   std::string text;
   for (const std::string& word : program::executorArguments(request, false)) {
@@ -45,7 +62,7 @@ std::map<std::string, BundleFile> bundleFiles(const program::RunRequest& request
   here.partition.clear();
   program::RunRequest many = here;
   many.backend = request.backend.empty() ? "mpi" : request.backend;
-  const std::string ranks = std::to_string(std::max(facts.ranks, 1));
+  const std::string ranks = facts.ranks > 0 ? std::to_string(facts.ranks) : "";
   std::string hosts;
   for (const std::string& host : request.hosts) {
     hosts += (hosts.empty() ? "" : ",") + host;
@@ -54,17 +71,20 @@ std::map<std::string, BundleFile> bundleFiles(const program::RunRequest& request
   files["run.sh"] = {
       head(facts, "on this machine, in one process") + kFind + "exec \"$exec_program\"" + arguments(here) + " \"$@\"\n",
       true};
-  files["run-mpi.sh"] = {head(facts, "with mpirun, one process for each rank") + kFind +
-                             "# HOSTS: machines with their numbers of processes, as in node1:4,node2:4; empty = here.\n"
-                             "hosts=${HOSTS:-" +
-                             hosts + "}\nranks=${RANKS:-" + ranks +
-                             "}\nif [ -n \"$hosts\" ]; then\n  set -- --host \"$hosts\" \"$@\"\nfi\n"
-                             "exec mpirun -n \"$ranks\" \"$@\" \"$exec_program\"" +
-                             arguments(many) + "\n",
-                         true};
+  // The executor itself starts mpirun and srun: it shares the ranks among the hosts, names a rank or host that is lost,
+  // and leaves nothing running.
+  files["run-mpi.sh"] = {
+      head(facts, "with mpirun, one process for each rank") + kFind +
+          "# HOSTS: machines with their numbers of ranks, as in node1:4,node2:4; empty = here.\nhosts=${HOSTS-" +
+          hosts + "}\n" + kCopy +
+          "if [ -n \"$hosts\" ]; then\n  set -- --hosts \"$hosts\" \"$@\"\nfi\nexec \"$exec_program\"" +
+          arguments(many) + " --launch mpirun \"$@\"\n",
+      true};
   std::string slurm = "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n# " + commentText(facts.title) +
-                      ": as a Slurm job; sbatch run.sbatch\n#SBATCH --job-name=coppice\n#SBATCH --ntasks=" + ranks +
-                      "\n#SBATCH --time=00:30:00\n#SBATCH --output=coppice-%j.out\n";
+                      ": as a Slurm job; sbatch run.sbatch\n#SBATCH --job-name=coppice\n";
+  slurm += ranks.empty() ? "# The number of ranks of the schedule is to be given: sbatch --ntasks=N run.sbatch\n"
+                         : "#SBATCH --ntasks=" + ranks + "\n";
+  slurm += "#SBATCH --time=00:30:00\n#SBATCH --output=coppice-%j.out\n";
   if (!request.partition.empty()) {
     slurm += "#SBATCH --partition=" + request.partition + "\n";
   }
@@ -74,32 +94,42 @@ std::map<std::string, BundleFile> bundleFiles(const program::RunRequest& request
       "if ! [ -x \"$exec_program\" ]; then\n  echo \"$exec_program is not there; set COPPICE_EXEC (see README.md)\" "
       ">&2\n"
       "  exit 3\nfi\n"
-      "# srun --mpi=list shows what this Slurm offers.\n"
-      "exec srun --mpi=\"${SLURM_MPI:-pmix}\" --kill-on-bad-exit=1 --input=none \"$exec_program\"" +
-      arguments(many) + "\n";
+      "# The ranks start through srun and PMIx, which srun --mpi=list must name; SLURM_MPI_TYPE takes another.\n"
+      "exec \"$exec_program\"" +
+      arguments(many) + " --launch srun \"$@\"\n";
   files["run.sbatch"] = {slurm, true};
   std::string text = "# " + commentText(facts.title) +
                      "\n\nEverything to run this schedule where the window cannot reach. Made by Coppice " +
                      facts.version +
                      ".\n\n| file | what it does |\n|---|---|\n| `run.sh` | this machine, one process |\n"
-                     "| `run-mpi.sh` | `mpirun` with one process for each of the " +
-                     ranks +
-                     " ranks; `HOSTS=node1:4,node2:4 ./run-mpi.sh` |\n"
-                     "| `run.sbatch` | the same as a Slurm job: `sbatch run.sbatch` |\n| `" +
-                     request.schedule + "` | the schedule; it is verified again before anything runs |\n";
+                     "| `run-mpi.sh` | `mpirun` with one process for each " +
+                     (ranks.empty() ? "rank" : "of the " + ranks + " ranks") +
+                     "; `HOSTS=node1:4,node2:4 ./run-mpi.sh` |\n"
+                     "| `run.sbatch` | the same as a Slurm job: `sbatch " +
+                     (ranks.empty() ? "--ntasks=N " : "") + "run.sbatch` |\n| `" + request.schedule +
+                     "` | the schedule; it is verified again before anything runs |\n";
+  if (facts.hasExecutor) {
+    text += "| `coppice-exec` | the executor; it needs nothing but the C library |\n";
+  }
+  if (facts.hasMpi) {
+    text += "| `libcoppice-exec-mpi.so` | lets it speak MPI; built for Open MPI 4, which must be installed |\n";
+  }
   text +=
-      facts.hasExecutor
-          ? "| `coppice-exec` | the executor; it needs nothing but the C library and, for mpirun, Open MPI with the "
-            "`libcoppice-exec-mpi.so` beside it |\n\nIf the executor does not start there (another processor or an "
-            "older C library), build it on the machine:\n"
-          : "\nThe executor `coppice-exec` is not part of this bundle. Build it on the machine:\n";
+      "\nOver several hosts the folder must lie at the same place on all of them, as in a shared home folder; "
+      "`COPY=1 HOSTS=node1:4,node2:4 ./run-mpi.sh` copies it there first. The first host must reach the others by ssh "
+      "without a password. Where machines have several networks, name the right one: "
+      "`OMPI_MCA_btl_tcp_if_include=eth0 OMPI_MCA_oob_tcp_if_include=eth0 ./run-mpi.sh`. As root, mpirun wants "
+      "`OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1`.\n\n"
+      "Slurm starts the ranks through PMIx: `srun --mpi=list` must name `pmix` (Debian: slurm-wlm-basic-plugins).\n";
   text +=
-      "\n    cmake -S coppice -B build -G Ninja && cmake --build build --target coppice-exec\n\nand give its path in "
-      "`COPPICE_EXEC`. It needs neither Qt nor the internet.\n\nThe table is that of nccl-tests; `--json` writes "
-      "records "
-      "instead. Exit codes: 0 all data right, 2 the schedule was refused, 3 the machine lacks something, 4 wrong data, "
-      "5 "
-      "stuck, 6 a rank was lost, 7 stopped.\n";
+      std::string(facts.hasExecutor ? "\nIf the executor does not start there (another processor or an older C "
+                                      "library), build it on the machine:\n"
+                                    : "\nThe executor `coppice-exec` is not part of this bundle. Build it on the "
+                                      "machine:\n") +
+      "\n    cmake -S coppice -B build -G Ninja && cmake --build build --target coppice-exec coppice-exec-mpi\n\nand "
+      "give its path in `COPPICE_EXEC`. It needs neither Qt nor the internet.\n\nThe table is that of nccl-tests; "
+      "`--json` behind a script writes records instead. Exit codes: 0 all data right, 2 the schedule was refused, 3 "
+      "the machine lacks something, 4 wrong data, 5 stuck, 6 a rank or host was lost, 7 stopped.\n";
   files["README.md"] = {text, false};
   return files;
 }

@@ -14,6 +14,7 @@ struct BundleFacts {
   std::string version = {};
   int ranks = 0;             ///< 0 = not known
   bool hasExecutor = false;  ///< coppice-exec lies beside the scripts
+  bool hasMpi = false;       ///< and its backend for MPI
 };
 
 /// A script or text of a bundle.

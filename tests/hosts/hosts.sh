@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2094
 # Several hosts on one machine: each a network, host name, process, memory and file name space of its own with an own
 # sshd, joined by a bridge. Meant to be sourced inside `unshare --net --mount --pid --fork --mount-proc --kill-child`:
 # with that shell everything ends, and nothing stays behind.
@@ -20,6 +20,9 @@ hosts_init() {
   mount -t tmpfs none /dev/shm && chmod 1777 /dev/shm
   mount -t tmpfs none /run && mkdir /run/sshd
   mount -t tmpfs none "$(dirname "$3")" && mkdir -p "$3"
+  if [ -d "$hosts_place/shared" ] && [ "$1" != desk ]; then
+    mount --bind "$hosts_place/shared" "$3"
+  fi
   cp -a "$place/home/." "$3"
   chown -R "$hosts_uid:$hosts_uid" "$3"
   chmod 700 "$3" "$3/.ssh"
@@ -53,7 +56,7 @@ MaxStartups 100
 CONFIG
 }
 
-# hosts_up NAME…: starts them; the first is the desk. Those after it trust each other's key unless $hosts_trust is no.
+# hosts_up NAME…: starts them; the first is the desk. With $hosts_share=yes the others have one home folder together.
 hosts_up() {
   mount -t tmpfs none $hosts_place
   chmod 755 $hosts_place
@@ -61,16 +64,17 @@ hosts_up() {
   ip link add br0 type bridge
   ip link set br0 up
   local name number=0 first=$1 letters=abcdefgh
+  if [ "${hosts_share:-no}" = yes ]; then mkdir $hosts_place/shared; fi
   ssh-keygen -q -t ed25519 -N '' -C desk -f $hosts_place/desk_key
   ssh-keygen -q -t ed25519 -N '' -C nodes -f $hosts_place/node_key
   for name in "$@"; do
     hosts_home[$name]=/home/$hosts_user
-    if [ "$name" = nodeB ]; then hosts_home[$name]=/srv/$hosts_user; fi
+    if [ "$name" = nodeB ] && [ "${hosts_share:-no}" = no ]; then hosts_home[$name]=/srv/$hosts_user; fi
     hosts_files "$name" "${hosts_home[$name]}"
     number=$((number + 1))
     echo "10.77.0.$number $name $(cut -d ' ' -f 1-2 "$hosts_place/$name/host_key.pub")" >>$hosts_place/list
   done
-  while read -r address name type key; do
+  while read -r address name _; do
     local home=$hosts_place/$name/home
     if [ "$name" = "$first" ]; then
       echo "127.0.0.1 localhost" >"$hosts_place/$name/hosts"
@@ -86,10 +90,8 @@ hosts_up() {
     else
       { echo "127.0.0.1 localhost"; awk '{ print $1, $2 }' $hosts_place/list; } >"$hosts_place/$name/hosts"
       cat $hosts_place/desk_key.pub $hosts_place/node_key.pub >"$home/.ssh/authorized_keys"
-      if [ "${hosts_trust:-yes}" = yes ]; then
-        cp $hosts_place/node_key "$home/.ssh/id_ed25519"
-        awk '{ print $1 "," $2, $3, $4 }' $hosts_place/list >"$home/.ssh/known_hosts"
-      fi
+      cp $hosts_place/node_key "$home/.ssh/id_ed25519"
+      awk '{ print $1 "," $2, $3, $4 }' $hosts_place/list >"$home/.ssh/known_hosts"
     fi
     chmod 600 "$home/.ssh/"*
     unshare --net --uts --mount --ipc --pid --fork --kill-child --mount-proc --propagation private \

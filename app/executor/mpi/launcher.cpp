@@ -41,6 +41,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kLongestLine = 2 * program::kMaxRecordBytes;
 constexpr std::size_t kKeptErrors = std::size_t{64} << 10;  // of the launcher's and the ranks' standard error
 constexpr auto kGrace = std::chrono::seconds(5);            // from the polite signal to the other
+constexpr auto kQueue = std::chrono::seconds(5);            // between questions to Slurm
+constexpr auto kPatience = std::chrono::seconds(2);         // for its answer
 constexpr auto kAfterwards = std::chrono::seconds(8);       // for the launcher, when process 0 has said its last
 
 std::string findProgram(const std::string& name) {
@@ -119,26 +121,32 @@ void killWithChildren(pid_t pid) {
   }
 }
 
-/// What "--version" says, for telling launchers apart.
-std::string versionOf(const std::string& program) {
-  const auto child = spawn({program, "--version"});
+/// The first 4 KiB of what a program says within `patience`.
+std::string answerOf(const std::vector<std::string>& command, std::chrono::milliseconds patience) {
+  const auto child = spawn(command);
   if (!child) {
     return {};
   }
   std::string text;
   std::array<char, 1024> part{};
-  const auto end = Clock::now() + kGrace;
-  while (text.size() < 4096) {
-    pollfd wait = {child->output, POLLIN, 0};
+  const auto end = Clock::now() + patience;
+  std::array<pollfd, 2> waits = {pollfd{child->output, POLLIN, 0}, pollfd{child->errors, POLLIN, 0}};
+  while (text.size() < 4096 && (waits[0].fd >= 0 || waits[1].fd >= 0)) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-    if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) <= 0) {
+    if (left <= 0 || ::poll(waits.data(), waits.size(), static_cast<int>(left)) <= 0) {
       break;
     }
-    const ssize_t count = ::read(child->output, part.data(), part.size());
-    if (count <= 0) {
-      break;
+    for (pollfd& wait : waits) {
+      if (wait.fd < 0 || wait.revents == 0) {
+        continue;
+      }
+      const ssize_t count = ::read(wait.fd, part.data(), part.size());
+      if (count <= 0) {
+        wait.fd = -1;
+      } else {
+        text.append(part.data(), static_cast<std::size_t>(count));
+      }
     }
-    text.append(part.data(), static_cast<std::size_t>(count));
   }
   ::kill(child->pid, SIGKILL);
   ::close(child->output);
@@ -238,7 +246,8 @@ private:
                    .fix = "install Open MPI (Debian: openmpi-bin), or use --backend threads"};
     }
     m_launcher = name;
-    const bool isOpenMpi = name == "mpirun" && versionOf(file).find("Open MPI") != std::string::npos;
+    const bool isOpenMpi =
+        name == "mpirun" && answerOf({file, "--version"}, kGrace).find("Open MPI") != std::string::npos;
     const auto isSet = [](const char* variable) {
       const char* const value = std::getenv(variable);
       return value != nullptr && std::string_view(value) == "1";
@@ -251,6 +260,11 @@ private:
                        "run as an ordinary user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and "
                        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 where root is what you want"};
     }
+    if (name == "srun") {
+      if (const auto error = whyNotSlurm(file)) {
+        return error;
+      }
+    }
     std::error_code error;
     const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
     const char* const home = std::getenv("HOME");
@@ -261,6 +275,29 @@ private:
                                         isElsewhere ? std::filesystem::canonical(home, error).string() : std::string()),
                             allowedCores());
     command.front() = file;
+    return std::nullopt;
+  }
+
+  /// srun must offer what the MPI library speaks, and starts the same number of ranks on all hosts.
+  [[nodiscard]] std::optional<Error> whyNotSlurm(const std::string& file) const {
+    const std::string offers = answerOf({file, "--mpi=list"}, kGrace);
+    if (std::getenv("SLURM_MPI_TYPE") == nullptr && !offers.empty() && offers.find("pmix") == std::string::npos) {
+      return Error{.code = ErrorCode::unavailable,
+                   .message = "this Slurm has no plug-in for PMIx, by which Open MPI starts",
+                   .fix =
+                       "use mpirun inside an allocation (salloc), or set SLURM_MPI_TYPE to one of srun --mpi=list "
+                       "that your MPI knows"};
+    }
+    std::optional<int> first;
+    const auto shares = shareRanks(m_request.hosts, m_request.ranks);
+    for (const HostShare& share : *shares) {
+      if (first && *first != share.ranks && m_request.hosts.find(':') != std::string::npos) {
+        return Error{.code = ErrorCode::badUsage,
+                     .message = "srun starts the same number of ranks on each host",
+                     .fix = "give all hosts the same number, or leave the numbers out"};
+      }
+      first = share.ranks;
+    }
     return std::nullopt;
   }
 
@@ -307,6 +344,7 @@ private:
         m_isLauncherStuck = true;
         killWithChildren(m_child.pid);
       }
+      askQueue();
       if (m_isChildGone && ready == 0) {
         break;  // somebody else holds the pipes
       }
@@ -372,6 +410,26 @@ private:
     }
   }
 
+  /// Why Slurm lets the job wait, now and then.
+  void askQueue() {
+    if (m_queued == 0 || m_hasSpoken || m_cancelled || Clock::now() < m_askedQueue + kQueue) {
+      return;
+    }
+    const std::string squeue = findProgram("squeue");
+    const std::string id = std::to_string(m_queued);
+    std::string reason =
+        squeue.empty() ? "" : answerOf({squeue, "--noheader", "--jobs=" + id, "--format=%r, start %S"}, kPatience);
+    reason = reason.substr(0, reason.find('\n'));
+    if (reason != m_queueReason && !reason.empty()) {
+      m_queueReason = reason;
+      write(program::StateRecord{.state = "queued", .detail = "Slurm job " + id + ": " + reason});
+      if (!m_request.json) {
+        std::fprintf(stderr, "coppice-exec: Slurm job %s waits: %s\n", id.c_str(), reason.c_str());
+      }
+    }
+    m_askedQueue = Clock::now();
+  }
+
   void takeOutput(const std::string& line) {
     m_hasSpoken = true;
     if (!m_request.json) {
@@ -395,6 +453,15 @@ private:
       m_errors += line + "\n";
     }
     constexpr std::string_view kOwn = "coppice-exec: ";
+    int job = 0;
+    if (std::sscanf(line.c_str(), "srun: job %d queued", &job) == 1) {
+      m_queued = job;
+      m_askedQueue = Clock::now();
+      write(program::StateRecord{.state = "queued", .detail = "Slurm job " + std::to_string(job)});
+    }
+    if (line.find("DUE TO TIME LIMIT") != std::string::npos) {
+      m_isOverTime = true;
+    }
     if (line.starts_with(kOwn)) {
       m_lastWords = line.substr(kOwn.size());
       m_ended = m_ended ? m_ended : std::optional(Clock::now());
@@ -422,6 +489,11 @@ private:
     }
     // A launcher that lost a rank stops the others, and process 0 may have taken that for a wish of ours.
     const bool wasStopped = m_end && m_end->code == RunExit::cancelled;
+    if (m_isOverTime) {
+      return close(RunExit::hang, {.code = ErrorCode::limit,
+                                   .message = "Slurm ended the job at its time limit",
+                                   .fix = "run fewer sizes or rounds, or take a partition with a longer limit"});
+    }
     if (m_isLauncherStuck && lost.empty() && (!m_end || m_end->code == RunExit::hang)) {
       std::string who = m_end && !m_end->reason.empty() ? m_end->reason : m_lastWords;
       who = who.substr(0, who.find(';'));
@@ -452,13 +524,19 @@ private:
                   .fix = "see its words on standard error"});
   }
 
-  /// The first line of the launcher's that is not a frame.
+  /// The line of the launcher's that tells most: the last of srun's errors, or else the first that is not a frame.
   [[nodiscard]] std::string firstError() const {
+    constexpr std::string_view kError = "srun: error: ";
+    constexpr std::size_t kLongest = 300;
+    if (const std::size_t at = m_errors.rfind(kError); at != std::string::npos) {
+      const std::size_t from = at + kError.size();
+      return m_errors.substr(from, std::min(m_errors.find('\n', from) - from, kLongest));
+    }
     std::istringstream lines(m_errors);
     for (std::string line; std::getline(lines, line);) {
       if (std::any_of(line.begin(), line.end(),
                       [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; })) {
-        return line.substr(0, 300);
+        return line.substr(0, kLongest);
       }
     }
     return {};
@@ -473,6 +551,10 @@ private:
   bool m_isOutputGone = false;
   bool m_hasSpoken = false;
   bool m_isLauncherStuck = false;
+  bool m_isOverTime = false;
+  int m_queued = 0;  ///< Slurm job that waits; 0 = none
+  Clock::time_point m_askedQueue;
+  std::string m_queueReason;
   std::optional<Clock::time_point> m_ended;  ///< by process 0's own words
   std::optional<Clock::time_point> m_cancelled;
   std::string m_cancelReason;
@@ -563,12 +645,18 @@ std::vector<std::string> launchCommand(const LaunchRequest& request, const std::
     numbered += (numbered.empty() ? "" : ",") + share.host + ":" + std::to_string(share.ranks);
   }
   if (launcher == "srun") {
-    add({"--ntasks=" + ranks, "--mpi=pmix", "--kill-on-bad-exit=1", "--input=none", "--cpu-bind=none"});
+    add({"--ntasks=" + ranks, "--job-name=coppice", "--kill-on-bad-exit=1", "--input=none", "--cpu-bind=none"});
+    if (std::getenv("SLURM_MPI_TYPE") == nullptr) {
+      add({"--mpi=pmix"});
+    }
     if (!request.partition.empty()) {
       add({"--partition=" + request.partition});
     }
     if (!names.empty()) {
-      add({"--nodelist=" + names});
+      add({"--nodelist=" + names, "--nodes=" + std::to_string(shares->size())});
+      if (request.hosts.find(':') != std::string::npos) {
+        add({"--ntasks-per-node=" + std::to_string(shares->front().ranks)});
+      }
     }
   } else {
     add({"-n", ranks});
@@ -607,7 +695,7 @@ std::vector<std::string> launchCommand(const LaunchRequest& request, const std::
   for (std::size_t i = 0; i < request.words.size(); ++i) {
     const std::string& word = request.words[i];
     bool isOurs = word == "--lifeline";
-    for (const std::string_view option : {"--launch", "--host", "--hosts", "--partition", "--backend"}) {
+    for (const std::string_view option : {"--launch", "--host", "--hosts", "--partition", "--processes", "--backend"}) {
       if (word == option) {
         isOurs = true;
         ++i;  // its value
@@ -619,7 +707,7 @@ std::vector<std::string> launchCommand(const LaunchRequest& request, const std::
       command.push_back(word);
     }
   }
-  add({"--backend", "mpi", "--launched"});
+  add({"--backend", request.backend, "--launched"});
   return command;
 }
 
@@ -643,8 +731,9 @@ std::string findLostRank(const std::string& text) {
            "on " + host.data() + ") was ended by " + signalText(signal);
   }
   // srun: "srun: error: node3: task 2: Killed"
-  if (std::sscanf(sentenceAt("srun: error: ").c_str(), "srun: error: %79[^:]: task %d: %79[A-Za-z ]", host.data(),
-                  &rank, word.data()) == 3 &&
+  const std::size_t error = text.find("srun: error: ");
+  const std::string line = error == std::string::npos ? "" : text.substr(error, text.find('\n', error) - error);
+  if (std::sscanf(line.c_str(), "srun: error: %79[^:]: task %d: %79[A-Za-z ]", host.data(), &rank, word.data()) == 3 &&
       std::string_view(word.data()).find("Exited") == std::string_view::npos) {
     std::string how = word.data();
     how.erase(how.find_last_not_of(' ') + 1);
