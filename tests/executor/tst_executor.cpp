@@ -180,6 +180,8 @@ private slots:
   void manySizes();
   void depthsAndWorkers_data();
   void depthsAndWorkers();
+  void smallOperations_data();
+  void smallOperations();
   void sameBitsEveryTime();
   void deadlockIsFound_data();
   void deadlockIsFound();
@@ -671,6 +673,37 @@ void ExecutorTest::depthsAndWorkers() {
       QCOMPARE(runJob(*backend, job, options).fault(), std::string());
     }
   }
+}
+
+void ExecutorTest::smallOperations_data() {
+  QTest::addColumn<int>("workers");
+  for (int workers = 1; workers <= 4; ++workers) {
+    QTest::addRow("%d workers", workers) << workers;
+  }
+}
+
+/// Pieces so small that tasks stay with who wakes them, and so much of them that several workers share; right data,
+/// also after many runs, and a deadlock is still known at once.
+void ExecutorTest::smallOperations() {
+  QFETCH(int, workers);
+  auto backend = makeThreads(workers);
+  for (const auto& program : {samples::ringAllreduce(6, true), samples::directAllreduce(5), samples::directAlltoall(5),
+                              readProgram("gather.xml"), readProgram("all-pairs-allreduce.xml")}) {
+    BenchOptions options = checking(12 << 20);
+    options.pieceBytes = 8 << 10;
+    options.iterations = 3;
+    options.warmup = 1;
+    options.ops = {ReduceOp::avg};
+    QCOMPARE(runJob(*backend, jobOf(program), options).fault(), std::string());
+  }
+  BenchOptions options = checking(64 << 20);
+  options.pieceBytes = 8 << 10;
+  const Ran stuck = runJob(*backend, jobOf(readProgram("deadlock.xml"), {.unchecked = true}), options);
+  QVERIFY(stuck.end.exit == RunExit::hang);
+  QCOMPARE(stuck.all<program::StuckRecord>().at(0).cycle.size(), std::size_t{2});
+  Job deep = jobOf(deepSends(5), {.depth = 5});
+  deep.depth = 3;
+  QVERIFY(runJob(*backend, deep, options).end.exit == RunExit::hang);
 }
 
 /// Floats that rounding would tell apart: the order of additions is the schedule's, not the scheduler's.

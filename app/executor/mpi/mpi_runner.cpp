@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -86,7 +89,7 @@ public:
       return;
     }
     const auto since = [&](Clock::time_point time) {
-      return std::chrono::duration_cast<std::chrono::nanoseconds>(time - m_runner.m_origin).count();
+      return std::chrono::duration_cast<std::chrono::nanoseconds>(time - m_runner.m_traceOrigin).count();
     };
     const PlanBlock& owner = m_setup.plan->blocks[static_cast<std::size_t>(block)];
     trace.events.push_back({.rank = owner.rank,
@@ -220,6 +223,51 @@ Outcome MpiRunner::begin(const RunRequest& request) {
   m_changed = m_origin;
   m_looked = m_origin;
   m_lastProgress = 0;
+  return request.trace ? alignClocks() : Outcome(Done{});
+}
+
+/// Traces of all processes begin when that of process 0 does. Processes of one host read the same clock. Between hosts
+/// the difference is what a message seems to take one way, less what it seems to take the other way, halved; the
+/// quickest of several messages counts in each direction.
+Outcome MpiRunner::alignClocks() {
+  constexpr int kRounds = 8;
+  const auto now = [] {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+  };
+  std::optional<Error> error;
+  /// Everybody gives a number; that of process 0 comes back.
+  const auto exchange = [&](std::int64_t own) {
+    const auto all = m_world.gatherAll(std::string(reinterpret_cast<const char*>(&own), sizeof(own)));
+    std::int64_t first = own;
+    if (!all) {
+      error = all.error();
+    } else if (all->front().size() == sizeof(first)) {
+      std::memcpy(&first, all->front().data(), sizeof(first));
+    }
+    return first;
+  };
+  std::int64_t there = std::numeric_limits<std::int64_t>::max();  // from process 0 to here, by the two clocks
+  std::int64_t back = there;
+  for (int round = 0; round < kRounds && m_world.hosts() > 1 && !error; ++round) {
+    if (const Outcome outcome = m_world.gate(); !outcome) {
+      return outcome;
+    }
+    const std::int64_t left = now();
+    const std::int64_t leftFirst = exchange(left);
+    const std::int64_t arrived = now();
+    const std::int64_t arrivedFirst = exchange(arrived);
+    there = std::min(there, arrived - leftFirst);
+    back = std::min(back, arrivedFirst - left);
+  }
+  const std::int64_t ahead = m_world.hosts() > 1 ? (there - back) / 2 : 0;  // this clock, before that of process 0
+  const std::int64_t origin = exchange(now());
+  if (error) {
+    return *error;
+  }
+  m_traceOrigin = Clock::time_point(std::chrono::nanoseconds(origin + ahead));
+  // What comes now is not part of the run.
+  m_runStart = m_origin = Clock::now();
+  m_changed = m_looked = m_origin;
   return Done{};
 }
 

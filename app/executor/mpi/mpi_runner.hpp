@@ -77,6 +77,7 @@ private:
   bool pollNetwork(bool isIdle);
   void lookAround();
   void stopIfAsked();
+  Outcome alignClocks();
   void declare(Verdict verdict, int rank);
   void divide();
   void notePhases(std::uint64_t phase);
@@ -113,6 +114,7 @@ private:
   Clock::time_point m_looked;
 
   Clock::time_point m_origin;
+  Clock::time_point m_traceOrigin;  ///< the same moment in all processes
   std::uint64_t m_notedPhase = 0;
   std::uint64_t m_ownPhase = ~std::uint64_t{0};  ///< last one in which the main thread did its own part
   Clock::time_point m_runStart;

@@ -5,12 +5,15 @@
 #include <QtTest>
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "mpi/launcher.hpp"
+#include "plan/plan.hpp"
+#include "program/msccl_xml.hpp"
 #include "program/run_protocol.hpp"
 
 using namespace coppice;
@@ -144,11 +147,15 @@ private slots:
   void cleanup();
 
   void command();
+  void shares_data();
+  void shares();
+  void hostProgram();
   void lostRank_data();
   void lostRank();
   void schedules_data();
   void schedules();
   void records();
+  void oneClock();
   void deadlock_data();
   void deadlock();
   void killed_data();
@@ -205,21 +212,85 @@ void ExecutorMpiTest::command() {
   request.words = {"run", "a b.xml", "--backend=mpi", "--launch", "mpirun", "--host", "n1,n2", "--lifeline", "--json"};
   request.ranks = 4;
   request.hosts = "n1,n2";
-  const std::vector<std::string> hosts = {"mpirun", "-n",        "4",         "--bind-to", "none", "--stdin",
-                                          "none",   "--host",    "n1:2,n2:2", "/x/exe",    "run",  "a b.xml",
-                                          "--json", "--backend", "mpi",       "--launched"};
-  QCOMPARE(executor::launchCommand(request, "mpirun", true, "/x/exe", 2), hosts);
+  const std::vector<std::string> program = {"/x/exe"};
+  const auto hosts = executor::launchCommand(request, "mpirun", true, program, 2);
+  const auto holds = [](const std::vector<std::string>& command, const std::vector<std::string>& words) {
+    return std::search(command.begin(), command.end(), words.begin(), words.end()) != command.end();
+  };
+  QVERIFY(holds(hosts, {"mpirun", "-n", "4", "--bind-to", "none", "--stdin", "none"}));
+  QVERIFY(holds(hosts, {"--map-by", "slot"}));
+  QVERIFY(holds(hosts, {"--mca", "plm_rsh_agent", "ssh -o BatchMode=yes -o ConnectTimeout=10"}));
+  QVERIFY(
+      holds(hosts, {"--host", "n1:2,n2:2", "/x/exe", "run", "a b.xml", "--json", "--backend", "mpi", "--launched"}));
+  request.hosts = "n1:3,n2";
+  QVERIFY(holds(executor::launchCommand(request, "mpirun", true, program, 2), {"--host", "n1:3,n2:1"}));
+  QVERIFY(holds(executor::launchCommand(request, "srun", false, program, 2), {"--nodelist=n1,n2", "--nodes=2"}));
   request.hosts.clear();
   request.words = {"run", "a.xml"};
-  auto command = executor::launchCommand(request, "mpirun", true, "/x/exe", 2);
+  auto command = executor::launchCommand(request, "mpirun", true, program, 2);
   QVERIFY(std::find(command.begin(), command.end(), "--oversubscribe") != command.end());
   QVERIFY(std::find(command.begin(), command.end(), "--allow-run-as-root") == command.end());
-  command = executor::launchCommand(request, "mpirun", true, "/x/exe", 4);
+  command = executor::launchCommand(request, "mpirun", true, program, 4);
   QVERIFY(std::find(command.begin(), command.end(), "--oversubscribe") == command.end());
   request.partition = "gpu";
-  command = executor::launchCommand(request, "srun", false, "/x/exe", 4);
+  command = executor::launchCommand(request, "srun", false, program, 4);
   QVERIFY(std::find(command.begin(), command.end(), "--partition=gpu") != command.end());
   QVERIFY(std::find(command.begin(), command.end(), "--kill-on-bad-exit=1") != command.end());
+}
+
+void ExecutorMpiTest::shares_data() {
+  QTest::addColumn<QString>("hosts");
+  QTest::addColumn<QString>("expected");  // of 8 ranks; empty = refused
+  QTest::newRow("even") << "a,b"
+                        << "a:4,b:4";
+  QTest::newRow("a rest") << "a,b,c"
+                          << "a:3,b:3,c:2";
+  QTest::newRow("given") << "a:6,b:2"
+                         << "a:6,b:2";
+  QTest::newRow("one is open") << "a:6,b"
+                               << "a:6,b:2";
+  QTest::newRow("more room than ranks") << "a:8,b:8"
+                                        << "a:8,b:8";
+  QTest::newRow("too little room") << "a:4,b:3"
+                                   << "";
+  QTest::newRow("nothing is left for one") << "a:8,b"
+                                           << "";
+  QTest::newRow("more hosts than ranks") << "a,b,c,d,e,f,g,h,i"
+                                         << "";
+  QTest::newRow("no number") << "a:x,b"
+                             << "";
+  QTest::newRow("zero") << "a:0,b"
+                        << "";
+  QTest::newRow("an option") << "-a,b"
+                             << "";
+  QTest::newRow("an empty name") << "a,,b"
+                                 << "";
+  QTest::newRow("a shell") << "a;b"
+                           << "";
+}
+
+void ExecutorMpiTest::shares() {
+  QFETCH(QString, hosts);
+  QFETCH(QString, expected);
+  const auto shares = executor::shareRanks(hosts.toStdString(), 8);
+  QString text;
+  if (shares) {
+    for (const executor::HostShare& share : *shares) {
+      text += (text.isEmpty() ? "" : ",") + QString::fromStdString(share.host) + ":" + QString::number(share.ranks);
+    }
+  }
+  QCOMPARE(text, expected);
+}
+
+void ExecutorMpiTest::hostProgram() {
+  using Words = std::vector<std::string>;
+  QCOMPARE(executor::hostProgram("/usr/bin/x", "/home/a/runs", "/home/a"), Words{"/usr/bin/x"});
+  QCOMPARE(executor::hostProgram("/home/a/x", "/tmp", "/home/a"), Words{"/home/a/x"});
+  QCOMPARE(executor::hostProgram("/home/ab/x", "/home/ab/y", "/home/a"), Words{"/home/ab/x"});
+  QCOMPARE(executor::hostProgram("/x", "/y", "/"), Words{"/x"});
+  const Words words = executor::hostProgram("/home/a/bin/x", "/home/a/runs/it's", "/home/a");
+  QCOMPARE(words.front(), std::string("/bin/sh"));
+  QCOMPARE(Words(words.end() - 2, words.end()), (Words{"runs/it's", "bin/x"}));
 }
 
 void ExecutorMpiTest::lostRank_data() {
@@ -235,6 +306,9 @@ void ExecutorMpiTest::lostRank_data() {
       << "rank 0 (on n7) was ended by signal 11 (Segmentation fault)";
   QTest::newRow("srun") << "srun: error: node3: task 2: Killed\n"
                         << "rank 2 (on node3) was ended: Killed";
+  QTest::newRow("srun, others after it")
+      << "srun: error: nodeB: task 2: Killed\nsrun: launch/slurm: _step_signal: Terminating StepId=12.0\n"
+      << "rank 2 (on nodeB) was ended: Killed";
   QTest::newRow("srun, an exit code") << "srun: error: node3: task 2: Exited with exit code 5\n"
                                       << "";
   QTest::newRow("MPICH") << "=   PID 77 RUNNING AT n1\n=   KILLED BY SIGNAL: 9 (Killed)\n"
@@ -315,6 +389,48 @@ void ExecutorMpiTest::records() {
   QCOMPARE(ends, 1);
   QCOMPARE(results, 3);
   QCOMPARE(traced, (std::set<int>{0, 1, 2, 3}));
+}
+
+/// Processes of a host trace by one clock: no message is received before its sending began.
+void ExecutorMpiTest::oneClock() {
+  NEEDS_MPIRUN();
+  QFile file(dataFile("ring4_allgather.xml"));
+  QVERIFY(file.open(QIODevice::ReadOnly));
+  const auto xml = program::readMscclXml(file.readAll().toStdString(), program::Runtime::msccl);
+  QVERIFY(xml);
+  const auto plans = executor::makePlans(xml->program, {});
+  QVERIFY(plans && plans->ok);
+  const executor::Plan& plan = plans->inPlace ? *plans->inPlace : *plans->outOfPlace;
+  ExecRun run({dataFile("ring4_allgather.xml"), "-b", "64K", "-e", "64K", "-n", "5", "-w", "1", "--trace"});
+  QCOMPARE(run.finish(), 0);
+  std::map<std::pair<int, int>, std::vector<program::TraceEvent>> events;  // by first step's number and tile
+  for (const program::Record& record : run.records()) {
+    if (const auto* trace = std::get_if<program::TraceRecord>(&record)) {
+      for (const program::TraceEvent& event : trace->events) {
+        const executor::PlanRank& rank = plan.ranks[static_cast<std::size_t>(event.rank)];
+        const int block = rank.firstBlock + event.threadBlock;
+        events[{plan.blocks[static_cast<std::size_t>(block)].firstStep + event.step, event.tile}].push_back(event);
+      }
+    }
+  }
+  int messages = 0;
+  for (auto& [place, sent] : events) {
+    const int receiver = plan.steps[static_cast<std::size_t>(place.first)].peerSend;
+    if (receiver < 0) {
+      continue;
+    }
+    auto& received = events[{receiver, place.second}];
+    QCOMPARE(received.size(), sent.size());
+    const auto byTime = [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; };
+    std::sort(sent.begin(), sent.end(), byTime);
+    std::sort(received.begin(), received.end(), byTime);
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      QVERIFY2(received[i].end_ns >= sent[i].start_ns,
+               qPrintable(QString("%1 ns before").arg(sent[i].start_ns - received[i].end_ns)));
+      ++messages;
+    }
+  }
+  QVERIFY(messages >= 12);
 }
 
 void ExecutorMpiTest::deadlock_data() {
