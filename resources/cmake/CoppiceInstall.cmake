@@ -41,7 +41,7 @@ coppice_program(coppice designer bin)
 coppice_program(coppice-exec executor bin)
 coppice_program(coppice-dot dot libexec/coppice)
 # Beside the program in the build, and here once installed: the two places where it looks for them.
-foreach(plugin coppice-exec-mpi coppice-exec-cuda)
+foreach(plugin coppice-exec-mpi coppice-exec-cuda coppice-exec-cuda-mpi)
   if(TARGET ${plugin})
     add_dependencies(programs ${plugin})
     install(TARGETS ${plugin} LIBRARY DESTINATION lib/coppice COMPONENT executor)

@@ -60,21 +60,22 @@ void Station::join(Crew crew, int process, std::int64_t unit) {
   m_firstDevice = static_cast<int>(first - m_crew.processOfDevice.begin());
 }
 
-std::vector<std::int64_t> Station::ownBlocks(const Plan& plan) const {
-  const std::vector<std::int64_t> all = blocksOnDevices(plan, m_crew.deviceOfRank, m_crew.devices());
+std::vector<std::int64_t> Station::ownBlocks(const Plan& plan, const Crew& crew) const {
+  const std::vector<std::int64_t> all = blocksOnDevices(plan, crew.deviceOfRank, crew.devices());
   return {all.begin() + m_firstDevice, all.begin() + m_firstDevice + m_gpus.count()};
 }
 
-Result<Station::Layout> Station::layOut(const Plan& plan, const Geometry& geometry, std::int64_t mostStrands) const {
+Result<Station::Layout> Station::layOut(const Plan& plan, const Geometry& geometry, const Crew& crew,
+                                        std::int64_t mostStrands) const {
   Layout layout;
-  layout.placement = placeConnections(plan, m_crew);
+  layout.placement = placeConnections(plan, crew);
   auto packed = packPlan(plan, layout.placement.canPull);
   if (!packed) {
     return packed.error();
   }
   layout.packed = *std::move(packed);
   placeRings(layout.packed, layout.placement);
-  const std::vector<std::int64_t> blocks = ownBlocks(plan);
+  const std::vector<std::int64_t> blocks = ownBlocks(plan, crew);
   const auto shape = chooseShape(blocks, m_rooms, std::min<std::int64_t>(geometry.tiles, mostStrands));
   if (!shape) {
     return shape.error();
@@ -85,7 +86,7 @@ Result<Station::Layout> Station::layOut(const Plan& plan, const Geometry& geomet
     return run.error();
   }
   layout.run = *run;
-  layout.run.isSystemWide = m_crew.devices() > 1;
+  layout.run.isSystemWide = crew.devices() > 1;
 
   Sizes& sizes = layout.sizes;
   const Placement& placement = layout.placement;
@@ -96,9 +97,9 @@ Result<Station::Layout> Station::layOut(const Plan& plan, const Geometry& geomet
     return checkedMul(checkedMul(placement.ringsAt[static_cast<std::size_t>(place)], strands),
                       checkedMul(std::int64_t{layout.run.depth}, layout.run.slotStride));
   };
-  std::vector<std::int64_t> buffers(static_cast<std::size_t>(m_crew.devices()), 0);
+  std::vector<std::int64_t> buffers(static_cast<std::size_t>(crew.devices()), 0);
   for (int rank = 0; rank < plan.rankCount(); ++rank) {
-    std::int64_t& used = buffers[static_cast<std::size_t>(m_crew.deviceOfRank[static_cast<std::size_t>(rank)])];
+    std::int64_t& used = buffers[static_cast<std::size_t>(crew.deviceOfRank[static_cast<std::size_t>(rank)])];
     layout.blockOfRank.push_back(used);
     used = checkedAdd(used, layOutBuffers(plan, geometry, rank).bytes);
   }
@@ -115,7 +116,7 @@ Result<Station::Layout> Station::layOut(const Plan& plan, const Geometry& geomet
   }
   sizes.privateRings = rings(placement.privatePlace(m_process));
   sizes.usesPrivate = placement.isUsed(placement.privatePlace(m_process));
-  const int shared = placement.sharedPlace(m_crew.hostOfProcess[static_cast<std::size_t>(m_process)]);
+  const int shared = placement.sharedPlace(crew.hostOfProcess[static_cast<std::size_t>(m_process)]);
   sizes.sharedRings = rings(shared);
   sizes.usesShared = placement.isUsed(shared);
   return layout;
@@ -223,7 +224,7 @@ Outcome Station::settle(const Plan& plan, const Geometry& geometry, Layout layou
   }
   m_hostAddresses = host;
   auto* progress = reinterpret_cast<Word*>(m_gpus.memory(Pinned::progress).data);
-  const std::vector<std::int64_t> blocks = ownBlocks(plan);
+  const std::vector<std::int64_t> blocks = ownBlocks(plan, m_crew);
   for (int device = 0; device < m_gpus.count(); ++device) {
     Addresses addresses = host;
     const auto arenaOf = [&](int of, Arena arena) -> unsigned char* {

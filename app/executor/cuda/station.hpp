@@ -66,7 +66,12 @@ public:
   [[nodiscard]] int place(int device) const { return m_firstDevice + device; }
 
   /// Errors: limit, unavailable (blocks that are not co-resident). Throws OverflowError.
-  Result<Layout> layOut(const Plan& plan, const Geometry& geometry, std::int64_t mostStrands) const;
+  /// @pre the crew is for the ranks of the plan
+  Result<Layout> layOut(const Plan& plan, const Geometry& geometry, std::int64_t mostStrands) const {
+    return layOut(plan, geometry, m_crew, mostStrands);
+  }
+  /// The same for a crew with the same devices and other ranks.
+  Result<Layout> layOut(const Plan& plan, const Geometry& geometry, const Crew& crew, std::int64_t mostStrands) const;
   /// With fewer strands where their slots would not fit. Errors: also limit (memory).
   Result<Layout> layOutWithin(const Plan& plan, const Geometry& geometry, std::int64_t mostStrands);
 
@@ -112,7 +117,7 @@ public:
 private:
   Outcome wireUp(bool traces);
   Outcome beginTrace();
-  [[nodiscard]] std::vector<std::int64_t> ownBlocks(const Plan& plan) const;
+  [[nodiscard]] std::vector<std::int64_t> ownBlocks(const Plan& plan, const Crew& crew) const;
   /// Own device of a local rank.
   [[nodiscard]] int deviceOf(int rank) const {
     return m_layout->placement.deviceOfRank[static_cast<std::size_t>(rank)] - m_firstDevice;

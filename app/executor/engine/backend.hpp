@@ -152,7 +152,7 @@ struct BackendKind {
 inline constexpr int kBackendAbi = 1;
 inline constexpr const char* kBackendSymbol = "coppiceBackend";
 
-/// All backends: threads, then mpi and cuda. A plug-in that is not there or cannot be loaded is listed as unavailable
+/// All backends: threads, then mpi, cuda and cuda-mpi (cuda in several processes). A plug-in that is not there or cannot be loaded is listed as unavailable
 /// with the loader's words. Plug-ins stay loaded.
 struct KnownBackend {
   program::BackendNote note;

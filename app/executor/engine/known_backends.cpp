@@ -56,7 +56,7 @@ KnownBackend loadPlugIn(const std::string& name) {
 std::vector<KnownBackend> knownBackends() {
   std::vector<KnownBackend> all;
   all.push_back({.note = threadsBackend().probe(), .kind = &threadsBackend()});
-  for (const char* name : {"mpi", "cuda"}) {
+  for (const char* name : {"mpi", "cuda", "cuda-mpi"}) {
     all.push_back(loadPlugIn(name));
   }
   return all;

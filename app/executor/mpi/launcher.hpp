@@ -12,7 +12,8 @@ namespace coppice::executor {
 /// A run that is to become one process per rank.
 struct LaunchRequest {
   std::vector<std::string> words = {};  ///< the command line of this process, without the program
-  int ranks = 0;
+  int ranks = 0;                        ///< processes to start
+  std::string backend = "mpi";
   std::string launcher = {};   ///< "mpirun", "srun"; empty = mpirun where there is one, else srun
   std::string hosts = {};      ///< separated by commas, as node1:4 or node1; empty = this host, or what Slurm grants
   std::string partition = {};  ///< srun only

@@ -202,6 +202,9 @@ void HostGpus::serve() {
 
 Outcome HostGpus::launch(int slot, bool /*first*/, DataType type, const std::vector<DeviceJob>& jobs,
                          const RunView& run) {
+  if (++m_launches == m_options.failingLaunch) {
+    return Error{.code = ErrorCode::internal, .message = "the launch failed, as it was told to"};
+  }
   enqueue(slot, [this, slot, type, jobs, run] {
     m_starts[static_cast<std::size_t>(slot)] = Clock::now();
     std::vector<std::unique_ptr<HostBlock>> blocks;

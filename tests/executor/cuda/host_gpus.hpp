@@ -24,6 +24,8 @@ struct HostOptions {
   Reach reach = {{true}};
   /// Memory of other processes can be mapped.
   bool maps = true;
+  /// Number of a launch that fails, from 1 on; 0 = none.
+  int failingLaunch = 0;
   /// Threads of a busy machine may stand still for long without being stuck.
   double deadlockSeconds = 100;
 };
@@ -82,6 +84,7 @@ private:
   std::array<int, kBatch> m_pending = {};  ///< by slot
   std::array<Clock::time_point, kBatch> m_starts;
   std::array<Clock::time_point, kBatch> m_ends;
+  int m_launches = 0;
   bool m_isClosing = false;
   std::thread m_worker;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs many schedules in one job of processes: mpi_driver PLUGIN presets|forward. Process 0 makes the plans and sends
+// Runs many schedules in one job of processes: mpi_driver PLUGIN presets|forward [RANKS], of which
+// cuda runs several in a process. Process 0 makes the plans and sends
 // them to the others, since to make them in every process of a small machine would take all the time there is. Prints
 // one line per schedule: "ok NAME" or "wrong NAME: WHY", and "end" when all were run.
 #include <dlfcn.h>
@@ -7,6 +8,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <sstream>
@@ -155,7 +157,7 @@ std::string planText(const Case& one, Collective collective, bool inPlace) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
+  if (argc != 3 && argc != 4) {
     return 1;
   }
   void* const library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
@@ -164,8 +166,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   const auto entry = reinterpret_cast<const BackendKind* (*)(int)>(dlsym(library, kBackendSymbol));
-  const int processes = jobProcesses();
-  auto backend = entry(kBackendAbi)->create({.ranks = processes});
+  const int ranks = argc == 4 ? std::atoi(argv[3]) : jobProcesses();
+  auto backend = entry(kBackendAbi)->create({.ranks = ranks, .virtualRanks = true});
   if (!backend) {
     std::fprintf(stderr, "%s\n", describe(backend.error()).c_str());
     return 1;
@@ -173,7 +175,7 @@ int main(int argc, char** argv) {
   const bool isFirst = (*backend)->process() == 0;
   int wrong = 0;
   std::size_t turn = 0;
-  for (const Case& one : casesOf(argv[2], processes)) {
+  for (const Case& one : casesOf(argv[2], ranks)) {
     for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce,
                                         Collective::broadcast, Collective::reduce}) {
       // Both variants of every collective are too much for one run: they take turns, with the types and operations.
