@@ -19,7 +19,12 @@ struct Options {
 /// By the ending of the output; JSON for standard output.
 Result<io::FabricFormat> targetFormat(const Options& options) {
   if (options.to.empty()) {
-    return options.output == "-" ? io::FabricFormat::json : io::detectFormat(options.output, {});
+    auto told = options.output == "-" ? io::FabricFormat::json : io::detectFormat(options.output, {});
+    if (!told) {
+      return Error{ErrorCode::badUsage, inputName(options.output) + ": the suffix does not tell the format",
+                   "end the name in .fabric.json, .dot or .adj.json, or add --to json, dot or adjacency"};
+    }
+    return told;
   }
   const auto format = io::parseFabricFormat(options.to);
   if (!format) {

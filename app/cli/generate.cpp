@@ -223,7 +223,7 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
   addRequestOptions(sub, options->request);
   sub.add_flag("--prune", options->prune, "Use switches that multicast or aggregate to take traffic off links");
   sub.add_option("--show-trees", options->showTrees, "Print the first N trees with their routes")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1 << 30))
       ->type_name("N");
   sub.add_option("--height-effort", options->heightEffort,
                  "Work spent on low trees: 0 none, 1 cheap, each more about doubles it")

@@ -175,7 +175,9 @@ Result<LoadedDescription> readDescription(const FabricOptions& options, const Pr
   } else if (options.from.empty()) {
     const auto detected = io::detectFormat(options.source == "-" ? std::string() : options.source, *text);
     if (!detected) {
-      return detected.error();
+      Error error = detected.error();
+      error.fix = "say which it is with --from: json, dot, adjacency, nccl-xml, nvidia-smi or trees";
+      return error;
     }
     format = *detected;
   } else {

@@ -145,7 +145,7 @@ void addNMinusOne(CLI::App& app, Invocation& invocation) {
   sub.add_option("--parts", options->parts, "What fails, of link, nic, switch, gpu and box; of parallel links, one")
       ->capture_default_str();
   sub.add_option("--top", options->top, "Rows to list, the worst first; 0 = all (without it 20, with --json all)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1 << 30));
   sub.callback([options, &invocation] {
     invocation.action = [options](const Progress& progress) { return run(*options, progress); };
   });

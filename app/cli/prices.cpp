@@ -144,7 +144,7 @@ void addPrices(CLI::App& app, Invocation& invocation) {
                  "link = each link of the file alone; class = all links of one kind and bandwidth together")
       ->capture_default_str();
   sub.add_option("--top", options->top, "Rows to list, the best first; 0 = all (without it 20, with --json all)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1 << 30));
   sub.callback([options, &invocation] {
     invocation.action = [options](const Progress& progress) { return run(*options, progress); };
   });

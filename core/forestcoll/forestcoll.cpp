@@ -508,6 +508,11 @@ Result<T> guarded(const Request& request, Work&& work) {
                        " times the fabric's numbers leaves the range in which results are proven exact",
                    "use a smaller k, or bandwidths with fewer digits"};
     }
+    if (!request.amounts.empty()) {
+      return Error{ErrorCode::overflow,
+                   "the amounts times the fabric's numbers leave the range in which results are proven exact",
+                   "use smaller amounts, or bandwidths with fewer digits"};
+    }
     return Error{ErrorCode::overflow, "the fabric's numbers leave the range in which results are proven exact",
                  "use bandwidths with fewer digits or a common divisor"};
   } catch (const CancelledError&) {

@@ -300,6 +300,9 @@ void TestCli::exitCodes_data() {
   row("k of zero", {"optimum", example(), "--k", "0"}, 2, "1 or more");
   row("negative k", {"optimum", example(), "--k", "-3"}, 2, "1 or more");
   row("k that is no number", {"optimum", example(), "--k", "many"}, 2, "--k: \"many\" is not a whole number");
+  row("format that nothing tells", {"optimum", "/dev/null"}, 2, "--from: json");
+  row("suffix of no format", {"convert", example(), "-o", path("x.unknown")}, 2, "--to json, dot or adjacency");
+  row("fewer trees than none", {"generate", example(), "--show-trees", "-1"}, 2, "not in range 0 to");
   row("k with a fraction", {"optimum", example(), "--k", "1.5"}, 2, "is not a whole number");
   row("k beyond 64 bits", {"optimum", example(), "--k", "99999999999999999999"}, 2, "does not fit 64 bits");
   row("k and k-max", {"optimum", example(), "--k", "2", "--k-max", "3"}, 2, "excludes");
