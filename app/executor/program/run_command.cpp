@@ -154,8 +154,7 @@ Result<Request> understand(const RunWords& words) {
 /// A run of one process per rank that nobody has started yet. nullopt where it is no such run, or the schedule cannot
 /// be run: then the usual way says so.
 std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** argv) {
-  const bool wantsMpi =
-      words.backend == "mpi" || words.processes > 0 || !words.launch.empty() || !words.hosts.empty();
+  const bool wantsMpi = words.backend == "mpi" || words.processes > 0 || !words.launch.empty() || !words.hosts.empty();
   if (!wantsMpi || words.launched || isUnderMpi()) {
     return std::nullopt;
   }
@@ -303,9 +302,10 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
   run->add_option("--piece", words.piece, "Longest piece of a chunk that moves at once");
   run->add_option("--device", words.device, "cuda: first device");
   run->add_flag("--virtual", words.virtualRanks, "cuda: ranks may share a device (a rehearsal)");
-  run->add_option("--processes", words.processes,
-                  "cuda: start so many processes, each with its share of ranks and GPUs; without it one, or under mpirun "
-                  "and srun those that they started");
+  run->add_option(
+      "--processes", words.processes,
+      "cuda: start so many processes, each with its share of ranks and GPUs; without it one, or under mpirun "
+      "and srun those that they started");
   run->add_option("--runtime", words.runtime, "Whose reading of the XML counts: msccl, msccl-executor-nccl or rccl");
   run->add_option("--seed", words.seed, "Of the test data");
   run->add_option("--timeout", words.timeout, "Seconds after which the run is ended");
