@@ -14,7 +14,7 @@ COPPICE_DESIGNER_PACKAGES=(qt6-base-dev qt6-svg-dev qt6-charts-dev libqt6opengl6
 COPPICE_EXECUTOR_PACKAGES=(libopenmpi-dev openmpi-bin)
 # For the tests and the benchmark program.
 # shellcheck disable=SC2034
-COPPICE_TEST_PACKAGES=(qt6-base-dev libbenchmark-dev openssh-server openssh-client dpkg-dev)
+COPPICE_TEST_PACKAGES=(qt6-base-dev libbenchmark-dev openssh-server openssh-client iproute2 procps dpkg-dev file)
 
 # ensure_packages PACKAGE...: installs through apt what is not installed yet; asks nothing of apt when all are there.
 # COPPICE_NO_INSTALL=1 skips the check, for systems that bring the libraries by other means.
