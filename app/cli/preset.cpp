@@ -82,13 +82,9 @@ Result<Report> run(const Options& options, bool json) {
   if (!arguments) {
     return arguments.error();
   }
-  auto made = presets::make(options.name, *arguments);
+  const auto made = presets::make(options.name, *arguments);
   if (!made) {
     return made.error();
-  }
-  // A fabric that nobody has placed is arranged by its structure where it is drawn.
-  for (fabric::NodeDescription& node : made->nodes) {
-    node.position.reset();
   }
   const auto gpus = std::count_if(made->nodes.begin(), made->nodes.end(),
                                   [](const fabric::NodeDescription& node) { return node.kind == "gpu"; });

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "presets/builder.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <numbers>
 #include <utility>
 
 #include "presets/arguments.hpp"
@@ -11,12 +8,6 @@
 
 namespace coppice::presets {
 namespace {
-
-/// To two digits after the point, so that files stay short.
-double rounded(double value) {
-  const double hundredths = std::round(value * 100) / 100;
-  return hundredths == 0 ? 0 : hundredths;  // no negative zero
-}
 
 [[noreturn]] void refuseSize(const std::string& what) {
   throw Refusal{Error{ErrorCode::badUsage, what,
@@ -37,8 +28,7 @@ void Builder::expect(std::int64_t nodes, std::int64_t links) {
   m_description.links.reserve(static_cast<std::size_t>(links));
 }
 
-fabric::NodeDescription& Builder::add(std::string id, fabric::NodeKind kind, std::string_view box,
-                                      const fabric::Position& position) {
+fabric::NodeDescription& Builder::add(std::string id, fabric::NodeKind kind, std::string_view box) {
   if (m_description.nodes.size() >= static_cast<std::size_t>(kMaxNodes)) {
     refuseSize(m_description.name + " would have more than " + std::to_string(kMaxNodes) + " nodes");
   }
@@ -46,24 +36,22 @@ fabric::NodeDescription& Builder::add(std::string id, fabric::NodeKind kind, std
   node.id = std::move(id);
   node.kind = std::string(fabric::toString(kind));
   node.box = std::string(box);
-  node.position = fabric::Position{.x = rounded(position.x), .y = rounded(position.y)};
   m_description.nodes.push_back(std::move(node));
   return m_description.nodes.back();
 }
 
-std::string Builder::gpu(std::string id, std::string_view box, const fabric::Position& position) {
-  fabric::NodeDescription& node = add(std::move(id), fabric::NodeKind::gpu, box, position);
+std::string Builder::gpu(std::string id, std::string_view box) {
+  fabric::NodeDescription& node = add(std::move(id), fabric::NodeKind::gpu, box);
   node.rank = m_nextRank++;
   return node.id;
 }
 
-std::string Builder::nic(std::string id, std::string_view box, const fabric::Position& position) {
-  return add(std::move(id), fabric::NodeKind::nic, box, position).id;
+std::string Builder::nic(std::string id, std::string_view box) {
+  return add(std::move(id), fabric::NodeKind::nic, box).id;
 }
 
-std::string Builder::relay(std::string id, std::string_view box, const fabric::Position& position,
-                           Capability capability) {
-  fabric::NodeDescription& node = add(std::move(id), fabric::NodeKind::switchNode, box, position);
+std::string Builder::relay(std::string id, std::string_view box, Capability capability) {
+  fabric::NodeDescription& node = add(std::move(id), fabric::NodeKind::switchNode, box);
   node.multicast = capability == Capability::multicastAndAggregation;
   node.aggregation = node.multicast;
   return node.id;
@@ -92,34 +80,6 @@ void Builder::oneWayLink(const std::string& from, const std::string& to, Bandwid
   link.bandwidth = bandwidth.toString();
   link.duplex = false;
   addLink(std::move(link));
-}
-
-Grid::Grid(int count) {
-  constexpr int kOneRow = 8;
-  constexpr int kRowsOfEight = 32;
-  if (count <= kOneRow) {
-    columns = std::max(count, 1);
-  } else if (count <= kRowsOfEight) {
-    columns = kOneRow;
-  } else {
-    columns = static_cast<int>(std::ceil(std::sqrt(2.0 * count)));
-  }
-  rows = std::max(1, (count + columns - 1) / columns);
-}
-
-double spread(int index, int count, double width) {
-  const double step = std::max(kSpacing, width / count);
-  return width / 2 + step * (index - (count - 1) / 2.0);
-}
-
-fabric::Position Floor::above(int tier, int index, int count) const {
-  return {.x = spread(index, count, width()), .y = -kTierGap * tier};
-}
-
-fabric::Position onCircle(int index, int count) {
-  const double angle = 2 * std::numbers::pi * index / count;
-  const double radius = count < 2 ? 0 : kSpacing / (2 * std::sin(std::numbers::pi / count));
-  return {.x = radius + radius * std::sin(angle), .y = radius - radius * std::cos(angle)};
 }
 
 }  // namespace coppice::presets

@@ -64,29 +64,12 @@ fabric::Description lattice(const std::string& name, const std::vector<std::int6
   }
   builder.expect(count, links);
 
-  // Dimensions alternate between x and y from the last one on; a gap sets off each further level.
-  std::vector<double> stepX(sides.size(), 0);
-  std::vector<double> stepY(sides.size(), 0);
   std::vector<std::int64_t> stride(sides.size(), 1);
-  double nextX = kSpacing;
-  double nextY = kSpacing;
-  for (std::size_t level = 0; level < sides.size(); ++level) {
-    const std::size_t d = sides.size() - 1 - level;
-    double& next = level % 2 == 0 ? nextX : nextY;
-    (level % 2 == 0 ? stepX : stepY)[d] = next;
-    next = next * static_cast<double>(sides[d]) + kSpacing;
-    if (d + 1 < sides.size()) {
-      stride[d] = stride[d + 1] * sides[d + 1];
-    }
+  for (std::size_t d = sides.size() - 1; d-- > 0;) {
+    stride[d] = stride[d + 1] * sides[d + 1];
   }
   for (std::int64_t index = 0; index < count; ++index) {
-    fabric::Position position;
-    for (std::size_t d = 0; d < sides.size(); ++d) {
-      const auto coordinate = static_cast<double>(index / stride[d] % sides[d]);
-      position.x += stepX[d] * coordinate;
-      position.y += stepY[d] * coordinate;
-    }
-    builder.gpu(gpuId(index), "", position);
+    builder.gpu(gpuId(index), "");
   }
   for (std::int64_t index = 0; index < count; ++index) {
     for (std::size_t d = 0; d < sides.size(); ++d) {
@@ -108,7 +91,7 @@ fabric::Description ring(const Arguments& arguments) {
   Builder builder((isOneWay ? "One-way ring of " : "Ring of ") + std::to_string(gpus));
   builder.expect(gpus, gpus);
   for (int gpu = 0; gpu < gpus; ++gpu) {
-    builder.gpu(gpuId(gpu), "", onCircle(gpu, gpus));
+    builder.gpu(gpuId(gpu), "");
   }
   for (int gpu = 0; gpu < gpus; ++gpu) {
     const std::string next = gpuId((gpu + 1) % gpus);
@@ -137,16 +120,7 @@ fabric::Description hypercube(const Arguments& arguments) {
   const std::int64_t count = std::int64_t{1} << dimension;
   builder.expect(count, count * dimension / 2);
   for (std::int64_t index = 0; index < count; ++index) {
-    fabric::Position position;
-    double stepX = kSpacing;
-    double stepY = kSpacing;
-    for (int bit = 0; bit < dimension; ++bit) {
-      const double coordinate = (index >> bit & 1) != 0 ? 1 : 0;
-      double& step = bit % 2 == 0 ? stepX : stepY;
-      (bit % 2 == 0 ? position.x : position.y) += step * coordinate;
-      step = 2 * step + kSpacing;
-    }
-    builder.gpu(gpuId(index), "", position);
+    builder.gpu(gpuId(index), "");
   }
   for (std::int64_t index = 0; index < count; ++index) {
     for (int bit = 0; bit < dimension; ++bit) {
@@ -164,7 +138,7 @@ fabric::Description complete(const Arguments& arguments) {
   Builder builder("Complete graph of " + std::to_string(gpus));
   builder.expect(gpus, std::int64_t{gpus} * (gpus - 1) / 2);
   for (int gpu = 0; gpu < gpus; ++gpu) {
-    builder.gpu(gpuId(gpu), "", onCircle(gpu, gpus));
+    builder.gpu(gpuId(gpu), "");
   }
   for (int a = 0; a < gpus; ++a) {
     for (int b = a + 1; b < gpus; ++b) {
@@ -179,12 +153,8 @@ fabric::Description completeBipartite(const Arguments& arguments) {
   const int right = arguments.integer("right");
   Builder builder("Complete bipartite graph of " + std::to_string(left) + " and " + std::to_string(right));
   builder.expect(std::int64_t{left} + right, std::int64_t{left} * right);
-  const double width = kSpacing * std::max(left, right);
-  for (int gpu = 0; gpu < left; ++gpu) {
-    builder.gpu(gpuId(gpu), "", {.x = spread(gpu, left, width), .y = 0});
-  }
-  for (int gpu = 0; gpu < right; ++gpu) {
-    builder.gpu(gpuId(left + gpu), "", {.x = spread(gpu, right, width), .y = 2 * kSpacing});
+  for (int gpu = 0; gpu < left + right; ++gpu) {
+    builder.gpu(gpuId(gpu), "");
   }
   for (int a = 0; a < left; ++a) {
     for (int b = 0; b < right; ++b) {

@@ -103,13 +103,12 @@ void linkPairs(Builder& builder, const std::vector<std::string>& gpus, const std
 }
 
 /// GPUs 2i and 2i+1 on PCIe switch i, its NIC on "ib".
-void addPciePairs(Builder& builder, const Floor& floor, int box, const std::vector<std::string>& gpus,
-                  const std::vector<double>& pairX, Bandwidth pcieBandwidth, Bandwidth nicBandwidth) {
+void addPciePairs(Builder& builder, int box, const std::vector<std::string>& gpus, Bandwidth pcieBandwidth,
+                  Bandwidth nicBandwidth) {
   const std::string prefix = "b" + std::to_string(box);
   for (std::size_t pair = 0; pair < gpus.size() / 2; ++pair) {
-    const std::string pcie =
-        builder.relay(prefix + "pcie" + std::to_string(pair), prefix, floor.at(box, pairX[pair], kSpacing));
-    const std::string nic = builder.nic(prefix + "nic" + std::to_string(pair), prefix, floor.at(box, pairX[pair], 0));
+    const std::string pcie = builder.relay(prefix + "pcie" + std::to_string(pair), prefix);
+    const std::string nic = builder.nic(prefix + "nic" + std::to_string(pair), prefix);
     builder.link(gpus[2 * pair], pcie, pcieBandwidth);
     builder.link(gpus[2 * pair + 1], pcie, pcieBandwidth);
     builder.link(pcie, nic, nicBandwidth);
@@ -126,15 +125,11 @@ const std::vector<Pair> kTwoRings = {{0, 1, 2}, {1, 4, 2}, {4, 5, 2}, {5, 6, 2},
                                      {2, 3, 2}, {0, 3, 2}, {0, 2, 1}, {1, 2, 1}, {1, 3, 1}, {3, 6, 1},
                                      {4, 6, 1}, {4, 7, 1}, {5, 7, 1}, {0, 5, 1}};
 
-/// Two rows of four, GPUs 0-3 above 4-7.
-std::vector<std::string> addEightV100(Builder& builder, const Floor& floor, int box, double top) {
-  constexpr int kColumns = 4;
+std::vector<std::string> addEightV100(Builder& builder, int box) {
   const std::string prefix = "b" + std::to_string(box);
   std::vector<std::string> gpus;
   for (int gpu = 0; gpu < kGpusOfBox; ++gpu) {
-    const int row = gpu / kColumns;
-    gpus.push_back(builder.gpu(prefix + "g" + std::to_string(gpu), prefix,
-                               floor.at(box, kSpacing * (gpu % kColumns), top + 1.5 * kSpacing * row)));
+    gpus.push_back(builder.gpu(prefix + "g" + std::to_string(gpu), prefix));
   }
   return gpus;
 }
@@ -143,19 +138,16 @@ fabric::Description dgx1(const Arguments& arguments) {
   const int boxes = arguments.integer("boxes");
   Builder builder(countedName(boxes, "DGX-1 V100"));
   builder.expect(16LL * boxes + 1, 32LL * boxes);
-  const double top = boxes > 1 ? 2 * kSpacing : 0;
-  const Floor floor(boxes, 3 * kSpacing, top + 1.5 * kSpacing);
   const std::vector<Pair>& wiring = arguments.text("wiring") == "nvidia" ? kCubeMesh : kTwoRings;
   for (int box = 0; box < boxes; ++box) {
-    const auto gpus = addEightV100(builder, floor, box, top);
+    const auto gpus = addEightV100(builder, box);
     linkPairs(builder, gpus, wiring, arguments.bandwidth("nvlink"));
     if (boxes > 1) {
-      addPciePairs(builder, floor, box, gpus, {0, kSpacing, 2 * kSpacing, 3 * kSpacing}, arguments.bandwidth("pcie"),
-                   arguments.bandwidth("nic"));
+      addPciePairs(builder, box, gpus, arguments.bandwidth("pcie"), arguments.bandwidth("nic"));
     }
   }
   if (boxes > 1) {
-    builder.relay("ib", "", floor.above(1, 0, 1), capableIf(arguments.flag("sharp")));
+    builder.relay("ib", "", capableIf(arguments.flag("sharp")));
   }
   return builder.take();
 }
@@ -165,28 +157,20 @@ fabric::Description dgx2(const Arguments& arguments) {
   const int boxes = arguments.integer("boxes");
   Builder builder(countedName(boxes, "DGX-2"));
   builder.expect(33LL * boxes + 1, 48LL * boxes);
-  const double switchY = boxes > 1 ? 2 * kSpacing : 0;
-  const Grid grid(kGpus);
-  const Floor floor(boxes, grid.width(), switchY + kSpacing + grid.height());
   for (int box = 0; box < boxes; ++box) {
     const std::string prefix = "b" + std::to_string(box);
     std::vector<std::string> gpus;
     for (int gpu = 0; gpu < kGpus; ++gpu) {
-      gpus.push_back(builder.gpu(prefix + "g" + std::to_string(gpu), prefix,
-                                 floor.at(box, grid.x(gpu), switchY + kSpacing + grid.y(gpu))));
+      gpus.push_back(builder.gpu(prefix + "g" + std::to_string(gpu), prefix));
       builder.link(gpus.back(), prefix + "nvs", arguments.bandwidth("nvlink"));
     }
-    builder.relay(prefix + "nvs", prefix, floor.at(box, grid.width() / 2, switchY));
+    builder.relay(prefix + "nvs", prefix);
     if (boxes > 1) {
-      std::vector<double> pairX;
-      for (int pair = 0; pair < kGpus / 2; ++pair) {
-        pairX.push_back(kSpacing * pair);
-      }
-      addPciePairs(builder, floor, box, gpus, pairX, arguments.bandwidth("pcie"), arguments.bandwidth("nic"));
+      addPciePairs(builder, box, gpus, arguments.bandwidth("pcie"), arguments.bandwidth("nic"));
     }
   }
   if (boxes > 1) {
-    builder.relay("ib", "", floor.above(1, 0, 1), capableIf(arguments.flag("sharp")));
+    builder.relay("ib", "", capableIf(arguments.flag("sharp")));
   }
   return builder.take();
 }
@@ -195,11 +179,9 @@ fabric::Description ndv2(const Arguments& arguments) {
   const int boxes = arguments.integer("boxes");
   Builder builder(countedName(boxes, "Azure NDv2"));
   builder.expect(15LL * boxes + 1, 31LL * boxes);
-  const double top = boxes > 1 ? 3 * kSpacing : 0;
-  const Floor floor(boxes, 3 * kSpacing, top + 1.5 * kSpacing);
   for (int box = 0; box < boxes; ++box) {
     const std::string prefix = "b" + std::to_string(box);
-    const auto gpus = addEightV100(builder, floor, box, top);
+    const auto gpus = addEightV100(builder, box);
     linkPairs(builder, gpus, kCubeMesh, arguments.bandwidth("nvlink"));
     if (boxes == 1) {
       continue;
@@ -207,23 +189,21 @@ fabric::Description ndv2(const Arguments& arguments) {
     const Bandwidth pcieBandwidth = arguments.bandwidth("pcie");
     std::array<std::string, 2> cpus;
     for (int cpu = 0; cpu < 2; ++cpu) {
-      cpus[static_cast<std::size_t>(cpu)] = builder.relay(prefix + "cpu" + std::to_string(cpu), prefix,
-                                                          floor.at(box, (0.5 + 2 * cpu) * kSpacing, kSpacing));
+      cpus[static_cast<std::size_t>(cpu)] = builder.relay(prefix + "cpu" + std::to_string(cpu), prefix);
     }
     builder.link(cpus[0], cpus[1], arguments.bandwidth("cpu"));
     for (std::size_t pair = 0; pair < gpus.size() / 2; ++pair) {
-      const std::string pcie = builder.relay(prefix + "pcie" + std::to_string(pair), prefix,
-                                             floor.at(box, kSpacing * static_cast<double>(pair), 2 * kSpacing));
+      const std::string pcie = builder.relay(prefix + "pcie" + std::to_string(pair), prefix);
       builder.link(gpus[2 * pair], pcie, pcieBandwidth);
       builder.link(gpus[2 * pair + 1], pcie, pcieBandwidth);
       builder.link(pcie, cpus[pair / 2], pcieBandwidth);
     }
-    const std::string nic = builder.nic(prefix + "nic0", prefix, floor.at(box, 0, 0));
+    const std::string nic = builder.nic(prefix + "nic0", prefix);
     builder.link(prefix + "pcie0", nic, arguments.bandwidth("nic"));
     builder.link(nic, "ib", arguments.bandwidth("nic"));
   }
   if (boxes > 1) {
-    builder.relay("ib", "", floor.above(1, 0, 1), capableIf(arguments.flag("sharp")));
+    builder.relay("ib", "", capableIf(arguments.flag("sharp")));
   }
   return builder.take();
 }
@@ -248,9 +228,8 @@ std::vector<Pair> allPairs(int gpus) {
   return pairs;
 }
 
-/// Boxes of directly joined GPUs of which some are in use. `place` gives a GPU's column and row.
-fabric::Description directBoxes(const Arguments& arguments, const std::string& what, const std::vector<Pair>& pairs,
-                                int columns, int rows, fabric::Position (*place)(int gpu)) {
+/// Boxes of directly joined GPUs of which some are in use.
+fabric::Description directBoxes(const Arguments& arguments, const std::string& what, const std::vector<Pair>& pairs) {
   const int boxes = arguments.integer("boxes");
   const std::string& network = arguments.text("network");
   const std::vector<std::vector<int>> inUse = perBox(arguments.gpuSets("gpus"), boxes, "gpus");
@@ -261,9 +240,6 @@ fabric::Description directBoxes(const Arguments& arguments, const std::string& w
   Builder builder(countedName(boxes, what));
   builder.expect(gpuCount + scaleOutNodes(gpuCount, network), gpuCount + scaleOutLinks(gpuCount, network));
 
-  const bool withNics = boxes > 1 && hasNicNodes(network);
-  const double gpuY = withNics ? kSpacing * rows : 0;
-  const Floor floor(boxes, kSpacing * (columns - 1), gpuY + kSpacing * (rows - 1));
   std::vector<Port> ports;
   ports.reserve(static_cast<std::size_t>(gpuCount));
   for (int box = 0; box < boxes; ++box) {
@@ -272,14 +248,9 @@ fabric::Description directBoxes(const Arguments& arguments, const std::string& w
     const auto isUsed = [&set](int gpu) { return std::binary_search(set.begin(), set.end(), gpu); };
     const auto id = [&prefix](int gpu) { return prefix + "g" + std::to_string(gpu); };
     for (const int gpu : set) {
-      const fabric::Position cell = place(gpu);
-      builder.gpu(id(gpu), prefix, floor.at(box, kSpacing * cell.x, gpuY + kSpacing * cell.y));
-      ports.push_back({.node = id(gpu),
-                       .boxName = prefix,
-                       .box = box,
-                       .number = gpu,
-                       .bandwidth = arguments.bandwidth("nic"),
-                       .nicPosition = floor.at(box, kSpacing * cell.x, kSpacing * cell.y)});
+      builder.gpu(id(gpu), prefix);
+      ports.push_back(
+          {.node = id(gpu), .boxName = prefix, .box = box, .number = gpu, .bandwidth = arguments.bandwidth("nic")});
     }
     for (const Pair& pair : pairs) {
       if (isUsed(pair.a) && isUsed(pair.b)) {
@@ -287,7 +258,7 @@ fabric::Description directBoxes(const Arguments& arguments, const std::string& w
       }
     }
   }
-  addScaleOut(builder, floor, arguments, network, boxes, ports);
+  addScaleOut(builder, arguments, network, boxes, ports);
   return builder.take();
 }
 
@@ -308,22 +279,11 @@ std::vector<Rule> directRules(int boxes, int gpus, const std::string& link, cons
 }
 
 fabric::Description mi250(const Arguments& arguments) {
-  // The links of a box lie between neighbours when its four rows of GCDs stand in this order.
-  return directBoxes(arguments, "MI250", kMi250Links, 4, 4, [](int gpu) {
-    constexpr std::array<int, 4> kRowOf = {1, 0, 2, 3};
-    return fabric::Position{.x = static_cast<double>(gpu % 4),
-                            .y = static_cast<double>(kRowOf[static_cast<std::size_t>(gpu / 4)])};
-  });
+  return directBoxes(arguments, "MI250", kMi250Links);
 }
 
 fabric::Description mi300x(const Arguments& arguments) {
-  // Round a square, so that none of the links of the clique runs through a third GPU's row.
-  return directBoxes(arguments, "HGX MI300X", allPairs(kGpusOfBox), 4, 4, [](int gpu) {
-    constexpr std::array<std::array<int, 2>, kGpusOfBox> kCells = {
-        {{{1, 0}}, {{2, 0}}, {{3, 1}}, {{3, 2}}, {{2, 3}}, {{1, 3}}, {{0, 2}}, {{0, 1}}}};
-    const auto& cell = kCells[static_cast<std::size_t>(gpu)];
-    return fabric::Position{.x = static_cast<double>(cell[0]), .y = static_cast<double>(cell[1])};
-  });
+  return directBoxes(arguments, "HGX MI300X", allPairs(kGpusOfBox));
 }
 
 fabric::Description z52(const Arguments& arguments) {
@@ -332,15 +292,8 @@ fabric::Description z52(const Arguments& arguments) {
   constexpr std::array<int, 4> kSecond = {6, 4, 7, 1};
   Builder builder("Gigabyte Z52 MI50");
   const auto id = [](int gpu) { return "b0g" + std::to_string(gpu); };
-  const auto place = [&](int gpu) {
-    const auto* const first = std::find(kFirst.begin(), kFirst.end(), gpu);
-    const auto* const second = std::find(kSecond.begin(), kSecond.end(), gpu);
-    return first != kFirst.end()
-               ? fabric::Position{.x = kSpacing * static_cast<double>(first - kFirst.begin()), .y = 0}
-               : fabric::Position{.x = kSpacing * static_cast<double>(kSecond.end() - second - 1), .y = 1.5 * kSpacing};
-  };
   for (int gpu = 0; gpu < kGpusOfBox; ++gpu) {
-    builder.gpu(id(gpu), "b0", place(gpu));
+    builder.gpu(id(gpu), "b0");
   }
   for (const auto& island : {kFirst, kSecond}) {
     for (std::size_t i = 0; i + 1 < island.size(); ++i) {

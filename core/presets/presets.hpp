@@ -42,9 +42,8 @@ struct Preset {
 /// The fabric of one preset. Absent arguments take their defaults; the same arguments always give the same description.
 ///
 /// Nodes have readable ids ("b0g3", "b0nvs", "b0nic2", "ib0", "leaf1", "spine0"), GPUs have ranks in the order of their
-/// boxes, and every node has a position (scene units, y downwards: in a box NICs above GPUs above the box's own
-/// switches; the network above the boxes by tier). A machine of one box has no scale-out network; its NICs are left
-/// out. The result always passes fabric::validate without errors.
+/// boxes; no node has a position, as where they stand is for those who draw them. A machine of one box has no scale-out
+/// network; its NICs are left out. The result always passes fabric::validate without errors.
 ///
 /// Errors: badUsage for an unknown preset or parameter (naming the nearest one and listing all), for a value out of
 /// range, for a parameter that has no effect with the others given, for more than kMaxNodes or kMaxLinks, and for

@@ -44,12 +44,10 @@ std::map<int, Bandwidth> attach(Builder& builder, const std::vector<Port>& ports
   return sums;
 }
 
-void addSwitches(Builder& builder, const Floor& floor, const std::map<int, Bandwidth>& sums, const std::string& prefix,
+void addSwitches(Builder& builder, const std::map<int, Bandwidth>& sums, const std::string& prefix,
                  Capability capability) {
-  int index = 0;
   for (const auto& [number, sum] : sums) {
-    builder.relay(prefix + (number < 0 ? std::string() : std::to_string(number)), "",
-                  floor.above(1, index++, static_cast<int>(sums.size())), capability);
+    builder.relay(prefix + (number < 0 ? std::string() : std::to_string(number)), "", capability);
   }
 }
 
@@ -133,8 +131,8 @@ std::int64_t scaleOutLinks(std::int64_t ports, const std::string& network) {
   return hasNicNodes(network) ? 2 * ports : ports;
 }
 
-void addScaleOut(Builder& builder, const Floor& floor, const Arguments& arguments, const std::string& network,
-                 int boxes, const std::vector<Port>& ports) {
+void addScaleOut(Builder& builder, const Arguments& arguments, const std::string& network, int boxes,
+                 const std::vector<Port>& ports) {
   if (boxes < 2) {
     return;
   }
@@ -142,25 +140,25 @@ void addScaleOut(Builder& builder, const Floor& floor, const Arguments& argument
   const bool withNics = hasNicNodes(network);
   if (withNics) {
     for (const Port& port : ports) {
-      builder.nic(nicId(port), port.boxName, port.nicPosition);
+      builder.nic(nicId(port), port.boxName);
     }
   }
   if (network == kSimple) {
     const auto sums = attach(builder, ports, withNics, "ib", [](const Port&) { return -1; });
-    addSwitches(builder, floor, sums, "ib", capability);
+    addSwitches(builder, sums, "ib", capability);
     return;
   }
   if (network == kPlanes) {
     const int planes = arguments.integer("planes");
     const auto sums = attach(builder, ports, withNics, "ib", [&](const Port& port) { return port.number % planes; });
-    addSwitches(builder, floor, sums, "ib", capability);
+    addSwitches(builder, sums, "ib", capability);
     return;
   }
   if (network == kRails || network == kRailOnly) {
     const auto sums = attach(builder, ports, withNics, "rail", [](const Port& port) { return port.number; });
-    addSwitches(builder, floor, sums, "rail", capability);
+    addSwitches(builder, sums, "rail", capability);
     if (network == kRails) {
-      const std::string spine = builder.relay("spine", "", floor.above(2, 0, 1), capability);
+      const std::string spine = builder.relay("spine", "", capability);
       const Rational share = arguments.ratio("oversubscription").inverse();
       for (const auto& [number, sum] : sums) {
         builder.link("rail" + std::to_string(number), spine, sum * share);
@@ -171,13 +169,13 @@ void addScaleOut(Builder& builder, const Floor& floor, const Arguments& argument
   const int boxesPerLeaf = arguments.integer("boxes_per_leaf");
   const int spines = arguments.integer("spines");
   const auto sums = attach(builder, ports, withNics, "leaf", [&](const Port& port) { return port.box / boxesPerLeaf; });
-  addSwitches(builder, floor, sums, "leaf", capability);
+  addSwitches(builder, sums, "leaf", capability);
   if (sums.size() < 2) {
     return;  // one leaf reaches every box; spines above it would lead nowhere
   }
   builder.expect(0, static_cast<std::int64_t>(sums.size()) * spines);
   for (int spine = 0; spine < spines; ++spine) {
-    builder.relay("spine" + std::to_string(spine), "", floor.above(2, spine, spines), capability);
+    builder.relay("spine" + std::to_string(spine), "", capability);
   }
   const Rational share = (arguments.ratio("oversubscription") * Rational(spines)).inverse();
   for (const auto& [leaf, sum] : sums) {

@@ -29,15 +29,14 @@ struct Port {
   int box = 0;
   int number = 0;  ///< of the GPU within its box: decides its rail and its plane
   Bandwidth bandwidth;
-  fabric::Position nicPosition = {};
 };
 
 /// Adds NIC nodes (where the network has them), switches and links.
 /// network: simple (one switch "ib"), planes (NIC i on switch i mod planes), rails (GPU i on "rail<i>", all rails on
 /// one spine), rail-only (no spine), leaf-spine (a single leaf needs no spines). Uplinks carry the downlinks' sum
 /// divided by `oversubscription`.
-void addScaleOut(Builder& builder, const Floor& floor, const Arguments& arguments, const std::string& network,
-                 int boxes, const std::vector<Port>& ports);
+void addScaleOut(Builder& builder, const Arguments& arguments, const std::string& network, int boxes,
+                 const std::vector<Port>& ports);
 
 /// Upper bound on nodes and links that addScaleOut adds for so many ports.
 [[nodiscard]] std::int64_t scaleOutNodes(std::int64_t ports, const std::string& network);

@@ -52,22 +52,19 @@ fabric::Description fatTree2(const Arguments& arguments) {
   builder.expect(gpuCount + leaves + spines, gpuCount + std::int64_t{leaves} * spines);
 
   const Bandwidth uplink = bandwidth * (Rational(gpus) / (Rational(spines) * arguments.ratio("oversubscription")));
-  const Grid grid(gpus);
-  const Floor floor(leaves, grid.width(), kSpacing + grid.height());
   for (int leaf = 0; leaf < leaves; ++leaf) {
     const std::string box = numbered("b", leaf);
     const std::string leafId = numbered("leaf", leaf);
     for (int gpu = 0; gpu < gpus; ++gpu) {
-      builder.link(builder.gpu(box + numbered("g", gpu), box, floor.at(leaf, grid.x(gpu), kSpacing + grid.y(gpu))),
-                   leafId, bandwidth);
+      builder.link(builder.gpu(box + numbered("g", gpu), box), leafId, bandwidth);
     }
-    builder.relay(leafId, box, floor.at(leaf, grid.width() / 2, 0), capability);
+    builder.relay(leafId, box, capability);
     for (int spine = 0; spine < spines; ++spine) {
       builder.link(leafId, numbered("spine", spine), uplink);
     }
   }
   for (int spine = 0; spine < spines; ++spine) {
-    builder.relay(numbered("spine", spine), "", floor.above(1, spine, spines), capability);
+    builder.relay(numbered("spine", spine), "", capability);
   }
   return builder.take();
 }
@@ -97,36 +94,29 @@ fabric::Description fatTree3(const Arguments& arguments) {
   const Bandwidth leafUplink = bandwidth * (Rational(gpus) / (Rational(spines) * arguments.ratio("oversubscription")));
   const Bandwidth coreUplink =
       leafUplink * (Rational(leaves) / (Rational(coresPerSpine) * arguments.ratio("core_oversubscription")));
-  const Grid grid(gpus);
-  const double leafStep = grid.width() + kSpacing;
-  const double podWidth = leafStep * leaves - kSpacing;
-  const double leafY = 1.5 * kSpacing;
-  const double gpuY = leafY + kSpacing;
-  const Floor floor(pods, podWidth, gpuY + grid.height());
   for (int pod = 0; pod < pods; ++pod) {
     const std::string box = numbered("pod", pod);
     const std::string prefix = numbered("p", pod);
     for (int leaf = 0; leaf < leaves; ++leaf) {
       const std::string leafId = prefix + numbered("leaf", leaf);
       for (int gpu = 0; gpu < gpus; ++gpu) {
-        const fabric::Position position = floor.at(pod, leafStep * leaf + grid.x(gpu), gpuY + grid.y(gpu));
-        builder.link(builder.gpu(prefix + numbered("l", leaf) + numbered("g", gpu), box, position), leafId, bandwidth);
+        builder.link(builder.gpu(prefix + numbered("l", leaf) + numbered("g", gpu), box), leafId, bandwidth);
       }
-      builder.relay(leafId, box, floor.at(pod, leafStep * leaf + grid.width() / 2, leafY), capability);
+      builder.relay(leafId, box, capability);
       for (int spine = 0; spine < spines; ++spine) {
         builder.link(leafId, prefix + numbered("spine", spine), leafUplink);
       }
     }
     for (int spine = 0; spine < spines; ++spine) {
       const std::string spineId = prefix + numbered("spine", spine);
-      builder.relay(spineId, box, floor.at(pod, spread(spine, spines, podWidth), 0), capability);
+      builder.relay(spineId, box, capability);
       for (int core = 0; core < coresPerSpine; ++core) {
         builder.link(spineId, numbered("core", isFull ? core : spine * coresPerSpine + core), coreUplink);
       }
     }
   }
   for (int core = 0; core < cores; ++core) {
-    builder.relay(numbered("core", core), "", floor.above(1, core, cores), capability);
+    builder.relay(numbered("core", core), "", capability);
   }
   return builder.take();
 }
@@ -145,20 +135,15 @@ fabric::Description dragonfly(const Arguments& arguments) {
                                                groupCount * (groupCount - 1) / 2);
   const int groups = static_cast<int>(groupCount);
 
-  const Grid grid(gpus);
-  const double routerStep = grid.width() + kSpacing;
-  const double gpuY = 1.5 * kSpacing;
-  const Floor floor(groups, routerStep * routers - kSpacing, gpuY + grid.height());
   const auto routerId = [](int group, int router) { return numbered("b", group) + numbered("r", router); };
   for (int group = 0; group < groups; ++group) {
     const std::string box = numbered("b", group);
     for (int router = 0; router < routers; ++router) {
       const std::string id = routerId(group, router);
       for (int gpu = 0; gpu < gpus; ++gpu) {
-        const fabric::Position position = floor.at(group, routerStep * router + grid.x(gpu), gpuY + grid.y(gpu));
-        builder.link(builder.gpu(id + numbered("g", gpu), box, position), id, arguments.bandwidth("terminal"));
+        builder.link(builder.gpu(id + numbered("g", gpu), box), id, arguments.bandwidth("terminal"));
       }
-      builder.relay(id, box, floor.at(group, routerStep * router + grid.width() / 2, 0), capability);
+      builder.relay(id, box, capability);
       for (int other = router + 1; other < routers; ++other) {
         builder.link(id, routerId(group, other), arguments.bandwidth("local"));
       }

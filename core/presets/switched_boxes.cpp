@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "presets/switched_boxes.hpp"
 
-#include <algorithm>
 #include <cstdint>
 
 #include "presets/scale_out.hpp"
@@ -14,7 +13,6 @@ std::string countedName(int count, const std::string& what) {
 
 fabric::Description switchedBoxes(const SwitchedBoxes& boxes, const Arguments& arguments) {
   const int count = static_cast<int>(boxes.gpus.size());
-  const bool withNics = count > 1 && hasNicNodes(boxes.network);
   Builder builder(boxes.name);
   std::int64_t gpuCount = 0;
   for (const int gpus : boxes.gpus) {
@@ -23,12 +21,6 @@ fabric::Description switchedBoxes(const SwitchedBoxes& boxes, const Arguments& a
   builder.expect(gpuCount + count + scaleOutNodes(gpuCount, boxes.network),
                  gpuCount + scaleOutLinks(gpuCount, boxes.network));
 
-  // From the top of a box: NICs, GPUs, the switch. So links to the network above never pass the switch.
-  const Grid largest(*std::max_element(boxes.gpus.begin(), boxes.gpus.end()));
-  const double gpuY = withNics ? largest.height() + kSpacing : 0;
-  const double switchY = gpuY + largest.height() + kSpacing;
-  const Floor floor(count, largest.width(), switchY);
-
   std::vector<Port> ports;
   ports.reserve(static_cast<std::size_t>(gpuCount));
   for (int box = 0; box < count; ++box) {
@@ -36,22 +28,15 @@ fabric::Description switchedBoxes(const SwitchedBoxes& boxes, const Arguments& a
     const std::string prefix = "b" + std::to_string(box);
     const std::string boxName = boxes.boxPrefix + std::to_string(box);
     const int gpus = boxes.gpus[entry];
-    const Grid grid(gpus);
     const std::string inner = prefix + "nvs";
     for (int number = 0; number < gpus; ++number) {
-      const std::string gpu = builder.gpu(prefix + "g" + std::to_string(number), boxName,
-                                          floor.at(box, grid.x(number), gpuY + grid.y(number)));
+      const std::string gpu = builder.gpu(prefix + "g" + std::to_string(number), boxName);
       builder.link(gpu, inner, boxes.inner[entry]);
-      ports.push_back({.node = gpu,
-                       .boxName = boxName,
-                       .box = box,
-                       .number = number,
-                       .bandwidth = boxes.nic[entry],
-                       .nicPosition = floor.at(box, grid.x(number), grid.y(number))});
+      ports.push_back({.node = gpu, .boxName = boxName, .box = box, .number = number, .bandwidth = boxes.nic[entry]});
     }
-    builder.relay(inner, boxName, floor.at(box, grid.width() / 2, switchY), boxes.innerCapability);
+    builder.relay(inner, boxName, boxes.innerCapability);
   }
-  addScaleOut(builder, floor, arguments, boxes.network, count, ports);
+  addScaleOut(builder, arguments, boxes.network, count, ports);
   return builder.take();
 }
 

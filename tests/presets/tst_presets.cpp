@@ -156,8 +156,6 @@ private slots:
   void defaultsAreValid();
   void makesWhatWasAsked_data();
   void makesWhatWasAsked();
-  void placesNodesApart_data() { makesWhatWasAsked_data(); }
-  void placesNodesApart();
   void equalsReference_data();
   void equalsReference();
   void handCheckedArcs();
@@ -323,37 +321,11 @@ void TestPresets::makesWhatWasAsked() {
   // Ranks follow the order of the nodes.
   int rank = 0;
   for (const fabric::NodeDescription& node : description.nodes) {
-    QVERIFY(node.position.has_value());
+    QVERIFY(!node.position);
     QCOMPARE(node.rank.has_value(), node.kind == "gpu");
     if (node.rank) {
       QCOMPARE(*node.rank, rank++);
     }
-  }
-}
-
-void TestPresets::placesNodesApart() {
-  QFETCH(QString, name);
-  QFETCH(QString, arguments);
-  const fabric::Description description = made(name, arguments);
-  std::set<std::pair<double, double>> places;
-  std::map<std::string, double> lowestRelay;
-  std::map<std::string, double> highestGpu;
-  for (const fabric::NodeDescription& node : description.nodes) {
-    QVERIFY2(places.insert({node.position->x, node.position->y}).second, node.id.c_str());
-    if (node.box.empty() || node.kind == "switch") {
-      continue;
-    }
-    auto& place = node.kind == "gpu" ? highestGpu : lowestRelay;
-    const auto [it, isNew] = place.try_emplace(node.box, node.position->y);
-    it->second = node.kind == "gpu" ? std::min(it->second, node.position->y) : std::max(it->second, node.position->y);
-  }
-  for (const auto& [box, y] : lowestRelay) {
-    QVERIFY2(y < highestGpu.at(box), box.c_str());
-  }
-  // Nearest neighbours in a row are never closer than a node is wide.
-  for (auto it = places.begin(); it != places.end() && std::next(it) != places.end(); ++it) {
-    const auto next = std::next(it);
-    QVERIFY(next->first != it->first || next->second - it->second >= 50);
   }
 }
 
@@ -736,9 +708,6 @@ void TestPresets::examplesAreInStep() {
   const Example& example = kExamples[index];
   fabric::Description description = made(example.preset, example.arguments);
   description.extra = "{\"note\":\"" + std::string(example.note) + "\"}";
-  for (fabric::NodeDescription& node : description.nodes) {
-    node.position.reset();
-  }
   const std::string expected = io::writeFabricJson(description);
   const QString path = QString(COPPICE_EXAMPLES "/%1.fabric.json").arg(example.file);
   if (qEnvironmentVariableIsSet("COPPICE_UPDATE_EXAMPLES")) {
