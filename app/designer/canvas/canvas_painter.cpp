@@ -21,6 +21,10 @@ constexpr double kMostVisibleLines = 6000;
 constexpr double kViewArea = 1600.0 * 1000.0;
 constexpr double kMostGridDots = 40000;
 constexpr double kDimmed = 0.28;
+constexpr double kLegendWidth = 190;
+constexpr double kLegendRow = 20;
+constexpr double kLegendHeat = 52;
+constexpr std::size_t kMostLegendRows = 12;
 
 QColor colorOf(const TreeMark& tree, Scheme scheme) {
   return tree.color.value_or(category(tree.category, scheme));
@@ -243,56 +247,84 @@ void CanvasPainter::paintBoxes(QPainter& painter, const QRectF& part) const {
   }
 }
 
-void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
+std::optional<CanvasPainter::Title> CanvasPainter::titleOf(const BoxItem& box) const {
   // 17 units, but never below 11 pixels while the box has room for it.
-  const double size = std::max(17.0, px(m_detail == Detail::far ? 11 : 11.5));
+  const bool isFar = m_detail == Detail::far;
+  const double size = std::max(17.0, px(isFar ? 11 : 11.5));
+  if (box.rect.width() < size * 2.2 || box.rect.height() < size * 1.4 || (isFar && box.depth > 0)) {
+    return std::nullopt;
+  }
+  // Where the title's room is too low for it, it stands on top of the box.
+  Title title;
+  title.isOutside = !isFar && size > titleRoom(box) * 0.8;
+  if (title.isOutside && box.depth > 0) {
+    return std::nullopt;
+  }
+  const QFontMetricsF bold(uiFont(100, QFont::DemiBold));
+  title.shrink = size / 100;
+  const double x = isFar ? size * 0.4 : title.isOutside ? 4 : 18;
+  const double aside = isFar ? size * 0.15 : title.isOutside ? -size * 1.35 : 8;
+  const double y = box.isTitleBelow ? box.rect.bottom() - aside - size * 1.25 : box.rect.top() + aside;
+  title.origin = QPointF(box.rect.left() + x, y);
+  const double room = (box.rect.width() - (isFar ? size * 0.8 : 36)) / title.shrink;
+  title.text = bold.elidedText(box.title, Qt::ElideRight, room);
+  double width = bold.horizontalAdvance(title.text);
+  if (!isFar && !box.detail.isEmpty()) {
+    const double begin = width + 70;
+    const double end = begin + QFontMetricsF(uiFont(100)).horizontalAdvance(box.detail);
+    if (end <= room) {
+      title.detailAt = begin;
+      width = end;
+    }
+  }
+  title.ground = QRectF(-20, 0, width + 40, bold.height());
+  return title;
+}
+
+QRectF CanvasPainter::titleBounds(double scale, Detail detail) {
+  m_scale = scale;
+  m_detail = detail;
+  QRectF result;
+  for (const BoxItem& box : m_scene.boxes()) {
+    if (!isShown(box.id)) {
+      continue;
+    }
+    if (const std::optional<Title> title = titleOf(box)) {
+      result |= title->rect();
+    }
+  }
+  return result;
+}
+
+void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
   // A title may stand just outside its box.
-  const double reach = size * 1.5;
+  const double reach = std::max(17.0, px(11.5)) * 1.5;
   for (const BoxItem& box : m_scene.boxes()) {
     if (!box.rect.adjusted(0, -reach, 0, reach).intersects(part) || !isShown(box.id)) {
       continue;
     }
-    const bool isFar = m_detail == Detail::far;
-    if (box.rect.width() < size * 2.2 || box.rect.height() < size * 1.4 || (isFar && box.depth > 0)) {
+    const std::optional<Title> title = titleOf(box);
+    if (!title || !title->rect().intersects(part)) {
       continue;
     }
-    // Where the title's room is too low for it, it stands on top of the box.
-    const bool isAbove = !isFar && size > titleRoom(box) * 0.8;
-    if (isAbove && box.depth > 0) {
-      continue;
-    }
-    QFont font = uiFont(100, QFont::DemiBold);
-    const double shrink = size / 100;
-    const QFontMetricsF metrics(font);
-    const bool isOn = isSelected(box.id);
     painter.save();
-    const double x = isFar ? size * 0.4 : isAbove ? 4 : 18;
-    const double aside = isFar ? size * 0.15 : isAbove ? -size * 1.35 : 8;
-    const double y = box.isTitleBelow ? box.rect.bottom() - aside - size * 1.25 : box.rect.top() + aside;
-    painter.translate(box.rect.left() + x, y);
-    painter.scale(shrink, shrink);
-    const double room = (box.rect.width() - (isFar ? size * 0.8 : 36)) / shrink;
-    const QString title = metrics.elidedText(box.title, Qt::ElideRight, room);
+    painter.translate(title->origin);
+    painter.scale(title->shrink, title->shrink);
     // A quiet ground, as lines may pass.
-    QColor ground = m_colors[isAbove ? Token::canvas : Token::room];
-    ground.setAlphaF(isFar ? 0.92F : 0.8F);
+    QColor ground = m_colors[title->isOutside ? Token::canvas : Token::room];
+    ground.setAlphaF(m_detail == Detail::far ? 0.92F : 0.8F);
     painter.setPen(Qt::NoPen);
     painter.setBrush(ground);
-    const double used = metrics.horizontalAdvance(title) + 70;
-    font.setWeight(QFont::Normal);
-    const double detailWidth = QFontMetricsF(font).horizontalAdvance(box.detail);
-    const bool hasDetail = !isFar && !box.detail.isEmpty() && used + detailWidth <= room;
-    painter.drawRoundedRect(QRectF(-20, 0, (hasDetail ? used + detailWidth : used - 70) + 40, metrics.height()), 30,
-                            30);
-    font.setWeight(QFont::DemiBold);
-    painter.setFont(font);
-    painter.setPen(m_colors[isOn ? Token::accent : Token::text]);
-    painter.drawText(QPointF(0, metrics.ascent()), title);
-    if (hasDetail) {
-      font.setWeight(QFont::Normal);
-      painter.setFont(font);
+    painter.drawRoundedRect(title->ground, 30, 30);
+    const QFont bold = uiFont(100, QFont::DemiBold);
+    const double base = QFontMetricsF(bold).ascent();
+    painter.setFont(bold);
+    painter.setPen(m_colors[isSelected(box.id) ? Token::accent : Token::text]);
+    painter.drawText(QPointF(0, base), title->text);
+    if (title->detailAt >= 0) {
+      painter.setFont(uiFont(100));
       painter.setPen(m_colors[Token::muted]);
-      painter.drawText(QPointF(used, metrics.ascent()), box.detail);
+      painter.drawText(QPointF(title->detailAt, base), box.detail);
     }
     painter.restore();
   }
@@ -849,21 +881,30 @@ void CanvasPainter::paintNotes(QPainter& painter, const QRectF& part) const {
   }
 }
 
-QSizeF CanvasPainter::paintLegend(QPainter& painter, const QPointF& corner) const {
+QSizeF CanvasPainter::legendSize() const {
   if (m_state.layer == nullptr) {
     return {};
   }
-  const Overlay* overlay = &m_state.layer->overlay();
-  if (overlay->heat.load.empty() && overlay->trees.empty()) {
+  const Overlay& overlay = m_state.layer->overlay();
+  if (overlay.heat.load.empty() && overlay.trees.empty()) {
     return {};
   }
-  constexpr double kWidth = 190;
-  constexpr double kRow = 20;
-  constexpr std::size_t kMostRows = 12;
+  const std::size_t rows = std::min(kMostLegendRows, overlay.trees.size());
+  return {kLegendWidth, 20 + (overlay.heat.load.empty() ? 0 : kLegendHeat) +
+                            (m_state.layer->hasBottleneck() ? kLegendRow : 0) + kLegendRow * static_cast<double>(rows)};
+}
+
+QSizeF CanvasPainter::paintLegend(QPainter& painter, const QPointF& corner) const {
+  const QSizeF size = legendSize();
+  if (size.isEmpty()) {
+    return {};
+  }
+  const Overlay* overlay = &m_state.layer->overlay();
+  constexpr double kWidth = kLegendWidth;
+  constexpr double kRow = kLegendRow;
   const bool hasHeat = !overlay->heat.load.empty();
   const bool hasBottleneck = m_state.layer->hasBottleneck();
-  const std::size_t rows = std::min(kMostRows, overlay->trees.size());
-  const QSizeF size(kWidth, 20 + (hasHeat ? 52 : 0) + (hasBottleneck ? kRow : 0) + kRow * static_cast<double>(rows));
+  const std::size_t rows = std::min(kMostLegendRows, overlay->trees.size());
   const QRectF frame(corner - QPointF(kWidth, 0), size);
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
@@ -887,7 +928,7 @@ QSizeF CanvasPainter::paintLegend(QPainter& painter, const QPointF& corner) cons
     painter.setPen(m_colors[Token::muted]);
     painter.drawText(QRectF(left, y + 29, kWidth - 24, 14), Qt::AlignLeft, overlay->heat.low);
     painter.drawText(QRectF(left, y + 29, kWidth - 24, 14), Qt::AlignRight, overlay->heat.high);
-    y += 52;
+    y += kLegendHeat;
   }
   painter.setFont(uiFont(11.5));
   if (hasBottleneck) {

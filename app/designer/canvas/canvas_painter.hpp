@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -74,10 +75,25 @@ public:
   /// Heat scale and trees, with the top right corner at `corner`, in pixels of the painter. Returns its size; nothing
   /// is drawn where the overlay has neither.
   QSizeF paintLegend(QPainter& painter, const QPointF& corner) const;
+  /// Its size alone; empty where nothing would be drawn.
+  [[nodiscard]] QSizeF legendSize() const;
+  /// What the titles of boxes take at that scale, scene units; they may stand outside their boxes.
+  [[nodiscard]] QRectF titleBounds(double scale, Detail detail);
 
 private:
   void paintGrid(QPainter& painter, const QRectF& part) const;
   void paintBoxes(QPainter& painter, const QRectF& part) const;
+  /// A title as it stands, lengths in hundredths of its size.
+  struct Title {
+    QPointF origin;  // scene
+    double shrink = 1;
+    QString text;
+    double detailAt = -1;  // where the detail begins; negative: there is none
+    QRectF ground;
+    bool isOutside = false;
+    [[nodiscard]] QRectF rect() const { return {origin + ground.topLeft() * shrink, ground.size() * shrink}; }
+  };
+  [[nodiscard]] std::optional<Title> titleOf(const BoxItem& box) const;
   void paintTitles(QPainter& painter, const QRectF& part) const;
   void paintHulls(QPainter& painter, const QRectF& part) const;
   void addLineSteps(const QRectF& part, PaintSteps& result);

@@ -3,6 +3,7 @@
 
 #include <QContextMenuEvent>
 #include <QDataStream>
+#include <QDragEnterEvent>
 #include <QEasingCurve>
 #include <QIODevice>
 #include <QKeyEvent>
@@ -28,7 +29,9 @@ constexpr double kMostFitScale = 1.25;
 constexpr double kReadScale = 0.6;
 constexpr double kFitMargin = 36;  // pixels
 constexpr double kHitReach = 6;    // pixels
-constexpr int kMotionTime = 160;   // ms
+constexpr double kLegendMargin = 14;
+constexpr double kExportMargin = 40;  // scene units
+constexpr int kMotionTime = 160;      // ms
 constexpr int kPulseTime = 700;
 constexpr int kMoveTime = 260;
 constexpr std::size_t kMostMoving = 2500;  // shapes and lines that are seen moving
@@ -170,8 +173,7 @@ void CanvasView::waysFound(const Region& dirty) {
   }
   invalidate(dirty);
   // Where the view shows the whole drawing it goes on to: links may reach farther than when they ran straight.
-  if (m_fitted && m_fitted->first == m_scale && m_fitted->second == m_offset &&
-      m_motion.state() != QAbstractAnimation::Running) {
+  if (isFitted() && m_motion.state() != QAbstractAnimation::Running) {
     fitNow();
   }
   Q_EMIT viewChanged();
@@ -286,10 +288,22 @@ void CanvasView::dropLayer() {
 }
 
 void CanvasView::setOverlay(Overlay overlay) {
+  const bool hadLegend = !legendSize().isEmpty();
   dropLayer();
   m_overlay = std::move(overlay);
   m_tiles.invalidateAll();
   update();
+  // Who sees the whole drawing goes on to, beside a legend that has come.
+  if (!hadLegend && m_wasShown && isFitted() && !legendSize().isEmpty()) {
+    zoomToFit();
+  }
+}
+
+void CanvasView::setHoverNote(const ElementId& of, HoverNote note) {
+  if (of == m_hovered && of.isValid()) {
+    m_hoverNote = std::move(note);
+    update();
+  }
 }
 
 void CanvasView::setProblems(std::map<ElementId, Severity> problems) {
@@ -334,6 +348,47 @@ void CanvasView::startPlacing(Model part, const QString& name) {
   setFocus();
 }
 
+void CanvasView::setPartDrops(PartDrops drops) {
+  m_drops = std::move(drops);
+  setAcceptDrops(m_drops.partOf != nullptr);
+}
+
+void CanvasView::dragEnterEvent(QDragEnterEvent* event) {
+  // What is not taken here the window may take.
+  event->ignore();
+  if (std::optional<Model> part = m_drops.partOf(*event->mimeData())) {
+    m_dragged = std::make_unique<PlaceTool>(*this);
+    m_dragged->setPart(std::move(*part), {});
+    event->acceptProposedAction();
+    Q_EMIT hintChanged(tr("Let go to put it there · Alt: no snapping · Esc: enough"));
+  }
+}
+
+void CanvasView::dragMoveEvent(QDragMoveEvent* event) {
+  event->setAccepted(m_dragged != nullptr);
+  if (m_dragged != nullptr) {
+    m_dragged->show({toScene(event->position()), event->position(), Qt::NoButton, event->modifiers()});
+  }
+}
+
+void CanvasView::dragLeaveEvent(QDragLeaveEvent*) {
+  m_dragged.reset();
+  update();
+  updateHint();
+}
+
+void CanvasView::dropEvent(QDropEvent* event) {
+  event->setAccepted(m_dragged != nullptr);
+  if (m_dragged != nullptr) {
+    const QPointF centre =
+        m_dragged->show({toScene(event->position()), event->position(), Qt::NoButton, event->modifiers()});
+    m_dragged.reset();
+    event->acceptProposedAction();
+    m_drops.dropped(*event->mimeData(), centre);
+    updateHint();
+  }
+}
+
 void CanvasView::updateHint() {
   Q_EMIT hintChanged(active().hint());
 }
@@ -345,6 +400,7 @@ ElementId CanvasView::hit(const QPointF& scenePoint) const {
 void CanvasView::setHovered(const ElementId& id) {
   if (id != m_hovered) {
     m_hovered = id;
+    m_hoverNote.reset();
     update();
     Q_EMIT hovered(id);
   }
@@ -497,13 +553,14 @@ void CanvasView::animateTo(double scale, const QPointF& offset) {
   m_motion.start();
 }
 
-void CanvasView::viewFor(const QRectF& sceneRect, double mostScale, double* scale, QPointF* offset) const {
+void CanvasView::viewFor(const QRectF& sceneRect, double mostScale, double* scale, QPointF* offset,
+                         double strip) const {
   const double w = std::max(1.0, sceneRect.width());
   const double h = std::max(1.0, sceneRect.height());
-  *scale =
-      std::clamp(std::min(std::max(8.0, width() - 2 * kFitMargin) / w, std::max(8.0, height() - 2 * kFitMargin) / h),
-                 kLeastScale, mostScale);
-  *offset = QPointF(width() / 2.0, height() / 2.0) - sceneRect.center() * *scale;
+  *scale = std::clamp(
+      std::min(std::max(8.0, width() - strip - 2 * kFitMargin) / w, std::max(8.0, height() - 2 * kFitMargin) / h),
+      kLeastScale, mostScale);
+  *offset = QPointF((width() - strip) / 2.0, height() / 2.0) - sceneRect.center() * *scale;
 }
 
 void CanvasView::setZoom(double zoom) {
@@ -521,7 +578,61 @@ std::pair<double, QPointF> CanvasView::fit() const {
   QPointF offset;
   const QRectF all = m_scene.bounds();
   viewFor(all.isNull() ? QRectF(-200, -150, 400, 300) : all, kMostFitScale, &scale, &offset);
+  // A legend that finds no free place gets one beside the drawing.
+  const QSizeF legend = legendSize();
+  if (!legend.isEmpty() && legend.width() < width() / 3.0 && legendPlace(legend, scale, offset).covered[0] > 0) {
+    viewFor(all, kMostFitScale, &scale, &offset, legend.width() + kLegendMargin);
+  }
   return {scale, wholePixels(offset)};
+}
+
+QSizeF CanvasView::legendSize() const {
+  CanvasState state;
+  state.layer = layer();
+  return CanvasPainter(m_scene, Theme::instance().colors(), state).legendSize();
+}
+
+CanvasView::LegendPlace CanvasView::legendPlace(const QSizeF& legend, double scale, const QPointF& offset) const {
+  const double left = kLegendMargin + legend.width();
+  const double right = width() - kLegendMargin;
+  const double top = kLegendMargin;
+  const double bottom = std::max(top, height() - kLegendMargin - legend.height());
+  const double middle = std::max(top, (height() - legend.height()) / 2.0);
+  std::optional<LegendPlace> best;
+  std::vector<std::uint32_t> near;
+  for (const QPointF& corner : {QPointF(right, top), QPointF(left, top), QPointF(right, bottom), QPointF(left, bottom),
+                                QPointF(right, middle), QPointF(left, middle)}) {
+    const QRectF onView = QRectF(corner - QPointF(legend.width(), 0), legend).adjusted(-6, -6, 6, 6);
+    const QRectF rect((onView.topLeft() - offset) / scale, onView.size() / scale);
+    LegendPlace place{corner, {}};
+    m_scene.nodesIn(rect, near);
+    place.covered[0] = static_cast<std::size_t>(std::count_if(
+        near.begin(), near.end(), [&](std::uint32_t at) { return m_scene.nodes()[at].rect.intersects(rect); }));
+    // A box that fills the view is everywhere.
+    const QRectF seen(-offset / scale, QSizeF(size()) / scale);
+    place.covered[1] =
+        static_cast<std::size_t>(std::count_if(m_scene.boxes().begin(), m_scene.boxes().end(), [&](const BoxItem& box) {
+          return box.rect.intersects(rect) && !box.rect.contains(seen);
+        }));
+    m_scene.linesIn(rect, near);
+    place.covered[2] = static_cast<std::size_t>(std::count_if(
+        near.begin(), near.end(), [&](std::uint32_t at) { return m_scene.lines()[at].curve.meets(rect); }));
+    if (!best || place.covered < best->covered) {
+      best = place;
+    }
+    if (best->covered == std::array<std::size_t, 3>{}) {
+      break;
+    }
+  }
+  return *best;
+}
+
+QPointF CanvasView::legendCorner() const {
+  return legendPlace(legendSize(), m_scale, m_offset).corner;
+}
+
+bool CanvasView::isFitted() const {
+  return m_fitted && m_fitted->first == m_scale && m_fitted->second == m_offset;
 }
 
 void CanvasView::fitNow() {
@@ -748,6 +859,9 @@ void CanvasView::paintLive(QPainter& painter) {
     painter.drawRoundedRect(rect, 11, 11);
     painter.setPen(colors[Token::text]);
     painter.drawText(rect, Qt::AlignCenter, line->label);
+    if (m_hoverNote) {
+      paintHoverNote(painter, rect.center());
+    }
     painter.restore();
   }
   if (hasFocus() && m_selection.current().isValid()) {
@@ -761,31 +875,80 @@ void CanvasView::paintLive(QPainter& painter) {
     color.setAlphaF(static_cast<float>(1 - share));
     outline(m_pulsing, px(4 + 22 * share), QPen(color, px(3)));
   }
-  active().paint(painter);
+  (m_dragged != nullptr ? *m_dragged : active()).paint(painter);
   CanvasPainter canvas(m_scene, colors, stateOf());
   canvas.paintHullLabels(painter, visibleScene(), m_scale);
   painter.restore();
-  canvas.paintLegend(painter, QPointF(width() - 14, 14));
+  if (!canvas.legendSize().isEmpty()) {
+    canvas.paintLegend(painter, legendCorner());
+  }
 }
 
-QRectF CanvasView::exportRect(const RenderOptions& options) {
+void CanvasView::paintHoverNote(QPainter& painter, const QPointF& place) const {
+  constexpr double kRow = 19;
+  constexpr double kPadding = 10;
+  constexpr double kColumnGap = 18;
+  constexpr double kAway = 18;
+  const QFont head = uiFont(11.5, QFont::DemiBold);
+  const QFont name = uiFont(11.5);
+  const QFont figure = figureFont(11);
+  double names = 0;
+  double figures = 0;
+  for (const auto& [left, right] : m_hoverNote->rows) {
+    names = std::max(names, QFontMetricsF(name).horizontalAdvance(left));
+    figures = std::max(figures, right.isEmpty() ? 0.0 : QFontMetricsF(figure).horizontalAdvance(right) + kColumnGap);
+  }
+  const QSizeF size(std::max(names + figures, QFontMetricsF(head).horizontalAdvance(m_hoverNote->title)) + 2 * kPadding,
+                    kRow * static_cast<double>(m_hoverNote->rows.size() + 1) + kPadding);
+  QRectF frame(QPointF(place.x() - size.width() / 2, place.y() + kAway), size);
+  if (frame.bottom() > height() - 4) {
+    frame.moveBottom(place.y() - kAway);
+  }
+  frame.moveLeft(std::clamp(frame.left(), 4.0, std::max(4.0, width() - size.width() - 4)));
+  frame.moveTop(std::max(4.0, frame.top()));
+  const Colors& colors = Theme::instance().colors();
+  painter.setPen(QPen(colors[Token::line], 1));
+  painter.setBrush(colors[Token::panel]);
+  painter.drawRoundedRect(frame, 8, 8);
+  QRectF row(frame.left() + kPadding, frame.top() + kPadding / 2, size.width() - 2 * kPadding, kRow);
+  painter.setFont(head);
+  painter.setPen(colors[Token::text]);
+  painter.drawText(row, Qt::AlignLeft | Qt::AlignVCenter, m_hoverNote->title);
+  for (const auto& [left, right] : m_hoverNote->rows) {
+    row.translate(0, kRow);
+    painter.setFont(name);
+    painter.setPen(colors[Token::muted]);
+    painter.drawText(row, Qt::AlignLeft | Qt::AlignVCenter, left);
+    painter.setFont(figure);
+    painter.setPen(colors[Token::text]);
+    painter.drawText(row, Qt::AlignRight | Qt::AlignVCenter, right);
+  }
+}
+
+QRectF CanvasView::exportRect(const RenderOptions& options, double scale) {
   finishWays();
-  QRectF rect;
   if (options.isSelectionOnly) {
+    QRectF rect;
     for (const ElementId& id : m_selection.elements()) {
       rect |= m_scene.rectOf(id);
     }
-  } else {
-    rect = m_scene.bounds();
+    return rect.adjusted(-kExportMargin, -kExportMargin, kExportMargin, kExportMargin);
   }
-  constexpr double kMargin = 40;
-  return rect.adjusted(-kMargin, -kMargin, kMargin, kMargin);
+  const QRectF rect = m_scene.bounds().adjusted(-kExportMargin, -kExportMargin, kExportMargin, kExportMargin);
+  const Detail detail = options.detail.value_or(detailAt(scale, m_scene.lines().size(), m_scene.bounds()));
+  const double margin = 6 / scale;
+  const QRectF titles = CanvasPainter(m_scene, colorsOf(options.scheme), {}).titleBounds(scale, detail);
+  return titles.isNull() ? rect : rect | titles.adjusted(-margin, -margin, margin, margin);
 }
 
 void CanvasView::renderTo(QPainter& painter, const QRectF& target, const RenderOptions& options, QRectF source) {
   finishWays();
-  if (source.isNull()) {
+  if (source.isNull() && !target.isEmpty()) {
     source = exportRect(options);
+    // Titles take the more of the scene the smaller it is drawn.
+    for (int i = 0; i < 3 && !source.isEmpty(); ++i) {
+      source = exportRect(options, std::min(target.width() / source.width(), target.height() / source.height()));
+    }
   }
   if (source.isEmpty() || target.isEmpty()) {
     return;

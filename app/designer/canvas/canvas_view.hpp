@@ -7,6 +7,7 @@
 #include <QTimer>
 #include <QVariantAnimation>
 #include <QWidget>
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,7 +25,11 @@
 #include "designer/document/selection.hpp"
 #include "designer/jobs/latest_job.hpp"
 
+class QMimeData;
+
 namespace coppice::designer {
+
+class PlaceTool;
 
 enum class ToolKind { select, pan, link, box, text, place };
 
@@ -36,6 +41,20 @@ struct RenderOptions {
   bool isSelectionOnly = false;
   /// Absent: as the scale of the target asks for, never less than `mid`.
   std::optional<Detail> detail = {};
+};
+
+/// What is told beside the thing under the pointer.
+struct HoverNote {
+  QString title;
+  std::vector<std::pair<QString, QString>> rows;  ///< a name, and a figure
+};
+
+/// What may be dropped on a canvas.
+struct PartDrops {
+  /// What is carried, as a part; nullopt: nothing for a canvas.
+  std::function<std::optional<Model>(const QMimeData&)> partOf;
+  /// It was let go with the middle of the part at the place, scene units.
+  std::function<void(const QMimeData&, const QPointF& centre)> dropped;
 };
 
 /// The drawing surface of one document. Shows the model through a CanvasScene, and hands pointer and keys to a tool;
@@ -57,6 +76,8 @@ public:
   /// The place tool with a device, or with a fabric to insert (a template, a paste).
   void startPlacing(fabric::NodeKind kind);
   void startPlacing(Model part, const QString& name);
+  /// From now on such things can be dragged over the canvas, which shows a ghost of them, and dropped.
+  void setPartDrops(PartDrops drops);
   /// What new links are like; the last one typed.
   [[nodiscard]] const edits::LinkTemplate& linkTemplate() const { return m_linkTemplate; }
   void setLinkTemplate(edits::LinkTemplate link) { m_linkTemplate = std::move(link); }
@@ -82,6 +103,9 @@ public:
   /// What is drawn over the fabric from now on, in place of what was there before.
   void setOverlay(Overlay overlay);
   [[nodiscard]] const Overlay& overlay() const { return m_overlay; }
+  /// Shown while the pointer stays on the element; nothing where it has left already.
+  void setHoverNote(const ElementId& of, HoverNote note);
+  [[nodiscard]] const std::optional<HoverNote>& hoverNote() const { return m_hoverNote; }
   void setProblems(std::map<ElementId, Severity> problems);
   void setSnapping(bool isSnapping) { m_isSnapping = isSnapping; }
   [[nodiscard]] bool isSnapping() const { return m_isSnapping; }
@@ -90,8 +114,10 @@ public:
   /// Draws scene units `source` (null: everything, with a margin) into the target, as shown, overlays and legend
   /// included. For SVG, PDF and images.
   void renderTo(QPainter& painter, const QRectF& target, const RenderOptions& options, QRectF source = {});
-  /// What renderTo draws by default, scene units.
-  [[nodiscard]] QRectF exportRect(const RenderOptions& options);
+  /// What renderTo draws by default, scene units: with a margin, and with titles of boxes as they stand at that scale.
+  [[nodiscard]] QRectF exportRect(const RenderOptions& options, double scale = 1);
+  /// Top right corner of the overlay's legend, pixels of the widget: where it lies over as little as can be.
+  [[nodiscard]] QPointF legendCorner() const;
   /// Links find their ways now, where they have not yet. Else that happens off the UI thread, and until it is done they
   /// run straight.
   void finishWays();
@@ -146,6 +172,10 @@ protected:
   void keyPressEvent(QKeyEvent* event) override;
   void keyReleaseEvent(QKeyEvent* event) override;
   void leaveEvent(QEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dragMoveEvent(QDragMoveEvent* event) override;
+  void dragLeaveEvent(QDragLeaveEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
   void changeEvent(QEvent* event) override;
 
 private:
@@ -163,12 +193,24 @@ private:
   void setView(double scale, const QPointF& offset);
   /// Scale and offset that show everything.
   [[nodiscard]] std::pair<double, QPointF> fit() const;
+  [[nodiscard]] QSizeF legendSize() const;
+  /// Where a legend can stand, as if scale and offset were those, best first, and how much is there.
+  struct LegendPlace {
+    QPointF corner;
+    std::array<std::size_t, 3> covered{};  // nodes, boxes, lines
+  };
+  [[nodiscard]] LegendPlace legendPlace(const QSizeF& legend, double scale, const QPointF& offset) const;
   void fitNow();
+  /// Nothing moved the view since the last fit.
+  [[nodiscard]] bool isFitted() const;
   void animateTo(double scale, const QPointF& offset);
-  void viewFor(const QRectF& sceneRect, double mostScale, double* scale, QPointF* offset) const;
+  /// Shows the rectangle in the middle of the widget, or of what is left of it beside a strip on the right.
+  void viewFor(const QRectF& sceneRect, double mostScale, double* scale, QPointF* offset, double strip = 0) const;
   void paintLive(QPainter& painter);
   /// What has moved, while the drawing still shows it at its old place.
   void paintMoved(QPainter& painter, Detail detail);
+  /// Below the place, or above where there is no room; pixels of the widget.
+  void paintHoverNote(QPainter& painter, const QPointF& place) const;
   /// The drawing on its way from m_before to where it stands: shapes and plain lines.
   void paintMoving(QPainter& painter);
   [[nodiscard]] CanvasState stateOf() const;
@@ -202,12 +244,15 @@ private:
 
   std::map<ToolKind, std::unique_ptr<Tool>> m_tools;
   ToolKind m_kind = ToolKind::select;
+  PartDrops m_drops;
+  std::unique_ptr<PlaceTool> m_dragged;  // while something is dragged over the canvas
   edits::LinkTemplate m_linkTemplate;
   Overlay m_overlay;
   mutable std::optional<OverlayLayer> m_layer;  // of the overlay and the scene as they are
   std::map<ElementId, Severity> m_problems;
   std::set<ElementId> m_lastSelection;
   ElementId m_hovered;
+  std::optional<HoverNote> m_hoverNote;
 
   std::optional<QPointF> m_panFrom;  // the pointer, while panning
   bool m_hasPanned = false;

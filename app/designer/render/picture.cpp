@@ -101,14 +101,14 @@ Result<Plan> planOf(CanvasView& view, const PictureOptions& options) {
     plan.size = QSizeF(view.size()) * zoom;
     plan.drawing = QRectF(QPointF(), plan.size);
     if (!legend.isEmpty()) {
-      plan.legend = plan.drawing.topRight() + QPointF(-kLegendGap, kLegendGap);
+      const QPointF corner = view.legendCorner() * zoom;
+      plan.legend = QPointF(std::max(corner.x(), legend.width() + kLegendGap), corner.y());
     }
     return plan;
   }
   RenderOptions render;
   render.isSelectionOnly = options.part == PicturePart::selection;
-  plan.source = view.exportRect(render);
-  const QRectF nodes = plan.source;
+  plan.source = view.exportRect(render, zoom);
   const bool hasHulls = !render.isSelectionOnly;
   if (!options.fit.isEmpty()) {
     const QSizeF room(std::max(1.0, options.fit.width() - (legend.isEmpty() ? 0 : legend.width() + 2 * kLegendGap)),
@@ -117,7 +117,10 @@ Result<Plan> planOf(CanvasView& view, const PictureOptions& options) {
     // Labels keep their size in pixels, so they need more of the scene the farther away it is.
     for (int i = 0; i < 3; ++i) {
       zoom = step * std::min(room.width() / plan.source.width(), room.height() / plan.source.height());
-      plan.source = hasHulls ? withHulls(view, nodes, zoom) : nodes;
+      plan.source = view.exportRect(render, zoom);
+      if (hasHulls) {
+        plan.source = withHulls(view, plan.source, zoom);
+      }
     }
     zoom = step * std::min(room.width() / plan.source.width(), room.height() / plan.source.height());
   } else if (hasHulls) {

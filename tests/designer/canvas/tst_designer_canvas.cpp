@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <QDragEnterEvent>
 #include <QLineEdit>
+#include <QMimeData>
 #include <QPainter>
 #include <QSignalSpy>
 #include <QTest>
@@ -11,6 +13,7 @@
 
 #include "designer/canvas/canvas_painter.hpp"
 #include "designer/canvas/canvas_view.hpp"
+#include "designer/canvas/part_ghost.hpp"
 #include "designer/canvas/snapping.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/document/measures.hpp"
@@ -66,6 +69,26 @@ void load(Bench& bench, const char* preset) {
 }
 
 }  // namespace
+
+/// More lines than a scene routes while somebody waits.
+void loadMany(Bench& bench) {
+  auto description = presets::make("dgx-a100", {{"boxes", "64"}});
+  QVERIFY(description.hasValue());
+  bench.document.reset(readModel(*description).model, true);
+  QVERIFY(bench.view->scene().lines().size() > 1200);
+}
+
+/// Lines run as in a scene that is made anew.
+void compareWays(const CanvasScene& scene) {
+  const CanvasScene anew(scene.model());
+  QVERIFY(anew.isRouted());
+  QCOMPARE(scene.lines().size(), anew.lines().size());
+  for (std::size_t i = 0; i < anew.lines().size(); ++i) {
+    QVERIFY2(scene.lines()[i].curve == anew.lines()[i].curve,
+             qPrintable(scene.model().title(anew.lines()[i].links[0])));
+    QCOMPARE(scene.lines()[i].numberAt, anew.lines()[i].numberAt);
+  }
+}
 
 class TestDesignerCanvas : public QObject {
   Q_OBJECT
@@ -362,6 +385,151 @@ private Q_SLOTS:
     for (std::size_t i = 0; i < anew.boxes().size(); ++i) {
       QCOMPARE(followed.boxes()[i].rect, anew.boxes()[i].rect);
     }
+  }
+
+  // Ways that are found from the side are those found at once, whatever happened while they were looked for.
+  void waysFromTheSide() {
+    Bench bench;
+    loadMany(bench);
+    bench.view->grab();
+    QVERIFY(!bench.view->scene().isRouted());
+    QTRY_VERIFY_WITH_TIMEOUT(bench.view->scene().isRouted(), 60000);
+    compareWays(bench.view->scene());
+    // Changes while work is on its way, and a drag of many steps.
+    loadMany(bench);
+    bench.view->grab();
+    QTest::qWait(20);
+    const GestureId gesture = bench.document.beginGesture();
+    for (int i = 0; i < 12; ++i) {
+      bench.document.edit(
+          "drag",
+          [&](Edit& edit) {
+            edits::move(edit, {NodeId{1}, NodeId{30}}, {31, -17});
+          },
+          gesture);
+      bench.view->grab();
+      QTest::qWait(3);
+    }
+    QVERIFY(!bench.view->scene().isRouted());
+    QTRY_VERIFY_WITH_TIMEOUT(bench.view->scene().isRouted(), 60000);
+    compareWays(bench.view->scene());
+    // Who cannot wait gets them at once.
+    bench.document.edit("move", [&](Edit& edit) { edits::move(edit, {NodeId{2}}, {0, 300}); });
+    QVERIFY(!bench.view->scene().isRouted());
+    QVERIFY(!bench.view->exportRect({}).isNull());
+    compareWays(bench.view->scene());
+  }
+
+  void waysOfAnotherTimeAreRefused() {
+    Bench bench;
+    loadMany(bench);
+    CanvasScene scene(bench.document.model(), Routing::later);
+    const auto before = scene.unrouted();
+    QVERIFY(before != nullptr);
+    QCOMPARE(scene.unrouted(), before);
+    scene.rebuild();
+    QVERIFY(!scene.takeWays(before, *routedWays(*before)));
+    QVERIFY(!scene.isRouted());
+    QVERIFY(scene.takeWays(scene.unrouted(), *routedWays(*scene.unrouted())).has_value());
+    QVERIFY(scene.isRouted());
+    std::stop_source stop;
+    stop.request_stop();
+    QVERIFY(!routedWays(*before, stop.get_token()));
+  }
+
+  // A dense drawing that comes step by step is the one that comes at once.
+  void densePaintingEnds() {
+    Bench bench;
+    loadMany(bench);
+    bench.view->zoomToFit();
+    bench.view->finishWays();
+    bench.view->setZoom(0.3);
+    QTest::qWait(200);
+    QImage step;
+    QImage last;
+    for (int i = 0; i < 4000 && (i < 50 || step != last); ++i) {
+      last = step;
+      step = bench.view->grab().toImage();
+    }
+    bench.view->complete();
+    QCOMPARE(step, bench.view->grab().toImage());
+  }
+
+  void ghostOfWhatIsDragged() {
+    Bench bench;
+    load(bench, "dgx-a100");
+    const QRectF there = bench.view->scene().bounds();
+    Model part = readModel(*presets::make("dgx-h100", {})).model;
+    const QSizeF size = contentsRect(part).size();
+    std::optional<QPointF> dropped;
+    bench.view->setPartDrops(
+        {[&](const QMimeData& data) { return data.hasText() ? std::optional(part) : std::nullopt; },
+         [&](const QMimeData&, const QPointF& centre) { dropped = centre; }});
+    bench.view->setZoom(0.5);
+    const QPointF place = bench.view->toView({there.center().x() + 3, there.bottom() + size.height() + 100});
+    const QPixmap before = bench.view->grab();
+    QMimeData none;
+    QDragEnterEvent other(place.toPoint(), Qt::CopyAction, &none, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(bench.view.get(), &other);
+    QVERIFY(!other.isAccepted());
+    QMimeData data;
+    data.setText("part");
+    QDragEnterEvent enter(place.toPoint(), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(bench.view.get(), &enter);
+    QVERIFY(enter.isAccepted());
+    QDragMoveEvent move(place.toPoint(), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(bench.view.get(), &move);
+    QVERIFY(move.isAccepted());
+    QVERIFY(bench.view->grab().toImage() != before.toImage());
+    QDragLeaveEvent leave;
+    QApplication::sendEvent(bench.view.get(), &leave);
+    QCOMPARE(bench.view->grab().toImage(), before.toImage());
+    QApplication::sendEvent(bench.view.get(), &enter);
+    QDropEvent drop(place, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(bench.view.get(), &drop);
+    QVERIFY(dropped.has_value());
+    // Where the ghost stood: near the pointer, on the grid or in line with others.
+    QVERIFY((*dropped - bench.view->toScene(place)).manhattanLength() < 60);
+    QCOMPARE(bench.view->grab().toImage(), before.toImage());
+    QCOMPARE(PartGhost(part).at({0, 0}).size(), size);
+  }
+
+  void legendLiesOverNothing() {
+    Bench bench;
+    load(bench, "dgx-a100");
+    Overlay overlay;
+    for (const auto& [id, link] : bench.document.model().links()) {
+      overlay.heat.load[id] = {.forward = 0.5, .backward = 0.5};
+    }
+    overlay.heat.title = "Load";
+    for (const QSize size : {QSize(1000, 800), QSize(1400, 420), QSize(640, 700)}) {
+      bench.view->setOverlay({});
+      bench.view->resize(size);
+      bench.view->zoomToFit();
+      bench.view->setOverlay(overlay);
+      const QPointF corner = bench.view->legendCorner();
+      const QRectF legend(corner - QPointF(190, 0), QSizeF(190, 72));
+      QVERIFY(QRectF(bench.view->rect()).contains(legend));
+      for (const NodeItem& node : bench.view->scene().nodes()) {
+        const QRectF rect(bench.view->toView(node.rect.topLeft()), node.rect.size() * bench.view->zoom());
+        QVERIFY2(!rect.intersects(legend), qPrintable(node.label));
+      }
+    }
+  }
+
+  void exportHoldsTitles() {
+    Bench bench;
+    load(bench, "dgx-a100");
+    for (const double scale : {1.0, 0.4, 0.2, 0.12}) {
+      const QRectF rect = bench.view->exportRect({}, scale);
+      const Detail detail = detailAt(scale, bench.view->scene().lines().size(), bench.view->scene().bounds());
+      const QRectF titles = CanvasPainter(bench.view->scene(), colorsOf(Scheme::light), {}).titleBounds(scale, detail);
+      QVERIFY(rect.contains(bench.view->scene().bounds()));
+      QVERIFY(titles.isNull() || rect.contains(titles));
+    }
+    // It matters: seen from there the title stands above its box.
+    QVERIFY(!bench.view->exportRect({}, 1).contains(
+        CanvasPainter(bench.view->scene(), colorsOf(Scheme::light), {}).titleBounds(0.12, Detail::mid)));
   }
 
   void linesAvoidNodes_data() {

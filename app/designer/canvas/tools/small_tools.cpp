@@ -165,48 +165,42 @@ QString NoteTool::hint() const {
 
 void PlaceTool::setDevice(fabric::NodeKind kind) {
   m_device = kind;
-  m_part.reset();
+  m_isDevice = true;
+  m_ghost = std::make_unique<PartGhost>(kind);
   m_name = kind == fabric::NodeKind::gpu   ? Texts::tr("GPU")
            : kind == fabric::NodeKind::nic ? Texts::tr("NIC")
                                            : Texts::tr("switch");
 }
 
 void PlaceTool::setPart(Model part, const QString& name) {
-  m_part = std::move(part);
+  m_isDevice = false;
+  m_ghost = std::make_unique<PartGhost>(std::move(part));
   m_name = name;
 }
 
-QRectF PlaceTool::ghost() const {
-  QSizeF size(56, 56);
-  if (m_part) {
-    size = contentsRect(*m_part).size();
-  } else if (m_device == fabric::NodeKind::nic) {
-    size = {28, 28};
-  } else if (m_device == fabric::NodeKind::switchNode) {
-    size = {120, 40};
-  }
-  QRectF rect(QPointF(), size);
-  rect.moveCenter(m_at.value_or(QPointF()));
-  return rect;
-}
-
-void PlaceTool::move(const CanvasPoint& point) {
+QPointF PlaceTool::show(const CanvasPoint& point) {
   m_at = point.scene;
   m_guides.clear();
-  if (m_view.isSnapping() && !point.modifiers.testFlag(Qt::AltModifier)) {
-    Snapped snap = snapped(m_view.scene(), ghost(), {}, {}, kSnapReach / m_view.zoom());
+  if (m_ghost != nullptr && m_view.isSnapping() && !point.modifiers.testFlag(Qt::AltModifier)) {
+    Snapped snap = snapped(m_view.scene(), m_ghost->at(*m_at), {}, {}, kSnapReach / m_view.zoom());
     m_at = *m_at + snap.by;
     m_guides = std::move(snap.guides);
   }
   m_view.update();
+  return *m_at;
+}
+
+void PlaceTool::move(const CanvasPoint& point) {
+  show(point);
 }
 
 void PlaceTool::putDown(const QPointF& centre) {
   const BoxId box = m_view.scene().boxAt(centre);
   std::set<ElementId> made;
   m_view.document().edit(Texts::tr("Place %1").arg(m_name), [&](Edit& edit) {
-    if (m_part) {
-      made = edits::insert(edit, *m_part, Point::from(centre - contentsRect(*m_part).center()), box);
+    if (!m_isDevice) {
+      const QPointF by = centre - contentsRect(m_ghost->part()).center();
+      made = edits::insert(edit, m_ghost->part(), Point::from(by), box);
     } else {
       made = {edits::addNode(edit, m_device, Point::from(centre), box)};
     }
@@ -218,7 +212,7 @@ void PlaceTool::release(const CanvasPoint& point) {
   move(point);
   putDown(*m_at);
   // A template once; devices as often as one clicks.
-  if (m_part && !point.modifiers.testFlag(Qt::ShiftModifier)) {
+  if (!m_isDevice && !point.modifiers.testFlag(Qt::ShiftModifier)) {
     m_view.setTool(ToolKind::select);
   }
 }
@@ -230,7 +224,7 @@ bool PlaceTool::key(QKeyEvent& event) {
   // By keys: in the middle of the view, and each further one beside the last.
   const ElementId last = m_view.selection().current();
   const QPointF beside = m_view.scene().rectOf(last).center() + QPointF(5 * kGridStep, 0);
-  putDown(m_part || !last.isValid() ? m_view.visibleScene().center() : beside);
+  putDown(!m_isDevice || !last.isValid() ? m_view.visibleScene().center() : beside);
   if (!m_view.selection().isEmpty()) {
     m_view.selection().setCurrent(*m_view.selection().elements().begin());
   }
@@ -244,16 +238,16 @@ void PlaceTool::leave() {
 }
 
 void PlaceTool::paint(QPainter& painter) {
-  if (!m_at) {
+  if (!m_at || m_ghost == nullptr) {
     return;
   }
   const Colors& colors = Theme::instance().colors();
-  QColor fill = colors[Token::accentSoft];
-  fill.setAlphaF(0.6F);
-  painter.setPen(QPen(colors[Token::accent], 1.5 / m_view.zoom(), Qt::DashLine));
-  painter.setBrush(fill);
-  const QRectF rect = ghost();
-  painter.drawRoundedRect(rect, std::min(14.0, rect.height() / 2), std::min(14.0, rect.height() / 2));
+  painter.setBrush(Qt::NoBrush);
+  if (const BoxItem* box = m_view.scene().box(m_view.scene().boxAt(*m_at))) {
+    painter.setPen(QPen(colors[Token::accent], 2 / m_view.zoom()));
+    painter.drawRoundedRect(box->rect, 14, 14);
+  }
+  m_ghost->paint(painter, *m_at, m_view.zoom(), m_view.devicePixelRatioF());
   painter.setPen(QPen(colors[Token::accent], 1 / m_view.zoom(), Qt::DashLine));
   for (const QLineF& guide : m_guides) {
     painter.drawLine(guide);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <QLineF>
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
 
+#include "designer/canvas/part_ghost.hpp"
 #include "designer/canvas/tools/tool.hpp"
 #include "designer/document/document.hpp"
 #include "designer/document/edits.hpp"
@@ -132,12 +134,14 @@ public:
   [[nodiscard]] QCursor cursor() const override { return Qt::IBeamCursor; }
 };
 
-/// Puts devices and templates down; a ghost shows where.
+/// Puts devices and templates down; a ghost shows where, and what box they would join.
 class PlaceTool : public Tool {
 public:
   using Tool::Tool;
   void setDevice(fabric::NodeKind kind);
   void setPart(Model part, const QString& name);
+  /// As while the pointer moves there, or something dragged. Returns where the middle would come to stand.
+  QPointF show(const CanvasPoint& point);
   void move(const CanvasPoint& point) override;
   void release(const CanvasPoint& point) override;
   bool key(QKeyEvent& event) override;
@@ -147,11 +151,11 @@ public:
   [[nodiscard]] QCursor cursor() const override { return Qt::CrossCursor; }
 
 private:
-  [[nodiscard]] QRectF ghost() const;
   void putDown(const QPointF& centre);
 
   fabric::NodeKind m_device = fabric::NodeKind::gpu;
-  std::optional<Model> m_part;
+  bool m_isDevice = true;
+  std::unique_ptr<PartGhost> m_ghost;
   QString m_name;
   std::optional<QPointF> m_at;
   std::vector<QLineF> m_guides;
