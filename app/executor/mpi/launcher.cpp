@@ -483,7 +483,10 @@ private:
 
   int settle() {
     const int code = WIFEXITED(m_status) ? WEXITSTATUS(m_status) : 128 + WTERMSIG(m_status);
-    const std::string lost = findLostRank(m_errors);
+    std::string lost = findLostRank(m_errors);
+    if (m_request.sharesProcesses && lost.starts_with("rank ")) {
+      lost.replace(0, 4, "process");
+    }
     if (m_cancelled) {
       return close(RunExit::cancelled, {.code = ErrorCode::cancelled, .message = m_cancelReason});
     }

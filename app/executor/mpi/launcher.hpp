@@ -14,6 +14,7 @@ struct LaunchRequest {
   std::vector<std::string> words = {};  ///< the command line of this process, without the program
   int ranks = 0;                        ///< processes to start
   std::string backend = "mpi";
+  bool sharesProcesses = false;  ///< a process runs several ranks, so its number is not theirs
   std::string launcher = {};   ///< "mpirun", "srun"; empty = mpirun where there is one, else srun
   std::string hosts = {};      ///< separated by commas, as node1:4 or node1; empty = this host, or what Slurm grants
   std::string partition = {};  ///< srun only

@@ -169,6 +169,7 @@ std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** ar
   return LaunchRequest{.words = std::vector<std::string>(argv + 1, argv + argc),
                        .ranks = words.processes > 0 ? words.processes : input->record.ranks,
                        .backend = words.backend == "cuda" ? "cuda" : "mpi",
+                       .sharesProcesses = words.processes > 0 && words.processes != input->record.ranks,
                        .launcher = words.launch,
                        .hosts = words.hosts,
                        .partition = words.partition,

@@ -3,6 +3,7 @@
 
 #include "cuda/pack.hpp"
 #include "cuda/progress.hpp"
+#include "cuda/seats.hpp"
 #include "cuda/shape.hpp"
 #include "executor/cuda/cases.hpp"
 #include "executor/cuda/host_gpus.hpp"
@@ -39,6 +40,10 @@ private slots:
   void spreading();
   void pieces();
   void verdicts();
+  void seats_data();
+  void seats();
+  void placesOfCrew();
+  void standings();
 };
 
 void TestExecutorCuda::presets_data() {
@@ -386,6 +391,134 @@ void TestExecutorCuda::verdicts() {
   const cuda::ProgressWords ended = {{word(BlockState::done, 0)}};
   QVERIFY(patient.look(ended, 1e9) == Verdict::moves);
   QVERIFY(patient.look(ended, 2e9) == Verdict::moves);
+}
+
+void TestExecutorCuda::seats_data() {
+  QTest::addColumn<QString>("gpus");      // of each process, letters
+  QTest::addColumn<QString>("ranks");     // of each process
+  QTest::addColumn<QString>("expected");  // positions
+  QTest::addColumn<int>("crowd");
+  QTest::addColumn<int>("used");
+  QTest::newRow("one each") << "ab ab"
+                            << "1 1"
+                            << "0 1" << 1 << 2;
+  QTest::newRow("shares of eight") << "abcdefgh abcdefgh"
+                                   << "4 4"
+                                   << "0123 4567" << 1 << 8;
+  QTest::newRow("no more than ranks") << "abcdefgh abcdefgh"
+                                      << "1 1"
+                                      << "0 4" << 1 << 2;
+  QTest::newRow("given out by the launcher") << "a b c"
+                                             << "1 1 1"
+                                             << "0 0 0" << 1 << 3;
+  QTest::newRow("two hosts") << "ab ab cd cd"
+                             << "1 1 1 1"
+                             << "0 1 0 1" << 1 << 4;
+  QTest::newRow("more processes than GPUs") << "a a a a"
+                                            << "1 1 1 1"
+                                            << "0 0 0 0" << 4 << 1;
+  QTest::newRow("uneven") << "ab ab ab"
+                          << "1 1 1"
+                          << "0 0 1" << 2 << 2;
+  QTest::newRow("several ranks on a GPU") << "a b"
+                                          << "3 2"
+                                          << "0 0" << 3 << 2;
+  QTest::newRow("a process without ranks") << "ab ab ab"
+                                           << "1 1 0"
+                                           << "0 1 -" << 1 << 2;
+  QTest::newRow("a process without GPUs and ranks") << "ab -"
+                                                    << "2 0"
+                                                    << "01 -" << 1 << 2;
+}
+
+void TestExecutorCuda::seats() {
+  QFETCH(QString, gpus);
+  QFETCH(QString, ranks);
+  QFETCH(QString, expected);
+  QFETCH(int, crowd);
+  QFETCH(int, used);
+  std::vector<cuda::SeatRequest> requests;
+  const QStringList counts = ranks.split(' ');
+  for (const QString& own : gpus.split(' ')) {
+    cuda::SeatRequest& request = requests.emplace_back();
+    request.ranks = counts[static_cast<qsizetype>(requests.size()) - 1].toInt();
+    for (const QChar gpu : own == "-" ? QString() : own) {
+      request.gpus.push_back(QString(gpu).toStdString());
+    }
+  }
+  const auto seats = cuda::seatProcesses(requests);
+  QStringList found;
+  for (const std::vector<int>& own : seats) {
+    QString text = own.empty() ? "-" : "";
+    for (const int position : own) {
+      text += QString::number(position);
+    }
+    found.push_back(text);
+  }
+  QCOMPARE(found.join(' '), expected);
+  QCOMPARE(cuda::mostRanksOnGpu(requests, seats), crowd);
+  QCOMPARE(cuda::countUsed(requests, seats), used);
+}
+
+/// Three processes on two hosts: within a process, mapped, through memory of the host, through the network.
+void TestExecutorCuda::placesOfCrew() {
+  const PlanSet set = plansOf(samples::ringReduceScatter(4, true));
+  const Plan& plan = planOf(set);
+  cuda::Crew crew = {
+      .processOfDevice = {0, 1, 2}, .hostOfProcess = {0, 0, 1}, .deviceOfRank = {0, 0, 1, 2}, .reach = {}};
+  const auto wired = [&](bool maps) {
+    crew.reach = {{true, maps, false}, {maps, true, false}, {false, false, true}};
+    cuda::Placement placement = cuda::placeConnections(plan, crew);
+    cuda::placeRings(cuda::packPlan(plan, placement.canPull).value(), placement);
+    return placement;
+  };
+  for (const bool maps : {true, false}) {
+    const cuda::Placement placement = wired(maps);
+    QCOMPARE(placement.places(), 3 + 2 + 3);
+    for (std::size_t index = 0; index < plan.connections.size(); ++index) {
+      const int from = plan.connections[index].sendRank;
+      const int to = plan.connections[index].recvRank;
+      const cuda::ConnectionEnd& sending = placement.sendEnd[index];
+      const cuda::ConnectionEnd& receiving = placement.recvEnd[index];
+      QVERIFY(placement.isNetworked[index] ||
+              (sending.dataPlace == receiving.dataPlace && sending.ring == receiving.ring));
+      QVERIFY(sending.ring >= 0 && receiving.ring >= 0);
+      if (from == 0 && to == 1) {
+        QCOMPARE(sending.dataPlace, 0);
+        QCOMPARE(sending.headPlace, 0);
+      } else if (from == 1 && to == 2) {
+        QCOMPARE(sending.dataPlace, maps ? 1 : placement.sharedPlace(0));
+        QCOMPARE(sending.headPlace, maps ? 0 : placement.sharedPlace(0));
+        QCOMPARE(static_cast<bool>(placement.canPull[index]), maps);
+      } else {
+        QVERIFY(placement.isNetworked[index]);
+        QVERIFY(!placement.canPull[index]);
+        QCOMPARE(sending.dataPlace, placement.privatePlace(crew.processOf(from)));
+        QCOMPARE(receiving.dataPlace, placement.privatePlace(crew.processOf(to)));
+      }
+    }
+    QCOMPARE(placement.isUsed(placement.sharedPlace(0)), !maps);
+    QVERIFY(!placement.isUsed(placement.sharedPlace(1)));
+    QVERIFY(placement.isUsed(placement.privatePlace(2)));
+  }
+}
+
+/// Words go to other processes and come back.
+void TestExecutorCuda::standings() {
+  cuda::Grid grid;
+  grid.blocks = {1, 3};
+  grid.views.resize(4);
+  cuda::StrandWords own(2, 4);
+  own.add(grid, {11, 13, 21, 23});
+  cuda::StrandWords all(2, 4);
+  all.add(own.text());
+  all.add("too short");
+  QCOMPARE(all.strands(), std::size_t{2});
+  QCOMPARE(all.at(0, 0), cuda::Word{0});
+  QCOMPARE(all.at(0, 1), cuda::Word{11});
+  QCOMPARE(all.at(0, 3), cuda::Word{13});
+  QCOMPARE(all.at(1, 1), cuda::Word{21});
+  QCOMPARE(all.at(1, 3), cuda::Word{23});
 }
 
 QTEST_GUILESS_MAIN(TestExecutorCuda)

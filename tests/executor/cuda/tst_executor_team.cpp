@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+#include <unistd.h>
+
+#include <QtTest>
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "program/run_protocol.hpp"
+
+using namespace coppice;
+using program::RunExit;
+
+namespace {
+
+using Variables = QMap<QString, QString>;
+
+QProcessEnvironment environment(const Variables& more) {
+  QProcessEnvironment variables = QProcessEnvironment::systemEnvironment();
+  variables.insert("OMPI_ALLOW_RUN_AS_ROOT", "1");
+  variables.insert("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+  for (const QString& name : variables.keys()) {
+    if (name.startsWith("COPPICE_EXEC_") || name.startsWith("COPPICE_DOUBLE_")) {
+      variables.remove(name);
+    }
+  }
+  for (auto one = more.begin(); one != more.end(); ++one) {
+    variables.insert(one.key(), one.value());
+  }
+  return variables;
+}
+
+QString dataFile(const char* name) {
+  return QStringLiteral(COPPICE_TEST_DATA "/executor/mpi/") + name;
+}
+
+/// Names in /dev/shm that are ours.
+QStringList sharedMemory() {
+  return QDir("/dev/shm").entryList({"coppice-exec-*"}, QDir::Files | QDir::System);
+}
+
+/// One run of the executor with records.
+class TeamRun {
+public:
+  TeamRun(const QString& program, const QStringList& arguments, const Variables& variables) {
+    m_process.setProcessEnvironment(environment(variables));
+    m_process.start(program, QStringList{"run"} + arguments + QStringList{"--backend", "cuda", "--json"});
+  }
+  ~TeamRun() {
+    if (m_process.state() != QProcess::NotRunning) {
+      m_process.kill();
+      m_process.waitForFinished();
+    }
+  }
+
+  QProcess& process() { return m_process; }
+  bool waitUntil(const std::function<bool(const program::Record&)>& isWanted, int milliseconds = 30000) {
+    QElapsedTimer timer;
+    timer.start();
+    for (std::size_t seen = 0; timer.elapsed() < milliseconds;) {
+      read();
+      for (; seen < m_records.size(); ++seen) {
+        if (isWanted(m_records[seen])) {
+          return true;
+        }
+      }
+      if (m_process.state() == QProcess::NotRunning) {
+        return false;
+      }
+      m_process.waitForReadyRead(50);
+    }
+    return false;
+  }
+  int finish() {
+    if (!m_process.waitForFinished(60000)) {
+      return -1;
+    }
+    read();
+    return m_process.exitStatus() == QProcess::NormalExit ? m_process.exitCode() : -2;
+  }
+  template <typename Record>
+  std::vector<Record> all() const {
+    std::vector<Record> found;
+    for (const program::Record& record : m_records) {
+      if (const auto* one = std::get_if<Record>(&record)) {
+        found.push_back(*one);
+      }
+    }
+    return found;
+  }
+  QString errors() {
+    m_errors += m_process.readAllStandardError();
+    return QString::fromUtf8(m_errors);
+  }
+  /// The process of this number below the launcher; 0 = not found.
+  pid_t member(int number) const {
+    const QByteArray wanted = "OMPI_COMM_WORLD_RANK=" + QByteArray::number(number);
+    for (const QString& name : QDir("/proc").entryList(QDir::Dirs)) {
+      QFile variables("/proc/" + name + "/environ");
+      QFile words("/proc/" + name + "/cmdline");
+      if (!name[0].isDigit() || !variables.open(QIODevice::ReadOnly) || !words.open(QIODevice::ReadOnly)) {
+        continue;
+      }
+      const QList<QByteArray> all = variables.readAll().split(0);
+      if (words.readAll().startsWith(COPPICE_DOUBLE) && all.contains(wanted) &&
+          all.contains("COPPICE_TEST_RUN=" + QByteArray::number(QCoreApplication::applicationPid()))) {
+        return name.toInt();
+      }
+    }
+    return 0;
+  }
+
+private:
+  void read() {
+    m_text += m_process.readAllStandardOutput();
+    for (qsizetype end = m_text.indexOf('\n'); end >= 0; end = m_text.indexOf('\n')) {
+      if (auto record = program::readRecord(m_text.left(end).toStdString())) {
+        m_records.push_back(std::move(*record));
+      }
+      m_text.remove(0, end + 1);
+    }
+  }
+
+  QProcess m_process;
+  QByteArray m_text;
+  QByteArray m_errors;
+  std::vector<program::Record> m_records;
+};
+
+const Variables kNetwork = {{"COPPICE_EXEC_FORCE_NETWORK", "1"}};
+
+}  // namespace
+
+/// The backend for GPUs of several processes, with host threads in place of GPUs: all but the CUDA runtime is real.
+class ExecutorTeamTest : public QObject {
+  Q_OBJECT
+
+private slots:
+  void initTestCase();
+  void cleanup();
+
+  void schedules_data();
+  void schedules();
+  void paths_data();
+  void paths();
+  void traced();
+  void deadlock_data();
+  void deadlock();
+  void killed_data();
+  void killed();
+  void interrupted_data();
+  void interrupted();
+  void refused_data();
+  void refused();
+  void withoutGpus_data();
+  void withoutGpus();
+
+private:
+  bool m_hasMpirun = false;
+};
+
+#define NEEDS_MPIRUN()                                           \
+  if (!m_hasMpirun) {                                            \
+    QSKIP("skipped: needs mpirun (Debian package openmpi-bin)"); \
+  }
+
+void ExecutorTeamTest::initTestCase() {
+  m_hasMpirun = !QStandardPaths::findExecutable("mpirun").isEmpty();
+  QCOMPARE(sharedMemory(), QStringList());
+}
+
+void ExecutorTeamTest::cleanup() {
+  QCOMPARE(sharedMemory(), QStringList());
+}
+
+void ExecutorTeamTest::schedules_data() {
+  QTest::addColumn<int>("processes");
+  QTest::addColumn<Variables>("variables");
+  QTest::addColumn<QString>("set");
+  QTest::addColumn<int>("ranks");
+  QTest::newRow("two processes") << 2 << Variables() << "presets" << 8;
+  QTest::newRow("four processes") << 4 << Variables() << "presets" << 8;
+  QTest::newRow("three processes, uneven") << 3 << Variables() << "presets" << 8;
+  QTest::newRow("GPUs that do not map each other") << 3 << Variables{{"COPPICE_EXEC_NO_PEER", "1"}} << "presets" << 8;
+  QTest::newRow("a driver that refuses to map") << 2 << Variables{{"COPPICE_DOUBLE_NO_MAPS", "1"}} << "forward" << 8;
+  QTest::newRow("network") << 4 << kNetwork << "presets" << 8;
+  QTest::newRow("network, three processes, uneven") << 3 << kNetwork << "forward" << 8;
+  QTest::newRow("one GPU for all") << 3 << Variables{{"COPPICE_DOUBLE_GPUS", "1"}} << "forward" << 8;
+  QTest::newRow("GPUs of their own") << 2 << Variables{{"COPPICE_DOUBLE_OWN", "1"}, {"COPPICE_DOUBLE_GPUS", "2"}}
+                                     << "forward" << 8;
+  QTest::newRow("many strands") << 2 << Variables{{"COPPICE_DOUBLE_STRANDS", "5"}} << "forward" << 8;
+}
+
+void ExecutorTeamTest::schedules() {
+  NEEDS_MPIRUN();
+  QFETCH(int, processes);
+  QFETCH(Variables, variables);
+  QFETCH(QString, set);
+  QFETCH(int, ranks);
+  QStringList words = {"-n", QString::number(processes), "--oversubscribe", "--bind-to", "none"};
+  for (const QString& name : variables.keys()) {
+    words << "-x" << name;
+  }
+  QProcess driver;
+  driver.setProcessEnvironment(environment(variables));
+  driver.start("mpirun", words + QStringList{COPPICE_MPI_DRIVER, COPPICE_DOUBLE_PLUGIN, set, QString::number(ranks)});
+  QVERIFY(driver.waitForFinished(200000));
+  const QString output = driver.readAllStandardOutput();
+  QStringList wrong;
+  for (const QString& line : output.split('\n')) {
+    if (line.startsWith("wrong")) {
+      wrong << line;
+    }
+  }
+  QCOMPARE(wrong, QStringList());
+  QVERIFY2(output.contains("\nend\n"), qPrintable(output.right(500) + driver.readAllStandardError().left(2000)));
+  QVERIFY(output.count("ok ") >= 20);
+  QCOMPARE(driver.exitCode(), 0);
+}
+
+void ExecutorTeamTest::paths_data() {
+  QTest::addColumn<int>("processes");
+  QTest::addColumn<Variables>("variables");
+  QTest::addColumn<QString>("path");
+  QTest::addColumn<QString>("summary");
+  QTest::newRow("mapped") << 2 << Variables() << "mapped memory of the other GPU for 4 pairs of GPUs"
+                          << "cuda, 4 ranks on 4 GPUs in 2 processes on 1 host";
+  QTest::newRow("not mapped") << 4 << Variables{{"COPPICE_DOUBLE_NO_MAPS", "1"}}
+                              << "host memory that both processes share for 6 pairs of GPUs"
+                              << "cuda, 4 ranks on 4 GPUs in 4 processes on 1 host";
+  QTest::newRow("network") << 4 << kNetwork << "host memory of each process, and MPI for 6 pairs of GPUs"
+                           << "cuda, 4 ranks on 4 GPUs in 4 processes on 1 host";
+}
+
+/// What the run says of itself, and its results.
+void ExecutorTeamTest::paths() {
+  NEEDS_MPIRUN();
+  QFETCH(int, processes);
+  QFETCH(Variables, variables);
+  QFETCH(QString, path);
+  QFETCH(QString, summary);
+  variables["COPPICE_DOUBLE_GPUS"] = "4";
+  TeamRun run(COPPICE_DOUBLE,
+              {dataFile("ring4_allgather.xml"), "-b", "1000", "-e", "100000", "-f", "100", "-n", "3", "--processes",
+               QString::number(processes)},
+              variables);
+  const int code = run.finish();
+  QVERIFY2(code == 0, qPrintable(run.errors()));
+  const auto env = run.all<program::EnvRecord>();
+  QCOMPARE(env.size(), std::size_t{1});
+  QCOMPARE(QString::fromStdString(env[0].backend), summary);
+  QCOMPARE(QString::fromStdString(env[0].facts.at("between processes")), path);
+  QCOMPARE(env[0].facts.contains("not mapped because"), variables.contains("COPPICE_DOUBLE_NO_MAPS"));
+  const auto results = run.all<program::ResultRecord>();
+  QCOMPARE(results.size(), std::size_t{2});
+  for (const auto& result : results) {
+    QVERIFY(result.time_us > 0);
+    QVERIFY(result.wrong && *result.wrong == 0);
+  }
+}
+
+/// Events of all ranks, from the same zero.
+void ExecutorTeamTest::traced() {
+  NEEDS_MPIRUN();
+  TeamRun run(COPPICE_DOUBLE,
+              {dataFile("ring4_allgather.xml"), "-b", "4096", "-e", "4096", "-n", "1", "--trace", "--processes", "2"},
+              {});
+  QCOMPARE(run.finish(), 0);
+  std::set<int> ranks;
+  std::int64_t last = 0;
+  for (const auto& record : run.all<program::TraceRecord>()) {
+    for (const auto& event : record.events) {
+      ranks.insert(event.rank);
+      QVERIFY(event.start_ns >= 0 && event.start_ns <= event.end_ns);
+      last = std::max(last, event.end_ns);
+    }
+  }
+  QCOMPARE(ranks, (std::set<int>{0, 1, 2, 3}));
+  QVERIFY(last > 0 && last < 60'000'000'000);
+}
+
+void ExecutorTeamTest::deadlock_data() {
+  QTest::addColumn<Variables>("variables");
+  QTest::newRow("mapped") << Variables();
+  QTest::newRow("network") << kNetwork;
+}
+
+/// All four ranks are named, though each process knows only its own.
+void ExecutorTeamTest::deadlock() {
+  NEEDS_MPIRUN();
+  QFETCH(Variables, variables);
+  TeamRun run(
+      COPPICE_DOUBLE,
+      {dataFile("ring4_deadlock.xml"), "--unchecked", "-b", "1K", "-e", "1K", "--stall", "60", "--processes", "2"},
+      variables);
+  QCOMPARE(run.finish(), static_cast<int>(RunExit::hang));
+  const auto stuck = run.all<program::StuckRecord>();
+  QCOMPARE(stuck.size(), std::size_t{1});
+  QVERIFY(stuck[0].isDeadlock);
+  QCOMPARE(stuck[0].cycle.size(), std::size_t{4});
+}
+
+void ExecutorTeamTest::killed_data() {
+  QTest::addColumn<Variables>("variables");
+  QTest::addColumn<int>("victim");
+  QTest::newRow("mapped") << Variables() << 1;
+  QTest::newRow("not mapped") << Variables{{"COPPICE_EXEC_NO_PEER", "1"}} << 1;
+  QTest::newRow("network") << kNetwork << 1;
+  QTest::newRow("process 0") << Variables() << 0;
+}
+
+/// A process that is killed in the middle of a run ends it with its name.
+void ExecutorTeamTest::killed() {
+  NEEDS_MPIRUN();
+  QFETCH(Variables, variables);
+  QFETCH(int, victim);
+  variables["COPPICE_TEST_RUN"] = QString::number(QCoreApplication::applicationPid());
+  TeamRun run(COPPICE_DOUBLE,
+              {dataFile("ring4_allgather.xml"), "-b", "64K", "-e", "64K", "-n", "1000000", "--processes", "2"},
+              variables);
+  QVERIFY(run.waitUntil([](const program::Record& record) {
+    const auto* progress = std::get_if<program::ProgressRecord>(&record);
+    return progress != nullptr && progress->stage == "time";
+  }));
+  QTest::qWait(200);
+  const pid_t pid = run.member(victim);
+  QVERIFY(pid > 0);
+  ::kill(pid, SIGKILL);
+  QCOMPARE(run.finish(), static_cast<int>(RunExit::rankLost));
+  const auto end = run.all<program::EndRecord>();
+  QCOMPARE(end.size(), std::size_t{1});
+  QVERIFY(end[0].code == RunExit::rankLost);
+  // By the neighbour, who knows its ranks, or by the launcher.
+  const QString ranks = victim == 0 ? "the process of ranks 0 to 1" : "the process of ranks 2 to 3";
+  const QString reason = QString::fromStdString(end[0].reason);
+  QVERIFY2(reason == ranks + " (process " + QString::number(pid) + ") has died" ||
+               reason.startsWith("process " + QString::number(victim) + " (on "),
+           qPrintable(reason));
+  QTRY_COMPARE(run.member(1 - victim), 0);  // nobody is left behind
+}
+
+void ExecutorTeamTest::interrupted_data() {
+  QTest::addColumn<Variables>("variables");
+  QTest::newRow("mapped") << Variables();
+  QTest::newRow("network") << kNetwork;
+}
+
+void ExecutorTeamTest::interrupted() {
+  NEEDS_MPIRUN();
+  QFETCH(Variables, variables);
+  variables["COPPICE_TEST_RUN"] = QString::number(QCoreApplication::applicationPid());
+  TeamRun run(COPPICE_DOUBLE,
+              {dataFile("ring4_allgather.xml"), "-b", "64K", "-e", "64K", "-n", "1000000", "--processes", "2"},
+              variables);
+  QVERIFY(run.waitUntil([](const program::Record& record) {
+    const auto* progress = std::get_if<program::ProgressRecord>(&record);
+    return progress != nullptr && progress->stage == "time";
+  }));
+  QTest::qWait(200);
+  ::kill(static_cast<pid_t>(run.process().processId()), SIGINT);
+  QCOMPARE(run.finish(), static_cast<int>(RunExit::cancelled));
+  QTRY_COMPARE(run.member(0), 0);
+  QTRY_COMPARE(run.member(1), 0);
+}
+
+void ExecutorTeamTest::refused_data() {
+  QTest::addColumn<Variables>("variables");
+  QTest::addColumn<QStringList>("words");
+  QTest::addColumn<int>("code");
+  QTest::addColumn<QString>("message");
+  QTest::newRow("a process without driver")
+      << Variables{{"COPPICE_DOUBLE_BROKEN", "1"}} << QStringList() << 3 << "no driver here (in process 1)";
+  QTest::newRow("process 0 without driver")
+      << Variables{{"COPPICE_DOUBLE_BROKEN", "0"}} << QStringList() << 3 << "no driver here";
+  QTest::newRow("a launch that fails") << Variables{{"COPPICE_DOUBLE_FAULT", "1"}} << QStringList() << 8
+                                       << "the launch failed, as it was told to (in process 1)";
+  QTest::newRow("too few GPUs") << Variables{{"COPPICE_DOUBLE_GPUS", "3"}} << QStringList() << 3
+                                << "4 ranks, and 3 GPUs for them in 2 processes";
+  QTest::newRow("too few GPUs, of which ranks may share one")
+      << Variables{{"COPPICE_DOUBLE_GPUS", "1"}} << QStringList{"--virtual"} << 0 << "";
+  QTest::newRow("no number of processes") << Variables() << QStringList{"--processes", "-1"} << 1 << "--processes";
+}
+
+void ExecutorTeamTest::refused() {
+  NEEDS_MPIRUN();
+  QFETCH(Variables, variables);
+  QFETCH(QStringList, words);
+  QFETCH(int, code);
+  QFETCH(QString, message);
+  if (!words.contains("--processes")) {
+    words << "--processes"
+          << "2";
+  }
+  TeamRun run(COPPICE_DOUBLE, QStringList{dataFile("ring4_allgather.xml"), "-b", "1K", "-e", "1K", "-n", "2"} + words,
+              variables);
+  QCOMPARE(run.finish(), code);
+  const auto errors = run.all<program::ErrorRecord>();
+  QCOMPARE(errors.size(), std::size_t{code == 0 ? 0U : 1U});
+  if (code != 0) {
+    QVERIFY2(QString::fromStdString(errors[0].error.message).startsWith(message), errors[0].error.message.c_str());
+  } else {
+    const auto env = run.all<program::EnvRecord>();
+    QVERIFY(!env.empty() && env[0].backendLabel.find("rehearsal") != std::string::npos);
+  }
+}
+
+void ExecutorTeamTest::withoutGpus_data() {
+  QTest::addColumn<bool>("launches");
+  QTest::newRow("--processes") << true;
+  QTest::newRow("under mpirun") << false;
+}
+
+/// The real plug-in on a machine without a GPU: one message, all processes end.
+void ExecutorTeamTest::withoutGpus() {
+  NEEDS_MPIRUN();
+#ifdef COPPICE_EXEC
+  QFETCH(bool, launches);
+  QProcess test;
+  test.start(COPPICE_EXEC, {"self-test"});
+  QVERIFY(test.waitForFinished());
+  const QString notes = test.readAllStandardOutput();
+  QVERIFY2(notes.contains("cuda-mpi: "), qPrintable(notes));
+  if (notes.contains("cuda-mpi: available")) {
+    QSKIP("skipped: there is a GPU");
+  }
+  const QStringList words = {"run", dataFile("ring4_allgather.xml"), "-b", "1K", "-e", "1K", "--backend", "cuda"};
+  QProcess run;
+  run.setProcessEnvironment(environment({}));
+  if (launches) {
+    run.start(COPPICE_EXEC, words + QStringList{"--processes", "2"});
+  } else {
+    run.start("mpirun", QStringList{"-n", "2", "--oversubscribe", COPPICE_EXEC} + words);
+  }
+  QVERIFY(run.waitForFinished(60000));
+  QCOMPARE(run.exitCode(), static_cast<int>(RunExit::machineLacks));
+  const QString errors = run.readAllStandardError();
+  QVERIFY2(errors.count("coppice-exec: ") == 1 && errors.contains("NVIDIA"), qPrintable(errors));
+#else
+  QSKIP("skipped: needs nvcc for the plug-in");
+#endif
+}
+
+QTEST_GUILESS_MAIN(ExecutorTeamTest)
+#include "tst_executor_team.moc"
