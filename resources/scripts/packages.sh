@@ -31,7 +31,8 @@ ensure_packages() {
   fi
   for package in "$@"; do
     # shellcheck disable=SC2016 # the format is dpkg-query's
-    if [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then
+    if [[ " ${missing[*]} " != *" $package "* &&
+      $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then
       missing+=("$package")
     fi
   done
@@ -56,9 +57,10 @@ ensure_packages() {
   # A machine that has never fetched package lists needs them first; one with old lists may need newer ones.
   if ! "${as_root[@]}" "${install[@]}" >&2; then
     if ! { "${as_root[@]}" apt-get update >&2 && "${as_root[@]}" "${install[@]}" >&2; }; then
-      echo "apt could not install: ${missing[*]}" >&2
-      echo "Its reasons are above. The packages are those of Debian 12 (bookworm) and must be fetched once, so this" >&2
-      echo "needs a network, or a mirror in /etc/apt. Where they are there by other means, set COPPICE_NO_INSTALL=1." >&2
+      echo "The packages could not be installed; the reasons are above. They are those of Debian 12 (bookworm) and" >&2
+      echo "are fetched once, which takes root's rights and a network, or a mirror in /etc/apt." >&2
+      echo "As root, run: apt-get install ${missing[*]}" >&2
+      echo "Where the libraries are there by other means, set COPPICE_NO_INSTALL=1." >&2
       return 1
     fi
   fi
