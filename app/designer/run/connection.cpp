@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "remote/quoting.hpp"
+#include "remote/several.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -56,6 +57,17 @@ QString megabytes(qint64 bytes) {
 
 }  // namespace
 
+QString MachineFacts::mpi() const {
+  if (environment) {
+    for (const program::BackendNote& note : environment->backends) {
+      if (note.name == "mpi" && note.available) {
+        return note.reason.empty() ? u"MPI"_s : QString::fromStdString(note.reason);
+      }
+    }
+  }
+  return {};
+}
+
 Connection::Connection(Machine machine, RunEnvironment environment, QObject* parent)
     : QObject(parent), m_machine(std::move(machine)), m_environment(std::move(environment)) {
   if (m_environment.executor.isEmpty()) {
@@ -77,6 +89,7 @@ void Connection::setState(State state) {
 void Connection::close() {
   m_call.stop();
   m_put.stop();
+  m_drop.stop();
   m_masterTimer.stop();
   if (m_master != nullptr) {
     m_master->disconnect(this);
@@ -249,6 +262,7 @@ void Connection::readSettings() {
             }
           }
         }
+        m_address = hostName;
         const QString where = u"%1@%2:%3"_s.arg(user, hostName, port);
         if (m_hasProxy) {
           end(resolve, ConnectStep::State::done, tr("%1, by way of another host").arg(where));
@@ -475,6 +489,7 @@ void Connection::checkSystem() {
     m_facts.architecture = get("architecture");
     m_facts.host = get("host");
     m_facts.libc = get("libc");
+    m_facts.boot = get("boot");
     m_facts.cores = get("cores").toInt();
     if (m_facts.system.isEmpty()) {
       fail(system, tr("The machine does not run a script: /bin/sh said nothing."),
@@ -710,7 +725,7 @@ QString Connection::runFolder(const QString& id) const {
   return base + u'/' + id;
 }
 
-void Connection::putRun(const QString& id, const QStringList& files, std::function<void(QString)> done) {
+void Connection::putRun(const QString& id, const QStringList& files, std::function<void(QString)> done, bool isShared) {
   if (!remote::isPlainName(id.toStdString())) {
     done(tr("“%1” is not the name of a run.").arg(id));
     return;
@@ -729,26 +744,43 @@ void Connection::putRun(const QString& id, const QStringList& files, std::functi
   m_put.start(
       QString::fromStdString(m_environment.ssh.ssh),
       toStringList(remote::commandArguments(m_environment.ssh, m_machine.target, remote::kScriptCommand)),
-      QByteArray::fromStdString(remote::runFolderScript(id.toStdString())), kScriptSeconds,
-      [this, target, files, done](const CallResult& made) {
-        if (remote::fact(remote::factsIn(made.output.toStdString()), "run") != "made") {
+      QByteArray::fromStdString(isShared ? remote::sameRunFolderScript(id.toStdString())
+                                         : remote::runFolderScript(id.toStdString())),
+      kScriptSeconds, [this, id, files, done](const CallResult& made) {
+        const std::string how = remote::fact(remote::factsIn(made.output.toStdString()), "run");
+        if (how == "shared") {
+          done({});
+          return;
+        }
+        if (how != "made") {
           done(tr("The folder of the run could not be made there: %1").arg(QString::fromUtf8(made.errors).trimmed()));
           return;
         }
-        QByteArray batch;
-        for (const QString& file : files) {
-          batch += "put " + remote::sftpWord(QFile::encodeName(file).toStdString()) + " " +
-                   remote::sftpWord((target + u'/' + QFileInfo(file).fileName()).toStdString()) + "\n";
-        }
-        m_put.start(
-            QString::fromStdString(m_environment.ssh.sftp),
-            toStringList(remote::sftpArguments(m_environment.ssh, m_machine.target)), batch, kUploadSeconds,
-            [done](const CallResult& result) {
-              done(result.isGood()
-                       ? QString()
-                       : tr("The schedule could not be copied: %1").arg(QString::fromUtf8(result.errors).trimmed()));
-            });
+        putFiles(id, files, done);
       });
+}
+
+void Connection::putFiles(const QString& id, const QStringList& files, std::function<void(QString)> done) {
+  QByteArray batch;
+  for (const QString& file : files) {
+    batch += "put " + remote::sftpWord(QFile::encodeName(file).toStdString()) + " " +
+             remote::sftpWord((runFolder(id) + u'/' + QFileInfo(file).fileName()).toStdString()) + "\n";
+  }
+  m_put.start(QString::fromStdString(m_environment.ssh.sftp),
+              toStringList(remote::sftpArguments(m_environment.ssh, m_machine.target)), batch, kUploadSeconds,
+              [done](const CallResult& result) {
+                done(result.isGood()
+                         ? QString()
+                         : tr("The schedule could not be copied: %1").arg(QString::fromUtf8(result.errors).trimmed()));
+              });
+}
+
+void Connection::reach(const QString& id, const std::vector<std::vector<std::string>>& others,
+                       std::function<void(const remote::Facts&)> done) {
+  m_put.start(QString::fromStdString(m_environment.ssh.ssh),
+              toStringList(remote::commandArguments(m_environment.ssh, m_machine.target, remote::kScriptCommand)),
+              QByteArray::fromStdString(remote::reachScript(id.toStdString(), others)), 2 * kScriptSeconds,
+              [done](const CallResult& result) { done(remote::factsIn(result.output.toStdString())); });
 }
 
 void Connection::dropRun(const QString& id) {
@@ -759,10 +791,10 @@ void Connection::dropRun(const QString& id) {
     QDir(runFolder(id)).removeRecursively();
     return;
   }
-  m_put.start(QString::fromStdString(m_environment.ssh.ssh),
-              toStringList(remote::commandArguments(m_environment.ssh, m_machine.target, remote::kScriptCommand)),
-              QByteArray::fromStdString(remote::dropRunScript(id.toStdString())), kScriptSeconds,
-              [](const CallResult&) {});
+  m_drop.start(QString::fromStdString(m_environment.ssh.ssh),
+               toStringList(remote::commandArguments(m_environment.ssh, m_machine.target, remote::kScriptCommand)),
+               QByteArray::fromStdString(remote::dropRunScript(id.toStdString())), kScriptSeconds,
+               [](const CallResult&) {});
 }
 
 }  // namespace coppice::designer

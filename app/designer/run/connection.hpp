@@ -58,10 +58,14 @@ struct MachineFacts {
   QString architecture;
   QString host;
   QString libc;
+  QString boot;  ///< of this start of the machine: no two machines share it
   int cores = 0;
   qint64 freeBytes = -1;
   std::vector<SlurmPartition> partitions;
   std::optional<program::EnvRecord> environment;  ///< of the self-test
+
+  /// What the executor says of MPI there; empty = it has none.
+  [[nodiscard]] QString mpi() const;
 };
 
 /// The way to one machine: connects step by step, checks, deploys the executor, and then starts commands there. One
@@ -100,7 +104,16 @@ public:
   /// Where runs lie over there, for executorCommand: "…/runs/ID".
   [[nodiscard]] QString runFolder(const QString& id) const;
   /// Makes the folder of a run over there and puts the files into it; calls back with an empty text or what failed.
-  void putRun(const QString& id, const QStringList& files, std::function<void(QString)> done);
+  /// @param isShared  the folder may be there already, by way of a home folder that several machines share: then it is
+  /// full
+  void putRun(const QString& id, const QStringList& files, std::function<void(QString)> done, bool isShared = false);
+  /// More files for the folder of a run that is there.
+  void putFiles(const QString& id, const QStringList& files, std::function<void(QString)> done);
+  /// Tries from over there to get to the folder of this run on others (remote::reachScript). @pre not local
+  void reach(const QString& id, const std::vector<std::vector<std::string>>& others,
+             std::function<void(const remote::Facts&)> done);
+  /// Where the ssh configuration leads: HostName.
+  [[nodiscard]] const QString& address() const { return m_address; }
 
   /// Removes the folder of a run that is over and kept here. Nobody is told how it went.
   void dropRun(const QString& id);
@@ -159,6 +172,7 @@ private:
   MachineFacts m_facts;
   remote::SshTrouble m_trouble = remote::SshTrouble::none;
   QString m_message;
+  QString m_address;
   std::unique_ptr<QTemporaryDir> m_private;
   std::optional<ExecutorFiles> m_executor;
   remote::ProgramNeeds m_needs;
@@ -174,6 +188,7 @@ private:
   bool m_hasProxy = false;
   Call m_call;
   Call m_put;
+  Call m_drop;
 };
 
 }  // namespace coppice::designer

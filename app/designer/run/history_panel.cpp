@@ -28,6 +28,7 @@ HistoryPanel::HistoryPanel(QWidget* parent)
       m_list(new QTreeWidget(this)),
       m_rerun(plainButton(u"historyRerun"_s, tr("Run Again"), tr("The same schedule with the same choices"), this)),
       m_rejoin(plainButton(u"historyRejoin"_s, tr("Join Again"), tr("Show the run that goes on over there"), this)),
+      m_stop(plainButton(u"historyStop"_s, tr("Stop"), tr("End this run and all its processes"), this)),
       m_folder(plainButton(u"historyFolder"_s, tr("Folder"), tr("Open the folder that keeps this run"), this)),
       m_remove(plainButton(u"historyRemove"_s, tr("Delete"), tr("Delete this run and all that was kept of it"), this)) {
   setUpPanel(this, u"runs"_s, tr("Runs"));
@@ -51,7 +52,7 @@ HistoryPanel::HistoryPanel(QWidget* parent)
   auto* hint = new QLabel(tr("Ticked runs are compared in the chart"), this);
   hint->setProperty("role", u"muted"_s);
   head->addWidget(hint, 1);
-  for (QToolButton* button : {m_rejoin, m_rerun, m_folder, m_remove}) {
+  for (QToolButton* button : {m_stop, m_rejoin, m_rerun, m_folder, m_remove}) {
     head->addWidget(button);
   }
   auto* page = new QWidget(this);
@@ -81,6 +82,7 @@ HistoryPanel::HistoryPanel(QWidget* parent)
   });
   connect(m_rerun, &QToolButton::clicked, this, [this] { Q_EMIT rerunWanted(current()); });
   connect(m_rejoin, &QToolButton::clicked, this, [this] { Q_EMIT rejoinWanted(current()); });
+  connect(m_stop, &QToolButton::clicked, this, [this] { Q_EMIT stopWanted(current()); });
   connect(m_folder, &QToolButton::clicked, this, [this] { Q_EMIT folderWanted(current()); });
   connect(m_remove, &QToolButton::clicked, this, [this] { Q_EMIT removeWanted(current()); });
 }
@@ -137,6 +139,16 @@ void HistoryPanel::setRuns(const std::vector<RunInfo>& runs, const QString& want
   updateButtons();
 }
 
+void HistoryPanel::setOutcome(const QString& id, const QString& text) {
+  for (int i = 0; i < m_list->topLevelItemCount(); ++i) {
+    QTreeWidgetItem* item = m_list->topLevelItem(i);
+    if (item->data(0, kIdRole).toString() == id && item->text(kOutcome) != text) {
+      item->setText(kOutcome, text);
+      item->setToolTip(kOutcome, text);
+    }
+  }
+}
+
 void HistoryPanel::updateButtons() {
   const QString id = current();
   const auto found = std::find_if(m_runs.begin(), m_runs.end(), [&](const RunInfo& info) { return info.id == id; });
@@ -145,6 +157,7 @@ void HistoryPanel::updateButtons() {
   m_rerun->setEnabled(isOver);
   m_remove->setEnabled(isOver);
   m_folder->setEnabled(isThere);
+  m_stop->setVisible(isThere && !isOver);
   m_rejoin->setVisible(isThere && found->state == RunState::lost && found->keepsRunning);
 }
 

@@ -19,6 +19,8 @@ class HistoryPanel : public QWidget {
 public:
   explicit HistoryPanel(QWidget* parent = nullptr);
   void setRuns(const std::vector<RunInfo>& runs, const QString& current);
+  /// How far a run that is under way has come.
+  void setOutcome(const QString& id, const QString& text);
   [[nodiscard]] QStringList ticked() const;
 
 Q_SIGNALS:
@@ -26,6 +28,7 @@ Q_SIGNALS:
   void tickedChanged();
   void rerunWanted(const QString& id);
   void rejoinWanted(const QString& id);
+  void stopWanted(const QString& id);
   void removeWanted(const QString& id);
   void folderWanted(const QString& id);
 
@@ -38,6 +41,7 @@ private:
   QTreeWidget* m_list;
   QToolButton* m_rerun;
   QToolButton* m_rejoin;
+  QToolButton* m_stop;
   QToolButton* m_folder;
   QToolButton* m_remove;
 };

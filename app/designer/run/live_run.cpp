@@ -4,6 +4,9 @@
 #include <chrono>
 #include <utility>
 
+#include "program/run_job.hpp"
+#include "remote/several.hpp"
+
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
@@ -17,8 +20,12 @@ constexpr qint64 kSilence_ms = 10'000;
 
 }  // namespace
 
-LiveRun::LiveRun(RunInfo info, Connection& connection, QObject* parent)
-    : QObject(parent), m_info(std::move(info)), m_connection(&connection), m_data(std::make_shared<RunData>()) {
+LiveRun::LiveRun(RunInfo info, Connection& connection, const std::vector<Connection*>& others, QObject* parent)
+    : QObject(parent),
+      m_info(std::move(info)),
+      m_connection(&connection),
+      m_others(others.begin(), others.end()),
+      m_data(std::make_shared<RunData>()) {
   m_tell.setSingleShot(true);
   m_tell.setInterval(50ms);
   connect(&m_tell, &QTimer::timeout, this, &LiveRun::advanced);
@@ -77,24 +84,120 @@ void LiveRun::start() {
     return;
   }
   setState(RunState::preparing);
-  m_connection->putRun(m_info.id, {m_info.folder + u"/job.json"_s, m_info.folder + u'/' + m_info.scheduleFile},
-                       [this, self = QPointer<LiveRun>(this)](const QString& fault) {
-                         if (!self) {
-                           return;
-                         }
-                         if (!fault.isEmpty()) {
-                           m_data->note(Severity::error, fault);
-                           m_info.code = static_cast<int>(program::RunExit::machineLacks);
-                           setState(RunState::ended, fault);
-                           return;
-                         }
-                         if (m_isCancelling) {
-                           m_info.code = static_cast<int>(program::RunExit::cancelled);
-                           setState(RunState::ended, tr("cancelled before it began"));
-                           return;
-                         }
-                         launch({u"supervise"_s, m_connection->runFolder(m_info.id)});
-                       });
+  put(0);
+}
+
+void LiveRun::proceed(const QString& fault, const std::function<void()>& next) {
+  if (!fault.isEmpty()) {
+    m_data->note(Severity::error, fault);
+    m_info.code = static_cast<int>(program::RunExit::machineLacks);
+    setState(RunState::ended, fault);
+  } else if (m_isCancelling) {
+    m_info.code = static_cast<int>(program::RunExit::cancelled);
+    setState(RunState::ended, tr("cancelled before it began"));
+  } else {
+    next();
+    return;
+  }
+  dropFolders();
+}
+
+/// The schedule goes to all machines, the job to the first.
+void LiveRun::put(std::size_t machine) {
+  const QPointer<Connection> connection = machine == 0 ? m_connection : m_others[machine - 1];
+  if (!connection || connection->state() != Connection::State::ready) {
+    proceed(tr("A machine is not connected any more."), {});
+    return;
+  }
+  QStringList files{m_info.folder + u'/' + m_info.scheduleFile};
+  if (m_others.empty()) {
+    files << m_info.folder + u"/job.json"_s;
+  }
+  connection->putRun(
+      m_info.id, files,
+      [this, machine, self = QPointer<LiveRun>(this)](const QString& fault) {
+        if (self) {
+          proceed(fault, [this, machine] {
+            if (machine < m_others.size()) {
+              put(machine + 1);
+            } else if (m_others.empty()) {
+              begin();
+            } else {
+              findHosts();
+            }
+          });
+        }
+      },
+      machine > 0);
+}
+
+/// How mpirun on the first machine gets to the others; then the job can be written.
+void LiveRun::findHosts() {
+  std::vector<std::vector<std::string>> names;
+  std::vector<std::string> titles;
+  for (const QPointer<Connection>& other : m_others) {
+    if (!other) {
+      proceed(tr("A machine is not connected any more."), {});
+      return;
+    }
+    const std::string& ours = other->machine().target.host;
+    names.push_back(remote::namesOf(other->facts().host.toStdString(), ours, other->address().toStdString()));
+    titles.push_back(ours);
+  }
+  m_connection->reach(m_info.id, names, [this, titles, self = QPointer<LiveRun>(this)](const remote::Facts& facts) {
+    if (!self || !m_connection) {
+      return;
+    }
+    std::vector<std::string> hosts{m_connection->facts().host.toStdString()};
+    for (const remote::Reach& reach : remote::reachesIn(facts, titles, m_connection->machine().target.host)) {
+      if (reach.name.empty()) {
+        proceed(QString::fromStdString(describe(reach.error)), {});
+        return;
+      }
+      hosts.push_back(reach.name);
+    }
+    const QStringList shares = m_info.shares.split(u',', Qt::SkipEmptyParts);
+    program::RunRequest request = m_info.request;
+    request.launch = program::Launch::mpirun;
+    for (qsizetype i = 0; i < static_cast<qsizetype>(hosts.size()); ++i) {
+      request.hosts.push_back(hosts[static_cast<std::size_t>(i)] +
+                              (i < shares.size() ? ":" + shares[i].toStdString() : std::string()));
+    }
+    program::RunJob job;
+    job.arguments = program::executorArguments(request, true);
+    job.endsWithStarter = !m_info.keepsRunning;
+    if (const auto faults = program::faultsOf(request); !faults.empty()) {
+      proceed(QString::fromStdString(faults.front().text + "; " + faults.front().fix), {});
+      return;
+    }
+    QFile file(m_info.folder + u"/job.json"_s);
+    const QByteArray text = QByteArray::fromStdString(program::writeJob(job));
+    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size() || !file.flush()) {
+      proceed(tr("%1 cannot be written.").arg(file.fileName()), {});
+      return;
+    }
+    file.close();
+    m_connection->putFiles(m_info.id, {file.fileName()}, [this, self](const QString& fault) {
+      if (self) {
+        proceed(fault, [this] { begin(); });
+      }
+    });
+  });
+}
+
+void LiveRun::begin() {
+  launch({u"supervise"_s, m_connection->runFolder(m_info.id)});
+}
+
+void LiveRun::dropFolders() {
+  if (m_connection) {
+    m_connection->dropRun(m_info.id);
+  }
+  for (const QPointer<Connection>& other : m_others) {
+    if (other) {
+      other->dropRun(m_info.id);
+    }
+  }
 }
 
 void LiveRun::rejoin() {
@@ -205,8 +308,8 @@ void LiveRun::processEnded() {
     keepFiles();
     // All of it is kept here; what went wrong stays there too, for a closer look.
     const program::RunExit code = m_data->end()->code;
-    if (m_connection && (code == program::RunExit::ok || code == program::RunExit::cancelled)) {
-      m_connection->dropRun(m_info.id);
+    if (code == program::RunExit::ok || code == program::RunExit::cancelled) {
+      dropFolders();
     }
     setState(RunState::ended, QString::fromStdString(m_data->end()->reason));
   } else if (!m_data->refusal().isEmpty()) {

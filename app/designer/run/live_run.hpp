@@ -7,7 +7,9 @@
 #include <QPointer>
 #include <QProcess>
 #include <QTimer>
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "designer/run/connection.hpp"
 #include "designer/run/run_data.hpp"
@@ -15,13 +17,15 @@
 
 namespace coppice::designer {
 
-/// A run under way on a connected machine, or one that is joined again. What it says is kept in its folder as it comes.
-/// Destruction leaves the machine: a run that ends with the window then ends, one that keeps running goes on.
+/// A run under way on a connected machine or over several, or one that is joined again. What it says is kept in its
+/// folder as it comes. Destruction leaves the machine: a run that ends with the window then ends, one that keeps
+/// running goes on.
 class LiveRun : public QObject {
   Q_OBJECT
 
 public:
-  LiveRun(RunInfo info, Connection& connection, QObject* parent = nullptr);
+  /// @param others  machines that the run is over besides; it starts on the first
+  LiveRun(RunInfo info, Connection& connection, const std::vector<Connection*>& others = {}, QObject* parent = nullptr);
   ~LiveRun() override;
 
   [[nodiscard]] const RunInfo& info() const { return m_info; }
@@ -29,6 +33,10 @@ public:
   [[nodiscard]] std::shared_ptr<RunData> sharedData() const { return m_data; }
   [[nodiscard]] RunState state() const { return m_info.state; }
   [[nodiscard]] bool isCancelling() const { return m_isCancelling; }
+  /// Neither ended nor lost.
+  [[nodiscard]] bool isUnderWay() const {
+    return m_info.state == RunState::running || m_info.state == RunState::preparing;
+  }
   /// No line for so long that the connection may be gone.
   [[nodiscard]] bool isSilent() const;
 
@@ -45,6 +53,12 @@ Q_SIGNALS:
   void stateChanged();
 
 private:
+  void put(std::size_t machine);
+  void findHosts();
+  /// Goes on with `next` unless something failed or the run was stopped meanwhile.
+  void proceed(const QString& fault, const std::function<void()>& next);
+  void begin();
+  void dropFolders();
   void launch(const QStringList& words);
   void read();
   void processEnded();
@@ -54,6 +68,7 @@ private:
 
   RunInfo m_info;
   QPointer<Connection> m_connection;
+  std::vector<QPointer<Connection>> m_others;
   std::shared_ptr<RunData> m_data;
   QProcess* m_process = nullptr;
   QFile m_records;

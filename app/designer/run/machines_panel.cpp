@@ -7,6 +7,7 @@
 #include <QScrollArea>
 #include <QSignalBlocker>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "designer/run/panel_parts.hpp"
 #include "designer/theme/fonts.hpp"
@@ -69,6 +70,7 @@ MachinesPanel::MachinesPanel(MachineBook& book, QWidget* parent)
   m_list->setRootIsDecorated(false);
   m_list->setUniformRowHeights(true);
   m_list->setFrameShape(QFrame::NoFrame);
+  m_list->setSelectionMode(QAbstractItemView::ExtendedSelection);
   m_list->header()->setStretchLastSection(false);
   m_list->header()->setSectionResizeMode(0, QHeaderView::Stretch);
   m_list->header()->setSectionResizeMode(1, QHeaderView::ResizeToContents);
@@ -115,18 +117,28 @@ MachinesPanel::MachinesPanel(MachineBook& book, QWidget* parent)
     refresh();
     Q_EMIT currentChanged(current());
   });
+  connect(m_list, &QTreeWidget::itemSelectionChanged, this, [this] {
+    refresh();
+    Q_EMIT chosenChanged();
+  });
   connect(m_list, &QTreeWidget::itemActivated, m_connect, &QPushButton::click);
   connect(m_host, &QLineEdit::returnPressed, this, &MachinesPanel::addHost);
   connect(m_connect, &QPushButton::clicked, this, [this] {
-    Connection* connection = m_book.connection(current());
-    if (connection == nullptr) {
-      return;
-    }
-    const Connection::State state = connection->state();
-    if (state == Connection::State::ready || state == Connection::State::connecting) {
-      connection->close();
-    } else {
-      connection->open();
+    const QStringList ids = chosen();
+    const auto isOpen = [this](const QString& id) {
+      const Connection* connection = m_book.connection(id);
+      return connection == nullptr || connection->state() == Connection::State::ready ||
+             connection->state() == Connection::State::connecting;
+    };
+    const bool closes = std::all_of(ids.begin(), ids.end(), isOpen);
+    for (const QString& id : ids) {
+      if (Connection* connection = m_book.connection(id)) {
+        if (closes) {
+          connection->close();
+        } else if (!isOpen(id)) {
+          connection->open();
+        }
+      }
     }
   });
   connect(m_detect, &QToolButton::clicked, this, [this] { Q_EMIT detectWanted(current()); });
@@ -141,6 +153,16 @@ MachinesPanel::MachinesPanel(MachineBook& book, QWidget* parent)
 QString MachinesPanel::current() const {
   const QTreeWidgetItem* item = m_list->currentItem();
   return item != nullptr ? item->data(0, kIdRole).toString() : u"local"_s;
+}
+
+QStringList MachinesPanel::chosen() const {
+  QStringList ids;
+  for (int i = 0; i < m_list->topLevelItemCount(); ++i) {
+    if (m_list->topLevelItem(i)->isSelected()) {
+      ids << m_list->topLevelItem(i)->data(0, kIdRole).toString();
+    }
+  }
+  return ids.isEmpty() ? QStringList{current()} : ids;
 }
 
 void MachinesPanel::setCurrent(const QString& id) {
@@ -199,18 +221,59 @@ void MachinesPanel::refresh() {
         1, theme.color(isBad ? Token::error : (state == Connection::State::ready ? Token::accent : Token::muted)));
   }
   const Machine* machine = m_book.find(current());
-  Connection* connection = m_book.connection(current());
+  const Connection* connection = m_book.connection(current());
   if (machine == nullptr || connection == nullptr) {
     return;
   }
-  const bool isReady = connection->state() == Connection::State::ready;
-  const bool isBusy = connection->state() == Connection::State::connecting;
-  m_connect->setText(isReady ? tr("Disconnect") : (isBusy ? tr("Stop") : tr("Connect")));
+  const QStringList ids = chosen();
+  const auto count = [&](Connection::State state) {
+    return std::count_if(ids.begin(), ids.end(), [&](const QString& id) {
+      const Connection* each = m_book.connection(id);
+      return each != nullptr && each->state() == state;
+    });
+  };
+  const bool isReady = count(Connection::State::ready) == ids.size();
+  const bool isBusy = !isReady && count(Connection::State::connecting) + count(Connection::State::ready) == ids.size();
+  const QString what = isReady ? tr("Disconnect") : (isBusy ? tr("Stop") : tr("Connect"));
+  m_connect->setText(ids.size() > 1 ? tr("%1 %2 Machines").arg(what).arg(ids.size()) : what);
   m_connect->setToolTip(tr("Each step is shown in the Connection dock"));
-  const QString why = isReady ? QString() : tr("Connect first");
-  m_detect->setEnabled(isReady);
-  m_compare->setEnabled(isReady);
-  m_remove->setVisible(machine->kind == Machine::Kind::added);
+  const bool isSingle = ids.size() == 1;
+  m_detect->setEnabled(isReady && isSingle);
+  m_compare->setEnabled(isReady && isSingle);
+  m_remove->setVisible(isSingle && machine->kind == Machine::Kind::added);
+  m_card->setText(isSingle ? cardOf(*connection) : cardOfSeveral(ids));
+}
+
+QString MachinesPanel::cardOfSeveral(const QStringList& ids) const {
+  QString card;
+  for (const QString& id : ids) {
+    const Machine* machine = m_book.find(id);
+    const Connection* connection = m_book.connection(id);
+    if (machine == nullptr || connection == nullptr) {
+      continue;
+    }
+    const MachineFacts& facts = connection->facts();
+    const bool isReady = connection->state() == Connection::State::ready;
+    const QString mpi = facts.mpi();
+    QStringList words;
+    if (isReady) {
+      words << tr("%n cores", nullptr, facts.cores) << (mpi.isEmpty() ? tr("no MPI") : mpi);
+    } else {
+      const QString state = stateText(connection);
+      words << (state.isEmpty() ? tr("not connected") : state);
+    }
+    card += row(machine->title(), words.join(u", "_s));
+  }
+  return u"<p style='color:%1'>%2</p><table cellspacing='0' cellpadding='1'>%3</table>"_s.arg(
+      Theme::instance().color(Token::muted).name(),
+      tr("One run over these machines: it starts on the first, which goes to the others by ssh.").toHtmlEscaped(),
+      card);
+}
+
+QString MachinesPanel::cardOf(const Connection& shown) const {
+  const Theme& theme = Theme::instance();
+  const Connection* connection = &shown;
+  const bool isReady = connection->state() == Connection::State::ready;
   const MachineFacts& facts = connection->facts();
   QString card;
   if (isReady || !facts.system.isEmpty()) {
@@ -246,9 +309,11 @@ void MachinesPanel::refresh() {
   } else {
     card = u"<span style='color:%1'>%2</span>"_s.arg(
         theme.color(Token::muted).name(),
-        tr("Connect to see what is in this machine and to run a schedule on it.").toHtmlEscaped());
+        tr("Connect to see what is in this machine and to run a schedule on it. Ctrl+click adds machines for one run "
+           "over several.")
+            .toHtmlEscaped());
   }
-  m_card->setText(card);
+  return card;
 }
 
 }  // namespace coppice::designer

@@ -21,10 +21,13 @@ public:
 
   /// Never empty: this computer is always there.
   [[nodiscard]] QString current() const;
+  /// The machines of one run: usually the current one, or all that are selected, in the order of the list.
+  [[nodiscard]] QStringList chosen() const;
   void setCurrent(const QString& id);
 
 Q_SIGNALS:
   void currentChanged(const QString& id);
+  void chosenChanged();
   void detectWanted(const QString& id);
   void compareWanted(const QString& id);
   void refused(const QString& why);
@@ -33,6 +36,8 @@ private:
   void fill();
   void refresh();
   void addHost();
+  [[nodiscard]] QString cardOf(const Connection& connection) const;
+  [[nodiscard]] QString cardOfSeveral(const QStringList& ids) const;
 
   MachineBook& m_book;
   QTreeWidget* m_list;

@@ -46,8 +46,12 @@ RunActivity::RunActivity(RunPrompts prompts, RunOptions options, QWidget* window
     m_options.dataFolder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + u"/runs"_s;
   }
   connect(m_machinesPanel, &MachinesPanel::currentChanged, this, [this](const QString& id) {
-    m_runPanel->setMachine(id);
     m_connectionPanel->setConnection(m_book.connection(id));
+    Q_EMIT stateChanged();
+  });
+  connect(m_machinesPanel, &MachinesPanel::chosenChanged, this, [this] {
+    m_runPanel->setMachines(m_machinesPanel->chosen());
+    updateRunning();
     Q_EMIT stateChanged();
   });
   connect(m_machinesPanel, &MachinesPanel::refused, this, &RunActivity::message);
@@ -56,20 +60,15 @@ RunActivity::RunActivity(RunPrompts prompts, RunOptions options, QWidget* window
   connect(&m_book, &MachineBook::connectionChanged, this, [this](const QString& id) {
     Connection* connection = m_book.connection(id);
     const Connection::State state = connection->state();
-    if (id == m_machinesPanel->current() &&
+    if (m_machinesPanel->chosen().contains(id) &&
         (state == Connection::State::failed || state == Connection::State::needsConsent)) {
+      m_connectionPanel->setConnection(connection);
       Q_EMIT dockWanted(u"connection"_s);
     }
     if (state == Connection::State::lost || state == Connection::State::failed) {
       Q_EMIT message(connection->message());
     }
-    if (id == m_waitingFor && state != Connection::State::connecting) {
-      m_waitingFor.clear();
-      const auto then = std::exchange(m_then, nullptr);
-      if (state == Connection::State::ready && then) {
-        then(*connection);
-      }
-    }
+    serveWaiting(id);
     Q_EMIT stateChanged();
   });
   connect(m_runPanel, &RunPanel::runWanted, this, &RunActivity::start);
@@ -85,6 +84,7 @@ RunActivity::RunActivity(RunPrompts prompts, RunOptions options, QWidget* window
   connect(m_history, &HistoryPanel::tickedChanged, this, &RunActivity::updateChart);
   connect(m_history, &HistoryPanel::rerunWanted, this, &RunActivity::rerun);
   connect(m_history, &HistoryPanel::rejoinWanted, this, &RunActivity::rejoin);
+  connect(m_history, &HistoryPanel::stopWanted, this, &RunActivity::stopRun);
   connect(m_history, &HistoryPanel::removeWanted, this, &RunActivity::remove);
   connect(m_history, &HistoryPanel::folderWanted, this, [this](const QString& id) {
     if (const RunInfo* info = find(id)) {
@@ -92,20 +92,22 @@ RunActivity::RunActivity(RunPrompts prompts, RunOptions options, QWidget* window
     }
   });
   connect(m_differences, &DifferencesPanel::elementChosen, this, &RunActivity::elementChosen);
-  m_runPanel->setMachine(m_machinesPanel->current());
+  m_runPanel->setMachines(m_machinesPanel->chosen());
   m_connectionPanel->setConnection(m_book.connection(m_machinesPanel->current()));
   // While a run is silent nothing else would say so.
   m_beat.setInterval(1s);
   connect(&m_beat, &QTimer::timeout, this, [this] {
-    if (m_live && m_live->isSilent()) {
-      showLive();
+    for (const auto& [id, run] : m_live) {
+      if (run->isSilent()) {
+        showLive(*run);
+      }
     }
   });
 }
 
 RunActivity::~RunActivity() {
-  m_then = nullptr;
-  m_live.reset();
+  m_waiting.clear();
+  m_live.clear();
 }
 
 QString RunActivity::folder() const {
@@ -127,17 +129,18 @@ void RunActivity::reload() {
   m_runs = RunStore::list(m_folder);
   m_data.clear();
   for (RunInfo& info : m_runs) {
-    const bool isOurs = m_live && m_live->info().id == info.id;
-    if (!isOurs && (info.state == RunState::running || info.state == RunState::preparing)) {
+    if (live(info.id) == nullptr && (info.state == RunState::running || info.state == RunState::preparing)) {
       // Of a window that is gone, or of another one.
       info.state = RunState::lost;
       info.reason = info.keepsRunning ? tr("left running") : tr("the window was closed");
     }
   }
   m_shown.clear();
-  if (m_live && m_live->info().folder.startsWith(m_folder + u'/')) {
-    m_data[m_live->info().id] = m_live->sharedData();
-    show(m_live->info().id);
+  const auto own = std::find_if(m_live.begin(), m_live.end(), [&](const auto& each) {
+    return each.second->isUnderWay() && each.second->info().folder.startsWith(m_folder + u'/');
+  });
+  if (own != m_live.end()) {
+    show(own->first);
   } else if (!m_runs.empty()) {
     show(m_runs.front().id);
   } else {
@@ -155,8 +158,8 @@ RunInfo* RunActivity::find(const QString& id) {
 }
 
 std::shared_ptr<RunData> RunActivity::dataOf(const QString& id) {
-  if (m_live && m_live->info().id == id) {
-    return m_live->sharedData();
+  if (const LiveRun* run = live(id)) {
+    return run->sharedData();
   }
   if (const auto known = m_data.find(id); known != m_data.end()) {
     return known->second;
@@ -169,8 +172,34 @@ void RunActivity::refreshRuns() {
   m_history->setRuns(m_runs, m_shown);
 }
 
+LiveRun* RunActivity::live(const QString& id) const {
+  const auto found = m_live.find(id);
+  return found != m_live.end() ? found->second.get() : nullptr;
+}
+
+LiveRun* RunActivity::runOn(const QStringList& machines) const {
+  for (const auto& [id, run] : m_live) {
+    const QStringList used = run->info().machines();
+    if (run->isUnderWay() &&
+        std::any_of(used.begin(), used.end(), [&](const QString& each) { return machines.contains(each); })) {
+      return run.get();
+    }
+  }
+  return nullptr;
+}
+
 bool RunActivity::isRunning() const {
-  return m_live && (m_live->state() == RunState::running || m_live->state() == RunState::preparing);
+  return std::any_of(m_live.begin(), m_live.end(), [](const auto& each) { return each.second->isUnderWay(); });
+}
+
+bool RunActivity::canRerun() const {
+  const auto info = std::find_if(m_runs.begin(), m_runs.end(), [&](const RunInfo& each) { return each.id == m_shown; });
+  return info != m_runs.end() && runOn(info->machines()) == nullptr;
+}
+
+void RunActivity::tellBusy(const LiveRun& run) {
+  Q_EMIT message(
+      tr("%1 runs “%2” already; stop that first (Shift+F5).").arg(run.info().machine, run.info().scheduleName));
 }
 
 // ---- showing
@@ -182,8 +211,8 @@ void RunActivity::show(const QString& id) {
     return;
   }
   m_shown = id;
-  const bool isLive = m_live && m_live->info().id == id;
-  m_results->setRun(*info, data, isLive, isLive && m_live->isSilent());
+  const LiveRun* run = live(id);
+  m_results->setRun(*info, data, run != nullptr, run != nullptr && run->isSilent());
   m_log->setRun(data);
   m_trace->setRun(data);
   updateChart();
@@ -195,7 +224,13 @@ void RunActivity::updateChart() {
   if (!m_shown.isEmpty()) {
     ids << m_shown;
   }
-  for (const QString& id : m_history->ticked()) {
+  QStringList others = m_history->ticked();
+  for (const auto& [id, run] : m_live) {
+    if (run->isUnderWay()) {
+      others << id;
+    }
+  }
+  for (const QString& id : std::as_const(others)) {
     if (!ids.contains(id)) {
       ids << id;
     }
@@ -211,41 +246,96 @@ void RunActivity::updateChart() {
   m_chart->setSeries(std::move(series));
 }
 
-void RunActivity::showLive() {
-  if (!m_live) {
-    return;
+void RunActivity::showLive(const LiveRun& run) {
+  const QString id = run.info().id;
+  if (RunInfo* info = find(id)) {
+    *info = run.info();
   }
-  if (RunInfo* info = find(m_live->info().id)) {
-    *info = m_live->info();
-  }
-  if (m_shown == m_live->info().id) {
+  if (m_shown == id) {
     show(m_shown);
+  } else {
+    updateChart();
   }
-  m_runPanel->setRunning(isRunning(), m_live->isCancelling());
+  if (run.isUnderWay()) {
+    QString text = outcomeText(run.info(), &run.data());
+    if (const auto& progress = run.data().progress()) {
+      text += u" · %1 %"_s.arg(static_cast<int>(progress->fraction * 100));
+    }
+    m_history->setOutcome(id, run.isSilent() ? tr("no sign of life; waiting for the machine…") : text);
+  }
+  updateRunning();
+}
+
+/// Run or Stop: that of the chosen machines.
+void RunActivity::updateRunning() {
+  const LiveRun* run = runOn(m_runPanel->machines());
+  m_runPanel->setRunning(run != nullptr, run != nullptr && run->isCancelling());
 }
 
 // ---- running
 
-void RunActivity::whenReady(const QString& machine, std::function<void(Connection&)> then) {
-  Connection* connection = m_book.connection(machine);
-  if (connection == nullptr) {
-    Q_EMIT message(tr("This machine is not in the list any more; add it again."));
+void RunActivity::whenReady(const QStringList& machines, std::function<void(const Machines&)> then) {
+  Machines connections;
+  for (const QString& id : machines) {
+    Connection* connection = m_book.connection(id);
+    if (connection == nullptr) {
+      Q_EMIT message(tr("This machine is not in the list any more; add it again."));
+      return;
+    }
+    connections.push_back(connection);
+  }
+  const auto isReady = [](const Connection* each) { return each->state() == Connection::State::ready; };
+  if (std::all_of(connections.begin(), connections.end(), isReady)) {
+    then(connections);
     return;
   }
-  if (connection->state() == Connection::State::ready) {
-    then(*connection);
-    return;
+  // Before anybody waits: opening passes through states in which nothing could come of it.
+  for (Connection* connection : connections) {
+    if (!isReady(connection) && connection->state() != Connection::State::connecting) {
+      connection->open();
+    }
   }
-  m_waitingFor = machine;
-  m_then = std::move(then);
-  if (connection->state() != Connection::State::connecting) {
-    connection->open();
+  m_waiting.push_back({machines, std::move(then)});
+  serveWaiting(machines.front());
+}
+
+void RunActivity::serveWaiting(const QString& changed) {
+  for (std::size_t i = 0; i < m_waiting.size();) {
+    if (!m_waiting[i].machines.contains(changed)) {
+      ++i;
+      continue;
+    }
+    Machines connections;
+    bool isReady = true;
+    bool isHopeless = false;
+    for (const QString& id : std::as_const(m_waiting[i].machines)) {
+      Connection* connection = m_book.connection(id);
+      const auto state = connection != nullptr ? connection->state() : Connection::State::failed;
+      isReady = isReady && state == Connection::State::ready;
+      isHopeless = isHopeless || (state != Connection::State::ready && state != Connection::State::connecting);
+      connections.push_back(connection);
+    }
+    if (!isReady && !isHopeless) {
+      ++i;
+      continue;
+    }
+    const auto then = std::move(m_waiting[i].then);
+    m_waiting.erase(m_waiting.begin() + static_cast<std::ptrdiff_t>(i));
+    if (isReady) {
+      then(connections);
+      // It may have changed who waits.
+      i = 0;
+    }
   }
 }
 
 void RunActivity::start() {
-  if (!m_runPanel->isReady() || isRunning()) {
-    Q_EMIT message(isRunning() ? tr("A run is under way; stop it first (Shift+F5).") : m_runPanel->obstacle());
+  if (const LiveRun* run = runOn(m_runPanel->machines())) {
+    tellBusy(*run);
+    return;
+  }
+  if (!m_runPanel->isReady()) {
+    Q_EMIT message(m_runPanel->obstacle());
     return;
   }
   const RunnableSchedule* chosen = m_runPanel->schedule();
@@ -256,71 +346,120 @@ void RunActivity::start() {
   }
   RunSubject subject{m_document ? m_document->name : QString(), chosen->name, *bytes,
                      m_document && m_document->fabric ? m_document->fabric() : QByteArray()};
-  whenReady(m_runPanel->machine(),
-            [this, subject = std::move(subject), request = m_runPanel->request(), suffix = chosen->suffix,
-             keeps = m_runPanel->keepsRunning()](Connection& connection) {
-              startRun(connection, subject, request, suffix, keeps);
-            });
+  Choices choices{m_runPanel->request(), m_runPanel->shares(), chosen->suffix, m_runPanel->keepsRunning()};
+  whenReady(m_runPanel->machines(), [this, subject = std::move(subject), choices = std::move(choices)](
+                                        const Machines& machines) { startRun(machines, subject, choices); });
 }
 
-void RunActivity::startRun(Connection& connection, const RunSubject& subject, const program::RunRequest& request,
-                           const QString& suffix, bool keepsRunning) {
+void RunActivity::startRun(const Machines& machines, const RunSubject& subject, const Choices& choices) {
   RunInfo info;
   info.id = newRunId();
-  info.machineId = connection.machine().id();
-  info.machine = connection.machine().isLocal() ? connection.facts().host : connection.machine().title();
-  info.scheduleFile = u"schedule."_s + suffix;
+  QStringList titles;
+  for (const Connection* connection : machines) {
+    const Machine& machine = connection->machine();
+    titles << (machine.isLocal() ? connection->facts().host : machine.title());
+    if (info.machineId.isEmpty()) {
+      info.machineId = machine.id();
+    } else {
+      info.otherMachines << machine.id();
+    }
+  }
+  // While the machines were being connected another may have begun.
+  if (const LiveRun* run = runOn(info.machines())) {
+    tellBusy(*run);
+    return;
+  }
+  info.machine = titles.join(u" + "_s);
+  info.shares = choices.shares;
+  info.scheduleFile = u"schedule."_s + choices.suffix;
   info.started = QDateTime::currentDateTimeUtc();
-  info.keepsRunning = keepsRunning;
-  info.request = request;
+  info.keepsRunning = choices.keepsRunning;
+  info.request = choices.request;
   info.request.schedule = info.scheduleFile.toStdString();
   program::RunJob job;
   job.arguments = program::executorArguments(info.request, true);
-  job.endsWithStarter = !keepsRunning;
+  job.endsWithStarter = !choices.keepsRunning;
   auto made = RunStore::create(m_folder, subject, std::move(info), job);
   if (!made) {
     m_prompts.failure(tr("Run"), QString::fromStdString(describe(made.error())));
     return;
   }
   m_runs.insert(m_runs.begin(), *made);
-  follow(std::make_unique<LiveRun>(std::move(*made), connection));
-  m_live->start();
+  follow(std::make_unique<LiveRun>(std::move(*made), *machines.front(), Machines(machines.begin() + 1, machines.end())))
+      .start();
   Q_EMIT dockWanted(u"results"_s);
 }
 
-void RunActivity::follow(std::unique_ptr<LiveRun> run) {
-  m_live = std::move(run);
-  m_data[m_live->info().id] = m_live->sharedData();
-  connect(m_live.get(), &LiveRun::advanced, this, &RunActivity::showLive);
-  connect(m_live.get(), &LiveRun::stateChanged, this, [this] {
-    m_data[m_live->info().id] = m_live->sharedData();
-    showLive();
+LiveRun& RunActivity::follow(std::unique_ptr<LiveRun> followed) {
+  LiveRun* const run = followed.get();
+  const QString id = run->info().id;
+  // What is over is kept on the disk and in m_data.
+  std::erase_if(m_live, [](const auto& each) { return !each.second->isUnderWay(); });
+  m_live[id] = std::move(followed);
+  m_data[id] = run->sharedData();
+  connect(run, &LiveRun::advanced, this, [this, run] { showLive(*run); });
+  connect(run, &LiveRun::stateChanged, this, [this, run, id] {
+    m_data[id] = run->sharedData();
+    showLive(*run);
     refreshRuns();
+    if (!run->isUnderWay()) {
+      Q_EMIT message(
+          tr("The run on %1 has ended: %2").arg(run->info().machine, outcomeText(run->info(), &run->data())));
+    }
     if (!isRunning()) {
-      Q_EMIT message(tr("The run has ended: %1").arg(outcomeText(m_live->info(), &m_live->data())));
       m_beat.stop();
     }
     Q_EMIT stateChanged();
   });
   m_beat.start();
-  show(m_live->info().id);
+  show(id);
   refreshRuns();
+  return *run;
+}
+
+void RunActivity::stopRun(const QString& id) {
+  if (LiveRun* run = live(id); run != nullptr && run->isUnderWay()) {
+    run->cancel();
+  }
 }
 
 void RunActivity::stop() {
-  if (isRunning()) {
-    m_live->cancel();
-  } else if (!m_waitingFor.isEmpty()) {
-    m_then = nullptr;
-    if (Connection* connection = m_book.connection(std::exchange(m_waitingFor, {}))) {
-      connection->close();
+  const QStringList chosen = m_runPanel->machines();
+  LiveRun* run = live(m_shown);
+  if (run == nullptr || !run->isUnderWay()) {
+    run = runOn(chosen);
+  }
+  if (run != nullptr) {
+    run->cancel();
+    return;
+  }
+  for (std::size_t i = 0; i < m_waiting.size(); ++i) {
+    if (m_waiting[i].machines == chosen) {
+      m_waiting.erase(m_waiting.begin() + static_cast<std::ptrdiff_t>(i));
+      for (const QString& id : chosen) {
+        if (Connection* connection = m_book.connection(id);
+            connection != nullptr && connection->state() == Connection::State::connecting) {
+          connection->close();
+        }
+      }
+      return;
+    }
+  }
+  for (const auto& [id, each] : m_live) {
+    if (each->isUnderWay()) {
+      each->cancel();
+      return;
     }
   }
 }
 
 void RunActivity::rerun(const QString& id) {
   const RunInfo* info = find(id);
-  if (info == nullptr || isRunning()) {
+  if (info == nullptr) {
+    return;
+  }
+  if (const LiveRun* run = runOn(info->machines())) {
+    tellBusy(*run);
     return;
   }
   auto subject = RunStore::subject(*info);
@@ -328,27 +467,30 @@ void RunActivity::rerun(const QString& id) {
     m_prompts.failure(tr("Run Again"), QString::fromStdString(describe(subject.error())));
     return;
   }
-  QString suffix = info->scheduleFile.section(u'.', 1);
-  whenReady(info->machineId,
-            [this, subject = std::move(*subject), request = info->request, suffix, keeps = info->keepsRunning](
-                Connection& connection) { startRun(connection, subject, request, suffix, keeps); });
+  Choices choices{info->request, info->shares, info->scheduleFile.section(u'.', 1), info->keepsRunning};
+  whenReady(info->machines(), [this, subject = std::move(*subject), choices = std::move(choices)](
+                                  const Machines& machines) { startRun(machines, subject, choices); });
 }
 
 void RunActivity::rejoin(const QString& id) {
   const RunInfo* info = find(id);
-  if (info == nullptr || isRunning()) {
+  if (info == nullptr) {
     return;
   }
-  whenReady(info->machineId, [this, copy = *info](Connection& connection) {
-    follow(std::make_unique<LiveRun>(copy, connection));
-    m_live->rejoin();
+  if (const LiveRun* run = runOn(info->machines())) {
+    tellBusy(*run);
+    return;
+  }
+  whenReady(info->machines(), [this, copy = *info](const Machines& machines) {
+    follow(std::make_unique<LiveRun>(copy, *machines.front(), Machines(machines.begin() + 1, machines.end()))).rejoin();
     Q_EMIT dockWanted(u"results"_s);
   });
 }
 
 void RunActivity::remove(const QString& id) {
   const RunInfo* info = find(id);
-  if (info == nullptr || (m_live && m_live->info().id == id && isRunning()) ||
+  const LiveRun* run = live(id);
+  if (info == nullptr || (run != nullptr && run->isUnderWay()) ||
       !m_prompts.confirm(tr("Delete Run"), tr("Delete the run “%1” with its results and log?").arg(info->title()),
                          tr("Delete"), tr("Keep"))) {
     return;
@@ -357,9 +499,7 @@ void RunActivity::remove(const QString& id) {
     Q_EMIT message(tr("%1 could not be deleted.").arg(info->folder));
     return;
   }
-  if (m_live && m_live->info().id == id) {
-    m_live.reset();
-  }
+  m_live.erase(id);
   m_data.erase(id);
   std::erase_if(m_runs, [&](const RunInfo& each) { return each.id == id; });
   reload();
@@ -367,28 +507,31 @@ void RunActivity::remove(const QString& id) {
 
 // ---- machines as fabrics
 
-void RunActivity::probe(const QString& machine, std::function<void(QByteArray, QString)> done) {
-  whenReady(machine, [this, done = std::move(done)](Connection& connection) {
+void RunActivity::probe(const QString& machine, const QString& purpose, std::function<void(QByteArray, QString)> done) {
+  whenReady({machine}, [this, purpose, done = std::move(done)](const Machines& machines) {
+    const Connection& connection = *machines.front();
     const Connection::Command command = connection.executorCommand({u"probe"_s, u"--fabric"_s});
     const QString title = connection.facts().host.isEmpty() ? connection.machine().title() : connection.facts().host;
     Q_EMIT message(tr("Reading %1…").arg(title));
     constexpr int kSeconds = 60;
-    m_probe.start(command.program, command.arguments, {}, kSeconds, [this, done, title](const CallResult& result) {
-      if (!result.isGood() || result.output.isEmpty()) {
-        Q_EMIT message(tr("No fabric was found in %1").arg(title));
-        QString why = QString::fromUtf8(result.errors).trimmed().section(u'\n', -1);
-        why.remove(u"coppice-exec: "_s);
-        m_prompts.failure(tr("Detect"), tr("No fabric was found in %1.").arg(title) + u"\n\n"_s +
-                                            (result.isTimedOut ? tr("There was no answer in time.") : why));
-        return;
-      }
-      done(result.output, title);
-    });
+    m_probe.start(command.program, command.arguments, {}, kSeconds,
+                  [this, purpose, done, title](const CallResult& result) {
+                    if (!result.isGood() || result.output.isEmpty()) {
+                      Q_EMIT message(tr("No fabric was found in %1").arg(title));
+                      QString why = QString::fromUtf8(result.errors).trimmed().section(u'\n', -1);
+                      why.remove(u"coppice-exec: "_s);
+                      m_prompts.failure(purpose, tr("No fabric was found in %1.").arg(title) + u"\n\n"_s +
+                                                     (result.isTimedOut ? tr("There was no answer in time.") : why));
+                      return;
+                    }
+                    done(result.output, title);
+                  });
   });
 }
 
 void RunActivity::detect(const QString& machine) {
-  probe(machine, [this](const QByteArray& text, const QString& title) { Q_EMIT fabricDetected(text, title); });
+  probe(machine, tr("Detect"),
+        [this](const QByteArray& text, const QString& title) { Q_EMIT fabricDetected(text, title); });
 }
 
 void RunActivity::compare(const QString& machine) {
@@ -396,7 +539,7 @@ void RunActivity::compare(const QString& machine) {
     Q_EMIT message(tr("Open the drawing first that the machine is to be compared with."));
     return;
   }
-  probe(machine, [this](const QByteArray& text, const QString& title) {
+  probe(machine, tr("Compare"), [this](const QByteArray& text, const QString& title) {
     const auto read =
         readFabricFile(std::string_view(text.constData(), static_cast<std::size_t>(text.size())), title.toStdString());
     if (!read) {

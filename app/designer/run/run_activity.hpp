@@ -62,14 +62,20 @@ public:
   /// Which box of the drawing a machine is compared with; asked when needed.
   void setChosenBox(std::function<BoxId()> chosenBox) { m_chosenBox = std::move(chosenBox); }
 
-  [[nodiscard]] bool isReady() const { return m_runPanel->isReady() && !isRunning(); }
+  /// The chosen run can start: nothing stands in its way, and no machine of it runs another.
+  [[nodiscard]] bool isReady() const { return m_runPanel->isReady() && runOn(m_runPanel->machines()) == nullptr; }
+  /// Any run is under way.
   [[nodiscard]] bool isRunning() const;
+  /// The shown run is over, and its machines are free.
+  [[nodiscard]] bool canRerun() const;
   /// The run that the docks show; empty = none.
   [[nodiscard]] const QString& shownRun() const { return m_shown; }
   [[nodiscard]] const std::vector<RunInfo>& runs() const { return m_runs; }
 
   void start();
+  /// The shown run if it is under way, else that of the chosen machines, else any.
   void stop();
+  void stopRun(const QString& id);
   void rerun(const QString& id);
   void rejoin(const QString& id);
   void remove(const QString& id);
@@ -88,16 +94,29 @@ Q_SIGNALS:
   void dockWanted(const QString& id);
 
 private:
+  using Machines = std::vector<Connection*>;
   /// Connects first where that needs no question.
-  void whenReady(const QString& machine, std::function<void(Connection&)> then);
-  void startRun(Connection& connection, const RunSubject& subject, const program::RunRequest& request,
-                const QString& suffix, bool keepsRunning);
-  void follow(std::unique_ptr<LiveRun> run);
+  void whenReady(const QStringList& machines, std::function<void(const Machines&)> then);
+  void serveWaiting(const QString& changed);
+  struct Choices {
+    program::RunRequest request;
+    QString shares;
+    QString suffix;
+    bool keepsRunning = false;
+  };
+  void startRun(const Machines& machines, const RunSubject& subject, const Choices& choices);
+  LiveRun& follow(std::unique_ptr<LiveRun> run);
+  /// The run of this id as far as this window follows it; nullptr = only what is kept.
+  [[nodiscard]] LiveRun* live(const QString& id) const;
+  /// The run under way that uses one of these machines.
+  [[nodiscard]] LiveRun* runOn(const QStringList& machines) const;
+  void tellBusy(const LiveRun& run);
   void show(const QString& id);
-  void showLive();
+  void showLive(const LiveRun& run);
+  void updateRunning();
   void refreshRuns();
   void reload();
-  void probe(const QString& machine, std::function<void(QByteArray, QString)> done);
+  void probe(const QString& machine, const QString& purpose, std::function<void(QByteArray, QString)> done);
   void save(const QString& suggestion, const QByteArray& text);
   void updateChart();
   [[nodiscard]] RunInfo* find(const QString& id);
@@ -112,10 +131,14 @@ private:
   QString m_folder;
   std::vector<RunInfo> m_runs;
   std::map<QString, std::shared_ptr<RunData>> m_data;
-  std::unique_ptr<LiveRun> m_live;
+  std::map<QString, std::unique_ptr<LiveRun>> m_live;  ///< at most one under way for each machine
   QString m_shown;
-  QString m_waitingFor;  ///< a machine that is being connected for something
-  std::function<void(Connection&)> m_then;
+  /// Something to do when all these machines are connected.
+  struct Waiting {
+    QStringList machines;
+    std::function<void(const Machines&)> then;
+  };
+  std::vector<Waiting> m_waiting;
   Call m_probe;
   QTimer m_beat;
 

@@ -26,6 +26,8 @@ public:
   explicit RunChart(QWidget* parent = nullptr);
   /// The first is the one in question; the others are compared with it.
   void setSeries(std::vector<Series> series);
+  /// How many runs it draws.
+  [[nodiscard]] int runs() const { return static_cast<int>(m_series.size()); }
   [[nodiscard]] QChart& chart() { return *m_chart; }
 
 protected:

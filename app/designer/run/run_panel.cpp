@@ -8,10 +8,12 @@
 #include <QStylePainter>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "designer/run/machines_panel.hpp"
 #include "designer/run/panel_parts.hpp"
 #include "designer/theme/theme.hpp"
+#include "remote/several.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -88,6 +90,8 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_hosts = line(u"runHosts"_s, tr("Hosts"), {}, content);
   m_hosts->setPlaceholderText(tr("node1:4, node2:4"));
   m_hosts->setToolTip(tr("Machines for mpirun with their numbers of processes; empty = the machine itself"));
+  m_shares = line(u"runShares"_s, tr("Ranks of each machine"), {}, content);
+  m_shares->setToolTip(tr("Ranks of each machine in the order of the list, as in 3, 1; empty = even shares"));
   m_partition = box(u"runPartition"_s, tr("Partition"), content);
   m_from = line(u"runFrom"_s, tr("Smallest size"), u"1M"_s, content);
   m_to = line(u"runTo"_s, tr("Largest size"), u"64M"_s, content);
@@ -171,6 +175,7 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_form->addRow(tr("Backend"), m_backend);
   m_form->addRow(tr("Processes"), m_launch);
   m_form->addRow(tr("Hosts"), m_hosts);
+  m_form->addRow(tr("Ranks each"), m_shares);
   m_form->addRow(tr("Partition"), m_partition);
   m_form->addRow(tr("From, to, ×"), pair(m_from, m_to, m_factor));
   m_form->addRow(tr("Rounds"), pair(m_iterations, m_warmup));
@@ -210,11 +215,11 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   for (QComboBox* combo : {m_schedule, m_backend, m_launch, m_partition}) {
     connect(combo, &QComboBox::currentIndexChanged, this, &RunPanel::refresh);
   }
-  for (QLineEdit* edit : {m_from, m_to, m_factor, m_hosts}) {
+  for (QLineEdit* edit : {m_from, m_to, m_factor, m_hosts, m_shares}) {
     connect(edit, &QLineEdit::textChanged, this, &RunPanel::check);
   }
   connect(&m_book, &MachineBook::connectionChanged, this, [this](const QString& id) {
-    if (id == m_machine) {
+    if (m_machines.contains(id)) {
       fillBackends();
       refresh();
     }
@@ -225,8 +230,11 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   refresh();
 }
 
-void RunPanel::setMachine(const QString& id) {
-  m_machine = id;
+void RunPanel::setMachines(const QStringList& ids) {
+  if (ids.size() != m_machines.size()) {
+    m_shares->clear();
+  }
+  m_machines = ids;
   fillBackends();
   refresh();
 }
@@ -287,7 +295,7 @@ void RunPanel::fillBackends() {
   m_backend->clear();
   m_partition->clear();
   m_backend->addItem(tr("automatic"), QString());
-  const Connection* connection = m_book.connection(m_machine);
+  const Connection* connection = m_book.connection(m_machines.front());
   if (connection != nullptr) {
     if (connection->facts().environment) {
       for (const program::BackendNote& note : connection->facts().environment->backends) {
@@ -304,6 +312,14 @@ void RunPanel::fillBackends() {
   choose(m_partition, partition);
 }
 
+QString RunPanel::shares() const {
+  QStringList words;
+  for (const QString& word : m_shares->text().split(u',')) {
+    words << word.trimmed();
+  }
+  return m_machines.size() > 1 ? words.join(u',') : QString();
+}
+
 program::RunRequest RunPanel::request() const {
   program::RunRequest request;
   const RunnableSchedule* chosen = schedule();
@@ -312,8 +328,12 @@ program::RunRequest RunPanel::request() const {
     request.boundGBps = chosen->boundGBps;
   }
   request.backend = m_backend->currentData().toString().toStdString();
-  request.launch = static_cast<program::Launch>(m_launch->currentData().toInt());
-  if (request.launch == program::Launch::mpirun) {
+  request.launch =
+      m_machines.size() > 1 ? program::Launch::mpirun : static_cast<program::Launch>(m_launch->currentData().toInt());
+  if (m_machines.size() > 1) {
+    request.backend = "mpi";
+  }
+  if (request.launch == program::Launch::mpirun && m_machines.size() == 1) {
     for (const QString& host : m_hosts->text().split(u',', Qt::SkipEmptyParts)) {
       request.hosts.push_back(host.trimmed().toStdString());
     }
@@ -368,13 +388,78 @@ void RunPanel::refresh() {
       label->setVisible(isShown);
     }
   };
-  showRow(m_hosts, launch == program::Launch::mpirun);
-  showRow(m_partition, launch == program::Launch::srun);
-  const Machine* machine = m_book.find(m_machine);
-  const QString state = stateText(m_book.connection(m_machine));
-  m_machineText->setText(
-      machine == nullptr ? QString() : (state.isEmpty() ? machine->title() : machine->title() + u" · "_s + state));
+  const bool isSingle = m_machines.size() == 1;
+  showRow(m_backend, isSingle);
+  showRow(m_launch, isSingle);
+  showRow(m_shares, !isSingle);
+  showRow(m_hosts, isSingle && launch == program::Launch::mpirun);
+  showRow(m_partition, isSingle && launch == program::Launch::srun);
+  QStringList titles;
+  for (const QString& id : std::as_const(m_machines)) {
+    const Machine* machine = m_book.find(id);
+    titles << (machine != nullptr ? machine->title() : QString());
+  }
+  const QString state = isSingle ? stateText(m_book.connection(m_machines.front())) : QString();
+  m_machineText->setText(titles.join(u" + "_s) + (state.isEmpty() ? QString() : u" · "_s + state));
+  m_machineText->setToolTip(titles.join(u", "_s));
   check();
+}
+
+void RunPanel::checkSeveral(const Note& add) const {
+  const Connection* first = nullptr;
+  for (const QString& id : m_machines) {
+    const Connection* connection = m_book.connection(id);
+    if (connection == nullptr) {
+      continue;
+    }
+    const QString title = connection->machine().title();
+    if (connection->machine().isLocal()) {
+      add(false, tr("this computer cannot be part of a run over several machines: choose machines reached by ssh"),
+          true);
+      continue;
+    }
+    if (connection->state() != Connection::State::ready) {
+      // Connected on the way.
+      const bool isBad = connection->state() == Connection::State::failed;
+      add(!isBad, isBad ? tr("%1: %2").arg(title, connection->message()) : tr("%1 is connected first").arg(title),
+          true);
+      continue;
+    }
+    first = first == nullptr ? connection : first;
+    const Error difference =
+        remote::differenceOf(first->machine().target.host, first->facts().mpi().toStdString(),
+                             connection->machine().target.host, connection->facts().mpi().toStdString());
+    const bool isSame = first != connection && first->facts().host == connection->facts().host &&
+                        first->facts().boot == connection->facts().boot;
+    if (!difference.message.empty()) {
+      add(false, QString::fromStdString(difference.message + "; " + difference.fix), true);
+    } else if (isSame) {
+      add(false, tr("%1 and %2 are the same machine").arg(first->machine().title(), title), true);
+    } else {
+      add(true, tr("%1 is connected, %2").arg(title, connection->facts().mpi()), true);
+    }
+  }
+  const QString text = shares();
+  const RunnableSchedule* chosen = schedule();
+  if (!text.isEmpty()) {
+    const QStringList words = text.split(u',');
+    int sum = 0;
+    bool isGood = words.size() == m_machines.size();
+    for (const QString& word : words) {
+      bool isNumber = false;
+      const int ranks = word.toInt(&isNumber);
+      isGood = isGood && isNumber && ranks > 0;
+      sum += isNumber ? qBound(0, ranks, 1 << 20) : 0;
+    }
+    if (!isGood) {
+      add(false, tr("write %n numbers, one for each machine, as in 3, 1", nullptr, static_cast<int>(m_machines.size())),
+          true);
+    } else if (chosen != nullptr && chosen->ranks > sum) {
+      add(false, tr("the machines have room for %1 ranks, the schedule has %2").arg(sum).arg(chosen->ranks), true);
+    }
+  } else if (chosen != nullptr && chosen->ranks > 0 && chosen->ranks < m_machines.size()) {
+    add(false, tr("there are fewer ranks than machines"), true);
+  }
 }
 
 void RunPanel::check() {
@@ -388,12 +473,15 @@ void RunPanel::check() {
       m_obstacle = text;
     }
   };
-  const Connection* connection = m_book.connection(m_machine);
+  const bool isSingle = m_machines.size() == 1;
+  const Connection* connection = m_book.connection(m_machines.front());
   const bool isConnected = connection != nullptr && connection->state() == Connection::State::ready;
   const bool isLocal = connection != nullptr && connection->machine().isLocal();
   // This computer is connected on the way.
   const bool willConnect = isLocal && connection->state() != Connection::State::failed;
-  if (isConnected || willConnect) {
+  if (!isSingle) {
+    checkSeveral(add);
+  } else if (isConnected || willConnect) {
     add(true, isLocal ? tr("this computer") : tr("%1 is connected").arg(connection->machine().title()));
   } else {
     add(false, connection != nullptr && !connection->message().isEmpty()
@@ -401,6 +489,14 @@ void RunPanel::check() {
                    : tr("the machine is not connected: press Connect"));
   }
   const RunnableSchedule* chosen = schedule();
+  if (!isSingle && chosen != nullptr && chosen->ranks > 0) {
+    QStringList even;
+    for (int i = 0; i < static_cast<int>(m_machines.size()); ++i) {
+      const int count = static_cast<int>(m_machines.size());
+      even << QString::number(chosen->ranks / count + (i < chosen->ranks % count ? 1 : 0));
+    }
+    m_shares->setPlaceholderText(even.join(u", "_s));
+  }
   if (chosen == nullptr) {
     add(false, tr("there is no schedule: generate one with F5, or choose a file"));
   } else {
@@ -412,7 +508,7 @@ void RunPanel::check() {
       add(false, QString::fromStdString(fault.text + "; " + fault.fix));
     }
   }
-  if (isConnected && connection->facts().environment) {
+  if (isSingle && isConnected && connection->facts().environment) {
     const program::EnvRecord& environment = *connection->facts().environment;
     const bool hasBackend = std::any_of(environment.backends.begin(), environment.backends.end(),
                                         [](const program::BackendNote& note) { return note.available; });

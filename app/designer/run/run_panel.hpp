@@ -11,6 +11,7 @@
 #include <QSpinBox>
 #include <QToolButton>
 #include <QWidget>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -27,7 +28,8 @@ class RunPanel : public QWidget {
 public:
   RunPanel(MachineBook& book, QWidget* parent = nullptr);
 
-  void setMachine(const QString& id);
+  /// One, or several for a run over all of them.
+  void setMachines(const QStringList& ids);
   void setSchedules(const std::vector<RunnableSchedule>& schedules, const QString& currentKey);
   /// A file beside those of the document; becomes the chosen one.
   void addFile(const RunnableSchedule& schedule);
@@ -35,7 +37,9 @@ public:
   /// A run is under way: Stop instead of Run.
   void setRunning(bool isRunning, bool isCancelling);
 
-  [[nodiscard]] QString machine() const { return m_machine; }
+  [[nodiscard]] const QStringList& machines() const { return m_machines; }
+  /// Ranks of each of several machines, "3,1"; empty = even shares.
+  [[nodiscard]] QString shares() const;
   /// nullptr if none is chosen.
   [[nodiscard]] const RunnableSchedule* schedule() const;
   [[nodiscard]] program::RunRequest request() const;
@@ -57,9 +61,11 @@ private:
   void fillBackends();
   void fillSchedules();
   void check();
+  using Note = std::function<void(bool isGood, const QString& text, bool isBlocking)>;
+  void checkSeveral(const Note& add) const;
 
   MachineBook& m_book;
-  QString m_machine = QStringLiteral("local");
+  QStringList m_machines{QStringLiteral("local")};
   std::vector<RunnableSchedule> m_schedules;
   std::vector<RunnableSchedule> m_files;
   QLabel* m_machineText;
@@ -67,6 +73,7 @@ private:
   QComboBox* m_backend;
   QComboBox* m_launch;
   QLineEdit* m_hosts;
+  QLineEdit* m_shares;
   QComboBox* m_partition;
   QLineEdit* m_from;
   QLineEdit* m_to;

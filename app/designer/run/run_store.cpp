@@ -166,6 +166,8 @@ Outcome RunStore::save(const RunInfo& info) {
   const QJsonObject json{{u"version"_s, 1},
                          {u"id"_s, info.id},
                          {u"machine_id"_s, info.machineId},
+                         {u"other_machines"_s, QJsonArray::fromStringList(info.otherMachines)},
+                         {u"shares"_s, info.shares},
                          {u"machine"_s, info.machine},
                          {u"document"_s, info.document},
                          {u"schedule"_s, info.scheduleName},
@@ -198,6 +200,10 @@ std::vector<RunInfo> RunStore::list(const QString& folder) {
     info.id = name;
     info.folder = folder + u'/' + name;
     info.machineId = json[u"machine_id"_s].toString();
+    for (const QJsonValue& other : json[u"other_machines"_s].toArray()) {
+      info.otherMachines << other.toString();
+    }
+    info.shares = json[u"shares"_s].toString();
     info.machine = json[u"machine"_s].toString();
     info.document = json[u"document"_s].toString();
     info.scheduleName = json[u"schedule"_s].toString();

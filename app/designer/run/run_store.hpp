@@ -28,9 +28,11 @@ enum class RunState { preparing, running, lost, ended };
 /// What `run.json` says.
 struct RunInfo {
   QString id;
-  QString folder;  ///< where it is kept here
-  QString machineId;
-  QString machine;
+  QString folder;             ///< where it is kept here
+  QString machineId;          ///< where it starts
+  QStringList otherMachines;  ///< ids of those that it runs over besides
+  QString shares;             ///< ranks of each, "3,1"; empty = even
+  QString machine;            ///< for a person
   QString document;
   QString scheduleName;
   QString scheduleFile;  ///< within the folder
@@ -43,6 +45,8 @@ struct RunInfo {
 
   /// "allgather on node1, 10:42" and the like.
   [[nodiscard]] QString title() const;
+  /// Ids, the first first.
+  [[nodiscard]] QStringList machines() const { return QStringList{machineId} + otherMachines; }
 };
 
 /// Runs on the disk: a folder for each, with run.json, job.json, the schedule, fabric.fabric.json, records.jsonl and

@@ -186,7 +186,7 @@ void MainWindow::updateRunActions() {
     canJoin = canJoin || (info.id == m_run->shownRun() && info.state == RunState::lost && info.keepsRunning);
   }
   m_actions[u"run.join"_s]->setEnabled(canJoin);
-  m_actions[u"run.again"_s]->setEnabled(!m_run->shownRun().isEmpty() && !m_run->isRunning());
+  m_actions[u"run.again"_s]->setEnabled(m_run->canRerun());
   m_actions[u"run.bundle"_s]->setEnabled(m_run->runPanel()->schedule() != nullptr);
   m_actions[u"run.compare"_s]->setEnabled(currentEditor() != nullptr);
 }

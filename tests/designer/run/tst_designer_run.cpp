@@ -18,6 +18,7 @@
 #include "loopback_sshd.hpp"
 #include "remote/elf.hpp"
 #include "remote/quoting.hpp"
+#include "remote/several.hpp"
 #include "remote/ssh_config.hpp"
 
 using namespace coppice;
@@ -583,6 +584,136 @@ private Q_SLOTS:
     QCOMPARE(activity.runs().size(), std::size_t{0});
     activity.setDocument(document);
     QCOMPARE(activity.runs().size(), std::size_t{1});
+  }
+
+  // ---- several machines
+
+  void members_data() {
+    QTest::addColumn<QString>("text");
+    QTest::addColumn<QString>("expected");  // empty = refused
+    QTest::newRow("two") << "a,b"
+                         << "a,b";
+    QTest::newRow("ranks, users, spaces") << "a:2, ann@b:4"
+                                          << "a:2,ann@b:4";
+    QTest::newRow("one") << "a"
+                         << "a";
+    QTest::newRow("twice") << "a,a:2"
+                           << "";
+    QTest::newRow("no number") << "a:x"
+                               << "";
+    QTest::newRow("zero") << "a:0"
+                          << "";
+    QTest::newRow("an option") << "a,-oProxyCommand=x"
+                               << "";
+    QTest::newRow("nothing between commas") << "a,,b"
+                                            << "";
+    QTest::newRow("empty") << ""
+                           << "";
+  }
+  void members() {
+    QFETCH(QString, text);
+    QFETCH(QString, expected);
+    const auto read = remote::parseMembers(text.toStdString());
+    QCOMPARE(read ? QString::fromStdString(remote::membersText(*read)) : QString(), expected);
+  }
+
+  void reach() {
+    using Names = std::vector<std::string>;
+    QCOMPARE(remote::namesOf("nodeB", "b", "10.0.0.2"), (Names{"nodeB", "b", "10.0.0.2"}));
+    QCOMPARE(remote::namesOf("b", "b", "fe80::1"), Names{"b"});
+    QCOMPARE(remote::namesOf("localhost", "b;id", "127.0.0.1"), Names{});
+    // One that is reached by its second name, one that is not, one that leads elsewhere, one of which nothing is said.
+    const auto facts = remote::factsIn(
+        "coppice:missed 0 nodeB ssh: Could not resolve hostname nodeB: Name or service not known \n"
+        "coppice:reached 0 b\n"
+        "coppice:missed 1 nodeC ann@nodec: Permission denied (publickey). \n"
+        "coppice:missed 1 c ssh: Could not resolve hostname c: Name or service not known \n"
+        "coppice:missed 2 d Welcome! coppice-is-elsewhere \n"
+        "coppice:reached 99 x\ncoppice:reached 3 -x\n");
+    const auto reaches = remote::reachesIn(facts, {"b", "c", "d", "e"}, "a");
+    QCOMPARE(reaches[0].name, std::string("b"));
+    QVERIFY(reaches[1].name.empty());
+    QVERIFY(reaches[1].error.message.find("as \"nodeC\": the login is refused") != std::string::npos);
+    QVERIFY(reaches[2].error.message.find("another machine or another user") != std::string::npos);
+    QVERIFY(reaches[3].name.empty() && !reaches[3].error.message.empty());
+    QVERIFY(remote::differenceOf("a", "Open MPI v4", "b", "Open MPI v4").message.empty());
+    QVERIFY(!remote::differenceOf("a", "Open MPI v4", "b", "Open MPI v5").message.empty());
+    QVERIFY(remote::differenceOf("a", "Open MPI v4", "b", "").message.find("b has no MPI") != std::string::npos);
+  }
+
+  /// A run on each of two machines at the same time: each has its row, its results and its end.
+  void severalRuns() {
+    if (!m_why.isEmpty()) {
+      QSKIP(qPrintable(m_why));
+    }
+    m_sshd.trustHost();
+    QWidget window;
+    QStringList failures;
+    RunPrompts prompts;
+    prompts.failure = [&](const QString& title, const QString& text) { failures << title + ": " + text; };
+    RunOptions options;
+    options.environment = environment();
+    options.keepsSettings = false;
+    options.dataFolder = m_runs.filePath("several");
+    RunActivity activity(prompts, options, &window);
+    RunDocument document;
+    document.name = "several";
+    document.path = m_runs.filePath("several.fabric.json");
+    RunnableSchedule schedule;
+    schedule.key = "schedule:1";
+    schedule.name = "allgather";
+    schedule.suffix = "xml";
+    schedule.ranks = 4;
+    schedule.bytes = []() -> Result<QByteArray> { return QByteArray("children several"); };
+    document.schedules = {schedule};
+    activity.setDocument(document);
+    activity.start();
+    QVERIFY(QTest::qWaitFor([&] { return activity.runs().size() == 1 && activity.isRunning(); }, kPatience));
+    QVERIFY(!activity.isReady());
+    activity.start();  // the machine is busy
+    QCOMPARE(activity.runs().size(), std::size_t{1});
+    activity.machinesPanel()->setCurrent("ssh:loop");
+    activity.machines().connection("ssh:loop")->open();
+    QVERIFY(QTest::qWaitFor([&] { return activity.isReady(); }, kPatience));
+    activity.start();
+    QVERIFY(QTest::qWaitFor(
+        [&] { return activity.runs().size() == 2 && activity.runs().front().state == RunState::running; }, kPatience));
+    const QString there = activity.runs()[0].id;
+    const QString here = activity.runs()[1].id;
+    QCOMPARE(activity.runs()[0].machineId, QString("ssh:loop"));
+    QVERIFY(activity.runs()[1].state == RunState::running);
+    QCOMPARE(activity.shownRun(), there);
+    // Both are in the chart without being ticked.
+    QVERIFY(QTest::qWaitFor([&] { return activity.chart()->runs() == 2; }, kPatience));
+    auto* list = activity.history()->findChild<QTreeWidget*>("runList");
+    QVERIFY(QTest::qWaitFor([&] { return list->topLevelItem(0)->text(5).contains("%"); }, kPatience));
+    activity.stopRun(there);
+    const auto state = [&](const QString& id) {
+      const auto found = std::find_if(activity.runs().begin(), activity.runs().end(),
+                                      [&](const RunInfo& info) { return info.id == id; });
+      return std::pair(found->state, found->code);
+    };
+    QVERIFY(QTest::qWaitFor([&] { return state(there).first == RunState::ended; }, kPatience));
+    QCOMPARE(state(there).second, static_cast<int>(program::RunExit::cancelled));
+    QVERIFY(state(here).first == RunState::running);
+    activity.stop();  // what is shown is over, and so is the run on the chosen machine; the other is left
+    QVERIFY(QTest::qWaitFor([&] { return state(here).first == RunState::ended; }, kPatience));
+    QCOMPARE(state(here).second, static_cast<int>(program::RunExit::cancelled));
+    QVERIFY(!activity.isRunning());
+    QVERIFY(activity.isReady());
+    // Several machines for one run: this computer is none of those, and the stand-in knows no MPI.
+    auto* machines = activity.machinesPanel()->findChild<QTreeWidget*>("machineList");
+    machines->topLevelItem(0)->setSelected(true);
+    QCOMPARE(activity.runPanel()->machines(), (QStringList{"local", "ssh:loop"}));
+    QVERIFY(!activity.isReady());
+    QVERIFY2(activity.runPanel()->obstacle().contains("this computer cannot"),
+             qPrintable(activity.runPanel()->obstacle()));
+    QCOMPARE(activity.runPanel()->findChild<QLineEdit*>("runShares")->placeholderText(), QString("2, 2"));
+    activity.runPanel()->findChild<QLineEdit*>("runShares")->setText("3");
+    QVERIFY(!activity.isReady());
+    machines->topLevelItem(0)->setSelected(false);
+    QVERIFY(activity.isReady());
+    QCOMPARE(failures, QStringList{});
   }
 
   // ---- the command line

@@ -15,6 +15,7 @@
 #include "plan/plan.hpp"
 #include "program/msccl_xml.hpp"
 #include "program/run_protocol.hpp"
+#include "support/sample_programs.hpp"
 
 using namespace coppice;
 using program::RunExit;
@@ -155,6 +156,8 @@ private slots:
   void schedules_data();
   void schedules();
   void records();
+  void oddNumbers_data();
+  void oddNumbers();
   void oneClock();
   void deadlock_data();
   void deadlock();
@@ -389,6 +392,35 @@ void ExecutorMpiTest::records() {
   QCOMPARE(ends, 1);
   QCOMPARE(results, 3);
   QCOMPARE(traced, (std::set<int>{0, 1, 2, 3}));
+}
+
+void ExecutorMpiTest::oddNumbers_data() {
+  QTest::addColumn<int>("ranks");
+  QTest::addColumn<int>("workers");
+  QTest::newRow("3 ranks") << 3 << 1;
+  QTest::newRow("3 ranks, 2 workers each") << 3 << 2;
+  QTest::newRow("5 ranks") << 5 << 1;
+}
+
+/// Memory is measured too, by processes that do not divide it evenly.
+void ExecutorMpiTest::oddNumbers() {
+  NEEDS_MPIRUN();
+  QFETCH(int, ranks);
+  QFETCH(int, workers);
+  QTemporaryDir folder;
+  QFile file(folder.filePath("ring.xml"));
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  const std::string xml = program::writeMscclXml(samples::ringAllreduce(ranks, true), program::Runtime::msccl);
+  file.write(xml.data(), static_cast<qint64>(xml.size()));
+  file.close();
+  for (const bool forcesNetwork : {false, true}) {
+    ExecRun run({file.fileName(), "-b", "1M", "-e", "1M", "-n", "3", "-w", "1", "--workers", QString::number(workers)},
+                forcesNetwork);
+    QCOMPARE(run.finish(60000), 0);
+    QVERIFY(run.last<program::SummaryRecord>() != nullptr);
+    QCOMPARE(run.last<program::SummaryRecord>()->wrong, 0);
+    QVERIFY(run.last<program::SummaryRecord>()->memory_GBps.value_or(0) > 0);
+  }
 }
 
 /// Processes of a host trace by one clock: no message is received before its sending began.
