@@ -101,6 +101,13 @@ constexpr std::array<StepType, 9> kStepTypes = {
     StepType::recvReduceSend, StepType::recvReduceCopy, StepType::recvReduceCopySend,
     StepType::copy,           StepType::reduce,         StepType::nop};
 
+/// UTF-16, with a byte order mark or known by the zero byte beside the first.
+bool isWide(std::string_view text) {
+  using namespace std::string_view_literals;
+  return text.starts_with("\xFF\xFE"sv) || text.starts_with("\xFE\xFF"sv) || text.starts_with("<\0"sv) ||
+         text.starts_with("\0<"sv);
+}
+
 class Reader {
 public:
   Reader(std::string_view text, Runtime runtime, std::string_view fileName)
@@ -208,6 +215,12 @@ Result<MscclFile> Reader::read() {
     if (tag.kind == Tag::Kind::single) {
       closeTop();
     }
+  }
+  if (!m_hasAlgo && isWide(m_text)) {
+    return Error{.code = ErrorCode::badInput,
+                 .message = "the file is UTF-16, which no runtime reads",
+                 .fix = "save it as UTF-8, without a byte order mark",
+                 .where = m_report.place(0)};
   }
   if (!m_hasAlgo) {
     return Error{.code = ErrorCode::badInput,

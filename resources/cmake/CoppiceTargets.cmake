@@ -88,6 +88,7 @@ function(coppice_test name)
     set_property(
       TEST ${name}
       PROPERTY ENVIRONMENT_MODIFICATION "TSAN_OPTIONS=set:suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp"
+               "QTEST_FUNCTION_TIMEOUT=set:1200000"
                "LSAN_OPTIONS=set:suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0")
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS core)

@@ -493,6 +493,7 @@ void ExecutorTest::depth() {
   const auto refused = makePlans(five, {});
   QVERIFY(!refused->ok);
   QVERIFY(firstError(refused->findings).find("5 messages deep") != std::string::npos);
+  QVERIFY(firstError(refused->findings).find("--depth 5") != std::string::npos);
   const auto deep = makePlans(five, {.depth = 5});
   QVERIFY2(deep->ok, firstError(deep->findings).c_str());
   QCOMPARE(deep->inPlace->smallestDepth, 5);
@@ -689,14 +690,14 @@ void ExecutorTest::smallOperations() {
   auto backend = makeThreads(workers);
   for (const auto& program : {samples::ringAllreduce(6, true), samples::directAllreduce(5), samples::directAlltoall(5),
                               readProgram("gather.xml"), readProgram("all-pairs-allreduce.xml")}) {
-    BenchOptions options = checking(12 << 20);
-    options.pieceBytes = 8 << 10;
+    BenchOptions options = checking(2 << 20);
+    options.pieceBytes = 2 << 10;
     options.iterations = 3;
     options.warmup = 1;
     options.ops = {ReduceOp::avg};
     QCOMPARE(runJob(*backend, jobOf(program), options).fault(), std::string());
   }
-  BenchOptions options = checking(64 << 20);
+  BenchOptions options = checking(24 << 20);
   options.pieceBytes = 8 << 10;
   const Ran stuck = runJob(*backend, jobOf(readProgram("deadlock.xml"), {.unchecked = true}), options);
   QVERIFY(stuck.end.exit == RunExit::hang);

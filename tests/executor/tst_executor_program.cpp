@@ -91,6 +91,7 @@ private slots:
   void endsAtTimeLimit();
   void traceFile();
   void fullDisk();
+  void strangeNames();
   void poorSurroundings_data();
   void poorSurroundings();
 };
@@ -266,7 +267,7 @@ void ExecutorProgramTest::selfTest() {
   QCOMPARE(ended.code, 0);
   const auto env = ended.all<program::EnvRecord>().at(0);
   QVERIFY(env.cores >= 1);
-  QCOMPARE(env.backends.size(), std::size_t{3});
+  QCOMPARE(env.backends.size(), std::size_t{4});
   QVERIFY(env.backends[0].name == "threads" && env.backends[0].available);
   QCOMPARE(env.facts.at("self-test of threads"), std::string("ok"));
   for (const program::BackendNote& note : env.backends) {
@@ -349,6 +350,26 @@ void ExecutorProgramTest::fullDisk() {
   const Ended test = finish(process);
   QCOMPARE(test.code, 7);
   QCOMPARE(test.err.count('\n'), 1);
+}
+
+/// Names in files are a stranger's; they do not steer the terminal.
+void ExecutorProgramTest::strangeNames() {
+  QTemporaryDir folder;
+  QFile file(data("gather.xml"));
+  QVERIFY(file.open(QIODevice::ReadOnly));
+  const QString name = folder.filePath(QString::fromUtf8("\x1b]0;title\x07.xml"));
+  QFile copy(name);
+  QVERIFY(copy.open(QIODevice::WriteOnly));
+  copy.write(file.readAll().replace("gather_tree", "a\x1b[31mb"));
+  copy.close();
+  const Ended good = run({name, "-b", "1K", "-e", "1K", "-n", "1"});
+  QCOMPARE(good.code, 0);
+  QVERIFY(good.out.contains("a?[31mb"));
+  QVERIFY(!good.out.contains('\x1b'));
+  QVERIFY(!good.out.contains("the size window is empty"));
+  const Ended bad = run({name + "\x1b[2J"});
+  QCOMPARE(bad.code, 1);
+  QVERIFY(!bad.err.contains('\x1b'));
 }
 
 /// What the shell does for `coppice-exec FILE 0<&- 1>&-`, and for limits on what a user may have.

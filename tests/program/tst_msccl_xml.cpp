@@ -254,6 +254,8 @@ void TestMscclXml::notMscclAtAll_data() {
   QTest::newRow("blank") << QByteArray(" \n \n");
   QTest::newRow("json") << QByteArray("{\"name\": \"x\"}");
   QTest::newRow("other xml") << QByteArray("<system version=\"1\"><cpu/></system>");
+  QTest::newRow("UTF-16") << QByteArray("\xFF\xFE<\0a\0l\0", 8);
+  QTest::newRow("UTF-16 without a mark") << QByteArray("<\0a\0l\0g\0", 8);
   QTest::newRow("deep") << QByteArray("<a>").repeated(100000);
   QTest::newRow("binary") << QByteArray(
       "\x7f"
@@ -267,6 +269,7 @@ void TestMscclXml::notMscclAtAll() {
   QVERIFY(!file);
   QCOMPARE(file.error().code, ErrorCode::badInput);
   QCOMPARE(file.error().where.file, "x.xml");
+  QCOMPARE(file.error().message.find("UTF-16") != std::string::npos, QByteArray(QTest::currentDataTag()).startsWith("UTF-16"));
 }
 
 void TestMscclXml::sizes() {

@@ -35,6 +35,11 @@ std::string half(const program::ResultRecord& result, bool bound) {
   return text;
 }
 
+/// "1 rank", "3 ranks".
+std::string amountOf(std::int64_t amount, const char* one) {
+  return std::to_string(amount) + " " + one + (amount == 1 ? "" : "s");
+}
+
 std::string marked(const char* mark, std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return std::string("# ") + mark + text + "\n";
@@ -102,10 +107,10 @@ std::string Table::show(const program::Record& record) {
     m_bound = plan->boundGBps.has_value();
     m_outOfPlace = plan->outOfPlace;
     m_inPlace = plan->inPlace;
-    std::string text = marked("", plan->name + ": " + plan->collective + " on " + std::to_string(plan->ranks) +
-                                      " ranks, up to " + std::to_string(plan->threadBlocks) + " threadblocks, " +
-                                      std::to_string(plan->steps) + " steps, " + std::to_string(plan->channels) +
-                                      (plan->channels == 1 ? " channel" : " channels") + ", " + plan->digest);
+    std::string text =
+        marked("", plan->name + ": " + plan->collective + " on " + amountOf(plan->ranks, "rank") + ", up to " +
+                       amountOf(plan->threadBlocks, "threadblock") + ", " + amountOf(plan->steps, "step") + ", " +
+                       amountOf(plan->channels, "channel") + ", " + plan->digest);
     if (plan->boundGBps) {
       text += formatted("# bound: %.6g GB/s algbw\n", *plan->boundGBps);
     }

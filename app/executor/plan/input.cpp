@@ -57,7 +57,8 @@ Outcome addPlans(const program::Program& program, const PlanOptions& options, co
     return set.error();
   }
   for (Finding& finding : set->findings) {
-    const auto same = [&](const Finding& other) { return describe(other) == describe(finding); };
+    // The reader says some of it too, with the place.
+    const auto same = [&](const Finding& other) { return other.text == finding.text; };
     if (std::none_of(input.record.findings.begin(), input.record.findings.end(), same)) {
       input.record.findings.push_back(std::move(finding));
     }
@@ -101,6 +102,13 @@ Outcome readXml(const std::string& text, const InputOptions& options, const Prog
   }
   PlanOptions plan = options.plan;
   plan.runtime = runtime;
+  // The window of sizes is for choosing among algorithms; here the caller names sizes. Others read 0 as no limit.
+  if (chosen->program.minBytes == 0 && chosen->program.maxBytes == 0) {
+    chosen->program.maxBytes = std::int64_t{1} << 30;
+    std::erase_if(chosen->findings, [](const Finding& finding) {
+      return finding.severity == Severity::warning && finding.text.starts_with("the size window is empty");
+    });
+  }
   for (Finding& finding : chosen->findings) {
     input.record.findings.push_back(std::move(finding));
   }
@@ -143,8 +151,9 @@ Result<Input> loadInput(const InputOptions& options, const Progress& progress) {
   input.record.file = options.file;
   input.record.digest = digestOf(*text);
   if (!isJson(*text) && text->size() > kMostXmlBytes) {
-    return Error{.code = ErrorCode::limit,
-                 .message = "an MSCCL file of more than 64 MiB is not read",
+    return Error{.code = ErrorCode::badInput,
+                 .message = "an MSCCL file of more than 64 MiB is not run",
+                 .fix = "shorten it; blanks and comments count too",
                  .where = {.file = options.file}};
   }
   const Outcome read =

@@ -128,6 +128,7 @@ public:
 
 private:
   int verified(PlanSet& set);
+  void adviseDepth(Finding& finding) const;
   [[nodiscard]] bool runsAt(const FlatProgram& flat, std::uint32_t depth) const;
   void checkDepth(const FlatProgram& flat, PlanSet& set);
   [[nodiscard]] int smallestDepth(const FlatProgram& flat, int most) const;
@@ -209,8 +210,24 @@ int Planner::verified(PlanSet& set) {
     addFindings({fault(ErrorCode::verification, error.message, error.fix)}, set);
     return -1;
   }
+  for (Finding& finding : verdict->findings) {
+    if (finding.severity == Severity::error && finding.text.starts_with("deadlock: ")) {
+      adviseDepth(finding);
+    }
+  }
   addFindings(std::move(verdict->findings), set);
   return verdict->root;
+}
+
+/// Connections here may be deeper than the protocol has them.
+void Planner::adviseDepth(Finding& finding) const {
+  program::FindingSink sink;
+  const auto flat = verify::checkStructure(
+      m_program, {.runtime = m_options.runtime, .multiprocessors = std::numeric_limits<int>::max()}, m_progress, sink);
+  if (flat && runsAt(*flat, kMostDepth)) {
+    finding.fix +=
+        "; where only this executor is to run it, --depth " + std::to_string(smallestDepth(*flat, kMostDepth));
+  }
 }
 
 bool Planner::runsAt(const FlatProgram& flat, std::uint32_t depth) const {

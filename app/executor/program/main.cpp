@@ -14,6 +14,7 @@
 
 #include "coppice/version.hpp"
 #include "probe/command.hpp"
+#include "program/output.hpp"
 #include "program/run_command.hpp"
 #include "program/run_protocol.hpp"
 #include "supervise/supervise.hpp"
@@ -26,11 +27,7 @@ using program::RunExit;
 constexpr const char* kProgram = "coppice-exec";
 
 int fail(RunExit exit, const Error& error, bool json) {
-  std::string text = describe(error);
-  for (char& c : text) {
-    c = c == '\n' || c == '\r' ? ' ' : c;
-  }
-  std::fprintf(stderr, "%s: %s\n", kProgram, text.c_str());
+  std::fprintf(stderr, "%s: %s\n", kProgram, terminalLine(describe(error)).c_str());
   if (json) {
     const std::string lines = program::writeRecord(program::HelloRecord{.version = kVersion}) +
                               program::writeRecord(program::ErrorRecord{.exit = exit, .error = error}) +

@@ -1,12 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/output.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/text.hpp"
 
 namespace coppice::executor {
+namespace {
+
+/// Control characters but line ends become "?".
+std::string withoutControls(std::string text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '\n' && isControlCharacter(text, at)) {
+      const bool isC1 = static_cast<unsigned char>(text[at]) == 0xc2;
+      text.replace(at, isC1 ? 2 : 1, "?");
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string terminalLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return withoutControls(std::move(text));
+}
 
 Output::~Output() {
   if (m_trace != nullptr) {
@@ -29,14 +50,10 @@ void Output::write(const program::Record& record) {
     put(program::writeRecord(record), m_trace, m_traceName);
     return;
   }
-  put(m_json ? program::writeRecord(record) : m_table.show(record), stdout, "standard output");
+  put(m_json ? program::writeRecord(record) : withoutControls(m_table.show(record)), stdout, "standard output");
   const auto* error = std::get_if<program::ErrorRecord>(&record);
   if (error != nullptr && (!m_json || m_isBroken)) {
-    std::string text = describe(error->error);
-    for (char& c : text) {
-      c = c == '\n' || c == '\r' ? ' ' : c;
-    }
-    std::fprintf(stderr, "coppice-exec: %s\n", text.c_str());
+    std::fprintf(stderr, "coppice-exec: %s\n", terminalLine(describe(error->error)).c_str());
   }
 }
 
