@@ -13,9 +13,9 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("CutLens", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(CutLens)
+};
 
 bool isGpu(const Node& node) {
   return node.kind() == fabric::NodeKind::gpu;
@@ -23,14 +23,14 @@ bool isGpu(const Node& node) {
 
 QString line(const QString& name, const LensSide& side) {
   const QString width = QString::fromStdString(toDecimal(side.bandwidth)) + u" GB/s"_s;
-  QString text = name + u' ' + counted(side.gpus, tr("GPU"), tr("GPUs")) + tr(" through ") + width;
+  QString text = name + u' ' + counted(side.gpus, Texts::tr("GPU"), Texts::tr("GPUs")) + Texts::tr(" through ") + width;
   if (side.algbw) {
     text += u" → "_s + QString::fromStdString(toDecimal(*side.algbw)) + u" GB/s"_s;
     if (!side.algbw->isInteger()) {
       text += u" = "_s + QString::fromStdString(side.algbw->toString());
     }
   } else {
-    text += tr(" → no limit");
+    text += Texts::tr(" → no limit");
   }
   return text;
 }
@@ -99,9 +99,9 @@ std::optional<CutLens> lensOf(const Model& model, const std::set<NodeId>& set, c
 
 QString lensText(const CutLens& lens, Collective collective) {
   const bool isReduction = collective == Collective::reduceScatter || collective == Collective::reduce;
-  return line(isReduction ? tr("Sums in:") : tr("Out:"), lens.out) + u'\n' +
-         line(isReduction ? tr("Sums out:") : tr("In:"), lens.in) +
-         (collective == Collective::allreduce ? u'\n' + tr("of the AllGather half") : QString());
+  return line(isReduction ? Texts::tr("Sums in:") : Texts::tr("Out:"), lens.out) + u'\n' +
+         line(isReduction ? Texts::tr("Sums out:") : Texts::tr("In:"), lens.in) +
+         (collective == Collective::allreduce ? u'\n' + Texts::tr("of the AllGather half") : QString());
 }
 
 }  // namespace coppice::designer

@@ -18,9 +18,9 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("Ranking", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(Ranking)
+};
 
 QString decimal(const Rational& value) {
   return QString::fromStdString(toDecimal(value));
@@ -67,7 +67,7 @@ Ranking rank(const BoundSolver& solver, const Snapshot& snapshot, const Question
     }
   } catch (const OverflowError&) {
     ranking.rows.clear();
-    ranking.why = tr("The numbers leave the range in which results are proven exact.");
+    ranking.why = Texts::tr("The numbers leave the range in which results are proven exact.");
   } catch (const std::exception& exception) {
     ranking.rows.clear();
     ranking.why = QString::fromUtf8(exception.what());
@@ -82,50 +82,51 @@ RankedRow upgradeRow(const PricedLinks& links, const live::Price& price) {
   const QString what = QString::fromStdString(links.group.name);
   row.cells.push_back({what, {}, false, what});
   row.cells.push_back({QString::number(links.count), Rational(links.count), true});
-  row.cells.push_back(
-      number(links.bandwidth, decimal(links.bandwidth), tr("%1 GB/s per direction").arg(exactly(links.bandwidth))));
-  QString gain = price.raise.isPositive()
-                     ? (isOne ? tr("One more GB/s per direction raises the bound by %1 GB/s")
-                              : tr("One more GB/s per direction on every one of them raises the bound by %1 GB/s"))
-                           .arg(exactly(price.raise))
-                     : tr("More bandwidth here gains nothing: the bottleneck is elsewhere");
+  row.cells.push_back(number(links.bandwidth, decimal(links.bandwidth),
+                             Texts::tr("%1 GB/s per direction").arg(exactly(links.bandwidth))));
+  QString gain =
+      price.raise.isPositive()
+          ? (isOne ? Texts::tr("One more GB/s per direction raises the bound by %1 GB/s")
+                   : Texts::tr("One more GB/s per direction on every one of them raises the bound by %1 GB/s"))
+                .arg(exactly(price.raise))
+          : Texts::tr("More bandwidth here gains nothing: the bottleneck is elsewhere");
   const bool hasEnd = price.nextAbove && price.raise.isPositive();
   if (price.nextAbove) {
-    gain += u' ' + (price.raise.isPositive() ? tr("up to %1 GB/s more, where another cut takes over")
-                                             : tr("up to %1 GB/s more"))
+    gain += u' ' + (price.raise.isPositive() ? Texts::tr("up to %1 GB/s more, where another cut takes over")
+                                             : Texts::tr("up to %1 GB/s more"))
                        .arg(exactly(*price.nextAbove));
   }
   row.cells.push_back(
-      number(price.raise, price.raise.isPositive() ? u'+' + decimal(price.raise) : tr("nothing"), gain));
+      number(price.raise, price.raise.isPositive() ? u'+' + decimal(price.raise) : Texts::tr("nothing"), gain));
   RankedCell upTo;
   upTo.isNumber = true;
   upTo.toolTip = gain;
   if (price.raise.isPositive()) {
-    upTo.text = hasEnd ? decimal(links.bandwidth + *price.nextAbove) : tr("no end");
+    upTo.text = hasEnd ? decimal(links.bandwidth + *price.nextAbove) : Texts::tr("no end");
     if (hasEnd) {
       upTo.value = links.bandwidth + *price.nextAbove;
     }
   }
   row.cells.push_back(std::move(upTo));
-  row.cells.push_back(number(price.lower, price.lower.isPositive() ? u'−' + decimal(price.lower) : tr("nothing"),
+  row.cells.push_back(number(price.lower, price.lower.isPositive() ? u'−' + decimal(price.lower) : Texts::tr("nothing"),
                              price.lower.isPositive()
-                                 ? tr("One GB/s less lowers the bound by %1 GB/s").arg(exactly(price.lower))
-                                 : tr("Less bandwidth here costs nothing at first")));
+                                 ? Texts::tr("One GB/s less lowers the bound by %1 GB/s").arg(exactly(price.lower))
+                                 : Texts::tr("Less bandwidth here costs nothing at first")));
   return row;
 }
 
 QString partName(live::Part part) {
   switch (part) {
     case live::Part::link:
-      return tr("Link");
+      return Texts::tr("Link");
     case live::Part::nic:
-      return tr("NIC");
+      return Texts::tr("NIC");
     case live::Part::switchNode:
-      return tr("Switch");
+      return Texts::tr("Switch");
     case live::Part::gpu:
-      return tr("GPU");
+      return Texts::tr("GPU");
     case live::Part::box:
-      return tr("Box");
+      return Texts::tr("Box");
   }
   return {};
 }
@@ -155,7 +156,8 @@ ElementFailures failuresOf(const Snapshot& snapshot) {
 }  // namespace
 
 QStringList upgradeHeaders() {
-  return {tr("Links"), tr("Count"), tr("Now, GB/s"), tr("+1 GB/s gains"), tr("Until, GB/s"), tr("−1 GB/s costs")};
+  return {Texts::tr("Links"),         Texts::tr("Count"),       Texts::tr("Now, GB/s"),
+          Texts::tr("+1 GB/s gains"), Texts::tr("Until, GB/s"), Texts::tr("−1 GB/s costs")};
 }
 
 Ranking rankUpgrades(const BoundSolver& solver, const Snapshot& snapshot, const Question& question,
@@ -179,14 +181,15 @@ Ranking rankUpgrades(const BoundSolver& solver, const Snapshot& snapshot, const 
       ranking.rows.push_back(upgradeRow(links[ranked.group], ranked.price));
     }
     if (!prices->empty() && !prices->front().price.raise.isPositive()) {
-      ranking.note = tr("Several cuts are equally tight: no class of links alone can raise the bound.");
+      ranking.note = Texts::tr("Several cuts are equally tight: no class of links alone can raise the bound.");
     }
     return Done{};
   });
 }
 
 QStringList damageHeaders() {
-  return {tr("What fails"), tr("Kind"), tr("Loss"), tr("Bound left, GB/s"), tr("GPUs left")};
+  return {Texts::tr("What fails"), Texts::tr("Kind"), Texts::tr("Loss"), Texts::tr("Bound left, GB/s"),
+          Texts::tr("GPUs left")};
 }
 
 Ranking rankDamage(const BoundSolver& solver, const Snapshot& snapshot, const Question& question, const WorkDone& done,
@@ -204,12 +207,14 @@ Ranking rankDamage(const BoundSolver& solver, const Snapshot& snapshot, const Qu
       row.elements = {parts.elements[damage.failure]};
       const QString name = QString::fromStdString(failure.name);
       const Rational percent = damage.loss * Rational(kHundred);
-      QString exact = damage.finding ? QString::fromStdString(damage.finding->text)
-                                     : tr("%1 % lost, %2 GB/s left").arg(exactly(percent), exactly(damage.algbw));
+      QString exact = damage.finding
+                          ? QString::fromStdString(damage.finding->text)
+                          : Texts::tr("%1 % lost, %2 GB/s left").arg(exactly(percent), exactly(damage.algbw));
       row.cells.push_back({name, {}, false, name});
       row.cells.push_back({partName(failure.part), {}, false, exact});
       row.cells.push_back(number(damage.loss, decimal(percent) + u" %"_s, exact));
-      row.cells.push_back(number(damage.algbw, damage.algbw.isZero() ? tr("none") : decimal(damage.algbw), exact));
+      row.cells.push_back(
+          number(damage.algbw, damage.algbw.isZero() ? Texts::tr("none") : decimal(damage.algbw), exact));
       row.cells.push_back({QString::number(damage.gpuCount), Rational(damage.gpuCount), true, exact});
       ranking.rows.push_back(std::move(row));
     }

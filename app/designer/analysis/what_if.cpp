@@ -17,9 +17,9 @@
 namespace coppice::designer {
 namespace {
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("WhatIf", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(WhatIf)
+};
 
 Outcome explore(const BoundSolver& solver, const Snapshot& snapshot, std::stop_token stop, WhatIf& result) {
   std::optional<live::LiveBound> live = solver.stateOf(snapshot.factRevision, result.question);
@@ -30,7 +30,7 @@ Outcome explore(const BoundSolver& solver, const Snapshot& snapshot, std::stop_t
   PricedLinks links = linksTogether(*live, snapshot, result.links);
   if (links.ids.empty()) {
     return Error{ErrorCode::badUsage,
-                 tr("Select links to see what more bandwidth on them would change.").toStdString()};
+                 Texts::tr("Select links to see what more bandwidth on them would change.").toStdString()};
   }
   result.count = links.count;
   result.least = links.bandwidth;
@@ -58,7 +58,7 @@ WhatIf whatIf(const BoundSolver& solver, const Snapshot& snapshot, const Questio
       result.why = QString::fromStdString(outcome.error().message);
     }
   } catch (const OverflowError&) {
-    result.why = tr("The numbers leave the range in which results are proven exact.");
+    result.why = Texts::tr("The numbers leave the range in which results are proven exact.");
   } catch (const std::exception& exception) {
     result.why = QString::fromUtf8(exception.what());
   }
@@ -120,14 +120,14 @@ Outcome changeBandwidths(Edit& edit, const std::set<LinkId>& links, const Ration
       }
       const Bandwidth raised = *bandwidth + Bandwidth(change);
       if (!raised.gigabytesPerSecond().isPositive()) {
-        return Error{ErrorCode::badInput, tr("A link without bandwidth is no link.").toStdString(),
-                     tr("delete it instead").toStdString()};
+        return Error{ErrorCode::badInput, Texts::tr("A link without bandwidth is no link.").toStdString(),
+                     Texts::tr("delete it instead").toStdString()};
       }
       wanted.emplace_back(id, raised.toString());
     }
   } catch (const OverflowError&) {
     return Error{ErrorCode::overflow,
-                 tr("The numbers leave the range in which results are proven exact.").toStdString()};
+                 Texts::tr("The numbers leave the range in which results are proven exact.").toStdString()};
   }
   for (const auto& [id, text] : wanted) {
     edits::changeLinks(edit, std::vector{id}, [&text = text](Link& link) { link.bandwidth = text; });

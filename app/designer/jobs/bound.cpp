@@ -23,9 +23,9 @@ namespace {
 /// Tied cuts that are listed at most.
 constexpr std::size_t kMostCuts = 64;
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("Bound", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(Bound)
+};
 
 QString gigabytes(const Rational& value) {
   return QString::fromStdString(toDecimal(value)) + u" GB/s"_s;
@@ -42,9 +42,9 @@ QString joined(const QStringList& names) {
     return names.join(u", "_s);
   }
   if (names.size() <= kShown + 1) {
-    return names.mid(0, names.size() - 1).join(u", "_s) + tr(" and ") + names.back();
+    return names.mid(0, names.size() - 1).join(u", "_s) + Texts::tr(" and ") + names.back();
   }
-  return names.mid(0, kShown).join(u", "_s) + tr(" and %1 more").arg(names.size() - kShown);
+  return names.mid(0, kShown).join(u", "_s) + Texts::tr(" and %1 more").arg(names.size() - kShown);
 }
 
 /// The GPUs named by their boxes where they fill them, outermost first, else by themselves.
@@ -124,22 +124,24 @@ CutView viewOf(const fabric::Fabric& fabric, const Snapshot& snapshot, bool isRe
   const QString outside = gpuSetName(fabric, isOut);
   // The smaller side is the one a person thinks of.
   const bool namesOutside = view.gpusOutside < view.gpusInside;
-  const QString links = counted(static_cast<qsizetype>(view.crossings.size()), tr("link"), tr("links"));
-  view.senders = counted(view.gpusInside, tr("GPU"), tr("GPUs"));
+  const QString links = counted(static_cast<qsizetype>(view.crossings.size()), Texts::tr("link"), Texts::tr("links"));
+  view.senders = counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs"));
   view.place = namesOutside ? outside : inside;
   view.links = links;
   if (isReduction) {
-    view.words = (namesOutside ? tr("out of %1").arg(outside) : tr("into %1").arg(inside)) + u" · "_s +
-                 counted(view.gpusInside, tr("GPU"), tr("GPUs")) + u" · "_s + width;
-    view.sentence = tr("The sums of ") + counted(view.gpusInside, tr("GPU"), tr("GPUs")) +
-                    (namesOutside ? tr(" must leave %1").arg(outside) : tr(" must enter %1").arg(inside)) +
-                    tr(" through %1 of %2 together.").arg(links, width);
+    view.words = (namesOutside ? Texts::tr("out of %1").arg(outside) : Texts::tr("into %1").arg(inside)) + u" · "_s +
+                 counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs")) + u" · "_s + width;
+    view.sentence =
+        Texts::tr("The sums of ") + counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs")) +
+        (namesOutside ? Texts::tr(" must leave %1").arg(outside) : Texts::tr(" must enter %1").arg(inside)) +
+        Texts::tr(" through %1 of %2 together.").arg(links, width);
   } else {
-    view.words = (namesOutside ? tr("into %1").arg(outside) : tr("out of %1").arg(inside)) + u" · "_s +
-                 counted(view.gpusInside, tr("GPU"), tr("GPUs")) + u" · "_s + width;
-    view.sentence = tr("The shards of ") + counted(view.gpusInside, tr("GPU"), tr("GPUs")) +
-                    (namesOutside ? tr(" must enter %1").arg(outside) : tr(" must leave %1").arg(inside)) +
-                    tr(" through %1 of %2 together.").arg(links, width);
+    view.words = (namesOutside ? Texts::tr("into %1").arg(outside) : Texts::tr("out of %1").arg(inside)) + u" · "_s +
+                 counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs")) + u" · "_s + width;
+    view.sentence =
+        Texts::tr("The shards of ") + counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs")) +
+        (namesOutside ? Texts::tr(" must enter %1").arg(outside) : Texts::tr(" must leave %1").arg(inside)) +
+        Texts::tr(" through %1 of %2 together.").arg(links, width);
   }
   return view;
 }
@@ -154,15 +156,15 @@ QString reason(const std::string& message, const std::string& fix) {
 QString collectiveName(Collective collective) {
   switch (collective) {
     case Collective::allgather:
-      return tr("AllGather");
+      return Texts::tr("AllGather");
     case Collective::reduceScatter:
-      return tr("ReduceScatter");
+      return Texts::tr("ReduceScatter");
     case Collective::allreduce:
-      return tr("AllReduce");
+      return Texts::tr("AllReduce");
     case Collective::broadcast:
-      return tr("Broadcast");
+      return Texts::tr("Broadcast");
     case Collective::reduce:
-      return tr("Reduce");
+      return Texts::tr("Reduce");
   }
   return {};
 }
@@ -215,7 +217,7 @@ Bound BoundSolver::compute(const Snapshot& snapshot, const Question& question, s
       solve(snapshot, question, std::move(stop), bound);
     }
   } catch (const std::exception& exception) {
-    bound.why = tr("The bound could not be computed: %1").arg(QString::fromUtf8(exception.what()));
+    bound.why = Texts::tr("The bound could not be computed: %1").arg(QString::fromUtf8(exception.what()));
   }
   constexpr double kMillisecondsPerSecond = 1000;
   bound.seconds = static_cast<double>(clock.elapsed()) / kMillisecondsPerSecond;

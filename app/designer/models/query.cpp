@@ -19,9 +19,9 @@ using Term = Query::Term;
 using Field = Query::Field;
 using Comparison = Query::Comparison;
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("Query", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(Query)
+};
 
 const QHash<QString, Field>& fields() {
   static const QHash<QString, Field> kAll = {
@@ -65,7 +65,7 @@ Result<std::vector<Token>> tokensOf(const QString& text) {
       const QChar closing = c == u'“' ? QChar(u'”') : c;
       const qsizetype end = text.indexOf(closing, at + 1);
       if (end < 0) {
-        return fault(tr("the quotation mark is not closed"), at, tr("add a closing quotation mark"));
+        return fault(Texts::tr("the quotation mark is not closed"), at, Texts::tr("add a closing quotation mark"));
       }
       tokens.push_back({Token::Kind::quoted, text.mid(at + 1, end - at - 1), begin});
       at = end + 1;
@@ -78,7 +78,7 @@ Result<std::vector<Token>> tokensOf(const QString& text) {
         sign = u"="_s;
       }
       if (!QStringList{u"="_s, u"!="_s, u"<"_s, u"<="_s, u">"_s, u">="_s, u"~"_s}.contains(sign)) {
-        return fault(tr("“%1” compares nothing").arg(sign), begin, tr("write =, !=, <, <=, >, >= or ~"));
+        return fault(Texts::tr("“%1” compares nothing").arg(sign), begin, Texts::tr("write =, !=, <, <=, >, >= or ~"));
       }
       tokens.push_back({Token::Kind::comparison, sign, begin});
     } else {
@@ -101,7 +101,7 @@ public:
   Result<Term> parse() {
     auto term = any(0);
     if (term && now().kind != Token::Kind::end) {
-      return fault(tr("“%1” is one bracket too many").arg(now().text), now().at, tr("take it away"));
+      return fault(Texts::tr("“%1” is one bracket too many").arg(now().text), now().at, Texts::tr("take it away"));
     }
     return term;
   }
@@ -153,17 +153,17 @@ private:
 
   Result<Term> one(int depth) {
     if (depth > kMostDepth) {
-      return fault(tr("too many brackets in each other"), now().at, tr("ask in a simpler way"));
+      return fault(Texts::tr("too many brackets in each other"), now().at, Texts::tr("ask in a simpler way"));
     }
     const Token token = now();
     if (token.kind == Token::Kind::end || token.kind == Token::Kind::close) {
-      return fault(tr("something is missing here"), token.at, tr("write a name or a comparison"));
+      return fault(Texts::tr("something is missing here"), token.at, Texts::tr("write a name or a comparison"));
     }
     if (token.kind == Token::Kind::open) {
       ++m_at;
       auto inner = any(depth + 1);
       if (inner && now().kind != Token::Kind::close) {
-        return fault(tr("the bracket is not closed"), token.at, tr("add )"));
+        return fault(Texts::tr("the bracket is not closed"), token.at, Texts::tr("add )"));
       }
       ++m_at;
       return inner;
@@ -190,8 +190,8 @@ private:
       }
     }
     if (token.kind == Token::Kind::comparison) {
-      return fault(tr("“%1” has nothing to compare before it").arg(token.text), token.at,
-                   tr("write a field first: %1").arg(fieldList()));
+      return fault(Texts::tr("“%1” has nothing to compare before it").arg(token.text), token.at,
+                   Texts::tr("write a field first: %1").arg(fieldList()));
     }
     if (next().kind == Token::Kind::comparison) {
       return comparison();
@@ -212,11 +212,12 @@ private:
     m_at += 2;
     const auto field = fields().find(name.text.toLower());
     if (field == fields().end()) {
-      return fault(tr("“%1” is no field").arg(name.text), name.at, tr("fields are %1").arg(fieldList()));
+      return fault(Texts::tr("“%1” is no field").arg(name.text), name.at, Texts::tr("fields are %1").arg(fieldList()));
     }
     const Token value = now();
     if (value.kind != Token::Kind::word && value.kind != Token::Kind::quoted) {
-      return fault(tr("a value is missing after “%1”").arg(sign.text), value.at, tr("write what to compare with"));
+      return fault(Texts::tr("a value is missing after “%1”").arg(sign.text), value.at,
+                   Texts::tr("write what to compare with"));
     }
     ++m_at;
     Term term{.kind = Term::Kind::comparison};
@@ -234,11 +235,11 @@ private:
 
   static Result<Term> textComparison(Term term, const Token& value) {
     if (!isText(term.field)) {
-      return fault(tr("~ compares texts only"), value.at, tr("write =, <, or > for a number"));
+      return fault(Texts::tr("~ compares texts only"), value.at, Texts::tr("write =, <, or > for a number"));
     }
     if (term.comparison != Comparison::like && term.comparison != Comparison::equal &&
         term.comparison != Comparison::unequal) {
-      return fault(tr("a text is neither less nor greater"), value.at, tr("write =, != or ~"));
+      return fault(Texts::tr("a text is neither less nor greater"), value.at, Texts::tr("write =, != or ~"));
     }
     QString pattern = value.text;
     if (term.comparison != Comparison::like) {
@@ -251,8 +252,8 @@ private:
     }
     term.pattern = QRegularExpression(pattern, QRegularExpression::CaseInsensitiveOption);
     if (!term.pattern.isValid()) {
-      return fault(tr("“%1” is no regular expression: %2").arg(value.text, term.pattern.errorString()), value.at,
-                   tr("mend it, or write = for the text as it is"));
+      return fault(Texts::tr("“%1” is no regular expression: %2").arg(value.text, term.pattern.errorString()), value.at,
+                   Texts::tr("mend it, or write = for the text as it is"));
     }
     return term;
   }
@@ -268,14 +269,14 @@ private:
       }
       const auto bandwidth = Bandwidth::parse(text.toStdString());
       if (!bandwidth) {
-        return fault(tr("“%1” is no bandwidth").arg(text), value.at, tr("write 50, 12.5 or 400Gb/s"));
+        return fault(Texts::tr("“%1” is no bandwidth").arg(text), value.at, Texts::tr("write 50, 12.5 or 400Gb/s"));
       }
       term.number = bandwidth->gigabytesPerSecond();
       return term;
     }
     const auto number = Rational::parse(text.toStdString());
     if (!number) {
-      return fault(tr("“%1” is no number").arg(text), value.at, tr("write a number"));
+      return fault(Texts::tr("“%1” is no number").arg(text), value.at, Texts::tr("write a number"));
     }
     term.number = *number;
     return term;
@@ -460,7 +461,7 @@ bool holds(const QueryContext& context, const ElementId& id, const Term& term) {
 Result<Query> Query::parse(const QString& text) {
   constexpr qsizetype kMost = 4000;
   if (text.size() > kMost) {
-    return fault(tr("the question is too long"), kMost, tr("ask in a simpler way"));
+    return fault(Texts::tr("the question is too long"), kMost, Texts::tr("ask in a simpler way"));
   }
   auto tokens = tokensOf(text);
   if (!tokens) {

@@ -21,9 +21,9 @@ namespace {
 
 using Arguments = std::map<std::string, std::string>;
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("Palette", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(Palette)
+};
 
 PaletteEntry device(const QString& id, const QString& title, const QString& tip, fabric::NodeKind kind,
                     const QString& name = {}) {
@@ -31,7 +31,7 @@ PaletteEntry device(const QString& id, const QString& title, const QString& tip,
   entry.id = u"device/"_s + id;
   entry.title = title;
   entry.tip = tip;
-  entry.group = tr("Devices");
+  entry.group = Texts::tr("Devices");
   entry.icon = id;
   entry.device = kind;
   entry.nodeName = name;
@@ -60,12 +60,12 @@ PaletteEntry pcieServer(const QString& group) {
   PaletteEntry entry;
   entry.kind = PaletteEntry::Kind::server;
   entry.id = u"server/pcie"_s;
-  entry.title = tr("PCIe server");
+  entry.title = Texts::tr("PCIe server");
   entry.group = group;
   entry.detail = u"8"_s;
-  entry.tip =
-      tr("Eight GPUs and four NICs on two PCIe 4.0 switches under one root, every slot 16 lanes wide "
-         "(31.5 GB/s per direction)");
+  entry.tip = Texts::tr(
+      "Eight GPUs and four NICs on two PCIe 4.0 switches under one root, every slot 16 lanes wide "
+      "(31.5 GB/s per direction)");
   return entry;
 }
 
@@ -125,13 +125,16 @@ const std::vector<PaletteEntry>& deviceEntries() {
   static const std::vector<PaletteEntry> kAll = [] {
     using fabric::NodeKind;
     std::vector<PaletteEntry> list{
-        device(u"gpu"_s, tr("GPU"), tr("Computes, and holds a share of the data"), NodeKind::gpu),
-        device(u"nvswitch"_s, tr("NVSwitch"), tr("The switch inside a box"), NodeKind::switchNode, u"nvs"_s),
-        device(u"switch"_s, tr("Switch"), tr("A switch of the network between boxes"), NodeKind::switchNode),
-        device(u"nic"_s, tr("NIC"), tr("Relays between a box and the network"), NodeKind::nic),
-        device(u"pcie"_s, tr("PCIe"), tr("A PCIe switch inside a box"), NodeKind::switchNode, u"pcie0"_s),
+        device(u"gpu"_s, Texts::tr("GPU"), Texts::tr("Computes, and holds a share of the data"), NodeKind::gpu),
+        device(u"nvswitch"_s, Texts::tr("NVSwitch"), Texts::tr("The switch inside a box"), NodeKind::switchNode,
+               u"nvs"_s),
+        device(u"switch"_s, Texts::tr("Switch"), Texts::tr("A switch of the network between boxes"),
+               NodeKind::switchNode),
+        device(u"nic"_s, Texts::tr("NIC"), Texts::tr("Relays between a box and the network"), NodeKind::nic),
+        device(u"pcie"_s, Texts::tr("PCIe"), Texts::tr("A PCIe switch inside a box"), NodeKind::switchNode, u"pcie0"_s),
     };
-    PaletteEntry box = device(u"box"_s, tr("Box"), tr("An empty box; drag things into it"), NodeKind::gpu);
+    PaletteEntry box =
+        device(u"box"_s, Texts::tr("Box"), Texts::tr("An empty box; drag things into it"), NodeKind::gpu);
     box.kind = PaletteEntry::Kind::box;
     list.push_back(std::move(box));
     return list;
@@ -141,43 +144,43 @@ const std::vector<PaletteEntry>& deviceEntries() {
 
 const std::vector<PaletteEntry>& templateEntries() {
   static const std::vector<PaletteEntry> kAll = [] {
-    const QString clusters = tr("Clusters");
-    const QString boxes = tr("Boxes");
-    const QString graphs = tr("Graphs");
+    const QString clusters = Texts::tr("Clusters");
+    const QString boxes = Texts::tr("Boxes");
+    const QString graphs = Texts::tr("Graphs");
     std::vector<PaletteEntry> list{
-        preset(clusters, tr("DGX A100 cluster"), "dgx-a100", {{"boxes", "4"}}),
-        preset(clusters, tr("DGX H100, rails"), "dgx-h100", {{"boxes", "4"}, {"network", "rails"}}),
-        preset(clusters, tr("DGX B200 cluster"), "dgx-b200", {{"boxes", "4"}}),
-        preset(clusters, tr("GB200 NVL72, racks"), "gb200-nvl72", {{"racks", "2"}}),
-        preset(clusters, tr("MI300X cluster"), "hgx-mi300x", {{"boxes", "4"}}),
-        preset(clusters, tr("MI250 cluster"), "mi250"),
-        preset(clusters, tr("DGX-2 cluster"), "dgx2"),
-        preset(clusters, tr("DGX-1 V100 cluster"), "dgx1-v100", {{"boxes", "2"}}),
-        preset(clusters, tr("Azure NDv2"), "azure-ndv2"),
-        preset(clusters, tr("Rail-optimised"), "rail-optimised"),
-        preset(clusters, tr("Rail-only"), "rail-only"),
-        preset(clusters, tr("Boxes of your own"), "cluster"),
-        preset(boxes, tr("DGX A100"), "dgx-a100", {{"boxes", "1"}}),
-        preset(boxes, tr("DGX H100"), "dgx-h100", {{"boxes", "1"}}),
-        preset(boxes, tr("DGX B200"), "dgx-b200", {{"boxes", "1"}}),
-        preset(boxes, tr("GB200 NVL72"), "gb200-nvl72"),
-        preset(boxes, tr("HGX MI300X"), "hgx-mi300x", {{"boxes", "1"}}),
-        preset(boxes, tr("MI250"), "mi250", {{"boxes", "1"}}),
-        preset(boxes, tr("DGX-2"), "dgx2", {{"boxes", "1"}}),
-        preset(boxes, tr("DGX-1 V100"), "dgx1-v100"),
-        preset(boxes, tr("NDv2, one box"), "azure-ndv2", {{"boxes", "1"}}),
-        preset(boxes, tr("Gigabyte Z52, MI50"), "gigabyte-z52-mi50"),
+        preset(clusters, Texts::tr("DGX A100 cluster"), "dgx-a100", {{"boxes", "4"}}),
+        preset(clusters, Texts::tr("DGX H100, rails"), "dgx-h100", {{"boxes", "4"}, {"network", "rails"}}),
+        preset(clusters, Texts::tr("DGX B200 cluster"), "dgx-b200", {{"boxes", "4"}}),
+        preset(clusters, Texts::tr("GB200 NVL72, racks"), "gb200-nvl72", {{"racks", "2"}}),
+        preset(clusters, Texts::tr("MI300X cluster"), "hgx-mi300x", {{"boxes", "4"}}),
+        preset(clusters, Texts::tr("MI250 cluster"), "mi250"),
+        preset(clusters, Texts::tr("DGX-2 cluster"), "dgx2"),
+        preset(clusters, Texts::tr("DGX-1 V100 cluster"), "dgx1-v100", {{"boxes", "2"}}),
+        preset(clusters, Texts::tr("Azure NDv2"), "azure-ndv2"),
+        preset(clusters, Texts::tr("Rail-optimised"), "rail-optimised"),
+        preset(clusters, Texts::tr("Rail-only"), "rail-only"),
+        preset(clusters, Texts::tr("Boxes of your own"), "cluster"),
+        preset(boxes, Texts::tr("DGX A100"), "dgx-a100", {{"boxes", "1"}}),
+        preset(boxes, Texts::tr("DGX H100"), "dgx-h100", {{"boxes", "1"}}),
+        preset(boxes, Texts::tr("DGX B200"), "dgx-b200", {{"boxes", "1"}}),
+        preset(boxes, Texts::tr("GB200 NVL72"), "gb200-nvl72"),
+        preset(boxes, Texts::tr("HGX MI300X"), "hgx-mi300x", {{"boxes", "1"}}),
+        preset(boxes, Texts::tr("MI250"), "mi250", {{"boxes", "1"}}),
+        preset(boxes, Texts::tr("DGX-2"), "dgx2", {{"boxes", "1"}}),
+        preset(boxes, Texts::tr("DGX-1 V100"), "dgx1-v100"),
+        preset(boxes, Texts::tr("NDv2, one box"), "azure-ndv2", {{"boxes", "1"}}),
+        preset(boxes, Texts::tr("Gigabyte Z52, MI50"), "gigabyte-z52-mi50"),
         pcieServer(boxes),
-        preset(graphs, tr("Fat tree, 2 tiers"), "fat-tree-2"),
-        preset(graphs, tr("Fat tree, 3 tiers"), "fat-tree-3"),
-        preset(graphs, tr("Dragonfly"), "dragonfly"),
-        preset(graphs, tr("Ring"), "ring"),
-        preset(graphs, tr("Torus"), "torus"),
-        preset(graphs, tr("Mesh"), "mesh"),
-        preset(graphs, tr("Hypercube"), "hypercube"),
-        preset(graphs, tr("Complete graph"), "complete"),
-        preset(graphs, tr("Complete bipartite"), "complete-bipartite"),
-        preset(graphs, tr("Worked example, fig. 4.5"), "fig-4-5"),
+        preset(graphs, Texts::tr("Fat tree, 2 tiers"), "fat-tree-2"),
+        preset(graphs, Texts::tr("Fat tree, 3 tiers"), "fat-tree-3"),
+        preset(graphs, Texts::tr("Dragonfly"), "dragonfly"),
+        preset(graphs, Texts::tr("Ring"), "ring"),
+        preset(graphs, Texts::tr("Torus"), "torus"),
+        preset(graphs, Texts::tr("Mesh"), "mesh"),
+        preset(graphs, Texts::tr("Hypercube"), "hypercube"),
+        preset(graphs, Texts::tr("Complete graph"), "complete"),
+        preset(graphs, Texts::tr("Complete bipartite"), "complete-bipartite"),
+        preset(graphs, Texts::tr("Worked example, fig. 4.5"), "fig-4-5"),
     };
     // A preset that core learns later is offered, too.
     std::set<QString> named;
@@ -196,22 +199,22 @@ const std::vector<PaletteEntry>& templateEntries() {
 
 const std::vector<PaletteEntry>& startEntries() {
   static const std::vector<PaletteEntry> kAll = [] {
-    const QString group = tr("Fabrics");
+    const QString group = Texts::tr("Fabrics");
     return std::vector<PaletteEntry>{
-        preset(group, tr("DGX A100"), "dgx-a100", {{"boxes", "4"}}),
-        preset(group, tr("DGX H100, rails"), "dgx-h100", {{"boxes", "4"}, {"network", "rails"}}),
-        preset(group, tr("DGX B200"), "dgx-b200", {{"boxes", "2"}}),
-        preset(group, tr("GB200 NVL72"), "gb200-nvl72"),
-        preset(group, tr("HGX MI300X"), "hgx-mi300x", {{"boxes", "2"}}),
-        preset(group, tr("MI250"), "mi250"),
-        preset(group, tr("DGX-2"), "dgx2"),
-        preset(group, tr("DGX-1 V100"), "dgx1-v100"),
-        preset(group, tr("Azure NDv2"), "azure-ndv2"),
-        preset(group, tr("Rail-only cluster"), "rail-only"),
-        preset(group, tr("Fat tree, 3 tiers"), "fat-tree-3"),
-        preset(group, tr("Dragonfly"), "dragonfly"),
-        preset(group, tr("Torus 4 × 4 × 4"), "torus", {{"dims", "4x4x4"}}),
-        preset(group, tr("Worked example, fig. 4.5"), "fig-4-5"),
+        preset(group, Texts::tr("DGX A100"), "dgx-a100", {{"boxes", "4"}}),
+        preset(group, Texts::tr("DGX H100, rails"), "dgx-h100", {{"boxes", "4"}, {"network", "rails"}}),
+        preset(group, Texts::tr("DGX B200"), "dgx-b200", {{"boxes", "2"}}),
+        preset(group, Texts::tr("GB200 NVL72"), "gb200-nvl72"),
+        preset(group, Texts::tr("HGX MI300X"), "hgx-mi300x", {{"boxes", "2"}}),
+        preset(group, Texts::tr("MI250"), "mi250"),
+        preset(group, Texts::tr("DGX-2"), "dgx2"),
+        preset(group, Texts::tr("DGX-1 V100"), "dgx1-v100"),
+        preset(group, Texts::tr("Azure NDv2"), "azure-ndv2"),
+        preset(group, Texts::tr("Rail-only cluster"), "rail-only"),
+        preset(group, Texts::tr("Fat tree, 3 tiers"), "fat-tree-3"),
+        preset(group, Texts::tr("Dragonfly"), "dragonfly"),
+        preset(group, Texts::tr("Torus 4 × 4 × 4"), "torus", {{"dims", "4x4x4"}}),
+        preset(group, Texts::tr("Worked example, fig. 4.5"), "fig-4-5"),
     };
   }();
   return kAll;

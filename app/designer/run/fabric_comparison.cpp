@@ -15,9 +15,9 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("FabricComparison", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(FabricComparison)
+};
 
 using Pair = std::pair<NodeId, NodeId>;
 
@@ -175,7 +175,7 @@ std::map<NodeId, NodeId> matched(const Model& drawing, const std::set<NodeId>& d
 }
 
 QString rateText(const Bundle& bundle) {
-  return bundle.isReadable ? QString::fromStdString(toDecimal(bundle.rate)) + u" GB/s"_s : tr("not readable");
+  return bundle.isReadable ? QString::fromStdString(toDecimal(bundle.rate)) + u" GB/s"_s : Texts::tr("not readable");
 }
 
 }  // namespace
@@ -192,17 +192,17 @@ std::vector<FabricDifference> compareFabrics(const Model& drawing, BoxId box, co
   const auto name = [](const Model& model, NodeId id) { return QString::fromStdString(model.find(id)->facts.name); };
   for (const NodeId id : drawn) {
     if (!pairs.contains(id)) {
-      differences.push_back({Severity::error, name(drawing, id), tr("drawn"), tr("not there"),
-                             tr("%1 is drawn, but the machine has none").arg(name(drawing, id)), id});
+      differences.push_back({Severity::error, name(drawing, id), Texts::tr("drawn"), Texts::tr("not there"),
+                             Texts::tr("%1 is drawn, but the machine has none").arg(name(drawing, id)), id});
     }
   }
   for (const NodeId id : found) {
     if (!back.contains(id)) {
       differences.push_back({Severity::warning,
                              name(machine, id),
-                             tr("not drawn"),
-                             tr("there"),
-                             tr("%1 is in the machine, but not drawn").arg(name(machine, id)),
+                             Texts::tr("not drawn"),
+                             Texts::tr("there"),
+                             Texts::tr("%1 is in the machine, but not drawn").arg(name(machine, id)),
                              {}});
     }
   }
@@ -232,8 +232,8 @@ std::vector<FabricDifference> compareFabrics(const Model& drawing, BoxId box, co
       FabricDifference difference{Severity::warning, place, rateText(bundle), {}, {}, bundle.link};
       if (other == right.end()) {
         difference.severity = Severity::error;
-        difference.found = tr("no link");
-        difference.text = tr("no link in the machine where %1 is drawn").arg(rateText(bundle));
+        difference.found = Texts::tr("no link");
+        difference.text = Texts::tr("no link in the machine where %1 is drawn").arg(rateText(bundle));
         differences.push_back(std::move(difference));
         continue;
       }
@@ -244,10 +244,10 @@ std::vector<FabricDifference> compareFabrics(const Model& drawing, BoxId box, co
       const bool isLess = other->second.rate < bundle.rate;
       difference.severity = isLess ? Severity::error : Severity::note;
       const double share = other->second.rate.toDouble() / bundle.rate.toDouble();
-      difference.text = isLess ? tr("the machine has %1 % of what is drawn").arg(100 * share, 0, 'f', 0)
-                               : tr("the machine has more than is drawn");
+      difference.text = isLess ? Texts::tr("the machine has %1 % of what is drawn").arg(100 * share, 0, 'f', 0)
+                               : Texts::tr("the machine has more than is drawn");
       if (isLess && bundle.cables != other->second.cables && other->second.cables < bundle.cables) {
-        difference.text += tr(": %1 of %2 links").arg(other->second.cables).arg(bundle.cables);
+        difference.text += Texts::tr(": %1 of %2 links").arg(other->second.cables).arg(bundle.cables);
       }
       differences.push_back(std::move(difference));
     }
@@ -260,8 +260,8 @@ std::vector<FabricDifference> compareFabrics(const Model& drawing, BoxId box, co
       }
       told.insert({a->second, b->second});
       differences.push_back({Severity::note, name(drawing, a->second) + u" – "_s + name(drawing, b->second),
-                             tr("no link"), rateText(bundle), tr("a link in the machine that is not drawn"),
-                             a->second});
+                             Texts::tr("no link"), rateText(bundle),
+                             Texts::tr("a link in the machine that is not drawn"), a->second});
     }
   } catch (const OverflowError& error) {
     differences.push_back({Severity::error, {}, {}, {}, QString::fromUtf8(error.what()), {}});

@@ -15,9 +15,9 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("Machine", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(Machine)
+};
 
 std::filesystem::path toPath(const QString& path) {
   return QFile::encodeName(path).toStdString();
@@ -34,7 +34,7 @@ QString Machine::id() const {
 
 QString Machine::title() const {
   if (isLocal()) {
-    return tr("This computer");
+    return Texts::tr("This computer");
   }
   return QString::fromStdString(target.text()) + (target.port != 0 ? u":%1"_s.arg(target.port) : QString());
 }
@@ -42,11 +42,11 @@ QString Machine::title() const {
 QString Machine::origin() const {
   switch (kind) {
     case Kind::local:
-      return tr("runs without a connection");
+      return Texts::tr("runs without a connection");
     case Kind::configured:
-      return tr("from the ssh configuration");
+      return Texts::tr("from the ssh configuration");
     case Kind::added:
-      return tr("added by hand");
+      return Texts::tr("added by hand");
   }
   return {};
 }

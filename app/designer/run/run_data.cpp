@@ -21,9 +21,9 @@ constexpr std::size_t kMostEvents = 2'000'000;
 constexpr std::size_t kMostTraces = 64;
 constexpr int kMostUnreadable = 1'000;
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("RunData", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(RunData)
+};
 
 QString fixed(double value, int digits) {
   return QString::number(value, 'f', digits);
@@ -60,7 +60,7 @@ QByteArray RunData::feedRecords(const QByteArray& bytes) {
     ++m_lines;
     if (m_isLineTooLong) {
       ++m_unreadable;
-      note(Severity::warning, tr("A line of more than 64 KiB was passed over."));
+      note(Severity::warning, Texts::tr("A line of more than 64 KiB was passed over."));
     } else if (take(m_line)) {
       kept += m_line + '\n';
     }
@@ -83,7 +83,7 @@ bool RunData::take(const QByteArray& line) {
       return false;
     }
     if (++m_unreadable > kMostUnreadable) {
-      m_refusal = tr("The other side says nothing but noise.");
+      m_refusal = Texts::tr("The other side says nothing but noise.");
       note(Severity::error, m_refusal);
       return false;
     }
@@ -112,7 +112,7 @@ bool RunData::take(const QByteArray& line) {
         } else if constexpr (std::is_same_v<Kind, program::WrongRecord>) {
           if (m_wrong.size() < kMostItems) {
             note(Severity::error,
-                 tr("Rank %1, element %2: expected %3, found %4")
+                 Texts::tr("Rank %1, element %2: expected %3, found %4")
                      .arg(QString::number(value.rank), QString::number(value.element),
                           QString::fromStdString(value.expected), QString::fromStdString(value.found)));
             m_wrong.push_back(std::move(value));

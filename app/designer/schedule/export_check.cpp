@@ -20,9 +20,9 @@ namespace {
 
 using program::Runtime;
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("Export", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(Export)
+};
 
 QString text(std::string_view view) {
   return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size()));
@@ -43,13 +43,13 @@ CheckRow limitRow(const QString& name, int value, int limit, const QString& deta
   CheckRow row;
   row.name = name;
   row.value = QString::number(value);
-  row.limit = tr("at most %1").arg(limit);
+  row.limit = Texts::tr("at most %1").arg(limit);
   row.detail = detail;
   row.state = value > limit                                                                ? CheckState::bad
               : std::int64_t{value} * kTen > std::int64_t{limit} * kNearly && limit > kTen ? CheckState::doubtful
                                                                                            : CheckState::good;
   if (row.state == CheckState::doubtful) {
-    row.detail += u' ' + tr("Close to the limit.");
+    row.detail += u' ' + Texts::tr("Close to the limit.");
   }
   return row;
 }
@@ -57,8 +57,8 @@ CheckRow limitRow(const QString& name, int value, int limit, const QString& deta
 QString placeOf(const Place& place) {
   QString result = QString::fromStdString(place.element);
   if (place.line > 0) {
-    result =
-        tr("line %1, column %2").arg(place.line).arg(place.column) + (result.isEmpty() ? QString() : u" · "_s + result);
+    result = Texts::tr("line %1, column %2").arg(place.line).arg(place.column) +
+             (result.isEmpty() ? QString() : u" · "_s + result);
   }
   return result;
 }
@@ -67,24 +67,25 @@ QString placeOf(const Place& place) {
 QString windowText(const program::Program& program) {
   const bool isOpen = program.maxBytes >= lowering::kDefaultMaxBytes;
   if (program.minBytes == 0) {
-    return isOpen ? tr("any size") : tr("up to %1").arg(bytesText(program.maxBytes));
+    return isOpen ? Texts::tr("any size") : Texts::tr("up to %1").arg(bytesText(program.maxBytes));
   }
-  return isOpen ? tr("from %1").arg(bytesText(program.minBytes))
-                : tr("%1 to %2").arg(bytesText(program.minBytes), bytesText(program.maxBytes));
+  return isOpen ? Texts::tr("from %1").arg(bytesText(program.minBytes))
+                : Texts::tr("%1 to %2").arg(bytesText(program.minBytes), bytesText(program.maxBytes));
 }
 
 CheckRow windowRow(const program::Program& program, Runtime runtime, const lowering::Options* options) {
   CheckRow row;
-  row.name = tr("Sizes");
+  row.name = Texts::tr("Sizes");
   row.value = windowText(program);
-  row.limit = tr("window of the file");
-  row.detail = tr("Other sizes run the runtime's own algorithm.");
+  row.limit = Texts::tr("window of the file");
+  row.detail = Texts::tr("Other sizes run the runtime's own algorithm.");
   const bool countsBytes = program.collective == Collective::allgather || program.collective == Collective::broadcast;
   if (runtime == Runtime::msccl && countsBytes && program.maxBytes > kWrap) {
     row.state = CheckState::doubtful;
-    row.detail = tr("msccl counts the bytes of this collective in 32 bits: calls of 2 GiB or more are unreliable.");
+    row.detail =
+        Texts::tr("msccl counts the bytes of this collective in 32 bits: calls of 2 GiB or more are unreliable.");
     if (options != nullptr && options->minBytes < kWrap) {
-      CheckFix fix{tr("End below 2 GiB"), *options};
+      CheckFix fix{Texts::tr("End below 2 GiB"), *options};
       fix.options.maxBytes = kWrap;
       row.fixes.push_back(std::move(fix));
     }
@@ -103,23 +104,23 @@ std::vector<CheckFix> triedFixes(const ScheduleResult& result, const lowering::O
     candidates.push_back(std::move(fix));
   };
   for (int instances = options.instances / 2; instances >= 1; instances /= 2) {
-    offer(tr("Use ") + counted(instances, tr("instance"), tr("instances")),
+    offer(Texts::tr("Use ") + counted(instances, Texts::tr("instance"), Texts::tr("instances")),
           [&](lowering::Options& changed) { changed.instances = instances; });
   }
   if (!options.inPlace) {
-    offer(tr("Make it in place"), [](lowering::Options& changed) { changed.inPlace = true; });
+    offer(Texts::tr("Make it in place"), [](lowering::Options& changed) { changed.inPlace = true; });
   }
   if (options.maxBytes != lowering::kDefaultMaxBytes) {
-    offer(tr("Let the window end where scratch allows"),
+    offer(Texts::tr("Let the window end where scratch allows"),
           [](lowering::Options& changed) { changed.maxBytes = lowering::kDefaultMaxBytes; });
   }
   if (options.channels != lowering::ChannelPolicy::compact) {
-    offer(tr("Use as few channels as needed"),
+    offer(Texts::tr("Use as few channels as needed"),
           [](lowering::Options& changed) { changed.channels = lowering::ChannelPolicy::compact; });
   }
   for (const Runtime runtime : kRuntimes) {
     if (runtime != options.runtime) {
-      offer(tr("Export for %1").arg(text(program::toString(runtime))),
+      offer(Texts::tr("Export for %1").arg(text(program::toString(runtime))),
             [&](lowering::Options& changed) { changed.runtime = runtime; });
     }
   }
@@ -141,7 +142,7 @@ std::vector<CheckFix> triedFixes(const ScheduleResult& result, const lowering::O
     }
   }
   if (result.k > 1 && !progress.isCancelled()) {
-    fixes.push_back({tr("Generate with k = %1").arg(result.k / 2), options, result.k / 2});
+    fixes.push_back({Texts::tr("Generate with k = %1").arg(result.k / 2), options, result.k / 2});
   }
   return fixes;
 }
@@ -151,11 +152,11 @@ std::vector<CheckFix> triedFixes(const ScheduleResult& result, const lowering::O
 QString runtimeTitle(Runtime runtime) {
   switch (runtime) {
     case Runtime::msccl:
-      return tr("msccl (Microsoft, NCCL 2.12)");
+      return Texts::tr("msccl (Microsoft, NCCL 2.12)");
     case Runtime::mscclExecutorNccl:
-      return tr("msccl-executor-nccl (Azure, NCCL 2.23)");
+      return Texts::tr("msccl-executor-nccl (Azure, NCCL 2.23)");
     case Runtime::rccl:
-      return tr("rccl (ROCm 6.1 and later)");
+      return Texts::tr("rccl (ROCm 6.1 and later)");
   }
   return {};
 }
@@ -220,56 +221,57 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
   const ProgramCounts counts = countsOf(program);
   const bool hasFaults = !judgement.ok;
   CheckRow executed;
-  executed.name = tr("Executed symbolically");
-  executed.value = counted(judgement.verdict.ranks, tr("rank"), tr("ranks"));
-  executed.limit = tr("every output chunk");
+  executed.name = Texts::tr("Executed symbolically");
+  executed.value = counted(judgement.verdict.ranks, Texts::tr("rank"), Texts::tr("ranks"));
+  executed.limit = Texts::tr("every output chunk");
   executed.state = hasFaults ? CheckState::bad : CheckState::good;
-  executed.detail = hasFaults ? tr("The verifier found faults; they are listed below.")
-                              : tr("Each holds exactly what %1 demands; no race, no read of unwritten data.")
+  executed.detail = hasFaults ? Texts::tr("The verifier found faults; they are listed below.")
+                              : Texts::tr("Each holds exactly what %1 demands; no race, no read of unwritten data.")
                                     .arg(collectiveName(judgement.verdict.collective));
   rows.push_back(executed);
   CheckRow deadlock;
-  deadlock.name = tr("Free of deadlock");
+  deadlock.name = Texts::tr("Free of deadlock");
   deadlock.value = text(program::toString(program.protocol));
-  deadlock.limit = tr("depth %1").arg(program::connectionDepth(program.protocol));
+  deadlock.limit = Texts::tr("depth %1").arg(program::connectionDepth(program.protocol));
   deadlock.state = executed.state;
-  deadlock.detail =
-      hasFaults ? tr("Not established.") : tr("Senders may run that many messages ahead of their receivers.");
+  deadlock.detail = hasFaults ? Texts::tr("Not established.")
+                              : Texts::tr("Senders may run that many messages ahead of their receivers.");
   rows.push_back(deadlock);
-  rows.push_back(limitRow(tr("Threadblocks per rank"), counts.threadBlocks, limits.threadBlocksPerRank,
-                          tr("All of them must run at once.")));
-  rows.push_back(limitRow(tr("Threadblocks on one GPU"), counts.threadBlocks,
+  rows.push_back(limitRow(Texts::tr("Threadblocks per rank"), counts.threadBlocks, limits.threadBlocksPerRank,
+                          Texts::tr("All of them must run at once.")));
+  rows.push_back(limitRow(Texts::tr("Threadblocks on one GPU"), counts.threadBlocks,
                           verify::ProgramCheckOptions{}.multiprocessors,
-                          tr("Multiprocessors of an A100; an H100 has 132.")));
-  rows.push_back(limitRow(tr("Steps per threadblock"), counts.steps, limits.stepsPerThreadBlock, {}));
-  rows.push_back(limitRow(tr("Channels"), program.channels, limits.channels, {}));
-  rows.push_back(limitRow(tr("Peers per channel"), counts.peers, limits.peersPerChannel,
-                          tr("Threadblocks that send, or receive, on one channel of a rank.")));
-  rows.push_back(limitRow(tr("Chunks per step"), counts.count, limits.count, {}));
-  rows.push_back(limitRow(tr("Chunk offsets"), counts.offset, limits.offset, {}));
-  rows.push_back(limitRow(tr("Dependencies"), counts.dependsOn, limits.dependencyTb,
-                          tr("Largest number of a threadblock that a step waits for.")));
-  rows.push_back(limitRow(tr("XML elements per rank"), counts.xmlNodes, limits.xmlNodes, {}));
+                          Texts::tr("Multiprocessors of an A100; an H100 has 132.")));
+  rows.push_back(limitRow(Texts::tr("Steps per threadblock"), counts.steps, limits.stepsPerThreadBlock, {}));
+  rows.push_back(limitRow(Texts::tr("Channels"), program.channels, limits.channels, {}));
+  rows.push_back(limitRow(Texts::tr("Peers per channel"), counts.peers, limits.peersPerChannel,
+                          Texts::tr("Threadblocks that send, or receive, on one channel of a rank.")));
+  rows.push_back(limitRow(Texts::tr("Chunks per step"), counts.count, limits.count, {}));
+  rows.push_back(limitRow(Texts::tr("Chunk offsets"), counts.offset, limits.offset, {}));
+  rows.push_back(limitRow(Texts::tr("Dependencies"), counts.dependsOn, limits.dependencyTb,
+                          Texts::tr("Largest number of a threadblock that a step waits for.")));
+  rows.push_back(limitRow(Texts::tr("XML elements per rank"), counts.xmlNodes, limits.xmlNodes, {}));
   rows.push_back(windowRow(program, runtime, options));
   CheckRow chunks;
-  chunks.name = tr("Divisibility");
-  chunks.value = counted(program.chunksPerLoop, tr("chunk"), tr("chunks"));
-  chunks.limit = tr("must divide the elements");
+  chunks.name = Texts::tr("Divisibility");
+  chunks.value = counted(program.chunksPerLoop, Texts::tr("chunk"), Texts::tr("chunks"));
+  chunks.limit = Texts::tr("must divide the elements");
   chunks.state = isPowerOfTwo(program.chunksPerLoop) ? CheckState::good : CheckState::doubtful;
-  chunks.detail = isPowerOfTwo(program.chunksPerLoop)
-                      ? tr("Power-of-two sizes are chosen from %1 elements on.").arg(program.chunksPerLoop)
-                      : tr("Sizes that are not multiples, powers of two among them, run the runtime's own algorithm.");
+  chunks.detail =
+      isPowerOfTwo(program.chunksPerLoop)
+          ? Texts::tr("Power-of-two sizes are chosen from %1 elements on.").arg(program.chunksPerLoop)
+          : Texts::tr("Sizes that are not multiples, powers of two among them, run the runtime's own algorithm.");
   rows.push_back(chunks);
   CheckRow place;
-  place.name = tr("Buffers");
-  place.value = program.inPlace && program.outOfPlace ? tr("in and out of place")
-                : program.inPlace                     ? tr("in place")
-                                                      : tr("out of place");
-  place.limit = tr("as the call");
-  place.detail = tr("Calls of the other kind run the runtime's own algorithm.");
+  place.name = Texts::tr("Buffers");
+  place.value = program.inPlace && program.outOfPlace ? Texts::tr("in and out of place")
+                : program.inPlace                     ? Texts::tr("in place")
+                                                      : Texts::tr("out of place");
+  place.limit = Texts::tr("as the call");
+  place.detail = Texts::tr("Calls of the other kind run the runtime's own algorithm.");
   rows.push_back(place);
   if (counts.scratch > 0) {
-    rows.push_back(limitRow(tr("Scratch chunks"), counts.scratch, limits.offset + 1, {}));
+    rows.push_back(limitRow(Texts::tr("Scratch chunks"), counts.scratch, limits.offset + 1, {}));
   }
   for (const Finding& finding : judgement.findings) {
     if (finding.severity == Severity::note) {
@@ -277,7 +279,7 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
     }
     CheckRow row;
     row.state = finding.severity == Severity::error ? CheckState::bad : CheckState::doubtful;
-    row.name = finding.severity == Severity::error ? tr("Fault") : tr("Warning");
+    row.name = finding.severity == Severity::error ? Texts::tr("Fault") : Texts::tr("Warning");
     row.value = placeOf(finding.where);
     row.detail = QString::fromStdString(finding.text) +
                  (finding.fix.empty() ? QString() : u"; "_s + QString::fromStdString(finding.fix));
@@ -292,7 +294,7 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
   const auto refuse = [&](const Error& error, bool canBeMended) {
     CheckRow row;
     row.state = CheckState::bad;
-    row.name = error.code == ErrorCode::limit ? tr("Does not fit") : tr("Cannot be exported");
+    row.name = error.code == ErrorCode::limit ? Texts::tr("Does not fit") : Texts::tr("Cannot be exported");
     row.value = text(program::toString(options.runtime));
     row.detail = sentence(error);
     if (canBeMended) {
@@ -300,8 +302,8 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
     }
     check.summary =
         error.code == ErrorCode::limit
-            ? tr("%1 cannot run this schedule with these settings").arg(text(program::toString(options.runtime)))
-            : tr("This schedule cannot be exported with these settings");
+            ? Texts::tr("%1 cannot run this schedule with these settings").arg(text(program::toString(options.runtime)))
+            : Texts::tr("This schedule cannot be exported with these settings");
     check.rows.insert(check.rows.begin(), std::move(row));
   };
   progress.report("lowering", 0);
@@ -326,23 +328,24 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
   if (result.options.usesMulticast) {
     CheckRow row;
     row.state = CheckState::doubtful;
-    row.name = tr("Multicast in switches");
-    row.value = tr("left out");
-    row.detail = tr("MSCCL knows none: these edges carry their data all the way.");
+    row.name = Texts::tr("Multicast in switches");
+    row.value = Texts::tr("left out");
+    row.detail = Texts::tr("MSCCL knows none: these edges carry their data all the way.");
     check.rows.push_back(std::move(row));
   }
   check.isOk = judged->ok;
   if (!check.isOk) {
-    check.summary = tr("The verifier rejects this program; it is not saved.");
+    check.summary = Texts::tr("The verifier rejects this program; it is not saved.");
     return check;
   }
   const auto doubts = std::count_if(check.rows.begin(), check.rows.end(),
                                     [](const CheckRow& row) { return row.state == CheckState::doubtful; });
   check.summary =
-      tr("Verified on %1; chosen for %2 calls, %3")
-          .arg(counted(judged->verdict.ranks, tr("rank"), tr("ranks")),
-               judged->program->inPlace ? tr("in-place") : tr("out-of-place"), windowText(*judged->program)) +
-      (doubts > 0 ? u" · "_s + counted(doubts, tr("thing to know"), tr("things to know")) : QString());
+      Texts::tr("Verified on %1; chosen for %2 calls, %3")
+          .arg(counted(judged->verdict.ranks, Texts::tr("rank"), Texts::tr("ranks")),
+               judged->program->inPlace ? Texts::tr("in-place") : Texts::tr("out-of-place"),
+               windowText(*judged->program)) +
+      (doubts > 0 ? u" · "_s + counted(doubts, Texts::tr("thing to know"), Texts::tr("things to know")) : QString());
   check.xml = std::move(xml);
   return check;
 }

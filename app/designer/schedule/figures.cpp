@@ -15,9 +15,9 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("Schedule", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(Schedule)
+};
 
 constexpr std::int64_t kKibi = 1024;
 
@@ -89,13 +89,13 @@ QString bytesText(std::int64_t bytes) {
       return QString::number(bytes / unit.bytes) + u' ' + QLatin1String(unit.name);
     }
   }
-  return QString::number(bytes) + u' ' + tr("bytes");
+  return QString::number(bytes) + u' ' + Texts::tr("bytes");
 }
 
 Result<std::int64_t> parseBytes(const QString& text) {
   const QString plain = text.trimmed();
-  const Error wrong{ErrorCode::badInput, tr("“%1” is not a size").arg(plain.left(40)).toStdString(),
-                    tr("write it as in 64 KiB, 1 GiB or 1000000").toStdString()};
+  const Error wrong{ErrorCode::badInput, Texts::tr("“%1” is not a size").arg(plain.left(40)).toStdString(),
+                    Texts::tr("write it as in 64 KiB, 1 GiB or 1000000").toStdString()};
   qsizetype digits = 0;
   while (digits < plain.size() && (plain[digits].isDigit() || plain[digits] == u'.')) {
     ++digits;
@@ -118,7 +118,7 @@ Result<std::int64_t> parseBytes(const QString& text) {
     }
     return bytes.numerator();
   } catch (const OverflowError&) {
-    return Error{ErrorCode::overflow, tr("“%1” is too large").arg(plain.left(40)).toStdString()};
+    return Error{ErrorCode::overflow, Texts::tr("“%1” is too large").arg(plain.left(40)).toStdString()};
   }
 }
 

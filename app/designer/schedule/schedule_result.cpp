@@ -27,9 +27,9 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("Schedule", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(Schedule)
+};
 
 constexpr double kMillisecondsPerSecond = 1000;
 /// Up to here one max flow per GPU costs less than a second in all.
@@ -208,64 +208,66 @@ void measure(ScheduleResult& result, const Progress& progress) {
 
 QString stageName(const std::string& stage) {
   if (stage == "optimum" || stage == "bound") {
-    return tr("Finding the bound");
+    return Texts::tr("Finding the bound");
   }
   if (stage == "allreduce bound") {
-    return tr("Bounding allreduce by trees");
+    return Texts::tr("Bounding allreduce by trees");
   }
   if (stage == "balancing") {
-    return tr("Balancing switches");
+    return Texts::tr("Balancing switches");
   }
   if (stage == "splitting") {
-    return tr("Removing switches");
+    return Texts::tr("Removing switches");
   }
   if (stage == "packing" || stage == "racing" || stage == "composing") {
-    return tr("Packing trees");
+    return Texts::tr("Packing trees");
   }
   if (stage == "height cap") {
-    return tr("Keeping trees low");
+    return Texts::tr("Keeping trees low");
   }
   if (stage == "expanding" || stage == "pruning") {
-    return tr("Using multicast in switches");
+    return Texts::tr("Using multicast in switches");
   }
   if (stage == "verifying" || stage == "proving" || stage == "verifying races") {
-    return tr("Verifying");
+    return Texts::tr("Verifying");
   }
   if (stage == "measuring loads") {
-    return tr("Measuring link loads");
+    return Texts::tr("Measuring link loads");
   }
   if (stage == "scanning k") {
-    return tr("Trying numbers of trees");
+    return Texts::tr("Trying numbers of trees");
   }
   if (stage == "lowering") {
-    return tr("Arranging threadblocks");
+    return Texts::tr("Arranging threadblocks");
   }
   if (stage == "writing") {
-    return tr("Writing");
+    return Texts::tr("Writing");
   }
   if (stage == "trying fixes") {
-    return tr("Looking for what would fit");
+    return Texts::tr("Looking for what would fit");
   }
   if (stage == "reading") {
-    return tr("Reading");
+    return Texts::tr("Reading");
   }
   return QString::fromStdString(stage);
 }
 
 QString ScheduleResult::verdictText() const {
   if (meetsBound) {
-    return verdict.boundProved ? tr("Meets the bound, verified") : tr("Reaches its bound; trees verified");
+    return verdict.boundProved ? Texts::tr("Meets the bound, verified")
+                               : Texts::tr("Reaches its bound; trees verified");
   }
-  return tr("%1 of the bound, verified").arg(percentOf(schedule.algbw, schedule.bound));
+  return Texts::tr("%1 of the bound, verified").arg(percentOf(schedule.algbw, schedule.bound));
 }
 
 QString ScheduleResult::verdictDetails() const {
-  QString text = counted(trees, tr("tree"), tr("trees")) + u' ' +
-                 tr("checked on every route and link: %1 GB/s recomputed from them").arg(exactly(verdict.algbw));
+  QString text = counted(trees, Texts::tr("tree"), Texts::tr("trees")) + u' ' +
+                 Texts::tr("checked on every route and link: %1 GB/s recomputed from them").arg(exactly(verdict.algbw));
   if (meetsBound) {
-    text += u"; "_s + (verdict.boundProved ? tr("no schedule can be faster.") : tr("the bound itself is not proved."));
+    text += u"; "_s + (verdict.boundProved ? Texts::tr("no schedule can be faster.")
+                                           : Texts::tr("the bound itself is not proved."));
   } else {
-    text += u"; "_s + tr("the bound is %1 GB/s.").arg(exactly(schedule.bound));
+    text += u"; "_s + Texts::tr("the bound is %1 GB/s.").arg(exactly(schedule.bound));
   }
   return text;
 }

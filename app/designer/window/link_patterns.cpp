@@ -13,9 +13,9 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("LinkPatterns", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(LinkPatterns)
+};
 
 Error fault(const QString& message, const QString& fix) {
   return {ErrorCode::badInput, message.toStdString(), fix.toStdString()};
@@ -39,22 +39,22 @@ QString expanded(const QString& text, const QRegularExpressionMatch& match) {
 Result<NamedPairs> pairsByName(const Model& model, const QString& pattern) {
   const qsizetype arrow = pattern.indexOf(u"->"_s);
   if (arrow < 0) {
-    return fault(tr("“->” is missing between the two sides"), tr("write leaf(\\d+)->host$1"));
+    return fault(Texts::tr("“->” is missing between the two sides"), Texts::tr("write leaf(\\d+)->host$1"));
   }
   const QString left = pattern.left(arrow).trimmed();
   const QString right = pattern.mid(arrow + 2).trimmed();
   if (left.isEmpty() || right.isEmpty()) {
-    return fault(tr("one side is empty"), tr("write leaf(\\d+)->host$1"));
+    return fault(Texts::tr("one side is empty"), Texts::tr("write leaf(\\d+)->host$1"));
   }
   const QRegularExpression from(QRegularExpression::anchoredPattern(left));
   if (!from.isValid()) {
-    return fault(tr("the left side is no regular expression: %1").arg(from.errorString()),
-                 tr("escape brackets that are meant as letters"));
+    return fault(Texts::tr("the left side is no regular expression: %1").arg(from.errorString()),
+                 Texts::tr("escape brackets that are meant as letters"));
   }
   for (qsizetype i = 0; i + 1 < right.size(); ++i) {
     if (right[i] == u'$' && right[i + 1].isDigit() && right[i + 1].digitValue() > from.captureCount()) {
-      return fault(tr("$%1 stands for a bracket that the left side does not have").arg(right[i + 1]),
-                   tr("put round brackets on the left around what is meant"));
+      return fault(Texts::tr("$%1 stands for a bracket that the left side does not have").arg(right[i + 1]),
+                   Texts::tr("put round brackets on the left around what is meant"));
     }
   }
   std::vector<std::pair<NodeId, QString>> names;
@@ -91,8 +91,8 @@ Result<NamedPairs> pairsByName(const Model& model, const QString& pattern) {
       result.pairs.emplace_back(id, partner);
     }
     if (result.pairs.size() > edits::kMaxPatternLinks) {
-      return Error{ErrorCode::limit, tr("more than %1 links").arg(edits::kMaxPatternLinks).toStdString(),
-                   tr("narrow the pattern").toStdString()};
+      return Error{ErrorCode::limit, Texts::tr("more than %1 links").arg(edits::kMaxPatternLinks).toStdString(),
+                   Texts::tr("narrow the pattern").toStdString()};
     }
   }
   return result;

@@ -10,16 +10,16 @@
 namespace coppice::designer {
 namespace {
 
-QString tr(const char* text) {
-  return QCoreApplication::translate("Prompts", text);
-}
+struct Texts {
+  Q_DECLARE_TR_FUNCTIONS(Prompts)
+};
 
 }  // namespace
 
 Prompts::Unsaved Prompts::unsavedChanges(QWidget* parent, const QString& name) {
-  QMessageBox box(QMessageBox::Warning, tr("Unsaved Changes"), tr("Save the changes to %1?").arg(name),
+  QMessageBox box(QMessageBox::Warning, Texts::tr("Unsaved Changes"), Texts::tr("Save the changes to %1?").arg(name),
                   QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, parent);
-  box.setInformativeText(tr("They are lost if you do not save them."));
+  box.setInformativeText(Texts::tr("They are lost if you do not save them."));
   box.setDefaultButton(QMessageBox::Save);
   switch (box.exec()) {
     case QMessageBox::Save:
@@ -32,11 +32,11 @@ Prompts::Unsaved Prompts::unsavedChanges(QWidget* parent, const QString& name) {
 }
 
 QStringList Prompts::filesToOpen(QWidget* parent, const QString& folder, const QString& filter) {
-  return QFileDialog::getOpenFileNames(parent, tr("Open"), folder, filter);
+  return QFileDialog::getOpenFileNames(parent, Texts::tr("Open"), folder, filter);
 }
 
 QString Prompts::fileToSave(QWidget* parent, const QString& suggestion, const QString& filter) {
-  return QFileDialog::getSaveFileName(parent, tr("Save As"), suggestion, filter);
+  return QFileDialog::getSaveFileName(parent, Texts::tr("Save As"), suggestion, filter);
 }
 
 std::optional<QString> Prompts::text(QWidget* parent, const QString& title, const QString& label,
