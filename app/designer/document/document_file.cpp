@@ -137,6 +137,13 @@ bool DocumentFile::isChangedOnDisk() const {
   return !m_path.isEmpty() && digestOnDisk() != m_knownDigest;
 }
 
+void DocumentFile::markUnsaved() {
+  m_document.undoStack()->resetClean();
+  if (!m_journal) {
+    startJournal();
+  }
+}
+
 void DocumentFile::ignoreDisk() {
   m_knownDigest = digestOnDisk();
   m_toldDigest = m_knownDigest;

@@ -49,6 +49,8 @@ public:
   Outcome saveAs(const QString& path);
   /// The file is not what was last read or written here (changed, or gone).
   [[nodiscard]] bool isChangedOnDisk() const;
+  /// Nothing on the disk holds this any more: it counts as unsaved and gets a journal.
+  void markUnsaved();
   /// Takes what is on the disk now for known: "keep mine".
   void ignoreDisk();
   /// The journal is given up: the person said that the changes are not wanted.

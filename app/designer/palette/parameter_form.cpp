@@ -84,7 +84,7 @@ ParameterForm::ParameterForm(const QString& preset, const Arguments& initial, QW
     field.label = new QLabel(titleOf(rule), this);
     field.label->setToolTip(tip);
     field.label->setBuddy(field.editor);
-    field.label->setContentsMargins(0, 6, 0, 0);
+    field.label->setContentsMargins(0, 3, 0, 0);
     field.row = new QWidget(this);
     auto* column = new QVBoxLayout(field.row);
     column->setContentsMargins({});

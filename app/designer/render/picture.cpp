@@ -124,7 +124,7 @@ Result<Plan> planOf(CanvasView& view, const PictureOptions& options) {
     }
     zoom = step * std::min(room.width() / plan.source.width(), room.height() / plan.source.height());
   } else if (hasHulls) {
-    plan.source = withHulls(view, nodes, zoom);
+    plan.source = withHulls(view, plan.source, zoom);
   }
   plan.detail = detailAt(zoom, view.scene().lines().size(), view.scene().bounds());
   plan.drawing = QRectF(QPointF(), plan.source.size() * zoom);

@@ -2,12 +2,14 @@
 #include "designer/run/results_panel.hpp"
 
 #include <QClipboard>
+#include <QEvent>
 #include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLocale>
 #include <QMenu>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -22,6 +24,10 @@ namespace {
 
 enum Column { kSize, kCount, kType, kRedop, kRoot, kTime, kAlgbw, kBusbw, kWrong, kBound, kHalf, kColumns = 15 };
 constexpr int kHalfColumns = kHalf - kTime;
+/// What goes first where all do not fit. Sizes, times, algbw and what is wrong stay.
+constexpr std::array kDispensable{int{kRoot},  int{kRedop},           int{kType},
+                                  int{kCount}, kBound + kHalfColumns, kBusbw + kHalfColumns,
+                                  int{kBusbw}, kAlgbw + kHalfColumns};
 
 QString formula(const RunData* data) {
   if (data == nullptr || !data->plan()) {
@@ -111,7 +117,30 @@ QVariant ResultsModel::data(const QModelIndex& index, int role) const {
     }
   }
   if (role == Qt::ToolTipRole && index.column() == kSize) {
-    return tr("%1 bytes").arg(QLocale().toString(row.size));
+    // All that a narrow window leaves out.
+    const program::ResultRecord& known = row.any();
+    QString text = tr("%1 bytes, %2 elements of %3")
+                       .arg(QLocale().toString(row.size), QLocale().toString(static_cast<qulonglong>(known.count)),
+                            QString::fromStdString(known.type));
+    if (known.redop != "none") {
+      text += u", "_s + QString::fromStdString(known.redop);
+    }
+    if (known.root >= 0) {
+      text += u", "_s + tr("root %1").arg(known.root);
+    }
+    const auto add = [&text](const QString& name, const std::optional<program::ResultRecord>& one) {
+      if (one) {
+        text += u'\n' + name + u": "_s +
+                tr("%1 µs, algbw %2, busbw %3 GB/s")
+                    .arg(one->time_us, 0, 'f', 2)
+                    .arg(one->algbw_GBps, 0, 'f', 2)
+                    .arg(one->busbw_GBps, 0, 'f', 2) +
+                (one->boundPercent ? u", "_s + tr("%1 % of the bound").arg(*one->boundPercent, 0, 'f', 1) : QString());
+      }
+    };
+    add(tr("Out of place"), row.outOfPlace);
+    add(tr("In place"), row.inPlace);
+    return text;
   }
   if (role != Qt::DisplayRole) {
     return {};
@@ -245,7 +274,8 @@ ResultsPanel::ResultsPanel(QWidget* parent)
   m_table->verticalHeader()->hide();
   m_table->horizontalHeader()->setHighlightSections(false);
   m_table->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-  m_table->horizontalHeader()->setMinimumSectionSize(48);
+  m_table->horizontalHeader()->setMinimumSectionSize(40);
+  m_table->viewport()->installEventFilter(this);
   m_title->setTextFormat(Qt::PlainText);
   m_title->setFont(uiFont(13, QFont::DemiBold));
   m_state->setObjectName(u"resultsState"_s);
@@ -307,6 +337,7 @@ void ResultsPanel::setRun(const RunInfo& info, std::shared_ptr<const RunData> ru
   m_data = std::move(run);
   m_model.setRun(m_data);
   m_pages->setCurrentIndex(1);
+  fitColumns();
   m_title->setText(info.title());
   QString state = outcomeText(info, m_data.get());
   if (isSilent) {
@@ -324,6 +355,41 @@ void ResultsPanel::setRun(const RunInfo& info, std::shared_ptr<const RunData> ru
   m_rerun->setEnabled(!isRunning);
   m_rejoin->setVisible(info.state == RunState::lost && info.keepsRunning);
   m_copy->setEnabled(!m_data->rows().empty());
+}
+
+bool ResultsPanel::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Resize) {
+    fitColumns();
+  }
+  return QWidget::eventFilter(watched, event);
+}
+
+void ResultsPanel::fitColumns() {
+  if (m_isFitting) {
+    return;
+  }
+  m_isFitting = true;
+  QHeaderView* header = m_table->horizontalHeader();
+  // The header knows no width of a hidden column.
+  for (const int column : kDispensable) {
+    m_table->setColumnHidden(column, false);
+  }
+  const QAbstractItemView* view = m_table;
+  const auto width = [&](int column) {
+    return std::max({view->sizeHintForColumn(column), header->sectionSizeHint(column), header->minimumSectionSize()});
+  };
+  int needed = 0;
+  for (int column = 0; column < kColumns; ++column) {
+    needed += width(column);
+  }
+  for (const int column : kDispensable) {
+    const bool isHidden = needed > m_table->viewport()->width();
+    if (isHidden) {
+      needed -= width(column);
+    }
+    m_table->setColumnHidden(column, isHidden);
+  }
+  m_isFitting = false;
 }
 
 void ResultsPanel::copy(const QString& text) {

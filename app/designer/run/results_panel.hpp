@@ -51,7 +51,12 @@ Q_SIGNALS:
   void rejoinWanted();
   void saveWanted(const QString& suggestion, const QByteArray& text);
 
+protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
 private:
+  /// Columns that say the same in every row, then those that follow from others, make room for the rest.
+  void fitColumns();
   void copy(const QString& text);
 
   RunInfo m_info;
@@ -65,6 +70,7 @@ private:
   QToolButton* m_rerun;
   QToolButton* m_rejoin;
   QToolButton* m_copy;
+  bool m_isFitting = false;
 };
 
 /// "ended: all data right", "lost: …", for a person; and whether it is bad.

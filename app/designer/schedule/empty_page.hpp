@@ -25,7 +25,7 @@ public:
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
     layout->addStretch(1);
-    layout->addWidget(m_text, 0, Qt::AlignHCenter);
+    layout->addWidget(m_text);
     layout->addWidget(m_button, 0, Qt::AlignHCenter);
     layout->addStretch(1);
     m_button->setVisible(!button.isEmpty());

@@ -25,7 +25,7 @@ DockTitle::DockTitle(QDockWidget* dock)
   constexpr QSize kIcon(12, 12);
   m_close->setIconSize(kIcon);
   m_close->setStyleSheet(u"padding: 2px"_s);
-  m_close->setToolTip(tr("Close %1 (the View menu brings it back)").arg(dock->windowTitle()));
+  m_close->setToolTip(tr("Close %1 (View > Docks brings it back)").arg(dock->windowTitle()));
   m_close->setAccessibleName(tr("Close %1").arg(dock->windowTitle()));
   auto* layout = new QHBoxLayout(this);
   constexpr QMargins kMargins(14, 8, 8, 2);

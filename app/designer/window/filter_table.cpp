@@ -64,6 +64,7 @@ void FilterTable::setSource(Editor* editor, QAbstractItemModel* source) {
     disconnect(m_editor, nullptr, this, nullptr);
   }
   m_editor = editor;
+  m_isFitted = false;
   QAbstractItemModel* old = m_table->model();
   QItemSelectionModel* oldSelection = m_table->selectionModel();
   if (source != nullptr) {
@@ -127,6 +128,13 @@ void FilterTable::update() {
   m_empty->setText(all == 0 ? m_emptyText : tr("Nothing matches the filter."));
   m_empty->setVisible(shown == 0);
   m_table->setVisible(shown > 0);
+  if (shown > 0 && !m_isFitted) {
+    // Once for each source: after that widths are the person's.
+    m_isFitted = true;
+    constexpr int kRowsAsked = 200;
+    m_table->horizontalHeader()->setResizeContentsPrecision(kRowsAsked);
+    m_table->resizeColumnsToContents();
+  }
   m_input->setVisible(m_hasFilter && all > 0);
 }
 

@@ -35,6 +35,7 @@ private:
   QLabel* m_empty;
   QString m_emptyText;
   bool m_hasFilter;
+  bool m_isFitted = false;
   QPointer<Editor> m_editor;
   QTimer m_timer;
 };

@@ -89,9 +89,7 @@ int showWindow(int& argc, char** argv, const CommandLine& line) {
     window.restoreSession();
     window.offerTour();
   }
-  for (const QString& file : line.files) {
-    window.openFile(file);
-  }
+  window.openFiles(line.files);
   return QApplication::exec();
 }
 

@@ -180,6 +180,9 @@ Editor* MainWindow::addEditor(std::unique_ptr<Editor> owned) {
   m_undoGroup->addStack(editor->document().undoStack());
   connect(editor, &Editor::titleChanged, this, &MainWindow::updateTitles);
   connect(editor, &Editor::refused, m_strip, &StatusStrip::setHint);
+  editor->canvas().setPartDrops(
+      {[this](const QMimeData& carried) { return draggedPart(carried); },
+       [this](const QMimeData& carried, const QPointF& centre) { dropPart(carried, centre); }});
   connect(&editor->canvas(), &CanvasView::hintChanged, m_strip, &StatusStrip::setHint);
   connect(&editor->canvas(), &CanvasView::messageRaised, m_strip, &StatusStrip::setHint);
   connect(&editor->canvas(), &CanvasView::toolChanged, this, &MainWindow::updateActions);
@@ -197,7 +200,12 @@ Editor* MainWindow::addEditor(std::unique_ptr<Editor> owned) {
     }
   });
   connect(
-      &editor->file(), &DocumentFile::changedOnDisk, this, [this, editor] { reloadFromDisk(editor); },
+      &editor->file(), &DocumentFile::changedOnDisk, this,
+      [this, asked = QPointer<Editor>(editor)] {
+        if (asked) {
+          reloadFromDisk(asked);
+        }
+      },
       Qt::QueuedConnection);
   connect(&editor->file(), &DocumentFile::journalFailed, m_strip, &StatusStrip::setHint);
   const int index = m_tabs->addTab(editor, editor->file().displayName());
@@ -236,20 +244,62 @@ Editor* MainWindow::openPreset(const QString& name) {
   return adopt(readArranged(*made).model, {}, QString::fromStdString(preset->title));
 }
 
+void MainWindow::openFiles(const QStringList& paths) {
+  QStringList failures;
+  m_failures = &failures;
+  for (const QString& path : paths) {
+    openFile(path);
+  }
+  m_failures = nullptr;
+  if (failures.size() == 1) {
+    m_prompts->failure(this, tr("Open"), failures.front());
+  } else if (!failures.isEmpty()) {
+    // As many as fit on a screen.
+    constexpr qsizetype kMost = 8;
+    QString text = tr("%1 of %2 files could not be opened.").arg(failures.size()).arg(paths.size());
+    for (qsizetype i = 0; i < std::min(kMost, failures.size()); ++i) {
+      text += u"\n\n"_s + failures[i];
+    }
+    if (failures.size() > kMost) {
+      text += u"\n\n"_s + tr("And %1 more.").arg(failures.size() - kMost);
+    }
+    m_prompts->failure(this, tr("Open"), text);
+  }
+}
+
 Editor* MainWindow::openFile(const QString& path) {
-  const QString absolute = QFileInfo(path).absoluteFilePath();
+  const QFileInfo info(path);
+  const QString absolute = info.absoluteFilePath();
   for (Editor* editor : editors()) {
-    if (editor->file().path() == absolute) {
+    // Under whatever name.
+    if (editor->file().path() == absolute || (info.exists() && QFileInfo(editor->file().path()) == info)) {
       m_tabs->setCurrentWidget(editor);
       return editor;
     }
   }
   const auto fail = [&](const Error& error) -> Editor* {
-    m_prompts->failure(this, tr("Open"),
-                       tr("%1 could not be opened.").arg(QFileInfo(path).fileName()) + u"\n\n"_s +
-                           QString::fromStdString(describe(error)));
+    const QString text = tr("%1 could not be opened.").arg(info.fileName().isEmpty() ? path : info.fileName()) +
+                         u"\n\n"_s + QString::fromStdString(describe(error));
+    if (m_failures != nullptr) {
+      m_failures->append(text);
+    } else {
+      m_prompts->failure(this, tr("Open"), text);
+    }
     return nullptr;
   };
+  const auto place = [&] { return Place{.file = absolute.toStdString()}; };
+  if (!info.exists()) {
+    forgetRecent(absolute);
+    return fail(
+        {ErrorCode::io, "there is no such file", "it may have been moved or renamed: look for it with Open", place()});
+  }
+  if (info.isDir()) {
+    return fail({ErrorCode::io, "this is a folder", "open the files in it", place()});
+  }
+  if (!info.isFile()) {
+    // A pipe would keep the window waiting.
+    return fail({ErrorCode::io, "this is not an ordinary file", "copy what it gives into a file first", place()});
+  }
   if (m_schedule->open(absolute)) {
     addRecent(absolute);
     return nullptr;
@@ -290,6 +340,7 @@ Editor* MainWindow::openFile(const QString& path) {
     }
     QFile::remove(journal);
   }
+  const bool isHeldElsewhere = QFileInfo::exists(journal) && isJournalHeld(journal);
   auto editor = std::make_unique<Editor>(m_options.recoveryFolder);
   if (const Outcome opened = editor->file().open(absolute); !opened) {
     return fail(opened.error());
@@ -303,6 +354,9 @@ Editor* MainWindow::openFile(const QString& path) {
     closeEditor(blank);
   }
   addRecent(absolute);
+  if (isHeldElsewhere) {
+    m_strip->setHint(tr("%1 has unsaved changes in another window of Coppice").arg(info.fileName()));
+  }
   return added;
 }
 
@@ -321,9 +375,18 @@ bool MainWindow::save(Editor* editor) {
       return saveAs(editor);
     }
   }
-  if (const Outcome saved = editor->file().save(); !saved) {
-    m_prompts->failure(this, tr("Save"), QString::fromStdString(describe(saved.error())));
-    return false;
+  for (Outcome saved = editor->file().save(); !saved; saved = editor->file().save()) {
+    const auto elsewhere = m_prompts->choice(
+        this, tr("Save"),
+        tr("%1 could not be saved. Nothing is lost: your changes are still here.").arg(editor->file().displayName()) +
+            u"\n\n"_s + QString::fromStdString(describe(saved.error())),
+        tr("Save Under Another Name…"), tr("Try Again"));
+    if (!elsewhere) {
+      return false;
+    }
+    if (*elsewhere) {
+      return saveAs(editor);
+    }
   }
   addRecent(editor->file().path());
   return true;
@@ -457,8 +520,13 @@ void MainWindow::restoreSession() {
   }
   const QSettings settings;
   const QStringList files = settings.value(u"session/files"_s).toStringList();
+  QStringList gone;
   for (qsizetype i = 0; i < files.size(); ++i) {
-    Editor* editor = QFileInfo::exists(files[i]) ? openFile(files[i]) : nullptr;
+    if (!QFileInfo::exists(files[i])) {
+      gone << QFileInfo(files[i]).fileName();
+      continue;
+    }
+    Editor* editor = openFile(files[i]);
     if (editor == nullptr) {
       continue;
     }
@@ -479,6 +547,9 @@ void MainWindow::restoreSession() {
     }
   }
   currentChanged();
+  if (!gone.isEmpty()) {
+    m_strip->setHint(tr("Open at the last time, and gone since: %1").arg(gone.join(u", "_s)));
+  }
 }
 
 void MainWindow::restoreView(Editor* editor) {
@@ -523,18 +594,32 @@ void MainWindow::offerRecovery() {
 
 void MainWindow::reloadFromDisk(Editor* editor) {
   if (!QFileInfo::exists(editor->file().path())) {
-    m_strip->setHint(tr("%1 is not on the disk any more").arg(editor->file().displayName()));
+    // What is here is all that is left of it.
+    editor->file().markUnsaved();
+    m_strip->setHint(tr("%1 is not on the disk any more; Save writes it again").arg(editor->file().displayName()));
     return;
   }
+  // One question at a time, however often the file changes while it stands.
+  if (!m_asked.insert(editor).second) {
+    return;
+  }
+  const QPointer<Editor> watched(editor);
   const auto reload = m_prompts->choice(
       this, tr("Changed on Disk"),
       tr("%1 was changed by another program.").arg(editor->file().displayName()) +
           (editor->file().isModified() ? u' ' + tr("Reading it again drops your unsaved changes.") : QString()),
       tr("Read It Again"), tr("Keep Mine"));
-  if (reload && *reload) {
-    if (const Outcome opened = editor->file().open(editor->file().path()); !opened) {
-      m_prompts->failure(this, tr("Open"), QString::fromStdString(describe(opened.error())));
-    }
+  m_asked.erase(editor);
+  if (watched.isNull()) {
+    return;
+  }
+  if (!reload || !*reload) {
+    editor->file().markUnsaved();
+  } else if (const Outcome opened = editor->file().open(editor->file().path()); !opened) {
+    editor->file().markUnsaved();
+    m_prompts->failure(this, tr("Open"),
+                       tr("%1 could not be read again; what was here stays.").arg(editor->file().displayName()) +
+                           u"\n\n"_s + QString::fromStdString(describe(opened.error())));
   }
 }
 
@@ -550,6 +635,17 @@ void MainWindow::addRecent(const QString& path) {
     QSettings().setValue(u"recent"_s, m_recent);
   }
   updateRecentMenu();
+}
+
+void MainWindow::forgetRecent(const QString& path) {
+  if (m_recent.removeAll(path) == 0) {
+    return;
+  }
+  if (m_options.keepsSettings) {
+    QSettings().setValue(u"recent"_s, m_recent);
+  }
+  // The menu entry that was chosen must not go while it still speaks.
+  QTimer::singleShot(0, this, &MainWindow::updateRecentMenu);
 }
 
 void MainWindow::updateRecentMenu() {
@@ -727,14 +823,18 @@ void MainWindow::paste() {
 }
 
 void MainWindow::pasteText(const QString& text) {
-  Editor* editor = currentEditor();
-  if (editor == nullptr) {
-    editor = newDocument();
+  if (text.trimmed().isEmpty()) {
+    m_strip->setHint(tr("Nothing to paste: the clipboard has no text"));
+    return;
   }
   auto read = readAnyFabric(text.toStdString(), {});
   if (!read) {
     m_strip->setHint(tr("Nothing to paste: %1").arg(QString::fromStdString(read.error().message)));
     return;
+  }
+  Editor* editor = currentEditor();
+  if (editor == nullptr) {
+    editor = newDocument();
   }
   const Model& part = read->model;
   // A table of links between nodes that are here means these nodes.
@@ -831,12 +931,16 @@ void MainWindow::dropEvent(QDropEvent* event) {
   if (dropEntry(*event)) {
     // Done.
   } else if (event->mimeData()->hasUrls()) {
-    const QList<QUrl> urls = event->mimeData()->urls();
-    for (const QUrl& url : urls) {
+    QStringList paths;
+    for (const QUrl& url : event->mimeData()->urls()) {
       if (url.isLocalFile()) {
-        openFile(url.toLocalFile());
+        paths << url.toLocalFile();
+      } else {
+        m_strip->setHint(tr("%1 is not a file of this computer").arg(url.toDisplayString()));
       }
     }
+    // Whoever dragged them waits for the drop to end; a message may stand for long.
+    QTimer::singleShot(0, this, [this, paths] { openFiles(paths); });
   } else {
     pasteText(event->mimeData()->text());
   }

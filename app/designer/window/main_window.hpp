@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "designer/document/edits.hpp"
@@ -81,6 +82,8 @@ public:
   /// Opens whatever the file is; a fabric of another format arrives as a new, unsaved document. Shows what went wrong.
   /// A file that is open already comes to the front. Returns nullptr on failure.
   Editor* openFile(const QString& path);
+  /// All of them; whatever went wrong is shown in one message.
+  void openFiles(const QStringList& paths);
   Editor* openPreset(const QString& name);
   /// Puts a model into a new tab, unsaved.
   Editor* adopt(Model model, std::vector<Finding> findings, const QString& name, const QString& path = {});
@@ -123,6 +126,7 @@ private:
   void updateTitles();
   void updateRecentMenu();
   void addRecent(const QString& path);
+  void forgetRecent(const QString& path);
   Editor* addEditor(std::unique_ptr<Editor> editor);
   void setQuestion(Collective collective);
 
@@ -165,6 +169,8 @@ private:
   RankingPanel* m_damage = nullptr;
   WhatIfPanel* m_whatIf = nullptr;
   bool m_isSelecting = false;
+  QStringList* m_failures = nullptr;  ///< of the files that are being opened together
+  std::set<Editor*> m_asked;          ///< whether to read them again; the question is still on the screen
 
   // ---- the frame of the window: modes, layouts, panes (main_window_shell.cpp)
   struct DockPlace {
@@ -219,6 +225,9 @@ private:
   [[nodiscard]] QPointF snappedCentre(const Model& part, const std::optional<QPointF>& centre) const;
   void saveTemplate();
   bool dropEntry(const QDropEvent& event);
+  /// What is dragged out of the palette; nullopt: something else.
+  [[nodiscard]] std::optional<Model> draggedPart(const QMimeData& carried) const;
+  void dropPart(const QMimeData& carried, const QPointF& centre);
   CardLoader* m_loader = nullptr;
   TemplateStore* m_templates = nullptr;
   PalettePanel* m_palette = nullptr;

@@ -37,19 +37,16 @@ void MainWindow::createActions() {
 void MainWindow::createFileActions() {
   m_actions.add({u"file.new"_s, tr("&New"), tr("An empty fabric in a new tab"), {QKeySequence::New}, u"new"_s},
                 [this](bool) { newDocument(); });
-  m_actions.add({u"file.open"_s,
-                 tr("&Open…"),
-                 tr("Open fabrics, or import them from another format"),
-                 {QKeySequence::Open},
-                 u"open"_s},
-                [this](bool) {
-                  const QStringList paths = m_prompts->filesToOpen(
-                      this, {},
-                      tr("All fabrics (*.fabric.json *.json *.xml *.txt *.dot *.gv *.csv *.adj);;All files (*)"));
-                  for (const QString& path : paths) {
-                    openFile(path);
-                  }
-                });
+  m_actions.add(
+      {u"file.open"_s,
+       tr("&Open…"),
+       tr("Open fabrics, or import them from another format"),
+       {QKeySequence::Open},
+       u"open"_s},
+      [this](bool) {
+        openFiles(m_prompts->filesToOpen(
+            this, {}, tr("All fabrics (*.fabric.json *.json *.xml *.txt *.dot *.gv *.csv *.adj);;All files (*)")));
+      });
   m_actions.add({u"file.save"_s, tr("&Save"), tr("Write the file"), {QKeySequence::Save}, u"save"_s}, [this](bool) {
     if (Editor* editor = currentEditor()) {
       save(editor);
@@ -111,7 +108,7 @@ void MainWindow::createEditActions() {
                   }
                 });
   m_actions.add({u"edit.array"_s,
-                 tr("&Array…"),
+                 tr("Arra&y…"),
                  tr("Copies with numbered names and their links"),
                  {QKeySequence(u"Ctrl+Shift+D"_s)},
                  u"array"_s},
@@ -124,13 +121,13 @@ void MainWindow::createEditActions() {
                 [this](bool) { linkByPattern(); });
   m_actions.add(
       {u"edit.delete"_s,
-       tr("De&lete"),
+       tr("D&elete"),
        tr("Delete the selection with its links"),
        {QKeySequence::Delete, QKeySequence(Qt::Key_Backspace)},
        u"delete"_s},
       [this](bool) { edit(tr("Delete"), [](Edit& edit, const auto& elements) { edits::remove(edit, elements); }); });
   m_actions.add({u"edit.rename"_s,
-                 tr("Re&name…"),
+                 tr("Rena&me…"),
                  tr("Another name for the node or box"),
                  {QKeySequence(Qt::Key_F2)},
                  u"rename"_s},
@@ -206,8 +203,8 @@ void MainWindow::createArrangeActions() {
     arrange(id, text, tr("Line the selection up"), {},
             [side](Edit& edit, const auto& elements) { edits::align(edit, elements, side); });
   };
-  align(u"arrange.left"_s, tr("Align &Left"), Side::left);
-  align(u"arrange.centre"_s, tr("Align &Centres"), Side::horizontalCentre);
+  align(u"arrange.left"_s, tr("Align L&eft"), Side::left);
+  align(u"arrange.centre"_s, tr("Align Centre&s"), Side::horizontalCentre);
   align(u"arrange.right"_s, tr("Align &Right"), Side::right);
   align(u"arrange.top"_s, tr("Align &Top"), Side::top);
   align(u"arrange.middle"_s, tr("Align &Middles"), Side::verticalCentre);
@@ -216,11 +213,11 @@ void MainWindow::createArrangeActions() {
           [](Edit& edit, const auto& elements) { edits::distribute(edit, elements, Axis::horizontal); });
   arrange(u"arrange.distribute-v"_s, tr("Distribute &Vertically"), tr("Equal gaps from top to bottom"), {},
           [](Edit& edit, const auto& elements) { edits::distribute(edit, elements, Axis::vertical); });
-  arrange(u"arrange.circle"_s, tr("On a C&ircle"), tr("Around their middle"), {},
+  arrange(u"arrange.circle"_s, tr("On a &Circle"), tr("Around their middle"), {},
           [](Edit& edit, const auto& elements) { edits::toCircle(edit, elements); });
   arrange(u"arrange.grid"_s, tr("In a &Grid"), tr("Row by row"), {},
           [](Edit& edit, const auto& elements) { edits::toGrid(edit, elements); });
-  arrange(u"arrange.box"_s, tr("&Box"), tr("A box around the selection"), {QKeySequence(u"Ctrl+G"_s)},
+  arrange(u"arrange.box"_s, tr("Bo&x"), tr("A box around the selection"), {QKeySequence(u"Ctrl+G"_s)},
           [](Edit& edit, const auto& elements) { edits::box(edit, elements); });
   const auto boxesOf = [](const std::set<ElementId>& elements) {
     std::vector<BoxId> boxes;
@@ -243,7 +240,7 @@ void MainWindow::createArrangeActions() {
   };
   arrange(u"arrange.fold-all"_s, tr("Fold &All"), tr("Every outermost box"), {QKeySequence(u"Ctrl+Shift+["_s)},
           foldAll(true));
-  arrange(u"arrange.unfold-all"_s, tr("Unfo&ld All"), tr("Every outermost box"), {QKeySequence(u"Ctrl+Shift+]"_s)},
+  arrange(u"arrange.unfold-all"_s, tr("Unf&old All"), tr("Every outermost box"), {QKeySequence(u"Ctrl+Shift+]"_s)},
           foldAll(false));
   const auto pin = [](bool isPinned) {
     return [isPinned](Edit& edit, const std::set<ElementId>& elements) {
@@ -388,28 +385,16 @@ void MainWindow::createMenus() {
               u"mode.run"_s,
               u"analyse.next-cut"_s,
               u"analyse.next-problem"_s,
-              {},
-              u"zoom.fit"_s,
-              u"zoom.selection"_s,
-              u"zoom.actual"_s,
-              u"zoom.in"_s,
-              u"zoom.out"_s,
-              {},
-              u"tool.select"_s,
-              u"tool.pan"_s,
-              u"tool.link"_s,
-              u"tool.box"_s,
-              u"tool.text"_s,
-              {},
-              u"view.palette"_s,
               {}});
-  QMenu* theme = view->addMenu(tr("T&heme"));
-  fill(theme, {u"theme.system"_s, u"theme.light"_s, u"theme.dark"_s});
-  view->addSeparator();
-  fill(view, {u"view.toggle-docks"_s, u"view.reset-layout"_s, u"view.next-pane"_s, u"view.previous-pane"_s, {}});
+  fill(view->addMenu(tr("&Zoom")), {u"zoom.fit"_s, u"zoom.selection"_s, u"zoom.actual"_s, u"zoom.in"_s, u"zoom.out"_s});
+  fill(view->addMenu(tr("&Tools")), {u"tool.select"_s, u"tool.pan"_s, u"tool.link"_s, u"tool.box"_s, u"tool.text"_s});
+  QMenu* docks = view->addMenu(tr("D&ocks"));
   for (const QDockWidget* dock : findChildren<QDockWidget*>()) {
-    view->addAction(dock->toggleViewAction());
+    docks->addAction(dock->toggleViewAction());
   }
+  fill(view->addMenu(tr("T&heme")), {u"theme.system"_s, u"theme.light"_s, u"theme.dark"_s});
+  fill(view, {{}, u"view.palette"_s, {}});
+  fill(view, {u"view.toggle-docks"_s, u"view.reset-layout"_s, u"view.next-pane"_s, u"view.previous-pane"_s});
   fill(menuBar()->addMenu(tr("&Insert")),
        {u"insert.search"_s, {}, u"insert.gpu"_s, u"insert.nic"_s, u"insert.switch"_s});
   QMenu* arrange = menuBar()->addMenu(tr("&Arrange"));
@@ -475,10 +460,11 @@ void MainWindow::createDocks() {
   m_outline->setFrameShape(QFrame::NoFrame);
   m_outline->setSelectionMode(QAbstractItemView::ExtendedSelection);
   m_outline->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed);
-  addDock(u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea, {Mode::draw, Mode::analyse, Mode::schedule});
+  addDock(u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea, {Mode::draw, Mode::analyse});
 
   m_minimap = new Minimap(this);
-  addDock(u"minimap"_s, tr("Minimap"), m_minimap, Qt::LeftDockWidgetArea);
+  // Schedule and Run mode need the room for what they are about.
+  addDock(u"minimap"_s, tr("Minimap"), m_minimap, Qt::LeftDockWidgetArea, {Mode::draw, Mode::analyse});
 
   m_boundCard = new BoundCard(this);
   // Schedule mode has the bound in its own card, Run mode in its results.

@@ -17,7 +17,7 @@ void MainWindow::createFindActions() {
   m_actions.add({u"edit.find-next"_s, tr("Find Ne&xt"), tr("The next hit of Find"), {QKeySequence(u"F3"_s)}, u"next"_s},
                 [this](bool) { m_find->goNext(1); });
   m_actions.add({u"edit.find-previous"_s,
-                 tr("Find Pre&vious"),
+                 tr("F&ind Previous"),
                  tr("The hit before"),
                  {QKeySequence(u"Shift+F3"_s)},
                  u"previous"_s},
@@ -31,7 +31,7 @@ void MainWindow::createFindActions() {
                   }
                 });
   m_actions.add({u"analyse.next-problem"_s,
-                 tr("Next P&roblem"),
+                 tr("Next Pro&blem"),
                  tr("Go to where the next problem is"),
                  {QKeySequence(u"F8"_s)},
                  u"problems"_s},

@@ -41,7 +41,7 @@ void MainWindow::createPaletteActions() {
                   m_palette->focusSearch();
                 });
   m_actions.add({u"edit.save-template"_s,
-                 tr("Save Selection as &Template…"),
+                 tr("Sa&ve Selection as Template…"),
                  tr("The selection becomes a template of your own in the palette"),
                  {QKeySequence(u"Ctrl+Alt+T"_s)}},
                 [this](bool) { saveTemplate(); });
@@ -118,7 +118,7 @@ QPointF MainWindow::snappedCentre(const Model& part, const std::optional<QPointF
   const QRectF incoming = designer::contentsRect(part);
   const CanvasView& canvas = editor->canvas();
   if (centre) {
-    return {snap(centre->x()), snap(centre->y())};
+    return *centre;
   }
   // The middle of the view, or the next place beside it where nothing stands.
   const QPointF middle = canvas.visibleScene().center();
@@ -195,11 +195,27 @@ bool MainWindow::dropEntry(const QDropEvent& event) {
     CanvasView& canvas = editor->canvas();
     const QPointF at = canvas.mapFrom(this, event.position());
     if (QRectF(canvas.rect()).contains(at)) {
-      place = canvas.toScene(at);
+      const QPointF scene = canvas.toScene(at);
+      place = {std::round(scene.x() / kGridStep) * kGridStep, std::round(scene.y() / kGridStep) * kGridStep};
     }
   }
   placeEntry(*entry, place);
   return true;
+}
+
+std::optional<Model> MainWindow::draggedPart(const QMimeData& carried) const {
+  const PaletteEntry* entry = m_palette->find(QString::fromUtf8(carried.data(entryMimeType())));
+  if (entry == nullptr) {
+    return std::nullopt;
+  }
+  auto part = makePart(*entry);
+  return part ? std::optional(std::move(*part)) : std::nullopt;
+}
+
+void MainWindow::dropPart(const QMimeData& carried, const QPointF& centre) {
+  if (const PaletteEntry* entry = m_palette->find(QString::fromUtf8(carried.data(entryMimeType())))) {
+    placeEntry(*entry, centre);
+  }
 }
 
 }  // namespace coppice::designer

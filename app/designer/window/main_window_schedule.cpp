@@ -63,7 +63,7 @@ void MainWindow::createScheduleActions() {
       [this](bool) { m_schedule->exportCurrent(); });
   exportAction->setIconText(tr("Export"));
   m_actions.add({u"schedule.rerun"_s,
-                 tr("Generate A&gain"),
+                 tr("Generate Aga&in"),
                  tr("The current schedule anew, with its own settings"),
                  {QKeySequence(u"Ctrl+Alt+F5"_s)}},
                 [this, current](bool) {

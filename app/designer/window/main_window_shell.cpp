@@ -26,7 +26,7 @@ namespace coppice::designer {
 namespace {
 
 /// Layouts of other versions are passed over.
-constexpr int kLayoutVersion = 2;
+constexpr int kLayoutVersion = 3;
 const QString kThemeKey = u"window/theme"_s;
 constexpr int kLeftWidth = 236;
 constexpr int kRightWidth = 312;
@@ -75,11 +75,11 @@ QWidget* firstFocusable(QWidget* root) {
 
 void MainWindow::createFrameActions() {
   m_actions.add({u"view.toggle-docks"_s,
-                 tr("&Drawing Alone"),
+                 tr("Drawing A&lone"),
                  tr("Hides all docks, or brings them back; on the drawing Tab does the same"),
                  {QKeySequence(u"Ctrl+Shift+F11"_s)}},
                 [this](bool) { toggleDocks(); });
-  m_actions.add({u"view.reset-layout"_s, tr("&Reset Layout"), tr("Docks as the program comes, in every mode")},
+  m_actions.add({u"view.reset-layout"_s, tr("R&eset Layout"), tr("Docks as the program comes, in every mode")},
                 [this](bool) { resetLayout(); });
   m_actions.add({u"view.next-pane"_s,
                  tr("Next &Pane"),

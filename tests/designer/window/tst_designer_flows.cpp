@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+
+#include <QAccessible>
 #include <QApplication>
+#include <QClipboard>
 #include <QDialog>
 #include <QDockWidget>
 #include <QDropEvent>
 #include <QListWidget>
+#include <QMenuBar>
 #include <QMimeData>
 #include <QPointer>
 #include <QPushButton>
+#include <QRadioButton>
+#include <QRegularExpression>
 #include <QScrollArea>
 #include <QSettings>
 #include <QSignalSpy>
@@ -14,6 +21,7 @@
 #include <QTableView>
 #include <QTest>
 #include <algorithm>
+#include <functional>
 
 #include "designer/document/fabric_file.hpp"
 #include "designer/palette/card_list.hpp"
@@ -109,6 +117,14 @@ private Q_SLOTS:
   void everyActionTakesAShortcut();
   void linkByKeysAlone();
   void everythingIsNamed();
+  void dialogsByKeyboard_data();
+  void dialogsByKeyboard();
+  void shortcutsDoNotClash();
+  void menusHaveKeysOfTheirOwn();
+  void theThemeIsRemembered();
+  void manyFilesInOneMessage();
+  void whatVanishesIsNotLost();
+  void nothingThatIsPastedDisturbs();
   void theSessionComesBack();
   void nothingIsDroppedOnCancel();
   void pictures();
@@ -640,28 +656,203 @@ void TestDesignerFlows::linkByKeysAlone() {
   QCOMPARE((*f.editor()->model().links().begin()).value.bandwidth, std::string("25"));
 }
 
+/// Widgets that a screen reader could only call "button".
+static QStringList unnamedIn(const QWidget* root) {
+  QStringList unnamed;
+  for (QWidget* widget : root->findChildren<QWidget*>()) {
+    const bool isButton = qobject_cast<const QAbstractButton*>(widget) != nullptr;
+    const bool isInner = widget->objectName().startsWith(u"qt_"_s) || widget->inherits("QLineEditIconButton") ||
+                         widget->inherits("QTabBar") || widget->inherits("QMenuBar") || widget->inherits("QLabel") ||
+                         widget->metaObject()->className() == QByteArray("QScrollArea");
+    if (!widget->isVisible() || isInner || (!isButton && (widget->focusPolicy() & Qt::TabFocus) == 0) ||
+        (widget->parentWidget() != nullptr && widget->parentWidget()->focusProxy() == widget)) {
+      continue;
+    }
+    const QAccessibleInterface* access = QAccessible::queryAccessibleInterface(widget);
+    if (access == nullptr || access->text(QAccessible::Name).trimmed().isEmpty()) {
+      unnamed << QString::fromLatin1(widget->metaObject()->className()) + u' ' + widget->objectName() + u" in "_s +
+                     (widget->parentWidget() != nullptr ? widget->parentWidget()->objectName() : QString());
+    }
+  }
+  return unnamed;
+}
+
+/// What Tab does not come to, or comes to against the order of reading.
+static QStringList astrayIn(QWidget* dialog) {
+  const auto nameOf = [](const QWidget* widget) {
+    return QString::fromLatin1(widget->metaObject()->className()) + u' ' + widget->objectName() + u' ' +
+           widget->property("text").toString();
+  };
+  QStringList astray;
+  QList<QWidget*> visited;
+  QWidget* widget = QApplication::focusWidget();
+  while (widget != nullptr && !visited.contains(widget) && visited.size() < 200) {
+    visited << widget;
+    QTest::keyClick(widget, Qt::Key_Tab);
+    if (QApplication::focusWidget() == widget) {
+      return visited.size() > 1 ? QStringList{u"Tab is caught in "_s + nameOf(widget)} : QStringList();
+    }
+    widget = QApplication::focusWidget();
+  }
+  for (QWidget* each : dialog->findChildren<QWidget*>()) {
+    const auto* radio = qobject_cast<const QRadioButton*>(each);
+    if (each->isVisible() && each->isEnabled() && each->focusPolicy().testFlag(Qt::TabFocus) &&
+        each->focusProxy() == nullptr && !visited.contains(each) && !each->inherits("QLabel") &&
+        !each->objectName().startsWith(u"qt_"_s) && (radio == nullptr || radio->isChecked())) {
+      astray << u"not reached: "_s + nameOf(each);
+    }
+  }
+  // From the first in the order of reading on; once round it goes back to the top.
+  const auto placeOf = [&](const QWidget* each) { return QRect(each->mapTo(dialog, QPoint()), each->size()); };
+  int returns = 0;
+  for (qsizetype i = 0; i < visited.size(); ++i) {
+    const QRect from = placeOf(visited[i]);
+    const QRect to = placeOf(visited[(i + 1) % visited.size()]);
+    const bool isBack = to.bottom() < from.top() && to.left() <= from.right();
+    returns += isBack ? 1 : 0;
+    if (isBack && returns > 1) {
+      astray << u"back up from "_s + nameOf(visited[i]) + u" to "_s + nameOf(visited[(i + 1) % visited.size()]);
+    }
+  }
+  return astray;
+}
+
 void TestDesignerFlows::everythingIsNamed() {
   const Fixture f;
+  QStringList unnamed = unnamedIn(f.window.get());
   f.window->openPreset(u"dgx-a100"_s);
-  QStringList unnamed;
-  for (const char* mode : {"mode.draw", "mode.analyse"}) {
+  for (const char* mode : {"mode.draw", "mode.analyse", "mode.schedule", "mode.run"}) {
     f.run(mode);
-    for (const QWidget* widget : f.window->findChildren<QWidget*>()) {
-      if (!widget->isVisible() || (widget->focusPolicy() & Qt::TabFocus) == 0) {
-        continue;
-      }
-      const auto* button = qobject_cast<const QAbstractButton*>(widget);
-      const bool isNamed = !widget->accessibleName().isEmpty() || (button != nullptr && !button->text().isEmpty()) ||
-                           qobject_cast<const QScrollArea*>(widget) != nullptr ||
-                           widget->objectName().startsWith(u"qt_"_s) || widget->inherits("QTabBar") ||
-                           widget->inherits("QMenuBar") || widget->inherits("QLabel");
-      if (!isNamed) {
-        unnamed << QString::fromLatin1(widget->metaObject()->className()) + u' ' + widget->objectName() + u" in "_s +
-                       (widget->parentWidget() != nullptr ? widget->parentWidget()->objectName() : QString());
+    for (const QDockWidget* dock : f.window->findChildren<QDockWidget*>()) {
+      if (!dock->isHidden()) {
+        f.window->actions()[u"view."_s + dock->objectName().chopped(4)]->trigger();
+        QCoreApplication::processEvents();
+        unnamed << unnamedIn(f.window.get());
       }
     }
   }
+  unnamed.removeDuplicates();
   QVERIFY2(unnamed.isEmpty(), qPrintable(unnamed.join(u", "_s)));
+}
+
+void TestDesignerFlows::dialogsByKeyboard_data() {
+  QTest::addColumn<QString>("action");
+  for (const char* id :
+       {"edit.array", "edit.link-pattern", "edit.go-to", "schedule.options", "schedule.export", "file.export-picture",
+        "help.shortcuts", "help.about", "help.contents", "view.palette", "template"}) {
+    QTest::newRow(id) << QString::fromLatin1(id);
+  }
+}
+
+void TestDesignerFlows::dialogsByKeyboard() {
+  QFETCH(QString, action);
+  const Fixture f;
+  if (action == u"template"_s) {
+    Q_EMIT f.window->findChild<CardList*>(u"startFabrics"_s)->chosen(u"preset/dgx-a100?boxes=4"_s);
+  } else {
+    f.window->openPreset(u"dgx-a100"_s);
+    f.editor()->selection().selectAll();
+    if (action == u"schedule.export"_s) {
+      f.run("schedule.generate");
+      QVERIFY(QTest::qWaitFor([&] { return f.window->actions()[action]->isEnabled(); }, 30000));
+    }
+    f.window->actions()[action]->trigger();
+  }
+  QWidget* dialog = nullptr;
+  QVERIFY(QTest::qWaitFor([&] {
+    for (QWidget* top : QApplication::topLevelWidgets()) {
+      dialog = top->isVisible() && top != f.window.get() && !top->inherits("QMenu") ? top : dialog;
+    }
+    return dialog != nullptr;
+  }));
+  dialog->activateWindow();
+  QVERIFY(QTest::qWaitForWindowActive(dialog));
+  QTest::qWait(300);
+  const QStringList unnamed = unnamedIn(dialog);
+  QVERIFY2(unnamed.isEmpty(), qPrintable(unnamed.join(u", "_s)));
+  QVERIFY(QApplication::focusWidget() != nullptr && dialog->isAncestorOf(QApplication::focusWidget()));
+  const QStringList astray = astrayIn(dialog);
+  QVERIFY2(astray.isEmpty(), qPrintable(astray.join(u", "_s)));
+  // Esc leaves every one of them.
+  const QPointer<QWidget> open = dialog;
+  QTest::keyClick(dialog, Qt::Key_Escape);
+  QVERIFY(QTest::qWaitFor([&] { return open.isNull() || !open->isVisible(); }));
+}
+
+void TestDesignerFlows::shortcutsDoNotClash() {
+  const Fixture f;
+  QHash<QKeySequence, QString> holders;
+  for (const QAction* action : f.window->actions().all()) {
+    const QString id = ActionRegistry::idOf(action);
+    for (const QKeySequence& keys : f.window->actions().defaultShortcuts(action)) {
+      QVERIFY2(!keys.isEmpty(), qPrintable(id));
+      QVERIFY2(!holders.contains(keys), qPrintable(keys.toString() + u": "_s + holders.value(keys) + u", "_s + id));
+      holders.insert(keys, id);
+    }
+  }
+  QVERIFY(holders.size() > 50);
+  // Every command is in the palette, so every one can be reached without a mouse.
+  f.run("view.palette");
+  const auto* list = f.window->findChild<QListWidget*>();
+  for (const QListWidget* each : f.window->findChildren<QListWidget*>()) {
+    list = each->window()->objectName() == u"commandPalette"_s ? each : list;
+  }
+  QCOMPARE(list->count(), static_cast<int>(f.window->actions().all().size()));
+}
+
+void TestDesignerFlows::menusHaveKeysOfTheirOwn() {
+  const Fixture f;
+  QStringList clashes;
+  const std::function<void(const QString&, const QList<QAction*>&)> look = [&](const QString& where,
+                                                                               const QList<QAction*>& actions) {
+    QHash<QChar, QString> holders;
+    for (const QAction* action : actions) {
+      const qsizetype mark = action->text().indexOf(QRegularExpression(u"&[^&]"_s));
+      if (mark >= 0) {
+        const QChar key = action->text()[mark + 1].toLower();
+        if (holders.contains(key)) {
+          clashes << where + u": "_s + holders.value(key) + u" and "_s + action->text();
+        }
+        holders.insert(key, action->text());
+      }
+      if (action->menu() != nullptr) {
+        look(where + u" > "_s + action->text(), action->menu()->actions());
+      }
+    }
+  };
+  look(u"menu bar"_s, f.window->menuBar()->actions());
+  QVERIFY2(clashes.isEmpty(), qPrintable(clashes.join(u", "_s)));
+}
+
+void TestDesignerFlows::theThemeIsRemembered() {
+  {
+    const Fixture f(true);
+    QVERIFY(f.window->actions()[u"theme.system"_s]->isChecked());
+    f.window->openPreset(u"dgx-a100"_s);
+    f.run("theme.dark");
+    QCOMPARE(Theme::instance().scheme(), Scheme::dark);
+    QVERIFY(!f.window->actions()[u"theme.light"_s]->isChecked());
+    f.editor()->canvas().complete();
+    const QImage dark = f.window->grab().toImage();
+    f.run("theme.light");
+    f.editor()->canvas().complete();
+    const QImage light = f.window->grab().toImage();
+    // Nothing of the window keeps the colours of before, but for what is of the same colour in both.
+    int same = 0;
+    for (int y = 0; y < light.height(); y += 2) {
+      for (int x = 0; x < light.width(); x += 2) {
+        same += light.pixel(x, y) == dark.pixel(x, y) ? 1 : 0;
+      }
+    }
+    QVERIFY2(same < light.height() * light.width() / 4 / 100, qPrintable(QString::number(same)));
+    f.run("theme.dark");
+    f.window->close();
+  }
+  Theme::instance().setChoice(SchemeChoice::system);
+  const Fixture f(true);
+  QVERIFY(f.window->actions()[u"theme.dark"_s]->isChecked());
+  QCOMPARE(Theme::instance().choice(), SchemeChoice::dark);
+  Theme::instance().setChoice(SchemeChoice::system);
 }
 
 void TestDesignerFlows::theSessionComesBack() {
@@ -716,6 +907,101 @@ void TestDesignerFlows::nothingIsDroppedOnCancel() {
   f.answers->unsaved = Prompts::Unsaved::discard;
   QVERIFY(f.window->close());
   QCOMPARE(f.answers->asked, 3);
+}
+
+void TestDesignerFlows::manyFilesInOneMessage() {
+  const Fixture f(true);
+  const QString good = f.example("2x-dgx-a100.fabric.json");
+  const QString garbage = f.dir.filePath(u"garbage.fabric.json"_s);
+  QVERIFY(io::saveFile(garbage.toStdString(), std::string("\0\xff{{", 4)));
+  const QString gone = f.dir.filePath(u"gone.fabric.json"_s);
+  const QString pipe = f.dir.filePath(u"pipe.fabric.json"_s);
+  QCOMPARE(::mkfifo(QFile::encodeName(pipe).constData(), 0600), 0);
+  const QString link = f.dir.filePath(u"link.fabric.json"_s);
+  QVERIFY(QFile::link(good, link));
+  f.window->openFiles({garbage, good, f.dir.path(), gone, pipe, link});
+  QCOMPARE(f.answers->failures.size(), 1);
+  for (const char* text : {"4 of 6", "garbage.fabric.json", "gone.fabric.json", "folder", "ordinary"}) {
+    QVERIFY2(f.answers->failures.front().contains(QLatin1String(text)), qPrintable(f.answers->failures.front()));
+  }
+  // The link is the same file.
+  QCOMPARE(f.window->editors().size(), std::size_t(1));
+  f.window->openFiles({good, good});
+  QCOMPARE(f.window->editors().size(), std::size_t(1));
+  QCOMPARE(f.answers->failures.size(), 1);
+  // As a drop.
+  QMimeData data;
+  data.setUrls({QUrl::fromLocalFile(gone), QUrl::fromLocalFile(garbage), QUrl(u"http://127.0.0.1/a.json"_s)});
+  QDropEvent drop({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  QCoreApplication::sendEvent(f.window.get(), &drop);
+  QVERIFY(QTest::qWaitFor([&] { return f.answers->failures.size() == 2; }));
+  QVERIFY(f.answers->failures.back().contains(u"2 of 2"_s));
+  // Recent files that are gone leave the list when they are asked for.
+  QFile::copy(good, gone);
+  f.window->openFile(gone);
+  QVERIFY(QSettings().value(u"recent"_s).toStringList().contains(gone));
+  QVERIFY(f.window->closeEditor(f.editor()));
+  QFile::remove(gone);
+  QCOMPARE(f.window->openFile(gone), nullptr);
+  QVERIFY(!QSettings().value(u"recent"_s).toStringList().contains(gone));
+}
+
+void TestDesignerFlows::whatVanishesIsNotLost() {
+  const Fixture f;
+  const QString path = f.example("2x-dgx-a100.fabric.json");
+  f.window->openFile(path);
+  QVERIFY(!f.editor()->file().isModified());
+  // Deleted: what is here is all there is, so closing asks and saving writes it again.
+  QVERIFY(QFile::remove(path));
+  QVERIFY(QTest::qWaitFor([&] { return f.editor()->file().isModified(); }));
+  QVERIFY(f.window->actions()[u"file.save"_s]->isEnabled());
+  f.answers->chosen = false;
+  f.run("file.save");
+  QVERIFY(QFileInfo::exists(path));
+  QVERIFY(!f.editor()->file().isModified());
+  // Changed by another program, and kept: unsaved as well.
+  const int asked = f.answers->asked;
+  f.answers->chosen = false;
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::Append));
+  file.write("\n");
+  file.close();
+  QVERIFY(QTest::qWaitFor([&] { return f.answers->asked == asked + 1; }));
+  QVERIFY(QTest::qWaitFor([&] { return f.editor()->file().isModified(); }));
+  // Changed into what cannot be read, and wanted: what was here stays.
+  f.answers->chosen = true;
+  QVERIFY(io::saveFile(path.toStdString(), "not a fabric"));
+  QVERIFY(QTest::qWaitFor([&] { return f.answers->failures.size() == 1; }));
+  QVERIFY(f.editor()->file().isModified());
+  QCOMPARE(f.editor()->model().nodes().size(), std::size_t(36));
+  // A folder that is gone takes no file: one question, with another name as the way out.
+  f.answers->chosen.reset();
+  QVERIFY(f.editor()->file().saveAs(f.dir.filePath(u"kept.fabric.json"_s)));
+  QVERIFY(QDir(f.dir.path()).mkdir(u"sub"_s));
+  QVERIFY(f.editor()->file().saveAs(f.dir.filePath(u"sub/one.fabric.json"_s)));
+  f.run("select.all");
+  f.run("edit.duplicate");
+  QVERIFY(QDir(f.dir.filePath(u"sub"_s)).removeRecursively());
+  QTest::qWait(400);
+  f.answers->questions.clear();
+  f.answers->chosen = true;
+  f.answers->saveTo = f.dir.filePath(u"rescued.fabric.json"_s);
+  QVERIFY(f.window->save(f.editor()));
+  QVERIFY(!f.answers->questions.isEmpty());
+  QCOMPARE(f.editor()->file().path(), f.answers->saveTo);
+  QVERIFY(!f.editor()->file().isModified());
+}
+
+void TestDesignerFlows::nothingThatIsPastedDisturbs() {
+  const Fixture f;
+  const auto* hint = f.window->findChild<QLabel*>(u"statusHint"_s);
+  for (const QString& text : {QString(), u"   \n"_s, u"lorem ipsum dolor"_s, u"{\"nodes\":"_s, u"<system"_s,
+                              QString(QChar(0)), u"a,b\n1"_s, QString(100000, u'{')}) {
+    QGuiApplication::clipboard()->setText(text);
+    f.run("edit.paste");
+    QVERIFY2(f.window->editors().empty(), qPrintable(text.left(20)));
+    QVERIFY2(hint->toolTip().startsWith(u"Nothing to paste"_s), qPrintable(hint->toolTip()));
+  }
 }
 
 /// Not a judgement: pictures for a person, where COPPICE_PICTURES names a folder.
