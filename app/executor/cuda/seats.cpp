@@ -57,6 +57,22 @@ int mostRanksOnGpu(const std::vector<SeatRequest>& requests, const std::vector<s
   return most;
 }
 
+std::vector<int> processesOnGpus(const std::vector<SeatRequest>& requests, const std::vector<std::vector<int>>& seats,
+                                 int process) {
+  std::map<std::string, int> processes;
+  for (std::size_t of = 0; of < requests.size(); ++of) {
+    for (const int gpu : seats[of]) {
+      ++processes[requests[of].gpus[static_cast<std::size_t>(gpu)]];
+    }
+  }
+  std::vector<int> counts;
+  const auto own = static_cast<std::size_t>(process);
+  for (const int gpu : seats[own]) {
+    counts.push_back(processes[requests[own].gpus[static_cast<std::size_t>(gpu)]]);
+  }
+  return counts;
+}
+
 int countUsed(const std::vector<SeatRequest>& requests, const std::vector<std::vector<int>>& seats) {
   return static_cast<int>(ranksOfGpus(requests, seats).size());
 }

@@ -21,6 +21,10 @@ struct SeatRequest {
 /// Most ranks that share one GPU.
 [[nodiscard]] int mostRanksOnGpu(const std::vector<SeatRequest>& requests, const std::vector<std::vector<int>>& seats);
 
+/// How many processes share each of the GPUs of one.
+[[nodiscard]] std::vector<int> processesOnGpus(const std::vector<SeatRequest>& requests,
+                                               const std::vector<std::vector<int>>& seats, int process);
+
 /// How many GPUs are used, each counted once.
 [[nodiscard]] int countUsed(const std::vector<SeatRequest>& requests, const std::vector<std::vector<int>>& seats);
 

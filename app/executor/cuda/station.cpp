@@ -48,6 +48,10 @@ Outcome Station::load(DataType type) {
       return room.error();
     }
     m_rooms.push_back(*room);
+    const auto index = static_cast<std::size_t>(device);
+    if (index < m_shares.size() && m_shares[index] > 1) {
+      m_rooms.back().multiprocessors /= m_shares[index];
+    }
   }
   return Done{};
 }

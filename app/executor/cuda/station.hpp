@@ -54,6 +54,9 @@ public:
 
   explicit Station(Gpus& gpus) : m_gpus(gpus) {}
 
+  /// How many processes run blocks on each own device at once: all blocks that wait for each other must find room, so
+  /// each process takes its part. Before load.
+  void shareDevices(std::vector<int> processes) { m_shares = std::move(processes); }
   /// Asks the devices for their room. Errors: those of Gpus::load.
   Outcome load(DataType type);
   /// By own device, for the type loaded last.
@@ -129,6 +132,7 @@ private:
   int m_process = 0;
   int m_firstDevice = 0;
   std::int64_t m_unit = 1;
+  std::vector<int> m_shares;  ///< by own device; empty = none is shared
   std::vector<DeviceRoom> m_rooms;
 
   const Plan* m_plan = nullptr;

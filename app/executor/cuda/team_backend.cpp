@@ -187,6 +187,7 @@ private:
   std::int64_t m_origin = 0;
   std::atomic<bool> m_isAborted = false;
   bool m_isLost = false;
+  bool m_isOpen = false;  ///< in all processes
 };
 
 TeamBackend::~TeamBackend() {
@@ -197,7 +198,7 @@ TeamBackend::~TeamBackend() {
   if (m_isLost) {
     m_gpus->forget();
   }
-  if (!m_world->isBroken()) {
+  if (!m_world->isBroken() && m_isOpen) {
     closeProxy();
     unmap();
     (void)m_world->gate();  // nobody gives back what another one has mapped
@@ -259,6 +260,7 @@ Outcome TeamBackend::open(Result<GpuChoice> choice, bool sharesGpus) {
   }
   m_whyNotMapped = *std::move(why);
   m_station->join(crewFor(m_ranks), m_world->process(), kShareUnit);
+  m_isOpen = true;
   return Done{};
 }
 
@@ -317,6 +319,7 @@ Outcome TeamBackend::takeSeats(Result<GpuChoice> choice, bool sharesGpus) {
     if (gpus) {
       m_gpus = *std::move(gpus);
       m_station = std::make_unique<Station>(*m_gpus);
+      m_station->shareDevices(processesOnGpus(m_requests, m_seats, m_world->process()));
     } else {
       opened = gpus.error();
     }
@@ -634,7 +637,7 @@ Outcome TeamBackend::prepare(const Plan& plan, const Geometry& geometry) {
 Outcome TeamBackend::regrow(const Station::Layout& layout) {
   // Either all processes keep what others have mapped, or all map anew.
   const bool lacks = m_station->mustGrow(layout) || layout.sizes.shared() > m_shared.size();
-  const auto lacking = m_world->sum(lacks || m_neighbours.arenas.empty() ? 1 : 0);
+  const auto lacking = m_world->sum(lacks || (m_neighbours.arenas.empty() && m_gpus->count() > 0) ? 1 : 0);
   if (!lacking) {
     return lacking.error();
   }

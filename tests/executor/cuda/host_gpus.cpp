@@ -15,7 +15,7 @@ namespace {
 
 [[maybe_unused]] constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 constexpr std::int64_t kMemory = std::int64_t{4} << 30;  // of a pretended device
-constexpr int kRoom = 1 << 20;
+constexpr int kRoom = 1 << 10;
 constexpr std::int64_t kPage = 4096;
 
 std::size_t at(Arena arena) {
@@ -49,7 +49,7 @@ Result<DeviceRoom> HostGpus::load(int device, DataType /*type*/) {
   if (device >= count()) {
     return Error{.code = ErrorCode::unavailable, .message = "no such device"};
   }
-  return DeviceRoom{.multiprocessors = 1, .blocksEach = {kRoom, kRoom, kRoom, kRoom}};
+  return DeviceRoom{.multiprocessors = 1 << 10, .blocksEach = {kRoom, kRoom, kRoom, kRoom}};
 }
 
 // ---- memory

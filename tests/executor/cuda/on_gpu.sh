@@ -3,8 +3,10 @@
 # For a machine with an NVIDIA GPU: builds the CUDA backend and tries everything that cannot be tried without one.
 #   tests/executor/cuda/on_gpu.sh [BUILD_DIR]
 # All collectives with 8 and 16 virtual ranks, in place and out of place; every data type with every reduction; the
-# test program of the plug-in; compute-sanitizer's memcheck, racecheck and synccheck at small sizes; allgather of
-# 256 MB against the device's own copies, measured in the same process. Ends with a summary; exit 0 if nothing failed.
+# test program of the plug-in; several processes on one GPU (memory mapped through CUDA IPC, through host memory that they
+# share, through MPI) and, where there are more GPUs, one process for each; compute-sanitizer's memcheck, racecheck and
+# synccheck at small sizes; allgather of 256 MB against the device's own copies, measured in the same process. Ends with
+# a summary; exit 0 if nothing failed.
 # COPPICE_JOBS sets how many compilers run at once.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.." || exit
@@ -43,6 +45,33 @@ schedule() {
 run() {
   "$build/bin/coppice-exec" run "$@" --backend cuda --virtual
 }
+# team PATH FILE OPTIONS...: several processes; fails unless the run says that messages went that way. PATH: mapped,
+# shared, network.
+# shellcheck disable=SC2317 # called through attempt
+team() {
+  local path=$1 out words
+  shift
+  case $path in
+  mapped) words="mapped memory of the other GPU" ;;
+  shared)
+    words="host memory that both processes share"
+    local -x COPPICE_EXEC_NO_PEER=1
+    ;;
+  network)
+    words="host memory of each process, and MPI"
+    local -x COPPICE_EXEC_FORCE_NETWORK=1
+    ;;
+  esac
+  out=$(run "$@" --json) || {
+    echo "$out"
+    return 1
+  }
+  echo "$out"
+  grep -q "\"between processes\":\"$words for" <<<"$out" || {
+    echo "the messages did not go through $words"
+    return 1
+  }
+}
 
 if ! command -v nvidia-smi >/dev/null || ! nvidia-smi -L; then
   echo "on_gpu: skipped: needs a GPU and its driver" >&2
@@ -76,6 +105,42 @@ for collective in allgather reduce_scatter allreduce broadcast reduce; do
   done
   attempt "$collective, every type and reduction" run "$eight" -b 1000 -e 1000000 -f 10 -n 0 --type all --op all
 done
+
+# Several processes. On one GPU they take turns, so sizes are small: correctness, not bandwidth.
+plugin=$build/bin/libcoppice-exec-cuda-mpi.so
+if ! command -v mpirun >/dev/null || ! cmake --build "$build" --parallel "${COPPICE_JOBS:-4}" \
+  --target coppice-exec-cuda-mpi mpi_driver tst_executor_team >"$work/build-mpi.log" 2>&1; then
+  note "several processes" "skipped: needs mpirun and libopenmpi-dev; see $work/build-mpi.log"
+else
+  attempt "several processes on host threads" "$build/tests/executor/cuda/tst_executor_team"
+  if ((EUID == 0)); then
+    echo "on_gpu: mpirun is told to run as root"
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  fi
+  small=(-b 1000 -e 1000000 -f 10 -n 2 -w 1 --stall 120)
+  for collective in allgather reduce_scatter allreduce broadcast reduce; do
+    file=$work/$collective-8.forest.json
+    for path in mapped shared network; do
+      attempt "$collective, 2 processes, $path" team "$path" "$file" "${small[@]}" --processes 2
+    done
+  done
+  attempt "allreduce, 3 processes, every type and reduction" team mapped "$work/allreduce-8.forest.json" \
+    -b 1000 -e 100000 -f 100 -n 0 --type all --op all --processes 3 --stall 120
+  attempt "traced, 2 processes" team mapped "$work/allgather-8.forest.json" -b 1M -e 1M -n 2 --trace --processes 2
+  attempt "schedules of many kinds, 2 processes" mpirun -n 2 --oversubscribe \
+    "$build/tests/executor/mpi/mpi_driver" "$plugin" forward 8
+  gpus=$(nvidia-smi -L | wc -l)
+  if ((gpus >= 2)); then
+    for each in allgather allreduce; do
+      if file=$(schedule "$each-gpus" "complete,gpus=$gpus" "$each"); then
+        attempt "$each, a process for each of $gpus GPUs" "$build/bin/coppice-exec" run "$file" --backend cuda \
+          --processes "$gpus" -b 1M -e 256M -f 4 -n 10
+      fi
+    done
+  else
+    note "a process for each GPU" "skipped: needs two GPUs"
+  fi
+fi
 
 if command -v compute-sanitizer >/dev/null; then
   for tool in memcheck racecheck synccheck; do

@@ -458,6 +458,11 @@ void TestExecutorCuda::seats() {
   QCOMPARE(found.join(' '), expected);
   QCOMPARE(cuda::mostRanksOnGpu(requests, seats), crowd);
   QCOMPARE(cuda::countUsed(requests, seats), used);
+  const std::vector<int> shares = cuda::processesOnGpus(requests, seats, 0);
+  QCOMPARE(shares.size(), seats[0].size());
+  for (const int share : shares) {
+    QVERIFY(share >= 1 && share <= crowd);
+  }
 }
 
 /// Three processes on two hosts: within a process, mapped, through memory of the host, through the network.
