@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "command.hpp"
 #include "live_input.hpp"
 #include "text.hpp"
@@ -21,8 +22,8 @@ struct Options {
   std::optional<int> top = {};
 };
 
-/// What all links of a group have in common, where they do; a group of links entry by entry has one bandwidth.
-std::optional<Rational> bandwidthOf(const live::LiveBound& live, const live::LinkGroup& group) {
+/// What the links of a class have in common, where they do.
+std::optional<Rational> commonBandwidth(const live::LiveBound& live, const live::LinkGroup& group) {
   std::optional<Rational> common;
   for (const live::GroupArc& arc : group.arcs) {
     const Rational each = live.bandwidth(arc.src, arc.dst).gigabytesPerSecond() / Rational(arc.weight);
@@ -35,7 +36,7 @@ std::optional<Rational> bandwidthOf(const live::LiveBound& live, const live::Lin
 }
 
 std::string place(const std::optional<Rational>& bandwidth, const std::optional<Rational>& change) {
-  if (!change) {
+  if (!change || (bandwidth && *bandwidth + *change < Rational(0))) {
     return "";
   }
   return bandwidth ? gigabytes(*bandwidth + *change) : (change->isPositive() ? "+" : "") + gigabytes(*change);
@@ -51,14 +52,23 @@ Result<Report> run(const Options& options, const Progress& progress) {
   }
   const auto started = std::chrono::steady_clock::now();
   std::vector<live::LinkGroup> groups;
+  std::vector<std::optional<Rational>> bandwidths;  // by group
   if (options.by == "class") {
     groups = live::linkClasses(input->live);
+    for (const live::LinkGroup& group : groups) {
+      bandwidths.push_back(commonBandwidth(input->live, group));
+    }
   } else {
     auto links = live::groupsOf(input->live, input->loaded.description);
     if (!links) {
       return links.error();
     }
     groups = *std::move(links);
+    // Each entry its own, also where others run beside it.
+    for (const fabric::LinkDescription& link : input->loaded.description.links) {
+      const auto bandwidth = Bandwidth::parse(link.bandwidth);
+      bandwidths.push_back(bandwidth ? std::optional(bandwidth->gigabytesPerSecond()) : std::nullopt);
+    }
   }
   const auto ranking = live::rankPrices(input->live, groups, progress);
   if (!ranking) {
@@ -98,7 +108,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   for (std::size_t i = 0; i < ranking->size(); ++i) {
     const live::Price& price = (*ranking)[i].price;
     const live::LinkGroup& group = groups[(*ranking)[i].group];
-    const std::optional<Rational> bandwidth = bandwidthOf(input->live, group);
+    const std::optional<Rational>& bandwidth = bandwidths[(*ranking)[i].group];
     if (i < jsonRows) {
       Json row = {{"name", group.name}, {"arcs", group.arcs.size()}};
       if (bandwidth) {

@@ -19,9 +19,10 @@ struct Outcome {
 
 constexpr int kTimeoutMilliseconds = 120'000;
 
-Outcome run(const QStringList& arguments) {
+Outcome run(const QStringList& arguments, const QByteArray& input = {}) {
   QProcess process;
   process.start(QStringLiteral(COPPICE_CLI), arguments);
+  process.write(input);
   process.closeWriteChannel();
   Outcome outcome;
   if (process.waitForFinished(kTimeoutMilliseconds) && process.exitStatus() == QProcess::NormalExit) {
@@ -165,6 +166,13 @@ void TestCliLive::prices() {
   QCOMPARE(rows.last().toObject()["gain"].toString(), "0");
   const Outcome top = run({"prices", "preset:cluster,boxes=2,gpus=2,nic=9,1", "--json", "--top", "1"});
   QCOMPARE(top.json()["prices"].toArray().size(), 1);
+  // Links beside each other keep their own bandwidths.
+  const Outcome parallel = run({"prices", "-", "--json"}, R"({"nodes":[{"id":"a","kind":"gpu"},{"id":"b","kind":"gpu"}],
+      "links":[{"src":"a","dst":"b","bandwidth":5},{"src":"a","dst":"b","bandwidth":7,"count":2}]})");
+  VERIFY_TOLD(parallel.code == 0, parallel);
+  const QJsonArray both = parallel.json()["prices"].toArray();
+  QCOMPARE(both[0].toObject()["bandwidth"].toString(), "7");  // twofold, so worth more
+  QCOMPARE(both[1].toObject()["bandwidth"].toString(), "5");
 }
 
 void TestCliLive::classes() {
