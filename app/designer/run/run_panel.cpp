@@ -76,7 +76,7 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   content->setAttribute(Qt::WA_StyledBackground);
   area->setWidget(content);
 
-  m_machineText = new QLabel(content);
+  m_machineText = new ElidedLabel(content);
   m_machineText->setObjectName(u"runMachine"_s);
   m_machineText->setTextFormat(Qt::PlainText);
   m_machineText->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
