@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <random>
 #include <string_view>
 #include <thread>
 
@@ -354,9 +353,8 @@ struct Token {
 };
 
 Outcome TeamBackend::offerToken(std::string& offers) {
-  std::random_device random;
   for (int device = 0; device < m_gpus->count(); ++device) {
-    Token token = {.word = std::uint64_t{random()} << 32U | random()};
+    Token token = {.word = randomWord()};
     if (Outcome reserved = m_gpus->reserve(device, Arena::control, kShareUnit); !reserved) {
       return reserved;
     }

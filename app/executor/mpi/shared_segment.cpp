@@ -3,12 +3,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <random>
 #include <system_error>
 #include <utility>
 
@@ -22,6 +23,13 @@ Error failure(ErrorCode code, const std::string& what, int reason) {
 }
 
 }  // namespace
+
+std::uint64_t randomWord() {
+  std::uint64_t word = 0;
+  while (::getrandom(&word, sizeof(word), 0) != static_cast<ssize_t>(sizeof(word))) {
+  }
+  return word;
+}
 
 SharedSegment::SharedSegment(SharedSegment&& other) noexcept
     : m_data(std::exchange(other.m_data, nullptr)),
@@ -56,9 +64,8 @@ Result<SharedSegment> SharedSegment::make(std::int64_t bytes, bool isNamed) {
   address.pid = ::getpid();
   int descriptor = -1;
   if (isNamed) {
-    std::random_device random;
     for (int attempt = 0; attempt < 16 && descriptor < 0; ++attempt) {
-      std::snprintf(address.name, sizeof(address.name), "/coppice-exec-%08x%08x", random(), random());
+      std::snprintf(address.name, sizeof(address.name), "/coppice-exec-%016" PRIx64, randomWord());
       descriptor = ::shm_open(address.name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     }
   } else {

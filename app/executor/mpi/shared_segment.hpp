@@ -11,6 +11,9 @@
 
 namespace coppice::executor {
 
+/// From the kernel; for names and tokens that nobody else has.
+[[nodiscard]] std::uint64_t randomWord();
+
 /// How a process of the same user finds a segment.
 struct SegmentAddress {
   std::int64_t pid = 0;
