@@ -9,6 +9,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/checked.hpp"
+#include "base/checked.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/export_dialog.hpp"
@@ -33,6 +35,13 @@ ScheduleActivity::ScheduleActivity(SchedulePrompts prompts, QWidget* window)
       m_charts(new ChartPanel(window)),
       m_drawing(new TreeDrawing(window)),
       m_options(new GenerateDialog(window)),
+      m_treesJob(
+          [this](const FoundTrees& found) {
+            if (found.trees && found.result == m_trees->model().result()) {
+              tellTrees(found.link, *found.trees);
+            }
+          },
+          0ms),
       m_opener([this](const std::shared_ptr<const OpenedSchedule>& opened) { receive(*opened); }, 0ms) {
   // The bound, which follows each edit, must not wait behind schedules, scans and files that take long.
   constexpr int kThreads = 12;
@@ -82,6 +91,10 @@ void ScheduleActivity::setSubject(const ScheduleSubject& subject) {
   if (m_file) {
     disconnect(&m_file->document(), nullptr, this, nullptr);
   }
+  m_treesJob.cancel();
+  if (m_canvas) {
+    disconnect(m_canvas, nullptr, this, nullptr);
+  }
   if (m_canvas && m_hasOverlay) {
     m_canvas->setOverlay({});
     m_hasOverlay = false;
@@ -90,6 +103,9 @@ void ScheduleActivity::setSubject(const ScheduleSubject& subject) {
   m_selection = subject.selection;
   m_bound = subject.bound;
   m_canvas = subject.canvas;
+  if (m_canvas) {
+    connect(m_canvas, &CanvasView::hovered, this, &ScheduleActivity::lookAtLink);
+  }
   m_book = m_file ? bookOf(*m_file, *m_bound) : nullptr;
   m_hovered.reset();
   m_map.reset();
@@ -189,6 +205,61 @@ void ScheduleActivity::showOverlay() {
   }
   m_hasOverlay = !overlay.isEmpty();
   m_canvas->setOverlay(std::move(overlay));
+}
+
+void ScheduleActivity::lookAtLink(const ElementId& id) {
+  m_treesJob.cancel();
+  const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
+  if (!m_isActive || !id.link().isValid() || entry == nullptr || !entry->result ||
+      entry->result != m_trees->model().result()) {
+    return;
+  }
+  const LineItem* line = m_canvas->scene().line(id.link());
+  if (line == nullptr) {
+    return;
+  }
+  // All links that are one line on the drawing.
+  const std::set<LinkId> links(line->links.begin(), line->links.end());
+  std::set<std::pair<fabric::NodeIndex, fabric::NodeIndex>> arcs;
+  const ScheduleResult& result = *entry->result;
+  for (std::size_t arc = 0; arc < result.loads.size(); ++arc) {
+    const std::vector<LinkStep>& steps = map()->stepsOf(arc);
+    if (std::any_of(steps.begin(), steps.end(), [&](const LinkStep& step) { return links.contains(step.link); })) {
+      arcs.emplace(result.loads[arc].tail, result.loads[arc].head);
+    }
+  }
+  constexpr std::size_t kMostTold = 8;
+  m_treesJob.order([id, shared = entry->result, arcs = std::move(arcs)](const std::stop_token& stop) {
+    FoundTrees found{id, shared, nullptr};
+    try {
+      found.trees = std::make_shared<const TreesOnLink>(treesOn(*shared, arcs, kMostTold, stop));
+    } catch (const OverflowError&) {
+      // Amounts beyond what can be told exactly are not told.
+    }
+    return found;
+  });
+}
+
+void ScheduleActivity::tellTrees(const ElementId& id, const TreesOnLink& trees) {
+  if (!m_canvas || !m_isActive) {
+    return;
+  }
+  HoverNote note;
+  note.title =
+      trees.different == 0
+          ? tr("No tree runs here")
+          : counted(trees.copies, tr("tree"), tr("trees")) +
+                (trees.different < trees.copies ? u", "_s + tr("%1 different").arg(trees.different) : QString());
+  for (const TreeOnLink& each : trees.first) {
+    note.rows.emplace_back(
+        m_trees->model().titleOf(each.tree) + (each.copies > 1 ? u" ×"_s + QString::number(each.copies) : QString()),
+        decimal(each.rate) + u" GB/s"_s);
+  }
+  if (trees.different > static_cast<std::int64_t>(trees.first.size())) {
+    note.rows.emplace_back(tr("and %1 more").arg(trees.different - static_cast<std::int64_t>(trees.first.size())),
+                           QString());
+  }
+  m_canvas->setHoverNote(id, std::move(note));
 }
 
 void ScheduleActivity::goToLink(const QString& tail, const QString& head) {

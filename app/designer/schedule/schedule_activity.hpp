@@ -18,6 +18,7 @@
 #include "designer/schedule/schedule_book.hpp"
 #include "designer/schedule/schedule_panel.hpp"
 #include "designer/schedule/tree_panel.hpp"
+#include "designer/schedule/trees_on_link.hpp"
 
 namespace coppice::designer {
 
@@ -97,6 +98,9 @@ Q_SIGNALS:
 private:
   void follow();
   void showOverlay();
+  /// Looks up what runs over the link under the pointer, for the canvas to tell.
+  void lookAtLink(const ElementId& id);
+  void tellTrees(const ElementId& id, const TreesOnLink& trees);
   void goToLink(const QString& tail, const QString& head);
   void openNext();
   void receive(const OpenedSchedule& opened);
@@ -122,6 +126,12 @@ private:
   bool m_isActive = false;
   bool m_hasOverlay = false;
   std::optional<TreeRef> m_hovered;
+  struct FoundTrees {
+    ElementId link;
+    ScheduleResultPtr result;
+    std::shared_ptr<const TreesOnLink> trees;  // nullptr: they cannot be told
+  };
+  LatestJob<FoundTrees> m_treesJob;
 
   std::unique_ptr<FabricMap> m_map;
   ScheduleResultPtr m_mapResult;

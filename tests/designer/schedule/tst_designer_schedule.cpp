@@ -29,6 +29,7 @@
 #include "designer/schedule/program_report.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/schedule/tree_drawing.hpp"
+#include "designer/schedule/trees_on_link.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/main_window.hpp"
 #include "io/files.hpp"
@@ -171,6 +172,7 @@ private Q_SLOTS:
   void treesAreReadLazily_data();
   void treesAreReadLazily();
   void treesAreDrawn();
+  void treesOfALink();
   void heatAndTheTableOfLoads();
   void allreduceHasTwoHalves();
   void oneTreeAlone();
@@ -642,6 +644,40 @@ void TestDesignerSchedule::treesAreDrawn() {
   search->setText(model.title(gpu));
   QVERIFY(view.model()->rowCount() >= 1);
   QVERIFY(view.model()->rowCount() < 16);
+}
+
+void TestDesignerSchedule::treesOfALink() {
+  Fixture fixture;
+  QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
+  QVERIFY(fixture.generate());
+  const ScheduleResultPtr result = fixture.activity->book()->current()->result;
+  // What the trees of an arc carry is the load of the arc, with each of them counted once for each copy.
+  for (const ArcLoad& load : result->loads) {
+    const TreesOnLink found = treesOn(*result, {{load.tail, load.head}}, 100000, {});
+    QCOMPARE(found.first.size(), static_cast<std::size_t>(found.different));
+    Rational sum;
+    std::int64_t copies = 0;
+    for (const TreeOnLink& tree : found.first) {
+      sum = sum + tree.rate;
+      copies += tree.copies;
+    }
+    QCOMPARE(copies, found.copies);
+    QVERIFY(sum == load.rate);
+  }
+  // The canvas tells it beside the link under the pointer.
+  CanvasView& canvas = fixture.editor()->canvas();
+  const LineItem& line = canvas.scene().lines().front();
+  canvas.setHovered(line.links.front());
+  QTRY_VERIFY(canvas.hoverNote().has_value());
+  QVERIFY(!canvas.hoverNote()->rows.empty());
+  QVERIFY(canvas.hoverNote()->rows.front().second.endsWith(u" GB/s"_s));
+  canvas.setHovered({});
+  QVERIFY(!canvas.hoverNote());
+  // In another mode links say what they are, no more.
+  fixture.run("mode.draw");
+  canvas.setHovered(line.links.front());
+  QTest::qWait(50);
+  QVERIFY(!canvas.hoverNote());
 }
 
 void TestDesignerSchedule::heatAndTheTableOfLoads() {

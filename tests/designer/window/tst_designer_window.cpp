@@ -480,7 +480,7 @@ void TestDesignerWindow::everyAction() {
     } else if (content == u"ordinary"_s) {
       model = readModel(*presets::make("dgx-a100", {{"boxes", "2"}})).model;
     } else if (content == u"large"_s) {
-      model = readModel(*presets::make("dgx-a100", {{"boxes", "32"}})).model;
+      model = readModel(*presets::make("dgx-a100", {{"boxes", "128"}})).model;
     }
     f.window->adopt(std::move(model), {}, u"x"_s);
     f.editor()->selection().selectAll();
