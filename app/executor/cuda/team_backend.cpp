@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <new>
+#include <set>
 #include <string_view>
 #include <thread>
 
@@ -156,7 +158,8 @@ private:
   std::vector<SeatRequest> m_requests;
   std::vector<std::vector<int>> m_seats;
   std::vector<int> m_hostOfProcess;
-  std::vector<DeviceRoom> m_rooms;  ///< by device of the run
+  std::vector<DeviceRoom> m_rooms;     ///< by device of the run
+  std::map<std::string, int> m_kinds;  ///< GPUs of the run by what they are
   Reach m_reach;
   std::string m_whyNotMapped;
 
@@ -329,18 +332,31 @@ Outcome TeamBackend::takeSeats(Result<GpuChoice> choice, bool sharesGpus) {
 }
 
 Outcome TeamBackend::tellRooms() {
+  const std::map<std::string, std::string> facts = m_gpus->facts();
   std::string own;
-  for (const DeviceRoom& room : m_station->rooms()) {
-    put(own, room);
+  for (int device = 0; device < m_gpus->count(); ++device) {
+    const auto described = facts.find(m_gpus->name(device));
+    put(own, m_station->rooms()[static_cast<std::size_t>(device)]);
+    putText(own, described == facts.end() ? std::string() : described->second);
   }
   const auto all = m_world->gatherAll(own);
   if (!all) {
     return all.error();
   }
-  for (const std::string& theirs : *all) {
-    std::string_view rest = theirs;
-    for (DeviceRoom room; take(rest, room);) {
+  std::set<std::string> counted;
+  for (std::size_t process = 0; process < all->size(); ++process) {
+    std::string_view rest = (*all)[process];
+    for (const int seat : m_seats[process]) {
+      DeviceRoom room;
+      std::string kind;
+      if (!take(rest, room) || !takeText(rest, kind)) {
+        return Error{.code = ErrorCode::internal,
+                     .message = "process " + std::to_string(process) + " tells of no room"};
+      }
       m_rooms.push_back(room);
+      if (counted.insert(m_requests[process].gpus[static_cast<std::size_t>(seat)]).second) {
+        ++m_kinds[kind];
+      }
     }
   }
   return Done{};
@@ -485,6 +501,13 @@ BackendInfo TeamBackend::info() const {
                                  count(m_world->processes(), "process", "processes") + " on " +
                                  count(hosts, "host", "hosts"),
                       .facts = m_gpus->facts()};
+  for (int device = 0; device < m_gpus->count(); ++device) {
+    info.facts.erase(m_gpus->name(device));  // among all GPUs of the run
+  }
+  for (const auto& [kind, number] : m_kinds) {
+    std::string& all = info.facts["GPUs"];
+    all += (all.empty() ? "" : "; ") + std::to_string(number) + " x " + kind;
+  }
   if (mostRanksOnGpu(m_requests, m_seats) > 1) {
     info.label = kRehearsal;
   } else if (m_world->isForced()) {

@@ -45,6 +45,14 @@ HostGpus::~HostGpus() {
   m_worker.join();
 }
 
+std::map<std::string, std::string> HostGpus::facts() const {
+  std::map<std::string, std::string> facts;
+  for (int device = 0; device < count(); ++device) {
+    facts[name(device)] = "host threads";
+  }
+  return facts;
+}
+
 Result<DeviceRoom> HostGpus::load(int device, DataType /*type*/) {
   if (device >= count()) {
     return Error{.code = ErrorCode::unavailable, .message = "no such device"};

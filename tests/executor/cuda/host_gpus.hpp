@@ -37,7 +37,7 @@ public:
 
   [[nodiscard]] int count() const override { return static_cast<int>(m_options.reach.size()); }
   [[nodiscard]] std::string name(int device) const override { return "GPU " + std::to_string(device); }
-  [[nodiscard]] std::map<std::string, std::string> facts() const override { return {{"GPUs", "host threads"}}; }
+  [[nodiscard]] std::map<std::string, std::string> facts() const override;
   [[nodiscard]] Reach reach() const override { return m_options.reach; }
   Result<DeviceRoom> load(int device, DataType type) override;
 

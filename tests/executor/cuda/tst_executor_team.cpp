@@ -149,6 +149,7 @@ private slots:
   void deadlock();
   void killed_data();
   void killed();
+  void stopped();
   void interrupted_data();
   void interrupted();
   void refused_data();
@@ -251,6 +252,8 @@ void ExecutorTeamTest::paths() {
   QCOMPARE(env.size(), std::size_t{1});
   QCOMPARE(QString::fromStdString(env[0].backend), summary);
   QCOMPARE(QString::fromStdString(env[0].facts.at("between processes")), path);
+  QCOMPARE(env[0].facts.at("GPUs"), std::string("4 x host threads"));
+  QVERIFY(!env[0].facts.contains("GPU 0"));
   QCOMPARE(env[0].facts.contains("not mapped because"), variables.contains("COPPICE_DOUBLE_NO_MAPS"));
   const auto results = run.all<program::ResultRecord>();
   QCOMPARE(results.size(), std::size_t{2});
@@ -338,6 +341,30 @@ void ExecutorTeamTest::killed() {
                reason.startsWith("process " + QString::number(victim) + " (on "),
            qPrintable(reason));
   QTRY_COMPARE(run.member(1 - victim), 0);  // nobody is left behind
+}
+
+/// A process that stands still is named, and nobody waits for it longer than --stall.
+void ExecutorTeamTest::stopped() {
+  NEEDS_MPIRUN();
+  TeamRun run(
+      COPPICE_DOUBLE,
+      {dataFile("ring4_allgather.xml"), "-b", "64K", "-e", "64K", "-n", "1000000", "--stall", "2", "--processes", "2"},
+      {{"COPPICE_TEST_RUN", QString::number(QCoreApplication::applicationPid())}});
+  QVERIFY(run.waitUntil([](const program::Record& record) {
+    const auto* progress = std::get_if<program::ProgressRecord>(&record);
+    return progress != nullptr && progress->stage == "time";
+  }));
+  QTest::qWait(200);
+  const pid_t pid = run.member(1);
+  QVERIFY(pid > 0);
+  ::kill(pid, SIGSTOP);
+  QCOMPARE(run.finish(), static_cast<int>(RunExit::hang));
+  const auto end = run.all<program::EndRecord>();
+  QCOMPARE(end.size(), std::size_t{1});
+  QVERIFY2(end[0].reason.find("the process of ranks 2 to 3 (process " + std::to_string(pid) +
+                              ") is stopped by a signal") != std::string::npos,
+           end[0].reason.c_str());
+  QTRY_COMPARE(run.member(1), 0);
 }
 
 void ExecutorTeamTest::interrupted_data() {
