@@ -7,8 +7,32 @@
 #include "designer/document/edits.hpp"
 #include "designer/document/instances.hpp"
 #include "designer/document/measures.hpp"
+#include "designer/document/ranks.hpp"
 
-namespace coppice::designer::edits {
+namespace coppice::designer {
+
+void continueRanks(Edit& edit, const std::set<ElementId>& made) {
+  constexpr int kMost = 1 << 24;
+  int next = 0;
+  for (const auto& [id, node] : edit.base().nodes()) {
+    if (node.kind() == fabric::NodeKind::gpu) {
+      if (!node.facts.rank || *node.facts.rank < 0 || *node.facts.rank >= kMost) {
+        return;
+      }
+      next = std::max(next, *node.facts.rank + 1);
+    }
+  }
+  if (next == 0) {
+    return;
+  }
+  for (const ElementId& id : made) {
+    if (const Node* node = edit.find(id.node()); node != nullptr && node->kind() == fabric::NodeKind::gpu) {
+      edit.change(id.node(), [rank = next++](Node& changed) { changed.facts.rank = rank; });
+    }
+  }
+}
+
+namespace edits {
 namespace {
 
 /// Everything that a copy of the elements holds, each once and ascending.
@@ -147,28 +171,6 @@ bool hasGpu(const Model& model) {
   return false;
 }
 
-/// A copy of GPUs with ranks continues the numbering, so that all of them still have one.
-void continueRanks(Edit& edit, const Model& base, const Copy& copy) {
-  int next = 0;
-  for (const auto& [id, node] : base.nodes()) {
-    if (node.kind() == fabric::NodeKind::gpu) {
-      if (!node.facts.rank || *node.facts.rank < 0 || *node.facts.rank >= (1 << 24)) {
-        return;
-      }
-      next = std::max(next, *node.facts.rank + 1);
-    }
-  }
-  if (next == 0) {
-    return;
-  }
-  for (const ElementId& id : copy.made) {
-    if (const Node* made = edit.find(id.node()); made != nullptr && made->kind() == fabric::NodeKind::gpu) {
-      const int rank = next++;
-      edit.change(id.node(), [&](Node& node) { node.facts.rank = rank; });
-    }
-  }
-}
-
 QRectF rectOf(const Model& model, const std::set<ElementId>& elements) {
   QRectF rect;
   for (const ElementId& id : elements) {
@@ -208,7 +210,7 @@ std::set<ElementId> insert(Edit& edit, const Model& part, Point by, BoxId box) {
                               .keepsTypes = true,
                               .dropsRanks = !isFirst});
   if (!isFirst) {
-    continueRanks(edit, edit.base(), copy);
+    continueRanks(edit, copy.made);
   }
   // Links that were broken in the part arrive as broken, so that Problems can name them.
   for (const auto& [id, link] : part.links()) {
@@ -237,7 +239,7 @@ std::set<ElementId> insert(Edit& edit, const Model& part, Point by, BoxId box) {
 std::set<ElementId> duplicate(Edit& edit, const std::set<ElementId>& elements, Point by) {
   const Copy copy =
       copyInto(edit, edit.base(), wholeOf(edit.base(), elements), {.by = by, .keepsRoles = true, .keepsTypes = true});
-  continueRanks(edit, edit.base(), copy);
+  continueRanks(edit, copy.made);
   return copy.made;
 }
 
@@ -294,7 +296,6 @@ Result<std::set<ElementId>> replicate(Edit& edit, const std::set<ElementId>& ele
   source.applyTrusted(edit.patch());
 
   std::set<ElementId> made;
-  Copy all;
   for (const Point& by : arrayOffsets(edit.base(), elements, options)) {
     const Copy copy =
         copyInto(edit, source, whole, {.by = by, .keepsRoles = options.asInstances, .keepsTypes = options.asInstances});
@@ -309,9 +310,9 @@ Result<std::set<ElementId>> replicate(Edit& edit, const std::set<ElementId>& ele
     }
     made.insert(copy.made.begin(), copy.made.end());
   }
-  all.made = made;
-  continueRanks(edit, edit.base(), all);
+  continueRanks(edit, made);
   return made;
 }
 
-}  // namespace coppice::designer::edits
+}  // namespace edits
+}  // namespace coppice::designer

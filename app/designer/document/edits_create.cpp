@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/instances.hpp"
+#include "designer/document/ranks.hpp"
 
 namespace coppice::designer::edits {
 namespace {
@@ -64,6 +65,7 @@ NodeId addNode(Edit& edit, fabric::NodeKind kind, Point position, BoxId box, std
   node.drawing.position = position;
   node.drawing.isPlaced = true;
   const NodeId id = edit.add(node);
+  std::set<ElementId> made{id};
 
   const BoxId own = instanceOf(edit, id);
   if (own.isValid()) {
@@ -79,10 +81,11 @@ NodeId addNode(Edit& edit, fabric::NodeKind kind, Point position, BoxId box, std
         copy.facts.box = there;
         copy.drawing.position = {position.x + offset->x, position.y + offset->y};
         copy.drawing.role = edit.find(id)->drawing.role;
-        edit.add(std::move(copy));
+        made.insert(edit.add(std::move(copy)));
       }
     }
   }
+  continueRanks(edit, made);
   return id;
 }
 

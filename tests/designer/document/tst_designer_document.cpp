@@ -84,6 +84,7 @@ private Q_SLOTS:
   void patchesThatDoNotFit();
   void foldedBoxesAggregate();
   void instancesAreEditedTogether();
+  void ranksGoOn();
   void linkPatterns_data();
   void linkPatterns();
   void replicateBuildsACluster();
@@ -495,6 +496,39 @@ void TestDesignerDocument::instancesAreEditedTogether() {
   QCOMPARE(model.nodesIn(model.boxAtPath("box0")).size(), std::size_t(2));
   QCOMPARE(model.nodesIn(model.boxAtPath("box1")).size(), std::size_t(2));
   QCOMPARE(model.nodesIn(model.boxAtPath("box2")).size(), std::size_t(3));
+}
+
+// Ranks are for all GPUs or for none: one more GPU, however it comes, leaves none without.
+void TestDesignerDocument::ranksGoOn() {
+  const auto ranksOf = [](const Model& model) {
+    std::set<int> ranks;
+    for (const auto& [id, node] : model.nodes()) {
+      if (node.facts.rank) {
+        ranks.insert(*node.facts.rank);
+      }
+    }
+    return ranks;
+  };
+  Document document;
+  document.reset(readModel(*presets::make("dgx-a100", {{"boxes", "2"}})).model, true);
+  NodeId gpu;
+  document.edit("add", [&](Edit& edit) { gpu = edits::addNode(edit, fabric::NodeKind::gpu, {0, 900}); });
+  QCOMPARE(document.model().find(gpu)->facts.rank, std::optional(16));
+  document.edit("add", [&](Edit& edit) { edits::addNode(edit, fabric::NodeKind::nic, {0, 990}); });
+  document.edit("copy", [&](Edit& edit) { edits::duplicate(edit, {gpu}, {100, 0}); });
+  const Model part = readModel(*presets::make("ring", {{"gpus", "3"}})).model;
+  document.edit("insert", [&](Edit& edit) { edits::insert(edit, part, {0, 2000}); });
+  const std::set<int> ranks = ranksOf(document.model());
+  QCOMPARE(ranks.size(), 21U);
+  QCOMPARE(*ranks.rbegin(), 20);
+  // Where none has one, or not all have, nothing is guessed.
+  Document plain;
+  plain.edit("add", [&](Edit& edit) { edits::addNode(edit, fabric::NodeKind::gpu, {0, 0}); });
+  plain.edit("add", [&](Edit& edit) { gpu = edits::addNode(edit, fabric::NodeKind::gpu, {100, 0}); });
+  QVERIFY(ranksOf(plain.model()).empty());
+  plain.edit("rank", [&](Edit& edit) { edit.change(gpu, [](Node& node) { node.facts.rank = 0; }); });
+  plain.edit("add", [&](Edit& edit) { edits::addNode(edit, fabric::NodeKind::gpu, {200, 0}); });
+  QCOMPARE(ranksOf(plain.model()).size(), 1U);
 }
 
 void TestDesignerDocument::linkPatterns_data() {
