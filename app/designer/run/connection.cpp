@@ -78,6 +78,8 @@ Connection::Connection(Machine machine, RunEnvironment environment, QObject* par
 }
 
 Connection::~Connection() {
+  // Whoever listens may be half gone too.
+  blockSignals(true);
   close();
 }
 

@@ -120,7 +120,11 @@ void HistoryPanel::setRuns(const std::vector<RunInfo>& runs, const QString& want
       const RunInfo& info = runs[static_cast<std::size_t>(i)];
       QTreeWidgetItem* item = m_list->topLevelItem(i);
       item->setData(0, kIdRole, info.id);
-      item->setText(kWhen, QLocale().toString(info.started.toLocalTime(), QLocale::ShortFormat));
+      const QDateTime started = info.started.toLocalTime();
+      const bool isToday = started.date() == QDate::currentDate();
+      item->setText(kWhen, isToday ? QLocale().toString(started.time(), u"HH:mm:ss"_s)
+                                   : QLocale().toString(started, QLocale::ShortFormat));
+      item->setToolTip(kWhen, QLocale().toString(started, QLocale::LongFormat));
       item->setText(kSchedule, info.scheduleName);
       item->setText(kMachine, info.machine);
       item->setText(kSizes, u"%1 – %2"_s.arg(QString::fromStdString(info.request.minBytes),
@@ -135,6 +139,9 @@ void HistoryPanel::setRuns(const std::vector<RunInfo>& runs, const QString& want
         m_list->setCurrentItem(item);
       }
     }
+  }
+  for (int column = 0; column < kOutcome; ++column) {
+    m_list->resizeColumnToContents(column);
   }
   updateButtons();
 }

@@ -69,6 +69,7 @@ MachinesPanel::MachinesPanel(MachineBook& book, QWidget* parent)
   m_list->setHeaderHidden(true);
   m_list->setRootIsDecorated(false);
   m_list->setUniformRowHeights(true);
+  m_list->setAllColumnsShowFocus(true);
   m_list->setFrameShape(QFrame::NoFrame);
   m_list->setSelectionMode(QAbstractItemView::ExtendedSelection);
   m_list->header()->setStretchLastSection(false);
@@ -226,6 +227,7 @@ void MachinesPanel::refresh() {
     return;
   }
   const QStringList ids = chosen();
+  const bool isSingle = ids.size() == 1;
   const auto count = [&](Connection::State state) {
     return std::count_if(ids.begin(), ids.end(), [&](const QString& id) {
       const Connection* each = m_book.connection(id);
@@ -237,7 +239,18 @@ void MachinesPanel::refresh() {
   const QString what = isReady ? tr("Disconnect") : (isBusy ? tr("Stop") : tr("Connect"));
   m_connect->setText(ids.size() > 1 ? tr("%1 %2 Machines").arg(what).arg(ids.size()) : what);
   m_connect->setToolTip(tr("Each step is shown in the Connection dock"));
-  const bool isSingle = ids.size() == 1;
+  // The first thing to do, until it is done.
+  m_connect->setProperty("role", isReady || isBusy ? QVariant() : QVariant(u"primary"_s));
+  m_connect->setStyle(m_connect->style());
+  QStringList lacks;
+  if (isSingle && connection->facts().environment) {
+    for (const program::BackendNote& note : connection->facts().environment->backends) {
+      if (!note.available) {
+        lacks << QString::fromStdString(note.name + ": " + note.reason + (note.fix.empty() ? "" : "; " + note.fix));
+      }
+    }
+  }
+  m_card->setToolTip(lacks.join(u'\n'));
   m_detect->setEnabled(isReady && isSingle);
   m_compare->setEnabled(isReady && isSingle);
   m_remove->setVisible(isSingle && machine->kind == Machine::Kind::added);
@@ -292,11 +305,16 @@ QString MachinesPanel::cardOf(const Connection& shown) const {
       for (const auto& [key, value] : facts.environment->facts) {
         card += row(QString::fromStdString(key), QString::fromStdString(value).left(60));
       }
+      QStringList missing;
       for (const program::BackendNote& note : facts.environment->backends) {
         const QString reason = QString::fromStdString(note.reason);
-        card += row(QString::fromStdString(note.name),
-                    note.available ? (reason.isEmpty() ? tr("available") : reason) : tr("not here: %1").arg(reason));
+        if (note.available) {
+          card += row(QString::fromStdString(note.name), reason.isEmpty() ? tr("available") : reason);
+        } else {
+          missing << QString::fromStdString(note.name);
+        }
       }
+      card += row(tr("Not there"), missing.join(u", "_s));
     }
     QStringList partitions;
     for (const SlurmPartition& partition : facts.partitions) {

@@ -400,6 +400,9 @@ void RunPanel::refresh() {
     titles << (machine != nullptr ? machine->title() : QString());
   }
   const QString state = isSingle ? stateText(m_book.connection(m_machines.front())) : QString();
+  if (auto* label = qobject_cast<QLabel*>(m_form->labelForField(m_machineText))) {
+    label->setText(isSingle ? tr("Machine") : tr("Machines"));
+  }
   m_machineText->setText(titles.join(u" + "_s) + (state.isEmpty() ? QString() : u" · "_s + state));
   m_machineText->setToolTip(titles.join(u", "_s));
   check();
@@ -420,7 +423,8 @@ void RunPanel::checkSeveral(const Note& add) const {
     }
     if (connection->state() != Connection::State::ready) {
       // Connected on the way.
-      const bool isBad = connection->state() == Connection::State::failed;
+      const bool isBad =
+          connection->state() == Connection::State::failed || connection->state() == Connection::State::needsConsent;
       add(!isBad, isBad ? tr("%1: %2").arg(title, connection->message()) : tr("%1 is connected first").arg(title),
           true);
       continue;
@@ -477,15 +481,18 @@ void RunPanel::check() {
   const Connection* connection = m_book.connection(m_machines.front());
   const bool isConnected = connection != nullptr && connection->state() == Connection::State::ready;
   const bool isLocal = connection != nullptr && connection->machine().isLocal();
-  // This computer is connected on the way.
-  const bool willConnect = isLocal && connection->state() != Connection::State::failed;
+  // A machine is connected on the way, unless that failed before.
+  const bool willConnect = connection != nullptr && connection->state() != Connection::State::failed &&
+                           connection->state() != Connection::State::needsConsent;
   if (!isSingle) {
     checkSeveral(add);
   } else if (isConnected || willConnect) {
-    add(true, isLocal ? tr("this computer") : tr("%1 is connected").arg(connection->machine().title()));
+    const QString title = connection->machine().title();
+    add(true,
+        isLocal ? tr("this computer") : (isConnected ? tr("%1 is connected") : tr("%1 is connected first")).arg(title));
   } else {
     add(false, connection != nullptr && !connection->message().isEmpty()
-                   ? connection->message()
+                   ? tr("%1; press Connect to try again").arg(connection->message())
                    : tr("the machine is not connected: press Connect"));
   }
   const RunnableSchedule* chosen = schedule();
