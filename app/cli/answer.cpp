@@ -82,7 +82,7 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
                                                               : ", the exact optimum")
                : ", the best with k = " + std::to_string(optimum.treesPerRoot)) +
       "\n";
-  text += "  fabric      " + fabric.name() + ", " + counted(optimum.gpuCount, "GPU") + "\n";
+  text += "  fabric      " + named(fabric.name()) + ", " + counted(optimum.gpuCount, "GPU") + "\n";
   text += "  busbw       " + gigabytes(bus) + " as nccl-tests counts it\n";
   if (!isExact) {
     text += "  optimum     " + gigabytes(free->algbw) + " with k = " + std::to_string(free->treesPerRoot) +

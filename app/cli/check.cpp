@@ -93,7 +93,7 @@ Result<Report> run(const FabricOptions& options, const Progress& progress) {
   report.json["format"] = loaded->format;
   report.json["errors"] = errors;
   report.json["warnings"] = warnings;
-  report.text = loaded->description.name + (ok ? ": a valid fabric" : ": not a valid fabric") + "\n";
+  report.text = named(loaded->description.name) + (ok ? ": a valid fabric" : ": not a valid fabric") + "\n";
   if (ok) {
     const Outcome described = describeFabric(*loaded, report);
     if (!described) {

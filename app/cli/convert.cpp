@@ -57,7 +57,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
                  {"nodes", loaded->description.nodes.size()},
                  {"links", loaded->description.links.size()},
                  {"findings", toJson(loaded->findings)}};
-  report.text = loaded->description.name + ": " +
+  report.text = named(loaded->description.name) + ": " +
                 counted(static_cast<std::int64_t>(loaded->description.nodes.size()), "node") + ", " +
                 counted(static_cast<std::int64_t>(loaded->description.links.size()), "link") + ", " + loaded->format +
                 " to " + std::string(io::toString(*format)) + "\n";

@@ -174,7 +174,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
                  {"algbw_GBps", loaded->schedule.algbw.toDouble()},
                  {"verified", true}};
   report.text = std::string(toString(loaded->schedule.collective)) + " " + gigabytes(loaded->schedule.algbw) + " on " +
-                loaded->fabric.name() + " as " +
+                named(loaded->fabric.name()) + " as " +
                 (options.format == "msccl" ? "MSCCL XML for " + options.target : "ForestColl tree XML") + "\n";
   if (options.format == "trees" && mustStream(loaded->schedule)) {
     report.json["read_back"] = false;

@@ -63,8 +63,8 @@ Json headJson(const LoadedLive& input) {
 }
 
 std::string headText(const LoadedLive& input) {
-  std::string text =
-      "  fabric      " + input.loaded.fabric.name() + ", " + counted(input.loaded.fabric.gpuCount(), "GPU") + "\n";
+  std::string text = "  fabric      " + named(input.loaded.fabric.name()) + ", " +
+                     counted(input.loaded.fabric.gpuCount(), "GPU") + "\n";
   if (!input.answer.isBalanced) {
     text +=
         "  note        ingress and egress differ at some switches, so this is the bound of the cuts; what switches\n"

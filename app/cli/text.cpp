@@ -109,6 +109,10 @@ std::string counted(std::int64_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
+std::string named(const std::string& name) {
+  return name.empty() ? "unnamed fabric" : name;
+}
+
 Result<std::int64_t> parseBytes(const std::string& text, const std::string& option) {
   struct Unit {
     std::string_view name;

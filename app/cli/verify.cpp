@@ -67,7 +67,7 @@ Report scheduleReport(const std::string& file, const char* kind, const fabric::F
   result.json["algbw_GBps"] = verdict.algbw.toDouble();
   result.json["bound"] = schedule.bound.toString();
   result.json["bound_proved"] = verdict.boundProved;
-  result.text += "  schedule    " + std::string(toString(schedule.collective)) + " on " + fabric.name() + ", " +
+  result.text += "  schedule    " + std::string(toString(schedule.collective)) + " on " + named(fabric.name()) + ", " +
                  counted(fabric.gpuCount(), "GPU") + "\n";
   result.text += "  throughput  " + gigabytes(verdict.algbw) + ", recomputed from the trees\n";
   if (verdict.ok) {

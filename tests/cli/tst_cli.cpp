@@ -597,6 +597,7 @@ void TestCli::severalFaults() {
   const Outcome outcome = run({"optimum", "-"}, text);
   QCOMPARE(outcome.code, 2);
   VERIFY_TOLD(outcome.firstErrorLine().contains("coppice-cli check lists all"), outcome);
+  VERIFY_TOLD(run({"check", "-"}, text).out.startsWith("unnamed fabric: not a valid fabric\n"), outcome);
 }
 
 void TestCli::convertRoundTrip_data() {
