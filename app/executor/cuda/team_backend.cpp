@@ -123,7 +123,7 @@ private:
   Outcome tellRooms();
   /// Which devices of other processes can be mapped, tried out. @return the first reason why one cannot
   Result<std::string> tryNeighbours();
-  Outcome offerToken(std::string& offers);
+  Outcome offerTokens(std::string& offers, std::string& why);
   [[nodiscard]] std::string takeTokens(int device, const std::vector<std::string>& offers, std::vector<bool>& row);
   [[nodiscard]] Crew crewFor(int ranks) const;
   [[nodiscard]] std::int64_t mostStrandsFor(const Plan& plan, const Crew& crew) const;
@@ -368,7 +368,7 @@ struct Token {
   ArenaTicket ticket = {};
 };
 
-Outcome TeamBackend::offerToken(std::string& offers) {
+Outcome TeamBackend::offerTokens(std::string& offers, std::string& why) {
   for (int device = 0; device < m_gpus->count(); ++device) {
     Token token = {.word = randomWord()};
     if (Outcome reserved = m_gpus->reserve(device, Arena::control, kShareUnit); !reserved) {
@@ -383,7 +383,7 @@ Outcome TeamBackend::offerToken(std::string& offers) {
     if (!ticket) {
       // Then nobody can map it, and everything goes through host memory.
       offers.clear();
-      putText(m_whyNotMapped, describe(ticket.error()));
+      why = ticket.error().message;
       return Done{};
     }
     token.ticket = *ticket;
@@ -434,7 +434,8 @@ Result<std::string> TeamBackend::tryNeighbours() {
     return forbidden.error();
   }
   std::string offers;
-  const Outcome offered = *forbidden > 0 ? Outcome(Done{}) : offerToken(offers);
+  std::string why = *forbidden > 0 ? "COPPICE_EXEC_NO_PEER is set" : "";
+  const Outcome offered = *forbidden > 0 ? Outcome(Done{}) : offerTokens(offers, why);
   if (const Outcome agreed = agree(offered); !agreed) {
     return agreed.error();
   }
@@ -443,7 +444,6 @@ Result<std::string> TeamBackend::tryNeighbours() {
     return all.error();
   }
   std::string own;
-  std::string why = *forbidden > 0 ? "COPPICE_EXEC_NO_PEER is set" : "";
   for (int device = 0; device < m_gpus->count(); ++device) {
     std::vector<bool> row(m_rooms.size(), false);
     std::string reason = takeTokens(device, *all, row);

@@ -163,7 +163,8 @@ std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** ar
     return std::nullopt;
   }
   const auto input = loadInput(request->input);
-  if (!input || !input->record.ok || (words.ranks > 0 && words.ranks != input->record.ranks)) {
+  if (!input || !input->record.ok || (words.ranks > 0 && words.ranks != input->record.ranks) ||
+      words.processes > input->record.ranks) {
     return std::nullopt;
   }
   return LaunchRequest{.words = std::vector<std::string>(argv + 1, argv + argc),
@@ -237,6 +238,11 @@ BenchEnd Run::perform() {
         {.code = ErrorCode::badUsage,
          .message = "the schedule is for " + std::to_string(ranks) + " ranks, not " + std::to_string(m_words.ranks),
          .fix = "leave --ranks out, or make a schedule for that many"});
+  }
+  if (m_words.processes > ranks) {
+    return refuse({.code = ErrorCode::badUsage,
+                   .message = std::to_string(m_words.processes) + " processes for " + std::to_string(ranks) + " ranks",
+                   .fix = "give --processes " + std::to_string(ranks) + " at most"});
   }
   const BackendOptions options = {
       .ranks = ranks, .workers = m_words.workers, .device = m_words.device, .virtualRanks = m_words.virtualRanks};

@@ -144,6 +144,8 @@ private slots:
   void schedules();
   void paths_data();
   void paths();
+  void idleProcesses_data();
+  void idleProcesses();
   void traced();
   void deadlock_data();
   void deadlock();
@@ -261,6 +263,30 @@ void ExecutorTeamTest::paths() {
     QVERIFY(result.time_us > 0);
     QVERIFY(result.wrong && *result.wrong == 0);
   }
+}
+
+void ExecutorTeamTest::idleProcesses_data() {
+  QTest::addColumn<Variables>("variables");
+  QTest::newRow("mapped") << Variables();
+  QTest::newRow("network") << kNetwork;
+}
+
+/// mpirun started more processes than there are ranks.
+void ExecutorTeamTest::idleProcesses() {
+  NEEDS_MPIRUN();
+  QFETCH(Variables, variables);
+  QStringList words = {"-n", "5", "--oversubscribe", "--bind-to", "none"};
+  for (const QString& name : variables.keys()) {
+    words << "-x" << name;
+  }
+  QProcess run;
+  run.setProcessEnvironment(environment(variables));
+  run.start("mpirun", words + QStringList{COPPICE_DOUBLE, "run", dataFile("ring4_allgather.xml"), "-b", "1000", "-e",
+                                          "1000", "-n", "2", "--backend", "cuda"});
+  QVERIFY(run.waitForFinished(60000));
+  const QString output = run.readAllStandardOutput();
+  QVERIFY2(run.exitCode() == 0 && output.contains("4 ranks on 4 GPUs in 5 processes"), qPrintable(output));
+  QVERIFY(output.contains("Out of bounds values : 0 OK"));
 }
 
 /// Events of all ranks, from the same zero.
@@ -406,6 +432,8 @@ void ExecutorTeamTest::refused_data() {
                                 << "4 ranks, and 3 GPUs for them in 2 processes";
   QTest::newRow("too few GPUs, of which ranks may share one")
       << Variables{{"COPPICE_DOUBLE_GPUS", "1"}} << QStringList{"--virtual"} << 0 << "";
+  QTest::newRow("more processes than ranks")
+      << Variables() << QStringList{"--processes", "5"} << 1 << "5 processes for 4 ranks";
   QTest::newRow("no number of processes") << Variables() << QStringList{"--processes", "-1"} << 1 << "--processes";
 }
 
