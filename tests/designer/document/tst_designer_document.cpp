@@ -24,7 +24,7 @@ namespace {
 
 Model modelOf(const std::string& preset, const std::map<std::string, std::string>& arguments = {}) {
   const auto made = presets::make(preset, arguments);
-  return made ? readModel(*made).model : Model();
+  return made ? readArranged(*made).model : Model();
 }
 
 QString bytes(const Model& model) {

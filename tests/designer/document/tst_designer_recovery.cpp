@@ -52,7 +52,7 @@ int editUntilKilled(const QString& path, const QString& folder, unsigned seed) {
 }
 
 Model twoBoxes() {
-  return readModel(*presets::make("dgx-a100", {{"boxes", "2"}})).model;
+  return readArranged(*presets::make("dgx-a100", {{"boxes", "2"}})).model;
 }
 
 }  // namespace
