@@ -55,7 +55,9 @@ AboutDialog::AboutDialog(QWidget* parent) : QDialog(parent) {
 
   auto* tabs = new QTabWidget(this);
   tabs->setDocumentMode(true);
+  tabs->setAccessibleName(tr("About Coppice"));
   auto* about = new QTextBrowser(tabs);
+  about->setAccessibleName(tr("Licences"));
   about->setFrameShape(QFrame::NoFrame);
   about->setMarkdown(tr(
       "The method is ForestColl (Liangyu Zhao's dissertation, chapter 4 and appendix B).\n\n"
@@ -64,6 +66,7 @@ AboutDialog::AboutDialog(QWidget* parent) : QDialog(parent) {
       "warranty.\n\n"
       "`coppice-dot`, a program of its own, is the only part that links Graphviz."));
   auto* libraries = new QTextBrowser(tabs);
+  libraries->setAccessibleName(tr("Libraries"));
   libraries->setFrameShape(QFrame::NoFrame);
   libraries->setMarkdown(
       tr("- **Qt %1**, with Qt Charts: GPL-3.0 (the Qt Company)\n"

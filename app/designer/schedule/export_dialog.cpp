@@ -262,6 +262,12 @@ void ExportDialog::receive(std::shared_ptr<const ExportCheck> check) {
   // The answer may be to settings that are not the last ones any more.
   m_isJudging = m_job.isRunning();
   m_list->setRows(m_check->rows);
+  // Buttons that mend come after what they change.
+  QWidget* before = m_maxBytes;
+  for (QPushButton* fix : m_list->findChildren<QPushButton*>()) {
+    QWidget::setTabOrder(before, fix);
+    before = fix;
+  }
   update();
   Q_EMIT checked();
 }

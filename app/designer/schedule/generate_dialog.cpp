@@ -69,11 +69,14 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_fixed->setObjectName(u"generateFixed"_s);
   m_scan->setObjectName(u"generateScan"_s);
   m_k->setObjectName(u"generateK"_s);
+  m_k->setAccessibleName(tr("Trees per root"));
   m_mostK->setObjectName(u"generateMostK"_s);
+  m_mostK->setAccessibleName(tr("At most so many trees per root"));
   m_table->setObjectName(u"generateTable"_s);
   m_scanState->setObjectName(u"generateScanState"_s);
   m_capsHeight->setObjectName(u"generateCapsHeight"_s);
   m_height->setObjectName(u"generateHeight"_s);
+  m_height->setAccessibleName(tr("Greatest height"));
   m_effort->setObjectName(u"generateEffort"_s);
   m_multicast->setObjectName(u"generateMulticast"_s);
   m_k->setRange(1, static_cast<int>(kMostFixedK));

@@ -2,6 +2,7 @@
 #include "designer/theme/style.hpp"
 
 #include <QApplication>
+#include <QProxyStyle>
 #include <QStyle>
 #include <QStyleFactory>
 #include <QWidget>
@@ -10,8 +11,24 @@
 #include <vector>
 
 #include "designer/theme/fonts.hpp"
+#include "designer/theme/icons.hpp"
 
 namespace coppice::designer {
+namespace {
+
+/// Fusion, with a cross of ours in fields. A style sheet's lineedit-clear-button-icon would do the same, but Qt makes
+/// the button anew for it while it walks over the widgets, and falls over the old one.
+class Dressing : public QProxyStyle {
+public:
+  Dressing() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}
+  [[nodiscard]] QIcon standardIcon(StandardPixmap pixmap, const QStyleOption* option,
+                                   const QWidget* widget) const override {
+    return pixmap == SP_LineEditClearButton ? icon(QStringLiteral("close"))
+                                            : QProxyStyle::standardIcon(pixmap, option, widget);
+  }
+};
+
+}  // namespace
 
 QPalette paletteOf(const Colors& colors) {
   QPalette palette;
@@ -86,7 +103,6 @@ QLineEdit, QPlainTextEdit, QTextEdit, QSpinBox, QDoubleSpinBox, QComboBox { back
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus { border: 2px solid @accent; padding: 3px 7px; }
 QLineEdit:disabled, QPlainTextEdit:disabled, QTextEdit:disabled, QSpinBox:disabled, QDoubleSpinBox:disabled, QComboBox:disabled { background: @panel; color: @faint; }
 QLineEdit:read-only, QPlainTextEdit:read-only { background: @panel; }
-QLineEdit { lineedit-clear-button-icon: url(@clear); }
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button { width: 0; border: none; }
 QLineEdit[invalid="true"] { border-color: @error; }
 QCheckBox::indicator, QRadioButton::indicator, QGroupBox::indicator, QAbstractItemView::indicator { width: 13px; height: 13px; border: 1px solid @faint; border-radius: 3px; background: @field; }
@@ -162,6 +178,8 @@ QFrame[role="hairline"] { background: @line; border: none; }
 #statusSaved, #statusCounts { color: @muted; }
 #statusStrip QToolButton[stale="true"] { color: @faint; }
 #outlineTree { padding: 0 8px 0 6px; }
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
+QMessageBox { messagebox-warning-icon: url(@messageWarning); messagebox-critical-icon: url(@messageWarning); messagebox-question-icon: url(@messageQuestion); messagebox-information-icon: url(@messageInfo); }
 QLabel[role="logo"] { color: @accent; }
 QSplitter::handle { background: @line; }
 QGroupBox { border: none; border-top: 1px solid @line; margin-top: 16px; padding-top: 8px; }
@@ -180,7 +198,8 @@ QLabel[role="warning"] { color: @warning; }
   // Style sheets take files alone, so each scheme has its own.
   for (const auto& [name, file] :
        {std::pair("@chevron", "chevron"), std::pair("@check", "check"), std::pair("@checkOff", "check-off"),
-        std::pair("@dash", "dash"), std::pair("@dashOff", "dash-off"), std::pair("@clear", "clear")}) {
+        std::pair("@dash", "dash"), std::pair("@dashOff", "dash-off"), std::pair("@messageWarning", "message-warning"),
+        std::pair("@messageQuestion", "message-question"), std::pair("@messageInfo", "message-info")}) {
     names.emplace_back(QLatin1String(name),
                        QStringLiteral(":/style/") + QLatin1String(file) +
                            (colors.isDark() ? QStringLiteral("-dark.svg") : QStringLiteral("-light.svg")));
@@ -195,8 +214,13 @@ QLabel[role="warning"] { color: @warning; }
 }
 
 void applyStyle(QApplication& application, const Colors& colors) {
-  QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
-  QApplication::setFont(uiFont());
+  // Once: what a scheme changes is in the palette and the style sheet alone.
+  static const bool isDressed = [] {
+    QApplication::setStyle(new Dressing);
+    QApplication::setFont(uiFont());
+    return true;
+  }();
+  Q_UNUSED(isDressed);
   QApplication::setPalette(paletteOf(colors));
   application.setStyleSheet(styleSheetOf(colors));
 }

@@ -119,6 +119,7 @@ BoundCard::BoundCard(QWidget* parent)
       m_lensHead(head(tr("Cut around the selection"), nullptr)),
       m_lens(new QLabel) {
   setObjectName(u"boundCard"_s);
+  setAccessibleName(tr("Bound"));
   setWidgetResizable(true);
   setFrameShape(QFrame::NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -140,6 +141,7 @@ BoundCard::BoundCard(QWidget* parent)
   m_exact->setObjectName(u"boundExact"_s);
   m_exact->setProperty("role", u"muted"_s);
   m_why->setObjectName(u"boundWhy"_s);
+  m_why->setTextFormat(Qt::RichText);
   m_why->setAccessibleName(tr("Why the bound is what it is"));
   m_formula->setFont(figureFont(kFigurePixels));
   m_formula->setObjectName(u"boundFormula"_s);

@@ -5,6 +5,7 @@
 #include <QHeaderView>
 #include <QStyle>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <chrono>
 
 #include "designer/models/element_table_model.hpp"
@@ -134,6 +135,10 @@ void FilterTable::update() {
     constexpr int kRowsAsked = 200;
     m_table->horizontalHeader()->setResizeContentsPrecision(kRowsAsked);
     m_table->resizeColumnsToContents();
+    for (int column = 0; column < m_table->model()->columnCount(); ++column) {
+      constexpr int kMost = 320;
+      m_table->setColumnWidth(column, std::min(kMost, m_table->columnWidth(column)));
+    }
   }
   m_input->setVisible(m_hasFilter && all > 0);
 }

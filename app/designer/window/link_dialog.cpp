@@ -74,10 +74,12 @@ LinkDialog::LinkDialog(Editor& editor, QWidget* parent)
       tr("Left: a regular expression for whole names. Right: whom each is linked to; $1 is what the "
          "first brackets caught, * and ? stand for any letters"));
   m_bandwidth->setObjectName(u"linkDialogBandwidth"_s);
+  m_bandwidth->setAccessibleName(tr("Bandwidth"));
   m_bandwidth->setText(QString::fromStdString(editor.canvas().linkTemplate().bandwidth));
   m_bandwidth->setToolTip(tr("GB/s per direction of each link: 50, 400Gb/s, 12x25 GB/s"));
   m_meaning->setProperty("role", u"muted"_s);
   m_count->setRange(1, kMostParallel);
+  m_count->setAccessibleName(tr("Parallel"));
   m_count->setToolTip(tr("How many equal links between each two nodes"));
   m_duplex->setChecked(true);
   m_summary->setObjectName(u"linkSummary"_s);
@@ -103,6 +105,7 @@ LinkDialog::LinkDialog(Editor& editor, QWidget* parent)
   explanation->setProperty("role", u"muted"_s);
   namesForm->addRow(explanation);
   m_tabs->setObjectName(u"linkTabs"_s);
+  m_tabs->setAccessibleName(tr("Which nodes"));
   m_tabs->setDocumentMode(true);
   m_tabs->addTab(sets, tr("Between two sets"));
   m_tabs->addTab(names, tr("By names"));

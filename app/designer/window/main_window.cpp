@@ -364,7 +364,8 @@ bool MainWindow::save(Editor* editor) {
   if (editor->file().path().isEmpty()) {
     return saveAs(editor);
   }
-  if (editor->file().isChangedOnDisk()) {
+  // A file that is gone is simply written again.
+  if (editor->file().isChangedOnDisk() && QFileInfo::exists(editor->file().path())) {
     const auto overwrite =
         m_prompts->choice(this, tr("Save"), tr("%1 was changed by another program.").arg(editor->file().displayName()),
                           tr("Save Under Another Name…"), tr("Overwrite"));

@@ -180,6 +180,8 @@ private:
   };
   void createFrameActions();
   void createThemeActions();
+  /// While docks come and go, the drawing stays in the middle of its view, and whole where it was.
+  void keepSight();
   /// As the program comes, for the mode.
   void arrangeDocks(Mode mode);
   void resetLayout();

@@ -376,10 +376,30 @@ void MainWindow::saveLayouts() {
   }
 }
 
+void MainWindow::keepSight() {
+  Editor* editor = currentEditor();
+  if (editor == nullptr) {
+    return;
+  }
+  const auto seenBy = [](const CanvasView& canvas) {
+    return QRectF(canvas.toScene({}), canvas.toScene(QPointF(canvas.width(), canvas.height())));
+  };
+  const QRectF seen = seenBy(editor->canvas());
+  const bool wasWhole = seen.contains(editor->canvas().scene().bounds());
+  QTimer::singleShot(0, editor, [editor, seen, seenBy, wasWhole] {
+    CanvasView& canvas = editor->canvas();
+    canvas.panBy(QPointF(canvas.width(), canvas.height()) / 2 - canvas.toView(seen.center()));
+    if (wasWhole && !seenBy(canvas).contains(canvas.scene().bounds())) {
+      canvas.zoomToFit();
+    }
+  });
+}
+
 void MainWindow::setMode(Mode mode) {
   if (mode != m_mode) {
     showDocksAgain();
     if (!m_isOnStart) {
+      keepSight();
       setUpdatesEnabled(false);
       m_layouts[m_mode] = saveState(kLayoutVersion);
       const auto known = m_layouts.find(mode);

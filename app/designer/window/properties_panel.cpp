@@ -47,6 +47,7 @@ QString checkNumber(const QString& text) {
 
 PropertiesPanel::PropertiesPanel(QWidget* parent) : QScrollArea(parent) {
   setObjectName(u"propertiesPanel"_s);
+  setAccessibleName(tr("Properties"));
   setWidgetResizable(true);
   setFrameShape(QFrame::NoFrame);
   rebuild();

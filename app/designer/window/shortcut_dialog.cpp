@@ -24,6 +24,7 @@ ShortcutDialog::ShortcutDialog(ActionRegistry& actions, QWidget* parent)
   setWindowTitle(tr("Keyboard Shortcuts"));
   auto* search = new QLineEdit(this);
   search->setPlaceholderText(tr("Find a command"));
+  search->setAccessibleName(tr("Find a command"));
   search->setClearButtonEnabled(true);
   m_tree->setHeaderLabels({tr("Command"), tr("Shortcut")});
   m_tree->header()->setSectionResizeMode(0, QHeaderView::Stretch);
@@ -44,6 +45,10 @@ ShortcutDialog::ShortcutDialog(ActionRegistry& actions, QWidget* parent)
   layout->addLayout(row);
   layout->addWidget(m_hint);
   layout->addWidget(buttons);
+  setTabOrder(search, m_tree);
+  setTabOrder(m_tree, m_edit);
+  setTabOrder(m_edit, set);
+  search->setFocus();
   constexpr QSize kSize(560, 640);
   resize(kSize);
 

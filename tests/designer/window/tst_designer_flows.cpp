@@ -688,7 +688,13 @@ static QStringList astrayIn(QWidget* dialog) {
   QWidget* widget = QApplication::focusWidget();
   while (widget != nullptr && !visited.contains(widget) && visited.size() < 200) {
     visited << widget;
-    QTest::keyClick(widget, Qt::Key_Tab);
+    // A page with links walks through them first.
+    for (int links = 0; links < 100 && QApplication::focusWidget() == widget; ++links) {
+      QTest::keyClick(widget, Qt::Key_Tab);
+      if (!widget->inherits("QTextBrowser")) {
+        break;
+      }
+    }
     if (QApplication::focusWidget() == widget) {
       return visited.size() > 1 ? QStringList{u"Tab is caught in "_s + nameOf(widget)} : QStringList();
     }
@@ -696,11 +702,17 @@ static QStringList astrayIn(QWidget* dialog) {
   }
   for (QWidget* each : dialog->findChildren<QWidget*>()) {
     const auto* radio = qobject_cast<const QRadioButton*>(each);
-    if (each->isVisible() && each->isEnabled() && each->focusPolicy().testFlag(Qt::TabFocus) &&
+    if (each->isVisible() && each->isEnabled() && (each->focusPolicy() & Qt::TabFocus) != 0 &&
         each->focusProxy() == nullptr && !visited.contains(each) && !each->inherits("QLabel") &&
         !each->objectName().startsWith(u"qt_"_s) && (radio == nullptr || radio->isChecked())) {
       astray << u"not reached: "_s + nameOf(each);
     }
+  }
+  if (!astray.isEmpty()) {
+    for (const QWidget* each : visited) {
+      astray << u"reached: "_s + nameOf(each);
+    }
+    return astray;
   }
   // From the first in the order of reading on; once round it goes back to the top.
   const auto placeOf = [&](const QWidget* each) { return QRect(each->mapTo(dialog, QPoint()), each->size()); };
@@ -932,6 +944,8 @@ void TestDesignerFlows::manyFilesInOneMessage() {
   // As a drop.
   QMimeData data;
   data.setUrls({QUrl::fromLocalFile(gone), QUrl::fromLocalFile(garbage), QUrl(u"http://127.0.0.1/a.json"_s)});
+  QDragEnterEvent enter({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+  QCoreApplication::sendEvent(f.window.get(), &enter);
   QDropEvent drop({10, 10}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
   QCoreApplication::sendEvent(f.window.get(), &drop);
   QVERIFY(QTest::qWaitFor([&] { return f.answers->failures.size() == 2; }));
@@ -955,8 +969,8 @@ void TestDesignerFlows::whatVanishesIsNotLost() {
   QVERIFY(QFile::remove(path));
   QVERIFY(QTest::qWaitFor([&] { return f.editor()->file().isModified(); }));
   QVERIFY(f.window->actions()[u"file.save"_s]->isEnabled());
-  f.answers->chosen = false;
   f.run("file.save");
+  QVERIFY2(f.answers->asked == 0, qPrintable(f.answers->questions.join(u" / "_s)));
   QVERIFY(QFileInfo::exists(path));
   QVERIFY(!f.editor()->file().isModified());
   // Changed by another program, and kept: unsaved as well.
