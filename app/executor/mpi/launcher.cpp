@@ -49,7 +49,7 @@ std::string findProgram(const std::string& name) {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    std::string file = (folder.empty() ? "." : folder) + "/" + name;
     struct stat facts = {};
     if (::stat(file.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && ::access(file.c_str(), X_OK) == 0) {
       return file;
@@ -261,7 +261,7 @@ private:
                        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 where root is what you want"};
     }
     if (name == "srun") {
-      if (const auto error = whyNotSlurm(file)) {
+      if (auto error = whyNotSlurm(file)) {
         return error;
       }
     }
@@ -454,7 +454,8 @@ private:
     }
     constexpr std::string_view kOwn = "coppice-exec: ";
     int job = 0;
-    if (std::sscanf(line.c_str(), "srun: job %d queued", &job) == 1) {
+    // NOLINTNEXTLINE(cert-err34-c): nine digits cannot overflow
+    if (std::sscanf(line.c_str(), "srun: job %9d queued", &job) == 1) {
       m_queued = job;
       m_askedQueue = Clock::now();
       write(program::StateRecord{.state = "queued", .detail = "Slurm job " + std::to_string(job)});
@@ -727,16 +728,18 @@ std::string findLostRank(const std::string& text) {
   int signal = 0;
   std::array<char, 80> host{};
   std::array<char, 80> word{};
+  // NOLINTBEGIN(cert-err34-c): nine digits cannot overflow, and what does not match is seen by the count
   // Open MPI: "mpirun noticed that process rank 2 with PID 0 on node vm exited on signal 9 (Killed)."
-  if (std::sscanf(sentenceAt("process rank ").c_str(), "process rank %d with PID %d on node %79s exited on signal %d",
-                  &rank, &process, host.data(), &signal) == 4) {
+  if (std::sscanf(sentenceAt("process rank ").c_str(),
+                  "process rank %9d with PID %9d on node %79s exited on signal %9d", &rank, &process, host.data(),
+                  &signal) == 4) {
     return "rank " + std::to_string(rank) + " (" + (process > 0 ? "process " + std::to_string(process) + " " : "") +
            "on " + host.data() + ") was ended by " + signalText(signal);
   }
   // srun: "srun: error: node3: task 2: Killed"
   const std::size_t error = text.find("srun: error: ");
   const std::string line = error == std::string::npos ? "" : text.substr(error, text.find('\n', error) - error);
-  if (std::sscanf(line.c_str(), "srun: error: %79[^:]: task %d: %79[A-Za-z ]", host.data(), &rank, word.data()) == 3 &&
+  if (std::sscanf(line.c_str(), "srun: error: %79[^:]: task %9d: %79[A-Za-z ]", host.data(), &rank, word.data()) == 3 &&
       std::string_view(word.data()).find("Exited") == std::string_view::npos) {
     std::string how = word.data();
     how.erase(how.find_last_not_of(' ') + 1);
@@ -744,10 +747,11 @@ std::string findLostRank(const std::string& text) {
   }
   // MPICH: "= PID 4711 RUNNING AT node3 = KILLED BY SIGNAL: 9 (Killed)"
   const std::string killed = sentenceAt("KILLED BY SIGNAL: ");
-  if (std::sscanf(sentenceAt("PID ").c_str(), "PID %d RUNNING AT %79s", &process, host.data()) == 2 &&
-      std::sscanf(killed.c_str(), "KILLED BY SIGNAL: %d", &signal) == 1) {
+  if (std::sscanf(sentenceAt("PID ").c_str(), "PID %9d RUNNING AT %79s", &process, host.data()) == 2 &&
+      std::sscanf(killed.c_str(), "KILLED BY SIGNAL: %9d", &signal) == 1) {
     return "a rank (process " + std::to_string(process) + " on " + host.data() + ") was ended by " + signalText(signal);
   }
+  // NOLINTEND(cert-err34-c)
   return {};
 }
 

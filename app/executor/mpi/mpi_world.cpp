@@ -29,7 +29,7 @@ constexpr auto kLastWords = std::chrono::seconds(5);  // the same after a loss
 
 int numberOf(const char* variable) {
   const char* const text = std::getenv(variable);
-  return text == nullptr ? 0 : std::atoi(text);
+  return text == nullptr ? 0 : static_cast<int>(std::strtol(text, nullptr, 10));
 }
 
 }  // namespace
@@ -236,7 +236,7 @@ Outcome MpiWorld::await(MPI_Request& request, int peer) {
       giveUp(program::RunExit::hang, describe(peer, '?'));
       return Error{.code = ErrorCode::io, .message = m_lastWords, .fix = "look at that process and its host"};
     }
-    if (const Outcome alive = lookAround(stoppedSince); !alive) {
+    if (Outcome alive = lookAround(stoppedSince); !alive) {
       return alive;
     }
   }
@@ -380,7 +380,7 @@ Outcome MpiWorld::networkGate() {
     MPI_Request sent = MPI_REQUEST_NULL;
     MPI_Isend(&own, 1, MPI_BYTE, 0, kTag, m_watchComm, &sent);
     MPI_Irecv(words.data(), 1, MPI_BYTE, 0, kTag, m_watchComm, requests.data());
-    const Outcome outcome = await(requests.front(), 0);
+    Outcome outcome = await(requests.front(), 0);
     if (outcome) {
       MPI_Wait(&sent, MPI_STATUS_IGNORE);
     }
@@ -391,7 +391,7 @@ Outcome MpiWorld::networkGate() {
     MPI_Irecv(&words[at], 1, MPI_BYTE, peer, kTag, m_watchComm, &requests[at]);
   }
   for (int peer = 1; peer < m_processes; ++peer) {
-    if (const Outcome outcome = await(requests[static_cast<std::size_t>(peer)], peer); !outcome) {
+    if (Outcome outcome = await(requests[static_cast<std::size_t>(peer)], peer); !outcome) {
       return outcome;
     }
   }
@@ -420,7 +420,7 @@ Outcome MpiWorld::gate() {
     if (futexWait(state.gate, seen, kTick)) {
       continue;
     }
-    if (const Outcome alive = lookAround(stoppedSince); !alive) {
+    if (Outcome alive = lookAround(stoppedSince); !alive) {
       return alive;
     }
   }
