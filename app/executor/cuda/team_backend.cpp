@@ -197,18 +197,20 @@ TeamBackend::~TeamBackend() {
     return;
   }
   m_station->closeAbort();
-  if (m_isLost) {
-    m_gpus->forget();
-  }
-  if (!m_world->isBroken() && m_isOpen) {
+  const bool isWhole = !m_world->isBroken() && m_isOpen;
+  if (isWhole) {
     closeProxy();
-    unmap();
-    (void)m_world->gate();  // nobody gives back what another one has mapped
+  }
+  m_proxy.reset();
+  if (m_isLost) {
+    m_gpus->forget();  // whatever waits for the kernel would wait for ever
   } else {
-    m_proxy.reset();
     unmap();
   }
-  if (m_shared.data() != nullptr) {
+  if (isWhole) {
+    (void)m_world->gate();  // nobody gives back what another one has mapped
+  }
+  if (m_shared.data() != nullptr && !m_isLost) {
     m_gpus->unpin(m_shared.data());
   }
 }
