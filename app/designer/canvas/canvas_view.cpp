@@ -657,6 +657,7 @@ void CanvasView::zoomToSelection() {
   double scale = 1;
   QPointF offset;
   viewFor(rect.adjusted(-40, -40, 40, 40), kMostFitScale, &scale, &offset);
+  m_fitted.reset();
   animateTo(scale, offset);
 }
 
@@ -669,6 +670,7 @@ void CanvasView::centreOn(const ElementId& id) {
   QPointF offset;
   viewFor(rect, kMostFitScale, &fit, &offset);
   const double scale = std::min(fit, std::max(m_scale, kReadScale));
+  m_fitted.reset();
   animateTo(scale, QPointF(width() / 2.0, height() / 2.0) - rect.center() * scale);
   m_pulsing = id;
   m_pulse.stop();
@@ -678,6 +680,7 @@ void CanvasView::centreOn(const ElementId& id) {
 }
 
 void CanvasView::centreOn(const QPointF& scenePoint) {
+  m_fitted.reset();
   animateTo(m_scale, QPointF(width() / 2.0, height() / 2.0) - scenePoint * m_scale);
 }
 
@@ -1021,6 +1024,11 @@ bool CanvasView::event(QEvent* event) {
 }
 
 void CanvasView::resizeEvent(QResizeEvent*) {
+  // Who sees the whole drawing, or is on the way there, goes on to.
+  if (m_wasShown && m_fitted && (isFitted() || m_motion.state() == QAbstractAnimation::Running)) {
+    m_motion.stop();
+    fitNow();
+  }
   Q_EMIT viewChanged();
 }
 

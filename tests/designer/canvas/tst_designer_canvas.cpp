@@ -517,6 +517,24 @@ private Q_SLOTS:
     }
   }
 
+  void theWholeStaysInView() {
+    Bench bench;
+    load(bench, "dgx-a100");
+    bench.view->zoomToFit();
+    const double before = bench.view->zoom();
+    bench.view->resize(500, 400);
+    QVERIFY(bench.view->zoom() < before);
+    QVERIFY(bench.view->visibleScene().contains(bench.view->scene().bounds()));
+    // What somebody has chosen to see stays as it is.
+    bench.view->setZoom(0.7);
+    bench.view->resize(900, 700);
+    QCOMPARE(bench.view->zoom(), 0.7);
+    bench.view->centreOn(bench.view->scene().nodes().front().id);
+    const double read = bench.view->zoom();
+    bench.view->resize(700, 600);
+    QCOMPARE(bench.view->zoom(), read);
+  }
+
   void exportHoldsTitles() {
     Bench bench;
     load(bench, "dgx-a100");
