@@ -98,6 +98,8 @@ PictureDialog::PictureDialog(CanvasView& view, QString documentPath, QString mod
   auto* layout = new QVBoxLayout(this);
   layout->addLayout(columns);
   layout->addWidget(buttons);
+  setTabOrder(m_copyPicture, m_copyCommand);
+  setTabOrder(m_copyCommand, buttons->button(QDialogButtonBox::Cancel));
 
   for (QComboBox* box : {m_format, m_part, m_scheme}) {
     connect(box, &QComboBox::currentIndexChanged, this, &PictureDialog::refresh);
