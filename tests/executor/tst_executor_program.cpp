@@ -379,8 +379,10 @@ void ExecutorProgramTest::poorSurroundings_data() {
   QTest::addColumn<QByteArray>("text");
   QTest::newRow("no standard input") << "exec <&-" << 0 << QByteArray();
   QTest::newRow("no standard output") << "exec >&-" << 7 << QByteArray("standard output cannot be written");
+#ifndef COPPICE_SANITIZED  // a sanitizer itself writes a file before the program begins
   QTest::newRow("files may not grow") << "ulimit -f 0; set -- \"$@\" --trace /tmp/coppice-trace-$$; exec >/dev/null"
                                       << 7 << QByteArray("File too large");
+#endif
   QTest::newRow("unknown locale") << "export LC_ALL=xx_YY.UTF-8" << 0 << QByteArray();
   QTest::newRow("no home, no path") << "unset HOME PATH TMPDIR" << 0 << QByteArray();
 }
