@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/checked.hpp"
-#include "base/checked.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/export_dialog.hpp"
