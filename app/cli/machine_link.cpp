@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine_link.hpp"
 
-#include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
+#include <csignal>
+#include <cstdlib>
 
 #include <chrono>
 #include <cstdio>

@@ -638,7 +638,7 @@ void addRun(CLI::App& app, Invocation& invocation) {
   sub.add_option("-w,--warmup", options->request.warmup, "Rounds before them")->capture_default_str();
   sub.add_option("-d,--type", options->request.type, "float, half, bfloat16, int32 or int8")->capture_default_str();
   sub.add_option("-o,--op", options->request.operation, "sum, prod, min, max or avg")->capture_default_str();
-  sub.add_flag("--unchecked", options->isUnchecked, "Do not check the data");
+  sub.add_flag("--no-check", options->isUnchecked, "Do not check the data");
   sub.add_option("--bound", options->request.boundGBps, "Best algbw in GB/s; a .forest.json brings its own");
   sub.add_option("--launch", options->launch, "Start one process for each rank with it")
       ->check(CLI::IsMember({"mpirun", "srun"}));
