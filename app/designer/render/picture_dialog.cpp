@@ -88,18 +88,18 @@ PictureDialog::PictureDialog(CanvasView& view, QString documentPath, QString mod
   columns->addLayout(left, 1);
   columns->addWidget(m_preview);
 
-  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
+  auto* buttons = new QDialogButtonBox(this);
   m_export = buttons->addButton(tr("&Export…"), QDialogButtonBox::AcceptRole);
   m_export->setObjectName(u"pictureExport"_s);
   m_export->setDefault(true);
   m_copyPicture = buttons->addButton(tr("&Copy Picture"), QDialogButtonBox::ActionRole);
   m_copyPicture->setToolTip(tr("Put the picture into the clipboard, to paste it elsewhere"));
   m_copyCommand = buttons->addButton(tr("Copy as Command &Line"), QDialogButtonBox::ActionRole);
+  // Last, so that Tab comes to it.
+  buttons->addButton(QDialogButtonBox::Cancel);
   auto* layout = new QVBoxLayout(this);
   layout->addLayout(columns);
   layout->addWidget(buttons);
-  setTabOrder(m_copyPicture, m_copyCommand);
-  setTabOrder(m_copyCommand, buttons->button(QDialogButtonBox::Cancel));
 
   for (QComboBox* box : {m_format, m_part, m_scheme}) {
     connect(box, &QComboBox::currentIndexChanged, this, &PictureDialog::refresh);

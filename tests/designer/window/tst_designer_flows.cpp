@@ -712,6 +712,7 @@ static QStringList astrayIn(QWidget* dialog) {
     for (const QWidget* each : visited) {
       astray << u"reached: "_s + nameOf(each);
     }
+    astray << u"then: "_s + (widget != nullptr ? nameOf(widget) : u"nothing"_s);
     return astray;
   }
   // From the first in the order of reading on; once round it goes back to the top.
