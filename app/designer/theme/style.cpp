@@ -222,6 +222,9 @@ void applyStyle(QApplication& application, const Colors& colors) {
   }();
   Q_UNUSED(isDressed);
   QApplication::setPalette(paletteOf(colors));
+  // Taken off first: in place of another sheet, Qt 6.4 walks over the children of every object, and falls over those
+  // that leave meanwhile.
+  application.setStyleSheet({});
   application.setStyleSheet(styleSheetOf(colors));
 }
 
