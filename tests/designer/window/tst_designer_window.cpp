@@ -381,7 +381,7 @@ void TestDesignerWindow::dropAFile() {
   QVERIFY(enter.isAccepted());
   QDropEvent drop(QPointF(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
   QCoreApplication::sendEvent(f.window.get(), &drop);
-  QVERIFY(f.editor() != nullptr);
+  QVERIFY(QTest::qWaitFor([&] { return f.editor() != nullptr; }));
   QCOMPARE(f.editor()->model().nodes().size(), std::size_t(64));
 }
 
