@@ -11,6 +11,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "forestcoll/amounts.hpp"
 #include "io/fabric_formats.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
@@ -341,7 +342,10 @@ void addRequestOptions(CLI::App& sub, RequestOptions& options) {
   sub.add_option("-c,--collective", options.collective, "allgather, reduce_scatter, allreduce, broadcast or reduce")
       ->capture_default_str();
   sub.add_option("--root", options.root, "broadcast, reduce: the root, by id or rank");
-  sub.add_option("--amounts", options.amounts, "allgather, reduce_scatter: relative data of each rank, as in 1,1,2,0");
+  sub.add_option(
+      "--amounts", options.amounts,
+      "allgather, reduce_scatter: relative data of each rank, as in 1,1,2,0; or by GPU, as in b0g3=2,b1*=0, where "
+      "the others have 1");
   // CLI11 reads what is beyond 64 bits as the largest number, which would then be blamed on the fabric, and names no
   // mend for what is no number.
   const CLI::Validator wholeNumber(
@@ -387,20 +391,13 @@ Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const Requ
       return Error{ErrorCode::badUsage, "--amounts: " + std::string(toString(request.collective)) + " has no shares",
                    "leave --amounts out, or ask for allgather or reduce_scatter"};
     }
-    for (const std::string& item : splitList(options.amounts)) {
-      const auto amount = parseInteger(item);
-      if (!amount) {
-        return Error{ErrorCode::badUsage, "--amounts: " + inQuotes(item) + " is not a whole number, 0 or more",
-                     "give one per rank, as in 1,1,2,0"};
-      }
-      request.amounts.push_back(*amount);
+    auto amounts = forestcoll::parseAmounts(fabric, options.amounts);
+    if (!amounts) {
+      Error error = amounts.error();
+      error.message.insert(0, "--amounts: ");
+      return error;
     }
-    if (request.amounts.size() != static_cast<std::size_t>(fabric.gpuCount())) {
-      return Error{
-          ErrorCode::badUsage,
-          "--amounts: " + std::to_string(request.amounts.size()) + " numbers for " + counted(fabric.gpuCount(), "GPU"),
-          "give one per rank"};
-    }
+    request.amounts = *std::move(amounts);
   }
   for (const auto& [value, option] : {std::pair{options.k, "--k"}, std::pair{options.kMax, "--k-max"}}) {
     if (value && *value < 1) {

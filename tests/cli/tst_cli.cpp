@@ -313,6 +313,10 @@ void TestCli::exitCodes_data() {
   row("too few amounts", {"optimum", example(), "--amounts", "1,2"}, 2, "16 GPUs");
   row("amounts of an allreduce", {"optimum", example(), "-c", "allreduce", "--amounts", "1"}, 2, "has no shares");
   row("empty list of GPUs", {"optimum", example(), "--gpus", ""}, 2, "--gpus: the value is empty");
+  row("amounts of a stranger", {"optimum", example(), "--amounts", "b7g0=2"}, 2, "no GPU is called \"b7g0\"");
+  row("amounts half by name", {"optimum", example(), "--amounts", "b0g0=2,3"}, 2, "names no GPU");
+  row("amount by name that is no number", {"optimum", example(), "--amounts", "b0g0=2.5"}, 2, "\"2.5\"");
+  row("amount beyond 64 bits", {"optimum", example(), "--amounts", "b*=99999999999999999999"}, 2, "--amounts");
   row("negative amount", {"optimum", "preset:ring,gpus=3", "--amounts", "1,-1,1"}, 2, "--amounts");
   row("no data at all", {"optimum", "preset:ring,gpus=3", "--amounts", "0,0,0"}, 2, "");
   row("unknown GPU", {"optimum", example(), "--gpus", "0-3,g99"}, 2, "g99");
@@ -536,6 +540,16 @@ void TestCli::nonUniformAmounts() {
   VERIFY_TOLD(generated.code == 0, generated);
   const Outcome verified = run({"verify", schedule, "--json"});
   VERIFY_TOLD(verified.code == 0, verified);
+  // The same by names; a later item outdoes an earlier one.
+  const auto optimum = [&](const QString& amounts) {
+    return run({"optimum", "preset:dgx-a100,boxes=2", "--amounts", amounts, "--json"});
+  };
+  const Outcome byRank = optimum("3,3,3,5,3,3,3,3,0,0,0,1,0,0,0,0");
+  const Outcome byName = optimum("b0*=3, b1*=0,b*3=1, b0g3 = 5");
+  VERIFY_TOLD(byRank.code == 0, byRank);
+  VERIFY_TOLD(byName.code == 0, byName);
+  QCOMPARE(byName.json()["algbw"].toString(), byRank.json()["algbw"].toString());
+  VERIFY_TOLD(optimum("b0*=1").json()["algbw"].toString() != byRank.json()["algbw"].toString(), byRank);
 }
 
 void TestCli::pruned() {

@@ -28,6 +28,9 @@ QString generateCommand(const QString& fabricPath, const ScheduleOptions& option
     }
     add(u"--gpus"_s, names.join(u','));
   }
+  if (!options.amounts.empty() && hasShares(options.collective)) {
+    add(u"--amounts"_s, QString::fromStdString(options.amounts));
+  }
   if (isRooted) {
     add(u"--root"_s, options.root.empty() ? u"0"_s : QString::fromStdString(options.root));
   }

@@ -14,6 +14,7 @@
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"
+#include "forestcoll/amounts.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -44,6 +45,9 @@ GenerateDialog::GenerateDialog(QWidget* parent)
       m_rootLabel(new QLabel(tr("Root"), this)),
       m_root(new QComboBox(this)),
       m_gpus(new QComboBox(this)),
+      m_amountsLabel(new QLabel(tr("Data per GPU"), this)),
+      m_amounts(new QLineEdit(this)),
+      m_amountsFault(new QLabel(this)),
       m_exact(new QRadioButton(tr("As many as the bound needs"), this)),
       m_fixed(new QRadioButton(tr("Exactly"), this)),
       m_scan(new QRadioButton(tr("The best of up to"), this)),
@@ -65,6 +69,15 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_root->setAccessibleName(tr("Root"));
   m_gpus->setObjectName(u"generateGpus"_s);
   m_gpus->setAccessibleName(tr("GPUs that take part"));
+  m_amounts->setObjectName(u"generateAmounts"_s);
+  m_amounts->setAccessibleName(tr("Relative data of each GPU"));
+  m_amounts->setPlaceholderText(tr("equal, or 1,1,2,0, or b0g3=2, b1*=0"));
+  m_amounts->setToolTip(
+      tr("How much each GPU has beside the others: one number per rank, or numbers by name, where * stands for any "
+         "characters and all others have 1"));
+  m_amountsFault->setObjectName(u"generateAmountsFault"_s);
+  m_amountsFault->setProperty("role", u"error"_s);
+  m_amountsFault->setWordWrap(true);
   m_exact->setObjectName(u"generateExact"_s);
   m_fixed->setObjectName(u"generateFixed"_s);
   m_scan->setObjectName(u"generateScan"_s);
@@ -121,6 +134,8 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   form->addRow(tr("Collective"), m_collective);
   form->addRow(m_rootLabel, m_root);
   form->addRow(tr("GPUs"), m_gpus);
+  form->addRow(m_amountsLabel, m_amounts);
+  form->addRow(QString(), m_amountsFault);
   const auto beside = [](QWidget* left, QWidget* right) {
     auto* line = new QHBoxLayout;
     line->addWidget(left);
@@ -185,6 +200,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   for (QComboBox* box : {m_root, m_gpus}) {
     connect(box, &QComboBox::currentIndexChanged, this, changed);
   }
+  connect(m_amounts, &QLineEdit::textChanged, this, changed);
   for (QRadioButton* button : {m_exact, m_fixed, m_scan}) {
     connect(button, &QRadioButton::toggled, this, changed);
   }
@@ -300,6 +316,9 @@ void GenerateDialog::fill() {
   }
   const int part = options.gpus.empty() ? kAll : (options.gpus == selected ? kSelected : kBefore);
   m_gpus->setCurrentIndex(std::max(0, m_gpus->findData(part)));
+  if (m_amounts->text().toStdString() != options.amounts) {
+    m_amounts->setText(QString::fromStdString(options.amounts));
+  }
   m_exact->setChecked(options.treeCount == TreeCount::exact);
   m_fixed->setChecked(options.treeCount == TreeCount::fixed);
   m_scan->setChecked(options.treeCount == TreeCount::scan);
@@ -336,6 +355,9 @@ ScheduleOptions GenerateDialog::options() const {
     default:
       break;
   }
+  if (hasShares(options.collective)) {
+    options.amounts = m_amounts->text().trimmed().toStdString();
+  }
   options.treeCount =
       m_fixed->isChecked() ? TreeCount::fixed : (m_scan->isChecked() ? TreeCount::scan : TreeCount::exact);
   options.k = m_k->value();
@@ -363,7 +385,28 @@ void GenerateDialog::updateWidgets() {
   m_height->setEnabled(m_capsHeight->isChecked());
   m_table->setVisible(m_scan->isChecked());
   m_scanState->setVisible(m_scan->isChecked());
-  m_generate->setEnabled(m_book != nullptr);
+  const bool hasAmounts = !m_book || hasShares(m_book->collective());
+  m_amountsLabel->setVisible(hasAmounts);
+  m_amounts->setVisible(hasAmounts);
+  judgeAmounts();
+  m_generate->setEnabled(m_book != nullptr && m_amountsFault->isHidden());
+}
+
+void GenerateDialog::judgeAmounts() {
+  m_amountsFault->hide();
+  const ScheduleOptions asked = options();
+  if (!m_file || asked.amounts.empty()) {
+    return;
+  }
+  const auto part = chosenPart(*m_file->document().facts(), asked.gpus);
+  const auto fabric = part ? fabric::Fabric::build(*part) : Result<fabric::Fabric>(part.error());
+  if (!fabric) {
+    return;  // the problems of the fabric are told elsewhere
+  }
+  if (const auto amounts = forestcoll::parseAmounts(*fabric, asked.amounts); !amounts) {
+    m_amountsFault->setText(sentence(amounts.error()));
+    m_amountsFault->show();
+  }
 }
 
 void GenerateDialog::restartScan() {
@@ -421,7 +464,8 @@ void GenerateDialog::receive(const Found& found) {
     return;
   }
   m_values.push_back(*found.value);
-  const bool hasBound = m_bound && m_bound->isCurrent() && m_bound->bound()->algbw && m_gpus->currentData() == kAll;
+  const bool hasBound = m_bound && m_bound->isCurrent() && m_bound->bound()->algbw && m_gpus->currentData() == kAll &&
+                        m_amounts->text().trimmed().isEmpty();
   const Rational best = hasBound
                             ? *m_bound->bound()->algbw
                             : std::max_element(m_values.begin(), m_values.end(), [](const KValue& a, const KValue& b) {

@@ -5,6 +5,7 @@
 #include <QComboBox>
 #include <QDialog>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPointer>
 #include <QPushButton>
 #include <QRadioButton>
@@ -52,6 +53,7 @@ private:
   void receive(const Found& found);
   void restartScan();
   void updateWidgets();
+  void judgeAmounts();
   [[nodiscard]] std::vector<std::string> selectedGpus() const;
 
   QPointer<ScheduleBook> m_book;
@@ -65,6 +67,9 @@ private:
   QLabel* m_rootLabel;
   QComboBox* m_root;
   QComboBox* m_gpus;
+  QLabel* m_amountsLabel;
+  QLineEdit* m_amounts;
+  QLabel* m_amountsFault;
   QRadioButton* m_exact;
   QRadioButton* m_fixed;
   QRadioButton* m_scan;

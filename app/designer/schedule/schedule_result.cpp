@@ -17,6 +17,7 @@
 #include "designer/document/counted.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/job_progress.hpp"
+#include "forestcoll/amounts.hpp"
 #include "io/exact_json.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
@@ -39,6 +40,14 @@ bool isRooted(Collective collective) {
   return collective == Collective::broadcast || collective == Collective::reduce;
 }
 
+std::string listOf(const std::vector<std::int64_t>& amounts) {
+  std::string text;
+  for (const std::int64_t amount : amounts) {
+    text += (text.empty() ? "" : ",") + std::to_string(amount);
+  }
+  return text;
+}
+
 Result<forestcoll::Request> requestOf(const fabric::Fabric& fabric, const ScheduleOptions& options) {
   forestcoll::Request request;
   request.collective = options.collective;
@@ -58,6 +67,15 @@ Result<forestcoll::Request> requestOf(const fabric::Fabric& fabric, const Schedu
       }
       request.root = rank;
     }
+  }
+  if (hasShares(options.collective)) {
+    auto amounts = forestcoll::parseAmounts(fabric, options.amounts);
+    if (!amounts) {
+      Error error = amounts.error();
+      error.message.insert(0, "amounts: ");
+      return error;
+    }
+    request.amounts = *std::move(amounts);
   }
   return request;
 }
@@ -104,6 +122,9 @@ std::string textOf(const ScheduleOptions& options) {
   if (!options.gpus.empty()) {
     object[u"subset"_s] = true;
   }
+  if (!options.amounts.empty()) {
+    object[u"amounts"_s] = QString::fromStdString(options.amounts);
+  }
   object[u"trees"_s] = options.treeCount == TreeCount::exact   ? u"exact"_s
                        : options.treeCount == TreeCount::fixed ? u"fixed"_s
                                                                : u"scan"_s;
@@ -138,6 +159,12 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
     const qint64 value = object.value(key).toInteger(fallback);
     return value >= least && value <= most ? static_cast<std::int64_t>(value) : fallback;
   };
+  if (!schedule.amounts.empty()) {
+    // The file's words for them, if they say the same.
+    const std::string words = object.value("amounts"_L1).toString().toStdString();
+    const auto meant = forestcoll::parseAmounts(fabric, words);
+    options.amounts = meant && *meant == schedule.amounts ? words : listOf(schedule.amounts);
+  }
   const QString trees = object.value("trees"_L1).toString();
   if (trees == u"exact" || trees == u"scan") {
     options.treeCount = trees == u"exact" ? TreeCount::exact : TreeCount::scan;

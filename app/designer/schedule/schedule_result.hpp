@@ -35,6 +35,8 @@ struct ScheduleOptions {
   Collective collective = Collective::allgather;
   std::string root = {};               ///< broadcast and reduce; empty = the first GPU
   std::vector<std::string> gpus = {};  ///< that take part; empty = all
+  /// allgather and reduce_scatter: relative data of each GPU, as forestcoll::parseAmounts reads it; empty = equal.
+  std::string amounts = {};
   TreeCount treeCount = TreeCount::exact;
   std::int64_t k = 1;      ///< fixed
   std::int64_t mostK = 8;  ///< scan
@@ -44,6 +46,11 @@ struct ScheduleOptions {
 
   friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
 };
+
+/// Each GPU may have its own amount of data.
+[[nodiscard]] inline bool hasShares(Collective collective) {
+  return collective == Collective::allgather || collective == Collective::reduceScatter;
+}
 
 inline constexpr std::int64_t kMostScannedK = 64;
 inline constexpr std::int64_t kMostFixedK = 1'000'000;

@@ -696,8 +696,9 @@ void MainWindow::currentChanged() {
     m_outline->header()->setSectionResizeMode(OutlineModel::kName, QHeaderView::Stretch);
     m_outline->header()->setSectionResizeMode(OutlineModel::kDetail, QHeaderView::ResizeToContents);
     connect(m_outline->selectionModel(), &QItemSelectionModel::currentChanged, editor,
-            [this, editor](const QModelIndex& index) {
-              if (!m_isSelecting && m_outline->hasFocus()) {
+            [this, editor](const QModelIndex& index, const QModelIndex& previous) {
+              // A view that gets the focus makes its first row current, which nobody chose.
+              if (!m_isSelecting && m_outline->hasFocus() && previous.isValid()) {
                 editor->goTo(editor->outline().elementAt(index));
               }
             });

@@ -460,6 +460,14 @@ void MainWindow::createDocks() {
   m_outline->setFrameShape(QFrame::NoFrame);
   m_outline->setSelectionMode(QAbstractItemView::ExtendedSelection);
   m_outline->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed);
+  for (const auto chosen : {&QTreeView::pressed, &QTreeView::activated}) {
+    connect(m_outline, chosen, this, [this](const QModelIndex& index) {
+      Editor* editor = currentEditor();
+      if (editor != nullptr && !editor->selection().contains(editor->outline().elementAt(index))) {
+        editor->goTo(editor->outline().elementAt(index));
+      }
+    });
+  }
   addDock(u"outline"_s, tr("Outline"), m_outline, Qt::LeftDockWidgetArea, {Mode::draw, Mode::analyse});
 
   m_minimap = new Minimap(this);

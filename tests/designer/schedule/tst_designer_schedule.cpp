@@ -178,6 +178,7 @@ private Q_SLOTS:
   void oneTreeAlone();
   void charts();
   void theOptionsDialog();
+  void amountsPerGpu();
   void aPartOfTheGpus();
   void exportWritesAVerifiedProgram();
   void aFixMendsWhatDoesNotFit();
@@ -822,12 +823,22 @@ void TestDesignerSchedule::theOptionsDialog() {
   QVERIFY(QTest::qWaitFor([&] { return table->rowCount() == 3; }, kLong));
   QCOMPARE(dialog->options().treeCount, TreeCount::scan);
   QCOMPARE(fixture.book()->options().mostK, 3);
+  // Amounts: what cannot be read is told and not generated.
+  auto* amounts = dialog->findChild<QLineEdit*>(u"generateAmounts"_s);
+  auto* generate = dialog->findChild<QPushButton*>(u"generateButton"_s);
+  QVERIFY(amounts->isVisible());
+  amounts->setText(u"b9*=2"_s);
+  QVERIFY(dialog->findChild<QLabel*>(u"generateAmountsFault"_s)->text().contains(u"b9*"));
+  QVERIFY(!generate->isEnabled());
+  amounts->clear();
+  QVERIFY(generate->isEnabled());
   // The collective is that of the tool bar; a rooted one has a root.
   Question question = fixture.editor()->bound().question();
   question.collective = Collective::broadcast;
   fixture.editor()->bound().setQuestion(question);
   auto* root = dialog->findChild<QComboBox*>(u"generateRoot"_s);
   QVERIFY(root->isVisible());
+  QVERIFY(!amounts->isVisible());
   QCOMPARE(root->count(), 16);
   root->setCurrentIndex(5);
   Q_EMIT root->activated(5);
@@ -839,6 +850,28 @@ void TestDesignerSchedule::theOptionsDialog() {
   QVERIFY2(fixture.current() != nullptr, qPrintable(fixture.book()->failure()));
   QCOMPARE(*fixture.current()->result->schedule.root, 5);
   QCOMPARE(fixture.window->mode(), Mode::schedule);
+}
+
+void TestDesignerSchedule::amountsPerGpu() {
+  Fixture fixture;
+  QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
+  ScheduleOptions options;
+  options.amounts = "b0g3=3, b1*=0";
+  fixture.book()->setOptions(options);
+  QVERIFY(fixture.generate());
+  const ScheduleResultPtr result = fixture.current()->result;
+  QCOMPARE(result->schedule.amounts, (std::vector<std::int64_t>{1, 1, 1, 3, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0}));
+  QVERIFY(result->verdict.ok);
+  QVERIFY(result->meetsBound);
+  QVERIFY(fixture.isSettled());
+  // The file tells the amounts in the words they were given in.
+  const QString path = fixture.current()->path;
+  QVERIFY(!path.isEmpty());
+  const auto again = loadSchedule(path, {});
+  QVERIFY(again);
+  QCOMPARE((*again)->options.amounts, options.amounts);
+  QCOMPARE(generateCommand(u"a.fabric.json"_s, options, u"o.json"_s),
+           u"coppice-cli generate a.fabric.json -c allgather --amounts 'b0g3=3, b1*=0' -o o.json"_s);
 }
 
 void TestDesignerSchedule::aPartOfTheGpus() {
