@@ -296,11 +296,11 @@ void ExecutorMpiTest::shares() {
 
 void ExecutorMpiTest::hostProgram() {
   using Words = std::vector<std::string>;
-  QCOMPARE(executor::hostProgram("/usr/bin/x", "/home/a/runs", "/home/a"), Words{"/usr/bin/x"});
-  QCOMPARE(executor::hostProgram("/home/a/x", "/tmp", "/home/a"), Words{"/home/a/x"});
-  QCOMPARE(executor::hostProgram("/home/ab/x", "/home/ab/y", "/home/a"), Words{"/home/ab/x"});
+  QCOMPARE(executor::hostProgram("/usr/bin/x", "/users/a/runs", "/users/a"), Words{"/usr/bin/x"});
+  QCOMPARE(executor::hostProgram("/users/a/x", "/tmp", "/users/a"), Words{"/users/a/x"});
+  QCOMPARE(executor::hostProgram("/users/ab/x", "/users/ab/y", "/users/a"), Words{"/users/ab/x"});
   QCOMPARE(executor::hostProgram("/x", "/y", "/"), Words{"/x"});
-  const Words words = executor::hostProgram("/home/a/bin/x", "/home/a/runs/it's", "/home/a");
+  const Words words = executor::hostProgram("/users/a/bin/x", "/users/a/runs/it's", "/users/a");
   QCOMPARE(words.front(), std::string("/bin/sh"));
   QCOMPARE(Words(words.end() - 2, words.end()), (Words{"runs/it's", "bin/x"}));
 }
