@@ -70,7 +70,6 @@ TreeMark markOf(const ScheduleResult& result, schedule::TreeReader& reader, cons
 
 Heat heatOf(const ScheduleResult& result, const FabricMap& map) {
   Heat heat;
-  bool hasOthers = false;
   for (std::size_t arc = 0; arc < result.loads.size(); ++arc) {
     const ArcLoad& load = result.loads[arc];
     const double share = load.rate.toDouble() / load.bandwidth.toDouble();
@@ -80,13 +79,13 @@ Heat heatOf(const ScheduleResult& result, const FabricMap& map) {
       drawn.isBottleneck = drawn.isBottleneck || load.isBusiest;
     }
   }
-  for (const auto& [link, drawn] : heat.load) {
-    hasOthers = hasOthers || !drawn.isBottleneck;
-  }
+  const auto fullest =
+      std::count_if(heat.load.begin(), heat.load.end(), [](const auto& drawn) { return drawn.second.isBottleneck; });
+  const bool areFew = 2 * static_cast<std::size_t>(fullest) <= heat.load.size();
   constexpr std::size_t kMostTexts = 40;
   for (auto& [link, drawn] : heat.load) {
-    // Where all are equally full, a mark on each says nothing; neither do texts that hide each other.
-    drawn.isBottleneck = drawn.isBottleneck && hasOthers;
+    // Where most are equally full, a mark on each hides the drawing; so do texts that lie over each other.
+    drawn.isBottleneck = drawn.isBottleneck && areFew;
     if (heat.load.size() > kMostTexts) {
       continue;
     }

@@ -687,12 +687,10 @@ void TestDesignerSchedule::heatAndTheTableOfLoads() {
   QVERIFY(fixture.generate());
   const Heat heat = fixture.overlay().heat;
   QVERIFY(!heat.load.empty());
-  // Marked are the fullest, unless all are equally full.
-  const auto& all = fixture.current()->result->loads;
-  const bool hasOthers = std::any_of(all.begin(), all.end(), [](const ArcLoad& load) { return !load.isBusiest; });
-  const bool hasMarks =
-      std::any_of(heat.load.begin(), heat.load.end(), [](const auto& each) { return each.second.isBottleneck; });
-  QVERIFY(hasOthers || !hasMarks);
+  // Marked are the fullest, unless most are.
+  const auto marks =
+      std::count_if(heat.load.begin(), heat.load.end(), [](const auto& each) { return each.second.isBottleneck; });
+  QVERIFY(2 * static_cast<std::size_t>(marks) <= heat.load.size());
   for (const auto& [link, load] : heat.load) {
     QVERIFY(load.forward >= 0 && load.forward <= 1 && load.backward >= 0 && load.backward <= 1);
   }
