@@ -34,13 +34,17 @@ def iterations_for(size):
     return max(5, min(200, (1 << 28) // size))
 
 
-def run_mpi(program, collective, size, ranks):
-    environment = dict(os.environ)
-    command = ["mpirun", "-n", str(ranks), "--oversubscribe"]
+def environment():
+    found = dict(os.environ)
     if os.geteuid() == 0:
-        environment["OMPI_ALLOW_RUN_AS_ROOT"] = environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+        found["OMPI_ALLOW_RUN_AS_ROOT"] = found["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+    return found
+
+
+def run_mpi(program, collective, size, ranks):
+    command = ["mpirun", "-n", str(ranks), "--oversubscribe"]
     command += [program, collective, str(size), str(iterations_for(size)), "3"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])
 
 
@@ -49,7 +53,7 @@ def run_coppice(program, schedule, size, backend, ranks):
     command += ["-n", str(iterations_for(size)), "-c", "0"]
     if backend == "mpi":
         command += ["--launch", "mpirun", "--ranks", str(ranks)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=dict(os.environ))
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
     results = [record for record in map(json.loads, done.stdout.splitlines()) if record["t"] == "result"]
     found = {}
     for record in results:
