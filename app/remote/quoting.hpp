@@ -4,10 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/shell.hpp"
+
 namespace coppice::remote {
 
-/// One word of a POSIX shell that stands for exactly these bytes (without NUL, which no word can hold).
-[[nodiscard]] std::string shellWord(std::string_view text);
+using coppice::shellWord;
 /// One argument of an sftp batch line, with its wildcards switched off. Line ends become "?": no name of ours has any.
 [[nodiscard]] std::string sftpWord(std::string_view path);
 /// For a comment line of a script: printable on one line.
