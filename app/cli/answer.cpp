@@ -55,6 +55,11 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
   json["busbw_GBps"] = bus.toDouble();
   json["k"] = optimum.treesPerRoot;
   json["U"] = optimum.scale.toString();
+  json["forestcoll_k"] = optimum.integralTreesPerRoot;
+  json["forestcoll_U"] = optimum.integralScale.toString();
+  if (isExact && free == nullptr) {
+    json["least_k"] = optimum.isLeastK;
+  }
   json["optimal"] = isExact;
   if (free != nullptr) {
     json["optimum_algbw"] = free->algbw.toString();
@@ -98,6 +103,12 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
   text += "  trees       k = " + std::to_string(optimum.treesPerRoot) +
           (weighted ? " per unit of amount" : " per root") + ", each carries " + gigabytes(optimum.scale.inverse()) +
           " (U = " + optimum.scale.toString() + ")\n";
+  if (free == nullptr && optimum.treesPerRoot != optimum.integralTreesPerRoot) {
+    text += "              " +
+            std::string(optimum.isLeastK ? "the least k that reaches the optimum; with whole capacities"
+                                         : "a smaller k than with whole capacities, which") +
+            " it would be " + std::to_string(optimum.integralTreesPerRoot) + "\n";
+  }
   if (request.collective == Collective::allreduce) {
     describeAllreduceLimit(optimum, answer);
   }

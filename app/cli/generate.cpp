@@ -164,12 +164,8 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   total += verifying;
 
   std::optional<forestcoll::Optimum> free;
-  if (request->fixedK || request->maxK) {
-    forestcoll::Request anyK = *request;
-    anyK.fixedK.reset();
-    anyK.maxK.reset();
-    anyK.allreduceBudget = {};
-    auto found = forestcoll::optimum(fabric, anyK, progress);
+  if (const auto unlimited = withoutTreeLimit(*request)) {
+    auto found = forestcoll::optimum(fabric, *unlimited, progress);
     if (!found) {
       return found.error();
     }

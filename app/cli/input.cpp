@@ -9,6 +9,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/checked.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "forestcoll/amounts.hpp"
@@ -359,9 +360,13 @@ void addRequestOptions(CLI::App& sub, RequestOptions& options) {
       "");
   auto* k = sub.add_option("--k", options.k, "Trees per root; without it, the least that reaches the optimum")
                 ->check(wholeNumber);
-  sub.add_option("--k-max", options.kMax, "Take the best of 1 to this many trees per root")
+  auto* kMax = sub.add_option("--k-max", options.kMax, "Take the best of 1 to this many trees per root")
+                   ->excludes(k)
+                   ->check(wholeNumber);
+  sub.add_option("--within", options.within,
+                 "Take the least number of trees per root that loses no more than this, as in 1% or 0.01")
       ->excludes(k)
-      ->check(wholeNumber);
+      ->excludes(kMax);
 }
 
 Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const RequestOptions& options) {
@@ -407,7 +412,34 @@ Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const Requ
   }
   request.fixedK = options.k;
   request.maxK = options.kMax;
+  if (!options.within.empty()) {
+    const bool isPercent = options.within.back() == '%';
+    const auto loss = Rational::parse(isPercent ? options.within.substr(0, options.within.size() - 1) : options.within);
+    const Rational limit = isPercent ? Rational(100) : Rational(1);
+    if (!loss || !loss->isPositive() || *loss >= limit) {
+      return Error{ErrorCode::badUsage, "--within: " + inQuotes(options.within) + " is not a loss",
+                   "give a percentage above 0 and below 100, as in 1%"};
+    }
+    try {
+      request.maxLoss = *loss / limit;
+    } catch (const OverflowError&) {
+      return Error{ErrorCode::badUsage, "--within: " + inQuotes(options.within) + " has too many digits",
+                   "give fewer digits, as in 0.5%"};
+    }
+  }
   return request;
+}
+
+std::optional<forestcoll::Request> withoutTreeLimit(const forestcoll::Request& request) {
+  if (!request.fixedK && !request.maxK && !request.maxLoss) {
+    return std::nullopt;
+  }
+  forestcoll::Request free = request;
+  free.fixedK.reset();
+  free.maxK.reset();
+  free.maxLoss.reset();
+  free.allreduceBudget = {};
+  return free;
 }
 
 Result<fabric::Rank> parseGpu(const fabric::Fabric& fabric, const std::string& text, const std::string& option) {

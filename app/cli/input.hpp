@@ -77,12 +77,16 @@ struct RequestOptions {
   std::string amounts = {};
   std::optional<std::int64_t> k = {};
   std::optional<std::int64_t> kMax = {};
+  std::string within = {};  ///< accepted loss as a percentage or a fraction; empty = none
 };
 
 void addRequestOptions(CLI::App& sub, RequestOptions& options);
 
 /// Errors: badUsage naming the option.
 [[nodiscard]] Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const RequestOptions& options);
+
+/// The request for the optimum itself where the given one limits the number of trees; otherwise nothing.
+[[nodiscard]] std::optional<forestcoll::Request> withoutTreeLimit(const forestcoll::Request& request);
 
 /// A GPU by its id, or by its rank where no GPU has that id. Errors: badUsage.
 [[nodiscard]] Result<fabric::Rank> parseGpu(const fabric::Fabric& fabric, const std::string& text,

@@ -20,6 +20,7 @@ std::size_t width(const std::string& text) {
 
 void addBoundOptions(CLI::App& sub, RequestOptions& options) {
   addRequestOptions(sub, options);
+  sub.remove_option(sub.get_option("--within"));
   sub.remove_option(sub.get_option("--k-max"));
   sub.remove_option(sub.get_option("--k"));
 }

@@ -32,12 +32,8 @@ Result<Report> run(const Options& options, const Progress& progress) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
   std::optional<forestcoll::Optimum> free;
-  if (request->fixedK || request->maxK) {
-    forestcoll::Request anyK = *request;
-    anyK.fixedK.reset();
-    anyK.maxK.reset();
-    anyK.allreduceBudget = {};
-    auto found = forestcoll::optimum(loaded->fabric, anyK, progress);
+  if (const auto unlimited = withoutTreeLimit(*request)) {
+    auto found = forestcoll::optimum(loaded->fabric, *unlimited, progress);
     if (!found) {
       return found.error();
     }

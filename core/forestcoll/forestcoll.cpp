@@ -11,6 +11,7 @@
 #include "fabric/balance.hpp"
 #include "forestcoll/growth.hpp"
 #include "forestcoll/height_cap.hpp"
+#include "forestcoll/least_k.hpp"
 #include "forestcoll/network.hpp"
 #include "lp/allreduce_bound.hpp"
 #include "lp/balance.hpp"
@@ -58,6 +59,12 @@ std::vector<int64_t> demandByRank(const Fabric& fabric, const Request& request) 
   }
   if ((request.fixedK && *request.fixedK < 1) || (request.maxK && *request.maxK < 1)) {
     fail(ErrorCode::badUsage, "k must be at least 1", "give a whole number of trees per root");
+  }
+  if (request.maxLoss && (request.fixedK || request.maxK)) {
+    fail(ErrorCode::badUsage, "an accepted loss and a number of trees exclude each other", "give one of them");
+  }
+  if (request.maxLoss && (!request.maxLoss->isPositive() || *request.maxLoss >= Rational(1))) {
+    fail(ErrorCode::badUsage, "the accepted loss must be above 0 % and below 100 %", "give for example 1 %");
   }
   if (request.mostHeight && *request.mostHeight < 1) {
     fail(ErrorCode::badUsage, "trees have a height of at least 1", "allow at least that");
@@ -119,7 +126,10 @@ struct Plan {
   Rational inverseRate;       ///< reached: U / k in 1/(GB/s)
   Rational boundInverseRate;  ///< of the cuts (or of the attainable rate, where that is lower)
   int64_t k = 0;
-  Rational scale;                   ///< U in trees per GB/s
+  Rational scale;         ///< U in trees per GB/s
+  int64_t integralK = 0;  ///< k and U of B.5.1
+  Rational integralScale;
+  bool isLeastK = false;
   std::vector<TreeArc> capacities;  ///< trees per arc; balanced at switches, feasible
   std::vector<schedule::Cut> cuts;
   bool usedSubCapacity = false;
@@ -184,12 +194,44 @@ void adopt(std::vector<TreeArc>& capacities, const lp::SubCapacity& sub) {
 void scaleToOptimum(Plan& plan, const Rational& ratio) {
   plan.k = ratio.denominator();
   plan.scale = Rational(ratio.numerator()) / plan.network.unit;
+  plan.integralK = plan.k;
+  plan.integralScale = plan.scale;
   plan.inverseRate = ratio / plan.network.unit;
   plan.capacities = plan.network.arcs;
   for (TreeArc& arc : plan.capacities) {
     arc.capacity = checkedMul(arc.capacity, ratio.numerator());
   }
   requireFits(plan.capacities, plan.network, plan.k);
+}
+
+/// After scaleToOptimum: replaces its k by the least one that reaches the same rate, with capacities that are balanced
+/// at the switches. Without copying in switches some balanced integer vector below the capacities must be feasible too.
+void takeFewestTrees(Plan& plan, const Rational& ratio, const Progress& progress) {
+  constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 28;
+  Progress limited = progress;
+  limited.work = std::make_shared<WorkMeter>(kMaxWork);
+  plan.isLeastK = true;
+  try {
+    LeastK search(plan.network, ratio, plan.cuts, plan.integralK);
+    for (int64_t k = search.next(limited); k < plan.integralK; k = search.next(limited)) {
+      const Rational scale = ratio * Rational(k);
+      std::vector<TreeArc> capacities = scaledArcs(plan.network, scale);
+      if (!unbalancedSwitches(plan.network, capacities).empty()) {
+        const lp::SubCapacity sub = balanceCapacities(plan.network, capacities, supplies(plan.network, k), progress);
+        plan.isLeastK = plan.isLeastK && sub.status != lp::BalanceStatus::undecided;
+        if (sub.status != lp::BalanceStatus::found) {
+          continue;
+        }
+        adopt(capacities, sub);
+      }
+      plan.k = k;
+      plan.scale = scale / plan.network.unit;
+      plan.capacities = std::move(capacities);
+      return;
+    }
+  } catch (const WorkLimitReached&) {
+    plan.isLeastK = false;
+  }
 }
 
 /// Bandwidths that relays can use without copying, where a switch is not balanced.
@@ -228,6 +270,7 @@ void planUnbalanced(const Fabric& fabric, Plan& plan, const CutRatio& worst, con
         balanceCapacities(plan.network, plan.capacities, supplies(plan.network, plan.k), progress);
     if (sub.status == lp::BalanceStatus::found) {
       adopt(plan.capacities, sub);
+      takeFewestTrees(plan, ratio, progress);
       return;
     }
   } else {
@@ -295,6 +338,46 @@ FixedScale fixedScale(const Fabric& fabric, const Network& network, int64_t k, c
   }
 }
 
+void adoptFixed(Plan& plan, int64_t k, FixedScale&& found) {
+  plan.k = k;
+  plan.scale = found.scale / plan.network.unit;
+  plan.inverseRate = plan.scale / Rational(k);
+  plan.capacities = std::move(found.capacities);
+  plan.usedSubCapacity = found.usedSubCapacity;
+  if (plan.usedSubCapacity) {
+    plan.note = "rounding to k = " + std::to_string(k) +
+                " left switches unbalanced; a balanced part of the rounded capacities that suffices is used";
+  }
+}
+
+Plan planForest(const Fabric& fabric, const std::vector<int64_t>& demand, const Request& request,
+                const Progress& progress);
+
+/// The least k that loses no more than request.maxLoss of what the best k reaches.
+Plan planWithLoss(const Fabric& fabric, const std::vector<int64_t>& demand, const Request& request,
+                  const Progress& progress) {
+  Request lossless = request;
+  lossless.maxLoss.reset();
+  Plan exact = planForest(fabric, demand, lossless, progress);
+  Plan plan;
+  plan.network = makeNetwork(fabric, demand);
+  plan.boundInverseRate = exact.boundInverseRate;
+  plan.cuts = exact.cuts;
+  plan.integralK = exact.integralK;
+  plan.integralScale = exact.integralScale;
+  const Rational exactTime = exact.inverseRate * plan.network.unit;
+  const Rational mostTime = exactTime / (Rational(1) - *request.maxLoss);
+  LeastK search(plan.network, mostTime, {}, exact.k);
+  for (int64_t k = search.next(progress); k < exact.k; k = search.next(progress)) {
+    FixedScale found = fixedScale(fabric, plan.network, k, exactTime, std::nullopt, progress);
+    if (found.scale / Rational(k) <= mostTime) {
+      adoptFixed(plan, k, std::move(found));
+      return plan;
+    }
+  }
+  return exact;
+}
+
 Plan planForest(const Fabric& fabric, const std::vector<int64_t>& demand, const Request& request,
                 const Progress& progress) {
   Plan plan;
@@ -302,16 +385,23 @@ Plan planForest(const Fabric& fabric, const std::vector<int64_t>& demand, const 
   const CutRatio worst = worstCut(plan.network, progress);
   const Rational ratio = worst.value();
   plan.boundInverseRate = ratio / plan.network.unit;
+  plan.integralK = ratio.denominator();
+  plan.integralScale = Rational(ratio.numerator()) / plan.network.unit;
   plan.cuts = bottleneckCuts(plan.network, worst, progress);
   const bool isBalanced = plan.network.isBalancedAtSwitches();
 
-  if (!request.fixedK && !request.maxK) {
+  if (!request.fixedK && !request.maxK && !request.maxLoss) {
     if (isBalanced) {
       scaleToOptimum(plan, ratio);
+      takeFewestTrees(plan, ratio, progress);
     } else {
       planUnbalanced(fabric, plan, worst, progress);
     }
     return plan;
+  }
+
+  if (request.maxLoss) {
+    return planWithLoss(fabric, demand, request, progress);
   }
 
   FixedScale best;
@@ -330,15 +420,7 @@ Plan planForest(const Fabric& fabric, const std::vector<int64_t>& demand, const 
       break;  // no k is faster than the cut bound
     }
   }
-  plan.k = bestK;
-  plan.scale = best.scale / plan.network.unit;
-  plan.inverseRate = plan.scale / Rational(bestK);
-  plan.capacities = std::move(best.capacities);
-  plan.usedSubCapacity = best.usedSubCapacity;
-  if (plan.usedSubCapacity) {
-    plan.note = "rounding to k = " + std::to_string(bestK) +
-                " left switches unbalanced; a balanced part of the rounded capacities that suffices is used";
-  }
+  adoptFixed(plan, bestK, std::move(best));
   return plan;
 }
 
@@ -358,6 +440,25 @@ Plans makePlans(const Fabric& fabric, const std::optional<Fabric>& transpose, co
   const std::vector<int64_t> demand = demandByRank(fabric, request);
   Plans plans;
   plans.shared = request.collective == Collective::allreduce && !transpose;
+  if (request.maxLoss && needsIn(request.collective) && needsOut(request.collective) && !plans.shared) {
+    // Both halves have one k: the least with which both together lose no more.
+    Request one = request;
+    one.maxLoss.reset();
+    plans.out = planForest(fabric, demand, one, progress);
+    plans.in = planForest(*transpose, demand, one, progress);
+    const Rational mostTime = (plans.in->inverseRate + plans.out->inverseRate) / (Rational(1) - *request.maxLoss);
+    for (int64_t k = 1; k < std::max(plans.in->k, plans.out->k); ++k) {
+      one.fixedK = k;
+      Plan out = planForest(fabric, demand, one, progress);
+      Plan in = planForest(*transpose, demand, one, progress);
+      if (in.inverseRate + out.inverseRate <= mostTime) {
+        plans.out = std::move(out);
+        plans.in = std::move(in);
+        break;
+      }
+    }
+    return plans;
+  }
   if (request.maxK && needsIn(request.collective) && needsOut(request.collective) && !plans.shared) {
     // Both halves have one k: the one with the least time of both together, the smallest on a tie.
     for (int64_t k = 1; k <= *request.maxK; ++k) {
@@ -414,6 +515,9 @@ Optimum summarise(const Fabric& fabric, const Plans& plans) {
   optimum.algbw = algbwOf(first);
   optimum.treesPerRoot = first.k;
   optimum.scale = first.scale;
+  optimum.integralTreesPerRoot = first.integralK;
+  optimum.integralScale = first.integralScale;
+  optimum.isLeastK = first.isLeastK;
   optimum.bottlenecks = first.cuts;
   optimum.usedSubCapacity = first.usedSubCapacity;
   optimum.note = first.note;
@@ -429,7 +533,10 @@ Optimum summarise(const Fabric& fabric, const Plans& plans) {
     if (plans.in->inverseRate > plans.out->inverseRate) {
       optimum.treesPerRoot = plans.in->k;
       optimum.scale = plans.in->scale;
+      optimum.integralTreesPerRoot = plans.in->integralK;
+      optimum.integralScale = plans.in->integralScale;
     }
+    optimum.isLeastK = plans.in->isLeastK && plans.out->isLeastK;
     optimum.usedSubCapacity = plans.in->usedSubCapacity || plans.out->usedSubCapacity;
     if (optimum.note.empty()) {
       optimum.note = plans.in->note;
@@ -562,10 +669,10 @@ Result<Generated> generate(const Fabric& fabric, const Request& request, const P
     if (generated.optimum.allreduceLimit) {
       result.allreduceBound = generated.optimum.allreduceLimit->algbw;
     }
-    if (request.fixedK || request.maxK) {
+    result.bound = boundOf(plans);
+    if (request.fixedK || request.maxK || (request.maxLoss && result.algbw < result.bound)) {
       result.fixedK = generated.optimum.treesPerRoot;
     }
-    result.bound = boundOf(plans);
 
     if (plans.out) {
       result.broadcastForest = growForest(*plans.out, fabric, request, progress, clock);

@@ -36,6 +36,8 @@ struct Request {
   std::optional<std::int64_t> fixedK = {};
   /// Scan k = 1..maxK and keep the best (the smallest on a tie); excludes fixedK.
   std::optional<std::int64_t> maxK = {};
+  /// Take the least k whose algbw is at least (1 - maxLoss) times the optimum; in (0, 1). Excludes fixedK and maxK.
+  std::optional<Rational> maxLoss = {};
   /// No tree may be higher, in GPU-to-GPU hops. Where the optimum cannot be reached under this cap, the best forest
   /// found is taken; algbw says exactly what it does, and Schedule::fixedK is set, since it need not meet the bound.
   std::optional<int> mostHeight = {};
@@ -60,9 +62,15 @@ struct Optimum {
   int gpuCount = 0;
   /// 1/x*: the largest demand(S) / B+(S); with a fixed k, U*/k. Time = (M / total demand) * inverseRate.
   Rational inverseRate;
-  Rational algbw;                          ///< total demand / inverseRate, GB/s (allreduce: 1/(1/RS + 1/AG))
-  std::int64_t treesPerRoot = 0;           ///< k
-  Rational scale;                          ///< U
+  Rational algbw;                 ///< total demand / inverseRate, GB/s (allreduce: 1/(1/RS + 1/AG))
+  std::int64_t treesPerRoot = 0;  ///< k that is used
+  Rational scale;                 ///< U of that k
+  /// The k and U of the dissertation (B.5.1), with which the capacity of every link is a whole number of trees.
+  std::int64_t integralTreesPerRoot = 0;
+  Rational integralScale;
+  /// No smaller k reaches the same algbw, proved by cuts (LeastK). False with fixedK and maxK, where the search ended
+  /// at its limit of work, and where forwarding alone, not a cut, sets the rate.
+  bool isLeastK = false;
   std::vector<schedule::Cut> bottlenecks;  ///< at least one; first the minimal one found, then others, distinct
   /// The fabric was not balanced and a switch-balanced sub-capacity that provably keeps the optimum was used.
   bool usedSubCapacity = false;
