@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <sstream>
 
@@ -11,6 +12,7 @@
 #include "judgement.hpp"
 #include "lowering/lowering.hpp"
 #include "schedule/tree_reader.hpp"
+#include "sizes_text.hpp"
 #include "text.hpp"
 #include "verified.hpp"
 
@@ -101,8 +103,15 @@ bool mustStream(const schedule::Schedule& schedule) {
   return schedule::sizeOf(forest).edges > static_cast<std::int64_t>(io::kMaxTreeXmlBytes) / kBytesPerEdge;
 }
 
+/// Where the file lies, as other processes would name it.
+std::string hostPath(const std::string& output) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(output == "-" ? "program.xml" : output, error);
+  return error ? output : path.lexically_normal().string();
+}
+
 Result<std::string> mscclXml(const Options& options, const io::LoadedForest& loaded, Report& report, Json& seconds,
-                             const Progress& progress) {
+                             std::optional<program::RunGuide>& guide, const Progress& progress) {
   const auto lowered = loweringOptions(options);
   if (!lowered) {
     return lowered.error();
@@ -135,9 +144,19 @@ Result<std::string> mscclXml(const Options& options, const io::LoadedForest& loa
                  "nothing was written; please report this schedule", fault == nullptr ? Place{} : fault->where};
   }
   report.json["target"] = program::toString(lowered->runtime);
-  describeProgram(judged->program, report);
+  describeProgram(judged->program, lowered->runtime, report);
+  const program::UsedSizes used = program::usedSizes(program::sizeFacts(judged->program), lowered->runtime);
+  const Outcome advised = adviseSizes(loaded.fabric, loaded.schedule, options.schedule, lowered->instances, used,
+                                      progress, report.json, report.text);
+  if (!advised) {
+    return advised.error();
+  }
+  seconds["advice"] = lap();
   report.text += "  verified    the schedule, and the program by symbolic execution on " +
                  counted(judged->verdict.ranks, "rank") + "\n";
+  program::Program rooted = judged->program;
+  rooted.root = judged->verdict.root;
+  guide = program::runGuide(rooted, lowered->runtime, hostPath(options.output));
   return xml;
 }
 
@@ -189,8 +208,9 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     }
     return report;
   }
-  auto written =
-      options.format == "msccl" ? mscclXml(options, *loaded, report, seconds, progress) : treeXml(*loaded, progress);
+  std::optional<program::RunGuide> guide;
+  auto written = options.format == "msccl" ? mscclXml(options, *loaded, report, seconds, guide, progress)
+                                           : treeXml(*loaded, progress);
   if (!written) {
     return written.error();
   }
@@ -199,6 +219,9 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   const Outcome delivered = deliver(options.output, *std::move(written), "  file        ", json, report);
   if (!delivered) {
     return delivered.error();
+  }
+  if (guide) {
+    describeGuide(*guide, report.json, report.text);
   }
   return report;
 }

@@ -14,6 +14,7 @@
 #include "io/forest_json.hpp"
 #include "memory_limit.hpp"
 #include "schedule/expansion.hpp"
+#include "sizes_text.hpp"
 #include "text.hpp"
 #include "tree_text.hpp"
 #include "verified.hpp"
@@ -24,6 +25,7 @@ namespace {
 struct Options {
   FabricOptions fabric;
   RequestOptions request;
+  std::string sizes = {};
   std::string form = "auto";
   bool prune = false;
   std::int64_t showTrees = 0;
@@ -113,6 +115,22 @@ void describeCap(int mostHeight, const schedule::Schedule& schedule, const fores
                  gigabytes(schedule.algbw) + ", " + percent(schedule.algbw, optimum.algbw) + " of it\n";
 }
 
+/// The number of trees for --sizes.
+Result<advice::TreeCount> chooseTrees(const fabric::Fabric& fabric, const forestcoll::Request& request,
+                                      const std::string& sizes, const Progress& progress) {
+  const auto wanted = parseSizes(sizes, "--sizes");
+  if (!wanted) {
+    return wanted.error();
+  }
+  auto chosen = advice::treeCountFor(fabric, request, *wanted, progress);
+  if (!chosen && chosen.error().code == ErrorCode::badUsage) {
+    Error error = chosen.error();
+    error.message.insert(0, "--sizes: ");
+    return error;
+  }
+  return chosen;
+}
+
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
   Clock clock;
   const auto loaded = loadFabric(options.fabric, progress);
@@ -137,6 +155,17 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     }
   }
   Json seconds = {{"load", clock.lap()}};
+  std::optional<advice::TreeCount> treeCount;
+  if (!options.sizes.empty()) {
+    auto chosen = chooseTrees(fabric, *request, options.sizes, progress);
+    if (!chosen) {
+      return chosen.error();
+    }
+    treeCount = *std::move(chosen);
+    request->fixedK = treeCount->k;
+    request->maxK.reset();
+    seconds["choosing_k"] = clock.lap();
+  }
 
   auto generated = forestcoll::generate(fabric, *request, progress);
   if (!generated) {
@@ -175,7 +204,13 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   if (options.maxHeight) {
     describeCap(*options.maxHeight, schedule, generated->optimum, answer);
   }
+  if (treeCount) {
+    describeTreeCount(options.sizes, *treeCount, answer.json, answer.text);
+  }
   describeTrees(fabric, schedule, progress, answer.json, answer.text);
+  if (const Outcome described = describeUsedSizes(fabric, schedule, answer.json, answer.text); !described) {
+    return described.error();
+  }
   if (*form == schedule::ForestForm::parts && !options.prune && answer.json["form"] == "trees") {
     answer.text += "  form        trees: the fabric does not fall into parts that its trees could be kept by\n";
   }
@@ -213,10 +248,17 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
                     "  coppice-cli generate examples/2x-dgx-a100.fabric.json -o allgather.forest.json\n"
                     "  coppice-cli generate cluster.fabric.json -c allreduce --k-max 8 -o ar.forest.json\n"
                     "  coppice-cli generate preset:mi250,boxes=2 --gpus 0-7,16-23 -c reduce --root 0 -o r.forest.json\n"
-                    "  coppice-cli generate preset:mi250,boxes=2 --max-height 6");
+                    "  coppice-cli generate preset:mi250,boxes=2 --max-height 6\n"
+                    "  coppice-cli generate cluster.fabric.json --sizes pow2 -o ag.forest.json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
   addRequestOptions(sub, options->request);
+  sub.add_option("--sizes", options->sizes,
+                 "Take the best k whose program runtimes use at these sizes (bytes of the whole collective, float32): "
+                 "pow2, or a list as in 1MiB,100MiB; looks at k up to that of the optimum, or up to --k-max")
+      ->type_name("SIZES")
+      ->excludes("--k")
+      ->excludes("--within");
   sub.add_flag("--prune", options->prune, "Use switches that multicast or aggregate to take traffic off links");
   sub.add_option("--show-trees", options->showTrees, "Print the first N trees with their routes")
       ->check(CLI::Range(0, 1 << 30))

@@ -15,6 +15,7 @@
 #include "forestcoll/amounts.hpp"
 #include "io/fabric_formats.hpp"
 #include "io/files.hpp"
+#include "io/forest_json.hpp"
 #include "presets/presets.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -166,6 +167,17 @@ Result<LoadedDescription> readDescription(const FabricOptions& options, const Pr
   if (options.source.rfind(kPresetPrefix, 0) == 0) {
     return makePreset(std::string_view(options.source).substr(kPresetPrefix.size()));
   }
+  if (options.from.empty() && options.source.ends_with(".forest.json")) {
+    const auto forest = readText(options.source, io::kMaxForestBytes);
+    if (!forest) {
+      return forest.error();
+    }
+    auto loaded = io::loadForest(*forest, inputName(options.source));
+    if (!loaded) {
+      return loaded.error();
+    }
+    return LoadedDescription{std::move(loaded->description), {}, "forest"};
+  }
   const auto text = readText(options.source);
   if (!text) {
     return text.error();
@@ -278,7 +290,9 @@ Result<std::map<std::string, std::string>> parseArguments(const std::vector<std:
 }
 
 void addFabricOptions(CLI::App& sub, FabricOptions& options) {
-  sub.add_option("fabric", options.source, "Fabric file, - for standard input, or preset:NAME,key=value,…")->required();
+  sub.add_option("fabric", options.source,
+                 "Fabric file, schedule (its fabric), - for standard input, or preset:NAME,key=value,…")
+      ->required();
   sub.add_option("--from", options.from,
                  "Format: json, dot, adjacency, nccl-xml, nvidia-smi or trees; without it, told by suffix and content");
   sub.add_option("--gpus", options.gpus, "Keep only these GPUs: ids, ranks or ranges of ranks, as in 0-7,16-23");

@@ -37,7 +37,7 @@ namespace coppice::cli {
 
 /// A fabric as the command line names it.
 struct FabricOptions {
-  std::string source;         ///< file, "-", or "preset:NAME,key=value,…"
+  std::string source;         ///< file (a schedule for its fabric), "-", or "preset:NAME,key=value,…"
   std::string from = {};      ///< format; empty = by suffix and content
   std::string gpus = {};      ///< --gpus; empty = all
   int boxes = 1;              ///< NCCL topology and nvidia-smi: copies of the one box in the file
@@ -55,7 +55,7 @@ void addFabricOptions(CLI::App& sub, FabricOptions& options);
 struct LoadedDescription {
   fabric::Description description;
   std::vector<Finding> findings;  ///< what the import guessed or left out
-  std::string format;             ///< "json", "dot", "adjacency", "nccl-xml", "nvidia-smi", "preset"
+  std::string format;             ///< "json", "dot", "adjacency", "nccl-xml", "nvidia-smi", "preset", "forest"
 };
 
 /// Errors: badUsage, badInput, io, unavailable (DOT without the helper), infeasible, cancelled.

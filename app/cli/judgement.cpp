@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "program/merge_findings.hpp"
+#include "sizes_text.hpp"
 #include "text.hpp"
 
 namespace coppice::cli {
@@ -25,10 +27,7 @@ Result<ProgramJudgement> judgeProgram(const std::string& xml, const std::string&
     return verdict.error();
   }
   ProgramJudgement judgement{std::move(file->program), *std::move(verdict), std::move(file->findings)};
-  for (Finding finding : judgement.verdict.findings) {
-    finding.where.file = fileName;
-    judgement.findings.push_back(std::move(finding));
-  }
+  program::addVerdict(judgement.findings, judgement.verdict.findings, fileName);
   judgement.ok = judgement.verdict.ok && !hasErrors(judgement.findings);
   return judgement;
 }
@@ -43,7 +42,7 @@ Result<program::Runtime> parseRuntime(const std::string& text, const std::string
                "use msccl, msccl-executor-nccl or rccl"};
 }
 
-void describeProgram(const program::Program& program, Report& report) {
+void describeProgram(const program::Program& program, program::Runtime runtime, Report& report) {
   std::size_t blocks = 0;
   std::size_t steps = 0;
   for (const program::RankProgram& rank : program.ranks) {
@@ -69,6 +68,7 @@ void describeProgram(const program::Program& program, Report& report) {
                  counted(program.channels, "channel") + "; at most " +
                  counted(static_cast<std::int64_t>(blocks), "threadblock") + " per rank and " +
                  counted(static_cast<std::int64_t>(steps), "step") + " per threadblock\n";
+  describeUsedSizes(program::usedSizes(program::sizeFacts(program), runtime), report.json, report.text);
 }
 
 }  // namespace coppice::cli

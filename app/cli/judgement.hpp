@@ -28,7 +28,7 @@ struct ProgramJudgement {
 /// Errors: badUsage naming the option.
 [[nodiscard]] Result<program::Runtime> parseRuntime(const std::string& text, const std::string& option);
 
-/// Adds protocol, channels, chunks and the largest rank.
-void describeProgram(const program::Program& program, Report& report);
+/// Adds protocol, channels, chunks, the largest rank, and at which sizes that runtime uses the program.
+void describeProgram(const program::Program& program, program::Runtime runtime, Report& report);
 
 }  // namespace coppice::cli

@@ -12,6 +12,7 @@
 #include "io/forest_json.hpp"
 #include "io/tree_xml.hpp"
 #include "judgement.hpp"
+#include "sizes_text.hpp"
 #include "text.hpp"
 #include "verified.hpp"
 
@@ -96,6 +97,10 @@ Result<Report> verifyForest(const Options& options, const std::string& text, con
   Report result = scheduleReport(options.file, "schedule", loaded->fabric, loaded->schedule, *verdict);
   if (verdict->ok) {
     describeTrees(loaded->fabric, loaded->schedule, progress, result.json, result.text);
+    const Outcome described = describeUsedSizes(loaded->fabric, loaded->schedule, result.json, result.text);
+    if (!described) {
+      return described.error();
+    }
   }
   result.json["findings"] = toJson(verdict->findings);
   result.text += lines(verdict->findings);
@@ -179,7 +184,7 @@ Result<Report> verifyProgram(const Options& options, const std::string& text, co
   if (judged->verdict.root >= 0) {  // of rooted collectives alone
     result.json["root"] = judged->verdict.root;
   }
-  describeProgram(judged->program, result);
+  describeProgram(judged->program, *runtime, result);
   if (judged->ok) {
     result.text += "  executed    symbolically on " + counted(judged->verdict.ranks, "rank") +
                    ": every output chunk holds exactly what " + collective +

@@ -78,6 +78,7 @@ Result<TreeCount> treeCountFor(const fabric::Fabric& fabric, const forestcoll::R
   forestcoll::Request free = request;
   free.fixedK.reset();
   free.maxK.reset();
+  free.maxLoss.reset();
   free.allreduceBudget = {};
   const auto optimum = forestcoll::optimum(fabric, free, progress);
   if (!optimum) {

@@ -34,7 +34,7 @@ struct TreeCount {
 
 /// The k with the largest exact throughput, the smallest on a tie, among those whose programs every runtime uses at the
 /// wanted sizes. No k above request.maxK is looked at, or else above that of the optimum, so that the program grows no
-/// larger than the optimum's. request.fixedK does not count.
+/// larger than the optimum's. request.fixedK and maxLoss do not count.
 /// Errors: infeasible (no such k; the fix names sizes that work), badUsage (no size is wanted; amounts, which no
 /// program can have), and those of forestcoll::optimum.
 [[nodiscard]] Result<TreeCount> treeCountFor(const fabric::Fabric& fabric, const forestcoll::Request& request,
