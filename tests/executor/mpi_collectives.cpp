@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the MPI library's own MPI_Allgather and MPI_Allreduce (float, sum) for compare_openmpi.py.
-// Arguments: allgather|allreduce, bytes as nccl-tests counts them, iterations, warm-up. Process 0 prints seconds of one
-// call: mean over all processes and iterations, as coppice-exec counts it.
+// Times the MPI library's own collectives (float, sum, root 0) for compare_openmpi.py.
+// Arguments: allgather|allreduce|reduce_scatter|broadcast, bytes as nccl-tests counts them, iterations, warm-up.
+// Process 0 prints seconds of one call: the mean over the iterations, of the slowest process, as coppice-exec counts
+// it.
 #include <mpi.h>
 
 #include <cstdio>
@@ -15,16 +16,22 @@ int main(int argc, char** argv) {
   int rank = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (argc != 5) {
-    std::fputs("usage: mpi_collectives allgather|allreduce BYTES ITERATIONS WARMUP\n", stderr);
+  const char* const names[] = {"allgather", "allreduce", "reduce_scatter", "broadcast"};
+  enum { kAllgather, kAllreduce, kReduceScatter, kBroadcast, kUnknown };
+  int collective = 0;
+  while (argc == 5 && collective < kUnknown && std::strcmp(argv[1], names[collective]) != 0) {
+    ++collective;
+  }
+  if (argc != 5 || collective == kUnknown) {
+    std::fputs("usage: mpi_collectives allgather|allreduce|reduce_scatter|broadcast BYTES ITERATIONS WARMUP\n", stderr);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  const bool gathers = std::strcmp(argv[1], "allgather") == 0;
   const long elements = std::atol(argv[2]) / static_cast<long>(sizeof(float));
   const int iterations = std::atoi(argv[3]);
   const int warmup = std::atoi(argv[4]);
-  const auto own = static_cast<int>(gathers ? elements / ranks : elements);
-  std::vector<float> input(static_cast<std::size_t>(own), static_cast<float>(rank));
+  const auto all = static_cast<int>(elements);
+  const int share = all / ranks;
+  std::vector<float> input(static_cast<std::size_t>(elements), static_cast<float>(rank));
   std::vector<float> output(static_cast<std::size_t>(elements), -1.0F);
   double start = 0;
   for (int round = 0; round < warmup + iterations; ++round) {
@@ -32,10 +39,19 @@ int main(int argc, char** argv) {
       MPI_Barrier(MPI_COMM_WORLD);
       start = MPI_Wtime();
     }
-    if (gathers) {
-      MPI_Allgather(input.data(), own, MPI_FLOAT, output.data(), own, MPI_FLOAT, MPI_COMM_WORLD);
-    } else {
-      MPI_Allreduce(input.data(), output.data(), own, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    switch (collective) {
+      case kAllgather:
+        MPI_Allgather(input.data(), share, MPI_FLOAT, output.data(), share, MPI_FLOAT, MPI_COMM_WORLD);
+        break;
+      case kAllreduce:
+        MPI_Allreduce(input.data(), output.data(), all, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        break;
+      case kReduceScatter:
+        MPI_Reduce_scatter_block(input.data(), output.data(), share, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        break;
+      default:
+        MPI_Bcast(output.data(), all, MPI_FLOAT, 0, MPI_COMM_WORLD);
+        break;
     }
   }
   const double own_seconds = (MPI_Wtime() - start) / iterations;

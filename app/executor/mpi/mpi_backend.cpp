@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::int64_t kPieceBytes = std::int64_t{128} << 10;
 constexpr std::int64_t kNetworkPieceBytes = std::int64_t{256} << 10;
+constexpr std::int64_t kShortBytes = std::int64_t{64} << 10;  // up to this size messages are copied, not lent
 constexpr std::int64_t kPage = 4096;
 constexpr int kMostWorkers = 64;
 
@@ -194,7 +195,8 @@ RankSetup MpiBackend::makeSetup(const Plan& plan, const Geometry& geometry) {
   RankSetup setup;
   setup.plan = &plan;
   setup.geometry = geometry;
-  setup.script = makeScript(plan, geometry, true);
+  setup.runsAhead = !m_world->isNetworked() && geometry.size <= kShortBytes;
+  setup.script = makeScript(plan, geometry, !setup.runsAhead);
   std::int64_t footprint = 0;
   for (int rank = 0; rank < plan.rankCount(); ++rank) {
     const auto at = static_cast<std::size_t>(rank);

@@ -3,10 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <random>
 #include <string>
+#include <thread>
+
+#include "threads/cores.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -15,11 +20,21 @@
 namespace coppice::executor {
 namespace {
 
-constexpr int kSpins = 64;  // looks before a worker sleeps: about 2 us
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kNetworkNap = std::chrono::microseconds(50);
-constexpr int kMostReserved = 1 << 16;                     // iterations
-constexpr std::size_t kMostEvents = std::size_t{1} << 18;  // of a worker
+constexpr int kMostReserved = 1 << 16;                       // iterations
+constexpr std::size_t kMostEvents = std::size_t{1} << 18;    // of a worker
+constexpr std::int64_t kLargeBytes = std::int64_t{1} << 20;  // from here on data takes longer than to wake a process
+constexpr auto kLongYield = std::chrono::microseconds(500);
+constexpr int kGateLooks = 200;  // at the start of a run of short messages
+constexpr int kJitterShare = 8;  // one operation in so many sleeps
+
+/// Longest random sleep before an operation, for tests: COPPICE_EXEC_JITTER, in microseconds.
+double jitterSeconds() {
+  constexpr long kMost = 1000000;
+  const char* const text = std::getenv("COPPICE_EXEC_JITTER");
+  return text == nullptr ? 0 : static_cast<double>(std::clamp(std::strtol(text, nullptr, 10), 0L, kMost)) * 1e-6;
+}
 
 void pause() {
 #if defined(__x86_64__)
@@ -38,6 +53,22 @@ struct SentPosition {
 
 }  // namespace
 
+class MpiRunner::Jitter {
+public:
+  Jitter(double longest, int process, int worker)
+      : m_longest(longest), m_random(static_cast<unsigned>(process * 64 + worker + 1)) {}
+  void rest() {
+    if (m_longest > 0 && m_random() % kJitterShare == 0) {
+      std::this_thread::sleep_for(
+          std::chrono::duration<double>(std::uniform_real_distribution<double>(0, m_longest)(m_random)));
+    }
+  }
+
+private:
+  double m_longest;
+  std::minstd_rand m_random;
+};
+
 /// The interpreter's view of one worker.
 class MpiRunner::Host {
 public:
@@ -46,7 +77,8 @@ public:
         m_setup(runner.m_setup),
         m_worker(worker),
         m_slotBytes(static_cast<std::size_t>(runner.m_setup.script.slotBytes)),
-        m_depth(static_cast<std::uint64_t>(runner.m_setup.script.depth)) {}
+        m_depth(static_cast<std::uint64_t>(runner.m_setup.script.depth)),
+        m_jitter(runner.m_jitterSeconds, runner.m_world.process(), worker) {}
 
   [[nodiscard]] std::byte* base(int rank, program::Buffer buffer) const {
     return m_setup.bases[static_cast<std::size_t>(rank) * 3 + static_cast<std::size_t>(buffer)];
@@ -74,6 +106,7 @@ public:
            m_runner.verdict() == Verdict::none;
   }
   void begins(const Op& /*op*/) {
+    m_jitter.rest();
     if (m_runner.m_request.trace) {
       m_start = Clock::now();
     }
@@ -117,12 +150,16 @@ private:
   int m_worker;
   std::size_t m_slotBytes;
   std::uint64_t m_depth;
+  Jitter m_jitter;
   Clock::time_point m_start;
 };
 
 struct MpiRunner::Context {
   Context(MpiRunner& runner, int number)
       : worker(number),
+        patience(runner.m_patience),
+        spins(patience.spins),
+        yields(patience.yields),
         view{.plan = runner.m_setup.plan,
              .script = &runner.m_setup.script,
              .op = runner.m_request.op,
@@ -131,8 +168,40 @@ struct MpiRunner::Context {
         host(runner, number),
         interpreter(view, host) {}
 
+  /// A look found work, after `looks` in vain.
+  void succeed(int looks) {
+    if (looks > patience.leastSpins / 2) {
+      spins = std::min(spins * 2, patience.spins);
+    }
+    if (looks > spins) {
+      yields = std::min(yields * 2 + 1, patience.yields);
+    }
+  }
+  /// Gives the core away. @return whether it came back soon
+  bool yield() {
+    const Clock::time_point start = Clock::now();
+    std::this_thread::yield();
+    if (Clock::now() - start < kLongYield) {
+      return true;
+    }
+    yields /= 2;  // something else is busy here: a sleeper that is woken goes first
+    return false;
+  }
+  /// Nothing was found: the worker sleeps, and looks for less long the next time.
+  void giveUp() {
+    spins = std::max(spins / 2, patience.leastSpins);
+    constexpr int kSleepsToTryAgain = 32;
+    if (++sleeps % kSleepsToTryAgain == 0 && yields == 0) {
+      yields = std::min(1, patience.yields);
+    }
+  }
+
   int worker;
   int next = 0;  ///< block to look at first
+  const Patience patience;
+  int spins = 0;   ///< now, up to Patience::spins
+  int yields = 0;  ///< now, up to Patience::yields
+  int sleeps = 0;
   RunView view;
   Host host;
   Interpreter<Host> interpreter;
@@ -145,6 +214,8 @@ MpiRunner::MpiRunner(MpiWorld& world, RankSetup setup, int workers)
       m_setup(std::move(setup)),
       m_workers(workers),
       m_isNetworked(world.isNetworked()),
+      m_patience(patience()),
+      m_jitterSeconds(jitterSeconds()),
       m_proxy(world.comm()),
       m_watch(world.watchComm()),
       m_tasks(static_cast<std::size_t>(m_setup.endBlock - m_setup.firstBlock)),
@@ -168,7 +239,24 @@ MpiRunner::MpiRunner(MpiWorld& world, RankSetup setup, int workers)
 }
 
 std::uint64_t MpiRunner::phase() const {
-  return m_isNetworked ? m_networkPhase.load(std::memory_order_seq_cst) : m_host.phase.load(std::memory_order_seq_cst);
+  return (m_isNetworked || m_setup.runsAhead ? m_ownPhases : m_host.phase).load(std::memory_order_seq_cst);
+}
+
+/// To sleep and be woken takes longer than to move a short message. A worker with a core of its own keeps looking for
+/// about 50 us; where processes share cores, it gives its core to the others before it sleeps.
+MpiRunner::Patience MpiRunner::patience() const {
+  if (m_isNetworked || m_setup.geometry.size >= kLargeBytes) {
+    return {.spins = 64, .leastSpins = 64, .yields = 0};
+  }
+  const bool isCrowded = static_cast<int>(m_world.neighbours().size()) * m_workers > allowedCores();
+  return isCrowded ? Patience{.spins = 4, .leastSpins = 4, .yields = 100}
+                   : Patience{.spins = 1024, .leastSpins = 32, .yields = 0};
+}
+
+/// Whether all processes have finished the run. @pre this one has
+bool MpiRunner::isOver() const {
+  return !m_setup.runsAhead || m_firstPhase == m_endPhase ||
+         m_host.phase.load(std::memory_order_seq_cst) != m_hostPhase;
 }
 
 Verdict MpiRunner::verdict() const {
@@ -210,12 +298,14 @@ Outcome MpiRunner::begin(const RunRequest& request) {
     m_host.judgement.store(0);
   }
   m_firstPhase = phase();
+  m_hostPhase = m_host.phase.load();
   m_endPhase = m_firstPhase + static_cast<std::uint64_t>(std::max(request.iterations, 0)) * m_phasesPerRun;
   m_notedPhase = m_firstPhase;
   if (m_isNetworked) {
     m_watch.begin(request.stallSeconds);
   }
-  if (const Outcome outcome = m_world.gate(); !outcome) {
+  // Short runs are timed from here: all leave this gate at nearly the same time.
+  if (const Outcome outcome = m_world.gate(m_setup.runsAhead ? kGateLooks : 0); !outcome) {
     return outcome;
   }
   m_origin = Clock::now();
@@ -280,18 +370,19 @@ void MpiRunner::work(int worker) {
       notePhases(now);
       stopIfAsked();
     }
-    if (now >= m_endPhase) {
+    const bool isAtEnd = now >= m_endPhase;
+    if (isAtEnd && isOver()) {
       break;
     }
     bool moved = false;
     const std::uint64_t since = now - m_firstPhase;
-    if (since % m_phasesPerRun == 0) {
+    if (!isAtEnd && since % m_phasesPerRun == 0) {
       context.view.tilesBefore =
           (m_runsBefore + since / m_phasesPerRun) * static_cast<std::uint64_t>(m_setup.script.tiles);
       moved = scan(context, now);
     }
-    if (worker == 0 && m_ownPhase != now && (m_tasks.empty() || since % m_phasesPerRun != 0)) {
-      m_ownPhase = now;
+    if (worker == 0 && !isAtEnd && m_doneBySelf != now && (m_tasks.empty() || since % m_phasesPerRun != 0)) {
+      m_doneBySelf = now;
       if (since % m_phasesPerRun != 0) {
         divide();
       }
@@ -302,11 +393,13 @@ void MpiRunner::work(int worker) {
       moved |= pollNetwork(!moved);
     }
     if (moved) {
+      context.succeed(looks);
       looks = 0;
-    } else if (++looks < kSpins) {
+    } else if (++looks < context.spins) {
       pause();
-    } else {
+    } else if (looks >= context.spins + context.yields || !context.yield()) {
       looks = 0;
+      context.giveUp();
       rest(context, now);
     }
   }
@@ -363,7 +456,8 @@ void MpiRunner::rest(Context& context, std::uint64_t now) {
   const bool isMain = context.worker == 0;
   const std::uint32_t seen = m_seat.bell.load(std::memory_order_acquire);
   const std::uint32_t announced = m_host.announce(m_world.seat());
-  bool moved = (now - m_firstPhase) % m_phasesPerRun == 0 && scan(context, now);
+  const bool isAtEnd = now >= m_endPhase;
+  bool moved = isAtEnd ? isOver() : (now - m_firstPhase) % m_phasesPerRun == 0 && scan(context, now);
   if (isMain && m_isNetworked) {
     moved |= pollNetwork(!moved);
   }
@@ -397,6 +491,17 @@ void MpiRunner::arrive() {
     }
     return;
   }
+  if (m_setup.runsAhead && m_ownPhases.fetch_add(1, std::memory_order_seq_cst) + 1 != m_endPhase) {
+    if (m_workers > 1) {
+      m_host.wake(m_world.seat());
+    }
+    return;
+  }
+  arriveAtHost();
+}
+
+/// The last process of the host lets all go on.
+void MpiRunner::arriveAtHost() {
   const auto seats = static_cast<std::uint32_t>(m_world.neighbours().size());
   if (m_host.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == seats) {
     m_host.arrived.store(0, std::memory_order_relaxed);
@@ -422,7 +527,7 @@ bool MpiRunner::pollNetwork(bool isIdle) {
     if (done != 0) {
       m_isInBarrier = false;
       m_hasArrived.store(false, std::memory_order_relaxed);
-      m_networkPhase.fetch_add(1, std::memory_order_seq_cst);
+      m_ownPhases.fetch_add(1, std::memory_order_seq_cst);
       moved = true;
     }
   }

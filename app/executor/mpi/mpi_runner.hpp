@@ -29,6 +29,9 @@ struct RankSetup {
   Script script = {};
   Geometry geometry = {};
   bool streams = false;
+  /// Every message is copied, so no other rank reads this rank's buffers: it begins an iteration as soon as it has
+  /// finished the one before, without a barrier. A sender is never more than `depth` messages ahead.
+  bool runsAhead = false;
   std::vector<std::byte*> bases = {};            ///< three per rank, by program::Buffer; null on other hosts
   std::vector<ConnectionView> connections = {};  ///< by connection of the plan
   std::vector<Counter*> flags = {};              ///< by block; null on other hosts
@@ -38,7 +41,7 @@ struct RankSetup {
 };
 
 /// Runs the blocks of this process's rank on its workers. A worker takes any block that can go on; where none can, it
-/// looks again for two microseconds and then sleeps until another process, or a neighbour of its own, has published
+/// looks again for a while (Patience) and then sleeps until another process, or a neighbour of its own, has published
 /// something that its process may wait for.
 class MpiRunner {
 public:
@@ -69,11 +72,23 @@ private:
     std::int64_t dropped = 0;
   };
 
+  /// What a worker does before it sleeps.
+  struct Patience {
+    int spins = 0;       ///< most looks in a row
+    int leastSpins = 0;  ///< looks where more of them have not helped lately
+    int yields = 0;      ///< looks after these, each after giving the core to another process
+  };
+  /// Random sleeps, for tests.
+  class Jitter;
+
   [[nodiscard]] std::uint64_t phase() const;
   [[nodiscard]] Verdict verdict() const;
+  [[nodiscard]] Patience patience() const;
+  [[nodiscard]] bool isOver() const;
   bool scan(Context& context, std::uint64_t phase);
   void rest(Context& context, std::uint64_t phase);
   void arrive();
+  void arriveAtHost();
   bool pollNetwork(bool isIdle);
   void lookAround();
   void stopIfAsked();
@@ -91,6 +106,8 @@ private:
   RankSetup m_setup;
   int m_workers = 1;
   bool m_isNetworked = false;
+  Patience m_patience;
+  double m_jitterSeconds = 0;  ///< longest random sleep before an operation
   Proxy m_proxy;
   Watch m_watch;
   std::deque<Task> m_tasks;
@@ -103,8 +120,11 @@ private:
   std::atomic<int> m_finished = 0;   ///< blocks at their end in this phase
   std::atomic<bool> m_isAborted = false;
 
-  // With a network, phases are those of the process, and the main thread alone touches what follows the first three.
-  std::atomic<std::uint64_t> m_networkPhase = 0;
+  // With a network, or where it runs ahead, phases are those of the process.
+  std::atomic<std::uint64_t> m_ownPhases = 0;
+  std::uint64_t m_hostPhase = 0;  ///< of the host, before this run; where this process runs ahead
+
+  // With a network. The main thread alone touches what follows the first two.
   std::atomic<std::uint64_t> m_networkVerdict = 0;
   std::atomic<bool> m_hasArrived = false;
   bool m_isInBarrier = false;
@@ -116,7 +136,7 @@ private:
   Clock::time_point m_origin;
   Clock::time_point m_traceOrigin;  ///< the same moment in all processes
   std::uint64_t m_notedPhase = 0;
-  std::uint64_t m_ownPhase = ~std::uint64_t{0};  ///< last one in which the main thread did its own part
+  std::uint64_t m_doneBySelf = ~std::uint64_t{0};  ///< last one in which the main thread did its own part
   Clock::time_point m_runStart;
   Clock::time_point m_changed;  ///< last time that anything on this host moved
   std::uint64_t m_lastProgress = 0;

@@ -53,7 +53,8 @@ public:
   /// Everybody's bytes, each of its own length, to everybody.
   Result<std::vector<std::string>> gatherAll(const std::string& bytes);
   /// All processes wait for each other.
-  Outcome gate();
+  /// @param looks how often to look again, giving way to others, before this process sleeps; within one host
+  Outcome gate(int looks = 0);
 
   /// A neighbour that is dead, or stands still for longer than `patience`: its rank, else -1.
   int findLost(char& state) const;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs many schedules in one job of processes: mpi_driver PLUGIN presets|forward [RANKS], of which
-// cuda runs several in a process. Process 0 makes the plans and sends
-// them to the others, since to make them in every process of a small machine would take all the time there is. Prints
-// one line per schedule: "ok NAME" or "wrong NAME: WHY", and "end" when all were run.
+// Runs many schedules in one job of processes: mpi_driver PLUGIN presets|forward|iterations [RANKS [WORKERS]]. cuda
+// runs several ranks in a process. "iterations" compares what several iterations leave behind with the threads backend,
+// which separates them by barriers; the other sets check one iteration against the reference. Process 0 makes the plans
+// and sends them to the others, since to make them in every process of a small machine would take all the time there
+// is. Prints one line per schedule: "ok NAME" or "wrong NAME: WHY", and "end" when all were run.
 #include <dlfcn.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -101,19 +104,25 @@ std::vector<Case> casesOf(const std::string& set, int processes) {
   if (set == "forward") {
     return {{"ring", "gpus=4"}, {"complete", "gpus=4"}, {"fig-4-5", ""}, {"dgx-a100", "boxes=1"}};
   }
-  for (const presets::Preset& preset : presets::catalogue()) {
-    all.push_back({preset.name, ""});
+  if (set == "iterations") {
+    all = {{"ring", "gpus=2"}, {"complete", "gpus=4"}, {"ring", "gpus=4"}, {"dgx-a100", "boxes=1"}};
+  } else {
+    for (const presets::Preset& preset : presets::catalogue()) {
+      all.push_back({preset.name, ""});
+    }
   }
-  for (const auto& [preset, arguments] : std::vector<std::pair<const char*, const char*>>{{"dgx1-v100", "boxes=2"},
-                                                                                          {"dgx2", "boxes=1"},
-                                                                                          {"gb200-nvl72", "gpus=16"},
-                                                                                          {"hgx-mi300x", "boxes=1"},
-                                                                                          {"mi250", "boxes=1"},
-                                                                                          {"azure-ndv2", "boxes=1"},
-                                                                                          {"ring", "gpus=2"},
-                                                                                          {"ring", "gpus=16"},
-                                                                                          {"complete", "gpus=4"}}) {
-    all.push_back({preset, arguments});
+  if (set == "presets") {
+    for (const auto& [preset, arguments] : std::vector<std::pair<const char*, const char*>>{{"dgx1-v100", "boxes=2"},
+                                                                                            {"dgx2", "boxes=1"},
+                                                                                            {"gb200-nvl72", "gpus=16"},
+                                                                                            {"hgx-mi300x", "boxes=1"},
+                                                                                            {"mi250", "boxes=1"},
+                                                                                            {"azure-ndv2", "boxes=1"},
+                                                                                            {"ring", "gpus=2"},
+                                                                                            {"ring", "gpus=16"},
+                                                                                            {"complete", "gpus=4"}}) {
+      all.push_back({preset, arguments});
+    }
   }
   std::erase_if(all, [&](const Case& one) {
     std::map<std::string, std::string> map;
@@ -154,10 +163,75 @@ std::string planText(const Case& one, Collective collective, bool inPlace) {
   return text;
 }
 
+/// Fills the buffers of the ranks of one backend: the same in every backend, another for each seed.
+void fill(Backend& backend, const Geometry& geometry, std::uint64_t seed) {
+  for (const int rank : backend.localRanks()) {
+    const RankBuffers buffers = backend.buffers(rank);
+    std::uint64_t state = seed * 1000003 + static_cast<std::uint64_t>(rank) + 1;
+    const auto write = [&](std::byte* to, std::int64_t elements) {
+      for (std::int64_t i = 0; i < elements; ++i) {
+        state = state * 6364136223846793005U + 1442695040888963407U;
+        const auto value = static_cast<std::int32_t>(state >> 40U) % 1000;
+        const auto number = static_cast<float>(value);
+        std::memcpy(to + i * 4, geometry.type == DataType::int32 ? static_cast<const void*>(&value) : &number, 4);
+      }
+    };
+    write(buffers.output, geometry.outputElements);
+    write(buffers.input, geometry.inputElements);  // in place, one lies in the other
+  }
+}
+
+/// Empty when the buffers of this process's ranks hold the same in both.
+std::string difference(Backend& backend, Backend& model, const Geometry& geometry) {
+  for (const int rank : backend.localRanks()) {
+    const RankBuffers own = backend.buffers(rank);
+    const RankBuffers right = model.buffers(rank);
+    for (const auto& [found, expected, elements, name] :
+         {std::tuple{own.output, right.output, geometry.outputElements, "output"},
+          std::tuple{own.input, right.input, geometry.inputElements, "input"}}) {
+      const auto end = expected + elements * 4;
+      const auto at = std::mismatch(expected, end, found).first;
+      if (at != end) {
+        return "rank " + std::to_string(rank) + ", " + name + "[" + std::to_string((at - expected) / 4) + "]";
+      }
+    }
+  }
+  return {};
+}
+
+/// Runs of several iterations, of which each goes on with the data that the one before left. 4-byte types only.
+std::string iterate(Backend& backend, const Plan& plan, int depth, std::int64_t bytes, DataType type, ReduceOp op) {
+  const std::unique_ptr<Backend> model = makeThreads(1);
+  const auto geometry = makeGeometry(
+      plan, {.type = type, .bytes = bytes, .pieceBytes = backend.pieceBytes(plan, type, bytes), .depth = depth});
+  if (!geometry || !model->prepare(plan, *geometry) || !backend.prepare(plan, *geometry)) {
+    return "not prepared";
+  }
+  int runs = 0;
+  for (const int iterations : {5, 1, 12}) {
+    // The second run goes on with the data of the first.
+    if (++runs != 2) {
+      fill(*model, *geometry, static_cast<std::uint64_t>(runs));
+      fill(backend, *geometry, static_cast<std::uint64_t>(runs));
+    }
+    if (!backend.barrier() || !model->run({.iterations = iterations, .op = op}) ||
+        !backend.run({.iterations = iterations, .op = op, .stallSeconds = 0})) {
+      return "run " + std::to_string(runs) + " fails";
+    }
+    const std::string wrong = difference(backend, *model, *geometry);
+    const auto all = backend.sum(wrong.empty() ? 0 : 1);
+    if (!all || *all > 0) {
+      return "run " + std::to_string(runs) + ", " + std::to_string(bytes) +
+             " bytes: " + (wrong.empty() ? "another process has other data" : wrong + " differs");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3 && argc != 4) {
+  if (argc < 3 || argc > 5) {
     return 1;
   }
   void* const library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
@@ -166,8 +240,10 @@ int main(int argc, char** argv) {
     return 1;
   }
   const auto entry = reinterpret_cast<const BackendKind* (*)(int)>(dlsym(library, kBackendSymbol));
-  const int ranks = argc == 4 ? std::atoi(argv[3]) : jobProcesses();
-  auto backend = entry(kBackendAbi)->create({.ranks = ranks, .virtualRanks = true});
+  const int ranks = argc >= 4 ? std::atoi(argv[3]) : jobProcesses();
+  const int workers = argc == 5 ? std::atoi(argv[4]) : 0;
+  const bool iterates = std::strcmp(argv[2], "iterations") == 0;
+  auto backend = entry(kBackendAbi)->create({.ranks = ranks, .workers = workers, .virtualRanks = true});
   if (!backend) {
     std::fprintf(stderr, "%s\n", describe(backend.error()).c_str());
     return 1;
@@ -175,11 +251,12 @@ int main(int argc, char** argv) {
   const bool isFirst = (*backend)->process() == 0;
   int wrong = 0;
   std::size_t turn = 0;
+  std::size_t rounds = 0;
   for (const Case& one : casesOf(argv[2], ranks)) {
     for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce,
                                         Collective::broadcast, Collective::reduce}) {
       // Both variants of every collective are too much for one run: they take turns, with the types and operations.
-      const bool inPlace = turn % 2 == 0;
+      const bool inPlace = iterates ? rounds++ % 2 == 0 : turn % 2 == 0;
       const std::string name = one.preset + " " + one.arguments + " " + std::string(toString(collective)) +
                                (inPlace ? " in place" : " out of place");
       const std::string text = shared(isFirst ? planText(one, collective, inPlace) : std::string());
@@ -195,6 +272,22 @@ int main(int argc, char** argv) {
       std::string_view rest = text;
       take(rest, job.depth);
       movePlan(rest, plan, [](std::string_view& from, auto& item) { take(from, item); });
+      if (iterates) {
+        std::string fault;
+        for (const std::int64_t bytes : {std::int64_t{1000}, std::int64_t{40000}, std::int64_t{300000}}) {
+          const bool averages = ++turn % 3 == 0;
+          fault += fault.empty()
+                       ? iterate(**backend, plan, job.depth, bytes, averages ? DataType::float32 : DataType::int32,
+                                 averages ? ReduceOp::avg : ReduceOp::sum)
+                       : "";
+        }
+        wrong += fault.empty() ? 0 : 1;
+        if (isFirst) {
+          std::printf("%s %s: %s\n", fault.empty() ? "ok" : "wrong", name.c_str(), fault.c_str());
+          std::fflush(stdout);
+        }
+        continue;
+      }
       (inPlace ? job.inPlace : job.outOfPlace) = std::move(plan);
       BenchOptions options = checking(0);
       options.firstBytes = 4 * 1021;

@@ -164,6 +164,8 @@ private slots:
   void lostRank();
   void schedules_data();
   void schedules();
+  void iterations_data();
+  void iterations();
   void records();
   void oddNumbers_data();
   void oddNumbers();
@@ -179,6 +181,7 @@ private slots:
   void refused();
 
 private:
+  void drive(const QStringList& launch, const QStringList& driver, const QProcessEnvironment& variables, int least);
   /// A run that goes on until something is done to it.
   std::unique_ptr<ExecRun> endless(bool forcesNetwork, const QStringList& more = {});
 
@@ -354,10 +357,16 @@ void ExecutorMpiTest::schedules() {
   QFETCH(bool, forcesNetwork);
   QFETCH(QString, set);
   QFETCH(int, least);
+  drive({"-n", QString::number(processes)}, {set}, environment(forcesNetwork), least);
+}
+
+/// Runs mpi_driver with arguments of its own; `least` schedules are right and none is wrong.
+void ExecutorMpiTest::drive(const QStringList& launch, const QStringList& driver, const QProcessEnvironment& variables,
+                            int least) {
   QProcess process;
-  process.setProcessEnvironment(environment(forcesNetwork));
-  QStringList arguments = {"-n", QString::number(processes), "--oversubscribe", "--bind-to", "none"};
-  process.start("mpirun", arguments + QStringList{COPPICE_MPI_DRIVER, COPPICE_EXEC_MPI, set});
+  process.setProcessEnvironment(variables);
+  const QStringList arguments = launch + QStringList{"--oversubscribe", "--bind-to", "none"};
+  process.start("mpirun", arguments + QStringList{COPPICE_MPI_DRIVER, COPPICE_EXEC_MPI} + driver);
   QVERIFY2(process.waitForFinished(kSlowness * 200000), "the processes do not end");
   int right = 0;
   bool hasEnded = false;
@@ -371,6 +380,36 @@ void ExecutorMpiTest::schedules() {
   QVERIFY2(hasEnded, (output.right(500) + errors).constData());
   QVERIFY2(right >= least, QByteArray::number(right).constData());
   QCOMPARE(process.exitCode(), 0);
+}
+
+void ExecutorMpiTest::iterations_data() {
+  QTest::addColumn<int>("processes");
+  QTest::addColumn<int>("workers");
+  QTest::addColumn<bool>("forcesNetwork");
+  QTest::addColumn<int>("jitter");  // microseconds
+  QTest::addColumn<int>("least");
+  QTest::newRow("2 processes") << 2 << 1 << false << 0 << 5;
+  QTest::newRow("2 processes, random sleeps") << 2 << 1 << false << 300 << 5;
+  QTest::newRow("4 processes") << 4 << 1 << false << 0 << 15;
+  QTest::newRow("4 processes, random sleeps") << 4 << 1 << false << 300 << 15;
+  QTest::newRow("4 processes of 3 workers, random sleeps") << 4 << 3 << false << 300 << 15;
+  QTest::newRow("4 processes, network, random sleeps") << 4 << 1 << true << 300 << 15;
+  QTest::newRow("8 processes, random sleeps") << 8 << 1 << false << 100 << 20;
+}
+
+/// Iterations that go on with each other's data leave what iterations separated by barriers leave, however late any
+/// process is.
+void ExecutorMpiTest::iterations() {
+  NEEDS_MPIRUN();
+  QFETCH(int, processes);
+  QFETCH(int, workers);
+  QFETCH(bool, forcesNetwork);
+  QFETCH(int, jitter);
+  QFETCH(int, least);
+  QProcessEnvironment variables = environment(forcesNetwork);
+  variables.insert("COPPICE_EXEC_JITTER", QString::number(jitter));
+  const QString count = QString::number(processes);
+  drive({"-n", count}, {"iterations", count, QString::number(workers)}, variables, least);
 }
 
 /// Through the launcher: one hello, one end, as the protocol has it.
