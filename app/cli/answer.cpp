@@ -32,8 +32,17 @@ void describeAllreduceLimit(const forestcoll::Optimum& optimum, Answer& answer) 
 
 }  // namespace
 
+Result<forestcoll::TiedCuts> cutsOf(const fabric::Fabric& fabric, const forestcoll::Request& request,
+                                    const forestcoll::Optimum& optimum, const Progress& progress) {
+  if (optimum.bottlenecks.empty()) {
+    return forestcoll::TiedCuts{};
+  }
+  return forestcoll::tiedCuts(fabric, request, optimum.bottlenecks.front(), progress);
+}
+
 Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& request,
-                       const forestcoll::Optimum& optimum, const forestcoll::Optimum* free) {
+                       const forestcoll::Optimum& optimum, const forestcoll::TiedCuts& tied,
+                       const forestcoll::Optimum* free) {
   const Rational bus = busbw(request.collective, optimum.algbw, optimum.gpuCount);
   const bool isExact = free == nullptr || free->algbw == optimum.algbw;
   const bool weighted = !request.amounts.empty();
@@ -66,14 +75,15 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
     json["optimum_k"] = free->treesPerRoot;
   }
   json["bottleneck_cut"] = Json::array();  // stays empty where no cut, but forwarding alone, sets the limit
-  if (!optimum.bottlenecks.empty()) {
-    const schedule::Cut& cut = optimum.bottlenecks.front();
+  if (!tied.cuts.empty()) {
+    const schedule::Cut& cut = tied.cuts.front();
     json["bottleneck_cut"] = idsOf(fabric, cut.nodes);
     json["cut"] = toJson(fabric, request.collective, cut);
     json["cut"].erase("nodes");
-    json["cuts"] = Json::array();  // the others, just as tight
-    for (std::size_t i = 1; i < optimum.bottlenecks.size(); ++i) {
-      json["cuts"].push_back(toJson(fabric, request.collective, optimum.bottlenecks[i]));
+    json["tied_cuts"] = {{"count", tied.count}, {"exact", tied.isExact}};  // the first one included
+    json["cuts"] = Json::array();  // others, just as tight, those with the smallest side first
+    for (std::size_t i = 1; i < tied.cuts.size(); ++i) {
+      json["cuts"].push_back(toJson(fabric, request.collective, tied.cuts[i]));
     }
   }
   if (optimum.usedSubCapacity) {
@@ -93,11 +103,11 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
     text += "  optimum     " + gigabytes(free->algbw) + " with k = " + std::to_string(free->treesPerRoot) +
             "; this is " + percent(optimum.algbw, free->algbw) + " of it\n";
   }
-  if (!optimum.bottlenecks.empty()) {
-    text += "  bottleneck  " + cutSentence(fabric, request.collective, optimum.bottlenecks.front(), weighted) + "\n";
-    if (optimum.bottlenecks.size() > 1) {
-      text += "              and " + counted(static_cast<std::int64_t>(optimum.bottlenecks.size() - 1), "other cut") +
-              " just as tight\n";
+  if (!tied.cuts.empty()) {
+    text += "  bottleneck  " + cutSentence(fabric, request.collective, tied.cuts.front(), weighted) + "\n";
+    if (tied.count > 1 || !tied.isExact) {
+      text += std::string("              and ") + (tied.isExact ? "" : "at least ") +
+              counted(tied.count - 1, "other cut") + " just as tight\n";
     }
   }
   text += "  trees       k = " + std::to_string(optimum.treesPerRoot) +

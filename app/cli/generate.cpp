@@ -200,7 +200,11 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     }
     free = *std::move(found);
   }
-  Answer answer = describeOptimum(fabric, *request, generated->optimum, free ? &*free : nullptr);
+  const auto tied = cutsOf(fabric, *request, generated->optimum, progress);
+  if (!tied) {
+    return tied.error();
+  }
+  Answer answer = describeOptimum(fabric, *request, generated->optimum, *tied, free ? &*free : nullptr);
   if (options.maxHeight) {
     describeCap(*options.maxHeight, schedule, generated->optimum, answer);
   }

@@ -39,7 +39,11 @@ Result<Report> run(const Options& options, const Progress& progress) {
     }
     free = *std::move(found);
   }
-  Answer answer = describeOptimum(loaded->fabric, *request, *optimum, free ? &*free : nullptr);
+  const auto tied = cutsOf(loaded->fabric, *request, *optimum, progress);
+  if (!tied) {
+    return tied.error();
+  }
+  Answer answer = describeOptimum(loaded->fabric, *request, *optimum, *tied, free ? &*free : nullptr);
   answer.json["import_findings"] = toJson(loaded->findings);
   answer.json["seconds"] = seconds.count();
   answer.text += lines(loaded->findings) + "  time        " + duration(seconds.count()) + "\n";

@@ -80,6 +80,20 @@ public:
   [[nodiscard]] std::vector<int> reaching(std::span<const int> seeds, bool& isClosed);
   /// With a flow in place: all nodes with a residual path from the seed, ascending.
   [[nodiscard]] std::vector<int> reachableFrom(int seed);
+  /// With a flow in place: whether a later flow could start at the node, which is absorbed or has supply left.
+  [[nodiscard]] bool isSource(int node) const {
+    return m_absorbed[static_cast<std::size_t>(node)] != 0 || m_left[static_cast<std::size_t>(node)] > 0;
+  }
+  /// With a flow in place: calls visit(neighbour) for each arc into the node that has capacity left.
+  template <typename Visit>
+  void forEachResidualInto(int node, Visit&& visit) {
+    forEachResidual(node, 0, visit);
+  }
+  /// The same for the arcs out of the node.
+  template <typename Visit>
+  void forEachResidualOutOf(int node, Visit&& visit) {
+    forEachResidual(node, 1, visit);
+  }
   /// Arcs looked at since this was last asked: what flows have cost, in steps of work.
   [[nodiscard]] std::uint64_t takeWork() { return std::exchange(m_work, 0); }
   /// in(Q) for an arbitrary set, given as one flag per node.
@@ -88,6 +102,18 @@ public:
 private:
   static std::size_t index(const std::vector<int>& table, int i) {
     return static_cast<std::size_t>(table[static_cast<std::size_t>(i)]);
+  }
+  /// The residual arc out of a node is the other one of the pair into it.
+  template <typename Visit>
+  void forEachResidual(int node, int isOut, Visit& visit) {
+    const auto v = static_cast<std::size_t>(node);
+    m_work += static_cast<std::uint64_t>(m_start[v + 1] - m_start[v]);
+    for (int i = m_start[v]; i < m_start[v + 1]; ++i) {
+      const auto entry = static_cast<std::size_t>(i);
+      if (m_residual[static_cast<std::size_t>(m_arc[entry] ^ isOut)] > 0) {
+        visit(m_from[entry]);
+      }
+    }
   }
   bool growLevels(int sink, Cap need);
   Cap blockingFlow(int sink, Cap need);

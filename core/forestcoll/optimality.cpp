@@ -6,6 +6,7 @@
 
 #include "base/checked.hpp"
 #include "forestcoll/network.hpp"
+#include "forestcoll/scaled_oracle.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -59,28 +60,6 @@ int64_t totalBandwidth(const Network& network) {
     sum = checkedAdd(sum, arc.capacity);
   }
   return sum;
-}
-
-/// Largest value the oracle may meet is below 4 * totalBandwidth * totalDemand: every capacity and supply of the scaled
-/// problem is at most one of the two products, and a residual pair holds two of them.
-bool fits64(const Network& network) {
-  // Divided rather than multiplied by 4: the product itself may use all but one of the 128 bits.
-  const Int128 bound = Int128{totalBandwidth(network)} * network.totalDemand;
-  return bound < std::numeric_limits<int64_t>::max() / 4;
-}
-
-template <typename Cap>
-flow::FeasibilityOracle<Cap> scaledOracle(const Network& network, int64_t demand, int64_t exit) {
-  std::vector<flow::CapacityArc<Cap>> arcs;
-  arcs.reserve(network.arcs.size());
-  for (const TreeArc& arc : network.arcs) {
-    arcs.push_back({arc.tail, arc.head, Cap{arc.capacity} * demand});
-  }
-  std::vector<Cap> supply(at(network.nodeCount), 0);
-  for (const int gpu : network.gpus) {
-    supply[at(gpu)] = Cap{network.demand[at(gpu)]} * exit;
-  }
-  return {network.nodeCount, arcs, std::move(supply), network.gpus};
 }
 
 [[noreturn]] void failUnreachable() {
@@ -279,6 +258,12 @@ std::vector<int> hopsFromGpus(const Network& network, std::span<const TreeArc> a
     }
   }
   return hops;
+}
+
+bool fits64(const Network& network) {
+  // Divided rather than multiplied by 4: the product itself may use all but one of the 128 bits.
+  const Int128 bound = Int128{totalBandwidth(network)} * network.totalDemand;
+  return bound < std::numeric_limits<int64_t>::max() / 4;
 }
 
 CutRatio worstCut(const Network& network, const Progress& progress) {

@@ -82,6 +82,8 @@ private slots:
   void help();
   void version();
   void optimumOfTheExample();
+  void tiedCuts_data();
+  void tiedCuts();
   void optimum_data();
   void optimum();
   void optimumBelowTheCuts();
@@ -177,11 +179,33 @@ void TestCli::optimumOfTheExample() {
   for (const auto& other : json["cuts"].toArray()) {
     VERIFY_TOLD(other.toObject()["nodes"].toArray() != cut, outcome);
   }
+  // One for each GPU that the data comes in to; where the NICs stand makes no other cut.
+  QCOMPARE(json["cuts"].toArray().size(), 15);
+  QCOMPARE(json["tied_cuts"].toObject()["count"].toInt(), 16);
+  QVERIFY(json["tied_cuts"].toObject()["exact"].toBool());
 
   const Outcome text = run({"optimum", example()});
   QCOMPARE(text.code, 0);
   VERIFY_TOLD(text.out.startsWith("allgather 1040/3 = 346.67 GB/s"), text);
   VERIFY_TOLD(text.out.contains("15 GPUs must push their shards out through 325 GB/s"), text);
+  VERIFY_TOLD(text.out.contains("and 15 other cuts just as tight"), text);
+}
+
+/// Equal boxes bind alike, however many there are.
+void TestCli::tiedCuts_data() {
+  QTest::addColumn<int>("boxes");
+  QTest::addColumn<int>("count");
+  for (const int boxes : {4, 16, 65, 128}) {
+    QTest::addRow("%d", boxes) << boxes << boxes;
+  }
+}
+
+void TestCli::tiedCuts() {
+  QFETCH(int, boxes);
+  QFETCH(int, count);
+  const Outcome outcome = run({"optimum", u"preset:dgx-a100,boxes=%1"_qs.arg(boxes)});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  VERIFY_TOLD(outcome.out.contains("and " + QByteArray::number(count - 1) + " other cuts just as tight"), outcome);
 }
 
 void TestCli::optimum_data() {

@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/tied_cuts.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "forestcoll/network.hpp"
+#include "forestcoll/scaled_oracle.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using std::int64_t;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+int64_t leaving(const Network& network, const std::vector<char>& isInside) {
+  int64_t sum = 0;
+  for (const TreeArc& arc : network.arcs) {
+    if (isInside[at(arc.tail)] != 0 && isInside[at(arc.head)] == 0) {
+      sum = checkedAdd(sum, arc.capacity);
+    }
+  }
+  return sum;
+}
+
+/// The search is over; what was found until then stands.
+struct StepsSpent {};
+
+[[noreturn]] void failUsage(std::string message) {
+  throw Failure{{ErrorCode::badUsage, std::move(message), "ask with a cut that proves the bound of this collective"}};
+}
+
+/// One bit per class of GPUs.
+class Bits {
+public:
+  Bits() = default;
+  explicit Bits(std::size_t size) : m_words((size + 63) / 64, 0) {}
+
+  [[nodiscard]] bool has(std::size_t i) const { return (m_words[i / 64] >> (i % 64) & 1U) != 0; }
+  void add(std::size_t i) { m_words[i / 64] |= std::uint64_t{1} << (i % 64); }
+  void add(const Bits& other) {
+    for (std::size_t i = 0; i < m_words.size(); ++i) {
+      m_words[i] |= other.m_words[i];
+    }
+  }
+  /// The first below `size` that is in neither; `size` where there is none.
+  [[nodiscard]] static std::size_t firstInNeither(const Bits& a, const Bits& b, std::size_t size) {
+    for (std::size_t i = 0; i < a.m_words.size(); ++i) {
+      if (const std::uint64_t both = ~(a.m_words[i] | b.m_words[i]); both != 0) {
+        return std::min(size, i * 64 + static_cast<std::size_t>(std::countr_zero(both)));
+      }
+    }
+    return size;
+  }
+  [[nodiscard]] std::size_t words() const { return m_words.size(); }
+
+private:
+  std::vector<std::uint64_t> m_words;
+};
+
+/// Where a listed cut stands in the list, and how to find it again.
+struct Place {
+  std::vector<int> smaller;  ///< ranks on the side with fewer GPUs (on a tie, of S), ascending
+  bool isSinkSide = false;   ///< that side is Q
+  std::size_t sink = 0;      ///< of the first GPU in Q, in the order of the sinks
+
+  friend bool operator<(const Place& a, const Place& b) {
+    if (a.smaller.size() != b.smaller.size()) {
+      return a.smaller.size() < b.smaller.size();
+    }
+    return std::tie(a.smaller, a.isSinkSide) < std::tie(b.smaller, b.isSinkSide);
+  }
+};
+
+template <typename Cap>
+class Search {
+public:
+  Search(const fabric::Fabric& fabric, const Network& network, const CutRatio& ratio, const Progress& progress,
+         const TiedCutsLimits& limits)
+      : m_fabric(fabric),
+        m_network(network),
+        m_progress(progress),
+        m_limits(limits),
+        m_oracle(scaledOracle<Cap>(network, ratio.value().numerator(), ratio.value().denominator())),
+        m_order(m_oracle.sinkOrder().begin(), m_oracle.sinkOrder().end()),
+        m_ranks(at(network.nodeCount), 0),
+        m_state(at(network.nodeCount), State::open),
+        m_component(at(network.nodeCount), -1) {
+    for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
+      m_ranks[at(network.gpus[rank])] = rank;
+    }
+  }
+
+  TiedCuts run() {
+    TiedCuts result;
+    try {
+      for (std::size_t i = 0; i < m_order.size(); ++i) {
+        throwIfCancelled(m_progress);
+        countAt(i);
+        m_oracle.absorb(m_order[i]);
+      }
+    } catch (const StepsSpent&) {
+      m_isExact = false;
+    }
+    m_oracle.undo();
+    result.count = m_count;
+    result.isExact = m_isExact;
+    for (const Place& place : m_listed) {
+      result.cuts.push_back(cutAt(place));
+    }
+    return result;
+  }
+
+private:
+  enum class State : char { open, needed, barred };
+
+  void spend(std::uint64_t steps) {
+    m_steps += steps + m_oracle.takeWork();
+    if (m_steps > m_limits.steps) {
+      throw StepsSpent{};
+    }
+  }
+
+  /// Marks all nodes with a residual path to (or from) the seeds.
+  template <bool isForward>
+  void mark(std::vector<int> queue, State state) {
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      const auto visit = [&](int next) {
+        if (m_state[at(next)] != state) {
+          m_state[at(next)] = state;
+          queue.push_back(next);
+        }
+      };
+      if constexpr (isForward) {
+        m_oracle.forEachResidualOutOf(queue[i], visit);
+      } else {
+        m_oracle.forEachResidualInto(queue[i], visit);
+      }
+    }
+  }
+
+  /// The nodes that can flow into the sink and so are in every Q; false where one of them is a source.
+  bool markNeeded(int sink) {
+    m_needed.assign(1, sink);
+    m_state[at(sink)] = State::needed;
+    bool isClosed = !m_oracle.isSource(sink);
+    for (std::size_t i = 0; i < m_needed.size() && isClosed; ++i) {
+      m_oracle.forEachResidualInto(m_needed[i], [&](int from) {
+        if (m_state[at(from)] != State::needed) {
+          m_state[at(from)] = State::needed;
+          m_needed.push_back(from);
+          isClosed = isClosed && !m_oracle.isSource(from);
+        }
+      });
+    }
+    if (!isClosed) {
+      for (const int node : m_needed) {
+        m_state[at(node)] = State::open;
+      }
+    }
+    return isClosed;
+  }
+
+  /// What a source can still flow to is in no Q.
+  void markBarred() {
+    std::vector<int> sources;
+    for (int v = 0; v < m_network.nodeCount; ++v) {
+      if (m_oracle.isSource(v)) {
+        m_state[at(v)] = State::barred;
+        sources.push_back(v);
+      }
+    }
+    mark<true>(std::move(sources), State::barred);
+  }
+
+  void flow(std::size_t index) {
+    m_oracle.undo();
+    if (m_oracle.flowInto(m_order[index], m_oracle.target()) != m_oracle.target()) {
+      failUsage("the cut is not the tightest one of the fabric");
+    }
+  }
+
+  void countAt(std::size_t index) {
+    flow(index);
+    if (!markNeeded(m_order[index])) {
+      spend(m_needed.size());
+      return;
+    }
+    markBarred();
+    spend(at(m_network.nodeCount));
+    findComponents();
+    closeClasses();
+    enumerate(index);
+    std::fill(m_state.begin(), m_state.end(), State::open);
+  }
+
+  /// Strongly connected components of the open nodes (Tarjan), each after those that it can flow from.
+  void findComponents() {
+    struct Frame {
+      int node;
+      std::size_t begin;  ///< its neighbours in m_neighbours
+      std::size_t next;
+    };
+    std::fill(m_component.begin(), m_component.end(), -1);
+    m_componentCount = 0;
+    m_neighbours.clear();
+    std::vector<int> index(at(m_network.nodeCount), -1);
+    std::vector<int> low(at(m_network.nodeCount), 0);
+    std::vector<int> stack;
+    std::vector<Frame> frames;
+    int visited = 0;
+    const auto enter = [&](int node) {
+      index[at(node)] = low[at(node)] = visited++;
+      stack.push_back(node);
+      const std::size_t begin = m_neighbours.size();
+      m_oracle.forEachResidualInto(node, [&](int from) {
+        if (m_state[at(from)] == State::open) {
+          m_neighbours.push_back(from);
+        }
+      });
+      frames.push_back({node, begin, begin});
+    };
+    for (int start = 0; start < m_network.nodeCount; ++start) {
+      if (m_state[at(start)] != State::open || index[at(start)] >= 0) {
+        continue;
+      }
+      enter(start);
+      while (!frames.empty()) {
+        Frame& frame = frames.back();
+        const int node = frame.node;
+        if (frame.next < m_neighbours.size()) {
+          const int from = m_neighbours[frame.next++];
+          if (index[at(from)] < 0) {
+            enter(from);
+          } else if (m_component[at(from)] < 0) {
+            low[at(node)] = std::min(low[at(node)], index[at(from)]);
+          }
+          continue;
+        }
+        m_neighbours.resize(frame.begin);
+        frames.pop_back();
+        if (!frames.empty()) {
+          low[at(frames.back().node)] = std::min(low[at(frames.back().node)], low[at(node)]);
+        }
+        if (low[at(node)] == index[at(node)]) {
+          int member = -1;
+          do {
+            member = stack.back();
+            stack.pop_back();
+            m_component[at(member)] = m_componentCount;
+          } while (member != node);
+          ++m_componentCount;
+        }
+      }
+    }
+    spend(at(visited));
+  }
+
+  /// Components that hold GPUs are the classes that a Q takes as a whole; each with the classes that it draws in.
+  void closeClasses() {
+    m_classOf.assign(at(m_componentCount), -1);
+    m_members.clear();
+    for (const int gpu : m_network.gpus) {
+      if (const int component = m_component[at(gpu)]; component >= 0) {
+        int& group = m_classOf[at(component)];
+        if (group < 0) {
+          group = static_cast<int>(m_members.size());
+          m_members.emplace_back();
+        }
+        m_members[at(group)].push_back(gpu);
+      }
+    }
+    const std::size_t classes = m_members.size();
+    std::vector<std::vector<int>> nodes(at(m_componentCount));
+    for (int v = 0; v < m_network.nodeCount; ++v) {
+      if (m_component[at(v)] >= 0) {
+        nodes[at(m_component[at(v)])].push_back(v);
+      }
+    }
+    std::vector<Bits> drawn(at(m_componentCount), Bits(classes));
+    m_draws.assign(classes, Bits(classes));
+    m_drawnBy.assign(classes, Bits(classes));
+    for (int c = 0; c < m_componentCount; ++c) {
+      Bits& all = drawn[at(c)];
+      if (m_classOf[at(c)] >= 0) {
+        all.add(at(m_classOf[at(c)]));
+      }
+      std::uint64_t joins = 0;
+      for (const int node : nodes[at(c)]) {
+        m_oracle.forEachResidualInto(node, [&](int from) {
+          const int other = m_component[at(from)];
+          if (other >= 0 && other != c) {
+            all.add(drawn[at(other)]);
+            ++joins;
+          }
+        });
+      }
+      spend(joins * all.words());
+      if (m_classOf[at(c)] >= 0) {
+        m_draws[at(m_classOf[at(c)])] = all;
+      }
+    }
+    for (std::size_t i = 0; i < classes; ++i) {
+      for (std::size_t j = 0; j < classes; ++j) {
+        if (m_draws[i].has(j)) {
+          m_drawnBy[j].add(i);
+        }
+      }
+      spend(classes);
+    }
+  }
+
+  /// All closed sets of classes, each once. The classes left out come first, so that the smallest Q is met first.
+  void enumerate(std::size_t index) {
+    struct Choice {
+      Bits in;
+      Bits out;
+    };
+    const std::size_t classes = m_members.size();
+    if (classes > 0) {
+      Bits all(classes);
+      for (std::size_t i = 0; i < classes; ++i) {
+        all.add(i);
+      }
+      list(index, all);  // the smallest S, in case that a limit ends the walk
+    }
+    std::vector<Choice> open;
+    open.push_back({Bits(classes), Bits(classes)});
+    while (!open.empty()) {
+      Choice choice = std::move(open.back());
+      open.pop_back();
+      spend(choice.in.words() + 1);
+      const std::size_t next = Bits::firstInNeither(choice.in, choice.out, classes);
+      if (next < classes) {
+        Choice with = choice;
+        with.in.add(m_draws[next]);
+        choice.out.add(m_drawnBy[next]);
+        open.push_back(std::move(with));
+        open.push_back(std::move(choice));
+        continue;
+      }
+      if (!list(index, choice.in)) {
+        continue;
+      }
+      if (m_count >= m_limits.counted) {
+        m_isExact = false;
+        return;
+      }
+      ++m_count;
+    }
+  }
+
+  /// Takes the cut into the list if it is among the first; false where it is none, since all data is in Q.
+  bool list(std::size_t index, const Bits& chosen) {
+    std::vector<char> isIn(m_network.gpus.size(), 0);
+    int64_t demand = m_network.totalDemand;
+    std::size_t inside = 0;
+    const auto take = [&](int gpu) {
+      isIn[m_ranks[at(gpu)]] = 1;
+      demand -= m_network.demand[at(gpu)];
+      ++inside;
+    };
+    for (const int node : m_needed) {
+      if (m_network.isGpu[at(node)] != 0) {
+        take(node);
+      }
+    }
+    for (std::size_t i = 0; i < m_members.size(); ++i) {
+      if (chosen.has(i)) {
+        std::for_each(m_members[i].begin(), m_members[i].end(), take);
+      }
+    }
+    spend(isIn.size());
+    if (demand == 0) {
+      return false;
+    }
+    Place place;
+    place.isSinkSide = 2 * inside < isIn.size();
+    place.sink = index;
+    const std::size_t smaller = place.isSinkSide ? inside : isIn.size() - inside;
+    if (m_listed.size() >= m_limits.listed &&
+        (m_listed.empty() || std::prev(m_listed.end())->smaller.size() < smaller)) {
+      return true;
+    }
+    for (std::size_t rank = 0; rank < isIn.size(); ++rank) {
+      if ((isIn[rank] != 0) == place.isSinkSide) {
+        place.smaller.push_back(static_cast<int>(rank));
+      }
+    }
+    m_listed.insert(std::move(place));
+    if (m_listed.size() > m_limits.listed) {
+      m_listed.erase(std::prev(m_listed.end()));
+    }
+    return true;
+  }
+
+  /// The cut with its switches and NICs.
+  schedule::Cut cutAt(const Place& place) {
+    // The flow of its sink again: earlier sinks, and only those, feed it.
+    m_oracle.clearAbsorbed();
+    for (std::size_t i = 0; i < place.sink; ++i) {
+      m_oracle.absorb(m_order[i]);
+    }
+    flow(place.sink);
+    std::fill(m_state.begin(), m_state.end(), State::open);
+    std::vector<int> sides[2];  // GPUs outside and inside of Q
+    std::size_t next = 0;
+    for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
+      const bool isSmaller = next < place.smaller.size() && at(place.smaller[next]) == rank;
+      next += isSmaller ? 1 : 0;
+      sides[isSmaller == place.isSinkSide ? 1 : 0].push_back(m_network.gpus[rank]);
+    }
+    // Q takes what can flow into its GPUs, S what the others can flow to; between them the cut may pass anywhere.
+    markAll<false>(sides[1], State::needed);
+    markAll<true>(sides[0], State::barred);
+    if (place.isSinkSide) {
+      takeBoxes<false>(State::needed, State::barred);
+    } else {
+      takeBoxes<true>(State::barred, State::needed);
+    }
+    CutRatio cut;
+    std::vector<char> isInside(at(m_network.nodeCount), 0);
+    for (int v = 0; v < m_network.nodeCount; ++v) {
+      if (place.isSinkSide ? m_state[at(v)] != State::needed : m_state[at(v)] == State::barred) {
+        isInside[at(v)] = 1;
+        cut.nodes.push_back(v);
+        cut.demand += m_network.demand[at(v)];
+      }
+    }
+    cut.exit = leaving(m_network, isInside);
+    return {std::move(cut.nodes), cut.demand, Rational(cut.exit) * m_network.unit};
+  }
+
+  template <bool isForward>
+  void markAll(const std::vector<int>& seeds, State state) {
+    for (const int seed : seeds) {
+      m_state[at(seed)] = state;
+    }
+    mark<isForward>(seeds, state);
+  }
+
+  /// The boxes around the node, outermost first, while visit returns true.
+  template <typename Visit>
+  void forEachBox(int node, Visit&& visit) const {
+    const std::string& path = m_fabric.nodes()[at(node)].box;
+    for (std::size_t end = path.find('/'); !path.empty(); end = path.find('/', end + 1)) {
+      if (!visit(path.substr(0, end)) || end == std::string::npos) {
+        return;
+      }
+    }
+  }
+
+  /// Draws in the rest of each box that has its GPUs on this side, where nothing of the other side comes with it.
+  template <bool isForward>
+  void takeBoxes(State own, State other) {
+    std::map<std::string, bool> isFilled;  // boxes with GPUs, outer ones too
+    for (const int gpu : m_network.gpus) {
+      forEachBox(gpu, [&](const std::string& box) {
+        bool& filled = isFilled.try_emplace(box, true).first->second;
+        filled = filled && m_state[at(gpu)] == own;
+        return true;
+      });
+    }
+    std::map<std::string, std::vector<int>> rest;
+    for (int v = 0; v < m_network.nodeCount; ++v) {
+      if (m_state[at(v)] == State::open) {
+        forEachBox(v, [&](const std::string& box) {
+          const auto found = isFilled.find(box);
+          const bool isOuterEnough = found != isFilled.end() && found->second;
+          if (isOuterEnough) {
+            rest[box].push_back(v);
+          }
+          return !isOuterEnough;
+        });
+      }
+    }
+    for (const auto& [box, nodes] : rest) {
+      const std::vector<State> before = m_state;
+      markAll<isForward>(nodes, own);
+      bool isLost = false;
+      for (int v = 0; v < m_network.nodeCount && !isLost; ++v) {
+        isLost = before[at(v)] == other && m_state[at(v)] != other;
+      }
+      if (isLost) {
+        m_state = before;
+      }
+    }
+  }
+
+  const fabric::Fabric& m_fabric;
+  const Network& m_network;
+  const Progress& m_progress;
+  const TiedCutsLimits& m_limits;
+  flow::FeasibilityOracle<Cap> m_oracle;
+  std::vector<int> m_order;
+  std::vector<std::size_t> m_ranks;  // by node; GPUs only
+  std::uint64_t m_steps = 0;
+  // Of the sink at hand.
+  std::vector<State> m_state;
+  std::vector<int> m_needed;
+  std::vector<int> m_component;  // -1 = not open
+  int m_componentCount = 0;
+  std::vector<int> m_neighbours;
+  std::vector<int> m_classOf;               // by component; -1 = no GPU in it
+  std::vector<std::vector<int>> m_members;  // GPUs by class
+  std::vector<Bits> m_draws;                // by class: itself and all that can flow into it
+  std::vector<Bits> m_drawnBy;
+  // The answer.
+  std::set<Place> m_listed;
+  int64_t m_count = 0;
+  bool m_isExact = true;
+};
+
+/// a(v) by rank: what each GPU has to send.
+std::vector<int64_t> demandOf(const fabric::Fabric& fabric, const Request& request) {
+  std::vector<int64_t> demand(at(fabric.gpuCount()), request.root ? 0 : 1);
+  if (request.root && *request.root >= 0 && *request.root < fabric.gpuCount()) {
+    demand[at(*request.root)] = 1;
+  } else if (request.amounts.size() == demand.size()) {
+    demand = request.amounts;
+  }
+  return demand;
+}
+
+void turnRound(Network& network) {
+  for (TreeArc& arc : network.arcs) {
+    std::swap(arc.tail, arc.head);
+  }
+}
+
+}  // namespace
+
+Result<TiedCuts> tiedCuts(const fabric::Fabric& fabric, const Request& request, const schedule::Cut& cut,
+                          const Progress& progress, const TiedCutsLimits& limits) {
+  try {
+    Network network = makeNetwork(fabric, demandOf(fabric, request));
+    std::vector<char> isInside(at(network.nodeCount), 0);
+    CutRatio ratio;
+    for (const int node : cut.nodes) {
+      if (node < 0 || node >= network.nodeCount) {
+        failUsage("the cut names a node that the fabric does not have");
+      }
+      isInside[at(node)] = 1;
+      ratio.demand += network.demand[at(node)];
+    }
+    const bool isReduction = request.collective == Collective::reduceScatter ||
+                             request.collective == Collective::reduce ||
+                             (request.collective == Collective::allreduce &&
+                              Rational(leaving(network, isInside)) * network.unit != cut.exitBandwidth);
+    if (isReduction) {
+      turnRound(network);
+    }
+    ratio.exit = leaving(network, isInside);
+    if (ratio.demand <= 0 || ratio.exit <= 0) {
+      failUsage("nothing has to cross the cut, or nothing can");
+    }
+    return fits64(network) ? Search<int64_t>(fabric, network, ratio, progress, limits).run()
+                           : Search<Int128>(fabric, network, ratio, progress, limits).run();
+  } catch (const Failure& failure) {
+    return failure.error;
+  } catch (const OverflowError&) {
+    return Error{ErrorCode::overflow, "the fabric's numbers leave the range in which results are proven exact",
+                 "use bandwidths with fewer digits or a common divisor"};
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "cancelled"};
+  }
+}
+
+}  // namespace coppice::forestcoll
