@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "command.hpp"
 #include "forestcoll/forestcoll.hpp"
+#include "forestcoll/peer_limit.hpp"
 #include "heights_text.hpp"
 #include "input.hpp"
 #include "io/forest_json.hpp"
@@ -31,6 +32,7 @@ struct Options {
   std::int64_t showTrees = 0;
   int heightEffort = 1;
   std::optional<int> maxHeight;
+  std::optional<int> maxPeers;
   std::string output;
 };
 
@@ -95,11 +97,23 @@ Outcome prune(const fabric::Fabric& fabric, schedule::Schedule& schedule, const 
   return Done{};
 }
 
-/// What a cap on the height costs.
-void describeCap(int mostHeight, const schedule::Schedule& schedule, const forestcoll::Optimum& optimum,
-                 Answer& answer) {
+/// What limits on height and peers cost together.
+void describeLimits(const Options& options, const schedule::Schedule& schedule, const forestcoll::Optimum& optimum,
+                    Answer& answer) {
   const bool isReached = schedule.algbw == optimum.algbw;
-  answer.json["max_height"] = mostHeight;
+  std::string label;
+  std::string limits;
+  if (options.maxHeight) {
+    answer.json["height_limit"] = *options.maxHeight;
+    label = "height cap  ";
+    limits = counted(*options.maxHeight, "hop");
+  }
+  if (options.maxPeers) {
+    answer.json["peer_limit"] = *options.maxPeers;
+    label = label.empty() ? "peer limit  " : "limits      ";
+    limits += (limits.empty() ? "" : " and ") + counted(*options.maxPeers, "peer") + " per GPU";
+  }
+  answer.json["share_of_optimum"] = (schedule.algbw / optimum.algbw).toString();
   answer.json["optimum_algbw"] = optimum.algbw.toString();
   answer.json["algbw"] = schedule.algbw.toString();
   answer.json["algbw_GBps"] = schedule.algbw.toDouble();
@@ -107,12 +121,25 @@ void describeCap(int mostHeight, const schedule::Schedule& schedule, const fores
   answer.json["busbw"] = bus.toString();
   answer.json["busbw_GBps"] = bus.toDouble();
   if (isReached) {
-    answer.text += "  height cap  " + counted(mostHeight, "hop") + ": kept without loss\n";
+    answer.text += "  " + label + limits + ": kept without loss\n";
     return;
   }
   answer.json["optimal"] = false;
-  answer.text += "  height cap  " + counted(mostHeight, "hop") + ": the best trees found reach " +
-                 gigabytes(schedule.algbw) + ", " + percent(schedule.algbw, optimum.algbw) + " of it\n";
+  answer.text += "  " + label + limits + ": the best trees found reach " + gigabytes(schedule.algbw) + ", " +
+                 percent(schedule.algbw, optimum.algbw) + " (" + (schedule.algbw / optimum.algbw).toString() +
+                 ") of it\n";
+}
+
+Result<forestcoll::Generated> grow(const fabric::Fabric& fabric, const forestcoll::Request& request,
+                                   const std::optional<int>& mostPeers, const Progress& progress) {
+  if (!mostPeers) {
+    return forestcoll::generate(fabric, request, progress);
+  }
+  auto limited = forestcoll::generateWithPeers(fabric, request, *mostPeers, progress);
+  if (!limited) {
+    return limited.error();
+  }
+  return std::move(limited->generated);
 }
 
 /// The number of trees for --sizes.
@@ -167,7 +194,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     seconds["choosing_k"] = clock.lap();
   }
 
-  auto generated = forestcoll::generate(fabric, *request, progress);
+  auto generated = grow(fabric, *request, options.maxPeers, progress);
   if (!generated) {
     return generated.error();
   }
@@ -205,8 +232,8 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     return tied.error();
   }
   Answer answer = describeOptimum(fabric, *request, generated->optimum, *tied, free ? &*free : nullptr);
-  if (options.maxHeight) {
-    describeCap(*options.maxHeight, schedule, generated->optimum, answer);
+  if (options.maxHeight || options.maxPeers) {
+    describeLimits(options, schedule, generated->optimum, answer);
   }
   if (treeCount) {
     describeTreeCount(options.sizes, *treeCount, answer.json, answer.text);
@@ -253,7 +280,8 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
                     "  coppice-cli generate cluster.fabric.json -c allreduce --k-max 8 -o ar.forest.json\n"
                     "  coppice-cli generate preset:mi250,boxes=2 --gpus 0-7,16-23 -c reduce --root 0 -o r.forest.json\n"
                     "  coppice-cli generate preset:mi250,boxes=2 --max-height 6\n"
-                    "  coppice-cli generate cluster.fabric.json --sizes pow2 -o ag.forest.json");
+                    "  coppice-cli generate cluster.fabric.json --sizes pow2 -o ag.forest.json\n"
+                    "  coppice-cli generate preset:dgx-a100,boxes=128 --max-peers 32 -o large.forest.json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
   addRequestOptions(sub, options->request);
@@ -275,6 +303,10 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
                  "No tree higher than this many GPU-to-GPU hops, at the least loss of throughput that is found")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("HOPS");
+  sub.add_option("--max-peers", options->maxPeers,
+                 "No GPU sends to or receives from more GPUs than this; GPUs of different boxes relay for each other")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N");
   sub.add_option("--form", options->form,
                  "trees (each one written out), parts (by distinct parts, for thousands of GPUs), or auto")
       ->capture_default_str();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "schedule/peers.hpp"
 #include "schedule/tree_reader.hpp"
 #include "text.hpp"
 
@@ -60,9 +61,12 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
   json["mean_physical_height"] = sums[1] / static_cast<double>(trees);
   json["mean_latency_us"] = sums[2] / static_cast<double>(trees);
   json["default_latencies"] = unstated;
+  const int peers = schedule::mostPeers(schedule, fabric, progress);
+  json["max_peers"] = peers;
   text += "  forest      " + counted(trees, "tree") + ", " + std::to_string(batches) + " different" +
           (hasParts ? ", kept by their parts" : "") + "; height at most " + counted(most.logicalMax, "GPU hop") +
           " (mean " + means[0] + "), " + counted(most.physicalMax, "link") + " (mean " + means[1] + ")\n";
+  text += "  peers       each GPU sends to or receives from at most " + counted(peers, "other GPU") + "\n";
   text += "  latency     at most " + oneDecimal(most.latencyMax) + " us along the links from root to leaf (mean " +
           means[2] + "), " + source + "\n";
 }

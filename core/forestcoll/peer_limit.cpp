@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/peer_limit.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+#include "forestcoll/growth.hpp"
+#include "forestcoll/network.hpp"
+#include "forestcoll/peer_wiring.hpp"
+#include "schedule/expansion.hpp"
+#include "schedule/factored.hpp"
+#include "schedule/peers.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using fabric::Fabric;
+using std::int64_t;
+
+std::size_t at(int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+template <typename T>
+T valueOrThrow(Result<T>&& result) {
+  if (!result) {
+    throw Failure{result.error()};
+  }
+  return *std::move(result);
+}
+
+void requireUsable(const Fabric& fabric, int mostPeers) {
+  if (mostPeers < 1) {
+    throw Failure{{ErrorCode::badUsage, "a GPU needs at least 1 peer", "give a whole number of peers, 1 or more"}};
+  }
+  const auto name = [&](int node) { return inQuotes(fabric.nodes()[at(node)].id); };
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const auto back = fabric.findArc(arc.head, arc.tail);
+    const Bandwidth other = back ? fabric.arcs()[at(*back)].bandwidth : Bandwidth();
+    if (other != arc.bandwidth) {
+      throw Failure{{ErrorCode::unbalanced,
+                     "a limit on peers needs links with the same bandwidth both ways, and from " + name(arc.tail) +
+                         " to " + name(arc.head) + " it is " + arc.bandwidth.toString() + " GB/s, back " +
+                         other.toString(),
+                     "leave the limit out, or make the links duplex",
+                     {{}, 0, 0, name(arc.tail)}}};
+    }
+  }
+  std::vector<int> linked(at(fabric.nodeCount()), 0);
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const bool joinsGpus = fabric.nodes()[at(arc.tail)].kind == fabric::NodeKind::gpu &&
+                           fabric.nodes()[at(arc.head)].kind == fabric::NodeKind::gpu;
+    linked[at(arc.tail)] += joinsGpus ? 1 : 0;
+  }
+  const auto most = std::max_element(linked.begin(), linked.end());
+  if (*most > mostPeers) {
+    const auto node = static_cast<int>(most - linked.begin());
+    throw Failure{{ErrorCode::infeasible,
+                   name(node) + " is linked to " + std::to_string(*most) +
+                       " GPUs directly, and a limit on peers only applies to what runs through switches",
+                   "allow at least " + std::to_string(*most) + " peers",
+                   {{}, 0, 0, name(node)}}};
+  }
+}
+
+/// The fabric with wires in place of some switches. A wire is a switch of its own between two GPUs, so that routes name
+/// it.
+struct WiredFabric {
+  Fabric fabric;
+  std::vector<int> nodeOf;  ///< by its nodes: the original's node, -1 = a wire
+  std::vector<int> wireOf;  ///< by its nodes: into wires, -1 = none
+  std::vector<Wire> wires;
+};
+
+WiredFabric buildWired(const Fabric& fabric, PeerWiring&& wiring, const Rational& bandwidthOfTree) {
+  fabric::Description description;
+  description.name = fabric.name();
+  std::vector<int> nodeOf;
+  std::vector<int> wireOf;
+  for (int node = 0; node < fabric.nodeCount(); ++node) {
+    const fabric::Node& original = fabric.nodes()[at(node)];
+    if (wiring.isReplaced[at(node)] != 0) {
+      continue;
+    }
+    fabric::NodeDescription added;
+    added.id = original.id;
+    added.kind = fabric::toString(original.kind);
+    if (original.rank >= 0) {
+      added.rank = original.rank;
+    }
+    description.nodes.push_back(std::move(added));
+    nodeOf.push_back(node);
+    wireOf.push_back(-1);
+  }
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    if (arc.tail < arc.head && wiring.isReplaced[at(arc.tail)] == 0 && wiring.isReplaced[at(arc.head)] == 0) {
+      fabric::LinkDescription link;
+      link.src = fabric.nodes()[at(arc.tail)].id;
+      link.dst = fabric.nodes()[at(arc.head)].id;
+      link.bandwidth = arc.bandwidth.toString();
+      description.links.push_back(std::move(link));
+    }
+  }
+  // No id of the fabric is as long as this one.
+  std::size_t longest = 0;
+  for (const fabric::Node& node : fabric.nodes()) {
+    longest = std::max(longest, node.id.size());
+  }
+  const std::string prefix = std::string(longest, 'w') + " wire ";
+  for (std::size_t i = 0; i < wiring.wires.size(); ++i) {
+    const Wire& wire = wiring.wires[i];
+    fabric::NodeDescription added;
+    added.id = prefix + std::to_string(i);
+    added.kind = fabric::toString(fabric::NodeKind::switchNode);
+    const std::string bandwidth = Bandwidth(Rational(wire.trees) * bandwidthOfTree).toString();
+    for (const int gpu : {wire.a, wire.b}) {
+      fabric::LinkDescription link;
+      link.src = fabric.nodes()[at(gpu)].id;
+      link.dst = added.id;
+      link.bandwidth = bandwidth;
+      description.links.push_back(std::move(link));
+    }
+    description.nodes.push_back(std::move(added));
+    nodeOf.push_back(-1);
+    wireOf.push_back(static_cast<int>(i));
+  }
+  return {valueOrThrow(Fabric::build(description)), std::move(nodeOf), std::move(wireOf), std::move(wiring.wires)};
+}
+
+/// Routes of the wired fabric as routes of the original.
+schedule::Forest onFabric(const WiredFabric& wired, schedule::Forest&& forest, const Progress& progress) {
+  if (forest.factored) {
+    const bool areRenamed =
+        std::all_of(wired.wires.begin(), wired.wires.end(), [](const Wire& wire) { return wire.relays.size() == 1; });
+    if (areRenamed) {
+      auto parts = std::make_shared<schedule::FactoredForest>(*forest.factored);
+      for (schedule::FactoredForest::Instance& instance : parts->instances) {
+        for (fabric::NodeIndex& node : instance.switches) {
+          const int wire = wired.wireOf[at(node)];
+          node = wire >= 0 ? wired.wires[at(wire)].relays.front() : wired.nodeOf[at(node)];
+        }
+      }
+      forest.factored = std::move(parts);
+      return std::move(forest);
+    }
+    forest = valueOrThrow(schedule::expanded(forest, wired.fabric, schedule::kMostExpandedBytes, progress));
+  }
+  schedule::PathPool paths;
+  std::vector<fabric::NodeIndex> route;
+  for (schedule::PathId id = 0; id < forest.paths.size(); ++id) {
+    route.clear();
+    for (const fabric::NodeIndex node : forest.paths[id]) {
+      const int index = wired.wireOf[at(node)];
+      if (index < 0) {
+        route.push_back(wired.nodeOf[at(node)]);
+        continue;
+      }
+      const Wire& wire = wired.wires[at(index)];
+      if (route.back() == wire.a) {
+        route.insert(route.end(), wire.relays.begin(), wire.relays.end());
+      } else {
+        route.insert(route.end(), wire.relays.rbegin(), wire.relays.rend());
+      }
+    }
+    paths.add(route);
+  }
+  forest.paths = std::move(paths);
+  return std::move(forest);
+}
+
+/// A wiring with what it reaches.
+struct Attempt {
+  WiredFabric wired;
+  Rational algbw;
+  int64_t k = 0;
+};
+
+class PeerLimiter {
+public:
+  PeerLimiter(const Fabric& fabric, const Request& request, int mostPeers, const Progress& progress)
+      : m_fabric(fabric),
+        m_request(request),
+        m_mostPeers(mostPeers),
+        m_progress(progress),
+        m_network(makeNetwork(fabric, std::vector<int64_t>(at(fabric.gpuCount()), 1))) {}
+
+  PeerLimited run() {
+    std::vector<StageSeconds> seconds;
+    StageClock clock(seconds);
+    Request free = m_request;
+    free.fixedK.reset();
+    free.maxK.reset();
+    free.maxLoss.reset();
+    m_bound = valueOrThrow(optimum(m_fabric, free, m_progress));
+    m_optimum = m_bound;
+    if (limitsTrees()) {
+      Request fixed = m_request;
+      fixed.allreduceBudget = {};
+      m_optimum = valueOrThrow(optimum(m_fabric, fixed, m_progress));
+      m_optimum.allreduceLimit = m_bound.allreduceLimit;
+    }
+    clock.done("optimum");
+    if (keepsLimitByItself()) {
+      PeerLimited plain;
+      plain.generated = valueOrThrow(generate(m_fabric, m_request, m_progress));
+      plain.mostPeers = schedule::mostPeers(plain.generated.schedule, m_fabric, m_progress);
+      return plain;
+    }
+    std::optional<Attempt> best = findWiring();
+    clock.done("wiring");
+    PeerLimited result = growOn(*best);
+    for (StageSeconds& stage : result.generated.seconds) {
+      seconds.push_back(std::move(stage));
+    }
+    result.generated.seconds = std::move(seconds);
+    return result;
+  }
+
+private:
+  [[nodiscard]] std::vector<TreeArc> capacitiesAt(const Rational& scale) const {
+    return scaledArcs(m_network, scale * m_network.unit);
+  }
+
+  [[nodiscard]] bool limitsTrees() const { return m_request.fixedK || m_request.maxK || m_request.maxLoss; }
+
+  [[nodiscard]] bool keepsLimitByItself() const {
+    try {
+      return !wirePeers(m_network, capacitiesAt(m_optimum.scale), m_mostPeers, WiringStyle::even, m_progress);
+    } catch (const Failure& failure) {
+      if (failure.error.code != ErrorCode::infeasible) {
+        throw;
+      }
+      return false;  // more trees per root may have a wiring
+    }
+  }
+
+  /// The next larger scale at which a port of a replaced switch has room for one tree more.
+  [[nodiscard]] Rational scaleAfter(const Rational& scale, const std::vector<char>& isReplaced) const {
+    std::optional<Rational> next;
+    for (const TreeArc& arc : m_network.arcs) {
+      if (isReplaced[at(arc.tail)] != 0 || isReplaced[at(arc.head)] != 0) {
+        const Rational bandwidth = Rational(arc.capacity) * m_network.unit;
+        const Rational candidate = Rational((scale * bandwidth).floor() + 1) / bandwidth;
+        next = next ? std::min(*next, candidate) : candidate;
+      }
+    }
+    return next.value_or(scale);
+  }
+
+  std::optional<Attempt> findWiring() const {
+    std::optional<Attempt> best;
+    std::optional<Error> failure;
+    bool hasLeaves = false;
+    for (const WiringStyle style : {WiringStyle::even, WiringStyle::leaves}) {
+      if (style == WiringStyle::leaves && !hasLeaves) {
+        break;
+      }
+      for (const int64_t factor : {1, 2, 4}) {
+        const int64_t k = checkedMul(m_optimum.treesPerRoot, factor);
+        const bool mayTake = factor == 1 || !limitsTrees() || (m_request.maxK && k <= *m_request.maxK);
+        if (mayTake && tryRoundings(style, k, m_optimum.scale * Rational(factor), best, failure, hasLeaves)) {
+          return best;
+        }
+      }
+    }
+    if (!best) {
+      suggestLimit(*failure);
+    }
+    return best;
+  }
+
+  /// Wirings at the scale and some above it. True where one keeps the optimum.
+  bool tryRoundings(WiringStyle style, int64_t k, Rational scale, std::optional<Attempt>& best,
+                    std::optional<Error>& failure, bool& hasLeaves) const {
+    constexpr int kRoundings = 3;
+    for (int rounding = 0; rounding < kRoundings; ++rounding) {
+      throwIfCancelled(m_progress);
+      std::optional<PeerWiring> wiring;
+      try {
+        wiring = wirePeers(m_network, capacitiesAt(scale), m_mostPeers, style, m_progress);
+      } catch (const Failure& error) {
+        if (error.error.code != ErrorCode::infeasible) {
+          throw;
+        }
+        failure = error.error;
+        return false;
+      }
+      if (!wiring) {
+        return false;  // rounding alone cannot make the limit hold
+      }
+      hasLeaves = hasLeaves || wiring->hasLeaves;
+      const Rational next = scaleAfter(scale, wiring->isReplaced);
+      Attempt attempt{buildWired(m_fabric, *std::move(wiring), scale.inverse()), {}, k};
+      Request fixed = m_request;
+      fixed.maxK.reset();
+      fixed.maxLoss.reset();
+      fixed.fixedK = k;
+      fixed.allreduceBudget = {};
+      attempt.algbw = valueOrThrow(optimum(attempt.wired.fabric, fixed, m_progress)).algbw;
+      if (!best || attempt.algbw > best->algbw) {
+        best = std::move(attempt);
+      }
+      if (best->algbw == m_optimum.algbw) {
+        return true;
+      }
+      scale = next;
+    }
+    return false;
+  }
+
+  /// Throws the failure with the least limit for which there is a wiring.
+  [[noreturn]] void suggestLimit(Error failure) const {
+    constexpr int kMostTries = 64;
+    const std::vector<TreeArc> capacities = capacitiesAt(m_optimum.scale * Rational(4));
+    for (int peers = m_mostPeers + 1; peers <= m_mostPeers + kMostTries; ++peers) {
+      try {
+        static_cast<void>(wirePeers(m_network, capacities, peers, WiringStyle::even, m_progress));
+        failure.fix = "allow at least " + std::to_string(peers) + " peers";
+        break;
+      } catch (const Failure&) {
+        continue;
+      }
+    }
+    throw Failure{std::move(failure)};
+  }
+
+  PeerLimited growOn(const Attempt& best) const {
+    Request request = m_request;
+    request.allreduceBudget = {};
+    request.maxK.reset();
+    request.maxLoss.reset();
+    const bool keepsOptimum = best.algbw == m_bound.algbw;
+    if (!keepsOptimum || limitsTrees()) {
+      request.fixedK = best.k;
+    }
+    PeerLimited result;
+    result.isWired = true;
+    result.generated = valueOrThrow(generate(best.wired.fabric, request, m_progress));
+    schedule::Schedule& schedule = result.generated.schedule;
+    for (auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+      if (*forest) {
+        *forest = onFabric(best.wired, std::move(**forest), m_progress);
+      }
+    }
+    schedule.fabricName = m_fabric.name();
+    schedule.fabricDigest = m_fabric.digest();
+    schedule.bound = m_bound.algbw;
+    schedule.bottlenecks = m_bound.bottlenecks;
+    if (m_bound.allreduceLimit) {
+      schedule.allreduceBound = m_bound.allreduceLimit->algbw;
+    }
+    const int64_t k = result.generated.optimum.treesPerRoot;
+    if (schedule.algbw < schedule.bound || limitsTrees()) {
+      schedule.fixedK = k;
+    }
+    const Rational scale = result.generated.optimum.scale;
+    result.generated.optimum = m_optimum;
+    result.generated.optimum.treesPerRoot = k;
+    result.generated.optimum.scale = scale;
+    result.mostPeers = schedule::mostPeers(schedule, m_fabric, m_progress);
+    if (result.mostPeers > m_mostPeers) {
+      throw Failure{{ErrorCode::internal,
+                     "a GPU has " + std::to_string(result.mostPeers) + " peers, more than the limit of " +
+                         std::to_string(m_mostPeers),
+                     "please report this fabric"}};
+    }
+    return result;
+  }
+
+  const Fabric& m_fabric;
+  const Request& m_request;
+  int m_mostPeers;
+  const Progress& m_progress;
+  Network m_network;
+  Optimum m_bound;    ///< with any k
+  Optimum m_optimum;  ///< with the k of the request
+};
+
+}  // namespace
+
+Result<PeerLimited> generateWithPeers(const Fabric& fabric, const Request& request, int mostPeers,
+                                      const Progress& progress) {
+  try {
+    requireUsable(fabric, mostPeers);
+    return PeerLimiter(fabric, request, mostPeers, progress).run();
+  } catch (const Failure& failure) {
+    return failure.error;
+  } catch (const OverflowError&) {
+    return Error{ErrorCode::overflow,
+                 "with a limit on peers the fabric's numbers leave the range in which results are proven exact",
+                 "use a smaller k, bandwidths with fewer digits, or leave the limit out"};
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "cancelled"};
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "out of memory", "allow more memory, or use a smaller k"};
+  }
+}
+
+}  // namespace coppice::forestcoll

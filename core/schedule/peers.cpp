@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/peers.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "schedule/factored_layout.hpp"
+#include "schedule/tree_reader.hpp"
+
+namespace coppice::schedule {
+namespace {
+
+std::size_t at(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// The ranks beside each rank.
+class PeerLists {
+public:
+  explicit PeerLists(int gpuCount) : m_beside(at(gpuCount)), m_room(at(gpuCount), kRoom) {}
+
+  void join(fabric::Rank a, fabric::Rank b) {
+    add(a, b);
+    add(b, a);
+  }
+
+  std::vector<int> counts() {
+    std::vector<int> counts;
+    counts.reserve(m_beside.size());
+    for (std::vector<fabric::Rank>& list : m_beside) {
+      tidy(list);
+      counts.push_back(static_cast<int>(list.size()));
+    }
+    return counts;
+  }
+
+private:
+  static constexpr std::size_t kRoom = 64;
+
+  static void tidy(std::vector<fabric::Rank>& list) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+
+  /// Repeats go out when a list is full, so that memory grows with the peers and not with the trees.
+  void add(fabric::Rank rank, fabric::Rank peer) {
+    std::vector<fabric::Rank>& list = m_beside[at(rank)];
+    if (list.size() >= m_room[at(rank)]) {
+      tidy(list);
+      m_room[at(rank)] = std::max(kRoom, 2 * list.size());
+    }
+    list.push_back(peer);
+  }
+
+  std::vector<std::vector<fabric::Rank>> m_beside;
+  std::vector<std::size_t> m_room;
+};
+
+void addTrees(const Forest& forest, const fabric::Fabric& fabric, const Progress& progress, PeerLists& peers) {
+  TreeReader reader(forest, fabric.gpus());
+  for (std::int64_t tree = 0; tree < reader.size(); ++tree) {
+    throwIfCancelled(progress);
+    for (const TreeReader::Edge& edge : reader.read(tree).edges) {
+      peers.join(edge.parent, edge.child);
+    }
+  }
+}
+
+/// Which nodes of a shape are joined, and by which of their ports: tail, its port, head, its port.
+using Joint = std::tuple<int, int, int, int>;
+
+/// The joints of the trees of a shape that are used; marks the trees of its parts that these go on with.
+std::set<Joint> jointsOf(const FactoredForest& forest, int shapeIndex, std::vector<std::vector<char>>& isUsed) {
+  const FactoredForest::Shape& shape = forest.shapes[at(shapeIndex)];
+  std::set<Joint> joints;
+  for (std::size_t t = 0; t < shape.trees.size(); ++t) {
+    if (isUsed[at(shapeIndex)][t] == 0) {
+      continue;
+    }
+    const FactoredForest::PartTree& tree = shape.trees[t];
+    const FactoredForest::Skeleton& skeleton = shape.skeletons[at(tree.skeleton)];
+    const FactoredForest::Pattern& pattern = shape.patterns[at(tree.pattern)];
+    const FactoredForest::Choice* choice = shape.choices.data() + pattern.firstChoice;
+    std::int64_t left = choice->count;
+    for (std::size_t step = 0; step < shape.childShape.size(); ++step, --left) {
+      while (left == 0) {
+        left = (++choice)->count;
+      }
+      int node = skeleton.root;
+      if (step > 0) {
+        const FactoredForest::Arc& arc = shape.arcs[at(skeleton.firstArc) + step - 1];
+        joints.emplace(arc.tail, choice->tailPort, arc.head, choice->headPort);
+        node = arc.head;
+      }
+      if (const int child = shape.childShape[at(node)]; child != FactoredForest::kGpu) {
+        isUsed[at(child)][at(choice->innerTree)] = 1;
+      }
+    }
+  }
+  return joints;
+}
+
+/// By parts: every joint once, at all places of its shape.
+void addParts(const FactoredForest& forest, const Progress& progress, PeerLists& peers) {
+  const FactoredLayout layout(forest);
+  std::vector<std::vector<char>> isUsed;
+  isUsed.reserve(forest.shapes.size());
+  for (const FactoredForest::Shape& shape : forest.shapes) {
+    isUsed.emplace_back(shape.trees.size(), char{0});
+  }
+  std::fill(isUsed[at(layout.topShapeIndex())].begin(), isUsed[at(layout.topShapeIndex())].end(), char{1});
+  std::vector<std::vector<int>> placesOf(forest.shapes.size());
+  for (std::size_t i = 0; i < forest.instances.size(); ++i) {
+    placesOf[at(forest.instances[i].shape)].push_back(static_cast<int>(i));
+  }
+  for (std::size_t s = forest.shapes.size(); s-- > 0;) {
+    throwIfCancelled(progress);
+    const FactoredForest::Shape& shape = forest.shapes[s];
+    const std::set<Joint> joints = jointsOf(forest, static_cast<int>(s), isUsed);
+    for (const int place : placesOf[s]) {
+      const auto gpuAt = [&](int node, int port, bool isOut) {
+        const int child = forest.instances[at(place)].children[at(node)];
+        if (shape.childShape[at(node)] == FactoredForest::kGpu) {
+          return child;
+        }
+        const FactoredForest::Shape& part = forest.shapes[at(shape.childShape[at(node)])];
+        const FactoredForest::Port& chosen = (isOut ? part.outPorts : part.inPorts)[at(port)];
+        return layout.rankOf(layout.place(child).leafBase + chosen.leaf);
+      };
+      for (const auto& [tail, tailPort, head, headPort] : joints) {
+        peers.join(gpuAt(tail, tailPort, true), gpuAt(head, headPort, false));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<int> peersOf(const Schedule& schedule, const fabric::Fabric& fabric, const Progress& progress) {
+  PeerLists peers(fabric.gpuCount());
+  for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+    if (*forest && (*forest)->factored) {
+      addParts(*(*forest)->factored, progress, peers);
+    } else if (*forest) {
+      addTrees(**forest, fabric, progress, peers);
+    }
+  }
+  return peers.counts();
+}
+
+int mostPeers(const Schedule& schedule, const fabric::Fabric& fabric, const Progress& progress) {
+  const std::vector<int> counts = peersOf(schedule, fabric, progress);
+  return counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
+}
+
+}  // namespace coppice::schedule
