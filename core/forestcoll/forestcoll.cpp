@@ -204,6 +204,14 @@ void scaleToOptimum(Plan& plan, const Rational& ratio) {
   requireFits(plan.capacities, plan.network, plan.k);
 }
 
+void noteRounding(Plan& plan, int64_t k) {
+  plan.usedSubCapacity = true;
+  if (plan.note.empty()) {
+    plan.note = "rounding to k = " + std::to_string(k) +
+                " left switches unbalanced; a balanced part of the rounded capacities that suffices is used";
+  }
+}
+
 /// After scaleToOptimum: replaces its k by the least one that reaches the same rate, with capacities that are balanced
 /// at the switches. Without copying in switches some balanced integer vector below the capacities must be feasible too.
 void takeFewestTrees(Plan& plan, const Rational& ratio, const Progress& progress) {
@@ -223,6 +231,7 @@ void takeFewestTrees(Plan& plan, const Rational& ratio, const Progress& progress
           continue;
         }
         adopt(capacities, sub);
+        noteRounding(plan, k);
       }
       plan.k = k;
       plan.scale = scale / plan.network.unit;
@@ -343,10 +352,8 @@ void adoptFixed(Plan& plan, int64_t k, FixedScale&& found) {
   plan.scale = found.scale / plan.network.unit;
   plan.inverseRate = plan.scale / Rational(k);
   plan.capacities = std::move(found.capacities);
-  plan.usedSubCapacity = found.usedSubCapacity;
-  if (plan.usedSubCapacity) {
-    plan.note = "rounding to k = " + std::to_string(k) +
-                " left switches unbalanced; a balanced part of the rounded capacities that suffices is used";
+  if (found.usedSubCapacity) {
+    noteRounding(plan, k);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
 #include "forestcoll/trimming.hpp"
+#include "forestcoll/two_level.hpp"
 #include "schedule/expansion.hpp"
 #include "schedule/tree_reader.hpp"
 
@@ -54,10 +55,35 @@ schedule::Forest growBy(const SplitOptions& split, const GrowthProblem& problem,
   return forest;
 }
 
+/// Boxes on a network where single GPUs are the bottleneck. Small fabrics are left to the general way, which has time
+/// to look for the lowest trees there.
+std::optional<schedule::Forest> growTwoLevels(const GrowthProblem& problem, const GrowthOptions& options,
+                                              const Progress& progress, StageClock& clock) {
+  constexpr std::size_t kFewGpus = 32;
+  if (problem.network.gpus.size() <= kFewGpus || options.mostHeight < 2) {
+    return std::nullopt;
+  }
+  auto found = growTwoLevel(problem.network, problem.capacities, problem.supply, progress);
+  clock.done("two levels");
+  if (!found) {
+    return std::nullopt;
+  }
+  schedule::Forest forest =
+      recoverPaths(found->topology, found->logical, std::move(found->trees), problem.scale, progress);
+  clock.done("routes");
+  if (schedule::heights(forest).logicalMax > options.mostHeight) {
+    return std::nullopt;
+  }
+  return forest;
+}
+
 /// Small fabrics can afford to split switches in two ways.
 schedule::Forest growWhole(const GrowthProblem& problem, const GrowthOptions& options, const Progress& progress,
                            StageClock& clock) {
   const std::vector<int>& gpus = problem.network.gpus;
+  if (auto forest = growTwoLevels(problem, options, progress, clock)) {
+    return *std::move(forest);
+  }
   schedule::Forest forest = growBy({}, problem, options, progress, clock);
   const bool isThick =
       std::any_of(problem.supply.begin(), problem.supply.end(), [](int64_t trees) { return trees > 1; });

@@ -13,12 +13,12 @@ std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
-class StarRouting {
+class DemandRouting {
 public:
-  StarRouting(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<int64_t>& supply)
+  DemandRouting(const Network& network, const std::vector<TreeArc>& capacities, const PairDemand& demand)
       : m_network(network),
         m_arcs(capacities),
-        m_supply(supply),
+        m_demand(demand),
         m_left(capacities.size()),
         m_flow(capacities.size(), 0),
         m_quota(capacities.size(), 0),
@@ -41,9 +41,10 @@ public:
     for (const int terminal : m_network.gpus) {
       m_sendsLeft[at(terminal)] = static_cast<int64_t>(m_network.gpus.size()) - 1;
     }
-    for (const int receiver : m_network.gpus) {
+    for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
+      const int receiver = m_network.gpus[rank];
       throwIfCancelled(progress);
-      if (!serve(receiver)) {
+      if (!serve(static_cast<int>(rank))) {
         return std::nullopt;
       }
       takePaths(receiver);
@@ -59,13 +60,15 @@ private:
   /// What the arc can still carry to this receiver.
   [[nodiscard]] int64_t room(int arc) const { return m_quota[at(arc)] - m_flow[at(arc)]; }
 
-  /// A flow that brings r(v) from every other terminal v to the receiver.
-  bool serve(int receiver) {
+  /// A flow that brings its demand from every other terminal to the receiver.
+  bool serve(int receiverRank) {
+    const int receiver = m_network.gpus[at(receiverRank)];
     std::fill(m_flow.begin(), m_flow.end(), 0);
     int64_t wanted = 0;
-    for (const int terminal : m_network.gpus) {
-      m_toSend[at(terminal)] = terminal == receiver ? 0 : m_supply[at(terminal)];
-      wanted += m_toSend[at(terminal)];
+    for (int rank = 0; at(rank) < m_network.gpus.size(); ++rank) {
+      const int64_t amount = rank == receiverRank ? 0 : m_demand(rank, receiverRank);
+      m_toSend[at(m_network.gpus[at(rank)])] = amount;
+      wanted += amount;
     }
     for (const bool isRationed : {true, false}) {
       for (std::size_t i = 0; i < m_arcs.size(); ++i) {
@@ -258,7 +261,7 @@ private:
 
   const Network& m_network;
   const std::vector<TreeArc>& m_arcs;
-  const std::vector<int64_t>& m_supply;
+  const PairDemand& m_demand;
   LogicalTopology m_result;
   std::vector<int64_t> m_left;   // by arc, for this and later receivers
   std::vector<int64_t> m_flow;   // by arc, to the receiver at hand
@@ -276,9 +279,15 @@ private:
 
 }  // namespace
 
+std::optional<LogicalTopology> routeDemands(const Network& network, const std::vector<TreeArc>& capacities,
+                                            const PairDemand& demand, const Progress& progress) {
+  return DemandRouting(network, capacities, demand).run(progress);
+}
+
 std::optional<LogicalTopology> routeStars(const Network& network, const std::vector<TreeArc>& capacities,
                                           const std::vector<int64_t>& supply, const Progress& progress) {
-  return StarRouting(network, capacities, supply).run(progress);
+  const PairDemand demand = [&](int sender, int) { return supply[at(network.gpus[at(sender)])]; };
+  return routeDemands(network, capacities, demand, progress);
 }
 
 }  // namespace coppice::forestcoll

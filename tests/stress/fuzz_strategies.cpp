@@ -19,6 +19,7 @@
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
 #include "forestcoll/trimming.hpp"
+#include "forestcoll/two_level.hpp"
 #include "stress/medium_fabrics.hpp"
 #include "stress/small_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
@@ -293,6 +294,43 @@ std::vector<Combination> allCombinations() {
   return all;
 }
 
+/// What the verifier says of a forest that was grown for the optimum.
+std::string judge(const fabric::Fabric& fabric, const Question& question, const forestcoll::Network& network,
+                  const forestcoll::Optimum& optimum, schedule::Forest&& forest) {
+  schedule::Schedule schedule;
+  schedule.collective = question.request.collective;
+  schedule.fabricName = fabric.name();
+  schedule.fabricDigest = fabric.digest();
+  schedule.root = question.request.root;
+  if (!question.request.amounts.empty()) {
+    schedule.amounts = question.demand;
+  }
+  schedule.broadcastForest = std::move(forest);
+  schedule.algbw = optimum.algbw;
+  schedule.bottlenecks = optimum.bottlenecks;
+  if (question.request.fixedK || question.request.maxK) {
+    schedule.fixedK = optimum.treesPerRoot;
+  }
+  const schedule::Cut& cut = optimum.bottlenecks.front();
+  schedule.bound = cut.exitBandwidth * Rational(network.totalDemand) / Rational(cut.demand);
+  return faults(verify::verifySchedule(fabric, schedule));
+}
+
+/// Boxes on a network, where the fabric has that shape and the strategy finds a forest.
+std::string solveByTwoLevels(const fabric::Fabric& fabric, const Question& question, const forestcoll::Optimum& optimum,
+                             Tally& tally) {
+  const forestcoll::Network network = forestcoll::makeNetwork(fabric, question.demand);
+  const std::vector<int64_t> supply = forestcoll::supplies(network, optimum.treesPerRoot);
+  const auto capacities = forestcoll::scaledArcs(network, optimum.scale * network.unit);
+  auto found = forestcoll::growTwoLevel(network, capacities, supply, {});
+  if (!found) {
+    return {};
+  }
+  tally.add("by two levels");
+  return judge(fabric, question, network, optimum,
+               forestcoll::recoverPaths(found->topology, found->logical, std::move(found->trees), optimum.scale, {}));
+}
+
 /// One pipeline from capacities to a schedule, by the internal stages.
 std::string solveBy(const Combination& by, const fabric::Fabric& fabric, const Question& question,
                     const forestcoll::Optimum& optimum) {
@@ -309,24 +347,8 @@ std::string solveBy(const Combination& by, const fabric::Fabric& fabric, const Q
   packing.heuristics = by.heightEffort.has_value();
   packing.heightEffort = by.heightEffort.value_or(0);
   auto trees = forestcoll::packTrees(logical.packing, {}, packing);
-
-  schedule::Schedule schedule;
-  schedule.collective = question.request.collective;
-  schedule.fabricName = fabric.name();
-  schedule.fabricDigest = fabric.digest();
-  schedule.root = question.request.root;
-  if (!question.request.amounts.empty()) {
-    schedule.amounts = question.demand;
-  }
-  schedule.broadcastForest = forestcoll::recoverPaths(topology, logical, std::move(trees), optimum.scale, {});
-  schedule.algbw = optimum.algbw;
-  schedule.bottlenecks = optimum.bottlenecks;
-  if (question.request.fixedK || question.request.maxK) {
-    schedule.fixedK = k;
-  }
-  const schedule::Cut& cut = optimum.bottlenecks.front();
-  schedule.bound = cut.exitBandwidth * Rational(network.totalDemand) / Rational(cut.demand);
-  return faults(verify::verifySchedule(fabric, schedule));
+  return judge(fabric, question, network, optimum,
+               forestcoll::recoverPaths(topology, logical, std::move(trees), optimum.scale, {}));
 }
 
 std::string solveByEach(const std::vector<Combination>& combinations, const fabric::Fabric& fabric,
@@ -340,6 +362,9 @@ std::string solveByEach(const std::vector<Combination>& combinations, const fabr
     Question turned = question;
     turned.request.collective = question.request.root ? Collective::broadcast : Collective::allgather;
     return solveByEach(combinations, fabric.transposed(), turned, optimum, tally);
+  }
+  if (std::string wrong = solveByTwoLevels(fabric, question, optimum, tally); !wrong.empty()) {
+    return "two levels: " + wrong;
   }
   for (const Combination& by : combinations) {
     std::string wrong;

@@ -1,0 +1,601 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/two_level.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "forestcoll/star_routing.hpp"
+#include "forestcoll/two_level_shape.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using std::int64_t;
+
+std::size_t at(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// Trees times GPUs, at most: each pair is an edge of the forest.
+constexpr int64_t kMaxEdges = int64_t{1} << 27;
+constexpr std::size_t kMaxGpus = 8192;
+
+bool share(const std::vector<int>& a, const std::vector<int>& b) {
+  for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
+    if (*i == *j) {
+      return true;
+    }
+    *i < *j ? ++i : ++j;
+  }
+  return false;
+}
+
+/// Raises `values` evenly, from the lowest up, until they sum to `target`; none above its limit. False where the limits
+/// do not let them.
+bool raiseEvenly(std::vector<int64_t>& values, const std::vector<int64_t>& limits, int64_t target) {
+  int64_t sum = std::accumulate(values.begin(), values.end(), int64_t{0});
+  if (std::accumulate(limits.begin(), limits.end(), int64_t{0}) < target) {
+    return false;
+  }
+  if (sum >= target) {
+    return true;
+  }
+  const std::vector<int64_t> start = values;
+  const auto raisedTo = [&](int64_t level) {
+    int64_t total = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = std::max(start[i], std::min(level, limits[i]));
+      total += values[i];
+    }
+    return total;
+  };
+  int64_t low = 0;  // too little
+  int64_t high = *std::max_element(limits.begin(), limits.end());
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (raisedTo(middle) >= target ? high : low) = middle;
+  }
+  sum = raisedTo(high);
+  for (std::size_t i = 0; i < values.size() && sum > target; ++i) {
+    if (values[i] == high && start[i] < high) {
+      --values[i];
+      --sum;
+    }
+  }
+  return true;
+}
+
+/// A tree's way into a box.
+struct Entry {
+  int tree = 0;
+  int gpu = 0;
+  int sender = -1;       ///< a GPU of the tree's own box
+  int64_t children = 0;  ///< GPUs of the box that take the tree from this entry
+};
+
+class TwoLevelPacking {
+public:
+  TwoLevelPacking(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<int64_t>& supply,
+                  const TwoLevelShape& shape, const Progress& progress)
+      : m_network(network),
+        m_capacities(capacities),
+        m_supply(supply),
+        m_shape(shape),
+        m_progress(progress),
+        m_gpuCount(static_cast<int>(network.gpus.size())),
+        m_boxCount(static_cast<int>(shape.boxes.size())),
+        m_firstTree(at(m_gpuCount) + 1, 0),
+        m_treesOfBox(at(m_boxCount)),
+        m_entries(at(m_boxCount)),
+        m_sent(at(m_gpuCount), 0) {
+    for (int rank = 0; rank < m_gpuCount; ++rank) {
+      m_firstTree[at(rank) + 1] = m_firstTree[at(rank)] + trees(rank);
+    }
+    m_treeCount = m_firstTree.back();
+  }
+
+  std::optional<TwoLevelForest> run() {
+    if (!orderTrees() || !countEntries()) {
+      return std::nullopt;
+    }
+    dealExtras();
+    for (int box = 0; box < m_boxCount; ++box) {
+      throwIfCancelled(m_progress);
+      if (!dealEntries(box)) {
+        return std::nullopt;
+      }
+    }
+    if (!chooseSenders()) {
+      return std::nullopt;
+    }
+    for (int box = 0; box < m_boxCount; ++box) {
+      throwIfCancelled(m_progress);
+      if (!shareChildren(box)) {
+        return std::nullopt;
+      }
+    }
+    return build();
+  }
+
+private:
+  [[nodiscard]] int64_t trees(int rank) const { return m_supply[at(m_network.gpus[at(rank)])]; }
+  [[nodiscard]] const std::vector<int>& gpusOf(int box) const { return m_shape.boxes[at(box)]; }
+  [[nodiscard]] int64_t outside(int box) const { return m_treeCount - treesIn(box); }
+  [[nodiscard]] int64_t treesIn(int box) const { return static_cast<int64_t>(m_treesOfBox[at(box)].size()); }
+  /// What a GPU can pass on inside its box besides its own star.
+  [[nodiscard]] int64_t roomInside(int rank) const {
+    const auto others = static_cast<int64_t>(gpusOf(m_shape.boxOf[at(rank)]).size()) - 1;
+    return m_shape.innerOut[at(rank)] - trees(rank) * others;
+  }
+  /// The box at that distance before `box`, and the box at that distance behind it.
+  [[nodiscard]] int before(int box, int distance) const { return (box - distance + m_boxCount) % m_boxCount; }
+  [[nodiscard]] int behind(int box, int distance) const { return (box + distance) % m_boxCount; }
+
+  /// Trees of a box in the order in which they are dealt: one of each root, then the next of each.
+  bool orderTrees() {
+    m_rootOf.resize(at(m_treeCount));
+    for (int box = 0; box < m_boxCount; ++box) {
+      bool isLeft = true;
+      for (int64_t copy = 0; isLeft; ++copy) {
+        isLeft = false;
+        for (const int rank : gpusOf(box)) {
+          if (copy < trees(rank)) {
+            const int64_t tree = m_firstTree[at(rank)] + copy;
+            m_rootOf[at(tree)] = rank;
+            m_treesOfBox[at(box)].push_back(static_cast<int>(tree));
+            isLeft = true;
+          }
+        }
+      }
+    }
+    for (int rank = 0; rank < m_gpuCount; ++rank) {
+      if (roomInside(rank) < 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// a_g for every GPU.
+  bool countEntries() {
+    m_entriesAt.assign(at(m_gpuCount), 0);
+    m_total.assign(at(m_boxCount), 0);
+    for (int box = 0; box < m_boxCount; ++box) {
+      const int64_t foreign = outside(box);
+      std::vector<int64_t> least;
+      std::vector<int64_t> most;
+      int64_t room = 0;
+      for (const int rank : gpusOf(box)) {
+        most.push_back(std::min(m_shape.outerIn[at(rank)], foreign));
+        least.push_back(std::max<int64_t>(0, m_treeCount - trees(rank) - m_shape.innerIn[at(rank)]));
+        if (least.back() > most.back()) {
+          return false;
+        }
+        room += roomInside(rank);
+      }
+      const auto size = static_cast<int64_t>(gpusOf(box).size());
+      if (!raiseEvenly(least, most, std::max(foreign, size * foreign - room))) {
+        return false;
+      }
+      for (std::size_t i = 0; i < least.size(); ++i) {
+        m_entriesAt[at(gpusOf(box)[i])] = least[i];
+        m_total[at(box)] += least[i];
+      }
+    }
+    return true;
+  }
+
+  /// Which trees have one entry more than the others of the same box: by source and target box a window over the
+  /// source's trees.
+  void dealExtras() {
+    const std::size_t pairs = at(m_boxCount) * at(m_boxCount);
+    m_extraCount.assign(pairs, 0);
+    m_extraStart.assign(pairs, 0);
+    for (int box = 0; box < m_boxCount; ++box) {
+      const int64_t foreign = outside(box);
+      const int64_t rest = foreign > 0 ? m_total[at(box)] % foreign : 0;
+      int64_t seen = 0;
+      for (int distance = 1; distance < m_boxCount && foreign > 0; ++distance) {
+        const int source = before(box, distance);
+        const int64_t next = seen + treesIn(source);
+        m_extraCount[pair(source, box)] = share(rest, next, foreign) - share(rest, seen, foreign);
+        seen = next;
+      }
+    }
+    for (int source = 0; source < m_boxCount; ++source) {
+      int64_t start = 0;
+      for (int distance = 1; distance < m_boxCount && treesIn(source) > 0; ++distance) {
+        const std::size_t index = pair(source, behind(source, distance));
+        m_extraStart[index] = start;
+        start = (start + m_extraCount[index]) % treesIn(source);
+      }
+    }
+  }
+
+  [[nodiscard]] static int64_t share(int64_t whole, int64_t part, int64_t of) {
+    return static_cast<int64_t>(Int128{whole} * part / of);
+  }
+  [[nodiscard]] std::size_t pair(int source, int target) const { return at(source) * at(m_boxCount) + at(target); }
+  [[nodiscard]] bool hasExtra(int source, int target, int64_t place) const {
+    const std::size_t index = pair(source, target);
+    return (place - m_extraStart[index] + treesIn(source)) % treesIn(source) < m_extraCount[index];
+  }
+
+  /// Deals the trees from outside to the GPUs of the box, each to as many as it has entries there.
+  bool dealEntries(int box) {
+    const std::vector<int>& gpus = gpusOf(box);
+    const int64_t foreign = outside(box);
+    if (foreign == 0) {
+      return true;
+    }
+    const int64_t each = m_total[at(box)] / foreign;
+    std::vector<int64_t> credit(gpus.size(), 0);
+    std::vector<int64_t> left;
+    for (const int rank : gpus) {
+      left.push_back(m_entriesAt[at(rank)]);
+    }
+    std::vector<int> lastTree(gpus.size(), -1);
+    std::vector<Entry>& entries = m_entries[at(box)];
+    entries.reserve(at(m_total[at(box)]));
+    for (const bool isExtra : {false, true}) {
+      for (int distance = 1; distance < m_boxCount; ++distance) {
+        const int source = before(box, distance);
+        const std::vector<int>& trees = m_treesOfBox[at(source)];
+        for (std::size_t place = 0; place < trees.size(); ++place) {
+          if (hasExtra(source, box, static_cast<int64_t>(place)) != isExtra) {
+            continue;
+          }
+          m_progress.spend(at(each + 1) * gpus.size());
+          for (int64_t i = 0; i < each + (isExtra ? 1 : 0); ++i) {
+            std::size_t best = gpus.size();
+            for (std::size_t g = 0; g < gpus.size(); ++g) {
+              credit[g] += m_entriesAt[at(gpus[g])];
+              if (left[g] > 0 && lastTree[g] != trees[place] && (best == gpus.size() || credit[g] > credit[best])) {
+                best = g;
+              }
+            }
+            if (best == gpus.size()) {
+              return false;
+            }
+            credit[best] -= m_total[at(box)];
+            --left[best];
+            lastTree[best] = trees[place];
+            entries.push_back({trees[place], gpus[best]});
+          }
+        }
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool maySend(int sender, int receiver) const {
+    return share(m_shape.networksOf[at(sender)], m_shape.networksOf[at(receiver)]);
+  }
+  [[nodiscard]] static bool share(const std::vector<int>& a, const std::vector<int>& b) {
+    return forestcoll::share(a, b);
+  }
+
+  /// Roots first; what they cannot send goes by the GPU of their box with the most capacity left.
+  bool chooseSenders() {
+    std::vector<Entry*> others;
+    for (std::vector<Entry>& entries : m_entries) {
+      for (Entry& entry : entries) {
+        const int root = m_rootOf[at(entry.tree)];
+        if (m_sent[at(root)] < m_shape.outerOut[at(root)] && maySend(root, entry.gpu)) {
+          setSender(entry, root);
+        } else {
+          others.push_back(&entry);
+        }
+      }
+    }
+    m_progress.spend(others.size());
+    for (Entry* entry : others) {
+      if (!findSender(*entry)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void setSender(Entry& entry, int sender) {
+    if (entry.sender >= 0) {
+      --m_sent[at(entry.sender)];
+    }
+    entry.sender = sender;
+    ++m_sent[at(sender)];
+  }
+
+  [[nodiscard]] int roomiestSender(const Entry& entry) const {
+    int best = -1;
+    int64_t most = 0;
+    for (const int sender : gpusOf(m_shape.boxOf[at(m_rootOf[at(entry.tree)])])) {
+      const int64_t left = m_shape.outerOut[at(sender)] - m_sent[at(sender)];
+      if (left > most && maySend(sender, entry.gpu)) {
+        best = sender;
+        most = left;
+      }
+    }
+    return best;
+  }
+
+  /// The entry's own choice, or room made by one other entry of the same source box that has another sender to go to.
+  bool findSender(Entry& entry) {
+    if (const int sender = roomiestSender(entry); sender >= 0) {
+      setSender(entry, sender);
+      return true;
+    }
+    const int source = m_shape.boxOf[at(m_rootOf[at(entry.tree)])];
+    for (std::vector<Entry>& entries : m_entries) {
+      m_progress.spend(entries.size());
+      for (Entry& other : entries) {
+        if (other.sender < 0 || m_shape.boxOf[at(other.sender)] != source || !maySend(other.sender, entry.gpu)) {
+          continue;
+        }
+        if (const int elsewhere = roomiestSender(other); elsewhere >= 0) {
+          const int freed = other.sender;
+          setSender(other, elsewhere);
+          setSender(entry, freed);
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /// How many GPUs of the box take each tree from each of its entries.
+  bool shareChildren(int box) {
+    std::vector<Entry>& entries = m_entries[at(box)];
+    std::sort(entries.begin(), entries.end(),
+              [](const Entry& a, const Entry& b) { return std::pair(a.tree, a.gpu) < std::pair(b.tree, b.gpu); });
+    std::vector<int64_t> room(at(m_gpuCount), 0);
+    for (const int rank : gpusOf(box)) {
+      room[at(rank)] = roomInside(rank);
+    }
+    // Trees with one entry leave no choice, so they come first.
+    std::vector<std::pair<std::size_t, std::size_t>> runs;
+    for (std::size_t first = 0; first < entries.size();) {
+      std::size_t last = first + 1;
+      while (last < entries.size() && entries[last].tree == entries[first].tree) {
+        ++last;
+      }
+      runs.emplace_back(first, last);
+      first = last;
+    }
+    std::stable_sort(runs.begin(), runs.end(),
+                     [](const auto& a, const auto& b) { return a.second - a.first < b.second - b.first; });
+    for (const auto& [first, last] : runs) {
+      const auto children = static_cast<int64_t>(gpusOf(box).size()) - static_cast<int64_t>(last - first);
+      m_progress.spend(at(children));
+      for (int64_t child = 0; child < children; ++child) {
+        const auto roomiest = std::max_element(
+            entries.begin() + static_cast<std::ptrdiff_t>(first), entries.begin() + static_cast<std::ptrdiff_t>(last),
+            [&](const Entry& a, const Entry& b) { return room[at(a.gpu)] < room[at(b.gpu)]; });
+        ++roomiest->children;
+        --room[at(roomiest->gpu)];
+      }
+    }
+    return relieve(box, runs, room);
+  }
+
+  /// Moves children from overloaded GPUs to others with room, along chains of trees that have both as entries.
+  bool relieve(int box, const std::vector<std::pair<std::size_t, std::size_t>>& runs, std::vector<int64_t>& room) {
+    std::vector<Entry>& entries = m_entries[at(box)];
+    std::vector<std::vector<std::size_t>> runsAt(at(m_gpuCount));
+    struct Move {
+      std::size_t from = 0;  ///< entries of one tree
+      std::size_t to = 0;
+    };
+    std::vector<Move> reachedBy(at(m_gpuCount));
+    std::vector<int> queue;
+    std::vector<char> isReached(at(m_gpuCount));
+    for (const int overloaded : gpusOf(box)) {
+      while (room[at(overloaded)] < 0) {
+        throwIfCancelled(m_progress);
+        if (runsAt[at(overloaded)].empty()) {  // built when first needed
+          for (std::size_t i = 0; i < runs.size(); ++i) {
+            for (std::size_t e = runs[i].first; e < runs[i].second && runs[i].second - runs[i].first > 1; ++e) {
+              runsAt[at(entries[e].gpu)].push_back(i);
+            }
+          }
+        }
+        std::fill(isReached.begin(), isReached.end(), char{0});
+        queue.assign(1, overloaded);
+        isReached[at(overloaded)] = 1;
+        int found = -1;
+        for (std::size_t i = 0; i < queue.size() && found < 0; ++i) {
+          const int gpu = queue[i];
+          m_progress.spend(runsAt[at(gpu)].size());
+          for (const std::size_t run : runsAt[at(gpu)]) {
+            std::size_t own = runs[run].first;
+            while (entries[own].gpu != gpu) {
+              ++own;
+            }
+            for (std::size_t e = runs[run].first; e < runs[run].second && entries[own].children > 0; ++e) {
+              const int other = entries[e].gpu;
+              if (isReached[at(other)] == 0) {
+                isReached[at(other)] = 1;
+                reachedBy[at(other)] = {own, e};
+                queue.push_back(other);
+                found = found < 0 && room[at(other)] > 0 ? other : found;
+              }
+            }
+          }
+        }
+        if (found < 0) {
+          return false;
+        }
+        int64_t amount = std::min(-room[at(overloaded)], room[at(found)]);
+        for (int gpu = found; gpu != overloaded; gpu = entries[reachedBy[at(gpu)].from].gpu) {
+          amount = std::min(amount, entries[reachedBy[at(gpu)].from].children);
+        }
+        for (int gpu = found; gpu != overloaded; gpu = entries[reachedBy[at(gpu)].from].gpu) {
+          entries[reachedBy[at(gpu)].from].children -= amount;
+          entries[reachedBy[at(gpu)].to].children += amount;
+        }
+        room[at(overloaded)] += amount;
+        room[at(found)] -= amount;
+      }
+    }
+    return true;
+  }
+
+  /// Calls visit(parent, child) for all edges of a tree inside a box that it enters from outside. Which GPU hangs on
+  /// which entry is rotated from tree to tree, so that the pairs carry equal loads.
+  template <typename Visit>
+  void visitBox(int box, std::size_t first, std::size_t last, const Visit& visit) const {
+    const std::vector<Entry>& entries = m_entries[at(box)];
+    const std::vector<int>& gpus = gpusOf(box);
+    std::size_t entry = first;
+    int64_t taken = 0;
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      const int child = gpus[(i + at(entries[first].tree)) % gpus.size()];
+      bool isEntry = false;
+      for (std::size_t e = first; e < last; ++e) {
+        isEntry = isEntry || entries[e].gpu == child;
+      }
+      if (isEntry) {
+        continue;
+      }
+      while (taken == entries[entry].children) {
+        ++entry;
+        taken = 0;
+      }
+      ++taken;
+      visit(entries[entry].gpu, child);
+    }
+  }
+
+  std::optional<TwoLevelForest> build() {
+    const std::size_t pairs = at(m_gpuCount) * at(m_gpuCount);
+    const auto pairOf = [&](int from, int to) { return at(from) * at(m_gpuCount) + at(to); };
+    std::vector<std::int32_t> inner(pairs, 0);
+    std::vector<std::int32_t> outer(pairs, 0);
+    for (int box = 0; box < m_boxCount; ++box) {
+      throwIfCancelled(m_progress);
+      for (const int root : gpusOf(box)) {
+        for (const int other : gpusOf(box)) {
+          inner[pairOf(root, other)] += static_cast<std::int32_t>(other == root ? 0 : trees(root));
+        }
+      }
+      const std::vector<Entry>& entries = m_entries[at(box)];
+      for (std::size_t first = 0; first < entries.size();) {
+        std::size_t last = first;
+        while (last < entries.size() && entries[last].tree == entries[first].tree) {
+          ++outer[pairOf(entries[last].sender, entries[last].gpu)];
+          ++last;
+        }
+        visitBox(box, first, last, [&](int parent, int child) { ++inner[pairOf(parent, child)]; });
+        first = last;
+      }
+    }
+    TwoLevelForest forest;
+    if (!route(inner, true, forest.topology) || !route(outer, false, forest.topology)) {
+      return std::nullopt;
+    }
+    forest.logical = logicalProblem(m_network, forest.topology, m_supply);
+    std::vector<int> arcOf(pairs, -1);
+    const std::vector<TreeArc>& arcs = forest.logical.packing.arcs;
+    for (std::size_t i = 0; i < arcs.size(); ++i) {
+      arcOf[pairOf(arcs[i].tail, arcs[i].head)] = static_cast<int>(i);
+    }
+    std::vector<std::size_t> next(at(m_boxCount), 0);  // entries are sorted by tree, as trees are numbered
+    forest.trees.resize(at(m_treeCount));
+    for (int64_t tree = 0; tree < m_treeCount; ++tree) {
+      throwIfCancelled(m_progress);
+      PackedTree& packed = forest.trees[at(tree)];
+      packed.root = m_rootOf[at(tree)];
+      packed.arcs.reserve(at(m_gpuCount) - 1);
+      const int own = m_shape.boxOf[at(packed.root)];
+      for (const int other : gpusOf(own)) {
+        if (other != packed.root) {
+          packed.arcs.push_back(arcOf[pairOf(packed.root, other)]);
+        }
+      }
+      for (int box = 0; box < m_boxCount; ++box) {
+        if (box == own) {
+          continue;
+        }
+        const std::vector<Entry>& entries = m_entries[at(box)];
+        const std::size_t first = next[at(box)];
+        std::size_t& last = next[at(box)];
+        while (last < entries.size() && entries[last].tree == tree) {
+          packed.arcs.push_back(arcOf[pairOf(entries[last].sender, entries[last].gpu)]);
+          ++last;
+        }
+        visitBox(box, first, last, [&](int parent, int child) { packed.arcs.push_back(arcOf[pairOf(parent, child)]); });
+      }
+    }
+    return forest;
+  }
+
+  /// Routes the demanded connections through the switches of the boxes, or through those between them, and adds them to
+  /// the topology. Both together have one list of input arcs.
+  bool route(const std::vector<std::int32_t>& demand, bool isInner, LogicalTopology& topology) const {
+    std::vector<TreeArc> capacities = m_capacities;
+    for (std::size_t i = 0; i < capacities.size(); ++i) {
+      if ((m_shape.isInnerArc[i] != 0) != isInner) {
+        capacities[i].capacity = 0;
+      }
+    }
+    auto routed = routeDemands(
+        m_network, capacities, [&](int from, int to) { return int64_t{demand[at(from) * at(m_gpuCount) + at(to)]}; },
+        m_progress);
+    if (!routed) {
+      return false;
+    }
+    const auto inputs = static_cast<int>(m_capacities.size());
+    if (topology.atoms.empty()) {
+      topology = std::move(*routed);
+      return true;
+    }
+    const int shift = static_cast<int>(topology.atoms.size()) - inputs;
+    for (std::size_t i = at(inputs); i < routed->atoms.size(); ++i) {
+      Atom atom = routed->atoms[i];
+      atom.first += atom.first >= inputs ? shift : 0;
+      atom.second += atom.second >= inputs ? shift : 0;
+      topology.atoms.push_back(atom);
+    }
+    return true;
+  }
+
+  const Network& m_network;
+  const std::vector<TreeArc>& m_capacities;
+  const std::vector<int64_t>& m_supply;
+  const TwoLevelShape& m_shape;
+  const Progress& m_progress;
+  int m_gpuCount;
+  int m_boxCount;
+  int64_t m_treeCount = 0;
+  std::vector<int64_t> m_firstTree;            // by root
+  std::vector<int> m_rootOf;                   // by tree
+  std::vector<std::vector<int>> m_treesOfBox;  // in the order of dealing
+  std::vector<int64_t> m_entriesAt;            // a_g
+  std::vector<int64_t> m_total;                // by box: sum of a_g
+  std::vector<int64_t> m_extraCount;           // by source and target box
+  std::vector<int64_t> m_extraStart;
+  std::vector<std::vector<Entry>> m_entries;  // by target box
+  std::vector<int64_t> m_sent;                // by GPU: entries elsewhere that it serves
+};
+
+}  // namespace
+
+std::optional<TwoLevelForest> growTwoLevel(const Network& network, const std::vector<TreeArc>& capacities,
+                                           const std::vector<int64_t>& supply, const Progress& progress) {
+  const auto gpus = static_cast<int64_t>(network.gpus.size());
+  Int128 trees = 0;
+  for (const int gpu : network.gpus) {
+    trees += supply[at(gpu)];
+  }
+  if (network.gpus.size() > kMaxGpus || trees * gpus > kMaxEdges) {
+    return std::nullopt;
+  }
+  for (const TwoLevelShape& shape : twoLevelShapes(network, capacities)) {
+    if (auto forest = TwoLevelPacking(network, capacities, supply, shape, progress).run()) {
+      return forest;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace coppice::forestcoll

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/two_level_shape.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace coppice::forestcoll {
+namespace {
+
+using std::int64_t;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+constexpr int kOuter = -1;  ///< the role of a set of GPUs that is no box
+
+/// Switches that reach each other without passing a GPU, with the GPUs around them.
+struct Components {
+  std::vector<int> ofNode;             ///< -1 at GPUs
+  std::vector<std::vector<int>> gpus;  ///< by component: ranks, ascending
+};
+
+std::vector<int> ranksOf(const Network& network) {
+  std::vector<int> rank(at(network.nodeCount), -1);
+  for (std::size_t i = 0; i < network.gpus.size(); ++i) {
+    rank[at(network.gpus[i])] = static_cast<int>(i);
+  }
+  return rank;
+}
+
+/// Nothing where a GPU is joined to another one directly.
+std::optional<Components> componentsOf(const Network& network, const std::vector<TreeArc>& capacities) {
+  std::vector<int> parent(at(network.nodeCount));
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto find = [&](int node) {
+    while (parent[at(node)] != node) {
+      node = parent[at(node)] = parent[at(parent[at(node)])];
+    }
+    return node;
+  };
+  for (const TreeArc& arc : capacities) {
+    if (arc.capacity == 0) {
+      continue;
+    }
+    const int gpuEnds = (network.isGpu[at(arc.tail)] != 0 ? 1 : 0) + (network.isGpu[at(arc.head)] != 0 ? 1 : 0);
+    if (gpuEnds == 2) {
+      return std::nullopt;
+    }
+    if (gpuEnds == 0) {
+      parent[at(find(arc.tail))] = find(arc.head);
+    }
+  }
+  Components found;
+  found.ofNode.assign(at(network.nodeCount), -1);
+  std::map<int, int> number;
+  for (int node = 0; node < network.nodeCount; ++node) {
+    if (network.isGpu[at(node)] == 0) {
+      found.ofNode[at(node)] = number.emplace(find(node), static_cast<int>(number.size())).first->second;
+    }
+  }
+  found.gpus.resize(number.size());
+  const std::vector<int> rank = ranksOf(network);
+  for (const TreeArc& arc : capacities) {
+    if (arc.capacity > 0 && rank[at(arc.tail)] >= 0) {
+      found.gpus[at(found.ofNode[at(arc.head)])].push_back(rank[at(arc.tail)]);
+    } else if (arc.capacity > 0 && rank[at(arc.head)] >= 0) {
+      found.gpus[at(found.ofNode[at(arc.tail)])].push_back(rank[at(arc.head)]);
+    }
+  }
+  for (std::vector<int>& gpus : found.gpus) {
+    std::sort(gpus.begin(), gpus.end());
+    gpus.erase(std::unique(gpus.begin(), gpus.end()), gpus.end());
+  }
+  return found;
+}
+
+/// Sets of GPUs around components that do not hold all GPUs, each once.
+struct Groups {
+  std::vector<std::vector<int>> gpus;
+  std::vector<int> ofComponent;  ///< -1: around all GPUs, or around none
+  std::vector<std::vector<int>> ofRank;
+  bool hasWhole = false;  ///< some component is around all GPUs
+};
+
+Groups groupsOf(const Components& components, int gpuCount) {
+  Groups groups;
+  groups.ofRank.resize(at(gpuCount));
+  std::map<std::vector<int>, int> number;
+  for (const std::vector<int>& gpus : components.gpus) {
+    if (gpus.size() == at(gpuCount) || gpus.empty()) {
+      groups.hasWhole = groups.hasWhole || !gpus.empty();
+      groups.ofComponent.push_back(-1);
+      continue;
+    }
+    const auto [place, isNew] = number.emplace(gpus, static_cast<int>(number.size()));
+    groups.ofComponent.push_back(place->second);
+    if (isNew) {
+      groups.gpus.push_back(gpus);
+      for (const int rank : gpus) {
+        groups.ofRank[at(rank)].push_back(place->second);
+      }
+    }
+  }
+  return groups;
+}
+
+/// Two families such that every GPU is in one group of each, as boxes and rails are: 0 or 1 by group. Empty where there
+/// are no such families, or more than one way to choose them.
+std::vector<int> twoFamilies(const Groups& groups) {
+  std::vector<int> family(groups.gpus.size(), -1);
+  std::vector<int> queue{0};
+  family.front() = 0;
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    for (const int rank : groups.gpus[at(queue[i])]) {
+      for (const int other : groups.ofRank[at(rank)]) {
+        if (other == queue[i]) {
+          continue;
+        }
+        const int wanted = 1 - family[at(queue[i])];
+        if (family[at(other)] < 0) {
+          family[at(other)] = wanted;
+          queue.push_back(other);
+        } else if (family[at(other)] != wanted) {
+          return {};
+        }
+      }
+    }
+  }
+  return queue.size() == groups.gpus.size() ? family : std::vector<int>();
+}
+
+/// @param boxOfGroup the number of the box that a group is, or kOuter
+TwoLevelShape shapeOf(const Network& network, const std::vector<TreeArc>& capacities, const Components& components,
+                      const Groups& groups, const std::vector<int>& boxOfGroup) {
+  TwoLevelShape shape;
+  const std::size_t gpuCount = network.gpus.size();
+  shape.boxOf.assign(gpuCount, -1);
+  shape.boxes.resize(at(1 + *std::max_element(boxOfGroup.begin(), boxOfGroup.end())));
+  for (std::size_t group = 0; group < boxOfGroup.size(); ++group) {
+    if (boxOfGroup[group] != kOuter) {
+      shape.boxes[at(boxOfGroup[group])] = groups.gpus[group];
+      for (const int rank : groups.gpus[group]) {
+        shape.boxOf[at(rank)] = boxOfGroup[group];
+      }
+    }
+  }
+  for (std::size_t rank = 0; rank < gpuCount; ++rank) {
+    if (shape.boxOf[rank] < 0) {  // a GPU with a network, but no switch of its box
+      shape.boxOf[rank] = static_cast<int>(shape.boxes.size());
+      shape.boxes.push_back({static_cast<int>(rank)});
+    }
+  }
+  for (std::vector<int64_t>* side : {&shape.innerOut, &shape.innerIn, &shape.outerOut, &shape.outerIn}) {
+    side->assign(gpuCount, 0);
+  }
+  shape.networksOf.resize(gpuCount);
+  const std::vector<int> rank = ranksOf(network);
+  for (const TreeArc& arc : capacities) {
+    const bool isOut = rank[at(arc.tail)] >= 0;
+    const int component = components.ofNode[at(isOut ? arc.head : arc.tail)];
+    const int group = component < 0 ? -1 : groups.ofComponent[at(component)];
+    const bool isInner = group >= 0 && boxOfGroup[at(group)] != kOuter;
+    shape.isInnerArc.push_back(isInner ? 1 : 0);
+    const int gpu = isOut ? rank[at(arc.tail)] : rank[at(arc.head)];
+    if (gpu < 0 || arc.capacity == 0) {
+      continue;
+    }
+    auto& side = isInner ? (isOut ? shape.innerOut : shape.innerIn) : (isOut ? shape.outerOut : shape.outerIn);
+    side[at(gpu)] += arc.capacity;
+    if (!isInner && component >= 0) {
+      shape.networksOf[at(gpu)].push_back(component);
+    }
+  }
+  for (std::vector<int>& networks : shape.networksOf) {
+    std::sort(networks.begin(), networks.end());
+    networks.erase(std::unique(networks.begin(), networks.end()), networks.end());
+  }
+  return shape;
+}
+
+int64_t innerCapacity(const TwoLevelShape& shape) {
+  return std::accumulate(shape.innerIn.begin(), shape.innerIn.end(), int64_t{0});
+}
+
+}  // namespace
+
+std::vector<TwoLevelShape> twoLevelShapes(const Network& network, const std::vector<TreeArc>& capacities) {
+  const auto components = componentsOf(network, capacities);
+  if (!components) {
+    return {};
+  }
+  const Groups groups = groupsOf(*components, static_cast<int>(network.gpus.size()));
+  if (groups.gpus.size() < 2) {
+    return {};
+  }
+  const auto [fewest, most] = std::minmax_element(groups.ofRank.begin(), groups.ofRank.end(),
+                                                  [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  std::vector<TwoLevelShape> shapes;
+  if (most->size() == 1 && groups.hasWhole) {
+    std::vector<int> boxOfGroup(groups.gpus.size());
+    std::iota(boxOfGroup.begin(), boxOfGroup.end(), 0);
+    shapes.push_back(shapeOf(network, capacities, *components, groups, boxOfGroup));
+  } else if (most->size() == 2 && fewest->size() == 2) {
+    const std::vector<int> family = twoFamilies(groups);
+    for (const int boxes : {0, 1}) {
+      std::vector<int> boxOfGroup;
+      int count = 0;
+      for (const int member : family) {
+        boxOfGroup.push_back(member == boxes ? count++ : kOuter);
+      }
+      if (count > 1) {
+        shapes.push_back(shapeOf(network, capacities, *components, groups, boxOfGroup));
+      }
+    }
+    std::stable_sort(shapes.begin(), shapes.end(), [](const TwoLevelShape& a, const TwoLevelShape& b) {
+      return innerCapacity(a) > innerCapacity(b);
+    });
+  }
+  return shapes;
+}
+
+}  // namespace coppice::forestcoll

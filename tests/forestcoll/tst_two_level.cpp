@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+#include <map>
+#include <string>
+
+#include "forestcoll/forestcoll.hpp"
+#include "forestcoll/two_level.hpp"
+#include "forestcoll/two_level_shape.hpp"
+#include "presets/presets.hpp"
+#include "support/large_fabrics.hpp"
+#include "verify/schedule_verifier.hpp"
+
+/// Boxes on a network whose bottleneck is the single GPU: the shape is found, and the forest is low and exact.
+using namespace coppice;
+using std::int64_t;
+
+namespace {
+
+fabric::Description describedBy(const QString& preset) {
+  const QStringList parts = preset.split(' ');
+  std::map<std::string, std::string> arguments;
+  for (const QString& part : parts.mid(1)) {
+    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
+  }
+  auto made = presets::make(parts.first().toStdString(), arguments);
+  if (!made) {
+    qFatal("%s", describe(made.error()).c_str());
+  }
+  return *std::move(made);
+}
+
+fabric::Fabric built(const fabric::Description& description) {
+  auto fabric = fabric::Fabric::build(description);
+  if (!fabric) {
+    qFatal("%s", describe(fabric.error()).c_str());
+  }
+  return *std::move(fabric);
+}
+
+/// What the strategy is given for an allgather at the optimum.
+struct Posed {
+  fabric::Fabric fabric;
+  forestcoll::Optimum optimum;
+  forestcoll::Network network;
+  std::vector<forestcoll::TreeArc> capacities;
+  std::vector<int64_t> supply;
+};
+
+Posed pose(fabric::Fabric fabric) {
+  auto optimum = forestcoll::optimum(fabric, {});
+  if (!optimum) {
+    qFatal("%s", describe(optimum.error()).c_str());
+  }
+  const std::vector<int64_t> demand(static_cast<std::size_t>(fabric.gpuCount()), 1);
+  auto network = forestcoll::makeNetwork(fabric, demand);
+  auto capacities = forestcoll::scaledArcs(network, optimum->scale * network.unit);
+  auto supply = forestcoll::supplies(network, optimum->treesPerRoot);
+  return {std::move(fabric), *std::move(optimum), std::move(network), std::move(capacities), std::move(supply)};
+}
+
+QByteArray faultsOf(const fabric::Fabric& fabric, const schedule::Schedule& schedule) {
+  const auto verdict = verify::verifySchedule(fabric, schedule, {.maxFlow = fabric.gpuCount() <= 64});
+  if (!verdict) {
+    return QByteArray::fromStdString(describe(verdict.error()));
+  }
+  QByteArray text;
+  for (const Finding& finding : verdict->findings) {
+    text += QByteArray::fromStdString(describe(finding)) + '\n';
+  }
+  return verdict->ok ? QByteArray() : text + "not ok";
+}
+
+}  // namespace
+
+class TestTwoLevel : public QObject {
+  Q_OBJECT
+
+private slots:
+  void shapes_data();
+  void shapes();
+  void forests_data();
+  void forests();
+  void lostGpus();
+  void anyRequest_data();
+  void anyRequest();
+  void cancel();
+};
+
+void TestTwoLevel::shapes_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<int>("ways");
+  QTest::addColumn<int>("boxes");
+  QTest::newRow("one network") << "cluster boxes=4 gpus=6 network=simple" << 1 << 4;
+  QTest::newRow("unequal boxes") << "cluster boxes=3 gpus=4,8,5 network=simple" << 1 << 3;
+  QTest::newRow("NICs on planes") << "cluster boxes=4 gpus=6 network=planes planes=2" << 2 << 4;
+  QTest::newRow("rails with a spine") << "cluster boxes=4 gpus=6 network=rails" << 1 << 4;
+  QTest::newRow("rails alone") << "cluster boxes=4 gpus=6 network=rail-only" << 2 << 4;
+  QTest::newRow("leaves and spines") << "cluster boxes=4 gpus=6 network=leaf-spine boxes_per_leaf=2" << 1 << 4;
+  QTest::newRow("one box") << "cluster boxes=1 gpus=8" << 0 << 0;
+  QTest::newRow("GPUs joined directly") << "mi250 boxes=2" << 0 << 0;
+  QTest::newRow("torus") << "torus dims=4x4" << 0 << 0;
+}
+
+void TestTwoLevel::shapes() {
+  QFETCH(QString, preset);
+  QFETCH(int, ways);
+  QFETCH(int, boxes);
+  const Posed posed = pose(built(describedBy(preset)));
+  const auto shapes = forestcoll::twoLevelShapes(posed.network, posed.capacities);
+  QCOMPARE(static_cast<int>(shapes.size()), ways);
+  if (shapes.empty()) {
+    return;
+  }
+  const forestcoll::TwoLevelShape& shape = shapes.front();
+  QCOMPARE(static_cast<int>(shape.boxes.size()), boxes);
+  for (int rank = 0; rank < posed.fabric.gpuCount(); ++rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    // The preset's boxes are the ones that are found.
+    const int first = shape.boxes[static_cast<std::size_t>(shape.boxOf[index])].front();
+    const auto& nodes = posed.fabric.nodes();
+    const auto boxOf = [&](int gpu) {
+      return nodes[static_cast<std::size_t>(posed.fabric.gpus()[static_cast<std::size_t>(gpu)])].box;
+    };
+    QCOMPARE(boxOf(rank), boxOf(first));
+    const int64_t out = shape.innerOut[index] + shape.outerOut[index];
+    int64_t all = 0;
+    for (const forestcoll::TreeArc& arc : posed.capacities) {
+      all += arc.tail == posed.network.gpus[index] ? arc.capacity : 0;
+    }
+    QCOMPARE(out, all);
+  }
+}
+
+void TestTwoLevel::forests_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<int>("maxHeight");
+  const auto row = [](const char* preset, int maxHeight) { QTest::newRow(preset) << QString(preset) << maxHeight; };
+  row("gb200-nvl72 racks=2", 2);
+  row("gb200-nvl72 racks=3", 2);
+  row("gb200-nvl72 racks=3 nic=100", 2);
+  row("gb200-nvl72 racks=2 gpus=36 nic=400", 2);
+  row("gb200-nvl72 racks=3 gpus=36 network=rail-only", 3);
+  row("gb200-nvl72 racks=2 gpus=36 network=leaf-spine boxes_per_leaf=1", 3);
+  row("cluster boxes=16 gpus=8 nvlink=200 nic=50", 2);
+  row("cluster boxes=16 gpus=8 nvlink=200 nic=400", 2);
+  row("cluster boxes=12 gpus=8 nvlink=300 nic=100 network=planes", 3);
+  row("cluster boxes=8 gpus=16 nvlink=900 nic=100", 2);
+  row("cluster boxes=16 gpus=8 nvlink=100 nic=100 network=rails", 3);
+}
+
+void TestTwoLevel::forests() {
+  QFETCH(QString, preset);
+  QFETCH(int, maxHeight);
+  const Posed posed = pose(built(describedBy(preset)));
+  // The strategy itself, so that no other one answers in its place.
+  QVERIFY(forestcoll::growTwoLevel(posed.network, posed.capacities, posed.supply, {}).has_value());
+  const auto generated = forestcoll::generate(posed.fabric, {});
+  QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+  QCOMPARE(generated->schedule.algbw, generated->schedule.bound);
+  QVERIFY(schedule::heights(*generated->schedule.broadcastForest).logicalMax <= maxHeight);
+  QCOMPARE(faultsOf(posed.fabric, generated->schedule), QByteArray());
+}
+
+/// Racks that lost GPUs at random, in two generations.
+void TestTwoLevel::lostGpus() {
+  int found = 0;
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    const fabric::Description whole =
+        describedBy(seed % 2 == 0 ? "cluster boxes=5 gpus=12 nvlink=450 nic=100"
+                                  : "cluster boxes=5 gpus=12 nvlink=450,900,450,900,450 nic=100");
+    test::Dice dice(seed);
+    std::vector<std::string> kept;
+    for (const fabric::NodeDescription& node : whole.nodes) {
+      if (node.kind == "gpu" && !dice.oneIn(9)) {
+        kept.push_back(node.id);
+      }
+    }
+    const auto rest = fabric::subset(whole, kept);
+    QVERIFY(rest.hasValue());
+    const Posed posed = pose(built(*rest));
+    found += forestcoll::growTwoLevel(posed.network, posed.capacities, posed.supply, {}) ? 1 : 0;
+    const auto generated = forestcoll::generate(posed.fabric, {});
+    QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+    QCOMPARE(faultsOf(posed.fabric, generated->schedule), QByteArray());
+  }
+  QVERIFY2(found > 0, "the strategy gives up on all damaged racks");
+}
+
+void TestTwoLevel::anyRequest_data() {
+  QTest::addColumn<Collective>("collective");
+  QTest::addColumn<bool>("hasAmounts");
+  QTest::addColumn<int>("fixedK");
+  QTest::newRow("reduce_scatter") << Collective::reduceScatter << false << 0;
+  QTest::newRow("allreduce") << Collective::allreduce << false << 0;
+  QTest::newRow("broadcast") << Collective::broadcast << false << 0;
+  QTest::newRow("amounts") << Collective::allgather << true << 0;
+  QTest::newRow("k = 1") << Collective::allgather << false << 1;
+  QTest::newRow("k = 7") << Collective::allgather << false << 7;
+}
+
+void TestTwoLevel::anyRequest() {
+  QFETCH(Collective, collective);
+  QFETCH(bool, hasAmounts);
+  QFETCH(int, fixedK);
+  const fabric::Fabric fabric = built(describedBy("cluster boxes=8 gpus=8 nvlink=200 nic=50"));
+  forestcoll::Request request;
+  request.collective = collective;
+  request.allreduceBudget = {};
+  if (collective == Collective::broadcast) {
+    request.root = 5;
+  }
+  if (hasAmounts) {
+    for (int rank = 0; rank < fabric.gpuCount(); ++rank) {
+      request.amounts.push_back(rank % 4);
+    }
+  }
+  if (fixedK > 0) {
+    request.fixedK = fixedK;
+  }
+  const auto generated = forestcoll::generate(fabric, request);
+  QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+  QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
+}
+
+void TestTwoLevel::cancel() {
+  const Posed posed = pose(built(describedBy("cluster boxes=8 gpus=8 nvlink=200 nic=50")));
+  std::stop_source stop;
+  stop.request_stop();
+  Progress progress;
+  progress.stop = stop.get_token();
+  QVERIFY_EXCEPTION_THROWN((void)forestcoll::growTwoLevel(posed.network, posed.capacities, posed.supply, progress),
+                           CancelledError);
+}
+
+QTEST_GUILESS_MAIN(TestTwoLevel)
+#include "tst_two_level.moc"
