@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -286,7 +287,16 @@ private Q_SLOTS:
     const auto generated = generate(*fabric, request);
     QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
     QVERIFY(generated->schedule.algbw < generated->schedule.bound);
-    QCOMPARE(generated->schedule.fixedK, std::optional<std::int64_t>(45));  // of 9 trees and 15
+    std::vector<std::int64_t> ofHalf;
+    for (const Collective half : {Collective::reduceScatter, Collective::allgather}) {
+      Request alone;
+      alone.collective = half;
+      const auto optimum = forestcoll::optimum(*fabric, alone);
+      QVERIFY(optimum.hasValue());
+      ofHalf.push_back(optimum->treesPerRoot);
+    }
+    QVERIFY2(ofHalf[0] != ofHalf[1], "the halves of this fabric are meant to be unlike");
+    QCOMPARE(generated->schedule.fixedK.value_or(0), std::lcm(ofHalf[0], ofHalf[1]));
     QCOMPARE(faultsOf(*fabric, generated->schedule), std::string());
   }
 
