@@ -136,7 +136,7 @@ private Q_SLOTS:
     QTest::newRow("rails alone") << "dgx-a100"
                                  << "boxes=6 network=rail-only" << 9 << "1" << 5;
     QTest::newRow("racks of 72") << "gb200-nvl72"
-                                 << "racks=2" << 80 << "1" << 2;
+                                 << "racks=2" << 80 << "1" << 3;
     QTest::newRow("racks of 72 with sparse switches inside") << "gb200-nvl72"
                                                              << "racks=2" << 32 << "1" << 3;
     QTest::newRow("direct links inside") << "mi250"
