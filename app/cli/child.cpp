@@ -3,14 +3,18 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/text.hpp"
@@ -18,7 +22,10 @@
 namespace coppice::cli {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostCaptured = std::size_t{16} << 20;
+constexpr int kTick_ms = 200;
+constexpr int kTickWithoutHandle_ms = 20;
 
 void closeEnd(int& fd) {
   if (fd >= 0) {
@@ -27,111 +34,256 @@ void closeEnd(int& fd) {
   }
 }
 
+/// Both ends of a pipe, closed unless taken.
+struct Pipe {
+  Pipe() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) == 0) {
+      from = ends[0];
+      to = ends[1];
+    }
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    closeEnd(from);
+    closeEnd(to);
+  }
+  int from = -1;
+  int to = -1;
+};
+
+/// "" where it is not there.
+std::string inPath(const std::string& program) {
+  if (program.find('/') != std::string::npos) {
+    return access(program.c_str(), X_OK) == 0 ? program : std::string();
+  }
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+  while (true) {
+    const std::size_t colon = rest.find(':');
+    const std::string folder(rest.substr(0, colon));
+    std::string file = (folder.empty() ? "." : folder) + "/" + program;
+    if (access(file.c_str(), X_OK) == 0) {
+      return file;
+    }
+    if (colon == std::string_view::npos) {
+      return {};
+    }
+    rest.remove_prefix(colon + 1);
+  }
+}
+
+void setNonBlocking(int fd) {
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+/// Moves the terminal to a process group; by itself that would stop whoever is in the background.
+void giveTerminal(int terminal, pid_t group) {
+  sigset_t quiet;
+  sigset_t before;
+  sigemptyset(&quiet);
+  sigaddset(&quiet, SIGTTOU);
+  pthread_sigmask(SIG_BLOCK, &quiet, &before);
+  tcsetpgrp(terminal, group);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 }  // namespace
 
-Result<Child> Child::start(const std::vector<std::string>& words) {
-  int in[2];
-  int out[2];
-  int err[2];
-  if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) {
-    return Error{ErrorCode::io, std::string("pipe: ") + std::strerror(errno), "close other programs"};
+bool canAskAtTerminal() {
+  return isatty(STDIN_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+Result<Child> Child::start(const std::vector<std::string>& words, const ChildOptions& options) {
+  const std::string program = inPath(words.front());
+  if (program.empty()) {
+    return Error{ErrorCode::unavailable, inQuotes(words.front()) + " cannot be started: it was not found",
+                 "check that it is installed"};
   }
+  const auto failed = [](const std::string& what) {
+    return Error{ErrorCode::io, what + ": " + std::strerror(errno), "close other programs"};
+  };
+  Pipe in;
+  Pipe out;
+  Pipe err;
+  if (in.to < 0 || out.to < 0 || err.to < 0) {
+    return failed("pipe");
+  }
+  if (!options.inputFile.empty()) {
+    closeEnd(in.from);
+    in.from = open(options.inputFile.c_str(), O_RDONLY | O_CLOEXEC);
+    if (in.from < 0) {
+      return Error{ErrorCode::io, inQuotes(options.inputFile) + " cannot be read: " + std::strerror(errno),
+                   "check the file and its permissions"};
+    }
+  }
+  if (!options.errorsFile.empty()) {
+    constexpr int kOwn = 0600;
+    closeEnd(err.to);
+    err.to = open(options.errorsFile.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kOwn);
+    if (err.to < 0) {
+      return failed(inQuotes(options.errorsFile));
+    }
+  }
+  const int terminal = options.asksAtTerminal ? open("/dev/tty", O_RDWR | O_CLOEXEC) : -1;
   // A child that is gone must not end us.
   std::signal(SIGPIPE, SIG_IGN);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  for (const int number : {SIGPIPE, SIGINT, SIGTERM}) {
-    sigaddset(&defaults, number);
-  }
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+  // Everything the child needs is made before the fork: behind it, other threads' locks are never released.
   std::vector<std::string> copy = words;
   std::vector<char*> argv;
   for (std::string& word : copy) {
     argv.push_back(word.data());
   }
   argv.push_back(nullptr);
+  const pid_t parent = getpid();
   Child child;
-  const int fault = posix_spawnp(&child.m_pid, argv.front(), &actions, &attributes, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  close(in[0]);
-  close(out[1]);
-  close(err[1]);
-  child.m_in = in[1];
-  child.m_out = out[0];
-  child.m_err = err[0];
-  if (fault != 0) {
-    child.m_pid = -1;
-    return Error{fault == ENOENT ? ErrorCode::unavailable : ErrorCode::io,
-                 inQuotes(words.front()) + " cannot be started: " + std::strerror(fault), "check that it is installed"};
+  child.m_pid = fork();
+  if (child.m_pid == 0) {
+    setpgid(0, 0);
+    if (terminal >= 0) {
+      giveTerminal(terminal, getpid());
+    }
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) {
+      _exit(127);
+    }
+    for (const int number : {SIGPIPE, SIGINT, SIGTERM}) {
+      std::signal(number, SIG_DFL);
+    }
+    dup2(in.from, STDIN_FILENO);
+    dup2(out.to, STDOUT_FILENO);
+    dup2(err.to, STDERR_FILENO);
+    execv(program.c_str(), argv.data());
+    _exit(127);
+  }
+  if (child.m_pid < 0) {
+    if (terminal >= 0) {
+      close(terminal);
+    }
+    return failed("fork");
+  }
+  setpgid(child.m_pid, child.m_pid);
+  child.m_terminal = terminal;
+  child.m_handle = static_cast<int>(syscall(SYS_pidfd_open, child.m_pid, 0));
+  if (options.inputFile.empty()) {
+    child.m_in = std::exchange(in.to, -1);
+    setNonBlocking(child.m_in);
+  }
+  child.m_out = std::exchange(out.from, -1);
+  setNonBlocking(child.m_out);
+  if (options.errorsFile.empty()) {
+    child.m_err = std::exchange(err.from, -1);
+    setNonBlocking(child.m_err);
   }
   return child;
 }
 
 Child::Child(Child&& other) noexcept
     : m_pid(std::exchange(other.m_pid, -1)),
+      m_handle(std::exchange(other.m_handle, -1)),
       m_in(std::exchange(other.m_in, -1)),
       m_out(std::exchange(other.m_out, -1)),
       m_err(std::exchange(other.m_err, -1)),
-      m_status(other.m_status) {}
+      m_terminal(std::exchange(other.m_terminal, -1)),
+      m_status(other.m_status),
+      m_pending(std::move(other.m_pending)),
+      m_closesInput(other.m_closesInput) {}
 
 Child::~Child() {
-  closeInput();
+  closeEnd(m_in);
   closeEnd(m_out);
   closeEnd(m_err);
   if (m_pid > 0 && m_status < 0) {
     kill(-m_pid, SIGKILL);
     wait();
   }
+  takeTerminalBack();
+  closeEnd(m_handle);
 }
 
-bool Child::write(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(m_in, text.data(), text.size());
-    if (written < 0) {
-      if (errno == EINTR) {
-        continue;
-      }
-      return false;
-    }
-    text.remove_prefix(static_cast<std::size_t>(written));
+void Child::takeTerminalBack() {
+  if (m_terminal >= 0) {
+    giveTerminal(m_terminal, getpgrp());
+    closeEnd(m_terminal);
   }
-  return true;
+}
+
+void Child::write(std::string_view text) {
+  if (m_in >= 0 && !m_closesInput) {
+    m_pending += text;
+    feed();
+  }
 }
 
 void Child::closeInput() {
-  closeEnd(m_in);
+  m_closesInput = true;
+  feed();
+}
+
+void Child::feed() {
+  while (m_in >= 0 && !m_pending.empty()) {
+    const ssize_t written = ::write(m_in, m_pending.data(), m_pending.size());
+    if (written > 0) {
+      m_pending.erase(0, static_cast<std::size_t>(written));
+    } else if (errno == EAGAIN) {
+      return;
+    } else if (errno != EINTR) {
+      m_pending.clear();
+      closeEnd(m_in);
+    }
+  }
+  if (m_closesInput) {
+    closeEnd(m_in);
+  }
+}
+
+void Child::move(int milliseconds, const std::function<void(std::string_view)>& onOutput,
+                 const std::function<void(std::string_view)>& onErrors) {
+  std::array<pollfd, 4> ends{
+      {{m_out, POLLIN, 0}, {m_err, POLLIN, 0}, {m_pending.empty() ? -1 : m_in, POLLOUT, 0}, {m_handle, POLLIN, 0}}};
+  poll(ends.data(), ends.size(), milliseconds);
+  feed();
+  std::array<char, 65536> buffer{};
+  for (const bool isOutput : {true, false}) {
+    int& fd = isOutput ? m_out : m_err;
+    // A little at a time, so that a flood on one pipe does not block the other.
+    for (int i = 0; i < 16 && fd >= 0; ++i) {
+      const ssize_t got = read(fd, buffer.data(), buffer.size());
+      if (got > 0) {
+        (isOutput ? onOutput : onErrors)(std::string_view(buffer.data(), static_cast<std::size_t>(got)));
+      } else if (got == 0) {
+        closeEnd(fd);
+      } else if (errno == EAGAIN) {
+        break;
+      } else if (errno != EINTR) {
+        closeEnd(fd);
+      }
+    }
+  }
 }
 
 void Child::pump(const std::function<void(std::string_view)>& onOutput,
                  const std::function<void(std::string_view)>& onErrors, const std::function<void()>& onTick) {
-  std::array<char, 65536> buffer{};
-  while (m_out >= 0 || m_err >= 0) {
-    std::array<pollfd, 2> ends{{{m_out, POLLIN, 0}, {m_err, POLLIN, 0}}};
-    constexpr int kTick = 200;
-    poll(ends.data(), ends.size(), kTick);
-    for (const bool isOutput : {true, false}) {
-      int& fd = isOutput ? m_out : m_err;
-      if (fd < 0 || ends[isOutput ? 0 : 1].revents == 0) {
-        continue;
-      }
-      const ssize_t got = read(fd, buffer.data(), buffer.size());
-      if (got > 0) {
-        (isOutput ? onOutput : onErrors)(std::string_view(buffer.data(), static_cast<std::size_t>(got)));
-      } else if (got == 0 || errno != EINTR) {
-        closeEnd(fd);
-      }
-    }
+  while (!hasEnded()) {
+    move(m_handle >= 0 ? kTick_ms : kTickWithoutHandle_ms, onOutput, onErrors);
     onTick();
+  }
+  // What it wrote before it ended is in the pipes.
+  std::size_t moved = 1;
+  constexpr int kMostRounds = 256;
+  for (int i = 0; i < kMostRounds && moved > 0; ++i) {
+    moved = 0;
+    move(
+        0,
+        [&](std::string_view text) {
+          moved += text.size();
+          onOutput(text);
+        },
+        [&](std::string_view text) {
+          moved += text.size();
+          onErrors(text);
+        });
   }
 }
 
@@ -139,6 +291,17 @@ void Child::signal(int number) const {
   if (m_pid > 0 && m_status < 0) {
     kill(-m_pid, number);
   }
+}
+
+int Child::end(std::chrono::milliseconds patience) {
+  signal(SIGTERM);
+  // One that is stopped takes it only then.
+  signal(SIGCONT);
+  for (const auto until = Clock::now() + patience; !hasEnded() && Clock::now() < until;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  signal(SIGKILL);
+  return wait();
 }
 
 bool Child::hasEnded() {
@@ -161,8 +324,9 @@ int Child::wait() {
   return m_status;
 }
 
-Result<Captured> capture(const std::vector<std::string>& words, std::string_view input, const std::stop_token& stop) {
-  auto child = Child::start(words);
+Result<Captured> capture(const std::vector<std::string>& words, std::string_view input, const std::stop_token& stop,
+                         std::chrono::milliseconds limit, const ChildOptions& options) {
+  auto child = Child::start(words, options);
   if (!child) {
     return child.error();
   }
@@ -170,14 +334,16 @@ Result<Captured> capture(const std::vector<std::string>& words, std::string_view
   const auto append = [](std::string& to, std::string_view more) {
     to += more.substr(0, kMostCaptured - std::min(kMostCaptured, to.size()));
   };
-  // Scripts and batches are short: they fit into the pipe.
+  constexpr auto kPatience = std::chrono::milliseconds(500);
+  const auto until = Clock::now() + limit;
   child->write(input);
   child->closeInput();
   child->pump([&](std::string_view text) { append(captured.output, text); },
               [&](std::string_view text) { append(captured.errors, text); },
               [&] {
-                if (stop.stop_requested()) {
-                  child->signal(SIGTERM);
+                captured.isTimedOut = captured.isTimedOut || Clock::now() >= until;
+                if (stop.stop_requested() || captured.isTimedOut) {
+                  child->end(kPatience);
                 }
               });
   captured.status = child->wait();

@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -13,11 +15,19 @@
 
 namespace coppice::cli {
 
-/// A program that runs beside us, in a process group of its own, so that Ctrl+C reaches it through us alone.
+/// How a child starts.
+struct ChildOptions {
+  std::string inputFile = {};   ///< its standard input; empty = a pipe from us
+  std::string errorsFile = {};  ///< takes its standard error; empty = a pipe to us
+  bool asksAtTerminal = false;  ///< gets the terminal, so that it can ask for a passphrase; see takeTerminalBack()
+};
+
+/// A program that runs beside us, in a process group of its own, so that Ctrl+C reaches it through us alone. It gets
+/// SIGTERM if we die.
 class Child {
 public:
-  /// Looks the program up in PATH. Errors: unavailable (not there), io.
-  static Result<Child> start(const std::vector<std::string>& words);
+  /// Looks the program up in PATH. Errors: unavailable (not there), io. @pre the main thread calls
+  static Result<Child> start(const std::vector<std::string>& words, const ChildOptions& options = {});
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;
   Child(const Child&) = delete;
@@ -25,34 +35,53 @@ public:
   /// Kills the group if it still runs.
   ~Child();
 
-  /// False if the other end is gone.
-  bool write(std::string_view text);
+  /// To its standard input, as it takes it: never waits.
+  void write(std::string_view text);
+  /// After what was written.
   void closeInput();
-  /// Feeds output and errors as they come until both have ended; `onTick` is called at least five times a second.
+  /// Feeds output and errors as they come until the child has ended; `onTick` is called at least five times a second.
+  /// It does not wait for the ends of the pipes: ssh hands them to its shared connection, which may keep them.
   void pump(const std::function<void(std::string_view)>& onOutput,
             const std::function<void(std::string_view)>& onErrors, const std::function<void()>& onTick);
   void signal(int number) const;
+  /// SIGTERM, and SIGKILL where that does not help in time. @return as wait()
+  int end(std::chrono::milliseconds patience);
   /// Exit status; 128 + signal for one that was killed.
   int wait();
   [[nodiscard]] bool hasEnded();
+  /// After asksAtTerminal: the terminal is ours again.
+  void takeTerminalBack();
 
 private:
   Child() = default;
+  /// Waits for at most this time, then moves the bytes that there are.
+  void move(int milliseconds, const std::function<void(std::string_view)>& onOutput,
+            const std::function<void(std::string_view)>& onErrors);
+  void feed();
 
   pid_t m_pid = -1;
+  int m_handle = -1;  ///< pidfd; -1 = the kernel has none
   int m_in = -1;
   int m_out = -1;
   int m_err = -1;
+  int m_terminal = -1;
   int m_status = -1;
+  std::string m_pending;  ///< for its input
+  bool m_closesInput = false;
 };
 
 struct Captured {
   int status = -1;
+  bool isTimedOut = false;
   std::string output = {};  ///< at most 16 MiB
   std::string errors = {};
 };
 
-/// Runs to the end with this input. Errors: unavailable, io, cancelled.
-Result<Captured> capture(const std::vector<std::string>& words, std::string_view input, const std::stop_token& stop);
+/// Runs to the end with this input, or until the time is up. Errors: unavailable, io, cancelled.
+Result<Captured> capture(const std::vector<std::string>& words, std::string_view input, const std::stop_token& stop,
+                         std::chrono::milliseconds limit, const ChildOptions& options = {});
+
+/// A person can be asked: standard input is a terminal and we are in front of it.
+[[nodiscard]] bool canAskAtTerminal();
 
 }  // namespace coppice::cli

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,14 +26,19 @@
 #include "program/run_job.hpp"
 #include "program/run_protocol.hpp"
 #include "remote/bundle.hpp"
+#include "remote/executor_files.hpp"
 #include "remote/host.hpp"
+#include "remote/limits.hpp"
 #include "remote/scripts.hpp"
 #include "remote/several.hpp"
+#include "remote/transfer.hpp"
+#include "terminal.hpp"
 
 namespace coppice::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
 using program::RunExit;
 
 struct Options {
@@ -56,20 +61,8 @@ struct Options {
 
 // ---- the executor
 
-std::string findExecutor() {
-  std::error_code error;
-  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* place : {"coppice-exec", "../libexec/coppice/coppice-exec"}) {
-    const fs::path path = here / place;
-    if (access(path.c_str(), X_OK) == 0) {
-      return fs::canonical(path, error).string();
-    }
-  }
-  return {};
-}
-
 Result<std::string> executorFor(const Options& options) {
-  const std::string path = options.executor.empty() ? findExecutor() : options.executor;
+  const std::string path = options.executor.empty() ? remote::findExecutor().string() : options.executor;
   if (path.empty() || access(path.c_str(), X_OK) != 0) {
     return Error{ErrorCode::unavailable,
                  options.executor.empty() ? "coppice-exec is not beside coppice-cli"
@@ -97,6 +90,8 @@ public:
   explicit Listener(bool json) : m_json(json) {}
 
   void hear(std::string_view bytes) {
+    m_lastHeard = Clock::now();
+    m_hasHeard = true;
     while (!bytes.empty()) {
       const std::size_t end = bytes.find('\n');
       const std::string_view part = bytes.substr(0, end);
@@ -115,6 +110,10 @@ public:
   [[nodiscard]] const std::optional<program::EndRecord>& end() const { return m_end; }
   [[nodiscard]] const std::optional<Error>& refusal() const { return m_refusal; }
   [[nodiscard]] bool hasBegun() const { return m_hasBegun; }
+  /// Anything at all.
+  [[nodiscard]] bool hasHeard() const { return m_hasHeard; }
+  /// Since the last word, or since the start.
+  [[nodiscard]] Clock::duration silence() const { return Clock::now() - m_lastHeard; }
   [[nodiscard]] Json takeJson() { return std::move(m_answer); }
 
 private:
@@ -157,6 +156,8 @@ private:
 
   bool m_json;
   bool m_hasBegun = false;
+  bool m_hasHeard = false;
+  Clock::time_point m_lastHeard = Clock::now();
   std::string m_line;
   executor::Table m_table;
   std::optional<program::EndRecord> m_end;
@@ -194,34 +195,94 @@ Result<Report> reportOf(Listener& listener, bool json, const std::string& what, 
   return report;
 }
 
-/// Listens to a run until it ends; a stop asks it to end and, where that does not help, ends it.
-int listen(Child& child, Listener& listener, const std::stop_token& stop, bool leavesAfterHello) {
-  using Clock = std::chrono::steady_clock;
-  std::optional<Clock::time_point> asked;
-  Clock::time_point pinged = Clock::now();
-  bool isLeaving = false;
-  constexpr auto kPing = std::chrono::seconds(5);
-  constexpr auto kPatience = std::chrono::seconds(15);
-  child.pump([&](std::string_view text) { listener.hear(text); },
-             [](std::string_view text) { std::fputs(harmless(text).c_str(), stderr); },
-             [&] {
-               if ((stop.stop_requested() || listener.refusal()) && !asked) {
-                 asked = Clock::now();
-                 child.write(program::writeCommand(program::RunCommand::cancel));
-               } else if (asked && Clock::now() - *asked > kPatience) {
-                 child.signal(SIGKILL);
-               } else if (leavesAfterHello && listener.hasBegun() && !isLeaving) {
-                 isLeaving = true;
-                 child.closeInput();
-               } else if (!isLeaving && Clock::now() - pinged > kPing) {
-                 pinged = Clock::now();
-                 child.write(program::writeCommand(program::RunCommand::ping));
-               }
-             });
-  return child.wait();
-}
+/// How listening to a run ended.
+struct Heard {
+  int status = -1;
+  bool isLate = false;        ///< it never said a word
+  bool isLost = false;        ///< it was silent for too long
+  bool wasAbandoned = false;  ///< it was asked to stop, and did not
+};
 
-Result<Report> runHere(const Options& options, const Progress& progress) {
+/// Listens to a run until it ends; a stop asks it to end and, where that does not help, ends the connection.
+class Ear {
+public:
+  /// @param machine  empty = here, where a run may be silent
+  Ear(Child& child, Listener& listener, const remote::Limits& limits, std::string machine, bool leavesAfterHello)
+      : m_child(child),
+        m_listener(listener),
+        m_limits(limits),
+        m_machine(std::move(machine)),
+        m_leavesAfterHello(leavesAfterHello) {}
+
+  Heard listen(const std::stop_token& stop) {
+    m_child.pump([&](std::string_view text) { m_listener.hear(text); },
+                 [](std::string_view text) { std::fputs(harmless(text).c_str(), stderr); }, [&] { tick(stop); });
+    m_heard.status = m_child.wait();
+    return m_heard;
+  }
+
+private:
+  void tick(const std::stop_token& stop) {
+    const Clock::time_point now = Clock::now();
+    if ((stop.stop_requested() || m_listener.refusal()) && !m_asked) {
+      m_asked = now;
+      m_child.write(program::writeCommand(program::RunCommand::cancel));
+    } else if (m_asked) {
+      // A machine that was silent before will hardly answer now.
+      if (now - *m_asked > (m_isSilent ? m_limits.leave : m_limits.stop)) {
+        m_heard.wasAbandoned = true;
+        m_child.signal(SIGKILL);
+      }
+    } else if (m_leavesAfterHello && m_listener.hasBegun()) {
+      if (!m_left) {
+        m_left = now;
+        m_child.closeInput();
+      } else if (now - *m_left > m_limits.stop) {
+        m_child.signal(SIGKILL);
+      }
+    } else if (constexpr auto kPing = std::chrono::seconds(5); now - m_pinged > kPing) {
+      m_pinged = now;
+      m_child.write(program::writeCommand(program::RunCommand::ping));
+    }
+    if (!m_machine.empty()) {
+      watch();
+    }
+  }
+
+  void watch() {
+    const auto silence = m_listener.silence();
+    if (!m_listener.hasHeard()) {
+      if (silence > m_limits.start) {
+        m_heard.isLate = true;
+        m_child.signal(SIGKILL);
+      }
+    } else if (silence > m_limits.lost) {
+      m_heard.isLost = true;
+      m_child.signal(SIGKILL);
+    }
+    if (m_isSilent && silence < m_limits.silence) {
+      m_isSilent = false;
+      std::fprintf(stderr, "# %s answers again\n", m_machine.c_str());
+    } else if (!m_isSilent && silence > m_limits.silence) {
+      m_isSilent = true;
+      std::fprintf(stderr, "# %s has not answered for %s; Ctrl+C ends the wait\n", m_machine.c_str(),
+                   remote::secondsText(m_limits.silence).c_str());
+    }
+  }
+
+  Child& m_child;
+  Listener& m_listener;
+  const remote::Limits& m_limits;
+  std::string m_machine;
+  bool m_leavesAfterHello;
+  Heard m_heard;
+  bool m_isSilent = false;
+  std::optional<Clock::time_point> m_asked;
+  std::optional<Clock::time_point> m_left;
+  Clock::time_point m_pinged = Clock::now();
+};
+
+Result<Report> runHere(const Options& options, const remote::Limits& limits, const Progress& progress) {
   const auto executor = executorFor(options);
   if (!executor) {
     return executor.error();
@@ -237,21 +298,11 @@ Result<Report> runHere(const Options& options, const Progress& progress) {
     return child.error();
   }
   Listener listener(options.json);
-  const int status = listen(*child, listener, progress.stop, false);
-  return reportOf(listener, options.json, options.file, status);
+  const Heard heard = Ear(*child, listener, limits, {}, false).listen(progress.stop);
+  return reportOf(listener, options.json, options.file, heard.status);
 }
 
 // ---- another machine
-
-std::string newRunId() {
-  std::random_device random;
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string id = "cli-";
-  for (int i = 0; i < 16; ++i) {
-    id += kDigits[random() % 16U];
-  }
-  return id;
-}
 
 /// A file of ours for the time of one upload.
 class TemporaryFolder {
@@ -259,12 +310,13 @@ public:
   TemporaryFolder() {
     if (mkdtemp(m_path.data()) == nullptr) {
       m_path.clear();
+    } else {
+      keepTemporary(m_path);
     }
   }
   ~TemporaryFolder() {
-    std::error_code error;
     if (!m_path.empty()) {
-      fs::remove_all(m_path, error);
+      dropTemporary(m_path);
     }
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
@@ -289,14 +341,18 @@ struct Seat {
 };
 
 Result<std::vector<Seat>> takeSeats(const Options& options, const std::vector<remote::Member>& members,
-                                    const std::stop_token& stop) {
-  const auto executor = executorFor(options);
+                                    const remote::Limits& limits, const std::stop_token& stop) {
+  const auto program = executorFor(options);
+  if (!program) {
+    return program.error();
+  }
+  const auto executor = remote::readExecutor(*program);
   if (!executor) {
     return executor.error();
   }
   std::vector<Seat> seats;
   for (const remote::Member& member : members) {
-    auto link = MachineLink::open(member.target, options.sshConfig, stop);
+    auto link = MachineLink::open(member.target, options.sshConfig, limits, stop);
     if (!link) {
       return link.error();
     }
@@ -346,12 +402,13 @@ Result<std::vector<std::string>> hostsForFirst(const std::vector<Seat>& seats, c
     names.push_back(remote::namesOf(seats[i].deployed.host, seats[i].member.target.host, seats[i].link->address(stop)));
     titles.push_back(seats[i].member.target.host);
   }
-  const auto tried = seats.front().link->script(remote::reachScript(run, names), stop);
+  const auto tried = seats.front().link->script(remote::reachScript(run, names), "trying ssh to the other machines",
+                                                seats.front().link->limits().reach, stop);
   if (!tried) {
     return tried.error();
   }
   std::vector<std::string> hosts{seats.front().deployed.host};
-  for (const remote::Reach& reach : remote::reachesIn(*tried, titles, seats.front().member.target.host)) {
+  for (const remote::Reach& reach : remote::reachesIn(tried->facts, titles, seats.front().member.target.host)) {
     if (reach.name.empty()) {
       return reach.error;
     }
@@ -370,22 +427,31 @@ Result<std::vector<std::string>> hostsForFirst(const std::vector<Seat>& seats, c
 /// Makes the folder of the run on all machines and fills it; the job stands on the first.
 Outcome putRun(const std::vector<Seat>& seats, const Options& options, const std::string& id,
                const std::string& scheduleName, const std::stop_token& stop) {
-  const std::string place = remote::runFolder(id);
+  const auto schedule = remote::uploadOf(fs::absolute(options.file), scheduleName);
+  if (!schedule) {
+    return schedule.error();
+  }
   for (const Seat& seat : seats) {
-    const auto made = seat.link->script(
-        &seat == &seats.front() ? remote::runFolderScript(id) : remote::sameRunFolderScript(id), stop);
+    const std::string machine = seat.member.target.text();
+    const auto made =
+        seat.link->script(&seat == &seats.front() ? remote::runFolderScript(id) : remote::sameRunFolderScript(id),
+                          "making the folder of the run", seat.link->limits().script, stop);
     if (!made) {
       return made.error();
     }
-    const std::string how = remote::fact(*made, "run");
+    const std::string how = remote::fact(made->facts, "run");
     if (how == "shared") {
       continue;
     }
-    if (how != "made") {
-      return Error{ErrorCode::io, "the folder of the run could not be made on " + seat.member.target.text(),
-                   "check its home folder"};
+    if (Error fault = remote::folderFault(machine, made->facts); !fault.message.empty()) {
+      return fault;
     }
-    if (Outcome put = seat.link->put({{fs::absolute(options.file).string(), place + "/" + scheduleName}}, stop); !put) {
+    if (how != "made") {
+      return Error{ErrorCode::io,
+                   "the folder of the run could not be made on " + machine + ": " + inQuotes(made->errors),
+                   "check its home folder and quota"};
+    }
+    if (Outcome put = seat.link->put(remote::runFolder(id), {*schedule}, stop); !put) {
       return put;
     }
   }
@@ -403,17 +469,47 @@ Outcome putJob(const Seat& first, const Options& options, const program::RunRequ
   if (Outcome saved = io::saveFile(fs::path(here.path()) / "job.json", program::writeJob(job)); !saved) {
     return saved;
   }
-  return first.link->put({{here.path() + "/job.json", remote::runFolder(id) + "/job.json"}}, stop);
+  const auto upload = remote::uploadOf(fs::path(here.path()) / "job.json", "job.json");
+  return upload ? first.link->put(remote::runFolder(id), {*upload}, stop) : Outcome(upload.error());
 }
 
 void dropRun(const std::vector<Seat>& seats, const std::string& id) {
   for (const Seat& seat : seats) {
     // Also after an interrupt.
-    [[maybe_unused]] const auto dropped = seat.link->script(remote::dropRunScript(id), {});
+    [[maybe_unused]] const auto dropped =
+        seat.link->script(remote::dropRunScript(id), "removing the folder of the run", seat.link->limits().cleanUp, {});
   }
 }
 
-Result<Report> runThere(const Options& options, const std::vector<remote::Member>& members, const Progress& progress) {
+/// A run over there that ended without its last record: the connection failed, or a person did not want to wait.
+Error lostRun(const Options& options, const std::vector<remote::Member>& members, const std::string& id,
+              const Listener& listener, const Heard& heard, const remote::Limits& limits, bool isStopped) {
+  const std::string where = members.front().target.text();
+  const std::string again = remote::attachCommand(members, options.sshConfig, id);
+  if (isStopped) {
+    return {ErrorCode::cancelled, "stopped waiting; " + where + " did not confirm that the run " + id + " ended",
+            "to see it: " + again};
+  }
+  constexpr int kNotFound = 127;
+  if (heard.status == kNotFound && !listener.hasHeard()) {
+    return {ErrorCode::io, "coppice-exec is not on " + where + " any more", "start the run again"};
+  }
+  std::string message = "the connection to " + where + " was lost in the run " + id;
+  if (heard.isLate) {
+    message = where + " did not start the run " + id + " within " + remote::secondsText(limits.start);
+  } else if (heard.isLost) {
+    message = where + " has not answered for " + remote::secondsText(limits.lost) + "; the run " + id + " was left";
+  }
+  // The supervisor over there ends it when the connection is gone, unless it was started to go on.
+  const bool goesOn = options.detaches || !options.attach.empty();
+  return {
+      ErrorCode::io, message,
+      std::string(goesOn ? "it may go on there; to attach again: " : "it ends there by itself; to see its results: ") +
+          again};
+}
+
+Result<Report> runThere(const Options& options, const std::vector<remote::Member>& members,
+                        const remote::Limits& limits, const Progress& progress) {
   std::string text;
   if (options.attach.empty()) {
     // Before anything is connected.
@@ -426,13 +522,13 @@ Result<Report> runThere(const Options& options, const std::vector<remote::Member
     return Error{ErrorCode::badUsage, inQuotes(options.attach) + " is not the name of a run",
                  "use the name that --detach printed"};
   }
-  const auto taken = takeSeats(options, members, progress.stop);
+  const auto taken = takeSeats(options, members, limits, progress.stop);
   if (!taken) {
     return taken.error();
   }
   const std::vector<Seat>& seats = *taken;
   const Seat& first = seats.front();
-  const std::string id = options.attach.empty() ? newRunId() : options.attach;
+  const std::string id = options.attach.empty() ? "cli-" + remote::newMark() : options.attach;
   if (options.attach.empty()) {
     program::RunRequest request = options.request;
     request.schedule = isForest(text) ? "schedule.forest.json" : "schedule.xml";
@@ -461,19 +557,22 @@ Result<Report> runThere(const Options& options, const std::vector<remote::Member
   }
   const std::string where = remote::membersText(members);
   Listener listener(options.json);
-  const int status = listen(*child, listener, progress.stop, options.detaches);
-  if (options.detaches && !listener.end() && !progress.stop.stop_requested()) {
+  const Heard heard =
+      Ear(*child, listener, limits, members.front().target.text(), options.detaches).listen(progress.stop);
+  if (options.detaches && listener.hasBegun() && !listener.end() && !progress.stop.stop_requested()) {
     Report report;
     report.json = Json{{"ok", true}, {"run", id}, {"host", where}};
-    report.text = "# the run goes on; to see it: coppice-cli run " +
-                  std::string(members.size() > 1 ? "--hosts " : "--host ") + where + " --attach " + id + "\n";
+    report.text = "# the run goes on; to see it: " + remote::attachCommand(members, options.sshConfig, id) + "\n";
     return report;
+  }
+  if (!listener.end() && !listener.refusal()) {
+    return lostRun(options, members, id, listener, heard, limits, progress.stop.stop_requested());
   }
   if (const auto& end = listener.end(); end && (end->code == RunExit::ok || end->code == RunExit::cancelled)) {
     // What went wrong stays there, for a closer look.
     dropRun(seats, id);
   }
-  Result<Report> report = reportOf(listener, options.json, where, status);
+  Result<Report> report = reportOf(listener, options.json, where, heard.status);
   if (report) {
     report->json["run"] = id;
   }
@@ -497,49 +596,43 @@ Result<Report> writeBundle(const Options& options) {
   if (!text) {
     return text.error();
   }
-  std::error_code error;
-  const fs::path folder = options.bundle;
-  if (fs::exists(folder, error) && (!fs::is_directory(folder, error) || !fs::is_empty(folder, error))) {
-    return Error{ErrorCode::badUsage, inQuotes(options.bundle) + " is there already", "choose a new name"};
-  }
-  fs::create_directories(folder, error);
-  if (error) {
-    return Error{ErrorCode::io, inQuotes(options.bundle) + " cannot be made: " + error.message(),
-                 "choose another place"};
-  }
   program::RunRequest request = options.request;
   request.schedule = isForest(*text) ? "schedule.forest.json" : "schedule.xml";
   const auto ranks = ranksOf(*text, options.file);
   if (!ranks) {
     return ranks.error();
   }
-  const auto executor = executorFor(options);
-  const std::map<std::string, std::string> programs =
-      executor ? executorFiles(*executor) : std::map<std::string, std::string>{};
+  const auto program = executorFor(options);
+  remote::ExecutorFiles executor;
+  if (program) {
+    auto read = remote::readExecutor(*program);
+    if (!read) {
+      return read.error();
+    }
+    executor = std::move(*read);
+  }
+  const bool hasMpi = std::any_of(executor.files.begin(), executor.files.end(),
+                                  [](const remote::Upload& file) { return file.name == "libcoppice-exec-mpi.so"; });
   const remote::BundleFacts facts{fs::path(options.file).filename().string(), kVersion, *ranks,
-                                  static_cast<bool>(executor), programs.contains("libcoppice-exec-mpi.so")};
+                                  static_cast<bool>(program), hasMpi};
   std::map<std::string, remote::BundleFile> files = remote::bundleFiles(request, facts);
   files[request.schedule] = {std::move(*text), false};
+  for (const remote::Upload& file : executor.files) {
+    auto bytes = io::readFile(file.source);
+    if (!bytes) {
+      return bytes.error();
+    }
+    files[file.name] = {std::move(*bytes), true};
+  }
+  if (Outcome written = remote::writeBundleFolder(options.bundle, files); !written) {
+    return written.error();
+  }
   Report report;
   for (const auto& [name, file] : files) {
-    if (Outcome saved = io::saveFile(folder / name, file.text); !saved) {
-      return saved.error();
-    }
-    if (file.isProgram) {
-      fs::permissions(folder / name, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,
-                      fs::perm_options::add, error);
-    }
-    report.json["files"].push_back(name);
-  }
-  for (const auto& [name, path] : programs) {
-    fs::copy_file(path, folder / name, error);
-    if (error) {
-      return Error{ErrorCode::io, name + " cannot be copied: " + error.message(), "check the free space"};
-    }
     report.json["files"].push_back(name);
   }
   report.text =
-      options.bundle + (executor ? ": ready" : ": ready, without the executor: it is not installed here") + "\n";
+      options.bundle + (program ? ": ready" : ": ready, without the executor: it is not installed here") + "\n";
   return report;
 }
 
@@ -616,7 +709,11 @@ Result<Report> perform(Options options, const Progress& progress) {
   if (!options.bundle.empty()) {
     return writeBundle(options);
   }
-  return members.empty() ? runHere(options, progress) : runThere(options, members, progress);
+  const auto limits = remote::limitsFromEnvironment();
+  if (!limits) {
+    return limits.error();
+  }
+  return members.empty() ? runHere(options, *limits, progress) : runThere(options, members, *limits, progress);
 }
 
 }  // namespace

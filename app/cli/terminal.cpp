@@ -8,7 +8,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <mutex>
+#include <set>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "command.hpp"
@@ -29,6 +33,21 @@ extern "C" void onSignal(int) {
   // The result is of no use here: a full pipe already holds more signals than are needed.
   [[maybe_unused]] const auto written = write(g_signalPipe, &byte, 1);
   errno = saved;
+}
+
+std::mutex g_temporariesMutex;
+std::set<std::string> g_temporaries;
+
+void removePath(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+}
+
+void removeTemporaries() {
+  const std::lock_guard lock(g_temporariesMutex);
+  for (const std::string& path : g_temporaries) {
+    removePath(path);
+  }
 }
 
 bool waitForSignal(int pipeEnd) {
@@ -94,6 +113,7 @@ std::stop_token stopOnInterrupt() {
     }
     constexpr std::string_view kWord = "coppice-cli: interrupted\n";
     [[maybe_unused]] const auto written = write(STDERR_FILENO, kWord.data(), kWord.size());
+    removeTemporaries();
     _exit(static_cast<int>(Exit::interrupted));
   }).detach();
   struct sigaction action = {};
@@ -102,7 +122,23 @@ std::stop_token stopOnInterrupt() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // Unless we were started to outlive the terminal (nohup).
+  struct sigaction present = {};
+  if (sigaction(SIGHUP, nullptr, &present) == 0 && present.sa_handler != SIG_IGN) {
+    sigaction(SIGHUP, &action, nullptr);
+  }
   return source.get_token();
+}
+
+void keepTemporary(const std::string& path) {
+  const std::lock_guard lock(g_temporariesMutex);
+  g_temporaries.insert(path);
+}
+
+void dropTemporary(const std::string& path) {
+  const std::lock_guard lock(g_temporariesMutex);
+  g_temporaries.erase(path);
+  removePath(path);
 }
 
 BlockingRead::BlockingRead() {

@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "remote/bundle.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
 #include <vector>
 
+#include "base/text.hpp"
+#include "io/files.hpp"
 #include "remote/quoting.hpp"
+#include "remote/transfer.hpp"
 
 namespace coppice::remote {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr const char* kFind = R"sh(set -eu
@@ -31,12 +43,15 @@ constexpr const char* kCopy = R"sh(if [ "${COPY:-0}" = 1 ]; then
     *) place=$PWD ;;
   esac
   place="'$(printf %s "$place" | sed "s/'/'\\\\''/g")'"
+  # Names are taken as they are: "*" is not a list of files.
+  set -f
   for word in $(printf %s "$hosts" | tr , ' '); do
     host=${word%%:*}
     if [ "$host" != "$(uname -n)" ]; then
       tar -cf - . | ssh -o BatchMode=yes -- "$host" "mkdir -p -- $place && tar -xf - -C $place"
     fi
   done
+  set +f
 fi
 )sh";
 
@@ -53,7 +68,77 @@ std::string head(const BundleFacts& facts, const char* what) {
          "\n";
 }
 
+Error bundleError(const fs::path& path, int number) {
+  return {ErrorCode::io, inQuotes(path.string()) + " cannot be written: " + std::strerror(number),
+          number == ENOSPC || number == EDQUOT ? "free some space, or choose another disk"
+                                               : "check the folder and its permissions"};
+}
+
+/// A new folder beside `target` that goes with its content unless it is kept.
+class Unfinished {
+public:
+  explicit Unfinished(const fs::path& target) {
+    const fs::path path = target.parent_path() / (".coppice-bundle-" + newMark());
+    constexpr mode_t kOpen = 0777;  // less the umask
+    if (mkdir(path.c_str(), kOpen) == 0) {
+      m_path = path;
+    }
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  ~Unfinished() {
+    std::error_code error;
+    if (!m_path.empty()) {
+      fs::remove_all(m_path, error);
+    }
+  }
+  [[nodiscard]] const fs::path& path() const { return m_path; }
+  void keep() { m_path.clear(); }
+
+private:
+  fs::path m_path;
+};
+
 }  // namespace
+
+Outcome writeBundleFolder(const fs::path& folder, const std::map<std::string, BundleFile>& files) {
+  std::error_code error;
+  fs::path target = fs::absolute(folder, error).lexically_normal();
+  if (target.filename().empty()) {
+    target = target.parent_path();
+  }
+  if (fs::exists(target, error) && (!fs::is_directory(target, error) || !fs::is_empty(target, error))) {
+    return Error{ErrorCode::badUsage, inQuotes(folder.string()) + " exists already", "choose a new name"};
+  }
+  fs::create_directories(target.parent_path(), error);
+  if (error) {
+    return bundleError(target.parent_path(), error.value());
+  }
+  Unfinished unfinished(target);
+  if (unfinished.path().empty()) {
+    return bundleError(target, errno);
+  }
+  for (const auto& [name, file] : files) {
+    const fs::path path = unfinished.path() / name;
+    if (Outcome saved = io::saveFile(path, file.text); !saved) {
+      Error failed = saved.error();
+      failed.where.file = (target / name).string();
+      return failed;
+    }
+    if (file.isProgram) {
+      fs::permissions(path, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,
+                      fs::perm_options::add, error);
+      if (error) {
+        return bundleError(target / name, error.value());
+      }
+    }
+  }
+  if (std::rename(unfinished.path().c_str(), target.c_str()) != 0) {
+    return bundleError(target, errno);
+  }
+  unfinished.keep();
+  return Done{};
+}
 
 std::map<std::string, BundleFile> bundleFiles(const program::RunRequest& request, const BundleFacts& facts) {
   program::RunRequest here = request;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 
+#include "base/result.hpp"
 #include "program/run_job.hpp"
 
 namespace coppice::remote {
@@ -17,7 +19,7 @@ struct BundleFacts {
   bool hasMpi = false;       ///< and its backend for MPI
 };
 
-/// A script or text of a bundle.
+/// A script, text or program of a bundle.
 struct BundleFile {
   std::string text;
   bool isProgram = false;
@@ -28,5 +30,9 @@ struct BundleFile {
 /// is empty
 [[nodiscard]] std::map<std::string, BundleFile> bundleFiles(const program::RunRequest& request,
                                                             const BundleFacts& facts);
+
+/// Writes all of the files into a new folder, or nothing: what is unfinished lies under another name beside it, and is
+/// removed where something fails. An empty folder may be there already. Errors: io, badUsage (the folder is in use).
+Outcome writeBundleFolder(const std::filesystem::path& folder, const std::map<std::string, BundleFile>& files);
 
 }  // namespace coppice::remote

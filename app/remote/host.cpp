@@ -35,6 +35,15 @@ bool isPlainName(std::string_view name) {
   return consistsOf(name, "._-") && name.front() != '.';
 }
 
+std::string fullText(const Target& target) {
+  const std::string user = target.user.empty() ? "" : target.user + "@";
+  if (target.port == 0) {
+    return user + target.host;
+  }
+  const bool isNumeric = target.host.find(':') != std::string::npos;
+  return user + (isNumeric ? "[" + target.host + "]" : target.host) + ":" + std::to_string(target.port);
+}
+
 Result<Target> parseTarget(std::string_view text) {
   const auto refuse = [&](const std::string& why) {
     return Error{ErrorCode::badUsage, inQuotes(std::string(text)) + " is not a host: " + why,

@@ -27,6 +27,9 @@ struct Target {
   friend bool operator==(const Target&, const Target&) = default;
 };
 
+/// As parseTarget reads it: "user@host:22", "[fe80::1]:22".
+[[nodiscard]] std::string fullText(const Target& target);
+
 /// Reads "host", "user@host", "user@host:22" or "[fe80::1]:22"; more than one ":" without brackets is an IPv6 address.
 /// Errors: badUsage.
 Result<Target> parseTarget(std::string_view text);

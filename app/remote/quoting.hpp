@@ -9,8 +9,6 @@
 namespace coppice::remote {
 
 using coppice::shellWord;
-/// One argument of an sftp batch line, with its wildcards switched off. Line ends become "?": no name of ours has any.
-[[nodiscard]] std::string sftpWord(std::string_view path);
 /// For a comment line of a script: printable on one line.
 [[nodiscard]] std::string commentText(std::string_view text);
 

@@ -9,13 +9,29 @@ namespace {
 constexpr std::string_view kMark = "coppice:";
 constexpr std::size_t kMostFacts = 20'000;
 
-/// Defines `digest FILE`, which prints the SHA-256 in hex or nothing.
-constexpr const char* kDigest = R"sh(digest() {
-  if command -v sha256sum >/dev/null 2>&1; then sha256sum "$1" | cut -d ' ' -f 1
-  elif command -v shasum >/dev/null 2>&1; then shasum -a 256 "$1" | cut -d ' ' -f 1
-  elif command -v openssl >/dev/null 2>&1; then openssl dgst -sha256 -r "$1" | cut -d ' ' -f 1
-  else printf 'coppice:tool none\n'; fi
+/// Each fact begins on a line of its own, whatever a login printed before without ending its line. `own FOLDER` makes a
+/// folder, or says why it is not used: somebody else could put programs behind a link or into a folder of theirs.
+constexpr const char* kHead = R"sh(umask 077
+say() { printf '\ncoppice:%s\n' "$*"; }
+own() {
+  if [ -L "$1" ]; then
+    say "refused $1 link"
+    exit 1
+  fi
+  if [ -e "$1" ] && ! [ -d "$1" ]; then
+    say "refused $1 file"
+    exit 1
+  fi
+  if ! mkdir -p "$1"; then
+    say "refused $1 make"
+    exit 1
+  fi
+  if [ "$(ls -ldn "$1" | awk '{ print $3 }')" != "$(id -u)" ]; then
+    say "refused $1 owner $(ls -ld "$1" | awk '{ print $3 }')"
+    exit 1
+  fi
 }
+cd || exit 1
 )sh";
 
 }  // namespace
@@ -45,32 +61,36 @@ std::string fact(const Facts& facts, const std::string& key) {
   return found != facts.end() ? found->second : std::string();
 }
 
+std::string scriptHead() {
+  return kHead;
+}
+
 std::string systemScript() {
-  return R"sh(printf 'coppice:system %s\n' "$(uname -s)"
-printf 'coppice:architecture %s\n' "$(uname -m)"
-printf 'coppice:host %s\n' "$(uname -n)"
-printf 'coppice:libc %s\n' "$( { getconf GNU_LIBC_VERSION || ldd --version 2>&1 | head -n 1; } 2>/dev/null)"
-printf 'coppice:cores %s\n' "$(getconf _NPROCESSORS_ONLN 2>/dev/null)"
-printf 'coppice:boot %s\n' "$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
+  return scriptHead() + R"sh(say "system $(uname -s)"
+say "architecture $(uname -m)"
+say "host $(uname -n)"
+say "libc $( { getconf GNU_LIBC_VERSION || ldd --version 2>&1 | head -n 1; } 2>/dev/null)"
+say "cores $(getconf _NPROCESSORS_ONLN 2>/dev/null)"
+say "boot $(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
 )sh";
 }
 
 std::string spaceScript() {
-  return R"sh(umask 077
-cd || exit 1
-mkdir -p .cache/coppice/runs || exit 1
+  return scriptHead() + R"sh(own .cache/coppice
 chmod 700 .cache/coppice || exit 1
-printf 'coppice:home %s\n' "$(pwd)"
-printf 'coppice:space %s\n' "$(df -Pk .cache/coppice | awk 'NR == 2 { print $4 }')"
+own .cache/coppice/runs
+say "home $(pwd)"
+say "space $(df -Pk .cache/coppice | awk 'NR == 2 { print $4 }')"
 )sh";
 }
 
 std::string librariesScript() {
-  return R"sh(PATH="$PATH:/sbin:/usr/sbin"
+  return scriptHead() + R"sh(PATH="$PATH:/sbin:/usr/sbin"
 if command -v ldconfig >/dev/null 2>&1 && ldconfig -p >/dev/null 2>&1; then
+  echo
   ldconfig -p | awk 'NR > 1 && $2 ~ /^\(/ { print "coppice:library " $1 }' | sort -u
 else
-  printf 'coppice:linker none\n'
+  say 'linker none'
 fi
 )sh";
 }
@@ -83,51 +103,26 @@ std::string runFolder(const std::string& run) {
   return std::string(kCacheFolder) + "/runs/" + run;
 }
 
-std::string installedScript(const std::string& folder, const std::vector<std::string>& names) {
-  std::string script = std::string(kDigest) + "umask 077\ncd || exit 1\nmkdir -p " + folder + " || exit 1\ncd " +
-                       folder + " || exit 1\n";
-  for (const std::string& name : names) {
-    script += "if [ -f " + name + " ]; then printf 'coppice:sha " + name + " %s\\n' \"$(digest " + name + ")\"; fi\n";
-  }
-  return script;
-}
-
-std::string installScript(const std::string& folder, const std::map<std::string, std::string>& digests) {
-  std::string script = std::string(kDigest) + "umask 077\ncd || exit 1\ncd " + folder + " || exit 1\n";
-  for (const auto& [name, expected] : digests) {
-    script += "found=\"$(digest " + name + ".part)\"\nif [ \"$found\" != " + expected +
-              " ]; then\n  printf 'coppice:bad " + name + " %s\\n' \"$found\"\n  rm -f";
-    for (const auto& [other, ignored] : digests) {
-      script += " " + other + ".part";
-    }
-    script += "\n  exit 1\nfi\n";
-  }
-  for (const auto& [name, ignored] : digests) {
-    script += "chmod 700 " + name + ".part && mv -f " + name + ".part " + name + " || exit 1\n";
-  }
-  script += "printf 'coppice:installed yes\\n'\n";
-  return script;
-}
-
 std::string partitionsScript() {
-  return R"sh(if command -v sinfo >/dev/null 2>&1; then
+  return scriptHead() + R"sh(if command -v sinfo >/dev/null 2>&1; then
+  echo
   sinfo --noheader --format='coppice:partition %P|%a|%D|%G|%l'
 fi
 )sh";
 }
 
 std::string dropRunScript(const std::string& run) {
-  return "cd || exit 1\nrm -rf -- " + runFolder(run) + "\nprintf 'coppice:run dropped\\n'\n";
+  return scriptHead() + "rm -rf -- " + runFolder(run) + "\nsay 'run dropped'\n";
 }
 
 std::string runFolderScript(const std::string& run) {
-  return "umask 077\ncd || exit 1\nmkdir -p " + std::string(kCacheFolder) + "/runs || exit 1\nmkdir " + runFolder(run) +
-         " || exit 1\nprintf 'coppice:run made\\n'\n";
+  return scriptHead() + "own .cache/coppice\nown .cache/coppice/runs\nmkdir " + runFolder(run) +
+         " || exit 1\nsay 'run made'\n";
 }
 
 std::string sameRunFolderScript(const std::string& run) {
-  return "umask 077\ncd || exit 1\nif [ -d " + runFolder(run) +
-         " ]; then\n  printf 'coppice:run shared\\n'\n  exit 0\nfi\n" + runFolderScript(run);
+  return scriptHead() + "if [ -d " + runFolder(run) + " ]; then\n  say 'run shared'\n  exit 0\nfi\n" +
+         runFolderScript(run);
 }
 
 }  // namespace coppice::remote

@@ -24,21 +24,19 @@ using Facts = std::multimap<std::string, std::string>;
 /// The first with this key; empty = none.
 [[nodiscard]] std::string fact(const Facts& facts, const std::string& key);
 
+/// What every script begins with: `say FACT`, `own FOLDER`, umask 077, and the home folder as the current one.
+[[nodiscard]] std::string scriptHead();
+
 /// uname, host, libc, cores, and "boot", which no two machines share.
 [[nodiscard]] std::string systemScript();
-/// Makes the cache folder (0700) and says how much room there is: "space" in KiB, "home".
+/// Makes the cache folder (0700) and says how much room there is: "space" in KiB, "home"; or "refused FOLDER WHY", see
+/// folderFault().
 [[nodiscard]] std::string spaceScript();
 /// "library NAME" for each library that the dynamic linker's cache has; "linker none" where it cannot tell.
 [[nodiscard]] std::string librariesScript();
-/// "sha NAME DIGEST" for each file in the folder of this version that is there; "tool none" where nothing computes
-/// SHA-256.
-[[nodiscard]] std::string installedScript(const std::string& folder, const std::vector<std::string>& names);
-/// Checks the uploaded files (name + ".part") against their digests and renames all, or none: "installed yes", or
-/// "bad NAME DIGEST". @param digests name to lower-case hex
-[[nodiscard]] std::string installScript(const std::string& folder, const std::map<std::string, std::string>& digests);
 /// "partition NAME|STATE|NODES|GRES|LIMIT" for each; nothing where sinfo is absent.
 [[nodiscard]] std::string partitionsScript();
-/// Makes a new folder for a run (0700): "run made".
+/// Makes a new folder for a run (0700): "run made"; or "refused FOLDER WHY".
 [[nodiscard]] std::string runFolderScript(const std::string& run);
 /// The same on a machine that may share its home folder with one that has it already: "run made" or "run shared".
 [[nodiscard]] std::string sameRunFolderScript(const std::string& run);

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/text.hpp"
+#include "remote/quoting.hpp"
 #include "remote/ssh_fault.hpp"
 
 namespace coppice::remote {
@@ -69,6 +70,12 @@ std::string membersText(const std::vector<Member>& members) {
   return text;
 }
 
+std::string attachCommand(const std::vector<Member>& members, const std::string& sshConfig, const std::string& run) {
+  return "coppice-cli run " +
+         (members.size() > 1 ? "--hosts " + membersText(members) : "--host " + fullText(members.front().target)) +
+         (sshConfig.empty() ? "" : " --ssh-config " + shellWord(sshConfig)) + " --attach " + run;
+}
+
 std::vector<std::string> namesOf(const std::string& ownName, const std::string& ourName, const std::string& address) {
   std::vector<std::string> names;
   for (const std::string& name : {ownName, ourName, address}) {
@@ -82,7 +89,7 @@ std::vector<std::string> namesOf(const std::string& ownName, const std::string& 
 }
 
 std::string reachScript(const std::string& run, const std::vector<std::vector<std::string>>& others) {
-  std::string script = R"sh(reach() {
+  std::string script = scriptHead() + R"sh(reach() {
   index=$1
   shift
   for name do
@@ -90,13 +97,13 @@ std::string reachScript(const std::string& run, const std::vector<std::vector<st
                        runFolder(run) +
                        R"sh( && echo coppice-is-there || echo coppice-is-elsewhere' 2>&1)
     case $said in
-      *coppice-is-there*) printf 'coppice:reached %s %s\n' "$index" "$name"; return ;;
+      *coppice-is-there*) say "reached $index $name"; return ;;
     esac
-    printf 'coppice:missed %s %s %s\n' "$index" "$name" "$(printf %s "$said" | tr '\n' ' ')"
+    say "missed $index $name $(printf %s "$said" | tr '\n' ' ')"
   done
 }
 if ! command -v ssh >/dev/null 2>&1; then
-  printf 'coppice:tool none\n'
+  say 'tool none'
   exit 0
 fi
 )sh";
@@ -107,7 +114,7 @@ fi
     }
     script += " &\n";
   }
-  return script + "wait\nprintf 'coppice:tried all\\n'\n";
+  return script + "wait\nsay 'tried all'\n";
 }
 
 std::vector<Reach> reachesIn(const Facts& facts, const std::vector<std::string>& titles, const std::string& first) {

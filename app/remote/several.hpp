@@ -24,6 +24,11 @@ Result<std::vector<Member>> parseMembers(std::string_view text);
 /// "a,ann@b:4"
 [[nodiscard]] std::string membersText(const std::vector<Member>& members);
 
+/// The command line that shows a run again: "coppice-cli run --host ann@a:22 --attach ID", ready to be pasted into a
+/// shell. @param sshConfig  of --ssh-config; empty = none @pre members is not empty
+[[nodiscard]] std::string attachCommand(const std::vector<Member>& members, const std::string& sshConfig,
+                                        const std::string& run);
+
 /// What a machine may be called by another: its own name, ours, and the address in our ssh configuration; each once,
 /// only names that may stand on a command line.
 [[nodiscard]] std::vector<std::string> namesOf(const std::string& ownName, const std::string& ourName,

@@ -71,22 +71,13 @@ Words masterArguments(const SshOptions& options, const Target& target) {
 }
 
 Words commandArguments(const SshOptions& options, const Target& target, const std::string& command) {
-  Words words = common(options, target);
+  SshOptions silent = options;
+  silent.asksNobody = true;
+  Words words = common(silent, target);
   shared(words, options, false);
   words.emplace_back("-T");
   finish(words, target);
   words.push_back(command);
-  return words;
-}
-
-Words sftpArguments(const SshOptions& options, const Target& target) {
-  Words words = common(options, target);
-  shared(words, options, false);
-  // -b - without -q: errors must be seen; batch mode of sftp ends at the first one.
-  words.insert(words.end(), {"-b", "-"});
-  // sftp reads [host] where a name has colons.
-  words.emplace_back("--");
-  words.push_back(target.host.find(':') != std::string::npos ? "[" + target.host + "]" : target.host);
   return words;
 }
 

@@ -12,13 +12,12 @@ namespace coppice::remote {
 
 struct SshOptions {
   std::string ssh = "ssh";
-  std::string sftp = "sftp";
   std::string keygen = "ssh-keygen";
   std::string configFile = {};     ///< -F; empty = the user's
   std::string controlSocket = {};  ///< in a private folder; empty = no shared connection
   int connectTimeout = 10;         ///< seconds
   int aliveInterval = 5;           ///< seconds between signs of life; three that are missed end the connection
-  bool asksNobody = true;          ///< BatchMode: keys and agent only; false where a terminal can ask
+  bool asksNobody = true;          ///< BatchMode: keys and agent only; false = the master may ask at the terminal
 };
 
 /// ssh that keeps the connection open for others and tells what it does on standard error (-v).
@@ -26,8 +25,6 @@ struct SshOptions {
 /// ssh that runs one command there. @param command fixed text of ours
 [[nodiscard]] std::vector<std::string> commandArguments(const SshOptions& options, const Target& target,
                                                         const std::string& command);
-/// sftp that reads its batch from standard input.
-[[nodiscard]] std::vector<std::string> sftpArguments(const SshOptions& options, const Target& target);
 /// ssh that prints what it would do for this target (ssh -G).
 [[nodiscard]] std::vector<std::string> settingsArguments(const SshOptions& options, const Target& target);
 /// ssh that fetches the host key into a file of ours and goes no further: it proves nothing, and nobody trusts the key

@@ -12,10 +12,12 @@ struct Pattern {
 };
 
 /// The first that is found decides: what is more dangerous or more exact comes first.
-constexpr std::array<Pattern, 27> kPatterns{{
+constexpr std::array<Pattern, 29> kPatterns{{
     {"REMOTE HOST IDENTIFICATION HAS CHANGED", SshTrouble::hostKeyChanged},
     {"POSSIBLE DNS SPOOFING DETECTED", SshTrouble::hostKeyChanged},
     {"REVOKED HOST KEY DETECTED", SshTrouble::hostKeyRevoked},
+    {"Control socket connect(", SshTrouble::lost},
+    {"read from master failed", SshTrouble::lost},
     {"Host key for ", SshTrouble::hostKeyChanged},  // "… has changed and you have requested strict checking."
     {"Bad configuration option", SshTrouble::badConfiguration},
     {"Bad owner or permissions on", SshTrouble::badConfiguration},
@@ -76,6 +78,10 @@ std::string lastLine(std::string_view text) {
 
 }  // namespace
 
+SshFault sshMissing() {
+  return {SshTrouble::noSsh, "the program ssh was not found", "install OpenSSH (Debian: openssh-client)"};
+}
+
 SshFault sshFault(std::string_view errorOutput, const std::string& host) {
   const std::string plain = plainLines(errorOutput);
   SshFault fault;
@@ -87,9 +93,8 @@ SshFault sshFault(std::string_view errorOutput, const std::string& host) {
     case SshTrouble::hostKeyChanged:
       fault.message = "the host key of " + host + " is not the one that is known; nothing was sent to it";
       fault.fix =
-          "somebody may be in between, or the machine was installed anew: ask who runs it, then remove the old key "
-          "with "
-          "ssh-keygen -R";
+          "somebody may be intercepting the connection, or the machine was reinstalled: ask its administrator, then "
+          "remove the old key with ssh-keygen -R";
       break;
     case SshTrouble::hostKeyRevoked:
       fault.message = "the host key of " + host + " is marked as revoked";
@@ -125,15 +130,17 @@ SshFault sshFault(std::string_view errorOutput, const std::string& host) {
       break;
     case SshTrouble::badConfiguration:
       fault.message = "the ssh configuration is not accepted: " + lastLine(plain);
-      fault.fix = "mend the line that is named";
+      fault.fix = "correct the line that is named";
       break;
     case SshTrouble::noSsh:
-      fault.message = "the program ssh was not found";
-      fault.fix = "install OpenSSH (Debian: openssh-client)";
+      return sshMissing();
+    case SshTrouble::lost:
+      fault.message = "the connection to " + host + " is lost";
+      fault.fix = "connect again";
       break;
     case SshTrouble::none:
     case SshTrouble::other:
-      fault.message = plain.empty() ? "ssh ended without a word" : "ssh: " + lastLine(plain);
+      fault.message = plain.empty() ? "ssh ended without a message" : "ssh: " + lastLine(plain);
       fault.fix = "look at the raw output";
       break;
   }

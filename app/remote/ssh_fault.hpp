@@ -17,6 +17,7 @@ enum class SshTrouble {
   hostKeyChanged,  ///< may not
   hostKeyRevoked,
   keyRefused,  ///< authentication
+  lost,        ///< the shared connection has ended
   badConfiguration,
   noSsh,  ///< the program itself is missing
   other
@@ -28,6 +29,8 @@ struct SshFault {
   std::string fix = {};
 };
 
+/// The program ssh is not here.
+[[nodiscard]] SshFault sshMissing();
 /// Why ssh gave up, from what it wrote to standard error. Its exit status says little: 255 stands for all of these and
 /// for a command that was killed over there.
 [[nodiscard]] SshFault sshFault(std::string_view errorOutput, const std::string& host);

@@ -56,6 +56,8 @@ struct RunJob {
 
   friend bool operator==(const RunJob&, const RunJob&) = default;
 };
+/// The reason in the last record of a run that somebody stopped.
+inline constexpr const char* kStoppedByUser = "stopped by the user";
 inline constexpr std::size_t kMaxJobBytes = std::size_t{64} << 10;
 
 /// Variables that a job may set: those of MPI, UCX, NCCL, OpenMP, CUDA_VISIBLE_DEVICES and our own. None of them makes

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/run/call.hpp"
 
-#include <chrono>
 #include <utility>
 
 #include "remote/quoting.hpp"
@@ -33,8 +32,8 @@ Call::~Call() {
   stop();
 }
 
-void Call::start(const QString& program, const QStringList& arguments, const QByteArray& input, int timeoutSeconds,
-                 std::function<void(CallResult)> done) {
+void Call::start(const QString& program, const QStringList& arguments, const QByteArray& input,
+                 std::chrono::milliseconds limit, std::function<void(CallResult)> done, const QString& inputFile) {
   stop();
   m_result = {};
   m_done = std::move(done);
@@ -43,10 +42,12 @@ void Call::start(const QString& program, const QStringList& arguments, const QBy
           [this] { append(m_result.output, m_process->readAllStandardOutput(), kMostOutput); });
   connect(m_process, &QProcess::readyReadStandardError, this,
           [this] { append(m_result.errors, m_process->readAllStandardError(), kMostErrors); });
-  connect(m_process, &QProcess::started, this, [this, input] {
+  connect(m_process, &QProcess::started, this, [this, input, isPiped = inputFile.isEmpty()] {
     m_result.hasStarted = true;
-    m_process->write(input);
-    m_process->closeWriteChannel();
+    if (isPiped) {
+      m_process->write(input);
+      m_process->closeWriteChannel();
+    }
   });
   connect(m_process, &QProcess::finished, this, [this](int code, QProcess::ExitStatus status) {
     m_result.exitCode = status == QProcess::NormalExit ? code : -1;
@@ -59,7 +60,10 @@ void Call::start(const QString& program, const QStringList& arguments, const QBy
     }
   });
   m_clock.start();
-  m_timeout.start(std::chrono::seconds(timeoutSeconds));
+  m_timeout.start(limit);
+  if (!inputFile.isEmpty()) {
+    m_process->setStandardInputFile(inputFile);
+  }
   m_process->start(program, arguments);
 }
 

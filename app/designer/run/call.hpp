@@ -8,6 +8,7 @@
 #include <QString>
 #include <QStringList>
 #include <QTimer>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -35,8 +36,9 @@ public:
   ~Call() override;
 
   /// Calls back once, later, on this thread. A call that runs is killed first.
-  void start(const QString& program, const QStringList& arguments, const QByteArray& input, int timeoutSeconds,
-             std::function<void(CallResult)> done);
+  /// @param inputFile  its standard input, instead of `input`
+  void start(const QString& program, const QStringList& arguments, const QByteArray& input,
+             std::chrono::milliseconds limit, std::function<void(CallResult)> done, const QString& inputFile = {});
   void stop();
   [[nodiscard]] bool isRunning() const { return m_process != nullptr; }
 

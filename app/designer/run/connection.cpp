@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/run/connection.hpp"
 
+#include <sys/prctl.h>
+
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
@@ -8,11 +10,14 @@
 #include <QLocale>
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <set>
 #include <utility>
 
 #include "remote/quoting.hpp"
 #include "remote/several.hpp"
+#include "remote/site.hpp"
+#include "remote/transfer.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -23,8 +28,6 @@ using remote::SshTrouble;
 
 namespace {
 
-constexpr int kScriptSeconds = 30;
-constexpr int kUploadSeconds = 600;
 constexpr qsizetype kMostShown = 20'000;
 constexpr qint64 kSpareBytes = qint64{64} << 20;
 
@@ -71,14 +74,15 @@ QString MachineFacts::mpi() const {
 Connection::Connection(Machine machine, RunEnvironment environment, QObject* parent)
     : QObject(parent), m_machine(std::move(machine)), m_environment(std::move(environment)) {
   if (m_environment.executor.isEmpty()) {
-    m_environment.executor = findExecutor();
+    m_environment.executor = QFile::decodeName(remote::findExecutor().c_str());
   }
+  m_limit.setSingleShot(true);
   m_masterTimer.setInterval(20ms);
   connect(&m_masterTimer, &QTimer::timeout, this, &Connection::readMaster);
 }
 
 Connection::~Connection() {
-  // Whoever listens may be half gone too.
+  // Those that listen may be half gone too.
   blockSignals(true);
   close();
 }
@@ -93,6 +97,7 @@ void Connection::close() {
   m_put.stop();
   m_drop.stop();
   m_masterTimer.stop();
+  m_limit.stop();
   if (m_master != nullptr) {
     m_master->disconnect(this);
     // TERM lets ssh remove its socket.
@@ -118,6 +123,7 @@ bool Connection::isHere(Step step) const {
 void Connection::open() {
   close();
   m_facts = {};
+  m_systemFacts.clear();
   m_trouble = SshTrouble::none;
   m_message.clear();
   m_fingerprints.clear();
@@ -137,10 +143,9 @@ void Connection::open() {
     m_steps[installed].title = tr("Executor here?");
   }
   setState(State::connecting);
-  auto executor = readExecutor(m_environment.executor);
+  auto executor = remote::readExecutor(QFile::encodeName(m_environment.executor).toStdString());
   if (!executor) {
-    fail(m_machine.isLocal() ? installed : resolve, QString::fromStdString(executor.error().message),
-         QString::fromStdString(executor.error().fix));
+    fail(m_machine.isLocal() ? installed : resolve, executor.error());
     return;
   }
   m_executor = std::move(*executor);
@@ -177,6 +182,7 @@ void Connection::fail(Step step, const QString& message, const QString& fix, Ssh
   m_message = message;
   m_trouble = trouble;
   m_masterTimer.stop();
+  m_limit.stop();
   if (m_master != nullptr) {
     m_master->disconnect(this);
     m_master->kill();
@@ -187,11 +193,27 @@ void Connection::fail(Step step, const QString& message, const QString& fix, Ssh
   setState(State::failed);
 }
 
+void Connection::fail(Step step, const Error& error, SshTrouble trouble) {
+  fail(step, QString::fromStdString(error.message), QString::fromStdString(error.fix), trouble);
+}
+
+void Connection::limit(Step step, remote::Limits::Time time, const QString& doing) {
+  m_limit.disconnect(this);
+  connect(&m_limit, &QTimer::timeout, this, [this, step, time, doing] {
+    Step at = step;
+    for (const Step later : {hostKey, authenticate}) {
+      at = m_steps[later].state == ConnectStep::State::running ? later : at;
+    }
+    fail(at, remote::noAnswer(m_machine.target.host, doing.toStdString(), time), SshTrouble::timeout);
+  });
+  m_limit.start(time);
+}
+
 void Connection::run(Step step, const QString& program, const QStringList& arguments, const QByteArray& input,
-                     int seconds, std::function<void(const CallResult&)> done) {
+                     remote::Limits::Time limit, std::function<void(const CallResult&)> done) {
   begin(step);
   m_steps[step].command = commandText(program, arguments);
-  m_call.start(program, arguments, input, seconds, [this, step, done = std::move(done)](const CallResult& result) {
+  m_call.start(program, arguments, input, limit, [this, step, limit, done = std::move(done)](const CallResult& result) {
     m_steps[step].output = shown(result.output + result.errors);
     if (!result.hasStarted) {
       fail(step, tr("The program could not be started: %1").arg(QString::fromUtf8(result.errors)),
@@ -200,15 +222,16 @@ void Connection::run(Step step, const QString& program, const QStringList& argum
       return;
     }
     if (result.isTimedOut) {
-      fail(step, tr("There was no answer in time."), tr("Look at the raw output, and try again."), SshTrouble::timeout);
+      const std::string name = m_machine.isLocal() ? "this computer" : m_machine.target.host;
+      fail(step, remote::noAnswer(name, ("the step \u201c" + m_steps[step].title + "\u201d").toStdString(), limit),
+           SshTrouble::timeout);
       return;
     }
     done(result);
   });
 }
 
-void Connection::script(Step step, const std::string& text, int seconds,
-                        std::function<void(const remote::Facts&)> done) {
+void Connection::script(Step step, const std::string& text, std::function<void(const remote::Facts&)> done) {
   const auto use = [this, step, done = std::move(done)](const CallResult& result) {
     const remote::Facts facts = remote::factsIn(result.output.toStdString());
     constexpr int kSshFailed = 255;
@@ -219,12 +242,13 @@ void Connection::script(Step step, const std::string& text, int seconds,
     }
     done(facts);
   };
+  const remote::Limits::Time limit = m_environment.limits.script;
   if (m_machine.isLocal()) {
-    run(step, u"/bin/sh"_s, {u"-s"_s}, QByteArray::fromStdString(text), seconds, use);
+    run(step, u"/bin/sh"_s, {u"-s"_s}, QByteArray::fromStdString(text), limit, use);
   } else {
     run(step, QString::fromStdString(m_environment.ssh.ssh),
         toStringList(remote::commandArguments(m_environment.ssh, m_machine.target, remote::kScriptCommand)),
-        QByteArray::fromStdString(text), seconds, use);
+        QByteArray::fromStdString(text), limit, use);
   }
 }
 
@@ -232,7 +256,7 @@ void Connection::script(Step step, const std::string& text, int seconds,
 
 void Connection::readSettings() {
   run(resolve, QString::fromStdString(m_environment.ssh.ssh),
-      toStringList(remote::settingsArguments(m_environment.ssh, m_machine.target)), {}, kScriptSeconds,
+      toStringList(remote::settingsArguments(m_environment.ssh, m_machine.target)), {}, m_environment.limits.settings,
       [this](const CallResult& result) {
         if (result.exitCode != 0) {
           const remote::SshFault fault = remote::sshFault(result.errors.toStdString(), m_machine.target.host);
@@ -271,10 +295,12 @@ void Connection::readSettings() {
           startMaster();
           return;
         }
-        QHostInfo::lookupHost(hostName, this, [this, where, hostName](const QHostInfo& info) {
-          if (m_state != State::connecting) {
+        limit(resolve, m_environment.limits.lookUp, u"its address was looked up"_s);
+        const int lookUp = QHostInfo::lookupHost(hostName, this, [this, where, hostName](const QHostInfo& info) {
+          if (m_state != State::connecting || info.lookupId() != m_lookUp) {
             return;
           }
+          m_limit.stop();
           if (info.error() != QHostInfo::NoError || info.addresses().isEmpty()) {
             const remote::SshFault fault = remote::sshFault("Could not resolve hostname", hostName.toStdString());
             fail(resolve, QString::fromStdString(fault.message), QString::fromStdString(fault.fix),
@@ -284,6 +310,7 @@ void Connection::readSettings() {
           end(resolve, ConnectStep::State::done, where + u" = "_s + info.addresses().front().toString());
           startMaster();
         });
+        m_lookUp = lookUp;
       });
 }
 
@@ -312,8 +339,11 @@ void Connection::startMaster() {
   });
   m_master->setStandardOutputFile(QProcess::nullDevice());
   m_master->setStandardInputFile(QProcess::nullDevice());
+  // It would otherwise outlive a window that is killed.
+  m_master->setChildProcessModifier([] { prctl(PR_SET_PDEATHSIG, SIGTERM); });
   m_master->start(program, arguments);
   m_masterTimer.start();
+  limit(connectTo, m_environment.limits.login, u"logging in"_s);
 }
 
 void Connection::readMaster() {
@@ -345,6 +375,7 @@ void Connection::readMaster() {
   // By way of another host the lines of two programs are mixed; the socket is what counts.
   if (QFileInfo::exists(m_private->filePath(u"c"_s))) {
     m_masterTimer.stop();
+    m_limit.stop();
     for (const Step step : {connectTo, hostKey, authenticate}) {
       if (m_steps[step].state != ConnectStep::State::done) {
         const QByteArray how = m_masterErrors.mid(m_masterErrors.lastIndexOf("Authenticated to"));
@@ -359,6 +390,7 @@ void Connection::readMaster() {
 void Connection::masterEnded() {
   m_masterErrors += m_master->readAllStandardError();
   m_masterTimer.stop();
+  m_limit.stop();
   m_master->deleteLater();
   m_master = nullptr;
   const remote::SshFault fault = remote::sshFault(m_masterErrors.toStdString(), m_machine.target.host);
@@ -413,7 +445,7 @@ void Connection::fetchKey() {
       QString::fromStdString(m_environment.ssh.ssh),
       toStringList(
           remote::fetchKeyArguments(m_environment.ssh, m_machine.target, QFile::encodeName(file).toStdString())),
-      {}, kScriptSeconds, [this, file](const CallResult& fetched) {
+      {}, m_environment.limits.login, [this, file](const CallResult& fetched) {
         QFile keys(file);
         constexpr qint64 kMost = 64 << 10;
         if (!keys.open(QIODevice::ReadOnly) || keys.size() == 0 || keys.size() > kMost) {
@@ -423,8 +455,8 @@ void Connection::fetchKey() {
           return;
         }
         m_fetchedKeys = keys.readAll();
-        m_call.start(QString::fromStdString(m_environment.ssh.keygen), {u"-l"_s, u"-f"_s, file}, {}, kScriptSeconds,
-                     [this](const CallResult& result) {
+        m_call.start(QString::fromStdString(m_environment.ssh.keygen), {u"-l"_s, u"-f"_s, file}, {},
+                     m_environment.limits.settings, [this](const CallResult& result) {
                        for (const QByteArray& line : result.output.split('\n')) {
                          // "256 SHA256:… host (ED25519)"
                          QStringList words = QString::fromUtf8(line).split(u' ', Qt::SkipEmptyParts);
@@ -449,7 +481,7 @@ void Connection::acceptHostKey() {
   if (m_state != State::needsConsent || m_fetchedKeys.isEmpty()) {
     return;
   }
-  // Exactly the key that was shown, not whatever the host may show next.
+  // Exactly the key that was shown, not one that the host may show next.
   const QString path = m_knownHostsFile.isEmpty() ? QDir::homePath() + u"/.ssh/known_hosts"_s : m_knownHostsFile;
   const QFileInfo info(path);
   if (!info.absoluteDir().exists()) {
@@ -485,30 +517,23 @@ void Connection::acceptHostKey() {
 // ---- what is there
 
 void Connection::checkSystem() {
-  script(system, remote::systemScript(), kScriptSeconds, [this](const remote::Facts& facts) {
+  script(system, remote::systemScript(), [this](const remote::Facts& facts) {
     const auto get = [&](const char* key) { return QString::fromStdString(remote::fact(facts, key)); };
+    m_systemFacts = facts;
     m_facts.system = get("system");
     m_facts.architecture = get("architecture");
     m_facts.host = get("host");
     m_facts.libc = get("libc");
     m_facts.boot = get("boot");
     m_facts.cores = get("cores").toInt();
-    if (m_facts.system.isEmpty()) {
-      fail(system, tr("The machine does not run a script: /bin/sh said nothing."),
-           tr("Its login may allow no commands; look at the raw output."));
+    if (const Error fault = remote::systemFault(title(), facts, m_executor->needs); !fault.message.empty()) {
+      fail(system, fault);
       return;
     }
-    const QString here = QString::fromStdString(m_executor->needs.architecture);
-    const QString what = u"%1 %2, %3"_s.arg(m_facts.system, m_facts.architecture, m_facts.libc);
-    if (m_facts.system != u"Linux" || m_facts.architecture != here) {
-      fail(system, tr("%1 runs %2; the executor here is built for Linux %3.").arg(m_facts.host, what, here),
-           tr("Build coppice-exec on that machine and start it from a launch bundle."));
-      return;
-    }
-    end(system, ConnectStep::State::done, what);
+    end(system, ConnectStep::State::done, u"%1 %2, %3"_s.arg(m_facts.system, m_facts.architecture, m_facts.libc));
     if (m_machine.isLocal()) {
       begin(installed);
-      end(installed, ConnectStep::State::done, m_executor->program);
+      end(installed, ConnectStep::State::done, QFile::decodeName(m_executor->program.c_str()));
       testExecutor();
     } else {
       checkLibraries();
@@ -517,20 +542,10 @@ void Connection::checkSystem() {
 }
 
 void Connection::checkLibraries() {
-  script(libraries, remote::librariesScript(), kScriptSeconds, [this](const remote::Facts& facts) {
+  script(libraries, remote::librariesScript(), [this](const remote::Facts& facts) {
     const remote::ProgramNeeds& needs = m_executor->needs;
-    const std::string libc = m_facts.libc.section(u' ', -1).toStdString();
-    const bool isGnu = m_facts.libc.startsWith(u"glibc");
-    if (!needs.libc.empty() && !isGnu) {
-      fail(libraries, tr("The machine has no GNU C library (it says “%1”).").arg(m_facts.libc),
-           tr("Build coppice-exec on that machine."));
-      return;
-    }
-    if (!needs.libc.empty() && remote::isOlder(libc, needs.libc)) {
-      fail(libraries,
-           tr("Its C library is %1; the executor needs %2.")
-               .arg(QString::fromStdString(libc), QString::fromStdString(needs.libc)),
-           tr("Build coppice-exec on a system as old as that machine."));
+    if (const Error fault = remote::libcFault(title(), m_systemFacts, needs); !fault.message.empty()) {
+      fail(libraries, fault);
       return;
     }
     if (facts.contains("linker")) {
@@ -562,7 +577,11 @@ void Connection::checkLibraries() {
 }
 
 void Connection::checkSpace() {
-  script(space, remote::spaceScript(), kScriptSeconds, [this](const remote::Facts& facts) {
+  script(space, remote::spaceScript(), [this](const remote::Facts& facts) {
+    if (const Error fault = remote::folderFault(title(), facts); !fault.message.empty()) {
+      fail(space, fault);
+      return;
+    }
     bool isNumber = false;
     const qint64 kibibytes = QString::fromStdString(remote::fact(facts, "space")).toLongLong(&isNumber);
     if (!facts.contains("home")) {
@@ -586,100 +605,80 @@ std::string Connection::folder() const {
 }
 
 void Connection::checkInstalled() {
-  std::vector<std::string> names;
-  for (const ExecutorFiles::File& file : m_executor->files) {
-    names.push_back(file.name);
-  }
-  script(installed, remote::installedScript(folder(), names), kScriptSeconds, [this](const remote::Facts& facts) {
-    std::set<std::string> good;
-    const auto [from, to] = facts.equal_range("sha");
-    for (auto it = from; it != to; ++it) {
-      good.insert(it->second);
+  script(installed, remote::installedScript(folder(), m_executor->files), [this](const remote::Facts& facts) {
+    const auto areThere = remote::areInstalled(title(), facts, m_executor->files);
+    if (!areThere) {
+      fail(installed, areThere.error());
+      return;
     }
-    const bool isThere = std::all_of(m_executor->files.begin(), m_executor->files.end(),
-                                     [&](const auto& file) { return good.contains(file.name + " " + file.digest); });
-    const QString where = u"~/"_s + QString::fromStdString(folder());
-    if (isThere) {
-      end(installed, ConnectStep::State::done, tr("in %1, checksum right").arg(where));
+    if (*areThere) {
+      end(installed, ConnectStep::State::done,
+          tr("in %1, checksum right").arg(u"~/"_s + QString::fromStdString(folder())));
       m_steps[deploy].state = ConnectStep::State::skipped;
       m_steps[deploy].message = tr("not needed");
       testExecutor();
       return;
     }
-    end(installed, ConnectStep::State::done, good.empty() ? tr("not yet") : tr("another build"));
+    end(installed, ConnectStep::State::done, facts.contains("sha") ? tr("another build") : tr("not yet"));
     put();
   });
 }
 
 void Connection::put() {
-  QByteArray batch;
-  std::map<std::string, std::string> digests;
-  for (const ExecutorFiles::File& file : m_executor->files) {
-    batch += "put " + remote::sftpWord(QFile::encodeName(file.path).toStdString()) + " " +
-             remote::sftpWord(folder() + "/" + file.name + ".part") + "\n";
-    digests[file.name] = file.digest;
-  }
-  run(deploy, QString::fromStdString(m_environment.ssh.sftp),
-      toStringList(remote::sftpArguments(m_environment.ssh, m_machine.target)), batch, kUploadSeconds,
-      [this, digests](const CallResult& result) {
-        if (result.exitCode != 0) {
-          fail(deploy, tr("The executor could not be copied."),
-               tr("Look at the raw output: sftp may be switched off there, or the disk full."));
-          return;
-        }
-        const double seconds = result.seconds;
-        const QString said = m_steps[deploy].output;
-        script(deploy, remote::installScript(folder(), digests), kScriptSeconds,
-               [this, seconds, said](const remote::Facts& facts) {
-                 m_steps[deploy].output.prepend(said);
-                 if (!facts.contains("installed")) {
-                   const bool isBad = facts.contains("bad");
-                   fail(deploy,
-                        isBad ? tr("The copy has another checksum than the original; it was thrown away.")
-                              : tr("The copy could not be put into its place."),
-                        isBad ? tr("Try again; if it stays, ask for a check of that disk and network.")
-                              : tr("Look at the raw output."));
-                   return;
-                 }
-                 end(deploy, ConnectStep::State::done, tr("%1, checksum right").arg(megabytes(m_executor->bytes())));
-                 m_steps[deploy].seconds += seconds;
-                 testExecutor();
-               });
-      });
+  begin(deploy);
+  auto sent = std::make_shared<Transfer>();
+  *sent = {folder(), m_executor->files, remote::newMark(), {}};
+  m_steps[deploy].command = commandText(
+      QString::fromStdString(m_environment.ssh.ssh),
+      toStringList(remote::commandArguments(m_environment.ssh, m_machine.target,
+                                            remote::receiveCommand(folder(), sent->files.front(), sent->mark))));
+  sent->done = [this, weak = std::weak_ptr(sent)](const Outcome& outcome) {
+    if (const auto transfer = weak.lock()) {
+      m_steps[deploy].output = shown(transfer->said);
+    }
+    if (!outcome) {
+      fail(deploy, outcome.error());
+      return;
+    }
+    end(deploy, ConnectStep::State::done, tr("%1, checksum right").arg(megabytes(m_executor->bytes())));
+    testExecutor();
+  };
+  transfer(m_call, sent);
 }
 
 void Connection::testExecutor() {
   const Command command = executorCommand({u"self-test"_s, u"--json"_s});
-  run(selfTest, command.program, command.arguments, {}, kScriptSeconds, [this](const CallResult& result) {
-    for (const QByteArray& line : result.output.split('\n')) {
-      if (auto record = program::readRecord(line.toStdString())) {
-        if (auto* environment = std::get_if<program::EnvRecord>(&*record)) {
-          m_facts.environment = std::move(*environment);
+  run(selfTest, command.program, command.arguments, {}, m_environment.limits.selfTest,
+      [this](const CallResult& result) {
+        for (const QByteArray& line : result.output.split('\n')) {
+          if (auto record = program::readRecord(line.toStdString())) {
+            if (auto* environment = std::get_if<program::EnvRecord>(&*record)) {
+              m_facts.environment = std::move(*environment);
+            }
+          } else if (!line.trimmed().isEmpty() && record.error().code == ErrorCode::unavailable) {
+            fail(selfTest, QString::fromStdString(record.error().message), QString::fromStdString(record.error().fix));
+            return;
+          }
         }
-      } else if (!line.trimmed().isEmpty() && record.error().code == ErrorCode::unavailable) {
-        fail(selfTest, QString::fromStdString(record.error().message), QString::fromStdString(record.error().fix));
-        return;
-      }
-    }
-    if (!m_facts.environment) {
-      fail(selfTest, tr("The executor does not start there (status %1).").arg(result.exitCode),
-           tr("The raw output names what is missing; a home folder without execute rights is another cause."));
-      return;
-    }
-    QStringList backends;
-    for (const program::BackendNote& note : m_facts.environment->backends) {
-      if (note.available) {
-        backends << QString::fromStdString(note.name);
-      }
-    }
-    end(selfTest, ConnectStep::State::done,
-        backends.isEmpty() ? tr("no backend can run") : tr("backends: %1").arg(backends.join(u", "_s)));
-    findPartitions();
-  });
+        if (!m_facts.environment) {
+          fail(selfTest, tr("The executor does not start there (status %1).").arg(result.exitCode),
+               tr("The raw output names what is missing; a home folder without execute rights is another cause."));
+          return;
+        }
+        QStringList backends;
+        for (const program::BackendNote& note : m_facts.environment->backends) {
+          if (note.available) {
+            backends << QString::fromStdString(note.name);
+          }
+        }
+        end(selfTest, ConnectStep::State::done,
+            backends.isEmpty() ? tr("no backend can run") : tr("backends: %1").arg(backends.join(u", "_s)));
+        findPartitions();
+      });
 }
 
 void Connection::findPartitions() {
-  script(slurm, remote::partitionsScript(), kScriptSeconds, [this](const remote::Facts& facts) {
+  script(slurm, remote::partitionsScript(), [this](const remote::Facts& facts) {
     const auto [from, to] = facts.equal_range("partition");
     for (auto it = from; it != to; ++it) {
       const QStringList parts = QString::fromStdString(it->second).split(u'|');
@@ -708,7 +707,7 @@ void Connection::findPartitions() {
 
 Connection::Command Connection::executorCommand(const QStringList& words) const {
   if (m_machine.isLocal()) {
-    return {m_executor->program, words};
+    return {QFile::decodeName(m_executor->program.c_str()), words};
   }
   std::string text = folder() + "/coppice-exec";
   for (const QString& word : words) {
@@ -743,46 +742,101 @@ void Connection::putRun(const QString& id, const QStringList& files, std::functi
     done(isGood ? QString() : tr("%1 cannot be written.").arg(target));
     return;
   }
-  m_put.start(
-      QString::fromStdString(m_environment.ssh.ssh),
-      toStringList(remote::commandArguments(m_environment.ssh, m_machine.target, remote::kScriptCommand)),
-      QByteArray::fromStdString(isShared ? remote::sameRunFolderScript(id.toStdString())
-                                         : remote::runFolderScript(id.toStdString())),
-      kScriptSeconds, [this, id, files, done](const CallResult& made) {
-        const std::string how = remote::fact(remote::factsIn(made.output.toStdString()), "run");
-        if (how == "shared") {
-          done({});
-          return;
-        }
-        if (how != "made") {
-          done(tr("The folder of the run could not be made there: %1").arg(QString::fromUtf8(made.errors).trimmed()));
-          return;
-        }
-        putFiles(id, files, done);
-      });
+  send(m_put, isShared ? remote::sameRunFolderScript(id.toStdString()) : remote::runFolderScript(id.toStdString()),
+       m_environment.limits.script, [this, id, files, done](const CallResult& made) {
+         const remote::Facts facts = remote::factsIn(made.output.toStdString());
+         const std::string how = remote::fact(facts, "run");
+         if (how == "shared") {
+           done({});
+         } else if (made.isTimedOut) {
+           done(QString::fromStdString(
+               describe(remote::noAnswer(title(), "making the folder of the run", m_environment.limits.script))));
+         } else if (const Error fault = remote::folderFault(title(), facts); !fault.message.empty()) {
+           done(QString::fromStdString(describe(fault)));
+         } else if (how != "made") {
+           done(tr("The folder of the run could not be made there: %1").arg(QString::fromUtf8(made.errors).trimmed()));
+         } else {
+           putFiles(id, files, done);
+         }
+       });
 }
 
 void Connection::putFiles(const QString& id, const QStringList& files, std::function<void(QString)> done) {
-  QByteArray batch;
+  auto sent = std::make_shared<Transfer>();
+  sent->folder = remote::runFolder(id.toStdString());
+  sent->mark = remote::newMark();
   for (const QString& file : files) {
-    batch += "put " + remote::sftpWord(QFile::encodeName(file).toStdString()) + " " +
-             remote::sftpWord((runFolder(id) + u'/' + QFileInfo(file).fileName()).toStdString()) + "\n";
+    auto upload = remote::uploadOf(QFile::encodeName(file).toStdString(), QFileInfo(file).fileName().toStdString());
+    if (!upload) {
+      done(QString::fromStdString(describe(upload.error())));
+      return;
+    }
+    sent->files.push_back(std::move(*upload));
   }
-  m_put.start(QString::fromStdString(m_environment.ssh.sftp),
-              toStringList(remote::sftpArguments(m_environment.ssh, m_machine.target)), batch, kUploadSeconds,
-              [done](const CallResult& result) {
-                done(result.isGood()
-                         ? QString()
-                         : tr("The schedule could not be copied: %1").arg(QString::fromUtf8(result.errors).trimmed()));
-              });
+  sent->done = [done](const Outcome& outcome) {
+    done(outcome ? QString() : QString::fromStdString(describe(outcome.error())));
+  };
+  transfer(m_put, sent);
+}
+
+void Connection::transfer(Call& call, const std::shared_ptr<Transfer>& transfer) {
+  if (transfer->next == transfer->files.size()) {
+    send(call, remote::installScript(transfer->folder, transfer->files, transfer->mark), m_environment.limits.script,
+         [this, &call, transfer](const CallResult& result) {
+           transfer->said += result.output + result.errors;
+           finishTransfer(call, transfer,
+                          result.isTimedOut
+                              ? remote::noAnswer(title(), "checking what was copied", m_environment.limits.script)
+                              : remote::installed(title(), remote::factsIn(result.output.toStdString()),
+                                                  result.errors.toStdString()));
+         });
+    return;
+  }
+  const remote::Upload& file = transfer->files[transfer->next];
+  ++transfer->next;
+  call.start(
+      QString::fromStdString(m_environment.ssh.ssh),
+      toStringList(remote::commandArguments(m_environment.ssh, m_machine.target,
+                                            remote::receiveCommand(transfer->folder, file, transfer->mark))),
+      {}, m_environment.limits.upload,
+      [this, &call, transfer, name = file.name, &file](const CallResult& result) {
+        transfer->said += result.output + result.errors;
+        if (result.isTimedOut) {
+          finishTransfer(call, transfer, remote::noAnswer(title(), "receiving " + name, m_environment.limits.upload));
+        } else if (const Outcome received =
+                       remote::received(title(), file, result.exitCode, result.errors.toStdString());
+                   !received) {
+          finishTransfer(call, transfer, received);
+        } else {
+          this->transfer(call, transfer);
+        }
+      },
+      QFile::decodeName(file.source.c_str()));
+}
+
+void Connection::finishTransfer(Call& call, const std::shared_ptr<Transfer>& transfer, const Outcome& outcome) {
+  if (outcome) {
+    transfer->done(outcome);
+    return;
+  }
+  send(call, remote::discardScript(transfer->folder, transfer->files, transfer->mark), m_environment.limits.cleanUp,
+       [transfer, outcome](const CallResult& result) {
+         transfer->said += result.errors;
+         transfer->done(outcome);
+       });
+}
+
+void Connection::send(Call& call, const std::string& text, remote::Limits::Time limit,
+                      std::function<void(const CallResult&)> done) {
+  call.start(QString::fromStdString(m_environment.ssh.ssh),
+             toStringList(remote::commandArguments(m_environment.ssh, m_machine.target, remote::kScriptCommand)),
+             QByteArray::fromStdString(text), limit, std::move(done));
 }
 
 void Connection::reach(const QString& id, const std::vector<std::vector<std::string>>& others,
                        std::function<void(const remote::Facts&)> done) {
-  m_put.start(QString::fromStdString(m_environment.ssh.ssh),
-              toStringList(remote::commandArguments(m_environment.ssh, m_machine.target, remote::kScriptCommand)),
-              QByteArray::fromStdString(remote::reachScript(id.toStdString(), others)), 2 * kScriptSeconds,
-              [done](const CallResult& result) { done(remote::factsIn(result.output.toStdString())); });
+  send(m_put, remote::reachScript(id.toStdString(), others), m_environment.limits.reach,
+       [done](const CallResult& result) { done(remote::factsIn(result.output.toStdString())); });
 }
 
 void Connection::dropRun(const QString& id) {
@@ -793,10 +847,7 @@ void Connection::dropRun(const QString& id) {
     QDir(runFolder(id)).removeRecursively();
     return;
   }
-  m_drop.start(QString::fromStdString(m_environment.ssh.ssh),
-               toStringList(remote::commandArguments(m_environment.ssh, m_machine.target, remote::kScriptCommand)),
-               QByteArray::fromStdString(remote::dropRunScript(id.toStdString())), kScriptSeconds,
-               [](const CallResult&) {});
+  send(m_drop, remote::dropRunScript(id.toStdString()), m_environment.limits.cleanUp, [](const CallResult&) {});
 }
 
 }  // namespace coppice::designer

@@ -15,9 +15,10 @@
 #include <vector>
 
 #include "designer/run/call.hpp"
-#include "designer/run/executor_files.hpp"
 #include "designer/run/machine.hpp"
 #include "program/run_protocol.hpp"
+#include "remote/executor_files.hpp"
+#include "remote/limits.hpp"
 #include "remote/scripts.hpp"
 #include "remote/ssh.hpp"
 #include "remote/ssh_fault.hpp"
@@ -27,7 +28,8 @@ namespace coppice::designer {
 /// How ssh and the executor are found; the rest is the user's own configuration.
 struct RunEnvironment {
   remote::SshOptions ssh = {};
-  QString executor = {};     ///< coppice-exec; empty = findExecutor()
+  remote::Limits limits = {};
+  QString executor = {};     ///< coppice-exec; empty = remote::findExecutor()
   QString localFolder = {};  ///< of runs on this computer; empty = ~/.cache/coppice/runs
 };
 
@@ -107,11 +109,14 @@ public:
   /// @param isShared  the folder may be there already, by way of a home folder that several machines share: then it is
   /// full
   void putRun(const QString& id, const QStringList& files, std::function<void(QString)> done, bool isShared = false);
-  /// More files for the folder of a run that is there.
+  /// More files for the folder of a run that is there: all of them, or none.
   void putFiles(const QString& id, const QStringList& files, std::function<void(QString)> done);
   /// Tries from over there to get to the folder of this run on others (remote::reachScript). @pre not local
   void reach(const QString& id, const std::vector<std::vector<std::string>>& others,
              std::function<void(const remote::Facts&)> done);
+  [[nodiscard]] const remote::Limits& limits() const { return m_environment.limits; }
+  /// Of ssh; empty = the user's.
+  [[nodiscard]] QString sshConfig() const { return QString::fromStdString(m_environment.ssh.configFile); }
   /// Where the ssh configuration leads: HostName.
   [[nodiscard]] const QString& address() const { return m_address; }
 
@@ -144,10 +149,27 @@ private:
   void fail(Step step, const QString& message, const QString& fix,
             remote::SshTrouble trouble = remote::SshTrouble::other);
   void setState(State state);
-  void run(Step step, const QString& program, const QStringList& arguments, const QByteArray& input, int seconds,
-           std::function<void(const CallResult&)> done);
+  void run(Step step, const QString& program, const QStringList& arguments, const QByteArray& input,
+           remote::Limits::Time limit, std::function<void(const CallResult&)> done);
   /// A script over there (or here).
-  void script(Step step, const std::string& text, int seconds, std::function<void(const remote::Facts&)> done);
+  void script(Step step, const std::string& text, std::function<void(const remote::Facts&)> done);
+  void fail(Step step, const Error& error, remote::SshTrouble trouble = remote::SshTrouble::other);
+  /// This step is to end within the limit, whoever it waits for.
+  void limit(Step step, remote::Limits::Time time, const QString& doing);
+  /// Sends a script over there, which may be the last thing that happens.
+  void send(Call& call, const std::string& text, remote::Limits::Time limit,
+            std::function<void(const CallResult&)> done);
+  /// Files into a folder over there, one after the other; calls back with what failed.
+  struct Transfer {
+    std::string folder;
+    std::vector<remote::Upload> files;
+    std::string mark;
+    std::function<void(const Outcome&)> done;
+    std::size_t next = 0;
+    QByteArray said = {};  ///< by all the commands
+  };
+  void transfer(Call& call, const std::shared_ptr<Transfer>& transfer);
+  void finishTransfer(Call& call, const std::shared_ptr<Transfer>& transfer, const Outcome& outcome);
 
   void readSettings();
   void startMaster();
@@ -162,6 +184,8 @@ private:
   void testExecutor();
   void findPartitions();
   [[nodiscard]] bool isHere(Step step) const;
+  /// For messages.
+  [[nodiscard]] std::string title() const { return m_machine.isLocal() ? "this computer" : m_machine.target.text(); }
   [[nodiscard]] QString host() const { return QString::fromStdString(m_machine.target.text()); }
   [[nodiscard]] std::string folder() const;
 
@@ -174,13 +198,14 @@ private:
   QString m_message;
   QString m_address;
   std::unique_ptr<QTemporaryDir> m_private;
-  std::optional<ExecutorFiles> m_executor;
-  remote::ProgramNeeds m_needs;
-  bool m_hasLinker = true;
+  std::optional<remote::ExecutorFiles> m_executor;
+  remote::Facts m_systemFacts;
   QProcess* m_master = nullptr;
   QByteArray m_masterErrors;
   qsizetype m_readTo = 0;
   QTimer m_masterTimer;
+  QTimer m_limit;
+  int m_lookUp = -1;
   QElapsedTimer m_clock;
   QString m_knownHostsFile;
   QByteArray m_fetchedKeys;

@@ -16,7 +16,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr qint64 kMostKept = qint64{256} << 20;
-constexpr qint64 kSilence_ms = 10'000;
 
 }  // namespace
 
@@ -34,13 +33,19 @@ LiveRun::LiveRun(RunInfo info, Connection& connection, const std::vector<Connect
     if (m_process != nullptr) {
       m_process->write(QByteArray::fromStdString(program::writeCommand(program::RunCommand::ping)));
     }
+    if (m_process != nullptr && m_info.state == RunState::running && m_lastLine.isValid() &&
+        std::chrono::milliseconds(m_lastLine.elapsed()) > limits().lost) {
+      m_data->note(Severity::error, tr("The machine has not answered for %1; the connection to the run is closed.")
+                                        .arg(QString::fromStdString(remote::secondsText(limits().lost))));
+      m_process->kill();
+    }
     m_tell.start();
   });
   m_patience.setSingleShot(true);
-  m_patience.setInterval(20s);
+  m_patience.setInterval(limits().stop);
   connect(&m_patience, &QTimer::timeout, this, [this] {
     if (m_process != nullptr) {
-      m_data->note(Severity::error, tr("The machine does not answer any more; the connection to the run is cut."));
+      m_data->note(Severity::error, tr("The machine does not answer; the connection to the run is closed."));
       m_process->kill();
     }
   });
@@ -63,8 +68,27 @@ LiveRun::~LiveRun() {
   }
 }
 
+remote::Limits LiveRun::limits() const {
+  return m_connection ? m_connection->limits() : remote::Limits{};
+}
+
+QString LiveRun::attachCommand() const {
+  if (!m_connection || m_connection->machine().isLocal()) {
+    return {};
+  }
+  std::vector<remote::Member> members{{m_connection->machine().target, 0}};
+  for (const QPointer<Connection>& other : m_others) {
+    if (other) {
+      members.push_back({other->machine().target, 0});
+    }
+  }
+  return QString::fromStdString(
+      remote::attachCommand(members, m_connection->sshConfig().toStdString(), m_info.id.toStdString()));
+}
+
 bool LiveRun::isSilent() const {
-  return m_info.state == RunState::running && m_lastLine.isValid() && m_lastLine.elapsed() > kSilence_ms;
+  return m_info.state == RunState::running && m_lastLine.isValid() &&
+         std::chrono::milliseconds(m_lastLine.elapsed()) > limits().silence;
 }
 
 void LiveRun::setState(RunState state, const QString& reason) {
@@ -94,7 +118,7 @@ void LiveRun::proceed(const QString& fault, const std::function<void()>& next) {
     setState(RunState::ended, fault);
   } else if (m_isCancelling) {
     m_info.code = static_cast<int>(program::RunExit::cancelled);
-    setState(RunState::ended, tr("cancelled before it began"));
+    setState(RunState::ended);
   } else {
     next();
     return;
@@ -311,7 +335,8 @@ void LiveRun::processEnded() {
     if (code == program::RunExit::ok || code == program::RunExit::cancelled) {
       dropFolders();
     }
-    setState(RunState::ended, QString::fromStdString(m_data->end()->reason));
+    const bool isWanted = code == program::RunExit::cancelled && m_data->end()->reason == program::kStoppedByUser;
+    setState(RunState::ended, isWanted ? QString() : QString::fromStdString(m_data->end()->reason));
   } else if (!m_data->refusal().isEmpty()) {
     m_info.code = static_cast<int>(program::RunExit::internal);
     keepFiles();
@@ -319,14 +344,18 @@ void LiveRun::processEnded() {
   } else {
     QString reason =
         problem.isEmpty()
-            ? (m_info.keepsRunning ? tr("The connection to the run is lost; it goes on there. Join it again.")
-                                   : tr("The connection to the run is lost; it ends there."))
+            ? (m_info.keepsRunning ? tr("The connection to the run %1 is lost; it goes on there. Join it again.")
+                                   : tr("The connection to the run %1 is lost; it ends there."))
+                  .arg(m_info.id)
             : problem;
     constexpr int kNotFound = 127;
     if (status == kNotFound) {
       reason = tr("The executor is not there any more; connect again.");
     }
     m_data->note(Severity::error, reason);
+    if (const QString command = attachCommand(); !command.isEmpty() && status != kNotFound) {
+      m_data->note(Severity::note, tr("To see it in a terminal: %1").arg(command));
+    }
     keepFiles();
     setState(RunState::lost, reason);
   }

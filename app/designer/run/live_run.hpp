@@ -53,6 +53,9 @@ Q_SIGNALS:
   void stateChanged();
 
 private:
+  [[nodiscard]] remote::Limits limits() const;
+  /// For a terminal; empty = the run is here.
+  [[nodiscard]] QString attachCommand() const;
   void put(std::size_t machine);
   void findHosts();
   /// Goes on with `next` unless something failed or the run was stopped meanwhile.

@@ -235,7 +235,7 @@ QString outcomeText(const RunInfo& info, const RunData* data) {
     case RunExit::rankLost:
       return ResultsPanel::tr("a rank was lost: %1").arg(info.reason);
     case RunExit::cancelled:
-      return ResultsPanel::tr("stopped: %1").arg(info.reason);
+      return info.reason.isEmpty() ? ResultsPanel::tr("stopped") : ResultsPanel::tr("stopped: %1").arg(info.reason);
     case RunExit::planRejected:
       return ResultsPanel::tr("the schedule was refused: %1").arg(info.reason);
     case RunExit::machineLacks:

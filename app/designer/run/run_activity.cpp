@@ -10,11 +10,13 @@
 #include <QUrl>
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "coppice/version.hpp"
 #include "designer/document/exchange.hpp"
 #include "designer/run/launch_bundle.hpp"
+#include "remote/executor_files.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -66,7 +68,11 @@ RunActivity::RunActivity(RunPrompts prompts, RunOptions options, QWidget* window
       Q_EMIT dockWanted(u"connection"_s);
     }
     if (state == Connection::State::lost || state == Connection::State::failed) {
+      m_troubled.insert(id);
       Q_EMIT message(connection->message());
+    } else if (state == Connection::State::ready && m_troubled.remove(id)) {
+      // The message of the failure would still stand there.
+      Q_EMIT message(tr("%1 is connected.").arg(connection->machine().title()));
     }
     serveWaiting(id);
     Q_EMIT stateChanged();
@@ -402,7 +408,10 @@ LiveRun& RunActivity::follow(std::unique_ptr<LiveRun> followed) {
     m_data[id] = run->sharedData();
     showLive(*run);
     refreshRuns();
-    if (!run->isUnderWay()) {
+    if (run->info().state == RunState::ended && run->info().reason.isEmpty() &&
+        run->info().code == static_cast<int>(program::RunExit::cancelled)) {
+      Q_EMIT message(tr("Stopped."));
+    } else if (!run->isUnderWay()) {
       Q_EMIT message(
           tr("The run on %1 has ended: %2").arg(run->info().machine, outcomeText(run->info(), &run->data())));
     }
@@ -412,6 +421,7 @@ LiveRun& RunActivity::follow(std::unique_ptr<LiveRun> followed) {
     Q_EMIT stateChanged();
   });
   m_beat.start();
+  Q_EMIT message(tr("Running “%1” on %2…").arg(run->info().scheduleName, run->info().machine));
   show(id);
   refreshRuns();
   return *run;
@@ -513,8 +523,7 @@ void RunActivity::probe(const QString& machine, const QString& purpose, std::fun
     const Connection::Command command = connection.executorCommand({u"probe"_s, u"--fabric"_s});
     const QString title = connection.facts().host.isEmpty() ? connection.machine().title() : connection.facts().host;
     Q_EMIT message(tr("Reading %1…").arg(title));
-    constexpr int kSeconds = 60;
-    m_probe.start(command.program, command.arguments, {}, kSeconds,
+    m_probe.start(command.program, command.arguments, {}, m_options.environment.limits.selfTest,
                   [this, purpose, done, title](const CallResult& result) {
                     if (!result.isGood() || result.output.isEmpty()) {
                       Q_EMIT message(tr("No fabric was found in %1").arg(title));
@@ -610,8 +619,10 @@ void RunActivity::saveBundle() {
   if (path.isEmpty()) {
     return;
   }
-  const QString program = m_options.environment.executor.isEmpty() ? findExecutor() : m_options.environment.executor;
-  const auto executor = readExecutor(program);
+  const auto executor = remote::readExecutor(
+      m_options.environment.executor.isEmpty()
+          ? remote::findExecutor()
+          : std::filesystem::path(QFile::encodeName(m_options.environment.executor).toStdString()));
   const remote::BundleFacts facts{chosen->name.toStdString(), kVersion, chosen->ranks, static_cast<bool>(executor)};
   const Outcome written = writeBundle(path, m_runPanel->request(), facts, *bytes, executor ? &*executor : nullptr);
   if (!written) {

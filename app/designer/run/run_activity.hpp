@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QObject>
+#include <QSet>
 #include <QString>
 #include <functional>
 #include <map>
@@ -139,6 +140,7 @@ private:
     std::function<void(const Machines&)> then;
   };
   std::vector<Waiting> m_waiting;
+  QSet<QString> m_troubled;  ///< machines whose last message was that of a failure
   Call m_probe;
   QTimer m_beat;
 

@@ -491,9 +491,13 @@ void RunPanel::check() {
     add(true,
         isLocal ? tr("this computer") : (isConnected ? tr("%1 is connected") : tr("%1 is connected first")).arg(title));
   } else {
-    add(false, connection != nullptr && !connection->message().isEmpty()
-                   ? tr("%1; press Connect to try again").arg(connection->message())
-                   : tr("the machine is not connected: press Connect"));
+    QString why = connection != nullptr ? connection->message() : QString();
+    // It may be a sentence.
+    while (why.endsWith(u'.')) {
+      why.chop(1);
+    }
+    add(false, why.isEmpty() ? tr("the machine is not connected: press Connect")
+                             : tr("%1; press Connect to try again").arg(why));
   }
   const RunnableSchedule* chosen = schedule();
   if (!isSingle && chosen != nullptr && chosen->ranks > 0) {

@@ -7,6 +7,7 @@
 #include "designer/run/run_activity.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/window/main_window.hpp"
+#include "remote/limits.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -47,6 +48,11 @@ void MainWindow::createRunActions() {
   options.keepsSettings = m_options.keepsSettings;
   if (!m_options.recoveryFolder.isEmpty() && !m_options.keepsSettings) {
     options.dataFolder = m_options.recoveryFolder + u"/runs"_s;
+  }
+  if (const auto limits = remote::limitsFromEnvironment()) {
+    options.environment.limits = *limits;
+  } else {
+    m_strip->setHint(QString::fromStdString(describe(limits.error())));
   }
   m_run = new RunActivity(std::move(prompts), std::move(options), this);
 

@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "program/run_job.hpp"
+
 namespace coppice::executor {
 namespace {
 
@@ -129,7 +131,7 @@ void Watch::readInput() {
     const auto command = program::readCommand(std::string_view(m_line).substr(0, end));
     m_line.erase(0, end + 1);
     if (command && *command == program::RunCommand::cancel) {
-      stop({.exit = program::RunExit::cancelled, .text = "cancelled"});
+      stop({.exit = program::RunExit::cancelled, .text = program::kStoppedByUser});
     } else if (command && *command == program::RunCommand::ping && m_options.onPing) {
       m_options.onPing();
     }

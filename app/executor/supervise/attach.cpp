@@ -3,17 +3,26 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "program/run_job.hpp"
 #include "program/run_protocol.hpp"
 #include "supervise/files.hpp"
+#include "supervise/processes.hpp"
 
 namespace coppice::executor {
 namespace {
@@ -23,20 +32,27 @@ using namespace std::chrono_literals;
 
 constexpr auto kAliveEvery = 2s;
 constexpr auto kSilence = 30s;    // after a ping
-constexpr auto kLastWords = 12s;  // for a run that we have asked to end: TERM, grace, KILL
+constexpr auto kLastWords = 15s;  // for a run that we have asked to end: TERM, grace, KILL
+constexpr auto kStalled = 8s;     // without a sign of life of the supervisor, which gives one every second
 
 /// A file that somebody else is writing.
 class Tail {
 public:
   explicit Tail(std::string path) : m_path(std::move(path)) {}
 
-  /// What is new, at most 1 MiB; whole lines only, unless `isLast`.
-  std::string more(bool isLast) {
+  /// What is new, at most 1 MiB; whole lines only, unless `all`.
+  std::string more(bool all) {
     if (!m_file) {
       m_file = Handle(open(m_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
       if (!m_file) {
         return {};
       }
+    }
+    // A part of a line that did not fit on the disk was taken back.
+    struct stat status = {};
+    if (const off_t at = lseek(m_file.get(), 0, SEEK_CUR); fstat(m_file.get(), &status) == 0 && status.st_size < at) {
+      lseek(m_file.get(), std::max(off_t{0}, at - static_cast<off_t>(m_pending.size())), SEEK_SET);
+      m_pending.clear();
     }
     std::array<char, 65536> buffer{};
     constexpr std::size_t kMost = std::size_t{1} << 20;
@@ -47,11 +63,13 @@ public:
       }
       m_pending.append(buffer.data(), static_cast<std::size_t>(got));
     }
-    const std::size_t end = isLast ? m_pending.size() : m_pending.rfind('\n') + 1;
+    const std::size_t end = all ? m_pending.size() : m_pending.rfind('\n') + 1;
     std::string lines = m_pending.substr(0, end);
     m_pending.erase(0, end);
     return lines;
   }
+  /// What was read of a line whose end has not come.
+  [[nodiscard]] std::size_t unfinished() const { return m_pending.size(); }
 
 private:
   std::string m_path;
@@ -69,15 +87,17 @@ public:
 
   int run() {
     const std::size_t slash = m_folder.find_last_of('/');
-    if (!say("{\"t\":\"attached\",\"run\":\"" + m_folder.substr(slash + 1) + "\"}\n")) {
+    // On a line of its own, whatever a login has printed.
+    if (!say("\n{\"t\":\"attached\",\"run\":\"" + m_folder.substr(slash + 1) + "\"}\n")) {
       return 0;
     }
     while (true) {
       // In this order: what the supervisor wrote before it was gone is then in the files.
       const bool isOver = exists(m_folder + "/" + kEndedFile) || !isHeld(m_folder);
       bool isIdle = true;
-      for (std::string text = m_records.more(isOver); !text.empty(); text = m_records.more(isOver)) {
+      for (std::string text = m_records.more(false); !text.empty(); text = m_records.more(false)) {
         isIdle = false;
+        m_hasEnd = m_hasEnd || text.find("\"t\":\"end\"") != std::string::npos;
         if (!say(text)) {
           return 0;
         }
@@ -92,6 +112,7 @@ public:
       if (isIdle && Clock::now() - m_lastSaid > kAliveEvery && !say("{\"t\":\"alive\"}\n")) {
         return 0;
       }
+      watchSupervisor();
       if (const std::optional<int> left = listen()) {
         return *left;
       }
@@ -106,12 +127,87 @@ private:
 
   int lastWord() {
     constexpr std::size_t kLongest = 16;
-    if (const auto code = readSmall(m_folder + "/" + kEndedFile, kLongest)) {
-      return std::atoi(code->c_str());
+    const auto ended = readSmall(m_folder + "/" + kEndedFile, kLongest);
+    int code = ended && !ended->empty() ? std::atoi(ended->c_str()) : static_cast<int>(program::RunExit::internal);
+    if (m_hasEnd) {
+      return code;
     }
-    say(program::writeRecord(program::EndRecord{program::RunExit::internal,
-                                                "the supervisor of this run is gone; the machine may have restarted"}));
-    return static_cast<int>(program::RunExit::internal);
+    std::string reason = "the supervisor of this run is gone; the machine may have restarted";
+    if (isDiskFull() || ended) {
+      reason = "the records of this run are incomplete: " +
+               std::string(isDiskFull() ? "the disk is full" : "they could not be written");
+      code = static_cast<int>(program::RunExit::machineLacks);
+    }
+    if (m_records.unfinished() > 0) {
+      reason += "; the last record is cut off after " + std::to_string(m_records.unfinished()) + " bytes";
+    }
+    say(program::writeRecord(program::EndRecord{static_cast<program::RunExit>(code), reason}));
+    return code;
+  }
+
+  [[nodiscard]] bool isDiskFull() const {
+    struct statvfs disk = {};
+    return statvfs(m_folder.c_str(), &disk) == 0 && disk.f_blocks > 0 && disk.f_bavail == 0;
+  }
+
+  /// Names a supervisor that gives no sign of life, and ends its run where that was asked for: nobody else can.
+  void watchSupervisor() {
+    struct stat lock = {};
+    if (stat((m_folder + "/" + kLockFile).c_str(), &lock) != 0) {
+      return;
+    }
+    const bool hasMoved = lock.st_mtim.tv_sec != m_beat.tv_sec || lock.st_mtim.tv_nsec != m_beat.tv_nsec;
+    if (hasMoved) {
+      m_beat = lock.st_mtim;
+      m_beatSeen = Clock::now();
+      m_isStalled = false;
+    }
+    const std::optional<pid_t> supervisor =
+        Clock::now() - m_beatSeen > kStalled ? holderOf(m_folder) : std::optional<pid_t>();
+    if (!supervisor) {
+      return;
+    }
+    if (!m_isStalled) {
+      m_isStalled = true;
+      say(program::writeRecord(
+          program::LogRecord{Severity::warning,
+                             "the supervisor of this run (process " + std::to_string(*supervisor) +
+                                 ") does not respond; it may be stopped, or the machine overloaded",
+                             "attach"}));
+    }
+    if (m_askedAt) {
+      endRun(*supervisor);
+    }
+  }
+
+  void endRun(pid_t supervisor) {
+    // A stopped parent adopts nobody it could lose: all descend from it until it is gone.
+    constexpr int kRounds = 100;
+    for (int i = 0; i < kRounds; ++i) {
+      const std::vector<pid_t> rest = processesOf(supervisor, supervisor);
+      if (rest.empty()) {
+        break;
+      }
+      for (const pid_t pid : rest) {
+        kill(pid, SIGKILL);
+      }
+      usleep(20'000);
+    }
+    kill(supervisor, SIGKILL);
+    for (int i = 0; i < kRounds && isHeld(m_folder); ++i) {
+      usleep(20'000);
+    }
+    unlink((m_folder + "/" + kReserveFile).c_str());
+    constexpr int kOwn = 0600;
+    const Handle records(
+        open((m_folder + "/" + kRecordsFile).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, kOwn));
+    const auto code = program::RunExit::cancelled;
+    writeAll(records.get(),
+             (m_records.unfinished() > 0 ? "\n" : "") +
+                 program::writeRecord(program::EndRecord{
+                     code, std::string(program::kStoppedByUser) +
+                               "; its supervisor did not respond, so all of its processes were killed"}));
+    writeSmall(m_folder + "/" + kEndedFile, std::to_string(static_cast<int>(code)) + "\n");
   }
 
   void cancel() {
@@ -169,6 +265,10 @@ private:
   Tail m_records;
   Tail m_log;
   bool m_hasInput = true;
+  bool m_hasEnd = false;
+  timespec m_beat = {};
+  Clock::time_point m_beatSeen = Clock::now();
+  bool m_isStalled = false;
   std::string m_heard;
   Clock::time_point m_lastSaid = Clock::now();
   std::optional<Clock::time_point> m_lastPing;

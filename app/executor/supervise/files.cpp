@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace coppice::executor {
@@ -88,6 +89,13 @@ bool isHeld(const std::string& folder) {
     return false;
   }
   return flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+std::optional<pid_t> holderOf(const std::string& folder) {
+  constexpr std::size_t kLongest = 32;
+  const auto text = isHeld(folder) ? readSmall(folder + "/" + kLockFile, kLongest) : std::nullopt;
+  const int pid = text ? std::atoi(text->c_str()) : 0;
+  return pid > 1 ? std::optional<pid_t>(pid) : std::nullopt;
 }
 
 std::optional<std::string> whyNotPrivate(const std::string& folder) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +15,7 @@ inline constexpr const char* kLogFile = "log.txt";
 inline constexpr const char* kLockFile = "lock";
 inline constexpr const char* kCancelFile = "cancel";
 inline constexpr const char* kEndedFile = "ended";
+inline constexpr const char* kReserveFile = "reserve";
 
 /// A file descriptor, closed at the end.
 class Handle {
@@ -42,6 +45,8 @@ bool writeSmall(const std::string& path, std::string_view text);
 [[nodiscard]] bool exists(const std::string& path);
 /// Somebody holds the lock of the run in this folder.
 [[nodiscard]] bool isHeld(const std::string& folder);
+/// The process that holds the lock of the run in this folder; nullopt if nobody does.
+[[nodiscard]] std::optional<pid_t> holderOf(const std::string& folder);
 /// The folder is a directory of ours that nobody else can enter. Otherwise why not.
 [[nodiscard]] std::optional<std::string> whyNotPrivate(const std::string& folder);
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +29,10 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMostRecords = std::size_t{256} << 20;
 constexpr std::size_t kMostLog = std::size_t{32} << 20;
-constexpr auto kGrace = 5s;      // between TERM and KILL
+constexpr auto kPolite = 2s;  // between the request to end and TERM
+constexpr auto kGrace = 5s;   // between TERM and KILL
+constexpr auto kBeat = 1s;    // between two signs of life
+constexpr std::size_t kReserve = 16384;
 constexpr auto kLeftovers = 1s;  // for what is left when coppice-exec has ended by itself
 
 volatile std::sig_atomic_t g_isAsked = 0;
@@ -37,7 +41,7 @@ void onSignal(int) {
   g_isAsked = 1;
 }
 
-/// A file that grows to a limit and then says so once.
+/// A file that grows to a limit and then says so once. On a full disk it keeps its whole lines.
 class Growing {
 public:
   Growing(const std::string& path, std::size_t most, std::string farewell)
@@ -46,32 +50,42 @@ public:
     m_file = Handle(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, kOwn));
   }
   void append(std::string_view text) {
-    if (m_size + text.size() > m_most) {
-      if (!m_isFull) {
-        writeAll(m_file.get(), m_farewell);
-      }
-      m_isFull = true;
+    if (m_fault != 0 || m_isFull) {
       return;
     }
-    m_size += text.size();
-    writeAll(m_file.get(), text);
+    m_isFull = m_size + text.size() > m_most;
+    put(m_isFull ? m_farewell : text);
   }
-  /// Also into a full one.
-  void force(std::string_view text) { writeAll(m_file.get(), text); }
+  /// Also into a full one, or after a fault.
+  void force(std::string_view text) { put(text); }
+  /// Why nothing more is written: an errno value; 0 = no reason.
+  [[nodiscard]] int fault() const { return m_fault; }
 
 private:
+  void put(std::string_view text) {
+    if (writeAll(m_file.get(), text)) {
+      m_size += text.size();
+      return;
+    }
+    m_fault = errno != 0 ? errno : EIO;
+    // No part of a line stays.
+    [[maybe_unused]] const int cut = ftruncate(m_file.get(), static_cast<off_t>(m_size));
+  }
+
   Handle m_file;
   std::size_t m_most;
   std::string m_farewell;
   std::size_t m_size = 0;
   bool m_isFull = false;
+  int m_fault = 0;
 };
 
 class Supervisor {
 public:
-  Supervisor(std::string folder, const program::RunJob& job, Handle lifeline)
+  Supervisor(std::string folder, const program::RunJob& job, int lock, Handle lifeline)
       : m_folder(std::move(folder)),
         m_job(job),
+        m_lock(lock),
         m_lifeline(std::move(lifeline)),
         m_records(m_folder + "/" + kRecordsFile, kMostRecords,
                   program::writeRecord(
@@ -79,6 +93,8 @@ public:
         m_log(m_folder + "/" + kLogFile, kMostLog, "supervisor: too much output; the rest is dropped\n") {}
 
   int run() {
+    // Where even this does not fit, the first records will tell.
+    writeSmall(m_folder + "/" + kReserveFile, std::string(kReserve, ' '));
     if (!start()) {
       note("coppice-exec could not be started: " + std::string(std::strerror(errno)));
       return finish(0, true);
@@ -86,6 +102,7 @@ public:
     const auto started = Clock::now();
     std::optional<int> status;
     while (!status) {
+      beat();
       pump(100);
       int raw = 0;
       const pid_t ended = waitpid(m_child, &raw, WNOHANG);
@@ -95,18 +112,23 @@ public:
       }
       reapOthers();
       if (m_cancelled.empty()) {
-        if (g_isAsked != 0) {
+        if (m_records.fault() != 0) {
+          cancel(unwritten());
+        } else if (g_isAsked != 0) {
           cancel("the supervisor was asked to end");
         } else if (exists(m_folder + "/" + kCancelFile)) {
-          cancel("cancelled");
+          cancel(program::kStoppedByUser);
         } else if (m_isStarterGone) {
           cancel("the starter or the connection is gone");
         } else if (m_job.limitSeconds > 0 && Clock::now() - started > std::chrono::seconds(m_job.limitSeconds)) {
           m_isLate = true;
           cancel("the time limit of " + std::to_string(m_job.limitSeconds) + " s is reached");
         }
-      } else if (!m_isKilled && Clock::now() - m_cancelledAt > kGrace) {
-        note("it did not end within 5 s; killing it");
+      } else if (!m_isAskedTwice && Clock::now() - m_cancelledAt > kPolite) {
+        m_isAskedTwice = true;
+        kill(-m_child, SIGTERM);
+      } else if (!m_isKilled && Clock::now() - m_cancelledAt > kPolite + kGrace) {
+        note("it did not end within 7 s; killing it");
         killAll();
       }
     }
@@ -225,9 +247,14 @@ private:
       } else if (m_line.substr(0, 1) == "{") {
         if (m_line.find("\"t\":\"end\"") != std::string::npos) {
           const auto record = program::readRecord(m_line);
-          m_hasEnd = m_hasEnd || (record && std::holds_alternative<program::EndRecord>(*record));
-          if (m_hasEnd) {
-            m_code = record ? std::get<program::EndRecord>(*record).code : program::RunExit::internal;
+          if (record && std::holds_alternative<program::EndRecord>(*record)) {
+            m_code = std::get<program::EndRecord>(*record).code;
+            // Why it was asked to end is known here, and is said at the end.
+            m_hasEnd = m_cancelled.empty() || m_code != program::RunExit::cancelled;
+            if (!m_hasEnd) {
+              m_line.clear();
+              continue;
+            }
           }
         }
         m_records.append(m_line + "\n");
@@ -245,7 +272,18 @@ private:
     note(why);
     const std::string command = program::writeCommand(program::RunCommand::cancel);
     [[maybe_unused]] const auto written = write(m_input.get(), command.data(), command.size());
-    kill(-m_child, SIGTERM);
+  }
+
+  /// Others see by it that this process is not stopped.
+  void beat() {
+    if (Clock::now() - m_lastBeat >= kBeat) {
+      m_lastBeat = Clock::now();
+      futimens(m_lock, nullptr);
+    }
+  }
+
+  [[nodiscard]] std::string unwritten() const {
+    return "the records of the run cannot be written: " + std::string(std::strerror(m_records.fault()));
   }
 
   void killAll() {
@@ -260,6 +298,7 @@ private:
     m_input.close();
     auto deadline = Clock::now() + kLeftovers;
     while (!processesOf(m_child, getpid()).empty()) {
+      beat();
       reapOthers();
       if (Clock::now() > deadline) {
         killAll();
@@ -300,10 +339,14 @@ private:
 
   int finish(int status, bool neverStarted) {
     using program::RunExit;
-    if (!m_hasEnd) {
+    unlink((m_folder + "/" + kReserveFile).c_str());
+    if (!m_hasEnd || m_records.fault() != 0) {
       std::string reason;
       m_code = RunExit::internal;
-      if (m_isLate) {
+      if (m_records.fault() != 0) {
+        m_code = RunExit::machineLacks;
+        reason = unwritten();
+      } else if (m_isLate) {
         m_code = RunExit::hang;
         reason = m_cancelled;
       } else if (!m_cancelled.empty()) {
@@ -331,6 +374,7 @@ private:
 
   std::string m_folder;
   const program::RunJob& m_job;
+  int m_lock;
   Handle m_lifeline;
   Growing m_records;
   Growing m_log;
@@ -344,6 +388,8 @@ private:
   program::RunExit m_code = program::RunExit::internal;
   std::string m_cancelled;
   Clock::time_point m_cancelledAt;
+  Clock::time_point m_lastBeat;
+  bool m_isAskedTwice = false;
   bool m_isKilled = false;
   bool m_isLate = false;
   bool m_isStarterGone = false;
@@ -360,7 +406,7 @@ void supervise(const std::string& folder, const program::RunJob& job, Handle loc
   }
   std::signal(SIGPIPE, SIG_IGN);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const int code = Supervisor(folder, job, std::move(lifeline)).run();
+  const int code = Supervisor(folder, job, lock.get(), std::move(lifeline)).run();
   writeSmall(folder + "/" + kEndedFile, std::to_string(code) + "\n");
   lock.close();
 }

@@ -15,11 +15,8 @@
 #include "designer/run/live_run.hpp"
 #include "designer/run/run_activity.hpp"
 #include "designer/run/run_store.hpp"
-#include "loopback_sshd.hpp"
-#include "remote/elf.hpp"
-#include "remote/quoting.hpp"
-#include "remote/several.hpp"
-#include "remote/ssh_config.hpp"
+#include "remote/executor_files.hpp"
+#include "support/loopback_sshd.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
@@ -117,114 +114,22 @@ private Q_SLOTS:
     m_why = m_sshd.start();
   }
 
-  // ---- names, quoting, files
+  // ---- names and files
 
-  void hostNames_data() {
-    QTest::addColumn<QString>("text");
-    QTest::addColumn<bool>("isGood");
-    QTest::addColumn<QString>("host");
-    QTest::addColumn<int>("port");
-    QTest::newRow("plain") << "node1" << true << "node1" << 0;
-    QTest::newRow("user") << "ann@node1.example.org" << true << "node1.example.org" << 0;
-    QTest::newRow("port") << "ann@node1:2222" << true << "node1" << 2222;
-    QTest::newRow("IPv6") << "fe80::1" << true << "fe80::1" << 0;
-    QTest::newRow("IPv6 with port") << "[fe80::1]:22" << true << "fe80::1" << 22;
-    QTest::newRow("empty") << "" << false << "" << 0;
-    QTest::newRow("option") << "-oProxyCommand=id" << false << "" << 0;
-    QTest::newRow("option behind user") << "ann@-oProxyCommand=id" << false << "" << 0;
-    QTest::newRow("option as user") << "-lroot@node" << false << "" << 0;
-    QTest::newRow("shell") << "node;id" << false << "" << 0;
-    QTest::newRow("substitution") << "$(id)" << false << "" << 0;
-    QTest::newRow("backquote") << "`id`" << false << "" << 0;
-    QTest::newRow("space") << "node 1" << false << "" << 0;
-    QTest::newRow("newline") << "node\nid" << false << "" << 0;
-    QTest::newRow("percent") << "%h" << false << "" << 0;
-    QTest::newRow("port too large") << "node:70000" << false << "" << 0;
-    QTest::newRow("port is no number") << "node:2x" << false << "" << 0;
-    QTest::newRow("open bracket") << "[fe80::1" << false << "" << 0;
-    QTest::newRow("behind bracket") << "[fe80::1]x" << false << "" << 0;
-    QTest::newRow("too long") << QString(300, 'a') << false << "" << 0;
-  }
-  void hostNames() {
-    QFETCH(QString, text);
-    QFETCH(bool, isGood);
-    const auto target = remote::parseTarget(text.toStdString());
-    QCOMPARE(static_cast<bool>(target), isGood);
-    if (isGood) {
-      QTEST(QString::fromStdString(target->host), "host");
-      QTEST(target->port, "port");
-    }
-  }
-
-  void quoting_data() {
-    QTest::addColumn<QByteArray>("text");
-    for (const char* text : {"plain", "", "two words", "it's", "a'b'c", "$(touch x)", "`id`", "\"quoted\"",
-                             "back\\slash", "new\nline", "-n", "*", "~", "a;b&c|d", "!x", "\xc3\xa4\xff"}) {
-      QTest::newRow(QByteArray(text).toPercentEncoding("").constData()) << QByteArray(text);
-    }
-  }
-  void quoting() {
-    QFETCH(QByteArray, text);
-    QProcess shell;
-    shell.start(
-        "/bin/sh",
-        {"-c", "printf %s " + QString::fromLatin1(QByteArray::fromStdString(remote::shellWord(text.toStdString())))});
-    // Through a file, because a QString cannot carry every byte.
-    shell.waitForFinished();
+  void machines() {
     QTemporaryDir folder;
-    QFile script(folder.filePath("s.sh"));
-    QVERIFY(script.open(QIODevice::WriteOnly));
-    script.write("printf %s " + QByteArray::fromStdString(remote::shellWord(text.toStdString())));
-    script.close();
-    shell.start("/bin/sh", {script.fileName()});
-    QVERIFY(shell.waitForFinished());
-    QCOMPARE(shell.readAllStandardOutput(), text);
-  }
-
-  void commandLinesHaveNoShell() {
-    remote::SshOptions options;
-    options.controlSocket = "/tmp/x/c";
-    const remote::Target target{"node1", "ann", 2222};
-    for (const auto& words :
-         {remote::masterArguments(options, target), remote::commandArguments(options, target, "true"),
-          remote::settingsArguments(options, target)}) {
-      const QStringList list = toStringList(words);
-      const qsizetype dashes = list.indexOf("--");
-      QVERIFY(dashes > 0);
-      QCOMPARE(list[dashes + 1], "node1");
-      QVERIFY(list.contains("StrictHostKeyChecking=yes"));
-      QVERIFY(list.contains("BatchMode=yes"));
-      QVERIFY(list.contains("Port=2222"));
-    }
-    const QStringList sftp = toStringList(remote::sftpArguments(options, {"fe80::1", {}, 0}));
-    QCOMPARE(sftp.back(), "[fe80::1]");
-  }
-
-  void sshConfiguration() {
-    QTemporaryDir folder;
-    const auto write = [&](const QString& name, const QByteArray& text) {
-      QFile file(folder.filePath(name));
-      QVERIFY(file.open(QIODevice::WriteOnly));
-      file.write(text);
-    };
-    QDir(folder.path()).mkdir("conf.d");
-    write("config",
-          "# comment\nHost one two *.example !three \"four five\" -bad a;b\n  HostName x\nhost=six\n"
-          "HOST seven # eight\nInclude conf.d/*.conf\nInclude ~/more\nInclude config\nMatch host nine\nHost one\n");
-    write("conf.d/a.conf", "Host ten\nInclude b.conf\n");
-    write("more", "Host eleven\n");
-    const auto hosts = remote::configuredHosts(folder.filePath("config").toStdString(), folder.path().toStdString(),
-                                               folder.path().toStdString());
-    QCOMPARE(toStringList(hosts), QStringList({"one", "two", "six", "seven", "ten", "eleven"}));
-    QCOMPARE(remote::configuredHosts(folder.filePath("none").toStdString(), "/", "/").size(), std::size_t{0});
-    const auto machines = knownMachines(folder.filePath("config"), {"ann@added:22", "-evil", "one"});
+    QFile file(folder.filePath("config"));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("Host one two *.example\n");
+    file.close();
+    const auto machines = knownMachines(file.fileName(), {"ann@added:22", "-evil", "one"});
+    QCOMPARE(machines.size(), std::size_t{4});
     QCOMPARE(machines.front().id(), "local");
     QCOMPARE(machines.back().id(), "ssh:ann@added:22");
-    QCOMPARE(machines.size(), std::size_t{7});  // "~" is the home folder of the user here
   }
 
   void programNeeds() {
-    const auto own = readExecutor(QStringLiteral(COPPICE_STAND_IN));
+    const auto own = remote::readExecutor(COPPICE_STAND_IN);
     QVERIFY(static_cast<bool>(own));
     QVERIFY(!own->needs.libraries.empty());
     QCOMPARE(QString::fromStdString(own->needs.architecture),
@@ -240,40 +145,6 @@ private Q_SLOTS:
     QVERIFY(remote::isOlder("2.9", "2.34"));
     QVERIFY(!remote::isOlder("2.34", "2.34"));
     QVERIFY(remote::isOlder("2.34", "2.34.1"));
-  }
-
-  void faults_data() {
-    QTest::addColumn<QString>("text");
-    QTest::addColumn<int>("trouble");
-    const auto row = [](const char* name, const char* text, SshTrouble trouble) {
-      QTest::newRow(name) << text << static_cast<int>(trouble);
-    };
-    row("unknown key",
-        "No ED25519 host key is known for x and you have requested strict checking.\nHost key verification failed.",
-        SshTrouble::hostKeyUnknown);
-    row("changed key",
-        "@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key for x has changed and you have "
-        "requested "
-        "strict checking.\nHost key verification failed.",
-        SshTrouble::hostKeyChanged);
-    row("auth", "ann@x: Permission denied (publickey).", SshTrouble::keyRefused);
-    row("name", "ssh: Could not resolve hostname x: Name or service not known", SshTrouble::nameUnknown);
-    row("route", "ssh: connect to host x port 22: No route to host", SshTrouble::noRoute);
-    row("timeout", "ssh: connect to host x port 22: Connection timed out", SshTrouble::timeout);
-    row("refused", "ssh: connect to host x port 22: Connection refused", SshTrouble::refused);
-    row("debug lines do not decide",
-        "debug1: connect to address ::1 port 22: Connection refused\nann@x: Permission denied (publickey).",
-        SshTrouble::keyRefused);
-    row("config", "/x/config: line 3: Bad configuration option: foo", SshTrouble::badConfiguration);
-    row("nothing", "", SshTrouble::other);
-  }
-  void faults() {
-    QFETCH(QString, text);
-    QFETCH(int, trouble);
-    const remote::SshFault fault = remote::sshFault(text.toStdString(), "x");
-    QCOMPARE(static_cast<int>(fault.trouble), trouble);
-    QVERIFY(!fault.message.empty());
-    QVERIFY(!fault.fix.empty());
   }
 
   void jobs() {
@@ -462,7 +333,7 @@ private Q_SLOTS:
     request.hosts = {"node1:4", "node2:4"};
     request.partition = "gpu";
     remote::BundleFacts facts{"it's \"$(id)\"\n`rm`", "0.1.0", 8, true};
-    const auto executor = readExecutor(QStringLiteral(COPPICE_STAND_IN));
+    const auto executor = remote::readExecutor(COPPICE_STAND_IN);
     QVERIFY(static_cast<bool>(executor));
     const QString place = folder.filePath("it's a $(bundle)");
     const Outcome written = writeBundle(place, request, facts, "ok", &*executor);
@@ -489,6 +360,14 @@ private Q_SLOTS:
     tar.start("tar", {"-tzf", archive});
     QVERIFY(tar.waitForFinished());
     QVERIFY(tar.readAllStandardOutput().contains("a/run.sbatch"));
+    // A program that cannot be read: nothing of the bundle is left.
+    auto broken = *executor;
+    broken.files.back().source = folder.filePath("gone").toStdString();
+    const QStringList before = QDir(folder.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot);
+    QVERIFY(!writeBundle(folder.filePath("partial"), request, facts, "ok", &broken));
+    QVERIFY(!writeBundle(folder.filePath("partial.tar"), request, facts, "ok", &broken));
+    QVERIFY(!writeBundle(folder.filePath("no/such/folder.tar"), request, facts, "ok", nullptr));
+    QCOMPARE(QDir(folder.path()).entryList(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot), before);
     request.hosts = {"a;b"};
     QVERIFY(!writeBundle(folder.filePath("bad"), request, facts, "ok", nullptr));
   }
@@ -588,59 +467,6 @@ private Q_SLOTS:
 
   // ---- several machines
 
-  void members_data() {
-    QTest::addColumn<QString>("text");
-    QTest::addColumn<QString>("expected");  // empty = refused
-    QTest::newRow("two") << "a,b"
-                         << "a,b";
-    QTest::newRow("ranks, users, spaces") << "a:2, ann@b:4"
-                                          << "a:2,ann@b:4";
-    QTest::newRow("one") << "a"
-                         << "a";
-    QTest::newRow("twice") << "a,a:2"
-                           << "";
-    QTest::newRow("no number") << "a:x"
-                               << "";
-    QTest::newRow("zero") << "a:0"
-                          << "";
-    QTest::newRow("an option") << "a,-oProxyCommand=x"
-                               << "";
-    QTest::newRow("nothing between commas") << "a,,b"
-                                            << "";
-    QTest::newRow("empty") << ""
-                           << "";
-  }
-  void members() {
-    QFETCH(QString, text);
-    QFETCH(QString, expected);
-    const auto read = remote::parseMembers(text.toStdString());
-    QCOMPARE(read ? QString::fromStdString(remote::membersText(*read)) : QString(), expected);
-  }
-
-  void reach() {
-    using Names = std::vector<std::string>;
-    QCOMPARE(remote::namesOf("nodeB", "b", "10.0.0.2"), (Names{"nodeB", "b", "10.0.0.2"}));
-    QCOMPARE(remote::namesOf("b", "b", "fe80::1"), Names{"b"});
-    QCOMPARE(remote::namesOf("localhost", "b;id", "127.0.0.1"), Names{});
-    // One that is reached by its second name, one that is not, one that leads elsewhere, one of which nothing is said.
-    const auto facts = remote::factsIn(
-        "coppice:missed 0 nodeB ssh: Could not resolve hostname nodeB: Name or service not known \n"
-        "coppice:reached 0 b\n"
-        "coppice:missed 1 nodeC ann@nodec: Permission denied (publickey). \n"
-        "coppice:missed 1 c ssh: Could not resolve hostname c: Name or service not known \n"
-        "coppice:missed 2 d Welcome! coppice-is-elsewhere \n"
-        "coppice:reached 99 x\ncoppice:reached 3 -x\n");
-    const auto reaches = remote::reachesIn(facts, {"b", "c", "d", "e"}, "a");
-    QCOMPARE(reaches[0].name, std::string("b"));
-    QVERIFY(reaches[1].name.empty());
-    QVERIFY(reaches[1].error.message.find("as \"nodeC\": the login is refused") != std::string::npos);
-    QVERIFY(reaches[2].error.message.find("another machine or another user") != std::string::npos);
-    QVERIFY(reaches[3].name.empty() && !reaches[3].error.message.empty());
-    QVERIFY(remote::differenceOf("a", "Open MPI v4", "b", "Open MPI v4").message.empty());
-    QVERIFY(!remote::differenceOf("a", "Open MPI v4", "b", "Open MPI v5").message.empty());
-    QVERIFY(remote::differenceOf("a", "Open MPI v4", "b", "").message.find("b has no MPI") != std::string::npos);
-  }
-
   /// A run on each of two machines at the same time: each has its row, its results and its end.
   void severalRuns() {
     if (!m_why.isEmpty()) {
@@ -714,60 +540,6 @@ private Q_SLOTS:
     machines->topLevelItem(0)->setSelected(false);
     QVERIFY(activity.isReady());
     QCOMPARE(failures, QStringList{});
-  }
-
-  // ---- the command line
-
-  void commandLine() {
-#ifndef COPPICE_CLI
-    QSKIP("skipped: needs coppice-cli");
-#else
-    const auto cli = [&](const QStringList& arguments, int code) {
-      QProcess process;
-      process.start(QStringLiteral(COPPICE_CLI), QStringList{"run"} + arguments);
-      process.closeWriteChannel();
-      const bool isOver = process.waitForFinished(30'000);
-      const QByteArray output = process.readAllStandardOutput();
-      const QByteArray errors = process.readAllStandardError();
-      if (!isOver || process.exitCode() != code) {
-        qWarning("%s\n%s", output.constData(), errors.constData());
-      }
-      return isOver && process.exitCode() == code ? output + errors : QByteArray();
-    };
-    const auto file = [&](const QString& name, const QByteArray& text) {
-      QFile out(m_runs.filePath(name));
-      [[maybe_unused]] const bool isOpen = out.open(QIODevice::WriteOnly);
-      out.write(text);
-      return out.fileName();
-    };
-    const QStringList exec{"--executor", QStringLiteral(COPPICE_STAND_IN)};
-    QVERIFY(cli(QStringList{file("ok.xml", "ok")} + exec, 0).contains("67108864"));
-    QVERIFY(cli(QStringList{file("crash.xml", "crash")} + exec, 2).contains("without a last word"));
-    QVERIFY(cli(QStringList{file("ok.xml", "ok"), "-b", "many"} + exec, 2).contains("not a size"));
-    QVERIFY(cli(QStringList{file("ok.xml", "ok"), "--host", "-oProxyCommand=id"} + exec, 2).contains("is not a host"));
-    if (!m_why.isEmpty()) {
-      return;
-    }
-    const QStringList there = exec + QStringList{"--host", "loop", "--ssh-config", m_sshd.config()};
-    m_sshd.forgetHost();
-    QVERIFY(cli(QStringList{file("ok.xml", "ok")} + there, 2).contains("not known yet"));
-    QVERIFY(!QFileInfo::exists(m_sshd.path("known_hosts")));
-    m_sshd.trustHost();
-    QVERIFY(cli(QStringList{file("ok.xml", "ok"), "--json"} + there, 0).contains("\"results\":[{"));
-    const QByteArray left = cli(QStringList{file("slow.xml", "slow"), "--detach"} + there, 0);
-    const QByteArray id = left.mid(left.indexOf("--attach ") + 9).split('\n').front();
-    QVERIFY(id.startsWith("cli-"));
-    QVERIFY(cli(QStringList{"--attach", id} + there, 0).contains("67108864"));
-    // Ctrl+C ends the run over there with all its processes.
-    const QByteArray mark = "mark-" + newRunId().toUtf8();
-    QProcess process;
-    process.start(QStringLiteral(COPPICE_CLI), QStringList{"run", file("children.xml", "children " + mark)} + there);
-    QVERIFY(QTest::qWaitFor([&] { return processesWith(mark) == 3; }, kPatience));
-    kill(static_cast<pid_t>(process.processId()), SIGINT);
-    QVERIFY(process.waitForFinished(30'000));
-    QCOMPARE(process.exitCode(), 130);
-    QCOMPARE(processesWith(mark), 0);
-#endif
   }
 
   // ---- this computer
@@ -909,9 +681,9 @@ private Q_SLOTS:
       }
     }
     const QString folder = m_sshd.path("home/" + QString::fromStdString(remote::installFolder(
-                                                     readExecutor(environment().executor)->needs.architecture)));
+                                                     remote::readExecutor(COPPICE_STAND_IN)->needs.architecture)));
     QVERIFY(QFileInfo(folder + "/coppice-exec").isExecutable());
-    QVERIFY(!QFileInfo::exists(folder + "/coppice-exec.part"));
+    QCOMPARE(QDir(folder).entryList({"*.part"}), QStringList());
     QCOMPARE(QFileInfo(m_sshd.path("home/.cache/coppice")).permissions() & (QFile::ReadOther | QFile::ReadGroup),
              QFile::Permissions());
     connection->close();

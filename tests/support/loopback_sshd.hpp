@@ -13,7 +13,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-/// A real sshd on the loopback with throw-away keys, run as the present user, with a home folder of its own; and a
+/// A real sshd on the loopback, without sftp, with throw-away keys, run as the present user, with a home folder of its own; and a
 /// client configuration in which it is called "loop".
 class LoopbackSshd {
 public:
@@ -36,9 +36,10 @@ public:
       QDir().mkpath("/run/sshd");
     }
     QFile::copy(path("user_key.pub"), path("authorized_keys"));
-    // The session starts in our home, not in that of the user; sftp too.
+    // The session starts in our home, not in that of the user, and runs "rc" there first, as a login does.
     write("session.sh", "#!/bin/sh\nHOME='" + path("home").toUtf8() +
-                            "'\nexport HOME\ncd \"$HOME\" || exit 1\nexec /bin/sh -c \"$SSH_ORIGINAL_COMMAND\"\n");
+                            "'\nexport HOME\ncd \"$HOME\" || exit 1\nif [ -f rc ]; then . ./rc; fi\n"
+                            "exec /bin/sh -c \"$SSH_ORIGINAL_COMMAND\"\n");
     QFile::setPermissions(path("session.sh"), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
     for (int i = 0; i < 20; ++i) {
       {
@@ -102,18 +103,20 @@ public:
     file.setPermissions(QFile::ReadOwner | QFile::WriteOwner);
   }
 
-private:
-  bool makeKey(const QString& name) {
-    return QProcess::execute("ssh-keygen", {"-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", path(name)}) == 0;
+  bool makeKey(const QString& name, const QString& passphrase = {}) {
+    return QProcess::execute("ssh-keygen",
+                             {"-q", "-t", "ed25519", "-N", passphrase, "-C", "test", "-f", path(name)}) == 0;
   }
+
+private:
 
   bool launch(const QString& key) {
     write(
         "sshd_config",
         QStringLiteral("Port %1\nListenAddress 127.0.0.1\nHostKey %2\nAuthorizedKeysFile %3\nPidFile none\nUsePAM no\n"
                        "StrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
-                       "PermitRootLogin yes\nForceCommand %4\nSubsystem sftp %5\nMaxStartups 100\n")
-            .arg(QString::number(m_port), path(key), path("authorized_keys"), path("session.sh"), sftpServer())
+                       "PermitRootLogin yes\nForceCommand %4\nMaxStartups 100\n")
+            .arg(QString::number(m_port), path(key), path("authorized_keys"), path("session.sh"))
             .toUtf8());
     m_sshd.start("/usr/sbin/sshd", {"-D", "-e", "-f", path("sshd_config"), "-p", QString::number(m_port)});
     if (!m_sshd.waitForStarted(3000)) {
@@ -130,16 +133,6 @@ private:
       }
     }
     return false;
-  }
-
-  static QString sftpServer() {
-    for (const char* place :
-         {"/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server"}) {
-      if (QFileInfo::exists(QLatin1String(place))) {
-        return QLatin1String(place);
-      }
-    }
-    return "internal-sftp";
   }
 
   QTemporaryDir m_folder;
