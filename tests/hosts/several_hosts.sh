@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # One run over several hosts as somebody makes it from another: coppice-cli run --hosts, deploy, mpirun between the
-# hosts, a killed rank, a host that is lost, stopping, leaving and coming back, the launch bundle; with "slurm", runs
-# through a real Slurm over the same hosts.
-# usage: several_hosts.sh FOLDER-OF-PROGRAMS SCHEDULE.xml hosts|slurm
+# hosts, a killed rank, a host that is lost, stopping, leaving and coming back, the launch bundle; with "shared", first
+# launches on hosts with one home folder; with "slurm", runs through a real Slurm over the same hosts.
+# usage: several_hosts.sh FOLDER-OF-PROGRAMS SCHEDULE.xml hosts|shared|slurm
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 programs=$1
@@ -80,7 +80,7 @@ endless() {
   sleep 2
 }
 
-[ "$part" = slurm ] && hosts_share=yes
+[ "$part" != hosts ] && hosts_share=yes
 hosts_up desk nodeA nodeB || fail "the hosts do not come up"
 mkdir $hosts_place/bin
 cp "$programs/coppice-cli" "$programs/coppice-exec" "$programs/libcoppice-exec-mpi.so" $hosts_place/bin/
@@ -163,6 +163,30 @@ overHosts() {
   soon 40 noRank || fail "something still runs" "$out"
 }
 
+overOneHome() {
+  echo "* two first launches at the same time, on two hosts that share a home folder"
+  for attempt in 1 2 3; do
+    on nodeA rm -rf .cache
+    run --host a -b 64K -e 64K --backend threads >"$out" 2>&1 &
+    local first=$! second
+    run --host b -b 64K -e 64K --backend threads >"$out-b" 2>&1 &
+    second=$!
+    wait $first || fail "status $? on a in attempt $attempt" "$out"
+    wait $second || fail "status $? on b in attempt $attempt" "$out-b"
+    expect "$out" 'Out of bounds values : 0 OK'
+    expect "$out-b" 'Out of bounds values : 0 OK'
+    [ -z "$(on nodeA find .cache/coppice -name '*.part')" ] || fail "an unfinished copy stays" "$out"
+    clean || fail "a folder of the run stays" "$out"
+  done
+  echo "* and the next launch copies nothing"
+  run --host b -b 64K -e 64K --backend threads >"$out" 2>&1 || fail "status $?" "$out"
+  [ "$(grep -c 'copying' "$out")" = 0 ] || fail "it copies again" "$out"
+  echo "* a folder that belongs to another user is refused"
+  on_root nodeA chown root "${hosts_home[nodeA]}/.cache/coppice"
+  run --host a -b 64K -e 64K >"$out" 2>&1 && fail "a folder of root is used" "$out"
+  expect "$out" '~/.cache/coppice on a belongs to another user, "root"'
+}
+
 overSlurm() {
   local place=$hosts_place/share
   slurm_up nodeA nodeB || fail "Slurm does not start"
@@ -204,6 +228,7 @@ overSlurm() {
 
 case $part in
   hosts) overHosts ;;
+  shared) overOneHome ;;
   slurm) overSlurm ;;
   *) fail "unknown part $part" ;;
 esac

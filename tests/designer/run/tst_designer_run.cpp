@@ -24,7 +24,7 @@ using remote::SshTrouble;
 
 namespace {
 
-constexpr int kPatience = 15'000;
+constexpr int kPatience = 60'000;
 
 /// Processes whose command line holds the word.
 int processesWith(const QByteArray& word) {
@@ -513,6 +513,7 @@ private Q_SLOTS:
     QVERIFY(QTest::qWaitFor([&] { return activity.chart()->runs() == 2; }, kPatience));
     auto* list = activity.history()->findChild<QTreeWidget*>("runList");
     QVERIFY(QTest::qWaitFor([&] { return list->topLevelItem(0)->text(5).contains("%"); }, kPatience));
+    QSignalSpy said(&activity, &RunActivity::message);
     activity.stopRun(there);
     const auto state = [&](const QString& id) {
       const auto found = std::find_if(activity.runs().begin(), activity.runs().end(),
@@ -521,6 +522,11 @@ private Q_SLOTS:
     };
     QVERIFY(QTest::qWaitFor([&] { return state(there).first == RunState::ended; }, kPatience));
     QCOMPARE(state(there).second, static_cast<int>(program::RunExit::cancelled));
+    // What the user did is said as such, and not as the signals that did it.
+    QCOMPARE(said.last().front().toString(), QString("Stopped."));
+    QCOMPARE(outcomeText(activity.runs()[0], nullptr), QString("stopped"));
+    const QString log = activity.log()->findChild<QPlainTextEdit*>("logText")->toPlainText();
+    QVERIFY2(log.contains("stopped by the user") && !log.contains("SIGTERM"), qPrintable(log));
     QVERIFY(state(here).first == RunState::running);
     activity.stop();  // what is shown is over, and so is the run on the chosen machine; the other is left
     QVERIFY(QTest::qWaitFor([&] { return state(here).first == RunState::ended; }, kPatience));
@@ -702,6 +708,83 @@ private Q_SLOTS:
     run.start();
     waitFor(run, RunState::ended);
     QCOMPARE(run.info().code, 0);
+  }
+
+  /// A step that waits for the machine ends at its limit, and the message of it does not outlive the next success.
+  void steps_data() {
+    QTest::addColumn<QByteArray>("rc");
+    QTest::addColumn<QString>("trap");
+    QTest::addColumn<int>("step");
+    QTest::addColumn<QString>("expected");
+    QTest::newRow("a script that hangs") << QByteArray("while :; do sleep 1; done\n") << "" << 4
+                                         << "loop did not answer within 1 s";
+    QTest::newRow("a copy that hangs")
+        << QByteArray("case $SSH_ORIGINAL_COMMAND in *coppice-exec.*) while :; do sleep 1; done ;; esac\n") << "" << 8
+        << "loop did not answer within 1 s while receiving coppice-exec";
+    QTest::newRow("no room for the copy")
+        << QByteArray(
+               "case $SSH_ORIGINAL_COMMAND in *coppice-exec.*) echo 'cat: write error: No space left on device' "
+               ">&2; exit 1 ;; esac\n")
+        << "" << 8 << "coppice-exec could not be written on loop: \"cat: write error: No space left on device";
+    QTest::newRow("a link in the place of the folder")
+        << QByteArray() << "elsewhere" << 6 << "~/.cache/coppice on loop is a symbolic link";
+  }
+  void steps() {
+    if (!m_why.isEmpty()) {
+      QSKIP(qPrintable(m_why));
+    }
+    QFETCH(QByteArray, rc);
+    QFETCH(QString, trap);
+    QFETCH(int, step);
+    QFETCH(QString, expected);
+    m_sshd.trustHost();
+    QDir(m_sshd.path("home/.cache")).removeRecursively();
+    if (!trap.isEmpty()) {
+      QDir().mkpath(m_sshd.path("home/.cache"));
+      QVERIFY(QFile::link(m_sshd.path(trap), m_sshd.path("home/.cache/coppice")));
+    }
+    m_sshd.write("home/rc", rc);
+    QWidget window;
+    RunOptions options;
+    options.environment = environment();
+    // Only what hangs is bound to be too slow.
+    (step == 4 ? options.environment.limits.script : options.environment.limits.upload) = std::chrono::seconds(1);
+    options.keepsSettings = false;
+    options.dataFolder = m_runs.filePath("steps");
+    RunActivity activity({}, options, &window);
+    QSignalSpy said(&activity, &RunActivity::message);
+    activity.machinesPanel()->setCurrent("ssh:loop");
+    Connection* connection = activity.machines().connection("ssh:loop");
+    connection->open();
+    QTRY_COMPARE_WITH_TIMEOUT(connection->state(), Connection::State::failed, 60'000);
+    QCOMPARE(failedStep(*connection), &connection->steps()[static_cast<std::size_t>(step)]);
+    QVERIFY2(connection->message().startsWith(expected), qPrintable(connection->message()));
+    QVERIFY(!failedStep(*connection)->fix.isEmpty());
+    QVERIFY2(!activity.runPanel()->obstacle().contains(".;"), qPrintable(activity.runPanel()->obstacle()));
+    QCOMPARE(said.last().front().toString(), connection->message());
+    QFile::remove(m_sshd.path("home/rc"));
+    QFile::remove(m_sshd.path("home/.cache/coppice"));
+  }
+  void messageOfAFailureGoes() {
+    if (!m_why.isEmpty()) {
+      QSKIP(qPrintable(m_why));
+    }
+    m_sshd.trustHost();
+    m_sshd.write("home/rc", "case $SSH_ORIGINAL_COMMAND in *self-test*) exit 1 ;; esac\n");
+    QWidget window;
+    RunOptions options;
+    options.environment = environment();
+    options.keepsSettings = false;
+    options.dataFolder = m_runs.filePath("stale");
+    RunActivity activity({}, options, &window);
+    QSignalSpy said(&activity, &RunActivity::message);
+    Connection* connection = activity.machines().connection("ssh:loop");
+    connection->open();
+    QTRY_COMPARE_WITH_TIMEOUT(connection->state(), Connection::State::failed, 60'000);
+    QFile::remove(m_sshd.path("home/rc"));
+    connection->open();
+    QTRY_COMPARE_WITH_TIMEOUT(connection->state(), Connection::State::ready, 60'000);
+    QCOMPARE(said.last().front().toString(), QString("loop is connected."));
   }
 
   void unknownHostKeyNeedsConsent() {
