@@ -151,6 +151,12 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
   if (forest && (mayKeepParts || problem.network.gpus.size() > kSmall)) {
     return *std::move(forest);
   }
+  if (!forest) {
+    // Trimmed links between switches carry what some forest needs, which need not be this one.
+    if (auto low = growTwoLevels(problem, options, progress, clock)) {
+      return *std::move(low);
+    }
+  }
   schedule::Forest whole = growWhole(lean, options, progress, clock);
   return forest && rankOf(*forest) <= rankOf(whole) ? *std::move(forest) : std::move(whole);
 }
