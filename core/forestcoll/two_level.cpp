@@ -367,15 +367,32 @@ private:
     for (const auto& [first, last] : runs) {
       const auto children = static_cast<int64_t>(gpusOf(box).size()) - static_cast<int64_t>(last - first);
       m_progress.spend(at(children));
-      for (int64_t child = 0; child < children; ++child) {
-        const auto roomiest = std::max_element(
-            entries.begin() + static_cast<std::ptrdiff_t>(first), entries.begin() + static_cast<std::ptrdiff_t>(last),
-            [&](const Entry& a, const Entry& b) { return room[at(a.gpu)] < room[at(b.gpu)]; });
-        ++roomiest->children;
-        --room[at(roomiest->gpu)];
-      }
+      shareEvenly(entries.data() + first, last - first, children, room);
     }
     return relieve(box, runs, room);
+  }
+
+  /// Deals children to the entries of one tree so that the room left comes as close to equal as can be.
+  static void shareEvenly(Entry* entries, std::size_t count, int64_t children, std::vector<int64_t>& room) {
+    if (count == 1) {
+      entries[0].children = children;
+    } else if (count == 2) {
+      const int64_t difference = room[at(entries[0].gpu)] - room[at(entries[1].gpu)];
+      entries[0].children = std::clamp<int64_t>((children + difference + 1) / 2, 0, children);
+      entries[1].children = children - entries[0].children;
+    } else {
+      for (int64_t child = 0; child < children; ++child) {
+        Entry* roomiest = entries;
+        for (Entry* entry = entries + 1; entry < entries + count; ++entry) {
+          roomiest =
+              room[at(entry->gpu)] - entry->children > room[at(roomiest->gpu)] - roomiest->children ? entry : roomiest;
+        }
+        ++roomiest->children;
+      }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      room[at(entries[i].gpu)] -= entries[i].children;
+    }
   }
 
   /// Moves children from overloaded GPUs to others with room, along chains of trees that have both as entries.

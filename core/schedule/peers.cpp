@@ -20,9 +20,20 @@ std::size_t at(std::int64_t i) {
 /// The ranks beside each rank.
 class PeerLists {
 public:
-  explicit PeerLists(int gpuCount) : m_beside(at(gpuCount)), m_room(at(gpuCount), kRoom) {}
+  explicit PeerLists(int gpuCount)
+      : m_gpuCount(gpuCount),
+        m_isJoined(gpuCount <= kMaxDense ? at(gpuCount) * at(gpuCount) : 0, false),
+        m_beside(at(gpuCount)),
+        m_room(at(gpuCount), kRoom) {}
 
   void join(fabric::Rank a, fabric::Rank b) {
+    if (!m_isJoined.empty()) {
+      const std::size_t pair = at(std::int64_t{std::min(a, b)} * m_gpuCount + std::max(a, b));
+      if (m_isJoined[pair]) {
+        return;
+      }
+      m_isJoined[pair] = true;
+    }
     add(a, b);
     add(b, a);
   }
@@ -39,6 +50,8 @@ public:
 
 private:
   static constexpr std::size_t kRoom = 64;
+  /// Up to here a table of all pairs takes at most 32 MB and spares the lists their repeats.
+  static constexpr int kMaxDense = 16384;
 
   static void tidy(std::vector<fabric::Rank>& list) {
     std::sort(list.begin(), list.end());
@@ -55,6 +68,8 @@ private:
     list.push_back(peer);
   }
 
+  int m_gpuCount = 0;
+  std::vector<bool> m_isJoined;
   std::vector<std::vector<fabric::Rank>> m_beside;
   std::vector<std::size_t> m_room;
 };
