@@ -4,8 +4,10 @@
 #include <memory>
 #include <sstream>
 
+#include "advice/fitting.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
+#include "fits_text.hpp"
 #include "input.hpp"
 #include "io/forest_json.hpp"
 #include "io/tree_xml.hpp"
@@ -32,6 +34,7 @@ struct Options {
   int instances = 1;
   bool inPlace = false;
   bool outOfPlace = false;
+  bool noAdvice = false;
 };
 
 Result<lowering::Options> loweringOptions(const Options& options) {
@@ -212,7 +215,16 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   auto written = options.format == "msccl" ? mscclXml(options, *loaded, report, seconds, guide, progress)
                                            : treeXml(*loaded, progress);
   if (!written) {
-    return written.error();
+    const auto lowered = loweringOptions(options);
+    if (written.error().code != ErrorCode::limit || options.format != "msccl" || options.noAdvice || !lowered) {
+      return written.error();
+    }
+    const auto fits =
+        advice::whatFits(loaded->fabric, advice::requestOf(loaded->schedule), loaded->schedule, *lowered, progress);
+    if (!fits) {
+      return fits.error();
+    }
+    return doesNotFit(loaded->fabric, written.error(), *fits);
   }
   report.json["bytes"] = written->size();
   report.json["seconds"] = seconds;
@@ -251,6 +263,8 @@ void addExport(CLI::App& app, Invocation& invocation) {
   auto* inPlace = sub.add_flag("--in-place", options->inPlace, "The buffers are one (the default)");
   sub.add_flag("--out-of-place", options->outOfPlace, "The buffers differ; own slices are copied")->excludes(inPlace);
   sub.add_option("--name", options->name, "Name of the algorithm inside the file");
+  sub.add_flag("--no-advice", options->noAdvice,
+               "Where the program does not fit, do not try which trees and peers would");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {
       return run(*options, invocation.json, progress);

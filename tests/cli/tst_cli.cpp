@@ -119,6 +119,8 @@ private slots:
   void tamperedScheduleIsRefused();
   void tamperedProgramIsRefused();
   void planThatCannotFit();
+  void whatWouldFit();
+  void peerLimits();
   void outputIsWholeOrAbsent();
   void interrupted();
 
@@ -754,6 +756,53 @@ void TestCli::planThatCannotFit() {
   QCOMPARE(exported.json()["code"].toString(), "limit");
   QVERIFY(!exported.json()["fix"].toString().isEmpty());
   QVERIFY(!QFile::exists(program));
+}
+
+/// What export offers in place of a schedule that does not fit can be generated and exported as it says.
+void TestCli::whatWouldFit() {
+  const QString schedule = path("wide.forest.json");
+  const QString program = path("wide.xml");
+  const QString preset = "preset:dgx-a100,boxes=2,network=simple";
+  QCOMPARE(run({"generate", preset, "-o", schedule}).code, 0);
+  const QStringList exporting{"export", schedule, "-o", program, "--instances", "32"};
+  const Outcome quick = run(exporting + QStringList{"--no-advice", "--json"});
+  VERIFY_TOLD(quick.code == 1, quick);
+  QVERIFY(!quick.json().contains("would_fit"));
+  const Outcome refused = run(exporting + QStringList{"--json"});
+  VERIFY_TOLD(refused.code == 1, refused);
+  QCOMPARE(refused.json()["code"].toString(), "limit");
+  const QJsonArray fits = refused.json()["would_fit"].toArray();
+  QVERIFY(!fits.isEmpty());
+  const QJsonObject fit = fits[0].toObject();
+  VERIFY_TOLD(fit["share_of_optimum"].toString() == "1", refused);
+  const Outcome words = run(exporting);
+  VERIFY_TOLD(words.code == 1 && words.out.contains("generate " + fit["settings"].toString().toUtf8()), words);
+  QVERIFY(!QFile::exists(program));
+
+  const Outcome again =
+      run(QStringList{"generate", preset, "-o", schedule, "--json"} + fit["settings"].toString().split(' '));
+  VERIFY_TOLD(again.code == 0, again);
+  QCOMPARE(again.json()["algbw"].toString(), fit["algbw"].toString());
+  QCOMPARE(again.json()["max_height"].toInt(), fit["max_height"].toInt());
+  QVERIFY(again.json()["max_peers"].toInt() <= again.json()["peer_limit"].toInt());
+  const Outcome exported = run(exporting);
+  VERIFY_TOLD(exported.code == 0, exported);
+}
+
+void TestCli::peerLimits() {
+  const Outcome free = run({"generate", "preset:dgx-a100,boxes=8", "--json"});
+  QVERIFY(free.json()["max_peers"].toInt() > 9);
+  const Outcome limited = run({"generate", "preset:dgx-a100,boxes=8", "--max-peers", "9", "--json"});
+  VERIFY_TOLD(limited.code == 0, limited);
+  QCOMPARE(limited.json()["peer_limit"].toInt(), 9);
+  QVERIFY(limited.json()["max_peers"].toInt() <= 9);
+  QCOMPARE(limited.json()["share_of_optimum"].toString(), "1");
+  const Outcome none = run({"generate", example(), "--max-peers", "0"});
+  QCOMPARE(none.code, 2);
+  const Outcome tooFew = run({"generate", example(), "--max-peers", "1", "--json"});
+  VERIFY_TOLD(tooFew.code == 1, tooFew);
+  QCOMPARE(tooFew.json()["code"].toString(), "infeasible");
+  VERIFY_TOLD(tooFew.json()["fix"].toString().startsWith("allow at least "), tooFew);
 }
 
 void TestCli::outputIsWholeOrAbsent() {

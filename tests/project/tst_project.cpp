@@ -25,7 +25,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"forestcoll", {"base", "fabric", "flow", "lp", "schedule"}},
       {"live", {"base", "fabric", "forestcoll", "schedule"}},
       {"lowering", {"base", "fabric", "schedule", "program"}},
-      {"advice", {"base", "fabric", "forestcoll", "schedule", "program"}},
+      {"advice", {"base", "fabric", "forestcoll", "schedule", "program", "lowering"}},
       {"verify", {"base", "fabric", "schedule", "program", "flow/lemon"}},
       {"io", {"base", "fabric", "schedule"}},
       {"dot", {"base", "fabric", "io"}},

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fits_text.hpp"
+
+#include "text.hpp"
+
+namespace coppice::cli {
+namespace {
+
+/// "--k 4 --max-peers 32"
+std::string settings(const advice::Fit& fit) {
+  std::string text;
+  if (fit.k) {
+    text = "--k " + std::to_string(*fit.k);
+  }
+  if (fit.maxPeers) {
+    text += (text.empty() ? "" : " ") + std::string("--max-peers ") + std::to_string(*fit.maxPeers);
+  }
+  return text;
+}
+
+}  // namespace
+
+Report doesNotFit(const fabric::Fabric& fabric, const Error& error, const std::vector<advice::Fit>& fits) {
+  Report report;
+  report.json = {{"ok", false},      {"fabric", fabric.name()},   {"error", error.message}, {"code", word(error.code)},
+                 {"fix", error.fix}, {"would_fit", Json::array()}};
+  report.failure = describe(error);
+  if (fits.empty()) {
+    report.text = "No smaller number of trees or peers that was tried fits.\n";
+  } else {
+    report.text = "These schedules would fit; generate one of them and export it:\n";
+  }
+  for (const advice::Fit& fit : fits) {
+    Json one = {{"settings", settings(fit)}};
+    if (fit.k) {
+      one["k"] = *fit.k;
+    }
+    if (fit.maxPeers) {
+      one["max_peers"] = *fit.maxPeers;
+    }
+    one["algbw"] = fit.algbw.toString();
+    one["algbw_GBps"] = fit.algbw.toDouble();
+    one["share_of_optimum"] = fit.share.toString();
+    one["max_height"] = fit.height;
+    one["threadblocks"] = fit.threadBlocks;
+    report.json["would_fit"].push_back(one);
+    report.text += "  generate " + settings(fit) + ": " + gigabytes(fit.algbw) + ", " +
+                   (fit.share == Rational(1)
+                        ? std::string("the optimum")
+                        : percent(fit.share, Rational(1)) + " (" + fit.share.toString() + ") of the optimum") +
+                   "; height " + std::to_string(fit.height) + ", at most " + counted(fit.threadBlocks, "threadblock") +
+                   " per rank\n";
+  }
+  return report;
+}
+
+}  // namespace coppice::cli

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "advice/fitting.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "forestcoll/peer_limit.hpp"
+#include "schedule/peers.hpp"
+
+namespace coppice::advice {
+namespace {
+
+std::int64_t treesPerRoot(const schedule::Schedule& schedule) {
+  std::int64_t k = 0;
+  for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+    if (*forest) {
+      for (const std::int64_t trees : (*forest)->treesOfRoot) {
+        k = std::max(k, trees);
+      }
+    }
+  }
+  return k;
+}
+
+/// k/2, k/4 and so on, few of them and 1 at last.
+std::vector<std::int64_t> fewerTrees(std::int64_t k) {
+  constexpr int kMostTries = 4;
+  std::vector<std::int64_t> counts;
+  for (std::int64_t count = k / 2; count > 1 && static_cast<int>(counts.size()) < kMostTries; count /= 2) {
+    counts.push_back(count);
+  }
+  if (k > 1) {
+    counts.push_back(1);
+  }
+  return counts;
+}
+
+std::vector<int> fewerPeers(int peers) {
+  std::vector<int> limits;
+  for (const auto& [part, whole] : {std::pair(3, 4), std::pair(1, 2), std::pair(1, 4), std::pair(1, 8)}) {
+    const int limit = peers * part / whole;
+    if (limit >= 2 && (limits.empty() || limit < limits.back())) {
+      limits.push_back(limit);
+    }
+  }
+  return limits;
+}
+
+class Search {
+public:
+  Search(const fabric::Fabric& fabric, const forestcoll::Request& request, const lowering::Options& options,
+         const Rational& optimum, const Progress& progress)
+      : m_fabric(fabric), m_request(request), m_options(options), m_optimum(optimum), m_progress(progress) {
+    m_request.fixedK.reset();
+    m_request.maxK.reset();
+    m_request.maxLoss.reset();
+    m_request.allreduceBudget = {};
+    m_quiet = progress;
+    m_quiet.onReport = nullptr;
+  }
+
+  std::vector<Fit> run(std::int64_t k, int peers) {
+    const std::vector<std::int64_t> trees = fewerTrees(k);
+    const std::vector<int> limits = fewerPeers(peers);
+    m_tries = trees.size() + limits.size();
+    std::vector<Fit> fits;
+    const auto firstOf = [&](const auto& values, const auto& attempt) {
+      for (const auto value : values) {
+        if (auto fit = attempt(value)) {
+          fits.push_back(*std::move(fit));
+          return true;
+        }
+      }
+      return false;
+    };
+    firstOf(trees, [&](std::int64_t count) { return tryOut(count, std::nullopt); });
+    // The number of trees stays free: what the limit costs, it costs with the best of them.
+    const bool peersFit = firstOf(limits, [&](int limit) { return tryOut(std::nullopt, limit); });
+    if (!peersFit && !limits.empty()) {
+      m_tries += trees.size();
+      const int limit = limits[limits.size() / 2];
+      firstOf(trees, [&](std::int64_t count) { return tryOut(count, limit); });
+    }
+    std::stable_sort(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) {
+      return a.algbw != b.algbw ? a.algbw > b.algbw : a.height < b.height;
+    });
+    return fits;
+  }
+
+private:
+  std::optional<Fit> tryOut(std::optional<std::int64_t> k, std::optional<int> maxPeers) {
+    throwIfCancelled(m_progress);
+    m_progress.report("trying fixes", static_cast<double>(m_done++) / static_cast<double>(m_tries));
+    forestcoll::Request request = m_request;
+    request.fixedK = k;
+    schedule::Schedule schedule;
+    if (maxPeers) {
+      auto limited = forestcoll::generateWithPeers(m_fabric, request, *maxPeers, m_quiet);
+      // A looser limit with the same number of peers has not fitted either.
+      const bool isNew = limited && m_seen.emplace(k.value_or(0), limited->mostPeers).second;
+      if (!isNew) {
+        throwIfCancelled(m_progress);
+        return std::nullopt;
+      }
+      schedule = std::move(limited->generated.schedule);
+    } else {
+      auto generated = forestcoll::generate(m_fabric, request, m_quiet);
+      if (!generated) {
+        throwIfCancelled(m_progress);
+        return std::nullopt;
+      }
+      schedule = std::move(generated->schedule);
+    }
+    const auto program = lowering::lower(m_fabric, schedule, m_options, m_quiet);
+    if (!program) {
+      throwIfCancelled(m_progress);
+      return std::nullopt;
+    }
+    Fit fit{k, maxPeers, schedule.algbw, schedule.algbw / m_optimum};
+    for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+      if (*forest) {
+        fit.height = std::max(fit.height, schedule::heights(**forest).logicalMax);
+      }
+    }
+    for (const program::RankProgram& rank : program->ranks) {
+      fit.threadBlocks = std::max(fit.threadBlocks, static_cast<int>(rank.threadBlocks.size()));
+    }
+    return fit;
+  }
+
+  const fabric::Fabric& m_fabric;
+  forestcoll::Request m_request;
+  const lowering::Options& m_options;
+  Rational m_optimum;
+  const Progress& m_progress;
+  Progress m_quiet;
+  std::size_t m_tries = 1;
+  std::size_t m_done = 0;
+  std::set<std::pair<std::int64_t, int>> m_seen;  ///< k (0 = free) and peers of schedules that were lowered
+};
+
+}  // namespace
+
+forestcoll::Request requestOf(const schedule::Schedule& schedule) {
+  forestcoll::Request request;
+  request.collective = schedule.collective;
+  request.root = schedule.root;
+  request.amounts = schedule.amounts;
+  return request;
+}
+
+Result<std::vector<Fit>> whatFits(const fabric::Fabric& fabric, const forestcoll::Request& request,
+                                  const schedule::Schedule& schedule, const lowering::Options& options,
+                                  const Progress& progress) {
+  try {
+    if (!request.amounts.empty()) {
+      return std::vector<Fit>();  // no program has different amounts, whatever the trees
+    }
+    forestcoll::Request free = request;
+    free.fixedK.reset();
+    free.maxK.reset();
+    free.maxLoss.reset();
+    free.allreduceBudget = {};
+    const auto optimum = forestcoll::optimum(fabric, free, progress);
+    if (!optimum) {
+      return optimum.error();
+    }
+    Search search(fabric, request, options, optimum->algbw, progress);
+    return search.run(treesPerRoot(schedule), schedule::mostPeers(schedule, fabric, progress));
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "cancelled"};
+  } catch (const OverflowError& error) {
+    return Error{ErrorCode::overflow, error.what()};
+  }
+}
+
+}  // namespace coppice::advice
