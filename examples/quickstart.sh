@@ -33,12 +33,14 @@ run() {
 }
 run check "$fabric"
 run optimum "$fabric"
-run generate "$fabric" --collective allgather --show-trees 1 -o "$out/2x-dgx-a100.forest.json"
+# --sizes pow2: the best trees whose program runtimes use at powers of two.
+run generate "$fabric" --collective allgather --sizes pow2 --show-trees 1 -o "$out/2x-dgx-a100.forest.json"
 run verify "$out/2x-dgx-a100.forest.json"
 run export "$out/2x-dgx-a100.forest.json" --format msccl -o "$out/2x-dgx-a100.xml"
 run verify "$out/2x-dgx-a100.xml"
 
 printf '\nDone. Everything above was checked by a verifier that shares no code with the generator.\n'
+printf 'A sweep of nccl-tests over powers of two (-b 1K -e 1G -f 2) uses the program at every size.\n'
 printf '  schedule   %s\n  MSCCL XML  %s\n' "$out/2x-dgx-a100.forest.json" "$out/2x-dgx-a100.xml"
 if [[ ! -x $designer ]]; then
   echo "The designer was not built, for want of Qt 6; the command line program has all the mathematics."

@@ -2,13 +2,10 @@
 #include "sizes_text.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <functional>
 
 #include "base/shell.hpp"
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "text.hpp"
 
 namespace coppice::cli {
@@ -71,20 +68,6 @@ Result<advice::WantedSizes> parseSizes(const std::string& text, const std::strin
   return sizes;
 }
 
-std::string lossText(const Rational& loss) {
-  if (loss.isZero()) {
-    return "nothing";
-  }
-  const Rational percents = loss * Rational(100);
-  std::string decimal = toDecimal(percents);
-  if (decimal == "0") {
-    std::array<char, 32> buffer{};
-    std::snprintf(buffer.data(), buffer.size(), "%.2g", percents.toDouble());
-    decimal = buffer.data();
-  }
-  return loss.toString() + " = " + decimal + " %";
-}
-
 void describeTreeCount(const std::string& wanted, const advice::TreeCount& count, Json& json, std::string& text) {
   json["sizes"] = {{"wanted", wanted},
                    {"k", count.k},
@@ -92,7 +75,7 @@ void describeTreeCount(const std::string& wanted, const advice::TreeCount& count
                    {"loss", count.loss.toString()},
                    {"loss_percent", (count.loss * Rational(100)).toDouble()}};
   text += "  sizes       k = " + std::to_string(count.k) + " is the best of 1 to " + std::to_string(count.mostK) +
-          " for " + (wanted == "pow2" ? "powers of two" : wanted) + "; it gives up " + lossText(count.loss) +
+          " for " + (wanted == "pow2" ? "powers of two" : wanted) + "; it gives up " + advice::lossText(count.loss) +
           (count.loss.isZero() ? "\n" : " of the optimum\n");
 }
 
@@ -166,8 +149,8 @@ Outcome adviseSizes(const fabric::Fabric& fabric, const schedule::Schedule& sche
     found["k"] = k;
     found["command"] = command;
     text += "              with k = " + std::to_string(k) + " it would, " +
-            ((*setting)->price < Rational(0) ? "and is faster by " + lossText(-(*setting)->price)
-                                             : "for " + lossText((*setting)->price) + " of the throughput") +
+            ((*setting)->price < Rational(0) ? "and is faster by " + advice::lossText(-(*setting)->price)
+                                             : "for " + advice::lossText((*setting)->price) + " of the throughput") +
             ":\n              " + command + "\n";
   }
   if ((*setting)->instances != instances) {

@@ -18,9 +18,6 @@ namespace coppice::cli {
 /// "pow2", "1MiB,100MiB", or both mixed. Errors: badUsage naming the option.
 [[nodiscard]] Result<advice::WantedSizes> parseSizes(const std::string& text, const std::string& option);
 
-/// "1/481 = 0.21 %", "nothing".
-[[nodiscard]] std::string lossText(const Rational& loss);
-
 /// What --sizes took, and its price.
 void describeTreeCount(const std::string& wanted, const advice::TreeCount& count, Json& json, std::string& text);
 

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdio>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <string>
 
 #include "base/checked.hpp"
+#include "base/units.hpp"
 #include "program/used_sizes.hpp"
 #include "schedule/tree_reader.hpp"
 
@@ -121,6 +123,20 @@ Result<TreeCount> treeCountFor(const fabric::Fabric& fabric, const forestcoll::R
     return Error{ErrorCode::overflow, error.what()};
   }
   return best;
+}
+
+std::string lossText(const Rational& loss) {
+  if (loss.isZero()) {
+    return "nothing";
+  }
+  const Rational percents = loss * Rational(100);
+  std::string decimal = toDecimal(percents);
+  if (decimal == "0") {
+    std::array<char, 32> buffer{};
+    std::snprintf(buffer.data(), buffer.size(), "%.2g", percents.toDouble());
+    decimal = buffer.data();
+  }
+  return loss.toString() + " = " + decimal + " %";
 }
 
 Result<std::int64_t> programChunks(const schedule::Schedule& schedule) {

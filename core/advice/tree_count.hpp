@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -39,6 +40,9 @@ struct TreeCount {
 /// program can have), and those of forestcoll::optimum.
 [[nodiscard]] Result<TreeCount> treeCountFor(const fabric::Fabric& fabric, const forestcoll::Request& request,
                                              const WantedSizes& sizes, const Progress& progress = {});
+
+/// "1/481 = 0.21 %", "nothing".
+[[nodiscard]] std::string lossText(const Rational& loss);
 
 /// nchunksperloop of the schedule's program with one instance. Errors: overflow, badInput (no trees).
 [[nodiscard]] Result<std::int64_t> programChunks(const schedule::Schedule& schedule);

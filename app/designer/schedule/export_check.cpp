@@ -8,10 +8,13 @@
 #include <new>
 #include <utility>
 
+#include "advice/tree_count.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/jobs/bound.hpp"
 #include "designer/schedule/figures.hpp"
+#include "program/merge_findings.hpp"
 #include "program/msccl_xml.hpp"
+#include "program/used_sizes.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -31,10 +34,6 @@ QString text(std::string_view view) {
 constexpr std::array<Runtime, 3> kRuntimes{Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl};
 /// Where MSCCL's 32-bit byte counts end.
 constexpr std::int64_t kWrap = std::int64_t{1} << 31;
-
-bool isPowerOfTwo(int value) {
-  return value > 0 && (value & (value - 1)) == 0;
-}
 
 /// Good, near the limit, or over it.
 CheckRow limitRow(const QString& name, int value, int limit, const QString& detail) {
@@ -91,6 +90,58 @@ CheckRow windowRow(const program::Program& program, Runtime runtime, const lower
     }
   }
   return row;
+}
+
+/// At which calls the runtime takes the program.
+CheckRow usedRow(const program::Program& program, Runtime runtime) {
+  const program::UsedSizes used = program::usedSizes(program::sizeFacts(program), runtime);
+  CheckRow row;
+  row.state = used.powersOfTwo ? CheckState::good : CheckState::doubtful;
+  row.name = Texts::tr("Used at");
+  row.value = used.inBytes ? counted(used.multipleOf, Texts::tr("byte"), Texts::tr("bytes"))
+                           : counted(used.multipleOf, Texts::tr("element"), Texts::tr("elements"));
+  row.limit = Texts::tr("and multiples");
+  row.detail = used.powersOfTwo ? Texts::tr("At all powers of two from %1 on, as nccl-tests makes the calls.")
+                                      .arg(bytesText(used.sweep->first))
+               : used.sweep ? Texts::tr("Not at powers of two: nccl-tests over powers of two never runs it.")
+                            : Texts::tr("No size of the window fits, so it never runs.");
+  row.detail += u' ' + Texts::tr("Other calls run the runtime's own algorithm, without a message.");
+  if (used.olderMultiplePerRank && *used.olderMultiplePerRank > 1) {
+    row.detail += u' ' + Texts::tr("Before ROCm 6.3 this counts the part of each rank.");
+  }
+  return row;
+}
+
+/// The setting that makes the program one that powers of two use, with its exact price. False: cancelled.
+bool offerPowersOfTwo(const ScheduleResult& result, const lowering::Options& options, const Progress& progress,
+                      CheckRow& row) {
+  progress.report("scanning k", 0);
+  const auto setting = advice::settingForPowersOfTwo(*result.fabric, result.schedule, options.instances, progress);
+  if (!setting) {
+    return setting.error().code != ErrorCode::cancelled;
+  }
+  if (!*setting) {
+    return true;
+  }
+  CheckFix fix{{}, options};
+  fix.options.instances = (*setting)->instances;
+  const QString instances = counted((*setting)->instances, Texts::tr("instance"), Texts::tr("instances"));
+  if ((*setting)->trees) {
+    fix.newK = (*setting)->trees->k;
+    const QString price = QString::fromStdString(advice::lossText((*setting)->price));
+    fix.label = Texts::tr("Generate with k = %1").arg(*fix.newK);
+    if (fix.options.instances != options.instances) {
+      fix.label += u", "_s + instances;
+    }
+    row.detail += u' ' + ((*setting)->price < Rational(0)
+                              ? Texts::tr("k = %1 is used at them, and is faster.").arg(*fix.newK)
+                              : Texts::tr("k = %1 is used at them, and gives up %2.").arg(*fix.newK).arg(price));
+  } else {
+    fix.label = Texts::tr("Use ") + instances;
+    row.detail += u' ' + Texts::tr("%1 would do, at no price.").arg(instances);
+  }
+  row.fixes.push_back(std::move(fix));
+  return true;
 }
 
 /// What would make a schedule fit that does not, each one tried.
@@ -203,7 +254,7 @@ Result<ProgramJudgement> judgeProgram(const std::string& xml, const QString& fil
     }
     ProgramJudgement judgement;
     judgement.findings = std::move(file->findings);
-    judgement.findings.insert(judgement.findings.end(), verdict->findings.begin(), verdict->findings.end());
+    program::addVerdict(judgement.findings, verdict->findings);
     judgement.verdict = *std::move(verdict);
     judgement.ok = judgement.verdict.ok && !hasErrors(judgement.findings);
     judgement.program = std::move(file->program);
@@ -252,16 +303,7 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
                           Texts::tr("Largest number of a threadblock that a step waits for.")));
   rows.push_back(limitRow(Texts::tr("XML elements per rank"), counts.xmlNodes, limits.xmlNodes, {}));
   rows.push_back(windowRow(program, runtime, options));
-  CheckRow chunks;
-  chunks.name = Texts::tr("Divisibility");
-  chunks.value = counted(program.chunksPerLoop, Texts::tr("chunk"), Texts::tr("chunks"));
-  chunks.limit = Texts::tr("must divide the elements");
-  chunks.state = isPowerOfTwo(program.chunksPerLoop) ? CheckState::good : CheckState::doubtful;
-  chunks.detail =
-      isPowerOfTwo(program.chunksPerLoop)
-          ? Texts::tr("Power-of-two sizes are chosen from %1 elements on.").arg(program.chunksPerLoop)
-          : Texts::tr("Sizes that are not multiples, powers of two among them, run the runtime's own algorithm.");
-  rows.push_back(chunks);
+  rows.push_back(usedRow(program, runtime));
   CheckRow place;
   place.name = Texts::tr("Buffers");
   place.value = program.inPlace && program.outOfPlace ? Texts::tr("in and out of place")
@@ -333,6 +375,15 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
     row.detail = Texts::tr("MSCCL knows none: these edges carry their data all the way.");
     check.rows.push_back(std::move(row));
   }
+  const program::SizeFacts sizes = program::sizeFacts(*judged->program);
+  const program::UsedSizes used = program::usedSizes(sizes, options.runtime);
+  if (judged->ok && !used.powersOfTwo && used.sweep) {
+    const auto row = std::find_if(check.rows.begin(), check.rows.end(),
+                                  [](const CheckRow& each) { return each.name == Texts::tr("Used at"); });
+    if (row != check.rows.end() && !offerPowersOfTwo(result, options, progress, *row)) {
+      return {};
+    }
+  }
   check.isOk = judged->ok;
   if (!check.isOk) {
     check.summary = Texts::tr("The verifier rejects this program; it is not saved.");
@@ -347,6 +398,9 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
                windowText(*judged->program)) +
       (doubts > 0 ? u" · "_s + counted(doubts, Texts::tr("thing to know"), Texts::tr("things to know")) : QString());
   check.xml = std::move(xml);
+  check.facts = *judged->program;
+  check.facts.ranks.assign(check.facts.ranks.size(), {});
+  check.facts.root = judged->verdict.root;
   return check;
 }
 

@@ -27,7 +27,7 @@ enum class CheckState {
 struct CheckFix {
   QString label;
   lowering::Options options;              ///< as they are afterwards
-  std::optional<std::int64_t> newK = {};  ///< instead: generate again with so many trees per root
+  std::optional<std::int64_t> newK = {};  ///< besides: generate again with so many trees per root
 };
 
 /// One line of the checklist: what is limited, what the program has, what the runtime takes.
@@ -74,6 +74,7 @@ struct ExportCheck {
   bool isOk = false;  ///< may be saved
   QString summary;    ///< one sentence
   std::vector<CheckRow> rows;
+  program::Program facts;  ///< of the program that is read back, without its threadblocks
 };
 /// Never fails: what is wrong is in the rows, with fixes that have been tried. Empty after a cancel. Meant for another
 /// thread.

@@ -2,7 +2,9 @@
 #include "designer/schedule/export_dialog.hpp"
 
 #include <QClipboard>
+#include <QDir>
 #include <QFile>
+#include <QFileInfo>
 #include <QFormLayout>
 #include <QGuiApplication>
 #include <QHBoxLayout>
@@ -17,6 +19,7 @@
 #include "designer/theme/style.hpp"
 #include "io/files.hpp"
 #include "io/tree_xml.hpp"
+#include "program/run_guide.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -47,13 +50,18 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
       m_minBytes(new QLineEdit(this)),
       m_maxBytes(new QLineEdit(this)),
       m_sizeFault(new QLabel(this)),
+      m_title(new QLabel(this)),
       m_summary(new QLabel(this)),
       m_progress(new QProgressBar(this)),
       m_list(new CheckList(this)),
+      m_saved(new QLabel(this)),
+      m_guide(new QPlainTextEdit(this)),
+      m_copyGuide(new QPushButton(tr("Copy"), this)),
+      m_showGuide(new QPushButton(tr("How to Run"), this)),
       m_save(new QPushButton(tr("Save Program…"), this)),
-      m_job([this](std::shared_ptr<const ExportCheck> check) { receive(std::move(check)); }, 0ms) {
+      m_job([this](std::shared_ptr<const ExportCheck> check) { receive(std::move(check)); }, 0ms),
+      m_generator([this](const std::shared_ptr<const Result<ScheduleResultPtr>>& made) { takeSchedule(*made); }, 0ms) {
   setObjectName(u"exportDialog"_s);
-  setWindowTitle(tr("Export %1").arg(m_name));
   constexpr QSize kSize(900, 680);
   resize(kSize);
   m_runtime->setObjectName(u"exportRuntime"_s);
@@ -119,12 +127,26 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   forms->setSpacing(4 * kGap);
   forms->addLayout(left, 1);
   forms->addLayout(right, 1);
-  auto* title = new QLabel(
-      tr("%1 · %2 GB/s · %3, %4")
-          .arg(m_name, exactly(m_result->schedule.algbw), counted(m_result->fabric->gpuCount(), tr("GPU"), tr("GPUs")),
-               counted(m_result->trees, tr("tree"), tr("trees"))),
-      this);
-  title->setProperty("role", u"muted"_s);
+  m_title->setProperty("role", u"muted"_s);
+  nameSchedule();
+  m_saved->setObjectName(u"exportSaved"_s);
+  m_saved->setWordWrap(true);
+  m_saved->setTextFormat(Qt::PlainText);
+  m_saved->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  m_guide->setObjectName(u"exportGuide"_s);
+  m_guide->setAccessibleName(tr("How to run the program"));
+  m_guide->setReadOnly(true);
+  m_guide->setTabChangesFocus(true);
+  m_guide->setLineWrapMode(QPlainTextEdit::NoWrap);
+  m_guide->setFont(figureFont(12));
+  constexpr int kGuideHeight = 190;
+  m_guide->setFixedHeight(kGuideHeight);
+  m_copyGuide->setObjectName(u"exportCopyGuide"_s);
+  m_copyGuide->setAutoDefault(false);
+  m_showGuide->setObjectName(u"exportShowGuide"_s);
+  m_showGuide->setAutoDefault(false);
+  m_showGuide->setCheckable(true);
+  m_showGuide->setToolTip(tr("Library, environment and nccl-tests call for this program"));
   const auto button = [this](const QString& id, const QString& label) {
     auto* made = new QPushButton(label, this);
     made->setObjectName(id);
@@ -139,6 +161,7 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   trees->setToolTip(tr("ForestColl's tree XML"));
   auto* buttons = new QHBoxLayout;
   buttons->addWidget(copy);
+  buttons->addWidget(m_showGuide);
   buttons->addWidget(schedule);
   buttons->addWidget(trees);
   buttons->addStretch(1);
@@ -148,12 +171,17 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   constexpr int kMargin = 16;
   layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
   layout->setSpacing(kGap);
-  layout->addWidget(title);
+  layout->addWidget(m_title);
   layout->addLayout(forms);
   layout->addSpacing(kGap);
   layout->addWidget(m_summary);
   layout->addWidget(m_progress);
   layout->addWidget(m_list, 1);
+  auto* saved = new QHBoxLayout;
+  saved->addWidget(m_saved, 1);
+  saved->addWidget(m_copyGuide, 0, Qt::AlignTop);
+  layout->addLayout(saved);
+  layout->addWidget(m_guide);
   layout->addLayout(buttons);
 
   const auto changed = [this] {
@@ -172,15 +200,17 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   connect(close, &QPushButton::clicked, this, &QDialog::reject);
   connect(copy, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(command()); });
   connect(m_save, &QPushButton::clicked, this, [this] {
-    saveAs(u".xml"_s, tr("MSCCL program (*.xml)"), [this](const QString& path) { return saveProgram(path); });
+    saveAs(u".xml"_s, tr("MSCCL program (*.xml)"), true, [this](const QString& path) { return saveProgram(path); });
   });
   connect(trees, &QPushButton::clicked, this, [this] {
-    saveAs(u".trees.xml"_s, tr("Tree XML (*.xml)"), [this](const QString& path) { return saveTrees(path); });
+    saveAs(u".trees.xml"_s, tr("Tree XML (*.xml)"), false, [this](const QString& path) { return saveTrees(path); });
   });
   connect(schedule, &QPushButton::clicked, this, [this] {
-    saveAs(u".forest.json"_s, tr("Schedule (*.forest.json)"),
+    saveAs(u".forest.json"_s, tr("Schedule (*.forest.json)"), false,
            [this](const QString& path) { return saveSchedule(path, *m_result); });
   });
+  connect(m_showGuide, &QPushButton::toggled, this, &ExportDialog::updateGuide);
+  connect(m_copyGuide, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(guide()); });
   m_tick.setInterval(100ms);
   connect(&m_tick, &QTimer::timeout, this, &ExportDialog::update);
   judge();
@@ -236,7 +266,74 @@ void ExportDialog::setOptions(const lowering::Options& options) {
 }
 
 const ExportCheck* ExportDialog::check() const {
-  return m_isJudging || m_areSizesWrong ? nullptr : m_check.get();
+  return m_isJudging || m_isGenerating || m_areSizesWrong ? nullptr : m_check.get();
+}
+
+QString ExportDialog::guide() const {
+  if (check() == nullptr || !check()->isOk) {
+    return {};
+  }
+  const QString path = m_savedPath.isEmpty() ? m_name + u".xml"_s : m_savedPath;
+  return QString::fromStdString(
+      program::toText(program::runGuide(check()->facts, check()->options.runtime, path.toStdString())));
+}
+
+void ExportDialog::setSchedule(const QString& name, const QString& path) {
+  m_name = name;
+  m_schedulePath = path;
+  nameSchedule();
+  updateGuide();
+}
+
+void ExportDialog::nameSchedule() {
+  setWindowTitle(tr("Export %1").arg(m_name));
+  m_title->setText(tr("%1 · %2 GB/s · %3, %4")
+                       .arg(m_name, exactly(m_result->schedule.algbw),
+                            counted(m_result->fabric->gpuCount(), tr("GPU"), tr("GPUs")),
+                            counted(m_result->trees, tr("tree"), tr("trees"))));
+}
+
+void ExportDialog::regenerate(std::int64_t k) {
+  m_job.cancel();
+  m_isJudging = false;
+  m_isGenerating = true;
+  m_savedPath.clear();
+  m_jobProgress = std::make_shared<JobProgress>();
+  ScheduleOptions options = m_result->options;
+  options.treeCount = TreeCount::fixed;
+  options.k = k;
+  m_generator.order([result = m_result, options, progress = m_jobProgress](std::stop_token stop) {
+    return std::make_shared<const Result<ScheduleResultPtr>>(
+        makeSchedule(*result->description, options, JobProgress::forCore(progress, std::move(stop))));
+  });
+  update();
+}
+
+void ExportDialog::takeSchedule(const Result<ScheduleResultPtr>& result) {
+  m_isGenerating = false;
+  if (!result) {
+    if (result.error().code != ErrorCode::cancelled) {
+      Q_EMIT failed(QString::fromStdString(describe(result.error())));
+    }
+    judge();
+    return;
+  }
+  m_result = *result;
+  m_schedulePath.clear();
+  nameSchedule();
+  Q_EMIT regenerated(m_result);
+  judge();
+}
+
+void ExportDialog::updateGuide() {
+  const QString text = guide();
+  m_showGuide->setEnabled(!text.isEmpty());
+  const bool isShown = !text.isEmpty() && m_showGuide->isChecked();
+  if (m_guide->toPlainText() != text) {
+    m_guide->setPlainText(text);
+  }
+  m_guide->setVisible(isShown);
+  m_copyGuide->setVisible(isShown);
 }
 
 void ExportDialog::judge() {
@@ -249,6 +346,8 @@ void ExportDialog::judge() {
     return;
   }
   m_isJudging = true;
+  m_savedPath.clear();
+  m_saved->clear();
   m_jobProgress = std::make_shared<JobProgress>();
   m_job.order([result = m_result, asked, progress = m_jobProgress](std::stop_token stop) {
     return std::make_shared<const ExportCheck>(
@@ -262,7 +361,7 @@ void ExportDialog::receive(std::shared_ptr<const ExportCheck> check) {
   // The answer may be to settings that are not the last ones any more.
   m_isJudging = m_job.isRunning();
   m_list->setRows(m_check->rows);
-  // Buttons that mend come after what they change.
+  // Buttons of fixes come after what they change.
   QWidget* before = m_maxBytes;
   for (QPushButton* fix : m_list->findChildren<QPushButton*>()) {
     QWidget::setTabOrder(before, fix);
@@ -273,8 +372,8 @@ void ExportDialog::receive(std::shared_ptr<const ExportCheck> check) {
 }
 
 void ExportDialog::update() {
-  m_progress->setVisible(m_isJudging);
-  if (m_isJudging) {
+  m_progress->setVisible(m_isJudging || m_isGenerating);
+  if (m_isJudging || m_isGenerating) {
     const JobProgress::State state = m_jobProgress->state();
     m_progress->setValue(static_cast<int>(state.fraction * kThousand));
     m_summary->setText(state.stage.empty() ? tr("Judging…") : stageName(state.stage) + u"…"_s);
@@ -291,13 +390,14 @@ void ExportDialog::update() {
   m_save->setEnabled(canSave);
   // Filled only while it does something.
   m_save->setDefault(canSave);
+  m_saved->setVisible(!m_saved->text().isEmpty());
+  updateGuide();
 }
 
 void ExportDialog::apply(const CheckFix& fix) {
+  setOptions(fix.options);
   if (fix.newK) {
-    Q_EMIT regenerateWanted(*fix.newK);
-  } else {
-    setOptions(fix.options);
+    regenerate(*fix.newK);
   }
 }
 
@@ -332,7 +432,7 @@ QString ExportDialog::command() const {
                               m_name + u".xml"_s);
 }
 
-void ExportDialog::saveAs(const QString& suffix, const QString& filter,
+void ExportDialog::saveAs(const QString& suffix, const QString& filter, bool isProgram,
                           const std::function<Outcome(const QString&)>& save) {
   QString path = m_askPath(m_name + suffix, filter);
   if (path.isEmpty()) {
@@ -341,8 +441,19 @@ void ExportDialog::saveAs(const QString& suffix, const QString& filter,
   if (const Outcome outcome = save(path); !outcome) {
     Q_EMIT failed(QString::fromStdString(describe(outcome.error())));
   } else {
+    m_saved->setText(tr("Saved %1").arg(QDir::toNativeSeparators(path)));
+    setRole(m_saved, u"good"_s);
+    if (isProgram) {
+      m_savedPath = QFileInfo(path).absoluteFilePath();
+      m_showGuide->setChecked(true);
+    }
+    update();
     Q_EMIT saved(path);
   }
+  // The question for the place took the focus; what was said is here.
+  raise();
+  activateWindow();
+  m_save->setFocus();
 }
 
 }  // namespace coppice::designer

@@ -6,6 +6,7 @@
 #include <QDialog>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPlainTextEdit>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QSpinBox>
@@ -22,7 +23,8 @@
 namespace coppice::designer {
 
 /// Ctrl+E: a schedule as a program of a runtime, with the checklist of what that runtime takes; the schedule itself and
-/// its trees are saved from here too. Every change of a setting judges anew, in the background.
+/// its trees are saved from here too. Every change of a setting is judged in the background; a fix that needs other
+/// trees generates them there and goes on with them. What was saved is said here, with how to run it.
 class ExportDialog : public QDialog {
   Q_OBJECT
 
@@ -46,20 +48,29 @@ public:
   Outcome saveProgram(const QString& path) const;
   Outcome saveTrees(const QString& path) const;
   [[nodiscard]] QString command() const;
+  /// How to run the program with its runtime; empty where there is none.
+  [[nodiscard]] QString guide() const;
+  /// What the schedule is called, and its file (empty = none yet); after regenerated().
+  void setSchedule(const QString& name, const QString& path);
 
 Q_SIGNALS:
   void checked();
-  /// Generate again with so many trees per root.
-  void regenerateWanted(std::int64_t k);
+  /// The dialog has generated a schedule with another number of trees, and exports that from now on.
+  void regenerated(const coppice::designer::ScheduleResultPtr& result);
   void saved(const QString& path);
   void failed(const QString& why);
 
 private:
   void judge();
   void receive(std::shared_ptr<const ExportCheck> check);
+  void regenerate(std::int64_t k);
+  void takeSchedule(const Result<ScheduleResultPtr>& result);
   void update();
+  void updateGuide();
+  void nameSchedule();
   void apply(const CheckFix& fix);
-  void saveAs(const QString& suffix, const QString& filter, const std::function<Outcome(const QString&)>& save);
+  void saveAs(const QString& suffix, const QString& filter, bool isProgram,
+              const std::function<Outcome(const QString&)>& save);
   bool readSizes(lowering::Options* options) const;
 
   ScheduleResultPtr m_result;
@@ -78,15 +89,23 @@ private:
   QLineEdit* m_minBytes;
   QLineEdit* m_maxBytes;
   QLabel* m_sizeFault;
+  QLabel* m_title;
   QLabel* m_summary;
   QProgressBar* m_progress;
   CheckList* m_list;
+  QLabel* m_saved;
+  QPlainTextEdit* m_guide;
+  QPushButton* m_copyGuide;
+  QPushButton* m_showGuide;
   QPushButton* m_save;
+  QString m_savedPath;  ///< of the program as it is now; empty = not saved
   std::shared_ptr<const ExportCheck> m_check;
   std::shared_ptr<JobProgress> m_jobProgress = std::make_shared<JobProgress>();
   bool m_isJudging = false;
+  bool m_isGenerating = false;
   QTimer m_tick;
   LatestJob<std::shared_ptr<const ExportCheck>> m_job;
+  LatestJob<std::shared_ptr<const Result<ScheduleResultPtr>>> m_generator;
 };
 
 }  // namespace coppice::designer

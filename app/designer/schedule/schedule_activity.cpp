@@ -326,16 +326,10 @@ ExportDialog* ScheduleActivity::exportCurrent() {
   connect(m_export, &ExportDialog::failed, this, [this](const QString& why) { m_prompts.failure(tr("Export"), why); });
   connect(m_export, &ExportDialog::saved, this,
           [this](const QString& path) { Q_EMIT message(tr("Saved %1").arg(QFileInfo(path).fileName())); });
-  connect(m_export, &ExportDialog::regenerateWanted, this, [this, options = entry->result->options](std::int64_t k) {
-    ScheduleOptions changed = options;
-    changed.treeCount = TreeCount::fixed;
-    changed.k = k;
-    if (m_export) {
-      m_export->close();
-    }
-    if (m_book) {
-      m_book->generate(changed);
-      Q_EMIT modeWanted();
+  connect(m_export, &ExportDialog::regenerated, this, [this, book = m_book](const ScheduleResultPtr& result) {
+    if (book && m_export) {
+      const ScheduleEntry* made = book->find(book->add(result, ScheduleBook::nameFor(*result)));
+      m_export->setSchedule(made->name, made->path);
     }
   });
   m_export->show();

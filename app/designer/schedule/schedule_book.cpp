@@ -201,22 +201,26 @@ void ScheduleBook::receive(const Answer& answer, std::uint64_t factRevision) {
     return;
   }
   const ScheduleResultPtr& result = answer->value();
-  QString name = collectiveName(result->options.collective);
-  if (!result->options.gpus.empty()) {
-    name += u' ' + tr("%1 GPUs").arg(result->fabric->gpuCount());
-  }
-  name += u" k=%1"_s.arg(result->k);
-  if (result->options.mostHeight) {
-    name += u' ' + tr("height %1").arg(*result->options.mostHeight);
-  }
-  if (result->options.usesMulticast) {
-    name += u' ' + tr("multicast");
-  }
-  const int id = add(result, name);
+  const int id = add(result, nameFor(*result));
   entry(id)->factRevision = factRevision;
   Q_EMIT changed();
   Q_EMIT runningChanged();
   Q_EMIT finished(id);
+}
+
+QString ScheduleBook::nameFor(const ScheduleResult& result) {
+  QString name = collectiveName(result.options.collective);
+  if (!result.options.gpus.empty()) {
+    name += u' ' + tr("%1 GPUs").arg(result.fabric->gpuCount());
+  }
+  name += u" k=%1"_s.arg(result.k);
+  if (result.options.mostHeight) {
+    name += u' ' + tr("height %1").arg(*result.options.mostHeight);
+  }
+  if (result.options.usesMulticast) {
+    name += u' ' + tr("multicast");
+  }
+  return name;
 }
 
 int ScheduleBook::add(ScheduleResultPtr result, const QString& name) {

@@ -64,6 +64,8 @@ public:
   /// Why the last job has no result; empty after a success or a cancel.
   [[nodiscard]] const QString& failure() const { return m_failure; }
 
+  /// What a schedule is called that nobody has named: its collective, part and number of trees.
+  [[nodiscard]] static QString nameFor(const ScheduleResult& result);
   /// A schedule from elsewhere (a file that was opened). Returns its id.
   int add(ScheduleResultPtr result, const QString& name);
   /// The file is renamed with it. Errors: badUsage (empty, or another has the name), io.
