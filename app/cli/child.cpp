@@ -78,7 +78,7 @@ void setNonBlocking(int fd) {
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-/// Moves the terminal to a process group; by itself that would stop whoever is in the background.
+/// Moves the terminal to a process group. SIGTTOU is blocked: it would stop a caller in the background.
 void giveTerminal(int terminal, pid_t group) {
   sigset_t quiet;
   sigset_t before;
@@ -325,7 +325,7 @@ int Child::wait() {
 }
 
 Result<Captured> capture(const std::vector<std::string>& words, std::string_view input, const std::stop_token& stop,
-                         std::chrono::milliseconds limit, const ChildOptions& options) {
+                         const Patience& patience, const ChildOptions& options) {
   auto child = Child::start(words, options);
   if (!child) {
     return child.error();
@@ -334,16 +334,22 @@ Result<Captured> capture(const std::vector<std::string>& words, std::string_view
   const auto append = [](std::string& to, std::string_view more) {
     to += more.substr(0, kMostCaptured - std::min(kMostCaptured, to.size()));
   };
-  constexpr auto kPatience = std::chrono::milliseconds(500);
-  const auto until = Clock::now() + limit;
+  constexpr auto kToLeave = std::chrono::milliseconds(500);
+  const auto from = Clock::now();
+  bool isNoted = !patience.onSlow;
   child->write(input);
   child->closeInput();
   child->pump([&](std::string_view text) { append(captured.output, text); },
               [&](std::string_view text) { append(captured.errors, text); },
               [&] {
-                captured.isTimedOut = captured.isTimedOut || Clock::now() >= until;
+                const auto waited = Clock::now() - from;
+                if (!isNoted && waited >= patience.notice && !stop.stop_requested()) {
+                  isNoted = true;
+                  patience.onSlow();
+                }
+                captured.isTimedOut = captured.isTimedOut || waited >= patience.limit;
                 if (stop.stop_requested() || captured.isTimedOut) {
-                  child->end(kPatience);
+                  child->end(kToLeave);
                 }
               });
   captured.status = child->wait();

@@ -77,9 +77,16 @@ struct Captured {
   std::string errors = {};
 };
 
+/// How long to wait for a child.
+struct Patience {
+  std::chrono::milliseconds limit;
+  std::chrono::milliseconds notice{0};  ///< onSlow is called once after this time
+  std::function<void()> onSlow = {};    ///< empty = nobody wants to know
+};
+
 /// Runs to the end with this input, or until the time is up. Errors: unavailable, io, cancelled.
 Result<Captured> capture(const std::vector<std::string>& words, std::string_view input, const std::stop_token& stop,
-                         std::chrono::milliseconds limit, const ChildOptions& options = {});
+                         const Patience& patience, const ChildOptions& options = {});
 
 /// A person can be asked: standard input is a terminal and we are in front of it.
 [[nodiscard]] bool canAskAtTerminal();

@@ -64,7 +64,10 @@ Result<std::unique_ptr<MachineLink>> MachineLink::open(const remote::Target& tar
   }
   connection->m_master.emplace(std::move(*master));
   const Limits::Time limit = options.asksAtTerminal ? limits.loginByHand : limits.login;
-  const auto until = Clock::now() + limit;
+  const Patience patience = connection->patience("logging in", limit);
+  const auto from = Clock::now();
+  // Somebody who types needs no notice.
+  bool isNoted = options.asksAtTerminal;
   std::error_code error;
   while (!fs::exists(connection->m_options.controlSocket, error)) {
     if (stop.stop_requested()) {
@@ -81,7 +84,12 @@ Result<std::unique_ptr<MachineLink>> MachineLink::open(const remote::Target& tar
                        ? "connect once with ssh " + target.text() + " and accept the key if its fingerprint is right"
                        : fault.fix};
     }
-    if (Clock::now() > until) {
+    const auto waited = Clock::now() - from;
+    if (!isNoted && waited > patience.notice) {
+      isNoted = true;
+      patience.onSlow();
+    }
+    if (waited > limit) {
       return remote::noAnswer(target.host, "logging in", limit);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -98,9 +106,17 @@ MachineLink::~MachineLink() {
   dropTemporary(m_folder);
 }
 
+Patience MachineLink::patience(const std::string& step, Limits::Time limit) const {
+  return {limit, m_limits.silence, [host = m_target.host, notice = m_limits.silence, step, limit] {
+            std::fprintf(stderr, "# %s has not answered for %s while %s; waiting up to %s, Ctrl+C ends the wait\n",
+                         host.c_str(), remote::secondsText(notice).c_str(), step.c_str(),
+                         remote::secondsText(limit).c_str());
+          }};
+}
+
 Result<MachineLink::Said> MachineLink::script(const std::string& text, const std::string& step, Limits::Time limit,
                                               const std::stop_token& stop) const {
-  const auto said = capture(command(remote::kScriptCommand), text, stop, limit);
+  const auto said = capture(command(remote::kScriptCommand), text, stop, patience(step, limit));
   if (!said) {
     return said.error();
   }
@@ -125,7 +141,8 @@ Outcome MachineLink::receive(const std::string& folder, const std::vector<remote
   for (const remote::Upload& file : files) {
     ChildOptions options;
     options.inputFile = file.source.string();
-    const auto said = capture(command(remote::receiveCommand(folder, file, mark)), {}, stop, m_limits.upload, options);
+    const auto said =
+        capture(command(remote::receiveCommand(folder, file, mark)), {}, stop, {m_limits.upload}, options);
     if (!said) {
       return said.error();
     }
@@ -159,7 +176,7 @@ std::vector<std::string> MachineLink::command(const std::string& text) const {
 
 std::string MachineLink::address(const std::stop_token& stop) const {
   const auto said =
-      capture(words(m_options.ssh, remote::settingsArguments(m_options, m_target)), {}, stop, m_limits.settings);
+      capture(words(m_options.ssh, remote::settingsArguments(m_options, m_target)), {}, stop, {m_limits.settings});
   const std::string text = said && said->status == 0 ? "\n" + said->output : std::string();
   const std::size_t at = text.find("\nhostname ");
   return at == std::string::npos ? std::string() : text.substr(at + 10, text.find('\n', at + 1) - at - 10);
@@ -208,12 +225,14 @@ Result<Deployed> deploy(const MachineLink& link, const remote::ExecutorFiles& ex
 
 Result<program::EnvRecord> selfTest(const MachineLink& link, const Deployed& deployed, const std::stop_token& stop) {
   const Limits::Time limit = link.limits().selfTest;
-  const auto said = capture(link.command(deployed.folder + "/coppice-exec self-test --json"), {}, stop, limit);
+  const std::string step = "testing the executor";
+  const auto said =
+      capture(link.command(deployed.folder + "/coppice-exec self-test --json"), {}, stop, link.patience(step, limit));
   if (!said) {
     return said.error();
   }
   if (said->isTimedOut) {
-    return remote::noAnswer(link.target().host, "testing the executor", limit);
+    return remote::noAnswer(link.target().host, step, limit);
   }
   std::string_view text = said->output;
   while (!text.empty()) {

@@ -33,6 +33,8 @@ public:
 
   [[nodiscard]] const remote::Target& target() const { return m_target; }
   [[nodiscard]] const remote::Limits& limits() const { return m_limits; }
+  /// For a step over there: it is named where it takes long. @param step  as in "checking the disk space"
+  [[nodiscard]] Patience patience(const std::string& step, remote::Limits::Time limit) const;
   /// What a script found, and what it wrote to standard error.
   struct Said {
     remote::Facts facts;

@@ -112,7 +112,7 @@ public:
   [[nodiscard]] bool hasBegun() const { return m_hasBegun; }
   /// Anything at all.
   [[nodiscard]] bool hasHeard() const { return m_hasHeard; }
-  /// Since the last word, or since the start.
+  /// Since the last bytes, or since the start.
   [[nodiscard]] Clock::duration silence() const { return Clock::now() - m_lastHeard; }
   [[nodiscard]] Json takeJson() { return std::move(m_answer); }
 
@@ -170,7 +170,7 @@ Result<Report> reportOf(Listener& listener, bool json, const std::string& what, 
     return *listener.refusal();
   }
   if (!listener.end()) {
-    return Error{ErrorCode::io, what + " ended without a last word (status " + std::to_string(status) + ")",
+    return Error{ErrorCode::io, what + " ended without its last record (status " + std::to_string(status) + ")",
                  "see what it wrote to standard error"};
   }
   const program::EndRecord& end = *listener.end();

@@ -22,7 +22,7 @@ struct Limits {
   Time reach{60'000};         ///< the first machine tries ssh to the others
   Time upload{600'000};       ///< one file
   Time start{60'000};         ///< from the start of a run to its first line
-  Time silence{8'000};        ///< without a line, in a run: the machine is named; a healthy one says "alive" every 2 s
+  Time silence{8'000};        ///< without a word, in a run or a step: the machine is named; runs say "alive" every 2 s
   Time lost{60'000};          ///< without a line, in a run: the connection is given up
   Time stop{20'000};          ///< from the request to stop to the end of the run
   Time cleanUp{10'000};       ///< removal of files on the other machine after an interrupt or a run

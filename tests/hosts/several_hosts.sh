@@ -102,7 +102,7 @@ overHosts() {
   run --hosts a:1,b -b 4K -e 4K -n 5 >"$out" 2>&1 || fail "status $?" "$out"
   expect "$out" '4 processes on 2 hosts'
 
-  echo "* what cannot work is said, with its mend"
+  echo "* what cannot work is said, with its fix"
   run --hosts a:1,b:1 -b 4K -e 4K >"$out" 2>&1 && fail "too few ranks are taken" "$out"
   expect "$out" 'the hosts have room for 2 ranks, the schedule has 4'
   run --hosts a:2,10.77.0.2:2 >"$out" 2>&1 && fail "one machine is taken twice" "$out"

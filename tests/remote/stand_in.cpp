@@ -56,7 +56,7 @@ int finish(RunExit code, const std::string& reason = {}) {
   return static_cast<int>(code);
 }
 
-/// A process in a session of its own that wants to live for ever.
+/// A process in a session of its own that ignores all polite signals.
 void addStubbornChild(const char* self, const std::string& mark) {
   if (fork() == 0) {
     setsid();

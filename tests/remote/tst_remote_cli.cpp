@@ -160,7 +160,7 @@ private Q_SLOTS:
   void here() {
     const QStringList exec{"--executor", COPPICE_STAND_IN};
     QVERIFY(run(QStringList{file("ok.xml", "ok")} + exec, 0).contains("67108864"));
-    QVERIFY(run(QStringList{file("crash.xml", "crash")} + exec, 2).contains("without a last word"));
+    QVERIFY(run(QStringList{file("crash.xml", "crash")} + exec, 2).contains("without its last record"));
     QVERIFY(run(QStringList{file("ok.xml", "ok"), "-b", "many"} + exec, 2).contains("not a size"));
     QVERIFY(run(QStringList{file("ok.xml", "ok"), "--host", "-oProxyCommand=id"} + exec, 2).contains("is not a host"));
     QVERIFY(run(QStringList{file("ok.xml", "ok")} + there(), 2, "script=soon").contains("is not a time limit"));
@@ -249,6 +249,9 @@ private Q_SLOTS:
     QTest::addColumn<QByteArray>("expected");
     QTest::newRow("a script") << QByteArray("/bin/sh -s") << "script=1"
                               << QByteArray("loop did not answer within 1 s while reading its system");
+    QTest::newRow("a script, named before its limit")
+        << QByteArray("/bin/sh -s") << "script=3,silence=1"
+        << QByteArray("# loop has not answered for 1 s while reading its system; waiting up to 3 s");
     QTest::newRow("a copy") << QByteArray("coppice-exec.") << "upload=1"
                             << QByteArray("loop did not answer within 1 s while receiving coppice-exec");
     QTest::newRow("the start") << QByteArray("supervise") << "start=1" << QByteArray("loop did not start the run cli-");

@@ -11,7 +11,7 @@ namespace {
 constexpr qsizetype kMostOutput = qsizetype{4} << 20;
 constexpr qsizetype kMostErrors = qsizetype{1} << 20;
 
-/// The rest is read and forgotten, so that the other side does not wait for ever.
+/// The rest is read and dropped, so that the other side does not block.
 void append(QByteArray& to, const QByteArray& more, qsizetype most) {
   to += more.left(qMax(qsizetype{0}, most - to.size()));
 }

@@ -120,7 +120,7 @@ public:
   /// Where the ssh configuration leads: HostName.
   [[nodiscard]] const QString& address() const { return m_address; }
 
-  /// Removes the folder of a run that is over and kept here. Nobody is told how it went.
+  /// Removes the folder of a run that is over and kept here. Failures are ignored.
   void dropRun(const QString& id);
 
 Q_SIGNALS:
@@ -154,7 +154,7 @@ private:
   /// A script over there (or here).
   void script(Step step, const std::string& text, std::function<void(const remote::Facts&)> done);
   void fail(Step step, const Error& error, remote::SshTrouble trouble = remote::SshTrouble::other);
-  /// This step is to end within the limit, whoever it waits for.
+  /// Fails the step when the time is up.
   void limit(Step step, remote::Limits::Time time, const QString& doing);
   /// Sends a script over there, which may be the last thing that happens.
   void send(Call& call, const std::string& text, remote::Limits::Time limit,

@@ -5,8 +5,8 @@
 
 /// Runs in folders of their own. A supervisor in a session of its own starts coppice-exec with the arguments of
 /// `job.json`, writes its records and its other output into files, and ends the whole session with it: on request, at a
-/// time limit, or when the starter is gone (for runs that end with it). Whoever is attached reads the files, so a lost
-/// connection loses nothing.
+/// time limit, or when the starter is gone (for runs that end with it). Those that are attached read the files, so a
+/// lost connection loses nothing.
 ///
 /// The folder (0700): job.json, the schedule; then records.jsonl (what coppice-exec says, and an `end` in any case),
 /// log.txt (its standard error), lock (held while the supervisor lives, with its process id; touched every second as a

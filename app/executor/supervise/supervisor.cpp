@@ -363,7 +363,7 @@ private:
         const int code = WEXITSTATUS(status);
         constexpr int kMostCode = static_cast<int>(RunExit::internal);
         m_code = code > 0 && code <= kMostCode ? static_cast<RunExit>(code) : RunExit::internal;
-        reason = "coppice-exec left with status " + std::to_string(code) + " and no last word; see the log";
+        reason = "coppice-exec exited with status " + std::to_string(code) + " without its last record; see the log";
       }
       m_records.force(program::writeRecord(program::EndRecord{m_code, reason}));
     }
