@@ -96,7 +96,7 @@ public:
   }
 
   std::optional<TwoLevelForest> run() {
-    if (!orderTrees() || !countEntries()) {
+    if (!orderTrees() || !countEntries() || !countBetweenBoxes()) {
       return std::nullopt;
     }
     dealExtras();
@@ -186,29 +186,62 @@ private:
     return true;
   }
 
-  /// Which trees have one entry more than the others of the same box: by source and target box a window over the
-  /// source's trees.
-  void dealExtras() {
-    const std::size_t pairs = at(m_boxCount) * at(m_boxCount);
-    m_extraCount.assign(pairs, 0);
-    m_extraStart.assign(pairs, 0);
+  /// How many entries the trees of each box have in each other box: in proportion to the trees, and where a box cannot
+  /// send that many, less of its and more of others.
+  bool countBetweenBoxes() {
+    m_between.assign(at(m_boxCount) * at(m_boxCount), 0);
+    std::vector<int64_t> room(at(m_boxCount), 0);  // by source: what it can still send
+    for (int rank = 0; rank < m_gpuCount; ++rank) {
+      room[at(m_shape.boxOf[at(rank)])] += m_shape.outerOut[at(rank)];
+    }
     for (int box = 0; box < m_boxCount; ++box) {
       const int64_t foreign = outside(box);
-      const int64_t rest = foreign > 0 ? m_total[at(box)] % foreign : 0;
       int64_t seen = 0;
       for (int distance = 1; distance < m_boxCount && foreign > 0; ++distance) {
         const int source = before(box, distance);
         const int64_t next = seen + treesIn(source);
-        m_extraCount[pair(source, box)] = share(rest, next, foreign) - share(rest, seen, foreign);
+        m_between[pair(source, box)] = share(m_total[at(box)], next, foreign) - share(m_total[at(box)], seen, foreign);
+        room[at(source)] -= m_between[pair(source, box)];
         seen = next;
       }
     }
+    for (int source = 0; source < m_boxCount; ++source) {
+      for (int distance = 1; distance < m_boxCount && room[at(source)] < 0; ++distance) {
+        const int box = behind(source, distance);
+        // An even part of what is too much, for the boxes that are left.
+        const int64_t part = (-room[at(source)] + m_boxCount - distance - 1) / (m_boxCount - distance);
+        int64_t wanted = std::min(part, m_between[pair(source, box)] - treesIn(source));
+        for (int other = 0; other < m_boxCount && wanted > 0; ++other) {
+          if (other == source || other == box || room[at(other)] <= 0) {
+            continue;
+          }
+          const auto size = static_cast<int64_t>(gpusOf(box).size());
+          const int64_t amount =
+              std::min({wanted, room[at(other)], treesIn(other) * size - m_between[pair(other, box)]});
+          m_between[pair(source, box)] -= amount;
+          m_between[pair(other, box)] += amount;
+          room[at(source)] += amount;
+          room[at(other)] -= amount;
+          wanted -= amount;
+        }
+      }
+      if (room[at(source)] < 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Which trees have one entry more than the others of the same box: by source and target box a window over the
+  /// source's trees.
+  void dealExtras() {
+    m_extraStart.assign(m_between.size(), 0);
     for (int source = 0; source < m_boxCount; ++source) {
       int64_t start = 0;
       for (int distance = 1; distance < m_boxCount && treesIn(source) > 0; ++distance) {
         const std::size_t index = pair(source, behind(source, distance));
         m_extraStart[index] = start;
-        start = (start + m_extraCount[index]) % treesIn(source);
+        start = (start + m_between[index]) % treesIn(source);
       }
     }
   }
@@ -219,23 +252,30 @@ private:
   [[nodiscard]] std::size_t pair(int source, int target) const { return at(source) * at(m_boxCount) + at(target); }
   [[nodiscard]] bool hasExtra(int source, int target, int64_t place) const {
     const std::size_t index = pair(source, target);
-    return (place - m_extraStart[index] + treesIn(source)) % treesIn(source) < m_extraCount[index];
+    return (place - m_extraStart[index] + treesIn(source)) % treesIn(source) < m_between[index] % treesIn(source);
   }
 
-  /// Deals the trees from outside to the GPUs of the box, each to as many as it has entries there.
+  /// Deals the trees from outside to the GPUs of the box, each to as many as it has entries there. The GPU whose share
+  /// of a_g is dealt the least comes next (stride scheduling), so that after all trees each has exactly a_g.
   bool dealEntries(int box) {
-    const std::vector<int>& gpus = gpusOf(box);
-    const int64_t foreign = outside(box);
-    if (foreign == 0) {
-      return true;
+    struct Turn {
+      int64_t dealt = 0;
+      int64_t all = 0;
+      int gpu = 0;
+    };
+    // Whether a comes after b: a heap has the last one at its top.
+    const auto isLater = [](const Turn& a, const Turn& b) {
+      const Int128 left = Int128{2 * a.dealt + 1} * b.all;
+      const Int128 right = Int128{2 * b.dealt + 1} * a.all;
+      return left != right ? left > right : a.gpu > b.gpu;
+    };
+    std::vector<Turn> heap;
+    for (const int rank : gpusOf(box)) {
+      if (m_entriesAt[at(rank)] > 0) {
+        heap.push_back({0, m_entriesAt[at(rank)], rank});
+      }
     }
-    const int64_t each = m_total[at(box)] / foreign;
-    std::vector<int64_t> credit(gpus.size(), 0);
-    std::vector<int64_t> left;
-    for (const int rank : gpus) {
-      left.push_back(m_entriesAt[at(rank)]);
-    }
-    std::vector<int> lastTree(gpus.size(), -1);
+    std::make_heap(heap.begin(), heap.end(), isLater);
     std::vector<Entry>& entries = m_entries[at(box)];
     entries.reserve(at(m_total[at(box)]));
     for (const bool isExtra : {false, true}) {
@@ -246,24 +286,28 @@ private:
           if (hasExtra(source, box, static_cast<int64_t>(place)) != isExtra) {
             continue;
           }
-          m_progress.spend(at(each + 1) * gpus.size());
-          for (int64_t i = 0; i < each + (isExtra ? 1 : 0); ++i) {
-            std::size_t best = gpus.size();
-            for (std::size_t g = 0; g < gpus.size(); ++g) {
-              credit[g] += m_entriesAt[at(gpus[g])];
-              if (left[g] > 0 && lastTree[g] != trees[place] && (best == gpus.size() || credit[g] > credit[best])) {
-                best = g;
-              }
-            }
-            if (best == gpus.size()) {
-              return false;
-            }
-            credit[best] -= m_total[at(box)];
-            --left[best];
-            lastTree[best] = trees[place];
-            entries.push_back({trees[place], gpus[best]});
+          const std::size_t count = at(m_between[pair(source, box)] / treesIn(source) + (isExtra ? 1 : 0));
+          if (count > heap.size()) {
+            return false;
+          }
+          m_progress.spend(count);
+          for (std::size_t i = 0; i < count; ++i) {
+            const auto end = heap.end() - static_cast<std::ptrdiff_t>(i);
+            std::pop_heap(heap.begin(), end, isLater);
+            entries.push_back({trees[place], (end - 1)->gpu});
+          }
+          for (std::size_t i = count; i-- > 0;) {
+            const auto end = heap.end() - static_cast<std::ptrdiff_t>(i);
+            ++(end - 1)->dealt;
+            std::push_heap(heap.begin(), end, isLater);
           }
         }
+      }
+    }
+    for (const Turn& turn : heap) {
+      if (turn.dealt > std::min(m_shape.outerIn[at(turn.gpu)], outside(box)) ||
+          m_treeCount - trees(turn.gpu) - turn.dealt > m_shape.innerIn[at(turn.gpu)]) {
+        return false;
       }
     }
     return true;
@@ -589,7 +633,7 @@ private:
   std::vector<std::vector<int>> m_treesOfBox;  // in the order of dealing
   std::vector<int64_t> m_entriesAt;            // a_g
   std::vector<int64_t> m_total;                // by box: sum of a_g
-  std::vector<int64_t> m_extraCount;           // by source and target box
+  std::vector<int64_t> m_between;              // by source and target box: entries
   std::vector<int64_t> m_extraStart;
   std::vector<std::vector<Entry>> m_entries;  // by target box
   std::vector<int64_t> m_sent;                // by GPU: entries elsewhere that it serves
