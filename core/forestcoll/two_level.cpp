@@ -2,6 +2,7 @@
 #include "forestcoll/two_level.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -88,7 +89,8 @@ public:
         m_firstTree(at(m_gpuCount) + 1, 0),
         m_treesOfBox(at(m_boxCount)),
         m_entries(at(m_boxCount)),
-        m_sent(at(m_gpuCount), 0) {
+        m_sent(at(m_gpuCount), 0),
+        m_entryOf(at(m_gpuCount), 0) {
     for (int rank = 0; rank < m_gpuCount; ++rank) {
       m_firstTree[at(rank) + 1] = m_firstTree[at(rank)] + trees(rank);
     }
@@ -322,6 +324,12 @@ private:
 
   /// Roots first; what they cannot send goes by the GPU of their box with the most capacity left.
   bool chooseSenders() {
+    m_attached.resize(at(m_boxCount));
+    for (int rank = 0; rank < m_gpuCount; ++rank) {
+      for (const int network : m_shape.networksOf[at(rank)]) {
+        m_attached[at(m_shape.boxOf[at(rank)])][network].push_back(rank);
+      }
+    }
     std::vector<Entry*> others;
     for (std::vector<Entry>& entries : m_entries) {
       for (Entry& entry : entries) {
@@ -353,11 +361,18 @@ private:
   [[nodiscard]] int roomiestSender(const Entry& entry) const {
     int best = -1;
     int64_t most = 0;
-    for (const int sender : gpusOf(m_shape.boxOf[at(m_rootOf[at(entry.tree)])])) {
-      const int64_t left = m_shape.outerOut[at(sender)] - m_sent[at(sender)];
-      if (left > most && maySend(sender, entry.gpu)) {
-        best = sender;
-        most = left;
+    const auto& attached = m_attached[at(m_shape.boxOf[at(m_rootOf[at(entry.tree)])])];
+    for (const int network : m_shape.networksOf[at(entry.gpu)]) {
+      const auto senders = attached.find(network);
+      if (senders == attached.end()) {
+        continue;
+      }
+      for (const int sender : senders->second) {
+        const int64_t left = m_shape.outerOut[at(sender)] - m_sent[at(sender)];
+        if (left > most) {
+          best = sender;
+          most = left;
+        }
       }
     }
     return best;
@@ -425,13 +440,24 @@ private:
       entries[0].children = std::clamp<int64_t>((children + difference + 1) / 2, 0, children);
       entries[1].children = children - entries[0].children;
     } else {
-      for (int64_t child = 0; child < children; ++child) {
-        Entry* roomiest = entries;
-        for (Entry* entry = entries + 1; entry < entries + count; ++entry) {
-          roomiest =
-              room[at(entry->gpu)] - entry->children > room[at(roomiest->gpu)] - roomiest->children ? entry : roomiest;
-        }
-        ++roomiest->children;
+      std::vector<Entry*> byRoom(count);
+      std::iota(byRoom.begin(), byRoom.end(), entries);
+      const auto roomOf = [&](const Entry* entry) { return room[at(entry->gpu)]; };
+      std::sort(byRoom.begin(), byRoom.end(),
+                [&](const Entry* a, const Entry* b) { return std::pair(-roomOf(a), a) < std::pair(-roomOf(b), b); });
+      // The first `used` come down to one level, which is not above the next one's room.
+      int64_t sum = 0;
+      std::size_t used = 0;
+      while (used < count && sum - static_cast<int64_t>(used) * roomOf(byRoom[used]) < children) {
+        sum += roomOf(byRoom[used++]);
+      }
+      const int64_t above = sum - children;
+      const auto parts = static_cast<int64_t>(used);
+      const int64_t level = above >= 0 ? above / parts : -((-above + parts - 1) / parts);
+      int64_t spare = above - level * parts;  // so many keep one more
+      for (std::size_t i = 0; i < used; ++i) {
+        byRoom[i]->children = roomOf(byRoom[i]) - level - (spare > 0 ? 1 : 0);
+        spare -= spare > 0 ? 1 : 0;
       }
     }
     for (std::size_t i = 0; i < count; ++i) {
@@ -504,18 +530,20 @@ private:
   /// Calls visit(parent, child) for all edges of a tree inside a box that it enters from outside. Which GPU hangs on
   /// which entry is rotated from tree to tree, so that the pairs carry equal loads.
   template <typename Visit>
-  void visitBox(int box, std::size_t first, std::size_t last, const Visit& visit) const {
+  void visitBox(int box, std::size_t first, std::size_t last, const Visit& visit) {
     const std::vector<Entry>& entries = m_entries[at(box)];
     const std::vector<int>& gpus = gpusOf(box);
+    ++m_visits;
+    for (std::size_t e = first; e < last; ++e) {
+      m_entryOf[at(entries[e].gpu)] = m_visits;
+    }
     std::size_t entry = first;
     int64_t taken = 0;
+    std::size_t next = at(entries[first].tree) % gpus.size();
     for (std::size_t i = 0; i < gpus.size(); ++i) {
-      const int child = gpus[(i + at(entries[first].tree)) % gpus.size()];
-      bool isEntry = false;
-      for (std::size_t e = first; e < last; ++e) {
-        isEntry = isEntry || entries[e].gpu == child;
-      }
-      if (isEntry) {
+      const int child = gpus[next];
+      next = next + 1 == gpus.size() ? 0 : next + 1;
+      if (m_entryOf[at(child)] == m_visits) {
         continue;
       }
       while (taken == entries[entry].children) {
@@ -635,8 +663,11 @@ private:
   std::vector<int64_t> m_total;                // by box: sum of a_g
   std::vector<int64_t> m_between;              // by source and target box: entries
   std::vector<int64_t> m_extraStart;
-  std::vector<std::vector<Entry>> m_entries;  // by target box
-  std::vector<int64_t> m_sent;                // by GPU: entries elsewhere that it serves
+  std::vector<std::vector<Entry>> m_entries;                // by target box
+  std::vector<std::map<int, std::vector<int>>> m_attached;  // by box and network: GPUs
+  std::vector<int64_t> m_sent;                              // by GPU: entries elsewhere that it serves
+  std::vector<int64_t> m_entryOf;                           // by GPU: the last visit in which it was an entry
+  int64_t m_visits = 0;
 };
 
 }  // namespace
