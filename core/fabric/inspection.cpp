@@ -596,7 +596,7 @@ private:
     }
     for (std::size_t v = 0; v < isLinked.size(); ++v) {
       if (isLinked[v] == 0 && !m_isRepeat[v]) {
-        add(Severity::note, ErrorCode::invalidFabric, "no link touches this node", "link it or remove it",
+        add(Severity::note, ErrorCode::invalidFabric, "this node has no links", "link it or remove it",
             elementOf(static_cast<NodeIndex>(v)));
       }
     }

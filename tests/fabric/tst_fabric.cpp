@@ -196,7 +196,7 @@ private slots:
                "GB/s"};
     QTest::newRow("isolated switch") << "a b s:switch | a-b 1"
                                      << QStringList{
-                                            "note: node \"s\": no link touches this node; link it or remove it"};
+                                            "note: node \"s\": this node has no links; link it or remove it"};
     QTest::newRow("several at once, each in its place")
         << "a b s:hub | a-b slow; a-q 1; b-b 0; a-b 1"
         << QStringList{"error: node \"s\": unknown kind \"hub\"; use \"gpu\", \"nic\" or \"switch\"",
@@ -204,7 +204,7 @@ private slots:
                        "error: link 1 \"a\" -> \"q\": dst \"q\" is not a node; did you mean \"a\"?",
                        "error: link 2 \"b\" -> \"b\": the link joins the node to itself; remove it or correct one end",
                        "error: link 2 \"b\" -> \"b\": bandwidth 0 is not above 0; " + kAboveZero,
-                       "note: node \"s\": no link touches this node; link it or remove it"};
+                       "note: node \"s\": this node has no links; link it or remove it"};
     QTest::newRow("link with errors left out of the walk")
         << "a b | a-b 0"
         << QStringList{
