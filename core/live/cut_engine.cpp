@@ -473,18 +473,6 @@ const CutEngine::Answer& CutEngine::solve(const Progress& progress) {
   return best;
 }
 
-std::vector<std::vector<int>> CutEngine::tiedSets(std::size_t most) const {
-  std::vector<std::vector<int>> sets;
-  for (int i = 0; i < sinkSlots() && sets.size() < most; ++i) {
-    const CutRatio ratio = storedRatio(i);
-    if (ratio.demand > 0 && !isLess(ratio, m_answer.ratio) && storedSet(i).size() > 0 &&
-        m_sinks[at(i)].set != m_answer.sinkSide) {
-      sets.push_back(m_sinks[at(i)].set);
-    }
-  }
-  return sets;
-}
-
 void CutEngine::beginProbe(int64_t denominator) {
   requireFits(m_totalCapacity, m_total, denominator);
   m_isProbing = true;

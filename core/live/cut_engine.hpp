@@ -82,8 +82,6 @@ public:
   [[nodiscard]] bool isSolved() const { return m_isSolved; }
   /// Demand outside the set and capacity into it.
   [[nodiscard]] CutRatio ratioOf(std::span<const int> set) { return {m_total - demandOf(set), entering(set)}; }
-  /// Sets of other sinks that are just as tight, at most `most`.
-  [[nodiscard]] std::vector<std::vector<int>> tiedSets(std::size_t most) const;
 
   // Questions about changes that are not kept. Between beginProbe and endProbe the edits above, except rescale, go into
   // a journal that endProbe takes back, and solve() answers for the changed graph.

@@ -198,31 +198,6 @@ Result<Answer> LiveBound::probe(std::span<const Edit> edits, const Progress& pro
   });
 }
 
-Result<std::vector<schedule::Cut>> LiveBound::tiedCuts(std::size_t most, const Progress& progress) {
-  return guarded<std::vector<schedule::Cut>>([&] {
-    const Answer answer = m_state->solve(progress);
-    std::vector<schedule::Cut> cuts;
-    if (answer.cut.nodes.empty()) {
-      return cuts;
-    }
-    cuts.push_back(answer.cut);
-    for (const LiveState::HalfView& view : m_state->halves()) {
-      if (view.isReduction == answer.isReduction) {
-        const CutRatio ratio = view.engine->solve(progress).ratio;
-        for (std::vector<int>& set : view.engine->tiedSets(most)) {
-          if (cuts.size() < most) {
-            // Tied cuts share the ratio, not the amounts.
-            CutEngine::Answer tied{ratio, std::move(set), 0};
-            tied.ratio = view.engine->ratioOf(tied.sinkSide);
-            cuts.push_back(m_state->cutOf(tied, 1));
-          }
-        }
-      }
-    }
-    return cuts;
-  });
-}
-
 std::optional<NodeId> LiveBound::find(std::string_view id) const {
   const auto found = m_state->byId.find(std::string(id));
   return found == m_state->byId.end() || !isAlive(found->second) ? std::nullopt : std::optional(found->second);

@@ -126,8 +126,6 @@ public:
   Result<Answer> update(const fabric::Fabric& fabric, const Progress& progress = {});
   /// The bound after the edits, which are not kept. Errors as apply.
   Result<Answer> probe(std::span<const Edit> edits, const Progress& progress = {});
-  /// Cuts just as tight as the answer's that are already known, which comes first; at most `most`.
-  Result<std::vector<schedule::Cut>> tiedCuts(std::size_t most = 32, const Progress& progress = {});
 
   [[nodiscard]] std::optional<NodeId> find(std::string_view id) const;
   /// @pre 0 <= node < nodeLimit()

@@ -136,6 +136,13 @@ void BandwidthCurve::paintEvent(QPaintEvent*) {
           (least > 0 || value <= 0 ? QString() : QStringLiteral("+")) + QString::number(value, 'g', kDigits));
   }
 
+  // What the axes are, where the curve leaves room: it rises from the left.
+  const QString across = m_whatIf.least == m_whatIf.most ? tr("GB/s of each link, per direction")
+                                                         : tr("change of each link, GB/s per direction");
+  painter.setPen(colors[Token::faint]);
+  painter.drawText(area.adjusted(0, 0, -2, -3), Qt::AlignRight | Qt::AlignBottom, across);
+  painter.drawText(area.adjusted(2, 0, 0, 0), Qt::AlignLeft | Qt::AlignTop, tr("bound, GB/s"));
+
   const CurveValue now = valueAt(m_whatIf.curve, m_change);
   const qreal x = xOf(m_change);
   painter.setPen(QPen(colors[Token::text], 1));

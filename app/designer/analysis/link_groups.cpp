@@ -55,6 +55,19 @@ void forEachLink(const live::LiveBound& live, const Snapshot& snapshot, Use&& us
   }
 }
 
+/// "GPU", "NIC", "switch".
+std::string kindName(fabric::NodeKind kind) {
+  switch (kind) {
+    case fabric::NodeKind::gpu:
+      return "GPU";
+    case fabric::NodeKind::nic:
+      return "NIC";
+    case fabric::NodeKind::switchNode:
+      break;
+  }
+  return "switch";
+}
+
 }  // namespace
 
 std::vector<PricedLinks> linkClassesOf(const live::LiveBound& live, const Snapshot& snapshot) {
@@ -74,9 +87,9 @@ std::vector<PricedLinks> linkClassesOf(const live::LiveBound& live, const Snapsh
   for (auto& [key, collector] : classes) {
     if (collector.size() > 1) {
       const auto& [tail, head, isDuplex, isInside, bandwidth] = key;
-      result.push_back(collector.take("all " + std::string(fabric::toString(tail)) + (isDuplex ? " – " : " → ") +
-                                      std::string(fabric::toString(head)) + (isInside ? " inside a box, " : ", ") +
-                                      Bandwidth(bandwidth).toString() + " GB/s"));
+      result.push_back(collector.take("all " + kindName(tail) + (isDuplex ? "–" : "→") + kindName(head) + " links" +
+                                      (isInside ? " within boxes, " : ", ") + Bandwidth(bandwidth).toString() +
+                                      " GB/s"));
     }
   }
   return result;

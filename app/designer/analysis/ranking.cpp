@@ -92,7 +92,7 @@ RankedRow upgradeRow(const PricedLinks& links, const live::Price& price) {
           : Texts::tr("More bandwidth here gains nothing: the bottleneck is elsewhere");
   const bool hasEnd = price.nextAbove && price.raise.isPositive();
   if (price.nextAbove) {
-    gain += u' ' + (price.raise.isPositive() ? Texts::tr("up to %1 GB/s more, where another cut takes over")
+    gain += u' ' + (price.raise.isPositive() ? Texts::tr("up to %1 GB/s more, where another cut becomes the limit")
                                              : Texts::tr("up to %1 GB/s more"))
                        .arg(exactly(*price.nextAbove));
   }
@@ -135,6 +135,7 @@ QString partName(live::Part part) {
 struct ElementFailures {
   std::vector<live::Failure> failures;
   std::vector<ElementId> elements;
+  std::vector<QString> names;  ///< as the drawing writes them
 };
 
 ElementFailures failuresOf(const Snapshot& snapshot) {
@@ -147,8 +148,15 @@ ElementFailures failuresOf(const Snapshot& snapshot) {
   std::size_t link = 0;
   for (const live::Failure& failure : result.failures) {
     // Links come first, in the description's order; those whose bandwidth cannot be read have no bound either.
-    result.elements.push_back(failure.part == live::Part::link ? ElementId(snapshot.links[link++])
-                                                               : ElementId(nodes.at(failure.name)));
+    if (failure.part == live::Part::link) {
+      const fabric::LinkDescription& facts = snapshot.facts->links[link];
+      result.elements.emplace_back(snapshot.links[link++]);
+      result.names.push_back(QString::fromStdString(facts.src) + (facts.duplex ? u" – "_s : u" → "_s) +
+                             QString::fromStdString(facts.dst));
+    } else {
+      result.elements.emplace_back(nodes.at(failure.name));
+      result.names.push_back(QString::fromStdString(failure.name));
+    }
   }
   return result;
 }
@@ -205,7 +213,7 @@ Ranking rankDamage(const BoundSolver& solver, const Snapshot& snapshot, const Qu
       const live::Failure& failure = parts.failures[damage.failure];
       RankedRow row;
       row.elements = {parts.elements[damage.failure]};
-      const QString name = QString::fromStdString(failure.name);
+      const QString& name = parts.names[damage.failure];
       const Rational percent = damage.loss * Rational(kHundred);
       QString exact = damage.finding
                           ? QString::fromStdString(damage.finding->text)

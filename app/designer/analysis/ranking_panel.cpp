@@ -5,8 +5,10 @@
 #include <QShowEvent>
 #include <QSortFilterProxyModel>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 using namespace Qt::StringLiterals;
 
@@ -38,7 +40,7 @@ RankingPanel::Kind upgradesKind() {
 }
 
 RankingPanel::Kind damageKind() {
-  return {u"damage"_s, RankingPanel::tr("Damage"),
+  return {u"damage"_s, RankingPanel::tr("Failures (N-1)"),
           RankingPanel::tr("Open a fabric to see what it loses when a link, NIC, switch or GPU fails."),
           damageHeaders(), rankDamage};
 }
@@ -101,7 +103,8 @@ RankingPanel::RankingPanel(Kind kind, QWidget* parent)
   const auto choose = [this](const QModelIndex& index) {
     const QModelIndex source = static_cast<const QSortFilterProxyModel*>(m_table->model())->mapToSource(index);
     if (source.isValid() && isCurrent()) {
-      Q_EMIT elementsChosen(m_model.rows()[static_cast<std::size_t>(source.row())].elements);
+      const RankedRow& row = m_model.rows()[static_cast<std::size_t>(source.row())];
+      Q_EMIT elementsChosen(row.elements, row.cells.front().text);
     }
   };
   connect(m_table, &QTableView::clicked, this, choose);
@@ -135,6 +138,44 @@ void RankingPanel::setSubject(Document* document, LiveBound* bound) {
 bool RankingPanel::isCurrent() const {
   return m_hasAnswer && m_document && m_bound && m_factRevision == m_document->factRevision() &&
          m_question == m_bound->question();
+}
+
+void RankingPanel::fitColumns() {
+  // The name comes first: where there is too little room, the heads of the numbers give way, down to their numbers.
+  QHeaderView* header = m_table->horizontalHeader();
+  constexpr int kPadding = 16;
+  std::vector<int> least;
+  std::vector<int> full;
+  const auto widthOf = [&](int column) {
+    int width = 0;
+    // The best rows stand for the rest: all have numbers of about the same length.
+    constexpr int kLooked = 200;
+    for (int row = 0; row < std::min(kLooked, m_model.rowCount()); ++row) {
+      const QString text = m_model.index(row, column).data().toString();
+      width = std::max(width, m_table->fontMetrics().horizontalAdvance(text) + kPadding);
+    }
+    return width;
+  };
+  int wanted = widthOf(0);
+  int spare = 0;
+  for (int column = 1; column < m_model.columnCount(); ++column) {
+    least.push_back(std::max(widthOf(column), header->minimumSectionSize()));
+    full.push_back(std::max(least.back(), header->sectionSizeHint(column)));
+    wanted += full.back();
+    spare += full.back() - least.back();
+  }
+  const int missing = std::clamp(wanted - m_table->viewport()->width(), 0, spare);
+  for (int column = 1; column < m_model.columnCount(); ++column) {
+    const auto at = static_cast<std::size_t>(column - 1);
+    const int give = spare > 0 ? (full[at] - least[at]) * missing / spare : 0;
+    header->setSectionResizeMode(column, QHeaderView::Interactive);
+    header->resizeSection(column, full[at] - give);
+  }
+}
+
+void RankingPanel::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  fitColumns();
 }
 
 void RankingPanel::showEvent(QShowEvent* event) {
@@ -176,9 +217,7 @@ void RankingPanel::receive(Ranking ranking) {
   m_note = std::move(ranking.note);
   m_table->sortByColumn(-1, Qt::AscendingOrder);
   m_model.setRows(std::move(ranking.rows));
-  for (int column = 1; column < m_model.columnCount(); ++column) {
-    m_table->horizontalHeader()->setSectionResizeMode(column, QHeaderView::ResizeToContents);
-  }
+  fitColumns();
   follow();
 }
 

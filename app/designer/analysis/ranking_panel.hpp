@@ -42,14 +42,16 @@ public:
   [[nodiscard]] bool isCurrent() const;
 
 Q_SIGNALS:
-  /// A row was chosen.
-  void elementsChosen(const std::set<ElementId>& elements);
+  /// A row was chosen; the name is that of its first column.
+  void elementsChosen(const std::set<ElementId>& elements, const QString& name);
 
 protected:
   void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
 private:
   void follow();
+  void fitColumns();
   void receive(Ranking ranking);
   void update();
 

@@ -148,12 +148,14 @@ protected:
     const bool isOn = isEnabled();
     constexpr double kFigure = 12;
     constexpr int kBar = 4;
-    const QRect words = rect().adjusted(0, 0, 0, -kBar - 6);
+    constexpr int kInset = 4;
+    const QRect words = rect().adjusted(0, 0, -kInset, -kBar - 6);
     painter.setFont(figureFont(kFigure));
     const QString gain = m_bar.raise.isPositive() ? u"+"_s + decimal(m_bar.raise) : u"0"_s;
     painter.setPen(colors[isOn ? Token::text : Token::faint]);
     painter.drawText(words, Qt::AlignRight | Qt::AlignVCenter, gain);
-    const int room = words.width() - painter.fontMetrics().horizontalAdvance(gain) - 10;
+    constexpr int kGap = 24;
+    const int room = words.width() - painter.fontMetrics().horizontalAdvance(gain) - kGap;
     constexpr double kText = 12.5;
     painter.setFont(uiFont(kText));
     painter.drawText(QRect(words.left(), words.top(), room, words.height()), Qt::AlignLeft | Qt::AlignVCenter,
@@ -296,10 +298,10 @@ void UpgradeBarsView::show(UpgradeBars bars) {
   } else if (best <= 0) {
     m_note->setText(tr("Several cuts are equally tight: no class of links alone can raise the bound."));
   } else if (m_bars.bars.front().until) {
-    m_note->setText(
-        tr("The first pays up to %1 GB/s; then another cut binds.").arg(exactly(*m_bars.bars.front().until)));
+    m_note->setText(tr("The first helps up to %1 GB/s, then another cut becomes the limit.")
+                        .arg(exactly(*m_bars.bars.front().until)));
   } else {
-    m_note->setText(tr("The first pays without end."));
+    m_note->setText(tr("The first keeps helping at any bandwidth."));
   }
   follow();
 }

@@ -61,7 +61,7 @@ WhatIfPanel::WhatIfPanel(QWidget* parent)
   m_before->setToolTip(tr("To the break point before"));
   m_before->setAccessibleName(m_before->toolTip());
   m_after->setObjectName(u"whatIfAfter"_s);
-  m_after->setToolTip(tr("To the next break point, where another cut takes over"));
+  m_after->setToolTip(tr("To the next break point, where another cut becomes the limit"));
   m_after->setAccessibleName(m_after->toolTip());
   m_reset->setObjectName(u"whatIfReset"_s);
   m_apply->setObjectName(u"whatIfApply"_s);
@@ -202,6 +202,13 @@ void WhatIfPanel::setChange(const Rational& change) {
     const QSignalBlocker quiet(m_slider);
     m_slider->setValue(stepOf(curve, change, kSteps));
     m_curve->setChange(change);
+    const QString links = counted(static_cast<qsizetype>(shown.count), tr("link"), tr("links"));
+    Q_EMIT tried(
+        shown.links, change,
+        shown.least == shown.most
+            ? tr("What if: %1 at %2 GB/s per direction").arg(links, decimal(m_trial.least))
+            : tr("What if: %1, each %2%3 GB/s per direction")
+                  .arg(links, change.isPositive() ? u"+"_s : u"−"_s, decimal(change.isPositive() ? change : -change)));
   }
   update();
 }

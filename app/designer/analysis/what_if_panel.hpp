@@ -35,6 +35,8 @@ public:
   void apply();
 
 Q_SIGNALS:
+  /// Another bandwidth is tried on the links; a change of 0 is none.
+  void tried(const std::set<LinkId>& links, const Rational& change, const QString& title);
   /// An edit was refused; the text says why.
   void refused(const QString& why);
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/canvas/canvas_painter.hpp"
 
-#include <QCoreApplication>
 #include <QFontMetricsF>
-#include <QLinearGradient>
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
+#include "designer/canvas/paint_steps.hpp"
 #include "designer/document/measures.hpp"
 #include "designer/theme/fonts.hpp"
-#include "designer/theme/scales.hpp"
 
 namespace coppice::designer {
 namespace {
@@ -18,34 +17,18 @@ namespace {
 constexpr double kNearScale = 0.27;
 constexpr double kFarScale = 0.11;
 constexpr double kMostVisibleLines = 6000;
+/// Below this scale the lines between two rooms are one trunk, where there are many lines.
+constexpr double kTrunkScale = 0.2;
+constexpr std::size_t kLeastTrunkedLines = 1500;
 constexpr double kViewArea = 1600.0 * 1000.0;
 constexpr double kMostGridDots = 40000;
-constexpr double kDimmed = 0.28;
-constexpr double kLegendWidth = 190;
-constexpr double kLegendRow = 20;
-constexpr double kLegendHeat = 52;
-constexpr std::size_t kMostLegendRows = 12;
 
-QColor colorOf(const TreeMark& tree, Scheme scheme) {
-  return tree.color.value_or(category(tree.category, scheme));
-}
-
-Qt::PenStyle dashOf(const TreeMark& tree) {
-  return tree.dash.value_or(categoryDash(tree.category));
-}
-
-/// Items a few at a time.
-template <typename Item, typename Paint>
-void addInSteps(PaintSteps& result, std::vector<Item> items, Paint paint) {
-  constexpr std::size_t kAtATime = 48;
-  const auto all = std::make_shared<const std::vector<Item>>(std::move(items));
-  for (std::size_t start = 0; start < all->size(); start += kAtATime) {
-    result.steps.emplace_back([all, start, paint](QPainter& painter) {
-      for (std::size_t i = start; i < std::min(start + kAtATime, all->size()); ++i) {
-        paint(painter, (*all)[i]);
-      }
-    });
+QColor fillOf(const BoxItem& box, bool isSelected, const Colors& colors) {
+  const QColor room = colors[Token::room];
+  if (isSelected) {
+    return mixed(room, colors[Token::accentSoft], 0.5);
   }
+  return box.depth % 2 == 0 ? room : mixed(room, colors[Token::boxLine], 0.16);
 }
 
 double titleRoom(const BoxItem& box) {
@@ -168,9 +151,19 @@ PaintSteps CanvasPainter::steps(const QRectF& part, double scale, Detail detail)
     paintBoxes(painter, part);
     paintHulls(painter, part);
   });
-  if (detail == Detail::far) {
+  m_isBundled.clear();
+  m_isTrunked = detail == Detail::far ||
+                (detail == Detail::mid && scale < kTrunkScale && m_scene.lines().size() > kLeastTrunkedLines);
+  if (m_isTrunked) {
+    m_isBundled.assign(m_scene.lines().size(), 0);
+    for (const BundleItem& bundle : m_scene.bundles()) {
+      for (const std::uint32_t at : bundle.lines) {
+        m_isBundled[at] = 1;
+      }
+    }
     add([this, part](QPainter& painter) { paintBundles(painter, part); });
-  } else {
+  }
+  if (detail != Detail::far) {
     addLineSteps(part, result);
   }
   addMarkSteps(part, result);
@@ -184,6 +177,7 @@ PaintSteps CanvasPainter::steps(const QRectF& part, double scale, Detail detail)
     add(titles);
   }
   add([this, part](QPainter& painter) {
+    paintFailedNodes(painter, part);
     paintLinkProblems(painter, part);
     paintNotes(painter, part);
   });
@@ -233,12 +227,8 @@ void CanvasPainter::paintBoxes(QPainter& painter, const QRectF& part) const {
       continue;
     }
     const bool isOn = isSelected(box.id);
-    const QColor room = m_colors[Token::room];
-    painter.setBrush(box.depth % 2 == 0 ? room : mixed(room, m_colors[Token::boxLine], 0.16));
+    painter.setBrush(fillOf(box, isOn, m_colors));
     painter.setPen(QPen(m_colors[isOn ? Token::accent : Token::boxLine], isOn ? px(2) : std::max(1.2, px(1))));
-    if (isOn) {
-      painter.setBrush(mixed(room, m_colors[Token::accentSoft], 0.5));
-    }
     if (m_detail == Detail::far) {
       painter.drawRoundedRect(box.rect, px(3), px(3));
     } else {
@@ -247,23 +237,44 @@ void CanvasPainter::paintBoxes(QPainter& painter, const QRectF& part) const {
   }
 }
 
-std::optional<CanvasPainter::Title> CanvasPainter::titleOf(const BoxItem& box) const {
-  // 17 units, but never below 11 pixels while the box has room for it.
-  const bool isFar = m_detail == Detail::far;
-  const double size = std::max(17.0, px(isFar ? 11 : 11.5));
-  if (box.rect.width() < size * 2.2 || box.rect.height() < size * 1.4 || (isFar && box.depth > 0)) {
-    return std::nullopt;
+QColor CanvasPainter::groundOf(const BoxItem& box) const {
+  QColor ground = fillOf(box, isSelected(box.id), m_colors);
+  if (m_state.layer != nullptr) {
+    for (std::size_t i = 0; i < m_state.layer->hulls().size(); ++i) {
+      if (m_state.layer->hulls()[i].contains(box.rect.center())) {
+        ground = mixed(ground, m_colors[m_state.layer->overlay().hulls[i].fill], kHullOpacity);
+      }
+    }
   }
-  // Where the title's room is too low for it, it stands on top of the box.
+  return ground;
+}
+
+std::optional<CanvasPainter::Title> CanvasPainter::titleOf(const BoxItem& box) const {
+  // 17 units, but never below what can be read while the box has room for it.
+  const bool isFar = m_detail == Detail::far;
+  constexpr double kLeastPixels = 7;
+  double size = std::max(17.0, px(isFar ? 9.5 : 11.5));
   Title title;
-  title.isOutside = !isFar && size > titleRoom(box) * 0.8;
-  if (title.isOutside && box.depth > 0) {
+  if (isFar || size > titleRoom(box) * 0.8) {
+    // The title's room is too low for it: it stands beside the box, as high as the gap to what is there.
+    if (box.depth > 0) {
+      return std::nullopt;
+    }
+    const double inGap = std::min(size, box.titleGap / 1.35);
+    title.isOutside = inGap * m_scale >= kLeastPixels;
+    if (title.isOutside) {
+      size = inGap;
+    } else if (!isFar) {
+      return std::nullopt;
+    }
+  }
+  if (box.rect.width() < size * 2.2 || (!title.isOutside && box.rect.height() < size * 1.4)) {
     return std::nullopt;
   }
   const QFontMetricsF bold(uiFont(100, QFont::DemiBold));
   title.shrink = size / 100;
-  const double x = isFar ? size * 0.4 : title.isOutside ? 4 : 18;
-  const double aside = isFar ? size * 0.15 : title.isOutside ? -size * 1.35 : 8;
+  const double x = title.isOutside ? 4 : isFar ? size * 0.4 : 18;
+  const double aside = title.isOutside ? -size * 1.35 : isFar ? size * 0.15 : 8;
   const double y = box.isTitleBelow ? box.rect.bottom() - aside - size * 1.25 : box.rect.top() + aside;
   title.origin = QPointF(box.rect.left() + x, y);
   const double room = (box.rect.width() - (isFar ? size * 0.8 : 36)) / title.shrink;
@@ -278,19 +289,37 @@ std::optional<CanvasPainter::Title> CanvasPainter::titleOf(const BoxItem& box) c
     }
   }
   title.ground = QRectF(-20, 0, width + 40, bold.height());
+  if (isFar && !title.isOutside) {
+    // Inside it covers nodes: as few as can be.
+    std::size_t least = std::numeric_limits<std::size_t>::max();
+    std::vector<std::uint32_t> covered;
+    for (const double top : {y, box.rect.center().y() - size * 0.62,
+                             box.isTitleBelow ? box.rect.top() + aside : box.rect.bottom() - aside - size * 1.25}) {
+      Title moved = title;
+      moved.origin.setY(top);
+      m_scene.nodesIn(moved.rect(), covered);
+      const auto count = static_cast<std::size_t>(std::count_if(covered.begin(), covered.end(), [&](std::uint32_t at) {
+        return m_scene.nodes()[at].rect.intersects(moved.rect());
+      }));
+      if (count < least) {
+        least = count;
+        title.origin.setY(top);
+      }
+    }
+  }
   return title;
 }
 
-QRectF CanvasPainter::titleBounds(double scale, Detail detail) {
+std::vector<QRectF> CanvasPainter::titleRects(double scale, Detail detail) {
   m_scale = scale;
   m_detail = detail;
-  QRectF result;
+  std::vector<QRectF> result;
   for (const BoxItem& box : m_scene.boxes()) {
     if (!isShown(box.id)) {
       continue;
     }
     if (const std::optional<Title> title = titleOf(box)) {
-      result |= title->rect();
+      result.push_back(title->rect());
     }
   }
   return result;
@@ -311,7 +340,7 @@ void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
     painter.translate(title->origin);
     painter.scale(title->shrink, title->shrink);
     // A quiet ground, as lines may pass.
-    QColor ground = m_colors[title->isOutside ? Token::canvas : Token::room];
+    QColor ground = title->isOutside ? m_colors[Token::canvas] : groundOf(box);
     ground.setAlphaF(m_detail == Detail::far ? 0.92F : 0.8F);
     painter.setPen(Qt::NoPen);
     painter.setBrush(ground);
@@ -327,55 +356,6 @@ void CanvasPainter::paintTitles(QPainter& painter, const QRectF& part) const {
       painter.drawText(QPointF(title->detailAt, base), box.detail);
     }
     painter.restore();
-  }
-}
-
-void CanvasPainter::paintHulls(QPainter& painter, const QRectF& part) const {
-  if (m_state.layer == nullptr) {
-    return;
-  }
-  const std::vector<Hull>& hulls = m_state.layer->overlay().hulls;
-  for (std::size_t i = 0; i < hulls.size(); ++i) {
-    const QPainterPath& path = m_state.layer->hulls()[i];
-    if (path.isEmpty() || !path.boundingRect().adjusted(-px(3), -px(3), px(3), px(3)).intersects(part)) {
-      continue;
-    }
-    QColor fill = m_colors[hulls[i].fill];
-    fill.setAlphaF(0.82F);
-    painter.setBrush(fill);
-    QPen pen(m_colors[hulls[i].line], px(2));
-    if (hulls[i].isDashed) {
-      pen.setDashPattern({4, 3});
-    }
-    painter.setPen(pen);
-    painter.drawPath(path);
-  }
-}
-
-void CanvasPainter::paintHullLabels(QPainter& painter, const QRectF& view, double scale) {
-  m_scale = scale;
-  if (m_state.layer == nullptr) {
-    return;
-  }
-  constexpr double kPixels = 12;
-  const std::vector<Hull>& hulls = m_state.layer->overlay().hulls;
-  for (std::size_t i = 0; i < hulls.size(); ++i) {
-    const QRectF rect = m_state.layer->hulls()[i].boundingRect();
-    if (hulls[i].label.isEmpty() || rect.isNull() || !rect.intersects(view)) {
-      continue;
-    }
-    const double halfWidth = pillWidth(hulls[i].label, kPixels) / 2 + px(8);
-    const double halfHeight = px(kPixels * 1.6);
-    const auto within = [](double value, double low, double high) {
-      return low <= high ? std::clamp(value, low, high) : (low + high) / 2;
-    };
-    // Where the hull leaves the view, its label comes along as far as the hull goes.
-    const QRectF seen = rect & view;
-    const QPointF centre(
-        within(seen.center().x(), view.left() + halfWidth, view.right() - halfWidth),
-        within(std::min(rect.bottom(), view.bottom()), view.top() + halfHeight, view.bottom() - halfHeight));
-    paintPill(painter, centre, hulls[i].label, m_colors[hulls[i].line],
-              m_colors[hulls[i].line == Token::cut ? Token::onCut : Token::onAccent], kPixels);
   }
 }
 
@@ -429,9 +409,18 @@ void CanvasPainter::paintBundles(QPainter& painter, const QRectF& part) const {
     if (!bundle.curve.bounds().adjusted(-1, -1, 1, 1).intersects(part)) {
       continue;
     }
+    const bool isLoaded =
+        m_state.layer != nullptr && std::any_of(bundle.lines.begin(), bundle.lines.end(), [&](std::uint32_t at) {
+          const OverlayLayer::OnLine* on = m_state.layer->on(at);
+          return on != nullptr && on->load;
+        });
+    if (isLoaded) {
+      continue;  // heat takes the place of the trunk
+    }
     QColor color = m_colors[Token::link];
-    color = mixed(m_colors[Token::canvas], color, isDimmed ? kDimmed : 0.85);
-    painter.setPen(QPen(color, px(std::clamp(0.5 + 0.35 * std::log10(1 + bundle.bandwidth), 0.6, 2.4))));
+    color = mixed(m_colors[Token::canvas], color, isDimmed ? kDimmedOpacity : 0.85);
+    painter.setPen(
+        QPen(color, std::min(trunkWidth(1), px(std::clamp(0.5 + 0.35 * std::log10(1 + bundle.bandwidth), 0.6, 2.4)))));
     painter.drawPath(bundle.curve.path());
   }
 }
@@ -500,7 +489,12 @@ void CanvasPainter::addLineSteps(const QRectF& part, PaintSteps& result) {
     }
     const bool isOn = m_state.selection != nullptr && !m_state.selection->empty() &&
                       std::any_of(line.links.begin(), line.links.end(), [&](LinkId id) { return isSelected(id); });
-    (isOn ? above : below).push_back(at);
+    const OverlayLayer::OnLine* on = m_state.layer != nullptr ? m_state.layer->on(at) : nullptr;
+    if (isOn) {
+      above.push_back(at);
+    } else if ((on == nullptr || !on->load) && !isOnTrunk(at)) {
+      below.push_back(at);  // heat takes the place of the line
+    }
     if (m_detail == Detail::near && !line.number.isEmpty() && (line.numberAt >= 0 || m_scale >= kAllNumbers)) {
       numbered.push_back(at);
     }
@@ -515,206 +509,6 @@ void CanvasPainter::addLineSteps(const QRectF& part, PaintSteps& result) {
              [this](QPainter& painter, std::uint32_t at) { paintNumber(painter, m_scene.lines()[at]); });
 }
 
-void CanvasPainter::paintMark(QPainter& painter, const LineItem& line, const LinkMark& mark) const {
-  painter.setBrush(Qt::NoBrush);
-  painter.setPen(QPen(m_colors[mark.color], std::max(lineWidth(line.bandwidth), px(mark.width))));
-  painter.drawPath(line.curve.path());
-  if (line.hasForward != line.hasBackward) {
-    paintArrow(painter, line, line.hasForward, m_colors[mark.color], mark.width);
-  }
-}
-
-void CanvasPainter::paintRoots(QPainter& painter, const QRectF& part) const {
-  painter.setBrush(Qt::NoBrush);
-  for (const TreeMark& tree : m_state.layer->overlay().trees) {
-    painter.setPen(QPen(colorOf(tree, m_colors.scheme()), px(2.4)));
-    for (const NodeId root : tree.roots) {
-      const QRectF rect = m_scene.rectOf(root);
-      if (!rect.isNull() && rect.adjusted(-px(6), -px(6), px(6), px(6)).intersects(part)) {
-        painter.drawRoundedRect(rect.adjusted(-px(4), -px(4), px(4), px(4)), 12, 12);
-      }
-    }
-  }
-}
-
-void CanvasPainter::addMarkSteps(const QRectF& part, PaintSteps& result) {
-  const OverlayLayer* layer = m_state.layer;
-  if (layer == nullptr) {
-    return;
-  }
-  if (layer->lineCount() > 0) {
-    // From afar a great many loads are drawn by bundle, as the lines themselves are.
-    const bool isBundled =
-        m_detail == Detail::far && static_cast<double>(layer->overlay().heat.load.size()) > kMostVisibleLines;
-    if (isBundled) {
-      result.steps.emplace_back([this, part](QPainter& painter) { paintBundledHeat(painter, part); });
-    }
-    m_scene.linesIn(part.adjusted(-40, -40, 40, 40), m_found);
-    using OnLine = std::pair<std::uint32_t, const OverlayLayer::OnLine*>;
-    std::vector<OnLine> loaded;
-    std::vector<OnLine> marked;
-    std::vector<OnLine> laned;
-    for (const std::uint32_t at : m_found) {
-      const OverlayLayer::OnLine* on = layer->on(at);
-      if (on == nullptr || !isShown(m_scene.lines()[at].links.front())) {
-        continue;
-      }
-      if (on->load && !isBundled) {
-        loaded.emplace_back(at, on);
-      }
-      if (!on->marks.empty()) {
-        marked.emplace_back(at, on);
-      }
-      if (!on->lanes.empty()) {
-        laned.emplace_back(at, on);
-      }
-    }
-    // The hotter, the higher.
-    std::vector<OnLine> byHeat = loaded;
-    std::stable_sort(byHeat.begin(), byHeat.end(), [](const OnLine& x, const OnLine& y) {
-      return std::pair(x.second->load->isBottleneck, x.second->load->most()) <
-             std::pair(y.second->load->isBottleneck, y.second->load->most());
-    });
-    addInSteps(result, std::move(byHeat), [this](QPainter& painter, const OnLine& each) {
-      paintHeat(painter, m_scene.lines()[each.first], *each.second->load);
-    });
-    addInSteps(result, std::move(marked), [this, layer](QPainter& painter, const OnLine& each) {
-      for (const std::uint32_t i : each.second->marks) {
-        paintMark(painter, m_scene.lines()[each.first], layer->overlay().marks[i]);
-      }
-    });
-    addInSteps(result, std::move(laned), [this](QPainter& painter, const OnLine& each) {
-      paintLanes(painter, m_scene.lines()[each.first], each.second->lanes);
-    });
-    if (m_detail != Detail::far) {
-      addInSteps(result, std::move(loaded), [this](QPainter& painter, const OnLine& each) {
-        paintHeatLabel(painter, m_scene.lines()[each.first], *each.second->load);
-      });
-    }
-  }
-  result.steps.emplace_back([this, part](QPainter& painter) { paintRoots(painter, part); });
-}
-
-void CanvasPainter::paintHeat(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const {
-  painter.setBrush(Qt::NoBrush);
-  const auto widthFor = [&](double value) { return std::max(lineWidth(line.bandwidth), px(1.5 + 2.5 * value)); };
-  const auto stroke = [&](const Curve& curve, const QColor& color, double width) {
-    QPen pen(color, width);
-    pen.setCapStyle(Qt::FlatCap);
-    painter.setPen(pen);
-    painter.drawPath(curve.path());
-  };
-  const bool isSplit =
-      line.hasForward && line.hasBackward && std::abs(load.forward - load.backward) > 0.005 && m_detail != Detail::far;
-  const double width = widthFor(load.most());
-  const double whole = isSplit ? 2 * width + px(1) : width;
-  if (load.isBottleneck) {
-    stroke(line.curve, m_colors[Token::cut], whole + px(5));
-    stroke(line.curve, m_colors[Token::canvas], whole + px(2));
-  }
-  if (!isSplit) {
-    stroke(line.curve, heat(load.most(), m_colors.scheme()), width);
-    return;
-  }
-  const double aside = (width + px(1)) / 2;
-  stroke(line.curve.shifted(aside), heat(load.forward, m_colors.scheme()), width);
-  stroke(line.curve.shifted(-aside), heat(load.backward, m_colors.scheme()), width);
-}
-
-void CanvasPainter::paintHeatLabel(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const {
-  const QPointF way = line.curve.to - line.curve.from;
-  const double length = std::hypot(way.x(), way.y());
-  constexpr double kPixels = 10.5;
-  if (!load.text.isEmpty() && m_detail == Detail::near && length > pillWidth(load.text, kPixels) * 1.2) {
-    paintPill(painter, line.curve.at(0.5), load.text, m_colors[Token::canvas],
-              m_colors[load.isBottleneck ? Token::cut : Token::linkText], kPixels);
-    return;
-  }
-  if (load.isBottleneck) {
-    const double r = px(5);
-    const QPointF centre = line.curve.at(0.5);
-    const std::array<QPointF, 4> corners{centre - QPointF(0, r), centre + QPointF(r, 0), centre + QPointF(0, r),
-                                         centre - QPointF(r, 0)};
-    painter.setPen(QPen(m_colors[Token::canvas], px(1.5)));
-    painter.setBrush(m_colors[Token::cut]);
-    painter.drawPolygon(corners.data(), 4);
-  }
-}
-
-void CanvasPainter::paintLanes(QPainter& painter, const LineItem& line,
-                               const std::vector<OverlayLayer::Lane>& lanes) const {
-  if (lanes.empty()) {
-    return;
-  }
-  const std::vector<TreeMark>& trees = m_state.layer->overlay().trees;
-  double widest = 0;
-  for (const OverlayLayer::Lane& lane : lanes) {
-    widest = std::max(widest, trees[lane.tree].width);
-  }
-  // A line has only so much room; lanes grow thinner before they grow too many to tell what they lie on.
-  constexpr double kMostRoom = 44;
-  const double gap = std::min(widest + 1.6, kMostRoom / static_cast<double>(lanes.size()));
-  const double shrink = std::min(1.0, gap / (widest + 1.6));
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    const TreeMark& tree = trees[lanes[i].tree];
-    const QColor color = colorOf(tree, m_colors.scheme());
-    const double width = std::max(0.6, tree.width * shrink);
-    const Curve curve = line.curve.shifted(lanes[i].place * px(gap));
-    QPen pen(color, px(width), dashOf(tree));
-    pen.setCapStyle(Qt::FlatCap);
-    painter.setPen(pen);
-    painter.setBrush(Qt::NoBrush);
-    painter.drawPath(curve.path());
-    const QPointF way = curve.to - curve.from;
-    const double size = px(4 + 2 * width);
-    if (m_detail == Detail::far || std::hypot(way.x(), way.y()) < 2.2 * size) {
-      continue;
-    }
-    // Arrowheads of neighbouring lanes stand behind each other, not side by side.
-    const double t = std::clamp(0.56 + 0.1 * static_cast<double>(i % 3), 0.0, 1.0);
-    const double at = lanes[i].isForward ? t : 1 - t;
-    QPointF along = curve.tangent(at) * (lanes[i].isForward ? 1.0 : -1.0);
-    const double length = std::hypot(along.x(), along.y());
-    if (length <= 0) {
-      continue;
-    }
-    along /= length;
-    const QPointF across(-along.y(), along.x());
-    const QPointF tip = curve.at(at) + along * size * 0.5;
-    const std::array<QPointF, 3> corners{tip, tip - along * size + across * size * 0.45,
-                                         tip - along * size - across * size * 0.45};
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(color);
-    painter.drawPolygon(corners.data(), 3);
-  }
-}
-
-void CanvasPainter::paintBundledHeat(QPainter& painter, const QRectF& part) const {
-  painter.setBrush(Qt::NoBrush);
-  for (const BundleItem& bundle : m_scene.bundles()) {
-    if (!bundle.curve.bounds().adjusted(-1, -1, 1, 1).intersects(part)) {
-      continue;
-    }
-    double most = -1;
-    bool isBottleneck = false;
-    for (const std::uint32_t at : bundle.lines) {
-      if (const OverlayLayer::OnLine* on = m_state.layer->on(at); on != nullptr && on->load) {
-        most = std::max(most, on->load->most());
-        isBottleneck = isBottleneck || on->load->isBottleneck;
-      }
-    }
-    if (most < 0) {
-      continue;
-    }
-    if (isBottleneck) {
-      painter.setPen(QPen(m_colors[Token::cut], px(5)));
-      painter.drawPath(bundle.curve.path());
-    }
-    painter.setPen(QPen(heat(most, m_colors.scheme()), px(1 + 1.5 * most)));
-    painter.drawPath(bundle.curve.path());
-  }
-}
-
 void CanvasPainter::addNodeSteps(const QRectF& part, PaintSteps& result) {
   m_scene.nodesIn(part.adjusted(-12, -12, 12, 12), m_found);
   std::vector<std::uint32_t> shown;
@@ -727,7 +521,7 @@ void CanvasPainter::addNodeSteps(const QRectF& part, PaintSteps& result) {
   addInSteps(result, std::move(shown), [this](QPainter& painter, std::uint32_t at) {
     const bool isDim = m_state.layer != nullptr && !m_state.layer->isBright(at);
     if (isDim) {
-      painter.setOpacity(kDimmed + 0.2);
+      painter.setOpacity(kDimmedOpacity + 0.2);
     }
     paintNode(painter, m_scene.nodes()[at]);
     if (isDim) {
@@ -739,12 +533,17 @@ void CanvasPainter::addNodeSteps(const QRectF& part, PaintSteps& result) {
 void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
   const auto [fill, ink] = tokensOf(node.shape);
   const bool isOn = isSelected(node.id);
+  if (m_detail == Detail::far && node.shape == Shape::foldedBox) {
+    painter.setBrush(m_colors[isOn ? Token::accentSoft : Token::room]);
+    painter.setPen(QPen(m_colors[isOn ? Token::accent : Token::boxLine], px(1.2)));
+    painter.drawRoundedRect(node.rect, px(3), px(3));
+    paintFoldedLabel(painter, node);
+    return;
+  }
   if (m_detail == Detail::far) {
     const QRectF device = node.rect;
     painter.fillRect(device.width() * m_scale < 1.2 ? QRectF(device.center(), QSizeF(px(1), px(1))) : device,
-                     m_colors[isOn                             ? Token::accent
-                              : node.shape == Shape::foldedBox ? Token::gpuLine
-                                                               : ink]);
+                     m_colors[isOn ? Token::accent : ink]);
     return;
   }
   const double radius = node.shape == Shape::switchBar   ? node.rect.height() / 2
@@ -775,8 +574,9 @@ void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
     painter.setPen(QPen(m_colors[ink], 1));
     painter.drawRoundedRect(node.rect.adjusted(4, 4, -4, -4), radius - 4, radius - 4);
   }
-  if (m_detail == Detail::near) {
-    const bool isFolded = node.shape == Shape::foldedBox;
+  if (node.shape == Shape::foldedBox) {
+    paintFoldedLabel(painter, node);
+  } else if (m_detail == Detail::near) {
     double size = node.shape == Shape::gpu         ? (node.label.size() < 3 ? 24 : 20)
                   : node.shape == Shape::nic       ? 11
                   : node.shape == Shape::switchBar ? 16
@@ -797,24 +597,17 @@ void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
       label = metrics.elidedText(label, Qt::ElideRight, space);
       width = metrics.horizontalAdvance(label);
       painter.setFont(font);
-      painter.setPen(m_colors[isFolded ? Token::text : ink]);
-      const QString tail = node.detail.isEmpty() || isFolded ? QString() : QStringLiteral("  ·  ") + node.detail;
+      painter.setPen(m_colors[ink]);
+      const QString tail = node.detail.isEmpty() ? QString() : QStringLiteral("  ·  ") + node.detail;
       const double tailWidth = metrics.horizontalAdvance(tail) * 0.92;
       const bool hasTail = !tail.isEmpty() && width + tailWidth <= space;
       const double left = -(width + (hasTail ? tailWidth : 0)) / 2;
-      const double base = (metrics.ascent() - metrics.descent()) / 2 - (isFolded && !node.detail.isEmpty() ? 55 : 0);
+      const double base = (metrics.ascent() - metrics.descent()) / 2;
       painter.drawText(QPointF(left, base), label);
       if (hasTail) {
         font.setWeight(QFont::Normal);
         painter.setFont(font);
         painter.drawText(QPointF(left + width, base), tail);
-      }
-      if (isFolded) {
-        font.setWeight(QFont::Normal);
-        painter.setFont(font);
-        painter.setPen(m_colors[Token::muted]);
-        const QString detail = QFontMetricsF(font).elidedText(node.detail, Qt::ElideRight, space);
-        painter.drawText(QPointF(-QFontMetricsF(font).horizontalAdvance(detail) / 2, base + 130), detail);
       }
       painter.restore();
     }
@@ -829,6 +622,44 @@ void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
       paintProblem(painter, node.rect.topRight(), found->second, std::max(9.0, px(5)));
     }
   }
+}
+
+void CanvasPainter::paintFoldedLabel(QPainter& painter, const NodeItem& node) const {
+  // The name as large as a quarter of the box, but not below what can be read while there is room; then the GPUs.
+  constexpr double kLeastPixels = 6;
+  constexpr double kReadPixels = 10;
+  const double least = px(kReadPixels);
+  double size = std::min(std::max(node.rect.height() / 4, least), node.rect.height() * 0.8);
+  const QFont bold = uiFont(100, QFont::DemiBold);
+  const QFontMetricsF metrics(bold);
+  const double room = node.rect.width() * 0.92;
+  const double wide = metrics.horizontalAdvance(node.label) / 100;
+  if (size * wide > room) {
+    size = std::max(room / wide, px(kLeastPixels));
+  }
+  if (size * m_scale < kLeastPixels || size > node.rect.height()) {
+    return;
+  }
+  painter.save();
+  painter.translate(node.rect.center());
+  painter.scale(size / 100, size / 100);
+  const double space = room * 100 / size;
+  const QString label = metrics.elidedText(node.label, Qt::ElideMiddle, space);
+  const QFont plain = uiFont(100);
+  const QFontMetricsF small(plain);
+  const bool hasDetail =
+      !node.detail.isEmpty() && size * 2.6 < node.rect.height() && size * m_scale * 0.9 > kLeastPixels;
+  const double base = (metrics.ascent() - metrics.descent()) / 2 - (hasDetail ? 60 : 0);
+  painter.setFont(bold);
+  painter.setPen(m_colors[isSelected(node.id) ? Token::accent : Token::text]);
+  painter.drawText(QPointF(-metrics.horizontalAdvance(label) / 2, base), label);
+  if (hasDetail) {
+    painter.setFont(plain);
+    painter.setPen(m_colors[Token::muted]);
+    const QString detail = small.elidedText(node.detail, Qt::ElideRight, space);
+    painter.drawText(QPointF(-small.horizontalAdvance(detail) / 2, base + 125), detail);
+  }
+  painter.restore();
 }
 
 void CanvasPainter::paintProblem(QPainter& painter, const QPointF& centre, Severity severity, double r) const {
@@ -879,85 +710,6 @@ void CanvasPainter::paintNotes(QPainter& painter, const QRectF& part) const {
       painter.drawText(note.rect.adjusted(0, 0, 40, 0), Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, note.text);
     }
   }
-}
-
-QSizeF CanvasPainter::legendSize() const {
-  if (m_state.layer == nullptr) {
-    return {};
-  }
-  const Overlay& overlay = m_state.layer->overlay();
-  if (overlay.heat.load.empty() && overlay.trees.empty()) {
-    return {};
-  }
-  const std::size_t rows = std::min(kMostLegendRows, overlay.trees.size());
-  return {kLegendWidth, 20 + (overlay.heat.load.empty() ? 0 : kLegendHeat) +
-                            (m_state.layer->hasBottleneck() ? kLegendRow : 0) + kLegendRow * static_cast<double>(rows)};
-}
-
-QSizeF CanvasPainter::paintLegend(QPainter& painter, const QPointF& corner) const {
-  const QSizeF size = legendSize();
-  if (size.isEmpty()) {
-    return {};
-  }
-  const Overlay* overlay = &m_state.layer->overlay();
-  constexpr double kWidth = kLegendWidth;
-  constexpr double kRow = kLegendRow;
-  const bool hasHeat = !overlay->heat.load.empty();
-  const bool hasBottleneck = m_state.layer->hasBottleneck();
-  const std::size_t rows = std::min(kMostLegendRows, overlay->trees.size());
-  const QRectF frame(corner - QPointF(kWidth, 0), size);
-  painter.save();
-  painter.setRenderHint(QPainter::Antialiasing);
-  painter.setPen(QPen(m_colors[Token::line], 1));
-  painter.setBrush(m_colors[Token::panel]);
-  painter.drawRoundedRect(frame, 8, 8);
-  double y = frame.top() + 10;
-  const double left = frame.left() + 12;
-  if (hasHeat) {
-    painter.setFont(uiFont(11, QFont::DemiBold));
-    painter.setPen(m_colors[Token::muted]);
-    painter.drawText(QRectF(left, y, kWidth - 24, 16), Qt::AlignLeft | Qt::AlignVCenter, overlay->heat.title);
-    QLinearGradient gradient(left, 0, left + kWidth - 24, 0);
-    for (int i = 0; i <= 8; ++i) {
-      gradient.setColorAt(i / 8.0, heat(i / 8.0, m_colors.scheme()));
-    }
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(gradient);
-    painter.drawRoundedRect(QRectF(left, y + 19, kWidth - 24, 8), 4, 4);
-    painter.setFont(figureFont(10.5));
-    painter.setPen(m_colors[Token::muted]);
-    painter.drawText(QRectF(left, y + 29, kWidth - 24, 14), Qt::AlignLeft, overlay->heat.low);
-    painter.drawText(QRectF(left, y + 29, kWidth - 24, 14), Qt::AlignRight, overlay->heat.high);
-    y += kLegendHeat;
-  }
-  painter.setFont(uiFont(11.5));
-  if (hasBottleneck) {
-    const double middle = y + kRow / 2;
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(m_colors[Token::cut]);
-    painter.drawRect(QRectF(left, middle - 3.5, 34, 1.5));
-    painter.drawRect(QRectF(left, middle + 2, 34, 1.5));
-    painter.setPen(m_colors[Token::text]);
-    const QString words = overlay->heat.bottleneck.isEmpty() ? QCoreApplication::translate("Canvas", "bottleneck")
-                                                             : overlay->heat.bottleneck;
-    painter.drawText(QRectF(left + 44, y, kWidth - 60, kRow), Qt::AlignLeft | Qt::AlignVCenter,
-                     painter.fontMetrics().elidedText(words, Qt::ElideRight, static_cast<int>(kWidth - 70)));
-    y += kRow;
-  }
-  for (std::size_t i = 0; i < rows; ++i) {
-    const TreeMark& tree = overlay->trees[i];
-    painter.setPen(QPen(colorOf(tree, m_colors.scheme()), 2.4, dashOf(tree)));
-    painter.drawLine(QPointF(left, y + kRow / 2), QPointF(left + 34, y + kRow / 2));
-    painter.setPen(m_colors[Token::text]);
-    const bool isRest = i + 1 == rows && overlay->trees.size() > rows;
-    const QString label =
-        isRest ? QCoreApplication::translate("Canvas", "and %1 more").arg(overlay->trees.size() - rows + 1)
-               : painter.fontMetrics().elidedText(tree.label, Qt::ElideRight, static_cast<int>(kWidth - 70));
-    painter.drawText(QRectF(left + 44, y, kWidth - 60, kRow), Qt::AlignLeft | Qt::AlignVCenter, label);
-    y += kRow;
-  }
-  painter.restore();
-  return size;
 }
 
 }  // namespace coppice::designer

@@ -70,15 +70,18 @@ public:
   /// Some lines and nodes alone, without ground.
   void paintSome(QPainter& painter, const std::vector<std::uint32_t>& lines, const std::vector<std::uint32_t>& nodes,
                  double scale, Detail detail);
-  /// What hulls say, over everything that paint() draws, moved as far as it takes to lie within the view (scene units).
+  /// What hulls say, over everything that paint() draws: within the view (scene units) and beside the hull, as far as
+  /// there is room, with a line to it.
   void paintHullLabels(QPainter& painter, const QRectF& view, double scale);
+  /// Centre of a hull's label of that size within the view; nullopt where the view is smaller than it.
+  [[nodiscard]] std::optional<QPointF> hullLabelPlace(std::size_t hull, const QSizeF& size, const QRectF& view);
   /// Heat scale and trees, with the top right corner at `corner`, in pixels of the painter. Returns its size; nothing
   /// is drawn where the overlay has neither.
   QSizeF paintLegend(QPainter& painter, const QPointF& corner) const;
   /// Its size alone; empty where nothing would be drawn.
   [[nodiscard]] QSizeF legendSize() const;
   /// What the titles of boxes take at that scale, scene units; they may stand outside their boxes.
-  [[nodiscard]] QRectF titleBounds(double scale, Detail detail);
+  [[nodiscard]] std::vector<QRectF> titleRects(double scale, Detail detail);
 
 private:
   void paintGrid(QPainter& painter, const QRectF& part) const;
@@ -94,6 +97,7 @@ private:
     [[nodiscard]] QRectF rect() const { return {origin + ground.topLeft() * shrink, ground.size() * shrink}; }
   };
   [[nodiscard]] std::optional<Title> titleOf(const BoxItem& box) const;
+  [[nodiscard]] QColor groundOf(const BoxItem& box) const;
   void paintTitles(QPainter& painter, const QRectF& part) const;
   void paintHulls(QPainter& painter, const QRectF& part) const;
   void addLineSteps(const QRectF& part, PaintSteps& result);
@@ -107,11 +111,23 @@ private:
   void paintMark(QPainter& painter, const LineItem& line, const LinkMark& mark) const;
   void paintRoots(QPainter& painter, const QRectF& part) const;
   void paintHeat(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const;
-  void paintHeatLabel(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const;
+  void addHeatLabelSteps(const QRectF& part, PaintSteps& result);
+  /// Null where the line has no room for its text.
+  [[nodiscard]] QRectF heatLabelRect(const LineItem& line, const OverlayLayer::Load& load) const;
+  /// The text of a load, or the mark of a bottleneck.
+  void paintHeatLabel(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load, bool hasText) const;
   void paintLanes(QPainter& painter, const LineItem& line, const std::vector<OverlayLayer::Lane>& lanes) const;
-  void paintBundledHeat(QPainter& painter, const QRectF& part) const;
+  /// Width in scene units of a trunk: heat or a mark on all lines between two rooms.
+  [[nodiscard]] double trunkWidth(double share) const;
+  void paintTrunks(QPainter& painter, const QRectF& part) const;
+  void paintCross(QPainter& painter, const QPointF& centre, double r) const;
+  void paintFailedLines(QPainter& painter, const QRectF& part) const;
+  void paintFailedNodes(QPainter& painter, const QRectF& part) const;
+  /// From the label to the nearest part of its hull, where there is a gap.
+  void paintLeader(QPainter& painter, const QRectF& label, const std::vector<QRectF>& parts, const QColor& color) const;
   void addNodeSteps(const QRectF& part, PaintSteps& result);
   void paintNode(QPainter& painter, const NodeItem& node) const;
+  void paintFoldedLabel(QPainter& painter, const NodeItem& node) const;
   void paintProblem(QPainter& painter, const QPointF& centre, Severity severity, double r) const;
   void paintLinkProblems(QPainter& painter, const QRectF& part);
   void paintNotes(QPainter& painter, const QRectF& part) const;
@@ -123,6 +139,8 @@ private:
   [[nodiscard]] bool isShown(const ElementId& id) const {
     return m_state.only == nullptr || m_state.only->contains(id);
   }
+  /// The line is drawn as part of a trunk.
+  [[nodiscard]] bool isOnTrunk(std::uint32_t line) const { return m_isTrunked && m_isBundled[line] != 0; }
   [[nodiscard]] double px(double pixels) const { return pixels / m_scale; }
 
   const CanvasScene& m_scene;
@@ -131,6 +149,8 @@ private:
   double m_scale = 1;
   Detail m_detail = Detail::near;
   std::vector<std::uint32_t> m_found;
+  bool m_isTrunked = false;
+  std::vector<char> m_isBundled;  // by line, where m_isTrunked
 };
 
 }  // namespace coppice::designer

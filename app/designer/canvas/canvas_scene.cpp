@@ -224,6 +224,36 @@ bool CanvasScene::placeTitles() {
     hasMoved = hasMoved || m_boxes[i].isTitleBelow != (above[i] > 0);
     m_boxes[i].isTitleBelow = above[i] > 0;
   }
+  constexpr double kWidestGap = 200;
+  std::vector<std::uint32_t> near;
+  for (std::size_t i = 0; i < m_boxes.size(); ++i) {
+    BoxItem& box = m_boxes[i];
+    const double before = box.titleGap;
+    box.titleGap = kWidestGap;
+    if (box.parent >= 0) {
+      continue;
+    }
+    const QRectF beside(box.rect.left(), box.isTitleBelow ? box.rect.bottom() : box.rect.top() - kWidestGap,
+                        box.rect.width(), kWidestGap);
+    const auto keepOff = [&](const QRectF& rect) {
+      if (rect.intersects(beside)) {
+        box.titleGap = std::min(box.titleGap, std::max(0.0, box.isTitleBelow ? rect.top() - box.rect.bottom()
+                                                                             : box.rect.top() - rect.bottom()));
+      }
+    };
+    for (std::size_t j = 0; j < m_boxes.size(); ++j) {
+      if (j != i && m_boxes[j].parent < 0) {
+        keepOff(m_boxes[j].rect);
+      }
+    }
+    m_nodeIndex.query(beside, near);
+    for (const std::uint32_t at : near) {
+      if (m_nodes[at].box < 0) {
+        keepOff(m_nodes[at].rect);
+      }
+    }
+    hasMoved = hasMoved || before != box.titleGap;
+  }
   return hasMoved;
 }
 
@@ -359,6 +389,7 @@ void CanvasScene::put(Ways ways) {
   }
   m_lineIndex = std::move(ways.index);
   m_bounds.reset();
+  m_bundles.reset();
 }
 
 std::shared_ptr<const Wiring> CanvasScene::unrouted() const {
@@ -591,10 +622,11 @@ std::vector<BundleItem> CanvasScene::bundlesBy(double cell, bool mergesBoxes) co
         outermost = at;
       }
     }
-    if (outermost.isValid() && !mergesBoxes) {
-      const auto [found, isNew] = byBox.try_emplace(outermost, rooms.size());
+    const bool isFolded = !outermost.isValid() && item.shape == Shape::foldedBox;
+    if ((outermost.isValid() || isFolded) && !mergesBoxes) {
+      const auto [found, isNew] = byBox.try_emplace(isFolded ? item.id : ElementId(outermost), rooms.size());
       if (isNew) {
-        rooms.push_back(m_boxes[m_boxAt.at(outermost)].rect);
+        rooms.push_back(isFolded ? item.rect : m_boxes[m_boxAt.at(outermost)].rect);
       }
       roomOf[i] = found->second;
     } else {
@@ -627,22 +659,8 @@ std::vector<BundleItem> CanvasScene::bundlesBy(double cell, bool mergesBoxes) co
   for (auto& [ends, bundle] : bundles) {
     bundle.a = rooms[ends.first];
     bundle.b = rooms[ends.second];
-    const QPointF a = bundle.a.center();
-    const QPointF b = bundle.b.center();
-    const Side side = sideOf(bundle.a, bundle.b);
-    if (side == Side::top || side == Side::bottom) {
-      const double sign = side == Side::bottom ? 1 : -1;
-      const auto lean = [](const QRectF& rect, double towards) {
-        return std::clamp((towards - rect.center().x()) * 0.3, -rect.width() * 0.35, rect.width() * 0.35);
-      };
-      const QPointF from(a.x() + lean(bundle.a, b.x()), sign > 0 ? bundle.a.bottom() : bundle.a.top());
-      const QPointF to(b.x() + lean(bundle.b, a.x()), sign > 0 ? bundle.b.top() : bundle.b.bottom());
-      const double pull = (to.y() - from.y()) / 2;
-      bundle.curve = Curve::cubic(from, from + QPointF(0, pull), to - QPointF(0, pull), to);
-    } else {
-      bundle.curve = Curve::line({side == Side::right ? bundle.a.right() : bundle.a.left(), a.y()},
-                                 {side == Side::right ? bundle.b.left() : bundle.b.right(), b.y()});
-    }
+    // The way of the line in the middle, which goes round what stands between.
+    bundle.curve = m_lines[bundle.lines[bundle.lines.size() / 2]].curve;
     result.push_back(std::move(bundle));
   }
   return result;

@@ -45,6 +45,7 @@ struct BoxItem {
   int depth = 0;
   bool isInstance = false;
   bool isTitleBelow = false;  ///< as its links leave above
+  double titleGap = 0;        ///< free height beside it, where its title would stand; of an outermost box
   std::int32_t parent = -1;   ///< index of the box around it
 };
 

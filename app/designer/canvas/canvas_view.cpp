@@ -681,6 +681,14 @@ void CanvasView::centreOn(const ElementId& id) {
   }
 }
 
+bool CanvasView::isInView(const ElementId& id) const {
+  const QRectF rect = m_scene.rectOf(id);
+  const QRectF seen = visibleScene();
+  // A line that stands upright has no width.
+  return rect.left() >= seen.left() && rect.right() <= seen.right() && rect.top() >= seen.top() &&
+         rect.bottom() <= seen.bottom();
+}
+
 void CanvasView::centreOn(const QPointF& scenePoint) {
   m_fitted.reset();
   animateTo(m_scale, QPointF(width() / 2.0, height() / 2.0) - scenePoint * m_scale);
@@ -942,7 +950,10 @@ QRectF CanvasView::exportRect(const RenderOptions& options, double scale) {
   const QRectF rect = m_scene.bounds().adjusted(-kExportMargin, -kExportMargin, kExportMargin, kExportMargin);
   const Detail detail = options.detail.value_or(detailAt(scale, m_scene.lines().size(), m_scene.bounds()));
   const double margin = 6 / scale;
-  const QRectF titles = CanvasPainter(m_scene, colorsOf(options.scheme), {}).titleBounds(scale, detail);
+  QRectF titles;
+  for (const QRectF& title : CanvasPainter(m_scene, colorsOf(options.scheme), {}).titleRects(scale, detail)) {
+    titles |= title;
+  }
   return titles.isNull() ? rect : rect | titles.adjusted(-margin, -margin, margin, margin);
 }
 

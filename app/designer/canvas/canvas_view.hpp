@@ -92,6 +92,8 @@ public:
   /// Brings it into the middle, at a scale where it can be read, with a pulse.
   void centreOn(const ElementId& id);
   void centreOn(const QPointF& scenePoint);
+  /// All of it is to be seen.
+  [[nodiscard]] bool isInView(const ElementId& id) const;
   [[nodiscard]] QByteArray viewState() const;
   /// Anything but a state of viewState() is passed over.
   void setViewState(const QByteArray& state);

@@ -81,11 +81,13 @@ struct Overlay {
   std::vector<LinkMark> marks;
   std::vector<TreeMark> trees;
   Heat heat;
+  /// Nodes and links that are assumed to have failed: crossed out.
+  std::set<ElementId> failed = {};
   /// What is in no hull, mark, tree or heat steps back.
   bool isRestDimmed = false;
 
   [[nodiscard]] bool isEmpty() const {
-    return hulls.empty() && marks.empty() && trees.empty() && heat.load.empty() && !isRestDimmed;
+    return hulls.empty() && marks.empty() && trees.empty() && heat.load.empty() && failed.empty() && !isRestDimmed;
   }
 };
 

@@ -2,6 +2,7 @@
 #include "designer/canvas/overlay_layer.hpp"
 
 #include <QCoreApplication>
+#include <QPolygonF>
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -28,6 +29,10 @@ double share(double load) {
 OverlayLayer::OverlayLayer(const CanvasScene& scene, const Overlay& overlay) : m_overlay(overlay) {
   for (const Hull& hull : overlay.hulls) {
     m_hulls.push_back(hullOf(scene, hull.nodes));
+    std::vector<QRectF>& parts = m_hullParts.emplace_back();
+    for (const QPolygonF& region : m_hulls.back().toSubpathPolygons()) {
+      parts.push_back(region.boundingRect());
+    }
   }
   for (std::uint32_t i = 0; i < overlay.marks.size(); ++i) {
     if (const auto at = scene.lineAt(overlay.marks[i].link)) {
@@ -46,6 +51,9 @@ OverlayLayer::OverlayLayer(const CanvasScene& scene, const Overlay& overlay) : m
         }
       }
     };
+    for (const ElementId& id : overlay.failed) {
+      brighten(id.node());
+    }
     for (const Hull& hull : overlay.hulls) {
       std::for_each(hull.nodes.begin(), hull.nodes.end(), brighten);
     }

@@ -46,6 +46,8 @@ public:
   [[nodiscard]] std::size_t lineCount() const { return m_lines.size(); }
   /// Outline of each hull of the overlay.
   [[nodiscard]] const std::vector<QPainterPath>& hulls() const { return m_hulls; }
+  /// Rectangles that together hold each hull: one for each region of it.
+  [[nodiscard]] const std::vector<std::vector<QRectF>>& hullParts() const { return m_hullParts; }
   /// The shape is part of what the overlay is about.
   [[nodiscard]] bool isBright(std::uint32_t node) const { return m_bright[node]; }
   [[nodiscard]] bool hasBottleneck() const { return m_hasBottleneck; }
@@ -57,6 +59,7 @@ private:
   const Overlay& m_overlay;
   std::unordered_map<std::uint32_t, OnLine> m_lines;
   std::vector<QPainterPath> m_hulls;
+  std::vector<std::vector<QRectF>> m_hullParts;
   std::vector<bool> m_bright;
   bool m_hasBottleneck = false;
 };

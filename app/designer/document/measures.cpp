@@ -141,8 +141,15 @@ QRectF boxOutline(const Model& model, BoxId id) {
 }
 
 QRectF foldedRect(const Model& model, BoxId id) {
-  QRectF rect(QPointF(), kFoldedSize);
-  rect.moveCenter(boxOutline(model, id).center());
+  // What stands around a folded box does not move, so the shape takes the room that the box has: a drawing of folded
+  // boxes is as compact as one of open ones, and its names can be read.
+  const QRectF outline = boxOutline(model, id);
+  constexpr double kShare = 0.8;
+  constexpr double kMost = 6;
+  const double grow = std::clamp(
+      std::min(outline.width() / kFoldedSize.width(), outline.height() / kFoldedSize.height()) * kShare, 1.0, kMost);
+  QRectF rect(QPointF(), kFoldedSize * grow);
+  rect.moveCenter(outline.center());
   return rect;
 }
 

@@ -20,7 +20,7 @@ namespace coppice::designer {
 /// Outline of an unfolded box: its contents with a margin and room for the title, united with its frame. A folded box
 /// inside counts as what it is drawn as.
 [[nodiscard]] QRectF boxOutline(const Model& model, BoxId id);
-/// Where a folded box is drawn: a fixed size, centred at the middle of its outline.
+/// Where a folded box is drawn: centred in its outline, at most as large as that.
 [[nodiscard]] QRectF foldedRect(const Model& model, BoxId id);
 /// What is drawn of the element (links: null): nodeRect, noteRect, boxOutline or foldedRect.
 [[nodiscard]] QRectF elementRect(const Model& model, const ElementId& id);

@@ -184,7 +184,7 @@ QString Model::title(const ElementId& id) const {
       const Link* link = find(id.link());
       return link == nullptr
                  ? QString()
-                 : QString::fromStdString(nameOf(link->tail)) + QString(link->duplex ? u" ↔ "_s : u" → "_s) +
+                 : QString::fromStdString(nameOf(link->tail)) + QString(link->duplex ? u" – "_s : u" → "_s) +
                        QString::fromStdString(nameOf(link->head));
     }
     case ElementKind::box: {

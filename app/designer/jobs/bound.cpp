@@ -14,14 +14,12 @@
 
 #include "base/units.hpp"
 #include "designer/document/counted.hpp"
+#include "forestcoll/tied_cuts.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 namespace {
-
-/// Tied cuts that are listed at most.
-constexpr std::size_t kMostCuts = 64;
 
 struct Texts {
   Q_DECLARE_TR_FUNCTIONS(Bound)
@@ -47,8 +45,9 @@ QString joined(const QStringList& names) {
   return names.mid(0, kShown).join(u", "_s) + Texts::tr(" and %1 more").arg(names.size() - kShown);
 }
 
-/// The GPUs named by their boxes where they fill them, outermost first, else by themselves.
-QString gpuSetName(const fabric::Fabric& fabric, const std::vector<bool>& isIn) {
+/// The GPUs named by their boxes where they fill them, outermost first, else by themselves; then the switches and NICs
+/// that stand in none of these boxes.
+QString sideName(const fabric::Fabric& fabric, const std::vector<bool>& isIn) {
   std::map<std::string, std::pair<int, int>> boxes;  // path → GPUs in the set, GPUs in all
   for (const fabric::NodeIndex gpu : fabric.gpus()) {
     const std::string& path = fabric.nodes()[static_cast<std::size_t>(gpu)].box;
@@ -67,11 +66,8 @@ QString gpuSetName(const fabric::Fabric& fabric, const std::vector<bool>& isIn) 
   };
   QStringList names;
   std::set<std::string> named;
-  for (const fabric::NodeIndex gpu : fabric.gpus()) {
-    if (!isIn[static_cast<std::size_t>(gpu)]) {
-      continue;
-    }
-    const fabric::Node& node = fabric.nodes()[static_cast<std::size_t>(gpu)];
+  const auto add = [&](fabric::NodeIndex at) {
+    const fabric::Node& node = fabric.nodes()[static_cast<std::size_t>(at)];
     std::string name;
     for (std::size_t end = node.box.find('/');; end = node.box.find('/', end + 1)) {
       if (isFull(node.box.substr(0, end))) {
@@ -86,6 +82,16 @@ QString gpuSetName(const fabric::Fabric& fabric, const std::vector<bool>& isIn) 
       names << QString::fromStdString(node.id);
     } else if (named.insert(name).second) {
       names << QString::fromStdString(name);
+    }
+  };
+  for (const fabric::NodeIndex gpu : fabric.gpus()) {
+    if (isIn[static_cast<std::size_t>(gpu)]) {
+      add(gpu);
+    }
+  }
+  for (fabric::NodeIndex at = 0; at < fabric.nodeCount(); ++at) {
+    if (isIn[static_cast<std::size_t>(at)] && fabric.nodes()[static_cast<std::size_t>(at)].rank < 0) {
+      add(at);
     }
   }
   return joined(names);
@@ -120,8 +126,10 @@ CutView viewOf(const fabric::Fabric& fabric, const Snapshot& snapshot, bool isRe
   }
 
   const QString width = gigabytes(cut.exitBandwidth);
-  const QString inside = gpuSetName(fabric, isIn);
-  const QString outside = gpuSetName(fabric, isOut);
+  const QString through =
+      view.crossings.size() == 1 ? Texts::tr(" through %1 of %2.") : Texts::tr(" through %1 of %2 together.");
+  const QString inside = sideName(fabric, isIn);
+  const QString outside = sideName(fabric, isOut);
   // The smaller side is the one a person thinks of.
   const bool namesOutside = view.gpusOutside < view.gpusInside;
   const QString links = counted(static_cast<qsizetype>(view.crossings.size()), Texts::tr("link"), Texts::tr("links"));
@@ -134,14 +142,14 @@ CutView viewOf(const fabric::Fabric& fabric, const Snapshot& snapshot, bool isRe
     view.sentence =
         Texts::tr("The sums of ") + counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs")) +
         (namesOutside ? Texts::tr(" must leave %1").arg(outside) : Texts::tr(" must enter %1").arg(inside)) +
-        Texts::tr(" through %1 of %2 together.").arg(links, width);
+        through.arg(links, width);
   } else {
     view.words = (namesOutside ? Texts::tr("into %1").arg(outside) : Texts::tr("out of %1").arg(inside)) + u" · "_s +
                  counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs")) + u" · "_s + width;
     view.sentence =
         Texts::tr("The shards of ") + counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs")) +
         (namesOutside ? Texts::tr(" must enter %1").arg(outside) : Texts::tr(" must leave %1").arg(inside)) +
-        Texts::tr(" through %1 of %2 together.").arg(links, width);
+        through.arg(links, width);
   }
   return view;
 }
@@ -177,17 +185,6 @@ int Bound::errors() const {
 int Bound::warnings() const {
   return static_cast<int>(std::count_if(findings.begin(), findings.end(),
                                         [](const Finding& finding) { return finding.severity == Severity::warning; }));
-}
-
-std::vector<std::size_t> Bound::distinctCuts() const {
-  std::set<QString> seen;
-  std::vector<std::size_t> result;
-  for (std::size_t i = 0; i < cuts.size(); ++i) {
-    if (seen.insert(cuts[i].words).second) {
-      result.push_back(i);
-    }
-  }
-  return result;
 }
 
 QString Bound::headline() const {
@@ -261,45 +258,50 @@ void BoundSolver::solve(const Snapshot& snapshot, const Question& question, std:
     bound.why = reason(answer->finding->text, answer->finding->fix);
     return;
   }
-  const Result<std::vector<schedule::Cut>> cuts = m_live->tiedCuts(kMostCuts, progress);
-  if (!cuts) {
-    bound.why = reason(cuts.error().message, cuts.error().fix);
-    return;
-  }
   m_question = question;
   m_factRevision = snapshot.factRevision;
   m_isAnswered = true;
   bound.algbw = answer->algbw;
-  std::unordered_map<std::string_view, fabric::NodeIndex> byName;
-  for (fabric::NodeIndex i = 0; i < fabric->nodeCount(); ++i) {
-    byName.emplace(fabric->nodes()[static_cast<std::size_t>(i)].id, i);
-  }
-  for (schedule::Cut cut : *cuts) {
-    for (fabric::NodeIndex& node : cut.nodes) {
-      node = byName.at(m_live->id(node));
-    }
-    std::sort(cut.nodes.begin(), cut.nodes.end());
-    bound.cuts.push_back(viewOf(*fabric, snapshot, answer->isReduction, cut));
-  }
   if (answer->isBalanced) {
+    addCuts(*fabric, snapshot, request, *answer, progress, bound);
     return;
   }
   const auto optimum = forestcoll::optimum(*fabric, request, progress);
   if (!optimum) {
     bound.algbw.reset();
-    bound.cuts.clear();
     bound.why = reason(optimum.error().message, optimum.error().fix);
     return;
   }
   bound.note = QString::fromStdString(optimum->note);
-  if (optimum->algbw != answer->algbw) {
-    bound.algbw = optimum->algbw;
-    bound.cuts.clear();
-    const bool isReduction =
-        question.collective == Collective::reduceScatter || question.collective == Collective::reduce;
-    for (const schedule::Cut& cut : optimum->bottlenecks) {
-      bound.cuts.push_back(viewOf(*fabric, snapshot, isReduction, cut));
-    }
+  bound.algbw = optimum->algbw;
+  if (!optimum->bottlenecks.empty()) {
+    addCuts(*fabric, snapshot, request, *answer, progress, bound);
+  }
+}
+
+void BoundSolver::addCuts(const fabric::Fabric& fabric, const Snapshot& snapshot, const forestcoll::Request& request,
+                          const live::Answer& answer, const Progress& progress, Bound& bound) const {
+  std::unordered_map<std::string_view, fabric::NodeIndex> byName;
+  for (fabric::NodeIndex i = 0; i < fabric.nodeCount(); ++i) {
+    byName.emplace(fabric.nodes()[static_cast<std::size_t>(i)].id, i);
+  }
+  schedule::Cut known = answer.cut;
+  for (fabric::NodeIndex& node : known.nodes) {
+    node = byName.at(m_live->id(node));
+  }
+  std::sort(known.nodes.begin(), known.nodes.end());
+  const Result<forestcoll::TiedCuts> tied = forestcoll::tiedCuts(fabric, request, known, progress);
+  if (!tied) {
+    // The bound stands without them.
+    bound.cuts = {viewOf(fabric, snapshot, answer.isReduction, known)};
+    bound.cutCount = 1;
+    bound.isCutCountExact = false;
+    return;
+  }
+  bound.cutCount = tied->count;
+  bound.isCutCountExact = tied->isExact;
+  for (const schedule::Cut& cut : tied->cuts) {
+    bound.cuts.push_back(viewOf(fabric, snapshot, answer.isReduction, cut));
   }
 }
 

@@ -41,12 +41,12 @@ struct CutView {
   std::int64_t demand = 0;
   Rational exitBandwidth;  ///< B+(S), GB/s
   std::vector<Crossing> crossings;
-  /// "into b1 · 8 GPUs through 200 GB/s"
+  /// "into b1 · 8 GPUs · 200 GB/s"
   QString words;
   /// The whole thought: who must send what through how much.
   QString sentence;
-  /// Nouns of the sentence as they stand in it, to be clicked: "24 GPUs" (those inside), "b1" (the side with fewer
-  /// GPUs), "8 links" (the crossings).
+  /// Nouns of the sentence as they stand in it, to be clicked: "24 GPUs" (those inside), "b1 and switch0" (the side
+  /// with fewer GPUs), "8 links" (the crossings).
   QString senders;
   QString place;
   QString links;
@@ -60,15 +60,15 @@ struct Bound {
   std::vector<ElementId> culprits;  ///< as findings; invalid = the fabric as a whole
   int gpuCount = 0;
   std::optional<Rational> algbw;  ///< GB/s; absent where there is no answer
-  std::vector<CutView> cuts;      ///< the tied cuts, the first found first
+  std::vector<CutView> cuts;      ///< the first of the tied cuts, in the order of forestcoll::TiedCuts
+  std::int64_t cutCount = 0;      ///< of all tied cuts
+  bool isCutCountExact = true;    ///< false: there are at least cutCount
   QString why;                    ///< why there is no answer, and what to do
   QString note;                   ///< forestcoll::Optimum::note, where switches that only forward are the limit
   double seconds = 0;
 
   [[nodiscard]] int errors() const;
   [[nodiscard]] int warnings() const;
-  /// Indices into cuts: of those that read alike (they differ in switches only) the first.
-  [[nodiscard]] std::vector<std::size_t> distinctCuts() const;
   /// "AllGather 346.67 GB/s = 1040/3"; without the fraction where it is whole.
   [[nodiscard]] QString headline() const;
 };
@@ -90,6 +90,8 @@ public:
 
 private:
   void solve(const Snapshot& snapshot, const Question& question, std::stop_token stop, Bound& bound);
+  void addCuts(const fabric::Fabric& fabric, const Snapshot& snapshot, const forestcoll::Request& request,
+               const live::Answer& answer, const Progress& progress, Bound& bound) const;
   Result<live::Answer> follow(const fabric::Fabric& fabric, const forestcoll::Request& request,
                               const std::string& rootName, const Progress& progress);
 

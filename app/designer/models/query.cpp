@@ -153,7 +153,7 @@ private:
 
   Result<Term> one(int depth) {
     if (depth > kMostDepth) {
-      return fault(Texts::tr("too many brackets in each other"), now().at, Texts::tr("ask in a simpler way"));
+      return fault(Texts::tr("too many nested brackets"), now().at, Texts::tr("simplify the query"));
     }
     const Token token = now();
     if (token.kind == Token::Kind::end || token.kind == Token::Kind::close) {
@@ -253,7 +253,7 @@ private:
     term.pattern = QRegularExpression(pattern, QRegularExpression::CaseInsensitiveOption);
     if (!term.pattern.isValid()) {
       return fault(Texts::tr("“%1” is no regular expression: %2").arg(value.text, term.pattern.errorString()), value.at,
-                   Texts::tr("mend it, or write = for the text as it is"));
+                   Texts::tr("correct it, or write = for the text as it is"));
     }
     return term;
   }
@@ -461,7 +461,7 @@ bool holds(const QueryContext& context, const ElementId& id, const Term& term) {
 Result<Query> Query::parse(const QString& text) {
   constexpr qsizetype kMost = 4000;
   if (text.size() > kMost) {
-    return fault(Texts::tr("the question is too long"), kMost, Texts::tr("ask in a simpler way"));
+    return fault(Texts::tr("the query is too long"), kMost, Texts::tr("simplify it"));
   }
   auto tokens = tokensOf(text);
   if (!tokens) {

@@ -7,6 +7,7 @@
 #include <QKeyEvent>
 #include <QMimeData>
 #include <QPainter>
+#include <QPointer>
 #include <QScrollBar>
 #include <QStyledItemDelegate>
 #include <QWheelEvent>
@@ -253,6 +254,10 @@ CardList::CardList(CardLook look, CardLoader& loader, const QString& accessibleN
     setSpacing(0);
     setGridSize(sizeOf(look));
   }
+  if (look == CardLook::card) {
+    // The gap behind the last card of a row lies outside, so that the cards end where the list does.
+    setViewportMargins(0, 0, -2 * kGap, 0);
+  }
   setDragEnabled(look != CardLook::card);
   setDragDropMode(look != CardLook::card ? QAbstractItemView::DragOnly : QAbstractItemView::NoDragDrop);
   connect(this, &QListWidget::itemClicked, this, [this](const QListWidgetItem* item) { Q_EMIT chosen(idOf(*item)); });
@@ -395,7 +400,13 @@ void CardList::startDrag(Qt::DropActions) {
   painter.end();
   drag->setPixmap(pixmap);
   drag->setHotSpot(room.center());
+  const QPointer<CardList> alive(this);
   drag->exec(Qt::CopyAction);
+  if (alive && !viewport()->rect().contains(viewport()->mapFromGlobal(QCursor::pos()))) {
+    // While something is dragged nobody hears that the pointer has left.
+    QEvent leave(QEvent::Leave);
+    QApplication::sendEvent(viewport(), &leave);
+  }
 }
 
 }  // namespace coppice::designer

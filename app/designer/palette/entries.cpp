@@ -203,9 +203,9 @@ const std::vector<PaletteEntry>& startEntries() {
     return std::vector<PaletteEntry>{
         preset(group, Texts::tr("DGX A100"), "dgx-a100", {{"boxes", "4"}}),
         preset(group, Texts::tr("DGX H100, rails"), "dgx-h100", {{"boxes", "4"}, {"network", "rails"}}),
-        preset(group, Texts::tr("DGX B200"), "dgx-b200", {{"boxes", "2"}}),
+        preset(group, Texts::tr("DGX B200"), "dgx-b200", {{"boxes", "4"}}),
         preset(group, Texts::tr("GB200 NVL72"), "gb200-nvl72"),
-        preset(group, Texts::tr("HGX MI300X"), "hgx-mi300x", {{"boxes", "2"}}),
+        preset(group, Texts::tr("HGX MI300X"), "hgx-mi300x", {{"boxes", "4"}}),
         preset(group, Texts::tr("MI250"), "mi250"),
         preset(group, Texts::tr("DGX-2"), "dgx2"),
         preset(group, Texts::tr("DGX-1 V100"), "dgx1-v100"),

@@ -76,7 +76,9 @@ void clear(QChart* chart) {
 
 /// Round ends and ticks around [low, high].
 void setRange(QValueAxis* axis, double low, double high) {
+  // Nothing lies on the frame, also where all is the same.
   const double span = std::max(high - low, high * 0.02);
+  low = low > 0 ? std::min(low, high - span) - span * 0.1 : low;
   const double step = std::pow(10, std::floor(std::log10(std::max(span, 1e-9))));
   const double tick = span / step > 5 ? 2 * step : span / step > 2 ? step : step / 2;
   axis->setRange(std::max(0.0, std::floor(low / tick) * tick), std::ceil(high / tick + 0.15) * tick);
@@ -353,9 +355,18 @@ void ChartPanel::drawHistogram() {
   series->setBarWidth(0.9);
   series->append(set);
   chart->addSeries(series);
-  auto* x = new QBarCategoryAxis;
-  x->append(names);
-  styleAxis(x, tr("load up to, % of bandwidth"));
+  // The bars stand on categories, whose labels need more room than a narrow bar has; the scale is one of numbers.
+  auto* categories = new QBarCategoryAxis;
+  categories->append(names);
+  categories->setVisible(false);
+  auto* scale = new QLineSeries;
+  chart->addSeries(scale);
+  auto* x = new QValueAxis;
+  styleAxis(x, tr("load, % of bandwidth"));
+  x->setRange(0, 100);
+  x->setTickType(QValueAxis::TicksDynamic);
+  x->setTickInterval(25);
+  x->setLabelFormat(u"%.0f"_s);
   x->setGridLineVisible(false);
   auto* y = new QValueAxis;
   styleAxis(y, tr("links"));
@@ -363,10 +374,13 @@ void ChartPanel::drawHistogram() {
   setRange(y, 0, most);
   y->setTickInterval(std::max(1.0, y->tickInterval()));
   y->setLabelFormat(u"%.0f"_s);
+  chart->addAxis(categories, Qt::AlignBottom);
   chart->addAxis(x, Qt::AlignBottom);
   chart->addAxis(y, Qt::AlignLeft);
-  series->attachAxis(x);
+  series->attachAxis(categories);
   series->attachAxis(y);
+  scale->attachAxis(x);
+  scale->attachAxis(y);
   connect(series, &QBarSeries::hovered, this, [this, bins](bool isOn, int bin) {
     if (isOn && bin >= 0 && bin < kBins) {
       QToolTip::showText(QCursor::pos(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
 #include <QVBoxLayout>
@@ -25,7 +26,12 @@ public:
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
     layout->addStretch(1);
-    layout->addWidget(m_text);
+    // Centred as a whole, and no wider than can be read: in a wide dock a label alone would stand at the left.
+    auto* line = new QHBoxLayout;
+    line->addStretch(1);
+    line->addWidget(m_text, kTextWidth);
+    line->addStretch(1);
+    layout->addLayout(line);
     layout->addWidget(m_button, 0, Qt::AlignHCenter);
     layout->addStretch(1);
     m_button->setVisible(!button.isEmpty());

@@ -76,7 +76,7 @@ CheckRow windowRow(const program::Program& program, Runtime runtime, const lower
   CheckRow row;
   row.name = Texts::tr("Sizes");
   row.value = windowText(program);
-  row.limit = Texts::tr("window of the file");
+  row.limit = Texts::tr("size range in the file");
   row.detail = Texts::tr("Other sizes run the runtime's own algorithm.");
   const bool countsBytes = program.collective == Collective::allgather || program.collective == Collective::broadcast;
   if (runtime == Runtime::msccl && countsBytes && program.maxBytes > kWrap) {

@@ -144,7 +144,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   };
   auto* heights = new QFormLayout;
   heights->setHorizontalSpacing(2 * kGap);
-  heights->addRow(tr("Work spent on low trees"), m_effort);
+  heights->addRow(tr("Effort to keep trees shallow"), m_effort);
   auto* copy = new QPushButton(tr("Copy as Command Line"), this);
   copy->setObjectName(u"generateCopy"_s);
   copy->setAutoDefault(false);

@@ -106,18 +106,22 @@ QString factsOf(const ScheduleResult& result) {
   row(SchedulePanel::tr("Trees per root"),
       u"k = %1"_s.arg(result.k) + (result.schedule.fixedK ? u", "_s + SchedulePanel::tr("fixed") : QString()));
   row(SchedulePanel::tr("Trees"), QString::number(result.trees) + u", "_s +
-                                      SchedulePanel::tr("%1 different").arg(result.differentTrees) +
+                                      SchedulePanel::tr("%1 distinct").arg(result.differentTrees) +
                                       (result.isByParts ? u", "_s + SchedulePanel::tr("by parts") : QString()));
+  // An allreduce runs its trees twice: inwards, then outwards.
+  const bool hasTwoPhases = result.schedule.reduceForest && result.schedule.broadcastForest;
+  const QString each = hasTwoPhases ? SchedulePanel::tr(", in each phase") : QString();
   row(SchedulePanel::tr("Height"),
       SchedulePanel::tr("%1 between GPUs, %2")
-          .arg(hops(result.heights.logicalMax),
-               counted(result.heights.physicalMax, SchedulePanel::tr("link"), SchedulePanel::tr("links"))));
+              .arg(hops(result.heights.logicalMax),
+                   counted(result.heights.physicalMax, SchedulePanel::tr("link"), SchedulePanel::tr("links"))) +
+          each);
   row(SchedulePanel::tr("Latency"),
-      SchedulePanel::tr("%1 µs from root to leaf").arg(QString::number(result.heights.latencyMax, 'f', 1)));
+      SchedulePanel::tr("%1 µs from root to leaf").arg(QString::number(result.heights.latencyMax, 'f', 1)) + each);
   row(SchedulePanel::tr("GPUs"), QString::number(result.fabric->gpuCount()) +
                                      (result.options.gpus.empty() ? QString() : u", "_s + SchedulePanel::tr("a part")));
   if (result.seconds > 0) {
-    row(SchedulePanel::tr("Made in"), duration(result.seconds));
+    row(SchedulePanel::tr("Generated in"), duration(result.seconds));
   }
   return text + u"</table>"_s;
 }

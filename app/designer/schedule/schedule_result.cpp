@@ -252,7 +252,10 @@ QString stageName(const std::string& stage) {
   if (stage == "height cap") {
     return Texts::tr("Keeping trees low");
   }
-  if (stage == "expanding" || stage == "pruning") {
+  if (stage == "expanding") {
+    return Texts::tr("Writing out the trees");
+  }
+  if (stage == "pruning") {
     return Texts::tr("Using multicast in switches");
   }
   if (stage == "verifying" || stage == "proving" || stage == "verifying races") {

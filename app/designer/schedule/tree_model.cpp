@@ -271,7 +271,7 @@ QString TreeModel::text(const Item& item, int column) const {
           return decimal(Rational(trees) / forest.scale);
         case kVia:
           return tr("rank %1, ").arg(item.value) +
-                 counted(static_cast<qsizetype>(childCount(item)), tr("different tree"), tr("different trees"));
+                 counted(static_cast<qsizetype>(childCount(item)), tr("distinct tree"), tr("distinct trees"));
         default:
           return {};
       }

@@ -135,6 +135,9 @@ QAbstractItemView::item:hover { background: @hover; }
 QAbstractItemView::item:selected { background: @accentSoft; color: @text; }
 QAbstractItemView::item:disabled { color: @faint; }
 QAbstractItemView::item:focus { border-color: @accent; }
+QTreeView::item:focus:first { border-right-color: transparent; }
+QTreeView::item:focus:middle { border-left-color: transparent; border-right-color: transparent; }
+QTreeView::item:focus:last { border-left-color: transparent; }
 QHeaderView { background: @panel; border: none; }
 QHeaderView::section { background: @panel; color: @muted; border: none; border-bottom: 1px solid @line; padding: 5px 10px; font-weight: 600; }
 QTableView { gridline-color: transparent; }

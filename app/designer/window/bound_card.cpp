@@ -2,6 +2,7 @@
 #include "designer/window/bound_card.hpp"
 
 #include <QHBoxLayout>
+#include <QLocale>
 #include <QPainter>
 #include <QScrollBar>
 #include <QStyledItemDelegate>
@@ -21,9 +22,10 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-constexpr int kCutRole = Qt::UserRole;
-constexpr int kNameRole = Qt::UserRole + 1;
+constexpr int kNameRole = Qt::UserRole;
 constexpr int kChipHeight = 30;
+/// Chips that are shown until all are asked for.
+constexpr int kFirstChips = 12;
 constexpr double kChipPixels = 12;
 
 /// A tied cut as a round chip; the one that is shown stands out by colour and outline.
@@ -100,6 +102,17 @@ QString linked(const CutView& cut) {
   return html;
 }
 
+/// "16", "first 64 of 128", "first 64 of at least 10,000"; empty where there is one.
+QString cutCountText(const Bound& bound) {
+  if (bound.cutCount <= 1 && bound.isCutCountExact) {
+    return {};
+  }
+  const QString count = QLocale(QLocale::English).toString(static_cast<qlonglong>(bound.cutCount));
+  const QString all = bound.isCutCountExact ? count : BoundCard::tr("at least %1").arg(count);
+  const auto listed = static_cast<std::int64_t>(bound.cuts.size());
+  return listed < bound.cutCount ? BoundCard::tr("first %1 of %2").arg(listed).arg(all) : all;
+}
+
 }  // namespace
 
 BoundCard::BoundCard(QWidget* parent)
@@ -108,12 +121,14 @@ BoundCard::BoundCard(QWidget* parent)
       m_unit(new QLabel(tr("GB/s"))),
       m_state(new QLabel),
       m_exact(new QLabel),
+      m_assumption(new QLabel),
       m_reason(new QWidget),
       m_why(new QLabel),
       m_formula(new QLabel),
       m_cutsHead(head(tr("Tied cuts"), nullptr)),
       m_cutsCount(new QLabel),
       m_cuts(new QListWidget),
+      m_moreCuts(new QPushButton),
       m_upgradesHead(head(tr("One more GB/s on … gains"), nullptr)),
       m_upgrades(new UpgradeBarsView),
       m_lensHead(head(tr("Cut around the selection"), nullptr)),
@@ -140,6 +155,13 @@ BoundCard::BoundCard(QWidget* parent)
   m_exact->setFont(figureFont(kFigurePixels));
   m_exact->setObjectName(u"boundExact"_s);
   m_exact->setProperty("role", u"muted"_s);
+  m_assumption->setObjectName(u"boundAssumption"_s);
+  m_assumption->setFont(uiFont(kFigurePixels, QFont::DemiBold));
+  m_assumption->setWordWrap(true);
+  m_cutsCount->setObjectName(u"boundCutsCount"_s);
+  m_moreCuts->setObjectName(u"boundMoreCuts"_s);
+  m_moreCuts->setFlat(true);
+  connect(m_moreCuts, &QPushButton::clicked, this, &BoundCard::showAllChips);
   m_why->setObjectName(u"boundWhy"_s);
   m_why->setTextFormat(Qt::RichText);
   m_why->setAccessibleName(tr("Why the bound is what it is"));
@@ -166,6 +188,7 @@ BoundCard::BoundCard(QWidget* parent)
   m_cuts->setMovement(QListView::Static);
   m_cuts->setSpacing(0);
   m_cuts->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  m_cuts->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   m_cuts->setItemDelegate(new ChipDelegate(m_cuts));
   m_cuts->setStyleSheet(u"QListView { background: transparent; } QListView::item { padding: 0; }"_s);
 
@@ -182,6 +205,7 @@ BoundCard::BoundCard(QWidget* parent)
   top->addWidget(m_state, 0, Qt::AlignTop);
   layout->addLayout(top);
   layout->addWidget(m_exact);
+  layout->addWidget(m_assumption);
   constexpr int kGap = 8;
   layout->addSpacing(kGap);
   layout->addWidget(hairline(body));
@@ -198,6 +222,7 @@ BoundCard::BoundCard(QWidget* parent)
   reason->addSpacing(kGap);
   reason->addLayout(cutsTop);
   reason->addWidget(m_cuts);
+  reason->addWidget(m_moreCuts, 0, Qt::AlignLeft);
   reason->addSpacing(kGap);
   reason->addWidget(hairline(body));
   reason->addSpacing(kGap);
@@ -212,7 +237,7 @@ BoundCard::BoundCard(QWidget* parent)
 
   connect(m_cuts, &QListWidget::currentItemChanged, this, [this](const QListWidgetItem* item) {
     if (m_editor && item != nullptr) {
-      m_editor->setShownCut(static_cast<std::size_t>(item->data(kCutRole).toInt()));
+      m_editor->setShownCut(static_cast<std::size_t>(m_cuts->row(item)));
     }
   });
   connect(m_cuts, &QListWidget::itemActivated, this, [this] { choose(u"inside"_s); });
@@ -241,16 +266,13 @@ void BoundCard::setEditor(Editor* editor) {
     connect(&m_editor->bound(), &LiveBound::changed, this, &BoundCard::update);
     connect(&m_editor->selection(), &Selection::changed, this, &BoundCard::showLens);
     connect(m_editor, &Editor::shownCutChanged, this, &BoundCard::showCut);
+    connect(m_editor, &Editor::assumptionChanged, this, &BoundCard::update);
   }
   update();
 }
 
 const CutView* BoundCard::shownCut() const {
-  if (!m_editor || !m_editor->bound().isCurrent() || !m_editor->bound().bound()->algbw ||
-      m_editor->shownCut() >= m_editor->bound().bound()->cuts.size()) {
-    return nullptr;
-  }
-  return &m_editor->bound().bound()->cuts[m_editor->shownCut()];
+  return m_editor ? m_editor->shownCutView() : nullptr;
 }
 
 void BoundCard::choose(const QString& noun) {
@@ -282,13 +304,14 @@ void BoundCard::showCut() {
   if (cut == nullptr) {
     return;
   }
-  const Bound& bound = *m_editor->bound().bound();
+  const std::shared_ptr<const Bound> shown = m_editor->shownBound();
+  const Bound& bound = *shown;
   const QSignalBlocker quiet(m_cuts);
-  for (int row = 0; row < m_cuts->count(); ++row) {
-    if (static_cast<std::size_t>(m_cuts->item(row)->data(kCutRole).toInt()) == m_editor->shownCut()) {
-      m_cuts->setCurrentRow(row);
-    }
+  const int row = static_cast<int>(m_editor->shownCut());
+  if (row >= kFirstChips && row < m_cuts->count() && !m_areAllChipsShown) {
+    showAllChips();
   }
+  m_cuts->setCurrentRow(row);
   m_why->setText(linked(*cut) + (bound.note.isEmpty() ? QString() : u' ' + bound.note.toHtmlEscaped()));
   const QString width = QString::fromStdString(Bandwidth(cut->exitBandwidth).toString());
   switch (bound.question.collective) {
@@ -325,7 +348,9 @@ void BoundCard::showCut() {
                             .arg(exactly(cut->exitBandwidth))
                             .arg(cut->demand)
                             .arg(crossings.join(u'\n')));
-  m_upgrades->setCut(m_editor->linksAcross(*cut), cut->place);
+  if (!m_editor->assumption()) {
+    m_upgrades->setCut(m_editor->linksAcross(*cut), cut->place);
+  }
 }
 
 void BoundCard::showLens() {
@@ -345,11 +370,22 @@ void BoundCard::fitChips() {
   m_cuts->doItemsLayout();
   int bottom = 0;
   for (int row = 0; row < m_cuts->count(); ++row) {
-    bottom =
-        std::max(bottom, m_cuts->visualItemRect(m_cuts->item(row)).bottom() + m_cuts->verticalScrollBar()->value());
+    if (!m_cuts->isRowHidden(row)) {
+      bottom =
+          std::max(bottom, m_cuts->visualItemRect(m_cuts->item(row)).bottom() + m_cuts->verticalScrollBar()->value());
+    }
   }
-  constexpr int kMostRows = 5;
-  m_cuts->setFixedHeight(std::clamp(bottom + 2, kChipHeight, kMostRows * kChipHeight));
+  // All rows: the card scrolls, a list in it does not.
+  m_cuts->setFixedHeight(std::max(bottom + 2, kChipHeight));
+}
+
+void BoundCard::showAllChips() {
+  m_areAllChipsShown = true;
+  for (int row = 0; row < m_cuts->count(); ++row) {
+    m_cuts->setRowHidden(row, false);
+  }
+  m_moreCuts->hide();
+  fitChips();
 }
 
 void BoundCard::resizeEvent(QResizeEvent* event) {
@@ -359,16 +395,26 @@ void BoundCard::resizeEvent(QResizeEvent* event) {
 
 void BoundCard::update() {
   showLens();
-  const std::shared_ptr<const Bound> bound = m_editor ? m_editor->bound().bound() : nullptr;
-  const bool isStale = m_editor && !m_editor->bound().isCurrent();
+  const bool isAssumed = m_editor && m_editor->assumption();
+  const std::shared_ptr<const Bound> known = isAssumed ? m_editor->shownBound() : nullptr;
+  const bool isStale = m_editor && (isAssumed ? known == nullptr : !m_editor->bound().isCurrent());
+  // While another answer is computed the last one stays, greyed.
+  const std::shared_ptr<const Bound> bound = known ? known : m_editor ? m_editor->bound().bound() : nullptr;
   for (QLabel* label : {m_number, m_unit, m_exact, m_why, m_formula, m_cutsHead, m_cutsCount}) {
     label->setEnabled(!isStale);
   }
   m_cuts->setEnabled(!isStale);
-  m_state->setText(isStale ? tr("computing…") : (bound && bound->algbw ? tr("exact") : QString()));
+  m_state->setText(isStale                 ? tr("computing…")
+                   : isAssumed             ? tr("what if")
+                   : bound && bound->algbw ? tr("exact")
+                                           : QString());
   QPalette palette = m_state->palette();
-  palette.setColor(QPalette::WindowText, Theme::instance().color(isStale ? Token::muted : Token::accent));
+  palette.setColor(QPalette::WindowText, Theme::instance().color(isStale     ? Token::muted
+                                                                 : isAssumed ? Token::warning
+                                                                             : Token::accent));
   m_state->setPalette(palette);
+  m_assumption->setVisible(isAssumed);
+  m_assumption->setText(isAssumed ? m_editor->assumption()->title : QString());
   if (isStale && bound) {
     return;  // the old answer, greyed, until the new one is there
   }
@@ -376,6 +422,9 @@ void BoundCard::update() {
   m_cuts->clear();
   const bool hasBound = bound && bound->algbw;
   m_reason->setVisible(hasBound);
+  // What more bandwidth gains is about the fabric as it is.
+  m_upgradesHead->setVisible(!isAssumed);
+  m_upgrades->setVisible(!isAssumed);
   m_formula->setVisible(hasBound);
   m_unit->setVisible(hasBound);
   m_exact->setVisible(hasBound);
@@ -390,16 +439,25 @@ void BoundCard::update() {
   m_number->setToolTip(tr("Exactly %1 GB/s: no schedule of this collective is faster on this fabric")
                            .arg(QString::fromStdString(bound->algbw->toString())));
   m_exact->setText(u"= %1 · %2 · %3"_s.arg(QString::fromStdString(bound->algbw->toString()),
-                                           collectiveName(bound->question.collective).toLower(),
+                                           collectiveName(bound->question.collective),
                                            counted(bound->gpuCount, tr("GPU"), tr("GPUs"))));
-  for (const std::size_t i : bound->distinctCuts()) {
-    auto* item = new QListWidgetItem(bound->cuts[i].words, m_cuts);
-    item->setToolTip(bound->cuts[i].sentence);
-    item->setData(kCutRole, static_cast<int>(i));
-    item->setData(kNameRole, bound->cuts[i].place);
+  for (const CutView& cut : bound->cuts) {
+    auto* item = new QListWidgetItem(cut.words, m_cuts);
+    item->setToolTip(cut.sentence);
+    item->setData(kNameRole, cut.place);
   }
-  m_cutsHead->setText(m_cuts->count() == 1 ? tr("The only tight cut") : tr("Tied cuts"));
-  m_cutsCount->setText(m_cuts->count() == 1 ? QString() : QString::number(m_cuts->count()));
+  m_areAllChipsShown = m_cuts->count() <= kFirstChips + 2;
+  for (int row = kFirstChips; row < m_cuts->count() && !m_areAllChipsShown; ++row) {
+    m_cuts->setRowHidden(row, true);
+  }
+  m_moreCuts->setVisible(!m_areAllChipsShown);
+  m_moreCuts->setText(tr("Show %1 more").arg(m_cuts->count() - kFirstChips));
+  m_cutsHead->setVisible(m_cuts->count() > 0);
+  m_cutsHead->setText(bound->cutCount == 1 && bound->isCutCountExact ? tr("The only tight cut") : tr("Tied cuts"));
+  m_cutsCount->setText(cutCountText(*bound));
+  m_cutsCount->setToolTip(
+      tr("Cuts that separate the GPUs differently. A set of GPUs and its complement are two cuts: "
+         "what leaves one is not what leaves the other."));
   fitChips();
   showCut();
 }

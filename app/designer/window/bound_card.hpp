@@ -4,6 +4,7 @@
 #include <QLabel>
 #include <QListWidget>
 #include <QPointer>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QWidget>
 
@@ -31,6 +32,7 @@ private:
   void showCut();
   void showLens();
   void fitChips();
+  void showAllChips();
   /// "senders", "place" or "links" of the shown cut.
   void choose(const QString& noun);
   [[nodiscard]] const CutView* shownCut() const;
@@ -40,16 +42,19 @@ private:
   QLabel* m_unit;
   QLabel* m_state;
   QLabel* m_exact;
+  QLabel* m_assumption;
   QWidget* m_reason;
   QLabel* m_why;
   QLabel* m_formula;
   QLabel* m_cutsHead;
   QLabel* m_cutsCount;
   QListWidget* m_cuts;
+  QPushButton* m_moreCuts;
   QLabel* m_upgradesHead;
   UpgradeBarsView* m_upgrades;
   QLabel* m_lensHead;
   QLabel* m_lens;
+  bool m_areAllChipsShown = true;
 };
 
 }  // namespace coppice::designer

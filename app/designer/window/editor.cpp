@@ -4,9 +4,12 @@
 #include <QUndoStack>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <utility>
 #include <vector>
+
+#include "base/checked.hpp"
 
 namespace coppice::designer {
 
@@ -18,7 +21,15 @@ Editor::Editor(const QString& recoveryFolder, QWidget* parent)
       m_outline(m_file.document()),
       m_nodeTable(m_file.document()),
       m_linkTable(m_file.document()),
-      m_canvas(new CanvasView(m_file.document(), m_selection, this)) {
+      m_canvas(new CanvasView(m_file.document(), m_selection, this)),
+      m_assumptionJob(
+          [this](std::shared_ptr<const Bound> bound) {
+            m_assumedBound = std::move(bound);
+            m_shownCut = 0;
+            showCut();
+            Q_EMIT assumptionChanged();
+          },
+          std::chrono::milliseconds(100)) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});
   layout->addWidget(m_canvas);
@@ -27,6 +38,11 @@ Editor::Editor(const QString& recoveryFolder, QWidget* parent)
   connect(&m_file, &DocumentFile::saved, this, &Editor::titleChanged);
   connect(document().undoStack(), &QUndoStack::cleanChanged, this, &Editor::titleChanged);
   connect(&m_bound, &LiveBound::changed, this, &Editor::showBound);
+  connect(&m_selection, &Selection::changed, this, [this] {
+    if (m_assumption && m_selection.elements() != m_assumedSelection) {
+      assume({});
+    }
+  });
   connect(&m_outline, &OutlineModel::refused, this, &Editor::refused);
   connect(&m_nodeTable, &NodeTableModel::refused, this, &Editor::refused);
   connect(&m_linkTable, &LinkTableModel::refused, this, &Editor::refused);
@@ -39,7 +55,53 @@ Editor::~Editor() {
   delete m_canvas;
 }
 
+void Editor::assume(std::optional<Assumption> assumption) {
+  if (assumption == m_assumption) {
+    return;
+  }
+  m_assumptionJob.cancel();
+  m_assumption = std::move(assumption);
+  m_assumedBound.reset();
+  m_shownCut = 0;
+  if (m_assumption) {
+    m_assumedSelection = m_selection.elements();
+    m_assumedRevision = document().factRevision();
+    m_assumptionJob.order([snapshot = Snapshot::of(document()), question = m_bound.question(),
+                           assumption = *m_assumption](std::stop_token stop) {
+      try {
+        return std::make_shared<const Bound>(computeBound(assumed(snapshot, assumption), question, std::move(stop)));
+      } catch (const OverflowError&) {
+        Bound none;
+        none.question = question;
+        none.factRevision = snapshot.factRevision;
+        none.why = tr("The numbers leave the range in which results are proven exact.");
+        return std::make_shared<const Bound>(std::move(none));
+      }
+    });
+  }
+  showCut();
+  Q_EMIT assumptionChanged();
+  Q_EMIT shownCutChanged();
+}
+
+std::shared_ptr<const Bound> Editor::shownBound() const {
+  if (m_assumption) {
+    return m_assumedBound;
+  }
+  return m_bound.isCurrent() ? m_bound.bound() : nullptr;
+}
+
+const CutView* Editor::shownCutView() const {
+  const std::shared_ptr<const Bound> bound = shownBound();
+  // Kept alive by this editor, not by the pointer at hand.
+  return bound && bound->algbw && m_shownCut < bound->cuts.size() ? &bound->cuts[m_shownCut] : nullptr;
+}
+
 void Editor::showBound() {
+  if (m_assumption && (m_assumedRevision != document().factRevision() ||
+                       (m_assumedBound && m_assumedBound->question != m_bound.question()))) {
+    assume({});
+  }
   if (m_bound.isCurrent()) {
     showProblems();
     if (m_bound.bound() != m_shownBound) {
@@ -56,11 +118,15 @@ void Editor::showBound() {
 
 void Editor::setCutShown(bool isShown) {
   m_hasCutOverlay = isShown;
+  if (!isShown) {
+    assume({});
+  }
   showCut();
 }
 
 void Editor::setShownCut(std::size_t index) {
-  if (m_bound.isCurrent() && index < m_bound.bound()->cuts.size()) {
+  const std::shared_ptr<const Bound> bound = shownBound();
+  if (bound && index < bound->cuts.size()) {
     m_shownCut = index;
     if (m_hasCutOverlay) {
       showCut();
@@ -70,19 +136,24 @@ void Editor::setShownCut(std::size_t index) {
 }
 
 void Editor::showNextCut() {
-  if (!m_bound.isCurrent() || m_bound.bound()->cuts.empty()) {
-    return;
+  const std::shared_ptr<const Bound> bound = shownBound();
+  if (bound && !bound->cuts.empty()) {
+    setShownCut((m_shownCut + 1) % bound->cuts.size());
   }
-  const std::vector<std::size_t> distinct = m_bound.bound()->distinctCuts();
-  const auto next = std::upper_bound(distinct.begin(), distinct.end(), m_shownCut);
-  setShownCut(next != distinct.end() ? *next : distinct.front());
 }
 
 void Editor::showCut() {
   Overlay overlay;
   // A cut of facts that have changed would be a lie; the canvas shows none until the new one is known.
-  if (m_hasCutOverlay && m_bound.isCurrent() && m_shownCut < m_bound.bound()->cuts.size()) {
-    const CutView& cut = m_bound.bound()->cuts[m_shownCut];
+  if (!m_hasCutOverlay) {
+    m_canvas->setOverlay(std::move(overlay));
+    return;
+  }
+  if (m_assumption) {
+    overlay.failed = m_assumption->failed;
+  }
+  if (const CutView* shown = shownCutView()) {
+    const CutView& cut = *shown;
     Hull hull;
     // The side with fewer GPUs is the one that the words name.
     if (cut.gpusInside <= cut.gpusOutside) {
@@ -97,7 +168,9 @@ void Editor::showCut() {
     hull.label = cut.words;
     overlay.hulls.push_back(std::move(hull));
     for (const LinkId id : linksAcross(cut)) {
-      overlay.marks.push_back({.link = id});
+      if (!overlay.failed.contains(id)) {
+        overlay.marks.push_back({.link = id});
+      }
     }
   }
   m_canvas->setOverlay(std::move(overlay));
@@ -119,13 +192,12 @@ std::set<LinkId> Editor::linksAcross(const CutView& cut) const {
 }
 
 QueryContext Editor::queryContext() const {
-  if (m_bound.isCurrent() && m_shownCut < m_bound.bound()->cuts.size()) {
-    if (m_askedBound != m_bound.bound() || m_askedCut != m_shownCut) {
-      m_askedBound = m_bound.bound();
+  if (const CutView* cut = shownCutView()) {
+    if (m_askedBound != shownBound() || m_askedCut != m_shownCut) {
+      m_askedBound = shownBound();
       m_askedCut = m_shownCut;
-      const CutView& cut = m_askedBound->cuts[m_shownCut];
-      m_cutNodes = std::make_shared<const std::set<NodeId>>(cut.inside.begin(), cut.inside.end());
-      m_cutLinks = std::make_shared<const std::set<LinkId>>(linksAcross(cut));
+      m_cutNodes = std::make_shared<const std::set<NodeId>>(cut->inside.begin(), cut->inside.end());
+      m_cutLinks = std::make_shared<const std::set<LinkId>>(linksAcross(*cut));
     }
   } else {
     m_askedBound.reset();
@@ -160,6 +232,16 @@ void Editor::goTo(const ElementId& id) {
     m_selection.set({id});
     m_selection.setCurrent(id);
     m_canvas->centreOn(id);
+  }
+}
+
+void Editor::showElement(const ElementId& id) {
+  if (model().contains(id)) {
+    m_selection.set({id});
+    m_selection.setCurrent(id);
+    if (!m_canvas->isInView(id)) {
+      m_canvas->centreOn(id);
+    }
   }
 }
 

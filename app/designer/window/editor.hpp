@@ -2,10 +2,16 @@
 #pragma once
 
 #include <QWidget>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
 
 #include "designer/canvas/canvas_view.hpp"
 #include "designer/document/document_file.hpp"
 #include "designer/document/selection.hpp"
+#include "designer/jobs/assumption.hpp"
+#include "designer/jobs/latest_job.hpp"
 #include "designer/jobs/live_bound.hpp"
 #include "designer/models/link_table_model.hpp"
 #include "designer/models/node_table_model.hpp"
@@ -36,10 +42,19 @@ public:
 
   /// One of the tied cuts is drawn over the fabric, and follows it.
   void setCutShown(bool isShown);
-  /// Index into the cuts of the bound; 0 = the first, which every new bound begins with.
+  /// Shows the bound and the cut as they would be, until the facts, the question or the selection change, or nullopt
+  /// is given. The bound itself stays as it is.
+  void assume(std::optional<Assumption> assumption);
+  [[nodiscard]] const std::optional<Assumption>& assumption() const { return m_assumption; }
+  /// What the cut is of: the bound as it would be where something is assumed, else the live one. nullptr where it is
+  /// not known yet, or no more.
+  [[nodiscard]] std::shared_ptr<const Bound> shownBound() const;
+  /// Index into the cuts of the shown bound; 0 = the first, which every new bound begins with.
   [[nodiscard]] std::size_t shownCut() const { return m_shownCut; }
+  /// nullptr where there is none.
+  [[nodiscard]] const CutView* shownCutView() const;
   void setShownCut(std::size_t index);
-  /// The next of the cuts that read differently, then the first again.
+  /// The next of the listed cuts, then the first again.
   void showNextCut();
 
   /// The links that cross it, from the side that the bound speaks of.
@@ -50,6 +65,8 @@ public:
 
   /// Selects the element and brings it into the middle of the canvas.
   void goTo(const ElementId& id);
+  /// Selects the element; the canvas moves only where it is not in view.
+  void showElement(const ElementId& id);
 
 Q_SIGNALS:
   /// Name, path, modified or not.
@@ -58,6 +75,8 @@ Q_SIGNALS:
   void refused(const QString& why);
   /// Another of the tied cuts is shown.
   void shownCutChanged();
+  /// Something else is assumed, or its bound is known now.
+  void assumptionChanged();
 
 private:
   void showBound();
@@ -74,6 +93,11 @@ private:
   bool m_hasCutOverlay = false;
   std::size_t m_shownCut = 0;
   std::shared_ptr<const Bound> m_shownBound;  ///< whose cut it is
+  std::optional<Assumption> m_assumption;
+  std::set<ElementId> m_assumedSelection;       ///< that it was made with
+  std::uint64_t m_assumedRevision = 0;          ///< of the facts
+  std::shared_ptr<const Bound> m_assumedBound;  ///< null until it is known
+  LatestJob<std::shared_ptr<const Bound>> m_assumptionJob;
   /// What queryContext() gave last, and for which cut.
   mutable std::shared_ptr<const Bound> m_askedBound;
   mutable std::size_t m_askedCut = 0;

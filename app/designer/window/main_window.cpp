@@ -699,7 +699,7 @@ void MainWindow::currentChanged() {
             [this, editor](const QModelIndex& index, const QModelIndex& previous) {
               // A view that gets the focus makes its first row current, which nobody chose.
               if (!m_isSelecting && m_outline->hasFocus() && previous.isValid()) {
-                editor->goTo(editor->outline().elementAt(index));
+                editor->showElement(editor->outline().elementAt(index));
               }
             });
     m_collectives->setCurrentIndex(m_collectives->findData(static_cast<int>(editor->bound().question().collective)));

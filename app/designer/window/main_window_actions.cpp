@@ -499,16 +499,29 @@ void MainWindow::createDocks() {
   m_upgrades = new RankingPanel(upgradesKind(), this);
   addDock(u"upgrades"_s, tr("Upgrades"), m_upgrades, Qt::BottomDockWidgetArea, {Mode::analyse});
   m_damage = new RankingPanel(damageKind(), this);
-  addDock(u"damage"_s, tr("Damage"), m_damage, Qt::BottomDockWidgetArea, {Mode::analyse});
+  addDock(u"damage"_s, tr("Failures (N-1)"), m_damage, Qt::BottomDockWidgetArea, {Mode::analyse});
   for (RankingPanel* panel : {m_upgrades, m_damage}) {
-    connect(panel, &RankingPanel::elementsChosen, this, [this](const std::set<ElementId>& elements) {
-      if (Editor* editor = currentEditor()) {
-        editor->selection().set(elements);
-      }
-    });
+    connect(panel, &RankingPanel::elementsChosen, this,
+            [this, panel](const std::set<ElementId>& elements, const QString& name) {
+              if (Editor* editor = currentEditor()) {
+                editor->selection().set(elements);
+                if (panel == m_damage) {
+                  editor->assume(Assumption{.title = tr("If %1 fails").arg(name), .failed = elements});
+                }
+              }
+            });
   }
   m_whatIf = new WhatIfPanel(this);
   addDock(u"what-if"_s, tr("What If"), m_whatIf, Qt::BottomDockWidgetArea, {Mode::analyse});
+  connect(m_whatIf, &WhatIfPanel::tried, this,
+          [this](const std::set<LinkId>& links, const Rational& change, const QString& title) {
+            Editor* editor = currentEditor();
+            if (editor != nullptr && !change.isZero()) {
+              editor->assume(Assumption{.title = title, .changed = links, .change = change});
+            } else if (editor != nullptr && editor->assumption() && !editor->assumption()->changed.empty()) {
+              editor->assume({});
+            }
+          });
   connect(m_whatIf, &WhatIfPanel::refused, m_strip, &StatusStrip::setHint);
   connect(m_problems, &QTableView::clicked, this, [this](const QModelIndex& index) {
     if (Editor* editor = currentEditor()) {

@@ -158,7 +158,7 @@ void MainWindow::startTour() {
        canvas, mode(Mode::analyse)});
   steps.push_back({tr("Why, and what would help"),
                    tr("The sentence and the formula have this fabric's own numbers. Upgrades, below the drawing, ranks "
-                      "what more bandwidth would gain; Damage, what a failure costs; What If is a slider."),
+                      "what more bandwidth would gain; Failures (N-1), what a failure costs; What If is a slider."),
                    named(u"boundDock"_s), dock(u"boundDock"_s, mode(Mode::analyse))});
   steps.push_back({tr("A schedule that gets there"),
                    tr("Generate (F5) builds spanning trees that reach the bound and has them verified. Schedule mode "

@@ -8,6 +8,8 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QTimer>
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/units.hpp"
@@ -34,7 +36,18 @@ auto shared(const Model& model, const std::vector<IdType>& ids, const Get& get)
 }
 
 QString numberText(double value) {
-  return QString::number(value, 'g', 10);
+  // A thousandth of a unit cannot be seen; what is less comes from rounding.
+  constexpr double kParts = 1000;
+  const double rounded = std::round(value * kParts) / kParts;
+  return QString::number(rounded == 0 ? 0.0 : rounded, 'g', 10);
+}
+
+/// As the field's unit has it: "50" for "400Gb/s".
+QString inGigabytes(const std::string& bandwidth) {
+  const QString typed = QString::fromStdString(bandwidth);
+  const bool hasUnit = std::any_of(typed.begin(), typed.end(), [](QChar each) { return each.isLetter(); });
+  const auto parsed = Bandwidth::parse(bandwidth);
+  return hasUnit && parsed ? QString::fromStdString(parsed->toString()) : typed;
 }
 
 QString checkNumber(const QString& text) {
@@ -306,8 +319,9 @@ void PropertiesPanel::addLinks(const std::vector<LinkId>& links) {
   const auto text = [](const std::optional<std::string>& value) {
     return value ? std::optional(QString::fromStdString(*value)) : std::nullopt;
   };
+  const auto common = shared(model, links, [](const Link& link) { return link.bandwidth; });
   addText(
-      "linkBandwidth", tr("Bandwidth"), text(shared(model, links, [](const Link& link) { return link.bandwidth; })),
+      "linkBandwidth", tr("Bandwidth"), common ? std::optional(inGigabytes(*common)) : std::nullopt,
       tr("GB/s per direction"),
       [](const QString& typed) {
         const auto bandwidth = Bandwidth::parse(typed.trimmed().toStdString());

@@ -121,10 +121,13 @@ void StatusStrip::update() {
     m_bound->setToolTip(bound->algbw ? tr("The exact bound: no schedule of this collective is faster on this fabric")
                                      : bound->why);
     // The one that the canvas shows; a stale answer keeps the words of the cut that it was shown with.
-    const std::size_t shown = m_editor->shownCut() < bound->cuts.size() ? m_editor->shownCut() : 0;
-    m_cut->setText(bound->cuts.empty() ? QString() : tr("cut: %1").arg(bound->cuts[shown].words));
-    m_cut->setToolTip(bound->cuts.empty() ? QString() : bound->cuts[shown].sentence);
-    m_cut->setVisible(!bound->cuts.empty());
+    const CutView* cut = m_editor->shownCutView();
+    if (cut == nullptr && !m_editor->assumption() && !bound->cuts.empty()) {
+      cut = &bound->cuts[m_editor->shownCut() < bound->cuts.size() ? m_editor->shownCut() : 0];
+    }
+    m_cut->setText(cut == nullptr ? QString() : tr("cut: %1").arg(cut->words));
+    m_cut->setToolTip(cut == nullptr ? QString() : cut->sentence);
+    m_cut->setVisible(cut != nullptr);
     const int errors = bound->errors();
     const int warnings = bound->warnings();
     setState(m_problems, "state", errors > 0 ? u"error"_s : (warnings > 0 ? u"warning"_s : u"good"_s));

@@ -151,9 +151,9 @@ void TestDesignerAnalysis::damage() {
   QCOMPARE(rows.at(u"s"_s)->cells[2].text, u"100 %"_s);
   QCOMPARE(rows.at(u"s"_s)->cells[3].text, u"none"_s);
   QCOMPARE(rows.at(u"s"_s)->elements, std::set<ElementId>{NodeId{4}});
-  QCOMPARE(rows.at(u"a - s"_s)->cells[2].text, u"100 %"_s);
-  QCOMPARE(rows.at(u"c - s"_s)->cells[2].text, u"50 %"_s);
-  QCOMPARE(rows.at(u"c - s"_s)->elements, std::set<ElementId>{LinkId{3}});
+  QCOMPARE(rows.at(u"a – s"_s)->cells[2].text, u"100 %"_s);
+  QCOMPARE(rows.at(u"c – s"_s)->cells[2].text, u"50 %"_s);
+  QCOMPARE(rows.at(u"c – s"_s)->elements, std::set<ElementId>{LinkId{3}});
   // Without c two GPUs send each other a half at 10: 2 * 10 / 1 = 20, more than before.
   QCOMPARE(rows.at(u"c"_s)->cells[2].value->toString(), (Rational(1) - Rational(20, 6)).toString());
   QCOMPARE(rows.at(u"c"_s)->cells[4].text, u"2"_s);

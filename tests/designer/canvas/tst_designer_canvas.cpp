@@ -541,13 +541,15 @@ private Q_SLOTS:
     for (const double scale : {1.0, 0.4, 0.2, 0.12}) {
       const QRectF rect = bench.view->exportRect({}, scale);
       const Detail detail = detailAt(scale, bench.view->scene().lines().size(), bench.view->scene().bounds());
-      const QRectF titles = CanvasPainter(bench.view->scene(), colorsOf(Scheme::light), {}).titleBounds(scale, detail);
       QVERIFY(rect.contains(bench.view->scene().bounds()));
-      QVERIFY(titles.isNull() || rect.contains(titles));
+      for (const QRectF& title :
+           CanvasPainter(bench.view->scene(), colorsOf(Scheme::light), {}).titleRects(scale, detail)) {
+        QVERIFY(rect.contains(title));
+      }
     }
     // It matters: seen from there the title stands above its box.
     QVERIFY(!bench.view->exportRect({}, 1).contains(
-        CanvasPainter(bench.view->scene(), colorsOf(Scheme::light), {}).titleBounds(0.12, Detail::mid)));
+        CanvasPainter(bench.view->scene(), colorsOf(Scheme::light), {}).titleRects(0.12, Detail::mid).front()));
   }
 
   void linesAvoidNodes_data() {
@@ -733,6 +735,213 @@ private Q_SLOTS:
     }
     // The whole pill, away from the rim but for the hull itself.
     QVERIFY(inked > 150 * 12);
+  }
+
+  // What a hull says stands beside what it explains, also where the hull is wide.
+  void hullLabelCoversNoHull_data() {
+    QTest::addColumn<double>("zoom");
+    QTest::addColumn<QPointF>("pan");
+    for (const double zoom : {0.4, 0.7, 1.0}) {
+      for (const QPointF pan : {QPointF(0, 0), QPointF(0, 250), QPointF(0, -250), QPointF(-300, 0)}) {
+        QTest::addRow("%g, %g %g", zoom, pan.x(), pan.y()) << zoom << pan;
+      }
+    }
+  }
+  void hullLabelCoversNoHull() {
+    QFETCH(double, zoom);
+    QFETCH(QPointF, pan);
+    Bench bench;
+    Overlay overlay;
+    Hull hull;
+    for (int i = 0; i < 4; ++i) {
+      hull.nodes.insert(bench.add(-240 + i * 160, 0));
+      bench.add(-240 + i * 160, 300);
+    }
+    hull.label = "into b0 · 24 GPUs · 200 GB/s";
+    overlay.hulls.push_back(hull);
+    const OverlayLayer layer(bench.view->scene(), overlay);
+    bench.view->setZoom(zoom);
+    bench.view->panBy(pan.toPoint());
+    CanvasState state;
+    state.layer = &layer;
+    CanvasPainter painter(bench.view->scene(), Theme::instance().colors(), state);
+    QPixmap none(8, 8);
+    QPainter onNone(&none);
+    painter.paintHullLabels(onNone, bench.view->visibleScene(), zoom);  // tells it the scale
+    const QSizeF size(220 / zoom, 24 / zoom);
+    const auto centre = painter.hullLabelPlace(0, size, bench.view->visibleScene());
+    QVERIFY(centre.has_value());
+    const QRectF label(*centre - QPointF(size.width() / 2, size.height() / 2), size);
+    QVERIFY(bench.view->visibleScene().adjusted(-1, -1, 1, 1).contains(label));
+    for (const QRectF& part : layer.hullParts().front()) {
+      QVERIFY2(!part.intersects(label), qPrintable(QString::number(label.top())));
+    }
+    for (const NodeItem& node : bench.view->scene().nodes()) {
+      QVERIFY(!hull.nodes.contains(node.id.node()) || !node.rect.intersects(label));
+    }
+  }
+
+  // Heat takes the place of the line: each link is to be seen once. The fullest lies on top.
+  void heatReplacesTheLine() {
+    Bench bench;
+    const NodeId left = bench.add(-300, 0);
+    const NodeId right = bench.add(300, 0);
+    const NodeId up = bench.add(0, -300);
+    const NodeId down = bench.add(0, 300);
+    LinkId across;
+    LinkId along;
+    bench.document.edit("link", [&](Edit& edit) {
+      across = *edits::addLink(edit, left, right, {});
+      along = *edits::addLink(edit, up, down, {});
+    });
+    const auto colors = [&](const Overlay& overlay) {
+      bench.view->setOverlay(overlay);
+      bench.view->grab();
+      const QImage image = bench.view->grab().toImage();
+      std::set<QRgb> seen;
+      for (int y = 0; y < image.height(); ++y) {
+        for (int x = 0; x < image.width() / 2; ++x) {
+          seen.insert(image.pixel(x, y));
+        }
+      }
+      return std::pair(seen, image.pixelColor(bench.at(0, 0)));
+    };
+    const QRgb resting = Theme::instance().color(Token::link).rgb();
+    QVERIFY(colors({}).first.contains(resting));
+    const Scheme scheme = Theme::instance().scheme();
+    for (const bool isAcross : {true, false}) {
+      Overlay overlay;
+      overlay.heat.load[across] = {.forward = isAcross ? 1.0 : 0.25, .backward = isAcross ? 1.0 : 0.25};
+      overlay.heat.load[along] = {.forward = isAcross ? 0.25 : 1.0, .backward = isAcross ? 0.25 : 1.0};
+      const auto [seen, crossing] = colors(overlay);
+      QVERIFY(!seen.contains(resting));
+      QCOMPARE(crossing, heat(1, scheme));
+    }
+  }
+
+  // From afar all links between two rooms are one trunk, resting or hot.
+  void heatRunsOnTrunks() {
+    Bench bench;
+    bench.document.reset(readModel(*presets::make("dgx-a100", {{"boxes", "64"}})).model, true);
+    bench.view->zoomToFit();
+    Overlay overlay;
+    for (const auto& [id, link] : bench.document.model().links()) {
+      overlay.heat.load[id] = {.forward = 0.9, .backward = 0.9};
+    }
+    bench.view->setOverlay(overlay);
+    const CanvasScene& scene = bench.view->scene();
+    const OverlayLayer layer(scene, overlay);
+    CanvasState state;
+    state.layer = &layer;
+    state.hasTitles = false;
+    state.hasGrid = false;
+    const QRectF all = scene.bounds();
+    const double scale = 0.08;
+    const auto inked = [&](const CanvasState& with) {
+      QImage image(qCeil(all.width() * scale), qCeil(all.height() * scale), QImage::Format_RGB32);
+      image.fill(Theme::instance().color(Token::canvas));
+      QPainter painter(&image);
+      painter.scale(scale, scale);
+      painter.translate(-all.topLeft());
+      CanvasPainter(scene, Theme::instance().colors(), with).paint(painter, all, scale, Detail::far);
+      painter.end();
+      const QRgb ground = Theme::instance().color(Token::canvas).rgb();
+      int count = 0;
+      for (int y = 0; y < image.height(); ++y) {
+        for (int x = 0; x < image.width(); ++x) {
+          count += image.pixel(x, y) != ground ? 1 : 0;
+        }
+      }
+      return count;
+    };
+    // Heat covers about what the trunks cover, not the drawing.
+    const int resting = inked({.hasGrid = false, .hasTitles = false});
+    const int hot = inked(state);
+    QVERIFY2(hot < resting * 5 / 4, qPrintable(QString("%1 of %2").arg(hot).arg(resting)));
+  }
+
+  // Beside a box, where there is room, and over no node.
+  void titlesCoverNoNodes() {
+    Bench bench;
+    bench.document.reset(readArranged(*presets::make("dgx-a100", {{"boxes", "128"}})).model, true);
+    const CanvasScene& scene = bench.view->scene();
+    bench.view->finishWays();
+    for (const double scale : {0.125, 0.2, 0.27, 0.6}) {
+      CanvasPainter painter(scene, Theme::instance().colors(), {});
+      const Detail detail = detailAt(scale, scene.lines().size(), scene.bounds());
+      QVERIFY(detail != Detail::far);
+      const std::vector<QRectF> titles = painter.titleRects(scale, detail);
+      QCOMPARE(titles.size(), std::size_t{128});
+      for (const QRectF& title : titles) {
+        for (const NodeItem& node : scene.nodes()) {
+          QVERIFY2(!node.rect.intersects(title), qPrintable(QString("%1 at %2").arg(node.label).arg(scale)));
+        }
+      }
+    }
+  }
+
+  // Folded boxes take the room that they have, and say who they are however far away.
+  void foldedBoxesAreNamed() {
+    Bench bench;
+    bench.document.reset(readModel(*presets::make("dgx-a100", {{"boxes", "16"}})).model, true);
+    const CanvasScene& scene = bench.view->scene();
+    std::map<BoxId, QRectF> open;
+    for (const BoxItem& box : scene.boxes()) {
+      open[box.id] = box.rect;
+    }
+    bench.document.edit("fold", [&](Edit& edit) { edits::fold(edit, bench.document.model().boxesIn({}), true); });
+    QCOMPARE(scene.boxes().size(), std::size_t{0});
+    bench.view->zoomToFit();
+    bench.view->finishWays();
+    const QImage image = bench.view->grab().toImage();
+    const QRgb ink = Theme::instance().color(Token::text).rgb();
+    int named = 0;
+    for (const NodeItem& node : scene.nodes()) {
+      if (node.shape != Shape::foldedBox) {
+        continue;
+      }
+      const QRectF& room = open.at(node.id.box());
+      QVERIFY(room.contains(node.rect));
+      QVERIFY(node.rect.width() > 0.75 * room.width() || node.rect.height() > 0.75 * room.height());
+      const QRect rect = QRect(bench.view->toView(node.rect.topLeft()).toPoint(),
+                               bench.view->toView(node.rect.bottomRight()).toPoint()) &
+                         image.rect();
+      int inked = 0;
+      for (int y = rect.top(); y <= rect.bottom(); ++y) {
+        for (int x = rect.left(); x <= rect.right(); ++x) {
+          inked += image.pixel(x, y) == ink ? 1 : 0;
+        }
+      }
+      named += inked > 4 ? 1 : 0;
+    }
+    QCOMPARE(named, 16);
+  }
+
+  // A part that is assumed to have failed is crossed out, be it a node or a link.
+  void failedPartsAreCrossedOut() {
+    Bench bench;
+    const NodeId a = bench.add(-300, 0);
+    const NodeId b = bench.add(300, 0);
+    LinkId id;
+    bench.document.edit("link", [&](Edit& edit) { id = *edits::addLink(edit, a, b, {}); });
+    const auto inked = [&](const std::set<ElementId>& failed) {
+      Overlay overlay;
+      overlay.failed = failed;
+      bench.view->setOverlay(overlay);
+      const QImage image = bench.view->grab().toImage();
+      const QRgb wanted = Theme::instance().color(Token::error).rgb();
+      int count = 0;
+      for (int y = 0; y < image.height(); ++y) {
+        for (int x = 0; x < image.width(); ++x) {
+          count += image.pixel(x, y) == wanted ? 1 : 0;
+        }
+      }
+      return count;
+    };
+    QCOMPARE(inked({}), 0);
+    QVERIFY(inked({id}) > 100);
+    QVERIFY(inked({a}) > 30);
+    QCOMPARE(inked({NodeId{999}, LinkId{999}}), 0);
   }
 
   void hostilePlaces() {

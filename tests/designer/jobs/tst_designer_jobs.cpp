@@ -2,12 +2,14 @@
 #include <QSemaphore>
 #include <QSignalSpy>
 #include <QTest>
+#include <QUndoStack>
 #include <algorithm>
 #include <atomic>
 #include <random>
 
 #include "designer/document/edits.hpp"
 #include "designer/document/fabric_file.hpp"
+#include "designer/jobs/assumption.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/jobs/live_bound.hpp"
 #include "presets/presets.hpp"
@@ -32,6 +34,10 @@ private Q_SLOTS:
   void bounds_data();
   void bounds();
   void cutsInWords();
+  void tiedCuts();
+  void cutsStayThroughUndo();
+  void switchesAreNamed();
+  void assumptions();
   void faultsNameTheirElements();
   void theLatestOrderWins();
   void cancelledWorkSaysNothing();
@@ -81,6 +87,104 @@ void TestDesignerJobs::cutsInWords() {
   QVERIFY2(bound.cuts.front().words.startsWith(u"into b"_s), qPrintable(bound.cuts.front().words));
   QVERIFY2(bound.cuts.front().sentence.contains(u"8 links of 200 GB/s together"_s),
            qPrintable(bound.cuts.front().sentence));
+}
+
+void TestDesignerJobs::tiedCuts() {
+  Document document;
+  document.reset(modelOf("dgx-a100", {{"boxes", "128"}}), true);
+  const Bound bound = computeBound(Snapshot::of(document), {}, {});
+  QCOMPARE(bound.cutCount, std::int64_t{128});
+  QVERIFY(bound.isCutCountExact);
+  QCOMPARE(bound.cuts.size(), std::size_t{64});
+  for (std::size_t i = 0; i < bound.cuts.size(); ++i) {
+    QCOMPARE(bound.cuts[i].place, u"b%1"_s.arg(i));
+  }
+}
+
+/// Whatever was edited before, the same fabric shows the same cuts in the same order.
+void TestDesignerJobs::cutsStayThroughUndo() {
+  Document document;
+  document.reset(modelOf("dgx-a100", {{"boxes", "2"}}), true);
+  BoundSolver solver;
+  const auto places = [](const Bound& bound) {
+    QStringList names;
+    for (const CutView& cut : bound.cuts) {
+      names << cut.place;
+    }
+    return names;
+  };
+  const QStringList before = places(solver.compute(Snapshot::of(document), {}, {}));
+  QCOMPARE(before.front(), u"b0g0"_s);
+  QCOMPARE(before.back(), u"b1g7"_s);
+  std::vector<LinkId> links;
+  for (const auto& [id, link] : document.model().links()) {
+    links.push_back(id);
+  }
+  for (std::size_t i = 0; i < links.size(); i += 7) {
+    document.edit(u"x"_s, [&](Edit& edit) {
+      edits::changeLinks(edit, std::vector{links[i]}, [](Link& link) { link.bandwidth = "7"; });
+    });
+    (void)solver.compute(Snapshot::of(document), {}, {});
+    document.undoStack()->undo();
+    QCOMPARE(places(solver.compute(Snapshot::of(document), {}, {})), before);
+  }
+}
+
+/// Two boxes on one switch: the cut is round a box alone. Where a switch must be inside, it is named.
+void TestDesignerJobs::switchesAreNamed() {
+  Document document;
+  const auto read = [&](const char* crossing) {
+    const std::string text = std::string(R"({"nodes":[{"id":"a0","kind":"gpu","box":"a"},
+      {"id":"a1","kind":"gpu","box":"a"},{"id":"b0","kind":"gpu","box":"b"},{"id":"b1","kind":"gpu","box":"b"},
+      {"id":"left","kind":"switch"},{"id":"right","kind":"switch"}],
+      "links":[{"src":"a0","dst":"left","bandwidth":40},{"src":"a1","dst":"left","bandwidth":40},
+      {"src":"b0","dst":"right","bandwidth":40},{"src":"b1","dst":"right","bandwidth":40},
+      {"src":"left","dst":"right","bandwidth":)") +
+                             crossing + "}]}";
+    document.reset(readFabricFile(text, "")->model, true);
+    return computeBound(Snapshot::of(document), {}, {});
+  };
+  const Bound narrow = read("10");
+  QCOMPARE(narrow.cuts.front().place, u"a and left"_s);
+  QVERIFY2(narrow.cuts.front().sentence.contains(u"must leave a and left through 1 link of 10 GB/s."_s),
+           qPrintable(narrow.cuts.front().sentence));
+  const Bound even = read("80");
+  for (const CutView& cut : even.cuts) {
+    QVERIFY2(!cut.place.contains(u"left"_s) && !cut.place.contains(u"right"_s), qPrintable(cut.place));
+  }
+}
+
+void TestDesignerJobs::assumptions() {
+  Document document;
+  document.reset(modelOf("dgx-a100", {{"boxes", "2"}}), true);
+  const Snapshot snapshot = Snapshot::of(document);
+  const auto assume = [&](const Assumption& assumption) { return computeBound(assumed(snapshot, assumption), {}, {}); };
+  const Rational now = *computeBound(snapshot, {}, {}).algbw;
+  NodeId gpu;
+  for (const auto& [id, node] : document.model().nodes()) {
+    gpu = !gpu.isValid() && node.kind() == fabric::NodeKind::gpu ? id : gpu;
+  }
+  const Bound without = assume({.failed = {gpu}});
+  QCOMPARE(without.gpuCount, 15);
+  QVERIFY(without.algbw.has_value());
+  for (const CutView& cut : without.cuts) {
+    QVERIFY(!std::binary_search(cut.inside.begin(), cut.inside.end(), gpu));
+  }
+  std::set<LinkId> all;
+  for (const auto& [id, link] : document.model().links()) {
+    all.insert(id);
+  }
+  QVERIFY(*assume({.changed = {*all.begin()}, .change = Rational(0)}).algbw == now);
+  const Bound slow = assume({.changed = all, .change = Rational(-20)});
+  QVERIFY(*slow.algbw < now);
+  // Of parallel links one fails; a link without bandwidth is none.
+  Snapshot many = snapshot;
+  auto facts = *snapshot.facts;
+  facts.links.front().count = 3;
+  many.facts = std::make_shared<const fabric::Description>(std::move(facts));
+  QCOMPARE(assumed(many, {.failed = {snapshot.links.front()}}).facts->links.front().count, 2);
+  QCOMPARE(assumed(snapshot, {.failed = {snapshot.links.front()}}).links.size(), snapshot.links.size() - 1);
+  QCOMPARE(assumed(snapshot, {.changed = all, .change = Rational(-1'000'000)}).links.size(), std::size_t{0});
 }
 
 void TestDesignerJobs::faultsNameTheirElements() {

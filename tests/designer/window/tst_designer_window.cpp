@@ -8,6 +8,7 @@
 #include <QListWidget>
 #include <QMessageBox>
 #include <QMimeData>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTemporaryDir>
@@ -62,6 +63,9 @@ private Q_SLOTS:
   void everyAction_data();
   void everyAction();
   void tiedCuts();
+  void countOfTiedCuts();
+  void failureIsShown();
+  void triedBandwidthIsShown();
   void cutLens();
   void pictures();
 };
@@ -550,6 +554,79 @@ void TestDesignerWindow::tiedCuts() {
   QCOMPARE(list->count(), 1);
   f.run("analyse.next-cut");
   QCOMPARE(f.editor()->shownCut(), std::size_t{0});
+}
+
+/// More cuts than are listed: the card says how many there are.
+void TestDesignerWindow::countOfTiedCuts() {
+  const Fixture f;
+  f.window->adopt(readModel(*presets::make("dgx-a100", {{"boxes", "128"}})).model, {}, u"128 boxes"_s);
+  QVERIFY(f.waitForBound());
+  QCOMPARE(f.window->findChild<QLabel*>(u"boundCutsCount"_s)->text(), u"first 64 of 128"_s);
+  const auto* list = f.window->findChild<QListWidget*>(u"boundCuts"_s);
+  QCOMPARE(list->count(), 64);
+  QVERIFY(list->isRowHidden(63));
+  f.window->findChild<QPushButton*>(u"boundMoreCuts"_s)->click();
+  QVERIFY(!list->isRowHidden(63));
+}
+
+/// A failure that is chosen is crossed out, and the card and the cut are those without it, until something else is
+/// selected.
+void TestDesignerWindow::failureIsShown() {
+  const Fixture f;
+  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  QVERIFY(f.waitForBound());
+  f.run("mode.analyse");
+  f.run("view.damage");
+  auto* table = f.window->findChild<QTableView*>(u"damageTable"_s);
+  QTRY_VERIFY_WITH_TIMEOUT(table->isEnabled() && table->model()->rowCount() > 0, 60000);
+  const auto* number = f.window->findChild<QLabel*>(u"boundNumber"_s);
+  const auto* state = f.window->findChild<QLabel*>(u"boundState"_s);
+  const auto* title = f.window->findChild<QLabel*>(u"boundAssumption"_s);
+  const QString before = number->text();
+  QCOMPARE(state->text(), u"exact"_s);
+  QVERIFY(title->isHidden());
+  Q_EMIT table->clicked(table->model()->index(0, 0));
+  const QString name = table->model()->index(0, 0).data().toString();
+  const QString left = table->model()->index(0, 3).data().toString();
+  QCOMPARE(title->text(), u"If %1 fails"_s.arg(name));
+  QVERIFY(!f.editor()->canvas().overlay().failed.empty());
+  QTRY_COMPARE_WITH_TIMEOUT(state->text(), u"what if"_s, 60000);
+  QCOMPARE(number->text(), left);
+  QVERIFY(number->text() != before);
+  QVERIFY(!f.editor()->canvas().overlay().hulls.empty());
+  QCOMPARE(f.editor()->canvas().overlay().hulls.front().label, f.editor()->shownBound()->cuts.front().words);
+  // The bound itself has not changed.
+  QVERIFY(f.strip("statusBound").contains(before));
+  f.editor()->selection().clear();
+  QVERIFY(!f.editor()->assumption());
+  QVERIFY(f.editor()->canvas().overlay().failed.empty());
+  QCOMPARE(number->text(), before);
+  QCOMPARE(state->text(), u"exact"_s);
+  QVERIFY(title->isHidden());
+}
+
+/// So is another bandwidth that is tried.
+void TestDesignerWindow::triedBandwidthIsShown() {
+  const Fixture f;
+  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  QVERIFY(f.waitForBound());
+  f.run("mode.analyse");
+  f.run("view.what-if");
+  f.editor()->selection().set({LinkId{1}, LinkId{2}, LinkId{3}, LinkId{4}});
+  auto* whatIf = f.window->findChild<WhatIfPanel*>();
+  QTRY_VERIFY_WITH_TIMEOUT(whatIf->isCurrent(), 60000);
+  const auto* number = f.window->findChild<QLabel*>(u"boundNumber"_s);
+  const auto* state = f.window->findChild<QLabel*>(u"boundState"_s);
+  const QString before = number->text();
+  whatIf->setChange(Rational(-90));
+  QTRY_COMPARE_WITH_TIMEOUT(state->text(), u"what if"_s, 60000);
+  const QString result = f.window->findChild<QLabel*>(u"whatIfResult"_s)->text();
+  QVERIFY2(result.startsWith(number->text()), qPrintable(result + u" / "_s + number->text()));
+  QVERIFY(number->text() != before);
+  QVERIFY(f.window->findChild<QLabel*>(u"boundAssumption"_s)->text().startsWith(u"What if: 4 links at "_s));
+  whatIf->setChange(Rational(0));
+  QTRY_COMPARE_WITH_TIMEOUT(state->text(), u"exact"_s, 60000);
+  QCOMPARE(number->text(), before);
 }
 
 void TestDesignerWindow::cutLens() {
