@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/checked.hpp"
+#include "lp/allreduce_partition.hpp"
 #include "lp/cut_finder.hpp"
 #include "lp/program_support.hpp"
 #include "lp/simplex.hpp"
@@ -351,12 +352,42 @@ Result<AllreduceBound> AllreduceSearch::run() {
   }
 }
 
+/// The best of the bounds that partitions prove.
+AllreduceBound partitionBound(const fabric::Fabric& fabric, const AllreduceOptions& options) {
+  AllreduceBound best;
+  for (const Partition& partition : naturalPartitions(fabric)) {
+    const Rational algbw = allreducePartitionBound(fabric, partition);
+    if (best.status == BoundStatus::notComputed || algbw < best.algbw) {
+      best.status = BoundStatus::upperBound;
+      best.algbw = algbw;
+      best.cuts = 1 + *std::max_element(partition.begin(), partition.end());
+    }
+  }
+  if (options.known && best.status != BoundStatus::notComputed && best.algbw == *options.known) {
+    best.status = BoundStatus::exact;
+    best.knownIsOptimal = true;
+    best.reason = "equal to the known value";
+  }
+  return best;
+}
+
 }  // namespace
 
 Result<AllreduceBound> allreduceBound(const fabric::Fabric& fabric, const AllreduceOptions& options,
                                       const Progress& progress) {
   try {
-    return AllreduceSearch(fabric, options, progress).run();
+    AllreduceBound simple = partitionBound(fabric, options);
+    if (simple.knownIsOptimal) {
+      return simple;
+    }
+    auto bound = AllreduceSearch(fabric, options, progress).run();
+    // A search that was stopped early may know less.
+    const bool isOpen = bound && bound->status != BoundStatus::exact;
+    if (isOpen && (bound->status == BoundStatus::notComputed || simple.algbw < bound->algbw)) {
+      simple.reason = bound->reason;
+      return simple;
+    }
+    return bound;
   } catch (const OverflowError& error) {
     return Error{ErrorCode::overflow, error.what(), "use bandwidths with smaller numerators and denominators"};
   } catch (const CancelledError&) {

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lp/allreduce_partition.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace coppice::lp {
+namespace {
+
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
+
+/// "outer/inner/innermost" down to `level` parts; empty where the node is not nested that deep.
+std::string boxAtLevel(const std::string& box, int level) {
+  std::size_t end = 0;
+  for (int i = 0; i < level; ++i) {
+    if (end >= box.size()) {
+      return {};
+    }
+    end = std::min(box.find('/', end + (i > 0 ? 1 : 0)), box.size());
+  }
+  return box.substr(0, end);
+}
+
+/// GPUs outside every box of that level are sets of their own.
+Partition byBoxes(const fabric::Fabric& fabric, int level) {
+  Partition partition;
+  std::map<std::string, int> number;
+  int count = 0;
+  for (const fabric::Node& node : fabric.nodes()) {
+    const std::string box = boxAtLevel(node.box, level);
+    if (box.empty()) {
+      partition.push_back(node.kind == fabric::NodeKind::gpu ? count++ : -1);
+      continue;
+    }
+    const auto [place, isNew] = number.emplace(box, count);
+    count += isNew ? 1 : 0;
+    partition.push_back(place->second);
+  }
+  return partition;
+}
+
+/// Sets without a GPU prove nothing: their switches belong to no set.
+int dropEmptySets(const fabric::Fabric& fabric, Partition& partition) {
+  std::map<int, int> number;
+  for (const fabric::NodeIndex gpu : fabric.gpus()) {
+    number.emplace(partition[at(gpu)], static_cast<int>(number.size()));
+  }
+  for (int& set : partition) {
+    const auto found = number.find(set);
+    set = set < 0 || found == number.end() ? -1 : found->second;
+  }
+  return static_cast<int>(number.size());
+}
+
+}  // namespace
+
+Rational allreducePartitionBound(const fabric::Fabric& fabric, const Partition& partition) {
+  const int count = 1 + *std::max_element(partition.begin(), partition.end());
+  Rational leaving;
+  Rational entering;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const int from = partition[at(arc.tail)];
+    const int to = partition[at(arc.head)];
+    if (from != to) {
+      leaving += from >= 0 ? arc.bandwidth.gigabytesPerSecond() : Rational(0);
+      entering += to >= 0 ? arc.bandwidth.gigabytesPerSecond() : Rational(0);
+    }
+  }
+  return std::min(leaving, entering) / Rational(2 * (std::int64_t{count} - 1));
+}
+
+std::vector<Partition> naturalPartitions(const fabric::Fabric& fabric) {
+  std::vector<Partition> partitions;
+  std::ptrdiff_t deepest = 0;
+  for (const fabric::Node& node : fabric.nodes()) {
+    deepest = std::max(deepest, node.box.empty() ? 0 : 1 + std::count(node.box.begin(), node.box.end(), '/'));
+  }
+  constexpr std::ptrdiff_t kMaxLevels = 8;
+  for (int level = 0; level <= std::min(deepest, kMaxLevels); ++level) {
+    Partition partition = byBoxes(fabric, level);
+    if (dropEmptySets(fabric, partition) >= 2) {
+      partitions.push_back(std::move(partition));
+    }
+  }
+  return partitions;
+}
+
+}  // namespace coppice::lp
