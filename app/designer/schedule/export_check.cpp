@@ -384,6 +384,9 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
       return {};
     }
   }
+  // What is wrong comes first, then what there is to know.
+  std::stable_sort(check.rows.begin(), check.rows.end(),
+                   [](const CheckRow& a, const CheckRow& b) { return a.state > b.state; });
   check.isOk = judged->ok;
   if (!check.isOk) {
     check.summary = Texts::tr("The verifier rejects this program; it is not saved.");

@@ -118,6 +118,9 @@ void TestDesignerExport::usedAt() {
   QTEST(row->state == CheckState::good, "good");
   QVERIFY2(row->detail.contains(detail), qPrintable(row->detail));
   QCOMPARE(row->fixes.empty(), row->state == CheckState::good);
+  // What there is to know comes before what is fine.
+  QVERIFY(std::is_sorted(check.rows.begin(), check.rows.end(),
+                         [](const CheckRow& a, const CheckRow& b) { return a.state > b.state; }));
 }
 
 void TestDesignerExport::oneClickGeneratesAndExports() {
