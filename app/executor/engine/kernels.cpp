@@ -11,6 +11,13 @@
 #include <immintrin.h>
 #endif
 
+// The iterations of the loop that follows do not touch each other's data.
+#if defined(__clang__)
+#define COPPICE_NO_ALIAS_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define COPPICE_NO_ALIAS_LOOP _Pragma("GCC ivdep")
+#endif
+
 namespace coppice::executor {
 namespace {
 
@@ -141,7 +148,12 @@ COPPICE_TARGET void streamLines(std::byte* dst, const std::byte* src, std::int64
 }  // namespace avx2
 
 namespace avx512 {
+// GCC takes vectors of 32 bytes unless it is asked for more; not every compiler knows the question.
+#ifdef COPPICE_HAS_VECTOR_WIDTH
 #define COPPICE_TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
+#else
+#define COPPICE_TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+#endif
 #define COPPICE_WIDTH "avx512"
 #include "engine/kernels_body.inc"
 COPPICE_TARGET void streamLines(std::byte* dst, const std::byte* src, std::int64_t bytes) {

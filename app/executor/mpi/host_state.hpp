@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -58,6 +59,22 @@ struct HostState {
   bool declare(Verdict what, int rank);
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
+
+// How soon a rank is named that does not go on, in seconds, where a run gives up after `stall` seconds without
+// progress. Each is less than the stall where that is 10 s, which is the default. 0 = for ever.
+
+/// A process of this host that a signal has stopped.
+[[nodiscard]] constexpr double stopPatience(double stall) {
+  return stall / 2;
+}
+/// A process behind the network that does not answer process 0.
+[[nodiscard]] constexpr double silenceOfOthers(double stall) {
+  return 0.8 * stall;
+}
+/// Process 0, which asks the others several times a second. Later than it names another one that does not answer.
+[[nodiscard]] constexpr double silenceOfFirst(double stall) {
+  return stall <= 0 ? 0 : std::max(0.9 * stall, std::min(stall + 5, 9.0));
+}
 
 /// Sleeps until the word is no longer `seen`, somebody wakes, or the time is over. Works between processes. May return
 /// early. @return false when the time was over

@@ -29,6 +29,8 @@
 
 #include "base/text.hpp"
 #include "coppice/version.hpp"
+#include "mpi/stale_segments.hpp"
+#include "mpi/start_watch.hpp"
 #include "program/run_protocol.hpp"
 #include "threads/cores.hpp"
 
@@ -41,6 +43,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kLongestLine = 2 * program::kMaxRecordBytes;
 constexpr std::size_t kKeptErrors = std::size_t{64} << 10;  // of the launcher's and the ranks' standard error
 constexpr auto kGrace = std::chrono::seconds(5);            // from the polite signal to the other
+constexpr auto kAnswer = std::chrono::seconds(8);           // for mpirun to name its version
 constexpr auto kQueue = std::chrono::seconds(5);            // between questions to Slurm
 constexpr auto kPatience = std::chrono::seconds(2);         // for its answer
 constexpr auto kAfterwards = std::chrono::seconds(8);       // for the launcher, when process 0 has said its last
@@ -112,17 +115,20 @@ std::optional<Child> spawn(const std::vector<std::string>& command) {
 
 /// Ends a launcher at once, and what it started here: an ssh to a host that is gone would wait for minutes.
 void killWithChildren(pid_t pid) {
+  // A launcher may be a script.
   const std::string id = std::to_string(pid);
   std::ifstream list("/proc/" + id + "/task/" + id + "/children");
   std::vector<pid_t> children{std::istream_iterator<pid_t>(list), {}};
+  ::kill(-pid, SIGKILL);
   ::kill(pid, SIGKILL);
   for (const pid_t child : children) {
     ::kill(child, SIGKILL);
   }
 }
 
-/// The first 4 KiB of what a program says within `patience`.
-std::string answerOf(const std::vector<std::string>& command, std::chrono::milliseconds patience) {
+/// The first 4 KiB of what a program says within `patience`; it is ended then. @param isLate whether it went on longer
+std::string answerOf(const std::vector<std::string>& command, std::chrono::milliseconds patience,
+                     bool* isLate = nullptr) {
   const auto child = spawn(command);
   if (!child) {
     return {};
@@ -133,7 +139,11 @@ std::string answerOf(const std::vector<std::string>& command, std::chrono::milli
   std::array<pollfd, 2> waits = {pollfd{child->output, POLLIN, 0}, pollfd{child->errors, POLLIN, 0}};
   while (text.size() < 4096 && (waits[0].fd >= 0 || waits[1].fd >= 0)) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-    if (left <= 0 || ::poll(waits.data(), waits.size(), static_cast<int>(left)) <= 0) {
+    const int ready = left <= 0 ? 0 : ::poll(waits.data(), waits.size(), static_cast<int>(left));
+    if (ready <= 0) {
+      if (isLate != nullptr) {
+        *isLate = ready == 0;
+      }
       break;
     }
     for (pollfd& wait : waits) {
@@ -148,6 +158,7 @@ std::string answerOf(const std::vector<std::string>& command, std::chrono::milli
       }
     }
   }
+  ::kill(-child->pid, SIGKILL);
   ::kill(child->pid, SIGKILL);
   ::close(child->output);
   ::close(child->errors);
@@ -180,6 +191,13 @@ private:
   std::string m_line;
 };
 
+/// "8 s", "0.5 s".
+std::string secondsText(std::chrono::milliseconds time) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g s", static_cast<double>(time.count()) / 1000);
+  return text.data();
+}
+
 std::string signalText(int signal) {
   const char* const name = ::strsignal(signal);
   return "signal " + std::to_string(signal) + (name == nullptr ? "" : std::string(" (") + name + ")");
@@ -203,6 +221,12 @@ public:
     ::sigprocmask(SIG_BLOCK, &heard, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
     m_signals = ::signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (const int removed = removeStaleSegments(); removed > 0) {
+      write(program::LogRecord{.severity = Severity::note,
+                               .text = "removed shared memory that a killed run had left in /dev/shm: " +
+                                       std::to_string(removed) + (removed == 1 ? " segment" : " segments"),
+                               .source = "launcher"});
+    }
     const auto child = spawn(command);
     if (!child || m_signals < 0) {
       return close(RunExit::machineLacks,
@@ -246,8 +270,16 @@ private:
                    .fix = "install Open MPI (Debian: openmpi-bin), or use --backend threads"};
     }
     m_launcher = name;
+    const double limit = m_request.startSeconds < 0 ? defaultStartSeconds(m_request, name) : m_request.startSeconds;
+    m_start.emplace(limit, m_begin);
+    bool isLate = false;
     const bool isOpenMpi =
-        name == "mpirun" && answerOf({file, "--version"}, kGrace).find("Open MPI") != std::string::npos;
+        name == "mpirun" && answerOf({file, "--version"}, kAnswer, &isLate).find("Open MPI") != std::string::npos;
+    if (isLate) {
+      return Error{.code = ErrorCode::unavailable,
+                   .message = inQuotes(file + " --version") + " has not answered within " + secondsText(kAnswer),
+                   .fix = "run it by hand"};
+    }
     const auto isSet = [](const char* variable) {
       const char* const value = std::getenv(variable);
       return value != nullptr && std::string_view(value) == "1";
@@ -335,7 +367,12 @@ private:
       std::array<pollfd, 4> waits = {
           pollfd{m_signals, POLLIN, 0}, pollfd{isOutputOpen ? m_child.output : -1, POLLIN, 0},
           pollfd{areErrorsOpen ? m_child.errors : -1, POLLIN, 0}, pollfd{isInputOpen ? 0 : -1, POLLIN, 0}};
-      const int ready = ::poll(waits.data(), waits.size(), m_cancelled ? 100 : 1000);
+      const bool awaitsStart = !m_hasStarted && !m_isChildGone && m_start->limit() > 0;
+      const auto nap = m_cancelled ? 100 : awaitsStart ? m_start->interval().count() : 1000;
+      const int ready = ::poll(waits.data(), waits.size(), static_cast<int>(nap));
+      if (awaitsStart && !m_cancelled) {
+        watchStart();
+      }
       if (m_cancelled && Clock::now() > *m_cancelled + kGrace && !m_isChildGone) {
         killWithChildren(m_child.pid);  // its ranks go with it
       }
@@ -410,6 +447,34 @@ private:
     }
   }
 
+  void watchStart() {
+    const Clock::time_point now = Clock::now();
+    if (now < m_lookedAtStart + m_start->interval() || !m_startFault.empty() || m_queued != 0) {
+      return;
+    }
+    m_lookedAtStart = now;
+    const TreeState tree = treeState(m_child.pid);
+    const StartWatch::Verdict verdict = m_start->look(tree, now);
+    if (verdict == StartWatch::Verdict::starting) {
+      return;
+    }
+    const std::string limit =
+        secondsText(std::chrono::milliseconds(static_cast<std::int64_t>(m_start->limit() * 1000)));
+    std::string text = m_launcher + " has not started the ranks within " + limit;
+    if (verdict == StartWatch::Verdict::slow) {
+      text += "; its processes still work, so the run waits for them";
+      write(program::LogRecord{.severity = Severity::warning, .text = text, .source = "launcher"});
+      std::fprintf(stderr, "coppice-exec: %s\n", text.c_str());
+      return;
+    }
+    m_startFault = text + (tree.stopped > 0 ? ": process " + std::to_string(tree.stopped) + " is stopped by a signal"
+                                            : ", and its processes only sleep");
+    if (const std::string words = firstError(); !words.empty()) {
+      m_startFault += "; it wrote: " + words;
+    }
+    killWithChildren(m_child.pid);
+  }
+
   /// Why Slurm lets the job wait, now and then.
   void askQueue() {
     if (m_queued == 0 || m_hasSpoken || m_cancelled || Clock::now() < m_askedQueue + kQueue) {
@@ -432,11 +497,14 @@ private:
 
   void takeOutput(const std::string& line) {
     m_hasSpoken = true;
+    m_hasStarted = m_hasStarted || line.starts_with("# backend: ");
     if (!m_request.json) {
       put(line + "\n");
       return;
     }
     const auto record = program::readRecord(line);
+    m_hasStarted = m_hasStarted || (record && (std::holds_alternative<program::EnvRecord>(*record) ||
+                                               std::holds_alternative<program::ErrorRecord>(*record)));
     if (!record) {
       write(program::LogRecord{.severity = Severity::note, .text = line, .source = m_launcher});
     } else if (const auto* end = std::get_if<program::EndRecord>(&*record)) {
@@ -491,7 +559,17 @@ private:
     if (m_cancelled) {
       return close(RunExit::cancelled, {.code = ErrorCode::cancelled, .message = m_cancelReason});
     }
+    if (!m_startFault.empty()) {
+      const std::string limits = tightLimits();
+      return close(RunExit::machineLacks, {.code = ErrorCode::unavailable,
+                                           .message = m_startFault,
+                                           .fix = limits.empty() ? "run " + m_launcher +
+                                                                       " by hand; where a start takes longer, raise "
+                                                                       "--start-limit"
+                                                                 : "raise the limits of this shell: " + limits});
+    }
     // A launcher that lost a rank stops the others, and process 0 may have taken that for a wish of ours.
+    const bool gaveUp = code == static_cast<int>(RunExit::hang) && !m_lastWords.empty();
     const bool wasStopped = m_end && m_end->code == RunExit::cancelled;
     if (m_isOverTime) {
       return close(RunExit::hang, {.code = ErrorCode::limit,
@@ -505,7 +583,7 @@ private:
                                        .message = who + ", and its host is silent too",
                                        .fix = "check that host and the network to it"});
     }
-    if (m_end && !(wasStopped && !lost.empty())) {
+    if (m_end && !(wasStopped && (!lost.empty() || gaveUp))) {
       write(*m_end);
       return static_cast<int>(m_end->code);
     }
@@ -557,6 +635,11 @@ private:
   bool m_isLauncherStuck = false;
   bool m_isOverTime = false;
   int m_queued = 0;  ///< Slurm job that waits; 0 = none
+  Clock::time_point m_begin = Clock::now();
+  std::optional<StartWatch> m_start;
+  Clock::time_point m_lookedAtStart;
+  bool m_hasStarted = false;  ///< process 0 has its backend, or has reported why not
+  std::string m_startFault;
   Clock::time_point m_askedQueue;
   std::string m_queueReason;
   std::optional<Clock::time_point> m_ended;  ///< by process 0's own words
@@ -699,7 +782,8 @@ std::vector<std::string> launchCommand(const LaunchRequest& request, const std::
   for (std::size_t i = 0; i < request.words.size(); ++i) {
     const std::string& word = request.words[i];
     bool isOurs = word == "--lifeline";
-    for (const std::string_view option : {"--launch", "--host", "--hosts", "--partition", "--processes", "--backend"}) {
+    for (const std::string_view option :
+         {"--launch", "--host", "--hosts", "--partition", "--processes", "--backend", "--start-limit"}) {
       if (word == option) {
         isOurs = true;
         ++i;  // its value
@@ -753,6 +837,15 @@ std::string findLostRank(const std::string& text) {
   }
   // NOLINTEND(cert-err34-c)
   return {};
+}
+
+double defaultStartSeconds(const LaunchRequest& request, const std::string& launcher) {
+  constexpr double kHere = 8;
+  constexpr double kElsewhere = 60;
+  const bool isHere = launcher == "mpirun" && request.hosts.empty() && request.backend == "mpi" &&
+                      std::getenv("SLURM_JOB_ID") == nullptr && std::getenv("PBS_JOBID") == nullptr &&
+                      std::getenv("LSB_JOBID") == nullptr;
+  return isHere ? kHere : kElsewhere;
 }
 
 int launchMpi(const LaunchRequest& request) {

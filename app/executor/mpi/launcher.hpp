@@ -15,11 +15,12 @@ struct LaunchRequest {
   int ranks = 0;                        ///< processes to start
   std::string backend = "mpi";
   bool sharesProcesses = false;  ///< a process runs several ranks, so its number is not theirs
-  std::string launcher = {};   ///< "mpirun", "srun"; empty = mpirun where there is one, else srun
-  std::string hosts = {};      ///< separated by commas, as node1:4 or node1; empty = this host, or what Slurm grants
-  std::string partition = {};  ///< srun only
-  bool json = false;           ///< records on standard output
-  bool lifeline = false;       ///< the end of standard input ends the run; lines there are commands
+  std::string launcher = {};     ///< "mpirun", "srun"; empty = mpirun where there is one, else srun
+  std::string hosts = {};        ///< separated by commas, as node1:4 or node1; empty = this host, or what Slurm grants
+  std::string partition = {};    ///< srun only
+  double startSeconds = -1;      ///< for the ranks to start; 0 = no limit, negative = defaultStartSeconds
+  bool json = false;             ///< records on standard output
+  bool lifeline = false;         ///< the end of standard input ends the run; lines there are commands
 };
 
 /// Starts this program again, once for each rank, with `--launched` and without what is for the launcher alone, and
@@ -28,6 +29,10 @@ struct LaunchRequest {
 /// happens. Call it before any thread is made. Blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD.
 /// @return the exit code (program::RunExit)
 int launchMpi(const LaunchRequest& request);
+
+/// How long the ranks may take to start before the launcher is judged (StartWatch): 8 s on this host, 60 s where other
+/// hosts, Slurm or GPUs take part.
+[[nodiscard]] double defaultStartSeconds(const LaunchRequest& request, const std::string& launcher);
 
 /// The command that launchMpi runs, without starting anything. `program` starts coppice-exec on a host (hostProgram),
 /// `cores` is how many this process may use. @pre shareRanks() is good

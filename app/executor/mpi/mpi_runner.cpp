@@ -312,6 +312,7 @@ Outcome MpiRunner::begin(const RunRequest& request) {
   m_runStart = m_origin;
   m_changed = m_origin;
   m_looked = m_origin;
+  m_stoppedSince = Clock::time_point::max();
   m_lastProgress = 0;
   return request.trace ? alignClocks() : Outcome(Done{});
 }
@@ -563,6 +564,13 @@ void MpiRunner::lookAround() {
     return;
   }
   const Clock::time_point now = Clock::now();
+  const int stopped = m_world.findStopped();
+  m_stoppedSince = stopped < 0 ? Clock::time_point::max() : std::min(m_stoppedSince, now);
+  if (stopped >= 0 && m_request.stallSeconds > 0 &&
+      std::chrono::duration<double>(now - m_stoppedSince).count() > stopPatience(m_request.stallSeconds)) {
+    declare(Verdict::stall, stopped);
+    return;
+  }
   std::uint64_t progress = phase();
   int awake = -1;
   for (std::size_t local = 0; local < m_world.neighbours().size(); ++local) {
@@ -724,7 +732,7 @@ RunFailure MpiRunner::explain(Verdict what, int culprit) {
       failure.stuck->text = who + "; " + failure.stuck->text;
     }
   }
-  m_world.giveUp(failure.exit, failure.stuck ? failure.stuck->text : failure.error.message);
+  m_world.giveUp(failure.exit, failure.stuck ? failure.stuck->text : failure.error.message, culprit == 0);
   return failure;
 }
 

@@ -139,6 +139,7 @@ private:
   std::uint64_t m_doneBySelf = ~std::uint64_t{0};  ///< last one in which the main thread did its own part
   Clock::time_point m_runStart;
   Clock::time_point m_changed;  ///< last time that anything on this host moved
+  Clock::time_point m_stoppedSince = Clock::time_point::max();
   std::uint64_t m_lastProgress = 0;
   std::vector<double> m_seconds;
 };

@@ -155,7 +155,7 @@ void MpiWorld::leave() {
     std::fflush(stderr);
     return;
   }
-  const auto end = Clock::now() + kLastWords;
+  const auto end = Clock::now() + (m_isFirstSilent ? std::chrono::seconds(0) : kLastWords);
   while (Clock::now() < end && (isSpeechless || !isGone(stateOfFirst()))) {
     std::this_thread::sleep_for(kTick);
   }
@@ -181,6 +181,15 @@ int MpiWorld::findLost(char& state) const {
     }
   }
   return -1;
+}
+
+int MpiWorld::findStopped() const {
+  int stopped = -1;
+  for (std::size_t local = 0; local < m_neighbours.size(); ++local) {
+    const char now = processState(host().seat(static_cast<int>(local)).pid.load());
+    stopped = now == 'T' || now == 't' ? m_neighbours[local] : stopped;
+  }
+  return stopped;
 }
 
 std::string MpiWorld::describe(int rank, char state) const {
@@ -233,7 +242,7 @@ Outcome MpiWorld::await(MPI_Request& request, int peer) {
     // Between runs somebody may be busy with his data; whoever waits for process 0 waits for all others too.
     const double limit = m_patience + kSlack.count() * (peer == 0 ? 2 : 1);
     if (peer >= 0 && m_patience > 0 && std::chrono::duration<double>(now - start).count() > limit) {
-      giveUp(program::RunExit::hang, describe(peer, '?'));
+      giveUp(program::RunExit::hang, describe(peer, '?'), peer == 0);
       return Error{.code = ErrorCode::io, .message = m_lastWords, .fix = "look at that process and its host"};
     }
     if (Outcome alive = lookAround(stoppedSince); !alive) {
@@ -248,14 +257,11 @@ Outcome MpiWorld::lookAround(Clock::time_point& stoppedSince) {
     giveUp(program::RunExit::rankLost, describe(rank, state));
     return Error{.code = ErrorCode::io, .message = m_lastWords, .fix = "see what ended it"};
   }
-  int stopped = -1;
-  for (std::size_t local = 0; local < m_neighbours.size(); ++local) {
-    const char now = processState(host().seat(static_cast<int>(local)).pid.load());
-    stopped = now == 'T' || now == 't' ? m_neighbours[local] : stopped;
-  }
+  const int stopped = findStopped();
   const Clock::time_point now = Clock::now();
   stoppedSince = stopped < 0 ? Clock::time_point::max() : std::min(stoppedSince, now);
-  if (stopped >= 0 && m_patience > 0 && std::chrono::duration<double>(now - stoppedSince).count() > m_patience) {
+  if (stopped >= 0 && m_patience > 0 &&
+      std::chrono::duration<double>(now - stoppedSince).count() > stopPatience(m_patience)) {
     giveUp(program::RunExit::hang, describe(stopped, 'T'));
     return Error{.code = ErrorCode::io, .message = m_lastWords, .fix = "let it go on, or end it"};
   }

@@ -56,13 +56,17 @@ public:
   /// @param looks how often to look again, giving way to others, before this process sleeps; within one host
   Outcome gate(int looks = 0);
 
-  /// A neighbour that is dead, or stands still for longer than `patience`: its rank, else -1.
+  /// A neighbour that is dead: its rank, else -1.
   int findLost(char& state) const;
+  /// A neighbour that a signal has stopped, -1 = none.
+  [[nodiscard]] int findStopped() const;
   /// A process died or hangs: no call between processes can be made any more, and MPI cannot be ended. Where it is
   /// process 0, which reports, the first other one of this host writes `lastWords` to standard error.
-  void giveUp(program::RunExit why, std::string lastWords) {
+  /// @param isFirst process 0 is what hangs, so nobody waits for its report
+  void giveUp(program::RunExit why, std::string lastWords, bool isFirst = false) {
     m_brokenBy = why;
     m_lastWords = std::move(lastWords);
+    m_isFirstSilent = isFirst;
   }
   [[nodiscard]] bool isBroken() const { return m_brokenBy.has_value(); }
   [[nodiscard]] std::optional<program::RunExit> brokenBy() const { return m_brokenBy; }
@@ -97,6 +101,7 @@ private:
   std::vector<std::string> m_hostNames = {};  ///< by process
   std::string m_library;
   std::string m_lastWords;
+  bool m_isFirstSilent = false;
   std::vector<std::string> m_names;  ///< by process; empty = "rank 3"
   SharedSegment m_state;
 };

@@ -215,6 +215,8 @@ void Watch::begin(double stallSeconds) {
   m_culprit = -1;
   m_changed = Clock::now();
   m_asked = m_changed;
+  m_polled = m_changed;
+  m_wasStopped = false;
   m_isAsking = false;
   m_before.clear();
   ++m_run;
@@ -249,6 +251,14 @@ void Watch::ask(Verdict verdict, int culprit) {
 
 Verdict Watch::lead(Standing own) {
   const Clock::time_point now = Clock::now();
+  // A process that was stopped itself finds the others gone when it goes on.
+  if (m_stallSeconds > 0 &&
+      std::chrono::duration<double>(now - m_polled).count() > silenceOfFirst(m_stallSeconds) / 2) {
+    m_asked += now - m_polled;
+    m_changed += now - m_polled;
+    m_wasStopped = true;
+  }
+  m_polled = now;
   if (!m_isAsking) {
     if (now - m_asked < (own.isIdle != 0 ? kRoundWhenIdle : kRoundWhenBusy)) {
       return Verdict::none;
@@ -279,11 +289,13 @@ Verdict Watch::lead(Standing own) {
     for (int peer = 1; peer < m_processes; ++peer) {
       listen(peer);
     }
-  } else if (m_stallSeconds > 0 && std::chrono::duration<double>(now - m_asked).count() > m_stallSeconds) {
+  } else if (m_stallSeconds > 0 &&
+             std::chrono::duration<double>(now - m_asked).count() > silenceOfOthers(m_stallSeconds)) {
     verdict = Verdict::stall;
     for (int peer = m_processes - 1; peer > 0; --peer) {
       m_culprit = m_requests[static_cast<std::size_t>(peer)] == MPI_REQUEST_NULL ? m_culprit : peer;
     }
+    m_culprit = m_wasStopped ? m_process : m_culprit;
   }
   if (verdict != Verdict::none) {
     ask(verdict, m_culprit);
@@ -334,7 +346,7 @@ Verdict Watch::follow(Standing own) {
   if (done == 0) {
     // Process 0 asks five times a second; silence for so long means that it is stopped or gone.
     const bool isSilent =
-        m_stallSeconds > 0 && std::chrono::duration<double>(now - m_changed).count() > m_stallSeconds + 5;
+        m_stallSeconds > 0 && std::chrono::duration<double>(now - m_changed).count() > silenceOfFirst(m_stallSeconds);
     if (isSilent) {
       m_culprit = 0;
     }

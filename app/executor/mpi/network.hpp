@@ -174,6 +174,8 @@ private:
   double m_stallSeconds = 0;
   Clock::time_point m_changed;  ///< last time that somebody's progress differed, or that process 0 asked
   Clock::time_point m_asked;
+  Clock::time_point m_polled;  ///< process 0: last call of poll
+  bool m_wasStopped = false;   ///< process 0, in this run
   std::int64_t m_run = 0;
   std::int64_t m_round = 0;  ///< run in the upper half: a message of an earlier run may come late
   bool m_isAsking = false;

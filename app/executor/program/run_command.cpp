@@ -174,6 +174,7 @@ std::optional<LaunchRequest> launchOf(const RunWords& words, int argc, char** ar
                        .launcher = words.launch,
                        .hosts = words.hosts,
                        .partition = words.partition,
+                       .startSeconds = words.startLimit,
                        .json = words.json,
                        .lifeline = words.lifeline};
 }
@@ -316,12 +317,18 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
   run->add_option("--runtime", words.runtime, "Whose reading of the XML counts: msccl, msccl-executor-nccl or rccl");
   run->add_option("--seed", words.seed, "Of the test data");
   run->add_option("--timeout", words.timeout, "Seconds after which the run is ended");
-  run->add_option("--stall", words.stall, "Seconds without progress after which the run is ended");
+  run->add_option("--stall", words.stall,
+                  "Seconds without progress after which the run is ended; half of them for a stopped rank");
   run->add_option("--trace", words.trace,
                   "Record when each step ran; into a file of JSON lines, or else among the records")
       ->expected(0, 1);
   run->add_option("--launch", words.launch, "mpi, cuda: start the processes with mpirun or srun");
   run->add_option("--host,--hosts", words.hosts, "mpi: hosts, separated by commas");
+  run->add_option(
+         "--start-limit", words.startLimit,
+         "Seconds for mpirun or srun to start the ranks: by default 8 on this host, 60 on others; 0 = no limit")
+      ->check(CLI::NonNegativeNumber)
+      ->default_str("");
   run->add_option("--partition", words.partition, "mpi with srun: partition");
   run->add_flag("--json", words.json, "Write records, one JSON object per line");
   run->add_flag("--lifeline", words.lifeline, "End when standard input ends; it takes commands");

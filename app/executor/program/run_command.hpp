@@ -31,6 +31,7 @@ struct RunWords {
   double bound = 0;
   double timeout = 0;
   double stall = 10;
+  double startLimit = -1;  ///< negative = the launcher's default
   unsigned long long seed = 1;
   std::string runtime = {};
   std::vector<std::string> trace = {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <QtTest>
@@ -11,7 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "mpi/host_state.hpp"
 #include "mpi/launcher.hpp"
+#include "mpi/stale_segments.hpp"
+#include "mpi/start_watch.hpp"
 #include "plan/plan.hpp"
 #include "program/msccl_xml.hpp"
 #include "program/run_protocol.hpp"
@@ -55,8 +59,10 @@ QStringList sharedMemory() {
 /// One run of coppice-exec with records.
 class ExecRun {
 public:
-  explicit ExecRun(const QStringList& arguments, bool forcesNetwork = false) {
-    m_process.setProcessEnvironment(environment(forcesNetwork));
+  explicit ExecRun(const QStringList& arguments, bool forcesNetwork = false)
+      : ExecRun(arguments, environment(forcesNetwork)) {}
+  ExecRun(const QStringList& arguments, const QProcessEnvironment& variables) {
+    m_process.setProcessEnvironment(variables);
     m_process.start(COPPICE_EXEC, QStringList{"run"} + arguments + QStringList{"--backend", "mpi", "--json"});
   }
   ~ExecRun() {
@@ -179,6 +185,13 @@ private slots:
   void interrupted_data();
   void interrupted();
   void refused();
+  void startWatch();
+  void neverStarts_data();
+  void neverStarts();
+  void startsSlowly();
+  void patience();
+  void staleSegments();
+  void segmentsOfAKilledRun();
 
 private:
   void drive(const QStringList& launch, const QStringList& driver, const QProcessEnvironment& variables, int least);
@@ -632,6 +645,207 @@ void ExecutorMpiTest::refused() {
     QVERIFY(asRoot.waitForFinished());
     QCOMPARE(asRoot.exitCode(), static_cast<int>(RunExit::machineLacks));
     QVERIFY(asRoot.readAllStandardError().contains("refuses to run as root"));
+  }
+}
+
+/// Times and states are made up: no process is looked at.
+void ExecutorMpiTest::startWatch() {
+  using executor::StartWatch;
+  using executor::TreeState;
+  const StartWatch::Clock::time_point begin;
+  const auto at = [&](double seconds) {
+    return begin + std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  };
+  const TreeState asleep = {.ticks = 5, .processes = 3};
+  const TreeState working = {.ticks = 5, .processes = 3, .isWorking = true};
+  {
+    StartWatch watch(8, begin);
+    for (const double time : {1, 2, 4, 7}) {
+      QCOMPARE(watch.look(asleep, at(time)), StartWatch::Verdict::starting);
+    }
+    QCOMPARE(watch.look(asleep, at(8)), StartWatch::Verdict::hanging);
+  }
+  {
+    StartWatch watch(8, begin);  // works until the limit, then sleeps
+    for (const double time : {1, 3, 5, 7}) {
+      QCOMPARE(watch.look(working, at(time)), StartWatch::Verdict::starting);
+    }
+    QCOMPARE(watch.look(working, at(8)), StartWatch::Verdict::slow);
+    QCOMPARE(watch.look(working, at(100)), StartWatch::Verdict::starting);
+    QCOMPARE(watch.look(asleep, at(103)), StartWatch::Verdict::starting);
+    QCOMPARE(watch.look(asleep, at(104)), StartWatch::Verdict::hanging);
+  }
+  {
+    StartWatch watch(8, begin);  // uses processor time between the looks
+    TreeState tree = asleep;
+    for (int second = 1; second < 40; ++second) {
+      tree.ticks += 2;
+      QCOMPARE(watch.look(tree, at(second)), second == 8 ? StartWatch::Verdict::slow : StartWatch::Verdict::starting);
+    }
+  }
+  StartWatch unlimited(0, begin);
+  QCOMPARE(unlimited.look(asleep, at(100000)), StartWatch::Verdict::starting);
+  const TreeState own = executor::treeState(::getpid());
+  QVERIFY(own.processes >= 1);
+  QVERIFY(own.isWorking);
+  QCOMPARE(own.stopped, 0);
+  executor::LaunchRequest request;
+  QVERIFY(executor::defaultStartSeconds(request, "srun") > 10);
+  request.hosts = "n1,n2";
+  QVERIFY(executor::defaultStartSeconds(request, "mpirun") > 10);
+  if (!qEnvironmentVariableIsSet("SLURM_JOB_ID")) {
+    request.hosts.clear();
+    QVERIFY(executor::defaultStartSeconds(request, "mpirun") < 10);
+  }
+}
+
+/// A folder with a program "mpirun", a shell script.
+static void writeMpirun(const QTemporaryDir& folder, const QByteArray& script) {
+  QFile file(folder.filePath("mpirun"));
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write("#!/bin/sh\n" + script);
+  file.close();
+  QVERIFY(file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
+}
+
+static QProcessEnvironment environmentWith(const QTemporaryDir& folder) {
+  QProcessEnvironment variables = environment();
+  variables.insert("PATH", folder.path() + ":" + variables.value("PATH"));
+  return variables;
+}
+
+void ExecutorMpiTest::neverStarts_data() {
+  QTest::addColumn<QByteArray>("script");
+  QTest::addColumn<QString>("expected");
+  const QByteArray version = "test \"$1\" = --version && echo 'mpirun (Open MPI) 4.1.4' && exit 0\n";
+  QTest::newRow("sleeps") << version + "exec sleep 1000\n"
+                          << "mpirun has not started the ranks within 1 s";
+  QTest::newRow("has written why") << version + "echo 'PMIX ERROR: OUT-OF-RESOURCE' >&2\nexec sleep 1000\n"
+                                   << "it wrote: PMIX ERROR: OUT-OF-RESOURCE";
+  QTest::newRow("a rank began") << version + "echo '{\"t\":\"state\",\"state\":\"preparing\"}'\nsleep 1000 & wait\n"
+                                << "mpirun has not started the ranks within 1 s";
+  QTest::newRow("is stopped") << version + "kill -STOP $$\nexec sleep 1000\n"
+                              << "is stopped by a signal";
+  QTest::newRow("no version") << QByteArray("exec sleep 1000\n") << "--version\" has not answered within 8 s";
+}
+
+/// What mpirun does under limits of memory or of files, with a script in its place.
+void ExecutorMpiTest::neverStarts() {
+  QFETCH(QByteArray, script);
+  QFETCH(QString, expected);
+  QTemporaryDir folder;
+  writeMpirun(folder, script);
+  ExecRun run({dataFile("ring4_allgather.xml"), "--launch", "mpirun", "--start-limit", "1"}, environmentWith(folder));
+  QCOMPARE(run.finish(kSlowness * 60000), static_cast<int>(RunExit::machineLacks));
+  const auto* error = run.last<program::ErrorRecord>();
+  QVERIFY(error != nullptr);
+  QVERIFY2(QString::fromStdString(error->error.message).contains(expected), error->error.message.c_str());
+  QVERIFY(!error->error.fix.empty());
+  QVERIFY(run.last<program::EndRecord>()->code == RunExit::machineLacks);
+}
+
+/// A start that still works is waited for, and that is said.
+void ExecutorMpiTest::startsSlowly() {
+  QTemporaryDir folder;
+  writeMpirun(folder, "test \"$1\" = --version && echo 'mpirun (Open MPI) 4.1.4' && exit 0\nwhile :; do :; done\n");
+  ExecRun run({dataFile("ring4_allgather.xml"), "--launch", "mpirun", "--start-limit", "0.5"}, environmentWith(folder));
+  QVERIFY(run.waitUntil(
+      [](const program::Record& record) {
+        const auto* log = std::get_if<program::LogRecord>(&record);
+        return log != nullptr && log->text.find("has not started the ranks within 0.5 s") != std::string::npos;
+      },
+      kSlowness * 60000));
+  QCOMPARE(run.process().state(), QProcess::Running);
+  ::kill(static_cast<pid_t>(run.process().processId()), SIGTERM);
+  QCOMPARE(run.finish(kSlowness * 60000), static_cast<int>(RunExit::cancelled));
+}
+
+/// Ranks that do not go on are named before the run gives up for want of progress, each before those that wait for it.
+void ExecutorMpiTest::patience() {
+  constexpr double kStall = 10;
+  QVERIFY(executor::stopPatience(kStall) < executor::silenceOfOthers(kStall));
+  QVERIFY(executor::silenceOfFirst(kStall) < kStall);
+  for (const double stall : {0.5, 1.0, 5.0, 10.0, 100.0}) {
+    QVERIFY(executor::silenceOfOthers(stall) < executor::silenceOfFirst(stall));
+    QVERIFY(executor::silenceOfFirst(stall) > 0.85 * stall);
+  }
+  QCOMPARE(executor::silenceOfFirst(0), 0.0);
+}
+
+/// In a folder of its own: what nobody has open or mapped goes, by its name and owner.
+void ExecutorMpiTest::staleSegments() {
+  QTemporaryDir folder("/dev/shm/coppice-test-XXXXXX");
+  if (!folder.isValid()) {
+    QSKIP("skipped: needs /dev/shm");
+  }
+  const auto write = [&](const char* name) {
+    QFile file(folder.filePath(name));
+    return file.open(QIODevice::WriteOnly) && file.write(QByteArray(4096, 'x')) == 4096;
+  };
+  for (const char* const name :
+       {"vader_segment.n1.0.1.0", "sm_segment.n1.0.1.0", "coppice-exec-0123", "vader_segment.n1.0.2.0",
+        "vader_segment.n1.0.3.0", "vader_segment.n1.0.4.0", "of somebody else"}) {
+    QVERIFY(write(name));
+  }
+  QFile mapped(folder.filePath("vader_segment.n1.0.2.0"));
+  QVERIFY(mapped.open(QIODevice::ReadWrite));
+  void* const memory = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, mapped.handle(), 0);
+  QVERIFY(memory != MAP_FAILED);
+  mapped.close();
+  QFile open(folder.filePath("vader_segment.n1.0.3.0"));
+  QVERIFY(open.open(QIODevice::ReadOnly));
+  const bool isRoot = ::geteuid() == 0;
+  const std::string foreign = folder.filePath("vader_segment.n1.0.4.0").toStdString();
+  QVERIFY(isRoot ? ::chown(foreign.c_str(), 65534, 65534) == 0 : ::unlink(foreign.c_str()) == 0);
+  QCOMPARE(executor::removeStaleSegments(folder.path().toStdString()), 3);
+  QStringList left = {"of somebody else", "vader_segment.n1.0.2.0", "vader_segment.n1.0.3.0"};
+  if (isRoot) {
+    left << "vader_segment.n1.0.4.0";
+  }
+  QCOMPARE(QDir(folder.path()).entryList(QDir::Files, QDir::Name), left);
+  open.close();
+  ::munmap(memory, 4096);
+  QCOMPARE(executor::removeStaleSegments(folder.path().toStdString()), 2);
+  QCOMPARE(executor::removeStaleSegments("/no/such/folder"), 0);
+}
+
+/// mpirun is killed, and its ranks with it; the next start removes what they leave in /dev/shm.
+void ExecutorMpiTest::segmentsOfAKilledRun() {
+  NEEDS_MPIRUN();
+  const auto run = endless(false);
+  const std::vector<pid_t> ranks = run->ranks(4);
+  QVERIFY(ranks.front() > 0);
+  QFile status(QString("/proc/%1/status").arg(ranks.front()));
+  QVERIFY(status.open(QIODevice::ReadOnly));
+  const QByteArray text = status.readAll();
+  const qsizetype at = text.indexOf("PPid:") + 5;
+  const int launcher = text.mid(at, text.indexOf('\n', at) - at).trimmed().toInt();
+  QVERIFY(launcher > 1);
+  // Segments of this job: the files that a rank has mapped.
+  QFile maps(QString("/proc/%1/maps").arg(ranks.front()));
+  QVERIFY(maps.open(QIODevice::ReadOnly));
+  QStringList segments;
+  for (const QByteArray& line : maps.readAll().split('\n')) {
+    const qsizetype path = line.indexOf("/dev/shm/vader_segment.");
+    if (path >= 0 && !segments.contains(line.mid(path))) {
+      segments << line.mid(path);
+    }
+  }
+  QCOMPARE(::kill(launcher, SIGKILL), 0);
+  run->finish();
+  for (const pid_t rank : ranks) {
+    QTRY_VERIFY_WITH_TIMEOUT(::kill(rank, 0) != 0, 60000);
+  }
+  // Whichever way that job ended, a file with its kind of name stays behind.
+  const QString planted = QString("/dev/shm/vader_segment.coppice-test.%1").arg(QCoreApplication::applicationPid());
+  QFile file(planted);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.close();
+  segments << planted;
+  ExecRun next({dataFile("ring4_allgather.xml"), "-b", "1K", "-e", "1K", "-n", "1", "-w", "0"});
+  QCOMPARE(next.finish(kSlowness * 60000), 0);
+  for (const QString& segment : segments) {
+    QVERIFY2(!QFile::exists(segment), qPrintable(segment));
   }
 }
 
