@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 
+#include "base/one_line.hpp"
 #include "command.hpp"
 #include "fabric/balance.hpp"
 #include "input.hpp"
@@ -68,7 +69,7 @@ Outcome describeFabric(const LoadedDescription& loaded, Report& report) {
                                                {"dst", change.dst},
                                                {"increase", change.increase.gigabytesPerSecond().toString()},
                                                {"new_link", change.isNewLink}});
-      report.text += "    " + fabric::describe(change) + "\n";
+      report.text += "    " + oneLine(fabric::describe(change)) + "\n";
     }
   }
   return Done{};

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "command.hpp"
 #include "input.hpp"
 #include "io/fabric_formats.hpp"
@@ -34,10 +35,27 @@ Result<io::FabricFormat> targetFormat(const Options& options) {
   return *format;
 }
 
+/// Formats without bandwidths of their own would carry any text on.
+Outcome checkBandwidths(const fabric::Description& description, const std::string& source) {
+  for (std::size_t i = 0; i < description.links.size(); ++i) {
+    const fabric::LinkDescription& link = description.links[i];
+    if (const auto bandwidth = Bandwidth::parse(link.bandwidth); !bandwidth) {
+      return Error{
+          ErrorCode::badInput, bandwidth.error().message, bandwidth.error().fix,
+          Place{.file = inputName(source),
+                .element = "link " + std::to_string(i) + " " + inQuotes(link.src) + " -> " + inQuotes(link.dst)}};
+    }
+  }
+  return Done{};
+}
+
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
   const auto loaded = loadDescription(options.fabric, progress);
   if (!loaded) {
     return loaded.error();
+  }
+  if (Outcome checked = checkBandwidths(loaded->description, options.fabric.source); !checked) {
+    return checked.error();
   }
   const auto format = targetFormat(options);
   if (!format) {

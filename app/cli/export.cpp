@@ -13,10 +13,12 @@
 #include "io/tree_xml.hpp"
 #include "judgement.hpp"
 #include "lowering/lowering.hpp"
+#include "lowering/protocol.hpp"
 #include "schedule/tree_reader.hpp"
 #include "sizes_text.hpp"
 #include "text.hpp"
 #include "verified.hpp"
+#include "verify/judgement.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -26,7 +28,7 @@ struct Options {
   std::string format = "msccl";
   std::string output;
   std::string target = "msccl";
-  std::string protocol = "Simple";
+  std::string protocol = {};
   std::string channels = "compact";
   std::string minBytes = {};
   std::string maxBytes = {};
@@ -39,22 +41,20 @@ struct Options {
 
 Result<lowering::Options> loweringOptions(const Options& options) {
   lowering::Options lowered;
-  const auto runtime = parseRuntime(options.target, "--target");
+  const auto runtime = program::parseRuntime(options.target, "--target");
   if (!runtime) {
     return runtime.error();
   }
   lowered.runtime = *runtime;
-  std::optional<program::Protocol> protocol;
   for (const auto known : {program::Protocol::simple, program::Protocol::ll, program::Protocol::ll128}) {
     if (options.protocol == program::toString(known)) {
-      protocol = known;
+      lowered.protocol = known;
     }
   }
-  if (!protocol) {
+  if (!options.protocol.empty() && !lowered.protocol) {
     return Error{ErrorCode::badUsage, "--protocol: " + inQuotes(options.protocol) + " is not a protocol",
                  "use Simple, LL or LL128"};
   }
-  lowered.protocol = *protocol;
   if (options.channels == "compact") {
     lowered.channels = lowering::ChannelPolicy::compact;
   } else if (options.channels == "nic-planes") {
@@ -134,8 +134,9 @@ Result<std::string> mscclXml(const Options& options, const io::LoadedForest& loa
   std::string xml = program::writeMscclXml(*program, lowered->runtime);
   seconds["writing"] = lap();
   // Not the program but its text is judged, because the text is what the runtimes get.
-  const auto judged = judgeProgram(xml, inputName(options.output),
-                                   {.runtime = lowered->runtime, .root = loaded.schedule.root.value_or(-1)}, progress);
+  const auto judged = verify::judgeProgram(xml, inputName(options.output),
+                                           {.runtime = lowered->runtime, .root = loaded.schedule.root.value_or(-1)},
+                                           lowering::reachOf(loaded.fabric), progress);
   if (!judged) {
     return judged.error();
   }
@@ -147,7 +148,16 @@ Result<std::string> mscclXml(const Options& options, const io::LoadedForest& loa
                  "nothing was written; please report this schedule", fault == nullptr ? Place{} : fault->where};
   }
   report.json["target"] = program::toString(lowered->runtime);
+  if (judged->verdict.root >= 0) {
+    report.json["root"] = judged->verdict.root;
+  }
+  report.json["findings"] = toJson(judged->findings);
   describeProgram(judged->program, lowered->runtime, report);
+  if (!lowered->protocol && judged->program.protocol != program::Protocol::simple) {
+    report.text += "  protocol    " + std::string(program::toString(judged->program.protocol)) +
+                   ", because Simple hangs in a " + std::string(toString(loaded.schedule.collective)) +
+                   " between boxes\n";
+  }
   const program::UsedSizes used = program::usedSizes(program::sizeFacts(judged->program), lowered->runtime);
   const Outcome advised = adviseSizes(loaded.fabric, loaded.schedule, options.schedule, lowered->instances, used,
                                       progress, report.json, report.text);
@@ -157,6 +167,12 @@ Result<std::string> mscclXml(const Options& options, const io::LoadedForest& loa
   seconds["advice"] = lap();
   report.text += "  verified    the schedule, and the program by symbolic execution on " +
                  counted(judged->verdict.ranks, "rank") + "\n";
+  std::vector<Finding> warnings = judged->findings;
+  std::erase_if(warnings, [](const Finding& finding) { return finding.severity == Severity::note; });
+  for (Finding& warning : warnings) {
+    warning.where.file.clear();
+  }
+  report.text += lines(warnings);
   program::Program rooted = judged->program;
   rooted.root = judged->verdict.root;
   guide = program::runGuide(rooted, lowered->runtime, hostPath(options.output));
@@ -167,6 +183,9 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   if (options.format != "msccl" && options.format != "trees") {
     return Error{ErrorCode::badUsage, "--format: " + inQuotes(options.format) + " is not a format",
                  "use msccl or trees"};
+  }
+  if (const Outcome kept = keepInput(options.schedule, options.output); !kept) {
+    return kept.error();
   }
   auto text = readText(options.schedule, io::kMaxForestBytes);
   if (!text) {
@@ -251,8 +270,9 @@ void addExport(CLI::App& app, Invocation& invocation) {
   sub.add_option("schedule", options->schedule, "Schedule file (.forest.json); - for standard input")->required();
   sub.add_option("--format", options->format, "msccl or trees")->capture_default_str();
   sub.add_option("-o,--output", options->output, "File to write; - for standard output")->required();
-  sub.add_option("--target", options->target, "msccl, msccl-executor-nccl or rccl")->capture_default_str();
-  sub.add_option("--protocol", options->protocol, "Simple, LL or LL128")->capture_default_str();
+  sub.add_option("--target", options->target, program::runtimeNames())->capture_default_str();
+  sub.add_option("--protocol", options->protocol,
+                 "Simple, LL or LL128; without it, Simple, or LL where a broadcast or reduce goes between boxes");
   sub.add_option("--instances", options->instances, "Independent copies, each moving its share of every chunk")
       ->capture_default_str();
   sub.add_option("--channels", options->channels,

@@ -160,6 +160,9 @@ Result<advice::TreeCount> chooseTrees(const fabric::Fabric& fabric, const forest
 
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
   Clock clock;
+  if (const Outcome kept = keepInput(options.fabric.source, options.output); !kept) {
+    return kept.error();
+  }
   const auto loaded = loadFabric(options.fabric, progress);
   if (!loaded) {
     return loaded.error();

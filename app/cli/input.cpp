@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <sstream>
 #include <string_view>
 #include <tuple>
 
 #include "base/checked.hpp"
+#include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "forestcoll/amounts.hpp"
@@ -270,7 +272,16 @@ Outcome deliver(const std::string& output, const std::function<Outcome(std::ostr
     return saved.error();
   }
   report.json["file"] = output;
-  report.text += label + output + "\n";
+  report.text += label + oneLine(output) + "\n";
+  return Done{};
+}
+
+Outcome keepInput(const std::string& input, const std::string& output) {
+  std::error_code ignored;
+  if (input != "-" && output != "-" && !output.empty() && std::filesystem::equivalent(input, output, ignored)) {
+    return Error{ErrorCode::badUsage, "-o " + inQuotes(output) + " is the input itself, which would be lost",
+                 "give -o another name"};
+  }
   return Done{};
 }
 

@@ -32,6 +32,9 @@ namespace coppice::cli {
 [[nodiscard]] Outcome deliver(const std::string& output, const std::function<Outcome(std::ostream&)>& write,
                               const std::string& label, bool json, Report& report);
 
+/// Errors: badUsage where both are the same file, by whatever names.
+[[nodiscard]] Outcome keepInput(const std::string& input, const std::string& output);
+
 /// "key=value" items. Errors: badUsage for an item without "=" or a key given twice.
 [[nodiscard]] Result<std::map<std::string, std::string>> parseArguments(const std::vector<std::string>& items);
 

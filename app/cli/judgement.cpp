@@ -3,44 +3,10 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
-#include "program/merge_findings.hpp"
 #include "sizes_text.hpp"
 #include "text.hpp"
 
 namespace coppice::cli {
-
-Result<ProgramJudgement> judgeProgram(const std::string& xml, const std::string& fileName,
-                                      const verify::ProgramCheckOptions& options, const Progress& progress) {
-  auto file = program::readMscclXml(xml, options.runtime, fileName);
-  if (!file) {
-    return file.error();
-  }
-  auto verdict = verify::verifyProgram(file->program, options, progress);
-  if (!verdict && hasErrors(file->findings)) {
-    // Nothing is left to execute; what the reader found is the reason.
-    verify::ProgramVerdict none;
-    none.ranks = static_cast<int>(file->program.ranks.size());
-    return ProgramJudgement{std::move(file->program), std::move(none), std::move(file->findings)};
-  }
-  if (!verdict) {
-    return verdict.error();
-  }
-  ProgramJudgement judgement{std::move(file->program), *std::move(verdict), std::move(file->findings)};
-  program::addVerdict(judgement.findings, judgement.verdict.findings, fileName);
-  judgement.ok = judgement.verdict.ok && !hasErrors(judgement.findings);
-  return judgement;
-}
-
-Result<program::Runtime> parseRuntime(const std::string& text, const std::string& option) {
-  for (const auto runtime : {program::Runtime::msccl, program::Runtime::mscclExecutorNccl, program::Runtime::rccl}) {
-    if (text == program::toString(runtime)) {
-      return runtime;
-    }
-  }
-  return Error{ErrorCode::badUsage, option + ": " + inQuotes(text) + " is not a runtime",
-               "use msccl, msccl-executor-nccl or rccl"};
-}
 
 void describeProgram(const program::Program& program, program::Runtime runtime, Report& report) {
   std::size_t blocks = 0;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/checked.hpp"
+#include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
 #include "coppice/version.hpp"
@@ -29,22 +30,16 @@ bool print(const std::string& text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
 }
 
-/// Names from a stranger's file must not steer the terminal: control characters become `?`, line ends too where the
-/// text is one line, so that scripts can show the first line of standard error.
-std::string harmless(std::string text, bool isOneLine) {
+/// What a stranger's file says must not steer the terminal: control characters but line ends become `?`. Names are made
+/// harmless where they are put into the text.
+std::string harmless(std::string text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '\n') {
-      text[at] = isOneLine ? ' ' : '\n';
-    } else if (isControlCharacter(text, at)) {
+    if (text[at] != '\n' && isControlCharacter(text, at)) {
       const bool isC1 = static_cast<unsigned char>(text[at]) == 0xc2;
       text.replace(at, isC1 ? 2 : 1, "?");
     }
   }
   return text;
-}
-
-std::string oneLine(std::string text) {
-  return harmless(std::move(text), true);
 }
 
 int fail(const Error& error, bool json) {
@@ -63,13 +58,12 @@ int fail(const Error& error, bool json) {
 }
 
 int finish(const Report& report, bool json) {
-  const std::string& body =
-      report.document ? *report.document : (json ? dumped(report.json) : harmless(report.text, false));
+  const std::string& body = report.document ? *report.document : (json ? dumped(report.json) : harmless(report.text));
   if (report.failure) {
     std::fprintf(stderr, "%s: %s\n", kProgram, oneLine(*report.failure).c_str());
   }
   if (report.document) {
-    std::fputs(harmless(report.text, false).c_str(), stderr);
+    std::fputs(harmless(report.text).c_str(), stderr);
   }
   if (!print(body)) {
     return fail({ErrorCode::io, "standard output could not be written", "check the disk or pipe it goes to"}, false);

@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
 #include "live/failures.hpp"
@@ -114,7 +115,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
     }
     if (i < textRows) {
       rows.push_back({percent(damage.loss), gigabytes(damage.algbw),
-                      std::string(live::toString(failure.part)) + " " + failure.name,
+                      std::string(live::toString(failure.part)) + " " + oneLine(failure.name),
                       damage.finding ? damage.finding->text : ""});
     }
   }

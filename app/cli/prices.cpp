@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 
+#include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "command.hpp"
@@ -124,7 +125,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
     }
     if (i < textRows) {
       rows.push_back({exactAndDecimal(price.raise), place(bandwidth, price.nextAbove), exactAndDecimal(price.lower),
-                      place(bandwidth, price.nextBelow), bandwidth ? gigabytes(*bandwidth) : "", group.name});
+                      place(bandwidth, price.nextBelow), bandwidth ? gigabytes(*bandwidth) : "", oneLine(group.name)});
     }
   }
   if (!ranking->empty()) {

@@ -23,6 +23,7 @@
 #include "io/forest_json.hpp"
 #include "machine_link.hpp"
 #include "program/msccl_xml.hpp"
+#include "program/rooted.hpp"
 #include "program/run_job.hpp"
 #include "program/run_protocol.hpp"
 #include "remote/bundle.hpp"
@@ -33,6 +34,7 @@
 #include "remote/several.hpp"
 #include "remote/transfer.hpp"
 #include "terminal.hpp"
+#include "verify/program_verifier.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -581,26 +583,43 @@ Result<Report> runThere(const Options& options, const std::vector<remote::Member
 
 // ---- the bundle
 
+struct ScheduleFacts {
+  int ranks = 0;
+  int root = -1;  ///< -1 = none
+};
+
 /// Of an MSCCL XML or a .forest.json.
-Result<int> ranksOf(const std::string& text, const std::string& name) {
+Result<ScheduleFacts> factsOf(const std::string& text, const std::string& name, const Progress& progress) {
   if (isForest(text)) {
     const auto forest = io::loadForest(text, name);
-    return forest ? Result<int>(forest->fabric.gpuCount()) : forest.error();
+    if (!forest) {
+      return forest.error();
+    }
+    return ScheduleFacts{forest->fabric.gpuCount(), forest->schedule.root.value_or(-1)};
   }
   const auto file = program::readMscclXml(text, program::Runtime::msccl, name);
-  return file ? Result<int>(static_cast<int>(file->program.ranks.size())) : file.error();
+  if (!file) {
+    return file.error();
+  }
+  ScheduleFacts facts{static_cast<int>(file->program.ranks.size()), -1};
+  if (program::isRooted(file->program)) {
+    // Only the data tell; a program that is wrong is refused by the executor, not here.
+    const auto verdict = verify::verifyProgram(file->program, {}, progress);
+    facts.root = verdict ? verdict->root : -1;
+  }
+  return facts;
 }
 
-Result<Report> writeBundle(const Options& options) {
+Result<Report> writeBundle(const Options& options, const Progress& progress) {
   auto text = io::readFile(options.file);
   if (!text) {
     return text.error();
   }
   program::RunRequest request = options.request;
   request.schedule = isForest(*text) ? "schedule.forest.json" : "schedule.xml";
-  const auto ranks = ranksOf(*text, options.file);
-  if (!ranks) {
-    return ranks.error();
+  const auto schedule = factsOf(*text, options.file, progress);
+  if (!schedule) {
+    return schedule.error();
   }
   const auto program = executorFor(options);
   remote::ExecutorFiles executor;
@@ -613,8 +632,12 @@ Result<Report> writeBundle(const Options& options) {
   }
   const bool hasMpi = std::any_of(executor.files.begin(), executor.files.end(),
                                   [](const remote::Upload& file) { return file.name == "libcoppice-exec-mpi.so"; });
-  const remote::BundleFacts facts{fs::path(options.file).filename().string(), kVersion, *ranks,
-                                  static_cast<bool>(program), hasMpi};
+  const remote::BundleFacts facts{.title = fs::path(options.file).filename().string(),
+                                  .version = kVersion,
+                                  .ranks = schedule->ranks,
+                                  .hasExecutor = static_cast<bool>(program),
+                                  .hasMpi = hasMpi,
+                                  .root = schedule->root};
   std::map<std::string, remote::BundleFile> files = remote::bundleFiles(request, facts);
   files[request.schedule] = {std::move(*text), false};
   for (const remote::Upload& file : executor.files) {
@@ -700,6 +723,11 @@ Result<Report> perform(Options options, const Progress& progress) {
   if (members.empty() && (options.detaches || !options.attach.empty())) {
     return Error{ErrorCode::badUsage, "--detach and --attach are about another machine", "add --host"};
   }
+  if (members.empty() && !options.variables.empty()) {
+    return Error{ErrorCode::badUsage, "--env sets variables of a run on another machine",
+                 "set it in front of the command, as in " + options.variables.front() +
+                     " coppice-cli run, or add --host or --hosts"};
+  }
   program::RunRequest checked = options.request;
   checked.schedule =
       options.file.empty() ? "attached" : (options.file.front() == '-' ? "./" + options.file : options.file);
@@ -707,7 +735,7 @@ Result<Report> perform(Options options, const Progress& progress) {
     return Error{faults.front().code, faults.front().text, faults.front().fix};
   }
   if (!options.bundle.empty()) {
-    return writeBundle(options);
+    return writeBundle(options, progress);
   }
   const auto limits = remote::limitsFromEnvironment();
   if (!limits) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/checked.hpp"
+#include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 
@@ -31,7 +32,7 @@ std::string_view word(Severity severity) {
 std::string list(const fabric::Fabric& fabric, const std::vector<fabric::NodeIndex>& nodes) {
   std::string text;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + fabric.nodes()[static_cast<std::size_t>(nodes[i])].id;
+    text += (i == 0 ? "" : ", ") + oneLine(fabric.nodes()[static_cast<std::size_t>(nodes[i])].id);
   }
   return text;
 }
@@ -54,7 +55,7 @@ std::optional<std::string> wholeBoxes(const fabric::Fabric& fabric, const std::v
   }
   std::string text;
   for (const std::string& box : boxes) {
-    text += (text.empty() ? "" : ", ") + box;
+    text += (text.empty() ? "" : ", ") + oneLine(box);
   }
   return (boxes.size() == 1 ? "box " : "boxes ") + text;
 }
@@ -110,7 +111,7 @@ std::string counted(std::int64_t count, std::string_view noun) {
 }
 
 std::string named(const std::string& name) {
-  return name.empty() ? "unnamed fabric" : name;
+  return name.empty() ? "unnamed fabric" : oneLine(name);
 }
 
 Result<std::int64_t> parseBytes(const std::string& text, const std::string& option) {
@@ -306,7 +307,7 @@ Json toJson(const std::vector<Finding>& findings) {
 std::string lines(const std::vector<Finding>& findings, std::size_t most) {
   std::string text;
   for (std::size_t i = 0; i < findings.size() && i < most; ++i) {
-    text += "  " + describe(findings[i]) + "\n";
+    text += "  " + oneLine(describe(findings[i])) + "\n";
   }
   if (findings.size() > most) {
     text += "  and " + std::to_string(findings.size() - most) + " more\n";

@@ -23,7 +23,7 @@ namespace coppice::cli {
 [[nodiscard]] std::string duration(double seconds);
 /// "1 tree", "13 trees".
 [[nodiscard]] std::string counted(std::int64_t count, std::string_view noun);
-/// A fabric's name for people, who are told where it has none.
+/// A fabric's name for people, on one line.
 [[nodiscard]] std::string named(const std::string& name);
 
 /// "65536", "64KiB", "1MiB", "2 GB": a whole number of bytes; K, M, G and T alone count in 1024 as nccl-tests does.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/one_line.hpp"
 #include "schedule/tree_reader.hpp"
 #include "text.hpp"
 
@@ -21,7 +22,7 @@ std::string routeText(const fabric::Fabric& fabric, const schedule::Forest& fore
   const auto path = reader.path(edge);
   std::string text;
   for (std::size_t i = 1; i + 1 < path.size(); ++i) {
-    text += (i > 1 ? ", " : "via ") + fabric.nodes()[at(path[i])].id;
+    text += (i > 1 ? ", " : "via ") + oneLine(fabric.nodes()[at(path[i])].id);
   }
   if (text.empty()) {
     text = "directly";
@@ -35,7 +36,7 @@ std::string routeText(const fabric::Fabric& fabric, const schedule::Forest& fore
 
 std::string oneTree(const fabric::Fabric& fabric, const schedule::Forest& forest, schedule::TreeReader& reader,
                     const schedule::TreeReader::View& tree) {
-  const auto name = [&](fabric::Rank rank) { return fabric.nodes()[at(fabric.gpus()[at(rank)])].id; };
+  const auto name = [&](fabric::Rank rank) { return oneLine(fabric.nodes()[at(fabric.gpus()[at(rank)])].id); };
   std::vector<std::vector<const schedule::TreeReader::Edge*>> children(at(forest.gpuCount));
   for (const schedule::TreeReader::Edge& edge : tree.edges) {
     children[at(edge.parent)].push_back(&edge);
@@ -74,7 +75,7 @@ std::string treeText(const fabric::Fabric& fabric, const schedule::Schedule& sch
     const char* verb = (*forest)->direction == schedule::Direction::out ? "sends from " : "reduces to ";
     for (std::int64_t i = 0; i < std::min(reader.size(), most); ++i) {
       const schedule::TreeReader::View tree = reader.read(i);
-      const std::string root = fabric.nodes()[at(fabric.gpus()[at(tree.root)])].id;
+      const std::string root = oneLine(fabric.nodes()[at(fabric.gpus()[at(tree.root)])].id);
       text += "  tree " + std::to_string(i + 1) + " of " + std::to_string(reader.size()) + " " + verb + root + ", " +
               std::to_string(tree.multiplicity) + "-fold\n" + oneTree(fabric, **forest, reader, tree);
     }

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <memory>
 
+#include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
 #include "forestcoll/forestcoll.hpp"
@@ -15,6 +16,7 @@
 #include "sizes_text.hpp"
 #include "text.hpp"
 #include "verified.hpp"
+#include "verify/judgement.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -54,7 +56,7 @@ Report report(const std::string& file, const char* kind, bool ok, std::string_vi
   if (!ok) {
     report.failure = inputName(file) + ": not verified" + (fault == nullptr ? "" : ": " + describe(*fault));
   }
-  report.text = inputName(file) + (ok ? ": verified" : ": NOT verified") + "\n";
+  report.text = oneLine(inputName(file)) + (ok ? ": verified" : ": NOT verified") + "\n";
   return report;
 }
 
@@ -159,7 +161,7 @@ Result<Report> verifyTrees(const Options& options, const std::string& text, cons
 }
 
 Result<Report> verifyProgram(const Options& options, const std::string& text, const Progress& progress) {
-  const auto runtime = parseRuntime(options.runtime, "--runtime");
+  const auto runtime = program::parseRuntime(options.runtime, "--runtime");
   if (!runtime) {
     return runtime.error();
   }
@@ -172,9 +174,9 @@ Result<Report> verifyProgram(const Options& options, const std::string& text, co
     }
     root = static_cast<int>(parsed->numerator());
   }
-  const auto judged =
-      judgeProgram(text, inputName(options.file),
-                   {.runtime = *runtime, .root = root, .multiprocessors = options.multiprocessors}, progress);
+  const auto judged = verify::judgeProgram(
+      text, inputName(options.file), {.runtime = *runtime, .root = root, .multiprocessors = options.multiprocessors},
+      program::Reach::unknown, progress);
   if (!judged) {
     return judged.error();
   }
@@ -185,6 +187,12 @@ Result<Report> verifyProgram(const Options& options, const std::string& text, co
     result.json["root"] = judged->verdict.root;
   }
   describeProgram(judged->program, *runtime, result);
+  result.json["result_judged"] = judged->isResultJudged;
+  if (!judged->isResultJudged) {
+    result.text += "  result      not judged: coll=" + inQuotes(collective) + " does not define one\n";
+    result.text += "  judged      races, deadlock and the limits of " + std::string(program::toString(*runtime)) +
+                   (!judged->isRestSound ? "; see the faults below\n" : ": no fault found\n");
+  }
   if (judged->ok) {
     result.text += "  executed    symbolically on " + counted(judged->verdict.ranks, "rank") +
                    ": every output chunk holds exactly what " + collective +
@@ -224,7 +232,7 @@ void addVerify(CLI::App& app, Invocation& invocation) {
                                 "  coppice-cli verify trees.xml --fabric cluster.fabric.json");
   auto options = std::make_shared<Options>();
   sub.add_option("file", options->file, "File to verify; - for standard input")->required();
-  sub.add_option("--runtime", options->runtime, "MSCCL XML: whose rules: msccl, msccl-executor-nccl or rccl")
+  sub.add_option("--runtime", options->runtime, "MSCCL XML: whose rules: " + program::runtimeNames())
       ->capture_default_str();
   sub.add_option("--root", options->root, "MSCCL XML: the rank that broadcast or reduce must have as its root");
   sub.add_option("--multiprocessors", options->multiprocessors,

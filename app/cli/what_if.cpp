@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "command.hpp"
@@ -111,7 +112,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   report.json["piecewise_linear"] = curve->isPiecewiseLinear;
   report.json["points"] = Json::array();
   report.text = "what-if of " + std::string(toString(input->request.collective)) + ", " +
-                gigabytes(input->answer.algbw) + " with " + group->name + " at " + gigabytes(now) + "\n" +
+                gigabytes(input->answer.algbw) + " with " + oneLine(group->name) + " at " + gigabytes(now) + "\n" +
                 headText(*input);
   const std::size_t links = group->arcs.size();
   if (options.isWholeClass) {

@@ -12,6 +12,7 @@
 
 #include "base/text.hpp"
 #include "io/files.hpp"
+#include "program/rooted.hpp"
 #include "remote/quoting.hpp"
 #include "remote/transfer.hpp"
 
@@ -206,6 +207,17 @@ std::map<std::string, BundleFile> bundleFiles(const program::RunRequest& request
       "`OMPI_MCA_btl_tcp_if_include=eth0 OMPI_MCA_oob_tcp_if_include=eth0 ./run-mpi.sh`. As root, mpirun wants "
       "`OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1`.\n\n"
       "Slurm starts the ranks through PMIx: `srun --mpi=list` must name `pmix` (Debian: slurm-wlm-basic-plugins).\n";
+  if (facts.root >= 0) {
+    const std::string root = std::to_string(facts.root);
+    text += "\nThe root is rank " + root +
+            ". The executor here knows it. MSCCL, msccl-executor-nccl and RCCL compare no roots: given the program as "
+            "XML, they run it for a call with any root, and with another than " +
+            root + " its data is wrong. So keep the root in the name of the XML (`" +
+            program::namedAfterRoot("name.xml", facts.root) +
+            "`), and name the file in `MSCCL_XML_FILES` or lay it into the folder of `MSCCL_ALGO_DIR` only for jobs "
+            "whose calls of this collective all have root " +
+            root + ". Where a job also uses other roots, leave it out: NCCL's own algorithm is right for all.\n";
+  }
   text +=
       std::string(facts.hasExecutor ? "\nIf the executor does not start there (another processor or an older C "
                                       "library), build it on the machine:\n"

@@ -17,6 +17,7 @@ struct BundleFacts {
   int ranks = 0;             ///< 0 = not known
   bool hasExecutor = false;  ///< coppice-exec lies beside the scripts
   bool hasMpi = false;       ///< and its backend for MPI
+  int root = -1;             ///< of broadcast, reduce, gather and scatter; -1 = none, or not known
 };
 
 /// A script, text or program of a bundle.

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "io/adjacency.hpp"
+#include "io/execution_plan.hpp"
 #include "io/fabric_json.hpp"
 #include "io/nccl_topo_xml.hpp"
 #include "io/tree_xml.hpp"
@@ -233,7 +234,7 @@ Result<ImportResult> importFabric(std::string_view text, FabricFormat format, co
     case FabricFormat::json: {
       auto description = readFabricJson(text, fileName);
       if (!description) {
-        return description.error();
+        return refusedExecutionPlan(text, fileName).value_or(description.error());
       }
       return ImportResult{std::move(*description), {}};
     }

@@ -17,6 +17,7 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
+#include "io/execution_plan.hpp"
 #include "io/fabric_json.hpp"
 #include "schedule/expansion.hpp"
 
@@ -1416,7 +1417,7 @@ Raw parseAll(std::string_view text) {
   }
   ForestReader reader(text, false);
   if (!reader.parse()) {
-    throw Refusal{reader.error()};
+    throw Refusal{refusedExecutionPlan(text, {}).value_or(reader.error())};
   }
   return std::move(reader.raw());
 }

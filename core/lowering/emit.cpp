@@ -2,9 +2,12 @@
 #include "lowering/emit.hpp"
 
 #include <algorithm>
+#include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "base/checked.hpp"
+#include "lowering/sums.hpp"
 
 namespace coppice::lowering {
 
@@ -22,6 +25,19 @@ std::size_t at(int index) {
 struct StepPlace {
   int block = -1;
   int step = -1;
+};
+
+/// What one threadblock has waited for of another: the latest steps.
+struct Waited {
+  int any = -1;
+  int released = -1;  ///< with its writes to i and o written back
+  int acquired = -1;  ///< and with these fetched anew
+};
+
+/// A received share that waits for being added, and the step after which it is there.
+struct Addend {
+  Slot slot = {};
+  StepPlace place = {};
 };
 
 class Emitter {
@@ -78,9 +94,9 @@ private:
         mine.threadBlocks.push_back(std::move(made));
       }
       const std::size_t blocks = mine.threadBlocks.size() + at(m_copies.need[at(rank)].blocks);
-      m_waited[at(rank)].assign(blocks, std::vector<int>(blocks, -1));
+      m_waited[at(rank)].assign(blocks, std::vector<Waited>(blocks));
     }
-    m_program.protocol = m_options.protocol;
+    m_program.protocol = m_options.protocol.value_or(program::Protocol::simple);
     m_program.channels = m_plan.channels;
     m_program.chunksPerLoop = m_work.chunks;
   }
@@ -134,12 +150,19 @@ private:
     step.count = count;
     // The order of a threadblock's own steps, and what it has waited for before, need no further waiting.
     if (after.block >= 0 && after.block != id) {
-      int& waited = m_waited[at(rank)][at(id)][at(after.block)];
-      if (waited < after.step) {
-        waited = after.step;
+      Step& target = block(rank, after.block).steps[at(after.step)];
+      // A wait of RCCL orders memory only if the step that is waited for does not write scratch and the one that waits
+      // reads o (see verify::checkMemoryOrder), so such a wait is not redundant after another one.
+      const bool releases = program::isRccl(m_options.runtime) && target.dst.buffer != Buffer::scratch;
+      const bool acquires = releases && src.buffer == Buffer::output;
+      Waited& waited = m_waited[at(rank)][at(id)][at(after.block)];
+      if ((acquires ? waited.acquired : releases ? waited.released : waited.any) < after.step) {
+        waited.any = std::max(waited.any, after.step);
+        waited.released = releases ? std::max(waited.released, after.step) : waited.released;
+        waited.acquired = acquires ? std::max(waited.acquired, after.step) : waited.acquired;
         step.dependsOnTb = after.block;
         step.dependsOnStep = after.step;
-        block(rank, after.block).steps[at(after.step)].hasDependent = true;
+        target.hasDependent = true;
       }
     }
     steps.push_back(step);
@@ -205,7 +228,7 @@ private:
       // What this overwrites has been read: the data came through the root, which waited for every rank's share.
       place = last = append(rank, id, type, resultOf(part), resultOf(part), count, {});
       noteLanding(message, resultOf(part));
-    } else if (m_options.runtime == program::Runtime::rccl) {
+    } else if (program::isRccl(m_options.runtime)) {
       emitSplitReduce(message);
     } else {
       const Slot operand = operandOf(part, rank);
@@ -225,20 +248,64 @@ private:
     }
   }
 
-  /// Receive, then reduce: for runtimes without the fused kernels.
+  /// Receive, then reduce: for runtimes without the fused kernels. See sums.hpp.
   void emitSplitReduce(int message) {
     const int part = m_work.partOf(message);
     const int count = partOf(message).count;
     const int rank = endsOf(m_work, message).to;
     const int id = m_plan.connections[at(m_plan.connectionOf[at(message)])].recvBlock;
-    StepPlace& last = m_last[cell(part, rank)];
+    const std::size_t mine = cell(part, rank);
+    std::vector<Addend>& addends = m_addends[mine];
+    const auto arrivals = static_cast<int>(m_work.tree(part, Phase::reduce).childrenOf(rank).size());
+    const bool isLast = ++m_arrivals[mine] == arrivals;
     const Slot sum = partialOf(part, rank);
-    const bool ownIsElsewhere = m_arrivals[cell(part, rank)] == 0 && inputOf(part) != sum;
-    const Slot landing = ownIsElsewhere ? sum : Slot{Buffer::scratch, takeScratch(rank, count)};
-    append(rank, id, StepType::recv, sourceOf(message), landing, count, {});
-    last = append(rank, id, StepType::reduce, ownIsElsewhere ? inputOf(part) : landing, sum, count, last);
-    ++m_arrivals[cell(part, rank)];
+    const bool ownIsElsewhere = inputOf(part) != sum;
+    const Slot landing = isLast && ownIsElsewhere ? sum : Slot{Buffer::scratch, takeScratch(rank, count)};
+    const StepPlace here = append(rank, id, StepType::recv, sourceOf(message), landing, count, {});
     noteLanding(message, landing);
+    if (!isLast && static_cast<int>(addends.size()) + 1 < kMostAddends) {
+      addends.push_back({landing, here});
+      return;
+    }
+    if (isLast && ownIsElsewhere) {
+      m_last[mine] = append(rank, id, StepType::reduce, inputOf(part), sum, count, {});
+    } else if (isLast) {
+      addends.push_back({landing, here});
+    }
+    const StepPlace summed = addUp(rank, id, addends, isLast ? sum : landing, count);
+    if (!isLast) {
+      addends.assign(1, {landing, summed});
+      return;
+    }
+    m_last[mine] = summed.block >= 0 ? summed : m_last[mine];
+    m_addends.erase(mine);
+  }
+
+  /// Adds up shares of other threadblocks, and of this one: nops wait for all but one, the first step for that one, and
+  /// the runtime makes one reduction of all steps. @return the last step, or none without addends
+  StepPlace addUp(int rank, int id, const std::vector<Addend>& addends, Slot into, int count) {
+    std::map<int, int> latest;  // by threadblock
+    for (const Addend& addend : addends) {
+      if (addend.place.block != id) {
+        int& step = latest.try_emplace(addend.place.block, addend.place.step).first->second;
+        step = std::max(step, addend.place.step);
+      }
+    }
+    std::vector<StepPlace> waits;
+    for (const auto& [other, step] : latest) {
+      if (m_waited[at(rank)][at(id)][at(other)].any < step) {
+        waits.push_back({other, step});
+      }
+    }
+    for (std::size_t i = 0; i + 1 < waits.size(); ++i) {
+      append(rank, id, StepType::nop, Slot{}, Slot{}, 0, waits[i]);
+    }
+    StepPlace place;
+    for (std::size_t i = 0; i < addends.size(); ++i) {
+      place = append(rank, id, StepType::reduce, addends[i].slot, into, count,
+                     i == 0 && !waits.empty() ? waits.back() : StepPlace{});
+    }
+    return place;
   }
 
   /// The instances side by side: each has its own threadblocks and channels, and a run of chunks of its own in every
@@ -252,6 +319,9 @@ private:
     for (int rank = 0; rank < m_work.gpuCount; ++rank) {
       program::RankProgram& mine = m_program.ranks[at(rank)];
       const auto moved = [&](Slot slot, int instance) {
+        if (slot.offset < 0) {
+          return slot;
+        }
         if (slot.buffer == Buffer::scratch) {
           slot.offset += instance * stride;
           return slot;
@@ -299,7 +369,8 @@ private:
   std::vector<Slot> m_partial;      ///< by (part, rank): scratch for partial sums
   std::vector<StepPlace> m_sentBy;  ///< by message: the step that sends it
   std::vector<int> m_scratch;       ///< by rank: chunks taken
-  std::vector<std::vector<std::vector<int>>> m_waited;  ///< by rank, waiting block, other block: latest step
+  std::vector<std::vector<std::vector<Waited>>> m_waited;          ///< by rank, waiting block, other block
+  std::unordered_map<std::size_t, std::vector<Addend>> m_addends;  ///< RCCL: by (part, rank)
 };
 
 }  // namespace

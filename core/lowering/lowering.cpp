@@ -11,6 +11,7 @@
 #include "base/checked.hpp"
 #include "lowering/emit.hpp"
 #include "lowering/plan.hpp"
+#include "lowering/protocol.hpp"
 #include "lowering/work.hpp"
 #include "schedule/expansion.hpp"
 
@@ -174,7 +175,7 @@ Result<program::Program> arrange(const Work& work, const Options& options, const
   const int smallPart = static_cast<int>(std::clamp<std::int64_t>(needed / kPartsPerIteration, 1, 71));
   const Work finer = withSmallerParts(work, smallPart);
   const bool hasFiner = finer.parts.size() > work.parts.size();
-  const bool canFuse = options.runtime != program::Runtime::rccl;
+  const bool canFuse = !program::isRccl(options.runtime);
   Options single = options;
   single.instances = 1;
 
@@ -223,14 +224,27 @@ Result<program::Program> arrange(const Work& work, const Options& options, const
 }
 
 Result<program::Program> lowerChecked(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
-                                      const Options& options, const Progress& progress) {
-  if (const Outcome usable = checkOptions(options); !usable) {
+                                      const Options& asked, const Progress& progress) {
+  if (const Outcome usable = checkOptions(asked); !usable) {
     return usable.error();
   }
+  const Result<program::Protocol> protocol = chooseProtocol(fabric, schedule.collective, asked.protocol);
+  if (!protocol) {
+    return protocol.error();
+  }
+  Options options = asked;
+  options.protocol = *protocol;
   progress.report("lowering", 0);
   Result<Work> work = makeWork(fabric, schedule, options, progress);
   if (!work) {
     return work.error();
+  }
+  if (!options.inPlace && !work->hasPhase(Phase::reduce) &&
+      !program::isBuilt(program::StepType::copy, options.runtime)) {
+    return Error{ErrorCode::limit,
+                 "an out-of-place " + std::string(toString(schedule.collective)) + " copies its own data, and " +
+                     program::unbuiltText(program::StepType::copy, options.runtime),
+                 "lower the in-place program, or one for a later ROCm"};
   }
   Result<program::Program> arranged = arrange(*work, options, progress);
   if (!arranged) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/progress.hpp"
@@ -23,9 +24,9 @@ inline constexpr std::int64_t kDefaultMaxBytes = std::int64_t{1} << 40;
 
 struct Options {
   program::Runtime runtime = program::Runtime::msccl;
-  program::Protocol protocol = program::Protocol::simple;
-  bool inPlace = true;  ///< false: the out-of-place program (own slices are copied)
-  int instances = 1;    ///< independent copies, each moving 1/instances of every chunk; 1 to 32
+  std::optional<program::Protocol> protocol = {};  ///< without one: see chooseProtocol
+  bool inPlace = true;                             ///< false: the out-of-place program (own slices are copied)
+  int instances = 1;  ///< independent copies, each moving 1/instances of every chunk; 1 to 32
   std::int64_t minBytes = 0;
   /// MSCCL reserves scratch for maxBytes when a communicator is made. So a program that needs scratch there (reduce and
   /// reduce_scatter out of place) gets a smaller window in place of the default, one that takes at most 1 GiB.
@@ -46,13 +47,17 @@ struct Options {
 /// else the fastest, is taken. Whichever it is, the finished program is proven free of deadlock at the protocol's
 /// connection depth, even if every chunk of a step becomes a message of its own. Same input, same program.
 ///
+/// RCCL's kernels have no fused steps, and their waits do not order all memory: there, one threadblock adds up all that
+/// a rank receives for a part, and every wait that has to order memory is kept (see verify::checkMemoryOrder).
+///
 /// In-network pruning is left out: MSCCL knows no multicast, so such edges carry their data all the way.
 ///
 /// Forests by parts are written out first, up to 2 GiB.
 ///
 /// Errors: limit, saying which limit of the runtime is exceeded, on which rank, by how much, and what would make it fit
 /// (smaller k, fewer instances), also for amounts that differ between ranks, which MSCCL cannot express; badInput for a
-/// schedule of another fabric or one that is not made of spanning trees; badUsage for impossible options; cancelled.
+/// schedule of another fabric or one that is not made of spanning trees; badUsage for impossible options, also for a
+/// protocol that hangs; cancelled.
 Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                const Options& options = {}, const Progress& progress = {});
 

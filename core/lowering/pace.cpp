@@ -127,7 +127,8 @@ private:
       }
       start = std::max(start, out->received[room]);
     }
-    runner.time = start + 1;
+    const bool isNop = step.type == program::StepType::nop;
+    runner.time = isNop ? start : start + 1;
     if (in != nullptr) {
       in->received.push_back(runner.time);
       wake(in->sender);
@@ -136,7 +137,7 @@ private:
       out->sent.push_back(runner.time);
       wake(out->receiver);
     }
-    if (++runner.chunk == step.count) {
+    if (isNop || ++runner.chunk == step.count) {
       runner.chunk = 0;
       runner.done[at(runner.iteration) * runner.block->steps.size() + at(runner.step)] = runner.time;
       for (const int other : runner.waiting) {

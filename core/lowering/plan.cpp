@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "lowering/sums.hpp"
 
 namespace coppice::lowering {
 
@@ -40,6 +41,7 @@ struct Group {
   std::int64_t load = 0;
   int messages = 0;
   int steps = 0;
+  int longest = 1;         ///< steps that one message takes
   std::vector<int> lanes;  ///< connections
 };
 
@@ -53,13 +55,16 @@ public:
         m_progress(progress),
         m_limit(program::limits(options.runtime)),
         m_style(style),
-        m_splitsReduce(options.runtime == program::Runtime::rccl),
+        m_splitsReduce(program::isRccl(options.runtime)),
         m_fuses(style.fuses && !m_splitsReduce) {
     m_channelsEach = std::min(m_limit.channels, 32) / options.instances;
     if (options.channels == ChannelPolicy::nicPlanes) {
       m_channelsEach -= m_channelsEach % 2;
     }
     m_blocksEach = std::min(m_limit.threadBlocksPerRank, kResidentBlocks) / options.instances;
+    if (m_splitsReduce) {
+      countArrivalSteps();
+    }
   }
 
   Result<Plan> run() {
@@ -134,9 +139,22 @@ private:
   [[nodiscard]] const TreeShape& treeOf(int message) const {
     return m_work.tree(m_work.partOf(message), m_work.phaseOf(message));
   }
-  /// Steps at the receiving end: ROCm receives and reduces in two.
-  [[nodiscard]] int receiveSteps(int message) const {
-    return m_splitsReduce && m_work.phaseOf(message) == Phase::reduce ? 2 : 1;
+  /// Steps at the receiving end.
+  [[nodiscard]] int receiveSteps(int message) const { return m_arrivalSteps.empty() ? 1 : m_arrivalSteps[at(message)]; }
+  /// RCCL receives and reduces in steps of their own.
+  void countArrivalSteps() {
+    m_arrivalSteps.assign(at(m_work.messageCount()), 1);
+    m_sums = planSums(m_work);
+    std::vector<int> children;
+    for (int part = 0; m_work.hasPhase(Phase::reduce) && part < static_cast<int>(m_work.parts.size()); ++part) {
+      for (int v = 0; v < m_work.gpuCount; ++v) {
+        arrivalsAt(part, v, children);
+        for (std::size_t i = 0; i < children.size(); ++i) {
+          m_arrivalSteps[at(m_work.message(part, Phase::reduce, children[i]))] =
+              stepsOfArrival(static_cast<int>(i), static_cast<int>(children.size()));
+        }
+      }
+    }
   }
 
   template <typename Visit>
@@ -190,12 +208,13 @@ private:
           phase + 1;
       const auto [it, isNew] = known.try_emplace(key, static_cast<int>(m_groups.size()));
       if (isNew) {
-        m_groups.push_back({e.from, e.to, parity, phase, 0, 0, 0, {}});
+        m_groups.push_back({e.from, e.to, parity, phase, 0, 0, 0, 1, {}});
       }
       Group& group = m_groups[at(it->second)];
       group.load += countOf(m);
       ++group.messages;
       group.steps += receiveSteps(m);
+      group.longest = std::max(group.longest, receiveSteps(m));
       m_groupOf[at(m)] = it->second;
     });
     // Busy pairs choose their channels first.
@@ -254,8 +273,8 @@ private:
     for (const int g : m_groupOrder) {
       Group& group = m_groups[at(g)];
       group.lanes.clear();
-      // A step with two halves may straddle the end of a full threadblock, hence the spare one.
-      const int capacity = m_limit.stepsPerThreadBlock - (m_splitsReduce ? 1 : 0);
+      // The steps of one message stay together, so a threadblock may be full before its end.
+      const int capacity = m_limit.stepsPerThreadBlock - (group.longest - 1);
       const int least = (group.steps + capacity - 1) / capacity;
       const int wanted = wantedLanes(group, tactics, least);
       m_hasSpareLanes = m_hasSpareLanes || wanted > least;
@@ -339,7 +358,8 @@ private:
     children.assign(tree.childrenOf(v).begin(), tree.childrenOf(v).end());
     const auto key = [&](int c) {
       const bool isFused = !m_plan.next.empty() && m_plan.next[at(m_work.message(part, Phase::reduce, c))] >= 0;
-      return std::tuple(isFused, tree.height[at(c)], (c - v + m_work.gpuCount) % m_work.gpuCount);
+      const bool isLast = m_splitsReduce && m_sums.lastChild[at(part) * at(m_work.gpuCount) + at(v)] == c;
+      return std::tuple(isFused, tree.height[at(c)], isLast, (c - v + m_work.gpuCount) % m_work.gpuCount);
     };
     std::sort(children.begin(), children.end(), [&](int a, int b) { return key(a) < key(b); });
   }
@@ -715,6 +735,8 @@ private:
   const Style& m_style;
   const bool m_splitsReduce;
   const bool m_fuses;
+  Sums m_sums;                      ///< RCCL alone
+  std::vector<int> m_arrivalSteps;  ///< RCCL alone: by message
   int m_channelsEach = 1;
   int m_blocksEach = 1;
   bool m_hasSpareLanes = false;
@@ -888,7 +910,7 @@ std::vector<Event> Planner::greedyRun(Phase phase) const {
     std::vector<int> blocked;  // ids that wait for room
   };
   const bool backwards = phase == Phase::reduce;
-  const auto depth = at(program::connectionDepth(m_options.protocol));
+  const auto depth = at(program::connectionDepth(m_options.protocol.value_or(program::Protocol::simple)));
   const std::size_t ids = 2 * at(m_work.messageCount());
   const auto comesIn = [&](int id) {
     if (backwards) {

@@ -639,11 +639,8 @@ StepType Reader::readType(const Attribute& attribute, bool& known) {
                                  [&](StepType candidate) { return toString(candidate) == attribute.value; });
   known = type != kStepTypes.end();
   if (known) {
-    const bool fused = sends(*type) ? receives(*type) : *type == StepType::recvReduceCopy;
-    if (m_runtime == Runtime::rccl && fused) {
-      fault(Rule::stepType, attribute.at,
-            "type " + std::string(attribute.value) + " is not built into RCCL from ROCm 6.1 on: the call fails",
-            "use only s, r, cpy, re and nop");
+    if (!isBuilt(*type, m_runtime)) {
+      fault(Rule::stepType, attribute.at, "type " + unbuiltText(*type, m_runtime), unbuiltFix(m_runtime));
     }
     return *type;
   }
@@ -681,7 +678,7 @@ void Reader::readStep(const Tag& tag) {
   step.src = {.buffer = readBuffer(wanted[kSrcBuf], "srcbuf"), .offset = intValue(wanted[kSrcOff], -1)};
   step.dst = {.buffer = readBuffer(wanted[kDstBuf], "dstbuf"), .offset = intValue(wanted[kDstOff], -1)};
   step.count = intValue(wanted[kCount], 0);
-  step.dependsOnTb = intValue(wanted[kDepId], -1);
+  step.dependsOnTb = std::max(-1, intValue(wanted[kDepId], -1));  // the runtimes take every negative number as none
   step.dependsOnStep = intValue(wanted[kDeps], -1);
   const int hasDependent = intValue(wanted[kHasDep], 0);
   step.hasDependent = hasDependent != 0;
@@ -759,7 +756,7 @@ void Reader::checkOffset(const Attribute* attribute, const Slot& slot, int count
 void Reader::checkDependency(const Tag& tag, const Step& step, const Wanted<kStepFields.size()>& wanted) {
   const bool waits = step.dependsOnTb != -1;
   const std::size_t at = wanted[kDepId] != nullptr ? wanted[kDepId]->at : tag.at;
-  if (step.dependsOnTb < -1 || step.dependsOnTb > m_limits.dependencyTb) {
+  if (step.dependsOnTb > m_limits.dependencyTb) {
     fault(Rule::dependency, at,
           "depid=" + std::to_string(step.dependsOnTb) + " must be -1 or 0 to " + std::to_string(m_limits.dependencyTb) +
               " (it is stored in 8 bits)",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/program.hpp"
 
+#include "base/text.hpp"
+
 namespace coppice::program {
 
 std::string_view toString(Protocol protocol) {
@@ -64,8 +66,44 @@ std::string_view toString(Runtime runtime) {
       return "msccl-executor-nccl";
     case Runtime::rccl:
       return "rccl";
+    case Runtime::rccl61:
+      return "rccl-6.1";
+    case Runtime::rccl60:
+      return "rccl-6.0";
   }
   return "msccl";
+}
+
+std::string runtimeNames() {
+  std::string names;
+  for (std::size_t i = 0; i < kRuntimes.size(); ++i) {
+    names += i == 0 ? "" : i + 1 < kRuntimes.size() ? ", " : " or ";
+    names += toString(kRuntimes[i]);
+  }
+  return names;
+}
+
+Result<Runtime> parseRuntime(std::string_view text, std::string_view option) {
+  for (const Runtime runtime : kRuntimes) {
+    if (text == toString(runtime)) {
+      return runtime;
+    }
+  }
+  return Error{ErrorCode::badUsage, std::string(option) + ": " + inQuotes(text) + " is not a runtime",
+               "use " + runtimeNames()};
+}
+
+bool isBuilt(StepType type, Runtime runtime) {
+  const bool isFused = receives(type) && type != StepType::recv;
+  return !isRccl(runtime) || (!isFused && (type != StepType::copy || runtime != Runtime::rccl60));
+}
+
+std::string unbuiltText(StepType type, Runtime runtime) {
+  return std::string(toString(type)) + " is not built into " + std::string(toString(runtime)) + ": the call fails";
+}
+
+std::string unbuiltFix(Runtime runtime) {
+  return runtime == Runtime::rccl60 ? "use only s, r, re and nop" : "use only s, r, cpy, re and nop";
 }
 
 const RuntimeLimits& limits(Runtime runtime) {
@@ -85,15 +123,20 @@ const RuntimeLimits& limits(Runtime runtime) {
                                               .dependencyTb = 127,
                                               .offset = 32767,
                                               .xmlNodes = 4095};
-  // 64 channels is what ROCm 6.1 has (later ones have 128): the enumerator promises every release from 6.1 on.
-  static constexpr RuntimeLimits kRccl = {.stepsPerThreadBlock = 64,
-                                          .threadBlocksPerRank = 64,
-                                          .channels = 64,
-                                          .peersPerChannel = 32,
-                                          .count = 71,
-                                          .dependencyTb = 63,
-                                          .offset = 32767,
-                                          .xmlNodes = 4095};
+  // Of the limits, only MAXCHANNELS differs between the releases.
+  constexpr auto rcclOf = [](int channels) {
+    return RuntimeLimits{.stepsPerThreadBlock = 64,
+                         .threadBlocksPerRank = 64,
+                         .channels = channels,
+                         .peersPerChannel = 32,
+                         .count = 71,
+                         .dependencyTb = 63,
+                         .offset = 32767,
+                         .xmlNodes = 4095};
+  };
+  static constexpr RuntimeLimits kRccl = rcclOf(128);
+  static constexpr RuntimeLimits kRccl61 = rcclOf(64);
+  static constexpr RuntimeLimits kRccl60 = rcclOf(32);
   switch (runtime) {
     case Runtime::msccl:
       return kMsccl;
@@ -101,6 +144,10 @@ const RuntimeLimits& limits(Runtime runtime) {
       return kExecutor;
     case Runtime::rccl:
       return kRccl;
+    case Runtime::rccl61:
+      return kRccl61;
+    case Runtime::rccl60:
+      return kRccl60;
   }
   return kMsccl;
 }

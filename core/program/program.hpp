@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/collective.hpp"
+#include "base/result.hpp"
 
 /// What an MSCCL-like interpreter runs: threadblocks with ordered steps per rank. Read by the executor, so it depends
 /// on core/base alone.
@@ -101,7 +103,8 @@ struct Program {
   bool outOfPlace = false;
   std::int64_t minBytes = 0;
   std::int64_t maxBytes = 0;
-  /// Root of broadcast, reduce, gather and scatter; MSCCL XML does not carry it, so a reader leaves -1 and the verifier infers it.
+  /// Root of broadcast, reduce, gather and scatter; MSCCL XML does not carry it, so a reader leaves -1 and the verifier
+  /// infers it.
   int root = -1;
   std::vector<RankProgram> ranks;
 
@@ -115,10 +118,27 @@ struct Program {
 enum class Runtime {
   msccl,              ///< microsoft/msccl (NCCL 2.12)
   mscclExecutorNccl,  ///< Azure/msccl-executor-nccl (NCCL 2.23)
-  rccl                ///< ROCm/rccl >= 6.1
+  rccl,               ///< ROCm/rccl of ROCm 6.2 and later
+  rccl61,             ///< ROCm 6.1
+  rccl60              ///< ROCm 6.0
 };
-/// "msccl", "msccl-executor-nccl", "rccl".
+/// All of them, in the order in which they are offered.
+inline constexpr std::array<Runtime, 5> kRuntimes{Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl,
+                                                  Runtime::rccl61, Runtime::rccl60};
+/// "msccl", "msccl-executor-nccl", "rccl", "rccl-6.1", "rccl-6.0".
 [[nodiscard]] std::string_view toString(Runtime runtime);
+/// The inverse of toString. Errors: badUsage, naming `option` and the runtimes.
+[[nodiscard]] Result<Runtime> parseRuntime(std::string_view text, std::string_view option);
+/// All names, as in "msccl, msccl-executor-nccl or rccl".
+[[nodiscard]] std::string runtimeNames();
+[[nodiscard]] constexpr bool isRccl(Runtime runtime) {
+  return runtime == Runtime::rccl || runtime == Runtime::rccl61 || runtime == Runtime::rccl60;
+}
+/// The runtime's kernels can run steps of this type.
+[[nodiscard]] bool isBuilt(StepType type, Runtime runtime);
+/// "rcs is not built into rccl: the call fails" and what to use instead. @pre !isBuilt(type, runtime)
+[[nodiscard]] std::string unbuiltText(StepType type, Runtime runtime);
+[[nodiscard]] std::string unbuiltFix(Runtime runtime);
 
 struct RuntimeLimits {
   int stepsPerThreadBlock;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/shell.hpp"
+#include "program/rooted.hpp"
 #include "program/used_sizes.hpp"
 
 namespace coppice::program {
@@ -32,12 +33,6 @@ std::string testProgram(const Program& program) {
       return "reduce_perf";
   }
   return {};
-}
-
-bool isRooted(const Program& program) {
-  return program.collectiveText.empty()
-             ? program.collective == Collective::broadcast || program.collective == Collective::reduce
-             : program.collectiveText == "gather" || program.collectiveText == "scatter";
 }
 
 /// "512", "64K", "1G", as nccl-tests reads them.
@@ -114,9 +109,10 @@ void addExecutor(const std::string& file, RunGuide& guide) {
       "With NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT the log must say \"Using MSCCL Algo files from\" this folder.");
 }
 
-void addRccl(const Program& program, const std::string& file, RunGuide& guide) {
-  guide.library =
-      "RCCL of ROCm 6.1 or later (librccl.so), with rccl-tests, whose programs have the names of nccl-tests";
+void addRccl(const Program& program, Runtime runtime, const std::string& file, RunGuide& guide) {
+  const char* const release = runtime == Runtime::rccl ? "6.2 or later" : runtime == Runtime::rccl61 ? "6.1" : "6.0";
+  guide.library = std::string("RCCL of ROCm ") + release +
+                  " (librccl.so), with rccl-tests, whose programs have the names of nccl-tests";
   addFolder(file, "msccl-algorithms beside librccl.so, or ../share/rccl/msccl-algorithms", guide);
   guide.settings.push_back({"RCCL_MSCCL_FORCE_ENABLE", "1",
                             "otherwise only machines that RCCL knows use programs: 8 MI300X, and one kind of 16 GPUs"});
@@ -164,7 +160,9 @@ RunGuide runGuide(const Program& program, Runtime runtime, const std::string& fi
       addExecutor(file, guide);
       break;
     case Runtime::rccl:
-      addRccl(program, file, guide);
+    case Runtime::rccl61:
+    case Runtime::rccl60:
+      addRccl(program, runtime, file, guide);
       break;
   }
   const UsedSizes used = usedSizes(sizeFacts(program), runtime);

@@ -138,7 +138,7 @@ UsedSizes usedSizes(const SizeFacts& facts, Runtime runtime) {
     used.multipleOf *= facts.ranks;
   }
   used.inBytes = countsBytes(facts, runtime);
-  if (runtime == Runtime::rccl && count == Count::shared) {
+  if (isRccl(runtime) && count == Count::shared) {
     used.olderMultiplePerRank = facts.chunks;
   }
   used.minBytes = facts.minBytes;

@@ -36,6 +36,19 @@ Layout::Layout(const program::Program& program, Goal goal, bool inPlace)
   }
 }
 
+std::string nameLocation(const Layout& layout, int rank, std::uint32_t location) {
+  for (const Buffer buffer : {Buffer::scratch, Buffer::output, Buffer::input}) {
+    const std::uint32_t base = layout.location(rank, buffer, 0);
+    const auto size = buffer == Buffer::scratch  ? layout.size(rank) - base
+                      : buffer == Buffer::output ? static_cast<std::size_t>(layout.caller().output)
+                                                 : static_cast<std::size_t>(layout.caller().input);
+    if (location >= base && location - base < size) {
+      return std::string(1, letter(buffer)) + "[" + std::to_string(location - base) + "]";
+    }
+  }
+  return "the buffer";
+}
+
 DataRun::DataRun(const FlatProgram& flat, const Layout& layout, Values& values, std::uint32_t depth,
                  int chunksPerMessage, program::FindingSink& sink)
     : m_flat(flat),

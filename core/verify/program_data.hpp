@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,9 @@ private:
   BufferSizes m_caller;
   bool m_inPlace;
 };
+
+/// "o[12]"; "the buffer" for a location that no buffer has. In place, what i and o share is called o.
+[[nodiscard]] std::string nameLocation(const Layout& layout, int rank, std::uint32_t location);
 
 /// What the race check needs to know of an execution, per rank.
 struct RankHistory {

@@ -23,9 +23,9 @@ using program::Step;
 using program::StepType;
 using program::ThreadBlock;
 
-constexpr int kMostRanks = 1024;         // children of one XML element
-constexpr int kLongestReduceChain = 15;  // sources that one fused reduction holds, less the destination
-constexpr int kDeviceBytesShift = 36;    // 64 GiB: no scratch buffer above this can be allocated
+constexpr int kMostRanks = 1024;       // children of one XML element
+constexpr int kMostFused = 16;         // sources that one fused reduction holds
+constexpr int kDeviceBytesShift = 36;  // 64 GiB: no scratch buffer above this can be allocated
 
 std::int64_t allShares(const Program& program) {
   return std::int64_t{program.chunksPerLoop} * static_cast<std::int64_t>(program.ranks.size());
@@ -202,7 +202,7 @@ void StructureCheck::checkHead() {
   if (m_goal == Goal::unknown) {
     report(Check::collective, Severity::error, ErrorCode::verification, {}, [&] {
       return "the result of coll=" + inQuotes(m_program.collectiveText) +
-             " is not defined, so the final contents cannot be judged";
+             " is not defined, so it is not judged; races, deadlock and limits are";
     });
   }
   if (isMsccl() && m_goal == Goal::alltoall && m_program.name == "2D") {
@@ -375,7 +375,7 @@ void StructureCheck::checkBlock(int rank, int id) {
         place(rank, id, static_cast<int>(block.steps.size()) - 1),
         [] { return std::string("a nop at the end of a threadblock is dropped without waiting"); }, "remove it");
   }
-  if (m_runtime != Runtime::rccl) {
+  if (!program::isRccl(m_runtime)) {
     checkReduceChains(rank, id);
   }
 }
@@ -384,12 +384,10 @@ void StructureCheck::checkStep(int rank, int id, int index) {
   const ThreadBlock& block = rankProgram(rank).threadBlocks[static_cast<std::size_t>(id)];
   const Step& step = block.steps[static_cast<std::size_t>(index)];
   const std::string_view type = toString(step.type);
-  const bool fused = sends(step.type) ? receives(step.type) : step.type == StepType::recvReduceCopy;
-  if (m_runtime == Runtime::rccl && fused) {
+  if (!program::isBuilt(step.type, m_runtime)) {
     report(
         Check::type, Severity::error, ErrorCode::verification, place(rank, id, index),
-        [&] { return std::string(type) + " is not built into RCCL from ROCm 6.1 on: the call fails"; },
-        "use only s, r, cpy, re and nop");
+        [&] { return program::unbuiltText(step.type, m_runtime); }, program::unbuiltFix(m_runtime).c_str());
   }
   if (sends(step.type) && block.sendPeer < 0) {
     blockingFault(Check::peer, place(rank, id, index),
@@ -462,9 +460,11 @@ void StructureCheck::checkSlot(int rank, int id, int index, const program::Slot&
   }
 }
 
-/// Consecutive `re` steps into one slot are fused: one count for all, and a bounded number of sources.
+/// Consecutive `re` steps into one slot are fused: one count for all, and a bounded number of sources. In Simple the
+/// destination is one of them.
 void StructureCheck::checkReduceChains(int rank, int id) {
   const auto& steps = rankProgram(rank).threadBlocks[static_cast<std::size_t>(id)].steps;
+  const int longest = m_program.protocol == program::Protocol::simple ? kMostFused - 1 : kMostFused;
   int chain = 0;
   for (std::size_t index = 0; index < steps.size(); ++index) {
     if (steps[index].type != StepType::reduce) {
@@ -485,10 +485,14 @@ void StructureCheck::checkReduceChains(int rank, int id) {
           },
           "give them equal counts, or break the chain with hasdep=1");
     }
-    if (chain == kLongestReduceChain + 1) {
+    if (chain == longest + 1) {
       report(
           Check::reduceChain, Severity::error, ErrorCode::limit, place(rank, id, static_cast<int>(index)),
-          [] { return std::string("more than 15 re steps are fused into one"); }, "break the chain with hasdep=1");
+          [&] {
+            return "more than " + std::to_string(longest) + " re steps are fused into one, the most in " +
+                   std::string(toString(m_program.protocol));
+          },
+          "break the chain with hasdep=1");
     }
   }
 }
@@ -497,13 +501,13 @@ void StructureCheck::checkDependency(int rank, int id, int index, FlatStep& flat
   const auto& blocks = rankProgram(rank).threadBlocks;
   const Step& step = blocks[static_cast<std::size_t>(id)].steps[static_cast<std::size_t>(index)];
   const int target = step.dependsOnTb;
-  if (target == -1) {
+  if (target < 0) {
     return;
   }
   const auto what = [&] {
     return "waits for threadblock " + std::to_string(target) + " step " + std::to_string(step.dependsOnStep);
   };
-  if (target < 0 || static_cast<std::size_t>(target) >= blocks.size() || step.dependsOnStep < 0 ||
+  if (static_cast<std::size_t>(target) >= blocks.size() || step.dependsOnStep < 0 ||
       static_cast<std::size_t>(step.dependsOnStep) >= blocks[static_cast<std::size_t>(target)].steps.size()) {
     blockingFault(Check::dependency, place(rank, id, index),
                   [&] { return what() + ", which does not exist: it waits for ever"; });

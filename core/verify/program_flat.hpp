@@ -50,6 +50,7 @@ enum class Check {
   inputWrite,
   result,
   race,
+  staleRead,
   notExamined
 };
 

@@ -348,19 +348,6 @@ std::uint32_t stepOfEvent(const FlatProgram& flat, int block, std::uint32_t even
   return step;
 }
 
-std::string nameLocation(const Layout& layout, int rank, std::uint32_t location) {
-  for (const program::Buffer buffer : {program::Buffer::scratch, program::Buffer::output, program::Buffer::input}) {
-    const std::uint32_t base = layout.location(rank, buffer, 0);
-    const auto size = buffer == program::Buffer::scratch  ? layout.size(rank) - base
-                      : buffer == program::Buffer::output ? static_cast<std::size_t>(layout.caller().output)
-                                                          : static_cast<std::size_t>(layout.caller().input);
-    if (location >= base && location - base < size) {
-      return std::string(1, letter(buffer)) + "[" + std::to_string(location - base) + "]";
-    }
-  }
-  return "the buffer";
-}
-
 void report(const program::Program& program, const FlatProgram& flat, const Layout& layout, const Suspect& race,
             int chunksPerMessage, program::FindingSink& sink) {
   if (!sink.wants(static_cast<int>(Check::race), Severity::error)) {

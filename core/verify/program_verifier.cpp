@@ -10,6 +10,7 @@
 #include "verify/program_deadlock.hpp"
 #include "verify/program_execution.hpp"
 #include "verify/program_flat.hpp"
+#include "verify/program_memory.hpp"
 #include "verify/program_races.hpp"
 #include "verify/program_values.hpp"
 
@@ -31,9 +32,9 @@ std::int64_t slotBytes(Protocol protocol, Runtime runtime) {
     case Protocol::simple:
       return std::int64_t{2} << 20;
     case Protocol::ll:
-      return runtime == Runtime::rccl ? 16 << 10 : 32 << 10;
+      return program::isRccl(runtime) ? 16 << 10 : 32 << 10;
     case Protocol::ll128:
-      return runtime == Runtime::rccl ? 0 : 576000;
+      return program::isRccl(runtime) ? 0 : 576000;
   }
   return 0;
 }
@@ -155,6 +156,9 @@ void Verification::checkVariant(const FlatProgram& flat, bool inPlace) {
     const int root = data.checkResult(m_goal, m_root);
     m_root = root >= 0 ? root : m_root;
     checkRaces(m_program, flat, layout, data.history(), m_depth, m_chunksPerMessage, m_progress, m_sink);
+    if (m_options.runtime == Runtime::rccl && !m_sink.hasErrors()) {
+      checkMemoryOrder(m_program, flat, layout, data.history(), m_chunksPerMessage, m_progress, m_sink);
+    }
     return;
   }
   m_stops = true;

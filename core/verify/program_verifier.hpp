@@ -28,7 +28,8 @@ struct ProgramCheckOptions {
 /// Executes the program symbolically on all ranks: final contents against the collective, matching of sends and
 /// receives, deadlock at the protocol's connection depth (naming the cycle and the depth that would free it), over two
 /// loop iterations, reads of unwritten data, races between threadblocks, offsets and counts, and every limit of the
-/// runtime for each rank. In place and out of place both when the program claims both.
+/// runtime for each rank. For rccl also reads that its memory order lets go stale, as warnings. In place and out of
+/// place both when the program claims both.
 Result<ProgramVerdict> verifyProgram(const program::Program& program, const ProgramCheckOptions& options = {},
                                      const Progress& progress = {});
 

@@ -7,6 +7,7 @@
 
 #include "base/checked.hpp"
 #include "base/collective.hpp"
+#include "base/one_line.hpp"
 #include "base/rational.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -328,6 +329,20 @@ private slots:
   void quoting() {
     QFETCH(QByteArray, text);
     QTEST(QByteArray::fromStdString(inQuotes(text.toStdString())), "expected");
+  }
+
+  void names_data() {
+    QTest::addColumn<QByteArray>("text");
+    QTest::addColumn<QByteArray>("expected");
+    QTest::newRow("plain") << QByteArray("DGX \"A100\" \\ \xc3\xa4") << QByteArray("DGX \"A100\" \\ \xc3\xa4");
+    QTest::newRow("line end") << QByteArray("a\n  busbw 9") << QByteArray("a\\n  busbw 9");
+    QTest::newRow("escape sequence") << QByteArray("\x1b[1m\r\t") << QByteArray("\\x1b[1m\\x0d\\x09");
+    QTest::newRow("C1 control") << QByteArray("a\xc2\x9b" "b") << QByteArray("a\\x9b" "b");
+    QTest::newRow("long") << QByteArray(100, 'x') << QByteArray(100, 'x');
+  }
+  void names() {
+    QFETCH(QByteArray, text);
+    QTEST(QByteArray::fromStdString(oneLine(text.toStdString())), "expected");
   }
 
   void describesErrorsOnOneLine() {

@@ -452,14 +452,21 @@ std::string checkLimits(const Program& program, program::Runtime runtime) {
         if ((program::sends(step.type) && block.sendPeer < 0) || (program::receives(step.type) && block.recvPeer < 0)) {
           return where + ": a step without its peer";
         }
-        if (step.count < 1 || step.count > limit.count) {
+        const bool isNop = step.type == StepType::nop;
+        if (isNop && (step.dependsOnTb < 0 || step.hasDependent || s + 1 == static_cast<int>(block.steps.size()) ||
+                      block.steps[s + 1].dependsOnTb < 0)) {
+          return where + ": a nop that shifts the numbers of the steps, or waits for nothing";
+        }
+        if (!isNop && (step.count < 1 || step.count > limit.count)) {
           return where + ": a count";
         }
-        if (runtime == program::Runtime::rccl && program::sends(step.type) && program::receives(step.type)) {
+        if (program::isRccl(runtime) && program::sends(step.type) && program::receives(step.type)) {
           return where + ": a type that ROCm lacks";
         }
-        if (step.src.offset < 0 || step.src.offset > limit.offset || step.dst.offset < 0 ||
-            step.dst.offset > limit.offset) {
+        if (isNop) {
+          // Nothing is moved.
+        } else if (step.src.offset < 0 || step.src.offset > limit.offset || step.dst.offset < 0 ||
+                   step.dst.offset > limit.offset) {
           return where + ": an offset";
         }
         if (step.hasDependent) {

@@ -66,7 +66,7 @@ std::string examine(const fabric::Fabric& fabric, const schedule::Schedule& sche
     return "limits: " + limits;
   }
   lowering::test::RunOptions run;
-  run.depth = program::connectionDepth(options.protocol);
+  run.depth = program::connectionDepth(file->program.protocol);
   run.chunksPerMessage = 1;
   run.checkRaces = false;
   run.root = schedule.root.value_or(-1);
@@ -151,8 +151,9 @@ void LoweringPresetsTest::twoA100Boxes() {
           options.runtime = runtime;
           options.inPlace = inPlace;
           options.channels = channels;
-          options.protocol =
-              channels == lowering::ChannelPolicy::compact ? program::Protocol::simple : program::Protocol::ll;
+          if (channels != lowering::ChannelPolicy::compact) {
+            options.protocol = program::Protocol::ll;
+          }
           const std::string wrong = examine(fabric, schedule, options);
           QVERIFY2(wrong.empty(), (nameOf(collective, options) + wrong).c_str());
         }

@@ -269,7 +269,8 @@ void TestMscclXml::notMscclAtAll() {
   QVERIFY(!file);
   QCOMPARE(file.error().code, ErrorCode::badInput);
   QCOMPARE(file.error().where.file, "x.xml");
-  QCOMPARE(file.error().message.find("UTF-16") != std::string::npos, QByteArray(QTest::currentDataTag()).startsWith("UTF-16"));
+  QCOMPARE(file.error().message.find("UTF-16") != std::string::npos,
+           QByteArray(QTest::currentDataTag()).startsWith("UTF-16"));
 }
 
 void TestMscclXml::sizes() {

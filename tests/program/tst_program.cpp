@@ -36,6 +36,13 @@ void TestProgram::words() {
   QCOMPARE(std::string(toString(Runtime::msccl)), "msccl");
   QCOMPARE(std::string(toString(Runtime::mscclExecutorNccl)), "msccl-executor-nccl");
   QCOMPARE(std::string(toString(Runtime::rccl)), "rccl");
+  QCOMPARE(runtimeNames(), "msccl, msccl-executor-nccl, rccl, rccl-6.1 or rccl-6.0");
+  for (const Runtime runtime : kRuntimes) {
+    QVERIFY(*parseRuntime(toString(runtime), "--runtime") == runtime);
+  }
+  const auto unknown = parseRuntime("rccl-5.5", "--target");
+  QVERIFY(!unknown);
+  QCOMPARE(describe(unknown.error()), "--target: \"rccl-5.5\" is not a runtime; use " + runtimeNames());
 }
 
 void TestProgram::limitsOfRuntimes_data() {
@@ -46,7 +53,9 @@ void TestProgram::limitsOfRuntimes_data() {
   QTest::addColumn<int>("dependencyTb");
   QTest::newRow("msccl") << static_cast<int>(Runtime::msccl) << 256 << 216 << 32 << 127;
   QTest::newRow("executor") << static_cast<int>(Runtime::mscclExecutorNccl) << 64 << 1024 << 32 << 127;
-  QTest::newRow("rccl") << static_cast<int>(Runtime::rccl) << 64 << 64 << 64 << 63;
+  QTest::newRow("rccl") << static_cast<int>(Runtime::rccl) << 64 << 64 << 128 << 63;
+  QTest::newRow("rccl-6.1") << static_cast<int>(Runtime::rccl61) << 64 << 64 << 64 << 63;
+  QTest::newRow("rccl-6.0") << static_cast<int>(Runtime::rccl60) << 64 << 64 << 32 << 63;
 }
 
 void TestProgram::limitsOfRuntimes() {

@@ -202,7 +202,7 @@ void TestUsedSizes::guides_data() {
                             << QStringList{"MSCCL_ALGO_DIR=/data/a.msccl", "cp /data/a.xml /data/a.msccl/",
                                            "NCCL 2.23.4", "LD_PRELOAD", "reduce_scatter_perf"};
   QTest::newRow("rccl") << Collective::allgather << Runtime::rccl << 128
-                        << QStringList{"MSCCL_ALGO_DIR=/data/a.msccl", "RCCL_MSCCL_FORCE_ENABLE=1", "ROCm 6.1",
+                        << QStringList{"MSCCL_ALGO_DIR=/data/a.msccl", "RCCL_MSCCL_FORCE_ENABLE=1", "ROCm 6.2",
                                        "RCCL_MSCCLPP_ENABLE=0", "../share/rccl/msccl-algorithms"};
   QTest::newRow("broadcast") << Collective::broadcast << Runtime::rccl << 128 << QStringList{"-r 3"};
 }

@@ -155,6 +155,13 @@ constexpr auto kCopy = StepType::copy;
 const Step kScratchCopy = step(kCopy, {kOut, 0}, {kScratch, 2});
 const ProgramCheckOptions kExecutor = {.runtime = Runtime::mscclExecutorNccl, .multiprocessors = 5000};
 const ProgramCheckOptions kRccl = {.runtime = Runtime::rccl, .multiprocessors = 5000};
+const ProgramCheckOptions kRccl61 = {.runtime = Runtime::rccl61, .multiprocessors = 5000};
+const ProgramCheckOptions kRccl60 = {.runtime = Runtime::rccl60, .multiprocessors = 5000};
+
+/// A program of s and r alone, with this many channels.
+Program wide(int channels) {
+  return with(exchange(1, true), [&](Program& program) { program.channels = channels; });
+}
 const ProgramCheckOptions kManyCores = {.multiprocessors = 5000};
 
 const std::vector<Case>& deadlocks() {
@@ -607,9 +614,6 @@ const std::vector<Case>& limitCases() {
        "nchannels=33; msccl has 1 to 32"},
       {"64 channels, rccl", true,
        [] { return with(ringAllgather(2, 1, true), [](Program& program) { program.channels = 64; }); }, "", kRccl},
-      {"65 channels, rccl", false,
-       [] { return with(ringAllgather(2, 1, true), [](Program& program) { program.channels = 65; }); },
-       "nchannels=65; rccl has 1 to 64", kRccl},
       {"no channels", false,
        [] { return with(ringAllgather(2, 1, true), [](Program& program) { program.channels = 0; }); }, "nchannels=0"},
       {"32 peers on a channel", true, [] { return star(33); }},
@@ -636,10 +640,26 @@ const std::vector<Case>& limitCases() {
       {"4095 elements", true, [] { return manyElements(4095); }},
       {"4096 elements", false, [] { return manyElements(4096); }, "rank 0: 4096 XML elements"},
       {"RCCL: fused types", false, [] { return ringAllgather(3, 1, true); },
-       "rank 0, threadblock 0, step 1: rcs is not built into RCCL", kRccl},
-      {"RCCL: rrc", false, [] { return ringReduceScatter(2, true); }, "rrc is not built into RCCL", kRccl},
+       "rank 0, threadblock 0, step 1: rcs is not built into rccl", kRccl},
+      {"RCCL: rrc", false, [] { return ringReduceScatter(2, true); }, "rrc is not built into rccl: the call", kRccl},
+      {"RCCL 6.0: cpy", false, [] { return directAllreduce(3); }, "cpy is not built into rccl-6.0", kRccl60},
+      {"RCCL 6.1: cpy", true, [] { return directAllreduce(3); }, "", kRccl61},
+      {"RCCL: 128 channels", true, [] { return wide(128); }, "", kRccl},
+      {"RCCL: 129 channels", false, [] { return wide(129); }, "nchannels=129; rccl has 1 to 128", kRccl},
+      {"RCCL 6.1: 65 channels", false, [] { return wide(65); }, "nchannels=65; rccl-6.1 has 1 to 64", kRccl61},
+      {"RCCL 6.0: 33 channels", false, [] { return wide(33); }, "nchannels=33; rccl-6.0 has 1 to 32", kRccl60},
       {"RCCL: s, r, cpy, re and nop", true, [] { return directAllreduce(5); }, "", kRccl},
-      {"16 fused reductions", false, [] { return reduceChain(16); }, "more than 15 re steps are fused into one"},
+      {"16 fused reductions", false, [] { return reduceChain(16); },
+       "more than 15 re steps are fused into one, the most in Simple"},
+      {"16 fused reductions, LL", true,
+       [] { return with(reduceChain(16), [](Program& program) { program.protocol = Protocol::ll; }); }},
+      {"16 fused reductions, LL128", true,
+       [] { return with(reduceChain(16), [](Program& program) { program.protocol = Protocol::ll128; }); }},
+      {"17 fused reductions, LL", false,
+       [] { return with(reduceChain(17), [](Program& program) { program.protocol = Protocol::ll; }); },
+       "more than 16 re steps are fused into one, the most in LL"},
+      {"a dependency on threadblock -2", true,
+       [] { return with(crowded(2), [](Program& program) { at(program, 0, 1, 0).dependsOnTb = -2; }); }},
       {"reduction of unequal counts", false,
        [] { return with(reduceChain(3), [](Program& program) { block(program, 0).steps.back().count = 2; }); },
        "re with cnt=2 is fused with the one before, which has cnt=1"},

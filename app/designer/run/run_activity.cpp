@@ -623,7 +623,11 @@ void RunActivity::saveBundle() {
       m_options.environment.executor.isEmpty()
           ? remote::findExecutor()
           : std::filesystem::path(QFile::encodeName(m_options.environment.executor).toStdString()));
-  const remote::BundleFacts facts{chosen->name.toStdString(), kVersion, chosen->ranks, static_cast<bool>(executor)};
+  const remote::BundleFacts facts{.title = chosen->name.toStdString(),
+                                  .version = kVersion,
+                                  .ranks = chosen->ranks,
+                                  .hasExecutor = static_cast<bool>(executor),
+                                  .root = chosen->root};
   const Outcome written = writeBundle(path, m_runPanel->request(), facts, *bytes, executor ? &*executor : nullptr);
   if (!written) {
     m_prompts.failure(tr("Launch Bundle"), QString::fromStdString(describe(written.error())));

@@ -19,6 +19,7 @@ struct RunnableSchedule {
   QString suffix;                        ///< "forest.json" or "xml"
   std::optional<double> boundGBps = {};  ///< algbw
   int ranks = 0;                         ///< 0 = not known
+  int root = -1;                         ///< of broadcast and reduce; -1 = none, or not known
   std::function<Result<QByteArray>()> bytes;
 };
 

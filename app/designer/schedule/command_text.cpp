@@ -59,7 +59,9 @@ QString exportCommand(const QString& schedulePath, const lowering::Options& opti
     return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size()));
   };
   add(u"--target"_s, text(program::toString(options.runtime)));
-  add(u"--protocol"_s, text(program::toString(options.protocol)));
+  if (options.protocol) {
+    add(u"--protocol"_s, text(program::toString(*options.protocol)));
+  }
   if (options.instances != 1) {
     add(u"--instances"_s, QString::number(options.instances));
   }

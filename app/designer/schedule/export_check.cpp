@@ -12,7 +12,7 @@
 #include "designer/document/counted.hpp"
 #include "designer/jobs/bound.hpp"
 #include "designer/schedule/figures.hpp"
-#include "program/merge_findings.hpp"
+#include "lowering/protocol.hpp"
 #include "program/msccl_xml.hpp"
 #include "program/used_sizes.hpp"
 
@@ -31,7 +31,6 @@ QString text(std::string_view view) {
   return QString::fromUtf8(view.data(), static_cast<qsizetype>(view.size()));
 }
 
-constexpr std::array<Runtime, 3> kRuntimes{Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl};
 /// Where MSCCL's 32-bit byte counts end.
 constexpr std::int64_t kWrap = std::int64_t{1} << 31;
 
@@ -169,11 +168,14 @@ std::vector<CheckFix> triedFixes(const ScheduleResult& result, const lowering::O
     offer(Texts::tr("Use as few channels as needed"),
           [](lowering::Options& changed) { changed.channels = lowering::ChannelPolicy::compact; });
   }
-  for (const Runtime runtime : kRuntimes) {
+  for (const Runtime runtime : program::kRuntimes) {
     if (runtime != options.runtime) {
       offer(Texts::tr("Export for %1").arg(text(program::toString(runtime))),
             [&](lowering::Options& changed) { changed.runtime = runtime; });
     }
+  }
+  if (!lowering::chooseProtocol(*result.fabric, result.schedule.collective, options.protocol)) {
+    offer(Texts::tr("Use LL"), [](lowering::Options& changed) { changed.protocol = program::Protocol::ll; });
   }
   bool hasInstances = false;
   Progress quiet = progress;
@@ -207,7 +209,11 @@ QString runtimeTitle(Runtime runtime) {
     case Runtime::mscclExecutorNccl:
       return Texts::tr("msccl-executor-nccl (Azure, NCCL 2.23)");
     case Runtime::rccl:
-      return Texts::tr("rccl (ROCm 6.1 and later)");
+      return Texts::tr("rccl (ROCm 6.2 and later)");
+    case Runtime::rccl61:
+      return Texts::tr("rccl-6.1 (ROCm 6.1)");
+    case Runtime::rccl60:
+      return Texts::tr("rccl-6.0 (ROCm 6.0)");
   }
   return {};
 }
@@ -237,37 +243,10 @@ ProgramCounts countsOf(const program::Program& program) {
   return counts;
 }
 
-Result<ProgramJudgement> judgeProgram(const std::string& xml, const QString& fileName, Runtime runtime, int root,
-                                      const Progress& progress) {
-  try {
-    progress.report("verifying", 0);
-    auto file = program::readMscclXml(xml, runtime, fileName.toStdString());
-    if (!file) {
-      return file.error();
-    }
-    verify::ProgramCheckOptions options;
-    options.runtime = runtime;
-    options.root = root;
-    auto verdict = verify::verifyProgram(file->program, options, progress);
-    if (!verdict) {
-      return verdict.error();
-    }
-    ProgramJudgement judgement;
-    judgement.findings = std::move(file->findings);
-    program::addVerdict(judgement.findings, verdict->findings);
-    judgement.verdict = *std::move(verdict);
-    judgement.ok = judgement.verdict.ok && !hasErrors(judgement.findings);
-    judgement.program = std::move(file->program);
-    return judgement;
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "there is not enough memory to verify this program"};
-  }
-}
-
 std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime runtime,
                                   const lowering::Options* options) {
   std::vector<CheckRow> rows;
-  const program::Program& program = *judgement.program;
+  const program::Program& program = judgement.program;
   const program::RuntimeLimits& limits = program::limits(runtime);
   const ProgramCounts counts = countsOf(program);
   const bool hasFaults = !judgement.ok;
@@ -312,11 +291,23 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
   place.limit = Texts::tr("as the call");
   place.detail = Texts::tr("Calls of the other kind run the runtime's own algorithm.");
   rows.push_back(place);
+  if (judgement.verdict.root >= 0) {
+    CheckRow root;
+    root.state = CheckState::doubtful;
+    root.name = Texts::tr("Root");
+    root.value = Texts::tr("rank %1").arg(judgement.verdict.root);
+    root.limit = Texts::tr("not compared");
+    root.detail = Texts::tr(
+        "No runtime compares the root: a call with another one also runs this program, and its data is wrong. Load it "
+        "only in jobs whose calls all have this root.");
+    rows.push_back(std::move(root));
+  }
   if (counts.scratch > 0) {
     rows.push_back(limitRow(Texts::tr("Scratch chunks"), counts.scratch, limits.offset + 1, {}));
   }
   for (const Finding& finding : judgement.findings) {
-    if (finding.severity == Severity::note) {
+    const int rootOfRow = judgement.verdict.root;
+    if (finding.severity == Severity::note || (rootOfRow >= 0 && finding.text == program::rootText(rootOfRow))) {
       continue;
     }
     CheckRow row;
@@ -359,7 +350,9 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
   progress.report("writing", 0);
   std::string xml = program::writeMscclXml(*program, options.runtime);
   // Not the program but its text is judged, because the text is what the runtimes get.
-  const auto judged = judgeProgram(xml, {}, options.runtime, result.schedule.root.value_or(-1), progress);
+  const auto judged =
+      verify::judgeProgram(xml, {}, {.runtime = options.runtime, .root = result.schedule.root.value_or(-1)},
+                           lowering::reachOf(*result.fabric), progress);
   if (!judged) {
     if (judged.error().code != ErrorCode::cancelled) {
       refuse(judged.error(), false);
@@ -375,7 +368,7 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
     row.detail = Texts::tr("MSCCL knows none: these edges carry their data all the way.");
     check.rows.push_back(std::move(row));
   }
-  const program::SizeFacts sizes = program::sizeFacts(*judged->program);
+  const program::SizeFacts sizes = program::sizeFacts(judged->program);
   const program::UsedSizes used = program::usedSizes(sizes, options.runtime);
   if (judged->ok && !used.powersOfTwo && used.sweep) {
     const auto row = std::find_if(check.rows.begin(), check.rows.end(),
@@ -397,11 +390,11 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
   check.summary =
       Texts::tr("Verified on %1; chosen for %2 calls, %3")
           .arg(counted(judged->verdict.ranks, Texts::tr("rank"), Texts::tr("ranks")),
-               judged->program->inPlace ? Texts::tr("in-place") : Texts::tr("out-of-place"),
-               windowText(*judged->program)) +
+               judged->program.inPlace ? Texts::tr("in-place") : Texts::tr("out-of-place"),
+               windowText(judged->program)) +
       (doubts > 0 ? u" · "_s + counted(doubts, Texts::tr("thing to know"), Texts::tr("things to know")) : QString());
   check.xml = std::move(xml);
-  check.facts = *judged->program;
+  check.facts = judged->program;
   check.facts.ranks.assign(check.facts.ranks.size(), {});
   check.facts.root = judged->verdict.root;
   return check;

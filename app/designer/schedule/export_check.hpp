@@ -13,7 +13,7 @@
 #include "designer/schedule/schedule_result.hpp"
 #include "lowering/lowering.hpp"
 #include "program/program.hpp"
-#include "verify/program_verifier.hpp"
+#include "verify/judgement.hpp"
 
 namespace coppice::designer {
 
@@ -53,16 +53,7 @@ struct ProgramCounts {
 };
 [[nodiscard]] ProgramCounts countsOf(const program::Program& program);
 
-/// The text of a program and what the independent verifier says of that text.
-struct ProgramJudgement {
-  std::optional<program::Program> program;
-  verify::ProgramVerdict verdict;
-  std::vector<Finding> findings;  ///< of the reader, then of the verifier
-  bool ok = false;
-};
-/// Errors: those of the reader (no program at all) and of the verifier.
-[[nodiscard]] Result<ProgramJudgement> judgeProgram(const std::string& xml, const QString& fileName,
-                                                    program::Runtime runtime, int root, const Progress& progress);
+using verify::ProgramJudgement;
 /// One line for each limit of the runtime and for what the verifier established.
 [[nodiscard]] std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, program::Runtime runtime,
                                                 const lowering::Options* options);

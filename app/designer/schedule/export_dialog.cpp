@@ -19,6 +19,7 @@
 #include "designer/theme/style.hpp"
 #include "io/files.hpp"
 #include "io/tree_xml.hpp"
+#include "lowering/protocol.hpp"
 #include "program/run_guide.hpp"
 
 using namespace Qt::StringLiterals;
@@ -31,6 +32,12 @@ namespace {
 
 constexpr int kThousand = 1000;
 constexpr int kMostInstances = 32;
+
+/// No runtime compares roots, so the name of the file says which one it is for.
+QString programSuffix(const ScheduleResult& result) {
+  const auto root = result.schedule.root;
+  return root ? u"-root%1.xml"_s.arg(*root) : u".xml"_s;
+}
 
 }  // namespace
 
@@ -73,7 +80,7 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   m_maxBytes->setObjectName(u"exportMaxBytes"_s);
   m_summary->setObjectName(u"exportSummary"_s);
   m_save->setObjectName(u"exportSave"_s);
-  for (const auto runtime : {program::Runtime::msccl, program::Runtime::mscclExecutorNccl, program::Runtime::rccl}) {
+  for (const auto runtime : program::kRuntimes) {
     m_runtime->addItem(runtimeTitle(runtime), static_cast<int>(runtime));
   }
   for (const auto protocol : {program::Protocol::simple, program::Protocol::ll, program::Protocol::ll128}) {
@@ -81,7 +88,12 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
     m_protocol->addItem(QString::fromUtf8(word.data(), static_cast<qsizetype>(word.size())),
                         static_cast<int>(protocol));
   }
-  m_protocol->setToolTip(tr("Simple for bandwidth, LL and LL128 for latency at small sizes"));
+  m_protocol->setToolTip(
+      tr("Simple for bandwidth, LL and LL128 for latency at small sizes, and for broadcast and reduce between boxes, "
+         "where Simple hangs"));
+  if (const auto chosen = lowering::chooseProtocol(*m_result->fabric, m_result->schedule.collective, {})) {
+    m_protocol->setCurrentIndex(m_protocol->findData(static_cast<int>(*chosen)));
+  }
   m_place->addItem(tr("In place"), true);
   m_place->addItem(tr("Out of place"), false);
   m_channels->addItem(tr("As few as needed"), static_cast<int>(lowering::ChannelPolicy::compact));
@@ -200,7 +212,8 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   connect(close, &QPushButton::clicked, this, &QDialog::reject);
   connect(copy, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(command()); });
   connect(m_save, &QPushButton::clicked, this, [this] {
-    saveAs(u".xml"_s, tr("MSCCL program (*.xml)"), true, [this](const QString& path) { return saveProgram(path); });
+    saveAs(programSuffix(*m_result), tr("MSCCL program (*.xml)"), true,
+           [this](const QString& path) { return saveProgram(path); });
   });
   connect(trees, &QPushButton::clicked, this, [this] {
     saveAs(u".trees.xml"_s, tr("Tree XML (*.xml)"), false, [this](const QString& path) { return saveTrees(path); });
@@ -255,7 +268,8 @@ lowering::Options ExportDialog::options() const {
 void ExportDialog::setOptions(const lowering::Options& options) {
   m_isFilling = true;
   m_runtime->setCurrentIndex(m_runtime->findData(static_cast<int>(options.runtime)));
-  m_protocol->setCurrentIndex(m_protocol->findData(static_cast<int>(options.protocol)));
+  m_protocol->setCurrentIndex(
+      m_protocol->findData(static_cast<int>(options.protocol.value_or(program::Protocol::simple))));
   m_place->setCurrentIndex(m_place->findData(options.inPlace));
   m_channels->setCurrentIndex(m_channels->findData(static_cast<int>(options.channels)));
   m_instances->setValue(options.instances);
@@ -429,7 +443,7 @@ QString ExportDialog::command() const {
     text = generateCommand(m_fabricPath, m_result->options, m_name + u".forest.json"_s) + u" && \\\n  "_s;
   }
   return text + exportCommand(m_schedulePath.isEmpty() ? m_name + u".forest.json"_s : m_schedulePath, options(),
-                              m_name + u".xml"_s);
+                              m_name + programSuffix(*m_result));
 }
 
 void ExportDialog::saveAs(const QString& suffix, const QString& filter, bool isProgram,

@@ -26,7 +26,7 @@ namespace {
 constexpr int kThousand = 1000;
 
 QString factsOf(const ProgramJudgement& judgement) {
-  const program::Program& program = *judgement.program;
+  const program::Program& program = judgement.program;
   const ProgramCounts counts = countsOf(program);
   QStringList parts;
   QString what = program.collectiveText.empty() ? collectiveName(program.collective)
@@ -74,7 +74,7 @@ ProgramReport::ProgramReport(const QString& path, std::string xml, QWidget* pare
   resize(kSize);
   m_runtime->setObjectName(u"reportRuntime"_s);
   m_runtime->setAccessibleName(tr("Judged by the rules of"));
-  for (const auto runtime : {program::Runtime::msccl, program::Runtime::mscclExecutorNccl, program::Runtime::rccl}) {
+  for (const auto runtime : program::kRuntimes) {
     m_runtime->addItem(runtimeTitle(runtime), static_cast<int>(runtime));
   }
   constexpr double kVerdictPixels = 17;
@@ -128,7 +128,8 @@ void ProgramReport::judge() {
   m_job.order(
       [xml = m_xml, name = QFileInfo(m_path).fileName(), runtime, progress = m_jobProgress](std::stop_token stop) {
         return std::make_shared<const Result<ProgramJudgement>>(
-            judgeProgram(*xml, name, runtime, -1, JobProgress::forCore(progress, std::move(stop))));
+            verify::judgeProgram(*xml, name.toStdString(), {.runtime = runtime}, program::Reach::unknown,
+                                 JobProgress::forCore(progress, std::move(stop))));
       });
 }
 

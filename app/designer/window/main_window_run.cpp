@@ -170,6 +170,7 @@ void MainWindow::showRunsOf(Editor* editor) {
       schedule.suffix = u"forest.json"_s;
       schedule.boundGBps = entry.result->schedule.bound.toDouble();
       schedule.ranks = entry.result->fabric->gpuCount();
+      schedule.root = entry.result->schedule.root.value_or(-1);
       schedule.bytes = [result = entry.result] { return forestText(result); };
       document.schedules.push_back(std::move(schedule));
     }

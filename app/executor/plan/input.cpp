@@ -18,7 +18,6 @@ namespace {
 using program::Runtime;
 
 constexpr std::size_t kMostXmlBytes = std::size_t{64} << 20;
-constexpr std::array kRuntimes = {Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl};
 
 std::string digestOf(std::string_view text) {
   std::uint64_t hash = 0xCBF29CE484222325U;
@@ -77,7 +76,7 @@ Outcome addPlans(const program::Program& program, const PlanOptions& options, co
 Outcome readXml(const std::string& text, const InputOptions& options, const Progress& progress, Input& input) {
   std::optional<program::MscclFile> chosen;
   Runtime runtime = options.runtime.value_or(Runtime::msccl);
-  for (const Runtime candidate : kRuntimes) {
+  for (const Runtime candidate : program::kRuntimes) {
     if (options.runtime && *options.runtime != candidate) {
       continue;
     }

@@ -79,14 +79,8 @@ Result<std::optional<program::Runtime>> parseRuntime(const std::string& text) {
   if (text.empty()) {
     return std::optional<program::Runtime>();
   }
-  for (const auto runtime : {program::Runtime::msccl, program::Runtime::mscclExecutorNccl, program::Runtime::rccl}) {
-    if (text == program::toString(runtime)) {
-      return std::optional(runtime);
-    }
-  }
-  return Error{.code = ErrorCode::badUsage,
-               .message = "--runtime: " + inQuotes(text) + " is not known",
-               .fix = "use msccl, msccl-executor-nccl or rccl"};
+  const auto runtime = program::parseRuntime(text, "--runtime");
+  return runtime ? Result<std::optional<program::Runtime>>(*runtime) : runtime.error();
 }
 
 struct Request {
@@ -314,7 +308,7 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
       "--processes", words.processes,
       "cuda: start so many processes, each with its share of ranks and GPUs; without it one, or under mpirun "
       "and srun those that they started");
-  run->add_option("--runtime", words.runtime, "Whose reading of the XML counts: msccl, msccl-executor-nccl or rccl");
+  run->add_option("--runtime", words.runtime, "Whose reading of the XML counts: " + program::runtimeNames());
   run->add_option("--seed", words.seed, "Of the test data");
   run->add_option("--timeout", words.timeout, "Seconds after which the run is ended");
   run->add_option("--stall", words.stall,
@@ -335,6 +329,14 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
   run->add_flag("--unchecked", words.unchecked,
                 "Do not verify the schedule: for schedules that are meant to fail while they run");
   run->add_flag("--launched", words.launched)->group("");
+  // An empty value, as of an unset shell variable, would read as an option that was not given.
+  const CLI::Validator notEmpty(
+      [](const std::string& value) { return std::string(value.empty() ? "the value is empty" : ""); }, "");
+  for (CLI::Option* option : run->get_options()) {
+    if (option->get_items_expected_min() > 0) {
+      option->check(notEmpty);
+    }
+  }
   run->footer(
       "Examples:\n"
       "  coppice-exec allreduce.xml -b 1M -e 256M\n"

@@ -335,10 +335,15 @@ private Q_SLOTS:
     remote::BundleFacts facts{"it's \"$(id)\"\n`rm`", "0.1.0", 8, true};
     const auto executor = remote::readExecutor(COPPICE_STAND_IN);
     QVERIFY(static_cast<bool>(executor));
+    facts.root = 5;
     const QString place = folder.filePath("it's a $(bundle)");
     const Outcome written = writeBundle(place, request, facts, "ok", &*executor);
     QVERIFY(static_cast<bool>(written));
     QVERIFY(!writeBundle(place, request, facts, "ok", nullptr));
+    QFile readme(place + "/README.md");
+    QVERIFY(readme.open(QIODevice::ReadOnly));
+    const QByteArray told = readme.readAll();
+    QVERIFY2(told.contains("The root is rank 5.") && told.contains("`name-root5.xml`"), told.constData());
     QProcess run;
     run.start(place + "/run.sh", {"--json"});
     QVERIFY(run.waitForFinished());

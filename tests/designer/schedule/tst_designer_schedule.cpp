@@ -999,6 +999,7 @@ void TestDesignerSchedule::commandLines() {
       "--prune -o out.forest.json"_s);
   lowering::Options lowered;
   lowered.runtime = program::Runtime::mscclExecutorNccl;
+  lowered.protocol = program::Protocol::simple;
   lowered.instances = 2;
   lowered.inPlace = false;
   lowered.maxBytes = 1048576;
