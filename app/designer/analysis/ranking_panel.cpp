@@ -2,6 +2,7 @@
 #include "designer/analysis/ranking_panel.hpp"
 
 #include <QHeaderView>
+#include <QScrollBar>
 #include <QShowEvent>
 #include <QSortFilterProxyModel>
 #include <QVBoxLayout>
@@ -143,28 +144,20 @@ bool RankingPanel::isCurrent() const {
 void RankingPanel::fitColumns() {
   // The name comes first: where there is too little room, the heads of the numbers give way, down to their numbers.
   QHeaderView* header = m_table->horizontalHeader();
-  constexpr int kPadding = 16;
+  const QAbstractItemView& view = *m_table;  // where the hints are public
   std::vector<int> least;
   std::vector<int> full;
-  const auto widthOf = [&](int column) {
-    int width = 0;
-    // The best rows stand for the rest: all have numbers of about the same length.
-    constexpr int kLooked = 200;
-    for (int row = 0; row < std::min(kLooked, m_model.rowCount()); ++row) {
-      const QString text = m_model.index(row, column).data().toString();
-      width = std::max(width, m_table->fontMetrics().horizontalAdvance(text) + kPadding);
-    }
-    return width;
-  };
-  int wanted = widthOf(0);
+  int wanted = view.sizeHintForColumn(0);
   int spare = 0;
   for (int column = 1; column < m_model.columnCount(); ++column) {
-    least.push_back(std::max(widthOf(column), header->minimumSectionSize()));
+    least.push_back(std::max(view.sizeHintForColumn(column), header->minimumSectionSize()));
     full.push_back(std::max(least.back(), header->sectionSizeHint(column)));
     wanted += full.back();
     spare += full.back() - least.back();
   }
-  const int missing = std::clamp(wanted - m_table->viewport()->width(), 0, spare);
+  // The table may not have been laid out for this width yet.
+  const int room = width() - m_table->verticalScrollBar()->sizeHint().width();
+  const int missing = std::clamp(wanted - room, 0, spare);
   for (int column = 1; column < m_model.columnCount(); ++column) {
     const auto at = static_cast<std::size_t>(column - 1);
     const int give = spare > 0 ? (full[at] - least[at]) * missing / spare : 0;

@@ -599,14 +599,17 @@ void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
       painter.setFont(font);
       painter.setPen(m_colors[ink]);
       const QString tail = node.detail.isEmpty() ? QString() : QStringLiteral("  ·  ") + node.detail;
-      const double tailWidth = metrics.horizontalAdvance(tail) * 0.92;
-      const bool hasTail = !tail.isEmpty() && width + tailWidth <= space;
+      QFont plain = font;
+      plain.setWeight(QFont::Normal);
+      const double tailWidth = QFontMetricsF(plain).horizontalAdvance(tail);
+      // Clear of the round ends.
+      const double tailSpace = space - (node.shape == Shape::switchBar ? 12 * 100 / size : 0);
+      const bool hasTail = !tail.isEmpty() && width + tailWidth <= tailSpace;
       const double left = -(width + (hasTail ? tailWidth : 0)) / 2;
       const double base = (metrics.ascent() - metrics.descent()) / 2;
       painter.drawText(QPointF(left, base), label);
       if (hasTail) {
-        font.setWeight(QFont::Normal);
-        painter.setFont(font);
+        painter.setFont(plain);
         painter.drawText(QPointF(left + width, base), tail);
       }
       painter.restore();

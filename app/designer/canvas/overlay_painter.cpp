@@ -124,7 +124,7 @@ std::optional<QPointF> CanvasPainter::hullLabelPlace(std::size_t hull, const QSi
                                           [&](std::uint32_t at) { return isHidden(m_scene.nodes()[at].rect); }) +
                             std::count_if(titles.begin(), titles.end(), isHidden));
     // A few nodes of others rather than a label far from its hull.
-    const std::array<double, 3> cost{hidden, away / px(60) + covered, away};
+    const std::array<double, 3> cost{hidden, away / px(30) + covered, away};
     if (!best || cost < least) {
       best = place;
       least = cost;

@@ -240,6 +240,7 @@ CardList::CardList(CardLook look, CardLoader& loader, const QString& accessibleN
   setFrameShape(QFrame::NoFrame);
   setItemDelegate(new CardDelegate(this));
   setMouseTracking(true);
+  setDropIndicatorShown(false);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setSelectionMode(QAbstractItemView::SingleSelection);

@@ -160,7 +160,7 @@ BoundCard::BoundCard(QWidget* parent)
   m_assumption->setWordWrap(true);
   m_cutsCount->setObjectName(u"boundCutsCount"_s);
   m_moreCuts->setObjectName(u"boundMoreCuts"_s);
-  m_moreCuts->setFlat(true);
+  m_moreCuts->setProperty("role", u"quiet"_s);
   connect(m_moreCuts, &QPushButton::clicked, this, &BoundCard::showAllChips);
   m_why->setObjectName(u"boundWhy"_s);
   m_why->setTextFormat(Qt::RichText);
@@ -213,6 +213,7 @@ BoundCard::BoundCard(QWidget* parent)
   layout->addWidget(head(tr("Why"), body));
   layout->addWidget(m_why);
   layout->addWidget(m_formula);
+  m_reason->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
   auto* reason = new QVBoxLayout(m_reason);
   reason->setContentsMargins({});
   reason->setSpacing(4);

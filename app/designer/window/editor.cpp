@@ -28,6 +28,7 @@ Editor::Editor(const QString& recoveryFolder, QWidget* parent)
             m_shownCut = 0;
             showCut();
             Q_EMIT assumptionChanged();
+            Q_EMIT shownCutChanged();
           },
           std::chrono::milliseconds(100)) {
   auto* layout = new QVBoxLayout(this);

@@ -212,6 +212,12 @@ void TestDesignerAnalysis::panelFollows() {
   QCOMPARE(panel.model().rowCount(), 7);
   auto* table = panel.findChild<QTableView*>(u"damageTable"_s);
   QVERIFY(table->isEnabled());
+  // Numbers take no more room than they need while a name is cut short.
+  panel.resize(900, 300);
+  QVERIFY(table->columnWidth(0) >= static_cast<QAbstractItemView*>(table)->sizeHintForColumn(0));
+  for (int column = 1; column < panel.model().columnCount(); ++column) {
+    QVERIFY(table->columnWidth(column) >= static_cast<QAbstractItemView*>(table)->sizeHintForColumn(column));
+  }
   QSignalSpy chosen(&panel, &RankingPanel::elementsChosen);
   Q_EMIT table->clicked(table->model()->index(0, 0));
   QCOMPARE(chosen.size(), 1);

@@ -155,6 +155,8 @@ class TestDesignerSchedule : public QObject {
 
 private Q_SLOTS:
   void initTestCase();
+  void sentences();
+  void phases();
   void figures_data();
   void figures();
   void sizes_data();
@@ -199,6 +201,21 @@ void TestDesignerSchedule::initTestCase() {
 }
 
 // ---- numbers
+
+void TestDesignerSchedule::sentences() {
+  QCOMPARE(sentence({ErrorCode::badUsage, "a schedule needs a name", "type at least one letter"}),
+           u"A schedule needs a name. Type at least one letter."_s);
+  QCOMPARE(sentence({ErrorCode::badUsage, "b0g0 has no links", ""}), u"b0g0 has no links."_s);
+  QCOMPARE(sentence({ErrorCode::badUsage, "k must be at least 1", "Is it?"}), u"k must be at least 1. Is it?"_s);
+  QCOMPARE(sentence({ErrorCode::badUsage, "msccl counts bytes", ""}), u"msccl counts bytes."_s);
+  QCOMPARE(sentence({ErrorCode::badUsage, "", ""}), QString());
+}
+
+/// Trees are also written out where nobody asked for multicast.
+void TestDesignerSchedule::phases() {
+  QVERIFY(!stageName("expanding").contains(u"multicast"_s));
+  QVERIFY(stageName("pruning").contains(u"multicast"_s));
+}
 
 void TestDesignerSchedule::figures_data() {
   QTest::addColumn<qint64>("numerator");

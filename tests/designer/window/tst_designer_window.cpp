@@ -65,6 +65,7 @@ private Q_SLOTS:
   void tiedCuts();
   void countOfTiedCuts();
   void failureIsShown();
+  void shownElementMovesNothing();
   void triedBandwidthIsShown();
   void cutLens();
   void pictures();
@@ -603,6 +604,25 @@ void TestDesignerWindow::failureIsShown() {
   QCOMPARE(number->text(), before);
   QCOMPARE(state->text(), u"exact"_s);
   QVERIFY(title->isHidden());
+}
+
+/// What is in view is selected where it stands; what is not is brought into view.
+void TestDesignerWindow::shownElementMovesNothing() {
+  const Fixture f;
+  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  QVERIFY(f.waitForBound());
+  CanvasView& canvas = f.editor()->canvas();
+  const ElementId id = f.editor()->model().boxAt({}, "b1");
+  canvas.zoomToFit();
+  QTRY_VERIFY_WITH_TIMEOUT(canvas.isInView(id), 30000);
+  const QRectF before = canvas.visibleScene();
+  f.editor()->showElement(id);
+  QCOMPARE(f.editor()->selection().elements(), std::set<ElementId>{id});
+  QCOMPARE(canvas.visibleScene(), before);
+  canvas.panBy(QPointF(-5000, 0));
+  QVERIFY(!canvas.isInView(id));
+  f.editor()->showElement(id);
+  QTRY_VERIFY_WITH_TIMEOUT(canvas.isInView(id), 30000);
 }
 
 /// So is another bandwidth that is tried.
