@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/checked.hpp"
+#include "forestcoll/equal_parts.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/scaled_oracle.hpp"
 
@@ -97,16 +98,40 @@ CutRatio startRatio(const Network& network) {
   return best;
 }
 
+/// The GPUs of each symmetry class; each GPU alone where none was looked for.
+class ClassMembers {
+public:
+  explicit ClassMembers(const Network& network) : m_members(at(network.nodeCount)), m_network(network) {
+    for (const int gpu : network.gpus) {
+      m_members[at(classOf(gpu))].push_back(gpu);
+    }
+  }
+  [[nodiscard]] const std::vector<int>& of(int gpu) const { return m_members[at(classOf(gpu))]; }
+
+private:
+  [[nodiscard]] int classOf(int gpu) const {
+    return m_network.symmetryClass.empty() ? gpu : m_network.symmetryClass[at(gpu)];
+  }
+
+  std::vector<std::vector<int>> m_members;
+  const Network& m_network;
+};
+
 template <typename Cap>
 CutRatio newton(const Network& network, const Progress& progress) {
   CutRatio worst = startRatio(network);
   Rational ratio = worst.value();
   auto oracle = scaledOracle<Cap>(network, ratio.numerator(), ratio.denominator());
   const std::vector<int> order(oracle.sinkOrder().begin(), oracle.sinkOrder().end());
+  const ClassMembers members(network);
+  std::vector<char> isDone(at(network.nodeCount), 0);
   std::size_t done = 0;
   for (const int sink : order) {
+    if (isDone[at(sink)] != 0) {
+      continue;
+    }
     throwIfCancelled(progress);
-    progress.report("optimum", static_cast<double>(done++) / static_cast<double>(order.size()));
+    progress.report("optimum", static_cast<double>(done) / static_cast<double>(order.size()));
     while (true) {
       const Cap flow = oracle.flowInto(sink, oracle.target());
       if (flow == oracle.target()) {
@@ -131,7 +156,13 @@ CutRatio newton(const Network& network, const Progress& progress) {
       }
     }
     oracle.undo();
-    oracle.absorb(sink);
+    // No set with this sink is violated: those that also hold an earlier one were seen there. So none with an image of
+    // the sink under a symmetry is.
+    for (const int image : members.of(sink)) {
+      oracle.absorb(image);
+      isDone[at(image)] = 1;
+      ++done;
+    }
   }
   progress.report("optimum", 1);
   return worst;
@@ -220,6 +251,10 @@ Network makeNetwork(const fabric::Fabric& fabric, std::span<const int64_t> deman
     arc.capacity /= divisor;
   }
   network.unit = Rational(divisor, denominator);
+  constexpr int kFewGpus = 256;  // their flows cost less than looking for symmetry
+  if (fabric.gpuCount() > kFewGpus) {
+    network.symmetryClass = symmetryClasses(fabric, demandByRank);
+  }
   return network;
 }
 

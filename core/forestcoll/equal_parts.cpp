@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/equal_parts.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace coppice::forestcoll {
+namespace {
+
+using std::int64_t;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// The first `level` names of "outer/inner/innermost"; empty where there are fewer.
+std::string_view boxAtLevel(std::string_view box, int level) {
+  std::size_t end = 0;
+  for (int i = 0; i < level; ++i) {
+    if (box.empty() || (i > 0 && end >= box.size())) {
+      return {};
+    }
+    end = std::min(box.find('/', end + (i > 0 ? 1 : 0)), box.size());
+  }
+  return box.substr(0, end);
+}
+
+class Classes {
+public:
+  Classes(const fabric::Fabric& fabric, std::span<const int64_t> demandByRank)
+      : m_fabric(fabric), m_demand(demandByRank), m_class(at(fabric.nodeCount())), m_place(at(fabric.nodeCount())) {
+    std::iota(m_class.begin(), m_class.end(), 0);
+    m_arcsOf.resize(at(fabric.nodeCount()));
+    for (std::size_t i = 0; i < fabric.arcs().size(); ++i) {
+      m_arcsOf[at(fabric.arcs()[i].tail)].push_back(static_cast<int>(i));
+      m_arcsOf[at(fabric.arcs()[i].head)].push_back(static_cast<int>(i));
+      const Rational& bandwidth = fabric.arcs()[i].bandwidth.gigabytesPerSecond();
+      const auto key = std::pair(bandwidth.numerator(), bandwidth.denominator());
+      m_bandwidth.push_back(m_bandwidths.emplace(key, static_cast<int>(m_bandwidths.size())).first->second);
+    }
+  }
+
+  /// False where no node is nested so deep.
+  bool joinLevel(int level) {
+    std::unordered_map<std::string_view, int> number;
+    std::vector<std::vector<int>> boxes;
+    for (int node = 0; node < m_fabric.nodeCount(); ++node) {
+      const std::string_view box = boxAtLevel(m_fabric.nodes()[at(node)].box, level);
+      if (box.empty()) {
+        m_place[at(node)] = {-1, 0};
+        continue;
+      }
+      const auto [found, isNew] = number.emplace(box, static_cast<int>(boxes.size()));
+      if (isNew) {
+        boxes.emplace_back();
+      }
+      std::vector<int>& nodes = boxes[at(found->second)];
+      m_place[at(node)] = {found->second, static_cast<int>(nodes.size())};
+      nodes.push_back(node);
+    }
+    std::map<std::vector<int64_t>, int> firstOf;
+    for (std::size_t box = 0; box < boxes.size(); ++box) {
+      const auto [first, isNew] = firstOf.emplace(signatureOf(boxes, static_cast<int>(box)), static_cast<int>(box));
+      for (std::size_t i = 0; i < boxes[box].size() && !isNew; ++i) {
+        join(boxes[at(first->second)][i], boxes[box][i]);
+      }
+    }
+    return !boxes.empty();
+  }
+
+  std::vector<int> take() {
+    for (int node = 0; at(node) < m_class.size(); ++node) {
+      m_class[at(node)] = find(node);
+    }
+    return std::move(m_class);
+  }
+
+private:
+  /// Equal for boxes that can be exchanged, and only for these.
+  [[nodiscard]] std::vector<int64_t> signatureOf(const std::vector<std::vector<int>>& boxes, int box) const {
+    std::vector<int64_t> text;
+    std::vector<std::tuple<int64_t, int64_t, int64_t>> ends;
+    for (const int node : boxes[at(box)]) {
+      const fabric::Node& facts = m_fabric.nodes()[at(node)];
+      text.push_back(static_cast<int64_t>(facts.kind));
+      text.push_back(facts.rank < 0 ? -1 : m_demand[at(facts.rank)]);
+      ends.clear();
+      for (const int arc : m_arcsOf[at(node)]) {
+        const fabric::Arc& link = m_fabric.arcs()[at(arc)];
+        const bool isOut = link.tail == node;
+        const int other = isOut ? link.head : link.tail;
+        const auto [otherBox, place] = m_place[at(other)];
+        // Places inside the box are told from nodes outside by their sign.
+        const int64_t end = otherBox == box ? -1 - int64_t{place} : int64_t{other};
+        ends.emplace_back(end, isOut ? 1 : 0, m_bandwidth[at(arc)]);
+      }
+      std::sort(ends.begin(), ends.end());
+      text.push_back(static_cast<int64_t>(ends.size()));
+      for (const auto& [end, isOut, bandwidth] : ends) {
+        text.insert(text.end(), {end, isOut, bandwidth});
+      }
+    }
+    return text;
+  }
+
+  int find(int node) {
+    while (m_class[at(node)] != node) {
+      node = m_class[at(node)] = m_class[at(m_class[at(node)])];
+    }
+    return node;
+  }
+
+  void join(int a, int b) {
+    const int first = find(a);
+    const int second = find(b);
+    m_class[at(std::max(first, second))] = std::min(first, second);
+  }
+
+  const fabric::Fabric& m_fabric;
+  std::span<const int64_t> m_demand;
+  std::vector<int> m_class;
+  std::vector<std::pair<int, int>> m_place;  // by node: its box at the level at hand, and its place in it
+  std::vector<std::vector<int>> m_arcsOf;
+  std::map<std::pair<int64_t, int64_t>, int> m_bandwidths;
+  std::vector<int> m_bandwidth;  // by arc
+};
+
+}  // namespace
+
+std::vector<int> symmetryClasses(const fabric::Fabric& fabric, std::span<const int64_t> demandByRank) {
+  constexpr int kMaxLevels = 8;
+  Classes classes(fabric, demandByRank);
+  for (int level = 1; level <= kMaxLevels && classes.joinLevel(level); ++level) {
+  }
+  return classes.take();
+}
+
+}  // namespace coppice::forestcoll

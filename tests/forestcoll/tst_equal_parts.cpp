@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "forestcoll/equal_parts.hpp"
+#include "forestcoll/network.hpp"
+#include "presets/presets.hpp"
+#include "support/large_fabrics.hpp"
+
+/// Symmetry classes are true, and change no optimum.
+using namespace coppice;
+using std::int64_t;
+
+namespace {
+
+fabric::Fabric built(const fabric::Description& description) {
+  auto fabric = fabric::Fabric::build(description);
+  if (!fabric) {
+    qFatal("%s", describe(fabric.error()).c_str());
+  }
+  return *std::move(fabric);
+}
+
+fabric::Description describedBy(const QString& preset) {
+  const QStringList parts = preset.split(' ');
+  std::map<std::string, std::string> arguments;
+  for (const QString& part : parts.mid(1)) {
+    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
+  }
+  auto made = presets::make(parts.first().toStdString(), arguments);
+  if (!made) {
+    qFatal("%s", describe(made.error()).c_str());
+  }
+  return *std::move(made);
+}
+
+/// Whether some permutation of the nodes that keeps kinds, demands and links takes one node to the other, by trying
+/// all.
+bool isImage(const fabric::Fabric& fabric, const std::vector<int64_t>& demand, int from, int to) {
+  const auto size = static_cast<std::size_t>(fabric.nodeCount());
+  std::vector<std::vector<Rational>> links(size, std::vector<Rational>(size));
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    links[static_cast<std::size_t>(arc.tail)][static_cast<std::size_t>(arc.head)] = arc.bandwidth.gigabytesPerSecond();
+  }
+  const auto demandOf = [&](std::size_t node) {
+    const int rank = fabric.nodes()[node].rank;
+    return rank < 0 ? int64_t{-1} : demand[static_cast<std::size_t>(rank)];
+  };
+  std::vector<std::size_t> image(size);
+  std::iota(image.begin(), image.end(), std::size_t{0});
+  do {
+    bool keeps = image[static_cast<std::size_t>(from)] == static_cast<std::size_t>(to);
+    for (std::size_t a = 0; a < size && keeps; ++a) {
+      keeps = demandOf(a) == demandOf(image[a]) && fabric.nodes()[a].kind == fabric.nodes()[image[a]].kind;
+      for (std::size_t b = 0; b < size && keeps; ++b) {
+        keeps = links[a][b] == links[image[a]][image[b]];
+      }
+    }
+    if (keeps) {
+      return true;
+    }
+  } while (std::next_permutation(image.begin(), image.end()));
+  return false;
+}
+
+/// Two boxes of two GPUs and a switch, all on one more switch.
+fabric::Description twoBoxes(const std::string& firstLink, const std::string& otherLink, const std::string& across) {
+  fabric::Description description;
+  description.name = "two boxes";
+  description.nodes.push_back({.id = "net", .kind = "switch"});
+  for (const std::string box : {"a", "b"}) {
+    description.nodes.push_back({.id = box + "s", .kind = "switch", .box = box});
+    for (const std::string gpu : {"0", "1"}) {
+      description.nodes.push_back({.id = box + gpu, .kind = "gpu", .box = box});
+      description.links.push_back(
+          {.src = box + gpu, .dst = box + "s", .bandwidth = box == "a" ? firstLink : otherLink});
+      description.links.push_back({.src = box + gpu, .dst = "net", .bandwidth = "2"});
+    }
+  }
+  if (!across.empty()) {
+    description.links.push_back({.src = "a0", .dst = "b1", .bandwidth = across});
+  }
+  return description;
+}
+
+}  // namespace
+
+class TestEqualParts : public QObject {
+  Q_OBJECT
+
+private slots:
+  void classes_data();
+  void classes();
+  void optimumStays_data();
+  void optimumStays();
+};
+
+void TestEqualParts::classes_data() {
+  QTest::addColumn<QStringList>("links");
+  QTest::addColumn<QList<int>>("demand");
+  QTest::addColumn<int>("classCount");
+  QTest::newRow("equal") << QStringList{"5", "5", ""} << QList<int>{1, 1, 1, 1} << 4;
+  QTest::newRow("another bandwidth") << QStringList{"5", "6", ""} << QList<int>{1, 1, 1, 1} << 7;
+  QTest::newRow("another demand") << QStringList{"5", "5", ""} << QList<int>{1, 1, 1, 2} << 7;
+  QTest::newRow("equal demands in another order") << QStringList{"5", "5", ""} << QList<int>{1, 2, 2, 1} << 7;
+  QTest::newRow("a link between the boxes") << QStringList{"5", "5", "3"} << QList<int>{1, 1, 1, 1} << 7;
+}
+
+void TestEqualParts::classes() {
+  QFETCH(QStringList, links);
+  QFETCH(QList<int>, demand);
+  const fabric::Fabric fabric = built(twoBoxes(links[0].toStdString(), links[1].toStdString(), links[2].toStdString()));
+  const std::vector<int64_t> byRank(demand.begin(), demand.end());
+  const std::vector<int> classOf = forestcoll::symmetryClasses(fabric, byRank);
+  std::vector<int> distinct = classOf;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  QTEST(static_cast<int>(distinct.size()), "classCount");
+  for (int node = 0; node < fabric.nodeCount(); ++node) {
+    QVERIFY(isImage(fabric, byRank, classOf[static_cast<std::size_t>(node)], node));
+  }
+}
+
+void TestEqualParts::optimumStays_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<int>("lost");  // one GPU in so many
+  QTest::newRow("boxes") << "dgx-h100 boxes=40" << 0;
+  QTest::newRow("rails") << "dgx-h100 boxes=40 network=rails" << 0;
+  QTest::newRow("leaves") << "dgx-a100 boxes=40 network=leaf-spine" << 0;
+  QTest::newRow("racks") << "gb200-nvl72 racks=5" << 0;
+  QTest::newRow("direct links") << "mi250 boxes=24" << 0;
+  QTest::newRow("unequal boxes") << "cluster boxes=5 gpus=64,64,32,64,80 nic=50" << 0;
+  QTest::newRow("GPUs lost") << "dgx-h100 boxes=48" << 9;
+  QTest::newRow("many GPUs lost") << "cluster boxes=48 gpus=8 nvlink=200 nic=50" << 3;
+  QTest::newRow("no boxes") << "torus dims=20x20" << 0;
+}
+
+void TestEqualParts::optimumStays() {
+  QFETCH(QString, preset);
+  QFETCH(int, lost);
+  fabric::Description description = describedBy(preset);
+  if (lost > 0) {
+    test::Dice dice(7);
+    std::vector<std::string> kept;
+    for (const fabric::NodeDescription& node : description.nodes) {
+      if (node.kind == "gpu" && !dice.oneIn(lost)) {
+        kept.push_back(node.id);
+      }
+    }
+    description = *fabric::subset(description, kept);
+  }
+  const fabric::Fabric fabric = built(description);
+  const std::vector<int64_t> demand(static_cast<std::size_t>(fabric.gpuCount()), 1);
+  forestcoll::Network network = forestcoll::makeNetwork(fabric, demand);
+  network.symmetryClass = forestcoll::symmetryClasses(fabric, demand);
+  const forestcoll::CutRatio quick = forestcoll::worstCut(network, {});
+  network.symmetryClass.clear();
+  const forestcoll::CutRatio plain = forestcoll::worstCut(network, {});
+  QCOMPARE(quick.value(), plain.value());
+}
+
+QTEST_GUILESS_MAIN(TestEqualParts)
+#include "tst_equal_parts.moc"
