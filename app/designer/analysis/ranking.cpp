@@ -271,7 +271,10 @@ QVariant RankingModel::headerData(int section, Qt::Orientation orientation, int 
     return {};
   }
   if (role == Qt::TextAlignmentRole) {
-    return QVariant((section == 0 ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+    // As what stands below.
+    const bool isNumber =
+        section > 0 && (m_rows.empty() || m_rows.front().cells[static_cast<std::size_t>(section)].isNumber);
+    return QVariant((isNumber ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
   }
   return role == Qt::DisplayRole ? QVariant(m_headers[section]) : QVariant();
 }

@@ -218,6 +218,10 @@ void TestDesignerAnalysis::panelFollows() {
   for (int column = 1; column < panel.model().columnCount(); ++column) {
     QVERIFY(table->columnWidth(column) >= static_cast<QAbstractItemView*>(table)->sizeHintForColumn(column));
   }
+  for (int column = 0; column < panel.model().columnCount(); ++column) {
+    QCOMPARE(panel.model().headerData(column, Qt::Horizontal, Qt::TextAlignmentRole),
+             panel.model().index(0, column).data(Qt::TextAlignmentRole));
+  }
   QSignalSpy chosen(&panel, &RankingPanel::elementsChosen);
   Q_EMIT table->clicked(table->model()->index(0, 0));
   QCOMPARE(chosen.size(), 1);
