@@ -173,7 +173,7 @@ void CanvasView::waysFound(const Region& dirty) {
   }
   invalidate(dirty);
   // Where the view shows the whole drawing it goes on to: links may reach farther than when they ran straight.
-  if (isFitted() && m_motion.state() != QAbstractAnimation::Running) {
+  if (m_keepsFit && m_motion.state() != QAbstractAnimation::Running) {
     fitNow();
   }
   Q_EMIT viewChanged();
@@ -294,7 +294,7 @@ void CanvasView::setOverlay(Overlay overlay) {
   m_tiles.invalidateAll();
   update();
   // Who sees the whole drawing goes on to, beside a legend that has come.
-  if (!hadLegend && m_wasShown && isFitted() && !legendSize().isEmpty()) {
+  if (!hadLegend && m_wasShown && m_keepsFit && !legendSize().isEmpty()) {
     zoomToFit();
   }
 }
@@ -476,6 +476,25 @@ void CanvasView::askBandwidth(const QPointF& scenePoint, const QString& initial,
   openPopup(new BandwidthPopup(initial, std::move(done), this), scenePoint);
 }
 
+void CanvasView::editBandwidth(std::vector<LinkId> links) {
+  const Link* first = m_document.model().find(links.front());
+  const LineItem* line = m_scene.line(links.front());
+  if (first == nullptr || line == nullptr) {
+    return;
+  }
+  askBandwidth(line->curve.at(0.5), QString::fromStdString(first->bandwidth),
+               [this, links = std::move(links)](const std::string& text) {
+                 m_document.edit(tr("Change bandwidth"), [&](Edit& edit) {
+                   edits::changeLinks(edit, links, [&](Link& link) { link.bandwidth = text; });
+                 });
+               });
+}
+
+void CanvasView::askName(const QPointF& scenePoint, const QString& initial,
+                         std::function<QString(const QString&)> fault, std::function<void(const QString&)> done) {
+  openPopup(new NamePopup(initial, std::move(fault), std::move(done), this), scenePoint);
+}
+
 void CanvasView::askPattern(const QPointF& scenePoint, std::function<void(edits::LinkPattern)> done) {
   openPopup(new PatternPopup(std::move(done), this), scenePoint);
 }
@@ -568,6 +587,7 @@ void CanvasView::setZoom(double zoom) {
 }
 
 void CanvasView::zoomAbout(double zoom, const QPointF& viewPoint) {
+  m_keepsFit = false;
   const double scale = std::clamp(zoom, kLeastScale, kMostScale);
   const QPointF fixed = toScene(viewPoint);
   setView(scale, viewPoint - fixed * scale);
@@ -631,20 +651,16 @@ QPointF CanvasView::legendCorner() const {
   return legendPlace(legendSize(), m_scale, m_offset).corner;
 }
 
-bool CanvasView::isFitted() const {
-  // Whoever puts the view back where it was does so but for a pixel.
-  constexpr double kNext = 2;
-  return m_fitted && m_fitted->first == m_scale && (m_fitted->second - m_offset).manhattanLength() <= kNext;
-}
-
 void CanvasView::fitNow() {
-  m_fitted = fit();
-  setView(m_fitted->first, m_fitted->second);
+  m_keepsFit = true;
+  const auto [scale, offset] = fit();
+  setView(scale, offset);
 }
 
 void CanvasView::zoomToFit() {
-  m_fitted = fit();
-  animateTo(m_fitted->first, m_fitted->second);
+  m_keepsFit = true;
+  const auto [scale, offset] = fit();
+  animateTo(scale, offset);
 }
 
 void CanvasView::zoomToSelection() {
@@ -659,7 +675,7 @@ void CanvasView::zoomToSelection() {
   double scale = 1;
   QPointF offset;
   viewFor(rect.adjusted(-40, -40, 40, 40), kMostFitScale, &scale, &offset);
-  m_fitted.reset();
+  m_keepsFit = false;
   animateTo(scale, offset);
 }
 
@@ -672,7 +688,7 @@ void CanvasView::centreOn(const ElementId& id) {
   QPointF offset;
   viewFor(rect, kMostFitScale, &fit, &offset);
   const double scale = std::min(fit, std::max(m_scale, kReadScale));
-  m_fitted.reset();
+  m_keepsFit = false;
   animateTo(scale, QPointF(width() / 2.0, height() / 2.0) - rect.center() * scale);
   m_pulsing = id;
   m_pulse.stop();
@@ -690,11 +706,12 @@ bool CanvasView::isInView(const ElementId& id) const {
 }
 
 void CanvasView::centreOn(const QPointF& scenePoint) {
-  m_fitted.reset();
+  m_keepsFit = false;
   animateTo(m_scale, QPointF(width() / 2.0, height() / 2.0) - scenePoint * m_scale);
 }
 
 void CanvasView::panBy(const QPointF& pixels) {
+  m_keepsFit = false;
   setView(m_scale, m_offset + pixels);
 }
 
@@ -702,7 +719,7 @@ QByteArray CanvasView::viewState() const {
   QByteArray bytes;
   QDataStream stream(&bytes, QIODevice::WriteOnly);
   const QPointF centre = toScene(QPointF(width() / 2.0, height() / 2.0));
-  stream << kStateMagic << m_scale << centre.x() << centre.y();
+  stream << kStateMagic << m_scale << centre.x() << centre.y() << m_keepsFit;
   return bytes;
 }
 
@@ -719,6 +736,14 @@ void CanvasView::setViewState(const QByteArray& state) {
     return;
   }
   m_wasShown = true;
+  // States of before end here.
+  bool keepsFit = false;
+  stream >> keepsFit;
+  if (keepsFit && stream.status() == QDataStream::Ok) {
+    fitNow();
+    return;
+  }
+  m_keepsFit = false;
   setView(scale, QPointF(width() / 2.0, height() / 2.0) - QPointF(x, y) * scale);
 }
 
@@ -1037,8 +1062,8 @@ bool CanvasView::event(QEvent* event) {
 }
 
 void CanvasView::resizeEvent(QResizeEvent*) {
-  // Who sees the whole drawing, or is on the way there, goes on to.
-  if (m_wasShown && m_fitted && (isFitted() || m_motion.state() == QAbstractAnimation::Running)) {
+  // Who sees the whole drawing, or is on the way there, continues to.
+  if (m_wasShown && m_keepsFit) {
     m_motion.stop();
     fitNow();
   }
@@ -1169,6 +1194,23 @@ void CanvasView::keyReleaseEvent(QKeyEvent* event) {
 
 void CanvasView::leaveEvent(QEvent*) {
   setHovered({});
+}
+
+void CanvasView::contextMenuEvent(QContextMenuEvent* event) {
+  event->accept();
+  // A button opens the menu when it is let go, as it may also drag the view.
+  if (event->reason() == QContextMenuEvent::Mouse) {
+    return;
+  }
+  ElementId id = m_selection.current();
+  if (!m_selection.contains(id)) {
+    id = m_selection.isEmpty() ? ElementId() : *m_selection.elements().begin();
+  }
+  const QRectF rect = m_scene.rectOf(id);
+  const QRect inside = this->rect().adjusted(8, 8, -8, -8);
+  const QPoint place = rect.isNull() ? inside.center() : toView(rect.center()).toPoint();
+  Q_EMIT contextMenuWanted(id, mapToGlobal(QPoint(std::clamp(place.x(), inside.left(), inside.right()),
+                                                  std::clamp(place.y(), inside.top(), inside.bottom()))));
 }
 
 void CanvasView::changeEvent(QEvent* event) {

@@ -89,6 +89,8 @@ public:
   void zoomAbout(double zoom, const QPointF& viewPoint);
   void zoomToFit();
   void zoomToSelection();
+  /// The whole drawing is shown, and stays so when the size of the view changes, until somebody zooms or pans.
+  [[nodiscard]] bool keepsFit() const { return m_keepsFit; }
   /// Brings it into the middle, at a scale where it can be read, with a pulse.
   void centreOn(const ElementId& id);
   void centreOn(const QPointF& scenePoint);
@@ -143,6 +145,12 @@ public:
   void stepCursor(int by, bool nodesOnly);
   /// An editor for a bandwidth at the place; calls done with text that can be read, at Enter.
   void askBandwidth(const QPointF& scenePoint, const QString& initial, std::function<void(const std::string&)> done);
+  /// The same for links that are there. @pre there are links
+  void editBandwidth(std::vector<LinkId> links);
+  /// An editor for a name at the place; `fault` says what is wrong with a name (empty: nothing). Enter, or going on
+  /// elsewhere, takes it; Esc leaves the name as it was.
+  void askName(const QPointF& scenePoint, const QString& initial, std::function<QString(const QString&)> fault,
+               std::function<void(const QString&)> done);
   /// The chooser of a pattern between two sets of nodes.
   void askPattern(const QPointF& scenePoint, std::function<void(edits::LinkPattern)> done);
   /// An editor for a text of several lines.
@@ -174,6 +182,7 @@ protected:
   void keyPressEvent(QKeyEvent* event) override;
   void keyReleaseEvent(QKeyEvent* event) override;
   void leaveEvent(QEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dragMoveEvent(QDragMoveEvent* event) override;
   void dragLeaveEvent(QDragLeaveEvent* event) override;
@@ -203,8 +212,6 @@ private:
   };
   [[nodiscard]] LegendPlace legendPlace(const QSizeF& legend, double scale, const QPointF& offset) const;
   void fitNow();
-  /// Nothing moved the view since the last fit.
-  [[nodiscard]] bool isFitted() const;
   void animateTo(double scale, const QPointF& offset);
   /// Shows the rectangle in the middle of the widget, or of what is left of it beside a strip on the right.
   void viewFor(const QRectF& sceneRect, double mostScale, double* scale, QPointF* offset, double strip = 0) const;
@@ -239,7 +246,7 @@ private:
   QPointF m_lastOffset;
   double m_scale = 1;
   QPointF m_offset;
-  std::optional<std::pair<double, QPointF>> m_fitted;  // scale and offset that the last fit led to
+  bool m_keepsFit = true;
   bool m_wasShown = false;
   bool m_isSnapping = true;
   bool m_hasGrid = true;

@@ -79,6 +79,58 @@ void BandwidthPopup::take() {
   done(text);
 }
 
+NamePopup::NamePopup(const QString& initial, std::function<QString(const QString&)> fault,
+                     std::function<void(const QString&)> done, QWidget* parent)
+    : Popup(parent),
+      m_field(new QLineEdit(initial, this)),
+      m_wrong(new QLabel(this)),
+      m_initial(initial),
+      m_fault(std::move(fault)),
+      m_taken(std::move(done)) {
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(8, 8, 8, 8);
+  layout->setSpacing(4);
+  layout->addWidget(m_field);
+  layout->addWidget(m_wrong);
+  m_field->setObjectName(QStringLiteral("canvasName"));
+  m_field->setAccessibleName(tr("Name"));
+  m_field->setMinimumWidth(190);
+  m_field->selectAll();
+  m_wrong->setProperty("role", "error");
+  m_wrong->hide();
+  setFocusProxy(m_field);
+  connect(m_field, &QLineEdit::textChanged, this, [this](const QString& text) {
+    m_wrong->setText(text == m_initial ? QString() : m_fault(text.trimmed()));
+    m_wrong->setVisible(!m_wrong->text().isEmpty());
+    adjustSize();
+  });
+  connect(m_field, &QLineEdit::editingFinished, this, &NamePopup::take);
+}
+
+void NamePopup::keyPressEvent(QKeyEvent* event) {
+  m_isDone = m_isDone || event->key() == Qt::Key_Escape;
+  Popup::keyPressEvent(event);
+}
+
+void NamePopup::take() {
+  if (m_isDone || !m_wrong->text().isEmpty()) {
+    return;
+  }
+  m_isDone = true;
+  const QString name = m_field->text().trimmed();
+  const bool isNew = name != m_initial;
+  const auto taken = m_taken;
+  // Where the focus has gone elsewhere it stays there.
+  if (m_field->hasFocus()) {
+    finish();
+  } else {
+    close();
+  }
+  if (isNew) {
+    taken(name);
+  }
+}
+
 PatternPopup::PatternPopup(std::function<void(edits::LinkPattern)> done, QWidget* parent)
     : Popup(parent), m_done(std::move(done)) {
   struct Choice {

@@ -42,6 +42,28 @@ private:
   std::function<void(const std::string&)> m_done;
 };
 
+/// A name, checked as it is typed.
+class NamePopup : public Popup {
+  Q_OBJECT
+
+public:
+  NamePopup(const QString& initial, std::function<QString(const QString&)> fault,
+            std::function<void(const QString&)> done, QWidget* parent);
+
+protected:
+  void keyPressEvent(QKeyEvent* event) override;
+
+private:
+  void take();
+
+  QLineEdit* m_field;
+  QLabel* m_wrong;
+  QString m_initial;
+  bool m_isDone = false;
+  std::function<QString(const QString&)> m_fault;
+  std::function<void(const QString&)> m_taken;
+};
+
 /// How two sets of nodes are to be linked.
 class PatternPopup : public Popup {
   Q_OBJECT

@@ -134,7 +134,13 @@ void Tour::place() {
                  .adjusted(-kHoleMargin, -kHoleMargin, kHoleMargin, kHoleMargin)
                  .intersected(rect());
   }
-  m_bubble->setFixedHeight(m_bubble->layout()->heightForWidth(kBubbleWidth));
+  // With the frame's own border, which leaves the text less width, and with its font, which is set by a style sheet.
+  for (QWidget* widget : m_bubble->findChildren<QWidget*>()) {
+    widget->ensurePolished();
+  }
+  m_bubble->ensurePolished();
+  m_bubble->layout()->invalidate();
+  m_bubble->setFixedHeight(m_bubble->layout()->totalHeightForWidth(kBubbleWidth));
   const QSize size = m_bubble->size();
   // The side with the most room; inside, where there is none beside.
   const std::array<std::pair<int, QPoint>, 4> sides{{

@@ -25,7 +25,7 @@ constexpr QSize kPicture(400, 300);
 
 }  // namespace
 
-TemplateDialog::TemplateDialog(const PaletteEntry& entry, bool canPlace, QWidget* parent)
+TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidget* parent)
     : QDialog(parent),
       m_entry(entry),
       m_form(new ParameterForm(entry.preset, entry.arguments, this)),
@@ -33,7 +33,8 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, bool canPlace, QWidget
       m_size(new QLabel(this)),
       m_bound(new QLabel(this)),
       m_fault(new QLabel(this)),
-      m_create(new QPushButton(tr("Create"), this)),
+      m_create(new QPushButton(drawing == Drawing::filled ? tr("New Fabric") : tr("Create"), this)),
+      m_add(new QPushButton(tr("Add to This Fabric"), this)),
       m_place(new QPushButton(tr("Place by Click"), this)),
       m_job([this](std::shared_ptr<const Preview> preview) { receive(std::move(preview)); }, 0ms),
       m_boundJob([this](std::shared_ptr<const CardFacts> facts) { receiveBound(*facts); }, 0ms) {
@@ -55,10 +56,15 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, bool canPlace, QWidget
   m_fault->hide();
   m_create->setObjectName(u"templateCreate"_s);
   m_create->setDefault(true);
-  m_create->setToolTip(tr("Puts it into the drawing (Enter)"));
+  m_create->setToolTip(drawing == Drawing::empty ? tr("Puts it into the empty fabric (Enter)")
+                                                 : tr("Opens it as a fabric of its own (Enter)"));
+  m_add->setObjectName(u"templateAdd"_s);
+  m_add->setAutoDefault(false);
+  m_add->setVisible(drawing == Drawing::filled);
+  m_add->setToolTip(tr("Puts it beside what is drawn; nothing links the two until you do"));
   m_place->setObjectName(u"templatePlace"_s);
   m_place->setAutoDefault(false);
-  m_place->setVisible(canPlace);
+  m_place->setVisible(drawing != Drawing::none);
   m_place->setToolTip(tr("The next click on the drawing says where"));
   auto* cancel = new QPushButton(tr("Cancel"), this);
   cancel->setAutoDefault(false);
@@ -104,6 +110,7 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, bool canPlace, QWidget
   buttons->addStretch();
   buttons->addWidget(cancel);
   buttons->addWidget(m_place);
+  buttons->addWidget(m_add);
   buttons->addWidget(m_create);
   auto* layout = new QVBoxLayout(this);
   constexpr QMargins kMargins(20, 20, 20, 16);
@@ -119,6 +126,7 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, bool canPlace, QWidget
   connect(m_form, &ParameterForm::changed, this, &TemplateDialog::follow);
   connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
   connect(m_create, &QPushButton::clicked, this, [this] { want(Then::create); });
+  connect(m_add, &QPushButton::clicked, this, [this] { want(Then::add); });
   connect(m_place, &QPushButton::clicked, this, [this] { want(Then::place); });
   start();
   if (QWidget* first = m_form->nextInFocusChain(); !m_form->isEmpty() && first != nullptr) {
@@ -184,12 +192,14 @@ void TemplateDialog::receive(std::shared_ptr<const Preview> preview) {
       m_fault->show();
     }
     m_create->setEnabled(false);
+    m_add->setEnabled(false);
     m_place->setEnabled(false);
     m_size->setText(tr("Nothing to make of these numbers"));
     m_bound->setText(u"–"_s);
     return;
   }
   m_create->setEnabled(true);
+  m_add->setEnabled(true);
   m_place->setEnabled(true);
   showPicture();
   const FabricSize& size = m_preview->size;
@@ -257,6 +267,8 @@ void TemplateDialog::finish() {
   hide();
   if (then == Then::create) {
     Q_EMIT createWanted(*kept->model, name);
+  } else if (then == Then::add) {
+    Q_EMIT addWanted(*kept->model, name);
   } else {
     Q_EMIT placeWanted(*kept->model, name);
   }

@@ -20,8 +20,9 @@ class TemplateDialog : public QDialog {
   Q_OBJECT
 
 public:
-  /// @param canPlace whether there is a drawing to place it on by a click
-  TemplateDialog(const PaletteEntry& entry, bool canPlace, QWidget* parent = nullptr);
+  /// The document that is open.
+  enum class Drawing { none, empty, filled };
+  TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidget* parent = nullptr);
   ~TemplateDialog() override;
 
   /// What is made of the parameters as they are now; null until it is known, or where it cannot be.
@@ -30,13 +31,15 @@ public:
   [[nodiscard]] bool isWorking() const { return m_isWorking; }
 
 Q_SIGNALS:
-  /// Create was asked for.
+  /// A fabric of its own, or the contents of the empty one that is open.
   void createWanted(const coppice::designer::Model& part, const QString& name);
+  /// Beside what is drawn already.
+  void addWanted(const coppice::designer::Model& part, const QString& name);
   /// The person will click where it shall stand.
   void placeWanted(const coppice::designer::Model& part, const QString& name);
 
 private:
-  enum class Then { nothing, create, place };
+  enum class Then { nothing, create, add, place };
   struct Preview {
     ParameterForm::Arguments arguments;
     std::optional<Model> model;
@@ -61,6 +64,7 @@ private:
   QLabel* m_bound;
   QLabel* m_fault;
   QPushButton* m_create;
+  QPushButton* m_add;
   QPushButton* m_place;
   QTimer m_timer;
   bool m_isWorking = true;

@@ -124,6 +124,7 @@ QSlider::handle:horizontal { width: 12px; height: 12px; margin: -5px 0; border: 
 QSlider::handle:horizontal:hover { background: @accentSoft; }
 QSlider::handle:horizontal:focus { width: 10px; height: 10px; border: 2px solid @text; background: @accentSoft; }
 QSlider::handle:horizontal:disabled { border-color: @faint; background: @panel; }
+QComboBox { combobox-popup: 0; }
 QComboBox::drop-down { border: none; width: 24px; }
 QComboBox::down-arrow { image: url(@chevron); width: 12px; height: 12px; }
 QComboBox QAbstractItemView { background: @panel; border: 1px solid @line; selection-background-color: @accentSoft; selection-color: @text; }
@@ -172,6 +173,8 @@ QPushButton[role="quiet"]:hover { background: @hover; }
 QPushButton[role="quiet"]:focus { border: 2px solid @accent; padding: 2px 4px; }
 QPushButton[role="quiet"]:disabled { color: @faint; }
 QLabel[role="picture"] { background: @canvas; border: 1px solid @line; border-radius: 8px; color: @faint; }
+QDialog[role="popup"] { background: @panel; border: 1px solid @boxLine; }
+QFrame[role="notice"] { background: @accentSoft; border: none; border-bottom: 1px solid @line; }
 QFrame[role="findbar"] { background: @panel; border: none; border-top: 1px solid @line; }
 QFrame[role="hairline"] { background: @line; border: none; }
 #statusCut { color: @cut; font-weight: 600; }

@@ -3,6 +3,8 @@
 
 #include <QCoreApplication>
 #include <QKeyEvent>
+#include <QPainter>
+#include <QStyledItemDelegate>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <utility>
@@ -47,6 +49,49 @@ int fuzzyScore(const QString& typed, const QString& title) {
   return score;
 }
 
+namespace {
+
+constexpr int kKeysRole = Qt::UserRole + 1;
+constexpr int kRowHeight = 28;
+constexpr int kIconSize = 16;
+constexpr int kPadding = 8;
+
+/// Icon, name and shortcut, each in a column of its own.
+class CommandRow : public QStyledItemDelegate {
+public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+  [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
+    return {0, kRowHeight};
+  }
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    QStyleOptionViewItem row = option;
+    initStyleOption(&row, index);
+    const QString text = std::exchange(row.text, QString());
+    const QIcon icon = std::exchange(row.icon, QIcon());
+    row.features = {};
+    row.widget->style()->drawControl(QStyle::CE_ItemViewItem, &row, painter, row.widget);
+    const bool isEnabled = row.state.testFlag(QStyle::State_Enabled);
+    const auto group = isEnabled ? QPalette::Active : QPalette::Disabled;
+    QRect rest = row.rect.adjusted(kPadding, 0, -kPadding, 0);
+    icon.paint(painter, QRect(rest.left(), rest.center().y() - kIconSize / 2 + 1, kIconSize, kIconSize),
+               Qt::AlignCenter, isEnabled ? QIcon::Normal : QIcon::Disabled);
+    rest.setLeft(rest.left() + kIconSize + kPadding);
+    const QString keys = index.data(kKeysRole).toString();
+    painter->setFont(row.font);
+    painter->setPen(row.palette.color(isEnabled ? QPalette::Active : QPalette::Disabled,
+                                      isEnabled ? QPalette::PlaceholderText : QPalette::Text));
+    painter->drawText(rest, Qt::AlignRight | Qt::AlignVCenter, keys);
+    rest.setRight(rest.right() - row.fontMetrics.horizontalAdvance(keys) - kPadding);
+    painter->setPen(row.palette.color(group, QPalette::Text));
+    painter->drawText(rest, Qt::AlignLeft | Qt::AlignVCenter,
+                      row.fontMetrics.elidedText(text, Qt::ElideRight, rest.width()));
+  }
+};
+
+}  // namespace
+
 CommandPalette::CommandPalette(const ActionRegistry& actions, QWidget* parent)
     : QDialog(parent, Qt::Popup), m_actions(actions), m_input(new QLineEdit(this)), m_list(new QListWidget(this)) {
   setObjectName(u"commandPalette"_s);
@@ -55,6 +100,12 @@ CommandPalette::CommandPalette(const ActionRegistry& actions, QWidget* parent)
   m_input->setAccessibleName(tr("Command"));
   m_list->setAccessibleName(tr("Commands"));
   m_list->setFocusPolicy(Qt::NoFocus);
+  m_list->setFrameShape(QFrame::NoFrame);
+  m_list->setUniformItemSizes(true);
+  m_list->setItemDelegate(new CommandRow(m_list));
+  // A border of its own, as a popup has no frame.
+  setProperty("role", u"popup"_s);
+  setAttribute(Qt::WA_StyledBackground);
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(m_input);
   layout->addWidget(m_list);
@@ -80,13 +131,11 @@ void CommandPalette::fill(const QString& typed) {
   std::stable_sort(hits.begin(), hits.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   m_list->clear();
   for (const auto& [score, action] : hits) {
-    QString text = ActionRegistry::groupOf(action) + u": "_s + ActionRegistry::plainText(action);
-    if (!action->shortcut().isEmpty()) {
-      text += u"    "_s + action->shortcut().toString(QKeySequence::NativeText);
-    }
+    const QString text = ActionRegistry::groupOf(action) + u": "_s + ActionRegistry::plainText(action);
     auto* item = new QListWidgetItem(action->icon(), text, m_list);
     item->setToolTip(action->toolTip());
     item->setData(Qt::UserRole, ActionRegistry::idOf(action));
+    item->setData(kKeysRole, action->shortcut().toString(QKeySequence::NativeText));
     if (!action->isEnabled()) {
       item->setFlags(item->flags() & ~Qt::ItemIsEnabled);
     }

@@ -21,6 +21,7 @@ Editor::Editor(const QString& recoveryFolder, QWidget* parent)
       m_outline(m_file.document()),
       m_nodeTable(m_file.document()),
       m_linkTable(m_file.document()),
+      m_notice(new NoticeBar(this)),
       m_canvas(new CanvasView(m_file.document(), m_selection, this)),
       m_assumptionJob(
           [this](std::shared_ptr<const Bound> bound) {
@@ -33,7 +34,12 @@ Editor::Editor(const QString& recoveryFolder, QWidget* parent)
           std::chrono::milliseconds(100)) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});
-  layout->addWidget(m_canvas);
+  layout->setSpacing(0);
+  layout->addWidget(m_notice);
+  layout->addWidget(m_canvas, 1);
+  // Either settles what a notice asks.
+  connect(&m_file, &DocumentFile::saved, m_notice, &NoticeBar::withdraw);
+  connect(&m_file, &DocumentFile::pathChanged, m_notice, &NoticeBar::withdraw);
   setFocusProxy(m_canvas);
   connect(&m_file, &DocumentFile::pathChanged, this, &Editor::titleChanged);
   connect(&m_file, &DocumentFile::saved, this, &Editor::titleChanged);
@@ -209,6 +215,12 @@ QueryContext Editor::queryContext() const {
 }
 
 void Editor::showProblems() {
+  // An empty fabric has no bound, which is nobody's mistake.
+  if (model().nodes().isEmpty() && m_file.findings().empty()) {
+    m_canvas->setProblems({});
+    m_problems.setProblems({});
+    return;
+  }
   const Bound& bound = *m_bound.bound();
   std::vector<Problem> problems = ProblemsModel::fromFindings(bound.findings, bound.culprits);
   for (Problem& problem : ProblemsModel::fromFindings(m_file.findings())) {

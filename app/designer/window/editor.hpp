@@ -18,6 +18,7 @@
 #include "designer/models/outline_model.hpp"
 #include "designer/models/problems_model.hpp"
 #include "designer/models/query.hpp"
+#include "designer/window/notice_bar.hpp"
 
 namespace coppice::designer {
 
@@ -35,6 +36,7 @@ public:
   [[nodiscard]] Selection& selection() { return m_selection; }
   [[nodiscard]] LiveBound& bound() { return m_bound; }
   [[nodiscard]] CanvasView& canvas() { return *m_canvas; }
+  [[nodiscard]] NoticeBar& notice() { return *m_notice; }
   [[nodiscard]] OutlineModel& outline() { return m_outline; }
   [[nodiscard]] NodeTableModel& nodeTable() { return m_nodeTable; }
   [[nodiscard]] LinkTableModel& linkTable() { return m_linkTable; }
@@ -89,6 +91,7 @@ private:
   NodeTableModel m_nodeTable;
   LinkTableModel m_linkTable;
   ProblemsModel m_problems;
+  NoticeBar* m_notice;
   CanvasView* m_canvas;
   bool m_hasCutOverlay = false;
   std::size_t m_shownCut = 0;

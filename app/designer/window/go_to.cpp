@@ -25,6 +25,8 @@ GoTo::GoTo(Editor& editor, QWidget* parent)
   m_list->setAccessibleName(tr("Nodes and boxes"));
   m_list->setFocusPolicy(Qt::NoFocus);
   m_list->setUniformItemSizes(true);
+  setProperty("role", u"popup"_s);
+  setAttribute(Qt::WA_StyledBackground);
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(m_input);
   layout->addWidget(m_list);

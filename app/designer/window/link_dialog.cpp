@@ -5,6 +5,7 @@
 #include <QHBoxLayout>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/units.hpp"
@@ -18,6 +19,30 @@ namespace coppice::designer {
 namespace {
 
 constexpr int kMostParallel = 1'000'000;
+
+int countOf(const Model& model, fabric::NodeKind kind) {
+  int count = 0;
+  for (const auto& [id, node] : model.nodes()) {
+    count += node.kind() == kind ? 1 : 0;
+  }
+  return count;
+}
+
+/// Some GPU has a link to a switch.
+bool hasLinkedGpus(const Model& model) {
+  const auto isOf = [&](NodeId id, fabric::NodeKind kind) {
+    const Node* node = model.find(id);
+    return node != nullptr && node->kind() == kind;
+  };
+  for (const auto& [id, link] : model.links()) {
+    for (const auto& [a, b] : {std::pair(link.tail.node, link.head.node), std::pair(link.head.node, link.tail.node)}) {
+      if (isOf(a, fabric::NodeKind::gpu) && isOf(b, fabric::NodeKind::switchNode)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -54,9 +79,32 @@ LinkDialog::LinkDialog(Editor& editor, QWidget* parent)
   for (QLineEdit* field : {m_from, m_to}) {
     field->setToolTip(tr("Which nodes: names and expressions as in Find (Ctrl+F), such as selected and kind = nic"));
   }
-  m_from->setText(hasSwitch && hasOther ? u"selected and not kind = switch"_s
-                                        : (m_selection.empty() ? u"kind = nic"_s : u"selected"_s));
-  m_to->setText(hasSwitch && hasOther ? u"selected and kind = switch"_s : u"kind = switch"_s);
+  bool isPairing = false;
+  if (hasSwitch && hasOther) {
+    m_from->setText(u"selected and not kind = switch"_s);
+    m_to->setText(u"selected and kind = switch"_s);
+  } else if (hasSwitch) {
+    // A switch that was just put there: GPUs come to it first, and NICs once the GPUs have a switch.
+    m_from->setText(hasLinkedGpus(editor.model()) ? u"kind = nic"_s : u"kind = gpu"_s);
+    m_to->setText(u"selected"_s);
+  } else {
+    m_from->setText(m_selection.empty() ? u"kind = nic"_s : u"selected"_s);
+    m_to->setText(u"kind = switch"_s);
+    // Without a switch, NICs are for GPUs, and GPUs for NICs.
+    using fabric::NodeKind;
+    const auto ofKind = [&](NodeKind kind) { return countOf(editor.model(), kind); };
+    for (const auto& [own, other, text] : {std::tuple(NodeKind::nic, NodeKind::gpu, u"kind = gpu"_s),
+                                           std::tuple(NodeKind::gpu, NodeKind::nic, u"kind = nic"_s)}) {
+      const bool isOwn = std::all_of(m_selection.begin(), m_selection.end(), [&, kind = own](const ElementId& id) {
+        const Node* node = editor.model().find(id.node());
+        return node == nullptr || node->kind() == kind;
+      });
+      if (!m_selection.empty() && isOwn && ofKind(NodeKind::switchNode) == 0 && ofKind(other) > 0) {
+        m_to->setText(text);
+        isPairing = ofKind(own) == ofKind(other);
+      }
+    }
+  }
   m_pattern->setObjectName(u"linkPattern"_s);
   using edits::LinkPattern;
   const auto offer = [this](LinkPattern pattern, const QString& picture, const QString& text, const QString& tip) {
@@ -68,6 +116,9 @@ LinkDialog::LinkDialog(Editor& editor, QWidget* parent)
   offer(LinkPattern::roundRobin, u"round-robin"_s, tr("Round robin"), tr("In turn over the nodes of the second set"));
   offer(LinkPattern::rail, u"rail"_s, tr("Rail"), tr("The j-th node of every box to the j-th of the second set"));
   offer(LinkPattern::ring, u"ring"_s, tr("Ring"), tr("Each to the next, and the last to the first"));
+  if (isPairing) {
+    m_pattern->setCurrentIndex(m_pattern->findData(static_cast<int>(LinkPattern::oneToOne)));
+  }
   m_names->setObjectName(u"linkNames"_s);
   m_names->setPlaceholderText(u"leaf(\\d+)->host$1"_s);
   m_names->setToolTip(

@@ -41,9 +41,12 @@
 #include "designer/window/array_dialog.hpp"
 #include "designer/window/bound_card.hpp"
 #include "designer/window/command_palette.hpp"
+#include "designer/window/context_menus.hpp"
+#include "designer/window/empty_canvas.hpp"
 #include "designer/window/filter_table.hpp"
 #include "designer/window/find_bar.hpp"
 #include "designer/window/link_dialog.hpp"
+#include "designer/window/pane_frame.hpp"
 #include "designer/window/properties_panel.hpp"
 #include "designer/window/shortcut_dialog.hpp"
 #include "io/files.hpp"
@@ -103,6 +106,7 @@ MainWindow::MainWindow(WindowOptions options, std::unique_ptr<Prompts> prompts, 
   createDocks();
   createMenus();
   createToolBar();
+  m_paneFrame = new PaneFrame(this);
 
   // A document tells of its change while the stack is still at the step before.
   for (const auto signal : {&QUndoGroup::canUndoChanged, &QUndoGroup::canRedoChanged}) {
@@ -121,13 +125,14 @@ MainWindow::MainWindow(WindowOptions options, std::unique_ptr<Prompts> prompts, 
   connect(m_strip, &StatusStrip::boundClicked, this, [this] { setMode(Mode::analyse); });
   connect(m_strip, &StatusStrip::cutClicked, this, [this] { setMode(Mode::analyse); });
 
-  constexpr QSize kSize(1440, 900);
-  resize(kSize);
   if (m_options.keepsSettings) {
     const QSettings settings;
     m_recent = settings.value(u"recent"_s).toStringList();
+    m_layouts.restore(settings);
+    setMode(m_layouts.mode());
+  } else {
+    m_layouts.restoreDefaultSize();
   }
-  restoreLayouts();
   updateRecentMenu();
   currentChanged();
 }
@@ -186,8 +191,9 @@ Editor* MainWindow::addEditor(std::unique_ptr<Editor> owned) {
   connect(&editor->canvas(), &CanvasView::hintChanged, m_strip, &StatusStrip::setHint);
   connect(&editor->canvas(), &CanvasView::messageRaised, m_strip, &StatusStrip::setHint);
   connect(&editor->canvas(), &CanvasView::toolChanged, this, &MainWindow::updateActions);
-  editor->setCutShown(m_mode == Mode::analyse);
-  editor->canvas().installEventFilter(this);
+  editor->setCutShown(mode() == Mode::analyse);
+  m_menus->attach(*editor);
+  new EmptyCanvas(*editor, {m_actions[u"insert.search"_s], m_actions[u"file.open"_s]});
   connect(&editor->selection(), &Selection::changed, this, [this, editor] {
     if (editor == currentEditor()) {
       updateActions();
@@ -203,7 +209,7 @@ Editor* MainWindow::addEditor(std::unique_ptr<Editor> owned) {
       &editor->file(), &DocumentFile::changedOnDisk, this,
       [this, asked = QPointer<Editor>(editor)] {
         if (asked) {
-          reloadFromDisk(asked);
+          tellOfChangeOnDisk(asked);
         }
       },
       Qt::QueuedConnection);
@@ -211,6 +217,8 @@ Editor* MainWindow::addEditor(std::unique_ptr<Editor> owned) {
   const int index = m_tabs->addTab(editor, editor->file().displayName());
   addCloseButton(index);
   m_tabs->setCurrentIndex(index);
+  // Not the first field of a dock, into which the next keys would go.
+  editor->canvas().setFocus();
   updateTitles();
   return editor;
 }
@@ -274,6 +282,7 @@ Editor* MainWindow::openFile(const QString& path) {
     // Under whatever name.
     if (editor->file().path() == absolute || (info.exists() && QFileInfo(editor->file().path()) == info)) {
       m_tabs->setCurrentWidget(editor);
+      m_strip->setHint(tr("%1 is open already").arg(editor->file().displayName()));
       return editor;
     }
   }
@@ -482,7 +491,10 @@ void MainWindow::closeEvent(QCloseEvent* event) {
   for (Editor* editor : editors()) {
     dropEditor(editor);
   }
-  saveLayouts();
+  if (m_options.keepsSettings) {
+    QSettings settings;
+    m_layouts.save(settings);
+  }
   event->accept();
 }
 
@@ -593,37 +605,6 @@ void MainWindow::offerRecovery() {
   }
 }
 
-void MainWindow::reloadFromDisk(Editor* editor) {
-  if (!QFileInfo::exists(editor->file().path())) {
-    // What is here is all that is left of it.
-    editor->file().markUnsaved();
-    m_strip->setHint(tr("%1 is not on the disk any more; Save writes it again").arg(editor->file().displayName()));
-    return;
-  }
-  // One question at a time, however often the file changes while it stands.
-  if (!m_asked.insert(editor).second) {
-    return;
-  }
-  const QPointer<Editor> watched(editor);
-  const auto reload = m_prompts->choice(
-      this, tr("Changed on Disk"),
-      tr("%1 was changed by another program.").arg(editor->file().displayName()) +
-          (editor->file().isModified() ? u' ' + tr("Reading it again drops your unsaved changes.") : QString()),
-      tr("Read It Again"), tr("Keep Mine"));
-  m_asked.erase(editor);
-  if (watched.isNull()) {
-    return;
-  }
-  if (!reload || !*reload) {
-    editor->file().markUnsaved();
-  } else if (const Outcome opened = editor->file().open(editor->file().path()); !opened) {
-    editor->file().markUnsaved();
-    m_prompts->failure(this, tr("Open"),
-                       tr("%1 could not be read again; what was here stays.").arg(editor->file().displayName()) +
-                           u"\n\n"_s + QString::fromStdString(describe(opened.error())));
-  }
-}
-
 // ---- recent files and titles
 
 void MainWindow::addRecent(const QString& path) {
@@ -675,7 +656,8 @@ void MainWindow::updateTitles() {
 
 void MainWindow::currentChanged() {
   Editor* editor = currentEditor();
-  showStart(editor == nullptr);
+  // The start page has the window to itself.
+  m_layouts.setAway(editor == nullptr);
   m_pages->setCurrentWidget(editor != nullptr ? static_cast<QWidget*>(m_tabs) : m_start);
   m_undoGroup->setActiveStack(editor != nullptr ? editor->document().undoStack() : nullptr);
   m_strip->setEditor(editor);
@@ -702,9 +684,8 @@ void MainWindow::currentChanged() {
                 editor->showElement(editor->outline().elementAt(index));
               }
             });
-    m_collectives->setCurrentIndex(m_collectives->findData(static_cast<int>(editor->bound().question().collective)));
   }
-  updateRoots();
+  updateQuestion();
   m_find->setEditor(editor);
   m_nodesPane->setSource(editor, editor != nullptr ? &editor->nodeTable() : nullptr);
   m_linksPane->setSource(editor, editor != nullptr ? &editor->linkTable() : nullptr);
@@ -786,7 +767,7 @@ void MainWindow::setQuestion(Collective collective) {
     Question question = editor->bound().question();
     question.collective = collective;
     editor->bound().setQuestion(question);
-    updateRoots();
+    updateQuestion();
   }
 }
 

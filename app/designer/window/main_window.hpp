@@ -7,7 +7,6 @@
 #include <QStackedWidget>
 #include <QStringList>
 #include <QTabWidget>
-#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "designer/document/edits.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/window/action_registry.hpp"
+#include "designer/window/dock_layouts.hpp"
 #include "designer/window/editor.hpp"
 #include "designer/window/prompts.hpp"
 #include "designer/window/start_page.hpp"
@@ -32,12 +32,14 @@ namespace coppice::designer {
 
 class BoundCard;
 class CardLoader;
+class ContextMenus;
 class FilterTable;
 class FindBar;
 class HelpWindow;
 class LayoutJob;
 class Minimap;
 class PalettePanel;
+class PaneFrame;
 class PropertiesPanel;
 class RankingPanel;
 class RunActivity;
@@ -48,10 +50,6 @@ class TemplateStore;
 class Tour;
 class WhatIfPanel;
 struct PaletteEntry;
-
-/// What the window shows beside the drawing; document, selection and zoom stay when it changes.
-enum class Mode { draw, analyse, schedule, run };
-inline constexpr std::array<Mode, 4> kModes{Mode::draw, Mode::analyse, Mode::schedule, Mode::run};
 
 struct WindowOptions {
   /// Where journals of untitled documents and notes of all journals go; empty = no journals.
@@ -75,8 +73,9 @@ public:
   /// nullptr on the start page.
   [[nodiscard]] Editor* currentEditor() const;
   [[nodiscard]] std::vector<Editor*> editors() const;
-  [[nodiscard]] Mode mode() const { return m_mode; }
+  [[nodiscard]] Mode mode() const { return m_layouts.mode(); }
   void setMode(Mode mode);
+  [[nodiscard]] const DockLayouts& layouts() const { return m_layouts; }
 
   Editor* newDocument();
   /// Opens whatever the file is; a fabric of another format arrives as a new, unsaved document. Shows what went wrong.
@@ -106,7 +105,6 @@ protected:
   void closeEvent(QCloseEvent* event) override;
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
-  bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
   void createActions();
@@ -119,7 +117,7 @@ private:
   void createDocks();
   /// The dock `<id>Dock` with the action view.<id>; shown in these modes unless somebody arranges it otherwise.
   QDockWidget* addDock(const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea area,
-                       std::vector<Mode> modes = {kModes.begin(), kModes.end()});
+                       std::vector<Mode> modes = {kModes.begin(), kModes.end()}, bool isOnSmallScreens = true);
 
   void currentChanged();
   void updateActions();
@@ -140,14 +138,13 @@ private:
   void linkByPattern();
   void openBeside(QDialog* dialog);
   void exportAs();
-  void reloadFromDisk(Editor* editor);
   void showPalette();
   void selectInViews();
 
   WindowOptions m_options;
   std::unique_ptr<Prompts> m_prompts;
   ActionRegistry m_actions;
-  Mode m_mode = Mode::draw;
+  DockLayouts m_layouts{*this};
   QStringList m_recent;
 
   QStackedWidget* m_pages = nullptr;
@@ -170,43 +167,36 @@ private:
   WhatIfPanel* m_whatIf = nullptr;
   bool m_isSelecting = false;
   QStringList* m_failures = nullptr;  ///< of the files that are being opened together
-  std::set<Editor*> m_asked;          ///< whether to read them again; the question is still on the screen
 
   // ---- the frame of the window: modes, layouts, panes (main_window_shell.cpp)
-  struct DockPlace {
-    QDockWidget* dock;
-    Qt::DockWidgetArea area;
-    std::vector<Mode> modes;
-  };
   void createFrameActions();
   void createThemeActions();
   /// While docks come and go, the drawing stays in the middle of its view, and whole where it was.
   void keepSight();
-  /// As the program comes, for the mode.
-  void arrangeDocks(Mode mode);
-  void resetLayout();
   void toggleDocks();
-  void showDocksAgain();
   void cyclePanes(int by);
+  /// The tool bar shows the collective and root of the current document.
+  void updateQuestion();
   /// The root of broadcast and reduce; hidden for the others.
   void updateRoots();
   QComboBox* m_roots = nullptr;
   QAction* m_rootsAction = nullptr;
   void addCloseButton(int tab);
-  void restoreLayouts();
-  void saveLayouts();
-  /// The start page has the window to itself.
-  void showStart(bool isShown);
-  bool m_isOnStart = false;
   /// Asks about every document with unsaved changes, then saves and gives up what was answered.
   bool mayCloseAll();
   void dropEditor(Editor* editor);
   void saveSession(const Editor* front);
   void restoreView(Editor* editor);
   std::map<Editor*, QByteArray> m_pendingViews;  ///< of the last session, until the tab is shown
-  std::vector<DockPlace> m_docks;
-  std::map<Mode, QByteArray> m_layouts;
-  QByteArray m_layoutWithDocks;  ///< while Tab has hidden them
+
+  // ---- elements, and what a document has to say (main_window_elements.cpp)
+  void createElementActions();
+  /// Around what is selected; the new box is selected then, and asks for its name.
+  void boxSelection();
+  void tellOfChangeOnDisk(Editor* editor);
+  void reloadFromDisk(Editor* editor);
+  ContextMenus* m_menus = nullptr;
+  PaneFrame* m_paneFrame = nullptr;
 
   // ---- finding (main_window_find.cpp)
   void createFindActions();
@@ -240,6 +230,10 @@ private:
   void createScheduleMenu();
   void createScheduleDocks();
   void showSchedulesOf(Editor* editor);
+  /// The tool bar and the bound are about the schedule that was chosen.
+  void followSchedule();
+  QPointer<QObject> m_followedBook;
+  int m_followedSchedule = 0;
   void updateScheduleActions();
   void openForest(const std::shared_ptr<const ScheduleResult>& result, const QString& path, bool isInferred);
   ScheduleActivity* m_schedule = nullptr;

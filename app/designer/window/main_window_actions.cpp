@@ -17,8 +17,10 @@
 #include "designer/canvas/minimap.hpp"
 #include "designer/document/instances.hpp"
 #include "designer/window/bound_card.hpp"
+#include "designer/window/context_menus.hpp"
 #include "designer/window/filter_table.hpp"
 #include "designer/window/main_window.hpp"
+#include "designer/window/outline_view.hpp"
 #include "designer/window/properties_panel.hpp"
 #include "designer/window/shortcut_dialog.hpp"
 
@@ -149,6 +151,7 @@ void MainWindow::createEditActions() {
                     m_strip->setHint(QString::fromStdString(describe(outcome.error())));
                   }
                 });
+  createElementActions();
   createFindActions();
   const auto select = [this](const QString& id, const QString& text, const QString& tip,
                              const QList<QKeySequence>& keys, void (Selection::*run)()) {
@@ -188,7 +191,6 @@ void MainWindow::createArrangeActions() {
                                                    {u"bottom"_s, u"align-bottom"_s},
                                                    {u"circle"_s, u"circle"_s},
                                                    {u"grid"_s, u"grid"_s},
-                                                   {u"box"_s, u"box"_s},
                                                    {u"unbox"_s, u"unbox"_s},
                                                    {u"fold"_s, u"fold"_s},
                                                    {u"pin"_s, u"pin"_s},
@@ -217,8 +219,8 @@ void MainWindow::createArrangeActions() {
           [](Edit& edit, const auto& elements) { edits::toCircle(edit, elements); });
   arrange(u"arrange.grid"_s, tr("In a &Grid"), tr("Row by row"), {},
           [](Edit& edit, const auto& elements) { edits::toGrid(edit, elements); });
-  arrange(u"arrange.box"_s, tr("Bo&x"), tr("A box around the selection"), {QKeySequence(u"Ctrl+G"_s)},
-          [](Edit& edit, const auto& elements) { edits::box(edit, elements); });
+  m_actions.add({u"arrange.box"_s, tr("Bo&x"), tr("A box around the selection"), {QKeySequence(u"Ctrl+G"_s)}, u"box"_s},
+                [this](bool) { boxSelection(); });
   const auto boxesOf = [](const std::set<ElementId>& elements) {
     std::vector<BoxId> boxes;
     for (const ElementId& id : elements) {
@@ -277,7 +279,7 @@ void MainWindow::createViewActions() {
                  {QKeySequence(u"C"_s)}},
                 [this](bool) {
                   if (Editor* editor = currentEditor()) {
-                    if (m_mode == Mode::analyse) {
+                    if (m_layouts.mode() == Mode::analyse) {
                       editor->showNextCut();
                     } else {
                       setMode(Mode::analyse);
@@ -308,10 +310,10 @@ void MainWindow::createViewActions() {
     });
   };
   constexpr double kZoomStep = 1.25;
-  zoom(u"zoom.fit"_s, tr("Zoom to &Fit"), tr("Show everything"), {QKeySequence(u"Shift+1"_s), QKeySequence(u"!"_s)},
+  zoom(u"zoom.fit"_s, tr("Zoom to &Fit"), tr("Show everything"), {QKeySequence(u"Shift+1"_s)},
        [](CanvasView& view) { view.zoomToFit(); });
-  zoom(u"zoom.selection"_s, tr("Zoom to &Selection"), tr("Show what is selected"),
-       {QKeySequence(u"Shift+2"_s), QKeySequence(u"@"_s)}, [](CanvasView& view) { view.zoomToSelection(); });
+  zoom(u"zoom.selection"_s, tr("Zoom to &Selection"), tr("Show what is selected"), {QKeySequence(u"Shift+2"_s)},
+       [](CanvasView& view) { view.zoomToSelection(); });
   zoom(u"zoom.actual"_s, tr("&Actual Size"), tr("100 %"), {QKeySequence(u"Ctrl+0"_s)},
        [](CanvasView& view) { view.setZoom(1); });
   zoom(u"zoom.in"_s, tr("Zoom &In"), tr("Larger"), {QKeySequence::ZoomIn, QKeySequence(u"Ctrl+="_s)},
@@ -366,6 +368,7 @@ void MainWindow::createMenus() {
                                          u"edit.link-pattern"_s,
                                          u"edit.delete"_s,
                                          u"edit.rename"_s,
+                                         u"edit.bandwidth"_s,
                                          u"edit.save-template"_s,
                                          {},
                                          u"select.all"_s,
@@ -394,7 +397,8 @@ void MainWindow::createMenus() {
   }
   fill(view->addMenu(tr("T&heme")), {u"theme.system"_s, u"theme.light"_s, u"theme.dark"_s});
   fill(view, {{}, u"view.palette"_s, {}});
-  fill(view, {u"view.toggle-docks"_s, u"view.reset-layout"_s, u"view.next-pane"_s, u"view.previous-pane"_s});
+  fill(view, {u"view.toggle-docks"_s, u"view.reset-layout"_s, u"view.next-pane"_s, u"view.previous-pane"_s,
+              u"view.context-menu"_s});
   fill(menuBar()->addMenu(tr("&Insert")),
        {u"insert.search"_s, {}, u"insert.gpu"_s, u"insert.nic"_s, u"insert.switch"_s});
   QMenu* arrange = menuBar()->addMenu(tr("&Arrange"));
@@ -452,14 +456,7 @@ void MainWindow::createDocks() {
   createPalette();
   createScheduleDocks();
   createRunDocks();
-  m_outline = new QTreeView(this);
-  m_outline->setObjectName(u"outlineTree"_s);
-  m_outline->setAccessibleName(tr("Outline"));
-  m_outline->setHeaderHidden(true);
-  m_outline->setUniformRowHeights(true);
-  m_outline->setFrameShape(QFrame::NoFrame);
-  m_outline->setSelectionMode(QAbstractItemView::ExtendedSelection);
-  m_outline->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed);
+  m_outline = new OutlineView(this);
   for (const auto chosen : {&QTreeView::pressed, &QTreeView::activated}) {
     connect(m_outline, chosen, this, [this](const QModelIndex& index) {
       Editor* editor = currentEditor();
@@ -472,7 +469,7 @@ void MainWindow::createDocks() {
 
   m_minimap = new Minimap(this);
   // Schedule and Run mode need the room for what they are about.
-  addDock(u"minimap"_s, tr("Minimap"), m_minimap, Qt::LeftDockWidgetArea, {Mode::draw, Mode::analyse});
+  addDock(u"minimap"_s, tr("Minimap"), m_minimap, Qt::LeftDockWidgetArea, {Mode::draw, Mode::analyse}, false);
 
   m_boundCard = new BoundCard(this);
   // Schedule mode has the bound in its own card, Run mode in its results.
@@ -480,6 +477,7 @@ void MainWindow::createDocks() {
   m_properties = new PropertiesPanel(this);
   addDock(u"properties"_s, tr("Properties"), m_properties, Qt::RightDockWidgetArea, {Mode::draw, Mode::analyse});
 
+  m_menus->attach(*m_outline);
   m_problems = table(u"problemsTable"_s, tr("Problems"));
   m_problemsPane = new FilterTable(m_problems, tr("No problems: the fabric follows every rule."), false, this);
   addDock(u"problems"_s, tr("Problems"), m_problemsPane, Qt::BottomDockWidgetArea);
@@ -529,6 +527,9 @@ void MainWindow::createDocks() {
     }
   });
   connect(m_problems, &QTableView::activated, m_problems, &QTableView::clicked);
+  for (QTableView* view : {m_nodes, m_links, m_problems}) {
+    m_menus->attach(*view);
+  }
 }
 
 void MainWindow::updateActions() {
@@ -577,6 +578,7 @@ void MainWindow::updateActions() {
   for (const char* id : {"arrange.unbox", "arrange.fold", "arrange.unfold", "arrange.detach"}) {
     m_actions[QLatin1String(id)]->setEnabled(hasBox);
   }
+  m_actions[u"edit.bandwidth"_s]->setEnabled(isOpen && !editor->selection().links().empty());
   m_actions[u"edit.rename"_s]->setEnabled(hasSelection && editor->selection().elements().size() == 1 &&
                                           editor->selection().links().empty() && editor->selection().notes().empty());
 }

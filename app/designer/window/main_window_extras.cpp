@@ -23,8 +23,8 @@ void MainWindow::exportPicture() {
   if (editor == nullptr) {
     return;
   }
-  const QString mode = m_mode == Mode::analyse ? u"analyse"_s : m_mode == Mode::schedule ? u"schedule"_s : u"draw"_s;
-  auto* dialog = new PictureDialog(editor->canvas(), editor->file().path(), mode, this);
+  const QString shown = mode() == Mode::analyse ? u"analyse"_s : mode() == Mode::schedule ? u"schedule"_s : u"draw"_s;
+  auto* dialog = new PictureDialog(editor->canvas(), editor->file().path(), shown, this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   const QString name = QFileInfo(editor->file().displayName()).baseName();
   connect(dialog, &PictureDialog::exportWanted, this, [this, dialog, editor, name](const PictureOptions& options) {

@@ -61,7 +61,7 @@ QString MainWindow::helpTopicHere() const {
   if (currentEditor() == nullptr) {
     return u"start"_s;
   }
-  switch (m_mode) {
+  switch (mode()) {
     case Mode::draw:
       return u"draw"_s;
     case Mode::analyse:
@@ -115,7 +115,7 @@ void MainWindow::startTour() {
     Editor* current = currentEditor();
     return current != nullptr ? &current->canvas() : nullptr;
   };
-  const auto mode = [this, example](Mode wanted) {
+  const auto inMode = [this, example](Mode wanted) {
     return [this, example, wanted] {
       if (example) {
         m_tabs->setCurrentWidget(example);
@@ -138,36 +138,36 @@ void MainWindow::startTour() {
                       "schedule gets there. This is a live example, two DGX A100; what is not dimmed can be used "
                       "meanwhile. It takes a minute. Enter goes on, Esc ends it."),
                    {},
-                   mode(Mode::draw)});
+                   inMode(Mode::draw)});
   steps.push_back({tr("The fabric"),
                    tr("GPUs are numbered, NVSwitches lie beneath them, NICs above, and the links carry their bandwidth "
                       "per direction. The wheel zooms, Space drags the view, a double click on a box folds it."),
-                   canvas, mode(Mode::draw)});
+                   canvas, inMode(Mode::draw)});
   steps.push_back({tr("Draw"),
                    tr("Drag devices and whole clusters from here, with the bandwidths that their makers publish. L "
                       "links, Ctrl+Shift+D makes an array. Everything can be undone."),
-                   named(u"devicesDock"_s), dock(u"devicesDock"_s, mode(Mode::draw))});
+                   named(u"devicesDock"_s), dock(u"devicesDock"_s, inMode(Mode::draw))});
   steps.push_back({tr("The bound is always there"),
                    tr("The fastest that any schedule can be, as a decimal and as the exact fraction, and the cut that "
                       "limits it. Change a link, and it follows at once."),
-                   named(u"statusBound"_s), mode(Mode::draw)});
+                   named(u"statusBound"_s), inMode(Mode::draw)});
   steps.push_back(
       {tr("What limits it"),
        tr("In Analyse mode (Ctrl+2) the hull is the bottleneck: all that must get past it has to go through "
           "the thick links. C shows the next cut that is equally tight."),
-       canvas, mode(Mode::analyse)});
+       canvas, inMode(Mode::analyse)});
   steps.push_back({tr("Why, and what would help"),
                    tr("The sentence and the formula have this fabric's own numbers. Upgrades, below the drawing, ranks "
                       "what more bandwidth would gain; Failures (N-1), what a failure costs; What If is a slider."),
-                   named(u"boundDock"_s), dock(u"boundDock"_s, mode(Mode::analyse))});
+                   named(u"boundDock"_s), dock(u"boundDock"_s, inMode(Mode::analyse))});
   steps.push_back({tr("A schedule that gets there"),
                    tr("Generate (F5) builds spanning trees that reach the bound and has them verified. Schedule mode "
                       "draws them along their links; Export writes the program for MSCCL."),
-                   named(u"tool-schedule.generate"_s), mode(Mode::schedule)});
+                   named(u"tool-schedule.generate"_s), inMode(Mode::schedule)});
   steps.push_back({tr("Help is here"),
                    tr("F1 explains where you are, Ctrl+Shift+P runs any command by its name. This tour is in the Help "
                       "menu. The example is yours to play with."),
-                   [this]() -> QWidget* { return menuBar(); }, mode(Mode::draw)});
+                   [this]() -> QWidget* { return menuBar(); }, inMode(Mode::draw)});
   m_tour = new Tour(this, std::move(steps));
   connect(m_tour, &Tour::finished, this, [canvas] {
     if (QWidget* widget = canvas()) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <QApplication>
 #include <QDockWidget>
 #include <QDropEvent>
+#include <QLineEdit>
 #include <QMimeData>
 #include <algorithm>
 #include <cmath>
@@ -11,6 +13,7 @@
 #include "designer/palette/template_dialog.hpp"
 #include "designer/palette/template_store.hpp"
 #include "designer/window/main_window.hpp"
+#include "designer/window/part_names.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -25,7 +28,12 @@ void MainWindow::createPalette() {
     if (entry.kind == PaletteEntry::Kind::preset) {
       openTemplate(entry);
     } else {
+      // From the search the next keys are for the drawing; in the list Enter may place more.
+      const bool wasTyped = qobject_cast<QLineEdit*>(QApplication::focusWidget()) != nullptr;
       placeEntry(entry, std::nullopt);
+      if (Editor* editor = currentEditor(); editor != nullptr && wasTyped) {
+        editor->canvas().setFocus();
+      }
     }
   });
   connect(m_palette, &PalettePanel::saveSelectionWanted, m_actions[u"edit.save-template"_s], &QAction::trigger);
@@ -70,15 +78,23 @@ void MainWindow::chooseEntry(const PaletteEntry& entry) {
 
 void MainWindow::openTemplate(const PaletteEntry& entry) {
   delete m_templateDialog;
-  m_templateDialog = new TemplateDialog(entry, currentEditor() != nullptr, this);
+  const Editor* current = currentEditor();
+  const bool isFilled =
+      current != nullptr && !(current->model().nodes().isEmpty() && current->model().boxes().isEmpty());
+  using Drawing = TemplateDialog::Drawing;
+  m_templateDialog = new TemplateDialog(
+      entry, current == nullptr ? Drawing::none : (isFilled ? Drawing::filled : Drawing::empty), this);
   m_templateDialog->setAttribute(Qt::WA_DeleteOnClose);
-  connect(m_templateDialog, &TemplateDialog::createWanted, this, [this](const Model& part, const QString& name) {
-    if (currentEditor() == nullptr) {
-      adopt(Model(part), {}, part.header().name.empty() ? name : QString::fromStdString(part.header().name));
-    } else {
-      insertPart(part, name, std::nullopt);
-    }
-  });
+  connect(m_templateDialog, &TemplateDialog::createWanted, this,
+          [this, isFilled](const Model& part, const QString& name) {
+            if (currentEditor() == nullptr || isFilled) {
+              adopt(Model(part), {}, part.header().name.empty() ? name : QString::fromStdString(part.header().name));
+            } else {
+              insertPart(part, name, std::nullopt);
+            }
+          });
+  connect(m_templateDialog, &TemplateDialog::addWanted, this,
+          [this](const Model& part, const QString& name) { insertPart(part, name, std::nullopt); });
   connect(m_templateDialog, &TemplateDialog::placeWanted, this, [this](const Model& part, const QString& name) {
     if (Editor* editor = currentEditor()) {
       editor->canvas().startPlacing(Model(part), name);
@@ -110,6 +126,15 @@ void MainWindow::placeEntry(const PaletteEntry& entry, const std::optional<QPoin
   });
   editor->selection().set({made});
   editor->selection().setCurrent(made);
+  // What was placed by keys can be elsewhere than what is seen.
+  CanvasView& canvas = editor->canvas();
+  if (!canvas.visibleScene().contains(canvas.scene().rectOf(made))) {
+    if (canvas.keepsFit()) {
+      canvas.zoomToFit();
+    } else {
+      canvas.centreOn(made);
+    }
+  }
 }
 
 QPointF MainWindow::snappedCentre(const Model& part, const std::optional<QPointF>& centre) const {
@@ -154,7 +179,8 @@ void MainWindow::insertPart(const Model& part, const QString& name, const std::o
   const Point whole{std::round(by.x()), std::round(by.y())};
   const BoxId box = centre ? editor->canvas().scene().boxAt(place) : BoxId{};
   std::set<ElementId> made;
-  editor->document().edit(tr("Place %1").arg(name), [&](Edit& edit) { made = edits::insert(edit, part, whole, box); });
+  const Model named = numberedOn(part, editor->model());
+  editor->document().edit(tr("Place %1").arg(name), [&](Edit& edit) { made = edits::insert(edit, named, whole, box); });
   editor->selection().set(std::move(made));
   editor->canvas().setFocus();
   if (wasEmpty || !centre) {

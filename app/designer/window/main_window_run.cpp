@@ -96,7 +96,7 @@ void MainWindow::createRunActions() {
   connect(m_run, &RunActivity::message, m_strip, &StatusStrip::setHint);
   connect(m_run, &RunActivity::stateChanged, this, &MainWindow::updateRunActions);
   connect(m_run, &RunActivity::dockWanted, this, [this](const QString& id) {
-    if (m_mode == Mode::run) {
+    if (mode() == Mode::run) {
       m_actions[u"view."_s + id]->trigger();
     }
   });

@@ -117,7 +117,10 @@ void MainWindow::createScheduleActions() {
   connect(m_schedule, &ScheduleActivity::message, m_strip, &StatusStrip::setHint);
   connect(m_schedule, &ScheduleActivity::modeWanted, this, [this] { setMode(Mode::schedule); });
   connect(m_schedule, &ScheduleActivity::runningChanged, this, &MainWindow::updateScheduleActions);
-  connect(m_schedule, &ScheduleActivity::currentChanged, this, &MainWindow::updateScheduleActions);
+  connect(m_schedule, &ScheduleActivity::currentChanged, this, [this] {
+    updateScheduleActions();
+    followSchedule();
+  });
   connect(m_schedule, &ScheduleActivity::forestOpened, this, &MainWindow::openForest);
   connect(this, &MainWindow::modeChanged, m_schedule,
           [this](Mode mode) { m_schedule->setActive(mode == Mode::schedule); });
@@ -164,6 +167,29 @@ void MainWindow::updateScheduleActions() {
     m_actions[QLatin1String(id)]->setEnabled(hasResult);
   }
   m_actions[u"schedule.cancel"_s]->setEnabled(book != nullptr && book->isRunning());
+}
+
+void MainWindow::followSchedule() {
+  ScheduleBook* book = m_schedule->book();
+  const ScheduleEntry* entry = book != nullptr ? book->current() : nullptr;
+  const int id = entry != nullptr ? entry->id : 0;
+  // Another document brings its own question.
+  const bool isChosen = m_followedBook.data() == book && id != m_followedSchedule;
+  m_followedBook = book;
+  m_followedSchedule = id;
+  Editor* editor = currentEditor();
+  if (!isChosen || editor == nullptr || mode() != Mode::schedule || entry == nullptr || !entry->result) {
+    return;
+  }
+  const ScheduleOptions& made = entry->result->options;
+  Question question = editor->bound().question();
+  const NodeId root = made.root.empty() ? question.root : editor->model().nodeNamed(made.root);
+  if (question.collective != made.collective || question.root != root) {
+    question.collective = made.collective;
+    question.root = root;
+    editor->bound().setQuestion(question);
+    updateQuestion();
+  }
 }
 
 void MainWindow::openForest(const ScheduleResultPtr& result, const QString& path, bool isInferred) {

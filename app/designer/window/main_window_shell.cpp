@@ -2,7 +2,6 @@
 #include <QActionGroup>
 #include <QApplication>
 #include <QDockWidget>
-#include <QKeyEvent>
 #include <QLabel>
 #include <QSettings>
 #include <QStatusBar>
@@ -18,6 +17,7 @@
 #include "designer/theme/theme.hpp"
 #include "designer/window/dock_title.hpp"
 #include "designer/window/main_window.hpp"
+#include "designer/window/pane_frame.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -25,27 +25,7 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-/// Layouts of other versions are passed over.
-constexpr int kLayoutVersion = 3;
 const QString kThemeKey = u"window/theme"_s;
-constexpr int kLeftWidth = 236;
-constexpr int kRightWidth = 312;
-constexpr int kBottomHeight = 220;
-
-QString nameOf(Mode mode) {
-  switch (mode) {
-    case Mode::draw:
-      return u"draw"_s;
-    case Mode::analyse:
-      return u"analyse"_s;
-    case Mode::schedule:
-      return u"schedule"_s;
-    case Mode::run:
-      return u"run"_s;
-  }
-  return {};
-}
-
 /// A list that is filled when somebody looks at it.
 class RootCombo : public QComboBox {
 public:
@@ -76,11 +56,11 @@ QWidget* firstFocusable(QWidget* root) {
 void MainWindow::createFrameActions() {
   m_actions.add({u"view.toggle-docks"_s,
                  tr("Drawing A&lone"),
-                 tr("Hides all docks, or brings them back; on the drawing Tab does the same"),
-                 {QKeySequence(u"Ctrl+Shift+F11"_s)}},
+                 tr("Hides all docks, or brings them back"),
+                 {QKeySequence(u"Ctrl+\\"_s), QKeySequence(u"Ctrl+Shift+F11"_s)}},
                 [this](bool) { toggleDocks(); });
   m_actions.add({u"view.reset-layout"_s, tr("R&eset Layout"), tr("Docks as the program comes, in every mode")},
-                [this](bool) { resetLayout(); });
+                [this](bool) { m_layouts.reset(); });
   m_actions.add({u"view.next-pane"_s,
                  tr("Next &Pane"),
                  tr("The keyboard goes to the next dock, or the drawing"),
@@ -170,9 +150,7 @@ void MainWindow::createToolBar() {
   bar->addSeparator();
   add(u"edit.undo"_s, Qt::ToolButtonIconOnly);
   add(u"edit.redo"_s, Qt::ToolButtonIconOnly);
-  auto* spring = new QWidget(bar);
-  spring->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
-  bar->addWidget(spring);
+  bar->addSeparator();
   m_collectives = new QComboBox(bar);
   m_collectives->setObjectName(u"collective"_s);
   m_collectives->setAccessibleName(tr("Collective"));
@@ -197,19 +175,22 @@ void MainWindow::createToolBar() {
   });
   m_rootsAction = bar->addWidget(m_roots);
   m_rootsAction->setVisible(false);
+  // After the lists, so that none of them moves when the roots come and go.
+  auto* spring = new QWidget(bar);
+  spring->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+  bar->addWidget(spring);
   add(u"schedule.generate"_s, Qt::ToolButtonTextOnly, "primary");
   add(u"schedule.export"_s, Qt::ToolButtonTextOnly, "plain");
   add(u"run.start"_s, Qt::ToolButtonTextOnly, "plain");
 }
 
 QDockWidget* MainWindow::addDock(const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea area,
-                                 std::vector<Mode> modes) {
+                                 std::vector<Mode> modes, bool isOnSmallScreens) {
   auto* dock = new QDockWidget(title, this);
   dock->setObjectName(id + u"Dock"_s);
   dock->setWidget(content);
   dock->setTitleBarWidget(new DockTitle(dock));
-  addDockWidget(area, dock);
-  m_docks.push_back({dock, area, std::move(modes)});
+  m_layouts.add({dock, area, std::move(modes), isOnSmallScreens});
   m_actions.add({u"view."_s + id, tr("Show %1").arg(title), tr("Bring this dock to the front")}, [dock](bool) {
     dock->show();
     dock->raise();
@@ -219,7 +200,7 @@ QDockWidget* MainWindow::addDock(const QString& id, const QString& title, QWidge
   });
   const auto refresh = [this] {
     QTimer::singleShot(0, this, [this] {
-      for (const DockPlace& place : m_docks) {
+      for (const DockLayouts::Place& place : m_layouts.places()) {
         static_cast<DockTitle*>(place.dock->titleBarWidget())->refresh();
       }
     });
@@ -245,137 +226,6 @@ void MainWindow::addCloseButton(int tab) {
   m_tabs->tabBar()->setTabButton(tab, QTabBar::RightSide, close);
 }
 
-void MainWindow::arrangeDocks(Mode mode) {
-  setDockOptions(QMainWindow::AnimatedDocks | QMainWindow::AllowNestedDocks | QMainWindow::AllowTabbedDocks |
-                 QMainWindow::GroupedDragging);
-  setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
-  setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
-  setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
-  for (const DockPlace& place : m_docks) {
-    place.dock->setFloating(false);
-    removeDockWidget(place.dock);
-  }
-  const auto isIn = [mode](const DockPlace& place) {
-    return std::find(place.modes.begin(), place.modes.end(), mode) != place.modes.end();
-  };
-  // What belongs to this mode alone comes first; drawing begins with what is wrong.
-  std::vector<DockPlace> order = m_docks;
-  if (mode != Mode::draw) {
-    std::stable_partition(order.begin(), order.end(),
-                          [&](const DockPlace& place) { return isIn(place) && place.modes.size() == 1; });
-  }
-  QDockWidget* firstBelow = nullptr;
-  QDockWidget* front = nullptr;
-  QList<QDockWidget*> left;
-  QList<QDockWidget*> right;
-  for (const DockPlace& place : order) {
-    addDockWidget(place.area, place.dock);
-    const bool isShown = isIn(place);
-    if (place.area == Qt::BottomDockWidgetArea) {
-      if (firstBelow != nullptr) {
-        tabifyDockWidget(firstBelow, place.dock);
-      } else {
-        firstBelow = place.dock;
-      }
-      if (isShown && front == nullptr) {
-        front = place.dock;
-      }
-    } else if (isShown) {
-      (place.area == Qt::LeftDockWidgetArea ? left : right).append(place.dock);
-    }
-    place.dock->setVisible(isShown);
-  }
-  if (front != nullptr) {
-    front->raise();
-    resizeDocks({front}, {kBottomHeight}, Qt::Vertical);
-  }
-  // The uppermost gets the most room, the minimap as little as it can do with.
-  const auto stack = [this](const QList<QDockWidget*>& docks, int width) {
-    QList<int> heights;
-    for (const QDockWidget* dock : docks) {
-      constexpr int kMost = 460;
-      constexpr int kSome = 220;
-      constexpr int kLittle = 130;
-      heights << (dock == docks.front() ? kMost : (dock->objectName() == u"minimapDock"_s ? kLittle : kSome));
-    }
-    if (!docks.isEmpty()) {
-      resizeDocks(docks, heights, Qt::Vertical);
-      resizeDocks({docks.front()}, {width}, Qt::Horizontal);
-    }
-  };
-  stack(left, kLeftWidth);
-  stack(right, kRightWidth);
-}
-
-void MainWindow::showStart(bool isShown) {
-  if (isShown == m_isOnStart) {
-    return;
-  }
-  setUpdatesEnabled(false);
-  if (isShown) {
-    showDocksAgain();
-    if (isVisible()) {
-      m_layouts[m_mode] = saveState(kLayoutVersion);
-    }
-    for (const DockPlace& place : m_docks) {
-      place.dock->hide();
-    }
-  } else if (const auto known = m_layouts.find(m_mode);
-             known == m_layouts.end() || !restoreState(known->second, kLayoutVersion)) {
-    arrangeDocks(m_mode);
-  }
-  m_isOnStart = isShown;
-  setUpdatesEnabled(true);
-}
-
-void MainWindow::resetLayout() {
-  m_layouts.clear();
-  m_layoutWithDocks.clear();
-  if (m_isOnStart) {
-    return;
-  }
-  setUpdatesEnabled(false);
-  arrangeDocks(m_mode);
-  setUpdatesEnabled(true);
-}
-
-void MainWindow::restoreLayouts() {
-  if (!m_options.keepsSettings) {
-    return;
-  }
-  const QSettings settings;
-  restoreGeometry(settings.value(u"window/geometry"_s).toByteArray());
-  for (const Mode mode : kModes) {
-    const QByteArray layout = settings.value(u"window/layouts/"_s + nameOf(mode)).toByteArray();
-    if (!layout.isEmpty()) {
-      m_layouts[mode] = layout;
-    }
-  }
-  const QString last = settings.value(u"window/mode"_s).toString();
-  for (const Mode mode : kModes) {
-    if (nameOf(mode) == last) {
-      setMode(mode);
-    }
-  }
-}
-
-void MainWindow::saveLayouts() {
-  if (!m_options.keepsSettings) {
-    return;
-  }
-  showDocksAgain();
-  if (!m_isOnStart) {
-    m_layouts[m_mode] = saveState(kLayoutVersion);
-  }
-  QSettings settings;
-  settings.setValue(u"window/geometry"_s, saveGeometry());
-  settings.setValue(u"window/mode"_s, nameOf(m_mode));
-  settings.remove(u"window/layouts"_s);
-  for (const auto& [mode, layout] : m_layouts) {
-    settings.setValue(u"window/layouts/"_s + nameOf(mode), layout);
-  }
-}
-
 void MainWindow::keepSight() {
   Editor* editor = currentEditor();
   if (editor == nullptr) {
@@ -384,6 +234,10 @@ void MainWindow::keepSight() {
   const auto seenBy = [](const CanvasView& canvas) {
     return QRectF(canvas.toScene({}), canvas.toScene(QPointF(canvas.width(), canvas.height())));
   };
+  // The canvas sees to it itself.
+  if (editor->canvas().keepsFit()) {
+    return;
+  }
   const QRectF seen = seenBy(editor->canvas());
   const bool wasWhole = seen.contains(editor->canvas().scene().bounds());
   QTimer::singleShot(0, editor, [editor, seen, seenBy, wasWhole] {
@@ -396,19 +250,11 @@ void MainWindow::keepSight() {
 }
 
 void MainWindow::setMode(Mode mode) {
-  if (mode != m_mode) {
-    showDocksAgain();
-    if (!m_isOnStart) {
+  if (mode != m_layouts.mode()) {
+    if (!m_layouts.isAway()) {
       keepSight();
-      setUpdatesEnabled(false);
-      m_layouts[m_mode] = saveState(kLayoutVersion);
-      const auto known = m_layouts.find(mode);
-      if (known == m_layouts.end() || !restoreState(known->second, kLayoutVersion)) {
-        arrangeDocks(mode);
-      }
-      setUpdatesEnabled(true);
     }
-    m_mode = mode;
+    m_layouts.setMode(mode);
   }
   for (const Mode each : kModes) {
     m_actions[u"mode."_s + nameOf(each)]->setChecked(each == mode);
@@ -417,6 +263,13 @@ void MainWindow::setMode(Mode mode) {
     editor->setCutShown(mode == Mode::analyse);
   }
   Q_EMIT modeChanged(mode);
+}
+
+void MainWindow::updateQuestion() {
+  if (Editor* editor = currentEditor()) {
+    m_collectives->setCurrentIndex(m_collectives->findData(static_cast<int>(editor->bound().question().collective)));
+  }
+  updateRoots();
 }
 
 void MainWindow::updateRoots() {
@@ -438,29 +291,13 @@ void MainWindow::updateRoots() {
 }
 
 void MainWindow::toggleDocks() {
-  if (!m_layoutWithDocks.isEmpty()) {
-    showDocksAgain();
+  if (m_layouts.isAlone()) {
+    m_layouts.showDocksAgain();
     return;
   }
-  if (m_isOnStart) {
-    return;
-  }
-  m_layoutWithDocks = saveState(kLayoutVersion);
-  setUpdatesEnabled(false);
-  for (const DockPlace& place : m_docks) {
-    if (!place.dock->isFloating()) {
-      place.dock->hide();
-    }
-  }
-  setUpdatesEnabled(true);
+  m_layouts.hideDocks();
   if (Editor* editor = currentEditor()) {
     editor->canvas().setFocus();
-  }
-}
-
-void MainWindow::showDocksAgain() {
-  if (!m_layoutWithDocks.isEmpty()) {
-    restoreState(std::exchange(m_layoutWithDocks, {}), kLayoutVersion);
   }
 }
 
@@ -468,7 +305,7 @@ void MainWindow::cyclePanes(int by) {
   std::vector<QWidget*> panes;
   Editor* editor = currentEditor();
   panes.push_back(editor != nullptr ? static_cast<QWidget*>(&editor->canvas()) : m_pages->currentWidget());
-  for (const DockPlace& place : m_docks) {
+  for (const DockLayouts::Place& place : m_layouts.places()) {
     if (!place.dock->isHidden() && !place.dock->visibleRegion().isEmpty()) {
       panes.push_back(place.dock->widget());
     }
@@ -485,23 +322,10 @@ void MainWindow::cyclePanes(int by) {
     const auto next = static_cast<std::size_t>((at + by * step + 2 * count * step) % count);
     if (QWidget* first = firstFocusable(panes[next])) {
       first->setFocus(Qt::ShortcutFocusReason);
+      m_paneFrame->showAround(panes[next]);
       return;
     }
   }
-}
-
-bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
-  // On the drawing Tab hides the docks, except where the link tool walks with it.
-  if (event->type() == QEvent::KeyPress) {
-    const auto* key = static_cast<const QKeyEvent*>(event);
-    const auto* canvas = qobject_cast<const CanvasView*>(watched);
-    if (canvas != nullptr && key->key() == Qt::Key_Tab && key->modifiers() == Qt::NoModifier &&
-        canvas->tool() != ToolKind::link) {
-      toggleDocks();
-      return true;
-    }
-  }
-  return QMainWindow::eventFilter(watched, event);
 }
 
 }  // namespace coppice::designer

@@ -122,6 +122,11 @@ void PropertiesPanel::rebuild() {
     }
     if (selection.isEmpty()) {
       addFabric();
+      auto* hint = new QLabel(tr("Select a node, a link or a box to see and change its properties."), m_body);
+      hint->setObjectName(u"propertiesHint"_s);
+      hint->setWordWrap(true);
+      hint->setProperty("role", u"muted"_s);
+      m_form->addRow(hint);
     }
   } else {
     addHeading(tr("No document"), tr("Open or create a fabric to see its properties"));

@@ -128,12 +128,14 @@ void StatusStrip::update() {
     m_cut->setText(cut == nullptr ? QString() : tr("cut: %1").arg(cut->words));
     m_cut->setToolTip(cut == nullptr ? QString() : cut->sentence);
     m_cut->setVisible(cut != nullptr);
-    const int errors = bound->errors();
-    const int warnings = bound->warnings();
+    const bool isEmpty = m_editor->model().nodes().isEmpty();
+    const int errors = isEmpty ? 0 : bound->errors();
+    const int warnings = isEmpty ? 0 : bound->warnings();
     setState(m_problems, "state", errors > 0 ? u"error"_s : (warnings > 0 ? u"warning"_s : u"good"_s));
-    m_problems->setText(errors + warnings == 0 ? tr("no problems")
-                                               : counted(errors, tr("error"), tr("errors")) + u' ' +
-                                                     counted(warnings, tr("warning"), tr("warnings")));
+    m_problems->setText(isEmpty                  ? tr("empty")
+                        : errors + warnings == 0 ? tr("no problems")
+                                                 : counted(errors, tr("error"), tr("errors")) + u' ' +
+                                                       counted(warnings, tr("warning"), tr("warnings")));
   } else {
     m_bound->setText(tr("%1: computing").arg(collectiveName(live.question().collective)));
     m_cut->setVisible(false);

@@ -238,7 +238,7 @@ void TestDesignerPalette::ownTemplatesRefuse() {
 }
 
 void TestDesignerPalette::theDialogCreates() {
-  TemplateDialog dialog(*findEntry(u"preset/dgx-a100?boxes=4"_s), false);
+  TemplateDialog dialog(*findEntry(u"preset/dgx-a100?boxes=4"_s), TemplateDialog::Drawing::none);
   dialog.open();
   QSignalSpy spy(&dialog, &TemplateDialog::createWanted);
   auto* chip = dialog.findChild<QPushButton*>(u"chip-boxes-2"_s);
@@ -253,7 +253,7 @@ void TestDesignerPalette::theDialogCreates() {
 }
 
 void TestDesignerPalette::theDialogNamesWhatIsWrong() {
-  TemplateDialog dialog(*findEntry(u"preset/dgx-a100?boxes=4"_s), true);
+  TemplateDialog dialog(*findEntry(u"preset/dgx-a100?boxes=4"_s), TemplateDialog::Drawing::empty);
   dialog.open();
   auto* create = dialog.findChild<QPushButton*>(u"templateCreate"_s);
   QTRY_VERIFY(!dialog.isWorking());
@@ -272,7 +272,7 @@ void TestDesignerPalette::theDialogNamesWhatIsWrong() {
 }
 
 void TestDesignerPalette::theDialogHidesWhatHasNoEffect() {
-  TemplateDialog dialog(*findEntry(u"preset/dgx-a100?boxes=4"_s), true);
+  TemplateDialog dialog(*findEntry(u"preset/dgx-a100?boxes=4"_s), TemplateDialog::Drawing::empty);
   dialog.open();
   auto* spines = dialog.findChild<QSpinBox*>(u"parameter-spines"_s);
   QVERIFY(!spines->isVisible());

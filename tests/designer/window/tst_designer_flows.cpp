@@ -112,7 +112,7 @@ private Q_SLOTS:
   void goToANode();
   void problemsInTurn();
   void panesInTurn();
-  void tabHidesTheDocks();
+  void keysHideTheDocks();
   void modesKeepTheirLayouts();
   void everyActionTakesAShortcut();
   void linkByKeysAlone();
@@ -574,22 +574,28 @@ void TestDesignerFlows::panesInTurn() {
   QCOMPARE(QApplication::focusWidget(), static_cast<QWidget*>(&f.editor()->canvas()));
 }
 
-void TestDesignerFlows::tabHidesTheDocks() {
+void TestDesignerFlows::keysHideTheDocks() {
   const Fixture f;
   f.window->openPreset(u"dgx-a100"_s);
   auto* bound = f.window->findChild<QDockWidget*>(u"boundDock"_s);
   QVERIFY(bound->isVisible());
   f.editor()->canvas().setFocus();
+  // Tab walks on from the drawing as from anything else.
   QTest::keyClick(&f.editor()->canvas(), Qt::Key_Tab);
+  QVERIFY(bound->isVisible());
+  QVERIFY(!f.editor()->canvas().hasFocus());
+  QTest::keyClick(f.window.get(), Qt::Key_Backslash, Qt::ControlModifier);
   for (const QDockWidget* dock : f.window->findChildren<QDockWidget*>()) {
     QVERIFY(!dock->isVisible());
   }
-  QTest::keyClick(&f.editor()->canvas(), Qt::Key_Tab);
+  QVERIFY(f.editor()->canvas().hasFocus());
+  QTest::keyClick(f.window.get(), Qt::Key_Backslash, Qt::ControlModifier);
   QVERIFY(bound->isVisible());
   // The link tool walks with Tab.
+  f.editor()->canvas().setFocus();
   QTest::keyClick(&f.editor()->canvas(), Qt::Key_L);
   QTest::keyClick(&f.editor()->canvas(), Qt::Key_Tab);
-  QVERIFY(bound->isVisible());
+  QVERIFY(f.editor()->canvas().hasFocus());
 }
 
 void TestDesignerFlows::modesKeepTheirLayouts() {
@@ -975,18 +981,26 @@ void TestDesignerFlows::whatVanishesIsNotLost() {
   QVERIFY(QFileInfo::exists(path));
   QVERIFY(!f.editor()->file().isModified());
   // Changed by another program, and kept: unsaved as well.
-  const int asked = f.answers->asked;
-  f.answers->chosen = false;
+  const auto notice = [&](const char* button) {
+    return f.editor()->notice().findChild<QPushButton*>(QLatin1String(button));
+  };
   QFile file(path);
   QVERIFY(file.open(QIODevice::Append));
   file.write("\n");
   file.close();
-  QVERIFY(QTest::qWaitFor([&] { return f.answers->asked == asked + 1; }));
-  QVERIFY(QTest::qWaitFor([&] { return f.editor()->file().isModified(); }));
+  // It is told above the drawing; nothing stands in the way of the work.
+  QTRY_VERIFY_WITH_TIMEOUT(f.editor()->notice().text().contains(u"was changed by another program"_s), 30000);
+  QCOMPARE(QApplication::activeModalWidget(), nullptr);
+  QCOMPARE(f.answers->asked, 0);
+  QTest::mouseClick(notice("noticeKeep"), Qt::LeftButton);
+  QVERIFY(f.editor()->notice().text().isEmpty());
+  QVERIFY(f.editor()->file().isModified());
   // Changed into what cannot be read, and wanted: what was here stays.
-  f.answers->chosen = true;
   QVERIFY(io::saveFile(path.toStdString(), "not a fabric"));
-  QVERIFY(QTest::qWaitFor([&] { return f.answers->failures.size() == 1; }));
+  QTRY_VERIFY_WITH_TIMEOUT(!f.editor()->notice().text().isEmpty(), 30000);
+  QTRY_VERIFY_WITH_TIMEOUT(notice("noticeReload") != nullptr, 30000);
+  QTest::mouseClick(notice("noticeReload"), Qt::LeftButton);
+  QCOMPARE(f.answers->failures.size(), 1);
   QVERIFY(f.editor()->file().isModified());
   QCOMPARE(f.editor()->model().nodes().size(), std::size_t(36));
   // A folder that is gone takes no file: one question, with another name as the way out.

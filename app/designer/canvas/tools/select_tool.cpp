@@ -272,15 +272,7 @@ void SelectTool::doubleClick(const CanvasPoint& point) {
     return;
   }
   if (const LineItem* line = m_view.scene().line(id.link())) {
-    CanvasView* view = &m_view;
-    const std::vector<LinkId> links = line->links;
-    m_view.askBandwidth(line->curve.at(0.5),
-                        QString::fromStdString(m_view.document().model().find(links.front())->bandwidth),
-                        [view, links](const std::string& text) {
-                          view->document().edit(Texts::tr("Change bandwidth"), [&](Edit& edit) {
-                            edits::changeLinks(edit, links, [&](Link& link) { link.bandwidth = text; });
-                          });
-                        });
+    m_view.editBandwidth(line->links);
     return;
   }
   if (id.isValid()) {

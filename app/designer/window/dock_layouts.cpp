@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/window/dock_layouts.hpp"
+
+#include <QDockWidget>
+#include <QLayout>
+#include <QMainWindow>
+#include <QScreen>
+#include <QSettings>
+#include <algorithm>
+#include <utility>
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+/// Layouts of other versions are passed over.
+constexpr int kLayoutVersion = 3;
+constexpr QSize kUsualSize(1440, 900);
+constexpr QSize kSmallBelow(1400, 820);
+/// What a window manager takes for its frame, about.
+constexpr QSize kFrame(8, 40);
+
+/// Sizes of docks in pixels of 1x.
+struct Sizes {
+  int left;
+  int right;
+  int bottom;
+};
+constexpr Sizes kUsual{236, 312, 220};
+constexpr Sizes kSmall{200, 280, 168};
+
+QString groupOf(bool isSmall) {
+  return isSmall ? u"window/layouts/small/"_s : u"window/layouts/"_s;
+}
+
+}  // namespace
+
+QString nameOf(Mode mode) {
+  switch (mode) {
+    case Mode::draw:
+      return u"draw"_s;
+    case Mode::analyse:
+      return u"analyse"_s;
+    case Mode::schedule:
+      return u"schedule"_s;
+    case Mode::run:
+      return u"run"_s;
+  }
+  return {};
+}
+
+void DockLayouts::add(Place place) {
+  m_window.addDockWidget(place.area, place.dock);
+  m_places.push_back(std::move(place));
+}
+
+QRect DockLayouts::available() const {
+  return m_window.screen()->availableGeometry();
+}
+
+bool DockLayouts::isSmall() const {
+  const QSize size = available().size();
+  return size.width() < kSmallBelow.width() || size.height() < kSmallBelow.height();
+}
+
+std::vector<QDockWidget*> DockLayouts::docksOf(Mode mode) const {
+  std::vector<QDockWidget*> docks;
+  for (const Place& place : m_places) {
+    const bool isIn = std::find(place.modes.begin(), place.modes.end(), mode) != place.modes.end();
+    if (isIn && (place.isOnSmallScreens || !isSmall())) {
+      docks.push_back(place.dock);
+    }
+  }
+  return docks;
+}
+
+void DockLayouts::setMode(Mode mode) {
+  if (mode == m_mode) {
+    return;
+  }
+  showDocksAgain();
+  if (m_isAway) {
+    m_mode = mode;
+    return;
+  }
+  m_window.setUpdatesEnabled(false);
+  capture();
+  m_mode = mode;
+  bring();
+  m_window.setUpdatesEnabled(true);
+}
+
+void DockLayouts::setAway(bool isAway) {
+  m_window.setUpdatesEnabled(false);
+  if (isAway) {
+    showDocksAgain();
+    capture();
+    m_isAway = true;
+    for (const Place& place : m_places) {
+      place.dock->hide();
+    }
+  } else if (m_isAway) {
+    m_isAway = false;
+    bring();
+  }
+  m_window.setUpdatesEnabled(true);
+}
+
+void DockLayouts::hideDocks() {
+  if (m_isAway || isAlone()) {
+    return;
+  }
+  m_besideAlone = m_window.saveState(kLayoutVersion);
+  m_window.setUpdatesEnabled(false);
+  for (const Place& place : m_places) {
+    if (!place.dock->isFloating()) {
+      place.dock->hide();
+    }
+  }
+  m_window.setUpdatesEnabled(true);
+}
+
+void DockLayouts::showDocksAgain() {
+  if (isAlone()) {
+    m_window.restoreState(std::exchange(m_besideAlone, {}), kLayoutVersion);
+    setUpAreas();
+  }
+}
+
+void DockLayouts::reset() {
+  m_saved.clear();
+  m_besideAlone.clear();
+  if (!m_isAway) {
+    m_window.setUpdatesEnabled(false);
+    arrange();
+    m_window.setUpdatesEnabled(true);
+    fitToScreen();
+  }
+}
+
+void DockLayouts::capture() {
+  if (m_isAway) {
+    return;
+  }
+  Saved now{m_window.saveState(kLayoutVersion), {}};
+  const std::vector<QDockWidget*> own = docksOf(m_mode);
+  for (const Place& place : m_places) {
+    if (!place.dock->isHidden() && std::find(own.begin(), own.end(), place.dock) == own.end()) {
+      now.guests << place.dock->objectName();
+    }
+  }
+  m_saved[m_mode] = std::move(now);
+}
+
+void DockLayouts::bring() {
+  const auto known = m_saved.find(m_mode);
+  if (known == m_saved.end()) {
+    arrange();
+  } else if (!apply(known->second)) {
+    arrange();
+    // The window may have grown with what was refused.
+    fitToScreen();
+  }
+}
+
+bool DockLayouts::apply(const Saved& saved) {
+  if (!m_window.restoreState(saved.state, kLayoutVersion)) {
+    return false;
+  }
+  setUpAreas();
+  const std::vector<QDockWidget*> own = docksOf(m_mode);
+  const bool hasStrangers = std::any_of(m_places.begin(), m_places.end(), [&](const Place& place) {
+    return !place.dock->isHidden() && std::find(own.begin(), own.end(), place.dock) == own.end() &&
+           !saved.guests.contains(place.dock->objectName());
+  });
+  if (hasStrangers) {
+    return false;
+  }
+  m_window.layout()->invalidate();
+  const QSize needed = m_window.minimumSizeHint();
+  const QSize room = available().size();
+  return needed.width() <= room.width() && needed.height() <= room.height();
+}
+
+void DockLayouts::setUpAreas() {
+  m_window.setDockOptions(QMainWindow::AnimatedDocks | QMainWindow::AllowNestedDocks | QMainWindow::AllowTabbedDocks |
+                          QMainWindow::GroupedDragging);
+  m_window.setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+  m_window.setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
+  m_window.setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+}
+
+void DockLayouts::arrange() {
+  setUpAreas();
+  const Sizes& sizes = isSmall() ? kSmall : kUsual;
+  const std::vector<QDockWidget*> own = docksOf(m_mode);
+  const auto isShown = [&](const Place& place) { return std::find(own.begin(), own.end(), place.dock) != own.end(); };
+  for (const Place& place : m_places) {
+    place.dock->setFloating(false);
+    m_window.removeDockWidget(place.dock);
+  }
+  // What belongs to this mode alone comes first; drawing begins with what is wrong.
+  std::vector<Place> order = m_places;
+  if (m_mode != Mode::draw) {
+    std::stable_partition(order.begin(), order.end(),
+                          [&](const Place& place) { return isShown(place) && place.modes.size() == 1; });
+  }
+  QDockWidget* firstBelow = nullptr;
+  QDockWidget* front = nullptr;
+  QList<QDockWidget*> left;
+  QList<QDockWidget*> right;
+  for (const Place& place : order) {
+    m_window.addDockWidget(place.area, place.dock);
+    if (place.area == Qt::BottomDockWidgetArea) {
+      if (firstBelow != nullptr) {
+        m_window.tabifyDockWidget(firstBelow, place.dock);
+      } else {
+        firstBelow = place.dock;
+      }
+      if (isShown(place) && front == nullptr) {
+        front = place.dock;
+      }
+    } else if (isShown(place)) {
+      (place.area == Qt::LeftDockWidgetArea ? left : right).append(place.dock);
+    }
+    place.dock->setVisible(isShown(place));
+  }
+  if (front != nullptr) {
+    front->raise();
+    m_window.resizeDocks({front}, {sizes.bottom}, Qt::Vertical);
+  }
+  // The uppermost gets the most room, the minimap as little as it can do with.
+  const auto stack = [this](const QList<QDockWidget*>& docks, int width) {
+    QList<int> heights;
+    for (const QDockWidget* dock : docks) {
+      constexpr int kMost = 460;
+      constexpr int kSome = 220;
+      constexpr int kLittle = 130;
+      heights << (dock == docks.front() ? kMost : (dock->objectName() == u"minimapDock"_s ? kLittle : kSome));
+    }
+    if (!docks.isEmpty()) {
+      m_window.resizeDocks(docks, heights, Qt::Vertical);
+      m_window.resizeDocks({docks.front()}, {width}, Qt::Horizontal);
+    }
+  };
+  stack(left, sizes.left);
+  stack(right, sizes.right);
+}
+
+void DockLayouts::fitToScreen() {
+  const QRect room = available();
+  const QSize frame = m_window.isVisible() ? m_window.frameGeometry().size() - m_window.size() : kFrame;
+  const QSize most = room.size() - frame;
+  if (m_window.width() > most.width() || m_window.height() > most.height()) {
+    m_window.resize(m_window.size().boundedTo(most));
+    m_window.move(room.topLeft());
+  }
+}
+
+void DockLayouts::restoreDefaultSize() {
+  m_window.resize(kUsualSize.boundedTo(available().size() - kFrame));
+  // A small screen has nothing to give away.
+  if (isSmall()) {
+    m_window.setWindowState(m_window.windowState() | Qt::WindowMaximized);
+  }
+}
+
+void DockLayouts::restore(const QSettings& settings) {
+  if (!m_window.restoreGeometry(settings.value(u"window/geometry"_s).toByteArray())) {
+    restoreDefaultSize();
+  }
+  fitToScreen();
+  for (const Mode mode : kModes) {
+    const QString key = groupOf(isSmall()) + nameOf(mode);
+    const QByteArray state = settings.value(key).toByteArray();
+    if (!state.isEmpty()) {
+      m_saved[mode] = {state, settings.value(key + u"-guests"_s).toStringList()};
+    }
+  }
+  const QString last = settings.value(u"window/mode"_s).toString();
+  for (const Mode mode : kModes) {
+    if (nameOf(mode) == last) {
+      setMode(mode);
+    }
+  }
+}
+
+void DockLayouts::save(QSettings& settings) {
+  showDocksAgain();
+  capture();
+  settings.setValue(u"window/geometry"_s, m_window.saveGeometry());
+  settings.setValue(u"window/mode"_s, nameOf(m_mode));
+  for (const Mode mode : kModes) {
+    const QString key = groupOf(isSmall()) + nameOf(mode);
+    const auto known = m_saved.find(mode);
+    if (known == m_saved.end()) {
+      settings.remove(key);
+      settings.remove(key + u"-guests"_s);
+    } else {
+      settings.setValue(key, known->second.state);
+      settings.setValue(key + u"-guests"_s, known->second.guests);
+    }
+  }
+}
+
+}  // namespace coppice::designer

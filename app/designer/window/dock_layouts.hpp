@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QByteArray>
+#include <QRect>
+#include <QString>
+#include <QStringList>
+#include <array>
+#include <map>
+#include <vector>
+
+class QDockWidget;
+class QMainWindow;
+class QSettings;
+
+namespace coppice::designer {
+
+/// What the window shows beside the drawing; document, selection and zoom stay when it changes.
+enum class Mode { draw, analyse, schedule, run };
+inline constexpr std::array<Mode, 4> kModes{Mode::draw, Mode::analyse, Mode::schedule, Mode::run};
+
+/// "draw", for settings and action ids.
+[[nodiscard]] QString nameOf(Mode mode);
+
+/// Which docks each mode shows, and where. Each mode remembers how it was left; small screens have layouts of their
+/// own. A saved layout that cannot be right gives way to the default of its mode.
+class DockLayouts {
+public:
+  struct Place {
+    QDockWidget* dock;
+    Qt::DockWidgetArea area;
+    std::vector<Mode> modes;
+    bool isOnSmallScreens = true;
+  };
+
+  explicit DockLayouts(QMainWindow& window) : m_window(window) {}
+
+  void add(Place place);
+  [[nodiscard]] const std::vector<Place>& places() const { return m_places; }
+  /// The docks that the mode shows by default on this screen.
+  [[nodiscard]] std::vector<QDockWidget*> docksOf(Mode mode) const;
+  /// The screen has less than 1400 x 820 pixels (of 1x) for the window.
+  [[nodiscard]] bool isSmall() const;
+
+  [[nodiscard]] Mode mode() const { return m_mode; }
+  void setMode(Mode mode);
+
+  /// The start page has the window to itself: all docks go away, and come back.
+  void setAway(bool isAway);
+  [[nodiscard]] bool isAway() const { return m_isAway; }
+
+  /// Only the drawing; floating docks stay.
+  void hideDocks();
+  void showDocksAgain();
+  [[nodiscard]] bool isAlone() const { return !m_besideAlone.isEmpty(); }
+
+  /// Default layouts in all modes.
+  void reset();
+
+  /// Size, place and layouts of the last session; a window of a first start fits the screen.
+  void restore(const QSettings& settings);
+  void restoreDefaultSize();
+  void save(QSettings& settings);
+
+private:
+  struct Saved {
+    QByteArray state;
+    QStringList guests;  ///< docks of other modes that were opened on purpose
+  };
+
+  [[nodiscard]] QRect available() const;
+  void fitToScreen();
+  /// Options that saveState() does not hold.
+  void setUpAreas();
+  void capture();
+  /// Shows the mode as it was left, or by default.
+  void bring();
+  bool apply(const Saved& saved);
+  void arrange();
+
+  QMainWindow& m_window;
+  std::vector<Place> m_places;
+  Mode m_mode = Mode::draw;
+  /// Nothing was arranged so far, or the start page is shown: what the docks are like now is no layout of the mode.
+  bool m_isAway = true;
+  std::map<Mode, Saved> m_saved;
+  QByteArray m_besideAlone;  ///< while the docks are hidden
+};
+
+}  // namespace coppice::designer

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QApplication>
+#include <QDockWidget>
+#include <QLabel>
+#include <QScreen>
+#include <QSettings>
+#include <QTabBar>
+#include <QTest>
+#include <QToolBar>
+#include <algorithm>
+
+#include "designer/theme/theme.hpp"
+#include "window/window_fixture.hpp"
+
+using namespace coppice;
+using namespace coppice::designer;
+using namespace Qt::StringLiterals;
+using test::Fixture;
+
+/// Modes, their docks and what is seen of them, on the screen that the platform has (see CMakeLists.txt).
+class TestDesignerFrame : public QObject {
+  Q_OBJECT
+
+private Q_SLOTS:
+  void initTestCase();
+  void cleanup();
+  void theFirstWindowFitsTheScreen();
+  void restartsAsItWas_data();
+  void restartsAsItWas();
+  void brokenLayoutsGiveWay();
+  void docksOpenedOnPurposeStay();
+  void theStartPageHasNoDocks();
+  void resetBringsTheDefault();
+  void theDrawingRefits();
+  void theDrawingStaysWhereItWasPut();
+};
+
+namespace {
+
+QString namesOf(const std::vector<QDockWidget*>& docks) {
+  QStringList names;
+  for (const QDockWidget* dock : docks) {
+    names << dock->objectName();
+  }
+  names.sort();
+  return names.join(u' ');
+}
+
+/// Empty = the window shows this mode's docks and nothing else, and all of it is on the screen.
+QString faultOf(const Fixture& f, Mode mode, const QStringList& guests = {}) {
+  QCoreApplication::processEvents();
+  std::vector<QDockWidget*> shown;
+  for (auto* dock : f.window->findChildren<QDockWidget*>()) {
+    if (!dock->isHidden() && !guests.contains(dock->objectName())) {
+      shown.push_back(dock);
+    }
+  }
+  const QString expected = namesOf(f.window->layouts().docksOf(mode));
+  if (namesOf(shown) != expected) {
+    return u"shown: %1; expected: %2"_s.arg(namesOf(shown), expected);
+  }
+  const QRect screen = f.window->screen()->availableGeometry();
+  if (!screen.contains(f.window->frameGeometry())) {
+    return u"the window of %1 x %2 is not on the screen"_s.arg(f.window->width()).arg(f.window->height());
+  }
+  const auto* bar = f.window->findChild<QToolBar*>(u"mainToolBar"_s);
+  for (const char* id : {"mode.run", "schedule.generate", "schedule.export", "run.start"}) {
+    const QWidget* button = bar->widgetForAction(f.window->actions()[QLatin1String(id)]);
+    if (button == nullptr || !button->isVisible() ||
+        button->mapTo(f.window.get(), button->rect().bottomRight()).x() >= f.window->width()) {
+      return u"%1 is not on the screen"_s.arg(QLatin1String(id));
+    }
+  }
+  // All that the docks are asked to show side by side has its least size.
+  for (const QDockWidget* dock : shown) {
+    if (!dock->visibleRegion().isEmpty() &&
+        (dock->width() < dock->minimumSizeHint().width() || dock->height() < dock->minimumSizeHint().height())) {
+      return u"%1 has no room"_s.arg(dock->objectName());
+    }
+  }
+  const CanvasView& canvas = f.editor()->canvas();
+  if (canvas.width() * 100 < screen.width() * 45 || canvas.height() * 100 < screen.height() * 38) {
+    return u"%1 x %2 are left for the drawing"_s.arg(canvas.width()).arg(canvas.height());
+  }
+  for (const auto* tabs : f.window->findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly)) {
+    if (tabs->isVisible() && tabs->shape() != QTabBar::RoundedNorth) {
+      return u"tabs of docks are not on top"_s;
+    }
+  }
+  return {};
+}
+
+QString idOf(Mode mode) {
+  return u"mode."_s + nameOf(mode);
+}
+
+}  // namespace
+
+void TestDesignerFrame::initTestCase() {
+  QCoreApplication::setOrganizationName(u"coppice-test"_s);
+  QCoreApplication::setApplicationName(u"coppice-frame-%1"_s.arg(QCoreApplication::applicationPid()));
+  Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
+  Theme::instance().setAnimated(false);
+}
+
+void TestDesignerFrame::cleanup() {
+  QSettings().clear();
+}
+
+void TestDesignerFrame::theFirstWindowFitsTheScreen() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  for (const Mode mode : kModes) {
+    f.window->setMode(mode);
+    const QString fault = faultOf(f, mode);
+    QVERIFY2(fault.isEmpty(), qPrintable(nameOf(mode) + u": "_s + fault));
+  }
+}
+
+void TestDesignerFrame::restartsAsItWas_data() {
+  QTest::addColumn<int>("last");
+  QTest::addColumn<bool>("isFileOpen");
+  for (const Mode mode : kModes) {
+    for (const bool isFileOpen : {false, true}) {
+      QTest::newRow(qPrintable(nameOf(mode) + (isFileOpen ? u" with a file"_s : u" from the start page"_s)))
+          << static_cast<int>(mode) << isFileOpen;
+    }
+  }
+}
+
+void TestDesignerFrame::restartsAsItWas() {
+  QFETCH(int, last);
+  QFETCH(bool, isFileOpen);
+  const Mode mode = static_cast<Mode>(last);
+  for (int start = 0; start < 3; ++start) {
+    const Fixture f(true);
+    if (start > 0) {
+      QCOMPARE(nameOf(f.window->mode()), nameOf(mode));
+      QVERIFY(f.window->actions()[idOf(mode)]->isChecked());
+    }
+    if (isFileOpen || start == 0) {
+      f.window->openPreset(u"dgx-a100"_s);
+      f.window->actions()[idOf(mode)]->trigger();
+      QString fault = faultOf(f, mode);
+      QVERIFY2(fault.isEmpty(), qPrintable(fault));
+      if (start == 2) {
+        for (const Mode other : kModes) {
+          f.window->actions()[idOf(other)]->trigger();
+          fault = faultOf(f, other);
+          QVERIFY2(fault.isEmpty(), qPrintable(nameOf(other) + u": "_s + fault));
+        }
+        f.window->actions()[idOf(mode)]->trigger();
+      }
+    }
+    QVERIFY(f.window->close());
+  }
+  // Whatever was done before, drawing comes as it should.
+  const Fixture f(true);
+  f.window->openPreset(u"dgx-a100"_s);
+  f.run("mode.draw");
+  const QString fault = faultOf(f, Mode::draw);
+  QVERIFY2(fault.isEmpty(), qPrintable(fault));
+}
+
+void TestDesignerFrame::brokenLayoutsGiveWay() {
+  QByteArray allSideBySide;
+  QByteArray tooWide;
+  {
+    const Fixture f;
+    f.window->openPreset(u"dgx-a100"_s);
+    for (auto* dock : f.window->findChildren<QDockWidget*>()) {
+      f.window->removeDockWidget(dock);
+      f.window->addDockWidget(Qt::BottomDockWidgetArea, dock, Qt::Horizontal);
+      dock->show();
+    }
+    constexpr int kVersion = 3;  // of the layouts
+    allSideBySide = f.window->saveState(kVersion);
+    constexpr int kWide = 4579;
+    f.window->resize(kWide, 1050);
+    tooWide = f.window->saveGeometry();
+  }
+  for (const QString& group : {u"window/layouts/"_s, u"window/layouts/small/"_s}) {
+    for (const Mode mode : kModes) {
+      QSettings().setValue(group + nameOf(mode), allSideBySide);
+    }
+  }
+  QSettings().setValue(u"window/geometry"_s, tooWide);
+  QSettings().setValue(u"window/mode"_s, u"analyse"_s);
+  for (int start = 0; start < 2; ++start) {
+    const Fixture f(true);
+    f.window->openPreset(u"dgx-a100"_s);
+    for (const Mode mode : {Mode::analyse, Mode::draw, Mode::schedule, Mode::run, Mode::draw}) {
+      f.window->setMode(mode);
+      const QString fault = faultOf(f, mode);
+      QVERIFY2(fault.isEmpty(), qPrintable(nameOf(mode) + u": "_s + fault));
+    }
+    QVERIFY(f.window->close());
+  }
+}
+
+void TestDesignerFrame::docksOpenedOnPurposeStay() {
+  {
+    const Fixture f(true);
+    f.window->openPreset(u"dgx-a100"_s);
+    f.run("mode.schedule");
+    f.run("view.links");
+    f.run("mode.draw");
+    f.run("mode.schedule");
+    QVERIFY(!f.window->findChild<QDockWidget*>(u"linksDock"_s)->isHidden());
+    QVERIFY(f.window->close());
+  }
+  const Fixture f(true);
+  f.window->openPreset(u"dgx-a100"_s);
+  QVERIFY(!f.window->findChild<QDockWidget*>(u"linksDock"_s)->isHidden());
+  const QString fault = faultOf(f, Mode::schedule, {u"linksDock"_s});
+  QVERIFY2(fault.isEmpty(), qPrintable(fault));
+}
+
+void TestDesignerFrame::theStartPageHasNoDocks() {
+  for (int start = 0; start < 2; ++start) {
+    const Fixture f(true);
+    for (const auto* dock : f.window->findChildren<QDockWidget*>()) {
+      QVERIFY(dock->isHidden());
+    }
+    f.run("mode.run");
+    f.window->close();
+  }
+}
+
+void TestDesignerFrame::resetBringsTheDefault() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  for (auto* dock : f.window->findChildren<QDockWidget*>()) {
+    dock->show();
+  }
+  f.run("view.reset-layout");
+  QString fault = faultOf(f, Mode::draw);
+  QVERIFY2(fault.isEmpty(), qPrintable(fault));
+  // Also after the drawing was alone.
+  f.run("view.toggle-docks");
+  f.run("mode.analyse");
+  fault = faultOf(f, Mode::analyse);
+  QVERIFY2(fault.isEmpty(), qPrintable(fault));
+}
+
+void TestDesignerFrame::theDrawingRefits() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  CanvasView& canvas = f.editor()->canvas();
+  canvas.complete();
+  // As large as a fit makes it, whatever changed before.
+  const auto isFitted = [&] {
+    QCoreApplication::processEvents();
+    const QByteArray now = canvas.viewState();
+    canvas.zoomToFit();
+    return canvas.viewState() == now;
+  };
+  QVERIFY(isFitted());
+  for (const char* change : {"mode.analyse", "mode.schedule", "mode.run", "mode.draw", "view.toggle-docks"}) {
+    f.run(change);
+    QVERIFY2(isFitted(), change);
+  }
+  const double large = canvas.zoom();
+  f.run("view.toggle-docks");
+  QVERIFY(isFitted());
+  QVERIFY(canvas.zoom() <= large);
+  f.window->setWindowState(Qt::WindowNoState);
+  f.window->resize(f.window->minimumSizeHint());
+  QVERIFY(isFitted());
+}
+
+void TestDesignerFrame::theDrawingStaysWhereItWasPut() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  CanvasView& canvas = f.editor()->canvas();
+  canvas.complete();
+  canvas.setZoom(2);
+  QVERIFY(!canvas.keepsFit());
+  for (const char* change : {"mode.analyse", "mode.run", "view.toggle-docks"}) {
+    f.run(change);
+    QCoreApplication::processEvents();
+    QCOMPARE(canvas.zoom(), 2.0);
+  }
+  f.run("zoom.fit");
+  QVERIFY(canvas.keepsFit());
+  // A session brings back both kinds.
+  const QByteArray fitted = canvas.viewState();
+  canvas.panBy({30, 0});
+  const QByteArray panned = canvas.viewState();
+  canvas.setViewState(fitted);
+  QVERIFY(canvas.keepsFit());
+  canvas.setViewState(panned);
+  QVERIFY(!canvas.keepsFit());
+}
+
+QTEST_MAIN(TestDesignerFrame)
+#include "tst_designer_frame.moc"
