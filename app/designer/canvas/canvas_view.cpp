@@ -385,6 +385,8 @@ void CanvasView::dropEvent(QDropEvent* event) {
     m_dragged.reset();
     event->acceptProposedAction();
     m_drops.dropped(*event->mimeData(), centre);
+    // The next keys are for what was dropped.
+    setFocus(Qt::MouseFocusReason);
     updateHint();
   }
 }

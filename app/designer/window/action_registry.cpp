@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/window/action_registry.hpp"
 
+#include <QPixmap>
 #include <QSettings>
 #include <utility>
 
@@ -12,8 +13,14 @@ namespace coppice::designer {
 namespace {
 
 const QString kSettingsGroup = u"shortcuts/"_s;
-
 }  // namespace
+
+QIcon blankIcon() {
+  constexpr int kSize = 16;
+  QPixmap pixmap(kSize, kSize);
+  pixmap.fill(Qt::transparent);
+  return pixmap;
+}
 
 ActionRegistry::ActionRegistry(QObject* parent) : QObject(parent) {}
 
@@ -31,6 +38,8 @@ QAction* ActionRegistry::add(const ActionSpec& spec, std::function<void(bool)> r
   tell(action);
   if (!spec.icon.isEmpty()) {
     action->setIcon(icon(spec.icon));
+  } else if (!spec.isCheckable) {
+    action->setIcon(blankIcon());
   }
   connect(action, &QAction::triggered, this, [run = std::move(run)](bool isChecked) { run(isChecked); });
   m_all.push_back(action);

@@ -3,6 +3,7 @@
 
 #include <QAction>
 #include <QHash>
+#include <QIcon>
 #include <QKeySequence>
 #include <QList>
 #include <QObject>
@@ -21,6 +22,9 @@ struct ActionSpec {
   QString icon = {};  ///< name of an icon of the theme
   bool isCheckable = false;
 };
+
+/// Takes the place of an icon in menus, so that all texts begin at one line.
+[[nodiscard]] QIcon blankIcon();
 
 /// Every action of the program, by id: menus, tool bar, command palette, shortcut sheet and scripts all ask here.
 /// Shortcuts that a person changed are kept in the settings.

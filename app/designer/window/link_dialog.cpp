@@ -196,8 +196,11 @@ LinkDialog::LinkDialog(Editor& editor, QWidget* parent)
   connect(m_tabs, &QTabWidget::currentChanged, this, &LinkDialog::preview);
   connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
   connect(m_create, &QPushButton::clicked, this, &LinkDialog::take);
-  m_from->setFocus();
   preview();
+  // Where the proposal can be made, its bandwidth is what is left to say.
+  QLineEdit* first = m_create->isEnabled() ? m_bandwidth : m_from;
+  first->selectAll();
+  first->setFocus();
 }
 
 LinkDialog::~LinkDialog() {

@@ -430,6 +430,13 @@ void MainWindow::createMenus() {
   createRunMenu();
   fill(menuBar()->addMenu(tr("&Help")),
        {u"help.contents"_s, u"help.glossary"_s, u"help.tour"_s, {}, u"help.shortcuts"_s, {}, u"help.about"_s});
+  for (const QAction* menu : menuBar()->actions()) {
+    for (QAction* action : menu->menu()->actions()) {
+      if (action->menu() != nullptr && action->icon().isNull()) {
+        action->setIcon(blankIcon());
+      }
+    }
+  }
   // Shortcuts work also where no menu shows the action.
   for (QAction* action : m_actions.all()) {
     addAction(action);

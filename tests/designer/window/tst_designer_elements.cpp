@@ -8,6 +8,7 @@
 #include <QLabel>
 #include <QListWidget>
 #include <QMenu>
+#include <QMenuBar>
 #include <QMimeData>
 #include <QPointer>
 #include <QPushButton>
@@ -53,6 +54,7 @@ private Q_SLOTS:
   void anOpenFileIsMentioned();
   void theTourIsWhole();
   void commandRowsAreEven();
+  void menuTextsAreEven();
   void zoomKeys();
   void fourBoxesInTwelveActions();
 };
@@ -465,6 +467,20 @@ void TestDesignerElements::commandRowsAreEven() {
   }
 }
 
+void TestDesignerElements::menuTextsAreEven() {
+  const Fixture f;
+  f.window->openPreset(u"dgx-a100"_s);
+  // A text beside an icon begins elsewhere than one without.
+  for (const QAction* top : f.window->menuBar()->actions()) {
+    const QList<QAction*> actions = top->menu()->actions();
+    const auto hasPlace = [](const QAction* action) { return action->isSeparator() || !action->icon().isNull(); };
+    if (std::any_of(actions.begin(), actions.end(), [](const QAction* action) { return !action->icon().isNull(); })) {
+      const auto bare = std::find_if_not(actions.begin(), actions.end(), hasPlace);
+      QVERIFY2(bare == actions.end(), bare != actions.end() ? qPrintable((*bare)->text()) : "");
+    }
+  }
+}
+
 void TestDesignerElements::zoomKeys() {
   const Fixture f;
   f.window->openPreset(u"dgx-a100"_s);
@@ -524,7 +540,7 @@ void TestDesignerElements::fourBoxesInTwelveActions() {
     QDialog* dialog = dialogOf(u"linkDialog"_s);
     QVERIFY(dialog != nullptr);
     auto* field = dialog->findChild<QLineEdit*>(u"linkDialogBandwidth"_s);
-    field->selectAll();
+    QCOMPARE(dialog->focusWidget(), static_cast<QWidget*>(field));
     QTest::keyClicks(field, bandwidth);
     QVERIFY2(dialog->findChild<QPushButton*>(u"linkCreate"_s)->isEnabled(),
              qPrintable(dialog->findChild<QLabel*>(u"linkSummary"_s)->text()));
