@@ -104,7 +104,22 @@ NamePopup::NamePopup(const QString& initial, std::function<QString(const QString
     m_wrong->setVisible(!m_wrong->text().isEmpty());
     adjustSize();
   });
-  connect(m_field, &QLineEdit::editingFinished, this, &NamePopup::take);
+  connect(m_field, &QLineEdit::returnPressed, this, &NamePopup::take);
+  m_field->installEventFilter(this);
+}
+
+bool NamePopup::eventFilter(QObject* object, QEvent* event) {
+  if (object == m_field && event->type() == QEvent::FocusOut) {
+    const Qt::FocusReason reason = static_cast<QFocusEvent*>(event)->reason();
+    if (reason == Qt::ActiveWindowFocusReason && parentWidget() != nullptr) {
+      // A dialog opens; when it has closed, the keys are for the canvas.
+      parentWidget()->setFocus();
+    }
+    if (reason != Qt::PopupFocusReason) {
+      m_wrong->text().isEmpty() ? take() : static_cast<void>(close());
+    }
+  }
+  return Popup::eventFilter(object, event);
 }
 
 void NamePopup::keyPressEvent(QKeyEvent* event) {

@@ -51,6 +51,7 @@ public:
             std::function<void(const QString&)> done, QWidget* parent);
 
 protected:
+  bool eventFilter(QObject* object, QEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
 
 private:
