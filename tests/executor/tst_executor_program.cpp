@@ -171,6 +171,7 @@ void ExecutorProgramTest::exitCodes_data() {
   QTest::newRow("no file") << QStringList{"/nonexistent.xml"} << 1 << QByteArray("nonexistent");
   QTest::newRow("a folder") << QStringList{"/tmp"} << 1 << QByteArray("/tmp");
   QTest::newRow("size") << QStringList{good, "-b", "12Q"} << 1 << QByteArray("12Q");
+  QTest::newRow("empty size") << QStringList{good, "-b", ""} << 1 << QByteArray("the value is empty");
   QTest::newRow("huge size") << QStringList{good, "-b", "1", "-e", "99999999T"} << 1 << QByteArray("size");
   QTest::newRow("sizes backwards") << QStringList{good, "-b", "2K", "-e", "1K"} << 1 << QByteArray("-e");
   QTest::newRow("type") << QStringList{good, "--type", "float8"} << 1 << QByteArray("float8");

@@ -51,6 +51,7 @@ class TestMscclXml : public QObject {
 private slots:
   void minimalFile();
   void spellings();
+  void negativeDependencies();
   void namesAreCleaned_data();
   void namesAreCleaned();
   void goodFiles_data();
@@ -207,6 +208,18 @@ void TestMscclXml::absentAttributes() {
   QCOMPARE(std::count_if(executor->findings.begin(), executor->findings.end(),
                          [](const Finding& finding) { return finding.severity == Severity::error; }),
            std::ptrdiff_t{3});
+}
+
+/// The runtimes take every negative depid as none.
+void TestMscclXml::negativeDependencies() {
+  const std::string text = replaced(readFile(kData + "good/minimal_allgather.xml"), "depid=\"-1\"", "depid=\"-2\"");
+  QVERIFY(text.find("depid=\"-2\"") != std::string::npos);
+  for (const Runtime runtime : {Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl}) {
+    const auto file = readMscclXml(text, runtime);
+    QVERIFY(file);
+    QVERIFY2(file->findings.empty(), qPrintable(allTexts(file->findings)));
+    QCOMPARE(file->program.ranks[0].threadBlocks[0].steps[0].dependsOnTb, -1);
+  }
 }
 
 void TestMscclXml::firstAttributeCounts() {
