@@ -189,11 +189,11 @@ struct MpiRunner::Context {
   }
   /// Nothing was found: the worker sleeps, and looks for less long the next time.
   void giveUp() {
-    spins = std::max(spins / 2, patience.leastSpins);
+    // Two that only sleep and wake each other never find work in a short look, so now and then they look for long.
     constexpr int kSleepsToTryAgain = 32;
-    if (++sleeps % kSleepsToTryAgain == 0 && yields == 0) {
-      yields = std::min(1, patience.yields);
-    }
+    const bool triesAgain = ++sleeps % kSleepsToTryAgain == 0;
+    spins = triesAgain ? patience.spins : std::max(spins / 2, patience.leastSpins);
+    yields = triesAgain && yields == 0 ? std::min(1, patience.yields) : yields;
   }
 
   int worker;
