@@ -130,18 +130,6 @@ void describeLimits(const Options& options, const schedule::Schedule& schedule, 
                  ") of it\n";
 }
 
-Result<forestcoll::Generated> grow(const fabric::Fabric& fabric, const forestcoll::Request& request,
-                                   const std::optional<int>& mostPeers, const Progress& progress) {
-  if (!mostPeers) {
-    return forestcoll::generate(fabric, request, progress);
-  }
-  auto limited = forestcoll::generateWithPeers(fabric, request, *mostPeers, progress);
-  if (!limited) {
-    return limited.error();
-  }
-  return std::move(limited->generated);
-}
-
 /// The number of trees for --sizes.
 Result<advice::TreeCount> chooseTrees(const fabric::Fabric& fabric, const forestcoll::Request& request,
                                       const std::string& sizes, const Progress& progress) {
@@ -197,7 +185,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     seconds["choosing_k"] = clock.lap();
   }
 
-  auto generated = grow(fabric, *request, options.maxPeers, progress);
+  auto generated = forestcoll::generateLimited(fabric, *request, options.maxPeers, progress);
   if (!generated) {
     return generated.error();
   }

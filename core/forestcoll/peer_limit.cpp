@@ -404,4 +404,16 @@ Result<PeerLimited> generateWithPeers(const Fabric& fabric, const Request& reque
   }
 }
 
+Result<Generated> generateLimited(const Fabric& fabric, const Request& request, std::optional<int> mostPeers,
+                                  const Progress& progress) {
+  if (!mostPeers) {
+    return generate(fabric, request, progress);
+  }
+  auto limited = generateWithPeers(fabric, request, *mostPeers, progress);
+  if (!limited) {
+    return limited.error();
+  }
+  return std::move(limited->generated);
+}
+
 }  // namespace coppice::forestcoll

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
@@ -29,5 +31,9 @@ struct PeerLimited {
 /// such wiring was found, naming the least limit for which there is one; and those of generate().
 Result<PeerLimited> generateWithPeers(const fabric::Fabric& fabric, const Request& request, int mostPeers,
                                       const Progress& progress = {});
+
+/// generateWithPeers() where a limit is given, else generate().
+Result<Generated> generateLimited(const fabric::Fabric& fabric, const Request& request, std::optional<int> mostPeers,
+                                  const Progress& progress = {});
 
 }  // namespace coppice::forestcoll

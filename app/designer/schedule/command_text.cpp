@@ -42,6 +42,9 @@ QString generateCommand(const QString& fabricPath, const ScheduleOptions& option
   if (options.mostHeight) {
     add(u"--max-height"_s, QString::number(*options.mostHeight));
   }
+  if (options.mostPeers) {
+    add(u"--max-peers"_s, QString::number(*options.mostPeers));
+  }
   if (options.heightEffort != 1) {
     add(u"--height-effort"_s, QString::number(options.heightEffort));
   }

@@ -58,6 +58,8 @@ GenerateDialog::GenerateDialog(QWidget* parent)
       m_capsHeight(new QCheckBox(tr("No tree higher than"), this)),
       m_height(new QSpinBox(this)),
       m_effort(new QSpinBox(this)),
+      m_limitsPeers(new QCheckBox(tr("No GPU with more peers than"), this)),
+      m_peers(new QSpinBox(this)),
       m_multicast(new QCheckBox(tr("Use multicast and aggregation in switches"), this)),
       m_generate(new QPushButton(tr("Generate"), this)),
       m_job([this](const Found& found) { receive(found); }, 0ms) {
@@ -91,6 +93,9 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_height->setObjectName(u"generateHeight"_s);
   m_height->setAccessibleName(tr("Greatest height"));
   m_effort->setObjectName(u"generateEffort"_s);
+  m_limitsPeers->setObjectName(u"generateLimitsPeers"_s);
+  m_peers->setObjectName(u"generatePeers"_s);
+  m_peers->setAccessibleName(tr("Most peers of a GPU"));
   m_multicast->setObjectName(u"generateMulticast"_s);
   m_k->setRange(1, static_cast<int>(kMostFixedK));
   m_mostK->setRange(2, static_cast<int>(kMostScannedK));
@@ -99,6 +104,13 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_height->setRange(1, kMostHeight);
   m_height->setValue(kUsualHeight);
   m_height->setSuffix(tr(" hops between GPUs"));
+  constexpr int kUsualPeers = 32;
+  m_peers->setRange(1, kMostPeerLimit);
+  m_peers->setValue(kUsualPeers);
+  m_peers->setSuffix(tr(" other GPUs"));
+  m_limitsPeers->setToolTip(
+      tr("Each peer takes a threadblock of the program. GPUs of different boxes are wired sparsely and relay for each "
+         "other; the price is exact and often nothing"));
   m_effort->setRange(0, kMostHeightEffort);
   m_effort->setToolTip(tr("0: none; 1: cheap beside the rest; each more about doubles it"));
   m_table->setHorizontalHeaderLabels({tr("k"), tr("GB/s"), tr("Loses")});
@@ -172,6 +184,9 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   layout->addLayout(beside(m_capsHeight, m_height));
   layout->addLayout(heights);
   layout->addSpacing(kGap);
+  layout->addWidget(heading(tr("Peers"), this));
+  layout->addLayout(beside(m_limitsPeers, m_peers));
+  layout->addSpacing(kGap);
   layout->addWidget(m_multicast);
   layout->addSpacing(kGap);
   layout->addLayout(buttons);
@@ -204,10 +219,10 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   for (QRadioButton* button : {m_exact, m_fixed, m_scan}) {
     connect(button, &QRadioButton::toggled, this, changed);
   }
-  for (QSpinBox* box : {m_k, m_mostK, m_height, m_effort}) {
+  for (QSpinBox* box : {m_k, m_mostK, m_height, m_effort, m_peers}) {
     connect(box, &QSpinBox::valueChanged, this, changed);
   }
-  for (QCheckBox* box : {m_capsHeight, m_multicast}) {
+  for (QCheckBox* box : {m_capsHeight, m_limitsPeers, m_multicast}) {
     connect(box, &QCheckBox::toggled, this, changed);
   }
   // The root is that of the bound too, so that both answer one question.
@@ -328,6 +343,10 @@ void GenerateDialog::fill() {
   if (options.mostHeight) {
     m_height->setValue(*options.mostHeight);
   }
+  m_limitsPeers->setChecked(options.mostPeers.has_value());
+  if (options.mostPeers) {
+    m_peers->setValue(*options.mostPeers);
+  }
   m_effort->setValue(options.heightEffort);
   m_multicast->setEnabled(isCapable);
   m_multicast->setChecked(options.usesMulticast && isCapable);
@@ -365,6 +384,9 @@ ScheduleOptions GenerateDialog::options() const {
   if (m_capsHeight->isChecked()) {
     options.mostHeight = m_height->value();
   }
+  if (m_limitsPeers->isChecked()) {
+    options.mostPeers = m_peers->value();
+  }
   options.heightEffort = m_effort->value();
   options.usesMulticast = m_multicast->isChecked();
   return options;
@@ -383,6 +405,7 @@ void GenerateDialog::updateWidgets() {
   m_k->setEnabled(m_fixed->isChecked());
   m_mostK->setEnabled(m_scan->isChecked());
   m_height->setEnabled(m_capsHeight->isChecked());
+  m_peers->setEnabled(m_limitsPeers->isChecked());
   m_table->setVisible(m_scan->isChecked());
   m_scanState->setVisible(m_scan->isChecked());
   const bool hasAmounts = !m_book || hasShares(m_book->collective());

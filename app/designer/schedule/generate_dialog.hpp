@@ -80,6 +80,8 @@ private:
   QCheckBox* m_capsHeight;
   QSpinBox* m_height;
   QSpinBox* m_effort;
+  QCheckBox* m_limitsPeers;
+  QSpinBox* m_peers;
   QCheckBox* m_multicast;
   QPushButton* m_generate;
 

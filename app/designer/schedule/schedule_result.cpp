@@ -18,6 +18,7 @@
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/job_progress.hpp"
 #include "forestcoll/amounts.hpp"
+#include "forestcoll/peer_limit.hpp"
 #include "io/exact_json.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
@@ -133,6 +134,9 @@ std::string textOf(const ScheduleOptions& options) {
   if (options.mostHeight) {
     object[u"most_height"_s] = *options.mostHeight;
   }
+  if (options.mostPeers) {
+    object[u"most_peers"_s] = *options.mostPeers;
+  }
   object[u"height_effort"_s] = options.heightEffort;
   object[u"multicast"_s] = options.usesMulticast;
   return QJsonDocument(object).toJson(QJsonDocument::Compact).toStdString();
@@ -174,6 +178,9 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
   constexpr std::int64_t kMostHeightCap = 1'000'000;
   if (const std::int64_t height = whole("most_height"_L1, 0, 1, kMostHeightCap); height > 0) {
     options.mostHeight = static_cast<int>(height);
+  }
+  if (const std::int64_t peers = whole("most_peers"_L1, 0, 1, kMostPeerLimit); peers > 0) {
+    options.mostPeers = static_cast<int>(peers);
   }
   options.heightEffort = static_cast<int>(whole("height_effort"_L1, 1, 0, kMostHeightEffort));
   options.usesMulticast = object.value("multicast"_L1).toBool();
@@ -248,6 +255,9 @@ QString stageName(const std::string& stage) {
   }
   if (stage == "packing" || stage == "racing" || stage == "composing") {
     return Texts::tr("Packing trees");
+  }
+  if (stage == "wiring") {
+    return Texts::tr("Wiring boxes with few peers");
   }
   if (stage == "height cap") {
     return Texts::tr("Keeping trees low");
@@ -398,7 +408,7 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
                           return a.algbw < b.algbw;
                         })->k;
     }
-    auto generated = forestcoll::generate(*fabric, *request, progress);
+    auto generated = forestcoll::generateLimited(*fabric, *request, options.mostPeers, progress);
     if (!generated) {
       return generated.error();
     }

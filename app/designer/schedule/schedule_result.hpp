@@ -41,6 +41,7 @@ struct ScheduleOptions {
   std::int64_t k = 1;      ///< fixed
   std::int64_t mostK = 8;  ///< scan
   std::optional<int> mostHeight = {};
+  std::optional<int> mostPeers = {};  ///< GPUs that one sends to or receives from
   int heightEffort = 1;
   bool usesMulticast = false;  ///< in-network pruning at switches that are marked capable
 
@@ -55,6 +56,7 @@ struct ScheduleOptions {
 inline constexpr std::int64_t kMostScannedK = 64;
 inline constexpr std::int64_t kMostFixedK = 1'000'000;
 inline constexpr int kMostHeightEffort = 8;
+inline constexpr int kMostPeerLimit = 1'000'000;
 
 /// algbw with so many trees per root.
 struct KValue {

@@ -1009,11 +1009,12 @@ void TestDesignerSchedule::commandLines() {
   options.treeCount = TreeCount::fixed;
   options.k = 3;
   options.mostHeight = 4;
+  options.mostPeers = 12;
   options.usesMulticast = true;
   QCOMPARE(
       generateCommand(u"/tmp/a b.fabric.json"_s, options, u"out.forest.json"_s),
       u"coppice-cli generate '/tmp/a b.fabric.json' -c broadcast --gpus b0g1,b0g2 --root b0g2 --k 3 --max-height 4 "
-      "--prune -o out.forest.json"_s);
+      "--max-peers 12 --prune -o out.forest.json"_s);
   lowering::Options lowered;
   lowered.runtime = program::Runtime::mscclExecutorNccl;
   lowered.protocol = program::Protocol::simple;
