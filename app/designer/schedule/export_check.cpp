@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "advice/fitting.hpp"
 #include "advice/tree_count.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/jobs/bound.hpp"
@@ -143,6 +144,36 @@ bool offerPowersOfTwo(const ScheduleResult& result, const lowering::Options& opt
   return true;
 }
 
+/// Schedules with fewer trees or peers that fit, with their exact price.
+void offerSchedules(const ScheduleResult& result, const lowering::Options& options, const Progress& progress,
+                    CheckRow& row) {
+  forestcoll::Request request = advice::requestOf(result.schedule);
+  request.mostHeight = result.options.mostHeight;
+  request.heightEffort = result.options.heightEffort;
+  const auto fits = advice::whatFits(*result.fabric, request, result.schedule, options, progress);
+  if (!fits) {
+    return;
+  }
+  for (const advice::Fit& fit : *fits) {
+    if (result.options.mostPeers && !fit.maxPeers) {
+      continue;  // it was tried without the limit that this schedule has
+    }
+    CheckFix fix{{}, options, fit.k, fit.maxPeers};
+    const QString trees = fit.k ? Texts::tr("k = %1").arg(*fit.k) : QString();
+    const QString peers = fit.maxPeers ? Texts::tr("at most %1 peers").arg(*fit.maxPeers) : QString();
+    const QString both = trees.isEmpty() ? peers : (peers.isEmpty() ? trees : trees + u", "_s + peers);
+    fix.label = Texts::tr("Generate with %1").arg(both);
+    const QString share = fit.share == Rational(1) ? Texts::tr("the optimum")
+                                                   : Texts::tr("%1 (%2) of the optimum")
+                                                         .arg(percentOf(fit.share, Rational(1)),
+                                                              QString::fromStdString(fit.share.toString()));
+    row.detail +=
+        u' ' +
+        Texts::tr("With %1 it fits: %2 GB/s, %3; height %4.").arg(both, exactly(fit.algbw), share).arg(fit.height);
+    row.fixes.push_back(std::move(fix));
+  }
+}
+
 /// What would make a schedule fit that does not, each one tried.
 std::vector<CheckFix> triedFixes(const ScheduleResult& result, const lowering::Options& options,
                                  const Progress& progress) {
@@ -193,9 +224,6 @@ std::vector<CheckFix> triedFixes(const ScheduleResult& result, const lowering::O
       hasInstances = hasInstances || changesInstances;
       fixes.push_back(std::move(candidate));
     }
-  }
-  if (result.k > 1 && !progress.isCancelled()) {
-    fixes.push_back({Texts::tr("Generate with k = %1").arg(result.k / 2), options, result.k / 2});
   }
   return fixes;
 }
@@ -332,6 +360,9 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
     row.detail = sentence(error);
     if (canBeMended) {
       row.fixes = triedFixes(result, options, progress);
+      if (error.code == ErrorCode::limit && !progress.isCancelled()) {
+        offerSchedules(result, options, progress, row);
+      }
     }
     check.summary =
         error.code == ErrorCode::limit

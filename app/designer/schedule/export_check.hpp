@@ -28,6 +28,7 @@ struct CheckFix {
   QString label;
   lowering::Options options;              ///< as they are afterwards
   std::optional<std::int64_t> newK = {};  ///< besides: generate again with so many trees per root
+  std::optional<int> newPeers = {};       ///< besides: generate again with so many peers per GPU at most
 };
 
 /// One line of the checklist: what is limited, what the program has, what the runtime takes.

@@ -307,15 +307,18 @@ void ExportDialog::nameSchedule() {
                             counted(m_result->trees, tr("tree"), tr("trees"))));
 }
 
-void ExportDialog::regenerate(std::int64_t k) {
+void ExportDialog::regenerate(const CheckFix& fix) {
   m_job.cancel();
   m_isJudging = false;
   m_isGenerating = true;
   m_savedPath.clear();
   m_jobProgress = std::make_shared<JobProgress>();
   ScheduleOptions options = m_result->options;
-  options.treeCount = TreeCount::fixed;
-  options.k = k;
+  options.treeCount = fix.newK ? TreeCount::fixed : TreeCount::exact;
+  options.k = fix.newK.value_or(options.k);
+  if (fix.newPeers) {
+    options.mostPeers = fix.newPeers;
+  }
   m_generator.order([result = m_result, options, progress = m_jobProgress](std::stop_token stop) {
     return std::make_shared<const Result<ScheduleResultPtr>>(
         makeSchedule(*result->description, options, JobProgress::forCore(progress, std::move(stop))));
@@ -410,8 +413,8 @@ void ExportDialog::update() {
 
 void ExportDialog::apply(const CheckFix& fix) {
   setOptions(fix.options);
-  if (fix.newK) {
-    regenerate(*fix.newK);
+  if (fix.newK || fix.newPeers) {
+    regenerate(fix);
   }
 }
 

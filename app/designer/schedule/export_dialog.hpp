@@ -63,7 +63,7 @@ Q_SIGNALS:
 private:
   void judge();
   void receive(std::shared_ptr<const ExportCheck> check);
-  void regenerate(std::int64_t k);
+  void regenerate(const CheckFix& fix);
   void takeSchedule(const Result<ScheduleResultPtr>& result);
   void update();
   void updateGuide();

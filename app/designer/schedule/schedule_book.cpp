@@ -217,6 +217,9 @@ QString ScheduleBook::nameFor(const ScheduleResult& result) {
   if (result.options.mostHeight) {
     name += u' ' + tr("height %1").arg(*result.options.mostHeight);
   }
+  if (result.options.mostPeers) {
+    name += u' ' + tr("%1 peers").arg(*result.options.mostPeers);
+  }
   if (result.options.usesMulticast) {
     name += u' ' + tr("multicast");
   }

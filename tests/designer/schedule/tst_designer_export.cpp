@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "designer/schedule/export_dialog.hpp"
+#include "designer/schedule/generate_dialog.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/window/window_fixture.hpp"
 #include "fabric/description.hpp"
@@ -19,6 +20,7 @@
 #include "program/msccl_xml.hpp"
 #include "program/run_guide.hpp"
 #include "program/used_sizes.hpp"
+#include "schedule/peers.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
@@ -80,6 +82,8 @@ private Q_SLOTS:
   void usedAt();
   void oneClickGeneratesAndExports();
   void theBookHasTheNewSchedule();
+  void fewerPeersWithOneClick();
+  void limitedPeers();
   void instancesAlone();
   void savedIsSaidInTheDialog();
   void guide_data();
@@ -171,6 +175,61 @@ void TestDesignerExport::theBookHasTheNewSchedule() {
   QTRY_VERIFY_WITH_TIMEOUT(activity->book()->isSettled(), kLong);
   QTRY_VERIFY_WITH_TIMEOUT(activity->book()->isFresh(*activity->book()->current()), kLong);
   QCOMPARE(fixture.answers->failures, QStringList());
+}
+
+/// What does not fit is offered with fewer peers, generated in the dialog and exported from there.
+void TestDesignerExport::fewerPeersWithOneClick() {
+  const auto result = made(u"2x-dgx-a100"_s, withTrees(0));
+  QVERIFY(result);
+  ExportDialog dialog(result, u"best"_s, {}, {}, [](const QString&, const QString&) { return QString(); });
+  QSignalSpy regenerated(&dialog, &ExportDialog::regenerated);
+  dialog.show();
+  lowering::Options options = dialog.options();
+  options.instances = 16;
+  dialog.setOptions(options);
+  QVERIFY(isJudged(dialog));
+  QVERIFY(!dialog.check()->isOk);
+  const CheckRow& row = dialog.check()->rows.front();
+  const auto offer =
+      std::find_if(row.fixes.begin(), row.fixes.end(), [](const CheckFix& fix) { return fix.newPeers.has_value(); });
+  QVERIFY(offer != row.fixes.end());
+  QVERIFY2(row.detail.contains(u"of the optimum"_s) || row.detail.contains(u"the optimum"_s), qPrintable(row.detail));
+  const int peers = *offer->newPeers;
+  QPushButton* fix = fixNamed(dialog, offer->label);
+  QVERIFY(fix != nullptr);
+  QTest::mouseClick(fix, Qt::LeftButton);
+  QTRY_COMPARE_WITH_TIMEOUT(regenerated.size(), 1, kLong);
+  QVERIFY(isJudged(dialog));
+  QVERIFY2(dialog.check()->isOk, qPrintable(dialog.check()->summary));
+  QCOMPARE(dialog.options().instances, 16);
+  QVERIFY(dialog.result()->options.mostPeers == peers);
+  QVERIFY(schedule::mostPeers(dialog.result()->schedule, *dialog.result()->fabric) <= peers);
+  QVERIFY(dialog.command().contains(u"--max-peers %1"_s.arg(peers)));
+}
+
+/// The limit is part of the options: in the dialog, in the name and in the file.
+void TestDesignerExport::limitedPeers() {
+  ScheduleOptions options;
+  options.mostPeers = 8;
+  const auto result = made(u"2x-dgx-a100"_s, options);
+  QVERIFY(result);
+  QVERIFY(schedule::mostPeers(result->schedule, *result->fabric) <= 8);
+  QVERIFY(result->meetsBound);
+  QVERIFY(ScheduleBook::nameFor(*result).endsWith(u"8 peers"_s));
+  const QTemporaryDir folder;
+  const QString path = folder.filePath(u"limited.forest.json"_s);
+  QVERIFY(saveSchedule(path, *result));
+  const auto loaded = loadSchedule(path, {});
+  QVERIFY(loaded);
+  QVERIFY((*loaded)->options == result->options);
+  GenerateDialog dialog;
+  QVERIFY(!dialog.options().mostPeers);
+  auto* box = dialog.findChild<QCheckBox*>(u"generateLimitsPeers"_s);
+  auto* peers = dialog.findChild<QSpinBox*>(u"generatePeers"_s);
+  QVERIFY(box != nullptr && peers != nullptr);
+  box->setChecked(true);
+  peers->setValue(9);
+  QVERIFY(dialog.options().mostPeers == 9);
 }
 
 void TestDesignerExport::instancesAlone() {
