@@ -10,6 +10,7 @@ OutlineView::OutlineView(QWidget* parent) : QTreeView(parent) {
   setAccessibleName(tr("Outline"));
   setHeaderHidden(true);
   setUniformRowHeights(true);
+  setAllColumnsShowFocus(true);  // one frame round the row
   setFrameShape(QFrame::NoFrame);
   setSelectionMode(QAbstractItemView::ExtendedSelection);
   // The names take what the details leave.
