@@ -6,6 +6,8 @@
 #include <QStyle>
 #include <QTimer>
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "designer/document/counted.hpp"
 #include "designer/jobs/bound.hpp"
@@ -24,6 +26,21 @@ void setState(QWidget* widget, const char* property, const QVariant& value) {
   }
 }
 
+/// Tells of each new width, which it also gets when its neighbours change their texts.
+class HintLabel : public QLabel {
+public:
+  HintLabel(std::function<void()> resized, QWidget* parent) : QLabel(parent), m_resized(std::move(resized)) {}
+
+protected:
+  void resizeEvent(QResizeEvent* event) override {
+    QLabel::resizeEvent(event);
+    m_resized();
+  }
+
+private:
+  std::function<void()> m_resized;
+};
+
 }  // namespace
 
 StatusStrip::StatusStrip(QWidget* parent) : QWidget(parent) {
@@ -37,7 +54,7 @@ StatusStrip::StatusStrip(QWidget* parent) : QWidget(parent) {
   m_cut = addPart("statusCut", tr("Bottleneck cut"));
   m_problems = addPart("statusProblems", tr("Problems"));
   m_saved = addPart("statusSaved", tr("Saved state"));
-  m_hint = new QLabel(this);
+  m_hint = new HintLabel([this] { elide(); }, this);
   m_hint->setObjectName(u"statusHint"_s);
   m_hint->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
   m_hint->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);

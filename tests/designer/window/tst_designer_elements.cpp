@@ -6,6 +6,7 @@
 #include <QDialog>
 #include <QDropEvent>
 #include <QLabel>
+#include <QLayout>
 #include <QListWidget>
 #include <QMenu>
 #include <QMenuBar>
@@ -380,19 +381,21 @@ void TestDesignerElements::listsShowAllTheirEntries() {
 void TestDesignerElements::nothingMovesInTheToolBar() {
   const Fixture f;
   f.window->openPreset(u"dgx-a100"_s);
-  QCoreApplication::processEvents();
+  f.window->setWindowState(Qt::WindowNoState);
+  f.window->resize(1440, 900);
   auto* collective = f.window->findChild<QComboBox*>(u"collective"_s);
   auto* bar = f.window->findChild<QToolBar*>(u"mainToolBar"_s);
   const QWidget* generate = bar->widgetForAction(f.window->actions()[u"schedule.generate"_s]);
+  QTRY_COMPARE_WITH_TIMEOUT(bar->width(), 1440, 30000);
+  bar->layout()->activate();
   const QPoint before = collective->pos();
   const QPoint button = generate->pos();
   const int at = collective->findData(static_cast<int>(Collective::broadcast));
   collective->setCurrentIndex(at);
   Q_EMIT collective->activated(at);
-  QCoreApplication::processEvents();
-  QVERIFY(f.window->findChild<QComboBox*>(u"root"_s)->isVisible());
-  QCOMPARE(collective->pos(), before);
-  QCOMPARE(generate->pos(), button);
+  QTRY_VERIFY_WITH_TIMEOUT(f.window->findChild<QComboBox*>(u"root"_s)->isVisible(), 30000);
+  QTRY_COMPARE_WITH_TIMEOUT(collective->pos(), before, 30000);
+  QTRY_COMPARE_WITH_TIMEOUT(generate->pos(), button, 30000);
 }
 
 void TestDesignerElements::theToolBarFollowsTheSchedule() {
