@@ -8,12 +8,11 @@
 #include <limits>
 #include <sstream>
 #include <string_view>
-#include <tuple>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "base/one_line.hpp"
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "forestcoll/amounts.hpp"
 #include "io/fabric_formats.hpp"
 #include "io/files.hpp"
@@ -130,33 +129,13 @@ Result<std::vector<std::string>> parseGpuList(const fabric::Description& descrip
 
 /// Options that say what a foreign format leaves open.
 Result<io::ImportOptions> importOptions(const FabricOptions& options, const Progress& progress) {
-  io::ImportOptions import;
-  import.box.count = options.boxes;
-  import.box.keepPcie = options.keepPcie;
-  if (!options.scaleOut.empty()) {
-    const auto scaleOut = io::parseScaleOut(options.scaleOut);
-    if (!scaleOut) {
-      return Error{ErrorCode::badUsage, "--scale-out: " + inQuotes(options.scaleOut) + " is not known",
-                   "use switch, rails or planes"};
-    }
-    import.box.scaleOut = *scaleOut;
+  auto import = io::importOptions(options.import);
+  if (!import) {
+    Error error = import.error();
+    error.message = "--" + std::exchange(error.where.element, {}) + ": " + error.message;
+    return error;
   }
-  if (!options.nics.empty()) {
-    import.box.nics = splitList(options.nics);
-  }
-  import.rates = options.nominalRates ? io::LinkRates::nominal : io::LinkRates::nccl;
-  for (const auto& [text, value, name] :
-       {std::tuple{&options.nvlinkBandwidth, &import.nvidiaSmi.linkBandwidth, "--nvlink-bandwidth: "},
-        std::tuple{&options.nicBandwidth, &import.nvidiaSmi.nicBandwidth, "--nic-bandwidth: "}}) {
-    if (!text->empty()) {
-      const auto bandwidth = Bandwidth::parse(*text);
-      if (!bandwidth) {
-        return Error{ErrorCode::badUsage, name + bandwidth.error().message, bandwidth.error().fix};
-      }
-      *value = *bandwidth;
-    }
-  }
-  import.dotHelper.stop = progress.stop;
+  import->dotHelper.stop = progress.stop;
   return import;
 }
 
@@ -307,15 +286,19 @@ void addFabricOptions(CLI::App& sub, FabricOptions& options) {
   sub.add_option("--from", options.from,
                  "Format: json, dot, adjacency, nccl-xml, nvidia-smi or trees; without it, told by suffix and content");
   sub.add_option("--gpus", options.gpus, "Keep only these GPUs: ids, ranks or ranges of ranks, as in 0-7,16-23");
-  sub.add_option("--boxes", options.boxes, "nccl-xml, nvidia-smi: copies of the one box that the file describes")
+  io::ImportAnswers& import = options.import;
+  sub.add_option("--boxes", import.boxes, "nccl-xml, nvidia-smi: copies of the one box that the file describes")
       ->capture_default_str();
-  sub.add_option("--scale-out", options.scaleOut,
+  sub.add_option("--scale-out", import.scaleOut,
                  "nccl-xml, nvidia-smi: what joins the copies: switch, rails or planes");
-  sub.add_option("--nics", options.nics, "nccl-xml, nvidia-smi: use only these NICs, as in mlx5_0,mlx5_1");
-  sub.add_flag("--nominal-rates", options.nominalRates, "nccl-xml: the maker's link rates instead of NCCL's");
-  sub.add_option("--nvlink-bandwidth", options.nvlinkBandwidth, "nvidia-smi: GB/s per NVLink and direction");
-  sub.add_option("--nic-bandwidth", options.nicBandwidth, "nvidia-smi: GB/s per NIC and direction");
-  sub.add_flag("--keep-pcie", options.keepPcie, "nccl-xml, nvidia-smi: keep every PCIe bridge and CPU");
+  sub.add_option("--nics", import.nics, "nccl-xml, nvidia-smi: use only these NICs, as in mlx5_0,mlx5_1");
+  sub.add_flag("--nominal-rates", import.nominalRates, "nccl-xml: the maker's link rates instead of NCCL's");
+  sub.add_option("--nvlink", import.nvlink, "nvidia-smi: what NVLink joins: switch or mesh; without it, a guess");
+  sub.add_option("--nvlink-bandwidth", import.nvlinkBandwidth, "nvidia-smi: GB/s per NVLink and direction");
+  sub.add_option("--nic-bandwidth", import.nicBandwidth, "nvidia-smi: GB/s per NIC and direction");
+  sub.add_option("--pcie-bandwidth", import.pcieBandwidth, "nvidia-smi: GB/s per PCIe link and direction");
+  sub.add_option("--socket-bandwidth", import.socketBandwidth, "nvidia-smi: GB/s between CPU sockets, per direction");
+  sub.add_flag("--keep-pcie", import.keepPcie, "nccl-xml, nvidia-smi: keep every PCIe bridge and CPU");
 }
 
 Result<LoadedDescription> loadDescription(const FabricOptions& options, const Progress& progress) {

@@ -14,6 +14,7 @@
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "io/files.hpp"
+#include "io/import_choices.hpp"
 
 /// What subcommands read: fabrics in any form, and the question about them.
 namespace coppice::cli {
@@ -40,16 +41,10 @@ namespace coppice::cli {
 
 /// A fabric as the command line names it.
 struct FabricOptions {
-  std::string source;         ///< file (a schedule for its fabric), "-", or "preset:NAME,key=value,…"
-  std::string from = {};      ///< format; empty = by suffix and content
-  std::string gpus = {};      ///< --gpus; empty = all
-  int boxes = 1;              ///< NCCL topology and nvidia-smi: copies of the one box in the file
-  std::string scaleOut = {};  ///< the network between the copies
-  std::string nics = {};      ///< names of the NICs to use; empty = all
-  bool keepPcie = false;
-  bool nominalRates = false;         ///< NCCL topology: the maker's link rates instead of NCCL's
-  std::string nvlinkBandwidth = {};  ///< nvidia-smi, which states no speeds
-  std::string nicBandwidth = {};
+  std::string source;     ///< file (a schedule for its fabric), "-", or "preset:NAME,key=value,…"
+  std::string from = {};  ///< format; empty = by suffix and content
+  std::string gpus = {};  ///< --gpus; empty = all
+  io::ImportAnswers import = {};
 };
 
 /// Adds the positional argument F with the options that say how to read it.

@@ -236,11 +236,13 @@ private:
     m_isNicUsed.assign(m_box.nodes.size(), false);
     std::size_t skipped = 0;
     std::vector<int> all;
+    m_result.server.emplace();
     for (int i = 0; i < size(); ++i) {
       if (node(i).role != BoxRole::nic) {
         continue;
       }
       all.push_back(i);
+      m_result.server->nics.push_back({node(i).id, node(i).device});
       unknown.erase(node(i).id);
       unknown.erase(node(i).device);
       if (wanted.empty() || wanted.contains(node(i).id) || wanted.contains(node(i).device)) {

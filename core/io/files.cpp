@@ -20,10 +20,24 @@
 namespace coppice::io {
 namespace {
 
+const char* fixFor(int number) {
+  switch (number) {
+    case ENOSPC:
+    case EDQUOT:
+      return "free some space there, or choose another folder";
+    case EROFS:
+      return "choose a folder that is not read-only";
+    case EIO:
+      return "check the disk, or choose another folder";
+    default:
+      return "check the path and its permissions";
+  }
+}
+
 Error ioError(const std::filesystem::path& path, const char* what, int number) {
   return Error{ErrorCode::io,
                std::string(what) + ": " + std::generic_category().message(number),
-               "check the path and its permissions",
+               fixFor(number),
                {.file = path.string()}};
 }
 

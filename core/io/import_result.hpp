@@ -1,18 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "base/rational.hpp"
 #include "base/result.hpp"
 #include "fabric/description.hpp"
 
 namespace coppice::io {
+
+/// What the file of one server leaves open, and what was taken for it.
+struct ImportedServer {
+  struct Nic {
+    std::string id;      ///< in the fabric
+    std::string device;  ///< the system's name for it ("mlx5_0"); may be empty
+  };
+  std::vector<Nic> nics = {};  ///< all that the file lists, used or not
+  /// nvidia-smi: NV# cells were read as links to an NVSwitch; absent where there are none, and for other formats.
+  std::optional<bool> hasNvSwitch = {};
+  // nvidia-smi: GB/s per direction that were taken; absent where none was needed, and for other formats.
+  std::optional<Rational> nvlinkBandwidth = {};
+  std::optional<Rational> nicBandwidth = {};
+  std::optional<Rational> pcieBandwidth = {};
+  std::optional<Rational> socketBandwidth = {};
+};
 
 /// What a foreign file gave: the fabric, and everything that was guessed, left out or reduced on the way (notes and
 /// warnings; an import that fails returns an Error instead).
 struct ImportResult {
   fabric::Description description;
   std::vector<Finding> findings;
+  std::optional<ImportedServer> server = {};  ///< files that describe one server: nccl-xml, nvidia-smi
 };
 
 }  // namespace coppice::io

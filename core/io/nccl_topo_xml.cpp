@@ -170,7 +170,7 @@ public:
       finding.where.file = m_places.at(0).file;
     }
     m_findings.insert(m_findings.end(), assembled->findings.begin(), assembled->findings.end());
-    return ImportResult{std::move(assembled->description), std::move(m_findings)};
+    return ImportResult{std::move(assembled->description), std::move(m_findings), std::move(assembled->server)};
   }
 
 private:

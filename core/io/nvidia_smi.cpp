@@ -279,7 +279,8 @@ public:
     for (Finding& finding : findings) {
       finding.where.file = m_fileName;
     }
-    return ImportResult{std::move(assembled->description), std::move(findings)};
+    m_taken.nics = std::move(assembled->server->nics);
+    return ImportResult{std::move(assembled->description), std::move(findings), std::move(m_taken)};
   }
 
 private:
@@ -346,6 +347,8 @@ private:
     }
     m_linksPerGpu = isSwitch ? mostInCell : mostInRow;
     const Rational rate = linkRate();
+    m_taken.hasNvSwitch = isSwitch;
+    m_taken.nvlinkBandwidth = rate;
     if (isSwitch) {
       addSwitchLinks(rate);
     } else {
@@ -436,9 +439,12 @@ private:
     const bool isMiddle = m_linksPerGpu > 6;
     const Rational pcie = orGuess(m_options.pcieBandwidth, isNew ? 64 : (isMiddle ? 32 : 16), "a PCIe link");
     const Rational socket = orGuess(m_options.socketBandwidth, 16, "the link between CPU sockets");
+    m_taken.pcieBandwidth = pcie;
+    m_taken.socketBandwidth = socket;
     if (!m_nics.empty()) {
       const Rational net =
           orGuess(m_options.nicBandwidth, isNew ? Rational(50) : (isMiddle ? Rational(25) : Rational(25, 2)), "a NIC");
+      m_taken.nicBandwidth = net;
       for (const int device : m_nics) {
         m_box.nodes[at(m_nodeOf[at(device)])].netBandwidth = net;
       }
@@ -504,6 +510,7 @@ private:
   std::vector<int> m_nics;    // devices
   std::vector<int> m_nodeOf;  // box node of each device
   int m_linksPerGpu = 0;
+  ImportedServer m_taken;
   std::vector<Finding> m_findings;
 };
 

@@ -376,7 +376,9 @@ private slots:
     QVERIFY(readFile("/dev/zero", 100000).error().code == ErrorCode::limit);
     QVERIFY(saveFile(inside, "text").error().code == ErrorCode::io);
     QVERIFY(saveFile(inside / "no" / "such" / "file", "text").error().code == ErrorCode::io);
-    QVERIFY(saveFile("/dev/full", "text").error().code == ErrorCode::io);
+    const Outcome full = saveFile("/dev/full", "text");
+    QVERIFY(full.error().code == ErrorCode::io);
+    QCOMPARE(full.error().fix, std::string("free some space there, or choose another folder"));
     QVERIFY(saveFile(inside / "short", "12345").hasValue());
     QVERIFY(readFile(inside / "short", 4).error().code == ErrorCode::limit);
     QCOMPARE(readFile(inside / "short", 5).value(), std::string("12345"));

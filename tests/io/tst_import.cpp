@@ -4,11 +4,14 @@
 #include <QJsonObject>
 #include <QRegularExpression>
 #include <QTest>
+#include <map>
+#include <optional>
 
 #include "fabric/fabric.hpp"
 #include "io/adjacency.hpp"
 #include "io/fabric_formats.hpp"
 #include "io/fabric_json.hpp"
+#include "io/import_choices.hpp"
 #include "io/nccl_topo_xml.hpp"
 #include "io/nvidia_smi.hpp"
 
@@ -97,6 +100,9 @@ private slots:
   void boxOptionsAreChecked();
   void smiMesh();
   void smiSwitch();
+  void whatTheFileLeavesOpen();
+  void answersAsTyped_data();
+  void answersAsTyped();
   void smiSpacesInsteadOfTabs();
   void smiReading_data();
   void smiReading();
@@ -340,6 +346,84 @@ void TestImport::smiSwitch() {
   QVERIFY2(some, qPrintable(failure(some)));
   QCOMPARE(nodesOf(some->description).filter(":nic"),
            (QStringList{"box0.nic1:nic", "box0.nic4:nic", "box1.nic1:nic", "box1.nic4:nic"}));
+}
+
+void TestImport::whatTheFileLeavesOpen() {
+  // The reader tells what it took, so that it can be shown and said otherwise.
+  const std::string matrix = contents(kFolder + "h100_topo.txt");
+  const auto alone = readNvidiaSmi(matrix, "topo.txt", {});
+  QVERIFY2(alone, qPrintable(failure(alone)));
+  QVERIFY(alone->server);
+  QCOMPARE(alone->server->nics.size(), 8U);
+  QCOMPARE(alone->server->nics[1].device, std::string("mlx5_1"));
+  QCOMPARE(alone->server->hasNvSwitch, std::optional(true));
+  QVERIFY(alone->server->nvlinkBandwidth == Rational(25));
+  QVERIFY(!alone->server->nicBandwidth);
+  ImportAnswers answers;
+  answers.scaleOut = "rails";
+  answers.boxes = 2;
+  answers.nicBandwidth = "200Gb/s";
+  answers.nvlink = "switch";
+  const auto options = importOptions(answers);
+  QVERIFY(options);
+  const auto two = importFabric(matrix, FabricFormat::nvidiaSmi, "topo.txt", *options);
+  QVERIFY2(two, qPrintable(failure(two)));
+  QVERIFY(two->server->nicBandwidth == Rational(25));
+  QVERIFY(two->server->pcieBandwidth == Rational(64));
+  QVERIFY(!texts(two->findings).contains("say switch or mesh"));
+  QCOMPARE(faults(two->description), QString());
+  // A file with nothing open.
+  QVERIFY(choicesOf(FabricFormat::adjacency).empty());
+  QVERIFY(choicesOf(FabricFormat::json).empty());
+  const auto nccl = readNcclTopology(contents(kFolder + "dgx_a100.xml"), "a.xml", {});
+  QVERIFY(nccl && nccl->server);
+  QCOMPARE(nccl->server->nics.size(), 8U);
+  QVERIFY(!nccl->server->hasNvSwitch);
+}
+
+void TestImport::answersAsTyped_data() {
+  QTest::addColumn<QString>("choice");
+  QTest::addColumn<QString>("text");
+  QTest::addColumn<QString>("error");  // empty: taken
+  QTest::newRow("rails") << "scale-out"
+                         << "rails"
+                         << "";
+  QTest::newRow("ring") << "scale-out"
+                        << "ring"
+                        << "\"ring\" is not known";
+  QTest::newRow("mesh") << "nvlink"
+                        << "mesh"
+                        << "";
+  QTest::newRow("cable") << "nvlink"
+                         << "cable"
+                         << "\"cable\" is not known";
+  QTest::newRow("bits") << "socket-bandwidth"
+                        << "160Gb/s"
+                        << "";
+  QTest::newRow("fast") << "pcie-bandwidth"
+                        << "fast"
+                        << "fast";
+}
+
+void TestImport::answersAsTyped() {
+  QFETCH(QString, choice);
+  QFETCH(QString, text);
+  QFETCH(QString, error);
+  ImportAnswers answers;
+  answers.nics = " mlx5_0, nic3 ,";
+  const std::map<QString, std::string*> fields{{"scale-out", &answers.scaleOut},
+                                               {"nvlink", &answers.nvlink},
+                                               {"socket-bandwidth", &answers.socketBandwidth},
+                                               {"pcie-bandwidth", &answers.pcieBandwidth}};
+  *fields.at(choice) = text.toStdString();
+  const auto options = importOptions(answers);
+  QCOMPARE(static_cast<bool>(options), error.isEmpty());
+  if (options) {
+    QCOMPARE(options->box.nics, (std::vector<std::string>{"mlx5_0", "nic3"}));
+  } else {
+    QCOMPARE(QString::fromStdString(options.error().where.element), choice);
+    QVERIFY2(QString::fromStdString(options.error().message).contains(error), options.error().message.c_str());
+  }
 }
 
 void TestImport::smiSpacesInsteadOfTabs() {

@@ -11,6 +11,7 @@
 #include "base/result.hpp"
 #include "designer/document/change_event.hpp"
 #include "designer/document/edit.hpp"
+#include "designer/document/history.hpp"
 #include "designer/document/model.hpp"
 #include "fabric/description.hpp"
 
@@ -47,26 +48,38 @@ public:
 
   /// Fills an Edit of the model and pushes it as one command. Returns false, leaving no trace, if nothing differs.
   bool edit(const QString& text, const std::function<void(Edit&)>& fill, GestureId gesture = 0);
-  /// Pushes a patch of the present state. Returns false if it is empty. @pre the patch fits (made by an Edit)
+  /// Pushes a patch of the present state. Returns false if it is empty. Folding is no command: it is applied, but not
+  /// pushed. @pre the patch fits (made by an Edit)
   bool push(const QString& text, Patch patch, GestureId gesture = 0);
 
   /// Another content altogether (a file was opened or read again): empties the history. `isSaved`: what the file holds.
   void reset(Model model, bool isSaved);
+  /// The same with a history, whose entries can be undone and redone. Counts as unsaved. @pre they fit the model
+  void restore(Model model, const History& history);
+  /// All commands. While patched() is sent, the one that it is about is not among them yet.
+  [[nodiscard]] History history() const;
 
 Q_SIGNALS:
   void changed(const coppice::designer::ChangeEvent& event);
   /// The patch that was just applied, in the direction it was applied: what the journal writes down.
-  void patched(const coppice::designer::Patch& patch);
+  void patched(const coppice::designer::Patch& patch, const coppice::designer::HistoryStep& step);
 
 private:
   friend class PatchCommand;
-  void apply(const Patch& patch);
+  void apply(const Patch& whole, const HistoryStep& step);
+  void replace(Model model);
+  void announceReset();
+  /// The command at the top takes more patches of this gesture.
+  [[nodiscard]] bool isMerging(GestureId gesture) const;
 
   Model m_model;
   QUndoStack m_undoStack;
   std::uint64_t m_revision = 1;
   std::uint64_t m_factRevision = 1;
   GestureId m_lastGesture = 0;
+  HistoryStep m_pushed;  ///< of the command that is being pushed
+  bool m_isPushing = false;
+  bool m_isRestoring = false;  ///< commands enter the stack without being applied
   mutable std::shared_ptr<const fabric::Description> m_facts;
 };
 

@@ -26,6 +26,7 @@ constexpr auto kSyncDelay = 800ms;
 constexpr auto kDiskDelay = 200ms;
 const QString kJournalSuffix = u".coppice-journal"_s;
 const QString kNoteSuffix = u".open"_s;
+const QString kWorkSuffix = u".schedules"_s;
 
 std::filesystem::path toPath(const QString& path) {
   return QFile::encodeName(path).toStdString();
@@ -39,7 +40,10 @@ QByteArray digest(std::string_view text) {
 }  // namespace
 
 DocumentFile::DocumentFile(QString recoveryFolder, QObject* parent)
-    : QObject(parent), m_recoveryFolder(std::move(recoveryFolder)), m_untitledName(tr("Untitled")) {
+    : QObject(parent),
+      m_recoveryFolder(std::move(recoveryFolder)),
+      m_identity(QUuid::createUuid().toString(QUuid::WithoutBraces)),
+      m_untitledName(tr("Untitled")) {
   connect(&m_document, &Document::patched, this, &DocumentFile::onPatched);
   m_syncTimer.setSingleShot(true);
   m_syncTimer.setInterval(kSyncDelay);
@@ -61,6 +65,38 @@ DocumentFile::~DocumentFile() {
   // Unsaved work stays in its journal, unless somebody said otherwise before.
   if (m_journal && !isModified()) {
     dropJournal();
+  }
+}
+
+QString DocumentFile::workFolderOf(const QString& recoveryFolder, const QString& identity) {
+  return recoveryFolder.isEmpty() || identity.isEmpty() ? QString() : recoveryFolder + u'/' + identity + kWorkSuffix;
+}
+
+QString DocumentFile::workFolder() const {
+  return workFolderOf(m_recoveryFolder, m_identity);
+}
+
+void DocumentFile::setUnsavedParts(bool hasUnsavedParts) {
+  const bool isNew = std::exchange(m_hasUnsavedParts, hasUnsavedParts) != hasUnsavedParts;
+  if (m_hasUnsavedParts && !m_journal && !m_hasJournalFailed) {
+    startJournal();
+  } else if (m_journal && !isModified()) {
+    dropJournal();
+  }
+  if (isNew) {
+    Q_EMIT stateChanged();
+  }
+}
+
+void DocumentFile::checkAccess() {
+  const QFileInfo file(m_path);
+  // The superuser may write every file, and still wants to know of one that was protected.
+  constexpr auto kAnyWrite = QFile::WriteOwner | QFile::WriteGroup | QFile::WriteOther;
+  const bool isReadOnly =
+      !m_path.isEmpty() && file.exists() && (!file.isWritable() || (file.permissions() & kAnyWrite) == 0);
+  if (isReadOnly != m_isReadOnly) {
+    m_isReadOnly = isReadOnly;
+    Q_EMIT stateChanged();
   }
 }
 
@@ -98,6 +134,26 @@ void DocumentFile::adopt(Model model, std::vector<Finding> findings, const QStri
   m_toldDigest = m_knownDigest;
   m_savedAt = {};
   m_document.reset(std::move(model), false);
+  startJournal();
+  watch();
+  Q_EMIT pathChanged();
+}
+
+void DocumentFile::restore(Recovered recovered) {
+  dropJournal();
+  m_findings.clear();
+  m_path =
+      recovered.head.documentPath.isEmpty() ? QString() : QFileInfo(recovered.head.documentPath).absoluteFilePath();
+  if (!recovered.head.name.isEmpty()) {
+    m_untitledName = recovered.head.name;
+  }
+  if (!recovered.head.identity.isEmpty()) {
+    m_identity = recovered.head.identity;
+  }
+  m_knownDigest = m_path.isEmpty() ? QByteArray() : digestOnDisk();
+  m_toldDigest = m_knownDigest;
+  m_savedAt = {};
+  m_document.restore(std::move(recovered.model), recovered.history);
   startJournal();
   watch();
   Q_EMIT pathChanged();
@@ -151,9 +207,13 @@ void DocumentFile::ignoreDisk() {
 
 void DocumentFile::discardChanges() {
   dropJournal();
+  if (const QString work = workFolder(); !work.isEmpty()) {
+    QDir(work).removeRecursively();
+  }
 }
 
 void DocumentFile::watch() {
+  checkAccess();
   if (const QStringList watched = m_watcher.files() + m_watcher.directories(); !watched.isEmpty()) {
     m_watcher.removePaths(watched);
   }
@@ -167,6 +227,7 @@ void DocumentFile::watch() {
 }
 
 void DocumentFile::checkDisk() {
+  checkAccess();
   if (m_path.isEmpty()) {
     return;
   }
@@ -185,17 +246,16 @@ QString DocumentFile::journalBeside(const QString& path) {
   return info.absolutePath() + u"/."_s + info.fileName() + kJournalSuffix;
 }
 
-void DocumentFile::onPatched(const Patch& patch) {
+void DocumentFile::onPatched(const Patch& patch, const HistoryStep& step) {
   if (m_recoveryFolder.isEmpty()) {
     return;
   }
-  if (!m_journal && m_hasJournalFailed) {
-    return;  // told already; the next save tries again
+  if (!m_journal && (m_hasJournalFailed || step.kind == HistoryStep::Kind::view)) {
+    return;  // told already, and the next save tries again; or nothing that would be lost
   }
   if (!m_journal) {
-    // The state it begins with holds this patch already.
-    startJournal();
-  } else if (const Outcome written = m_journal->append(patch); !written && !m_hasJournalFailed) {
+    startJournal(&patch, step);
+  } else if (const Outcome written = m_journal->append(patch, step); !written && !m_hasJournalFailed) {
     m_hasJournalFailed = true;
     Q_EMIT journalFailed(QString::fromStdString(describe(written.error())));
   }
@@ -204,21 +264,46 @@ void DocumentFile::onPatched(const Patch& patch) {
   }
 }
 
-void DocumentFile::startJournal() {
+void DocumentFile::startJournal(const Patch* first, const HistoryStep& step) {
   if (m_recoveryFolder.isEmpty()) {
     return;
   }
   QDir().mkpath(m_recoveryFolder);
-  const QString unique = QUuid::createUuid().toString(QUuid::WithoutBraces);
-  const QString fallback = m_recoveryFolder + u'/' + unique + kJournalSuffix;
+  const QString fallback = m_recoveryFolder + u'/' + m_identity + kJournalSuffix;
   QString path = m_path.isEmpty() || QFile::exists(journalBeside(m_path)) ? fallback : journalBeside(m_path);
   // The note first: a journal without one would not be found by the next start.
-  m_journalNote = m_recoveryFolder + u'/' + unique + kNoteSuffix;
+  m_journalNote = m_recoveryFolder + u'/' + m_identity + kNoteSuffix;
+  // Back to before the first command, whose patch the model holds already.
+  History history = m_document.history();
+  int saved = m_document.undoStack()->cleanIndex();
+  Model base = m_document.model();
+  if (first != nullptr) {
+    base.applyTrusted(first->reversed());
+  }
+  // A long past is cut off: it is written down with each first change after a save.
+  constexpr int kMostEntries = 300;
+  const int forgotten = std::max(0, history.done - kMostEntries);
+  for (auto i = static_cast<std::size_t>(history.done); i-- > static_cast<std::size_t>(forgotten);) {
+    Patch& patch = history.entries[i].patch;
+    patch = withFoldsOfResult(std::move(patch), base);
+    base.applyTrusted(patch.reversed());
+  }
+  history.entries.erase(history.entries.begin(), history.entries.begin() + forgotten);
+  history.done -= forgotten;
+  saved = saved >= forgotten ? saved - forgotten : -1;
+  const JournalHead head{m_path, m_path.isEmpty() ? m_untitledName : QString(), m_identity};
   const auto start = [&]() -> Result<std::unique_ptr<Journal>> {
     if (const Outcome noted = io::saveFile(toPath(m_journalNote), path.toStdString() + "\n"); !noted) {
       return noted.error();
     }
-    return Journal::create(path, m_path, m_document.model());
+    auto journal = Journal::create(path, head, base, history, saved);
+    if (journal && first != nullptr) {
+      if (const Outcome written = (*journal)->append(*first, step); !written) {
+        (*journal)->discard();
+        return written.error();
+      }
+    }
+    return journal;
   };
   Result<std::unique_ptr<Journal>> journal = start();
   if (!journal && path != fallback) {
@@ -263,6 +348,15 @@ std::vector<QString> DocumentFile::abandonedJournals(const QString& recoveryFold
       }
     } else if (!isJournalHeld(path) && std::find(result.begin(), result.end(), path) == result.end()) {
       result.push_back(path);
+    }
+  }
+  // Of documents that were saved just before the program ended.
+  for (const QFileInfo& work : folder.entryInfoList({u"*"_s + kWorkSuffix}, QDir::Dirs | QDir::NoDotAndDotDot)) {
+    constexpr qint64 kDay = 24 * 60 * 60;
+    if (!QFileInfo::exists(folder.filePath(work.completeBaseName() + kNoteSuffix)) &&
+        !QFileInfo::exists(folder.filePath(work.completeBaseName() + kJournalSuffix)) &&
+        work.lastModified().secsTo(QDateTime::currentDateTime()) > kDay) {
+      QDir(work.filePath()).removeRecursively();
     }
   }
   // A program that was stopped between a journal and its note.

@@ -33,7 +33,17 @@ public:
   /// "cluster.fabric.json", "Untitled", "Untitled 2".
   [[nodiscard]] QString displayName() const;
   void setUntitledName(const QString& name) { m_untitledName = name; }
-  [[nodiscard]] bool isModified() const { return !const_cast<Document&>(m_document).undoStack()->isClean(); }
+  /// Something is in no file of the person's yet: edits, or parts of the document that are kept elsewhere so far.
+  [[nodiscard]] bool isModified() const {
+    return m_hasUnsavedParts || !const_cast<Document&>(m_document).undoStack()->isClean();
+  }
+  /// What belongs to the document and is saved with it (schedules) is there and not saved. It goes into workFolder(),
+  /// so that it is recovered with the document.
+  void setUnsavedParts(bool hasUnsavedParts);
+  /// Keeps parts of the document until it is saved; need not exist. Empty without a recovery folder.
+  [[nodiscard]] QString workFolder() const;
+  /// The file is write-protected.
+  [[nodiscard]] bool isReadOnly() const { return m_isReadOnly; }
   [[nodiscard]] const QDateTime& savedAt() const { return m_savedAt; }
   /// What was odd when the content was read (import notes, drawing entries that fit nothing).
   [[nodiscard]] const std::vector<Finding>& findings() const { return m_findings; }
@@ -42,6 +52,8 @@ public:
   Outcome open(const QString& path);
   /// Content from elsewhere (import, template, recovery): unsaved from the start. The path is where it would be saved.
   void adopt(Model model, std::vector<Finding> findings, const QString& path = {});
+  /// What a journal held: contents, history, name and work folder. The journal itself must be out of the way.
+  void restore(Recovered recovered);
 
   /// Writes the file in one step and forgets the journal. @pre a path. Errors: io.
   Outcome save();
@@ -58,26 +70,33 @@ public:
 
   /// Path of a journal beside the file; whether there is one is for the caller to look.
   [[nodiscard]] static QString journalBeside(const QString& path);
-  /// Journals of processes that are gone, by the notes in the folder. Notes that lead nowhere are removed.
+  /// workFolder() of the document of that identity.
+  [[nodiscard]] static QString workFolderOf(const QString& recoveryFolder, const QString& identity);
+  /// Journals of processes that are gone, by the notes in the folder. Notes that lead nowhere are removed, and work
+  /// folders that no journal has been about for a day.
   [[nodiscard]] static std::vector<QString> abandonedJournals(const QString& recoveryFolder);
 
 Q_SIGNALS:
   void pathChanged();
   void saved();
+  /// isReadOnly(), or isModified() for another reason than the undo stack.
+  void stateChanged();
   /// Told once for each change that others make to the file.
   void changedOnDisk();
   /// The journal cannot be written; told once.
   void journalFailed(const QString& message);
 
 private:
-  void onPatched(const Patch& patch);
-  void startJournal();
+  void onPatched(const Patch& patch, const HistoryStep& step);
+  void startJournal(const Patch* first = nullptr, const HistoryStep& step = {});
   void dropJournal();
   void watch();
   void checkDisk();
+  void checkAccess();
   [[nodiscard]] QByteArray digestOnDisk() const;
 
   QString m_recoveryFolder;
+  QString m_identity;  ///< unique; names this document's files in the recovery folder
   Document m_document;
   QString m_path;
   QString m_untitledName;
@@ -86,6 +105,8 @@ private:
   std::shared_ptr<Journal> m_journal;
   QString m_journalNote;
   bool m_hasJournalFailed = false;
+  bool m_hasUnsavedParts = false;
+  bool m_isReadOnly = false;
   QTimer m_syncTimer;
   QTimer m_diskTimer;
   QFileSystemWatcher m_watcher;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "designer/document/edits.hpp"
+#include "io/import_choices.hpp"
 #include "io/link_csv.hpp"
 
 namespace coppice::designer {
@@ -43,11 +44,24 @@ Result<ReadModel> readAnyFabric(std::string_view text, const std::string& fileNa
   }
   io::ImportOptions options;
   options.dotHelper.stop = std::move(stop);
-  auto imported = io::importFabric(text, *format, fileName, options);
+  auto imported = readForeign({std::string(text), *format, fileName}, options);
+  return imported ? Result<ReadModel>(std::move(imported->read)) : imported.error();
+}
+
+std::optional<ForeignText> withOpenChoices(std::string_view text, const std::string& fileName) {
+  const auto format = io::detectFormat(fileName, text);
+  if (!format || io::choicesOf(*format).empty()) {
+    return std::nullopt;
+  }
+  return ForeignText{std::string(text), *format, fileName};
+}
+
+Result<ForeignFabric> readForeign(const ForeignText& text, const io::ImportOptions& options) {
+  auto imported = io::importFabric(text.text, text.format, text.fileName, options);
   if (!imported) {
     return imported.error();
   }
-  return withFindings(imported->description, std::move(imported->findings));
+  return ForeignFabric{withFindings(imported->description, std::move(imported->findings)), std::move(imported->server)};
 }
 
 Result<std::string> writeFabricAs(const Model& model, ExportFormat format) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -17,6 +18,23 @@ namespace coppice::designer {
 /// and for telling the format. Errors: those of the format;
 /// badInput where nothing fits. Runs a helper process for DOT, so call it from another thread for files.
 Result<ReadModel> readAnyFabric(std::string_view text, const std::string& fileName, std::stop_token stop = {});
+
+/// A text of another program, and what it is.
+struct ForeignText {
+  std::string text;
+  io::FabricFormat format = io::FabricFormat::json;
+  std::string fileName;  ///< for messages
+};
+
+/// The text, if its format leaves something open that a person should say (io::choicesOf).
+[[nodiscard]] std::optional<ForeignText> withOpenChoices(std::string_view text, const std::string& fileName);
+
+struct ForeignFabric {
+  ReadModel read;
+  std::optional<io::ImportedServer> server;
+};
+/// Errors: those of the format.
+[[nodiscard]] Result<ForeignFabric> readForeign(const ForeignText& text, const io::ImportOptions& options);
 
 enum class ExportFormat { fabricJson, dot, adjacency, linkCsv };
 /// Errors: those of the format.

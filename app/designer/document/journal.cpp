@@ -7,10 +7,13 @@
 
 #include <QCryptographicHash>
 #include <QFile>
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -22,12 +25,25 @@
 namespace coppice::designer {
 namespace {
 
-// A file is a row of records: "<kind> <bytes> <checksum>\n<payload>\n". Kinds: H the header (version, then the
-// document's path), B the state at the beginning (compressed), P a patch.
-constexpr std::string_view kVersion = "coppice-journal 1";
+// A file is a row of records: "<kind> <bytes> <checksum>\n<payload>\n". Kinds: H the header (version, the document's
+// path, its name, its identity, how many commands the file holds; one a line), B the state before the first command
+// (compressed), D a command (its text, then its patch), M more of the last command (the same), U and R undo and redo
+// (empty), V a change of the view (a patch).
+constexpr std::string_view kVersion = "coppice-journal 2";
 constexpr char kHeader = 'H';
 constexpr char kBase = 'B';
-constexpr char kPatch = 'P';
+
+struct NamedStep {
+  HistoryStep::Kind kind;
+  char letter;
+  bool hasText;
+  bool hasPatch;
+};
+constexpr NamedStep kSteps[] = {{HistoryStep::Kind::done, 'D', true, true},
+                                {HistoryStep::Kind::merged, 'M', true, true},
+                                {HistoryStep::Kind::undone, 'U', false, false},
+                                {HistoryStep::Kind::redone, 'R', false, false},
+                                {HistoryStep::Kind::view, 'V', false, true}};
 constexpr std::size_t kChecksumLength = 16;
 constexpr std::size_t kMaxJournalBytes = std::size_t{4} << 30;
 
@@ -44,6 +60,18 @@ std::string checksum(std::string_view payload) {
                                QCryptographicHash::Sha1)
           .toHex();
   return digest.left(kChecksumLength).toStdString();
+}
+
+std::string oneLine(QString text) {
+  return text.replace(u'\n', u' ').toStdString();
+}
+
+/// Takes the first line off the text.
+QString takeLine(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const QString line = QString::fromUtf8(text.data(), static_cast<qsizetype>(end));
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
 }
 
 struct Record {
@@ -79,7 +107,8 @@ std::optional<Record> nextRecord(std::string_view& text) {
 
 }  // namespace
 
-Result<std::unique_ptr<Journal>> Journal::create(const QString& path, const QString& documentPath, const Model& now) {
+Result<std::unique_ptr<Journal>> Journal::create(const QString& path, const JournalHead& head, const Model& base,
+                                                 const History& history, int saved) {
   const auto taken = [&] {
     return Error{ErrorCode::io,
                  "there is a journal of this file already",
@@ -104,13 +133,24 @@ Result<std::unique_ptr<Journal>> Journal::create(const QString& path, const QStr
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     return giveUp(ioError(path, "the journal cannot be locked", errno));
   }
-  const QByteArray base = qCompress(QByteArray::fromStdString(modelToJson(now)), 1);
-  const std::string header = std::string(kVersion) + "\n" + documentPath.toStdString();
+  const QByteArray state = qCompress(QByteArray::fromStdString(modelToJson(base)), 1);
+  const std::string header = std::string(kVersion) + "\n" + oneLine(head.documentPath) + "\n" + oneLine(head.name) +
+                             "\n" + oneLine(head.identity) + "\n" + std::to_string(saved);
   if (Outcome written = journal->write(kHeader, header); !written) {
     return giveUp(written.error());
   }
-  if (Outcome written = journal->write(kBase, {base.constData(), static_cast<std::size_t>(base.size())}); !written) {
+  if (Outcome written = journal->write(kBase, {state.constData(), static_cast<std::size_t>(state.size())}); !written) {
     return giveUp(written.error());
+  }
+  for (const History::Entry& entry : history.entries) {
+    if (Outcome written = journal->append(entry.patch, {HistoryStep::Kind::done, entry.text}); !written) {
+      return giveUp(written.error());
+    }
+  }
+  for (auto undone = static_cast<int>(history.entries.size()); undone > history.done; --undone) {
+    if (Outcome written = journal->append({}, {HistoryStep::Kind::undone}); !written) {
+      return giveUp(written.error());
+    }
   }
   if (::renameat2(AT_FDCWD, temporary.constData(), AT_FDCWD, name.constData(), RENAME_NOREPLACE) != 0) {
     // EINVAL: a file system that cannot promise it; the check above has to do.
@@ -148,8 +188,14 @@ Outcome Journal::write(char kind, std::string_view payload) {
   return Done{};
 }
 
-Outcome Journal::append(const Patch& patch) {
-  return write(kPatch, patchToJson(patch));
+Outcome Journal::append(const Patch& patch, const HistoryStep& step) {
+  const NamedStep* known =
+      std::find_if(std::begin(kSteps), std::end(kSteps), [&](const NamedStep& each) { return each.kind == step.kind; });
+  std::string payload = known->hasText ? oneLine(step.text) + '\n' : std::string();
+  if (known->hasPatch) {
+    payload += patchToJson(patch);
+  }
+  return write(known->letter, payload);
 }
 
 void Journal::sync() const {
@@ -193,11 +239,12 @@ Result<Recovered> recover(const QString& path) {
     return broken("is of another program or version");
   }
   Recovered result;
-  const std::size_t newline = header->payload.find('\n');
-  if (newline != std::string_view::npos) {
-    const std::string_view name = header->payload.substr(newline + 1);
-    result.documentPath = QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
-  }
+  std::string_view head = header->payload;
+  takeLine(head);
+  result.head.documentPath = takeLine(head);
+  result.head.name = takeLine(head);
+  result.head.identity = takeLine(head);
+  result.saved = takeLine(head).toInt();
   const auto base = nextRecord(rest);
   if (!base || base->kind != kBase) {
     return broken("ends before it begins");
@@ -213,17 +260,33 @@ Result<Recovered> recover(const QString& path) {
   }
   while (!rest.empty()) {
     const auto record = nextRecord(rest);
-    if (!record || record->kind != kPatch) {
+    const NamedStep* known = std::find_if(std::begin(kSteps), std::end(kSteps),
+                                          [&](const NamedStep& each) { return record && each.letter == record->kind; });
+    if (known == std::end(kSteps)) {
       result.isCutShort = true;
       break;
     }
-    const auto patch = patchFromJson(record->payload, result.model);
-    if (!patch || !result.model.apply(*patch)) {
+    std::string_view payload = record->payload;
+    HistoryStep step{known->kind};
+    if (known->hasText) {
+      step.text = takeLine(payload);
+    }
+    const auto patch = known->hasPatch ? patchFromJson(payload, result.model) : Result<Patch>(Patch());
+    const int before = result.history.done;
+    const bool hasRedo = result.history.entries.size() > static_cast<std::size_t>(before);
+    if (!patch || !replay(step, *patch, result.model, result.history)) {
       result.isCutShort = true;
       break;
     }
-    ++result.steps;
+    const bool isEdit = step.kind == HistoryStep::Kind::done || step.kind == HistoryStep::Kind::merged;
+    if (isEdit && hasRedo && before < result.saved) {
+      result.saved = -1;  // the way back to it is gone
+    }
   }
+  if (result.saved > static_cast<int>(result.history.entries.size())) {
+    result.saved = -1;
+  }
+  result.changes = result.saved >= 0 ? std::abs(result.history.done - result.saved) : result.history.done;
   return result;
 }
 

@@ -8,20 +8,30 @@
 #include <utility>
 
 #include "base/result.hpp"
+#include "designer/document/history.hpp"
 #include "designer/document/model.hpp"
 
 /// The work that is not in the file yet, kept beside the file so that no crash loses it. A journal is append-only:
-/// where the document stood, then each patch as it was applied. Every record is handed to the system before the edit
+/// where the document stood, then each step of its history. Every record is handed to the system before the edit
 /// returns, so killing the program loses nothing, and is forced to the disk within about a second, so that losing power
 /// loses no more than that. A record that was cut short is recognised by its checksum and left out.
 namespace coppice::designer {
 
+/// What is known of a document besides its contents.
+struct JournalHead {
+  QString documentPath = {};  ///< the file that is being edited; empty = untitled
+  QString name = {};          ///< of an untitled document
+  QString identity = {};      ///< of DocumentFile, which names its files in the recovery folder by it
+};
+
 class Journal {
 public:
   /// Creates the file and locks it against other processes for as long as the journal lives.
-  /// documentPath: the file that is being edited; empty = untitled. Errors: io (also: there is such a file already,
-  /// which may hold somebody's work).
-  static Result<std::unique_ptr<Journal>> create(const QString& path, const QString& documentPath, const Model& now);
+  /// base: the state before the first command of the history. saved: how many commands were done when the document was
+  /// last saved; -1 = never, or they are no more. Errors: io (also: there is such a file already, which may hold
+  /// somebody's work).
+  static Result<std::unique_ptr<Journal>> create(const QString& path, const JournalHead& head, const Model& base,
+                                                 const History& history = {}, int saved = -1);
 
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
@@ -30,7 +40,7 @@ public:
 
   [[nodiscard]] const QString& path() const { return m_path; }
   /// Errors: io (disk full …); the journal then ends before this patch and later appends fail too.
-  Outcome append(const Patch& patch);
+  Outcome append(const Patch& patch, const HistoryStep& step);
   /// Forces what was written to the disk. Slow (milliseconds); callable from any thread.
   void sync() const;
   /// Whether something was written since the last sync().
@@ -51,9 +61,11 @@ private:
 
 /// What a journal holds.
 struct Recovered {
-  QString documentPath;  ///< empty = untitled
+  JournalHead head;
   Model model;
-  int steps = 0;            ///< patches that were applied
+  History history;
+  int saved = -1;           ///< how many commands were done at the last save; -1 = never, or they are no more
+  int changes = 0;          ///< commands since the last save, or in all
   bool isCutShort = false;  ///< the last record was not whole
 };
 

@@ -49,6 +49,14 @@ void ProblemsModel::setProblems(std::vector<Problem> problems) {
   }
 }
 
+int ProblemsModel::count(Severity severity) const {
+  int count = 0;
+  for (const Problem& problem : m_problems) {
+    count += problem.severity == severity ? problem.count : 0;
+  }
+  return count;
+}
+
 int ProblemsModel::rowCount(const QModelIndex& parent) const {
   return parent.isValid() ? 0 : static_cast<int>(m_problems.size());
 }

@@ -39,6 +39,8 @@ public:
                                            const std::vector<ElementId>& culprits = {});
 
   [[nodiscard]] const std::vector<Problem>& problems() const { return m_problems; }
+  /// How many of that severity, repeated ones counted.
+  [[nodiscard]] int count(Severity severity) const;
   [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
   [[nodiscard]] QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;

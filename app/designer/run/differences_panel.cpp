@@ -21,14 +21,14 @@ DifferencesPanel::DifferencesPanel(QWidget* parent)
                      this)),
       m_title(new QLabel(this)),
       m_list(new QTreeWidget(this)) {
-  setUpPanel(this, u"differences"_s, tr("Drawn and Found"));
+  setUpPanel(this, u"differences"_s, tr("Drawn vs. Detected"));
   m_title->setProperty("role", u"muted"_s);
   constexpr int kMargin = 12;
   constexpr int kSmall = 6;
   m_title->setContentsMargins(kMargin, kSmall, kMargin, kSmall);
   m_list->setObjectName(u"differenceList"_s);
   m_list->setAccessibleName(tr("Differences"));
-  m_list->setHeaderLabels({tr("Where"), tr("Drawn"), tr("Found"), tr("What")});
+  m_list->setHeaderLabels({tr("Where"), tr("Drawn"), tr("Detected"), tr("Difference")});
   m_list->setRootIsDecorated(false);
   m_list->setUniformRowHeights(true);
   m_list->setAlternatingRowColors(true);

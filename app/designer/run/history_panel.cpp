@@ -27,7 +27,7 @@ HistoryPanel::HistoryPanel(QWidget* parent)
       m_pages(new QStackedWidget(this)),
       m_list(new QTreeWidget(this)),
       m_rerun(plainButton(u"historyRerun"_s, tr("Run Again"), tr("The same schedule with the same choices"), this)),
-      m_rejoin(plainButton(u"historyRejoin"_s, tr("Join Again"), tr("Show the run that goes on over there"), this)),
+      m_rejoin(plainButton(u"historyRejoin"_s, tr("Reattach"), tr("Show the run that still goes on there"), this)),
       m_stop(plainButton(u"historyStop"_s, tr("Stop"), tr("End this run and all its processes"), this)),
       m_folder(plainButton(u"historyFolder"_s, tr("Folder"), tr("Open the folder that keeps this run"), this)),
       m_remove(plainButton(u"historyRemove"_s, tr("Delete"), tr("Delete this run and all that was kept of it"), this)) {

@@ -314,7 +314,7 @@ QString MachinesPanel::cardOf(const Connection& shown) const {
           missing << QString::fromStdString(note.name);
         }
       }
-      card += row(tr("Not there"), missing.join(u", "_s));
+      card += row(tr("Not available"), missing.join(u", "_s));
     }
     QStringList partitions;
     for (const SlurmPartition& partition : facts.partitions) {

@@ -32,7 +32,7 @@ ElidedLabel::ElidedLabel(QWidget* parent) : QLabel(parent) {
 void ElidedLabel::paintEvent(QPaintEvent* /*event*/) {
   QStylePainter painter(this);
   const QRect place = contentsRect();
-  painter.drawItemText(place, static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), palette(), isEnabled(),
+  painter.drawItemText(place, static_cast<int>(alignment()), palette(), isEnabled(),
                        fontMetrics().elidedText(text(), Qt::ElideRight, place.width()), foregroundRole());
 }
 

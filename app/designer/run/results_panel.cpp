@@ -112,6 +112,9 @@ QVariant ResultsModel::data(const QModelIndex& index, int role) const {
     if (column == kBusbw) {
       return formula(m_data.get());
     }
+    if (const QString why = noBoundReason(*m_data); column == kBound && !why.isEmpty()) {
+      return why;
+    }
     if (column == kBound && m_data->plan() && m_data->plan()->boundGBps) {
       return tr("%1 of %2 GB/s").arg(half->algbw_GBps, 0, 'f', 2).arg(*m_data->plan()->boundGBps, 0, 'f', 2);
     }
@@ -128,14 +131,16 @@ QVariant ResultsModel::data(const QModelIndex& index, int role) const {
     if (known.root >= 0) {
       text += u", "_s + tr("root %1").arg(known.root);
     }
-    const auto add = [&text](const QString& name, const std::optional<program::ResultRecord>& one) {
+    const auto add = [this, &text](const QString& name, const std::optional<program::ResultRecord>& one) {
       if (one) {
         text += u'\n' + name + u": "_s +
                 tr("%1 µs, algbw %2, busbw %3 GB/s")
                     .arg(one->time_us, 0, 'f', 2)
                     .arg(one->algbw_GBps, 0, 'f', 2)
                     .arg(one->busbw_GBps, 0, 'f', 2) +
-                (one->boundPercent ? u", "_s + tr("%1 % of the bound").arg(*one->boundPercent, 0, 'f', 1) : QString());
+                (one->boundPercent && noBoundReason(*m_data).isEmpty()
+                     ? u", "_s + tr("%1 % of the bound").arg(*one->boundPercent, 0, 'f', 1)
+                     : QString());
       }
     };
     add(tr("Out of place"), row.outOfPlace);
@@ -173,6 +178,9 @@ QVariant ResultsModel::data(const QModelIndex& index, int role) const {
     case kWrong:
       return half->wrong ? QString::number(*half->wrong) : u"N/A"_s;
     default:
+      if (!noBoundReason(*m_data).isEmpty()) {
+        return u"–"_s;
+      }
       return half->boundPercent ? QString::number(*half->boundPercent, 'f', 1) + u" %"_s : QString();
   }
 }
@@ -212,7 +220,7 @@ QVariant ResultsModel::headerData(int section, Qt::Orientation orientation, int 
 QString outcomeText(const RunInfo& info, const RunData* data) {
   switch (info.state) {
     case RunState::preparing:
-      return ResultsPanel::tr("being copied there…");
+      return ResultsPanel::tr("copying to the machine…");
     case RunState::running:
       return data != nullptr && !data->stage().isEmpty() && data->stage() != u"running"
                  ? ResultsPanel::tr("running: %1").arg(data->stage())
@@ -226,8 +234,8 @@ QString outcomeText(const RunInfo& info, const RunData* data) {
   switch (static_cast<RunExit>(info.code)) {
     case RunExit::ok:
       return data != nullptr && data->summary() && !data->summary()->checked
-                 ? ResultsPanel::tr("done, data not checked")
-                 : ResultsPanel::tr("done, all data right");
+                 ? ResultsPanel::tr("finished, data not checked")
+                 : ResultsPanel::tr("finished, all data correct");
     case RunExit::wrongResult:
       return ResultsPanel::tr("wrong data: %1").arg(info.reason);
     case RunExit::hang:
@@ -260,7 +268,7 @@ ResultsPanel::ResultsPanel(QWidget* parent)
       m_progress(new QProgressBar(this)),
       m_table(new QTableView(this)),
       m_rerun(plainButton(u"resultsRerun"_s, tr("Run Again"), tr("The same schedule with the same choices"), this)),
-      m_rejoin(plainButton(u"resultsRejoin"_s, tr("Join Again"), tr("Show the run that goes on over there"), this)),
+      m_rejoin(plainButton(u"resultsRejoin"_s, tr("Reattach"), tr("Show the run that still goes on there"), this)),
       m_copy(plainButton(u"resultsCopy"_s, tr("Copy"), tr("Copy the table, or save it"), this)) {
   setUpPanel(this, u"results"_s, tr("Results"));
   m_table->setObjectName(u"resultsTable"_s);
@@ -341,7 +349,7 @@ void ResultsPanel::setRun(const RunInfo& info, std::shared_ptr<const RunData> ru
   m_title->setText(info.title());
   QString state = outcomeText(info, m_data.get());
   if (isSilent) {
-    state = tr("no sign of life; waiting for the machine…");
+    state = tr("the machine does not answer; waiting…");
   } else if (m_data->environment() && !m_data->environment()->backendLabel.empty()) {
     state += u" · "_s + QString::fromStdString(m_data->environment()->backendLabel);
   }

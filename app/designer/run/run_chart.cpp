@@ -262,7 +262,7 @@ void RunChart::hover(const QPointF& position) {
       text += u" &nbsp; <span style='color:%1'>●</span> %2: <b>%3</b>"_s.arg(
           category(index, theme.scheme()).name(), series.name.toHtmlEscaped(),
           QString::number(valueOf(result, what), 'f', 2));
-      if (what == kAlgbw && result.boundPercent) {
+      if (what == kAlgbw && result.boundPercent && noBoundReason(*series.data).isEmpty()) {
         text += tr(" (%1 % of the bound)").arg(*result.boundPercent, 0, 'f', 1);
       }
     }

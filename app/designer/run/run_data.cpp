@@ -199,6 +199,13 @@ void RunData::note(Severity severity, const QString& text) {
 
 // ---- texts
 
+QString noBoundReason(const RunData& data) {
+  if (!data.environment() || data.environment()->backendLabel.empty()) {
+    return {};
+  }
+  return Texts::tr("Not compared with the bound: %1.").arg(QString::fromStdString(data.environment()->backendLabel));
+}
+
 QString sizeText(qint64 bytes) {
   static constexpr std::array<const char*, 5> kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes);
@@ -231,7 +238,8 @@ QString ncclTestsText(const RunData& data) {
       "#       size         count      type   redop    root     time   algbw   busbw  #wrong  %bound     time   algbw  "
       " busbw  #wrong  %bound\n"
       "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)                     (us)  (GB/s)  (GB/s)\n"_s;
-  const auto half = [](const std::optional<program::ResultRecord>& result) {
+  const bool isComparable = noBoundReason(data).isEmpty();
+  const auto half = [isComparable](const std::optional<program::ResultRecord>& result) {
     if (!result) {
       return QString(42, u' ');
     }
@@ -239,7 +247,7 @@ QString ncclTestsText(const RunData& data) {
         .arg(fixed(result->algbw_GBps, 2), 7)
         .arg(fixed(result->busbw_GBps, 2), 7)
         .arg(wrongText(*result), 7)
-        .arg(result->boundPercent ? fixed(*result->boundPercent, 1) : u"-"_s, 7);
+        .arg(result->boundPercent && isComparable ? fixed(*result->boundPercent, 1) : u"-"_s, 7);
   };
   for (const ResultRow& row : data.rows()) {
     const program::ResultRecord& any = row.any();

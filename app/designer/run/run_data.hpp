@@ -100,6 +100,10 @@ private:
   qint64 m_revision = 0;
 };
 
+/// Why the times of this run say nothing about the fabric (all ranks in one process, shared memory), as a sentence;
+/// empty where they do, so that shares of the bound can be shown.
+[[nodiscard]] QString noBoundReason(const RunData& data);
+
 /// "1 MiB", "64 KiB", "12 B".
 [[nodiscard]] QString sizeText(qint64 bytes);
 

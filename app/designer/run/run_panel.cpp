@@ -106,9 +106,9 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_warmup->setObjectName(u"runWarmup"_s);
   m_warmup->setRange(0, kMostIterations);
   m_warmup->setValue(5);
-  m_warmup->setAccessibleName(tr("Warm-up rounds"));
-  m_iterations->setToolTip(tr("Timed rounds of each size"));
-  m_warmup->setToolTip(tr("Rounds before them, to warm up"));
+  m_warmup->setAccessibleName(tr("Warm-up iterations"));
+  m_iterations->setToolTip(tr("Timed iterations of each size"));
+  m_warmup->setToolTip(tr("Iterations before the timed ones"));
   constexpr int kNarrow = 56;
   m_iterations->setMinimumWidth(kNarrow);
   m_warmup->setMinimumWidth(kNarrow);
@@ -132,9 +132,9 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_traces->setObjectName(u"runTraces"_s);
   m_traces->setToolTip(tr("When each step ran, for the Trace dock; it costs a little speed"));
   m_keeps = box(u"runKeeps"_s, tr("When the window closes"), content);
-  m_keeps->addItem(tr("ends with the window"));
-  m_keeps->addItem(tr("keeps running"));
-  m_keeps->setToolTip(tr("A run that keeps running survives a lost connection and can be joined again"));
+  m_keeps->addItem(tr("Stop the run"));
+  m_keeps->addItem(tr("Keep running"));
+  m_keeps->setToolTip(tr("A run that keeps running survives a lost connection; reattach to it later"));
   m_preflight = new QListWidget(content);
   m_preflight->setObjectName(u"runPreflight"_s);
   m_preflight->setAccessibleName(tr("Preflight"));
@@ -148,6 +148,8 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_run = new QPushButton(tr("Run"), this);
   m_run->setObjectName(u"runStart"_s);
   m_run->setProperty("role", u"primary"_s);
+  // Its words change during a run; the dock must not grow with them.
+  m_run->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
   m_stop = plainButton(u"runStop"_s, tr("Stop"), tr("End the run and all its processes (Shift+F5)"), this);
   auto* bundle =
       plainButton(u"runBundle"_s, tr("Bundle…"),
@@ -177,12 +179,20 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_form->addRow(tr("Hosts"), m_hosts);
   m_form->addRow(tr("Ranks each"), m_shares);
   m_form->addRow(tr("Partition"), m_partition);
-  m_form->addRow(tr("From, to, ×"), pair(m_from, m_to, m_factor));
-  m_form->addRow(tr("Rounds"), pair(m_iterations, m_warmup));
   m_form->addRow(tr("Type, op"), pair(m_type, m_operation));
-  m_form->addRow({}, m_checks);
-  m_form->addRow({}, m_traces);
-  m_form->addRow(tr("At closing"), m_keeps);
+  // Rows over the whole width, since a narrow dock leaves too little beside their names.
+  const auto addWide = [&](const QString& title, QWidget* field) {
+    auto* label = new QLabel(title, content);
+    label->setBuddy(field);
+    label->setProperty("role", u"muted"_s);
+    m_form->addRow(label);
+    m_form->addRow(field);
+  };
+  addWide(tr("Min, max, factor"), pair(m_from, m_to, m_factor));
+  addWide(tr("Iterations, warm-up"), pair(m_iterations, m_warmup));
+  addWide(tr("When the window closes"), m_keeps);
+  m_form->addRow(m_checks);
+  m_form->addRow(m_traces);
   for (int i = 0; i < m_form->rowCount(); ++i) {
     if (auto* label = qobject_cast<QLabel*>(m_form->itemAt(i, QFormLayout::LabelRole) != nullptr
                                                 ? m_form->itemAt(i, QFormLayout::LabelRole)->widget()
@@ -376,7 +386,7 @@ void RunPanel::setRequest(const program::RunRequest& request) {
 void RunPanel::setRunning(bool isRunning, bool isCancelling) {
   m_isRunning = isRunning;
   m_stop->setEnabled(isRunning && !isCancelling);
-  m_stop->setText(isCancelling ? tr("Stopping…") : tr("Stop"));
+  m_isCancelling = isCancelling;
   check();
 }
 
@@ -417,7 +427,7 @@ void RunPanel::checkSeveral(const Note& add) const {
     }
     const QString title = connection->machine().title();
     if (connection->machine().isLocal()) {
-      add(false, tr("this computer cannot be part of a run over several machines: choose machines reached by ssh"),
+      add(false, tr("This computer cannot take part in a run over several machines: choose machines reached by ssh"),
           true);
       continue;
     }
@@ -425,7 +435,7 @@ void RunPanel::checkSeveral(const Note& add) const {
       // Connected on the way.
       const bool isBad =
           connection->state() == Connection::State::failed || connection->state() == Connection::State::needsConsent;
-      add(!isBad, isBad ? tr("%1: %2").arg(title, connection->message()) : tr("%1 is connected first").arg(title),
+      add(!isBad, isBad ? tr("%1: %2").arg(title, connection->message()) : tr("Will connect to %1 first").arg(title),
           true);
       continue;
     }
@@ -456,13 +466,13 @@ void RunPanel::checkSeveral(const Note& add) const {
       sum += isNumber ? qBound(0, ranks, 1 << 20) : 0;
     }
     if (!isGood) {
-      add(false, tr("write %n numbers, one for each machine, as in 3, 1", nullptr, static_cast<int>(m_machines.size())),
+      add(false, tr("Enter %n numbers, one for each machine, as in 3, 1", nullptr, static_cast<int>(m_machines.size())),
           true);
     } else if (chosen != nullptr && chosen->ranks > sum) {
-      add(false, tr("the machines have room for %1 ranks, the schedule has %2").arg(sum).arg(chosen->ranks), true);
+      add(false, tr("The machines have room for %1 ranks, the schedule has %2").arg(sum).arg(chosen->ranks), true);
     }
   } else if (chosen != nullptr && chosen->ranks > 0 && chosen->ranks < m_machines.size()) {
-    add(false, tr("there are fewer ranks than machines"), true);
+    add(false, tr("There are fewer ranks than machines"), true);
   }
 }
 
@@ -488,15 +498,15 @@ void RunPanel::check() {
     checkSeveral(add);
   } else if (isConnected || willConnect) {
     const QString title = connection->machine().title();
-    add(true,
-        isLocal ? tr("this computer") : (isConnected ? tr("%1 is connected") : tr("%1 is connected first")).arg(title));
+    add(true, isLocal ? tr("This computer")
+                      : (isConnected ? tr("%1 is connected") : tr("Will connect to %1 first")).arg(title));
   } else {
     QString why = connection != nullptr ? connection->message() : QString();
     // It may be a sentence.
     while (why.endsWith(u'.')) {
       why.chop(1);
     }
-    add(false, why.isEmpty() ? tr("the machine is not connected: press Connect")
+    add(false, why.isEmpty() ? tr("The machine is not connected: press Connect")
                              : tr("%1; press Connect to try again").arg(why));
   }
   const RunnableSchedule* chosen = schedule();
@@ -509,9 +519,9 @@ void RunPanel::check() {
     m_shares->setPlaceholderText(even.join(u", "_s));
   }
   if (chosen == nullptr) {
-    add(false, tr("there is no schedule: generate one with F5, or choose a file"));
+    add(false, tr("There is no schedule: generate one with F5, or choose a file"));
   } else {
-    add(true, tr("schedule “%1”").arg(chosen->name));
+    add(true, tr("Schedule “%1”").arg(chosen->name));
   }
   const program::RunRequest wanted = request();
   for (const Finding& fault : program::faultsOf(wanted)) {
@@ -524,23 +534,24 @@ void RunPanel::check() {
     const bool hasBackend = std::any_of(environment.backends.begin(), environment.backends.end(),
                                         [](const program::BackendNote& note) { return note.available; });
     add(hasBackend || environment.backends.empty(),
-        hasBackend ? tr("a backend is there") : tr("no backend can run there"));
+        hasBackend ? tr("Backend available") : tr("No backend is available on this machine"));
     if (wanted.launch == program::Launch::srun && connection->facts().partitions.empty()) {
-      add(false, tr("there is no Slurm on that machine"));
+      add(false, tr("Slurm is not available on this machine"));
     }
     if (chosen != nullptr && chosen->ranks > 0 && environment.cores > 0 && chosen->ranks > environment.cores &&
         wanted.hosts.empty() && wanted.launch != program::Launch::srun) {
-      add(false, tr("%1 ranks share %2 cores: fine for data, slow").arg(chosen->ranks).arg(environment.cores), false);
+      add(false, tr("%1 ranks share %2 cores: checks the data, but slowly").arg(chosen->ranks).arg(environment.cores),
+          false);
     }
   }
   if (wanted.launch == program::Launch::srun && m_keeps->currentIndex() == 0) {
-    add(true, tr("the job is cancelled when the window closes"));
+    add(true, tr("The job is cancelled when the window closes"));
   }
   const bool wasReady = m_isReady;
   m_isReady = m_obstacle.isEmpty();
   m_run->setEnabled(m_isReady && !m_isRunning);
   m_run->setToolTip(m_isReady ? tr("Run it (Ctrl+F5)") : m_obstacle);
-  m_run->setText(m_isRunning ? tr("Running…") : tr("Run"));
+  m_run->setText(m_isCancelling ? tr("Stopping…") : (m_isRunning ? tr("Running…") : tr("Run")));
   if (!m_isRunning) {
     m_stop->setEnabled(false);
   }

@@ -91,6 +91,7 @@ private:
   QFormLayout* m_form;
   bool m_isReady = false;
   bool m_isRunning = false;
+  bool m_isCancelling = false;
   QString m_obstacle;
 };
 

@@ -321,7 +321,8 @@ ExportDialog* ScheduleActivity::exportCurrent() {
     return nullptr;
   }
   delete m_export;
-  m_export = new ExportDialog(entry->result, entry->name, entry->path, m_file->path(), m_prompts.fileToSave, m_window);
+  m_export = new ExportDialog(entry->result, entry->name, m_book->isUnsaved(*entry) ? QString() : entry->path,
+                              m_file->path(), m_prompts.fileToSave, m_window);
   m_export->setAttribute(Qt::WA_DeleteOnClose);
   connect(m_export, &ExportDialog::failed, this, [this](const QString& why) { m_prompts.failure(tr("Export"), why); });
   connect(m_export, &ExportDialog::saved, this,
@@ -363,11 +364,12 @@ void ScheduleActivity::remove(int id) {
   if (entry == nullptr) {
     return;
   }
-  const bool isWanted = m_prompts.confirm(
-      tr("Delete Schedule"),
-      entry->path.isEmpty() ? tr("Delete “%1”?").arg(entry->name)
+  const bool isWanted =
+      m_prompts.confirm(tr("Delete Schedule"),
+                        m_book->isUnsaved(*entry)
+                            ? tr("Delete “%1”?").arg(entry->name)
                             : tr("Delete “%1” and its file %2?").arg(entry->name, QFileInfo(entry->path).fileName()),
-      tr("Delete"), tr("Keep"));
+                        tr("Delete"), tr("Keep"));
   if (isWanted && m_book) {
     if (const Outcome removed = m_book->remove(id); !removed) {
       m_prompts.failure(tr("Delete Schedule"), sentence(removed.error()));

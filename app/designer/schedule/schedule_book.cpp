@@ -42,6 +42,11 @@ bool isSame(const QString& a, const QString& b) {
   return a.compare(b, Qt::CaseInsensitive) == 0;
 }
 
+Error folderError(const QString& folder) {
+  return {ErrorCode::io,
+          ScheduleBook::tr("the folder %1 cannot be made").arg(QDir::toNativeSeparators(folder)).toStdString()};
+}
+
 }  // namespace
 
 ScheduleBook::ScheduleBook(DocumentFile& file, LiveBound& bound, QObject* parent)
@@ -82,6 +87,31 @@ ScheduleBook::ScheduleBook(DocumentFile& file, LiveBound& bound, QObject* parent
             } else if (written->outcome) {
               QFile::remove(written->path);
             }
+            if (std::exchange(m_isSaveWanted, false)) {
+              saveAll();
+            }
+            writeNext();
+          },
+          0ms),
+      m_saver(
+          [this](const std::shared_ptr<const AllWritten>& all) {
+            m_isSaving = false;
+            for (const Written& written : *all) {
+              ScheduleEntry* found = entry(written.id);
+              if (found != nullptr && written.outcome) {
+                found->path = written.path;
+              } else if (found != nullptr) {
+                found->problem = tr("Not saved: %1").arg(QString::fromStdString(describe(written.outcome.error())));
+              } else if (written.outcome) {
+                QFile::remove(written.path);
+              }
+            }
+            followUnsaved();
+            Q_EMIT changed();
+            if (std::exchange(m_isSaveWanted, false)) {
+              saveAll();
+            }
+            readNext();
             writeNext();
           },
           0ms),
@@ -106,7 +136,7 @@ ScheduleBook::ScheduleBook(DocumentFile& file, LiveBound& bound, QObject* parent
     for (ScheduleEntry& each : m_entries) {
       each.problem = each.result ? QString() : each.problem;
     }
-    writeNext();
+    saveAll();
   });
   readFolder();
 }
@@ -201,6 +231,16 @@ void ScheduleBook::receive(const Answer& answer, std::uint64_t factRevision) {
     return;
   }
   const ScheduleResultPtr& result = answer->value();
+  if (const ScheduleEntry* twin = twinOf(*result)) {
+    // The same again: it is verified once more, and there is nothing to add.
+    const int id = twin->id;
+    entry(id)->factRevision = factRevision;
+    setCurrent(id);
+    Q_EMIT changed();
+    Q_EMIT runningChanged();
+    Q_EMIT finished(id);
+    return;
+  }
   const int id = add(result, nameFor(*result));
   entry(id)->factRevision = factRevision;
   Q_EMIT changed();
@@ -226,6 +266,18 @@ QString ScheduleBook::nameFor(const ScheduleResult& result) {
   return name;
 }
 
+const ScheduleEntry* ScheduleBook::twinOf(const ScheduleResult& result) const {
+  const auto sameForest = [](const schedule::Forest* a, const schedule::Forest* b) {
+    return (a == nullptr) == (b == nullptr) && (a == nullptr || *a == *b);
+  };
+  const auto found = std::find_if(m_entries.begin(), m_entries.end(), [&](const ScheduleEntry& each) {
+    return each.result && each.result->options == result.options &&
+           each.result->schedule.fabricDigest == result.schedule.fabricDigest &&
+           sameForest(each.result->forest(0), result.forest(0)) && sameForest(each.result->forest(1), result.forest(1));
+  });
+  return found != m_entries.end() ? &*found : nullptr;
+}
+
 int ScheduleBook::add(ScheduleResultPtr result, const QString& name) {
   ScheduleEntry made;
   made.id = ++m_lastId;
@@ -236,8 +288,21 @@ int ScheduleBook::add(ScheduleResultPtr result, const QString& name) {
   Q_EMIT changed();
   Q_EMIT currentChanged();
   m_digestTimer.start();
+  followUnsaved();
   writeNext();
   return m_lastId;
+}
+
+bool ScheduleBook::isUnsaved(const ScheduleEntry& entry) const {
+  if (entry.path.isEmpty()) {
+    return entry.result != nullptr;
+  }
+  return m_file.path().isEmpty() || QFileInfo(entry.path).dir() == QDir(m_file.workFolder());
+}
+
+void ScheduleBook::followUnsaved() {
+  m_file.setUnsavedParts(
+      std::any_of(m_entries.begin(), m_entries.end(), [this](const ScheduleEntry& each) { return isUnsaved(each); }));
 }
 
 QString ScheduleBook::freeName(const QString& wanted) const {
@@ -270,7 +335,7 @@ Outcome ScheduleBook::rename(int id, const QString& name) {
                    tr("choose another name").toStdString()};
     }
   }
-  if (m_writing == id) {
+  if (m_writing == id || m_isSaving) {
     return Error{ErrorCode::io, tr("“%1” is being written").arg(found->name).toStdString(),
                  tr("try again in a moment").toStdString()};
   }
@@ -312,48 +377,55 @@ Outcome ScheduleBook::remove(int id) {
     }
     Q_EMIT currentChanged();
   }
+  followUnsaved();
   Q_EMIT changed();
   return Done{};
 }
 
 bool ScheduleBook::isSettled() const {
-  const bool isUnsaved = !m_file.path().isEmpty() && std::any_of(m_entries.begin(), m_entries.end(), [](const auto& e) {
-    return e.result && e.path.isEmpty() && e.problem.isEmpty();
-  });
-  return m_reading == 0 && m_writing == 0 && !isUnsaved;
+  const bool isWaiting =
+      !m_file.workFolder().isEmpty() && std::any_of(m_entries.begin(), m_entries.end(), [](const ScheduleEntry& each) {
+        return each.result && each.path.isEmpty() && each.problem.isEmpty();
+      });
+  return m_reading == 0 && m_writing == 0 && !m_isSaving && !isWaiting;
 }
 
 // ---- the folder
 
 void ScheduleBook::readFolder() {
   const QString folder = m_file.path().isEmpty() ? QString() : folderOf(m_file.path());
-  if (folder == m_folder) {
+  if (folder == m_folder && !m_entries.empty()) {
     return;
-  }
-  // After "save as" the schedules that are here belong to the new file too, in copies of their own.
-  for (ScheduleEntry& each : m_entries) {
-    each.path = each.result ? QString() : each.path;
   }
   m_folder = folder;
   if (!folder.isEmpty()) {
-    const QFileInfoList files =
-        QDir(folder).entryInfoList({u"*"_s + kSuffix}, QDir::Files | QDir::Readable, QDir::Time | QDir::Reversed);
-    for (const QFileInfo& info : files.first(std::min<qsizetype>(files.size(), kMostFiles))) {
-      QString name = info.fileName();
-      name.chop(kSuffix.size());
-      if (std::none_of(m_entries.begin(), m_entries.end(),
-                       [&](const ScheduleEntry& each) { return isSame(each.name, name); })) {
-        ScheduleEntry made;
-        made.id = ++m_lastId;
-        made.name = name;
-        made.path = info.filePath();
-        m_entries.push_back(std::move(made));
-      }
-    }
+    readFiles(folder);
   }
+  // What a crash left.
+  if (const QString work = m_file.workFolder(); !work.isEmpty() && QFileInfo::exists(work)) {
+    readFiles(work);
+  }
+  followUnsaved();
   Q_EMIT changed();
   readNext();
   writeNext();
+}
+
+void ScheduleBook::readFiles(const QString& folder) {
+  const QFileInfoList files =
+      QDir(folder).entryInfoList({u"*"_s + kSuffix}, QDir::Files | QDir::Readable, QDir::Time | QDir::Reversed);
+  for (const QFileInfo& info : files.first(std::min<qsizetype>(files.size(), kMostFiles))) {
+    QString name = info.fileName();
+    name.chop(kSuffix.size());
+    if (std::none_of(m_entries.begin(), m_entries.end(),
+                     [&](const ScheduleEntry& each) { return isSame(each.name, name); })) {
+      ScheduleEntry made;
+      made.id = ++m_lastId;
+      made.name = name;
+      made.path = info.filePath();
+      m_entries.push_back(std::move(made));
+    }
+  }
 }
 
 void ScheduleBook::readNext() {
@@ -374,7 +446,8 @@ void ScheduleBook::readNext() {
 }
 
 void ScheduleBook::writeNext() {
-  if (m_writing != 0 || m_file.path().isEmpty()) {
+  const QString folder = m_file.workFolder();
+  if (m_writing != 0 || m_isSaving || folder.isEmpty()) {
     return;
   }
   const auto next = std::find_if(m_entries.begin(), m_entries.end(), [](const ScheduleEntry& each) {
@@ -383,25 +456,76 @@ void ScheduleBook::writeNext() {
   if (next == m_entries.end()) {
     return;
   }
-  const QString folder = folderOf(m_file.path());
-  QString path = folder + u'/' + next->name + kSuffix;
-  if (QFileInfo::exists(path)) {
-    // Somebody else's, since ours are all in the list.
-    next->name = freeName(next->name);
-    path = folder + u'/' + next->name + kSuffix;
-    Q_EMIT changed();
-  }
   m_writing = next->id;
-  // Not to be stopped: what is begun is finished also when the document is closed meanwhile.
-  m_writer.order([id = next->id, path, folder, result = next->result](const std::stop_token&) {
+  m_writer.order([id = next->id, path = folder + u'/' + next->name + kSuffix, folder,
+                  result = next->result](const std::stop_token& stop) {
     Written written{id, path, Done{}};
-    if (!QDir().mkpath(folder)) {
-      written.outcome =
-          Error{ErrorCode::io, tr("the folder %1 cannot be made").arg(QDir::toNativeSeparators(folder)).toStdString()};
+    if (stop.stop_requested()) {
+      written.outcome = Error{ErrorCode::cancelled, "the document was closed"};
+    } else if (!QDir().mkpath(folder)) {
+      written.outcome = folderError(folder);
     } else {
       written.outcome = saveSchedule(path, *result);
     }
     return std::make_shared<const Written>(std::move(written));
+  });
+}
+
+void ScheduleBook::saveAll() {
+  if (m_writing != 0 || m_isSaving) {
+    m_isSaveWanted = true;
+    return;
+  }
+  struct Move {
+    int id = 0;
+    QString from;              // empty: from memory
+    bool isCopy = false;       // after "save as": the other file keeps its own
+    ScheduleResultPtr result;  // null while it is not read
+    QString to;
+  };
+  const QString folder = folderOf(m_file.path());
+  std::vector<Move> moves;
+  for (ScheduleEntry& each : m_entries) {
+    const bool isHere = !each.path.isEmpty() && QFileInfo(each.path).dir() == QDir(folder);
+    if (isHere || (each.path.isEmpty() && !each.result)) {
+      continue;
+    }
+    if (QFileInfo::exists(folder + u'/' + each.name + kSuffix)) {
+      // Somebody else's, since ours are all in the list.
+      each.name = freeName(each.name);
+    }
+    moves.push_back({each.id, each.path, !isUnsaved(each), each.result, folder + u'/' + each.name + kSuffix});
+  }
+  if (moves.empty()) {
+    return;
+  }
+  m_isSaving = true;
+  // Not to be stopped: what is begun is finished also when the document is closed meanwhile.
+  m_saver.order([moves = std::move(moves), folder, work = m_file.workFolder()](const std::stop_token&) {
+    AllWritten all;
+    const bool hasFolder = QDir().mkpath(folder);
+    for (const Move& move : moves) {
+      Written written{move.id, move.to, Done{}};
+      if (!hasFolder) {
+        written.outcome = folderError(folder);
+      } else if (!move.from.isEmpty() && (QFile::copy(move.from, move.to))) {
+        if (!move.isCopy) {
+          QFile::remove(move.from);
+        }
+      } else if (move.result) {
+        written.outcome = saveSchedule(move.to, *move.result);
+      } else {
+        written.outcome =
+            Error{ErrorCode::io, ScheduleBook::tr("%1 cannot be copied to %2")
+                                     .arg(QDir::toNativeSeparators(move.from), QDir::toNativeSeparators(folder))
+                                     .toStdString()};
+      }
+      all.push_back(std::move(written));
+    }
+    if (!work.isEmpty()) {
+      QDir().rmdir(work);  // where nothing is left in it
+    }
+    return std::make_shared<const AllWritten>(std::move(all));
   });
 }
 

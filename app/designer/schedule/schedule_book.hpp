@@ -22,16 +22,16 @@ namespace coppice::designer {
 struct ScheduleEntry {
   int id = 0;    ///< never used twice in one book
   QString name;  ///< what the list calls it, and its file
-  QString path;  ///< its file; empty = only in memory so far
+  QString path;  ///< its file, which may lie in the work folder; empty = only in memory so far
   /// Null while the file is being read, and where it was refused.
   ScheduleResultPtr result;
   QString problem;                 ///< why it is refused, or why it could not be saved
   std::uint64_t factRevision = 0;  ///< of the document, when it was generated; 0 = came from a file
 };
 
-/// All schedules of one document: made in the background, kept in a folder beside the fabric file
+/// All schedules of one document: made in the background, saved with it into a folder beside the fabric file
 /// ("cluster.schedules/NAME.forest.json" for cluster.fabric.json), and read again with it. What is read is verified
-/// before it is shown. Schedules of an untitled document are written as soon as it has a file.
+/// before it is shown. Until the document is saved they are kept in its work folder, and count as unsaved changes.
 class ScheduleBook : public QObject {
   Q_OBJECT
 
@@ -66,6 +66,8 @@ public:
 
   /// What a schedule is called that nobody has named: its collective, part and number of trees.
   [[nodiscard]] static QString nameFor(const ScheduleResult& result);
+  /// The schedule's file is not beside the fabric file yet.
+  [[nodiscard]] bool isUnsaved(const ScheduleEntry& entry) const;
   /// A schedule from elsewhere (a file that was opened). Returns its id.
   int add(ScheduleResultPtr result, const QString& name);
   /// The file is renamed with it. Errors: badUsage (empty, or another has the name), io.
@@ -89,8 +91,15 @@ private:
   using Answer = std::shared_ptr<const Result<ScheduleResultPtr>>;
   void receive(const Answer& answer, std::uint64_t factRevision);
   void readFolder();
+  void readFiles(const QString& folder);
   void readNext();
+  /// Puts the next one that is only in memory into the work folder.
   void writeNext();
+  /// Puts all of them into the folder of the file, by one job that is not stopped when the document is closed.
+  void saveAll();
+  void followUnsaved();
+  /// The same schedule, made with the same options; nullptr if there is none.
+  [[nodiscard]] const ScheduleEntry* twinOf(const ScheduleResult& result) const;
   void refreshDigests();
   [[nodiscard]] QString freeName(const QString& wanted) const;
   [[nodiscard]] ScheduleEntry* entry(int id);
@@ -106,7 +115,9 @@ private:
   std::shared_ptr<JobProgress> m_progress = std::make_shared<JobProgress>();
   QString m_folder;  ///< that has been read
   int m_reading = 0;
-  int m_writing = 0;
+  int m_writing = 0;  ///< into the work folder
+  bool m_isSaving = false;
+  bool m_isSaveWanted = false;  ///< once what is under way is done
 
   using Digests = std::map<std::vector<std::string>, std::string>;
   std::shared_ptr<const Digests> m_digests;
@@ -118,6 +129,7 @@ private:
     QString path;
     Outcome outcome = Done{};
   };
+  using AllWritten = std::vector<Written>;
   struct Read {
     int id = 0;
     Result<ScheduleResultPtr> result;
@@ -133,6 +145,7 @@ private:
   LatestJob<Generated> m_job;
   LatestJob<std::shared_ptr<const Read>> m_reader;
   LatestJob<std::shared_ptr<const Written>> m_writer;
+  LatestJob<std::shared_ptr<const AllWritten>> m_saver;
   LatestJob<FoundDigests> m_digester;
 };
 

@@ -56,7 +56,7 @@ ArrayDialog::ArrayDialog(Editor& editor, QWidget* parent)
   m_count->setToolTip(tr("How many in all, the selection itself included"));
   m_columns->setObjectName(u"arrayColumns"_s);
   m_columns->setRange(0, kMostCopies);
-  m_columns->setSpecialValueText(tr("all in one row"));
+  m_columns->setSpecialValueText(tr("all"));
   m_columns->setToolTip(tr("How many stand side by side before a new row begins"));
   m_inner->setObjectName(u"arrayInner"_s);
   m_inner->setChecked(true);
@@ -106,8 +106,8 @@ ArrayDialog::ArrayDialog(Editor& editor, QWidget* parent)
   m_outer->setFixedHeight(std::min(m_outer->count(), kMostRows) * kRow + 6);
 
   auto* form = new QFormLayout;
-  form->addRow(tr("Count, in all"), m_count);
-  form->addRow(tr("Side by side"), m_columns);
+  form->addRow(tr("Total count"), m_count);
+  form->addRow(tr("Per row"), m_columns);
   auto* cancel = new QPushButton(tr("Cancel"), this);
   cancel->setAutoDefault(false);
   auto* buttons = new QHBoxLayout;
@@ -202,7 +202,7 @@ void ArrayDialog::preview() {
       ghost.boxes.push_back(rect.translated(by.toPointF()));
     }
     m_ghost->setGhost(std::move(ghost));
-    m_summary->setText(tr("About %1 nodes more").arg((copies - 1) * (each - 1)));
+    m_summary->setText(tr("Adds about %1 nodes").arg((copies - 1) * (each - 1)));
     m_create->setEnabled(true);
     return;
   }
@@ -215,9 +215,10 @@ void ArrayDialog::preview() {
     return;
   }
   m_ghost->setGhost(std::move(trial.ghost));
-  m_summary->setText(counted(trial.nodes, tr("node"), tr("nodes")) + u", "_s +
-                     counted(trial.links, tr("link"), tr("links")) + tr(" more: ") +
-                     fewOf(trial.boxNames.empty() ? trial.nodeNames : trial.boxNames));
+  m_summary->setText(
+      tr("Adds %1, %2: ")
+          .arg(counted(trial.nodes, tr("node"), tr("nodes")), counted(trial.links, tr("link"), tr("links"))) +
+      fewOf(trial.boxNames.empty() ? trial.nodeNames : trial.boxNames));
 }
 
 void ArrayDialog::take() {

@@ -43,6 +43,7 @@ Editor::Editor(const QString& recoveryFolder, QWidget* parent)
   setFocusProxy(m_canvas);
   connect(&m_file, &DocumentFile::pathChanged, this, &Editor::titleChanged);
   connect(&m_file, &DocumentFile::saved, this, &Editor::titleChanged);
+  connect(&m_file, &DocumentFile::stateChanged, this, &Editor::titleChanged);
   connect(document().undoStack(), &QUndoStack::cleanChanged, this, &Editor::titleChanged);
   connect(&m_bound, &LiveBound::changed, this, &Editor::showBound);
   connect(&m_selection, &Selection::changed, this, [this] {

@@ -90,6 +90,7 @@ int showWindow(int& argc, char** argv, const CommandLine& line) {
     window.offerTour();
   }
   window.openFiles(line.files);
+  window.keepSession();
   return QApplication::exec();
 }
 

@@ -13,6 +13,7 @@
 #include <QHeaderView>
 #include <QMenuBar>
 #include <QMimeData>
+#include <QSet>
 #include <QSettings>
 #include <QSortFilterProxyModel>
 #include <QStatusBar>
@@ -49,6 +50,7 @@
 #include "designer/window/pane_frame.hpp"
 #include "designer/window/properties_panel.hpp"
 #include "designer/window/shortcut_dialog.hpp"
+#include "designer/window/tab_titles.hpp"
 #include "io/files.hpp"
 #include "io/link_csv.hpp"
 #include "presets/presets.hpp"
@@ -220,16 +222,21 @@ Editor* MainWindow::addEditor(std::unique_ptr<Editor> owned) {
   // Not the first field of a dock, into which the next keys would go.
   editor->canvas().setFocus();
   updateTitles();
+  rememberSession();
   return editor;
 }
 
 Editor* MainWindow::newDocument() {
   auto editor = std::make_unique<Editor>(m_options.recoveryFolder);
-  int number = 1;
-  for (const Editor* other : editors()) {
-    number += const_cast<Editor*>(other)->file().path().isEmpty() ? 1 : 0;
+  QSet<QString> taken;
+  for (Editor* other : editors()) {
+    taken.insert(other->file().displayName());
   }
-  editor->file().setUntitledName(number == 1 ? tr("Untitled") : tr("Untitled %1").arg(number));
+  QString name = tr("Untitled");
+  for (int number = 2; taken.contains(name); ++number) {
+    name = tr("Untitled %1").arg(number);
+  }
+  editor->file().setUntitledName(name);
   return addEditor(std::move(editor));
 }
 
@@ -323,6 +330,13 @@ Editor* MainWindow::openFile(const QString& path) {
     if (!read) {
       return fail(read.error());
     }
+    if (const auto open = withOpenChoices(*text, absolute.toStdString())) {
+      auto chosen = m_prompts->import(this, *open);
+      if (!chosen) {
+        return nullptr;
+      }
+      read = *std::move(chosen);
+    }
     addRecent(absolute);
     return adopt(std::move(read->model), std::move(read->findings), QFileInfo(path).completeBaseName());
   }
@@ -330,24 +344,25 @@ Editor* MainWindow::openFile(const QString& path) {
   if (QFileInfo::exists(journal) && !isJournalHeld(journal)) {
     auto recovered = recover(journal);
     const std::optional<bool> wanted =
-        recovered ? m_prompts->choice(
-                        this, tr("Recover Changes"),
-                        tr("%1 has changes that were never saved (%2).")
-                            .arg(QFileInfo(path).fileName(), counted(recovered->steps, tr("step"), tr("steps"))),
-                        tr("Recover"), tr("Discard Them"))
+        recovered ? m_prompts->choice(this, tr("Restore Changes"),
+                                      tr("Coppice closed unexpectedly. %1 to %2.")
+                                          .arg(counted(recovered->changes, tr("unsaved change"), tr("unsaved changes")),
+                                               QFileInfo(path).fileName()),
+                                      tr("Restore"), tr("Discard"))
                   : std::optional(false);
     if (!wanted) {
       return nullptr;
     }
     if (*wanted) {
-      // The recovered work has a journal of its own before the old one goes.
-      QFile::rename(journal, journal + u".recovered"_s);
-      Editor* editor = adopt(std::move(recovered->model), {}, {}, absolute);
-      QFile::remove(journal + u".recovered"_s);
       addRecent(absolute);
-      return editor;
+      return restore(*std::move(recovered), journal);
     }
     QFile::remove(journal);
+    const QString work =
+        recovered ? DocumentFile::workFolderOf(m_options.recoveryFolder, recovered->head.identity) : QString();
+    if (!work.isEmpty()) {
+      QDir(work).removeRecursively();
+    }
   }
   const bool isHeldElsewhere = QFileInfo::exists(journal) && isJournalHeld(journal);
   auto editor = std::make_unique<Editor>(m_options.recoveryFolder);
@@ -417,6 +432,7 @@ bool MainWindow::saveAs(Editor* editor) {
     return false;
   }
   addRecent(editor->file().path());
+  rememberSession();
   return true;
 }
 
@@ -450,6 +466,7 @@ void MainWindow::dropEditor(Editor* editor) {
   currentChanged();
   m_undoGroup->removeStack(editor->document().undoStack());
   editor->deleteLater();
+  rememberSession();
 }
 
 bool MainWindow::mayCloseAll() {
@@ -488,6 +505,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     return;
   }
   saveSession(front);
+  m_keepsSession = false;
   for (Editor* editor : editors()) {
     dropEditor(editor);
   }
@@ -539,6 +557,10 @@ void MainWindow::restoreSession() {
       gone << QFileInfo(files[i]).fileName();
       continue;
     }
+    if (const QString journal = DocumentFile::journalBeside(files[i]);
+        QFileInfo::exists(journal) && !isJournalHeld(journal)) {
+      continue;  // put off; opening it asks again
+    }
     Editor* editor = openFile(files[i]);
     if (editor == nullptr) {
       continue;
@@ -574,35 +596,6 @@ void MainWindow::restoreView(Editor* editor) {
       m_pendingViews.erase(waiting);
     }
   });
-}
-
-void MainWindow::offerRecovery() {
-  for (const QString& journal : DocumentFile::abandonedJournals(m_options.recoveryFolder)) {
-    auto recovered = recover(journal);
-    if (!recovered) {
-      m_prompts->failure(this, tr("Recover Changes"), QString::fromStdString(describe(recovered.error())));
-      QFile::rename(journal, journal + u".unreadable"_s);
-      continue;
-    }
-    const QString name =
-        recovered->documentPath.isEmpty() ? tr("an untitled fabric") : QFileInfo(recovered->documentPath).fileName();
-    // A template or an import that was opened and not changed has no steps, but was never saved either.
-    const QString steps =
-        recovered->steps > 0 ? u" (%1)"_s.arg(counted(recovered->steps, tr("step"), tr("steps"))) : QString();
-    const auto wanted =
-        m_prompts->choice(this, tr("Recover Changes"), tr("The program ended without saving %1%2.").arg(name, steps),
-                          tr("Recover"), tr("Discard Them"));
-    if (!wanted) {
-      continue;
-    }
-    if (*wanted) {
-      QFile::rename(journal, journal + u".recovered"_s);
-      adopt(std::move(recovered->model), {}, tr("Recovered"), recovered->documentPath);
-      QFile::remove(journal + u".recovered"_s);
-    } else {
-      QFile::remove(journal);
-    }
-  }
 }
 
 // ---- recent files and titles
@@ -642,10 +635,10 @@ void MainWindow::updateRecentMenu() {
 }
 
 void MainWindow::updateTitles() {
+  const QStringList titles = tabTitles(editors());
   for (int i = 0; i < m_tabs->count(); ++i) {
     auto* editor = qobject_cast<Editor*>(m_tabs->widget(i));
-    m_tabs->setTabText(
-        i, editor->file().displayName().replace(u'&', u"&&"_s) + (editor->file().isModified() ? u" •"_s : QString()));
+    m_tabs->setTabText(i, QString(titles[i]).replace(u'&', u"&&"_s));
     m_tabs->setTabToolTip(i, QDir::toNativeSeparators(editor->file().path()));
   }
   Editor* editor = currentEditor();
@@ -814,6 +807,13 @@ void MainWindow::pasteText(const QString& text) {
   if (!read) {
     m_strip->setHint(tr("Nothing to paste: %1").arg(QString::fromStdString(read.error().message)));
     return;
+  }
+  if (const auto open = withOpenChoices(text.toStdString(), {})) {
+    auto chosen = m_prompts->import(this, *open);
+    if (!chosen) {
+      return;
+    }
+    read = *std::move(chosen);
   }
   Editor* editor = currentEditor();
   if (editor == nullptr) {

@@ -91,10 +91,12 @@ public:
   /// Asks about unsaved changes. Returns false if the person would rather not.
   bool closeEditor(Editor* editor);
 
-  /// Journals of programs that are gone: offers each for recovery. Call once after start.
+  /// Journals of programs that are gone: offers them for recovery, in one dialog. Call once after start.
   void offerRecovery();
   /// The files of the last session.
   void restoreSession();
+  /// From now on the open files are remembered with each change, so that they come back after a crash too.
+  void keepSession();
   /// Starts the tour, unless it was ever started before.
   void offerTour();
 
@@ -186,6 +188,10 @@ private:
   bool mayCloseAll();
   void dropEditor(Editor* editor);
   void saveSession(const Editor* front);
+  void rememberSession();
+  bool m_keepsSession = false;
+  /// A new tab with what the journal held, which then is in a journal of its own.
+  Editor* restore(Recovered recovered, const QString& journal);
   void restoreView(Editor* editor);
   std::map<Editor*, QByteArray> m_pendingViews;  ///< of the last session, until the tab is shown
 

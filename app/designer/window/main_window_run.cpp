@@ -68,13 +68,13 @@ void MainWindow::createRunActions() {
   start->setIconText(tr("Run"));
   m_actions.add({u"run.stop"_s,
                  tr("&Stop the Run"),
-                 tr("End the run and all its processes, here and there"),
+                 tr("End the run and all its processes, on this computer and on the machines"),
                  {QKeySequence(u"Shift+F5"_s)},
                  u"stop"_s},
                 [this](bool) { m_run->stop(); });
   m_actions.add({u"run.again"_s, tr("Run A&gain"), tr("The run that is shown, with its own choices")},
                 [this](bool) { m_run->rerun(m_run->shownRun()); });
-  m_actions.add({u"run.join"_s, tr("&Join Again"), tr("Show a run that goes on over there")},
+  m_actions.add({u"run.join"_s, tr("Re&attach"), tr("Show a run that still goes on there")},
                 [this](bool) { m_run->rejoin(m_run->shownRun()); });
   m_actions.add({u"run.file"_s, tr("Choose a Schedule &File…"), tr("An MSCCL XML or a .forest.json to run")},
                 [this](bool) {
@@ -145,7 +145,7 @@ void MainWindow::createRunDocks() {
   addDock(u"run-log"_s, tr("Log"), m_run->log(), Qt::BottomDockWidgetArea, {Mode::run});
   addDock(u"runs"_s, tr("Runs"), m_run->history(), Qt::BottomDockWidgetArea, {Mode::run});
   addDock(u"connection"_s, tr("Connection"), m_run->connection(), Qt::BottomDockWidgetArea, {Mode::run});
-  addDock(u"differences"_s, tr("Drawn and Found"), m_run->differences(), Qt::BottomDockWidgetArea, {Mode::run});
+  addDock(u"differences"_s, tr("Drawn vs. Detected"), m_run->differences(), Qt::BottomDockWidgetArea, {Mode::run});
 }
 
 void MainWindow::showRunsOf(Editor* editor) {

@@ -93,12 +93,12 @@ void MainWindow::createScheduleActions() {
                   m_schedule->showRootOfSelection();
                 });
   m_actions.add({u"schedule.clear-trees"_s,
-                 tr("Draw &No Trees"),
-                 tr("Takes the trees off the drawing"),
+                 tr("Hide Tree&s"),
+                 tr("Draws the fabric without trees"),
                  {QKeySequence(u"Ctrl+Shift+E"_s)}},
                 [this](bool) { m_schedule->clearTrees(); });
   m_actions.add({u"schedule.heat"_s,
-                 tr("&Heat of Links"),
+                 tr("Link &Heat Map"),
                  tr("Colours the links by their load while no tree is drawn"),
                  {QKeySequence(u"Ctrl+Shift+H"_s)},
                  u"heat"_s,

@@ -7,6 +7,9 @@
 #include <QMessageBox>
 #include <QPushButton>
 
+#include "designer/window/import_dialog.hpp"
+#include "designer/window/recovery_dialog.hpp"
+
 namespace coppice::designer {
 namespace {
 
@@ -63,6 +66,17 @@ std::optional<bool> Prompts::choice(QWidget* parent, const QString& title, const
     return true;
   }
   return box.clickedButton() == secondButton ? std::optional(false) : std::nullopt;
+}
+
+std::optional<ReadModel> Prompts::import(QWidget* parent, const ForeignText& text) {
+  ImportDialog dialog(text, parent);
+  return dialog.exec() == QDialog::Accepted ? dialog.fabric() : std::nullopt;
+}
+
+std::vector<RecoveryChoice> Prompts::recovery(QWidget* parent, const std::vector<RecoveryItem>& items) {
+  RecoveryDialog dialog(items, parent);
+  dialog.exec();
+  return dialog.choices();
 }
 
 void Prompts::failure(QWidget* parent, const QString& title, const QString& text) {

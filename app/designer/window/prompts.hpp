@@ -4,10 +4,16 @@
 #include <QString>
 #include <QStringList>
 #include <optional>
+#include <vector>
 
 class QWidget;
 
 namespace coppice::designer {
+
+struct ForeignText;
+struct ReadModel;
+struct RecoveryItem;
+enum class RecoveryChoice { later, restore, discard };
 
 /// Every question that the window asks with a dialog of its own, in one place, so that a test or a script can answer
 /// without one.
@@ -31,6 +37,10 @@ public:
   /// true = the first, false = the second; nullopt = cancelled.
   virtual std::optional<bool> choice(QWidget* parent, const QString& title, const QString& text, const QString& first,
                                      const QString& second);
+  /// What the text leaves open (boxes, network, rates); nullopt = cancelled.
+  virtual std::optional<ReadModel> import(QWidget* parent, const ForeignText& text);
+  /// What to do with each document that a crash left unsaved.
+  virtual std::vector<RecoveryChoice> recovery(QWidget* parent, const std::vector<RecoveryItem>& items);
   virtual void failure(QWidget* parent, const QString& title, const QString& text);
 };
 

@@ -146,13 +146,17 @@ void StatusStrip::update() {
     m_cut->setToolTip(cut == nullptr ? QString() : cut->sentence);
     m_cut->setVisible(cut != nullptr);
     const bool isEmpty = m_editor->model().nodes().isEmpty();
-    const int errors = isEmpty ? 0 : bound->errors();
-    const int warnings = isEmpty ? 0 : bound->warnings();
+    // What the Problems dock lists, import notes included.
+    const ProblemsModel& problems = m_editor->problems();
+    const int errors = isEmpty ? 0 : problems.count(Severity::error);
+    const int warnings = isEmpty ? 0 : problems.count(Severity::warning);
+    const int notes = isEmpty ? 0 : problems.count(Severity::note);
     setState(m_problems, "state", errors > 0 ? u"error"_s : (warnings > 0 ? u"warning"_s : u"good"_s));
-    m_problems->setText(isEmpty                  ? tr("empty")
-                        : errors + warnings == 0 ? tr("no problems")
-                                                 : counted(errors, tr("error"), tr("errors")) + u' ' +
-                                                       counted(warnings, tr("warning"), tr("warnings")));
+    m_problems->setText(isEmpty                 ? tr("empty")
+                        : errors + warnings > 0 ? counted(errors, tr("error"), tr("errors")) + u' ' +
+                                                      counted(warnings, tr("warning"), tr("warnings"))
+                        : notes > 0 ? counted(notes, tr("note"), tr("notes"))
+                                    : tr("no problems"));
   } else {
     m_bound->setText(tr("%1: computing").arg(collectiveName(live.question().collective)));
     m_cut->setVisible(false);
@@ -161,7 +165,11 @@ void StatusStrip::update() {
   for (QToolButton* part : {m_bound, m_cut, m_problems}) {
     setState(part, "stale", isStale);
   }
-  if (m_editor->file().isModified()) {
+  m_saved->setToolTip(m_editor->file().isReadOnly() ? tr("The file is write-protected: save under another name")
+                                                    : QString());
+  if (m_editor->file().isReadOnly()) {
+    m_saved->setText(m_editor->file().isModified() ? tr("not saved, read-only file") : tr("read-only file"));
+  } else if (m_editor->file().isModified()) {
     m_saved->setText(tr("not saved"));
   } else if (m_editor->file().savedAt().isValid()) {
     m_saved->setText(tr("saved %1").arg(m_editor->file().savedAt().toString(u"HH:mm"_s)));

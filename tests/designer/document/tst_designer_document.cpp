@@ -61,6 +61,18 @@ bool indicesAgree(const Model& model) {
          boxesInBoxes + model.boxesIn({}).size() == model.boxes().size();
 }
 
+/// Without which boxes are folded.
+QString unfoldedBytes(Model model) {
+  Edit edit(model);
+  std::vector<BoxId> boxes;
+  for (const auto& [id, box] : model.boxes()) {
+    boxes.push_back(id);
+  }
+  edits::fold(edit, boxes, false);
+  model.applyTrusted(edit.patch());
+  return bytes(model);
+}
+
 }  // namespace
 
 class TestDesignerDocument : public QObject {
@@ -83,6 +95,7 @@ private Q_SLOTS:
   void patchesThatDoNotFit_data();
   void patchesThatDoNotFit();
   void foldedBoxesAggregate();
+  void foldingIsNoCommand();
   void instancesAreEditedTogether();
   void ranksGoOn();
   void linkPatterns_data();
@@ -217,7 +230,6 @@ void TestDesignerDocument::commands_data() {
   row("circle", [=](Edit& edit) { edits::toCircle(edit, {box(edit, "b0"), box(edit, "b1")}); });
   row("grid", [=](Edit& edit) { edits::toGrid(edit, {node(edit, "b0g0"), node(edit, "b0g1"), node(edit, "b0g2")}); });
   row("layout", [=](Edit& edit) { edits::place(edit, {{node(edit, "b0g0"), {0.5, 1e9}}}); });
-  row("fold", [=](Edit& edit) { edits::fold(edit, std::vector{box(edit, "b0")}, true); });
   row("box", [=](Edit& edit) { edits::box(edit, {node(edit, "b0g0"), node(edit, "b0g1")}); });
   row("unbox", [=](Edit& edit) { edits::unbox(edit, std::vector{box(edit, "b0")}); });
   row("into a box", [=](Edit& edit) { edits::moveIntoBox(edit, {box(edit, "b1")}, box(edit, "b0")); });
@@ -271,19 +283,19 @@ void TestDesignerDocument::randomEdits() {
   Document document;
   document.reset(seed % 2 == 0 ? modelOf("dgx-a100", {{"boxes", "2"}}) : Model(), true);
   test::RandomEditor editor(document, seed);
-  // States by the index of the stack; merged steps overwrite their own.
-  std::vector<QString> states{bytes(document.model())};
+  // Folding is no part of the history. States by the index of the stack; merged steps overwrite their own.
+  std::vector<QString> states{unfoldedBytes(document.model())};
   for (int i = 0; i < 400; ++i) {
     if (editor.step()) {
       const auto index = static_cast<std::size_t>(document.undoStack()->index());
       states.resize(index + 1);
-      states[index] = bytes(document.model());
+      states[index] = unfoldedBytes(document.model());
     }
     QVERIFY2(indicesAgree(document.model()), qPrintable(u"seed %1 step %2"_s.arg(seed).arg(i)));
     if (editor.below(10) == 0) {
       document.undoStack()->setIndex(document.undoStack()->count() - editor.below(5));
       editor.endGesture();
-      QCOMPARE(bytes(document.model()), states[static_cast<std::size_t>(document.undoStack()->index())]);
+      QCOMPARE(unfoldedBytes(document.model()), states[static_cast<std::size_t>(document.undoStack()->index())]);
     }
     if (i % 40 == 0) {
       const QString now = bytes(document.model());
@@ -294,11 +306,11 @@ void TestDesignerDocument::randomEdits() {
   QVERIFY(top > 100);
   for (int index = top; index >= 0; --index) {
     document.undoStack()->setIndex(index);
-    QCOMPARE(bytes(document.model()), states[static_cast<std::size_t>(index)]);
+    QCOMPARE(unfoldedBytes(document.model()), states[static_cast<std::size_t>(index)]);
   }
   for (int index = 0; index <= top; ++index) {
     document.undoStack()->setIndex(index);
-    QCOMPARE(bytes(document.model()), states[static_cast<std::size_t>(index)]);
+    QCOMPARE(unfoldedBytes(document.model()), states[static_cast<std::size_t>(index)]);
   }
   QVERIFY(indicesAgree(document.model()));
 }
@@ -420,6 +432,41 @@ void TestDesignerDocument::patchesThatDoNotFit() {
   QVERIFY(!outcome);
   QCOMPARE(outcome.error().code, ErrorCode::badInput);
   QCOMPARE(bytes(model), before);
+}
+
+void TestDesignerDocument::foldingIsNoCommand() {
+  Document document;
+  document.reset(modelOf("dgx-a100", {{"boxes", "2"}}), true);
+  const BoxId box = document.model().boxAt({}, "b0");
+  const auto fold = [&](bool isFolded) {
+    return document.edit(u"Fold"_s, [&](Edit& edit) { edits::fold(edit, std::vector{box}, isFolded); });
+  };
+  const auto isFolded = [&] { return document.model().find(box)->isFolded; };
+  QSignalSpy changes(&document, &Document::changed);
+  QVERIFY(fold(true));
+  QVERIFY(isFolded());
+  QCOMPARE(changes.size(), 1);
+  QCOMPARE(document.undoStack()->count(), 0);
+  QVERIFY(document.undoStack()->isClean());
+  // It is in the file that is written next.
+  QVERIFY(readFabricFile(writeFabricFile(document.model()), "")->model.find(box)->isFolded);
+
+  // Commands on the box leave its folding alone, whenever they are undone.
+  QVERIFY(document.edit(u"Rename"_s, [&](Edit& edit) { QVERIFY(edits::rename(edit, box, "other")); }));
+  QVERIFY(fold(false));
+  QCOMPARE(document.undoStack()->count(), 1);
+  document.undoStack()->undo();
+  QCOMPARE(document.model().find(box)->name, std::string("b0"));
+  QVERIFY(!isFolded());
+  QVERIFY(fold(true));
+  document.undoStack()->redo();
+  QCOMPARE(document.model().find(box)->name, std::string("other"));
+  QVERIFY(isFolded());
+  // A box that was deleted comes back as it was.
+  QVERIFY(document.edit(u"Delete"_s, [&](Edit& edit) { edits::remove(edit, {box}); }));
+  document.undoStack()->undo();
+  QVERIFY(isFolded());
+  QVERIFY(indicesAgree(document.model()));
 }
 
 void TestDesignerDocument::foldedBoxesAggregate() {

@@ -10,6 +10,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 #include "designer/document/document_file.hpp"
@@ -30,6 +31,18 @@ constexpr int kSteps = 2000;
 QString digest(const Model& model) {
   return QString::fromLatin1(
       QCryptographicHash::hash(QByteArray::fromStdString(modelToJson(model)), QCryptographicHash::Sha1).toHex());
+}
+
+/// Without which boxes are folded, which is no part of the history.
+QString unfoldedDigest(Model model) {
+  Edit edit(model);
+  std::vector<BoxId> boxes;
+  for (const auto& [id, box] : model.boxes()) {
+    boxes.push_back(id);
+  }
+  edits::fold(edit, boxes, false);
+  model.applyTrusted(edit.patch());
+  return digest(model);
 }
 
 /// Edits as fast as it can and says after each edit where it stands; somebody kills it.
@@ -66,6 +79,9 @@ private Q_SLOTS:
   void killedAtAnyMoment_data();
   void killedAtAnyMoment();
   void journalsCutShort();
+  void theHistoryComesBack_data();
+  void theHistoryComesBack();
+  void nameAndPartsComeBack();
   void hostileJournals_data();
   void hostileJournals();
   void savingForgetsTheJournal();
@@ -154,7 +170,7 @@ void TestDesignerRecovery::killedAtAnyMoment() {
   }
   const auto recovered = recover(found.front());
   QVERIFY2(recovered, recovered ? "" : recovered.error().message.c_str());
-  QCOMPARE(recovered->documentPath, path);
+  QCOMPARE(recovered->head.documentPath, path);
 
   // The same edits again, here.
   Document document;
@@ -182,12 +198,12 @@ void TestDesignerRecovery::journalsCutShort() {
   {
     Document document;
     document.reset(twoBoxes(), true);
-    auto journal = Journal::create(path, u"x"_s, document.model());
+    auto journal = Journal::create(path, {u"x"_s}, document.model());
     QVERIFY(journal);
     const auto length = [&] { return static_cast<std::size_t>(QFileInfo(path).size()); };
     states.emplace_back(length(), digest(document.model()));
-    connect(&document, &Document::patched, this, [&](const Patch& patch) {
-      QVERIFY((*journal)->append(patch));
+    connect(&document, &Document::patched, this, [&](const Patch& patch, const HistoryStep& step) {
+      QVERIFY((*journal)->append(patch, step));
       states.emplace_back(length(), digest(document.model()));
     });
     test::RandomEditor editor(document, 5);
@@ -212,6 +228,128 @@ void TestDesignerRecovery::journalsCutShort() {
     QCOMPARE(digest(recovered->model), state->second);
     QCOMPARE(recovered->isCutShort, state->first != length);
   }
+}
+
+void TestDesignerRecovery::theHistoryComesBack_data() {
+  QTest::addColumn<unsigned>("seed");
+  QTest::addColumn<int>("savedAfter");  // steps; -1 = never
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    QTest::addRow("seed %u", seed) << seed << static_cast<int>(seed) * 12 - 13;
+  }
+}
+
+void TestDesignerRecovery::theHistoryComesBack() {
+  QFETCH(unsigned, seed);
+  QFETCH(int, savedAfter);
+  QTemporaryDir dir;
+  const QString folder = dir.filePath(u"recovery"_s);
+  int index = 0;
+  int clean = -1;
+  {
+    DocumentFile file(folder);
+    file.adopt(twoBoxes(), {});
+    test::RandomEditor editor(file.document(), seed);
+    for (int i = 0; i < 60; ++i) {
+      editor.step();
+      if (i == savedAfter) {
+        QVERIFY(file.saveAs(dir.filePath(u"a.fabric.json"_s)));
+      }
+      if (i % 9 == 8) {
+        file.document().undoStack()->undo();
+        editor.endGesture();
+      }
+      if (i % 14 == 13) {
+        // Folding is no command, and may come between any two.
+        file.document().edit(u"Fold"_s, [&](Edit& edit) {
+          const std::vector<BoxId> boxes = edit.base().boxesIn({});
+          edits::fold(edit, boxes, !boxes.empty() && !edit.find(boxes.front())->isFolded);
+        });
+      }
+    }
+    QUndoStack* stack = file.document().undoStack();
+    stack->undo();
+    stack->undo();
+    index = stack->index();
+    clean = stack->cleanIndex();
+    QVERIFY(file.isModified());
+  }
+  const std::vector<QString> journals = DocumentFile::abandonedJournals(folder);
+  QCOMPARE(journals.size(), std::size_t(1));
+  const auto recovered = recover(journals.front());
+  QVERIFY2(recovered, recovered ? "" : describe(recovered.error()).c_str());
+  QVERIFY(!recovered->isCutShort);
+  QCOMPARE(recovered->changes, clean >= 0 ? std::abs(index - clean) : index);
+
+  // The same again without a crash, to compare with.
+  DocumentFile twin;
+  twin.adopt(twoBoxes(), {});
+  test::RandomEditor editor(twin.document(), seed);
+  for (int i = 0; i < 60; ++i) {
+    editor.step();
+    if (i == savedAfter) {
+      QVERIFY(twin.saveAs(dir.filePath(u"b.fabric.json"_s)));
+    }
+    if (i % 9 == 8) {
+      twin.document().undoStack()->undo();
+      editor.endGesture();
+    }
+    if (i % 14 == 13) {
+      twin.document().edit(u"Fold"_s, [&](Edit& edit) {
+        const std::vector<BoxId> boxes = edit.base().boxesIn({});
+        edits::fold(edit, boxes, !boxes.empty() && !edit.find(boxes.front())->isFolded);
+      });
+    }
+  }
+  twin.document().undoStack()->undo();
+  twin.document().undoStack()->undo();
+
+  DocumentFile restored(folder);
+  restored.restore(*recovered);
+  QUndoStack* mine = restored.document().undoStack();
+  QUndoStack* other = twin.document().undoStack();
+  QVERIFY(restored.isModified());
+  QCOMPARE(mine->index(), index);
+  QCOMPARE(mine->count(), other->count());
+  QCOMPARE(digest(restored.document().model()), digest(twin.document().model()));
+  for (int to = mine->count(); to >= 0; --to) {
+    mine->setIndex(to);
+    other->setIndex(to);
+    QCOMPARE(unfoldedDigest(restored.document().model()), unfoldedDigest(twin.document().model()));
+    QCOMPARE(mine->undoText(), other->undoText());
+  }
+  for (int to = 0; to <= mine->count(); ++to) {
+    mine->setIndex(to);
+    other->setIndex(to);
+    QCOMPARE(unfoldedDigest(restored.document().model()), unfoldedDigest(twin.document().model()));
+  }
+}
+
+void TestDesignerRecovery::nameAndPartsComeBack() {
+  QTemporaryDir dir;
+  const QString folder = dir.filePath(u"recovery"_s);
+  {
+    DocumentFile file(folder);
+    file.setUntitledName(u"DGX A100"_s);
+    QVERIFY(!file.isModified());
+    QVERIFY(QDir().mkpath(file.workFolder()));
+    QVERIFY(io::saveFile((file.workFolder() + u"/a.forest.json"_s).toStdString(), "{}"));
+    file.setUnsavedParts(true);
+    QVERIFY(file.isModified());
+  }
+  const std::vector<QString> journals = DocumentFile::abandonedJournals(folder);
+  QCOMPARE(journals.size(), std::size_t(1));
+  const auto recovered = recover(journals.front());
+  QVERIFY(recovered);
+  QCOMPARE(recovered->changes, 0);
+  QCOMPARE(recovered->head.name, u"DGX A100"_s);
+  QVERIFY(QFile::remove(journals.front()));
+  DocumentFile restored(folder);
+  restored.restore(*recovered);
+  QCOMPARE(restored.displayName(), u"DGX A100"_s);
+  QVERIFY(QFile::exists(restored.workFolder() + u"/a.forest.json"_s));
+  restored.discardChanges();
+  QVERIFY(!QFile::exists(restored.workFolder()));
+  QVERIFY(DocumentFile::abandonedJournals(folder).empty());
 }
 
 void TestDesignerRecovery::hostileJournals_data() {

@@ -13,6 +13,7 @@
 #include "designer/run/fabric_comparison.hpp"
 #include "designer/run/launch_bundle.hpp"
 #include "designer/run/live_run.hpp"
+#include "designer/run/results_panel.hpp"
 #include "designer/run/run_activity.hpp"
 #include "designer/run/run_store.hpp"
 #include "remote/executor_files.hpp"
@@ -299,6 +300,49 @@ private Q_SLOTS:
     QTest::newRow("one more") << QByteArray(R"({"src":"gpu0","dst":"gpu1","bandwidth":"50"})") << ring
                               << QStringList{"gpu1 – gpu2"};
   }
+  /// Shared memory says nothing about the network, so there is nothing to compare with the bound.
+  void rehearsalsHaveNoShareOfTheBound_data() {
+    QTest::addColumn<QString>("label");
+    QTest::addColumn<QString>("shown");
+    QTest::newRow("rehearsal") << "one process per rank on one host: shared memory, not a network"
+                               << "–";
+    QTest::newRow("network") << ""
+                             << "80.0 %";
+  }
+  void rehearsalsHaveNoShareOfTheBound() {
+    QFETCH(QString, label);
+    QFETCH(QString, shown);
+    program::EnvRecord env;
+    env.host = "node1";
+    env.backend = "mpi";
+    env.backendLabel = label.toStdString();
+    program::ResultRecord result;
+    result.size = 1024;
+    result.count = 256;
+    result.type = "float";
+    result.redop = "none";
+    result.iterations = 20;
+    result.time_us = 10;
+    result.algbw_GBps = 20;
+    result.boundPercent = 80;
+    auto data = std::make_shared<RunData>();
+    for (const program::Record& record : {program::Record(env), program::Record(result)}) {
+      data->feedRecords(QByteArray::fromStdString(program::writeRecord(record)));
+    }
+    QCOMPARE(data->rows().size(), std::size_t{1});
+    ResultsModel model;
+    model.setRun(data);
+    int column = 0;
+    while (model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString() != "bound") {
+      QVERIFY(++column < model.columnCount());
+    }
+    const QModelIndex cell = model.index(0, column);
+    QCOMPARE(cell.data().toString(), shown);
+    QCOMPARE(cell.data(Qt::ToolTipRole).toString().contains("shared memory"), !label.isEmpty());
+    QCOMPARE(ncclTestsText(*data).contains("80.0"), label.isEmpty());
+    QCOMPARE(model.index(0, 0).data(Qt::ToolTipRole).toString().contains("of the bound"), label.isEmpty());
+  }
+
   void differences() {
     QFETCH(QByteArray, drawn);
     QFETCH(QByteArray, found);
@@ -438,6 +482,14 @@ private Q_SLOTS:
     QVERIFY(activity.log()->findChild<QPlainTextEdit*>("logText")->toPlainText().contains("stand-in runs ok"));
     activity.log()->findChild<QLineEdit*>("logFilter")->setText("no such line");
     QVERIFY(activity.log()->findChild<QPlainTextEdit*>("logText")->toPlainText().isEmpty());
+    // The words on the buttons of a run that goes or is being stopped leave the dock as narrow as it was.
+    const int narrow = activity.runPanel()->minimumSizeHint().width();
+    for (const bool isCancelling : {false, true}) {
+      activity.runPanel()->setRunning(true, isCancelling);
+      QCOMPARE(activity.runPanel()->minimumSizeHint().width(), narrow);
+    }
+    activity.runPanel()->setRunning(false, false);
+    QCOMPARE(activity.runPanel()->minimumSizeHint().width(), narrow);
     // Again, and both in the chart.
     activity.rerun(activity.runs().front().id);
     QVERIFY(

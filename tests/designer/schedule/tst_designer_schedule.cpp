@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <map>
 
+#include "designer/document/edits.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/export_dialog.hpp"
@@ -111,6 +112,11 @@ struct Fixture {
   [[nodiscard]] bool isSettled() const {
     return QTest::qWaitFor([&] { return book()->isSettled(); }, kLong);
   }
+  /// With all schedules.
+  [[nodiscard]] bool save() const {
+    run("file.save");
+    return isSettled() && QTest::qWaitFor([&] { return !editor()->file().isModified(); }, kLong);
+  }
   bool generate() const {
     run("schedule.generate");
     return isDone() && book()->failure().isEmpty() && current() != nullptr && current()->result;
@@ -170,6 +176,9 @@ private Q_SLOTS:
   void staleAfterAnEdit();
   void keptBesideTheFile();
   void untitledIsWrittenOnceItHasAFile();
+  void theSameAgainAddsNothing();
+  void unsavedSchedulesSurviveACrash_data();
+  void unsavedSchedulesSurviveACrash();
   void hostileFilesAreRefused();
   void treesAreReadLazily_data();
   void treesAreReadLazily();
@@ -450,6 +459,11 @@ void TestDesignerSchedule::keptBesideTheFile() {
   fixture.book()->setOptions(options);
   QVERIFY(fixture.generate());
   QVERIFY(fixture.isSettled());
+  // Nothing stands beside the file before it is saved, and the schedule counts as unsaved.
+  QVERIFY(!QFileInfo::exists(ScheduleBook::folderOf(path)));
+  QVERIFY(fixture.editor()->file().isModified());
+  QVERIFY(fixture.save());
+  QVERIFY(!fixture.editor()->file().isModified());
   const Rational algbw = fixture.current()->result->schedule.algbw;
   const QString file = fixture.current()->path;
   QCOMPARE(QFileInfo(file).path(), ScheduleBook::folderOf(path));
@@ -491,11 +505,17 @@ void TestDesignerSchedule::untitledIsWrittenOnceItHasAFile() {
   Fixture fixture;
   QVERIFY(fixture.openPreset("dgx-a100", {{"boxes", "1"}}));
   QVERIFY(fixture.generate());
+  ScheduleOptions other = fixture.book()->options();
+  other.treeCount = TreeCount::fixed;
+  other.k = 2;
+  fixture.book()->setOptions(other);
   QVERIFY(fixture.generate());
   QVERIFY(fixture.isSettled());
-  QVERIFY(fixture.current()->path.isEmpty());
+  QCOMPARE(fixture.book()->entries().size(), 2U);
+  QVERIFY(fixture.book()->isUnsaved(*fixture.current()));
   fixture.answers->saveTo = fixture.dir.filePath(u"one.fabric.json"_s);
   fixture.run("file.save-as");
+  QVERIFY(QTest::qWaitFor([&] { return !fixture.editor()->file().isModified(); }, kLong));
   QVERIFY(fixture.isSettled());
   QCOMPARE(QDir(fixture.dir.filePath(u"one.schedules"_s)).entryList(QDir::Files).size(), 2);
   // "Save as" leaves the first folder and fills another.
@@ -505,6 +525,89 @@ void TestDesignerSchedule::untitledIsWrittenOnceItHasAFile() {
   QCOMPARE(QDir(fixture.dir.filePath(u"one.schedules"_s)).entryList(QDir::Files).size(), 2);
   QCOMPARE(QDir(fixture.dir.filePath(u"two.schedules"_s)).entryList(QDir::Files).size(), 2);
   QVERIFY(fixture.current()->path.contains(u"two.schedules"_s));
+}
+
+void TestDesignerSchedule::theSameAgainAddsNothing() {
+  Fixture fixture;
+  QVERIFY(fixture.openPreset("dgx-a100", {{"boxes", "1"}}));
+  QVERIFY(fixture.generate());
+  const int first = fixture.current()->id;
+  ScheduleOptions other = fixture.book()->options();
+  other.treeCount = TreeCount::fixed;
+  other.k = 2;
+  fixture.book()->generate(other);
+  QVERIFY(fixture.isDone());
+  QVERIFY(fixture.current()->id != first);
+  QSignalSpy finished(fixture.book(), &ScheduleBook::finished);
+  QVERIFY(fixture.generate());
+  QCOMPARE(fixture.book()->entries().size(), 2U);
+  QCOMPARE(fixture.current()->id, first);
+  QCOMPARE(finished.size(), 1);
+  // Another fabric gives another schedule, whatever its name.
+  fixture.editor()->document().edit(u"x"_s, [](Edit& edit) {
+    edits::changeLinks(edit, std::vector{LinkId{1}}, [](Link& link) { link.bandwidth = "20"; });
+  });
+  QVERIFY(fixture.generate());
+  QCOMPARE(fixture.book()->entries().size(), 3U);
+}
+
+void TestDesignerSchedule::unsavedSchedulesSurviveACrash_data() {
+  QTest::addColumn<bool>("isUntitled");
+  QTest::newRow("untitled") << true;
+  QTest::newRow("saved before") << false;
+}
+
+void TestDesignerSchedule::unsavedSchedulesSurviveACrash() {
+  QFETCH(bool, isUntitled);
+  QTemporaryDir dir;
+  const QString recovery = dir.filePath(u"recovery"_s);
+  const QString path = dir.filePath(u"a.fabric.json"_s);
+  const fabric::Description description = preset("dgx-a100", {{"boxes", "1"}});
+  const auto openIn = [&](DocumentFile& file) {
+    if (isUntitled) {
+      file.adopt(readModel(description).model, {});
+      return true;
+    }
+    return static_cast<bool>(file.open(path));
+  };
+  QVERIFY(io::saveFile(path.toStdString(), writeFabricFile(readModel(description).model)));
+  QString name;
+  {
+    // Goes without being saved or discarded, as in a crash.
+    DocumentFile file(recovery);
+    QVERIFY(openIn(file));
+    LiveBound bound(file.document());
+    ScheduleBook* book = ScheduleActivity::bookOf(file, bound);
+    book->generate();
+    QTRY_VERIFY_WITH_TIMEOUT(!book->isRunning(), kLong);
+    QTRY_VERIFY_WITH_TIMEOUT(book->isSettled(), kLong);
+    QVERIFY2(book->current() != nullptr && !book->current()->path.isEmpty(), qPrintable(book->failure()));
+    QCOMPARE(QFileInfo(book->current()->path).dir(), QDir(file.workFolder()));
+    QVERIFY(file.isModified());
+    name = book->current()->name;
+    delete book;
+  }
+  QVERIFY(!QFileInfo::exists(ScheduleBook::folderOf(path)));
+  const std::vector<QString> journals = DocumentFile::abandonedJournals(recovery);
+  QCOMPARE(journals.size(), 1U);
+  auto recovered = recover(journals.front());
+  QVERIFY(recovered);
+  QVERIFY(QFile::remove(journals.front()));
+  DocumentFile file(recovery);
+  file.restore(*std::move(recovered));
+  LiveBound bound(file.document());
+  ScheduleBook* book = ScheduleActivity::bookOf(file, bound);
+  QTRY_VERIFY_WITH_TIMEOUT(book->isSettled() && book->current() != nullptr, kLong);
+  QCOMPARE(book->current()->name, name);
+  QVERIFY(book->isUnsaved(*book->current()));
+  QTRY_VERIFY_WITH_TIMEOUT(book->isFresh(*book->current()), kLong);
+  const QString work = file.workFolder();
+  QVERIFY(isUntitled ? file.saveAs(path) : file.save());
+  QTRY_VERIFY_WITH_TIMEOUT(!file.isModified(), kLong);
+  QVERIFY(QFileInfo::exists(ScheduleBook::folderOf(path) + u'/' + name + u".forest.json"_s));
+  QVERIFY(!QFileInfo::exists(work));
+  QVERIFY(DocumentFile::abandonedJournals(recovery).empty());
+  delete book;
 }
 
 void TestDesignerSchedule::hostileFilesAreRefused() {
@@ -878,7 +981,7 @@ void TestDesignerSchedule::amountsPerGpu() {
   QCOMPARE(result->schedule.amounts, (std::vector<std::int64_t>{1, 1, 1, 3, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0}));
   QVERIFY(result->verdict.ok);
   QVERIFY(result->meetsBound);
-  QVERIFY(fixture.isSettled());
+  QVERIFY(fixture.save());
   // The file tells the amounts in the words they were given in.
   const QString path = fixture.current()->path;
   QVERIFY(!path.isEmpty());
@@ -911,7 +1014,7 @@ void TestDesignerSchedule::aPartOfTheGpus() {
   QCOMPARE(fixture.current()->result->fabric->gpuCount(), 4);
   QVERIFY(fixture.current()->result->meetsBound);
   QVERIFY(fixture.book()->isFresh(*fixture.current()));
-  QVERIFY(fixture.isSettled());
+  QVERIFY(fixture.save());
   // Read again, it is still known to be of this fabric's part.
   const auto loaded = loadSchedule(fixture.current()->path, {});
   QVERIFY(loaded);

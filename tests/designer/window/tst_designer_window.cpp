@@ -335,7 +335,7 @@ void TestDesignerWindow::recoveryAfterACrash() {
     file.document().edit(u"x"_s, [](Edit& edit) { edits::addNote(edit, "lost?", {}); });
     lost = writeFabricFile(file.document().model());
   }
-  f.answers->chosen = true;
+  f.answers->recover = RecoveryChoice::restore;
   f.window->offerRecovery();
   QCOMPARE(f.answers->asked, 1);
   QVERIFY(f.editor() != nullptr);

@@ -8,9 +8,12 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QToolButton>
+#include <functional>
 #include <memory>
 
+#include "designer/document/exchange.hpp"
 #include "designer/window/main_window.hpp"
+#include "designer/window/recovery_dialog.hpp"
 
 namespace coppice::designer::test {
 
@@ -32,6 +35,15 @@ public:
     questions << text;
     return chosen;
   }
+  std::optional<ReadModel> import(QWidget* parent, const ForeignText& text) override {
+    ++asked;
+    imports << QString::fromStdString(text.fileName);
+    return importer ? importer(parent, text) : std::nullopt;
+  }
+  std::vector<RecoveryChoice> recovery(QWidget* parent, const std::vector<RecoveryItem>& items) override {
+    ++asked;
+    return recoverer ? recoverer(parent, items) : std::vector(items.size(), recover);
+  }
   void failure(QWidget*, const QString&, const QString& text) override { failures << text; }
 
   Unsaved unsaved = Unsaved::discard;
@@ -42,6 +54,10 @@ public:
   std::optional<bool> chosen;
   int asked = 0;
   QStringList questions;
+  std::function<std::optional<ReadModel>(QWidget*, const ForeignText&)> importer;
+  QStringList imports;
+  std::function<std::vector<RecoveryChoice>(QWidget*, const std::vector<RecoveryItem>&)> recoverer;
+  RecoveryChoice recover = RecoveryChoice::later;
   QStringList failures;
 };
 

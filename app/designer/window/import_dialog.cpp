@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/window/import_dialog.hpp"
+
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QScrollArea>
+#include <QSignalBlocker>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/units.hpp"
+#include "designer/document/counted.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using io::ImportChoice;
+
+ImportDialog::ImportDialog(const ForeignText& text, QWidget* parent)
+    : QDialog(parent),
+      m_text(std::make_shared<const ForeignText>(text)),
+      m_form(new QFormLayout),
+      m_preview(new FabricPreview(u"import"_s, this)),
+      m_notes(new QLabel(this)),
+      m_about(new QLabel(this)),
+      m_fault(new QLabel(this)),
+      m_import(new QPushButton(tr("Import"), this)) {
+  setObjectName(u"importDialog"_s);
+  const QString name = QFileInfo(QString::fromStdString(text.fileName)).fileName();
+  setWindowTitle(name.isEmpty() ? tr("Import") : tr("Import %1").arg(name));
+  m_about->setObjectName(u"importAbout"_s);
+  m_about->setWordWrap(true);
+  m_about->setProperty("role", u"muted"_s);
+  m_notes->setObjectName(u"importNotes"_s);
+  m_notes->setWordWrap(true);
+  m_notes->setTextFormat(Qt::PlainText);
+  m_notes->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+  m_notes->setProperty("role", u"muted"_s);
+  m_fault->setObjectName(u"importFault"_s);
+  m_fault->setProperty("role", u"error"_s);
+  m_fault->setWordWrap(true);
+  m_fault->hide();
+  m_import->setObjectName(u"importAccept"_s);
+  m_import->setDefault(true);
+  auto* cancel = new QPushButton(tr("Cancel"), this);
+  cancel->setAutoDefault(false);
+
+  constexpr int kGap = 12;
+  constexpr int kFormGap = 8;
+  m_form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  m_form->setLabelAlignment(Qt::AlignLeft);
+  m_form->setVerticalSpacing(kFormGap);
+  m_form->setHorizontalSpacing(kGap);
+  m_form->setContentsMargins({});
+  addFields();
+
+  auto* scroll = new QScrollArea(this);
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  auto* body = new QWidget(scroll);
+  auto* bodyLayout = new QVBoxLayout(body);
+  bodyLayout->setContentsMargins(0, 0, 10, 0);
+  bodyLayout->setSpacing(kGap);
+  bodyLayout->addWidget(m_about);
+  bodyLayout->addLayout(m_form);
+  bodyLayout->addWidget(m_fault);
+  bodyLayout->addStretch();
+  scroll->setWidget(body);
+  constexpr int kFormWidth = 400;
+  scroll->setMinimumWidth(kFormWidth);
+
+  auto* notes = new QScrollArea(this);
+  notes->setWidgetResizable(true);
+  notes->setFrameShape(QFrame::NoFrame);
+  notes->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  notes->setFocusPolicy(Qt::NoFocus);
+  notes->setWidget(m_notes);
+  constexpr int kNotesHeight = 96;
+  notes->setMinimumHeight(kNotesHeight);
+  auto* left = new QVBoxLayout;
+  left->setSpacing(kGap);
+  left->addWidget(m_preview);
+  left->addWidget(notes, 1);
+
+  auto* columns = new QHBoxLayout;
+  constexpr int kColumns = 20;
+  columns->setSpacing(kColumns);
+  columns->addLayout(left);
+  columns->addWidget(scroll, 1);
+  auto* buttons = new QHBoxLayout;
+  buttons->addStretch();
+  buttons->addWidget(cancel);
+  buttons->addWidget(m_import);
+  auto* layout = new QVBoxLayout(this);
+  constexpr QMargins kMargins(20, 20, 20, 16);
+  layout->setContentsMargins(kMargins);
+  layout->setSpacing(kGap);
+  layout->addLayout(columns, 1);
+  layout->addLayout(buttons);
+
+  connect(m_preview, &FabricPreview::ready, this, &ImportDialog::receive);
+  connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
+  connect(m_import, &QPushButton::clicked, this, &ImportDialog::want);
+  follow();
+  m_preview->startNow();
+}
+
+ImportDialog::~ImportDialog() = default;
+
+void ImportDialog::addRow(ImportChoice choice, const QString& title, QWidget* field) {
+  const auto open = io::choicesOf(m_text->format);
+  if (std::find(open.begin(), open.end(), choice) == open.end()) {
+    field->hide();
+    return;
+  }
+  field->setObjectName(u"import-"_s + QLatin1String(io::toString(choice)));
+  if (title.isEmpty()) {
+    m_form->addRow(field);
+  } else {
+    field->setAccessibleName(title);
+    m_form->addRow(title, field);
+  }
+  m_rows[choice] = field;
+}
+
+QLineEdit* ImportDialog::addBandwidth(ImportChoice choice, const QString& title, const QString& toolTip) {
+  auto* field = new QLineEdit(this);
+  field->setToolTip(toolTip);
+  addRow(choice, title, field);
+  m_bandwidths[choice] = field;
+  connect(field, &QLineEdit::textChanged, this, &ImportDialog::follow);
+  return field;
+}
+
+void ImportDialog::addFields() {
+  constexpr int kMostBoxes = 1024;
+  m_boxes = new QSpinBox(this);
+  m_boxes->setRange(1, kMostBoxes);
+  m_boxes->setToolTip(tr("The file describes one server; this many copies of it make the cluster"));
+  addRow(ImportChoice::boxes, tr("Boxes"), m_boxes);
+
+  m_scaleOut = new QComboBox(this);
+  m_scaleOut->addItem(tr("None: leave the NICs out"), u"none"_s);
+  m_scaleOut->addItem(tr("One switch for all NICs"), u"switch"_s);
+  m_scaleOut->addItem(tr("Rails: NIC i of every box on switch i"), u"rails"_s);
+  m_scaleOut->addItem(tr("Two planes: even and odd NICs"), u"planes"_s);
+  m_scaleOut->setToolTip(tr("The network between the boxes, which the file does not describe"));
+  addRow(ImportChoice::scaleOut, tr("Network"), m_scaleOut);
+
+  m_nics = new QListWidget(this);
+  m_nics->setToolTip(tr("The NICs that carry traffic of the collective"));
+  m_nics->setSelectionMode(QAbstractItemView::NoSelection);
+  addRow(ImportChoice::nics, tr("NICs"), m_nics);
+
+  m_rates = new QComboBox(this);
+  m_rates->addItem(tr("As NCCL counts them (achievable)"), false);
+  m_rates->addItem(tr("Nominal, from the data sheet"), true);
+  addRow(ImportChoice::nominalRates, tr("Link rates"), m_rates);
+
+  m_nvlink = new QComboBox(this);
+  m_nvlink->addItem(tr("An NVSwitch"), u"switch"_s);
+  m_nvlink->addItem(tr("Direct links between GPUs"), u"mesh"_s);
+  m_nvlink->setToolTip(tr("The matrix looks alike for both"));
+  addRow(ImportChoice::nvlink, tr("NVLink joins"), m_nvlink);
+  // Until the file was read.
+  m_nvlink->setCurrentIndex(-1);
+
+  addBandwidth(ImportChoice::nvlinkBandwidth, tr("Per NVLink"), tr("GB/s per direction, or as in 400Gb/s"));
+  addBandwidth(ImportChoice::nicBandwidth, tr("Per NIC"), tr("GB/s per direction, or as in 400Gb/s"));
+  addBandwidth(ImportChoice::pcieBandwidth, tr("Per PCIe link"), tr("GB/s per direction"));
+  addBandwidth(ImportChoice::socketBandwidth, tr("Between sockets"), tr("GB/s per direction"));
+
+  m_keepPcie = new QCheckBox(tr("Keep every PCIe bridge and CPU"), this);
+  m_keepPcie->setToolTip(tr("Otherwise only the PCIe paths that matter stay: from each NIC to its nearest GPUs"));
+  addRow(ImportChoice::keepPcie, {}, m_keepPcie);
+
+  connect(m_boxes, &QSpinBox::valueChanged, this, [this](int boxes) {
+    // More than one box needs a network.
+    if (boxes > 1 && m_scaleOut->currentIndex() == 0) {
+      const QSignalBlocker quiet(m_scaleOut);
+      m_scaleOut->setCurrentIndex(m_scaleOut->findData(u"switch"_s));
+    }
+    follow();
+  });
+  for (QComboBox* combo : {m_scaleOut, m_rates, m_nvlink}) {
+    connect(combo, &QComboBox::currentIndexChanged, this, &ImportDialog::follow);
+  }
+  connect(m_nics, &QListWidget::itemChanged, this, &ImportDialog::follow);
+  connect(m_keepPcie, &QCheckBox::toggled, this, &ImportDialog::follow);
+}
+
+io::ImportAnswers ImportDialog::answers() const {
+  io::ImportAnswers answers;
+  answers.boxes = m_boxes->value();
+  answers.scaleOut = m_scaleOut->currentData().toString().toStdString();
+  QStringList nics;
+  for (int i = 0; i < m_nics->count(); ++i) {
+    if (m_nics->item(i)->checkState() == Qt::Checked) {
+      nics << m_nics->item(i)->data(Qt::UserRole).toString();
+    }
+  }
+  answers.nics = nics.size() < m_nics->count() ? nics.join(u',').toStdString() : std::string();
+  answers.keepPcie = m_keepPcie->isChecked();
+  answers.nominalRates = m_rates->currentData().toBool();
+  answers.nvlink = m_nvlink->currentData().toString().toStdString();
+  const auto typed = [this](ImportChoice choice) { return m_bandwidths.at(choice)->text().trimmed().toStdString(); };
+  answers.nvlinkBandwidth = typed(ImportChoice::nvlinkBandwidth);
+  answers.nicBandwidth = typed(ImportChoice::nicBandwidth);
+  answers.pcieBandwidth = typed(ImportChoice::pcieBandwidth);
+  answers.socketBandwidth = typed(ImportChoice::socketBandwidth);
+  return answers;
+}
+
+std::optional<ReadModel> ImportDialog::fabric() const {
+  const std::shared_ptr<const Model> model = m_preview->model();
+  if (!model) {
+    return std::nullopt;
+  }
+  ReadModel read;
+  read.model = *model;
+  std::copy_if(m_ordered->findings.begin(), m_ordered->findings.end(), std::back_inserter(read.findings),
+               [](const Finding& finding) { return finding.severity != Severity::note; });
+  return read;
+}
+
+void ImportDialog::follow() {
+  m_isWanted = false;
+  m_import->setEnabled(true);
+  const bool hasNetwork = m_scaleOut->currentIndex() != 0;
+  bool hasNic = m_nics->count() == 0;
+  for (int i = 0; i < m_nics->count(); ++i) {
+    hasNic = hasNic || m_nics->item(i)->checkState() == Qt::Checked;
+  }
+  m_nics->setEnabled(hasNetwork || m_keepPcie->isChecked());
+  m_ordered = std::make_shared<Details>();
+  m_preview->order(
+      [text = m_text, answers = answers(), details = m_ordered, hasNic](const std::stop_token& stop) -> Result<Model> {
+        if (!hasNic) {
+          return Error{ErrorCode::badUsage, tr("No NIC is chosen").toStdString(),
+                       tr("choose at least one, or no network").toStdString()};
+        }
+        auto options = io::importOptions(answers);
+        if (!options) {
+          return options.error();
+        }
+        options->dotHelper.stop = stop;
+        auto imported = readForeign(*text, *options);
+        if (!imported) {
+          return imported.error();
+        }
+        details->findings = std::move(imported->read.findings);
+        details->server = std::move(imported->server);
+        return std::move(imported->read.model);
+      });
+}
+
+void ImportDialog::takeServer(const io::ImportedServer& server) {
+  if (!m_isServerKnown) {
+    m_isServerKnown = true;
+    const QSignalBlocker quiet(m_nics);
+    for (const io::ImportedServer::Nic& nic : server.nics) {
+      const QString id = QString::fromStdString(nic.id);
+      auto* item =
+          new QListWidgetItem(nic.device.empty() ? id : id + u" · "_s + QString::fromStdString(nic.device), m_nics);
+      item->setData(Qt::UserRole, id);
+      item->setFlags(Qt::ItemIsUserCheckable | Qt::ItemIsEnabled);
+      item->setCheckState(Qt::Checked);
+    }
+    constexpr int kMostRows = 4;
+    constexpr int kFrame = 6;
+    m_nics->setFixedHeight(
+        std::min(m_nics->count(), kMostRows) * std::max(m_nics->sizeHintForRow(0), fontMetrics().height()) + kFrame);
+    const auto model = m_preview->model();
+    const int gpus = sizeOf(*model).gpus / m_boxes->value();
+    m_about->setText(
+        tr("The file describes one server with %1 and %2. It does not describe the network between servers.")
+            .arg(counted(gpus, tr("GPU"), tr("GPUs")), counted(m_nics->count(), tr("NIC"), tr("NICs"))));
+    if (server.nvlinkBandwidth && server.hasNvSwitch) {
+      // What was guessed becomes the choice, so that the file leaves it open no more.
+      m_nvlink->setCurrentIndex(m_nvlink->findData(*server.hasNvSwitch ? u"switch"_s : u"mesh"_s));
+    }
+  }
+  const auto show = [this](ImportChoice choice, bool isShown) {
+    if (const auto row = m_rows.find(choice); row != m_rows.end()) {
+      m_form->setRowVisible(row->second, isShown);
+    }
+  };
+  const bool hasNics = m_nics->count() > 0;
+  show(ImportChoice::boxes, hasNics);
+  show(ImportChoice::scaleOut, hasNics);
+  show(ImportChoice::nics, hasNics);
+  show(ImportChoice::nvlink, server.hasNvSwitch.has_value());
+  for (const auto& [choice, taken] : {std::pair{ImportChoice::nvlinkBandwidth, server.nvlinkBandwidth},
+                                      {ImportChoice::nicBandwidth, server.nicBandwidth},
+                                      {ImportChoice::pcieBandwidth, server.pcieBandwidth},
+                                      {ImportChoice::socketBandwidth, server.socketBandwidth}}) {
+    QLineEdit* field = m_bandwidths.at(choice);
+    show(choice, taken.has_value() || !field->text().isEmpty());
+    if (taken && field->text().isEmpty()) {
+      field->setPlaceholderText(tr("%1 GB/s (estimate)").arg(QString::fromStdString(Bandwidth(*taken).toString())));
+    }
+  }
+}
+
+void ImportDialog::receive() {
+  const Error* error = m_preview->error();
+  m_fault->setVisible(error != nullptr);
+  m_import->setEnabled(error == nullptr);
+  if (error != nullptr) {
+    m_isWanted = false;
+    m_fault->setText(QString::fromStdString(error->fix.empty() ? error->message : error->message + "; " + error->fix));
+    m_notes->clear();
+    return;
+  }
+  const std::shared_ptr<Details> details = m_ordered;
+  QStringList lines;
+  for (const Finding& finding : details->findings) {
+    lines << (finding.severity == Severity::note ? u"• "_s : u"⚠ "_s) + QString::fromStdString(finding.text);
+  }
+  m_notes->setText(lines.join(u'\n'));
+  const bool isWanted = m_isWanted;
+  if (details->server) {
+    takeServer(*details->server);
+  }
+  if (m_preview->isWorking()) {
+    // The first look at the file made a choice.
+    m_isWanted = isWanted;
+    m_preview->startNow();
+  } else if (m_isWanted) {
+    accept();
+  }
+}
+
+void ImportDialog::want() {
+  m_isWanted = true;
+  if (m_preview->isWorking()) {
+    m_preview->startNow();
+  } else if (m_preview->model()) {
+    accept();
+  }
+}
+
+}  // namespace coppice::designer

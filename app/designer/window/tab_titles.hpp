@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QStringList>
+#include <vector>
+
+namespace coppice::designer {
+
+class Editor;
+
+/// What the tabs say: the name, the folder where two names are the same, "read-only", and a dot for unsaved changes.
+[[nodiscard]] QStringList tabTitles(const std::vector<Editor*>& editors);
+
+}  // namespace coppice::designer

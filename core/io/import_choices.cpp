@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/import_choices.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+
+namespace coppice::io {
+namespace {
+
+constexpr std::array<std::pair<ImportChoice, std::string_view>, 10> kNames{
+    {{ImportChoice::boxes, "boxes"},
+     {ImportChoice::scaleOut, "scale-out"},
+     {ImportChoice::nics, "nics"},
+     {ImportChoice::keepPcie, "keep-pcie"},
+     {ImportChoice::nominalRates, "nominal-rates"},
+     {ImportChoice::nvlink, "nvlink"},
+     {ImportChoice::nvlinkBandwidth, "nvlink-bandwidth"},
+     {ImportChoice::nicBandwidth, "nic-bandwidth"},
+     {ImportChoice::pcieBandwidth, "pcie-bandwidth"},
+     {ImportChoice::socketBandwidth, "socket-bandwidth"}}};
+
+Error fault(ImportChoice choice, std::string message, std::string fix) {
+  return Error{ErrorCode::badUsage, std::move(message), std::move(fix), {.element = std::string(toString(choice))}};
+}
+
+std::vector<std::string> namesIn(std::string_view text) {
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    std::string_view name = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    while (!name.empty() && name.front() == ' ') {
+      name.remove_prefix(1);
+    }
+    while (!name.empty() && name.back() == ' ') {
+      name.remove_suffix(1);
+    }
+    if (!name.empty()) {
+      names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string_view toString(ImportChoice choice) {
+  for (const auto& [value, name] : kNames) {
+    if (value == choice) {
+      return name;
+    }
+  }
+  return {};
+}
+
+std::vector<ImportChoice> choicesOf(FabricFormat format) {
+  using enum ImportChoice;
+  switch (format) {
+    case FabricFormat::ncclXml:
+      return {boxes, scaleOut, nics, keepPcie, nominalRates};
+    case FabricFormat::nvidiaSmi:
+      return {boxes, scaleOut, nics, keepPcie, nvlink, nvlinkBandwidth, nicBandwidth, pcieBandwidth, socketBandwidth};
+    case FabricFormat::json:
+    case FabricFormat::dot:
+    case FabricFormat::adjacency:
+    case FabricFormat::treeXml:
+      break;
+  }
+  return {};
+}
+
+Result<ImportOptions> importOptions(const ImportAnswers& answers) {
+  ImportOptions options;
+  options.box.count = answers.boxes;
+  options.box.keepPcie = answers.keepPcie;
+  if (!answers.scaleOut.empty()) {
+    const auto scaleOut = parseScaleOut(answers.scaleOut);
+    if (!scaleOut) {
+      return fault(ImportChoice::scaleOut, inQuotes(answers.scaleOut) + " is not known", "use switch, rails or planes");
+    }
+    options.box.scaleOut = *scaleOut;
+  }
+  options.box.nics = namesIn(answers.nics);
+  options.rates = answers.nominalRates ? LinkRates::nominal : LinkRates::nccl;
+  if (!answers.nvlink.empty()) {
+    if (answers.nvlink != "switch" && answers.nvlink != "mesh") {
+      return fault(ImportChoice::nvlink, inQuotes(answers.nvlink) + " is not known", "use switch or mesh");
+    }
+    options.nvidiaSmi.reading = answers.nvlink == "switch" ? NvlinkReading::nvSwitch : NvlinkReading::mesh;
+  }
+  using Field = std::pair<const std::string*, std::optional<Bandwidth>*>;
+  const std::array<std::pair<ImportChoice, Field>, 4> bandwidths{
+      {{ImportChoice::nvlinkBandwidth, {&answers.nvlinkBandwidth, &options.nvidiaSmi.linkBandwidth}},
+       {ImportChoice::nicBandwidth, {&answers.nicBandwidth, &options.nvidiaSmi.nicBandwidth}},
+       {ImportChoice::pcieBandwidth, {&answers.pcieBandwidth, &options.nvidiaSmi.pcieBandwidth}},
+       {ImportChoice::socketBandwidth, {&answers.socketBandwidth, &options.nvidiaSmi.socketBandwidth}}}};
+  for (const auto& [choice, field] : bandwidths) {
+    if (!field.first->empty()) {
+      const auto bandwidth = Bandwidth::parse(*field.first);
+      if (!bandwidth) {
+        return fault(choice, bandwidth.error().message, bandwidth.error().fix);
+      }
+      *field.second = *bandwidth;
+    }
+  }
+  return options;
+}
+
+}  // namespace coppice::io

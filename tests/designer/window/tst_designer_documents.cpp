@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QListWidget>
+#include <QPushButton>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <QTabWidget>
+#include <QTest>
+#include <algorithm>
+
+#include "designer/document/edits.hpp"
+#include "designer/document/fabric_file.hpp"
+#include "designer/schedule/schedule_activity.hpp"
+#include "designer/theme/theme.hpp"
+#include "designer/window/import_dialog.hpp"
+#include "designer/window/recovery_dialog.hpp"
+#include "io/files.hpp"
+#include "presets/presets.hpp"
+#include "window/window_fixture.hpp"
+
+using namespace coppice;
+using namespace coppice::designer;
+using namespace Qt::StringLiterals;
+
+using test::Fixture;
+
+namespace {
+
+constexpr int kLong = 60000;
+
+QString data(const char* name) {
+  return QDir(QStringLiteral(COPPICE_TEST_DATA)).filePath(QLatin1String(name));
+}
+
+ForeignText foreign(const char* name) {
+  const auto text = io::readFile(data(name).toStdString());
+  const auto open = text ? withOpenChoices(*text, name) : std::nullopt;
+  return open ? *open : ForeignText{};
+}
+
+template <typename Widget>
+Widget* field(const QWidget& dialog, const char* name) {
+  return dialog.findChild<Widget*>(QLatin1String(name));
+}
+
+int countOf(const Model& model, fabric::NodeKind kind) {
+  int count = 0;
+  for (const auto& [id, node] : model.nodes()) {
+    count += node.kind() == kind ? 1 : 0;
+  }
+  return count;
+}
+
+QString tabText(const Fixture& f, int index) {
+  return f.window->findChild<QTabWidget*>(u"documentTabs"_s)->tabText(index);
+}
+
+void addGpu(Editor* editor) {
+  editor->document().edit(u"Insert node"_s, [](Edit& edit) { edits::addNode(edit, fabric::NodeKind::gpu, {1, 1}); });
+}
+
+}  // namespace
+
+/// Documents as files: import, recovery, session, tabs.
+class TestDesignerDocuments : public QObject {
+  Q_OBJECT
+
+private Q_SLOTS:
+  void initTestCase();
+  void cleanup();
+  void importDialog_data();
+  void importDialog();
+  void importDialogTellsFaults();
+  void importInTheWindow();
+  void importIsCancelled();
+  void pastedMatrix();
+  void notesAreProblemsToo();
+  void recoveryDialog();
+  void recoveryChoices_data();
+  void recoveryChoices();
+  void workComesBackAsItWas();
+  void openFilesComeBackAfterACrash();
+  void tabsOfTheSameName();
+  void readOnlyFiles();
+  void pictures();
+};
+
+void TestDesignerDocuments::initTestCase() {
+  QCoreApplication::setOrganizationName(u"coppice-test"_s);
+  QCoreApplication::setApplicationName(u"coppice-documents-%1"_s.arg(QCoreApplication::applicationPid()));
+  Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
+  Theme::instance().setAnimated(false);
+}
+
+void TestDesignerDocuments::cleanup() {
+  QSettings().clear();
+}
+
+void TestDesignerDocuments::importDialog_data() {
+  QTest::addColumn<QByteArray>("file");
+  QTest::addColumn<int>("boxes");
+  QTest::addColumn<QString>("scaleOut");
+  QTest::addColumn<int>("gpus");
+  QTest::addColumn<int>("nics");
+  QTest::addColumn<int>("switches");
+  QTest::newRow("NCCL, four boxes on rails") << QByteArray("import/dgx_a100.xml") << 4 << u"rails"_s << 32 << 32 << 12;
+  QTest::newRow("NCCL, one box") << QByteArray("import/dgx_a100.xml") << 1 << u"none"_s << 8 << 0 << 1;
+  QTest::newRow("nvidia-smi, two boxes") << QByteArray("import/h100_topo.txt") << 2 << u"switch"_s << 16 << 16 << 3;
+}
+
+void TestDesignerDocuments::importDialog() {
+  QFETCH(QByteArray, file);
+  QFETCH(int, boxes);
+  QFETCH(QString, scaleOut);
+  ImportDialog dialog(foreign(file.constData()));
+  QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), kLong);
+  QVERIFY(dialog.fabric());
+  auto* count = field<QSpinBox>(dialog, "import-boxes");
+  auto* network = field<QComboBox>(dialog, "import-scale-out");
+  count->setValue(boxes);
+  // More than one box needs a network, so one is chosen.
+  QCOMPARE(network->currentIndex() == 0, boxes == 1);
+  network->setCurrentIndex(network->findData(scaleOut));
+  QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), kLong);
+  const auto fabric = dialog.fabric();
+  QVERIFY(fabric);
+  QTEST(countOf(fabric->model, fabric::NodeKind::gpu), "gpus");
+  QTEST(countOf(fabric->model, fabric::NodeKind::nic), "nics");
+  QTEST(countOf(fabric->model, fabric::NodeKind::switchNode), "switches");
+  // The choices are made: nothing is left to be said.
+  QVERIFY(fabric->findings.empty());
+}
+
+void TestDesignerDocuments::importDialogTellsFaults() {
+  ImportDialog dialog(foreign("import/h100_topo.txt"));
+  QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), kLong);
+  auto* network = field<QComboBox>(dialog, "import-scale-out");
+  auto* accept = field<QPushButton>(dialog, "importAccept");
+  auto* fault = field<QLabel>(dialog, "importFault");
+  auto* nics = field<QListWidget>(dialog, "import-nics");
+  QCOMPARE(nics->count(), 8);
+  // What was guessed is the choice that is shown.
+  QCOMPARE(field<QComboBox>(dialog, "import-nvlink")->currentData().toString(), u"switch"_s);
+  QVERIFY(field<QLineEdit>(dialog, "import-nvlink-bandwidth")->placeholderText().contains(u"25"_s));
+
+  network->setCurrentIndex(1);
+  field<QLineEdit>(dialog, "import-nic-bandwidth")->setText(u"fast"_s);
+  QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), kLong);
+  QVERIFY(!dialog.fabric());
+  QVERIFY(!accept->isEnabled());
+  QVERIFY(!fault->isHidden() && fault->text().contains(u"fast"_s));
+  field<QLineEdit>(dialog, "import-nic-bandwidth")->setText(u"400Gb/s"_s);
+  QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), kLong);
+  QVERIFY(dialog.fabric() && fault->isHidden());
+
+  for (int i = 0; i < nics->count(); ++i) {
+    nics->item(i)->setCheckState(Qt::Unchecked);
+  }
+  QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), kLong);
+  QVERIFY(!dialog.fabric());
+  nics->item(3)->setCheckState(Qt::Checked);
+  QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), kLong);
+  QCOMPARE(countOf(dialog.fabric()->model, fabric::NodeKind::nic), 1);
+  // Import while the fabric is being made takes it once it is.
+  QSignalSpy accepted(&dialog, &QDialog::accepted);
+  field<QSpinBox>(dialog, "import-boxes")->setValue(3);
+  accept->click();
+  QTRY_COMPARE_WITH_TIMEOUT(accepted.size(), 1, kLong);
+  QCOMPARE(countOf(dialog.fabric()->model, fabric::NodeKind::gpu), 24);
+}
+
+void TestDesignerDocuments::importInTheWindow() {
+  const Fixture f;
+  f.answers->importer = [](QWidget* parent, const ForeignText& text) -> std::optional<ReadModel> {
+    ImportDialog dialog(text, parent);
+    field<QSpinBox>(dialog, "import-boxes")->setValue(2);
+    return QTest::qWaitFor([&] { return !dialog.isWorking(); }, kLong) ? dialog.fabric() : std::nullopt;
+  };
+  QVERIFY(f.window->openFile(data("import/dgx_a100.xml")) != nullptr);
+  QCOMPARE(f.answers->imports.size(), 1);
+  QCOMPARE(countOf(f.editor()->model(), fabric::NodeKind::nic), 16);
+  QVERIFY(f.waitForBound());
+  QCOMPARE(f.editor()->problems().rowCount(), 0);
+  QCOMPARE(f.strip("statusProblems"), u"no problems"_s);
+  QVERIFY(f.editor()->file().isModified());
+  QCOMPARE(f.answers->failures, QStringList());
+}
+
+void TestDesignerDocuments::importIsCancelled() {
+  const Fixture f;
+  QVERIFY(f.window->openFile(data("import/dgx_a100.xml")) == nullptr);
+  QCOMPARE(f.answers->imports.size(), 1);
+  QVERIFY(f.editor() == nullptr);
+  QCOMPARE(f.answers->failures, QStringList());
+  // A format that leaves nothing open asks nothing, and a file with faults says so before anything is asked.
+  const QString table = f.dir.filePath(u"a.csv"_s);
+  QVERIFY(io::saveFile(table.toStdString(), "tail,head,bandwidth\na,b,10\nb,c,10\n"));
+  QVERIFY(f.window->openFile(table) != nullptr);
+  const QString broken = f.dir.filePath(u"broken.xml"_s);
+  QVERIFY(io::saveFile(broken.toStdString(), "<system><cpu></system>"));
+  QVERIFY(f.window->openFile(broken) == nullptr);
+  QCOMPARE(f.answers->failures.size(), 1);
+  QCOMPARE(f.answers->imports.size(), 1);
+}
+
+void TestDesignerDocuments::pastedMatrix() {
+  const Fixture f;
+  f.window->newDocument();
+  f.answers->importer = [](QWidget* parent, const ForeignText& text) -> std::optional<ReadModel> {
+    ImportDialog dialog(text, parent);
+    return QTest::qWaitFor([&] { return !dialog.isWorking(); }, kLong) ? dialog.fabric() : std::nullopt;
+  };
+  const auto text = io::readFile(data("import/h100_topo.txt").toStdString());
+  QVERIFY(text);
+  QGuiApplication::clipboard()->setText(QString::fromStdString(*text));
+  f.run("edit.paste");
+  QCOMPARE(f.answers->imports.size(), 1);
+  QCOMPARE(countOf(f.editor()->model(), fabric::NodeKind::gpu), 8);
+}
+
+void TestDesignerDocuments::notesAreProblemsToo() {
+  const Fixture f;
+  const auto made = presets::make("dgx-a100", {});
+  QVERIFY(made);
+  f.window->adopt(readArranged(*made).model, {{Severity::note, ErrorCode::badInput, "a guess", "say it", {}}}, u"x"_s);
+  QVERIFY(f.waitForBound());
+  QCOMPARE(f.editor()->problems().rowCount(), 1);
+  QCOMPARE(f.strip("statusProblems"), u"1 note"_s);
+}
+
+void TestDesignerDocuments::recoveryDialog() {
+  const auto made = presets::make("dgx-a100", {});
+  QVERIFY(made);
+  const auto model = std::make_shared<const Model>(readArranged(*made).model);
+  const QDateTime time = QDateTime::currentDateTime();
+  {
+    RecoveryDialog dialog(std::vector<RecoveryItem>{{u"Untitled"_s, {}, time, 1, 0, model}});
+    QCOMPARE(field<QLabel>(dialog, "recoveryHead")->text(),
+             u"Coppice closed unexpectedly. 1 unsaved change to an untitled fabric."_s);
+    QCOMPARE(dialog.choices(), std::vector{RecoveryChoice::later});
+    field<QPushButton>(dialog, "recoveryLater")->click();
+    QCOMPARE(dialog.choices(), std::vector{RecoveryChoice::later});
+  }
+  RecoveryDialog dialog(std::vector<RecoveryItem>{{u"Untitled"_s, {}, time, 3, 2, model},
+                                                  {u"a.fabric.json"_s, u"/x/a.fabric.json"_s, time, 0, 1, model},
+                                                  {u"DGX A100"_s, {}, time, 0, 0, model}});
+  auto* list = field<QListWidget>(dialog, "recoveryList");
+  QCOMPARE(list->count(), 3);
+  QVERIFY(list->item(0)->text().contains(u"3 unsaved changes to an untitled fabric and 2 unsaved schedules"_s));
+  QVERIFY(list->item(1)->text().contains(u"1 unsaved schedule of a.fabric.json"_s));
+  QVERIFY(list->item(1)->text().contains(u"/x"_s));
+  QVERIFY(list->item(2)->text().contains(u"Never saved"_s));
+  // Pictures come one by one.
+  QTRY_VERIFY_WITH_TIMEOUT(qAlpha(list->item(2)->icon().pixmap(132, 88).toImage().pixel(66, 44)) > 0 ||
+                               !list->item(2)->icon().pixmap(132, 88).toImage().allGray(),
+                           kLong);
+  auto* restore = field<QPushButton>(dialog, "recoveryRestore");
+  QCOMPARE(restore->text(), u"Restore All"_s);
+  list->item(1)->setCheckState(Qt::Unchecked);
+  QCOMPARE(restore->text(), u"Restore Selected"_s);
+  restore->click();
+  QCOMPARE(dialog.choices(), (std::vector{RecoveryChoice::restore, RecoveryChoice::later, RecoveryChoice::restore}));
+}
+
+void TestDesignerDocuments::recoveryChoices_data() {
+  QTest::addColumn<int>("choice");
+  QTest::newRow("restore") << static_cast<int>(RecoveryChoice::restore);
+  QTest::newRow("discard") << static_cast<int>(RecoveryChoice::discard);
+  QTest::newRow("later") << static_cast<int>(RecoveryChoice::later);
+}
+
+void TestDesignerDocuments::recoveryChoices() {
+  QFETCH(int, choice);
+  const Fixture f;
+  const QString recovery = f.dir.filePath(u"recovery"_s);
+  const QString path = f.example("2x-dgx-a100.fabric.json");
+  const auto original = io::readFile(path.toStdString());
+  {
+    DocumentFile titled(recovery);
+    QVERIFY(titled.open(path));
+    titled.document().edit(u"Note"_s, [](Edit& edit) { edits::addNote(edit, "one", {}); });
+    DocumentFile untitled(recovery);
+    untitled.setUntitledName(u"Ring of 4"_s);
+    for (const char* note : {"one", "two"}) {
+      untitled.document().edit(u"Note"_s, [&](Edit& edit) { edits::addNote(edit, note, {}); });
+    }
+  }
+  QStringList shown;
+  f.answers->recoverer = [&](QWidget*, const std::vector<RecoveryItem>& items) {
+    for (const RecoveryItem& item : items) {
+      shown << u"%1: %2"_s.arg(item.name).arg(item.changes);
+    }
+    return std::vector(items.size(), static_cast<RecoveryChoice>(choice));
+  };
+  f.window->offerRecovery();
+  QCOMPARE(f.answers->asked, 1);
+  shown.sort();
+  QCOMPARE(shown, (QStringList{u"2x-dgx-a100.fabric.json: 1"_s, u"Ring of 4: 2"_s}));
+  const bool isRestored = choice == static_cast<int>(RecoveryChoice::restore);
+  QCOMPARE(f.window->editors().size(), isRestored ? 2U : 0U);
+  QCOMPARE(DocumentFile::abandonedJournals(recovery).size(),
+           choice == static_cast<int>(RecoveryChoice::later) ? 2U : 0U);
+  QCOMPARE(*io::readFile(path.toStdString()), *original);
+  for (Editor* editor : f.window->editors()) {
+    QVERIFY(editor->file().isModified());
+    QCOMPARE(editor->document().undoStack()->undoText(), u"Note"_s);
+  }
+  QCOMPARE(f.answers->failures, QStringList());
+}
+
+void TestDesignerDocuments::workComesBackAsItWas() {
+  // A window with an untitled fabric, a schedule and a history goes without a word, as in a crash.
+  QTemporaryDir dir;
+  const WindowOptions options{
+      .recoveryFolder = dir.filePath(u"recovery"_s), .templatesFolder = {}, .keepsSettings = false};
+  std::string lost;
+  QString schedule;
+  int commands = 0;
+  {
+    MainWindow window(options, std::make_unique<test::Answers>());
+    window.show();
+    Editor* editor = window.openPreset(u"dgx-a100"_s);
+    QVERIFY(editor != nullptr);
+    for (int i = 0; i < 3; ++i) {
+      editor->document().edit(u"Note %1"_s.arg(i), [&](Edit& edit) { edits::addNote(edit, "n", {}); });
+    }
+    editor->document().undoStack()->undo();
+    auto* activity = window.findChild<ScheduleActivity*>();
+    activity->generate();
+    QTRY_VERIFY_WITH_TIMEOUT(!activity->book()->isRunning() && activity->book()->isSettled(), kLong);
+    QVERIFY(activity->book()->current() != nullptr);
+    schedule = activity->book()->current()->name;
+    commands = editor->document().undoStack()->count();
+    lost = writeFabricFile(editor->model());
+  }
+  auto owned = std::make_unique<test::Answers>();
+  owned->recover = RecoveryChoice::restore;
+  test::Answers* answers = owned.get();
+  MainWindow window(options, std::move(owned));
+  window.show();
+  window.offerRecovery();
+  QCOMPARE(answers->asked, 1);
+  Editor* editor = window.currentEditor();
+  QVERIFY(editor != nullptr);
+  QCOMPARE(editor->file().displayName(), QString::fromStdString(presets::find("dgx-a100")->title));
+  QCOMPARE(writeFabricFile(editor->model()), lost);
+  QCOMPARE(editor->document().undoStack()->count(), commands);
+  QCOMPARE(editor->document().undoStack()->redoText(), u"Note 2"_s);
+  QVERIFY(window.actions()[u"edit.undo"_s]->isEnabled());
+  QVERIFY(window.actions()[u"edit.redo"_s]->isEnabled());
+  const ScheduleBook* book = window.findChild<ScheduleActivity*>()->book();
+  QTRY_VERIFY_WITH_TIMEOUT(book->isSettled() && book->current() != nullptr, kLong);
+  QCOMPARE(book->current()->name, schedule);
+}
+
+void TestDesignerDocuments::openFilesComeBackAfterACrash() {
+  QStringList paths;
+  QTemporaryDir dir;
+  for (const char* name : {"a.fabric.json", "b.fabric.json"}) {
+    paths << dir.filePath(QLatin1String(name));
+    QVERIFY(QFile::copy(QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"fig-4-5.fabric.json"_s), paths.back()));
+  }
+  const WindowOptions options{
+      .recoveryFolder = dir.filePath(u"recovery"_s), .templatesFolder = {}, .keepsSettings = true};
+  {
+    MainWindow window(options, std::make_unique<test::Answers>());
+    window.keepSession();
+    window.openFiles(paths);
+    QVERIFY(window.closeEditor(window.editors().front()));
+    // Not closed: destroyed.
+  }
+  MainWindow window(options, std::make_unique<test::Answers>());
+  window.restoreSession();
+  QCOMPARE(window.editors().size(), 1U);
+  QCOMPARE(window.currentEditor()->file().path(), paths.back());
+}
+
+void TestDesignerDocuments::tabsOfTheSameName() {
+  const Fixture f;
+  for (const char* folder : {"east/rack", "west/rack", "north"}) {
+    const QString path = f.dir.filePath(QLatin1String(folder));
+    QVERIFY(QDir().mkpath(path));
+    QVERIFY(QFile::copy(QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"fig-4-5.fabric.json"_s),
+                        path + u"/hand.fabric.json"_s));
+  }
+  f.window->openFile(f.dir.filePath(u"east/rack/hand.fabric.json"_s));
+  QCOMPARE(tabText(f, 0), u"hand.fabric.json"_s);
+  f.window->openFile(f.dir.filePath(u"west/rack/hand.fabric.json"_s));
+  QCOMPARE(tabText(f, 0), u"hand.fabric.json — east/rack"_s);
+  QCOMPARE(tabText(f, 1), u"hand.fabric.json — west/rack"_s);
+  f.window->openFile(f.dir.filePath(u"north/hand.fabric.json"_s));
+  QCOMPARE(tabText(f, 2), u"hand.fabric.json — north"_s);
+  f.window->closeEditor(f.window->editors()[2]);
+  f.window->closeEditor(f.window->editors()[1]);
+  QCOMPARE(tabText(f, 0), u"hand.fabric.json"_s);
+}
+
+void TestDesignerDocuments::readOnlyFiles() {
+  const Fixture f;
+  const QString path = f.example("fig-4-5.fabric.json");
+  QVERIFY(f.window->openFile(path) != nullptr);
+  QVERIFY(!f.strip("statusSaved").contains(u"read-only"_s));
+  QVERIFY(QFile::setPermissions(path, QFile::ReadOwner | QFile::ReadUser));
+  QTRY_COMPARE_WITH_TIMEOUT(f.strip("statusSaved"), u"read-only file"_s, kLong);
+  QVERIFY(tabText(f, 0).endsWith(u"(read-only)"_s));
+  addGpu(f.editor());
+  QCOMPARE(f.strip("statusSaved"), u"not saved, read-only file"_s);
+  QVERIFY(QFile::setPermissions(path, QFile::ReadOwner | QFile::WriteOwner | QFile::ReadUser | QFile::WriteUser));
+  QTRY_COMPARE_WITH_TIMEOUT(f.strip("statusSaved"), u"not saved"_s, kLong);
+  QVERIFY(!tabText(f, 0).contains(u"read-only"_s));
+}
+
+/// With COPPICE_PICTURES=FOLDER: pictures of the dialogs, to be looked at.
+void TestDesignerDocuments::pictures() {
+  const QString folder = qEnvironmentVariable("COPPICE_PICTURES");
+  if (folder.isEmpty()) {
+    QSKIP("no folder for pictures");
+  }
+  for (const SchemeChoice scheme : {SchemeChoice::light, SchemeChoice::dark}) {
+    Theme::instance().setChoice(scheme);
+    Theme::instance().applyTo(*qApp);
+    const QString suffix = scheme == SchemeChoice::dark ? u"-dark.png"_s : u"-light.png"_s;
+    for (const char* name : {"dgx_a100.xml", "h100_topo.txt"}) {
+      ImportDialog dialog(foreign(QByteArray("import/") + name));
+      dialog.show();
+      QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), kLong);
+      field<QSpinBox>(dialog, "import-boxes")->setValue(4);
+      field<QComboBox>(dialog, "import-scale-out")->setCurrentIndex(2);
+      QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), kLong);
+      QTRY_VERIFY_WITH_TIMEOUT(field<QLabel>(dialog, "importBound")->text().contains(u"GB/s"_s), kLong);
+      QVERIFY(dialog.grab().save(folder + u"/import-"_s + QLatin1String(name) + suffix));
+      field<QSpinBox>(dialog, "import-boxes")->setValue(1);
+      field<QComboBox>(dialog, "import-scale-out")->setCurrentIndex(0);
+      QTRY_VERIFY_WITH_TIMEOUT(!dialog.isWorking(), kLong);
+      QVERIFY(dialog.grab().save(folder + u"/import-one-"_s + QLatin1String(name) + suffix));
+    }
+    {
+      const Fixture f;
+      f.window->openPreset(u"dgx-a100"_s);
+      f.run("mode.run");
+      auto* panel = f.window->findChild<QWidget*>(u"runChoices"_s);
+      constexpr QSize kNarrow(272, 720);
+      panel->setParent(nullptr);
+      panel->resize(kNarrow);
+      panel->show();
+      QTest::qWait(200);
+      QVERIFY(panel->grab().save(folder + u"/run"_s + suffix));
+      panel->setParent(f.window.get());
+    }
+    std::vector<RecoveryItem> items;
+    int number = 0;
+    for (const char* name : {"dgx-a100", "torus", "fat-tree"}) {
+      const auto made = presets::make(name, {});
+      if (made) {
+        const bool isUntitled = number % 2 == 0;
+        items.push_back({QString::fromStdString(presets::find(name)->title),
+                         isUntitled ? QString() : u"/home/ada/fabrics/west/torus.fabric.json"_s,
+                         QDateTime::currentDateTime(), 3 * number++, 1,
+                         std::make_shared<const Model>(readArranged(*made).model)});
+      }
+    }
+    for (const std::size_t count : {items.size(), std::size_t{1}}) {
+      items.resize(count);
+      RecoveryDialog dialog(items);
+      dialog.show();
+      QTest::qWait(1500);
+      QVERIFY(dialog.grab().save(folder + u"/recovery-%1"_s.arg(count) + suffix));
+    }
+  }
+}
+
+QTEST_MAIN(TestDesignerDocuments)
+#include "tst_designer_documents.moc"
