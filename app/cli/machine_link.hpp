@@ -33,7 +33,7 @@ public:
 
   [[nodiscard]] const remote::Target& target() const { return m_target; }
   [[nodiscard]] const remote::Limits& limits() const { return m_limits; }
-  /// For a step over there: it is named where it takes long. @param step  as in "checking the disk space"
+  /// For a remote step: it is named where it takes long. @param step  as in "checking the disk space"
   [[nodiscard]] Patience patience(const std::string& step, remote::Limits::Time limit) const;
   /// What a script found, and what it wrote to standard error.
   struct Said {
@@ -75,7 +75,7 @@ struct Deployed {
 /// standard error when it copies. Errors: unavailable (another architecture, an older C library), io.
 Result<Deployed> deploy(const MachineLink& link, const remote::ExecutorFiles& executor, const std::stop_token& stop);
 
-/// What the executor says of itself over there. Errors: unavailable (does not start), io (too slow).
+/// What the executor says of itself on the machine. Errors: unavailable (does not start), io (too slow).
 Result<program::EnvRecord> selfTest(const MachineLink& link, const Deployed& deployed, const std::stop_token& stop);
 
 }  // namespace coppice::cli

@@ -30,8 +30,8 @@ bool print(const std::string& text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
 }
 
-/// What a stranger's file says must not steer the terminal: control characters but line ends become `?`. Names are made
-/// harmless where they are put into the text.
+/// Text from a third-party file must not control the terminal: control characters but line ends become `?`. Names are
+/// made harmless where they are put into the text.
 std::string harmless(std::string text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] != '\n' && isControlCharacter(text, at)) {

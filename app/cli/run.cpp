@@ -483,7 +483,7 @@ void dropRun(const std::vector<Seat>& seats, const std::string& id) {
   }
 }
 
-/// A run over there that ended without its last record: the connection failed, or a person did not want to wait.
+/// A remote run that ended without its last record: the connection failed, or a person did not want to wait.
 Error lostRun(const Options& options, const std::vector<remote::Member>& members, const std::string& id,
               const Listener& listener, const Heard& heard, const remote::Limits& limits, bool isStopped) {
   const std::string where = members.front().target.text();
@@ -502,7 +502,7 @@ Error lostRun(const Options& options, const std::vector<remote::Member>& members
   } else if (heard.isLost) {
     message = where + " has not answered for " + remote::secondsText(limits.lost) + "; the run " + id + " was left";
   }
-  // The supervisor over there ends it when the connection is gone, unless it was started to go on.
+  // The remote supervisor ends it when the connection is gone, unless it was started to go on.
   const bool goesOn = options.detaches || !options.attach.empty();
   return {
       ErrorCode::io, message,

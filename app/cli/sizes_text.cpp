@@ -24,7 +24,7 @@ program::UsedSizes usedByAll(const fabric::Fabric& fabric, Collective collective
                             program::Runtime::mscclExecutorNccl);
 }
 
-/// The call that makes the schedule with so many trees, beside the one that it takes the place of.
+/// The call that makes the schedule with that many trees, next to the one that it replaces.
 std::string generateCommand(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const std::string& path,
                             std::int64_t k) {
   std::string stem = path;

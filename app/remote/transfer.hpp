@@ -18,7 +18,7 @@ namespace coppice::remote {
 /// A file on its way to the other machine.
 struct Upload {
   std::filesystem::path source = {};
-  std::string name = {};    ///< over there; isPlainName
+  std::string name = {};    ///< on the machine; isPlainName
   std::string digest = {};  ///< SHA-256, lower-case hex
   std::int64_t bytes = 0;
   bool isProgram = false;
@@ -50,7 +50,7 @@ Outcome received(const std::string& machine, const Upload& file, int status, con
 /// What came of an installScript. Errors: io, unavailable.
 Outcome installed(const std::string& machine, const Facts& facts, const std::string& errors);
 
-/// Why the folder of Coppice over there is not used, from the "refused" lines of spaceScript and others. An empty
+/// Why the remote folder of Coppice is not used, from the "refused" lines of spaceScript and others. An empty
 /// message = nothing is wrong with it.
 [[nodiscard]] Error folderFault(const std::string& machine, const Facts& facts);
 

@@ -19,8 +19,8 @@ namespace coppice::advice {
 
 /// Settings of generation whose program fits, as tried out.
 struct Fit {
-  std::optional<std::int64_t> k = {};  ///< so many trees per root
-  std::optional<int> maxPeers = {};    ///< so many peers per GPU at most
+  std::optional<std::int64_t> k = {};  ///< trees per root
+  std::optional<int> maxPeers = {};    ///< at most this many peers per GPU
   Rational algbw;                      ///< GB/s
   Rational share;                      ///< of the optimum
   int height = 0;                      ///< GPU-to-GPU hops of the highest tree
@@ -32,7 +32,8 @@ struct Fit {
 
 /// Tries fewer trees, fewer peers and both, largest first, and returns the first of each kind that fits, fastest first;
 /// both only where fewer peers alone are not enough. Empty where nothing fits. Each try generates and lowers, which
-/// takes as long as doing so by hand. The schedules are not verified: whoever takes an offer generates it again.
+/// takes as long as doing so by hand. The schedules are not verified: the caller that takes an offer generates it
+/// again.
 /// @param request for the settings besides trees and peers: what the schedule was generated with
 /// Errors: cancelled; those of forestcoll::optimum.
 [[nodiscard]] Result<std::vector<Fit>> whatFits(const fabric::Fabric& fabric, const forestcoll::Request& request,

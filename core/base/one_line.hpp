@@ -7,7 +7,7 @@
 namespace coppice {
 
 /// A name for a line of output: control characters escaped ("\n", "\x1b"), everything else as it is. A name from a
-/// stranger's file can then neither add lines nor steer a terminal.
+/// third-party file can then neither add lines nor steer a terminal.
 [[nodiscard]] std::string oneLine(std::string_view text);
 
 }  // namespace coppice

@@ -454,7 +454,7 @@ private:
       const int64_t above = sum - children;
       const auto parts = static_cast<int64_t>(used);
       const int64_t level = above >= 0 ? above / parts : -((-above + parts - 1) / parts);
-      int64_t spare = above - level * parts;  // so many keep one more
+      int64_t spare = above - level * parts;  // this many keep one more
       for (std::size_t i = 0; i < used; ++i) {
         byRoom[i]->children = roomOf(byRoom[i]) - level - (spare > 0 ? 1 : 0);
         spare -= spare > 0 ? 1 : 0;

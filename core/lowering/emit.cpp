@@ -31,7 +31,7 @@ struct StepPlace {
 struct Waited {
   int any = -1;
   int released = -1;  ///< with its writes to i and o written back
-  int acquired = -1;  ///< and with these fetched anew
+  int acquired = -1;  ///< and with these read again
 };
 
 /// A received share that waits for being added, and the step after which it is there.

@@ -126,7 +126,7 @@ void TestEqualParts::classes() {
 
 void TestEqualParts::optimumStays_data() {
   QTest::addColumn<QString>("preset");
-  QTest::addColumn<int>("lost");  // one GPU in so many
+  QTest::addColumn<int>("lost");  // one GPU in this many
   QTest::newRow("boxes") << "dgx-h100 boxes=40" << 0;
   QTest::newRow("rails") << "dgx-h100 boxes=40 network=rails" << 0;
   QTest::newRow("leaves") << "dgx-a100 boxes=40 network=leaf-spine" << 0;

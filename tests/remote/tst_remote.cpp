@@ -62,7 +62,7 @@ private:
     remote::Facts facts;
     std::string errors;
   };
-  /// As /bin/sh over there would.
+  /// As /bin/sh on the machine would.
   static Said shell(const QString& home, const QStringList& arguments, const QByteArray& input) {
     QProcess process;
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();

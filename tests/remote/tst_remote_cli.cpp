@@ -133,7 +133,7 @@ private:
     const QStringList found = QDir(m_sshd.path("home/.cache/coppice")).entryList({"*-*"}, QDir::Dirs);
     return found.isEmpty() ? QString() : m_sshd.path("home/.cache/coppice/" + found.front());
   }
-  /// The folder of the only run over there.
+  /// The folder of the only remote run.
   [[nodiscard]] QString runFolder() const {
     const QString runs = m_sshd.path("home/.cache/coppice/runs");
     const QStringList found = QDir(runs).entryList(QDir::Dirs | QDir::NoDotAndDotDot);

@@ -26,7 +26,7 @@ constexpr std::size_t kMostLegendRows = 12;
 constexpr double kFullScale = 0.6;
 constexpr double kLeastShare = 0.3;
 constexpr double kHeatLabelPixels = 10.5;
-/// So many trunks have their full width side by side; more are thinner.
+/// Up to this many parallel trunks have their full width; more are thinner.
 constexpr double kWideTrunks = 100;
 
 QColor colorOf(const TreeMark& tree, Scheme scheme) {

@@ -156,10 +156,10 @@ private:
   void fail(Step step, const Error& error, remote::SshTrouble trouble = remote::SshTrouble::other);
   /// Fails the step when the time is up.
   void limit(Step step, remote::Limits::Time time, const QString& doing);
-  /// Sends a script over there, which may be the last thing that happens.
+  /// Sends a script to the machine, which may be the last thing that happens.
   void send(Call& call, const std::string& text, remote::Limits::Time limit,
             std::function<void(const CallResult&)> done);
-  /// Files into a folder over there, one after the other; calls back with what failed.
+  /// Files into a folder of the machine, one after the other; calls back with what failed.
   struct Transfer {
     std::string folder;
     std::vector<remote::Upload> files;

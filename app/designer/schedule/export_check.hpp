@@ -27,8 +27,8 @@ enum class CheckState {
 struct CheckFix {
   QString label;
   lowering::Options options;              ///< as they are afterwards
-  std::optional<std::int64_t> newK = {};  ///< besides: generate again with so many trees per root
-  std::optional<int> newPeers = {};       ///< besides: generate again with so many peers per GPU at most
+  std::optional<std::int64_t> newK = {};  ///< also: generate again with this many trees per root
+  std::optional<int> newPeers = {};       ///< also: generate again with at most this many peers per GPU
 };
 
 /// One line of the checklist: what is limited, what the program has, what the runtime takes.

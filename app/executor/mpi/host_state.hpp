@@ -61,7 +61,7 @@ struct HostState {
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
 // How soon a rank is named that does not go on, in seconds, where a run gives up after `stall` seconds without
-// progress. Each is less than the stall where that is 10 s, which is the default. 0 = for ever.
+// progress. Each is less than the stall where that is 10 s, which is the default. 0 = no limit.
 
 /// A process of this host that a signal has stopped.
 [[nodiscard]] constexpr double stopPatience(double stall) {

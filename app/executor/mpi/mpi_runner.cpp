@@ -27,7 +27,7 @@ constexpr std::size_t kMostEvents = std::size_t{1} << 18;    // of a worker
 constexpr std::int64_t kLargeBytes = std::int64_t{1} << 20;  // from here on data takes longer than to wake a process
 constexpr auto kLongYield = std::chrono::microseconds(500);
 constexpr int kGateLooks = 200;  // at the start of a run of short messages
-constexpr int kJitterShare = 8;  // one operation in so many sleeps
+constexpr int kJitterShare = 8;  // one operation in this many sleeps
 
 /// Longest random sleep before an operation, for tests: COPPICE_EXEC_JITTER, in microseconds.
 double jitterSeconds() {

@@ -74,9 +74,9 @@ void TestDesignerProtocol::simpleBetweenBoxesIsMended() {
   const auto fix = std::find_if(fixes.begin(), fixes.end(),
                                 [](const CheckFix& candidate) { return candidate.label == u"Use LL"_s; });
   QVERIFY(fix != fixes.end());
-  const ExportCheck mended = checkExport(*reduce, fix->options, {});
-  QVERIFY2(mended.isOk, qPrintable(mended.summary));
-  QVERIFY(mended.xml.find("proto=\"LL\"") != std::string::npos);
+  const ExportCheck fixed = checkExport(*reduce, fix->options, {});
+  QVERIFY2(fixed.isOk, qPrintable(fixed.summary));
+  QVERIFY(fixed.xml.find("proto=\"LL\"") != std::string::npos);
 }
 
 void TestDesignerProtocol::theDialogBeginsWithAProtocolThatWorks_data() {
@@ -100,11 +100,10 @@ void TestDesignerProtocol::theDialogBeginsWithAProtocolThatWorks() {
   const ScheduleResultPtr result = made(qPrintable(boxes), static_cast<Collective>(collective));
   QVERIFY(result);
   QStringList asked;
-  ExportDialog dialog(result, u"mine"_s, u"mine.forest.json"_s, {},
-                      [&](const QString& wanted, const QString&) {
-                        asked << wanted;
-                        return QString();
-                      });
+  ExportDialog dialog(result, u"mine"_s, u"mine.forest.json"_s, {}, [&](const QString& wanted, const QString&) {
+    asked << wanted;
+    return QString();
+  });
   QTEST(dialog.findChild<QComboBox*>(u"exportProtocol"_s)->currentText(), "protocol");
   QCOMPARE(dialog.findChild<QComboBox*>(u"exportRuntime"_s)->count(), 5);
   QTRY_VERIFY_WITH_TIMEOUT(dialog.check() != nullptr, kLong);

@@ -988,7 +988,7 @@ void TestDesignerFlows::whatVanishesIsNotLost() {
   QVERIFY(file.open(QIODevice::Append));
   file.write("\n");
   file.close();
-  // It is told above the drawing; nothing stands in the way of the work.
+  // It is shown above the drawing; nothing stands in the way of the work.
   QTRY_VERIFY_WITH_TIMEOUT(f.editor()->notice().text().contains(u"was changed by another program"_s), 30000);
   QCOMPARE(QApplication::activeModalWidget(), nullptr);
   QCOMPARE(f.answers->asked, 0);
