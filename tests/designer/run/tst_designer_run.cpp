@@ -595,7 +595,7 @@ private Q_SLOTS:
     machines->topLevelItem(0)->setSelected(true);
     QCOMPARE(activity.runPanel()->machines(), (QStringList{"local", "ssh:loop"}));
     QVERIFY(!activity.isReady());
-    QVERIFY2(activity.runPanel()->obstacle().contains("this computer cannot"),
+    QVERIFY2(activity.runPanel()->obstacle().contains("This computer cannot"),
              qPrintable(activity.runPanel()->obstacle()));
     QCOMPARE(activity.runPanel()->findChild<QLineEdit*>("runShares")->placeholderText(), QString("2, 2"));
     activity.runPanel()->findChild<QLineEdit*>("runShares")->setText("3");

@@ -417,7 +417,10 @@ void TestDesignerSchedule::cancelKeepsTheLastResult() {
   QCOMPARE(fixture.current()->id, first);
   QVERIFY(!fixture.window->actions()[u"schedule.cancel"_s]->isEnabled());
   // And the next one is not disturbed by the one that was stopped.
-  fixture.book()->setOptions({});
+  ScheduleOptions other;
+  other.treeCount = TreeCount::fixed;
+  other.k = 2;
+  fixture.book()->setOptions(other);
   QVERIFY(fixture.generate());
   QCOMPARE(fixture.book()->entries().size(), 2U);
 }
