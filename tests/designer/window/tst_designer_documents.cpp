@@ -457,9 +457,8 @@ void TestDesignerDocuments::pictures() {
       if (made) {
         const bool isUntitled = number % 2 == 0;
         items.push_back({QString::fromStdString(presets::find(name)->title),
-                         isUntitled ? QString() : u"/home/ada/fabrics/west/torus.fabric.json"_s,
-                         QDateTime::currentDateTime(), 3 * number++, 1,
-                         std::make_shared<const Model>(readArranged(*made).model)});
+                         isUntitled ? QString() : u"/x/fabrics/west/torus.fabric.json"_s, QDateTime::currentDateTime(),
+                         3 * number++, 1, std::make_shared<const Model>(readArranged(*made).model)});
       }
     }
     for (const std::size_t count : {items.size(), std::size_t{1}}) {
