@@ -732,7 +732,7 @@ RunFailure MpiRunner::explain(Verdict what, int culprit) {
       failure.stuck->text = who + "; " + failure.stuck->text;
     }
   }
-  m_world.giveUp(failure.exit, failure.stuck ? failure.stuck->text : failure.error.message, culprit == 0);
+  m_world.giveUp(failure.exit, failure.stuck ? failure.stuck->text : failure.error.message);
   return failure;
 }
 

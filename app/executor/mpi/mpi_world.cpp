@@ -155,7 +155,7 @@ void MpiWorld::leave() {
     std::fflush(stderr);
     return;
   }
-  const auto end = Clock::now() + (m_isFirstSilent ? std::chrono::seconds(0) : kLastWords);
+  const auto end = Clock::now() + kLastWords;
   while (Clock::now() < end && (isSpeechless || !isGone(stateOfFirst()))) {
     std::this_thread::sleep_for(kTick);
   }
@@ -242,7 +242,7 @@ Outcome MpiWorld::await(MPI_Request& request, int peer) {
     // Between runs somebody may be busy with his data; whoever waits for process 0 waits for all others too.
     const double limit = m_patience + kSlack.count() * (peer == 0 ? 2 : 1);
     if (peer >= 0 && m_patience > 0 && std::chrono::duration<double>(now - start).count() > limit) {
-      giveUp(program::RunExit::hang, describe(peer, '?'), peer == 0);
+      giveUp(program::RunExit::hang, describe(peer, '?'));
       return Error{.code = ErrorCode::io, .message = m_lastWords, .fix = "look at that process and its host"};
     }
     if (Outcome alive = lookAround(stoppedSince); !alive) {

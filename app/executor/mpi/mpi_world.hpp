@@ -62,11 +62,9 @@ public:
   [[nodiscard]] int findStopped() const;
   /// A process died or hangs: no call between processes can be made any more, and MPI cannot be ended. Where it is
   /// process 0, which reports, the first other one of this host writes `lastWords` to standard error.
-  /// @param isFirst process 0 is what hangs, so nobody waits for its report
-  void giveUp(program::RunExit why, std::string lastWords, bool isFirst = false) {
+  void giveUp(program::RunExit why, std::string lastWords) {
     m_brokenBy = why;
     m_lastWords = std::move(lastWords);
-    m_isFirstSilent = isFirst;
   }
   [[nodiscard]] bool isBroken() const { return m_brokenBy.has_value(); }
   [[nodiscard]] std::optional<program::RunExit> brokenBy() const { return m_brokenBy; }
@@ -101,7 +99,6 @@ private:
   std::vector<std::string> m_hostNames = {};  ///< by process
   std::string m_library;
   std::string m_lastWords;
-  bool m_isFirstSilent = false;
   std::vector<std::string> m_names;  ///< by process; empty = "rank 3"
   SharedSegment m_state;
 };
