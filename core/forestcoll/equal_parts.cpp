@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "fabric/box_path.hpp"
+
 namespace coppice::forestcoll {
 namespace {
 
@@ -17,18 +19,6 @@ using std::int64_t;
 
 std::size_t at(int i) {
   return static_cast<std::size_t>(i);
-}
-
-/// The first `level` names of "outer/inner/innermost"; empty where there are fewer.
-std::string_view boxAtLevel(std::string_view box, int level) {
-  std::size_t end = 0;
-  for (int i = 0; i < level; ++i) {
-    if (box.empty() || (i > 0 && end >= box.size())) {
-      return {};
-    }
-    end = std::min(box.find('/', end + (i > 0 ? 1 : 0)), box.size());
-  }
-  return box.substr(0, end);
 }
 
 class Classes {
@@ -51,7 +41,7 @@ public:
     std::unordered_map<std::string_view, int> number;
     std::vector<std::vector<int>> boxes;
     for (int node = 0; node < m_fabric.nodeCount(); ++node) {
-      const std::string_view box = boxAtLevel(m_fabric.nodes()[at(node)].box, level);
+      const std::string_view box = fabric::boxAtLevel(m_fabric.nodes()[at(node)].box, level);
       if (box.empty()) {
         m_place[at(node)] = {-1, 0};
         continue;

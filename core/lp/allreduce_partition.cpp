@@ -5,23 +5,13 @@
 #include <map>
 #include <string>
 
+#include "fabric/box_path.hpp"
+
 namespace coppice::lp {
 namespace {
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
-}
-
-/// "outer/inner/innermost" down to `level` parts; empty where the node is not nested that deep.
-std::string boxAtLevel(const std::string& box, int level) {
-  std::size_t end = 0;
-  for (int i = 0; i < level; ++i) {
-    if (end >= box.size()) {
-      return {};
-    }
-    end = std::min(box.find('/', end + (i > 0 ? 1 : 0)), box.size());
-  }
-  return box.substr(0, end);
 }
 
 /// GPUs outside every box of that level are sets of their own.
@@ -30,7 +20,7 @@ Partition byBoxes(const fabric::Fabric& fabric, int level) {
   std::map<std::string, int> number;
   int count = 0;
   for (const fabric::Node& node : fabric.nodes()) {
-    const std::string box = boxAtLevel(node.box, level);
+    const std::string box(fabric::boxAtLevel(node.box, level));
     if (box.empty()) {
       partition.push_back(node.kind == fabric::NodeKind::gpu ? count++ : -1);
       continue;
