@@ -54,7 +54,7 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
   json["digest"] = fabric.digest();
   json["collective"] = toString(request.collective);
   if (request.root) {
-    json["root"] = fabric.nodes()[static_cast<std::size_t>(fabric.gpus()[static_cast<std::size_t>(*request.root)])].id;
+    json["root"] = fabric.nodes()[fabric.gpus()[*request.root]].id;
   }
   json["gpus"] = optimum.gpuCount;
   json["inv_x"] = optimum.inverseRate.toString();

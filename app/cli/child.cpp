@@ -23,7 +23,7 @@ namespace coppice::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kMostCaptured = std::size_t{16} << 20;
+constexpr std::size_t kMaxCaptured = std::size_t{16} << 20;
 constexpr int kTick_ms = 200;
 constexpr int kTickWithoutHandle_ms = 20;
 
@@ -271,8 +271,8 @@ void Child::pump(const std::function<void(std::string_view)>& onOutput,
   }
   // What it wrote before it ended is in the pipes.
   std::size_t moved = 1;
-  constexpr int kMostRounds = 256;
-  for (int i = 0; i < kMostRounds && moved > 0; ++i) {
+  constexpr int kMaxRounds = 256;
+  for (int i = 0; i < kMaxRounds && moved > 0; ++i) {
     moved = 0;
     move(
         0,
@@ -332,7 +332,7 @@ Result<Captured> capture(const std::vector<std::string>& words, std::string_view
   }
   Captured captured;
   const auto append = [](std::string& to, std::string_view more) {
-    to += more.substr(0, kMostCaptured - std::min(kMostCaptured, to.size()));
+    to += more.substr(0, kMaxCaptured - std::min(kMaxCaptured, to.size()));
   };
   constexpr auto kToLeave = std::chrono::milliseconds(500);
   const auto from = Clock::now();

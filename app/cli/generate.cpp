@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "command.hpp"
 #include "forestcoll/forestcoll.hpp"
-#include "forestcoll/peer_limit.hpp"
+#include "forestcoll/peers/peer_limit.hpp"
 #include "heights_text.hpp"
 #include "input.hpp"
 #include "io/forest_json.hpp"
@@ -81,7 +81,7 @@ Outcome prune(const fabric::Fabric& fabric, schedule::Schedule& schedule, const 
   for (auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
     if (*forest) {
       auto written =
-          schedule::expanded(**forest, fabric, memoryWithinLimits().value_or(schedule::kMostExpandedBytes), progress);
+          schedule::expanded(**forest, fabric, memoryWithinLimits().value_or(schedule::kMaxExpandedBytes), progress);
       if (!written) {
         Error error = written.error();
         if (error.code == ErrorCode::limit) {
@@ -166,7 +166,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   }
   request->form = *form;
   request->heightEffort = options.heightEffort;
-  request->mostHeight = options.maxHeight;
+  request->maxHeight = options.maxHeight;
   if (*form == schedule::ForestForm::trees) {
     if (const Outcome fits = requireMemoryForTrees(fabric, *request); !fits) {
       return fits.error();

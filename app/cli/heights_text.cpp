@@ -61,7 +61,7 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
   json["mean_physical_height"] = sums[1] / static_cast<double>(trees);
   json["mean_latency_us"] = sums[2] / static_cast<double>(trees);
   json["default_latencies"] = unstated;
-  const int peers = schedule::mostPeers(schedule, fabric, progress);
+  const int peers = schedule::maxPeers(schedule, fabric, progress);
   json["max_peers"] = peers;
   text += "  forest      " + counted(trees, "tree") + ", " + std::to_string(batches) + " different" +
           (hasParts ? ", kept by their parts" : "") + "; height at most " + counted(most.logicalMax, "GPU hop") +

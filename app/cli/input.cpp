@@ -200,9 +200,9 @@ std::string inputName(const std::string& path) {
   return path == "-" ? "standard input" : path;
 }
 
-Result<std::string> readText(const std::string& path, std::size_t mostBytes) {
+Result<std::string> readText(const std::string& path, std::size_t maxBytes) {
   if (path != "-") {
-    return io::readFile(path, mostBytes);
+    return io::readFile(path, maxBytes);
   }
   const BlockingRead mayWait;
   std::string text;
@@ -210,8 +210,8 @@ Result<std::string> readText(const std::string& path, std::size_t mostBytes) {
   std::size_t got = 0;
   while ((got = std::fread(buffer.data(), 1, buffer.size(), stdin)) > 0) {
     text.append(buffer.data(), got);
-    if (text.size() > mostBytes) {
-      return Error{ErrorCode::badInput, "standard input is longer than " + std::to_string(mostBytes >> 20) + " MiB",
+    if (text.size() > maxBytes) {
+      return Error{ErrorCode::badInput, "standard input is longer than " + std::to_string(maxBytes >> 20) + " MiB",
                    "this is no file for this command"};
     }
   }
@@ -379,7 +379,7 @@ void addRequestOptions(CLI::App& sub, RequestOptions& options) {
 
 Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const RequestOptions& options) {
   forestcoll::Request request;
-  const auto collective = parseCollective(options.collective);
+  const auto collective = parseForestCollective(options.collective);
   if (!collective) {
     return Error{ErrorCode::badUsage, "--collective: " + inQuotes(options.collective) + " is not a collective",
                  "use allgather, reduce_scatter, allreduce, broadcast or reduce"};
@@ -452,7 +452,7 @@ std::optional<forestcoll::Request> withoutTreeLimit(const forestcoll::Request& r
 
 Result<fabric::Rank> parseGpu(const fabric::Fabric& fabric, const std::string& text, const std::string& option) {
   if (const auto node = fabric.find(text)) {
-    const fabric::Node& found = fabric.nodes()[static_cast<std::size_t>(*node)];
+    const fabric::Node& found = fabric.nodes()[*node];
     if (found.kind == fabric::NodeKind::gpu) {
       return found.rank;
     }

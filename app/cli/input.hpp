@@ -22,8 +22,8 @@ namespace coppice::cli {
 /// How messages call an input.
 [[nodiscard]] std::string inputName(const std::string& path);
 
-/// Text of a file, or of standard input for "-". Errors: io; badInput or limit above mostBytes.
-[[nodiscard]] Result<std::string> readText(const std::string& path, std::size_t mostBytes = io::kMaxFileBytes);
+/// Text of a file, or of standard input for "-". Errors: io; badInput or limit above maxBytes.
+[[nodiscard]] Result<std::string> readText(const std::string& path, std::size_t maxBytes = io::kMaxFileBytes);
 /// Puts a finished text where -o says: into the file (whole or not at all), and a line of `label` and path into the
 /// report; or, for "-", into Report::document. Errors: io; badUsage for "-" together with --json.
 [[nodiscard]] Outcome deliver(const std::string& output, std::string text, const std::string& label, bool json,

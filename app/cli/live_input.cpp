@@ -54,7 +54,7 @@ Json headJson(const LoadedLive& input) {
   json["collective"] = toString(input.request.collective);
   if (input.request.root) {
     const auto rank = static_cast<std::size_t>(*input.request.root);
-    json["root"] = fabric.nodes()[static_cast<std::size_t>(fabric.gpus()[rank])].id;
+    json["root"] = fabric.nodes()[fabric.gpus()[rank]].id;
   }
   json["gpus"] = fabric.gpuCount();
   json["bound"] = input.answer.algbw.toString();

@@ -14,13 +14,13 @@ namespace coppice::cli {
 namespace {
 
 /// The program itself, its threads' stacks and the reports take some.
-constexpr std::int64_t kLeastLimit = std::int64_t{64} << 20;
+constexpr std::int64_t kMinLimit = std::int64_t{64} << 20;
 
 /// What others may need while this program runs.
 std::int64_t margin(std::int64_t available) {
-  constexpr std::int64_t kLeastMargin = std::int64_t{64} << 20;
+  constexpr std::int64_t kMinMargin = std::int64_t{64} << 20;
   constexpr std::int64_t kShare = 16;
-  return std::max(kLeastMargin, available / kShare);
+  return std::max(kMinMargin, available / kShare);
 }
 
 std::optional<std::int64_t> g_limit;
@@ -47,14 +47,14 @@ Outcome applyMemoryLimit(const std::string& limit) {
     if (!bytes) {
       return bytes.error();
     }
-    if (*bytes < kLeastLimit) {
+    if (*bytes < kMinLimit) {
       return Error{ErrorCode::badUsage, "--memory-limit: " + byteSize(*bytes) + " are not enough for anything",
-                   "give at least " + byteSize(kLeastLimit)};
+                   "give at least " + byteSize(kMinLimit)};
     }
     most = *bytes;
   }
   if (const auto available = availableMemory()) {
-    const std::int64_t free = std::max(*available - margin(*available), kLeastLimit);
+    const std::int64_t free = std::max(*available - margin(*available), kMinLimit);
     most = most ? std::min(*most, free) : free;
   }
   if (most && limitMemory(*most)) {

@@ -35,8 +35,8 @@ std::string generateCommand(const fabric::Fabric& fabric, const schedule::Schedu
   std::string command = "coppice-cli generate " + (isPiped ? std::string("FABRIC") : shellWord(path)) + " -c " +
                         std::string(toString(schedule.collective));
   if (schedule.root) {
-    const auto node = fabric.gpus()[static_cast<std::size_t>(*schedule.root)];
-    command += " --root " + shellWord(fabric.nodes()[static_cast<std::size_t>(node)].id);
+    const auto node = fabric.gpus()[*schedule.root];
+    command += " --root " + shellWord(fabric.nodes()[node].id);
   }
   const std::string count = std::to_string(k);
   return command + " --k " + count + " -o " +
@@ -71,10 +71,10 @@ Result<advice::WantedSizes> parseSizes(const std::string& text, const std::strin
 void describeTreeCount(const std::string& wanted, const advice::TreeCount& count, Json& json, std::string& text) {
   json["sizes"] = {{"wanted", wanted},
                    {"k", count.k},
-                   {"most_k", count.mostK},
+                   {"most_k", count.maxK},
                    {"loss", count.loss.toString()},
                    {"loss_percent", (count.loss * Rational(100)).toDouble()}};
-  text += "  sizes       k = " + std::to_string(count.k) + " is the best of 1 to " + std::to_string(count.mostK) +
+  text += "  sizes       k = " + std::to_string(count.k) + " is the best of 1 to " + std::to_string(count.maxK) +
           " for " + (wanted == "pow2" ? "powers of two" : wanted) + "; it gives up " + advice::lossText(count.loss) +
           (count.loss.isZero() ? "\n" : " of the optimum\n");
 }

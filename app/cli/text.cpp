@@ -32,7 +32,7 @@ std::string_view word(Severity severity) {
 std::string list(const fabric::Fabric& fabric, const std::vector<fabric::NodeIndex>& nodes) {
   std::string text;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + oneLine(fabric.nodes()[static_cast<std::size_t>(nodes[i])].id);
+    text += (i == 0 ? "" : ", ") + oneLine(fabric.nodes()[nodes[i]].id);
   }
   return text;
 }
@@ -43,13 +43,13 @@ std::optional<std::string> wholeBoxes(const fabric::Fabric& fabric, const std::v
                                       const std::vector<fabric::NodeIndex>& others) {
   std::set<std::string> boxes;
   for (const fabric::NodeIndex node : nodes) {
-    const std::string& box = fabric.nodes()[static_cast<std::size_t>(node)].box;
+    const std::string& box = fabric.nodes()[node].box;
     if (box.empty() || (boxes.insert(box).second && boxes.size() > kListedIds)) {
       return std::nullopt;
     }
   }
   for (const fabric::NodeIndex node : others) {
-    if (boxes.count(fabric.nodes()[static_cast<std::size_t>(node)].box) != 0) {
+    if (boxes.count(fabric.nodes()[node].box) != 0) {
       return std::nullopt;
     }
   }
@@ -162,11 +162,15 @@ Rational busbw(Collective collective, const Rational& algbw, int ranks) {
   switch (collective) {
     case Collective::allgather:
     case Collective::reduceScatter:
+    case Collective::alltoall:
+    case Collective::gather:
+    case Collective::scatter:
       return algbw * Rational(ranks - 1, ranks);
     case Collective::allreduce:
       return algbw * Rational(2 * (std::int64_t{ranks} - 1), ranks);
     case Collective::broadcast:
     case Collective::reduce:
+    case Collective::custom:
       break;
   }
   return algbw;
@@ -175,7 +179,7 @@ Rational busbw(Collective collective, const Rational& algbw, int ranks) {
 std::string nodeSet(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes) {
   std::vector<bool> isIn(static_cast<std::size_t>(fabric.nodeCount()));
   for (const fabric::NodeIndex node : nodes) {
-    isIn[static_cast<std::size_t>(node)] = true;
+    isIn[node] = true;
   }
   // GPUs, nics, switches; each inside and outside the set.
   std::array<std::array<std::vector<fabric::NodeIndex>, 2>, 3> groups;
@@ -206,11 +210,11 @@ bool countsLeaving(const fabric::Fabric& fabric, Collective collective, const sc
   }
   std::vector<char> inside(static_cast<std::size_t>(fabric.nodeCount()), 0);
   for (const fabric::NodeIndex node : cut.nodes) {
-    inside[static_cast<std::size_t>(node)] = 1;
+    inside[node] = 1;
   }
   Rational entering;
   for (const fabric::Arc& arc : fabric.arcs()) {
-    if (inside[static_cast<std::size_t>(arc.tail)] == 0 && inside[static_cast<std::size_t>(arc.head)] != 0) {
+    if (inside[arc.tail] == 0 && inside[arc.head] != 0) {
       entering += arc.bandwidth.gigabytesPerSecond();
     }
   }
@@ -245,6 +249,16 @@ std::string cutSentence(const fabric::Fabric& fabric, Collective collective, con
     case Collective::reduce:
       subject = "the root's sum must come in";
       break;
+    case Collective::gather:
+      subject = "the other GPUs' shards must come in";
+      break;
+    case Collective::scatter:
+      subject = "the other GPUs' shards must go out";
+      break;
+    case Collective::alltoall:
+    case Collective::custom:
+      subject = "the data must cross";
+      break;
   }
   return subject + " through " + gigabytes(cut.exitBandwidth) + ": " + nodeSet(fabric, cut.nodes);
 }
@@ -252,7 +266,7 @@ std::string cutSentence(const fabric::Fabric& fabric, Collective collective, con
 Json idsOf(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes) {
   Json ids = Json::array();
   for (const fabric::NodeIndex node : nodes) {
-    ids.push_back(fabric.nodes()[static_cast<std::size_t>(node)].id);
+    ids.push_back(fabric.nodes()[node].id);
   }
   return ids;
 }
@@ -260,7 +274,7 @@ Json idsOf(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> node
 Json toJson(const fabric::Fabric& fabric, Collective collective, const schedule::Cut& cut) {
   int gpus = 0;
   for (const fabric::NodeIndex node : cut.nodes) {
-    gpus += fabric.nodes()[static_cast<std::size_t>(node)].kind == fabric::NodeKind::gpu ? 1 : 0;
+    gpus += fabric.nodes()[node].kind == fabric::NodeKind::gpu ? 1 : 0;
   }
   return {{"nodes", idsOf(fabric, cut.nodes)},
           {"gpus", gpus},

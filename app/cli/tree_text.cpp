@@ -12,17 +12,13 @@
 namespace coppice::cli {
 namespace {
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// "via b0nvs, b0nic2", "directly", and what pruning leaves out.
 std::string routeText(const fabric::Fabric& fabric, const schedule::Forest& forest, schedule::TreeReader& reader,
                       const schedule::TreeReader::Edge& edge) {
   const auto path = reader.path(edge);
   std::string text;
   for (std::size_t i = 1; i + 1 < path.size(); ++i) {
-    text += (i > 1 ? ", " : "via ") + oneLine(fabric.nodes()[at(path[i])].id);
+    text += (i > 1 ? ", " : "via ") + oneLine(fabric.nodes()[path[i]].id);
   }
   if (text.empty()) {
     text = "directly";
@@ -36,15 +32,15 @@ std::string routeText(const fabric::Fabric& fabric, const schedule::Forest& fore
 
 std::string oneTree(const fabric::Fabric& fabric, const schedule::Forest& forest, schedule::TreeReader& reader,
                     const schedule::TreeReader::View& tree) {
-  const auto name = [&](fabric::Rank rank) { return oneLine(fabric.nodes()[at(fabric.gpus()[at(rank)])].id); };
-  std::vector<std::vector<const schedule::TreeReader::Edge*>> children(at(forest.gpuCount));
+  const auto name = [&](fabric::Rank rank) { return oneLine(fabric.nodes()[fabric.gpus()[rank]].id); };
+  std::vector<std::vector<const schedule::TreeReader::Edge*>> children(static_cast<std::size_t>(forest.gpuCount));
   for (const schedule::TreeReader::Edge& edge : tree.edges) {
-    children[at(edge.parent)].push_back(&edge);
+    children[edge.parent].push_back(&edge);
   }
   std::string text = "    " + name(tree.root) + "\n";
   std::vector<std::pair<const schedule::TreeReader::Edge*, std::size_t>> stack;  // edge, depth
   const auto push = [&](fabric::Rank parent, std::size_t depth) {
-    const auto& edges = children[at(parent)];
+    const auto& edges = children[parent];
     for (std::size_t i = edges.size(); i-- > 0;) {
       stack.emplace_back(edges[i], depth);
     }
@@ -75,7 +71,7 @@ std::string treeText(const fabric::Fabric& fabric, const schedule::Schedule& sch
     const char* verb = (*forest)->direction == schedule::Direction::out ? "sends from " : "reduces to ";
     for (std::int64_t i = 0; i < std::min(reader.size(), most); ++i) {
       const schedule::TreeReader::View tree = reader.read(i);
-      const std::string root = oneLine(fabric.nodes()[at(fabric.gpus()[at(tree.root)])].id);
+      const std::string root = oneLine(fabric.nodes()[fabric.gpus()[tree.root]].id);
       text += "  tree " + std::to_string(i + 1) + " of " + std::to_string(reader.size()) + " " + verb + root + ", " +
               std::to_string(tree.multiplicity) + "-fold\n" + oneTree(fabric, **forest, reader, tree);
     }

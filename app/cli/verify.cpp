@@ -124,7 +124,7 @@ Result<Report> verifyTrees(const Options& options, const std::string& text, cons
   }
   Collective collective = trees->collective.value_or(Collective::allgather);
   if (!options.collective.empty()) {
-    const auto parsed = parseCollective(options.collective);
+    const auto parsed = parseForestCollective(options.collective);
     if (!parsed) {
       return Error{ErrorCode::badUsage, "--collective: " + inQuotes(options.collective) + " is not a collective",
                    "use allgather, reduce_scatter, allreduce, broadcast or reduce"};

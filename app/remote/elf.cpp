@@ -10,7 +10,7 @@
 namespace coppice::remote {
 namespace {
 
-constexpr std::size_t kMostLibraries = 256;
+constexpr std::size_t kMaxLibraries = 256;
 
 template <typename T>
 std::optional<T> at(std::string_view file, std::uint64_t offset) {
@@ -109,7 +109,7 @@ Result<ProgramNeeds> programNeeds(std::string_view file) {
     }
     for (std::uint64_t offset = 0; offset + sizeof(Elf64_Dyn) <= section->sh_size; offset += sizeof(Elf64_Dyn)) {
       const auto entry = at<Elf64_Dyn>(file, section->sh_offset + offset);
-      if (!entry || entry->d_tag == DT_NULL || needs.libraries.size() == kMostLibraries) {
+      if (!entry || entry->d_tag == DT_NULL || needs.libraries.size() == kMaxLibraries) {
         break;
       }
       if (entry->d_tag == DT_NEEDED) {

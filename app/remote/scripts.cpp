@@ -7,7 +7,7 @@ namespace coppice::remote {
 namespace {
 
 constexpr std::string_view kMark = "coppice:";
-constexpr std::size_t kMostFacts = 20'000;
+constexpr std::size_t kMaxFacts = 20'000;
 
 /// Each fact begins on a line of its own, whatever a login printed before without ending its line. `own FOLDER` makes a
 /// folder, or says why it is not used: somebody else could put programs behind a link or into a folder of theirs.
@@ -38,7 +38,7 @@ cd || exit 1
 
 Facts factsIn(std::string_view output) {
   Facts facts;
-  while (!output.empty() && facts.size() < kMostFacts) {
+  while (!output.empty() && facts.size() < kMaxFacts) {
     const std::size_t end = output.find('\n');
     std::string_view line = output.substr(0, end);
     output = end == std::string_view::npos ? std::string_view() : output.substr(end + 1);

@@ -11,7 +11,7 @@
 namespace coppice::remote {
 namespace {
 
-constexpr std::size_t kMostMembers = 1024;
+constexpr std::size_t kMaxMembers = 1024;
 
 Error notMember(std::string_view word, const std::string& why) {
   return {ErrorCode::badUsage, inQuotes(std::string(word)) + " is not a machine for a run over several: " + why,
@@ -36,9 +36,9 @@ Result<std::vector<Member>> parseMembers(std::string_view text) {
     if (colon != std::string_view::npos) {
       const std::string_view number = word.substr(colon + 1);
       const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), member.ranks);
-      constexpr int kMostRanks = 1 << 20;
+      constexpr int kMaxRanks = 1 << 20;
       if (fault != std::errc() || end != number.data() + number.size() || member.ranks < 1 ||
-          member.ranks > kMostRanks) {
+          member.ranks > kMaxRanks) {
         return notMember(word, "after the colon stands a number of ranks");
       }
     }
@@ -51,7 +51,7 @@ Result<std::vector<Member>> parseMembers(std::string_view text) {
       return notMember(word, "it is named twice");
     }
     members.push_back(std::move(member));
-    if (members.size() > kMostMembers) {
+    if (members.size() > kMaxMembers) {
       return notMember(word, "1024 are the most");
     }
     if (comma == std::string_view::npos) {

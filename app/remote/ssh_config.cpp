@@ -15,9 +15,9 @@ namespace coppice::remote {
 namespace {
 
 constexpr int kDeepest = 16;
-constexpr int kMostFiles = 256;
+constexpr int kMaxFiles = 256;
 constexpr std::uintmax_t kLargestFile = std::uintmax_t{1} << 20;
-constexpr std::size_t kMostHosts = 4096;
+constexpr std::size_t kMaxHosts = 4096;
 
 /// Words of a line; quotes hold a word together, "#" in front of one begins a comment.
 std::vector<std::string> wordsOf(std::string_view line) {
@@ -63,7 +63,7 @@ public:
   void read(const std::filesystem::path& path, int depth) {
     std::error_code error;
     // A pipe or a device would never end.
-    if (depth > kDeepest || ++m_files > kMostFiles || !std::filesystem::is_regular_file(path, error) ||
+    if (depth > kDeepest || ++m_files > kMaxFiles || !std::filesystem::is_regular_file(path, error) ||
         std::filesystem::file_size(path, error) > kLargestFile || error) {
       return;
     }
@@ -76,7 +76,7 @@ public:
       }
       if (isWord(words[0], "host")) {
         for (std::size_t i = 1; i < words.size(); ++i) {
-          if (isHostName(words[i]) && m_hosts.size() < kMostHosts && m_seen.insert(words[i]).second) {
+          if (isHostName(words[i]) && m_hosts.size() < kMaxHosts && m_seen.insert(words[i]).second) {
             m_hosts.push_back(words[i]);
           }
         }
@@ -100,7 +100,7 @@ private:
     }
     glob_t found = {};
     if (glob(path.c_str(), 0, nullptr, &found) == 0) {
-      for (std::size_t i = 0; i < found.gl_pathc && m_files <= kMostFiles; ++i) {
+      for (std::size_t i = 0; i < found.gl_pathc && m_files <= kMaxFiles; ++i) {
         read(found.gl_pathv[i], depth + 1);
       }
     }

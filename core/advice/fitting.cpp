@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
-#include "forestcoll/peer_limit.hpp"
+#include "forestcoll/peers/peer_limit.hpp"
 #include "schedule/peers.hpp"
 
 namespace coppice::advice {
@@ -26,9 +26,9 @@ std::int64_t treesPerRoot(const schedule::Schedule& schedule) {
 
 /// k/2, k/4 and so on, few of them and 1 at last.
 std::vector<std::int64_t> fewerTrees(std::int64_t k) {
-  constexpr int kMostTries = 4;
+  constexpr int kMaxTries = 4;
   std::vector<std::int64_t> counts;
-  for (std::int64_t count = k / 2; count > 1 && static_cast<int>(counts.size()) < kMostTries; count /= 2) {
+  for (std::int64_t count = k / 2; count > 1 && static_cast<int>(counts.size()) < kMaxTries; count /= 2) {
     counts.push_back(count);
   }
   if (k > 1) {
@@ -99,7 +99,7 @@ private:
     if (maxPeers) {
       auto limited = forestcoll::generateWithPeers(m_fabric, request, *maxPeers, m_quiet);
       // A looser limit with the same number of peers has not fitted either.
-      const bool isNew = limited && m_seen.emplace(k.value_or(0), limited->mostPeers).second;
+      const bool isNew = limited && m_seen.emplace(k.value_or(0), limited->maxPeers).second;
       if (!isNew) {
         throwIfCancelled(m_progress);
         return std::nullopt;
@@ -168,7 +168,7 @@ Result<std::vector<Fit>> whatFits(const fabric::Fabric& fabric, const forestcoll
       return optimum.error();
     }
     Search search(fabric, request, options, optimum->algbw, progress);
-    return search.run(treesPerRoot(schedule), schedule::mostPeers(schedule, fabric, progress));
+    return search.run(treesPerRoot(schedule), schedule::maxPeers(schedule, fabric, progress));
   } catch (const CancelledError&) {
     return Error{ErrorCode::cancelled, "cancelled"};
   } catch (const OverflowError& error) {

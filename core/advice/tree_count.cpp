@@ -23,10 +23,6 @@ using program::Runtime;
 constexpr std::array<Runtime, 3> kRuntimes{Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl};
 constexpr std::int64_t kAnySize = std::int64_t{1} << 40;
 
-bool isRooted(Collective collective) {
-  return collective == Collective::broadcast || collective == Collective::reduce;
-}
-
 /// Of the program with k trees per root and any window.
 program::SizeFacts factsWith(Collective collective, int ranks, std::int64_t chunks) {
   return {.collective = collective, .ranks = ranks, .chunks = chunks, .maxBytes = kAnySize};
@@ -52,9 +48,9 @@ std::string listed(const WantedSizes& sizes) {
   return sizes.bytes.size() > kMost ? text + " and " + std::to_string(sizes.bytes.size() - kMost) + " more" : text;
 }
 
-Error noSuchK(const forestcoll::Request& request, int ranks, const WantedSizes& sizes, std::int64_t mostK) {
+Error noSuchK(const forestcoll::Request& request, int ranks, const WantedSizes& sizes, std::int64_t maxK) {
   const std::int64_t least = isRooted(request.collective) ? 1 : ranks;
-  Error error{ErrorCode::infeasible, "no number of trees per root from 1 to " + std::to_string(mostK) +
+  Error error{ErrorCode::infeasible, "no number of trees per root from 1 to " + std::to_string(maxK) +
                                          " gives a program that all runtimes use at " + listed(sizes) +
                                          ": its chunks are a multiple of " + std::to_string(least)};
   const auto used = program::usedSizes(factsWith(request.collective, ranks, least), Runtime::mscclExecutorNccl);
@@ -89,10 +85,10 @@ Result<TreeCount> treeCountFor(const fabric::Fabric& fabric, const forestcoll::R
   TreeCount best;
   best.optimum = optimum->algbw;
   best.optimumK = optimum->treesPerRoot;
-  best.mostK = request.maxK.value_or(best.optimumK);
+  best.maxK = request.maxK.value_or(best.optimumK);
   const std::int64_t perTree = isRooted(request.collective) ? 1 : fabric.gpuCount();
   // Beyond that no runtime can address the chunks.
-  const std::int64_t end = std::min(best.mostK, std::numeric_limits<std::int16_t>::max() / perTree + 1);
+  const std::int64_t end = std::min(best.maxK, std::numeric_limits<std::int16_t>::max() / perTree + 1);
   bool isFound = false;
   std::optional<Error> failure;
   for (std::int64_t k = 1; k <= end && !(isFound && best.algbw == best.optimum); ++k) {

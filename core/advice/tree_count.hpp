@@ -26,7 +26,7 @@ struct WantedSizes {
 /// The best number of trees per root under such a condition.
 struct TreeCount {
   std::int64_t k = 1;
-  std::int64_t mostK = 1;     ///< 1 to this were looked at
+  std::int64_t maxK = 1;      ///< 1 to this were looked at
   Rational algbw;             ///< GB/s with this k
   Rational optimum;           ///< GB/s with any k
   std::int64_t optimumK = 1;  ///< the least k that reaches it

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/collective.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 namespace coppice {
 namespace {
-constexpr std::array<std::pair<Collective, std::string_view>, 5> kNames{{{Collective::allgather, "allgather"},
+constexpr std::array<std::pair<Collective, std::string_view>, 9> kNames{{{Collective::allgather, "allgather"},
                                                                          {Collective::reduceScatter, "reduce_scatter"},
                                                                          {Collective::allreduce, "allreduce"},
                                                                          {Collective::broadcast, "broadcast"},
-                                                                         {Collective::reduce, "reduce"}}};
+                                                                         {Collective::reduce, "reduce"},
+                                                                         {Collective::alltoall, "alltoall"},
+                                                                         {Collective::gather, "gather"},
+                                                                         {Collective::scatter, "scatter"},
+                                                                         {Collective::custom, "custom"}}};
 }  // namespace
 
 std::string_view toString(Collective collective) {
@@ -32,6 +37,23 @@ std::optional<Collective> parseCollective(std::string_view text) {
     }
   }
   return std::nullopt;
+}
+
+std::optional<Collective> parseForestCollective(std::string_view text) {
+  const auto collective = parseCollective(text);
+  const bool isOne = collective && std::find(kForestCollectives.begin(), kForestCollectives.end(), *collective) !=
+                                       kForestCollectives.end();
+  return isOne ? collective : std::nullopt;
+}
+
+bool isRooted(Collective collective) {
+  return collective == Collective::broadcast || collective == Collective::reduce || collective == Collective::gather ||
+         collective == Collective::scatter;
+}
+
+bool reduces(Collective collective) {
+  return collective == Collective::allreduce || collective == Collective::reduceScatter ||
+         collective == Collective::reduce;
 }
 
 }  // namespace coppice

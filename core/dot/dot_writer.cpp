@@ -145,8 +145,7 @@ private:
     }
     std::string name(key);
     std::string text(value);
-    if (m_names[static_cast<std::size_t>(kind)].insert(name).second &&
-        m_names[static_cast<std::size_t>(kind)].size() > kMaxAttributeNames) {
+    if (m_names[kind].insert(name).second && m_names[kind].size() > kMaxAttributeNames) {
       refuse({}, "more than " + std::to_string(kMaxAttributeNames) + " different extra keys, too many for DOT",
              "remove some", ErrorCode::limit);
     }

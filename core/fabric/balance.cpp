@@ -191,9 +191,8 @@ Result<std::vector<BalanceChange>> smallestBalanceChange(const Fabric& fabric) {
     }
     std::vector<BalanceChange> changes;
     for (const detail::Raise& raise : detail::balancingRaises(excess, fabric.arcs())) {
-      changes.push_back({fabric.nodes()[static_cast<std::size_t>(raise.tail)].id,
-                         fabric.nodes()[static_cast<std::size_t>(raise.head)].id, Bandwidth(raise.amount),
-                         raise.isNew});
+      changes.push_back(
+          {fabric.nodes()[raise.tail].id, fabric.nodes()[raise.head].id, Bandwidth(raise.amount), raise.isNew});
     }
     return changes;
   } catch (const OverflowError& error) {

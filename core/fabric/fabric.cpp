@@ -37,7 +37,7 @@ public:
     std::string text(32, '0');
     Uint128 rest = m_state;
     for (std::size_t i = text.size(); i-- > 0; rest >>= 4) {
-      text[i] = kDigits[static_cast<std::size_t>(rest & 0xf)];
+      text[i] = kDigits[rest & 0xf];
     }
     return text;
   }
@@ -70,9 +70,7 @@ std::string computeDigest(std::span<const Node> nodes, std::span<const Arc> arcs
   for (const Arc& arc : arcs) {
     sorted.push_back(&arc);
   }
-  const auto key = [&](const Arc* arc) {
-    return std::pair(place[static_cast<std::size_t>(arc->tail)], place[static_cast<std::size_t>(arc->head)]);
-  };
+  const auto key = [&](const Arc* arc) { return std::pair(place[arc->tail], place[arc->head]); };
   std::sort(sorted.begin(), sorted.end(), [&](const Arc* a, const Arc* b) { return key(a) < key(b); });
   for (const Arc* arc : sorted) {
     const auto [tail, head] = key(arc);
@@ -120,8 +118,8 @@ void Fabric::index() {
   m_ingress.assign(m_nodes.size(), Bandwidth());
   m_egress.assign(m_nodes.size(), Bandwidth());
   for (const Arc& arc : m_arcs) {
-    Bandwidth& egress = m_egress[static_cast<std::size_t>(arc.tail)];
-    Bandwidth& ingress = m_ingress[static_cast<std::size_t>(arc.head)];
+    Bandwidth& egress = m_egress[arc.tail];
+    Bandwidth& ingress = m_ingress[arc.head];
     egress = egress + arc.bandwidth;
     ingress = ingress + arc.bandwidth;
   }

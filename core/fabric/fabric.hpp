@@ -57,8 +57,8 @@ public:
   /// Index into arcs(), or nullopt.
   [[nodiscard]] std::optional<int> findArc(NodeIndex tail, NodeIndex head) const;
 
-  [[nodiscard]] Bandwidth ingress(NodeIndex node) const { return m_ingress[static_cast<std::size_t>(node)]; }
-  [[nodiscard]] Bandwidth egress(NodeIndex node) const { return m_egress[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] Bandwidth ingress(NodeIndex node) const { return m_ingress[node]; }
+  [[nodiscard]] Bandwidth egress(NodeIndex node) const { return m_egress[node]; }
   /// Ingress equals egress at every node (Eulerian).
   [[nodiscard]] bool isBalanced() const;
 

@@ -162,13 +162,11 @@ private:
     add(Severity::error, ErrorCode::invalidFabric, std::move(text), std::move(fix), std::move(element));
   }
 
-  [[nodiscard]] const std::string& idOf(NodeIndex node) const {
-    return m_result.nodes[static_cast<std::size_t>(node)].id;
-  }
+  [[nodiscard]] const std::string& idOf(NodeIndex node) const { return m_result.nodes[node].id; }
   [[nodiscard]] std::string elementOf(NodeIndex node) const {
     return nodeElement(idOf(node), static_cast<std::size_t>(node));
   }
-  [[nodiscard]] bool isGpu(NodeIndex node) const { return m_isGpu[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] bool isGpu(NodeIndex node) const { return m_isGpu[node]; }
 
   void readNodes() {
     const auto& nodes = m_description.nodes;
@@ -194,7 +192,7 @@ private:
       const auto [first, isNew] = m_byId.try_emplace(node.id, static_cast<NodeIndex>(i));
       m_isRepeat.push_back(!isNew);
       if (!isNew && !node.id.empty()) {
-        auto& positions = repeats[static_cast<std::size_t>(first->second)];
+        auto& positions = repeats[first->second];
         if (positions.empty()) {
           positions.push_back(static_cast<std::size_t>(first->second));
         }
@@ -244,7 +242,7 @@ private:
       isRight = false;
       std::vector<NodeIndex> without;
       for (const NodeIndex gpu : gpus) {
-        if (!nodes[static_cast<std::size_t>(gpu)].rank) {
+        if (!nodes[gpu].rank) {
           without.push_back(gpu);
         }
       }
@@ -256,12 +254,10 @@ private:
       isRight = checkRanks(ranked) && isRight;
     }
     if (isRight && !ranked.empty()) {
-      std::sort(gpus.begin(), gpus.end(), [&](NodeIndex a, NodeIndex b) {
-        return *nodes[static_cast<std::size_t>(a)].rank < *nodes[static_cast<std::size_t>(b)].rank;
-      });
+      std::sort(gpus.begin(), gpus.end(), [&](NodeIndex a, NodeIndex b) { return *nodes[a].rank < *nodes[b].rank; });
     }
     for (std::size_t rank = 0; rank < gpus.size(); ++rank) {
-      m_result.nodes[static_cast<std::size_t>(gpus[rank])].rank = static_cast<Rank>(rank);
+      m_result.nodes[gpus[rank]].rank = static_cast<Rank>(rank);
     }
   }
 
@@ -272,13 +268,13 @@ private:
     std::vector<std::vector<NodeIndex>> holders(gpuCount);
     bool isRight = true;
     for (const NodeIndex gpu : ranked) {
-      const int rank = *m_description.nodes[static_cast<std::size_t>(gpu)].rank;
+      const int rank = *m_description.nodes[gpu].rank;
       if (rank < 0 || static_cast<std::size_t>(rank) >= gpuCount) {
         isRight = false;
         addError("rank " + std::to_string(rank) + " is outside " + range,
                  "number the " + counted(gpuCount, "GPU") + " " + range, elementOf(gpu));
       } else {
-        holders[static_cast<std::size_t>(rank)].push_back(gpu);
+        holders[rank].push_back(gpu);
       }
     }
     std::vector<std::size_t> missing;
@@ -418,7 +414,7 @@ private:
     m_tails.resize(arcs.size());
     std::vector<std::size_t> next(m_firstIn.begin(), m_firstIn.end() - 1);
     for (const Arc& arc : arcs) {
-      m_tails[next[static_cast<std::size_t>(arc.head)]++] = arc.tail;
+      m_tails[next[arc.head]++] = arc.tail;
     }
   }
 
@@ -427,10 +423,10 @@ private:
   /// Marks all nodes that a walk from `start` along the given directions meets; returns them.
   std::vector<NodeIndex> reach(NodeIndex start, unsigned directions, std::vector<char>& seen) const {
     std::vector<NodeIndex> queue{start};
-    seen[static_cast<std::size_t>(start)] = 1;
+    seen[start] = 1;
     const auto visit = [&](NodeIndex node) {
-      if (seen[static_cast<std::size_t>(node)] == 0) {
-        seen[static_cast<std::size_t>(node)] = 1;
+      if (seen[node] == 0) {
+        seen[node] = 1;
         queue.push_back(node);
       }
     };
@@ -462,7 +458,7 @@ private:
     std::vector<char> seen(count, 0);
     std::vector<std::vector<NodeIndex>> parts;
     for (const NodeIndex gpu : m_result.gpus) {
-      if (seen[static_cast<std::size_t>(gpu)] == 0 && !m_isRepeat[static_cast<std::size_t>(gpu)]) {
+      if (seen[gpu] == 0 && !m_isRepeat[gpu]) {
         std::vector<NodeIndex> part = reach(gpu, kForward | kBackward, seen);
         std::erase_if(part, [this](NodeIndex node) { return !isGpu(node); });
         std::sort(part.begin(), part.end());
@@ -488,12 +484,12 @@ private:
         const std::vector<NodeIndex> reached = reach(part.front(), direction, seen);
         std::vector<NodeIndex> cutOff;
         for (const NodeIndex gpu : part) {
-          if (seen[static_cast<std::size_t>(gpu)] == 0) {
+          if (seen[gpu] == 0) {
             cutOff.push_back(gpu);
           }
         }
         for (const NodeIndex node : reached) {
-          seen[static_cast<std::size_t>(node)] = 0;
+          seen[node] = 0;
         }
         if (cutOff.empty()) {
           continue;
@@ -557,8 +553,8 @@ private:
       for (const Raise& raise : balancingRaises(excess, m_result.arcs)) {
         const std::string text =
             describe(BalanceChange{idOf(raise.tail), idOf(raise.head), Bandwidth(raise.amount), raise.isNew});
-        changes[static_cast<std::size_t>(raise.tail)].push_back(text);
-        changes[static_cast<std::size_t>(raise.head)].push_back(text);
+        changes[raise.tail].push_back(text);
+        changes[raise.head].push_back(text);
       }
     } catch (const OverflowError&) {
       // The amounts below are still exact; only the suggested change is missing.
@@ -590,7 +586,7 @@ private:
     for (const LinkDescription& link : m_description.links) {
       for (const std::string* id : {&link.src, &link.dst}) {
         if (const auto found = m_byId.find(*id); found != m_byId.end()) {
-          isLinked[static_cast<std::size_t>(found->second)] = 1;
+          isLinked[found->second] = 1;
         }
       }
     }

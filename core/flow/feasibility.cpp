@@ -42,7 +42,7 @@ FeasibilityOracle<Cap>::FeasibilityOracle(int nodeCount, std::span<const Capacit
     count[v + 1] += count[v];
   }
   for (const Key& key : keys) {
-    byHigh[static_cast<std::size_t>(count[static_cast<std::size_t>(key.high)]++)] = key;
+    byHigh[count[key.high]++] = key;
   }
   count.assign(n + 1, 0);
   for (const Key& key : byHigh) {
@@ -52,7 +52,7 @@ FeasibilityOracle<Cap>::FeasibilityOracle(int nodeCount, std::span<const Capacit
     count[v + 1] += count[v];
   }
   for (const Key& key : byHigh) {
-    keys[static_cast<std::size_t>(count[static_cast<std::size_t>(key.low)]++)] = key;
+    keys[count[key.low]++] = key;
   }
 
   m_handle.assign(arcs.size(), -1);
@@ -68,7 +68,7 @@ FeasibilityOracle<Cap>::FeasibilityOracle(int nodeCount, std::span<const Capacit
     const auto arc = static_cast<std::size_t>(keys[i].arc);
     const int residual = static_cast<int>(2 * (ends.size() - 1)) + (arcs[arc].tail == keys[i].low ? 0 : 1);
     m_handle[arc] = residual;
-    m_capacity[static_cast<std::size_t>(residual)] += arcs[arc].capacity;
+    m_capacity[residual] += arcs[arc].capacity;
   }
   m_residual = m_capacity;
 
@@ -85,10 +85,10 @@ FeasibilityOracle<Cap>::FeasibilityOracle(int nodeCount, std::span<const Capacit
   std::vector<int> fill(m_start.begin(), m_start.end() - 1);
   for (std::size_t p = 0; p < ends.size(); ++p) {
     const auto [low, high] = ends[p];
-    const auto intoHigh = static_cast<std::size_t>(fill[static_cast<std::size_t>(high)]++);
+    const auto intoHigh = static_cast<std::size_t>(fill[high]++);
     m_from[intoHigh] = low;
     m_arc[intoHigh] = static_cast<int>(2 * p);
-    const auto intoLow = static_cast<std::size_t>(fill[static_cast<std::size_t>(low)]++);
+    const auto intoLow = static_cast<std::size_t>(fill[low]++);
     m_from[intoLow] = high;
     m_arc[intoLow] = static_cast<int>(2 * p + 1);
   }
@@ -99,27 +99,27 @@ template <typename Cap>
 void FeasibilityOracle<Cap>::orderSinks() {
   std::vector<char> isSink(static_cast<std::size_t>(m_nodeCount), 0);
   for (const int sink : m_sinks) {
-    isSink[static_cast<std::size_t>(sink)] = 1;
+    isSink[sink] = 1;
   }
   std::vector<char> seen(static_cast<std::size_t>(m_nodeCount), 0);
   std::vector<int> order;
   order.reserve(m_sinks.size());
   std::vector<int> queue;
   for (const int start : m_sinks) {
-    if (seen[static_cast<std::size_t>(start)] != 0) {
+    if (seen[start] != 0) {
       continue;
     }
-    seen[static_cast<std::size_t>(start)] = 1;
+    seen[start] = 1;
     queue.assign(1, start);
     for (std::size_t at = 0; at < queue.size(); ++at) {
       const int node = queue[at];
-      if (isSink[static_cast<std::size_t>(node)] != 0) {
+      if (isSink[node] != 0) {
         order.push_back(node);
       }
-      for (int i = m_start[static_cast<std::size_t>(node)]; i < m_start[static_cast<std::size_t>(node) + 1]; ++i) {
-        const int next = m_from[static_cast<std::size_t>(i)];
-        if (seen[static_cast<std::size_t>(next)] == 0) {
-          seen[static_cast<std::size_t>(next)] = 1;
+      for (int i = m_start[node]; i < m_start[static_cast<std::size_t>(node) + 1]; ++i) {
+        const int next = m_from[i];
+        if (seen[next] == 0) {
+          seen[next] = 1;
           queue.push_back(next);
         }
       }
@@ -137,9 +137,9 @@ void FeasibilityOracle<Cap>::setCapacity(int arc, Cap value) {
 
 template <typename Cap>
 void FeasibilityOracle<Cap>::setSupply(int node, Cap value) {
-  m_target += value - m_supply[static_cast<std::size_t>(node)];
-  m_supply[static_cast<std::size_t>(node)] = value;
-  m_left[static_cast<std::size_t>(node)] = value;
+  m_target += value - m_supply[node];
+  m_supply[node] = value;
+  m_left[node] = value;
 }
 
 template <typename Cap>
@@ -156,7 +156,7 @@ void FeasibilityOracle<Cap>::undo() {
   }
   m_touchedPairs.clear();
   for (const int node : m_touchedNodes) {
-    m_left[static_cast<std::size_t>(node)] = m_supply[static_cast<std::size_t>(node)];
+    m_left[node] = m_supply[node];
   }
   m_touchedNodes.clear();
 }
@@ -165,9 +165,9 @@ template <typename Cap>
 bool FeasibilityOracle<Cap>::growLevels(int sink, Cap need) {
   ++m_now;
   m_queue.assign(1, sink);
-  m_stamp[static_cast<std::size_t>(sink)] = m_now;
-  m_level[static_cast<std::size_t>(sink)] = 0;
-  m_next[static_cast<std::size_t>(sink)] = m_start[static_cast<std::size_t>(sink)];
+  m_stamp[sink] = m_now;
+  m_level[sink] = 0;
+  m_next[sink] = m_start[sink];
   bool found = false;
   Cap seen = 0;
   int stopLevel = -1;
@@ -178,7 +178,7 @@ bool FeasibilityOracle<Cap>::growLevels(int sink, Cap need) {
     }
     m_work += static_cast<std::uint64_t>(m_start[node + 1] - m_start[node]);
     for (int i = m_start[node]; i < m_start[node + 1]; ++i) {
-      const auto from = static_cast<std::size_t>(m_from[static_cast<std::size_t>(i)]);
+      const auto from = static_cast<std::size_t>(m_from[i]);
       if (m_stamp[from] == m_now || m_residual[index(m_arc, i)] <= 0) {
         continue;
       }
@@ -215,7 +215,7 @@ Cap FeasibilityOracle<Cap>::blockingFlow(int sink, Cap need) {
         amount = std::min(amount, m_left[v]);
       }
       for (const int arc : m_pathArc) {
-        amount = std::min(amount, m_residual[static_cast<std::size_t>(arc)]);
+        amount = std::min(amount, m_residual[arc]);
       }
       std::size_t firstFull = m_pathArc.size();
       for (std::size_t i = m_pathArc.size(); i-- > 0;) {
@@ -245,9 +245,9 @@ Cap FeasibilityOracle<Cap>::blockingFlow(int sink, Cap need) {
     }
     bool advanced = false;
     for (int& i = m_next[v]; i < m_start[v + 1]; ++i) {
-      const auto from = static_cast<std::size_t>(m_from[static_cast<std::size_t>(i)]);
+      const auto from = static_cast<std::size_t>(m_from[i]);
       if (m_stamp[from] == m_now && m_level[from] == m_level[v] + 1 && m_residual[index(m_arc, i)] > 0) {
-        m_pathArc.push_back(m_arc[static_cast<std::size_t>(i)]);
+        m_pathArc.push_back(m_arc[i]);
         m_pathNode.push_back(static_cast<int>(from));
         advanced = true;
         break;
@@ -260,7 +260,7 @@ Cap FeasibilityOracle<Cap>::blockingFlow(int sink, Cap need) {
       m_level[v] = -1;
       m_pathArc.pop_back();
       m_pathNode.pop_back();
-      ++m_next[static_cast<std::size_t>(m_pathNode.back())];
+      ++m_next[m_pathNode.back()];
     }
   }
 }
@@ -285,8 +285,8 @@ std::vector<int> FeasibilityOracle<Cap>::reaching(std::span<const int> seeds, bo
   ++m_now;
   m_queue.clear();
   for (const int seed : seeds) {
-    if (m_stamp[static_cast<std::size_t>(seed)] != m_now) {
-      m_stamp[static_cast<std::size_t>(seed)] = m_now;
+    if (m_stamp[seed] != m_now) {
+      m_stamp[seed] = m_now;
       m_queue.push_back(seed);
     }
   }
@@ -297,7 +297,7 @@ std::vector<int> FeasibilityOracle<Cap>::reaching(std::span<const int> seeds, bo
       return {};
     }
     for (int i = m_start[node]; i < m_start[node + 1]; ++i) {
-      const auto from = static_cast<std::size_t>(m_from[static_cast<std::size_t>(i)]);
+      const auto from = static_cast<std::size_t>(m_from[i]);
       if (m_stamp[from] != m_now && m_residual[index(m_arc, i)] > 0) {
         m_stamp[from] = m_now;
         m_queue.push_back(static_cast<int>(from));
@@ -313,13 +313,13 @@ template <typename Cap>
 std::vector<int> FeasibilityOracle<Cap>::reachableFrom(int seed) {
   ++m_now;
   m_queue.assign(1, seed);
-  m_stamp[static_cast<std::size_t>(seed)] = m_now;
+  m_stamp[seed] = m_now;
   for (std::size_t at = 0; at < m_queue.size(); ++at) {
     const auto node = static_cast<std::size_t>(m_queue[at]);
     for (int i = m_start[node]; i < m_start[node + 1]; ++i) {
-      const auto to = static_cast<std::size_t>(m_from[static_cast<std::size_t>(i)]);
+      const auto to = static_cast<std::size_t>(m_from[i]);
       // The pair's other residual arc leads from this node to its neighbour.
-      const auto forward = static_cast<std::size_t>(m_arc[static_cast<std::size_t>(i)] ^ 1);
+      const auto forward = static_cast<std::size_t>(m_arc[i] ^ 1);
       if (m_stamp[to] != m_now && m_residual[forward] > 0) {
         m_stamp[to] = m_now;
         m_queue.push_back(static_cast<int>(to));
@@ -335,11 +335,11 @@ template <typename Cap>
 Cap FeasibilityOracle<Cap>::entering(const std::vector<char>& inSet) const {
   Cap sum = 0;
   for (int v = 0; v < m_nodeCount; ++v) {
-    if (inSet[static_cast<std::size_t>(v)] == 0) {
+    if (inSet[v] == 0) {
       continue;
     }
-    for (int i = m_start[static_cast<std::size_t>(v)]; i < m_start[static_cast<std::size_t>(v) + 1]; ++i) {
-      if (inSet[static_cast<std::size_t>(m_from[static_cast<std::size_t>(i)])] == 0) {
+    for (int i = m_start[v]; i < m_start[static_cast<std::size_t>(v) + 1]; ++i) {
+      if (inSet[m_from[i]] == 0) {
         sum += m_capacity[index(m_arc, i)];
       }
     }

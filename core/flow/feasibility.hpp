@@ -51,7 +51,7 @@ public:
   [[nodiscard]] Cap capacity(int arc) const { return m_capacity[index(m_handle, arc)]; }
   void setCapacity(int arc, Cap value);
   void addCapacity(int arc, Cap delta) { setCapacity(arc, capacity(arc) + delta); }
-  [[nodiscard]] Cap supply(int node) const { return m_supply[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] Cap supply(int node) const { return m_supply[node]; }
   void setSupply(int node, Cap value);
 
   /// One pass; stops at the first violation. Throws CancelledError.
@@ -73,7 +73,7 @@ public:
   Cap flowInto(int sink, Cap wanted);
   /// Takes back the flow of the last flowInto.
   void undo();
-  void absorb(int node) { m_absorbed[static_cast<std::size_t>(node)] = 1; }
+  void absorb(int node) { m_absorbed[node] = 1; }
   void clearAbsorbed();
   /// With a flow in place: all nodes with a residual path to one of the seeds, ascending. `isClosed` tells that none of
   /// them is absorbed or has supply left; then the set is tight if the flow reached K, violated if it fell short.
@@ -81,9 +81,7 @@ public:
   /// With a flow in place: all nodes with a residual path from the seed, ascending.
   [[nodiscard]] std::vector<int> reachableFrom(int seed);
   /// With a flow in place: whether a later flow could start at the node, which is absorbed or has supply left.
-  [[nodiscard]] bool isSource(int node) const {
-    return m_absorbed[static_cast<std::size_t>(node)] != 0 || m_left[static_cast<std::size_t>(node)] > 0;
-  }
+  [[nodiscard]] bool isSource(int node) const { return m_absorbed[node] != 0 || m_left[node] > 0; }
   /// With a flow in place: calls visit(neighbour) for each arc into the node that has capacity left.
   template <typename Visit>
   void forEachResidualInto(int node, Visit&& visit) {
@@ -100,9 +98,7 @@ public:
   [[nodiscard]] Cap entering(const std::vector<char>& inSet) const;
 
 private:
-  static std::size_t index(const std::vector<int>& table, int i) {
-    return static_cast<std::size_t>(table[static_cast<std::size_t>(i)]);
-  }
+  static std::size_t index(const std::vector<int>& table, int i) { return static_cast<std::size_t>(table[i]); }
   /// The residual arc out of a node is the other one of the pair into it.
   template <typename Visit>
   void forEachResidual(int node, int isOut, Visit& visit) {
@@ -110,7 +106,7 @@ private:
     m_work += static_cast<std::uint64_t>(m_start[v + 1] - m_start[v]);
     for (int i = m_start[v]; i < m_start[v + 1]; ++i) {
       const auto entry = static_cast<std::size_t>(i);
-      if (m_residual[static_cast<std::size_t>(m_arc[entry] ^ isOut)] > 0) {
+      if (m_residual[m_arc[entry] ^ isOut] > 0) {
         visit(m_from[entry]);
       }
     }

@@ -100,7 +100,7 @@ Result<std::vector<std::int64_t>> parseAmounts(const fabric::Fabric& fabric, std
     const std::string_view pattern = trimmed(item.substr(0, sign));
     bool isKnown = false;
     for (std::size_t rank = 0; rank < gpus; ++rank) {
-      const fabric::Node& gpu = fabric.nodes()[static_cast<std::size_t>(fabric.gpus()[rank])];
+      const fabric::Node& gpu = fabric.nodes()[fabric.gpus()[rank]];
       if (matches(pattern, gpu.id)) {
         amounts[rank] = *amount;
         isKnown = true;

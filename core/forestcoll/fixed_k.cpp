@@ -3,16 +3,13 @@
 #include <limits>
 
 #include "base/checked.hpp"
+#include "forestcoll/fixed_k.hpp"
 #include "forestcoll/network.hpp"
 
 namespace coppice::forestcoll {
 namespace {
 
 using std::int64_t;
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 int64_t floorProduct(const Rational& scale, int64_t bandwidth) {
   return narrow64(Int128{scale.numerator()} * bandwidth / scale.denominator());
@@ -31,7 +28,7 @@ bool reaches(std::span<const int64_t> bandwidths, const Rational& scale, int64_t
 }
 
 /// Least U with sum floor(U * b) >= needed. It makes some U*b whole, so candidates are j/b per distinct b.
-Rational leastScaleForCut(std::vector<int64_t> bandwidths, int64_t needed) {
+Rational minScaleForCut(std::vector<int64_t> bandwidths, int64_t needed) {
   std::sort(bandwidths.begin(), bandwidths.end());
   std::vector<int64_t> distinct = bandwidths;
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
@@ -73,20 +70,20 @@ std::vector<TreeArc> scaledArcs(const Network& network, const Rational& scale) {
 }
 
 std::vector<int64_t> supplies(const Network& network, int64_t k) {
-  std::vector<int64_t> supply(at(network.nodeCount), 0);
+  std::vector<int64_t> supply(static_cast<std::size_t>(network.nodeCount), 0);
   for (const int gpu : network.gpus) {
-    supply[at(gpu)] = checkedMul(k, network.demand[at(gpu)]);
+    supply[gpu] = checkedMul(k, network.demand[gpu]);
   }
   return supply;
 }
 
-Rational leastScale(const Network& network, int64_t k, const Rational& start, const Progress& progress) {
+Rational minScale(const Network& network, int64_t k, const Rational& start, const Progress& progress) {
   Rational scale = start;
   const std::vector<TreeArc> first = scaledArcs(network, scale);
   requireFits(first, network, k);
   flow::FeasibilityOracle<int64_t> oracle(network.nodeCount, first, supplies(network, k), network.gpus);
   const std::vector<int> order(oracle.sinkOrder().begin(), oracle.sinkOrder().end());
-  std::vector<char> inSet(at(network.nodeCount), 0);
+  std::vector<char> inSet(static_cast<std::size_t>(network.nodeCount), 0);
   for (const int sink : order) {
     throwIfCancelled(progress);
     while (oracle.flowInto(sink, oracle.target()) < oracle.target()) {
@@ -97,12 +94,12 @@ Rational leastScale(const Network& network, int64_t k, const Rational& start, co
       std::fill(inSet.begin(), inSet.end(), char{0});
       int64_t inside = 0;
       for (const int node : violated) {
-        inSet[at(node)] = 1;
-        inside = checkedAdd(inside, network.demand[at(node)]);
+        inSet[node] = 1;
+        inside = checkedAdd(inside, network.demand[node]);
       }
       std::vector<int64_t> entering;
       for (const TreeArc& arc : network.arcs) {
-        if (inSet[at(arc.tail)] == 0 && inSet[at(arc.head)] != 0) {
+        if (inSet[arc.tail] == 0 && inSet[arc.head] != 0) {
           entering.push_back(arc.capacity);
         }
       }
@@ -110,7 +107,7 @@ Rational leastScale(const Network& network, int64_t k, const Rational& start, co
         throw Failure{{ErrorCode::infeasible, "some GPUs cannot reach the others, so the collective can never finish",
                        "add links until every GPU reaches every other"}};
       }
-      scale = leastScaleForCut(std::move(entering), checkedMul(k, network.totalDemand - inside));
+      scale = minScaleForCut(std::move(entering), checkedMul(k, network.totalDemand - inside));
       const std::vector<TreeArc> arcs = scaledArcs(network, scale);
       requireFits(arcs, network, k);
       for (std::size_t i = 0; i < arcs.size(); ++i) {

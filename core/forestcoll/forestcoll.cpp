@@ -9,10 +9,12 @@
 
 #include "base/checked.hpp"
 #include "fabric/balance.hpp"
-#include "forestcoll/growth.hpp"
-#include "forestcoll/height_cap.hpp"
+#include "forestcoll/fixed_k.hpp"
 #include "forestcoll/least_k.hpp"
 #include "forestcoll/network.hpp"
+#include "forestcoll/optimality.hpp"
+#include "forestcoll/packing/growth.hpp"
+#include "forestcoll/packing/height_cap.hpp"
 #include "lp/allreduce_bound.hpp"
 #include "lp/balance.hpp"
 
@@ -21,14 +23,6 @@ namespace {
 
 using fabric::Fabric;
 using std::int64_t;
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
-bool isRooted(Collective collective) {
-  return collective == Collective::broadcast || collective == Collective::reduce;
-}
 
 bool needsIn(Collective collective) {
   return collective == Collective::reduceScatter || collective == Collective::reduce ||
@@ -43,7 +37,7 @@ bool needsOut(Collective collective) {
 bool isSymmetric(const Fabric& fabric) {
   return std::all_of(fabric.arcs().begin(), fabric.arcs().end(), [&](const fabric::Arc& arc) {
     const auto back = fabric.findArc(arc.head, arc.tail);
-    return back && fabric.arcs()[at(*back)].bandwidth == arc.bandwidth;
+    return back && fabric.arcs()[*back].bandwidth == arc.bandwidth;
   });
 }
 
@@ -66,12 +60,12 @@ std::vector<int64_t> demandByRank(const Fabric& fabric, const Request& request) 
   if (request.maxLoss && (!request.maxLoss->isPositive() || *request.maxLoss >= Rational(1))) {
     fail(ErrorCode::badUsage, "the accepted loss must be above 0 % and below 100 %", "give for example 1 %");
   }
-  if (request.mostHeight && *request.mostHeight < 1) {
+  if (request.maxHeight && *request.maxHeight < 1) {
     fail(ErrorCode::badUsage, "trees have a height of at least 1", "allow at least that");
   }
-  constexpr int64_t kMostScans = 10000;
-  if (request.maxK && *request.maxK > kMostScans) {
-    fail(ErrorCode::badUsage, "the largest k up to which numbers of trees are tried is " + std::to_string(kMostScans),
+  constexpr int64_t kMaxScans = 10000;
+  if (request.maxK && *request.maxK > kMaxScans) {
+    fail(ErrorCode::badUsage, "the largest k up to which numbers of trees are tried is " + std::to_string(kMaxScans),
          "give a smaller one");
   }
   if (isRooted(request.collective)) {
@@ -85,20 +79,20 @@ std::vector<int64_t> demandByRank(const Fabric& fabric, const Request& request) 
     if (!request.amounts.empty()) {
       fail(ErrorCode::badUsage, "amounts make no sense with a single root", "leave them out");
     }
-    std::vector<int64_t> demand(at(count), 0);
-    demand[at(*request.root)] = 1;
+    std::vector<int64_t> demand(static_cast<std::size_t>(count), 0);
+    demand[*request.root] = 1;
     return demand;
   }
   if (request.root) {
     fail(ErrorCode::badUsage, std::string(toString(request.collective)) + " has no root", "leave the root out");
   }
   if (request.amounts.empty()) {
-    return std::vector<int64_t>(at(count), 1);
+    return std::vector<int64_t>(static_cast<std::size_t>(count), 1);
   }
   if (request.collective == Collective::allreduce) {
     fail(ErrorCode::badUsage, "allreduce has no amounts per rank", "leave them out");
   }
-  if (request.amounts.size() != at(count)) {
+  if (request.amounts.size() != static_cast<std::size_t>(count)) {
     fail(ErrorCode::badUsage,
          std::to_string(request.amounts.size()) + " amounts for " + std::to_string(count) + " GPUs",
          "give one amount per rank");
@@ -137,7 +131,7 @@ struct Plan {
 };
 
 std::string nameOf(const Fabric& fabric, int node) {
-  return "\"" + fabric.nodes()[at(node)].id + "\"";
+  return "\"" + fabric.nodes()[node].id + "\"";
 }
 
 std::string balanceAdvice(const Fabric& fabric) {
@@ -316,7 +310,7 @@ struct FixedScale {
 
 FixedScale fixedScale(const Fabric& fabric, const Network& network, int64_t k, const Rational& lowerBound,
                       const std::optional<Rational>& giveUpAbove, const Progress& progress) {
-  Rational scale = leastScale(network, k, lowerBound * Rational(k), progress);
+  Rational scale = minScale(network, k, lowerBound * Rational(k), progress);
   const std::vector<int64_t> supply = supplies(network, k);
   while (true) {
     throwIfCancelled(progress);
@@ -373,11 +367,11 @@ Plan planWithLoss(const Fabric& fabric, const std::vector<int64_t>& demand, cons
   plan.integralK = exact.integralK;
   plan.integralScale = exact.integralScale;
   const Rational exactTime = exact.inverseRate * plan.network.unit;
-  const Rational mostTime = exactTime / (Rational(1) - *request.maxLoss);
-  LeastK search(plan.network, mostTime, {}, exact.k);
+  const Rational maxTime = exactTime / (Rational(1) - *request.maxLoss);
+  LeastK search(plan.network, maxTime, {}, exact.k);
   for (int64_t k = search.next(progress); k < exact.k; k = search.next(progress)) {
     FixedScale found = fixedScale(fabric, plan.network, k, exactTime, std::nullopt, progress);
-    if (found.scale / Rational(k) <= mostTime) {
+    if (found.scale / Rational(k) <= maxTime) {
       adoptFixed(plan, k, std::move(found));
       return plan;
     }
@@ -453,12 +447,12 @@ Plans makePlans(const Fabric& fabric, const std::optional<Fabric>& transpose, co
     one.maxLoss.reset();
     plans.out = planForest(fabric, demand, one, progress);
     plans.in = planForest(*transpose, demand, one, progress);
-    const Rational mostTime = (plans.in->inverseRate + plans.out->inverseRate) / (Rational(1) - *request.maxLoss);
+    const Rational maxTime = (plans.in->inverseRate + plans.out->inverseRate) / (Rational(1) - *request.maxLoss);
     for (int64_t k = 1; k < std::max(plans.in->k, plans.out->k); ++k) {
       one.fixedK = k;
       Plan out = planForest(fabric, demand, one, progress);
       Plan in = planForest(*transpose, demand, one, progress);
-      if (in.inverseRate + out.inverseRate <= mostTime) {
+      if (in.inverseRate + out.inverseRate <= maxTime) {
         plans.out = std::move(out);
         plans.in = std::move(in);
         break;
@@ -591,8 +585,8 @@ schedule::Forest growForest(const Plan& plan, const Fabric& fabric, const Reques
   GrowthOptions options;
   options.form = request.form;
   options.heightEffort = request.heightEffort;
-  if (request.mostHeight) {
-    options.mostHeight = *request.mostHeight;
+  if (request.maxHeight) {
+    options.maxHeight = *request.maxHeight;
     return growUnderCap(fabric, problem, options, progress, clock);
   }
   return growForest(fabric, problem, options, progress, clock);
@@ -653,7 +647,7 @@ Result<Generated> generate(const Fabric& fabric, const Request& request, const P
     StageClock clock(generated.seconds);
     const std::optional<Fabric> transpose = transposeIfNeeded(fabric, request);
     Plans plans = makePlans(fabric, transpose, request, progress);
-    if (request.mostHeight && plans.in && plans.out) {
+    if (request.maxHeight && plans.in && plans.out) {
       shareK(*plans.in, *plans.out);  // below the bound a schedule states one k
     }
     generated.optimum = summarise(fabric, plans);
@@ -690,7 +684,7 @@ Result<Generated> generate(const Fabric& fabric, const Request& request, const P
       result.reduceForest =
           schedule::reversed(growForest(*plans.in, transpose ? *transpose : fabric, request, progress, clock));
     }
-    if (request.mostHeight) {
+    if (request.maxHeight) {
       result.algbw = reachedBy(result);
       if (result.algbw < result.bound) {
         result.fixedK = generated.optimum.treesPerRoot;

@@ -40,7 +40,7 @@ struct Request {
   std::optional<Rational> maxLoss = {};
   /// No tree may be higher, in GPU-to-GPU hops. Where the optimum cannot be reached under this cap, the best forest
   /// found is taken; algbw says exactly what it does, and Schedule::fixedK is set, since it need not meet the bound.
-  std::optional<int> mostHeight = {};
+  std::optional<int> maxHeight = {};
   /// Work spent on low trees: 0 = none, 1 = default (cheap beside the rest), each more about doubles it.
   int heightEffort = 1;
   /// How trees are held: parts only where the fabric falls apart into them (decomposition.hpp). Automatic writes them

@@ -5,21 +5,18 @@
 #include <numeric>
 
 #include "base/checked.hpp"
+#include "forestcoll/fixed_k.hpp"
 
 namespace coppice::forestcoll {
 namespace {
 
 using std::int64_t;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// Links that leave the set, given as one flag per node.
 std::vector<int64_t> leaving(const Network& network, const std::vector<char>& inSet) {
   std::vector<int64_t> bandwidths;
   for (const TreeArc& arc : network.arcs) {
-    if (inSet[at(arc.tail)] != 0 && inSet[at(arc.head)] == 0) {
+    if (inSet[arc.tail] != 0 && inSet[arc.head] == 0) {
       bandwidths.push_back(arc.capacity);
     }
   }
@@ -30,13 +27,13 @@ std::vector<int64_t> leaving(const Network& network, const std::vector<char>& in
 
 LeastK::LeastK(const Network& network, const Rational& time, std::span<const schedule::Cut> tight, int64_t enough)
     : m_network(network), m_time(time), m_enough(enough) {
-  std::vector<char> inSet(at(network.nodeCount));
+  std::vector<char> inSet(static_cast<std::size_t>(network.nodeCount));
   for (const schedule::Cut& cut : tight) {
     std::fill(inSet.begin(), inSet.end(), char{0});
     KnownCut known;
     for (const int node : cut.nodes) {
-      inSet[at(node)] = 1;
-      known.demand = checkedAdd(known.demand, network.demand[at(node)]);
+      inSet[node] = 1;
+      known.demand = checkedAdd(known.demand, network.demand[node]);
     }
     known.bandwidths = leaving(network, inSet);
     Int128 exit = 0;
@@ -97,12 +94,12 @@ bool LeastK::isFeasible(int64_t k, const Progress& progress) {
   flow::FeasibilityOracle<int64_t> oracle(m_network.nodeCount, capacities, supplies(m_network, k), m_network.gpus);
   const auto violations = oracle.violations(kCutsPerPass, progress);
   for (const auto& violation : violations) {
-    std::vector<char> inSet(at(m_network.nodeCount), 1);
+    std::vector<char> inSet(static_cast<std::size_t>(m_network.nodeCount), 1);
     KnownCut cut;
     cut.demand = m_network.totalDemand;
     for (const int node : violation.nodes) {
-      inSet[at(node)] = 0;
-      cut.demand -= m_network.demand[at(node)];
+      inSet[node] = 0;
+      cut.demand -= m_network.demand[node];
     }
     cut.bandwidths = leaving(m_network, inSet);
     m_cuts.insert(m_cuts.begin(), std::move(cut));

@@ -44,37 +44,4 @@ struct Network {
 /// By node: hops to the nearest GPU over the arcs in either direction; -1 where there is no path.
 [[nodiscard]] std::vector<int> hopsFromGpus(const Network& network, std::span<const TreeArc> arcs);
 
-/// max over S of demand(S) / B+(S), as p/q in capacity units, with the node set S that proves it.
-struct CutRatio {
-  std::int64_t demand = 0;  ///< p before reduction
-  std::int64_t exit = 0;    ///< q before reduction
-  std::vector<int> nodes;   ///< S, ascending
-
-  [[nodiscard]] Rational value() const { return {demand, exit}; }
-};
-
-/// Theorem 23 by Newton's method (Dinkelbach) inside one pass over the sinks: a sink that falls short at ratio p/q
-/// shows a cut with a larger ratio; a sink that passed stays right when the ratio grows. Exact, no binary search.
-/// Throws Failure (infeasible), OverflowError, CancelledError.
-[[nodiscard]] CutRatio worstCut(const Network& network, const Progress& progress);
-
-/// Distinct cuts of the given ratio that cheap searches find: the certificate first, then the minimal and maximal ones
-/// around the first sinks.
-[[nodiscard]] std::vector<schedule::Cut> bottleneckCuts(const Network& network, const CutRatio& worst,
-                                                        const Progress& progress);
-
-/// Algorithm 5 and Theorems 33-35: least U (in 1/capacity units) for which capacities floor(U*b) and supplies k*a(v)
-/// are feasible. `start` is any lower bound, such as k times the worst ratio. Throws as worstCut.
-[[nodiscard]] Rational leastScale(const Network& network, std::int64_t k, const Rational& start,
-                                  const Progress& progress);
-/// The next U above the given one at which some floor(U*b) grows.
-[[nodiscard]] Rational nextScale(const Network& network, const Rational& scale);
-/// floor(U * b) for every arc.
-[[nodiscard]] std::vector<TreeArc> scaledArcs(const Network& network, const Rational& scale);
-/// Capacities and supplies must sum to less than a quarter of the 64-bit range: flows then stay exact, residual pairs
-/// included. Throws OverflowError.
-void requireFits(std::span<const TreeArc> capacities, const Network& network, std::int64_t k);
-/// k * a(v) for every node.
-[[nodiscard]] std::vector<std::int64_t> supplies(const Network& network, std::int64_t k);
-
 }  // namespace coppice::forestcoll

@@ -5,8 +5,9 @@
 #include <set>
 
 #include "base/checked.hpp"
-#include "forestcoll/equal_parts.hpp"
 #include "forestcoll/network.hpp"
+#include "forestcoll/optimality.hpp"
+#include "forestcoll/parts/equal_parts.hpp"
 #include "forestcoll/scaled_oracle.hpp"
 
 namespace coppice::forestcoll {
@@ -14,22 +15,18 @@ namespace {
 
 using std::int64_t;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 int64_t demandOf(const Network& network, std::span<const int> nodes) {
   int64_t sum = 0;
   for (const int node : nodes) {
-    sum += network.demand[at(node)];
+    sum += network.demand[node];
   }
   return sum;
 }
 
 std::vector<char> flags(int nodeCount, std::span<const int> nodes) {
-  std::vector<char> in(at(nodeCount), 0);
+  std::vector<char> in(static_cast<std::size_t>(nodeCount), 0);
   for (const int node : nodes) {
-    in[at(node)] = 1;
+    in[node] = 1;
   }
   return in;
 }
@@ -37,7 +34,7 @@ std::vector<char> flags(int nodeCount, std::span<const int> nodes) {
 int64_t enteringBandwidth(const Network& network, const std::vector<char>& inSet) {
   int64_t sum = 0;
   for (const TreeArc& arc : network.arcs) {
-    if (inSet[at(arc.tail)] == 0 && inSet[at(arc.head)] != 0) {
+    if (inSet[arc.tail] == 0 && inSet[arc.head] != 0) {
       sum = checkedAdd(sum, arc.capacity);
     }
   }
@@ -48,7 +45,7 @@ std::vector<int> complement(int nodeCount, std::span<const int> nodes) {
   const std::vector<char> in = flags(nodeCount, nodes);
   std::vector<int> rest;
   for (int v = 0; v < nodeCount; ++v) {
-    if (in[at(v)] == 0) {
+    if (in[v] == 0) {
       rest.push_back(v);
     }
   }
@@ -69,23 +66,23 @@ int64_t totalBandwidth(const Network& network) {
 }
 
 CutRatio startRatio(const Network& network) {
-  std::vector<int64_t> ingress(at(network.nodeCount), 0);
+  std::vector<int64_t> ingress(static_cast<std::size_t>(network.nodeCount), 0);
   for (const TreeArc& arc : network.arcs) {
-    ingress[at(arc.head)] = checkedAdd(ingress[at(arc.head)], arc.capacity);
+    ingress[arc.head] = checkedAdd(ingress[arc.head], arc.capacity);
   }
   CutRatio best;
   int bestNode = -1;
   for (const int gpu : network.gpus) {
-    const int64_t demand = network.totalDemand - network.demand[at(gpu)];
+    const int64_t demand = network.totalDemand - network.demand[gpu];
     if (demand == 0) {
       continue;
     }
-    if (ingress[at(gpu)] == 0) {
+    if (ingress[gpu] == 0) {
       failUnreachable();
     }
-    if (bestNode < 0 || Int128{demand} * best.exit > Int128{best.demand} * ingress[at(gpu)]) {
+    if (bestNode < 0 || Int128{demand} * best.exit > Int128{best.demand} * ingress[gpu]) {
       best.demand = demand;
-      best.exit = ingress[at(gpu)];
+      best.exit = ingress[gpu];
       bestNode = gpu;
     }
   }
@@ -101,16 +98,17 @@ CutRatio startRatio(const Network& network) {
 /// The GPUs of each symmetry class; each GPU alone where none was looked for.
 class ClassMembers {
 public:
-  explicit ClassMembers(const Network& network) : m_members(at(network.nodeCount)), m_network(network) {
+  explicit ClassMembers(const Network& network)
+      : m_members(static_cast<std::size_t>(network.nodeCount)), m_network(network) {
     for (const int gpu : network.gpus) {
-      m_members[at(classOf(gpu))].push_back(gpu);
+      m_members[classOf(gpu)].push_back(gpu);
     }
   }
-  [[nodiscard]] const std::vector<int>& of(int gpu) const { return m_members[at(classOf(gpu))]; }
+  [[nodiscard]] const std::vector<int>& of(int gpu) const { return m_members[classOf(gpu)]; }
 
 private:
   [[nodiscard]] int classOf(int gpu) const {
-    return m_network.symmetryClass.empty() ? gpu : m_network.symmetryClass[at(gpu)];
+    return m_network.symmetryClass.empty() ? gpu : m_network.symmetryClass[gpu];
   }
 
   std::vector<std::vector<int>> m_members;
@@ -124,10 +122,10 @@ CutRatio newton(const Network& network, const Progress& progress) {
   auto oracle = scaledOracle<Cap>(network, ratio.numerator(), ratio.denominator());
   const std::vector<int> order(oracle.sinkOrder().begin(), oracle.sinkOrder().end());
   const ClassMembers members(network);
-  std::vector<char> isDone(at(network.nodeCount), 0);
+  std::vector<char> isDone(static_cast<std::size_t>(network.nodeCount), 0);
   std::size_t done = 0;
   for (const int sink : order) {
-    if (isDone[at(sink)] != 0) {
+    if (isDone[sink] != 0) {
       continue;
     }
     throwIfCancelled(progress);
@@ -152,7 +150,7 @@ CutRatio newton(const Network& network, const Progress& progress) {
         oracle.setCapacity(static_cast<int>(i), Cap{network.arcs[i].capacity} * ratio.numerator());
       }
       for (const int gpu : network.gpus) {
-        oracle.setSupply(gpu, Cap{network.demand[at(gpu)]} * ratio.denominator());
+        oracle.setSupply(gpu, Cap{network.demand[gpu]} * ratio.denominator());
       }
     }
     oracle.undo();
@@ -160,7 +158,7 @@ CutRatio newton(const Network& network, const Progress& progress) {
     // the sink under a symmetry is.
     for (const int image : members.of(sink)) {
       oracle.absorb(image);
-      isDone[at(image)] = 1;
+      isDone[image] = 1;
       ++done;
     }
   }
@@ -170,12 +168,12 @@ CutRatio newton(const Network& network, const Progress& progress) {
 
 template <typename Cap>
 std::vector<schedule::Cut> tightCuts(const Network& network, const CutRatio& worst, const Progress& progress) {
-  constexpr std::size_t kMostCuts = 32;
+  constexpr std::size_t kMaxCuts = 32;
   const Rational ratio = worst.value();
   std::vector<schedule::Cut> cuts;
   std::set<std::vector<int>> seen;
   const auto add = [&](std::vector<int> nodes) {
-    if (cuts.size() >= kMostCuts || seen.count(nodes) != 0) {
+    if (cuts.size() >= kMaxCuts || seen.count(nodes) != 0) {
       return;
     }
     const int64_t demand = demandOf(network, nodes);
@@ -202,7 +200,7 @@ std::vector<schedule::Cut> tightCuts(const Network& network, const CutRatio& wor
     if (isClosed) {
       add(complement(network.nodeCount, nearest));
     }
-    for (std::size_t j = 0; j < sources && cuts.size() < kMostCuts; ++j) {
+    for (std::size_t j = 0; j < sources && cuts.size() < kMaxCuts; ++j) {
       const int source = oracle.sinkOrder()[network.gpus.size() - 1 - j];
       if (source != sink) {
         std::vector<int> side = oracle.reachableFrom(source);  // minimal S around the source
@@ -225,12 +223,12 @@ bool Network::isBalancedAtSwitches() const {
 Network makeNetwork(const fabric::Fabric& fabric, std::span<const int64_t> demandByRank) {
   Network network;
   network.nodeCount = fabric.nodeCount();
-  network.isGpu.assign(at(network.nodeCount), 0);
-  network.demand.assign(at(network.nodeCount), 0);
+  network.isGpu.assign(static_cast<std::size_t>(network.nodeCount), 0);
+  network.demand.assign(static_cast<std::size_t>(network.nodeCount), 0);
   network.gpus.assign(fabric.gpus().begin(), fabric.gpus().end());
   for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
-    network.isGpu[at(network.gpus[rank])] = 1;
-    network.demand[at(network.gpus[rank])] = demandByRank[rank];
+    network.isGpu[network.gpus[rank]] = 1;
+    network.demand[network.gpus[rank]] = demandByRank[rank];
     network.totalDemand = checkedAdd(network.totalDemand, demandByRank[rank]);
   }
   int64_t denominator = 1;
@@ -259,14 +257,14 @@ Network makeNetwork(const fabric::Fabric& fabric, std::span<const int64_t> deman
 }
 
 std::vector<int> unbalancedSwitches(const Network& network, std::span<const TreeArc> arcs) {
-  std::vector<Int128> surplus(at(network.nodeCount), 0);
+  std::vector<Int128> surplus(static_cast<std::size_t>(network.nodeCount), 0);
   for (const TreeArc& arc : arcs) {
-    surplus[at(arc.head)] += arc.capacity;
-    surplus[at(arc.tail)] -= arc.capacity;
+    surplus[arc.head] += arc.capacity;
+    surplus[arc.tail] -= arc.capacity;
   }
   std::vector<int> nodes;
   for (int v = 0; v < network.nodeCount; ++v) {
-    if (network.isGpu[at(v)] == 0 && surplus[at(v)] != 0) {
+    if (network.isGpu[v] == 0 && surplus[v] != 0) {
       nodes.push_back(v);
     }
   }
@@ -274,20 +272,20 @@ std::vector<int> unbalancedSwitches(const Network& network, std::span<const Tree
 }
 
 std::vector<int> hopsFromGpus(const Network& network, std::span<const TreeArc> arcs) {
-  std::vector<std::vector<int>> near(at(network.nodeCount));
+  std::vector<std::vector<int>> near(static_cast<std::size_t>(network.nodeCount));
   for (const TreeArc& arc : arcs) {
-    near[at(arc.tail)].push_back(arc.head);
-    near[at(arc.head)].push_back(arc.tail);
+    near[arc.tail].push_back(arc.head);
+    near[arc.head].push_back(arc.tail);
   }
-  std::vector<int> hops(at(network.nodeCount), -1);
+  std::vector<int> hops(static_cast<std::size_t>(network.nodeCount), -1);
   std::vector<int> queue = network.gpus;
   for (const int gpu : queue) {
-    hops[at(gpu)] = 0;
+    hops[gpu] = 0;
   }
   for (std::size_t i = 0; i < queue.size(); ++i) {
-    for (const int next : near[at(queue[i])]) {
-      if (hops[at(next)] < 0) {
-        hops[at(next)] = hops[at(queue[i])] + 1;
+    for (const int next : near[queue[i]]) {
+      if (hops[next] < 0) {
+        hops[next] = hops[queue[i]] + 1;
         queue.push_back(next);
       }
     }

@@ -13,28 +13,24 @@ namespace {
 
 using std::int64_t;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 }  // namespace
 
 LogicalProblem logicalProblem(const Network& network, const LogicalTopology& topology,
                               const std::vector<int64_t>& supply) {
   LogicalProblem logical;
   PackingProblem& problem = logical.packing;
-  std::vector<int> rankOf(at(network.nodeCount), -1);
+  std::vector<int> rankOf(static_cast<std::size_t>(network.nodeCount), -1);
   problem.nodeCount = static_cast<int>(network.gpus.size());
   for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
-    rankOf[at(network.gpus[rank])] = static_cast<int>(rank);
-    problem.supply.push_back(supply[at(network.gpus[rank])]);
+    rankOf[network.gpus[rank]] = static_cast<int>(rank);
+    problem.supply.push_back(supply[network.gpus[rank]]);
   }
   std::vector<int> hops(topology.atoms.size(), 1);
   std::vector<int>& live = logical.atoms;
   for (std::size_t i = 0; i < topology.atoms.size(); ++i) {
     const Atom& atom = topology.atoms[i];
     if (atom.first >= 0) {
-      hops[i] = hops[at(atom.first)] + hops[at(atom.second)];
+      hops[i] = hops[atom.first] + hops[atom.second];
     }
     if (atom.capacity > 0) {
       live.push_back(static_cast<int>(i));
@@ -49,10 +45,10 @@ LogicalProblem logicalProblem(const Network& network, const LogicalTopology& top
   std::vector<Key> keys;
   keys.reserve(live.size());
   for (const int index : live) {
-    const Atom& atom = topology.atoms[at(index)];
-    const auto tail = static_cast<std::uint64_t>(rankOf[at(atom.tail)]);
-    const auto head = static_cast<std::uint64_t>(rankOf[at(atom.head)]);
-    keys.push_back({tail << 32U | head, hops[at(index)], index});
+    const Atom& atom = topology.atoms[index];
+    const auto tail = static_cast<std::uint64_t>(rankOf[atom.tail]);
+    const auto head = static_cast<std::uint64_t>(rankOf[atom.head]);
+    keys.push_back({tail << 32U | head, hops[index], index});
   }
   std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
     return std::tie(a.ends, a.hops, a.atom) < std::tie(b.ends, b.hops, b.atom);
@@ -60,9 +56,9 @@ LogicalProblem logicalProblem(const Network& network, const LogicalTopology& top
   std::transform(keys.begin(), keys.end(), live.begin(), [](const Key& key) { return key.atom; });
   std::vector<int>& start = logical.atomStart;
   for (std::size_t i = 0; i < live.size(); ++i) {
-    const Atom& atom = topology.atoms[at(live[i])];
-    const int tail = rankOf[at(atom.tail)];
-    const int head = rankOf[at(atom.head)];
+    const Atom& atom = topology.atoms[live[i]];
+    const int tail = rankOf[atom.tail];
+    const int head = rankOf[atom.head];
     if (problem.arcs.empty() || problem.arcs.back().tail != tail || problem.arcs.back().head != head) {
       start.push_back(static_cast<int>(i));
       problem.arcs.push_back({tail, head, atom.capacity});
@@ -90,38 +86,38 @@ schedule::Forest recoverPaths(const LogicalTopology& topology, const LogicalProb
   }
   std::vector<schedule::PathId> pathOf(topology.atoms.size(), -1);
   const auto pathId = [&](int atom) {
-    if (pathOf[at(atom)] < 0) {
-      pathOf[at(atom)] = forest.paths.add(route(topology.atoms, atom));
+    if (pathOf[atom] < 0) {
+      pathOf[atom] = forest.paths.add(route(topology.atoms, atom));
     }
-    return pathOf[at(atom)];
+    return pathOf[atom];
   };
 
   struct Piece {
     int64_t multiplicity = 0;
     std::vector<int> atoms;
   };
-  std::vector<int> depth(at(logical.packing.nodeCount), 0);
+  std::vector<int> depth(static_cast<std::size_t>(logical.packing.nodeCount), 0);
   std::vector<int> order;
   std::vector<int> byDepth;
   std::vector<Piece> stack;
-  forest.edges.reserve(packed.size() * at(std::max(0, logical.packing.nodeCount - 1)));
+  forest.edges.reserve(packed.size() * static_cast<std::size_t>(std::max(0, logical.packing.nodeCount - 1)));
   for (PackedTree& tree : packed) {
     throwIfCancelled(progress);
     // Breadth-first order: parents already come first, so a stable sort by depth does it.
     int deepest = 0;
-    depth[at(tree.root)] = 0;
+    depth[tree.root] = 0;
     for (const int arc : tree.arcs) {
-      depth[at(logical.packing.arcs[at(arc)].head)] = depth[at(logical.packing.arcs[at(arc)].tail)] + 1;
-      deepest = std::max(deepest, depth[at(logical.packing.arcs[at(arc)].head)]);
+      depth[logical.packing.arcs[arc].head] = depth[logical.packing.arcs[arc].tail] + 1;
+      deepest = std::max(deepest, depth[logical.packing.arcs[arc].head]);
     }
-    byDepth.assign(at(deepest) + 2, 0);
+    byDepth.assign(static_cast<std::size_t>(deepest) + 2, 0);
     for (const int arc : tree.arcs) {
-      ++byDepth[at(depth[at(logical.packing.arcs[at(arc)].head)]) + 1];
+      ++byDepth[static_cast<std::size_t>(depth[logical.packing.arcs[arc].head]) + 1];
     }
     std::partial_sum(byDepth.begin(), byDepth.end(), byDepth.begin());
     order.resize(tree.arcs.size());
     for (const int arc : tree.arcs) {
-      order[at(byDepth[at(depth[at(logical.packing.arcs[at(arc)].head)])]++)] = arc;
+      order[byDepth[depth[logical.packing.arcs[arc].head]]++] = arc;
     }
     stack.push_back({tree.multiplicity, {}});
     while (!stack.empty()) {
@@ -130,29 +126,29 @@ schedule::Forest recoverPaths(const LogicalTopology& topology, const LogicalProb
       for (std::size_t i = piece.atoms.size(); i < order.size(); ++i) {
         const int arc = order[i];
         int choice = -1;
-        for (int j = logical.atomStart[at(arc)]; j < logical.atomStart[at(arc) + 1]; ++j) {
-          const int atom = logical.atoms[at(j)];
-          if (left[at(atom)] >= piece.multiplicity) {
+        for (int j = logical.atomStart[arc]; j < logical.atomStart[static_cast<std::size_t>(arc) + 1]; ++j) {
+          const int atom = logical.atoms[j];
+          if (left[atom] >= piece.multiplicity) {
             choice = atom;  // atoms are sorted by the length of their routes
             break;
           }
-          if (left[at(atom)] > 0 && (choice < 0 || left[at(atom)] > left[at(choice)])) {
+          if (left[atom] > 0 && (choice < 0 || left[atom] > left[choice])) {
             choice = atom;
           }
         }
         if (choice < 0) {
           throw Failure{{ErrorCode::internal, "path recovery ran out of capacity"}};
         }
-        if (left[at(choice)] < piece.multiplicity) {
-          stack.push_back({piece.multiplicity - left[at(choice)], piece.atoms});
-          piece.multiplicity = left[at(choice)];
+        if (left[choice] < piece.multiplicity) {
+          stack.push_back({piece.multiplicity - left[choice], piece.atoms});
+          piece.multiplicity = left[choice];
         }
         piece.atoms.push_back(choice);
       }
       forest.trees.push_back({tree.root, piece.multiplicity, static_cast<int64_t>(forest.edges.size())});
       for (std::size_t i = 0; i < order.size(); ++i) {
-        left[at(piece.atoms[i])] -= piece.multiplicity;
-        const TreeArc& arc = logical.packing.arcs[at(order[i])];
+        left[piece.atoms[i]] -= piece.multiplicity;
+        const TreeArc& arc = logical.packing.arcs[order[i]];
         forest.edges.push_back({arc.tail, arc.head, pathId(piece.atoms[i]), 0});
       }
     }

@@ -8,7 +8,7 @@ namespace coppice::forestcoll {
 void pruneInNetwork(const fabric::Fabric& fabric, schedule::Forest& forest) {
   const bool isOut = forest.direction == schedule::Direction::out;
   const auto isCapable = [&](fabric::NodeIndex node) {
-    const fabric::Node& description = fabric.nodes()[static_cast<std::size_t>(node)];
+    const fabric::Node& description = fabric.nodes()[node];
     return description.kind != fabric::NodeKind::gpu && (isOut ? description.multicast : description.aggregation);
   };
   // A switch counts as served once a kept hop of this tree passes it. Going breadth first from the root, what serves it
@@ -16,21 +16,21 @@ void pruneInNetwork(const fabric::Fabric& fabric, schedule::Forest& forest) {
   std::vector<int> servedIn(static_cast<std::size_t>(fabric.nodeCount()), -1);
   for (std::size_t t = 0; t < forest.trees.size(); ++t) {
     for (int e = 0; e < forest.gpuCount - 1; ++e) {
-      schedule::TreeEdge& edge = forest.edges[static_cast<std::size_t>(forest.trees[t].firstEdge + e)];
+      schedule::TreeEdge& edge = forest.edges[forest.trees[t].firstEdge + e];
       const auto path = forest.paths[edge.path];
       const auto size = static_cast<int>(path.size());
       // Seen from the parent's end in both directions.
-      const auto node = [&](int i) { return path[static_cast<std::size_t>(isOut ? i : size - 1 - i)]; };
+      const auto node = [&](int i) { return path[isOut ? i : size - 1 - i]; };
       edge.pruned = 0;
       for (int i = size - 2; i > 0; --i) {
-        if (isCapable(node(i)) && servedIn[static_cast<std::size_t>(node(i))] == static_cast<int>(t)) {
+        if (isCapable(node(i)) && servedIn[node(i)] == static_cast<int>(t)) {
           edge.pruned = i;
           break;
         }
       }
       for (int i = edge.pruned; i < size - 1; ++i) {
         if (isCapable(node(i))) {
-          servedIn[static_cast<std::size_t>(node(i))] = static_cast<int>(t);
+          servedIn[node(i)] = static_cast<int>(t);
         }
       }
     }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "forestcoll/fixed_k.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -14,18 +15,16 @@ namespace {
 using std::int64_t;
 using Oracle = flow::FeasibilityOracle<int64_t>;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// Integer matrix with given row and column sums near a given shape. Row-major, rows x columns.
 struct Matrix {
   int rows = 0;
   int columns = 0;
   std::vector<int64_t> cell;
 
-  Matrix(int r, int c) : rows(r), columns(c), cell(at(r) * at(c), 0) {}
-  int64_t& operator()(int r, int c) { return cell[at(r) * at(columns) + at(c)]; }
+  Matrix(int r, int c) : rows(r), columns(c), cell(static_cast<std::size_t>(r) * static_cast<std::size_t>(c), 0) {}
+  int64_t& operator()(int r, int c) {
+    return cell[static_cast<std::size_t>(r) * static_cast<std::size_t>(columns) + static_cast<std::size_t>(c)];
+  }
 };
 
 /// Hands out what is left of rows and columns (equal totals), skipping forbidden cells while others can take it.
@@ -33,12 +32,11 @@ struct Matrix {
 void handOut(Matrix& matrix, std::vector<int64_t>& rowLeft, std::vector<int64_t>& columnLeft, bool avoidDiagonal) {
   const int columns = matrix.columns;
   for (int r = 0; r < matrix.rows; ++r) {
-    while (rowLeft[at(r)] > 0) {
+    while (rowLeft[r] > 0) {
       int best = -1;
       for (int step = 1; step <= columns; ++step) {
         const int c = (r + step) % columns;
-        if (columnLeft[at(c)] > 0 && !(avoidDiagonal && c == r) &&
-            (best < 0 || columnLeft[at(c)] > columnLeft[at(best)])) {
+        if (columnLeft[c] > 0 && !(avoidDiagonal && c == r) && (best < 0 || columnLeft[c] > columnLeft[best])) {
           best = c;
         }
       }
@@ -46,34 +44,34 @@ void handOut(Matrix& matrix, std::vector<int64_t>& rowLeft, std::vector<int64_t>
         break;
       }
       // Units one by one when few are left keep the matrix even; larger rests go in proportion.
-      const int64_t share = std::max<int64_t>(1, std::min(rowLeft[at(r)], columnLeft[at(best)]) / 2);
+      const int64_t share = std::max<int64_t>(1, std::min(rowLeft[r], columnLeft[best]) / 2);
       matrix(r, best) += share;
-      rowLeft[at(r)] -= share;
-      columnLeft[at(best)] -= share;
+      rowLeft[r] -= share;
+      columnLeft[best] -= share;
     }
   }
   // Only diagonal cells can be left: swap them away against a cell (p, q) that touches neither.
   for (int r = 0; avoidDiagonal && r < matrix.rows; ++r) {
-    for (int p = 0; p < matrix.rows && rowLeft[at(r)] > 0; ++p) {
-      for (int q = 0; q < columns && rowLeft[at(r)] > 0; ++q) {
-        const int64_t amount = std::min(rowLeft[at(r)], matrix(p, q));
-        if (p == r || q == r || amount == 0 || columnLeft[at(r)] < amount) {
+    for (int p = 0; p < matrix.rows && rowLeft[r] > 0; ++p) {
+      for (int q = 0; q < columns && rowLeft[r] > 0; ++q) {
+        const int64_t amount = std::min(rowLeft[r], matrix(p, q));
+        if (p == r || q == r || amount == 0 || columnLeft[r] < amount) {
           continue;
         }
         matrix(p, q) -= amount;
         matrix(p, r) += amount;
         matrix(r, q) += amount;
-        rowLeft[at(r)] -= amount;
-        columnLeft[at(r)] -= amount;
+        rowLeft[r] -= amount;
+        columnLeft[r] -= amount;
       }
     }
   }
   for (int r = 0; r < matrix.rows; ++r) {
-    for (int c = 0; c < columns && rowLeft[at(r)] > 0; ++c) {
-      const int64_t amount = std::min(rowLeft[at(r)], columnLeft[at(c)]);
+    for (int c = 0; c < columns && rowLeft[r] > 0; ++c) {
+      const int64_t amount = std::min(rowLeft[r], columnLeft[c]);
       matrix(r, c) += amount;
-      rowLeft[at(r)] -= amount;
-      columnLeft[at(c)] -= amount;
+      rowLeft[r] -= amount;
+      columnLeft[c] -= amount;
     }
   }
 }
@@ -93,13 +91,13 @@ Matrix spreadEvenly(const std::vector<int64_t>& rows, const std::vector<int64_t>
   for (int round = 0; round < 30; ++round) {
     double sum = std::accumulate(beta.begin(), beta.end(), 0.0);
     for (int i = 0; i < n; ++i) {
-      const double others = sum - beta[at(i)];
-      alpha[at(i)] = others > 0 ? static_cast<double>(rows[at(i)]) / others : 0;
+      const double others = sum - beta[i];
+      alpha[i] = others > 0 ? static_cast<double>(rows[i]) / others : 0;
     }
     sum = std::accumulate(alpha.begin(), alpha.end(), 0.0);
     for (int j = 0; j < n; ++j) {
-      const double others = sum - alpha[at(j)];
-      beta[at(j)] = others > 0 ? static_cast<double>(columns[at(j)]) / others : 0;
+      const double others = sum - alpha[j];
+      beta[j] = others > 0 ? static_cast<double>(columns[j]) / others : 0;
     }
   }
   Matrix matrix(n, n);
@@ -111,13 +109,13 @@ Matrix spreadEvenly(const std::vector<int64_t>& rows, const std::vector<int64_t>
         continue;
       }
       // The guess need not be exact: it is verified. The small addend lets whole numbers survive rounding.
-      const double wanted = std::floor(alpha[at(i)] * beta[at(j)] + 1e-7);
-      const double most = static_cast<double>(std::min(rowLeft[at(i)], columnLeft[at(j)]));
+      const double wanted = std::floor(alpha[i] * beta[j] + 1e-7);
+      const double most = static_cast<double>(std::min(rowLeft[i], columnLeft[j]));
       // Where no such spread exists the factors run away from each other, and their product may be no number.
       const auto value = wanted > 0 ? static_cast<int64_t>(std::min(wanted, most)) : int64_t{0};
-      matrix(i, j) = std::min(value, std::min(rowLeft[at(i)], columnLeft[at(j)]));
-      rowLeft[at(i)] -= matrix(i, j);
-      columnLeft[at(j)] -= matrix(i, j);
+      matrix(i, j) = std::min(value, std::min(rowLeft[i], columnLeft[j]));
+      rowLeft[i] -= matrix(i, j);
+      columnLeft[j] -= matrix(i, j);
     }
   }
   handOut(matrix, rowLeft, columnLeft, true);
@@ -134,8 +132,8 @@ Matrix spreadInGrains(const std::vector<int64_t>& rows, const std::vector<int64_
   std::vector<int64_t> coarseRows;
   std::vector<int64_t> coarseColumns;
   for (int i = 0; i < n; ++i) {
-    coarseRows.push_back(rows[at(i)] / grain);
-    coarseColumns.push_back(columns[at(i)] / grain);
+    coarseRows.push_back(rows[i] / grain);
+    coarseColumns.push_back(columns[i] / grain);
   }
   Matrix matrix = spreadEvenly(coarseRows, coarseColumns);
   std::vector<int64_t> rowLeft = rows;
@@ -143,8 +141,8 @@ Matrix spreadInGrains(const std::vector<int64_t>& rows, const std::vector<int64_
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j < n; ++j) {
       matrix(i, j) = i == j ? 0 : matrix(i, j) * grain;
-      rowLeft[at(i)] -= matrix(i, j);
-      columnLeft[at(j)] -= matrix(i, j);
+      rowLeft[i] -= matrix(i, j);
+      columnLeft[j] -= matrix(i, j);
     }
   }
   handOut(matrix, rowLeft, columnLeft, true);
@@ -160,10 +158,10 @@ Matrix dealToPorts(const std::vector<int64_t>& ports, const std::vector<int64_t>
   if (total > 0) {
     for (int p = 0; p < matrix.rows; ++p) {
       for (int b = 0; b < matrix.columns; ++b) {
-        const auto share = static_cast<int64_t>(Int128{blocks[at(b)]} * ports[at(p)] / total);
+        const auto share = static_cast<int64_t>(Int128{blocks[b]} * ports[p] / total);
         matrix(p, b) = share;
-        portLeft[at(p)] -= share;
-        blockLeft[at(b)] -= share;
+        portLeft[p] -= share;
+        blockLeft[b] -= share;
       }
     }
   }
@@ -209,7 +207,7 @@ public:
     if (slot == m_neighbours.size()) {
       return -1;
     }
-    while (m_end[slot] > m_begin[slot] && atoms[at(m_entries[m_end[slot] - 1].second)].capacity == 0) {
+    while (m_end[slot] > m_begin[slot] && atoms[m_entries[m_end[slot] - 1].second].capacity == 0) {
       --m_end[slot];
     }
     return m_end[slot] > m_begin[slot] ? m_entries[m_end[slot] - 1].second : -1;
@@ -234,11 +232,11 @@ public:
     }
     m_remaining = 0;
     for (int v = 0; v < network.nodeCount; ++v) {
-      m_remaining += network.isGpu[at(v)] == 0 ? 1 : 0;
+      m_remaining += network.isGpu[v] == 0 ? 1 : 0;
     }
-    m_isGone.assign(at(network.nodeCount), 0);
+    m_isGone.assign(static_cast<std::size_t>(network.nodeCount), 0);
     for (const int gpu : network.gpus) {
-      m_grain = std::gcd(m_grain, options.inGrains ? supply[at(gpu)] : 1);
+      m_grain = std::gcd(m_grain, options.inGrains ? supply[gpu] : 1);
     }
   }
 
@@ -259,34 +257,34 @@ public:
 
 private:
   void indexAtoms() {
-    m_inAtoms.assign(at(m_network.nodeCount), {});
-    m_outAtoms.assign(at(m_network.nodeCount), {});
+    m_inAtoms.assign(static_cast<std::size_t>(m_network.nodeCount), {});
+    m_outAtoms.assign(static_cast<std::size_t>(m_network.nodeCount), {});
     for (std::size_t i = 0; i < m_atoms.size(); ++i) {
       const Atom& atom = m_atoms[i];
       if (atom.capacity > 0) {
-        if (m_network.isGpu[at(atom.head)] == 0) {
-          m_inAtoms[at(atom.head)].push_back(static_cast<int>(i));
+        if (m_network.isGpu[atom.head] == 0) {
+          m_inAtoms[atom.head].push_back(static_cast<int>(i));
         }
-        if (m_network.isGpu[at(atom.tail)] == 0) {
-          m_outAtoms[at(atom.tail)].push_back(static_cast<int>(i));
+        if (m_network.isGpu[atom.tail] == 0) {
+          m_outAtoms[atom.tail].push_back(static_cast<int>(i));
         }
       }
     }
   }
 
-  [[nodiscard]] bool isSwitch(int node) const { return m_network.isGpu[at(node)] == 0 && m_isGone[at(node)] == 0; }
+  [[nodiscard]] bool isSwitch(int node) const { return m_network.isGpu[node] == 0 && m_isGone[node] == 0; }
 
   /// Neighbours of a switch in node order, with merged capacities.
   [[nodiscard]] std::vector<Port> portsOf(int node) const {
     std::vector<Port> ports;
-    for (const int atom : m_inAtoms[at(node)]) {
-      if (m_atoms[at(atom)].capacity > 0) {
-        ports.push_back({m_atoms[at(atom)].tail, m_atoms[at(atom)].capacity, 0});
+    for (const int atom : m_inAtoms[node]) {
+      if (m_atoms[atom].capacity > 0) {
+        ports.push_back({m_atoms[atom].tail, m_atoms[atom].capacity, 0});
       }
     }
-    for (const int atom : m_outAtoms[at(node)]) {
-      if (m_atoms[at(atom)].capacity > 0) {
-        ports.push_back({m_atoms[at(atom)].head, 0, m_atoms[at(atom)].capacity});
+    for (const int atom : m_outAtoms[node]) {
+      if (m_atoms[atom].capacity > 0) {
+        ports.push_back({m_atoms[atom].head, 0, m_atoms[atom].capacity});
       }
     }
     std::sort(ports.begin(), ports.end(), [](const Port& a, const Port& b) { return a.node < b.node; });
@@ -309,11 +307,11 @@ private:
   void applyPairings(int node, const std::vector<Pairing>& pairings) {
     Stock in;
     Stock out;
-    for (const int atom : m_inAtoms[at(node)]) {
-      in.add(m_atoms[at(atom)].tail, atom);
+    for (const int atom : m_inAtoms[node]) {
+      in.add(m_atoms[atom].tail, atom);
     }
-    for (const int atom : m_outAtoms[at(node)]) {
-      out.add(m_atoms[at(atom)].head, atom);
+    for (const int atom : m_outAtoms[node]) {
+      out.add(m_atoms[atom].head, atom);
     }
     in.sort();
     out.sort();
@@ -327,18 +325,18 @@ private:
         if (first < 0 || second < 0) {
           throw Failure{{ErrorCode::internal, "switch removal paired more capacity than a switch has"}};
         }
-        const int64_t amount = std::min({left, m_atoms[at(first)].capacity, m_atoms[at(second)].capacity});
-        m_atoms[at(first)].capacity -= amount;
-        m_atoms[at(second)].capacity -= amount;
+        const int64_t amount = std::min({left, m_atoms[first].capacity, m_atoms[second].capacity});
+        m_atoms[first].capacity -= amount;
+        m_atoms[second].capacity -= amount;
         left -= amount;
         if (pairing.from != pairing.to) {
           const int child = static_cast<int>(m_atoms.size());
           m_atoms.push_back({pairing.from, pairing.to, amount, first, second});
           if (isSwitch(pairing.to)) {
-            m_inAtoms[at(pairing.to)].push_back(child);
+            m_inAtoms[pairing.to].push_back(child);
           }
           if (isSwitch(pairing.from)) {
-            m_outAtoms[at(pairing.from)].push_back(child);
+            m_outAtoms[pairing.from].push_back(child);
           }
         }
       }
@@ -346,13 +344,13 @@ private:
   }
 
   void retire(int node) {
-    for (const int atom : m_inAtoms[at(node)]) {
-      m_atoms[at(atom)].capacity = 0;
+    for (const int atom : m_inAtoms[node]) {
+      m_atoms[atom].capacity = 0;
     }
-    for (const int atom : m_outAtoms[at(node)]) {
-      m_atoms[at(atom)].capacity = 0;
+    for (const int atom : m_outAtoms[node]) {
+      m_atoms[atom].capacity = 0;
     }
-    m_isGone[at(node)] = 1;
+    m_isGone[node] = 1;
     --m_remaining;
   }
 
@@ -403,9 +401,9 @@ private:
   }
 
   void remember(const std::vector<int>& nodes) {
-    std::vector<char> in(at(m_network.nodeCount), 0);
+    std::vector<char> in(static_cast<std::size_t>(m_network.nodeCount), 0);
     for (const int node : nodes) {
-      in[at(node)] = 1;
+      in[node] = 1;
     }
     m_sets.push_back(std::move(in));
   }
@@ -415,12 +413,12 @@ private:
     m_sets.clear();
     Oracle oracle = makeOracle(liveArcs());
     const std::vector<TreeArc> arcs = liveArcs();
-    std::vector<std::vector<int>> near(at(m_network.nodeCount));
+    std::vector<std::vector<int>> near(static_cast<std::size_t>(m_network.nodeCount));
     for (const TreeArc& arc : arcs) {
-      near[at(arc.tail)].push_back(arc.head);
-      near[at(arc.head)].push_back(arc.tail);
+      near[arc.tail].push_back(arc.head);
+      near[arc.head].push_back(arc.tail);
     }
-    std::vector<int> stamp(at(m_network.nodeCount), -1);
+    std::vector<int> stamp(static_cast<std::size_t>(m_network.nodeCount), -1);
     for (const int sink : oracle.sinkOrder()) {
       throwIfCancelled(m_progress);
       const int64_t flow = oracle.flowInto(sink, oracle.target());
@@ -436,23 +434,23 @@ private:
         }
         // Grow leaf < pod < ... by the nearest GPUs outside; a few tries find the useful ones.
         std::vector<int> queue{sink};
-        stamp[at(sink)] = sink;
+        stamp[sink] = sink;
         int tries = 0;
         for (std::size_t i = 0; i < queue.size() && tries < 4 && i < 64; ++i) {
-          for (const int next : near[at(queue[i])]) {
-            if (stamp[at(next)] == sink) {
+          for (const int next : near[queue[i]]) {
+            if (stamp[next] == sink) {
               continue;
             }
-            stamp[at(next)] = sink;
+            stamp[next] = sink;
             queue.push_back(next);
-            if (m_network.isGpu[at(next)] == 0 || std::binary_search(set.begin(), set.end(), next) || tries >= 4) {
+            if (m_network.isGpu[next] == 0 || std::binary_search(set.begin(), set.end(), next) || tries >= 4) {
               continue;
             }
             ++tries;
             seeds = set;
             seeds.push_back(next);
             std::vector<int> larger = oracle.reaching(seeds, isClosed);
-            if (isClosed && larger.size() < at(m_network.nodeCount)) {
+            if (isClosed && larger.size() < static_cast<std::size_t>(m_network.nodeCount)) {
               remember(larger);
               set = std::move(larger);
             }
@@ -491,28 +489,28 @@ private:
       }
     };
     for (const std::vector<char>& set : m_sets) {
-      const char side = set[at(node)] == 0 ? 1 : 0;
-      consider([&](int neighbour) { return set[at(neighbour)] == side; });
+      const char side = set[node] == 0 ? 1 : 0;
+      consider([&](int neighbour) { return set[neighbour] == side; });
     }
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const Candidate& a, const Candidate& b) { return a.members.size() > b.members.size(); });
     if (groupFar) {
-      consider([&](int neighbour) { return distance[at(neighbour)] > distance[at(node)]; });
+      consider([&](int neighbour) { return distance[neighbour] > distance[node]; });
     }
     for (const Candidate& candidate : candidates) {
       const bool isFree = std::all_of(candidate.members.begin(), candidate.members.end(),
-                                      [&](int member) { return group[at(member)] < 0; });
+                                      [&](int member) { return group[member] < 0; });
       if (isFree) {
         for (const int member : candidate.members) {
-          group[at(member)] = groups;
+          group[member] = groups;
         }
         ++groups;
       }
     }
-    std::vector<std::vector<int>> classes(at(groups));
+    std::vector<std::vector<int>> classes(static_cast<std::size_t>(groups));
     for (std::size_t i = 0; i < ports.size(); ++i) {
       if (group[i] >= 0) {
-        classes[at(group[i])].push_back(static_cast<int>(i));
+        classes[group[i]].push_back(static_cast<int>(i));
       } else {
         classes.push_back({static_cast<int>(i)});
       }
@@ -526,39 +524,39 @@ private:
                                            bool groupFar, int64_t grain) const {
     const std::vector<std::vector<int>> classes = classesOf(node, ports, distance, groupFar);
     const int count = static_cast<int>(classes.size());
-    std::vector<int64_t> rows(at(count), 0);
-    std::vector<int64_t> columns(at(count), 0);
+    std::vector<int64_t> rows(static_cast<std::size_t>(count), 0);
+    std::vector<int64_t> columns(static_cast<std::size_t>(count), 0);
     for (int c = 0; c < count; ++c) {
-      for (const int port : classes[at(c)]) {
-        rows[at(c)] += ports[at(port)].in;
-        columns[at(c)] += ports[at(port)].out;
+      for (const int port : classes[c]) {
+        rows[c] += ports[port].in;
+        columns[c] += ports[port].out;
       }
     }
     Matrix between = spreadInGrains(rows, columns, grain);
 
     // outShare[j](port of class j, class i): what the port gets from class i.
     std::vector<Matrix> outShare;
-    outShare.reserve(at(count));
+    outShare.reserve(static_cast<std::size_t>(count));
     for (int j = 0; j < count; ++j) {
       std::vector<int64_t> capacities;
-      std::vector<int64_t> blocks(at(count));
-      for (const int port : classes[at(j)]) {
-        capacities.push_back(ports[at(port)].out);
+      std::vector<int64_t> blocks(static_cast<std::size_t>(count));
+      for (const int port : classes[j]) {
+        capacities.push_back(ports[port].out);
       }
       for (int i = 0; i < count; ++i) {
-        blocks[at(i)] = between(i, j);
+        blocks[i] = between(i, j);
       }
       outShare.push_back(dealToPorts(capacities, blocks));
     }
     std::vector<Pairing> pairings;
     for (int i = 0; i < count; ++i) {
       std::vector<int64_t> capacities;
-      std::vector<int64_t> blocks(at(count));
-      for (const int port : classes[at(i)]) {
-        capacities.push_back(ports[at(port)].in);
+      std::vector<int64_t> blocks(static_cast<std::size_t>(count));
+      for (const int port : classes[i]) {
+        capacities.push_back(ports[port].in);
       }
       for (int j = 0; j < count; ++j) {
-        blocks[at(j)] = between(i, j);
+        blocks[j] = between(i, j);
       }
       Matrix inShare = dealToPorts(capacities, blocks);
       for (int j = 0; j < count; ++j) {
@@ -566,19 +564,19 @@ private:
         int p = 0;
         int q = 0;
         int64_t have = inShare.rows > 0 ? inShare(0, j) : 0;
-        int64_t want = outShare[at(j)].rows > 0 ? outShare[at(j)](0, i) : 0;
-        while (p < inShare.rows && q < outShare[at(j)].rows) {
+        int64_t want = outShare[j].rows > 0 ? outShare[j](0, i) : 0;
+        while (p < inShare.rows && q < outShare[j].rows) {
           const int64_t amount = std::min(have, want);
           if (amount > 0) {
-            pairings.push_back({ports[at(classes[at(i)][at(p)])].node, ports[at(classes[at(j)][at(q)])].node, amount});
+            pairings.push_back({ports[classes[i][p]].node, ports[classes[j][q]].node, amount});
           }
           have -= amount;
           want -= amount;
           if (have == 0 && ++p < inShare.rows) {
             have = inShare(p, j);
           }
-          if (want == 0 && ++q < outShare[at(j)].rows) {
-            want = outShare[at(j)](q, i);
+          if (want == 0 && ++q < outShare[j].rows) {
+            want = outShare[j](q, i);
           }
         }
       }
@@ -589,13 +587,13 @@ private:
   /// Capacities after the given complete splittings.
   [[nodiscard]] std::vector<TreeArc> arcsAfter(const std::vector<int>& nodes,
                                                const std::vector<std::vector<Pairing>>& pairings) const {
-    std::vector<char> removed(at(m_network.nodeCount), 0);
+    std::vector<char> removed(static_cast<std::size_t>(m_network.nodeCount), 0);
     for (const int node : nodes) {
-      removed[at(node)] = 1;
+      removed[node] = 1;
     }
     std::vector<TreeArc> arcs;
     for (const Atom& atom : m_atoms) {
-      if (atom.capacity > 0 && removed[at(atom.tail)] == 0 && removed[at(atom.head)] == 0) {
+      if (atom.capacity > 0 && removed[atom.tail] == 0 && removed[atom.head] == 0) {
         arcs.push_back({atom.tail, atom.head, atom.capacity});
       }
     }
@@ -612,30 +610,30 @@ private:
   void removeRound() {
     const std::vector<int> distance = hopsFromGpus(m_network, liveArcs());
     std::vector<int> order;
-    std::vector<std::size_t> degree(at(m_network.nodeCount), 0);
+    std::vector<std::size_t> degree(static_cast<std::size_t>(m_network.nodeCount), 0);
     for (int node = 0; node < m_network.nodeCount; ++node) {
       if (isSwitch(node)) {
         order.push_back(node);
-        degree[at(node)] = portsOf(node).size();
+        degree[node] = portsOf(node).size();
       }
     }
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      return std::pair(distance[at(a)], degree[at(a)]) < std::pair(distance[at(b)], degree[at(b)]);
+      return std::pair(distance[a], degree[a]) < std::pair(distance[b], degree[b]);
     });
-    std::vector<char> isBlocked(at(m_network.nodeCount), 0);
+    std::vector<char> isBlocked(static_cast<std::size_t>(m_network.nodeCount), 0);
     std::vector<int> chosen;
     for (const int node : order) {
-      if (isBlocked[at(node)] != 0) {
+      if (isBlocked[node] != 0) {
         continue;
       }
       chosen.push_back(node);
-      isBlocked[at(node)] = 1;
+      isBlocked[node] = 1;
       for (const Port& port : portsOf(node)) {
-        isBlocked[at(port.node)] = 1;
+        isBlocked[port.node] = 1;
       }
       // GPUs never block each other.
       for (const int gpu : m_network.gpus) {
-        isBlocked[at(gpu)] = 0;
+        isBlocked[gpu] = 0;
       }
     }
     findTightSets();
@@ -650,8 +648,8 @@ private:
 
   /// A pair through the switch costs a cut one unit per copy when both its ends lie on the side the switch is not on.
   static int lossOf(const WatchedCut& cut, int node, int from, int to) {
-    const char side = cut.inSet[at(node)];
-    return cut.inSet[at(from)] != side && cut.inSet[at(to)] != side ? 1 : 0;
+    const char side = cut.inSet[node];
+    return cut.inSet[from] != side && cut.inSet[to] != side ? 1 : 0;
   }
 
   /// Exchanges the ends of two pairs where the first is lossy for a violated cut and the second lies on the other side,
@@ -672,8 +670,8 @@ private:
           for (std::size_t q = 0; q < present && cuts[c].slack < 0 && list[p].amount > 0; ++q) {
             const Pairing first = list[p];
             const Pairing second = list[q];
-            const char side = cuts[c].inSet[at(node)];
-            if (second.amount == 0 || cuts[c].inSet[at(second.from)] != side || cuts[c].inSet[at(second.to)] != side ||
+            const char side = cuts[c].inSet[node];
+            if (second.amount == 0 || cuts[c].inSet[second.from] != side || cuts[c].inSet[second.to] != side ||
                 first.from == second.to || second.from == first.to) {
               continue;
             }
@@ -751,11 +749,11 @@ private:
   /// Repairs one guess against the cuts that failed checks show. True when the switches are removed.
   bool removeByExchanges(const std::vector<int>& nodes, const std::vector<int>& distance, bool groupFar) {
     constexpr int kRepairs = 24;
-    constexpr std::size_t kMostCuts = 256;
+    constexpr std::size_t kMaxCuts = 256;
     std::vector<std::vector<Pairing>> pairings = guessAll(nodes, distance, groupFar, 1);
     std::vector<WatchedCut> cuts;
     for (const std::vector<char>& set : m_sets) {
-      if (cuts.size() >= kMostCuts) {
+      if (cuts.size() >= kMaxCuts) {
         break;
       }
       cuts.push_back({set, 0});
@@ -776,9 +774,9 @@ private:
         return true;
       }
       for (const auto& violation : violated) {
-        std::vector<char> inSet(at(m_network.nodeCount), 0);
+        std::vector<char> inSet(static_cast<std::size_t>(m_network.nodeCount), 0);
         for (const int node : violation.nodes) {
-          inSet[at(node)] = 1;
+          inSet[node] = 1;
         }
         const auto known =
             std::find_if(cuts.begin(), cuts.end(), [&](const WatchedCut& cut) { return cut.inSet == inSet; });
@@ -788,7 +786,7 @@ private:
           cuts.push_back({std::move(inSet), -violation.deficit});
         }
       }
-      if (cuts.size() > 2 * kMostCuts) {
+      if (cuts.size() > 2 * kMaxCuts) {
         return false;
       }
     }
@@ -854,15 +852,15 @@ private:
       return static_cast<int>(found - merged.begin());
     };
     Oracle oracle = makeOracle(merged);
-    std::vector<int> portOf(at(m_network.nodeCount), -1);
-    std::vector<int64_t> in(at(count));
-    std::vector<int64_t> out(at(count));
+    std::vector<int> portOf(static_cast<std::size_t>(m_network.nodeCount), -1);
+    std::vector<int64_t> in(static_cast<std::size_t>(count));
+    std::vector<int64_t> out(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
-      portOf[at(ports[at(i)].node)] = i;
-      in[at(i)] = ports[at(i)].in;
-      out[at(i)] = ports[at(i)].out;
+      portOf[ports[i].node] = i;
+      in[i] = ports[i].in;
+      out[i] = ports[i].out;
     }
-    std::vector<char> blocked(at(count) * at(count), 0);
+    std::vector<char> blocked(static_cast<std::size_t>(count) * static_cast<std::size_t>(count), 0);
     std::vector<Pairing> accepted;
 
     const auto shift = [&](const Pairing& pairing, int64_t amount) {
@@ -873,8 +871,8 @@ private:
       }
     };
     const auto accept = [&](const Pairing& pairing, int64_t amount) {
-      in[at(portOf[at(pairing.from)])] -= amount;
-      out[at(portOf[at(pairing.to)])] -= amount;
+      in[portOf[pairing.from]] -= amount;
+      out[portOf[pairing.to]] -= amount;
       if (amount > 0) {
         accepted.push_back({pairing.from, pairing.to, amount});
       }
@@ -894,7 +892,8 @@ private:
         shift(batch[0], kept - batch[0].amount);
         accept(batch[0], kept);
         if (deficit > 0) {
-          blocked[at(portOf[at(batch[0].from)]) * at(count) + at(portOf[at(batch[0].to)])] = 1;
+          blocked[static_cast<std::size_t>(portOf[batch[0].from]) * static_cast<std::size_t>(count) +
+                  static_cast<std::size_t>(portOf[batch[0].to])] = 1;
         }
         return;
       }
@@ -924,11 +923,13 @@ private:
         for (int step = loops ? 0 : 1; step < (loops ? 1 : count); ++step) {
           for (int i = 0; i < count; ++i) {
             const int j = (i + step) % count;
-            const int64_t amount = std::min(inLeft[at(i)], outLeft[at(j)]);
-            if (amount > 0 && blocked[at(i) * at(count) + at(j)] == 0) {
-              batch.push_back({ports[at(i)].node, ports[at(j)].node, amount});
-              inLeft[at(i)] -= amount;
-              outLeft[at(j)] -= amount;
+            const int64_t amount = std::min(inLeft[i], outLeft[j]);
+            if (amount > 0 &&
+                blocked[static_cast<std::size_t>(i) * static_cast<std::size_t>(count) + static_cast<std::size_t>(j)] ==
+                    0) {
+              batch.push_back({ports[i].node, ports[j].node, amount});
+              inLeft[i] -= amount;
+              outLeft[j] -= amount;
             }
           }
         }
@@ -939,7 +940,7 @@ private:
       }
     }
     for (int i = 0; i < count; ++i) {
-      if (in[at(i)] != 0 || out[at(i)] != 0) {
+      if (in[i] != 0 || out[i] != 0) {
         throw Failure{{ErrorCode::internal, "a switch could not be removed completely",
                        "report this fabric: the splitting theorem promises a way for balanced switches"}};
       }
@@ -970,10 +971,10 @@ LogicalTopology removeSwitches(const Network& network, const std::vector<TreeArc
 }
 
 std::vector<int> route(const std::vector<Atom>& atoms, int atom) {
-  std::vector<int> nodes{atoms[at(atom)].tail};
+  std::vector<int> nodes{atoms[atom].tail};
   std::vector<int> stack{atom};
   while (!stack.empty()) {
-    const Atom& current = atoms[at(stack.back())];
+    const Atom& current = atoms[stack.back()];
     stack.pop_back();
     if (current.first >= 0) {
       stack.push_back(current.second);

@@ -11,6 +11,7 @@
 
 #include "base/checked.hpp"
 #include "forestcoll/network.hpp"
+#include "forestcoll/optimality.hpp"
 #include "forestcoll/scaled_oracle.hpp"
 
 namespace coppice::forestcoll {
@@ -18,14 +19,10 @@ namespace {
 
 using std::int64_t;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 int64_t leaving(const Network& network, const std::vector<char>& isInside) {
   int64_t sum = 0;
   for (const TreeArc& arc : network.arcs) {
-    if (isInside[at(arc.tail)] != 0 && isInside[at(arc.head)] == 0) {
+    if (isInside[arc.tail] != 0 && isInside[arc.head] == 0) {
       sum = checkedAdd(sum, arc.capacity);
     }
   }
@@ -92,11 +89,11 @@ public:
         m_limits(limits),
         m_oracle(scaledOracle<Cap>(network, ratio.value().numerator(), ratio.value().denominator())),
         m_order(m_oracle.sinkOrder().begin(), m_oracle.sinkOrder().end()),
-        m_ranks(at(network.nodeCount), 0),
-        m_state(at(network.nodeCount), State::open),
-        m_component(at(network.nodeCount), -1) {
+        m_ranks(static_cast<std::size_t>(network.nodeCount), 0),
+        m_state(static_cast<std::size_t>(network.nodeCount), State::open),
+        m_component(static_cast<std::size_t>(network.nodeCount), -1) {
     for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
-      m_ranks[at(network.gpus[rank])] = rank;
+      m_ranks[network.gpus[rank]] = rank;
     }
   }
 
@@ -135,8 +132,8 @@ private:
   void mark(std::vector<int> queue, State state) {
     for (std::size_t i = 0; i < queue.size(); ++i) {
       const auto visit = [&](int next) {
-        if (m_state[at(next)] != state) {
-          m_state[at(next)] = state;
+        if (m_state[next] != state) {
+          m_state[next] = state;
           queue.push_back(next);
         }
       };
@@ -151,12 +148,12 @@ private:
   /// The nodes that can flow into the sink and so are in every Q; false where one of them is a source.
   bool markNeeded(int sink) {
     m_needed.assign(1, sink);
-    m_state[at(sink)] = State::needed;
+    m_state[sink] = State::needed;
     bool isClosed = !m_oracle.isSource(sink);
     for (std::size_t i = 0; i < m_needed.size() && isClosed; ++i) {
       m_oracle.forEachResidualInto(m_needed[i], [&](int from) {
-        if (m_state[at(from)] != State::needed) {
-          m_state[at(from)] = State::needed;
+        if (m_state[from] != State::needed) {
+          m_state[from] = State::needed;
           m_needed.push_back(from);
           isClosed = isClosed && !m_oracle.isSource(from);
         }
@@ -164,7 +161,7 @@ private:
     }
     if (!isClosed) {
       for (const int node : m_needed) {
-        m_state[at(node)] = State::open;
+        m_state[node] = State::open;
       }
     }
     return isClosed;
@@ -175,7 +172,7 @@ private:
     std::vector<int> sources;
     for (int v = 0; v < m_network.nodeCount; ++v) {
       if (m_oracle.isSource(v)) {
-        m_state[at(v)] = State::barred;
+        m_state[v] = State::barred;
         sources.push_back(v);
       }
     }
@@ -196,7 +193,7 @@ private:
       return;
     }
     markBarred();
-    spend(at(m_network.nodeCount));
+    spend(static_cast<std::size_t>(m_network.nodeCount));
     findComponents();
     closeClasses();
     enumerate(index);
@@ -213,24 +210,24 @@ private:
     std::fill(m_component.begin(), m_component.end(), -1);
     m_componentCount = 0;
     m_neighbours.clear();
-    std::vector<int> index(at(m_network.nodeCount), -1);
-    std::vector<int> low(at(m_network.nodeCount), 0);
+    std::vector<int> index(static_cast<std::size_t>(m_network.nodeCount), -1);
+    std::vector<int> low(static_cast<std::size_t>(m_network.nodeCount), 0);
     std::vector<int> stack;
     std::vector<Frame> frames;
     int visited = 0;
     const auto enter = [&](int node) {
-      index[at(node)] = low[at(node)] = visited++;
+      index[node] = low[node] = visited++;
       stack.push_back(node);
       const std::size_t begin = m_neighbours.size();
       m_oracle.forEachResidualInto(node, [&](int from) {
-        if (m_state[at(from)] == State::open) {
+        if (m_state[from] == State::open) {
           m_neighbours.push_back(from);
         }
       });
       frames.push_back({node, begin, begin});
     };
     for (int start = 0; start < m_network.nodeCount; ++start) {
-      if (m_state[at(start)] != State::open || index[at(start)] >= 0) {
+      if (m_state[start] != State::open || index[start] >= 0) {
         continue;
       }
       enter(start);
@@ -239,74 +236,74 @@ private:
         const int node = frame.node;
         if (frame.next < m_neighbours.size()) {
           const int from = m_neighbours[frame.next++];
-          if (index[at(from)] < 0) {
+          if (index[from] < 0) {
             enter(from);
-          } else if (m_component[at(from)] < 0) {
-            low[at(node)] = std::min(low[at(node)], index[at(from)]);
+          } else if (m_component[from] < 0) {
+            low[node] = std::min(low[node], index[from]);
           }
           continue;
         }
         m_neighbours.resize(frame.begin);
         frames.pop_back();
         if (!frames.empty()) {
-          low[at(frames.back().node)] = std::min(low[at(frames.back().node)], low[at(node)]);
+          low[frames.back().node] = std::min(low[frames.back().node], low[node]);
         }
-        if (low[at(node)] == index[at(node)]) {
+        if (low[node] == index[node]) {
           int member = -1;
           do {
             member = stack.back();
             stack.pop_back();
-            m_component[at(member)] = m_componentCount;
+            m_component[member] = m_componentCount;
           } while (member != node);
           ++m_componentCount;
         }
       }
     }
-    spend(at(visited));
+    spend(static_cast<std::size_t>(visited));
   }
 
   /// Components that hold GPUs are the classes that a Q takes as a whole; each with the classes that it draws in.
   void closeClasses() {
-    m_classOf.assign(at(m_componentCount), -1);
+    m_classOf.assign(static_cast<std::size_t>(m_componentCount), -1);
     m_members.clear();
     for (const int gpu : m_network.gpus) {
-      if (const int component = m_component[at(gpu)]; component >= 0) {
-        int& group = m_classOf[at(component)];
+      if (const int component = m_component[gpu]; component >= 0) {
+        int& group = m_classOf[component];
         if (group < 0) {
           group = static_cast<int>(m_members.size());
           m_members.emplace_back();
         }
-        m_members[at(group)].push_back(gpu);
+        m_members[group].push_back(gpu);
       }
     }
     const std::size_t classes = m_members.size();
-    std::vector<std::vector<int>> nodes(at(m_componentCount));
+    std::vector<std::vector<int>> nodes(static_cast<std::size_t>(m_componentCount));
     for (int v = 0; v < m_network.nodeCount; ++v) {
-      if (m_component[at(v)] >= 0) {
-        nodes[at(m_component[at(v)])].push_back(v);
+      if (m_component[v] >= 0) {
+        nodes[m_component[v]].push_back(v);
       }
     }
-    std::vector<Bits> drawn(at(m_componentCount), Bits(classes));
+    std::vector<Bits> drawn(static_cast<std::size_t>(m_componentCount), Bits(classes));
     m_draws.assign(classes, Bits(classes));
     m_drawnBy.assign(classes, Bits(classes));
     for (int c = 0; c < m_componentCount; ++c) {
-      Bits& all = drawn[at(c)];
-      if (m_classOf[at(c)] >= 0) {
-        all.add(at(m_classOf[at(c)]));
+      Bits& all = drawn[c];
+      if (m_classOf[c] >= 0) {
+        all.add(static_cast<std::size_t>(m_classOf[c]));
       }
       std::uint64_t joins = 0;
-      for (const int node : nodes[at(c)]) {
+      for (const int node : nodes[c]) {
         m_oracle.forEachResidualInto(node, [&](int from) {
-          const int other = m_component[at(from)];
+          const int other = m_component[from];
           if (other >= 0 && other != c) {
-            all.add(drawn[at(other)]);
+            all.add(drawn[other]);
             ++joins;
           }
         });
       }
       spend(joins * all.words());
-      if (m_classOf[at(c)] >= 0) {
-        m_draws[at(m_classOf[at(c)])] = all;
+      if (m_classOf[c] >= 0) {
+        m_draws[m_classOf[c]] = all;
       }
     }
     for (std::size_t i = 0; i < classes; ++i) {
@@ -365,12 +362,12 @@ private:
     int64_t demand = m_network.totalDemand;
     std::size_t inside = 0;
     const auto take = [&](int gpu) {
-      isIn[m_ranks[at(gpu)]] = 1;
-      demand -= m_network.demand[at(gpu)];
+      isIn[m_ranks[gpu]] = 1;
+      demand -= m_network.demand[gpu];
       ++inside;
     };
     for (const int node : m_needed) {
-      if (m_network.isGpu[at(node)] != 0) {
+      if (m_network.isGpu[node] != 0) {
         take(node);
       }
     }
@@ -415,7 +412,7 @@ private:
     std::vector<int> sides[2];  // GPUs outside and inside of Q
     std::size_t next = 0;
     for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
-      const bool isSmaller = next < place.smaller.size() && at(place.smaller[next]) == rank;
+      const bool isSmaller = next < place.smaller.size() && static_cast<std::size_t>(place.smaller[next]) == rank;
       next += isSmaller ? 1 : 0;
       sides[isSmaller == place.isSinkSide ? 1 : 0].push_back(m_network.gpus[rank]);
     }
@@ -428,12 +425,12 @@ private:
       takeBoxes<true>(State::barred, State::needed);
     }
     CutRatio cut;
-    std::vector<char> isInside(at(m_network.nodeCount), 0);
+    std::vector<char> isInside(static_cast<std::size_t>(m_network.nodeCount), 0);
     for (int v = 0; v < m_network.nodeCount; ++v) {
-      if (place.isSinkSide ? m_state[at(v)] != State::needed : m_state[at(v)] == State::barred) {
-        isInside[at(v)] = 1;
+      if (place.isSinkSide ? m_state[v] != State::needed : m_state[v] == State::barred) {
+        isInside[v] = 1;
         cut.nodes.push_back(v);
-        cut.demand += m_network.demand[at(v)];
+        cut.demand += m_network.demand[v];
       }
     }
     cut.exit = leaving(m_network, isInside);
@@ -443,7 +440,7 @@ private:
   template <bool isForward>
   void markAll(const std::vector<int>& seeds, State state) {
     for (const int seed : seeds) {
-      m_state[at(seed)] = state;
+      m_state[seed] = state;
     }
     mark<isForward>(seeds, state);
   }
@@ -451,7 +448,7 @@ private:
   /// The boxes around the node, outermost first, while visit returns true.
   template <typename Visit>
   void forEachBox(int node, Visit&& visit) const {
-    const std::string& path = m_fabric.nodes()[at(node)].box;
+    const std::string& path = m_fabric.nodes()[node].box;
     for (std::size_t end = path.find('/'); !path.empty(); end = path.find('/', end + 1)) {
       if (!visit(path.substr(0, end)) || end == std::string::npos) {
         return;
@@ -466,13 +463,13 @@ private:
     for (const int gpu : m_network.gpus) {
       forEachBox(gpu, [&](const std::string& box) {
         bool& filled = isFilled.try_emplace(box, true).first->second;
-        filled = filled && m_state[at(gpu)] == own;
+        filled = filled && m_state[gpu] == own;
         return true;
       });
     }
     std::map<std::string, std::vector<int>> rest;
     for (int v = 0; v < m_network.nodeCount; ++v) {
-      if (m_state[at(v)] == State::open) {
+      if (m_state[v] == State::open) {
         forEachBox(v, [&](const std::string& box) {
           const auto found = isFilled.find(box);
           const bool isOuterEnough = found != isFilled.end() && found->second;
@@ -488,7 +485,7 @@ private:
       markAll<isForward>(nodes, own);
       bool isLost = false;
       for (int v = 0; v < m_network.nodeCount && !isLost; ++v) {
-        isLost = before[at(v)] == other && m_state[at(v)] != other;
+        isLost = before[v] == other && m_state[v] != other;
       }
       if (isLost) {
         m_state = before;
@@ -522,9 +519,9 @@ private:
 
 /// a(v) by rank: what each GPU has to send.
 std::vector<int64_t> demandOf(const fabric::Fabric& fabric, const Request& request) {
-  std::vector<int64_t> demand(at(fabric.gpuCount()), request.root ? 0 : 1);
+  std::vector<int64_t> demand(static_cast<std::size_t>(fabric.gpuCount()), request.root ? 0 : 1);
   if (request.root && *request.root >= 0 && *request.root < fabric.gpuCount()) {
-    demand[at(*request.root)] = 1;
+    demand[*request.root] = 1;
   } else if (request.amounts.size() == demand.size()) {
     demand = request.amounts;
   }
@@ -543,14 +540,14 @@ Result<TiedCuts> tiedCuts(const fabric::Fabric& fabric, const Request& request, 
                           const Progress& progress, const TiedCutsLimits& limits) {
   try {
     Network network = makeNetwork(fabric, demandOf(fabric, request));
-    std::vector<char> isInside(at(network.nodeCount), 0);
+    std::vector<char> isInside(static_cast<std::size_t>(network.nodeCount), 0);
     CutRatio ratio;
     for (const int node : cut.nodes) {
       if (node < 0 || node >= network.nodeCount) {
         failUsage("the cut names a node that the fabric does not have");
       }
-      isInside[at(node)] = 1;
-      ratio.demand += network.demand[at(node)];
+      isInside[node] = 1;
+      ratio.demand += network.demand[node];
     }
     const bool isReduction = request.collective == Collective::reduceScatter ||
                              request.collective == Collective::reduce ||

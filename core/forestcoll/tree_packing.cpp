@@ -12,7 +12,8 @@
 #include <utility>
 
 #include "base/checked.hpp"
-#include "forestcoll/low_packing.hpp"
+#include "forestcoll/fixed_k.hpp"
+#include "forestcoll/packing/low_packing.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -21,12 +22,8 @@ using std::int64_t;
 using Oracle = flow::FeasibilityOracle<int64_t>;
 using Trees = std::vector<PackedTree>;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 std::vector<int> allNodes(int count) {
-  std::vector<int> nodes(at(count));
+  std::vector<int> nodes(static_cast<std::size_t>(count));
   std::iota(nodes.begin(), nodes.end(), 0);
   return nodes;
 }
@@ -37,9 +34,9 @@ struct OutArcs {
   std::vector<int> arc;
 
   explicit OutArcs(const PackingProblem& problem) {
-    start.assign(at(problem.nodeCount) + 1, 0);
+    start.assign(static_cast<std::size_t>(problem.nodeCount) + 1, 0);
     for (const TreeArc& a : problem.arcs) {
-      ++start[at(a.tail) + 1];
+      ++start[static_cast<std::size_t>(a.tail) + 1];
     }
     for (std::size_t v = 0; v + 1 < start.size(); ++v) {
       start[v + 1] += start[v];
@@ -47,11 +44,12 @@ struct OutArcs {
     arc.resize(problem.arcs.size());
     std::vector<int> fill(start.begin(), start.end() - 1);
     for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
-      arc[at(fill[at(problem.arcs[i].tail)]++)] = static_cast<int>(i);
+      arc[fill[problem.arcs[i].tail]++] = static_cast<int>(i);
     }
   }
   [[nodiscard]] std::span<const int> of(int node) const {
-    return {arc.data() + start[at(node)], at(start[at(node) + 1] - start[at(node)])};
+    return {arc.data() + start[node],
+            static_cast<std::size_t>(start[static_cast<std::size_t>(node) + 1] - start[node])};
   }
 };
 
@@ -101,33 +99,33 @@ private:
   /// Breadth-first tree over arcs with at least `multiplicity` left; the widest arc into each new node.
   bool growGreedy(int root, int64_t multiplicity, std::vector<int>& arcs) {
     arcs.clear();
-    std::vector<char> reached(at(nodeCount()), 0);
-    std::vector<int> best(at(nodeCount()), -1);
-    reached[at(root)] = 1;
+    std::vector<char> reached(static_cast<std::size_t>(nodeCount()), 0);
+    std::vector<int> best(static_cast<std::size_t>(nodeCount()), -1);
+    reached[root] = 1;
     std::vector<int> frontier{root};
-    while (!frontier.empty() && arcs.size() + 1 < at(nodeCount())) {
+    while (!frontier.empty() && arcs.size() + 1 < static_cast<std::size_t>(nodeCount())) {
       std::vector<int> next;
       for (const int node : frontier) {
         for (const int arc : m_out.of(node)) {
-          const int head = m_problem.arcs[at(arc)].head;
-          if (reached[at(head)] != 0 || m_remaining[at(arc)] < multiplicity) {
+          const int head = m_problem.arcs[arc].head;
+          if (reached[head] != 0 || m_remaining[arc] < multiplicity) {
             continue;
           }
-          if (best[at(head)] < 0) {
+          if (best[head] < 0) {
             next.push_back(head);
-            best[at(head)] = arc;
-          } else if (m_remaining[at(arc)] > m_remaining[at(best[at(head)])]) {
-            best[at(head)] = arc;
+            best[head] = arc;
+          } else if (m_remaining[arc] > m_remaining[best[head]]) {
+            best[head] = arc;
           }
         }
       }
       for (const int node : next) {
-        reached[at(node)] = 1;
-        arcs.push_back(best[at(node)]);
+        reached[node] = 1;
+        arcs.push_back(best[node]);
       }
       frontier = std::move(next);
     }
-    return arcs.size() + 1 == at(nodeCount());
+    return arcs.size() + 1 == static_cast<std::size_t>(nodeCount());
   }
 
   /// Trees one after the other without looking at cuts. If all fit, no cut condition is needed.
@@ -135,8 +133,8 @@ private:
     std::vector<int> arcs;
     for (int root = 0; root < nodeCount(); ++root) {
       throwIfCancelled(m_progress);
-      while (m_supply[at(root)] > 0) {
-        int64_t multiplicity = m_supply[at(root)];
+      while (m_supply[root] > 0) {
+        int64_t multiplicity = m_supply[root];
         while (!growGreedy(root, multiplicity, arcs)) {
           multiplicity /= 2;
           if (multiplicity == 0) {
@@ -149,9 +147,9 @@ private:
           }
         }
         for (const int arc : arcs) {
-          m_remaining[at(arc)] -= multiplicity;
+          m_remaining[arc] -= multiplicity;
         }
-        m_supply[at(root)] -= multiplicity;
+        m_supply[root] -= multiplicity;
         m_trees.push_back({root, multiplicity, arcs});
       }
     }
@@ -161,26 +159,26 @@ private:
   void apply(const Partial& tree, int64_t sign) {
     const int64_t amount = sign * tree.multiplicity;
     for (const int arc : tree.arcs) {
-      m_remaining[at(arc)] -= amount;
-      m_oracle->setCapacity(arc, m_remaining[at(arc)]);
+      m_remaining[arc] -= amount;
+      m_oracle->setCapacity(arc, m_remaining[arc]);
     }
-    m_supply[at(tree.root)] -= amount;
-    m_oracle->setSupply(tree.root, m_supply[at(tree.root)]);
+    m_supply[tree.root] -= amount;
+    m_oracle->setSupply(tree.root, m_supply[tree.root]);
   }
 
   /// Adds violated sets to the pool with their slack in the present (feasible) state.
   void learn(const std::vector<flow::Violation<int64_t>>& violated) {
-    constexpr std::size_t kMostSets = 512;
+    constexpr std::size_t kMaxSets = 512;
     for (const auto& violation : violated) {
       PoolSet set;
-      set.contains.assign(at(nodeCount()), 0);
+      set.contains.assign(static_cast<std::size_t>(nodeCount()), 0);
       int64_t inside = 0;
       for (const int node : violation.nodes) {
-        set.contains[at(node)] = 1;
-        inside += m_supply[at(node)];
+        set.contains[node] = 1;
+        inside += m_supply[node];
       }
       set.slack = m_oracle->entering(set.contains) + inside - m_oracle->target();
-      if (m_pool.size() >= kMostSets) {
+      if (m_pool.size() >= kMaxSets) {
         m_pool.erase(m_pool.begin());
       }
       m_pool.push_back(std::move(set));
@@ -189,11 +187,11 @@ private:
   }
 
   void indexPool() {
-    m_setsOf.assign(at(nodeCount()), {});
+    m_setsOf.assign(static_cast<std::size_t>(nodeCount()), {});
     for (std::size_t i = 0; i < m_pool.size(); ++i) {
       for (int node = 0; node < nodeCount(); ++node) {
-        if (m_pool[i].contains[at(node)] != 0) {
-          m_setsOf[at(node)].push_back(static_cast<int>(i));
+        if (m_pool[i].contains[node] != 0) {
+          m_setsOf[node].push_back(static_cast<int>(i));
         }
       }
     }
@@ -204,19 +202,19 @@ private:
     for (PoolSet& set : m_pool) {
       int64_t entries = 0;
       for (const int arc : tree.arcs) {
-        const TreeArc& a = m_problem.arcs[at(arc)];
-        entries += set.contains[at(a.head)] != 0 && set.contains[at(a.tail)] == 0 ? 1 : 0;
+        const TreeArc& a = m_problem.arcs[arc];
+        entries += set.contains[a.head] != 0 && set.contains[a.tail] == 0 ? 1 : 0;
       }
-      const int64_t free = set.contains[at(tree.root)] != 0 ? 0 : 1;
+      const int64_t free = set.contains[tree.root] != 0 ? 0 : 1;
       set.slack -= sign * tree.multiplicity * (entries - free);
     }
   }
 
   [[nodiscard]] bool mayAdd(int arc, int64_t multiplicity) const {
-    const TreeArc& a = m_problem.arcs[at(arc)];
-    for (const int i : m_setsOf[at(a.head)]) {
-      const PoolSet& set = m_pool[at(i)];
-      if (set.contains[at(a.tail)] == 0 && (set.holdsRoot || set.entered)) {
+    const TreeArc& a = m_problem.arcs[arc];
+    for (const int i : m_setsOf[a.head]) {
+      const PoolSet& set = m_pool[i];
+      if (set.contains[a.tail] == 0 && (set.holdsRoot || set.entered)) {
         const int64_t costly = set.entries + (set.holdsRoot ? 1 : 0);
         if (multiplicity * costly > set.slack) {
           return false;
@@ -227,10 +225,10 @@ private:
   }
 
   void noteAdded(int arc) {
-    const TreeArc& a = m_problem.arcs[at(arc)];
-    for (const int i : m_setsOf[at(a.head)]) {
-      PoolSet& set = m_pool[at(i)];
-      if (set.contains[at(a.tail)] == 0) {
+    const TreeArc& a = m_problem.arcs[arc];
+    for (const int i : m_setsOf[a.head]) {
+      PoolSet& set = m_pool[i];
+      if (set.contains[a.tail] == 0) {
         ++set.entries;
       }
       set.entered = true;
@@ -240,25 +238,25 @@ private:
   /// Breadth-first tree that respects the pool. Incomplete when stuck.
   Partial build(int root, int64_t multiplicity) {
     m_progress.spend(m_problem.arcs.size());
-    Partial tree{root, multiplicity, {}, std::vector<char>(at(nodeCount()), 0), false};
+    Partial tree{root, multiplicity, {}, std::vector<char>(static_cast<std::size_t>(nodeCount()), 0), false};
     for (PoolSet& set : m_pool) {
-      set.holdsRoot = set.contains[at(root)] != 0;
+      set.holdsRoot = set.contains[root] != 0;
       set.entered = set.holdsRoot;
       set.entries = 0;
     }
-    tree.reached[at(root)] = 1;
+    tree.reached[root] = 1;
     struct Candidate {
       int64_t remaining;
       int arc;
     };
     std::vector<int> frontier{root};
     std::vector<Candidate> candidates;
-    while (!frontier.empty() && tree.arcs.size() + 1 < at(nodeCount())) {
+    while (!frontier.empty() && tree.arcs.size() + 1 < static_cast<std::size_t>(nodeCount())) {
       candidates.clear();
       for (const int node : frontier) {
         for (const int arc : m_out.of(node)) {
-          if (tree.reached[at(m_problem.arcs[at(arc)].head)] == 0 && m_remaining[at(arc)] >= multiplicity) {
-            candidates.push_back({m_remaining[at(arc)], arc});
+          if (tree.reached[m_problem.arcs[arc].head] == 0 && m_remaining[arc] >= multiplicity) {
+            candidates.push_back({m_remaining[arc], arc});
           }
         }
       }
@@ -266,9 +264,9 @@ private:
                        [](const Candidate& a, const Candidate& b) { return a.remaining > b.remaining; });
       std::vector<int> next;
       for (const Candidate& candidate : candidates) {
-        const int head = m_problem.arcs[at(candidate.arc)].head;
-        if (tree.reached[at(head)] == 0 && mayAdd(candidate.arc, multiplicity)) {
-          tree.reached[at(head)] = 1;
+        const int head = m_problem.arcs[candidate.arc].head;
+        if (tree.reached[head] == 0 && mayAdd(candidate.arc, multiplicity)) {
+          tree.reached[head] = 1;
           tree.arcs.push_back(candidate.arc);
           noteAdded(candidate.arc);
           next.push_back(head);
@@ -276,7 +274,7 @@ private:
       }
       frontier = std::move(next);
     }
-    tree.isComplete = tree.arcs.size() + 1 == at(nodeCount());
+    tree.isComplete = tree.arcs.size() + 1 == static_cast<std::size_t>(nodeCount());
     return tree;
   }
 
@@ -289,7 +287,7 @@ private:
     while (true) {
       throwIfCancelled(m_progress);
       m_progress.report("packing", 1.0 - static_cast<double>(m_oracle->target()) / static_cast<double>(total));
-      while (root < nodeCount() && m_supply[at(root)] == 0) {
+      while (root < nodeCount() && m_supply[root] == 0) {
         ++root;
       }
       if (root == nodeCount()) {
@@ -304,11 +302,11 @@ private:
       bool stuck = false;
       int next = root;
       while (batch.size() < batchSize && next < nodeCount()) {
-        if (m_supply[at(next)] == 0) {
+        if (m_supply[next] == 0) {
           ++next;
           continue;
         }
-        Partial tree = build(next, std::min(m_supply[at(next)], m_grain));
+        Partial tree = build(next, std::min(m_supply[next], m_grain));
         if (!tree.isComplete) {
           stuck = true;
           break;
@@ -368,7 +366,7 @@ private:
 
   /// One batch of equal trees at the root, by rebuilding from what failed checks teach; exact as the last resort.
   void packOne(int root) {
-    int64_t multiplicity = std::min(m_supply[at(root)], m_grain);
+    int64_t multiplicity = std::min(m_supply[root], m_grain);
     const int64_t first = multiplicity;
     for (int attempt = 0; attempt < 40 && multiplicity > 0; ++attempt) {
       throwIfCancelled(m_progress);
@@ -391,10 +389,10 @@ private:
           const PoolSet& set = m_pool[i];
           int64_t entries = 0;
           for (const int arc : tree.arcs) {
-            const TreeArc& a = m_problem.arcs[at(arc)];
-            entries += set.contains[at(a.head)] != 0 && set.contains[at(a.tail)] == 0 ? 1 : 0;
+            const TreeArc& a = m_problem.arcs[arc];
+            entries += set.contains[a.head] != 0 && set.contains[a.tail] == 0 ? 1 : 0;
           }
-          const int64_t costly = entries - (set.contains[at(root)] != 0 ? 0 : 1);
+          const int64_t costly = entries - (set.contains[root] != 0 ? 0 : 1);
           if (costly > 0) {
             allowed = std::min(allowed, set.slack / costly);
           }
@@ -416,7 +414,7 @@ private:
       // show every set that the partial tree broke.
       std::vector<int> sinks;
       for (int node = 0; node < nodeCount(); ++node) {
-        if (tree.reached[at(node)] != 0) {
+        if (tree.reached[node] != 0) {
           sinks.push_back(node);
         }
       }
@@ -436,27 +434,27 @@ private:
   /// all other trees tells how many of the copies may take (x, y): a set that holds y, misses x and was met needs in(Q)
   /// + r(Q) from the others alone.
   void packExactly(int root) {
-    Partial tree{root, m_supply[at(root)], {}, std::vector<char>(at(nodeCount()), 0), false};
+    Partial tree{root, m_supply[root], {}, std::vector<char>(static_cast<std::size_t>(nodeCount()), 0), false};
     // From here on the copies under construction are no longer supply.
-    m_supply[at(root)] = 0;
+    m_supply[root] = 0;
     m_oracle->setSupply(root, 0);
-    tree.reached[at(root)] = 1;
+    tree.reached[root] = 1;
     std::vector<int> order{root};
     std::vector<char> refused(m_problem.arcs.size(), 0);  // mu = 0 stays 0 while the multiplicity does not change
-    while (order.size() < at(nodeCount())) {
+    while (order.size() < static_cast<std::size_t>(nodeCount())) {
       throwIfCancelled(m_progress);
       m_progress.spend(m_oracle->takeWork());
       int bestArc = -1;
       int64_t bestAmount = 0;
       for (std::size_t i = 0; i < order.size() && bestAmount < tree.multiplicity; ++i) {
         for (const int arc : m_out.of(order[i])) {
-          const int head = m_problem.arcs[at(arc)].head;
-          if (tree.reached[at(head)] != 0 || refused[at(arc)] != 0) {
+          const int head = m_problem.arcs[arc].head;
+          if (tree.reached[head] != 0 || refused[arc] != 0) {
             continue;
           }
           const int64_t amount = addable(arc, tree.multiplicity);
           if (amount == 0) {
-            refused[at(arc)] = 1;
+            refused[arc] = 1;
           }
           if (amount > bestAmount) {
             bestAmount = amount;
@@ -475,19 +473,19 @@ private:
         // Fewer copies go on; the others start anew, which is sound because both halves were feasible.
         const int64_t back = tree.multiplicity - bestAmount;
         for (const int arc : tree.arcs) {
-          m_remaining[at(arc)] += back;
-          m_oracle->setCapacity(arc, m_remaining[at(arc)]);
+          m_remaining[arc] += back;
+          m_oracle->setCapacity(arc, m_remaining[arc]);
         }
-        m_supply[at(root)] += back;
-        m_oracle->setSupply(root, m_supply[at(root)]);
+        m_supply[root] += back;
+        m_oracle->setSupply(root, m_supply[root]);
         tree.multiplicity = bestAmount;
         std::fill(refused.begin(), refused.end(), char{0});
       }
-      m_remaining[at(bestArc)] -= tree.multiplicity;
-      m_oracle->setCapacity(bestArc, m_remaining[at(bestArc)]);
+      m_remaining[bestArc] -= tree.multiplicity;
+      m_oracle->setCapacity(bestArc, m_remaining[bestArc]);
       tree.arcs.push_back(bestArc);
-      const int head = m_problem.arcs[at(bestArc)].head;
-      tree.reached[at(head)] = 1;
+      const int head = m_problem.arcs[bestArc].head;
+      tree.reached[head] = 1;
       order.push_back(head);
     }
     chargePool(tree, 1);
@@ -496,15 +494,15 @@ private:
 
   /// mu of (B.4) for the partial tree.
   int64_t addable(int arc, int64_t multiplicity) {
-    const int64_t most = std::min(multiplicity, m_remaining[at(arc)]);
+    const int64_t most = std::min(multiplicity, m_remaining[arc]);
     if (most == 0) {
       return 0;
     }
-    m_oracle->setCapacity(arc, m_remaining[at(arc)] - most);
+    m_oracle->setCapacity(arc, m_remaining[arc] - most);
     const int64_t target = m_oracle->target();
-    const int64_t flow = m_oracle->flowInto(m_problem.arcs[at(arc)].head, target);
+    const int64_t flow = m_oracle->flowInto(m_problem.arcs[arc].head, target);
     m_oracle->undo();
-    m_oracle->setCapacity(arc, m_remaining[at(arc)]);
+    m_oracle->setCapacity(arc, m_remaining[arc]);
     return std::max<int64_t>(0, most - (target - flow));
   }
 
@@ -533,7 +531,7 @@ public:
       return problem.supply[0] > 0 ? Trees{{0, problem.supply[0], {}}} : Trees{};
     }
     constexpr std::size_t kSparse = 16;  // arcs per node; few tight sets in anything sparser
-    if (problem.arcs.size() <= kSparse * at(problem.nodeCount)) {
+    if (problem.arcs.size() <= kSparse * static_cast<std::size_t>(problem.nodeCount)) {
       if (auto low = solveLow(problem, 0)) {
         return *std::move(low);
       }
@@ -552,26 +550,26 @@ private:
     if (!m_options.heuristics || m_options.heightEffort == 0) {
       return std::nullopt;
     }
-    return packLow(problem, m_progress, {.mostHeight = m_options.mostHeight, .effort = effort});
+    return packLow(problem, m_progress, {.maxHeight = m_options.maxHeight, .effort = effort});
   }
 
   /// Disjoint tight sets with 2 .. n-1 nodes.
   std::vector<std::vector<int>> tightFamily(const PackingProblem& problem) {
     const int n = problem.nodeCount;
     Oracle oracle(n, problem.arcs, problem.supply, allNodes(n));
-    std::vector<char> used(at(n), 0);
+    std::vector<char> used(static_cast<std::size_t>(n), 0);
     std::vector<std::vector<int>> family;
-    std::vector<std::vector<int>> near(at(n));
+    std::vector<std::vector<int>> near(static_cast<std::size_t>(n));
     for (const TreeArc& arc : problem.arcs) {
-      near[at(arc.head)].push_back(arc.tail);
+      near[arc.head].push_back(arc.tail);
     }
     const auto take = [&](std::vector<int> set) {
-      const bool isFree = std::all_of(set.begin(), set.end(), [&](int node) { return used[at(node)] == 0; });
-      if (set.size() < 2 || set.size() >= at(n) || !isFree) {
+      const bool isFree = std::all_of(set.begin(), set.end(), [&](int node) { return used[node] == 0; });
+      if (set.size() < 2 || set.size() >= static_cast<std::size_t>(n) || !isFree) {
         return false;
       }
       for (const int node : set) {
-        used[at(node)] = 1;
+        used[node] = 1;
       }
       family.push_back(std::move(set));
       return true;
@@ -581,7 +579,7 @@ private:
       if (oracle.flowInto(sink, oracle.target()) < oracle.target()) {
         throw Failure{{ErrorCode::internal, "tree packing was given capacities that are not feasible"}};
       }
-      if (used[at(sink)] == 0) {
+      if (used[sink] == 0) {
         std::vector<int> seeds{sink};
         bool isClosed = false;
         std::vector<int> set = oracle.reaching(seeds, isClosed);
@@ -589,8 +587,8 @@ private:
           take(std::move(set));
         } else if (isClosed) {
           int tries = 0;
-          for (const int other : near[at(sink)]) {
-            if (used[at(other)] != 0 || ++tries > 4) {
+          for (const int other : near[sink]) {
+            if (used[other] != 0 || ++tries > 4) {
               continue;
             }
             seeds = {sink, other};
@@ -647,71 +645,71 @@ private:
   /// entering capacity added to the supplies are solved apart and composed freely.
   Trees decompose(const PackingProblem& problem, const std::vector<std::vector<int>>& family) {
     const int n = problem.nodeCount;
-    std::vector<int> setOf(at(n), -1);
-    std::vector<int> innerIndex(at(n), 0);
+    std::vector<int> setOf(static_cast<std::size_t>(n), -1);
+    std::vector<int> innerIndex(static_cast<std::size_t>(n), 0);
     std::vector<Inner> inner(family.size());
     for (std::size_t f = 0; f < family.size(); ++f) {
       inner[f].nodes = family[f];
       for (std::size_t i = 0; i < family[f].size(); ++i) {
-        setOf[at(family[f][i])] = static_cast<int>(f);
-        innerIndex[at(family[f][i])] = static_cast<int>(i);
+        setOf[family[f][i]] = static_cast<int>(f);
+        innerIndex[family[f][i]] = static_cast<int>(i);
       }
     }
     // Outer nodes in the order of first appearance keeps rank order.
-    std::vector<int> outerOf(at(n), -1);
+    std::vector<int> outerOf(static_cast<std::size_t>(n), -1);
     std::vector<int> outerSet;   // outer node -> set, or -1
     std::vector<int> outerNode;  // outer node -> node, when it is no set
     std::vector<int> outerOfSet(family.size(), -1);
     for (int v = 0; v < n; ++v) {
-      const int set = setOf[at(v)];
-      if (set >= 0 && outerOfSet[at(set)] >= 0) {
-        outerOf[at(v)] = outerOfSet[at(set)];
+      const int set = setOf[v];
+      if (set >= 0 && outerOfSet[set] >= 0) {
+        outerOf[v] = outerOfSet[set];
         continue;
       }
-      outerOf[at(v)] = static_cast<int>(outerSet.size());
+      outerOf[v] = static_cast<int>(outerSet.size());
       outerSet.push_back(set);
       outerNode.push_back(set >= 0 ? -1 : v);
       if (set >= 0) {
-        outerOfSet[at(set)] = outerOf[at(v)];
+        outerOfSet[set] = outerOf[v];
       }
     }
     PackingProblem outer;
     outer.nodeCount = static_cast<int>(outerSet.size());
-    outer.supply.assign(at(outer.nodeCount), 0);
+    outer.supply.assign(static_cast<std::size_t>(outer.nodeCount), 0);
     for (int v = 0; v < n; ++v) {
-      outer.supply[at(outerOf[at(v)])] += problem.supply[at(v)];
+      outer.supply[outerOf[v]] += problem.supply[v];
     }
     std::vector<PackingProblem> innerProblem(family.size());
     for (std::size_t f = 0; f < family.size(); ++f) {
       innerProblem[f].nodeCount = static_cast<int>(family[f].size());
       for (const int node : family[f]) {
-        innerProblem[f].supply.push_back(problem.supply[at(node)]);
-        inner[f].ownLeft.push_back(problem.supply[at(node)]);
+        innerProblem[f].supply.push_back(problem.supply[node]);
+        inner[f].ownLeft.push_back(problem.supply[node]);
       }
     }
     std::vector<int> crossing;
     for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
       const TreeArc& arc = problem.arcs[i];
-      const int from = setOf[at(arc.tail)];
-      const int to = setOf[at(arc.head)];
+      const int from = setOf[arc.tail];
+      const int to = setOf[arc.head];
       if (from >= 0 && from == to) {
-        innerProblem[at(to)].arcs.push_back({innerIndex[at(arc.tail)], innerIndex[at(arc.head)], arc.capacity});
-        inner[at(to)].arcOf.push_back(static_cast<int>(i));
+        innerProblem[to].arcs.push_back({innerIndex[arc.tail], innerIndex[arc.head], arc.capacity});
+        inner[to].arcOf.push_back(static_cast<int>(i));
       } else {
         crossing.push_back(static_cast<int>(i));
         if (to >= 0) {
-          innerProblem[at(to)].supply[at(innerIndex[at(arc.head)])] += arc.capacity;
+          innerProblem[to].supply[innerIndex[arc.head]] += arc.capacity;
         }
       }
     }
     // Bundles of parallel arcs between outer nodes.
     const auto outerKey = [&](int arc) {
-      return std::pair(outerOf[at(problem.arcs[at(arc)].tail)], outerOf[at(problem.arcs[at(arc)].head)]);
+      return std::pair(outerOf[problem.arcs[arc].tail], outerOf[problem.arcs[arc].head]);
     };
     std::stable_sort(crossing.begin(), crossing.end(), [&](int a, int b) { return outerKey(a) < outerKey(b); });
     std::vector<int> bundleStart;
     for (std::size_t i = 0; i < crossing.size(); ++i) {
-      const int64_t capacity = problem.arcs[at(crossing[i])].capacity;
+      const int64_t capacity = problem.arcs[crossing[i]].capacity;
       if (i == 0 || outerKey(crossing[i]) != outerKey(crossing[i - 1])) {
         bundleStart.push_back(static_cast<int>(i));
         const auto [tail, head] = outerKey(crossing[i]);
@@ -728,7 +726,7 @@ private:
       inner[f].treesAt.assign(family[f].size(), {});
       for (std::size_t t = 0; t < inner[f].trees->size(); ++t) {
         inner[f].left.push_back((*inner[f].trees)[t].multiplicity);
-        inner[f].treesAt[at((*inner[f].trees)[t].root)].push_back(static_cast<int>(t));
+        inner[f].treesAt[(*inner[f].trees)[t].root].push_back(static_cast<int>(t));
       }
     }
     return compose(problem, outerTrees, outer, outerSet, outerNode, innerIndex, inner, crossing, bundleStart);
@@ -750,7 +748,7 @@ private:
       arcLeft[i] = problem.arcs[i].capacity;
     }
     Trees trees;
-    std::vector<int> depth(at(problem.nodeCount), 0);
+    std::vector<int> depth(static_cast<std::size_t>(problem.nodeCount), 0);
     std::vector<Piece> stack;
     for (std::size_t t = 0; t < outerTrees.size(); ++t) {
       stack.push_back({t, outerTrees[t].multiplicity, {}});
@@ -772,15 +770,15 @@ private:
         };
         std::vector<int64_t*> charged;
         PackedTree tree;
-        tree.arcs.reserve(at(problem.nodeCount) - 1);
+        tree.arcs.reserve(static_cast<std::size_t>(problem.nodeCount) - 1);
         const auto plant = [&](Inner& set, int root) {
           // Attach an inner tree rooted at inner node `root`.
           int choice = -1;
           if (asked < replayed) {
             choice = piece.decisions[asked];
           } else {
-            for (const int candidate : set.treesAt[at(root)]) {
-              const int64_t left = set.left[at(candidate)];
+            for (const int candidate : set.treesAt[root]) {
+              const int64_t left = set.left[candidate];
               if (left == 0) {
                 continue;
               }
@@ -788,30 +786,30 @@ private:
                 choice = candidate;
                 break;
               }
-              if (choice < 0 || left > set.left[at(choice)]) {
+              if (choice < 0 || left > set.left[choice]) {
                 choice = candidate;
               }
             }
             if (choice < 0) {
               throw Failure{{ErrorCode::internal, "composition ran out of inner trees"}};
             }
-            settle(choice, set.left[at(choice)]);
+            settle(choice, set.left[choice]);
           }
           ++asked;
-          charged.push_back(&set.left[at(choice)]);
-          for (const int arc : (*set.trees)[at(choice)].arcs) {
-            const int whole = set.arcOf[at(arc)];
+          charged.push_back(&set.left[choice]);
+          for (const int arc : (*set.trees)[choice].arcs) {
+            const int whole = set.arcOf[arc];
             tree.arcs.push_back(whole);
-            depth[at(problem.arcs[at(whole)].head)] = depth[at(problem.arcs[at(whole)].tail)] + 1;
+            depth[problem.arcs[whole].head] = depth[problem.arcs[whole].tail] + 1;
           }
         };
 
-        const int rootSet = outerSet[at(skeleton.root)];
+        const int rootSet = outerSet[skeleton.root];
         if (rootSet < 0) {
-          tree.root = outerNode[at(skeleton.root)];
-          depth[at(tree.root)] = 0;
+          tree.root = outerNode[skeleton.root];
+          depth[tree.root] = 0;
         } else {
-          Inner& set = inner[at(rootSet)];
+          Inner& set = inner[rootSet];
           int choice = -1;
           if (asked < replayed) {
             choice = piece.decisions[asked];
@@ -821,19 +819,19 @@ private:
                 choice = static_cast<int>(i);
                 break;
               }
-              if (set.ownLeft[i] > 0 && (choice < 0 || set.ownLeft[i] > set.ownLeft[at(choice)])) {
+              if (set.ownLeft[i] > 0 && (choice < 0 || set.ownLeft[i] > set.ownLeft[choice])) {
                 choice = static_cast<int>(i);
               }
             }
             if (choice < 0) {
               throw Failure{{ErrorCode::internal, "composition ran out of roots"}};
             }
-            settle(choice, set.ownLeft[at(choice)]);
+            settle(choice, set.ownLeft[choice]);
           }
           ++asked;
-          charged.push_back(&set.ownLeft[at(choice)]);
-          tree.root = set.nodes[at(choice)];
-          depth[at(tree.root)] = 0;
+          charged.push_back(&set.ownLeft[choice]);
+          tree.root = set.nodes[choice];
+          depth[tree.root] = 0;
           plant(set, choice);
         }
         for (const int outerArc : skeleton.arcs) {
@@ -841,15 +839,15 @@ private:
           if (asked < replayed) {
             choice = piece.decisions[asked];
           } else {
-            for (int i = bundleStart[at(outerArc)]; i < bundleStart[at(outerArc) + 1]; ++i) {
-              const int arc = crossing[at(i)];
-              if (arcLeft[at(arc)] == 0) {
+            for (int i = bundleStart[outerArc]; i < bundleStart[static_cast<std::size_t>(outerArc) + 1]; ++i) {
+              const int arc = crossing[i];
+              if (arcLeft[arc] == 0) {
                 continue;
               }
               // Shallow tails keep trees low; among equals the one that needs no split.
               const auto rank = [&](int candidate) {
-                return std::pair(depth[at(problem.arcs[at(candidate)].tail)],
-                                 -std::min(arcLeft[at(candidate)], piece.multiplicity));
+                return std::pair(depth[problem.arcs[candidate].tail],
+                                 -std::min(arcLeft[candidate], piece.multiplicity));
               };
               if (choice < 0 || rank(arc) < rank(choice)) {
                 choice = arc;
@@ -858,16 +856,16 @@ private:
             if (choice < 0) {
               throw Failure{{ErrorCode::internal, "composition ran out of capacity between sets"}};
             }
-            settle(choice, arcLeft[at(choice)]);
+            settle(choice, arcLeft[choice]);
           }
           ++asked;
-          charged.push_back(&arcLeft[at(choice)]);
-          const int head = problem.arcs[at(choice)].head;
+          charged.push_back(&arcLeft[choice]);
+          const int head = problem.arcs[choice].head;
           tree.arcs.push_back(choice);
-          depth[at(head)] = depth[at(problem.arcs[at(choice)].tail)] + 1;
-          const int headSet = outerSet[at(outer.arcs[at(outerArc)].head)];
+          depth[head] = depth[problem.arcs[choice].tail] + 1;
+          const int headSet = outerSet[outer.arcs[outerArc].head];
           if (headSet >= 0) {
-            plant(inner[at(headSet)], innerIndex[at(head)]);
+            plant(inner[headSet], innerIndex[head]);
           }
         }
         for (int64_t* left : charged) {
@@ -914,7 +912,7 @@ private:
       for (PackedTree& tree : trees) {
         tree.multiplicity *= d;
         for (int& arc : tree.arcs) {
-          arc = arcOf[at(arc)];
+          arc = arcOf[arc];
         }
       }
       return trees;
@@ -953,9 +951,9 @@ private:
 
 Trees packTrees(const PackingProblem& problem, const Progress& progress, const PackingOptions& options) {
   progress.report("packing", 0);
-  if (options.heuristics && options.mostHeight < problem.nodeCount) {
+  if (options.heuristics && options.maxHeight < problem.nodeCount) {
     // Trees put together from parts add up their heights: a cap is better kept by the whole.
-    if (auto low = packLow(problem, progress, {.mostHeight = options.mostHeight, .effort = options.heightEffort})) {
+    if (auto low = packLow(problem, progress, {.maxHeight = options.maxHeight, .effort = options.heightEffort})) {
       return *std::move(low);
     }
   }

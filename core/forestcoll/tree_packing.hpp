@@ -29,7 +29,7 @@ struct PackingOptions {
   bool heuristics = true;  ///< whole trees checked in bulk; false = edge by edge with mu of Theorem 32 only
   int heightEffort = 1;    ///< work spent on low trees (with heuristics only): 0 = none, 1 = default, 2.. = more
   /// Packings of this height are looked for first; where none is found, higher trees are packed all the same.
-  int mostHeight = std::numeric_limits<int>::max();
+  int maxHeight = std::numeric_limits<int>::max();
 };
 
 /// Spanning tree packing (Algorithm 4, Theorems 29-32), in four layers that are all exact: decomposition at tight sets

@@ -16,10 +16,6 @@ namespace {
 using std::int64_t;
 using Oracle = flow::FeasibilityOracle<int64_t>;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// Both directions of one link with equal capacity. Nics and other switches with two neighbours count as a piece of
 /// wire, so a link may be a chain of arcs.
 struct DuplexLink {
@@ -45,16 +41,16 @@ public:
       : m_network(network),
         m_capacities(capacities),
         m_distance(hopsFromGpus(network, capacities)),
-        m_neighbours(at(network.nodeCount)),
-        m_widest(at(network.nodeCount), 0) {
+        m_neighbours(static_cast<std::size_t>(network.nodeCount)),
+        m_widest(static_cast<std::size_t>(network.nodeCount), 0) {
     for (std::size_t i = 0; i < capacities.size(); ++i) {
       const TreeArc& arc = capacities[i];
       if (arc.capacity > 0) {
         m_byEnds[{arc.tail, arc.head}] = static_cast<int>(i);
-        m_neighbours[at(arc.tail)].push_back(arc.head);
-        m_neighbours[at(arc.head)].push_back(arc.tail);
+        m_neighbours[arc.tail].push_back(arc.head);
+        m_neighbours[arc.head].push_back(arc.tail);
         // A GPU's widest link leads to its local fabric; the other ones of a multi-homed GPU lead outwards.
-        m_widest[at(arc.tail)] = std::max(m_widest[at(arc.tail)], arc.capacity);
+        m_widest[arc.tail] = std::max(m_widest[arc.tail], arc.capacity);
       }
     }
     for (std::vector<int>& neighbours : m_neighbours) {
@@ -67,12 +63,12 @@ public:
     std::vector<DuplexLink> links;
     std::vector<char> isTaken(m_capacities.size(), 0);
     for (const int gpu : m_network.gpus) {
-      for (const int next : m_neighbours[at(gpu)]) {
+      for (const int next : m_neighbours[gpu]) {
         DuplexLink link = homeLink(gpu, next);
         if (link.full > 0) {
           for (const std::vector<int>* arcs : {&link.there, &link.back}) {
             for (const int arc : *arcs) {
-              isTaken[at(arc)] = 1;
+              isTaken[arc] = 1;
             }
           }
           links.push_back(std::move(link));
@@ -83,7 +79,7 @@ public:
       const TreeArc& arc = m_capacities[i];
       const int back = duplexPartner(static_cast<int>(i));
       if (arc.tail < arc.head && back >= 0 && isTaken[i] == 0 && isSwitch(arc.tail) && isSwitch(arc.head)) {
-        const int hops = std::max(m_distance[at(arc.tail)], m_distance[at(arc.head)]);
+        const int hops = std::max(m_distance[arc.tail], m_distance[arc.head]);
         links.push_back(
             {{static_cast<int>(i)}, {back}, arc.capacity, tierOf(hops, shareNeighbour(arc.tail, arc.head)), -1});
       }
@@ -92,13 +88,13 @@ public:
   }
 
 private:
-  [[nodiscard]] bool isSwitch(int node) const { return m_network.isGpu[at(node)] == 0; }
+  [[nodiscard]] bool isSwitch(int node) const { return m_network.isGpu[node] == 0; }
 
   /// The arc back, if it has the same capacity; else -1.
   [[nodiscard]] int duplexPartner(int arc) const {
-    const TreeArc& a = m_capacities[at(arc)];
+    const TreeArc& a = m_capacities[arc];
     const auto back = m_byEnds.find({a.head, a.tail});
-    const bool isDuplex = back != m_byEnds.end() && m_capacities[at(back->second)].capacity == a.capacity;
+    const bool isDuplex = back != m_byEnds.end() && m_capacities[back->second].capacity == a.capacity;
     return a.capacity > 0 && isDuplex ? back->second : -1;
   }
 
@@ -109,17 +105,17 @@ private:
     while (isSwitch(next)) {
       const auto arc = m_byEnds.find({from, next});
       const int back = arc == m_byEnds.end() ? -1 : duplexPartner(arc->second);
-      if (back < 0 || (!link.there.empty() && m_capacities[at(back)].capacity != link.full)) {
+      if (back < 0 || (!link.there.empty() && m_capacities[back].capacity != link.full)) {
         return {};
       }
-      link.full = m_capacities[at(back)].capacity;
-      if (link.full >= m_widest[at(gpu)]) {
+      link.full = m_capacities[back].capacity;
+      if (link.full >= m_widest[gpu]) {
         return {};
       }
       link.there.push_back(arc->second);
       link.back.push_back(back);
       link.farEnd = next;
-      const std::vector<int>& around = m_neighbours[at(next)];
+      const std::vector<int>& around = m_neighbours[next];
       if (around.size() != 2) {
         return link;
       }
@@ -131,9 +127,8 @@ private:
   }
 
   [[nodiscard]] bool shareNeighbour(int a, int b) const {
-    const std::vector<int>& few =
-        m_neighbours[at(a)].size() < m_neighbours[at(b)].size() ? m_neighbours[at(a)] : m_neighbours[at(b)];
-    const std::vector<int>& many = &few == &m_neighbours[at(a)] ? m_neighbours[at(b)] : m_neighbours[at(a)];
+    const std::vector<int>& few = m_neighbours[a].size() < m_neighbours[b].size() ? m_neighbours[a] : m_neighbours[b];
+    const std::vector<int>& many = &few == &m_neighbours[a] ? m_neighbours[b] : m_neighbours[a];
     return std::any_of(few.begin(), few.end(),
                        [&](int node) { return isSwitch(node) && std::binary_search(many.begin(), many.end(), node); });
   }
@@ -173,7 +168,7 @@ public:
 private:
   void set(const std::vector<int>& arcs, int64_t value) {
     for (const int arc : arcs) {
-      m_capacities[at(arc)].capacity = value;
+      m_capacities[arc].capacity = value;
       m_oracle.setCapacity(arc, value);
     }
   }
@@ -181,7 +176,7 @@ private:
     set(link.there, value);
     set(link.back, value);
   }
-  [[nodiscard]] int64_t value(const std::vector<int>& arcs) const { return m_capacities[at(arcs.front())].capacity; }
+  [[nodiscard]] int64_t value(const std::vector<int>& arcs) const { return m_capacities[arcs.front()].capacity; }
 
   /// in(Q) + r(Q) in the present state, short of K by this much.
   struct Shortage {
@@ -202,9 +197,10 @@ private:
         }
         bool isClosed = false;
         const int seeds[] = {sink};
-        Shortage shortage{std::vector<char>(at(m_network.nodeCount), 0), m_oracle.target() - flow};
+        Shortage shortage{std::vector<char>(static_cast<std::size_t>(m_network.nodeCount), 0),
+                          m_oracle.target() - flow};
         for (const int node : m_oracle.reaching(seeds, isClosed)) {
-          shortage.inSet[at(node)] = 1;
+          shortage.inSet[node] = 1;
         }
         m_oracle.undo();
         raise(shortage);
@@ -218,8 +214,8 @@ private:
   /// Whether the chain of arcs leads into the set; nics on the way may lie on either side.
   [[nodiscard]] bool enters(const std::vector<int>& arcs, const std::vector<char>& inSet) const {
     return std::any_of(arcs.begin(), arcs.end(), [&](int arc) {
-      const TreeArc& a = m_capacities[at(arc)];
-      return inSet[at(a.tail)] == 0 && inSet[at(a.head)] != 0;
+      const TreeArc& a = m_capacities[arc];
+      return inSet[a.tail] == 0 && inSet[a.head] != 0;
     });
   }
   [[nodiscard]] bool crosses(const DuplexLink& link, const std::vector<char>& inSet) const {
@@ -295,9 +291,9 @@ private:
       const int seeds[] = {sink};
       const std::vector<int> nodes = m_oracle.reaching(seeds, isClosed);
       if (isClosed && nodes.size() > 1) {
-        sets.emplace_back(at(m_network.nodeCount), 0);
+        sets.emplace_back(static_cast<std::size_t>(m_network.nodeCount), 0);
         for (const int node : nodes) {
-          sets.back()[at(node)] = 1;
+          sets.back()[node] = 1;
         }
       }
       m_oracle.undo();
@@ -389,11 +385,11 @@ private:
 
   /// The components that hold GPUs when the home links are taken away, by GPU and in the order of ranks.
   [[nodiscard]] std::map<int, int> boxes(const std::vector<DuplexLink>& links) const {
-    std::vector<int> parent(at(m_network.nodeCount));
+    std::vector<int> parent(static_cast<std::size_t>(m_network.nodeCount));
     std::iota(parent.begin(), parent.end(), 0);
     const auto find = [&](int node) {
-      while (parent[at(node)] != node) {
-        node = parent[at(node)] = parent[at(parent[at(node)])];
+      while (parent[node] != node) {
+        node = parent[node] = parent[parent[node]];
       }
       return node;
     };
@@ -401,13 +397,13 @@ private:
     for (const DuplexLink& link : links) {
       for (const std::vector<int>* arcs : {&link.there, &link.back}) {
         for (const int arc : *arcs) {
-          isHome[at(arc)] = 1;
+          isHome[arc] = 1;
         }
       }
     }
     for (std::size_t i = 0; i < m_capacities.size(); ++i) {
       if (isHome[i] == 0 && m_capacities[i].capacity > 0) {
-        parent[at(find(m_capacities[i].tail))] = find(m_capacities[i].head);
+        parent[find(m_capacities[i].tail)] = find(m_capacities[i].head);
       }
     }
     std::map<int, int> numberOf;
@@ -417,7 +413,7 @@ private:
     }
     return boxOf;
   }
-  [[nodiscard]] int gpuOf(const DuplexLink& link) const { return m_capacities[at(link.there.front())].tail; }
+  [[nodiscard]] int gpuOf(const DuplexLink& link) const { return m_capacities[link.there.front()].tail; }
 
   /// Links that grew for one set may hold more than is needed once the others have grown. Where a box still gets more
   /// than one copy of everything, each of its links is lowered to what its GPU cannot do without: only sets around the
@@ -426,14 +422,14 @@ private:
     const std::map<int, int> boxOf = boxes(links);
     std::vector<int64_t> surplus;
     for (const auto& [gpu, box] : boxOf) {
-      surplus.resize(std::max(surplus.size(), at(box) + 1), -m_oracle.target());
-      surplus[at(box)] += m_oracle.supply(gpu);
+      surplus.resize(std::max(surplus.size(), static_cast<std::size_t>(box) + 1), -m_oracle.target());
+      surplus[box] += m_oracle.supply(gpu);
     }
     for (const DuplexLink& link : links) {
-      surplus[at(boxOf.at(gpuOf(link)))] += value(link.back);
+      surplus[boxOf.at(gpuOf(link))] += value(link.back);
     }
     for (const DuplexLink& link : links) {
-      int64_t& ofBox = surplus[at(boxOf.at(gpuOf(link)))];
+      int64_t& ofBox = surplus[boxOf.at(gpuOf(link))];
       const int64_t present = value(link.back);
       if (ofBox <= 0 || present == 0) {
         continue;
@@ -455,8 +451,8 @@ private:
     const std::map<int, int> boxOf = boxes(links);
     std::vector<double> needed;
     for (const auto& [gpu, box] : boxOf) {
-      needed.resize(std::max(needed.size(), at(box) + 1), 0);
-      needed[at(box)] += static_cast<double>(m_oracle.supply(gpu));
+      needed.resize(std::max(needed.size(), static_cast<std::size_t>(box) + 1), 0);
+      needed[box] += static_cast<double>(m_oracle.supply(gpu));
     }
     if (needed.size() < 2) {
       return {};
@@ -480,7 +476,7 @@ private:
       if (isNew) {
         shares.push_back({box, link.farEnd});
       }
-      shares[at(entry->second)].full += static_cast<double>(link.full);
+      shares[entry->second].full += static_cast<double>(link.full);
       shareOfLink.push_back(entry->second);
       handedOut[link.farEnd] += static_cast<double>(value(link.back));
     }
@@ -491,12 +487,12 @@ private:
     for (int round = 0; round < kRounds; ++round) {
       std::vector<double> rows(needed.size(), 0);
       for (const Share& share : shares) {
-        rows[at(share.box)] += share.value;
+        rows[share.box] += share.value;
       }
       std::map<int, double> columns;
       for (Share& share : shares) {
-        const double row = rows[at(share.box)];
-        share.value = row > 0 ? std::min(share.full, share.value * needed[at(share.box)] / row) : 0;
+        const double row = rows[share.box];
+        share.value = row > 0 ? std::min(share.full, share.value * needed[share.box] / row) : 0;
         columns[share.node] += share.value;
       }
       for (Share& share : shares) {
@@ -506,7 +502,7 @@ private:
     }
     std::vector<double> weights;
     for (std::size_t i = 0; i < links.size(); ++i) {
-      const Share& share = shares[at(shareOfLink[i])];
+      const Share& share = shares[shareOfLink[i]];
       weights.push_back(share.value * static_cast<double>(links[i].full) / share.full);
     }
     return weights;

@@ -258,7 +258,7 @@ private:
       const std::size_t before = m_nodes.size();
       const int index = nodeIndex(labelText(*label), label->offset);
       if (m_nodes.size() == before) {
-        refuse(label->offset, "node " + inQuotes(m_nodes[static_cast<std::size_t>(index)].label) + " appears twice",
+        refuse(label->offset, "node " + inQuotes(m_nodes[index].label) + " appears twice",
                "give each node its own label (a number and a string of the same text count as equal)");
       }
       m_nodes.back().kind = std::move(kind);
@@ -277,7 +277,7 @@ private:
       refuse(offset, "compute node " + inQuotes(label) + " is not among the nodes", "correct the label");
     }
     const int index = nodeIndex(std::move(label), offset);
-    Node& node = m_nodes[static_cast<std::size_t>(index)];
+    Node& node = m_nodes[index];
     if (node.isCompute) {
       refuse(offset, "compute node " + inQuotes(node.label) + " appears twice", "remove one");
     }
@@ -334,8 +334,8 @@ private:
     }
     if (!amount.isPositive()) {
       refuse(offset,
-             "the capacity from " + inQuotes(m_nodes[static_cast<std::size_t>(a)].label) + " to " +
-                 inQuotes(m_nodes[static_cast<std::size_t>(b)].label) + " is " + amount.toString(),
+             "the capacity from " + inQuotes(m_nodes[a].label) + " to " + inQuotes(m_nodes[b].label) + " is " +
+                 amount.toString(),
              "give a capacity above 0, or leave the edge out");
     }
     if (a == b) {
@@ -351,8 +351,7 @@ private:
       return;
     }
     m_unpaired[{a, b, amount}].push_back(m_links.size());
-    m_links.push_back(
-        {m_nodes[static_cast<std::size_t>(a)].label, m_nodes[static_cast<std::size_t>(b)].label, capacity, false});
+    m_links.push_back({m_nodes[a].label, m_nodes[b].label, capacity, false});
   }
 
   void readJsonMatrix(const JsonValue& matrix) {
@@ -587,8 +586,8 @@ private:
     const std::vector<int> natural = order;
     if (isOfficial) {
       std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-        const OfficialLabel& x = *official[static_cast<std::size_t>(a)];
-        const OfficialLabel& y = *official[static_cast<std::size_t>(b)];
+        const OfficialLabel& x = *official[a];
+        const OfficialLabel& y = *official[b];
         return std::tie(x.server, x.index) < std::tie(y.server, y.index);
       });
     } else if (m_hasCompute) {
@@ -598,7 +597,7 @@ private:
       return;
     }
     for (std::size_t rank = 0; rank < order.size(); ++rank) {
-      description.nodes[static_cast<std::size_t>(order[rank])].rank = static_cast<int>(rank);
+      description.nodes[order[rank]].rank = static_cast<int>(rank);
     }
   }
 
@@ -683,9 +682,7 @@ Result<std::string> write(const fabric::Description& description) {
       gpus.push_back(static_cast<int>(i));
     }
   }
-  const auto node = [&](int i) -> const fabric::NodeDescription& {
-    return description.nodes[static_cast<std::size_t>(i)];
-  };
+  const auto node = [&](int i) -> const fabric::NodeDescription& { return description.nodes[i]; };
   if (std::all_of(gpus.begin(), gpus.end(), [&](int i) { return node(i).rank.has_value(); })) {
     std::stable_sort(gpus.begin(), gpus.end(), [&](int a, int b) { return *node(a).rank < *node(b).rank; });
   }

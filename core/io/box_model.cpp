@@ -32,14 +32,14 @@ public:
   explicit DisjointSets(std::size_t size) : m_parent(size) { std::iota(m_parent.begin(), m_parent.end(), 0); }
 
   int find(int item) {
-    while (m_parent[static_cast<std::size_t>(item)] != item) {
-      const int above = m_parent[static_cast<std::size_t>(item)];
-      m_parent[static_cast<std::size_t>(item)] = m_parent[static_cast<std::size_t>(above)];
-      item = m_parent[static_cast<std::size_t>(item)];
+    while (m_parent[item] != item) {
+      const int above = m_parent[item];
+      m_parent[item] = m_parent[above];
+      item = m_parent[item];
     }
     return item;
   }
-  void join(int a, int b) { m_parent[static_cast<std::size_t>(find(a))] = find(b); }
+  void join(int a, int b) { m_parent[find(a)] = find(b); }
 
 private:
   std::vector<int> m_parent;
@@ -55,8 +55,8 @@ public:
   explicit HostGraph(const Box& box) : m_box(box), m_incident(box.nodes.size()) {}
 
   void add(const BoxLink& link) {
-    m_incident[at(link.a)].push_back(static_cast<int>(m_links.size()));
-    m_incident[at(link.b)].push_back(static_cast<int>(m_links.size()));
+    m_incident[link.a].push_back(static_cast<int>(m_links.size()));
+    m_incident[link.b].push_back(static_cast<int>(m_links.size()));
     m_links.push_back({link, true});
   }
 
@@ -109,7 +109,7 @@ public:
       bool isStar = !incident.empty();
       for (const int link : incident) {
         const int end = other(link, node);
-        const BoxRole role = m_box.nodes[at(end)].role;
+        const BoxRole role = m_box.nodes[end].role;
         isStar = isStar && (role == BoxRole::gpu || role == BoxRole::nic) && links(end).size() == 1;
         (role == BoxRole::gpu ? gpus : nics).emplace_back(end, link);
       }
@@ -134,9 +134,9 @@ public:
   void capNicLinks() {
     for (int node = 0; node < static_cast<int>(m_box.nodes.size()); ++node) {
       const std::vector<int> incident = links(node);
-      if (m_box.nodes[at(node)].role == BoxRole::nic && incident.size() == 1) {
-        BoxLink& link = m_links[at(incident[0])].link;
-        link.bandwidth = std::min(link.bandwidth, m_box.nodes[at(node)].netBandwidth);
+      if (m_box.nodes[node].role == BoxRole::nic && incident.size() == 1) {
+        BoxLink& link = m_links[incident[0]].link;
+        link.bandwidth = std::min(link.bandwidth, m_box.nodes[node].netBandwidth);
       }
     }
   }
@@ -163,23 +163,22 @@ private:
     bool alive;
   };
 
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   [[nodiscard]] bool isRelay(int node) const {
-    const BoxRole role = m_box.nodes[at(node)].role;
+    const BoxRole role = m_box.nodes[node].role;
     return role == BoxRole::bridge || role == BoxRole::cpu;
   }
   [[nodiscard]] int other(int link, int node) const {
-    const BoxLink& ends = m_links[at(link)].link;
+    const BoxLink& ends = m_links[link].link;
     return ends.a == node ? ends.b : ends.a;
   }
   [[nodiscard]] Rational total(int link) const {
-    const BoxLink& entry = m_links[at(link)].link;
+    const BoxLink& entry = m_links[link].link;
     return entry.bandwidth * Rational(entry.count);
   }
-  void drop(int link) { m_links[at(link)].alive = false; }
+  void drop(int link) { m_links[link].alive = false; }
   std::vector<int> links(int node) {
-    std::vector<int>& incident = m_incident[at(node)];
-    std::erase_if(incident, [&](int link) { return !m_links[at(link)].alive; });
+    std::vector<int>& incident = m_incident[node];
+    std::erase_if(incident, [&](int link) { return !m_links[link].alive; });
     return incident;
   }
 
@@ -208,8 +207,7 @@ public:
   }
 
 private:
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
-  [[nodiscard]] const BoxNode& node(int index) const { return m_box.nodes[at(index)]; }
+  [[nodiscard]] const BoxNode& node(int index) const { return m_box.nodes[index]; }
   [[nodiscard]] int size() const { return static_cast<int>(m_box.nodes.size()); }
 
   Outcome checkOptions() {
@@ -273,7 +271,7 @@ private:
       m_nics.clear();
     }
     for (const int nic : m_nics) {
-      m_isNicUsed[at(nic)] = true;
+      m_isNicUsed[nic] = true;
     }
     return Done{};
   }
@@ -302,7 +300,7 @@ private:
       for (int i = 0; i < size(); ++i) {
         if (node(i).role == BoxRole::gpu) {
           for (int up = i; up >= 0; up = node(up).parent) {
-            below[at(up)].push_back(i);
+            below[up].push_back(i);
           }
         }
       }
@@ -310,25 +308,25 @@ private:
     }();
     std::vector<bool> isDone(m_box.nodes.size(), false);
     const auto keepDown = [&](int top) {
-      if (isDone[at(top)]) {
+      if (isDone[top]) {
         return;
       }
-      isDone[at(top)] = true;
-      for (const int gpu : gpusBelow[at(top)]) {
+      isDone[top] = true;
+      for (const int gpu : gpusBelow[top]) {
         for (int up = gpu; up != top; up = node(up).parent) {
-          isUplinkKept[at(up)] = true;
+          isUplinkKept[up] = true;
         }
       }
     };
     std::vector<bool> isTouched(m_box.nodes.size(), false);
     for (const int nic : m_nics) {
       int top = nic;
-      while (gpusBelow[at(top)].empty() && node(top).parent >= 0) {
-        isUplinkKept[at(top)] = true;
+      while (gpusBelow[top].empty() && node(top).parent >= 0) {
+        isUplinkKept[top] = true;
         top = node(top).parent;
       }
-      isTouched[at(top)] = true;
-      if (!gpusBelow[at(top)].empty()) {
+      isTouched[top] = true;
+      if (!gpusBelow[top].empty()) {
         keepDown(top);
         continue;
       }
@@ -336,9 +334,9 @@ private:
         const BoxLink& link = m_box.hostLinks[i];
         if (link.a == top || link.b == top) {
           const int far = link.a == top ? link.b : link.a;
-          if (!gpusBelow[at(far)].empty()) {
+          if (!gpusBelow[far].empty()) {
             isHostLinkKept[i] = true;
-            isTouched[at(far)] = true;
+            isTouched[far] = true;
             keepDown(far);
           }
         }
@@ -349,7 +347,7 @@ private:
       const BoxLink& link = m_box.hostLinks[i];
       const bool isA = node(link.a).role == BoxRole::gpu;
       const bool isB = node(link.b).role == BoxRole::gpu;
-      if (isA != isB && isTouched[at(isA ? link.b : link.a)]) {
+      if (isA != isB && isTouched[isA ? link.b : link.a]) {
         isHostLinkKept[i] = true;
       }
     }
@@ -366,10 +364,10 @@ private:
     HostGraph graph(m_box);
     std::size_t left = 0;
     for (int i = 0; i < size(); ++i) {
-      if (node(i).parent < 0 || (node(i).role == BoxRole::nic && !m_isNicUsed[at(i)])) {
+      if (node(i).parent < 0 || (node(i).role == BoxRole::nic && !m_isNicUsed[i])) {
         continue;
       }
-      if (isUplinkKept[at(i)]) {
+      if (isUplinkKept[i]) {
         graph.add({i, node(i).parent, node(i).uplink, 1});
       } else {
         ++left;
@@ -445,20 +443,20 @@ private:
   ImportResult emit(const std::vector<BoxLink>& host) {
     std::vector<bool> isUsed(m_box.nodes.size(), false);
     for (int i = 0; i < size(); ++i) {
-      isUsed[at(i)] = node(i).role == BoxRole::gpu || (m_options.keepPcie && node(i).role != BoxRole::nic) ||
-                      (node(i).role == BoxRole::nic && m_isNicUsed[at(i)]);
+      isUsed[i] = node(i).role == BoxRole::gpu || (m_options.keepPcie && node(i).role != BoxRole::nic) ||
+                  (node(i).role == BoxRole::nic && m_isNicUsed[i]);
     }
     for (const auto* links : {&m_box.gpuLinks, &host}) {
       for (const BoxLink& link : *links) {
-        isUsed[at(link.a)] = true;
-        isUsed[at(link.b)] = true;
+        isUsed[link.a] = true;
+        isUsed[link.b] = true;
       }
     }
     fabric::Description& out = m_result.description;
     out.name = m_options.count == 1 ? m_box.name : std::to_string(m_options.count) + "x " + m_box.name;
     for (int copy = 0; copy < m_options.count; ++copy) {
       for (int i = 0; i < size(); ++i) {
-        if (!isUsed[at(i)]) {
+        if (!isUsed[i]) {
           continue;
         }
         fabric::NodeDescription described;

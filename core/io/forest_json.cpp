@@ -34,10 +34,6 @@ constexpr std::string_view kFormat = "coppice-forest";
 constexpr std::int64_t kVersion = 1;
 constexpr std::int64_t kPartsVersion = 2;  ///< of files with parts
 
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
-
 std::string jsonString(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -166,7 +162,8 @@ void writeShape(Pen& pen, const FactoredForest::Shape& shape) {
   for (std::size_t via = 0; via + 1 < shape.viaStart.size(); ++via) {
     pen << (via == 0 ? "" : ", ");
     writeNumbers(pen, std::span(shape.viaSwitches)
-                          .subspan(at(shape.viaStart[via]), at(shape.viaStart[via + 1] - shape.viaStart[via])));
+                          .subspan(static_cast<std::size_t>(shape.viaStart[via]),
+                                   static_cast<std::size_t>(shape.viaStart[via + 1] - shape.viaStart[via])));
   }
   pen << "],\n         \"out_ports\": ";
   writePorts(pen, shape.outPorts);
@@ -175,19 +172,23 @@ void writeShape(Pen& pen, const FactoredForest::Shape& shape) {
   pen << ",\n         \"skeletons\": ";
   writeList(pen, shape.skeletons, kLine, [&](const FactoredForest::Skeleton& skeleton) {
     pen << "{\"root\": " << std::int64_t{skeleton.root} << ", \"arcs\": ";
-    writeList(pen, std::span(shape.arcs).subspan(at(skeleton.firstArc), shape.childShape.size() - 1), ", ",
-              [&](const FactoredForest::Arc& arc) {
+    writeList(pen,
+              std::span(shape.arcs).subspan(static_cast<std::size_t>(skeleton.firstArc), shape.childShape.size() - 1),
+              ", ", [&](const FactoredForest::Arc& arc) {
                 writeNumbers(pen, std::array<std::int64_t, 2>{arc.tail, arc.head});
               });
     pen << "}";
   });
   pen << ",\n         \"patterns\": ";
   writeList(pen, shape.patterns, kLine, [&](const FactoredForest::Pattern& pattern) {
-    writeList(pen, std::span(shape.choices).subspan(at(pattern.firstChoice), at(pattern.choiceCount)), ", ",
-              [&](const FactoredForest::Choice& choice) {
-                writeNumbers(pen, std::array<std::int64_t, 5>{choice.count, choice.via, choice.tailPort,
-                                                              choice.headPort, choice.innerTree});
-              });
+    writeList(
+        pen,
+        std::span(shape.choices)
+            .subspan(static_cast<std::size_t>(pattern.firstChoice), static_cast<std::size_t>(pattern.choiceCount)),
+        ", ", [&](const FactoredForest::Choice& choice) {
+          writeNumbers(pen, std::array<std::int64_t, 5>{choice.count, choice.via, choice.tailPort, choice.headPort,
+                                                        choice.innerTree});
+        });
   });
   pen << ",\n         \"trees\": ";
   writeList(pen, shape.trees, ", ", [&](const FactoredForest::PartTree& tree) {
@@ -245,8 +246,9 @@ bool isWritable(const Forest& forest, const fabric::Fabric& fabric, const Progre
            checkStructure(*forest.factored, fabric.gpuCount(), fabric.nodeCount(), progress).empty();
   }
   return forest.gpuCount >= 1 && std::all_of(forest.trees.begin(), forest.trees.end(), [&](const schedule::Tree& tree) {
-           return tree.firstEdge >= 0 && at(tree.firstEdge) <= forest.edges.size() &&
-                  forest.edges.size() - at(tree.firstEdge) >= at(forest.gpuCount - 1);
+           return tree.firstEdge >= 0 && static_cast<std::size_t>(tree.firstEdge) <= forest.edges.size() &&
+                  forest.edges.size() - static_cast<std::size_t>(tree.firstEdge) >=
+                      static_cast<std::size_t>(forest.gpuCount - 1);
          });
 }
 
@@ -268,14 +270,14 @@ fabric::Description describeFacts(const fabric::Fabric& fabric) {
   }
   for (const fabric::Arc& arc : fabric.arcs()) {
     const auto back = fabric.findArc(arc.head, arc.tail);
-    const fabric::Arc* reverse = back ? &fabric.arcs()[at(*back)] : nullptr;
+    const fabric::Arc* reverse = back ? &fabric.arcs()[*back] : nullptr;
     const bool duplex = reverse != nullptr && reverse->bandwidth == arc.bandwidth && reverse->latency == arc.latency;
     if (duplex && arc.head < arc.tail) {
       continue;
     }
     fabric::LinkDescription link;
-    link.src = fabric.nodes()[at(arc.tail)].id;
-    link.dst = fabric.nodes()[at(arc.head)].id;
+    link.src = fabric.nodes()[arc.tail].id;
+    link.dst = fabric.nodes()[arc.head].id;
     link.bandwidth = arc.bandwidth.toString();
     link.duplex = duplex;
     if (arc.latency) {
@@ -536,8 +538,9 @@ public:
   }
   bool number_integer(std::int64_t value) { return number(value); }  // NOLINT(readability-identifier-naming)
   bool number_unsigned(std::uint64_t value) {                        // NOLINT(readability-identifier-naming)
-    return value <= at(std::numeric_limits<std::int64_t>::max()) ? number(static_cast<std::int64_t>(value))
-                                                                 : scalar("a number that is no 64-bit integer");
+    return value <= static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max())
+               ? number(static_cast<std::int64_t>(value))
+               : scalar("a number that is no 64-bit integer");
   }
 
   bool string(std::string& value) {
@@ -570,8 +573,8 @@ public:
       case Context::fabric:
         return push(Context::fabric);
       case Context::cuts:
-        if (m_raw.cuts.size() >= kMostCuts) {
-          return failLimit("more than " + std::to_string(kMostCuts) + " cuts");
+        if (m_raw.cuts.size() >= kMaxCuts) {
+          return failLimit("more than " + std::to_string(kMaxCuts) + " cuts");
         }
         m_raw.cuts.emplace_back();
         return push(Context::cut);
@@ -763,9 +766,9 @@ public:
   }
 
 private:
-  static constexpr std::size_t kMostCuts = 4096;
+  static constexpr std::size_t kMaxCuts = 4096;
   /// Numbers in an entry of parts.
-  static constexpr std::size_t kMostInEntry = 5;
+  static constexpr std::size_t kMaxInEntry = 5;
 
   static Context shapeList(Key key) {
     switch (key) {
@@ -883,11 +886,11 @@ private:
       case Context::arc:
       case Context::choice:
       case Context::partTree:
-        if (m_numbers.size() < kMostInEntry) {
+        if (m_numbers.size() < kMaxInEntry) {
           m_numbers.push_back(value);
           return true;
         }
-        return fail("an entry has more than " + std::to_string(kMostInEntry) + " numbers",
+        return fail("an entry has more than " + std::to_string(kMaxInEntry) + " numbers",
                     "see the description of the format");
       case Context::parts:
         if (frame.key == Key::top) {
@@ -1161,7 +1164,7 @@ public:
 
   Schedule match() {
     Schedule schedule;
-    const auto collective = parseCollective(m_raw.collective);
+    const auto collective = parseForestCollective(m_raw.collective);
     if (!collective) {
       refuse(inQuotes(m_raw.collective) + " is no collective", "collective");
     }
@@ -1190,7 +1193,7 @@ public:
       }
       schedule.root = static_cast<fabric::Rank>(*m_raw.root);
     }
-    if (!m_raw.amounts.empty() && m_raw.amounts.size() != at(m_fabric.gpuCount())) {
+    if (!m_raw.amounts.empty() && m_raw.amounts.size() != static_cast<std::size_t>(m_fabric.gpuCount())) {
       refuse("has " + std::to_string(m_raw.amounts.size()) + " entries for " + std::to_string(m_fabric.gpuCount()) +
                  " GPUs",
              "amounts");
@@ -1226,7 +1229,7 @@ public:
 
 private:
   void matchNodes() {
-    if (m_raw.nodes.size() != at(m_fabric.nodeCount())) {
+    if (m_raw.nodes.size() != static_cast<std::size_t>(m_fabric.nodeCount())) {
       refuse("names " + std::to_string(m_raw.nodes.size()) + " nodes, the fabric has " +
                  std::to_string(m_fabric.nodeCount()),
              "nodes");
@@ -1234,15 +1237,15 @@ private:
     std::vector<bool> taken(m_raw.nodes.size(), false);
     for (std::size_t i = 0; i < m_raw.nodes.size(); ++i) {
       const auto node = m_fabric.find(m_raw.nodes[i]);
-      if (!node || taken[at(*node)]) {
+      if (!node || taken[*node]) {
         refuse(inQuotes(m_raw.nodes[i]) + (node ? " is there twice" : " is not in the fabric"),
                "nodes[" + std::to_string(i) + "]");
       }
-      taken[at(*node)] = true;
+      taken[*node] = true;
       m_nodes.push_back(*node);
-      m_isSameOrder = m_isSameOrder && at(*node) == i;
+      m_isSameOrder = m_isSameOrder && static_cast<std::size_t>(*node) == i;
     }
-    if (m_raw.gpus.size() != at(m_fabric.gpuCount())) {
+    if (m_raw.gpus.size() != static_cast<std::size_t>(m_fabric.gpuCount())) {
       refuse(
           "names " + std::to_string(m_raw.gpus.size()) + " GPUs, the fabric has " + std::to_string(m_fabric.gpuCount()),
           "gpus");
@@ -1256,11 +1259,11 @@ private:
   }
 
   [[nodiscard]] NodeIndex nodeOf(std::int64_t number, const std::string& element) const {
-    if (number < 0 || at(number) >= m_nodes.size()) {
+    if (number < 0 || static_cast<std::size_t>(number) >= m_nodes.size()) {
       refuse("node " + std::to_string(number) + " is not in the table of " + std::to_string(m_nodes.size()) + " nodes",
              element);
     }
-    return m_nodes[at(number)];
+    return m_nodes[number];
   }
 
   Forest matchForest(RawForest& rawForest, schedule::Direction direction, const std::string& element) {
@@ -1268,7 +1271,7 @@ private:
     forest.direction = direction;
     forest.gpuCount = m_fabric.gpuCount();
     forest.scale = readFraction(rawForest.scale, element + ".scale");
-    if (forest.treesOfRoot.size() != at(forest.gpuCount)) {
+    if (forest.treesOfRoot.size() != static_cast<std::size_t>(forest.gpuCount)) {
       refuse("has " + std::to_string(forest.treesOfRoot.size()) + " entries for " + std::to_string(forest.gpuCount) +
                  " GPUs",
              element + ".trees_of_root");
@@ -1293,7 +1296,7 @@ private:
         refuse("its root, rank " + std::to_string(tree.root) + ", is not in the fabric", place());
       }
       for (std::int64_t index = 0; index < edgesPerTree; ++index) {
-        const schedule::TreeEdge& edge = forest.edges[at(tree.firstEdge + index)];
+        const schedule::TreeEdge& edge = forest.edges[tree.firstEdge + index];
         const auto edgePlace = [&] { return place() + ".edges[" + std::to_string(index) + "]"; };
         if (edge.parent >= forest.gpuCount || edge.child >= forest.gpuCount) {
           refuse("rank " + std::to_string(std::max(edge.parent, edge.child)) + " is not in the fabric", edgePlace());
@@ -1303,7 +1306,7 @@ private:
                      " paths",
                  edgePlace());
         }
-        if (edge.pruned != 0 && at(edge.pruned) + 1 >= forest.paths[edge.path].size()) {
+        if (edge.pruned != 0 && static_cast<std::size_t>(edge.pruned) + 1 >= forest.paths[edge.path].size()) {
           refuse("prunes " + std::to_string(edge.pruned) + " hops of a path with fewer to spare", edgePlace());
         }
       }
@@ -1353,10 +1356,10 @@ private:
     for (schedule::PathId id = 0; id < forest.paths.size(); ++id) {
       route.clear();
       for (const NodeIndex number : forest.paths[id]) {
-        if (at(number) >= m_nodes.size()) {
+        if (static_cast<std::size_t>(number) >= m_nodes.size()) {
           (void)nodeOf(number, element + ".paths[" + std::to_string(id) + "]");
         }
-        route.push_back(m_nodes[at(number)]);
+        route.push_back(m_nodes[number]);
       }
       if (route.size() < 2) {
         refuse("has fewer than two nodes", element + ".paths[" + std::to_string(id) + "]");
@@ -1512,7 +1515,7 @@ Result<ForestHeader> peekForestJson(std::string_view text, const std::string& fi
       return placed(reader.error(), fileName);
     }
     const Raw& raw = reader.raw();
-    const auto collective = parseCollective(raw.collective);
+    const auto collective = parseForestCollective(raw.collective);
     if (!collective) {
       refuse(inQuotes(raw.collective) + " is no collective", "collective");
     }

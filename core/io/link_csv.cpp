@@ -199,7 +199,7 @@ std::optional<std::array<int, kColumns>> headerOf(const Row& row) {
   places.fill(kAbsent);
   for (std::size_t i = 0; i < row.fields.size(); ++i) {
     if (const auto column = columnNamed(row.fields[i])) {
-      places[static_cast<std::size_t>(*column)] = static_cast<int>(i);
+      places[*column] = static_cast<int>(i);
     }
   }
   if (places[kTail] == kAbsent || places[kHead] == kAbsent) {
@@ -292,10 +292,8 @@ Result<ImportResult> read(std::string_view text, const std::string& fileName) {
   std::unordered_map<std::string, int> known;
   while (row) {
     const auto at = [&](Column column) -> std::string {
-      const int place = places[static_cast<std::size_t>(column)];
-      return place >= 0 && static_cast<std::size_t>(place) < row->fields.size()
-                 ? row->fields[static_cast<std::size_t>(place)]
-                 : std::string();
+      const int place = places[column];
+      return place >= 0 && static_cast<std::size_t>(place) < row->fields.size() ? row->fields[place] : std::string();
     };
     fabric::LinkDescription link;
     link.src = at(kTail);

@@ -174,8 +174,6 @@ public:
   }
 
 private:
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
   [[nodiscard]] Place placeOf(pugi::xml_node node) const {
     const std::ptrdiff_t offset = node.offset_debug();
     // pugixml points at the name; the tag begins one byte before.
@@ -356,7 +354,7 @@ private:
     if (name == "cpu" && parent < 0) {
       return enterCpu(element, cpu);
     }
-    if (name == "pci" && parent >= 0 && m_box.nodes[at(parent)].role != BoxRole::gpu) {
+    if (name == "pci" && parent >= 0 && m_box.nodes[parent].role != BoxRole::gpu) {
       return enterPci(element, parent, cpu);
     }
     if (name == "nic" && parent >= 0) {
@@ -491,7 +489,7 @@ private:
       }
     }
     const bool isCard = std::string_view(element.parent().name()) == "pci";
-    if (m_box.nodes[at(parent)].role == BoxRole::gpu) {
+    if (m_box.nodes[parent].role == BoxRole::gpu) {
       ignore(element, "a <nic> inside a GPU's <pci> was ignored");
       return kSkip;
     }
@@ -516,7 +514,7 @@ private:
       int node = parent;
       const std::string id = "nic" + std::to_string(number);
       if (isAlone) {
-        BoxNode& card = m_box.nodes[at(parent)];
+        BoxNode& card = m_box.nodes[parent];
         card.role = BoxRole::nic;
         m_ids.erase(card.id);
         std::string unique = id;
@@ -528,8 +526,8 @@ private:
         node = addNode(net, BoxRole::nic, id, parent, bandwidth);
       }
       m_netNumbers[node] = number;
-      m_box.nodes[at(node)].device = std::string(net.attribute("name").as_string()).substr(0, 64);
-      m_box.nodes[at(node)].netBandwidth = bandwidth;
+      m_box.nodes[node].device = std::string(net.attribute("name").as_string()).substr(0, 64);
+      m_box.nodes[node].netBandwidth = bandwidth;
     }
     return kSkip;
   }
@@ -567,7 +565,7 @@ private:
       order.push_back(node);
     }
     for (int i = 0; i < static_cast<int>(m_box.nodes.size()); ++i) {
-      const BoxRole role = m_box.nodes[at(i)].role;
+      const BoxRole role = m_box.nodes[i].role;
       if (role != BoxRole::gpu && role != BoxRole::nic) {
         order.push_back(i);
       }
@@ -575,24 +573,24 @@ private:
     std::vector<int> placeOfOld(order.size());
     std::vector<BoxNode> nodes;
     for (std::size_t i = 0; i < order.size(); ++i) {
-      placeOfOld[at(order[i])] = static_cast<int>(i);
-      nodes.push_back(m_box.nodes[at(order[i])]);
+      placeOfOld[order[i]] = static_cast<int>(i);
+      nodes.push_back(m_box.nodes[order[i]]);
     }
     for (BoxNode& node : nodes) {
-      node.parent = node.parent < 0 ? -1 : placeOfOld[at(node.parent)];
+      node.parent = node.parent < 0 ? -1 : placeOfOld[node.parent];
     }
     for (std::size_t i = 0; i < m_gpus.size(); ++i) {
       m_gpus[i].node = static_cast<int>(i);
       nodes[i].id = "gpu" + std::to_string(i);
     }
     for (Cpu& cpu : m_cpus) {
-      cpu.node = placeOfOld[at(cpu.node)];
+      cpu.node = placeOfOld[cpu.node];
     }
     for (auto& [parent, element] : m_pciLinks) {
-      parent = placeOfOld[at(parent)];
+      parent = placeOfOld[parent];
     }
     for (auto& [busId, node] : m_byBusId) {
-      node = placeOfOld[at(node)];
+      node = placeOfOld[node];
     }
     m_box.nodes = std::move(nodes);
   }
@@ -627,7 +625,7 @@ private:
       }
       const std::string target = link.attribute("target").as_string();
       const auto found = m_byBusId.find(target);
-      const bool isKnownGpu = found != m_byBusId.end() && m_box.nodes[at(found->second)].role == BoxRole::gpu;
+      const bool isKnownGpu = found != m_byBusId.end() && m_box.nodes[found->second].role == BoxRole::gpu;
       const std::string_view text = link.attribute("tclass").as_string();
       if (text.empty() && !isKnownGpu) {
         refuse(link, "attribute tclass is missing, and no GPU has bus id " + inQuotes(target),
@@ -663,7 +661,7 @@ private:
     if (gpu.cpu < 0) {
       refuse(element, "the GPU is under no CPU", "put its <pci> inside a <cpu>");
     }
-    m_box.hostLinks.push_back({gpu.node, m_cpus[at(gpu.cpu)].node, bandwidth, count});
+    m_box.hostLinks.push_back({gpu.node, m_cpus[gpu.cpu].node, bandwidth, count});
   }
 
   void addGpuPairs() {

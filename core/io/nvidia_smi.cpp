@@ -97,7 +97,7 @@ public:
   }
 
   [[nodiscard]] int size() const { return static_cast<int>(m_names.size()); }
-  [[nodiscard]] const std::string& name(int device) const { return m_names[static_cast<std::size_t>(device)]; }
+  [[nodiscard]] const std::string& name(int device) const { return m_names[device]; }
   [[nodiscard]] bool isGpu(int device) const { return isGpuName(name(device)); }
   [[nodiscard]] const Cell& cell(int a, int b) const {
     return *m_cells[static_cast<std::size_t>(a) * m_names.size() + static_cast<std::size_t>(b)];
@@ -284,7 +284,6 @@ public:
   }
 
 private:
-  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   [[nodiscard]] int gpuCount() const { return static_cast<int>(m_gpus.size()); }
 
   void tell(Severity severity, std::string text, std::string fix) {
@@ -296,21 +295,21 @@ private:
     for (int device = 0; device < m_matrix.size(); ++device) {
       (m_matrix.isGpu(device) ? m_gpus : m_nics).push_back(device);
     }
-    m_nodeOf.resize(at(m_matrix.size()));
+    m_nodeOf.resize(static_cast<std::size_t>(m_matrix.size()));
     for (const int device : m_gpus) {
-      m_nodeOf[at(device)] = static_cast<int>(m_box.nodes.size());
+      m_nodeOf[device] = static_cast<int>(m_box.nodes.size());
       m_box.nodes.push_back({BoxRole::gpu, "gpu" + m_matrix.name(device).substr(3), {}, -1, 0, 0});
     }
     std::size_t number = 0;
     for (const int device : m_nics) {
-      m_nodeOf[at(device)] = static_cast<int>(m_box.nodes.size());
+      m_nodeOf[device] = static_cast<int>(m_box.nodes.size());
       m_box.nodes.push_back({BoxRole::nic, "nic" + std::to_string(number++), m_matrix.legend(device), -1, 0, 0});
     }
   }
 
   void addNvlinks() {
-    int mostInRow = 0;
-    int mostInCell = 0;
+    int maxInRow = 0;
+    int maxInCell = 0;
     bool isUniform = gpuCount() >= 3;
     for (const int a : m_gpus) {
       int row = 0;
@@ -318,34 +317,34 @@ private:
         if (a != b) {
           const int count = m_matrix.cell(a, b).nvlinks;
           row += count;
-          mostInCell = std::max(mostInCell, count);
+          maxInCell = std::max(maxInCell, count);
           isUniform = isUniform && count == m_matrix.cell(m_gpus[0], m_gpus[1]).nvlinks;
         }
       }
-      mostInRow = std::max(mostInRow, row);
+      maxInRow = std::max(maxInRow, row);
     }
-    if (mostInCell == 0) {
+    if (maxInCell == 0) {
       m_linksPerGpu = 0;
       return;
     }
     const int most = m_options.linksPerGpu > 0 ? m_options.linksPerGpu : kMaxLinks;
     bool isSwitch = m_options.reading == NvlinkReading::nvSwitch;
     if (m_options.reading == NvlinkReading::guess) {
-      isSwitch = mostInRow > most;
-      if (!isSwitch && m_options.linksPerGpu == 0 && isUniform && mostInCell > 1 && mostInRow > 6) {
+      isSwitch = maxInRow > most;
+      if (!isSwitch && m_options.linksPerGpu == 0 && isUniform && maxInCell > 1 && maxInRow > 6) {
         tell(Severity::warning,
-             "every pair of GPUs shows NV" + std::to_string(mostInCell) + ", read as direct links of each pair, " +
-                 std::to_string(mostInRow) + " per GPU; through an NVSwitch the matrix would look the same",
+             "every pair of GPUs shows NV" + std::to_string(maxInCell) + ", read as direct links of each pair, " +
+                 std::to_string(maxInRow) + " per GPU; through an NVSwitch the matrix would look the same",
              "say whether it is a switch or a mesh, or how many NVLinks a GPU has");
       } else {
         tell(Severity::note,
-             isSwitch ? "a GPU's NV# cells add up to " + std::to_string(mostInRow) +
+             isSwitch ? "a GPU's NV# cells add up to " + std::to_string(maxInRow) +
                             " links, more than a GPU has: they are read as links to an NVSwitch"
                       : "NV# cells are read as direct links between the two GPUs",
              "say switch or mesh if this is wrong");
       }
     }
-    m_linksPerGpu = isSwitch ? mostInCell : mostInRow;
+    m_linksPerGpu = isSwitch ? maxInCell : maxInRow;
     const Rational rate = linkRate();
     m_taken.hasNvSwitch = isSwitch;
     m_taken.nvlinkBandwidth = rate;
@@ -416,12 +415,12 @@ private:
   /// Every GPU reaches every other over NVLink.
   [[nodiscard]] bool areGpusJoined() const {
     std::vector<int> reached{m_gpus.front()};
-    std::vector<bool> isReached(at(m_matrix.size()), false);
-    isReached[at(m_gpus.front())] = true;
+    std::vector<bool> isReached(static_cast<std::size_t>(m_matrix.size()), false);
+    isReached[m_gpus.front()] = true;
     for (std::size_t i = 0; i < reached.size(); ++i) {
       for (const int other : m_gpus) {
-        if (!isReached[at(other)] && m_matrix.cell(reached[i], other).nvlinks > 0) {
-          isReached[at(other)] = true;
+        if (!isReached[other] && m_matrix.cell(reached[i], other).nvlinks > 0) {
+          isReached[other] = true;
           reached.push_back(other);
         }
       }
@@ -446,15 +445,15 @@ private:
           orGuess(m_options.nicBandwidth, isNew ? Rational(50) : (isMiddle ? Rational(25) : Rational(25, 2)), "a NIC");
       m_taken.nicBandwidth = net;
       for (const int device : m_nics) {
-        m_box.nodes[at(m_nodeOf[at(device)])].netBandwidth = net;
+        m_box.nodes[m_nodeOf[device]].netBandwidth = net;
       }
     }
     const int devices = m_matrix.size();
-    std::vector<int> cluster(at(devices));  // smallest device of each device's cluster so far
-    std::vector<int> top(at(devices));      // root box node of the cluster, by its smallest device
+    std::vector<int> cluster(static_cast<std::size_t>(devices));  // smallest device of each device's cluster so far
+    std::vector<int> top(static_cast<std::size_t>(devices));  // root box node of the cluster, by its smallest device
     for (int device = 0; device < devices; ++device) {
-      cluster[at(device)] = device;
-      top[at(device)] = m_nodeOf[at(device)];
+      cluster[device] = device;
+      top[device] = m_nodeOf[device];
     }
     std::map<std::string, int> made;
     for (const Near level : {Near::pix, Near::pxb, Near::phb, Near::node, Near::sys}) {
@@ -462,7 +461,7 @@ private:
       joinNear(level, cluster);
       std::map<int, std::set<int>> parts;  // new cluster -> old clusters
       for (int device = 0; device < devices; ++device) {
-        parts[cluster[at(device)]].insert(before[at(device)]);
+        parts[cluster[device]].insert(before[device]);
       }
       for (const auto& [whole, old] : parts) {
         if (old.size() < 2) {
@@ -477,12 +476,12 @@ private:
         m_box.nodes.push_back(
             {isBridge ? BoxRole::bridge : BoxRole::cpu, kind + std::to_string(made[kind]++), {}, -1, 0, 0});
         for (const int part : old) {
-          BoxNode& below = m_box.nodes[at(top[at(part)])];
+          BoxNode& below = m_box.nodes[top[part]];
           const bool isDevice = below.role == BoxRole::gpu || below.role == BoxRole::nic;
           below.parent = node;
           below.uplink = level == Near::sys ? (isDevice ? std::min(pcie, socket) : socket) : pcie;
         }
-        top[at(whole)] = node;
+        top[whole] = node;
       }
     }
   }
@@ -493,8 +492,8 @@ private:
     for (int a = 0; a < devices; ++a) {
       for (int b = a + 1; b < devices; ++b) {
         const Cell& cell = m_matrix.cell(a, b);
-        const int low = std::min(cluster[at(a)], cluster[at(b)]);
-        const int high = std::max(cluster[at(a)], cluster[at(b)]);
+        const int low = std::min(cluster[a], cluster[b]);
+        const int high = std::max(cluster[a], cluster[b]);
         if (cell.nvlinks == 0 && cell.near <= level && low != high) {
           std::replace(cluster.begin(), cluster.end(), high, low);
         }

@@ -26,10 +26,6 @@ using fabric::NodeKind;
 using schedule::Direction;
 using schedule::Forest;
 
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
-
 /// Carries one error out of nested helpers to the public entry.
 struct Refusal {
   Error error;
@@ -163,7 +159,7 @@ bool areReversed(const Forest& reducing, const Forest& forest, const fabric::Fab
   if (reader.size() != other.size()) {
     return false;
   }
-  std::vector<const schedule::TreeReader::Edge*> edgeInto(at(forest.gpuCount));
+  std::vector<const schedule::TreeReader::Edge*> edgeInto(static_cast<std::size_t>(forest.gpuCount));
   for (std::int64_t tree = 0; tree < reader.size(); ++tree) {
     throwIfCancelled(progress);
     const auto a = reader.read(tree);
@@ -173,10 +169,10 @@ bool areReversed(const Forest& reducing, const Forest& forest, const fabric::Fab
     }
     std::fill(edgeInto.begin(), edgeInto.end(), nullptr);
     for (const schedule::TreeReader::Edge& edge : b.edges) {
-      edgeInto[at(edge.child)] = &edge;
+      edgeInto[edge.child] = &edge;
     }
     for (const schedule::TreeReader::Edge& edge : a.edges) {
-      const schedule::TreeReader::Edge* const same = edgeInto[at(edge.child)];
+      const schedule::TreeReader::Edge* const same = edgeInto[edge.child];
       if (same == nullptr || same->parent != edge.parent || same->pruned != edge.pruned) {
         return false;
       }
@@ -197,9 +193,10 @@ void requireSound(const Forest& forest, const fabric::Fabric& fabric, const Prog
             checkStructure(*forest.factored, fabric.gpuCount(), fabric.nodeCount(), progress).empty();
   }
   for (const schedule::Tree& tree : forest.trees) {
-    sound = sound && tree.root >= 0 && tree.root < forest.gpuCount && tree.firstEdge >= 0 &&
-            at(tree.firstEdge) <= forest.edges.size() &&
-            forest.edges.size() - at(tree.firstEdge) >= at(forest.gpuCount - 1);
+    sound =
+        sound && tree.root >= 0 && tree.root < forest.gpuCount && tree.firstEdge >= 0 &&
+        static_cast<std::size_t>(tree.firstEdge) <= forest.edges.size() &&
+        forest.edges.size() - static_cast<std::size_t>(tree.firstEdge) >= static_cast<std::size_t>(forest.gpuCount - 1);
   }
   for (const schedule::TreeEdge& edge : forest.edges) {
     sound = sound && edge.parent >= 0 && edge.parent < forest.gpuCount && edge.child >= 0 &&
@@ -238,11 +235,11 @@ void writeTrees(std::ostream& out, const Forest& forest, std::int64_t chunksPerN
                 const fabric::Fabric& fabric, const Progress& progress) {
   constexpr std::size_t kFlushAt = std::size_t{1} << 16;
   const std::vector<std::string> labels = labelTexts(fabric);
-  const auto gpu = [&](fabric::Rank rank) -> const std::string& { return labels[at(fabric.gpus()[at(rank)])]; };
+  const auto gpu = [&](fabric::Rank rank) -> const std::string& { return labels[fabric.gpus()[rank]]; };
   std::string text = "<Algo nchunkspernode=\"" + std::to_string(chunksPerNode) + "\" coll=\"" +
                      std::string(toString(collective)) + "\">\n";
-  std::vector<int> depth(at(forest.gpuCount));
-  std::vector<std::int64_t> nextIndex(at(forest.gpuCount), 0);
+  std::vector<int> depth(static_cast<std::size_t>(forest.gpuCount));
+  std::vector<std::int64_t> nextIndex(static_cast<std::size_t>(forest.gpuCount), 0);
   schedule::TreeReader reader(forest, fabric.gpus());
   for (std::int64_t number = 0; number < reader.size(); ++number) {
     throwIfCancelled(progress);
@@ -251,18 +248,18 @@ void writeTrees(std::ostream& out, const Forest& forest, std::int64_t chunksPerN
     }
     const schedule::TreeReader::View tree = reader.read(number);
     int height = 0;
-    depth[at(tree.root)] = 0;
+    depth[tree.root] = 0;
     for (const schedule::TreeReader::Edge& edge : tree.edges) {
-      depth[at(edge.child)] = depth[at(edge.parent)] + 1;
-      height = std::max(height, depth[at(edge.child)]);
+      depth[edge.child] = depth[edge.parent] + 1;
+      height = std::max(height, depth[edge.child]);
     }
-    text += "  <tree root=\"" + gpu(tree.root) + "\" index=\"" + std::to_string(nextIndex[at(tree.root)]++) +
+    text += "  <tree root=\"" + gpu(tree.root) + "\" index=\"" + std::to_string(nextIndex[tree.root]++) +
             "\" nchunks=\"" + std::to_string(tree.multiplicity) + "\" height=\"" + std::to_string(height) + "\">\n";
     for (const schedule::TreeReader::Edge& edge : tree.edges) {
       text += "    <send src=\"" + gpu(edge.parent) + "\" dst=\"" + gpu(edge.child) + "\" path=\"";
       bool isFirst = true;
       for (const NodeIndex node : reader.path(edge)) {
-        text += (isFirst ? "" : ",") + labels[at(node)];
+        text += (isFirst ? "" : ",") + labels[node];
         isFirst = false;
       }
       text += edge.pruned == 0 ? "\"/>\n" : "\" pruned=\"" + std::to_string(edge.pruned) + "\"/>\n";
@@ -289,7 +286,7 @@ public:
     if (!parsed) {
       Error error{ErrorCode::badInput, std::string("not valid XML: ") + parsed.description(),
                   "attributes stand in quotes and every element is closed",
-                  m_places.at(at(std::max<std::ptrdiff_t>(parsed.offset, 0)))};
+                  m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0)))};
       throw Refusal{std::move(error)};
     }
     const pugi::xml_node algo = document.document_element();
@@ -300,7 +297,7 @@ public:
     }
     m_xml.chunksPerNode = integer(algo, "nchunkspernode", 1);
     if (const pugi::xml_attribute coll = algo.attribute("coll")) {
-      m_xml.collective = parseCollective(coll.value());
+      m_xml.collective = parseForestCollective(coll.value());
       if (!m_xml.collective) {
         fault(algo, inQuotes(coll.value()) + " is no collective", "leave coll out or name one");
       }
@@ -331,7 +328,8 @@ private:
   [[noreturn]] void fault(const pugi::xml_node& node, std::string message, std::string fix,
                           ErrorCode code = ErrorCode::badInput) {
     const std::ptrdiff_t offset = node.offset_debug();
-    throw Refusal{{code, std::move(message), std::move(fix), m_places.at(at(std::max<std::ptrdiff_t>(offset, 0)))}};
+    throw Refusal{{code, std::move(message), std::move(fix),
+                   m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)))}};
   }
 
   void passOver(const pugi::xml_node& node) {
@@ -339,7 +337,7 @@ private:
       m_xml.findings.push_back(
           {Severity::warning, ErrorCode::badInput,
            "the element " + inQuotes(node.name()) + " is not part of the format and is passed over", "",
-           m_places.at(at(std::max<std::ptrdiff_t>(node.offset_debug(), 0)))});
+           m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(node.offset_debug(), 0)))});
     }
   }
 
@@ -381,7 +379,7 @@ private:
 
   int gpuLabel(const pugi::xml_node& node, const char* attribute) {
     const int number = label(node, trimmed(required(node, attribute)));
-    m_isGpu[at(number)] = true;
+    m_isGpu[number] = true;
     return number;
   }
 
@@ -414,7 +412,7 @@ private:
       m_xml.routes.push_back(label(element, part));
     }
     send.length = static_cast<std::int32_t>(static_cast<std::int64_t>(m_xml.routes.size()) - send.firstHop);
-    if (send.length < 2 || m_xml.routes[at(send.firstHop)] != send.parent || m_xml.routes.back() != send.child) {
+    if (send.length < 2 || m_xml.routes[send.firstHop] != send.parent || m_xml.routes.back() != send.child) {
       fault(element, "the path does not lead from src to dst", "it begins with src and ends with dst");
     }
     if (element.attribute("pruned")) {
@@ -431,7 +429,7 @@ private:
   void checkShares() {
     std::vector<std::int64_t> chunks(m_xml.labels.size(), 0);
     for (const TreeXml::Tree& tree : m_xml.trees) {
-      chunks[at(tree.root)] = checkedAdd(chunks[at(tree.root)], tree.chunks);
+      chunks[tree.root] = checkedAdd(chunks[tree.root], tree.chunks);
     }
     for (std::size_t i = 0; i < chunks.size(); ++i) {
       if (chunks[i] % m_xml.chunksPerNode != 0) {
@@ -468,10 +466,10 @@ private:
     std::unordered_map<std::uint64_t, std::int64_t> loads;
     for (const TreeXml::Tree& tree : m_xml.trees) {
       for (std::int64_t s = 0; s < tree.sendCount; ++s) {
-        const TreeXml::Send& send = m_xml.sends[at(tree.firstSend + s)];
+        const TreeXml::Send& send = m_xml.sends[tree.firstSend + s];
         for (std::int32_t hop = 0; hop + 1 < send.length; ++hop) {
-          const auto from = static_cast<std::uint64_t>(m_xml.routes[at(send.firstHop + hop)]);
-          const auto to = static_cast<std::uint64_t>(m_xml.routes[at(send.firstHop + hop + 1)]);
+          const auto from = static_cast<std::uint64_t>(m_xml.routes[send.firstHop + hop]);
+          const auto to = static_cast<std::uint64_t>(m_xml.routes[send.firstHop + hop + 1]);
           std::int64_t& load = loads[from << 32 | to];
           load = checkedAdd(load, hop < send.pruned ? 0 : tree.chunks);
         }
@@ -491,7 +489,7 @@ private:
         std::any_of(m_xml.sends.begin(), m_xml.sends.end(), [](const TreeXml::Send& send) { return send.pruned > 0; });
     m_xml.inferred.name = "from trees";
     for (const int gpu : m_xml.gpus) {
-      m_xml.inferred.nodes.push_back({.id = m_xml.labels[at(gpu)], .kind = "gpu"});
+      m_xml.inferred.nodes.push_back({.id = m_xml.labels[gpu], .kind = "gpu"});
     }
     for (std::size_t i = 0; i < m_xml.labels.size(); ++i) {
       if (!m_isGpu[i]) {
@@ -503,8 +501,8 @@ private:
     }
     for (const TreeXml::Hop& hop : m_xml.hops) {
       if (hop.from != hop.to && hop.load > 0) {
-        m_xml.inferred.links.push_back({.src = m_xml.labels[at(reversed ? hop.to : hop.from)],
-                                        .dst = m_xml.labels[at(reversed ? hop.from : hop.to)],
+        m_xml.inferred.links.push_back({.src = m_xml.labels[reversed ? hop.to : hop.from],
+                                        .dst = m_xml.labels[reversed ? hop.from : hop.to],
                                         .bandwidth = std::to_string(hop.load),
                                         .duplex = false});
       }
@@ -535,7 +533,7 @@ public:
     Forest forest;
     forest.direction = m_direction;
     forest.gpuCount = m_fabric.gpuCount();
-    forest.treesOfRoot.assign(at(forest.gpuCount), 0);
+    forest.treesOfRoot.assign(static_cast<std::size_t>(forest.gpuCount), 0);
     std::vector<std::size_t> order(m_xml.trees.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -549,28 +547,28 @@ public:
   }
 
 private:
-  static constexpr std::size_t kMostTrials = std::size_t{1} << 24;
+  static constexpr std::size_t kMaxTrials = std::size_t{1} << 24;
 
-  [[nodiscard]] fabric::Rank rankOf(int label) const { return m_fabric.nodes()[at(m_nodeOf[at(label)])].rank; }
-  [[nodiscard]] std::string name(int label) const { return inQuotes(m_xml.labels[at(label)]); }
+  [[nodiscard]] fabric::Rank rankOf(int label) const { return m_fabric.nodes()[m_nodeOf[label]].rank; }
+  [[nodiscard]] std::string name(int label) const { return inQuotes(m_xml.labels[label]); }
 
   void matchGpus() {
-    if (m_xml.gpus.size() != at(m_fabric.gpuCount())) {
+    if (m_xml.gpus.size() != static_cast<std::size_t>(m_fabric.gpuCount())) {
       refuse("the trees join " + std::to_string(m_xml.gpus.size()) + " GPUs, the fabric has " +
                  std::to_string(m_fabric.gpuCount()),
              "give the fabric they were made for");
     }
     const bool byId = std::all_of(m_xml.gpus.begin(), m_xml.gpus.end(), [&](int gpu) {
-      const auto node = m_fabric.find(m_xml.labels[at(gpu)]);
-      return node && m_fabric.nodes()[at(*node)].kind == NodeKind::gpu;
+      const auto node = m_fabric.find(m_xml.labels[gpu]);
+      return node && m_fabric.nodes()[*node].kind == NodeKind::gpu;
     });
     for (std::size_t rank = 0; rank < m_xml.gpus.size(); ++rank) {
-      const std::string& label = m_xml.labels[at(m_xml.gpus[rank])];
+      const std::string& label = m_xml.labels[m_xml.gpus[rank]];
       if (!byId && !rankKey(label)) {
         refuse("the GPU " + inQuotes(label) + " is not in the fabric, and its label tells no rank",
                "name the fabric's GPUs as the file does, or label them (server, 'GPU', index)");
       }
-      m_nodeOf[at(m_xml.gpus[rank])] = byId ? *m_fabric.find(label) : m_fabric.gpus()[rank];
+      m_nodeOf[m_xml.gpus[rank]] = byId ? *m_fabric.find(label) : m_fabric.gpus()[rank];
     }
   }
 
@@ -578,7 +576,7 @@ private:
     for (std::size_t i = 0; i < m_nodeOf.size(); ++i) {
       if (m_nodeOf[i] < 0) {
         const auto node = m_fabric.find(m_xml.labels[i]);
-        if (node && m_fabric.nodes()[at(*node)].kind != NodeKind::gpu) {
+        if (node && m_fabric.nodes()[*node].kind != NodeKind::gpu) {
           m_nodeOf[i] = *node;
         }
       }
@@ -591,17 +589,17 @@ private:
     // Every round settles the labels that only one free node fits, until all are settled or a round settles none.
     std::vector<std::vector<int>> hopsOf(m_nodeOf.size());
     for (std::size_t i = 0; i < m_xml.hops.size(); ++i) {
-      hopsOf[at(m_xml.hops[i].from)].push_back(static_cast<int>(i));
-      hopsOf[at(m_xml.hops[i].to)].push_back(static_cast<int>(i));
+      hopsOf[m_xml.hops[i].from].push_back(static_cast<int>(i));
+      hopsOf[m_xml.hops[i].to].push_back(static_cast<int>(i));
     }
     const auto open = static_cast<std::size_t>(std::count(m_nodeOf.begin(), m_nodeOf.end(), -1));
-    if (open > kMostTrials / at(m_fabric.nodeCount())) {
+    if (open > kMaxTrials / static_cast<std::size_t>(m_fabric.nodeCount())) {
       refuse(std::to_string(open) + " switches of the file are not in the fabric, too many to be told by their links",
              "name the fabric's switches as the file does", {}, ErrorCode::limit);
     }
-    constexpr int kMostRounds = 64;
+    constexpr int kMaxRounds = 64;
     bool settled = true;
-    for (int round = 0; settled && round < kMostRounds; ++round) {
+    for (int round = 0; settled && round < kMaxRounds; ++round) {
       settled = false;
       for (std::size_t i = 0; i < m_nodeOf.size(); ++i) {
         if (m_nodeOf[i] < 0) {
@@ -623,8 +621,7 @@ private:
       if (m_nodeOf[i] < 0) {
         const std::vector<NodeIndex> fitting = fittingNodes(static_cast<int>(i), hopsOf[i]);
         refuse("several switches of the fabric fit " + name(static_cast<int>(i)) + ", among them " +
-                   inQuotes(m_fabric.nodes()[at(fitting[0])].id) + " and " +
-                   inQuotes(m_fabric.nodes()[at(fitting[1])].id),
+                   inQuotes(m_fabric.nodes()[fitting[0]].id) + " and " + inQuotes(m_fabric.nodes()[fitting[1]].id),
                "name the fabric's switches as the file does");
       }
     }
@@ -634,13 +631,13 @@ private:
   std::vector<NodeIndex> fittingNodes(int label, const std::vector<int>& hops) const {
     std::vector<NodeIndex> fitting;
     for (NodeIndex node = 0; node < m_fabric.nodeCount(); ++node) {
-      if (m_fabric.nodes()[at(node)].kind == NodeKind::gpu || m_taken.contains(node)) {
+      if (m_fabric.nodes()[node].kind == NodeKind::gpu || m_taken.contains(node)) {
         continue;
       }
       const bool fits = std::all_of(hops.begin(), hops.end(), [&](int index) {
-        const TreeXml::Hop& hop = m_xml.hops[at(index)];
-        const NodeIndex from = hop.from == label ? node : m_nodeOf[at(hop.from)];
-        const NodeIndex to = hop.to == label ? node : m_nodeOf[at(hop.to)];
+        const TreeXml::Hop& hop = m_xml.hops[index];
+        const NodeIndex from = hop.from == label ? node : m_nodeOf[hop.from];
+        const NodeIndex to = hop.to == label ? node : m_nodeOf[hop.to];
         return from < 0 || to < 0 || arcOf(from, to).has_value();
       });
       if (fits) {
@@ -663,23 +660,23 @@ private:
                  " GPUs has " + std::to_string(wanted),
              "check that the file is complete", element);
     }
-    const std::span sends(m_xml.sends.data() + tree.firstSend, at(tree.sendCount));
+    const std::span sends(m_xml.sends.data() + tree.firstSend, static_cast<std::size_t>(tree.sendCount));
     forest.trees.push_back({rankOf(tree.root), tree.chunks, static_cast<std::int64_t>(forest.edges.size())});
-    std::int64_t& ofRoot = forest.treesOfRoot[at(rankOf(tree.root))];
+    std::int64_t& ofRoot = forest.treesOfRoot[rankOf(tree.root)];
     ofRoot = checkedAdd(ofRoot, tree.chunks);
 
     // Breadth-first from the root; sends that hang on nothing follow, for the verifier to name.
-    std::vector<std::vector<int>> sendsOf(at(forest.gpuCount));
+    std::vector<std::vector<int>> sendsOf(static_cast<std::size_t>(forest.gpuCount));
     for (std::size_t i = 0; i < sends.size(); ++i) {
-      sendsOf[at(rankOf(sends[i].parent))].push_back(static_cast<int>(i));
+      sendsOf[rankOf(sends[i].parent)].push_back(static_cast<int>(i));
     }
     std::vector<bool> isDone(sends.size(), false);
     std::vector<fabric::Rank> queue{rankOf(tree.root)};
     for (std::size_t head = 0; head < queue.size(); ++head) {
-      for (const int index : std::exchange(sendsOf[at(queue[head])], {})) {
-        isDone[at(index)] = true;
-        addEdge(forest, sends[at(index)]);
-        queue.push_back(rankOf(sends[at(index)].child));
+      for (const int index : std::exchange(sendsOf[queue[head]], {})) {
+        isDone[index] = true;
+        addEdge(forest, sends[index]);
+        queue.push_back(rankOf(sends[index].child));
       }
     }
     for (std::size_t i = 0; i < sends.size(); ++i) {
@@ -692,7 +689,7 @@ private:
   void addEdge(Forest& forest, const TreeXml::Send& send) {
     m_route.clear();
     for (std::int32_t hop = 0; hop < send.length; ++hop) {
-      m_route.push_back(m_nodeOf[at(m_xml.routes[at(send.firstHop + hop)])]);
+      m_route.push_back(m_nodeOf[m_xml.routes[send.firstHop + hop]]);
     }
     if (m_direction == Direction::in) {
       std::reverse(m_route.begin(), m_route.end());
@@ -703,8 +700,8 @@ private:
   void setScale(Forest& forest) const {
     Rational scale;
     for (const TreeXml::Hop& hop : m_xml.hops) {
-      if (const auto arc = arcOf(m_nodeOf[at(hop.from)], m_nodeOf[at(hop.to)])) {
-        scale = std::max(scale, Rational(hop.load) / m_fabric.arcs()[at(*arc)].bandwidth.gigabytesPerSecond());
+      if (const auto arc = arcOf(m_nodeOf[hop.from], m_nodeOf[hop.to])) {
+        scale = std::max(scale, Rational(hop.load) / m_fabric.arcs()[*arc].bandwidth.gigabytesPerSecond());
       }
     }
     forest.scale = scale.isPositive() ? scale : Rational(1);

@@ -12,11 +12,7 @@ namespace {
 using std::int64_t;
 
 /// Nodes in stored sets, all sinks together; beyond it a sink keeps only itself and is solved again when asked.
-constexpr int64_t kMostStoredNodes = 32'000'000;
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
+constexpr int64_t kMaxStoredNodes = 32'000'000;
 
 bool holds(std::span<const int> set, int node) {
   return std::binary_search(set.begin(), set.end(), node);
@@ -46,7 +42,7 @@ CutEngine::CutEngine(std::span<const NodeInit> nodes, std::span<const ArcInit> a
     m_totalCapacity += arc.capacity - m_graph.capacity(id);
     m_graph.set(id, arc.capacity, false);
   }
-  m_usesOf.resize(at(m_graph.arcCount()));
+  m_usesOf.resize(static_cast<std::size_t>(m_graph.arcCount()));
   Int128 total = 0;
   for (const NodeInit& node : nodes) {
     total += node.demand;
@@ -60,18 +56,18 @@ void CutEngine::orderSinks(std::span<const NodeInit> nodes) {
   std::vector<char> seen(nodes.size(), 0);
   std::vector<int> queue;
   for (int start = 0; start < static_cast<int>(nodes.size()); ++start) {
-    if (seen[at(start)] != 0 || !nodes[at(start)].isSink) {
+    if (seen[start] != 0 || !nodes[start].isSink) {
       continue;
     }
-    seen[at(start)] = 1;
+    seen[start] = 1;
     queue.assign(1, start);
     for (std::size_t i = 0; i < queue.size(); ++i) {
-      if (nodes[at(queue[i])].isSink) {
-        setSink(queue[i], true, nodes[at(queue[i])].demand);
+      if (nodes[queue[i]].isSink) {
+        setSink(queue[i], true, nodes[queue[i]].demand);
       }
       for (const Half half : m_graph.into(queue[i])) {
-        if (seen[at(half.node)] == 0) {
-          seen[at(half.node)] = 1;
+        if (seen[half.node] == 0) {
+          seen[half.node] = 1;
           queue.push_back(half.node);
         }
       }
@@ -90,47 +86,47 @@ int CutEngine::addNode() {
 }
 
 int CutEngine::giveSlot(int node) {
-  if (m_slot[at(node)] < 0) {
+  if (m_slot[node] < 0) {
     const int slot = sinkSlots();
     m_sinks.emplace_back();
     m_isSaved.push_back(0);
-    m_slot[at(node)] = slot;
+    m_slot[node] = slot;
     Sink& sink = m_sinks.back();
     sink.node = node;
     storeSet(slot, {node});
   }
-  return m_slot[at(node)];
+  return m_slot[node];
 }
 
 void CutEngine::requireFits(Int128 totalCapacity, Int128 totalDemand, int64_t denominator) const {
   // Every scaled capacity is at most P * c and every supply at most Q * a, with P <= D and Q <= 2B (the halved ratio of
   // resolve); a residual pair holds two of them. Fractions as compared stay within twice the bits of D and B.
   constexpr Int128 kMost = Int128{1} << 62;
-  constexpr Int128 kMostProduct = Int128{1} << 122;
+  constexpr Int128 kMaxProduct = Int128{1} << 122;
   if (totalCapacity * denominator >= kMost || totalDemand >= kMost ||
-      (totalDemand > 0 && totalCapacity * denominator >= kMostProduct / totalDemand)) {
+      (totalDemand > 0 && totalCapacity * denominator >= kMaxProduct / totalDemand)) {
     throw OverflowError("the bandwidths and amounts leave the exact range of flows");
   }
 }
 
 void CutEngine::setSink(int node, bool isSink, int64_t demand) {
-  requireFits(m_totalCapacity, Int128{m_total} - m_demand[at(node)] + demand, m_denominator);
+  requireFits(m_totalCapacity, Int128{m_total} - m_demand[node] + demand, m_denominator);
   m_isSolved = m_isSolved && m_isProbing;
   if (m_isProbing) {
-    m_savedNodes.push_back({node, m_order[at(node)] != std::numeric_limits<int>::max(), m_demand[at(node)]});
+    m_savedNodes.push_back({node, m_order[node] != std::numeric_limits<int>::max(), m_demand[node]});
   }
-  if (isSink || m_slot[at(node)] >= 0) {
-    Sink& sink = m_sinks[at(giveSlot(node))];
+  if (isSink || m_slot[node] >= 0) {
+    Sink& sink = m_sinks[giveSlot(node)];
     m_activeSinks += (isSink ? 1 : 0) - (sink.isActive ? 1 : 0);
     sink.isActive = isSink;
-    m_order[at(node)] = isSink ? m_slot[at(node)] : std::numeric_limits<int>::max();
+    m_order[node] = isSink ? m_slot[node] : std::numeric_limits<int>::max();
   }
-  const int64_t delta = demand - m_demand[at(node)];
-  m_demand[at(node)] = demand;
+  const int64_t delta = demand - m_demand[node];
+  m_demand[node] = demand;
   m_total += delta;
   if (delta != 0) {
-    for (const Entry& entry : m_setsAt[at(node)]) {
-      if (m_sinks[at(entry.sink)].setSerial == entry.serial) {
+    for (const Entry& entry : m_setsAt[node]) {
+      if (m_sinks[entry.sink].setSerial == entry.serial) {
         modify(entry.sink).setDemand += delta;
       }
     }
@@ -143,13 +139,13 @@ void CutEngine::retire(int node) {
   std::vector<int> entered;
   std::vector<std::pair<int, int64_t>> started;
   for (const Half half : m_graph.into(node)) {
-    for (const Use& use : m_usesOf[at(half.arc)]) {
-      if (m_sinks[at(use.sink)].useSerial == use.serial) {
+    for (const Use& use : m_usesOf[half.arc]) {
+      if (m_sinks[use.sink].useSerial == use.serial) {
         entered.push_back(use.sink);
       }
     }
-    for (const Use& use : m_usesOf[at(half.arc ^ 1)]) {
-      if (m_sinks[at(use.sink)].useSerial == use.serial) {
+    for (const Use& use : m_usesOf[half.arc ^ 1]) {
+      if (m_sinks[use.sink].useSerial == use.serial) {
         started.emplace_back(use.sink, use.amount);
       }
     }
@@ -184,7 +180,7 @@ void CutEngine::change(int tail, int head, int64_t capacity, bool isFine, bool k
       return;
     }
     arc = m_graph.findOrAdd(tail, head);
-    m_usesOf.resize(at(m_graph.arcCount()));
+    m_usesOf.resize(static_cast<std::size_t>(m_graph.arcCount()));
   }
   const int64_t old = m_graph.capacity(arc);
   const bool wasFine = m_graph.isFine(arc);
@@ -206,8 +202,8 @@ void CutEngine::change(int tail, int head, int64_t capacity, bool isFine, bool k
   const bool inFine = isFine || wasFine;
   const int64_t now = inFine && !isFine ? capacity * m_denominator : capacity;
   const int64_t before = inFine && !wasFine ? old * m_denominator : old;
-  for (const Entry& entry : m_setsAt[at(head)]) {
-    if (m_sinks[at(entry.sink)].setSerial != entry.serial || holds(m_sinks[at(entry.sink)].set, tail)) {
+  for (const Entry& entry : m_setsAt[head]) {
+    if (m_sinks[entry.sink].setSerial != entry.serial || holds(m_sinks[entry.sink].set, tail)) {
       continue;
     }
     Sink& sink = modify(entry.sink);
@@ -219,8 +215,8 @@ void CutEngine::change(int tail, int head, int64_t capacity, bool isFine, bool k
   }
   if (now < before && !keepsUses) {
     const int64_t whole = inFine ? now / m_denominator : now;
-    for (const Use& use : m_usesOf[at(arc)]) {
-      if (use.amount > whole && m_sinks[at(use.sink)].useSerial == use.serial) {
+    for (const Use& use : m_usesOf[arc]) {
+      if (use.amount > whole && m_sinks[use.sink].useSerial == use.serial) {
         modify(use.sink).isCertified = false;
       }
     }
@@ -232,10 +228,10 @@ void CutEngine::rescale(int64_t factor) {
   m_totalCapacity *= factor;
   for (int arc = 0; arc < m_graph.arcCount(); ++arc) {
     m_graph.set(arc, m_graph.capacity(arc) * factor, false);
-    for (Use& use : m_usesOf[at(arc)]) {
+    for (Use& use : m_usesOf[arc]) {
       if (__builtin_mul_overflow(use.amount, factor, &use.amount)) {
-        if (m_sinks[at(use.sink)].useSerial == use.serial) {
-          m_sinks[at(use.sink)].isCertified = false;
+        if (m_sinks[use.sink].useSerial == use.serial) {
+          m_sinks[use.sink].isCertified = false;
         }
         use.amount = 0;
       }
@@ -265,15 +261,15 @@ int64_t CutEngine::capacity(int tail, int head) const {
 std::vector<CutEngine::NodeInit> CutEngine::nodeInits() const {
   std::vector<NodeInit> nodes;
   for (int v = 0; v < nodeCount(); ++v) {
-    nodes.push_back({m_order[at(v)] != std::numeric_limits<int>::max(), m_demand[at(v)]});
+    nodes.push_back({m_order[v] != std::numeric_limits<int>::max(), m_demand[v]});
   }
   return nodes;
 }
 
 CutEngine::Sink& CutEngine::modify(int sink) {
-  Sink& state = m_sinks[at(sink)];
-  if (m_isProbing && m_isSaved[at(sink)] == 0) {
-    m_isSaved[at(sink)] = 1;
+  Sink& state = m_sinks[sink];
+  if (m_isProbing && m_isSaved[sink] == 0) {
+    m_isSaved[sink] = 1;
     m_savedSinks.push_back({sink, state.isExitFine, state.isCertified, state.setDemand, state.exit, state.inflow});
   }
   return state;
@@ -289,7 +285,7 @@ CutRatio CutEngine::lowerBound(const Sink& sink) const {
 }
 
 CutRatio CutEngine::singleton(int node) const {
-  const int64_t demand = m_total - m_demand[at(node)];
+  const int64_t demand = m_total - m_demand[node];
   int64_t exit = 0;
   for (const Half half : m_graph.into(node)) {
     exit += m_graph.capacity(half.arc) * (m_graph.isFine(half.arc) ? 1 : m_denominator);
@@ -301,7 +297,7 @@ bool CutEngine::isAtMost(const Sink& sink, const CutRatio& bound) const {
   if (bound.exit == 0 && bound.demand > 0) {
     return true;
   }
-  const int64_t rest = m_total - m_demand[at(sink.node)];
+  const int64_t rest = m_total - m_demand[sink.node];
   if (rest == 0) {
     return true;
   }
@@ -325,41 +321,41 @@ bool CutEngine::isAtMost(const Sink& sink, const CutRatio& bound) const {
 int64_t CutEngine::demandOf(std::span<const int> set) const {
   int64_t sum = 0;
   for (const int node : set) {
-    sum += m_demand[at(node)];
+    sum += m_demand[node];
   }
   return sum;
 }
 
 int64_t CutEngine::entering(std::span<const int> set) {
   for (const int node : set) {
-    m_mark[at(node)] = 1;
+    m_mark[node] = 1;
   }
   int64_t sum = 0;
   for (const int node : set) {
     for (const Half half : m_graph.into(node)) {
-      if (m_mark[at(half.node)] == 0) {
+      if (m_mark[half.node] == 0) {
         sum += m_graph.capacity(half.arc) * (m_graph.isFine(half.arc) ? 1 : m_denominator);
       }
     }
   }
   for (const int node : set) {
-    m_mark[at(node)] = 0;
+    m_mark[node] = 0;
   }
   return sum;
 }
 
 void CutEngine::storeSet(int index, std::vector<int> set) {
-  Sink& sink = m_sinks[at(index)];
+  Sink& sink = m_sinks[index];
   const auto size = static_cast<int64_t>(set.size());
-  if (size > 1 && m_storedNodes - static_cast<int64_t>(sink.set.size()) + size > kMostStoredNodes) {
+  if (size > 1 && m_storedNodes - static_cast<int64_t>(sink.set.size()) + size > kMaxStoredNodes) {
     storeSet(index, {sink.node});
     return;
   }
   m_storedNodes += size - static_cast<int64_t>(sink.set.size());
   ++sink.setSerial;
   for (const int node : set) {
-    push(m_setsAt[at(node)], Entry{index, sink.setSerial},
-         [&](const Entry& old) { return m_sinks[at(old.sink)].setSerial == old.serial; });
+    push(m_setsAt[node], Entry{index, sink.setSerial},
+         [&](const Entry& old) { return m_sinks[old.sink].setSerial == old.serial; });
   }
   sink.setDemand = demandOf(set);
   sink.exit = entering(set);
@@ -369,23 +365,23 @@ void CutEngine::storeSet(int index, std::vector<int> set) {
 
 template <typename Cap>
 void CutEngine::storeCertificate(LocalFlow<Cap>& flow, int index, int64_t scale, int64_t supplyScale) {
-  Sink& sink = m_sinks[at(index)];
+  Sink& sink = m_sinks[index];
   ++sink.useSerial;
   sink.isCertified = true;
   sink.scale = scale;
   sink.supplyScale = supplyScale;
-  sink.inflow = Int128{supplyScale} * (m_total - m_demand[at(sink.node)]);
+  sink.inflow = Int128{supplyScale} * (m_total - m_demand[sink.node]);
   flow.forEachUse([&](int arc, Cap amount) {
-    push(m_usesOf[at(arc)], Use{index, sink.useSerial, static_cast<int64_t>((amount + scale - 1) / scale)},
-         [&](const Use& old) { return m_sinks[at(old.sink)].useSerial == old.serial; });
+    push(m_usesOf[arc], Use{index, sink.useSerial, static_cast<int64_t>((amount + scale - 1) / scale)},
+         [&](const Use& old) { return m_sinks[old.sink].useSerial == old.serial; });
   });
 }
 
 template <typename Cap>
 void CutEngine::resolve(LocalFlow<Cap>& flow, int index, Answer& best) {
-  const int node = m_sinks[at(index)].node;
+  const int node = m_sinks[index].node;
   std::vector<int> found;  // a better set than the stored one
-  CutRatio ratio = lowerBound(m_sinks[at(index)]);
+  CutRatio ratio = lowerBound(m_sinks[index]);
   if (const CutRatio alone = singleton(node); isLess(ratio, alone)) {
     ratio = alone;
     found.assign(1, node);
@@ -425,7 +421,7 @@ void CutEngine::resolve(LocalFlow<Cap>& flow, int index, Answer& best) {
   }
   if (isFound && isLess(best.ratio, ratio)) {
     best.ratio = ratio;
-    best.sinkSide = found.empty() ? m_sinks[at(index)].set : found;
+    best.sinkSide = found.empty() ? m_sinks[index].set : found;
   }
   if (!m_isProbing && !found.empty()) {
     storeSet(index, std::move(found));
@@ -441,7 +437,7 @@ const CutEngine::Answer& CutEngine::solve(const Progress& progress) {
   best = {{0, 1}, {}, 0};
   int witness = -1;
   for (int i = 0; i < sinkSlots(); ++i) {
-    const Sink& sink = m_sinks[at(i)];
+    const Sink& sink = m_sinks[i];
     if (sink.isActive) {
       if (const CutRatio ratio = lowerBound(sink); isLess(best.ratio, ratio)) {
         best.ratio = ratio;
@@ -450,12 +446,12 @@ const CutEngine::Answer& CutEngine::solve(const Progress& progress) {
     }
   }
   if (witness >= 0) {
-    best.sinkSide = m_sinks[at(witness)].set;
+    best.sinkSide = m_sinks[witness].set;
   }
   // 64 bits where the bound of requireFits leaves room for residual pairs and the doubled supply scale.
   const bool is64 = m_totalCapacity * m_denominator * std::max<int64_t>(m_total, 1) < (Int128{1} << 59);
   for (int i = 0; i < sinkSlots(); ++i) {
-    const Sink& sink = m_sinks[at(i)];
+    const Sink& sink = m_sinks[i];
     if (!sink.isActive || isAtMost(sink, best.ratio)) {
       continue;
     }
@@ -486,23 +482,23 @@ void CutEngine::endProbe() {
   }
   for (std::size_t i = m_savedNodes.size(); i-- > 0;) {
     const SavedNode& saved = m_savedNodes[i];
-    m_total += saved.demand - m_demand[at(saved.node)];
-    m_demand[at(saved.node)] = saved.demand;
-    const int slot = m_slot[at(saved.node)];
+    m_total += saved.demand - m_demand[saved.node];
+    m_demand[saved.node] = saved.demand;
+    const int slot = m_slot[saved.node];
     if (slot >= 0) {
-      m_activeSinks += (saved.isSink ? 1 : 0) - (m_sinks[at(slot)].isActive ? 1 : 0);
-      m_sinks[at(slot)].isActive = saved.isSink;
-      m_order[at(saved.node)] = saved.isSink ? slot : std::numeric_limits<int>::max();
+      m_activeSinks += (saved.isSink ? 1 : 0) - (m_sinks[slot].isActive ? 1 : 0);
+      m_sinks[slot].isActive = saved.isSink;
+      m_order[saved.node] = saved.isSink ? slot : std::numeric_limits<int>::max();
     }
   }
   for (const Saved& saved : m_savedSinks) {
-    Sink& sink = m_sinks[at(saved.sink)];
+    Sink& sink = m_sinks[saved.sink];
     sink.isExitFine = saved.isExitFine;
     sink.isCertified = saved.isCertified;
     sink.setDemand = saved.setDemand;
     sink.exit = saved.exit;
     sink.inflow = saved.inflow;
-    m_isSaved[at(saved.sink)] = 0;
+    m_isSaved[saved.sink] = 0;
   }
   m_savedArcs.clear();
   m_savedNodes.clear();
@@ -515,10 +511,10 @@ void CutEngine::endProbe() {
 std::vector<int64_t> CutEngine::enteringWeights(std::span<const WeightedArc> arcs) const {
   std::vector<int64_t> weights(m_sinks.size(), 0);
   for (const WeightedArc& arc : arcs) {
-    for (const Entry& entry : m_setsAt[at(arc.head)]) {
-      const Sink& sink = m_sinks[at(entry.sink)];
+    for (const Entry& entry : m_setsAt[arc.head]) {
+      const Sink& sink = m_sinks[entry.sink];
       if (sink.setSerial == entry.serial && !holds(sink.set, arc.tail)) {
-        weights[at(entry.sink)] = checkedAdd(weights[at(entry.sink)], arc.weight);
+        weights[entry.sink] = checkedAdd(weights[entry.sink], arc.weight);
       }
     }
   }
@@ -536,7 +532,7 @@ int64_t CutEngine::enteringWeight(std::span<const WeightedArc> arcs, std::span<c
 }
 
 CutRatio CutEngine::storedRatio(int slot) const {
-  return m_sinks[at(slot)].isActive ? lowerBound(m_sinks[at(slot)]) : CutRatio{0, 1};
+  return m_sinks[slot].isActive ? lowerBound(m_sinks[slot]) : CutRatio{0, 1};
 }
 
 }  // namespace coppice::live

@@ -40,7 +40,7 @@ int CutGraph::findOrAdd(int tail, int head) {
 }
 
 void CutGraph::append(int node, Half half) {
-  List& list = m_list[static_cast<std::size_t>(node)];
+  List& list = m_list[node];
   if (list.count == list.room) {
     // A list that is full moves to the end with twice the room, so that neighbours stay together in memory.
     const int first = static_cast<int>(m_half.size());
@@ -49,7 +49,7 @@ void CutGraph::append(int node, Half half) {
     std::copy_n(m_half.begin() + list.first, list.count, m_half.begin() + first);
     list.first = first;
   }
-  m_half[static_cast<std::size_t>(list.first + list.count++)] = half;
+  m_half[list.first + list.count++] = half;
 }
 
 }  // namespace coppice::live

@@ -28,18 +28,18 @@ public:
   int findOrAdd(int tail, int head);
 
   [[nodiscard]] std::span<const Half> into(int node) const {
-    const List& list = m_list[static_cast<std::size_t>(node)];
+    const List& list = m_list[node];
     return {m_half.data() + list.first, static_cast<std::size_t>(list.count)};
   }
-  [[nodiscard]] int head(int arc) const { return m_head[static_cast<std::size_t>(arc)]; }
-  [[nodiscard]] int tail(int arc) const { return m_head[static_cast<std::size_t>(arc ^ 1)]; }
+  [[nodiscard]] int head(int arc) const { return m_head[arc]; }
+  [[nodiscard]] int tail(int arc) const { return m_head[arc ^ 1]; }
 
-  [[nodiscard]] std::int64_t capacity(int arc) const { return m_capacity[static_cast<std::size_t>(arc)]; }
+  [[nodiscard]] std::int64_t capacity(int arc) const { return m_capacity[arc]; }
   /// The capacity counts in fractions of a unit (see CutEngine::beginProbe).
-  [[nodiscard]] bool isFine(int arc) const { return m_isFine[static_cast<std::size_t>(arc)] != 0; }
+  [[nodiscard]] bool isFine(int arc) const { return m_isFine[arc] != 0; }
   void set(int arc, std::int64_t capacity, bool isFine) {
-    m_capacity[static_cast<std::size_t>(arc)] = capacity;
-    m_isFine[static_cast<std::size_t>(arc)] = isFine ? 1 : 0;
+    m_capacity[arc] = capacity;
+    m_isFine[arc] = isFine ? 1 : 0;
   }
 
 private:

@@ -10,10 +10,6 @@
 namespace coppice::live {
 namespace {
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 [[noreturn]] void failUsage(std::string message, std::string fix) {
   throw EditFailure{{ErrorCode::badUsage, std::move(message), std::move(fix)}};
 }
@@ -35,7 +31,7 @@ void checkRequest(const forestcoll::Request& request, int gpuCount) {
   if (isRooted || request.collective == Collective::allreduce) {
     failUsage(name + " has no amounts per rank", "leave them out");
   }
-  if (request.amounts.size() != at(gpuCount)) {
+  if (request.amounts.size() != static_cast<std::size_t>(gpuCount)) {
     failUsage(std::to_string(request.amounts.size()) + " amounts for " + std::to_string(gpuCount) + " GPUs",
               "give one amount per rank");
   }

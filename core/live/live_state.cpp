@@ -13,10 +13,6 @@ namespace {
 
 using std::int64_t;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 std::uint64_t arcKey(int tail, int head) {
   return (std::uint64_t{static_cast<std::uint32_t>(tail)} << 32) | static_cast<std::uint32_t>(head);
 }
@@ -71,7 +67,7 @@ PlainFabric plainOf(const fabric::Description& description) {
     }
     plain.nodes.push_back({node.id, *kind, node.box, node.rank.value_or(-1)});
   }
-  std::vector<char> taken(at(gpus), 0);
+  std::vector<char> taken(static_cast<std::size_t>(gpus), 0);
   int next = 0;
   for (PlainNode& node : plain.nodes) {
     if (node.kind != fabric::NodeKind::gpu) {
@@ -79,7 +75,7 @@ PlainFabric plainOf(const fabric::Description& description) {
     }
     if (ranked == 0) {
       node.rank = next++;
-    } else if (ranked != gpus || node.rank < 0 || node.rank >= gpus || taken[at(node.rank)]++ != 0) {
+    } else if (ranked != gpus || node.rank < 0 || node.rank >= gpus || taken[node.rank]++ != 0) {
       failAsValidated(description);
     }
   }
@@ -125,7 +121,7 @@ void LiveState::build(const PlainFabric& fabric) {
         node.amount = plain.rank == *request.root ? 1 : 0;
         rootId = node.amount == 1 ? plain.id : rootId;
       } else {
-        node.amount = request.amounts.empty() ? 1 : request.amounts[at(plain.rank)];
+        node.amount = request.amounts.empty() ? 1 : request.amounts[plain.rank];
       }
     }
     applyNode(v, node);
@@ -158,19 +154,19 @@ int LiveState::nodeOf(const std::string& id) const {
 
 Rational LiveState::bandwidth(int tail, int head) const {
   const auto found = arcOf.find(arcKey(tail, head));
-  return found == arcOf.end() ? Rational(0) : arcs[at(found->second)].bandwidth;
+  return found == arcOf.end() ? Rational(0) : arcs[found->second].bandwidth;
 }
 
 void LiveState::applyArc(int arc, const Rational& value) {
-  Arc& target = arcs[at(arc)];
+  Arc& target = arcs[arc];
   const Rational delta = value - target.bandwidth;
-  const Rational into = surplus[at(target.head)] + delta;
-  const Rational from = surplus[at(target.tail)] - delta;
+  const Rational into = surplus[target.head] + delta;
+  const Rational from = surplus[target.tail] - delta;
   const Rational back = bandwidth(target.head, target.tail);
   const auto shift = [&](int v, const Rational& next) {
     const bool counts = node(v).isAlive && node(v).kind != fabric::NodeKind::gpu;
-    unbalanced += counts ? (next.isZero() ? 0 : 1) - (surplus[at(v)].isZero() ? 0 : 1) : 0;
-    surplus[at(v)] = next;
+    unbalanced += counts ? (next.isZero() ? 0 : 1) - (surplus[v].isZero() ? 0 : 1) : 0;
+    surplus[v] = next;
   };
   shift(target.head, into);
   shift(target.tail, from);
@@ -179,11 +175,11 @@ void LiveState::applyArc(int arc, const Rational& value) {
 }
 
 void LiveState::applyNode(int v, const LiveNode& after) {
-  LiveNode& target = nodes[at(v)];
+  LiveNode& target = nodes[v];
   const auto count = [&](int sign) {
     if (target.isAlive && target.kind == fabric::NodeKind::gpu) {
       gpuCount += sign;
-    } else if (target.isAlive && !surplus[at(v)].isZero()) {
+    } else if (target.isAlive && !surplus[v].isZero()) {
       unbalanced += sign;
     }
   };
@@ -206,12 +202,12 @@ void LiveState::setArc(int tail, int head, const Rational& value, std::vector<St
   const auto [found, isNew] = arcOf.try_emplace(arcKey(tail, head), static_cast<int>(arcs.size()));
   if (isNew) {
     arcs.push_back({tail, head, 0});
-    arcsAt[at(tail)].push_back(found->second);
-    arcsAt[at(head)].push_back(found->second);
+    arcsAt[tail].push_back(found->second);
+    arcsAt[head].push_back(found->second);
   }
   Step step;
   step.arc = found->second;
-  step.from = arcs[at(step.arc)].bandwidth;
+  step.from = arcs[step.arc].bandwidth;
   step.to = value;
   if (step.from != step.to) {
     applyArc(step.arc, value);
@@ -235,8 +231,8 @@ void LiveState::removeNode(int v, std::vector<Step>& steps) {
   gone.isAlive = false;
   gone.amount = 0;
   setNode(v, std::move(gone), steps);
-  for (const int arc : arcsAt[at(v)]) {
-    setArc(arcs[at(arc)].tail, arcs[at(arc)].head, 0, steps);
+  for (const int arc : arcsAt[v]) {
+    setArc(arcs[arc].tail, arcs[arc].head, 0, steps);
   }
 }
 
@@ -295,11 +291,11 @@ void LiveState::become(const PlainFabric& fabric, std::vector<Step>& steps) {
   for (const PlainNode& plain : fabric.nodes) {
     const auto found = byId.find(plain.id);
     if (found != byId.end() && node(found->second).isAlive && node(found->second).kind == plain.kind) {
-      isKept[at(found->second)] = 1;
+      isKept[found->second] = 1;
     }
   }
   for (int v = 0; v < static_cast<int>(isKept.size()); ++v) {
-    if (node(v).isAlive && isKept[at(v)] == 0) {
+    if (node(v).isAlive && isKept[v] == 0) {
       removeNode(v, steps);
     }
   }
@@ -317,18 +313,18 @@ void LiveState::become(const PlainFabric& fabric, std::vector<Step>& steps) {
   }
   std::vector<char> isSet(arcs.size(), 0);
   for (const PlainArc& arc : fabric.arcs) {
-    const auto found = arcOf.find(arcKey(slot[at(arc.tail)], slot[at(arc.head)]));
-    if (found != arcOf.end() && at(found->second) < isSet.size()) {
-      isSet[at(found->second)] = 1;
+    const auto found = arcOf.find(arcKey(slot[arc.tail], slot[arc.head]));
+    if (found != arcOf.end() && static_cast<std::size_t>(found->second) < isSet.size()) {
+      isSet[found->second] = 1;
     }
   }
   for (int arc = 0; arc < static_cast<int>(isSet.size()); ++arc) {
-    if (isSet[at(arc)] == 0 && !arcs[at(arc)].bandwidth.isZero()) {
-      setArc(arcs[at(arc)].tail, arcs[at(arc)].head, 0, steps);
+    if (isSet[arc] == 0 && !arcs[arc].bandwidth.isZero()) {
+      setArc(arcs[arc].tail, arcs[arc].head, 0, steps);
     }
   }
   for (const PlainArc& arc : fabric.arcs) {
-    setArc(slot[at(arc.tail)], slot[at(arc.head)], arc.bandwidth, steps);
+    setArc(slot[arc.tail], slot[arc.head], arc.bandwidth, steps);
   }
 }
 
@@ -415,7 +411,7 @@ void LiveState::push(CutEngine& engine, bool isTurned, const std::vector<Step>& 
         engine.setSink(step.node, isSink, isSink ? step.after.amount : 0);
       }
     } else {
-      const Arc& arc = arcs[at(step.arc)];
+      const Arc& arc = arcs[step.arc];
       const Rational capacity = step.to / unit * Rational(denominator);
       engine.setFine(isTurned ? arc.head : arc.tail, isTurned ? arc.tail : arc.head, capacity.numerator());
     }
@@ -496,10 +492,10 @@ schedule::Cut LiveState::cutOf(const CutEngine::Answer& answer, int64_t denomina
   schedule::Cut cut;
   std::vector<char> isSinkSide(nodes.size(), 0);
   for (const int v : answer.sinkSide) {
-    isSinkSide[at(v)] = 1;
+    isSinkSide[v] = 1;
   }
   for (int v = 0; v < static_cast<int>(nodes.size()); ++v) {
-    if (node(v).isAlive && isSinkSide[at(v)] == 0) {
+    if (node(v).isAlive && isSinkSide[v] == 0) {
       cut.nodes.push_back(v);
     }
   }
@@ -511,13 +507,13 @@ schedule::Cut LiveState::cutOf(const CutEngine::Answer& answer, int64_t denomina
 Finding LiveState::explain(const CutEngine::Answer& answer, bool isReduction) const {
   std::vector<char> isSinkSide(nodes.size(), 0);
   for (const int v : answer.sinkSide) {
-    isSinkSide[at(v)] = 1;
+    isSinkSide[v] = 1;
   }
   std::vector<int> inside;
   std::vector<int> outside;
   for (int v = 0; v < static_cast<int>(nodes.size()); ++v) {
     if (node(v).isAlive && node(v).kind == fabric::NodeKind::gpu) {
-      (isSinkSide[at(v)] != 0 ? inside : outside).push_back(v);
+      (isSinkSide[v] != 0 ? inside : outside).push_back(v);
     }
   }
   // Data flows into the sink side; a reduction's the other way. The smaller side is named.

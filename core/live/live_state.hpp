@@ -139,7 +139,7 @@ struct LiveState {
   [[nodiscard]] schedule::Cut cutOf(const CutEngine::Answer& answer, std::int64_t denominator) const;
   [[nodiscard]] Finding explain(const CutEngine::Answer& answer, bool isReduction) const;
 
-  [[nodiscard]] const LiveNode& node(int v) const { return nodes[static_cast<std::size_t>(v)]; }
+  [[nodiscard]] const LiveNode& node(int v) const { return nodes[v]; }
   [[nodiscard]] int nodeOf(const std::string& id) const;  ///< throws EditFailure
   [[nodiscard]] Rational bandwidth(int tail, int head) const;
   void setArc(int tail, int head, const Rational& bandwidth, std::vector<Step>& steps);

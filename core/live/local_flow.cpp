@@ -7,10 +7,6 @@
 namespace coppice::live {
 namespace {
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// The next stamp; a wrap of the counter clears all old ones.
 void advance(std::uint32_t& now, std::vector<std::uint32_t>& first, std::vector<std::uint32_t>* second) {
   if (++now == std::numeric_limits<std::uint32_t>::max()) {
@@ -26,7 +22,7 @@ void advance(std::uint32_t& now, std::vector<std::uint32_t>& first, std::vector<
 
 template <typename Cap>
 void LocalFlow<Cap>::touch(int arc) {
-  const auto pair = at(arc / 2);
+  const auto pair = static_cast<std::size_t>(arc / 2);
   if (m_pairStamp[pair] != m_flowNow) {
     m_pairStamp[pair] = m_flowNow;
     m_residual[2 * pair] = scaled(static_cast<int>(2 * pair));
@@ -37,11 +33,11 @@ void LocalFlow<Cap>::touch(int arc) {
 
 template <typename Cap>
 Cap& LocalFlow<Cap>::left(int node) {
-  if (m_nodeStamp[at(node)] != m_flowNow) {
-    m_nodeStamp[at(node)] = m_flowNow;
-    m_left[at(node)] = Cap{m_sources.demand[at(node)]} * m_supplyScale;
+  if (m_nodeStamp[node] != m_flowNow) {
+    m_nodeStamp[node] = m_flowNow;
+    m_left[node] = Cap{m_sources.demand[node]} * m_supplyScale;
   }
-  return m_left[at(node)];
+  return m_left[node];
 }
 
 template <typename Cap>
@@ -53,13 +49,13 @@ Cap LocalFlow<Cap>::into(const CutGraph& graph, const Sources& sources, int sink
   m_scale = scale;
   m_fineScale = fineScale;
   m_supplyScale = supplyScale;
-  m_pairStamp.resize(at(graph.arcCount() / 2), 0);
-  m_residual.resize(at(graph.arcCount()));
-  m_nodeStamp.resize(at(graph.nodeCount()), 0);
-  m_left.resize(at(graph.nodeCount()));
-  m_levelStamp.resize(at(graph.nodeCount()), 0);
-  m_level.resize(at(graph.nodeCount()));
-  m_next.resize(at(graph.nodeCount()));
+  m_pairStamp.resize(static_cast<std::size_t>(graph.arcCount() / 2), 0);
+  m_residual.resize(static_cast<std::size_t>(graph.arcCount()));
+  m_nodeStamp.resize(static_cast<std::size_t>(graph.nodeCount()), 0);
+  m_left.resize(static_cast<std::size_t>(graph.nodeCount()));
+  m_levelStamp.resize(static_cast<std::size_t>(graph.nodeCount()), 0);
+  m_level.resize(static_cast<std::size_t>(graph.nodeCount()));
+  m_next.resize(static_cast<std::size_t>(graph.nodeCount()));
   m_touched.clear();
   advance(m_flowNow, m_pairStamp, &m_nodeStamp);
 
@@ -76,33 +72,33 @@ template <typename Cap>
 bool LocalFlow<Cap>::growLevels(Cap need) {
   advance(m_levelNow, m_levelStamp, nullptr);
   m_queue.assign(1, m_sink);
-  m_levelStamp[at(m_sink)] = m_levelNow;
-  m_level[at(m_sink)] = 0;
-  m_next[at(m_sink)] = 0;
+  m_levelStamp[m_sink] = m_levelNow;
+  m_level[m_sink] = 0;
+  m_next[m_sink] = 0;
   bool found = false;
   Cap seen = 0;
   int stopLevel = -1;
   for (std::size_t i = 0; i < m_queue.size(); ++i) {
     const int node = m_queue[i];
-    if (stopLevel >= 0 && m_level[at(node)] >= stopLevel) {
+    if (stopLevel >= 0 && m_level[node] >= stopLevel) {
       break;
     }
     for (const Half half : m_graph->into(node)) {
-      if (m_levelStamp[at(half.node)] == m_levelNow || !isOpen(half.arc)) {
+      if (m_levelStamp[half.node] == m_levelNow || !isOpen(half.arc)) {
         continue;
       }
-      m_levelStamp[at(half.node)] = m_levelNow;
-      m_level[at(half.node)] = m_level[at(node)] + 1;
-      m_next[at(half.node)] = 0;
+      m_levelStamp[half.node] = m_levelNow;
+      m_level[half.node] = m_level[node] + 1;
+      m_next[half.node] = 0;
       m_queue.push_back(half.node);
       if (isEndless(half.node)) {
         found = true;
-        stopLevel = m_level[at(half.node)];
-      } else if (m_sources.demand[at(half.node)] > 0 && left(half.node) > 0) {
+        stopLevel = m_level[half.node];
+      } else if (m_sources.demand[half.node] > 0 && left(half.node) > 0) {
         found = true;
         seen += left(half.node);
         if (seen >= need && stopLevel < 0) {
-          stopLevel = m_level[at(half.node)];
+          stopLevel = m_level[half.node];
         }
       }
     }
@@ -118,17 +114,17 @@ Cap LocalFlow<Cap>::blockingFlow(Cap need) {
   while (true) {
     const int node = m_pathNode.back();
     const bool isEndlessHere = isEndless(node);
-    if (!m_pathArc.empty() && (isEndlessHere || (m_sources.demand[at(node)] > 0 && left(node) > 0))) {
+    if (!m_pathArc.empty() && (isEndlessHere || (m_sources.demand[node] > 0 && left(node) > 0))) {
       Cap amount = need - pushed;
       if (!isEndlessHere) {
         amount = std::min(amount, left(node));
       }
       for (const int arc : m_pathArc) {
-        amount = std::min(amount, m_residual[at(arc)]);
+        amount = std::min(amount, m_residual[arc]);
       }
       std::size_t firstFull = m_pathArc.size();
       for (std::size_t i = m_pathArc.size(); i-- > 0;) {
-        const auto arc = at(m_pathArc[i]);
+        const auto arc = static_cast<std::size_t>(m_pathArc[i]);
         m_residual[arc] -= amount;
         m_residual[arc ^ 1U] += amount;
         if (m_residual[arc] == 0) {
@@ -150,10 +146,9 @@ Cap LocalFlow<Cap>::blockingFlow(Cap need) {
     }
     bool advanced = false;
     const std::span<const Half> halves = m_graph->into(node);
-    for (int& i = m_next[at(node)]; at(i) < halves.size(); ++i) {
-      const Half half = halves[at(i)];
-      if (m_levelStamp[at(half.node)] == m_levelNow && m_level[at(half.node)] == m_level[at(node)] + 1 &&
-          isOpen(half.arc)) {
+    for (int& i = m_next[node]; static_cast<std::size_t>(i) < halves.size(); ++i) {
+      const Half half = halves[i];
+      if (m_levelStamp[half.node] == m_levelNow && m_level[half.node] == m_level[node] + 1 && isOpen(half.arc)) {
         touch(half.arc);
         m_pathArc.push_back(half.arc);
         m_pathNode.push_back(half.node);
@@ -165,10 +160,10 @@ Cap LocalFlow<Cap>::blockingFlow(Cap need) {
       if (m_pathArc.empty()) {
         return pushed;
       }
-      m_level[at(node)] = -1;
+      m_level[node] = -1;
       m_pathArc.pop_back();
       m_pathNode.pop_back();
-      ++m_next[at(m_pathNode.back())];
+      ++m_next[m_pathNode.back()];
     }
   }
 }
@@ -177,11 +172,11 @@ template <typename Cap>
 std::vector<int> LocalFlow<Cap>::reaching() {
   advance(m_levelNow, m_levelStamp, nullptr);
   std::vector<int> nodes(1, m_sink);
-  m_levelStamp[at(m_sink)] = m_levelNow;
+  m_levelStamp[m_sink] = m_levelNow;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     for (const Half half : m_graph->into(nodes[i])) {
-      if (m_levelStamp[at(half.node)] != m_levelNow && isOpen(half.arc)) {
-        m_levelStamp[at(half.node)] = m_levelNow;
+      if (m_levelStamp[half.node] != m_levelNow && isOpen(half.arc)) {
+        m_levelStamp[half.node] = m_levelNow;
         nodes.push_back(half.node);
       }
     }

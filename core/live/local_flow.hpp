@@ -49,13 +49,10 @@ private:
     return Cap{m_graph->capacity(arc)} * (m_graph->isFine(arc) ? m_fineScale : m_scale);
   }
   [[nodiscard]] bool isOpen(int arc) const {
-    return m_pairStamp[static_cast<std::size_t>(arc / 2)] == m_flowNow ? m_residual[static_cast<std::size_t>(arc)] > 0
-                                                                       : m_graph->capacity(arc) > 0;
+    return m_pairStamp[arc / 2] == m_flowNow ? m_residual[arc] > 0 : m_graph->capacity(arc) > 0;
   }
   void touch(int arc);
-  [[nodiscard]] bool isEndless(int node) const {
-    return m_sources.order[static_cast<std::size_t>(node)] < m_sources.limit;
-  }
+  [[nodiscard]] bool isEndless(int node) const { return m_sources.order[node] < m_sources.limit; }
   Cap& left(int node);
   bool growLevels(Cap need);
   Cap blockingFlow(Cap need);

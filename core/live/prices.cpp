@@ -16,10 +16,6 @@ namespace {
 
 using std::int64_t;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 [[noreturn]] void failUsage(std::string message, std::string fix) {
   throw EditFailure{{ErrorCode::badUsage, std::move(message), std::move(fix)}};
 }
@@ -83,11 +79,11 @@ public:
       if (ratio.demand == 0) {
         continue;
       }
-      if (weights[at(slot)] == 0 && isLess(flattest, ratio)) {
+      if (weights[slot] == 0 && isLess(flattest, ratio)) {
         flattest = ratio;
         flat = CutLine{ratio.exit, 0, ratio.demand};
       }
-      if (const CutLine line{ratio.exit, weights[at(slot)], ratio.demand};
+      if (const CutLine line{ratio.exit, weights[slot], ratio.demand};
           !isLess(ratio, best) && line.slope() < inner.slope()) {
         inner = line;
       }
@@ -130,8 +126,8 @@ public:
     const CutRatio best{m_now.demand, m_now.fixed};
     for (int slot = 0; slot < m_engine.sinkSlots(); ++slot) {
       const CutRatio ratio = m_engine.storedRatio(slot);
-      if (weights[at(slot)] > 0 && ratio.demand > 0 && !isLess(ratio, best)) {
-        if (const CutLine line{ratio.exit, weights[at(slot)], ratio.demand}; inner.slope() < line.slope()) {
+      if (weights[slot] > 0 && ratio.demand > 0 && !isLess(ratio, best)) {
+        if (const CutLine line{ratio.exit, weights[slot], ratio.demand}; inner.slope() < line.slope()) {
           inner = line;
         }
       }

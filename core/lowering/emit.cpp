@@ -18,10 +18,6 @@ using program::Slot;
 using program::Step;
 using program::StepType;
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 struct StepPlace {
   int block = -1;
   int step = -1;
@@ -48,12 +44,12 @@ public:
         m_copies(copies),
         m_options(options),
         m_progress(progress),
-        m_last(work.parts.size() * at(work.gpuCount)),
+        m_last(work.parts.size() * static_cast<std::size_t>(work.gpuCount)),
         m_arrivals(m_last.size(), 0),
         m_partial(m_last.size(), Slot{Buffer::scratch, -1}),
-        m_sentBy(at(work.messageCount())),
-        m_scratch(at(work.gpuCount), 0),
-        m_waited(at(work.gpuCount)) {}
+        m_sentBy(static_cast<std::size_t>(work.messageCount())),
+        m_scratch(static_cast<std::size_t>(work.gpuCount), 0),
+        m_waited(static_cast<std::size_t>(work.gpuCount)) {}
 
   program::Program run() {
     layOut();
@@ -70,31 +66,33 @@ public:
   }
 
 private:
-  [[nodiscard]] const Part& partOf(int message) const { return m_work.parts[at(m_work.partOf(message))]; }
-  [[nodiscard]] std::size_t cell(int part, int rank) const { return at(part) * at(m_work.gpuCount) + at(rank); }
+  [[nodiscard]] const Part& partOf(int message) const { return m_work.parts[m_work.partOf(message)]; }
+  [[nodiscard]] std::size_t cell(int part, int rank) const {
+    return static_cast<std::size_t>(part) * static_cast<std::size_t>(m_work.gpuCount) + static_cast<std::size_t>(rank);
+  }
 
   void layOut() {
     const int slice = m_work.sliceChunks;
-    m_program.ranks.resize(at(m_work.gpuCount));
+    m_program.ranks.resize(static_cast<std::size_t>(m_work.gpuCount));
     for (int rank = 0; rank < m_work.gpuCount; ++rank) {
-      program::RankProgram& mine = m_program.ranks[at(rank)];
+      program::RankProgram& mine = m_program.ranks[rank];
       if (m_options.inPlace) {
         (readsInput() ? mine.inputChunks : mine.outputChunks) = m_work.chunks;
       } else {
         mine.inputChunks = m_work.collective == Collective::allgather ? slice : m_work.chunks;
         mine.outputChunks = m_work.collective == Collective::reduceScatter ? slice : m_work.chunks;
       }
-      for (const BlockPlan& block : m_plan.blocks[at(rank)]) {
+      for (const BlockPlan& block : m_plan.blocks[rank]) {
         const int out = block.sendConnection;
         const int in = block.recvConnection;
         program::ThreadBlock made;
-        made.sendPeer = out < 0 ? -1 : m_plan.connections[at(out)].to;
-        made.recvPeer = in < 0 ? -1 : m_plan.connections[at(in)].from;
-        made.channel = m_plan.connections[at(out < 0 ? in : out)].channel;
+        made.sendPeer = out < 0 ? -1 : m_plan.connections[out].to;
+        made.recvPeer = in < 0 ? -1 : m_plan.connections[in].from;
+        made.channel = m_plan.connections[out < 0 ? in : out].channel;
         mine.threadBlocks.push_back(std::move(made));
       }
-      const std::size_t blocks = mine.threadBlocks.size() + at(m_copies.need[at(rank)].blocks);
-      m_waited[at(rank)].assign(blocks, std::vector<Waited>(blocks));
+      const std::size_t blocks = mine.threadBlocks.size() + static_cast<std::size_t>(m_copies.need[rank].blocks);
+      m_waited[rank].assign(blocks, std::vector<Waited>(blocks));
     }
     m_program.protocol = m_options.protocol.value_or(program::Protocol::simple);
     m_program.channels = m_plan.channels;
@@ -106,14 +104,14 @@ private:
 
   /// Where a rank's own contribution to a part lies.
   [[nodiscard]] Slot inputOf(int part) const {
-    const Part& p = m_work.parts[at(part)];
+    const Part& p = m_work.parts[part];
     return {m_options.inPlace && !readsInput() ? Buffer::output : Buffer::input, p.start};
   }
   /// Where a gathered or broadcast part lies.
-  [[nodiscard]] Slot resultOf(int part) const { return {Buffer::output, m_work.parts[at(part)].start}; }
+  [[nodiscard]] Slot resultOf(int part) const { return {Buffer::output, m_work.parts[part].start}; }
   /// Where a rank keeps partial sums of a part; the root's is the final place.
   Slot partialOf(int part, int rank) {
-    const Part& p = m_work.parts[at(part)];
+    const Part& p = m_work.parts[part];
     if (m_options.inPlace) {
       return inputOf(part);
     }
@@ -130,8 +128,8 @@ private:
     return slot;
   }
   int takeScratch(int rank, int count) {
-    const int offset = m_scratch[at(rank)];
-    m_scratch[at(rank)] += count;
+    const int offset = m_scratch[rank];
+    m_scratch[rank] += count;
     return offset;
   }
   /// What a reducing step adds the arriving data to.
@@ -139,7 +137,7 @@ private:
     return m_arrivals[cell(part, rank)] == 0 ? inputOf(part) : partialOf(part, rank);
   }
 
-  program::ThreadBlock& block(int rank, int id) { return m_program.ranks[at(rank)].threadBlocks[at(id)]; }
+  program::ThreadBlock& block(int rank, int id) { return m_program.ranks[rank].threadBlocks[id]; }
 
   StepPlace append(int rank, int id, StepType type, Slot src, Slot dst, int count, StepPlace after) {
     std::vector<Step>& steps = block(rank, id).steps;
@@ -150,12 +148,12 @@ private:
     step.count = count;
     // The order of a threadblock's own steps, and what it has waited for before, need no further waiting.
     if (after.block >= 0 && after.block != id) {
-      Step& target = block(rank, after.block).steps[at(after.step)];
+      Step& target = block(rank, after.block).steps[after.step];
       // A wait of RCCL orders memory only if the step that is waited for does not write scratch and the one that waits
       // reads o (see verify::checkMemoryOrder), so such a wait is not redundant after another one.
       const bool releases = program::isRccl(m_options.runtime) && target.dst.buffer != Buffer::scratch;
       const bool acquires = releases && src.buffer == Buffer::output;
-      Waited& waited = m_waited[at(rank)][at(id)][at(after.block)];
+      Waited& waited = m_waited[rank][id][after.block];
       if ((acquires ? waited.acquired : releases ? waited.released : waited.any) < after.step) {
         waited.any = std::max(waited.any, after.step);
         waited.released = releases ? std::max(waited.released, after.step) : waited.released;
@@ -171,11 +169,11 @@ private:
 
   void emitCopies() {
     for (int rank = 0; rank < m_work.gpuCount; ++rank) {
-      const CopyNeed& need = m_copies.need[at(rank)];
-      std::vector<program::ThreadBlock>& blocks = m_program.ranks[at(rank)].threadBlocks;
+      const CopyNeed& need = m_copies.need[rank];
+      std::vector<program::ThreadBlock>& blocks = m_program.ranks[rank].threadBlocks;
       const int first = static_cast<int>(blocks.size());
-      blocks.resize(blocks.size() + at(need.blocks));
-      const std::vector<Copies::Run>& runs = m_copies.runsOf[at(rank)];
+      blocks.resize(blocks.size() + static_cast<std::size_t>(need.blocks));
+      const std::vector<Copies::Run>& runs = m_copies.runsOf[rank];
       const int shift = m_work.sliceChunks * rank;
       auto part = static_cast<int>(std::lower_bound(m_work.parts.begin(), m_work.parts.end(),
                                                     runs.empty() ? 0 : runs.front().start,
@@ -183,10 +181,9 @@ private:
                                    m_work.parts.begin());
       for (std::size_t i = 0; i < runs.size(); ++i) {
         const StepPlace place =
-            append(rank, first + static_cast<int>(i % at(need.blocks)), StepType::copy,
+            append(rank, first + static_cast<int>(i % static_cast<std::size_t>(need.blocks)), StepType::copy,
                    {Buffer::input, runs[i].start - shift}, {Buffer::output, runs[i].start}, runs[i].count, {});
-        for (; part < static_cast<int>(m_work.parts.size()) &&
-               m_work.parts[at(part)].start < runs[i].start + runs[i].count;
+        for (; part < static_cast<int>(m_work.parts.size()) && m_work.parts[part].start < runs[i].start + runs[i].count;
              ++part) {
           m_last[cell(part, rank)] = place;
         }
@@ -201,8 +198,8 @@ private:
   }
   /// Tells the sending step, for readers of the program, where its data lands. Forwarding copies need their own slot.
   void noteLanding(int message, Slot landing) {
-    const StepPlace by = m_sentBy[at(message)];
-    Step& sender = block(endsOf(m_work, message).from, by.block).steps[at(by.step)];
+    const StepPlace by = m_sentBy[message];
+    Step& sender = block(endsOf(m_work, message).from, by.block).steps[by.step];
     if (sender.type == StepType::send || sender.type == StepType::recvReduceSend) {
       sender.dst = landing;
     }
@@ -210,17 +207,17 @@ private:
 
   void emitSend(int message) {
     const Ends ends = endsOf(m_work, message);
-    const Connection& connection = m_plan.connections[at(m_plan.connectionOf[at(message)])];
-    m_sentBy[at(message)] = append(ends.from, connection.sendBlock, StepType::send, sourceOf(message), Slot{},
-                                   partOf(message).count, m_last[cell(m_work.partOf(message), ends.from)]);
+    const Connection& connection = m_plan.connections[m_plan.connectionOf[message]];
+    m_sentBy[message] = append(ends.from, connection.sendBlock, StepType::send, sourceOf(message), Slot{},
+                               partOf(message).count, m_last[cell(m_work.partOf(message), ends.from)]);
   }
 
   void emitReceive(int message) {
     const int part = m_work.partOf(message);
     const int count = partOf(message).count;
     const int rank = endsOf(m_work, message).to;
-    const int id = m_plan.connections[at(m_plan.connectionOf[at(message)])].recvBlock;
-    const int next = m_plan.next[at(message)];
+    const int id = m_plan.connections[m_plan.connectionOf[message]].recvBlock;
+    const int next = m_plan.next[message];
     StepPlace& last = m_last[cell(part, rank)];
     StepPlace place;
     if (m_work.phaseOf(message) == Phase::broadcast) {
@@ -244,7 +241,7 @@ private:
       }
     }
     if (next >= 0) {
-      m_sentBy[at(next)] = place;
+      m_sentBy[next] = place;
     }
   }
 
@@ -253,7 +250,7 @@ private:
     const int part = m_work.partOf(message);
     const int count = partOf(message).count;
     const int rank = endsOf(m_work, message).to;
-    const int id = m_plan.connections[at(m_plan.connectionOf[at(message)])].recvBlock;
+    const int id = m_plan.connections[m_plan.connectionOf[message]].recvBlock;
     const std::size_t mine = cell(part, rank);
     std::vector<Addend>& addends = m_addends[mine];
     const auto arrivals = static_cast<int>(m_work.tree(part, Phase::reduce).childrenOf(rank).size());
@@ -263,7 +260,7 @@ private:
     const Slot landing = isLast && ownIsElsewhere ? sum : Slot{Buffer::scratch, takeScratch(rank, count)};
     const StepPlace here = append(rank, id, StepType::recv, sourceOf(message), landing, count, {});
     noteLanding(message, landing);
-    if (!isLast && static_cast<int>(addends.size()) + 1 < kMostAddends) {
+    if (!isLast && static_cast<int>(addends.size()) + 1 < kMaxAddends) {
       addends.push_back({landing, here});
       return;
     }
@@ -293,7 +290,7 @@ private:
     }
     std::vector<StepPlace> waits;
     for (const auto& [other, step] : latest) {
-      if (m_waited[at(rank)][at(id)][at(other)].any < step) {
+      if (m_waited[rank][id][other].any < step) {
         waits.push_back({other, step});
       }
     }
@@ -317,7 +314,7 @@ private:
                              ? m_program.channels + m_program.channels % 2
                              : m_program.channels;
     for (int rank = 0; rank < m_work.gpuCount; ++rank) {
-      program::RankProgram& mine = m_program.ranks[at(rank)];
+      program::RankProgram& mine = m_program.ranks[rank];
       const auto moved = [&](Slot slot, int instance) {
         if (slot.offset < 0) {
           return slot;
@@ -335,7 +332,7 @@ private:
       };
       const auto single = static_cast<int>(mine.threadBlocks.size());
       std::vector<program::ThreadBlock> all;
-      all.reserve(at(single) * at(copies));
+      all.reserve(static_cast<std::size_t>(single) * static_cast<std::size_t>(copies));
       for (int instance = 0; instance < copies; ++instance) {
         for (program::ThreadBlock made : mine.threadBlocks) {
           const bool hasPeer = made.sendPeer >= 0 || made.recvPeer >= 0;
@@ -351,7 +348,7 @@ private:
       mine.threadBlocks = std::move(all);
       mine.inputChunks *= copies;
       mine.outputChunks *= copies;
-      mine.scratchChunks = m_scratch[at(rank)] == 0 ? 0 : stride * (copies - 1) + m_scratch[at(rank)];
+      mine.scratchChunks = m_scratch[rank] == 0 ? 0 : stride * (copies - 1) + m_scratch[rank];
     }
     m_program.channels = channels * (copies - 1) + m_program.channels;
     m_program.chunksPerLoop *= copies;
@@ -377,38 +374,38 @@ private:
 
 Copies planCopies(const Work& work, const Options& options) {
   Copies copies;
-  copies.runsOf.resize(at(work.gpuCount));
-  copies.need.resize(at(work.gpuCount));
+  copies.runsOf.resize(static_cast<std::size_t>(work.gpuCount));
+  copies.need.resize(static_cast<std::size_t>(work.gpuCount));
   if (options.inPlace || work.hasPhase(Phase::reduce)) {
     return copies;
   }
   const program::RuntimeLimits& limit = program::limits(options.runtime);
-  std::vector<std::int64_t> own(at(work.gpuCount), 0);
+  std::vector<std::int64_t> own(static_cast<std::size_t>(work.gpuCount), 0);
   for (const Part& part : work.parts) {
-    own[at(part.root)] += part.count;
+    own[part.root] += part.count;
   }
   // Enough threadblocks that the copies keep up with the collective.
-  constexpr int kMostBlocks = 8;
-  std::vector<int> longest(at(work.gpuCount), limit.count);
+  constexpr int kMaxBlocks = 8;
+  std::vector<int> longest(static_cast<std::size_t>(work.gpuCount), limit.count);
   for (int rank = 0; rank < work.gpuCount; ++rank) {
-    const Int128 rate = static_cast<Int128>(std::max<std::int64_t>(work.algbw.numerator(), 0)) * own[at(rank)];
+    const Int128 rate = static_cast<Int128>(std::max<std::int64_t>(work.algbw.numerator(), 0)) * own[rank];
     const Int128 unit = static_cast<Int128>(work.algbw.denominator()) *
                         (static_cast<std::int64_t>(work.chunks) * options.instances) * kBlockRate;
-    const auto wanted = static_cast<int>(std::clamp<Int128>((rate + unit - 1) / unit, 1, kMostBlocks));
-    copies.need[at(rank)].blocks = wanted;
-    longest[at(rank)] = static_cast<int>(std::min<std::int64_t>(limit.count, (own[at(rank)] + wanted - 1) / wanted));
+    const auto wanted = static_cast<int>(std::clamp<Int128>((rate + unit - 1) / unit, 1, kMaxBlocks));
+    copies.need[rank].blocks = wanted;
+    longest[rank] = static_cast<int>(std::min<std::int64_t>(limit.count, (own[rank] + wanted - 1) / wanted));
   }
   for (const Part& part : work.parts) {
-    std::vector<Copies::Run>& runs = copies.runsOf[at(part.root)];
-    if (!runs.empty() && runs.back().count + part.count <= longest[at(part.root)]) {
+    std::vector<Copies::Run>& runs = copies.runsOf[part.root];
+    if (!runs.empty() && runs.back().count + part.count <= longest[part.root]) {
       runs.back().count += part.count;
     } else {
       runs.push_back({part.start, part.count});
     }
   }
   for (int rank = 0; rank < work.gpuCount; ++rank) {
-    CopyNeed& need = copies.need[at(rank)];
-    need.steps = static_cast<int>(copies.runsOf[at(rank)].size());
+    CopyNeed& need = copies.need[rank];
+    need.steps = static_cast<int>(copies.runsOf[rank].size());
     const int least = (need.steps + limit.stepsPerThreadBlock - 1) / limit.stepsPerThreadBlock;
     need.blocks = std::min(std::max(need.blocks, least), need.steps);
   }

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kNameLength = 63;
 /// Scratch that MSCCL reserves, where the caller gives no size, and the most where the caller does.
 constexpr std::int64_t kScratchBytes = std::int64_t{1} << 30;
-constexpr std::int64_t kMostScratchBytes = std::int64_t{1} << 33;
+constexpr std::int64_t kMaxScratchBytes = std::int64_t{1} << 33;
 constexpr int kMaxInstances = 32;
 
 bool isPlain(char c) {
@@ -53,7 +53,7 @@ Outcome checkOptions(const Options& options) {
 }
 
 /// Forests by parts are written out up to this. No runtime takes programs near it.
-constexpr std::int64_t kMostTreeBytes = std::int64_t{2} << 30;
+constexpr std::int64_t kMaxTreeBytes = std::int64_t{2} << 30;
 
 std::string makeName(const fabric::Fabric& fabric, const schedule::Schedule& schedule) {
   std::int64_t k = 0;
@@ -91,7 +91,7 @@ Outcome setWindow(program::Program& program, const Options& options) {
       program.maxBytes /= 2;
     }
   }
-  if (program.maxBytes <= program.minBytes || scratchFor(program.maxBytes) > kMostScratchBytes) {
+  if (program.maxBytes <= program.minBytes || scratchFor(program.maxBytes) > kMaxScratchBytes) {
     return Error{ErrorCode::limit,
                  "msccl would reserve " + std::to_string(scratchFor(options.maxBytes) >> 20) +
                      " MiB of scratch on each rank for sizes up to " + std::to_string(options.maxBytes) + " bytes",
@@ -282,7 +282,7 @@ Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Sch
     schedule::Schedule written = schedule;
     for (auto* forest : {&written.reduceForest, &written.broadcastForest}) {
       if (*forest) {
-        auto trees = schedule::expanded(**forest, fabric, kMostTreeBytes, progress);
+        auto trees = schedule::expanded(**forest, fabric, kMaxTreeBytes, progress);
         if (!trees) {
           Error error = trees.error();
           if (error.code == ErrorCode::limit) {

@@ -10,10 +10,6 @@ namespace coppice::lowering {
 
 namespace {
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 /// The first iterations fill the pipeline; the rest are measured.
 constexpr int kWarmUp = 3;
 constexpr int kIterations = 6;
@@ -42,10 +38,11 @@ struct Runner {
 /// Runs every chunk as a message of its own: a Kahn network, whose times do not depend on who is looked at first.
 class Stopwatch {
 public:
-  explicit Stopwatch(const program::Program& program) : m_depth(at(program::connectionDepth(program.protocol))) {
+  explicit Stopwatch(const program::Program& program)
+      : m_depth(static_cast<std::size_t>(program::connectionDepth(program.protocol))) {
     for (int rank = 0; rank < static_cast<int>(program.ranks.size()); ++rank) {
       const int first = static_cast<int>(m_runners.size());
-      for (const program::ThreadBlock& block : program.ranks[at(rank)].threadBlocks) {
+      for (const program::ThreadBlock& block : program.ranks[rank].threadBlocks) {
         Runner runner;
         runner.block = &block;
         runner.firstOfRank = first;
@@ -71,7 +68,7 @@ public:
       throwIfCancelled(progress);
       const int self = m_queue.back();
       m_queue.pop_back();
-      m_runners[at(self)].isQueued = false;
+      m_runners[self].isQueued = false;
       while (advance(self)) {
       }
     }
@@ -90,22 +87,23 @@ public:
 
 private:
   void wake(int runner) {
-    if (runner >= 0 && !m_runners[at(runner)].isQueued) {
-      m_runners[at(runner)].isQueued = true;
+    if (runner >= 0 && !m_runners[runner].isQueued) {
+      m_runners[runner].isQueued = true;
       m_queue.push_back(runner);
     }
   }
 
   bool advance(int self) {
-    Runner& runner = m_runners[at(self)];
+    Runner& runner = m_runners[self];
     if (runner.iteration == kIterations) {
       return false;
     }
-    const program::Step& step = runner.block->steps[at(runner.step)];
+    const program::Step& step = runner.block->steps[runner.step];
     std::int64_t start = runner.time;
     if (runner.chunk == 0 && step.dependsOnTb >= 0) {
-      Runner& other = m_runners[at(runner.firstOfRank + step.dependsOnTb)];
-      const std::size_t target = at(runner.iteration) * other.block->steps.size() + at(step.dependsOnStep);
+      Runner& other = m_runners[runner.firstOfRank + step.dependsOnTb];
+      const std::size_t target = static_cast<std::size_t>(runner.iteration) * other.block->steps.size() +
+                                 static_cast<std::size_t>(step.dependsOnStep);
       if (other.done[target] < 0) {
         other.waiting.push_back(self);
         return false;
@@ -139,7 +137,8 @@ private:
     }
     if (isNop || ++runner.chunk == step.count) {
       runner.chunk = 0;
-      runner.done[at(runner.iteration) * runner.block->steps.size() + at(runner.step)] = runner.time;
+      runner.done[static_cast<std::size_t>(runner.iteration) * runner.block->steps.size() +
+                  static_cast<std::size_t>(runner.step)] = runner.time;
       for (const int other : runner.waiting) {
         wake(other);
       }

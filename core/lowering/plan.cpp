@@ -20,10 +20,6 @@ namespace {
 /// More parallel channels between one pair of ranks than any link can use.
 constexpr int kMaxLanes = 16;
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 /// How hard to press the program into the limits.
 struct Tactics {
   std::int64_t blockRate = kBlockRate;  ///< GB/s per channel
@@ -135,22 +131,22 @@ public:
 
 private:
   [[nodiscard]] Ends ends(int message) const { return endsOf(m_work, message); }
-  [[nodiscard]] int countOf(int message) const { return m_work.parts[at(m_work.partOf(message))].count; }
+  [[nodiscard]] int countOf(int message) const { return m_work.parts[m_work.partOf(message)].count; }
   [[nodiscard]] const TreeShape& treeOf(int message) const {
     return m_work.tree(m_work.partOf(message), m_work.phaseOf(message));
   }
   /// Steps at the receiving end.
-  [[nodiscard]] int receiveSteps(int message) const { return m_arrivalSteps.empty() ? 1 : m_arrivalSteps[at(message)]; }
+  [[nodiscard]] int receiveSteps(int message) const { return m_arrivalSteps.empty() ? 1 : m_arrivalSteps[message]; }
   /// RCCL receives and reduces in steps of their own.
   void countArrivalSteps() {
-    m_arrivalSteps.assign(at(m_work.messageCount()), 1);
+    m_arrivalSteps.assign(static_cast<std::size_t>(m_work.messageCount()), 1);
     m_sums = planSums(m_work);
     std::vector<int> children;
     for (int part = 0; m_work.hasPhase(Phase::reduce) && part < static_cast<int>(m_work.parts.size()); ++part) {
       for (int v = 0; v < m_work.gpuCount; ++v) {
         arrivalsAt(part, v, children);
         for (std::size_t i = 0; i < children.size(); ++i) {
-          m_arrivalSteps[at(m_work.message(part, Phase::reduce, children[i]))] =
+          m_arrivalSteps[m_work.message(part, Phase::reduce, children[i])] =
               stepsOfArrival(static_cast<int>(i), static_cast<int>(children.size()));
         }
       }
@@ -178,18 +174,18 @@ private:
       out.emplace_back(group.from, group.to);
       in.emplace_back(group.to, group.from);
     }
-    std::vector<int> need(at(m_work.gpuCount), 0);
+    std::vector<int> need(static_cast<std::size_t>(m_work.gpuCount), 0);
     for (std::vector<std::pair<int, int>>* const pairs : {&out, &in}) {
       std::sort(pairs->begin(), pairs->end());
       pairs->erase(std::unique(pairs->begin(), pairs->end()), pairs->end());
-      std::vector<int> peers(at(m_work.gpuCount), 0);
+      std::vector<int> peers(static_cast<std::size_t>(m_work.gpuCount), 0);
       for (const auto& [rank, peer] : *pairs) {
-        need[at(rank)] = std::max(need[at(rank)], ++peers[at(rank)]);
+        need[rank] = std::max(need[rank], ++peers[rank]);
       }
     }
     for (int rank = 0; rank < m_work.gpuCount; ++rank) {
-      if (need[at(rank)] + m_copies[at(rank)].blocks > m_blocksEach) {
-        return tooManyBlocks(rank, need[at(rank)] + m_copies[at(rank)].blocks);
+      if (need[rank] + m_copies[rank].blocks > m_blocksEach) {
+        return tooManyBlocks(rank, need[rank] + m_copies[rank].blocks);
       }
     }
     return std::nullopt;
@@ -197,11 +193,11 @@ private:
 
   void makeGroups(const Tactics& tactics) {
     m_groups.clear();
-    m_groupOf.assign(at(m_work.messageCount()), -1);
+    m_groupOf.assign(static_cast<std::size_t>(m_work.messageCount()), -1);
     std::unordered_map<std::int64_t, int> known;
     forEachMessage([&](int m) {
       const Ends e = ends(m);
-      const Parity parity = treeOf(m).parityOf[at(m_work.childOf(m))];
+      const Parity parity = treeOf(m).parityOf[m_work.childOf(m)];
       const int phase = tactics.separatePhases ? static_cast<int>(m_work.phaseOf(m)) : -1;
       const std::int64_t key =
           ((static_cast<std::int64_t>(e.from) * m_work.gpuCount + e.to) * 3 + static_cast<std::int64_t>(parity)) * 3 +
@@ -210,12 +206,12 @@ private:
       if (isNew) {
         m_groups.push_back({e.from, e.to, parity, phase, 0, 0, 0, 1, {}});
       }
-      Group& group = m_groups[at(it->second)];
+      Group& group = m_groups[it->second];
       group.load += countOf(m);
       ++group.messages;
       group.steps += receiveSteps(m);
       group.longest = std::max(group.longest, receiveSteps(m));
-      m_groupOf[at(m)] = it->second;
+      m_groupOf[m] = it->second;
     });
     // Busy pairs choose their channels first.
     m_groupOrder.resize(m_groups.size());
@@ -223,7 +219,7 @@ private:
       m_groupOrder[g] = static_cast<int>(g);
     }
     std::stable_sort(m_groupOrder.begin(), m_groupOrder.end(),
-                     [&](int a, int b) { return m_groups[at(a)].load > m_groups[at(b)].load; });
+                     [&](int a, int b) { return m_groups[a].load > m_groups[b].load; });
   }
 
   /// Channels that this much traffic should have: its share of the collective's bandwidth over one channel's rate.
@@ -238,9 +234,9 @@ private:
 
   std::optional<Error> attempt(const Tactics& tactics) {
     m_plan = Plan{};
-    m_plan.connectionOf.assign(at(m_work.messageCount()), -1);
-    m_plan.next.assign(at(m_work.messageCount()), -1);
-    m_plan.previous.assign(at(m_work.messageCount()), -1);
+    m_plan.connectionOf.assign(static_cast<std::size_t>(m_work.messageCount()), -1);
+    m_plan.next.assign(static_cast<std::size_t>(m_work.messageCount()), -1);
+    m_plan.previous.assign(static_cast<std::size_t>(m_work.messageCount()), -1);
     if (std::optional<Error> failed = openConnections(tactics)) {
       return failed;
     }
@@ -250,28 +246,28 @@ private:
     fuse();
     cutChains();
     m_events = 0;
-    m_steps.assign(at(m_work.gpuCount), 0);
+    m_steps.assign(static_cast<std::size_t>(m_work.gpuCount), 0);
     for (int rank = 0; rank < m_work.gpuCount; ++rank) {
-      m_steps[at(rank)] = m_copies[at(rank)].steps;
+      m_steps[rank] = m_copies[rank].steps;
     }
     forEachMessage([&](int m) {
       const Ends e = ends(m);
-      m_steps[at(e.from)] += m_plan.previous[at(m)] < 0 ? 1 : 0;
-      m_steps[at(e.to)] += receiveSteps(m);
-      m_events += m_plan.previous[at(m)] < 0 ? 2 : 1;
+      m_steps[e.from] += m_plan.previous[m] < 0 ? 1 : 0;
+      m_steps[e.to] += receiveSteps(m);
+      m_events += m_plan.previous[m] < 0 ? 2 : 1;
     });
     return std::nullopt;
   }
 
   std::optional<Error> openConnections(const Tactics& tactics) {
     const int n = m_work.gpuCount;
-    std::vector<int> senders(at(n) * at(m_channelsEach), 0);
+    std::vector<int> senders(static_cast<std::size_t>(n) * static_cast<std::size_t>(m_channelsEach), 0);
     std::vector<int> receivers(senders.size(), 0);
     std::unordered_map<std::int64_t, int> known;
     m_hasSpareLanes = false;
     const int classes = m_options.channels == ChannelPolicy::nicPlanes ? 2 : 1;
     for (const int g : m_groupOrder) {
-      Group& group = m_groups[at(g)];
+      Group& group = m_groups[g];
       group.lanes.clear();
       // The steps of one message stay together, so a threadblock may be full before its end.
       const int capacity = m_limit.stepsPerThreadBlock - (group.longest - 1);
@@ -285,8 +281,8 @@ private:
         if (group.phase >= 0 && channel / classes % 2 != group.phase) {
           continue;
         }
-        const std::size_t out = at(group.from * m_channelsEach + channel);
-        const std::size_t in = at(group.to * m_channelsEach + channel);
+        const std::size_t out = static_cast<std::size_t>(group.from * m_channelsEach + channel);
+        const std::size_t in = static_cast<std::size_t>(group.to * m_channelsEach + channel);
         const std::int64_t key = (static_cast<std::int64_t>(group.from) * n + group.to) * m_channelsEach + channel;
         const auto it = known.find(key);
         if (it != known.end()) {
@@ -320,11 +316,11 @@ private:
 
   /// When each message would be received if there were nothing else, one time unit per chunk.
   void estimateTimes() {
-    m_time.assign(at(m_work.messageCount()), 0);
-    std::vector<std::int64_t> done(at(m_work.gpuCount), 0);
+    m_time.assign(static_cast<std::size_t>(m_work.messageCount()), 0);
+    std::vector<std::int64_t> done(static_cast<std::size_t>(m_work.gpuCount), 0);
     std::vector<int> children;
     for (int part = 0; part < static_cast<int>(m_work.parts.size()); ++part) {
-      const std::int64_t count = m_work.parts[at(part)].count;
+      const std::int64_t count = m_work.parts[part].count;
       std::int64_t start = 0;
       if (m_work.hasPhase(Phase::reduce)) {
         const TreeShape& tree = m_work.tree(part, Phase::reduce);
@@ -333,18 +329,18 @@ private:
           std::int64_t time = 0;
           arrivalsAt(part, v, children);
           for (const int c : children) {
-            time = std::max(time, done[at(c)]) + count;
-            m_time[at(m_work.message(part, Phase::reduce, c))] = time;
+            time = std::max(time, done[c]) + count;
+            m_time[m_work.message(part, Phase::reduce, c)] = time;
           }
-          done[at(v)] = time;
+          done[v] = time;
         }
-        start = done[at(tree.root)];
+        start = done[tree.root];
       }
       if (m_work.hasPhase(Phase::broadcast)) {
         const TreeShape& tree = m_work.tree(part, Phase::broadcast);
         for (std::size_t i = 1; i < tree.breadthFirst.size(); ++i) {
           const int v = tree.breadthFirst[i];
-          m_time[at(m_work.message(part, Phase::broadcast, v))] = start + count * tree.depth[at(v)];
+          m_time[m_work.message(part, Phase::broadcast, v)] = start + count * tree.depth[v];
         }
       }
     }
@@ -357,9 +353,11 @@ private:
     const TreeShape& tree = m_work.tree(part, Phase::reduce);
     children.assign(tree.childrenOf(v).begin(), tree.childrenOf(v).end());
     const auto key = [&](int c) {
-      const bool isFused = !m_plan.next.empty() && m_plan.next[at(m_work.message(part, Phase::reduce, c))] >= 0;
-      const bool isLast = m_splitsReduce && m_sums.lastChild[at(part) * at(m_work.gpuCount) + at(v)] == c;
-      return std::tuple(isFused, tree.height[at(c)], isLast, (c - v + m_work.gpuCount) % m_work.gpuCount);
+      const bool isFused = !m_plan.next.empty() && m_plan.next[m_work.message(part, Phase::reduce, c)] >= 0;
+      const bool isLast = m_splitsReduce &&
+                          m_sums.lastChild[static_cast<std::size_t>(part) * static_cast<std::size_t>(m_work.gpuCount) +
+                                           static_cast<std::size_t>(v)] == c;
+      return std::tuple(isFused, tree.height[c], isLast, (c - v + m_work.gpuCount) % m_work.gpuCount);
     };
     std::sort(children.begin(), children.end(), [&](int a, int b) { return key(a) < key(b); });
   }
@@ -368,8 +366,8 @@ private:
   /// their work close together in time, so that one iteration need not end before the next begins.
   void assignByTime() {
     std::vector<std::vector<int>> messagesOf(m_groups.size());
-    forEachMessage([&](int m) { messagesOf[at(m_groupOf[at(m)])].push_back(m); });
-    const auto key = [&](int m) { return std::pair(m_time[at(m)], m); };
+    forEachMessage([&](int m) { messagesOf[m_groupOf[m]].push_back(m); });
+    const auto key = [&](int m) { return std::pair(m_time[m], m); };
     for (std::size_t g = 0; g < m_groups.size(); ++g) {
       const Group& group = m_groups[g];
       std::sort(messagesOf[g].begin(), messagesOf[g].end(), [&](int a, int b) { return key(a) < key(b); });
@@ -379,7 +377,7 @@ private:
         const auto wanted = static_cast<std::size_t>(before * lanes / group.load);
         before += countOf(m);
         const auto hasRoom = [&](int lane) {
-          return m_plan.connections[at(lane)].steps + receiveSteps(m) <= m_limit.stepsPerThreadBlock;
+          return m_plan.connections[lane].steps + receiveSteps(m) <= m_limit.stepsPerThreadBlock;
         };
         auto lane = group.lanes.begin() + static_cast<std::ptrdiff_t>(wanted);
         if (!hasRoom(*lane)) {
@@ -392,9 +390,9 @@ private:
   }
 
   void put(int message, int connection) {
-    m_plan.connectionOf[at(message)] = connection;
-    m_plan.connections[at(connection)].load += countOf(message);
-    m_plan.connections[at(connection)].steps += receiveSteps(message);
+    m_plan.connectionOf[message] = connection;
+    m_plan.connections[connection].load += countOf(message);
+    m_plan.connections[connection].steps += receiveSteps(message);
   }
 
   /// Every message goes on the channel that its tree already uses, where that keeps the channels evenly loaded (then a
@@ -406,9 +404,9 @@ private:
         for (std::size_t i = 1; i < tree.breadthFirst.size(); ++i) {
           const int v = tree.breadthFirst[i];
           const int m = m_work.message(part, phase, v);
-          const int above = tree.parent[at(v)];
-          const int upper = above == tree.root ? -1 : m_plan.connectionOf[at(m_work.message(part, phase, above))];
-          const int preferred = upper < 0 ? -1 : m_plan.connections[at(upper)].channel;
+          const int above = tree.parent[v];
+          const int upper = above == tree.root ? -1 : m_plan.connectionOf[m_work.message(part, phase, above)];
+          const int preferred = upper < 0 ? -1 : m_plan.connections[upper].channel;
           put(m, pickLane(m, preferred));
         }
       }
@@ -428,19 +426,19 @@ private:
     }
     m_plan.connections = std::move(used);
     for (int& connection : m_plan.connectionOf) {
-      connection = connection < 0 ? -1 : renumbered[at(connection)];
+      connection = connection < 0 ? -1 : renumbered[connection];
     }
   }
 
   [[nodiscard]] int pickLane(int message, int preferredChannel) const {
-    const Group& group = m_groups[at(m_groupOf[at(message)])];
+    const Group& group = m_groups[m_groupOf[message]];
     const std::int64_t count = countOf(message);
     const int steps = receiveSteps(message);
     const auto lanes = static_cast<std::int64_t>(group.lanes.size());
     const std::int64_t quota = (group.load + lanes - 1) / lanes;
     int best = -1;
     for (const int lane : group.lanes) {
-      const Connection& connection = m_plan.connections[at(lane)];
+      const Connection& connection = m_plan.connections[lane];
       if (connection.steps + steps > m_limit.stepsPerThreadBlock) {
         continue;
       }
@@ -448,7 +446,7 @@ private:
         best = lane;
         break;
       }
-      if (best < 0 || connection.load < m_plan.connections[at(best)].load) {
+      if (best < 0 || connection.load < m_plan.connections[best].load) {
         best = lane;
       }
     }
@@ -469,7 +467,7 @@ private:
               const int inner = m_work.message(part, phase, c);
               phase == Phase::broadcast ? visit(outer, inner) : visit(inner, outer);
             } else if (phase == Phase::reduce && m_work.phases.size() == 2 &&
-                       m_work.tree(part, Phase::broadcast).parent[at(c)] == v) {
+                       m_work.tree(part, Phase::broadcast).parent[c] == v) {
               visit(m_work.message(part, Phase::reduce, c), m_work.message(part, Phase::broadcast, c));
             }
           }
@@ -490,9 +488,9 @@ private:
     if (m_fuses) {
       std::unordered_map<std::int64_t, int> known;
       forEachFusible([&](int arriving, int leaving) {
-        const int in = m_plan.connectionOf[at(arriving)];
-        const int out = m_plan.connectionOf[at(leaving)];
-        if (m_plan.connections[at(in)].channel != m_plan.connections[at(out)].channel) {
+        const int in = m_plan.connectionOf[arriving];
+        const int out = m_plan.connectionOf[leaving];
+        if (m_plan.connections[in].channel != m_plan.connections[out].channel) {
           return;
         }
         const std::int64_t key =
@@ -501,39 +499,39 @@ private:
         if (isNew) {
           pairs.push_back({in, out, 0, 0});
         }
-        pairs[at(it->second)].load += countOf(arriving);
-        ++pairs[at(it->second)].messages;
+        pairs[it->second].load += countOf(arriving);
+        ++pairs[it->second].messages;
       });
       std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.load > b.load; });
     }
 
-    m_plan.blocks.assign(at(m_work.gpuCount), {});
+    m_plan.blocks.assign(static_cast<std::size_t>(m_work.gpuCount), {});
     m_mateOfIn.assign(m_plan.connections.size(), -1);
     std::vector<bool> outTaken(m_plan.connections.size(), false);
-    std::vector<int> blocks(at(m_work.gpuCount), 0);
+    std::vector<int> blocks(static_cast<std::size_t>(m_work.gpuCount), 0);
     for (int rank = 0; rank < m_work.gpuCount; ++rank) {
-      blocks[at(rank)] = m_copies[at(rank)].blocks;
+      blocks[rank] = m_copies[rank].blocks;
     }
     for (const Connection& connection : m_plan.connections) {
-      ++blocks[at(connection.from)];
-      ++blocks[at(connection.to)];
+      ++blocks[connection.from];
+      ++blocks[connection.to];
     }
     const auto isScarce = [&](int rank) {
       return tactics.sharing == Tactics::Sharing::everywhere ||
-             (tactics.sharing == Tactics::Sharing::whereScarce && blocks[at(rank)] > m_blocksEach);
+             (tactics.sharing == Tactics::Sharing::whereScarce && blocks[rank] > m_blocksEach);
     };
     const auto join = [&](int in, int out) {
-      m_mateOfIn[at(in)] = out;
-      outTaken[at(out)] = true;
-      --blocks[at(m_plan.connections[at(in)].to)];
+      m_mateOfIn[in] = out;
+      outTaken[out] = true;
+      --blocks[m_plan.connections[in].to];
     };
     // First the pairs where sharing pays: at least half of the threadblock's work is forwarding.
     for (const bool mustPay : {true, false}) {
       for (const Pair& pair : pairs) {
-        const Connection& in = m_plan.connections[at(pair.in)];
-        const Connection& out = m_plan.connections[at(pair.out)];
+        const Connection& in = m_plan.connections[pair.in];
+        const Connection& out = m_plan.connections[pair.out];
         const bool pays = 2 * pair.load >= in.load + out.load - pair.load;
-        if (m_mateOfIn[at(pair.in)] < 0 && !outTaken[at(pair.out)] && (mustPay ? pays : isScarce(in.to)) &&
+        if (m_mateOfIn[pair.in] < 0 && !outTaken[pair.out] && (mustPay ? pays : isScarce(in.to)) &&
             in.steps + out.steps - pair.messages <= m_limit.stepsPerThreadBlock) {
           join(pair.in, pair.out);
         }
@@ -541,21 +539,21 @@ private:
     }
     packRest(outTaken, isScarce, join);
     for (int c = 0; c < static_cast<int>(m_plan.connections.size()); ++c) {
-      Connection& connection = m_plan.connections[at(c)];
-      std::vector<BlockPlan>& mine = m_plan.blocks[at(connection.to)];
+      Connection& connection = m_plan.connections[c];
+      std::vector<BlockPlan>& mine = m_plan.blocks[connection.to];
       connection.recvBlock = static_cast<int>(mine.size());
       mine.push_back({-1, c});
     }
     for (int c = 0; c < static_cast<int>(m_plan.connections.size()); ++c) {
-      if (const int out = m_mateOfIn[at(c)]; out >= 0) {
-        m_plan.connections[at(out)].sendBlock = m_plan.connections[at(c)].recvBlock;
-        m_plan.blocks[at(m_plan.connections[at(c)].to)][at(m_plan.connections[at(c)].recvBlock)].sendConnection = out;
+      if (const int out = m_mateOfIn[c]; out >= 0) {
+        m_plan.connections[out].sendBlock = m_plan.connections[c].recvBlock;
+        m_plan.blocks[m_plan.connections[c].to][m_plan.connections[c].recvBlock].sendConnection = out;
       }
     }
     for (int c = 0; c < static_cast<int>(m_plan.connections.size()); ++c) {
-      Connection& connection = m_plan.connections[at(c)];
-      if (!outTaken[at(c)]) {
-        std::vector<BlockPlan>& mine = m_plan.blocks[at(connection.from)];
+      Connection& connection = m_plan.connections[c];
+      if (!outTaken[c]) {
+        std::vector<BlockPlan>& mine = m_plan.blocks[connection.from];
         connection.sendBlock = static_cast<int>(mine.size());
         mine.push_back({c, -1});
       }
@@ -568,33 +566,33 @@ private:
   void packRest(const std::vector<bool>& outTaken, const IsScarce& isScarce, const Join& join) {
     std::vector<double> meanTime(m_plan.connections.size(), 0);
     forEachMessage([&](int m) {
-      const auto c = at(m_plan.connectionOf[at(m)]);
-      meanTime[c] += static_cast<double>(m_time[at(m)]) * countOf(m) / static_cast<double>(m_plan.connections[c].load);
+      const auto c = static_cast<std::size_t>(m_plan.connectionOf[m]);
+      meanTime[c] += static_cast<double>(m_time[m]) * countOf(m) / static_cast<double>(m_plan.connections[c].load);
     });
     std::vector<int> byTime(m_plan.connections.size());
     for (std::size_t c = 0; c < byTime.size(); ++c) {
       byTime[c] = static_cast<int>(c);
     }
-    std::stable_sort(byTime.begin(), byTime.end(), [&](int a, int b) { return meanTime[at(a)] < meanTime[at(b)]; });
+    std::stable_sort(byTime.begin(), byTime.end(), [&](int a, int b) { return meanTime[a] < meanTime[b]; });
     std::unordered_map<std::int64_t, std::vector<int>> freeOut;
     const auto place = [&](int rank, int channel) {
       return static_cast<std::int64_t>(rank) * m_channelsEach + channel;
     };
     for (const int c : byTime) {
-      if (!outTaken[at(c)]) {
-        freeOut[place(m_plan.connections[at(c)].from, m_plan.connections[at(c)].channel)].push_back(c);
+      if (!outTaken[c]) {
+        freeOut[place(m_plan.connections[c].from, m_plan.connections[c].channel)].push_back(c);
       }
     }
     for (const int c : byTime) {
-      const Connection& in = m_plan.connections[at(c)];
+      const Connection& in = m_plan.connections[c];
       const auto it = freeOut.find(place(in.to, in.channel));
-      if (m_mateOfIn[at(c)] >= 0 || it == freeOut.end() || !isScarce(in.to)) {
+      if (m_mateOfIn[c] >= 0 || it == freeOut.end() || !isScarce(in.to)) {
         continue;
       }
       auto fits = it->second.end();
       for (auto out = it->second.begin(); out != it->second.end(); ++out) {
-        const auto gap = [&](int other) { return std::abs(meanTime[at(other)] - meanTime[at(c)]); };
-        if (in.steps + m_plan.connections[at(*out)].steps <= m_limit.stepsPerThreadBlock &&
+        const auto gap = [&](int other) { return std::abs(meanTime[other] - meanTime[c]); };
+        if (in.steps + m_plan.connections[*out].steps <= m_limit.stepsPerThreadBlock &&
             (fits == it->second.end() || gap(*out) < gap(*fits))) {
           fits = out;
         }
@@ -610,27 +608,27 @@ private:
     // A root sums everything up before it sends: only one arrival, the last, can be the same step as a sending.
     std::vector<bool> hasTurned(m_work.parts.size(), false);
     forEachFusible([&](int arriving, int leaving) {
-      if (!m_fuses || m_mateOfIn[at(m_plan.connectionOf[at(arriving)])] != m_plan.connectionOf[at(leaving)]) {
+      if (!m_fuses || m_mateOfIn[m_plan.connectionOf[arriving]] != m_plan.connectionOf[leaving]) {
         return;
       }
       if (m_work.phaseOf(arriving) != m_work.phaseOf(leaving)) {
-        if (m_style.asTheyCome || hasTurned[at(m_work.partOf(arriving))]) {
+        if (m_style.asTheyCome || hasTurned[m_work.partOf(arriving)]) {
           return;
         }
-        hasTurned[at(m_work.partOf(arriving))] = true;
+        hasTurned[m_work.partOf(arriving)] = true;
       }
-      m_plan.next[at(arriving)] = leaving;
-      m_plan.previous[at(leaving)] = arriving;
+      m_plan.next[arriving] = leaving;
+      m_plan.previous[leaving] = arriving;
     });
   }
 
   [[nodiscard]] int sendBlockOf(int message) const {
-    const Connection& c = m_plan.connections[at(m_plan.connectionOf[at(message)])];
-    return m_blockBase[at(c.from)] + c.sendBlock;
+    const Connection& c = m_plan.connections[m_plan.connectionOf[message]];
+    return m_blockBase[c.from] + c.sendBlock;
   }
   [[nodiscard]] int recvBlockOf(int message) const {
-    const Connection& c = m_plan.connections[at(m_plan.connectionOf[at(message)])];
-    return m_blockBase[at(c.to)] + c.recvBlock;
+    const Connection& c = m_plan.connections[m_plan.connectionOf[message]];
+    return m_blockBase[c.to] + c.recvBlock;
   }
 
   /// Splits chains that come back to a threadblock they already went through (up one tree and down another): such a
@@ -641,24 +639,24 @@ private:
       m_blockBase.push_back(m_blockBase.back() + static_cast<int>(mine.size()));
     }
     m_heads.clear();
-    std::vector<int> seen(at(m_blockBase.back()), -1);
+    std::vector<int> seen(static_cast<std::size_t>(m_blockBase.back()), -1);
     std::vector<int> waiting;
     forEachMessage([&](int m) {
-      if (m_plan.previous[at(m)] < 0) {
+      if (m_plan.previous[m] < 0) {
         waiting.push_back(m);
       }
     });
     for (std::size_t i = 0; i < waiting.size(); ++i) {
       const int head = waiting[i];
       m_heads.push_back(head);
-      seen[at(sendBlockOf(head))] = head;
-      seen[at(recvBlockOf(head))] = head;
-      for (int m = head; m_plan.next[at(m)] >= 0;) {
-        const int after = m_plan.next[at(m)];
-        int& mark = seen[at(recvBlockOf(after))];
+      seen[sendBlockOf(head)] = head;
+      seen[recvBlockOf(head)] = head;
+      for (int m = head; m_plan.next[m] >= 0;) {
+        const int after = m_plan.next[m];
+        int& mark = seen[recvBlockOf(after)];
         if (mark == head) {
-          m_plan.next[at(m)] = -1;
-          m_plan.previous[at(after)] = -1;
+          m_plan.next[m] = -1;
+          m_plan.previous[after] = -1;
           waiting.push_back(after);
           break;
         }
@@ -679,11 +677,11 @@ private:
     return best;
   }
   [[nodiscard]] int blocksOf(int rank) const {
-    return static_cast<int>(m_plan.blocks[at(rank)].size()) + m_copies[at(rank)].blocks;
+    return static_cast<int>(m_plan.blocks[rank].size()) + m_copies[rank].blocks;
   }
   /// XML elements that the rank's parser counts: algo, gpus, its threadblocks and its steps.
   [[nodiscard]] std::int64_t elementsOf(int rank) const {
-    return std::int64_t{1} + m_work.gpuCount + std::int64_t{m_options.instances} * (blocksOf(rank) + m_steps[at(rank)]);
+    return std::int64_t{1} + m_work.gpuCount + std::int64_t{m_options.instances} * (blocksOf(rank) + m_steps[rank]);
   }
   [[nodiscard]] std::string runtimeName() const { return std::string(program::toString(m_options.runtime)); }
   [[nodiscard]] std::string mend() const { return mendFor(m_work, m_options); }
@@ -757,21 +755,21 @@ private:
 int Planner::remainingOf(int message) const {
   const TreeShape& tree = treeOf(message);
   if (m_work.phaseOf(message) == Phase::broadcast) {
-    return tree.height[at(m_work.childOf(message))];
+    return tree.height[m_work.childOf(message)];
   }
   const int rest =
-      m_work.phases.size() == 2 ? m_work.tree(m_work.partOf(message), Phase::broadcast).height[at(tree.root)] : 0;
-  return tree.depth[at(m_work.childOf(message))] - 1 + rest;
+      m_work.phases.size() == 2 ? m_work.tree(m_work.partOf(message), Phase::broadcast).height[tree.root] : 0;
+  return tree.depth[m_work.childOf(message)] - 1 + rest;
 }
 
 void Planner::sortArrivals() {
-  m_nextArrival.assign(at(m_work.messageCount()), -1);
+  m_nextArrival.assign(static_cast<std::size_t>(m_work.messageCount()), -1);
   std::vector<int> children;
   for (int part = 0; m_work.hasPhase(Phase::reduce) && part < static_cast<int>(m_work.parts.size()); ++part) {
     for (int v = 0; v < m_work.gpuCount; ++v) {
       arrivalsAt(part, v, children);
       for (std::size_t i = 1; i < children.size(); ++i) {
-        m_nextArrival[at(m_work.message(part, Phase::reduce, children[i - 1]))] =
+        m_nextArrival[m_work.message(part, Phase::reduce, children[i - 1])] =
             m_work.message(part, Phase::reduce, children[i]);
       }
     }
@@ -784,13 +782,13 @@ void Planner::forEachDependent(int arriving, const Visit& visit) const {
   const int part = m_work.partOf(arriving);
   const int v = ends(arriving).to;
   const auto start = [&](int message) {
-    if (m_plan.previous[at(message)] < 0) {
+    if (m_plan.previous[message] < 0) {
       visit(Event{message, false});
     }
   };
   if (m_work.phaseOf(arriving) == Phase::reduce) {
-    if (m_nextArrival[at(arriving)] >= 0) {
-      visit(Event{m_nextArrival[at(arriving)], true});
+    if (m_nextArrival[arriving] >= 0) {
+      visit(Event{m_nextArrival[arriving], true});
       return;
     }
     if (v != treeOf(arriving).root) {
@@ -819,39 +817,38 @@ void Planner::orderChains() {
     }
   };
   const int messages = m_work.messageCount();
-  std::vector<int> headOf(at(messages), -1);
+  std::vector<int> headOf(static_cast<std::size_t>(messages), -1);
   for (const int head : m_heads) {
-    for (int m = head; m >= 0; m = m_plan.next[at(m)]) {
-      headOf[at(m)] = head;
+    for (int m = head; m >= 0; m = m_plan.next[m]) {
+      headOf[m] = head;
     }
   }
-  std::vector<int> missing(at(messages), 0);  // by head: arrivals that other chains still owe it
-  forEachMessage(
-      [&](int m) { forEachDependent(m, [&](Event waiting) { ++missing[at(headOf[at(waiting.message)])]; }); });
-  std::vector<std::int64_t> ready(at(messages), 0);
-  std::vector<std::int64_t> free(at(m_blockBase.back()), 0);
+  std::vector<int> missing(static_cast<std::size_t>(messages), 0);  // by head: arrivals that other chains still owe it
+  forEachMessage([&](int m) { forEachDependent(m, [&](Event waiting) { ++missing[headOf[waiting.message]]; }); });
+  std::vector<std::int64_t> ready(static_cast<std::size_t>(messages), 0);
+  std::vector<std::int64_t> free(static_cast<std::size_t>(m_blockBase.back()), 0);
   const auto startOf = [&](int head) {
-    std::int64_t start = ready[at(head)];
+    std::int64_t start = ready[head];
     std::int64_t hop = 0;
-    for (int m = head; m >= 0; m = m_plan.next[at(m)], ++hop) {
-      start = std::max({start, free[at(sendBlockOf(m))] - hop, free[at(recvBlockOf(m))] - hop});
+    for (int m = head; m >= 0; m = m_plan.next[m], ++hop) {
+      start = std::max({start, free[sendBlockOf(m)] - hop, free[recvBlockOf(m)] - hop});
     }
     return start;
   };
   const auto candidate = [&](int head) {
     std::int64_t hops = 0;
-    for (int m = head; m_plan.next[at(m)] >= 0; m = m_plan.next[at(m)]) {
+    for (int m = head; m_plan.next[m] >= 0; m = m_plan.next[m]) {
       ++hops;
     }
     return Candidate{startOf(head) + hops + countOf(head), remainingOf(head), head};
   };
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
   for (const int head : m_heads) {
-    if (missing[at(head)] == 0) {
+    if (missing[head] == 0) {
       queue.push(candidate(head));
     }
   }
-  m_plan.order.reserve(at(m_events));
+  m_plan.order.reserve(static_cast<std::size_t>(m_events));
   while (!queue.empty()) {
     throwIfCancelled(m_progress);
     const Candidate top = queue.top();
@@ -862,15 +859,15 @@ void Planner::orderChains() {
     }
     m_plan.order.push_back({top.head, false});
     std::int64_t time = startOf(top.head);
-    for (int m = top.head; m >= 0; m = m_plan.next[at(m)], ++time) {
+    for (int m = top.head; m >= 0; m = m_plan.next[m], ++time) {
       m_plan.order.push_back({m, true});
       const std::int64_t done = time + countOf(m);
-      free[at(sendBlockOf(m))] = std::max(free[at(sendBlockOf(m))], done);
-      free[at(recvBlockOf(m))] = std::max(free[at(recvBlockOf(m))], done);
+      free[sendBlockOf(m)] = std::max(free[sendBlockOf(m)], done);
+      free[recvBlockOf(m)] = std::max(free[recvBlockOf(m)], done);
       forEachDependent(m, [&](Event waiting) {
-        const int head = headOf[at(waiting.message)];
-        ready[at(head)] = std::max(ready[at(head)], done);
-        if (--missing[at(head)] == 0) {
+        const int head = headOf[waiting.message];
+        ready[head] = std::max(ready[head], done);
+        if (--missing[head] == 0) {
           queue.push(candidate(head));
         }
       });
@@ -881,7 +878,7 @@ void Planner::orderChains() {
 /// Reducing is gathering run backwards, and so is a good order for it: forwards, a greedy run would send every share as
 /// early as it can, and shares that are needed late would block the connections.
 void Planner::orderAsTheyCome() {
-  m_plan.order.reserve(at(m_events));
+  m_plan.order.reserve(static_cast<std::size_t>(m_events));
   for (const Phase phase : m_work.phases) {
     std::vector<Event> order = greedyRun(phase);
     if (phase == Phase::reduce) {
@@ -910,11 +907,12 @@ std::vector<Event> Planner::greedyRun(Phase phase) const {
     std::vector<int> blocked;  // ids that wait for room
   };
   const bool backwards = phase == Phase::reduce;
-  const auto depth = at(program::connectionDepth(m_options.protocol.value_or(program::Protocol::simple)));
-  const std::size_t ids = 2 * at(m_work.messageCount());
+  const auto depth =
+      static_cast<std::size_t>(program::connectionDepth(m_options.protocol.value_or(program::Protocol::simple)));
+  const std::size_t ids = 2 * static_cast<std::size_t>(m_work.messageCount());
   const auto comesIn = [&](int id) {
     if (backwards) {
-      return id % 2 == 0 ? id / 2 : m_plan.next[at(id / 2)];
+      return id % 2 == 0 ? id / 2 : m_plan.next[id / 2];
     }
     return id % 2 == 0 ? -1 : id / 2;
   };
@@ -922,18 +920,19 @@ std::vector<Event> Planner::greedyRun(Phase phase) const {
     if (backwards) {
       return id % 2 == 0 ? -1 : id / 2;
     }
-    return id % 2 == 0 ? id / 2 : m_plan.next[at(id / 2)];
+    return id % 2 == 0 ? id / 2 : m_plan.next[id / 2];
   };
 
   std::vector<int> missing(ids, 0);
-  std::vector<int> receiverOf(at(m_work.messageCount()), -1);  // id of the step that takes a message in
-  std::vector<std::pair<int, int>> waits;                      // id, id that waits for it
+  std::vector<int> receiverOf(static_cast<std::size_t>(m_work.messageCount()),
+                              -1);         // id of the step that takes a message in
+  std::vector<std::pair<int, int>> waits;  // id, id that waits for it
   std::vector<int> all;
   forEachMessage([&](int m) {
     if (m_work.phaseOf(m) != phase) {
       return;
     }
-    if (m_plan.previous[at(m)] < 0) {
+    if (m_plan.previous[m] < 0) {
       all.push_back(2 * m);
     }
     all.push_back(2 * m + 1);
@@ -946,33 +945,33 @@ std::vector<Event> Planner::greedyRun(Phase phase) const {
   });
   std::sort(waits.begin(), waits.end());
   for (const auto& [id, waiting] : waits) {
-    ++missing[at(waiting)];
+    ++missing[waiting];
   }
   for (const int id : all) {
     if (const int in = comesIn(id); in >= 0) {
-      receiverOf[at(in)] = id;
-      ++missing[at(id)];
+      receiverOf[in] = id;
+      ++missing[id];
     }
   }
 
   std::vector<std::int64_t> ready(ids, 0);
-  std::vector<std::int64_t> free(at(m_blockBase.back()), 0);
+  std::vector<std::int64_t> free(static_cast<std::size_t>(m_blockBase.back()), 0);
   std::vector<Fifo> fifos(m_plan.connections.size());
   const auto blockOf = [&](int id) { return id % 2 == 0 ? sendBlockOf(id / 2) : recvBlockOf(id / 2); };
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
   const auto push = [&](int id) {
     const int m = id / 2;
-    const int hops = backwards ? treeOf(m).height[at(m_work.childOf(m))] + id % 2 : remainingOf(m) + 1 - id % 2;
-    queue.push({std::max(ready[at(id)], free[at(blockOf(id))]), hops, id});
+    const int hops = backwards ? treeOf(m).height[m_work.childOf(m)] + id % 2 : remainingOf(m) + 1 - id % 2;
+    queue.push({std::max(ready[id], free[blockOf(id)]), hops, id});
   };
   const auto release = [&](int id, std::int64_t time) {
-    ready[at(id)] = std::max(ready[at(id)], time);
-    if (--missing[at(id)] == 0) {
+    ready[id] = std::max(ready[id], time);
+    if (--missing[id] == 0) {
       push(id);
     }
   };
   for (const int id : all) {
-    if (missing[at(id)] == 0) {
+    if (missing[id] == 0) {
       push(id);
     }
   }
@@ -983,36 +982,36 @@ std::vector<Event> Planner::greedyRun(Phase phase) const {
     const Candidate top = queue.top();
     queue.pop();
     const int block = blockOf(top.id);
-    if (std::max(ready[at(top.id)], free[at(block)]) > top.start) {
+    if (std::max(ready[top.id], free[block]) > top.start) {
       push(top.id);
       continue;
     }
     const int leaving = goesOut(top.id);
-    Fifo* const out = leaving < 0 ? nullptr : &fifos[at(m_plan.connectionOf[at(leaving)])];
+    Fifo* const out = leaving < 0 ? nullptr : &fifos[m_plan.connectionOf[leaving]];
     if (out != nullptr && out->sent.size() - out->received >= depth) {
       out->blocked.push_back(top.id);
       continue;
     }
     const std::int64_t done = top.start + countOf(top.id / 2);
-    free[at(block)] = done;
+    free[block] = done;
     order.push_back({top.id / 2, top.id % 2 != 0});
     if (out != nullptr) {
-      const int receiver = receiverOf[at(leaving)];
+      const int receiver = receiverOf[leaving];
       out->sent.push_back(leaving);
       if (out->sent.size() - out->received == 1) {
         release(receiver, done);
       } else {
-        ready[at(receiver)] = std::max(ready[at(receiver)], done);
+        ready[receiver] = std::max(ready[receiver], done);
       }
     }
     if (const int arriving = comesIn(top.id); arriving >= 0) {
-      Fifo& in = fifos[at(m_plan.connectionOf[at(arriving)])];
+      Fifo& in = fifos[m_plan.connectionOf[arriving]];
       ++in.received;
       if (in.received < in.sent.size()) {
-        release(receiverOf[at(in.sent[in.received])], 0);
+        release(receiverOf[in.sent[in.received]], 0);
       }
       for (const int id : std::exchange(in.blocked, {})) {
-        ready[at(id)] = std::max(ready[at(id)], done);
+        ready[id] = std::max(ready[id], done);
         push(id);
       }
     }
@@ -1029,7 +1028,7 @@ std::vector<Event> Planner::greedyRun(Phase phase) const {
 Ends endsOf(const Work& work, int message) {
   const Phase phase = work.phaseOf(message);
   const int child = work.childOf(message);
-  const int parent = work.tree(work.partOf(message), phase).parent[at(child)];
+  const int parent = work.tree(work.partOf(message), phase).parent[child];
   return phase == Phase::reduce ? Ends{child, parent} : Ends{parent, child};
 }
 

@@ -14,22 +14,20 @@ namespace coppice::lowering {
 
 namespace {
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 /// Sets of steps that form one event.
 class Events {
 public:
-  explicit Events(int steps) : m_parent(at(steps)) { std::iota(m_parent.begin(), m_parent.end(), 0); }
+  explicit Events(int steps) : m_parent(static_cast<std::size_t>(steps)) {
+    std::iota(m_parent.begin(), m_parent.end(), 0);
+  }
   int find(int step) {
-    while (m_parent[at(step)] != step) {
-      m_parent[at(step)] = m_parent[at(m_parent[at(step)])];
-      step = m_parent[at(step)];
+    while (m_parent[step] != step) {
+      m_parent[step] = m_parent[m_parent[step]];
+      step = m_parent[step];
     }
     return step;
   }
-  void join(int a, int b) { m_parent[at(find(a))] = find(b); }
+  void join(int a, int b) { m_parent[find(a)] = find(b); }
 
 private:
   std::vector<int> m_parent;
@@ -46,29 +44,29 @@ Error broken(const std::string& what) {
 
 /// Kahn's algorithm. Nodes without edges do no harm.
 bool isAcyclic(int nodes, const std::vector<std::pair<int, int>>& edges) {
-  std::vector<int> start(at(nodes) + 1, 0);
-  std::vector<int> missing(at(nodes), 0);
+  std::vector<int> start(static_cast<std::size_t>(nodes) + 1, 0);
+  std::vector<int> missing(static_cast<std::size_t>(nodes), 0);
   for (const auto& [earlier, later] : edges) {
-    ++start[at(earlier) + 1];
-    ++missing[at(later)];
+    ++start[static_cast<std::size_t>(earlier) + 1];
+    ++missing[later];
   }
   std::partial_sum(start.begin(), start.end(), start.begin());
   std::vector<int> after(edges.size());
   std::vector<int> next(start.begin(), start.end() - 1);
   for (const auto& [earlier, later] : edges) {
-    after[at(next[at(earlier)]++)] = later;
+    after[next[earlier]++] = later;
   }
   std::vector<int> done;
-  done.reserve(at(nodes));
+  done.reserve(static_cast<std::size_t>(nodes));
   for (int n = 0; n < nodes; ++n) {
-    if (missing[at(n)] == 0) {
+    if (missing[n] == 0) {
       done.push_back(n);
     }
   }
   for (std::size_t i = 0; i < done.size(); ++i) {
-    for (int e = start[at(done[i])]; e < start[at(done[i]) + 1]; ++e) {
-      if (--missing[at(after[at(e)])] == 0) {
-        done.push_back(after[at(e)]);
+    for (int e = start[done[i]]; e < start[static_cast<std::size_t>(done[i]) + 1]; ++e) {
+      if (--missing[after[e]] == 0) {
+        done.push_back(after[e]);
       }
     }
   }
@@ -76,7 +74,7 @@ bool isAcyclic(int nodes, const std::vector<std::pair<int, int>>& edges) {
 }
 
 /// Chunks moved by all steps of a program that are looked at one by one.
-constexpr std::int64_t kMostChunks = 4'000'000;
+constexpr std::int64_t kMaxChunks = 4'000'000;
 
 }  // namespace
 
@@ -119,12 +117,12 @@ Outcome proveProgress(const program::Program& program) {
           before.emplace_back(event - 1, event);
         }
         if (step.dependsOnTb >= 0) {
-          const program::Step& target = mine.threadBlocks[at(step.dependsOnTb)].steps[at(step.dependsOnStep)];
+          const program::Step& target = mine.threadBlocks[step.dependsOnTb].steps[step.dependsOnStep];
           if (!target.hasDependent) {
             return broken("rank " + std::to_string(rank) + " threadblock " + std::to_string(id) + " step " +
                           std::to_string(s) + " waits for a step that does not publish its end");
           }
-          before.emplace_back(first[rank][at(step.dependsOnTb)] + step.dependsOnStep, event);
+          before.emplace_back(first[rank][step.dependsOnTb] + step.dependsOnStep, event);
         }
       }
     }
@@ -153,23 +151,23 @@ Outcome proveProgress(const program::Program& program) {
   }
 
   // By chunk. A chunk's node stands for both halves of a fused step.
-  std::vector<int> node(at(steps) + 1, 0);
+  std::vector<int> node(static_cast<std::size_t>(steps) + 1, 0);
   std::int64_t chunks = 0;
   for (int step = 0; step < steps; ++step) {
-    chunks += counts[at(step)];
-    if (chunks > kMostChunks) {
+    chunks += counts[step];
+    if (chunks > kMaxChunks) {
       return broken("it is too large to be proven free of deadlock");
     }
-    node[at(step) + 1] = static_cast<int>(chunks);
+    node[static_cast<std::size_t>(step) + 1] = static_cast<int>(chunks);
   }
   std::vector<std::pair<int, int>> fine;
   for (int step = 0; step < steps; ++step) {
-    for (int c = node[at(step)] + 1; c < node[at(step) + 1]; ++c) {
+    for (int c = node[step] + 1; c < node[static_cast<std::size_t>(step) + 1]; ++c) {
       fine.emplace_back(c - 1, c);
     }
   }
   for (const auto& [earlier, later] : before) {
-    fine.emplace_back(node[at(earlier) + 1] - 1, node[at(later)]);
+    fine.emplace_back(node[static_cast<std::size_t>(earlier) + 1] - 1, node[later]);
   }
   const auto depth = static_cast<std::size_t>(program::connectionDepth(program.protocol));
   std::vector<int> sent;
@@ -179,8 +177,8 @@ Outcome proveProgress(const program::Program& program) {
     received.clear();
     for (std::size_t i = 0; i < traffic.sends.size(); ++i) {
       for (int c = 0; c < traffic.sends[i].second; ++c) {
-        sent.push_back(node[at(traffic.sends[i].first)] + c);
-        received.push_back(node[at(traffic.receives[i].first)] + c);
+        sent.push_back(node[traffic.sends[i].first] + c);
+        received.push_back(node[traffic.receives[i].first] + c);
       }
     }
     for (std::size_t k = 0; k < sent.size(); ++k) {

@@ -9,7 +9,7 @@ program::Reach reachOf(const fabric::Fabric& fabric) {
   const std::string* first = nullptr;
   bool allHaveOne = true;
   for (const fabric::NodeIndex gpu : fabric.gpus()) {
-    const std::string& box = fabric.nodes()[static_cast<std::size_t>(gpu)].box;
+    const std::string& box = fabric.nodes()[gpu].box;
     if (box.empty()) {
       allHaveOne = false;
     } else if (first == nullptr) {

@@ -21,8 +21,8 @@ Sums planSums(const Work& work) {
       int best = -1;
       for (const int c : children) {
         const auto loadOf = [&](int child) { return load[v * gpus + static_cast<std::size_t>(child)]; };
-        const int height = tree.height[static_cast<std::size_t>(c)];
-        const int most = best < 0 ? -1 : tree.height[static_cast<std::size_t>(best)];
+        const int height = tree.height[c];
+        const int most = best < 0 ? -1 : tree.height[best];
         if (height > most || (height == most && loadOf(c) < loadOf(best))) {
           best = c;
         }
@@ -38,12 +38,12 @@ Sums planSums(const Work& work) {
 }
 
 int stepsOfArrival(int position, int arrivals) {
-  // What is there to be added once this one has come: every kMostAddends-th leaves one sum behind.
-  const int there = position < kMostAddends ? position + 1 : (position - 1) % (kMostAddends - 1) + 2;
+  // What is there to be added once this one has come: every kMaxAddends-th leaves one sum behind.
+  const int there = position < kMaxAddends ? position + 1 : (position - 1) % (kMaxAddends - 1) + 2;
   if (position + 1 == arrivals) {
     return there == 1 ? 2 : 2 * there - 1;
   }
-  return there == kMostAddends ? 2 * kMostAddends - 2 : 1;
+  return there == kMaxAddends ? 2 * kMaxAddends - 2 : 1;
 }
 
 }  // namespace coppice::lowering

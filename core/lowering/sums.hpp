@@ -13,7 +13,7 @@
 namespace coppice::lowering {
 
 /// Arrivals that one threadblock adds up at once.
-inline constexpr int kMostAddends = 16;
+inline constexpr int kMaxAddends = 16;
 
 struct Sums {
   /// By part * gpuCount + rank: the child whose data is added last, -1 = nothing arrives. One of those with the

@@ -14,10 +14,6 @@ namespace coppice::lowering {
 
 namespace {
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 Error badSchedule(std::string message, std::string fix = "generate the schedule again for this fabric") {
   return {ErrorCode::badInput, std::move(message), std::move(fix), {}};
 }
@@ -27,11 +23,11 @@ Error badSchedule(std::string message, std::string fix = "generate the schedule 
 /// no choice and hence no parity.
 class Planes {
 public:
-  explicit Planes(const fabric::Fabric& fabric) : m_ordinal(at(fabric.nodeCount()), -1) {
+  explicit Planes(const fabric::Fabric& fabric) : m_ordinal(static_cast<std::size_t>(fabric.nodeCount()), -1) {
     std::map<std::string, std::vector<int>> nicsOfBox;
     std::vector<int> loose;
     for (int n = 0; n < fabric.nodeCount(); ++n) {
-      const fabric::Node& node = fabric.nodes()[at(n)];
+      const fabric::Node& node = fabric.nodes()[n];
       if (node.kind == fabric::NodeKind::nic) {
         nicsOfBox[node.box].push_back(n);
       } else if (node.kind == fabric::NodeKind::switchNode && node.box.empty()) {
@@ -41,7 +37,7 @@ public:
     }
     const auto number = [&](const std::vector<int>& nodes) {
       for (std::size_t i = 0; nodes.size() > 1 && i < nodes.size(); ++i) {
-        m_ordinal[at(nodes[i])] = static_cast<int>(i);
+        m_ordinal[nodes[i]] = static_cast<int>(i);
       }
     };
     for (const auto& [box, nodes] : nicsOfBox) {
@@ -53,8 +49,8 @@ public:
   [[nodiscard]] Parity of(std::span<const fabric::NodeIndex> route) const {
     for (const bool wantNic : {true, false}) {
       for (const fabric::NodeIndex n : route) {
-        if (m_isNic[at(n)] == wantNic && m_ordinal[at(n)] >= 0) {
-          return m_ordinal[at(n)] % 2 == 0 ? Parity::even : Parity::odd;
+        if (m_isNic[n] == wantNic && m_ordinal[n] >= 0) {
+          return m_ordinal[n] % 2 == 0 ? Parity::even : Parity::odd;
         }
       }
     }
@@ -71,12 +67,12 @@ Result<TreeShape> makeShape(const fabric::Fabric& fabric, const schedule::Forest
   const int n = forest.gpuCount;
   TreeShape shape;
   shape.root = tree.root;
-  shape.parent.assign(at(n), -1);
-  shape.parityOf.assign(at(n), Parity::any);
-  shape.childStart.assign(at(n) + 1, 0);
+  shape.parent.assign(static_cast<std::size_t>(n), -1);
+  shape.parityOf.assign(static_cast<std::size_t>(n), Parity::any);
+  shape.childStart.assign(static_cast<std::size_t>(n) + 1, 0);
   for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
     if (edge.parent < 0 || edge.parent >= n || edge.child < 0 || edge.child >= n || edge.parent == edge.child ||
-        edge.child == tree.root || shape.parent[at(edge.child)] >= 0) {
+        edge.child == tree.root || shape.parent[edge.child] >= 0) {
       return badSchedule(name + " is not a spanning tree: the edge " + std::to_string(edge.parent) + " - " +
                          std::to_string(edge.child) + " gives a rank no or a second parent");
     }
@@ -85,32 +81,32 @@ Result<TreeShape> makeShape(const fabric::Fabric& fabric, const schedule::Forest
     }
     const std::span<const fabric::NodeIndex> route = forest.paths[edge.path];
     const bool outward = forest.direction == schedule::Direction::out;
-    const fabric::NodeIndex from = fabric.gpus()[at(outward ? edge.parent : edge.child)];
-    const fabric::NodeIndex to = fabric.gpus()[at(outward ? edge.child : edge.parent)];
+    const fabric::NodeIndex from = fabric.gpus()[outward ? edge.parent : edge.child];
+    const fabric::NodeIndex to = fabric.gpus()[outward ? edge.child : edge.parent];
     const bool inside = std::all_of(route.begin(), route.end(),
                                     [&](fabric::NodeIndex node) { return node >= 0 && node < fabric.nodeCount(); });
     if (!inside || route.size() < 2 || route.front() != from || route.back() != to) {
       return badSchedule(name + ": the route of the edge " + std::to_string(edge.parent) + " - " +
                          std::to_string(edge.child) + " does not join these two ranks");
     }
-    shape.parent[at(edge.child)] = edge.parent;
-    shape.parityOf[at(edge.child)] = planes != nullptr ? planes->of(route) : Parity::any;
-    ++shape.childStart[at(edge.parent) + 1];
+    shape.parent[edge.child] = edge.parent;
+    shape.parityOf[edge.child] = planes != nullptr ? planes->of(route) : Parity::any;
+    ++shape.childStart[static_cast<std::size_t>(edge.parent) + 1];
   }
   std::partial_sum(shape.childStart.begin(), shape.childStart.end(), shape.childStart.begin());
-  shape.child.resize(at(n) - 1);
+  shape.child.resize(static_cast<std::size_t>(n) - 1);
   std::vector<int> next(shape.childStart.begin(), shape.childStart.end() - 1);
   for (const schedule::TreeEdge& edge : forest.edgesOf(tree)) {
-    shape.child[at(next[at(edge.parent)]++)] = edge.child;
+    shape.child[next[edge.parent]++] = edge.child;
   }
-  shape.depth.assign(at(n), 0);
-  shape.height.assign(at(n), 0);
-  shape.breadthFirst.reserve(at(n));
+  shape.depth.assign(static_cast<std::size_t>(n), 0);
+  shape.height.assign(static_cast<std::size_t>(n), 0);
+  shape.breadthFirst.reserve(static_cast<std::size_t>(n));
   shape.breadthFirst.push_back(tree.root);
   for (std::size_t i = 0; i < shape.breadthFirst.size(); ++i) {
     const int v = shape.breadthFirst[i];
     for (const int c : shape.childrenOf(v)) {
-      shape.depth[at(c)] = shape.depth[at(v)] + 1;
+      shape.depth[c] = shape.depth[v] + 1;
       shape.breadthFirst.push_back(c);
     }
   }
@@ -120,8 +116,8 @@ Result<TreeShape> makeShape(const fabric::Fabric& fabric, const schedule::Forest
   }
   for (std::size_t i = shape.breadthFirst.size(); i-- > 1;) {
     const int v = shape.breadthFirst[i];
-    int& above = shape.height[at(shape.parent[at(v)])];
-    above = std::max(above, shape.height[at(v)] + 1);
+    int& above = shape.height[shape.parent[v]];
+    above = std::max(above, shape.height[v] + 1);
   }
   return shape;
 }
@@ -139,13 +135,13 @@ Result<Grove> makeGrove(const fabric::Fabric& fabric, const schedule::Forest& fo
                         const Progress& progress) {
   const int n = fabric.gpuCount();
   const char* const kind = forest.direction == schedule::Direction::out ? "out-tree " : "in-tree ";
-  if (forest.gpuCount != n || forest.treesOfRoot.size() != at(n)) {
+  if (forest.gpuCount != n || forest.treesOfRoot.size() != static_cast<std::size_t>(n)) {
     return badSchedule("the schedule is for " + std::to_string(forest.gpuCount) + " GPUs, the fabric has " +
                        std::to_string(n));
   }
   Grove grove;
-  grove.ofRoot.resize(at(n));
-  grove.sumOfRoot.assign(at(n), 0);
+  grove.ofRoot.resize(static_cast<std::size_t>(n));
+  grove.sumOfRoot.assign(static_cast<std::size_t>(n), 0);
   for (const schedule::Tree& tree : forest.trees) {
     throwIfCancelled(progress);
     const std::string name = kind + std::to_string(grove.shapes.size());
@@ -160,19 +156,19 @@ Result<Grove> makeGrove(const fabric::Fabric& fabric, const schedule::Forest& fo
     if (!shape) {
       return shape.error();
     }
-    grove.ofRoot[at(tree.root)].push_back(static_cast<int>(grove.shapes.size()));
+    grove.ofRoot[tree.root].push_back(static_cast<int>(grove.shapes.size()));
     grove.shapes.push_back(std::move(*shape));
     grove.multiplicity.push_back(tree.multiplicity);
-    grove.sumOfRoot[at(tree.root)] = checkedAdd(grove.sumOfRoot[at(tree.root)], tree.multiplicity);
+    grove.sumOfRoot[tree.root] = checkedAdd(grove.sumOfRoot[tree.root], tree.multiplicity);
     grove.sum = checkedAdd(grove.sum, tree.multiplicity);
   }
   for (int r = 0; r < n; ++r) {
-    if (grove.sumOfRoot[at(r)] != forest.treesOfRoot[at(r)]) {
-      return badSchedule("root " + std::to_string(r) + " has " + std::to_string(grove.sumOfRoot[at(r)]) +
-                         " trees instead of " + std::to_string(forest.treesOfRoot[at(r)]));
+    if (grove.sumOfRoot[r] != forest.treesOfRoot[r]) {
+      return badSchedule("root " + std::to_string(r) + " has " + std::to_string(grove.sumOfRoot[r]) +
+                         " trees instead of " + std::to_string(forest.treesOfRoot[r]));
     }
-    std::stable_sort(grove.ofRoot[at(r)].begin(), grove.ofRoot[at(r)].end(),
-                     [&](int a, int b) { return grove.multiplicity[at(a)] > grove.multiplicity[at(b)]; });
+    std::stable_sort(grove.ofRoot[r].begin(), grove.ofRoot[r].end(),
+                     [&](int a, int b) { return grove.multiplicity[a] > grove.multiplicity[b]; });
   }
   if (grove.sum == 0) {
     return badSchedule("the schedule has no trees");
@@ -185,8 +181,8 @@ using Runs = std::vector<std::pair<int, std::int64_t>>;
 
 Runs runsOf(const Grove& grove, int root) {
   Runs runs;
-  for (const int t : grove.ofRoot[at(root)]) {
-    runs.emplace_back(t, grove.multiplicity[at(t)]);
+  for (const int t : grove.ofRoot[root]) {
+    runs.emplace_back(t, grove.multiplicity[t]);
   }
   return runs;
 }
@@ -309,7 +305,7 @@ Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& sc
   const Grove& leading = in ? *in : *out;
   if (rooted) {
     if (!schedule.root || *schedule.root < 0 || *schedule.root >= n ||
-        leading.sumOfRoot[at(*schedule.root)] != leading.sum) {
+        leading.sumOfRoot[*schedule.root] != leading.sum) {
       return badSchedule("the trees of a " + std::string(toString(schedule.collective)) +
                          " must all have the schedule's root");
     }
@@ -317,11 +313,11 @@ Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& sc
   }
   if (sliced) {
     for (int r = 1; r < n; ++r) {
-      if (leading.sumOfRoot[at(r)] != leading.sumOfRoot[0]) {
+      if (leading.sumOfRoot[r] != leading.sumOfRoot[0]) {
         return Error{ErrorCode::limit,
                      "MSCCL programs give every rank of " + std::string(toString(schedule.collective)) +
                          " an equal slice; here rank 0 has " + std::to_string(leading.sumOfRoot[0]) + " and rank " +
-                         std::to_string(r) + " has " + std::to_string(leading.sumOfRoot[at(r)]) + " shares",
+                         std::to_string(r) + " has " + std::to_string(leading.sumOfRoot[r]) + " shares",
                      "lower a schedule with equal amounts; trees and .forest.json hold any amounts",
                      {}};
       }
@@ -367,12 +363,12 @@ Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& sc
   }
 
   // Every rank that is not a part's root has at least one step of its own for each phase of the part.
-  std::vector<int> rooting(at(n), 0);
+  std::vector<int> rooting(static_cast<std::size_t>(n), 0);
   for (const Part& part : work.parts) {
-    ++rooting[at(part.root)];
+    ++rooting[part.root];
   }
   const int busiest = static_cast<int>(std::min_element(rooting.begin(), rooting.end()) - rooting.begin());
-  const std::int64_t least = (static_cast<std::int64_t>(work.parts.size()) - rooting[at(busiest)]) *
+  const std::int64_t least = (static_cast<std::int64_t>(work.parts.size()) - rooting[busiest]) *
                                  static_cast<std::int64_t>(work.phases.size()) * options.instances +
                              2 + n;
   if (least > limit.xmlNodes) {

@@ -64,9 +64,8 @@ struct Work {
   std::vector<Phase> phases;  ///< in order of time: one, or two for allreduce
 
   [[nodiscard]] const TreeShape& tree(int part, Phase phase) const {
-    const Part& p = parts[static_cast<std::size_t>(part)];
-    return phase == Phase::reduce ? reduceTrees[static_cast<std::size_t>(p.reduceTree)]
-                                  : broadcastTrees[static_cast<std::size_t>(p.broadcastTree)];
+    const Part& p = parts[part];
+    return phase == Phase::reduce ? reduceTrees[p.reduceTree] : broadcastTrees[p.broadcastTree];
   }
   [[nodiscard]] bool hasPhase(Phase phase) const {
     return phase == Phase::reduce ? phases.front() == Phase::reduce : phases.back() == Phase::broadcast;

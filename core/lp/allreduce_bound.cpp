@@ -21,10 +21,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kProofTime(2000);
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 class AllreduceSearch {
 public:
   AllreduceSearch(const fabric::Fabric& fabric, const AllreduceOptions& options, const Progress& progress);
@@ -93,13 +89,13 @@ AllreduceSearch::AllreduceSearch(const fabric::Fabric& fabric, const AllreduceOp
       m_gpuCount(fabric.gpuCount()),
       m_arcCount(static_cast<int>(fabric.arcs().size())),
       m_isGpu(gpuFlags(fabric)),
-      m_gpuOf(at(fabric.nodeCount()), -1),
+      m_gpuOf(static_cast<std::size_t>(fabric.nodeCount()), -1),
       m_arcs(arcEnds(fabric, false)),
       m_reversed(arcEnds(fabric, true)),
       m_forward(m_nodeCount, m_isGpu, m_arcs),
       m_backward(m_nodeCount, m_isGpu, m_reversed) {
   for (int rank = 0; rank < m_gpuCount; ++rank) {
-    m_gpuOf[at(fabric.gpus()[at(rank)])] = rank;
+    m_gpuOf[fabric.gpus()[rank]] = rank;
   }
   for (const fabric::Arc& arc : fabric.arcs()) {
     m_unit = leastCommonMultiple(m_unit, arc.bandwidth.gigabytesPerSecond().denominator());
@@ -110,40 +106,40 @@ AllreduceSearch::AllreduceSearch(const fabric::Fabric& fabric, const AllreduceOp
     m_largest = std::max(m_largest, static_cast<double>(m_capacities.back()));
     const auto back = fabric.findArc(arc.head, arc.tail);
     m_opposite.push_back(back ? *back : -1);
-    m_mirrored = m_mirrored && back && fabric.arcs()[at(*back)].bandwidth == arc.bandwidth;
+    m_mirrored = m_mirrored && back && fabric.arcs()[*back].bandwidth == arc.bandwidth;
   }
 }
 
 Simplex AllreduceSearch::buildProgram() const {
-  std::vector<std::int64_t> ingress(at(m_nodeCount), 0);
-  std::vector<std::int64_t> egress(at(m_nodeCount), 0);
+  std::vector<std::int64_t> ingress(static_cast<std::size_t>(m_nodeCount), 0);
+  std::vector<std::int64_t> egress(static_cast<std::size_t>(m_nodeCount), 0);
   for (std::size_t i = 0; i < m_arcs.size(); ++i) {
-    egress[at(m_arcs[i].tail)] = checkedAdd(egress[at(m_arcs[i].tail)], m_capacities[i]);
-    ingress[at(m_arcs[i].head)] = checkedAdd(ingress[at(m_arcs[i].head)], m_capacities[i]);
+    egress[m_arcs[i].tail] = checkedAdd(egress[m_arcs[i].tail], m_capacities[i]);
+    ingress[m_arcs[i].head] = checkedAdd(ingress[m_arcs[i].head], m_capacities[i]);
   }
-  std::vector<Column> columns(at(m_gpuCount));
+  std::vector<Column> columns(static_cast<std::size_t>(m_gpuCount));
   for (int node = 0; node < m_nodeCount; ++node) {
-    if (const int gpu = m_gpuOf[at(node)]; gpu >= 0) {
+    if (const int gpu = m_gpuOf[node]; gpu >= 0) {
       // Everything rooted at v leaves v in the broadcast and enters v in the reduction.
-      columns[at(gpu)] = {.lower = 0,
-                          .upper = std::min(ingress[at(node)], egress[at(node)]),
-                          .cost = 1,
-                          .scale = m_largest,
-                          .preference = 1e-7 * spread(gpu)};
+      columns[gpu] = {.lower = 0,
+                      .upper = std::min(ingress[node], egress[node]),
+                      .cost = 1,
+                      .scale = m_largest,
+                      .preference = 1e-7 * spread(gpu)};
     }
   }
   for (int i = 0; i < columnCount() - m_gpuCount; ++i) {
     columns.push_back({.lower = 0,
-                       .upper = m_capacities[at(i % m_arcCount)],
+                       .upper = m_capacities[i % m_arcCount],
                        .cost = 0,
                        .scale = m_largest,
                        .preference = -1e-7 * (0.5 + spread(m_gpuCount + i))});
   }
   Simplex simplex(std::move(columns));
   for (int i = 0; i < m_arcCount; ++i) {
-    const int partner = m_mirrored ? broadcastColumn(m_opposite[at(i)]) : reduceColumn(i);
+    const int partner = m_mirrored ? broadcastColumn(m_opposite[i]) : reduceColumn(i);
     if (broadcastColumn(i) < partner) {
-      simplex.addRow({{{broadcastColumn(i), 1}, {partner, 1}}, std::nullopt, m_capacities[at(i)]});
+      simplex.addRow({{{broadcastColumn(i), 1}, {partner, 1}}, std::nullopt, m_capacities[i]});
     }
   }
   for (const int first : {broadcastColumn(0), reduceColumn(0)}) {
@@ -152,8 +148,8 @@ Simplex AllreduceSearch::buildProgram() const {
     }
     std::vector<std::vector<Term>> balance = balanceTerms(m_nodeCount, m_arcs, first);
     for (int node = 0; node < m_nodeCount; ++node) {
-      if (!m_isGpu[at(node)] && !balance[at(node)].empty()) {
-        simplex.addRow({std::move(balance[at(node)]), 0, 0});
+      if (!m_isGpu[node] && !balance[node].empty()) {
+        simplex.addRow({std::move(balance[node]), 0, 0});
       }
     }
   }
@@ -169,12 +165,12 @@ bool AllreduceSearch::addCut(Simplex& simplex, const NodeSet& set, Direction dir
   const std::vector<ArcEnds>& arcs = forward ? m_arcs : m_reversed;
   Row row;
   for (int node = 0; node < m_nodeCount; ++node) {
-    if (const int gpu = m_gpuOf[at(node)]; gpu >= 0 && !set[at(node)]) {
+    if (const int gpu = m_gpuOf[node]; gpu >= 0 && !set[node]) {
       row.terms.push_back({gpu, -1});
     }
   }
   for (int i = 0; i < m_arcCount; ++i) {
-    if (set[at(arcs[at(i)].head)] && !set[at(arcs[at(i)].tail)]) {
+    if (set[arcs[i].head] && !set[arcs[i].tail]) {
       row.terms.push_back({forward ? broadcastColumn(i) : reduceColumn(i), 1});
     }
   }
@@ -196,10 +192,10 @@ bool AllreduceSearch::separate(Simplex& simplex) {
   for (int gpu = 0; gpu < m_gpuCount; ++gpu) {
     largest = std::max(largest, simplex.value(gpu));
   }
-  std::vector<std::int64_t> supplies(at(m_nodeCount), 0);
+  std::vector<std::int64_t> supplies(static_cast<std::size_t>(m_nodeCount), 0);
   for (int node = 0; node < m_nodeCount; ++node) {
-    if (const int gpu = m_gpuOf[at(node)]; gpu >= 0) {
-      supplies[at(node)] = toCutUnits(simplex.value(gpu), largest);
+    if (const int gpu = m_gpuOf[node]; gpu >= 0) {
+      supplies[node] = toCutUnits(simplex.value(gpu), largest);
     }
   }
   bool added = false;
@@ -208,9 +204,9 @@ bool AllreduceSearch::separate(Simplex& simplex) {
       break;
     }
     const bool forward = direction == Direction::broadcast;
-    std::vector<std::int64_t> units(at(m_arcCount));
+    std::vector<std::int64_t> units(static_cast<std::size_t>(m_arcCount));
     for (int i = 0; i < m_arcCount; ++i) {
-      units[at(i)] = toCutUnits(simplex.value(forward ? broadcastColumn(i) : reduceColumn(i)), largest);
+      units[i] = toCutUnits(simplex.value(forward ? broadcastColumn(i) : reduceColumn(i)), largest);
     }
     CutFinder& finder = forward ? m_forward : m_backward;
     added = addCuts(simplex, finder.violated(units, supplies, kCutTolerance, false, m_progress), direction) || added;
@@ -219,17 +215,18 @@ bool AllreduceSearch::separate(Simplex& simplex) {
 }
 
 bool AllreduceSearch::separateExactly(Simplex& simplex, const ExactPoint& point) {
-  std::vector<std::int64_t> supplies(at(m_nodeCount), 0);
+  std::vector<std::int64_t> supplies(static_cast<std::size_t>(m_nodeCount), 0);
   for (int node = 0; node < m_nodeCount; ++node) {
-    if (const int gpu = m_gpuOf[at(node)]; gpu >= 0) {
-      supplies[at(node)] = point.numerators[at(gpu)];
+    if (const int gpu = m_gpuOf[node]; gpu >= 0) {
+      supplies[node] = point.numerators[gpu];
     }
   }
   const std::span<const std::int64_t> all(point.numerators);
-  const auto share = all.subspan(at(m_gpuCount), at(m_arcCount));
+  const auto share = all.subspan(static_cast<std::size_t>(m_gpuCount), static_cast<std::size_t>(m_arcCount));
   bool added = addCuts(simplex, m_forward.violated(share, supplies, 0, false, m_progress), Direction::broadcast);
   if (!m_mirrored) {
-    const auto reduce = all.subspan(at(m_gpuCount + m_arcCount), at(m_arcCount));
+    const auto reduce =
+        all.subspan(static_cast<std::size_t>(m_gpuCount + m_arcCount), static_cast<std::size_t>(m_arcCount));
     added = addCuts(simplex, m_backward.violated(reduce, supplies, 0, false, m_progress), Direction::reduce) || added;
   }
   return added;
@@ -280,19 +277,19 @@ Result<AllreduceBound> AllreduceSearch::conclude(Simplex& simplex, BoundStatus s
 }
 
 Result<AllreduceBound> AllreduceSearch::run() {
-  if (isTooLarge(at(2 * m_nodeCount + m_arcCount), at(columnCount()))) {
+  if (isTooLarge(static_cast<std::size_t>(2 * m_nodeCount + m_arcCount), static_cast<std::size_t>(columnCount()))) {
     return AllreduceBound{.reason = "the fabric is too large for the allreduce linear program"};
   }
   m_progress.report("allreduce bound", 0.0);
   Simplex simplex = buildProgram();
   for (int node = 0; node < m_nodeCount; ++node) {
-    if (!m_isGpu[at(node)]) {
+    if (!m_isGpu[node]) {
       continue;
     }
-    NodeSet alone(at(m_nodeCount), false);
-    alone[at(node)] = true;
-    NodeSet others(at(m_nodeCount), true);
-    others[at(node)] = false;
+    NodeSet alone(static_cast<std::size_t>(m_nodeCount), false);
+    alone[node] = true;
+    NodeSet others(static_cast<std::size_t>(m_nodeCount), true);
+    others[node] = false;
     for (const NodeSet& set : {alone, others}) {
       addCut(simplex, set, Direction::broadcast);
       if (!m_mirrored) {
@@ -329,7 +326,7 @@ Result<AllreduceBound> AllreduceSearch::run() {
           const auto proved = simplex.provedBound(stop);
           Int128 sum = 0;
           for (int gpu = 0; gpu < m_gpuCount; ++gpu) {
-            sum += point->numerators[at(gpu)];
+            sum += point->numerators[gpu];
           }
           if (!added && proved &&
               checkedMul<Int128>(proved->numerator, point->denominator) ==
@@ -339,7 +336,7 @@ Result<AllreduceBound> AllreduceSearch::run() {
         }
       }
     }
-    if (isTooLarge(simplex.rows().size(), at(columnCount()))) {
+    if (isTooLarge(simplex.rows().size(), static_cast<std::size_t>(columnCount()))) {
       return conclude(simplex, BoundStatus::upperBound,
                       "too many cuts; the bound holds, whether it is reached is open");
     }

@@ -10,10 +10,6 @@
 namespace coppice::lp {
 namespace {
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 /// GPUs outside every box of that level are sets of their own.
 Partition byBoxes(const fabric::Fabric& fabric, int level) {
   Partition partition;
@@ -36,7 +32,7 @@ Partition byBoxes(const fabric::Fabric& fabric, int level) {
 int dropEmptySets(const fabric::Fabric& fabric, Partition& partition) {
   std::map<int, int> number;
   for (const fabric::NodeIndex gpu : fabric.gpus()) {
-    number.emplace(partition[at(gpu)], static_cast<int>(number.size()));
+    number.emplace(partition[gpu], static_cast<int>(number.size()));
   }
   for (int& set : partition) {
     const auto found = number.find(set);
@@ -52,8 +48,8 @@ Rational allreducePartitionBound(const fabric::Fabric& fabric, const Partition& 
   Rational leaving;
   Rational entering;
   for (const fabric::Arc& arc : fabric.arcs()) {
-    const int from = partition[at(arc.tail)];
-    const int to = partition[at(arc.head)];
+    const int from = partition[arc.tail];
+    const int to = partition[arc.head];
     if (from != to) {
       leaving += from >= 0 ? arc.bandwidth.gigabytesPerSecond() : Rational(0);
       entering += to >= 0 ? arc.bandwidth.gigabytesPerSecond() : Rational(0);

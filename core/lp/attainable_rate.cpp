@@ -7,7 +7,7 @@
 #include "base/checked.hpp"
 #include "lp/balance.hpp"
 #include "lp/cut_finder.hpp"
-#include "lp/least_removal.hpp"
+#include "lp/min_removal.hpp"
 #include "lp/program_support.hpp"
 #include "lp/simplex.hpp"
 
@@ -16,10 +16,6 @@ namespace coppice::lp {
 namespace {
 
 constexpr int kMaxRemovalPaths = 20000;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 class RateSearch {
 public:
@@ -55,7 +51,7 @@ private:
 bool RateSearch::isBalanced(std::span<const std::int64_t> capacities) const {
   const std::vector<std::int64_t> surplus = surpluses(m_problem.nodeCount, m_arcs, capacities);
   for (int node = 0; node < m_problem.nodeCount; ++node) {
-    if (!m_problem.isGpu[at(node)] && surplus[at(node)] != 0) {
+    if (!m_problem.isGpu[node] && surplus[node] != 0) {
       return false;
     }
   }
@@ -65,7 +61,7 @@ bool RateSearch::isBalanced(std::span<const std::int64_t> capacities) const {
 std::int64_t RateSearch::amountOutside(const NodeSet& set) const {
   std::int64_t outside = 0;
   for (int node = 0; node < m_problem.nodeCount; ++node) {
-    outside += set[at(node)] ? 0 : m_amounts[at(node)];
+    outside += set[node] ? 0 : m_amounts[node];
   }
   return outside;
 }
@@ -97,9 +93,9 @@ Rational RateSearch::cutRate(std::span<const std::int64_t> capacities) {
     return false;
   };
   for (int node = 0; node < m_problem.nodeCount; ++node) {
-    if (m_problem.isGpu[at(node)]) {
-      NodeSet alone(at(m_problem.nodeCount), false);
-      alone[at(node)] = true;
+    if (m_problem.isGpu[node]) {
+      NodeSet alone(static_cast<std::size_t>(m_problem.nodeCount), false);
+      alone[node] = true;
       lower(alone);
     }
   }
@@ -118,7 +114,7 @@ bool RateSearch::addCut(Simplex& simplex, const NodeSet& set) {
   }
   Row row;
   for (int i = 0; i < static_cast<int>(m_arcs.size()); ++i) {
-    if (set[at(m_arcs[at(i)].head)] && !set[at(m_arcs[at(i)].tail)]) {
+    if (set[m_arcs[i].head] && !set[m_arcs[i].tail]) {
       row.terms.push_back({i, 1});
     }
   }
@@ -139,7 +135,7 @@ Simplex RateSearch::buildProgram(const Rational& bound) const {
   std::vector<Column> columns;
   for (int i = 0; i < static_cast<int>(m_arcs.size()); ++i) {
     columns.push_back({.lower = 0,
-                       .upper = m_capacities[at(i)],
+                       .upper = m_capacities[i],
                        .cost = 0,
                        .scale = largest,
                        .preference = 1e-7 * (0.9 + 0.2 * spread(i))});
@@ -151,8 +147,8 @@ Simplex RateSearch::buildProgram(const Rational& bound) const {
   Simplex simplex(std::move(columns));
   std::vector<std::vector<Term>> balance = balanceTerms(m_problem.nodeCount, m_arcs, 0);
   for (int node = 0; node < m_problem.nodeCount; ++node) {
-    if (!m_problem.isGpu[at(node)] && !balance[at(node)].empty()) {
-      simplex.addRow({std::move(balance[at(node)]), 0, 0});
+    if (!m_problem.isGpu[node] && !balance[node].empty()) {
+      simplex.addRow({std::move(balance[node]), 0, 0});
     }
   }
   return simplex;
@@ -164,14 +160,14 @@ Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const 
                  "balance every switch and nic (equal ingress and egress)"};
   };
   const std::size_t columns = m_arcs.size() + 1;
-  if (isTooLarge(2 * at(m_problem.nodeCount), columns)) {
+  if (isTooLarge(2 * static_cast<std::size_t>(m_problem.nodeCount), columns)) {
     return givenUp("the fabric is too large for the linear program");
   }
   Simplex simplex = buildProgram(bound);
   for (int node = 0; node < m_problem.nodeCount; ++node) {
-    if (m_problem.isGpu[at(node)]) {
-      NodeSet alone(at(m_problem.nodeCount), false);
-      alone[at(node)] = true;
+    if (m_problem.isGpu[node]) {
+      NodeSet alone(static_cast<std::size_t>(m_problem.nodeCount), false);
+      alone[node] = true;
       addCut(simplex, alone);
     }
   }
@@ -287,7 +283,7 @@ Result<AttainableRate> RateSearch::run() {
     answer.bandwidths = m_capacities;
     return answer;
   }
-  auto kept = leastRemoval(m_problem.nodeCount, m_problem.isGpu, m_arcs, m_capacities, kMaxRemovalPaths, m_progress);
+  auto kept = minRemoval(m_problem.nodeCount, m_problem.isGpu, m_arcs, m_capacities, kMaxRemovalPaths, m_progress);
   if (kept && isBalanced(*kept) && cutsAgainst(*kept, bound.numerator(), bound.denominator(), true).empty()) {
     answer.rate = answer.cutRate;
     answer.keepsCutBound = true;

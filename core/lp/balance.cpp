@@ -10,7 +10,7 @@
 #include "base/checked.hpp"
 #include "lp/cut_finder.hpp"
 #include "lp/integer_program.hpp"
-#include "lp/least_removal.hpp"
+#include "lp/min_removal.hpp"
 #include "lp/program_support.hpp"
 #include "lp/simplex.hpp"
 
@@ -23,10 +23,6 @@ constexpr int kMaxRemovalPaths = 20000;
 /// Cheap enough always; beyond it the remaining time goes to Z3.
 constexpr int kMaxBranches = 4000;
 constexpr int kMaxBranchesWithZ3 = 400;
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 class BalanceSearch {
 public:
@@ -74,7 +70,7 @@ private:
 bool BalanceSearch::isBalanced(std::span<const std::int64_t> capacities) const {
   const std::vector<std::int64_t> surplus = surpluses(m_problem.nodeCount, m_arcs, capacities);
   for (int node = 0; node < m_problem.nodeCount; ++node) {
-    if (!m_problem.isGpu[at(node)] && surplus[at(node)] != 0) {
+    if (!m_problem.isGpu[node] && surplus[node] != 0) {
       return false;
     }
   }
@@ -88,7 +84,7 @@ SubCapacity BalanceSearch::foundAnswer(std::vector<std::int64_t> capacities, boo
     answer.removed += m_capacities[i] - capacities[i];
   }
   answer.capacities = std::move(capacities);
-  answer.leastRemoved = least;
+  answer.minRemoved = least;
   answer.reason = std::move(reason);
   return answer;
 }
@@ -100,10 +96,10 @@ bool BalanceSearch::addCut(const NodeSet& set) {
   Row row;
   std::int64_t inside = 0;
   for (int node = 0; node < m_problem.nodeCount; ++node) {
-    inside += set[at(node)] ? m_problem.supplies[at(node)] : 0;
+    inside += set[node] ? m_problem.supplies[node] : 0;
   }
   for (int i = 0; i < static_cast<int>(m_arcs.size()); ++i) {
-    if (set[at(m_arcs[at(i)].head)] && !set[at(m_arcs[at(i)].tail)]) {
+    if (set[m_arcs[i].head] && !set[m_arcs[i].tail]) {
       row.terms.push_back({i, 1});
     }
   }
@@ -116,22 +112,22 @@ void BalanceSearch::buildProgram() {
   std::vector<Column> columns;
   for (int i = 0; i < static_cast<int>(m_arcs.size()); ++i) {
     columns.push_back({.lower = 0,
-                       .upper = m_capacities[at(i)],
-                       .cost = m_weights[at(i)],
+                       .upper = m_capacities[i],
+                       .cost = m_weights[i],
                        .scale = m_largest,
-                       .preference = (m_weights[at(i)] < 0 ? -1e-7 : 1e-7) * (0.5 + spread(i))});
+                       .preference = (m_weights[i] < 0 ? -1e-7 : 1e-7) * (0.5 + spread(i))});
   }
   m_simplex.emplace(std::move(columns));
   std::vector<std::vector<Term>> balance = balanceTerms(m_problem.nodeCount, m_arcs, 0);
   for (int node = 0; node < m_problem.nodeCount; ++node) {
-    if (!m_problem.isGpu[at(node)] && !balance[at(node)].empty()) {
-      m_simplex->addRow({std::move(balance[at(node)]), 0, 0});
+    if (!m_problem.isGpu[node] && !balance[node].empty()) {
+      m_simplex->addRow({std::move(balance[node]), 0, 0});
     }
   }
   for (int node = 0; node < m_problem.nodeCount; ++node) {
-    if (m_problem.isGpu[at(node)]) {
-      NodeSet alone(at(m_problem.nodeCount), false);
-      alone[at(node)] = true;
+    if (m_problem.isGpu[node]) {
+      NodeSet alone(static_cast<std::size_t>(m_problem.nodeCount), false);
+      alone[node] = true;
       addCut(alone);
     }
   }
@@ -210,7 +206,7 @@ int BalanceSearch::branchColumn() const {
   int best = 0;
   std::int64_t bestDistance = m_point.denominator;
   for (int i = 0; i < static_cast<int>(m_arcs.size()); ++i) {
-    const std::int64_t rest = m_point.numerators[at(i)] % m_point.denominator;
+    const std::int64_t rest = m_point.numerators[i] % m_point.denominator;
     const std::int64_t distance = std::min(rest, m_point.denominator - rest);
     if (rest != 0 && distance < bestDistance) {
       bestDistance = distance;
@@ -246,9 +242,9 @@ SubCapacity BalanceSearch::branch() {
     }
     if (outcome == NodeOutcome::fractional) {
       const int column = branchColumn();
-      const Column& range = m_simplex->columns()[at(column)];
-      const std::int64_t below = m_point.numerators[at(column)] / m_point.denominator;
-      const bool down = 2 * (m_point.numerators[at(column)] % m_point.denominator) <= m_point.denominator;
+      const Column& range = m_simplex->columns()[column];
+      const std::int64_t below = m_point.numerators[column] / m_point.denominator;
+      const bool down = 2 * (m_point.numerators[column] % m_point.denominator) <= m_point.denominator;
       const Frame frame{column, range.lower, range.upper, down ? below + 1 : range.lower, down ? range.upper : below,
                         false};
       frames.push_back(frame);
@@ -342,12 +338,12 @@ Result<SubCapacity> BalanceSearch::run() {
     if (isBalanced(m_capacities)) {
       return foundAnswer(m_capacities, true, "already balanced");
     }
-    auto kept = leastRemoval(m_problem.nodeCount, m_problem.isGpu, m_arcs, m_capacities, kMaxRemovalPaths, m_progress);
+    auto kept = minRemoval(m_problem.nodeCount, m_problem.isGpu, m_arcs, m_capacities, kMaxRemovalPaths, m_progress);
     if (kept && isBalanced(*kept) && m_cuts->violated(*kept, m_problem.supplies, 0, true, m_progress).empty()) {
       return foundAnswer(*std::move(kept), true, "least removal");
     }
   }
-  if (isTooLarge(2 * at(m_problem.nodeCount), m_arcs.size())) {
+  if (isTooLarge(2 * static_cast<std::size_t>(m_problem.nodeCount), m_arcs.size())) {
     return SubCapacity{.reason = "too large for the linear program"};
   }
   buildProgram();

@@ -50,7 +50,7 @@ struct SubCapacity {
   std::vector<std::int64_t> capacities = {};  ///< c' per arc of the problem; filled when found
   std::int64_t removed = 0;                   ///< sum of c - c'
   /// No integer vector that is feasible and balanced keeps more (more worth, where weights are given); proved.
-  bool leastRemoved = false;
+  bool minRemoved = false;
   std::string reason = {};  ///< for a person: which test decided
 };
 

@@ -71,7 +71,7 @@ IntegerAnswer solveInteger(const std::vector<Column>& columns, const std::vector
     for (const Row& row : rows) {
       z3::expr_vector terms(context);
       for (const Term& term : row.terms) {
-        terms.push_back(context.int_val(term.coefficient) * unknowns[static_cast<std::size_t>(term.column)]);
+        terms.push_back(context.int_val(term.coefficient) * unknowns[term.column]);
       }
       const z3::expr sum = terms.empty() ? context.int_val(0) : z3::sum(terms);
       if (row.lower) {

@@ -13,10 +13,6 @@ __extension__ typedef unsigned __int128 UInt128;
 constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
 constexpr std::int64_t kReconstructionBound = std::int64_t{1} << 60;
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 std::uint64_t multiply(std::uint64_t a, std::uint64_t b) {
   const UInt128 product = static_cast<UInt128>(a) * b;
   const std::uint64_t folded = static_cast<std::uint64_t>(product & kPrime) + static_cast<std::uint64_t>(product >> 61);
@@ -51,7 +47,7 @@ public:
       m_order[row] = row;
       m_values[row].assign(m_size, 0);
       for (const SparseEntry& entry : matrix[row]) {
-        m_values[row][at(entry.column)] = reduce(entry.value);
+        m_values[row][entry.column] = reduce(entry.value);
       }
     }
   }
@@ -167,7 +163,7 @@ std::optional<std::vector<Fraction64>> solveRational(const SparseMatrix& matrix,
   for (std::size_t row = 0; row < rhs.size(); ++row) {
     Int128 residual = rhs[row];
     for (const SparseEntry& entry : matrix[row]) {
-      residual -= static_cast<Int128>(entry.value) * static_cast<Int128>(first[at(entry.column)]);
+      residual -= static_cast<Int128>(entry.value) * static_cast<Int128>(first[entry.column]);
     }
     lifted[row] = residual / static_cast<Int128>(kPrime);
   }

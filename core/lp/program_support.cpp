@@ -8,10 +8,6 @@ namespace coppice::lp {
 
 namespace {
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 Error badProblem(std::string message, std::string element) {
   return Error{ErrorCode::badUsage, std::move(message), "pass a well-formed capacity problem",
                Place{.element = std::move(element)}};
@@ -29,7 +25,8 @@ std::int64_t toCutUnits(double value, double largest) {
 
 std::optional<Error> checkGraph(int nodeCount, const std::vector<bool>& isGpu, const std::vector<ArcEnds>& arcs,
                                 const std::vector<std::int64_t>& supplies) {
-  if (nodeCount < 1 || isGpu.size() != at(nodeCount) || supplies.size() != at(nodeCount)) {
+  if (nodeCount < 1 || isGpu.size() != static_cast<std::size_t>(nodeCount) ||
+      supplies.size() != static_cast<std::size_t>(nodeCount)) {
     return badProblem("the lists of GPUs and supplies do not have one entry per node", "nodes");
   }
   if (std::count(isGpu.begin(), isGpu.end(), true) < 2) {
@@ -37,8 +34,8 @@ std::optional<Error> checkGraph(int nodeCount, const std::vector<bool>& isGpu, c
   }
   bool some = false;
   for (int node = 0; node < nodeCount; ++node) {
-    const std::int64_t supply = supplies[at(node)];
-    if (supply < 0 || (supply > 0 && !isGpu[at(node)])) {
+    const std::int64_t supply = supplies[node];
+    if (supply < 0 || (supply > 0 && !isGpu[node])) {
       return badProblem("a supply is negative or belongs to a relay", "node " + std::to_string(node));
     }
     some = some || supply > 0;
@@ -62,11 +59,11 @@ double spread(int index) {
 }
 
 std::vector<std::vector<Term>> balanceTerms(int nodeCount, const std::vector<ArcEnds>& arcs, int firstColumn) {
-  std::vector<std::vector<Term>> terms(at(nodeCount));
+  std::vector<std::vector<Term>> terms(static_cast<std::size_t>(nodeCount));
   for (std::size_t i = 0; i < arcs.size(); ++i) {
     const int column = firstColumn + static_cast<int>(i);
-    terms[at(arcs[i].head)].push_back({column, 1});
-    terms[at(arcs[i].tail)].push_back({column, -1});
+    terms[arcs[i].head].push_back({column, 1});
+    terms[arcs[i].tail].push_back({column, -1});
   }
   return terms;
 }

@@ -21,10 +21,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Multipliers of a Farkas proof are rounded to multiples of 1 / kMultiplierScale; any multipliers are valid.
 constexpr double kMultiplierScale = 1099511627776.0;
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 Int128 multiplyWide(Int128 a, Int128 b) {
   return checkedMul<Int128>(a, b);
 }
@@ -51,7 +47,7 @@ Simplex::Simplex(std::vector<Column> columns)
   }
   const double costScale = largestCost > 0 ? 1.0 / largestCost : 1.0;
   for (int j = 0; j < columnCount(); ++j) {
-    const Column& column = m_columns[at(j)];
+    const Column& column = m_columns[j];
     m_bounds.emplace_back();
     computeColumnBounds(j);
     const Bounds& bounds = m_bounds.back();
@@ -66,8 +62,8 @@ Simplex::Simplex(std::vector<Column> columns)
 }
 
 double Simplex::value(int column) const {
-  return static_cast<double>(m_origin.numerators[at(column)]) / static_cast<double>(m_origin.denominator) +
-         m_value[at(column)] * scaleOf(column) / m_zoom;
+  return static_cast<double>(m_origin.numerators[column]) / static_cast<double>(m_origin.denominator) +
+         m_value[column] * scaleOf(column) / m_zoom;
 }
 
 double Simplex::toLocal(std::int64_t bound, Int128 origin, double scale) const {
@@ -78,27 +74,27 @@ double Simplex::toLocal(std::int64_t bound, Int128 origin, double scale) const {
 Int128 Simplex::rowOrigin(const Row& row) const {
   Int128 sum = 0;
   for (const Term& term : row.terms) {
-    sum = checkedAdd(sum, multiplyWide(term.coefficient, m_origin.numerators[at(term.column)]));
+    sum = checkedAdd(sum, multiplyWide(term.coefficient, m_origin.numerators[term.column]));
   }
   return sum;
 }
 
 void Simplex::computeColumnBounds(int column) {
-  const Column& data = m_columns[at(column)];
-  const std::int64_t origin = m_origin.numerators[at(column)];
-  m_bounds[at(column)] = {toLocal(data.lower, origin, data.scale), toLocal(data.upper, origin, data.scale)};
+  const Column& data = m_columns[column];
+  const std::int64_t origin = m_origin.numerators[column];
+  m_bounds[column] = {toLocal(data.lower, origin, data.scale), toLocal(data.upper, origin, data.scale)};
 }
 
 void Simplex::computeRowBounds(int row) {
-  const Row& data = m_rows[at(row)];
+  const Row& data = m_rows[row];
   const Int128 origin = rowOrigin(data);
-  const double scale = m_rowScale[at(row)];
-  m_bounds[at(columnCount() + row)] = {data.lower ? toLocal(*data.lower, origin, scale) : -kInfinity,
-                                       data.upper ? toLocal(*data.upper, origin, scale) : kInfinity};
+  const double scale = m_rowScale[row];
+  m_bounds[columnCount() + row] = {data.lower ? toLocal(*data.lower, origin, scale) : -kInfinity,
+                                   data.upper ? toLocal(*data.upper, origin, scale) : kInfinity};
 }
 
 bool Simplex::isFixed(int variable) const {
-  return m_bounds[at(variable)].lower == m_bounds[at(variable)].upper;
+  return m_bounds[variable].lower == m_bounds[variable].upper;
 }
 
 void Simplex::addRow(Row row) {
@@ -121,13 +117,13 @@ void Simplex::addRow(Row row) {
 void Simplex::appendDictionaryRow(int rowIndex) {
   std::vector<double> combination(m_nonbasic.size(), 0.0);
   double sum = 0;
-  for (const Term& term : m_rows[at(rowIndex)].terms) {
-    const double coefficient = static_cast<double>(term.coefficient) * scaleOf(term.column) / m_rowScale[at(rowIndex)];
-    sum += coefficient * m_value[at(term.column)];
-    if (const int where = m_where[at(term.column)]; where >= 0) {
-      combination[at(where)] += coefficient;
+  for (const Term& term : m_rows[rowIndex].terms) {
+    const double coefficient = static_cast<double>(term.coefficient) * scaleOf(term.column) / m_rowScale[rowIndex];
+    sum += coefficient * m_value[term.column];
+    if (const int where = m_where[term.column]; where >= 0) {
+      combination[where] += coefficient;
     } else {
-      const std::vector<double>& basic = m_dictionary[at(-1 - where)];
+      const std::vector<double>& basic = m_dictionary[-1 - where];
       for (std::size_t slot = 0; slot < combination.size(); ++slot) {
         combination[slot] += coefficient * basic[slot];
       }
@@ -139,34 +135,34 @@ void Simplex::appendDictionaryRow(int rowIndex) {
     norm += entry * entry;
   }
   const int variable = columnCount() + rowIndex;
-  m_value[at(variable)] = sum;
-  m_where[at(variable)] = -1 - static_cast<int>(m_basic.size());
+  m_value[variable] = sum;
+  m_where[variable] = -1 - static_cast<int>(m_basic.size());
   m_basic.push_back(variable);
   m_dictionary.push_back(std::move(combination));
   m_norm.push_back(norm);
 }
 
 void Simplex::shiftNonbasic(int slot, double newValue) {
-  const int variable = m_nonbasic[at(slot)];
-  const double change = newValue - m_value[at(variable)];
-  m_value[at(variable)] = newValue;
+  const int variable = m_nonbasic[slot];
+  const double change = newValue - m_value[variable];
+  m_value[variable] = newValue;
   if (change == 0) {
     return;
   }
   for (std::size_t position = 0; position < m_basic.size(); ++position) {
-    m_value[at(m_basic[position])] += m_dictionary[position][at(slot)] * change;
+    m_value[m_basic[position]] += m_dictionary[position][slot] * change;
   }
 }
 
 void Simplex::setBounds(int column, std::int64_t lower, std::int64_t upper) {
-  m_columns[at(column)].lower = lower;
-  m_columns[at(column)].upper = upper;
+  m_columns[column].lower = lower;
+  m_columns[column].upper = upper;
   computeColumnBounds(column);
-  const Bounds& bounds = m_bounds[at(column)];
-  if (const int slot = m_where[at(column)]; slot >= 0) {
+  const Bounds& bounds = m_bounds[column];
+  if (const int slot = m_where[column]; slot >= 0) {
     // A fixed variable's reduced cost may have either sign; the side must follow it once the bounds part.
-    const bool upperSide = m_reduced[at(slot)] > 0;
-    m_atUpper[at(column)] = upperSide;
+    const bool upperSide = m_reduced[slot] > 0;
+    m_atUpper[column] = upperSide;
     shiftNonbasic(slot, upperSide ? bounds.upper : bounds.lower);
   }
 }
@@ -176,8 +172,8 @@ int Simplex::leavingPosition() const {
   double bestScore = 0;
   for (std::size_t position = 0; position < m_basic.size(); ++position) {
     const int variable = m_basic[position];
-    const double value = m_value[at(variable)];
-    const double excess = std::max(m_bounds[at(variable)].lower - value, value - m_bounds[at(variable)].upper);
+    const double value = m_value[variable];
+    const double excess = std::max(m_bounds[variable].lower - value, value - m_bounds[variable].upper);
     if (excess > kPrimalTolerance * std::max(1.0, kNoiseFactor * std::abs(value))) {
       const double score = excess * excess / (1.0 + m_norm[position]);
       if (score > bestScore) {
@@ -205,17 +201,17 @@ SimplexStatus Simplex::solve(const StopTest& stop) {
     if (position < 0) {
       return SimplexStatus::optimal;
     }
-    const int leaving = m_basic[at(position)];
-    const Bounds& bounds = m_bounds[at(leaving)];
-    const bool raise = m_value[at(leaving)] < bounds.lower;
-    const double missing = raise ? bounds.lower - m_value[at(leaving)] : m_value[at(leaving)] - bounds.upper;
-    const std::vector<double>& row = m_dictionary[at(position)];
+    const int leaving = m_basic[position];
+    const Bounds& bounds = m_bounds[leaving];
+    const bool raise = m_value[leaving] < bounds.lower;
+    const double missing = raise ? bounds.lower - m_value[leaving] : m_value[leaving] - bounds.upper;
+    const std::vector<double>& row = m_dictionary[position];
 
     candidates.clear();
     for (std::size_t slot = 0; slot < row.size(); ++slot) {
       const int variable = m_nonbasic[slot];
       const double entry = raise ? row[slot] : -row[slot];
-      if (std::abs(entry) < kPivotTolerance || isFixed(variable) || (entry > 0) == m_atUpper[at(variable)]) {
+      if (std::abs(entry) < kPivotTolerance || isFixed(variable) || (entry > 0) == m_atUpper[variable]) {
         continue;
       }
       candidates.push_back({std::abs(m_reduced[slot]) / std::abs(entry), std::abs(entry), static_cast<int>(slot)});
@@ -229,7 +225,7 @@ SimplexStatus Simplex::solve(const StopTest& stop) {
     double slope = missing;
     double largest = 0;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const Bounds& range = m_bounds[at(m_nonbasic[at(candidates[i].slot)])];
+      const Bounds& range = m_bounds[m_nonbasic[candidates[i].slot]];
       largest = std::max(largest, candidates[i].size);
       slope -= candidates[i].size * (range.upper - range.lower);
       if (slope <= 0) {
@@ -249,25 +245,25 @@ SimplexStatus Simplex::solve(const StopTest& stop) {
     }
     for (std::size_t i = 0; i < entering; ++i) {
       const int slot = candidates[i].slot;
-      const int variable = m_nonbasic[at(slot)];
-      m_atUpper[at(variable)] = !m_atUpper[at(variable)];
-      shiftNonbasic(slot, m_atUpper[at(variable)] ? m_bounds[at(variable)].upper : m_bounds[at(variable)].lower);
+      const int variable = m_nonbasic[slot];
+      m_atUpper[variable] = !m_atUpper[variable];
+      shiftNonbasic(slot, m_atUpper[variable] ? m_bounds[variable].upper : m_bounds[variable].lower);
     }
     const double target = raise ? bounds.lower : bounds.upper;
     const int slot = candidates[entering].slot;
-    const int enteringVariable = m_nonbasic[at(slot)];
-    const double step = (target - m_value[at(leaving)]) / row[at(slot)];
-    shiftNonbasic(slot, m_value[at(enteringVariable)] + step);
-    m_value[at(leaving)] = target;
-    m_atUpper[at(leaving)] = !raise;
+    const int enteringVariable = m_nonbasic[slot];
+    const double step = (target - m_value[leaving]) / row[slot];
+    shiftNonbasic(slot, m_value[enteringVariable] + step);
+    m_value[leaving] = target;
+    m_atUpper[leaving] = !raise;
     pivot(position, slot);
   }
 }
 
 // Exchanges basic variable `position` with nonbasic `slot` in the dictionary and the reduced costs.
 void Simplex::pivot(int position, int slot) {
-  std::vector<double>& pivotRow = m_dictionary[at(position)];
-  const double inverse = 1.0 / pivotRow[at(slot)];
+  std::vector<double>& pivotRow = m_dictionary[position];
+  const double inverse = 1.0 / pivotRow[slot];
   std::vector<int> used;
   double norm = 0;
   for (std::size_t j = 0; j < pivotRow.size(); ++j) {
@@ -279,66 +275,66 @@ void Simplex::pivot(int position, int slot) {
     }
     norm += pivotRow[j] * pivotRow[j];
   }
-  m_norm[at(position)] = norm;
+  m_norm[position] = norm;
   const auto update = [&](std::vector<double>& values) {
-    const double factor = values[at(slot)];
+    const double factor = values[slot];
     for (const int j : used) {
-      const double entry = values[at(j)] + factor * pivotRow[at(j)];
-      values[at(j)] = std::abs(entry) < kDropTolerance ? 0.0 : entry;
+      const double entry = values[j] + factor * pivotRow[j];
+      values[j] = std::abs(entry) < kDropTolerance ? 0.0 : entry;
     }
-    values[at(slot)] = factor * inverse;
+    values[slot] = factor * inverse;
   };
   for (std::size_t i = 0; i < m_dictionary.size(); ++i) {
     std::vector<double>& values = m_dictionary[i];
-    if (static_cast<int>(i) == position || values[at(slot)] == 0) {
+    if (static_cast<int>(i) == position || values[slot] == 0) {
       continue;
     }
     update(values);
     m_norm[i] = std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
   }
   update(m_reduced);
-  std::swap(m_basic[at(position)], m_nonbasic[at(slot)]);
-  m_where[at(m_basic[at(position)])] = -1 - position;
-  m_where[at(m_nonbasic[at(slot)])] = slot;
+  std::swap(m_basic[position], m_nonbasic[slot]);
+  m_where[m_basic[position]] = -1 - position;
+  m_where[m_nonbasic[slot]] = slot;
 }
 
 void Simplex::resetValues() {
   for (std::size_t position = 0; position < m_basic.size(); ++position) {
     double sum = 0;
     for (std::size_t slot = 0; slot < m_nonbasic.size(); ++slot) {
-      sum += m_dictionary[position][slot] * m_value[at(m_nonbasic[slot])];
+      sum += m_dictionary[position][slot] * m_value[m_nonbasic[slot]];
     }
-    m_value[at(m_basic[position])] = sum;
+    m_value[m_basic[position]] = sum;
   }
 }
 
 void Simplex::refactor() {
   std::vector<bool> wantBasic(m_bounds.size(), false);
   for (const int variable : m_basic) {
-    wantBasic[at(variable)] = true;
+    wantBasic[variable] = true;
   }
   m_basic.clear();
   m_dictionary.clear();
   m_norm.clear();
   m_reduced = m_cost;
   for (int j = 0; j < columnCount(); ++j) {
-    m_nonbasic[at(j)] = j;
-    m_where[at(j)] = j;
+    m_nonbasic[j] = j;
+    m_where[j] = j;
   }
   const std::vector<double> values = m_value;
   for (int row = 0; row < static_cast<int>(m_rows.size()); ++row) {
     appendDictionaryRow(row);
   }
   for (int j = 0; j < columnCount(); ++j) {
-    if (!wantBasic[at(j)]) {
+    if (!wantBasic[j]) {
       continue;
     }
-    const int slot = m_where[at(j)];
+    const int slot = m_where[j];
     int best = -1;
     double bestSize = kPivotTolerance;
     for (std::size_t position = 0; position < m_basic.size(); ++position) {
-      const double size = std::abs(m_dictionary[position][at(slot)]);
-      if (!wantBasic[at(m_basic[position])] && size > bestSize) {
+      const double size = std::abs(m_dictionary[position][slot]);
+      if (!wantBasic[m_basic[position]] && size > bestSize) {
         best = static_cast<int>(position);
         bestSize = size;
       }
@@ -350,14 +346,14 @@ void Simplex::refactor() {
   m_value = values;
   for (std::size_t slot = 0; slot < m_nonbasic.size(); ++slot) {
     const int variable = m_nonbasic[slot];
-    const Bounds& bounds = m_bounds[at(variable)];
+    const Bounds& bounds = m_bounds[variable];
     // The side must agree with the reduced cost's sign; without one it stays.
     if (!std::isfinite(bounds.lower) || !std::isfinite(bounds.upper)) {
-      m_atUpper[at(variable)] = !std::isfinite(bounds.lower);
+      m_atUpper[variable] = !std::isfinite(bounds.lower);
     } else if (std::abs(m_reduced[slot]) > kDropTolerance) {
-      m_atUpper[at(variable)] = m_reduced[slot] > 0;
+      m_atUpper[variable] = m_reduced[slot] > 0;
     }
-    m_value[at(variable)] = m_atUpper[at(variable)] ? bounds.upper : bounds.lower;
+    m_value[variable] = m_atUpper[variable] ? bounds.upper : bounds.lower;
   }
   resetValues();
 }
@@ -366,30 +362,30 @@ std::optional<ExactPoint> Simplex::basicSolution(const StopTest& stop) const {
   std::vector<int> unknowns;
   std::vector<int> unknownOf(m_columns.size(), -1);
   for (int j = 0; j < columnCount(); ++j) {
-    if (m_where[at(j)] < 0) {
-      unknownOf[at(j)] = static_cast<int>(unknowns.size());
+    if (m_where[j] < 0) {
+      unknownOf[j] = static_cast<int>(unknowns.size());
       unknowns.push_back(j);
     }
   }
   const auto boundOf = [this](int column) {
-    return m_atUpper[at(column)] ? m_columns[at(column)].upper : m_columns[at(column)].lower;
+    return m_atUpper[column] ? m_columns[column].upper : m_columns[column].lower;
   };
   SparseMatrix matrix;
   std::vector<Int128> rhs;
   for (std::size_t i = 0; i < m_rows.size(); ++i) {
     const int slack = columnCount() + static_cast<int>(i);
-    if (m_where[at(slack)] < 0) {
+    if (m_where[slack] < 0) {
       continue;
     }
-    const std::optional<std::int64_t>& bound = m_atUpper[at(slack)] ? m_rows[i].upper : m_rows[i].lower;
+    const std::optional<std::int64_t>& bound = m_atUpper[slack] ? m_rows[i].upper : m_rows[i].lower;
     if (!bound) {
       return std::nullopt;
     }
     Int128 remaining = *bound;
     std::vector<SparseEntry> entries;
     for (const Term& term : m_rows[i].terms) {
-      if (unknownOf[at(term.column)] >= 0) {
-        entries.push_back({unknownOf[at(term.column)], term.coefficient});
+      if (unknownOf[term.column] >= 0) {
+        entries.push_back({unknownOf[term.column], term.coefficient});
       } else {
         remaining -= static_cast<Int128>(term.coefficient) * boundOf(term.column);
       }
@@ -411,11 +407,11 @@ std::optional<ExactPoint> Simplex::basicSolution(const StopTest& stop) const {
   try {
     ExactPoint point{std::vector<std::int64_t>(m_columns.size()), *denominator};
     for (int j = 0; j < columnCount(); ++j) {
-      if (const int unknown = unknownOf[at(j)]; unknown >= 0) {
-        const Fraction64& fraction = (*solution)[at(unknown)];
-        point.numerators[at(j)] = checkedMul(fraction.numerator, *denominator / fraction.denominator);
+      if (const int unknown = unknownOf[j]; unknown >= 0) {
+        const Fraction64& fraction = (*solution)[unknown];
+        point.numerators[j] = checkedMul(fraction.numerator, *denominator / fraction.denominator);
       } else {
-        point.numerators[at(j)] = checkedMul(boundOf(j), *denominator);
+        point.numerators[j] = checkedMul(boundOf(j), *denominator);
       }
     }
     return point;
@@ -443,7 +439,7 @@ double Simplex::largestViolation(const ExactPoint& point) const {
   for (std::size_t i = 0; i < m_rows.size(); ++i) {
     Int128 sum = 0;
     for (const Term& term : m_rows[i].terms) {
-      sum = checkedAdd(sum, multiplyWide(term.coefficient, point.numerators[at(term.column)]));
+      sum = checkedAdd(sum, multiplyWide(term.coefficient, point.numerators[term.column]));
     }
     compare(m_rows[i].lower, m_rows[i].upper, sum, m_rowScale[i]);
   }
@@ -476,8 +472,8 @@ bool Simplex::refine(const StopTest& stop) {
       computeRowBounds(row);
     }
     for (const int variable : m_nonbasic) {
-      const Bounds& bounds = m_bounds[at(variable)];
-      m_value[at(variable)] = m_atUpper[at(variable)] ? bounds.upper : bounds.lower;
+      const Bounds& bounds = m_bounds[variable];
+      m_value[variable] = m_atUpper[variable] ? bounds.upper : bounds.lower;
     }
     resetValues();
     return true;
@@ -492,29 +488,29 @@ std::optional<WideFraction> Simplex::provedBound(const StopTest& stop) const {
   std::vector<int> equationOf(m_columns.size(), -1);
   int equations = 0;
   for (int j = 0; j < columnCount(); ++j) {
-    if (m_where[at(j)] < 0) {
-      equationOf[at(j)] = equations++;
+    if (m_where[j] < 0) {
+      equationOf[j] = equations++;
     }
   }
-  SparseMatrix matrix(at(equations));
-  std::vector<Int128> rhs(at(equations));
+  SparseMatrix matrix(static_cast<std::size_t>(equations));
+  std::vector<Int128> rhs(static_cast<std::size_t>(equations));
   for (int i = 0; i < static_cast<int>(m_rows.size()); ++i) {
-    if (m_where[at(columnCount() + i)] < 0) {
+    if (m_where[columnCount() + i] < 0) {
       continue;
     }
-    for (const Term& term : m_rows[at(i)].terms) {
-      if (const int equation = equationOf[at(term.column)]; equation >= 0) {
-        matrix[at(equation)].push_back({static_cast<int>(tightRows.size()), term.coefficient});
+    for (const Term& term : m_rows[i].terms) {
+      if (const int equation = equationOf[term.column]; equation >= 0) {
+        matrix[equation].push_back({static_cast<int>(tightRows.size()), term.coefficient});
       }
     }
     tightRows.push_back(i);
   }
-  if (tightRows.size() != at(equations)) {
+  if (tightRows.size() != static_cast<std::size_t>(equations)) {
     return std::nullopt;
   }
   for (int j = 0; j < columnCount(); ++j) {
-    if (equationOf[at(j)] >= 0) {
-      rhs[at(equationOf[at(j)])] = m_columns[at(j)].cost;
+    if (equationOf[j] >= 0) {
+      rhs[equationOf[j]] = m_columns[j].cost;
     }
   }
   const auto solution = solveRational(matrix, rhs, stop);
@@ -535,7 +531,7 @@ std::optional<WideFraction> Simplex::provedBound(const StopTest& stop) const {
     Int128 bound = 0;
     for (std::size_t k = 0; k < tightRows.size(); ++k) {
       const Fraction64& fraction = (*solution)[k];
-      const Row& row = m_rows[at(tightRows[k])];
+      const Row& row = m_rows[tightRows[k]];
       const std::int64_t multiplier = checkedMul(fraction.numerator, *denominator / fraction.denominator);
       const std::optional<std::int64_t>& end = multiplier > 0 ? row.upper : row.lower;
       if (multiplier == 0 || !end) {
@@ -543,7 +539,7 @@ std::optional<WideFraction> Simplex::provedBound(const StopTest& stop) const {
       }
       bound = checkedAdd(bound, multiplyWide(multiplier, *end));
       for (const Term& term : row.terms) {
-        rest[at(term.column)] = checkedSub(rest[at(term.column)], multiplyWide(multiplier, term.coefficient));
+        rest[term.column] = checkedSub(rest[term.column], multiplyWide(multiplier, term.coefficient));
       }
     }
     for (std::size_t j = 0; j < rest.size(); ++j) {
@@ -562,16 +558,16 @@ bool Simplex::infeasibilityProved() const {
   // The blocked dictionary row is a combination of the identities s_i - a_i z = 0. With its multipliers rounded to
   // integers Y_i, L = sum Y_i s_i - sum (sum Y_i a_ij) z_j is 0 for every z; if L's range over the bounds leaves out 0,
   // no point satisfies them all.
-  const int blocked = m_basic[at(m_blocked)];
-  const bool raise = m_value[at(blocked)] < m_bounds[at(blocked)].lower;
+  const int blocked = m_basic[m_blocked];
+  const bool raise = m_value[blocked] < m_bounds[blocked].lower;
   std::vector<double> multipliers(m_rows.size(), 0.0);
   const double sign = raise ? 1.0 : -1.0;
   if (blocked >= columnCount()) {
-    multipliers[at(blocked - columnCount())] = sign;
+    multipliers[blocked - columnCount()] = sign;
   }
   for (std::size_t slot = 0; slot < m_nonbasic.size(); ++slot) {
     if (m_nonbasic[slot] >= columnCount()) {
-      multipliers[at(m_nonbasic[slot] - columnCount())] = -sign * m_dictionary[at(m_blocked)][slot];
+      multipliers[m_nonbasic[slot] - columnCount()] = -sign * m_dictionary[m_blocked][slot];
     }
   }
   double largest = 0;
@@ -593,8 +589,7 @@ bool Simplex::infeasibilityProved() const {
       }
       least = checkedAdd(least, multiplyWide(multiplier, *end));
       for (const Term& term : m_rows[i].terms) {
-        coefficients[at(term.column)] =
-            checkedSub(coefficients[at(term.column)], multiplyWide(multiplier, term.coefficient));
+        coefficients[term.column] = checkedSub(coefficients[term.column], multiplyWide(multiplier, term.coefficient));
       }
     }
     for (std::size_t j = 0; j < coefficients.size(); ++j) {

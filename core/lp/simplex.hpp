@@ -95,7 +95,7 @@ private:
   /// Largest violation of a bound or row, in scaled units; 0 = feasible.
   [[nodiscard]] double largestViolation(const ExactPoint& point) const;
   void refactor();
-  [[nodiscard]] double scaleOf(int column) const { return m_columns[static_cast<std::size_t>(column)].scale; }
+  [[nodiscard]] double scaleOf(int column) const { return m_columns[column].scale; }
   [[nodiscard]] bool isFixed(int variable) const;
   [[nodiscard]] int leavingPosition() const;
   void pivot(int position, int entering);

@@ -98,7 +98,7 @@ fabric::Description nvswitchBoxes(const Arguments& arguments, const std::string&
 void linkPairs(Builder& builder, const std::vector<std::string>& gpus, const std::vector<Pair>& pairs,
                Bandwidth bandwidth) {
   for (const Pair& pair : pairs) {
-    builder.link(gpus[static_cast<std::size_t>(pair.a)], gpus[static_cast<std::size_t>(pair.b)], bandwidth, pair.links);
+    builder.link(gpus[pair.a], gpus[pair.b], bandwidth, pair.links);
   }
 }
 
@@ -189,7 +189,7 @@ fabric::Description ndv2(const Arguments& arguments) {
     const Bandwidth pcieBandwidth = arguments.bandwidth("pcie");
     std::array<std::string, 2> cpus;
     for (int cpu = 0; cpu < 2; ++cpu) {
-      cpus[static_cast<std::size_t>(cpu)] = builder.relay(prefix + "cpu" + std::to_string(cpu), prefix);
+      cpus[cpu] = builder.relay(prefix + "cpu" + std::to_string(cpu), prefix);
     }
     builder.link(cpus[0], cpus[1], arguments.bandwidth("cpu"));
     for (std::size_t pair = 0; pair < gpus.size() / 2; ++pair) {
@@ -244,7 +244,7 @@ fabric::Description directBoxes(const Arguments& arguments, const std::string& w
   ports.reserve(static_cast<std::size_t>(gpuCount));
   for (int box = 0; box < boxes; ++box) {
     const std::string prefix = "b" + std::to_string(box);
-    const std::vector<int>& set = inUse[static_cast<std::size_t>(box)];
+    const std::vector<int>& set = inUse[box];
     const auto isUsed = [&set](int gpu) { return std::binary_search(set.begin(), set.end(), gpu); };
     const auto id = [&prefix](int gpu) { return prefix + "g" + std::to_string(gpu); };
     for (const int gpu : set) {

@@ -15,10 +15,10 @@ namespace coppice::program {
 namespace {
 
 constexpr std::size_t kLongestText = std::size_t{1} << 30;
-constexpr std::size_t kMostElements = std::size_t{1} << 22;
+constexpr std::size_t kMaxElements = std::size_t{1} << 22;
 constexpr std::size_t kDeepestNesting = 256;
 /// Children of one element; the runtimes keep them in an array of this size and do not check.
-constexpr std::size_t kMostChildren = 1024;
+constexpr std::size_t kMaxChildren = 1024;
 constexpr std::int64_t kDefaultMaxBytes = std::int64_t{1} << 27;
 
 enum class ElementKind { document, algo, gpu, threadBlock, step, unknown };
@@ -277,9 +277,9 @@ std::optional<Error> Reader::open(const Tag& tag) {
     m_report.add(Rule::unknownElement, Severity::note, tag.at,
                  "unknown element " + inQuotes(tag.name) + " is skipped with all it holds", {}, here());
   }
-  if ((kind == ElementKind::step || kind == ElementKind::threadBlock) && ++m_counted > kMostElements) {
+  if ((kind == ElementKind::step || kind == ElementKind::threadBlock) && ++m_counted > kMaxElements) {
     return Error{.code = ErrorCode::limit,
-                 .message = "more than " + std::to_string(kMostElements) + " tb and step elements",
+                 .message = "more than " + std::to_string(kMaxElements) + " tb and step elements",
                  .fix = "no runtime takes more than 4095 elements for one rank",
                  .where = m_report.place(tag.at)};
   }
@@ -412,7 +412,7 @@ void Reader::readAlgo(const Tag& tag) {
     }
   }
   m_gpus = intValue(wanted[kGpus], 0);
-  m_gpusStated = wanted[kGpus] != nullptr && m_gpus >= 1 && m_gpus <= static_cast<int>(kMostChildren);
+  m_gpusStated = wanted[kGpus] != nullptr && m_gpus >= 1 && m_gpus <= static_cast<int>(kMaxChildren);
   if (wanted[kGpus] != nullptr && !m_gpusStated) {
     fault(Rule::algoValue, wanted[kGpus]->at, "ngpus=" + std::to_string(m_gpus) + " must be 1 to 1024");
   }
@@ -467,7 +467,7 @@ void Reader::readCollective(const Attribute& attribute) {
   const auto spelling = std::find_if(kSpellings.begin(), kSpellings.end(),
                                      [&](const Spelling& known) { return known.text == attribute.value; });
   const bool taken = spelling != kSpellings.end() && (isMsccl() ? spelling->msccl : spelling->others);
-  const auto collective = parseCollective(attribute.value);
+  const auto collective = parseForestCollective(attribute.value);
   if (spelling != kSpellings.end() && collective) {
     m_program.collective = *collective;
   } else {
@@ -535,7 +535,7 @@ void Reader::readGpu(const Tag& tag) {
   demand(tag, wanted, kGpuFields, 0xFU);
   const int id = intValue(wanted[kGpuId], -1);
   if (wanted[kGpuId] != nullptr) {
-    const int ranks = m_gpusStated ? m_gpus : static_cast<int>(kMostChildren);
+    const int ranks = m_gpusStated ? m_gpus : static_cast<int>(kMaxChildren);
     if (id < 0 || id >= ranks) {
       fault(Rule::gpuId, wanted[kGpuId]->at,
             "gpu id " + std::to_string(id) + " is not a rank (0 to " + std::to_string(ranks - 1) + ")");
@@ -545,11 +545,11 @@ void Reader::readGpu(const Tag& tag) {
         m_program.ranks.resize(m_seen.size());
         m_elements.resize(m_seen.size());
       }
-      if (m_seen[static_cast<std::size_t>(id)] != 0) {
+      if (m_seen[id] != 0) {
         fault(Rule::gpuId, tag.at, "a second gpu element for rank " + std::to_string(id), "merge them");
       } else {
         m_rank = id;
-        m_seen[static_cast<std::size_t>(id)] = 1;
+        m_seen[id] = 1;
       }
     }
   }
@@ -800,10 +800,9 @@ void Reader::finishGpu(const OpenElement& element) {
   std::size_t elements = m_blocks.size();
   for (const ReadBlock& read : m_blocks) {
     elements += read.block.steps.size();
-    const bool fits = read.id >= 0 && static_cast<std::size_t>(read.id) < taken.size() &&
-                      taken[static_cast<std::size_t>(read.id)] == 0;
+    const bool fits = read.id >= 0 && static_cast<std::size_t>(read.id) < taken.size() && taken[read.id] == 0;
     if (fits) {
-      taken[static_cast<std::size_t>(read.id)] = 1;
+      taken[read.id] = 1;
       continue;
     }
     const bool twice = read.id >= 0 && static_cast<std::size_t>(read.id) < taken.size();
@@ -824,8 +823,8 @@ void Reader::finishGpu(const OpenElement& element) {
   }
   m_blocks.clear();
   if (m_rank >= 0) {
-    m_elements[static_cast<std::size_t>(m_rank)] = {elements, element.at};
-    m_program.ranks[static_cast<std::size_t>(m_rank)] = std::exchange(m_rankProgram, {});
+    m_elements[m_rank] = {elements, element.at};
+    m_program.ranks[m_rank] = std::exchange(m_rankProgram, {});
   }
   m_rank = -1;
 }
@@ -852,7 +851,7 @@ void Reader::finishFile() {
                    "use fewer steps on this rank");
     }
   }
-  if (m_gpuElements > kMostChildren) {
+  if (m_gpuElements > kMaxChildren) {
     m_report.add(Rule::tooMany, Severity::error, m_algoAt,
                  std::to_string(m_gpuElements) + " gpu elements; more than 1024 children of one element crash");
   }

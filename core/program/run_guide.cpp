@@ -31,6 +31,14 @@ std::string testProgram(const Program& program) {
       return "broadcast_perf";
     case Collective::reduce:
       return "reduce_perf";
+    case Collective::alltoall:
+      return "alltoall_perf";
+    case Collective::gather:
+      return "gather_perf";
+    case Collective::scatter:
+      return "scatter_perf";
+    case Collective::custom:
+      break;
   }
   return {};
 }

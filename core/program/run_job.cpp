@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostArguments = 256;
-constexpr std::size_t kMostHosts = 1024;
+constexpr std::size_t kMaxArguments = 256;
+constexpr std::size_t kMaxHosts = 1024;
 constexpr std::int64_t kLongestLimit = 30LL * 24 * 3600;
 
 bool isWord(std::string_view text, std::string_view others) {
@@ -95,11 +95,11 @@ std::vector<Finding> faultsOf(const RunRequest& request) {
   if (!factor || !(*factor > 1 && *factor <= 1e6)) {
     fault(inQuotes(request.factor) + " is not a step between sizes", "write a number above 1, as in 2", "sizes");
   }
-  constexpr int kMostIterations = 1'000'000;
-  if (request.iterations < 1 || request.iterations > kMostIterations) {
+  constexpr int kMaxIterations = 1'000'000;
+  if (request.iterations < 1 || request.iterations > kMaxIterations) {
     fault("the number of iterations is out of range", "write 1 to 1000000", "iterations");
   }
-  if (request.warmup < 0 || request.warmup > kMostIterations) {
+  if (request.warmup < 0 || request.warmup > kMaxIterations) {
     fault("the number of warm-up rounds is out of range", "write 0 to 1000000", "iterations");
   }
   for (const std::string* word : {&request.backend, &request.type, &request.operation}) {
@@ -115,7 +115,7 @@ std::vector<Finding> faultsOf(const RunRequest& request) {
       fault(inQuotes(host) + " is not a host", "use letters, digits, '.', '_', ':' and '-'", "machines");
     }
   }
-  if (request.hosts.size() > kMostHosts) {
+  if (request.hosts.size() > kMaxHosts) {
     fault("too many hosts", "use at most 1024", "machines");
   }
   return faults;
@@ -208,7 +208,7 @@ Result<RunJob> readJob(std::string_view text) {
   }
   RunJob job;
   const auto arguments = json.find("arguments");
-  if (arguments == json.end() || !arguments->is_array() || arguments->empty() || arguments->size() > kMostArguments) {
+  if (arguments == json.end() || !arguments->is_array() || arguments->empty() || arguments->size() > kMaxArguments) {
     return wrong("\"arguments\" is not a list of 1 to 256 texts");
   }
   for (const Json& word : *arguments) {

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLongestText = 4096;  // of one member
 constexpr int kDeepest = 8;
-constexpr std::int64_t kMostItems = 4096;  // of one list
+constexpr std::int64_t kMaxItems = 4096;  // of one list
 
 constexpr std::array<std::pair<RunExit, std::string_view>, 9> kExits = {{{RunExit::ok, "ok"},
                                                                          {RunExit::badUsage, "bad_usage"},
@@ -302,7 +302,7 @@ public:
   }
   [[nodiscard]] const Json& array(const char* key) const {
     const Json& value = member(key);
-    expect(value.is_array() && value.size() <= kMostItems, key, "a list");
+    expect(value.is_array() && value.size() <= kMaxItems, key, "a list");
     return value;
   }
   template <typename Table>
@@ -361,7 +361,7 @@ public:
   }
   [[nodiscard]] std::map<std::string, std::string> facts(const char* key) const {
     const Json& value = member(key);
-    expect(value.is_object() && value.size() <= kMostItems, key, "an object");
+    expect(value.is_object() && value.size() <= kMaxItems, key, "an object");
     std::map<std::string, std::string> result;
     for (const auto& [name, fact] : value.items()) {
       expect(fact.is_string(), key, "an object of strings");
@@ -575,11 +575,11 @@ RunExit exitFor(const Error& error) {
 }
 
 bool operator==(const PlanRecord& a, const PlanRecord& b) {
-  return Writer(kLongestText, kMostItems)(a) == Writer(kLongestText, kMostItems)(b);
+  return Writer(kLongestText, kMaxItems)(a) == Writer(kLongestText, kMaxItems)(b);
 }
 
 bool operator==(const ErrorRecord& a, const ErrorRecord& b) {
-  return Writer(kLongestText, kMostItems)(a) == Writer(kLongestText, kMostItems)(b);
+  return Writer(kLongestText, kMaxItems)(a) == Writer(kLongestText, kMaxItems)(b);
 }
 
 std::string writeRecord(const Record& record) {
@@ -588,7 +588,7 @@ std::string writeRecord(const Record& record) {
     return "\n";
   }
   std::size_t longest = kLongestText;
-  std::size_t items = kMostItems;
+  std::size_t items = kMaxItems;
   while (true) {
     std::string line =
         std::visit(Writer(longest, items), record).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -16,7 +16,7 @@ constexpr std::int64_t kElementBytes = 4;
 /// nccl-tests rounds what each rank has down to this.
 constexpr std::int64_t kRankBytes = 16;
 /// Sweeps end here: 1 TiB.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 40;
 
 /// How the elements of a call and those that a runtime counts belong together.
 enum class Count {
@@ -75,7 +75,7 @@ std::int64_t baseBytes(const SizeFacts& facts, Runtime runtime) {
 /// From `start` on, doubling: the first run of sizes at which the program is used.
 std::optional<SizeSweep> sweepFrom(std::int64_t start, const SizeFacts& facts, Runtime runtime) {
   std::optional<SizeSweep> sweep;
-  for (std::int64_t bytes = start; bytes > 0 && bytes <= kMostBytes; bytes *= 2) {
+  for (std::int64_t bytes = start; bytes > 0 && bytes <= kMaxBytes; bytes *= 2) {
     if (isUsedAt(facts, runtime, bytes)) {
       sweep = SizeSweep{sweep ? sweep->first : bytes, bytes};
     } else if (sweep) {
@@ -173,7 +173,7 @@ std::string describe(const UsedSizes& used) {
                                           : "multiples of " + std::to_string(used.multipleOf) + " " + unit + "s";
   if (used.powersOfTwo) {
     text += "; so at powers of two, from " + byteText(used.sweep->first);
-    if (used.sweep->last < kMostBytes / 2) {
+    if (used.sweep->last < kMaxBytes / 2) {
       text += " to " + byteText(used.sweep->last);
     }
   } else if (used.sweep) {

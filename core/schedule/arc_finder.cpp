@@ -6,12 +6,13 @@ namespace coppice::schedule {
 using fabric::NodeIndex;
 
 ArcFinder::ArcFinder(const fabric::Fabric& fabric, Direction direction)
-    : m_outOf(at(fabric.nodeCount()) + 1, 0), m_into(at(fabric.nodeCount()) + 1, 0) {
+    : m_outOf(static_cast<std::size_t>(fabric.nodeCount()) + 1, 0),
+      m_into(static_cast<std::size_t>(fabric.nodeCount()) + 1, 0) {
   const auto arcs = fabric.arcs();
   const bool isOut = direction == Direction::out;
   for (const fabric::Arc& arc : arcs) {
-    ++m_outOf[at(isOut ? arc.tail : arc.head) + 1];
-    ++m_into[at(isOut ? arc.head : arc.tail) + 1];
+    ++m_outOf[(isOut ? arc.tail : arc.head) + 1];
+    ++m_into[(isOut ? arc.head : arc.tail) + 1];
   }
   for (std::size_t i = 1; i < m_outOf.size(); ++i) {
     m_outOf[i] += m_outOf[i - 1];
@@ -25,8 +26,8 @@ ArcFinder::ArcFinder(const fabric::Fabric& fabric, Direction direction)
   for (std::size_t i = 0; i < arcs.size(); ++i) {
     const NodeIndex from = isOut ? arcs[i].tail : arcs[i].head;
     const NodeIndex to = isOut ? arcs[i].head : arcs[i].tail;
-    m_outEnds[at(nextOut[at(from)]++)] = {to, static_cast<std::int32_t>(i)};
-    m_inEnds[at(nextIn[at(to)]++)] = {from, static_cast<std::int32_t>(i)};
+    m_outEnds[nextOut[from]++] = {to, static_cast<std::int32_t>(i)};
+    m_inEnds[nextIn[to]++] = {from, static_cast<std::int32_t>(i)};
   }
 }
 

@@ -19,10 +19,10 @@ public:
 
   /// Index into Fabric::arcs(), or kNoArc. @pre both are nodes of the fabric
   [[nodiscard]] std::int32_t find(fabric::NodeIndex from, fabric::NodeIndex to) const {
-    const std::int32_t outCount = m_outOf[at(from) + 1] - m_outOf[at(from)];
-    const std::int32_t inCount = m_into[at(to) + 1] - m_into[at(to)];
-    return outCount <= inCount ? search(m_outEnds.data() + m_outOf[at(from)], outCount, to)
-                               : search(m_inEnds.data() + m_into[at(to)], inCount, from);
+    const std::int32_t outCount = m_outOf[static_cast<std::size_t>(from) + 1] - m_outOf[from];
+    const std::int32_t inCount = m_into[static_cast<std::size_t>(to) + 1] - m_into[to];
+    return outCount <= inCount ? search(m_outEnds.data() + m_outOf[from], outCount, to)
+                               : search(m_inEnds.data() + m_into[to], inCount, from);
   }
 
 private:
@@ -30,8 +30,6 @@ private:
     fabric::NodeIndex node = 0;
     std::int32_t arc = 0;
   };
-
-  static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
   static std::int32_t search(const End* ends, std::int32_t count, fabric::NodeIndex node) {
     constexpr std::int32_t kFewEnds = 8;

@@ -16,10 +16,6 @@ namespace {
 
 using fabric::NodeIndex;
 
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
-
 constexpr PathId kFree = -1;
 
 std::string gibibytes(std::int64_t bytes) {
@@ -34,8 +30,8 @@ Forest expand(const Forest& forest, const fabric::Fabric& fabric, const Progress
   result.treesOfRoot = forest.treesOfRoot;
   result.scale = forest.scale;
   WrittenTrees trees(forest, fabric);
-  result.trees.reserve(at(trees.size()));
-  result.edges.reserve(at(sizeOf(forest).edges));
+  result.trees.reserve(static_cast<std::size_t>(trees.size()));
+  result.edges.reserve(static_cast<std::size_t>(sizeOf(forest).edges));
   for (std::int64_t tree = 0; tree < trees.size(); ++tree) {
     throwIfCancelled(progress);
     if ((tree & 0xff) == 0) {
@@ -55,20 +51,20 @@ Forest expand(const Forest& forest, const fabric::Fabric& fabric, const Progress
 WrittenTrees::WrittenTrees(const Forest& forest, const fabric::Fabric& fabric)
     : m_reader(forest, fabric.gpus()),
       m_slots(1024, kFree),
-      m_firstOf(at(forest.gpuCount)),
-      m_lastOf(at(forest.gpuCount)),
-      m_next(at(forest.gpuCount)) {}
+      m_firstOf(static_cast<std::size_t>(forest.gpuCount)),
+      m_lastOf(static_cast<std::size_t>(forest.gpuCount)),
+      m_next(static_cast<std::size_t>(forest.gpuCount)) {}
 
 std::span<const TreeEdge> WrittenTrees::read(std::int64_t tree) {
   const TreeReader::View view = m_reader.read(tree);
   std::fill(m_firstOf.begin(), m_firstOf.end(), -1);
   for (std::size_t i = 0; i < view.edges.size(); ++i) {
-    const std::size_t parent = at(view.edges[i].parent);
+    const std::size_t parent = static_cast<std::size_t>(view.edges[i].parent);
     const int edge = static_cast<int>(i);
     if (m_firstOf[parent] < 0) {
       m_firstOf[parent] = edge;
     } else {
-      m_next[at(m_lastOf[parent])] = edge;
+      m_next[m_lastOf[parent]] = edge;
     }
     m_lastOf[parent] = edge;
     m_next[i] = -1;
@@ -77,8 +73,8 @@ std::span<const TreeEdge> WrittenTrees::read(std::int64_t tree) {
   m_queue.assign(1, view.root);
   // NOLINTNEXTLINE(modernize-loop-convert): the queue grows under the loop
   for (std::size_t done = 0; done < m_queue.size(); ++done) {
-    for (int i = m_firstOf[at(m_queue[done])]; i >= 0; i = m_next[at(i)]) {
-      const TreeReader::Edge& edge = view.edges[at(i)];
+    for (int i = m_firstOf[m_queue[done]]; i >= 0; i = m_next[i]) {
+      const TreeReader::Edge& edge = view.edges[i];
       m_edges.push_back({edge.parent, edge.child, routeOf(m_reader.path(edge)), edge.pruned});
       m_queue.push_back(edge.child);
     }
@@ -89,7 +85,7 @@ std::span<const TreeEdge> WrittenTrees::read(std::int64_t tree) {
 PathId WrittenTrees::routeOf(std::span<const NodeIndex> path) {
   std::size_t slot = slotOf(path);
   if (m_slots[slot] == kFree) {
-    if (2 * at(std::int64_t{m_paths.size()} + 1) > m_slots.size()) {
+    if (2 * static_cast<std::size_t>(std::int64_t{m_paths.size()} + 1) > m_slots.size()) {
       m_slots.assign(m_slots.size() * 2, kFree);
       for (PathId id = 0; id < m_paths.size(); ++id) {
         m_slots[slotOf(m_paths[id])] = id;
@@ -114,7 +110,7 @@ std::size_t WrittenTrees::slotOf(std::span<const NodeIndex> path) const {
   return slot;
 }
 
-Result<Forest> expanded(const Forest& forest, const fabric::Fabric& fabric, std::int64_t mostBytes,
+Result<Forest> expanded(const Forest& forest, const fabric::Fabric& fabric, std::int64_t maxBytes,
                         const Progress& progress) {
   try {
     if (!forest.factored) {
@@ -130,11 +126,11 @@ Result<Forest> expanded(const Forest& forest, const fabric::Fabric& fabric, std:
       return Error{first.code, first.text, first.fix, first.where};
     }
     const ForestSize size = sizeOf(forest);
-    if (size.expandedBytes > mostBytes) {
+    if (size.expandedBytes > maxBytes) {
       return Error{ErrorCode::limit,
                    "written out, the forest has " + std::to_string(size.trees) + " trees with " +
                        std::to_string(size.edges) + " edges and takes about " + gibibytes(size.expandedBytes) +
-                       "; at most " + gibibytes(mostBytes) + " are free for it",
+                       "; at most " + gibibytes(maxBytes) + " are free for it",
                    "keep it by its parts"};
     }
     return expand(forest, fabric, progress);

@@ -15,13 +15,13 @@
 namespace coppice::schedule {
 
 /// Trees written out take at most so many bytes unless the caller says otherwise.
-inline constexpr std::int64_t kMostExpandedBytes = std::int64_t{8} << 30;
+inline constexpr std::int64_t kMaxExpandedBytes = std::int64_t{8} << 30;
 
 /// The same trees written out edge by edge in breadth-first order, equal routes shared. A forest without parts comes
-/// back as it is. Errors: badInput (checkStructure's first fault), limit (more than mostBytes, or than there is
+/// back as it is. Errors: badInput (checkStructure's first fault), limit (more than maxBytes, or than there is
 /// memory), overflow, cancelled.
 [[nodiscard]] Result<Forest> expanded(const Forest& forest, const fabric::Fabric& fabric,
-                                      std::int64_t mostBytes = kMostExpandedBytes, const Progress& progress = {});
+                                      std::int64_t maxBytes = kMaxExpandedBytes, const Progress& progress = {});
 
 /// Reads the trees of a factored forest as expanded() would write them: edges in breadth-first order, equal routes
 /// shared and numbered in the order of their first use. Memory grows with the different routes, not with the edges.

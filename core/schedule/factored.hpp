@@ -112,12 +112,12 @@ struct FactoredForest {
 };
 
 /// Parts within parts, at most.
-inline constexpr int kMostNesting = 64;
+inline constexpr int kMaxNesting = 64;
 /// Steps of all trees of all shapes (trees times nodes), at most.
-inline constexpr std::int64_t kMostSteps = std::int64_t{1} << 34;
+inline constexpr std::int64_t kMaxSteps = std::int64_t{1} << 34;
 /// Vias and the switches on them, counted anew at every place of a shape, at most.
-inline constexpr std::int64_t kMostVias = std::int64_t{1} << 24;
-inline constexpr std::int64_t kMostRelays = std::int64_t{1} << 26;
+inline constexpr std::int64_t kMaxVias = std::int64_t{1} << 24;
+inline constexpr std::int64_t kMaxRelays = std::int64_t{1} << 26;
 
 /// Everything that TreeReader relies on, in time linear in the steps of all trees: indices in range; shapes and
 /// instances below their parents; skeletons that span their nodes, parents first; patterns that cover all steps; roots

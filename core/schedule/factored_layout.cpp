@@ -54,7 +54,7 @@ void FactoredLayout::place(int instance, Place base) {
 /// Small parts come first, since they are used most.
 void FactoredLayout::flatten() {
   m_flat.resize(m_forest.shapes.size());
-  std::int64_t room = kMostFlatEdges;
+  std::int64_t room = kMaxFlatEdges;
   for (std::size_t i = 0; i < m_forest.shapes.size(); ++i) {
     const auto trees = static_cast<std::int64_t>(m_forest.shapes[i].trees.size());
     const std::int64_t edgesEach = m_parts[i].leafCount - 1;

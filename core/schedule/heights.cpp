@@ -16,11 +16,7 @@ using fabric::NodeIndex;
 using fabric::NodeKind;
 
 /// Tables over the parts of a factored forest have at most so many entries of 16 bytes; above it trees are expanded.
-constexpr std::int64_t kMostTableEntries = std::int64_t{1} << 24;
-
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
+constexpr std::int64_t kMaxTableEntries = std::int64_t{1} << 24;
 
 /// What lies between two GPUs.
 struct Distance {
@@ -60,9 +56,9 @@ public:
   /// As the tree runs, from parent to child.
   [[nodiscard]] std::int64_t between(NodeIndex from, NodeIndex to) const {
     const std::int32_t arc = m_arcs->find(from, to);
-    return arc == kNoArc ? 0 : m_latency[at(arc)];
+    return arc == kNoArc ? 0 : m_latency[arc];
   }
-  [[nodiscard]] NodeIndex gpu(fabric::Rank rank) const { return m_gpus[at(rank)]; }
+  [[nodiscard]] NodeIndex gpu(fabric::Rank rank) const { return m_gpus[rank]; }
 
 private:
   std::span<const NodeIndex> m_gpus;
@@ -74,13 +70,13 @@ private:
 class EdgeDistances {
 public:
   EdgeDistances(const Forest& forest, const TreeReader& reader, const LinkLatencies& latencies)
-      : m_latencies(latencies), m_isWhole(!forest.factored), m_pieces(at(reader.pieceCount())) {
+      : m_latencies(latencies), m_isWhole(!forest.factored), m_pieces(static_cast<std::size_t>(reader.pieceCount())) {
     const bool isOut = forest.direction == Direction::out;
     for (PathId id = 0; id < reader.pieceCount(); ++id) {
       // The whole route where trees are written out, in the direction of the data; else the relays of a piece, in that
       // of an out-tree's.
       const auto nodes = m_isWhole ? forest.paths[id] : reader.relays(id);
-      Piece& piece = m_pieces[at(id)];
+      Piece& piece = m_pieces[id];
       piece.nodes = static_cast<std::int32_t>(nodes.size());
       if (!nodes.empty() && latencies.areKnown()) {
         piece.first = nodes.front();
@@ -98,13 +94,13 @@ public:
 
   [[nodiscard]] Distance of(const TreeReader::Edge& edge) const {
     if (m_isWhole) {
-      const Piece& piece = m_pieces[at(edge.between)];
+      const Piece& piece = m_pieces[edge.between];
       return {1, piece.nodes - 1, piece.picoseconds};
     }
     Distance distance{1, 1, 0};
     NodeIndex node = m_latencies.areKnown() ? m_latencies.gpu(edge.parent) : 0;
     for (const PathId id : {edge.out, edge.between, edge.in}) {
-      const Piece& piece = m_pieces[at(id)];
+      const Piece& piece = m_pieces[id];
       distance.links += piece.nodes;
       if (piece.nodes > 0 && m_latencies.areKnown()) {
         distance = distance + Distance{0, 0, m_latencies.between(node, piece.first)};
@@ -177,21 +173,21 @@ public:
     for (std::size_t i = 0; i < layout.forest().instances.size(); ++i) {
       const int shape = layout.forest().instances[i].shape;
       if (static_cast<int>(i) != layout.forest().top) {
-        entries += Int128{static_cast<std::int64_t>(layout.forest().shapes[at(shape)].trees.size())} *
+        entries += Int128{static_cast<std::int64_t>(layout.forest().shapes[shape].trees.size())} *
                    layout.part(shape).leafCount;
       }
     }
-    return entries <= kMostTableEntries;
+    return entries <= kMaxTableEntries;
   }
 
   Heights run() {
     Summary summary;
     for (int instance = 0; instance < static_cast<int>(m_forest.instances.size()); ++instance) {
       const bool isTop = instance == m_forest.top;
-      const FactoredForest::Shape& shape = m_forest.shapes[at(m_forest.instances[at(instance)].shape)];
+      const FactoredForest::Shape& shape = m_forest.shapes[m_forest.instances[instance].shape];
       m_base.resize(shape.childShape.size());
       m_inner.resize(shape.childShape.size());
-      Table& table = m_tables[at(instance)];
+      Table& table = m_tables[instance];
       for (std::size_t tree = 0; tree < shape.trees.size(); ++tree) {
         throwIfCancelled(m_progress);
         const Distance height = walk(instance, shape, shape.trees[tree], isTop ? nullptr : &table);
@@ -212,13 +208,13 @@ private:
   };
 
   Distance walk(int instance, const FactoredForest::Shape& shape, const FactoredForest::PartTree& tree, Table* table) {
-    const FactoredForest::Instance& here = m_forest.instances[at(instance)];
+    const FactoredForest::Instance& here = m_forest.instances[instance];
     const FactoredLayout::Part& part = m_layout.part(here.shape);
     const FactoredLayout::Place& place = m_layout.place(instance);
-    const FactoredForest::Skeleton& skeleton = shape.skeletons[at(tree.skeleton)];
-    const FactoredForest::Choice* choice = shape.choices.data() + shape.patterns[at(tree.pattern)].firstChoice;
-    m_base[at(skeleton.root)] = {};
-    m_inner[at(skeleton.root)] = choice->innerTree;
+    const FactoredForest::Skeleton& skeleton = shape.skeletons[tree.skeleton];
+    const FactoredForest::Choice* choice = shape.choices.data() + shape.patterns[tree.pattern].firstChoice;
+    m_base[skeleton.root] = {};
+    m_inner[skeleton.root] = choice->innerTree;
     std::int64_t left = choice->count - 1;
     const FactoredForest::Arc* const firstArc = shape.arcs.data() + skeleton.firstArc;
     const FactoredForest::Arc* const lastArc = firstArc + (shape.childShape.size() - 1);
@@ -227,24 +223,24 @@ private:
         left = (++choice)->count;
       }
       TreeReader::Edge edge{0, 0, place.viaBase, place.viaBase + 1 + choice->via, place.viaBase, 0};
-      Distance distance = m_base[at(arc->tail)];
-      int tailLeaf = part.leafStart[at(arc->tail)];
-      int headLeaf = part.leafStart[at(arc->head)];
-      if (const int child = shape.childShape[at(arc->tail)]; child != FactoredForest::kGpu) {
-        const FactoredForest::Port& port = m_forest.shapes[at(child)].outPorts[at(choice->tailPort)];
+      Distance distance = m_base[arc->tail];
+      int tailLeaf = part.leafStart[arc->tail];
+      int headLeaf = part.leafStart[arc->head];
+      if (const int child = shape.childShape[arc->tail]; child != FactoredForest::kGpu) {
+        const FactoredForest::Port& port = m_forest.shapes[child].outPorts[choice->tailPort];
         tailLeaf += port.leaf;
-        edge.out = place.viaBase + part.viaStart[at(arc->tail)] + 1 + port.via;
-        distance = distance + leafDistance(here.children[at(arc->tail)], child, m_inner[at(arc->tail)], port.leaf);
+        edge.out = place.viaBase + part.viaStart[arc->tail] + 1 + port.via;
+        distance = distance + leafDistance(here.children[arc->tail], child, m_inner[arc->tail], port.leaf);
       }
-      if (const int child = shape.childShape[at(arc->head)]; child != FactoredForest::kGpu) {
-        const FactoredForest::Port& port = m_forest.shapes[at(child)].inPorts[at(choice->headPort)];
+      if (const int child = shape.childShape[arc->head]; child != FactoredForest::kGpu) {
+        const FactoredForest::Port& port = m_forest.shapes[child].inPorts[choice->headPort];
         headLeaf += port.leaf;
-        edge.in = place.viaBase + part.viaStart[at(arc->head)] + 1 + port.via;
+        edge.in = place.viaBase + part.viaStart[arc->head] + 1 + port.via;
       }
       edge.parent = m_layout.rankOf(place.leafBase + tailLeaf);
       edge.child = m_layout.rankOf(place.leafBase + headLeaf);
-      m_base[at(arc->head)] = distance + m_distances.of(edge);
-      m_inner[at(arc->head)] = choice->innerTree;
+      m_base[arc->head] = distance + m_distances.of(edge);
+      m_inner[arc->head] = choice->innerTree;
     }
     Distance height;
     for (std::size_t node = 0; node < shape.childShape.size(); ++node) {
@@ -256,7 +252,7 @@ private:
         }
         continue;
       }
-      height.raise(m_base[node] + m_tables[at(here.children[node])].height[at(m_inner[node])]);
+      height.raise(m_base[node] + m_tables[here.children[node]].height[m_inner[node]]);
       for (int leaf = 0; table != nullptr && leaf < m_layout.part(child).leafCount; ++leaf) {
         table->leaf.push_back(m_base[node] + leafDistance(here.children[node], child, m_inner[node], leaf));
       }
@@ -265,7 +261,7 @@ private:
   }
 
   [[nodiscard]] const Distance& leafDistance(int instance, int shape, int tree, int leaf) const {
-    return m_tables[at(instance)].leaf[at(std::int64_t{tree} * m_layout.part(shape).leafCount + leaf)];
+    return m_tables[instance].leaf[std::int64_t{tree} * m_layout.part(shape).leafCount + leaf];
   }
 
   const FactoredLayout& m_layout;
@@ -291,15 +287,15 @@ Heights measure(const Forest& forest, const fabric::Fabric* fabric, const Progre
     }
   }
   Summary summary;
-  std::vector<Distance> distanceOf(at(forest.gpuCount));
+  std::vector<Distance> distanceOf(static_cast<std::size_t>(forest.gpuCount));
   for (std::int64_t tree = 0; tree < reader.size(); ++tree) {
     throwIfCancelled(progress);
     const TreeReader::View view = reader.read(tree);
     Distance height;
-    distanceOf[at(view.root)] = {};
+    distanceOf[view.root] = {};
     for (const TreeReader::Edge& edge : view.edges) {
-      distanceOf[at(edge.child)] = distanceOf[at(edge.parent)] + distances.of(edge);
-      height.raise(distanceOf[at(edge.child)]);
+      distanceOf[edge.child] = distanceOf[edge.parent] + distances.of(edge);
+      height.raise(distanceOf[edge.child]);
     }
     summary.add(height, view.multiplicity);
   }
@@ -323,8 +319,8 @@ std::int64_t latencyPicoseconds(const fabric::Fabric& fabric, const fabric::Arc&
     const Int128 doubled = Int128{arc.latency->numerator()} * (2 * kPerMicrosecond) / arc.latency->denominator();
     return static_cast<std::int64_t>(std::clamp<Int128>((doubled + 1) / 2, 0, kMost));
   }
-  const NodeKind tail = fabric.nodes()[at(arc.tail)].kind;
-  const NodeKind head = fabric.nodes()[at(arc.head)].kind;
+  const NodeKind tail = fabric.nodes()[arc.tail].kind;
+  const NodeKind head = fabric.nodes()[arc.head].kind;
   const auto joins = [&](NodeKind a, NodeKind b) { return (tail == a && head == b) || (tail == b && head == a); };
   if (joins(NodeKind::gpu, NodeKind::gpu)) {
     return kPerMicrosecond * 7 / 10;

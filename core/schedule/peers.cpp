@@ -13,22 +13,19 @@
 namespace coppice::schedule {
 namespace {
 
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// The ranks beside each rank.
 class PeerLists {
 public:
   explicit PeerLists(int gpuCount)
       : m_gpuCount(gpuCount),
-        m_isJoined(gpuCount <= kMaxDense ? at(gpuCount) * at(gpuCount) : 0, false),
-        m_beside(at(gpuCount)),
-        m_room(at(gpuCount), kRoom) {}
+        m_isJoined(gpuCount <= kMaxDense ? static_cast<std::size_t>(gpuCount) * static_cast<std::size_t>(gpuCount) : 0,
+                   false),
+        m_beside(static_cast<std::size_t>(gpuCount)),
+        m_room(static_cast<std::size_t>(gpuCount), kRoom) {}
 
   void join(fabric::Rank a, fabric::Rank b) {
     if (!m_isJoined.empty()) {
-      const std::size_t pair = at(std::int64_t{std::min(a, b)} * m_gpuCount + std::max(a, b));
+      const std::size_t pair = static_cast<std::size_t>(std::int64_t{std::min(a, b)} * m_gpuCount + std::max(a, b));
       if (m_isJoined[pair]) {
         return;
       }
@@ -60,10 +57,10 @@ private:
 
   /// Repeats go out when a list is full, so that memory grows with the peers and not with the trees.
   void add(fabric::Rank rank, fabric::Rank peer) {
-    std::vector<fabric::Rank>& list = m_beside[at(rank)];
-    if (list.size() >= m_room[at(rank)]) {
+    std::vector<fabric::Rank>& list = m_beside[rank];
+    if (list.size() >= m_room[rank]) {
       tidy(list);
-      m_room[at(rank)] = std::max(kRoom, 2 * list.size());
+      m_room[rank] = std::max(kRoom, 2 * list.size());
     }
     list.push_back(peer);
   }
@@ -89,15 +86,15 @@ using Joint = std::tuple<int, int, int, int>;
 
 /// The joints of the trees of a shape that are used; marks the trees of its parts that these go on with.
 std::set<Joint> jointsOf(const FactoredForest& forest, int shapeIndex, std::vector<std::vector<char>>& isUsed) {
-  const FactoredForest::Shape& shape = forest.shapes[at(shapeIndex)];
+  const FactoredForest::Shape& shape = forest.shapes[shapeIndex];
   std::set<Joint> joints;
   for (std::size_t t = 0; t < shape.trees.size(); ++t) {
-    if (isUsed[at(shapeIndex)][t] == 0) {
+    if (isUsed[shapeIndex][t] == 0) {
       continue;
     }
     const FactoredForest::PartTree& tree = shape.trees[t];
-    const FactoredForest::Skeleton& skeleton = shape.skeletons[at(tree.skeleton)];
-    const FactoredForest::Pattern& pattern = shape.patterns[at(tree.pattern)];
+    const FactoredForest::Skeleton& skeleton = shape.skeletons[tree.skeleton];
+    const FactoredForest::Pattern& pattern = shape.patterns[tree.pattern];
     const FactoredForest::Choice* choice = shape.choices.data() + pattern.firstChoice;
     std::int64_t left = choice->count;
     for (std::size_t step = 0; step < shape.childShape.size(); ++step, --left) {
@@ -106,12 +103,12 @@ std::set<Joint> jointsOf(const FactoredForest& forest, int shapeIndex, std::vect
       }
       int node = skeleton.root;
       if (step > 0) {
-        const FactoredForest::Arc& arc = shape.arcs[at(skeleton.firstArc) + step - 1];
+        const FactoredForest::Arc& arc = shape.arcs[static_cast<std::size_t>(skeleton.firstArc) + step - 1];
         joints.emplace(arc.tail, choice->tailPort, arc.head, choice->headPort);
         node = arc.head;
       }
-      if (const int child = shape.childShape[at(node)]; child != FactoredForest::kGpu) {
-        isUsed[at(child)][at(choice->innerTree)] = 1;
+      if (const int child = shape.childShape[node]; child != FactoredForest::kGpu) {
+        isUsed[child][choice->innerTree] = 1;
       }
     }
   }
@@ -126,10 +123,10 @@ void addParts(const FactoredForest& forest, const Progress& progress, PeerLists&
   for (const FactoredForest::Shape& shape : forest.shapes) {
     isUsed.emplace_back(shape.trees.size(), char{0});
   }
-  std::fill(isUsed[at(layout.topShapeIndex())].begin(), isUsed[at(layout.topShapeIndex())].end(), char{1});
+  std::fill(isUsed[layout.topShapeIndex()].begin(), isUsed[layout.topShapeIndex()].end(), char{1});
   std::vector<std::vector<int>> placesOf(forest.shapes.size());
   for (std::size_t i = 0; i < forest.instances.size(); ++i) {
-    placesOf[at(forest.instances[i].shape)].push_back(static_cast<int>(i));
+    placesOf[forest.instances[i].shape].push_back(static_cast<int>(i));
   }
   for (std::size_t s = forest.shapes.size(); s-- > 0;) {
     throwIfCancelled(progress);
@@ -137,12 +134,12 @@ void addParts(const FactoredForest& forest, const Progress& progress, PeerLists&
     const std::set<Joint> joints = jointsOf(forest, static_cast<int>(s), isUsed);
     for (const int place : placesOf[s]) {
       const auto gpuAt = [&](int node, int port, bool isOut) {
-        const int child = forest.instances[at(place)].children[at(node)];
-        if (shape.childShape[at(node)] == FactoredForest::kGpu) {
+        const int child = forest.instances[place].children[node];
+        if (shape.childShape[node] == FactoredForest::kGpu) {
           return child;
         }
-        const FactoredForest::Shape& part = forest.shapes[at(shape.childShape[at(node)])];
-        const FactoredForest::Port& chosen = (isOut ? part.outPorts : part.inPorts)[at(port)];
+        const FactoredForest::Shape& part = forest.shapes[shape.childShape[node]];
+        const FactoredForest::Port& chosen = (isOut ? part.outPorts : part.inPorts)[port];
         return layout.rankOf(layout.place(child).leafBase + chosen.leaf);
       };
       for (const auto& [tail, tailPort, head, headPort] : joints) {
@@ -166,7 +163,7 @@ std::vector<int> peersOf(const Schedule& schedule, const fabric::Fabric& fabric,
   return peers.counts();
 }
 
-int mostPeers(const Schedule& schedule, const fabric::Fabric& fabric, const Progress& progress) {
+int maxPeers(const Schedule& schedule, const fabric::Fabric& fabric, const Progress& progress) {
   const std::vector<int> counts = peersOf(schedule, fabric, progress);
   return counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
 }

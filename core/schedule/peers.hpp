@@ -14,6 +14,6 @@ namespace coppice::schedule {
                                        const Progress& progress = {});
 
 /// The largest of them; 0 without trees.
-[[nodiscard]] int mostPeers(const Schedule& schedule, const fabric::Fabric& fabric, const Progress& progress = {});
+[[nodiscard]] int maxPeers(const Schedule& schedule, const fabric::Fabric& fabric, const Progress& progress = {});
 
 }  // namespace coppice::schedule

@@ -12,11 +12,7 @@ namespace {
 
 using Shape = FactoredForest::Shape;
 
-constexpr std::size_t kMostListed = 100;
-
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
+constexpr std::size_t kMaxListed = 100;
 
 std::int64_t sizeOf(const auto& values) {
   return static_cast<std::int64_t>(values.size());
@@ -64,7 +60,7 @@ public:
 
 private:
   void fault(std::string text, std::string element, ErrorCode code = ErrorCode::badInput, std::string fix = {}) {
-    if (m_findings.size() < kMostListed) {
+    if (m_findings.size() < kMaxListed) {
       m_findings.push_back({Severity::error, code, std::move(text), std::move(fix), {.element = std::move(element)}});
     }
     ++m_faults;
@@ -74,8 +70,8 @@ private:
     return shapeName() + ", " + what + " " + std::to_string(index);
   }
   [[nodiscard]] int leavesOf(const Shape& shape, int node) const {
-    const int child = shape.childShape[at(node)];
-    return child == FactoredForest::kGpu ? 1 : m_leaves[at(child)];
+    const int child = shape.childShape[node];
+    return child == FactoredForest::kGpu ? 1 : m_leaves[child];
   }
 
   /// Nodes, leaves and nesting of all shapes. Without them nothing else can be read.
@@ -102,8 +98,8 @@ private:
           fault("is of shape " + std::to_string(child) + "; only shapes listed before this one can be parts of it",
                 in("node", static_cast<std::int64_t>(node)));
         } else {
-          leaves += m_leaves[at(child)];
-          depth[m_shape] = std::max(depth[m_shape], depth[at(child)] + 1);
+          leaves += m_leaves[child];
+          depth[m_shape] = std::max(depth[m_shape], depth[child] + 1);
         }
         leaves = std::min<std::int64_t>(leaves, std::int64_t{m_gpuCount} + 1);
       }
@@ -111,8 +107,8 @@ private:
       if (leaves > m_gpuCount) {
         fault("has more GPUs than the fabric, which has " + std::to_string(m_gpuCount), shapeName());
       }
-      if (depth[m_shape] > kMostNesting) {
-        fault("parts are nested more than " + std::to_string(kMostNesting) + " deep", shapeName(), ErrorCode::limit);
+      if (depth[m_shape] > kMaxNesting) {
+        fault("parts are nested more than " + std::to_string(kMaxNesting) + " deep", shapeName(), ErrorCode::limit);
       }
     }
     return m_faults == 0;
@@ -171,12 +167,12 @@ private:
             shapeName());
       return;
     }
-    std::vector<std::int64_t> reached(at(nodeCount), -1);
+    std::vector<std::int64_t> reached(static_cast<std::size_t>(nodeCount), -1);
     for (std::int64_t i = 0; i < sizeOf(shape.skeletons); ++i) {
       if ((i & 0xff) == 0) {
         throwIfCancelled(m_progress);
       }
-      const auto& skeleton = shape.skeletons[at(i)];
+      const auto& skeleton = shape.skeletons[i];
       if (!isIndex(skeleton.root, nodeCount)) {
         fault("its root is node " + std::to_string(skeleton.root) + "; the shape has " + plural(nodeCount, "node"),
               in("skeleton", i));
@@ -186,18 +182,18 @@ private:
         fault("its arcs lie outside the shape's " + plural(sizeOf(shape.arcs), "arc"), in("skeleton", i));
         continue;
       }
-      reached[at(skeleton.root)] = i;
+      reached[skeleton.root] = i;
       for (std::int64_t step = 0; step < arcsEach; ++step) {
-        const auto& arc = shape.arcs[at(skeleton.firstArc + step)];
-        if (reached[at(arc.tail)] != i || reached[at(arc.head)] == i) {
-          const bool twice = reached[at(arc.head)] == i;
+        const auto& arc = shape.arcs[skeleton.firstArc + step];
+        if (reached[arc.tail] != i || reached[arc.head] == i) {
+          const bool twice = reached[arc.head] == i;
           fault(twice ? "reaches node " + std::to_string(arc.head) + " twice"
                       : "leaves node " + std::to_string(arc.tail) + " before it is reached",
                 in("skeleton", i) + ", step " + std::to_string(step + 1), ErrorCode::badInput,
                 "list parents before children");
           break;
         }
-        reached[at(arc.head)] = i;
+        reached[arc.head] = i;
       }
     }
   }
@@ -210,7 +206,7 @@ private:
       if ((i & 0xfff) == 0) {
         throwIfCancelled(m_progress);
       }
-      const auto& pattern = shape.patterns[at(i)];
+      const auto& pattern = shape.patterns[i];
       if (pattern.firstChoice < 0 || pattern.choiceCount < 0 || pattern.firstChoice > choiceCount ||
           pattern.choiceCount > choiceCount - pattern.firstChoice) {
         fault("its choices lie outside the shape's " + plural(choiceCount, "choice"), in("pattern", i));
@@ -224,7 +220,7 @@ private:
       }
       std::int64_t left = nodeCount;
       for (std::int64_t choice = 0; left >= 0 && choice < pattern.choiceCount; ++choice) {
-        const std::int64_t count = shape.choices[at(pattern.firstChoice + choice)].count;
+        const std::int64_t count = shape.choices[pattern.firstChoice + choice].count;
         left = count < 1 || count > left ? -1 : left - count;
       }
       if (left != 0) {
@@ -239,8 +235,8 @@ private:
     std::int64_t steps = 0;
     for (const Shape& shape : m_forest.shapes) {
       const Int128 more = Int128{sizeOf(shape.trees)} * sizeOf(shape.childShape);
-      if (more > kMostSteps - steps) {
-        fault("the trees have more than " + std::to_string(kMostSteps) + " steps in all", "parts", ErrorCode::limit);
+      if (more > kMaxSteps - steps) {
+        fault("the trees have more than " + std::to_string(kMaxSteps) + " steps in all", "parts", ErrorCode::limit);
         return;
       }
       steps += static_cast<std::int64_t>(more);
@@ -261,7 +257,7 @@ private:
   }
 
   void checkTree(const Shape& shape, std::int64_t index) {
-    const FactoredForest::PartTree& tree = shape.trees[at(index)];
+    const FactoredForest::PartTree& tree = shape.trees[index];
     if (!isIndex(tree.skeleton, sizeOf(shape.skeletons)) || !isIndex(tree.pattern, sizeOf(shape.patterns))) {
       fault("is skeleton " + std::to_string(tree.skeleton) + " with pattern " + std::to_string(tree.pattern) +
                 "; the shape has " + plural(sizeOf(shape.skeletons), "skeleton") + " and " +
@@ -273,8 +269,8 @@ private:
       fault("multiplicity is " + std::to_string(tree.multiplicity) + "; it must be at least 1", in("tree", index));
       return;
     }
-    const FactoredForest::Skeleton& skeleton = shape.skeletons[at(tree.skeleton)];
-    const FactoredForest::Pattern& pattern = shape.patterns[at(tree.pattern)];
+    const FactoredForest::Skeleton& skeleton = shape.skeletons[tree.skeleton];
+    const FactoredForest::Pattern& pattern = shape.patterns[tree.pattern];
     const FactoredForest::Choice* choice = shape.choices.data() + pattern.firstChoice;
     if (!checkRoot(shape, index, *choice, skeleton.root)) {
       return;
@@ -287,13 +283,13 @@ private:
       if (left == 0) {
         left = (++choice)->count;
       }
-      const int tail = shape.childShape[at(arc->tail)];
-      const int head = shape.childShape[at(arc->head)];
+      const int tail = shape.childShape[arc->tail];
+      const int head = shape.childShape[arc->head];
       const bool tailFits = tail == FactoredForest::kGpu
                                 ? choice->tailPort == 0
-                                : isIndex(choice->tailPort, sizeOf(m_forest.shapes[at(tail)].outPorts));
+                                : isIndex(choice->tailPort, sizeOf(m_forest.shapes[tail].outPorts));
       const bool headFits = head == FactoredForest::kGpu ? choice->headPort == 0 && choice->innerTree == 0
-                                                         : entersRoot(m_forest.shapes[at(head)], *choice);
+                                                         : entersRoot(m_forest.shapes[head], *choice);
       if (!isIndex(choice->via, viaCount) || !tailFits || !headFits) {
         faultStep(shape, index, arc - firstArc + 1, *choice, *arc);
         return;
@@ -304,7 +300,7 @@ private:
   /// The port's GPU is the root of the tree that goes on there.
   [[nodiscard]] static bool entersRoot(const Shape& part, const FactoredForest::Choice& choice) {
     return isIndex(choice.headPort, sizeOf(part.inPorts)) && isIndex(choice.innerTree, sizeOf(part.trees)) &&
-           part.inPorts[at(choice.headPort)].leaf == part.trees[at(choice.innerTree)].rootLeaf;
+           part.inPorts[choice.headPort].leaf == part.trees[choice.innerTree].rootLeaf;
   }
 
   bool checkRoot(const Shape& shape, std::int64_t index, const FactoredForest::Choice& choice, int root) {
@@ -312,17 +308,17 @@ private:
       fault("step 0 is the root, which nothing enters; its via and ports must be 0", in("tree", index));
       return false;
     }
-    const int child = shape.childShape[at(root)];
-    std::int64_t rootLeaf = m_leafStart[at(root)];
+    const int child = shape.childShape[root];
+    std::int64_t rootLeaf = m_leafStart[root];
     if (child != FactoredForest::kGpu || choice.innerTree != 0) {
-      const auto trees = child == FactoredForest::kGpu ? 1 : sizeOf(m_forest.shapes[at(child)].trees);
+      const auto trees = child == FactoredForest::kGpu ? 1 : sizeOf(m_forest.shapes[child].trees);
       if (!isIndex(choice.innerTree, trees)) {
         fault("step 0 goes on with tree " + std::to_string(choice.innerTree) + " of node " + std::to_string(root) +
                   ", which has " + plural(trees, "tree"),
               in("tree", index));
         return false;
       }
-      rootLeaf += m_forest.shapes[at(child)].trees[at(choice.innerTree)].rootLeaf;
+      rootLeaf += m_forest.shapes[child].trees[choice.innerTree].rootLeaf;
     }
     if (rootLeaf != treeOf(shape, index).rootLeaf) {
       fault("says that its root is leaf " + std::to_string(treeOf(shape, index).rootLeaf) +
@@ -334,18 +330,18 @@ private:
   }
 
   [[nodiscard]] static const FactoredForest::PartTree& treeOf(const Shape& shape, std::int64_t index) {
-    return shape.trees[at(index)];
+    return shape.trees[index];
   }
 
   void faultStep(const Shape& shape, std::int64_t index, std::int64_t step, const FactoredForest::Choice& choice,
                  const FactoredForest::Arc& arc) {
     const std::string name = in("tree", index) + ", step " + std::to_string(step);
     const auto viaCount = sizeOf(shape.viaStart) - 1;
-    const int tail = shape.childShape[at(arc.tail)];
-    const int head = shape.childShape[at(arc.head)];
-    const auto tailPorts = tail == FactoredForest::kGpu ? 1 : sizeOf(m_forest.shapes[at(tail)].outPorts);
-    const auto headPorts = head == FactoredForest::kGpu ? 1 : sizeOf(m_forest.shapes[at(head)].inPorts);
-    const auto trees = head == FactoredForest::kGpu ? 1 : sizeOf(m_forest.shapes[at(head)].trees);
+    const int tail = shape.childShape[arc.tail];
+    const int head = shape.childShape[arc.head];
+    const auto tailPorts = tail == FactoredForest::kGpu ? 1 : sizeOf(m_forest.shapes[tail].outPorts);
+    const auto headPorts = head == FactoredForest::kGpu ? 1 : sizeOf(m_forest.shapes[head].inPorts);
+    const auto trees = head == FactoredForest::kGpu ? 1 : sizeOf(m_forest.shapes[head].trees);
     if (!isIndex(choice.via, viaCount)) {
       fault("passes via " + std::to_string(choice.via) + "; the shape has " + plural(viaCount, "via"), name);
     } else if (!isIndex(choice.tailPort, tailPorts)) {
@@ -362,17 +358,17 @@ private:
             name);
     } else {
       fault("enters node " + std::to_string(arc.head) + " at leaf " +
-                std::to_string(m_forest.shapes[at(head)].inPorts[at(choice.headPort)].leaf) + ", but tree " +
+                std::to_string(m_forest.shapes[head].inPorts[choice.headPort].leaf) + ", but tree " +
                 std::to_string(choice.innerTree) + " there grows from leaf " +
-                std::to_string(m_forest.shapes[at(head)].trees[at(choice.innerTree)].rootLeaf),
+                std::to_string(m_forest.shapes[head].trees[choice.innerTree].rootLeaf),
             name);
     }
   }
 
   void checkInstances() {
     const auto instanceCount = sizeOf(m_forest.instances);
-    std::vector<bool> isPlaced(at(instanceCount), false);
-    std::vector<bool> isTaken(at(m_gpuCount), false);
+    std::vector<bool> isPlaced(static_cast<std::size_t>(instanceCount), false);
+    std::vector<bool> isTaken(static_cast<std::size_t>(m_gpuCount), false);
     std::int64_t taken = 0;
     std::int64_t vias = 0;
     std::int64_t relays = 0;
@@ -380,7 +376,7 @@ private:
       if ((i & 0xff) == 0) {
         throwIfCancelled(m_progress);
       }
-      const FactoredForest::Instance& instance = m_forest.instances[at(i)];
+      const FactoredForest::Instance& instance = m_forest.instances[i];
       const std::string name = "instance " + std::to_string(i);
       if (!isIndex(instance.shape, sizeOf(m_forest.shapes))) {
         fault(
@@ -388,7 +384,7 @@ private:
             name);
         continue;
       }
-      const Shape& shape = m_forest.shapes[at(instance.shape)];
+      const Shape& shape = m_forest.shapes[instance.shape];
       if (instance.children.size() != shape.childShape.size() || sizeOf(instance.switches) != shape.switchCount) {
         fault("has " + plural(sizeOf(instance.children), "node") + " and " + std::to_string(instance.switches.size()) +
                   " switches; its shape has " + std::to_string(shape.childShape.size()) + " and " +
@@ -407,19 +403,19 @@ private:
         if (shape.childShape[node] == FactoredForest::kGpu) {
           if (!isIndex(child, m_gpuCount)) {
             fault("has rank " + std::to_string(child) + ", which is not in the fabric", name);
-          } else if (isTaken[at(child)]) {
+          } else if (isTaken[child]) {
             fault("has rank " + std::to_string(child) + ", which another place has too", name);
           } else {
-            isTaken[at(child)] = true;
+            isTaken[child] = true;
             ++taken;
           }
         } else if (!isIndex(child, i)) {
           fault("has instance " + std::to_string(child) + " as a part; only instances listed before it can be", name);
-        } else if (isPlaced[at(child)]) {
+        } else if (isPlaced[child]) {
           fault("has instance " + std::to_string(child) + " as a part, which another place has too", name);
         } else {
-          isPlaced[at(child)] = true;
-          if (m_forest.instances[at(child)].shape != shape.childShape[node]) {
+          isPlaced[child] = true;
+          if (m_forest.instances[child].shape != shape.childShape[node]) {
             fault("has instance " + std::to_string(child) + " at node " + std::to_string(node) +
                       ", which is not of the shape that belongs there",
                   name);
@@ -428,9 +424,9 @@ private:
       }
       vias += sizeOf(shape.viaStart);
       relays += sizeOf(shape.viaSwitches);
-      if (vias > kMostVias || relays > kMostRelays) {
-        fault("the routes between the parts are more than " + std::to_string(kMostVias) + ", or name more than " +
-                  std::to_string(kMostRelays) + " switches",
+      if (vias > kMaxVias || relays > kMaxRelays) {
+        fault("the routes between the parts are more than " + std::to_string(kMaxVias) + ", or name more than " +
+                  std::to_string(kMaxRelays) + " switches",
               name, ErrorCode::limit);
         return;
       }
@@ -441,7 +437,7 @@ private:
       return;
     }
     for (std::int64_t i = 0; i < instanceCount; ++i) {
-      if (isPlaced[at(i)] == (i == m_forest.top)) {
+      if (isPlaced[i] == (i == m_forest.top)) {
         fault(i == m_forest.top ? "is the top and a part at once" : "is no part of the top",
               "instance " + std::to_string(i));
       }

@@ -10,10 +10,6 @@
 namespace coppice::schedule {
 namespace {
 
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
-
 template <typename T>
 Int128 bytesOf(const std::vector<T>& values) {
   return Int128{static_cast<std::int64_t>(values.size())} * static_cast<std::int64_t>(sizeof(T));
@@ -43,7 +39,7 @@ TreeReader::TreeReader(const Forest& forest, std::span<const fabric::NodeIndex> 
   if (forest.factored) {
     m_layout = std::make_shared<const FactoredLayout>(*forest.factored);
     m_size = static_cast<std::int64_t>(m_layout->topShape().trees.size());
-    m_edges.resize(at(m_layout->part(m_layout->topShapeIndex()).leafCount - 1));
+    m_edges.resize(static_cast<std::size_t>(m_layout->part(m_layout->topShapeIndex()).leafCount - 1));
   } else {
     m_size = static_cast<std::int64_t>(forest.trees.size());
   }
@@ -51,10 +47,10 @@ TreeReader::TreeReader(const Forest& forest, std::span<const fabric::NodeIndex> 
 
 TreeReader::View TreeReader::head(std::int64_t tree) const {
   if (!m_layout) {
-    const Tree& written = m_forest->trees[at(tree)];
+    const Tree& written = m_forest->trees[tree];
     return {written.root, written.multiplicity, {}};
   }
-  const FactoredForest::PartTree& part = m_layout->topShape().trees[at(tree)];
+  const FactoredForest::PartTree& part = m_layout->topShape().trees[tree];
   return {m_layout->rankOf(part.rootLeaf), part.multiplicity, {}};
 }
 
@@ -62,7 +58,7 @@ TreeReader::View TreeReader::read(std::int64_t tree) {
   View view = head(tree);
   if (!m_layout) {
     m_edges.clear();
-    for (const TreeEdge& edge : m_forest->edgesOf(m_forest->trees[at(tree)])) {
+    for (const TreeEdge& edge : m_forest->edgesOf(m_forest->trees[tree])) {
       m_edges.push_back({edge.parent, edge.child, kNone, edge.path, kNone, edge.pruned});
     }
   } else {
@@ -97,12 +93,12 @@ std::span<const fabric::NodeIndex> TreeReader::path(const Edge& edge) {
     return m_forest->paths[edge.between];
   }
   m_path.clear();
-  m_path.push_back(m_gpus[at(edge.parent)]);
+  m_path.push_back(m_gpus[edge.parent]);
   for (const PathId piece : {edge.out, edge.between, edge.in}) {
     const auto nodes = m_layout->relays(piece);
     m_path.insert(m_path.end(), nodes.begin(), nodes.end());
   }
-  m_path.push_back(m_gpus[at(edge.child)]);
+  m_path.push_back(m_gpus[edge.child]);
   if (m_forest->direction == Direction::in) {
     std::reverse(m_path.begin(), m_path.end());
   }
@@ -121,10 +117,10 @@ ForestSize sizeOf(const Forest& forest) {
   } else {
     const FactoredForest& parts = *forest.factored;
     bytes += bytesOf(parts);
-    const bool hasTop = parts.top >= 0 && at(parts.top) < parts.instances.size();
-    const int shape = hasTop ? parts.instances[at(parts.top)].shape : -1;
-    if (shape >= 0 && at(shape) < parts.shapes.size()) {
-      size.trees = static_cast<std::int64_t>(parts.shapes[at(shape)].trees.size());
+    const bool hasTop = parts.top >= 0 && static_cast<std::size_t>(parts.top) < parts.instances.size();
+    const int shape = hasTop ? parts.instances[parts.top].shape : -1;
+    if (shape >= 0 && static_cast<std::size_t>(shape) < parts.shapes.size()) {
+      size.trees = static_cast<std::int64_t>(parts.shapes[shape].trees.size());
     }
     // As many different routes as there are pairs of GPUs, though most forests have fewer; each of a few nodes, with
     // its entry in the index that finds equal ones.

@@ -14,10 +14,6 @@ using fabric::NodeKind;
 using fabric::Rank;
 using schedule::Direction;
 
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
-
 std::int64_t sumOf(std::span<const std::int64_t> values) {
   std::int64_t sum = 0;
   for (const std::int64_t value : values) {
@@ -34,13 +30,13 @@ std::int64_t scaled(const Rational& value, std::int64_t scale) {
 }  // namespace
 
 Rational crossingBandwidth(const fabric::Fabric& fabric, std::span<const NodeIndex> nodes, Direction direction) {
-  std::vector<bool> inside(at(fabric.nodeCount()), false);
+  std::vector<bool> inside(static_cast<std::size_t>(fabric.nodeCount()), false);
   for (const NodeIndex node : nodes) {
-    inside[at(node)] = true;
+    inside[node] = true;
   }
   Rational sum;
   for (const fabric::Arc& arc : fabric.arcs()) {
-    if (inside[at(arc.tail)] != inside[at(arc.head)] && inside[at(arc.tail)] == (direction == Direction::out)) {
+    if (inside[arc.tail] != inside[arc.head] && inside[arc.tail] == (direction == Direction::out)) {
       sum += arc.bandwidth.gigabytesPerSecond();
     }
   }
@@ -62,10 +58,10 @@ bool isSoundCut(const fabric::Fabric& fabric, const schedule::Cut& cut, std::spa
       return false;
     }
     last = node;
-    const fabric::Node& info = fabric.nodes()[at(node)];
+    const fabric::Node& info = fabric.nodes()[node];
     if (info.kind == NodeKind::gpu) {
       ++gpus;
-      sum = checkedAdd(sum, demand[at(info.rank)]);
+      sum = checkedAdd(sum, demand[info.rank]);
     }
   }
   if (gpus == fabric.gpuCount()) {
@@ -97,7 +93,7 @@ RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t
 
   const int source = fabric.nodeCount();
   std::vector<flow::lemon::Arc> arcs;
-  arcs.reserve(fabric.arcs().size() + at(fabric.gpuCount()));
+  arcs.reserve(fabric.arcs().size() + static_cast<std::size_t>(fabric.gpuCount()));
   for (const fabric::Arc& arc : fabric.arcs()) {
     const std::int64_t capacity = scaled(arc.bandwidth.gigabytesPerSecond(), scale);
     if (direction == Direction::out) {
@@ -107,8 +103,8 @@ RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t
     }
   }
   for (Rank rank = 0; rank < fabric.gpuCount(); ++rank) {
-    if (demand[at(rank)] > 0) {
-      arcs.push_back({source, fabric.gpus()[at(rank)], checkedMul(unit, demand[at(rank)])});
+    if (demand[rank] > 0) {
+      arcs.push_back({source, fabric.gpus()[rank], checkedMul(unit, demand[rank])});
     }
   }
   flow::lemon::MaxFlow network(source + 1, arcs);
@@ -120,21 +116,21 @@ RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t
     throwIfCancelled(progress);
     progress.report("proving", static_cast<double>(rank) / fabric.gpuCount());
     const bool wantsCut = verdict.proof == RateProof::achievable;
-    const std::int64_t value = network.run(source, fabric.gpus()[at(rank)], wantsCut ? &sourceSide : nullptr);
+    const std::int64_t value = network.run(source, fabric.gpus()[rank], wantsCut ? &sourceSide : nullptr);
     if (value >= target && !wantsCut) {
       continue;
     }
     if (!wantsCut) {
-      network.run(source, fabric.gpus()[at(rank)], &sourceSide);
+      network.run(source, fabric.gpus()[rank], &sourceSide);
     }
     // The largest source side holds every other minimum cut, so if this one has no demand, none has.
     std::vector<NodeIndex> cutNodes;
     std::int64_t cutDemand = 0;
     for (NodeIndex node = 0; node < fabric.nodeCount(); ++node) {
-      if (sourceSide[at(node)]) {
+      if (sourceSide[node]) {
         cutNodes.push_back(node);
-        const fabric::Node& info = fabric.nodes()[at(node)];
-        cutDemand += info.kind == NodeKind::gpu ? demand[at(info.rank)] : 0;
+        const fabric::Node& info = fabric.nodes()[node];
+        cutDemand += info.kind == NodeKind::gpu ? demand[info.rank] : 0;
       }
     }
     if (value < target) {

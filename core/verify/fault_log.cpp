@@ -39,14 +39,14 @@ std::string nodeName(const fabric::Fabric& fabric, fabric::NodeIndex node) {
   if (node < 0 || node >= fabric.nodeCount()) {
     return "node " + std::to_string(node);
   }
-  return inQuotes(fabric.nodes()[static_cast<std::size_t>(node)].id);
+  return inQuotes(fabric.nodes()[node].id);
 }
 
 std::string gpuName(const fabric::Fabric& fabric, fabric::Rank rank) {
   if (rank < 0 || rank >= fabric.gpuCount()) {
     return "rank " + std::to_string(rank);
   }
-  return nodeName(fabric, fabric.gpus()[static_cast<std::size_t>(rank)]);
+  return nodeName(fabric, fabric.gpus()[rank]);
 }
 
 std::string routeName(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes) {

@@ -14,7 +14,7 @@ namespace coppice::verify {
 /// Collects findings: counts all, lists the first hundred.
 class FaultLog {
 public:
-  static constexpr std::size_t kMostListed = 100;
+  static constexpr std::size_t kMaxListed = 100;
 
   /// `element` names the place: `tree 3`, `link "a" -> "b"`, `cut 0`.
   void fault(std::string text, std::string element, std::string fix = {});
@@ -22,7 +22,7 @@ public:
 
   [[nodiscard]] std::int64_t faultCount() const { return m_faultCount; }
   /// False once the list is full: building further texts is wasted work, though faults still count.
-  [[nodiscard]] bool wantsMore() const { return m_findings.size() < kMostListed; }
+  [[nodiscard]] bool wantsMore() const { return m_findings.size() < kMaxListed; }
   /// The list; where faults were left out, its last entry says how many.
   [[nodiscard]] std::vector<Finding> take();
 

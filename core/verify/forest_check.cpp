@@ -21,10 +21,6 @@ using schedule::PathId;
 using schedule::Tree;
 using schedule::TreeEdge;
 
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
-
 std::string plural(std::int64_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
@@ -100,7 +96,7 @@ private:
   }
   [[nodiscard]] std::string treeName(std::int64_t index) const {
     return place("tree " + std::to_string(m_firstTree + index)) + " (root " +
-           gpuName(m_fabric, m_forest.trees[at(index)].root) + ")";
+           gpuName(m_fabric, m_forest.trees[index].root) + ")";
   }
   [[nodiscard]] std::string edgeName(std::int64_t tree, const TreeEdge& edge) const {
     return treeName(tree) + ", edge " + gpuName(m_fabric, edge.parent) + " -> " + gpuName(m_fabric, edge.child);
@@ -125,7 +121,7 @@ private:
       fault("made for " + plural(m_forest.gpuCount, "GPU") + ", the fabric has " + std::to_string(gpuCount), name);
       readable = false;
     }
-    if (m_forest.treesOfRoot.size() != at(gpuCount)) {
+    if (m_forest.treesOfRoot.size() != static_cast<std::size_t>(gpuCount)) {
       fault("states the trees of " + std::to_string(m_forest.treesOfRoot.size()) + " roots, the fabric has " +
                 plural(gpuCount, "GPU"),
             name);
@@ -154,8 +150,8 @@ private:
       totalDemand += amount;
     }
     for (Rank rank = 0; rank < gpuCount; ++rank) {
-      const std::int64_t trees = m_forest.treesOfRoot[at(rank)];
-      const std::int64_t amount = m_expectation.demand[at(rank)];
+      const std::int64_t trees = m_forest.treesOfRoot[rank];
+      const std::int64_t amount = m_expectation.demand[rank];
       if (m_expectation.fixedK) {
         const Int128 wanted = Int128{*m_expectation.fixedK} * amount;
         if (wanted != trees) {
@@ -177,9 +173,9 @@ private:
   /// Resolves every route to arcs once, so that the passes over trees never search.
   void indexRoutes() {
     const auto arcs = m_fabric.arcs();
-    std::vector<std::int32_t> firstOfTail(at(m_fabric.nodeCount()) + 1, 0);
+    std::vector<std::int32_t> firstOfTail(static_cast<std::size_t>(m_fabric.nodeCount()) + 1, 0);
     for (const fabric::Arc& arc : arcs) {
-      ++firstOfTail[at(arc.tail) + 1];
+      ++firstOfTail[static_cast<std::size_t>(arc.tail) + 1];
     }
     for (std::size_t i = 1; i < firstOfTail.size(); ++i) {
       firstOfTail[i] += firstOfTail[i - 1];
@@ -190,34 +186,34 @@ private:
     }
     const auto nodes = m_fabric.nodes();
     const auto nodeCount = static_cast<unsigned>(m_fabric.nodeCount());
-    m_routes.resize(at(m_forest.paths.size()));
+    m_routes.resize(static_cast<std::size_t>(m_forest.paths.size()));
     for (PathId id = 0; id < m_forest.paths.size(); ++id) {
       if ((id & 0xfff) == 0) {
         throwIfCancelled(m_progress);
       }
       const auto path = m_forest.paths[id];
-      Route& route = m_routes[at(id)];
+      Route& route = m_routes[id];
       route.firstArc = static_cast<std::int64_t>(m_arcOfHop.size());
       bool good = path.size() >= 2;
       for (std::size_t i = 0; good && i < path.size(); ++i) {
         const NodeIndex node = path[i];
         const bool isEnd = i == 0 || i + 1 == path.size();
-        good = static_cast<unsigned>(node) < nodeCount && (nodes[at(node)].kind == NodeKind::gpu) == isEnd;
+        good = static_cast<unsigned>(node) < nodeCount && (nodes[node].kind == NodeKind::gpu) == isEnd;
         if (good && i > 0) {
-          const auto begin = heads.begin() + firstOfTail[at(path[i - 1])];
-          const auto end = heads.begin() + firstOfTail[at(path[i - 1]) + 1];
+          const auto begin = heads.begin() + firstOfTail[path[i - 1]];
+          const auto end = heads.begin() + firstOfTail[static_cast<std::size_t>(path[i - 1]) + 1];
           const auto found = std::lower_bound(begin, end, node);
           good = found != end && *found == node;
           m_arcOfHop.push_back(static_cast<std::int32_t>(found - heads.begin()));
         }
       }
-      if (!good || path.size() > at(std::numeric_limits<std::int32_t>::max())) {
-        m_arcOfHop.resize(at(route.firstArc));
+      if (!good || path.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+        m_arcOfHop.resize(static_cast<std::size_t>(route.firstArc));
         continue;
       }
       route.hops = static_cast<std::int32_t>(path.size() - 1);
-      const Rank first = nodes[at(path.front())].rank;
-      const Rank last = nodes[at(path.back())].rank;
+      const Rank first = nodes[path.front()].rank;
+      const Rank last = nodes[path.back()].rank;
       route.parent = isOut() ? first : last;
       route.child = isOut() ? last : first;
     }
@@ -281,9 +277,9 @@ private:
 
   /// Trees found per root, with multiplicities.
   struct RootCount {
-    explicit RootCount(int gpuCount) : found(at(gpuCount), 0) {}
+    explicit RootCount(int gpuCount) : found(static_cast<std::size_t>(gpuCount), 0) {}
     void add(Rank root, std::int64_t multiplicity) {
-      found[at(root)] += multiplicity;
+      found[root] += multiplicity;
       grouped = grouped && root >= lastRoot;
       lastRoot = root;
     }
@@ -299,12 +295,12 @@ private:
       fault("trees are not grouped by ascending root", place("trees"), "sort them by root");
     }
     for (Rank rank = 0; rank < m_fabric.gpuCount(); ++rank) {
-      const Int128 found = roots.found[at(rank)];
-      if (found != m_forest.treesOfRoot[at(rank)]) {
+      const Int128 found = roots.found[rank];
+      if (found != m_forest.treesOfRoot[rank]) {
         const bool printable = found <= std::numeric_limits<std::int64_t>::max();
         fault("multiplicities of the trees rooted here add up to " +
                   (printable ? std::to_string(static_cast<std::int64_t>(found)) : "more than 2^63") + ", stated are " +
-                  std::to_string(m_forest.treesOfRoot[at(rank)]),
+                  std::to_string(m_forest.treesOfRoot[rank]),
               place("root " + gpuName(m_fabric, rank)));
       }
     }
@@ -312,8 +308,8 @@ private:
 
   void checkTrees() {
     const int gpuCount = m_fabric.gpuCount();
-    const std::size_t edgesPerTree = at(gpuCount - 1);
-    m_visits.assign(at(gpuCount), Visit{});
+    const std::size_t edgesPerTree = static_cast<std::size_t>(gpuCount - 1);
+    m_visits.assign(static_cast<std::size_t>(gpuCount), Visit{});
     RootCount roots(gpuCount);
     Int128 total = 0;
     for (const Tree& tree : m_forest.trees) {
@@ -329,7 +325,7 @@ private:
       if (index % reportEvery == 0) {
         m_progress.report("verifying", static_cast<double>(index) / static_cast<double>(treeCount));
       }
-      const Tree& tree = m_forest.trees[at(index)];
+      const Tree& tree = m_forest.trees[index];
       if (tree.root < 0 || tree.root >= gpuCount) {
         fault("its root, rank " + std::to_string(tree.root) + ", is not in the fabric",
               place("tree " + std::to_string(index)));
@@ -340,8 +336,8 @@ private:
         continue;
       }
       roots.add(tree.root, tree.multiplicity);
-      if (tree.firstEdge < 0 || at(tree.firstEdge) > m_forest.edges.size() ||
-          m_forest.edges.size() - at(tree.firstEdge) < edgesPerTree) {
+      if (tree.firstEdge < 0 || static_cast<std::size_t>(tree.firstEdge) > m_forest.edges.size() ||
+          m_forest.edges.size() - static_cast<std::size_t>(tree.firstEdge) < edgesPerTree) {
         fault("its edges lie outside the forest's " + plural(static_cast<std::int64_t>(m_forest.edges.size()), "edge"),
               treeName(index));
         continue;
@@ -370,7 +366,7 @@ private:
       }
       const Visit& parent = visits[edge.parent];
       Visit& child = visits[edge.child];
-      const Route& route = m_routes[static_cast<std::size_t>(edge.path)];
+      const Route& route = m_routes[edge.path];
       if (parent.stamp != index || child.stamp == index || parent.depth + 1 < depth || route.parent != edge.parent ||
           route.child != edge.child) {
         return false;
@@ -385,7 +381,7 @@ private:
     if (m_countsFit) {
       for (const TreeEdge& edge : edges) {
         if (edge.pruned == 0) {
-          m_useOfRoute[static_cast<std::size_t>(edge.path)] += tree.multiplicity;
+          m_useOfRoute[edge.path] += tree.multiplicity;
         } else {
           countPruned(edge, tree.multiplicity);
         }
@@ -395,18 +391,18 @@ private:
   }
 
   void countPruned(const TreeEdge& edge, std::int64_t multiplicity) {
-    const Route& route = m_routes[at(edge.path)];
+    const Route& route = m_routes[edge.path];
     const std::int32_t from = isOut() ? edge.pruned : 0;
     const std::int32_t to = isOut() ? route.hops : route.hops - edge.pruned;
     for (std::int32_t hop = from; hop < to; ++hop) {
-      m_loadOfArc[at(m_arcOfHop[at(route.firstArc + hop)])] += multiplicity;
+      m_loadOfArc[m_arcOfHop[route.firstArc + hop]] += multiplicity;
     }
   }
 
   /// Node `step` hops from the parent's end.
   [[nodiscard]] NodeIndex nodeFromParent(const TreeEdge& edge, std::int32_t step) const {
     const auto path = m_forest.paths[edge.path];
-    return isOut() ? path[at(step)] : path[path.size() - 1 - at(step)];
+    return isOut() ? path[step] : path[path.size() - 1 - static_cast<std::size_t>(step)];
   }
 
   /// Lets the data spread from the root (for in-trees: lets the sums be taken off, seen backwards from the root): an
@@ -418,7 +414,7 @@ private:
     const auto nodes = m_fabric.nodes();
     bool legal = true;
     for (const TreeEdge& edge : edges) {
-      const std::int32_t hops = m_routes[at(edge.path)].hops;
+      const std::int32_t hops = m_routes[edge.path].hops;
       if (edge.pruned < 0 || edge.pruned >= hops) {
         legal = false;
         if (explain) {
@@ -429,7 +425,7 @@ private:
         continue;
       }
       if (edge.pruned > 0) {
-        const fabric::Node& node = nodes[at(nodeFromParent(edge, edge.pruned))];
+        const fabric::Node& node = nodes[nodeFromParent(edge, edge.pruned)];
         if (!(isOut() ? node.multicast : node.aggregation)) {
           legal = false;
           if (explain) {
@@ -450,31 +446,31 @@ private:
     m_runs.assign(edges.size(), false);
     ++m_pruningStamp;
     for (std::size_t i = edges.size(); i-- > 0;) {
-      const std::size_t start = at(nodeFromParent(edges[i], edges[i].pruned));
+      const std::size_t start = static_cast<std::size_t>(nodeFromParent(edges[i], edges[i].pruned));
       m_nextWaiting[i] = m_firstWaiting[start];
       m_firstWaiting[start] = static_cast<std::int32_t>(i);
     }
     m_queue.clear();
     const auto activate = [&](NodeIndex node) {
-      if (m_activeStamp[at(node)] != m_pruningStamp) {
-        m_activeStamp[at(node)] = m_pruningStamp;
+      if (m_activeStamp[node] != m_pruningStamp) {
+        m_activeStamp[node] = m_pruningStamp;
         m_queue.push_back(node);
       }
     };
-    activate(m_fabric.gpus()[at(tree.root)]);
+    activate(m_fabric.gpus()[tree.root]);
     // NOLINTNEXTLINE(modernize-loop-convert): the queue grows under the loop
     for (std::size_t head = 0; head < m_queue.size(); ++head) {
-      for (std::int32_t i = m_firstWaiting[at(m_queue[head])]; i >= 0; i = m_nextWaiting[at(i)]) {
-        const TreeEdge& edge = edges[at(i)];
-        m_runs[at(i)] = true;
-        const std::int32_t hops = m_routes[at(edge.path)].hops;
+      for (std::int32_t i = m_firstWaiting[m_queue[head]]; i >= 0; i = m_nextWaiting[i]) {
+        const TreeEdge& edge = edges[i];
+        m_runs[i] = true;
+        const std::int32_t hops = m_routes[edge.path].hops;
         for (std::int32_t step = edge.pruned + 1; step <= hops; ++step) {
           activate(nodeFromParent(edge, step));
         }
       }
     }
     for (std::size_t i = 0; i < edges.size(); ++i) {
-      m_firstWaiting[at(nodeFromParent(edges[i], edges[i].pruned))] = -1;
+      m_firstWaiting[nodeFromParent(edges[i], edges[i].pruned)] = -1;
       if (!m_runs[i]) {
         legal = false;
         if (explain && edges[i].pruned > 0) {
@@ -498,7 +494,7 @@ private:
     const std::int64_t before = m_log.faultCount();
     const auto edges = m_forest.edgesOf(tree);
     const int gpuCount = m_fabric.gpuCount();
-    std::vector<Rank> parentOf(at(gpuCount), -1);
+    std::vector<Rank> parentOf(static_cast<std::size_t>(gpuCount), -1);
     bool routesFit = true;
     for (const TreeEdge& edge : edges) {
       if (edge.parent < 0 || edge.parent >= gpuCount || edge.child < 0 || edge.child >= gpuCount) {
@@ -509,12 +505,12 @@ private:
         fault("a GPU cannot be its own parent", edgeName(index, edge));
       } else if (edge.child == tree.root) {
         fault("the root has a parent", edgeName(index, edge));
-      } else if (parentOf[at(edge.child)] >= 0) {
-        fault(gpuName(m_fabric, edge.child) + " has two parents, " + gpuName(m_fabric, parentOf[at(edge.child)]) +
-                  " and " + gpuName(m_fabric, edge.parent),
+      } else if (parentOf[edge.child] >= 0) {
+        fault(gpuName(m_fabric, edge.child) + " has two parents, " + gpuName(m_fabric, parentOf[edge.child]) + " and " +
+                  gpuName(m_fabric, edge.parent),
               edgeName(index, edge));
       } else {
-        parentOf[at(edge.child)] = edge.parent;
+        parentOf[edge.child] = edge.parent;
       }
       routesFit = diagnoseRoute(index, edge) && routesFit;
     }
@@ -539,7 +535,7 @@ private:
       return false;
     }
     const auto path = m_forest.paths[edge.path];
-    const Route& route = m_routes[at(edge.path)];
+    const Route& route = m_routes[edge.path];
     if (route.parent == edge.parent && route.child == edge.child) {
       return true;
     }
@@ -556,7 +552,7 @@ private:
               edgeName(index, edge));
         return false;
       }
-      const bool isGpu = m_fabric.nodes()[at(node)].kind == NodeKind::gpu;
+      const bool isGpu = m_fabric.nodes()[node].kind == NodeKind::gpu;
       const bool isEnd = i == 0 || i + 1 == path.size();
       if (isGpu && !isEnd) {
         fault("the route passes through GPU " + nodeName(m_fabric, node) + along, edgeName(index, edge),
@@ -580,17 +576,17 @@ private:
   }
 
   void diagnoseSpan(std::int64_t index, const Tree& tree, const std::vector<Rank>& parentOf) {
-    constexpr int kMostNamed = 8;
+    constexpr int kMaxNamed = 8;
     std::string missing;
     int missingCount = 0;
     for (Rank rank = 0; rank < m_fabric.gpuCount(); ++rank) {
-      if (rank != tree.root && parentOf[at(rank)] < 0 && ++missingCount <= kMostNamed) {
+      if (rank != tree.root && parentOf[rank] < 0 && ++missingCount <= kMaxNamed) {
         missing += (missing.empty() ? "" : ", ") + gpuName(m_fabric, rank);
       }
     }
     if (missingCount > 0) {
       fault("does not reach " + missing +
-                (missingCount > kMostNamed ? " and " + std::to_string(missingCount - kMostNamed) + " more" : ""),
+                (missingCount > kMaxNamed ? " and " + std::to_string(missingCount - kMaxNamed) + " more" : ""),
             treeName(index), "a tree spans all GPUs");
     }
     // Colours: 0 unseen, 1 on the walk, 2 done. Every GPU has at most one parent here, so each walk ends or circles.
@@ -598,40 +594,40 @@ private:
     for (Rank start = 0; start < m_fabric.gpuCount(); ++start) {
       std::vector<Rank> walk;
       Rank rank = start;
-      while (rank >= 0 && colour[at(rank)] == 0) {
-        colour[at(rank)] = 1;
+      while (rank >= 0 && colour[rank] == 0) {
+        colour[rank] = 1;
         walk.push_back(rank);
-        rank = rank == tree.root ? -1 : parentOf[at(rank)];
+        rank = rank == tree.root ? -1 : parentOf[rank];
       }
-      if (rank >= 0 && colour[at(rank)] == 1) {
+      if (rank >= 0 && colour[rank] == 1) {
         std::string circle = gpuName(m_fabric, rank);
         int named = 1;
-        for (Rank next = parentOf[at(rank)]; next != rank; next = parentOf[at(next)]) {
-          if (++named <= kMostNamed) {
+        for (Rank next = parentOf[rank]; next != rank; next = parentOf[next]) {
+          if (++named <= kMaxNamed) {
             circle = gpuName(m_fabric, next) + " -> " + circle;
           }
         }
         fault("edges form a cycle cut off from the root: " + circle +
-                  (named > kMostNamed ? " (" + std::to_string(named) + " GPUs)" : ""),
+                  (named > kMaxNamed ? " (" + std::to_string(named) + " GPUs)" : ""),
               treeName(index));
       }
       for (const Rank done : walk) {
-        colour[at(done)] = 2;
+        colour[done] = 2;
       }
     }
   }
 
   /// @pre the tree is spanning, whatever its order.
   bool isBreadthFirst(const Tree& tree) {
-    std::vector<std::int32_t> depthOf(at(m_fabric.gpuCount()), -1);
-    depthOf[at(tree.root)] = 0;
+    std::vector<std::int32_t> depthOf(static_cast<std::size_t>(m_fabric.gpuCount()), -1);
+    depthOf[tree.root] = 0;
     std::int32_t depth = 0;
     for (const TreeEdge& edge : m_forest.edgesOf(tree)) {
-      if (depthOf[at(edge.parent)] < 0 || depthOf[at(edge.parent)] + 1 < depth) {
+      if (depthOf[edge.parent] < 0 || depthOf[edge.parent] + 1 < depth) {
         return false;
       }
-      depth = depthOf[at(edge.parent)] + 1;
-      depthOf[at(edge.child)] = depth;
+      depth = depthOf[edge.parent] + 1;
+      depthOf[edge.child] = depth;
     }
     return true;
   }
@@ -640,7 +636,7 @@ private:
     for (std::size_t i = 0; i < m_routes.size(); ++i) {
       if (m_useOfRoute[i] != 0) {
         for (std::int64_t hop = 0; hop < m_routes[i].hops; ++hop) {
-          m_loadOfArc[at(m_arcOfHop[at(m_routes[i].firstArc + hop)])] += m_useOfRoute[i];
+          m_loadOfArc[m_arcOfHop[m_routes[i].firstArc + hop]] += m_useOfRoute[i];
         }
       }
     }

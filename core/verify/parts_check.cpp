@@ -22,10 +22,6 @@ using schedule::kNoArc;
 using schedule::PathId;
 using schedule::TreeReader;
 
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
-
 /// The pieces of routes, resolved to arcs once.
 struct Pieces {
   struct Piece {
@@ -37,16 +33,16 @@ struct Pieces {
 
   Pieces(const fabric::Fabric& fabric, const TreeReader& reader, const ArcFinder& arcs, const Progress& progress) {
     const auto nodes = fabric.nodes();
-    all.resize(at(reader.pieceCount()));
+    all.resize(static_cast<std::size_t>(reader.pieceCount()));
     firstArc.reserve(all.size() + 1);
     for (PathId id = 0; id < reader.pieceCount(); ++id) {
       if ((id & 0xfff) == 0) {
         throwIfCancelled(progress);
       }
-      Piece& piece = all[at(id)];
+      Piece& piece = all[id];
       const auto relays = reader.relays(id);
       for (std::size_t i = 0; piece.isSound && i < relays.size(); ++i) {
-        piece.isSound = nodes[at(relays[i])].kind != fabric::NodeKind::gpu;
+        piece.isSound = nodes[relays[i]].kind != fabric::NodeKind::gpu;
         if (piece.isSound && i > 0) {
           const std::int32_t arc = arcs.find(relays[i - 1], relays[i]);
           piece.isSound = arc != kNoArc;
@@ -59,7 +55,7 @@ struct Pieces {
         piece.last = relays.back();
       }
       if (!piece.isSound) {
-        arcOfHop.resize(at(firstArc.back()));
+        arcOfHop.resize(static_cast<std::size_t>(firstArc.back()));
       }
       firstArc.push_back(static_cast<std::int64_t>(arcOfHop.size()));
     }
@@ -101,16 +97,16 @@ public:
 
 private:
   bool count(std::int64_t index, const TreeReader::View& tree) {
-    m_seen[at(tree.root)] = index;
+    m_seen[tree.root] = index;
     for (std::size_t i = 0; i < tree.edges.size(); ++i) {
       const TreeReader::Edge& edge = tree.edges[i];
-      if (m_seen[at(edge.parent)] != index || m_seen[at(edge.child)] == index || !load(edge, tree.multiplicity)) {
+      if (m_seen[edge.parent] != index || m_seen[edge.child] == index || !load(edge, tree.multiplicity)) {
         for (std::size_t counted = 0; counted < i; ++counted) {
           load(tree.edges[counted], -tree.multiplicity);
         }
         return false;
       }
-      m_seen[at(edge.child)] = index;
+      m_seen[edge.child] = index;
     }
     return tree.edges.size() + 1 == m_seen.size();
   }
@@ -121,30 +117,30 @@ private:
     std::array<std::int32_t, 4> joints{};
     std::size_t jointCount = 0;
     bool fits = true;
-    NodeIndex node = m_gpus[at(edge.parent)];
+    NodeIndex node = m_gpus[edge.parent];
     const auto join = [&](NodeIndex next) {
       joints[jointCount] = m_arcs.find(node, next);
       fits = fits && joints[jointCount] != kNoArc;
       ++jointCount;
     };
     for (const PathId id : {edge.out, edge.between, edge.in}) {
-      const Pieces::Piece& piece = m_pieces.all[at(id)];
+      const Pieces::Piece& piece = m_pieces.all[id];
       if (piece.first >= 0) {
         join(piece.first);
         fits = fits && piece.isSound;
         node = piece.last;
       }
     }
-    join(m_gpus[at(edge.child)]);
+    join(m_gpus[edge.child]);
     if (!fits) {
       return false;
     }
     for (std::size_t i = 0; i < jointCount; ++i) {
-      loadOfArc[at(joints[i])] += multiplicity;
+      loadOfArc[joints[i]] += multiplicity;
     }
     for (const PathId id : {edge.out, edge.between, edge.in}) {
-      if (m_pieces.all[at(id)].hops != 0) {
-        useOfPiece[at(id)] += multiplicity;
+      if (m_pieces.all[id].hops != 0) {
+        useOfPiece[id] += multiplicity;
       }
     }
     return true;
@@ -160,10 +156,10 @@ private:
 /// Threads pay off from so many edges on, and only where each one's counters are small beside the work.
 int threadCount(std::int64_t edges, std::int64_t counters) {
   constexpr std::int64_t kEdgesPerThread = std::int64_t{1} << 20;
-  constexpr std::int64_t kMostThreads = 16;
+  constexpr std::int64_t kMaxThreads = 16;
   const std::int64_t cores = std::max(1U, std::thread::hardware_concurrency());
   const std::int64_t useful = std::min(edges / kEdgesPerThread, edges / std::max<std::int64_t>(counters, 1));
-  return static_cast<int>(std::clamp<std::int64_t>(useful, 1, std::min(cores, kMostThreads)));
+  return static_cast<int>(std::clamp<std::int64_t>(useful, 1, std::min(cores, kMaxThreads)));
 }
 
 }  // namespace
@@ -176,22 +172,22 @@ PartsLoad checkParts(const fabric::Fabric& fabric, const schedule::Forest& fores
   const auto counters = static_cast<std::int64_t>(pieces.all.size() + fabric.arcs().size());
   const int threads = threadCount(trees * (fabric.gpuCount() - 1), counters);
   std::vector<Worker> workers;
-  workers.reserve(at(threads));
+  workers.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) {
     workers.emplace_back(fabric, arcs, pieces, reader);
   }
-  std::vector<std::exception_ptr> failures(at(threads));
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(threads));
   const auto work = [&](int number, const Progress& report) {
     try {
-      workers[at(number)].run(trees * number / threads, trees * (number + 1) / threads, report);
+      workers[number].run(trees * number / threads, trees * (number + 1) / threads, report);
     } catch (...) {
-      failures[at(number)] = std::current_exception();
+      failures[number] = std::current_exception();
     }
   };
   {
     const Progress silent{.onReport = {}, .stop = progress.stop};
     std::vector<std::jthread> others;
-    others.reserve(at(threads - 1));
+    others.reserve(static_cast<std::size_t>(threads - 1));
     for (int i = 1; i < threads; ++i) {
       try {
         others.emplace_back(work, i, silent);
@@ -217,7 +213,7 @@ PartsLoad checkParts(const fabric::Fabric& fabric, const schedule::Forest& fores
     for (std::size_t piece = 0; piece < pieces.all.size(); ++piece) {
       if (worker.useOfPiece[piece] != 0) {
         for (std::int64_t hop = pieces.firstArc[piece]; hop < pieces.firstArc[piece + 1]; ++hop) {
-          result.loadOfArc[at(pieces.arcOfHop[at(hop)])] += worker.useOfPiece[piece];
+          result.loadOfArc[pieces.arcOfHop[hop]] += worker.useOfPiece[piece];
         }
       }
     }

@@ -10,11 +10,11 @@ namespace {
 using program::Buffer;
 using program::StepType;
 
-constexpr std::size_t kMostChunks = std::size_t{1} << 26;  // all ranks; 8 bytes each
+constexpr std::size_t kMaxChunks = std::size_t{1} << 26;  // all ranks; 8 bytes each
 
 }  // namespace
 
-Layout::Layout(const program::Program& program, Goal goal, bool inPlace)
+Layout::Layout(const program::Program& program, Collective goal, bool inPlace)
     : m_caller(callerBuffers(program, goal)), m_inPlace(inPlace) {
   std::size_t total = 0;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
@@ -23,15 +23,15 @@ Layout::Layout(const program::Program& program, Goal goal, bool inPlace)
     int scratch = m_caller.input + m_caller.output;
     if (inPlace) {
       const int own = static_cast<int>(rank);
-      input = goal == Goal::allgather || goal == Goal::gather ? own * m_caller.input : 0;
-      output = goal == Goal::reduceScatter || goal == Goal::scatter ? own * m_caller.output : 0;
+      input = goal == Collective::allgather || goal == Collective::gather ? own * m_caller.input : 0;
+      output = goal == Collective::reduceScatter || goal == Collective::scatter ? own * m_caller.output : 0;
       scratch = std::max(m_caller.input, m_caller.output);
     }
     m_base.push_back({input, output, scratch});
     m_size.push_back(static_cast<std::size_t>(scratch + program.ranks[rank].scratchChunks));
     total += m_size.back();
   }
-  if (total > kMostChunks) {
+  if (total > kMaxChunks) {
     throw MemoryLimitError{};
   }
 }
@@ -64,19 +64,19 @@ DataRun::DataRun(const FlatProgram& flat, const Layout& layout, Values& values, 
       m_sentIn(static_cast<std::size_t>(m_ranks)) {
   const int chunks = layout.caller().input;
   for (int rank = 0; rank < m_ranks; ++rank) {
-    auto& memory = m_memory[static_cast<std::size_t>(rank)];
+    auto& memory = m_memory[rank];
     memory.assign(layout.size(rank), kUnwritten);
     for (int chunk = 0; chunk < chunks; ++chunk) {
       memory[layout.location(rank, Buffer::input, chunk)] =
           makeValue(static_cast<std::uint32_t>(chunk), static_cast<std::uint32_t>(rank));
     }
-    m_sentIn[static_cast<std::size_t>(rank)].assign(static_cast<std::size_t>(chunks), 0);
+    m_sentIn[rank].assign(static_cast<std::size_t>(chunks), 0);
   }
 }
 
 Value DataRun::read(int block, const Event& event, Buffer buffer, int offset) {
-  const int rank = m_flat.blocks[static_cast<std::size_t>(block)].rank;
-  const Value value = m_memory[static_cast<std::size_t>(rank)][m_layout.location(rank, buffer, offset)];
+  const int rank = m_flat.blocks[block].rank;
+  const Value value = m_memory[rank][m_layout.location(rank, buffer, offset)];
   if (value != kUnwritten) {
     return value;
   }
@@ -93,12 +93,12 @@ Value DataRun::read(int block, const Event& event, Buffer buffer, int offset) {
 }
 
 void DataRun::write(int rank, const FlatStep& step, int chunk, Value value) {
-  m_memory[static_cast<std::size_t>(rank)][m_layout.location(rank, step.dstBuffer, step.dstOffset + chunk)] = value;
+  m_memory[rank][m_layout.location(rank, step.dstBuffer, step.dstOffset + chunk)] = value;
 }
 
 void DataRun::noteSent(int rank, Value value, std::uint32_t event) {
   if (isSound(value) && m_values.sets().contains(setOf(value), rank)) {
-    std::uint32_t& sent = m_sentIn[static_cast<std::size_t>(rank)][chunkOf(value)];
+    std::uint32_t& sent = m_sentIn[rank][chunkOf(value)];
     sent = sent == 0 || sent == event + 1 ? event + 1 : kSeveral;
   }
 }
@@ -107,8 +107,8 @@ void DataRun::noteReceived(int rank, Value value, std::uint32_t event) {
   if (!isSound(value) || !m_values.sets().contains(setOf(value), rank)) {
     return;
   }
-  const std::uint32_t sent = m_sentIn[static_cast<std::size_t>(rank)][chunkOf(value)];
-  auto& echoes = m_history[static_cast<std::size_t>(rank)].echoes;
+  const std::uint32_t sent = m_sentIn[rank][chunkOf(value)];
+  auto& echoes = m_history[rank].echoes;
   const std::pair echo(event, sent - 1);
   if (sent != 0 && sent != kSeveral && (echoes.empty() || echoes.back() != echo)) {
     echoes.push_back(echo);
@@ -116,10 +116,10 @@ void DataRun::noteReceived(int rank, Value value, std::uint32_t event) {
 }
 
 void DataRun::operator()(const Event& event) {
-  const FlatBlock& owner = m_flat.blocks[static_cast<std::size_t>(event.block)];
+  const FlatBlock& owner = m_flat.blocks[event.block];
   const FlatStep& step = m_flat.steps[event.step];
   const int rank = owner.rank;
-  auto& events = m_history[static_cast<std::size_t>(rank)].events;
+  auto& events = m_history[rank].events;
   const auto number = static_cast<std::uint32_t>(events.size());
   events.push_back(static_cast<std::uint32_t>(owner.id));
   if (step.type == StepType::nop) {
@@ -167,61 +167,61 @@ void DataRun::operator()(const Event& event) {
 }
 
 Value DataRun::output(int rank, int chunk) const {
-  return m_memory[static_cast<std::size_t>(rank)][m_layout.location(rank, Buffer::output, chunk)];
+  return m_memory[rank][m_layout.location(rank, Buffer::output, chunk)];
 }
 
 /// What a chunk of a rank's output must hold in the end. @param root of rooted goals
-Value DataRun::expected(Goal goal, int root, int rank, int chunk) const {
+Value DataRun::expected(Collective goal, int root, int rank, int chunk) const {
   const BufferSizes caller = m_layout.caller();
-  const int part = goal == Goal::alltoall ? caller.input / m_ranks : caller.input;
+  const int part = goal == Collective::alltoall ? caller.input / m_ranks : caller.input;
   const std::uint32_t all = m_values.sets().all();
   switch (goal) {
-    case Goal::allgather:
-    case Goal::gather:
+    case Collective::allgather:
+    case Collective::gather:
       return makeValue(static_cast<std::uint32_t>(chunk % part), static_cast<std::uint32_t>(chunk / part));
-    case Goal::alltoall:
+    case Collective::alltoall:
       return makeValue(static_cast<std::uint32_t>(rank * part + chunk % part),
                        static_cast<std::uint32_t>(chunk / part));
-    case Goal::reduceScatter:
+    case Collective::reduceScatter:
       return makeValue(static_cast<std::uint32_t>(rank * caller.output + chunk), all);
-    case Goal::scatter:
+    case Collective::scatter:
       return makeValue(static_cast<std::uint32_t>(rank * caller.output + chunk), static_cast<std::uint32_t>(root));
-    case Goal::broadcast:
+    case Collective::broadcast:
       return makeValue(static_cast<std::uint32_t>(chunk), static_cast<std::uint32_t>(root));
-    case Goal::allreduce:
-    case Goal::reduce:
-    case Goal::unknown:
+    case Collective::allreduce:
+    case Collective::reduce:
+    case Collective::custom:
       break;
   }
   return makeValue(static_cast<std::uint32_t>(chunk), all);
 }
 
 /// The root that makes this chunk right on this rank, -1 = none.
-int DataRun::rootOf(Goal goal, int chunk, int rank) const {
+int DataRun::rootOf(Collective goal, int chunk, int rank) const {
   const Value value = output(rank, chunk);
   if (!isSound(value)) {
     return -1;
   }
   const bool isOfOne = setOf(value) < static_cast<std::uint32_t>(m_ranks);
-  const int giver = goal == Goal::gather ? rank : isOfOne ? static_cast<int>(setOf(value)) : -1;
-  const int root = goal == Goal::reduce ? rank : giver;
+  const int giver = goal == Collective::gather ? rank : isOfOne ? static_cast<int>(setOf(value)) : -1;
+  const int root = goal == Collective::reduce ? rank : giver;
   return root >= 0 && value == expected(goal, root, rank, chunk) ? root : -1;
 }
 
-int DataRun::inferRoot(Goal goal) {
+int DataRun::inferRoot(Collective goal) {
   std::vector<std::size_t> votes(static_cast<std::size_t>(m_ranks));
   for (int rank = 0; rank < m_ranks; ++rank) {
     for (int chunk = 0; chunk < m_layout.caller().output; ++chunk) {
       if (const int root = rootOf(goal, chunk, rank); root >= 0) {
-        ++votes[static_cast<std::size_t>(root)];
+        ++votes[root];
       }
     }
   }
   return static_cast<int>(std::max_element(votes.begin(), votes.end()) - votes.begin());
 }
 
-int DataRun::checkResult(Goal goal, int root) {
-  if (goal == Goal::unknown) {
+int DataRun::checkResult(Collective goal, int root) {
+  if (goal == Collective::custom) {
     return -1;
   }
   const bool rooted = isRooted(goal);
@@ -236,7 +236,7 @@ int DataRun::checkResult(Goal goal, int root) {
   int firstRank = -1;
   int firstChunk = -1;
   for (int rank = 0; rank < m_ranks; ++rank) {
-    if ((goal == Goal::reduce || goal == Goal::gather) && rank != root) {
+    if ((goal == Collective::reduce || goal == Collective::gather) && rank != root) {
       continue;
     }
     const std::size_t before = wrong;
@@ -253,7 +253,7 @@ int DataRun::checkResult(Goal goal, int root) {
                        std::to_string(firstChunk) + "] of rank " + std::to_string(firstRank) + " must hold " +
                        m_values.describe(expected(goal, root, firstRank, firstChunk)) + ", but holds " +
                        m_values.describe(output(firstRank, firstChunk));
-    if (m_layout.inPlace() && (goal == Goal::reduceScatter || goal == Goal::scatter)) {
+    if (m_layout.inPlace() && (goal == Collective::reduceScatter || goal == Collective::scatter)) {
       text += "; in place, that chunk is i[" + std::to_string(firstRank * caller.output + firstChunk) + "]";
     }
     if (wrong > 1) {

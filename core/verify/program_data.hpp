@@ -18,14 +18,13 @@ namespace coppice::verify {
 /// o[rank*c…] for allgather and gather, o is i[rank*c…] for reduce_scatter and scatter, both are one for the others.
 class Layout {
 public:
-  Layout(const program::Program& program, Goal goal, bool inPlace);
+  Layout(const program::Program& program, Collective goal, bool inPlace);
 
   [[nodiscard]] std::uint32_t location(int rank, program::Buffer buffer, int offset) const {
-    return static_cast<std::uint32_t>(m_base[static_cast<std::size_t>(rank)][static_cast<std::size_t>(buffer)] +
-                                      offset);
+    return static_cast<std::uint32_t>(m_base[rank][static_cast<std::size_t>(buffer)] + offset);
   }
   /// Chunks of memory on a rank.
-  [[nodiscard]] std::size_t size(int rank) const { return m_size[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] std::size_t size(int rank) const { return m_size[rank]; }
   [[nodiscard]] BufferSizes caller() const { return m_caller; }
   [[nodiscard]] bool inPlace() const { return m_inPlace; }
 
@@ -58,7 +57,7 @@ public:
 
   /// Compares the final contents with what the goal demands and reports the first wrong chunk.
   /// @param root of rooted goals; -1 = whichever the data show  @return that root; -1 for the other goals
-  int checkResult(Goal goal, int root);
+  int checkResult(Collective goal, int root);
   [[nodiscard]] const std::vector<RankHistory>& history() const { return m_history; }
 
 private:
@@ -69,9 +68,9 @@ private:
   void noteSent(int rank, Value value, std::uint32_t event);
   void noteReceived(int rank, Value value, std::uint32_t event);
   [[nodiscard]] Value output(int rank, int chunk) const;
-  [[nodiscard]] Value expected(Goal goal, int root, int rank, int chunk) const;
-  [[nodiscard]] int rootOf(Goal goal, int chunk, int rank) const;
-  [[nodiscard]] int inferRoot(Goal goal);
+  [[nodiscard]] Value expected(Collective goal, int root, int rank, int chunk) const;
+  [[nodiscard]] int rootOf(Collective goal, int chunk, int rank) const;
+  [[nodiscard]] int inferRoot(Collective goal);
 
   const FlatProgram& m_flat;
   const Layout& m_layout;

@@ -7,7 +7,7 @@
 namespace coppice::verify {
 namespace {
 
-constexpr std::size_t kMostLinks = 12;  // links of a cycle that are written out
+constexpr std::size_t kMaxLinks = 12;  // links of a cycle that are written out
 constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 
 struct Ignore {
@@ -16,14 +16,14 @@ struct Ignore {
 
 /// The threadblock that a stopped one waits for; it has stopped too.
 int blockerOf(const FlatProgram& flat, int block, const BlockState& state) {
-  const FlatBlock& owner = flat.blocks[static_cast<std::size_t>(block)];
+  const FlatBlock& owner = flat.blocks[block];
   switch (state.obstacle) {
     case Obstacle::dependency:
       return flat.steps[state.step].waitsForBlock;
     case Obstacle::message:
-      return flat.connections[static_cast<std::size_t>(owner.recvConnection)].sender;
+      return flat.connections[owner.recvConnection].sender;
     case Obstacle::space:
-      return flat.connections[static_cast<std::size_t>(owner.sendConnection)].receiver;
+      return flat.connections[owner.sendConnection].receiver;
     case Obstacle::none:
       break;
   }
@@ -36,12 +36,12 @@ std::vector<int> findCycle(const FlatProgram& flat, const std::vector<BlockState
   std::vector<int> chain;
   std::vector<char> seen(states.size(), 0);
   for (int block = static_cast<int>(stopped - states.begin()); block >= 0;
-       block = blockerOf(flat, block, states[static_cast<std::size_t>(block)])) {
-    if (seen[static_cast<std::size_t>(block)] != 0) {
+       block = blockerOf(flat, block, states[block])) {
+    if (seen[block] != 0) {
       chain.erase(chain.begin(), std::find(chain.begin(), chain.end(), block));
       break;
     }
-    seen[static_cast<std::size_t>(block)] = 1;
+    seen[block] = 1;
     chain.push_back(block);
   }
   return chain;
@@ -50,19 +50,19 @@ std::vector<int> findCycle(const FlatProgram& flat, const std::vector<BlockState
 std::string describeCycle(const program::Program& program, const FlatProgram& flat,
                           const std::vector<BlockState>& states, const std::vector<int>& cycle) {
   std::string text;
-  for (std::size_t link = 0; link < cycle.size() && link < kMostLinks; ++link) {
-    const BlockState& state = states[static_cast<std::size_t>(cycle[link])];
+  for (std::size_t link = 0; link < cycle.size() && link < kMaxLinks; ++link) {
+    const BlockState& state = states[cycle[link]];
     text += nameOperation(program, flat, cycle[link], state.step) + (link == 0 ? " waits" : ", which waits");
     text += state.obstacle == Obstacle::dependency ? " for the flag of "
             : state.obstacle == Obstacle::message  ? " for data from "
                                                    : " for space in its connection to ";
   }
-  if (cycle.size() > kMostLinks) {
-    return text + std::to_string(cycle.size() - kMostLinks) +
+  if (cycle.size() > kMaxLinks) {
+    return text + std::to_string(cycle.size() - kMaxLinks) +
            " more threadblocks, the last of which waits for the first";
   }
   const int first = cycle.front();
-  return text + nameStep(flat, first, states[static_cast<std::size_t>(first)].step);
+  return text + nameStep(flat, first, states[first].step);
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ Deadlock explainDeadlock(const program::Program& program, const FlatProgram& fla
   const auto tell = [&](const std::vector<BlockState>& stopped) {
     const std::vector<int> cycle = findCycle(flat, stopped);
     deadlock.cycle = describeCycle(program, flat, stopped, cycle);
-    deadlock.place = nameStep(flat, cycle.front(), stopped[static_cast<std::size_t>(cycle.front())].step);
+    deadlock.place = nameStep(flat, cycle.front(), stopped[cycle.front()].step);
   };
   Execution unlimited(flat, kNoLimit, chunksPerMessage, ignore, progress);
   if (!unlimited.run()) {

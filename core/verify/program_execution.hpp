@@ -82,18 +82,17 @@ private:
 
   /// Runs one threadblock until it ends or meets an obstacle.
   void advance(int block) {
-    BlockState& state = m_states[static_cast<std::size_t>(block)];
-    const FlatBlock& owner = m_flat.blocks[static_cast<std::size_t>(block)];
+    BlockState& state = m_states[block];
+    const FlatBlock& owner = m_flat.blocks[block];
     state.obstacle = Obstacle::none;
     for (; state.step < owner.endStep; ++state.step, state.chunk = 0) {
       if ((++m_stepsRun & 0xFFFU) == 0) {
         throwIfCancelled(m_progress);
       }
       const FlatStep& step = m_flat.steps[state.step];
-      if (state.chunk == 0 && step.waitsForBlock >= 0 &&
-          m_flags[static_cast<std::size_t>(step.waitsForBlock)] <= step.waitsForStep) {
+      if (state.chunk == 0 && step.waitsForBlock >= 0 && m_flags[step.waitsForBlock] <= step.waitsForStep) {
         state.obstacle = Obstacle::dependency;
-        m_waiting[static_cast<std::size_t>(step.waitsForBlock)].emplace(step.waitsForStep, block);
+        m_waiting[step.waitsForBlock].emplace(step.waitsForStep, block);
         return;
       }
       if (!step.exchanges) {
@@ -149,8 +148,8 @@ private:
   }
 
   void publish(int block, std::uint32_t step) {
-    m_flags[static_cast<std::size_t>(block)] = step + 1;
-    auto& waiting = m_waiting[static_cast<std::size_t>(block)];
+    m_flags[block] = step + 1;
+    auto& waiting = m_waiting[block];
     while (!waiting.empty() && waiting.top().first <= step) {
       wake(waiting.top().second, Obstacle::dependency);
       waiting.pop();
@@ -158,7 +157,7 @@ private:
   }
 
   void wake(int block, Obstacle obstacle) {
-    BlockState& state = m_states[static_cast<std::size_t>(block)];
+    BlockState& state = m_states[block];
     if (state.obstacle == obstacle) {
       state.obstacle = Obstacle::none;
       m_ready.push_back(block);

@@ -23,8 +23,8 @@ using program::Step;
 using program::StepType;
 using program::ThreadBlock;
 
-constexpr int kMostRanks = 1024;       // children of one XML element
-constexpr int kMostFused = 16;         // sources that one fused reduction holds
+constexpr int kMaxRanks = 1024;        // children of one XML element
+constexpr int kMaxFused = 16;          // sources that one fused reduction holds
 constexpr int kDeviceBytesShift = 36;  // 64 GiB: no scratch buffer above this can be allocated
 
 std::int64_t allShares(const Program& program) {
@@ -32,16 +32,16 @@ std::int64_t allShares(const Program& program) {
 }
 
 /// nchunksperloop counts the chunks of one rank's share, see BufferSizes.
-bool countsOneShare(const Program& program, Goal goal) {
-  if ((goal != Goal::gather && goal != Goal::scatter) || program.ranks.size() < 2) {
+bool countsOneShare(const Program& program, Collective goal) {
+  if ((goal != Collective::gather && goal != Collective::scatter) || program.ranks.size() < 2) {
     return false;
   }
   const std::int64_t all = allShares(program);
   bool isShare = false;
   bool isWhole = false;
   for (const RankProgram& rank : program.ranks) {
-    const int longer = goal == Goal::gather ? rank.outputChunks : rank.inputChunks;
-    const int shorter = goal == Goal::gather ? rank.inputChunks : rank.outputChunks;
+    const int longer = goal == Collective::gather ? rank.outputChunks : rank.inputChunks;
+    const int shorter = goal == Collective::gather ? rank.inputChunks : rank.outputChunks;
     if (longer > 0 && longer == all) {
       return true;
     }
@@ -82,9 +82,7 @@ private:
   void reportUselessFlags();
 
   [[nodiscard]] bool isMsccl() const { return m_runtime == Runtime::msccl; }
-  [[nodiscard]] const RankProgram& rankProgram(int rank) const {
-    return m_program.ranks[static_cast<std::size_t>(rank)];
-  }
+  [[nodiscard]] const RankProgram& rankProgram(int rank) const { return m_program.ranks[rank]; }
   [[nodiscard]] int ranks() const { return static_cast<int>(m_program.ranks.size()); }
 
   static std::string place(int rank, int id = -1, int index = -1) {
@@ -121,7 +119,7 @@ private:
   const program::RuntimeLimits& m_limits;
   const Progress& m_progress;
   FindingSink& m_sink;
-  Goal m_goal;
+  Collective m_goal;
   BufferSizes m_caller;
   bool m_executable = true;
   FlatProgram m_flat;
@@ -131,7 +129,7 @@ std::optional<FlatProgram> StructureCheck::run() {
   m_caller = callerBuffers(m_program, m_goal);
   checkHead();
   checkWindow();
-  if (ranks() > kMostRanks) {
+  if (ranks() > kMaxRanks) {
     blockingFault(Check::shape, {}, [&] {
       return std::to_string(ranks()) + " ranks; the runtimes' table of one element's children ends at 1024";
     });
@@ -189,7 +187,8 @@ void StructureCheck::checkHead() {
              " ranks; offsets end at " + std::to_string(m_limits.offset);
     });
   }
-  if ((m_goal == Goal::gather || m_goal == Goal::scatter) && ranks() > 1 && !countsOneShare(m_program, m_goal)) {
+  if ((m_goal == Collective::gather || m_goal == Collective::scatter) && ranks() > 1 &&
+      !countsOneShare(m_program, m_goal)) {
     report(
         Check::collective, Severity::warning, ErrorCode::verification, {},
         [&] {
@@ -199,13 +198,13 @@ void StructureCheck::checkHead() {
         },
         "to run it there, set nchunksperloop to the chunks of one rank's share");
   }
-  if (m_goal == Goal::unknown) {
+  if (m_goal == Collective::custom) {
     report(Check::collective, Severity::error, ErrorCode::verification, {}, [&] {
       return "the result of coll=" + inQuotes(m_program.collectiveText) +
              " is not defined, so it is not judged; races, deadlock and limits are";
     });
   }
-  if (isMsccl() && m_goal == Goal::alltoall && m_program.name == "2D") {
+  if (isMsccl() && m_goal == Collective::alltoall && m_program.name == "2D") {
     report(Check::shape, Severity::error, ErrorCode::verification, {}, [] {
       return std::string("an alltoall algorithm named 2D starts a built-in one of MSCCL instead of these steps");
     });
@@ -343,7 +342,7 @@ void StructureCheck::checkPeersPerChannel(int rank) {
 }
 
 void StructureCheck::checkBlock(int rank, int id) {
-  const ThreadBlock& block = rankProgram(rank).threadBlocks[static_cast<std::size_t>(id)];
+  const ThreadBlock& block = rankProgram(rank).threadBlocks[id];
   if (block.channel < 0 || block.channel >= m_program.channels) {
     blockingFault(
         Check::channel, place(rank, id),
@@ -381,8 +380,8 @@ void StructureCheck::checkBlock(int rank, int id) {
 }
 
 void StructureCheck::checkStep(int rank, int id, int index) {
-  const ThreadBlock& block = rankProgram(rank).threadBlocks[static_cast<std::size_t>(id)];
-  const Step& step = block.steps[static_cast<std::size_t>(index)];
+  const ThreadBlock& block = rankProgram(rank).threadBlocks[id];
+  const Step& step = block.steps[index];
   const std::string_view type = toString(step.type);
   if (!program::isBuilt(step.type, m_runtime)) {
     report(
@@ -463,8 +462,8 @@ void StructureCheck::checkSlot(int rank, int id, int index, const program::Slot&
 /// Consecutive `re` steps into one slot are fused: one count for all, and a bounded number of sources. In Simple the
 /// destination is one of them.
 void StructureCheck::checkReduceChains(int rank, int id) {
-  const auto& steps = rankProgram(rank).threadBlocks[static_cast<std::size_t>(id)].steps;
-  const int longest = m_program.protocol == program::Protocol::simple ? kMostFused - 1 : kMostFused;
+  const auto& steps = rankProgram(rank).threadBlocks[id].steps;
+  const int longest = m_program.protocol == program::Protocol::simple ? kMaxFused - 1 : kMaxFused;
   int chain = 0;
   for (std::size_t index = 0; index < steps.size(); ++index) {
     if (steps[index].type != StepType::reduce) {
@@ -499,7 +498,7 @@ void StructureCheck::checkReduceChains(int rank, int id) {
 
 void StructureCheck::checkDependency(int rank, int id, int index, FlatStep& flat) {
   const auto& blocks = rankProgram(rank).threadBlocks;
-  const Step& step = blocks[static_cast<std::size_t>(id)].steps[static_cast<std::size_t>(index)];
+  const Step& step = blocks[id].steps[index];
   const int target = step.dependsOnTb;
   if (target < 0) {
     return;
@@ -508,7 +507,7 @@ void StructureCheck::checkDependency(int rank, int id, int index, FlatStep& flat
     return "waits for threadblock " + std::to_string(target) + " step " + std::to_string(step.dependsOnStep);
   };
   if (static_cast<std::size_t>(target) >= blocks.size() || step.dependsOnStep < 0 ||
-      static_cast<std::size_t>(step.dependsOnStep) >= blocks[static_cast<std::size_t>(target)].steps.size()) {
+      static_cast<std::size_t>(step.dependsOnStep) >= blocks[target].steps.size()) {
     blockingFault(Check::dependency, place(rank, id, index),
                   [&] { return what() + ", which does not exist: it waits for ever"; });
     return;
@@ -526,7 +525,7 @@ void StructureCheck::checkDependency(int rank, int id, int index, FlatStep& flat
                   [&] { return what() + ", which is itself or comes after it: it waits for ever"; });
     return;
   }
-  const auto& steps = blocks[static_cast<std::size_t>(target)].steps;
+  const auto& steps = blocks[target].steps;
   std::size_t found = static_cast<std::size_t>(step.dependsOnStep);
   while (found < steps.size() && !(steps[found].hasDependent && steps[found].type != StepType::nop)) {
     ++found;
@@ -550,7 +549,7 @@ void StructureCheck::checkDependency(int rank, int id, int index, FlatStep& flat
         Check::dependency, Severity::warning, ErrorCode::verification, place(rank, id, index),
         [&] { return what() + " of its own threadblock, which program order ensures"; }, "remove the dependency");
   }
-  flat.waitsForBlock = m_flat.firstBlock[static_cast<std::size_t>(rank)] + target;
+  flat.waitsForBlock = m_flat.firstBlock[rank] + target;
   flat.waitsForStep = static_cast<std::uint32_t>(found);  // made flat when all threadblocks of the rank are laid out
 }
 
@@ -580,7 +579,7 @@ void StructureCheck::layOut(int rank) {
   for (auto block = static_cast<std::size_t>(first); block < m_flat.blocks.size(); ++block) {
     for (auto step = m_flat.blocks[block].firstStep; step < m_flat.blocks[block].endStep; ++step) {
       if (FlatStep& flat = m_flat.steps[step]; flat.waitsForBlock >= 0) {
-        flat.waitsForStep += m_flat.blocks[static_cast<std::size_t>(flat.waitsForBlock)].firstStep;
+        flat.waitsForStep += m_flat.blocks[flat.waitsForBlock].firstStep;
         m_flat.steps[flat.waitsForStep].isTarget = true;
       }
     }
@@ -600,7 +599,7 @@ void StructureCheck::connect() {
   };
   for (std::size_t index = 0; index < m_flat.blocks.size(); ++index) {
     FlatBlock& flat = m_flat.blocks[index];
-    const ThreadBlock& block = rankProgram(flat.rank).threadBlocks[static_cast<std::size_t>(flat.id)];
+    const ThreadBlock& block = rankProgram(flat.rank).threadBlocks[flat.id];
     bool sending = false;
     bool receiving = false;
     for (auto step = flat.firstStep; step < flat.endStep; ++step) {
@@ -609,11 +608,11 @@ void StructureCheck::connect() {
     }
     if (sending) {
       flat.sendConnection = connectionOf(flat.rank, block.sendPeer, block.channel);
-      m_flat.connections[static_cast<std::size_t>(flat.sendConnection)].sender = static_cast<int>(index);
+      m_flat.connections[flat.sendConnection].sender = static_cast<int>(index);
     }
     if (receiving) {
       flat.recvConnection = connectionOf(block.recvPeer, flat.rank, block.channel);
-      m_flat.connections[static_cast<std::size_t>(flat.recvConnection)].receiver = static_cast<int>(index);
+      m_flat.connections[flat.recvConnection].receiver = static_cast<int>(index);
     }
   }
 }
@@ -623,8 +622,8 @@ void StructureCheck::matchMessages() {
   for (const Connection& connection : m_flat.connections) {
     if (connection.sender < 0 || connection.receiver < 0) {
       const bool sends = connection.sender >= 0;
-      const FlatBlock& block = m_flat.blocks[static_cast<std::size_t>(sends ? connection.sender : connection.receiver)];
-      const ThreadBlock& owner = rankProgram(block.rank).threadBlocks[static_cast<std::size_t>(block.id)];
+      const FlatBlock& block = m_flat.blocks[sends ? connection.sender : connection.receiver];
+      const ThreadBlock& owner = rankProgram(block.rank).threadBlocks[block.id];
       blockingFault(
           Check::unmatched, place(block.rank, block.id),
           [&] {
@@ -636,8 +635,8 @@ void StructureCheck::matchMessages() {
           "both ends of a connection need a threadblock on the same channel");
       continue;
     }
-    const FlatBlock& sender = m_flat.blocks[static_cast<std::size_t>(connection.sender)];
-    const FlatBlock& receiver = m_flat.blocks[static_cast<std::size_t>(connection.receiver)];
+    const FlatBlock& sender = m_flat.blocks[connection.sender];
+    const FlatBlock& receiver = m_flat.blocks[connection.receiver];
     std::uint32_t out = sender.firstStep;
     std::uint32_t in = receiver.firstStep;
     std::size_t pairs = 0;
@@ -706,73 +705,54 @@ void StructureCheck::reportUselessFlags() {
 
 }  // namespace
 
-Goal goalOf(const Program& program) {
-  if (!program.collectiveText.empty()) {
-    return program.collectiveText == "alltoall"  ? Goal::alltoall
-           : program.collectiveText == "gather"  ? Goal::gather
-           : program.collectiveText == "scatter" ? Goal::scatter
-                                                 : Goal::unknown;
+Collective goalOf(const Program& program) {
+  if (program.collectiveText.empty()) {
+    return program.collective;
   }
-  switch (program.collective) {
-    case Collective::allgather:
-      return Goal::allgather;
-    case Collective::reduceScatter:
-      return Goal::reduceScatter;
-    case Collective::allreduce:
-      return Goal::allreduce;
-    case Collective::broadcast:
-      return Goal::broadcast;
-    case Collective::reduce:
-      return Goal::reduce;
-  }
-  return Goal::unknown;
+  const auto known = parseCollective(program.collectiveText);
+  return known.value_or(Collective::custom);
 }
 
-bool isRooted(Goal goal) {
-  return goal == Goal::broadcast || goal == Goal::reduce || goal == Goal::gather || goal == Goal::scatter;
+bool isShared(Collective goal) {
+  return goal == Collective::allgather || goal == Collective::reduceScatter || goal == Collective::alltoall ||
+         goal == Collective::gather || goal == Collective::scatter;
 }
 
-bool isShared(Goal goal) {
-  return goal == Goal::allgather || goal == Goal::reduceScatter || goal == Goal::alltoall || goal == Goal::gather ||
-         goal == Goal::scatter;
-}
-
-int chunksPerShare(const Program& program, Goal goal) {
+int chunksPerShare(const Program& program, Collective goal) {
   const int ranks = std::max(1, static_cast<int>(program.ranks.size()));
   return isShared(goal) && !countsOneShare(program, goal) ? program.chunksPerLoop / ranks : program.chunksPerLoop;
 }
 
-BufferSizes callerBuffers(const Program& program, Goal goal) {
+BufferSizes callerBuffers(const Program& program, Collective goal) {
   const int part = chunksPerShare(program, goal);
   const std::int64_t all = countsOneShare(program, goal) ? allShares(program) : program.chunksPerLoop;
   const int whole = static_cast<int>(std::min<std::int64_t>(all, std::numeric_limits<int>::max()));
   switch (goal) {
-    case Goal::allgather:
-    case Goal::gather:
+    case Collective::allgather:
+    case Collective::gather:
       return {.input = part, .output = whole};
-    case Goal::reduceScatter:
-    case Goal::scatter:
+    case Collective::reduceScatter:
+    case Collective::scatter:
       return {.input = whole, .output = part};
-    case Goal::allreduce:
-    case Goal::broadcast:
-    case Goal::reduce:
-    case Goal::alltoall:
-    case Goal::unknown:
+    case Collective::allreduce:
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::alltoall:
+    case Collective::custom:
       return {.input = whole, .output = whole};
   }
   return {};
 }
 
 std::string nameStep(const FlatProgram& flat, int block, std::uint32_t step) {
-  const FlatBlock& owner = flat.blocks[static_cast<std::size_t>(block)];
+  const FlatBlock& owner = flat.blocks[block];
   return "rank " + std::to_string(owner.rank) + ", threadblock " + std::to_string(owner.id) + ", step " +
          std::to_string(step - owner.firstStep);
 }
 
 std::string nameOperation(const Program& program, const FlatProgram& flat, int block, std::uint32_t step) {
-  const FlatBlock& owner = flat.blocks[static_cast<std::size_t>(block)];
-  const ThreadBlock& source =
-      program.ranks[static_cast<std::size_t>(owner.rank)].threadBlocks[static_cast<std::size_t>(owner.id)];
+  const FlatBlock& owner = flat.blocks[block];
+  const ThreadBlock& source = program.ranks[owner.rank].threadBlocks[owner.id];
   const StepType type = flat.steps[step].type;
   std::string text = nameStep(flat, block, step) + " (" + std::string(toString(type));
   text += receives(type) ? " from rank " + std::to_string(source.recvPeer) : "";

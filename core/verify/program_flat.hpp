@@ -14,13 +14,10 @@
 /// A program laid out for execution, and the rules that need no execution.
 namespace coppice::verify {
 
-/// What a program has to achieve. `unknown`: a collective whose result is not defined (custom, alltoallv, …).
-enum class Goal { allgather, reduceScatter, allreduce, broadcast, reduce, alltoall, gather, scatter, unknown };
-[[nodiscard]] Goal goalOf(const program::Program& program);
-/// One rank alone gives or gets the whole.
-[[nodiscard]] bool isRooted(Goal goal);
+/// What a program has to achieve; custom where its result is not defined (custom, alltoallv, …).
+[[nodiscard]] Collective goalOf(const program::Program& program);
 /// The longer buffer holds one share of each rank.
-[[nodiscard]] bool isShared(Goal goal);
+[[nodiscard]] bool isShared(Collective goal);
 
 /// Every rule of the program verifier; findings of one rule beyond the first few are counted, not listed.
 enum class Check {
@@ -63,9 +60,9 @@ struct BufferSizes {
   int input = 0;
   int output = 0;
 };
-[[nodiscard]] BufferSizes callerBuffers(const program::Program& program, Goal goal);
+[[nodiscard]] BufferSizes callerBuffers(const program::Program& program, Collective goal);
 /// Chunks of one rank's share; all chunks where nothing is shared out.
-[[nodiscard]] int chunksPerShare(const program::Program& program, Goal goal);
+[[nodiscard]] int chunksPerShare(const program::Program& program, Collective goal);
 
 struct FlatStep {
   program::StepType type = program::StepType::nop;

@@ -35,7 +35,7 @@ public:
         m_history(history),
         m_chunksPerMessage(chunksPerMessage),
         m_sink(sink),
-        m_first(static_cast<std::size_t>(flat.firstBlock[static_cast<std::size_t>(rank)])),
+        m_first(static_cast<std::size_t>(flat.firstBlock[rank])),
         m_blocks(static_cast<std::size_t>(flat.firstBlock[static_cast<std::size_t>(rank) + 1]) - m_first),
         m_scratch(layout.location(rank, Buffer::scratch, 0)),
         m_cells(m_scratch),

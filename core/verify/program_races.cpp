@@ -11,9 +11,9 @@
 namespace coppice::verify {
 namespace {
 
-constexpr std::size_t kMostBlocks = 1024;                      // per rank; no runtime has more
-constexpr std::size_t kMostClockWords = std::size_t{1} << 27;  // stored clocks of one rank: 512 MiB
-constexpr std::size_t kMostSuspects = std::size_t{1} << 22;
+constexpr std::size_t kMaxBlocks = 1024;                      // per rank; no runtime has more
+constexpr std::size_t kMaxClockWords = std::size_t{1} << 27;  // stored clocks of one rank: 512 MiB
+constexpr std::size_t kMaxSuspects = std::size_t{1} << 22;
 constexpr std::size_t kEnoughRaces = 10;
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
@@ -44,7 +44,7 @@ public:
         m_history(history),
         m_chunksPerMessage(chunksPerMessage),
         m_suspects(suspects),
-        m_first(flat.firstBlock[static_cast<std::size_t>(rank)]),
+        m_first(flat.firstBlock[rank]),
         m_blocks(static_cast<std::size_t>(flat.firstBlock[static_cast<std::size_t>(rank) + 1] - m_first)) {}
 
   void run();
@@ -112,7 +112,7 @@ void RankRaces::run() {
   }
   std::sort(m_echoSources.begin(), m_echoSources.end());
   m_echoSources.erase(std::unique(m_echoSources.begin(), m_echoSources.end()), m_echoSources.end());
-  if (m_echoSources.size() * m_blocks > kMostClockWords) {
+  if (m_echoSources.size() * m_blocks > kMaxClockWords) {
     m_echoSources.clear();  // the second stage finds what these would have proved
     m_nextEcho = m_history.echoes.size();
   }
@@ -124,7 +124,7 @@ void RankRaces::run() {
 void RankRaces::step(std::uint32_t number, std::uint32_t block) {
   Cursor& cursor = m_cursors[block];
   const FlatStep& step = m_flat.steps[cursor.step];
-  const std::uint32_t firstStep = m_flat.blocks[static_cast<std::size_t>(m_first)].firstStep;
+  const std::uint32_t firstStep = m_flat.blocks[m_first].firstStep;
   ++clockOf(block)[block];
   if (cursor.chunk == 0 && step.waitsForBlock >= 0) {
     join(block, m_clockOfStep[step.waitsForStep - firstStep]);
@@ -132,7 +132,7 @@ void RankRaces::step(std::uint32_t number, std::uint32_t block) {
   for (; m_nextEcho < m_history.echoes.size() && m_history.echoes[m_nextEcho].first == number; ++m_nextEcho) {
     const auto source =
         std::lower_bound(m_echoSources.begin(), m_echoSources.end(), m_history.echoes[m_nextEcho].second);
-    join(block, m_clockOfSource[static_cast<std::size_t>(source - m_echoSources.begin())]);
+    join(block, m_clockOfSource[source - m_echoSources.begin()]);
   }
   const int chunks = step.exchanges ? std::min(m_chunksPerMessage, step.count - cursor.chunk) : step.count;
   access(block, step, cursor.chunk, chunks);
@@ -218,7 +218,7 @@ void RankRaces::suspect(std::uint32_t earlier, std::uint32_t event, bool earlier
   const std::uint64_t key = (std::uint64_t{laterEvent} << 20) | (std::uint64_t{earlier} << 10) | later;
   const auto [known, isNew] = m_suspectOf.emplace(key, m_suspects.size());
   if (isNew) {
-    if (m_suspects.size() >= kMostSuspects) {
+    if (m_suspects.size() >= kMaxSuspects) {
       throw MemoryLimitError{};
     }
     m_suspects.emplace_back();
@@ -277,10 +277,10 @@ public:
         m_inFlight(flat.connections.size() * depth),
         m_clockOfStep(flat.steps.size(), kNone) {
     for (std::size_t column = 0; column < columns.size(); ++column) {
-      m_column[static_cast<std::size_t>(columns[column])] = static_cast<std::uint32_t>(column);
+      m_column[columns[column]] = static_cast<std::uint32_t>(column);
     }
     for (std::size_t query = queries.size(); query-- > 0;) {
-      m_nextQuery[static_cast<std::size_t>(queries[query].block)] = query;
+      m_nextQuery[queries[query].block] = query;
     }
   }
 
@@ -337,7 +337,7 @@ private:
 };
 
 std::uint32_t stepOfEvent(const FlatProgram& flat, int block, std::uint32_t event, int chunksPerMessage) {
-  const FlatBlock& owner = flat.blocks[static_cast<std::size_t>(block)];
+  const FlatBlock& owner = flat.blocks[block];
   std::uint32_t step = owner.firstStep;
   for (std::uint32_t events = 0; step < owner.endStep; ++step) {
     events += static_cast<std::uint32_t>(eventsOf(flat.steps[step], chunksPerMessage));
@@ -355,7 +355,7 @@ void report(const program::Program& program, const FlatProgram& flat, const Layo
   }
   const std::uint32_t earlier = stepOfEvent(flat, race.earlierBlock, race.earlierEvent, chunksPerMessage);
   const std::uint32_t later = stepOfEvent(flat, race.laterBlock, race.laterEvent, chunksPerMessage);
-  const int rank = flat.blocks[static_cast<std::size_t>(race.laterBlock)].rank;
+  const int rank = flat.blocks[race.laterBlock].rank;
   sink.add(static_cast<int>(Check::race),
            {.severity = Severity::error,
             .code = ErrorCode::verification,
@@ -380,12 +380,12 @@ void checkRaces(const program::Program& program, const FlatProgram& flat, const 
     throwIfCancelled(progress);
     const auto index = static_cast<std::size_t>(rank);
     const auto blocks = static_cast<std::size_t>(flat.firstBlock[index + 1] - flat.firstBlock[index]);
-    if (blocks > kMostBlocks) {
+    if (blocks > kMaxBlocks) {
       if (sink.wants(static_cast<int>(Check::notExamined), Severity::error)) {
         sink.add(static_cast<int>(Check::notExamined),
                  {.severity = Severity::error,
                   .code = ErrorCode::limit,
-                  .text = "races are not examined beyond " + std::to_string(kMostBlocks) + " threadblocks",
+                  .text = "races are not examined beyond " + std::to_string(kMaxBlocks) + " threadblocks",
                   .where = {.element = "rank " + std::to_string(rank)}});
       }
     } else if (blocks > 1) {

@@ -9,9 +9,9 @@
 namespace coppice::verify {
 namespace {
 
-constexpr std::size_t kMostSetWords = std::size_t{1} << 27;  // 1 GiB
-constexpr std::size_t kMostMemo = std::size_t{1} << 22;      // a cache: emptied when full
-constexpr std::size_t kMostFlaws = std::size_t{1} << 20;     // later ones share the last one's description
+constexpr std::size_t kMaxSetWords = std::size_t{1} << 27;  // 1 GiB
+constexpr std::size_t kMaxMemo = std::size_t{1} << 22;      // a cache: emptied when full
+constexpr std::size_t kMaxFlaws = std::size_t{1} << 20;     // later ones share the last one's description
 
 std::uint64_t mix(std::uint64_t value) {
   value ^= value >> 32;
@@ -54,7 +54,7 @@ std::uint32_t RankSets::intern() {
       return m_ids[slot] - 1;
     }
   }
-  if (m_words.size() + m_width > kMostSetWords) {
+  if (m_words.size() + m_width > kMaxSetWords) {
     throw MemoryLimitError{};
   }
   m_words.insert(m_words.end(), m_scratch.begin(), m_scratch.end());
@@ -114,7 +114,7 @@ std::uint32_t RankSets::disjointUnion(std::uint32_t left, std::uint32_t right) {
   }
   const std::uint32_t result = common != 0 ? kOverlap : intern();
   m_memo[slot] = {.key = key, .result = result};
-  if (++m_memoCount > kMostMemo) {
+  if (++m_memoCount > kMaxMemo) {
     std::fill(m_memo.begin(), m_memo.end(), Memo{});
     m_memoCount = 0;
   } else if (m_memoCount * 2 > m_memo.size()) {
@@ -133,7 +133,7 @@ int RankSets::commonRank(std::uint32_t left, std::uint32_t right) const {
 }
 
 std::string RankSets::describe(std::uint32_t set) const {
-  constexpr std::size_t kMostNamed = 8;
+  constexpr std::size_t kMaxNamed = 8;
   std::vector<int> in;
   std::vector<int> out;
   for (int rank = 0; rank < static_cast<int>(m_ranks); ++rank) {
@@ -142,13 +142,13 @@ std::string RankSets::describe(std::uint32_t set) const {
   if (out.empty() && in.size() > 1) {
     return "all ranks";
   }
-  const bool short_ = in.size() <= kMostNamed || in.size() <= out.size();
+  const bool short_ = in.size() <= kMaxNamed || in.size() <= out.size();
   const std::vector<int>& named = short_ ? in : out;
   std::string text = short_ ? (in.size() == 1 ? "rank " : "ranks ") : "all ranks but ";
-  for (std::size_t index = 0; index < named.size() && index < kMostNamed; ++index) {
+  for (std::size_t index = 0; index < named.size() && index < kMaxNamed; ++index) {
     text += (index == 0 ? "" : ", ") + std::to_string(named[index]);
   }
-  return text + (named.size() > kMostNamed ? " and " + std::to_string(named.size() - kMostNamed) + " more" : "");
+  return text + (named.size() > kMaxNamed ? " and " + std::to_string(named.size() - kMaxNamed) + " more" : "");
 }
 
 Value Values::reduce(Value left, Value right, int block, std::uint32_t step) {
@@ -175,7 +175,7 @@ Value Values::unwrittenRead(int block, std::uint32_t step) {
 Value Values::addFlaw(const Flaw& flaw) {
   // A step meets the chunks of a message one after the other: one entry tells about all.
   if (m_flaws.empty() ||
-      ((m_flaws.back().step != flaw.step || m_flaws.back().kind != flaw.kind) && m_flaws.size() < kMostFlaws)) {
+      ((m_flaws.back().step != flaw.step || m_flaws.back().kind != flaw.kind) && m_flaws.size() < kMaxFlaws)) {
     m_flaws.push_back(flaw);
   }
   return kFlawBit | (m_flaws.size() - 1);

@@ -78,7 +78,7 @@ private:
   const Program& m_program;
   const ProgramCheckOptions& m_options;
   const Progress& m_progress;
-  Goal m_goal;
+  Collective m_goal;
   std::uint32_t m_depth;
   int m_chunksPerMessage = 1;
   FindingSink m_sink;

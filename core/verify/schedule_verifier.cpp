@@ -95,7 +95,7 @@ private:
     }
     if (isRooted()) {
       m_demand.assign(gpuCount, 0);
-      m_demand[static_cast<std::size_t>(*m_schedule.root)] = 1;
+      m_demand[*m_schedule.root] = 1;
     } else if (m_schedule.amounts.empty()) {
       m_demand.assign(gpuCount, 1);
     } else {
@@ -255,9 +255,9 @@ private:
     std::string names;
     int gpus = 0;
     for (const fabric::NodeIndex node : rate.cutNodes) {
-      const fabric::Node& info = m_fabric.nodes()[static_cast<std::size_t>(node)];
+      const fabric::Node& info = m_fabric.nodes()[node];
       if (info.kind == fabric::NodeKind::gpu) {
-        cutDemand += m_demand[static_cast<std::size_t>(info.rank)];
+        cutDemand += m_demand[info.rank];
         if (++gpus <= 8) {
           names += (names.empty() ? "" : ", ") + nodeName(m_fabric, node);
         }

@@ -8,7 +8,7 @@
 #include "advice/fitting.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
-#include "forestcoll/peer_limit.hpp"
+#include "forestcoll/peers/peer_limit.hpp"
 #include "lowering/lowering.hpp"
 #include "presets/presets.hpp"
 

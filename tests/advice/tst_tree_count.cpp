@@ -23,13 +23,13 @@ fabric::Fabric preset(const std::string& name, const std::map<std::string, std::
   return fabric::Fabric::build(presets::make(name, arguments).value()).value();
 }
 
-forestcoll::Request request(Collective collective, std::optional<std::int64_t> mostK = {}) {
+forestcoll::Request request(Collective collective, std::optional<std::int64_t> maxK = {}) {
   forestcoll::Request request;
   request.collective = collective;
   if (collective == Collective::broadcast || collective == Collective::reduce) {
     request.root = 0;
   }
-  request.maxK = mostK;
+  request.maxK = maxK;
   return request;
 }
 
@@ -86,7 +86,7 @@ void TestTreeCount::bestOfAll() {
   const forestcoll::Request asked = request(collective, 16);
   const auto found = advice::treeCountFor(fabric, asked, {.powersOfTwo = true});
   QVERIFY2(found, found ? "" : found.error().message.c_str());
-  QCOMPARE(found->mostK, std::int64_t{16});
+  QCOMPARE(found->maxK, std::int64_t{16});
   for (const std::int64_t k : {1, 2, 4, 8, 16}) {
     forestcoll::Request one = request(collective);
     one.fixedK = k;

@@ -306,7 +306,9 @@ private slots:
     }
     QVERIFY(parseCollective("reducescatter") == Collective::reduceScatter);
     QVERIFY(parseCollective("reduce-scatter") == Collective::reduceScatter);
-    QVERIFY(!parseCollective("alltoall"));
+    QVERIFY(parseCollective("alltoall") == Collective::alltoall);
+    QVERIFY(!parseForestCollective("alltoall"));
+    QVERIFY(!parseCollective("alltoallv"));
     QVERIFY(!parseCollective(""));
   }
 
@@ -337,7 +339,12 @@ private slots:
     QTest::newRow("plain") << QByteArray("DGX \"A100\" \\ \xc3\xa4") << QByteArray("DGX \"A100\" \\ \xc3\xa4");
     QTest::newRow("line end") << QByteArray("a\n  busbw 9") << QByteArray("a\\n  busbw 9");
     QTest::newRow("escape sequence") << QByteArray("\x1b[1m\r\t") << QByteArray("\\x1b[1m\\x0d\\x09");
-    QTest::newRow("C1 control") << QByteArray("a\xc2\x9b" "b") << QByteArray("a\\x9b" "b");
+    QTest::newRow("C1 control") << QByteArray(
+                                       "a\xc2\x9b"
+                                       "b")
+                                << QByteArray(
+                                       "a\\x9b"
+                                       "b");
     QTest::newRow("long") << QByteArray(100, 'x') << QByteArray(100, 'x');
   }
   void names() {

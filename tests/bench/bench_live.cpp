@@ -11,6 +11,7 @@
 
 #include "fabric/fabric.hpp"
 #include "forestcoll/network.hpp"
+#include "forestcoll/optimality.hpp"
 #include "live/failures.hpp"
 #include "live/live_bound.hpp"
 #include "live/prices.hpp"
@@ -73,8 +74,8 @@ Rational fromNothing(const LiveBound& live, double& seconds) {
   network.demand.assign(static_cast<std::size_t>(network.nodeCount), 0);
   for (int v = 0; v < network.nodeCount; ++v) {
     if (live.isAlive(v) && live.kind(v) == coppice::fabric::NodeKind::gpu) {
-      network.isGpu[static_cast<std::size_t>(v)] = 1;
-      network.demand[static_cast<std::size_t>(v)] = 1;
+      network.isGpu[v] = 1;
+      network.demand[v] = 1;
       network.gpus.push_back(v);
       ++network.totalDemand;
     }

@@ -52,7 +52,7 @@ BoxHeights boxHeights(const Fabric& fabric, const coppice::schedule::Forest& for
   std::vector<int> box;  // by rank; -1 = in none
   std::map<std::string, int> numbers;
   for (const int gpu : fabric.gpus()) {
-    const std::string& name = fabric.nodes()[static_cast<std::size_t>(gpu)].box;
+    const std::string& name = fabric.nodes()[gpu].box;
     box.push_back(name.empty() ? -1 : numbers.try_emplace(name, static_cast<int>(numbers.size())).first->second);
   }
   BoxHeights most;
@@ -60,7 +60,7 @@ BoxHeights boxHeights(const Fabric& fabric, const coppice::schedule::Forest& for
   coppice::schedule::TreeReader reader(forest, fabric.gpus());
   for (std::int64_t index = 0; index < reader.size(); ++index) {
     const auto tree = reader.read(index);
-    depths[static_cast<std::size_t>(tree.root)] = {};
+    depths[tree.root] = {};
     for (const auto& edge : tree.edges) {
       const auto parent = static_cast<std::size_t>(edge.parent);
       const auto child = static_cast<std::size_t>(edge.child);
@@ -82,7 +82,7 @@ BoxHeights boxHeights(const Fabric& fabric, const coppice::schedule::Forest& for
 }
 
 /// Looking at every edge of larger forests would take longer than making them.
-constexpr int kMostForBoxes = 2048;
+constexpr int kMaxForBoxes = 2048;
 
 double peakMebibytes() {
   rusage usage{};
@@ -123,7 +123,7 @@ void run(benchmark::State& state, const Row& row) {
     state.counters["max_height"] = heights.logicalMax;
     state.counters["mean_height"] = heights.logicalMean;
     state.counters["max_links"] = heights.physicalMax;
-    if (fabric->gpuCount() <= kMostForBoxes) {
+    if (fabric->gpuCount() <= kMaxForBoxes) {
       const BoxHeights inBoxes = boxHeights(*fabric, forest);
       state.counters["inside_boxes"] = inBoxes.inside;
       state.counters["inside_one_box"] = inBoxes.run;

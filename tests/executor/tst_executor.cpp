@@ -115,7 +115,7 @@ program::Program overwrittenSource() {
   for (int rank = 0; rank < 2; ++rank) {
     ThreadBlock block = {.sendPeer = 1 - rank, .recvPeer = 1 - rank};
     block.steps = {step(StepType::send, {kIn, 0}), step(StepType::recvReduceCopy, {kIn, 0})};
-    program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {block};
+    program.ranks[rank].threadBlocks = {block};
   }
   return program;
 }
@@ -132,7 +132,7 @@ program::Program deepSends(int messages) {
     for (int chunk = 0; chunk < messages; ++chunk) {
       block.steps.push_back(step(StepType::recv, {kOut, (1 - rank) * messages + chunk}));
     }
-    program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {block};
+    program.ranks[rank].threadBlocks = {block};
   }
   return program;
 }
@@ -407,8 +407,8 @@ void ExecutorTest::buffersAreGuarded() {
     QCOMPARE(damagedGuards(block.data(), layout), 0);
     std::fill(block.begin() + layout.output, block.begin() + layout.output + 28, std::byte{0});
     QCOMPARE(damagedGuards(block.data(), layout), 0);
-    block[static_cast<std::size_t>(layout.output + 28)] = std::byte{0};
-    block[static_cast<std::size_t>(layout.output - 1)] = std::byte{0};
+    block[layout.output + 28] = std::byte{0};
+    block[layout.output - 1] = std::byte{0};
     QCOMPARE(damagedGuards(block.data(), layout), 2);
   }
 }
@@ -421,7 +421,7 @@ void ExecutorTest::proofs() {
   QCOMPARE(countSteps(*gather.inPlace, [](const PlanStep& s) { return program::receives(s.type) && !s.targetFree; }),
            0);
   for (const PlanStep& step : gather.inPlace->steps) {
-    QVERIFY(step.peerSend < 0 || gather.inPlace->steps[static_cast<std::size_t>(step.peerSend)].count == step.count);
+    QVERIFY(step.peerSend < 0 || gather.inPlace->steps[step.peerSend].count == step.count);
   }
   // Up a chain and down again: only the round trip orders the reading of a source and its overwriting.
   const Job chain = jobOf(samples::chainAllreduce(4, 2));
@@ -554,7 +554,7 @@ void ExecutorTest::samplesOnThreads_data() {
 
 void ExecutorTest::samplesOnThreads() {
   QFETCH(int, index);
-  const Job job = jobOf(samples::allPrograms()[static_cast<std::size_t>(index)].second);
+  const Job job = jobOf(samples::allPrograms()[index].second);
   QVERIFY(job.inPlace || job.outOfPlace);
   auto backend = makeThreads(3);
   for (const int bytes : {0, 4, 20, 4 * 997, 1 << 15, (1 << 20) + 12}) {
@@ -943,7 +943,7 @@ void ExecutorTest::recordsReadBack_data() {
 
 void ExecutorTest::recordsReadBack() {
   QFETCH(int, index);
-  const auto [name, record] = sampleRecords()[static_cast<std::size_t>(index)];
+  const auto [name, record] = sampleRecords()[index];
   const std::string line = program::writeRecord(record);
   QVERIFY(line.find("\"t\":\"" + std::string(name) + "\"") != std::string::npos);
   QCOMPARE(std::count(line.begin(), line.end(), '\n'), 1);

@@ -15,7 +15,7 @@ using namespace coppice::executor::test;
 
 namespace {
 
-constexpr int kMostGpus = 16;
+constexpr int kMaxGpus = 16;
 
 fabric::Fabric makeFabric(const std::string& name, const std::string& arguments) {
   std::map<std::string, std::string> map;
@@ -42,7 +42,7 @@ void ExecutorPresetsTest::presets_data() {
   QTest::addColumn<QString>("preset");
   QTest::addColumn<QString>("arguments");
   for (const presets::Preset& preset : presets::catalogue()) {
-    if (makeFabric(preset.name, {}).gpuCount() <= kMostGpus) {
+    if (makeFabric(preset.name, {}).gpuCount() <= kMaxGpus) {
       QTest::newRow(preset.name.c_str()) << QString::fromStdString(preset.name) << QString();
     }
   }
@@ -66,7 +66,7 @@ void ExecutorPresetsTest::presets() {
   QFETCH(QString, preset);
   QFETCH(QString, arguments);
   const fabric::Fabric fabric = makeFabric(preset.toStdString(), arguments.toStdString());
-  QVERIFY(fabric.gpuCount() <= kMostGpus);
+  QVERIFY(fabric.gpuCount() <= kMaxGpus);
   auto backend = makeThreads(2);
   std::size_t turn = 0;
   for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce,

@@ -195,8 +195,7 @@ private slots:
                "warning: node \"s\": ingress 13/30 GB/s and egress 10/21 GB/s differ; raise \"b\" -> \"s\" by 3/70 "
                "GB/s"};
     QTest::newRow("isolated switch") << "a b s:switch | a-b 1"
-                                     << QStringList{
-                                            "note: node \"s\": this node has no links; link it or remove it"};
+                                     << QStringList{"note: node \"s\": this node has no links; link it or remove it"};
     QTest::newRow("several at once, each in its place")
         << "a b s:hub | a-b slow; a-q 1; b-b 0; a-b 1"
         << QStringList{"error: node \"s\": unknown kind \"hub\"; use \"gpu\", \"nic\" or \"switch\"",
@@ -310,7 +309,7 @@ private slots:
     Description description = parseFabric("g0 g1 g2 s:switch | g0-s 1; g1-s 1; g2-s 1");
     for (int i = 0; i < 3; ++i) {
       if (ranks[i] != -100) {
-        description.nodes[static_cast<std::size_t>(i)].rank = ranks[i];
+        description.nodes[i].rank = ranks[i];
       }
     }
     QCOMPARE(described(validate(description)).join('\n'), expected.join('\n'));
@@ -347,7 +346,7 @@ private slots:
     }));
     const auto arc = fabric->findArc(1, 2);
     QVERIFY(arc.has_value());
-    const Arc& merged = fabric->arcs()[static_cast<std::size_t>(*arc)];
+    const Arc& merged = fabric->arcs()[*arc];
     QCOMPARE(merged.bandwidth.toString(), std::string("5.5"));
     QCOMPARE(merged.latency, std::optional<Rational>(2));
     QVERIFY(!fabric->findArc(0, 1));
@@ -425,7 +424,7 @@ private slots:
     for (const Arc& arc : fabric->arcs()) {
       const auto back = turned.findArc(arc.head, arc.tail);
       QVERIFY(back.has_value());
-      QVERIFY(turned.arcs()[static_cast<std::size_t>(*back)].bandwidth == arc.bandwidth);
+      QVERIFY(turned.arcs()[*back].bandwidth == arc.bandwidth);
     }
     QVERIFY(turned.ingress(0) == fabric->egress(0));
     QVERIFY(turned.nodes()[3].aggregation);
@@ -550,8 +549,8 @@ private slots:
         const Rational amount = change.increase.gigabytesPerSecond();
         QVERIFY(amount.isPositive());
         QCOMPARE(change.isNewLink, !fabric->findArc(tail, head).has_value());
-        rest[static_cast<std::size_t>(tail)] -= amount;
-        rest[static_cast<std::size_t>(head)] += amount;
+        rest[tail] -= amount;
+        rest[head] += amount;
         added += amount;
         addedNew += change.isNewLink ? amount : Rational(0);
       }
@@ -562,17 +561,17 @@ private slots:
         Rational need = 0;
         std::set<int> partners;
         for (int v = 0; v < count; ++v) {
-          if ((subset >> v & 1U) != 0 && excess[static_cast<std::size_t>(v)].isPositive()) {
-            need += excess[static_cast<std::size_t>(v)];
+          if ((subset >> v & 1U) != 0 && excess[v].isPositive()) {
+            need += excess[v];
             for (const Arc& arc : fabric->arcs()) {
-              if (arc.tail == v && excess[static_cast<std::size_t>(arc.head)] < Rational(0)) {
+              if (arc.tail == v && excess[arc.head] < Rational(0)) {
                 partners.insert(arc.head);
               }
             }
           }
         }
         for (const int v : partners) {
-          need += excess[static_cast<std::size_t>(v)];
+          need += excess[v];
         }
         unavoidable = std::max(unavoidable, need);
       }

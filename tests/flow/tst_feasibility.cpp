@@ -57,7 +57,7 @@ std::int64_t worstDeficit(const Instance& instance) {
     }
     for (int v = 0; v < instance.nodes; ++v) {
       if ((set >> v & 1U) != 0) {
-        into += instance.supplies[static_cast<std::size_t>(v)];
+        into += instance.supplies[v];
       }
     }
     worst = std::max(worst, total - into);
@@ -102,8 +102,8 @@ void TestFeasibility::violationsAreReal() {
       std::vector<char> inSet(static_cast<std::size_t>(instance.nodes), 0);
       std::int64_t inside = 0;
       for (const int node : violation.nodes) {
-        inSet[static_cast<std::size_t>(node)] = 1;
-        inside += instance.supplies[static_cast<std::size_t>(node)];
+        inSet[node] = 1;
+        inside += instance.supplies[node];
       }
       QVERIFY(violation.deficit > 0);
       QCOMPARE(oracle.entering(inSet) + inside + violation.deficit, oracle.target());

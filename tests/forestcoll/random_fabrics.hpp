@@ -34,21 +34,20 @@ inline fabric::Description randomFabric(const RandomShape& shape, unsigned seed)
   };
   const auto add = [&](int from, int to, std::int64_t bandwidth) {
     fabric::LinkDescription link;
-    link.src = description.nodes[static_cast<std::size_t>(from)].id;
-    link.dst = description.nodes[static_cast<std::size_t>(to)].id;
+    link.src = description.nodes[from].id;
+    link.dst = description.nodes[to].id;
     link.bandwidth = std::to_string(bandwidth);
     link.duplex = shape.duplex;
     description.links.push_back(link);
   };
   std::vector<int> order(static_cast<std::size_t>(nodes));
   for (int v = 0; v < nodes; ++v) {
-    order[static_cast<std::size_t>(v)] = v;
+    order[v] = v;
   }
   std::shuffle(order.begin(), order.end(), random);
   if (shape.duplex) {
     for (std::size_t i = 1; i < order.size(); ++i) {  // a random tree joins everything
-      add(order[i], order[static_cast<std::size_t>(pick(0, static_cast<std::int64_t>(i) - 1))],
-          pick(1, shape.largestBandwidth));
+      add(order[i], order[pick(0, static_cast<std::int64_t>(i) - 1)], pick(1, shape.largestBandwidth));
     }
     for (int extra = static_cast<int>(pick(1, 2 * nodes)); extra > 0; --extra) {
       const int from = static_cast<int>(pick(0, nodes - 1));
@@ -81,7 +80,7 @@ inline Rational bruteForceRatio(const fabric::Fabric& fabric, const std::vector<
     bool missesGpu = false;
     for (const int gpu : fabric.gpus()) {
       if ((set >> gpu & 1U) != 0) {
-        demand += demandByRank[static_cast<std::size_t>(fabric.nodes()[static_cast<std::size_t>(gpu)].rank)];
+        demand += demandByRank[fabric.nodes()[gpu].rank];
       } else {
         missesGpu = true;
       }

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <string>
 
-#include "forestcoll/equal_parts.hpp"
 #include "forestcoll/network.hpp"
+#include "forestcoll/parts/equal_parts.hpp"
 #include "presets/presets.hpp"
 #include "support/large_fabrics.hpp"
 
@@ -43,16 +43,16 @@ bool isImage(const fabric::Fabric& fabric, const std::vector<int64_t>& demand, i
   const auto size = static_cast<std::size_t>(fabric.nodeCount());
   std::vector<std::vector<Rational>> links(size, std::vector<Rational>(size));
   for (const fabric::Arc& arc : fabric.arcs()) {
-    links[static_cast<std::size_t>(arc.tail)][static_cast<std::size_t>(arc.head)] = arc.bandwidth.gigabytesPerSecond();
+    links[arc.tail][arc.head] = arc.bandwidth.gigabytesPerSecond();
   }
   const auto demandOf = [&](std::size_t node) {
     const int rank = fabric.nodes()[node].rank;
-    return rank < 0 ? int64_t{-1} : demand[static_cast<std::size_t>(rank)];
+    return rank < 0 ? int64_t{-1} : demand[rank];
   };
   std::vector<std::size_t> image(size);
   std::iota(image.begin(), image.end(), std::size_t{0});
   do {
-    bool keeps = image[static_cast<std::size_t>(from)] == static_cast<std::size_t>(to);
+    bool keeps = image[from] == static_cast<std::size_t>(to);
     for (std::size_t a = 0; a < size && keeps; ++a) {
       keeps = demandOf(a) == demandOf(image[a]) && fabric.nodes()[a].kind == fabric.nodes()[image[a]].kind;
       for (std::size_t b = 0; b < size && keeps; ++b) {
@@ -120,7 +120,7 @@ void TestEqualParts::classes() {
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   QTEST(static_cast<int>(distinct.size()), "classCount");
   for (int node = 0; node < fabric.nodeCount(); ++node) {
-    QVERIFY(isImage(fabric, byRank, classOf[static_cast<std::size_t>(node)], node));
+    QVERIFY(isImage(fabric, byRank, classOf[node], node));
   }
 }
 
@@ -163,4 +163,5 @@ void TestEqualParts::optimumStays() {
 }
 
 QTEST_GUILESS_MAIN(TestEqualParts)
+#include "forestcoll/optimality.hpp"
 #include "tst_equal_parts.moc"

@@ -76,7 +76,7 @@ QByteArray checkRoutes(const Posed& posed, const forestcoll::LogicalTopology& to
       }
     }
     for (const int end : {atom.tail, atom.head}) {
-      if (posed.network.isGpu[static_cast<std::size_t>(end)] == 0) {
+      if (posed.network.isGpu[end] == 0) {
         return "a switch is left";
       }
     }
@@ -184,4 +184,5 @@ void TestFallbacks::edgeByEdge() {
 }
 
 QTEST_GUILESS_MAIN(TestFallbacks)
+#include "forestcoll/fixed_k.hpp"
 #include "tst_fallbacks.moc"

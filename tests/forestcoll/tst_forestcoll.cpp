@@ -113,15 +113,15 @@ QByteArray checkPacking(const forestcoll::PackingProblem& problem, const std::ve
   std::vector<std::int64_t> rooted(problem.supply.size(), 0);
   for (const forestcoll::PackedTree& tree : trees) {
     std::vector<char> reached(static_cast<std::size_t>(problem.nodeCount), 0);
-    reached[static_cast<std::size_t>(tree.root)] = 1;
-    rooted[static_cast<std::size_t>(tree.root)] += tree.multiplicity;
+    reached[tree.root] = 1;
+    rooted[tree.root] += tree.multiplicity;
     for (const int arc : tree.arcs) {
-      const auto& ends = problem.arcs[static_cast<std::size_t>(arc)];
-      if (reached[static_cast<std::size_t>(ends.tail)] == 0 || reached[static_cast<std::size_t>(ends.head)] != 0) {
+      const auto& ends = problem.arcs[arc];
+      if (reached[ends.tail] == 0 || reached[ends.head] != 0) {
         return "not an out-tree in parents-first order";
       }
-      reached[static_cast<std::size_t>(ends.head)] = 1;
-      load[static_cast<std::size_t>(arc)] += tree.multiplicity;
+      reached[ends.head] = 1;
+      load[arc] += tree.multiplicity;
     }
     if (std::accumulate(reached.begin(), reached.end(), 0) != problem.nodeCount) {
       return "a tree does not span";
@@ -257,7 +257,7 @@ void TestForestColl::randomFabrics() {
       std::vector<std::int64_t> demand = equal;
       if (collective == Collective::broadcast || collective == Collective::reduce) {
         demand.assign(static_cast<std::size_t>(gpus), 0);
-        demand[static_cast<std::size_t>(root)] = 1;
+        demand[root] = 1;
       }
       // Balanced fabrics have the same cuts both ways.
       Rational expected = test::bruteForceRatio(fabric, demand);
@@ -343,8 +343,8 @@ void TestForestColl::everyFallback() {
     for (std::size_t i = 0; i < topology.atoms.size(); ++i) {
       const auto& atom = topology.atoms[i];
       if (atom.capacity > 0) {
-        QVERIFY(network.isGpu[static_cast<std::size_t>(atom.tail)] != 0);
-        QVERIFY(network.isGpu[static_cast<std::size_t>(atom.head)] != 0);
+        QVERIFY(network.isGpu[atom.tail] != 0);
+        QVERIFY(network.isGpu[atom.head] != 0);
         merged[{atom.tail, atom.head}] += atom.capacity;
         const std::vector<int> path = forestcoll::route(topology.atoms, static_cast<int>(i));
         for (std::size_t j = 0; j + 1 < path.size(); ++j) {
@@ -617,4 +617,5 @@ void TestForestColl::allreduceLimit() {
 }
 
 QTEST_GUILESS_MAIN(TestForestColl)
+#include "forestcoll/optimality.hpp"
 #include "tst_forestcoll.moc"

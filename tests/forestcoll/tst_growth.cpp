@@ -2,18 +2,18 @@
 #include <QTest>
 #include <atomic>
 #include <map>
+#include <numeric>
 #include <set>
 #include <stdexcept>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/parallel.hpp"
 #include "base/work.hpp"
 #include "fabric/fabric.hpp"
+#include "forestcoll/boxes/star_routing.hpp"
 #include "forestcoll/forestcoll.hpp"
-#include "forestcoll/growth.hpp"
-#include "forestcoll/star_routing.hpp"
+#include "forestcoll/packing/growth.hpp"
 #include "presets/presets.hpp"
 #include "schedule/expansion.hpp"
 #include "verify/schedule_verifier.hpp"
@@ -92,7 +92,7 @@ private Q_SLOTS:
   void byParts() {
     QFETCH(QString, preset);
     QFETCH(QString, arguments);
-    QFETCH(int, mostHeight);
+    QFETCH(int, maxHeight);
     std::map<std::string, std::string> values;
     for (const QString& pair : arguments.split(' ')) {
       values[pair.section('=', 0, 0).toStdString()] = pair.section('=', 1).toStdString();
@@ -106,7 +106,7 @@ private Q_SLOTS:
     QVERIFY2(forest.factored, "the fabric should fall into parts");
     QCOMPARE(faultsOf(fabric, parts->schedule), std::string());
     QVERIFY(parts->schedule.algbw == parts->optimum.algbw);
-    QVERIFY2(schedule::heights(forest).logicalMax <= mostHeight,
+    QVERIFY2(schedule::heights(forest).logicalMax <= maxHeight,
              std::to_string(schedule::heights(forest).logicalMax).c_str());
 
     request.form = schedule::ForestForm::trees;
@@ -222,7 +222,7 @@ private Q_SLOTS:
     for (const int from : network.gpus) {
       for (const int to : network.gpus) {
         if (from != to) {
-          QCOMPARE((straight[{from, to}]), supply[static_cast<std::size_t>(from)]);
+          QCOMPARE((straight[{from, to}]), supply[from]);
         }
       }
     }
@@ -240,13 +240,13 @@ private Q_SLOTS:
     }
   }
   void heightCap() {
-    QFETCH(int, mostHeight);
+    QFETCH(int, maxHeight);
     const fabric::Fabric fabric = presetFabric("mi250", {{"boxes", "2"}, {"gpus", "0-7"}});
     Request request;
-    request.mostHeight = mostHeight;
+    request.maxHeight = maxHeight;
     const auto generated = generate(fabric, request);
     QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
-    QVERIFY(schedule::heights(*generated->schedule.broadcastForest).logicalMax <= mostHeight);
+    QVERIFY(schedule::heights(*generated->schedule.broadcastForest).logicalMax <= maxHeight);
     QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
     QVERIFY(generated->schedule.algbw <= generated->optimum.algbw);
     QVERIFY(generated->schedule.algbw.isPositive());
@@ -257,7 +257,7 @@ private Q_SLOTS:
     const fabric::Fabric fabric = presetFabric("torus", {{"dims", "4x4"}});
     Request request;
     request.collective = Collective::allreduce;
-    request.mostHeight = 4;
+    request.maxHeight = 4;
     const auto generated = generate(fabric, request);
     QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
     QCOMPARE(faultsOf(fabric, generated->schedule), std::string());
@@ -283,7 +283,7 @@ private Q_SLOTS:
     QVERIFY2(fabric.hasValue(), fabric ? "" : describe(fabric.error()).c_str());
     Request request;
     request.collective = Collective::allreduce;
-    request.mostHeight = 1;
+    request.maxHeight = 1;
     const auto generated = generate(*fabric, request);
     QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
     QVERIFY(generated->schedule.algbw < generated->schedule.bound);
@@ -311,12 +311,12 @@ private Q_SLOTS:
                                         << "no tree of height 3 exists: from \"g0\" to \"g10\" it takes 4 hops";
   }
   void impossibleHeights() {
-    QFETCH(int, mostHeight);
+    QFETCH(int, maxHeight);
     QFETCH(ErrorCode, code);
     QFETCH(QString, message);
     const fabric::Fabric fabric = presetFabric("torus", {{"dims", "4x4"}});
     Request request;
-    request.mostHeight = mostHeight;
+    request.maxHeight = maxHeight;
     const auto generated = generate(fabric, request);
     QVERIFY(!generated.hasValue());
     QCOMPARE(generated.error().code, code);
@@ -351,4 +351,6 @@ private Q_SLOTS:
 };
 
 QTEST_GUILESS_MAIN(TestGrowth)
+#include "forestcoll/fixed_k.hpp"
+#include "forestcoll/optimality.hpp"
 #include "tst_growth.moc"

@@ -6,11 +6,11 @@
 #include <numeric>
 #include <random>
 
-#include "forestcoll/low_packing.hpp"
-#include "forestcoll/parent_exchange.hpp"
-#include "forestcoll/transport.hpp"
+#include "forestcoll/packing/low_packing.hpp"
+#include "forestcoll/packing/parent_exchange.hpp"
+#include "forestcoll/packing/transport.hpp"
+#include "forestcoll/packing/tree_table.hpp"
 #include "forestcoll/tree_packing.hpp"
-#include "forestcoll/tree_table.hpp"
 
 using namespace coppice;
 using forestcoll::PackedTree;
@@ -18,10 +18,6 @@ using forestcoll::PackingProblem;
 using std::int64_t;
 
 namespace {
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Directed graph with unit weights summed over parallel arcs.
 struct Graph {
@@ -51,7 +47,7 @@ Graph torus(const std::vector<int>& sides) {
 }
 
 Graph hypercube(int dimension) {
-  return torus(std::vector<int>(at(dimension), 2));
+  return torus(std::vector<int>(static_cast<std::size_t>(dimension), 2));
 }
 
 Graph circulant(int nodes, const std::vector<int>& steps) {
@@ -134,12 +130,12 @@ Graph kautz(int degree, int length) {
 int diameter(const PackingProblem& problem) {
   int farthest = 0;
   for (int root = 0; root < problem.nodeCount; ++root) {
-    std::vector<int> distance(at(problem.nodeCount), -1);
-    distance[at(root)] = 0;
+    std::vector<int> distance(static_cast<std::size_t>(problem.nodeCount), -1);
+    distance[root] = 0;
     for (int step = 0; step < problem.nodeCount; ++step) {
       for (const auto& arc : problem.arcs) {
-        if (distance[at(arc.tail)] == step && distance[at(arc.head)] < 0) {
-          distance[at(arc.head)] = step + 1;
+        if (distance[arc.tail] == step && distance[arc.head] < 0) {
+          distance[arc.head] = step + 1;
         }
       }
     }
@@ -181,12 +177,12 @@ struct Solved {
   std::vector<PackedTree> trees;
 };
 
-Solved randomSolved(std::mt19937& random, int mostNodes) {
+Solved randomSolved(std::mt19937& random, int maxNodes) {
   const auto pick = [&](int low, int high) { return low + static_cast<int>(random() % unsigned(high - low + 1)); };
   Solved solved;
-  const int nodes = pick(2, mostNodes);
+  const int nodes = pick(2, maxNodes);
   solved.problem.nodeCount = nodes;
-  solved.problem.supply.assign(at(nodes), 0);
+  solved.problem.supply.assign(static_cast<std::size_t>(nodes), 0);
   // Trees out of a graph that is sparse or dense, so that arcs are shared more or less.
   const int density = pick(1, 4);
   std::map<std::pair<int, int>, int64_t> load;
@@ -207,7 +203,7 @@ Solved randomSolved(std::mt19937& random, int mostNodes) {
     }
     std::shuffle(others.begin(), others.end(), random);
     for (const int node : others) {
-      int parent = reached[at(pick(0, static_cast<int>(reached.size()) - 1))];
+      int parent = reached[pick(0, static_cast<int>(reached.size()) - 1)];
       if (density < 4) {  // prefer arcs that are there already
         for (const int candidate : reached) {
           if (load.count({candidate, node}) != 0 && pick(0, density) > 0) {
@@ -220,7 +216,7 @@ Solved randomSolved(std::mt19937& random, int mostNodes) {
       load[{parent, node}] += tree.copies;
       reached.push_back(node);
     }
-    solved.problem.supply[at(tree.root)] += tree.copies;
+    solved.problem.supply[tree.root] += tree.copies;
     drawn.push_back(std::move(tree));
   }
   std::map<std::pair<int, int>, int> index;
@@ -241,15 +237,15 @@ Solved randomSolved(std::mt19937& random, int mostNodes) {
 /// Every root sends k trees through arcs that are U wide, where U / k is the bound of the in-degree: no slack at any
 /// node of least in-degree.
 PackingProblem problemOn(const Graph& graph) {
-  std::vector<int64_t> in(at(graph.nodes), 0);
+  std::vector<int64_t> in(static_cast<std::size_t>(graph.nodes), 0);
   for (const auto& [ends, weight] : graph.weight) {
-    in[at(ends.second)] += weight;
+    in[ends.second] += weight;
   }
   const int64_t least = *std::min_element(in.begin(), in.end());
   const int64_t divisor = std::gcd(least, int64_t{graph.nodes} - 1);
   PackingProblem problem;
   problem.nodeCount = graph.nodes;
-  problem.supply.assign(at(graph.nodes), least / divisor);
+  problem.supply.assign(static_cast<std::size_t>(graph.nodes), least / divisor);
   for (const auto& [ends, weight] : graph.weight) {
     problem.arcs.push_back({ends.first, ends.second, weight * (graph.nodes - 1) / divisor});
   }
@@ -271,20 +267,20 @@ QByteArray check(const PackingProblem& problem, const std::vector<PackedTree>& t
     if (tree.multiplicity < 1 || tree.root < 0 || tree.root >= problem.nodeCount) {
       return "a tree without copies or root";
     }
-    std::vector<int> depth(at(problem.nodeCount), -1);
-    depth[at(tree.root)] = 0;
-    rooted[at(tree.root)] += tree.multiplicity;
+    std::vector<int> depth(static_cast<std::size_t>(problem.nodeCount), -1);
+    depth[tree.root] = 0;
+    rooted[tree.root] += tree.multiplicity;
     int deepest = 0;
     for (const int arc : tree.arcs) {
-      const auto& ends = problem.arcs.at(at(arc));
-      if (depth[at(ends.tail)] < 0 || depth[at(ends.head)] >= 0) {
+      const auto& ends = problem.arcs.at(static_cast<std::size_t>(arc));
+      if (depth[ends.tail] < 0 || depth[ends.head] >= 0) {
         return "not an out-tree in parents-first order";
       }
-      depth[at(ends.head)] = depth[at(ends.tail)] + 1;
-      deepest = std::max(deepest, depth[at(ends.head)]);
-      load[at(arc)] += tree.multiplicity;
+      depth[ends.head] = depth[ends.tail] + 1;
+      deepest = std::max(deepest, depth[ends.head]);
+      load[arc] += tree.multiplicity;
     }
-    if (tree.arcs.size() + 1 != at(problem.nodeCount)) {
+    if (tree.arcs.size() + 1 != static_cast<std::size_t>(problem.nodeCount)) {
       return "a tree does not span";
     }
     found.most = std::max(found.most, deepest);
@@ -336,15 +332,15 @@ void TestLowPacking::transportAgainstMaxFlow() {
   for (int round = 0; round < 20000; ++round) {
     const int bins = static_cast<int>(pick(1, 5));
     const int items = static_cast<int>(pick(1, 9));
-    std::vector<int64_t> amount(at(items));
-    std::vector<unsigned> allowed(at(items));
+    std::vector<int64_t> amount(static_cast<std::size_t>(items));
+    std::vector<unsigned> allowed(static_cast<std::size_t>(items));
     int64_t total = 0;
     for (int i = 0; i < items; ++i) {
-      amount[at(i)] = pick(1, round % 2 == 0 ? 3 : 50);
-      allowed[at(i)] = static_cast<unsigned>(pick(1, (1 << bins) - 1));
-      total += amount[at(i)];
+      amount[i] = pick(1, round % 2 == 0 ? 3 : 50);
+      allowed[i] = static_cast<unsigned>(pick(1, (1 << bins) - 1));
+      total += amount[i];
     }
-    std::vector<int64_t> room(at(bins));
+    std::vector<int64_t> room(static_cast<std::size_t>(bins));
     for (int64_t& r : room) {
       r = pick(0, 2 * total / bins + 1);
     }
@@ -352,51 +348,51 @@ void TestLowPacking::transportAgainstMaxFlow() {
     for (unsigned set = 0; set < 1U << bins; ++set) {
       int64_t need = 0;
       for (int i = 0; i < items; ++i) {
-        need += (allowed[at(i)] & ~set) == 0 ? amount[at(i)] : 0;
+        need += (allowed[i] & ~set) == 0 ? amount[i] : 0;
       }
       for (int b = 0; b < bins; ++b) {
-        need -= (set >> b & 1U) != 0 ? room[at(b)] : 0;
+        need -= (set >> b & 1U) != 0 ? room[b] : 0;
       }
       isSolvable = isSolvable && need <= 0;
     }
-    std::vector<int> reluctance(at(items));
+    std::vector<int> reluctance(static_cast<std::size_t>(items));
     std::iota(reluctance.begin(), reluctance.end(), static_cast<int>(pick(0, 100)));
     std::shuffle(reluctance.begin(), reluctance.end(), random);
     transport.start(room);
     for (int i = 0; i < items; ++i) {
       std::vector<int> list;
       for (int b = 0; b < bins; ++b) {
-        if ((allowed[at(i)] >> b & 1U) != 0) {
+        if ((allowed[i] >> b & 1U) != 0) {
           list.push_back(b);
         }
       }
-      transport.addItem(amount[at(i)], list, reluctance[at(i)]);
+      transport.addItem(amount[i], list, reluctance[i]);
     }
     const bool isSolved = transport.solve();
     QCOMPARE(isSolved, isSolvable);
-    std::vector<int64_t> used(at(bins), 0);
+    std::vector<int64_t> used(static_cast<std::size_t>(bins), 0);
     int extraPieces = 0;
     for (int i = 0; i < items; ++i) {
       int64_t placed = 0;
       const auto pieces = transport.pieces(i);
       for (const auto& piece : pieces) {
-        QVERIFY((allowed[at(i)] >> piece.bin & 1U) != 0);
+        QVERIFY((allowed[i] >> piece.bin & 1U) != 0);
         QVERIFY(piece.amount > 0);
-        used[at(piece.bin)] += piece.amount;
+        used[piece.bin] += piece.amount;
         placed += piece.amount;
       }
       extraPieces += std::max(0, static_cast<int>(pieces.size()) - 1);
       const auto unplaced = transport.unplaced();
       if (std::find(unplaced.begin(), unplaced.end(), i) == unplaced.end()) {
-        QCOMPARE(placed, amount[at(i)]);
+        QCOMPARE(placed, amount[i]);
       } else {
-        QVERIFY(placed < amount[at(i)]);
+        QVERIFY(placed < amount[i]);
       }
     }
     QVERIFY(extraPieces <= bins - 1);
     for (int b = 0; b < bins; ++b) {
-      QVERIFY(used[at(b)] <= room[at(b)]);
-      QCOMPARE(transport.room(b), room[at(b)] - used[at(b)]);
+      QVERIFY(used[b] <= room[b]);
+      QCOMPARE(transport.room(b), room[b] - used[b]);
     }
     solvable += isSolvable ? 1 : 0;
   }
@@ -538,7 +534,7 @@ void TestLowPacking::tableInvariants() {
         room.push_back(arc.capacity);
       }
       for (int t = 0; t < table.treeCount(); ++t) {
-        std::vector<int> below(at(table.nodeCount()), 0);
+        std::vector<int> below(static_cast<std::size_t>(table.nodeCount()), 0);
         for (int v = 0; v < table.nodeCount(); ++v) {
           if (v == table.root(t)) {
             QCOMPARE(table.level(v, t), 0);
@@ -547,17 +543,17 @@ void TestLowPacking::tableInvariants() {
           if (table.isMissing(v, t)) {
             continue;
           }
-          room[at(table.arcsInto(v)[at(table.place(v, t))])] -= table.copies(t);
+          room[table.arcsInto(v)[table.place(v, t)]] -= table.copies(t);
           QCOMPARE(table.level(v, t), table.level(table.parent(v, t), t) + 1);
           int up = v;
           for (int height = 1; up != table.root(t) && !table.isMissing(up, t); ++height) {
             up = table.parent(up, t);
-            below[at(up)] = std::max(below[at(up)], height);
+            below[up] = std::max(below[up], height);
             QVERIFY(height <= table.nodeCount());
           }
         }
         for (int v = 0; v < table.nodeCount(); ++v) {
-          QCOMPARE(table.below(v, t), below[at(v)]);
+          QCOMPARE(table.below(v, t), below[v]);
         }
       }
       for (std::size_t arc = 0; arc < room.size(); ++arc) {
@@ -625,7 +621,7 @@ void TestLowPacking::heightIsRespected() {
   int found = 0;
   for (int most = 1; most < 9; ++most) {
     const PackingProblem pairs = mi250Pairs();
-    const auto trees = forestcoll::packLow(pairs, {}, {.mostHeight = most});
+    const auto trees = forestcoll::packLow(pairs, {}, {.maxHeight = most});
     if (trees) {
       Heights heights;
       const QByteArray wrong = check(pairs, *trees, &heights);
@@ -636,8 +632,8 @@ void TestLowPacking::heightIsRespected() {
   }
   QVERIFY(found >= 3);
   const PackingProblem problem = problemOn(torus({6, 6}));
-  QVERIFY(!forestcoll::packLow(problem, {}, {.mostHeight = 5}).has_value());
-  QVERIFY(forestcoll::packLow(problem, {}, {.mostHeight = 6}).has_value());
+  QVERIFY(!forestcoll::packLow(problem, {}, {.maxHeight = 5}).has_value());
+  QVERIFY(forestcoll::packLow(problem, {}, {.maxHeight = 6}).has_value());
 }
 
 void TestLowPacking::refusals() {

@@ -68,7 +68,7 @@ Answer ask(const fabric::Description& description, const forestcoll::Request& re
   std::vector<int64_t> demand(static_cast<std::size_t>(fabric->gpuCount()), 1);
   if (request.root) {
     demand.assign(demand.size(), 0);
-    demand[static_cast<std::size_t>(*request.root)] = 1;
+    demand[*request.root] = 1;
   } else if (!request.amounts.empty()) {
     demand = generated->schedule.amounts;
   }
@@ -257,7 +257,7 @@ void TestOverflow::extremes() {
       for (int rank = 0; rank < gpus; ++rank) {
         request.amounts.push_back(kAmounts[dice.pick(0, 7)]);
       }
-      request.amounts[static_cast<std::size_t>(dice.pick(0, gpus - 1))] |= 1;
+      request.amounts[dice.pick(0, gpus - 1)] |= 1;
     }
     if (dice.oneIn(3)) {
       request.fixedK = kTrees[dice.pick(0, 6)];

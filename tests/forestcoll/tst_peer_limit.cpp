@@ -11,8 +11,8 @@
 
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
-#include "forestcoll/peer_limit.hpp"
-#include "forestcoll/peer_wiring.hpp"
+#include "forestcoll/peers/peer_limit.hpp"
+#include "forestcoll/peers/peer_wiring.hpp"
 #include "lowering/lowering.hpp"
 #include "presets/presets.hpp"
 #include "schedule/expansion.hpp"
@@ -25,10 +25,6 @@ using namespace coppice::forestcoll;
 using std::int64_t;
 
 namespace {
-
-std::size_t at(int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 fabric::Fabric presetFabric(const QString& name, const QString& arguments) {
   std::map<std::string, std::string> values;
@@ -63,7 +59,7 @@ struct Scaled {
 /// Bandwidths in whole trees at a multiple of the optimum's scale.
 Scaled scaledToOptimum(const fabric::Fabric& fabric, int64_t factor) {
   Scaled result;
-  result.network = makeNetwork(fabric, std::vector<int64_t>(at(fabric.gpuCount()), 1));
+  result.network = makeNetwork(fabric, std::vector<int64_t>(static_cast<std::size_t>(fabric.gpuCount()), 1));
   const auto best = optimum(fabric, {});
   if (!best) {
     qFatal("%s", describe(best.error()).c_str());
@@ -78,7 +74,7 @@ Scaled scaledToOptimum(const fabric::Fabric& fabric, int64_t factor) {
 bool allCutsHold(const Scaled& scaled, const PeerWiring& wiring) {
   std::vector<TreeArc> arcs;
   for (const TreeArc& arc : scaled.capacities) {
-    if (wiring.isReplaced[at(arc.tail)] == 0 && wiring.isReplaced[at(arc.head)] == 0) {
+    if (wiring.isReplaced[arc.tail] == 0 && wiring.isReplaced[arc.head] == 0) {
       arcs.push_back(arc);
     }
   }
@@ -159,15 +155,15 @@ private Q_SLOTS:
     QFETCH(QString, arguments);
     QFETCH(int, peers);
     QFETCH(QString, share);
-    QFETCH(int, mostHeight);
+    QFETCH(int, maxHeight);
     const fabric::Fabric fabric = presetFabric(preset, arguments);
     const auto limited = generateWithPeers(fabric, {}, peers);
     QVERIFY2(limited, limited ? "" : describe(limited.error()).c_str());
     const schedule::Schedule& schedule = limited->generated.schedule;
     QCOMPARE(faultsOf(fabric, schedule), std::string());
     QVERIFY(limited->isWired);
-    QCOMPARE(limited->mostPeers, schedule::mostPeers(schedule, fabric));
-    QVERIFY2(limited->mostPeers <= peers, std::to_string(limited->mostPeers).c_str());
+    QCOMPARE(limited->maxPeers, schedule::maxPeers(schedule, fabric));
+    QVERIFY2(limited->maxPeers <= peers, std::to_string(limited->maxPeers).c_str());
     const auto free = optimum(fabric, {});
     QVERIFY(free);
     QVERIFY(limited->generated.optimum.algbw == free->algbw);
@@ -179,7 +175,7 @@ private Q_SLOTS:
     }
     QCOMPARE(schedule.fixedK.has_value(), reached < Rational(1));
     const int height = schedule::heights(*schedule.broadcastForest).logicalMax;
-    QVERIFY2(height <= mostHeight, std::to_string(height).c_str());
+    QVERIFY2(height <= maxHeight, std::to_string(height).c_str());
   }
 
   void wiringAgainstAllCuts_data() {
@@ -227,7 +223,7 @@ private Q_SLOTS:
     }
     QVERIFY2(limited, limited ? "" : describe(limited.error()).c_str());
     QCOMPARE(faultsOf(fabric, limited->generated.schedule), std::string());
-    QVERIFY(limited->mostPeers <= peers);
+    QVERIFY(limited->maxPeers <= peers);
     QCOMPARE(limited->generated.schedule.algbw == limited->generated.optimum.algbw, isKept);
   }
 
@@ -269,7 +265,7 @@ private Q_SLOTS:
       QVERIFY2(limited, limited ? "" : describe(limited.error()).c_str());
       const schedule::Schedule& schedule = limited->generated.schedule;
       QCOMPARE(faultsOf(fabric, schedule), std::string());
-      QVERIFY(limited->mostPeers <= 11);
+      QVERIFY(limited->maxPeers <= 11);
       QVERIFY(schedule.algbw <= schedule.bound);
       // Peers of parts are those of the same trees written out.
       schedule::Schedule written = schedule;
@@ -302,12 +298,12 @@ private Q_SLOTS:
   void withHeightCap() {
     const fabric::Fabric fabric = presetFabric("dgx-a100", "boxes=8 network=simple");
     Request request;
-    request.mostHeight = 3;
+    request.maxHeight = 3;
     const auto limited = generateWithPeers(fabric, request, 11);
     QVERIFY2(limited, limited ? "" : describe(limited.error()).c_str());
     QCOMPARE(faultsOf(fabric, limited->generated.schedule), std::string());
     QVERIFY(schedule::heights(*limited->generated.schedule.broadcastForest).logicalMax <= 3);
-    QVERIFY(limited->mostPeers <= 11);
+    QVERIFY(limited->maxPeers <= 11);
   }
 
   /// The fabric keeps a large limit by itself: the schedule is the one without a limit.
@@ -330,7 +326,7 @@ private Q_SLOTS:
     const fabric::Fabric fabric = presetFabric("cluster", "boxes=2 gpus=1");
     const auto limited = generateWithPeers(fabric, {}, 1);
     QVERIFY(limited);
-    QCOMPARE(limited->mostPeers, 1);
+    QCOMPARE(limited->maxPeers, 1);
     QVERIFY(limited->generated.schedule.algbw == limited->generated.optimum.algbw);
   }
 
@@ -408,19 +404,19 @@ private:
   /// Wires run along links, load none beyond its capacity and keep the limit on peers.
   static void checkWiring(const fabric::Fabric& fabric, const Scaled& scaled, const PeerWiring& wiring, int peers) {
     std::map<std::pair<int, int>, int64_t> left;
-    std::vector<std::set<int>> beside(at(fabric.nodeCount()));
+    std::vector<std::set<int>> beside(static_cast<std::size_t>(fabric.nodeCount()));
     for (const TreeArc& arc : scaled.capacities) {
       left[{arc.tail, arc.head}] = arc.capacity;
     }
     for (const Wire& wire : wiring.wires) {
       QVERIFY(wire.trees > 0 && wire.a < wire.b);
-      beside[at(wire.a)].insert(wire.b);
-      beside[at(wire.b)].insert(wire.a);
+      beside[wire.a].insert(wire.b);
+      beside[wire.b].insert(wire.a);
       std::vector<int> route{wire.a};
       route.insert(route.end(), wire.relays.begin(), wire.relays.end());
       route.push_back(wire.b);
       for (std::size_t i = 0; i + 1 < route.size(); ++i) {
-        QVERIFY(i == 0 || wiring.isReplaced[at(route[i])] != 0);
+        QVERIFY(i == 0 || wiring.isReplaced[route[i]] != 0);
         for (const auto& [tail, head] : {std::pair(route[i], route[i + 1]), std::pair(route[i + 1], route[i])}) {
           const auto link = left.find({tail, head});
           QVERIFY(link != left.end());
@@ -430,10 +426,11 @@ private:
       }
     }
     for (const int gpu : scaled.network.gpus) {
-      QVERIFY(static_cast<int>(beside[at(gpu)].size()) <= peers);
+      QVERIFY(static_cast<int>(beside[gpu].size()) <= peers);
     }
   }
 };
 
 QTEST_GUILESS_MAIN(TestPeerLimit)
+#include "forestcoll/fixed_k.hpp"
 #include "tst_peer_limit.moc"

@@ -44,7 +44,7 @@ Rational cutRatio(const fabric::Fabric& fabric, const std::vector<int>& nodes) {
   }
   std::int64_t gpus = 0;
   for (const int node : nodes) {
-    gpus += fabric.nodes()[static_cast<std::size_t>(node)].kind == fabric::NodeKind::gpu ? 1 : 0;
+    gpus += fabric.nodes()[node].kind == fabric::NodeKind::gpu ? 1 : 0;
   }
   return Rational(gpus) / exit;
 }

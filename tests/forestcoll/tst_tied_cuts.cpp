@@ -50,7 +50,7 @@ forestcoll::TiedCuts tied(const fabric::Fabric& fabric, const forestcoll::Reques
 std::set<int> gpusOf(const fabric::Fabric& fabric, const std::vector<int>& nodes) {
   std::set<int> ranks;
   for (const int node : nodes) {
-    if (const int rank = fabric.nodes()[static_cast<std::size_t>(node)].rank; rank >= 0) {
+    if (const int rank = fabric.nodes()[node].rank; rank >= 0) {
       ranks.insert(rank);
     }
   }
@@ -60,7 +60,7 @@ std::set<int> gpusOf(const fabric::Fabric& fabric, const std::vector<int>& nodes
 QString names(const fabric::Fabric& fabric, const std::vector<int>& nodes) {
   QStringList list;
   for (const int node : nodes) {
-    list << QString::fromStdString(fabric.nodes()[static_cast<std::size_t>(node)].id);
+    list << QString::fromStdString(fabric.nodes()[node].id);
   }
   return list.join(u' ');
 }
@@ -88,9 +88,9 @@ std::set<std::set<int>> tightByForce(const fabric::Fabric& fabric, const std::ve
     int64_t data = 0;
     for (const int gpu : fabric.gpus()) {
       if ((set >> gpu & 1U) != 0) {
-        const int rank = fabric.nodes()[static_cast<std::size_t>(gpu)].rank;
+        const int rank = fabric.nodes()[gpu].rank;
         inside.insert(rank);
-        data += demand[static_cast<std::size_t>(rank)];
+        data += demand[rank];
       }
     }
     if (data == 0 || static_cast<int>(inside.size()) == fabric.gpuCount()) {
@@ -157,7 +157,7 @@ void TestTiedCuts::againstAllSets() {
     for (const forestcoll::Request& request : requests) {
       std::vector<int64_t> demand(static_cast<std::size_t>(gpus), request.root ? 0 : 1);
       if (request.root) {
-        demand[static_cast<std::size_t>(*request.root)] = 1;
+        demand[*request.root] = 1;
       } else if (!request.amounts.empty()) {
         demand = request.amounts;
       }
@@ -213,11 +213,11 @@ void TestTiedCuts::clusters() {
   for (std::size_t i = 0; i < found.cuts.size(); ++i) {
     std::vector<char> isInside(static_cast<std::size_t>(fabric.nodeCount()), 0);
     for (const int node : found.cuts[i].nodes) {
-      isInside[static_cast<std::size_t>(node)] = 1;
+      isInside[node] = 1;
     }
     for (int v = 0; v < fabric.nodeCount(); ++v) {
-      const fabric::Node& node = fabric.nodes()[static_cast<std::size_t>(v)];
-      QVERIFY2((isInside[static_cast<std::size_t>(v)] == 0) == (node.box == "b" + std::to_string(i)), node.id.c_str());
+      const fabric::Node& node = fabric.nodes()[v];
+      QVERIFY2((isInside[v] == 0) == (node.box == "b" + std::to_string(i)), node.id.c_str());
     }
   }
 }

@@ -3,9 +3,9 @@
 #include <map>
 #include <string>
 
+#include "forestcoll/boxes/two_level.hpp"
+#include "forestcoll/boxes/two_level_shape.hpp"
 #include "forestcoll/forestcoll.hpp"
-#include "forestcoll/two_level.hpp"
-#include "forestcoll/two_level_shape.hpp"
 #include "presets/presets.hpp"
 #include "support/large_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
@@ -116,11 +116,9 @@ void TestTwoLevel::shapes() {
   for (int rank = 0; rank < posed.fabric.gpuCount(); ++rank) {
     const auto index = static_cast<std::size_t>(rank);
     // The preset's boxes are the ones that are found.
-    const int first = shape.boxes[static_cast<std::size_t>(shape.boxOf[index])].front();
+    const int first = shape.boxes[shape.boxOf[index]].front();
     const auto& nodes = posed.fabric.nodes();
-    const auto boxOf = [&](int gpu) {
-      return nodes[static_cast<std::size_t>(posed.fabric.gpus()[static_cast<std::size_t>(gpu)])].box;
-    };
+    const auto boxOf = [&](int gpu) { return nodes[posed.fabric.gpus()[gpu]].box; };
     QCOMPARE(boxOf(rank), boxOf(first));
     const int64_t out = shape.innerOut[index] + shape.outerOut[index];
     int64_t all = 0;
@@ -233,4 +231,5 @@ void TestTwoLevel::cancel() {
 }
 
 QTEST_GUILESS_MAIN(TestTwoLevel)
+#include "forestcoll/fixed_k.hpp"
 #include "tst_two_level.moc"

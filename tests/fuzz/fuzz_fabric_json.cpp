@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     checkFabric(*fabric);
     std::vector<std::string> kept;
     for (int rank = 0; rank < 2; ++rank) {
-      kept.push_back(fabric->nodes()[static_cast<std::size_t>(fabric->gpus()[static_cast<std::size_t>(rank)])].id);
+      kept.push_back(fabric->nodes()[fabric->gpus()[rank]].id);
     }
     const auto part = fabric::subset(*read, kept);
     require(part.hasValue());

@@ -174,7 +174,7 @@ private slots:
     const Sample sample = samples::star();
     fabric::Description shuffled = sample.description;
     for (int rank = 0; rank < 3; ++rank) {
-      shuffled.nodes[static_cast<std::size_t>(rank)].rank = rank;
+      shuffled.nodes[rank].rank = rank;
     }
     std::swap(shuffled.nodes[0], shuffled.nodes[3]);
     std::swap(shuffled.nodes[1], shuffled.nodes[2]);
@@ -385,7 +385,7 @@ private slots:
     const Sample sample = samples::RegularCluster{2, 2, 2}.sample();
     fabric::Description shuffled = sample.description;
     for (int rank = 0; rank < 8; ++rank) {
-      shuffled.nodes[static_cast<std::size_t>(rank)].rank = rank;
+      shuffled.nodes[rank].rank = rank;
     }
     std::reverse(shuffled.nodes.begin(), shuffled.nodes.end());
     const fabric::Fabric other = samples::buildFabric(shuffled);

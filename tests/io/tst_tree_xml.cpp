@@ -182,7 +182,7 @@ private slots:
     QCOMPARE(forest->scale.toString(), "1");
     const auto up = fabric->findArc(*fabric->find("(0, 'SWITCH', 0)"), *fabric->find("(-1, 'IB', 0)"));
     QVERIFY(up.has_value());
-    QCOMPARE(fabric->arcs()[static_cast<std::size_t>(*up)].bandwidth.toString(), "2");
+    QCOMPARE(fabric->arcs()[*up].bandwidth.toString(), "2");
   }
 
   void wholeNumbersAreRanks() {
@@ -193,7 +193,7 @@ private slots:
         "path='9,11,10'/></tree></Algo>";
     const auto trees = io::readTreeXml(text);
     QVERIFY2(trees.hasValue(), trees ? "" : describe(trees.error()).c_str());
-    QCOMPARE(trees->labels[static_cast<std::size_t>(trees->gpus[0])], "9");
+    QCOMPARE(trees->labels[trees->gpus[0]], "9");
     const fabric::Fabric fabric = samples::buildFabric(
         samples::describeFabric("pair", {"a", "b"}, {"sw"}, {{"a", "sw", "10"}, {"b", "sw", "10"}}));
     const auto forest = io::forestFromTrees(*trees, fabric, schedule::Direction::out);

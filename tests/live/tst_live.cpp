@@ -24,10 +24,6 @@ using live::LiveBound;
 
 namespace {
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 QByteArray told(const std::string& text) {
   return QByteArray::fromStdString(text);
 }
@@ -64,17 +60,17 @@ struct Reference {
   }
 
   void remove(int v) {
-    isAlive[at(v)] = false;
+    isAlive[v] = false;
     for (int u = 0; u < size(); ++u) {
-      bandwidth[at(u)][at(v)] = 0;
-      bandwidth[at(v)][at(u)] = 0;
+      bandwidth[u][v] = 0;
+      bandwidth[v][u] = 0;
     }
   }
 
   [[nodiscard]] std::int64_t total() const {
     std::int64_t sum = 0;
     for (int v = 0; v < size(); ++v) {
-      sum += isAlive[at(v)] ? amount[at(v)] : 0;
+      sum += isAlive[v] ? amount[v] : 0;
     }
     return sum;
   }
@@ -98,9 +94,9 @@ struct Reference {
       bool hasSink = false;
       bool isProper = true;
       for (int v = 0; v < size(); ++v) {
-        isProper = isProper && (isAlive[at(v)] || !holds(v));
-        line.demand += holds(v) && isAlive[at(v)] ? amount[at(v)] : 0;
-        hasSink = hasSink || (!holds(v) && isAlive[at(v)] && isGpu[at(v)]);
+        isProper = isProper && (isAlive[v] || !holds(v));
+        line.demand += holds(v) && isAlive[v] ? amount[v] : 0;
+        hasSink = hasSink || (!holds(v) && isAlive[v] && isGpu[v]);
       }
       if (!isProper || !hasSink || line.demand == 0) {
         continue;
@@ -108,7 +104,7 @@ struct Reference {
       for (int u = 0; u < size(); ++u) {
         for (int v = 0; v < size(); ++v) {
           if (holds(u) && !holds(v)) {
-            line.fixed += turned ? bandwidth[at(v)][at(u)] : bandwidth[at(u)][at(v)];
+            line.fixed += turned ? bandwidth[v][u] : bandwidth[u][v];
           }
         }
       }
@@ -132,7 +128,7 @@ struct Reference {
       case Collective::reduceScatter:
       case Collective::reduce:
         return {lines(true, group)};
-      case Collective::allreduce:
+      default:
         break;
     }
     return {lines(false, group), lines(true, group)};
@@ -163,9 +159,9 @@ struct Reference {
     for (int v = 0; v < size(); ++v) {
       Rational surplus;
       for (int u = 0; u < size(); ++u) {
-        surplus += bandwidth[at(u)][at(v)] - bandwidth[at(v)][at(u)];
+        surplus += bandwidth[u][v] - bandwidth[v][u];
       }
-      if (isAlive[at(v)] && !isGpu[at(v)] && !surplus.isZero()) {
+      if (isAlive[v] && !isGpu[v] && !surplus.isZero()) {
         return false;
       }
     }
@@ -245,12 +241,12 @@ private:
   std::mt19937 m_random;
 };
 
-Scene randomScene(Dice& dice, Collective collective, bool weighted, int mostNodes) {
+Scene randomScene(Dice& dice, Collective collective, bool weighted, int maxNodes) {
   Scene scene;
   scene.reference.collective = collective;
   scene.request.collective = collective;
-  const int gpus = 2 + dice.below(std::min(5, mostNodes - 3));
-  const int switches = dice.below(mostNodes - gpus - 1);
+  const int gpus = 2 + dice.below(std::min(5, maxNodes - 3));
+  const int switches = dice.below(maxNodes - gpus - 1);
   const bool isRooted = collective == Collective::broadcast || collective == Collective::reduce;
   const int root = dice.below(gpus);
   for (int v = 0; v < gpus + switches; ++v) {
@@ -273,14 +269,14 @@ Scene randomScene(Dice& dice, Collective collective, bool weighted, int mostNode
     const Rational value = dice.bandwidth();
     const bool duplex = dice.chance(75);
     fabric::LinkDescription entry;
-    entry.src = scene.reference.ids[at(a)];
-    entry.dst = scene.reference.ids[at(b)];
+    entry.src = scene.reference.ids[a];
+    entry.dst = scene.reference.ids[b];
     entry.bandwidth = value.toString();
     entry.duplex = duplex;
     scene.description.links.push_back(entry);
-    scene.reference.bandwidth[at(a)][at(b)] += value;
+    scene.reference.bandwidth[a][b] += value;
     if (duplex) {
-      scene.reference.bandwidth[at(b)][at(a)] += value;
+      scene.reference.bandwidth[b][a] += value;
     }
   };
   const int n = gpus + switches;
@@ -298,22 +294,22 @@ Scene randomScene(Dice& dice, Collective collective, bool weighted, int mostNode
 }
 
 /// One random edit on both; empty when the dice fell on something that cannot be done.
-std::vector<Edit> randomEdit(Dice& dice, Reference& reference, bool weighted, int mostNodes, int serial) {
+std::vector<Edit> randomEdit(Dice& dice, Reference& reference, bool weighted, int maxNodes, int serial) {
   std::vector<int> alive;
   for (int v = 0; v < reference.size(); ++v) {
-    if (reference.isAlive[at(v)]) {
+    if (reference.isAlive[v]) {
       alive.push_back(v);
     }
   }
   if (alive.size() < 2) {
     return {};
   }
-  const int a = alive[at(dice.below(static_cast<int>(alive.size())))];
-  const int b = alive[at(dice.below(static_cast<int>(alive.size())))];
-  const std::string& idA = reference.ids[at(a)];
-  const std::string& idB = reference.ids[at(b)];
-  auto& there = reference.bandwidth[at(a)][at(b)];
-  auto& back = reference.bandwidth[at(b)][at(a)];
+  const int a = alive[dice.below(static_cast<int>(alive.size()))];
+  const int b = alive[dice.below(static_cast<int>(alive.size()))];
+  const std::string& idA = reference.ids[a];
+  const std::string& idB = reference.ids[b];
+  auto& there = reference.bandwidth[a][b];
+  auto& back = reference.bandwidth[b][a];
   const bool isRooted = reference.collective == Collective::broadcast || reference.collective == Collective::reduce;
   switch (dice.below(10)) {
     case 0:
@@ -347,7 +343,7 @@ std::vector<Edit> randomEdit(Dice& dice, Reference& reference, bool weighted, in
       return {live::RemoveNode{idA}};
     case 7:
     case 8: {
-      if (reference.size() >= mostNodes) {
+      if (reference.size() >= maxNodes) {
         return {};
       }
       const bool isGpu = dice.chance(60);
@@ -355,21 +351,21 @@ std::vector<Edit> randomEdit(Dice& dice, Reference& reference, bool weighted, in
       const std::string id = "n" + std::to_string(serial);
       const int v = reference.add(id, isGpu, amount);
       const Rational value = dice.bandwidth();
-      reference.bandwidth[at(v)][at(a)] = value;
-      reference.bandwidth[at(a)][at(v)] = value;
+      reference.bandwidth[v][a] = value;
+      reference.bandwidth[a][v] = value;
       return {live::AddNode{id, isGpu ? fabric::NodeKind::gpu : fabric::NodeKind::switchNode, "", amount},
-              live::SetLink{id, reference.ids[at(a)], Bandwidth(value)}};
+              live::SetLink{id, reference.ids[a], Bandwidth(value)}};
     }
     default: {  // a node that went comes back
       for (int v = 0; v < reference.size(); ++v) {
-        if (!reference.isAlive[at(v)]) {
-          reference.isAlive[at(v)] = true;
+        if (!reference.isAlive[v]) {
+          reference.isAlive[v] = true;
           const Rational value = dice.bandwidth();
-          reference.bandwidth[at(v)][at(a)] = value;
-          const bool isGpu = reference.isGpu[at(v)];
-          return {live::AddNode{reference.ids[at(v)], isGpu ? fabric::NodeKind::gpu : fabric::NodeKind::switchNode, "",
-                                reference.amount[at(v)]},
-                  live::SetArc{reference.ids[at(v)], reference.ids[at(a)], Bandwidth(value)}};
+          reference.bandwidth[v][a] = value;
+          const bool isGpu = reference.isGpu[v];
+          return {live::AddNode{reference.ids[v], isGpu ? fabric::NodeKind::gpu : fabric::NodeKind::switchNode, "",
+                                reference.amount[v]},
+                  live::SetArc{reference.ids[v], reference.ids[a], Bandwidth(value)}};
         }
       }
       return {};
@@ -383,19 +379,19 @@ std::string cutFault(const Reference& reference, const LiveBound& live, const An
     return answer.finding ? "" : "no cut and no finding";
   }
   // The reference numbers its nodes in its own way.
-  std::vector<bool> holds(at(reference.size()), false);
+  std::vector<bool> holds(static_cast<std::size_t>(reference.size()), false);
   for (const int v : answer.cut.nodes) {
     const auto found = std::find(reference.ids.begin(), reference.ids.end(), live.id(v));
-    holds[at(static_cast<int>(found - reference.ids.begin()))] = true;
+    holds[static_cast<int>(found - reference.ids.begin())] = true;
   }
   Rational exit;
   std::int64_t demand = 0;
   for (int u = 0; u < reference.size(); ++u) {
-    const bool in = holds[at(u)];
-    demand += in && reference.isAlive[at(u)] ? reference.amount[at(u)] : 0;
+    const bool in = holds[u];
+    demand += in && reference.isAlive[u] ? reference.amount[u] : 0;
     for (int v = 0; v < reference.size(); ++v) {
-      if (in && !holds[at(v)]) {
-        exit += answer.isReduction ? reference.bandwidth[at(v)][at(u)] : reference.bandwidth[at(u)][at(v)];
+      if (in && !holds[v]) {
+        exit += answer.isReduction ? reference.bandwidth[v][u] : reference.bandwidth[u][v];
       }
     }
   }
@@ -418,12 +414,12 @@ Rational algbwFromNothing(const LiveBound& live, Collective collective) {
   std::vector<live::LiveLink> links = live.links();
   forestcoll::Network network;
   network.nodeCount = live.nodeLimit();
-  network.isGpu.assign(at(network.nodeCount), 0);
-  network.demand.assign(at(network.nodeCount), 0);
+  network.isGpu.assign(static_cast<std::size_t>(network.nodeCount), 0);
+  network.demand.assign(static_cast<std::size_t>(network.nodeCount), 0);
   for (int v = 0; v < network.nodeCount; ++v) {
     if (live.isAlive(v) && live.kind(v) == fabric::NodeKind::gpu) {
-      network.isGpu[at(v)] = 1;
-      network.demand[at(v)] = 1;
+      network.isGpu[v] = 1;
+      network.demand[v] = 1;
       network.gpus.push_back(v);
       ++network.totalDemand;
     }
@@ -475,7 +471,7 @@ live::LinkGroup link(const LiveBound& live, const std::string& a, const std::str
   return group;
 }
 
-constexpr int kMostNodes = 9;
+constexpr int kMaxNodes = 9;
 
 }  // namespace
 
@@ -530,14 +526,14 @@ void TestLive::againstEveryCut() {
   QFETCH(bool, weighted);
   for (unsigned seed = 0; seed < 120; ++seed) {
     Dice dice(1000 * seed + static_cast<unsigned>(collective));
-    Scene scene = randomScene(dice, static_cast<Collective>(collective), weighted, kMostNodes);
+    Scene scene = randomScene(dice, static_cast<Collective>(collective), weighted, kMaxNodes);
     auto live = LiveBound::create(scene.description, scene.request);
     QVERIFY2(live.hasValue(), live ? "" : describe(live.error()).c_str());
     QCOMPARE(told(must(live->bound()).algbw.toString()), told(scene.reference.algbw().toString()));
     for (int i = 0; i < 14; ++i) {
       const std::string place = "seed " + std::to_string(seed) + ", edit " + std::to_string(i);
       Reference changed = scene.reference;
-      const std::vector<Edit> edits = randomEdit(dice, changed, weighted, kMostNodes, i);
+      const std::vector<Edit> edits = randomEdit(dice, changed, weighted, kMaxNodes, i);
       if (edits.empty()) {
         continue;
       }
@@ -610,7 +606,7 @@ void TestLive::againstFromNothing() {
     Dice dice(77);
     for (int i = 0; i < 250; ++i) {
       const std::vector<live::LiveLink> links = live->links();
-      const live::LiveLink& chosen = links[at(dice.below(static_cast<int>(links.size())))];
+      const live::LiveLink& chosen = links[dice.below(static_cast<int>(links.size()))];
       std::vector<Edit> edits;
       const Rational factors[] = {Rational(1, 2), 2, Rational(9, 10), Rational(5, 4), 1, 0};
       const Rational factor = factors[dice.below(6)];
@@ -678,9 +674,9 @@ void TestLive::pricesAgainstEveryCut() {
       const auto price = live::priceOf(*live, group);
       QVERIFY2(price.hasValue(), (place + (price ? "" : ": " + describe(price.error()))).c_str());
       const auto halves = reference.halves(group);
-      Rational room = reference.bandwidth[at(group.arcs[0].src)][at(group.arcs[0].dst)];
+      Rational room = reference.bandwidth[group.arcs[0].src][group.arcs[0].dst];
       for (const live::GroupArc& arc : group.arcs) {
-        room = std::min(room, reference.bandwidth[at(arc.src)][at(arc.dst)] / Rational(arc.weight));
+        room = std::min(room, reference.bandwidth[arc.src][arc.dst] / Rational(arc.weight));
       }
       std::optional<Rational> above;
       std::optional<Rational> below;
@@ -782,7 +778,7 @@ void TestLive::undoAll() {
   std::vector<Rational> values;
   for (int i = 0; i < 60; ++i) {
     const auto links = live->links();
-    const live::LiveLink& each = links[at(dice.below(static_cast<int>(links.size())))];
+    const live::LiveLink& each = links[dice.below(static_cast<int>(links.size()))];
     std::vector<Edit> edits{live::SetLink{live->id(each.a), live->id(each.b), Bandwidth(dice.bandwidth())}};
     if (i % 9 == 8) {
       edits = {live::RemoveNode{live->id(each.a)}};
@@ -870,7 +866,7 @@ void TestLive::wrongEdits() {
       {live::RemoveNode{"g1"}, live::SetLink{"g1", "s", Bandwidth(Rational(1))}},
       {live::SetLink{"g0", "s", Bandwidth(Rational(1))}, live::RemoveNode{"nowhere"}}};
   for (const bool isProbe : {true, false}) {
-    const auto answer = isProbe ? live->probe(cases[at(which)]) : live->apply(cases[at(which)]);
+    const auto answer = isProbe ? live->probe(cases[which]) : live->apply(cases[which]);
     QVERIFY(!answer.hasValue());
     QCOMPARE(answer.error().code, ErrorCode::badUsage);
     QVERIFY2(QString::fromStdString(describe(answer.error())).contains(text), describe(answer.error()).c_str());
@@ -930,10 +926,10 @@ void TestLive::cancelled() {
 void TestLive::updateFollowsDescriptions() {
   Dice dice(11);
   for (int round = 0; round < 60; ++round) {
-    const Scene first = randomScene(dice, Collective::allgather, false, kMostNodes);
+    const Scene first = randomScene(dice, Collective::allgather, false, kMaxNodes);
     auto live = LiveBound::create(first.description, {});
     for (int i = 0; i < 4; ++i) {
-      const Scene next = randomScene(dice, Collective::allgather, false, kMostNodes);
+      const Scene next = randomScene(dice, Collective::allgather, false, kMaxNodes);
       const auto answer = live->update(next.description);
       QVERIFY2(answer.hasValue(), answer ? "" : describe(answer.error()).c_str());
       QCOMPARE(told(answer->algbw.toString()), told(next.reference.algbw().toString()));
@@ -1194,4 +1190,5 @@ void TestLive::agreesWithOptimum() {
 }
 
 QTEST_GUILESS_MAIN(TestLive)
+#include "forestcoll/optimality.hpp"
 #include "tst_live.moc"

@@ -386,6 +386,8 @@ private:
                 expect(rank, iteration, result, m_program.inPlace ? c : c % slice(), sum(c));
               }
               break;
+            default:
+              break;
           }
         }
       }

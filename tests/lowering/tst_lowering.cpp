@@ -129,10 +129,6 @@ const std::vector<Collective> kCollectives{Collective::allgather, Collective::re
                                            Collective::broadcast, Collective::reduce};
 const std::vector<Runtime> kRuntimes{Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl};
 
-bool isRooted(Collective c) {
-  return c == Collective::broadcast || c == Collective::reduce;
-}
-
 /// k trees for every root (or for one), of random shapes and multiplicities.
 std::vector<TreeSpec> randomTrees(int n, std::int64_t k, int onlyRoot, std::mt19937& random) {
   std::vector<TreeSpec> trees;

@@ -43,8 +43,7 @@ schedule::Forest starsOf(const fabric::Fabric& fabric, schedule::Direction direc
   forest.treesOfRoot.assign(static_cast<std::size_t>(n), 0);
   for (int a = 0; a < n; ++a) {
     for (int b = 0; b < n; ++b) {
-      const std::array<int, 2> route{fabric.gpus()[static_cast<std::size_t>(a)],
-                                     fabric.gpus()[static_cast<std::size_t>(b)]};
+      const std::array<int, 2> route{fabric.gpus()[a], fabric.gpus()[b]};
       forest.paths.add(route);
     }
   }
@@ -52,7 +51,7 @@ schedule::Forest starsOf(const fabric::Fabric& fabric, schedule::Direction direc
     if (onlyRoot >= 0 && root != onlyRoot) {
       continue;
     }
-    forest.treesOfRoot[static_cast<std::size_t>(root)] = 1;
+    forest.treesOfRoot[root] = 1;
     forest.trees.push_back({root, 1, static_cast<std::int64_t>(forest.edges.size())});
     for (int leaf = 0; leaf < n; ++leaf) {
       if (leaf != root) {

@@ -135,15 +135,14 @@ void TestAllreducePartition::againstProgram() {
       lp::Partition partition(static_cast<std::size_t>(fabric.nodeCount()), -1);
       const int sets = 2 + static_cast<int>(random() % 3);
       for (int node = 0; node < fabric.nodeCount(); ++node) {
-        const bool isGpu = fabric.nodes()[static_cast<std::size_t>(node)].kind == fabric::NodeKind::gpu;
-        partition[static_cast<std::size_t>(node)] =
-            static_cast<int>(random() % static_cast<unsigned>(sets + (isGpu ? 0 : 1)));
-        if (partition[static_cast<std::size_t>(node)] == sets) {
-          partition[static_cast<std::size_t>(node)] = -1;
+        const bool isGpu = fabric.nodes()[node].kind == fabric::NodeKind::gpu;
+        partition[node] = static_cast<int>(random() % static_cast<unsigned>(sets + (isGpu ? 0 : 1)));
+        if (partition[node] == sets) {
+          partition[node] = -1;
         }
       }
       for (int set = 0; set < sets; ++set) {  // every set has a GPU
-        partition[static_cast<std::size_t>(fabric.gpus()[static_cast<std::size_t>(set)])] = set;
+        partition[fabric.gpus()[set]] = set;
       }
       QVERIFY(lp::allreducePartitionBound(fabric, partition) >= exact->algbw);
     }

@@ -18,7 +18,7 @@
 #include "lp/allreduce_bound.hpp"
 #include "lp/balance.hpp"
 #include "lp/integer_program.hpp"
-#include "lp/least_removal.hpp"
+#include "lp/min_removal.hpp"
 #include "lp/modular.hpp"
 #include "lp/program_support.hpp"
 #include "lp/simplex.hpp"
@@ -27,10 +27,6 @@
 using namespace coppice;
 
 namespace {
-
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
 
 QJsonObject readJson(const QString& path) {
   QFile file(QStringLiteral(COPPICE_TEST_DATA "/reference/") + path);
@@ -72,7 +68,7 @@ lp::RateProblem readGraph(const QString& name) {
 fabric::Fabric toFabric(const lp::RateProblem& problem) {
   fabric::Description description;
   for (int node = 0; node < problem.nodeCount; ++node) {
-    description.nodes.push_back({.id = "n" + std::to_string(node), .kind = problem.isGpu[at(node)] ? "gpu" : "switch"});
+    description.nodes.push_back({.id = "n" + std::to_string(node), .kind = problem.isGpu[node] ? "gpu" : "switch"});
   }
   for (const lp::RateArc& arc : problem.arcs) {
     description.links.push_back({.src = "n" + std::to_string(arc.tail),
@@ -106,27 +102,27 @@ Rational maxFlow(Matrix residual, int source, int sink) {
   Rational flow;
   const int nodes = static_cast<int>(residual.size());
   for (;;) {
-    std::vector<int> parent(at(nodes), -1);
+    std::vector<int> parent(static_cast<std::size_t>(nodes), -1);
     std::vector<int> queue{source};
-    parent[at(source)] = source;
-    for (std::size_t i = 0; i < queue.size() && parent[at(sink)] < 0; ++i) {
+    parent[source] = source;
+    for (std::size_t i = 0; i < queue.size() && parent[sink] < 0; ++i) {
       for (int next = 0; next < nodes; ++next) {
-        if (parent[at(next)] < 0 && residual[at(queue[i])][at(next)].isPositive()) {
-          parent[at(next)] = queue[i];
+        if (parent[next] < 0 && residual[queue[i]][next].isPositive()) {
+          parent[next] = queue[i];
           queue.push_back(next);
         }
       }
     }
-    if (parent[at(sink)] < 0) {
+    if (parent[sink] < 0) {
       return flow;
     }
-    Rational amount = residual[at(parent[at(sink)])][at(sink)];
-    for (int node = sink; node != source; node = parent[at(node)]) {
-      amount = std::min(amount, residual[at(parent[at(node)])][at(node)]);
+    Rational amount = residual[parent[sink]][sink];
+    for (int node = sink; node != source; node = parent[node]) {
+      amount = std::min(amount, residual[parent[node]][node]);
     }
-    for (int node = sink; node != source; node = parent[at(node)]) {
-      residual[at(parent[at(node)])][at(node)] -= amount;
-      residual[at(node)][at(parent[at(node)])] += amount;
+    for (int node = sink; node != source; node = parent[node]) {
+      residual[parent[node]][node] -= amount;
+      residual[node][parent[node]] += amount;
     }
     flow += amount;
   }
@@ -135,7 +131,7 @@ Rational maxFlow(Matrix residual, int source, int sink) {
 // What breaks "kept <= full, balanced at relays, max flow to every GPU = total supply"; "" when nothing does.
 QString faultOf(const lp::RateProblem& graph, const std::vector<Rational>& kept,
                 const std::vector<Rational>& supplies) {
-  const std::size_t nodes = at(graph.nodeCount);
+  const std::size_t nodes = static_cast<std::size_t>(graph.nodeCount);
   if (kept.size() != graph.arcs.size()) {
     return QStringLiteral("wrong number of arcs");
   }
@@ -145,9 +141,9 @@ QString faultOf(const lp::RateProblem& graph, const std::vector<Rational>& kept,
     if (kept[i] < Rational(0) || kept[i] > graph.arcs[i].bandwidth) {
       return QStringLiteral("arc %1 carries %2").arg(i).arg(QString::fromStdString(kept[i].toString()));
     }
-    capacities[at(graph.arcs[i].tail)][at(graph.arcs[i].head)] += kept[i];
-    surplus[at(graph.arcs[i].head)] += kept[i];
-    surplus[at(graph.arcs[i].tail)] -= kept[i];
+    capacities[graph.arcs[i].tail][graph.arcs[i].head] += kept[i];
+    surplus[graph.arcs[i].head] += kept[i];
+    surplus[graph.arcs[i].tail] -= kept[i];
   }
   Rational total;
   for (std::size_t node = 0; node < nodes; ++node) {
@@ -158,7 +154,7 @@ QString faultOf(const lp::RateProblem& graph, const std::vector<Rational>& kept,
     total += supplies[node];
   }
   for (int node = 0; node < graph.nodeCount; ++node) {
-    if (graph.isGpu[at(node)] && maxFlow(capacities, graph.nodeCount, node) != total) {
+    if (graph.isGpu[node] && maxFlow(capacities, graph.nodeCount, node) != total) {
       return QStringLiteral("GPU %1 does not get everything").arg(node);
     }
   }
@@ -229,14 +225,14 @@ lp::RateProblem randomGraph(std::mt19937& random, const Shape& shape) {
         }
       }
     }
-    std::vector<bool> reached(at(problem.nodeCount), false);
+    std::vector<bool> reached(static_cast<std::size_t>(problem.nodeCount), false);
     bool connected = true;
     for (int gpu = relays; gpu < problem.nodeCount && connected; ++gpu) {
       reached.assign(reached.size(), false);
-      reached[at(gpu)] = true;
+      reached[gpu] = true;
       for (int round = 0; round < problem.nodeCount; ++round) {
         for (const lp::RateArc& arc : problem.arcs) {
-          reached[at(arc.head)] = reached[at(arc.head)] || reached[at(arc.tail)];
+          reached[arc.head] = reached[arc.head] || reached[arc.tail];
         }
       }
       connected = std::all_of(reached.begin() + relays, reached.end(), [](bool r) { return r; });
@@ -263,8 +259,8 @@ lp::RateProblem star(const std::vector<std::int64_t>& bandwidths) {
   problem.isGpu.assign(bandwidths.size(), true);
   problem.isGpu.push_back(false);
   for (int gpu = 0; gpu + 1 < problem.nodeCount; ++gpu) {
-    problem.arcs.push_back({gpu, problem.nodeCount - 1, Rational(bandwidths[at(gpu)])});
-    problem.arcs.push_back({problem.nodeCount - 1, gpu, Rational(bandwidths[at(gpu)])});
+    problem.arcs.push_back({gpu, problem.nodeCount - 1, Rational(bandwidths[gpu])});
+    problem.arcs.push_back({problem.nodeCount - 1, gpu, Rational(bandwidths[gpu])});
   }
   return problem;
 }
@@ -383,14 +379,14 @@ void TestLp::leastRemovalIsLeast() {
         }
       }
     }
-    const auto kept = lp::leastRemoval(nodes, isGpu, arcs, capacities, 10000, {});
+    const auto kept = lp::minRemoval(nodes, isGpu, arcs, capacities, 10000, {});
     QVERIFY(kept);
     const std::vector<std::int64_t> surplus = lp::surpluses(nodes, arcs, *kept);
     lp::Simplex simplex(columns);
     auto balance = lp::balanceTerms(nodes, arcs, 0);
     for (int relay = 0; relay < relays; ++relay) {
-      QCOMPARE(surplus[at(relay)], std::int64_t{0});
-      simplex.addRow({balance[at(relay)], 0, 0});
+      QCOMPARE(surplus[relay], std::int64_t{0});
+      simplex.addRow({balance[relay], 0, 0});
     }
     std::int64_t sum = 0;
     for (std::size_t i = 0; i < arcs.size(); ++i) {
@@ -428,7 +424,7 @@ void TestLp::fixedKRoutings() {
   QVERIFY2(answer, answer ? "" : describe(answer.error()).c_str());
   QVERIFY2(answer->status == lp::BalanceStatus::found, answer->reason.c_str());
   QCOMPARE(faultOf(problem, *answer), QString());
-  QVERIFY(answer->leastRemoved);
+  QVERIFY(answer->minRemoved);
 }
 
 void TestLp::rateOfReference_data() {
@@ -579,8 +575,8 @@ void TestLp::balanceAgainstZ3() {
         const auto best = oracle::bestWorth(problem);
         QVERIFY2(found == best.has_value(), where.constData());
         QVERIFY2(!found || Rational(worth) <= *best, where.constData());
-        QVERIFY2(!found || answer->leastRemoved == (worth == best->floor()), where.constData());
-        QVERIFY2(!found || withWeights || answer->leastRemoved, where.constData());
+        QVERIFY2(!found || answer->minRemoved == (worth == best->floor()), where.constData());
+        QVERIFY2(!found || withWeights || answer->minRemoved, where.constData());
       }
     }
   }
@@ -612,7 +608,7 @@ void TestLp::balanceBranches() {
   QVERIFY(answer);
   QCOMPARE(answer->status, lp::BalanceStatus::found);
   QCOMPARE(QString::fromStdString(answer->reason), QStringLiteral("linear program, branching"));
-  QVERIFY(!answer->leastRemoved);
+  QVERIFY(!answer->minRemoved);
   QCOMPARE(faultOf(problem, *answer), QString());
 }
 

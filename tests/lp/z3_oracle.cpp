@@ -15,10 +15,6 @@ namespace {
 
 using coppice::Rational;
 
-std::size_t at(int index) {
-  return static_cast<std::size_t>(index);
-}
-
 struct Ends {
   int tail = 0;
   int head = 0;
@@ -38,10 +34,10 @@ void addBalance(z3::context& context, z3::optimize& program, const std::vector<b
     z3::expr_vector in(context);
     z3::expr_vector out(context);
     for (std::size_t i = 0; i < arcs.size(); ++i) {
-      if (at(arcs[i].head) == node) {
+      if (static_cast<std::size_t>(arcs[i].head) == node) {
         in.push_back(shares[i]);
       }
-      if (at(arcs[i].tail) == node) {
+      if (static_cast<std::size_t>(arcs[i].tail) == node) {
         out.push_back(shares[i]);
       }
     }
@@ -61,9 +57,9 @@ void addCuts(z3::context& context, z3::optimize& program, const std::vector<bool
     z3::expr_vector outside(context);
     for (int node = 0; node < nodes; ++node) {
       const bool inside = (set >> node & 1U) != 0;
-      someGpu = someGpu || (inside && isGpu[at(node)]);
-      if (!inside && isGpu[at(node)]) {
-        outside.push_back(supplies[at(node)]);
+      someGpu = someGpu || (inside && isGpu[node]);
+      if (!inside && isGpu[node]) {
+        outside.push_back(supplies[node]);
       }
     }
     for (std::size_t i = 0; i < arcs.size(); ++i) {

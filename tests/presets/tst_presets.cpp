@@ -68,7 +68,7 @@ QString bandwidthOf(const fabric::Fabric& fabric, const char* tail, const char* 
     return "no such node";
   }
   const auto arc = fabric.findArc(*from, *to);
-  return arc ? QString::fromStdString(fabric.arcs()[static_cast<std::size_t>(*arc)].bandwidth.toString()) : "no link";
+  return arc ? QString::fromStdString(fabric.arcs()[*arc].bandwidth.toString()) : "no link";
 }
 
 std::string renamed(const std::string& id, const Renaming& renaming) {
@@ -100,8 +100,7 @@ Arcs arcsOf(const fabric::Fabric& fabric, const Renaming& renaming, Rational sca
   }
   Arcs arcs;
   for (const fabric::Arc& arc : fabric.arcs()) {
-    arcs[{ids[static_cast<std::size_t>(arc.tail)], ids[static_cast<std::size_t>(arc.head)]}] =
-        (arc.bandwidth * scale).toString();
+    arcs[{ids[arc.tail], ids[arc.head]}] = (arc.bandwidth * scale).toString();
   }
   return arcs;
 }
@@ -510,7 +509,7 @@ void TestPresets::handCheckedArcs() {
 
 void TestPresets::capabilities() {
   const auto capable = [](const fabric::Fabric& fabric, const char* id) {
-    const fabric::Node& node = fabric.nodes()[static_cast<std::size_t>(*fabric.find(id))];
+    const fabric::Node& node = fabric.nodes()[*fabric.find(id)];
     return node.multicast && node.aggregation ? "yes" : node.multicast || node.aggregation ? "half" : "no";
   };
   for (const char* name : {"dgx-h100", "dgx-b200"}) {

@@ -240,7 +240,7 @@ void TestMscclXml::roundTrip_data() {
 
 void TestMscclXml::roundTrip() {
   QFETCH(int, index);
-  const Program program = samples::allPrograms()[static_cast<std::size_t>(index)].second;
+  const Program program = samples::allPrograms()[index].second;
   const bool isForeign = program.collectiveText == "gather" || program.collectiveText == "scatter";
   for (const Runtime runtime : {isForeign ? Runtime::mscclExecutorNccl : Runtime::msccl, Runtime::mscclExecutorNccl}) {
     const std::string text = writeMscclXml(program, runtime);

@@ -19,10 +19,6 @@ using Shape = FactoredForest::Shape;
 
 namespace {
 
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
-
 /// An edge with its whole route, in the direction of an out-tree's data.
 struct PlainEdge {
   int parent = 0;
@@ -37,10 +33,10 @@ public:
   explicit NaiveExpansion(const FactoredForest& forest, std::span<const int> gpus) : m_forest(forest), m_gpus(gpus) {}
 
   [[nodiscard]] std::vector<int> leaves(int instance) const {
-    const auto& place = m_forest.instances[at(instance)];
+    const auto& place = m_forest.instances[instance];
     std::vector<int> result;
     for (std::size_t node = 0; node < place.children.size(); ++node) {
-      const auto more = m_forest.shapes[at(place.shape)].childShape[node] == FactoredForest::kGpu
+      const auto more = m_forest.shapes[place.shape].childShape[node] == FactoredForest::kGpu
                             ? std::vector<int>{place.children[node]}
                             : leaves(place.children[node]);
       result.insert(result.end(), more.begin(), more.end());
@@ -49,39 +45,39 @@ public:
   }
 
   [[nodiscard]] int root(int instance, int tree) const {
-    const auto& place = m_forest.instances[at(instance)];
-    return leaves(instance)[at(m_forest.shapes[at(place.shape)].trees[at(tree)].rootLeaf)];
+    const auto& place = m_forest.instances[instance];
+    return leaves(instance)[m_forest.shapes[place.shape].trees[tree].rootLeaf];
   }
 
   [[nodiscard]] std::vector<PlainEdge> tree(int instance, int number) const {
-    const auto& place = m_forest.instances[at(instance)];
-    const Shape& shape = m_forest.shapes[at(place.shape)];
-    const auto& chosen = shape.trees[at(number)];
+    const auto& place = m_forest.instances[instance];
+    const Shape& shape = m_forest.shapes[place.shape];
+    const auto& chosen = shape.trees[number];
     std::vector<FactoredForest::Choice> steps;
-    const auto& pattern = shape.patterns[at(chosen.pattern)];
+    const auto& pattern = shape.patterns[chosen.pattern];
     for (std::int64_t i = 0; i < pattern.choiceCount; ++i) {
-      const auto& choice = shape.choices[at(pattern.firstChoice + i)];
-      steps.insert(steps.end(), at(choice.count), choice);
+      const auto& choice = shape.choices[pattern.firstChoice + i];
+      steps.insert(steps.end(), static_cast<std::size_t>(choice.count), choice);
     }
-    const auto& skeleton = shape.skeletons[at(chosen.skeleton)];
+    const auto& skeleton = shape.skeletons[chosen.skeleton];
     std::vector<PlainEdge> edges;
     const auto grow = [&](int node, int inner) {
-      if (shape.childShape[at(node)] != FactoredForest::kGpu) {
-        const auto more = tree(place.children[at(node)], inner);
+      if (shape.childShape[node] != FactoredForest::kGpu) {
+        const auto more = tree(place.children[node], inner);
         edges.insert(edges.end(), more.begin(), more.end());
       }
     };
     grow(skeleton.root, steps[0].innerTree);
     for (std::size_t i = 1; i < steps.size(); ++i) {
-      const auto& arc = shape.arcs[at(skeleton.firstArc) + i - 1];
+      const auto& arc = shape.arcs[static_cast<std::size_t>(skeleton.firstArc) + i - 1];
       const auto [tail, out] = port(place, shape, arc.tail, steps[i].tailPort, false);
       const auto [head, in] = port(place, shape, arc.head, steps[i].headPort, true);
-      PlainEdge edge{tail, head, {m_gpus[at(tail)]}};
+      PlainEdge edge{tail, head, {m_gpus[tail]}};
       const std::vector<int> between = via(place, steps[i].via);
       for (const auto* piece : {&out, &between, &in}) {
         edge.route.insert(edge.route.end(), piece->begin(), piece->end());
       }
-      edge.route.push_back(m_gpus[at(head)]);
+      edge.route.push_back(m_gpus[head]);
       edges.push_back(edge);
       grow(arc.head, steps[i].innerTree);
     }
@@ -90,24 +86,24 @@ public:
 
 private:
   [[nodiscard]] std::vector<int> via(const FactoredForest::Instance& place, int number) const {
-    const Shape& shape = m_forest.shapes[at(place.shape)];
+    const Shape& shape = m_forest.shapes[place.shape];
     std::vector<int> result;
-    for (std::int64_t i = shape.viaStart[at(number)]; i < shape.viaStart[at(number) + 1]; ++i) {
-      result.push_back(place.switches[at(shape.viaSwitches[at(i)])]);
+    for (std::int64_t i = shape.viaStart[number]; i < shape.viaStart[static_cast<std::size_t>(number) + 1]; ++i) {
+      result.push_back(place.switches[shape.viaSwitches[i]]);
     }
     return result;
   }
 
   [[nodiscard]] std::pair<int, std::vector<int>> port(const FactoredForest::Instance& place, const Shape& shape,
                                                       int node, int number, bool enters) const {
-    const int child = place.children[at(node)];
-    if (shape.childShape[at(node)] == FactoredForest::kGpu) {
+    const int child = place.children[node];
+    if (shape.childShape[node] == FactoredForest::kGpu) {
       return {child, {}};
     }
-    const auto& part = m_forest.instances[at(child)];
-    const Shape& partShape = m_forest.shapes[at(part.shape)];
-    const auto& chosen = (enters ? partShape.inPorts : partShape.outPorts)[at(number)];
-    return {leaves(child)[at(chosen.leaf)], via(part, chosen.via)};
+    const auto& part = m_forest.instances[child];
+    const Shape& partShape = m_forest.shapes[part.shape];
+    const auto& chosen = (enters ? partShape.inPorts : partShape.outPorts)[number];
+    return {leaves(child)[chosen.leaf], via(part, chosen.via)};
   }
 
   const FactoredForest& m_forest;
@@ -127,7 +123,7 @@ struct RandomForest {
     }
     gpuCount = leavesOf(static_cast<int>(forest.shapes.size()) - 1);
     nodeCount = gpuCount + 20;
-    std::vector<int> ranks(at(gpuCount));
+    std::vector<int> ranks(static_cast<std::size_t>(gpuCount));
     std::iota(ranks.begin(), ranks.end(), 0);
     std::shuffle(ranks.begin(), ranks.end(), random);
     forest.top = place(static_cast<int>(forest.shapes.size()) - 1, ranks);
@@ -140,7 +136,7 @@ struct RandomForest {
 
   [[nodiscard]] int leavesOf(int shape) const {
     int leaves = 0;
-    for (const int child : forest.shapes[at(shape)].childShape) {
+    for (const int child : forest.shapes[shape].childShape) {
       leaves += child == FactoredForest::kGpu ? 1 : leavesOf(child);
     }
     return leaves;
@@ -162,7 +158,7 @@ struct RandomForest {
     shape.switchCount = pick(1, 4);
     const int vias = pick(1, 5);
     for (int via = 0; via < vias; ++via) {
-      std::vector<int> switches(at(pick(0, 3)));
+      std::vector<int> switches(static_cast<std::size_t>(pick(0, 3)));
       for (int& entry : switches) {
         entry = pick(0, shape.switchCount - 1);
       }
@@ -182,27 +178,27 @@ struct RandomForest {
 
   void addTree(Shape& shape) {
     const int nodes = static_cast<int>(shape.childShape.size());
-    std::vector<int> order(at(nodes));
+    std::vector<int> order(static_cast<std::size_t>(nodes));
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), random);
     const auto treesAt = [&](int node) {
-      const int child = shape.childShape[at(node)];
-      return child == FactoredForest::kGpu ? 1 : static_cast<int>(forest.shapes[at(child)].trees.size());
+      const int child = shape.childShape[node];
+      return child == FactoredForest::kGpu ? 1 : static_cast<int>(forest.shapes[child].trees.size());
     };
     const auto firstArc = static_cast<std::int64_t>(shape.arcs.size());
     const auto firstChoice = static_cast<std::int64_t>(shape.choices.size());
     const int rootTree = pick(0, treesAt(order[0]) - 1);
     int rootLeaf = 0;
     for (int node = 0; node < order[0]; ++node) {
-      rootLeaf += shape.childShape[at(node)] == FactoredForest::kGpu ? 1 : leavesOf(shape.childShape[at(node)]);
+      rootLeaf += shape.childShape[node] == FactoredForest::kGpu ? 1 : leavesOf(shape.childShape[node]);
     }
-    if (const int child = shape.childShape[at(order[0])]; child != FactoredForest::kGpu) {
-      rootLeaf += forest.shapes[at(child)].trees[at(rootTree)].rootLeaf;
+    if (const int child = shape.childShape[order[0]]; child != FactoredForest::kGpu) {
+      rootLeaf += forest.shapes[child].trees[rootTree].rootLeaf;
     }
     shape.choices.push_back({1, 0, 0, 0, rootTree});
     for (int i = 1; i < nodes; ++i) {
-      const int tail = order[at(pick(0, i - 1))];
-      const int head = order[at(i)];
+      const int tail = order[pick(0, i - 1)];
+      const int head = order[i];
       shape.arcs.push_back({tail, head});
       const int inner = pick(0, treesAt(head) - 1);
       FactoredForest::Choice choice{1, pick(0, static_cast<int>(shape.viaStart.size()) - 2), pick(0, treesAt(tail) - 1),
@@ -223,7 +219,7 @@ struct RandomForest {
   int place(int number, std::vector<int>& ranks) {
     FactoredForest::Instance instance;
     instance.shape = number;
-    for (const int child : forest.shapes[at(number)].childShape) {
+    for (const int child : forest.shapes[number].childShape) {
       if (child == FactoredForest::kGpu) {
         instance.children.push_back(ranks.back());
         ranks.pop_back();
@@ -231,7 +227,7 @@ struct RandomForest {
         instance.children.push_back(place(child, ranks));
       }
     }
-    for (int i = 0; i < forest.shapes[at(number)].switchCount; ++i) {
+    for (int i = 0; i < forest.shapes[number].switchCount; ++i) {
       instance.switches.push_back(pick(0, nodeCount - gpuCount - 1));
     }
     forest.instances.push_back(std::move(instance));
@@ -313,7 +309,7 @@ private slots:
       QVERIFY(readTree(reader, tree) == expected);
       QVERIFY(readTree(backwards, tree) == turned(expected));
       QCOMPARE(reader.head(tree).root, naive.root(sample.forest.top, static_cast<int>(tree)));
-      QCOMPARE(reader.head(tree).multiplicity, trees[at(tree)].multiplicity);
+      QCOMPARE(reader.head(tree).multiplicity, trees[tree].multiplicity);
       for (const auto& edge : reader.read(tree).edges) {
         QCOMPARE(reader.hops(edge), static_cast<int>(reader.path(edge).size()) - 1);
       }
@@ -350,8 +346,8 @@ private slots:
       for (std::int64_t tree = 0; tree < reader.size(); ++tree) {
         auto expected = readTree(reader, tree);
         auto found = readTree(writtenReader, tree);
-        std::map<int, int> depth{{written.trees[at(tree)].root, 0}};
-        std::map<int, int> position{{written.trees[at(tree)].root, 0}};
+        std::map<int, int> depth{{written.trees[tree].root, 0}};
+        std::map<int, int> position{{written.trees[tree].root, 0}};
         int last = 0;
         for (const PlainEdge& edge : found) {
           // Children of one parent after another, parents in the order in which they were reached.
@@ -489,7 +485,7 @@ private slots:
     QVERIFY(schedule::expanded(forest, sample.fabric, size.expandedBytes).hasValue());
     std::stop_source stop;
     stop.request_stop();
-    const auto cancelled = schedule::expanded(forest, sample.fabric, schedule::kMostExpandedBytes,
+    const auto cancelled = schedule::expanded(forest, sample.fabric, schedule::kMaxExpandedBytes,
                                               {.onReport = {}, .stop = stop.get_token()});
     QVERIFY(!cancelled && cancelled.error().code == ErrorCode::cancelled);
     const auto other = schedule::expanded(forest, samples::ring().fabric);
@@ -556,7 +552,7 @@ private slots:
       }
       std::rotate(f.shapes.begin() + 1, f.shapes.begin() + 3, f.shapes.end());
       for (int i = 1; i <= 100; ++i) {
-        f.shapes[at(i)].childShape = {i - 1};
+        f.shapes[i].childShape = {i - 1};
       }
       f.shapes[101].childShape = {0};
       f.shapes[102].childShape = {0};
@@ -645,7 +641,7 @@ private slots:
     row("top", "parts", "instance 10", [](FactoredForest& f) { f.top = 10; });
     row("top below", "instance 2", "top and a part", [](FactoredForest& f) { f.top = 2; });
     row("routes multiplied", "instance 0", "routes", [](FactoredForest& f) {
-      f.shapes[0].viaSwitches.assign(at(schedule::kMostRelays / 2), 0);
+      f.shapes[0].viaSwitches.assign(static_cast<std::size_t>(schedule::kMaxRelays / 2), 0);
       f.shapes[0].viaStart = {0, 0, 0, 0, 0, static_cast<std::int64_t>(f.shapes[0].viaSwitches.size())};
     });
   }

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "fabric/fabric.hpp"
+#include "forestcoll/boxes/two_level.hpp"
+#include "forestcoll/fixed_k.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/path_recovery.hpp"
@@ -19,7 +21,6 @@
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
 #include "forestcoll/trimming.hpp"
-#include "forestcoll/two_level.hpp"
 #include "stress/medium_fabrics.hpp"
 #include "stress/small_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
@@ -61,7 +62,7 @@ Question makeQuestion(const fabric::Fabric& fabric, Dice& dice) {
     request.root = dice.index(0, gpus - 1);
     question.text += " root " + std::to_string(*request.root);
     question.demand.assign(static_cast<std::size_t>(gpus), 0);
-    question.demand[static_cast<std::size_t>(*request.root)] = 1;
+    question.demand[*request.root] = 1;
   } else if (request.collective != Collective::allreduce && dice.oneIn(3)) {
     question.text += " amounts";
     int64_t divisor = 0;
@@ -146,14 +147,13 @@ std::vector<int64_t> roundedCapacities(const fabric::Fabric& fabric, const Ratio
 bool isDuplex(const fabric::Fabric& fabric) {
   return std::all_of(fabric.arcs().begin(), fabric.arcs().end(), [&](const fabric::Arc& arc) {
     const auto back = fabric.findArc(arc.head, arc.tail);
-    return back && fabric.arcs()[static_cast<std::size_t>(*back)].bandwidth == arc.bandwidth;
+    return back && fabric.arcs()[*back].bandwidth == arc.bandwidth;
   });
 }
 
 bool isBalancedAtSwitches(const fabric::Fabric& fabric) {
   for (int node = 0; node < fabric.nodeCount(); ++node) {
-    if (fabric.nodes()[static_cast<std::size_t>(node)].kind != fabric::NodeKind::gpu &&
-        fabric.ingress(node) != fabric.egress(node)) {
+    if (fabric.nodes()[node].kind != fabric::NodeKind::gpu && fabric.ingress(node) != fabric.egress(node)) {
       return false;
     }
   }
@@ -165,12 +165,12 @@ struct Tally {
   void add(const std::string& what) { ++counts[what]; }
 };
 
-constexpr int kMostListedNodes = 12;
+constexpr int kMaxListedNodes = 12;
 
 /// The optimum against all cuts. Empty = agrees, or too large to list.
 std::string compareWithListing(const fabric::Fabric& fabric, const Question& question,
                                const forestcoll::Optimum& optimum, Tally& tally) {
-  if (fabric.nodeCount() > kMostListedNodes) {
+  if (fabric.nodeCount() > kMaxListedNodes) {
     return {};
   }
   const forestcoll::Request& request = question.request;
@@ -434,7 +434,7 @@ std::string runInstance(unsigned seed, const Options& options, Tally& tally, std
   }
   std::vector<Combination> some;
   for (int i = 0; i < 4; ++i) {
-    some.push_back(kAll[static_cast<std::size_t>(dice.pick(0, static_cast<int64_t>(kAll.size()) - 1))]);
+    some.push_back(kAll[dice.pick(0, static_cast<int64_t>(kAll.size()) - 1)]);
   }
   return solveByEach(some, *fabric, question, *optimum, tally);
 }

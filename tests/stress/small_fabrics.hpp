@@ -54,7 +54,7 @@ inline fabric::Description smallGraph(Dice& dice, int gpus, int switches, std::i
   }
   dice.shuffle(nodes);
   const int count = gpus + switches;
-  const auto node = [&](std::int64_t i) { return nodes[static_cast<std::size_t>(i)]; };
+  const auto node = [&](std::int64_t i) { return nodes[i]; };
   for (int i = 1; i < count; ++i) {  // a random tree joins everything
     sketch.link(node(i), node(dice.pick(0, i - 1)), dice.pick(1, largest));
   }

@@ -32,7 +32,7 @@ public:
   template <typename T>
   void shuffle(std::vector<T>& items) {
     for (std::size_t i = items.size(); i > 1; --i) {
-      std::swap(items[i - 1], items[static_cast<std::size_t>(pick(0, static_cast<std::int64_t>(i) - 1))]);
+      std::swap(items[i - 1], items[pick(0, static_cast<std::int64_t>(i) - 1)]);
     }
   }
 

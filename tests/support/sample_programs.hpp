@@ -80,7 +80,7 @@ inline Program ringAllgather(int ranks, int parts, bool inPlace) {
         block.steps.push_back(step(StepType::send, slot, parts));
       }
     }
-    program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {block};
+    program.ranks[rank].threadBlocks = {block};
   }
   return program;
 }
@@ -101,7 +101,7 @@ inline Program ringReduceScatter(int ranks, bool inPlace) {
         block.steps.push_back(step(StepType::recvReduceCopy, local, inPlace ? local : Slot{kOut, 0}));
       }
     }
-    program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {block};
+    program.ranks[rank].threadBlocks = {block};
   }
   return program;
 }
@@ -123,7 +123,7 @@ inline Program ringAllreduce(int ranks, bool inPlace) {
         block.steps.push_back(step(hop < 2 * ranks - 2 ? StepType::recvCopySend : StepType::recv, result));
       }
     }
-    program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {block};
+    program.ranks[rank].threadBlocks = {block};
   }
   return program;
 }
@@ -133,7 +133,7 @@ inline Program ringAllreduce(int ranks, bool inPlace) {
 inline Program chainAllreduce(int ranks, int chunks) {
   Program program = empty(Collective::allreduce, ranks, chunks, true, 0, chunks);
   for (int rank = 0; rank < ranks; ++rank) {
-    auto& blocks = program.ranks[static_cast<std::size_t>(rank)].threadBlocks;
+    auto& blocks = program.ranks[rank].threadBlocks;
     const bool first = rank == 0;
     const bool last = rank == ranks - 1;
     ThreadBlock upIn = {.recvPeer = rank - 1};
@@ -152,12 +152,12 @@ inline Program chainAllreduce(int ranks, int chunks) {
       blocks = {upOut, downIn};
     } else if (last) {
       for (int chunk = 0; chunk < chunks; ++chunk) {
-        downOut.steps[static_cast<std::size_t>(chunk)].dependsOnTb = 0;
+        downOut.steps[chunk].dependsOnTb = 0;
       }
       blocks = {upIn, downOut};
     } else {
       for (int chunk = 0; chunk < chunks; ++chunk) {
-        Step& send = upOut.steps[static_cast<std::size_t>(chunk)];
+        Step& send = upOut.steps[chunk];
         send = waiting(send, 0, chunk);
       }
       blocks = {upIn, upOut, downIn, downOut};
@@ -181,7 +181,7 @@ inline Program chainBroadcast(int ranks, int chunks, bool inPlace) {
                                                     : StepType::recv,
                                  slot));
     }
-    program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {block};
+    program.ranks[rank].threadBlocks = {block};
   }
   return program;
 }
@@ -198,7 +198,7 @@ inline Program chainReduce(int ranks, int chunks, bool inPlace) {
                                                     : StepType::recvReduceCopy,
                                  slot, rank < ranks - 1 || inPlace ? slot : Slot{kOut, chunk}));
     }
-    program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {block};
+    program.ranks[rank].threadBlocks = {block};
   }
   return program;
 }
@@ -207,7 +207,7 @@ inline Program chainReduce(int ranks, int chunks, bool inPlace) {
 inline Program directAllreduce(int ranks) {
   Program program = empty(Collective::allreduce, ranks, 1, false, 1, 1, ranks);
   for (int rank = 0; rank < ranks; ++rank) {
-    auto& blocks = program.ranks[static_cast<std::size_t>(rank)].threadBlocks;
+    auto& blocks = program.ranks[rank].threadBlocks;
     ThreadBlock sum;
     sum.steps.push_back(step(StepType::copy, {kIn, 0}, {kOut, 0}));
     for (int peer = 0; peer < ranks; ++peer) {
@@ -239,7 +239,7 @@ inline Program directAlltoall(int ranks) {
   Program program = empty(Collective::allgather, ranks, ranks, false, ranks, ranks);
   program.collectiveText = "alltoall";
   for (int rank = 0; rank < ranks; ++rank) {
-    auto& blocks = program.ranks[static_cast<std::size_t>(rank)].threadBlocks;
+    auto& blocks = program.ranks[rank].threadBlocks;
     blocks.push_back({.steps = {step(StepType::copy, {kIn, rank}, {kOut, rank})}});
     for (int peer = 0; peer < ranks; ++peer) {
       if (peer != rank) {
@@ -267,7 +267,7 @@ inline Program emptyRooted(const char* collective, int ranks, int parts, bool in
 inline Program directGather(int ranks, int root, int parts, bool inPlace) {
   Program program = emptyRooted("gather", ranks, parts, inPlace);
   for (int rank = 0; rank < ranks; ++rank) {
-    auto& blocks = program.ranks[static_cast<std::size_t>(rank)].threadBlocks;
+    auto& blocks = program.ranks[rank].threadBlocks;
     const Slot own = inPlace ? Slot{kOut, rank * parts} : Slot{kIn, 0};
     if (rank != root) {
       blocks.push_back({.sendPeer = root, .steps = {step(StepType::send, own, parts)}});
@@ -289,7 +289,7 @@ inline Program directGather(int ranks, int root, int parts, bool inPlace) {
 inline Program directScatter(int ranks, int root, int parts, bool inPlace) {
   Program program = emptyRooted("scatter", ranks, parts, inPlace);
   for (int rank = 0; rank < ranks; ++rank) {
-    auto& blocks = program.ranks[static_cast<std::size_t>(rank)].threadBlocks;
+    auto& blocks = program.ranks[rank].threadBlocks;
     const Slot own = inPlace ? Slot{kIn, rank * parts} : Slot{kOut, 0};
     if (rank != root) {
       blocks.push_back({.recvPeer = root, .steps = {step(StepType::recv, own, parts)}});
@@ -317,7 +317,7 @@ inline Program chainGather(int ranks) {
       block.steps.push_back(rank == 0 ? step(StepType::recv, {kOut, from})
                                       : step(StepType::recvCopySend, {kScratch, from}));
     }
-    program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {block};
+    program.ranks[rank].threadBlocks = {block};
   }
   return program;
 }
@@ -331,7 +331,7 @@ inline Program chainScatter(int ranks) {
       block.steps.push_back(rank == 0 ? step(StepType::send, {kIn, to}) : step(StepType::recvCopySend, {kScratch, to}));
     }
     block.steps.push_back(rank == 0 ? step(StepType::copy, {kIn, 0}, {kOut, 0}) : step(StepType::recv, {kOut, 0}));
-    program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {block};
+    program.ranks[rank].threadBlocks = {block};
   }
   return program;
 }

@@ -25,7 +25,7 @@ QString allTexts(const std::vector<Finding>& findings) {
 Program allPairs(int ranks) {
   Program program = empty(Collective::allreduce, ranks, ranks, true, ranks, 0, ranks);
   for (int rank = 0; rank < ranks; ++rank) {
-    auto& blocks = program.ranks[static_cast<std::size_t>(rank)].threadBlocks;
+    auto& blocks = program.ranks[rank].threadBlocks;
     const int others = ranks - 1;
     ThreadBlock sum;
     for (int other = 0; other + 1 < others; ++other) {
@@ -61,7 +61,7 @@ Program addedByAll(int ranks, Buffer buffer) {
   Program program = empty(isInput ? Collective::reduce : Collective::allreduce, ranks, 1, true, isInput ? 1 : 0,
                           isInput ? 0 : 1, ranks);
   for (int peer = 1; peer < ranks; ++peer) {
-    program.ranks[static_cast<std::size_t>(peer)].threadBlocks = {
+    program.ranks[peer].threadBlocks = {
         {.sendPeer = 0, .steps = {step(StepType::send, {buffer, 0}, {kScratch, peer})}}};
     ThreadBlock block = {.recvPeer = peer};
     block.steps.push_back(step(StepType::recv, {buffer, 0}, {kScratch, peer}));
@@ -81,7 +81,7 @@ Program relayed(Slot landing, int waitsFor) {
       {.sendPeer = 2, .steps = {step(StepType::send, {kOut, 1})}}};
   ThreadBlock in = {.recvPeer = 0};
   in.steps = {step(StepType::recv, {kOut, 0}), step(StepType::recv, landing)};
-  in.steps[static_cast<std::size_t>(waitsFor)].hasDependent = true;
+  in.steps[waitsFor].hasDependent = true;
   ThreadBlock out = {.sendPeer = 2};
   out.steps = {waiting(step(StepType::send, {kOut, 0}), 0, waitsFor)};
   program.ranks[1].threadBlocks = {in, out};
@@ -150,7 +150,7 @@ void TestProgramMemory::staleReads_data() {
 
 void TestProgramMemory::staleReads() {
   QFETCH(int, index);
-  const Case& wanted = cases()[static_cast<std::size_t>(index)];
+  const Case& wanted = cases()[index];
   const auto verdict = verify::verifyProgram(wanted.make(), {.runtime = wanted.runtime});
   QVERIFY(verdict);
   const QString texts = allTexts(verdict->findings);

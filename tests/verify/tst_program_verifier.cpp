@@ -41,10 +41,10 @@ QString allTexts(const std::vector<Finding>& findings) {
 }
 
 ThreadBlock& block(Program& program, int rank, int id = 0) {
-  return program.ranks[static_cast<std::size_t>(rank)].threadBlocks[static_cast<std::size_t>(id)];
+  return program.ranks[rank].threadBlocks[id];
 }
 Step& at(Program& program, int rank, int id, int index) {
-  return block(program, rank, id).steps[static_cast<std::size_t>(index)];
+  return block(program, rank, id).steps[index];
 }
 Program with(Program program, const std::function<void(Program&)>& change) {
   change(program);
@@ -62,7 +62,7 @@ Program exchange(int chunks, bool sendFirst) {
         both.steps.push_back(step(sending ? StepType::send : StepType::recv, {kOut, owner * chunks + chunk}));
       }
     }
-    program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {both};
+    program.ranks[rank].threadBlocks = {both};
   }
   return program;
 }
@@ -72,8 +72,7 @@ Program star(int ranks) {
   Program program = empty(Collective::broadcast, ranks, 1, true, 0, 1);
   for (int rank = 1; rank < ranks; ++rank) {
     program.ranks[0].threadBlocks.push_back({.sendPeer = rank, .steps = {step(StepType::send, {kOut, 0})}});
-    program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {
-        {.recvPeer = 0, .steps = {step(StepType::recv, {kOut, 0})}}};
+    program.ranks[rank].threadBlocks = {{.recvPeer = 0, .steps = {step(StepType::recv, {kOut, 0})}}};
   }
   return program;
 }
@@ -198,7 +197,7 @@ const std::vector<Case>& deadlocks() {
          return with(exchange(1, true), [](Program& program) {
            program = empty(Collective::allgather, 2, 6, true, 0, 6);
            for (int rank = 0; rank < 2; ++rank) {
-             program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {
+             program.ranks[rank].threadBlocks = {
                  {.sendPeer = 1 - rank,
                   .recvPeer = 1 - rank,
                   .steps = {step(StepType::send, {kOut, 3 * rank}, 3), step(StepType::recv, {kOut, 3 - 3 * rank}, 3)}}};
@@ -210,12 +209,11 @@ const std::vector<Case>& deadlocks() {
        [] {
          Program program = empty(Collective::allgather, 3, 6, true, 0, 6);
          for (int rank = 0; rank < 3; ++rank) {
-           program.ranks[static_cast<std::size_t>(rank)].threadBlocks = {
-               {.sendPeer = (rank + 1) % 3,
-                .recvPeer = (rank + 2) % 3,
-                .steps = {step(StepType::send, {kOut, 2 * rank}, 2),
-                          step(StepType::recvCopySend, {kOut, (rank + 2) % 3 * 2}, 2),
-                          step(StepType::recv, {kOut, (rank + 1) % 3 * 2}, 2)}}};
+           program.ranks[rank].threadBlocks = {{.sendPeer = (rank + 1) % 3,
+                                                .recvPeer = (rank + 2) % 3,
+                                                .steps = {step(StepType::send, {kOut, 2 * rank}, 2),
+                                                          step(StepType::recvCopySend, {kOut, (rank + 2) % 3 * 2}, 2),
+                                                          step(StepType::recv, {kOut, (rank + 1) % 3 * 2}, 2)}}};
          }
          return program;
        },
@@ -707,7 +705,7 @@ void TestProgramVerifier::addRows(const std::vector<Case>& cases) {
 
 void TestProgramVerifier::check(const std::vector<Case>& cases) {
   QFETCH(int, index);
-  const Case& wanted = cases[static_cast<std::size_t>(index)];
+  const Case& wanted = cases[index];
   const auto verdict = verifyProgram(wanted.make(), wanted.options);
   QVERIFY(verdict);
   const QString texts = allTexts(verdict->findings);
@@ -734,7 +732,7 @@ void TestProgramVerifier::goodPrograms_data() {
 void TestProgramVerifier::goodPrograms() {
   QFETCH(int, index);
   QFETCH(int, protocol);
-  Program program = allPrograms()[static_cast<std::size_t>(index)].second;
+  Program program = allPrograms()[index].second;
   program.protocol = static_cast<Protocol>(protocol);
   for (const Runtime runtime : {Runtime::msccl, Runtime::mscclExecutorNccl}) {
     const auto verdict = verifyProgram(program, {.runtime = runtime});
@@ -874,9 +872,9 @@ void mutateStep(Random& random, Program& program, const RankProgram& rank, Step&
 /// One change somewhere in the program.
 void mutate(Random& random, Program& program) {
   const int ranks = static_cast<int>(program.ranks.size());
-  RankProgram& rank = program.ranks[static_cast<std::size_t>(pick(random, ranks))];
+  RankProgram& rank = program.ranks[pick(random, ranks)];
   const int id = pick(random, static_cast<int>(rank.threadBlocks.size()));
-  ThreadBlock& owner = rank.threadBlocks[static_cast<std::size_t>(id)];
+  ThreadBlock& owner = rank.threadBlocks[id];
   const auto index = static_cast<std::ptrdiff_t>(pick(random, static_cast<int>(owner.steps.size())));
   switch (pick(random, 14)) {
     case 0:
@@ -893,18 +891,17 @@ void mutate(Random& random, Program& program) {
       owner.steps.erase(owner.steps.begin() + index);
       break;
     case 4:
-      owner.steps.insert(owner.steps.begin() + index, Step(owner.steps[static_cast<std::size_t>(index)]));
+      owner.steps.insert(owner.steps.begin() + index, Step(owner.steps[index]));
       break;
     case 5:
     case 6:
-      std::swap(owner.steps[static_cast<std::size_t>(index)],
-                owner.steps[static_cast<std::size_t>(pick(random, static_cast<int>(owner.steps.size())))]);
+      std::swap(owner.steps[index], owner.steps[pick(random, static_cast<int>(owner.steps.size()))]);
       break;
     case 7:
       rank.threadBlocks.erase(rank.threadBlocks.begin() + id);
       break;
     default:
-      mutateStep(random, program, rank, owner.steps[static_cast<std::size_t>(index)]);
+      mutateStep(random, program, rank, owner.steps[index]);
   }
 }
 
@@ -976,7 +973,7 @@ void TestProgramVerifier::mutations() {
   int accepted = 0;
   int rejected = 0;
   for (int round = 0; round < kRounds; ++round) {
-    const auto& [name, good] = programs[static_cast<std::size_t>(pick(random, static_cast<int>(programs.size())))];
+    const auto& [name, good] = programs[pick(random, static_cast<int>(programs.size()))];
     Program program = good;
     program.protocol = round % 2 == 0 ? Protocol::simple : Protocol::ll;
     mutate(random, program);

@@ -16,12 +16,12 @@ namespace {
 
 constexpr double kNearScale = 0.27;
 constexpr double kFarScale = 0.11;
-constexpr double kMostVisibleLines = 6000;
+constexpr double kMaxVisibleLines = 6000;
 /// Below this scale the lines between two rooms are one trunk, where there are many lines.
 constexpr double kTrunkScale = 0.2;
-constexpr std::size_t kLeastTrunkedLines = 1500;
+constexpr std::size_t kMinTrunkedLines = 1500;
 constexpr double kViewArea = 1600.0 * 1000.0;
-constexpr double kMostGridDots = 40000;
+constexpr double kMaxGridDots = 40000;
 
 QColor fillOf(const BoxItem& box, bool isSelected, const Colors& colors) {
   const QColor room = colors[Token::room];
@@ -43,7 +43,7 @@ Detail detailAt(double scale, std::size_t lines, const QRectF& bounds) {
   }
   const double area = bounds.width() * bounds.height() * scale * scale;
   const double visible = static_cast<double>(lines) * std::min(1.0, area > 0 ? kViewArea / area : 1.0);
-  if (visible > kMostVisibleLines && scale < kNearScale) {
+  if (visible > kMaxVisibleLines && scale < kNearScale) {
     return Detail::far;
   }
   return scale < kNearScale ? Detail::mid : Detail::near;
@@ -153,7 +153,7 @@ PaintSteps CanvasPainter::steps(const QRectF& part, double scale, Detail detail)
   });
   m_isBundled.clear();
   m_isTrunked = detail == Detail::far ||
-                (detail == Detail::mid && scale < kTrunkScale && m_scene.lines().size() > kLeastTrunkedLines);
+                (detail == Detail::mid && scale < kTrunkScale && m_scene.lines().size() > kMinTrunkedLines);
   if (m_isTrunked) {
     m_isBundled.assign(m_scene.lines().size(), 0);
     for (const BundleItem& bundle : m_scene.bundles()) {
@@ -204,7 +204,7 @@ void CanvasPainter::paintGrid(QPainter& painter, const QRectF& part) const {
   }
   const double left = std::floor(part.left() / step) * step;
   const double top = std::floor(part.top() / step) * step;
-  if ((part.width() / step) * (part.height() / step) > kMostGridDots || !std::isfinite(left) || !std::isfinite(top)) {
+  if ((part.width() / step) * (part.height() / step) > kMaxGridDots || !std::isfinite(left) || !std::isfinite(top)) {
     return;
   }
   QPen pen(m_colors[Token::grid], px(1.4));
@@ -252,7 +252,7 @@ QColor CanvasPainter::groundOf(const BoxItem& box) const {
 std::optional<CanvasPainter::Title> CanvasPainter::titleOf(const BoxItem& box) const {
   // 17 units, but never below what can be read while the box has room for it.
   const bool isFar = m_detail == Detail::far;
-  constexpr double kLeastPixels = 7;
+  constexpr double kMinPixels = 7;
   double size = std::max(17.0, px(isFar ? 9.5 : 11.5));
   Title title;
   if (isFar || size > titleRoom(box) * 0.8) {
@@ -261,7 +261,7 @@ std::optional<CanvasPainter::Title> CanvasPainter::titleOf(const BoxItem& box) c
       return std::nullopt;
     }
     const double inGap = std::min(size, box.titleGap / 1.35);
-    title.isOutside = inGap * m_scale >= kLeastPixels;
+    title.isOutside = inGap * m_scale >= kMinPixels;
     if (title.isOutside) {
       size = inGap;
     } else if (!isFar) {
@@ -629,7 +629,7 @@ void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
 
 void CanvasPainter::paintFoldedLabel(QPainter& painter, const NodeItem& node) const {
   // The name as large as a quarter of the box, but not below what can be read while there is room; then the GPUs.
-  constexpr double kLeastPixels = 6;
+  constexpr double kMinPixels = 6;
   constexpr double kReadPixels = 10;
   const double least = px(kReadPixels);
   double size = std::min(std::max(node.rect.height() / 4, least), node.rect.height() * 0.8);
@@ -638,9 +638,9 @@ void CanvasPainter::paintFoldedLabel(QPainter& painter, const NodeItem& node) co
   const double room = node.rect.width() * 0.92;
   const double wide = metrics.horizontalAdvance(node.label) / 100;
   if (size * wide > room) {
-    size = std::max(room / wide, px(kLeastPixels));
+    size = std::max(room / wide, px(kMinPixels));
   }
-  if (size * m_scale < kLeastPixels || size > node.rect.height()) {
+  if (size * m_scale < kMinPixels || size > node.rect.height()) {
     return;
   }
   painter.save();
@@ -650,8 +650,7 @@ void CanvasPainter::paintFoldedLabel(QPainter& painter, const NodeItem& node) co
   const QString label = metrics.elidedText(node.label, Qt::ElideMiddle, space);
   const QFont plain = uiFont(100);
   const QFontMetricsF small(plain);
-  const bool hasDetail =
-      !node.detail.isEmpty() && size * 2.6 < node.rect.height() && size * m_scale * 0.9 > kLeastPixels;
+  const bool hasDetail = !node.detail.isEmpty() && size * 2.6 < node.rect.height() && size * m_scale * 0.9 > kMinPixels;
   const double base = (metrics.ascent() - metrics.descent()) / 2 - (hasDetail ? 60 : 0);
   painter.setFont(bold);
   painter.setPen(m_colors[isSelected(node.id) ? Token::accent : Token::text]);

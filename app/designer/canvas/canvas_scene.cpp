@@ -16,15 +16,15 @@
 namespace coppice::designer {
 namespace {
 
-constexpr double kPortMargin = 14;   // of a bar's rounded ends
-constexpr double kMostPortGap = 28;  // between lines that leave a bar without a place of their own
-constexpr double kNodePortGap = 9;   // between lines that leave a small node
-constexpr double kRim = 8;           // of a box, where it can be grabbed
+constexpr double kPortMargin = 14;  // of a bar's rounded ends
+constexpr double kMaxPortGap = 28;  // between lines that leave a bar without a place of their own
+constexpr double kNodePortGap = 9;  // between lines that leave a small node
+constexpr double kRim = 8;          // of a box, where it can be grabbed
 constexpr double kTitleHeight = 30;
-constexpr std::size_t kMostAtOnce = 1200;      // lines that find their ways while somebody waits
-constexpr std::size_t kMostWhileMoving = 160;  // and of what is being dragged
-constexpr std::size_t kMostApart = 500;        // lines that are painted anew along their ways alone
-constexpr std::size_t kMostBundles = 500;
+constexpr std::size_t kMaxAtOnce = 1200;      // lines that find their ways while somebody waits
+constexpr std::size_t kMaxWhileMoving = 160;  // and of what is being dragged
+constexpr std::size_t kMaxApart = 500;        // lines that are painted anew along their ways alone
+constexpr std::size_t kMaxBundles = 500;
 
 QString text(const std::string& utf8) {
   return QString::fromStdString(utf8);
@@ -121,7 +121,7 @@ void CanvasScene::build() {
     assignPorts(at);
   }
   m_wiring.reset();
-  m_isRouted = m_routing == Routing::atOnce || m_lines.size() <= kMostAtOnce;
+  m_isRouted = m_routing == Routing::atOnce || m_lines.size() <= kMaxAtOnce;
   put(m_isRouted ? *routedWays(wiring()) : plainWays(wiring()));
   for (const auto& [id, note] : m_model.notes()) {
     m_noteAt[id] = static_cast<std::uint32_t>(m_notes.size());
@@ -337,7 +337,7 @@ void CanvasScene::assignPorts(std::uint32_t at) {
       isStraight = std::abs(along(lines[i]) - middle) <= half && (i == 0 || along(lines[i]) - along(lines[i - 1]) >= 4);
     }
     const double gap = count > 1 ? std::min(2 * half / (count - 1),
-                                            isBar || node.shape == Shape::foldedBox ? kMostPortGap : kNodePortGap)
+                                            isBar || node.shape == Shape::foldedBox ? kMaxPortGap : kNodePortGap)
                                  : 0;
     // The group leans towards what it leads to.
     double mean = 0;
@@ -414,7 +414,7 @@ std::optional<Region> CanvasScene::takeWays(const std::shared_ptr<const Wiring>&
     }
   }
   Region dirty;
-  if (changed.size() > kMostApart) {
+  if (changed.size() > kMaxApart) {
     dirty.push_back(bounds());
   } else {
     for (const std::size_t at : changed) {
@@ -423,7 +423,7 @@ std::optional<Region> CanvasScene::takeWays(const std::shared_ptr<const Wiring>&
     }
   }
   put(std::move(ways));
-  if (placeTitles() || changed.size() > kMostApart) {
+  if (placeTitles() || changed.size() > kMaxApart) {
     dirty.push_back(bounds());
   }
   m_isRouted = true;
@@ -479,7 +479,7 @@ void CanvasScene::reroute(const std::vector<std::uint32_t>& moved, Region& dirty
   const std::vector<std::uint32_t> lines(touched.begin(), touched.end());
   const Wiring now = wiring();
   std::vector<Curve> curves;
-  if (lines.size() <= kMostWhileMoving) {
+  if (lines.size() <= kMaxWhileMoving) {
     curves = *routed(now, lines);
   } else {
     for (const std::uint32_t at : lines) {
@@ -596,7 +596,7 @@ const std::vector<BundleItem>& CanvasScene::bundles() const {
     double cell = std::max({all.width() / 40, all.height() / 30, 150.0});
     m_bundles = bundlesBy(cell, false);
     // Coarser until there are few enough to be drawn in no time.
-    for (int i = 0; m_bundles->size() > kMostBundles && i < 6; ++i) {
+    for (int i = 0; m_bundles->size() > kMaxBundles && i < 6; ++i) {
       cell *= 1.6;
       m_bundles = bundlesBy(cell, true);
     }

@@ -23,9 +23,9 @@
 namespace coppice::designer {
 namespace {
 
-constexpr double kLeastScale = 0.01;
-constexpr double kMostScale = 8;
-constexpr double kMostFitScale = 1.25;
+constexpr double kMinScale = 0.01;
+constexpr double kMaxScale = 8;
+constexpr double kMaxFitScale = 1.25;
 constexpr double kReadScale = 0.6;
 constexpr double kFitMargin = 36;  // pixels
 constexpr double kHitReach = 6;    // pixels
@@ -34,8 +34,8 @@ constexpr double kExportMargin = 40;  // scene units
 constexpr int kMotionTime = 160;      // ms
 constexpr int kPulseTime = 700;
 constexpr int kMoveTime = 260;
-constexpr std::size_t kMostMoving = 2500;  // shapes and lines that are seen moving
-constexpr double kFrameBudget = 6;         // ms for missing tiles while things move
+constexpr std::size_t kMaxMoving = 2500;  // shapes and lines that are seen moving
+constexpr double kFrameBudget = 6;        // ms for missing tiles while things move
 constexpr std::size_t kDenseLines = 1500;
 constexpr int kHurry = 140;                  // ms after a change of scale that count as zooming
 constexpr int kRest = 120;                   // ms without a change after which links look for their ways
@@ -192,7 +192,7 @@ void CanvasView::animateNextMove() {
   m_before.clear();
   m_willFit = m_wasShown;
   m_willMove =
-      Theme::instance().isAnimated() && isVisible() && m_scene.nodes().size() + m_scene.lines().size() <= kMostMoving;
+      Theme::instance().isAnimated() && isVisible() && m_scene.nodes().size() + m_scene.lines().size() <= kMaxMoving;
   if (m_willMove) {
     for (const NodeItem& node : m_scene.nodes()) {
       m_before[node.id] = node.rect.center();
@@ -519,7 +519,7 @@ QPointF CanvasView::wholePixels(const QPointF& offset) const {
 
 void CanvasView::setView(double scale, const QPointF& offset) {
   const double ratio = devicePixelRatioF();
-  scale = std::clamp(scale, kLeastScale, kMostScale);
+  scale = std::clamp(scale, kMinScale, kMaxScale);
   const QPointF whole = wholePixels(offset);
   if (scale != m_scale) {
     if (m_wasShown && width() > 0 && (m_lastFrame.isNull() || m_tiles.size() > 0)) {
@@ -574,13 +574,12 @@ void CanvasView::animateTo(double scale, const QPointF& offset) {
   m_motion.start();
 }
 
-void CanvasView::viewFor(const QRectF& sceneRect, double mostScale, double* scale, QPointF* offset,
-                         double strip) const {
+void CanvasView::viewFor(const QRectF& sceneRect, double maxScale, double* scale, QPointF* offset, double strip) const {
   const double w = std::max(1.0, sceneRect.width());
   const double h = std::max(1.0, sceneRect.height());
   *scale = std::clamp(
       std::min(std::max(8.0, width() - strip - 2 * kFitMargin) / w, std::max(8.0, height() - 2 * kFitMargin) / h),
-      kLeastScale, mostScale);
+      kMinScale, maxScale);
   *offset = QPointF((width() - strip) / 2.0, height() / 2.0) - sceneRect.center() * *scale;
 }
 
@@ -590,7 +589,7 @@ void CanvasView::setZoom(double zoom) {
 
 void CanvasView::zoomAbout(double zoom, const QPointF& viewPoint) {
   m_keepsFit = false;
-  const double scale = std::clamp(zoom, kLeastScale, kMostScale);
+  const double scale = std::clamp(zoom, kMinScale, kMaxScale);
   const QPointF fixed = toScene(viewPoint);
   setView(scale, viewPoint - fixed * scale);
 }
@@ -599,11 +598,11 @@ std::pair<double, QPointF> CanvasView::fit() const {
   double scale = 1;
   QPointF offset;
   const QRectF all = m_scene.bounds();
-  viewFor(all.isNull() ? QRectF(-200, -150, 400, 300) : all, kMostFitScale, &scale, &offset);
+  viewFor(all.isNull() ? QRectF(-200, -150, 400, 300) : all, kMaxFitScale, &scale, &offset);
   // A legend that finds no free place gets one beside the drawing.
   const QSizeF legend = legendSize();
   if (!legend.isEmpty() && legend.width() < width() / 3.0 && legendPlace(legend, scale, offset).covered[0] > 0) {
-    viewFor(all, kMostFitScale, &scale, &offset, legend.width() + kLegendMargin);
+    viewFor(all, kMaxFitScale, &scale, &offset, legend.width() + kLegendMargin);
   }
   return {scale, wholePixels(offset)};
 }
@@ -676,7 +675,7 @@ void CanvasView::zoomToSelection() {
   }
   double scale = 1;
   QPointF offset;
-  viewFor(rect.adjusted(-40, -40, 40, 40), kMostFitScale, &scale, &offset);
+  viewFor(rect.adjusted(-40, -40, 40, 40), kMaxFitScale, &scale, &offset);
   m_keepsFit = false;
   animateTo(scale, offset);
 }
@@ -688,7 +687,7 @@ void CanvasView::centreOn(const ElementId& id) {
   }
   double fit = 1;
   QPointF offset;
-  viewFor(rect, kMostFitScale, &fit, &offset);
+  viewFor(rect, kMaxFitScale, &fit, &offset);
   const double scale = std::min(fit, std::max(m_scale, kReadScale));
   m_keepsFit = false;
   animateTo(scale, QPointF(width() / 2.0, height() / 2.0) - rect.center() * scale);
@@ -733,7 +732,7 @@ void CanvasView::setViewState(const QByteArray& state) {
   double y = 0;
   stream >> magic >> scale >> x >> y;
   constexpr double kMost = 1e9;
-  if (stream.status() != QDataStream::Ok || magic != kStateMagic || !(scale >= kLeastScale && scale <= kMostScale) ||
+  if (stream.status() != QDataStream::Ok || magic != kStateMagic || !(scale >= kMinScale && scale <= kMaxScale) ||
       !(std::abs(x) < kMost && std::abs(y) < kMost)) {
     return;
   }

@@ -214,7 +214,7 @@ private:
   void fitNow();
   void animateTo(double scale, const QPointF& offset);
   /// Shows the rectangle in the middle of the widget, or of what is left of it beside a strip on the right.
-  void viewFor(const QRectF& sceneRect, double mostScale, double* scale, QPointF* offset, double strip = 0) const;
+  void viewFor(const QRectF& sceneRect, double maxScale, double* scale, QPointF* offset, double strip = 0) const;
   void paintLive(QPainter& painter);
   /// What has moved, while the drawing still shows it at its old place.
   void paintMoved(QPainter& painter, Detail detail);

@@ -8,7 +8,7 @@
 namespace coppice::designer {
 namespace {
 
-constexpr double kLeastPull = 16;
+constexpr double kMinPull = 16;
 constexpr int kSteps = 16;  // of a bent piece
 
 QPointF cubicAt(const std::array<QPointF, 4>& p, double t) {
@@ -57,7 +57,7 @@ void Curve::cableOn(const QPointF& next) {
     lineOn({to.x(), next.y()});
     return;
   }
-  const double pull = std::copysign(std::max(std::abs(rise) * 0.5, std::min(kLeastPull, std::abs(rise))), rise);
+  const double pull = std::copysign(std::max(std::abs(rise) * 0.5, std::min(kMinPull, std::abs(rise))), rise);
   cubicOn(to + QPointF(0, pull), next - QPointF(0, pull), next);
 }
 

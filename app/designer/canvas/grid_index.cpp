@@ -8,8 +8,8 @@ namespace coppice::designer {
 namespace {
 
 // Places beyond this are one and the same cell; files may name any.
-constexpr double kMostCells = 1e9;
-constexpr std::size_t kMostKeys = 2048;
+constexpr double kMaxCells = 1e9;
+constexpr std::size_t kMaxKeys = 2048;
 
 std::int64_t keyOf(std::int64_t x, std::int64_t y) {
   return (x << 32) | (y & 0xFFFFFFFFLL);
@@ -24,7 +24,7 @@ void GridIndex::clear() {
 }
 
 std::int64_t GridIndex::at(double coordinate) const {
-  return static_cast<std::int64_t>(std::floor(std::clamp(coordinate / m_cell, -kMostCells, kMostCells)));
+  return static_cast<std::int64_t>(std::floor(std::clamp(coordinate / m_cell, -kMaxCells, kMaxCells)));
 }
 
 std::vector<GridIndex::Key>& GridIndex::keysOf(std::uint32_t item) {
@@ -49,7 +49,7 @@ void GridIndex::insert(std::uint32_t item, const QRectF& rect) {
   const std::int64_t right = at(rect.right());
   const std::int64_t top = at(rect.top());
   const std::int64_t bottom = at(rect.bottom());
-  if (static_cast<double>(right - left + 1) * static_cast<double>(bottom - top + 1) > double{kMostKeys}) {
+  if (static_cast<double>(right - left + 1) * static_cast<double>(bottom - top + 1) > double{kMaxKeys}) {
     m_everywhere.push_back(item);
     return;
   }
@@ -68,7 +68,7 @@ void GridIndex::insert(std::uint32_t item, const std::vector<QPointF>& points) {
     cells += (std::abs(static_cast<double>(at(points[i].x()) - at(points[i - 1].x()))) + 1) *
              (std::abs(static_cast<double>(at(points[i].y()) - at(points[i - 1].y()))) + 1);
   }
-  if (cells > double{kMostKeys}) {
+  if (cells > double{kMaxKeys}) {
     m_everywhere.push_back(item);
     return;
   }

@@ -21,10 +21,10 @@ namespace {
 constexpr double kLegendWidth = 190;
 constexpr double kLegendRow = 20;
 constexpr double kLegendHeat = 52;
-constexpr std::size_t kMostLegendRows = 12;
+constexpr std::size_t kMaxLegendRows = 12;
 /// From this scale on what lies on a line has its full width in pixels; below, widths follow the zoom down to a share.
 constexpr double kFullScale = 0.6;
-constexpr double kLeastShare = 0.3;
+constexpr double kMinShare = 0.3;
 constexpr double kHeatLabelPixels = 10.5;
 /// Up to this many parallel trunks have their full width; more are thinner.
 constexpr double kWideTrunks = 100;
@@ -94,9 +94,9 @@ std::optional<QPointF> CanvasPainter::hullLabelPlace(std::size_t hull, const QSi
     }
   }
   std::vector<QRectF> titles;
-  constexpr std::size_t kMostTitles = 150;
+  constexpr std::size_t kMaxTitles = 150;
   for (const BoxItem& box : m_scene.boxes()) {
-    if (m_scene.boxes().size() <= kMostTitles && box.rect.adjusted(-gap, -gap, gap, gap).intersects(view)) {
+    if (m_scene.boxes().size() <= kMaxTitles && box.rect.adjusted(-gap, -gap, gap, gap).intersects(view)) {
       if (const std::optional<Title> title = titleOf(box)) {
         titles.push_back(title->rect());
       }
@@ -259,7 +259,7 @@ void CanvasPainter::addMarkSteps(const QRectF& part, PaintSteps& result) {
 
 void CanvasPainter::paintHeat(QPainter& painter, const LineItem& line, const OverlayLayer::Load& load) const {
   painter.setBrush(Qt::NoBrush);
-  const double zoomed = std::clamp(m_scale / kFullScale, kLeastShare, 1.0);
+  const double zoomed = std::clamp(m_scale / kFullScale, kMinShare, 1.0);
   const auto widthFor = [&](double value) {
     return std::max(lineWidth(line.bandwidth), px((1.5 + 2.5 * value) * zoomed));
   };
@@ -341,7 +341,7 @@ void CanvasPainter::paintHeatLabel(QPainter& painter, const LineItem& line, cons
               m_colors[load.isBottleneck ? Token::cut : Token::linkText], kHeatLabelPixels);
     return;
   }
-  const double r = px(5) * std::clamp(m_scale / kFullScale, kLeastShare, 1.0);
+  const double r = px(5) * std::clamp(m_scale / kFullScale, kMinShare, 1.0);
   const QPointF centre = line.curve.at(0.5);
   const std::array<QPointF, 4> corners{centre - QPointF(0, r), centre + QPointF(r, 0), centre + QPointF(0, r),
                                        centre - QPointF(r, 0)};
@@ -361,8 +361,8 @@ void CanvasPainter::paintLanes(QPainter& painter, const LineItem& line,
     widest = std::max(widest, trees[lane.tree].width);
   }
   // A line has only so much room; lanes grow thinner before they grow too many to tell what they lie on.
-  constexpr double kMostRoom = 44;
-  const double gap = std::min(widest + 1.6, kMostRoom / static_cast<double>(lanes.size()));
+  constexpr double kMaxRoom = 44;
+  const double gap = std::min(widest + 1.6, kMaxRoom / static_cast<double>(lanes.size()));
   const double shrink = std::min(1.0, gap / (widest + 1.6));
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     const TreeMark& tree = trees[lanes[i].tree];
@@ -508,7 +508,7 @@ QSizeF CanvasPainter::legendSize() const {
   if (overlay.heat.load.empty() && overlay.trees.empty()) {
     return {};
   }
-  const std::size_t rows = std::min(kMostLegendRows, overlay.trees.size());
+  const std::size_t rows = std::min(kMaxLegendRows, overlay.trees.size());
   return {kLegendWidth, 20 + (overlay.heat.load.empty() ? 0 : kLegendHeat) +
                             (m_state.layer->hasBottleneck() ? kLegendRow : 0) + kLegendRow * static_cast<double>(rows)};
 }
@@ -523,7 +523,7 @@ QSizeF CanvasPainter::paintLegend(QPainter& painter, const QPointF& corner) cons
   constexpr double kRow = kLegendRow;
   const bool hasHeat = !overlay->heat.load.empty();
   const bool hasBottleneck = m_state.layer->hasBottleneck();
-  const std::size_t rows = std::min(kMostLegendRows, overlay->trees.size());
+  const std::size_t rows = std::min(kMaxLegendRows, overlay->trees.size());
   const QRectF frame(corner - QPointF(kWidth, 0), size);
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);

@@ -13,9 +13,9 @@ namespace coppice::designer {
 namespace {
 
 constexpr double kOpacity = 0.62;
-constexpr double kMostPixels = 6e6;           // of a picture that is kept
-constexpr std::size_t kMostInPicture = 6000;  // shapes and lines
-constexpr double kReach = 24;                 // pixels that titles and rims take beyond the part
+constexpr double kMaxPixels = 6e6;           // of a picture that is kept
+constexpr std::size_t kMaxInPicture = 6000;  // shapes and lines
+constexpr double kReach = 24;                // pixels that titles and rims take beyond the part
 
 Model modelOf(fabric::NodeKind kind) {
   Model model;
@@ -44,8 +44,8 @@ void PartGhost::draw(double scale, double devicePixelRatio) {
   const QRectF part = m_rect.adjusted(-out, -out, out, out);
   m_scale = pixels;
   m_image = {};
-  if (part.width() * part.height() * pixels * pixels > kMostPixels ||
-      m_scene.nodes().size() + m_scene.lines().size() > kMostInPicture) {
+  if (part.width() * part.height() * pixels * pixels > kMaxPixels ||
+      m_scene.nodes().size() + m_scene.lines().size() > kMaxInPicture) {
     return;
   }
   m_image = QImage((part.size() * pixels).toSize().expandedTo({1, 1}), QImage::Format_ARGB32_Premultiplied);

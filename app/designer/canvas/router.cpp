@@ -9,15 +9,15 @@
 namespace coppice::designer {
 namespace {
 
-constexpr double kLeastRise = 12;  // between two rows that count as one above the other
-constexpr double kLevel = 24;      // ends that differ by less are joined level
-constexpr double kClearance = 3;   // between a link and a shape it passes, at least
-constexpr double kPassing = 8;     // and where there is a choice
+constexpr double kMinRise = 12;   // between two rows that count as one above the other
+constexpr double kLevel = 24;     // ends that differ by less are joined level
+constexpr double kClearance = 3;  // between a link and a shape it passes, at least
+constexpr double kPassing = 8;    // and where there is a choice
 constexpr double kReach = 700;
 constexpr double kFarReach = 4500;  // how far aside a gap is looked for
 constexpr double kCorner = 16;
-constexpr std::size_t kMostCandidates = 32;
-constexpr std::size_t kMostBands = 120;
+constexpr std::size_t kMaxCandidates = 32;
+constexpr std::size_t kMaxBands = 120;
 
 QPointF transposed(const QPointF& point) {
   return {point.y(), point.x()};
@@ -119,10 +119,10 @@ Curve bridge(LineRequest request, bool isColumn, double place) {
 }  // namespace
 
 Side sideOf(const QRectF& self, const QRectF& other) {
-  if (other.top() - self.bottom() >= kLeastRise) {
+  if (other.top() - self.bottom() >= kMinRise) {
     return Side::bottom;
   }
-  if (self.top() - other.bottom() >= kLeastRise) {
+  if (self.top() - other.bottom() >= kMinRise) {
     return Side::top;
   }
   return other.center().x() >= self.center().x() ? Side::right : Side::left;
@@ -252,7 +252,7 @@ bool Router::throughGaps(const LineRequest& request, Route& route) {
   std::sort(heights.begin(), heights.end());
   heights.erase(std::unique(heights.begin(), heights.end(), [](double a, double b) { return b - a < 0.5; }),
                 heights.end());
-  if (rects.empty() || heights.size() < 2 || heights.size() > kMostBands) {
+  if (rects.empty() || heights.size() < 2 || heights.size() > kMaxBands) {
     return false;
   }
   heights.back() = end.y();
@@ -300,7 +300,7 @@ bool Router::throughGaps(const LineRequest& request, Route& route) {
         (near <= x ? below : above) = near <= x ? std::max(below, near) : std::min(above, near);
       }
       for (const double place : {below, above}) {
-        if (std::abs(place) < 1e15 && places.size() < kMostCandidates && isNew(place)) {
+        if (std::abs(place) < 1e15 && places.size() < kMaxCandidates && isNew(place)) {
           places.push_back(place);
         }
       }
@@ -414,26 +414,25 @@ bool Router::overRow(const LineRequest& request, bool isColumn, Route& route) {
   int least = 0;
   for (const bool isAbove : {true, false}) {
     // The first room above (below) both.
-    constexpr double kLeastRoom = 10;
-    constexpr double kMostRoom = 120;
+    constexpr double kMinRoom = 10;
+    constexpr double kMaxRoom = 120;
     const double rim =
         isAbove ? std::min(a.top(), b.top()) - kPassing - 2 : std::max(a.bottom(), b.bottom()) + kPassing + 2;
     double near = rim;
     for (bool isMoved = true; isMoved;) {
       isMoved = false;
       for (const Interval& part : blocked) {
-        if (isAbove ? part.low < near && part.high > near - kLeastRoom
-                    : part.high > near && part.low < near + kLeastRoom) {
+        if (isAbove ? part.low < near && part.high > near - kMinRoom : part.high > near && part.low < near + kMinRoom) {
           near = isAbove ? part.low : part.high;
           isMoved = true;
         }
       }
     }
-    double far = isAbove ? near - kMostRoom : near + kMostRoom;
+    double far = isAbove ? near - kMaxRoom : near + kMaxRoom;
     for (const Interval& part : blocked) {
-      if (isAbove && part.high <= near - kLeastRoom + 0.01) {
+      if (isAbove && part.high <= near - kMinRoom + 0.01) {
         far = std::max(far, part.high);
-      } else if (!isAbove && part.low >= near + kLeastRoom - 0.01) {
+      } else if (!isAbove && part.low >= near + kMinRoom - 0.01) {
         far = std::min(far, part.low);
       }
     }

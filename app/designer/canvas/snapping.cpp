@@ -11,7 +11,7 @@ namespace coppice::designer {
 namespace {
 
 constexpr double kView = 900;  // how far to look for things to align with
-constexpr std::size_t kMostOthers = 400;
+constexpr std::size_t kMaxOthers = 400;
 
 struct Match {
   double distance = 0;
@@ -41,7 +41,7 @@ Snapped snapped(const CanvasScene& scene, const QRectF& rect, const QPointF& by,
   Match y;
   std::vector<std::uint32_t> near;
   scene.nodesIn(moved.adjusted(-kView, -kView, kView, kView), near);
-  if (near.size() <= kMostOthers) {
+  if (near.size() <= kMaxOthers) {
     for (const std::uint32_t at : near) {
       const NodeItem& item = scene.nodes()[at];
       if (moving.contains(item.id)) {

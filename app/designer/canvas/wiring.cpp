@@ -12,8 +12,8 @@
 namespace coppice::designer {
 namespace {
 
-constexpr std::size_t kMostUnindexed = 64;  // things of a level that are simply gone through
-constexpr double kLaneGap = 7;              // between lines that share a passage
+constexpr std::size_t kMaxUnindexed = 64;  // things of a level that are simply gone through
+constexpr double kLaneGap = 7;             // between lines that share a passage
 
 /// What stands in each box, as far as links go round it.
 class Levels {
@@ -26,7 +26,7 @@ public:
       level(wiring.rooms[i].parent).things.push_back({wiring.rooms[i].rect, i, true});
     }
     for (Level& each : m_levels) {
-      if (each.things.size() > kMostUnindexed) {
+      if (each.things.size() > kMaxUnindexed) {
         each.index.emplace();
         for (std::uint32_t i = 0; i < each.things.size(); ++i) {
           each.index->insert(i, each.things[i].rect);

@@ -27,15 +27,15 @@ constexpr double kMarginX = 28;   // of a box: what the measures add
 constexpr double kMarginY = 42;   // with room for the title on either side
 constexpr double kLooseMargin = 20;
 constexpr double kThin = 60;
-constexpr std::size_t kMostInRow = 10;
-constexpr std::size_t kMostInPodRow = 4;  // where there are many such rows
+constexpr std::size_t kMaxInRow = 10;
+constexpr std::size_t kMaxInPodRow = 4;  // where there are many such rows
 constexpr std::size_t kManyPods = 6;
-constexpr std::size_t kMostOneSided = 24;  // GPUs on one side of their switch, where there are two
+constexpr std::size_t kMaxOneSided = 24;  // GPUs on one side of their switch, where there are two
 constexpr double kStagger = 50;
 constexpr double kDenseStagger = 38;
-constexpr double kWanted = 1.7;      // width to height
-constexpr double kMostAspect = 4.5;  // of a fat tree before it is folded about its spines
-constexpr double kMostWideAspect = 2.6;
+constexpr double kWanted = 1.7;     // width to height
+constexpr double kMaxAspect = 4.5;  // of a fat tree before it is folded about its spines
+constexpr double kMaxWideAspect = 2.6;
 constexpr double kWideUnit = 640;
 constexpr double kPerLine = 3;  // room that a line needs between blocks
 
@@ -603,8 +603,8 @@ Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int
     return std::pair(areThin ? kGap : kBlockGap + kPerLine * linesOut * behind,
                      areThin ? kGap : kBlockGap + (behind > 0 ? kPerLine * linesOut : 0));
   };
-  const std::size_t mostInRow = role == Place::pod ? kMostInPodRow : kMostInRow;
-  if (areThin && units.size() > mostInRow && (hasHub || !far.empty() || linesOut == 0)) {
+  const std::size_t maxInRow = role == Place::pod ? kMaxInPodRow : kMaxInRow;
+  if (areThin && units.size() > maxInRow && (hasHub || !far.empty() || linesOut == 0)) {
     rows = units.size() > 64 ? 3 : 2;
   } else if (!areThin && units.size() > 1) {
     const double hubHeight = hasHub ? 2 * kHubGap + 60 * static_cast<double>(tiers.size()) : 0;
@@ -621,9 +621,9 @@ Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int
                });
       });
     });
-    const bool staysTree = hasHub && isTree && rowAspect <= (w > kWideUnit ? kMostWideAspect : kMostAspect);
+    const bool staysTree = hasHub && isTree && rowAspect <= (w > kWideUnit ? kMaxWideAspect : kMaxAspect);
     // Inside a box a row stays a row: what lies below and above it is to be met straight.
-    if (!staysTree && (isTop || rowAspect > 3 * kMostAspect)) {
+    if (!staysTree && (isTop || rowAspect > 3 * kMaxAspect)) {
       for (std::size_t r = 1; r <= most; ++r) {
         const std::size_t columns = (units.size() + r - 1) / r;
         if ((units.size() + columns - 1) / columns != r) {
@@ -651,7 +651,7 @@ Block Tiers::stacked(std::vector<Block> units, const std::vector<std::vector<int
   Block block;
   const double growth = 0.03 * (w + gapX) * std::ceil(count / static_cast<double>(rows));
   const double hubGap = areThin ? kInnerGap : std::clamp(kHubGap + growth - 40, kHubGap, 420.0);
-  if (role == Place::alone && areThin && units.size() > kMostOneSided && tiers.size() == 1 && far.empty()) {
+  if (role == Place::alone && areThin && units.size() > kMaxOneSided && tiers.size() == 1 && far.empty()) {
     // GPUs on both sides of their switch.
     const std::size_t half = (units.size() + 1) / 2;
     Block above = staggered({units.begin(), units.begin() + static_cast<std::ptrdiff_t>(half)}, 2);

@@ -15,10 +15,10 @@ namespace {
 constexpr double kPitch = 100;
 constexpr double kOpenPitch = 140;
 constexpr double kShape = 56;
-constexpr std::size_t kMostDimensions = 12;
-constexpr int kMostOnCircle = 48;
-constexpr int kMostAnnealed = 48;
-constexpr int kMostLayered = 216;  // of a three-dimensional grid drawn as layers behind each other
+constexpr std::size_t kMaxDimensions = 12;
+constexpr int kMaxOnCircle = 48;
+constexpr int kMaxAnnealed = 48;
+constexpr int kMaxLayered = 216;  // of a three-dimensional grid drawn as layers behind each other
 constexpr double kLane = 7;
 
 using Links = std::vector<std::pair<int, int>>;
@@ -173,7 +173,7 @@ std::vector<QPointF> onLattice(int count, const std::vector<int>& sides) {
     stride[d] = stride[d + 1] * sides[d + 1];
   }
   const auto coordinate = [&](int i, std::size_t d) { return i / stride[d] % sides[d]; };
-  if (k == 3 && count <= kMostLayered && *std::max_element(sides.begin(), sides.end()) <= 6) {
+  if (k == 3 && count <= kMaxLayered && *std::max_element(sides.begin(), sides.end()) <= 6) {
     // Layers behind each other, each a little to the right and down: a row meets nothing but itself.
     const double aside = kShape + 24;
     const double step = aside * sides[0] + (sides[0] == 2 ? 40 : 0);
@@ -358,7 +358,7 @@ std::vector<QPointF> annealed(int count, const Links& links, double pitch, const
 std::vector<int> latticeSides(int count, const std::vector<std::pair<int, int>>& links) {
   const std::set<std::pair<int, int>> all(links.begin(), links.end());
   // A grid of k dimensions has about k links to a node at most.
-  for (std::size_t parts = 2; parts <= kMostDimensions && (1 << parts) <= count; ++parts) {
+  for (std::size_t parts = 2; parts <= kMaxDimensions && (1 << parts) <= count; ++parts) {
     if (links.size() > static_cast<std::size_t>(count) * parts) {
       continue;
     }
@@ -390,7 +390,7 @@ std::vector<QPointF> meshPlaces(int count, const std::vector<std::pair<int, int>
       if (count > 16) {
         along = onTrack(count, kPitch);
       }
-    } else if (!isOpen && count <= kMostOnCircle) {
+    } else if (!isOpen && count <= kMaxOnCircle) {
       along = onCircle(count, std::max(kPitch, kPitch / (2 * std::sin(std::numbers::pi / count))), 0);
     } else {
       along = onTrack(count, isOpen ? pitch : kPitch);
@@ -409,13 +409,13 @@ std::vector<QPointF> meshPlaces(int count, const std::vector<std::pair<int, int>
   }
   const auto most = static_cast<std::size_t>(count) * static_cast<std::size_t>(count - 1) / 2;
   const bool isClique = static_cast<double>(links.size()) > 0.7 * static_cast<double>(most);
-  if (count <= 8 || (isClique && count <= kMostOnCircle)) {
+  if (count <= 8 || (isClique && count <= kMaxOnCircle)) {
     // Far enough out that the chord past one neighbour clears it, up to where a bow is the better way.
     const double clearance = 44 / (1 - std::cos(2 * std::numbers::pi / count));
     const double touching = kPitch / (2 * std::sin(std::numbers::pi / count));
     return onCircle(count, std::max(touching, std::min(clearance, touching * 2.2)), 0.5);
   }
-  if (count <= kMostAnnealed) {
+  if (count <= kMaxAnnealed) {
     return annealed(count, links, pitch, progress);
   }
   std::vector<QPointF> places;

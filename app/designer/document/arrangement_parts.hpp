@@ -63,7 +63,7 @@ struct Block {
                                               const Progress& progress);
 
 /// Sides of the grid, the last counting fastest, whose lines (open or closed) are exactly these links; empty if there
-/// is none of at most kMostDimensions. Fewest sides first.
+/// is none of at most kMaxDimensions. Fewest sides first.
 [[nodiscard]] std::vector<int> latticeSides(int count, const std::vector<std::pair<int, int>>& links);
 
 }  // namespace coppice::designer::arrangement

@@ -281,8 +281,8 @@ void DocumentFile::startJournal(const Patch* first, const HistoryStep& step) {
     base.applyTrusted(first->reversed());
   }
   // A long past is cut off: it is written down with each first change after a save.
-  constexpr int kMostEntries = 300;
-  const int forgotten = std::max(0, history.done - kMostEntries);
+  constexpr int kMaxEntries = 300;
+  const int forgotten = std::max(0, history.done - kMaxEntries);
   for (auto i = static_cast<std::size_t>(history.done); i-- > static_cast<std::size_t>(forgotten);) {
     Patch& patch = history.entries[i].patch;
     patch = withFoldsOfResult(std::move(patch), base);

@@ -15,10 +15,10 @@ constexpr double kSwitchHeight = 40;
 constexpr double kSwitchMinWidth = 120;
 constexpr double kSwitchMaxWidth = 900;
 constexpr double kWidthPerPort = 20;
-constexpr double kMostReach = 2000;
+constexpr double kMaxReach = 2000;
 constexpr double kNextRow = 125;
 constexpr double kBarGap = 16;
-constexpr double kLeastBar = 56;
+constexpr double kMinBar = 56;
 constexpr QSizeF kFoldedSize(160, 72);
 constexpr QSizeF kEmptyBox(200, 120);
 constexpr double kBoxMargin = 28;
@@ -49,7 +49,7 @@ double barWidth(const Model& model, NodeId id, const Node& node) {
     isNext = isNext && !other->facts.box.isValid() && std::abs(other->drawing.position.y - at.y) <= kNextRow;
   }
   if (reach > 0 && (isBoxed || isNext)) {
-    width = std::max(width, 2 * std::min(reach, kMostReach) + kGpuSize.width());
+    width = std::max(width, 2 * std::min(reach, kMaxReach) + kGpuSize.width());
   }
   double room = width;
   for (const NodeId sibling : model.nodesIn(node.facts.box)) {
@@ -61,7 +61,7 @@ double barWidth(const Model& model, NodeId id, const Node& node) {
     const bool isBar = other.kind() == fabric::NodeKind::switchNode;
     room = std::min(room, isBar ? distance - kBarGap : 2 * (distance - kBarGap) - kGpuSize.width());
   }
-  return std::max(room, kLeastBar);
+  return std::max(room, kMinBar);
 }
 
 /// Size by content, for boxes nested at most as deep as the file format allows.

@@ -109,7 +109,7 @@ std::vector<HelpHit> HelpBook::search(const QString& query) const {
   constexpr int kTitle = 16;
   constexpr int kHeading = 24;
   constexpr int kKeyword = 6;
-  constexpr int kMostForText = 5;
+  constexpr int kMaxForText = 5;
   const QStringList words = query.toLower().split(u' ', Qt::SkipEmptyParts);
   std::vector<HelpHit> hits;
   if (words.isEmpty()) {
@@ -129,7 +129,7 @@ std::vector<HelpHit> HelpBook::search(const QString& query) const {
             (isAbout && topic.title.contains(word, Qt::CaseInsensitive) ? kTitle : 0) +
             (section.heading.contains(word, Qt::CaseInsensitive) ? kHeading + (isStart ? kHeading : 0) : 0) +
             (isAbout && topic.keywords.contains(word, Qt::CaseInsensitive) ? kKeyword : 0) +
-            std::min(kMostForText, static_cast<int>(text.count(word, Qt::CaseInsensitive)));
+            std::min(kMaxForText, static_cast<int>(text.count(word, Qt::CaseInsensitive)));
         score += found;
         return found > 0;
       });

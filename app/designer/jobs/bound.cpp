@@ -173,6 +173,14 @@ QString collectiveName(Collective collective) {
       return Texts::tr("Broadcast");
     case Collective::reduce:
       return Texts::tr("Reduce");
+    case Collective::alltoall:
+      return Texts::tr("AllToAll");
+    case Collective::gather:
+      return Texts::tr("Gather");
+    case Collective::scatter:
+      return Texts::tr("Scatter");
+    case Collective::custom:
+      return Texts::tr("Custom");
   }
   return {};
 }
@@ -308,10 +316,10 @@ void BoundSolver::addCuts(const fabric::Fabric& fabric, const Snapshot& snapshot
 Result<live::Answer> BoundSolver::follow(const fabric::Fabric& fabric, const forestcoll::Request& request,
                                          const std::string& rootName, const Progress& progress) {
   // What is kept grows with every edit: names that are gone and the history. Now and then it starts anew.
-  constexpr int kMostUpdates = 2000;
+  constexpr int kMaxUpdates = 2000;
   constexpr int kSlack = 64;
-  const bool fits = m_live && m_collective == request.collective && m_rootName == rootName &&
-                    m_updates < kMostUpdates && m_live->nodeLimit() <= 2 * fabric.nodeCount() + kSlack;
+  const bool fits = m_live && m_collective == request.collective && m_rootName == rootName && m_updates < kMaxUpdates &&
+                    m_live->nodeLimit() <= 2 * fabric.nodeCount() + kSlack;
   if (fits) {
     ++m_updates;
     Result<live::Answer> answer = m_live->update(fabric, progress);

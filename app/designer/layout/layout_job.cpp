@@ -13,7 +13,7 @@
 namespace coppice::designer {
 namespace {
 
-constexpr std::size_t kMostForce = 300;
+constexpr std::size_t kMaxForce = 300;
 
 QString nameOf(LayoutKind kind) {
   switch (kind) {
@@ -82,7 +82,7 @@ Result<std::map<NodeId, Point>> computeLayout(const Model& model, const std::vec
     }
     const io::DotLayout engine = kind == LayoutKind::layered    ? io::DotLayout::layered
                                  : kind == LayoutKind::circular ? io::DotLayout::circular
-                                 : ids.size() > kMostForce      ? io::DotLayout::scalable
+                                 : ids.size() > kMaxForce       ? io::DotLayout::scalable
                                                                 : io::DotLayout::force;
     auto places = laidOut(model, ids, engine, {.program = {}, .timeLimit = timeLimit, .stop = stop});
     if (!places) {

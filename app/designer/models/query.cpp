@@ -107,7 +107,7 @@ public:
   }
 
 private:
-  static constexpr int kMostDepth = 100;
+  static constexpr int kMaxDepth = 100;
 
   [[nodiscard]] const Token& now() const { return m_tokens[m_at]; }
   [[nodiscard]] const Token& next() const { return m_tokens[std::min(m_at + 1, m_tokens.size() - 1)]; }
@@ -152,7 +152,7 @@ private:
   }
 
   Result<Term> one(int depth) {
-    if (depth > kMostDepth) {
+    if (depth > kMaxDepth) {
       return fault(Texts::tr("too many nested brackets"), now().at, Texts::tr("simplify the query"));
     }
     const Token token = now();

@@ -15,8 +15,8 @@ namespace coppice::designer {
 namespace {
 
 /// Larger fabrics get their bound when they are opened.
-constexpr int kMostGpus = 600;
-constexpr int kMostLinks = 20'000;
+constexpr int kMaxGpus = 600;
+constexpr int kMaxLinks = 20'000;
 
 QString settingsKey(const QString& key) {
   return u"cards/"_s + QLatin1String(kVersion) + u'/' + QString(key).replace(u'/', u'|').replace(u'\\', u'|');
@@ -43,7 +43,7 @@ CardFacts guarded(const Work& work) {
 CardFacts boundFacts(const Model& model, std::stop_token stop) {
   CardFacts facts;
   facts.size = sizeOf(model);
-  if (facts.size.gpus > kMostGpus || facts.size.links > kMostLinks) {
+  if (facts.size.gpus > kMaxGpus || facts.size.links > kMaxLinks) {
     return facts;
   }
   Snapshot snapshot;

@@ -30,9 +30,9 @@ FabricPicture fabricPicture(Model model, QSize size, double devicePixelRatio) {
     return picture;
   }
   constexpr double kMargin = 4;
-  constexpr double kMostScale = 0.9;
+  constexpr double kMaxScale = 0.9;
   const double scale = std::min(
-      {(size.width() - 2 * kMargin) / bounds.width(), (size.height() - 2 * kMargin) / bounds.height(), kMostScale});
+      {(size.width() - 2 * kMargin) / bounds.width(), (size.height() - 2 * kMargin) / bounds.height(), kMaxScale});
   const auto draw = [&](Scheme scheme) {
     QImage image(size * devicePixelRatio, QImage::Format_ARGB32_Premultiplied);
     image.setDevicePixelRatio(devicePixelRatio);

@@ -25,12 +25,12 @@ namespace {
 
 constexpr double kDotsPerInch = 96;
 constexpr double kLegendGap = 16;
-constexpr double kHullReach = 24;      // scene units that the outline of a hull reaches out of its nodes
-constexpr double kLabelWidth = 7.5;    // pixels to a letter of a hull's label, at most
-constexpr double kLabelHeight = 14;    // half of it
-constexpr double kMostSide = 32767;    // QPainter's raster ends here
-constexpr double kMostPixels = 1.5e8;  // 600 MB
-constexpr double kMostPageInches = 200;
+constexpr double kHullReach = 24;     // scene units that the outline of a hull reaches out of its nodes
+constexpr double kLabelWidth = 7.5;   // pixels to a letter of a hull's label, at most
+constexpr double kLabelHeight = 14;   // half of it
+constexpr double kMaxSide = 32767;    // QPainter's raster ends here
+constexpr double kMaxPixels = 1.5e8;  // 600 MB
+constexpr double kMaxPageInches = 200;
 
 QString program() {
   return u"Coppice "_s + QLatin1String(kVersion);
@@ -182,7 +182,7 @@ Result<QByteArray> drawPdf(CanvasView& view, const PictureOptions& options, cons
   constexpr double kPointsPerInch = 72;
   constexpr int kResolution = 1200;
   const double most = std::max(plan.size.width(), plan.size.height()) * plan.enlarge;
-  const double scale = plan.enlarge * std::min(1.0, kMostPageInches * kDotsPerInch / most);
+  const double scale = plan.enlarge * std::min(1.0, kMaxPageInches * kDotsPerInch / most);
   QByteArray bytes;
   QBuffer buffer(&bytes);
   buffer.open(QIODevice::WriteOnly);
@@ -208,9 +208,9 @@ Result<QImage> drawRaster(CanvasView& view, const PictureOptions& options, const
   const QSizeF pixels(std::ceil(plan.size.width() * plan.enlarge), std::ceil(plan.size.height() * plan.enlarge));
   const double most = std::max(pixels.width(), pixels.height());
   const double area = pixels.width() * pixels.height();
-  if (most > kMostSide || area > kMostPixels) {
-    const double fits = options.scale * std::min(kMostSide / most, std::sqrt(kMostPixels / area));
-    const double rounded = std::max(kLeastPictureScale, std::floor(fits * 100) / 100);
+  if (most > kMaxSide || area > kMaxPixels) {
+    const double fits = options.scale * std::min(kMaxSide / most, std::sqrt(kMaxPixels / area));
+    const double rounded = std::max(kMinPictureScale, std::floor(fits * 100) / 100);
     return Error{ErrorCode::limit,
                  "an image of " + QString::number(pixels.width(), 'f', 0).toStdString() + " by " +
                      QString::number(pixels.height(), 'f', 0).toStdString() + " pixels is too large",
@@ -235,7 +235,7 @@ Result<QImage> drawRaster(CanvasView& view, const PictureOptions& options, const
 }
 
 PictureOptions inRange(PictureOptions options) {
-  options.scale = std::isfinite(options.scale) ? std::clamp(options.scale, kLeastPictureScale, kMostPictureScale) : 1.0;
+  options.scale = std::isfinite(options.scale) ? std::clamp(options.scale, kMinPictureScale, kMaxPictureScale) : 1.0;
   return options;
 }
 

@@ -34,8 +34,8 @@ struct PictureOptions {
   QSizeF fit = {};
 };
 
-inline constexpr double kLeastPictureScale = 0.01;
-inline constexpr double kMostPictureScale = 16;
+inline constexpr double kMinPictureScale = 0.01;
+inline constexpr double kMaxPictureScale = 16;
 
 /// By the suffix, whatever its case; nullopt for another.
 [[nodiscard]] std::optional<PictureFormat> pictureFormatOf(const QString& path);

@@ -59,7 +59,7 @@ PictureDialog::PictureDialog(CanvasView& view, QString documentPath, QString mod
   m_part->addItem(tr("What is in view"), static_cast<int>(PicturePart::visible));
   m_scheme->addItem(tr("Light"), static_cast<int>(Scheme::light));
   m_scheme->addItem(tr("Dark"), static_cast<int>(Scheme::dark));
-  m_scale->setRange(kLeastPictureScale, kMostPictureScale);
+  m_scale->setRange(kMinPictureScale, kMaxPictureScale);
   m_scale->setSingleStep(0.5);
   m_scale->setSuffix(u" ×"_s);
   m_scale->setValue(1);
@@ -210,7 +210,7 @@ void PictureDialog::updatePreview() {
   }
   const double ratio = devicePixelRatioF();
   const double fits = std::min(kPreview.width() / full.width(), kPreview.height() / full.height());
-  small.scale = std::clamp(fits * ratio, kLeastPictureScale, 2.0);
+  small.scale = std::clamp(fits * ratio, kMinPictureScale, 2.0);
   const auto image = drawImage(*m_view, small);
   if (!image) {
     m_preview->setPixmap({});

@@ -8,8 +8,8 @@
 namespace coppice::designer {
 namespace {
 
-constexpr qsizetype kMostOutput = qsizetype{4} << 20;
-constexpr qsizetype kMostErrors = qsizetype{1} << 20;
+constexpr qsizetype kMaxOutput = qsizetype{4} << 20;
+constexpr qsizetype kMaxErrors = qsizetype{1} << 20;
 
 /// The rest is read and dropped, so that the other side does not block.
 void append(QByteArray& to, const QByteArray& more, qsizetype most) {
@@ -39,9 +39,9 @@ void Call::start(const QString& program, const QStringList& arguments, const QBy
   m_done = std::move(done);
   m_process = new QProcess(this);
   connect(m_process, &QProcess::readyReadStandardOutput, this,
-          [this] { append(m_result.output, m_process->readAllStandardOutput(), kMostOutput); });
+          [this] { append(m_result.output, m_process->readAllStandardOutput(), kMaxOutput); });
   connect(m_process, &QProcess::readyReadStandardError, this,
-          [this] { append(m_result.errors, m_process->readAllStandardError(), kMostErrors); });
+          [this] { append(m_result.errors, m_process->readAllStandardError(), kMaxErrors); });
   connect(m_process, &QProcess::started, this, [this, input, isPiped = inputFile.isEmpty()] {
     m_result.hasStarted = true;
     if (isPiped) {
@@ -69,8 +69,8 @@ void Call::start(const QString& program, const QStringList& arguments, const QBy
 
 void Call::finish() {
   m_timeout.stop();
-  append(m_result.output, m_process->readAllStandardOutput(), kMostOutput);
-  append(m_result.errors, m_process->readAllStandardError(), kMostErrors);
+  append(m_result.output, m_process->readAllStandardOutput(), kMaxOutput);
+  append(m_result.errors, m_process->readAllStandardError(), kMaxErrors);
   m_result.seconds = static_cast<double>(m_clock.elapsed()) / 1000;
   m_process->disconnect(this);
   m_process->deleteLater();

@@ -28,12 +28,12 @@ using remote::SshTrouble;
 
 namespace {
 
-constexpr qsizetype kMostShown = 20'000;
+constexpr qsizetype kMaxShown = 20'000;
 constexpr qint64 kSpareBytes = qint64{64} << 20;
 
 QString shown(const QByteArray& bytes) {
-  QString text = QString::fromUtf8(bytes.left(kMostShown));
-  if (bytes.size() > kMostShown) {
+  QString text = QString::fromUtf8(bytes.left(kMaxShown));
+  if (bytes.size() > kMaxShown) {
     text += u"\n…"_s;
   }
   return text;
@@ -356,7 +356,7 @@ void Connection::readMaster() {
     const QByteArray line = m_masterErrors.mid(m_readTo, at - m_readTo).trimmed();
     m_readTo = at + 1;
     for (const Step step : {connectTo, hostKey, authenticate}) {
-      if (isRunning(step) && m_steps[step].output.size() < kMostShown) {
+      if (isRunning(step) && m_steps[step].output.size() < kMaxShown) {
         m_steps[step].output += QString::fromUtf8(line) + u'\n';
       }
     }

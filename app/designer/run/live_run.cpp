@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr qint64 kMostKept = qint64{256} << 20;
+constexpr qint64 kMaxKept = qint64{256} << 20;
 
 }  // namespace
 
@@ -294,7 +294,7 @@ void LiveRun::read() {
   const QByteArray said = m_process->readAllStandardOutput();
   if (!said.isEmpty()) {
     const QByteArray kept = m_data->feedRecords(said);
-    if (m_kept + kept.size() <= kMostKept) {
+    if (m_kept + kept.size() <= kMaxKept) {
       m_kept += kept.size();
       m_records.write(kept);
       m_records.flush();
@@ -303,7 +303,7 @@ void LiveRun::read() {
   const QByteArray log = m_process->readAllStandardError();
   if (!log.isEmpty()) {
     m_data->feedLog(log);
-    if (m_log.size() < kMostKept) {
+    if (m_log.size() < kMaxKept) {
       m_log.write(log);
       m_log.flush();
     }

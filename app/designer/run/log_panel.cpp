@@ -38,8 +38,8 @@ LogPanel::LogPanel(QWidget* parent)
   m_text->setUndoRedoEnabled(false);
   m_text->setFont(figureFont());
   m_text->setFrameShape(QFrame::NoFrame);
-  constexpr int kMostBlocks = 20'000;
-  m_text->setMaximumBlockCount(kMostBlocks);
+  constexpr int kMaxBlocks = 20'000;
+  m_text->setMaximumBlockCount(kMaxBlocks);
   m_text->setPlaceholderText(tr("What a run and its machine say appears here."));
   auto* save = plainButton(u"logSave"_s, tr("Save…"), tr("The lines shown, as a text file"), this);
   auto* error = plainButton(u"logError"_s, tr("Next Error"), tr("Go to the next line that is an error"), this);

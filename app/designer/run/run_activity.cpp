@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr qint64 kMostScheduleBytes = qint64{256} << 20;
+constexpr qint64 kMaxScheduleBytes = qint64{256} << 20;
 
 }  // namespace
 
@@ -584,7 +584,7 @@ void RunActivity::chooseFile() {
     if (!file.open(QIODevice::ReadOnly)) {
       return Error{ErrorCode::io, path.toStdString() + " cannot be read", "check the path and its permissions"};
     }
-    if (file.size() > kMostScheduleBytes) {
+    if (file.size() > kMaxScheduleBytes) {
       return Error{ErrorCode::limit, path.toStdString() + " is longer than 256 MiB", "this is hardly a schedule"};
     }
     return file.readAll();

@@ -191,8 +191,8 @@ void RunChart::rebuild() {
     axis->setLabelFormat(u"%g"_s);
     axis->setRange(std::pow(10, std::floor(std::log10(least * 0.8))), std::pow(10, std::ceil(std::log10(most * 1.01))));
     // Over many decades the lines between them would be a grey band.
-    constexpr double kMostDecades = 2;
-    axis->setMinorTickCount(axis->max() / axis->min() > std::pow(10, kMostDecades + 0.5) ? 0 : 8);
+    constexpr double kMaxDecades = 2;
+    axis->setMinorTickCount(axis->max() / axis->min() > std::pow(10, kMaxDecades + 0.5) ? 0 : 8);
     axis->setMinorGridLineColor(theme.color(Token::grid));
     y = axis;
   } else {

@@ -13,13 +13,13 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-constexpr std::size_t kMostLogLines = 20'000;
+constexpr std::size_t kMaxLogLines = 20'000;
 constexpr qsizetype kLongestLogLine = 4'000;
-constexpr std::size_t kMostRows = 1'000;
-constexpr std::size_t kMostItems = 1'000;
-constexpr std::size_t kMostEvents = 2'000'000;
-constexpr std::size_t kMostTraces = 64;
-constexpr int kMostUnreadable = 1'000;
+constexpr std::size_t kMaxRows = 1'000;
+constexpr std::size_t kMaxItems = 1'000;
+constexpr std::size_t kMaxEvents = 2'000'000;
+constexpr std::size_t kMaxTraces = 64;
+constexpr int kMaxUnreadable = 1'000;
 
 struct Texts {
   Q_DECLARE_TR_FUNCTIONS(RunData)
@@ -82,7 +82,7 @@ bool RunData::take(const QByteArray& line) {
       note(Severity::error, m_refusal);
       return false;
     }
-    if (++m_unreadable > kMostUnreadable) {
+    if (++m_unreadable > kMaxUnreadable) {
       m_refusal = Texts::tr("The other side says nothing but noise.");
       note(Severity::error, m_refusal);
       return false;
@@ -110,7 +110,7 @@ bool RunData::take(const QByteArray& line) {
         } else if constexpr (std::is_same_v<Kind, program::ResultRecord>) {
           takeResult(std::move(value));
         } else if constexpr (std::is_same_v<Kind, program::WrongRecord>) {
-          if (m_wrong.size() < kMostItems) {
+          if (m_wrong.size() < kMaxItems) {
             note(Severity::error,
                  Texts::tr("Rank %1, element %2: expected %3, found %4")
                      .arg(QString::number(value.rank), QString::number(value.element),
@@ -124,7 +124,7 @@ bool RunData::take(const QByteArray& line) {
           m_stuck = std::move(value);
         } else if constexpr (std::is_same_v<Kind, program::ErrorRecord>) {
           note(Severity::error, QString::fromStdString(describe(value.error)));
-          if (m_errors.size() < kMostItems) {
+          if (m_errors.size() < kMaxItems) {
             m_errors.push_back(std::move(value));
           }
         } else if constexpr (std::is_same_v<Kind, program::LogRecord>) {
@@ -147,7 +147,7 @@ void RunData::takeResult(program::ResultRecord result) {
   auto row =
       std::find_if(m_rows.begin(), m_rows.end(), [&](const ResultRow& each) { return each.size == result.size; });
   if (row == m_rows.end()) {
-    if (m_rows.size() >= kMostRows) {
+    if (m_rows.size() >= kMaxRows) {
       return;
     }
     row = m_rows.insert(m_rows.end(), ResultRow{result.size, {}, {}});
@@ -158,7 +158,7 @@ void RunData::takeResult(program::ResultRecord result) {
 void RunData::takeTrace(const program::TraceRecord& trace) {
   m_dropped = qMax(m_dropped, static_cast<qint64>(trace.dropped));
   const TraceKey key(trace.size, trace.inPlace);
-  if (m_events + trace.events.size() > kMostEvents || (!m_traces.contains(key) && m_traces.size() >= kMostTraces)) {
+  if (m_events + trace.events.size() > kMaxEvents || (!m_traces.contains(key) && m_traces.size() >= kMaxTraces)) {
     m_dropped += static_cast<qint64>(trace.events.size());
     return;
   }
@@ -190,7 +190,7 @@ void RunData::note(Severity severity, const QString& text) {
     }
   }
   m_log.push_back({severity, {}, clean});
-  if (m_log.size() > kMostLogLines) {
+  if (m_log.size() > kMaxLogLines) {
     m_log.pop_front();
     ++m_forgotten;
   }

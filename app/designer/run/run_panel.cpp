@@ -98,13 +98,13 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_factor = line(u"runFactor"_s, tr("Step between sizes"), u"2"_s, content);
   m_iterations = new QSpinBox(content);
   m_iterations->setObjectName(u"runIterations"_s);
-  constexpr int kMostIterations = 1'000'000;
-  m_iterations->setRange(1, kMostIterations);
+  constexpr int kMaxIterations = 1'000'000;
+  m_iterations->setRange(1, kMaxIterations);
   m_iterations->setValue(20);
   m_iterations->setAccessibleName(tr("Iterations"));
   m_warmup = new QSpinBox(content);
   m_warmup->setObjectName(u"runWarmup"_s);
-  m_warmup->setRange(0, kMostIterations);
+  m_warmup->setRange(0, kMaxIterations);
   m_warmup->setValue(5);
   m_warmup->setAccessibleName(tr("Warm-up iterations"));
   m_iterations->setToolTip(tr("Timed iterations of each size"));

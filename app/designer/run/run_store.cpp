@@ -20,8 +20,8 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-constexpr qint64 kMostRead = qint64{256} << 20;
-constexpr qint64 kMostInfo = qint64{1} << 20;
+constexpr qint64 kMaxRead = qint64{256} << 20;
+constexpr qint64 kMaxInfo = qint64{1} << 20;
 
 QString word(RunState state) {
   switch (state) {
@@ -189,7 +189,7 @@ std::vector<RunInfo> RunStore::list(const QString& folder) {
       continue;
     }
     QFile file(folder + u'/' + name + u"/run.json"_s);
-    if (!file.open(QIODevice::ReadOnly) || file.size() > kMostInfo) {
+    if (!file.open(QIODevice::ReadOnly) || file.size() > kMaxInfo) {
       continue;
     }
     const QJsonObject json = QJsonDocument::fromJson(file.readAll()).object();
@@ -228,13 +228,13 @@ std::shared_ptr<RunData> RunStore::load(const RunInfo& info) {
   QFile records(info.folder + u"/records.jsonl"_s);
   constexpr qint64 kBlock = qint64{1} << 20;
   if (records.open(QIODevice::ReadOnly)) {
-    for (qint64 read = 0; read < kMostRead && !records.atEnd(); read += kBlock) {
+    for (qint64 read = 0; read < kMaxRead && !records.atEnd(); read += kBlock) {
       data->feedRecords(records.read(kBlock));
     }
   }
   QFile log(info.folder + u"/log.txt"_s);
   if (log.open(QIODevice::ReadOnly)) {
-    for (qint64 read = 0; read < kMostRead && !log.atEnd(); read += kBlock) {
+    for (qint64 read = 0; read < kMaxRead && !log.atEnd(); read += kBlock) {
       data->feedLog(log.read(kBlock));
     }
   }
@@ -247,12 +247,12 @@ bool RunStore::remove(const RunInfo& info) {
 
 Result<RunSubject> RunStore::subject(const RunInfo& info) {
   QFile schedule(info.folder + u'/' + info.scheduleFile);
-  if (info.scheduleFile.isEmpty() || !schedule.open(QIODevice::ReadOnly) || schedule.size() > kMostRead) {
+  if (info.scheduleFile.isEmpty() || !schedule.open(QIODevice::ReadOnly) || schedule.size() > kMaxRead) {
     return Error{ErrorCode::io, "the schedule of this run is not in its folder", "choose the schedule again"};
   }
   RunSubject subject{info.document, info.scheduleName, schedule.readAll(), {}};
   QFile fabric(info.folder + u"/fabric.fabric.json"_s);
-  if (fabric.open(QIODevice::ReadOnly) && fabric.size() <= kMostRead) {
+  if (fabric.open(QIODevice::ReadOnly) && fabric.size() <= kMaxRead) {
     subject.fabric = fabric.readAll();
   }
   return subject;

@@ -27,7 +27,7 @@ namespace {
 constexpr int kLaneHeight = 18;
 constexpr int kHead = 22;
 constexpr int kNames = 96;
-constexpr double kLeastSpan = 50;  // ns
+constexpr double kMinSpan = 50;  // ns
 
 QString timeText(double nanoseconds) {
   if (nanoseconds >= 1e6) {
@@ -175,7 +175,7 @@ void TraceView::paintEvent(QPaintEvent*) {
 }
 
 void TraceView::zoom(double factor, double around) {
-  const double span = std::clamp((m_to - m_from) * factor, std::min(kLeastSpan, m_end), m_end);
+  const double span = std::clamp((m_to - m_from) * factor, std::min(kMinSpan, m_end), m_end);
   const double share = (around - m_from) / (m_to - m_from);
   m_from = std::clamp(around - share * span, 0.0, m_end - span);
   m_to = m_from + span;

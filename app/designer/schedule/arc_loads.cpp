@@ -11,10 +11,6 @@
 namespace coppice::designer {
 namespace {
 
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
-
 void addForest(const fabric::Fabric& fabric, const schedule::Forest& forest, std::size_t half,
                std::vector<ArcLoad>& loads, const Progress& progress) {
   constexpr std::int64_t kReportEvery = 64;
@@ -37,7 +33,7 @@ void addForest(const fabric::Fabric& fabric, const schedule::Forest& forest, std
       for (std::size_t hop = first; hop < end; ++hop) {
         const std::int32_t arc = arcs.find(path[hop], path[hop + 1]);
         if (arc != schedule::kNoArc) {
-          std::int64_t& trees = loads[at(arc)].trees[half];
+          std::int64_t& trees = loads[arc].trees[half];
           trees = checkedAdd(trees, view.multiplicity);
         }
       }

@@ -93,7 +93,7 @@ void setRange(QValueAxis* axis, double low, double high) {
 ChartPanel::ChartPanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
-      m_mostK(new QSpinBox(this)),
+      m_maxK(new QSpinBox(this)),
       m_state(new QLabel(this)),
       m_treeCount(makeView(u"chartTreeCount"_s, tr("Throughput against trees per root"), Which::treeCount)),
       m_histogram(makeView(u"chartLoads"_s, tr("Loads of links"), Which::histogram)),
@@ -101,12 +101,12 @@ ChartPanel::ChartPanel(QWidget* parent)
   setObjectName(u"chartPanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
-  m_mostK->setObjectName(u"chartMostK"_s);
-  m_mostK->setRange(2, static_cast<int>(kMostScannedK));
+  m_maxK->setObjectName(u"chartMostK"_s);
+  m_maxK->setRange(2, static_cast<int>(kMaxScannedK));
   constexpr int kUsualK = 12;
-  m_mostK->setValue(kUsualK);
-  m_mostK->setPrefix(tr("k up to "));
-  m_mostK->setAccessibleName(tr("Largest number of trees per root"));
+  m_maxK->setValue(kUsualK);
+  m_maxK->setPrefix(tr("k up to "));
+  m_maxK->setAccessibleName(tr("Largest number of trees per root"));
   m_state->setObjectName(u"chartState"_s);
   m_state->setProperty("role", u"muted"_s);
   auto* body = new QWidget(m_pages);
@@ -122,7 +122,7 @@ ChartPanel::ChartPanel(QWidget* parent)
   auto* left = new QHBoxLayout;
   left->setSpacing(2 * kMargin);
   left->addWidget(heading(tr("Throughput")));
-  left->addWidget(m_mostK);
+  left->addWidget(m_maxK);
   left->addWidget(m_state, 1);
   line->addLayout(left, 1);
   line->addWidget(heading(tr("Loads of links, each direction")), 1);
@@ -144,8 +144,8 @@ ChartPanel::ChartPanel(QWidget* parent)
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins({});
   outer->addWidget(m_pages);
-  connect(m_mostK, &QSpinBox::valueChanged, this, [this] {
-    std::erase_if(m_values, [this](const KValue& value) { return value.k > m_mostK->value(); });
+  connect(m_maxK, &QSpinBox::valueChanged, this, [this] {
+    std::erase_if(m_values, [this](const KValue& value) { return value.k > m_maxK->value(); });
     draw();
     follow();
   });
@@ -197,7 +197,7 @@ void ChartPanel::setResult(ScheduleResultPtr result) {
   }
   if (m_result && m_values.size() < m_result->scanned.size()) {
     m_values = m_result->scanned;
-    m_mostK->setValue(std::max(m_mostK->value(), static_cast<int>(m_values.size())));
+    m_maxK->setValue(std::max(m_maxK->value(), static_cast<int>(m_values.size())));
   }
   m_pages->setCurrentIndex(m_result ? 1 : 0);
   draw();
@@ -211,7 +211,7 @@ void ChartPanel::showEvent(QShowEvent* event) {
 
 void ChartPanel::follow() {
   const auto next = static_cast<std::int64_t>(m_values.size()) + 1;
-  const bool isWanted = m_result && isVisible() && m_why.isEmpty() && next <= m_mostK->value();
+  const bool isWanted = m_result && isVisible() && m_why.isEmpty() && next <= m_maxK->value();
   if (isWanted && m_ordered != next) {
     m_ordered = next;
     m_job.order([result = m_result, next](std::stop_token stop) {
@@ -271,7 +271,7 @@ void ChartPanel::drawTreeCount() {
   points->setBorderColor(theme.color(Token::panel));
   auto* top = new QLineSeries;
   top->setName(tr("bound, %1 GB/s").arg(decimal(bound)));
-  const double end = static_cast<double>(m_mostK->value()) + 0.5;
+  const double end = static_cast<double>(m_maxK->value()) + 0.5;
   top->append(0.5, bound.toDouble());
   top->append(end, bound.toDouble());
   top->setPen(QPen(theme.color(Token::text), kLine, Qt::DashLine));
@@ -280,8 +280,8 @@ void ChartPanel::drawTreeCount() {
   x->setRange(0.5, end);
   x->setTickType(QValueAxis::TicksDynamic);
   x->setTickAnchor(1);
-  constexpr int kMostTicks = 16;
-  x->setTickInterval(m_mostK->value() > kMostTicks ? 4 : 1);
+  constexpr int kMaxTicks = 16;
+  x->setTickInterval(m_maxK->value() > kMaxTicks ? 4 : 1);
   x->setLabelFormat(u"%d"_s);
   x->setGridLineVisible(false);
   auto* y = new QValueAxis;

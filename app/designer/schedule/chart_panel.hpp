@@ -29,8 +29,8 @@ public:
   void setResult(ScheduleResultPtr result);
   /// algbw by k, as far as it is known.
   [[nodiscard]] const std::vector<KValue>& values() const { return m_values; }
-  [[nodiscard]] std::int64_t mostK() const { return m_mostK->value(); }
-  void setMostK(std::int64_t k) { m_mostK->setValue(static_cast<int>(k)); }
+  [[nodiscard]] std::int64_t maxK() const { return m_maxK->value(); }
+  void setMaxK(std::int64_t k) { m_maxK->setValue(static_cast<int>(k)); }
 
   enum class Which { treeCount, histogram };
   /// Numbers of a chart as CSV with a head line.
@@ -65,7 +65,7 @@ private:
   QString m_why;
   std::int64_t m_ordered = 0;
   QStackedWidget* m_pages;
-  QSpinBox* m_mostK;
+  QSpinBox* m_maxK;
   QLabel* m_state;
   QChartView* m_treeCount;
   QChartView* m_histogram;

@@ -37,13 +37,13 @@ QString generateCommand(const QString& fabricPath, const ScheduleOptions& option
   if (options.treeCount == TreeCount::fixed) {
     add(u"--k"_s, QString::number(options.k));
   } else if (options.treeCount == TreeCount::scan) {
-    add(u"--k-max"_s, QString::number(options.mostK));
+    add(u"--k-max"_s, QString::number(options.maxK));
   }
-  if (options.mostHeight) {
-    add(u"--max-height"_s, QString::number(*options.mostHeight));
+  if (options.maxHeight) {
+    add(u"--max-height"_s, QString::number(*options.maxHeight));
   }
-  if (options.mostPeers) {
-    add(u"--max-peers"_s, QString::number(*options.mostPeers));
+  if (options.maxPeers) {
+    add(u"--max-peers"_s, QString::number(*options.maxPeers));
   }
   if (options.heightEffort != 1) {
     add(u"--height-effort"_s, QString::number(options.heightEffort));

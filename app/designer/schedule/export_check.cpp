@@ -148,14 +148,14 @@ bool offerPowersOfTwo(const ScheduleResult& result, const lowering::Options& opt
 void offerSchedules(const ScheduleResult& result, const lowering::Options& options, const Progress& progress,
                     CheckRow& row) {
   forestcoll::Request request = advice::requestOf(result.schedule);
-  request.mostHeight = result.options.mostHeight;
+  request.maxHeight = result.options.maxHeight;
   request.heightEffort = result.options.heightEffort;
   const auto fits = advice::whatFits(*result.fabric, request, result.schedule, options, progress);
   if (!fits) {
     return;
   }
   for (const advice::Fit& fit : *fits) {
-    if (result.options.mostPeers && !fit.maxPeers) {
+    if (result.options.maxPeers && !fit.maxPeers) {
       continue;  // it was tried without the limit that this schedule has
     }
     CheckFix fix{{}, options, fit.k, fit.maxPeers};

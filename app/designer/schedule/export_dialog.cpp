@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kThousand = 1000;
-constexpr int kMostInstances = 32;
+constexpr int kMaxInstances = 32;
 
 /// No runtime compares roots, so the name of the file says which one it is for.
 QString programSuffix(const ScheduleResult& result) {
@@ -98,7 +98,7 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   m_place->addItem(tr("Out of place"), false);
   m_channels->addItem(tr("As few as needed"), static_cast<int>(lowering::ChannelPolicy::compact));
   m_channels->addItem(tr("By NIC planes, odd and even"), static_cast<int>(lowering::ChannelPolicy::nicPlanes));
-  m_instances->setRange(1, kMostInstances);
+  m_instances->setRange(1, kMaxInstances);
   m_instances->setToolTip(tr("Independent copies, each moving its share of every chunk"));
   m_minBytes->setPlaceholderText(tr("0"));
   m_maxBytes->setPlaceholderText(tr("any size"));
@@ -317,7 +317,7 @@ void ExportDialog::regenerate(const CheckFix& fix) {
   options.treeCount = fix.newK ? TreeCount::fixed : TreeCount::exact;
   options.k = fix.newK.value_or(options.k);
   if (fix.newPeers) {
-    options.mostPeers = fix.newPeers;
+    options.maxPeers = fix.newPeers;
   }
   m_generator.order([result = m_result, options, progress = m_jobProgress](std::stop_token stop) {
     return std::make_shared<const Result<ScheduleResultPtr>>(

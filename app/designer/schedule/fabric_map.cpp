@@ -82,11 +82,11 @@ Heat heatOf(const ScheduleResult& result, const FabricMap& map) {
   const auto fullest =
       std::count_if(heat.load.begin(), heat.load.end(), [](const auto& drawn) { return drawn.second.isBottleneck; });
   const bool areFew = 2 * static_cast<std::size_t>(fullest) <= heat.load.size();
-  constexpr std::size_t kMostTexts = 40;
+  constexpr std::size_t kMaxTexts = 40;
   for (auto& [link, drawn] : heat.load) {
     // Where most are equally full, a mark on each hides the drawing; so do texts that lie over each other.
     drawn.isBottleneck = drawn.isBottleneck && areFew;
-    if (heat.load.size() > kMostTexts) {
+    if (heat.load.size() > kMaxTexts) {
       continue;
     }
     constexpr double kHundred = 100;

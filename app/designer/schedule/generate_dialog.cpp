@@ -26,10 +26,6 @@ namespace {
 
 enum Part { kAll, kSelected, kBefore };
 
-bool isRooted(Collective collective) {
-  return collective == Collective::broadcast || collective == Collective::reduce;
-}
-
 QLabel* heading(const QString& text, QWidget* parent) {
   auto* label = new QLabel(text.toUpper(), parent);
   label->setFont(sectionFont());
@@ -52,7 +48,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
       m_fixed(new QRadioButton(tr("Exactly"), this)),
       m_scan(new QRadioButton(tr("The best of up to"), this)),
       m_k(new QSpinBox(this)),
-      m_mostK(new QSpinBox(this)),
+      m_maxK(new QSpinBox(this)),
       m_table(new QTableWidget(0, 3, this)),
       m_scanState(new QLabel(this)),
       m_capsHeight(new QCheckBox(tr("No tree higher than"), this)),
@@ -85,8 +81,8 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_scan->setObjectName(u"generateScan"_s);
   m_k->setObjectName(u"generateK"_s);
   m_k->setAccessibleName(tr("Trees per root"));
-  m_mostK->setObjectName(u"generateMostK"_s);
-  m_mostK->setAccessibleName(tr("At most so many trees per root"));
+  m_maxK->setObjectName(u"generateMostK"_s);
+  m_maxK->setAccessibleName(tr("At most so many trees per root"));
   m_table->setObjectName(u"generateTable"_s);
   m_scanState->setObjectName(u"generateScanState"_s);
   m_capsHeight->setObjectName(u"generateCapsHeight"_s);
@@ -97,21 +93,21 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_peers->setObjectName(u"generatePeers"_s);
   m_peers->setAccessibleName(tr("Most peers of a GPU"));
   m_multicast->setObjectName(u"generateMulticast"_s);
-  m_k->setRange(1, static_cast<int>(kMostFixedK));
-  m_mostK->setRange(2, static_cast<int>(kMostScannedK));
-  constexpr int kMostHeight = 100000;
+  m_k->setRange(1, static_cast<int>(kMaxFixedK));
+  m_maxK->setRange(2, static_cast<int>(kMaxScannedK));
+  constexpr int kMaxHeight = 100000;
   constexpr int kUsualHeight = 8;
-  m_height->setRange(1, kMostHeight);
+  m_height->setRange(1, kMaxHeight);
   m_height->setValue(kUsualHeight);
   m_height->setSuffix(tr(" hops between GPUs"));
   constexpr int kUsualPeers = 32;
-  m_peers->setRange(1, kMostPeerLimit);
+  m_peers->setRange(1, kMaxPeerLimit);
   m_peers->setValue(kUsualPeers);
   m_peers->setSuffix(tr(" other GPUs"));
   m_limitsPeers->setToolTip(
       tr("Each peer takes a threadblock of the program. GPUs of different boxes are wired sparsely and relay for each "
          "other; the price is exact and often nothing"));
-  m_effort->setRange(0, kMostHeightEffort);
+  m_effort->setRange(0, kMaxHeightEffort);
   m_effort->setToolTip(tr("0: none; 1: cheap beside the rest; each more about doubles it"));
   m_table->setHorizontalHeaderLabels({tr("k"), tr("GB/s"), tr("Loses")});
   m_table->setAccessibleName(tr("What each number of trees loses"));
@@ -176,7 +172,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   layout->addWidget(heading(tr("Trees per root"), this));
   layout->addWidget(m_exact);
   layout->addLayout(beside(m_fixed, m_k));
-  layout->addLayout(beside(m_scan, m_mostK));
+  layout->addLayout(beside(m_scan, m_maxK));
   layout->addWidget(m_scanState);
   layout->addWidget(m_table);
   layout->addSpacing(kGap);
@@ -219,7 +215,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   for (QRadioButton* button : {m_exact, m_fixed, m_scan}) {
     connect(button, &QRadioButton::toggled, this, changed);
   }
-  for (QSpinBox* box : {m_k, m_mostK, m_height, m_effort, m_peers}) {
+  for (QSpinBox* box : {m_k, m_maxK, m_height, m_effort, m_peers}) {
     connect(box, &QSpinBox::valueChanged, this, changed);
   }
   for (QCheckBox* box : {m_capsHeight, m_limitsPeers, m_multicast}) {
@@ -338,14 +334,14 @@ void GenerateDialog::fill() {
   m_fixed->setChecked(options.treeCount == TreeCount::fixed);
   m_scan->setChecked(options.treeCount == TreeCount::scan);
   m_k->setValue(static_cast<int>(options.k));
-  m_mostK->setValue(static_cast<int>(options.mostK));
-  m_capsHeight->setChecked(options.mostHeight.has_value());
-  if (options.mostHeight) {
-    m_height->setValue(*options.mostHeight);
+  m_maxK->setValue(static_cast<int>(options.maxK));
+  m_capsHeight->setChecked(options.maxHeight.has_value());
+  if (options.maxHeight) {
+    m_height->setValue(*options.maxHeight);
   }
-  m_limitsPeers->setChecked(options.mostPeers.has_value());
-  if (options.mostPeers) {
-    m_peers->setValue(*options.mostPeers);
+  m_limitsPeers->setChecked(options.maxPeers.has_value());
+  if (options.maxPeers) {
+    m_peers->setValue(*options.maxPeers);
   }
   m_effort->setValue(options.heightEffort);
   m_multicast->setEnabled(isCapable);
@@ -380,12 +376,12 @@ ScheduleOptions GenerateDialog::options() const {
   options.treeCount =
       m_fixed->isChecked() ? TreeCount::fixed : (m_scan->isChecked() ? TreeCount::scan : TreeCount::exact);
   options.k = m_k->value();
-  options.mostK = m_mostK->value();
+  options.maxK = m_maxK->value();
   if (m_capsHeight->isChecked()) {
-    options.mostHeight = m_height->value();
+    options.maxHeight = m_height->value();
   }
   if (m_limitsPeers->isChecked()) {
-    options.mostPeers = m_peers->value();
+    options.maxPeers = m_peers->value();
   }
   options.heightEffort = m_effort->value();
   options.usesMulticast = m_multicast->isChecked();
@@ -403,7 +399,7 @@ void GenerateDialog::updateWidgets() {
   m_root->setVisible(hasRoot);
   m_rootLabel->setVisible(hasRoot);
   m_k->setEnabled(m_fixed->isChecked());
-  m_mostK->setEnabled(m_scan->isChecked());
+  m_maxK->setEnabled(m_scan->isChecked());
   m_height->setEnabled(m_capsHeight->isChecked());
   m_peers->setEnabled(m_limitsPeers->isChecked());
   m_table->setVisible(m_scan->isChecked());
@@ -452,7 +448,7 @@ void GenerateDialog::restartScan() {
 
 void GenerateDialog::follow() {
   const auto next = static_cast<std::int64_t>(m_values.size()) + 1;
-  if (!m_file || !isVisible() || !m_scan->isChecked() || next > m_mostK->value() || m_ordered == next) {
+  if (!m_file || !isVisible() || !m_scan->isChecked() || next > m_maxK->value() || m_ordered == next) {
     return;
   }
   m_ordered = next;

@@ -74,7 +74,7 @@ private:
   QRadioButton* m_fixed;
   QRadioButton* m_scan;
   QSpinBox* m_k;
-  QSpinBox* m_mostK;
+  QSpinBox* m_maxK;
   QTableWidget* m_table;
   QLabel* m_scanState;
   QCheckBox* m_capsHeight;

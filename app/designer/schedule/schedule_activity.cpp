@@ -227,11 +227,11 @@ void ScheduleActivity::lookAtLink(const ElementId& id) {
       arcs.emplace(result.loads[arc].tail, result.loads[arc].head);
     }
   }
-  constexpr std::size_t kMostTold = 8;
+  constexpr std::size_t kMaxTold = 8;
   m_treesJob.order([id, shared = entry->result, arcs = std::move(arcs)](const std::stop_token& stop) {
     FoundTrees found{id, shared, nullptr};
     try {
-      found.trees = std::make_shared<const TreesOnLink>(treesOn(*shared, arcs, kMostTold, stop));
+      found.trees = std::make_shared<const TreesOnLink>(treesOn(*shared, arcs, kMaxTold, stop));
     } catch (const OverflowError&) {
       // Amounts beyond what can be told exactly are not told.
     }

@@ -21,13 +21,13 @@ using namespace std::chrono_literals;
 namespace {
 
 const QString kSuffix = u".forest.json"_s;
-constexpr int kMostFiles = 500;
-constexpr qsizetype kMostName = 80;
+constexpr int kMaxFiles = 500;
+constexpr qsizetype kMaxName = 80;
 
 /// A name that every file system takes.
 QString asFileName(const QString& name) {
   QString result;
-  for (const QChar c : name.simplified().left(kMostName)) {
+  for (const QChar c : name.simplified().left(kMaxName)) {
     const bool isPlain = c.isLetterOrNumber() || c == u' ' || c == u'-' || c == u'_' || c == u'.' || c == u'=' ||
                          c == u'+' || c == u'(' || c == u')' || c == u',';
     result += isPlain ? c : u'_';
@@ -254,11 +254,11 @@ QString ScheduleBook::nameFor(const ScheduleResult& result) {
     name += u' ' + tr("%1 GPUs").arg(result.fabric->gpuCount());
   }
   name += u" k=%1"_s.arg(result.k);
-  if (result.options.mostHeight) {
-    name += u' ' + tr("height %1").arg(*result.options.mostHeight);
+  if (result.options.maxHeight) {
+    name += u' ' + tr("height %1").arg(*result.options.maxHeight);
   }
-  if (result.options.mostPeers) {
-    name += u' ' + tr("%1 peers").arg(*result.options.mostPeers);
+  if (result.options.maxPeers) {
+    name += u' ' + tr("%1 peers").arg(*result.options.maxPeers);
   }
   if (result.options.usesMulticast) {
     name += u' ' + tr("multicast");
@@ -414,7 +414,7 @@ void ScheduleBook::readFolder() {
 void ScheduleBook::readFiles(const QString& folder) {
   const QFileInfoList files =
       QDir(folder).entryInfoList({u"*"_s + kSuffix}, QDir::Files | QDir::Readable, QDir::Time | QDir::Reversed);
-  for (const QFileInfo& info : files.first(std::min<qsizetype>(files.size(), kMostFiles))) {
+  for (const QFileInfo& info : files.first(std::min<qsizetype>(files.size(), kMaxFiles))) {
     QString name = info.fileName();
     name.chop(kSuffix.size());
     if (std::none_of(m_entries.begin(), m_entries.end(),

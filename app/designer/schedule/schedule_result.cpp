@@ -18,7 +18,7 @@
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/job_progress.hpp"
 #include "forestcoll/amounts.hpp"
-#include "forestcoll/peer_limit.hpp"
+#include "forestcoll/peers/peer_limit.hpp"
 #include "io/exact_json.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
@@ -37,10 +37,6 @@ constexpr double kMillisecondsPerSecond = 1000;
 /// Up to here one max flow per GPU costs less than a second in all.
 constexpr int kMaxFlowGpus = 256;
 
-bool isRooted(Collective collective) {
-  return collective == Collective::broadcast || collective == Collective::reduce;
-}
-
 std::string listOf(const std::vector<std::int64_t>& amounts) {
   std::string text;
   for (const std::int64_t amount : amounts) {
@@ -52,8 +48,8 @@ std::string listOf(const std::vector<std::int64_t>& amounts) {
 Result<forestcoll::Request> requestOf(const fabric::Fabric& fabric, const ScheduleOptions& options) {
   forestcoll::Request request;
   request.collective = options.collective;
-  request.mostHeight = options.mostHeight;
-  request.heightEffort = std::clamp(options.heightEffort, 0, kMostHeightEffort);
+  request.maxHeight = options.maxHeight;
+  request.heightEffort = std::clamp(options.heightEffort, 0, kMaxHeightEffort);
   if (options.treeCount == TreeCount::fixed) {
     request.fixedK = options.k;
   }
@@ -87,7 +83,7 @@ Outcome prune(const fabric::Fabric& fabric, schedule::Schedule& schedule, const 
     if (*forest) {
       progress.report("pruning", 0);
       auto written =
-          schedule::expanded(**forest, fabric, memoryWithinLimits().value_or(schedule::kMostExpandedBytes), progress);
+          schedule::expanded(**forest, fabric, memoryWithinLimits().value_or(schedule::kMaxExpandedBytes), progress);
       if (!written) {
         return Error{written.error().code, "in-network multicast needs every tree: " + written.error().message,
                      "generate without it"};
@@ -130,12 +126,12 @@ std::string textOf(const ScheduleOptions& options) {
                        : options.treeCount == TreeCount::fixed ? u"fixed"_s
                                                                : u"scan"_s;
   object[u"k"_s] = static_cast<qint64>(options.k);
-  object[u"most_k"_s] = static_cast<qint64>(options.mostK);
-  if (options.mostHeight) {
-    object[u"most_height"_s] = *options.mostHeight;
+  object[u"most_k"_s] = static_cast<qint64>(options.maxK);
+  if (options.maxHeight) {
+    object[u"most_height"_s] = *options.maxHeight;
   }
-  if (options.mostPeers) {
-    object[u"most_peers"_s] = *options.mostPeers;
+  if (options.maxPeers) {
+    object[u"most_peers"_s] = *options.maxPeers;
   }
   object[u"height_effort"_s] = options.heightEffort;
   object[u"multicast"_s] = options.usesMulticast;
@@ -173,16 +169,16 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
   if (trees == u"exact" || trees == u"scan") {
     options.treeCount = trees == u"exact" ? TreeCount::exact : TreeCount::scan;
   }
-  options.k = whole("k"_L1, options.k, 1, kMostFixedK);
-  options.mostK = whole("most_k"_L1, options.mostK, 1, kMostScannedK);
-  constexpr std::int64_t kMostHeightCap = 1'000'000;
-  if (const std::int64_t height = whole("most_height"_L1, 0, 1, kMostHeightCap); height > 0) {
-    options.mostHeight = static_cast<int>(height);
+  options.k = whole("k"_L1, options.k, 1, kMaxFixedK);
+  options.maxK = whole("most_k"_L1, options.maxK, 1, kMaxScannedK);
+  constexpr std::int64_t kMaxHeightCap = 1'000'000;
+  if (const std::int64_t height = whole("most_height"_L1, 0, 1, kMaxHeightCap); height > 0) {
+    options.maxHeight = static_cast<int>(height);
   }
-  if (const std::int64_t peers = whole("most_peers"_L1, 0, 1, kMostPeerLimit); peers > 0) {
-    options.mostPeers = static_cast<int>(peers);
+  if (const std::int64_t peers = whole("most_peers"_L1, 0, 1, kMaxPeerLimit); peers > 0) {
+    options.maxPeers = static_cast<int>(peers);
   }
-  options.heightEffort = static_cast<int>(whole("height_effort"_L1, 1, 0, kMostHeightEffort));
+  options.heightEffort = static_cast<int>(whole("height_effort"_L1, 1, 0, kMaxHeightEffort));
   options.usesMulticast = object.value("multicast"_L1).toBool();
   if (object.value("subset"_L1).toBool()) {
     for (const fabric::NodeIndex gpu : fabric.gpus()) {
@@ -361,7 +357,7 @@ Outcome scanTreeCounts(const fabric::Fabric& fabric, const ScheduleOptions& opti
     }
     request->allreduceBudget = std::chrono::milliseconds(0);
     request->heightEffort = 0;
-    request->mostHeight.reset();
+    request->maxHeight.reset();
     for (std::int64_t k = first; k <= last; ++k) {
       throwIfCancelled(progress);
       progress.report("scanning k", static_cast<double>(k - first) / static_cast<double>(last - first + 1));
@@ -398,7 +394,7 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
     std::vector<KValue> scanned;
     if (options.treeCount == TreeCount::scan) {
       const Outcome done = scanTreeCounts(
-          *fabric, options, 1, std::clamp<std::int64_t>(options.mostK, 1, kMostScannedK),
+          *fabric, options, 1, std::clamp<std::int64_t>(options.maxK, 1, kMaxScannedK),
           [&](const KValue& value) { scanned.push_back(value); }, progress);
       if (!done) {
         return done.error();
@@ -408,7 +404,7 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
                           return a.algbw < b.algbw;
                         })->k;
     }
-    auto generated = forestcoll::generateLimited(*fabric, *request, options.mostPeers, progress);
+    auto generated = forestcoll::generateLimited(*fabric, *request, options.maxPeers, progress);
     if (!generated) {
       return generated.error();
     }

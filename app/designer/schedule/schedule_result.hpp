@@ -38,10 +38,10 @@ struct ScheduleOptions {
   /// allgather and reduce_scatter: relative data of each GPU, as forestcoll::parseAmounts reads it; empty = equal.
   std::string amounts = {};
   TreeCount treeCount = TreeCount::exact;
-  std::int64_t k = 1;      ///< fixed
-  std::int64_t mostK = 8;  ///< scan
-  std::optional<int> mostHeight = {};
-  std::optional<int> mostPeers = {};  ///< GPUs that one sends to or receives from
+  std::int64_t k = 1;     ///< fixed
+  std::int64_t maxK = 8;  ///< scan
+  std::optional<int> maxHeight = {};
+  std::optional<int> maxPeers = {};  ///< GPUs that one sends to or receives from
   int heightEffort = 1;
   bool usesMulticast = false;  ///< in-network pruning at switches that are marked capable
 
@@ -53,10 +53,10 @@ struct ScheduleOptions {
   return collective == Collective::allgather || collective == Collective::reduceScatter;
 }
 
-inline constexpr std::int64_t kMostScannedK = 64;
-inline constexpr std::int64_t kMostFixedK = 1'000'000;
-inline constexpr int kMostHeightEffort = 8;
-inline constexpr int kMostPeerLimit = 1'000'000;
+inline constexpr std::int64_t kMaxScannedK = 64;
+inline constexpr std::int64_t kMaxFixedK = 1'000'000;
+inline constexpr int kMaxHeightEffort = 8;
+inline constexpr int kMaxPeerLimit = 1'000'000;
 
 /// algbw with so many trees per root.
 struct KValue {

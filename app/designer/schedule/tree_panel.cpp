@@ -127,14 +127,14 @@ std::vector<TreeRef> TreePanel::chosenTrees() const {
   std::vector<TreeRef> result;
   QModelIndexList rows = m_view->selectionModel()->selectedRows();
   for (const QModelIndex& row : std::as_const(rows)) {
-    for (const TreeRef& tree : m_model.treesAt(m_filter->mapToSource(row), mostTrees())) {
+    for (const TreeRef& tree : m_model.treesAt(m_filter->mapToSource(row), maxTrees())) {
       result.push_back(tree);
     }
   }
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());
-  if (result.size() > static_cast<std::size_t>(mostTrees())) {
-    result.resize(static_cast<std::size_t>(mostTrees()));
+  if (result.size() > static_cast<std::size_t>(maxTrees())) {
+    result.resize(static_cast<std::size_t>(maxTrees()));
   }
   return result;
 }
@@ -190,7 +190,7 @@ void TreePanel::update() {
   }
   const std::size_t chosen = chosenTrees().size();
   m_state->setText(chosen == 0 ? tr("Choose trees to draw them; point at one to see it")
-                   : static_cast<int>(chosen) == mostTrees()
+                   : static_cast<int>(chosen) == maxTrees()
                        ? tr("%1 trees drawn, the most at once").arg(chosen)
                        : counted(static_cast<qsizetype>(chosen), tr("tree drawn"), tr("trees drawn")));
 }

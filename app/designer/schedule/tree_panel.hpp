@@ -25,10 +25,10 @@ public:
   void setResult(ScheduleResultPtr result);
   [[nodiscard]] TreeModel& model() { return m_model; }
   [[nodiscard]] QTreeView& view() { return *m_view; }
-  /// In the order of the rows, at most mostTrees().
+  /// In the order of the rows, at most maxTrees().
   [[nodiscard]] std::vector<TreeRef> chosenTrees() const;
   /// More are not drawn at once.
-  [[nodiscard]] static int mostTrees() { return 16; }
+  [[nodiscard]] static int maxTrees() { return 16; }
   /// Chooses the first tree of the rank, unfolded.
   void showRoot(fabric::Rank rank);
   void clearChoice();

@@ -15,9 +15,9 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-constexpr int kMostCopies = 10000;
+constexpr int kMaxCopies = 10000;
 /// More than that is shown as rectangles alone.
-constexpr std::size_t kMostTried = 20'000;
+constexpr std::size_t kMaxTried = 20'000;
 
 /// "b1, b2 … b7".
 QString fewOf(const std::vector<std::string>& names) {
@@ -50,12 +50,12 @@ ArrayDialog::ArrayDialog(Editor& editor, QWidget* parent)
   setObjectName(u"arrayDialog"_s);
   setWindowTitle(tr("Array"));
   m_count->setObjectName(u"arrayCount"_s);
-  m_count->setRange(2, kMostCopies);
+  m_count->setRange(2, kMaxCopies);
   constexpr int kUsual = 8;
   m_count->setValue(kUsual);
   m_count->setToolTip(tr("How many in all, the selection itself included"));
   m_columns->setObjectName(u"arrayColumns"_s);
-  m_columns->setRange(0, kMostCopies);
+  m_columns->setRange(0, kMaxCopies);
   m_columns->setSpecialValueText(tr("all"));
   m_columns->setToolTip(tr("How many stand side by side before a new row begins"));
   m_inner->setObjectName(u"arrayInner"_s);
@@ -102,8 +102,8 @@ ArrayDialog::ArrayDialog(Editor& editor, QWidget* parent)
   m_outerHead->setVisible(hasOuter);
   m_outer->setVisible(hasOuter);
   constexpr int kRow = 26;
-  constexpr int kMostRows = 6;
-  m_outer->setFixedHeight(std::min(m_outer->count(), kMostRows) * kRow + 6);
+  constexpr int kMaxRows = 6;
+  m_outer->setFixedHeight(std::min(m_outer->count(), kMaxRows) * kRow + 6);
 
   auto* form = new QFormLayout;
   form->addRow(tr("Total count"), m_count);
@@ -192,7 +192,7 @@ void ArrayDialog::preview() {
   const Model& model = m_editor.model();
   const std::size_t each = m_editor.selection().nodesAndContents().size() + 1;
   const auto copies = static_cast<std::size_t>(m_count->value());
-  if (model.nodes().size() + model.links().size() + each * copies > kMostTried) {
+  if (model.nodes().size() + model.links().size() + each * copies > kMaxTried) {
     QRectF rect;
     for (const ElementId& id : m_elements) {
       rect |= elementRect(model, id);

@@ -329,6 +329,10 @@ void BoundCard::showCut() {
       break;
     case Collective::broadcast:
     case Collective::reduce:
+    case Collective::alltoall:
+    case Collective::gather:
+    case Collective::scatter:
+    case Collective::custom:
       m_formula->setText(tr("algbw = B⁺(S)\n      = %1").arg(width));
       break;
   }

@@ -112,7 +112,7 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
   }
   const QString collective = parser.value(options.collective);
   if (parser.isSet(options.collective)) {
-    const auto known = parseCollective(collective.toStdString());
+    const auto known = parseForestCollective(collective.toStdString());
     if (!known) {
       return usage(u"--collective: \"%1\" is not a collective"_s.arg(collective),
                    u"use allgather, reduce_scatter, allreduce, broadcast or reduce"_s);
@@ -129,11 +129,11 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
     return usage(u"--collective and --root say nothing about a drawing"_s, u"add --mode analyse or schedule"_s);
   }
   if (parser.isSet(options.trees)) {
-    constexpr int kMostTrees = 16;
+    constexpr int kMaxTrees = 16;
     bool isCount = false;
     request.trees = parser.value(options.trees).toInt(&isCount);
-    if (!isCount || request.trees < 1 || request.trees > kMostTrees) {
-      return usage(u"--trees: \"%1\" is not a number from 1 to %2"_s.arg(parser.value(options.trees)).arg(kMostTrees),
+    if (!isCount || request.trees < 1 || request.trees > kMaxTrees) {
+      return usage(u"--trees: \"%1\" is not a number from 1 to %2"_s.arg(parser.value(options.trees)).arg(kMaxTrees),
                    u"leave --trees out for the load of each link"_s);
     }
     if (request.mode != ImageRequest::Mode::schedule) {
@@ -151,11 +151,11 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
   }
   bool isNumber = false;
   request.picture.scale = parser.value(options.scale).toDouble(&isNumber);
-  if (!isNumber || !std::isfinite(request.picture.scale) || request.picture.scale < kLeastPictureScale ||
-      request.picture.scale > kMostPictureScale) {
+  if (!isNumber || !std::isfinite(request.picture.scale) || request.picture.scale < kMinPictureScale ||
+      request.picture.scale > kMaxPictureScale) {
     return usage(u"--scale: \"%1\" is not a number from %2 to %3"_s.arg(parser.value(options.scale))
-                     .arg(kLeastPictureScale)
-                     .arg(kMostPictureScale),
+                     .arg(kMinPictureScale)
+                     .arg(kMaxPictureScale),
                  u"use 2 for twice as large"_s);
   }
   if (parser.isSet(options.size)) {

@@ -137,9 +137,9 @@ QLineEdit* ImportDialog::addBandwidth(ImportChoice choice, const QString& title,
 }
 
 void ImportDialog::addFields() {
-  constexpr int kMostBoxes = 1024;
+  constexpr int kMaxBoxes = 1024;
   m_boxes = new QSpinBox(this);
-  m_boxes->setRange(1, kMostBoxes);
+  m_boxes->setRange(1, kMaxBoxes);
   m_boxes->setToolTip(tr("The file describes one server; this many copies of it make the cluster"));
   addRow(ImportChoice::boxes, tr("Boxes"), m_boxes);
 
@@ -270,10 +270,10 @@ void ImportDialog::takeServer(const io::ImportedServer& server) {
       item->setFlags(Qt::ItemIsUserCheckable | Qt::ItemIsEnabled);
       item->setCheckState(Qt::Checked);
     }
-    constexpr int kMostRows = 4;
+    constexpr int kMaxRows = 4;
     constexpr int kFrame = 6;
     m_nics->setFixedHeight(
-        std::min(m_nics->count(), kMostRows) * std::max(m_nics->sizeHintForRow(0), fontMetrics().height()) + kFrame);
+        std::min(m_nics->count(), kMaxRows) * std::max(m_nics->sizeHintForRow(0), fontMetrics().height()) + kFrame);
     const auto model = m_preview->model();
     const int gpus = sizeOf(*model).gpus / m_boxes->value();
     m_about->setText(

@@ -18,7 +18,7 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
-constexpr int kMostParallel = 1'000'000;
+constexpr int kMaxParallel = 1'000'000;
 
 int countOf(const Model& model, fabric::NodeKind kind) {
   int count = 0;
@@ -129,7 +129,7 @@ LinkDialog::LinkDialog(Editor& editor, QWidget* parent)
   m_bandwidth->setText(QString::fromStdString(editor.canvas().linkTemplate().bandwidth));
   m_bandwidth->setToolTip(tr("GB/s per direction of each link: 50, 400Gb/s, 12x25 GB/s"));
   m_meaning->setProperty("role", u"muted"_s);
-  m_count->setRange(1, kMostParallel);
+  m_count->setRange(1, kMaxParallel);
   m_count->setAccessibleName(tr("Parallel"));
   m_count->setToolTip(tr("How many equal links between each two nodes"));
   m_duplex->setChecked(true);

@@ -160,8 +160,8 @@ QPointF MainWindow::snappedCentre(const Model& part, const std::optional<QPointF
     return !hits.empty();
   };
   const bool isSmall = part.nodes().size() == 1 && editor->model().nodes().size() < kFew;
-  constexpr int kMostSteps = 60;
-  for (int step = 0; isSmall && step < kMostSteps && isTaken(wanted); ++step) {
+  constexpr int kMaxSteps = 60;
+  for (int step = 0; isSmall && step < kMaxSteps && isTaken(wanted); ++step) {
     wanted.translate(5 * kGridStep, 0);
   }
   if (isTaken(wanted)) {

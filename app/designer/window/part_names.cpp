@@ -23,8 +23,8 @@ struct Numbered {
 std::optional<Numbered> split(std::string_view name) {
   const std::size_t last = name.find_last_not_of("0123456789");
   const std::size_t digits = last == std::string_view::npos ? 0 : last + 1;
-  constexpr std::size_t kMostDigits = 9;
-  if (digits == name.size() || name.size() - digits > kMostDigits) {
+  constexpr std::size_t kMaxDigits = 9;
+  if (digits == name.size() || name.size() - digits > kMaxDigits) {
     return std::nullopt;
   }
   Numbered result{name.substr(0, digits)};

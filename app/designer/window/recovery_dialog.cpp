@@ -85,8 +85,8 @@ RecoveryDialog::RecoveryDialog(std::vector<RecoveryItem> items, QWidget* parent)
   }
   constexpr int kListWidth = 600;
   constexpr int kRow = 104;
-  constexpr std::size_t kMostRows = 4;
-  m_list->setMinimumSize(kListWidth, static_cast<int>(std::min(m_items.size(), kMostRows)) * kRow);
+  constexpr std::size_t kMaxRows = 4;
+  m_list->setMinimumSize(kListWidth, static_cast<int>(std::min(m_items.size(), kMaxRows)) * kRow);
 
   m_discard->setObjectName(u"recoveryDiscard"_s);
   m_discard->setAutoDefault(false);

@@ -16,7 +16,7 @@ namespace {
 
 using program::RunExit;
 
-constexpr std::size_t kMostSizes = 4096;
+constexpr std::size_t kMaxSizes = 4096;
 constexpr std::int64_t kMargin = std::int64_t{256} << 20;
 constexpr double kGiga = 1e9;
 constexpr double kMicro = 1e6;
@@ -324,9 +324,9 @@ Result<std::vector<std::int64_t>> sizesOf(const BenchOptions& options) {
   }
   std::vector<std::int64_t> sizes;
   for (std::int64_t size = options.firstBytes; size <= options.lastBytes;) {
-    if (sizes.size() >= kMostSizes) {
+    if (sizes.size() >= kMaxSizes) {
       return Error{.code = ErrorCode::badUsage,
-                   .message = "more than " + std::to_string(kMostSizes) + " sizes",
+                   .message = "more than " + std::to_string(kMaxSizes) + " sizes",
                    .fix = "use a larger -f or -i"};
     }
     sizes.push_back(size);
@@ -341,19 +341,20 @@ Result<std::vector<std::int64_t>> sizesOf(const BenchOptions& options) {
   return sizes;
 }
 
-double busFactor(Operation operation, int ranks) {
+double busFactor(Collective operation, int ranks) {
   const auto n = static_cast<double>(ranks);
   switch (operation) {
-    case Operation::allreduce:
+    case Collective::allreduce:
       return 2 * (n - 1) / n;
-    case Operation::allgather:
-    case Operation::reduceScatter:
-    case Operation::alltoall:
-    case Operation::gather:
-    case Operation::scatter:
+    case Collective::allgather:
+    case Collective::reduceScatter:
+    case Collective::alltoall:
+    case Collective::gather:
+    case Collective::scatter:
       return (n - 1) / n;
-    case Operation::broadcast:
-    case Operation::reduce:
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::custom:
       break;
   }
   return 1;

@@ -63,6 +63,6 @@ struct BenchEnd {
 BenchEnd runBench(Backend& backend, const Job& job, const BenchOptions& options, const Emit& emit);
 
 /// By which algbw is multiplied to become busbw, as nccl-tests does.
-[[nodiscard]] double busFactor(Operation operation, int ranks);
+[[nodiscard]] double busFactor(Collective operation, int ranks);
 
 }  // namespace coppice::executor

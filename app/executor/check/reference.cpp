@@ -14,10 +14,10 @@
 namespace coppice::executor {
 namespace {
 
-constexpr std::int64_t kMostTableBytes = std::int64_t{64} << 20;  // of all ranks
+constexpr std::int64_t kMaxTableBytes = std::int64_t{64} << 20;  // of all ranks
 constexpr std::int64_t kRotation = 7919;
 constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;  // of one parallel task
-constexpr std::int64_t kMostExamples = 16;                   // of a rank
+constexpr std::int64_t kMaxExamples = 16;                    // of a rank
 constexpr int kPoison = 0xFF;
 
 std::uint64_t mix(std::uint64_t value) {
@@ -225,7 +225,7 @@ Reference::Reference(const Plan& plan, const Geometry& geometry, ReduceOp op, st
   const std::int64_t longest = std::max<std::int64_t>(1, std::max(geometry.inputElements, geometry.outputElements));
   for (const std::int64_t prime :
        {std::int64_t{251}, std::int64_t{1021}, std::int64_t{4093}, std::int64_t{16381}, std::int64_t{65521}}) {
-    if (prime * geometry.elementBytes * plan.rankCount() <= kMostTableBytes && m_period < longest) {
+    if (prime * geometry.elementBytes * plan.rankCount() <= kMaxTableBytes && m_period < longest) {
       m_period = prime;
     }
   }
@@ -280,12 +280,11 @@ std::int64_t Reference::run(std::int64_t element) const {
 }
 
 const std::byte* Reference::value(int table, std::int64_t element) const {
-  return m_tables[static_cast<std::size_t>(table)].data() +
-         position(element) * static_cast<std::size_t>(m_geometry.elementBytes);
+  return m_tables[table].data() + position(element) * static_cast<std::size_t>(m_geometry.elementBytes);
 }
 
 bool Reference::isDefined(int rank) const {
-  const bool onlyRoot = m_plan.operation == Operation::reduce || m_plan.operation == Operation::gather;
+  const bool onlyRoot = m_plan.operation == Collective::reduce || m_plan.operation == Collective::gather;
   return !onlyRoot || rank == m_plan.root;
 }
 
@@ -293,22 +292,24 @@ Reference::Source Reference::sourceOf(int rank, std::int64_t element) const {
   const std::int64_t part = m_geometry.partElements;
   const std::int64_t left = m_geometry.outputElements - element;
   switch (m_plan.operation) {
-    case Operation::allgather:
-    case Operation::gather:
+    case Collective::allgather:
+    case Collective::gather:
       return {.table = static_cast<int>(element / part), .first = element % part, .count = part - element % part};
-    case Operation::alltoall:
+    case Collective::alltoall:
       return {.table = static_cast<int>(element / part),
               .first = rank * part + element % part,
               .count = part - element % part};
-    case Operation::reduceScatter:
+    case Collective::reduceScatter:
       return {.table = m_plan.rankCount(), .first = rank * part + element, .count = left};
-    case Operation::allreduce:
-    case Operation::reduce:
+    case Collective::allreduce:
+    case Collective::reduce:
       return {.table = m_plan.rankCount(), .first = element, .count = left};
-    case Operation::broadcast:
+    case Collective::broadcast:
       return {.table = m_plan.root, .first = element, .count = left};
-    case Operation::scatter:
+    case Collective::scatter:
       return {.table = m_plan.root, .first = rank * part + element, .count = left};
+    case Collective::custom:
+      break;
   }
   return {};
 }
@@ -400,7 +401,7 @@ Result<CheckReport> Reference::check(Backend& backend) const {
   for (CheckReport& report : reports) {
     all.wrong += report.wrong;
     for (program::WrongRecord& example : report.examples) {
-      if (examples[static_cast<std::size_t>(example.rank)]++ < kMostExamples) {
+      if (examples[example.rank]++ < kMaxExamples) {
         all.examples.push_back(std::move(example));
       }
     }
@@ -422,7 +423,7 @@ void Reference::compare(const std::byte* data, int rank, BufferKind kind, std::i
         if (std::memcmp(found + index * width, expected + index * width, static_cast<std::size_t>(width)) == 0) {
           continue;
         }
-        if (report.wrong++ < kMostExamples) {
+        if (report.wrong++ < kMaxExamples) {
           describe(rank, kind, element + index, found + index * width, source.table, source.first + index, report);
         }
       }
@@ -452,11 +453,11 @@ void Reference::describe(int rank, BufferKind kind, std::int64_t element, const 
   };
   const program::Buffer own = kind == BufferKind::output ? program::Buffer::output : program::Buffer::input;
   const int chunk = wrong.chunk + shift(own);
-  const PlanRank& blocks = m_plan.ranks[static_cast<std::size_t>(rank)];
+  const PlanRank& blocks = m_plan.ranks[rank];
   for (int block = blocks.firstBlock; block < blocks.endBlock; ++block) {
-    const PlanBlock& owner = m_plan.blocks[static_cast<std::size_t>(block)];
+    const PlanBlock& owner = m_plan.blocks[block];
     for (int index = owner.firstStep; index < owner.endStep; ++index) {
-      const PlanStep& step = m_plan.steps[static_cast<std::size_t>(index)];
+      const PlanStep& step = m_plan.steps[index];
       const bool sameMemory =
           m_plan.place == Place::inPlace ? step.dstBuffer != program::Buffer::scratch : step.dstBuffer == own;
       const int first = step.dstOffset + shift(step.dstBuffer);

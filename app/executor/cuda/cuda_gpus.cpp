@@ -145,7 +145,7 @@ public:
   void forget() override;
 
 private:
-  [[nodiscard]] Device& of(int device) const { return *m_devices[static_cast<std::size_t>(device)]; }
+  [[nodiscard]] Device& of(int device) const { return *m_devices[device]; }
   Outcome copy(int device, void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind,
                const std::string& doing);
   /// The stream of a device goes on when the event has come to pass on all others.
@@ -340,9 +340,7 @@ Outcome CudaGpus::awaitOthers(const Device& device, int slot, const std::string&
     if (other.get() == &device) {
       continue;
     }
-    if (Outcome waits =
-            checked(cudaStreamWaitEvent(device.stream, other->ends[static_cast<std::size_t>(slot)], 0), doing);
-        !waits) {
+    if (Outcome waits = checked(cudaStreamWaitEvent(device.stream, other->ends[slot], 0), doing); !waits) {
       return waits;
     }
   }
@@ -353,7 +351,7 @@ Outcome CudaGpus::launch(int slot, bool first, DataType type, const std::vector<
   const auto index = static_cast<std::size_t>(slot);
   for (int device = 0; device < count(); ++device) {
     const Device& own = of(device);
-    const DeviceJob& job = jobs[static_cast<std::size_t>(device)];
+    const DeviceJob& job = jobs[device];
     const std::string doing = "launch on " + name(device);
     if (Outcome used = own.use(); !used) {
       return used;
@@ -389,7 +387,7 @@ Outcome CudaGpus::launch(int slot, bool first, DataType type, const std::vector<
 /// Other devices may read a result until their own blocks have ended.
 Outcome CudaGpus::divide(int slot, DataType type, const std::vector<Division>& divisions, int divisor) {
   constexpr unsigned kThreads = 256;
-  constexpr std::int64_t kMostBlocks = 1024;
+  constexpr std::int64_t kMaxBlocks = 1024;
   for (int device = 0; device < count(); ++device) {
     if (Outcome used = of(device).use(); !used) {
       return used;
@@ -407,7 +405,7 @@ Outcome CudaGpus::divide(int slot, DataType type, const std::vector<Division>& d
     long long elements = division.elements;
     int by = divisor;
     void* arguments[] = {&data, &elements, &by};
-    const std::int64_t blocks = std::min<std::int64_t>(kMostBlocks, (elements + kThreads - 1) / kThreads);
+    const std::int64_t blocks = std::min<std::int64_t>(kMaxBlocks, (elements + kThreads - 1) / kThreads);
     if (Outcome launched =
             checked(cudaLaunchKernel(kernelsOf(static_cast<int>(type)).divide, dim3(static_cast<unsigned>(blocks)),
                                      dim3(kThreads), arguments, 0, own.stream),
@@ -420,8 +418,8 @@ Outcome CudaGpus::divide(int slot, DataType type, const std::vector<Division>& d
     if (Outcome used = of(device).use(); !used) {
       return used;
     }
-    if (Outcome recorded = checked(cudaEventRecord(of(device).ends[static_cast<std::size_t>(slot)], of(device).stream),
-                                   "launch on " + name(device));
+    if (Outcome recorded =
+            checked(cudaEventRecord(of(device).ends[slot], of(device).stream), "launch on " + name(device));
         !recorded) {
       return recorded;
     }
@@ -431,7 +429,7 @@ Outcome CudaGpus::divide(int slot, DataType type, const std::vector<Division>& d
 
 Result<bool> CudaGpus::isDone(int slot) {
   for (const auto& device : m_devices) {
-    const cudaError_t state = cudaEventQuery(device->ends[static_cast<std::size_t>(slot)]);
+    const cudaError_t state = cudaEventQuery(device->ends[slot]);
     if (state == cudaErrorNotReady) {
       cudaGetLastError();
       return false;
@@ -448,9 +446,7 @@ Result<double> CudaGpus::seconds(int from, int to) {
   for (const auto& device : m_devices) {
     float milliseconds = 0;
     if (const Outcome timed =
-            checked(cudaEventElapsedTime(&milliseconds, device->starts[static_cast<std::size_t>(from)],
-                                         device->ends[static_cast<std::size_t>(to)]),
-                    "timing");
+            checked(cudaEventElapsedTime(&milliseconds, device->starts[from], device->ends[to]), "timing");
         !timed) {
       return timed.error();
     }

@@ -10,7 +10,7 @@ namespace coppice::executor::cuda {
 
 /// Four blocks of 256 threads on a multiprocessor: at most 64 registers.
 template <typename Element>
-__global__ void __launch_bounds__(kMostThreads, 4) interpret(const BlockView* views, const RunView run) {
+__global__ void __launch_bounds__(kMaxThreads, 4) interpret(const BlockView* views, const RunView run) {
   // Not constructed: the view is copied, the rest is set up by the leader.
   __shared__ __align__(16) unsigned char memory[sizeof(Shared)];
   Shared& shared = *reinterpret_cast<Shared*>(memory);

@@ -7,7 +7,7 @@
 namespace coppice::executor::cuda {
 
 /// Most threads of a block of the interpreter.
-inline constexpr int kMostThreads = 256;
+inline constexpr int kMaxThreads = 256;
 
 /// As DataType.
 inline constexpr int kTypes = 8;

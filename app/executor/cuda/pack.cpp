@@ -46,17 +46,17 @@ Result<PackedPlan> packPlan(const Plan& plan, const std::vector<bool>& canPull) 
   const auto small = [](int value) { return static_cast<std::uint16_t>(std::max(value, 0)); };
   for (std::size_t block = 0; block < plan.blocks.size(); ++block) {
     const PlanBlock& owner = plan.blocks[block];
-    const int firstOfRank = plan.ranks[static_cast<std::size_t>(owner.rank)].firstBlock;
+    const int firstOfRank = plan.ranks[owner.rank].firstBlock;
     packed.blocks.push_back({.firstOp = static_cast<std::uint32_t>(packed.ops.size()),
                              .opCount = static_cast<std::uint32_t>(owner.endStep - owner.firstStep)});
     // A message is lent only if both ends move the same chunks with it.
     const auto isLent = [&](int sender, int connection) {
-      const PlanStep& from = plan.steps[static_cast<std::size_t>(sender)];
-      return from.sourceStable && canPull[static_cast<std::size_t>(connection)] && from.peerSend >= 0 &&
-             plan.steps[static_cast<std::size_t>(from.peerSend)].count == from.count;
+      const PlanStep& from = plan.steps[sender];
+      return from.sourceStable && canPull[connection] && from.peerSend >= 0 &&
+             plan.steps[from.peerSend].count == from.count;
     };
     for (int index = owner.firstStep; index < owner.endStep; ++index) {
-      const PlanStep& step = plan.steps[static_cast<std::size_t>(index)];
+      const PlanStep& step = plan.steps[index];
       PackedOp op = {.type = static_cast<OpType>(step.type),
                      .src = small(step.srcOffset),
                      .dst = small(step.dstOffset),
@@ -72,12 +72,12 @@ Result<PackedPlan> packPlan(const Plan& plan, const std::vector<bool>& canPull) 
         if (isLent(index, owner.sendConnection)) {
           op.marks |= kLends;
         } else {
-          packed.usesSlots[static_cast<std::size_t>(owner.sendConnection)] = true;
+          packed.usesSlots[owner.sendConnection] = true;
         }
       }
       Shown shown;
       if (program::receives(step.type) && step.peerRecv >= 0 && isLent(step.peerRecv, owner.recvConnection)) {
-        shown = shownBy(plan.steps[static_cast<std::size_t>(step.peerRecv)]);
+        shown = shownBy(plan.steps[step.peerRecv]);
         op.marks |= kPulls;
         op.buffers = static_cast<std::uint8_t>(op.buffers | bits(shown.buffer, 4));
         op.peer = small(shown.offset);
@@ -97,11 +97,11 @@ Result<PackedPlan> packPlan(const Plan& plan, const std::vector<bool>& canPull) 
 }
 
 Result<RunView> makeRunView(const Plan& plan, const Geometry& geometry, ReduceOp op, int strands) {
-  constexpr std::int64_t kMostMessage = (std::int64_t{1} << kStampByteBits) - 1;
-  if (geometry.slotBytes > kMostMessage) {
+  constexpr std::int64_t kMaxMessage = (std::int64_t{1} << kStampByteBits) - 1;
+  if (geometry.slotBytes > kMaxMessage) {
     return Error{.code = ErrorCode::limit,
                  .message = "messages of " + std::to_string(geometry.slotBytes) + " bytes; the GPU takes " +
-                            std::to_string(kMostMessage) + " at most",
+                            std::to_string(kMaxMessage) + " at most",
                  .fix = "use smaller pieces"};
   }
   RunView view;

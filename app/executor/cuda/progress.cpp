@@ -29,9 +29,9 @@ Wait waitOf(BlockState state) {
 
 /// The first operation of a step of a block.
 std::int32_t opOf(const Script& script, int block, unsigned step) {
-  const ScriptBlock& range = script.blocks[static_cast<std::size_t>(block)];
+  const ScriptBlock& range = script.blocks[block];
   std::int32_t op = range.firstOp;
-  while (op + 1 < range.endOp && script.ops[static_cast<std::size_t>(op)].number < static_cast<std::int32_t>(step)) {
+  while (op + 1 < range.endOp && script.ops[op].number < static_cast<std::int32_t>(step)) {
     ++op;
   }
   return op;

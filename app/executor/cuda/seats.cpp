@@ -18,7 +18,7 @@ std::map<std::string, int> ranksOfGpus(const std::vector<SeatRequest>& requests,
       continue;
     }
     for (const int device : spreadRanks(requests[process].ranks, static_cast<int>(seats[process].size()))) {
-      ++ranks[requests[process].gpus[static_cast<std::size_t>(seats[process][static_cast<std::size_t>(device)])]];
+      ++ranks[requests[process].gpus[seats[process][device]]];
     }
   }
   return ranks;
@@ -49,7 +49,7 @@ std::vector<std::vector<int>> seatProcesses(const std::vector<SeatRequest>& requ
   return seats;
 }
 
-int mostRanksOnGpu(const std::vector<SeatRequest>& requests, const std::vector<std::vector<int>>& seats) {
+int maxRanksOnGpu(const std::vector<SeatRequest>& requests, const std::vector<std::vector<int>>& seats) {
   int most = 0;
   for (const auto& [gpu, ranks] : ranksOfGpus(requests, seats)) {
     most = std::max(most, ranks);
@@ -62,13 +62,13 @@ std::vector<int> processesOnGpus(const std::vector<SeatRequest>& requests, const
   std::map<std::string, int> processes;
   for (std::size_t of = 0; of < requests.size(); ++of) {
     for (const int gpu : seats[of]) {
-      ++processes[requests[of].gpus[static_cast<std::size_t>(gpu)]];
+      ++processes[requests[of].gpus[gpu]];
     }
   }
   std::vector<int> counts;
   const auto own = static_cast<std::size_t>(process);
   for (const int gpu : seats[own]) {
-    counts.push_back(processes[requests[own].gpus[static_cast<std::size_t>(gpu)]]);
+    counts.push_back(processes[requests[own].gpus[gpu]]);
   }
   return counts;
 }

@@ -19,7 +19,7 @@ struct SeatRequest {
 [[nodiscard]] std::vector<std::vector<int>> seatProcesses(const std::vector<SeatRequest>& requests);
 
 /// Most ranks that share one GPU.
-[[nodiscard]] int mostRanksOnGpu(const std::vector<SeatRequest>& requests, const std::vector<std::vector<int>>& seats);
+[[nodiscard]] int maxRanksOnGpu(const std::vector<SeatRequest>& requests, const std::vector<std::vector<int>>& seats);
 
 /// How many processes share each of the GPUs of one.
 [[nodiscard]] std::vector<int> processesOnGpus(const std::vector<SeatRequest>& requests,

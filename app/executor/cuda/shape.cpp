@@ -7,7 +7,7 @@
 namespace coppice::executor::cuda {
 namespace {
 
-constexpr std::int64_t kMostStrands = 64;
+constexpr std::int64_t kMaxStrands = 64;
 constexpr std::int64_t kTilesOfStrand = 16;
 constexpr std::int64_t kSmallestPiece = std::int64_t{16} << 10;
 constexpr std::int64_t kLargestPiece = std::int64_t{512} << 10;
@@ -22,7 +22,7 @@ std::int64_t divideUp(std::int64_t value, std::int64_t by) {
 Result<Shape> chooseShape(const std::vector<std::int64_t>& blocks, const std::vector<DeviceRoom>& rooms,
                           std::int64_t tiles) {
   for (std::size_t choice = 0; choice < kThreadChoices.size(); ++choice) {
-    std::int64_t strands = std::min(kMostStrands, std::max<std::int64_t>(1, tiles));
+    std::int64_t strands = std::min(kMaxStrands, std::max<std::int64_t>(1, tiles));
     for (std::size_t device = 0; device < rooms.size(); ++device) {
       if (blocks[device] > 0) {
         strands = std::min(strands, rooms[device].resident(choice) / blocks[device]);
@@ -48,7 +48,7 @@ Result<Shape> chooseShape(const std::vector<std::int64_t>& blocks, const std::ve
 std::vector<int> spreadRanks(int ranks, int devices) {
   std::vector<int> device(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
-    device[static_cast<std::size_t>(rank)] = static_cast<int>(std::int64_t{rank} * std::min(ranks, devices) / ranks);
+    device[rank] = static_cast<int>(std::int64_t{rank} * std::min(ranks, devices) / ranks);
   }
   return device;
 }
@@ -56,15 +56,15 @@ std::vector<int> spreadRanks(int ranks, int devices) {
 std::vector<std::int64_t> blocksOnDevices(const Plan& plan, const std::vector<int>& deviceOfRank, int devices) {
   std::vector<std::int64_t> blocks(static_cast<std::size_t>(devices));
   for (const PlanBlock& block : plan.blocks) {
-    ++blocks[static_cast<std::size_t>(deviceOfRank[static_cast<std::size_t>(block.rank)])];
+    ++blocks[deviceOfRank[block.rank]];
   }
   return blocks;
 }
 
 std::int64_t choosePiece(const Plan& plan, std::int64_t bytes, int strands) {
-  const bool isShared = plan.operation == Operation::allgather || plan.operation == Operation::reduceScatter ||
-                        plan.operation == Operation::alltoall || plan.operation == Operation::gather ||
-                        plan.operation == Operation::scatter;
+  const bool isShared = plan.operation == Collective::allgather || plan.operation == Collective::reduceScatter ||
+                        plan.operation == Collective::alltoall || plan.operation == Collective::gather ||
+                        plan.operation == Collective::scatter;
   const std::int64_t part = bytes / (isShared ? plan.rankCount() : 1);
   const std::int64_t chunk = std::max<std::int64_t>(1, divideUp(part, plan.chunksPerPart));
   const std::int64_t rounds = std::max(kTilesOfStrand, divideUp(chunk, strands * kLargestPiece));

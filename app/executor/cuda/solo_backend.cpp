@@ -151,7 +151,7 @@ Outcome SoloBackend::tryPrepare(const Plan& plan, const Geometry& geometry) {
   if (Outcome loaded = m_station.load(geometry.type); !loaded) {
     return loaded;
   }
-  auto layout = m_station.layOutWithin(plan, geometry, m_tuning.mostStrands);
+  auto layout = m_station.layOutWithin(plan, geometry, m_tuning.maxStrands);
   if (!layout) {
     return layout.error();
   }

@@ -15,7 +15,7 @@ inline constexpr double kStopSeconds = 10;  ///< for the blocks to see an abort
 /// What GPUs need not be told.
 struct Tuning {
   double deadlockSeconds = 2;  ///< after which blocks that all wait are taken for stuck (StallWatch)
-  std::int64_t mostStrands = std::numeric_limits<std::int64_t>::max();
+  std::int64_t maxStrands = std::numeric_limits<std::int64_t>::max();
 };
 
 /// All ranks on the GPUs of this process. Errors: those of Gpus::load.

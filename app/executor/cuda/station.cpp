@@ -70,7 +70,7 @@ std::vector<std::int64_t> Station::ownBlocks(const Plan& plan, const Crew& crew)
 }
 
 Result<Station::Layout> Station::layOut(const Plan& plan, const Geometry& geometry, const Crew& crew,
-                                        std::int64_t mostStrands) const {
+                                        std::int64_t maxStrands) const {
   Layout layout;
   layout.placement = placeConnections(plan, crew);
   auto packed = packPlan(plan, layout.placement.canPull);
@@ -80,7 +80,7 @@ Result<Station::Layout> Station::layOut(const Plan& plan, const Geometry& geomet
   layout.packed = *std::move(packed);
   placeRings(layout.packed, layout.placement);
   const std::vector<std::int64_t> blocks = ownBlocks(plan, crew);
-  const auto shape = chooseShape(blocks, m_rooms, std::min<std::int64_t>(geometry.tiles, mostStrands));
+  const auto shape = chooseShape(blocks, m_rooms, std::min<std::int64_t>(geometry.tiles, maxStrands));
   if (!shape) {
     return shape.error();
   }
@@ -98,12 +98,12 @@ Result<Station::Layout> Station::layOut(const Plan& plan, const Geometry& geomet
   sizes.operations = roundUp(static_cast<std::int64_t>(layout.packed.ops.size() * sizeof(PackedOp)), kAlignment);
   sizes.control = checkedMul(layOutControl(plan, geometry.depth).strandWords, checkedMul(strands, kWordBytes));
   const auto rings = [&](int place) {
-    return checkedMul(checkedMul(placement.ringsAt[static_cast<std::size_t>(place)], strands),
+    return checkedMul(checkedMul(placement.ringsAt[place], strands),
                       checkedMul(std::int64_t{layout.run.depth}, layout.run.slotStride));
   };
   std::vector<std::int64_t> buffers(static_cast<std::size_t>(crew.devices()), 0);
   for (int rank = 0; rank < plan.rankCount(); ++rank) {
-    std::int64_t& used = buffers[static_cast<std::size_t>(crew.deviceOfRank[static_cast<std::size_t>(rank)])];
+    std::int64_t& used = buffers[crew.deviceOfRank[rank]];
     layout.blockOfRank.push_back(used);
     used = checkedAdd(used, layOutBuffers(plan, geometry, rank).bytes);
   }
@@ -111,7 +111,7 @@ Result<Station::Layout> Station::layOut(const Plan& plan, const Geometry& geomet
     const auto index = static_cast<std::size_t>(device);
     const std::int64_t views = checkedMul(blocks[index], strands);
     auto& arenas = sizes.arenas.emplace_back();
-    arenas[at(Arena::buffers)] = roundUp(buffers[static_cast<std::size_t>(place(device))], m_unit);
+    arenas[at(Arena::buffers)] = roundUp(buffers[place(device)], m_unit);
     arenas[at(Arena::rings)] = roundUp(rings(place(device)), m_unit);
     arenas[at(Arena::control)] = roundUp(sizes.control, m_unit);
     arenas[at(Arena::program)] =
@@ -120,19 +120,19 @@ Result<Station::Layout> Station::layOut(const Plan& plan, const Geometry& geomet
   }
   sizes.privateRings = rings(placement.privatePlace(m_process));
   sizes.usesPrivate = placement.isUsed(placement.privatePlace(m_process));
-  const int shared = placement.sharedPlace(crew.hostOfProcess[static_cast<std::size_t>(m_process)]);
+  const int shared = placement.sharedPlace(crew.hostOfProcess[m_process]);
   sizes.sharedRings = rings(shared);
   sizes.usesShared = placement.isUsed(shared);
   return layout;
 }
 
-Result<Station::Layout> Station::layOutWithin(const Plan& plan, const Geometry& geometry, std::int64_t mostStrands) {
+Result<Station::Layout> Station::layOutWithin(const Plan& plan, const Geometry& geometry, std::int64_t maxStrands) {
   while (true) {
-    auto layout = layOut(plan, geometry, mostStrands);
+    auto layout = layOut(plan, geometry, maxStrands);
     if (!layout) {
       return layout;
     }
-    mostStrands = layout->run.strands;
+    maxStrands = layout->run.strands;
     std::optional<Error> lacking;
     for (int device = 0; device < m_gpus.count() && !lacking; ++device) {
       const auto available = m_gpus.available(device);
@@ -150,10 +150,10 @@ Result<Station::Layout> Station::layOutWithin(const Plan& plan, const Geometry& 
     if (!lacking) {
       return layout;
     }
-    if (mostStrands == 1) {
+    if (maxStrands == 1) {
       return *std::move(lacking);
     }
-    mostStrands /= 2;
+    maxStrands /= 2;
   }
 }
 
@@ -162,8 +162,7 @@ Result<Station::Layout> Station::layOutWithin(const Plan& plan, const Geometry& 
 bool Station::mustGrow(const Layout& layout) const {
   for (int device = 0; device < m_gpus.count(); ++device) {
     for (int arena = 0; arena < kSharedArenas; ++arena) {
-      if (m_gpus.memory(device, static_cast<Arena>(arena)).bytes <
-          layout.sizes.arenas[static_cast<std::size_t>(device)][static_cast<std::size_t>(arena)]) {
+      if (m_gpus.memory(device, static_cast<Arena>(arena)).bytes < layout.sizes.arenas[device][arena]) {
         return true;
       }
     }
@@ -175,16 +174,15 @@ Outcome Station::reserve(const Layout& layout) {
   m_layout.reset();
   // What must grow gives back its memory first, so that old and new need not fit together.
   for (int device = 0; device < m_gpus.count(); ++device) {
-    const auto& sizes = layout.sizes.arenas[static_cast<std::size_t>(device)];
+    const auto& sizes = layout.sizes.arenas[device];
     m_gpus.release(device, Arena::trace);
     for (int arena = 0; arena < kArenas; ++arena) {
-      if (m_gpus.memory(device, static_cast<Arena>(arena)).bytes < sizes[static_cast<std::size_t>(arena)]) {
+      if (m_gpus.memory(device, static_cast<Arena>(arena)).bytes < sizes[arena]) {
         m_gpus.release(device, static_cast<Arena>(arena));
       }
     }
     for (int arena = 0; arena < kArenas; ++arena) {
-      if (Outcome reserved = m_gpus.reserve(device, static_cast<Arena>(arena), sizes[static_cast<std::size_t>(arena)]);
-          !reserved) {
+      if (Outcome reserved = m_gpus.reserve(device, static_cast<Arena>(arena), sizes[arena]); !reserved) {
         return reserved;
       }
     }
@@ -211,8 +209,7 @@ Outcome Station::settle(const Plan& plan, const Geometry& geometry, Layout layou
   const Placement& placement = m_layout->placement;
   const auto places = static_cast<std::size_t>(placement.places());
   const auto own = static_cast<std::size_t>(placement.privatePlace(m_process));
-  const auto shared =
-      static_cast<std::size_t>(placement.sharedPlace(m_crew.hostOfProcess[static_cast<std::size_t>(m_process)]));
+  const auto shared = static_cast<std::size_t>(placement.sharedPlace(m_crew.hostOfProcess[m_process]));
   Addresses host;
   host.control.assign(places, nullptr);
   host.rings.assign(places, nullptr);
@@ -234,13 +231,12 @@ Outcome Station::settle(const Plan& plan, const Geometry& geometry, Layout layou
     const auto arenaOf = [&](int of, Arena arena) -> unsigned char* {
       const int local = of - m_firstDevice;
       return local >= 0 && local < m_gpus.count() ? m_gpus.memory(local, arena).data
-             : neighbours.arenas.empty()
-                 ? nullptr
-                 : neighbours.arenas[static_cast<std::size_t>(device)][static_cast<std::size_t>(of)][at(arena)];
+             : neighbours.arenas.empty()          ? nullptr
+                                                  : neighbours.arenas[device][of][at(arena)];
     };
     for (int of = 0; of < placement.devices; ++of) {
-      addresses.control[static_cast<std::size_t>(of)] = reinterpret_cast<Word*>(arenaOf(of, Arena::control));
-      addresses.rings[static_cast<std::size_t>(of)] = arenaOf(of, Arena::rings);
+      addresses.control[of] = reinterpret_cast<Word*>(arenaOf(of, Arena::control));
+      addresses.rings[of] = arenaOf(of, Arena::rings);
     }
     for (int rank = 0; rank < plan.rankCount(); ++rank) {
       const auto index = static_cast<std::size_t>(rank);
@@ -255,7 +251,7 @@ Outcome Station::settle(const Plan& plan, const Geometry& geometry, Layout layou
     }
     addresses.ops = reinterpret_cast<const PackedOp*>(m_gpus.memory(device, Arena::program).data);
     addresses.progress = progress;
-    progress += blocks[static_cast<std::size_t>(device)] * m_layout->run.strands;
+    progress += blocks[device] * m_layout->run.strands;
     m_addresses.push_back(std::move(addresses));
     if (Outcome zeroed = m_gpus.fill(device, m_gpus.memory(device, Arena::control).data, 0, m_layout->sizes.control);
         !zeroed) {
@@ -282,7 +278,7 @@ Outcome Station::settle(const Plan& plan, const Geometry& geometry, Layout layou
 Outcome Station::wireUp(bool traces) {
   m_grids.clear();
   for (int device = 0; device < m_gpus.count(); ++device) {
-    Addresses& addresses = m_addresses[static_cast<std::size_t>(device)];
+    Addresses& addresses = m_addresses[device];
     addresses.trace = traces ? reinterpret_cast<TraceSlot*>(m_gpus.memory(device, Arena::trace).data)
                              : static_cast<TraceSlot*>(nullptr);
     m_grids.push_back(wire(*m_plan, m_layout->packed, m_layout->placement, m_layout->run, addresses, place(device)));
@@ -308,7 +304,7 @@ std::vector<int> Station::localRanks() const {
 }
 
 unsigned char* Station::blockOf(int rank) const {
-  return m_gpus.memory(deviceOf(rank), Arena::buffers).data + m_layout->blockOfRank[static_cast<std::size_t>(rank)];
+  return m_gpus.memory(deviceOf(rank), Arena::buffers).data + m_layout->blockOfRank[rank];
 }
 
 Outcome Station::write(int rank, BufferKind kind, std::int64_t offset, std::span<const std::byte> data) {
@@ -395,8 +391,7 @@ Outcome Station::beginTrace() {
   const ControlLayout layout = layOutControl(*m_plan, m_geometry.depth);
   m_clocks.clear();
   for (int device = 0; device < m_gpus.count(); ++device) {
-    Word* const control =
-        m_addresses[static_cast<std::size_t>(device)].control[static_cast<std::size_t>(place(device))];
+    Word* const control = m_addresses[device].control[place(device)];
     for (std::int64_t strand = 0; strand < m_layout->run.strands; ++strand) {
       if (Outcome zeroed = m_gpus.zeroWords(device, control + strand * layout.strandWords + layout.counters + kTraced,
                                             kCounters, static_cast<std::int64_t>(m_plan->blocks.size()));
@@ -418,7 +413,7 @@ Outcome Station::launch(int slot, bool first) {
   for (int device = 0; device < m_gpus.count(); ++device) {
     jobs.push_back({.views = reinterpret_cast<const BlockView*>(m_gpus.memory(device, Arena::program).data +
                                                                 m_layout->sizes.operations),
-                    .count = m_grids[static_cast<std::size_t>(device)].views.size(),
+                    .count = m_grids[device].views.size(),
                     .threads = m_layout->threads});
   }
   m_view.tilesBefore = m_tilesBefore;
@@ -483,10 +478,10 @@ std::vector<program::TraceEvent> Station::takeTrace(std::int64_t origin, std::in
     };
     for (std::size_t view = 0; view < grid.views.size(); ++view) {
       const int number = grid.blocks[view % grid.blocks.size()];
-      const PlanBlock& block = m_plan->blocks[static_cast<std::size_t>(number)];
+      const PlanBlock& block = m_plan->blocks[number];
       const auto strand = static_cast<std::int64_t>(view / grid.blocks.size());
-      const Word traced = control[static_cast<std::size_t>(strand * layout.strandWords + layout.counters +
-                                                           std::int64_t{kCounters} * number + kTraced)];
+      const Word traced =
+          control[strand * layout.strandWords + layout.counters + std::int64_t{kCounters} * number + kTraced];
       const Word kept = std::min<Word>(traced, room);
       dropped += static_cast<std::int64_t>(traced - kept);
       for (Word event = 0; event < kept; ++event) {

@@ -70,13 +70,13 @@ public:
 
   /// Errors: limit, unavailable (blocks that are not co-resident). Throws OverflowError.
   /// @pre the crew is for the ranks of the plan
-  Result<Layout> layOut(const Plan& plan, const Geometry& geometry, std::int64_t mostStrands) const {
-    return layOut(plan, geometry, m_crew, mostStrands);
+  Result<Layout> layOut(const Plan& plan, const Geometry& geometry, std::int64_t maxStrands) const {
+    return layOut(plan, geometry, m_crew, maxStrands);
   }
   /// The same for a crew with the same devices and other ranks.
-  Result<Layout> layOut(const Plan& plan, const Geometry& geometry, const Crew& crew, std::int64_t mostStrands) const;
+  Result<Layout> layOut(const Plan& plan, const Geometry& geometry, const Crew& crew, std::int64_t maxStrands) const;
   /// With fewer strands where their slots would not fit. Errors: also limit (memory).
-  Result<Layout> layOutWithin(const Plan& plan, const Geometry& geometry, std::int64_t mostStrands);
+  Result<Layout> layOutWithin(const Plan& plan, const Geometry& geometry, std::int64_t maxStrands);
 
   /// Whether memory that other processes may have mapped must be given back first.
   [[nodiscard]] bool mustGrow(const Layout& layout) const;
@@ -122,9 +122,7 @@ private:
   Outcome beginTrace();
   [[nodiscard]] std::vector<std::int64_t> ownBlocks(const Plan& plan, const Crew& crew) const;
   /// Own device of a local rank.
-  [[nodiscard]] int deviceOf(int rank) const {
-    return m_layout->placement.deviceOfRank[static_cast<std::size_t>(rank)] - m_firstDevice;
-  }
+  [[nodiscard]] int deviceOf(int rank) const { return m_layout->placement.deviceOfRank[rank] - m_firstDevice; }
   [[nodiscard]] unsigned char* blockOf(int rank) const;
 
   Gpus& m_gpus;

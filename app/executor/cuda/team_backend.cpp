@@ -27,7 +27,7 @@ using program::RunExit;
 /// Memory that other processes map comes in pieces that the driver shares with nothing else.
 constexpr std::int64_t kShareUnit = std::int64_t{2} << 20;
 /// Rings that the main thread of a process serves; more strands would keep it from each.
-constexpr std::int64_t kMostNetworkRings = 128;
+constexpr std::int64_t kMaxNetworkRings = 128;
 constexpr std::int64_t kNetworkPieceBytes = std::int64_t{64} << 10;
 constexpr int kSpins = 64;  // looks before the main thread sleeps between two
 constexpr auto kShortPause = std::chrono::microseconds(20);
@@ -126,7 +126,7 @@ private:
   Outcome offerTokens(std::string& offers, std::string& why);
   [[nodiscard]] std::string takeTokens(int device, const std::vector<std::string>& offers, std::vector<bool>& row);
   [[nodiscard]] Crew crewFor(int ranks) const;
-  [[nodiscard]] std::int64_t mostStrandsFor(const Plan& plan, const Crew& crew) const;
+  [[nodiscard]] std::int64_t maxStrandsFor(const Plan& plan, const Crew& crew) const;
 
   // ---- preparing
   /// Collective: exchanges what lies in the arenas of others. All must call it.
@@ -310,7 +310,7 @@ Outcome TeamBackend::takeSeats(Result<GpuChoice> choice, bool sharesGpus) {
   m_world->setNames(std::move(names));
   m_seats = seatProcesses(m_requests);
   const int used = countUsed(m_requests, m_seats);
-  if (mostRanksOnGpu(m_requests, m_seats) > 1 && !sharesGpus) {
+  if (maxRanksOnGpu(m_requests, m_seats) > 1 && !sharesGpus) {
     return Error{.code = ErrorCode::unavailable,
                  .message = std::to_string(m_ranks) + " ranks, and " + std::to_string(used) +
                             (used == 1 ? " GPU" : " GPUs") + " for them in " + std::to_string(m_world->processes()) +
@@ -319,7 +319,7 @@ Outcome TeamBackend::takeSeats(Result<GpuChoice> choice, bool sharesGpus) {
   }
   Outcome opened = Done{};
   if (choice) {
-    auto gpus = choice->open(m_seats[static_cast<std::size_t>(m_world->process())]);
+    auto gpus = choice->open(m_seats[m_world->process()]);
     if (gpus) {
       m_gpus = *std::move(gpus);
       m_station = std::make_unique<Station>(*m_gpus);
@@ -338,7 +338,7 @@ Outcome TeamBackend::tellRooms() {
   std::string own;
   for (int device = 0; device < m_gpus->count(); ++device) {
     const auto described = facts.find(m_gpus->name(device));
-    put(own, m_station->rooms()[static_cast<std::size_t>(device)]);
+    put(own, m_station->rooms()[device]);
     putText(own, described == facts.end() ? std::string() : described->second);
   }
   const auto all = m_world->gatherAll(own);
@@ -356,7 +356,7 @@ Outcome TeamBackend::tellRooms() {
                      .message = "process " + std::to_string(process) + " tells of no room"};
       }
       m_rooms.push_back(room);
-      if (counted.insert(m_requests[process].gpus[static_cast<std::size_t>(seat)]).second) {
+      if (counted.insert(m_requests[process].gpus[seat]).second) {
         ++m_kinds[kind];
       }
     }
@@ -398,12 +398,12 @@ std::string TeamBackend::takeTokens(int device, const std::vector<std::string>& 
   std::string why;
   std::size_t at = 0;
   for (std::size_t process = 0; process < offers.size(); ++process) {
-    const bool isNeighbour = m_hostOfProcess[process] == m_hostOfProcess[static_cast<std::size_t>(m_world->process())];
+    const bool isNeighbour = m_hostOfProcess[process] == m_hostOfProcess[m_world->process()];
     std::string_view rest = offers[process];
     for (std::size_t of = 0; of < m_seats[process].size(); ++of, ++at) {
       Token token;
       if (static_cast<int>(process) == m_world->process()) {
-        row[at] = m_gpus->reach()[static_cast<std::size_t>(device)][of];
+        row[at] = m_gpus->reach()[device][of];
         continue;
       }
       if (!isNeighbour) {
@@ -482,7 +482,7 @@ Crew TeamBackend::crewFor(int ranks) const {
   const std::vector<int> processOfRank = spreadRanks(ranks, m_world->processes());
   for (int process = 0; process < m_world->processes(); ++process) {
     const int first = crew.devices();
-    const auto devices = static_cast<int>(m_seats[static_cast<std::size_t>(process)].size());
+    const auto devices = static_cast<int>(m_seats[process].size());
     crew.processOfDevice.insert(crew.processOfDevice.end(), static_cast<std::size_t>(devices), process);
     const auto own = static_cast<int>(std::count(processOfRank.begin(), processOfRank.end(), process));
     for (const int device : spreadRanks(own, std::max(devices, 1))) {
@@ -510,7 +510,7 @@ BackendInfo TeamBackend::info() const {
     std::string& all = info.facts["GPUs"];
     all += (all.empty() ? "" : "; ") + std::to_string(number) + " x " + kind;
   }
-  if (mostRanksOnGpu(m_requests, m_seats) > 1) {
+  if (maxRanksOnGpu(m_requests, m_seats) > 1) {
     info.label = kRehearsal;
   } else if (m_world->isForced()) {
     info.label = "memory of other processes switched off: every message goes through MPI";
@@ -557,18 +557,18 @@ BackendInfo TeamBackend::info() const {
 // ---- preparing
 
 /// Strands multiply the rings that the main thread serves.
-std::int64_t TeamBackend::mostStrandsFor(const Plan& plan, const Crew& crew) const {
+std::int64_t TeamBackend::maxStrandsFor(const Plan& plan, const Crew& crew) const {
   const Placement placement = placeConnections(plan, crew);
   std::vector<std::int64_t> rings(static_cast<std::size_t>(m_world->processes()), 0);
   for (std::size_t connection = 0; connection < plan.connections.size(); ++connection) {
     if (placement.isNetworked[connection]) {
-      ++rings[static_cast<std::size_t>(crew.processOf(plan.connections[connection].sendRank))];
-      ++rings[static_cast<std::size_t>(crew.processOf(plan.connections[connection].recvRank))];
+      ++rings[crew.processOf(plan.connections[connection].sendRank)];
+      ++rings[crew.processOf(plan.connections[connection].recvRank)];
     }
   }
   const std::int64_t most = *std::max_element(rings.begin(), rings.end());
-  return most == 0 ? m_tuning.mostStrands
-                   : std::min(m_tuning.mostStrands, std::max<std::int64_t>(1, kMostNetworkRings / most));
+  return most == 0 ? m_tuning.maxStrands
+                   : std::min(m_tuning.maxStrands, std::max<std::int64_t>(1, kMaxNetworkRings / most));
 }
 
 MemoryNeed TeamBackend::need(const Plan& plan, const Geometry& geometry) const {
@@ -591,7 +591,7 @@ MemoryNeed TeamBackend::need(const Plan& plan, const Geometry& geometry) const {
 /// The same in every process, whatever its own GPUs are.
 std::int64_t TeamBackend::pieceBytes(const Plan& plan, DataType /*type*/, std::int64_t bytes) const {
   const Crew crew = crewFor(plan.rankCount());
-  const std::int64_t strands = mostStrandsFor(plan, crew);
+  const std::int64_t strands = maxStrandsFor(plan, crew);
   const auto shape = chooseShape(blocksOnDevices(plan, crew.deviceOfRank, crew.devices()), m_rooms, strands);
   const std::int64_t piece = choosePiece(plan, bytes, shape ? shape->strands : 1);
   return m_world->isNetworked() ? std::max(piece, kNetworkPieceBytes) : piece;
@@ -624,7 +624,7 @@ Outcome TeamBackend::prepare(const Plan& plan, const Geometry& geometry) {
   };
   const Outcome loaded = m_station->load(geometry.type);
   const Outcome fits =
-      loaded ? layOut([&] { return m_station->layOutWithin(plan, geometry, mostStrandsFor(plan, m_station->crew())); })
+      loaded ? layOut([&] { return m_station->layOutWithin(plan, geometry, maxStrandsFor(plan, m_station->crew())); })
              : loaded;
   if (Outcome agreed = agree(fits); !agreed) {
     return agreed;
@@ -703,13 +703,8 @@ Outcome TeamBackend::exchange() {
   std::string own;
   Outcome offered = Done{};
   const auto& reach = m_station->crew().reach;
-  const auto isMapped = [&](int a, int b) {
-    return reach[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)] &&
-           reach[static_cast<std::size_t>(b)][static_cast<std::size_t>(a)];
-  };
-  const auto processOf = [&](int device) {
-    return m_station->crew().processOfDevice[static_cast<std::size_t>(device)];
-  };
+  const auto isMapped = [&](int a, int b) { return reach[a][b] && reach[b][a]; };
+  const auto processOf = [&](int device) { return m_station->crew().processOfDevice[device]; };
   const int devices = m_station->crew().devices();
   for (int device = 0; device < m_gpus->count(); ++device) {
     bool isWanted = false;
@@ -742,7 +737,7 @@ Outcome TeamBackend::exchange() {
     auto& row = m_neighbours.arenas.emplace_back(static_cast<std::size_t>(devices));
     std::string_view rest = everything;
     for (int other = 0; other < devices; ++other) {
-      for (unsigned char*& memory : row[static_cast<std::size_t>(other)]) {
+      for (unsigned char*& memory : row[other]) {
         memory = nullptr;
         Offer offer;
         take(rest, offer);
@@ -807,7 +802,7 @@ Outcome TeamBackend::startProxy() {
     int& channel = channels[{from, to}];
     for (std::int64_t strand = 0; strand < layout.run.strands; ++strand, ++channel) {
       const auto ringOf = [&](const ConnectionEnd& end) {
-        Word* const words = addresses.control[static_cast<std::size_t>(end.dataPlace)] + strand * control.strandWords;
+        Word* const words = addresses.control[end.dataPlace] + strand * control.strandWords;
         return StampRing{.stamps = words + control.stampsOf(static_cast<int>(index)),
                          .head = words + control.headOf(static_cast<int>(index)),
                          .slots = addresses.ring(placement, end, layout.run, strand),

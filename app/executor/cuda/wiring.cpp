@@ -32,14 +32,12 @@ Placement placeConnections(const Plan& plan, const Crew& crew) {
       crew.hostOfProcess.empty() ? 0 : *std::max_element(crew.hostOfProcess.begin(), crew.hostOfProcess.end()) + 1;
   placement.deviceOfRank = crew.deviceOfRank;
   for (const PlanConnection& connection : plan.connections) {
-    const int sender = crew.deviceOfRank[static_cast<std::size_t>(connection.sendRank)];
-    const int receiver = crew.deviceOfRank[static_cast<std::size_t>(connection.recvRank)];
-    const int from = crew.processOfDevice[static_cast<std::size_t>(sender)];
-    const int to = crew.processOfDevice[static_cast<std::size_t>(receiver)];
-    const auto hostOf = [&](int process) { return crew.hostOfProcess[static_cast<std::size_t>(process)]; };
-    const auto reaches = [&](int a, int b) {
-      return crew.reach[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
-    };
+    const int sender = crew.deviceOfRank[connection.sendRank];
+    const int receiver = crew.deviceOfRank[connection.recvRank];
+    const int from = crew.processOfDevice[sender];
+    const int to = crew.processOfDevice[receiver];
+    const auto hostOf = [&](int process) { return crew.hostOfProcess[process]; };
+    const auto reaches = [&](int a, int b) { return crew.reach[a][b]; };
     const bool isDirect = reaches(sender, receiver) && reaches(receiver, sender);
     const bool isNetworked = !isDirect && hostOf(from) != hostOf(to);
     ConnectionEnd end = {.dataPlace = receiver, .headPlace = sender};
@@ -60,9 +58,7 @@ Placement placeConnections(const Plan& plan, const Crew& crew) {
 
 void placeRings(const PackedPlan& packed, Placement& placement) {
   placement.ringsAt.assign(static_cast<std::size_t>(placement.places()), 0);
-  const auto next = [&](const ConnectionEnd& end) {
-    return placement.ringsAt[static_cast<std::size_t>(end.dataPlace)]++;
-  };
+  const auto next = [&](const ConnectionEnd& end) { return placement.ringsAt[end.dataPlace]++; };
   for (std::size_t connection = 0; connection < packed.usesSlots.size(); ++connection) {
     ConnectionEnd& from = placement.sendEnd[connection];
     ConnectionEnd& to = placement.recvEnd[connection];
@@ -89,18 +85,16 @@ Grid wire(const Plan& plan, const PackedPlan& packed, const Placement& placement
   const ControlLayout layout = layOutControl(plan, static_cast<int>(run.depth));
   Grid grid;
   for (std::size_t block = 0; block < plan.blocks.size(); ++block) {
-    if (placement.deviceOfRank[static_cast<std::size_t>(plan.blocks[block].rank)] == device) {
+    if (placement.deviceOfRank[plan.blocks[block].rank] == device) {
       grid.blocks.push_back(static_cast<int>(block));
     }
   }
   for (std::int64_t strand = 0; strand < run.strands; ++strand) {
-    const auto words = [&](int place) {
-      return addresses.control[static_cast<std::size_t>(place)] + strand * layout.strandWords;
-    };
-    const auto base = [&](int rank) { return addresses.base[static_cast<std::size_t>(rank)]; };
+    const auto words = [&](int place) { return addresses.control[place] + strand * layout.strandWords; };
+    const auto base = [&](int rank) { return addresses.base[rank]; };
     for (const int number : grid.blocks) {
-      const PlanBlock& block = plan.blocks[static_cast<std::size_t>(number)];
-      const PackedBlock& own = packed.blocks[static_cast<std::size_t>(number)];
+      const PlanBlock& block = plan.blocks[number];
+      const PackedBlock& own = packed.blocks[number];
       const std::size_t view = grid.views.size();
       Word* control = words(device);
       BlockView out;
@@ -108,7 +102,7 @@ Grid wire(const Plan& plan, const PackedPlan& packed, const Placement& placement
       out.opCount = own.opCount;
       out.strand = static_cast<std::uint32_t>(strand);
       std::copy_n(base(block.rank).begin(), 3, out.base);
-      out.flags = control + layout.flags + kStride * plan.ranks[static_cast<std::size_t>(block.rank)].firstBlock;
+      out.flags = control + layout.flags + kStride * plan.ranks[block.rank].firstBlock;
       out.ownFlag = control + layout.flags + kStride * number;
       out.counters = control + layout.counters + std::int64_t{kCounters} * number;
       out.progress = addresses.progress + view;
@@ -123,7 +117,7 @@ Grid wire(const Plan& plan, const PackedPlan& packed, const Placement& placement
         out.recvSlots = addresses.ring(placement, end, run, strand);
       }
       if (block.sendConnection >= 0) {
-        const ConnectionEnd& end = placement.sendEnd[static_cast<std::size_t>(block.sendConnection)];
+        const ConnectionEnd& end = placement.sendEnd[block.sendConnection];
         out.sendStamps = words(end.dataPlace) + layout.stampsOf(block.sendConnection);
         out.sendHead = words(end.headPlace) + layout.headOf(block.sendConnection);
         out.sendSlots = addresses.ring(placement, end, run, strand);

@@ -24,9 +24,7 @@ struct Crew {
 
   [[nodiscard]] int devices() const { return static_cast<int>(processOfDevice.size()); }
   [[nodiscard]] int processes() const { return static_cast<int>(hostOfProcess.size()); }
-  [[nodiscard]] int processOf(int rank) const {
-    return processOfDevice[static_cast<std::size_t>(deviceOfRank[static_cast<std::size_t>(rank)])];
-  }
+  [[nodiscard]] int processOf(int rank) const { return processOfDevice[deviceOfRank[rank]]; }
 };
 /// One process holds all devices; ranks are spread over them.
 [[nodiscard]] Crew crewOfOne(int ranks, const Reach& reach);

@@ -26,8 +26,8 @@ std::int64_t roundUp(std::int64_t value, std::int64_t unit) {
 BufferLayout layOutBuffers(const Plan& plan, const Geometry& geometry, int rank) {
   const std::int64_t inputBytes = checkedMul(geometry.inputElements, geometry.elementBytes);
   const std::int64_t outputBytes = checkedMul(geometry.outputElements, geometry.elementBytes);
-  const std::int64_t scratchBytes = checkedMul(
-      geometry.scratchElements(plan.ranks[static_cast<std::size_t>(rank)].scratchChunks), geometry.elementBytes);
+  const std::int64_t scratchBytes =
+      checkedMul(geometry.scratchElements(plan.ranks[rank].scratchChunks), geometry.elementBytes);
   BufferLayout layout;
   std::int64_t end = 0;
   std::size_t guard = 0;

@@ -82,8 +82,8 @@ public:
 
   /// Wait::none = may go on, but the host wanted the worker back.
   Wait advance(int block, Cursor& cursor) {
-    const ScriptBlock& range = m_script.blocks[static_cast<std::size_t>(block)];
-    const PlanBlock& owner = m_view.plan->blocks[static_cast<std::size_t>(block)];
+    const ScriptBlock& range = m_script.blocks[block];
+    const PlanBlock& owner = m_view.plan->blocks[block];
     while (true) {
       if (cursor.op == range.endOp) {
         if (range.firstOp == range.endOp || ++cursor.tile == m_script.tiles) {
@@ -92,7 +92,7 @@ public:
         }
         cursor.op = range.firstOp;
       }
-      const Op& op = m_script.ops[static_cast<std::size_t>(cursor.op)];
+      const Op& op = m_script.ops[cursor.op];
       if (const Wait wait = obstacle(op, owner, cursor); wait != Wait::none) {
         return wait;
       }

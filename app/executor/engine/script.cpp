@@ -56,7 +56,7 @@ Script makeScript(const Plan& plan, const Geometry& geometry, bool byPointer) {
   for (const PlanBlock& block : plan.blocks) {
     ScriptBlock out = {.firstOp = static_cast<std::int32_t>(script.ops.size())};
     for (int index = block.firstStep; index < block.endStep; ++index) {
-      const PlanStep& step = plan.steps[static_cast<std::size_t>(index)];
+      const PlanStep& step = plan.steps[index];
       Op op = {.type = step.type,
                .srcBuffer = step.srcBuffer,
                .dstBuffer = step.dstBuffer,
@@ -69,8 +69,7 @@ Script makeScript(const Plan& plan, const Geometry& geometry, bool byPointer) {
                .waitStep = step.waitStep};
       int lane = laneOf(plan, block.rank, step);
       if (lane < 0 && step.peerRecv >= 0 && block.recvConnection >= 0) {
-        lane = laneOf(plan, plan.connections[static_cast<std::size_t>(block.recvConnection)].sendRank,
-                      plan.steps[static_cast<std::size_t>(step.peerRecv)]);
+        lane = laneOf(plan, plan.connections[block.recvConnection].sendRank, plan.steps[step.peerRecv]);
       }
       const bool hasSource = program::usesSource(step.type);
       const bool hasTarget = program::usesDestination(step.type);

@@ -7,8 +7,8 @@
 namespace coppice::executor {
 namespace {
 
-constexpr std::size_t kMostLinks = 12;  // links of a ring that are written out
-constexpr std::size_t kMostWaiting = 32;
+constexpr std::size_t kMaxLinks = 12;  // links of a ring that are written out
+constexpr std::size_t kMaxWaiting = 32;
 
 bool waits(Wait wait) {
   return wait == Wait::data || wait == Wait::space || wait == Wait::flag;
@@ -20,19 +20,18 @@ public:
       : m_plan(plan), m_script(script), m_positions(positions) {}
 
   [[nodiscard]] const Op& opOf(int block) const {
-    const ScriptBlock& range = m_script.blocks[static_cast<std::size_t>(block)];
-    const std::int32_t op = m_positions[static_cast<std::size_t>(block)].op;
-    return m_script
-        .ops[static_cast<std::size_t>(std::clamp(op, range.firstOp, std::max(range.firstOp, range.endOp - 1)))];
+    const ScriptBlock& range = m_script.blocks[block];
+    const std::int32_t op = m_positions[block].op;
+    return m_script.ops[std::clamp(op, range.firstOp, std::max(range.firstOp, range.endOp - 1))];
   }
 
   [[nodiscard]] int blockerOf(int block) const {
-    const PlanBlock& owner = m_plan.blocks[static_cast<std::size_t>(block)];
-    switch (m_positions[static_cast<std::size_t>(block)].wait) {
+    const PlanBlock& owner = m_plan.blocks[block];
+    switch (m_positions[block].wait) {
       case Wait::data:
-        return m_plan.connections[static_cast<std::size_t>(owner.recvConnection)].sendBlock;
+        return m_plan.connections[owner.recvConnection].sendBlock;
       case Wait::space:
-        return m_plan.connections[static_cast<std::size_t>(owner.sendConnection)].recvBlock;
+        return m_plan.connections[owner.sendConnection].recvBlock;
       case Wait::flag:
         return opOf(block).waitBlock;
       case Wait::none:
@@ -46,8 +45,8 @@ public:
     std::vector<int> chain;
     std::vector<char> seen(m_positions.size(), 0);
     int block = start;
-    while (block >= 0 && seen[static_cast<std::size_t>(block)] == 0) {
-      seen[static_cast<std::size_t>(block)] = 1;
+    while (block >= 0 && seen[block] == 0) {
+      seen[block] = 1;
       chain.push_back(block);
       block = blockerOf(block);
     }
@@ -59,12 +58,12 @@ public:
   }
 
   [[nodiscard]] program::WaitRecord record(int block) const {
-    const PlanBlock& owner = m_plan.blocks[static_cast<std::size_t>(block)];
-    const Position& position = m_positions[static_cast<std::size_t>(block)];
+    const PlanBlock& owner = m_plan.blocks[block];
+    const Position& position = m_positions[block];
     const Op& op = opOf(block);
     const int peer = blockerOf(block);
-    const PlanBlock& other = m_plan.blocks[static_cast<std::size_t>(peer)];
-    const Position& otherPosition = m_positions[static_cast<std::size_t>(peer)];
+    const PlanBlock& other = m_plan.blocks[peer];
+    const Position& otherPosition = m_positions[peer];
     return {.rank = owner.rank,
             .threadBlock = owner.id,
             .step = op.number,
@@ -73,12 +72,10 @@ public:
             .waitsFor = word(position.wait),
             .peerRank = other.rank,
             .peerThreadBlock = other.id,
-            .peerStep = position.wait == Wait::flag        ? op.waitStep
-                        : otherPosition.wait == Wait::done ? -1
-                        : m_script.blocks[static_cast<std::size_t>(peer)].firstOp ==
-                                m_script.blocks[static_cast<std::size_t>(peer)].endOp
-                            ? -1
-                            : opOf(peer).number,
+            .peerStep = position.wait == Wait::flag                                    ? op.waitStep
+                        : otherPosition.wait == Wait::done                             ? -1
+                        : m_script.blocks[peer].firstOp == m_script.blocks[peer].endOp ? -1
+                                                                                       : opOf(peer).number,
             .channel = owner.channel};
   }
 
@@ -86,9 +83,9 @@ public:
     const Op& op = opOf(block);
     std::string text = nameStep(m_plan, block, op.step) + " waits for ";
     const int peer = blockerOf(block);
-    const PlanBlock& other = m_plan.blocks[static_cast<std::size_t>(peer)];
+    const PlanBlock& other = m_plan.blocks[peer];
     const std::string who = "rank " + std::to_string(other.rank) + ", threadblock " + std::to_string(other.id);
-    switch (m_positions[static_cast<std::size_t>(block)].wait) {
+    switch (m_positions[block].wait) {
       case Wait::data:
         text += "data from " + who;
         break;
@@ -99,7 +96,7 @@ public:
         text += "step " + std::to_string(op.waitStep) + " of threadblock " + std::to_string(other.id);
         break;
     }
-    const Wait peerWait = m_positions[static_cast<std::size_t>(peer)].wait;
+    const Wait peerWait = m_positions[peer].wait;
     return peerWait == Wait::done ? text + ", which has ended" : text;
   }
 
@@ -128,10 +125,10 @@ program::StuckRecord explainStuck(const Plan& plan, const Script& script, const 
   }
   std::vector<char> inRing(positions.size(), 0);
   for (const int block : ring) {
-    inRing[static_cast<std::size_t>(block)] = 1;
+    inRing[block] = 1;
     record.cycle.push_back(explanation.record(block));
   }
-  for (std::size_t block = 0; block < positions.size() && record.waiting.size() < kMostWaiting; ++block) {
+  for (std::size_t block = 0; block < positions.size() && record.waiting.size() < kMaxWaiting; ++block) {
     if (waits(positions[block].wait) && inRing[block] == 0) {
       record.waiting.push_back(explanation.record(static_cast<int>(block)));
     }
@@ -145,11 +142,11 @@ program::StuckRecord explainStuck(const Plan& plan, const Script& script, const 
     record.text += explanation.sentence(first);
     return record;
   }
-  for (std::size_t link = 0; link < ring.size() && link < kMostLinks; ++link) {
+  for (std::size_t link = 0; link < ring.size() && link < kMaxLinks; ++link) {
     record.text += (link == 0 ? "" : "; ") + explanation.sentence(ring[link]);
   }
-  if (ring.size() > kMostLinks) {
-    record.text += "; and " + std::to_string(ring.size() - kMostLinks) + " more, the last of which waits for the first";
+  if (ring.size() > kMaxLinks) {
+    record.text += "; and " + std::to_string(ring.size() - kMaxLinks) + " more, the last of which waits for the first";
   }
   return record;
 }

@@ -684,8 +684,8 @@ Result<std::vector<HostShare>> shareRanks(const std::string& hosts, int ranks) {
     given += share.ranks;
     open += share.ranks == 0 ? 1 : 0;
     shares.push_back(std::move(share));
-    constexpr std::size_t kMostHosts = 1024;
-    if (shares.size() > kMostHosts) {
+    constexpr std::size_t kMaxHosts = 1024;
+    if (shares.size() > kMaxHosts) {
       return Error{.code = ErrorCode::badUsage, .message = "more than 1024 hosts are given"};
     }
   }

@@ -24,7 +24,7 @@ constexpr std::int64_t kPieceBytes = std::int64_t{128} << 10;
 constexpr std::int64_t kNetworkPieceBytes = std::int64_t{256} << 10;
 constexpr std::int64_t kShortBytes = std::int64_t{64} << 10;  // up to this size messages are copied, not lent
 constexpr std::int64_t kPage = 4096;
-constexpr int kMostWorkers = 64;
+constexpr int kMaxWorkers = 64;
 
 std::int64_t roundUp(std::int64_t value, std::int64_t unit) {
   return checkedAdd(value, unit - 1) / unit * unit;
@@ -98,14 +98,13 @@ public:
   Outcome prepare(const Plan& plan, const Geometry& geometry) override;
   std::vector<int> localRanks() const override { return m_rank >= 0 ? std::vector<int>{m_rank} : std::vector<int>(); }
   RankBuffers buffers(int rank) override {
-    std::byte* const block = m_segment.data() + m_layout.ranks[static_cast<std::size_t>(rank)];
-    const BufferLayout& layout = m_layout.buffers[static_cast<std::size_t>(rank)];
+    std::byte* const block = m_segment.data() + m_layout.ranks[rank];
+    const BufferLayout& layout = m_layout.buffers[rank];
     return {.input = block + layout.input, .output = block + layout.output};
   }
   std::int64_t damagedGuards() override {
     return m_rank < 0 ? 0
-                      : executor::damagedGuards(m_segment.data() + m_layout.ranks[static_cast<std::size_t>(m_rank)],
-                                                m_layout.buffers[static_cast<std::size_t>(m_rank)]);
+                      : executor::damagedGuards(m_segment.data() + m_layout.ranks[m_rank], m_layout.buffers[m_rank]);
   }
   RunResult run(const RunRequest& request) override;
   void abort() noexcept override {
@@ -243,8 +242,8 @@ RankSetup MpiBackend::makeSetup(const Plan& plan, const Geometry& geometry) {
   setup.flags.assign(plan.blocks.size(), nullptr);
   setup.positions.assign(plan.blocks.size(), nullptr);
   if (m_rank >= 0) {
-    setup.firstBlock = plan.ranks[static_cast<std::size_t>(m_rank)].firstBlock;
-    setup.endBlock = plan.ranks[static_cast<std::size_t>(m_rank)].endBlock;
+    setup.firstBlock = plan.ranks[m_rank].firstBlock;
+    setup.endBlock = plan.ranks[m_rank].endBlock;
   }
   m_flags = std::vector<Counter>(static_cast<std::size_t>(setup.endBlock - setup.firstBlock));
   for (std::size_t block = 0; block < plan.blocks.size(); ++block) {
@@ -256,10 +255,10 @@ RankSetup MpiBackend::makeSetup(const Plan& plan, const Geometry& geometry) {
       setup.flags[block] = &m_flags[block - static_cast<std::size_t>(setup.firstBlock)];
       // A pointer means nothing on another host.
       const int connection = plan.blocks[block].sendConnection;
-      if (connection >= 0 && m_layout.connections[static_cast<std::size_t>(connection)] < 0) {
+      if (connection >= 0 && m_layout.connections[connection] < 0) {
         const ScriptBlock& range = setup.script.blocks[block];
         for (int op = range.firstOp; op < range.endOp; ++op) {
-          setup.script.ops[static_cast<std::size_t>(op)].byPointer = false;
+          setup.script.ops[op].byPointer = false;
         }
       }
     }
@@ -398,7 +397,7 @@ Result<std::unique_ptr<Backend>> create(const BackendOptions& options) {
   }
   const int neighbours = static_cast<int>((*world)->neighbours().size());
   const int share = std::max(1, allowedCores() / ((*world)->isForced() ? (*world)->processes() : neighbours));
-  const int workers = std::clamp(options.workers > 0 ? options.workers : share, 1, kMostWorkers);
+  const int workers = std::clamp(options.workers > 0 ? options.workers : share, 1, kMaxWorkers);
   try {
     return std::unique_ptr<Backend>(std::make_unique<MpiBackend>(std::move(*world), workers));
   } catch (const std::system_error&) {

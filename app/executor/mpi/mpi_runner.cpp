@@ -22,8 +22,8 @@ namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr auto kNetworkNap = std::chrono::microseconds(50);
-constexpr int kMostReserved = 1 << 16;                       // iterations
-constexpr std::size_t kMostEvents = std::size_t{1} << 18;    // of a worker
+constexpr int kMaxReserved = 1 << 16;                        // iterations
+constexpr std::size_t kMaxEvents = std::size_t{1} << 18;     // of a worker
 constexpr std::int64_t kLargeBytes = std::int64_t{1} << 20;  // from here on data takes longer than to wake a process
 constexpr auto kLongYield = std::chrono::microseconds(500);
 constexpr int kGateLooks = 200;  // at the start of a run of short messages
@@ -83,9 +83,7 @@ public:
   [[nodiscard]] std::byte* base(int rank, program::Buffer buffer) const {
     return m_setup.bases[static_cast<std::size_t>(rank) * 3 + static_cast<std::size_t>(buffer)];
   }
-  [[nodiscard]] const ConnectionView& view(int connection) const {
-    return m_setup.connections[static_cast<std::size_t>(connection)];
-  }
+  [[nodiscard]] const ConnectionView& view(int connection) const { return m_setup.connections[connection]; }
   [[nodiscard]] std::byte* slot(int connection, std::uint64_t message) const {
     return view(connection).slots + message % m_depth * m_slotBytes;
   }
@@ -94,9 +92,7 @@ public:
   }
   [[nodiscard]] std::atomic<std::uint64_t>& tail(int connection) const { return *view(connection).tail; }
   [[nodiscard]] std::atomic<std::uint64_t>& head(int connection) const { return *view(connection).head; }
-  [[nodiscard]] std::atomic<std::uint64_t>& flag(int block) const {
-    return m_setup.flags[static_cast<std::size_t>(block)]->value;
-  }
+  [[nodiscard]] std::atomic<std::uint64_t>& flag(int block) const { return m_setup.flags[block]->value; }
   void sent(int connection) { call(view(connection).receiverSeat); }
   void consumed(int connection) { call(view(connection).senderSeat); }
   void published(int /*block*/) { call(m_runner.m_world.seat()); }
@@ -116,15 +112,15 @@ public:
     if (!m_runner.m_request.trace) {
       return;
     }
-    Trace& trace = m_runner.m_traces[static_cast<std::size_t>(m_worker)];
-    if (trace.events.size() >= kMostEvents) {
+    Trace& trace = m_runner.m_traces[m_worker];
+    if (trace.events.size() >= kMaxEvents) {
       ++trace.dropped;
       return;
     }
     const auto since = [&](Clock::time_point time) {
       return std::chrono::duration_cast<std::chrono::nanoseconds>(time - m_runner.m_traceOrigin).count();
     };
-    const PlanBlock& owner = m_setup.plan->blocks[static_cast<std::size_t>(block)];
+    const PlanBlock& owner = m_setup.plan->blocks[block];
     trace.events.push_back({.rank = owner.rank,
                             .threadBlock = owner.id,
                             .step = op.number,
@@ -170,7 +166,7 @@ struct MpiRunner::Context {
 
   /// A look found work, after `looks` in vain.
   void succeed(int looks) {
-    if (looks > patience.leastSpins / 2) {
+    if (looks > patience.minSpins / 2) {
       spins = std::min(spins * 2, patience.spins);
     }
     if (looks > spins) {
@@ -192,7 +188,7 @@ struct MpiRunner::Context {
     // Two that only sleep and wake each other never find work in a short look, so now and then they look for long.
     constexpr int kSleepsToTryAgain = 32;
     const bool triesAgain = ++sleeps % kSleepsToTryAgain == 0;
-    spins = triesAgain ? patience.spins : std::max(spins / 2, patience.leastSpins);
+    spins = triesAgain ? patience.spins : std::max(spins / 2, patience.minSpins);
     yields = triesAgain && yields == 0 ? std::min(1, patience.yields) : yields;
   }
 
@@ -246,11 +242,11 @@ std::uint64_t MpiRunner::phase() const {
 /// about 50 us; where processes share cores, it gives its core to the others before it sleeps.
 MpiRunner::Patience MpiRunner::patience() const {
   if (m_isNetworked || m_setup.geometry.size >= kLargeBytes) {
-    return {.spins = 64, .leastSpins = 64, .yields = 0};
+    return {.spins = 64, .minSpins = 64, .yields = 0};
   }
   const bool isCrowded = static_cast<int>(m_world.neighbours().size()) * m_workers > allowedCores();
-  return isCrowded ? Patience{.spins = 4, .leastSpins = 4, .yields = 100}
-                   : Patience{.spins = 1024, .leastSpins = 32, .yields = 0};
+  return isCrowded ? Patience{.spins = 4, .minSpins = 4, .yields = 100}
+                   : Patience{.spins = 1024, .minSpins = 32, .yields = 0};
 }
 
 /// Whether all processes have finished the run. @pre this one has
@@ -270,13 +266,13 @@ Outcome MpiRunner::begin(const RunRequest& request) {
   m_isAborted = false;
   m_finished = 0;
   m_seconds.clear();
-  m_seconds.reserve(static_cast<std::size_t>(std::clamp(request.iterations, 0, kMostReserved)));
+  m_seconds.reserve(static_cast<std::size_t>(std::clamp(request.iterations, 0, kMaxReserved)));
   m_phasesPerRun = request.op == ReduceOp::avg && reduces(m_setup.plan->operation) ? 2 : 1;
   for (Trace& trace : m_traces) {
     trace.events.clear();
     trace.dropped = 0;
     if (request.trace) {
-      trace.events.reserve(kMostEvents);
+      trace.events.reserve(kMaxEvents);
     }
   }
   m_barriers = 0;
@@ -413,7 +409,7 @@ bool MpiRunner::scan(Context& context, std::uint64_t now) {
   bool moved = false;
   for (int i = 0; i < count; ++i) {
     const int at = (context.next + i) % count;
-    Task& task = m_tasks[static_cast<std::size_t>(at)];
+    Task& task = m_tasks[at];
     if (m_workers > 1 && task.isTaken.exchange(true, std::memory_order_acquire)) {
       continue;
     }
@@ -425,13 +421,13 @@ bool MpiRunner::scan(Context& context, std::uint64_t now) {
       const bool hasMoved =
           wait == Wait::none || wait == Wait::done || task.cursor.tile != tile || task.cursor.op != op;
       moved |= hasMoved;
-      PublicPosition& position = *m_setup.positions[static_cast<std::size_t>(block)];
+      PublicPosition& position = *m_setup.positions[block];
       position.tile.store(task.cursor.tile, std::memory_order_relaxed);
       position.op.store(task.cursor.op, std::memory_order_relaxed);
       position.wait.store(static_cast<std::uint32_t>(wait), std::memory_order_relaxed);
       if (wait == Wait::done) {
         task.cursor.tile = 0;
-        task.cursor.op = m_setup.script.blocks[static_cast<std::size_t>(block)].firstOp;
+        task.cursor.op = m_setup.script.blocks[block].firstOp;
         ++task.runs;
         if (m_workers > 1) {
           task.isTaken.store(false, std::memory_order_release);
@@ -695,7 +691,7 @@ RunFailure MpiRunner::explain(Verdict what, int culprit) {
     if (m_isNetworked) {
       std::string own;
       for (int block = m_setup.firstBlock; block < m_setup.endBlock; ++block) {
-        const Position& position = all[static_cast<std::size_t>(block)];
+        const Position& position = all[block];
         const SentPosition sent = {.tile = position.tile,
                                    .block = block,
                                    .op = position.op,
@@ -707,8 +703,7 @@ RunFailure MpiRunner::explain(Verdict what, int culprit) {
         for (std::size_t at = 0; at + sizeof(SentPosition) <= part.size(); at += sizeof(SentPosition)) {
           SentPosition sent;
           std::memcpy(&sent, part.data() + at, sizeof(sent));
-          all[static_cast<std::size_t>(sent.block)] = {
-              .wait = static_cast<Wait>(sent.wait), .tile = sent.tile, .op = sent.op};
+          all[sent.block] = {.wait = static_cast<Wait>(sent.wait), .tile = sent.tile, .op = sent.op};
         }
       }
     }

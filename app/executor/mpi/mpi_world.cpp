@@ -199,7 +199,7 @@ std::string MpiWorld::describe(int rank, char state) const {
   if (seat >= 0) {
     text += " (process " + std::to_string(host().seat(seat).pid.load()) + ")";
   } else {
-    text += " (on " + m_hostNames[static_cast<std::size_t>(rank)] + ")";
+    text += " (on " + m_hostNames[rank] + ")";
   }
   switch (state) {
     case 'T':
@@ -355,8 +355,8 @@ Result<std::vector<std::string>> MpiWorld::gatherAll(const std::string& bytes) {
     total += lengths[i];
   }
   std::string all(static_cast<std::size_t>(total), '\0');
-  MPI_Iallgatherv(bytes.data(), counts[static_cast<std::size_t>(m_process)], MPI_BYTE, all.data(), counts.data(),
-                  starts.data(), MPI_BYTE, m_comm, &request);
+  MPI_Iallgatherv(bytes.data(), counts[m_process], MPI_BYTE, all.data(), counts.data(), starts.data(), MPI_BYTE, m_comm,
+                  &request);
   if (const Outcome outcome = await(request); !outcome) {
     return outcome.error();
   }
@@ -397,7 +397,7 @@ Outcome MpiWorld::networkGate() {
     MPI_Irecv(&words[at], 1, MPI_BYTE, peer, kTag, m_watchComm, &requests[at]);
   }
   for (int peer = 1; peer < m_processes; ++peer) {
-    if (Outcome outcome = await(requests[static_cast<std::size_t>(peer)], peer); !outcome) {
+    if (Outcome outcome = await(requests[peer], peer); !outcome) {
       return outcome;
     }
   }

@@ -245,7 +245,7 @@ void Watch::listen(int peer) {
 void Watch::ask(Verdict verdict, int culprit) {
   m_order = {.round = m_round, .verdict = static_cast<std::int64_t>(verdict), .culprit = culprit};
   for (int peer = 1; peer < m_processes; ++peer) {
-    MPI_Isend(&m_order, sizeof(Order), MPI_BYTE, peer, kOrderTag, m_comm, &m_orders[static_cast<std::size_t>(peer)]);
+    MPI_Isend(&m_order, sizeof(Order), MPI_BYTE, peer, kOrderTag, m_comm, &m_orders[peer]);
   }
 }
 
@@ -293,7 +293,7 @@ Verdict Watch::lead(Standing own) {
              std::chrono::duration<double>(now - m_asked).count() > silenceOfOthers(m_stallSeconds)) {
     verdict = Verdict::stall;
     for (int peer = m_processes - 1; peer > 0; --peer) {
-      m_culprit = m_requests[static_cast<std::size_t>(peer)] == MPI_REQUEST_NULL ? m_culprit : peer;
+      m_culprit = m_requests[peer] == MPI_REQUEST_NULL ? m_culprit : peer;
     }
     m_culprit = m_wasStopped ? m_process : m_culprit;
   }
@@ -309,7 +309,7 @@ Verdict Watch::judge() {
   std::uint64_t handed = 0;
   std::uint64_t taken = 0;
   for (int process = 0; process < m_processes; ++process) {
-    const Standing& answer = m_answers[static_cast<std::size_t>(process)];
+    const Standing& answer = m_answers[process];
     if (answer.lost != 0) {
       m_culprit = static_cast<int>(answer.lost) - 1;
       return Verdict::lost;

@@ -15,7 +15,7 @@
 namespace coppice::executor {
 namespace {
 
-constexpr int kMostProcesses = 4096;
+constexpr int kMaxProcesses = 4096;
 
 /// All threads may have started processes.
 std::vector<pid_t> childrenOf(pid_t pid) {
@@ -34,7 +34,7 @@ std::vector<pid_t> childrenOf(pid_t pid) {
 TreeState treeState(pid_t root) {
   TreeState tree;
   std::vector<pid_t> open = {root};
-  while (!open.empty() && tree.processes < kMostProcesses) {
+  while (!open.empty() && tree.processes < kMaxProcesses) {
     const pid_t pid = open.back();
     open.pop_back();
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
@@ -67,9 +67,9 @@ TreeState treeState(pid_t root) {
 
 std::chrono::milliseconds StartWatch::interval() const {
   constexpr double kLooks = 8;
-  constexpr double kMostMilliseconds = 1000;
+  constexpr double kMaxMilliseconds = 1000;
   return std::chrono::milliseconds(
-      static_cast<std::int64_t>(std::clamp(m_limit * 1000 / kLooks, 10.0, kMostMilliseconds)));
+      static_cast<std::int64_t>(std::clamp(m_limit * 1000 / kLooks, 10.0, kMaxMilliseconds)));
 }
 
 StartWatch::Verdict StartWatch::look(const TreeState& tree, Clock::time_point now) {

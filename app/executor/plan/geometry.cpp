@@ -17,9 +17,9 @@ std::int64_t divideUp(std::int64_t value, std::int64_t by) {
   return value / by + (value % by != 0 ? 1 : 0);
 }
 
-bool isShared(Operation operation) {
-  return operation == Operation::allgather || operation == Operation::reduceScatter ||
-         operation == Operation::alltoall || operation == Operation::gather || operation == Operation::scatter;
+bool isShared(Collective operation) {
+  return operation == Collective::allgather || operation == Collective::reduceScatter ||
+         operation == Collective::alltoall || operation == Collective::gather || operation == Collective::scatter;
 }
 
 bool hasScratch(const Plan& plan) {
@@ -87,12 +87,12 @@ Result<Geometry> makeGeometry(const Plan& plan, const SizeOptions& options) {
     result.slotBytes =
         roundUp(checkedMul(checkedMul(result.tileElements, result.elementBytes), std::int64_t{result.chunksPerMessage}),
                 kLineBytes);
-    int mostScratch = 0;
+    int maxScratch = 0;
     for (const PlanRank& rank : plan.ranks) {
-      mostScratch = std::max(mostScratch, rank.scratchChunks);
+      maxScratch = std::max(maxScratch, rank.scratchChunks);
     }
-    result.mostScratchBytes =
-        checkedMul(checkedMul(result.chunkElements, std::int64_t{mostScratch}), result.elementBytes);
+    result.maxScratchBytes =
+        checkedMul(checkedMul(result.chunkElements, std::int64_t{maxScratch}), result.elementBytes);
     return result;
   } catch (const OverflowError&) {
     return Error{
@@ -101,7 +101,7 @@ Result<Geometry> makeGeometry(const Plan& plan, const SizeOptions& options) {
 }
 
 std::int64_t aliasOffset(const Plan& plan, const Geometry& geometry, int rank) {
-  return isShared(plan.operation) && plan.operation != Operation::alltoall ? rank * geometry.partElements : 0;
+  return isShared(plan.operation) && plan.operation != Collective::alltoall ? rank * geometry.partElements : 0;
 }
 
 Traffic trafficOf(const Plan& plan, const Geometry& geometry) {

@@ -17,7 +17,7 @@ namespace {
 
 using program::Runtime;
 
-constexpr std::size_t kMostXmlBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxXmlBytes = std::size_t{64} << 20;
 
 std::string digestOf(std::string_view text) {
   std::uint64_t hash = 0xCBF29CE484222325U;
@@ -149,7 +149,7 @@ Result<Input> loadInput(const InputOptions& options, const Progress& progress) {
   input.record.ok = true;
   input.record.file = options.file;
   input.record.digest = digestOf(*text);
-  if (!isJson(*text) && text->size() > kMostXmlBytes) {
+  if (!isJson(*text) && text->size() > kMaxXmlBytes) {
     return Error{.code = ErrorCode::badInput,
                  .message = "an MSCCL file of more than 64 MiB is not run",
                  .fix = "shorten it; blanks and comments count too",

@@ -21,43 +21,18 @@ namespace {
 using program::Program;
 using program::StepType;
 using verify::FlatProgram;
-using verify::Goal;
 
 constexpr int kDefaultDepth = 8;
-constexpr std::size_t kMostRanks = 1024;
-constexpr std::size_t kMostBlocks = 1024;  // of a rank
-constexpr std::size_t kMostSteps = 65536;  // of a threadblock
-constexpr std::size_t kMostAllSteps = std::size_t{1} << 23;
-constexpr int kMostChunks = 32768;  // of a buffer
-constexpr int kMostDepth = 1024;
+constexpr std::size_t kMaxRanks = 1024;
+constexpr std::size_t kMaxBlocks = 1024;  // of a rank
+constexpr std::size_t kMaxSteps = 65536;  // of a threadblock
+constexpr std::size_t kMaxAllSteps = std::size_t{1} << 23;
+constexpr int kMaxChunks = 32768;  // of a buffer
+constexpr int kMaxDepth = 1024;
 
 struct Ignore {
   void operator()(const verify::Event& /*event*/) const {}
 };
-
-std::optional<Operation> operationOf(Goal goal) {
-  switch (goal) {
-    case Goal::allgather:
-      return Operation::allgather;
-    case Goal::reduceScatter:
-      return Operation::reduceScatter;
-    case Goal::allreduce:
-      return Operation::allreduce;
-    case Goal::broadcast:
-      return Operation::broadcast;
-    case Goal::reduce:
-      return Operation::reduce;
-    case Goal::alltoall:
-      return Operation::alltoall;
-    case Goal::gather:
-      return Operation::gather;
-    case Goal::scatter:
-      return Operation::scatter;
-    case Goal::unknown:
-      break;
-  }
-  return std::nullopt;
-}
 
 Finding fault(ErrorCode code, std::string text, std::string fix = {}, std::string element = {}) {
   return {.severity = Severity::error,
@@ -77,32 +52,32 @@ std::optional<Finding> exceededLimit(const Program& program) {
   if (program.ranks.empty()) {
     return fault(ErrorCode::badInput, "the program has no ranks", "give one gpu element for each rank");
   }
-  if (program.ranks.size() > kMostRanks) {
-    return over("ranks", program.ranks.size(), kMostRanks);
+  if (program.ranks.size() > kMaxRanks) {
+    return over("ranks", program.ranks.size(), kMaxRanks);
   }
-  if (program.chunksPerLoop > kMostChunks) {
-    return over("nchunksperloop", static_cast<std::size_t>(program.chunksPerLoop), kMostChunks);
+  if (program.chunksPerLoop > kMaxChunks) {
+    return over("nchunksperloop", static_cast<std::size_t>(program.chunksPerLoop), kMaxChunks);
   }
   std::size_t all = 0;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank) {
     const program::RankProgram& own = program.ranks[rank];
     const std::string place = "rank " + std::to_string(rank);
-    if (own.threadBlocks.size() > kMostBlocks) {
-      return over("threadblocks", own.threadBlocks.size(), kMostBlocks, place);
+    if (own.threadBlocks.size() > kMaxBlocks) {
+      return over("threadblocks", own.threadBlocks.size(), kMaxBlocks, place);
     }
-    if (own.scratchChunks > kMostChunks) {
-      return over("chunks of scratch", static_cast<std::size_t>(own.scratchChunks), kMostChunks, place);
+    if (own.scratchChunks > kMaxChunks) {
+      return over("chunks of scratch", static_cast<std::size_t>(own.scratchChunks), kMaxChunks, place);
     }
     for (std::size_t id = 0; id < own.threadBlocks.size(); ++id) {
       const std::size_t steps = own.threadBlocks[id].steps.size();
       all += steps;
-      if (steps > kMostSteps) {
-        return over("steps", steps, kMostSteps, place + ", threadblock " + std::to_string(id));
+      if (steps > kMaxSteps) {
+        return over("steps", steps, kMaxSteps, place + ", threadblock " + std::to_string(id));
       }
     }
   }
-  if (all > kMostAllSteps) {
-    return over("steps in all", all, kMostAllSteps);
+  if (all > kMaxAllSteps) {
+    return over("steps in all", all, kMaxAllSteps);
   }
   return std::nullopt;
 }
@@ -137,7 +112,7 @@ private:
   const Program& m_program;
   const PlanOptions& m_options;
   const Progress& m_progress;
-  Goal m_goal;
+  Collective m_goal;
 };
 
 PlanSet Planner::run() {
@@ -150,13 +125,13 @@ PlanSet Planner::run() {
     set.ok = false;
     return std::move(set);
   };
-  if (m_options.depth < 0 || set.depth > kMostDepth) {
-    return refuse(fault(ErrorCode::badUsage, "the depth of connections is 1 to " + std::to_string(kMostDepth)));
+  if (m_options.depth < 0 || set.depth > kMaxDepth) {
+    return refuse(fault(ErrorCode::badUsage, "the depth of connections is 1 to " + std::to_string(kMaxDepth)));
   }
   if (auto exceeded = exceededLimit(m_program)) {
     return refuse(std::move(*exceeded));
   }
-  if (!operationOf(m_goal)) {
+  if (m_goal == Collective::custom) {
     return refuse(fault(ErrorCode::verification,
                         "what coll=" + inQuotes(m_program.collectiveText) + " computes is not defined here",
                         "run an allgather, reduce_scatter, allreduce, broadcast, reduce, alltoall, gather or scatter"));
@@ -224,9 +199,9 @@ void Planner::adviseDepth(Finding& finding) const {
   program::FindingSink sink;
   const auto flat = verify::checkStructure(
       m_program, {.runtime = m_options.runtime, .multiprocessors = std::numeric_limits<int>::max()}, m_progress, sink);
-  if (flat && runsAt(*flat, kMostDepth)) {
+  if (flat && runsAt(*flat, kMaxDepth)) {
     finding.fix +=
-        "; where only this executor is to run it, --depth " + std::to_string(smallestDepth(*flat, kMostDepth));
+        "; where only this executor is to run it, --depth " + std::to_string(smallestDepth(*flat, kMaxDepth));
   }
 }
 
@@ -266,7 +241,7 @@ int Planner::smallestDepth(const FlatProgram& flat, int most) const {
 Plan Planner::layOut(const FlatProgram& flat, Place place, int root) const {
   Plan plan;
   plan.name = m_program.name;
-  plan.operation = *operationOf(m_goal);
+  plan.operation = m_goal;
   plan.place = place;
   plan.root = isRooted(plan.operation) ? root : -1;
   const verify::BufferSizes caller = verify::callerBuffers(m_program, m_goal);
@@ -282,8 +257,7 @@ Plan Planner::layOut(const FlatProgram& flat, Place place, int root) const {
                           .scratchChunks = std::max(0, m_program.ranks[rank].scratchChunks)});
   }
   for (const verify::FlatBlock& block : flat.blocks) {
-    const program::ThreadBlock& source =
-        m_program.ranks[static_cast<std::size_t>(block.rank)].threadBlocks[static_cast<std::size_t>(block.id)];
+    const program::ThreadBlock& source = m_program.ranks[block.rank].threadBlocks[block.id];
     plan.blocks.push_back({.rank = block.rank,
                            .id = block.id,
                            .channel = source.channel,
@@ -302,14 +276,13 @@ Plan Planner::layOut(const FlatProgram& flat, Place place, int root) const {
                     .count = step.count,
                     .waitBlock = step.waitsForBlock};
     if (step.waitsForBlock >= 0) {
-      out.waitStep =
-          static_cast<int>(step.waitsForStep - flat.blocks[static_cast<std::size_t>(step.waitsForBlock)].firstStep);
+      out.waitStep = static_cast<int>(step.waitsForStep - flat.blocks[step.waitsForBlock].firstStep);
     }
     plan.steps.push_back(out);
   }
   for (const verify::Connection& connection : flat.connections) {
-    const PlanBlock& sender = plan.blocks[static_cast<std::size_t>(connection.sender)];
-    const PlanBlock& receiver = plan.blocks[static_cast<std::size_t>(connection.receiver)];
+    const PlanBlock& sender = plan.blocks[connection.sender];
+    const PlanBlock& receiver = plan.blocks[connection.receiver];
     PlanConnection out = {.sendRank = sender.rank,
                           .recvRank = receiver.rank,
                           .channel = sender.channel,
@@ -321,12 +294,11 @@ Plan Planner::layOut(const FlatProgram& flat, Place place, int root) const {
       if (!flat.steps[sending].exchanges || !program::sends(flat.steps[sending].type)) {
         continue;
       }
-      while (!flat.steps[static_cast<std::size_t>(in)].exchanges ||
-             !program::receives(flat.steps[static_cast<std::size_t>(in)].type)) {
+      while (!flat.steps[in].exchanges || !program::receives(flat.steps[in].type)) {
         ++in;
       }
       plan.steps[sending].peerSend = in;
-      plan.steps[static_cast<std::size_t>(in)].peerRecv = step;
+      plan.steps[in].peerRecv = step;
       out.messagesPerTile += flat.steps[sending].count;
       ++in;
     }
@@ -346,15 +318,15 @@ Plan Planner::layOut(const FlatProgram& flat, Place place, int root) const {
 }  // namespace
 
 std::string nameStep(const Plan& plan, int block, int step) {
-  const PlanBlock& owner = plan.blocks[static_cast<std::size_t>(block)];
-  const StepType type = plan.steps[static_cast<std::size_t>(step)].type;
+  const PlanBlock& owner = plan.blocks[block];
+  const StepType type = plan.steps[step].type;
   std::string text = "rank " + std::to_string(owner.rank) + ", threadblock " + std::to_string(owner.id) + ", step " +
                      std::to_string(step - owner.firstStep) + " (" + std::string(program::toString(type));
   if (program::receives(type) && owner.recvConnection >= 0) {
-    text += " from rank " + std::to_string(plan.connections[static_cast<std::size_t>(owner.recvConnection)].sendRank);
+    text += " from rank " + std::to_string(plan.connections[owner.recvConnection].sendRank);
   }
   if (program::sends(type) && owner.sendConnection >= 0) {
-    text += " to rank " + std::to_string(plan.connections[static_cast<std::size_t>(owner.sendConnection)].recvRank);
+    text += " to rank " + std::to_string(plan.connections[owner.sendConnection].recvRank);
   }
   return text + ")";
 }

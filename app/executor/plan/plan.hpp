@@ -72,7 +72,7 @@ struct PlanRank {
 /// One program in one of its two variants.
 struct Plan {
   std::string name;
-  Operation operation = Operation::allgather;
+  Collective operation = Collective::allgather;
   Place place = Place::inPlace;
   int root = -1;  ///< of a rooted operation
   int chunksPerLoop = 1;
@@ -149,7 +149,7 @@ struct Geometry {
   int depth = 8;
   std::int64_t inputElements = 0;  ///< of a rank's caller's buffers
   std::int64_t outputElements = 0;
-  std::int64_t mostScratchBytes = 0;  ///< of any rank
+  std::int64_t maxScratchBytes = 0;  ///< of any rank
 
   /// Elements of a chunk of i or o.
   [[nodiscard]] Range chunk(int index) const;

@@ -18,9 +18,9 @@ using verify::FlatStep;
 using verify::Layout;
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-constexpr std::size_t kMostEvents = std::size_t{1} << 23;
-constexpr std::size_t kMostQuestions = std::size_t{1} << 23;
-constexpr std::uint64_t kMostWork = std::uint64_t{1} << 31;  // words merged by the second execution
+constexpr std::size_t kMaxEvents = std::size_t{1} << 23;
+constexpr std::size_t kMaxQuestions = std::size_t{1} << 23;
+constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 31;  // words merged by the second execution
 constexpr std::size_t kColumns = 64;
 
 /// Does `before` end before `after` acts? If not, the flag of the step is taken back.
@@ -97,9 +97,7 @@ private:
     std::int32_t chunk = -1;
   };
 
-  Cell& cell(int rank, Buffer buffer, int offset) {
-    return m_cells[static_cast<std::size_t>(rank)][m_layout.location(rank, buffer, offset)];
-  }
+  Cell& cell(int rank, Buffer buffer, int offset) { return m_cells[rank][m_layout.location(rank, buffer, offset)]; }
   void read(Cell& cell, std::uint32_t event);
   void write(Cell& cell, std::uint32_t event, std::uint32_t step, std::uint32_t messageFrom, std::int32_t chunk);
   void endOfContents(const Cell& cell, std::uint32_t event, std::uint32_t writeStep, std::uint32_t messageFrom);
@@ -122,16 +120,16 @@ private:
 };
 
 void AccessRun::operator()(const Event& event) {
-  if (m_tooMany || m_places.size() >= kMostEvents) {
+  if (m_tooMany || m_places.size() >= kMaxEvents) {
     m_tooMany = true;
     return;
   }
   const auto number = static_cast<std::uint32_t>(m_places.size());
-  m_places.push_back({.block = event.block, .number = ++m_blockEvents[static_cast<std::size_t>(event.block)]});
+  m_places.push_back({.block = event.block, .number = ++m_blockEvents[event.block]});
   m_receiver.push_back(kNone);
   m_stepOf.push_back(event.step);
   const FlatStep& step = m_flat.steps[event.step];
-  const int rank = m_flat.blocks[static_cast<std::size_t>(event.block)].rank;
+  const int rank = m_flat.blocks[event.block].rank;
   std::uint32_t from = kNone;
   std::int32_t arrived = -1;
   if (event.recvConnection >= 0) {
@@ -226,7 +224,7 @@ void AccessRun::ask(std::uint32_t before, std::uint32_t after, std::uint32_t ste
   if (!flag) {
     return;
   }
-  if (before == kNone || before >= after || m_questions.size() >= kMostQuestions) {
+  if (before == kNone || before >= after || m_questions.size() >= kMaxQuestions) {
     flag = false;
     return;
   }
@@ -268,7 +266,7 @@ public:
         m_inFlight(flat.connections.size() * depth),
         m_storedOf(flat.steps.size(), kNone) {
     for (std::size_t index = asked.size(); index-- > 0;) {
-      m_next[static_cast<std::size_t>(asked[index].block)] = index;
+      m_next[asked[index].block] = index;
     }
   }
 
@@ -334,19 +332,19 @@ void answer(const FlatProgram& flat, std::uint32_t depth, const std::vector<Even
   std::vector<int> asked;
   for (const Question& question : questions) {
     const int block = places[question.before].block;
-    if (columnOf[static_cast<std::size_t>(block)] == kNone) {
-      columnOf[static_cast<std::size_t>(block)] = static_cast<std::uint32_t>(asked.size());
+    if (columnOf[block] == kNone) {
+      columnOf[block] = static_cast<std::uint32_t>(asked.size());
       asked.push_back(block);
     }
   }
   const std::size_t batches = (asked.size() + kColumns - 1) / kColumns;
-  const std::size_t affordable = kMostWork / (std::max<std::size_t>(1, places.size()) * kColumns);
+  const std::size_t affordable = kMaxWork / (std::max<std::size_t>(1, places.size()) * kColumns);
   std::vector<std::vector<KnowledgeRun::Asked>> ofBatch(std::min(batches, affordable));
   for (std::size_t index = 0; index < questions.size(); ++index) {
     const Question& question = questions[index];
     const EventPlace& before = places[question.before];
     const EventPlace& after = places[question.after];
-    const std::size_t column = columnOf[static_cast<std::size_t>(before.block)];
+    const std::size_t column = columnOf[before.block];
     if (column / kColumns >= ofBatch.size()) {
       refute(plan, question);
       continue;
@@ -363,7 +361,7 @@ void answer(const FlatProgram& flat, std::uint32_t depth, const std::vector<Even
     });
     std::vector<std::uint32_t> columns(flat.blocks.size(), kNone);
     for (std::size_t column = 0; column < kColumns && batch * kColumns + column < asked.size(); ++column) {
-      columns[static_cast<std::size_t>(asked[batch * kColumns + column])] = static_cast<std::uint32_t>(column);
+      columns[asked[batch * kColumns + column]] = static_cast<std::uint32_t>(column);
     }
     KnowledgeRun knowledge(flat, depth, columns, ofBatch[batch]);
     verify::Execution(flat, depth, 1, knowledge, progress).run();

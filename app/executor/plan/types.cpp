@@ -94,35 +94,4 @@ std::optional<ReduceOp> parseReduceOp(std::string_view text) {
   return std::nullopt;
 }
 
-std::string_view toString(Operation operation) {
-  switch (operation) {
-    case Operation::allgather:
-      return "allgather";
-    case Operation::reduceScatter:
-      return "reduce_scatter";
-    case Operation::allreduce:
-      return "allreduce";
-    case Operation::broadcast:
-      return "broadcast";
-    case Operation::reduce:
-      return "reduce";
-    case Operation::alltoall:
-      return "alltoall";
-    case Operation::gather:
-      return "gather";
-    case Operation::scatter:
-      return "scatter";
-  }
-  return "allgather";
-}
-
-bool reduces(Operation operation) {
-  return operation == Operation::allreduce || operation == Operation::reduceScatter || operation == Operation::reduce;
-}
-
-bool isRooted(Operation operation) {
-  return operation == Operation::broadcast || operation == Operation::reduce || operation == Operation::gather ||
-         operation == Operation::scatter;
-}
-
 }  // namespace coppice::executor

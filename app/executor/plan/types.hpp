@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/collective.hpp"
+
 namespace coppice::executor {
 
 enum class DataType { int8, uint8, int32, int64, float16, bfloat16, float32, float64 };
@@ -24,13 +26,6 @@ enum class ReduceOp { sum, prod, min, max, avg };
 [[nodiscard]] std::string_view toString(ReduceOp op);
 [[nodiscard]] std::optional<ReduceOp> parseReduceOp(std::string_view text);
 inline constexpr ReduceOp kAllOps[] = {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max, ReduceOp::avg};
-
-/// What a program computes.
-enum class Operation { allgather, reduceScatter, allreduce, broadcast, reduce, alltoall, gather, scatter };
-/// "allgather", "reduce_scatter", "allreduce", "broadcast", "reduce", "alltoall", "gather", "scatter".
-[[nodiscard]] std::string_view toString(Operation operation);
-[[nodiscard]] bool reduces(Operation operation);
-[[nodiscard]] bool isRooted(Operation operation);
 
 /// Elements are addressed in buffers of a rank. In place, input and output share memory: see Geometry::aliasOffset.
 enum class Place { outOfPlace, inPlace };

@@ -24,8 +24,8 @@ constexpr int kNoPermission = 4;
 constexpr int kInsufficientSize = 7;
 constexpr int kDriverNotLoaded = 9;
 constexpr int kMismatch = 18;
-constexpr unsigned kMostLinks = 36;
-constexpr unsigned kMostGpus = 1024;
+constexpr unsigned kMaxLinks = 36;
+constexpr unsigned kMaxGpus = 1024;
 
 struct PciInfo {
   char busIdLegacy[16];
@@ -104,7 +104,7 @@ unsigned deviceNumber(const Library& library, const char* function, Device devic
 
 std::vector<NvLink> readLinks(const Library& library, Device device) {
   std::vector<NvLink> links;
-  for (unsigned i = 0; i < kMostLinks; ++i) {
+  for (unsigned i = 0; i < kMaxLinks; ++i) {
     int state = 0;
     if (library.call<int(Device, unsigned, int*)>("nvmlDeviceGetNvLinkState", device, i, &state) != kSuccess) {
       continue;
@@ -245,7 +245,7 @@ Result<GpuAnswer> NvmlLibrary::read() {
   if (const int answer = library.call<int(unsigned*)>("nvmlDeviceGetCount_v2", &count); answer != kSuccess) {
     return startError(library, answer);
   }
-  for (unsigned i = 0; i < std::min(count, kMostGpus); ++i) {
+  for (unsigned i = 0; i < std::min(count, kMaxGpus); ++i) {
     Device device = nullptr;
     const int answer = library.call<int(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2", i, &device);
     if (answer != kSuccess) {
@@ -298,7 +298,7 @@ Result<GpuAnswer> RecordedGpus::read() {
     answer.driver = all.value("driver", "");
     answer.cudaDriver = all.value("cuda_driver", "");
     answer.nvml = all.value("nvml", "");
-    if (all.at("gpus").size() > kMostGpus) {
+    if (all.at("gpus").size() > kMaxGpus) {
       return Error{ErrorCode::limit, "the recording lists more than 1024 GPUs", "record one machine"};
     }
     for (const Json& entry : all.at("gpus")) {
@@ -316,7 +316,7 @@ Result<GpuAnswer> RecordedGpus::read() {
       gpu.pcieGeneration = entry.value("pcie_generation", 0);
       gpu.pcieWidth = entry.value("pcie_width", 0);
       const Json links = entry.value("nvlinks", Json::array());
-      if (links.size() > kMostLinks) {
+      if (links.size() > kMaxLinks) {
         return Error{ErrorCode::limit, "the recording lists more than 36 NVLinks of one GPU", "record one machine"};
       }
       for (const Json& line : links) {

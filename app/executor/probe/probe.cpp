@@ -335,7 +335,7 @@ private:
       }
     }
     for (int at = static_cast<int>(hops.size()) - 1; at >= 0; at -= 2) {
-      const Hop& hop = hops[static_cast<std::size_t>(at)];
+      const Hop& hop = hops[at];
       if (m_machine.findPci(hop.address) != nullptr) {
         return;
       }
@@ -347,10 +347,10 @@ private:
       device.numaNode = static_cast<int>(m_tree.number(hop.folder + "/numa_node").value_or(-1));
       device.own = readEnd(hop.folder);
       if (at >= 1) {
-        device.port = readEnd(hops[static_cast<std::size_t>(at - 1)].folder);
+        device.port = readEnd(hops[at - 1].folder);
       }
       if (at >= 2) {
-        device.above = hops[static_cast<std::size_t>(at - 2)].address;
+        device.above = hops[at - 2].address;
       }
       settleLink(device);
       m_machine.pci.push_back(std::move(device));

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kMostBytesPerRun = std::int64_t{64} << 20;
+constexpr std::int64_t kMaxBytesPerRun = std::int64_t{64} << 20;
 constexpr int kDepth = 8;
 
 /// Solves the normal equations of a weighted fit with the given columns by elimination with pivots.
@@ -142,7 +142,7 @@ executor::Plan passPlan(int ranks, int source, int target, int hops) {
   using program::StepType;
   executor::Plan plan;
   plan.name = "pass to and fro";
-  plan.operation = executor::Operation::broadcast;
+  plan.operation = Collective::broadcast;
   plan.place = executor::Place::outOfPlace;
   plan.root = source;
   plan.inputChunks = 1;
@@ -194,7 +194,7 @@ Result<std::vector<PairProfile>> profileRanks(executor::Backend& backend, const 
       for (const int hops : options.hops) {
         const executor::Plan plan = passPlan(options.ranks, source, target, hops);
         for (std::int64_t bytes = options.firstBytes; bytes <= options.lastBytes; bytes *= 8) {
-          if (hops > 1 && bytes > kMostBytesPerRun / hops) {
+          if (hops > 1 && bytes > kMaxBytesPerRun / hops) {
             break;
           }
           // A told stop is told to all, so that nobody waits for one that left.

@@ -16,7 +16,7 @@ namespace {
 
 using program::RunExit;
 
-constexpr int kMostRanks = 64;
+constexpr int kMaxRanks = 64;
 
 struct Options {
   int ranks = 2;
@@ -106,7 +106,7 @@ void addProfileCommand(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
   CLI::App* const command =
       app.add_subcommand("profile", "Latency and bandwidth from rank to rank, fitted as in TACCL");
-  command->add_option("--ranks", options->ranks, "Ranks to measure between")->check(CLI::Range(2, kMostRanks));
+  command->add_option("--ranks", options->ranks, "Ranks to measure between")->check(CLI::Range(2, kMaxRanks));
   command->add_option("--max", options->maximum, "Largest message, MiB")->check(CLI::Range(1, 64));
   command->add_option("--backend", options->backend, "threads, mpi or cuda");
   CLI::Option* const json = command->add_flag("--json", options->json, "One line of JSON, the fabric within");

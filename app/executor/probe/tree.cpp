@@ -16,9 +16,9 @@
 namespace coppice::probe {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{64} << 10;
-constexpr std::size_t kMostNames = 4096;
-constexpr int kMostCpus = 65536;
+constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
+constexpr std::size_t kMaxNames = 4096;
+constexpr int kMaxCpus = 65536;
 
 bool isDigit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
@@ -70,7 +70,7 @@ std::optional<std::string> Tree::text(const std::string& path) const {
   }
   std::string text;
   std::array<char, 4096> part{};
-  while (text.size() < kMostBytes) {
+  while (text.size() < kMaxBytes) {
     const ssize_t count = ::read(file, part.data(), part.size());
     if (count < 0 && errno == EINTR) {
       continue;
@@ -117,8 +117,7 @@ std::vector<std::string> Tree::names(const std::string& path) const {
   }
   std::error_code error;
   std::filesystem::directory_iterator entry(m_root / std::filesystem::path(*place).relative_path(), error);
-  for (; !error && entry != std::filesystem::directory_iterator() && names.size() < kMostNames;
-       entry.increment(error)) {
+  for (; !error && entry != std::filesystem::directory_iterator() && names.size() < kMaxNames; entry.increment(error)) {
     names.push_back(entry->path().filename().string());
   }
   std::sort(names.begin(), names.end(), naturalLess);
@@ -180,7 +179,7 @@ std::optional<std::vector<int>> parseCpuList(const std::string& text) {
       }
       at = read.ptr;
     }
-    if (last >= kMostCpus || cpus.size() > kMostCpus) {
+    if (last >= kMaxCpus || cpus.size() > kMaxCpus) {
       return std::nullopt;
     }
     for (int cpu = first; cpu <= last; ++cpu) {

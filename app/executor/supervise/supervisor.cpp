@@ -27,8 +27,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMostRecords = std::size_t{256} << 20;
-constexpr std::size_t kMostLog = std::size_t{32} << 20;
+constexpr std::size_t kMaxRecords = std::size_t{256} << 20;
+constexpr std::size_t kMaxLog = std::size_t{32} << 20;
 constexpr auto kPolite = 2s;  // between the request to end and TERM
 constexpr auto kGrace = 5s;   // between TERM and KILL
 constexpr auto kBeat = 1s;    // between two signs of life
@@ -87,10 +87,10 @@ public:
         m_job(job),
         m_lock(lock),
         m_lifeline(std::move(lifeline)),
-        m_records(m_folder + "/" + kRecordsFile, kMostRecords,
+        m_records(m_folder + "/" + kRecordsFile, kMaxRecords,
                   program::writeRecord(
                       program::LogRecord{Severity::warning, "too many records; the rest is dropped", "supervisor"})),
-        m_log(m_folder + "/" + kLogFile, kMostLog, "supervisor: too much output; the rest is dropped\n") {}
+        m_log(m_folder + "/" + kLogFile, kMaxLog, "supervisor: too much output; the rest is dropped\n") {}
 
   int run() {
     // Where even this does not fit, the first records will tell.
@@ -361,8 +361,8 @@ private:
         m_code = WTERMSIG(status) == SIGKILL ? RunExit::rankLost : RunExit::internal;
       } else {
         const int code = WEXITSTATUS(status);
-        constexpr int kMostCode = static_cast<int>(RunExit::internal);
-        m_code = code > 0 && code <= kMostCode ? static_cast<RunExit>(code) : RunExit::internal;
+        constexpr int kMaxCode = static_cast<int>(RunExit::internal);
+        m_code = code > 0 && code <= kMaxCode ? static_cast<RunExit>(code) : RunExit::internal;
         reason = "coppice-exec exited with status " + std::to_string(code) + " without its last record; see the log";
       }
       m_records.force(program::writeRecord(program::EndRecord{m_code, reason}));

@@ -10,10 +10,10 @@
 namespace coppice::executor {
 namespace {
 
-constexpr std::int64_t kLeastMoved = std::int64_t{16} << 10;  // operations of less run wherever they are met
-constexpr int kSpinsAtHome = 32;                              // before a worker looks at the queues of others
+constexpr std::int64_t kMinMoved = std::int64_t{16} << 10;  // operations of less run wherever they are met
+constexpr int kSpinsAtHome = 32;                            // before a worker looks at the queues of others
 constexpr int kSpins = 2000;  // about 20 us before it sleeps, less than waking it again takes
-constexpr std::size_t kMostEvents = std::size_t{1} << 18;       // of a worker
+constexpr std::size_t kMaxEvents = std::size_t{1} << 18;        // of a worker
 constexpr std::int64_t kDivisionBytes = std::int64_t{1} << 20;  // of one task
 
 void pause() {
@@ -51,25 +51,17 @@ public:
   [[nodiscard]] Message& message(int connection, std::uint64_t number) const {
     return m_state.messages[slotNumber(connection, number)];
   }
-  [[nodiscard]] std::atomic<std::uint64_t>& tail(int connection) const {
-    return m_state.tails[static_cast<std::size_t>(connection)].value;
-  }
-  [[nodiscard]] std::atomic<std::uint64_t>& head(int connection) const {
-    return m_state.heads[static_cast<std::size_t>(connection)].value;
-  }
-  [[nodiscard]] std::atomic<std::uint64_t>& flag(int block) const {
-    return m_state.flags[static_cast<std::size_t>(block)].value;
-  }
+  [[nodiscard]] std::atomic<std::uint64_t>& tail(int connection) const { return m_state.tails[connection].value; }
+  [[nodiscard]] std::atomic<std::uint64_t>& head(int connection) const { return m_state.heads[connection].value; }
+  [[nodiscard]] std::atomic<std::uint64_t>& flag(int block) const { return m_state.flags[block].value; }
   void sent(int connection) {
-    m_scheduler.wake<kAlone>(m_worker, m_scheduler.m_plan.connections[static_cast<std::size_t>(connection)].recvBlock,
-                             Wait::data);
+    m_scheduler.wake<kAlone>(m_worker, m_scheduler.m_plan.connections[connection].recvBlock, Wait::data);
   }
   void consumed(int connection) {
-    m_scheduler.wake<kAlone>(m_worker, m_scheduler.m_plan.connections[static_cast<std::size_t>(connection)].sendBlock,
-                             Wait::space);
+    m_scheduler.wake<kAlone>(m_worker, m_scheduler.m_plan.connections[connection].sendBlock, Wait::space);
   }
   void published(int block) {
-    for (const int dependent : m_scheduler.m_dependents[static_cast<std::size_t>(block)]) {
+    for (const int dependent : m_scheduler.m_dependents[block]) {
       m_scheduler.wake<kAlone>(m_worker, dependent, Wait::flag);
     }
   }
@@ -90,15 +82,15 @@ public:
     if (!m_scheduler.m_request.trace) {
       return;
     }
-    Worker& worker = *m_scheduler.m_workers[static_cast<std::size_t>(m_worker)];
-    if (worker.trace.size() >= kMostEvents) {
+    Worker& worker = *m_scheduler.m_workers[m_worker];
+    if (worker.trace.size() >= kMaxEvents) {
       ++worker.dropped;
       return;
     }
     const auto since = [&](Clock::time_point time) {
       return std::chrono::duration_cast<std::chrono::nanoseconds>(time - m_scheduler.m_origin).count();
     };
-    const PlanBlock& owner = m_scheduler.m_plan.blocks[static_cast<std::size_t>(block)];
+    const PlanBlock& owner = m_scheduler.m_plan.blocks[block];
     worker.trace.push_back({.rank = owner.rank,
                             .threadBlock = owner.id,
                             .step = op.number,
@@ -128,11 +120,11 @@ Scheduler::Scheduler(const Plan& plan, const Script& script, SharedState& state,
       m_isAborted(isAborted) {
   m_view = {.plan = &plan, .script = &script, .type = type, .streams = streams};
   m_isFine = std::all_of(script.ops.begin(), script.ops.end(),
-                         [&](const Op& op) { return script.bytesOf(op, 0) < kLeastMoved; });
+                         [&](const Op& op) { return script.bytesOf(op, 0) < kMinMoved; });
   for (std::size_t block = 0; block < plan.blocks.size(); ++block) {
     for (int step = plan.blocks[block].firstStep; step < plan.blocks[block].endStep; ++step) {
-      if (const int target = plan.steps[static_cast<std::size_t>(step)].waitBlock; target >= 0) {
-        std::vector<int>& dependents = m_dependents[static_cast<std::size_t>(target)];
+      if (const int target = plan.steps[step].waitBlock; target >= 0) {
+        std::vector<int>& dependents = m_dependents[target];
         if (dependents.empty() || dependents.back() != static_cast<int>(block)) {
           dependents.push_back(static_cast<int>(block));
         }
@@ -160,7 +152,7 @@ void Scheduler::begin(const RunRequest& request, int workers) {
     worker->trace.clear();
     worker->dropped = 0;
     if (request.trace) {
-      worker->trace.reserve(kMostEvents);
+      worker->trace.reserve(kMaxEvents);
     }
   }
   m_seconds.clear();
@@ -188,19 +180,19 @@ void Scheduler::startIteration(int worker) {
     m_blocks[block].parked.store(0, std::memory_order_relaxed);
     const int byRank = m_plan.blocks[block].rank * m_active / m_plan.rankCount();
     const int home = homeOf(static_cast<int>(block), byRank);
-    m_workers[static_cast<std::size_t>(home)]->parcel.push_back(static_cast<int>(block));
+    m_workers[home]->parcel.push_back(static_cast<int>(block));
   }
   m_live = 1;
-  m_workers[static_cast<std::size_t>(worker)]->isActive = true;
+  m_workers[worker]->isActive = true;
   sendParcels(worker);
 }
 
 /// By a worker that is counted: what was put aside for the others goes into their queues, the own onto the own stack.
 void Scheduler::sendParcels(int worker) {
   for (int to = 0; to < m_active; ++to) {
-    std::vector<int>& parcel = m_workers[static_cast<std::size_t>(to)]->parcel;
+    std::vector<int>& parcel = m_workers[to]->parcel;
     if (to == worker && m_keepsOwn) {
-      m_workers[static_cast<std::size_t>(worker)]->stack = parcel;
+      m_workers[worker]->stack = parcel;
     } else if (!parcel.empty()) {
       push(to, parcel.data(), parcel.size());
     }
@@ -218,7 +210,7 @@ void Scheduler::work(int worker) {
 
 template <bool kIsAlone>
 void Scheduler::workAs(int worker) {
-  Worker& own = *m_workers[static_cast<std::size_t>(worker)];
+  Worker& own = *m_workers[worker];
   int spins = 0;
   bool isHungry = false;
   while (!m_isOver.load(std::memory_order_acquire)) {
@@ -289,7 +281,7 @@ template <bool kIsAlone>
 void Scheduler::runBlock(int worker, int block, bool isOwn) {
   Host<kIsAlone> host(*this, worker, !isOwn);
   Interpreter interpreter(m_view, host);
-  Block& task = m_blocks[static_cast<std::size_t>(block)];
+  Block& task = m_blocks[block];
   while (true) {
     const Wait wait = interpreter.advance(block, task.cursor);
     if (m_isAborted.load(std::memory_order_relaxed)) {
@@ -297,7 +289,7 @@ void Scheduler::runBlock(int worker, int block, bool isOwn) {
       return;
     }
     if (wait == Wait::done) {
-      ++m_workers[static_cast<std::size_t>(worker)]->done;
+      ++m_workers[worker]->done;
       return;
     }
     if (wait == Wait::none) {
@@ -312,7 +304,7 @@ void Scheduler::runBlock(int worker, int block, bool isOwn) {
 
 template <bool kIsAlone>
 bool Scheduler::park(int worker, int block, Wait wait) {
-  Block& task = m_blocks[static_cast<std::size_t>(block)];
+  Block& task = m_blocks[block];
   if constexpr (kIsAlone) {
     task.parked.store(static_cast<std::uint8_t>(wait), std::memory_order_relaxed);
     return false;
@@ -321,9 +313,9 @@ bool Scheduler::park(int worker, int block, Wait wait) {
   Interpreter interpreter(m_view, host);
   // Once parked, another worker may take the block; what is needed of it is copied before.
   const Cursor cursor = task.cursor;
-  const Op& op = m_script.ops[static_cast<std::size_t>(cursor.op)];
+  const Op& op = m_script.ops[cursor.op];
   task.parked.store(static_cast<std::uint8_t>(wait), std::memory_order_seq_cst);
-  if (interpreter.obstacle(op, m_plan.blocks[static_cast<std::size_t>(block)], cursor) == wait) {
+  if (interpreter.obstacle(op, m_plan.blocks[block], cursor) == wait) {
     return false;
   }
   auto expected = static_cast<std::uint8_t>(wait);
@@ -334,7 +326,7 @@ bool Scheduler::park(int worker, int block, Wait wait) {
 void Scheduler::endOfActivity(int worker) {
   std::size_t done = 0;
   for (int other = 0; other < m_active; ++other) {
-    done += static_cast<std::size_t>(m_workers[static_cast<std::size_t>(other)]->done);
+    done += static_cast<std::size_t>(m_workers[other]->done);
   }
   if (done != m_blocks.size()) {
     std::vector<Position> positions;
@@ -352,12 +344,11 @@ void Scheduler::endOfActivity(int worker) {
     const int pieces = static_cast<int>(m_geometry.outputElements * m_geometry.elementBytes / kDivisionBytes) + 1;
     for (int rank = 0; rank < m_plan.rankCount(); ++rank) {
       for (int piece = 0; piece < pieces && (m_plan.root < 0 || rank == m_plan.root); ++piece) {
-        m_workers[static_cast<std::size_t>(rank * m_active / m_plan.rankCount())]->parcel.push_back(rank * pieces +
-                                                                                                    piece);
+        m_workers[rank * m_active / m_plan.rankCount()]->parcel.push_back(rank * pieces + piece);
       }
     }
     m_live = 1;
-    m_workers[static_cast<std::size_t>(worker)]->isActive = true;
+    m_workers[worker]->isActive = true;
     sendParcels(worker);
     return;
   }
@@ -367,7 +358,7 @@ void Scheduler::endOfActivity(int worker) {
   m_seconds.push_back(std::chrono::duration<double>(now - m_iterationStart).count());
   m_iterationStart = now;
   for (int other = 0; other < m_active; ++other) {
-    m_workers[static_cast<std::size_t>(other)]->done = 0;
+    m_workers[other]->done = 0;
   }
   if (static_cast<int>(m_seconds.size()) >= m_request.iterations) {
     endRun();
@@ -378,12 +369,12 @@ void Scheduler::endOfActivity(int worker) {
 
 template <bool kIsAlone>
 void Scheduler::wake(int worker, int block, Wait wait) {
-  Block& task = m_blocks[static_cast<std::size_t>(block)];
+  Block& task = m_blocks[block];
   auto expected = static_cast<std::uint8_t>(wait);
   if constexpr (kIsAlone) {
     if (task.parked.load(std::memory_order_relaxed) == expected) {
       task.parked.store(0, std::memory_order_relaxed);
-      m_workers[static_cast<std::size_t>(worker)]->stack.push_back(block);
+      m_workers[worker]->stack.push_back(block);
     }
     return;
   }
@@ -395,7 +386,7 @@ void Scheduler::wake(int worker, int block, Wait wait) {
 
 void Scheduler::schedule(int worker, int block) {
   if (m_keepsOwn) {
-    m_workers[static_cast<std::size_t>(worker)]->stack.push_back(block);
+    m_workers[worker]->stack.push_back(block);
     return;
   }
   push(homeOf(block, worker), &block, 1);
@@ -403,27 +394,27 @@ void Scheduler::schedule(int worker, int block) {
 
 /// Gives the older half of the stack away.
 void Scheduler::share(int worker) {
-  std::vector<int>& stack = m_workers[static_cast<std::size_t>(worker)]->stack;
+  std::vector<int>& stack = m_workers[worker]->stack;
   const std::size_t half = stack.size() / 2;
   push(worker, stack.data(), half);
   stack.erase(stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(half));
 }
 
 int Scheduler::homeOf(const Op& op, std::int64_t tile) const {
-  if (op.lane < 0 || m_active == 1 || m_script.bytesOf(op, tile) < kLeastMoved) {
+  if (op.lane < 0 || m_active == 1 || m_script.bytesOf(op, tile) < kMinMoved) {
     return -1;
   }
   return static_cast<int>(op.lane * m_active / m_lanes + tile % m_workersPerLane);
 }
 
 int Scheduler::homeOf(int block, int otherwise) const {
-  const Cursor& cursor = m_blocks[static_cast<std::size_t>(block)].cursor;
-  const ScriptBlock& range = m_script.blocks[static_cast<std::size_t>(block)];
+  const Cursor& cursor = m_blocks[block].cursor;
+  const ScriptBlock& range = m_script.blocks[block];
   const bool wraps = cursor.op == range.endOp;
   if (range.firstOp == range.endOp) {
     return otherwise;
   }
-  const Op& op = m_script.ops[static_cast<std::size_t>(wraps ? range.firstOp : cursor.op)];
+  const Op& op = m_script.ops[wraps ? range.firstOp : cursor.op];
   const int home = homeOf(op, cursor.tile + (wraps ? 1 : 0));
   return home < 0 ? otherwise : home;
 }
@@ -431,7 +422,7 @@ int Scheduler::homeOf(int block, int otherwise) const {
 /// Into a worker's queue. By a worker that is counted.
 void Scheduler::push(int worker, const int* tasks, std::size_t count) {
   m_live.fetch_add(static_cast<int>(count), std::memory_order_relaxed);
-  Worker& owner = *m_workers[static_cast<std::size_t>(worker)];
+  Worker& owner = *m_workers[worker];
   {
     const std::lock_guard lock(owner.mutex);
     owner.queue.insert(owner.queue.end(), tasks, tasks + count);
@@ -446,7 +437,7 @@ void Scheduler::push(int worker, const int* tasks, std::size_t count) {
     return;
   }
   for (int other = 0; other < m_active; ++other) {
-    if (m_workers[static_cast<std::size_t>(other)]->isAsleep.load(std::memory_order_seq_cst)) {
+    if (m_workers[other]->isAsleep.load(std::memory_order_seq_cst)) {
       rouse(other);
       return;
     }
@@ -456,7 +447,7 @@ void Scheduler::push(int worker, const int* tasks, std::size_t count) {
 /// The newest of the own queue, and the worker is active; -1 = it is empty. Where operations are small, all the others
 /// come onto the stack.
 int Scheduler::takeOwn(int worker) {
-  Worker& own = *m_workers[static_cast<std::size_t>(worker)];
+  Worker& own = *m_workers[worker];
   if (own.queued.load(std::memory_order_relaxed) == 0) {
     return -1;
   }
@@ -494,9 +485,9 @@ void Scheduler::activate(Worker& worker, int tasks) {
 /// The oldest of another queue, and the worker is active; -1 = all are empty. Where operations are small, half of that
 /// queue comes along.
 int Scheduler::takeOther(int worker) {
-  Worker& own = *m_workers[static_cast<std::size_t>(worker)];
+  Worker& own = *m_workers[worker];
   for (int offset = 1; offset < m_active; ++offset) {
-    Worker& other = *m_workers[static_cast<std::size_t>((worker + offset) % m_active)];
+    Worker& other = *m_workers[(worker + offset) % m_active];
     if (other.queued.load(std::memory_order_relaxed) == 0) {
       continue;
     }
@@ -518,7 +509,7 @@ int Scheduler::takeOther(int worker) {
 }
 
 void Scheduler::rest(int worker) {
-  Worker& own = *m_workers[static_cast<std::size_t>(worker)];
+  Worker& own = *m_workers[worker];
   std::unique_lock lock(m_restMutex);
   own.isAsleep.store(true, std::memory_order_seq_cst);
   m_sleepers.fetch_add(1, std::memory_order_seq_cst);
@@ -531,7 +522,7 @@ void Scheduler::rest(int worker) {
 
 void Scheduler::rouse(int worker) {
   { const std::lock_guard lock(m_restMutex); }
-  m_workers[static_cast<std::size_t>(worker)]->awakes.notify_one();
+  m_workers[worker]->awakes.notify_one();
 }
 
 void Scheduler::endRun() {

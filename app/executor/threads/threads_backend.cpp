@@ -23,8 +23,8 @@ constexpr std::int64_t kPieceBytes = std::int64_t{128} << 10;
 constexpr std::int64_t kBytesPerWorker = std::int64_t{5} << 19;    // less does not pay for waking another core
 constexpr std::int64_t kFineBytesPerWorker = 4 * kBytesPerWorker;  // in small operations, which one core does as fast
 constexpr std::int64_t kCopyBytes = std::int64_t{64} << 20;        // of the measurement, per worker
-constexpr std::int64_t kMostCopyBytes = std::int64_t{1} << 30;     // of all workers
-constexpr int kMostWorkers = 256;
+constexpr std::int64_t kMaxCopyBytes = std::int64_t{1} << 30;      // of all workers
+constexpr int kMaxWorkers = 256;
 
 class ThreadsBackend : public Backend {
 public:
@@ -198,7 +198,7 @@ RunResult ThreadsBackend::run(const RunRequest& request) {
 double ThreadsBackend::measureMemory(std::stop_token stop) {
   constexpr int kRounds = 5;
   const std::int64_t workers = m_pool.size();
-  const std::int64_t spare = std::min(kMostCopyBytes, availableMemory().value_or(kMostCopyBytes) / 4);
+  const std::int64_t spare = std::min(kMaxCopyBytes, availableMemory().value_or(kMaxCopyBytes) / 4);
   const std::int64_t length = std::min(kCopyBytes, spare / 2 / workers) / kPieceBytes * kPieceBytes;
   std::vector<Mapping> memory(static_cast<std::size_t>(workers));
   for (Mapping& mapping : memory) {
@@ -206,14 +206,13 @@ double ThreadsBackend::measureMemory(std::stop_token stop) {
       return 0;
     }
   }
-  m_pool.run(m_pool.size(), [&](int worker) {
-    std::memset(memory[static_cast<std::size_t>(worker)].data(), worker + 1, static_cast<std::size_t>(2 * length));
-  });
+  m_pool.run(m_pool.size(),
+             [&](int worker) { std::memset(memory[worker].data(), worker + 1, static_cast<std::size_t>(2 * length)); });
   double best = 0;
   for (int round = 0; round < kRounds && !stop.stop_requested(); ++round) {
     const auto start = std::chrono::steady_clock::now();
     m_pool.run(m_pool.size(), [&](int worker) {
-      std::byte* data = memory[static_cast<std::size_t>(worker)].data();
+      std::byte* data = memory[worker].data();
       for (std::int64_t at = 0; at < length; at += kPieceBytes) {
         copyBytes(data + length + at, data + at, kPieceBytes, Store::streamed);
       }
@@ -232,7 +231,7 @@ program::BackendNote probe() {
 }
 
 Result<std::unique_ptr<Backend>> create(const BackendOptions& options) {
-  const int workers = std::clamp(options.workers > 0 ? options.workers : allowedCores(), 1, kMostWorkers);
+  const int workers = std::clamp(options.workers > 0 ? options.workers : allowedCores(), 1, kMaxWorkers);
   try {
     return std::unique_ptr<Backend>(std::make_unique<ThreadsBackend>(workers));
   } catch (const std::system_error&) {

@@ -88,7 +88,7 @@ std::int64_t MaxFlow::run(int source, int sink, std::vector<bool>* sourceSide) {
   if (sourceSide != nullptr) {
     const auto& flow = network.preflow->flowMap();
     sourceSide->assign(static_cast<std::size_t>(nodeCount), true);
-    (*sourceSide)[static_cast<std::size_t>(sink)] = false;
+    (*sourceSide)[sink] = false;
     std::vector<int> queue{sink};
     const auto reach = [&](Network::Graph::Node node) {
       const auto index = static_cast<std::size_t>(Network::Graph::id(node));

@@ -47,7 +47,7 @@ public:
     }
     std::set<ElementId> result;
     for (int i = below(most + 1); i >= 0 && !all.empty(); --i) {
-      result.insert(all[static_cast<std::size_t>(below(static_cast<int>(all.size())))]);
+      result.insert(all[below(static_cast<int>(all.size()))]);
     }
     return result;
   }
@@ -63,7 +63,7 @@ private:
     }
     std::vector<Id<Element>> result;
     for (int i = below(most) + 1; i > 0 && !all.empty(); --i) {
-      result.push_back(all[static_cast<std::size_t>(below(static_cast<int>(all.size())))]);
+      result.push_back(all[below(static_cast<int>(all.size()))]);
     }
     return result;
   }

@@ -295,7 +295,7 @@ void TestDesignerDocument::randomEdits() {
     if (editor.below(10) == 0) {
       document.undoStack()->setIndex(document.undoStack()->count() - editor.below(5));
       editor.endGesture();
-      QCOMPARE(unfoldedBytes(document.model()), states[static_cast<std::size_t>(document.undoStack()->index())]);
+      QCOMPARE(unfoldedBytes(document.model()), states[document.undoStack()->index()]);
     }
     if (i % 40 == 0) {
       const QString now = bytes(document.model());
@@ -306,11 +306,11 @@ void TestDesignerDocument::randomEdits() {
   QVERIFY(top > 100);
   for (int index = top; index >= 0; --index) {
     document.undoStack()->setIndex(index);
-    QCOMPARE(unfoldedBytes(document.model()), states[static_cast<std::size_t>(index)]);
+    QCOMPARE(unfoldedBytes(document.model()), states[index]);
   }
   for (int index = 0; index <= top; ++index) {
     document.undoStack()->setIndex(index);
-    QCOMPARE(unfoldedBytes(document.model()), states[static_cast<std::size_t>(index)]);
+    QCOMPARE(unfoldedBytes(document.model()), states[index]);
   }
   QVERIFY(indicesAgree(document.model()));
 }

@@ -336,7 +336,7 @@ void TestDesignerJobs::solverAgreesWithNothingKept() {
         request.root = 0;
         const auto at = std::find(snapshot.nodes.begin(), snapshot.nodes.end(), question.root);
         if (at != snapshot.nodes.end()) {
-          request.root = fabric->nodes()[static_cast<std::size_t>(at - snapshot.nodes.begin())].rank;
+          request.root = fabric->nodes()[at - snapshot.nodes.begin()].rank;
         }
       }
       const auto optimum = forestcoll::optimum(*fabric, request);

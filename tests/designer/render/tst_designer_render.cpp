@@ -319,8 +319,8 @@ void TestDesignerRender::largePagesAreDrawnSmaller() {
   QVERIFY(pdf);
   const auto box = QRegularExpression(u"MediaBox \\[0 0 ([0-9.]+) ([0-9.]+)\\]"_s).match(QString::fromLatin1(*pdf));
   QVERIFY(box.hasMatch());
-  constexpr double kMostPoints = 14401;
-  QVERIFY(box.captured(1).toDouble() <= kMostPoints && box.captured(2).toDouble() <= kMostPoints);
+  constexpr double kMaxPoints = 14401;
+  QVERIFY(box.captured(1).toDouble() <= kMaxPoints && box.captured(2).toDouble() <= kMaxPoints);
 }
 
 void TestDesignerRender::savedInOneStep() {

@@ -814,7 +814,7 @@ private Q_SLOTS:
     Connection* connection = activity.machines().connection("ssh:loop");
     connection->open();
     QTRY_COMPARE_WITH_TIMEOUT(connection->state(), Connection::State::failed, 60'000);
-    QCOMPARE(failedStep(*connection), &connection->steps()[static_cast<std::size_t>(step)]);
+    QCOMPARE(failedStep(*connection), &connection->steps()[step]);
     QVERIFY2(connection->message().startsWith(expected), qPrintable(connection->message()));
     QVERIFY(!failedStep(*connection)->fix.isEmpty());
     QVERIFY2(!activity.runPanel()->obstacle().contains(".;"), qPrintable(activity.runPanel()->obstacle()));

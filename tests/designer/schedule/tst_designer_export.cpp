@@ -202,18 +202,18 @@ void TestDesignerExport::fewerPeersWithOneClick() {
   QVERIFY(isJudged(dialog));
   QVERIFY2(dialog.check()->isOk, qPrintable(dialog.check()->summary));
   QCOMPARE(dialog.options().instances, 16);
-  QVERIFY(dialog.result()->options.mostPeers == peers);
-  QVERIFY(schedule::mostPeers(dialog.result()->schedule, *dialog.result()->fabric) <= peers);
+  QVERIFY(dialog.result()->options.maxPeers == peers);
+  QVERIFY(schedule::maxPeers(dialog.result()->schedule, *dialog.result()->fabric) <= peers);
   QVERIFY(dialog.command().contains(u"--max-peers %1"_s.arg(peers)));
 }
 
 /// The limit is part of the options: in the dialog, in the name and in the file.
 void TestDesignerExport::limitedPeers() {
   ScheduleOptions options;
-  options.mostPeers = 8;
+  options.maxPeers = 8;
   const auto result = made(u"2x-dgx-a100"_s, options);
   QVERIFY(result);
-  QVERIFY(schedule::mostPeers(result->schedule, *result->fabric) <= 8);
+  QVERIFY(schedule::maxPeers(result->schedule, *result->fabric) <= 8);
   QVERIFY(result->meetsBound);
   QVERIFY(ScheduleBook::nameFor(*result).endsWith(u"8 peers"_s));
   const QTemporaryDir folder;
@@ -223,13 +223,13 @@ void TestDesignerExport::limitedPeers() {
   QVERIFY(loaded);
   QVERIFY((*loaded)->options == result->options);
   GenerateDialog dialog;
-  QVERIFY(!dialog.options().mostPeers);
+  QVERIFY(!dialog.options().maxPeers);
   auto* box = dialog.findChild<QCheckBox*>(u"generateLimitsPeers"_s);
   auto* peers = dialog.findChild<QSpinBox*>(u"generatePeers"_s);
   QVERIFY(box != nullptr && peers != nullptr);
   box->setChecked(true);
   peers->setValue(9);
-  QVERIFY(dialog.options().mostPeers == 9);
+  QVERIFY(dialog.options().maxPeers == 9);
 }
 
 void TestDesignerExport::instancesAlone() {

@@ -361,7 +361,7 @@ void TestDesignerSchedule::fixedTreesSayWhatTheyLose() {
   QVERIFY(lossy.verdictText().contains(percentOf(lossy.schedule.algbw, lossy.schedule.bound)));
   // The scan takes the best, with the fewest trees among equals.
   options.treeCount = TreeCount::scan;
-  options.mostK = 4;
+  options.maxK = 4;
   fixture.book()->setOptions(options);
   QVERIFY(fixture.generate());
   const ScheduleResult& scanned = *fixture.current()->result;
@@ -399,8 +399,8 @@ void TestDesignerSchedule::cancelKeepsTheLastResult() {
   const int first = fixture.current()->id;
   ScheduleOptions heavy = fixture.book()->options();
   heavy.treeCount = TreeCount::scan;
-  heavy.mostK = kMostScannedK;
-  heavy.heightEffort = kMostHeightEffort;
+  heavy.maxK = kMaxScannedK;
+  heavy.heightEffort = kMaxHeightEffort;
   fixture.book()->setOptions(heavy);
   fixture.run("schedule.generate");
   QVERIFY(fixture.book()->isRunning());
@@ -458,7 +458,7 @@ void TestDesignerSchedule::keptBesideTheFile() {
   ScheduleOptions options = fixture.book()->options();
   options.heightEffort = 3;
   options.treeCount = TreeCount::scan;
-  options.mostK = 2;
+  options.maxK = 2;
   fixture.book()->setOptions(options);
   QVERIFY(fixture.generate());
   QVERIFY(fixture.isSettled());
@@ -904,7 +904,7 @@ void TestDesignerSchedule::charts() {
   QVERIFY(fixture.openPreset("mi250", {{"boxes", "2"}}));
   QVERIFY(fixture.generate());
   ChartPanel* charts = fixture.activity->charts();
-  charts->setMostK(4);
+  charts->setMaxK(4);
   fixture.window->actions()[u"view.charts"_s]->trigger();
   QVERIFY(QTest::qWaitFor([&] { return charts->values().size() == 4; }, kLong));
   for (const KValue& value : charts->values()) {
@@ -943,7 +943,7 @@ void TestDesignerSchedule::theOptionsDialog() {
   auto* table = dialog->findChild<QTableWidget*>(u"generateTable"_s);
   QVERIFY(QTest::qWaitFor([&] { return table->rowCount() == 3; }, kLong));
   QCOMPARE(dialog->options().treeCount, TreeCount::scan);
-  QCOMPARE(fixture.book()->options().mostK, 3);
+  QCOMPARE(fixture.book()->options().maxK, 3);
   // Amounts: what cannot be read is told and not generated.
   auto* amounts = dialog->findChild<QLineEdit*>(u"generateAmounts"_s);
   auto* generate = dialog->findChild<QPushButton*>(u"generateButton"_s);
@@ -1114,8 +1114,8 @@ void TestDesignerSchedule::commandLines() {
   options.gpus = {"b0g1", "b0g2"};
   options.treeCount = TreeCount::fixed;
   options.k = 3;
-  options.mostHeight = 4;
-  options.mostPeers = 12;
+  options.maxHeight = 4;
+  options.maxPeers = 12;
   options.usesMulticast = true;
   QCOMPARE(
       generateCommand(u"/tmp/a b.fabric.json"_s, options, u"out.forest.json"_s),

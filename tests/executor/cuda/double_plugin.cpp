@@ -51,7 +51,7 @@ Result<std::unique_ptr<Backend>> create(const BackendOptions& options) {
   }
   // Host threads of a busy machine stand still for longer than blocks of a GPU.
   return makeTeamBackend(*std::move(world), choose(), options,
-                         {.deadlockSeconds = 3, .mostStrands = numberOf("COPPICE_DOUBLE_STRANDS", 2)});
+                         {.deadlockSeconds = 3, .maxStrands = numberOf("COPPICE_DOUBLE_STRANDS", 2)});
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ Result<std::int64_t> HostGpus::available(int /*device*/) {
 }
 
 Outcome HostGpus::reserve(int device, Arena arena, std::int64_t bytes) {
-  SharedSegment& memory = m_arenas[static_cast<std::size_t>(device)][at(arena)];
+  SharedSegment& memory = m_arenas[device][at(arena)];
   if (bytes <= memory.size()) {
     return Done{};
   }
@@ -82,11 +82,11 @@ Outcome HostGpus::reserve(int device, Arena arena, std::int64_t bytes) {
 }
 
 void HostGpus::release(int device, Arena arena) {
-  m_arenas[static_cast<std::size_t>(device)][at(arena)] = {};
+  m_arenas[device][at(arena)] = {};
 }
 
 MemoryRange HostGpus::memory(int device, Arena arena) const {
-  const SharedSegment& memory = m_arenas[static_cast<std::size_t>(device)][at(arena)];
+  const SharedSegment& memory = m_arenas[device][at(arena)];
   return {.data = reinterpret_cast<unsigned char*>(memory.data()), .bytes = memory.size()};
 }
 
@@ -149,7 +149,7 @@ Outcome HostGpus::zeroWords(int /*device*/, Word* first, std::int64_t stride, st
 // ---- memory of other processes
 
 Result<ArenaTicket> HostGpus::offer(int device, Arena arena) {
-  const SegmentAddress& address = m_arenas[static_cast<std::size_t>(device)][at(arena)].address();
+  const SegmentAddress& address = m_arenas[device][at(arena)].address();
   ArenaTicket ticket;
   static_assert(sizeof(address.pid) + sizeof(address.descriptor) <= sizeof(ticket.bytes));
   std::memcpy(ticket.bytes.data(), &address.pid, sizeof(address.pid));
@@ -183,7 +183,7 @@ void HostGpus::giveBack(int /*device*/, unsigned char* memory) {
 void HostGpus::enqueue(int slot, std::function<void()> work) {
   {
     const std::lock_guard lock(m_mutex);
-    ++m_pending[static_cast<std::size_t>(slot)];
+    ++m_pending[slot];
     m_queue.emplace_back(slot, std::move(work));
   }
   m_changed.notify_all();
@@ -214,7 +214,7 @@ Outcome HostGpus::launch(int slot, bool /*first*/, DataType type, const std::vec
     return Error{.code = ErrorCode::internal, .message = "the launch failed, as it was told to"};
   }
   enqueue(slot, [this, slot, type, jobs, run] {
-    m_starts[static_cast<std::size_t>(slot)] = Clock::now();
+    m_starts[slot] = Clock::now();
     std::vector<std::unique_ptr<HostBlock>> blocks;
     std::vector<std::jthread> threads;
     withElement(type, [&](auto element) {
@@ -253,8 +253,7 @@ Result<bool> HostGpus::isDone(int slot) {
 
 Result<double> HostGpus::seconds(int from, int to) {
   const std::lock_guard lock(m_mutex);
-  return std::chrono::duration<double>(m_ends[static_cast<std::size_t>(to)] - m_starts[static_cast<std::size_t>(from)])
-      .count();
+  return std::chrono::duration<double>(m_ends[to] - m_starts[from]).count();
 }
 
 void HostGpus::wake(const Word* word) {
@@ -262,7 +261,7 @@ void HostGpus::wake(const Word* word) {
 }
 
 std::unique_ptr<Backend> hostBackend(const Plan& plan, HostOptions options) {
-  const Tuning tuning = {.deadlockSeconds = options.deadlockSeconds, .mostStrands = options.strands};
+  const Tuning tuning = {.deadlockSeconds = options.deadlockSeconds, .maxStrands = options.strands};
   auto backend = makeSoloBackend(std::make_unique<HostGpus>(std::move(options)), plan.rankCount(), tuning);
   return backend ? *std::move(backend) : nullptr;
 }

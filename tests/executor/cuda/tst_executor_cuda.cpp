@@ -15,7 +15,7 @@ using namespace coppice::executor::cuda::test;
 
 namespace {
 
-constexpr int kMostGpus = 16;
+constexpr int kMaxGpus = 16;
 }  // namespace
 
 class TestExecutorCuda : public QObject {
@@ -55,7 +55,7 @@ void TestExecutorCuda::presets_data() {
       continue;
     }
     const auto fabric = fabric::Fabric::build(*description);
-    if (!fabric || fabric->gpuCount() > kMostGpus) {
+    if (!fabric || fabric->gpuCount() > kMaxGpus) {
       continue;
     }
     for (const Collective collective : kCollectives) {
@@ -257,7 +257,7 @@ void TestExecutorCuda::packing() {
     const PlanBlock& owner = plan.blocks[block];
     QCOMPARE(static_cast<int>(packed.blocks[block].opCount), owner.endStep - owner.firstStep);
     for (int index = owner.firstStep; index < owner.endStep; ++index) {
-      const PlanStep& step = plan.steps[static_cast<std::size_t>(index)];
+      const PlanStep& step = plan.steps[index];
       const cuda::PackedOp& op =
           packed.ops[packed.blocks[block].firstOp + static_cast<unsigned>(index - owner.firstStep)];
       QCOMPARE(static_cast<int>(op.type), static_cast<int>(step.type));
@@ -274,16 +274,14 @@ void TestExecutorCuda::packing() {
       }
       if (step.waitBlock >= 0) {
         QCOMPARE(static_cast<int>(op.waitStep), step.waitStep);
-        QCOMPARE(static_cast<int>(op.waitBlock) + plan.ranks[static_cast<std::size_t>(owner.rank)].firstBlock,
-                 step.waitBlock);
+        QCOMPARE(static_cast<int>(op.waitBlock) + plan.ranks[owner.rank].firstBlock, step.waitBlock);
       }
     }
   }
   // What is lent on one side is pulled on the other.
   for (std::size_t index = 0; index < plan.steps.size(); ++index) {
     if (plan.steps[index].peerSend >= 0) {
-      QCOMPARE(packed.ops[index].has(cuda::kLends),
-               packed.ops[static_cast<std::size_t>(plan.steps[index].peerSend)].has(cuda::kPulls));
+      QCOMPARE(packed.ops[index].has(cuda::kLends), packed.ops[plan.steps[index].peerSend].has(cuda::kPulls));
     }
   }
   // Stamps keep their three parts apart.
@@ -456,7 +454,7 @@ void TestExecutorCuda::seats() {
     found.push_back(text);
   }
   QCOMPARE(found.join(' '), expected);
-  QCOMPARE(cuda::mostRanksOnGpu(requests, seats), crowd);
+  QCOMPARE(cuda::maxRanksOnGpu(requests, seats), crowd);
   QCOMPARE(cuda::countUsed(requests, seats), used);
   const std::vector<int> shares = cuda::processesOnGpus(requests, seats, 0);
   QCOMPARE(shares.size(), seats[0].size());

@@ -128,7 +128,7 @@ public:
       if (at >= 0) {
         const int rank = all.mid(at + 21, all.indexOf('\0', at) - at - 21).toInt();
         if (rank < count) {
-          found[static_cast<std::size_t>(rank)] = name.toInt();
+          found[rank] = name.toInt();
         }
       }
     }
@@ -502,15 +502,15 @@ void ExecutorMpiTest::oneClock() {
   for (const program::Record& record : run.records()) {
     if (const auto* trace = std::get_if<program::TraceRecord>(&record)) {
       for (const program::TraceEvent& event : trace->events) {
-        const executor::PlanRank& rank = plan.ranks[static_cast<std::size_t>(event.rank)];
+        const executor::PlanRank& rank = plan.ranks[event.rank];
         const int block = rank.firstBlock + event.threadBlock;
-        events[{plan.blocks[static_cast<std::size_t>(block)].firstStep + event.step, event.tile}].push_back(event);
+        events[{plan.blocks[block].firstStep + event.step, event.tile}].push_back(event);
       }
     }
   }
   int messages = 0;
   for (auto& [place, sent] : events) {
-    const int receiver = plan.steps[static_cast<std::size_t>(place.first)].peerSend;
+    const int receiver = plan.steps[place.first].peerSend;
     if (receiver < 0) {
       continue;
     }
@@ -561,8 +561,8 @@ void ExecutorMpiTest::killed() {
   QFETCH(bool, forcesNetwork);
   const auto run = endless(forcesNetwork);
   const std::vector<pid_t> ranks = run->ranks(4);
-  QVERIFY(ranks[static_cast<std::size_t>(rank)] > 0);
-  QCOMPARE(::kill(ranks[static_cast<std::size_t>(rank)], SIGKILL), 0);
+  QVERIFY(ranks[rank] > 0);
+  QCOMPARE(::kill(ranks[rank], SIGKILL), 0);
   QCOMPARE(run->finish(), static_cast<int>(RunExit::rankLost));
   const auto* error = run->last<program::ErrorRecord>();
   QVERIFY(error != nullptr);
@@ -583,8 +583,8 @@ void ExecutorMpiTest::stopped() {
   QFETCH(bool, forcesNetwork);
   const auto run = endless(forcesNetwork, {"--stall", "1"});
   const std::vector<pid_t> ranks = run->ranks(4);
-  QVERIFY(ranks[static_cast<std::size_t>(rank)] > 0);
-  QCOMPARE(::kill(ranks[static_cast<std::size_t>(rank)], SIGSTOP), 0);
+  QVERIFY(ranks[rank] > 0);
+  QCOMPARE(::kill(ranks[rank], SIGSTOP), 0);
   QCOMPARE(run->finish(), static_cast<int>(RunExit::hang));
   const auto* error = run->last<program::ErrorRecord>();
   QVERIFY(error != nullptr);

@@ -18,9 +18,9 @@ namespace {
 constexpr double kSnapReach = 6;    // pixels
 constexpr double kHandleReach = 8;  // pixels
 constexpr double kHandleSize = 4;   // pixels, radius
-constexpr double kLeastShown = 30;  // pixels of a switch that has handles
-constexpr std::size_t kMostHandles = 12;
-constexpr double kLeastWidth = 56;
+constexpr double kMinShown = 30;    // pixels of a switch that has handles
+constexpr std::size_t kMaxHandles = 12;
+constexpr double kMinWidth = 56;
 constexpr double kNudge = 2;  // scene units; ten of them are one step of the grid
 
 struct Texts {
@@ -40,13 +40,13 @@ std::set<ElementId> SelectTool::movable() const {
 }
 
 std::optional<SelectTool::Handle> SelectTool::handleAt(const CanvasPoint& point) const {
-  if (m_view.selection().elements().size() > kMostHandles) {
+  if (m_view.selection().elements().size() > kMaxHandles) {
     return std::nullopt;
   }
   const double reach = kHandleReach / m_view.zoom();
   for (const ElementId& id : m_view.selection().elements()) {
     const NodeItem* item = m_view.scene().node(id);
-    if (item == nullptr || item->shape != Shape::switchBar || item->rect.width() * m_view.zoom() < kLeastShown ||
+    if (item == nullptr || item->shape != Shape::switchBar || item->rect.width() * m_view.zoom() < kMinShown ||
         std::abs(point.scene.y() - item->rect.center().y()) > item->rect.height() / 2) {
       continue;
     }
@@ -69,7 +69,7 @@ void SelectTool::stretch(const CanvasPoint& point) {
     x = std::round(x / (kGridStep / 2)) * (kGridStep / 2);
   }
   const double fixed = m_handle->isRight ? m_startRect.left() : m_startRect.right();
-  const double width = std::max(kLeastWidth, m_handle->isRight ? x - fixed : fixed - x);
+  const double width = std::max(kMinWidth, m_handle->isRight ? x - fixed : fixed - x);
   const double centre = m_handle->isRight ? fixed + width / 2 : fixed - width / 2;
   const double by = centre - item->rect.center().x();
   if (std::abs(by) < 1e-9 && std::abs(width - item->rect.width()) < 1e-9) {
@@ -358,13 +358,12 @@ void SelectTool::paint(QPainter& painter) {
     painter.setBrush(fill);
     painter.drawRect(QRectF(m_pressScene, m_now).normalized());
   }
-  if ((m_state == State::idle || m_state == State::stretching) &&
-      m_view.selection().elements().size() <= kMostHandles) {
+  if ((m_state == State::idle || m_state == State::stretching) && m_view.selection().elements().size() <= kMaxHandles) {
     painter.setPen(QPen(colors[Token::accent], 1.5 / m_view.zoom()));
     painter.setBrush(colors[Token::canvas]);
     for (const ElementId& id : m_view.selection().elements()) {
       const NodeItem* item = m_view.scene().node(id);
-      if (item == nullptr || item->shape != Shape::switchBar || item->rect.width() * m_view.zoom() < kLeastShown) {
+      if (item == nullptr || item->shape != Shape::switchBar || item->rect.width() * m_view.zoom() < kMinShown) {
         continue;
       }
       const double r = kHandleSize / m_view.zoom();

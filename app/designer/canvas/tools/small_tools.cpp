@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kSnapReach = 6;  // pixels
 constexpr double kKeyPan = 60;    // pixels
-constexpr double kLeastBoxSide = 20;
+constexpr double kMinBoxSide = 20;
 
 struct Texts {
   Q_DECLARE_TR_FUNCTIONS(CanvasTools)
@@ -86,7 +86,7 @@ void BoxTool::release(const CanvasPoint& point) {
   const QRectF rect = QRectF(*m_from, point.scene).normalized();
   m_from.reset();
   m_view.update();
-  if (rect.width() < kLeastBoxSide || rect.height() < kLeastBoxSide) {
+  if (rect.width() < kMinBoxSide || rect.height() < kMinBoxSide) {
     return;
   }
   // What lies in boxes that go in whole comes along with them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/star_routing.hpp"
+#include "forestcoll/boxes/star_routing.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -8,10 +8,6 @@ namespace coppice::forestcoll {
 namespace {
 
 using std::int64_t;
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 class DemandRouting {
 public:
@@ -22,24 +18,24 @@ public:
         m_left(capacities.size()),
         m_flow(capacities.size(), 0),
         m_quota(capacities.size(), 0),
-        m_into(at(network.nodeCount)),
-        m_outOf(at(network.nodeCount)),
-        m_level(at(network.nodeCount), -1),
-        m_toSend(at(network.nodeCount), 0),
-        m_sendsLeft(at(network.nodeCount), 0),
-        m_next(at(network.nodeCount), 0),
-        m_onPath(at(network.nodeCount), -1) {
+        m_into(static_cast<std::size_t>(network.nodeCount)),
+        m_outOf(static_cast<std::size_t>(network.nodeCount)),
+        m_level(static_cast<std::size_t>(network.nodeCount), -1),
+        m_toSend(static_cast<std::size_t>(network.nodeCount), 0),
+        m_sendsLeft(static_cast<std::size_t>(network.nodeCount), 0),
+        m_next(static_cast<std::size_t>(network.nodeCount), 0),
+        m_onPath(static_cast<std::size_t>(network.nodeCount), -1) {
     for (std::size_t i = 0; i < capacities.size(); ++i) {
       m_left[i] = capacities[i].capacity;
-      m_into[at(capacities[i].head)].push_back(static_cast<int>(i));
-      m_outOf[at(capacities[i].tail)].push_back(static_cast<int>(i));
+      m_into[capacities[i].head].push_back(static_cast<int>(i));
+      m_outOf[capacities[i].tail].push_back(static_cast<int>(i));
       m_result.atoms.push_back({capacities[i].tail, capacities[i].head, 0});
     }
   }
 
   std::optional<LogicalTopology> run(const Progress& progress) {
     for (const int terminal : m_network.gpus) {
-      m_sendsLeft[at(terminal)] = static_cast<int64_t>(m_network.gpus.size()) - 1;
+      m_sendsLeft[terminal] = static_cast<int64_t>(m_network.gpus.size()) - 1;
     }
     for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
       const int receiver = m_network.gpus[rank];
@@ -49,30 +45,30 @@ public:
       }
       takePaths(receiver);
       for (const int terminal : m_network.gpus) {
-        m_sendsLeft[at(terminal)] -= terminal == receiver ? 0 : 1;
+        m_sendsLeft[terminal] -= terminal == receiver ? 0 : 1;
       }
     }
     return std::move(m_result);
   }
 
 private:
-  [[nodiscard]] bool isTerminal(int node) const { return m_network.isGpu[at(node)] != 0; }
+  [[nodiscard]] bool isTerminal(int node) const { return m_network.isGpu[node] != 0; }
   /// What the arc can still carry to this receiver.
-  [[nodiscard]] int64_t room(int arc) const { return m_quota[at(arc)] - m_flow[at(arc)]; }
+  [[nodiscard]] int64_t room(int arc) const { return m_quota[arc] - m_flow[arc]; }
 
   /// A flow that brings its demand from every other terminal to the receiver.
   bool serve(int receiverRank) {
-    const int receiver = m_network.gpus[at(receiverRank)];
+    const int receiver = m_network.gpus[receiverRank];
     std::fill(m_flow.begin(), m_flow.end(), 0);
     int64_t wanted = 0;
-    for (int rank = 0; at(rank) < m_network.gpus.size(); ++rank) {
+    for (int rank = 0; static_cast<std::size_t>(rank) < m_network.gpus.size(); ++rank) {
       const int64_t amount = rank == receiverRank ? 0 : m_demand(rank, receiverRank);
-      m_toSend[at(m_network.gpus[at(rank)])] = amount;
+      m_toSend[m_network.gpus[rank]] = amount;
       wanted += amount;
     }
     for (const bool isRationed : {true, false}) {
       for (std::size_t i = 0; i < m_arcs.size(); ++i) {
-        const int64_t sends = m_sendsLeft[at(m_arcs[i].tail)];
+        const int64_t sends = m_sendsLeft[m_arcs[i].tail];
         m_quota[i] = isRationed && sends > 0 ? (m_left[i] + sends - 1) / sends : m_left[i];
       }
       while (wanted > 0 && growLevels(receiver)) {
@@ -90,33 +86,33 @@ private:
   /// reached. Stops at the level of the nearest.
   bool growLevels(int receiver) {
     std::fill(m_level.begin(), m_level.end(), -1);
-    m_level[at(receiver)] = 0;
+    m_level[receiver] = 0;
     m_queue.assign(1, receiver);
     int found = -1;
     for (std::size_t i = 0; i < m_queue.size(); ++i) {
       const int node = m_queue[i];
-      if (found >= 0 && m_level[at(node)] >= found) {
+      if (found >= 0 && m_level[node] >= found) {
         break;
       }
       const auto visit = [&](int from) {
-        if (m_level[at(from)] < 0) {
-          m_level[at(from)] = m_level[at(node)] + 1;
+        if (m_level[from] < 0) {
+          m_level[from] = m_level[node] + 1;
           if (isTerminal(from)) {
-            found = m_toSend[at(from)] > 0 && found < 0 ? m_level[at(from)] : found;
+            found = m_toSend[from] > 0 && found < 0 ? m_level[from] : found;
           } else {
             m_queue.push_back(from);
           }
         }
       };
-      for (const int arc : m_into[at(node)]) {
-        if (room(arc) > 0 && (!isTerminal(m_arcs[at(arc)].tail) || m_toSend[at(m_arcs[at(arc)].tail)] > 0)) {
-          visit(m_arcs[at(arc)].tail);
+      for (const int arc : m_into[node]) {
+        if (room(arc) > 0 && (!isTerminal(m_arcs[arc].tail) || m_toSend[m_arcs[arc].tail] > 0)) {
+          visit(m_arcs[arc].tail);
         }
       }
-      for (const int arc : m_outOf[at(node)]) {
+      for (const int arc : m_outOf[node]) {
         // Taking back flow: only between switches, and from the ways out of terminals below.
-        if (node != receiver && m_flow[at(arc)] > 0 && m_arcs[at(arc)].head != receiver) {
-          visit(m_arcs[at(arc)].head);
+        if (node != receiver && m_flow[arc] > 0 && m_arcs[arc].head != receiver) {
+          visit(m_arcs[arc].head);
         }
       }
     }
@@ -133,7 +129,7 @@ private:
     std::fill(m_next.begin(), m_next.end(), 0);
     int64_t total = 0;
     for (const int terminal : m_network.gpus) {
-      while (m_toSend[at(terminal)] > 0 && m_level[at(terminal)] > 0) {
+      while (m_toSend[terminal] > 0 && m_level[terminal] > 0) {
         const int64_t pushed = push(terminal, receiver);
         if (pushed == 0) {
           break;
@@ -150,14 +146,14 @@ private:
     while (node != receiver) {
       Step step{-1, true};
       int following = -1;
-      const auto outward = static_cast<int>(m_outOf[at(node)].size());
-      const int all = outward + (node == terminal ? 0 : static_cast<int>(m_into[at(node)].size()));
-      for (int& i = m_next[at(node)]; i < all; ++i) {
+      const auto outward = static_cast<int>(m_outOf[node].size());
+      const int all = outward + (node == terminal ? 0 : static_cast<int>(m_into[node].size()));
+      for (int& i = m_next[node]; i < all; ++i) {
         const bool isForward = i < outward;
-        const int arc = isForward ? m_outOf[at(node)][at(i)] : m_into[at(node)][at(i - outward)];
-        const int other = isForward ? m_arcs[at(arc)].head : m_arcs[at(arc)].tail;
-        const int64_t amount = isForward ? room(arc) : (isTerminal(other) ? 0 : m_flow[at(arc)]);
-        if (amount > 0 && m_level[at(other)] == m_level[at(node)] - 1 && (other == receiver || !isTerminal(other))) {
+        const int arc = isForward ? m_outOf[node][i] : m_into[node][i - outward];
+        const int other = isForward ? m_arcs[arc].head : m_arcs[arc].tail;
+        const int64_t amount = isForward ? room(arc) : (isTerminal(other) ? 0 : m_flow[arc]);
+        if (amount > 0 && m_level[other] == m_level[node] - 1 && (other == receiver || !isTerminal(other))) {
           step = {arc, isForward};
           following = other;
           break;
@@ -167,24 +163,24 @@ private:
         if (node == terminal) {
           return 0;
         }
-        m_level[at(node)] = -1;
+        m_level[node] = -1;
         const Step last = m_steps.back();
         m_steps.pop_back();
-        node = last.isForward ? m_arcs[at(last.arc)].tail : m_arcs[at(last.arc)].head;
-        ++m_next[at(node)];
+        node = last.isForward ? m_arcs[last.arc].tail : m_arcs[last.arc].head;
+        ++m_next[node];
         continue;
       }
       m_steps.push_back(step);
       node = following;
     }
-    int64_t amount = m_toSend[at(terminal)];
+    int64_t amount = m_toSend[terminal];
     for (const Step& step : m_steps) {
-      amount = std::min(amount, step.isForward ? room(step.arc) : m_flow[at(step.arc)]);
+      amount = std::min(amount, step.isForward ? room(step.arc) : m_flow[step.arc]);
     }
     for (const Step& step : m_steps) {
-      m_flow[at(step.arc)] += step.isForward ? amount : -amount;
+      m_flow[step.arc] += step.isForward ? amount : -amount;
     }
-    m_toSend[at(terminal)] -= amount;
+    m_toSend[terminal] -= amount;
     return amount;
   }
 
@@ -201,24 +197,24 @@ private:
         int node = terminal;
         bool isOver = false;
         while (node != receiver) {
-          const std::vector<int>& out = m_outOf[at(node)];
-          int& i = m_next[at(node)];
-          while (at(i) < out.size() && m_flow[at(out[at(i)])] == 0) {
+          const std::vector<int>& out = m_outOf[node];
+          int& i = m_next[node];
+          while (static_cast<std::size_t>(i) < out.size() && m_flow[out[i]] == 0) {
             ++i;
           }
-          if (at(i) == out.size()) {
+          if (static_cast<std::size_t>(i) == out.size()) {
             isOver = true;  // only at the terminal: what enters a switch leaves it
             break;
           }
-          m_onPath[at(node)] = static_cast<int>(path.size());
-          path.push_back(out[at(i)]);
-          node = m_arcs[at(out[at(i)])].head;
-          if (node != receiver && m_onPath[at(node)] >= 0) {
+          m_onPath[node] = static_cast<int>(path.size());
+          path.push_back(out[i]);
+          node = m_arcs[out[i]].head;
+          if (node != receiver && m_onPath[node] >= 0) {
             dropCycle(path, node);
           }
         }
         for (const int arc : path) {
-          m_onPath[at(m_arcs[at(arc)].tail)] = -1;
+          m_onPath[m_arcs[arc].tail] = -1;
         }
         if (isOver) {
           break;
@@ -230,33 +226,33 @@ private:
 
   /// A flow that runs in a circle is given back.
   void dropCycle(std::vector<int>& path, int node) {
-    const auto first = at(m_onPath[at(node)]);
-    int64_t amount = m_flow[at(path[first])];
+    const auto first = static_cast<std::size_t>(m_onPath[node]);
+    int64_t amount = m_flow[path[first]];
     for (std::size_t i = first; i < path.size(); ++i) {
-      amount = std::min(amount, m_flow[at(path[i])]);
+      amount = std::min(amount, m_flow[path[i]]);
     }
     for (std::size_t i = first; i < path.size(); ++i) {
-      m_flow[at(path[i])] -= amount;
-      m_left[at(path[i])] += amount;
-      m_onPath[at(m_arcs[at(path[i])].tail)] = -1;
+      m_flow[path[i]] -= amount;
+      m_left[path[i]] += amount;
+      m_onPath[m_arcs[path[i]].tail] = -1;
     }
     path.resize(first);
   }
 
   void addAtom(const std::vector<int>& path) {
-    int64_t amount = m_flow[at(path.front())];
+    int64_t amount = m_flow[path.front()];
     for (const int arc : path) {
-      amount = std::min(amount, m_flow[at(arc)]);
+      amount = std::min(amount, m_flow[arc]);
     }
     int atom = path.front();
     for (std::size_t i = 0; i < path.size(); ++i) {
-      m_flow[at(path[i])] -= amount;
+      m_flow[path[i]] -= amount;
       if (i > 0) {
-        m_result.atoms.push_back({m_arcs[at(path.front())].tail, m_arcs[at(path[i])].head, 0, atom, path[i]});
+        m_result.atoms.push_back({m_arcs[path.front()].tail, m_arcs[path[i]].head, 0, atom, path[i]});
         atom = static_cast<int>(m_result.atoms.size()) - 1;
       }
     }
-    m_result.atoms[at(atom)].capacity += amount;
+    m_result.atoms[atom].capacity += amount;
   }
 
   const Network& m_network;
@@ -286,7 +282,7 @@ std::optional<LogicalTopology> routeDemands(const Network& network, const std::v
 
 std::optional<LogicalTopology> routeStars(const Network& network, const std::vector<TreeArc>& capacities,
                                           const std::vector<int64_t>& supply, const Progress& progress) {
-  const PairDemand demand = [&](int sender, int) { return supply[at(network.gpus[at(sender)])]; };
+  const PairDemand demand = [&](int sender, int) { return supply[network.gpus[sender]]; };
   return routeDemands(network, capacities, demand, progress);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/tree_growth.hpp"
+#include "forestcoll/packing/tree_growth.hpp"
 
 #include <numeric>
 #include <vector>
 
-#include "forestcoll/parent_exchange.hpp"
+#include "forestcoll/packing/parent_exchange.hpp"
 
 namespace coppice::forestcoll {
 
@@ -23,7 +23,7 @@ void listWaiting(const TreeTable& table, const ParentExchange& exchange, int nod
   waiting.resize(static_cast<std::size_t>(byChoices.back()));
   for (int tree = 0; tree < table.treeCount(); ++tree) {
     if (table.isMissing(node, tree)) {
-      waiting[static_cast<std::size_t>(byChoices[static_cast<std::size_t>(exchange.choices(tree))]++)] = tree;
+      waiting[byChoices[exchange.choices(tree)]++] = tree;
     }
   }
   waiting.erase(waiting.begin(), waiting.begin() + hopeless);
@@ -38,7 +38,7 @@ bool growTrees(TreeTable& table, const GrowthLimits& limits, const Progress& pro
   std::int64_t spent = 0;
   std::vector<TreeTable::Small> heights;
   std::vector<int> waiting;
-  for (int height = 1; height <= limits.mostHeight && table.missingCount() > 0; ++height) {
+  for (int height = 1; height <= limits.maxHeight && table.missingCount() > 0; ++height) {
     bool hasGrown = false;
     for (int node = 0; node < table.nodeCount(); ++node) {
       throwIfCancelled(progress);
@@ -55,7 +55,7 @@ bool growTrees(TreeTable& table, const GrowthLimits& limits, const Progress& pro
           return false;
         }
         const int trees = table.treeCount();
-        hasGrown |= exchange.place({.tree = waiting[i], .mayCut = trees < limits.mostTrees});
+        hasGrown |= exchange.place({.tree = waiting[i], .mayCut = trees < limits.maxTrees});
         for (int tree = trees; tree < table.treeCount(); ++tree) {
           if (table.isMissing(node, tree)) {
             waiting.push_back(tree);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/peer_wiring.hpp"
+#include "forestcoll/peers/peer_wiring.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -18,19 +18,17 @@ namespace {
 
 using std::int64_t;
 
-std::size_t at(int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// Sets of nodes that are joined.
 class Clusters {
 public:
-  explicit Clusters(int nodeCount) : m_parent(at(nodeCount)) { std::iota(m_parent.begin(), m_parent.end(), 0); }
+  explicit Clusters(int nodeCount) : m_parent(static_cast<std::size_t>(nodeCount)) {
+    std::iota(m_parent.begin(), m_parent.end(), 0);
+  }
 
   int find(int node) {
-    while (m_parent[at(node)] != node) {
-      m_parent[at(node)] = m_parent[at(m_parent[at(node)])];
-      node = m_parent[at(node)];
+    while (m_parent[node] != node) {
+      m_parent[node] = m_parent[m_parent[node]];
+      node = m_parent[node];
     }
     return node;
   }
@@ -38,7 +36,7 @@ public:
   void join(int a, int b) {
     a = find(a);
     b = find(b);
-    m_parent[at(std::max(a, b))] = std::min(a, b);
+    m_parent[std::max(a, b)] = std::min(a, b);
   }
 
 private:
@@ -143,43 +141,39 @@ int opponent(int player, int round, int players) {
 
 class PeerWirer {
 public:
-  PeerWirer(const Network& network, const std::vector<TreeArc>& capacities, int mostPeers, WiringStyle style,
+  PeerWirer(const Network& network, const std::vector<TreeArc>& capacities, int maxPeers, WiringStyle style,
             const Progress& progress)
-      : m_network(network),
-        m_progress(progress),
-        m_mostPeers(mostPeers),
-        m_style(style),
-        m_clusters(network.nodeCount) {
-    m_near.resize(at(network.nodeCount));
+      : m_network(network), m_progress(progress), m_maxPeers(maxPeers), m_style(style), m_clusters(network.nodeCount) {
+    m_near.resize(static_cast<std::size_t>(network.nodeCount));
     for (const TreeArc& arc : capacities) {
       if (arc.tail < arc.head && arc.capacity > 0) {
         const int edge = static_cast<int>(m_edges.size());
         m_edges.push_back({arc.capacity, 0});
-        m_near[at(arc.tail)].push_back({arc.head, edge});
-        m_near[at(arc.head)].push_back({arc.tail, edge});
+        m_near[arc.tail].push_back({arc.head, edge});
+        m_near[arc.head].push_back({arc.tail, edge});
       }
     }
-    m_budget.assign(at(network.nodeCount), mostPeers);
-    m_networksLeft.assign(at(network.nodeCount), 0);
-    m_isDirect.resize(at(network.nodeCount));
+    m_budget.assign(static_cast<std::size_t>(network.nodeCount), maxPeers);
+    m_networksLeft.assign(static_cast<std::size_t>(network.nodeCount), 0);
+    m_isDirect.resize(static_cast<std::size_t>(network.nodeCount));
     for (const int gpu : network.gpus) {
-      for (const Neighbour& next : m_near[at(gpu)]) {
+      for (const Neighbour& next : m_near[gpu]) {
         if (isGpu(next.node)) {
-          m_isDirect[at(gpu)].insert(next.node);
-          --m_budget[at(gpu)];
+          m_isDirect[gpu].insert(next.node);
+          --m_budget[gpu];
           m_clusters.join(gpu, next.node);
         }
       }
     }
-    m_wiring.isReplaced.assign(at(network.nodeCount), 0);
-    m_hops.assign(at(network.nodeCount), -1);
+    m_wiring.isReplaced.assign(static_cast<std::size_t>(network.nodeCount), 0);
+    m_hops.assign(static_cast<std::size_t>(network.nodeCount), -1);
   }
 
   std::optional<PeerWiring> run() {
     std::vector<SwitchNetwork> networks = findNetworks();
     for (const SwitchNetwork& part : networks) {
       for (const int gpu : part.gpus) {
-        ++m_networksLeft[at(gpu)];
+        ++m_networksLeft[gpu];
       }
     }
     bool hasWires = false;
@@ -188,11 +182,11 @@ public:
       m_progress.report("wiring", static_cast<double>(i) / static_cast<double>(networks.size()));
       const SwitchNetwork& part = networks[i];
       for (const int gpu : part.gpus) {
-        --m_networksLeft[at(gpu)];
+        --m_networksLeft[gpu];
       }
       if (mayStayWhole(part)) {
         for (const int gpu : part.gpus) {
-          m_budget[at(gpu)] -= static_cast<int>(part.gpus.size()) - 1;
+          m_budget[gpu] -= static_cast<int>(part.gpus.size()) - 1;
           m_clusters.join(part.gpus.front(), gpu);
         }
         continue;
@@ -205,7 +199,7 @@ public:
     const bool isJoined = std::all_of(m_network.gpus.begin(), m_network.gpus.end(),
                                       [&](int gpu) { return m_clusters.find(gpu) == first; });
     if (!isJoined ||
-        std::any_of(m_network.gpus.begin(), m_network.gpus.end(), [&](int gpu) { return m_budget[at(gpu)] < 0; })) {
+        std::any_of(m_network.gpus.begin(), m_network.gpus.end(), [&](int gpu) { return m_budget[gpu] < 0; })) {
       fail();
     }
     if (!hasWires) {
@@ -215,44 +209,44 @@ public:
   }
 
 private:
-  [[nodiscard]] bool isGpu(int node) const { return m_network.isGpu[at(node)] != 0; }
+  [[nodiscard]] bool isGpu(int node) const { return m_network.isGpu[node] != 0; }
 
   [[noreturn]] void fail() const {
     throw Failure{{ErrorCode::infeasible,
                    "no wiring was found in which every GPU reaches the others with at most " +
-                       std::to_string(m_mostPeers) + (m_mostPeers == 1 ? " peer" : " peers") + " per GPU",
+                       std::to_string(m_maxPeers) + (m_maxPeers == 1 ? " peer" : " peers") + " per GPU",
                    "allow more peers"}};
   }
 
   /// Those of few GPUs first, and of those the fast ones: boxes before what joins them.
   std::vector<SwitchNetwork> findNetworks() {
     std::vector<SwitchNetwork> networks;
-    std::vector<char> isSeen(at(m_network.nodeCount), 0);
-    std::vector<int> rank(at(m_network.nodeCount), 0);
+    std::vector<char> isSeen(static_cast<std::size_t>(m_network.nodeCount), 0);
+    std::vector<int> rank(static_cast<std::size_t>(m_network.nodeCount), 0);
     for (std::size_t i = 0; i < m_network.gpus.size(); ++i) {
-      rank[at(m_network.gpus[i])] = static_cast<int>(i);
+      rank[m_network.gpus[i]] = static_cast<int>(i);
     }
     for (int start = 0; start < m_network.nodeCount; ++start) {
-      if (isGpu(start) || isSeen[at(start)] != 0) {
+      if (isGpu(start) || isSeen[start] != 0) {
         continue;
       }
       SwitchNetwork part;
       std::set<int> gpus;
       part.switches.push_back(start);
-      isSeen[at(start)] = 1;
+      isSeen[start] = 1;
       for (std::size_t i = 0; i < part.switches.size(); ++i) {
-        for (const Neighbour& next : m_near[at(part.switches[i])]) {
+        for (const Neighbour& next : m_near[part.switches[i]]) {
           if (isGpu(next.node)) {
-            gpus.insert(rank[at(next.node)]);
-            part.capacity = checkedAdd(part.capacity, m_edges[at(next.edge)].capacity);
-          } else if (isSeen[at(next.node)] == 0) {
-            isSeen[at(next.node)] = 1;
+            gpus.insert(rank[next.node]);
+            part.capacity = checkedAdd(part.capacity, m_edges[next.edge].capacity);
+          } else if (isSeen[next.node] == 0) {
+            isSeen[next.node] = 1;
             part.switches.push_back(next.node);
           }
         }
       }
       for (const int gpu : gpus) {
-        part.gpus.push_back(m_network.gpus[at(gpu)]);
+        part.gpus.push_back(m_network.gpus[gpu]);
       }
       if (part.gpus.size() > 1) {
         networks.push_back(std::move(part));
@@ -267,13 +261,13 @@ private:
   bool mayStayWhole(const SwitchNetwork& part) const {
     const int peers = static_cast<int>(part.gpus.size()) - 1;
     return std::all_of(part.gpus.begin(), part.gpus.end(),
-                       [&](int gpu) { return peers + m_networksLeft[at(gpu)] <= m_budget[at(gpu)]; });
+                       [&](int gpu) { return peers + m_networksLeft[gpu] <= m_budget[gpu]; });
   }
 
   void wire(const SwitchNetwork& part) {
-    int degree = m_mostPeers;
+    int degree = m_maxPeers;
     for (const int gpu : part.gpus) {
-      degree = std::min(degree, m_budget[at(gpu)] / (m_networksLeft[at(gpu)] + 1));
+      degree = std::min(degree, m_budget[gpu] / (m_networksLeft[gpu] + 1));
     }
     if (degree < 1) {
       fail();
@@ -284,7 +278,7 @@ private:
       demand = wireCircle(clusters, degree);
     } else {
       const Demand local = wireLeaves(clusters);
-      const int localDegree = mostPartners(local);
+      const int localDegree = maxPartners(local);
       m_wiring.hasLeaves = m_wiring.hasLeaves || localDegree > 0;
       const bool usesLocal = m_style == WiringStyle::leaves && localDegree < degree;
       const int otherDegree = usesLocal ? degree - localDegree : degree;
@@ -302,26 +296,26 @@ private:
         continue;
       }
       m_clusters.join(piece.a, piece.b);
-      if (m_isDirect[at(piece.a)].count(piece.b) == 0) {
+      if (m_isDirect[piece.a].count(piece.b) == 0) {
         peers[piece.a].insert(piece.b);
         peers[piece.b].insert(piece.a);
       }
       m_wiring.wires.push_back({piece.a, piece.b, piece.trees, std::move(piece.relays)});
     }
     for (const auto& [gpu, others] : peers) {
-      m_budget[at(gpu)] -= static_cast<int>(others.size());
+      m_budget[gpu] -= static_cast<int>(others.size());
     }
     for (const int node : part.switches) {
-      m_wiring.isReplaced[at(node)] = 1;
+      m_wiring.isReplaced[node] = 1;
     }
   }
 
   /// Capacity of a GPU's ports into the network at hand.
   [[nodiscard]] int64_t portOf(int gpu) const {
     int64_t sum = 0;
-    for (const Neighbour& next : m_near[at(gpu)]) {
-      if (m_isInPart[at(next.node)] != 0) {
-        sum = checkedAdd(sum, m_edges[at(next.edge)].capacity);
+    for (const Neighbour& next : m_near[gpu]) {
+      if (m_isInPart[next.node] != 0) {
+        sum = checkedAdd(sum, m_edges[next.edge].capacity);
       }
     }
     return sum;
@@ -331,14 +325,14 @@ private:
   [[nodiscard]] int leafOf(int gpu) const {
     int before = gpu;
     int node = -1;
-    for (const Neighbour& next : m_near[at(gpu)]) {
-      if (m_isInPart[at(next.node)] != 0) {
+    for (const Neighbour& next : m_near[gpu]) {
+      if (m_isInPart[next.node] != 0) {
         node = next.node;
         break;
       }
     }
-    while (m_near[at(node)].size() == 2) {
-      const int next = m_near[at(node)][m_near[at(node)].front().node == before ? 1 : 0].node;
+    while (m_near[node].size() == 2) {
+      const int next = m_near[node][m_near[node].front().node == before ? 1 : 0].node;
       if (isGpu(next)) {
         break;
       }
@@ -351,14 +345,14 @@ private:
   /// boxes has joined them (planes, rails): the clusters are then those from before that. Without any, each GPU is its
   /// own.
   std::vector<std::vector<int>> clustersOf(const SwitchNetwork& part) {
-    m_isInPart.assign(at(m_network.nodeCount), 0);
+    m_isInPart.assign(static_cast<std::size_t>(m_network.nodeCount), 0);
     for (const int node : part.switches) {
-      m_isInPart[at(node)] = 1;
+      m_isInPart[node] = 1;
     }
     std::vector<std::vector<int>> clusters = grouped(part, m_clusters);
     if (clusters.size() > 1) {
-      constexpr std::size_t kMostStates = 64;
-      if (m_before.size() == kMostStates) {
+      constexpr std::size_t kMaxStates = 64;
+      if (m_before.size() == kMaxStates) {
         m_before.pop_front();
       }
       m_before.push_back(m_clusters);
@@ -462,7 +456,7 @@ private:
       const int64_t trees = base + extra % 2;
       for (const auto& [i, amount] : take(trees)) {
         for (int c = 0; c < count / 2; ++c) {
-          add(demand, clusters[at(c)][at(i)], clusters[at(c + count / 2)][at(i)], amount);
+          add(demand, clusters[c][i], clusters[c + count / 2][i], amount);
         }
       }
     }
@@ -478,15 +472,14 @@ private:
         for (std::size_t f = 0, b = 0; f < forward.size() && b < back.size();) {
           const int64_t amount = std::min(forward[f].second, back[b].second);
           for (int c = 0; c < count; ++c) {
-            add(demand, clusters[at(c)][at(forward[f].first)], clusters[at((c + step) % count)][at(back[b].first)],
-                amount);
+            add(demand, clusters[c][forward[f].first], clusters[(c + step) % count][back[b].first], amount);
           }
           f += (forward[f].second -= amount) == 0 ? 1 : 0;
           b += (back[b].second -= amount) == 0 ? 1 : 0;
         }
       }
     }
-    if (mostPartners(demand) > degree) {
+    if (maxPartners(demand) > degree) {
       return std::nullopt;
     }
     return demand;
@@ -502,10 +495,10 @@ private:
       // No perfect matching of the clusters for one GPU alone: two GPUs take one side of a step each.
       const std::vector<int> steps = chooseSteps(count, std::max(1, ports / 2));
       for (int i = 0; i + 1 < ports; i += 2) {
-        const int step = steps[at(i / 2) % steps.size()];
+        const int step = steps[static_cast<std::size_t>(i / 2) % steps.size()];
         for (int c = 0; c < count; ++c) {
-          const int from = clusters[at(c)][at(i)];
-          const int to = clusters[at((c + step) % count)][at(i + 1)];
+          const int from = clusters[c][i];
+          const int to = clusters[(c + step) % count][i + 1];
           add(demand, from, to, std::min(portOf(from), portOf(to)));
         }
       }
@@ -513,7 +506,7 @@ private:
     }
     const int most = std::max(1, count / 2);  // different steps
     for (int i = 0; i < ports; ++i) {
-      const int64_t port = portOf(clusters.front()[at(i)]);
+      const int64_t port = portOf(clusters.front()[i]);
       int pairs = std::min(degree / 2, (most + ports - 1) / ports);
       bool hasRound = false;
       if (count % 2 == 0) {
@@ -528,9 +521,9 @@ private:
       const int64_t rest = port % shares;
       for (int layer = 0; layer < pairs; ++layer) {
         const int64_t trees = port / shares + (2 * layer + 1 < rest ? 1 : 0);
-        const int step = steps[at(layer * ports + i) % steps.size()];
+        const int step = steps[static_cast<std::size_t>(layer * ports + i) % steps.size()];
         for (int c = 0; c < count; ++c) {
-          add(demand, clusters[at(c)][at(i)], clusters[at((c + step) % count)][at(i)], trees);
+          add(demand, clusters[c][i], clusters[(c + step) % count][i], trees);
         }
       }
       if (hasRound) {
@@ -538,7 +531,7 @@ private:
         for (int c = 0; c < count; ++c) {
           const int other = opponent(c, i % (count - 1), count);
           if (c < other) {
-            add(demand, clusters[at(c)][at(i)], clusters[at(other)][at(i)], trees);
+            add(demand, clusters[c][i], clusters[other][i], trees);
           }
         }
       }
@@ -554,8 +547,8 @@ private:
     for (std::size_t c = 0; c < clusters.size(); ++c) {
       const auto size = static_cast<int64_t>(clusters[c].size());
       for (int64_t i = 0; i < size; ++i) {
-        order.emplace_back(Rational(2 * i + 1, 2 * size), c, clusters[c][at(i)]);
-        clusterOf[clusters[c][at(i)]] = c;
+        order.emplace_back(Rational(2 * i + 1, 2 * size), c, clusters[c][i]);
+        clusterOf[clusters[c][i]] = c;
       }
     }
     std::sort(order.begin(), order.end());
@@ -574,7 +567,7 @@ private:
       for (std::size_t layer = 0; layer < chosen.size(); ++layer) {
         addCircle(gpus, ports, chosen[layer], static_cast<int64_t>(layer), steps, clusterOf, demand);
       }
-      if (mostPartners(demand) <= degree) {
+      if (maxPartners(demand) <= degree) {
         return demand;
       }
     }
@@ -590,7 +583,7 @@ private:
       const int64_t half = ports[i % count] / 2;
       start[i + 1] = checkedAdd(start[i], half / layers + (layer < half % layers ? 1 : 0));
     }
-    const int64_t turn = start[at(step)];
+    const int64_t turn = start[step];
     std::size_t j = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const int64_t from = start[i] + turn;
@@ -612,7 +605,7 @@ private:
     }
   }
 
-  static int mostPartners(const Demand& demand) {
+  static int maxPartners(const Demand& demand) {
     std::map<int, int> partners;
     int most = 0;
     for (const auto& [pair, trees] : demand) {
@@ -642,19 +635,19 @@ private:
   /// Hops from a GPU through the network's switches, for all its nodes and GPUs.
   void measureHops(int from) {
     for (const int node : m_reached) {
-      m_hops[at(node)] = -1;
+      m_hops[node] = -1;
     }
     m_reached.assign(1, from);
-    m_hops[at(from)] = 0;
+    m_hops[from] = 0;
     for (std::size_t i = 0; i < m_reached.size(); ++i) {
       const int node = m_reached[i];
       if (isGpu(node) && node != from) {
         continue;
       }
-      for (const Neighbour& next : m_near[at(node)]) {
-        const bool isInside = isGpu(next.node) ? node != from : m_isInPart[at(next.node)] != 0;
-        if (isInside && m_hops[at(next.node)] < 0) {
-          m_hops[at(next.node)] = m_hops[at(node)] + 1;
+      for (const Neighbour& next : m_near[node]) {
+        const bool isInside = isGpu(next.node) ? node != from : m_isInPart[next.node] != 0;
+        if (isInside && m_hops[next.node] < 0) {
+          m_hops[next.node] = m_hops[node] + 1;
           m_reached.push_back(next.node);
         }
       }
@@ -663,7 +656,7 @@ private:
 
   /// Shortest routes; where there are several, a wire is split over some of them, the least loaded first.
   std::vector<Piece> route(const SwitchNetwork& part, const Demand& demand) {
-    constexpr int64_t kMostPieces = 4;
+    constexpr int64_t kMaxPieces = 4;
     std::vector<Piece> pieces;
     const bool isStar = part.switches.size() == 1;
     int measured = -1;
@@ -679,7 +672,7 @@ private:
       }
       const std::size_t first = pieces.size();
       int64_t left = trees;
-      for (int64_t share = kMostPieces; share >= 1 && (left > 0 || share == kMostPieces); --share) {
+      for (int64_t share = kMaxPieces; share >= 1 && (left > 0 || share == kMaxPieces); --share) {
         Piece piece{a, b, (left + share - 1) / share, {}, {}};
         const bool isOnly = isStar ? routeThrough(part.switches.front(), piece) : routeBack(piece);
         if (isOnly) {
@@ -687,7 +680,7 @@ private:
         }
         left -= piece.trees;
         for (const int edge : piece.edges) {
-          m_edges[at(edge)].load = checkedAdd(m_edges[at(edge)].load, piece.trees);
+          m_edges[edge].load = checkedAdd(m_edges[edge].load, piece.trees);
         }
         const auto same = std::find_if(pieces.begin() + static_cast<std::ptrdiff_t>(first), pieces.end(),
                                        [&](const Piece& other) { return other.relays == piece.relays; });
@@ -702,7 +695,7 @@ private:
   }
 
   [[nodiscard]] int edgeBetween(int gpu, int node) const {
-    for (const Neighbour& next : m_near[at(gpu)]) {
+    for (const Neighbour& next : m_near[gpu]) {
       if (next.node == node) {
         return next.edge;
       }
@@ -723,17 +716,17 @@ private:
     int node = piece.b;
     while (node != piece.a) {
       const Neighbour* best = nullptr;
-      for (const Neighbour& next : m_near[at(node)]) {
-        const bool isNearer = next.node == piece.a ? m_hops[at(node)] == 1 && node != piece.b
-                                                   : m_isInPart[at(next.node)] != 0 && m_hops[at(next.node)] >= 0 &&
-                                                         m_hops[at(next.node)] == m_hops[at(node)] - 1;
+      for (const Neighbour& next : m_near[node]) {
+        const bool isNearer = next.node == piece.a ? m_hops[node] == 1 && node != piece.b
+                                                   : m_isInPart[next.node] != 0 && m_hops[next.node] >= 0 &&
+                                                         m_hops[next.node] == m_hops[node] - 1;
         if (!isNearer) {
           continue;
         }
         isOnly = isOnly && best == nullptr;
-        const Edge& edge = m_edges[at(next.edge)];
-        if (best == nullptr || Int128{edge.load} * m_edges[at(best->edge)].capacity <
-                                   Int128{m_edges[at(best->edge)].load} * edge.capacity) {
+        const Edge& edge = m_edges[next.edge];
+        if (best == nullptr ||
+            Int128{edge.load} * m_edges[best->edge].capacity < Int128{m_edges[best->edge].load} * edge.capacity) {
           best = &next;
         }
       }
@@ -759,14 +752,14 @@ private:
       for (Piece& piece : pieces) {
         int64_t trees = piece.trees;
         for (const int edge : piece.edges) {
-          const Edge& link = m_edges[at(edge)];
+          const Edge& link = m_edges[edge];
           if (link.load > link.capacity) {
             trees = std::min(trees, narrow64(Int128{piece.trees} * link.capacity / link.load));
           }
         }
         piece.trees = trees;
         for (const int edge : piece.edges) {
-          load[at(edge)] += trees;
+          load[edge] += trees;
         }
       }
       for (std::size_t i = 0; i < m_edges.size(); ++i) {
@@ -780,7 +773,7 @@ private:
       }
       return room;
     };
-    const auto left = [&](int edge) { return m_edges[at(edge)].capacity - m_edges[at(edge)].load; };
+    const auto left = [&](int edge) { return m_edges[edge].capacity - m_edges[edge].load; };
     while (true) {
       throwIfCancelled(m_progress);
       std::vector<int64_t> users(m_edges.size(), 0);
@@ -789,7 +782,7 @@ private:
         if (roomOf(piece, left) > 0) {
           growing.push_back(&piece);
           for (const int edge : piece.edges) {
-            ++users[at(edge)];
+            ++users[edge];
           }
         }
       }
@@ -800,13 +793,13 @@ private:
       const auto grow = [&](Piece& piece, int64_t trees) {
         piece.trees += trees;
         for (const int edge : piece.edges) {
-          m_edges[at(edge)].load += trees;
+          m_edges[edge].load += trees;
         }
         hasGrown = hasGrown || trees > 0;
       };
       std::vector<int64_t> shares;
       for (const Piece* piece : growing) {
-        shares.push_back(roomOf(*piece, [&](int edge) { return left(edge) / users[at(edge)]; }));
+        shares.push_back(roomOf(*piece, [&](int edge) { return left(edge) / users[edge]; }));
       }
       for (std::size_t i = 0; i < growing.size(); ++i) {
         grow(*growing[i], shares[i]);
@@ -821,7 +814,7 @@ private:
 
   const Network& m_network;
   const Progress& m_progress;
-  int m_mostPeers;
+  int m_maxPeers;
   WiringStyle m_style;
   Clusters m_clusters;
   std::deque<Clusters> m_before;  ///< each before a network joined clusters by wires
@@ -838,9 +831,9 @@ private:
 
 }  // namespace
 
-std::optional<PeerWiring> wirePeers(const Network& network, const std::vector<TreeArc>& capacities, int mostPeers,
+std::optional<PeerWiring> wirePeers(const Network& network, const std::vector<TreeArc>& capacities, int maxPeers,
                                     WiringStyle style, const Progress& progress) {
-  return PeerWirer(network, capacities, mostPeers, style, progress).run();
+  return PeerWirer(network, capacities, maxPeers, style, progress).run();
 }
 
 }  // namespace coppice::forestcoll

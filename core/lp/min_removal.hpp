@@ -18,9 +18,9 @@ namespace coppice::lp {
 /// The largest (by sum) c' <= c with equal ingress and egress at every relay, cuts left aside: a minimum-cost flow of
 /// removed capacity, by shortest augmenting paths. Always exists (c' = 0). nullopt: more than maxPaths augmentations.
 /// Throws CancelledError.
-std::optional<std::vector<std::int64_t>> leastRemoval(int nodeCount, const std::vector<bool>& isGpu,
-                                                      const std::vector<ArcEnds>& arcs,
-                                                      std::span<const std::int64_t> capacities, int maxPaths,
-                                                      const Progress& progress);
+std::optional<std::vector<std::int64_t>> minRemoval(int nodeCount, const std::vector<bool>& isGpu,
+                                                    const std::vector<ArcEnds>& arcs,
+                                                    std::span<const std::int64_t> capacities, int maxPaths,
+                                                    const Progress& progress);
 
 }  // namespace coppice::lp

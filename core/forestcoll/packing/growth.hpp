@@ -37,8 +37,8 @@ struct GrowthProblem {
 
 struct GrowthOptions {
   schedule::ForestForm form = schedule::ForestForm::automatic;
-  int heightEffort = 1;                              ///< see Request
-  int mostHeight = std::numeric_limits<int>::max();  ///< what is tried for, not a promise
+  int heightEffort = 1;                             ///< see Request
+  int maxHeight = std::numeric_limits<int>::max();  ///< what is tried for, not a promise
   /// Steps that the first strategy has to itself; 0 = 400 million, and 256 for every pair of GPUs (the trees alone have
   /// an edge for each).
   std::uint64_t firstWork = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/transport.hpp"
+#include "forestcoll/packing/transport.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -8,10 +8,6 @@ namespace coppice::forestcoll {
 namespace {
 
 using std::int64_t;
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 constexpr int kUnseen = -2;
 constexpr int kFirst = -1;
@@ -40,14 +36,15 @@ void Transport::addItem(int64_t amount, std::span<const int> bins, int reluctanc
 }
 
 std::span<const int> Transport::binsOf(int item) const {
-  const int first = m_allowedStart[at(item)];
-  return {m_allowed.data() + first, at(m_allowedStart[at(item) + 1] - first)};
+  const int first = m_allowedStart[item];
+  return {m_allowed.data() + first,
+          static_cast<std::size_t>(m_allowedStart[static_cast<std::size_t>(item) + 1] - first)};
 }
 
 int Transport::roomiest(int item) const {
   int best = -1;
   for (const int bin : binsOf(item)) {
-    if (m_room[at(bin)] >= m_amount[at(item)] && (best < 0 || m_room[at(bin)] > m_room[at(best)])) {
+    if (m_room[bin] >= m_amount[item] && (best < 0 || m_room[bin] > m_room[best])) {
       best = bin;
     }
   }
@@ -58,16 +55,18 @@ bool Transport::solve() {
   const int items = itemCount();
   const int bins = static_cast<int>(m_room.size());
   // Items with little choice first, large before small; those that are split rather than others come last.
-  m_order.resize(at(items));
+  m_order.resize(static_cast<std::size_t>(items));
   std::iota(m_order.begin(), m_order.end(), 0);
-  const auto choices = [&](int item) { return m_allowedStart[at(item) + 1] - m_allowedStart[at(item)]; };
+  const auto choices = [&](int item) {
+    return m_allowedStart[static_cast<std::size_t>(item) + 1] - m_allowedStart[item];
+  };
   std::stable_sort(m_order.begin(), m_order.end(), [&](int a, int b) {
-    const bool isLateA = m_reluctance[at(a)] < bins;
-    const bool isLateB = m_reluctance[at(b)] < bins;
+    const bool isLateA = m_reluctance[a] < bins;
+    const bool isLateB = m_reluctance[b] < bins;
     if (isLateA != isLateB) {
       return isLateB;
     }
-    return choices(a) != choices(b) ? choices(a) < choices(b) : m_amount[at(a)] > m_amount[at(b)];
+    return choices(a) != choices(b) ? choices(a) < choices(b) : m_amount[a] > m_amount[b];
   });
   m_work += items + static_cast<int64_t>(m_allowed.size());
   std::vector<int> late;
@@ -77,18 +76,18 @@ bool Transport::solve() {
       late.push_back(item);
       continue;
     }
-    m_bin[at(item)] = bin;
-    m_room[at(bin)] -= m_amount[at(item)];
+    m_bin[item] = bin;
+    m_room[bin] -= m_amount[item];
   }
-  constexpr std::size_t kMostBins = 256;  // pairs of bins are listed
-  bool mayStayWhole = m_room.size() <= kMostBins && !late.empty();
+  constexpr std::size_t kMaxBins = 256;  // pairs of bins are listed
+  bool mayStayWhole = m_room.size() <= kMaxBins && !late.empty();
   if (mayStayWhole) {
     listMoves();
   }
   for (const int item : late) {
     // Once an item found no place as a whole, hardly any other will.
     mayStayWhole = mayStayWhole && placeWhole(item);
-    if (m_bin[at(item)] < 0) {
+    if (m_bin[item] < 0) {
       placeParts(item);
     }
   }
@@ -103,20 +102,20 @@ void Transport::fillBinLists() {
   m_listStart.assign(m_room.size() + 1, 0);
   const auto forEach = [&](auto&& visit) {
     for (int item = 0; item < itemCount(); ++item) {
-      if (m_bin[at(item)] >= 0) {
-        visit(item, m_bin[at(item)]);
-      } else if (m_parts[at(item)] >= 0) {
-        for (const Piece& piece : m_split[at(m_parts[at(item)])]) {
+      if (m_bin[item] >= 0) {
+        visit(item, m_bin[item]);
+      } else if (m_parts[item] >= 0) {
+        for (const Piece& piece : m_split[m_parts[item]]) {
           visit(item, piece.bin);
         }
       }
     }
   };
-  forEach([&](int, int bin) { ++m_listStart[at(bin) + 1]; });
+  forEach([&](int, int bin) { ++m_listStart[static_cast<std::size_t>(bin) + 1]; });
   std::partial_sum(m_listStart.begin(), m_listStart.end(), m_listStart.begin());
-  m_list.resize(at(m_listStart.back()));
+  m_list.resize(static_cast<std::size_t>(m_listStart.back()));
   std::vector<int> fill(m_listStart.begin(), m_listStart.end() - 1);
-  forEach([&](int item, int bin) { m_list[at(fill[at(bin)]++)] = item; });
+  forEach([&](int item, int bin) { m_list[fill[bin]++] = item; });
   m_work += itemCount();
 }
 
@@ -127,17 +126,17 @@ void Transport::listMoves() {
     moves.clear();
   }
   for (int item = 0; item < itemCount(); ++item) {
-    if (m_bin[at(item)] >= 0) {
+    if (m_bin[item] >= 0) {
       addMoves(item);
     }
   }
 }
 
 void Transport::addMoves(int item) {
-  const std::size_t row = at(m_bin[at(item)]) * m_room.size();
+  const std::size_t row = static_cast<std::size_t>(m_bin[item]) * m_room.size();
   for (const int bin : binsOf(item)) {
-    if (bin != m_bin[at(item)]) {
-      m_moves[row + at(bin)].push_back(item);
+    if (bin != m_bin[item]) {
+      m_moves[row + static_cast<std::size_t>(bin)].push_back(item);
     }
   }
   m_work += static_cast<int64_t>(binsOf(item).size());
@@ -145,13 +144,13 @@ void Transport::addMoves(int item) {
 
 /// An item of at least that amount that may go from one bin to the other, or -1.
 int Transport::findMove(int from, int to, int64_t amount) {
-  std::vector<int>& moves = m_moves[at(from) * m_room.size() + at(to)];
-  while (!moves.empty() && m_bin[at(moves.back())] != from) {
+  std::vector<int>& moves = m_moves[static_cast<std::size_t>(from) * m_room.size() + static_cast<std::size_t>(to)];
+  while (!moves.empty() && m_bin[moves.back()] != from) {
     moves.pop_back();  // has gone elsewhere since
   }
   for (std::size_t i = moves.size(); i-- > 0;) {
     ++m_work;
-    if (m_bin[at(moves[i])] == from && m_amount[at(moves[i])] >= amount) {
+    if (m_bin[moves[i]] == from && m_amount[moves[i]] >= amount) {
       return moves[i];
     }
   }
@@ -164,32 +163,32 @@ bool Transport::placeWhole(int item) {
   m_via.assign(m_room.size(), -1);
   m_queue.clear();
   for (const int bin : binsOf(item)) {
-    m_from[at(bin)] = kFirst;
-    m_via[at(bin)] = item;
+    m_from[bin] = kFirst;
+    m_via[bin] = item;
     m_queue.push_back(bin);
   }
   for (std::size_t i = 0; i < m_queue.size(); ++i) {
     const int bin = m_queue[i];
-    const int64_t lacking = m_amount[at(m_via[at(bin)])] - m_room[at(bin)];
+    const int64_t lacking = m_amount[m_via[bin]] - m_room[bin];
     if (lacking <= 0) {
       // Everything on the way moves one bin on.
-      for (int target = bin; target != kFirst; target = m_from[at(target)]) {
-        const int moved = m_via[at(target)];
-        m_room[at(target)] -= m_amount[at(moved)];
-        if (m_from[at(target)] != kFirst) {
-          m_room[at(m_from[at(target)])] += m_amount[at(moved)];
+      for (int target = bin; target != kFirst; target = m_from[target]) {
+        const int moved = m_via[target];
+        m_room[target] -= m_amount[moved];
+        if (m_from[target] != kFirst) {
+          m_room[m_from[target]] += m_amount[moved];
         }
-        m_bin[at(moved)] = target;
+        m_bin[moved] = target;
         addMoves(moved);
       }
       return true;
     }
     for (int next = 0; next < bins; ++next) {
-      if (m_from[at(next)] == kUnseen) {
+      if (m_from[next] == kUnseen) {
         const int moved = findMove(bin, next, lacking);
         if (moved >= 0) {
-          m_from[at(next)] = bin;
-          m_via[at(next)] = moved;
+          m_from[next] = bin;
+          m_via[next] = moved;
           m_queue.push_back(next);
         }
       }
@@ -200,11 +199,11 @@ bool Transport::placeWhole(int item) {
 }
 
 int64_t Transport::amountIn(int item, int bin) const {
-  if (m_bin[at(item)] >= 0) {
-    return m_bin[at(item)] == bin ? m_amount[at(item)] : 0;
+  if (m_bin[item] >= 0) {
+    return m_bin[item] == bin ? m_amount[item] : 0;
   }
-  if (m_parts[at(item)] >= 0) {
-    for (const Piece& piece : m_split[at(m_parts[at(item)])]) {
+  if (m_parts[item] >= 0) {
+    for (const Piece& piece : m_split[m_parts[item]]) {
       if (piece.bin == bin) {
         return piece.amount;
       }
@@ -214,16 +213,16 @@ int64_t Transport::amountIn(int item, int bin) const {
 }
 
 void Transport::shift(int item, int bin, int64_t delta) {
-  if (m_parts[at(item)] < 0) {
-    m_parts[at(item)] = static_cast<int>(m_split.size());
+  if (m_parts[item] < 0) {
+    m_parts[item] = static_cast<int>(m_split.size());
     m_split.emplace_back();
   }
-  std::vector<Piece>& parts = m_split[at(m_parts[at(item)])];
-  if (m_bin[at(item)] >= 0) {
-    parts.assign(1, {m_bin[at(item)], m_amount[at(item)]});
-    m_bin[at(item)] = -1;
+  std::vector<Piece>& parts = m_split[m_parts[item]];
+  if (m_bin[item] >= 0) {
+    parts.assign(1, {m_bin[item], m_amount[item]});
+    m_bin[item] = -1;
   }
-  m_room[at(bin)] -= delta;
+  m_room[bin] -= delta;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].bin == bin) {
       parts[i].amount += delta;
@@ -238,41 +237,41 @@ void Transport::shift(int item, int bin, int64_t delta) {
 
 /// An item that lies in one bin altogether is whole again.
 void Transport::settle(int item) {
-  const int index = m_parts[at(item)];
-  if (index >= 0 && m_split[at(index)].size() == 1 && m_split[at(index)][0].amount == m_amount[at(item)]) {
-    m_bin[at(item)] = m_split[at(index)][0].bin;
-    m_split[at(index)].clear();
+  const int index = m_parts[item];
+  if (index >= 0 && m_split[index].size() == 1 && m_split[index][0].amount == m_amount[item]) {
+    m_bin[item] = m_split[index][0].bin;
+    m_split[index].clear();
   }
 }
 
 void Transport::placeParts(int item) {
-  int64_t left = m_amount[at(item)];
+  int64_t left = m_amount[item];
   while (left > 0) {
     fillBinLists();
     m_from.assign(m_room.size(), kUnseen);
     m_via.assign(m_room.size(), -1);
     m_queue.clear();
     for (const int bin : binsOf(item)) {
-      m_from[at(bin)] = kFirst;
-      m_via[at(bin)] = item;
+      m_from[bin] = kFirst;
+      m_via[bin] = item;
       m_queue.push_back(bin);
     }
     int goal = -1;
     for (std::size_t i = 0; i < m_queue.size(); ++i) {
       const int bin = m_queue[i];
       // The first bins with room at all: the roomiest among the direct ones.
-      if (m_room[at(bin)] > 0 && (goal < 0 || (m_from[at(bin)] == kFirst && m_room[at(bin)] > m_room[at(goal)]))) {
+      if (m_room[bin] > 0 && (goal < 0 || (m_from[bin] == kFirst && m_room[bin] > m_room[goal]))) {
         goal = bin;
       }
       if (goal >= 0) {
         continue;
       }
-      for (int j = m_listStart[at(bin)]; j < m_listStart[at(bin) + 1]; ++j) {
-        for (const int next : binsOf(m_list[at(j)])) {
+      for (int j = m_listStart[bin]; j < m_listStart[static_cast<std::size_t>(bin) + 1]; ++j) {
+        for (const int next : binsOf(m_list[j])) {
           ++m_work;
-          if (m_from[at(next)] == kUnseen) {
-            m_from[at(next)] = bin;
-            m_via[at(next)] = m_list[at(j)];
+          if (m_from[next] == kUnseen) {
+            m_from[next] = bin;
+            m_via[next] = m_list[j];
             m_queue.push_back(next);
           }
         }
@@ -282,17 +281,17 @@ void Transport::placeParts(int item) {
       m_unplaced.push_back(item);
       return;
     }
-    int64_t amount = std::min(left, m_room[at(goal)]);
-    for (int bin = goal; m_from[at(bin)] != kFirst; bin = m_from[at(bin)]) {
-      amount = std::min(amount, amountIn(m_via[at(bin)], m_from[at(bin)]));
+    int64_t amount = std::min(left, m_room[goal]);
+    for (int bin = goal; m_from[bin] != kFirst; bin = m_from[bin]) {
+      amount = std::min(amount, amountIn(m_via[bin], m_from[bin]));
     }
-    for (int bin = goal;; bin = m_from[at(bin)]) {
-      const int moved = m_via[at(bin)];
+    for (int bin = goal;; bin = m_from[bin]) {
+      const int moved = m_via[bin];
       shift(moved, bin, amount);
-      if (m_from[at(bin)] == kFirst) {
+      if (m_from[bin] == kFirst) {
         break;
       }
-      shift(moved, m_from[at(bin)], -amount);
+      shift(moved, m_from[bin], -amount);
       settle(moved);
     }
     left -= amount;
@@ -304,50 +303,50 @@ void Transport::placeParts(int item) {
 void Transport::removeCycles() {
   std::vector<int> items;
   for (int item = 0; item < itemCount(); ++item) {
-    if (m_bin[at(item)] < 0 && m_parts[at(item)] >= 0) {
+    if (m_bin[item] < 0 && m_parts[item] >= 0) {
       items.push_back(item);
     }
   }
   while (true) {
     // Depth-first search from bin to bin through split items.
     const int bins = static_cast<int>(m_room.size());
-    std::vector<std::vector<int>> itemsOf(at(bins));
+    std::vector<std::vector<int>> itemsOf(static_cast<std::size_t>(bins));
     for (const int item : items) {
-      if (m_bin[at(item)] < 0) {
-        for (const Piece& piece : m_split[at(m_parts[at(item)])]) {
-          itemsOf[at(piece.bin)].push_back(item);
+      if (m_bin[item] < 0) {
+        for (const Piece& piece : m_split[m_parts[item]]) {
+          itemsOf[piece.bin].push_back(item);
         }
       }
     }
-    std::vector<int> fromBin(at(bins), kUnseen);  // the tree of the search
-    std::vector<int> fromItem(at(bins), -1);
-    std::vector<int> depth(at(bins), 0);
+    std::vector<int> fromBin(static_cast<std::size_t>(bins), kUnseen);  // the tree of the search
+    std::vector<int> fromItem(static_cast<std::size_t>(bins), -1);
+    std::vector<int> depth(static_cast<std::size_t>(bins), 0);
     int meetA = -1;
     int meetB = -1;
     int meetItem = -1;
     for (int first = 0; first < bins && meetItem < 0; ++first) {
-      if (fromBin[at(first)] != kUnseen || itemsOf[at(first)].empty()) {
+      if (fromBin[first] != kUnseen || itemsOf[first].empty()) {
         continue;
       }
-      fromBin[at(first)] = kFirst;
+      fromBin[first] = kFirst;
       m_queue.assign(1, first);
       for (std::size_t i = 0; i < m_queue.size() && meetItem < 0; ++i) {
         const int bin = m_queue[i];
-        for (const int item : itemsOf[at(bin)]) {
-          if (item == fromItem[at(bin)]) {
+        for (const int item : itemsOf[bin]) {
+          if (item == fromItem[bin]) {
             continue;
           }
-          for (const Piece& piece : m_split[at(m_parts[at(item)])]) {
+          for (const Piece& piece : m_split[m_parts[item]]) {
             ++m_work;
             if (piece.bin == bin) {
               continue;
             }
-            if (fromBin[at(piece.bin)] == kUnseen) {
-              fromBin[at(piece.bin)] = bin;
-              fromItem[at(piece.bin)] = item;
-              depth[at(piece.bin)] = depth[at(bin)] + 1;
+            if (fromBin[piece.bin] == kUnseen) {
+              fromBin[piece.bin] = bin;
+              fromItem[piece.bin] = item;
+              depth[piece.bin] = depth[bin] + 1;
               m_queue.push_back(piece.bin);
-            } else if (fromItem[at(piece.bin)] != item) {
+            } else if (fromItem[piece.bin] != item) {
               meetA = bin;
               meetB = piece.bin;
               meetItem = item;
@@ -374,12 +373,12 @@ void Transport::removeCycles() {
     int a = meetA;
     int b = meetB;
     while (a != b) {
-      if (depth[at(b)] >= depth[at(a)]) {
-        cycle.push_back({fromItem[at(b)], b, fromBin[at(b)]});
-        b = fromBin[at(b)];
+      if (depth[b] >= depth[a]) {
+        cycle.push_back({fromItem[b], b, fromBin[b]});
+        b = fromBin[b];
       } else {
-        tail.push_back({fromItem[at(a)], fromBin[at(a)], a});
-        a = fromBin[at(a)];
+        tail.push_back({fromItem[a], fromBin[a], a});
+        a = fromBin[a];
       }
     }
     for (std::size_t i = tail.size(); i-- > 0;) {
@@ -406,27 +405,27 @@ void Transport::removeCycles() {
 
 /// Hands splits on to items of less reluctance.
 void Transport::concentrateSplits() {
-  constexpr int kMostWilling = 64;
+  constexpr int kMaxWilling = 64;
   std::vector<int> willing;
   for (int item = 0; item < itemCount(); ++item) {
-    if (m_reluctance[at(item)] < kMostWilling) {
+    if (m_reluctance[item] < kMaxWilling) {
       willing.push_back(item);
     }
   }
-  std::sort(willing.begin(), willing.end(), [&](int a, int b) { return m_reluctance[at(a)] < m_reluctance[at(b)]; });
+  std::sort(willing.begin(), willing.end(), [&](int a, int b) { return m_reluctance[a] < m_reluctance[b]; });
   std::vector<int> split;
   for (int item = 0; item < itemCount(); ++item) {
-    if (m_bin[at(item)] < 0 && m_parts[at(item)] >= 0) {
+    if (m_bin[item] < 0 && m_parts[item] >= 0) {
       split.push_back(item);
     }
   }
-  std::sort(split.begin(), split.end(), [&](int a, int b) { return m_reluctance[at(a)] > m_reluctance[at(b)]; });
+  std::sort(split.begin(), split.end(), [&](int a, int b) { return m_reluctance[a] > m_reluctance[b]; });
   for (const int item : split) {
     for (const int other : willing) {
-      if (m_bin[at(item)] >= 0 || m_reluctance[at(other)] >= m_reluctance[at(item)]) {
+      if (m_bin[item] >= 0 || m_reluctance[other] >= m_reluctance[item]) {
         break;
       }
-      while (m_bin[at(item)] < 0 && passOnSplit(item, other)) {
+      while (m_bin[item] < 0 && passOnSplit(item, other)) {
       }
     }
   }
@@ -434,7 +433,7 @@ void Transport::concentrateSplits() {
 
 /// One piece of the item goes to the bin of another piece of it, and as much of the other item makes way.
 bool Transport::passOnSplit(int item, int other) {
-  const std::vector<Piece> pieces = m_split[at(m_parts[at(item)])];
+  const std::vector<Piece> pieces = m_split[m_parts[item]];
   for (const Piece& piece : pieces) {
     for (const Piece& goal : pieces) {
       m_work += 1;
@@ -454,13 +453,13 @@ bool Transport::passOnSplit(int item, int other) {
 }
 
 std::vector<Transport::Piece> Transport::pieces(int item) const {
-  if (m_bin[at(item)] >= 0) {
-    return {{m_bin[at(item)], m_amount[at(item)]}};
+  if (m_bin[item] >= 0) {
+    return {{m_bin[item], m_amount[item]}};
   }
-  if (m_parts[at(item)] < 0) {
+  if (m_parts[item] < 0) {
     return {};
   }
-  std::vector<Piece> result = m_split[at(m_parts[at(item)])];
+  std::vector<Piece> result = m_split[m_parts[item]];
   std::stable_sort(result.begin(), result.end(), [](const Piece& a, const Piece& b) {
     return a.amount != b.amount ? a.amount > b.amount : a.bin < b.bin;
   });

@@ -31,10 +31,10 @@ public:
   /// Pieces of an item, largest first.
   [[nodiscard]] std::vector<Piece> pieces(int item) const;
   /// The only bin of the item, or -1 if it is split or not (wholly) placed.
-  [[nodiscard]] int wholeBin(int item) const { return m_bin[static_cast<std::size_t>(item)]; }
+  [[nodiscard]] int wholeBin(int item) const { return m_bin[item]; }
   /// Items that were not placed wholly.
   [[nodiscard]] std::span<const int> unplaced() const { return m_unplaced; }
-  [[nodiscard]] std::int64_t room(int bin) const { return m_room[static_cast<std::size_t>(bin)]; }
+  [[nodiscard]] std::int64_t room(int bin) const { return m_room[bin]; }
   /// Elementary steps so far, over all problems.
   [[nodiscard]] std::int64_t work() const { return m_work; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/decomposition.hpp"
+#include "forestcoll/parts/decomposition.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +12,8 @@
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
+#include "forestcoll/boxes/star_routing.hpp"
 #include "forestcoll/path_recovery.hpp"
-#include "forestcoll/star_routing.hpp"
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
 
@@ -23,10 +23,6 @@ namespace {
 using schedule::FactoredForest;
 using std::int64_t;
 using Oracle = flow::FeasibilityOracle<int64_t>;
-
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Numbers equal lists in the order of their first appearance.
 template <typename Value>
@@ -56,20 +52,20 @@ public:
       : m_network(network),
         m_capacities(capacities),
         m_oracle(network.nodeCount, capacities, supply, network.gpus),
-        m_into(at(network.nodeCount)),
-        m_outOf(at(network.nodeCount)),
-        m_isUsed(at(network.nodeCount), 0),
-        m_stamp(at(network.nodeCount), -1) {
+        m_into(static_cast<std::size_t>(network.nodeCount)),
+        m_outOf(static_cast<std::size_t>(network.nodeCount)),
+        m_isUsed(static_cast<std::size_t>(network.nodeCount), 0),
+        m_stamp(static_cast<std::size_t>(network.nodeCount), -1) {
     for (std::size_t i = 0; i < capacities.size(); ++i) {
       if (capacities[i].capacity > 0) {
-        m_into[at(capacities[i].head)].push_back(static_cast<int>(i));
-        m_outOf[at(capacities[i].tail)].push_back(static_cast<int>(i));
+        m_into[capacities[i].head].push_back(static_cast<int>(i));
+        m_outOf[capacities[i].tail].push_back(static_cast<int>(i));
       }
     }
     // The outside and the parts should both be small: between a box and the square root of the whole.
     constexpr double kBox = 64;
     const auto gpus = static_cast<double>(network.gpus.size());
-    m_mostGpus = static_cast<std::ptrdiff_t>(std::min(gpus / 2, std::max(kBox, 2 * std::sqrt(gpus))));
+    m_maxGpus = static_cast<std::ptrdiff_t>(std::min(gpus / 2, std::max(kBox, 2 * std::sqrt(gpus))));
   }
 
   std::vector<std::vector<int>> run(const Progress& progress) {
@@ -79,13 +75,13 @@ public:
       if (m_oracle.flowInto(sink, m_oracle.target()) < m_oracle.target()) {
         throw Failure{{ErrorCode::internal, "decomposition was given capacities that are not feasible"}};
       }
-      if (m_isUsed[at(sink)] == 0) {
+      if (m_isUsed[sink] == 0) {
         std::vector<std::vector<int>> chain = chainAround(sink);
         while (!chain.empty()) {
           if (isUsable(chain.back())) {
             widen(chain.back());
             for (const int node : chain.back()) {
-              m_isUsed[at(node)] = 1;
+              m_isUsed[node] = 1;
             }
             family.push_back(std::move(chain.back()));
             break;
@@ -101,18 +97,18 @@ public:
 
 private:
   [[nodiscard]] std::ptrdiff_t gpusIn(const std::vector<int>& set) const {
-    return std::count_if(set.begin(), set.end(), [&](int node) { return m_network.isGpu[at(node)] != 0; });
+    return std::count_if(set.begin(), set.end(), [&](int node) { return m_network.isGpu[node] != 0; });
   }
   [[nodiscard]] bool isUsable(const std::vector<int>& set) const {
     const std::ptrdiff_t gpus = gpusIn(set);
-    return gpus >= 2 && gpus <= m_mostGpus &&
-           std::all_of(set.begin(), set.end(), [&](int node) { return m_isUsed[at(node)] == 0; });
+    return gpus >= 2 && gpus <= m_maxGpus &&
+           std::all_of(set.begin(), set.end(), [&](int node) { return m_isUsed[node] == 0; });
   }
 
   /// With the flow into the sink in place: the least tight set around it, and larger ones that also hold GPUs close by.
   std::vector<std::vector<int>> chainAround(int sink) {
-    constexpr int kMostTries = 12;  // in vain, at each level
-    constexpr std::size_t kMostVisits = 512;
+    constexpr int kMaxTries = 12;  // in vain, at each level
+    constexpr std::size_t kMaxVisits = 512;
     std::vector<std::vector<int>> chain;
     std::vector<int> seeds{sink};
     bool isClosed = false;
@@ -123,26 +119,26 @@ private:
     chain.push_back(set);
     int tries = 0;
     m_queue.assign(1, sink);
-    m_stamp[at(sink)] = sink;
-    for (std::size_t i = 0; i < m_queue.size() && i < kMostVisits && tries < kMostTries; ++i) {
-      for (const int arc : m_into[at(m_queue[i])]) {
-        const int next = m_capacities[at(arc)].tail;
-        if (m_stamp[at(next)] == sink) {
+    m_stamp[sink] = sink;
+    for (std::size_t i = 0; i < m_queue.size() && i < kMaxVisits && tries < kMaxTries; ++i) {
+      for (const int arc : m_into[m_queue[i]]) {
+        const int next = m_capacities[arc].tail;
+        if (m_stamp[next] == sink) {
           continue;
         }
-        m_stamp[at(next)] = sink;
+        m_stamp[next] = sink;
         m_queue.push_back(next);
-        if (m_network.isGpu[at(next)] == 0 || std::binary_search(set.begin(), set.end(), next)) {
+        if (m_network.isGpu[next] == 0 || std::binary_search(set.begin(), set.end(), next)) {
           continue;
         }
         seeds = set;
         seeds.push_back(next);
         std::vector<int> larger = m_oracle.reaching(seeds, isClosed);
-        if (isClosed && gpusIn(larger) <= m_mostGpus) {
+        if (isClosed && gpusIn(larger) <= m_maxGpus) {
           set = larger;
           chain.push_back(std::move(larger));
           tries = 0;
-        } else if (++tries >= kMostTries) {
+        } else if (++tries >= kMaxTries) {
           break;
         }
       }
@@ -152,26 +148,26 @@ private:
 
   /// Takes in switches and nics through which nothing more enters than the set gets from them.
   void widen(std::vector<int>& set) {
-    std::vector<char> inSet(at(m_network.nodeCount), 0);
+    std::vector<char> inSet(static_cast<std::size_t>(m_network.nodeCount), 0);
     for (const int node : set) {
-      inSet[at(node)] = 1;
+      inSet[node] = 1;
     }
     for (std::size_t i = 0; i < set.size(); ++i) {
-      for (const int arc : m_into[at(set[i])]) {
-        const int node = m_capacities[at(arc)].tail;
-        if (inSet[at(node)] != 0 || m_network.isGpu[at(node)] != 0 || m_isUsed[at(node)] != 0) {
+      for (const int arc : m_into[set[i]]) {
+        const int node = m_capacities[arc].tail;
+        if (inSet[node] != 0 || m_network.isGpu[node] != 0 || m_isUsed[node] != 0) {
           continue;
         }
         int64_t fromOutside = 0;
         int64_t intoSet = 0;
-        for (const int in : m_into[at(node)]) {
-          fromOutside += inSet[at(m_capacities[at(in)].tail)] == 0 ? m_capacities[at(in)].capacity : 0;
+        for (const int in : m_into[node]) {
+          fromOutside += inSet[m_capacities[in].tail] == 0 ? m_capacities[in].capacity : 0;
         }
-        for (const int out : m_outOf[at(node)]) {
-          intoSet += inSet[at(m_capacities[at(out)].head)] != 0 ? m_capacities[at(out)].capacity : 0;
+        for (const int out : m_outOf[node]) {
+          intoSet += inSet[m_capacities[out].head] != 0 ? m_capacities[out].capacity : 0;
         }
         if (fromOutside == intoSet) {
-          inSet[at(node)] = 1;
+          inSet[node] = 1;
           set.push_back(node);
         }
       }
@@ -187,7 +183,7 @@ private:
   std::vector<char> m_isUsed;
   std::vector<int> m_stamp;
   std::vector<int> m_queue;
-  std::ptrdiff_t m_mostGpus = 0;
+  std::ptrdiff_t m_maxGpus = 0;
 };
 
 /// An arc whose ends inside parts have been brought home to GPUs.
@@ -229,17 +225,19 @@ class Homing {
 public:
   Homing(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<TreeArc>& fullCapacities,
          const std::vector<std::vector<int>>& family)
-      : m_network(network), m_partOf(at(network.nodeCount), -1), m_distance(at(network.nodeCount), -1) {
+      : m_network(network),
+        m_partOf(static_cast<std::size_t>(network.nodeCount), -1),
+        m_distance(static_cast<std::size_t>(network.nodeCount), -1) {
     for (std::size_t f = 0; f < family.size(); ++f) {
       for (const int node : family[f]) {
-        m_partOf[at(node)] = static_cast<int>(f);
+        m_partOf[node] = static_cast<int>(f);
       }
     }
     m_isHome.assign(family.size(), 1);
     for (std::size_t i = 0; i < capacities.size(); ++i) {
       const TreeArc& arc = capacities[i];
-      const bool isOutward = network.isGpu[at(arc.head)] == 0 && m_partOf[at(arc.head)] < 0 &&
-                             (network.isGpu[at(arc.tail)] != 0 || m_partOf[at(arc.tail)] < 0);
+      const bool isOutward = network.isGpu[arc.head] == 0 && m_partOf[arc.head] < 0 &&
+                             (network.isGpu[arc.tail] != 0 || m_partOf[arc.tail] < 0);
       const int64_t full = isOutward ? fullCapacities[i].capacity : arc.capacity;
       if (full > 0) {
         m_arcs.push_back({arc.tail, arc.head, arc.capacity, full, {}, {}});
@@ -259,46 +257,46 @@ public:
 private:
   /// Hops from the nearest GPU of the same part, over arcs inside the part.
   void measureDistances(const std::vector<std::vector<int>>& family) {
-    std::vector<std::vector<int>> near(at(m_network.nodeCount));
+    std::vector<std::vector<int>> near(static_cast<std::size_t>(m_network.nodeCount));
     for (const HomedArc& arc : m_arcs) {
-      if (m_partOf[at(arc.tail)] >= 0 && m_partOf[at(arc.tail)] == m_partOf[at(arc.head)]) {
-        near[at(arc.tail)].push_back(arc.head);
-        near[at(arc.head)].push_back(arc.tail);
+      if (m_partOf[arc.tail] >= 0 && m_partOf[arc.tail] == m_partOf[arc.head]) {
+        near[arc.tail].push_back(arc.head);
+        near[arc.head].push_back(arc.tail);
       }
     }
     std::vector<int> queue;
     for (const std::vector<int>& part : family) {
       for (const int node : part) {
-        if (m_network.isGpu[at(node)] != 0) {
-          m_distance[at(node)] = 0;
+        if (m_network.isGpu[node] != 0) {
+          m_distance[node] = 0;
           queue.push_back(node);
         }
       }
     }
     for (std::size_t i = 0; i < queue.size(); ++i) {
-      for (const int next : near[at(queue[i])]) {
-        if (m_distance[at(next)] < 0) {
-          m_distance[at(next)] = m_distance[at(queue[i])] + 1;
+      for (const int next : near[queue[i]]) {
+        if (m_distance[next] < 0) {
+          m_distance[next] = m_distance[queue[i]] + 1;
           queue.push_back(next);
         }
       }
     }
   }
 
-  [[nodiscard]] bool isSwitch(int node) const { return m_network.isGpu[at(node)] == 0; }
-  [[nodiscard]] int part(int node) const { return m_partOf[at(node)]; }
+  [[nodiscard]] bool isSwitch(int node) const { return m_network.isGpu[node] == 0; }
+  [[nodiscard]] int part(int node) const { return m_partOf[node]; }
 
   /// Arcs that may have to change are found by their end at a switch of a part.
   void index() {
     if (m_indexed == m_arcs.size()) {
       return;
     }
-    m_atTail.resize(at(m_network.nodeCount));
-    m_atHead.resize(at(m_network.nodeCount));
+    m_atTail.resize(static_cast<std::size_t>(m_network.nodeCount));
+    m_atHead.resize(static_cast<std::size_t>(m_network.nodeCount));
     for (; m_indexed < m_arcs.size(); ++m_indexed) {
       const HomedArc& arc = m_arcs[m_indexed];
-      m_atTail[at(arc.tail)].push_back(static_cast<int>(m_indexed));
-      m_atHead[at(arc.head)].push_back(static_cast<int>(m_indexed));
+      m_atTail[arc.tail].push_back(static_cast<int>(m_indexed));
+      m_atHead[arc.head].push_back(static_cast<int>(m_indexed));
     }
   }
 
@@ -309,10 +307,10 @@ private:
         order.push_back(node);
       }
     }
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return m_distance[at(a)] > m_distance[at(b)]; });
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return m_distance[a] > m_distance[b]; });
     for (const int node : order) {
       if (!moveInwards(node, id, true) || !moveInwards(node, id, false)) {
-        m_isHome[at(id)] = 0;
+        m_isHome[id] = 0;
         return;
       }
     }
@@ -322,16 +320,16 @@ private:
   /// have too little capacity.
   bool moveInwards(int node, int id, bool leaving) {
     index();
-    const std::vector<int>& border = leaving ? m_atTail[at(node)] : m_atHead[at(node)];
-    const std::vector<int>& inner = leaving ? m_atHead[at(node)] : m_atTail[at(node)];
+    const std::vector<int>& border = leaving ? m_atTail[node] : m_atHead[node];
+    const std::vector<int>& inner = leaving ? m_atHead[node] : m_atTail[node];
     const auto otherEnd = [&](const HomedArc& arc, bool atTail) { return atTail ? arc.head : arc.tail; };
     std::vector<int> crossing;
     std::vector<int64_t> blocks;
     int64_t total = 0;
     for (const int arc : border) {
-      if (m_arcs[at(arc)].capacity > 0 && part(otherEnd(m_arcs[at(arc)], leaving)) != id) {
+      if (m_arcs[arc].capacity > 0 && part(otherEnd(m_arcs[arc], leaving)) != id) {
         crossing.push_back(arc);
-        blocks.push_back(m_arcs[at(arc)].capacity);
+        blocks.push_back(m_arcs[arc].capacity);
         total += blocks.back();
       }
     }
@@ -342,11 +340,11 @@ private:
     std::vector<int64_t> share;
     Int128 room = 0;
     for (const int arc : inner) {
-      const int neighbour = otherEnd(m_arcs[at(arc)], !leaving);
-      if (m_arcs[at(arc)].capacity > 0 && part(neighbour) == id && m_distance[at(neighbour)] >= 0 &&
-          m_distance[at(neighbour)] < m_distance[at(node)]) {
+      const int neighbour = otherEnd(m_arcs[arc], !leaving);
+      if (m_arcs[arc].capacity > 0 && part(neighbour) == id && m_distance[neighbour] >= 0 &&
+          m_distance[neighbour] < m_distance[node]) {
         towards.push_back(arc);
-        share.push_back(m_arcs[at(arc)].capacity);
+        share.push_back(m_arcs[arc].capacity);
         room += share.back();
       }
     }
@@ -363,11 +361,11 @@ private:
           continue;
         }
         left[p] -= dealt[p];
-        m_arcs[at(towards[p])].capacity -= dealt[p];
-        HomedArc moved = m_arcs[at(crossing[c])];
+        m_arcs[towards[p]].capacity -= dealt[p];
+        HomedArc moved = m_arcs[crossing[c]];
         moved.capacity = dealt[p];
         moved.full = dealt[p];
-        const int neighbour = otherEnd(m_arcs[at(towards[p])], !leaving);
+        const int neighbour = otherEnd(m_arcs[towards[p]], !leaving);
         if (leaving) {
           moved.tail = neighbour;
           moved.tailVia.insert(moved.tailVia.begin(), node);
@@ -377,8 +375,8 @@ private:
         }
         m_arcs.push_back(std::move(moved));
       }
-      m_arcs[at(crossing[c])].capacity = 0;
-      m_arcs[at(crossing[c])].full = 0;
+      m_arcs[crossing[c]].capacity = 0;
+      m_arcs[crossing[c]].full = 0;
     }
     return true;
   }
@@ -441,11 +439,11 @@ public:
 
 private:
   void collectParts(const std::vector<std::vector<int>>& family, const Homing& homing) {
-    m_rankOf.assign(at(m_network.nodeCount), -1);
+    m_rankOf.assign(static_cast<std::size_t>(m_network.nodeCount), -1);
     for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
-      m_rankOf[at(m_network.gpus[rank])] = static_cast<int>(rank);
+      m_rankOf[m_network.gpus[rank]] = static_cast<int>(rank);
     }
-    m_localOf.assign(at(m_network.nodeCount), -1);
+    m_localOf.assign(static_cast<std::size_t>(m_network.nodeCount), -1);
     m_parts.resize(family.size());
     for (std::size_t f = 0; f < family.size(); ++f) {
       Part& part = m_parts[f];
@@ -456,25 +454,25 @@ private:
       part.supply.assign(part.nodes.size(), 0);
       for (std::size_t i = 0; i < part.nodes.size(); ++i) {
         const int node = part.nodes[i];
-        m_localOf[at(node)] = static_cast<int>(i);
-        part.network.isGpu.push_back(m_network.isGpu[at(node)]);
-        if (m_network.isGpu[at(node)] != 0) {
-          part.gpus.push_back(m_rankOf[at(node)]);
-          part.supply[i] = m_supply[at(node)];
+        m_localOf[node] = static_cast<int>(i);
+        part.network.isGpu.push_back(m_network.isGpu[node]);
+        if (m_network.isGpu[node] != 0) {
+          part.gpus.push_back(m_rankOf[node]);
+          part.supply[i] = m_supply[node];
         } else {
           part.switches.push_back(node);
         }
       }
       std::sort(part.gpus.begin(), part.gpus.end());
       for (const int rank : part.gpus) {
-        part.network.gpus.push_back(m_localOf[at(m_network.gpus[at(rank)])]);
-        part.ownLeft.push_back(m_supply[at(m_network.gpus[at(rank)])]);
+        part.network.gpus.push_back(m_localOf[m_network.gpus[rank]]);
+        part.ownLeft.push_back(m_supply[m_network.gpus[rank]]);
       }
     }
     for (const HomedArc& arc : homing.arcs()) {
-      const int from = homing.partOf()[at(arc.tail)];
-      if (arc.capacity > 0 && from >= 0 && from == homing.partOf()[at(arc.head)]) {
-        m_parts[at(from)].capacities.push_back({m_localOf[at(arc.tail)], m_localOf[at(arc.head)], arc.capacity});
+      const int from = homing.partOf()[arc.tail];
+      if (arc.capacity > 0 && from >= 0 && from == homing.partOf()[arc.head]) {
+        m_parts[from].capacities.push_back({m_localOf[arc.tail], m_localOf[arc.head], arc.capacity});
       }
     }
     for (Part& part : m_parts) {
@@ -489,7 +487,7 @@ private:
   int portOf(std::vector<std::vector<int>>& ports, std::map<std::vector<int>, int>& known, const Part& part, int gpu,
              const std::vector<int>& via) {
     std::vector<int> port{
-        static_cast<int>(std::lower_bound(part.gpus.begin(), part.gpus.end(), m_rankOf[at(gpu)]) - part.gpus.begin())};
+        static_cast<int>(std::lower_bound(part.gpus.begin(), part.gpus.end(), m_rankOf[gpu]) - part.gpus.begin())};
     for (const int node : via) {
       port.push_back(
           static_cast<int>(std::lower_bound(part.switches.begin(), part.switches.end(), node) - part.switches.begin()));
@@ -503,30 +501,30 @@ private:
 
   void collectOutside(const Homing& homing) {
     // GPUs and parts in the order of their lowest ranks, then switches.
-    m_outerOf.assign(at(m_network.nodeCount), -1);
+    m_outerOf.assign(static_cast<std::size_t>(m_network.nodeCount), -1);
     m_outer.unit = Rational(1);
     std::vector<int> outerOfPart(m_parts.size(), -1);
     for (const int gpu : m_network.gpus) {
-      const int part = homing.partOf()[at(gpu)];
-      if (part >= 0 && outerOfPart[at(part)] >= 0) {
-        m_outerSupply[at(outerOfPart[at(part)])] += m_supply[at(gpu)];
+      const int part = homing.partOf()[gpu];
+      if (part >= 0 && outerOfPart[part] >= 0) {
+        m_outerSupply[outerOfPart[part]] += m_supply[gpu];
       } else {
         const int node = m_outer.nodeCount++;
         m_outer.gpus.push_back(node);
         m_outer.isGpu.push_back(1);
         m_outerPart.push_back(part);
-        m_outerRank.push_back(m_rankOf[at(gpu)]);
-        m_outerSupply.push_back(m_supply[at(gpu)]);
+        m_outerRank.push_back(m_rankOf[gpu]);
+        m_outerSupply.push_back(m_supply[gpu]);
         if (part >= 0) {
-          outerOfPart[at(part)] = node;
+          outerOfPart[part] = node;
         }
       }
-      m_outerOf[at(gpu)] = part >= 0 ? outerOfPart[at(part)] : m_outer.nodeCount - 1;
+      m_outerOf[gpu] = part >= 0 ? outerOfPart[part] : m_outer.nodeCount - 1;
     }
     const int terminals = m_outer.nodeCount;
     for (int node = 0; node < m_network.nodeCount; ++node) {
-      if (m_network.isGpu[at(node)] == 0 && homing.partOf()[at(node)] < 0) {
-        m_outerOf[at(node)] = m_outer.nodeCount++;
+      if (m_network.isGpu[node] == 0 && homing.partOf()[node] < 0) {
+        m_outerOf[node] = m_outer.nodeCount++;
         m_outer.isGpu.push_back(0);
         m_outerSupply.push_back(0);
         m_outerSwitches.push_back(node);
@@ -543,8 +541,8 @@ private:
     std::vector<std::map<std::vector<int>, int>> knownIn(m_parts.size());
     std::vector<Crossing> crossings;
     for (const HomedArc& arc : homing.arcs()) {
-      const int from = homing.partOf()[at(arc.tail)];
-      const int to = homing.partOf()[at(arc.head)];
+      const int from = homing.partOf()[arc.tail];
+      const int to = homing.partOf()[arc.head];
       if ((arc.capacity == 0 && arc.full == 0) || (from >= 0 && from == to)) {
         continue;
       }
@@ -552,15 +550,15 @@ private:
       strand.left = arc.capacity;
       strand.full = arc.full;
       if (from >= 0) {
-        Part& part = m_parts[at(from)];
-        strand.outPort = portOf(part.outPorts, knownOut[at(from)], part, arc.tail, arc.tailVia);
+        Part& part = m_parts[from];
+        strand.outPort = portOf(part.outPorts, knownOut[from], part, arc.tail, arc.tailVia);
       }
       if (to >= 0) {
-        Part& part = m_parts[at(to)];
-        strand.inPort = portOf(part.inPorts, knownIn[at(to)], part, arc.head, arc.headVia);
-        part.supply[at(m_localOf[at(arc.head)])] += arc.capacity;
+        Part& part = m_parts[to];
+        strand.inPort = portOf(part.inPorts, knownIn[to], part, arc.head, arc.headVia);
+        part.supply[m_localOf[arc.head]] += arc.capacity;
       }
-      crossings.push_back({m_outerOf[at(arc.tail)], m_outerOf[at(arc.head)], strand});
+      crossings.push_back({m_outerOf[arc.tail], m_outerOf[arc.head], strand});
     }
     std::stable_sort(crossings.begin(), crossings.end(), [](const Crossing& a, const Crossing& b) {
       return std::tuple(a.tail, a.head, a.strand.outPort, a.strand.inPort) <
@@ -643,7 +641,7 @@ private:
       forests[i] = {};
     }
     for (Part& part : m_parts) {
-      const FactoredForest::Shape& shape = m_result.shapes[at(part.shape)];
+      const FactoredForest::Shape& shape = m_result.shapes[part.shape];
       for (const FactoredForest::PartTree& tree : shape.trees) {
         part.left.push_back(tree.multiplicity);
       }
@@ -684,17 +682,17 @@ private:
     portsFrom(part.inPorts, shape.inPorts, facts.inLeaf);
     std::vector<int> switchOf(part.nodes.size(), -1);
     for (std::size_t i = 0; i < part.switches.size(); ++i) {
-      switchOf[at(m_localOf[at(part.switches[i])])] = static_cast<int>(i);
+      switchOf[m_localOf[part.switches[i]]] = static_cast<int>(i);
     }
-    std::vector<int> viaOfPath(at(forest.paths.size()));
+    std::vector<int> viaOfPath(static_cast<std::size_t>(forest.paths.size()));
     std::vector<int> switches;
     for (schedule::PathId path = 0; path < forest.paths.size(); ++path) {
       const auto nodes = forest.paths[path];
       switches.clear();
       for (std::size_t i = 1; i + 1 < nodes.size(); ++i) {
-        switches.push_back(switchOf[at(nodes[i])]);
+        switches.push_back(switchOf[nodes[i]]);
       }
-      viaOfPath[at(path)] = viaOf(switches);
+      viaOfPath[path] = viaOf(switches);
     }
     Interner<FactoredForest::Choice> patterns;
     std::vector<FactoredForest::Choice> choices;
@@ -707,10 +705,11 @@ private:
       choices.assign(1, {1, 0, 0, 0, 0});
       for (const schedule::TreeEdge& edge : edges) {
         shape.arcs.push_back({edge.parent, edge.child});
-        facts.leafDepth[firstDepth + at(edge.child)] = facts.leafDepth[firstDepth + at(edge.parent)] + 1;
-        addChoice(choices, {1, viaOfPath[at(edge.path)], 0, 0, 0});
+        facts.leafDepth[firstDepth + static_cast<std::size_t>(edge.child)] =
+            facts.leafDepth[firstDepth + static_cast<std::size_t>(edge.parent)] + 1;
+        addChoice(choices, {1, viaOfPath[edge.path], 0, 0, 0});
       }
-      facts.treesAt[at(tree.root)].push_back(id);
+      facts.treesAt[tree.root].push_back(id);
       shape.trees.push_back({id, patternOf(shape, patterns, choices), tree.root, tree.multiplicity});
     }
     m_result.shapes.push_back(std::move(shape));
@@ -777,9 +776,9 @@ private:
     m_leafStart.push_back(0);
     for (std::size_t i = 0; i < m_outerPart.size(); ++i) {
       const int part = m_outerPart[i];
-      top.childShape.push_back(part >= 0 ? m_parts[at(part)].shape : FactoredForest::kGpu);
+      top.childShape.push_back(part >= 0 ? m_parts[part].shape : FactoredForest::kGpu);
       instance.children.push_back(part >= 0 ? part : m_outerRank[i]);
-      m_leafStart.push_back(m_leafStart.back() + (part >= 0 ? static_cast<int>(m_parts[at(part)].gpus.size()) : 1));
+      m_leafStart.push_back(m_leafStart.back() + (part >= 0 ? static_cast<int>(m_parts[part].gpus.size()) : 1));
     }
     top.switchCount = static_cast<int>(m_outerSwitches.size());
     instance.switches.assign(m_outerSwitches.begin(), m_outerSwitches.end());
@@ -801,7 +800,7 @@ private:
       const int skeleton = static_cast<int>(top.skeletons.size());
       top.skeletons.push_back({tree.root, static_cast<int64_t>(top.arcs.size())});
       for (const int arc : tree.arcs) {
-        top.arcs.push_back({logical.packing.arcs[at(arc)].tail, logical.packing.arcs[at(arc)].head});
+        top.arcs.push_back({logical.packing.arcs[arc].tail, logical.packing.arcs[arc].head});
       }
       stack.push_back({tree.multiplicity, {}});
       while (!stack.empty()) {
@@ -809,25 +808,25 @@ private:
         stack.pop_back();
         settle(piece, tree, logical, ways, stack);
         const Decision& first = piece.decisions.front();
-        const int rootPart = m_outerPart[at(tree.root)];
+        const int rootPart = m_outerPart[tree.root];
         choices.assign(1, {1, 0, 0, 0, first.innerTree});
         for (std::size_t i = 1; i < piece.decisions.size(); ++i) {
           const Decision& decision = piece.decisions[i];
-          addChoice(choices, {1, ways[at(decision.atom)].via, m_strands[at(decision.outStrand)].outPort,
-                              m_strands[at(decision.inStrand)].inPort, decision.innerTree});
+          addChoice(choices, {1, ways[decision.atom].via, m_strands[decision.outStrand].outPort,
+                              m_strands[decision.inStrand].inPort, decision.innerTree});
         }
         const int rootLeaf =
-            m_leafStart[at(tree.root)] +
-            (rootPart >= 0 ? m_result.shapes[at(m_parts[at(rootPart)].shape)].trees[at(first.innerTree)].rootLeaf : 0);
+            m_leafStart[tree.root] +
+            (rootPart >= 0 ? m_result.shapes[m_parts[rootPart].shape].trees[first.innerTree].rootLeaf : 0);
         top.trees.push_back({skeleton, patternOf(top, patterns, choices), rootLeaf, piece.multiplicity});
       }
       tree.arcs.clear();
       tree.arcs.shrink_to_fit();
     }
     const auto rankOfRoot = [&](const FactoredForest::PartTree& tree) {
-      const int node = top.skeletons[at(tree.skeleton)].root;
-      const int part = m_outerPart[at(node)];
-      return part >= 0 ? m_parts[at(part)].gpus[at(tree.rootLeaf - m_leafStart[at(node)])] : m_outerRank[at(node)];
+      const int node = top.skeletons[tree.skeleton].root;
+      const int part = m_outerPart[node];
+      return part >= 0 ? m_parts[part].gpus[tree.rootLeaf - m_leafStart[node]] : m_outerRank[node];
     };
     std::stable_sort(top.trees.begin(), top.trees.end(),
                      [&](const auto& a, const auto& b) { return rankOfRoot(a) < rankOfRoot(b); });
@@ -841,10 +840,10 @@ private:
   static std::vector<PackedTree> starTrees(const PackingProblem& problem) {
     std::vector<PackedTree> stars;
     for (int root = 0; root < problem.nodeCount; ++root) {
-      stars.push_back({root, problem.supply[at(root)], {}});
+      stars.push_back({root, problem.supply[root], {}});
     }
     for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
-      stars[at(problem.arcs[i].tail)].arcs.push_back(static_cast<int>(i));
+      stars[problem.arcs[i].tail].arcs.push_back(static_cast<int>(i));
     }
     std::erase_if(stars, [](const PackedTree& tree) { return tree.multiplicity == 0; });
     return stars;
@@ -865,12 +864,12 @@ private:
     };
     viaOf();
     for (const int atom : logical.atoms) {
-      Way& way = ways[at(atom)];
-      for (way.firstArc = atom; topology.atoms[at(way.firstArc)].first >= 0;) {
-        way.firstArc = topology.atoms[at(way.firstArc)].first;
+      Way& way = ways[atom];
+      for (way.firstArc = atom; topology.atoms[way.firstArc].first >= 0;) {
+        way.firstArc = topology.atoms[way.firstArc].first;
       }
-      for (way.lastArc = atom; topology.atoms[at(way.lastArc)].second >= 0;) {
-        way.lastArc = topology.atoms[at(way.lastArc)].second;
+      for (way.lastArc = atom; topology.atoms[way.lastArc].second >= 0;) {
+        way.lastArc = topology.atoms[way.lastArc].second;
       }
       const std::vector<int> nodes = route(topology.atoms, atom);
       switches.clear();
@@ -883,13 +882,14 @@ private:
   }
 
   [[nodiscard]] int depthAt(int node, int outPort) const {
-    const int part = m_outerPart[at(node)];
+    const int part = m_outerPart[node];
     if (part < 0) {
-      return m_entryDepth[at(node)];
+      return m_entryDepth[node];
     }
-    const ShapeFacts& facts = m_facts[at(m_parts[at(part)].shape)];
-    return m_entryDepth[at(node)] +
-           facts.leafDepth[at(m_entryTree[at(node)]) * at(facts.leaves) + at(facts.outLeaf[at(outPort)])];
+    const ShapeFacts& facts = m_facts[m_parts[part].shape];
+    return m_entryDepth[node] +
+           facts.leafDepth[static_cast<std::size_t>(m_entryTree[node]) * static_cast<std::size_t>(facts.leaves) +
+                           static_cast<std::size_t>(facts.outLeaf[outPort])];
   }
 
   /// Settles all steps of the piece; copies for which a resource does not suffice go back on the stack with the choices
@@ -907,10 +907,10 @@ private:
     piece.decisions.reserve(tree.arcs.size() + 1);
     for (std::size_t step = 0; step <= tree.arcs.size(); ++step) {
       const bool isRoot = step == 0;
-      const int head = isRoot ? tree.root : logical.packing.arcs[at(tree.arcs[step - 1])].head;
-      const int part = m_outerPart[at(head)];
+      const int head = isRoot ? tree.root : logical.packing.arcs[tree.arcs[step - 1]].head;
+      const int part = m_outerPart[head];
       if (step < replayed) {
-        note(head, isRoot ? -1 : logical.packing.arcs[at(tree.arcs[step - 1])].tail, piece.decisions[step]);
+        note(head, isRoot ? -1 : logical.packing.arcs[tree.arcs[step - 1]].tail, piece.decisions[step]);
         continue;
       }
       Decision decision;
@@ -918,25 +918,25 @@ private:
       int leaf = 0;
       if (isRoot) {
         if (part >= 0) {
-          leaf = bestOf(m_parts[at(part)].ownLeft, piece.multiplicity);
-          charges.push_back(&m_parts[at(part)].ownLeft[at(leaf)]);
+          leaf = bestOf(m_parts[part].ownLeft, piece.multiplicity);
+          charges.push_back(&m_parts[part].ownLeft[leaf]);
         }
       } else {
         const int arc = tree.arcs[step - 1];
         chooseWay(logical, ways, arc, piece.multiplicity, decision);
-        charges.push_back(&m_atomLeft[at(decision.atom)]);
-        charges.push_back(&m_strands[at(decision.outStrand)].left);
+        charges.push_back(&m_atomLeft[decision.atom]);
+        charges.push_back(&m_strands[decision.outStrand].left);
         if (decision.inStrand != decision.outStrand) {
-          charges.push_back(&m_strands[at(decision.inStrand)].left);
+          charges.push_back(&m_strands[decision.inStrand].left);
         }
         if (part >= 0) {
-          leaf = m_facts[at(m_parts[at(part)].shape)].inLeaf[at(m_strands[at(decision.inStrand)].inPort)];
+          leaf = m_facts[m_parts[part].shape].inLeaf[m_strands[decision.inStrand].inPort];
         }
       }
       if (part >= 0) {
-        Part& entered = m_parts[at(part)];
+        Part& entered = m_parts[part];
         decision.innerTree = bestTree(entered, leaf, piece.multiplicity);
-        charges.push_back(&entered.left[at(decision.innerTree)]);
+        charges.push_back(&entered.left[decision.innerTree]);
       }
       for (int64_t* left : charges) {
         charge(*left);
@@ -945,14 +945,14 @@ private:
         *left -= piece.multiplicity;
       }
       piece.decisions.push_back(decision);
-      note(head, isRoot ? -1 : logical.packing.arcs[at(tree.arcs[step - 1])].tail, decision);
+      note(head, isRoot ? -1 : logical.packing.arcs[tree.arcs[step - 1]].tail, decision);
     }
   }
 
   /// Depths after a step.
   void note(int head, int tail, const Decision& decision) {
-    m_entryDepth[at(head)] = tail < 0 ? 0 : depthAt(tail, m_strands[at(decision.outStrand)].outPort) + 1;
-    m_entryTree[at(head)] = decision.innerTree;
+    m_entryDepth[head] = tail < 0 ? 0 : depthAt(tail, m_strands[decision.outStrand].outPort) + 1;
+    m_entryTree[head] = decision.innerTree;
   }
 
   /// The first resource that suffices, else the largest.
@@ -962,7 +962,7 @@ private:
       if (left[i] == wanted) {
         return static_cast<int>(i);
       }
-      if (left[i] > 0 && (best < 0 || left[i] > left[at(best)])) {
+      if (left[i] > 0 && (best < 0 || left[i] > left[best])) {
         best = static_cast<int>(i);
       }
     }
@@ -974,12 +974,12 @@ private:
 
   int bestTree(const Part& part, int leaf, int64_t wanted) const {
     int best = -1;
-    for (const int tree : m_facts[at(part.shape)].treesAt[at(leaf)]) {
-      const int64_t left = part.left[at(tree)];
+    for (const int tree : m_facts[part.shape].treesAt[leaf]) {
+      const int64_t left = part.left[tree];
       if (left == wanted) {
         return tree;
       }
-      if (left > 0 && (best < 0 || left > part.left[at(best)])) {
+      if (left > 0 && (best < 0 || left > part.left[best])) {
         best = tree;
       }
     }
@@ -992,21 +992,21 @@ private:
   /// The shallowest way out of the tail, then one that all copies can take; into the head one that all copies can take.
   void chooseWay(const LogicalProblem& logical, const std::vector<Way>& ways, int arc, int64_t wanted,
                  Decision& decision) const {
-    const int least = m_entryDepth[at(logical.packing.arcs[at(arc)].tail)];
+    const int least = m_entryDepth[logical.packing.arcs[arc].tail];
     int bestDepth = 0;
     int64_t bestRoom = 0;
-    for (int j = logical.atomStart[at(arc)]; j < logical.atomStart[at(arc) + 1]; ++j) {
-      const int atom = logical.atoms[at(j)];
-      if (m_atomLeft[at(atom)] == 0) {
+    for (int j = logical.atomStart[arc]; j < logical.atomStart[static_cast<std::size_t>(arc) + 1]; ++j) {
+      const int atom = logical.atoms[j];
+      if (m_atomLeft[atom] == 0) {
         continue;
       }
-      const int firstArc = ways[at(atom)].firstArc;
-      for (int s = m_strandStart[at(firstArc)]; s < m_strandStart[at(firstArc) + 1]; ++s) {
-        if (m_strands[at(s)].left == 0) {
+      const int firstArc = ways[atom].firstArc;
+      for (int s = m_strandStart[firstArc]; s < m_strandStart[static_cast<std::size_t>(firstArc) + 1]; ++s) {
+        if (m_strands[s].left == 0) {
           continue;
         }
-        const int depth = depthAt(m_outer.arcs[at(firstArc)].tail, m_strands[at(s)].outPort);
-        const int64_t room = std::min({m_atomLeft[at(atom)], m_strands[at(s)].left, wanted});
+        const int depth = depthAt(m_outer.arcs[firstArc].tail, m_strands[s].outPort);
+        const int64_t room = std::min({m_atomLeft[atom], m_strands[s].left, wanted});
         if (decision.atom < 0 || depth < bestDepth || (depth == bestDepth && room > bestRoom)) {
           decision.atom = atom;
           decision.outStrand = s;
@@ -1021,14 +1021,14 @@ private:
     if (decision.atom < 0) {
       throw Failure{{ErrorCode::internal, "composition ran out of capacity between parts"}};
     }
-    const Way& way = ways[at(decision.atom)];
+    const Way& way = ways[decision.atom];
     if (way.firstArc == way.lastArc) {
       decision.inStrand = decision.outStrand;
       return;
     }
     int64_t most = 0;
-    for (int s = m_strandStart[at(way.lastArc)]; s < m_strandStart[at(way.lastArc) + 1]; ++s) {
-      const int64_t room = std::min(m_strands[at(s)].left, wanted);
+    for (int s = m_strandStart[way.lastArc]; s < m_strandStart[static_cast<std::size_t>(way.lastArc) + 1]; ++s) {
+      const int64_t room = std::min(m_strands[s].left, wanted);
       if (room > most) {
         decision.inStrand = s;
         most = room;
@@ -1096,8 +1096,8 @@ std::optional<FactoredForest> growByParts(const Network& network, const std::vec
       isRight = violated.empty();
       for (const auto& violation : violated) {
         for (const int node : violation.nodes) {
-          if (homing.partOf()[at(node)] >= 0) {
-            drop[at(homing.partOf()[at(node)])] = 1;
+          if (homing.partOf()[node] >= 0) {
+            drop[homing.partOf()[node]] = 1;
           }
         }
       }

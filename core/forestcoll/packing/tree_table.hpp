@@ -22,13 +22,13 @@ public:
   static constexpr Small kNowhere = std::numeric_limits<Small>::max();  ///< level; deeper than any height allowed
   static constexpr Small kNoParent = std::numeric_limits<Small>::max();
   static constexpr Small kIsRoot = kNoParent - 1;  ///< parents() of a root
-  static constexpr int kMostNodes = 60000;
+  static constexpr int kMaxNodes = 60000;
 
   /// Whether tables for that many trees stay within about 1 GB.
   [[nodiscard]] static bool fits(const PackingProblem& problem, std::int64_t trees);
 
-  /// @pre fits(problem, mostTrees). The problem must outlive the table; more trees can be added, at a cost.
-  TreeTable(const PackingProblem& problem, int mostTrees);
+  /// @pre fits(problem, maxTrees). The problem must outlive the table; more trees can be added, at a cost.
+  TreeTable(const PackingProblem& problem, int maxTrees);
 
   /// A root alone.
   int addTree(int root, std::int64_t copies);

@@ -5,24 +5,20 @@
 #include <utility>
 #include <vector>
 
-#include "forestcoll/low_packing.hpp"
-#include "forestcoll/parent_exchange.hpp"
+#include "forestcoll/packing/low_packing.hpp"
+#include "forestcoll/packing/parent_exchange.hpp"
 
 namespace coppice::forestcoll {
 namespace {
 
 using std::int64_t;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// Takes trees down one level at a time: every node on the deepest level, or one above it on its path, gets another
 /// parent; trees that make room stay within their limits.
 class Lowering {
 public:
-  Lowering(TreeTable& table, const Progress& progress, int64_t work, int mostTrees)
-      : m_table(table), m_exchange(table), m_progress(progress), m_end(table.work() + work), m_mostTrees(mostTrees) {}
+  Lowering(TreeTable& table, const Progress& progress, int64_t work, int maxTrees)
+      : m_table(table), m_exchange(table), m_progress(progress), m_end(table.work() + work), m_maxTrees(maxTrees) {}
 
   /// The greatest height of all: everything may become as high as one less.
   void lowerHighest() {
@@ -37,7 +33,7 @@ public:
         if (m_table.height(tree) < highest) {
           break;
         }
-        if (!lower(tree, m_mostTrees)) {
+        if (!lower(tree, m_maxTrees)) {
           return;
         }
       }
@@ -46,9 +42,9 @@ public:
 
   /// Each tree for itself: nothing else becomes higher than it is.
   void lowerEach() {
-    m_limits.resize(at(m_table.treeCount()));
+    m_limits.resize(static_cast<std::size_t>(m_table.treeCount()));
     for (int tree = 0; tree < m_table.treeCount(); ++tree) {
-      m_limits[at(tree)] = static_cast<TreeTable::Small>(m_table.height(tree));
+      m_limits[tree] = static_cast<TreeTable::Small>(m_table.height(tree));
     }
     std::vector<int> trees = byHeight();
     while (!trees.empty() && !isSpent()) {
@@ -56,7 +52,7 @@ public:
         if (isSpent() || m_table.height(tree) < 2 || !lower(tree, 0)) {
           return true;
         }
-        m_limits[at(tree)] = static_cast<TreeTable::Small>(m_table.height(tree));
+        m_limits[tree] = static_cast<TreeTable::Small>(m_table.height(tree));
         return false;
       });
     }
@@ -67,14 +63,14 @@ private:
   [[nodiscard]] bool isSpent() const { return work() > m_end; }
 
   [[nodiscard]] std::vector<int> byHeight() const {
-    std::vector<int> trees(at(m_table.treeCount()));
+    std::vector<int> trees(static_cast<std::size_t>(m_table.treeCount()));
     std::iota(trees.begin(), trees.end(), 0);
     std::stable_sort(trees.begin(), trees.end(), [&](int a, int b) { return m_table.height(a) > m_table.height(b); });
     return trees;
   }
 
-  /// All deepest nodes up by one; false when one of them is stuck. Trees are cut while there are fewer than mostTrees.
-  bool lower(int tree, int mostTrees) {
+  /// All deepest nodes up by one; false when one of them is stuck. Trees are cut while there are fewer than maxTrees.
+  bool lower(int tree, int maxTrees) {
     const int height = m_table.height(tree);
     std::vector<int> deepest;
     for (int node = 0; node < m_table.nodeCount(); ++node) {
@@ -90,9 +86,9 @@ private:
         if (isSpent()) {
           return false;
         }
-        m_limits.resize(at(m_table.treeCount()), static_cast<TreeTable::Small>(height - 1));
+        m_limits.resize(static_cast<std::size_t>(m_table.treeCount()), static_cast<TreeTable::Small>(height - 1));
         m_exchange.open(top, m_limits);
-        if (m_exchange.place({.tree = tree, .mostHeight = height - 1, .mayCut = m_table.treeCount() < mostTrees})) {
+        if (m_exchange.place({.tree = tree, .maxHeight = height - 1, .mayCut = m_table.treeCount() < maxTrees})) {
           break;
         }
         top = m_table.parent(top, tree);
@@ -109,39 +105,39 @@ private:
   const Progress& m_progress;
   int64_t m_end;
   int64_t m_spent = m_table.work();
-  int m_mostTrees;
+  int m_maxTrees;
   std::vector<TreeTable::Small> m_limits;
 };
 
 /// Distance of the farthest node.
 int farthest(const PackingProblem& problem, int root) {
-  std::vector<std::vector<int>> next(at(problem.nodeCount));
+  std::vector<std::vector<int>> next(static_cast<std::size_t>(problem.nodeCount));
   for (const TreeArc& arc : problem.arcs) {
-    next[at(arc.tail)].push_back(arc.head);
+    next[arc.tail].push_back(arc.head);
   }
-  std::vector<int> distance(at(problem.nodeCount), -1);
-  distance[at(root)] = 0;
+  std::vector<int> distance(static_cast<std::size_t>(problem.nodeCount), -1);
+  distance[root] = 0;
   std::vector<int> queue{root};
   for (std::size_t i = 0; i < queue.size(); ++i) {
-    for (const int head : next[at(queue[i])]) {
-      if (distance[at(head)] < 0) {
-        distance[at(head)] = distance[at(queue[i])] + 1;
+    for (const int head : next[queue[i]]) {
+      if (distance[head] < 0) {
+        distance[head] = distance[queue[i]] + 1;
         queue.push_back(head);
       }
     }
   }
-  return distance[at(queue.back())];
+  return distance[queue.back()];
 }
 
 /// Of a tree's arcs, parents first.
 int heightOf(const PackingProblem& problem, const PackedTree& tree, std::vector<int>& depth) {
-  depth.resize(at(problem.nodeCount));
-  depth[at(tree.root)] = 0;
+  depth.resize(static_cast<std::size_t>(problem.nodeCount));
+  depth[tree.root] = 0;
   int height = 0;
   for (const int arc : tree.arcs) {
-    const TreeArc& ends = problem.arcs[at(arc)];
-    depth[at(ends.head)] = depth[at(ends.tail)] + 1;
-    height = std::max(height, depth[at(ends.head)]);
+    const TreeArc& ends = problem.arcs[arc];
+    depth[ends.head] = depth[ends.tail] + 1;
+    height = std::max(height, depth[ends.head]);
   }
   return height;
 }
@@ -171,12 +167,12 @@ void lowerTrees(const PackingProblem& problem, std::vector<PackedTree>& trees, c
     return;  // low enough for what it would cost
   }
   const int64_t count = static_cast<int64_t>(trees.size());
-  const int mostTrees = static_cast<int>(isThorough && cells <= kSmall ? count + count / 8 : count);
-  TreeTable table(problem, mostTrees);
+  const int maxTrees = static_cast<int>(isThorough && cells <= kSmall ? count + count / 8 : count);
+  TreeTable table(problem, maxTrees);
   for (const PackedTree& tree : trees) {
     table.addTree(tree);
   }
-  Lowering lowering(table, progress, (20'000 + 20 * cells) << std::min(2 * (effort - 1), 10), mostTrees);
+  Lowering lowering(table, progress, (20'000 + 20 * cells) << std::min(2 * (effort - 1), 10), maxTrees);
   lowering.lowerHighest();
   if (isThorough) {
     lowering.lowerEach();
@@ -184,9 +180,9 @@ void lowerTrees(const PackingProblem& problem, std::vector<PackedTree>& trees, c
   if (table.changes() == 0) {
     return;
   }
-  trees.resize(at(table.treeCount()));
+  trees.resize(static_cast<std::size_t>(table.treeCount()));
   for (int tree = 0; tree < table.treeCount(); ++tree) {
-    trees[at(tree)] = table.tree(tree);
+    trees[tree] = table.tree(tree);
   }
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "forestcoll/tree_table.hpp"
+#include "forestcoll/packing/tree_table.hpp"
 
 namespace coppice::forestcoll {
 
@@ -21,12 +21,12 @@ public:
   void open(int node, std::span<const TreeTable::Small> limits);
 
   /// In how many places the tree could be if all arcs had room, not looking at cycles.
-  [[nodiscard]] int choices(int tree) const { return m_choices[static_cast<std::size_t>(tree)]; }
+  [[nodiscard]] int choices(int tree) const { return m_choices[tree]; }
 
   struct Wish {
     int tree = 0;
-    int mostHeight = TreeTable::kMostNodes;  ///< of this tree by its new place, besides its limit
-    int notUnder = -1;                       ///< the new parent must not be under this node in the tree
+    int maxHeight = TreeTable::kMaxNodes;  ///< of this tree by its new place, besides its limit
+    int notUnder = -1;                     ///< the new parent must not be under this node in the tree
     bool mayCut = false;  ///< where all copies find no way together, cut off (here and from others) those that do
   };
   /// Gives the tree a parent (another one, if it has one: the room it leaves counts). False = no way, nothing changed.

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "forestcoll/growth.hpp"
+#include "forestcoll/packing/growth.hpp"
 
 namespace coppice::forestcoll {
 

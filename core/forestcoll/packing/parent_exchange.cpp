@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/parent_exchange.hpp"
+#include "forestcoll/packing/parent_exchange.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -17,16 +17,12 @@ constexpr int kFirst = -1;
 constexpr int kUnknown = -1;
 constexpr int kNobody = -2;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 }  // namespace
 
 void ParentExchange::open(int node, std::span<const Small> limits) {
   m_node = node;
   m_arcs = m_table.arcsInto(node);
-  const std::size_t trees = at(m_table.treeCount());
+  const std::size_t trees = static_cast<std::size_t>(m_table.treeCount());
   const std::size_t stride = (trees + 63) / 64 * 64;
   m_words = stride / 64;
   m_mayTake.assign(m_arcs.size() * m_words, 0);
@@ -70,7 +66,7 @@ void ParentExchange::open(int node, std::span<const Small> limits) {
 }
 
 bool ParentExchange::mayTake(std::size_t place, int tree) const {
-  return (m_mayTake[place * m_words + at(tree) / 64] >> (tree % 64) & 1U) != 0;
+  return (m_mayTake[place * m_words + static_cast<std::size_t>(tree) / 64] >> (tree % 64) & 1U) != 0;
 }
 
 bool ParentExchange::isBlocked(std::size_t place, const Wish& wish) const {
@@ -86,12 +82,12 @@ bool ParentExchange::place(const Wish& wish) {
   const int tree = wish.tree;
   const int own = m_table.place(m_node, tree);
   const auto mayGo = [&](int place) {
-    const int tail = m_table.tailOf(m_arcs[at(place)]);
-    return place != own && mayTake(at(place), tree) &&
-           m_table.level(tail, tree) + 1 + m_table.below(m_node, tree) <= wish.mostHeight && !closesCycle(tail, tree) &&
+    const int tail = m_table.tailOf(m_arcs[place]);
+    return place != own && mayTake(static_cast<std::size_t>(place), tree) &&
+           m_table.level(tail, tree) + 1 + m_table.below(m_node, tree) <= wish.maxHeight && !closesCycle(tail, tree) &&
            (wish.notUnder < 0 || !m_table.isUnder(tree, tail, wish.notUnder));
   };
-  const auto roomAt = [&](int place) { return m_table.room(m_arcs[at(place)]); };
+  const auto roomAt = [&](int place) { return m_table.room(m_arcs[place]); };
   // Mostly some arc has room as it is.
   int best = -1;
   std::erase_if(m_withRoom, [&](int place) {
@@ -103,14 +99,14 @@ bool ParentExchange::place(const Wish& wish) {
   m_work += static_cast<int64_t>(m_withRoom.size());
   if (best >= 0) {
     m_steps.resize(m_arcs.size());
-    m_steps[at(best)] = {kFirst, tree, m_table.copies(tree)};
+    m_steps[best] = {kFirst, tree, m_table.copies(tree)};
     m_goal = best;
     followPath();
     return true;
   }
   m_starts.clear();
   for (int place = 0; place < static_cast<int>(m_arcs.size()); ++place) {
-    if (!isBlocked(at(place), wish) && mayGo(place)) {
+    if (!isBlocked(static_cast<std::size_t>(place), wish) && mayGo(place)) {
       m_starts.push_back(place);
     }
   }
@@ -130,7 +126,7 @@ bool ParentExchange::place(const Wish& wish) {
   if (own >= TreeTable::kIsRoot) {
     // What the search has seen has no room for so many copies (with cuts, for none) and gets none: no path leads out.
     for (const int place : m_queue) {
-      m_blockedFrom[at(place)] = std::min(m_blockedFrom[at(place)], wish.mayCut ? 1 : m_table.copies(tree));
+      m_blockedFrom[place] = std::min(m_blockedFrom[place], wish.mayCut ? 1 : m_table.copies(tree));
     }
   }
   return false;
@@ -141,14 +137,12 @@ bool ParentExchange::search(const Wish& wish, bool inParts) {
   m_steps.assign(m_arcs.size(), Step{kUnseen, -1, 0});
   m_queue = m_starts;
   for (const int place : m_queue) {
-    m_steps[at(place)] = {kFirst, wish.tree, m_table.copies(wish.tree)};
+    m_steps[place] = {kFirst, wish.tree, m_table.copies(wish.tree)};
   }
   const auto roomAt = [&](int place) {
-    return m_table.room(m_arcs[at(place)]) + (place == own ? m_table.copies(wish.tree) : int64_t{0});
+    return m_table.room(m_arcs[place]) + (place == own ? m_table.copies(wish.tree) : int64_t{0});
   };
-  const auto isGoal = [&](int place) {
-    return inParts ? roomAt(place) > 0 : roomAt(place) >= m_steps[at(place)].copies;
-  };
+  const auto isGoal = [&](int place) { return inParts ? roomAt(place) > 0 : roomAt(place) >= m_steps[place].copies; };
   m_goal = -1;
   for (const int place : m_starts) {
     if (isGoal(place) && (m_goal < 0 || roomAt(place) > roomAt(m_goal))) {
@@ -160,13 +154,13 @@ bool ParentExchange::search(const Wish& wish, bool inParts) {
   }
   for (std::size_t i = 0; i < m_queue.size(); ++i) {
     const int place = m_queue[i];
-    const int64_t needed = inParts ? 1 : m_steps[at(place)].copies - roomAt(place);
+    const int64_t needed = inParts ? 1 : m_steps[place].copies - roomAt(place);
     for (std::size_t j = 0; j < m_arcs.size(); ++j) {
       if (m_steps[j].from != kUnseen || isBlocked(j, wish)) {
         continue;
       }
       ++m_work;
-      const int mover = findMover(at(place), j, needed, wish.tree);
+      const int mover = findMover(static_cast<std::size_t>(place), j, needed, wish.tree);
       if (mover >= 0) {
         m_steps[j] = {place, mover, m_table.copies(mover)};
         m_queue.push_back(static_cast<int>(j));
@@ -218,20 +212,20 @@ int ParentExchange::findMover(std::size_t from, std::size_t to, int64_t copies, 
 void ParentExchange::cutPath() {
   const int first = [&] {
     int place = m_goal;
-    while (m_steps[at(place)].from != kFirst) {
-      place = m_steps[at(place)].from;
+    while (m_steps[place].from != kFirst) {
+      place = m_steps[place].from;
     }
-    return m_steps[at(place)].tree;
+    return m_steps[place].tree;
   }();
-  int64_t amount = m_table.room(m_arcs[at(m_goal)]);
+  int64_t amount = m_table.room(m_arcs[m_goal]);
   if (m_table.place(m_node, first) == m_goal) {
     amount += m_table.copies(first);
   }
-  for (int place = m_goal; place != kFirst; place = m_steps[at(place)].from) {
-    amount = std::min(amount, m_steps[at(place)].copies);
+  for (int place = m_goal; place != kFirst; place = m_steps[place].from) {
+    amount = std::min(amount, m_steps[place].copies);
   }
-  for (int place = m_goal; place != kFirst; place = m_steps[at(place)].from) {
-    const int tree = m_steps[at(place)].tree;
+  for (int place = m_goal; place != kFirst; place = m_steps[place].from) {
+    const int tree = m_steps[place].tree;
     if (m_table.copies(tree) > amount) {
       split(tree, m_table.copies(tree) - amount);
     }
@@ -240,7 +234,7 @@ void ParentExchange::cutPath() {
 
 void ParentExchange::split(int tree, int64_t part) {
   const int fresh = m_table.split(tree, part);
-  if (at(fresh) >= m_words * 64) {
+  if (static_cast<std::size_t>(fresh) >= m_words * 64) {
     const auto widen = [&](std::vector<Word>& bits) {
       std::vector<Word> wider(m_arcs.size() * (m_words + 1), 0);
       for (std::size_t i = 0; i < m_arcs.size(); ++i) {
@@ -254,35 +248,36 @@ void ParentExchange::split(int tree, int64_t part) {
     ++m_words;
     m_choices.resize(m_words * 64, 0);
   }
-  m_choices[at(fresh)] = m_choices[at(tree)];
+  m_choices[fresh] = m_choices[tree];
   const Word bit = Word{1} << (fresh % 64);
   for (std::size_t i = 0; i < m_arcs.size(); ++i) {
     const std::size_t row = i * m_words;
     if (mayTake(i, tree)) {
-      m_mayTake[row + at(fresh) / 64] |= bit;
+      m_mayTake[row + static_cast<std::size_t>(fresh) / 64] |= bit;
     }
-    if ((m_takes[row + at(tree) / 64] >> (tree % 64) & 1U) != 0) {
-      m_takes[row + at(fresh) / 64] |= bit;
+    if ((m_takes[row + static_cast<std::size_t>(tree) / 64] >> (tree % 64) & 1U) != 0) {
+      m_takes[row + static_cast<std::size_t>(fresh) / 64] |= bit;
     }
   }
 }
 
 void ParentExchange::followPath() {
   // All leave before anyone arrives.
-  for (int place = m_goal; place != kFirst; place = m_steps[at(place)].from) {
-    const int tree = m_steps[at(place)].tree;
+  for (int place = m_goal; place != kFirst; place = m_steps[place].from) {
+    const int tree = m_steps[place].tree;
     const int old = m_table.place(m_node, tree);
     if (old < TreeTable::kIsRoot) {
-      m_takes[at(old) * m_words + at(tree) / 64] &= ~(Word{1} << (tree % 64));
+      m_takes[static_cast<std::size_t>(old) * m_words + static_cast<std::size_t>(tree) / 64] &=
+          ~(Word{1} << (tree % 64));
       m_table.detach(m_node, tree);
       m_withRoom.push_back(old);
     }
   }
-  for (int place = m_goal; place != kFirst; place = m_steps[at(place)].from) {
-    const int tree = m_steps[at(place)].tree;
-    m_takes[at(place) * m_words + at(tree) / 64] |= Word{1} << (tree % 64);
+  for (int place = m_goal; place != kFirst; place = m_steps[place].from) {
+    const int tree = m_steps[place].tree;
+    m_takes[static_cast<std::size_t>(place) * m_words + static_cast<std::size_t>(tree) / 64] |= Word{1} << (tree % 64);
     m_table.attach(m_node, tree, place);
-    int* const movers = m_movers.data() + at(place) * m_arcs.size();
+    int* const movers = m_movers.data() + static_cast<std::size_t>(place) * m_arcs.size();
     for (std::size_t j = 0; j < m_arcs.size(); ++j) {
       if (movers[j] == kNobody && mayTake(j, tree)) {
         movers[j] = kUnknown;

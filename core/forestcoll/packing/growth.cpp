@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/growth.hpp"
+#include "forestcoll/packing/growth.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "base/parallel.hpp"
-#include "forestcoll/decomposition.hpp"
+#include "forestcoll/boxes/two_level.hpp"
+#include "forestcoll/parts/decomposition.hpp"
 #include "forestcoll/path_recovery.hpp"
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
 #include "forestcoll/trimming.hpp"
-#include "forestcoll/two_level.hpp"
 #include "schedule/expansion.hpp"
 #include "schedule/tree_reader.hpp"
 
@@ -27,10 +27,6 @@ using std::int64_t;
 
 constexpr std::size_t kSmall = 64;  // GPUs: up to here there is time to grow a forest in several ways
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// What makes one forest better than another: lower, then fewer different trees.
 std::pair<int, std::size_t> rankOf(const schedule::Forest& forest) {
   return {schedule::heights(forest).logicalMax, forest.trees.size()};
@@ -39,7 +35,7 @@ std::pair<int, std::size_t> rankOf(const schedule::Forest& forest) {
 PackingOptions packingOptions(const GrowthOptions& options) {
   PackingOptions packing;
   packing.heightEffort = options.heightEffort;
-  packing.mostHeight = options.mostHeight;
+  packing.maxHeight = options.maxHeight;
   return packing;
 }
 
@@ -60,7 +56,7 @@ schedule::Forest growBy(const SplitOptions& split, const GrowthProblem& problem,
 std::optional<schedule::Forest> growTwoLevels(const GrowthProblem& problem, const GrowthOptions& options,
                                               const Progress& progress, StageClock& clock) {
   constexpr std::size_t kFewGpus = 32;
-  if (problem.network.gpus.size() <= kFewGpus || options.mostHeight < 2) {
+  if (problem.network.gpus.size() <= kFewGpus || options.maxHeight < 2) {
     return std::nullopt;
   }
   auto found = growTwoLevel(problem.network, problem.capacities, problem.supply, progress);
@@ -71,7 +67,7 @@ std::optional<schedule::Forest> growTwoLevels(const GrowthProblem& problem, cons
   schedule::Forest forest =
       recoverPaths(found->topology, found->logical, std::move(found->trees), problem.scale, progress);
   clock.done("routes");
-  if (schedule::heights(forest).logicalMax > options.mostHeight) {
+  if (schedule::heights(forest).logicalMax > options.maxHeight) {
     return std::nullopt;
   }
   return forest;
@@ -87,7 +83,7 @@ schedule::Forest growWhole(const GrowthProblem& problem, const GrowthOptions& op
   schedule::Forest forest = growBy({}, problem, options, progress, clock);
   const bool isThick =
       std::any_of(problem.supply.begin(), problem.supply.end(), [](int64_t trees) { return trees > 1; });
-  if (isThick && gpus.size() <= kSmall && gpus.size() < at(problem.network.nodeCount)) {
+  if (isThick && gpus.size() <= kSmall && gpus.size() < static_cast<std::size_t>(problem.network.nodeCount)) {
     SplitOptions inGrains;
     inGrains.inGrains = true;
     schedule::Forest other = growBy(inGrains, problem, options, progress, clock);
@@ -104,8 +100,8 @@ std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const st
   Progress silent = progress;  // parts are solved on several threads
   silent.onReport = {};
   GrowthOptions inside = options;
-  if (options.mostHeight < std::numeric_limits<int>::max()) {
-    inside.mostHeight = std::max(1, options.mostHeight - 1);  // at least one hop leads there
+  if (options.maxHeight < std::numeric_limits<int>::max()) {
+    inside.maxHeight = std::max(1, options.maxHeight - 1);  // at least one hop leads there
   }
   const SolvePart solve = [&](const Network& part, const std::vector<TreeArc>& capacities,
                               const std::vector<int64_t>& supply) {
@@ -120,7 +116,7 @@ std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const st
   schedule::Forest forest;
   forest.gpuCount = static_cast<int>(problem.network.gpus.size());
   for (const int gpu : problem.network.gpus) {
-    forest.treesOfRoot.push_back(problem.supply[at(gpu)]);
+    forest.treesOfRoot.push_back(problem.supply[gpu]);
   }
   forest.scale = problem.scale;
   forest.factored = std::make_shared<const schedule::FactoredForest>(*std::move(parts));
@@ -130,7 +126,7 @@ std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const st
 /// One strategy. Small fabrics are grown both whole and by parts, and the lower forest is kept.
 schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const GrowthProblem& problem,
                              const GrowthOptions& options, const Progress& progress, StageClock& clock) {
-  constexpr int64_t kMostWrittenBytes = int64_t{512} << 20;
+  constexpr int64_t kMaxWrittenBytes = int64_t{512} << 20;
   std::vector<TreeArc> trimmed = problem.capacities;
   trimCapacities(problem.network, trimmed, problem.supply, trimming, progress);
   clock.done("trimming");
@@ -139,9 +135,9 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
   clock.done("parts");
   const bool mayKeepParts =
       options.form == schedule::ForestForm::parts || (options.form == schedule::ForestForm::automatic && forest &&
-                                                      schedule::sizeOf(*forest).expandedBytes > kMostWrittenBytes);
+                                                      schedule::sizeOf(*forest).expandedBytes > kMaxWrittenBytes);
   if (forest && !mayKeepParts) {
-    auto written = schedule::expanded(*forest, fabric, schedule::kMostExpandedBytes, progress);
+    auto written = schedule::expanded(*forest, fabric, schedule::kMaxExpandedBytes, progress);
     if (!written) {
       throw Failure{written.error()};
     }

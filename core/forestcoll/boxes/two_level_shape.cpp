@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/two_level_shape.hpp"
+#include "forestcoll/boxes/two_level_shape.hpp"
 
 #include <algorithm>
 #include <map>
@@ -12,10 +12,6 @@ namespace {
 
 using std::int64_t;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 constexpr int kOuter = -1;  ///< the role of a set of GPUs that is no box
 
 /// Switches that reach each other without passing a GPU, with the GPUs around them.
@@ -25,20 +21,20 @@ struct Components {
 };
 
 std::vector<int> ranksOf(const Network& network) {
-  std::vector<int> rank(at(network.nodeCount), -1);
+  std::vector<int> rank(static_cast<std::size_t>(network.nodeCount), -1);
   for (std::size_t i = 0; i < network.gpus.size(); ++i) {
-    rank[at(network.gpus[i])] = static_cast<int>(i);
+    rank[network.gpus[i]] = static_cast<int>(i);
   }
   return rank;
 }
 
 /// Nothing where a GPU is joined to another one directly.
 std::optional<Components> componentsOf(const Network& network, const std::vector<TreeArc>& capacities) {
-  std::vector<int> parent(at(network.nodeCount));
+  std::vector<int> parent(static_cast<std::size_t>(network.nodeCount));
   std::iota(parent.begin(), parent.end(), 0);
   const auto find = [&](int node) {
-    while (parent[at(node)] != node) {
-      node = parent[at(node)] = parent[at(parent[at(node)])];
+    while (parent[node] != node) {
+      node = parent[node] = parent[parent[node]];
     }
     return node;
   };
@@ -46,29 +42,29 @@ std::optional<Components> componentsOf(const Network& network, const std::vector
     if (arc.capacity == 0) {
       continue;
     }
-    const int gpuEnds = (network.isGpu[at(arc.tail)] != 0 ? 1 : 0) + (network.isGpu[at(arc.head)] != 0 ? 1 : 0);
+    const int gpuEnds = (network.isGpu[arc.tail] != 0 ? 1 : 0) + (network.isGpu[arc.head] != 0 ? 1 : 0);
     if (gpuEnds == 2) {
       return std::nullopt;
     }
     if (gpuEnds == 0) {
-      parent[at(find(arc.tail))] = find(arc.head);
+      parent[find(arc.tail)] = find(arc.head);
     }
   }
   Components found;
-  found.ofNode.assign(at(network.nodeCount), -1);
+  found.ofNode.assign(static_cast<std::size_t>(network.nodeCount), -1);
   std::map<int, int> number;
   for (int node = 0; node < network.nodeCount; ++node) {
-    if (network.isGpu[at(node)] == 0) {
-      found.ofNode[at(node)] = number.emplace(find(node), static_cast<int>(number.size())).first->second;
+    if (network.isGpu[node] == 0) {
+      found.ofNode[node] = number.emplace(find(node), static_cast<int>(number.size())).first->second;
     }
   }
   found.gpus.resize(number.size());
   const std::vector<int> rank = ranksOf(network);
   for (const TreeArc& arc : capacities) {
-    if (arc.capacity > 0 && rank[at(arc.tail)] >= 0) {
-      found.gpus[at(found.ofNode[at(arc.head)])].push_back(rank[at(arc.tail)]);
-    } else if (arc.capacity > 0 && rank[at(arc.head)] >= 0) {
-      found.gpus[at(found.ofNode[at(arc.tail)])].push_back(rank[at(arc.head)]);
+    if (arc.capacity > 0 && rank[arc.tail] >= 0) {
+      found.gpus[found.ofNode[arc.head]].push_back(rank[arc.tail]);
+    } else if (arc.capacity > 0 && rank[arc.head] >= 0) {
+      found.gpus[found.ofNode[arc.tail]].push_back(rank[arc.head]);
     }
   }
   for (std::vector<int>& gpus : found.gpus) {
@@ -88,10 +84,10 @@ struct Groups {
 
 Groups groupsOf(const Components& components, int gpuCount) {
   Groups groups;
-  groups.ofRank.resize(at(gpuCount));
+  groups.ofRank.resize(static_cast<std::size_t>(gpuCount));
   std::map<std::vector<int>, int> number;
   for (const std::vector<int>& gpus : components.gpus) {
-    if (gpus.size() == at(gpuCount) || gpus.empty()) {
+    if (gpus.size() == static_cast<std::size_t>(gpuCount) || gpus.empty()) {
       groups.hasWhole = groups.hasWhole || !gpus.empty();
       groups.ofComponent.push_back(-1);
       continue;
@@ -101,7 +97,7 @@ Groups groupsOf(const Components& components, int gpuCount) {
     if (isNew) {
       groups.gpus.push_back(gpus);
       for (const int rank : gpus) {
-        groups.ofRank[at(rank)].push_back(place->second);
+        groups.ofRank[rank].push_back(place->second);
       }
     }
   }
@@ -115,16 +111,16 @@ std::vector<int> twoFamilies(const Groups& groups) {
   std::vector<int> queue{0};
   family.front() = 0;
   for (std::size_t i = 0; i < queue.size(); ++i) {
-    for (const int rank : groups.gpus[at(queue[i])]) {
-      for (const int other : groups.ofRank[at(rank)]) {
+    for (const int rank : groups.gpus[queue[i]]) {
+      for (const int other : groups.ofRank[rank]) {
         if (other == queue[i]) {
           continue;
         }
-        const int wanted = 1 - family[at(queue[i])];
-        if (family[at(other)] < 0) {
-          family[at(other)] = wanted;
+        const int wanted = 1 - family[queue[i]];
+        if (family[other] < 0) {
+          family[other] = wanted;
           queue.push_back(other);
-        } else if (family[at(other)] != wanted) {
+        } else if (family[other] != wanted) {
           return {};
         }
       }
@@ -139,12 +135,12 @@ TwoLevelShape shapeOf(const Network& network, const std::vector<TreeArc>& capaci
   TwoLevelShape shape;
   const std::size_t gpuCount = network.gpus.size();
   shape.boxOf.assign(gpuCount, -1);
-  shape.boxes.resize(at(1 + *std::max_element(boxOfGroup.begin(), boxOfGroup.end())));
+  shape.boxes.resize(static_cast<std::size_t>(1 + *std::max_element(boxOfGroup.begin(), boxOfGroup.end())));
   for (std::size_t group = 0; group < boxOfGroup.size(); ++group) {
     if (boxOfGroup[group] != kOuter) {
-      shape.boxes[at(boxOfGroup[group])] = groups.gpus[group];
+      shape.boxes[boxOfGroup[group]] = groups.gpus[group];
       for (const int rank : groups.gpus[group]) {
-        shape.boxOf[at(rank)] = boxOfGroup[group];
+        shape.boxOf[rank] = boxOfGroup[group];
       }
     }
   }
@@ -160,19 +156,19 @@ TwoLevelShape shapeOf(const Network& network, const std::vector<TreeArc>& capaci
   shape.networksOf.resize(gpuCount);
   const std::vector<int> rank = ranksOf(network);
   for (const TreeArc& arc : capacities) {
-    const bool isOut = rank[at(arc.tail)] >= 0;
-    const int component = components.ofNode[at(isOut ? arc.head : arc.tail)];
-    const int group = component < 0 ? -1 : groups.ofComponent[at(component)];
-    const bool isInner = group >= 0 && boxOfGroup[at(group)] != kOuter;
+    const bool isOut = rank[arc.tail] >= 0;
+    const int component = components.ofNode[isOut ? arc.head : arc.tail];
+    const int group = component < 0 ? -1 : groups.ofComponent[component];
+    const bool isInner = group >= 0 && boxOfGroup[group] != kOuter;
     shape.isInnerArc.push_back(isInner ? 1 : 0);
-    const int gpu = isOut ? rank[at(arc.tail)] : rank[at(arc.head)];
+    const int gpu = isOut ? rank[arc.tail] : rank[arc.head];
     if (gpu < 0 || arc.capacity == 0) {
       continue;
     }
     auto& side = isInner ? (isOut ? shape.innerOut : shape.innerIn) : (isOut ? shape.outerOut : shape.outerIn);
-    side[at(gpu)] += arc.capacity;
+    side[gpu] += arc.capacity;
     if (!isInner && component >= 0) {
-      shape.networksOf[at(gpu)].push_back(component);
+      shape.networksOf[gpu].push_back(component);
     }
   }
   for (std::vector<int>& networks : shape.networksOf) {

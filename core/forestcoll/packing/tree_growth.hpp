@@ -4,13 +4,13 @@
 #include <cstdint>
 
 #include "base/progress.hpp"
-#include "forestcoll/tree_table.hpp"
+#include "forestcoll/packing/tree_table.hpp"
 
 namespace coppice::forestcoll {
 
 struct GrowthLimits {
-  int mostHeight = 0;
-  int mostTrees = 0;      ///< distinct ones; a last cut may add a few
+  int maxHeight = 0;
+  int maxTrees = 0;       ///< distinct ones; a last cut may add a few
   std::int64_t work = 0;  ///< elementary steps
 };
 

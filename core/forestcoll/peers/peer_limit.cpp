@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/peer_limit.hpp"
+#include "forestcoll/peers/peer_limit.hpp"
 
 #include <algorithm>
 #include <map>
@@ -12,9 +12,10 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
-#include "forestcoll/growth.hpp"
+#include "forestcoll/fixed_k.hpp"
 #include "forestcoll/network.hpp"
-#include "forestcoll/peer_wiring.hpp"
+#include "forestcoll/packing/growth.hpp"
+#include "forestcoll/peers/peer_wiring.hpp"
 #include "schedule/expansion.hpp"
 #include "schedule/factored.hpp"
 #include "schedule/peers.hpp"
@@ -25,10 +26,6 @@ namespace {
 using fabric::Fabric;
 using std::int64_t;
 
-std::size_t at(int64_t i) {
-  return static_cast<std::size_t>(i);
-}
-
 template <typename T>
 T valueOrThrow(Result<T>&& result) {
   if (!result) {
@@ -37,14 +34,14 @@ T valueOrThrow(Result<T>&& result) {
   return *std::move(result);
 }
 
-void requireUsable(const Fabric& fabric, int mostPeers) {
-  if (mostPeers < 1) {
+void requireUsable(const Fabric& fabric, int maxPeers) {
+  if (maxPeers < 1) {
     throw Failure{{ErrorCode::badUsage, "a GPU needs at least 1 peer", "give a whole number of peers, 1 or more"}};
   }
-  const auto name = [&](int node) { return inQuotes(fabric.nodes()[at(node)].id); };
+  const auto name = [&](int node) { return inQuotes(fabric.nodes()[node].id); };
   for (const fabric::Arc& arc : fabric.arcs()) {
     const auto back = fabric.findArc(arc.head, arc.tail);
-    const Bandwidth other = back ? fabric.arcs()[at(*back)].bandwidth : Bandwidth();
+    const Bandwidth other = back ? fabric.arcs()[*back].bandwidth : Bandwidth();
     if (other != arc.bandwidth) {
       throw Failure{{ErrorCode::unbalanced,
                      "a limit on peers needs links with the same bandwidth both ways, and from " + name(arc.tail) +
@@ -54,14 +51,14 @@ void requireUsable(const Fabric& fabric, int mostPeers) {
                      {{}, 0, 0, name(arc.tail)}}};
     }
   }
-  std::vector<int> linked(at(fabric.nodeCount()), 0);
+  std::vector<int> linked(static_cast<std::size_t>(fabric.nodeCount()), 0);
   for (const fabric::Arc& arc : fabric.arcs()) {
-    const bool joinsGpus = fabric.nodes()[at(arc.tail)].kind == fabric::NodeKind::gpu &&
-                           fabric.nodes()[at(arc.head)].kind == fabric::NodeKind::gpu;
-    linked[at(arc.tail)] += joinsGpus ? 1 : 0;
+    const bool joinsGpus = fabric.nodes()[arc.tail].kind == fabric::NodeKind::gpu &&
+                           fabric.nodes()[arc.head].kind == fabric::NodeKind::gpu;
+    linked[arc.tail] += joinsGpus ? 1 : 0;
   }
   const auto most = std::max_element(linked.begin(), linked.end());
-  if (*most > mostPeers) {
+  if (*most > maxPeers) {
     const auto node = static_cast<int>(most - linked.begin());
     throw Failure{{ErrorCode::infeasible,
                    name(node) + " is linked to " + std::to_string(*most) +
@@ -86,8 +83,8 @@ WiredFabric buildWired(const Fabric& fabric, PeerWiring&& wiring, const Rational
   std::vector<int> nodeOf;
   std::vector<int> wireOf;
   for (int node = 0; node < fabric.nodeCount(); ++node) {
-    const fabric::Node& original = fabric.nodes()[at(node)];
-    if (wiring.isReplaced[at(node)] != 0) {
+    const fabric::Node& original = fabric.nodes()[node];
+    if (wiring.isReplaced[node] != 0) {
       continue;
     }
     fabric::NodeDescription added;
@@ -101,10 +98,10 @@ WiredFabric buildWired(const Fabric& fabric, PeerWiring&& wiring, const Rational
     wireOf.push_back(-1);
   }
   for (const fabric::Arc& arc : fabric.arcs()) {
-    if (arc.tail < arc.head && wiring.isReplaced[at(arc.tail)] == 0 && wiring.isReplaced[at(arc.head)] == 0) {
+    if (arc.tail < arc.head && wiring.isReplaced[arc.tail] == 0 && wiring.isReplaced[arc.head] == 0) {
       fabric::LinkDescription link;
-      link.src = fabric.nodes()[at(arc.tail)].id;
-      link.dst = fabric.nodes()[at(arc.head)].id;
+      link.src = fabric.nodes()[arc.tail].id;
+      link.dst = fabric.nodes()[arc.head].id;
       link.bandwidth = arc.bandwidth.toString();
       description.links.push_back(std::move(link));
     }
@@ -123,7 +120,7 @@ WiredFabric buildWired(const Fabric& fabric, PeerWiring&& wiring, const Rational
     const std::string bandwidth = Bandwidth(Rational(wire.trees) * bandwidthOfTree).toString();
     for (const int gpu : {wire.a, wire.b}) {
       fabric::LinkDescription link;
-      link.src = fabric.nodes()[at(gpu)].id;
+      link.src = fabric.nodes()[gpu].id;
       link.dst = added.id;
       link.bandwidth = bandwidth;
       description.links.push_back(std::move(link));
@@ -144,26 +141,26 @@ schedule::Forest onFabric(const WiredFabric& wired, schedule::Forest&& forest, c
       auto parts = std::make_shared<schedule::FactoredForest>(*forest.factored);
       for (schedule::FactoredForest::Instance& instance : parts->instances) {
         for (fabric::NodeIndex& node : instance.switches) {
-          const int wire = wired.wireOf[at(node)];
-          node = wire >= 0 ? wired.wires[at(wire)].relays.front() : wired.nodeOf[at(node)];
+          const int wire = wired.wireOf[node];
+          node = wire >= 0 ? wired.wires[wire].relays.front() : wired.nodeOf[node];
         }
       }
       forest.factored = std::move(parts);
       return std::move(forest);
     }
-    forest = valueOrThrow(schedule::expanded(forest, wired.fabric, schedule::kMostExpandedBytes, progress));
+    forest = valueOrThrow(schedule::expanded(forest, wired.fabric, schedule::kMaxExpandedBytes, progress));
   }
   schedule::PathPool paths;
   std::vector<fabric::NodeIndex> route;
   for (schedule::PathId id = 0; id < forest.paths.size(); ++id) {
     route.clear();
     for (const fabric::NodeIndex node : forest.paths[id]) {
-      const int index = wired.wireOf[at(node)];
+      const int index = wired.wireOf[node];
       if (index < 0) {
-        route.push_back(wired.nodeOf[at(node)]);
+        route.push_back(wired.nodeOf[node]);
         continue;
       }
-      const Wire& wire = wired.wires[at(index)];
+      const Wire& wire = wired.wires[index];
       if (route.back() == wire.a) {
         route.insert(route.end(), wire.relays.begin(), wire.relays.end());
       } else {
@@ -185,12 +182,12 @@ struct Attempt {
 
 class PeerLimiter {
 public:
-  PeerLimiter(const Fabric& fabric, const Request& request, int mostPeers, const Progress& progress)
+  PeerLimiter(const Fabric& fabric, const Request& request, int maxPeers, const Progress& progress)
       : m_fabric(fabric),
         m_request(request),
-        m_mostPeers(mostPeers),
+        m_maxPeers(maxPeers),
         m_progress(progress),
-        m_network(makeNetwork(fabric, std::vector<int64_t>(at(fabric.gpuCount()), 1))) {}
+        m_network(makeNetwork(fabric, std::vector<int64_t>(static_cast<std::size_t>(fabric.gpuCount()), 1))) {}
 
   PeerLimited run() {
     std::vector<StageSeconds> seconds;
@@ -211,7 +208,7 @@ public:
     if (keepsLimitByItself()) {
       PeerLimited plain;
       plain.generated = valueOrThrow(generate(m_fabric, m_request, m_progress));
-      plain.mostPeers = schedule::mostPeers(plain.generated.schedule, m_fabric, m_progress);
+      plain.maxPeers = schedule::maxPeers(plain.generated.schedule, m_fabric, m_progress);
       return plain;
     }
     std::optional<Attempt> best = findWiring();
@@ -233,7 +230,7 @@ private:
 
   [[nodiscard]] bool keepsLimitByItself() const {
     try {
-      return !wirePeers(m_network, capacitiesAt(m_optimum.scale), m_mostPeers, WiringStyle::even, m_progress);
+      return !wirePeers(m_network, capacitiesAt(m_optimum.scale), m_maxPeers, WiringStyle::even, m_progress);
     } catch (const Failure& failure) {
       if (failure.error.code != ErrorCode::infeasible) {
         throw;
@@ -246,7 +243,7 @@ private:
   [[nodiscard]] Rational scaleAfter(const Rational& scale, const std::vector<char>& isReplaced) const {
     std::optional<Rational> next;
     for (const TreeArc& arc : m_network.arcs) {
-      if (isReplaced[at(arc.tail)] != 0 || isReplaced[at(arc.head)] != 0) {
+      if (isReplaced[arc.tail] != 0 || isReplaced[arc.head] != 0) {
         const Rational bandwidth = Rational(arc.capacity) * m_network.unit;
         const Rational candidate = Rational((scale * bandwidth).floor() + 1) / bandwidth;
         next = next ? std::min(*next, candidate) : candidate;
@@ -285,7 +282,7 @@ private:
       throwIfCancelled(m_progress);
       std::optional<PeerWiring> wiring;
       try {
-        wiring = wirePeers(m_network, capacitiesAt(scale), m_mostPeers, style, m_progress);
+        wiring = wirePeers(m_network, capacitiesAt(scale), m_maxPeers, style, m_progress);
       } catch (const Failure& error) {
         if (error.error.code != ErrorCode::infeasible) {
           throw;
@@ -318,9 +315,9 @@ private:
 
   /// Throws the failure with the least limit for which there is a wiring.
   [[noreturn]] void suggestLimit(Error failure) const {
-    constexpr int kMostTries = 64;
+    constexpr int kMaxTries = 64;
     const std::vector<TreeArc> capacities = capacitiesAt(m_optimum.scale * Rational(4));
-    for (int peers = m_mostPeers + 1; peers <= m_mostPeers + kMostTries; ++peers) {
+    for (int peers = m_maxPeers + 1; peers <= m_maxPeers + kMaxTries; ++peers) {
       try {
         static_cast<void>(wirePeers(m_network, capacities, peers, WiringStyle::even, m_progress));
         failure.fix = "allow at least " + std::to_string(peers) + " peers";
@@ -365,11 +362,11 @@ private:
     result.generated.optimum = m_optimum;
     result.generated.optimum.treesPerRoot = k;
     result.generated.optimum.scale = scale;
-    result.mostPeers = schedule::mostPeers(schedule, m_fabric, m_progress);
-    if (result.mostPeers > m_mostPeers) {
+    result.maxPeers = schedule::maxPeers(schedule, m_fabric, m_progress);
+    if (result.maxPeers > m_maxPeers) {
       throw Failure{{ErrorCode::internal,
-                     "a GPU has " + std::to_string(result.mostPeers) + " peers, more than the limit of " +
-                         std::to_string(m_mostPeers),
+                     "a GPU has " + std::to_string(result.maxPeers) + " peers, more than the limit of " +
+                         std::to_string(m_maxPeers),
                      "please report this fabric"}};
     }
     return result;
@@ -377,7 +374,7 @@ private:
 
   const Fabric& m_fabric;
   const Request& m_request;
-  int m_mostPeers;
+  int m_maxPeers;
   const Progress& m_progress;
   Network m_network;
   Optimum m_bound;    ///< with any k
@@ -386,11 +383,11 @@ private:
 
 }  // namespace
 
-Result<PeerLimited> generateWithPeers(const Fabric& fabric, const Request& request, int mostPeers,
+Result<PeerLimited> generateWithPeers(const Fabric& fabric, const Request& request, int maxPeers,
                                       const Progress& progress) {
   try {
-    requireUsable(fabric, mostPeers);
-    return PeerLimiter(fabric, request, mostPeers, progress).run();
+    requireUsable(fabric, maxPeers);
+    return PeerLimiter(fabric, request, maxPeers, progress).run();
   } catch (const Failure& failure) {
     return failure.error;
   } catch (const OverflowError&) {
@@ -404,12 +401,12 @@ Result<PeerLimited> generateWithPeers(const Fabric& fabric, const Request& reque
   }
 }
 
-Result<Generated> generateLimited(const Fabric& fabric, const Request& request, std::optional<int> mostPeers,
+Result<Generated> generateLimited(const Fabric& fabric, const Request& request, std::optional<int> maxPeers,
                                   const Progress& progress) {
-  if (!mostPeers) {
+  if (!maxPeers) {
     return generate(fabric, request, progress);
   }
-  auto limited = generateWithPeers(fabric, request, *mostPeers, progress);
+  auto limited = generateWithPeers(fabric, request, *maxPeers, progress);
   if (!limited) {
     return limited.error();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/equal_parts.hpp"
+#include "forestcoll/parts/equal_parts.hpp"
 
 #include <algorithm>
 #include <map>
@@ -17,19 +17,18 @@ namespace {
 
 using std::int64_t;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 class Classes {
 public:
   Classes(const fabric::Fabric& fabric, std::span<const int64_t> demandByRank)
-      : m_fabric(fabric), m_demand(demandByRank), m_class(at(fabric.nodeCount())), m_place(at(fabric.nodeCount())) {
+      : m_fabric(fabric),
+        m_demand(demandByRank),
+        m_class(static_cast<std::size_t>(fabric.nodeCount())),
+        m_place(static_cast<std::size_t>(fabric.nodeCount())) {
     std::iota(m_class.begin(), m_class.end(), 0);
-    m_arcsOf.resize(at(fabric.nodeCount()));
+    m_arcsOf.resize(static_cast<std::size_t>(fabric.nodeCount()));
     for (std::size_t i = 0; i < fabric.arcs().size(); ++i) {
-      m_arcsOf[at(fabric.arcs()[i].tail)].push_back(static_cast<int>(i));
-      m_arcsOf[at(fabric.arcs()[i].head)].push_back(static_cast<int>(i));
+      m_arcsOf[fabric.arcs()[i].tail].push_back(static_cast<int>(i));
+      m_arcsOf[fabric.arcs()[i].head].push_back(static_cast<int>(i));
       const Rational& bandwidth = fabric.arcs()[i].bandwidth.gigabytesPerSecond();
       const auto key = std::pair(bandwidth.numerator(), bandwidth.denominator());
       m_bandwidth.push_back(m_bandwidths.emplace(key, static_cast<int>(m_bandwidths.size())).first->second);
@@ -41,32 +40,32 @@ public:
     std::unordered_map<std::string_view, int> number;
     std::vector<std::vector<int>> boxes;
     for (int node = 0; node < m_fabric.nodeCount(); ++node) {
-      const std::string_view box = fabric::boxAtLevel(m_fabric.nodes()[at(node)].box, level);
+      const std::string_view box = fabric::boxAtLevel(m_fabric.nodes()[node].box, level);
       if (box.empty()) {
-        m_place[at(node)] = {-1, 0};
+        m_place[node] = {-1, 0};
         continue;
       }
       const auto [found, isNew] = number.emplace(box, static_cast<int>(boxes.size()));
       if (isNew) {
         boxes.emplace_back();
       }
-      std::vector<int>& nodes = boxes[at(found->second)];
-      m_place[at(node)] = {found->second, static_cast<int>(nodes.size())};
+      std::vector<int>& nodes = boxes[found->second];
+      m_place[node] = {found->second, static_cast<int>(nodes.size())};
       nodes.push_back(node);
     }
     std::map<std::vector<int64_t>, int> firstOf;
     for (std::size_t box = 0; box < boxes.size(); ++box) {
       const auto [first, isNew] = firstOf.emplace(signatureOf(boxes, static_cast<int>(box)), static_cast<int>(box));
       for (std::size_t i = 0; i < boxes[box].size() && !isNew; ++i) {
-        join(boxes[at(first->second)][i], boxes[box][i]);
+        join(boxes[first->second][i], boxes[box][i]);
       }
     }
     return !boxes.empty();
   }
 
   std::vector<int> take() {
-    for (int node = 0; at(node) < m_class.size(); ++node) {
-      m_class[at(node)] = find(node);
+    for (int node = 0; static_cast<std::size_t>(node) < m_class.size(); ++node) {
+      m_class[node] = find(node);
     }
     return std::move(m_class);
   }
@@ -76,19 +75,19 @@ private:
   [[nodiscard]] std::vector<int64_t> signatureOf(const std::vector<std::vector<int>>& boxes, int box) const {
     std::vector<int64_t> text;
     std::vector<std::tuple<int64_t, int64_t, int64_t>> ends;
-    for (const int node : boxes[at(box)]) {
-      const fabric::Node& facts = m_fabric.nodes()[at(node)];
+    for (const int node : boxes[box]) {
+      const fabric::Node& facts = m_fabric.nodes()[node];
       text.push_back(static_cast<int64_t>(facts.kind));
-      text.push_back(facts.rank < 0 ? -1 : m_demand[at(facts.rank)]);
+      text.push_back(facts.rank < 0 ? -1 : m_demand[facts.rank]);
       ends.clear();
-      for (const int arc : m_arcsOf[at(node)]) {
-        const fabric::Arc& link = m_fabric.arcs()[at(arc)];
+      for (const int arc : m_arcsOf[node]) {
+        const fabric::Arc& link = m_fabric.arcs()[arc];
         const bool isOut = link.tail == node;
         const int other = isOut ? link.head : link.tail;
-        const auto [otherBox, place] = m_place[at(other)];
+        const auto [otherBox, place] = m_place[other];
         // Places inside the box are told from nodes outside by their sign.
         const int64_t end = otherBox == box ? -1 - int64_t{place} : int64_t{other};
-        ends.emplace_back(end, isOut ? 1 : 0, m_bandwidth[at(arc)]);
+        ends.emplace_back(end, isOut ? 1 : 0, m_bandwidth[arc]);
       }
       std::sort(ends.begin(), ends.end());
       text.push_back(static_cast<int64_t>(ends.size()));
@@ -100,8 +99,8 @@ private:
   }
 
   int find(int node) {
-    while (m_class[at(node)] != node) {
-      node = m_class[at(node)] = m_class[at(m_class[at(node)])];
+    while (m_class[node] != node) {
+      node = m_class[node] = m_class[m_class[node]];
     }
     return node;
   }
@@ -109,7 +108,7 @@ private:
   void join(int a, int b) {
     const int first = find(a);
     const int second = find(b);
-    m_class[at(std::max(first, second))] = std::min(first, second);
+    m_class[std::max(first, second)] = std::min(first, second);
   }
 
   const fabric::Fabric& m_fabric;

@@ -41,12 +41,12 @@ enum class WiringStyle {
   leaves  ///< besides, every GPU is wired to others on its own leaf switch, for leaves with narrow uplinks
 };
 
-/// Wires for the networks of switches that would give some GPU more than `mostPeers` peers; nothing where there are
+/// Wires for the networks of switches that would give some GPU more than `maxPeers` peers; nothing where there are
 /// none. GPUs joined by links count as peers of each other.
 /// @param capacities trees per arc, the same in both directions of every link
-/// @pre mostPeers >= 1
+/// @pre maxPeers >= 1
 /// Throws Failure (infeasible where no such wiring joins all GPUs), CancelledError, OverflowError.
 [[nodiscard]] std::optional<PeerWiring> wirePeers(const Network& network, const std::vector<TreeArc>& capacities,
-                                                  int mostPeers, WiringStyle style, const Progress& progress);
+                                                  int maxPeers, WiringStyle style, const Progress& progress);
 
 }  // namespace coppice::forestcoll

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/tree_table.hpp"
+#include "forestcoll/packing/tree_table.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -9,33 +9,29 @@ namespace {
 
 using std::int64_t;
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 void listByNode(const PackingProblem& problem, bool byHead, std::vector<int>& start, std::vector<int>& list) {
-  start.assign(at(problem.nodeCount) + 1, 0);
+  start.assign(static_cast<std::size_t>(problem.nodeCount) + 1, 0);
   const auto nodeOf = [&](const TreeArc& arc) { return byHead ? arc.head : arc.tail; };
   for (const TreeArc& arc : problem.arcs) {
-    ++start[at(nodeOf(arc)) + 1];
+    ++start[static_cast<std::size_t>(nodeOf(arc)) + 1];
   }
   std::partial_sum(start.begin(), start.end(), start.begin());
   list.resize(problem.arcs.size());
   std::vector<int> fill(start.begin(), start.end() - 1);
   for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
-    list[at(fill[at(nodeOf(problem.arcs[i]))]++)] = static_cast<int>(i);
+    list[fill[nodeOf(problem.arcs[i])]++] = static_cast<int>(i);
   }
 }
 
 }  // namespace
 
 bool TreeTable::fits(const PackingProblem& problem, int64_t trees) {
-  constexpr int64_t kMostCells = int64_t{1} << 27;
-  return problem.nodeCount <= kMostNodes && (trees + 64) * problem.nodeCount <= kMostCells;
+  constexpr int64_t kMaxCells = int64_t{1} << 27;
+  return problem.nodeCount <= kMaxNodes && (trees + 64) * problem.nodeCount <= kMaxCells;
 }
 
-TreeTable::TreeTable(const PackingProblem& problem, int mostTrees)
-    : m_problem(problem), m_place(problem.arcs.size()), m_stride((at(mostTrees) + 63) / 64 * 64) {
+TreeTable::TreeTable(const PackingProblem& problem, int maxTrees)
+    : m_problem(problem), m_place(problem.arcs.size()), m_stride((static_cast<std::size_t>(maxTrees) + 63) / 64 * 64) {
   listByNode(problem, true, m_inStart, m_in);
   listByNode(problem, false, m_outStart, m_out);
   for (const TreeArc& arc : problem.arcs) {
@@ -44,14 +40,14 @@ TreeTable::TreeTable(const PackingProblem& problem, int mostTrees)
   for (int node = 0; node < problem.nodeCount; ++node) {
     Small place = 0;
     for (const int arc : arcsInto(node)) {
-      m_place[at(arc)] = place++;
+      m_place[arc] = place++;
     }
   }
-  const std::size_t cells = at(problem.nodeCount) * m_stride;
+  const std::size_t cells = static_cast<std::size_t>(problem.nodeCount) * m_stride;
   m_level.assign(cells, kNowhere);
   m_below.assign(cells, 0);
   m_parent.assign(cells, kNoParent);
-  m_missing.assign(at(problem.nodeCount), 0);
+  m_missing.assign(static_cast<std::size_t>(problem.nodeCount), 0);
 }
 
 int TreeTable::addTree(int root, int64_t copies) {
@@ -66,7 +62,7 @@ int TreeTable::addTree(int root, int64_t copies) {
   for (int& missing : m_missing) {
     ++missing;
   }
-  --m_missing[at(root)];
+  --m_missing[root];
   m_missingCount += nodeCount() - 1;
   return tree;
 }
@@ -74,15 +70,15 @@ int TreeTable::addTree(int root, int64_t copies) {
 int TreeTable::addTree(const PackedTree& tree) {
   const int added = addTree(tree.root, tree.multiplicity);
   for (const int arc : tree.arcs) {
-    const TreeArc& ends = m_problem.arcs[at(arc)];
+    const TreeArc& ends = m_problem.arcs[arc];
     m_level[cell(ends.head, added)] = static_cast<Small>(level(ends.tail, added) + 1);
-    m_parent[cell(ends.head, added)] = m_place[at(arc)];
-    m_room[at(arc)] -= tree.multiplicity;
-    --m_missing[at(ends.head)];
+    m_parent[cell(ends.head, added)] = m_place[arc];
+    m_room[arc] -= tree.multiplicity;
+    --m_missing[ends.head];
     --m_missingCount;
   }
   for (std::size_t i = tree.arcs.size(); i-- > 0;) {
-    const TreeArc& ends = m_problem.arcs[at(tree.arcs[i])];
+    const TreeArc& ends = m_problem.arcs[tree.arcs[i]];
     Small& above = m_below[cell(ends.tail, added)];
     above = std::max(above, static_cast<Small>(below(ends.head, added) + 1));
   }
@@ -95,7 +91,7 @@ int TreeTable::split(int tree, int64_t part) {
   }
   const int fresh = treeCount();
   m_root.push_back(root(tree));
-  m_copies[at(tree)] -= part;
+  m_copies[tree] -= part;
   m_copies.push_back(part);
   for (int node = 0; node < nodeCount(); ++node) {
     const std::size_t from = cell(node, tree);
@@ -104,7 +100,7 @@ int TreeTable::split(int tree, int64_t part) {
     m_below[to] = m_below[from];
     m_parent[to] = m_parent[from];
     if (m_parent[from] == kNoParent) {
-      ++m_missing[at(node)];
+      ++m_missing[node];
       ++m_missingCount;
     }
   }
@@ -127,8 +123,8 @@ bool TreeTable::isUnder(int tree, int node, int top) const {
 void TreeTable::detach(int node, int tree) {
   const int arc = arcsInto(node)[m_parent[cell(node, tree)]];
   m_parent[cell(node, tree)] = kNoParent;
-  m_room[at(arc)] += copies(tree);
-  ++m_missing[at(node)];
+  m_room[arc] += copies(tree);
+  ++m_missing[node];
   ++m_missingCount;
   // Heights above, as far as they were owed to this node.
   int was = below(node, tree) + 1;
@@ -136,7 +132,7 @@ void TreeTable::detach(int node, int tree) {
     int height = 0;
     for (const int out : arcsFrom(up)) {
       if (isChild(out, tree)) {
-        height = std::max(height, below(m_problem.arcs[at(out)].head, tree) + 1);
+        height = std::max(height, below(m_problem.arcs[out].head, tree) + 1);
       }
     }
     m_work += static_cast<int64_t>(arcsFrom(up).size());
@@ -152,11 +148,11 @@ void TreeTable::detach(int node, int tree) {
 }
 
 void TreeTable::attach(int node, int tree, int place) {
-  const int arc = arcsInto(node)[at(place)];
+  const int arc = arcsInto(node)[place];
   ++m_changes;
   m_parent[cell(node, tree)] = static_cast<Small>(place);
-  m_room[at(arc)] -= copies(tree);
-  --m_missing[at(node)];
+  m_room[arc] -= copies(tree);
+  --m_missing[node];
   --m_missingCount;
   const int shift = level(tailOf(arc), tree) + 1 - level(node, tree);
   if (below(node, tree) == 0) {
@@ -172,7 +168,7 @@ void TreeTable::attach(int node, int tree, int place) {
       }
       for (const int out : arcsFrom(top)) {
         if (isChild(out, tree)) {
-          m_stack.push_back(m_problem.arcs[at(out)].head);
+          m_stack.push_back(m_problem.arcs[out].head);
         }
       }
       m_work += static_cast<int64_t>(arcsFrom(top).size());
@@ -191,8 +187,8 @@ void TreeTable::attach(int node, int tree, int place) {
 void TreeTable::widen() {
   const std::size_t wider = m_stride + std::max<std::size_t>(64, m_stride / 4 / 64 * 64);
   const auto relay = [&](std::vector<Small>& table, Small value) {
-    std::vector<Small> copy(at(nodeCount()) * wider, value);
-    for (std::size_t row = 0; row < at(nodeCount()); ++row) {
+    std::vector<Small> copy(static_cast<std::size_t>(nodeCount()) * wider, value);
+    for (std::size_t row = 0; row < static_cast<std::size_t>(nodeCount()); ++row) {
       std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(row * m_stride), m_stride,
                   copy.begin() + static_cast<std::ptrdiff_t>(row * wider));
     }
@@ -209,7 +205,7 @@ PackedTree TreeTable::tree(int tree) const {
   std::vector<int> start;  // places of the arcs by level of their heads
   for (int node = 0; node < nodeCount(); ++node) {
     if (place(node, tree) < kIsRoot) {
-      const std::size_t next = at(level(node, tree)) + 1;
+      const std::size_t next = static_cast<std::size_t>(level(node, tree)) + 1;
       if (start.size() <= next) {
         start.resize(next + 1, 0);
       }
@@ -217,10 +213,10 @@ PackedTree TreeTable::tree(int tree) const {
     }
   }
   std::partial_sum(start.begin(), start.end(), start.begin());
-  packed.arcs.resize(start.empty() ? 0 : at(start.back()));
+  packed.arcs.resize(start.empty() ? 0 : static_cast<std::size_t>(start.back()));
   for (int node = 0; node < nodeCount(); ++node) {
     if (place(node, tree) < kIsRoot) {
-      packed.arcs[at(start[at(level(node, tree))]++)] = arcsInto(node)[at(place(node, tree))];
+      packed.arcs[start[level(node, tree)]++] = arcsInto(node)[place(node, tree)];
     }
   }
   return packed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/low_packing.hpp"
+#include "forestcoll/packing/low_packing.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/checked.hpp"
-#include "forestcoll/transport.hpp"
-#include "forestcoll/tree_growth.hpp"
+#include "forestcoll/packing/transport.hpp"
+#include "forestcoll/packing/tree_growth.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -19,29 +19,26 @@ using Level = std::uint16_t;
 
 constexpr Level kFar = std::numeric_limits<Level>::max();
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// Arcs entering each node.
 struct InArcs {
   std::vector<int> start;
   std::vector<int> arc;
 
   explicit InArcs(const PackingProblem& problem) {
-    start.assign(at(problem.nodeCount) + 1, 0);
+    start.assign(static_cast<std::size_t>(problem.nodeCount) + 1, 0);
     for (const TreeArc& a : problem.arcs) {
-      ++start[at(a.head) + 1];
+      ++start[static_cast<std::size_t>(a.head) + 1];
     }
     std::partial_sum(start.begin(), start.end(), start.begin());
     arc.resize(problem.arcs.size());
     std::vector<int> fill(start.begin(), start.end() - 1);
     for (std::size_t i = 0; i < problem.arcs.size(); ++i) {
-      arc[at(fill[at(problem.arcs[i].head)]++)] = static_cast<int>(i);
+      arc[fill[problem.arcs[i].head]++] = static_cast<int>(i);
     }
   }
   [[nodiscard]] std::span<const int> of(int node) const {
-    return {arc.data() + start[at(node)], at(start[at(node) + 1] - start[at(node)])};
+    return {arc.data() + start[node],
+            static_cast<std::size_t>(start[static_cast<std::size_t>(node) + 1] - start[node])};
   }
 };
 
@@ -50,7 +47,7 @@ public:
   LevelPacking(const PackingProblem& problem, const Progress& progress, const LowPackingOptions& options)
       : m_problem(problem), m_progress(progress), m_options(options), m_in(problem) {
     for (int node = 0; node < problem.nodeCount; ++node) {
-      if (problem.supply[at(node)] > 0) {
+      if (problem.supply[node] > 0) {
         m_roots.push_back(node);
       }
     }
@@ -63,7 +60,7 @@ public:
     }
     m_reluctance.resize(m_roots.size());
     for (int64_t rank = 0; rank < roots; ++rank) {
-      m_reluctance[static_cast<std::size_t>(rank * step % roots)] = static_cast<int>(rank);
+      m_reluctance[rank * step % roots] = static_cast<int>(rank);
     }
   }
 
@@ -71,7 +68,7 @@ public:
     if (!enoughCapacity() || !isSmallEnough() || !findDistances()) {
       return std::nullopt;
     }
-    m_parents.assign(at(m_problem.nodeCount) * m_roots.size(), -1);
+    m_parents.assign(static_cast<std::size_t>(m_problem.nodeCount) * m_roots.size(), -1);
     m_splits.assign(m_roots.size(), {});
     for (int node = 0; node < m_problem.nodeCount; ++node) {
       throwIfCancelled(m_progress);
@@ -90,9 +87,11 @@ private:
   };
 
   [[nodiscard]] int rootCount() const { return static_cast<int>(m_roots.size()); }
-  [[nodiscard]] Level& level(int node, int root) { return m_levels[at(node) * m_roots.size() + at(root)]; }
+  [[nodiscard]] Level& level(int node, int root) {
+    return m_levels[static_cast<std::size_t>(node) * m_roots.size() + static_cast<std::size_t>(root)];
+  }
   [[nodiscard]] std::span<const Level> levels(int node) const {
-    return {m_levels.data() + at(node) * m_roots.size(), m_roots.size()};
+    return {m_levels.data() + static_cast<std::size_t>(node) * m_roots.size(), m_roots.size()};
   }
 
   [[nodiscard]] bool enoughCapacity() const {
@@ -103,9 +102,9 @@ private:
     for (int node = 0; node < m_problem.nodeCount; ++node) {
       int64_t in = 0;
       for (const int arc : m_in.of(node)) {
-        in = checkedAdd(in, m_problem.arcs[at(arc)].capacity);
+        in = checkedAdd(in, m_problem.arcs[arc].capacity);
       }
-      if (in < total - m_problem.supply[at(node)]) {
+      if (in < total - m_problem.supply[node]) {
         return false;
       }
     }
@@ -114,41 +113,43 @@ private:
 
   /// Tables of nodes x roots, and one look at every arc for every root.
   [[nodiscard]] bool isSmallEnough() const {
-    constexpr int64_t kMostEntries = int64_t{1} << 28;
-    constexpr int64_t kMostLooks = int64_t{1} << 31;
+    constexpr int64_t kMaxEntries = int64_t{1} << 28;
+    constexpr int64_t kMaxLooks = int64_t{1} << 31;
     const int64_t roots = rootCount();
-    return roots * m_problem.nodeCount <= kMostEntries &&
-           static_cast<int64_t>(m_problem.arcs.size()) * roots <= kMostLooks;
+    return roots * m_problem.nodeCount <= kMaxEntries &&
+           static_cast<int64_t>(m_problem.arcs.size()) * roots <= kMaxLooks;
   }
 
   /// Breadth-first levels of all roots at once, as bit sets over the roots. False if some node is out of reach or too
   /// far away.
   bool findDistances() {
     const std::size_t words = (m_roots.size() + 63) / 64;
-    const std::size_t nodes = at(m_problem.nodeCount);
+    const std::size_t nodes = static_cast<std::size_t>(m_problem.nodeCount);
     m_levels.assign(nodes * m_roots.size(), kFar);
     std::vector<std::uint64_t> reached(nodes * words, 0);
     for (int root = 0; root < rootCount(); ++root) {
-      reached[at(m_roots[at(root)]) * words + at(root) / 64] |= std::uint64_t{1} << (root % 64);
-      level(m_roots[at(root)], root) = 0;
+      reached[static_cast<std::size_t>(m_roots[root]) * words + static_cast<std::size_t>(root) / 64] |= std::uint64_t{1}
+                                                                                                        << (root % 64);
+      level(m_roots[root], root) = 0;
     }
     std::vector<std::uint64_t> next = reached;
     int64_t open = static_cast<int64_t>(nodes * m_roots.size()) - rootCount();
     for (int distance = 1; open > 0; ++distance) {
       throwIfCancelled(m_progress);
-      if (distance > m_options.mostHeight || distance >= kFar) {
+      if (distance > m_options.maxHeight || distance >= kFar) {
         return false;
       }
       const int64_t before = open;
       for (int node = 0; node < m_problem.nodeCount; ++node) {
-        std::uint64_t* const mine = next.data() + at(node) * words;
+        std::uint64_t* const mine = next.data() + static_cast<std::size_t>(node) * words;
         for (const int arc : m_in.of(node)) {
-          const std::uint64_t* const theirs = reached.data() + at(m_problem.arcs[at(arc)].tail) * words;
+          const std::uint64_t* const theirs =
+              reached.data() + static_cast<std::size_t>(m_problem.arcs[arc].tail) * words;
           for (std::size_t w = 0; w < words; ++w) {
             mine[w] |= theirs[w];
           }
         }
-        const std::uint64_t* const old = reached.data() + at(node) * words;
+        const std::uint64_t* const old = reached.data() + static_cast<std::size_t>(node) * words;
         for (std::size_t w = 0; w < words; ++w) {
           for (std::uint64_t fresh = mine[w] & ~old[w]; fresh != 0; fresh &= fresh - 1) {
             level(node, static_cast<int>(w) * 64 + __builtin_ctzll(fresh)) = static_cast<Level>(distance);
@@ -168,22 +169,22 @@ private:
     const std::span<const int> arcs = m_in.of(node);
     m_rooms.clear();
     for (const int arc : arcs) {
-      m_rooms.push_back(m_problem.arcs[at(arc)].capacity);
+      m_rooms.push_back(m_problem.arcs[arc].capacity);
     }
     m_transport.start(m_rooms);
     const std::span<const Level> mine = levels(node);
     m_itemRoot.clear();
     for (int root = 0; root < rootCount(); ++root) {
-      if (m_roots[at(root)] == node) {
+      if (m_roots[root] == node) {
         continue;
       }
       m_bins.clear();
       for (std::size_t i = 0; i < arcs.size(); ++i) {
-        if (levels(m_problem.arcs[at(arcs[i])].tail)[at(root)] < mine[at(root)]) {
+        if (levels(m_problem.arcs[arcs[i]].tail)[root] < mine[root]) {
           m_bins.push_back(static_cast<int>(i));
         }
       }
-      m_transport.addItem(m_problem.supply[at(m_roots[at(root)])], m_bins, m_reluctance[at(root)]);
+      m_transport.addItem(m_problem.supply[m_roots[root]], m_bins, m_reluctance[root]);
       m_itemRoot.push_back(root);
     }
     const int64_t before = m_transport.work();
@@ -193,13 +194,13 @@ private:
       return false;
     }
     for (int item = 0; item < m_transport.itemCount(); ++item) {
-      const int root = m_itemRoot[at(item)];
+      const int root = m_itemRoot[item];
       const int bin = m_transport.wholeBin(item);
       if (bin >= 0) {
-        m_parents[at(node) * m_roots.size() + at(root)] = arcs[at(bin)];
+        m_parents[static_cast<std::size_t>(node) * m_roots.size() + static_cast<std::size_t>(root)] = arcs[bin];
         continue;
       }
-      m_splits[at(root)].push_back({node, m_transport.pieces(item)});
+      m_splits[root].push_back({node, m_transport.pieces(item)});
     }
     return true;
   }
@@ -207,27 +208,27 @@ private:
   /// All trees together, height after height. Small problems are tried with several limits on the number of different
   /// trees; the lowest result counts, then the one of fewest trees.
   std::optional<std::vector<PackedTree>> grow() {
-    constexpr int64_t kMostCells = int64_t{1} << 25;
+    constexpr int64_t kMaxCells = int64_t{1} << 25;
     constexpr int kSmall = 32;
-    constexpr int64_t kMostPerRoot = 64;
+    constexpr int64_t kMaxPerRoot = 64;
     int64_t copies = 0;
     for (const int64_t supply : m_problem.supply) {
       copies += supply;
     }
-    const int64_t most = std::min({copies, kMostPerRoot * rootCount(), kMostCells / m_problem.nodeCount});
+    const int64_t most = std::min({copies, kMaxPerRoot * rootCount(), kMaxCells / m_problem.nodeCount});
     std::optional<std::vector<PackedTree>> best;
     int bestHeight = 0;
-    for (int64_t perRoot = m_problem.nodeCount <= kSmall ? 1 : kMostPerRoot; perRoot <= kMostPerRoot; perRoot *= 8) {
+    for (int64_t perRoot = m_problem.nodeCount <= kSmall ? 1 : kMaxPerRoot; perRoot <= kMaxPerRoot; perRoot *= 8) {
       const int64_t trees = std::max<int64_t>(rootCount(), std::min(most, perRoot * rootCount()));
       if (!TreeTable::fits(m_problem, trees)) {
         break;
       }
       TreeTable table(m_problem, static_cast<int>(std::min<int64_t>(trees, 8 * rootCount())));
       for (const int root : m_roots) {
-        table.addTree(root, m_problem.supply[at(root)]);
+        table.addTree(root, m_problem.supply[root]);
       }
       const int64_t looks = trees * static_cast<int64_t>(m_problem.arcs.size());
-      const GrowthLimits limits{std::min(m_options.mostHeight, m_problem.nodeCount - 1), static_cast<int>(trees),
+      const GrowthLimits limits{std::min(m_options.maxHeight, m_problem.nodeCount - 1), static_cast<int>(trees),
                                 (1'000'000 + 8 * looks) << std::clamp(m_options.effort - 1, 0, 10)};
       if (!growTrees(table, limits, m_progress)) {
         continue;
@@ -256,17 +257,17 @@ private:
     std::vector<PackedTree> trees;
     std::vector<int> order;
     std::vector<int> byLevel;
-    std::vector<int> parent(at(m_problem.nodeCount));
+    std::vector<int> parent(static_cast<std::size_t>(m_problem.nodeCount));
     std::vector<int64_t> ends;
     for (int root = 0; root < rootCount(); ++root) {
       throwIfCancelled(m_progress);
-      const int rootNode = m_roots[at(root)];
+      const int rootNode = m_roots[root];
       orderByLevel(root, order, byLevel);
       for (const int node : order) {
-        parent[at(node)] = m_parents[at(node) * m_roots.size() + at(root)];
+        parent[node] = m_parents[static_cast<std::size_t>(node) * m_roots.size() + static_cast<std::size_t>(root)];
       }
-      ends.assign(1, m_problem.supply[at(rootNode)]);
-      for (const Split& split : m_splits[at(root)]) {
+      ends.assign(1, m_problem.supply[rootNode]);
+      for (const Split& split : m_splits[root]) {
         int64_t end = 0;
         for (const Transport::Piece& part : split.parts) {
           end += part.amount;
@@ -277,12 +278,12 @@ private:
       ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
       int64_t first = 0;
       for (const int64_t end : ends) {
-        for (const Split& split : m_splits[at(root)]) {
+        for (const Split& split : m_splits[root]) {
           int64_t partEnd = 0;
           for (const Transport::Piece& part : split.parts) {
             partEnd += part.amount;
             if (first < partEnd) {
-              parent[at(split.node)] = m_in.of(split.node)[at(part.bin)];
+              parent[split.node] = m_in.of(split.node)[part.bin];
               break;
             }
           }
@@ -290,7 +291,7 @@ private:
         PackedTree tree{rootNode, end - first, {}};
         tree.arcs.reserve(order.size());
         for (const int node : order) {
-          tree.arcs.push_back(parent[at(node)]);
+          tree.arcs.push_back(parent[node]);
         }
         trees.push_back(std::move(tree));
         first = end;
@@ -310,9 +311,9 @@ private:
       ++byLevel[std::size_t{level(node, root)} + 1];
     }
     std::partial_sum(byLevel.begin(), byLevel.end(), byLevel.begin());
-    order.resize(at(m_problem.nodeCount));
+    order.resize(static_cast<std::size_t>(m_problem.nodeCount));
     for (int node = 0; node < m_problem.nodeCount; ++node) {
-      order[at(byLevel[level(node, root)]++)] = node;
+      order[byLevel[level(node, root)]++] = node;
     }
     order.erase(order.begin());  // the root alone has level 0
   }

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/two_level.hpp"
+#include "forestcoll/boxes/two_level.hpp"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <utility>
 
-#include "forestcoll/star_routing.hpp"
-#include "forestcoll/two_level_shape.hpp"
+#include "forestcoll/boxes/star_routing.hpp"
+#include "forestcoll/boxes/two_level_shape.hpp"
 
 namespace coppice::forestcoll {
 namespace {
 
 using std::int64_t;
-
-std::size_t at(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// Trees times GPUs, at most: each pair is an edge of the forest.
 constexpr int64_t kMaxEdges = int64_t{1} << 27;
@@ -86,13 +82,13 @@ public:
         m_progress(progress),
         m_gpuCount(static_cast<int>(network.gpus.size())),
         m_boxCount(static_cast<int>(shape.boxes.size())),
-        m_firstTree(at(m_gpuCount) + 1, 0),
-        m_treesOfBox(at(m_boxCount)),
-        m_entries(at(m_boxCount)),
-        m_sent(at(m_gpuCount), 0),
-        m_entryOf(at(m_gpuCount), 0) {
+        m_firstTree(static_cast<std::size_t>(m_gpuCount) + 1, 0),
+        m_treesOfBox(static_cast<std::size_t>(m_boxCount)),
+        m_entries(static_cast<std::size_t>(m_boxCount)),
+        m_sent(static_cast<std::size_t>(m_gpuCount), 0),
+        m_entryOf(static_cast<std::size_t>(m_gpuCount), 0) {
     for (int rank = 0; rank < m_gpuCount; ++rank) {
-      m_firstTree[at(rank) + 1] = m_firstTree[at(rank)] + trees(rank);
+      m_firstTree[static_cast<std::size_t>(rank) + 1] = m_firstTree[rank] + trees(rank);
     }
     m_treeCount = m_firstTree.back();
   }
@@ -121,14 +117,14 @@ public:
   }
 
 private:
-  [[nodiscard]] int64_t trees(int rank) const { return m_supply[at(m_network.gpus[at(rank)])]; }
-  [[nodiscard]] const std::vector<int>& gpusOf(int box) const { return m_shape.boxes[at(box)]; }
+  [[nodiscard]] int64_t trees(int rank) const { return m_supply[m_network.gpus[rank]]; }
+  [[nodiscard]] const std::vector<int>& gpusOf(int box) const { return m_shape.boxes[box]; }
   [[nodiscard]] int64_t outside(int box) const { return m_treeCount - treesIn(box); }
-  [[nodiscard]] int64_t treesIn(int box) const { return static_cast<int64_t>(m_treesOfBox[at(box)].size()); }
+  [[nodiscard]] int64_t treesIn(int box) const { return static_cast<int64_t>(m_treesOfBox[box].size()); }
   /// What a GPU can pass on inside its box besides its own star.
   [[nodiscard]] int64_t roomInside(int rank) const {
-    const auto others = static_cast<int64_t>(gpusOf(m_shape.boxOf[at(rank)]).size()) - 1;
-    return m_shape.innerOut[at(rank)] - trees(rank) * others;
+    const auto others = static_cast<int64_t>(gpusOf(m_shape.boxOf[rank]).size()) - 1;
+    return m_shape.innerOut[rank] - trees(rank) * others;
   }
   /// The box at that distance before `box`, and the box at that distance behind it.
   [[nodiscard]] int before(int box, int distance) const { return (box - distance + m_boxCount) % m_boxCount; }
@@ -136,16 +132,16 @@ private:
 
   /// Trees of a box in the order in which they are dealt: one of each root, then the next of each.
   bool orderTrees() {
-    m_rootOf.resize(at(m_treeCount));
+    m_rootOf.resize(static_cast<std::size_t>(m_treeCount));
     for (int box = 0; box < m_boxCount; ++box) {
       bool isLeft = true;
       for (int64_t copy = 0; isLeft; ++copy) {
         isLeft = false;
         for (const int rank : gpusOf(box)) {
           if (copy < trees(rank)) {
-            const int64_t tree = m_firstTree[at(rank)] + copy;
-            m_rootOf[at(tree)] = rank;
-            m_treesOfBox[at(box)].push_back(static_cast<int>(tree));
+            const int64_t tree = m_firstTree[rank] + copy;
+            m_rootOf[tree] = rank;
+            m_treesOfBox[box].push_back(static_cast<int>(tree));
             isLeft = true;
           }
         }
@@ -161,16 +157,16 @@ private:
 
   /// a_g for every GPU.
   bool countEntries() {
-    m_entriesAt.assign(at(m_gpuCount), 0);
-    m_total.assign(at(m_boxCount), 0);
+    m_entriesAt.assign(static_cast<std::size_t>(m_gpuCount), 0);
+    m_total.assign(static_cast<std::size_t>(m_boxCount), 0);
     for (int box = 0; box < m_boxCount; ++box) {
       const int64_t foreign = outside(box);
       std::vector<int64_t> least;
       std::vector<int64_t> most;
       int64_t room = 0;
       for (const int rank : gpusOf(box)) {
-        most.push_back(std::min(m_shape.outerIn[at(rank)], foreign));
-        least.push_back(std::max<int64_t>(0, m_treeCount - trees(rank) - m_shape.innerIn[at(rank)]));
+        most.push_back(std::min(m_shape.outerIn[rank], foreign));
+        least.push_back(std::max<int64_t>(0, m_treeCount - trees(rank) - m_shape.innerIn[rank]));
         if (least.back() > most.back()) {
           return false;
         }
@@ -181,8 +177,8 @@ private:
         return false;
       }
       for (std::size_t i = 0; i < least.size(); ++i) {
-        m_entriesAt[at(gpusOf(box)[i])] = least[i];
-        m_total[at(box)] += least[i];
+        m_entriesAt[gpusOf(box)[i]] = least[i];
+        m_total[box] += least[i];
       }
     }
     return true;
@@ -191,10 +187,10 @@ private:
   /// How many entries the trees of each box have in each other box: in proportion to the trees, and where a box cannot
   /// send that many, less of its and more of others.
   bool countBetweenBoxes() {
-    m_between.assign(at(m_boxCount) * at(m_boxCount), 0);
-    std::vector<int64_t> room(at(m_boxCount), 0);  // by source: what it can still send
+    m_between.assign(static_cast<std::size_t>(m_boxCount) * static_cast<std::size_t>(m_boxCount), 0);
+    std::vector<int64_t> room(static_cast<std::size_t>(m_boxCount), 0);  // by source: what it can still send
     for (int rank = 0; rank < m_gpuCount; ++rank) {
-      room[at(m_shape.boxOf[at(rank)])] += m_shape.outerOut[at(rank)];
+      room[m_shape.boxOf[rank]] += m_shape.outerOut[rank];
     }
     for (int box = 0; box < m_boxCount; ++box) {
       const int64_t foreign = outside(box);
@@ -202,32 +198,31 @@ private:
       for (int distance = 1; distance < m_boxCount && foreign > 0; ++distance) {
         const int source = before(box, distance);
         const int64_t next = seen + treesIn(source);
-        m_between[pair(source, box)] = share(m_total[at(box)], next, foreign) - share(m_total[at(box)], seen, foreign);
-        room[at(source)] -= m_between[pair(source, box)];
+        m_between[pair(source, box)] = share(m_total[box], next, foreign) - share(m_total[box], seen, foreign);
+        room[source] -= m_between[pair(source, box)];
         seen = next;
       }
     }
     for (int source = 0; source < m_boxCount; ++source) {
-      for (int distance = 1; distance < m_boxCount && room[at(source)] < 0; ++distance) {
+      for (int distance = 1; distance < m_boxCount && room[source] < 0; ++distance) {
         const int box = behind(source, distance);
         // An even part of what is too much, for the boxes that are left.
-        const int64_t part = (-room[at(source)] + m_boxCount - distance - 1) / (m_boxCount - distance);
+        const int64_t part = (-room[source] + m_boxCount - distance - 1) / (m_boxCount - distance);
         int64_t wanted = std::min(part, m_between[pair(source, box)] - treesIn(source));
         for (int other = 0; other < m_boxCount && wanted > 0; ++other) {
-          if (other == source || other == box || room[at(other)] <= 0) {
+          if (other == source || other == box || room[other] <= 0) {
             continue;
           }
           const auto size = static_cast<int64_t>(gpusOf(box).size());
-          const int64_t amount =
-              std::min({wanted, room[at(other)], treesIn(other) * size - m_between[pair(other, box)]});
+          const int64_t amount = std::min({wanted, room[other], treesIn(other) * size - m_between[pair(other, box)]});
           m_between[pair(source, box)] -= amount;
           m_between[pair(other, box)] += amount;
-          room[at(source)] += amount;
-          room[at(other)] -= amount;
+          room[source] += amount;
+          room[other] -= amount;
           wanted -= amount;
         }
       }
-      if (room[at(source)] < 0) {
+      if (room[source] < 0) {
         return false;
       }
     }
@@ -251,7 +246,9 @@ private:
   [[nodiscard]] static int64_t share(int64_t whole, int64_t part, int64_t of) {
     return static_cast<int64_t>(Int128{whole} * part / of);
   }
-  [[nodiscard]] std::size_t pair(int source, int target) const { return at(source) * at(m_boxCount) + at(target); }
+  [[nodiscard]] std::size_t pair(int source, int target) const {
+    return static_cast<std::size_t>(source) * static_cast<std::size_t>(m_boxCount) + static_cast<std::size_t>(target);
+  }
   [[nodiscard]] bool hasExtra(int source, int target, int64_t place) const {
     const std::size_t index = pair(source, target);
     return (place - m_extraStart[index] + treesIn(source)) % treesIn(source) < m_between[index] % treesIn(source);
@@ -273,22 +270,23 @@ private:
     };
     std::vector<Turn> heap;
     for (const int rank : gpusOf(box)) {
-      if (m_entriesAt[at(rank)] > 0) {
-        heap.push_back({0, m_entriesAt[at(rank)], rank});
+      if (m_entriesAt[rank] > 0) {
+        heap.push_back({0, m_entriesAt[rank], rank});
       }
     }
     std::make_heap(heap.begin(), heap.end(), isLater);
-    std::vector<Entry>& entries = m_entries[at(box)];
-    entries.reserve(at(m_total[at(box)]));
+    std::vector<Entry>& entries = m_entries[box];
+    entries.reserve(static_cast<std::size_t>(m_total[box]));
     for (const bool isExtra : {false, true}) {
       for (int distance = 1; distance < m_boxCount; ++distance) {
         const int source = before(box, distance);
-        const std::vector<int>& trees = m_treesOfBox[at(source)];
+        const std::vector<int>& trees = m_treesOfBox[source];
         for (std::size_t place = 0; place < trees.size(); ++place) {
           if (hasExtra(source, box, static_cast<int64_t>(place)) != isExtra) {
             continue;
           }
-          const std::size_t count = at(m_between[pair(source, box)] / treesIn(source) + (isExtra ? 1 : 0));
+          const std::size_t count =
+              static_cast<std::size_t>(m_between[pair(source, box)] / treesIn(source) + (isExtra ? 1 : 0));
           if (count > heap.size()) {
             return false;
           }
@@ -307,8 +305,8 @@ private:
       }
     }
     for (const Turn& turn : heap) {
-      if (turn.dealt > std::min(m_shape.outerIn[at(turn.gpu)], outside(box)) ||
-          m_treeCount - trees(turn.gpu) - turn.dealt > m_shape.innerIn[at(turn.gpu)]) {
+      if (turn.dealt > std::min(m_shape.outerIn[turn.gpu], outside(box)) ||
+          m_treeCount - trees(turn.gpu) - turn.dealt > m_shape.innerIn[turn.gpu]) {
         return false;
       }
     }
@@ -316,7 +314,7 @@ private:
   }
 
   [[nodiscard]] bool maySend(int sender, int receiver) const {
-    return share(m_shape.networksOf[at(sender)], m_shape.networksOf[at(receiver)]);
+    return share(m_shape.networksOf[sender], m_shape.networksOf[receiver]);
   }
   [[nodiscard]] static bool share(const std::vector<int>& a, const std::vector<int>& b) {
     return forestcoll::share(a, b);
@@ -324,17 +322,17 @@ private:
 
   /// Roots first; what they cannot send goes by the GPU of their box with the most capacity left.
   bool chooseSenders() {
-    m_attached.resize(at(m_boxCount));
+    m_attached.resize(static_cast<std::size_t>(m_boxCount));
     for (int rank = 0; rank < m_gpuCount; ++rank) {
-      for (const int network : m_shape.networksOf[at(rank)]) {
-        m_attached[at(m_shape.boxOf[at(rank)])][network].push_back(rank);
+      for (const int network : m_shape.networksOf[rank]) {
+        m_attached[m_shape.boxOf[rank]][network].push_back(rank);
       }
     }
     std::vector<Entry*> others;
     for (std::vector<Entry>& entries : m_entries) {
       for (Entry& entry : entries) {
-        const int root = m_rootOf[at(entry.tree)];
-        if (m_sent[at(root)] < m_shape.outerOut[at(root)] && maySend(root, entry.gpu)) {
+        const int root = m_rootOf[entry.tree];
+        if (m_sent[root] < m_shape.outerOut[root] && maySend(root, entry.gpu)) {
           setSender(entry, root);
         } else {
           others.push_back(&entry);
@@ -352,23 +350,23 @@ private:
 
   void setSender(Entry& entry, int sender) {
     if (entry.sender >= 0) {
-      --m_sent[at(entry.sender)];
+      --m_sent[entry.sender];
     }
     entry.sender = sender;
-    ++m_sent[at(sender)];
+    ++m_sent[sender];
   }
 
   [[nodiscard]] int roomiestSender(const Entry& entry) const {
     int best = -1;
     int64_t most = 0;
-    const auto& attached = m_attached[at(m_shape.boxOf[at(m_rootOf[at(entry.tree)])])];
-    for (const int network : m_shape.networksOf[at(entry.gpu)]) {
+    const auto& attached = m_attached[m_shape.boxOf[m_rootOf[entry.tree]]];
+    for (const int network : m_shape.networksOf[entry.gpu]) {
       const auto senders = attached.find(network);
       if (senders == attached.end()) {
         continue;
       }
       for (const int sender : senders->second) {
-        const int64_t left = m_shape.outerOut[at(sender)] - m_sent[at(sender)];
+        const int64_t left = m_shape.outerOut[sender] - m_sent[sender];
         if (left > most) {
           best = sender;
           most = left;
@@ -384,11 +382,11 @@ private:
       setSender(entry, sender);
       return true;
     }
-    const int source = m_shape.boxOf[at(m_rootOf[at(entry.tree)])];
+    const int source = m_shape.boxOf[m_rootOf[entry.tree]];
     for (std::vector<Entry>& entries : m_entries) {
       m_progress.spend(entries.size());
       for (Entry& other : entries) {
-        if (other.sender < 0 || m_shape.boxOf[at(other.sender)] != source || !maySend(other.sender, entry.gpu)) {
+        if (other.sender < 0 || m_shape.boxOf[other.sender] != source || !maySend(other.sender, entry.gpu)) {
           continue;
         }
         if (const int elsewhere = roomiestSender(other); elsewhere >= 0) {
@@ -404,12 +402,12 @@ private:
 
   /// How many GPUs of the box take each tree from each of its entries.
   bool shareChildren(int box) {
-    std::vector<Entry>& entries = m_entries[at(box)];
+    std::vector<Entry>& entries = m_entries[box];
     std::sort(entries.begin(), entries.end(),
               [](const Entry& a, const Entry& b) { return std::pair(a.tree, a.gpu) < std::pair(b.tree, b.gpu); });
-    std::vector<int64_t> room(at(m_gpuCount), 0);
+    std::vector<int64_t> room(static_cast<std::size_t>(m_gpuCount), 0);
     for (const int rank : gpusOf(box)) {
-      room[at(rank)] = roomInside(rank);
+      room[rank] = roomInside(rank);
     }
     // Trees with one entry leave no choice, so they come first.
     std::vector<std::pair<std::size_t, std::size_t>> runs;
@@ -425,7 +423,7 @@ private:
                      [](const auto& a, const auto& b) { return a.second - a.first < b.second - b.first; });
     for (const auto& [first, last] : runs) {
       const auto children = static_cast<int64_t>(gpusOf(box).size()) - static_cast<int64_t>(last - first);
-      m_progress.spend(at(children));
+      m_progress.spend(static_cast<std::size_t>(children));
       shareEvenly(entries.data() + first, last - first, children, room);
     }
     return relieve(box, runs, room);
@@ -436,13 +434,13 @@ private:
     if (count == 1) {
       entries[0].children = children;
     } else if (count == 2) {
-      const int64_t difference = room[at(entries[0].gpu)] - room[at(entries[1].gpu)];
+      const int64_t difference = room[entries[0].gpu] - room[entries[1].gpu];
       entries[0].children = std::clamp<int64_t>((children + difference + 1) / 2, 0, children);
       entries[1].children = children - entries[0].children;
     } else {
       std::vector<Entry*> byRoom(count);
       std::iota(byRoom.begin(), byRoom.end(), entries);
-      const auto roomOf = [&](const Entry* entry) { return room[at(entry->gpu)]; };
+      const auto roomOf = [&](const Entry* entry) { return room[entry->gpu]; };
       std::sort(byRoom.begin(), byRoom.end(),
                 [&](const Entry* a, const Entry* b) { return std::pair(-roomOf(a), a) < std::pair(-roomOf(b), b); });
       // The first `used` come down to one level, which is not above the next one's room.
@@ -461,50 +459,50 @@ private:
       }
     }
     for (std::size_t i = 0; i < count; ++i) {
-      room[at(entries[i].gpu)] -= entries[i].children;
+      room[entries[i].gpu] -= entries[i].children;
     }
   }
 
   /// Moves children from overloaded GPUs to others with room, along chains of trees that have both as entries.
   bool relieve(int box, const std::vector<std::pair<std::size_t, std::size_t>>& runs, std::vector<int64_t>& room) {
-    std::vector<Entry>& entries = m_entries[at(box)];
-    std::vector<std::vector<std::size_t>> runsAt(at(m_gpuCount));
+    std::vector<Entry>& entries = m_entries[box];
+    std::vector<std::vector<std::size_t>> runsAt(static_cast<std::size_t>(m_gpuCount));
     struct Move {
       std::size_t from = 0;  ///< entries of one tree
       std::size_t to = 0;
     };
-    std::vector<Move> reachedBy(at(m_gpuCount));
+    std::vector<Move> reachedBy(static_cast<std::size_t>(m_gpuCount));
     std::vector<int> queue;
-    std::vector<char> isReached(at(m_gpuCount));
+    std::vector<char> isReached(static_cast<std::size_t>(m_gpuCount));
     for (const int overloaded : gpusOf(box)) {
-      while (room[at(overloaded)] < 0) {
+      while (room[overloaded] < 0) {
         throwIfCancelled(m_progress);
-        if (runsAt[at(overloaded)].empty()) {  // built when first needed
+        if (runsAt[overloaded].empty()) {  // built when first needed
           for (std::size_t i = 0; i < runs.size(); ++i) {
             for (std::size_t e = runs[i].first; e < runs[i].second && runs[i].second - runs[i].first > 1; ++e) {
-              runsAt[at(entries[e].gpu)].push_back(i);
+              runsAt[entries[e].gpu].push_back(i);
             }
           }
         }
         std::fill(isReached.begin(), isReached.end(), char{0});
         queue.assign(1, overloaded);
-        isReached[at(overloaded)] = 1;
+        isReached[overloaded] = 1;
         int found = -1;
         for (std::size_t i = 0; i < queue.size() && found < 0; ++i) {
           const int gpu = queue[i];
-          m_progress.spend(runsAt[at(gpu)].size());
-          for (const std::size_t run : runsAt[at(gpu)]) {
+          m_progress.spend(runsAt[gpu].size());
+          for (const std::size_t run : runsAt[gpu]) {
             std::size_t own = runs[run].first;
             while (entries[own].gpu != gpu) {
               ++own;
             }
             for (std::size_t e = runs[run].first; e < runs[run].second && entries[own].children > 0; ++e) {
               const int other = entries[e].gpu;
-              if (isReached[at(other)] == 0) {
-                isReached[at(other)] = 1;
-                reachedBy[at(other)] = {own, e};
+              if (isReached[other] == 0) {
+                isReached[other] = 1;
+                reachedBy[other] = {own, e};
                 queue.push_back(other);
-                found = found < 0 && room[at(other)] > 0 ? other : found;
+                found = found < 0 && room[other] > 0 ? other : found;
               }
             }
           }
@@ -512,16 +510,16 @@ private:
         if (found < 0) {
           return false;
         }
-        int64_t amount = std::min(-room[at(overloaded)], room[at(found)]);
-        for (int gpu = found; gpu != overloaded; gpu = entries[reachedBy[at(gpu)].from].gpu) {
-          amount = std::min(amount, entries[reachedBy[at(gpu)].from].children);
+        int64_t amount = std::min(-room[overloaded], room[found]);
+        for (int gpu = found; gpu != overloaded; gpu = entries[reachedBy[gpu].from].gpu) {
+          amount = std::min(amount, entries[reachedBy[gpu].from].children);
         }
-        for (int gpu = found; gpu != overloaded; gpu = entries[reachedBy[at(gpu)].from].gpu) {
-          entries[reachedBy[at(gpu)].from].children -= amount;
-          entries[reachedBy[at(gpu)].to].children += amount;
+        for (int gpu = found; gpu != overloaded; gpu = entries[reachedBy[gpu].from].gpu) {
+          entries[reachedBy[gpu].from].children -= amount;
+          entries[reachedBy[gpu].to].children += amount;
         }
-        room[at(overloaded)] += amount;
-        room[at(found)] -= amount;
+        room[overloaded] += amount;
+        room[found] -= amount;
       }
     }
     return true;
@@ -531,19 +529,19 @@ private:
   /// which entry is rotated from tree to tree, so that the pairs carry equal loads.
   template <typename Visit>
   void visitBox(int box, std::size_t first, std::size_t last, const Visit& visit) {
-    const std::vector<Entry>& entries = m_entries[at(box)];
+    const std::vector<Entry>& entries = m_entries[box];
     const std::vector<int>& gpus = gpusOf(box);
     ++m_visits;
     for (std::size_t e = first; e < last; ++e) {
-      m_entryOf[at(entries[e].gpu)] = m_visits;
+      m_entryOf[entries[e].gpu] = m_visits;
     }
     std::size_t entry = first;
     int64_t taken = 0;
-    std::size_t next = at(entries[first].tree) % gpus.size();
+    std::size_t next = static_cast<std::size_t>(entries[first].tree) % gpus.size();
     for (std::size_t i = 0; i < gpus.size(); ++i) {
       const int child = gpus[next];
       next = next + 1 == gpus.size() ? 0 : next + 1;
-      if (m_entryOf[at(child)] == m_visits) {
+      if (m_entryOf[child] == m_visits) {
         continue;
       }
       while (taken == entries[entry].children) {
@@ -556,8 +554,10 @@ private:
   }
 
   std::optional<TwoLevelForest> build() {
-    const std::size_t pairs = at(m_gpuCount) * at(m_gpuCount);
-    const auto pairOf = [&](int from, int to) { return at(from) * at(m_gpuCount) + at(to); };
+    const std::size_t pairs = static_cast<std::size_t>(m_gpuCount) * static_cast<std::size_t>(m_gpuCount);
+    const auto pairOf = [&](int from, int to) {
+      return static_cast<std::size_t>(from) * static_cast<std::size_t>(m_gpuCount) + static_cast<std::size_t>(to);
+    };
     std::vector<std::int32_t> inner(pairs, 0);
     std::vector<std::int32_t> outer(pairs, 0);
     for (int box = 0; box < m_boxCount; ++box) {
@@ -567,7 +567,7 @@ private:
           inner[pairOf(root, other)] += static_cast<std::int32_t>(other == root ? 0 : trees(root));
         }
       }
-      const std::vector<Entry>& entries = m_entries[at(box)];
+      const std::vector<Entry>& entries = m_entries[box];
       for (std::size_t first = 0; first < entries.size();) {
         std::size_t last = first;
         while (last < entries.size() && entries[last].tree == entries[first].tree) {
@@ -588,14 +588,15 @@ private:
     for (std::size_t i = 0; i < arcs.size(); ++i) {
       arcOf[pairOf(arcs[i].tail, arcs[i].head)] = static_cast<int>(i);
     }
-    std::vector<std::size_t> next(at(m_boxCount), 0);  // entries are sorted by tree, as trees are numbered
-    forest.trees.resize(at(m_treeCount));
+    std::vector<std::size_t> next(static_cast<std::size_t>(m_boxCount),
+                                  0);  // entries are sorted by tree, as trees are numbered
+    forest.trees.resize(static_cast<std::size_t>(m_treeCount));
     for (int64_t tree = 0; tree < m_treeCount; ++tree) {
       throwIfCancelled(m_progress);
-      PackedTree& packed = forest.trees[at(tree)];
-      packed.root = m_rootOf[at(tree)];
-      packed.arcs.reserve(at(m_gpuCount) - 1);
-      const int own = m_shape.boxOf[at(packed.root)];
+      PackedTree& packed = forest.trees[tree];
+      packed.root = m_rootOf[tree];
+      packed.arcs.reserve(static_cast<std::size_t>(m_gpuCount) - 1);
+      const int own = m_shape.boxOf[packed.root];
       for (const int other : gpusOf(own)) {
         if (other != packed.root) {
           packed.arcs.push_back(arcOf[pairOf(packed.root, other)]);
@@ -605,9 +606,9 @@ private:
         if (box == own) {
           continue;
         }
-        const std::vector<Entry>& entries = m_entries[at(box)];
-        const std::size_t first = next[at(box)];
-        std::size_t& last = next[at(box)];
+        const std::vector<Entry>& entries = m_entries[box];
+        const std::size_t first = next[box];
+        std::size_t& last = next[box];
         while (last < entries.size() && entries[last].tree == tree) {
           packed.arcs.push_back(arcOf[pairOf(entries[last].sender, entries[last].gpu)]);
           ++last;
@@ -628,7 +629,11 @@ private:
       }
     }
     auto routed = routeDemands(
-        m_network, capacities, [&](int from, int to) { return int64_t{demand[at(from) * at(m_gpuCount) + at(to)]}; },
+        m_network, capacities,
+        [&](int from, int to) {
+          return int64_t{demand[static_cast<std::size_t>(from) * static_cast<std::size_t>(m_gpuCount) +
+                                static_cast<std::size_t>(to)]};
+        },
         m_progress);
     if (!routed) {
       return false;
@@ -639,7 +644,7 @@ private:
       return true;
     }
     const int shift = static_cast<int>(topology.atoms.size()) - inputs;
-    for (std::size_t i = at(inputs); i < routed->atoms.size(); ++i) {
+    for (std::size_t i = static_cast<std::size_t>(inputs); i < routed->atoms.size(); ++i) {
       Atom atom = routed->atoms[i];
       atom.first += atom.first >= inputs ? shift : 0;
       atom.second += atom.second >= inputs ? shift : 0;
@@ -677,7 +682,7 @@ std::optional<TwoLevelForest> growTwoLevel(const Network& network, const std::ve
   const auto gpus = static_cast<int64_t>(network.gpus.size());
   Int128 trees = 0;
   for (const int gpu : network.gpus) {
-    trees += supply[at(gpu)];
+    trees += supply[gpu];
   }
   if (network.gpus.size() > kMaxGpus || trees * gpus > kMaxEdges) {
     return std::nullopt;

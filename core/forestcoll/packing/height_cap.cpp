@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forestcoll/height_cap.hpp"
+#include "forestcoll/packing/height_cap.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "base/checked.hpp"
-#include "forestcoll/low_packing.hpp"
+#include "forestcoll/fixed_k.hpp"
+#include "forestcoll/packing/low_packing.hpp"
 #include "forestcoll/path_recovery.hpp"
 #include "forestcoll/switch_removal.hpp"
 #include "schedule/tree_reader.hpp"
@@ -21,16 +22,12 @@ using std::int64_t;
 
 constexpr int kMedium = 256;  // GPUs: larger fabrics are grown by parts; as a whole only those without switches
 
-std::size_t at(int i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// Hops from GPU to GPU, with any number of switches between, are the least that a tree can do with.
-void requireReachable(const Fabric& fabric, const Network& network, const std::vector<int64_t>& supply, int mostHeight,
+void requireReachable(const Fabric& fabric, const Network& network, const std::vector<int64_t>& supply, int maxHeight,
                       const Progress& progress) {
-  std::vector<std::vector<int>> next(at(network.nodeCount));
+  std::vector<std::vector<int>> next(static_cast<std::size_t>(network.nodeCount));
   for (const TreeArc& arc : network.arcs) {
-    next[at(arc.tail)].push_back(arc.head);
+    next[arc.tail].push_back(arc.head);
   }
   std::vector<int> hops;
   std::deque<int> queue;
@@ -38,39 +35,38 @@ void requireReachable(const Fabric& fabric, const Network& network, const std::v
   int from = -1;
   int to = -1;
   for (const int root : network.gpus) {
-    if (supply[at(root)] == 0) {
+    if (supply[root] == 0) {
       continue;
     }
     throwIfCancelled(progress);
-    hops.assign(at(network.nodeCount), -1);
-    hops[at(root)] = 0;
+    hops.assign(static_cast<std::size_t>(network.nodeCount), -1);
+    hops[root] = 0;
     queue.assign(1, root);
     while (!queue.empty()) {
       const int node = queue.front();
       queue.pop_front();
-      for (const int head : next[at(node)]) {
-        const bool isGpu = network.isGpu[at(head)] != 0;
-        const int through = hops[at(node)] + (isGpu ? 1 : 0);
-        if (hops[at(head)] < 0 || through < hops[at(head)]) {
-          hops[at(head)] = through;
+      for (const int head : next[node]) {
+        const bool isGpu = network.isGpu[head] != 0;
+        const int through = hops[node] + (isGpu ? 1 : 0);
+        if (hops[head] < 0 || through < hops[head]) {
+          hops[head] = through;
           // Arriving at a GPU costs a hop, passing a switch does not: switches go first.
           isGpu ? queue.push_back(head) : queue.push_front(head);
         }
       }
     }
     for (const int gpu : network.gpus) {
-      if (hops[at(gpu)] > farthest) {
-        farthest = hops[at(gpu)];
+      if (hops[gpu] > farthest) {
+        farthest = hops[gpu];
         from = root;
         to = gpu;
       }
     }
   }
-  if (farthest > mostHeight) {
+  if (farthest > maxHeight) {
     throw Failure{{ErrorCode::infeasible,
-                   "no tree of height " + std::to_string(mostHeight) + " exists: from \"" +
-                       fabric.nodes()[at(from)].id + "\" to \"" + fabric.nodes()[at(to)].id + "\" it takes " +
-                       std::to_string(farthest) + " hops",
+                   "no tree of height " + std::to_string(maxHeight) + " exists: from \"" + fabric.nodes()[from].id +
+                       "\" to \"" + fabric.nodes()[to].id + "\" it takes " + std::to_string(farthest) + " hops",
                    "allow a height of at least " + std::to_string(farthest)}};
   }
 }
@@ -89,7 +85,7 @@ Rational neededScale(const Fabric& fabric, const schedule::Forest& forest, const
         if (!arc) {
           throw Failure{{ErrorCode::internal, "a tree uses a link that the fabric does not have"}};
         }
-        load[at(*arc)] = checkedAdd(load[at(*arc)], tree.multiplicity);
+        load[*arc] = checkedAdd(load[*arc], tree.multiplicity);
       }
     }
   }
@@ -108,8 +104,8 @@ std::optional<schedule::Forest> growWithRoom(const GrowthProblem& problem, const
   const LogicalTopology topology = removeSwitches(problem.network, problem.capacities, problem.supply, progress);
   clock.done("splitting");
   const LogicalProblem logical = logicalProblem(problem.network, topology, problem.supply);
-  auto packed = packLow(logical.packing, progress,
-                        {.mostHeight = options.mostHeight, .effort = std::max(1, options.heightEffort)});
+  auto packed =
+      packLow(logical.packing, progress, {.maxHeight = options.maxHeight, .effort = std::max(1, options.heightEffort)});
   clock.done("packing");
   if (!packed) {
     return std::nullopt;
@@ -122,7 +118,7 @@ std::optional<schedule::Forest> growWithRoom(const GrowthProblem& problem, const
 schedule::Forest growUnderCap(const Fabric& fabric, const GrowthProblem& optimal, const GrowthOptions& options,
                               const Progress& progress, StageClock& clock) {
   const Network& network = optimal.network;
-  requireReachable(fabric, network, optimal.supply, options.mostHeight, progress);
+  requireReachable(fabric, network, optimal.supply, options.maxHeight, progress);
   const auto tryAt = [&](const Rational& factor) -> std::optional<schedule::Forest> {
     std::vector<TreeArc> capacities = optimal.capacities;
     if (factor.denominator() == 1) {
@@ -140,7 +136,7 @@ schedule::Forest growUnderCap(const Fabric& fabric, const GrowthProblem& optimal
     if (factor == Rational(1) || fabric.gpuCount() > kMedium) {
       forest = growForest(fabric, problem, options, progress, clock);
     }
-    if (!forest || schedule::heights(*forest).logicalMax > options.mostHeight) {
+    if (!forest || schedule::heights(*forest).logicalMax > options.maxHeight) {
       const bool isTooLarge = fabric.gpuCount() > kMedium && fabric.gpuCount() < network.nodeCount;
       forest = isTooLarge ? std::nullopt : growWithRoom(problem, options, progress, clock);
     }
@@ -170,7 +166,7 @@ schedule::Forest growUnderCap(const Fabric& fabric, const GrowthProblem& optimal
   }
   if (!best) {
     throw Failure{{ErrorCode::limit,
-                   "no forest of height " + std::to_string(options.mostHeight) +
+                   "no forest of height " + std::to_string(options.maxHeight) +
                        " was found, not even at a 64th of the optimal throughput",
                    "allow a greater height"}};
   }

@@ -11,7 +11,7 @@
 namespace coppice::forestcoll {
 
 struct LowPackingOptions {
-  int mostHeight = std::numeric_limits<int>::max();  ///< no tree is higher
+  int maxHeight = std::numeric_limits<int>::max();  ///< no tree is higher
   int effort = 1;  ///< 0 = breadth-first levels or nothing; 1 = default; each more about doubles the work allowed
 };
 
