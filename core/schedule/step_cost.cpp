@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/step_cost.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "base/checked.hpp"
+#include "schedule/arc_finder.hpp"
+#include "schedule/transfer_order.hpp"
+
+namespace coppice::schedule {
+namespace {
+
+using fabric::NodeIndex;
+using std::int64_t;
+
+/// Bandwidths as whole numbers of one unit.
+struct WholeBandwidths {
+  std::vector<int64_t> byArc;
+  Rational unit;  ///< GB/s
+};
+
+WholeBandwidths wholeBandwidths(const fabric::Fabric& fabric) {
+  int64_t denominator = 1;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    denominator = leastCommonMultiple(denominator, arc.bandwidth.gigabytesPerSecond().denominator());
+  }
+  WholeBandwidths whole{{}, Rational(1, denominator)};
+  whole.byArc.reserve(fabric.arcs().size());
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const Rational& rate = arc.bandwidth.gigabytesPerSecond();
+    whole.byArc.push_back(checkedMul(rate.numerator(), denominator / rate.denominator()));
+  }
+  return whole;
+}
+
+class Cost {
+public:
+  Cost(const fabric::Fabric& fabric, const StepSchedule& schedule, const Progress& progress)
+      : m_fabric(fabric),
+        m_schedule(schedule),
+        m_progress(progress),
+        m_bandwidths(wholeBandwidths(fabric)),
+        m_stepLoad(fabric.arcs().size(), 0),
+        m_total(fabric.arcs().size(), 0) {}
+
+  Result<StepCost> run() {
+    if (m_schedule.transfers.empty()) {
+      return Error{ErrorCode::infeasible, "The schedule has no transfer"};
+    }
+    weigh();
+    findRoutes();
+    if (m_fault) {
+      return *m_fault;
+    }
+    addLoads();
+    if (m_fault) {
+      return *m_fault;
+    }
+    return finish();
+  }
+
+private:
+  /// By shard: share * m_shareUnits, a whole number.
+  void weigh() {
+    const CollectiveTable& goal = m_schedule.goal;
+    for (int64_t shard = 0; shard < goal.shardCount(); ++shard) {
+      m_shareUnits = leastCommonMultiple(m_shareUnits, goal.share(shard).denominator());
+    }
+    m_weight.resize(goal.shardCount());
+    for (int64_t shard = 0; shard < goal.shardCount(); ++shard) {
+      const Rational share = goal.share(shard);
+      m_weight[shard] = checkedMul(share.numerator(), m_shareUnits / share.denominator());
+    }
+  }
+
+  /// The arcs of every route of the pool.
+  void findRoutes() {
+    const ArcFinder finder(m_fabric, Direction::out);
+    m_routeStart.push_back(0);
+    for (PathId route = 0; route < m_schedule.paths.size(); ++route) {
+      const auto nodes = m_schedule.paths[route];
+      for (std::size_t i = 1; i < nodes.size(); ++i) {
+        const bool isInside =
+            std::min(nodes[i - 1], nodes[i]) >= 0 && std::max(nodes[i - 1], nodes[i]) < m_fabric.nodeCount();
+        const std::int32_t arc = isInside ? finder.find(nodes[i - 1], nodes[i]) : kNoArc;
+        if (arc == kNoArc) {
+          m_fault = Error{ErrorCode::verification,
+                          "The route uses a link that the fabric does not have",
+                          "verify the schedule against the fabric it was made for",
+                          {.element = "route " + std::to_string(route)}};
+          return;
+        }
+        m_routeArcs.push_back(arc);
+      }
+      m_routeStart.push_back(static_cast<int64_t>(m_routeArcs.size()));
+    }
+  }
+
+  void addLoads() {
+    const TransferList& transfers = m_schedule.transfers;
+    std::int32_t step = kNoStep;
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
+      if (i % 65536 == 0) {
+        throwIfCancelled(m_progress);
+      }
+      const Transfer transfer = transfers[i];
+      if (transfer.route == kNoRoute) {
+        m_fault = Error{ErrorCode::verification,
+                        "The transfer has no route",
+                        "add routes first",
+                        {.element = "transfer " + std::to_string(i)}};
+        return;
+      }
+      if (m_schedule.isSynchronous && transfer.step != step) {
+        closeStep(step);
+        step = transfer.step;
+      }
+      add(transfer);
+    }
+    closeStep(step);
+  }
+
+  void add(const Transfer& transfer) {
+    const int64_t amount = checkedMul(transfer.end - transfer.begin, m_weight[transfer.shard]);
+    const int64_t first = m_routeStart[transfer.route];
+    const int64_t last = m_routeStart[transfer.route + 1];
+    for (int64_t i = first; i < last; ++i) {
+      const std::int32_t arc = m_routeArcs[i];
+      if (m_stepLoad[arc] == 0 && amount > 0) {
+        m_touched.push_back(arc);
+      }
+      m_stepLoad[arc] = checkedAdd(m_stepLoad[arc], amount);
+    }
+    const int hops = static_cast<int>(last - first);
+    m_maxStretch = std::max(m_maxStretch, hops);
+    m_hopSum += static_cast<double>(amount) * hops;
+    m_amountSum += static_cast<double>(amount);
+  }
+
+  void closeStep(std::int32_t step) {
+    std::int32_t busiest = kNoArc;
+    for (const std::int32_t arc : m_touched) {
+      if (busiest == kNoArc || Int128{m_stepLoad[arc]} * m_bandwidths.byArc[busiest] >
+                                   Int128{m_stepLoad[busiest]} * m_bandwidths.byArc[arc]) {
+        busiest = arc;
+      }
+    }
+    if (busiest != kNoArc) {
+      int64_t& sum = m_loadOnBandwidth[m_bandwidths.byArc[busiest]];
+      sum = checkedAdd(sum, m_stepLoad[busiest]);
+      m_cost.stepLoads.resize(std::max<std::size_t>(m_cost.stepLoads.size(), std::max(step, 0) + 1));
+      m_cost.stepLoads[std::max(step, 0)] = {busiest, perByte(m_stepLoad[busiest], m_bandwidths.byArc[busiest])};
+    }
+    for (const std::int32_t arc : m_touched) {
+      m_total[arc] = checkedAdd(m_total[arc], m_stepLoad[arc]);
+      m_stepLoad[arc] = 0;
+    }
+    m_touched.clear();
+  }
+
+  [[nodiscard]] Rational perByte(int64_t load, int64_t bandwidth) const {
+    return Rational(load, bandwidth) / m_bandwidths.unit / Rational(m_schedule.denominator) / Rational(m_shareUnits);
+  }
+
+  Result<StepCost> finish() {
+    for (const auto& [bandwidth, load] : m_loadOnBandwidth) {
+      m_cost.timePerByte += perByte(load, bandwidth);
+    }
+    if (m_cost.timePerByte.isZero()) {
+      return Error{ErrorCode::infeasible, "The transfers carry no data"};
+    }
+    m_cost.algbw = m_cost.timePerByte.inverse();
+    m_cost.traffic.reserve(m_total.size());
+    for (const int64_t load : m_total) {
+      m_cost.traffic.push_back(Rational(load, m_schedule.denominator) / Rational(m_shareUnits));
+      m_cost.totalTraffic += m_cost.traffic.back();
+    }
+    m_cost.maxStretch = m_maxStretch;
+    m_cost.meanStretch = m_hopSum / m_amountSum;
+    if (m_schedule.isSynchronous) {
+      m_cost.steps = m_schedule.stepCount;
+      m_cost.stepLoads.resize(m_cost.steps);
+      m_cost.rounds = m_schedule.rounds.empty()
+                          ? m_cost.steps
+                          : std::accumulate(m_schedule.rounds.begin(), m_schedule.rounds.end(), int64_t{0});
+    } else {
+      const auto order = transferOrder(m_schedule, m_progress);
+      if (!order) {
+        return order.error();
+      }
+      m_cost.steps = order->depth;
+      m_cost.rounds = order->depth;
+    }
+    return std::move(m_cost);
+  }
+
+  const fabric::Fabric& m_fabric;
+  const StepSchedule& m_schedule;
+  const Progress& m_progress;
+  WholeBandwidths m_bandwidths;
+  int64_t m_shareUnits = 1;
+  std::vector<int64_t> m_weight;
+  std::vector<std::int32_t> m_routeArcs;
+  std::vector<int64_t> m_routeStart;
+  std::vector<int64_t> m_stepLoad;  ///< by arc, in 1/(denominator * m_shareUnits) of M
+  std::vector<int64_t> m_total;
+  std::vector<std::int32_t> m_touched;
+  std::map<int64_t, int64_t> m_loadOnBandwidth;  ///< sum of the busiest loads of steps, by bandwidth
+  int m_maxStretch = 0;
+  double m_hopSum = 0;
+  double m_amountSum = 0;
+  std::optional<Error> m_fault;
+  StepCost m_cost;
+};
+
+}  // namespace
+
+Result<StepCost> stepCost(const fabric::Fabric& fabric, const StepSchedule& schedule, const Progress& progress) {
+  try {
+    return Cost(fabric, schedule, progress).run();
+  } catch (const OverflowError&) {
+    return Error{ErrorCode::overflow, "The loads of the schedule leave the 64-bit range",
+                 "use pieces or bandwidths with a smaller common denominator"};
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "cancelled"};
+  }
+}
+
+}  // namespace coppice::schedule

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/rational.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "schedule/step_schedule.hpp"
+
+namespace coppice::schedule {
+
+/// The busiest link of a step.
+struct StepLoad {
+  int arc = -1;   ///< into Fabric::arcs(); -1 = nothing is sent
+  Rational time;  ///< load / bandwidth: time per byte of M, 1/(GB/s)
+};
+
+/// What a step schedule costs on its fabric, exactly. Latencies do not count.
+struct StepCost {
+  std::int32_t steps = 0;   ///< synchronous: all; asynchronous: most transfers that wait for one another
+  std::int64_t rounds = 0;  ///< SCCL's R: the sum of the rounds of the steps
+  /// Time per byte of M of the whole collective, 1/(GB/s). Synchronous: the sum of the steps' busiest links.
+  /// Asynchronous: the busiest link of all transfers, which pipelining approaches from above.
+  Rational timePerByte;
+  Rational algbw;                   ///< 1 / timePerByte, GB/s
+  std::vector<StepLoad> stepLoads;  ///< by step; asynchronous: one entry
+  std::vector<Rational> traffic;    ///< by arc: bytes over the link per byte of M
+  Rational totalTraffic;            ///< their sum
+  /// Links per transfer, weighted by bytes: how far one logical hop goes on the fabric (overlay stretch).
+  int maxStretch = 0;
+  double meanStretch = 0;
+};
+
+/// Time is linear in the links that transfers pass.
+/// Errors: infeasible (nothing is sent), verification (a route is missing or leaves the fabric), overflow, cancelled.
+Result<StepCost> stepCost(const fabric::Fabric& fabric, const StepSchedule& schedule, const Progress& progress = {});
+
+}  // namespace coppice::schedule

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/transfer_order.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <unordered_map>
+
+namespace coppice::schedule {
+namespace {
+
+using fabric::Rank;
+using std::int64_t;
+
+constexpr std::size_t kMaxCover = std::size_t{1} << 29;
+constexpr std::size_t kMaxWaits = std::size_t{1} << 28;
+
+/// One wait: `after` starts when `before` has arrived (or, for order alone, has started).
+struct Wait {
+  std::uint32_t after = 0;
+  std::uint32_t before = 0;
+
+  friend auto operator<=>(const Wait&, const Wait&) = default;
+};
+
+class Waits {
+public:
+  Waits(const StepSchedule& schedule, const Progress& progress) : m_schedule(schedule), m_progress(progress) {}
+
+  std::vector<Wait> run() {
+    const TransfersByShard byShard = transfersByShard(m_schedule);
+    m_at.resize(m_schedule.goal.rankCount());
+    for (int64_t shard = 0; shard < m_schedule.goal.shardCount(); ++shard) {
+      throwIfCancelled(m_progress);
+      const PieceGrid grid = pieceGrid(m_schedule, byShard.of(shard));
+      for (std::size_t i = 0; i + 1 < grid.firstTransfer.size(); ++i) {
+        addInterval(std::span(grid.transfers)
+                        .subspan(grid.firstTransfer[i], grid.firstTransfer[i + 1] - grid.firstTransfer[i]));
+      }
+      sortAndMerge();
+    }
+    if (m_schedule.keepsOrder) {
+      addOrder();
+      sortAndMerge();
+    }
+    return std::move(m_waits);
+  }
+
+private:
+  /// What happens to one interval at one rank.
+  struct AtRank {
+    std::vector<std::uint32_t> reducedIn;
+    std::vector<std::uint32_t> storedIn;
+    std::vector<std::uint32_t> reducedOut;
+  };
+
+  void addInterval(std::span<const std::uint32_t> transfers) {
+    for (const std::uint32_t i : transfers) {
+      const Transfer transfer = m_schedule.transfers[i];
+      touch(transfer.from);
+      touch(transfer.to);
+      (transfer.reduces ? m_at[transfer.to].reducedIn : m_at[transfer.to].storedIn).push_back(i);
+      if (transfer.reduces) {
+        m_at[transfer.from].reducedOut.push_back(i);
+      }
+    }
+    for (const std::uint32_t i : transfers) {
+      const Transfer transfer = m_schedule.transfers[i];
+      const AtRank& sender = m_at[transfer.from];
+      add(i, transfer.reduces || sender.storedIn.empty() ? sender.reducedIn : sender.storedIn);
+      if (!transfer.reduces) {
+        add(i, m_at[transfer.to].reducedOut);
+      }
+    }
+    for (const Rank rank : m_touched) {
+      m_at[rank] = {};
+    }
+    m_touched.clear();
+  }
+
+  void touch(Rank rank) {
+    const AtRank& at = m_at[rank];
+    if (at.reducedIn.empty() && at.storedIn.empty() && at.reducedOut.empty()) {
+      m_touched.push_back(rank);
+    }
+  }
+
+  void add(std::uint32_t after, const std::vector<std::uint32_t>& befores) {
+    if (m_waits.size() + befores.size() > kMaxWaits) {
+      throw PieceLimitReached{};
+    }
+    for (const std::uint32_t before : befores) {
+      m_waits.push_back({after, before});
+    }
+  }
+
+  /// What lies behind m_sorted; the rest is done.
+  void sortAndMerge() {
+    const auto begin = m_waits.begin() + static_cast<std::ptrdiff_t>(m_sorted);
+    std::sort(begin, m_waits.end());
+    m_waits.erase(std::unique(begin, m_waits.end()), m_waits.end());
+    m_sorted = m_waits.size();
+  }
+
+  void addOrder() {
+    std::unordered_map<int64_t, std::uint32_t> last;
+    for (std::uint32_t i = 0; i < m_schedule.transfers.size(); ++i) {
+      const int64_t pair = int64_t{m_schedule.transfers.senders()[i]} * m_schedule.goal.rankCount() +
+                           m_schedule.transfers.receivers()[i];
+      const auto [found, isNew] = last.try_emplace(pair, i);
+      if (!isNew) {
+        m_waits.push_back({i, found->second});
+        found->second = i;
+      }
+    }
+  }
+
+  const StepSchedule& m_schedule;
+  const Progress& m_progress;
+  std::vector<AtRank> m_at;
+  std::vector<Rank> m_touched;
+  std::vector<Wait> m_waits;
+  std::size_t m_sorted = 0;
+};
+
+/// Kahn's algorithm; among those that may come next the first in the list, by rounds.
+bool sortTopologically(TransferOrder& order) {
+  const std::size_t count = order.firstWait.size() - 1;
+  std::vector<std::int32_t> open(count);
+  std::vector<std::int32_t> depth(count, 1);
+  std::vector<int64_t> firstNext(count + 1, 0);
+  for (const std::uint32_t before : order.waits) {
+    ++firstNext[before + 1];
+  }
+  std::partial_sum(firstNext.begin(), firstNext.end(), firstNext.begin());
+  std::vector<std::uint32_t> next(order.waits.size());
+  std::vector<int64_t> fill(firstNext.begin(), firstNext.end() - 1);
+  order.order.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    open[i] = static_cast<std::int32_t>(order.firstWait[i + 1] - order.firstWait[i]);
+    for (int64_t w = order.firstWait[i]; w < order.firstWait[i + 1]; ++w) {
+      next[fill[order.waits[w]]++] = i;
+    }
+    if (open[i] == 0) {
+      order.order.push_back(i);
+    }
+  }
+  for (std::size_t done = 0; done < order.order.size(); ++done) {
+    const std::uint32_t i = order.order[done];
+    order.depth = std::max(order.depth, depth[i]);
+    for (int64_t n = firstNext[i]; n < firstNext[i + 1]; ++n) {
+      depth[next[n]] = std::max(depth[next[n]], depth[i] + 1);
+      if (--open[next[n]] == 0) {
+        order.order.push_back(next[n]);
+      }
+    }
+  }
+  return order.order.size() == count;
+}
+
+/// The lowest transfer of a cycle, and the next one in it: follows waits from any transfer that is not in the order.
+std::string cycleText(const TransferOrder& order) {
+  std::vector<char> isDone(order.firstWait.size() - 1, 0);
+  for (const std::uint32_t i : order.order) {
+    isDone[i] = 1;
+  }
+  std::uint32_t at = 0;
+  while (isDone[at] != 0) {
+    ++at;
+  }
+  std::vector<char> isSeen(isDone.size(), 0);
+  const auto step = [&](std::uint32_t i) {
+    for (int64_t w = order.firstWait[i]; w < order.firstWait[i + 1]; ++w) {
+      if (isDone[order.waits[w]] == 0) {
+        return order.waits[w];
+      }
+    }
+    return i;
+  };
+  while (isSeen[at] == 0) {
+    isSeen[at] = 1;
+    at = step(at);
+  }
+  std::string text = "Transfers wait for each other in a cycle: " + std::to_string(at);
+  std::uint32_t i = step(at);
+  for (int listed = 0; i != at && listed < 6; ++listed, i = step(i)) {
+    text += ", " + std::to_string(i);
+  }
+  return text + (i == at ? "" : ", ...");
+}
+
+}  // namespace
+
+TransfersByShard transfersByShard(const StepSchedule& schedule) {
+  TransfersByShard byShard;
+  byShard.first.assign(schedule.goal.shardCount() + 1, 0);
+  const auto shards = schedule.transfers.shards();
+  for (const int64_t shard : shards) {
+    ++byShard.first[shard + 1];
+  }
+  std::partial_sum(byShard.first.begin(), byShard.first.end(), byShard.first.begin());
+  byShard.transfers.resize(shards.size());
+  std::vector<int64_t> fill(byShard.first.begin(), byShard.first.end() - 1);
+  for (std::uint32_t i = 0; i < shards.size(); ++i) {
+    byShard.transfers[fill[shards[i]]++] = i;
+  }
+  return byShard;
+}
+
+PieceGrid pieceGrid(const StepSchedule& schedule, std::span<const std::uint32_t> transfers) {
+  const auto begins = schedule.transfers.begins();
+  const auto ends = schedule.transfers.ends();
+  PieceGrid grid;
+  grid.points = {0, schedule.denominator};
+  for (const std::uint32_t i : transfers) {
+    grid.points.push_back(begins[i]);
+    grid.points.push_back(ends[i]);
+  }
+  std::sort(grid.points.begin(), grid.points.end());
+  grid.points.erase(std::unique(grid.points.begin(), grid.points.end()), grid.points.end());
+  const auto interval = [&](int64_t point) {
+    return std::lower_bound(grid.points.begin(), grid.points.end(), point) - grid.points.begin();
+  };
+  grid.firstTransfer.assign(grid.points.size(), 0);
+  std::size_t cover = 0;
+  for (const std::uint32_t i : transfers) {
+    const auto first = interval(begins[i]);
+    const auto last = interval(ends[i]);
+    cover += static_cast<std::size_t>(last - first);
+    if (cover > kMaxCover) {
+      throw PieceLimitReached{};
+    }
+    for (auto at = first; at < last; ++at) {
+      ++grid.firstTransfer[at + 1];
+    }
+  }
+  std::partial_sum(grid.firstTransfer.begin(), grid.firstTransfer.end(), grid.firstTransfer.begin());
+  grid.transfers.resize(cover);
+  std::vector<int64_t> fill(grid.firstTransfer.begin(), grid.firstTransfer.end() - 1);
+  for (const std::uint32_t i : transfers) {
+    const auto last = interval(ends[i]);
+    for (auto at = interval(begins[i]); at < last; ++at) {
+      grid.transfers[fill[at]++] = i;
+    }
+  }
+  return grid;
+}
+
+Result<TransferOrder> transferOrder(const StepSchedule& schedule, const Progress& progress) {
+  TransferOrder order;
+  try {
+    std::vector<Wait> waits = Waits(schedule, progress).run();
+    std::sort(waits.begin(), waits.end());
+    waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+    order.firstWait.assign(schedule.transfers.size() + 1, 0);
+    order.waits.reserve(waits.size());
+    for (const Wait& wait : waits) {
+      ++order.firstWait[wait.after + 1];
+      order.waits.push_back(wait.before);
+    }
+    std::partial_sum(order.firstWait.begin(), order.firstWait.end(), order.firstWait.begin());
+  } catch (const PieceLimitReached&) {
+    return Error{ErrorCode::limit, "The pieces of the transfers overlap too often to be ordered",
+                 "cut the shards into pieces with common ends"};
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "cancelled"};
+  }
+  if (!sortTopologically(order)) {
+    return Error{ErrorCode::verification, cycleText(order), "remove one of these waits"};
+  }
+  return order;
+}
+
+}  // namespace coppice::schedule

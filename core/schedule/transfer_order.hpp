@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "schedule/step_schedule.hpp"
+
+namespace coppice::schedule {
+
+/// Which transfers wait for which, in an asynchronous schedule (the rule is at StepSchedule).
+struct TransferOrder {
+  std::vector<std::uint32_t> order;     ///< transfers, each after all that it waits for
+  std::vector<std::int64_t> firstWait;  ///< by transfer, into `waits`; one more at the end
+  std::vector<std::uint32_t> waits;     ///< transfers that the transfer waits for, ascending, each once
+  std::int32_t depth = 0;               ///< length of the longest chain, in transfers
+};
+
+/// Errors: verification naming a transfer that waits for itself through others; limit; cancelled.
+/// @pre asynchronous; shards, pieces and ranks of the transfers are in range
+Result<TransferOrder> transferOrder(const StepSchedule& schedule, const Progress& progress = {});
+
+/// The points at which pieces of one shard begin or end, and which transfers cover each interval between two of them.
+struct PieceGrid {
+  std::vector<std::int64_t> points;         ///< ascending; interval i is [points[i], points[i+1])
+  std::vector<std::int64_t> firstTransfer;  ///< by interval, into `transfers`; one more at the end
+  std::vector<std::uint32_t> transfers;     ///< indices into the schedule's list, ascending within an interval
+};
+/// `transfers`: those of one shard, ascending. Throws PieceLimitReached.
+[[nodiscard]] PieceGrid pieceGrid(const StepSchedule& schedule, std::span<const std::uint32_t> transfers);
+
+/// Indices of the transfers of each shard, ascending.
+struct TransfersByShard {
+  std::vector<std::int64_t> first;  ///< by shard; one more at the end
+  std::vector<std::uint32_t> transfers;
+  [[nodiscard]] std::span<const std::uint32_t> of(std::int64_t shard) const {
+    return {transfers.data() + first[shard], static_cast<std::size_t>(first[shard + 1] - first[shard])};
+  }
+};
+[[nodiscard]] TransfersByShard transfersByShard(const StepSchedule& schedule);
+
+/// Thrown where the transfers overlap so often that the table of pieces would not fit.
+struct PieceLimitReached {};
+
+}  // namespace coppice::schedule
