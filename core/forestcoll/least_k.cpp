@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "forestcoll/fixed_k.hpp"
@@ -21,6 +23,23 @@ std::vector<int64_t> leaving(const Network& network, const std::vector<char>& in
     }
   }
   return bandwidths;
+}
+
+/// One GPU of each class of the network's symmetry, in the order given. Equal bandwidths have equal floors and equal
+/// demands equal supplies, so the symmetry is one of the rounded capacities too: a violated set that holds some GPU has
+/// an image, violated like it, that holds the one that stands for its class.
+std::vector<int> oneOfEachClass(const Network& network, std::span<const int> gpus) {
+  if (network.symmetryClass.empty()) {
+    return {gpus.begin(), gpus.end()};
+  }
+  std::vector<char> isSeen(static_cast<std::size_t>(network.nodeCount), 0);
+  std::vector<int> chosen;
+  for (const int gpu : gpus) {
+    if (std::exchange(isSeen[network.symmetryClass[gpu]], char{1}) == 0) {
+      chosen.push_back(gpu);
+    }
+  }
+  return chosen;
 }
 
 }  // namespace
@@ -92,7 +111,7 @@ bool LeastK::isFeasible(int64_t k, const Progress& progress) {
   const std::vector<TreeArc> capacities = scaledArcs(m_network, m_time * Rational(k));
   requireFits(capacities, m_network, k);
   flow::FeasibilityOracle<int64_t> oracle(m_network.nodeCount, capacities, supplies(m_network, k), m_network.gpus);
-  const auto violations = oracle.violations(kCutsPerPass, progress);
+  const auto violations = oracle.violationsAt(oneOfEachClass(m_network, oracle.sinkOrder()), kCutsPerPass, progress);
   for (const auto& violation : violations) {
     std::vector<char> inSet(static_cast<std::size_t>(m_network.nodeCount), 1);
     KnownCut cut;

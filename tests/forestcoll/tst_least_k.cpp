@@ -4,6 +4,9 @@
 #include <string>
 
 #include "forestcoll/forestcoll.hpp"
+#include "forestcoll/least_k.hpp"
+#include "forestcoll/network.hpp"
+#include "forestcoll/optimality.hpp"
 #include "presets/presets.hpp"
 #include "random_fabrics.hpp"
 #include "verify/schedule_verifier.hpp"
@@ -72,6 +75,7 @@ class TestLeastK : public QObject {
   Q_OBJECT
 
 private slots:
+  void symmetrySparesWork();
   void presets_data();
   void presets();
   void randomFabrics_data();
@@ -221,6 +225,33 @@ void TestLeastK::badLoss() {
   const auto refused = forestcoll::optimum(built(test::randomFabric({}, 1)), request);
   QVERIFY(!refused);
   QCOMPARE(refused.error().code, ErrorCode::badUsage);
+}
+
+/// Of equal boxes only one is looked at, with the same answer.
+void TestLeastK::symmetrySparesWork() {
+  const fabric::Fabric fabric = presetFabric("mi250,boxes=32");
+  auto network = forestcoll::makeNetwork(fabric, std::vector<int64_t>(fabric.gpuCount(), 1));
+  QVERIFY(!network.symmetryClass.empty());
+  const auto worst = forestcoll::worstCut(network, {});
+  const auto cuts = forestcoll::bottleneckCuts(network, worst, {});
+  /// The answer, and the least power of two of steps with which it is found.
+  const auto search = [&] {
+    for (std::uint64_t limit = 1;; limit *= 2) {
+      Progress progress;
+      progress.work = std::make_shared<WorkMeter>(limit);
+      try {
+        forestcoll::LeastK leastK(network, worst.value(), cuts, worst.value().denominator());
+        return std::pair(leastK.next(progress), limit);
+      } catch (const WorkLimitReached&) {
+        continue;
+      }
+    }
+  };
+  const auto [k, steps] = search();
+  network.symmetryClass.clear();
+  const auto [same, more] = search();
+  QCOMPARE(k, same);
+  QVERIFY2(8 * steps <= more, qPrintable(QString("%1 and %2 steps").arg(steps).arg(more)));
 }
 
 QTEST_GUILESS_MAIN(TestLeastK)

@@ -5,6 +5,7 @@
 
 #include "forestcoll/boxes/two_level.hpp"
 #include "forestcoll/boxes/two_level_shape.hpp"
+#include "forestcoll/fixed_k.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "presets/presets.hpp"
 #include "support/large_fabrics.hpp"

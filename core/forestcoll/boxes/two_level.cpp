@@ -6,7 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "forestcoll/boxes/star_routing.hpp"
+#include "forestcoll/boxes/rotated_trees.hpp"
+#include "forestcoll/boxes/two_level_routes.hpp"
 #include "forestcoll/boxes/two_level_shape.hpp"
 
 namespace coppice::forestcoll {
@@ -578,10 +579,14 @@ private:
         first = last;
       }
     }
-    TwoLevelForest forest;
-    if (!route(inner, true, forest.topology) || !route(outer, false, forest.topology)) {
+    auto topology = routeTwoLevel(
+        m_network, m_capacities, m_shape, [&](int from, int to) { return int64_t{inner[pairOf(from, to)]}; },
+        [&](int from, int to) { return int64_t{outer[pairOf(from, to)]}; }, m_progress);
+    if (!topology) {
       return std::nullopt;
     }
+    TwoLevelForest forest;
+    forest.topology = *std::move(topology);
     forest.logical = logicalProblem(m_network, forest.topology, m_supply);
     std::vector<int> arcOf(pairs, -1);
     const std::vector<TreeArc>& arcs = forest.logical.packing.arcs;
@@ -619,40 +624,6 @@ private:
     return forest;
   }
 
-  /// Routes the demanded connections through the switches of the boxes, or through those between them, and adds them to
-  /// the topology. Both together have one list of input arcs.
-  bool route(const std::vector<std::int32_t>& demand, bool isInner, LogicalTopology& topology) const {
-    std::vector<TreeArc> capacities = m_capacities;
-    for (std::size_t i = 0; i < capacities.size(); ++i) {
-      if ((m_shape.isInnerArc[i] != 0) != isInner) {
-        capacities[i].capacity = 0;
-      }
-    }
-    auto routed = routeDemands(
-        m_network, capacities,
-        [&](int from, int to) {
-          return int64_t{demand[static_cast<std::size_t>(from) * static_cast<std::size_t>(m_gpuCount) +
-                                static_cast<std::size_t>(to)]};
-        },
-        m_progress);
-    if (!routed) {
-      return false;
-    }
-    const auto inputs = static_cast<int>(m_capacities.size());
-    if (topology.atoms.empty()) {
-      topology = std::move(*routed);
-      return true;
-    }
-    const int shift = static_cast<int>(topology.atoms.size()) - inputs;
-    for (std::size_t i = static_cast<std::size_t>(inputs); i < routed->atoms.size(); ++i) {
-      Atom atom = routed->atoms[i];
-      atom.first += atom.first >= inputs ? shift : 0;
-      atom.second += atom.second >= inputs ? shift : 0;
-      topology.atoms.push_back(atom);
-    }
-    return true;
-  }
-
   const Network& m_network;
   const std::vector<TreeArc>& m_capacities;
   const std::vector<int64_t>& m_supply;
@@ -684,10 +655,19 @@ std::optional<TwoLevelForest> growTwoLevel(const Network& network, const std::ve
   for (const int gpu : network.gpus) {
     trees += supply[gpu];
   }
-  if (network.gpus.size() > kMaxGpus || trees * gpus > kMaxEdges) {
+  if (network.gpus.size() > kMaxGpus) {
     return std::nullopt;
   }
-  for (const TwoLevelShape& shape : twoLevelShapes(network, capacities)) {
+  const std::vector<TwoLevelShape> shapes = twoLevelShapes(network, capacities);
+  for (const TwoLevelShape& shape : shapes) {
+    if (auto forest = growRotated(network, capacities, supply, shape, progress)) {
+      return forest;
+    }
+  }
+  if (trees * gpus > kMaxEdges) {
+    return std::nullopt;
+  }
+  for (const TwoLevelShape& shape : shapes) {
     if (auto forest = TwoLevelPacking(network, capacities, supply, shape, progress).run()) {
       return forest;
     }

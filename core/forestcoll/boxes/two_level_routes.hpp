@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "forestcoll/boxes/star_routing.hpp"
+#include "forestcoll/boxes/two_level_shape.hpp"
+#include "forestcoll/network.hpp"
+#include "forestcoll/switch_removal.hpp"
+
+namespace coppice::forestcoll {
+
+/// routeDemands box by box and then between the boxes: `inner` through the switches of the box that both GPUs are in,
+/// `outer` through the network between boxes. A box sees nothing but its own links, so that the work grows with the
+/// boxes and not with their square. Atoms 0 .. arcs-1 stand for the capacities given.
+/// Nothing where the routes of one part are not found. Throws CancelledError.
+[[nodiscard]] std::optional<LogicalTopology> routeTwoLevel(const Network& network,
+                                                           const std::vector<TreeArc>& capacities,
+                                                           const TwoLevelShape& shape, const PairDemand& inner,
+                                                           const PairDemand& outer, const Progress& progress);
+
+}  // namespace coppice::forestcoll
