@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
+
 #include <QtTest>
 #include <cmath>
 #include <cstring>
@@ -193,6 +195,7 @@ private slots:
   void traceCoversEveryMessage();
   void sizes();
   void coresInGroups();
+  void coresLeft();
   void recordsReadBack_data();
   void recordsReadBack();
   void recordsAreStrict_data();
@@ -871,6 +874,31 @@ void ExecutorTest::coresInGroups() {
   QCOMPARE(allowedCores(root), 1);
   std::ofstream(root / "sys/fs/cgroup/a/cpu.max") << "nonsense\n";
   QCOMPARE(allowedCores(root), here);
+}
+
+/// Only the thread moves: what it may use stays as it was.
+void ExecutorTest::coresLeft() {
+  const auto mask = [] {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    sched_getaffinity(0, sizeof(cores), &cores);
+    return cores;
+  };
+  const cpu_set_t before = mask();
+  std::vector<int> all;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(static_cast<std::size_t>(core), &before)) {
+      all.push_back(core);
+    }
+  }
+  QVERIFY(!moveOffCores(all));
+  cpu_set_t after = mask();
+  QVERIFY(CPU_EQUAL(&before, &after));
+  for (const int core : all) {
+    QCOMPARE(moveOffCores({core, -1, CPU_SETSIZE}), all.size() > 1);
+    after = mask();
+    QVERIFY(CPU_EQUAL(&before, &after));
+  }
 }
 
 namespace {

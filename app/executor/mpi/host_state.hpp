@@ -20,6 +20,7 @@ struct alignas(64) Seat {
   std::atomic<std::uint64_t> sleepers = 0;
   std::atomic<std::int32_t> pid = 0;
   std::atomic<std::int32_t> workers = 1;
+  std::atomic<std::int32_t> core = -1;                  ///< where its main worker last looked for work
   alignas(64) std::atomic<std::uint64_t> progress = 0;  ///< operations done, ever
 };
 

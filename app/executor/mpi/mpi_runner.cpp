@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/mpi_runner.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -11,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "mpi/spin_limit.hpp"
 #include "threads/cores.hpp"
 
 #if defined(__x86_64__)
@@ -26,7 +29,9 @@ constexpr int kMaxReserved = 1 << 16;                        // iterations
 constexpr std::size_t kMaxEvents = std::size_t{1} << 18;     // of a worker
 constexpr std::int64_t kLargeBytes = std::int64_t{1} << 20;  // from here on data takes longer than to wake a process
 constexpr auto kLongYield = std::chrono::microseconds(500);
-constexpr int kGateLooks = 200;  // at the start of a run of short messages
+constexpr int kGateLooks = 200;     // at the start of a run of short messages
+constexpr int kLooksPerClock = 32;  // a worker with a core of its own reads the clock once in this many looks
+constexpr auto kMoveInterval = std::chrono::milliseconds(1);
 constexpr int kJitterShare = 8;  // one operation in this many sleeps
 
 /// Longest random sleep before an operation, for tests: COPPICE_EXEC_JITTER, in microseconds.
@@ -96,6 +101,35 @@ public:
   void sent(int connection) { call(view(connection).receiverSeat); }
   void consumed(int connection) { call(view(connection).senderSeat); }
   void published(int /*block*/) { call(m_runner.m_world.seat()); }
+  /// A process that is woken often comes to the core of the one that wakes it, and stays there as long as the other
+  /// cores are busy. To search there would only hold up the other one: this worker moves to a core where no process of
+  /// the run was last seen.
+  /// @return whether it has a core of its own, as far as can be seen
+  bool keepOwnCore() {
+    if (m_runner.m_workers > 1) {
+      return true;
+    }
+    const int core = ::sched_getcpu();
+    const int own = m_runner.m_world.seat();
+    const auto seats = static_cast<int>(m_runner.m_world.neighbours().size());
+    m_runner.m_seat.core.store(core, std::memory_order_relaxed);
+    bool isShared = false;
+    m_cores.clear();
+    for (int seat = 0; seat < seats; ++seat) {
+      m_cores.push_back(m_runner.m_host.seat(seat).core.load(std::memory_order_relaxed));
+      isShared |= seat != own && m_cores.back() == core;
+    }
+    if (!isShared) {
+      return true;
+    }
+    const Clock::time_point now = Clock::now();
+    if (now - m_moved < kMoveInterval || !moveOffCores(m_cores)) {
+      return false;
+    }
+    m_moved = Clock::now();
+    m_runner.m_seat.core.store(::sched_getcpu(), std::memory_order_relaxed);
+    return true;
+  }
   [[nodiscard]] bool keepsOn() const {
     // The main thread also moves what goes over the network.
     return !(m_runner.m_isNetworked && m_worker == 0) && !m_runner.m_isAborted.load(std::memory_order_relaxed) &&
@@ -148,13 +182,14 @@ private:
   std::uint64_t m_depth;
   Jitter m_jitter;
   Clock::time_point m_start;
+  Clock::time_point m_moved;
+  std::vector<int> m_cores;  ///< of the processes, as last seen
 };
 
 struct MpiRunner::Context {
   Context(MpiRunner& runner, int number)
       : worker(number),
         patience(runner.m_patience),
-        spins(patience.spins),
         yields(patience.yields),
         view{.plan = runner.m_setup.plan,
              .script = &runner.m_setup.script,
@@ -166,12 +201,23 @@ struct MpiRunner::Context {
 
   /// A look found work, after `looks` in vain.
   void succeed(int looks) {
-    if (looks > patience.minSpins / 2) {
-      spins = std::min(spins * 2, patience.spins);
-    }
-    if (looks > spins) {
+    if (looks > patience.spins) {
       yields = std::min(yields * 2 + 1, patience.yields);
     }
+  }
+  /// Whether to look again, after `looks` in vain. May give the core away.
+  bool mayLookAgain(int looks) {
+    if (!patience.isTimed) {
+      return looks < patience.spins || (looks < patience.spins + yields && yield());
+    }
+    if (looks % kLooksPerClock != 0) {
+      return true;
+    }
+    const Clock::time_point now = Clock::now();
+    if (looks == kLooksPerClock) {
+      waitStart = now;
+    }
+    return now - waitStart < spinLimit.current() && host.keepOwnCore();
   }
   /// Gives the core away. @return whether it came back soon
   bool yield() {
@@ -183,21 +229,26 @@ struct MpiRunner::Context {
     yields /= 2;  // something else is busy here: a sleeper that is woken goes first
     return false;
   }
-  /// Nothing was found: the worker sleeps, and looks for less long the next time.
-  void giveUp() {
-    // Two that only sleep and wake each other never find work in a short look, so now and then they look for long.
+  /// The worker has slept, or found work in its last look before that.
+  void wakeUp() {
+    if (patience.isTimed) {
+      spinLimit.slept(Clock::now() - waitStart);
+      return;
+    }
+    // Two that only sleep and wake each other never find work in a short look, so now and then they yield once.
     constexpr int kSleepsToTryAgain = 32;
-    const bool triesAgain = ++sleeps % kSleepsToTryAgain == 0;
-    spins = triesAgain ? patience.spins : std::max(spins / 2, patience.minSpins);
-    yields = triesAgain && yields == 0 ? std::min(1, patience.yields) : yields;
+    if (++sleeps % kSleepsToTryAgain == 0 && yields == 0) {
+      yields = std::min(1, patience.yields);
+    }
   }
 
   int worker;
   int next = 0;  ///< block to look at first
   const Patience patience;
-  int spins = 0;   ///< now, up to Patience::spins
   int yields = 0;  ///< now, up to Patience::yields
   int sleeps = 0;
+  SpinLimit spinLimit;
+  Clock::time_point waitStart;
   RunView view;
   Host host;
   Interpreter<Host> interpreter;
@@ -238,15 +289,14 @@ std::uint64_t MpiRunner::phase() const {
   return (m_isNetworked || m_setup.runsAhead ? m_ownPhases : m_host.phase).load(std::memory_order_seq_cst);
 }
 
-/// To sleep and be woken takes longer than to move a short message. A worker with a core of its own keeps looking for
-/// about 50 us; where processes share cores, it gives its core to the others before it sleeps.
+/// To sleep and be woken takes longer than to move a short message. A worker with a core of its own keeps looking for a
+/// while (SpinLimit); where processes share cores, it gives its core to the others before it sleeps.
 MpiRunner::Patience MpiRunner::patience() const {
   if (m_isNetworked || m_setup.geometry.size >= kLargeBytes) {
-    return {.spins = 64, .minSpins = 64, .yields = 0};
+    return {.spins = 64};
   }
   const bool isCrowded = static_cast<int>(m_world.neighbours().size()) * m_workers > allowedCores();
-  return isCrowded ? Patience{.spins = 4, .minSpins = 4, .yields = 100}
-                   : Patience{.spins = 1024, .minSpins = 32, .yields = 0};
+  return isCrowded ? Patience{.spins = 4, .yields = 100} : Patience{.isTimed = true};
 }
 
 /// Whether all processes have finished the run. @pre this one has
@@ -392,12 +442,12 @@ void MpiRunner::work(int worker) {
     if (moved) {
       context.succeed(looks);
       looks = 0;
-    } else if (++looks < context.spins) {
+    } else if (context.mayLookAgain(++looks)) {
       pause();
-    } else if (looks >= context.spins + context.yields || !context.yield()) {
+    } else {
       looks = 0;
-      context.giveUp();
       rest(context, now);
+      context.wakeUp();
     }
   }
   m_host.active.fetch_sub(1, std::memory_order_seq_cst);

@@ -74,9 +74,9 @@ private:
 
   /// What a worker does before it sleeps.
   struct Patience {
-    int spins = 0;     ///< most looks in a row
-    int minSpins = 0;  ///< looks where more of them have not helped lately
-    int yields = 0;    ///< looks after these, each after giving the core to another process
+    int spins = 0;         ///< looks in a row
+    int yields = 0;        ///< looks after these, each after giving the core to another process
+    bool isTimed = false;  ///< looks for a time instead, up to SpinLimit
   };
   /// Random sleeps, for tests.
   class Jitter;

@@ -94,6 +94,25 @@ int allowedCores(const fs::path& root) {
   return cores;
 }
 
+bool moveOffCores(const std::vector<int>& taken) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+    return false;
+  }
+  cpu_set_t wanted = allowed;
+  for (const int core : taken) {
+    if (core >= 0 && core < CPU_SETSIZE) {
+      CPU_CLR(static_cast<std::size_t>(core), &wanted);
+    }
+  }
+  if (CPU_COUNT(&wanted) == 0 || sched_setaffinity(0, sizeof(wanted), &wanted) != 0) {
+    return false;
+  }
+  sched_setaffinity(0, sizeof(allowed), &allowed);
+  return true;
+}
+
 long sharedCacheBytes() {
   long largest = 0;
   for (const int level : {_SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE}) {

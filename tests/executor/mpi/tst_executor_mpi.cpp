@@ -14,6 +14,7 @@
 
 #include "mpi/host_state.hpp"
 #include "mpi/launcher.hpp"
+#include "mpi/spin_limit.hpp"
 #include "mpi/stale_segments.hpp"
 #include "mpi/start_watch.hpp"
 #include "plan/plan.hpp"
@@ -185,6 +186,7 @@ private slots:
   void interrupted_data();
   void interrupted();
   void refused();
+  void spinLimit();
   void startWatch();
   void neverStarts_data();
   void neverStarts();
@@ -646,6 +648,25 @@ void ExecutorMpiTest::refused() {
     QCOMPARE(asRoot.exitCode(), static_cast<int>(RunExit::machineLacks));
     QVERIFY(asRoot.readAllStandardError().contains("refuses to run as root"));
   }
+}
+
+/// Waits are made up. The limit never falls to what it takes to wake a process, and grows again after short waits.
+void ExecutorMpiTest::spinLimit() {
+  using executor::SpinLimit;
+  constexpr SpinLimit::Duration kWakeUp = std::chrono::microseconds(30);
+  SpinLimit limit;
+  QVERIFY(limit.current() == SpinLimit::kMax);
+  for (int wait = 0; wait < 20; ++wait) {
+    limit.slept(std::chrono::milliseconds(3));
+    QVERIFY(limit.current() > kWakeUp);
+  }
+  QVERIFY(limit.current() == SpinLimit::kMin);
+  for (int wait = 0; wait < 20; ++wait) {
+    const SpinLimit::Duration before = limit.current();
+    limit.slept(kWakeUp);
+    QVERIFY(limit.current() > before || before == SpinLimit::kMax);
+  }
+  QVERIFY(limit.current() == SpinLimit::kMax);
 }
 
 /// Times and states are made up: no process is looked at.
