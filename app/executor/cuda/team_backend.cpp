@@ -1068,7 +1068,8 @@ RunFailure TeamBackend::explainEnd(Verdict what) {
       failure.stuck->text = who + "; " + failure.stuck->text;
     }
   }
-  m_world->giveUp(failure.exit, failure.stuck ? failure.stuck->text : failure.error.message);
+  m_world->giveUp(failure.exit, failure.stuck ? failure.stuck->text : failure.error.message,
+                  what == Verdict::stall && m_culprit == 0);
   return failure;
 }
 

@@ -29,6 +29,7 @@
 
 #include "base/text.hpp"
 #include "coppice/version.hpp"
+#include "mpi/last_words.hpp"
 #include "mpi/stale_segments.hpp"
 #include "mpi/start_watch.hpp"
 #include "program/run_protocol.hpp"
@@ -533,7 +534,14 @@ private:
     }
     if (line.starts_with(kOwn)) {
       m_lastWords = line.substr(kOwn.size());
-      m_ended = m_ended ? m_ended : std::optional(Clock::now());
+      const bool stillWaits = m_lastWords.ends_with(kStillWaits);
+      if (stillWaits) {
+        m_lastWords.resize(m_lastWords.size() - kStillWaits.size());
+        if (!m_ended) {
+          write(program::LogRecord{.severity = Severity::warning, .text = m_lastWords, .source = "launcher"});
+        }
+      }
+      m_ended = m_ended ? m_ended : std::optional(Clock::now() + (stillWaits ? kLastWords : Clock::duration::zero()));
     }
   }
 

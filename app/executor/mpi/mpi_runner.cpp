@@ -777,7 +777,8 @@ RunFailure MpiRunner::explain(Verdict what, int culprit) {
       failure.stuck->text = who + "; " + failure.stuck->text;
     }
   }
-  m_world.giveUp(failure.exit, failure.stuck ? failure.stuck->text : failure.error.message);
+  m_world.giveUp(failure.exit, failure.stuck ? failure.stuck->text : failure.error.message,
+                 what == Verdict::stall && culprit == 0);
   return failure;
 }
 

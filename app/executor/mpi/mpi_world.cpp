@@ -14,7 +14,9 @@
 #include <new>
 #include <numeric>
 #include <thread>
+#include <utility>
 
+#include "mpi/last_words.hpp"
 #include "threads/cores.hpp"
 
 namespace coppice::executor {
@@ -23,9 +25,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kTick = std::chrono::milliseconds(100);
-constexpr auto kSlack = std::chrono::seconds(15);     // for a process on another host to come to a call between runs
-constexpr auto kLastWord = std::chrono::seconds(1);   // for process 0 to write its last record
-constexpr auto kLastWords = std::chrono::seconds(5);  // the same after a loss
+constexpr auto kSlack = std::chrono::seconds(15);    // for a process on another host to come to a call between runs
+constexpr auto kLastWord = std::chrono::seconds(1);  // for process 0 to write its last record
 
 int numberOf(const char* variable) {
   const char* const text = std::getenv(variable);
@@ -139,6 +140,15 @@ MpiWorld::~MpiWorld() {
   leave();
 }
 
+void MpiWorld::giveUp(program::RunExit why, std::string lastWords, bool isFirstSilent) {
+  m_brokenBy = why;
+  m_lastWords = std::move(lastWords);
+  if (isFirstSilent && m_seat == 0 && m_process != 0 && !std::exchange(m_hasNamedFirst, true)) {
+    std::fprintf(stderr, "coppice-exec: %s%s\n", m_lastWords.c_str(), kStillWaits.data());
+    std::fflush(stderr);
+  }
+}
+
 /// MPI cannot be ended without the one that is lost. The launcher ends all ranks when one leaves like this, so process
 /// 0, which reports, goes first.
 void MpiWorld::leave() {
@@ -159,7 +169,7 @@ void MpiWorld::leave() {
   while (Clock::now() < end && (isSpeechless || !isGone(stateOfFirst()))) {
     std::this_thread::sleep_for(kTick);
   }
-  if (!isFirstHere && m_seat == 0) {
+  if (!isFirstHere && m_seat == 0 && !m_hasNamedFirst) {
     // Process 0 is elsewhere; should it be what is lost, these are the only words there are.
     std::fprintf(stderr, "coppice-exec: %s\n", m_lastWords.c_str());
   }
@@ -242,7 +252,7 @@ Outcome MpiWorld::await(MPI_Request& request, int peer) {
     // Between runs somebody may be busy with his data; whoever waits for process 0 waits for all others too.
     const double limit = m_patience + kSlack.count() * (peer == 0 ? 2 : 1);
     if (peer >= 0 && m_patience > 0 && std::chrono::duration<double>(now - start).count() > limit) {
-      giveUp(program::RunExit::hang, describe(peer, '?'));
+      giveUp(program::RunExit::hang, describe(peer, '?'), peer == 0);
       return Error{.code = ErrorCode::io, .message = m_lastWords, .fix = "look at that process and its host"};
     }
     if (Outcome alive = lookAround(stoppedSince); !alive) {

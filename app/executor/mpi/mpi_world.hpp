@@ -62,10 +62,8 @@ public:
   [[nodiscard]] int findStopped() const;
   /// A process died or hangs: no call between processes can be made any more, and MPI cannot be ended. Where it is
   /// process 0, which reports, the first other one of this host writes `lastWords` to standard error.
-  void giveUp(program::RunExit why, std::string lastWords) {
-    m_brokenBy = why;
-    m_lastWords = std::move(lastWords);
-  }
+  /// @param isFirstSilent it is process 0, on another host, that hangs: the first one of this host says so at once
+  void giveUp(program::RunExit why, std::string lastWords, bool isFirstSilent = false);
   [[nodiscard]] bool isBroken() const { return m_brokenBy.has_value(); }
   [[nodiscard]] std::optional<program::RunExit> brokenBy() const { return m_brokenBy; }
   /// How long a neighbour may be stopped by a signal while the others wait for it. 0 = for ever.
@@ -99,6 +97,7 @@ private:
   std::vector<std::string> m_hostNames = {};  ///< by process
   std::string m_library;
   std::string m_lastWords;
+  bool m_hasNamedFirst = false;
   std::vector<std::string> m_names;  ///< by process; empty = "rank 3"
   SharedSegment m_state;
 };

@@ -577,6 +577,7 @@ void ExecutorMpiTest::killed() {
 
 void ExecutorMpiTest::stopped_data() {
   killed_data();
+  QTest::newRow("rank 0, network") << 0 << true;
 }
 
 void ExecutorMpiTest::stopped() {
@@ -591,6 +592,12 @@ void ExecutorMpiTest::stopped() {
   const auto* error = run->last<program::ErrorRecord>();
   QVERIFY(error != nullptr);
   QVERIFY2(error->error.message.starts_with("rank " + std::to_string(rank) + " "), error->error.message.c_str());
+  if (rank == 0 && forcesNetwork) {
+    // It is named before the others have waited for its last words.
+    const auto* note = run->last<program::LogRecord>();
+    QVERIFY(note != nullptr);
+    QVERIFY2(note->text.starts_with("rank 0 (on "), note->text.c_str());
+  }
   for (const pid_t other : ranks) {
     QTRY_VERIFY(::kill(other, 0) != 0);
   }
