@@ -35,9 +35,11 @@ public:
         includeDenominator(**forest);
       }
     }
+    m_result.stepCount = 0;
     for (const auto* forest : {&m_schedule.reduceForest, &m_schedule.broadcastForest}) {
       if (*forest) {
         addForest(**forest);
+        ++m_result.stepCount;
       }
     }
     return std::move(m_result);
@@ -100,6 +102,7 @@ private:
                                 .from = isIn ? edge.child : edge.parent,
                                 .to = isIn ? edge.parent : edge.child,
                                 .route = routeOf(reader, edge),
+                                .step = m_result.stepCount,
                                 .reduces = isIn});
       }
     }

@@ -100,8 +100,9 @@ private:
   }
 
   void addLoads() {
+    m_cost.stepLoads.resize(m_schedule.stepCount);
     const TransferList& transfers = m_schedule.transfers;
-    std::int32_t step = kNoStep;
+    std::int32_t step = -1;
     for (std::size_t i = 0; i < transfers.size(); ++i) {
       if (i % 65536 == 0) {
         throwIfCancelled(m_progress);
@@ -114,7 +115,7 @@ private:
                         {.element = "transfer " + std::to_string(i)}};
         return;
       }
-      if (m_schedule.isSynchronous && transfer.step != step) {
+      if (transfer.step != step) {
         closeStep(step);
         step = transfer.step;
       }
@@ -151,8 +152,7 @@ private:
     if (busiest != kNoArc) {
       int64_t& sum = m_loadOnBandwidth[m_bandwidths.byArc[busiest]];
       sum = checkedAdd(sum, m_stepLoad[busiest]);
-      m_cost.stepLoads.resize(std::max<std::size_t>(m_cost.stepLoads.size(), std::max(step, 0) + 1));
-      m_cost.stepLoads[std::max(step, 0)] = {busiest, perByte(m_stepLoad[busiest], m_bandwidths.byArc[busiest])};
+      m_cost.stepLoads[step] = {busiest, perByte(m_stepLoad[busiest], m_bandwidths.byArc[busiest])};
     }
     for (const std::int32_t arc : m_touched) {
       m_total[arc] = checkedAdd(m_total[arc], m_stepLoad[arc]);
@@ -182,7 +182,6 @@ private:
     m_cost.meanStretch = m_hopSum / m_amountSum;
     if (m_schedule.isSynchronous) {
       m_cost.steps = m_schedule.stepCount;
-      m_cost.stepLoads.resize(m_cost.steps);
       m_cost.rounds = m_schedule.rounds.empty()
                           ? m_cost.steps
                           : std::accumulate(m_schedule.rounds.begin(), m_schedule.rounds.end(), int64_t{0});

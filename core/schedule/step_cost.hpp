@@ -23,10 +23,10 @@ struct StepCost {
   std::int32_t steps = 0;   ///< synchronous: all; asynchronous: most transfers that wait for one another
   std::int64_t rounds = 0;  ///< SCCL's R: the sum of the rounds of the steps
   /// Time per byte of M of the whole collective, 1/(GB/s). Synchronous: the sum of the steps' busiest links.
-  /// Asynchronous: the busiest link of all transfers, which pipelining approaches from above.
+  /// Asynchronous: the sum of the phases' busiest links, which pipelining approaches from above.
   Rational timePerByte;
   Rational algbw;                   ///< 1 / timePerByte, GB/s
-  std::vector<StepLoad> stepLoads;  ///< by step; asynchronous: one entry
+  std::vector<StepLoad> stepLoads;  ///< by step; asynchronous: by phase
   std::vector<Rational> traffic;    ///< by arc: bytes over the link per byte of M
   Rational totalTraffic;            ///< their sum
   /// Links per transfer, weighted by bytes: how far one logical hop goes on the fabric (overlay stretch).

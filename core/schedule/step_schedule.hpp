@@ -17,7 +17,6 @@
 namespace coppice::schedule {
 
 inline constexpr PathId kNoRoute = -1;
-inline constexpr std::int32_t kNoStep = -1;
 
 /// One GPU sends one piece of one shard to another.
 struct Transfer {
@@ -26,9 +25,9 @@ struct Transfer {
   std::int64_t end = 0;
   fabric::Rank from = 0;
   fabric::Rank to = 0;
-  PathId route = kNoRoute;      ///< nodes from sender to receiver; kNoRoute = a shortest one
-  std::int32_t step = kNoStep;  ///< kNoStep in an asynchronous schedule
-  bool reduces = false;         ///< the receiver adds the piece to what it has; otherwise it stores it
+  PathId route = kNoRoute;  ///< nodes from sender to receiver; kNoRoute = a shortest one
+  std::int32_t step = 0;    ///< from 0; in an asynchronous schedule, of a phase
+  bool reduces = false;     ///< the receiver adds the piece to what it has; otherwise it stores it
 
   friend bool operator==(const Transfer&, const Transfer&) = default;
 };
@@ -77,7 +76,8 @@ private:
 /// Asynchronous: a transfer starts when its sender holds the piece in its final state for that use. Exactly, for each
 /// point of the piece: a transfer that reduces waits for all that reduce into its sender; one that stores waits for all
 /// that store to its sender or, where there are none, for all that reduce into it; and what is stored to a rank waits
-/// until that rank has sent what it reduces elsewhere. With `keepsOrder`, transfers between the same two GPUs also
+/// until that rank has sent what it reduces elsewhere. Steps are phases here: a transfer also waits for all of earlier
+/// phases (reduce-scatter, then allgather). With `keepsOrder`, transfers between the same two GPUs also
 /// start in the order of the list.
 struct StepSchedule {
   CollectiveTable goal;
@@ -87,9 +87,9 @@ struct StepSchedule {
   std::int64_t denominator = 1;  ///< of the pieces
   bool isSynchronous = true;
   bool keepsOrder = false;           ///< asynchronous only
-  std::int32_t stepCount = 0;        ///< 0 if asynchronous
+  std::int32_t stepCount = 1;        ///< asynchronous: phases
   std::vector<std::int32_t> rounds;  ///< by step (SCCL); empty = 1 each
-  TransferList transfers;            ///< by step if synchronous
+  TransferList transfers;            ///< by step
   PathPool paths;
   Rational algbw;  ///< GB/s: 1 / t_b of stepCost, recomputed by the verifier
 

@@ -123,11 +123,13 @@ private:
   std::size_t m_sorted = 0;
 };
 
-/// Kahn's algorithm; among those that may come next the first in the list, by rounds.
-bool sortTopologically(TransferOrder& order) {
-  const std::size_t count = order.firstWait.size() - 1;
+/// Kahn's algorithm, phase by phase; among those that may come next, by rounds, the first in the list.
+/// False where a phase does not end.
+bool sortTopologically(const StepSchedule& schedule, TransferOrder& order) {
+  const auto phases = schedule.transfers.steps();
+  const std::size_t count = phases.size();
   std::vector<std::int32_t> open(count);
-  std::vector<std::int32_t> depth(count, 1);
+  std::vector<std::int32_t> depth(count, 0);
   std::vector<int64_t> firstNext(count + 1, 0);
   for (const std::uint32_t before : order.waits) {
     ++firstNext[before + 1];
@@ -135,27 +137,38 @@ bool sortTopologically(TransferOrder& order) {
   std::partial_sum(firstNext.begin(), firstNext.end(), firstNext.begin());
   std::vector<std::uint32_t> next(order.waits.size());
   std::vector<int64_t> fill(firstNext.begin(), firstNext.end() - 1);
-  order.order.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     open[i] = static_cast<std::int32_t>(order.firstWait[i + 1] - order.firstWait[i]);
     for (int64_t w = order.firstWait[i]; w < order.firstWait[i + 1]; ++w) {
       next[fill[order.waits[w]]++] = i;
     }
-    if (open[i] == 0) {
-      order.order.push_back(i);
-    }
   }
-  for (std::size_t done = 0; done < order.order.size(); ++done) {
-    const std::uint32_t i = order.order[done];
-    order.depth = std::max(order.depth, depth[i]);
-    for (int64_t n = firstNext[i]; n < firstNext[i + 1]; ++n) {
-      depth[next[n]] = std::max(depth[next[n]], depth[i] + 1);
-      if (--open[next[n]] == 0) {
-        order.order.push_back(next[n]);
+  order.order.reserve(count);
+  for (std::uint32_t first = 0; first < count;) {
+    std::uint32_t last = first;
+    const std::int32_t before = order.depth;
+    for (; last < count && phases[last] == phases[first]; ++last) {
+      depth[last] = std::max(depth[last], before + 1);
+      if (open[last] == 0) {
+        order.order.push_back(last);
       }
     }
+    for (std::size_t done = first; done < order.order.size(); ++done) {
+      const std::uint32_t i = order.order[done];
+      order.depth = std::max(order.depth, depth[i]);
+      for (int64_t n = firstNext[i]; n < firstNext[i + 1]; ++n) {
+        depth[next[n]] = std::max(depth[next[n]], depth[i] + 1);
+        if (--open[next[n]] == 0 && next[n] < last) {
+          order.order.push_back(next[n]);
+        }
+      }
+    }
+    if (order.order.size() != last) {
+      return false;
+    }
+    first = last;
   }
-  return order.order.size() == count;
+  return true;
 }
 
 /// The lowest transfer of a cycle, and the next one in it: follows waits from any transfer that is not in the order.
@@ -265,7 +278,7 @@ Result<TransferOrder> transferOrder(const StepSchedule& schedule, const Progress
   } catch (const CancelledError&) {
     return Error{ErrorCode::cancelled, "cancelled"};
   }
-  if (!sortTopologically(order)) {
+  if (!sortTopologically(schedule, order)) {
     return Error{ErrorCode::verification, cycleText(order), "remove one of these waits"};
   }
   return order;

@@ -19,7 +19,7 @@ struct TransferOrder {
 };
 
 /// Errors: verification naming a transfer that waits for itself through others; limit; cancelled.
-/// @pre asynchronous; shards, pieces and ranks of the transfers are in range
+/// @pre asynchronous; sorted by phase; shards, pieces and ranks of the transfers are in range
 Result<TransferOrder> transferOrder(const StepSchedule& schedule, const Progress& progress = {});
 
 /// The points at which pieces of one shard begin or end, and which transfers cover each interval between two of them.

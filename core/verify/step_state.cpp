@@ -179,8 +179,8 @@ std::string ShardPlayer::pieceText() const {
 }
 
 std::string ShardPlayer::transferText(std::uint32_t transfer) const {
-  const std::int32_t step = m_schedule.transfers.steps()[transfer];
-  return "transfer " + std::to_string(transfer) + (step >= 0 ? " (step " + std::to_string(step) + ")" : "");
+  return "transfer " + std::to_string(transfer) + " (step " + std::to_string(m_schedule.transfers.steps()[transfer]) +
+         ")";
 }
 
 }  // namespace coppice::verify

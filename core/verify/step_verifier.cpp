@@ -75,8 +75,8 @@ private:
     if (m_schedule.denominator < 1) {
       m_log.fault("the denominator of its pieces is " + std::to_string(m_schedule.denominator), "schedule");
     }
-    if (m_schedule.isSynchronous != (m_schedule.stepCount > 0)) {
-      m_log.fault(m_schedule.isSynchronous ? "has no steps" : "states steps, but is asynchronous", "schedule");
+    if (m_schedule.stepCount < 1) {
+      m_log.fault("has no steps", "schedule");
     }
     if (m_schedule.isSynchronous && m_schedule.keepsOrder) {
       m_log.fault("orders transfers between two GPUs, but is synchronous", "schedule");
@@ -132,7 +132,7 @@ private:
       const std::string text = shapeFault(transfer);
       if (!text.empty()) {
         m_log.fault(text, "transfer " + std::to_string(i));
-      } else if (m_schedule.isSynchronous && i > 0 && transfer.step < transfers.steps()[i - 1]) {
+      } else if (i > 0 && transfer.step < transfers.steps()[i - 1]) {
         m_log.fault("its step " + std::to_string(transfer.step) + " comes after step " +
                         std::to_string(transfers.steps()[i - 1]),
                     "transfer " + std::to_string(i), "sort the transfers by step");
@@ -159,10 +159,8 @@ private:
     if (transfer.from == transfer.to) {
       return gpuName(m_fabric, transfer.from) + " sends to itself";
     }
-    if (m_schedule.isSynchronous ? transfer.step < 0 || transfer.step >= m_schedule.stepCount
-                                 : transfer.step != schedule::kNoStep) {
-      return m_schedule.isSynchronous ? "there is no step " + std::to_string(transfer.step)
-                                      : "it has a step, but the schedule is asynchronous";
+    if (transfer.step < 0 || transfer.step >= m_schedule.stepCount) {
+      return "there is no step " + std::to_string(transfer.step);
     }
     if (transfer.reduces && !goal.combines(transfer.shard)) {
       return "it reduces shard " + std::to_string(transfer.shard) + ", which is not combined";
