@@ -1,25 +1,46 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# From a bare Debian machine to a verified schedule for two DGX A100 boxes: installs what is missing, builds the
-# designer and the command line program in Release, runs the latter on examples/2x-dgx-a100.fabric.json, and draws the
-# bottleneck. At a terminal with a display the designer then opens with that fabric.
-# COPPICE_JOBS sets how many compilers run at once; COPPICE_NO_INSTALL=1 installs nothing; COPPICE_NO_WINDOW=1 opens none.
+# From a bare Debian machine to a verified MSCCL program for two DGX A100 boxes: installs missing packages, builds the
+# command line program in Release, and runs it on examples/2x-dgx-a100.fabric.json.
+# With --all it also builds the designer, the executor and the Graphviz helper, and draws the bottleneck. At a terminal
+# with a display the designer then opens with that fabric.
+# COPPICE_JOBS sets how many compilers run at once; COPPICE_NO_INSTALL=1 installs nothing; COPPICE_NO_WINDOW=1 opens no
+# window.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 # shellcheck source=resources/scripts/packages.sh
 source resources/scripts/packages.sh
 
-ensure_packages "${COPPICE_BUILD_PACKAGES[@]}" "${COPPICE_DESIGNER_PACKAGES[@]}" "${COPPICE_EXECUTOR_PACKAGES[@]}"
-echo "Building Coppice (Release) in build/release; the first time takes some minutes ..."
+all=0
+case "${1:-}" in
+  "") ;;
+  --all) all=1 ;;
+  *)
+    echo "usage: examples/quickstart.sh [--all]" >&2
+    exit 2
+    ;;
+esac
+
+# build TARGET...: configures, so that libraries installed since are found, and builds; shows output only if it fails.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! { cmake --preset release && cmake --build --preset release --target programs \
-  --parallel "${COPPICE_JOBS:-2}"; } >"$log" 2>&1; then
-  cat "$log" >&2
-  echo "quickstart: the build failed; its output is above" >&2
-  exit 1
+build() {
+  if ! { cmake --preset release && cmake --build --preset release --target "$@" --parallel "${COPPICE_JOBS:-2}"; } \
+    >"$log" 2>&1; then
+    cat "$log" >&2
+    echo "quickstart: the build failed; its output is above" >&2
+    exit 1
+  fi
+}
+
+packages=("${COPPICE_BUILD_PACKAGES[@]}")
+if ((all)); then
+  packages+=("${COPPICE_DESIGNER_PACKAGES[@]}" "${COPPICE_EXECUTOR_PACKAGES[@]}")
 fi
+ensure_packages "${packages[@]}"
+echo "Building coppice-cli (Release) in build/release; the first time takes some minutes ..."
+build coppice-cli
 
 cli=build/release/bin/coppice-cli
 designer=build/release/bin/coppice
@@ -42,8 +63,16 @@ run verify "$out/2x-dgx-a100.xml"
 printf '\nDone. Everything above was checked by a verifier that shares no code with the generator.\n'
 printf 'A sweep of nccl-tests over powers of two (-b 1K -e 1G -f 2) uses the program at every size.\n'
 printf '  schedule   %s\n  MSCCL XML  %s\n' "$out/2x-dgx-a100.forest.json" "$out/2x-dgx-a100.xml"
+if ((!all)); then
+  printf '\nNext:  examples/quickstart.sh --all   builds the designer (the window) and the executor\n'
+  exit 0
+fi
+
+echo
+echo "Building the designer and the executor; the first time takes some minutes more ..."
+build programs
 if [[ ! -x $designer ]]; then
-  echo "The designer was not built, for want of Qt 6; the command line program has all the mathematics."
+  echo "The designer was not built because Qt 6 was not found. coppice-cli has all the mathematics."
   exit 0
 fi
 "$designer" --export-image "$out/2x-dgx-a100.svg" --mode analyse "$fabric"

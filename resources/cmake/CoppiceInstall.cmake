@@ -98,6 +98,15 @@ install(
   FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${packaging}/copyright
   DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT doc)
+# At the place that the links of README.md name.
+install(
+  DIRECTORY ${PROJECT_SOURCE_DIR}/resources/doc ${PROJECT_SOURCE_DIR}/resources/help
+            ${PROJECT_SOURCE_DIR}/resources/screenshots
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}/resources
+  COMPONENT doc
+  FILES_MATCHING
+  PATTERN "*.md"
+  PATTERN "*.png")
 install(
   DIRECTORY ${PROJECT_SOURCE_DIR}/LICENSES
   DESTINATION ${CMAKE_INSTALL_DOCDIR}

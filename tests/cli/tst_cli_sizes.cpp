@@ -75,7 +75,6 @@ private slots:
   void guides_data();
   void guides();
   void windowIsEmptyOnce();
-  void quickstart();
 
 private:
   [[nodiscard]] QString path(const QString& name) const { return m_folder.filePath(name); }
@@ -287,38 +286,6 @@ void TestCliSizes::windowIsEmptyOnce() {
   VERIFY_TOLD(said.code == 0, said);
   QCOMPARE(said.out.count("the size window is empty"), 1);
   VERIFY_TOLD(said.out.contains("none of them lies in the size window"), said);
-}
-
-/// The commands of examples/quickstart.sh, as the README shows them, end with a program that powers of two use.
-void TestCliSizes::quickstart() {
-  const auto textOf = [](const QString& file) {
-    QFile source(QStringLiteral(COPPICE_EXAMPLES) + "/" + file);
-    return source.open(QIODevice::ReadOnly) ? QString::fromUtf8(source.readAll()) : QString();
-  };
-  static const QRegularExpression kRun(QStringLiteral("^run (.*)$"), QRegularExpression::MultilineOption);
-  const QString readme = textOf("../README.md");
-  QString script = "set -e; cli=$1 fabric=$2 out=$3; run() { \"$cli\" \"$@\"; }\n";
-  int commands = 0;
-  for (auto found = kRun.globalMatch(textOf("quickstart.sh")); found.hasNext(); ++commands) {
-    QString command = found.next().captured(1);
-    script += "run " + command + "\n";
-    command.replace("\"$fabric\"", "examples/2x-dgx-a100.fabric.json");
-    command.replace(QRegularExpression("\"\\$out/([^\"]*)\""), "build/quickstart/\\1");
-    QVERIFY2(readme.contains("\n$ coppice-cli " + command + "\n"), qPrintable(command));
-  }
-  QVERIFY(commands >= 6);
-  QProcess shell;
-  shell.start("/bin/sh", {"-c", script, "sh", QStringLiteral(COPPICE_CLI), example("2x-dgx-a100"), m_folder.path()});
-  const Outcome ran = finish(shell);
-  VERIFY_TOLD(ran.code == 0, ran);
-  const Outcome verified = run({"verify", path("2x-dgx-a100.xml"), "--json"});
-  VERIFY_TOLD(verified.code == 0, verified);
-  QVERIFY(verified.in("used_at")["powers_of_two"].toBool());
-  // What the script says in the end.
-  const QJsonObject sweep = verified.in("used_at")["sweep"].toObject();
-  QVERIFY(textOf("quickstart.sh").contains("(-b 1K -e 1G -f 2) uses the program at every size"));
-  QVERIFY(sweep["first_bytes"].toDouble() <= 1024);
-  QVERIFY(sweep["last_bytes"].toDouble() >= 1024.0 * 1024 * 1024);
 }
 
 QTEST_GUILESS_MAIN(TestCliSizes)

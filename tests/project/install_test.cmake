@@ -13,6 +13,10 @@ check_files(
   share/coppice/schema/fabric.schema.json
   share/doc/coppice/LICENSE
   share/doc/coppice/README.md
+  share/doc/coppice/resources/doc/command-line.md
+  share/doc/coppice/resources/doc/glossary.md
+  share/doc/coppice/resources/help/bound.md
+  share/doc/coppice/resources/screenshots/analyse.png
   share/doc/coppice/copyright
   share/doc/coppice/LICENSES/Apache-2.0.txt)
 

@@ -16,10 +16,13 @@ static void initHelp() {
 namespace coppice::designer {
 namespace {
 
-constexpr std::array kOrder = {"start",   "draw",     "devices", "linking",  "boxes",     "properties",   "nodes",
-                               "outline", "find",     "minimap", "history",  "files",     "bound",        "problems",
-                               "analyse", "upgrades", "damage",  "what-if",  "schedules", "trees",        "loads",
-                               "charts",  "export",   "run",     "pictures", "commands",  "command-line", "glossary"};
+// Pages of the help, then those of the manual (resources/doc).
+constexpr std::array kOrder = {
+    "start",      "draw",         "devices", "linking",      "boxes",         "properties",  "nodes",
+    "outline",    "find",         "minimap", "history",      "files",         "bound",       "problems",
+    "analyse",    "upgrades",     "damage",  "what-if",      "schedules",     "trees",       "loads",
+    "charts",     "export",       "run",     "pictures",     "commands",      "glossary",    "designer",
+    "quickstart", "command-line", "running", "fabric-files", "exact-results", "performance", "building"};
 
 HelpTopic readTopic(const QString& id) {
   HelpTopic topic;
@@ -31,7 +34,15 @@ HelpTopic readTopic(const QString& id) {
   HelpSection section;
   const QStringList lines = QString::fromUtf8(file.readAll()).split(u'\n');
   static const QRegularExpression kKeywords(u"^<!-- keywords: (.*) -->$"_s);
-  for (const QString& line : lines) {
+  // A picture of the help in a page that is also read outside the program.
+  static const QRegularExpression kPicture(u"^<!-- picture: (\\S+) (.*) -->$"_s);
+  // A screenshot, which the program does not carry.
+  static const QRegularExpression kFile(u"^!\\[[^\\]]*\\]\\((?!picture:)[^)]*\\)$"_s);
+  for (QString line : lines) {
+    line.replace(kPicture, u"![\\2](picture:\\1)"_s);
+    if (kFile.match(line).hasMatch()) {
+      continue;
+    }
     if (const auto match = kKeywords.match(line); match.hasMatch()) {
       topic.keywords = match.captured(1).split(u' ', Qt::SkipEmptyParts);
       continue;

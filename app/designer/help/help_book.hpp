@@ -14,7 +14,7 @@ struct HelpSection {
   QString text;     ///< Markdown, without the heading
 };
 
-/// One page: resources/help/ID.md.
+/// One page: resources/help/ID.md or, of the manual, resources/doc/ID.md.
 struct HelpTopic {
   QString id;
   QString title;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/help/help_window.hpp"
 
+#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QRegularExpression>
@@ -255,6 +256,12 @@ void HelpWindow::step(std::vector<Place>& from, std::vector<Place>& to) {
 void HelpWindow::follow(const QUrl& link) {
   if (link.scheme() == u"help"_s) {
     showTopic(link.path(), link.fragment());
+  } else if (link.isRelative()) {
+    // Pages of the manual link to files, so that they can be read outside the program too.
+    const QString topic = link.path().isEmpty() ? m_here.topic : QFileInfo(link.path()).completeBaseName();
+    if (HelpBook::instance().find(topic) != nullptr) {
+      showTopic(topic, link.fragment());
+    }
   }
 }
 

@@ -106,19 +106,29 @@ void TestDesignerHelp::initTestCase() {
 }
 
 void TestDesignerHelp::everyPageIsInTheBook() {
-  const QStringList files =
+  // The pages of the program's resources: all of resources/help, and those of the manual.
+  const QStringList files = QDir(u":/help"_s).entryList({u"*.md"_s}, QDir::Files);
+  const QStringList help =
       QDir(QStringLiteral(COPPICE_SOURCE_DIR) + u"/resources/help"_s).entryList({u"*.md"_s}, QDir::Files);
-  QVERIFY(files.size() > 20);
+  QVERIFY(help.size() > 20);
+  for (const QString& file : help) {
+    QVERIFY2(files.contains(file), qPrintable(file));
+  }
+  for (const QString& page : {u"command-line"_s, u"running"_s, u"fabric-files"_s, u"performance"_s, u"glossary"_s}) {
+    QVERIFY2(files.contains(page + u".md"_s), qPrintable(page));
+  }
   for (const QString& file : files) {
     const HelpTopic* topic = HelpBook::instance().find(file.chopped(3));
     QVERIFY2(topic != nullptr, qPrintable(file));
     QVERIFY2(!topic->keywords.isEmpty(), qPrintable(file));
+    // Screenshots are left out: the program does not carry them.
+    QVERIFY2(!topic->text.contains(u"](../"_s) || !topic->text.contains(u".png)"_s), qPrintable(file));
   }
   QCOMPARE(static_cast<qsizetype>(HelpBook::instance().topics().size()), files.size());
 }
 
 void TestDesignerHelp::everyLinkLeadsSomewhere() {
-  static const QRegularExpression kLink(u"\\]\\((help|picture|http[s]?):([^)#]*)#?([^)]*)\\)"_s);
+  static const QRegularExpression kLink(u"\\]\\((?:(help|picture|http[s]?):)?([^):#]*)#?([^)]*)\\)"_s);
   int seen = 0;
   for (const HelpTopic& topic : HelpBook::instance().topics()) {
     for (auto it = kLink.globalMatch(topic.text); it.hasNext();) {
@@ -128,8 +138,13 @@ void TestDesignerHelp::everyLinkLeadsSomewhere() {
         QVERIFY2(helpPictureNames().contains(match.captured(2)), qPrintable(topic.id + match.captured(0)));
         continue;
       }
-      QCOMPARE(match.captured(1), u"help"_s);
-      const HelpTopic* target = HelpBook::instance().find(match.captured(2));
+      // In the manual: a file, or a heading of the same page.
+      const bool isFile = match.captured(1).isEmpty();
+      const QString id = !isFile                       ? match.captured(2)
+                         : match.captured(2).isEmpty() ? topic.id
+                                                       : QFileInfo(match.captured(2)).completeBaseName();
+      QVERIFY2(isFile || match.captured(1) == u"help"_s, qPrintable(topic.id + match.captured(0)));
+      const HelpTopic* target = HelpBook::instance().find(id);
       QVERIFY2(target != nullptr, qPrintable(topic.id + match.captured(0)));
       const bool hasAnchor =
           match.captured(3).isEmpty() ||
@@ -243,6 +258,19 @@ void TestDesignerHelp::windowFollowsLinksBackAndForth() {
   QCOMPARE(help.topic(), u"glossary"_s);
   help.showTopic(u"no-such-page"_s);
   QCOMPARE(help.topic(), u"start"_s);
+  // The manual links to files and to its own headings.
+  help.showTopic(u"running"_s);
+  Q_EMIT page->anchorClicked(QUrl(u"performance.md#executor"_s));
+  QCOMPARE(help.topic(), u"performance"_s);
+  QCOMPARE(help.anchor(), u"executor"_s);
+  help.showTopic(u"glossary"_s);
+  Q_EMIT page->anchorClicked(QUrl(u"#cut"_s));
+  QCOMPARE(help.topic(), u"glossary"_s);
+  QCOMPARE(help.anchor(), u"cut"_s);
+  Q_EMIT page->anchorClicked(QUrl(u"../help/bound.md"_s));
+  QCOMPARE(help.topic(), u"bound"_s);
+  Q_EMIT page->anchorClicked(QUrl(u"no-such-page.md"_s));
+  QCOMPARE(help.topic(), u"bound"_s);
   QTest::keyClick(&help, Qt::Key_Escape);
   QVERIFY(!help.isVisible());
 }
