@@ -81,7 +81,8 @@ private slots:
   void shapes();
   void forests_data();
   void forests();
-  void lostGpus();
+  void damagedRacks_data();
+  void damagedRacks();
   void anyRequest_data();
   void anyRequest();
   void cancel();
@@ -160,17 +161,29 @@ void TestTwoLevel::forests() {
   QCOMPARE(faultsOf(posed.fabric, generated->schedule), QByteArray());
 }
 
-/// Racks that lost GPUs at random, in two generations.
-void TestTwoLevel::lostGpus() {
+/// Racks that lost GPUs at random, of one generation or two, on every network.
+void TestTwoLevel::damagedRacks_data() {
+  QTest::addColumn<QString>("preset");
+  const auto row = [](const char* preset) { QTest::newRow(preset) << QString(preset); };
+  row("cluster boxes=6 gpus=12 nvlink=450 nic=100");
+  row("cluster boxes=12 gpus=8 nvlink=300 nic=50");
+  row("cluster boxes=6 gpus=12 nvlink=200 nic=400");
+  row("cluster boxes=6 gpus=12 nvlink=450,900,450,900,450,900 nic=100");
+  row("cluster boxes=6 gpus=12 nvlink=450,900,450,900,450,900 nic=100,200,100,200,100,200");
+  row("cluster boxes=8 gpus=12 nvlink=450 nic=100 network=rails");
+  row("cluster boxes=8 gpus=8 nvlink=450 nic=100 network=rail-only");
+  row("cluster boxes=8 gpus=12 nvlink=300 nic=200 network=planes");
+}
+
+void TestTwoLevel::damagedRacks() {
+  QFETCH(QString, preset);
+  const fabric::Description whole = describedBy(preset);
   int found = 0;
-  for (unsigned seed = 0; seed < 12; ++seed) {
-    const fabric::Description whole =
-        describedBy(seed % 2 == 0 ? "cluster boxes=5 gpus=12 nvlink=450 nic=100"
-                                  : "cluster boxes=5 gpus=12 nvlink=450,900,450,900,450 nic=100");
+  for (unsigned seed = 1; seed <= 3; ++seed) {
     test::Dice dice(seed);
     std::vector<std::string> kept;
     for (const fabric::NodeDescription& node : whole.nodes) {
-      if (node.kind == "gpu" && !dice.oneIn(9)) {
+      if (node.kind == "gpu" && !dice.oneIn(16)) {
         kept.push_back(node.id);
       }
     }
@@ -182,7 +195,8 @@ void TestTwoLevel::lostGpus() {
     QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
     QCOMPARE(faultsOf(posed.fabric, generated->schedule), QByteArray());
   }
-  QVERIFY2(found > 0, "the strategy gives up on all damaged racks");
+  // Where a box has lost all GPUs of a rail or plane, its trees cannot enter others there.
+  QVERIFY2(found >= 2, qPrintable(QString("found %1 of 3").arg(found)));
 }
 
 void TestTwoLevel::anyRequest_data() {

@@ -4,13 +4,43 @@
 #include <stdexcept>
 #include <string>
 
+#include "fabric/fabric.hpp"
 #include "support/large_fabrics.hpp"
 
 /// Fabrics of about 40 to 300 GPUs from a seed: large enough to fall into parts and to have levels, small enough to
 /// solve hundreds.
 namespace coppice::test {
 
-inline constexpr int kMediumKinds = 12;
+inline constexpr int kMediumKinds = 13;
+
+/// Boxes whose bottleneck is the single GPU, equal or of two generations, on any network; some have lost GPUs.
+inline fabric::Description damagedRacks(unsigned seed) {
+  Dice dice(seed);
+  const int boxes = dice.index(3, 12);
+  const auto perBox = [&](const std::string& first, const std::string& second) {
+    std::string text = first;
+    const bool isMixed = dice.oneIn(3);
+    for (int box = 1; box < boxes; ++box) {
+      text += "," + (isMixed && dice.oneIn(2) ? second : first);
+    }
+    return text;
+  };
+  constexpr const char* kNetworks[] = {"simple", "planes", "rails", "rail-only", "leaf-spine"};
+  const fabric::Description whole = presetFabric("cluster", {{"boxes", std::to_string(boxes)},
+                                                             {"gpus", std::to_string(dice.index(8, 16))},
+                                                             {"nvlink", perBox("300", "450")},
+                                                             {"nic", perBox("100", "200")},
+                                                             {"network", kNetworks[dice.pick(0, 4)]}});
+  std::vector<std::string> kept;
+  const bool isWhole = dice.oneIn(3);
+  for (const fabric::NodeDescription& node : whole.nodes) {
+    if (node.kind == "gpu" && (isWhole || !dice.oneIn(20))) {
+      kept.push_back(node.id);
+    }
+  }
+  auto rest = fabric::subset(whole, kept);
+  return rest ? *std::move(rest) : whole;
+}
 
 inline fabric::Description mediumFabric(int kind, unsigned seed) {
   Dice dice(seed);
@@ -57,6 +87,8 @@ inline fabric::Description mediumFabric(int kind, unsigned seed) {
                                        {"network", "planes"},
                                        {"planes", number(2, 4)},
                                        {"nic", number(20, 60)}});
+    case 12:
+      return damagedRacks(seed);
     default:
       throw std::invalid_argument("no such kind of fabric");
   }

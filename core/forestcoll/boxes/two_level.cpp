@@ -2,13 +2,12 @@
 #include "forestcoll/boxes/two_level.hpp"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <utility>
 
 #include "forestcoll/boxes/rotated_trees.hpp"
+#include "forestcoll/boxes/two_level_entries.hpp"
 #include "forestcoll/boxes/two_level_routes.hpp"
-#include "forestcoll/boxes/two_level_shape.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -29,47 +28,19 @@ bool share(const std::vector<int>& a, const std::vector<int>& b) {
   return false;
 }
 
-/// Raises `values` evenly, from the lowest up, until they sum to `target`; none above its limit. False where the limits
-/// do not let them.
-bool raiseEvenly(std::vector<int64_t>& values, const std::vector<int64_t>& limits, int64_t target) {
-  int64_t sum = std::accumulate(values.begin(), values.end(), int64_t{0});
-  if (std::accumulate(limits.begin(), limits.end(), int64_t{0}) < target) {
-    return false;
-  }
-  if (sum >= target) {
-    return true;
-  }
-  const std::vector<int64_t> start = values;
-  const auto raisedTo = [&](int64_t level) {
-    int64_t total = 0;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = std::max(start[i], std::min(level, limits[i]));
-      total += values[i];
-    }
-    return total;
-  };
-  int64_t low = 0;  // too little
-  int64_t high = *std::max_element(limits.begin(), limits.end());
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    (raisedTo(middle) >= target ? high : low) = middle;
-  }
-  sum = raisedTo(high);
-  for (std::size_t i = 0; i < values.size() && sum > target; ++i) {
-    if (values[i] == high && start[i] < high) {
-      --values[i];
-      --sum;
-    }
-  }
-  return true;
-}
-
 /// A tree's way into a box.
 struct Entry {
   int tree = 0;
   int gpu = 0;
   int sender = -1;       ///< a GPU of the tree's own box
   int64_t children = 0;  ///< GPUs of the box that take the tree from this entry
+};
+
+/// In the box of its root, this many GPUs take a tree from the relay instead of the root.
+struct Relay {
+  int tree = 0;
+  int gpu = 0;
+  int64_t children = 0;
 };
 
 class TwoLevelPacking {
@@ -83,29 +54,27 @@ public:
         m_progress(progress),
         m_gpuCount(static_cast<int>(network.gpus.size())),
         m_boxCount(static_cast<int>(shape.boxes.size())),
-        m_firstTree(static_cast<std::size_t>(m_gpuCount) + 1, 0),
-        m_treesOfBox(static_cast<std::size_t>(m_boxCount)),
-        m_entries(static_cast<std::size_t>(m_boxCount)),
-        m_sent(static_cast<std::size_t>(m_gpuCount), 0),
-        m_entryOf(static_cast<std::size_t>(m_gpuCount), 0) {
-    for (int rank = 0; rank < m_gpuCount; ++rank) {
-      m_firstTree[static_cast<std::size_t>(rank) + 1] = m_firstTree[rank] + trees(rank);
-    }
-    m_treeCount = m_firstTree.back();
-  }
+        m_firstTree(shape.boxes.size() + 1, 0),
+        m_treesOf(network.gpus.size()),
+        m_entries(shape.boxes.size()),
+        m_relays(shape.boxes.size()),
+        m_sent(network.gpus.size(), 0),
+        m_mark(network.gpus.size(), 0) {}
 
   std::optional<TwoLevelForest> run() {
-    if (!orderTrees() || !countEntries() || !countBetweenBoxes()) {
+    orderTrees();
+    TwoLevelEntries counts(m_shape, supplyByRank(), m_progress);
+    if (!counts.count()) {
       return std::nullopt;
     }
-    dealExtras();
+    m_extraStart.assign(m_boxCount, 0);
     for (int box = 0; box < m_boxCount; ++box) {
       throwIfCancelled(m_progress);
-      if (!dealEntries(box)) {
+      if (!dealEntries(box, counts)) {
         return std::nullopt;
       }
     }
-    if (!chooseSenders()) {
+    if (!chooseSenders(counts)) {
       return std::nullopt;
     }
     for (int box = 0; box < m_boxCount; ++box) {
@@ -120,297 +89,115 @@ public:
 private:
   [[nodiscard]] int64_t trees(int rank) const { return m_supply[m_network.gpus[rank]]; }
   [[nodiscard]] const std::vector<int>& gpusOf(int box) const { return m_shape.boxes[box]; }
-  [[nodiscard]] int64_t outside(int box) const { return m_treeCount - treesIn(box); }
-  [[nodiscard]] int64_t treesIn(int box) const { return static_cast<int64_t>(m_treesOfBox[box].size()); }
-  /// What a GPU can pass on inside its box besides its own star.
-  [[nodiscard]] int64_t roomInside(int rank) const {
-    const auto others = static_cast<int64_t>(gpusOf(m_shape.boxOf[rank]).size()) - 1;
-    return m_shape.innerOut[rank] - trees(rank) * others;
-  }
-  /// The box at that distance before `box`, and the box at that distance behind it.
-  [[nodiscard]] int before(int box, int distance) const { return (box - distance + m_boxCount) % m_boxCount; }
-  [[nodiscard]] int behind(int box, int distance) const { return (box + distance) % m_boxCount; }
+  [[nodiscard]] int treesIn(int box) const { return m_firstTree[box + 1] - m_firstTree[box]; }
+  [[nodiscard]] int boxOfTree(int tree) const { return m_shape.boxOf[m_rootOf[tree]]; }
 
-  /// Trees of a box in the order in which they are dealt: one of each root, then the next of each.
-  bool orderTrees() {
-    m_rootOf.resize(static_cast<std::size_t>(m_treeCount));
+  [[nodiscard]] std::vector<int64_t> supplyByRank() const {
+    std::vector<int64_t> supply;
+    for (int rank = 0; rank < m_gpuCount; ++rank) {
+      supply.push_back(trees(rank));
+    }
+    return supply;
+  }
+
+  /// Numbers the trees box by box; within a box one of each root, then the next of each.
+  void orderTrees() {
     for (int box = 0; box < m_boxCount; ++box) {
       bool isLeft = true;
       for (int64_t copy = 0; isLeft; ++copy) {
         isLeft = false;
         for (const int rank : gpusOf(box)) {
           if (copy < trees(rank)) {
-            const int64_t tree = m_firstTree[rank] + copy;
-            m_rootOf[tree] = rank;
-            m_treesOfBox[box].push_back(static_cast<int>(tree));
+            m_treesOf[rank].push_back(static_cast<int>(m_rootOf.size()));
+            m_rootOf.push_back(rank);
             isLeft = true;
           }
         }
       }
+      m_firstTree[box + 1] = static_cast<int>(m_rootOf.size());
     }
-    for (int rank = 0; rank < m_gpuCount; ++rank) {
-      if (roomInside(rank) < 0) {
-        return false;
-      }
-    }
-    return true;
   }
 
-  /// a_g for every GPU.
-  bool countEntries() {
-    m_entriesAt.assign(static_cast<std::size_t>(m_gpuCount), 0);
-    m_total.assign(static_cast<std::size_t>(m_boxCount), 0);
-    for (int box = 0; box < m_boxCount; ++box) {
-      const int64_t foreign = outside(box);
-      std::vector<int64_t> least;
-      std::vector<int64_t> most;
-      int64_t room = 0;
-      for (const int rank : gpusOf(box)) {
-        most.push_back(std::min(m_shape.outerIn[rank], foreign));
-        least.push_back(std::max<int64_t>(0, m_treeCount - trees(rank) - m_shape.innerIn[rank]));
-        if (least.back() > most.back()) {
+  /// Deals the entries of the box's GPUs to the trees from outside. Those of one source box lie in a row, GPU by GPU,
+  /// and go to its trees in turn: no GPU has more of them than there are trees, so that no tree gets a GPU twice, and
+  /// every tree gets its even part of them.
+  bool dealEntries(int box, TwoLevelEntries& counts) {
+    const std::vector<std::vector<int64_t>> perSource = counts.entriesAt(box);
+    std::vector<Entry>& entries = m_entries[box];
+    std::vector<int> row;
+    for (int source = 0; source < m_boxCount; ++source) {
+      if (source == box || treesIn(source) == 0) {
+        continue;
+      }
+      row.clear();
+      // Trees with one entry more than others have it at the ends of the row, so rows begin at different GPUs.
+      for (std::size_t i = 0; i < gpusOf(box).size(); ++i) {
+        const std::size_t place = (i + static_cast<std::size_t>(source)) % gpusOf(box).size();
+        if (perSource[source][place] > treesIn(source)) {
           return false;
         }
-        room += roomInside(rank);
+        row.insert(row.end(), perSource[source][place], gpusOf(box)[place]);
       }
-      const auto size = static_cast<int64_t>(gpusOf(box).size());
-      if (!raiseEvenly(least, most, std::max(foreign, size * foreign - room))) {
-        return false;
-      }
-      for (std::size_t i = 0; i < least.size(); ++i) {
-        m_entriesAt[gpusOf(box)[i]] = least[i];
-        m_total[box] += least[i];
-      }
-    }
-    return true;
-  }
-
-  /// How many entries the trees of each box have in each other box: in proportion to the trees, and where a box cannot
-  /// send that many, less of its and more of others.
-  bool countBetweenBoxes() {
-    m_between.assign(static_cast<std::size_t>(m_boxCount) * static_cast<std::size_t>(m_boxCount), 0);
-    std::vector<int64_t> room(static_cast<std::size_t>(m_boxCount), 0);  // by source: what it can still send
-    for (int rank = 0; rank < m_gpuCount; ++rank) {
-      room[m_shape.boxOf[rank]] += m_shape.outerOut[rank];
-    }
-    for (int box = 0; box < m_boxCount; ++box) {
-      const int64_t foreign = outside(box);
-      int64_t seen = 0;
-      for (int distance = 1; distance < m_boxCount && foreign > 0; ++distance) {
-        const int source = before(box, distance);
-        const int64_t next = seen + treesIn(source);
-        m_between[pair(source, box)] = share(m_total[box], next, foreign) - share(m_total[box], seen, foreign);
-        room[source] -= m_between[pair(source, box)];
-        seen = next;
-      }
-    }
-    for (int source = 0; source < m_boxCount; ++source) {
-      for (int distance = 1; distance < m_boxCount && room[source] < 0; ++distance) {
-        const int box = behind(source, distance);
-        // An even part of what is too much, for the boxes that are left.
-        const int64_t part = (-room[source] + m_boxCount - distance - 1) / (m_boxCount - distance);
-        int64_t wanted = std::min(part, m_between[pair(source, box)] - treesIn(source));
-        for (int other = 0; other < m_boxCount && wanted > 0; ++other) {
-          if (other == source || other == box || room[other] <= 0) {
-            continue;
-          }
-          const auto size = static_cast<int64_t>(gpusOf(box).size());
-          const int64_t amount = std::min({wanted, room[other], treesIn(other) * size - m_between[pair(other, box)]});
-          m_between[pair(source, box)] -= amount;
-          m_between[pair(other, box)] += amount;
-          room[source] += amount;
-          room[other] -= amount;
-          wanted -= amount;
+      const auto all = static_cast<int>(row.size());
+      m_progress.spend(row.size());
+      for (int i = 0; i < treesIn(source); ++i) {
+        int slot = (i - m_extraStart[source] + treesIn(source)) % treesIn(source);
+        if (slot >= all) {
+          return false;
+        }
+        for (; slot < all; slot += treesIn(source)) {
+          entries.push_back({m_firstTree[source] + i, row[slot]});
         }
       }
-      if (room[source] < 0) {
-        return false;
-      }
+      m_extraStart[source] = (m_extraStart[source] + all) % treesIn(source);
     }
     return true;
   }
 
-  /// Which trees have one entry more than the others of the same box: by source and target box a window over the
-  /// source's trees.
-  void dealExtras() {
-    m_extraStart.assign(m_between.size(), 0);
-    for (int source = 0; source < m_boxCount; ++source) {
-      int64_t start = 0;
-      for (int distance = 1; distance < m_boxCount && treesIn(source) > 0; ++distance) {
-        const std::size_t index = pair(source, behind(source, distance));
-        m_extraStart[index] = start;
-        start = (start + m_between[index]) % treesIn(source);
-      }
-    }
-  }
-
-  [[nodiscard]] static int64_t share(int64_t whole, int64_t part, int64_t of) {
-    return static_cast<int64_t>(Int128{whole} * part / of);
-  }
-  [[nodiscard]] std::size_t pair(int source, int target) const {
-    return static_cast<std::size_t>(source) * static_cast<std::size_t>(m_boxCount) + static_cast<std::size_t>(target);
-  }
-  [[nodiscard]] bool hasExtra(int source, int target, int64_t place) const {
-    const std::size_t index = pair(source, target);
-    return (place - m_extraStart[index] + treesIn(source)) % treesIn(source) < m_between[index] % treesIn(source);
-  }
-
-  /// Deals the trees from outside to the GPUs of the box, each to as many as it has entries there. The GPU whose share
-  /// of a_g is dealt the least comes next (stride scheduling), so that after all trees each has exactly a_g.
-  bool dealEntries(int box) {
-    struct Turn {
-      int64_t dealt = 0;
-      int64_t all = 0;
-      int gpu = 0;
-    };
-    // Whether a comes after b: a heap has the last one at its top.
-    const auto isLater = [](const Turn& a, const Turn& b) {
-      const Int128 left = Int128{2 * a.dealt + 1} * b.all;
-      const Int128 right = Int128{2 * b.dealt + 1} * a.all;
-      return left != right ? left > right : a.gpu > b.gpu;
-    };
-    std::vector<Turn> heap;
-    for (const int rank : gpusOf(box)) {
-      if (m_entriesAt[rank] > 0) {
-        heap.push_back({0, m_entriesAt[rank], rank});
-      }
-    }
-    std::make_heap(heap.begin(), heap.end(), isLater);
-    std::vector<Entry>& entries = m_entries[box];
-    entries.reserve(static_cast<std::size_t>(m_total[box]));
-    for (const bool isExtra : {false, true}) {
-      for (int distance = 1; distance < m_boxCount; ++distance) {
-        const int source = before(box, distance);
-        const std::vector<int>& trees = m_treesOfBox[source];
-        for (std::size_t place = 0; place < trees.size(); ++place) {
-          if (hasExtra(source, box, static_cast<int64_t>(place)) != isExtra) {
-            continue;
-          }
-          const std::size_t count =
-              static_cast<std::size_t>(m_between[pair(source, box)] / treesIn(source) + (isExtra ? 1 : 0));
-          if (count > heap.size()) {
-            return false;
-          }
-          m_progress.spend(count);
-          for (std::size_t i = 0; i < count; ++i) {
-            const auto end = heap.end() - static_cast<std::ptrdiff_t>(i);
-            std::pop_heap(heap.begin(), end, isLater);
-            entries.push_back({trees[place], (end - 1)->gpu});
-          }
-          for (std::size_t i = count; i-- > 0;) {
-            const auto end = heap.end() - static_cast<std::ptrdiff_t>(i);
-            ++(end - 1)->dealt;
-            std::push_heap(heap.begin(), end, isLater);
-          }
-        }
-      }
-    }
-    for (const Turn& turn : heap) {
-      if (turn.dealt > std::min(m_shape.outerIn[turn.gpu], outside(box)) ||
-          m_treeCount - trees(turn.gpu) - turn.dealt > m_shape.innerIn[turn.gpu]) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  [[nodiscard]] bool maySend(int sender, int receiver) const {
-    return share(m_shape.networksOf[sender], m_shape.networksOf[receiver]);
-  }
-  [[nodiscard]] static bool share(const std::vector<int>& a, const std::vector<int>& b) {
-    return forestcoll::share(a, b);
-  }
-
-  /// Roots first; what they cannot send goes by the GPU of their box with the most capacity left.
-  bool chooseSenders() {
-    m_attached.resize(static_cast<std::size_t>(m_boxCount));
-    for (int rank = 0; rank < m_gpuCount; ++rank) {
-      for (const int network : m_shape.networksOf[rank]) {
-        m_attached[m_shape.boxOf[rank]][network].push_back(rank);
-      }
-    }
+  /// Roots first; what they cannot send goes by the other GPUs of their box on the same networks in turn.
+  bool chooseSenders(const TwoLevelEntries& counts) {
     std::vector<Entry*> others;
     for (std::vector<Entry>& entries : m_entries) {
       for (Entry& entry : entries) {
         const int root = m_rootOf[entry.tree];
-        if (m_sent[root] < m_shape.outerOut[root] && maySend(root, entry.gpu)) {
-          setSender(entry, root);
-        } else {
+        if (!mayServe(root, entry.gpu)) {
           others.push_back(&entry);
+          continue;
         }
+        entry.sender = root;
+        ++m_sent[root];
       }
     }
     m_progress.spend(others.size());
+    std::vector<std::size_t> next(std::size_t(m_boxCount) * counts.classCount(), 0);
     for (Entry* entry : others) {
-      if (!findSender(*entry)) {
+      const int source = boxOfTree(entry->tree);
+      const std::vector<int>& senders = gpusOf(source);
+      std::size_t& place = next[std::size_t(source) * counts.classCount() + counts.classOf(entry->gpu)];
+      for (std::size_t tries = 0; tries < senders.size() && entry->sender < 0; ++tries, ++place) {
+        const int sender = senders[place % senders.size()];
+        entry->sender = mayServe(sender, entry->gpu) ? sender : -1;
+      }
+      if (entry->sender < 0) {
         return false;
       }
+      ++m_sent[entry->sender];
     }
     return true;
   }
 
-  void setSender(Entry& entry, int sender) {
-    if (entry.sender >= 0) {
-      --m_sent[entry.sender];
-    }
-    entry.sender = sender;
-    ++m_sent[sender];
-  }
-
-  [[nodiscard]] int roomiestSender(const Entry& entry) const {
-    int best = -1;
-    int64_t most = 0;
-    const auto& attached = m_attached[m_shape.boxOf[m_rootOf[entry.tree]]];
-    for (const int network : m_shape.networksOf[entry.gpu]) {
-      const auto senders = attached.find(network);
-      if (senders == attached.end()) {
-        continue;
-      }
-      for (const int sender : senders->second) {
-        const int64_t left = m_shape.outerOut[sender] - m_sent[sender];
-        if (left > most) {
-          best = sender;
-          most = left;
-        }
-      }
-    }
-    return best;
-  }
-
-  /// The entry's own choice, or room made by one other entry of the same source box that has another sender to go to.
-  bool findSender(Entry& entry) {
-    if (const int sender = roomiestSender(entry); sender >= 0) {
-      setSender(entry, sender);
-      return true;
-    }
-    const int source = m_shape.boxOf[m_rootOf[entry.tree]];
-    for (std::vector<Entry>& entries : m_entries) {
-      m_progress.spend(entries.size());
-      for (Entry& other : entries) {
-        if (other.sender < 0 || m_shape.boxOf[other.sender] != source || !maySend(other.sender, entry.gpu)) {
-          continue;
-        }
-        if (const int elsewhere = roomiestSender(other); elsewhere >= 0) {
-          const int freed = other.sender;
-          setSender(other, elsewhere);
-          setSender(entry, freed);
-          return true;
-        }
-      }
-    }
-    return false;
+  [[nodiscard]] bool mayServe(int sender, int receiver) const {
+    return m_sent[sender] < m_shape.outerOut[sender] && share(m_shape.networksOf[sender], m_shape.networksOf[receiver]);
   }
 
   /// How many GPUs of the box take each tree from each of its entries.
   bool shareChildren(int box) {
     std::vector<Entry>& entries = m_entries[box];
-    std::sort(entries.begin(), entries.end(),
-              [](const Entry& a, const Entry& b) { return std::pair(a.tree, a.gpu) < std::pair(b.tree, b.gpu); });
-    std::vector<int64_t> room(static_cast<std::size_t>(m_gpuCount), 0);
+    const auto others = static_cast<int64_t>(gpusOf(box).size()) - 1;
+    std::vector<int64_t> room(m_gpuCount, 0);
     for (const int rank : gpusOf(box)) {
-      room[rank] = roomInside(rank);
+      room[rank] = m_shape.innerOut[rank] - trees(rank) * others;
     }
-    // Trees with one entry leave no choice, so they come first.
     std::vector<std::pair<std::size_t, std::size_t>> runs;
     for (std::size_t first = 0; first < entries.size();) {
       std::size_t last = first + 1;
@@ -420,13 +207,17 @@ private:
       runs.emplace_back(first, last);
       first = last;
     }
-    std::stable_sort(runs.begin(), runs.end(),
-                     [](const auto& a, const auto& b) { return a.second - a.first < b.second - b.first; });
-    for (const auto& [first, last] : runs) {
-      const auto children = static_cast<int64_t>(gpusOf(box).size()) - static_cast<int64_t>(last - first);
-      m_progress.spend(static_cast<std::size_t>(children));
-      shareEvenly(entries.data() + first, last - first, children, room);
+    // Trees with one entry leave no choice, so they come first.
+    for (const bool isSingle : {true, false}) {
+      for (const auto& [first, last] : runs) {
+        if ((last - first == 1) == isSingle) {
+          const auto children = others + 1 - static_cast<int64_t>(last - first);
+          m_progress.spend(children);
+          shareEvenly(entries.data() + first, last - first, children, room);
+        }
+      }
     }
+    takeRelays(box, room);
     return relieve(box, runs, room);
   }
 
@@ -464,17 +255,109 @@ private:
     }
   }
 
+  /// Lets overloaded GPUs send fewer of their own trees inside their box: relays with room pass them on there.
+  void takeRelays(int box, std::vector<int64_t>& room) {
+    const std::vector<int>& gpus = gpusOf(box);
+    std::vector<int> relays;
+    for (const int rank : gpus) {
+      for (std::size_t i = 0; i < m_treesOf[rank].size() && room[rank] < 0; ++i) {
+        const int tree = m_treesOf[rank][i];
+        m_progress.spend(gpus.size());
+        // GPUs that serve other boxes stay next to the root.
+        auto left = static_cast<int64_t>(gpus.size()) - 1 - static_cast<int64_t>(sendersOf(tree).size());
+        while (left > 1 && room[rank] < 0) {
+          const int relay =
+              *std::max_element(gpus.begin(), gpus.end(), [&](int a, int b) { return room[a] < room[b]; });
+          // The relay itself may be one of those that are left.
+          const int64_t amount = std::min({room[relay], -room[rank], left - 1});
+          if (amount <= 0) {
+            return;
+          }
+          m_relays[box].push_back({tree, relay, amount});
+          room[relay] -= amount;
+          room[rank] += amount;
+          left -= amount + 1;
+        }
+      }
+    }
+  }
+
+  /// GPUs beside the root that serve entries of the tree.
+  const std::vector<int>& sendersOf(int tree) {
+    if (m_senders.empty()) {
+      m_senders.resize(m_rootOf.size());
+      for (const std::vector<Entry>& entries : m_entries) {
+        for (const Entry& entry : entries) {
+          std::vector<int>& senders = m_senders[entry.tree];
+          if (entry.sender != m_rootOf[entry.tree] &&
+              std::find(senders.begin(), senders.end(), entry.sender) == senders.end()) {
+            senders.push_back(entry.sender);
+          }
+        }
+      }
+    }
+    return m_senders[tree];
+  }
+
+  /// Calls visit(parent, child) for all edges of a tree in its root's box, parents first. Relays are sorted by tree,
+  /// and `relay` is the first one of this tree or of a later one; it is moved on.
+  template <typename Visit>
+  void visitOwn(int tree, std::size_t& relay, const Visit& visit) {
+    const int root = m_rootOf[tree];
+    const std::vector<int>& gpus = gpusOf(m_shape.boxOf[root]);
+    const std::vector<Relay>& relays = m_relays[m_shape.boxOf[root]];
+    const std::size_t first = relay;
+    while (relay < relays.size() && relays[relay].tree == tree) {
+      ++relay;
+    }
+    if (first == relay) {
+      for (const int other : gpus) {
+        if (other != root) {
+          visit(root, other);
+        }
+      }
+      return;
+    }
+    ++m_marks;
+    m_mark[root] = m_marks;
+    const auto keep = [&](int gpu) {
+      if (m_mark[gpu] != m_marks) {
+        m_mark[gpu] = m_marks;
+        visit(root, gpu);
+      }
+    };
+    for (const int sender : sendersOf(tree)) {
+      keep(sender);
+    }
+    for (std::size_t i = first; i < relay; ++i) {
+      keep(relays[i].gpu);
+    }
+    std::size_t at = first;
+    int64_t taken = 0;
+    for (const int other : gpus) {
+      if (m_mark[other] == m_marks) {
+        continue;
+      }
+      while (at < relay && taken == relays[at].children) {
+        ++at;
+        taken = 0;
+      }
+      ++taken;
+      visit(at < relay ? relays[at].gpu : root, other);
+    }
+  }
+
   /// Moves children from overloaded GPUs to others with room, along chains of trees that have both as entries.
   bool relieve(int box, const std::vector<std::pair<std::size_t, std::size_t>>& runs, std::vector<int64_t>& room) {
     std::vector<Entry>& entries = m_entries[box];
-    std::vector<std::vector<std::size_t>> runsAt(static_cast<std::size_t>(m_gpuCount));
+    std::vector<std::vector<std::size_t>> runsAt(m_gpuCount);
     struct Move {
       std::size_t from = 0;  ///< entries of one tree
       std::size_t to = 0;
     };
-    std::vector<Move> reachedBy(static_cast<std::size_t>(m_gpuCount));
+    std::vector<Move> reachedBy(m_gpuCount);
     std::vector<int> queue;
-    std::vector<char> isReached(static_cast<std::size_t>(m_gpuCount));
+    std::vector<char> isReached(m_gpuCount);
     for (const int overloaded : gpusOf(box)) {
       while (room[overloaded] < 0) {
         throwIfCancelled(m_progress);
@@ -527,14 +410,14 @@ private:
   }
 
   /// Calls visit(parent, child) for all edges of a tree inside a box that it enters from outside. Which GPU hangs on
-  /// which entry is rotated from tree to tree, so that the pairs carry equal loads.
+  /// which entry rotates with the tree, so that all pairs carry equal loads.
   template <typename Visit>
   void visitBox(int box, std::size_t first, std::size_t last, const Visit& visit) {
     const std::vector<Entry>& entries = m_entries[box];
     const std::vector<int>& gpus = gpusOf(box);
-    ++m_visits;
+    ++m_marks;
     for (std::size_t e = first; e < last; ++e) {
-      m_entryOf[entries[e].gpu] = m_visits;
+      m_mark[entries[e].gpu] = m_marks;
     }
     std::size_t entry = first;
     int64_t taken = 0;
@@ -542,7 +425,7 @@ private:
     for (std::size_t i = 0; i < gpus.size(); ++i) {
       const int child = gpus[next];
       next = next + 1 == gpus.size() ? 0 : next + 1;
-      if (m_entryOf[child] == m_visits) {
+      if (m_mark[child] == m_marks) {
         continue;
       }
       while (taken == entries[entry].children) {
@@ -555,18 +438,17 @@ private:
   }
 
   std::optional<TwoLevelForest> build() {
-    const std::size_t pairs = static_cast<std::size_t>(m_gpuCount) * static_cast<std::size_t>(m_gpuCount);
-    const auto pairOf = [&](int from, int to) {
-      return static_cast<std::size_t>(from) * static_cast<std::size_t>(m_gpuCount) + static_cast<std::size_t>(to);
-    };
+    const std::size_t pairs = static_cast<std::size_t>(m_gpuCount) * m_gpuCount;
+    const auto pairOf = [&](int from, int to) { return static_cast<std::size_t>(from) * m_gpuCount + to; };
     std::vector<std::int32_t> inner(pairs, 0);
     std::vector<std::int32_t> outer(pairs, 0);
     for (int box = 0; box < m_boxCount; ++box) {
       throwIfCancelled(m_progress);
-      for (const int root : gpusOf(box)) {
-        for (const int other : gpusOf(box)) {
-          inner[pairOf(root, other)] += static_cast<std::int32_t>(other == root ? 0 : trees(root));
-        }
+      std::stable_sort(m_relays[box].begin(), m_relays[box].end(),
+                       [](const Relay& a, const Relay& b) { return a.tree < b.tree; });
+      std::size_t relay = 0;
+      for (int tree = m_firstTree[box]; tree < m_firstTree[box + 1]; ++tree) {
+        visitOwn(tree, relay, [&](int parent, int child) { ++inner[pairOf(parent, child)]; });
       }
       const std::vector<Entry>& entries = m_entries[box];
       for (std::size_t first = 0; first < entries.size();) {
@@ -593,32 +475,30 @@ private:
     for (std::size_t i = 0; i < arcs.size(); ++i) {
       arcOf[pairOf(arcs[i].tail, arcs[i].head)] = static_cast<int>(i);
     }
-    std::vector<std::size_t> next(static_cast<std::size_t>(m_boxCount),
-                                  0);  // entries are sorted by tree, as trees are numbered
-    forest.trees.resize(static_cast<std::size_t>(m_treeCount));
-    for (int64_t tree = 0; tree < m_treeCount; ++tree) {
-      throwIfCancelled(m_progress);
-      PackedTree& packed = forest.trees[tree];
-      packed.root = m_rootOf[tree];
-      packed.arcs.reserve(static_cast<std::size_t>(m_gpuCount) - 1);
-      const int own = m_shape.boxOf[packed.root];
-      for (const int other : gpusOf(own)) {
-        if (other != packed.root) {
-          packed.arcs.push_back(arcOf[pairOf(packed.root, other)]);
+    std::vector<std::size_t> next(m_boxCount, 0);  // entries are sorted by tree
+    forest.trees.resize(m_rootOf.size());
+    for (int box = 0; box < m_boxCount; ++box) {
+      std::size_t relay = 0;
+      for (int tree = m_firstTree[box]; tree < m_firstTree[box + 1]; ++tree) {
+        throwIfCancelled(m_progress);
+        PackedTree& packed = forest.trees[tree];
+        packed.root = m_rootOf[tree];
+        packed.arcs.reserve(m_gpuCount - 1);
+        const auto add = [&](int parent, int child) { packed.arcs.push_back(arcOf[pairOf(parent, child)]); };
+        visitOwn(tree, relay, add);
+        for (int other = 0; other < m_boxCount; ++other) {
+          if (other == box) {
+            continue;
+          }
+          const std::vector<Entry>& entries = m_entries[other];
+          const std::size_t first = next[other];
+          std::size_t& last = next[other];
+          while (last < entries.size() && entries[last].tree == tree) {
+            add(entries[last].sender, entries[last].gpu);
+            ++last;
+          }
+          visitBox(other, first, last, add);
         }
-      }
-      for (int box = 0; box < m_boxCount; ++box) {
-        if (box == own) {
-          continue;
-        }
-        const std::vector<Entry>& entries = m_entries[box];
-        const std::size_t first = next[box];
-        std::size_t& last = next[box];
-        while (last < entries.size() && entries[last].tree == tree) {
-          packed.arcs.push_back(arcOf[pairOf(entries[last].sender, entries[last].gpu)]);
-          ++last;
-        }
-        visitBox(box, first, last, [&](int parent, int child) { packed.arcs.push_back(arcOf[pairOf(parent, child)]); });
       }
     }
     return forest;
@@ -631,19 +511,16 @@ private:
   const Progress& m_progress;
   int m_gpuCount;
   int m_boxCount;
-  int64_t m_treeCount = 0;
-  std::vector<int64_t> m_firstTree;            // by root
-  std::vector<int> m_rootOf;                   // by tree
-  std::vector<std::vector<int>> m_treesOfBox;  // in the order of dealing
-  std::vector<int64_t> m_entriesAt;            // a_g
-  std::vector<int64_t> m_total;                // by box: sum of a_g
-  std::vector<int64_t> m_between;              // by source and target box: entries
-  std::vector<int64_t> m_extraStart;
-  std::vector<std::vector<Entry>> m_entries;                // by target box
-  std::vector<std::map<int, std::vector<int>>> m_attached;  // by box and network: GPUs
-  std::vector<int64_t> m_sent;                              // by GPU: entries elsewhere that it serves
-  std::vector<int64_t> m_entryOf;                           // by GPU: the last visit in which it was an entry
-  int64_t m_visits = 0;
+  std::vector<int> m_firstTree;               // by box, and the end
+  std::vector<int> m_rootOf;                  // by tree
+  std::vector<std::vector<int>> m_treesOf;    // by root
+  std::vector<int> m_extraStart;              // by source box: the tree that the next box deals to first
+  std::vector<std::vector<Entry>> m_entries;  // by target box, sorted by tree
+  std::vector<std::vector<Relay>> m_relays;   // by box
+  std::vector<std::vector<int>> m_senders;    // by tree; made when first needed
+  std::vector<int64_t> m_sent;                // by GPU: entries elsewhere that it serves
+  std::vector<int64_t> m_mark;                // by GPU: the last visit that marked it
+  int64_t m_marks = 0;
 };
 
 }  // namespace
@@ -651,12 +528,12 @@ private:
 std::optional<TwoLevelForest> growTwoLevel(const Network& network, const std::vector<TreeArc>& capacities,
                                            const std::vector<int64_t>& supply, const Progress& progress) {
   const auto gpus = static_cast<int64_t>(network.gpus.size());
+  if (network.gpus.size() > kMaxGpus) {
+    return std::nullopt;
+  }
   Int128 trees = 0;
   for (const int gpu : network.gpus) {
     trees += supply[gpu];
-  }
-  if (network.gpus.size() > kMaxGpus) {
-    return std::nullopt;
   }
   const std::vector<TwoLevelShape> shapes = twoLevelShapes(network, capacities);
   for (const TwoLevelShape& shape : shapes) {

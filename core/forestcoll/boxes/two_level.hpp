@@ -27,7 +27,8 @@ struct TwoLevelForest {
 /// Write k_r for the trees of root r, K for all trees, K_b for those rooted in box b, m_b for its GPUs, and inner and
 /// outer for the capacity of a GPU towards its box and towards the network.
 ///
-/// - In its own box every root is a star: r sends all its trees to the others directly.
+/// - In its own box every root is a star: r sends all its trees to the others directly. Where r has no capacity for
+///   that, some of the others pass the tree on in its place.
 /// - Every tree rooted outside enters b at one or more GPUs, its ENTRIES, and each other GPU of b takes it from one of
 ///   them. An entry receives from the root, or where the root is not on its network (rails) or has no capacity left,
 ///   from another GPU of the root's box.
@@ -41,14 +42,16 @@ struct TwoLevelForest {
 ///               k_g (m_b - 1), and to those behind it  <= innerOut(g)
 ///
 /// So a_g >= K - k_g - innerIn(g); the sum of a_g over b is at least K - K_b, and large enough that what is left to
-/// pass on fits the inner capacities. All a_g are chosen as small and as even as these conditions allow. Trees are
-/// dealt to entries by weighted round robin. Sources are visited in cyclic order of the distance between boxes, which
-/// keeps rows and columns even at once: exactly even where boxes are equal. What rounding leaves uneven is repaired by
-/// alternating paths. The connections are then routed by one max flow per receiver.
+/// pass on fits the inner capacities of b together. All a_g are chosen as small and as even as these conditions allow.
+/// TwoLevelEntries shares them among the trees of the other boxes. Within a box any GPU on the right network can serve
+/// an entry, and any GPU can pass on trees of its own box, so that loads which fit together fit GPU by GPU. The
+/// connections are then routed by one max flow per receiver.
 ///
-/// Nothing where the fabric has no such shape, where the conditions or the repairs fail, or where no routes are found.
-/// The result is exact by construction; other forests may exist where it is nothing. Deterministic. Throws
-/// CancelledError, WorkLimitReached.
+/// Boxes that are all equal are left to growRotated, which needs fewer different trees.
+///
+/// Nothing where the fabric has no such shape, where the conditions fail, or where no routes are found. The result is
+/// exact by construction; other forests may exist where it is nothing. Deterministic. Throws CancelledError,
+/// WorkLimitReached.
 [[nodiscard]] std::optional<TwoLevelForest> growTwoLevel(const Network& network, const std::vector<TreeArc>& capacities,
                                                          const std::vector<std::int64_t>& supply,
                                                          const Progress& progress);
