@@ -18,19 +18,12 @@ std::size_t width(const std::string& text) {
 
 }  // namespace
 
-void addBoundOptions(CLI::App& sub, RequestOptions& options) {
-  addRequestOptions(sub, options);
-  sub.remove_option(sub.get_option("--within"));
-  sub.remove_option(sub.get_option("--k-max"));
-  sub.remove_option(sub.get_option("--k"));
-}
-
-Result<LoadedLive> loadLive(const FabricOptions& fabric, const RequestOptions& options, const Progress& progress) {
+Result<LoadedLive> loadLive(const FabricOptions& fabric, const workflow::DemandText& demand, const Progress& progress) {
   auto loaded = loadFabric(fabric, progress);
   if (!loaded) {
     return loaded.error();
   }
-  const auto request = makeRequest(loaded->fabric, options);
+  const auto request = makeRequest(loaded->fabric, demand, {});
   if (!request) {
     return request.error();
   }

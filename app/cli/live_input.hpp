@@ -13,9 +13,6 @@
 /// What n-1, prices and what-if share: a fabric whose bound is asked again and again.
 namespace coppice::cli {
 
-/// As addRequestOptions, without the numbers of trees: these subcommands ask for the bound over all of them.
-void addBoundOptions(CLI::App& sub, RequestOptions& options);
-
 struct LoadedLive {
   LoadedFabric loaded;
   forestcoll::Request request;
@@ -24,7 +21,7 @@ struct LoadedLive {
 };
 
 /// Errors: as loadFabric and makeRequest, overflow, cancelled.
-[[nodiscard]] Result<LoadedLive> loadLive(const FabricOptions& fabric, const RequestOptions& request,
+[[nodiscard]] Result<LoadedLive> loadLive(const FabricOptions& fabric, const workflow::DemandText& demand,
                                           const Progress& progress);
 
 /// The first keys of the JSON object: fabric, collective, bound.

@@ -5,15 +5,16 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/checked.hpp"
 #include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
 #include "coppice/version.hpp"
-#include "memory_limit.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
+#include "workflow/memory_limit.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -42,7 +43,11 @@ std::string harmless(std::string text) {
   return text;
 }
 
-int fail(const Error& error, bool json) {
+int fail(Error error, bool json) {
+  // Errors about an option name it as their place.
+  if (error.where.element.starts_with("--")) {
+    error.message = std::exchange(error.where.element, {}) + ": " + error.message;
+  }
   std::fprintf(stderr, "%s: %s\n", kProgram, oneLine(describe(error)).c_str());
   if (json) {
     Json object = {{"ok", false}, {"error", error.message}, {"code", word(error.code)}};
@@ -129,7 +134,7 @@ int run(int argc, char** argv, bool& json) {
     return fail({ErrorCode::badUsage, error.what(), "see " + help}, json);
   }
   json = invocation.json;
-  if (const Outcome limited = applyMemoryLimit(invocation.memoryLimit); !limited) {
+  if (const Outcome limited = workflow::applyMemoryLimit(invocation.memoryLimit); !limited) {
     return fail(limited.error(), json);
   }
   const Result<Report> report = perform(invocation.action);
@@ -150,7 +155,7 @@ int main(int argc, char** argv) {
     try {
       return coppice::cli::run(argc, argv, json);
     } catch (const std::bad_alloc&) {
-      return coppice::cli::fail(coppice::cli::outOfMemory(), json);
+      return coppice::cli::fail(coppice::workflow::outOfMemory(), json);
     } catch (const coppice::OverflowError& error) {
       return coppice::cli::fail({ErrorCode::overflow, error.what(), "use numbers with fewer digits"}, json);
     } catch (const coppice::CancelledError&) {

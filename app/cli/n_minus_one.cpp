@@ -20,7 +20,7 @@ constexpr int kRows = 20;
 
 struct Options {
   FabricOptions fabric;
-  RequestOptions request;
+  workflow::DemandText demand;
   std::string parts = "link,nic,switch,gpu";
   std::optional<int> top = {};
 };
@@ -54,7 +54,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   if (!parts) {
     return parts.error();
   }
-  auto input = loadLive(options.fabric, options.request, progress);
+  auto input = loadLive(options.fabric, options.demand, progress);
   if (!input) {
     return input.error();
   }
@@ -142,7 +142,7 @@ void addNMinusOne(CLI::App& app, Invocation& invocation) {
                     "  coppice-cli n-1 cluster.fabric.json --json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
-  addBoundOptions(sub, options->request);
+  addDemandOptions(sub, options->demand);
   sub.add_option("--parts", options->parts, "What fails, of link, nic, switch, gpu and box; of parallel links, one")
       ->capture_default_str();
   sub.add_option("--top", options->top, "Rows to list, the worst first; 0 = all (without it 20, with --json all)")

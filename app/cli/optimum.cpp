@@ -13,7 +13,8 @@ namespace {
 
 struct Options {
   FabricOptions fabric;
-  RequestOptions request;
+  workflow::DemandText demand;
+  workflow::Values limits;
 };
 
 Result<Report> run(const Options& options, const Progress& progress) {
@@ -21,7 +22,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   if (!loaded) {
     return loaded.error();
   }
-  const auto request = makeRequest(loaded->fabric, options.request);
+  const auto request = makeRequest(loaded->fabric, options.demand, options.limits);
   if (!request) {
     return request.error();
   }
@@ -32,7 +33,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
   std::optional<forestcoll::Optimum> free;
-  if (const auto unlimited = withoutTreeLimit(*request)) {
+  if (const auto unlimited = workflow::withoutTreeLimit(*request)) {
     auto found = forestcoll::optimum(loaded->fabric, *unlimited, progress);
     if (!found) {
       return found.error();
@@ -60,7 +61,8 @@ void addOptimum(CLI::App& app, Invocation& invocation) {
                     "  coppice-cli optimum cluster.fabric.json --collective broadcast --root b0g0 --json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
-  addRequestOptions(sub, options->request);
+  addDemandOptions(sub, options->demand);
+  addOptions(sub, workflow::treeLimitOptions(), options->limits);
   sub.callback([options, &invocation] {
     invocation.action = [options](const Progress& progress) { return run(*options, progress); };
   });

@@ -78,7 +78,7 @@ Result<Report> run(const Options& options, bool json) {
     }
     return listOne(*preset);
   }
-  const auto arguments = parseArguments(options.arguments);
+  const auto arguments = workflow::parseArguments(options.arguments);
   if (!arguments) {
     return arguments.error();
   }

@@ -18,7 +18,7 @@ constexpr int kRows = 20;
 
 struct Options {
   FabricOptions fabric;
-  RequestOptions request;
+  workflow::DemandText demand;
   std::string by = "link";
   std::optional<int> top = {};
 };
@@ -47,7 +47,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   if (options.by != "link" && options.by != "class") {
     return Error{ErrorCode::badUsage, "--by: " + inQuotes(options.by) + " is not known", "use link or class"};
   }
-  auto input = loadLive(options.fabric, options.request, progress);
+  auto input = loadLive(options.fabric, options.demand, progress);
   if (!input) {
     return input.error();
   }
@@ -150,7 +150,7 @@ void addPrices(CLI::App& app, Invocation& invocation) {
                                 "  coppice-cli prices cluster.fabric.json -c broadcast --root b0g0 --top 5 --json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
-  addBoundOptions(sub, options->request);
+  addDemandOptions(sub, options->demand);
   sub.add_option("--by", options->by,
                  "link = each link of the file alone; class = all links of one kind and bandwidth together")
       ->capture_default_str();

@@ -45,29 +45,6 @@ std::string generateCommand(const fabric::Fabric& fabric, const schedule::Schedu
 
 }  // namespace
 
-Result<advice::WantedSizes> parseSizes(const std::string& text, const std::string& option) {
-  advice::WantedSizes sizes;
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    const std::string item = text.substr(start, end - start);
-    if (item == "pow2") {
-      sizes.powersOfTwo = true;
-    } else {
-      const auto bytes = parseBytes(item, option);
-      if (!bytes) {
-        return Error{ErrorCode::badUsage, bytes.error().message, "write pow2, or sizes as in 1MiB,100MiB"};
-      }
-      if (*bytes < 1) {
-        return Error{ErrorCode::badUsage, option + ": " + inQuotes(item) + " is not a size", "give 1 byte or more"};
-      }
-      sizes.bytes.push_back(*bytes);
-    }
-    start = end + 1;
-  }
-  return sizes;
-}
-
 void describeTreeCount(const std::string& wanted, const advice::TreeCount& count, Json& json, std::string& text) {
   json["sizes"] = {{"wanted", wanted},
                    {"k", count.k},

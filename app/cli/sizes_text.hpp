@@ -15,9 +15,6 @@
 /// At which sizes programs are used: as asked for, and as answered.
 namespace coppice::cli {
 
-/// "pow2", "1MiB,100MiB", or both mixed. Errors: badUsage naming the option.
-[[nodiscard]] Result<advice::WantedSizes> parseSizes(const std::string& text, const std::string& option);
-
 /// What --sizes took, and its price.
 void describeTreeCount(const std::string& wanted, const advice::TreeCount& count, Json& json, std::string& text);
 

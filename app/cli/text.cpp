@@ -114,46 +114,6 @@ std::string named(const std::string& name) {
   return name.empty() ? "unnamed fabric" : oneLine(name);
 }
 
-Result<std::int64_t> parseBytes(const std::string& text, const std::string& option) {
-  struct Unit {
-    std::string_view name;
-    std::int64_t bytes;
-  };
-  constexpr std::int64_t kKibi = 1024;
-  constexpr std::int64_t kKilo = 1000;
-  constexpr std::array<Unit, 14> kUnits{{{"", 1},
-                                         {"B", 1},
-                                         {"K", kKibi},
-                                         {"KiB", kKibi},
-                                         {"kB", kKilo},
-                                         {"M", kKibi * kKibi},
-                                         {"MiB", kKibi * kKibi},
-                                         {"MB", kKilo * kKilo},
-                                         {"G", kKibi * kKibi * kKibi},
-                                         {"GiB", kKibi * kKibi * kKibi},
-                                         {"GB", kKilo * kKilo * kKilo},
-                                         {"T", kKibi * kKibi * kKibi * kKibi},
-                                         {"TiB", kKibi * kKibi * kKibi * kKibi},
-                                         {"TB", kKilo * kKilo * kKilo * kKilo}}};
-  const std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
-  const std::size_t unitStart = std::min(text.find_first_not_of(' ', end), text.size());
-  const auto number = Rational::parse(text.substr(0, end));
-  const auto* unit = std::find_if(kUnits.begin(), kUnits.end(),
-                                  [&](const Unit& known) { return known.name == text.substr(unitStart); });
-  if (number && unit != kUnits.end()) {
-    try {
-      const Rational bytes = *number * Rational(unit->bytes);
-      if (bytes.isInteger()) {
-        return bytes.numerator();
-      }
-    } catch (const OverflowError&) {
-      return Error{ErrorCode::badUsage, option + ": " + inQuotes(text) + " is more than 2^63 bytes", "give less"};
-    }
-  }
-  return Error{ErrorCode::badUsage, option + ": " + inQuotes(text) + " is not a whole number of bytes",
-               "write for example 65536, 64KiB or 1GiB"};
-}
-
 std::string percent(const Rational& part, const Rational& whole) {
   return toDecimal(part / whole * Rational(100)) + " %";
 }

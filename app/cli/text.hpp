@@ -26,9 +26,6 @@ namespace coppice::cli {
 /// A fabric's name for people, on one line.
 [[nodiscard]] std::string named(const std::string& name);
 
-/// "65536", "64KiB", "1MiB", "2 GB": a whole number of bytes; K, M, G and T alone count in 1024 as nccl-tests does.
-/// Errors: badUsage naming the option.
-[[nodiscard]] Result<std::int64_t> parseBytes(const std::string& text, const std::string& option);
 /// "88.04 %" of the whole, rounded.
 [[nodiscard]] std::string percent(const Rational& part, const Rational& whole);
 

@@ -7,7 +7,6 @@
 #include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
-#include "forestcoll/forestcoll.hpp"
 #include "heights_text.hpp"
 #include "input.hpp"
 #include "io/forest_json.hpp"
@@ -15,8 +14,9 @@
 #include "judgement.hpp"
 #include "sizes_text.hpp"
 #include "text.hpp"
-#include "verified.hpp"
 #include "verify/judgement.hpp"
+#include "workflow/make_schedule.hpp"
+#include "workflow/schedule_file.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -30,24 +30,21 @@ struct Options {
   int multiprocessors = 108;
 };
 
-enum class Kind { forest, trees, program };
+using workflow::ScheduleFileKind;
 
-/// By the first words of the text: JSON, <Algo …> or anything else, which the MSCCL reader then judges.
-Kind kindOf(std::string_view text) {
+/// By the first words of the text; what is neither trees nor JSON is for the MSCCL reader to judge.
+ScheduleFileKind kindOf(const std::string& text) {
+  const ScheduleFileKind kind = workflow::scheduleFileKind(text);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  const std::string_view body = first == std::string_view::npos ? std::string_view() : text.substr(first);
-  if (body.substr(0, 1) == "{") {
-    return Kind::forest;
-  }
-  const std::size_t trees = body.find("<Algo");
-  return trees != std::string_view::npos && trees < body.find("<algo") ? Kind::trees : Kind::program;
+  const bool isJson = first != std::string::npos && text[first] == '{';
+  return kind != ScheduleFileKind::none ? kind : (isJson ? ScheduleFileKind::forest : ScheduleFileKind::program);
 }
 
 /// What all kinds report in the same way.
 Report report(const std::string& file, const char* kind, bool ok, std::string_view collective, int ranks,
               const std::vector<Finding>& findings) {
   Report report;
-  const Finding* fault = ok ? nullptr : firstFault(findings);
+  const Finding* fault = ok ? nullptr : workflow::firstFault(findings);
   report.json["ok"] = ok;
   report.json["kind"] = kind;
   report.json["collective"] = collective;
@@ -91,8 +88,7 @@ Result<Report> verifyForest(const Options& options, const std::string& text, con
   if (!loaded) {
     return loaded.error();
   }
-  const auto verdict = verify::verifySchedule(loaded->fabric, loaded->schedule,
-                                              {.maxFlow = needsMaxFlow(loaded->fabric, loaded->schedule)}, progress);
+  const auto verdict = workflow::judgeSchedule(loaded->fabric, loaded->schedule, progress);
   if (!verdict) {
     return verdict.error();
   }
@@ -114,7 +110,7 @@ Result<Report> verifyTrees(const Options& options, const std::string& text, cons
   if (options.fabric.empty()) {
     return Error{ErrorCode::badUsage, "a tree file does not say what its fabric is", "add --fabric F"};
   }
-  const auto loaded = loadFabric({.source = options.fabric}, progress);
+  const auto loaded = loadFabric({.source = options.fabric, .standardInput = readStandardInput}, progress);
   if (!loaded) {
     return loaded.error();
   }
@@ -131,18 +127,11 @@ Result<Report> verifyTrees(const Options& options, const std::string& text, cons
     }
     collective = *parsed;
   }
-  auto schedule = io::scheduleFromTrees(*trees, loaded->fabric, collective);
+  const auto schedule = workflow::scheduleOfTrees(*trees, loaded->fabric, collective, progress);
   if (!schedule) {
     return schedule.error();
   }
-  const auto optimum = forestcoll::optimum(
-      loaded->fabric, {.collective = collective, .root = schedule->root, .amounts = schedule->amounts}, progress);
-  if (!optimum) {
-    return optimum.error();
-  }
-  schedule->bound = optimum->algbw;
-  schedule->bottlenecks = optimum->bottlenecks;
-  const auto verdict = verify::verifySchedule(loaded->fabric, *schedule, {}, progress);
+  const auto verdict = workflow::judgeSchedule(loaded->fabric, *schedule, progress);
   if (!verdict) {
     return verdict.error();
   }
@@ -210,10 +199,10 @@ Result<Report> run(const Options& options, const Progress& progress) {
     return text.error();
   }
   const auto started = std::chrono::steady_clock::now();
-  const Kind kind = kindOf(*text);
-  auto result = kind == Kind::forest  ? verifyForest(options, *text, progress)
-                : kind == Kind::trees ? verifyTrees(options, *text, progress)
-                                      : verifyProgram(options, *text, progress);
+  const ScheduleFileKind kind = kindOf(*text);
+  auto result = kind == ScheduleFileKind::forest  ? verifyForest(options, *text, progress)
+                : kind == ScheduleFileKind::trees ? verifyTrees(options, *text, progress)
+                                                  : verifyProgram(options, *text, progress);
   if (result) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
     result->json["seconds"] = seconds.count();

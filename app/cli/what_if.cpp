@@ -17,7 +17,7 @@ namespace {
 
 struct Options {
   FabricOptions fabric;
-  RequestOptions request;
+  workflow::DemandText demand;
   std::pair<std::string, std::string> link = {};
   std::string lowest = "0";
   std::string highest = {};
@@ -76,7 +76,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   if (!lowest) {
     return lowest.error();
   }
-  auto input = loadLive(options.fabric, options.request, progress);
+  auto input = loadLive(options.fabric, options.demand, progress);
   if (!input) {
     return input.error();
   }
@@ -158,7 +158,7 @@ void addWhatIf(CLI::App& app, Invocation& invocation) {
       "  coppice-cli what-if cluster.fabric.json --link leaf0 spine1 --one-way --json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
-  addBoundOptions(sub, options->request);
+  addDemandOptions(sub, options->demand);
   sub.add_option("--link", options->link, "The two ends of the link, parallel links added up")->required();
   sub.add_option("--lowest", options->lowest, "Bandwidth to begin with, such as 0, 12.5 or 400Gb/s")
       ->capture_default_str();

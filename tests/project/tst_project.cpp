@@ -104,6 +104,28 @@ QString objection(const QString& file, const QString& target) {
   return {};
 }
 
+/// Why a file of app/workflow or app/remote (path relative to the project) may not include the target; empty = it may.
+/// Both are for all front ends, so they know none of them.
+QString appObjection(const QString& file, const QString& target) {
+  static const QRegularExpression kQt(QStringLiteral("^(Qt[A-Z0-9]\\w*/.*|Q[A-Z]\\w*|q[a-z0-9]+\\.h)$"));
+  if (kQt.match(target).hasMatch()) {
+    return QStringLiteral("it knows nothing of Qt");
+  }
+  if (target.startsWith(QLatin1String("CLI/"))) {
+    return QStringLiteral("options are read by app/cli");
+  }
+  const bool isRemote = file.startsWith(QLatin1String("app/remote/"));
+  const QString folder = layerOf(target);
+  const bool isOwn = target.endsWith(QLatin1String(".hpp"));
+  const bool isBelow = folder == QLatin1String("remote") || (!isRemote && folder == QLatin1String("workflow"));
+  const bool isBuilt = folder == QLatin1String("coppice");  // made by CMake
+  if (isOwn && !isBelow && !isBuilt && !allowedIncludes().contains(folder)) {
+    return QStringLiteral("it includes only core/, %1, with the folder's name")
+        .arg(isRemote ? QStringLiteral("app/remote") : QStringLiteral("app/remote and app/workflow"));
+  }
+  return {};
+}
+
 }  // namespace
 
 class TestProject : public QObject {
@@ -114,6 +136,9 @@ private slots:
   void objections();
   void everyFolderOfCoreIsListed();
   void includesFollowTheLayers();
+  void appObjections_data();
+  void appObjections();
+  void workflowKnowsNoFrontEnd();
   void graphvizStaysInTheHelper();
   void everySourceNamesItsLicence();
   void noMachinePaths();
@@ -189,6 +214,51 @@ void TestProject::includesFollowTheLayers() {
     }
   }
   QVERIFY2(seen > 100, "the include lines were not found");
+  QVERIFY2(faults.isEmpty(), qPrintable(faults.join(QLatin1Char('\n'))));
+}
+
+void TestProject::appObjections_data() {
+  QTest::addColumn<QString>("file");
+  QTest::addColumn<QString>("target");
+  QTest::addColumn<bool>("allowed");
+  const auto row = [](const char* title, const char* file, const char* target, bool isAllowed) {
+    QTest::newRow(title) << QStringLiteral("app/") + QLatin1String(file) << QString::fromLatin1(target) << isAllowed;
+  };
+  row("core", "workflow/a.cpp", "forestcoll/forestcoll.hpp", true);
+  row("flow of the verifier", "workflow/a.cpp", "flow/lemon/max_flow.hpp", true);
+  row("own folder", "workflow/a.cpp", "workflow/options.hpp", true);
+  row("remote", "workflow/a.cpp", "remote/ssh.hpp", true);
+  row("standard header", "workflow/a.cpp", "vector", true);
+  row("system header", "workflow/a.cpp", "sys/stat.h", true);
+  row("Qt", "workflow/a.cpp", "QString", false);
+  row("Qt module", "workflow/a.cpp", "QtCore/qstring.h", false);
+  row("window", "workflow/a.cpp", "designer/run/call.hpp", false);
+  row("command line", "workflow/a.cpp", "input.hpp", false);
+  row("option parser", "workflow/a.cpp", "CLI/CLI.hpp", false);
+  row("executor", "workflow/a.cpp", "bench/table.hpp", false);
+  row("workflow below itself", "remote/a.cpp", "workflow/options.hpp", false);
+}
+
+void TestProject::appObjections() {
+  QFETCH(QString, file);
+  QFETCH(QString, target);
+  QFETCH(bool, allowed);
+  QCOMPARE(appObjection(file, target).isEmpty(), allowed);
+}
+
+void TestProject::workflowKnowsNoFrontEnd() {
+  QStringList faults;
+  int seen = 0;
+  for (const QString& file : filesBelow({"app/workflow", "app/remote"}, {"*.hpp", "*.cpp", "*.h"})) {
+    for (const Include& include : includesOf(QString::fromUtf8(contents(sourceDir() + "/" + file)))) {
+      ++seen;
+      const QString why = appObjection(file, include.target);
+      if (!why.isEmpty()) {
+        faults << QStringLiteral("%1:%2: includes %3: %4").arg(file).arg(include.line).arg(include.target, why);
+      }
+    }
+  }
+  QVERIFY2(seen > 50, "the include lines were not found");
   QVERIFY2(faults.isEmpty(), qPrintable(faults.join(QLatin1Char('\n'))));
 }
 

@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 
 /// Memory of the program: it ends with a message before the system ends it without one.
-namespace coppice::cli {
+namespace coppice::workflow {
 
 /// Holds the process to --memory-limit (as parseBytes reads it; empty = none given), and in any case to what is
 /// available less a margin. Errors: badUsage for no amount or one below 64 MiB.
@@ -16,11 +16,8 @@ namespace coppice::cli {
 /// "not enough memory", with the limit and what helps.
 [[nodiscard]] Error outOfMemory();
 
-/// Refuses what takes more than is left: `what` ("the trees, written out,"), at least so many bytes, and what to do
-/// instead. Errors: limit.
+/// Refuses what takes more than is left: `what` ("the trees, written out,"), the bytes that it needs at least, and what
+/// to do instead. Errors: limit.
 [[nodiscard]] Outcome requireMemory(std::int64_t bytes, const std::string& what, const std::string& fix);
 
-/// "4.0 GiB", "512.0 MiB".
-[[nodiscard]] std::string byteSize(std::int64_t bytes);
-
-}  // namespace coppice::cli
+}  // namespace coppice::workflow

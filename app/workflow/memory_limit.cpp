@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory_limit.hpp"
+#include "workflow/memory_limit.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <optional>
-#include <utility>
 
 #include "base/memory.hpp"
-#include "text.hpp"
+#include "workflow/options.hpp"
+#include "workflow/sizes.hpp"
 
-namespace coppice::cli {
+namespace coppice::workflow {
 namespace {
 
 /// The program itself, its threads' stacks and the reports take some.
@@ -27,29 +25,16 @@ std::optional<std::int64_t> g_limit;
 
 }  // namespace
 
-std::string byteSize(std::int64_t bytes) {
-  constexpr std::array<std::pair<const char*, int>, 4> kUnits{{{"TiB", 40}, {"GiB", 30}, {"MiB", 20}, {"KiB", 10}}};
-  std::array<char, 32> text{};
-  for (const auto& [name, shift] : kUnits) {
-    if (bytes >= std::int64_t{1} << shift) {
-      std::snprintf(text.data(), text.size(), "%.1f %s",
-                    static_cast<double>(bytes) / static_cast<double>(std::int64_t{1} << shift), name);
-      return text.data();
-    }
-  }
-  return counted(bytes, "byte");
-}
-
 Outcome applyMemoryLimit(const std::string& limit) {
   std::optional<std::int64_t> most;
   if (!limit.empty()) {
-    const auto bytes = parseBytes(limit, "--memory-limit");
+    const auto bytes = parseBytes(limit, "memory-limit");
     if (!bytes) {
       return bytes.error();
     }
     if (*bytes < kMinLimit) {
-      return Error{ErrorCode::badUsage, "--memory-limit: " + byteSize(*bytes) + " are not enough for anything",
-                   "give at least " + byteSize(kMinLimit)};
+      return optionError("memory-limit", byteSize(*bytes) + " are not enough for anything",
+                         "give at least " + byteSize(kMinLimit));
     }
     most = *bytes;
   }
@@ -79,4 +64,4 @@ Outcome requireMemory(std::int64_t bytes, const std::string& what, const std::st
   return Done{};
 }
 
-}  // namespace coppice::cli
+}  // namespace coppice::workflow

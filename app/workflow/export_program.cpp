@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/export_program.hpp"
+
+#include <sstream>
+#include <utility>
+
+#include "io/tree_xml.hpp"
+#include "lowering/protocol.hpp"
+#include "program/msccl_xml.hpp"
+#include "schedule/tree_reader.hpp"
+#include "workflow/clock.hpp"
+#include "workflow/make_schedule.hpp"
+
+namespace coppice::workflow {
+
+Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                                      const lowering::Options& options, const std::string& fileName,
+                                      const Progress& progress) {
+  Clock clock;
+  ExportedProgram exported;
+  progress.report("lowering", 0);
+  const auto program = lowering::lower(fabric, schedule, options, progress);
+  if (!program) {
+    return program.error();
+  }
+  exported.lowering = clock.lap();
+  progress.report("writing", 0);
+  exported.xml = program::writeMscclXml(*program, options.runtime);
+  exported.writing = clock.lap();
+  auto judged =
+      verify::judgeProgram(exported.xml, fileName, {.runtime = options.runtime, .root = schedule.root.value_or(-1)},
+                           lowering::reachOf(fabric), progress);
+  if (!judged) {
+    return judged.error();
+  }
+  exported.judgement = *std::move(judged);
+  exported.verifying = clock.lap();
+  exported.used = program::usedSizes(program::sizeFacts(exported.judgement.program), options.runtime);
+  return exported;
+}
+
+Result<ExportedProgram> requireProgram(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                                       const lowering::Options& options, const std::string& fileName,
+                                       const Progress& progress) {
+  auto exported = exportProgram(fabric, schedule, options, fileName, progress);
+  if (exported && !exported->judgement.ok) {
+    const Finding* fault = firstFault(exported->judgement.findings);
+    return Error{ErrorCode::verification,
+                 "the program did not pass the verifier" + (fault == nullptr ? "" : ": " + fault->text),
+                 "nothing was written; please report this schedule", fault == nullptr ? Place{} : fault->where};
+  }
+  return exported;
+}
+
+Result<std::string> exportTrees(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                                const Progress& progress) {
+  std::ostringstream text;
+  if (Outcome written = io::writeTreeXml(text, schedule, fabric, progress); !written) {
+    return written.error();
+  }
+  std::string xml = std::move(text).str();
+  if (const auto read = io::readTreeXml(xml); !read) {
+    return Error{ErrorCode::internal, "the tree file cannot be read back: " + read.error().message,
+                 "nothing was written; please report this"};
+  }
+  return xml;
+}
+
+bool mustStreamTrees(const schedule::Schedule& schedule) {
+  // Length of a send where ids are short.
+  constexpr std::int64_t kBytesPerEdge = 64;
+  const schedule::Forest& forest = schedule.broadcastForest ? *schedule.broadcastForest : *schedule.reduceForest;
+  return schedule::sizeOf(forest).edges > static_cast<std::int64_t>(io::kMaxTreeXmlBytes) / kBytesPerEdge;
+}
+
+}  // namespace coppice::workflow

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/forestcoll_method.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/memory.hpp"
+#include "base/text.hpp"
+#include "forestcoll/peers/peer_limit.hpp"
+#include "schedule/expansion.hpp"
+#include "workflow/clock.hpp"
+#include "workflow/memory_limit.hpp"
+#include "workflow/request.hpp"
+#include "workflow/sizes.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+std::vector<Option> forestCollOptions() {
+  constexpr int kMaxLimit = 1'000'000;
+  std::vector<Option> options = treeLimitOptions();
+  options.push_back({.name = "sizes",
+                     .title = "Used at these sizes",
+                     .help = "Take the best k whose program runtimes use at these sizes (bytes of the whole "
+                             "collective, float32): pow2, or a list as in 1MiB,100MiB; looks at k up to that of the "
+                             "optimum, or up to --k-max",
+                     .placeholder = "SIZES",
+                     .excludes = {"k", "within"}});
+  options.push_back({.name = "prune",
+                     .title = "Multicast and aggregation in switches",
+                     .help = "Use switches that multicast or aggregate to take traffic off links",
+                     .kind = OptionKind::flag});
+  options.push_back({.name = "height-effort",
+                     .title = "Effort to keep trees low",
+                     .help = "Work spent on low trees: 0 none, 1 cheap, each more about doubles it",
+                     .kind = OptionKind::integer,
+                     .defaultText = "1",
+                     .max = kMaxHeightEffort});
+  options.push_back({.name = "max-height",
+                     .title = "Maximum height",
+                     .help = "No tree higher than this many GPU-to-GPU hops, at the least loss of throughput that is "
+                             "found",
+                     .kind = OptionKind::integer,
+                     .min = 1,
+                     .max = kMaxLimit,
+                     .placeholder = "HOPS"});
+  options.push_back({.name = "max-peers",
+                     .title = "Maximum peers",
+                     .help = "No GPU sends to or receives from more GPUs than this; GPUs of different boxes relay for "
+                             "each other",
+                     .kind = OptionKind::integer,
+                     .min = 1,
+                     .max = kMaxLimit,
+                     .placeholder = "N"});
+  options.push_back({.name = "form",
+                     .title = "Form",
+                     .help = "trees (each one written out), parts (by distinct parts, for thousands of GPUs), or auto",
+                     .kind = OptionKind::choice,
+                     .defaultText = "auto",
+                     .words = {"auto", "trees", "parts"}});
+  return options;
+}
+
+schedule::ForestForm formOf(const std::string& word) {
+  return word == "trees"   ? schedule::ForestForm::trees
+         : word == "parts" ? schedule::ForestForm::parts
+                           : schedule::ForestForm::automatic;
+}
+
+std::optional<int> smallInteger(const OptionValues& values, std::string_view name) {
+  const auto value = values.integer(name);
+  return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
+}
+
+/// Written out, the trees take at least one edge per GPU and root with data; a reduction turned round is a copy.
+Outcome requireMemoryForTrees(const fabric::Fabric& fabric, const forestcoll::Request& request) {
+  const std::int64_t roots = isRooted(request.collective) ? 1
+                             : request.amounts.empty()
+                                 ? fabric.gpuCount()
+                                 : static_cast<std::int64_t>(request.amounts.size()) -
+                                       std::count(request.amounts.begin(), request.amounts.end(), 0);
+  const std::int64_t halves = request.collective == Collective::allreduce ? 2 : 1;
+  return requireMemory(halves * roots * (fabric.gpuCount() - 1) * static_cast<std::int64_t>(sizeof(schedule::TreeEdge)),
+                       "the trees, written out,", "use --form parts, or raise --memory-limit");
+}
+
+/// In-network pruning differs from place to place, so it needs the trees themselves.
+Outcome prune(const fabric::Fabric& fabric, schedule::Schedule& schedule, const Progress& progress) {
+  for (auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+    if (*forest) {
+      progress.report("pruning", 0);
+      auto written =
+          schedule::expanded(**forest, fabric, memoryWithinLimits().value_or(schedule::kMaxExpandedBytes), progress);
+      if (!written) {
+        Error error = written.error();
+        if (error.code == ErrorCode::limit) {
+          error.message = "pruning needs every tree: " + error.message;
+          error.fix = "generate without pruning, or with more memory";
+        }
+        return error;
+      }
+      *forest = *std::move(written);
+      forestcoll::pruneInNetwork(fabric, **forest);
+    }
+  }
+  return Done{};
+}
+
+Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                      const Progress& progress) {
+  Clock clock;
+  auto request = forestCollRequest(demand, values);
+  if (!request) {
+    return request.error();
+  }
+  if (request->form == schedule::ForestForm::trees) {
+    if (Outcome fits = requireMemoryForTrees(fabric, *request); !fits) {
+      return fits.error();
+    }
+  }
+  Made made;
+  if (const std::string sizes = values.text("sizes"); !sizes.empty()) {
+    const auto wanted = parseSizes(sizes);
+    if (!wanted) {
+      return wanted.error();
+    }
+    auto chosen = advice::treeCountFor(fabric, *request, *wanted, progress);
+    if (!chosen) {
+      const Error& error = chosen.error();
+      return error.code == ErrorCode::badUsage ? optionError("sizes", error.message, error.fix) : error;
+    }
+    made.treeCount = *std::move(chosen);
+    request->fixedK = made.treeCount->k;
+    request->maxK.reset();
+    made.seconds.push_back({"choosing_k", clock.lap()});
+  }
+  auto generated = forestcoll::generateLimited(fabric, *request, smallInteger(values, "max-peers"), progress);
+  if (!generated) {
+    return generated.error();
+  }
+  made.seconds.insert(made.seconds.end(), generated->seconds.begin(), generated->seconds.end());
+  clock.lap();
+  if (values.flag("prune")) {
+    if (Outcome pruned = prune(fabric, generated->schedule, progress); !pruned) {
+      return pruned.error();
+    }
+    made.seconds.push_back({"pruning", clock.lap()});
+  }
+  made.optimum = std::move(generated->optimum);
+  made.schedule = std::move(generated->schedule);
+  return made;
+}
+
+}  // namespace
+
+Result<forestcoll::Request> forestCollRequest(const Demand& demand, const OptionValues& values) {
+  forestcoll::Request request = requestOf(demand);
+  if (Outcome limited = readTreeLimits(values, request); !limited) {
+    return limited.error();
+  }
+  request.form = formOf(values.text("form"));
+  request.heightEffort = smallInteger(values, "height-effort").value_or(1);
+  request.maxHeight = smallInteger(values, "max-height");
+  return request;
+}
+
+Generator forestCollMethod() {
+  return {.id = kDefaultMethod,
+          .title = "ForestColl",
+          .description = "Spanning trees that reach the exact optimum",
+          .collectives = {kForestCollectives.begin(), kForestCollectives.end()},
+          .options = forestCollOptions(),
+          .generate = generate};
+}
+
+}  // namespace coppice::workflow

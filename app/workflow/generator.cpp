@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/generator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "workflow/forestcoll_method.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+std::vector<Generator>& registry() {
+  // One line for each method.
+  static std::vector<Generator> methods = {
+      forestCollMethod(),
+  };
+  return methods;
+}
+
+}  // namespace
+
+bool Generator::makes(Collective collective) const {
+  return std::find(collectives.begin(), collectives.end(), collective) != collectives.end();
+}
+
+std::span<const Generator> generators() {
+  return registry();
+}
+
+const Generator* findGenerator(std::string_view id) {
+  const auto& all = registry();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Generator& each) { return each.id == id; });
+  return found != all.end() ? &*found : nullptr;
+}
+
+std::string generatorNames() {
+  std::string names;
+  for (const Generator& each : registry()) {
+    names += (names.empty() ? "" : ", ") + each.id;
+  }
+  return names;
+}
+
+void addGenerator(Generator generator) {
+  registry().push_back(std::move(generator));
+}
+
+}  // namespace coppice::workflow

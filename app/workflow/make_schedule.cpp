@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/make_schedule.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "workflow/clock.hpp"
+#include "workflow/request.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+/// Up to here one max flow per GPU costs less than a second in all.
+constexpr int kMaxFlowGpus = 256;
+
+}  // namespace
+
+bool needsMaxFlow(const fabric::Fabric& fabric, const schedule::Schedule& schedule) {
+  const bool treesProveBound = schedule.algbw == schedule.bound && !schedule.bottlenecks.empty();
+  return fabric.gpuCount() <= kMaxFlowGpus || !treesProveBound;
+}
+
+Result<verify::ScheduleVerdict> judgeSchedule(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                                              const Progress& progress) {
+  progress.report("verifying", 0);
+  return verify::verifySchedule(fabric, schedule, {.maxFlow = needsMaxFlow(fabric, schedule)}, progress);
+}
+
+Result<verify::ScheduleVerdict> requireVerified(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                                                const Progress& progress) {
+  auto verdict = judgeSchedule(fabric, schedule, progress);
+  if (verdict && !verdict->ok) {
+    const Finding* fault = firstFault(verdict->findings);
+    return Error{ErrorCode::verification,
+                 "the schedule did not pass the verifier" + (fault == nullptr ? "" : ": " + fault->text),
+                 {},
+                 fault == nullptr ? Place{} : fault->where};
+  }
+  return verdict;
+}
+
+const Finding* firstFault(const std::vector<Finding>& findings) {
+  const auto fault = std::find_if(findings.begin(), findings.end(),
+                                  [](const Finding& finding) { return finding.severity == Severity::error; });
+  if (fault != findings.end()) {
+    return &*fault;
+  }
+  return findings.empty() ? nullptr : &findings.front();
+}
+
+Outcome stateBound(const fabric::Fabric& fabric, schedule::Schedule& schedule, const Progress& progress) {
+  const auto optimum = forestcoll::optimum(
+      fabric,
+      {.collective = schedule.collective, .root = schedule.root, .amounts = schedule.amounts, .allreduceBudget = {}},
+      progress);
+  if (!optimum) {
+    return optimum.error();
+  }
+  schedule.bound = optimum->algbw;
+  schedule.bottlenecks = optimum->bottlenecks;
+  return Done{};
+}
+
+Result<Judged> makeSchedule(const fabric::Fabric& fabric, const Generator& method, const Demand& demand,
+                            const Values& options, const Progress& progress) {
+  if (!method.makes(demand.collective)) {
+    std::string made;
+    for (const Collective collective : method.collectives) {
+      made += (made.empty() ? "" : ", ") + std::string(toString(collective));
+    }
+    return optionError("collective",
+                       method.title + " makes no schedule for " + std::string(toString(demand.collective)),
+                       "it makes " + made);
+  }
+  const auto values = OptionValues::read(method.options, options);
+  if (!values) {
+    return values.error();
+  }
+  Clock clock;
+  auto made = method.generate(fabric, demand, *values, progress);
+  if (!made) {
+    return made.error();
+  }
+  Judged judged;
+  judged.made = *std::move(made);
+  auto& schedule = std::get<schedule::Schedule>(judged.made.schedule);
+  if (schedule.bottlenecks.empty() && !judged.made.optimum) {
+    if (Outcome stated = stateBound(fabric, schedule, progress); !stated) {
+      return stated.error();
+    }
+  }
+  judged.generating = clock.lap();
+  auto verdict = requireVerified(fabric, schedule, progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  judged.verdict = *std::move(verdict);
+  judged.verifying = clock.lap();
+  return judged;
+}
+
+Outcome scanTreeCounts(const fabric::Fabric& fabric, const Demand& demand, std::int64_t first, std::int64_t last,
+                       const std::function<void(const KValue&)>& onValue, const Progress& progress) {
+  forestcoll::Request request = requestOf(demand);
+  request.allreduceBudget = std::chrono::milliseconds(0);
+  request.heightEffort = 0;
+  Progress quiet = progress;
+  quiet.onReport = nullptr;
+  for (std::int64_t k = first; k <= last; ++k) {
+    throwIfCancelled(progress);
+    progress.report("scanning k", static_cast<double>(k - first) / static_cast<double>(last - first + 1));
+    request.fixedK = k;
+    const auto optimum = forestcoll::optimum(fabric, request, quiet);
+    if (!optimum) {
+      return optimum.error();
+    }
+    onValue({k, optimum->algbw});
+  }
+  return Done{};
+}
+
+}  // namespace coppice::workflow

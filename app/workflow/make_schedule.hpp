@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/rational.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "verify/schedule_verifier.hpp"
+#include "workflow/generator.hpp"
+
+/// From a demand to a schedule that has passed the verifier. Nothing leaves the program unverified.
+namespace coppice::workflow {
+
+/// Whether the bound needs max flow to be proved, or cheaply may have it: the trees of a schedule that claims to reach
+/// its cut prove both if they do.
+[[nodiscard]] bool needsMaxFlow(const fabric::Fabric& fabric, const schedule::Schedule& schedule);
+
+/// The verifier's verdict, good or bad. Every bound is proved: by the trees that reach its cut, or, where they do not,
+/// or for up to 256 GPUs, by max flow. Errors: overflow, cancelled, limit.
+[[nodiscard]] Result<verify::ScheduleVerdict> judgeSchedule(const fabric::Fabric& fabric,
+                                                            const schedule::Schedule& schedule,
+                                                            const Progress& progress);
+/// The same, where a bad verdict is an error. Errors: verification with the first fault and its place.
+[[nodiscard]] Result<verify::ScheduleVerdict> requireVerified(const fabric::Fabric& fabric,
+                                                              const schedule::Schedule& schedule,
+                                                              const Progress& progress);
+
+/// The first finding of severity error, or the first of all; nullptr for none.
+[[nodiscard]] const Finding* firstFault(const std::vector<Finding>& findings);
+
+/// States the bound of the schedule's collective on this fabric, and the cuts that prove it, in a schedule that does
+/// not. Errors: those of forestcoll::optimum.
+[[nodiscard]] Outcome stateBound(const fabric::Fabric& fabric, schedule::Schedule& schedule, const Progress& progress);
+
+struct Judged {
+  Made made;
+  verify::ScheduleVerdict verdict;  ///< ok
+  double generating = 0;            ///< seconds
+  double verifying = 0;             ///< seconds
+};
+
+/// Generates with a method and verifies. Errors: badUsage, also for a collective that the method does not make; those
+/// of the method; verification. Overflow, cancelling and lack of memory may also be
+/// thrown, as core does: see guarded().
+[[nodiscard]] Result<Judged> makeSchedule(const fabric::Fabric& fabric, const Generator& method, const Demand& demand,
+                                          const Values& options, const Progress& progress);
+
+/// algbw with a number of trees per root.
+struct KValue {
+  std::int64_t k = 0;
+  Rational algbw;  ///< GB/s
+};
+
+/// algbw for k = first to last; `onValue` hears each as it is known, on this thread. Errors: those of
+/// forestcoll::optimum; cancelled.
+[[nodiscard]] Outcome scanTreeCounts(const fabric::Fabric& fabric, const Demand& demand, std::int64_t first,
+                                     std::int64_t last, const std::function<void(const KValue&)>& onValue,
+                                     const Progress& progress);
+
+}  // namespace coppice::workflow

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+/// Options that a method declares once: the command line makes `--name` of each, the window a field.
+namespace coppice::workflow {
+
+enum class OptionKind {
+  flag,     ///< set or not
+  integer,  ///< a whole number in [min, max]
+  choice,   ///< one of `words`
+  text      ///< the method reads it
+};
+
+struct Option {
+  std::string name;   ///< "max-height": --max-height on the command line, and the key of its value
+  std::string title;  ///< label of its field, as in "Maximum height"
+  std::string help;   ///< one sentence for --help and the field's tool tip
+  OptionKind kind = OptionKind::text;
+  std::string defaultText = {};  ///< empty = not set
+  std::int64_t min = 0;
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::string> words = {};
+  std::string placeholder = {};            ///< in --help, as in HOPS
+  std::vector<std::string> excludes = {};  ///< names of options that cannot be set together with it
+};
+
+/// Values as a person writes them, by the option's name; "true" for a flag that is set.
+using Values = std::map<std::string, std::string>;
+
+/// Values that fit their options.
+class OptionValues {
+public:
+  /// Errors: badUsage as optionError() for an unknown name, a value that does not fit and options that exclude each
+  /// other.
+  static Result<OptionValues> read(const std::vector<Option>& options, const Values& given);
+
+  [[nodiscard]] bool flag(std::string_view name) const;
+  /// The value, or the default; nullopt where there is neither.
+  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name) const;
+  /// The value or the default; empty where there is neither.
+  [[nodiscard]] std::string text(std::string_view name) const;
+
+private:
+  std::map<std::string, std::string, std::less<>> m_values;
+};
+
+/// A bad value of an option: badUsage with where.element = "--name". The front end says the option's name in its own
+/// way.
+[[nodiscard]] Error optionError(std::string_view option, std::string message, std::string fix = {});
+
+/// A whole number of 0 or more; nullopt for anything else, also beyond 64 bits.
+[[nodiscard]] std::optional<std::int64_t> parseInteger(std::string_view text);
+
+}  // namespace coppice::workflow

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/request.hpp"
+
+#include <utility>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+#include "forestcoll/amounts.hpp"
+
+namespace coppice::workflow {
+
+bool hasAmounts(Collective collective) {
+  return collective == Collective::allgather || collective == Collective::reduceScatter;
+}
+
+Result<Collective> readCollective(const std::string& text) {
+  const auto collective = parseCollective(text);
+  if (!collective) {
+    return optionError("collective", inQuotes(text) + " is not a collective",
+                       "use allgather, reduce_scatter, allreduce, broadcast or reduce");
+  }
+  return *collective;
+}
+
+Result<Demand> readDemand(const fabric::Fabric& fabric, const DemandText& text) {
+  Demand demand;
+  const auto collective = readCollective(text.collective);
+  if (!collective) {
+    return collective.error();
+  }
+  demand.collective = *collective;
+  const std::string word(toString(*collective));
+  if (!isRooted(*collective) && !text.root.empty()) {
+    return optionError("root", word + " has no root", "leave --root out, or ask for broadcast or reduce");
+  }
+  if (isRooted(*collective)) {
+    if (text.root.empty()) {
+      return Error{ErrorCode::badUsage, word + " needs a root", "add --root ID"};
+    }
+    const auto root = readGpu(fabric, text.root, "root");
+    if (!root) {
+      return root.error();
+    }
+    demand.root = *root;
+  }
+  if (!text.amounts.empty()) {
+    if (!hasAmounts(*collective)) {
+      return optionError("amounts", word + " has no shares",
+                         "leave --amounts out, or ask for allgather or reduce_scatter");
+    }
+    auto amounts = forestcoll::parseAmounts(fabric, text.amounts);
+    if (!amounts) {
+      const Error& error = amounts.error();
+      return optionError("amounts", error.message, error.fix);
+    }
+    demand.amounts = *std::move(amounts);
+  }
+  return demand;
+}
+
+Result<fabric::Rank> readGpu(const fabric::Fabric& fabric, const std::string& text, const std::string& option) {
+  if (const auto node = fabric.find(text)) {
+    const fabric::Node& found = fabric.nodes()[*node];
+    if (found.kind == fabric::NodeKind::gpu) {
+      return found.rank;
+    }
+    return optionError(option, inQuotes(text) + " is not a GPU", "name a GPU");
+  }
+  const auto rank = parseInteger(text);
+  if (rank && *rank < fabric.gpuCount()) {
+    return static_cast<fabric::Rank>(*rank);
+  }
+  return optionError(option, "there is no GPU " + inQuotes(text),
+                     "name a GPU by its id, or by its rank from 0 to " + std::to_string(fabric.gpuCount() - 1));
+}
+
+std::vector<Option> treeLimitOptions() {
+  return {{.name = "k",
+           .title = "Trees per root",
+           .help = "Trees per root; without it, the minimum that reaches the optimum",
+           .kind = OptionKind::integer,
+           .min = 1,
+           .placeholder = "INT"},
+          {.name = "k-max",
+           .title = "Best of up to",
+           .help = "Take the best of 1 to this many trees per root",
+           .kind = OptionKind::integer,
+           .min = 1,
+           .placeholder = "INT",
+           .excludes = {"k"}},
+          {.name = "within",
+           .title = "Accepted loss",
+           .help = "Take the minimum number of trees per root that loses no more than this, as in 1% or 0.01",
+           .placeholder = "TEXT",
+           .excludes = {"k", "k-max"}}};
+}
+
+Outcome readTreeLimits(const OptionValues& values, forestcoll::Request& request) {
+  request.fixedK = values.integer("k");
+  request.maxK = values.integer("k-max");
+  const std::string within = values.text("within");
+  if (within.empty()) {
+    return Done{};
+  }
+  const bool isPercent = within.back() == '%';
+  const auto loss = Rational::parse(isPercent ? within.substr(0, within.size() - 1) : within);
+  const Rational limit = isPercent ? Rational(100) : Rational(1);
+  if (!loss || !loss->isPositive() || *loss >= limit) {
+    return optionError("within", inQuotes(within) + " is not a loss",
+                       "give a percentage above 0 and below 100, as in 1%");
+  }
+  try {
+    request.maxLoss = *loss / limit;
+  } catch (const OverflowError&) {
+    return optionError("within", inQuotes(within) + " has too many digits", "give fewer digits, as in 0.5%");
+  }
+  return Done{};
+}
+
+forestcoll::Request requestOf(const Demand& demand) {
+  forestcoll::Request request;
+  request.collective = demand.collective;
+  request.root = demand.root;
+  request.amounts = demand.amounts;
+  return request;
+}
+
+std::optional<forestcoll::Request> withoutTreeLimit(const forestcoll::Request& request) {
+  if (!request.fixedK && !request.maxK && !request.maxLoss) {
+    return std::nullopt;
+  }
+  forestcoll::Request free = request;
+  free.fixedK.reset();
+  free.maxK.reset();
+  free.maxLoss.reset();
+  free.allreduceBudget = {};
+  return free;
+}
+
+}  // namespace coppice::workflow

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "workflow/generator.hpp"
+
+/// What is asked of a fabric, as a person writes it. Bad options are errors as optionError() makes them.
+namespace coppice::workflow {
+
+/// allgather and reduce_scatter: each GPU may have its own amount of data.
+[[nodiscard]] bool hasAmounts(Collective collective);
+
+struct DemandText {
+  std::string collective = "allgather";
+  std::string root = {};     ///< id or rank
+  std::string amounts = {};  ///< as forestcoll::parseAmounts reads them; empty = equal
+};
+
+/// "allgather" … Errors: badUsage.
+[[nodiscard]] Result<Collective> readCollective(const std::string& text);
+/// Errors: badUsage.
+[[nodiscard]] Result<Demand> readDemand(const fabric::Fabric& fabric, const DemandText& text);
+/// A GPU by its id, or by its rank where no GPU has that id. Errors: badUsage naming the option.
+[[nodiscard]] Result<fabric::Rank> readGpu(const fabric::Fabric& fabric, const std::string& text,
+                                           const std::string& option);
+
+/// k, k-max and within.
+[[nodiscard]] std::vector<Option> treeLimitOptions();
+/// Puts them into the request. Errors: badUsage.
+[[nodiscard]] Outcome readTreeLimits(const OptionValues& values, forestcoll::Request& request);
+
+/// The request for a demand, with defaults for the rest.
+[[nodiscard]] forestcoll::Request requestOf(const Demand& demand);
+/// The request for the optimum itself where the given one limits the number of trees; otherwise nothing.
+[[nodiscard]] std::optional<forestcoll::Request> withoutTreeLimit(const forestcoll::Request& request);
+
+}  // namespace coppice::workflow

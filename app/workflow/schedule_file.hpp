@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "base/collective.hpp"
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "io/tree_xml.hpp"
+#include "schedule/forest.hpp"
+
+/// Files that hold a schedule or a program.
+namespace coppice::workflow {
+
+enum class ScheduleFileKind {
+  none,     ///< something else: a fabric, perhaps
+  forest,   ///< `.forest.json`
+  trees,    ///< ForestColl's tree XML
+  program,  ///< MSCCL XML
+};
+
+/// By the first words of a file.
+[[nodiscard]] ScheduleFileKind scheduleFileKind(std::string_view beginning);
+
+/// The trees of a file as a schedule of this fabric, with the bound that such a file does not hold. Errors: those of
+/// io::scheduleFromTrees and forestcoll::optimum.
+[[nodiscard]] Result<schedule::Schedule> scheduleOfTrees(const io::TreeXml& trees, const fabric::Fabric& fabric,
+                                                         Collective collective, const Progress& progress);
+
+}  // namespace coppice::workflow

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QTemporaryDir>
+#include <QTest>
+#include <limits>
+
+#include "forestcoll/forestcoll.hpp"
+#include "io/files.hpp"
+#include "presets/presets.hpp"
+#include "workflow/export_program.hpp"
+#include "workflow/fabric_source.hpp"
+#include "workflow/forestcoll_method.hpp"
+#include "workflow/make_schedule.hpp"
+#include "workflow/request.hpp"
+#include "workflow/schedule_file.hpp"
+#include "workflow/sizes.hpp"
+
+using namespace coppice;
+using namespace coppice::workflow;
+
+namespace {
+
+fabric::Fabric fabricOf(const std::string& preset, const std::map<std::string, std::string>& arguments) {
+  auto description = presets::make(preset, arguments);
+  return *fabric::Fabric::build(*description);
+}
+
+/// A method with an option of each kind; its schedules are those of ForestColl with this many trees.
+Generator trialMethod() {
+  Generator method;
+  method.id = "trial";
+  method.title = "Trial";
+  method.collectives = {Collective::allgather};
+  method.options = {
+      {.name = "trees",
+       .title = "Trees",
+       .help = "Trees per root",
+       .kind = OptionKind::integer,
+       .defaultText = "1",
+       .min = 1,
+       .max = 8},
+      {.name = "any", .title = "Any", .help = "Any number", .kind = OptionKind::integer, .min = -5},
+      {.name = "direction",
+       .title = "Direction",
+       .help = "Direction",
+       .kind = OptionKind::choice,
+       .words = {"up", "down"}},
+      {.name = "fast", .title = "Fast", .help = "Fast", .kind = OptionKind::flag, .excludes = {"note"}},
+      {.name = "note", .title = "Note", .help = "Note"},
+      {.name = "wrong", .title = "Wrong", .help = "States a throughput that it has not", .kind = OptionKind::flag}};
+  method.generate = [](const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                       const Progress& progress) -> Result<Made> {
+    forestcoll::Request request = requestOf(demand);
+    request.fixedK = values.integer("trees");
+    auto generated = forestcoll::generate(fabric, request, progress);
+    if (!generated) {
+      return generated.error();
+    }
+    schedule::Schedule schedule = std::move(generated->schedule);
+    // Methods other than ForestColl know no bound.
+    schedule.bound = {};
+    schedule.bottlenecks.clear();
+    if (values.flag("wrong")) {
+      schedule.algbw = schedule.algbw * Rational(2);
+    }
+    return Made{.schedule = std::move(schedule)};
+  };
+  return method;
+}
+
+}  // namespace
+
+class TestWorkflow : public QObject {
+  Q_OBJECT
+
+private slots:
+  void initTestCase() { addGenerator(trialMethod()); }
+
+  void optionsAreChecked_data() {
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<QString>("value");
+    QTest::addColumn<QString>("fault");
+    const auto row = [](const char* title, const char* name, const char* value, const char* fault) {
+      QTest::newRow(title) << name << value << fault;
+    };
+    row("least", "trees", "1", "");
+    row("largest", "trees", "8", "");
+    row("too small", "trees", "0", "0 is out of range; give a number from 1 to 8");
+    row("too large", "trees", "9", "9 is out of range; give a number from 1 to 8");
+    row("no number", "trees", "many", "\"many\" is not a whole number");
+    row("a fraction", "trees", "1.5", "\"1.5\" is not a whole number");
+    row("only a sign", "trees", "-", "\"-\" is not a whole number");
+    row("64 bits", "any", "9223372036854775807", "");
+    row("beyond 64 bits", "any", "9223372036854775808", "does not fit 64 bits");
+    row("negative", "any", "-5", "");
+    row("too negative", "any", "-6", "-6 is out of range; give -5 or more");
+    row("word", "direction", "down", "");
+    row("unknown word", "direction", "sideways", "\"sideways\" is not a direction; use up or down");
+    row("flag", "fast", "true", "");
+    row("flag that is neither", "fast", "perhaps", "\"perhaps\" is neither true nor false");
+    row("text", "note", "anything at all", "");
+    row("unknown option", "colour", "red", "this method has no such option; it has trees, any, direction");
+  }
+  void optionsAreChecked() {
+    QFETCH(QString, name);
+    QFETCH(QString, value);
+    QFETCH(QString, fault);
+    const auto read = OptionValues::read(findGenerator("trial")->options, {{name.toStdString(), value.toStdString()}});
+    QCOMPARE(static_cast<bool>(read), fault.isEmpty());
+    if (!read) {
+      QCOMPARE(read.error().code, ErrorCode::badUsage);
+      QCOMPARE(QString::fromStdString(read.error().where.element), "--" + name);
+      const QString said = QString::fromStdString(read.error().message + "; " + read.error().fix);
+      QVERIFY2(said.contains(fault), qPrintable(said));
+    }
+  }
+
+  void optionsHaveDefaults() {
+    const auto read = OptionValues::read(findGenerator("trial")->options, {{"any", "-3"}});
+    QVERIFY(read);
+    QCOMPARE(read->integer("trees"), std::optional<std::int64_t>(1));
+    QCOMPARE(read->integer("any"), std::optional<std::int64_t>(-3));
+    QVERIFY(!read->flag("fast"));
+    QVERIFY(read->text("note").empty());
+  }
+
+  void optionsThatExcludeEachOther() {
+    const auto read = OptionValues::read(findGenerator("trial")->options, {{"fast", "true"}, {"note", "x"}});
+    QVERIFY(!read);
+    QVERIFY(read.error().message.find("excludes --note") != std::string::npos);
+  }
+
+  void registry() {
+    QCOMPARE(generators().front().id, kDefaultMethod);
+    QVERIFY(findGenerator("trial") != nullptr);
+    QVERIFY(findGenerator("none of these") == nullptr);
+    QVERIFY(generatorNames().find("forestcoll") != std::string::npos);
+  }
+
+  /// A method that knows no bound still gets it, and its schedule is verified against it.
+  void anotherMethod() {
+    const fabric::Fabric fabric = fabricOf("mi250", {{"boxes", "2"}});
+    const auto made = makeSchedule(fabric, *findGenerator("trial"), {}, {{"trees", "2"}}, {});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    const auto& schedule = std::get<schedule::Schedule>(made->made.schedule);
+    QCOMPARE(schedule.algbw.toString(), std::string("1024/3"));
+    QVERIFY(schedule.bound > schedule.algbw);
+    QVERIFY(!schedule.bottlenecks.empty());
+    QVERIFY(made->verdict.ok);
+    QVERIFY(made->verdict.boundProved);
+  }
+
+  void wrongSchedulesDoNotLeave() {
+    const fabric::Fabric fabric = fabricOf("dgx-a100", {{"boxes", "1"}});
+    const auto made = makeSchedule(fabric, *findGenerator("trial"), {}, {{"wrong", "true"}}, {});
+    QVERIFY(!made);
+    QCOMPARE(made.error().code, ErrorCode::verification);
+  }
+
+  void collectiveThatAMethodDoesNotMake() {
+    const fabric::Fabric fabric = fabricOf("dgx-a100", {{"boxes", "1"}});
+    const auto made = makeSchedule(fabric, *findGenerator("trial"), {.collective = Collective::allreduce}, {}, {});
+    QVERIFY(!made);
+    QCOMPARE(made.error().code, ErrorCode::badUsage);
+    QVERIFY(made.error().message.find("allreduce") != std::string::npos);
+  }
+
+  void forestCollOptions() {
+    const fabric::Fabric fabric = fabricOf("mi250", {{"boxes", "2"}});
+    const auto made = makeSchedule(fabric, *findGenerator(kDefaultMethod), {}, {{"k", "3"}}, {});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    QCOMPARE(std::get<schedule::Schedule>(made->made.schedule).algbw.toString(), std::string("2400/7"));
+    QVERIFY(made->made.optimum);
+    const auto values = OptionValues::read(findGenerator(kDefaultMethod)->options,
+                                           {{"max-height", "6"}, {"within", "1%"}, {"form", "parts"}});
+    QVERIFY(values);
+    const auto request = forestCollRequest({.collective = Collective::reduce, .root = 3}, *values);
+    QVERIFY(request);
+    QCOMPARE(request->root, std::optional<fabric::Rank>(3));
+    QCOMPARE(request->maxLoss, std::optional<Rational>(Rational(1, 100)));
+    QCOMPARE(request->form, schedule::ForestForm::parts);
+  }
+
+  void demands_data() {
+    QTest::addColumn<QString>("collective");
+    QTest::addColumn<QString>("root");
+    QTest::addColumn<QString>("amounts");
+    QTest::addColumn<QString>("element");  ///< empty = good
+    QTest::newRow("allgather") << "allgather"
+                               << ""
+                               << ""
+                               << "";
+    QTest::newRow("root by rank") << "reduce"
+                                  << "7"
+                                  << ""
+                                  << "";
+    QTest::newRow("root by id") << "broadcast"
+                                << "b0g3"
+                                << ""
+                                << "";
+    QTest::newRow("amounts") << "reduce_scatter"
+                             << ""
+                             << "b0g3=2"
+                             << "";
+    QTest::newRow("unknown collective") << "shuffle"
+                                        << ""
+                                        << ""
+                                        << "--collective";
+    QTest::newRow("root of nothing") << "allgather"
+                                     << "b0g0"
+                                     << ""
+                                     << "--root";
+    QTest::newRow("root that is no GPU") << "reduce"
+                                         << "b0nvs"
+                                         << ""
+                                         << "--root";
+    QTest::newRow("rank beyond the last") << "reduce"
+                                          << "8"
+                                          << ""
+                                          << "--root";
+    QTest::newRow("amounts of allreduce") << "allreduce"
+                                          << ""
+                                          << "1,2"
+                                          << "--amounts";
+    QTest::newRow("bad amounts") << "allgather"
+                                 << ""
+                                 << "1,2"
+                                 << "--amounts";
+  }
+  void demands() {
+    QFETCH(QString, collective);
+    QFETCH(QString, root);
+    QFETCH(QString, amounts);
+    QFETCH(QString, element);
+    const fabric::Fabric fabric = fabricOf("dgx-a100", {{"boxes", "1"}});
+    const auto demand = readDemand(fabric, {collective.toStdString(), root.toStdString(), amounts.toStdString()});
+    QCOMPARE(demand ? QString() : QString::fromStdString(demand.error().where.element), element);
+  }
+
+  void sources_data() {
+    QTest::addColumn<QString>("source");
+    QTest::addColumn<QString>("gpus");
+    QTest::addColumn<int>("count");  ///< 0 = refused
+    QTest::addColumn<QString>("said");
+    QTest::newRow("preset") << "preset:dgx-a100,boxes=2"
+                            << "" << 16 << "";
+    QTest::newRow("some of it") << "preset:dgx-a100,boxes=2"
+                                << "0-3,b1g0" << 5 << "";
+    QTest::newRow("no such rank") << "preset:dgx-a100,boxes=1"
+                                  << "0-8" << 0 << "is not a range of ranks";
+    QTest::newRow("no such GPU") << "preset:dgx-a100,boxes=1"
+                                 << "zed" << 0 << "there is no GPU";
+    QTest::newRow("parameter twice") << "preset:dgx-a100,boxes=2,boxes=3"
+                                     << "" << 0 << "given twice";
+    QTest::newRow("no such file") << "there/is/none.fabric.json"
+                                  << "" << 0 << "none.fabric.json";
+    QTest::newRow("standard input") << "-"
+                                    << "" << 64 << "";
+  }
+  void sources() {
+    QFETCH(QString, source);
+    QFETCH(QString, gpus);
+    QFETCH(int, count);
+    QFETCH(QString, said);
+    FabricSource asked{.source = source.toStdString(), .gpus = gpus.toStdString()};
+    asked.standardInput = [](std::size_t) -> Result<std::string> {
+      return io::readFile(std::string(COPPICE_EXAMPLES) + "/torus-4x4x4.fabric.json");
+    };
+    const auto loaded = loadFabric(asked, {});
+    if (count == 0) {
+      QVERIFY(!loaded);
+      QVERIFY2(QString::fromStdString(describe(loaded.error())).contains(said), describe(loaded.error()).c_str());
+      return;
+    }
+    QVERIFY2(loaded, loaded ? "" : describe(loaded.error()).c_str());
+    QCOMPARE(loaded->fabric.gpuCount(), count);
+  }
+
+  void standardInputIsAskedFor() {
+    const auto loaded = loadFabric({.source = "-"}, {});
+    QVERIFY(!loaded);
+    QCOMPARE(loaded.error().code, ErrorCode::badUsage);
+  }
+
+  void programs() {
+    const fabric::Fabric fabric = fabricOf("dgx-a100", {{"boxes", "1"}});
+    const auto made = makeSchedule(fabric, *findGenerator(kDefaultMethod), {}, {{"k", "1"}}, {});
+    QVERIFY(made);
+    const auto& schedule = std::get<schedule::Schedule>(made->made.schedule);
+    const auto exported = exportProgram(fabric, schedule, {}, "a.xml", {});
+    QVERIFY2(exported, exported ? "" : describe(exported.error()).c_str());
+    QVERIFY(exported->judgement.ok);
+    QCOMPARE(exported->judgement.verdict.ranks, 8);
+    QVERIFY(exported->xml.starts_with("<algo"));
+    const auto trees = exportTrees(fabric, schedule, {});
+    QVERIFY(trees);
+    QCOMPARE(scheduleFileKind(*trees), ScheduleFileKind::trees);
+    QCOMPARE(scheduleFileKind(exported->xml), ScheduleFileKind::program);
+    QVERIFY(!mustStreamTrees(schedule));
+    const auto tooMany = exportProgram(fabric, schedule, {.instances = 1000}, "a.xml", {});
+    QVERIFY(!tooMany);
+  }
+
+  void fileKinds_data() {
+    QTest::addColumn<QByteArray>("text");
+    QTest::addColumn<int>("kind");
+    const auto row = [](const char* title, const char* text, ScheduleFileKind kind) {
+      QTest::newRow(title) << QByteArray(text) << static_cast<int>(kind);
+    };
+    row("nothing", " \n", ScheduleFileKind::none);
+    row("schedule", " {\"format\": \"coppice-forest\"", ScheduleFileKind::forest);
+    row("fabric", "{\"format\": \"coppice-fabric\"", ScheduleFileKind::none);
+    row("trees", "<Algo name='x'>", ScheduleFileKind::trees);
+    row("program", "<algo name='x'>", ScheduleFileKind::program);
+    row("another element", "<algorithm>", ScheduleFileKind::none);
+  }
+  void fileKinds() {
+    QFETCH(QByteArray, text);
+    QFETCH(int, kind);
+    QCOMPARE(static_cast<int>(scheduleFileKind(text.toStdString())), kind);
+  }
+
+  void bytes() {
+    QCOMPARE(parseBytes("64KiB", "x").value(), std::int64_t{65536});
+    QCOMPARE(parseBytes("1.5K", "x").value(), std::int64_t{1536});
+    QVERIFY(!parseBytes("1.5", "x"));
+    QVERIFY(!parseBytes("9999999T", "x"));
+    QCOMPARE(byteSize(1536), std::string("1.5 KiB"));
+    QVERIFY(parseSizes("pow2,1MiB")->powersOfTwo);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestWorkflow)
+#include "tst_workflow.moc"
