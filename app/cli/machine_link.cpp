@@ -47,12 +47,12 @@ Result<std::unique_ptr<MachineLink>> MachineLink::open(const remote::Target& tar
   connection->m_options.configFile = config;
   connection->m_options.controlSocket = pattern + "/c";
   // Somebody at a terminal may be asked for the passphrase of a key.
-  connection->m_options.asksNobody = !canAskAtTerminal();
+  connection->m_options.batchMode = !canAskAtTerminal();
   ChildOptions options;
   options.inputFile = "/dev/null";
   // In a file: nobody reads a pipe while the connection lasts.
   options.errorsFile = pattern + "/log";
-  options.asksAtTerminal = !connection->m_options.asksNobody;
+  options.asksAtTerminal = !connection->m_options.batchMode;
   auto master =
       Child::start(words(connection->m_options.ssh, remote::masterArguments(connection->m_options, target)), options);
   if (!master) {

@@ -19,7 +19,7 @@ Words common(const SshOptions& options, const Target& target, bool checksKey = t
     words.emplace_back("-F");
     words.push_back(options.configFile);
   }
-  if (options.asksNobody) {
+  if (options.batchMode) {
     option(words, "BatchMode=yes");
   }
   option(words, "ConnectTimeout=" + std::to_string(options.connectTimeout));
@@ -72,7 +72,7 @@ Words masterArguments(const SshOptions& options, const Target& target) {
 
 Words commandArguments(const SshOptions& options, const Target& target, const std::string& command) {
   SshOptions silent = options;
-  silent.asksNobody = true;
+  silent.batchMode = true;
   Words words = common(silent, target);
   shared(words, options, false);
   words.emplace_back("-T");
@@ -90,7 +90,7 @@ Words settingsArguments(const SshOptions& options, const Target& target) {
 
 Words fetchKeyArguments(const SshOptions& options, const Target& target, const std::string& knownHostsFile) {
   SshOptions silent = options;
-  silent.asksNobody = true;
+  silent.batchMode = true;
   Words words = common(silent, target, false);
   shared(words, {}, false);
   option(words, "UserKnownHostsFile=" + knownHostsFile);

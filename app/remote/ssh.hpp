@@ -17,7 +17,7 @@ struct SshOptions {
   std::string controlSocket = {};  ///< in a private folder; empty = no shared connection
   int connectTimeout = 10;         ///< seconds
   int aliveInterval = 5;           ///< seconds between signs of life; three that are missed end the connection
-  bool asksNobody = true;          ///< BatchMode: keys and agent only; false = the master may ask at the terminal
+  bool batchMode = true;           ///< BatchMode: keys and agent only; false = the master may ask at the terminal
 };
 
 /// ssh that keeps the connection open for others and tells what it does on standard error (-v).

@@ -29,7 +29,8 @@ struct Matrix {
 
 /// Hands out what is left of rows and columns (equal totals), skipping forbidden cells while others can take it.
 /// Starting columns rotate with the row, so that rests spread evenly.
-void handOut(Matrix& matrix, std::vector<int64_t>& rowLeft, std::vector<int64_t>& columnLeft, bool avoidDiagonal) {
+void distributeRemainder(Matrix& matrix, std::vector<int64_t>& rowLeft, std::vector<int64_t>& columnLeft,
+                         bool avoidDiagonal) {
   const int columns = matrix.columns;
   for (int r = 0; r < matrix.rows; ++r) {
     while (rowLeft[r] > 0) {
@@ -118,7 +119,7 @@ Matrix spreadEvenly(const std::vector<int64_t>& rows, const std::vector<int64_t>
       columnLeft[j] -= matrix(i, j);
     }
   }
-  handOut(matrix, rowLeft, columnLeft, true);
+  distributeRemainder(matrix, rowLeft, columnLeft, true);
   return matrix;
 }
 
@@ -145,7 +146,7 @@ Matrix spreadInGrains(const std::vector<int64_t>& rows, const std::vector<int64_
       columnLeft[j] -= matrix(i, j);
     }
   }
-  handOut(matrix, rowLeft, columnLeft, true);
+  distributeRemainder(matrix, rowLeft, columnLeft, true);
   return matrix;
 }
 
@@ -165,7 +166,7 @@ Matrix dealToPorts(const std::vector<int64_t>& ports, const std::vector<int64_t>
       }
     }
   }
-  handOut(matrix, portLeft, blockLeft, false);
+  distributeRemainder(matrix, portLeft, blockLeft, false);
   return matrix;
 }
 
@@ -236,7 +237,7 @@ public:
     }
     m_isGone.assign(static_cast<std::size_t>(network.nodeCount), 0);
     for (const int gpu : network.gpus) {
-      m_grain = std::gcd(m_grain, options.inGrains ? supply[gpu] : 1);
+      m_grain = std::gcd(m_grain, options.roundToTreesPerRoot ? supply[gpu] : 1);
     }
   }
 

@@ -28,7 +28,7 @@ struct SplitOptions {
   /// Skip the structured guesses and split pair by pair with the exact amount of Theorem 28 (tests use it).
   bool pairwiseOnly = false;
   /// Guess in multiples of the trees per root where they fit: often fewer and thicker trees, sometimes higher ones.
-  bool inGrains = false;
+  bool roundToTreesPerRoot = false;
 };
 
 /// Switch node removal (Algorithm 3, Theorems 26-28), many switches at once: a complete splitting of several switches

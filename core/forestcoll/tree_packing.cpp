@@ -771,7 +771,7 @@ private:
         std::vector<int64_t*> charged;
         PackedTree tree;
         tree.arcs.reserve(static_cast<std::size_t>(problem.nodeCount) - 1);
-        const auto plant = [&](Inner& set, int root) {
+        const auto attachInnerTree = [&](Inner& set, int root) {
           // Attach an inner tree rooted at inner node `root`.
           int choice = -1;
           if (asked < replayed) {
@@ -832,7 +832,7 @@ private:
           charged.push_back(&set.ownLeft[choice]);
           tree.root = set.nodes[choice];
           depth[tree.root] = 0;
-          plant(set, choice);
+          attachInnerTree(set, choice);
         }
         for (const int outerArc : skeleton.arcs) {
           int choice = -1;
@@ -865,7 +865,7 @@ private:
           depth[head] = depth[problem.arcs[choice].tail] + 1;
           const int headSet = outerSet[outer.arcs[outerArc].head];
           if (headSet >= 0) {
-            plant(inner[headSet], innerIndex[head]);
+            attachInnerTree(inner[headSet], innerIndex[head]);
           }
         }
         for (int64_t* left : charged) {

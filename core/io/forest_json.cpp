@@ -41,17 +41,17 @@ std::string jsonString(std::string_view text) {
 // ---------------------------------------------------------------------------------------------------------- writing
 
 /// Gathers small pieces before they go to the stream.
-class Pen {
+class BufferedWriter {
 public:
-  explicit Pen(std::ostream& out) : m_out(out) {}
-  Pen& operator<<(std::string_view text) {
+  explicit BufferedWriter(std::ostream& out) : m_out(out) {}
+  BufferedWriter& operator<<(std::string_view text) {
     m_buffer += text;
     if (m_buffer.size() > kFlushAt) {
       flush();
     }
     return *this;
   }
-  Pen& operator<<(std::int64_t value) { return *this << std::string_view(std::to_string(value)); }
+  BufferedWriter& operator<<(std::int64_t value) { return *this << std::string_view(std::to_string(value)); }
   void flush() {
     m_out.write(m_buffer.data(), static_cast<std::streamsize>(m_buffer.size()));
     m_buffer.clear();
@@ -64,7 +64,7 @@ private:
 };
 
 template <typename Values>
-void writeNumbers(Pen& pen, const Values& values) {
+void writeNumbers(BufferedWriter& pen, const Values& values) {
   pen << "[";
   bool isFirst = true;
   for (const auto value : values) {
@@ -78,7 +78,7 @@ std::string fraction(const Rational& value) {
   return "\"" + value.toString() + "\"";
 }
 
-void writePaths(Pen& pen, const PathPool& paths) {
+void writePaths(BufferedWriter& pen, const PathPool& paths) {
   pen << ",\n    \"paths\": [";
   for (schedule::PathId id = 0; id < paths.size(); ++id) {
     pen << (id == 0 ? "\n      " : ",\n      ");
@@ -87,7 +87,7 @@ void writePaths(Pen& pen, const PathPool& paths) {
   pen << (paths.size() == 0 ? "]" : "\n    ]");
 }
 
-void writeTree(Pen& pen, bool isFirst, fabric::Rank root, std::int64_t multiplicity,
+void writeTree(BufferedWriter& pen, bool isFirst, fabric::Rank root, std::int64_t multiplicity,
                std::span<const schedule::TreeEdge> edges) {
   pen << (isFirst ? "\n      " : ",\n      ") << "{\"root\": " << std::int64_t{root}
       << ", \"multiplicity\": " << multiplicity << ", \"edges\": [";
@@ -104,7 +104,7 @@ void writeTree(Pen& pen, bool isFirst, fabric::Rank root, std::int64_t multiplic
   pen << "]}";
 }
 
-void writeTrees(Pen& pen, const Forest& forest) {
+void writeTrees(BufferedWriter& pen, const Forest& forest) {
   writePaths(pen, forest.paths);
   pen << ",\n    \"trees\": [";
   for (const schedule::Tree& tree : forest.trees) {
@@ -114,7 +114,8 @@ void writeTrees(Pen& pen, const Forest& forest) {
 }
 
 /// Twice over the trees: their routes come first in the file.
-void writeExpandedTrees(Pen& pen, const Forest& forest, const fabric::Fabric& fabric, const Progress& progress) {
+void writeExpandedTrees(BufferedWriter& pen, const Forest& forest, const fabric::Fabric& fabric,
+                        const Progress& progress) {
   schedule::WrittenTrees trees(forest, fabric);
   const auto forAll = [&](double from, const auto& visit) {
     for (std::int64_t tree = 0; tree < trees.size(); ++tree) {
@@ -137,7 +138,7 @@ void writeExpandedTrees(Pen& pen, const Forest& forest, const fabric::Fabric& fa
 
 /// [write(first), ...]; `write` gets every value.
 template <typename Values, typename Write>
-void writeList(Pen& pen, const Values& values, std::string_view separator, const Write& write) {
+void writeList(BufferedWriter& pen, const Values& values, std::string_view separator, const Write& write) {
   pen << "[";
   bool isFirst = true;
   for (const auto& value : values) {
@@ -148,13 +149,13 @@ void writeList(Pen& pen, const Values& values, std::string_view separator, const
   pen << "]";
 }
 
-void writePorts(Pen& pen, const std::vector<FactoredForest::Port>& ports) {
+void writePorts(BufferedWriter& pen, const std::vector<FactoredForest::Port>& ports) {
   writeList(pen, ports, ", ", [&](const FactoredForest::Port& port) {
     writeNumbers(pen, std::array<std::int64_t, 2>{port.leaf, port.via});
   });
 }
 
-void writeShape(Pen& pen, const FactoredForest::Shape& shape) {
+void writeShape(BufferedWriter& pen, const FactoredForest::Shape& shape) {
   constexpr std::string_view kLine = ",\n          ";
   pen << "{\"nodes\": ";
   writeNumbers(pen, shape.childShape);
@@ -197,7 +198,7 @@ void writeShape(Pen& pen, const FactoredForest::Shape& shape) {
   pen << "}";
 }
 
-void writeParts(Pen& pen, const FactoredForest& parts) {
+void writeParts(BufferedWriter& pen, const FactoredForest& parts) {
   constexpr std::string_view kLine = ",\n        ";
   pen << ",\n    \"parts\": {\n      \"shapes\": ";
   writeList(pen, parts.shapes, kLine, [&](const FactoredForest::Shape& shape) { writeShape(pen, shape); });
@@ -217,7 +218,7 @@ constexpr std::string_view kSharedParts = "reduce_forest";
 
 /// What a schedule's forests look like in the file.
 struct ForestWriter {
-  Pen& pen;
+  BufferedWriter& pen;
   const fabric::Fabric& fabric;
   bool writesTrees = false;  ///< of factored forests too
   const Progress& progress;
@@ -1448,7 +1449,7 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
         return Error{ErrorCode::badUsage, "the description to embed is not that of the schedule's fabric"};
       }
     }
-    Pen pen(out);
+    BufferedWriter pen(out);
     pen << "{\n  \"format\": \"" << kFormat << "\",\n  \"version\": " << (hasParts ? kPartsVersion : kVersion)
         << ",\n  \"collective\": " << jsonString(toString(schedule.collective))
         << ",\n  \"fabric_name\": " << jsonString(schedule.fabricName)

@@ -91,7 +91,7 @@ bool LocalFlow<Cap>::growLevels(Cap need) {
       m_level[half.node] = m_level[node] + 1;
       m_next[half.node] = 0;
       m_queue.push_back(half.node);
-      if (isEndless(half.node)) {
+      if (isUnlimitedSource(half.node)) {
         found = true;
         stopLevel = m_level[half.node];
       } else if (m_sources.demand[half.node] > 0 && left(half.node) > 0) {
@@ -113,7 +113,7 @@ Cap LocalFlow<Cap>::blockingFlow(Cap need) {
   m_pathArc.clear();
   while (true) {
     const int node = m_pathNode.back();
-    const bool isEndlessHere = isEndless(node);
+    const bool isEndlessHere = isUnlimitedSource(node);
     if (!m_pathArc.empty() && (isEndlessHere || (m_sources.demand[node] > 0 && left(node) > 0))) {
       Cap amount = need - pushed;
       if (!isEndlessHere) {

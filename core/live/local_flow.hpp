@@ -52,7 +52,7 @@ private:
     return m_pairStamp[arc / 2] == m_flowNow ? m_residual[arc] > 0 : m_graph->capacity(arc) > 0;
   }
   void touch(int arc);
-  [[nodiscard]] bool isEndless(int node) const { return m_sources.order[node] < m_sources.limit; }
+  [[nodiscard]] bool isUnlimitedSource(int node) const { return m_sources.order[node] < m_sources.limit; }
   Cap& left(int node);
   bool growLevels(Cap need);
   Cap blockingFlow(Cap need);

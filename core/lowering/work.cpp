@@ -123,7 +123,7 @@ Result<TreeShape> makeShape(const fabric::Fabric& fabric, const schedule::Forest
 }
 
 /// The trees of one forest with their multiplicities, by root.
-struct Grove {
+struct TreeGroup {
   std::vector<TreeShape> shapes;
   std::vector<std::int64_t> multiplicity;
   std::vector<std::vector<int>> ofRoot;  ///< tree indices, heavy ones first
@@ -131,15 +131,15 @@ struct Grove {
   std::int64_t sum = 0;
 };
 
-Result<Grove> makeGrove(const fabric::Fabric& fabric, const schedule::Forest& forest, const Planes* planes,
-                        const Progress& progress) {
+Result<TreeGroup> makeGrove(const fabric::Fabric& fabric, const schedule::Forest& forest, const Planes* planes,
+                            const Progress& progress) {
   const int n = fabric.gpuCount();
   const char* const kind = forest.direction == schedule::Direction::out ? "out-tree " : "in-tree ";
   if (forest.gpuCount != n || forest.treesOfRoot.size() != static_cast<std::size_t>(n)) {
     return badSchedule("the schedule is for " + std::to_string(forest.gpuCount) + " GPUs, the fabric has " +
                        std::to_string(n));
   }
-  Grove grove;
+  TreeGroup grove;
   grove.ofRoot.resize(static_cast<std::size_t>(n));
   grove.sumOfRoot.assign(static_cast<std::size_t>(n), 0);
   for (const schedule::Tree& tree : forest.trees) {
@@ -179,7 +179,7 @@ Result<Grove> makeGrove(const fabric::Fabric& fabric, const schedule::Forest& fo
 /// Runs of chunks along one tree: pairs of (tree, chunks).
 using Runs = std::vector<std::pair<int, std::int64_t>>;
 
-Runs runsOf(const Grove& grove, int root) {
+Runs runsOf(const TreeGroup& grove, int root) {
   Runs runs;
   for (const int t : grove.ofRoot[root]) {
     runs.emplace_back(t, grove.multiplicity[t]);
@@ -187,7 +187,7 @@ Runs runsOf(const Grove& grove, int root) {
   return runs;
 }
 
-void scale(Grove& grove, std::int64_t factor) {
+void scale(TreeGroup& grove, std::int64_t factor) {
   for (std::int64_t& m : grove.multiplicity) {
     m = checkedMul(m, factor);
   }
@@ -198,7 +198,7 @@ void scale(Grove& grove, std::int64_t factor) {
 }
 
 /// A divisor below 2 changes nothing.
-void divide(Grove& grove, std::int64_t divisor) {
+void divide(TreeGroup& grove, std::int64_t divisor) {
   if (divisor < 2) {
     return;
   }
@@ -264,8 +264,8 @@ Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& sc
   if (options.channels == ChannelPolicy::nicPlanes) {
     planes.emplace(fabric);
   }
-  std::optional<Grove> in;
-  std::optional<Grove> out;
+  std::optional<TreeGroup> in;
+  std::optional<TreeGroup> out;
   for (const Phase phase : work.phases) {
     const std::optional<schedule::Forest>& forest =
         phase == Phase::reduce ? schedule.reduceForest : schedule.broadcastForest;
@@ -274,7 +274,7 @@ Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& sc
       return badSchedule("a schedule of " + std::string(toString(schedule.collective)) + " needs a forest of " +
                          (phase == Phase::reduce ? "in-trees" : "out-trees"));
     }
-    Result<Grove> grove = makeGrove(fabric, *forest, planes ? &*planes : nullptr, progress);
+    Result<TreeGroup> grove = makeGrove(fabric, *forest, planes ? &*planes : nullptr, progress);
     if (!grove) {
       return grove.error();
     }
@@ -290,19 +290,19 @@ Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& sc
   }
 
   std::int64_t divisor = 0;
-  for (const std::optional<Grove>* grove : {&in, &out}) {
+  for (const std::optional<TreeGroup>* grove : {&in, &out}) {
     if (*grove) {
       for (const std::int64_t m : (*grove)->multiplicity) {
         divisor = std::gcd(divisor, m);
       }
     }
   }
-  for (std::optional<Grove>* grove : {&in, &out}) {
+  for (std::optional<TreeGroup>* grove : {&in, &out}) {
     if (*grove) {
       divide(**grove, divisor);
     }
   }
-  const Grove& leading = in ? *in : *out;
+  const TreeGroup& leading = in ? *in : *out;
   if (rooted) {
     if (!schedule.root || *schedule.root < 0 || *schedule.root >= n ||
         leading.sumOfRoot[*schedule.root] != leading.sum) {

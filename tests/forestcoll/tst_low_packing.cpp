@@ -355,9 +355,9 @@ void TestLowPacking::transportAgainstMaxFlow() {
       }
       isSolvable = isSolvable && need <= 0;
     }
-    std::vector<int> reluctance(static_cast<std::size_t>(items));
-    std::iota(reluctance.begin(), reluctance.end(), static_cast<int>(pick(0, 100)));
-    std::shuffle(reluctance.begin(), reluctance.end(), random);
+    std::vector<int> splitCost(static_cast<std::size_t>(items));
+    std::iota(splitCost.begin(), splitCost.end(), static_cast<int>(pick(0, 100)));
+    std::shuffle(splitCost.begin(), splitCost.end(), random);
     transport.start(room);
     for (int i = 0; i < items; ++i) {
       std::vector<int> list;
@@ -366,7 +366,7 @@ void TestLowPacking::transportAgainstMaxFlow() {
           list.push_back(b);
         }
       }
-      transport.addItem(amount[i], list, reluctance[i]);
+      transport.addItem(amount[i], list, splitCost[i]);
     }
     const bool isSolved = transport.solve();
     QCOMPARE(isSolved, isSolvable);

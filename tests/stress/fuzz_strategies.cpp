@@ -267,14 +267,14 @@ std::string solvePublicly(unsigned seed, const fabric::Fabric& fabric, const Que
 struct Combination {
   forestcoll::Trimming trimming;
   bool pairwiseOnly;
-  bool inGrains;
+  bool roundToTreesPerRoot;
   bool decompose;
   std::optional<int> heightEffort;  ///< of the heuristics; none: edge by edge with the exact amount
 
   [[nodiscard]] std::string text() const {
     constexpr const char* kTrimming[] = {"none", "proportional", "restoring"};
     return std::string("trimming ") + kTrimming[static_cast<int>(trimming)] +
-           (pairwiseOnly ? ", pairwise" : ", structured") + (inGrains ? ", in grains" : "") +
+           (pairwiseOnly ? ", pairwise" : ", structured") + (roundToTreesPerRoot ? ", in grains" : "") +
            (decompose ? ", decomposed" : ", whole") +
            (heightEffort ? ", height effort " + std::to_string(*heightEffort) : std::string(", edge by edge"));
   }
@@ -339,8 +339,9 @@ std::string solveBy(const Combination& by, const fabric::Fabric& fabric, const Q
   const std::vector<int64_t> supply = forestcoll::supplies(network, k);
   std::vector<forestcoll::TreeArc> capacities = forestcoll::scaledArcs(network, optimum.scale * network.unit);
   forestcoll::trimCapacities(network, capacities, supply, by.trimming, {});
-  const auto topology = forestcoll::removeSwitches(network, capacities, supply, {},
-                                                   {.pairwiseOnly = by.pairwiseOnly, .inGrains = by.inGrains});
+  const auto topology =
+      forestcoll::removeSwitches(network, capacities, supply, {},
+                                 {.pairwiseOnly = by.pairwiseOnly, .roundToTreesPerRoot = by.roundToTreesPerRoot});
   const auto logical = forestcoll::logicalProblem(network, topology, supply);
   forestcoll::PackingOptions packing;
   packing.decompose = by.decompose;

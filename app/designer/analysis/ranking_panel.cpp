@@ -189,8 +189,8 @@ void RankingPanel::follow() {
     m_isOrdered = true;
     m_orderedRevision = m_document->factRevision();
     m_orderedQuestion = m_bound->question();
-    m_job.order([rank = m_kind.rank, solver = m_bound->solver(), snapshot = Snapshot::of(*m_document),
-                 question = m_orderedQuestion, done = m_done](std::stop_token stop) {
+    m_job.submit([rank = m_kind.rank, solver = m_bound->solver(), snapshot = Snapshot::of(*m_document),
+                  question = m_orderedQuestion, done = m_done](std::stop_token stop) {
       return std::make_shared<const Ranking>(rank(*solver, snapshot, question, done, std::move(stop)));
     });
   }

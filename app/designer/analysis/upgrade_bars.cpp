@@ -212,7 +212,7 @@ UpgradeBarsView::UpgradeBarsView(QWidget* parent)
   // Rankings wait until nobody types.
   m_timer.setSingleShot(true);
   m_timer.setInterval(250ms);
-  connect(&m_timer, &QTimer::timeout, this, &UpgradeBarsView::order);
+  connect(&m_timer, &QTimer::timeout, this, &UpgradeBarsView::submit);
 }
 
 UpgradeBarsView::~UpgradeBarsView() = default;
@@ -270,12 +270,12 @@ void UpgradeBarsView::follow() {
   }
 }
 
-void UpgradeBarsView::order() {
+void UpgradeBarsView::submit() {
   if (!m_document || !m_bound || !m_bound->isCurrent() || !m_bound->bound()->algbw || !isVisible() || isCurrent()) {
     return;
   }
-  m_job.order([solver = m_bound->solver(), snapshot = Snapshot::of(*m_document), question = m_bound->question(),
-               cut = m_cut, name = m_cutName](std::stop_token stop) {
+  m_job.submit([solver = m_bound->solver(), snapshot = Snapshot::of(*m_document), question = m_bound->question(),
+                cut = m_cut, name = m_cutName](std::stop_token stop) {
     return std::make_shared<const UpgradeBars>(upgradeBars(*solver, snapshot, question, cut, name, std::move(stop)));
   });
 }

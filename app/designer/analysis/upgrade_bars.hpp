@@ -62,7 +62,7 @@ protected:
 private:
   class Row;
   void follow();
-  void order();
+  void submit();
   void show(UpgradeBars bars);
 
   QPointer<Document> m_document;

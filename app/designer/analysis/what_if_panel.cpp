@@ -163,8 +163,8 @@ void WhatIfPanel::follow() {
     m_orderedRevision = m_document->factRevision();
     m_orderedQuestion = m_bound->question();
     m_orderedLinks = links;
-    m_job.order([solver = m_bound->solver(), snapshot = Snapshot::of(*m_document), question = m_orderedQuestion,
-                 links](std::stop_token stop) {
+    m_job.submit([solver = m_bound->solver(), snapshot = Snapshot::of(*m_document), question = m_orderedQuestion,
+                  links](std::stop_token stop) {
       return std::make_shared<const WhatIf>(whatIf(*solver, snapshot, question, links, std::move(stop)));
     });
   }

@@ -159,7 +159,7 @@ void CanvasView::orderWays() {
   }
   m_orderedWays = m_scene.unrouted();
   if (m_orderedWays) {
-    m_waysJob.order([of = m_orderedWays](const std::stop_token& stop) {
+    m_waysJob.submit([of = m_orderedWays](const std::stop_token& stop) {
       std::optional<Ways> ways = routedWays(*of, stop);
       return FoundWays{of, ways ? std::make_shared<Ways>(std::move(*ways)) : nullptr};
     });

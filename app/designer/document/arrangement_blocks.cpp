@@ -14,7 +14,7 @@
 namespace coppice::designer::arrangement {
 namespace {
 
-constexpr int kElsewhere = -1;
+constexpr int kOutsideGroup = -1;
 constexpr int kRelay = -2;
 
 constexpr double kGap = 44;       // between GPUs of a row
@@ -126,7 +126,7 @@ Block staggered(const std::vector<Block>& units, std::size_t rows) {
 }  // namespace
 
 Tiers::Tiers(const Model& model, const Graph& graph, const Progress& progress)
-    : m_model(model), m_graph(graph), m_progress(progress), m_unitOf(graph.vertices.size(), kElsewhere) {
+    : m_model(model), m_graph(graph), m_progress(progress), m_unitOf(graph.vertices.size(), kOutsideGroup) {
   std::set<BoxId> known;
   for (std::size_t i = 0; i < graph.vertices.size(); ++i) {
     BoxId box = graph.vertices[i].box;
@@ -338,17 +338,17 @@ Block Tiers::joined(Group group) {
   const auto unmark = [&] {
     for (const Block& unit : group.units) {
       for (const auto& [i, place] : unit.places) {
-        at(i) = kElsewhere;
+        at(i) = kOutsideGroup;
       }
     }
     for (const int relay : group.relays) {
-      at(relay) = kElsewhere;
+      at(relay) = kOutsideGroup;
     }
   };
   mark();
   const auto leadsOut = [&](int i) {
     return vertex(i).isLinkedOut || std::any_of(vertex(i).edges.begin(), vertex(i).edges.end(),
-                                                [&](const Graph::Edge& edge) { return at(edge.to) == kElsewhere; });
+                                                [&](const Graph::Edge& edge) { return at(edge.to) == kOutsideGroup; });
   };
 
   // Relays from which a way leads out that avoids all units stand above, the rest below. Where nothing leads out, all
@@ -478,7 +478,7 @@ Block Tiers::joined(Group group) {
     const auto tiers = tiersOf();
     unmark();
     for (const int relay : far) {
-      at(relay) = kElsewhere;
+      at(relay) = kOutsideGroup;
     }
     return stacked({std::move(field)}, tiers, far, Place::open);
   }
@@ -535,7 +535,7 @@ Block Tiers::joined(Group group) {
       }
     }
     for (const int relay : tiers.front()) {
-      at(relay) = kElsewhere;
+      at(relay) = kOutsideGroup;
     }
     std::vector<int> rest = homeless;
     for (std::size_t t = 1; t < tiers.size(); ++t) {
@@ -555,7 +555,7 @@ Block Tiers::joined(Group group) {
   }
   unmark();
   for (const int relay : far) {
-    at(relay) = kElsewhere;
+    at(relay) = kOutsideGroup;
   }
   return stacked(std::move(group.units), tiers, far, group.isTop ? Place::top : isOpen ? Place::open : Place::alone);
 }

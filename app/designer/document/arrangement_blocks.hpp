@@ -50,7 +50,7 @@ private:
   const Progress& m_progress;
   std::map<BoxId, std::vector<int>> m_inBox;  // directly
   std::map<BoxId, std::vector<BoxId>> m_boxesIn;
-  std::vector<int> m_unitOf;  // of the group being put together: unit, or kRelay, or kElsewhere
+  std::vector<int> m_unitOf;  // of the group being put together: unit, or kRelay, or kOutsideGroup
 };
 
 }  // namespace coppice::designer::arrangement

@@ -16,7 +16,7 @@
 
 namespace coppice::designer {
 
-/// Runs one kind of work on other threads, the latest order only: a newer order stops the running one (after a short
+/// Runs one kind of work on other threads, the latest work only: newer work stops the running work (after a short
 /// grace, so that work that is nearly done gets done while somebody drags a slider) and takes its place. Answers arrive
 /// on the thread of this object, in order. Destruction stops the work and does not wait for it.
 template <typename Answer>
@@ -37,7 +37,7 @@ public:
   ~LatestJob() { m_stop.request_stop(); }
 
   /// The work must hold all that it needs: it may outlive its caller.
-  void order(Work work) {
+  void submit(Work work) {
     m_waiting = std::move(work);
     if (!m_isRunning) {
       startWaiting();
@@ -49,7 +49,7 @@ public:
   /// Stops what runs and forgets what waits. No answer follows.
   void cancel() {
     m_waiting = nullptr;
-    m_isUnwanted = m_isRunning;
+    m_isAbandoned = m_isRunning;
     m_stop.request_stop();
   }
   [[nodiscard]] bool isRunning() const { return m_isRunning; }
@@ -58,7 +58,7 @@ private:
   void startWaiting() {
     m_stop = std::stop_source();
     m_isRunning = true;
-    m_isUnwanted = false;
+    m_isAbandoned = false;
     m_clock.start();
     auto promise = std::make_shared<QPromise<Answer>>();
     m_watcher.setFuture(promise->future());
@@ -78,7 +78,7 @@ private:
     m_cancelTimer.stop();
     m_isRunning = false;
     const QFuture<Answer> future = m_watcher.future();
-    const bool hasAnswer = future.resultCount() > 0 && !m_isUnwanted;
+    const bool hasAnswer = future.resultCount() > 0 && !m_isAbandoned;
     // Before the next one starts, which would replace the future.
     if (hasAnswer) {
       Answer answer = future.result();
@@ -101,7 +101,7 @@ private:
   std::stop_source m_stop;
   Work m_waiting;
   bool m_isRunning = false;
-  bool m_isUnwanted = false;
+  bool m_isAbandoned = false;
 };
 
 }  // namespace coppice::designer

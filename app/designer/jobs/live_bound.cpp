@@ -55,7 +55,7 @@ bool LiveBound::isCurrent() const {
 }
 
 void LiveBound::refresh() {
-  m_job.order([solver = m_solver, snapshot = Snapshot::of(m_document), question = m_question](std::stop_token stop) {
+  m_job.submit([solver = m_solver, snapshot = Snapshot::of(m_document), question = m_question](std::stop_token stop) {
     return std::make_shared<const Bound>(solver->compute(snapshot, question, std::move(stop)));
   });
 }

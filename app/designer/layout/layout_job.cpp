@@ -114,17 +114,17 @@ void applyLayout(Edit& edit, const std::map<NodeId, Point>& places) {
 LayoutJob::LayoutJob(QObject* parent)
     : QObject(parent), m_job([this](Answer answer) { take(std::move(answer)); }, std::chrono::milliseconds(0)) {}
 
-void LayoutJob::order(Document& document, const std::set<ElementId>& elements, LayoutKind kind) {
+void LayoutJob::submit(Document& document, const std::set<ElementId>& elements, LayoutKind kind) {
   const std::vector<NodeId> ids = nodesToArrange(document.model(), elements);
   if (ids.empty()) {
-    Q_EMIT said(tr("There is nothing to lay out yet"));
+    Q_EMIT statusMessage(tr("There is nothing to lay out yet"));
     Q_EMIT finished();
     return;
   }
   m_document = &document;
-  Q_EMIT said(tr("Laying out %n node(s)…", nullptr, static_cast<int>(ids.size())));
-  m_job.order([model = document.model(), ids, kind, name = nameOf(kind),
-               revision = document.factRevision()](std::stop_token stop) {
+  Q_EMIT statusMessage(tr("Laying out %n node(s)…", nullptr, static_cast<int>(ids.size())));
+  m_job.submit([model = document.model(), ids, kind, name = nameOf(kind),
+                revision = document.factRevision()](std::stop_token stop) {
     return Answer{computeLayout(model, ids, kind, stop), name, revision};
   });
 }
@@ -132,7 +132,7 @@ void LayoutJob::order(Document& document, const std::set<ElementId>& elements, L
 void LayoutJob::cancel() {
   if (m_job.isRunning()) {
     m_job.cancel();
-    Q_EMIT said(tr("Layout stopped"));
+    Q_EMIT statusMessage(tr("Layout stopped"));
     Q_EMIT finished();
   }
   m_document.clear();
@@ -146,13 +146,14 @@ void LayoutJob::take(Answer answer) {
   }
   if (!answer.places) {
     const Error& error = answer.places.error();
-    Q_EMIT said(QString::fromStdString(error.fix.empty() ? error.message : error.message + "; " + error.fix));
+    Q_EMIT statusMessage(QString::fromStdString(error.fix.empty() ? error.message : error.message + "; " + error.fix));
   } else if (answer.revision != document->factRevision()) {
-    Q_EMIT said(tr("The fabric changed while it was laid out; ask again"));
+    Q_EMIT statusMessage(tr("The fabric changed while it was laid out; ask again"));
   } else {
     Q_EMIT aboutToMove(document);
     document->edit(answer.name, [&](Edit& edit) { applyLayout(edit, *answer.places); });
-    Q_EMIT said(tr("%1: %n node(s) placed", nullptr, static_cast<int>(answer.places->size())).arg(answer.name));
+    Q_EMIT statusMessage(
+        tr("%1: %n node(s) placed", nullptr, static_cast<int>(answer.places->size())).arg(answer.name));
   }
   Q_EMIT finished();
 }

@@ -50,13 +50,13 @@ public:
   explicit LayoutJob(QObject* parent = nullptr);
 
   /// Nothing happens where the document is gone when the answer comes.
-  void order(Document& document, const std::set<ElementId>& elements, LayoutKind kind);
+  void submit(Document& document, const std::set<ElementId>& elements, LayoutKind kind);
   void cancel();
   [[nodiscard]] bool isRunning() const { return m_job.isRunning(); }
 
 Q_SIGNALS:
   /// For the status strip.
-  void said(const QString& words);
+  void statusMessage(const QString& words);
   /// Just before the document changes: the moment to remember where things stood.
   void aboutToMove(coppice::designer::Document* document);
   /// Places were set, were refused, or work was stopped.

@@ -292,7 +292,7 @@ void CardList::orderPictures() {
   const QSize size = m_look == CardLook::card ? QSize(kCard.width() - 2 * kGap - 10, kCardPicture - 8) : kRowPicture;
   for (const Item& entry : m_items) {
     if (!entry.key.isEmpty() && entry.make) {
-      m_loader.order(entry.key, entry.make, size, devicePixelRatioF(), entry.withBound);
+      m_loader.submit(entry.key, entry.make, size, devicePixelRatioF(), entry.withBound);
     }
   }
 }

@@ -79,7 +79,7 @@ const CardFacts* CardLoader::facts(const QString& key) const {
   return found != m_facts.end() ? &found->second : nullptr;
 }
 
-void CardLoader::order(const QString& key, const Make& make, QSize size, double devicePixelRatio, bool withBound) {
+void CardLoader::submit(const QString& key, const Make& make, QSize size, double devicePixelRatio, bool withBound) {
   const QSize pixels = size * devicePixelRatio;
   if (const auto known = m_ordered.find(key); known != m_ordered.end() && known->second == pixels) {
     return;

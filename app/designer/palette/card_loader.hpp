@@ -41,7 +41,7 @@ public:
 
   /// Orders what is not there yet. The key must change where the fabric does. `make` runs on another thread.
   /// @param size of the picture, pixels of 1x
-  void order(const QString& key, const Make& make, QSize size, double devicePixelRatio, bool withBound);
+  void submit(const QString& key, const Make& make, QSize size, double devicePixelRatio, bool withBound);
   /// nullptr: nothing is known yet.
   [[nodiscard]] const CardFacts* facts(const QString& key) const;
 

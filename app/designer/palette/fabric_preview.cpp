@@ -65,7 +65,7 @@ const Error* FabricPreview::error() const {
   return !m_isWorking && m_answer && !m_answer->model ? &m_answer->error : nullptr;
 }
 
-void FabricPreview::order(Make make) {
+void FabricPreview::submit(Make make) {
   m_make = std::move(make);
   ++m_number;
   m_isWorking = true;
@@ -82,8 +82,8 @@ void FabricPreview::startNow() {
 }
 
 void FabricPreview::start() {
-  m_job.order([number = m_number, make = m_make,
-               ratio = devicePixelRatioF()](const std::stop_token& stop) -> std::shared_ptr<const Answer> {
+  m_job.submit([number = m_number, make = m_make,
+                ratio = devicePixelRatioF()](const std::stop_token& stop) -> std::shared_ptr<const Answer> {
     auto answer = std::make_shared<Answer>();
     answer->number = number;
     try {
@@ -128,7 +128,7 @@ void FabricPreview::receive(std::shared_ptr<const Answer> answer) {
   if (m_bound->text().isEmpty() || m_bound->text() == u"–"_s) {
     m_bound->setText(tr("AllGather: computing"));
   }
-  m_boundJob.order([model = m_answer->model](std::stop_token stop) {
+  m_boundJob.submit([model = m_answer->model](std::stop_token stop) {
     try {
       return std::make_shared<const CardFacts>(boundFacts(*model, std::move(stop)));
     } catch (const std::exception& exception) {

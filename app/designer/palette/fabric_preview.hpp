@@ -28,7 +28,7 @@ public:
   ~FabricPreview() override;
 
   /// Shows what `make` gives, after a pause in which no other order comes. The one before is greyed until then.
-  void order(Make make);
+  void submit(Make make);
   /// Ends the pause.
   void startNow();
   /// An order is not answered yet.

@@ -151,8 +151,8 @@ void TemplateDialog::follow() {
 
 void TemplateDialog::start() {
   m_timer.stop();
-  m_job.order([entry = m_entry, arguments = m_form->arguments(),
-               ratio = devicePixelRatioF()](std::stop_token stop) -> std::shared_ptr<const Preview> {
+  m_job.submit([entry = m_entry, arguments = m_form->arguments(),
+                ratio = devicePixelRatioF()](std::stop_token stop) -> std::shared_ptr<const Preview> {
     auto preview = std::make_shared<Preview>();
     preview->arguments = arguments;
     try {
@@ -215,7 +215,7 @@ void TemplateDialog::receive(std::shared_ptr<const Preview> preview) {
   if (m_bound->text().isEmpty() || m_bound->text() == u"–"_s) {
     m_bound->setText(tr("AllGather: computing"));
   }
-  m_boundJob.order([preview = m_preview](std::stop_token stop) {
+  m_boundJob.submit([preview = m_preview](std::stop_token stop) {
     try {
       return std::make_shared<const CardFacts>(boundFacts(*preview->model, std::move(stop)));
     } catch (const std::exception& exception) {

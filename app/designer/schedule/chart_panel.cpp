@@ -214,7 +214,7 @@ void ChartPanel::follow() {
   const bool isWanted = m_result && isVisible() && m_why.isEmpty() && next <= m_maxK->value();
   if (isWanted && m_ordered != next) {
     m_ordered = next;
-    m_job.order([result = m_result, next](std::stop_token stop) {
+    m_job.submit([result = m_result, next](std::stop_token stop) {
       Progress progress;
       progress.stop = std::move(stop);
       Found found{next, {}, {}};

@@ -319,7 +319,7 @@ void ExportDialog::regenerate(const CheckFix& fix) {
   if (fix.newPeers) {
     options.maxPeers = fix.newPeers;
   }
-  m_generator.order([result = m_result, options, progress = m_jobProgress](std::stop_token stop) {
+  m_generator.submit([result = m_result, options, progress = m_jobProgress](std::stop_token stop) {
     return std::make_shared<const Result<ScheduleResultPtr>>(
         makeSchedule(*result->description, options, JobProgress::forCore(progress, std::move(stop))));
   });
@@ -366,7 +366,7 @@ void ExportDialog::judge() {
   m_savedPath.clear();
   m_saved->clear();
   m_jobProgress = std::make_shared<JobProgress>();
-  m_job.order([result = m_result, asked, progress = m_jobProgress](std::stop_token stop) {
+  m_job.submit([result = m_result, asked, progress = m_jobProgress](std::stop_token stop) {
     return std::make_shared<const ExportCheck>(
         checkExport(*result, asked, JobProgress::forCore(progress, std::move(stop))));
   });

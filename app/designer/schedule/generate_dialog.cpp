@@ -453,7 +453,7 @@ void GenerateDialog::follow() {
   }
   m_ordered = next;
   m_scanState->setText(tr("Trying k = %1…").arg(next));
-  m_job.order([facts = m_file->document().facts(), options = options(), next](std::stop_token stop) {
+  m_job.submit([facts = m_file->document().facts(), options = options(), next](std::stop_token stop) {
     Progress progress;
     progress.stop = std::move(stop);
     Found found{next, {}, {}};

@@ -125,7 +125,7 @@ void ProgramReport::judge() {
   m_progress->show();
   m_tick.start();
   const auto runtime = static_cast<program::Runtime>(m_runtime->currentData().toInt());
-  m_job.order(
+  m_job.submit(
       [xml = m_xml, name = QFileInfo(m_path).fileName(), runtime, progress = m_jobProgress](std::stop_token stop) {
         return std::make_shared<const Result<ProgramJudgement>>(
             verify::judgeProgram(*xml, name.toStdString(), {.runtime = runtime}, program::Reach::unknown,

@@ -37,7 +37,7 @@ ScheduleActivity::ScheduleActivity(SchedulePrompts prompts, QWidget* window)
       m_treesJob(
           [this](const FoundTrees& found) {
             if (found.trees && found.result == m_trees->model().result()) {
-              tellTrees(found.link, *found.trees);
+              showTreesOfLink(found.link, *found.trees);
             }
           },
           0ms),
@@ -228,7 +228,7 @@ void ScheduleActivity::lookAtLink(const ElementId& id) {
     }
   }
   constexpr std::size_t kMaxTold = 8;
-  m_treesJob.order([id, shared = entry->result, arcs = std::move(arcs)](const std::stop_token& stop) {
+  m_treesJob.submit([id, shared = entry->result, arcs = std::move(arcs)](const std::stop_token& stop) {
     FoundTrees found{id, shared, nullptr};
     try {
       found.trees = std::make_shared<const TreesOnLink>(treesOn(*shared, arcs, kMaxTold, stop));
@@ -239,7 +239,7 @@ void ScheduleActivity::lookAtLink(const ElementId& id) {
   });
 }
 
-void ScheduleActivity::tellTrees(const ElementId& id, const TreesOnLink& trees) {
+void ScheduleActivity::showTreesOfLink(const ElementId& id, const TreesOnLink& trees) {
   if (!m_canvas || !m_isActive) {
     return;
   }
@@ -439,8 +439,8 @@ void ScheduleActivity::openNext() {
   const QString path = m_waiting.takeFirst();
   Q_EMIT message(tr("Verifying %1…").arg(QFileInfo(path).fileName()));
   const bool hasNodes = m_file && !m_file->document().model().nodes().isEmpty();
-  m_opener.order([path, kind = scheduleFileKindOf(path), facts = hasNodes ? m_file->document().facts() : nullptr,
-                  collective = m_book ? m_book->collective() : Collective::allgather](std::stop_token stop) {
+  m_opener.submit([path, kind = scheduleFileKindOf(path), facts = hasNodes ? m_file->document().facts() : nullptr,
+                   collective = m_book ? m_book->collective() : Collective::allgather](std::stop_token stop) {
     Progress progress;
     progress.stop = std::move(stop);
     return std::make_shared<const OpenedSchedule>(openSchedule(path, kind, facts, collective, progress));

@@ -100,7 +100,7 @@ private:
   void showOverlay();
   /// Looks up what runs over the link under the pointer, for the canvas to tell.
   void lookAtLink(const ElementId& id);
-  void tellTrees(const ElementId& id, const TreesOnLink& trees);
+  void showTreesOfLink(const ElementId& id, const TreesOnLink& trees);
   void goToLink(const QString& tail, const QString& head);
   void openNext();
   void receive(const OpenedSchedule& opened);

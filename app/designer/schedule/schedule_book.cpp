@@ -201,7 +201,7 @@ void ScheduleBook::generate(const ScheduleOptions& options) {
   m_progress = std::make_shared<JobProgress>();
   m_isRunning = true;
   m_failure.clear();
-  m_job.order([snapshot, options, progress = m_progress](std::stop_token stop) {
+  m_job.submit([snapshot, options, progress = m_progress](std::stop_token stop) {
     return Generated{std::make_shared<const Result<ScheduleResultPtr>>(
                          makeSchedule(*snapshot.facts, options, JobProgress::forCore(progress, std::move(stop)))),
                      snapshot.factRevision};
@@ -438,7 +438,7 @@ void ScheduleBook::readNext() {
     return;
   }
   m_reading = next->id;
-  m_reader.order([id = next->id, path = next->path](std::stop_token stop) {
+  m_reader.submit([id = next->id, path = next->path](std::stop_token stop) {
     Progress progress;
     progress.stop = std::move(stop);
     return std::make_shared<const Read>(Read{id, loadSchedule(path, progress)});
@@ -457,8 +457,8 @@ void ScheduleBook::writeNext() {
     return;
   }
   m_writing = next->id;
-  m_writer.order([id = next->id, path = folder + u'/' + next->name + kSuffix, folder,
-                  result = next->result](const std::stop_token& stop) {
+  m_writer.submit([id = next->id, path = folder + u'/' + next->name + kSuffix, folder,
+                   result = next->result](const std::stop_token& stop) {
     Written written{id, path, Done{}};
     if (stop.stop_requested()) {
       written.outcome = Error{ErrorCode::cancelled, "the document was closed"};
@@ -501,7 +501,7 @@ void ScheduleBook::saveAll() {
   }
   m_isSaving = true;
   // Not to be stopped: what is begun is finished also when the document is closed meanwhile.
-  m_saver.order([moves = std::move(moves), folder, work = m_file.workFolder()](const std::stop_token&) {
+  m_saver.submit([moves = std::move(moves), folder, work = m_file.workFolder()](const std::stop_token&) {
     AllWritten all;
     const bool hasFolder = QDir().mkpath(folder);
     for (const Move& move : moves) {
@@ -542,7 +542,7 @@ void ScheduleBook::refreshDigests() {
     return;
   }
   const Document& document = m_file.document();
-  m_digester.order([facts = document.facts(), revision = document.factRevision(), parts](const std::stop_token&) {
+  m_digester.submit([facts = document.facts(), revision = document.factRevision(), parts](const std::stop_token&) {
     auto digests = std::make_shared<Digests>();
     for (const std::vector<std::string>& part : parts) {
       (*digests)[part] = digestNow(*facts, part);

@@ -383,7 +383,7 @@ void TreeDrawing::follow() {
   m_empty->setText(tr("Drawing…"));
   m_pages->setCurrentWidget(m_empty);
   const QFontMetricsF metrics(uiFont(kFontPixels, QFont::Medium));
-  m_job.order([result = m_result, ref = *m_tree, metrics, helper = m_helper](std::stop_token stop) {
+  m_job.submit([result = m_result, ref = *m_tree, metrics, helper = m_helper](std::stop_token stop) {
     Answer answer{std::make_shared<LoneTree>(treeOf(*result, ref)), std::nullopt};
     PlainGraph graph;
     for (std::size_t i = 0; i < answer.tree->nodes.size(); ++i) {

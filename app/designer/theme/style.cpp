@@ -18,9 +18,9 @@ namespace {
 
 /// Fusion, with a cross of ours in fields. A style sheet's lineedit-clear-button-icon would do the same, but Qt makes
 /// the button anew for it while it walks over the widgets, and falls over the old one.
-class Dressing : public QProxyStyle {
+class ProxyStyle : public QProxyStyle {
 public:
-  Dressing() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}
+  ProxyStyle() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}
   [[nodiscard]] QIcon standardIcon(StandardPixmap pixmap, const QStyleOption* option,
                                    const QWidget* widget) const override {
     return pixmap == SP_LineEditClearButton ? icon(QStringLiteral("close"))
@@ -222,7 +222,7 @@ QLabel[role="warning"] { color: @warning; }
 void applyStyle(QApplication& application, const Colors& colors) {
   // Once: what a scheme changes is in the palette and the style sheet alone.
   static const bool isDressed = [] {
-    QApplication::setStyle(new Dressing);
+    QApplication::setStyle(new ProxyStyle);
     QApplication::setFont(uiFont());
     return true;
   }();

@@ -74,8 +74,8 @@ void Editor::assume(std::optional<Assumption> assumption) {
   if (m_assumption) {
     m_assumedSelection = m_selection.elements();
     m_assumedRevision = document().factRevision();
-    m_assumptionJob.order([snapshot = Snapshot::of(document()), question = m_bound.question(),
-                           assumption = *m_assumption](std::stop_token stop) {
+    m_assumptionJob.submit([snapshot = Snapshot::of(document()), question = m_bound.question(),
+                            assumption = *m_assumption](std::stop_token stop) {
       try {
         return std::make_shared<const Bound>(computeBound(assumed(snapshot, assumption), question, std::move(stop)));
       } catch (const OverflowError&) {

@@ -237,7 +237,7 @@ void ImportDialog::follow() {
   }
   m_nics->setEnabled(hasNetwork || m_keepPcie->isChecked());
   m_ordered = std::make_shared<Details>();
-  m_preview->order(
+  m_preview->submit(
       [text = m_text, answers = answers(), details = m_ordered, hasNic](const std::stop_token& stop) -> Result<Model> {
         if (!hasNic) {
           return Error{ErrorCode::badUsage, tr("No NIC is chosen").toStdString(),

@@ -11,7 +11,7 @@ namespace coppice::designer {
 
 void MainWindow::createLayoutActions() {
   m_layout = new LayoutJob(this);
-  connect(m_layout, &LayoutJob::said, this, [this](const QString& words) { m_strip->setHint(words); });
+  connect(m_layout, &LayoutJob::statusMessage, this, [this](const QString& words) { m_strip->setHint(words); });
   connect(m_layout, &LayoutJob::aboutToMove, this, [this](Document* document) {
     for (Editor* editor : editors()) {
       if (&editor->document() == document) {
@@ -24,7 +24,7 @@ void MainWindow::createLayoutActions() {
                           const QList<QKeySequence>& keys = {}, const QString& icon = {}) {
     m_actions.add({id, text, tip, keys, icon}, [this, kind](bool) {
       if (Editor* editor = currentEditor()) {
-        m_layout->order(editor->document(), editor->selection().elements(), kind);
+        m_layout->submit(editor->document(), editor->selection().elements(), kind);
         updateLayoutActions(true);
       }
     });

@@ -171,7 +171,7 @@ void RecoveryDialog::follow() {
 
 void RecoveryDialog::orderPicture() {
   if (m_next < m_items.size()) {
-    m_job.order([model = m_items[m_next].model, ratio = devicePixelRatioF()](const std::stop_token&) {
+    m_job.submit([model = m_items[m_next].model, ratio = devicePixelRatioF()](const std::stop_token&) {
       try {
         return std::make_shared<const FabricPicture>(fabricPicture(*model, kPicture, ratio));
       } catch (const std::exception&) {

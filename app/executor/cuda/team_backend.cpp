@@ -120,7 +120,7 @@ private:
   /// All fail if one does. @return its error, the same everywhere
   Outcome agree(const Outcome& own);
   Outcome takeSeats(Result<GpuChoice> choice, bool sharesGpus);
-  Outcome tellRooms();
+  Outcome exchangeDeviceMemory();
   /// Which devices of other processes can be mapped, tried out. @return the first reason why one cannot
   Result<std::string> tryNeighbours();
   Outcome offerTokens(std::string& offers, std::string& why);
@@ -255,7 +255,7 @@ Outcome TeamBackend::open(Result<GpuChoice> choice, bool sharesGpus) {
   if (Outcome agreed = agree(ready); !agreed) {
     return agreed;
   }
-  if (Outcome told = tellRooms(); !told) {
+  if (Outcome told = exchangeDeviceMemory(); !told) {
     return told;
   }
   auto why = tryNeighbours();
@@ -333,7 +333,7 @@ Outcome TeamBackend::takeSeats(Result<GpuChoice> choice, bool sharesGpus) {
   return agree(opened);
 }
 
-Outcome TeamBackend::tellRooms() {
+Outcome TeamBackend::exchangeDeviceMemory() {
   const std::map<std::string, std::string> facts = m_gpus->facts();
   std::string own;
   for (int device = 0; device < m_gpus->count(); ++device) {

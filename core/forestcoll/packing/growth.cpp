@@ -84,9 +84,9 @@ schedule::Forest growWhole(const GrowthProblem& problem, const GrowthOptions& op
   const bool isThick =
       std::any_of(problem.supply.begin(), problem.supply.end(), [](int64_t trees) { return trees > 1; });
   if (isThick && gpus.size() <= kSmall && gpus.size() < static_cast<std::size_t>(problem.network.nodeCount)) {
-    SplitOptions inGrains;
-    inGrains.inGrains = true;
-    schedule::Forest other = growBy(inGrains, problem, options, progress, clock);
+    SplitOptions roundToTreesPerRoot;
+    roundToTreesPerRoot.roundToTreesPerRoot = true;
+    schedule::Forest other = growBy(roundToTreesPerRoot, problem, options, progress, clock);
     if (rankOf(other) < rankOf(forest)) {
       forest = std::move(other);
     }

@@ -17,7 +17,7 @@ constexpr int kFirst = -1;
 void Transport::start(std::span<const int64_t> room) {
   m_room.assign(room.begin(), room.end());
   m_amount.clear();
-  m_reluctance.clear();
+  m_splitCost.clear();
   m_allowedStart.assign(1, 0);
   m_allowed.clear();
   m_bin.clear();
@@ -26,8 +26,8 @@ void Transport::start(std::span<const int64_t> room) {
   m_unplaced.clear();
 }
 
-void Transport::addItem(int64_t amount, std::span<const int> bins, int reluctance) {
-  m_reluctance.push_back(reluctance);
+void Transport::addItem(int64_t amount, std::span<const int> bins, int splitCost) {
+  m_splitCost.push_back(splitCost);
   m_amount.push_back(amount);
   m_allowed.insert(m_allowed.end(), bins.begin(), bins.end());
   m_allowedStart.push_back(static_cast<int>(m_allowed.size()));
@@ -61,8 +61,8 @@ bool Transport::solve() {
     return m_allowedStart[static_cast<std::size_t>(item) + 1] - m_allowedStart[item];
   };
   std::stable_sort(m_order.begin(), m_order.end(), [&](int a, int b) {
-    const bool isLateA = m_reluctance[a] < bins;
-    const bool isLateB = m_reluctance[b] < bins;
+    const bool isLateA = m_splitCost[a] < bins;
+    const bool isLateB = m_splitCost[b] < bins;
     if (isLateA != isLateB) {
       return isLateB;
     }
@@ -403,26 +403,26 @@ void Transport::removeCycles() {
   }
 }
 
-/// Hands splits on to items of less reluctance.
+/// Hands splits on to items of less splitCost.
 void Transport::concentrateSplits() {
   constexpr int kMaxWilling = 64;
   std::vector<int> willing;
   for (int item = 0; item < itemCount(); ++item) {
-    if (m_reluctance[item] < kMaxWilling) {
+    if (m_splitCost[item] < kMaxWilling) {
       willing.push_back(item);
     }
   }
-  std::sort(willing.begin(), willing.end(), [&](int a, int b) { return m_reluctance[a] < m_reluctance[b]; });
+  std::sort(willing.begin(), willing.end(), [&](int a, int b) { return m_splitCost[a] < m_splitCost[b]; });
   std::vector<int> split;
   for (int item = 0; item < itemCount(); ++item) {
     if (m_bin[item] < 0 && m_parts[item] >= 0) {
       split.push_back(item);
     }
   }
-  std::sort(split.begin(), split.end(), [&](int a, int b) { return m_reluctance[a] > m_reluctance[b]; });
+  std::sort(split.begin(), split.end(), [&](int a, int b) { return m_splitCost[a] > m_splitCost[b]; });
   for (const int item : split) {
     for (const int other : willing) {
-      if (m_bin[item] >= 0 || m_reluctance[other] >= m_reluctance[item]) {
+      if (m_bin[item] >= 0 || m_splitCost[other] >= m_splitCost[item]) {
         break;
       }
       while (m_bin[item] < 0 && passOnSplit(item, other)) {

@@ -19,9 +19,9 @@ public:
 
   /// Starts a problem. Bins are 0 .. room.size() - 1.
   void start(std::span<const std::int64_t> room);
-  /// Adds an item (numbered from 0). Where something has to be split, items of little reluctance are split first.
-  /// @pre amount > 0, bins distinct and ascending, reluctance >= 0.
-  void addItem(std::int64_t amount, std::span<const int> bins, int reluctance);
+  /// Adds an item (numbered from 0). Where something has to be split, items of little splitCost are split first.
+  /// @pre amount > 0, bins distinct and ascending, splitCost >= 0.
+  void addItem(std::int64_t amount, std::span<const int> bins, int splitCost);
 
   /// Places all items if that is possible. False: a set of items whose bins together are too small exists, and
   /// unplaced() lists items that did not go in wholly.
@@ -56,7 +56,7 @@ private:
 
   std::vector<std::int64_t> m_room;
   std::vector<std::int64_t> m_amount;
-  std::vector<int> m_reluctance;
+  std::vector<int> m_splitCost;
   std::vector<int> m_allowedStart;
   std::vector<int> m_allowed;
   std::vector<int> m_bin;                   // whole item -> bin

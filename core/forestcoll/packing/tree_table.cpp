@@ -44,7 +44,7 @@ TreeTable::TreeTable(const PackingProblem& problem, int maxTrees)
     }
   }
   const std::size_t cells = static_cast<std::size_t>(problem.nodeCount) * m_stride;
-  m_level.assign(cells, kNowhere);
+  m_level.assign(cells, kUnplaced);
   m_below.assign(cells, 0);
   m_parent.assign(cells, kNoParent);
   m_missing.assign(static_cast<std::size_t>(problem.nodeCount), 0);
@@ -194,7 +194,7 @@ void TreeTable::widen() {
     }
     table = std::move(copy);
   };
-  relay(m_level, kNowhere);
+  relay(m_level, kUnplaced);
   relay(m_below, 0);
   relay(m_parent, kNoParent);
   m_stride = wider;

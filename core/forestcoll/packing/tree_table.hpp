@@ -19,7 +19,7 @@ namespace coppice::forestcoll {
 class TreeTable {
 public:
   using Small = std::uint16_t;
-  static constexpr Small kNowhere = std::numeric_limits<Small>::max();  ///< level; deeper than any height allowed
+  static constexpr Small kUnplaced = std::numeric_limits<Small>::max();  ///< level; deeper than any height allowed
   static constexpr Small kNoParent = std::numeric_limits<Small>::max();
   static constexpr Small kIsRoot = kNoParent - 1;  ///< parents() of a root
   static constexpr int kMaxNodes = 60000;

@@ -191,7 +191,7 @@ struct HomedArc {
   int tail = 0;
   int head = 0;
   int64_t capacity = 0;
-  int64_t full = 0;          ///< before trimming, where that may be used again: see Homing
+  int64_t full = 0;          ///< before trimming, where that may be used again: see BorderMigration
   std::vector<int> tailVia;  ///< switches of the tail's part after the tail, in the direction of the data
   std::vector<int> headVia;  ///< switches of the head's part before the head
 };
@@ -221,10 +221,10 @@ std::vector<int64_t> inProportion(int64_t total, const std::vector<int64_t>& sha
 ///
 /// What enters a part decides what is asked of its inside, so those capacities stay as they are. Ways out of GPUs and
 /// links between outer switches may be used to the full by whoever keeps the switches balanced himself (star routing).
-class Homing {
+class BorderMigration {
 public:
-  Homing(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<TreeArc>& fullCapacities,
-         const std::vector<std::vector<int>>& family)
+  BorderMigration(const Network& network, const std::vector<TreeArc>& capacities,
+                  const std::vector<TreeArc>& fullCapacities, const std::vector<std::vector<int>>& family)
       : m_network(network),
         m_partOf(static_cast<std::size_t>(network.nodeCount), -1),
         m_distance(static_cast<std::size_t>(network.nodeCount), -1) {
@@ -429,7 +429,7 @@ public:
                 const Progress& progress)
       : m_network(network), m_supply(supply), m_solve(solve), m_progress(progress) {}
 
-  FactoredForest run(const std::vector<std::vector<int>>& family, const Homing& homing) {
+  FactoredForest run(const std::vector<std::vector<int>>& family, const BorderMigration& homing) {
     collectParts(family, homing);
     collectOutside(homing);
     solveParts();
@@ -438,7 +438,7 @@ public:
   }
 
 private:
-  void collectParts(const std::vector<std::vector<int>>& family, const Homing& homing) {
+  void collectParts(const std::vector<std::vector<int>>& family, const BorderMigration& homing) {
     m_rankOf.assign(static_cast<std::size_t>(m_network.nodeCount), -1);
     for (std::size_t rank = 0; rank < m_network.gpus.size(); ++rank) {
       m_rankOf[m_network.gpus[rank]] = static_cast<int>(rank);
@@ -499,7 +499,7 @@ private:
     return entry->second;
   }
 
-  void collectOutside(const Homing& homing) {
+  void collectOutside(const BorderMigration& homing) {
     // GPUs and parts in the order of their lowest ranks, then switches.
     m_outerOf.assign(static_cast<std::size_t>(m_network.nodeCount), -1);
     m_outer.unit = Rational(1);
@@ -1078,7 +1078,7 @@ std::optional<FactoredForest> growByParts(const Network& network, const std::vec
   std::vector<std::vector<int>> family = PartSearch(network, capacities, supply).run(progress);
   constexpr int kTries = 3;
   for (int attempt = 0; attempt < kTries && !family.empty(); ++attempt) {
-    const Homing homing(network, capacities, fullCapacities, family);
+    const BorderMigration homing(network, capacities, fullCapacities, family);
     std::vector<char> drop(family.size(), 0);
     for (std::size_t f = 0; f < family.size(); ++f) {
       drop[f] = homing.isHome()[f] != 0 ? 0 : 1;

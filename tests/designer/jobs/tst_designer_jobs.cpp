@@ -213,9 +213,9 @@ void TestDesignerJobs::theLatestOrderWins() {
     ++stopped;
     return -1;
   };
-  job.order(untilStopped);
-  job.order(untilStopped);
-  job.order([](std::stop_token) { return 3; });
+  job.submit(untilStopped);
+  job.submit(untilStopped);
+  job.submit([](std::stop_token) { return 3; });
   QVERIFY(QTest::qWaitFor([&] { return !answers.empty(); }));
   QCOMPARE(answers, std::vector<int>{3});
   QCOMPARE(stopped.load(), 1);
@@ -223,11 +223,11 @@ void TestDesignerJobs::theLatestOrderWins() {
   answers.clear();
   LatestJob<int> patient([&](int answer) { answers.push_back(answer); }, 60000ms);
   auto gate = std::make_shared<QSemaphore>();
-  patient.order([gate](std::stop_token) {
+  patient.submit([gate](std::stop_token) {
     gate->acquire();
     return 1;
   });
-  patient.order([](std::stop_token) { return 2; });
+  patient.submit([](std::stop_token) { return 2; });
   gate->release();
   QVERIFY(QTest::qWaitFor([&] { return answers.size() == 2; }));
   QCOMPARE(answers, (std::vector<int>{1, 2}));
@@ -237,7 +237,7 @@ void TestDesignerJobs::cancelledWorkSaysNothing() {
   std::vector<int> answers;
   LatestJob<int> job([&](int answer) { answers.push_back(answer); }, 0ms);
   auto gate = std::make_shared<QSemaphore>();
-  job.order([gate](std::stop_token) {
+  job.submit([gate](std::stop_token) {
     gate->acquire();
     return 1;
   });
@@ -245,7 +245,7 @@ void TestDesignerJobs::cancelledWorkSaysNothing() {
   gate->release();
   QVERIFY(QTest::qWaitFor([&] { return !job.isRunning(); }));
   QVERIFY(answers.empty());
-  job.order([](std::stop_token) { return 2; });
+  job.submit([](std::stop_token) { return 2; });
   QVERIFY(QTest::qWaitFor([&] { return answers == std::vector<int>{2}; }));
 }
 
@@ -255,7 +255,7 @@ void TestDesignerJobs::workOutlivesItsOwner() {
   auto done = std::make_shared<QSemaphore>();
   {
     LatestJob<int> job([](int) { QFAIL("nobody is there to hear it"); }, 0ms);
-    job.order([=](std::stop_token) {
+    job.submit([=](std::stop_token) {
       started->release();
       gate->acquire();
       done->release();

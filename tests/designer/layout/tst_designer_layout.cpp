@@ -327,7 +327,7 @@ private Q_SLOTS:
     const int count = document.undoStack()->count();
     LayoutJob job;
     QSignalSpy finished(&job, &LayoutJob::finished);
-    job.order(document, {}, LayoutKind::best);
+    job.submit(document, {}, LayoutKind::best);
     QVERIFY(finished.wait(5000));
     QCOMPARE(document.undoStack()->count(), count + 1);
     QVERIFY(faultsOf(CanvasScene(document.model())).isEmpty());
@@ -344,7 +344,7 @@ private Q_SLOTS:
     const Point other = document.model().find(document.model().nodeNamed("b0g0"))->drawing.position;
     LayoutJob job;
     QSignalSpy finished(&job, &LayoutJob::finished);
-    job.order(document, {BoxId{2}}, LayoutKind::circle);
+    job.submit(document, {BoxId{2}}, LayoutKind::circle);
     QVERIFY(finished.wait(5000));
     QCOMPARE(document.model().find(document.model().nodeNamed("b0g0"))->drawing.position, other);
     const QPointF now = boxOutline(document.model(), BoxId{2}).center();
@@ -356,14 +356,14 @@ private Q_SLOTS:
     document->reset(bare("dgx-a100", "boxes=2"), true);
     LayoutJob job;
     QSignalSpy finished(&job, &LayoutJob::finished);
-    QSignalSpy said(&job, &LayoutJob::said);
-    job.order(*document, {}, LayoutKind::best);
+    QSignalSpy said(&job, &LayoutJob::statusMessage);
+    job.submit(*document, {}, LayoutKind::best);
     document->edit("node", [](Edit& edit) { edits::addNode(edit, fabric::NodeKind::gpu, {0, 0}); });
     const int count = document->undoStack()->count();
     QVERIFY(finished.wait(5000));
     QCOMPARE(document->undoStack()->count(), count);
     QVERIFY(said.back().front().toString().contains("changed"));
-    job.order(*document, {}, LayoutKind::best);
+    job.submit(*document, {}, LayoutKind::best);
     document.reset();
     QTest::qWait(200);
   }

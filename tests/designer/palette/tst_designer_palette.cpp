@@ -168,9 +168,9 @@ void TestDesignerPalette::theLoaderTellsPictureAndBound() {
   QSignalSpy spy(&loader, &CardLoader::changed);
   const PaletteEntry& entry = *findEntry(u"preset/dgx-a100?boxes=4"_s);
   QVERIFY(loader.facts(u"a"_s) == nullptr);
-  loader.order(
+  loader.submit(
       u"a"_s, [&entry] { return makePart(entry); }, {100, 60}, 1, true);
-  loader.order(
+  loader.submit(
       u"a"_s, [&entry] { return makePart(entry); }, {100, 60}, 1, true);
   QTRY_COMPARE(spy.count(), 2);
   const CardFacts& facts = *loader.facts(u"a"_s);
@@ -182,13 +182,13 @@ void TestDesignerPalette::theLoaderTellsPictureAndBound() {
 
 void TestDesignerPalette::theLoaderTellsFailures() {
   CardLoader loader(false);
-  loader.order(
+  loader.submit(
       u"bad"_s,
       [] {
         return Result<Model>(Error{ErrorCode::io, "it is gone", "look elsewhere"});
       },
       {10, 10}, 1, true);
-  loader.order(
+  loader.submit(
       u"worse"_s, []() -> Result<Model> { throw std::bad_alloc(); }, {10, 10}, 1, true);
   QTRY_VERIFY(loader.facts(u"worse"_s) != nullptr && !loader.facts(u"worse"_s)->why.isEmpty());
   QVERIFY(loader.facts(u"bad"_s)->why.contains(u"it is gone"_s));
