@@ -46,7 +46,7 @@ public:
   /// Copies files into a folder there: all of them, or none.
   [[nodiscard]] Outcome put(const std::string& folder, const std::vector<remote::Upload>& files,
                             const std::stop_token& stop) const;
-  /// The command line that runs this text, which is ours, over there.
+  /// The command line that runs this text, which is ours, on the remote machine.
   [[nodiscard]] std::vector<std::string> command(const std::string& text) const;
   /// HostName of the ssh configuration for this machine; empty where ssh does not tell.
   [[nodiscard]] std::string address(const std::stop_token& stop) const;

@@ -35,7 +35,7 @@ void keepTemporary(const std::string& path);
 /// Removes it. Safe from any thread.
 void dropTemporary(const std::string& path);
 
-/// While one exists, the first signal already ends the program at once: for reads that may wait for ever, such as
+/// While one exists, the first signal already ends the program at once: for reads that may wait forever, such as
 /// standard input, and that have nothing to clean up.
 class BlockingRead {
 public:

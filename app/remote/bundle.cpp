@@ -38,7 +38,7 @@ fi
 
 /// $hosts is set.
 constexpr const char* kCopy = R"sh(if [ "${COPY:-0}" = 1 ]; then
-  # Below the home folder where it is below ours, which may be another over there.
+  # Below the remote home folder where it is below ours; the two may differ.
   case $PWD in
     "${HOME:-/nowhere}"/*) place=${PWD#"$HOME"/} ;;
     *) place=$PWD ;;

@@ -10,7 +10,7 @@
 #include "remote/scripts.hpp"
 
 /// One run over several machines: mpirun starts on the first and goes by ssh from there to the others, so they must
-/// reach each other; the names by which we know them may mean nothing over there.
+/// reach each other; the names by which we know them may mean nothing on the remote machine.
 namespace coppice::remote {
 
 /// A machine of such a run.

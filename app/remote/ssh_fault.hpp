@@ -32,7 +32,7 @@ struct SshFault {
 /// The program ssh is not here.
 [[nodiscard]] SshFault sshMissing();
 /// Why ssh gave up, from what it wrote to standard error. Its exit status says little: 255 stands for all of these and
-/// for a command that was killed over there.
+/// for a command that was killed on the remote machine.
 [[nodiscard]] SshFault sshFault(std::string_view errorOutput, const std::string& host);
 
 }  // namespace coppice::remote

@@ -151,7 +151,7 @@ Result<Rational> Rational::parse(std::string_view text) {
   try {
     const bool isNegative = isAt("-");
     at += isAt("+-") ? 1 : 0;
-    // Overflow is told only after the whole text has proved to be a number.
+    // Overflow is reported only after the whole text has proved to be a number.
     bool isTooLarge = false;
     const auto readDigits = [&](Decimal& decimal, std::int64_t exponentStep) {
       const std::size_t from = at;

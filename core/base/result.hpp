@@ -35,7 +35,7 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// One failure: what happened (for a person), how to mend it, and where.
+/// One failure: what happened (for a person), how to fix it, and where.
 struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message;

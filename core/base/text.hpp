@@ -14,7 +14,7 @@ namespace coppice {
 [[nodiscard]] bool isControlCharacter(std::string_view text, std::size_t at);
 
 /// The text between double quotes for a message: control characters, quotes, backslashes and ill-formed bytes escaped,
-/// cut after 64 bytes. Input from strangers is shown through this, so that it cannot garble a terminal or a log.
+/// cut after 64 bytes. Untrusted input is shown through this, so that it cannot garble a terminal or a log.
 [[nodiscard]] std::string inQuotes(std::string_view text);
 
 }  // namespace coppice

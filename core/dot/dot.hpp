@@ -10,7 +10,7 @@
 
 /// Graphviz DOT through libcgraph. Only core/dot and app/dot-helper know Graphviz (EPL); other programs talk to the
 /// helper coppice-dot. libcgraph keeps global state and cannot be stopped: one call at a time (a lock sees to that),
-/// and whoever needs a time limit runs the helper and ends it.
+/// and callers that need a time limit run the helper and ends it.
 namespace coppice::dot {
 
 /// Reads the first graph of a DOT text.

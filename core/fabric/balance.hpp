@@ -21,10 +21,10 @@ struct BalanceChange {
 };
 
 /// The least added bandwidth after which every node's ingress equals its egress; empty for a balanced fabric.
-/// One unit of capacity from u to v mends one unit of missing egress at u and of missing ingress at v, so no change can
-/// add less than the sum of the positive imbalances, and this one adds exactly that. Existing links take as much of it
-/// as a maximum flow from the nodes short of egress to those short of ingress can place on them; new one-way links take
-/// the rest. Sorted by (src, dst) in node order. Errors: overflow.
+/// One unit of capacity from u to v balances one unit of missing egress at u and of missing ingress at v, so no change
+/// can add less than the sum of the positive imbalances, and this one adds exactly that. Existing links take as much of
+/// it as a maximum flow from the nodes short of egress to those short of ingress can place on them; new one-way links
+/// take the rest. Sorted by (src, dst) in node order. Errors: overflow.
 [[nodiscard]] Result<std::vector<BalanceChange>> smallestBalanceChange(const Fabric& fabric);
 
 /// `raise "s" -> "g0" by 2 GB/s`, or `add a one-way link "s" -> "g0" of 2 GB/s`.

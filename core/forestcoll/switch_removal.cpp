@@ -654,7 +654,7 @@ private:
   }
 
   /// Exchanges the ends of two pairs where the first is lossy for a violated cut and the second lies on the other side,
-  /// unless that pushes another watched cut below zero. True when no watched cut is violated any more.
+  /// unless that pushes another watched cut below zero. True when no watched cut is violated anymore.
   bool repair(const std::vector<int>& nodes, std::vector<std::vector<Pairing>>& pairings,
               std::vector<WatchedCut>& cuts) const {
     for (std::size_t c = 0; c < cuts.size(); ++c) {
@@ -728,7 +728,7 @@ private:
     return pairings;
   }
 
-  /// Guesses anew with the classes of the cuts that failed checks show. True when the switches are removed.
+  /// Guesses again with the classes of the cuts that failed checks show. True when the switches are removed.
   bool removeByClasses(const std::vector<int>& nodes, const std::vector<int>& distance, bool groupFar) {
     constexpr int kTries = 4;
     for (int round = 0; round < kTries; ++round) {
@@ -797,7 +797,7 @@ private:
   /// Removes an independent set of switches by verified guesses, halving the set when guesses keep failing.
   void removeTogether(const std::vector<int>& nodes, const std::vector<int>& distance, bool groupFar) {
     if (!m_options.pairwiseOnly) {
-      // New classes keep a guess regular, which gives thick routes and few trees; exchanges mend what classes cannot.
+      // New classes keep a guess regular, which gives thick routes and few trees; exchanges repair what classes cannot.
       const std::size_t tight = m_sets.size();
       if (removeByClasses(nodes, distance, groupFar)) {
         return;

@@ -28,7 +28,7 @@ struct PackingOptions {
   bool decompose = true;   ///< split at tight sets
   bool heuristics = true;  ///< whole trees checked in bulk; false = edge by edge with mu of Theorem 32 only
   int heightEffort = 1;    ///< work spent on low trees (with heuristics only): 0 = none, 1 = default, 2.. = more
-  /// Packings of this height are looked for first; where none is found, higher trees are packed all the same.
+  /// Packings of this height are looked for first; where none is found, higher trees are packed nevertheless.
   int maxHeight = std::numeric_limits<int>::max();
 };
 

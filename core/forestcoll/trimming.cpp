@@ -184,7 +184,8 @@ private:
     int64_t missing = 0;
   };
 
-  /// Looks at every sink once; `raise` mends each violated set by adding capacity, so that earlier sinks stay right.
+  /// Looks at every sink once; `raise` satisfies each violated set by adding capacity, so that earlier sinks stay
+  /// right.
   template <typename Raise>
   void pass(Raise&& raise) {
     m_oracle.clearAbsorbed();

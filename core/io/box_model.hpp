@@ -71,7 +71,7 @@ struct Box {
 /// Reduces the box as BoxOptions says, replicates it and joins the copies. Box k's nodes are called "box<k>.<id>"
 /// where there is more than one box. In the reduced form a bridge or CPU with two links becomes one link of the lesser
 /// bandwidth; a bridge with as many GPUs as NICs and nothing else becomes that many direct GPU-NIC links (so that it
-/// offers no way round NVLink between GPUs), all noted in the findings; and a NIC's only link inside the box is not
+/// offers no path around NVLink between GPUs), all noted in the findings; and a NIC's only link inside the box is not
 /// wider than its link to the network. Errors: badUsage (count, scale-out or NIC names that do not fit), infeasible
 /// (GPUs that nothing joins), limit.
 Result<ImportResult> assembleBoxes(const Box& box, const BoxOptions& options);

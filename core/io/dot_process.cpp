@@ -206,7 +206,7 @@ private:
     return Done{};
   }
 
-  /// Feeds and drains at once, so that neither side can wait for the other for ever.
+  /// Feeds and drains at once, so that neither side can wait for the other forever.
   Outcome exchange() {
     if (m_input.empty()) {
       m_in.close();

@@ -211,7 +211,7 @@ Result<JsonValue> parseExactJson(std::string_view text, const std::string& fileN
                                                 CountingIterator(start + text.size(), start, &consumed), &collector);
   if (!isRead || collector.error) {
     return collector.error.value_or(
-        Error{ErrorCode::badInput, "not valid JSON", "mend the text", Place{fileName, 0, 0, {}}});
+        Error{ErrorCode::badInput, "not valid JSON", "correct the text", Place{fileName, 0, 0, {}}});
   }
   return std::move(collector.root);
 }

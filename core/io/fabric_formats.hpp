@@ -35,7 +35,7 @@ enum class FabricFormat {
 /// Errors: badInput where neither says.
 Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string_view text);
 
-/// What the formats that need telling are told; the others pass over it.
+/// Choices that some formats need; the others ignore them.
 struct ImportOptions {
   BoxOptions box = {};                ///< ncclXml, nvidiaSmi
   LinkRates rates = LinkRates::nccl;  ///< ncclXml

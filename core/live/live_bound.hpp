@@ -22,7 +22,7 @@
 namespace coppice::live {
 
 /// A node of the edited fabric: its index in the fabric that LiveBound was made of; added nodes follow. An id keeps its
-/// number for ever, also when the node is removed and added again.
+/// number forever, also when the node is removed and added again.
 using NodeId = int;
 
 /// The whole bandwidth from one node to another, parallel links added up; 0 takes it away.
@@ -77,7 +77,7 @@ struct Answer {
   /// Ingress equals egress at every switch and nic. If not, forestcoll::optimum, whose switches never copy, may be
   /// lower than this cut bound; if so, both agree.
   bool isBalanced = true;
-  /// Why the bound is 0: the place and its mend.
+  /// Why the bound is 0: the place and a fix.
   std::optional<Finding> finding = {};
   /// Sinks that had to be looked at again for this answer; the rest stood by what was known.
   int solvedAgain = 0;
@@ -114,8 +114,8 @@ public:
   /// The bound as it stands; computes what a cancelled call left open.
   Result<Answer> bound(const Progress& progress = {});
   /// All edits at once, or none when one is wrong: badUsage names the edit's node; overflow. After `cancelled` the
-  /// edits are in and only the answer is missing: the next call goes on from there. Fabrics that cannot work (GPUs cut
-  /// off, fewer than two of them) are answers with a finding, not errors.
+  /// edits are in and only the answer is missing: the next call continues from there. Fabrics that cannot work (GPUs
+  /// cut off, fewer than two of them) are answers with a finding, not errors.
   Result<Answer> apply(std::span<const Edit> edits, const Progress& progress = {});
   /// Takes back the last apply or update, which need not be answered; badUsage when there is none.
   Result<Answer> undo(const Progress& progress = {});

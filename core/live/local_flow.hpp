@@ -18,7 +18,7 @@ struct Sources {
 };
 
 /// One maximum flow into one sink, as in flow::FeasibilityOracle (blocking flows on backward breadth-first levels), on
-/// a graph that changes and at a scale that is chosen anew for each flow: capacities are scaled when they are first
+/// a graph that changes and at a scale that is chosen for each flow: capacities are scaled when they are first
 /// touched, so a flow that stays near its sink costs nothing elsewhere.
 /// Cap is std::int64_t or Int128. @pre the scaled capacities and supplies sum to less than a quarter of Cap's range.
 template <typename Cap>

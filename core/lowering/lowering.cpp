@@ -109,7 +109,7 @@ Outcome checkScratch(const Work& work, const program::Program& program, const Op
                    "rank " + std::to_string(rank) + " needs " + std::to_string(need) + " chunks of scratch; " +
                        std::string(program::toString(options.runtime)) + " addresses at most " + std::to_string(most) +
                        " (" + std::to_string(need - most) + " too many)",
-                   mendFor(work, options),
+                   suggestedFix(work, options),
                    {}};
     }
   }
@@ -154,7 +154,7 @@ constexpr std::array<Trial, 11> kTrials{{
     {true, {kBlockRate / 2, kResidentBlocks, true, true}},
     {true, {kBlockRate / 2, kResidentBlocks, false, true}},
 }};
-/// Small parts: so many of them fit in the time of one iteration.
+/// Small parts: this many of them fit in the time of one iteration.
 constexpr int kPartsPerIteration = 16;
 
 /// One iteration at the schedule's bandwidth, in units of one chunk through one threadblock; 0 = unknown.

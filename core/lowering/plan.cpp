@@ -684,7 +684,7 @@ private:
     return std::int64_t{1} + m_work.gpuCount + std::int64_t{m_options.instances} * (blocksOf(rank) + m_steps[rank]);
   }
   [[nodiscard]] std::string runtimeName() const { return std::string(program::toString(m_options.runtime)); }
-  [[nodiscard]] std::string mend() const { return mendFor(m_work, m_options); }
+  [[nodiscard]] std::string fix() const { return suggestedFix(m_work, m_options); }
   [[nodiscard]] Error tooManyBlocks(int rank, int blocks) const {
     const int need = blocks * m_options.instances;
     const int have = std::min(m_limit.threadBlocksPerRank, kResidentBlocks);
@@ -693,7 +693,7 @@ private:
                 (m_options.instances > 1 ? std::to_string(m_options.instances) : "one") +
                 " for each peer it exchanges data with; " + runtimeName() + " runs at most " + std::to_string(have) +
                 " at once (" + std::to_string(need - have) + " too many)",
-            mend(),
+            fix(),
             {}};
   }
   [[nodiscard]] Error tooManyElements(int rank) const {
@@ -702,7 +702,7 @@ private:
                 " XML elements (its steps, its threadblocks and one per gpu); " + runtimeName() + " reads at most " +
                 std::to_string(m_limit.xmlNodes) + " (" + std::to_string(elementsOf(rank) - m_limit.xmlNodes) +
                 " too many)",
-            mend(),
+            fix(),
             {}};
   }
   [[nodiscard]] Error tooFewChannels(const Group& group, int least) const {
@@ -713,7 +713,7 @@ private:
                 std::to_string(m_limit.peersPerChannel) + " peers; " + runtimeName() + " leaves " +
                 std::to_string(group.lanes.size()) + " of " + std::to_string(m_channelsEach) + " for them (" +
                 std::to_string(least - static_cast<int>(group.lanes.size())) + " too few)",
-            mend(),
+            fix(),
             {}};
   }
 

@@ -232,7 +232,7 @@ Work withSmallerParts(const Work& work, int most) {
   return finer;
 }
 
-std::string mendFor(const Work& work, const Options& options) {
+std::string suggestedFix(const Work& work, const Options& options) {
   const char* const less = work.rootChunks > 1 ? "a smaller k" : "fewer GPUs (k is as small as it can be)";
   return options.instances > 1 ? std::string("use fewer instances or ") + less : std::string("use ") + less;
 }
@@ -377,7 +377,7 @@ Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& sc
                      " XML elements (its steps, its threadblocks and one per gpu); " +
                      std::string(program::toString(options.runtime)) + " reads at most " +
                      std::to_string(limit.xmlNodes) + " (" + std::to_string(least - limit.xmlNodes) + " too many)",
-                 mendFor(work, options),
+                 suggestedFix(work, options),
                  {}};
   }
   if (in) {

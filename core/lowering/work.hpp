@@ -94,6 +94,6 @@ Result<Work> makeWork(const fabric::Fabric& fabric, const schedule::Schedule& sc
 [[nodiscard]] Work withSmallerParts(const Work& work, int most);
 
 /// What would make a program fit that is too large.
-[[nodiscard]] std::string mendFor(const Work& work, const Options& options);
+[[nodiscard]] std::string suggestedFix(const Work& work, const Options& options);
 
 }  // namespace coppice::lowering

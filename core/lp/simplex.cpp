@@ -219,8 +219,8 @@ SimplexStatus Simplex::solve(const StopTest& stop) {
     std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
       return a.ratio != b.ratio ? a.ratio < b.ratio : a.size > b.size;
     });
-    // Long step: variables whose whole range does not mend the row flip to their other bound; the first one that would
-    // overshoot enters. An earlier candidate with a larger pivot is as valid, and safer against rounding.
+    // Long step: variables whose whole range does not satisfy the row flip to their other bound; the first one that
+    // would overshoot enters. An earlier candidate with a larger pivot is as valid, and safer against rounding.
     std::size_t entering = candidates.size();
     double slope = missing;
     double largest = 0;

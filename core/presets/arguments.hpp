@@ -15,7 +15,7 @@
 
 namespace coppice::presets {
 
-/// Unwinds a generator that cannot go on; make() turns it into the Error it carries.
+/// Unwinds a generator that cannot continue; make() turns it into the Error it carries.
 struct Refusal {
   Error error;
 };

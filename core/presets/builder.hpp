@@ -21,7 +21,7 @@ class Builder {
 public:
   explicit Builder(std::string fabricName) { m_description.name = std::move(fabricName); }
 
-  /// Refuses early, before memory is spent, a fabric that would have more than so many nodes or links.
+  /// Refuses early, before memory is spent, a fabric that would have more than this many nodes or links.
   void expect(std::int64_t nodes, std::int64_t links);
 
   /// Ranks count up in the order of the calls. All three return the id.

@@ -38,7 +38,7 @@ struct Port {
 void addScaleOut(Builder& builder, const Arguments& arguments, const std::string& network, int boxes,
                  const std::vector<Port>& ports);
 
-/// Upper bound on nodes and links that addScaleOut adds for so many ports.
+/// Upper bound on nodes and links that addScaleOut adds for this many ports.
 [[nodiscard]] std::int64_t scaleOutNodes(std::int64_t ports, const std::string& network);
 [[nodiscard]] std::int64_t scaleOutLinks(std::int64_t ports, const std::string& network);
 

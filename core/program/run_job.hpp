@@ -40,7 +40,7 @@ struct RunRequest {
   friend bool operator==(const RunRequest&, const RunRequest&) = default;
 };
 
-/// Everything that is wrong with the choices, each with its mend; empty = ready.
+/// Everything that is wrong with the choices, each with a suggested fix; empty = ready.
 [[nodiscard]] std::vector<Finding> faultsOf(const RunRequest& request);
 
 /// Arguments of coppice-exec for it: "run", the schedule and the options. @pre faultsOf() is empty

@@ -12,7 +12,7 @@
 
 #include "base/result.hpp"
 
-/// What coppice-exec says to whoever started it, and hears from it: one JSON object per line, UTF-8, at most 64 KiB.
+/// Messages between coppice-exec and the program that started it: one JSON object per line, UTF-8, at most 64 KiB.
 ///
 /// The first line is `hello`, the last is `end`; without an `end` the program crashed or the link was lost. Readers
 /// skip types they do not know (readRecord answers UnknownRecord) and refuse another protocol number. Numbers are SI:
@@ -172,7 +172,7 @@ struct TraceRecord {
 };
 inline constexpr std::size_t kMaxTraceEvents = 600;
 
-/// A threadblock that waits, and for whom.
+/// A threadblock that waits, and what it waits for.
 struct WaitRecord {
   int rank = 0;
   int threadBlock = 0;
@@ -188,7 +188,7 @@ struct WaitRecord {
   friend bool operator==(const WaitRecord&, const WaitRecord&) = default;
 };
 
-/// Nothing moves any more.
+/// Nothing moves anymore.
 struct StuckRecord {
   bool isDeadlock = false;  ///< proven: nothing is ready and nothing runs. Otherwise no progress for too long
   std::string text = {};    ///< for a person, on one line

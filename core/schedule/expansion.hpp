@@ -14,7 +14,7 @@
 
 namespace coppice::schedule {
 
-/// Trees written out take at most so many bytes unless the caller says otherwise.
+/// Trees written out take at most this many bytes unless the caller says otherwise.
 inline constexpr std::int64_t kMaxExpandedBytes = std::int64_t{8} << 30;
 
 /// The same trees written out edge by edge in breadth-first order, equal routes shared. A forest without parts comes

@@ -115,7 +115,7 @@ struct FactoredForest {
 inline constexpr int kMaxNesting = 64;
 /// Steps of all trees of all shapes (trees times nodes), at most.
 inline constexpr std::int64_t kMaxSteps = std::int64_t{1} << 34;
-/// Vias and the switches on them, counted anew at every place of a shape, at most.
+/// Vias and the switches on them, counted again at every place of a shape, at most.
 inline constexpr std::int64_t kMaxVias = std::int64_t{1} << 24;
 inline constexpr std::int64_t kMaxRelays = std::int64_t{1} << 26;
 

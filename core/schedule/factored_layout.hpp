@@ -61,7 +61,7 @@ private:
     Vias vias;
   };
 
-  /// Parts whose trees have at most so many edges in all are kept written out.
+  /// Parts whose trees have at most this many edges in all are kept written out.
   static constexpr std::int64_t kMaxFlatEdges = std::int64_t{1} << 22;
 
   static std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }

@@ -15,7 +15,7 @@ namespace {
 using fabric::NodeIndex;
 using fabric::NodeKind;
 
-/// Tables over the parts of a factored forest have at most so many entries of 16 bytes; above it trees are expanded.
+/// Tables over the parts of a factored forest have at most this many entries of 16 bytes; above it trees are expanded.
 constexpr std::int64_t kMaxTableEntries = std::int64_t{1} << 24;
 
 /// What lies between two GPUs.
@@ -270,7 +270,7 @@ private:
   const Progress& m_progress;
   std::vector<Table> m_tables;   ///< by instance
   std::vector<Distance> m_base;  ///< by node: of where its part is entered
-  std::vector<int> m_inner;      ///< by node: the tree that goes on there
+  std::vector<int> m_inner;      ///< by node: the tree that continues there
 };
 
 Heights measure(const Forest& forest, const fabric::Fabric* fabric, const Progress& progress) {

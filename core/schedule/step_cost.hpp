@@ -29,7 +29,7 @@ struct StepCost {
   std::vector<StepLoad> stepLoads;  ///< by step; asynchronous: by phase
   std::vector<Rational> traffic;    ///< by arc: bytes over the link per byte of M
   Rational totalTraffic;            ///< their sum
-  /// Links per transfer, weighted by bytes: how far one logical hop goes on the fabric (overlay stretch).
+  /// Links per transfer, weighted by bytes: how far one logical hop continues the fabric (overlay stretch).
   int maxStretch = 0;
   double meanStretch = 0;
 };

@@ -297,7 +297,7 @@ private:
     }
   }
 
-  /// The port's GPU is the root of the tree that goes on there.
+  /// The port's GPU is the root of the tree that continues there.
   [[nodiscard]] static bool entersRoot(const Shape& part, const FactoredForest::Choice& choice) {
     return isIndex(choice.headPort, sizeOf(part.inPorts)) && isIndex(choice.innerTree, sizeOf(part.trees)) &&
            part.inPorts[choice.headPort].leaf == part.trees[choice.innerTree].rootLeaf;

@@ -38,7 +38,7 @@ bool isGreater(Int128 a, Int128 b, Int128 c, Int128 d) {
     if (a == 0 || c == 0) {
       return flipped ? (a == 0 && c != 0) : (a != 0 && c == 0);
     }
-    // Both are proper fractions now; their inverses compare the other way round.
+    // Both are proper fractions now; their inverses compare the opposite way.
     std::swap(a, b);
     std::swap(c, d);
   }

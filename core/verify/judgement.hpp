@@ -18,7 +18,7 @@ struct ProgramJudgement {
   ProgramVerdict verdict;
   std::vector<Finding> findings;  ///< of the reader, then of the verifier; a fault that both find is listed once
   bool ok = false;
-  /// False for collectives whose result is not defined, as "custom": the rest is judged all the same.
+  /// False for collectives whose result is not defined, as "custom": the rest is judged nevertheless.
   bool isResultJudged = true;
   bool isRestSound = true;  ///< no fault but that
 };

@@ -153,7 +153,7 @@ private:
   std::vector<std::int64_t> m_seen;  ///< by rank: the last tree that reached it
 };
 
-/// Threads pay off from so many edges on, and only where each one's counters are small beside the work.
+/// Threads pay off from this many edges on, and only where each one's counters are small beside the work.
 int threadCount(std::int64_t edges, std::int64_t counters) {
   constexpr std::int64_t kEdgesPerThread = std::int64_t{1} << 20;
   constexpr std::int64_t kMaxThreads = 16;
@@ -192,7 +192,7 @@ PartsLoad checkParts(const fabric::Fabric& fabric, const schedule::Forest& fores
       try {
         others.emplace_back(work, i, silent);
       } catch (const std::system_error&) {
-        // No thread to be had: this one does its share.
+        // No thread available: this one does its share.
         work(i, silent);
       }
     }

@@ -10,7 +10,7 @@
 
 namespace coppice::verify {
 
-/// Why a stopped execution cannot go on.
+/// Why a stopped execution cannot continue.
 struct Deadlock {
   std::string cycle;   ///< the threadblocks that wait for each other in a ring, each with its step
   std::string remedy;  ///< the connection depth that would free it, or that none does

@@ -353,8 +353,8 @@ private slots:
   }
 
   void describesErrorsOnOneLine() {
-    QCOMPARE(toQString(describe(Error{ErrorCode::badInput, "wrong", "mend it", {"a.json", 3, 7, "nodes[1]"}})),
-             QString("a.json:3:7: nodes[1]: wrong; mend it"));
+    QCOMPARE(toQString(describe(Error{ErrorCode::badInput, "wrong", "fix it", {"a.json", 3, 7, "nodes[1]"}})),
+             QString("a.json:3:7: nodes[1]: wrong; fix it"));
     QCOMPARE(toQString(describe(Error{ErrorCode::badInput, "wrong"})), QString("wrong"));
     QCOMPARE(
         toQString(describe(Finding{Severity::warning, ErrorCode::unbalanced, "odd", "", {.element = "node \"a\""}})),

@@ -106,7 +106,7 @@ private slots:
   void treesOutAndIn();
   void nonUniformAmounts();
   void pruned();
-  void strangersNames();
+  void untrustedNames();
   void programWithoutRanks();
   void showTrees();
   void cutDirection();
@@ -242,7 +242,7 @@ void TestCli::optimum() {
   QTEST(outcome.json()["k"].toInt(), "k");
 }
 
-/// Where forwarding alone sets the limit, no cut does: the key is there all the same.
+/// Where forwarding alone sets the limit, no cut does: the key is there nevertheless.
 void TestCli::optimumBelowTheCuts() {
   const Outcome outcome = run({"optimum", data("reference/graphs/noneuler_switch_more_out.json"), "--json"});
   VERIFY_TOLD(outcome.code == 0 && isOneObject(outcome.out), outcome);
@@ -339,7 +339,7 @@ void TestCli::exitCodes_data() {
   row("too few amounts", {"optimum", example(), "--amounts", "1,2"}, 2, "16 GPUs");
   row("amounts of an allreduce", {"optimum", example(), "-c", "allreduce", "--amounts", "1"}, 2, "has no shares");
   row("empty list of GPUs", {"optimum", example(), "--gpus", ""}, 2, "--gpus: the value is empty");
-  row("amounts of a stranger", {"optimum", example(), "--amounts", "b7g0=2"}, 2, "no GPU is called \"b7g0\"");
+  row("amounts of an unknown GPU", {"optimum", example(), "--amounts", "b7g0=2"}, 2, "no GPU is called \"b7g0\"");
   row("amounts half by name", {"optimum", example(), "--amounts", "b0g0=2,3"}, 2, "names no GPU");
   row("amount by name that is no number", {"optimum", example(), "--amounts", "b0g0=2.5"}, 2, "\"2.5\"");
   row("amount beyond 64 bits", {"optimum", example(), "--amounts", "b*=99999999999999999999"}, 2, "--amounts");
@@ -587,11 +587,11 @@ void TestCli::pruned() {
   QVERIFY(contents(schedule).size() > 0);
   const QString bound = generated.json()["allreduce_bound"].toObject()["algbw"].toString();
   QCOMPARE(generated.json()["allreduce_bound"].toObject()["reached"].toBool(), true);
-  // What the file states of other trees is told as a statement.
+  // What the file states of other trees is reported as a statement.
   QCOMPARE(run({"verify", schedule, "--json"}).json()["stated_allreduce_bound"].toString(), bound);
 }
 
-void TestCli::strangersNames() {
+void TestCli::untrustedNames() {
   const QByteArray text =
       "{\"name\":\"a\\u001b[31m\\u009bb\",\"nodes\":[{\"id\":\"a\",\"kind\":\"gpu\"},{\"id\":\"b\",\"kind\":\"gpu\"}],"
       "\"links\":[{\"src\":\"a\",\"dst\":\"b\",\"bandwidth\":\"1/1000000\"}]}";

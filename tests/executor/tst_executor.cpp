@@ -175,8 +175,8 @@ private slots:
   void limits();
   void samplesOnThreads_data();
   void samplesOnThreads();
-  void strangersOnThreads_data();
-  void strangersOnThreads();
+  void thirdPartyOnThreads_data();
+  void thirdPartyOnThreads();
   void typesAndOps_data();
   void typesAndOps();
   void manySizes();
@@ -565,7 +565,7 @@ void ExecutorTest::samplesOnThreads() {
   }
 }
 
-void ExecutorTest::strangersOnThreads_data() {
+void ExecutorTest::thirdPartyOnThreads_data() {
   QTest::addColumn<QString>("file");
   QTest::addColumn<int>("workers");
   for (const char* file : kStrangers) {
@@ -576,7 +576,7 @@ void ExecutorTest::strangersOnThreads_data() {
   }
 }
 
-void ExecutorTest::strangersOnThreads() {
+void ExecutorTest::thirdPartyOnThreads() {
   QFETCH(QString, file);
   QFETCH(int, workers);
   const Job job = jobOf(readProgram(file.toStdString()));
@@ -765,7 +765,7 @@ void ExecutorTest::deadlockIsFound() {
   QVERIFY(full.end.exit == RunExit::hang);
   QCOMPARE(full.all<program::StuckRecord>().at(0).cycle.at(0).waitsFor, std::string("space"));
   QCOMPARE(full.all<program::StuckRecord>().at(0).cycle.at(0).step, 3);
-  // The backend can go on with another plan.
+  // The backend can continue with another plan.
   QCOMPARE(runJob(*backend, jobOf(samples::ringAllreduce(4, true)), checking(1 << 12)).fault(), std::string());
 }
 

@@ -353,7 +353,7 @@ void ExecutorProgramTest::fullDisk() {
   QCOMPARE(test.err.count('\n'), 1);
 }
 
-/// Names in files are a stranger's; they do not steer the terminal.
+/// Names in files are untrusted; they do not control the terminal.
 void ExecutorProgramTest::strangeNames() {
   QTemporaryDir folder;
   QFile file(data("gather.xml"));

@@ -502,7 +502,7 @@ void TestLowPacking::lowering() {
 }
 
 void TestLowPacking::tableInvariants() {
-  // Random changes; depths, heights below and room are counted anew after each.
+  // Random changes; depths, heights below and room are counted again after each.
   using forestcoll::TreeTable;
   std::mt19937 random(8);
   for (int round = 0; round < 60; ++round) {

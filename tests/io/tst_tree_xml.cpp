@@ -127,7 +127,7 @@ private slots:
     auto read = io::scheduleFromTrees(*trees, sample.fabric, *trees->collective);
     QVERIFY2(read.hasValue(), read ? "" : describe(read.error()).c_str());
 
-    // What the format cannot hold comes from elsewhere; the routes are numbered anew.
+    // What the format cannot hold comes from elsewhere; the routes are numbered again.
     read->bound = sample.schedule.bound;
     read->bottlenecks = sample.schedule.bottlenecks;
     QCOMPARE(read->algbw.toString(), sample.schedule.algbw.toString());

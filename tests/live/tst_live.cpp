@@ -813,8 +813,8 @@ void TestLive::cutOffAndBack() {
     answer = must(live->apply({&other, 1}));
     QVERIFY(answer.algbw.isZero());
     QVERIFY(!live::rankFailures(*live, {}).hasValue());
-    const Edit mend = live::SetLink{"s", "g2", Bandwidth(Rational(10))};
-    QCOMPARE(must(live->apply({&mend, 1})).algbw, whole);
+    const Edit repair = live::SetLink{"s", "g2", Bandwidth(Rational(10))};
+    QCOMPARE(must(live->apply({&repair, 1})).algbw, whole);
     const Edit gone[] = {live::RemoveNode{"g0"}, live::RemoveNode{"g1"}, live::RemoveNode{"g2"}};
     answer = must(live->apply(gone));
     QVERIFY(answer.algbw.isZero() && answer.finding);
@@ -1029,7 +1029,7 @@ void TestLive::ties() {
 }
 
 void TestLive::priceOfOneWayLink() {
-  // A ring of three, one way round: each arc carries two of three shards.
+  // A ring of three, in one direction: each arc carries two of three shards.
   fabric::Description ring;
   for (int i = 0; i < 3; ++i) {
     fabric::NodeDescription node;

@@ -593,8 +593,8 @@ void TestPresets::refuses() {
   const QString text = QString::fromStdString(result.error().message);
   QVERIFY2(result.error().code == ErrorCode::badUsage, qPrintable(text));
   QVERIFY2(text.contains(message), qPrintable(text));
-  const QString mend = QString::fromStdString(result.error().fix);
-  QVERIFY2(mend.contains(fix) && !mend.isEmpty(), qPrintable(mend));
+  const QString fixText = QString::fromStdString(result.error().fix);
+  QVERIFY2(fixText.contains(fix) && !fixText.isEmpty(), qPrintable(fixText));
 }
 
 void TestPresets::namesTheNearest_data() {
@@ -701,7 +701,7 @@ void TestPresets::examplesAreInStep_data() {
   }
 }
 
-// The example files are what `coppice-cli preset` writes, with a note; set COPPICE_UPDATE_EXAMPLES to write them anew.
+// The example files are what `coppice-cli preset` writes, with a note; set COPPICE_UPDATE_EXAMPLES to write them again.
 void TestPresets::examplesAreInStep() {
   QFETCH(int, index);
   const Example& example = kExamples[index];

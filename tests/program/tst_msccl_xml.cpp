@@ -156,7 +156,7 @@ void TestMscclXml::badFiles_data() {
   QVERIFY(rows >= 50);
 }
 
-/// The finding is there, at its line and as what it is; the rest is read all the same.
+/// The finding is there, at its line and as what it is; the rest is read nevertheless.
 void TestMscclXml::badFiles() {
   QFETCH(QString, path);
   QFETCH(QString, runtime);

@@ -88,7 +88,7 @@ private Q_SLOTS:
     QVERIFY(!bytesOf(folder + "/log.txt").contains("cancelled"));
   }
 
-  /// A supervisor that is stopped (SIGSTOP, a frozen container) is named; a stop ends its run all the same.
+  /// A supervisor that is stopped (SIGSTOP, a frozen container) is named; a stop ends its run nevertheless.
   void frozenSupervisor() {
     QTemporaryDir home;
     const QString folder = home.filePath("run");

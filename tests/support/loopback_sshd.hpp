@@ -13,8 +13,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 
-/// A real sshd on the loopback, without sftp, with throw-away keys, run as the present user, with a home folder of its own; and a
-/// client configuration in which it is called "loop".
+/// A real sshd on the loopback, without sftp, with throw-away keys, run as the present user, with a home folder of its
+/// own; and a client configuration in which it is called "loop".
 class LoopbackSshd {
 public:
   /// Empty if it runs; otherwise why it cannot.
@@ -29,7 +29,7 @@ public:
     for (const char* name : {"home", "empty-home"}) {
       QDir().mkdir(path(QLatin1String(name)));
     }
-    if (!makeKey("host_key") || !makeKey("other_host_key") || !makeKey("user_key") || !makeKey("stranger_key")) {
+    if (!makeKey("host_key") || !makeKey("other_host_key") || !makeKey("user_key") || !makeKey("unknown_key")) {
       return "skipped: needs ssh-keygen";
     }
     if (geteuid() == 0) {
@@ -104,12 +104,11 @@ public:
   }
 
   bool makeKey(const QString& name, const QString& passphrase = {}) {
-    return QProcess::execute("ssh-keygen",
-                             {"-q", "-t", "ed25519", "-N", passphrase, "-C", "test", "-f", path(name)}) == 0;
+    return QProcess::execute("ssh-keygen", {"-q", "-t", "ed25519", "-N", passphrase, "-C", "test", "-f", path(name)}) ==
+           0;
   }
 
 private:
-
   bool launch(const QString& key) {
     write(
         "sshd_config",

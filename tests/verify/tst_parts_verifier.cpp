@@ -183,7 +183,7 @@ private slots:
     QVERIFY2(all.find(text.toStdString()) != std::string::npos, all.c_str());
   }
 
-  /// Threads share the trees; the findings come in the trees' order all the same.
+  /// Threads share the trees; the findings come in the trees' order nevertheless.
   void findingsAreOrdered() {
     Sample sample = RegularCluster{1, 256, 8}.sample();
     spoilParts(forestOf(sample), [](Forest&, FactoredForest& f) {

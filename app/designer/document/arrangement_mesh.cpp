@@ -184,7 +184,7 @@ std::vector<QPointF> onLattice(int count, const std::vector<int>& sides) {
     return places;
   }
   // Dimensions alternate between x and y from the last on. Links that pass over nodes of their row or column run in the
-  // lanes beside it; so many lanes have to be left.
+  // lanes beside it; this many lanes have to be left.
   std::vector<double> lanes(2, 0);
   for (const bool isX : {true, false}) {
     int extent = 1;

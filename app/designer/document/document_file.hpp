@@ -61,7 +61,7 @@ public:
   Outcome saveAs(const QString& path);
   /// The file is not what was last read or written here (changed, or gone).
   [[nodiscard]] bool isChangedOnDisk() const;
-  /// Nothing on the disk holds this any more: it counts as unsaved and gets a journal.
+  /// Nothing on the disk holds this anymore: it counts as unsaved and gets a journal.
   void markUnsaved();
   /// Takes what is on the disk now for known: "keep mine".
   void ignoreDisk();

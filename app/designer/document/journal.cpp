@@ -118,7 +118,7 @@ Result<std::unique_ptr<Journal>> Journal::create(const QString& path, const Jour
   if (QFile::exists(path)) {
     return taken();
   }
-  // Written whole under another name first: whoever finds a journal finds one that can be read.
+  // Written whole under another name first: so every journal that exists can be read.
   const QByteArray name = QFile::encodeName(path);
   const QByteArray temporary = name + "-" + QByteArray::number(::getpid());
   const int descriptor = ::open(temporary.constData(), O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);

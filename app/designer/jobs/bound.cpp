@@ -315,7 +315,7 @@ void BoundSolver::addCuts(const fabric::Fabric& fabric, const Snapshot& snapshot
 
 Result<live::Answer> BoundSolver::follow(const fabric::Fabric& fabric, const forestcoll::Request& request,
                                          const std::string& rootName, const Progress& progress) {
-  // What is kept grows with every edit: names that are gone and the history. Now and then it starts anew.
+  // What is kept grows with every edit: names that are gone and the history. Now and then it starts again.
   constexpr int kMaxUpdates = 2000;
   constexpr int kSlack = 64;
   const bool fits = m_live && m_collective == request.collective && m_rootName == rootName && m_updates < kMaxUpdates &&

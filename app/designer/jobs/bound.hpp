@@ -85,7 +85,7 @@ public:
   /// next call goes on from what was done.
   [[nodiscard]] Bound compute(const Snapshot& snapshot, const Question& question, std::stop_token stop);
   /// A copy of the state that stands behind the answer to this question at this revision, for further questions;
-  /// nullopt where there is none (any more).
+  /// nullopt where there is none (anymore).
   [[nodiscard]] std::optional<live::LiveBound> stateOf(std::uint64_t factRevision, const Question& question) const;
 
 private:

@@ -54,7 +54,7 @@ private:
 
   void follow(const ChangeEvent& event) {
     const ElementChanges<Element>& changes = event.*m_changes;
-    // Row by row is for the edits of a person; what comes by the thousand is told at once.
+    // Row by row is for the edits of a person; changes of thousands of rows are signalled at once.
     constexpr std::size_t kMany = 200;
     if (event.isReset || changes.added.size() + changes.removed.size() > kMany) {
       beginResetModel();

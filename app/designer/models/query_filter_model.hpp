@@ -16,7 +16,7 @@ public:
   using Context = std::function<QueryContext()>;
 
   using QSortFilterProxyModel::QSortFilterProxyModel;
-  /// @param context asked anew whenever the filter runs; empty = everything is shown
+  /// @param context asked again whenever the filter runs; empty = everything is shown
   void setQuery(Query query, Context context);
   /// What is selected, or the cut, has changed.
   void runAgain();

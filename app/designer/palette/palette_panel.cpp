@@ -146,7 +146,7 @@ void PalettePanel::fill() {
     for (const PaletteEntry* entry : entriesOf(section.group)) {
       CardList::Item item{entry->id, entry->title, entry->detail, entry->tip, {}, {}, false};
       if (section.list->look() == CardLook::row) {
-        // A file that is saved anew gets another picture.
+        // A file that is saved again gets another picture.
         item.key = entry->kind == PaletteEntry::Kind::own
                        ? entry->path + QString::number(QFileInfo(entry->path).lastModified().toMSecsSinceEpoch())
                        : u"row/"_s + entry->id;

@@ -35,7 +35,7 @@ Q_SIGNALS:
   void createWanted(const coppice::designer::Model& part, const QString& name);
   /// Beside what is drawn already.
   void addWanted(const coppice::designer::Model& part, const QString& name);
-  /// The person will click where it shall stand.
+  /// The user clicks where to place it.
   void placeWanted(const coppice::designer::Model& part, const QString& name);
 
 private:

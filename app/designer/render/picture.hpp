@@ -28,7 +28,7 @@ struct PictureOptions {
   Scheme scheme = Scheme::light;
   bool isTransparent = false;
   bool hasLegend = true;
-  /// Above 1: all of it larger, so many device pixels to a pixel. Below 1: seen from farther away, as on the canvas.
+  /// Above 1: all of it larger, this many device pixels to a pixel. Below 1: seen from farther away, as on the canvas.
   double scale = 1;
   /// Pixels at scale 1 that the drawing is fitted into, as "zoom to fit" does; empty = 100 %. Not for `visible`.
   QSizeF fit = {};

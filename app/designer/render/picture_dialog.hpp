@@ -17,7 +17,7 @@ namespace coppice::designer {
 
 class CanvasView;
 
-/// Chooses what a picture shows and how, with a preview. Where it goes is asked by whoever opens it.
+/// Chooses what a picture shows and how, with a preview. The caller asks where to save it.
 class PictureDialog : public QDialog {
   Q_OBJECT
 

@@ -82,7 +82,7 @@ Connection::Connection(Machine machine, RunEnvironment environment, QObject* par
 }
 
 Connection::~Connection() {
-  // Those that listen may be half gone too.
+  // Receivers may be mid-destruction.
   blockSignals(true);
   close();
 }

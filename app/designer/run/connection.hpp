@@ -96,22 +96,23 @@ public:
   /// Adds the key that was shown to the user's known hosts and connects. @pre needsConsent
   void acceptHostKey();
 
-  /// coppice-exec over there with these words, which must be plain (options, names, numbers, paths of ours).
+  /// coppice-exec on the remote machine with these words, which must be plain (options, names, numbers, paths of ours).
   /// @pre ready
   struct Command {
     QString program;
     QStringList arguments;
   };
   [[nodiscard]] Command executorCommand(const QStringList& words) const;
-  /// Where runs lie over there, for executorCommand: "…/runs/ID".
+  /// Where runs lie on the remote machine, for executorCommand: "…/runs/ID".
   [[nodiscard]] QString runFolder(const QString& id) const;
-  /// Makes the folder of a run over there and puts the files into it; calls back with an empty text or what failed.
+  /// Makes the folder of a run on the remote machine and puts the files into it; calls back with an empty text or what
+  /// failed.
   /// @param isShared  the folder may be there already, by way of a home folder that several machines share: then it is
   /// full
   void putRun(const QString& id, const QStringList& files, std::function<void(QString)> done, bool isShared = false);
   /// More files for the folder of a run that is there: all of them, or none.
   void putFiles(const QString& id, const QStringList& files, std::function<void(QString)> done);
-  /// Tries from over there to get to the folder of this run on others (remote::reachScript). @pre not local
+  /// Tries from the remote machine to reach the folder of this run on others (remote::reachScript). @pre not local
   void reach(const QString& id, const std::vector<std::vector<std::string>>& others,
              std::function<void(const remote::Facts&)> done);
   [[nodiscard]] const remote::Limits& limits() const { return m_environment.limits; }
@@ -151,7 +152,7 @@ private:
   void setState(State state);
   void run(Step step, const QString& program, const QStringList& arguments, const QByteArray& input,
            remote::Limits::Time limit, std::function<void(const CallResult&)> done);
-  /// A script over there (or here).
+  /// A script on the remote machine (or here).
   void script(Step step, const std::string& text, std::function<void(const remote::Facts&)> done);
   void fail(Step step, const Error& error, remote::SshTrouble trouble = remote::SshTrouble::other);
   /// Fails the step when the time is up.

@@ -13,7 +13,7 @@
 
 namespace coppice::designer {
 
-/// The steps of a connection with time, command, raw output and mend; and the question about an unknown host key.
+/// The steps of a connection with time, command, raw output and fix; and the question about an unknown host key.
 class ConnectionPanel : public QWidget {
   Q_OBJECT
 

@@ -59,7 +59,7 @@ public:
   /// Makes the folder of a new run and writes all that is known of it. Errors: io.
   [[nodiscard]] static Result<RunInfo> create(const QString& folder, const RunSubject& subject, RunInfo info,
                                               const program::RunJob& job);
-  /// Writes run.json anew. Errors: io.
+  /// Writes run.json again. Errors: io.
   static Outcome save(const RunInfo& info);
   /// Newest first; folders that are not runs are passed over.
   [[nodiscard]] static std::vector<RunInfo> list(const QString& folder);

@@ -8,7 +8,7 @@
 
 namespace coppice::designer {
 
-/// The lines of a checklist: mark, name, value, limit, a sentence, and buttons that mend. The colour of the mark is
+/// The lines of a checklist: mark, name, value, limit, a sentence, and buttons that fix it. The colour of the mark is
 /// said by its shape and in words too.
 class CheckList : public QScrollArea {
   Q_OBJECT

@@ -24,7 +24,7 @@ namespace coppice::designer {
 
 /// Ctrl+E: a schedule as a program of a runtime, with the checklist of what that runtime takes; the schedule itself and
 /// its trees are saved from here too. Every change of a setting is judged in the background; a fix that needs other
-/// trees generates them there and goes on with them. What was saved is said here, with how to run it.
+/// trees generates them there and continues with them. What was saved is said here, with how to run it.
 class ExportDialog : public QDialog {
   Q_OBJECT
 

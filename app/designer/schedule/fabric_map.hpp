@@ -13,7 +13,7 @@
 
 namespace coppice::designer {
 
-/// Which elements of a document the nodes and arcs of a schedule's fabric are, by name. What is not there any more has
+/// Which elements of a document the nodes and arcs of a schedule's fabric are, by name. What is not there anymore has
 /// no element.
 class FabricMap {
 public:

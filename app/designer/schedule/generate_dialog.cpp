@@ -420,7 +420,7 @@ void GenerateDialog::judgeAmounts() {
   const auto part = chosenPart(*m_file->document().facts(), asked.gpus);
   const auto fabric = part ? fabric::Fabric::build(*part) : Result<fabric::Fabric>(part.error());
   if (!fabric) {
-    return;  // the problems of the fabric are told elsewhere
+    return;  // the problems of the fabric are shown elsewhere
   }
   if (const auto amounts = forestcoll::parseAmounts(*fabric, asked.amounts); !amounts) {
     m_amountsFault->setText(sentence(amounts.error()));

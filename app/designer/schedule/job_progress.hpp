@@ -11,7 +11,7 @@
 
 namespace coppice::designer {
 
-/// Where a job on another thread is: written there, read by whoever shows it.
+/// Where a job on another thread is: written there, read by the widget that shows it.
 class JobProgress {
 public:
   struct State {

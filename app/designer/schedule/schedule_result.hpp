@@ -58,7 +58,7 @@ inline constexpr std::int64_t kMaxFixedK = 1'000'000;
 inline constexpr int kMaxHeightEffort = 8;
 inline constexpr int kMaxPeerLimit = 1'000'000;
 
-/// algbw with so many trees per root.
+/// algbw with this many trees per root.
 struct KValue {
   std::int64_t k = 0;
   Rational algbw;  ///< GB/s
@@ -80,7 +80,7 @@ struct ScheduleResult {
   std::vector<ArcLoad> loads;
   std::vector<KValue> scanned;  ///< TreeCount::scan: each k that was tried
   double seconds = 0;           ///< generation and verification
-  /// To be copied by whoever reads trees; by half: reduce, broadcast.
+  /// Copy it before reading trees; by half: reduce, broadcast.
   std::array<std::optional<schedule::TreeReader>, 2> readers;
 
   [[nodiscard]] const schedule::Forest* forest(std::size_t half) const {

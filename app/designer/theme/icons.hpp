@@ -10,7 +10,7 @@
 
 namespace coppice::designer {
 
-/// An icon of the program (resources/icons/NAME.svg), drawn anew at every size and scale in the colours of the present
+/// An icon of the program (resources/icons/NAME.svg), drawn at every size and scale in the colours of the present
 /// theme: muted at rest, accent when on, faint when disabled. A null icon if there is none of that name.
 [[nodiscard]] QIcon icon(const QString& name);
 /// The same in one colour.

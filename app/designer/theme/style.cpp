@@ -17,7 +17,7 @@ namespace coppice::designer {
 namespace {
 
 /// Fusion, with a cross of ours in fields. A style sheet's lineedit-clear-button-icon would do the same, but Qt makes
-/// the button anew for it while it walks over the widgets, and falls over the old one.
+/// the button again for it while it walks over the widgets, and falls over the old one.
 class ProxyStyle : public QProxyStyle {
 public:
   ProxyStyle() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}

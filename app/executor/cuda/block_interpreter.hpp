@@ -110,7 +110,7 @@ public:
     m_at.tile = m_view.strand;
   }
 
-  /// Ends the task that the lanes have done and goes on to the next.
+  /// Ends the task that the lanes have done and continues to the next.
   COPPICE_GPU void next(Task& task) {
     if (m_at.moves) {
       m_at.moves = false;

@@ -148,7 +148,7 @@ private:
   [[nodiscard]] Device& of(int device) const { return *m_devices[device]; }
   Outcome copy(int device, void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind,
                const std::string& doing);
-  /// The stream of a device goes on when the event has come to pass on all others.
+  /// The stream of a device continues when the event has come to pass on all others.
   Outcome awaitOthers(const Device& device, int slot, const std::string& doing);
 
   std::vector<std::unique_ptr<Device>> m_devices;

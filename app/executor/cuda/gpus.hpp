@@ -85,7 +85,7 @@ public:
   virtual Outcome copyTo(int device, void* to, const void* host, std::int64_t bytes) = 0;
   virtual Outcome copyFrom(int device, void* host, const void* from, std::int64_t bytes) = 0;
   virtual Outcome fill(int device, void* memory, int value, std::int64_t bytes) = 0;
-  /// Zeroes so many words, each `stride` words after the one before.
+  /// Zeroes this many words, each `stride` words after the one before.
   virtual Outcome zeroWords(int device, Word* first, std::int64_t stride, std::int64_t count) = 0;
 
   // ---- memory of other processes
@@ -119,7 +119,7 @@ public:
   virtual Result<std::int64_t> clockOffset(int device) = 0;
   /// Bytes per second, read plus written, of a device's own copies. 0 = not measured.
   virtual double measureCopies(int device) = 0;
-  /// A kernel does not end: nothing can be given back any more.
+  /// A kernel does not end: nothing can be given back anymore.
   virtual void forget() = 0;
 };
 

@@ -52,8 +52,8 @@ class StallWatch {
 public:
   enum class Verdict { moves, deadlock, stall };
 
-  /// @param stallSeconds without any change; 0 = for ever
-  /// @param deadlockSeconds in which all blocks wait and none changes. Blocks that can go on see so within
+  /// @param stallSeconds without any change; 0 = forever
+  /// @param deadlockSeconds in which all blocks wait and none changes. Blocks that can continue see so within
   /// microseconds, because all are resident; so if none does for so long, none ever will.
   StallWatch(double stallSeconds, double deadlockSeconds)
       : m_stallSeconds(stallSeconds), m_deadlockSeconds(deadlockSeconds) {}
@@ -74,7 +74,7 @@ private:
 /// Blocks that wait.
 [[nodiscard]] std::int64_t countWaiting(const ProgressWords& words);
 
-/// Names who waits for whom in a strand that has not ended.
+/// Names what waits for what in a strand that has not ended.
 [[nodiscard]] program::StuckRecord explain(const Plan& plan, const Script& script, const StrandWords& words,
                                            bool isDeadlock);
 

@@ -57,7 +57,7 @@ public:
 
 private:
   Outcome tryPrepare(const Plan& plan, const Geometry& geometry);
-  /// Starts so many iterations, each with its division. @return how many slots were started
+  /// Starts this many iterations, each with its division. @return how many slots were started
   Outcome launch(int count, int& launched);
   /// Waits for the batch. @return why it failed
   std::optional<RunFailure> wait(int launched, const RunRequest& request);

@@ -138,7 +138,7 @@ private:
   Outcome startProxy();
 
   // ---- running
-  /// Starts something on the devices, and goes on when all processes are through. @return false where the run ends
+  /// Starts something on the devices, and continues when all processes are through. @return false where the run ends
   template <typename Start>
   bool phase(Start start);
   bool lookAt(Clock::time_point now, bool isDone);
@@ -203,7 +203,7 @@ TeamBackend::~TeamBackend() {
   }
   m_proxy.reset();
   if (m_isLost) {
-    m_gpus->forget();  // whatever waits for the kernel would wait for ever
+    m_gpus->forget();  // whatever waits for the kernel would wait forever
   } else {
     unmap();
   }
@@ -658,7 +658,7 @@ Outcome TeamBackend::prepare(const Plan& plan, const Geometry& geometry) {
 }
 
 Outcome TeamBackend::regrow(const Station::Layout& layout) {
-  // Either all processes keep what others have mapped, or all map anew.
+  // Either all processes keep what others have mapped, or all map it again.
   const bool lacks = m_station->mustGrow(layout) || layout.sizes.shared() > m_shared.size();
   const auto lacking = m_world->sum(lacks || (m_neighbours.arenas.empty() && m_gpus->count() > 0) ? 1 : 0);
   if (!lacking) {
@@ -827,11 +827,11 @@ void TeamBackend::declare(Verdict what, int culprit) {
   if (m_verdict == Verdict::none) {
     m_verdict = what;
     m_culprit = culprit;
-    m_standings = m_station->standings();  // before the blocks are told to stop
+    m_standings = m_station->standings();  // before the blocks are stopped
   }
 }
 
-/// Looks after the blocks, the neighbours and the word of process 0. @return whether the run goes on
+/// Looks after the blocks, the neighbours and the word of process 0. @return whether the run continues
 bool TeamBackend::lookAt(Clock::time_point now, bool isDone) {
   if (now - m_looked >= kLook) {
     m_looked = now;
@@ -1073,7 +1073,7 @@ RunFailure TeamBackend::explainEnd(Verdict what) {
   return failure;
 }
 
-/// All processes at once: those that share a GPU share its memory's speed. Whoever is told to stop still takes part.
+/// All processes at once: those that share a GPU share its memory's speed. A process that has to stop still takes part.
 double TeamBackend::measureMemory(std::stop_token /*stop*/) {
   if (!m_world->gate()) {
     return 0;

@@ -46,7 +46,7 @@ struct RunRequest {
   ReduceOp op = ReduceOp::sum;
   bool trace = false;
   std::stop_token stop = {};
-  /// No threadblock moved for so long: give up. 0 = wait for ever. A deadlock that can be proven is not waited for.
+  /// No threadblock moved for so long: give up. 0 = wait forever. A deadlock that can be proven is not waited for.
   double stallSeconds = 10;
 };
 
@@ -106,7 +106,7 @@ public:
   /// Bytes around a rank's buffers that were overwritten, since prepare; 0 = none.
   virtual std::int64_t damagedGuards() { return 0; }
 
-  /// Runs the plan `iterations` times, one after the other. After a failure the backend may be prepared anew, unless
+  /// Runs the plan `iterations` times, one after the other. After a failure the backend may be prepared again, unless
   /// the failure is rankLost or internal. Checks the stop token at least every 0.1 s.
   virtual RunResult run(const RunRequest& request) = 0;
   /// Makes a run under way stop soon. Safe from any thread and from a signal handler.
@@ -152,8 +152,8 @@ struct BackendKind {
 inline constexpr int kBackendAbi = 1;
 inline constexpr const char* kBackendSymbol = "coppiceBackend";
 
-/// All backends: threads, then mpi, cuda and cuda-mpi (cuda in several processes). A plug-in that is not there or cannot be loaded is listed as unavailable
-/// with the loader's words. Plug-ins stay loaded.
+/// All backends: threads, then mpi, cuda and cuda-mpi (cuda in several processes). A plug-in that is not there or
+/// cannot be loaded is listed as unavailable with the loader's words. Plug-ins stay loaded.
 struct KnownBackend {
   program::BackendNote note;
   const BackendKind* kind = nullptr;  ///< null where it could not be loaded

@@ -30,7 +30,7 @@ struct Message {
   program::Buffer buffer = program::Buffer::input;
 };
 
-/// How far a threadblock is. Counts go on from run to run.
+/// How far a threadblock is. Counts continue from run to run.
 struct Cursor {
   std::int64_t tile = 0;  ///< of this run
   std::int32_t op = 0;
@@ -80,7 +80,7 @@ class Interpreter {
 public:
   Interpreter(const RunView& view, Host& host) : m_view(view), m_script(*view.script), m_host(host) {}
 
-  /// Wait::none = may go on, but the host wanted the worker back.
+  /// Wait::none = may continue, but the host wanted the worker back.
   Wait advance(int block, Cursor& cursor) {
     const ScriptBlock& range = m_script.blocks[block];
     const PlanBlock& owner = m_view.plan->blocks[block];

@@ -17,7 +17,8 @@ struct Position {
   std::int32_t op = 0;
 };
 
-/// Who waits for whom. The text names the ring of threadblocks that wait for each other, or else the first that waits.
+/// Which threadblock waits for which. The text names the ring of threadblocks that wait for each other, or else the
+/// first that waits.
 /// @param positions by block; blocks with Wait::none or done do not wait
 [[nodiscard]] program::StuckRecord explainStuck(const Plan& plan, const Script& script,
                                                 const std::vector<Position>& positions, bool isDeadlock);

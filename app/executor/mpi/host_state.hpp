@@ -27,7 +27,7 @@ struct alignas(64) Seat {
 /// Followed by the seats.
 struct HostState {
   /// Workers awake on this host, and sleepers that somebody has already called. Zero means that nothing can ever move
-  /// again: whoever goes to sleep has looked after announcing it, and only the awake make anything move.
+  /// again: a process that goes to sleep has looked after announcing it, and only the awake make anything move.
   alignas(64) std::atomic<std::int32_t> active = 0;
   alignas(64) std::atomic<std::uint32_t> arrived = 0;    ///< processes at the barrier between two phases
   alignas(64) std::atomic<std::uint64_t> phase = 0;      ///< barriers passed, ever
@@ -61,7 +61,7 @@ struct HostState {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
-// How soon a rank is named that does not go on, in seconds, where a run gives up after `stall` seconds without
+// How soon a rank is named that does not continue, in seconds, where a run gives up after `stall` seconds without
 // progress. Each is less than the stall where that is 10 s, which is the default. 0 = no limit.
 
 /// A process of this host that a signal has stopped.

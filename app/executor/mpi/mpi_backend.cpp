@@ -338,7 +338,7 @@ RunResult MpiBackend::run(const RunRequest& request) {
 }
 
 double MpiBackend::measureMemory(std::stop_token /*stop*/) {
-  // All processes copy at once. Whoever is told to stop still takes part: the others wait for it.
+  // All processes copy at once. A process that has to stop still takes part: the others wait for it.
   constexpr int kRounds = 5;
   // In whole pieces: any number of processes may share the 128 MiB.
   const std::int64_t pieces =

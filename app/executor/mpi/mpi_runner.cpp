@@ -547,7 +547,7 @@ void MpiRunner::arrive() {
   arriveAtHost();
 }
 
-/// The last process of the host lets all go on.
+/// The last process of the host lets all continue.
 void MpiRunner::arriveAtHost() {
   const auto seats = static_cast<std::uint32_t>(m_world.neighbours().size());
   if (m_host.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == seats) {

@@ -40,9 +40,9 @@ struct RankSetup {
   int endBlock = 0;
 };
 
-/// Runs the blocks of this process's rank on its workers. A worker takes any block that can go on; where none can, it
-/// looks again for a while (Patience) and then sleeps until another process, or a neighbour of its own, has published
-/// something that its process may wait for.
+/// Runs the blocks of this process's rank on its workers. A worker takes any block that can continue; where none can,
+/// it looks again for a while (Patience) and then sleeps until another process, or a neighbour of its own, has
+/// published something that its process may wait for.
 class MpiRunner {
 public:
   MpiRunner(MpiWorld& world, RankSetup setup, int workers);

@@ -41,7 +41,7 @@ Result<std::unique_ptr<MpiWorld>> MpiWorld::start() {
   if (isStarted != 0) {
     return Error{.code = ErrorCode::internal, .message = "MPI is started twice in one process"};
   }
-  // More ranks than cores: whoever waits inside MPI must give way. Open MPI knows only its own slots.
+  // More ranks than cores: a rank that waits inside MPI must yield. Open MPI knows only its own slots.
   const int neighbours = std::max(numberOf("OMPI_COMM_WORLD_LOCAL_SIZE"), numberOf("MPI_LOCALNRANKS"));
   if (neighbours > allowedCores()) {
     ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
@@ -129,7 +129,7 @@ MpiWorld::~MpiWorld() {
       }
     }
     MPI_Finalize();
-    // The launcher ends all ranks as soon as one leaves with a code that is not 0. Process 0 has the last word.
+    // The launcher ends all ranks as soon as one leaves with a code that is not 0. Process 0 decides.
     const auto end = Clock::now() + kLastWord;
     for (char state = 'R'; first != 0 && state != '-' && state != 'Z' && Clock::now() < end;) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -249,7 +249,7 @@ Outcome MpiWorld::await(MPI_Request& request, int peer) {
       continue;
     }
     ticked = now;
-    // Between runs somebody may be busy with his data; whoever waits for process 0 waits for all others too.
+    // Between runs a process may be busy with its data; a process that waits for process 0 waits for all others too.
     const double limit = m_patience + kSlack.count() * (peer == 0 ? 2 : 1);
     if (peer >= 0 && m_patience > 0 && std::chrono::duration<double>(now - start).count() > limit) {
       giveUp(program::RunExit::hang, describe(peer, '?'), peer == 0);

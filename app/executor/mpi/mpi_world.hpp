@@ -60,13 +60,13 @@ public:
   int findLost(char& state) const;
   /// A neighbour that a signal has stopped, -1 = none.
   [[nodiscard]] int findStopped() const;
-  /// A process died or hangs: no call between processes can be made any more, and MPI cannot be ended. Where it is
+  /// A process died or hangs: no call between processes can be made anymore, and MPI cannot be ended. Where it is
   /// process 0, which reports, the first other one of this host writes `lastWords` to standard error.
   /// @param isFirstSilent it is process 0, on another host, that hangs: the first one of this host says so at once
   void giveUp(program::RunExit why, std::string lastWords, bool isFirstSilent = false);
   [[nodiscard]] bool isBroken() const { return m_brokenBy.has_value(); }
   [[nodiscard]] std::optional<program::RunExit> brokenBy() const { return m_brokenBy; }
-  /// How long a neighbour may be stopped by a signal while the others wait for it. 0 = for ever.
+  /// How long a neighbour may be stopped by a signal while the others wait for it. 0 = forever.
   void setPatience(double seconds) { m_patience = seconds; }
   /// "rank 3 (process 4711 on this host) is gone".
   [[nodiscard]] std::string describe(int rank, char state) const;

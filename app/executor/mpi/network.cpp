@@ -251,7 +251,7 @@ void Watch::ask(Verdict verdict, int culprit) {
 
 Verdict Watch::lead(Standing own) {
   const Clock::time_point now = Clock::now();
-  // A process that was stopped itself finds the others gone when it goes on.
+  // A process that was stopped itself finds the others gone when it continues.
   if (m_stallSeconds > 0 &&
       std::chrono::duration<double>(now - m_polled).count() > silenceOfFirst(m_stallSeconds) / 2) {
     m_asked += now - m_polled;

@@ -132,7 +132,7 @@ struct Standing {
   std::uint64_t taken = 0;     ///< from the network
 };
 
-/// How processes of several hosts learn that nothing moves any more. Process 0 asks all, again and again; each answers
+/// How processes of several hosts learn that nothing moves anymore. Process 0 asks all, again and again; each answers
 /// at once. If in two rounds running all were idle, nobody's progress differs, as many messages were taken as were
 /// handed over, and somebody is not through, then at the moment between the rounds everybody was idle and nothing was
 /// under way: a deadlock, for certain (Mattern, "Algorithms for distributed termination detection", 1987, the
@@ -145,7 +145,7 @@ public:
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  /// All processes, at the start of a run. @param stallSeconds 0 = for ever
+  /// All processes, at the start of a run. @param stallSeconds 0 = forever
   void begin(double stallSeconds);
   /// @return the verdict when there is one, with its rank in culprit()
   Verdict poll(Standing own);

@@ -30,7 +30,7 @@ struct PlanStep {
   /// Sends whose data is what lies at dst (recvCopySend, recvReduceCopySend) or src (send), and nobody overwrites it
   /// before the peer has received it: the message may be a pointer to that place. Never set for recvReduceSend.
   bool sourceStable = false;
-  /// Receives into dst, and everybody is through with that place when the peer sends: the peer may write straight
+  /// Receives into dst, and all readers of that place have finished when the peer sends: the peer may write straight
   /// there. Set only for recv and recvCopySend.
   bool targetFree = false;
   /// Writes dst for the last time, and nobody reads it afterwards: it need not stay in a cache.

@@ -141,7 +141,7 @@ executor::Plan passPlan(int ranks, int source, int target, int hops) {
   using program::Buffer;
   using program::StepType;
   executor::Plan plan;
-  plan.name = "pass to and fro";
+  plan.name = "ping-pong";
   plan.operation = Collective::broadcast;
   plan.place = executor::Place::outOfPlace;
   plan.root = source;
@@ -197,7 +197,7 @@ Result<std::vector<PairProfile>> profileRanks(executor::Backend& backend, const 
           if (hops > 1 && bytes > kMaxBytesPerRun / hops) {
             break;
           }
-          // A told stop is told to all, so that nobody waits for one that left.
+          // A stop is sent to all, so that no rank waits for one that left.
           const auto stopped = backend.sum(options.stop.stop_requested() ? 1 : 0);
           if (!stopped || *stopped > 0) {
             return stopped ? Error{.code = ErrorCode::cancelled, .message = "stopped"} : stopped.error();

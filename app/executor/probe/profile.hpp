@@ -13,7 +13,7 @@
 /// How long a message takes from rank to rank: latency alpha and seconds per byte beta, for every ordered pair.
 namespace coppice::probe {
 
-/// One measurement: messages of `bytes` passed `hops` times to and fro, each after the one before.
+/// One measurement: messages of `bytes` passed `hops` times back and forth, each after the one before.
 struct Point {
   int hops = 1;
   std::int64_t bytes = 0;
@@ -30,8 +30,8 @@ struct Fit {
 /// Least squares over T = constant + alpha * hops + beta * hops * bytes, each point weighted with 1 / T, so that small
 /// messages count as much as large ones. The method of TACCL (NSDI 2023, section 4): n messages of s bytes one after
 /// another take n (alpha + beta s), n at once alpha + n beta s; here the latter is one message of n s bytes, and a run
-/// has a cost of its own. A negative alpha is set to zero and the rest fitted anew. Errors: infeasible with points that
-/// tell no three numbers apart, or where more bytes take less time.
+/// has a cost of its own. A negative alpha is set to zero and the rest fitted again. Errors: infeasible with points
+/// that tell no three numbers apart, or where more bytes take less time.
 [[nodiscard]] Result<Fit> fitAlphaBeta(const std::vector<Point>& points);
 
 struct PairProfile {
@@ -50,7 +50,7 @@ struct ProfileOptions {
   std::stop_token stop = {};
 };
 
-/// A program in which two ranks pass one message to and fro, the others do nothing.
+/// A program in which two ranks pass one message back and forth, the others do nothing.
 [[nodiscard]] executor::Plan passPlan(int ranks, int source, int target, int hops);
 
 /// Measures every ordered pair, one after the other, over the backend's own connections. All processes of a run call

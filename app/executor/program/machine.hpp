@@ -13,8 +13,8 @@ namespace coppice::executor {
 /// This machine and all backends; `backend` stays empty.
 [[nodiscard]] program::EnvRecord describeMachine(const std::vector<KnownBackend>& backends);
 
-/// The backend of that name. "auto": the first of mpi and cuda that could run so many ranks at full worth here, else
-/// threads. Errors: badUsage (no such name), unavailable with the reason and the mend.
+/// The backend of that name. "auto": the first of mpi and cuda that could run this many ranks at full worth here, else
+/// threads. Errors: badUsage (no such name), unavailable with the reason and a fix.
 Result<const BackendKind*> chooseBackend(const std::vector<KnownBackend>& backends, const std::string& name,
                                          const BackendOptions& options);
 

@@ -11,7 +11,7 @@
 
 namespace coppice::executor {
 
-/// One line for a terminal: control characters become "?", line ends blanks. Names in files are a stranger's.
+/// One line for a terminal: control characters become "?", line ends blanks. Names in files are untrusted.
 [[nodiscard]] std::string terminalLine(std::string text);
 
 /// Standard output of the program: records as JSON lines, or as text for people. Safe from any thread.

@@ -270,7 +270,7 @@ program::HelloRecord hello() {
   return {.version = kVersion, .pid = getpid(), .processGroup = getpgrp()};
 }
 
-/// The last words themselves may have been lost.
+/// The final messages may have been lost.
 int checkOutput(Output& output) {
   const auto fault = output.fault();
   if (!fault) {

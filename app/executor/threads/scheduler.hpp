@@ -29,13 +29,13 @@ struct SharedState {
   std::vector<Counter> flags;     ///< by block
 };
 
-/// Runs threadblocks as resumable tasks on workers. A task that cannot go on is parked and costs nothing; whoever makes
-/// its condition true puts it into the queue of the worker that its next data belongs to. Data belongs to workers by
-/// its place in the collective, the same place on all ranks to the same worker: so what a schedule moves from rank to
-/// rank stays in one core's cache, or near one node's memory. Idle workers take from others, then sleep.
+/// Runs threadblocks as resumable tasks on workers. A task that cannot continue is parked and costs nothing; the task
+/// that makes its condition true puts it into the queue of the worker that its next data belongs to. Data belongs to
+/// workers by its place in the collective, the same place on all ranks to the same worker: so what a schedule moves
+/// from rank to rank stays in one core's cache, or near one node's memory. Idle workers take from others, then sleep.
 ///
-/// Where operations are small, handing them about would cost more than they do: then whoever wakes a task keeps it on a
-/// stack of his own, and gives half of that away when somebody looks for work.
+/// Where operations are small, handing them about would cost more than they do: then the worker that wakes a task keeps
+/// it on a stack of his own, and gives half of that away when somebody looks for work.
 ///
 /// Queued tasks and workers that run something (or have it on their stack) are counted. Only a worker that is counted
 /// wakes tasks, so at zero either all have ended or nothing can ever move again, which is known at once.
@@ -88,7 +88,7 @@ private:
   void runTask(int worker, int task, bool isOwn);
   template <bool kIsAlone>
   void runBlock(int worker, int block, bool isOwn);
-  /// @return whether the block may go on at once
+  /// @return whether the block may continue at once
   template <bool kIsAlone>
   bool park(int worker, int block, Wait wait);
   template <bool kIsAlone>

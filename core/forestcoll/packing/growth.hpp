@@ -48,7 +48,7 @@ struct GrowthOptions {
 ///
 /// Several exact strategies differ in what they trim; any may be the fast one on a fabric without slack or symmetry.
 /// The first is tried alone; when it has not ended after a certain amount of counted work (about a second), all of them
-/// start anew side by side on the cores there are, each with four times that work, then sixteen, and so on. Of those
+/// restart side by side on the cores there are, each with four times that work, then sixteen, and so on. Of those
 /// that end in a round the first in order is taken: the result never depends on timing, and costs at most some three
 /// times the work of the quickest.
 /// Throws Failure, OverflowError, CancelledError.

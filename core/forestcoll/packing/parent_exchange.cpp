@@ -124,7 +124,7 @@ bool ParentExchange::place(const Wish& wish) {
     return true;
   }
   if (own >= TreeTable::kIsRoot) {
-    // What the search has seen has no room for so many copies (with cuts, for none) and gets none: no path leads out.
+    // What the search has seen has no room for this many copies (with cuts, for none) and gets none: no path leads out.
     for (const int place : m_queue) {
       m_blockedFrom[place] = std::min(m_blockedFrom[place], wish.mayCut ? 1 : m_table.copies(tree));
     }

@@ -186,7 +186,7 @@ private:
   std::ptrdiff_t m_maxGpus = 0;
 };
 
-/// An arc whose ends inside parts have been brought home to GPUs.
+/// An arc whose ends inside parts have been moved to GPU endpoints.
 struct HomedArc {
   int tail = 0;
   int head = 0;
@@ -220,7 +220,7 @@ std::vector<int64_t> inProportion(int64_t total, const std::vector<int64_t>& sha
 /// Brings the arcs across the border of each part home to its GPUs.
 ///
 /// What enters a part decides what is asked of its inside, so those capacities stay as they are. Ways out of GPUs and
-/// links between outer switches may be used to the full by whoever keeps the switches balanced himself (star routing).
+/// links between outer switches may be used fully by a caller that keeps the switches balanced itself (star routing).
 class BorderMigration {
 public:
   BorderMigration(const Network& network, const std::vector<TreeArc>& capacities,

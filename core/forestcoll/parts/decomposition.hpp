@@ -19,12 +19,12 @@
 ///  * inside:  the network induced on Q, with supply r(h) + a(h), a(h) being the capacity that enters Q at h.
 /// Both are feasible iff the whole is: cuts of the outside are cuts of the whole, and a set S inside Q has
 /// in_Q(S) + r(S) + a(S) = in(S) + r(S). Switches stay balanced on both sides. Any inside tree rooted at the entry may
-/// continue an outside tree there, since it spans Q and so reaches every GPU from which the outside tree goes on.
+/// continue an outside tree there, since it spans Q and so reaches every GPU from which the outside tree continues.
 ///
-/// Where arcs across the border end at a switch w of Q (a leaf switch, a router), they are first brought home to GPUs:
-/// splitting off pairs (v, w), (w, z) moves the capacity of w -> z to an arc v -> z with a route through w, v being
-/// nearer to the GPUs than w. Splitting keeps the balance of every node and the tightness of Q; whether it keeps all
-/// other cuts is checked by one pass of the feasibility oracle over the whole network.
+/// Where arcs across the border end at a switch w of Q (a leaf switch, a router), they are first moved to GPU
+/// endpoints: splitting off pairs (v, w), (w, z) moves the capacity of w -> z to an arc v -> z with a route through w,
+/// v being nearer to the GPUs than w. Splitting keeps the balance of every node and the tightness of Q; whether it
+/// keeps all other cuts is checked by one pass of the feasibility oracle over the whole network.
 namespace coppice::forestcoll {
 
 /// How one part, or the outside, is solved: switch removal, packing and path recovery on its own network.

@@ -85,7 +85,7 @@ private:
         const bool isOut = link.tail == node;
         const int other = isOut ? link.head : link.tail;
         const auto [otherBox, place] = m_place[other];
-        // Places inside the box are told from nodes outside by their sign.
+        // Places inside the box are distinguished from nodes outside by their sign.
         const int64_t end = otherBox == box ? -1 - int64_t{place} : int64_t{other};
         ends.emplace_back(end, isOut ? 1 : 0, m_bandwidth[arc]);
       }

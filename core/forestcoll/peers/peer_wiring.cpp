@@ -61,7 +61,7 @@ struct SwitchNetwork {
   int64_t capacity = 0;   ///< of all links to its GPUs
 };
 
-/// What two GPUs shall get.
+/// The demand between two GPUs.
 using Demand = std::map<std::pair<int, int>, int64_t>;
 
 /// Part of a wire on one route.
@@ -128,7 +128,7 @@ std::vector<int> chooseSteps(int places, int count) {
   return steps;
 }
 
-/// Who meets whom in a round of a tournament of an even number of players.
+/// The pairs of a round of a tournament of an even number of players.
 int opponent(int player, int round, int players) {
   const int others = players - 1;
   if (player == others) {

@@ -78,15 +78,15 @@ void loadMany(Bench& bench) {
   QVERIFY(bench.view->scene().lines().size() > 1200);
 }
 
-/// Lines run as in a scene that is made anew.
+/// Lines run as in a scene that is rebuilt from scratch.
 void compareWays(const CanvasScene& scene) {
-  const CanvasScene anew(scene.model());
-  QVERIFY(anew.isRouted());
-  QCOMPARE(scene.lines().size(), anew.lines().size());
-  for (std::size_t i = 0; i < anew.lines().size(); ++i) {
-    QVERIFY2(scene.lines()[i].curve == anew.lines()[i].curve,
-             qPrintable(scene.model().title(anew.lines()[i].links[0])));
-    QCOMPARE(scene.lines()[i].numberAt, anew.lines()[i].numberAt);
+  const CanvasScene rebuilt(scene.model());
+  QVERIFY(rebuilt.isRouted());
+  QCOMPARE(scene.lines().size(), rebuilt.lines().size());
+  for (std::size_t i = 0; i < rebuilt.lines().size(); ++i) {
+    QVERIFY2(scene.lines()[i].curve == rebuilt.lines()[i].curve,
+             qPrintable(scene.model().title(rebuilt.lines()[i].links[0])));
+    QCOMPARE(scene.lines()[i].numberAt, rebuilt.lines()[i].numberAt);
   }
 }
 
@@ -365,7 +365,7 @@ private Q_SLOTS:
     QCOMPARE(detailAt(0.2, 20000, small), Detail::far);
   }
 
-  // After any change the geometry that followed is the geometry made anew.
+  // After any change the geometry that followed is the geometry rebuilt from scratch.
   void followsAsRebuilt() {
     Bench bench;
     load(bench, "dgx-a100");
@@ -376,14 +376,14 @@ private Q_SLOTS:
         bench.document.edit("move", [&](Edit& edit) { edits::move(edit, {id}, {33, -17}); });
       }
     }
-    const CanvasScene anew(model);
+    const CanvasScene rebuilt(model);
     const CanvasScene& followed = bench.view->scene();
-    QCOMPARE(followed.nodes().size(), anew.nodes().size());
-    for (std::size_t i = 0; i < anew.nodes().size(); ++i) {
-      QCOMPARE(followed.nodes()[i].rect, anew.nodes()[i].rect);
+    QCOMPARE(followed.nodes().size(), rebuilt.nodes().size());
+    for (std::size_t i = 0; i < rebuilt.nodes().size(); ++i) {
+      QCOMPARE(followed.nodes()[i].rect, rebuilt.nodes()[i].rect);
     }
-    for (std::size_t i = 0; i < anew.boxes().size(); ++i) {
-      QCOMPARE(followed.boxes()[i].rect, anew.boxes()[i].rect);
+    for (std::size_t i = 0; i < rebuilt.boxes().size(); ++i) {
+      QCOMPARE(followed.boxes()[i].rect, rebuilt.boxes()[i].rect);
     }
   }
 

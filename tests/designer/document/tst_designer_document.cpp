@@ -170,7 +170,7 @@ void TestDesignerDocument::faultyFilesOpen_data() {
       << R"({"nodes":[{"id":"a","kind":"gpu","box":"/"},{"id":"b","kind":"gpu","box":"x//y/"},{"id":"c","kind":"gpu","box":"x"}],"links":[]})"
       << 0;
   QTest::newRow("drawing is a list") << R"({"nodes":[],"links":[],"drawing":[1]})" << 1;
-  QTest::newRow("drawing of strangers")
+  QTest::newRow("drawing of another program")
       << R"({"nodes":[{"id":"a","kind":"gpu"}],"links":[],"drawing":{"nodes":[{"id":"zz"},{"x":1},7],"boxes":"no","notes":[{}]}})"
       << 1;
 }

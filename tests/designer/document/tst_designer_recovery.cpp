@@ -184,7 +184,7 @@ void TestDesignerRecovery::killedAtAnyMoment() {
       states << digest(document.model());
     }
   }
-  // All it said it had done, and at most the one edit that it could not speak of any more.
+  // All it said it had done, and at most the one edit that it could not speak of anymore.
   const QString state = digest(recovered->model);
   QVERIFY2(state == states[static_cast<int>(last) - 1] || state == states[static_cast<int>(last)],
            qPrintable(u"seed %1: not the state after %2 edits"_s.arg(seed).arg(last)));

@@ -640,7 +640,7 @@ private Q_SLOTS:
     QTest::addColumn<int>("code");
     QTest::newRow("flood") << QByteArray("flood") << 0;
     QTest::newRow("crash") << QByteArray("crash") << 8;
-    QTest::newRow("no last word") << QByteArray("silent-end") << 3;
+    QTest::newRow("no final record") << QByteArray("silent-end") << 3;
     QTest::newRow("other protocol") << QByteArray("other-protocol") << 8;
   }
   void endings() {
@@ -891,7 +891,7 @@ private Q_SLOTS:
       QSKIP(qPrintable(m_why));
     }
     m_sshd.trustHost();
-    m_sshd.writeClientConfig("stranger_key");
+    m_sshd.writeClientConfig("unknown_key");
     const auto connection = connected(loop());
     m_sshd.writeClientConfig();
     QCOMPARE(connection->state(), Connection::State::failed);

@@ -407,7 +407,7 @@ void TestDesignerSchedule::cancelKeepsTheLastResult() {
   QVERIFY(QTest::qWaitFor([&] { return !fixture.book()->progress().stage.empty(); }, kLong));
   QVERIFY(fixture.window->findChild<QWidget*>(u"scheduleRunning"_s)->isVisible());
   QVERIFY(fixture.window->actions()[u"schedule.cancel"_s]->isEnabled());
-  // The window goes on: an edit while the job runs.
+  // The window continues: an edit while the job runs.
   QVERIFY(fixture.editor()->document().edit(u"note"_s, [](Edit& edit) { edits::addNote(edit, "still here", {0, 0}); }));
   fixture.editor()->canvas().setFocus();
   QTest::keyClick(&fixture.editor()->canvas(), Qt::Key_Escape);
@@ -944,7 +944,7 @@ void TestDesignerSchedule::theOptionsDialog() {
   QVERIFY(QTest::qWaitFor([&] { return table->rowCount() == 3; }, kLong));
   QCOMPARE(dialog->options().treeCount, TreeCount::scan);
   QCOMPARE(fixture.book()->options().maxK, 3);
-  // Amounts: what cannot be read is told and not generated.
+  // Amounts: what cannot be read is reported and not generated.
   auto* amounts = dialog->findChild<QLineEdit*>(u"generateAmounts"_s);
   auto* generate = dialog->findChild<QPushButton*>(u"generateButton"_s);
   QVERIFY(amounts->isVisible());
@@ -1064,7 +1064,7 @@ void TestDesignerSchedule::exportWritesAVerifiedProgram() {
   fixture.answers->saveTo = fixture.dir.filePath(u"ag.forest.json"_s);
   QTest::mouseClick(dialog->findChild<QPushButton*>(u"exportSchedule"_s), Qt::LeftButton);
   QVERIFY(loadSchedule(fixture.answers->saveTo, {}));
-  // A place that cannot be written is told of.
+  // A path that cannot be written is reported.
   fixture.answers->saveTo = fixture.dir.filePath(u"no/such/folder/ag.xml"_s);
   QTest::mouseClick(dialog->findChild<QPushButton*>(u"exportSave"_s), Qt::LeftButton);
   QCOMPARE(fixture.answers->failures.size(), 1);
@@ -1247,7 +1247,7 @@ void TestDesignerSchedule::openingTrees() {
   QCOMPARE(fixture.window->editors().size(), 1U);
   QCOMPARE(fixture.book()->entries().size(), 1U);
   QVERIFY(fixture.current()->result->verdict.ok);
-  // Broken: the place is told.
+  // Broken: the place is reported.
   QVERIFY(io::saveFile(path.toStdString(), "<Algo nchunkspernode=\"1\">\n<tree root=\"a\" index=\"0\" nchunks=\"x\">"));
   fixture.window->openFile(path);
   QVERIFY(QTest::qWaitFor([&] { return !fixture.answers->failures.isEmpty(); }, kLong));

@@ -38,7 +38,7 @@ inline const Plan& planOf(const PlanSet& set) {
   return set.inPlace ? *set.inPlace : *set.outOfPlace;
 }
 
-/// Runs and checks so many rounds; from the second on the counters of those before matter. Empty, or what went wrong.
+/// Runs and checks this many rounds; from the second on the counters of those before matter. Empty, or what went wrong.
 inline QString runAndCheck(Backend& backend, const Plan& plan, const Case& what, int depth) {
   const auto geometry =
       makeGeometry(plan, {.type = what.type, .bytes = what.bytes, .pieceBytes = what.piece, .depth = depth});

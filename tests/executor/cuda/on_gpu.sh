@@ -114,7 +114,7 @@ if ! command -v mpirun >/dev/null || ! cmake --build "$build" --parallel "${COPP
 else
   attempt "several processes on host threads" "$build/tests/executor/cuda/tst_executor_team"
   if ((EUID == 0)); then
-    echo "on_gpu: mpirun is told to run as root"
+    echo "on_gpu: mpirun is allowed to run as root"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   fi
   small=(-b 1000 -e 1000000 -f 10 -n 2 -w 1 --stall 120)

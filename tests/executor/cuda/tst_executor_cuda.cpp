@@ -207,7 +207,7 @@ void TestExecutorCuda::deadlock() {
   }
 }
 
-/// An abort ends blocks that wait, with several lanes, and afterwards the backend can be prepared anew.
+/// An abort ends blocks that wait, with several lanes, and afterwards the backend can be prepared again.
 void TestExecutorCuda::cancelled() {
   program::Program program = samples::ringAllgather(2, 1, true);
   for (auto& rank : program.ranks) {

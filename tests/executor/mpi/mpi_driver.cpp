@@ -199,7 +199,7 @@ std::string difference(Backend& backend, Backend& model, const Geometry& geometr
   return {};
 }
 
-/// Runs of several iterations, of which each goes on with the data that the one before left. 4-byte types only.
+/// Runs of several iterations, of which each continues with the data that the one before left. 4-byte types only.
 std::string iterate(Backend& backend, const Plan& plan, int depth, std::int64_t bytes, DataType type, ReduceOp op) {
   const std::unique_ptr<Backend> model = makeThreads(1);
   const auto geometry = makeGeometry(
@@ -209,7 +209,7 @@ std::string iterate(Backend& backend, const Plan& plan, int depth, std::int64_t 
   }
   int runs = 0;
   for (const int iterations : {5, 1, 12}) {
-    // The second run goes on with the data of the first.
+    // The second run continues with the data of the first.
     if (++runs != 2) {
       fill(*model, *geometry, static_cast<std::uint64_t>(runs));
       fill(backend, *geometry, static_cast<std::uint64_t>(runs));

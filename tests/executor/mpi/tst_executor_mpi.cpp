@@ -36,7 +36,7 @@ constexpr bool kIsSanitized = false;
 constexpr int kSlowness = 1;
 #endif
 
-/// An environment in which Open MPI runs as whoever runs the tests.
+/// An environment in which Open MPI runs as the user who runs the tests.
 QProcessEnvironment environment(bool forcesNetwork = false) {
   QProcessEnvironment variables = QProcessEnvironment::systemEnvironment();
   variables.insert("OMPI_ALLOW_RUN_AS_ROOT", "1");
@@ -197,7 +197,7 @@ private slots:
 
 private:
   void drive(const QStringList& launch, const QStringList& driver, const QProcessEnvironment& variables, int least);
-  /// A run that goes on until something is done to it.
+  /// A run that continues until something is done to it.
   std::unique_ptr<ExecRun> endless(bool forcesNetwork, const QStringList& more = {});
 
   bool m_hasMpirun = false;
@@ -788,7 +788,8 @@ void ExecutorMpiTest::startsSlowly() {
   QCOMPARE(run.finish(kSlowness * 60000), static_cast<int>(RunExit::cancelled));
 }
 
-/// Ranks that do not go on are named before the run gives up for want of progress, each before those that wait for it.
+/// Ranks that do not continue are named before the run gives up for want of progress, each before those that wait for
+/// it.
 void ExecutorMpiTest::patience() {
   constexpr double kStall = 10;
   QVERIFY(executor::stopPatience(kStall) < executor::silenceOfOthers(kStall));
