@@ -13,7 +13,7 @@ namespace {
 void describeAllreduceLimit(const forestcoll::Optimum& optimum, Answer& answer) {
   if (!optimum.allreduceLimit) {
     answer.json["allreduce_bound"] = {{"status", "not_computed"}};
-    answer.text += "  any trees   how fast an allreduce by other trees could be was not computed\n";
+    answer.text += "  any trees   the bound of an allreduce by other trees was not computed\n";
     return;
   }
   const forestcoll::AllreduceLimit& limit = *optimum.allreduceLimit;
@@ -107,7 +107,7 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
     text += "  bottleneck  " + cutSentence(fabric, request.collective, tied.cuts.front(), weighted) + "\n";
     if (tied.count > 1 || !tied.isExact) {
       text += std::string("              and ") + (tied.isExact ? "" : "at least ") +
-              counted(tied.count - 1, "other cut") + " just as tight\n";
+              counted(tied.count - 1, "other cut") + " equally tight\n";
     }
   }
   text += "  trees       k = " + std::to_string(optimum.treesPerRoot) +
@@ -115,7 +115,7 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
           " (U = " + optimum.scale.toString() + ")\n";
   if (free == nullptr && optimum.treesPerRoot != optimum.integralTreesPerRoot) {
     text += "              " +
-            std::string(optimum.isLeastK ? "the least k that reaches the optimum; with whole capacities"
+            std::string(optimum.isLeastK ? "the minimum k that reaches the optimum; with whole capacities"
                                          : "a smaller k than with whole capacities, which") +
             " it would be " + std::to_string(optimum.integralTreesPerRoot) + "\n";
   }

@@ -112,10 +112,11 @@ Result<Report> run(const FabricOptions& options, const Progress& progress) {
 }  // namespace
 
 void addCheck(CLI::App& app, Invocation& invocation) {
-  CLI::App& sub = addSubcommand(app, invocation, "check", "Say everything that is wrong or noteworthy in a fabric",
-                                "  coppice-cli check examples/2x-dgx-a100.fabric.json\n"
-                                "  coppice-cli check box.xml --boxes 4 --scale-out rails\n"
-                                "  some-generator | coppice-cli check - --json");
+  CLI::App& sub =
+      addSubcommand(app, invocation, "check", "List all errors and warnings of a fabric, each with a suggested fix",
+                    "  coppice-cli check examples/2x-dgx-a100.fabric.json\n"
+                    "  coppice-cli check box.xml --boxes 4 --scale-out rails\n"
+                    "  some-generator | coppice-cli check - --json");
   auto options = std::make_shared<FabricOptions>();
   addFabricOptions(sub, *options);
   sub.callback([options, &invocation] {

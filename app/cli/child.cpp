@@ -102,7 +102,7 @@ Result<Child> Child::start(const std::vector<std::string>& words, const ChildOpt
                  "check that it is installed"};
   }
   const auto failed = [](const std::string& what) {
-    return Error{ErrorCode::io, what + ": " + std::strerror(errno), "close other programs"};
+    return Error{ErrorCode::io, what + ": " + std::strerror(errno), "raise the limit of open files (ulimit -n)"};
   };
   Pipe in;
   Pipe out;

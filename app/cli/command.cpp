@@ -59,7 +59,7 @@ CLI::App& addSubcommand(CLI::App& app, Invocation& invocation, const std::string
   CLI::App* sub = app.add_subcommand(name, description);
   sub->add_flag("--json", invocation.json, "Print one JSON object instead of text");
   sub->add_option("--memory-limit", invocation.memoryLimit,
-                  "Give up beyond so much memory, as in 4G; without it, beyond what is free");
+                  "Abort when memory exceeds this, as in 4G; default: what is free");
   sub->footer("Examples:\n" + examples);
   return *sub;
 }

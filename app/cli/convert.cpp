@@ -22,7 +22,7 @@ Result<io::FabricFormat> targetFormat(const Options& options) {
   if (options.to.empty()) {
     auto told = options.output == "-" ? io::FabricFormat::json : io::detectFormat(options.output, {});
     if (!told) {
-      return Error{ErrorCode::badUsage, inputName(options.output) + ": the suffix does not tell the format",
+      return Error{ErrorCode::badUsage, inputName(options.output) + ": the suffix does not identify the format",
                    "end the name in .fabric.json, .dot or .adj.json, or add --to json, dot or adjacency"};
     }
     return told;
@@ -90,14 +90,14 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
 }  // namespace
 
 void addConvert(CLI::App& app, Invocation& invocation) {
-  CLI::App& sub = addSubcommand(app, invocation, "convert", "Turn a fabric from one format into another",
+  CLI::App& sub = addSubcommand(app, invocation, "convert", "Convert a fabric to another format",
                                 "  coppice-cli convert cluster.dot -o cluster.fabric.json\n"
                                 "  coppice-cli convert topo.xml --boxes 4 --scale-out rails -o cluster.fabric.json\n"
                                 "  nvidia-smi topo -m | coppice-cli convert - --from nvidia-smi -o box.fabric.json\n"
                                 "  coppice-cli convert cluster.fabric.json -o cluster.adj.json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
-  sub.add_option("--to", options->to, "Format: json, dot or adjacency; without it, told by the suffix of -o");
+  sub.add_option("--to", options->to, "Format: json, dot or adjacency; default: detected from the suffix of -o");
   sub.add_option("-o,--output", options->output, "File to write; - for standard output")->required();
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {

@@ -86,7 +86,7 @@ Result<std::string> mscclXml(const Options& options, const io::LoadedForest& loa
 
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
   if (options.lowering.minBytes >= options.lowering.maxBytes) {
-    return Error{ErrorCode::badUsage, "--min-bytes is not below --max-bytes", "give a window that holds some size"};
+    return Error{ErrorCode::badUsage, "--min-bytes is not below --max-bytes", "give a range that contains a size"};
   }
   if (const Outcome kept = keepInput(options.schedule, options.output); !kept) {
     return kept.error();
@@ -169,7 +169,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
 
 void addExport(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
-      app, invocation, "export", "Turn a schedule into an MSCCL program or ForestColl tree XML, verified",
+      app, invocation, "export", "Export a schedule as an MSCCL program or ForestColl tree XML, verified",
       "  coppice-cli export allgather.forest.json --format msccl -o allgather.xml\n"
       "  coppice-cli export ar.forest.json --format msccl --target msccl-executor-nccl --instances 2 -o ar.xml\n"
       "  coppice-cli export rs.forest.json --format msccl --out-of-place --protocol LL --max-bytes 1MiB -o rs.xml\n"
@@ -189,7 +189,7 @@ void addExport(CLI::App& app, Invocation& invocation) {
   using program::Protocol;
   addWord<Protocol>(sub, "--protocol", lowered.protocol,
                     {{"Simple", Protocol::simple}, {"LL", Protocol::ll}, {"LL128", Protocol::ll128}},
-                    "Simple, LL or LL128; without it, Simple, or LL where a broadcast or reduce goes between boxes");
+                    "Simple, LL or LL128; default: Simple, or LL where a broadcast or reduce crosses boxes");
   sub.add_option("--instances", lowered.instances, "Independent copies, each moving its share of every chunk")
       ->capture_default_str();
   using lowering::ChannelPolicy;
@@ -199,11 +199,11 @@ void addExport(CLI::App& app, Invocation& invocation) {
       ->default_str("compact");
   addBytes(sub, "--min-bytes", lowered.minBytes, "Smallest size of the whole collective, as in 64KiB");
   addBytes(sub, "--max-bytes", lowered.maxBytes, "Largest size of the whole collective, as in 1GiB");
-  auto* inPlace = sub.add_flag("--in-place")->description("The buffers are one (the default)");
-  sub.add_flag("--out-of-place", options->outOfPlace, "The buffers differ; own slices are copied")->excludes(inPlace);
+  auto* inPlace = sub.add_flag("--in-place")->description("Use one buffer for input and output (the default)");
+  sub.add_flag("--out-of-place", options->outOfPlace, "Use separate buffers; own slices are copied")->excludes(inPlace);
   sub.add_option("--name", lowered.name, "Name of the algorithm inside the file");
   sub.add_flag("--no-advice", options->noAdvice,
-               "Where the program does not fit, do not try which trees and peers would");
+               "Do not search for trees and peers that fit when the program does not");
   sub.callback([options, &invocation] {
     options->lowering.inPlace = !options->outOfPlace;
     invocation.action = [options, &invocation](const Progress& progress) {

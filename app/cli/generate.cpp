@@ -51,7 +51,7 @@ void describeLimits(const workflow::OptionValues& values, const schedule::Schedu
   answer.json["busbw"] = bus.toString();
   answer.json["busbw_GBps"] = bus.toDouble();
   if (isReached) {
-    answer.text += "  " + label + limits + ": kept without loss\n";
+    answer.text += "  " + label + limits + ": reached without loss\n";
     return;
   }
   answer.json["optimal"] = false;
@@ -175,7 +175,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     return described.error();
   }
   if (values->text("form") == "parts" && !values->flag("prune") && answer->json["form"] == "trees") {
-    answer->text += "  form        trees: the fabric does not fall into parts that its trees could be kept by\n";
+    answer->text += "  form        trees: the fabric has no parts by which its trees could be stored\n";
   }
   answer->json["verified"] = judged->verdict.ok;
   answer->json["bound_proved"] = judged->verdict.boundProved;
@@ -226,7 +226,7 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
   sub.add_option("--show-trees", options->showTrees, "Print the first N trees with their routes")
       ->check(CLI::Range(0, 1 << 30))
       ->type_name("N");
-  sub.add_option("-o,--output", options->output, "Schedule file (.forest.json) to write; none where absent");
+  sub.add_option("-o,--output", options->output, "Schedule file (.forest.json) to write; default: none");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {
       return run(*options, invocation.json, progress);

@@ -63,8 +63,8 @@ void describeTrees(const fabric::Fabric& fabric, const schedule::Schedule& sched
   json["default_latencies"] = unstated;
   const int peers = schedule::maxPeers(schedule, fabric, progress);
   json["max_peers"] = peers;
-  text += "  forest      " + counted(trees, "tree") + ", " + std::to_string(batches) + " different" +
-          (hasParts ? ", kept by their parts" : "") + "; height at most " + counted(most.logicalMax, "GPU hop") +
+  text += "  forest      " + counted(trees, "tree") + ", " + std::to_string(batches) + " distinct" +
+          (hasParts ? ", stored by their parts" : "") + "; height at most " + counted(most.logicalMax, "GPU hop") +
           " (mean " + means[0] + "), " + counted(most.physicalMax, "link") + " (mean " + means[1] + ")\n";
   text += "  peers       each GPU sends to or receives from at most " + counted(peers, "other GPU") + "\n";
   text += "  latency     at most " + oneDecimal(most.latencyMax) + " us along the links from root to leaf (mean " +

@@ -26,7 +26,7 @@ Result<std::string> readStandardInput(std::size_t maxBytes) {
     text.append(buffer.data(), got);
     if (text.size() > maxBytes) {
       return Error{ErrorCode::badInput, "standard input is longer than " + std::to_string(maxBytes >> 20) + " MiB",
-                   "this is no file for this command"};
+                   "check that it is the right file"};
     }
   }
   if (std::ferror(stdin) != 0) {
@@ -87,17 +87,18 @@ void addFabricOptions(CLI::App& sub, FabricOptions& options) {
   sub.add_option("fabric", options.source,
                  "Fabric file, schedule (its fabric), - for standard input, or preset:NAME,key=value,…")
       ->required();
-  sub.add_option("--from", options.from,
-                 "Format: json, dot, adjacency, nccl-xml, nvidia-smi or trees; without it, told by suffix and content");
+  sub.add_option(
+      "--from", options.from,
+      "Format: json, dot, adjacency, nccl-xml, nvidia-smi or trees; default: detected from suffix and content");
   sub.add_option("--gpus", options.gpus, "Keep only these GPUs: ids, ranks or ranges of ranks, as in 0-7,16-23");
   io::ImportAnswers& import = options.import;
   sub.add_option("--boxes", import.boxes, "nccl-xml, nvidia-smi: copies of the one box that the file describes")
       ->capture_default_str();
   sub.add_option("--scale-out", import.scaleOut,
-                 "nccl-xml, nvidia-smi: what joins the copies: switch, rails or planes");
+                 "nccl-xml, nvidia-smi: network between the copies: switch, rails or planes");
   sub.add_option("--nics", import.nics, "nccl-xml, nvidia-smi: use only these NICs, as in mlx5_0,mlx5_1");
-  sub.add_flag("--nominal-rates", import.nominalRates, "nccl-xml: the maker's link rates instead of NCCL's");
-  sub.add_option("--nvlink", import.nvlink, "nvidia-smi: what NVLink joins: switch or mesh; without it, a guess");
+  sub.add_flag("--nominal-rates", import.nominalRates, "nccl-xml: nominal link rates of the vendor instead of NCCL's");
+  sub.add_option("--nvlink", import.nvlink, "nvidia-smi: what NVLink connects: switch or mesh; default: guessed");
   sub.add_option("--nvlink-bandwidth", import.nvlinkBandwidth, "nvidia-smi: GB/s per NVLink and direction");
   sub.add_option("--nic-bandwidth", import.nicBandwidth, "nvidia-smi: GB/s per NIC and direction");
   sub.add_option("--pcie-bandwidth", import.pcieBandwidth, "nvidia-smi: GB/s per PCIe link and direction");

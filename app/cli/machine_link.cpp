@@ -40,7 +40,7 @@ Result<std::unique_ptr<MachineLink>> MachineLink::open(const remote::Target& tar
                                                        const Limits& limits, const std::stop_token& stop) {
   std::string pattern = "/tmp/coppice-XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) {
-    return Error{ErrorCode::io, "no private folder can be made in /tmp", "check its free space"};
+    return Error{ErrorCode::io, "a private folder in /tmp cannot be created", "check its free space"};
   }
   keepTemporary(pattern);
   auto connection = std::unique_ptr<MachineLink>(new MachineLink(target, limits, pattern));
@@ -130,8 +130,8 @@ Result<MachineLink::Said> MachineLink::script(const std::string& text, const std
       const remote::SshFault fault = remote::sshFault(said->errors, m_target.host);
       return Error{ErrorCode::io, fault.message, fault.fix};
     }
-    return Error{ErrorCode::io, m_target.host + " does not run a script: " + inQuotes(said->errors),
-                 "its login may allow no commands"};
+    return Error{ErrorCode::io, m_target.host + " does not run scripts: " + inQuotes(said->errors),
+                 "its login may not allow commands"};
   }
   return result;
 }

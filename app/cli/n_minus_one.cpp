@@ -75,7 +75,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
                                           [](const live::Damage& damage) { return !damage.loss.isPositive(); });
   report.json["ranking"] = Json::array();
   report.text = "n-1 of " + std::string(toString(input->request.collective)) + ", " + gigabytes(input->answer.algbw) +
-                " while all is well\n" + headText(*input);
+                " without failures\n" + headText(*input);
   std::array<std::size_t, 5> counts{};
   for (const live::Failure& failure : failures) {
     ++counts[static_cast<std::size_t>(failure.part)];
@@ -135,17 +135,16 @@ Result<Report> run(const Options& options, const Progress& progress) {
 }  // namespace
 
 void addNMinusOne(CLI::App& app, Invocation& invocation) {
-  CLI::App& sub =
-      addSubcommand(app, invocation, "n-1", "What is left of the bound when one part fails: every one in turn, ranked",
-                    "  coppice-cli n-1 examples/4x-dgx-h100-rails.fabric.json\n"
-                    "  coppice-cli n-1 preset:mi250,boxes=4 -c allreduce --parts nic,switch,box --top 5\n"
-                    "  coppice-cli n-1 cluster.fabric.json --json");
+  CLI::App& sub = addSubcommand(app, invocation, "n-1", "The bound after each single failure, ranked",
+                                "  coppice-cli n-1 examples/4x-dgx-h100-rails.fabric.json\n"
+                                "  coppice-cli n-1 preset:mi250,boxes=4 -c allreduce --parts nic,switch,box --top 5\n"
+                                "  coppice-cli n-1 cluster.fabric.json --json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
   sub.add_option("--parts", options->parts, "What fails, of link, nic, switch, gpu and box; of parallel links, one")
       ->capture_default_str();
-  sub.add_option("--top", options->top, "Rows to list, the worst first; 0 = all (without it 20, with --json all)")
+  sub.add_option("--top", options->top, "Rows to list, the worst first; 0 = all (default: 20, with --json all)")
       ->check(CLI::Range(0, 1 << 30));
   sub.callback([options, &invocation] {
     invocation.action = [options](const Progress& progress) { return run(*options, progress); };

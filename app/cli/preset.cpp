@@ -122,7 +122,7 @@ void addPreset(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
   sub.add_option("name", options->name, "Name of the preset, or \"list\"")->required();
   sub.add_option("parameters", options->arguments, "key=value …");
-  sub.add_option("-o,--output", options->output, "File to write; standard output where absent or \"-\"");
+  sub.add_option("-o,--output", options->output, "File to write; default, or \"-\": standard output");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress&) { return run(*options, invocation.json); };
   });

@@ -95,9 +95,9 @@ Result<Report> run(const Options& options, const Progress& progress) {
                 gigabytes(input->answer.algbw) + "\n" + headText(*input);
   report.text += "  raising     ";
   if (worthwhile > 0) {
-    report.text += several(worthwhile) + " of " + std::to_string(groups.size()) + " would lift the bound\n";
+    report.text += several(worthwhile) + " of " + std::to_string(groups.size()) + " would raise the bound\n";
   } else {
-    report.text += "no " + noun + " alone lifts the bound: several cuts are just as tight" +
+    report.text += "no " + noun + " alone raises the bound: several cuts are equally tight" +
                    (options.by == "class" ? "\n" : "; see --by class\n");
   }
   const std::size_t jsonRows =
@@ -144,7 +144,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
 
 void addPrices(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(app, invocation, "prices",
-                                "What one more GB/s of each link is worth, exactly, and until which bandwidth",
+                                "The exact gain of one more GB/s on each link, and up to which bandwidth",
                                 "  coppice-cli prices examples/a100-h100-cluster.fabric.json\n"
                                 "  coppice-cli prices examples/4x-dgx-h100-rails.fabric.json --by class\n"
                                 "  coppice-cli prices cluster.fabric.json -c broadcast --root b0g0 --top 5 --json");
@@ -154,7 +154,7 @@ void addPrices(CLI::App& app, Invocation& invocation) {
   sub.add_option("--by", options->by,
                  "link = each link of the file alone; class = all links of one kind and bandwidth together")
       ->capture_default_str();
-  sub.add_option("--top", options->top, "Rows to list, the best first; 0 = all (without it 20, with --json all)")
+  sub.add_option("--top", options->top, "Rows to list, the best first; 0 = all (default: 20, with --json all)")
       ->check(CLI::Range(0, 1 << 30));
   sub.callback([options, &invocation] {
     invocation.action = [options](const Progress& progress) { return run(*options, progress); };

@@ -172,7 +172,7 @@ Result<Report> reportOf(Listener& listener, bool json, const std::string& what, 
     return *listener.refusal();
   }
   if (!listener.end()) {
-    return Error{ErrorCode::io, what + " ended without its last record (status " + std::to_string(status) + ")",
+    return Error{ErrorCode::io, what + " exited without a final record (status " + std::to_string(status) + ")",
                  "see what it wrote to standard error"};
   }
   const program::EndRecord& end = *listener.end();
@@ -379,7 +379,7 @@ Result<std::vector<Seat>> takeSeats(const Options& options, const std::vector<re
           return Error{ErrorCode::badUsage,
                        member.target.text() + " and " + other.member.target.text() + " are the same machine, " +
                            inQuotes(seat.deployed.host),
-                       "name it once, with all its ranks behind the colon"};
+                       "name it once, with all its ranks after the colon"};
         }
       }
     }
@@ -437,7 +437,7 @@ Outcome putRun(const std::vector<Seat>& seats, const Options& options, const std
     const std::string machine = seat.member.target.text();
     const auto made =
         seat.link->script(&seat == &seats.front() ? remote::runFolderScript(id) : remote::sameRunFolderScript(id),
-                          "making the folder of the run", seat.link->limits().script, stop);
+                          "creating the folder of the run", seat.link->limits().script, stop);
     if (!made) {
       return made.error();
     }
@@ -450,7 +450,7 @@ Outcome putRun(const std::vector<Seat>& seats, const Options& options, const std
     }
     if (how != "made") {
       return Error{ErrorCode::io,
-                   "the folder of the run could not be made on " + machine + ": " + inQuotes(made->errors),
+                   "the folder of the run could not be created on " + machine + ": " + inQuotes(made->errors),
                    "check its home folder and quota"};
     }
     if (Outcome put = seat.link->put(remote::runFolder(id), {*schedule}, stop); !put) {
@@ -494,7 +494,7 @@ Error lostRun(const Options& options, const std::vector<remote::Member>& members
   }
   constexpr int kNotFound = 127;
   if (heard.status == kNotFound && !listener.hasHeard()) {
-    return {ErrorCode::io, "coppice-exec is not on " + where + " any more", "start the run again"};
+    return {ErrorCode::io, "coppice-exec is no longer on " + where, "start the run again"};
   }
   std::string message = "the connection to " + where + " was lost in the run " + id;
   if (heard.isLate) {
@@ -504,10 +504,10 @@ Error lostRun(const Options& options, const std::vector<remote::Member>& members
   }
   // The remote supervisor ends it when the connection is gone, unless it was started to go on.
   const bool goesOn = options.detaches || !options.attach.empty();
-  return {
-      ErrorCode::io, message,
-      std::string(goesOn ? "it may go on there; to attach again: " : "it ends there by itself; to see its results: ") +
-          again};
+  return {ErrorCode::io, message,
+          std::string(goesOn ? "it may still be active there; to attach again: "
+                             : "it ends there by itself; to see its results: ") +
+              again};
 }
 
 Result<Report> runThere(const Options& options, const std::vector<remote::Member>& members,
@@ -655,7 +655,7 @@ Result<Report> writeBundle(const Options& options, const Progress& progress) {
     report.json["files"].push_back(name);
   }
   report.text =
-      options.bundle + (program ? ": ready" : ": ready, without the executor: it is not installed here") + "\n";
+      options.bundle + (program ? ": ready" : ": ready, without the executor, which is not installed here") + "\n";
   return report;
 }
 
@@ -721,7 +721,7 @@ Result<Report> perform(Options options, const Progress& progress) {
     members.push_back({std::move(*target), 0});
   }
   if (members.empty() && (options.detaches || !options.attach.empty())) {
-    return Error{ErrorCode::badUsage, "--detach and --attach are about another machine", "add --host"};
+    return Error{ErrorCode::badUsage, "--detach and --attach apply to runs on another machine", "add --host"};
   }
   if (members.empty() && !options.variables.empty()) {
     return Error{ErrorCode::badUsage, "--env sets variables of a run on another machine",
@@ -748,38 +748,39 @@ Result<Report> perform(Options options, const Progress& progress) {
 
 void addRun(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
-  CLI::App& sub = addSubcommand(app, invocation, "run", "Run a schedule on this machine or another, check and time it",
+  CLI::App& sub = addSubcommand(app, invocation, "run", "Run a schedule on this or another machine, check and time it",
                                 "  coppice-cli run a100.xml\n"
                                 "  coppice-cli run a100.forest.json -b 64K -e 256M --backend mpi --launch mpirun\n"
                                 "  coppice-cli run a100.xml --host ann@node1 --detach\n"
                                 "  coppice-cli run a100.xml --hosts node1:8,node2:8\n"
                                 "  coppice-cli run a100.xml --bundle for-the-cluster");
   sub.add_option("file", options->file, "MSCCL XML, or a .forest.json");
-  sub.add_option("--backend", options->request.backend, "threads, mpi or cuda; without it, the executor chooses");
+  sub.add_option("--backend", options->request.backend, "threads, mpi or cuda; default: the executor chooses");
   sub.add_option("-b,--minbytes", options->request.minBytes, "First size")->capture_default_str();
   sub.add_option("-e,--maxbytes", options->request.maxBytes, "Last size")->capture_default_str();
-  sub.add_option("-f,--stepfactor", options->request.factor, "From size to size: times this")->capture_default_str();
+  sub.add_option("-f,--stepfactor", options->request.factor, "Factor from one size to the next")->capture_default_str();
   sub.add_option("-n,--iters", options->request.iterations, "Timed rounds of each size")->capture_default_str();
-  sub.add_option("-w,--warmup", options->request.warmup, "Rounds before them")->capture_default_str();
+  sub.add_option("-w,--warmup", options->request.warmup, "Warm-up rounds of each size")->capture_default_str();
   sub.add_option("-d,--type", options->request.type, "float, half, bfloat16, int32 or int8")->capture_default_str();
   sub.add_option("-o,--op", options->request.operation, "sum, prod, min, max or avg")->capture_default_str();
   sub.add_flag("--no-check", options->isUnchecked, "Do not check the data");
-  sub.add_option("--bound", options->request.boundGBps, "Best algbw in GB/s; a .forest.json brings its own");
+  sub.add_option("--bound", options->request.boundGBps, "Bound of algbw in GB/s; default for a .forest.json: its own");
   sub.add_option("--launch", options->launch, "Start one process for each rank with it")
       ->check(CLI::IsMember({"mpirun", "srun"}));
   sub.add_option("--hosts", options->hosts,
                  "Run over these machines together, over ssh, as in node1:8,node2:8: copies the executor to each and "
                  "starts mpirun on the first. With --launch: the hosts of mpirun or srun, where nothing is copied");
   sub.add_option("--partition", options->request.partition, "Slurm partition for srun");
-  sub.add_option("--host", options->host, "Run there, over ssh: host, user@host or user@host:port");
+  sub.add_option("--host", options->host, "Run on this machine over ssh: host, user@host or user@host:port");
   sub.add_option("--ssh-config", options->sshConfig, "Configuration file for ssh instead of your own");
-  sub.add_option("--executor", options->executor, "The program coppice-exec, where it is not beside this one");
-  sub.add_flag("--detach", options->detaches, "With --host or --hosts: leave the run going and print its name");
-  sub.add_option("--attach", options->attach, "With --host or --hosts: show the run of this name from its beginning");
-  sub.add_option("--env", options->variables, "With --host or --hosts: NAME=VALUE for MPI, UCX or NCCL over there");
-  sub.add_option("--limit", options->limit, "With --host or --hosts: seconds after which the run is ended")
+  sub.add_option("--executor", options->executor, "Path of coppice-exec, if it is not beside this program");
+  sub.add_flag("--detach", options->detaches, "With --host or --hosts: leave the run active and print its name");
+  sub.add_option("--attach", options->attach, "With --host or --hosts: attach to the run with this name");
+  sub.add_option("--env", options->variables,
+                 "With --host or --hosts: set NAME=VALUE for MPI, UCX or NCCL on the machines");
+  sub.add_option("--limit", options->limit, "With --host or --hosts: end the run after this many seconds")
       ->check(CLI::NonNegativeNumber);
-  sub.add_option("--bundle", options->bundle, "Do not run: write a folder with all that a run elsewhere needs");
+  sub.add_option("--bundle", options->bundle, "Do not run: write a folder with everything a run elsewhere needs");
   sub.callback([options, &invocation] {
     options->json = invocation.json;
     options->request.checks = !options->isUnchecked;

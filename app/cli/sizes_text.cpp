@@ -107,11 +107,11 @@ Outcome adviseSizes(const fabric::Fabric& fabric, const schedule::Schedule& sche
   }
   const std::string what =
       used.sweep ? "an nccl-tests sweep over powers of two never runs this program, only the library's own algorithm"
-                 : "no size of the window fits the chunks, so this program never runs";
+                 : "no size in the range fits the chunks, so this program never runs";
   json["warnings"].push_back(what);
   text += "  warning     " + what + "\n";
   if (!*setting) {
-    text += used.sweep ? "              no number of trees changes that on " + counted(fabric.gpuCount(), "GPU") + "\n"
+    text += used.sweep ? "              no number of trees changes this for " + counted(fabric.gpuCount(), "GPU") + "\n"
                        : "              another --min-bytes or --max-bytes would do\n";
     return Done{};
   }

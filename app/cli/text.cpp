@@ -188,20 +188,20 @@ std::string cutSentence(const fabric::Fabric& fabric, Collective collective, con
   switch (collective) {
     case Collective::allgather:
       subject = weighted ? "shards of weight " + std::to_string(cut.demand) + " must leave"
-                         : (cut.demand == 1 ? "1 GPU must push its shard out"
-                                            : counted(cut.demand, "GPU") + " must push their shards out");
+                         : (cut.demand == 1 ? "1 GPU must send its shard out"
+                                            : counted(cut.demand, "GPU") + " must send their shards out");
       break;
     case Collective::allreduce:
       if (countsLeaving(fabric, collective, cut)) {
         subject =
-            cut.demand == 1 ? "1 GPU must push its sum out" : counted(cut.demand, "GPU") + " must push their sums out";
+            cut.demand == 1 ? "1 GPU must send its sum out" : counted(cut.demand, "GPU") + " must send their sums out";
         break;
       }
       [[fallthrough]];
     case Collective::reduceScatter:
       subject = weighted ? "sums of weight " + std::to_string(cut.demand) + " must come in"
-                         : (cut.demand == 1 ? "1 GPU must draw its sum in"
-                                            : counted(cut.demand, "GPU") + " must draw their sums in");
+                         : (cut.demand == 1 ? "1 GPU must receive its sum"
+                                            : counted(cut.demand, "GPU") + " must receive their sums");
       break;
     case Collective::broadcast:
       subject = "the root's data must leave";

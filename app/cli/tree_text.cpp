@@ -25,7 +25,7 @@ std::string routeText(const fabric::Fabric& fabric, const schedule::Forest& fore
   }
   if (edge.pruned > 0) {
     text += forest.direction == schedule::Direction::out ? " (first " : " (last ";
-    text += counted(edge.pruned, "hop") + " spared by the switch)";
+    text += counted(edge.pruned, "hop") + " saved by the switch)";
   }
   return text;
 }

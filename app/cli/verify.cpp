@@ -108,7 +108,7 @@ Result<Report> verifyForest(const Options& options, const std::string& text, con
 /// A tree file states neither fabric nor bound: the one is asked for, the other computed.
 Result<Report> verifyTrees(const Options& options, const std::string& text, const Progress& progress) {
   if (options.fabric.empty()) {
-    return Error{ErrorCode::badUsage, "a tree file does not say what its fabric is", "add --fabric F"};
+    return Error{ErrorCode::badUsage, "a tree file does not name its fabric", "add --fabric F"};
   }
   const auto loaded = loadFabric({.source = options.fabric, .standardInput = readStandardInput}, progress);
   if (!loaded) {
@@ -184,8 +184,8 @@ Result<Report> verifyProgram(const Options& options, const std::string& text, co
   }
   if (judged->ok) {
     result.text += "  executed    symbolically on " + counted(judged->verdict.ranks, "rank") +
-                   ": every output chunk holds exactly what " + collective +
-                   " demands,\n              without deadlock or race, within all limits of " +
+                   ": every output chunk contains exactly what " + collective +
+                   " requires,\n              without deadlock or race, within all limits of " +
                    std::string(program::toString(*runtime)) + "\n";
   }
   result.json["findings"] = toJson(judged->findings);
@@ -228,8 +228,8 @@ void addVerify(CLI::App& app, Invocation& invocation) {
                  "MSCCL XML: threadblocks that a GPU runs at once (A100 108, H100 132)")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  sub.add_option("--fabric", options->fabric, "Tree XML: the fabric it is for");
-  sub.add_option("-c,--collective", options->collective, "Tree XML: the collective, where the file does not say");
+  sub.add_option("--fabric", options->fabric, "Tree XML: its fabric");
+  sub.add_option("-c,--collective", options->collective, "Tree XML: its collective, if the file does not state it");
   sub.callback([options, &invocation] {
     invocation.action = [options](const Progress& progress) { return run(*options, progress); };
   });

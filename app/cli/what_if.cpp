@@ -152,7 +152,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
 
 void addWhatIf(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
-      app, invocation, "what-if", "The bound as a function of the bandwidth of a link: every point where it bends",
+      app, invocation, "what-if", "The bound as a function of the bandwidth of a link, with every break point",
       "  coppice-cli what-if examples/2x-dgx-a100.fabric.json --link b0g0 b0nvs\n"
       "  coppice-cli what-if preset:mi250,boxes=4 --link b0g0 sw --class --lowest 10 --highest 64\n"
       "  coppice-cli what-if cluster.fabric.json --link leaf0 spine1 --one-way --json");
@@ -160,12 +160,12 @@ void addWhatIf(CLI::App& app, Invocation& invocation) {
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
   sub.add_option("--link", options->link, "The two ends of the link, parallel links added up")->required();
-  sub.add_option("--lowest", options->lowest, "Bandwidth to begin with, such as 0, 12.5 or 400Gb/s")
-      ->capture_default_str();
-  sub.add_option("--highest", options->highest, "Bandwidth to end with; without it, four times the present one");
+  sub.add_option("--lowest", options->lowest, "First bandwidth, such as 0, 12.5 or 400Gb/s")->capture_default_str();
+  sub.add_option("--highest", options->highest, "Last bandwidth; default: four times the current one");
   auto* oneWay =
       sub.add_flag("--one-way", options->isOneWay, "Change only the direction from the first end to the second");
-  sub.add_flag("--class", options->isWholeClass, "Change every link like it: same kinds of ends, box or not, bandwidth")
+  sub.add_flag("--class", options->isWholeClass,
+               "Change every link of its class: same kinds of ends, within or between boxes, same bandwidth")
       ->excludes(oneWay);
   sub.callback([options, &invocation] {
     invocation.action = [options](const Progress& progress) { return run(*options, progress); };

@@ -38,7 +38,7 @@ Result<std::string> layOut(const std::string& text, const std::string& engine) {
   }
   const std::unique_ptr<Agraph_t, CloseGraph> graph(agmemread(text.c_str()));
   if (!graph) {
-    return Error{ErrorCode::badInput, "the text is no DOT graph", "give one graph in the DOT language"};
+    return Error{ErrorCode::badInput, "the text is not a DOT graph", "give one graph in the DOT language"};
   }
   for (Agnode_t* node = agfstnode(graph.get()); node != nullptr; node = agnxtnode(graph.get(), node)) {
     const std::string_view name(agnameof(node));
@@ -47,7 +47,7 @@ Result<std::string> layOut(const std::string& text, const std::string& engine) {
     }
   }
   if (gvLayout(context.get(), graph.get(), engine.c_str()) != 0) {
-    return Error{ErrorCode::internal, "Graphviz has no answer by the engine " + engine,
+    return Error{ErrorCode::internal, "Graphviz failed with the engine " + engine,
                  "choose another layout; check that the plugins of Graphviz are installed"};
   }
   std::string result;
@@ -56,7 +56,7 @@ Result<std::string> layOut(const std::string& text, const std::string& engine) {
     const pointf place = ND_coord(node);
     if (!std::isfinite(place.x) || !std::isfinite(place.y)) {
       gvFreeLayout(context.get(), graph.get());
-      return Error{ErrorCode::internal, "Graphviz gave a place that is no number", "choose another layout"};
+      return Error{ErrorCode::internal, "Graphviz returned a position that is not a number", "choose another layout"};
     }
     std::snprintf(numbers.data(), numbers.size(), " %.2f %.2f\n", place.x, place.y);
     result += agnameof(node);

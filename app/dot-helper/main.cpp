@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
   constexpr std::string_view kLayout = "layout-";
   const std::string engine(mode.starts_with(kLayout) ? mode.substr(kLayout.size()) : std::string_view());
   if (mode != "read" && mode != "write" && !coppice::dot::isLayoutEngine(engine)) {
-    std::fprintf(stderr, "error: say read, write or layout-dot; see coppice-dot --help\n");
+    std::fprintf(stderr, "error: use read, write or layout-dot; see coppice-dot --help\n");
     return kBadInput;
   }
   limitResources();

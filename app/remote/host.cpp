@@ -66,7 +66,7 @@ Result<Target> parseTarget(std::string_view text) {
     }
     const std::string_view behind = rest.substr(close + 1);
     if (!behind.empty() && behind.front() != ':') {
-      return refuse("after the bracket only a port may follow");
+      return refuse("only a port may follow the bracket");
     }
     port = behind.empty() ? behind : behind.substr(1);
     if (!behind.empty() && port.empty()) {

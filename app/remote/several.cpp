@@ -39,7 +39,7 @@ Result<std::vector<Member>> parseMembers(std::string_view text) {
       constexpr int kMaxRanks = 1 << 20;
       if (fault != std::errc() || end != number.data() + number.size() || member.ranks < 1 ||
           member.ranks > kMaxRanks) {
-        return notMember(word, "after the colon stands a number of ranks");
+        return notMember(word, "a number of ranks must follow the colon");
       }
     }
     auto target = parseTarget(word.substr(0, colon));
@@ -52,7 +52,7 @@ Result<std::vector<Member>> parseMembers(std::string_view text) {
     }
     members.push_back(std::move(member));
     if (members.size() > kMaxMembers) {
-      return notMember(word, "1024 are the most");
+      return notMember(word, "the maximum is 1024");
     }
     if (comma == std::string_view::npos) {
       return members;
@@ -152,7 +152,7 @@ std::vector<Reach> reachesIn(const Facts& facts, const std::vector<std::string>&
     Error error{ErrorCode::unavailable, way, "check ssh " + name + " on " + first};
     if (said.find("coppice-is-elsewhere") != std::string::npos) {
       depth = 4;
-      error.message += "that leads to another machine or another user there";
+      error.message += "this name leads to another machine or user from there";
       error.fix = "name the same user and HostName for it in ~/.ssh/config of " + first;
     } else {
       const SshFault fault = sshFault(said, name);
@@ -171,7 +171,7 @@ std::vector<Reach> reachesIn(const Facts& facts, const std::vector<std::string>&
                                                                        : "its host key is not the one known there";
           error.fix = fault.trouble == SshTrouble::hostKeyUnknown
                           ? "log in to " + first + ", connect once with ssh " + name + ", and compare the fingerprint"
-                          : "ask who runs it";
+                          : "ask its administrator";
           break;
         case SshTrouble::nameUnknown:
           depth = 0;

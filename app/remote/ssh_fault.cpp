@@ -93,27 +93,27 @@ SshFault sshFault(std::string_view errorOutput, const std::string& host) {
     case SshTrouble::hostKeyChanged:
       fault.message = "the host key of " + host + " is not the one that is known; nothing was sent to it";
       fault.fix =
-          "somebody may be intercepting the connection, or the machine was reinstalled: ask its administrator, then "
+          "someone may be intercepting the connection, or the machine was reinstalled: ask its administrator, then "
           "remove the old key with ssh-keygen -R";
       break;
     case SshTrouble::hostKeyRevoked:
       fault.message = "the host key of " + host + " is marked as revoked";
-      fault.fix = "ask who runs the machine";
+      fault.fix = "ask the administrator of the machine";
       break;
     case SshTrouble::hostKeyUnknown:
       fault.message = "the host key of " + host + " is not known yet";
-      fault.fix = "compare its fingerprint with the one its owner gives you, then accept it";
+      fault.fix = "compare its fingerprint with the one from its owner, then accept it";
       break;
     case SshTrouble::keyRefused:
       fault.message = host + " refused the login: none of your keys was accepted";
       fault.fix = "load the key into your agent (ssh-add), or name the user and the key in ~/.ssh/config";
       break;
     case SshTrouble::nameUnknown:
-      fault.message = "there is no host called " + host;
+      fault.message = "no host is called " + host;
       fault.fix = "check the spelling and HostName in ~/.ssh/config; a VPN may be needed";
       break;
     case SshTrouble::noRoute:
-      fault.message = "no route leads to " + host;
+      fault.message = "there is no route to " + host;
       fault.fix = "check the network or VPN, and ProxyJump in ~/.ssh/config";
       break;
     case SshTrouble::timeout:
@@ -121,12 +121,12 @@ SshFault sshFault(std::string_view errorOutput, const std::string& host) {
       fault.fix = "it may be down or behind a firewall; a VPN or ProxyJump may be needed";
       break;
     case SshTrouble::refused:
-      fault.message = host + " takes no connections on this port";
+      fault.message = host + " refuses connections on this port";
       fault.fix = "check that sshd runs there, and on which port";
       break;
     case SshTrouble::closed:
-      fault.message = host + " closed the connection before it was agreed";
-      fault.fix = "look at the raw output; sshd may limit logins, or speak other ciphers";
+      fault.message = host + " closed the connection during the handshake";
+      fault.fix = "look at the raw output; sshd may limit logins, or support other ciphers only";
       break;
     case SshTrouble::badConfiguration:
       fault.message = "the ssh configuration is not accepted: " + lastLine(plain);
@@ -135,7 +135,7 @@ SshFault sshFault(std::string_view errorOutput, const std::string& host) {
     case SshTrouble::noSsh:
       return sshMissing();
     case SshTrouble::lost:
-      fault.message = "the connection to " + host + " is lost";
+      fault.message = "the connection to " + host + " was lost";
       fault.fix = "connect again";
       break;
     case SshTrouble::none:

@@ -172,7 +172,7 @@ Outcome installed(const std::string& machine, const Facts& facts, const std::str
                      " has another checksum than the original and was removed",
                  "try again; if it happens again, check the disk and the network of " + machine};
   }
-  return Error{ErrorCode::io, "the copy on " + machine + " could not be put in place: " + inQuotes(errors),
+  return Error{ErrorCode::io, "the copy on " + machine + " could not be moved into place: " + inQuotes(errors),
                "check its home folder and quota"};
 }
 
@@ -197,7 +197,7 @@ Error folderFault(const std::string& machine, const Facts& facts) {
   if (why == "file") {
     return {ErrorCode::io, folder + " is not a folder", "remove or rename it"};
   }
-  return {ErrorCode::io, folder + " cannot be made", "check the home folder, its permissions and quota"};
+  return {ErrorCode::io, folder + " cannot be created", "check the home folder, its permissions and quota"};
 }
 
 }  // namespace coppice::remote

@@ -154,7 +154,7 @@ Result<LoadedDescription> readDescription(const FabricSource& source, const Prog
     const auto detected = io::detectFormat(source.source == "-" ? std::string() : source.source, *text);
     if (!detected) {
       Error error = detected.error();
-      error.fix = "say which it is with --from: json, dot, adjacency, nccl-xml, nvidia-smi or trees";
+      error.fix = "name the format with --from: json, dot, adjacency, nccl-xml, nvidia-smi or trees";
       return error;
     }
     format = *detected;

@@ -28,17 +28,18 @@ std::vector<Option> forestCollOptions() {
                      .excludes = {"k", "within"}});
   options.push_back({.name = "prune",
                      .title = "Multicast and aggregation in switches",
-                     .help = "Use switches that multicast or aggregate to take traffic off links",
+                     .help = "Use switches that multicast or aggregate to reduce the load of links",
                      .kind = OptionKind::flag});
-  options.push_back({.name = "height-effort",
-                     .title = "Effort to keep trees low",
-                     .help = "Work spent on low trees: 0 none, 1 cheap, each more about doubles it",
-                     .kind = OptionKind::integer,
-                     .defaultText = "1",
-                     .max = kMaxHeightEffort});
+  options.push_back(
+      {.name = "height-effort",
+       .title = "Effort to keep trees low",
+       .help = "Effort to keep trees shallow: 0 = off, 1 = default (cheap); each step roughly doubles the work",
+       .kind = OptionKind::integer,
+       .defaultText = "1",
+       .max = kMaxHeightEffort});
   options.push_back({.name = "max-height",
                      .title = "Maximum height",
-                     .help = "No tree higher than this many GPU-to-GPU hops, at the least loss of throughput that is "
+                     .help = "Maximum tree height this many GPU-to-GPU hops, at the least loss of throughput that is "
                              "found",
                      .kind = OptionKind::integer,
                      .min = 1,

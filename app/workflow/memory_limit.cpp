@@ -33,8 +33,7 @@ Outcome applyMemoryLimit(const std::string& limit) {
       return bytes.error();
     }
     if (*bytes < kMinLimit) {
-      return optionError("memory-limit", byteSize(*bytes) + " are not enough for anything",
-                         "give at least " + byteSize(kMinLimit));
+      return optionError("memory-limit", byteSize(*bytes) + " are not enough", "give at least " + byteSize(kMinLimit));
     }
     most = *bytes;
   }

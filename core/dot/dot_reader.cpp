@@ -90,7 +90,7 @@ private:
       }
     }
     if (text.empty()) {
-      throw Refused{{ErrorCode::badInput, "the text holds no graph", "write digraph { ... }", Place{m_fileName}}};
+      throw Refused{{ErrorCode::badInput, "the text contains no graph", "write digraph { ... }", Place{m_fileName}}};
     }
     Place where{m_fileName};
     if (const std::size_t at = text.find("line "); at != std::string::npos) {
@@ -108,7 +108,7 @@ private:
     }
     throw Refused{{ErrorCode::badInput,
                    "not valid DOT" + (near.empty() ? ", or the text ends too early" : " near " + inQuotes(near)),
-                   "mend the text here", std::move(where)}};
+                   "correct the text here", std::move(where)}};
   }
 
   [[noreturn]] void refuse(const std::string& element, std::string message, std::string fix) const {
@@ -543,7 +543,7 @@ private:
     }
     if (m_boxConflicts > 0) {
       tell(Severity::warning,
-           "in two clusters at once: " + io::countOf(m_boxConflicts, "node") + ", of which the last cluster counts",
+           "in two clusters: " + io::countOf(m_boxConflicts, "node") + ", of which the last one is used",
            "put each node into one cluster");
     }
     for (const CgraphMessage& message : m_session.messages()) {

@@ -24,7 +24,7 @@ public:
       return error(0, ErrorCode::limit, "the DOT text is larger than 16 MiB", "give a smaller graph");
     }
     if (const std::size_t nul = m_text.find('\0'); nul != std::string_view::npos) {
-      return error(nul, ErrorCode::badInput, "the DOT text holds a zero byte", "give DOT as text");
+      return error(nul, ErrorCode::badInput, "the DOT text contains a zero byte", "give DOT as text");
     }
     if (const auto byte = io::firstIllFormedByte(m_text)) {
       return error(*byte, ErrorCode::badInput, "the DOT text is not UTF-8 here", "convert it to UTF-8");

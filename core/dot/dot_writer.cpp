@@ -106,7 +106,7 @@ private:
 
   static void checkText(const std::string& element, std::string_view text) {
     if (text.find('\0') != std::string_view::npos) {
-      refuse(element, "a text holds a zero byte, which DOT cannot", "remove it");
+      refuse(element, "a text contains a zero byte, which DOT cannot express", "remove it");
     }
     if (io::firstIllFormedByte(text)) {
       refuse(element, "a text is not UTF-8", "convert it to UTF-8");
@@ -132,7 +132,7 @@ private:
       const fabric::LinkDescription& link = m_in.links[i];
       const std::string element = "link " + std::to_string(i) + " " + inQuotes(link.src) + " -> " + inQuotes(link.dst);
       if (!ids.contains(link.src) || !ids.contains(link.dst)) {
-        refuse(element, "one end of the link is no node", "correct its ends");
+        refuse(element, "one end of the link is not a node", "correct its ends");
       }
       checkText(element, link.bandwidth);
       checkText(element, link.latency.value_or(""));
@@ -184,11 +184,12 @@ private:
                  std::string_view reservedValue = {}) {
     for (const auto& [key, value] : extras) {
       if (key.find('\0') != std::string::npos) {
-        refuse({}, "an extra key holds a zero byte, which DOT cannot", "remove it");
+        refuse({}, "an extra key contains a zero byte, which DOT cannot express", "remove it");
       }
       const std::string text = valueText(value);
       if (!isWritable(key)) {
-        refuse({}, "the extra key " + inQuotes(key) + " holds a backslash or line end that DOT cannot", "rename it");
+        refuse({}, "the extra key " + inQuotes(key) + " contains a backslash or line end, which DOT cannot express",
+               "rename it");
       }
       const bool isTaken = key.empty() || key.starts_with(kExtraPrefix) ||
                            std::find(reserved.begin(), reserved.end(), key) != reserved.end() ||

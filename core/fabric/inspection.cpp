@@ -183,7 +183,7 @@ private:
           addError("the id is empty", "give the node an id that no other node has", element);
           break;
         case IdFault::control:
-          addError("the id holds a control character", "use printable characters only", element);
+          addError("the id contains a control character", "use printable characters only", element);
           break;
         case IdFault::encoding:
           addError("the id is not valid UTF-8", "save the id as UTF-8", element);

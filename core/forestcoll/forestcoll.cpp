@@ -61,7 +61,7 @@ std::vector<int64_t> demandByRank(const Fabric& fabric, const Request& request) 
     fail(ErrorCode::badUsage, "the accepted loss must be above 0 % and below 100 %", "give for example 1 %");
   }
   if (request.maxHeight && *request.maxHeight < 1) {
-    fail(ErrorCode::badUsage, "trees have a height of at least 1", "allow at least that");
+    fail(ErrorCode::badUsage, "trees have a height of at least 1", "use a height of 1 or more");
   }
   constexpr int64_t kMaxScans = 10000;
   if (request.maxK && *request.maxK > kMaxScans) {
@@ -77,7 +77,7 @@ std::vector<int64_t> demandByRank(const Fabric& fabric, const Request& request) 
            "the fabric has ranks 0 to " + std::to_string(count - 1));
     }
     if (!request.amounts.empty()) {
-      fail(ErrorCode::badUsage, "amounts make no sense with a single root", "leave them out");
+      fail(ErrorCode::badUsage, "amounts do not apply to a collective with a single root", "leave them out");
     }
     std::vector<int64_t> demand(static_cast<std::size_t>(count), 0);
     demand[*request.root] = 1;
@@ -254,7 +254,7 @@ void planUnbalanced(const Fabric& fabric, Plan& plan, const CutRatio& worst, con
     }
     fail(ErrorCode::unbalanced,
          "ingress and egress differ at " + unbalancedText(fabric, culprits) +
-             ", and the best rate without copying in switches could not be settled (" + rate.error().message + ")",
+             ", and the best rate without copying in switches could not be determined (" + rate.error().message + ")",
          balanceAdvice(fabric), nameOf(fabric, culprits.front()));
   }
   if (!rate->rate.isPositive()) {
@@ -626,7 +626,7 @@ Result<T> guarded(const Request& request, Work&& work) {
   } catch (const CancelledError&) {
     return Error{ErrorCode::cancelled, "cancelled"};
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "out of memory", "allow more memory, keep the trees by parts, or use a smaller k"};
+    return Error{ErrorCode::limit, "out of memory", "allow more memory, store the trees by parts, or use a smaller k"};
   }
 }
 

@@ -943,7 +943,7 @@ private:
     for (int i = 0; i < count; ++i) {
       if (in[i] != 0 || out[i] != 0) {
         throw Failure{{ErrorCode::internal, "a switch could not be removed completely",
-                       "report this fabric: the splitting theorem promises a way for balanced switches"}};
+                       "please report this fabric: the splitting theorem guarantees a pairing for balanced switches"}};
       }
     }
     applyPairings(node, accepted);

@@ -567,7 +567,7 @@ private:
            "remove it: it carries nothing");
     }
     if (m_ignoredAttributes > 0) {
-      tell(Severity::note, "passed over " + countOf(m_ignoredAttributes, "attribute") + " of nodes and edges",
+      tell(Severity::note, "ignored " + countOf(m_ignoredAttributes, "attribute") + " of nodes and edges",
            "capacity, id and kind are read");
     }
     return ImportResult{std::move(description), std::move(m_findings)};
@@ -653,7 +653,7 @@ Result<std::string> write(const fabric::Description& description) {
     const auto src = index.find(link.src);
     const auto dst = index.find(link.dst);
     if (src == index.end() || dst == index.end()) {
-      return linkError(i, link, ErrorCode::badInput, "one end of the link is no node", "correct its ends");
+      return linkError(i, link, ErrorCode::badInput, "one end of the link is not a node", "correct its ends");
     }
     const auto bandwidth = Bandwidth::parse(link.bandwidth);
     if (!bandwidth) {

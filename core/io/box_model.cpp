@@ -425,7 +425,7 @@ private:
       if (first < 0) {
         first = i;
       } else if (sets.find(i) != sets.find(first)) {
-        return Error{ErrorCode::infeasible, "nothing joins " + node(first).id + " and " + node(i).id + " in the box",
+        return Error{ErrorCode::infeasible, "nothing connects " + node(first).id + " and " + node(i).id + " in the box",
                      "add their NVLink, PCIe or CPU links to the file", Place{{}, 0, 0, m_box.name}};
       }
     }

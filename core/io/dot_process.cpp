@@ -196,7 +196,7 @@ private:
 
   Outcome checkTime() const {
     if (m_options.stop.stop_requested()) {
-      return Error{ErrorCode::cancelled, "the Graphviz helper was stopped on request"};
+      return Error{ErrorCode::cancelled, "the Graphviz helper was stopped"};
     }
     if (Clock::now() >= m_deadline) {
       return Error{ErrorCode::limit,
@@ -231,7 +231,8 @@ private:
         drain(m_err, m_answer.messages, kMaxMessages);
       }
       if (m_answer.output.size() > kMaxOutput) {
-        return Error{ErrorCode::limit, "the Graphviz helper answers more than 512 MiB", "give a smaller graph"};
+        return Error{ErrorCode::limit, "the answer of the Graphviz helper is larger than 512 MiB",
+                     "give a smaller graph"};
       }
     }
     return Done{};

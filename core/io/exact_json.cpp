@@ -82,7 +82,7 @@ public:
       } else if (says("unexpected end of input") || says("missing closing quote")) {
         error = Error{ErrorCode::badInput, "the JSON text ends too early", "give the whole text"};
       } else {
-        error = Error{ErrorCode::badInput, "not valid JSON at " + inQuotes(last), "mend the text here"};
+        error = Error{ErrorCode::badInput, "not valid JSON at " + inQuotes(last), "correct the text here"};
       }
       error->where = m_places.at(position > 0 ? position - 1 : 0);
     }

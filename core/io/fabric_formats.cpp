@@ -224,8 +224,8 @@ Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string
   if (isEmpty && name.ends_with(".json")) {
     return FabricFormat::json;
   }
-  return Error{ErrorCode::badInput, "the format of the file cannot be told",
-               "say which it is: json, dot, adjacency, nccl-xml, nvidia-smi or trees", Place{path.string()}};
+  return Error{ErrorCode::badInput, "the format of the file cannot be detected",
+               "name the format: json, dot, adjacency, nccl-xml, nvidia-smi or trees", Place{path.string()}};
 }
 
 Result<ImportResult> importFabric(std::string_view text, FabricFormat format, const std::string& fileName,

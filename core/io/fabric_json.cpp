@@ -112,7 +112,7 @@ public:
   bool number_unsigned(std::uint64_t) { return number(); }            // NOLINT(readability-identifier-naming)
   bool number_float(double, const std::string&) { return number(); }  // NOLINT(readability-identifier-naming)
   bool string(std::string& value) { return scalar(ValueType::string, value); }
-  bool binary(std::vector<std::uint8_t>&) { return fail("JSON text holds no binary values", "", ""); }
+  bool binary(std::vector<std::uint8_t>&) { return fail("JSON cannot contain binary values", "", ""); }
 
   bool start_object(std::size_t) {  // NOLINT(readability-identifier-naming)
     return open(ValueType::object);
@@ -126,7 +126,7 @@ public:
     Frame& frame = m_frames.back();
     if (!frame.keys.insert(key).second) {
       frame.key.clear();  // the fault is the object's
-      return fail("the key " + inQuotes(key) + " is there twice", "keep one of the two", path());
+      return fail("the key " + inQuotes(key) + " appears twice", "keep one of the two", path());
     }
     if (frame.level == Level::extra) {
       std::string& text = extraText();
@@ -293,9 +293,9 @@ private:
     if (expected == "a string" && actual == ValueType::number) {
       fix = "put it in double quotes";
     } else if (actual == ValueType::null) {
-      fix = "leave the key out if there is nothing to say";
+      fix = "omit the key";
     } else {
-      fix = "see the description of the format in the README";
+      fix = "see resources/doc/fabric-files.md";
     }
     return fail("must be " + std::string(expected) + ", not " + std::string(nameOf(actual)), std::move(fix), path());
   }
@@ -378,7 +378,7 @@ private:
         if (isObject) {
           return Level::top;
         }
-        fail("the file must hold one JSON object, not an array", R"(write {"nodes": [...], "links": [...]})", "");
+        fail("the file must contain one JSON object, not an array", R"(write {"nodes": [...], "links": [...]})", "");
         return std::nullopt;
       case Level::top:
         if (frame.key == "nodes" || frame.key == "links") {
@@ -498,7 +498,7 @@ private:
       case Level::links:
         return itemTypeFault(type);
       default:
-        return fail("the file must hold one JSON object, not " + std::string(nameOf(type)),
+        return fail("the file must contain one JSON object, not " + std::string(nameOf(type)),
                     R"(write {"nodes": [...], "links": [...]})", "");
     }
     endToken();

@@ -535,13 +535,13 @@ public:
   bool boolean(bool) { return scalar("true or false"); }
   bool binary(std::vector<std::uint8_t>&) { return scalar("binary data"); }
   bool number_float(double, const std::string&) {  // NOLINT(readability-identifier-naming)
-    return scalar("a number that is no 64-bit integer");
+    return scalar("a number that is not a 64-bit integer");
   }
   bool number_integer(std::int64_t value) { return number(value); }  // NOLINT(readability-identifier-naming)
   bool number_unsigned(std::uint64_t value) {                        // NOLINT(readability-identifier-naming)
     return value <= static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max())
                ? number(static_cast<std::int64_t>(value))
-               : scalar("a number that is no 64-bit integer");
+               : scalar("a number that is not a 64-bit integer");
   }
 
   bool string(std::string& value) {
@@ -704,14 +704,14 @@ public:
     const ContextKeys keys = keysOf(frame.context);
     if (found == kKeyNames.end() || ((keys.required | keys.optional) & bit(static_cast<Key>(index))) == 0) {
       if (frame.context == Context::top && (frame.seen & bit(Key::format)) == 0) {
-        return fail("the key " + inQuotes(text) + " comes before any \"format\", so this is no forest file",
+        return fail("the key " + inQuotes(text) + " comes before any \"format\", so this is not a forest file",
                     "give a .forest.json, as coppice-cli generate writes it");
       }
       return fail("the key " + inQuotes(text) + " is not part of the format", "remove it");
     }
     frame.key = static_cast<Key>(index);
     if ((frame.seen & bit(*frame.key)) != 0) {
-      return fail("the key " + inQuotes(text) + " is there twice", "keep one of the two");
+      return fail("the key " + inQuotes(text) + " appears twice", "keep one of the two");
     }
     frame.seen |= bit(*frame.key);
     return true;
@@ -732,7 +732,7 @@ public:
     for (unsigned i = 0; missing != 0 && i < kKeyNames.size(); ++i) {
       if ((missing & bit(static_cast<Key>(i))) != 0) {
         m_frames.back().key = std::nullopt;
-        return fail("the key \"" + std::string(kKeyNames[i]) + "\" is missing", "add it, or generate the file anew");
+        return fail("the key \"" + std::string(kKeyNames[i]) + "\" is missing", "add it, or generate the file again");
       }
     }
     m_frames.pop_back();
@@ -760,7 +760,7 @@ public:
       }
     }
     if (exception.id == 406) {
-      return fail("a number is too large", "generate the file anew");
+      return fail("a number is too large", "generate the file again");
     }
     return fail("not valid JSON: " + std::string(reason.substr(0, reason.find("; last read"))),
                 "check that the file is complete");
@@ -950,7 +950,7 @@ private:
 
   bool narrow(std::int64_t value, std::int32_t& target) {
     if (value < 0 || value > std::numeric_limits<std::int32_t>::max()) {
-      return fail("the number " + std::to_string(value) + " is out of range", "generate the file anew");
+      return fail("the number " + std::to_string(value) + " is out of range", "generate the file again");
     }
     target = static_cast<std::int32_t>(value);
     return true;
@@ -1085,7 +1085,7 @@ private:
       return fail("the file has version " + std::to_string(m_raw.version) +
                       " of the format; this program reads versions " + std::to_string(kVersion) + " and " +
                       std::to_string(kPartsVersion),
-                  "generate the file anew, or use a newer program");
+                  "generate the file again, or use a newer program");
     }
     constexpr std::uint64_t kHeader =
         bit(Key::format) | bit(Key::version) | bit(Key::collective) | bit(Key::fabricName) | bit(Key::digest);
@@ -1097,7 +1097,7 @@ private:
 
   bool failType(const std::string& what) {
     if (m_frames.back().context == Context::document) {
-      return fail("the file must hold one JSON object, not " + what, "check that it is a forest file");
+      return fail("the file must contain one JSON object, not " + what, "check that it is a forest file");
     }
     return fail("cannot be " + what, "see the description of the format");
   }
@@ -1145,7 +1145,7 @@ struct Refusal {
 };
 
 [[noreturn]] void refuse(std::string message, std::string element, ErrorCode code = ErrorCode::badInput) {
-  throw Refusal{{code, std::move(message), "generate the file anew", {.file = {}, .element = std::move(element)}}};
+  throw Refusal{{code, std::move(message), "generate the file again", {.file = {}, .element = std::move(element)}}};
 }
 
 Rational readFraction(const std::string& text, const std::string& element) {
@@ -1167,14 +1167,14 @@ public:
     Schedule schedule;
     const auto collective = parseForestCollective(m_raw.collective);
     if (!collective) {
-      refuse(inQuotes(m_raw.collective) + " is no collective", "collective");
+      refuse(inQuotes(m_raw.collective) + " is not a collective", "collective");
     }
     schedule.collective = *collective;
     if (m_raw.digest != m_fabric.digest()) {
       throw Refusal{{ErrorCode::verification,
                      "made for the fabric " + inQuotes(m_raw.fabricName) + " with digest " + inQuotes(m_raw.digest) +
                          "; this is " + inQuotes(m_fabric.name()) + " with digest \"" + m_fabric.digest() + "\"",
-                     "use the fabric it was made for, or generate it anew",
+                     "use the fabric it was made for, or generate it again",
                      {}}};
     }
     const auto hasParts = [](const std::optional<RawForest>& forest) {
@@ -1239,7 +1239,7 @@ private:
     for (std::size_t i = 0; i < m_raw.nodes.size(); ++i) {
       const auto node = m_fabric.find(m_raw.nodes[i]);
       if (!node || taken[*node]) {
-        refuse(inQuotes(m_raw.nodes[i]) + (node ? " is there twice" : " is not in the fabric"),
+        refuse(inQuotes(m_raw.nodes[i]) + (node ? " appears twice" : " is not in the fabric"),
                "nodes[" + std::to_string(i) + "]");
       }
       taken[*node] = true;
@@ -1392,7 +1392,7 @@ std::optional<Error> refusedText(std::string_view text) {
                  "check that it is a forest file"};
   }
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
-    return Error{ErrorCode::badInput, "the file is empty", "generate it anew"};
+    return Error{ErrorCode::badInput, "the file is empty", "generate it again"};
   }
   return std::nullopt;
 }
@@ -1405,7 +1405,7 @@ auto guarded(const std::string& fileName, const Action& action) -> decltype(acti
   } catch (const Refusal& refusal) {
     return placed(refusal.error, fileName);
   } catch (const OverflowError& error) {
-    return placed({ErrorCode::overflow, std::string("cannot be held exactly: ") + error.what()}, fileName);
+    return placed({ErrorCode::overflow, std::string("cannot be represented exactly: ") + error.what()}, fileName);
   } catch (const std::bad_alloc&) {
     return placed({ErrorCode::limit, "not enough memory for the forest"}, fileName);
   } catch (const CancelledError&) {
@@ -1439,7 +1439,7 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
       }
       if (*forest && !(*forest)->factored && form == schedule::ForestForm::parts) {
         return Error{ErrorCode::badUsage, "the trees are written out, so they cannot be saved by their parts",
-                     "generate them by their parts"};
+                     "generate them with --form parts"};
       }
       hasParts = hasParts || (*forest && (*forest)->factored && form != schedule::ForestForm::trees);
     }
@@ -1518,7 +1518,7 @@ Result<ForestHeader> peekForestJson(std::string_view text, const std::string& fi
     const Raw& raw = reader.raw();
     const auto collective = parseForestCollective(raw.collective);
     if (!collective) {
-      refuse(inQuotes(raw.collective) + " is no collective", "collective");
+      refuse(inQuotes(raw.collective) + " is not a collective", "collective");
     }
     return ForestHeader{*collective, raw.fabricName, raw.digest};
   });

@@ -310,18 +310,18 @@ Result<ImportResult> read(std::string_view text, const std::string& fileName) {
     if (const std::string count = at(kCount); !count.empty()) {
       const auto parsed = std::from_chars(count.data(), count.data() + count.size(), link.count);
       if (parsed.ec != std::errc() || parsed.ptr != count.data() + count.size() || link.count < 1) {
-        return fault(fileName, row->line, inQuotes(count) + " is no number of parallel links",
+        return fault(fileName, row->line, inQuotes(count) + " is not a number of parallel links",
                      "write a whole number from 1");
       }
     }
     const auto direction = parseDirection(at(kDirection));
     if (!direction) {
-      return fault(fileName, row->line, inQuotes(at(kDirection)) + " is no direction", "write both or one");
+      return fault(fileName, row->line, inQuotes(at(kDirection)) + " is not a direction", "write both or one");
     }
     link.duplex = *direction;
     if (std::string latency = at(kLatency); !latency.empty()) {
       if (!Rational::parse(latency)) {
-        return fault(fileName, row->line, inQuotes(latency) + " is no latency", "write microseconds");
+        return fault(fileName, row->line, inQuotes(latency) + " is not a latency", "write microseconds");
       }
       link.latency = std::move(latency);
     }

@@ -216,7 +216,7 @@ private:
       refuseText(0, "the file is larger than 16 MiB", "give NCCL's topology file of one server", ErrorCode::limit);
     }
     if (const std::size_t nul = m_text.find('\0'); nul != std::string_view::npos) {
-      refuseText(nul, "the file holds a zero byte", "give NCCL's topology file as text");
+      refuseText(nul, "the file contains a zero byte", "give NCCL's topology file as text");
     }
     if (const auto byte = firstIllFormedByte(m_text)) {
       refuseText(*byte, "the file is not UTF-8 here", "convert it to UTF-8");
@@ -228,10 +228,10 @@ private:
         throw std::bad_alloc();
       }
       if (parsed.status == pugi::status_no_document_element) {
-        refuseText(0, "the file holds no XML element", "give NCCL's topology file: <system version=\"1\"> ...");
+        refuseText(0, "the file contains no XML element", "give NCCL's topology file: <system version=\"1\"> ...");
       }
       refuseText(static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0)),
-                 std::string("not well-formed XML: ") + parsed.description(), "mend or dump the file again");
+                 std::string("not well-formed XML: ") + parsed.description(), "correct the file, or dump it again");
     }
     pugi::xml_node system;
     for (const pugi::xml_node child : m_document.children()) {
@@ -550,7 +550,7 @@ private:
       sortBy(&Gpu::dev);
     } else {
       find(Severity::note, m_gpus.front().element,
-           "the GPUs have neither distinct ranks nor distinct dev numbers; they are taken in the file's order");
+           "the GPUs have neither distinct ranks nor distinct dev numbers; they are used in the order of the file");
     }
     std::vector<int> order;
     for (const Gpu& gpu : m_gpus) {
@@ -659,7 +659,7 @@ private:
 
   void addCpuLink(pugi::xml_node element, const Gpu& gpu, const Rational& bandwidth, int count) {
     if (gpu.cpu < 0) {
-      refuse(element, "the GPU is under no CPU", "put its <pci> inside a <cpu>");
+      refuse(element, "the GPU is not inside a CPU", "put its <pci> inside a <cpu>");
     }
     m_box.hostLinks.push_back({gpu.node, m_cpus[gpu.cpu].node, bandwidth, count});
   }
@@ -680,7 +680,7 @@ private:
       if (there.count != back->second.count) {
         find(Severity::warning, there.element,
              "the two GPUs list " + std::to_string(there.count) + " and " + std::to_string(back->second.count) +
-                 " links to each other; the lesser is taken",
+                 " links to each other; the smaller one is used",
              "make both counts equal");
       }
       m_box.gpuLinks.push_back(

@@ -335,13 +335,13 @@ private:
         tell(Severity::warning,
              "every pair of GPUs shows NV" + std::to_string(maxInCell) + ", read as direct links of each pair, " +
                  std::to_string(maxInRow) + " per GPU; through an NVSwitch the matrix would look the same",
-             "say whether it is a switch or a mesh, or how many NVLinks a GPU has");
+             "state whether it is a switch or a mesh, or how many NVLinks a GPU has");
       } else {
         tell(Severity::note,
              isSwitch ? "a GPU's NV# cells add up to " + std::to_string(maxInRow) +
                             " links, more than a GPU has: they are read as links to an NVSwitch"
                       : "NV# cells are read as direct links between the two GPUs",
-             "say switch or mesh if this is wrong");
+             "choose switch or mesh if this is wrong");
       }
     }
     m_linksPerGpu = isSwitch ? maxInCell : maxInRow;
@@ -376,8 +376,8 @@ private:
       if (least != most) {
         tell(Severity::warning,
              m_matrix.name(m_gpus[i]) + " shows " + std::to_string(least) + " to " + std::to_string(most) +
-                 " links to the NVSwitch; the lesser is taken",
-             "say mesh if the links are direct");
+                 " links to the NVSwitch; the smaller one is used",
+             "choose mesh if the links are direct");
       }
       if (least > 0) {
         m_box.gpuLinks.push_back({static_cast<int>(i), hub, rate, least});

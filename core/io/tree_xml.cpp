@@ -223,7 +223,8 @@ std::vector<std::string> labelTexts(const fabric::Fabric& fabric) {
       isPlain = !isControlCharacter(node.id, i);
     }
     if (!isPlain) {
-      refuse("the id " + inQuotes(node.id) + " cannot stand in a path, where commas outside parentheses part the nodes",
+      refuse("the id " + inQuotes(node.id) +
+                 " cannot be part of a path, where commas outside parentheses separate the nodes",
              "rename the node", "node " + inQuotes(node.id));
     }
     texts.push_back(escaped(node.id));
@@ -285,21 +286,21 @@ public:
         document.load_buffer(m_text.data(), m_text.size(), pugi::parse_default, pugi::encoding_utf8);
     if (!parsed) {
       Error error{ErrorCode::badInput, std::string("not valid XML: ") + parsed.description(),
-                  "attributes stand in quotes and every element is closed",
+                  "quote attributes and close every element",
                   m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0)))};
       throw Refusal{std::move(error)};
     }
     const pugi::xml_node algo = document.document_element();
     if (std::strcmp(algo.name(), "Algo") != 0) {
       fault(algo, "the root element is <" + std::string(algo.name()).substr(0, 32) + ">, not <Algo>",
-            std::strcmp(algo.name(), "algo") == 0 ? "this looks like an MSCCL program, which holds no trees"
+            std::strcmp(algo.name(), "algo") == 0 ? "this looks like an MSCCL program, which contains no trees"
                                                   : "check that it is a tree file");
     }
     m_xml.chunksPerNode = integer(algo, "nchunkspernode", 1);
     if (const pugi::xml_attribute coll = algo.attribute("coll")) {
       m_xml.collective = parseForestCollective(coll.value());
       if (!m_xml.collective) {
-        fault(algo, inQuotes(coll.value()) + " is no collective", "leave coll out or name one");
+        fault(algo, inQuotes(coll.value()) + " is not a collective", "leave coll out or name one");
       }
     }
     for (const pugi::xml_node tree : algo.children()) {
@@ -313,7 +314,7 @@ public:
       readTree(tree);
     }
     if (m_xml.trees.empty()) {
-      fault(algo, "holds no trees", "check that the file is complete");
+      fault(algo, "contains no trees", "check that the file is complete");
     }
     std::stable_sort(m_xml.trees.begin(), m_xml.trees.end(),
                      [](const TreeXml::Tree& a, const TreeXml::Tree& b) { return a.index < b.index; });
@@ -336,7 +337,7 @@ private:
     if (m_xml.findings.size() < 16) {
       m_xml.findings.push_back(
           {Severity::warning, ErrorCode::badInput,
-           "the element " + inQuotes(node.name()) + " is not part of the format and is passed over", "",
+           "the element " + inQuotes(node.name()) + " is not part of the format and is ignored", "",
            m_places.at(static_cast<std::size_t>(std::max<std::ptrdiff_t>(node.offset_debug(), 0)))});
     }
   }
@@ -345,7 +346,7 @@ private:
     const pugi::xml_attribute attribute = node.attribute(name);
     if (!attribute) {
       fault(node, "<" + std::string(node.name()) + "> has no attribute \"" + name + "\"",
-            "add it, or write the file anew");
+            "add it, or write the file again");
     }
     return attribute.value();
   }
@@ -356,14 +357,14 @@ private:
     if (!value || *value < least) {
       fault(node,
             std::string(name) + " is " + inQuotes(text) + "; it must be a whole number from " + std::to_string(least),
-            "write the file anew");
+            "write the file again");
     }
     return *value;
   }
 
   int label(const pugi::xml_node& node, std::string_view text) {
     if (text.empty()) {
-      fault(node, "a node has no name", "write the file anew");
+      fault(node, "a node has no name", "write the file again");
     }
     const auto [found, isNew] = m_numberOf.try_emplace(std::string(text), static_cast<int>(m_xml.labels.size()));
     if (isNew) {
@@ -413,7 +414,7 @@ private:
     }
     send.length = static_cast<std::int32_t>(static_cast<std::int64_t>(m_xml.routes.size()) - send.firstHop);
     if (send.length < 2 || m_xml.routes[send.firstHop] != send.parent || m_xml.routes.back() != send.child) {
-      fault(element, "the path does not lead from src to dst", "it begins with src and ends with dst");
+      fault(element, "the path does not lead from src to dst", "a path begins with src and ends with dst");
     }
     if (element.attribute("pruned")) {
       const std::int64_t pruned = integer(element, "pruned", 0);
@@ -454,7 +455,7 @@ private:
       std::sort(keyed.begin(), keyed.end());
     } else {
       m_xml.findings.push_back({Severity::note, ErrorCode::badInput,
-                                "the labels tell no ranks; GPUs are ranked by first appearance",
+                                "the labels do not state ranks; GPUs are ranked by first appearance",
                                 "name them (server, 'GPU', index) or as the fabric does"});
     }
     for (const auto& [key, number] : keyed) {
@@ -508,7 +509,7 @@ private:
       }
     }
     m_xml.findings.push_back({Severity::note, ErrorCode::badInput,
-                              "the file holds no bandwidths; without a fabric each link gets one GB/s for each tree "
+                              "the file contains no bandwidths; without a fabric each link gets one GB/s for each tree "
                               "that crosses it",
                               "give the fabric to judge the trees by its bandwidths"});
   }
@@ -565,7 +566,7 @@ private:
     for (std::size_t rank = 0; rank < m_xml.gpus.size(); ++rank) {
       const std::string& label = m_xml.labels[m_xml.gpus[rank]];
       if (!byId && !rankKey(label)) {
-        refuse("the GPU " + inQuotes(label) + " is not in the fabric, and its label tells no rank",
+        refuse("the GPU " + inQuotes(label) + " is not in the fabric, and its label does not state a rank",
                "name the fabric's GPUs as the file does, or label them (server, 'GPU', index)");
       }
       m_nodeOf[m_xml.gpus[rank]] = byId ? *m_fabric.find(label) : m_fabric.gpus()[rank];
@@ -594,7 +595,8 @@ private:
     }
     const auto open = static_cast<std::size_t>(std::count(m_nodeOf.begin(), m_nodeOf.end(), -1));
     if (open > kMaxTrials / static_cast<std::size_t>(m_fabric.nodeCount())) {
-      refuse(std::to_string(open) + " switches of the file are not in the fabric, too many to be told by their links",
+      refuse(std::to_string(open) +
+                 " switches of the file are not in the fabric, too many to be identified by their links",
              "name the fabric's switches as the file does", {}, ErrorCode::limit);
     }
     constexpr int kMaxRounds = 64;

@@ -68,7 +68,7 @@ struct TreeXml {
   std::vector<int> routes;
   std::vector<Hop> hops;  ///< ascending by (from, to)
   /// A fabric that carries exactly these trees: one-way links whose GB/s is the number of trees that cross them, since
-  /// the file holds no bandwidths. Links of a reducing collective run from child to parent.
+  /// the file contains no bandwidths. Links of a reducing collective run from child to parent.
   fabric::Description inferred;
   std::vector<Finding> findings;  ///< what was guessed or passed over
 };

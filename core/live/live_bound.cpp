@@ -145,7 +145,7 @@ bool LiveBound::canUndo() const {
 Result<Answer> LiveBound::undo(const Progress& progress) {
   return guarded<Answer>([&] {
     if (!canUndo()) {
-      failUsage("there is no edit to take back", "edit first");
+      failUsage("there is no edit to undo", "edit first");
     }
     const std::vector<Step> last = m_state->history.back();
     commit(*m_state, [&](std::vector<Step>& steps) {

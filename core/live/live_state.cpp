@@ -197,7 +197,7 @@ void LiveState::setArc(int tail, int head, const Rational& value, std::vector<St
     fail(ErrorCode::badUsage,
          "the bandwidth " + inQuotes(node(tail).id) + " -> " + inQuotes(node(head).id) + " would be below 0 (" +
              value.toString() + " GB/s)",
-         "give 0 to take the link away", nodeElement(node(tail).id));
+         "give 0 to remove the link", nodeElement(node(tail).id));
   }
   const auto [found, isNew] = arcOf.try_emplace(arcKey(tail, head), static_cast<int>(arcs.size()));
   if (isNew) {
@@ -559,12 +559,13 @@ Answer LiveState::describe(const std::vector<CutEngine::Answer>& answers, int64_
     total += node.isAlive ? node.amount : 0;
   }
   if (total == 0) {
-    answer.finding = Finding{Severity::error,
-                             ErrorCode::infeasible,
-                             request.root ? "the root GPU " + inQuotes(rootId) + " is gone, so there is nothing to send"
-                                          : std::string("all amounts are zero, so there is nothing to send"),
-                             request.root ? "put the root back or choose another" : "give some GPU an amount",
-                             {{}, 0, 0, request.root ? nodeElement(rootId) : std::string("nodes")}};
+    answer.finding =
+        Finding{Severity::error,
+                ErrorCode::infeasible,
+                request.root ? "the root GPU " + inQuotes(rootId) + " was removed, so there is nothing to send"
+                             : std::string("all amounts are zero, so there is nothing to send"),
+                request.root ? "restore the root or choose another" : "give some GPU an amount",
+                {{}, 0, 0, request.root ? nodeElement(rootId) : std::string("nodes")}};
     return answer;
   }
   std::size_t slower = 0;

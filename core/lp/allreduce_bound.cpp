@@ -305,7 +305,8 @@ Result<AllreduceBound> AllreduceSearch::run() {
     const SimplexStatus status = simplex.solve(stop);
     throwIfCancelled(m_progress);
     if (status == SimplexStatus::stopped) {
-      return conclude(simplex, BoundStatus::upperBound, "out of time; the bound holds, whether it is reached is open");
+      return conclude(simplex, BoundStatus::upperBound,
+                      "out of time; the bound is valid, but whether it can be reached is unknown");
     }
     bool added = false;
     if (status == SimplexStatus::optimal) {
@@ -338,7 +339,7 @@ Result<AllreduceBound> AllreduceSearch::run() {
     }
     if (isTooLarge(simplex.rows().size(), static_cast<std::size_t>(columnCount()))) {
       return conclude(simplex, BoundStatus::upperBound,
-                      "too many cuts; the bound holds, whether it is reached is open");
+                      "too many cuts; the bound is valid, but whether it can be reached is unknown");
     }
     if (!added) {
       if (++refinements > kMaxRefinements || !simplex.refine(stop)) {

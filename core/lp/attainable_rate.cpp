@@ -156,7 +156,8 @@ Simplex RateSearch::buildProgram(const Rational& bound) const {
 
 Result<AttainableRate> RateSearch::byLinearProgram(AttainableRate answer, const Rational& bound) {
   const auto givenUp = [](const std::string& why) {
-    return Error{ErrorCode::limit, "the largest rate that switches without copying can carry was not settled: " + why,
+    return Error{ErrorCode::limit,
+                 "the largest rate that switches without copying can carry could not be determined:  " + why,
                  "balance every switch and nic (equal ingress and egress)"};
   };
   const std::size_t columns = m_arcs.size() + 1;

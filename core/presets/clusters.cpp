@@ -68,7 +68,7 @@ std::vector<Recipe> clusterRecipes() {
   std::vector<Recipe> recipes;
   recipes.push_back(
       {.name = "cluster",
-       .title = "Boxes of your own",
+       .title = "Custom boxes",
        .description = "Boxes with one switch inside each, of equal or different size and speed (a list gives one entry "
                       "per box), on a scale-out network of choice.",
        .sources = "No machine: the defaults are two DGX A100 boxes with one NIC per GPU on one switch, as in the "
@@ -80,8 +80,9 @@ std::vector<Recipe> clusterRecipes() {
   recipes.push_back(
       {.name = "rail-optimised",
        .title = "Rail-optimised cluster",
-       .description = "GPU i of every box hangs on rail switch i, and all rails meet in a spine; the uplinks of a rail "
-                      "carry its downlinks' sum divided by the oversubscription.",
+       .description =
+           "GPU i of every box is connected to rail switch i, and all rails meet in a spine; the uplinks of a rail "
+           "carry its downlinks' sum divided by the oversubscription.",
        .sources = "Structure: W. Wang et al., Rail-only: A Low-Cost High-Performance Network for Training LLMs with "
                   "Trillion Parameters (HOTI 2024; the baseline). Default numbers: DGX H100, see preset dgx-h100.",
        .rules = with(boxRules(4, 8, "450", "50"), scaleOutRulesOf("rails")),
@@ -89,8 +90,9 @@ std::vector<Recipe> clusterRecipes() {
   recipes.push_back(
       {.name = "rail-only",
        .title = "Rail-only cluster",
-       .description = "GPU i of every box hangs on rail switch i and nothing joins the rails: traffic between them "
-                      "crosses the switch inside a box.",
+       .description =
+           "GPU i of every box is connected to rail switch i and nothing connects the rails: traffic between them "
+           "crosses the switch inside a box.",
        .sources = "Structure: W. Wang et al., Rail-only: A Low-Cost High-Performance Network for Training LLMs with "
                   "Trillion Parameters (HOTI 2024). Default numbers: DGX H100, see preset dgx-h100.",
        .rules = boxRules(4, 8, "450", "50"),

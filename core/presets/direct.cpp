@@ -186,50 +186,50 @@ const char* const kOwnNumbers = " The default of 25 GB/s stands for one 200 Gb/s
 
 std::vector<Recipe> directRecipes() {
   std::vector<Recipe> recipes;
-  recipes.push_back({.name = "ring",
-                     .title = "Ring",
-                     .description =
-                         "GPUs in a circle, joined both ways or one way round. Two GPUs joined both ways have "
-                         "one link.",
-                     .sources = std::string("Standard graph.") + kOwnNumbers,
-                     .rules = {countRule("gpus", 8, 2, kMaxNodes, "number of GPUs"),
-                               linkRule(),
-                               {.name = "direction",
-                                .kind = ValueKind::choice,
-                                .defaultText = "two-way",
-                                .description = "links both ways, or from each GPU to the next only",
-                                .words = {"two-way", "one-way"}}},
-                     .generate = ring});
+  recipes.push_back(
+      {.name = "ring",
+       .title = "Ring",
+       .description = "GPUs in a circle, linked in both directions or in one. Two GPUs linked in both directions have "
+                      "one link.",
+       .sources = std::string("Standard graph.") + kOwnNumbers,
+       .rules = {countRule("gpus", 8, 2, kMaxNodes, "number of GPUs"),
+                 linkRule(),
+                 {.name = "direction",
+                  .kind = ValueKind::choice,
+                  .defaultText = "two-way",
+                  .description = "links in both directions, or only from each GPU to the next",
+                  .words = {"two-way", "one-way"}}},
+       .generate = ring});
   recipes.push_back({.name = "torus",
                      .title = "Torus",
                      .description =
-                         "Grid of any number of dimensions with unequal sides whose lines close. A side of 2 is "
+                         "Grid of any number of dimensions with sides of any length, closed into rings. A side of 2 is "
                          "one link, not two; a side of 1 is none.",
                      .sources = std::string("Standard graph.") + kOwnNumbers,
                      .rules = {dimensionsRule("4x4"), latticeBandwidthRule()},
                      .generate = torus});
   recipes.push_back({.name = "mesh",
                      .title = "Mesh",
-                     .description = "Grid of any number of dimensions with unequal sides and open ends.",
+                     .description = "Grid of any number of dimensions with sides of any length and open ends.",
                      .sources = std::string("Standard graph.") + kOwnNumbers,
                      .rules = {dimensionsRule("4x4"), latticeBandwidthRule()},
                      .generate = mesh});
   recipes.push_back(
       {.name = "hypercube",
        .title = "Hypercube",
-       .description = "GPUs joined where their numbers differ in one bit.",
+       .description = "GPUs linked where their numbers differ in one bit.",
        .sources = std::string("Standard graph.") + kOwnNumbers,
        .rules = {countRule("dimension", 3, 1, kMaxCubeDimension, "number of bits; 2 to this power GPUs"), linkRule()},
        .generate = hypercube});
   recipes.push_back({.name = "complete",
                      .title = "Complete graph",
-                     .description = "Every GPU joined to every other.",
+                     .description = "Every GPU linked to every other.",
                      .sources = std::string("Standard graph.") + kOwnNumbers,
                      .rules = {countRule("gpus", 8, 2, kMaxClique, "number of GPUs"), linkRule()},
                      .generate = complete});
   recipes.push_back({.name = "complete-bipartite",
                      .title = "Complete bipartite graph",
-                     .description = "Two sets of GPUs, every one joined to all of the other set.",
+                     .description = "Two sets of GPUs, each GPU linked to all GPUs of the other set.",
                      .sources = std::string("Standard graph.") + kOwnNumbers,
                      .rules = {countRule("left", 4, 1, kMaxNodes, "GPUs of the first set"),
                                countRule("right", 4, 1, kMaxNodes, "GPUs of the second set"), linkRule()},

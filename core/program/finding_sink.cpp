@@ -47,7 +47,7 @@ std::vector<Finding> FindingSink::take() {
   if (unlisted > 0) {
     m_findings.push_back({.severity = worstUnlisted,
                           .text = std::to_string(unlisted) + " findings of other kinds are left out",
-                          .fix = "mend the ones above first"});
+                          .fix = "fix the findings above first"});
   }
   m_rules.clear();
   m_hasErrors = false;

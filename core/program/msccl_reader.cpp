@@ -261,7 +261,7 @@ std::optional<Error> Reader::open(const Tag& tag) {
   if (m_open.size() >= kDeepestNesting) {
     return Error{.code = ErrorCode::badInput,
                  .message = "elements nest deeper than " + std::to_string(kDeepestNesting),
-                 .fix = "the deepest that has a meaning is 4",
+                 .fix = "the deepest level with a meaning is 4",
                  .where = m_report.place(tag.at)};
   }
   const ElementKind kind = kindOf(tag);
@@ -275,7 +275,7 @@ std::optional<Error> Reader::open(const Tag& tag) {
                  "element " + inQuotes(tag.name) + " outside <algo>", "keep <algo> as the only root element");
   } else if (kind == ElementKind::unknown && parent != ElementKind::unknown) {
     m_report.add(Rule::unknownElement, Severity::note, tag.at,
-                 "unknown element " + inQuotes(tag.name) + " is skipped with all it holds", {}, here());
+                 "unknown element " + inQuotes(tag.name) + " is skipped with its content", {}, here());
   }
   if ((kind == ElementKind::step || kind == ElementKind::threadBlock) && ++m_counted > kMaxElements) {
     return Error{.code = ErrorCode::limit,
@@ -508,7 +508,7 @@ void Reader::readWindow(const Tag& tag, const Wanted<kAlgoFields.size()>& wanted
   } else if (!unlimited && m_program.minBytes > m_program.maxBytes) {
     fault(Rule::algoValue, at,
           "minBytes=" + std::to_string(m_program.minBytes) + " is above maxBytes=" + std::to_string(m_program.maxBytes),
-          "exchange them");
+          "swap them");
   } else if (isMsccl() && m_program.minBytes == m_program.maxBytes) {
     warn(Rule::algoValue, at, "the size window is empty: MSCCL takes minBytes <= size < maxBytes", "raise maxBytes");
   }

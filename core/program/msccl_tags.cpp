@@ -184,7 +184,7 @@ void TagReader::readCloseTag(Tag& tag) {
   }
   m_report.add(Rule::closeTag, Severity::error, tag.at,
                "closing tag of " + inQuotes(tag.name) + " must be exactly </name>",
-               "remove what stands between the name and '>'");
+               "remove everything between the name and '>'");
   while (!atEnd() && m_text[m_at] != '>' && m_text[m_at] != '<') {
     ++m_at;
   }

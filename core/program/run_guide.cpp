@@ -123,7 +123,7 @@ void addRccl(const Program& program, Runtime runtime, const std::string& file, R
                   " (librccl.so), with rccl-tests, whose programs have the names of nccl-tests";
   addFolder(file, "msccl-algorithms beside librccl.so, or ../share/rccl/msccl-algorithms", guide);
   guide.settings.push_back({"RCCL_MSCCL_FORCE_ENABLE", "1",
-                            "otherwise only machines that RCCL knows use programs: 8 MI300X, and one kind of 16 GPUs"});
+                            "without it only machines known to RCCL use programs: 8 MI300X, and one kind of 16 GPUs"});
   if (program.collectiveText.empty() &&
       (program.collective == Collective::allreduce || program.collective == Collective::allgather)) {
     guide.settings.push_back(
@@ -193,7 +193,7 @@ RunGuide runGuide(const Program& program, Runtime runtime, const std::string& fi
                            : program.inPlace                     ? "in-place columns run"
                                                                  : "out-of-place columns run") +
                           " the program, and only sizes that it is used at: " + describe(used) +
-                          ". Everything else is the library's own algorithm, without a message."});
+                          ". All other calls run the library's own algorithm, without a message."});
   return guide;
 }
 

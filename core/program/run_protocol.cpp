@@ -313,7 +313,7 @@ public:
         return value;
       }
     }
-    throw Malformed{"\"" + std::string(key) + "\" of a record of type " + m_type + " is not one of its words"};
+    throw Malformed{"\"" + std::string(key) + "\" of a record of type " + m_type + " has an unknown value"};
   }
   [[nodiscard]] RunExit exitCode(const char* key) const {
     const int value = small(key);

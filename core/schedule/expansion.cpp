@@ -131,13 +131,13 @@ Result<Forest> expanded(const Forest& forest, const fabric::Fabric& fabric, std:
                    "written out, the forest has " + std::to_string(size.trees) + " trees with " +
                        std::to_string(size.edges) + " edges and takes about " + gibibytes(size.expandedBytes) +
                        "; at most " + gibibytes(maxBytes) + " are free for it",
-                   "keep it by its parts"};
+                   "store it by its parts"};
     }
     return expand(forest, fabric, progress);
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::limit,
                  "not enough memory to write out the trees, about " + gibibytes(sizeOf(forest).expandedBytes),
-                 "keep the forest by its parts"};
+                 "store the forest by its parts"};
   } catch (const OverflowError& error) {
     return Error{ErrorCode::overflow, error.what()};
   } catch (const CancelledError&) {

@@ -313,7 +313,7 @@ private:
     if (child != FactoredForest::kGpu || choice.innerTree != 0) {
       const auto trees = child == FactoredForest::kGpu ? 1 : sizeOf(m_forest.shapes[child].trees);
       if (!isIndex(choice.innerTree, trees)) {
-        fault("step 0 goes on with tree " + std::to_string(choice.innerTree) + " of node " + std::to_string(root) +
+        fault("step 0 continues with tree " + std::to_string(choice.innerTree) + " of node " + std::to_string(root) +
                   ", which has " + plural(trees, "tree"),
               in("tree", index));
         return false;
@@ -353,7 +353,7 @@ private:
                 plural(headPorts, "way") + " in",
             name);
     } else if (!isIndex(choice.innerTree, trees)) {
-      fault("goes on with tree " + std::to_string(choice.innerTree) + " of node " + std::to_string(arc.head) +
+      fault("continues with tree " + std::to_string(choice.innerTree) + " of node " + std::to_string(arc.head) +
                 ", which has " + plural(trees, "tree"),
             name);
     } else {

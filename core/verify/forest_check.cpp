@@ -478,7 +478,7 @@ private:
           fault("pruned at " + name + ", but " +
                     (isOut() ? "no other edge of the tree brings its data there"
                              : "no other edge of the tree takes its sum from there"),
-                edgeName(index, edges[i]), "at least one edge must use the link, and edges must not wait in a circle");
+                edgeName(index, edges[i]), "at least one edge must use the link, and edges must not wait in a cycle");
         }
       }
     }
@@ -524,7 +524,7 @@ private:
     }
     isPruningLegal(index, tree, true);
     if (m_log.faultCount() == before) {
-      fault("the tree is not sound", treeName(index));
+      fault("the tree is invalid", treeName(index));
     }
   }
 
@@ -650,8 +650,8 @@ private:
       const Int128 room = Int128{m_forest.scale.numerator()} * bandwidth.numerator() /
                           (Int128{m_forest.scale.denominator()} * bandwidth.denominator());
       if (load > room) {
-        fault("carries " + plural(load, "tree") + ", has room for " + std::to_string(narrow64(room)) + " (scale " +
-                  m_forest.scale.toString() + " x " + bandwidth.toString() + " GB/s)",
+        fault("carries " + plural(load, "tree") + ", but its capacity is " + std::to_string(narrow64(room)) +
+                  " (scale " + m_forest.scale.toString() + " x " + bandwidth.toString() + " GB/s)",
               place(linkName(m_fabric, arcs[i])));
       }
       if (isBusier(load, bandwidth, busiest, busiestBandwidth)) {

@@ -96,7 +96,7 @@ Deadlock explainDeadlock(const program::Program& program, const FlatProgram& fla
     const bool finishes = Execution(flat, static_cast<std::uint32_t>(middle), chunksPerMessage, ignore, progress).run();
     (finishes ? runs : stops) = middle;
   }
-  deadlock.remedy = "connections " + std::to_string(runs) + " messages deep would free it; this protocol has " +
+  deadlock.remedy = "connections " + std::to_string(runs) + " messages deep would resolve it; this protocol has " +
                     std::to_string(depth);
   return deadlock;
 }

@@ -260,7 +260,7 @@ void StructureCheck::checkRank(int rank) {
         Check::residents, Severity::error, ErrorCode::limit, place(rank),
         [&] {
           return std::to_string(blocks) + " threadblocks do not fit " + std::to_string(m_multiprocessors) +
-                 " multiprocessors at once; those that run wait for ever for those that do not";
+                 " multiprocessors at once; the ones that run wait forever for the others";
         },
         "use fewer threadblocks");
   }
@@ -509,7 +509,7 @@ void StructureCheck::checkDependency(int rank, int id, int index, FlatStep& flat
   if (static_cast<std::size_t>(target) >= blocks.size() || step.dependsOnStep < 0 ||
       static_cast<std::size_t>(step.dependsOnStep) >= blocks[target].steps.size()) {
     blockingFault(Check::dependency, place(rank, id, index),
-                  [&] { return what() + ", which does not exist: it waits for ever"; });
+                  [&] { return what() + ", which does not exist: it waits forever"; });
     return;
   }
   if (target > m_limits.dependencyTb) {
@@ -522,7 +522,7 @@ void StructureCheck::checkDependency(int rank, int id, int index, FlatStep& flat
   }
   if (target == id && step.dependsOnStep >= index) {
     blockingFault(Check::dependency, place(rank, id, index),
-                  [&] { return what() + ", which is itself or comes after it: it waits for ever"; });
+                  [&] { return what() + ", which is itself or comes after it: it waits forever"; });
     return;
   }
   const auto& steps = blocks[target].steps;
@@ -533,7 +533,7 @@ void StructureCheck::checkDependency(int rank, int id, int index, FlatStep& flat
   if (found == steps.size() || (target == id && found >= static_cast<std::size_t>(index))) {
     blockingFault(
         Check::dependency, place(rank, id, index),
-        [&] { return what() + ", but no step from there on has hasdep=1: it waits for ever"; },
+        [&] { return what() + ", but no step from there on has hasdep=1: it waits forever"; },
         "set hasdep=1 on the step that is waited for");
     return;
   }
@@ -541,7 +541,7 @@ void StructureCheck::checkDependency(int rank, int id, int index, FlatStep& flat
     report(
         Check::dependency, Severity::warning, ErrorCode::verification, place(rank, id, index),
         [&] {
-          return what() + ", which publishes nothing; it goes on when step " + std::to_string(found) + " is done";
+          return what() + ", which publishes nothing; it continues when step " + std::to_string(found) + " is done";
         },
         "set hasdep=1 on the step that is waited for, and never wait for a nop");
   } else if (target == id) {
@@ -697,7 +697,8 @@ void StructureCheck::reportUselessFlags() {
     report(
         Check::uselessFlag, Severity::note, ErrorCode::verification, first,
         [&] {
-          return std::to_string(useless) + " steps have hasdep=1 though nobody waits for them (this is the first)";
+          return std::to_string(useless) +
+                 " steps have hasdep=1 although no step waits for them (the first one is shown)";
         },
         "set hasdep=0 there: each flag costs time");
   }

@@ -364,7 +364,7 @@ void report(const program::Program& program, const FlatProgram& flat, const Layo
                     nameOperation(program, flat, race.earlierBlock, earlier) +
                     (race.earlierWrites ? " writes it and " : " reads it and ") +
                     nameOperation(program, flat, race.laterBlock, later) +
-                    (race.laterWrites ? " writes it, in no certain order" : " reads it, in no certain order"),
+                    (race.laterWrites ? " writes it, in undefined order" : " reads it, in undefined order"),
             .fix = "let the one that must come later depend on the other",
             .where = {.element = nameStep(flat, race.laterBlock, later)}});
 }

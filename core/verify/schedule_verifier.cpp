@@ -54,7 +54,7 @@ private:
     if (m_schedule.fabricDigest != m_fabric.digest()) {
       m_log.fault("made for the fabric with digest " + m_schedule.fabricDigest.substr(0, 64) + ", this one has " +
                       m_fabric.digest(),
-                  "schedule", "verify it against the fabric it was made for, or generate it anew");
+                  "schedule", "verify it against the fabric it was made for, or generate it again");
       return false;
     }
     const std::int64_t before = m_log.faultCount();

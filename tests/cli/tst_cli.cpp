@@ -189,8 +189,8 @@ void TestCli::optimumOfTheExample() {
   const Outcome text = run({"optimum", example()});
   QCOMPARE(text.code, 0);
   VERIFY_TOLD(text.out.startsWith("allgather 1040/3 = 346.67 GB/s"), text);
-  VERIFY_TOLD(text.out.contains("15 GPUs must push their shards out through 325 GB/s"), text);
-  VERIFY_TOLD(text.out.contains("and 15 other cuts just as tight"), text);
+  VERIFY_TOLD(text.out.contains("15 GPUs must send their shards out through 325 GB/s"), text);
+  VERIFY_TOLD(text.out.contains("and 15 other cuts equally tight"), text);
 }
 
 /// Equal boxes bind alike, however many there are.
@@ -207,7 +207,7 @@ void TestCli::tiedCuts() {
   QFETCH(int, count);
   const Outcome outcome = run({"optimum", u"preset:dgx-a100,boxes=%1"_qs.arg(boxes)});
   VERIFY_TOLD(outcome.code == 0, outcome);
-  VERIFY_TOLD(outcome.out.contains("and " + QByteArray::number(count - 1) + " other cuts just as tight"), outcome);
+  VERIFY_TOLD(outcome.out.contains("and " + QByteArray::number(count - 1) + " other cuts equally tight"), outcome);
 }
 
 void TestCli::optimum_data() {
@@ -354,7 +354,7 @@ void TestCli::exitCodes_data() {
   row("generate into no folder", {"generate", example(), "-o", path("no/such/folder.forest.json")}, 2, "no/such");
   row("document and JSON at once", {"generate", example(), "-o", "-", "--json"}, 2, "--json");
   row("export of a fabric", {"export", example(), "-o", path("x.xml")}, 2, "2x-dgx-a100.fabric.json");
-  row("verification of a fabric", {"verify", example()}, 2, "this is no forest file");
+  row("verification of a fabric", {"verify", example()}, 2, "this is not a forest file");
   row("trees without fabric", {"verify", "-"}, 2, "");
   row("islands", {"optimum", data("fabric_bad/islands.fabric.json")}, 1, "islands.fabric.json");
   row("check of islands", {"check", data("fabric_bad/islands.fabric.json")}, 1, "islands.fabric.json");
@@ -628,7 +628,7 @@ void TestCli::cutDirection() {
   const Outcome in = run({"optimum", fabric, "-c", "reduce", "--root", "g1", "--json"});
   QCOMPARE(in.json()["cut"].toObject()["direction"].toString(), QStringLiteral("entering"));
   const Outcome both = run({"optimum", fabric, "-c", "allreduce"});
-  VERIFY_TOLD(both.out.contains("must push their sums out") || both.out.contains("must draw their sums in"), both);
+  VERIFY_TOLD(both.out.contains("must send their sums out") || both.out.contains("must receive their sums"), both);
 }
 
 void TestCli::severalFaults() {

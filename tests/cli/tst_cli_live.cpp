@@ -154,7 +154,7 @@ void TestCliLive::prices() {
   VERIFY_TOLD(outcome.code == 0, outcome);
   QCOMPARE(outcome.json()["worth_raising"].toInt(), 0);
   const Outcome tied = run({"prices", example("fat-tree-64")});
-  VERIFY_TOLD(tied.code == 0 && tied.out.contains("no link alone lifts the bound"), tied);
+  VERIFY_TOLD(tied.code == 0 && tied.out.contains("no link alone raises the bound"), tied);
   const Outcome uneven = run({"prices", "preset:cluster,boxes=2,gpus=2,nic=9,1", "--json"});
   VERIFY_TOLD(uneven.code == 0, uneven);
   const QJsonArray rows = uneven.json()["prices"].toArray();

@@ -236,7 +236,7 @@ void TestCliProtocol::bundleNamesTheRoot() {
     VERIFY_TOLD(outcome.code == 0, outcome);
     const QByteArray text = contents(folder + "/README.md");
     QCOMPARE(text.contains("The root is rank 2.") && text.contains("`name-root2.xml`"), !file.contains("allgather"));
-    QCOMPARE(text.contains("compare no roots"), !file.contains("allgather"));
+    QCOMPARE(text.contains("do not compare roots"), !file.contains("allgather"));
   }
 }
 

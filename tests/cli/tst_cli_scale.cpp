@@ -110,7 +110,7 @@ private slots:
     const Outcome made =
         run({"generate", "preset:dgx-a100,boxes=4", "--form", "parts", "-o", file, "--show-trees", "2"});
     VERIFY_TOLD(made.code == 0, made);
-    VERIFY_TOLD(made.out.contains("kept by their parts"), made);
+    VERIFY_TOLD(made.out.contains("stored by their parts"), made);
     VERIFY_TOLD(made.out.contains("tree 2 of") && made.out.contains("via b0nvs"), made);
     VERIFY_TOLD(made.out.contains("us along the links from root to leaf"), made);
     const Outcome exported = run({"export", file, "--format", "msccl", "-o", path("program.xml"), "--json"});
@@ -133,7 +133,7 @@ private slots:
     QCOMPARE(made.json()["form"].toString(), QStringLiteral("trees"));
     const Outcome text =
         run({"generate", QStringLiteral(COPPICE_EXAMPLES) + "/torus-4x4x4.fabric.json", "--form", "parts"});
-    VERIFY_TOLD(text.out.contains("does not fall into parts"), text);
+    VERIFY_TOLD(text.out.contains("has no parts by which"), text);
   }
 
   void manyGpusByParts() {
@@ -153,7 +153,7 @@ private slots:
     QTest::addColumn<QByteArray>("says");
     QTest::newRow("form") << QStringList{"--form", "leaves"} << QByteArray("--form: \"leaves\" is not a form");
     QTest::newRow("no amount") << QStringList{"--memory-limit", "much"} << QByteArray("is not a whole number of bytes");
-    QTest::newRow("nothing") << QStringList{"--memory-limit", "0"} << QByteArray("not enough for anything");
+    QTest::newRow("nothing") << QStringList{"--memory-limit", "0"} << QByteArray("are not enough");
     QTest::newRow("little") << QStringList{"--memory-limit", "63M"} << QByteArray("at least 64.0 MiB");
     QTest::newRow("negative") << QStringList{"--memory-limit=-4G"} << QByteArray("--memory-limit");
     QTest::newRow("beyond 64 bits") << QStringList{"--memory-limit", "99999999T"} << QByteArray("more than 2^63");

@@ -147,7 +147,7 @@ void TestDot::reads_data() {
                             << QStringList{"a:gpu in x", "b:gpu in x/why", "c:gpu"} << QStringList{}
                             << "1 subgraph whose name does not begin with cluster";
   QTest::newRow("two clusters") << "graph { " + kinds + " subgraph cluster_x { a } subgraph cluster_y { a } }"
-                                << QStringList{"a:gpu in y"} << QStringList{} << "in two clusters at once: 1 node";
+                                << QStringList{"a:gpu in y"} << QStringList{} << "in two clusters: 1 node";
   QTest::newRow("box by attribute") << "graph { " + kinds + " a [box=\"u/v\"] }" << QStringList{"a:gpu in u/v"}
                                     << QStringList{} << "";
   QTest::newRow("comments, joined strings, numerals")
@@ -292,9 +292,9 @@ void TestDot::writeErrors_data() {
                          << "a node without id";
   QTest::newRow("dangling") << "b"
                             << "c"
-                            << "link 0 \"a\" -> \"c\": one end of the link is no node";
+                            << "link 0 \"a\" -> \"c\": one end of the link is not a node";
   QTest::newRow("zero byte") << QString("b").append(QChar(0)) << "a"
-                             << "holds a zero byte";
+                             << "contains a zero byte";
 }
 
 void TestDot::writeErrors() {

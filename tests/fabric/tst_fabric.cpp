@@ -114,11 +114,11 @@ private slots:
                                                          "its own"};
     QTest::newRow("control character") << "a b\u0007 | a-b\u0007 1"
                                        << QStringList{
-                                              "error: node \"b\\x07\": the id holds a control character; use "
+                                              "error: node \"b\\x07\": the id contains a control character; use "
                                               "printable characters only"};
     QTest::newRow("C1 control character") << "a b\u0085 | a-b\u0085 1"
                                           << QStringList{
-                                                 "error: node \"b\\xc2\\x85\": the id holds a control character; "
+                                                 "error: node \"b\\xc2\\x85\": the id contains a control character; "
                                                  "use printable characters only"};
     QTest::newRow("unknown kind") << "a b s:swich | a-s 1; b-s 1"
                                   << QStringList{

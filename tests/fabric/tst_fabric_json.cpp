@@ -321,15 +321,14 @@ private slots:
     QTest::newRow("too many nodes") << "{\"nodes\":[" + QByteArray(R"({"id":"","kind":""},)").repeated(262145)
                                     << "1:5242891: nodes[262143]: more than 262144 nodes; describe a smaller fabric";
     QTest::newRow("long string") << "{\"nodes\":7,\"" + QByteArray(3000000, 'x')
-                                 << "1:10: nodes: must be an array, not a number; see the description of the format in "
-                                    "the README";
+                                 << "1:10: nodes: must be an array, not a number; see resources/doc/fabric-files.md";
     QTest::newRow("long token in a syntax error")
         << "{\"" + QByteArray(3000000, 'x')
         << "1:3000003: not valid JSON: syntax error while parsing object key - invalid string: missing closing quote; "
            "expected string literal; check the file with a JSON tool";
     QTest::newRow("long unknown key there twice")
         << "{\"" + QByteArray(100000, 'k') + "\":1,\"" + QByteArray(100000, 'k') + "\":1"
-        << "1:100007: the key \"" + QString(64, 'k') + "\"... is there twice; keep one of the two";
+        << "1:100007: the key \"" + QString(64, 'k') + "\"... appears twice; keep one of the two";
   }
   void limits() {
     QFETCH(QByteArray, text);

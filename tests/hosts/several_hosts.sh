@@ -109,7 +109,7 @@ overHosts() {
   run --hosts a:2,10.77.0.2:2 >"$out" 2>&1 && fail "one machine is taken twice" "$out"
   expect "$out" '10.77.0.2 and a are the same machine, "nodeA"'
   run --hosts a:2,nobody:2 >"$out" 2>&1 && fail "an unknown host is taken" "$out"
-  expect "$out" 'there is no host called nobody'
+  expect "$out" 'no host is called nobody'
   on nodeA mv .ssh/id_ed25519 .ssh/away
   run --hosts a:2,b:2 >"$out" 2>&1 && fail "it runs without a way between the hosts" "$out"
   expect "$out" 'a does not reach b as "nodeB": the login is refused; let a key of a log in there'
@@ -161,7 +161,7 @@ overHosts() {
   ip link set to-nodeB down
   soon 60 ended $job || fail "the run goes on without a host" "$out"
   # The other ranks, or mpirun, whichever notices it first.
-  expect "$out" 'rank [23] \(on nodeB\) does not answer, and its host is silent too|Remote daemon: .* on node nodeB'
+  expect "$out" 'rank [23] \(on nodeB\) does not answer, and its host does not respond either|Remote daemon: .* on node nodeB'
   # How long the daemon of Open MPI stays on a host without a network is its own affair.
   soon 40 noRankProcess || fail "something still runs" "$out"
 }

@@ -73,7 +73,7 @@ void TestDotProcess::answers_data() {
   QTest::newRow("never ends") << "exec sleep 100" << int(ErrorCode::limit) << "took longer than 300 ms";
   QTest::newRow("closes its output, never ends")
       << "exec <&- >&- 2>&-; exec sleep 100" << int(ErrorCode::limit) << "took longer than 300 ms";
-  QTest::newRow("talks for ever") << "exec yes >&2" << int(ErrorCode::limit) << "took longer than 300 ms";
+  QTest::newRow("talks forever") << "exec yes >&2" << int(ErrorCode::limit) << "took longer than 300 ms";
 }
 
 void TestDotProcess::answers() {

@@ -199,11 +199,11 @@ private slots:
     row("format", "\"coppice-forest\"", "\"forest\"", "the format is \"forest\"", "format");
     row("version", "\"version\": 1", "\"version\": 2", "version 2", "version");
     row("version text", "\"version\": 1", "\"version\": \"1\"", "cannot be a string", "version");
-    row("collective", "\"allgather\"", "\"scatter\"", "\"scatter\" is no collective", "collective");
+    row("collective", "\"allgather\"", "\"scatter\"", "\"scatter\" is not a collective", "collective");
     row("unknown key", "\"algbw\"", "\"albgw\"", "the key \"albgw\" is not part of the format", "");
-    row("another file", "\"format\": \"coppice-forest\",", "\"name\": \"x\",", "this is no forest file", "");
+    row("another file", "\"format\": \"coppice-forest\",", "\"name\": \"x\",", "this is not a forest file", "");
     row("key of another place", "\"algbw\": \"15\"", "\"scale\": \"15\"", "not part of the format", "");
-    row("key twice", "\"bound\": \"15\"", "\"algbw\": \"15\"", "is there twice", "algbw");
+    row("key twice", "\"bound\": \"15\"", "\"algbw\": \"15\"", "appears twice", "algbw");
     row("key missing", "\"bound\": \"15\",", "", "the key \"bound\" is missing", "");
     row("forest key missing", "\"scale\": \"1/5\",", "", "the key \"scale\" is missing", "broadcast_forest");
     row("tree key missing", "\"multiplicity\": 1, ", "", "the key \"multiplicity\" is missing",
@@ -211,13 +211,13 @@ private slots:
     row("bad fraction", "\"bound\": \"15\"", "\"bound\": \"1/0\"", "not a number", "bound");
     row("number for a fraction", "\"bound\": \"15\"", "\"bound\": 15", "cannot be a number", "bound");
     row("huge fraction", "\"bound\": \"15\"", "\"bound\": \"99999999999999999999\"", "64-bit", "bound");
-    row("float", "\"demand\": 2", "\"demand\": 2.5", "no 64-bit integer", "bottlenecks[0].demand");
-    row("huge integer", "\"demand\": 2", "\"demand\": 18446744073709551615", "no 64-bit integer",
+    row("float", "\"demand\": 2", "\"demand\": 2.5", "not a 64-bit integer", "bottlenecks[0].demand");
+    row("huge integer", "\"demand\": 2", "\"demand\": 18446744073709551615", "not a 64-bit integer",
         "bottlenecks[0].demand");
     row("null", "\"demand\": 2", "\"demand\": null", "cannot be null", "bottlenecks[0].demand");
     row("digest", "\"digest\": \"", "\"digest\": \"f", "made for the fabric", "");
     row("node table short", "[\"g0\", ", "[", "names 3 nodes, the fabric has 4", "nodes");
-    row("node twice", "[\"g0\", ", "[\"g1\", ", "\"g1\" is there twice", "nodes[1]");
+    row("node twice", "[\"g0\", ", "[\"g1\", ", "\"g1\" appears twice", "nodes[1]");
     row("strange node", "[\"g0\", ", "[\"h0\", ", "\"h0\" is not in the fabric", "nodes[0]");
     row("ranks swapped", "\"gpus\": [0, 1, 2]", "\"gpus\": [1, 0, 2]", "not the GPU of this rank", "gpus[0]");
     row("ranks short", "\"gpus\": [0, 1, 2]", "\"gpus\": [0, 1]", "names 2 GPUs", "gpus");
@@ -277,7 +277,7 @@ private slots:
         "broadcast_forest");
     row("no form", "\"parts\": {\n      \"shapes\"", "\"paths\": {\n      \"shapes\"", "cannot be an object",
         "broadcast_forest.paths");
-    row("shared with none", "\"parts\": {", "\"parts\": \"reduce_forest\", \"parts\": {", "is there twice",
+    row("shared with none", "\"parts\": {", "\"parts\": \"reduce_forest\", \"parts\": {", "appears twice",
         "broadcast_forest.parts");
     row("parts are a list", "\"parts\": {", "\"parts\": [{", "cannot be an array", "broadcast_forest.parts");
     row("parts are a number", "\"parts\": {", "\"parts\": 3, \"x\": {", "cannot be a number", "broadcast_forest.parts");

@@ -247,7 +247,7 @@ void TestImport::ncclUnequalCountsTakeTheLesser() {
   const auto result = readNcclTopology(text, "x.xml");
   QVERIFY2(result, qPrintable(failure(result)));
   QCOMPARE(linksOf(result->description), QStringList{"gpu0=gpu1 20x3"});
-  QVERIFY(texts(result->findings).contains("list 3 and 4 links to each other; the lesser is taken"));
+  QVERIFY(texts(result->findings).contains("list 3 and 4 links to each other; the smaller one is used"));
 }
 
 void TestImport::ncclIgnoredThingsAreNoted() {
@@ -370,7 +370,7 @@ void TestImport::whatTheFileLeavesOpen() {
   QVERIFY2(two, qPrintable(failure(two)));
   QVERIFY(two->server->nicBandwidth == Rational(25));
   QVERIFY(two->server->pcieBandwidth == Rational(64));
-  QVERIFY(!texts(two->findings).contains("say switch or mesh"));
+  QVERIFY(!texts(two->findings).contains("choose switch or mesh"));
   QCOMPARE(faults(two->description), QString());
   // A file with nothing open.
   QVERIFY(choicesOf(FabricFormat::adjacency).empty());
@@ -624,7 +624,7 @@ void TestImport::adjacencyWriteErrors_data() {
   QTest::addColumn<int>("count");
   QTest::addColumn<QString>("message");
   QTest::newRow("dangling") << "z"
-                            << "1" << 1 << "link 0 \"z\" -> \"b\": one end of the link is no node";
+                            << "1" << 1 << "link 0 \"z\" -> \"b\": one end of the link is not a node";
   QTest::newRow("unreadable") << "a"
                               << "fast" << 1 << "link 0 \"a\" -> \"b\": \"fast\" is not a bandwidth";
   QTest::newRow("zero") << "a"

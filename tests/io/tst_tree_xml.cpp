@@ -218,7 +218,7 @@ private slots:
     row("no k", " nchunkspernode=\"1\"", "", "no attribute \"nchunkspernode\"", 1);
     row("k is text", "nchunkspernode=\"1\"", "nchunkspernode=\"one\"", "nchunkspernode is \"one\"", 1);
     row("k is 0", "nchunkspernode=\"1\"", "nchunkspernode=\"0\"", "from 1", 1);
-    row("collective", "nchunkspernode=\"1\"", "nchunkspernode=\"1\" coll=\"x\"", "\"x\" is no collective", 1);
+    row("collective", "nchunkspernode=\"1\"", "nchunkspernode=\"1\" coll=\"x\"", "\"x\" is not a collective", 1);
     row("nchunks huge", "nchunks=\"1\"", "nchunks=\"99999999999999999999\"", "whole number", 2);
     row("no root", " root=\"(0, 'GPU', 0)\"", "", "no attribute \"root\"", 2);
     row("no path", " path=\"(0, 'GPU', 0),(0, 'SWITCH', 0),(0, 'GPU', 1)\"", "", "no attribute \"path\"", 3);

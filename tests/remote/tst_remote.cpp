@@ -270,7 +270,7 @@ private Q_SLOTS:
     QCOMPARE(reaches[0].name, std::string("b"));
     QVERIFY(reaches[1].name.empty());
     QVERIFY(reaches[1].error.message.find("as \"nodeC\": the login is refused") != std::string::npos);
-    QVERIFY(reaches[2].error.message.find("another machine or another user") != std::string::npos);
+    QVERIFY(reaches[2].error.message.find("another machine or user") != std::string::npos);
     QVERIFY(reaches[3].name.empty() && !reaches[3].error.message.empty());
     QVERIFY(remote::differenceOf("a", "Open MPI v4", "b", "Open MPI v4").message.empty());
     QVERIFY(!remote::differenceOf("a", "Open MPI v4", "b", "Open MPI v5").message.empty());

@@ -160,7 +160,7 @@ private Q_SLOTS:
   void here() {
     const QStringList exec{"--executor", COPPICE_STAND_IN};
     QVERIFY(run(QStringList{file("ok.xml", "ok")} + exec, 0).contains("67108864"));
-    QVERIFY(run(QStringList{file("crash.xml", "crash")} + exec, 2).contains("without its last record"));
+    QVERIFY(run(QStringList{file("crash.xml", "crash")} + exec, 2).contains("without a final record"));
     QVERIFY(run(QStringList{file("ok.xml", "ok"), "-b", "many"} + exec, 2).contains("not a size"));
     QVERIFY(run(QStringList{file("ok.xml", "ok"), "--host", "-oProxyCommand=id"} + exec, 2).contains("is not a host"));
     QVERIFY(run(QStringList{file("ok.xml", "ok")} + there(), 2, "script=soon").contains("is not a time limit"));

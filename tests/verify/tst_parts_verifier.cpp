@@ -114,8 +114,8 @@ private slots:
         ++f.shapes[0].viaStart[i];
       }
     });
-    row("one NIC for all", "has room for", [](Forest&, FactoredForest& f) { f.shapes[1].choices[3].tailPort = 0; });
-    row("heavier tree", "has room for", [](Forest& forest, FactoredForest& f) {
+    row("one NIC for all", "its capacity is", [](Forest&, FactoredForest& f) { f.shapes[1].choices[3].tailPort = 0; });
+    row("heavier tree", "its capacity is", [](Forest& forest, FactoredForest& f) {
       f.shapes[2].trees[5].multiplicity = 2;
       forest.treesOfRoot[5] = 2;
     });
@@ -129,7 +129,7 @@ private slots:
     row("order", "grouped", [](Forest&, FactoredForest& f) { std::swap(f.shapes[2].trees[0], f.shapes[2].trees[7]); });
     row("missing tree", "add up to 0", [](Forest&, FactoredForest& f) { f.shapes[2].trees.pop_back(); });
     row("no trees", "add up to 0", [](Forest&, FactoredForest& f) { f.shapes[2].trees.clear(); });
-    row("scale", "has room for 4", [](Forest& forest, FactoredForest&) { forest.scale = Rational(4); });
+    row("scale", "its capacity is 4", [](Forest& forest, FactoredForest&) { forest.scale = Rational(4); });
   }
 
   void findsWhatWrittenTreesShow() {

@@ -169,14 +169,14 @@ const std::vector<Case>& deadlocks() {
        "deadlock: rank 0, threadblock 0, step 2 (s to rank 1) waits for space in its connection to rank 1, threadblock "
        "0, step 2 (s to rank 0), which waits for space in its connection to rank 0, threadblock 0, step 2; connections "
        "8 "
-       "messages deep would free it; this protocol has 2"},
+       "messages deep would resolve it; this protocol has 2"},
       {"eight messages ahead, LL", true,
        [] { return with(exchange(8, true), [](Program& program) { program.protocol = Protocol::ll; }); }},
       {"eight messages ahead, LL128", true,
        [] { return with(exchange(8, true), [](Program& program) { program.protocol = Protocol::ll128; }); }},
       {"nine messages ahead, LL", false,
        [] { return with(exchange(9, true), [](Program& program) { program.protocol = Protocol::ll; }); },
-       "connections 9 messages deep would free it; this protocol has 8"},
+       "connections 9 messages deep would resolve it; this protocol has 8"},
       {"two messages ahead, Simple", true, [] { return exchange(2, true); }},
       {"both receive first", false, [] { return exchange(1, false); },
        "(r from rank 1) waits for data from rank 1, threadblock 0, step 0 (r from rank 0), which waits for data from "
@@ -204,7 +204,7 @@ const std::vector<Case>& deadlocks() {
            }
          });
        },
-       "connections 3 messages deep would free it"},
+       "connections 3 messages deep would resolve it"},
       {"fused steps of two messages fill a ring", false,
        [] {
          Program program = empty(Collective::allgather, 3, 6, true, 0, 6);
@@ -455,19 +455,19 @@ const std::vector<Case>& structureFaults() {
        [] { return with(chainAllreduce(3, 1), [](Program& program) { at(program, 1, 0, 0).hasDependent = false; }); },
        "rank 1, threadblock 1, step 0: waits for threadblock 0 step 0, but no step from there on has hasdep=1: it "
        "waits "
-       "for ever"},
+       "forever"},
       {"the flag of an earlier step alone", false,
        [] { return with(chainAllreduce(3, 2), [](Program& program) { at(program, 1, 0, 1).hasDependent = false; }); },
        "rank 1, threadblock 1, step 1: waits for threadblock 0 step 1, but no step from there on has hasdep=1"},
       {"the flag of a later step", true,
        [] { return with(chainAllreduce(3, 2), [](Program& program) { at(program, 1, 0, 0).hasDependent = false; }); },
-       "which publishes nothing; it goes on when step 1 is done"},
-      {"official lowering that waits for ever", false,
+       "which publishes nothing; it continues when step 1 is done"},
+      {"official lowering that waits forever", false,
        [] { return readFile("bad/forestcoll_waits_for_ever.xml").program; },
-       "no step from there on has hasdep=1: it waits for ever"},
+       "no step from there on has hasdep=1: it waits forever"},
       {"waits for no threadblock", false,
        [] { return with(crowded(2), [](Program& program) { at(program, 0, 1, 0).dependsOnTb = 7; }); },
-       "which does not exist: it waits for ever"},
+       "which does not exist: it waits forever"},
       {"waits for no step", false,
        [] {
          return with(crowded(2), [](Program& program) { at(program, 0, 1, 0) = waiting(at(program, 0, 1, 0), 0, 2); });
@@ -946,7 +946,7 @@ std::string interpret(const Program& program, int root) {
 bool isOfRunning(const Finding& finding) {
   const QString text = QString::fromStdString(finding.text);
   for (const char* part : {"deadlock: ", "race on ", " must hold ", "where nothing was written", " message ",
-                           "it waits for ever", "the caller's input", " chunks where "}) {
+                           "it waits forever", "the caller's input", " chunks where "}) {
     if (finding.severity == Severity::error && text.contains(part)) {
       return true;
     }

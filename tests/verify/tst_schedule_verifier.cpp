@@ -311,9 +311,9 @@ private slots:
         [](Sample& s) {
           out(s).edges[3] = {1, 0, out(s).paths.add(std::vector<int>{1, 3, 0}), 0};
         },
-        "link \"g1\" -> \"sw\": carries 3 trees, has room for 2");
+        "link \"g1\" -> \"sw\": carries 3 trees, but its capacity is 2");
     row(
-        "scale a little small", star, [](Sample& s) { out(s).scale = Rational(199, 1000); }, "has room for 1");
+        "scale a little small", star, [](Sample& s) { out(s).scale = Rational(199, 1000); }, "its capacity is 1");
     row(
         "pruned at a plain switch", pruned, [](Sample& s) { rebuild(s, samples::describeStar(false)); },
         "pruned at \"sw\", which cannot multicast");

@@ -164,8 +164,12 @@ ElementFailures failuresOf(const Snapshot& snapshot) {
 }  // namespace
 
 QStringList upgradeHeaders() {
-  return {Texts::tr("Links"),         Texts::tr("Count"),       Texts::tr("Now, GB/s"),
-          Texts::tr("+1 GB/s gains"), Texts::tr("Until, GB/s"), Texts::tr("−1 GB/s costs")};
+  return {Texts::tr("Links"),
+          Texts::tr("Count"),
+          Texts::tr("Now, GB/s"),
+          Texts::tr("+1 GB/s gains"),
+          Texts::tr("Valid up to, GB/s"),
+          Texts::tr("−1 GB/s costs")};
 }
 
 Ranking rankUpgrades(const BoundSolver& solver, const Snapshot& snapshot, const Question& question,
@@ -196,7 +200,7 @@ Ranking rankUpgrades(const BoundSolver& solver, const Snapshot& snapshot, const 
 }
 
 QStringList damageHeaders() {
-  return {Texts::tr("What fails"), Texts::tr("Kind"), Texts::tr("Loss"), Texts::tr("Bound left, GB/s"),
+  return {Texts::tr("Item"), Texts::tr("Kind"), Texts::tr("Loss"), Texts::tr("Bound left, GB/s"),
           Texts::tr("GPUs left")};
 }
 

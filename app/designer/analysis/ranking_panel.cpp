@@ -36,7 +36,7 @@ protected:
 
 RankingPanel::Kind upgradesKind() {
   return {u"upgrades"_s, RankingPanel::tr("Upgrades"),
-          RankingPanel::tr("Open a fabric to see which of its links is worth more bandwidth."), upgradeHeaders(),
+          RankingPanel::tr("Open a fabric to see which of its links gain most from more bandwidth."), upgradeHeaders(),
           rankUpgrades};
 }
 
@@ -225,10 +225,10 @@ void RankingPanel::update() {
   } else if (hasNoBound) {
     message = bound->why;
   } else if (isCurrent()) {
-    message = m_model.rowCount() > 0 ? QString() : (m_why.isEmpty() ? tr("There is nothing to rank.") : m_why);
+    message = m_model.rowCount() > 0 ? QString() : (m_why.isEmpty() ? tr("Nothing to rank.") : m_why);
     state = m_note;
     if (!bound->note.isEmpty()) {
-      state = tr("Switches that only forward limit this fabric; what follows is about its cuts alone.");
+      state = tr("This fabric is limited by switches that only forward. The ranking considers its cuts alone.");
     }
   } else if (m_model.rowCount() > 0) {
     state = tr("The fabric has changed. Working on the new ranking…");

@@ -126,12 +126,12 @@ public:
     setAccessibleName(tr("%1: %2 GB/s").arg(m_bar.title, gain));
     setToolTip(m_bar.raise.isPositive()
                    ? tr("One more GB/s per direction on every one of these links raises the bound by %1 GB/s%2. "
-                        "Now %3 GB/s. A click selects them.")
+                        "Now %3 GB/s. Click to select them.")
                          .arg(exactly(m_bar.raise),
-                              m_bar.until ? tr(", until they have %1 GB/s").arg(exactly(*m_bar.until)) : QString(),
+                              m_bar.until ? tr(", up to %1 GB/s").arg(exactly(*m_bar.until)) : QString(),
                               exactly(m_bar.bandwidth))
-                   : tr("More bandwidth here alone gains nothing: the bottleneck is elsewhere too. "
-                        "A click selects the links."));
+                   : tr("More bandwidth here alone gains nothing, because the bottleneck is elsewhere too. "
+                        "Click to select the links."));
     update();
   }
   [[nodiscard]] QSize sizeHint() const override {

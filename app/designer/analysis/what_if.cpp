@@ -120,7 +120,7 @@ Outcome changeBandwidths(Edit& edit, const std::set<LinkId>& links, const Ration
       }
       const Bandwidth raised = *bandwidth + Bandwidth(change);
       if (!raised.gigabytesPerSecond().isPositive()) {
-        return Error{ErrorCode::badInput, Texts::tr("A link without bandwidth is no link.").toStdString(),
+        return Error{ErrorCode::badInput, Texts::tr("A link needs a bandwidth above 0.").toStdString(),
                      Texts::tr("delete it instead").toStdString()};
       }
       wanted.emplace_back(id, raised.toString());

@@ -58,15 +58,15 @@ WhatIfPanel::WhatIfPanel(QWidget* parent)
   m_slider->setRange(0, kSteps);
   m_slider->setPageStep(kSteps / 20);
   m_before->setObjectName(u"whatIfBefore"_s);
-  m_before->setToolTip(tr("To the break point before"));
+  m_before->setToolTip(tr("Previous break point"));
   m_before->setAccessibleName(m_before->toolTip());
   m_after->setObjectName(u"whatIfAfter"_s);
-  m_after->setToolTip(tr("To the next break point, where another cut becomes the limit"));
+  m_after->setToolTip(tr("Next break point, where another cut becomes the limit"));
   m_after->setAccessibleName(m_after->toolTip());
   m_reset->setObjectName(u"whatIfReset"_s);
   m_apply->setObjectName(u"whatIfApply"_s);
   m_apply->setProperty("role", u"primary"_s);
-  m_apply->setToolTip(tr("Give the links this bandwidth, as one step that can be undone"));
+  m_apply->setToolTip(tr("Apply this bandwidth to the links as one step that can be undone"));
 
   auto* top = new QHBoxLayout;
   top->addWidget(m_heading, 1);

@@ -23,7 +23,7 @@ constexpr double kRim = 8;          // of a box, where it can be grabbed
 constexpr double kTitleHeight = 30;
 constexpr std::size_t kMaxAtOnce = 1200;      // lines that find their ways while somebody waits
 constexpr std::size_t kMaxWhileMoving = 160;  // and of what is being dragged
-constexpr std::size_t kMaxApart = 500;        // lines that are painted anew along their ways alone
+constexpr std::size_t kMaxApart = 500;        // lines that are painted again along their ways alone
 constexpr std::size_t kMaxBundles = 500;
 
 QString text(const std::string& utf8) {
@@ -454,7 +454,7 @@ void CanvasScene::linesIn(const QRectF& rect, std::vector<std::uint32_t>& result
 }
 
 void CanvasScene::reroute(const std::vector<std::uint32_t>& moved, Region& dirty) {
-  // Neighbours assign their ports anew, as the order of the lines may be another.
+  // Neighbours assign their ports again, as the order of the lines may be another.
   std::set<std::uint32_t> nodes(moved.begin(), moved.end());
   for (const std::uint32_t at : moved) {
     for (const std::uint32_t line : m_nodes[at].lines) {

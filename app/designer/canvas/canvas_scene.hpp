@@ -91,7 +91,7 @@ enum class Routing : std::uint8_t {
   later    ///< where there are many or few have moved: when somebody hands them over
 };
 
-/// Made anew, or followed, only when it is looked at after changes: a hundred changes in a row cost one.
+/// Made again, or followed, only when it is looked at after changes: a hundred changes in a row cost one.
 ///
 /// Ways of links are a function of the model alone. With Routing::later a scene may be unrouted for a while: then its
 /// lines run straight, or as they did but for those of what has moved, until takeWays() or finishWays().
@@ -101,7 +101,7 @@ public:
   explicit CanvasScene(const Model& model, Routing routing = Routing::atOnce);
 
   void rebuild();
-  /// Follows a change of the model. Returns what has to be painted anew; nullopt: everything.
+  /// Follows a change of the model. Returns what has to be painted again; nullopt: everything.
   std::optional<Region> follow(const ChangeEvent& event);
 
   [[nodiscard]] bool isRouted() const {
@@ -111,8 +111,8 @@ public:
   /// What the ways still to be found depend on; null: all are as they should be. The same object until the next
   /// change.
   [[nodiscard]] std::shared_ptr<const Wiring> unrouted() const;
-  /// Puts in the ways that were found for unrouted(). Returns what has to be painted anew; nullopt: they are of another
-  /// time, and nothing was done.
+  /// Puts in the ways that were found for unrouted(). Returns what has to be painted again; nullopt: they are of
+  /// another time, and nothing was done.
   std::optional<Region> takeWays(const std::shared_ptr<const Wiring>& of, Ways ways);
   /// Finds them now. Returns whether there were any to find.
   bool finishWays();

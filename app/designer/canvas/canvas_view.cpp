@@ -360,7 +360,7 @@ void CanvasView::dragEnterEvent(QDragEnterEvent* event) {
     m_dragged = std::make_unique<PlaceTool>(*this);
     m_dragged->setPart(std::move(*part), {});
     event->acceptProposedAction();
-    Q_EMIT hintChanged(tr("Let go to put it there · Alt: no snapping · Esc: enough"));
+    Q_EMIT hintChanged(tr("Release to place it · Alt: no snapping · Esc: cancel"));
   }
 }
 

@@ -101,7 +101,7 @@ public:
   void setViewState(const QByteArray& state);
   [[nodiscard]] QPointF toScene(const QPointF& view) const { return (view - m_offset) / m_scale; }
   [[nodiscard]] QPointF toView(const QPointF& scene) const { return scene * m_scale + m_offset; }
-  /// What is in view, scene units.
+  /// Visible area, scene units.
   [[nodiscard]] QRectF visibleScene() const;
 
   /// What is drawn over the fabric from now on, in place of what was there before.

@@ -10,7 +10,7 @@ namespace coppice::designer {
 class CanvasView;
 
 /// The whole drawing in small with a frame around what is in view; click or drag goes there, the wheel zooms. Drawn
-/// anew at most a few times a second, from rooms and spots alone.
+/// again at most a few times a second, from rooms and spots alone.
 class Minimap : public QWidget {
   Q_OBJECT
 

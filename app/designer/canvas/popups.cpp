@@ -64,7 +64,7 @@ void BandwidthPopup::check() {
   m_meaning->style()->polish(m_meaning);
   m_meaning->setText(isGood    ? tr("= %1 GB/s per direction").arg(QString::fromStdString(parsed->toString()))
                      : !parsed ? QString::fromStdString(parsed.error().message)
-                               : tr("More than 0 is needed"));
+                               : tr("Must be above 0"));
   adjustSize();
 }
 

@@ -19,7 +19,7 @@ Outcome checkText(const std::string& name) {
   for (std::size_t at = 0; at < name.size();) {
     const std::size_t length = utf8SequenceLength(name, at);
     if (length == 0 || isControlCharacter(name, at)) {
-      return badName("the name has a character that cannot be shown", "use letters, digits and signs");
+      return badName("the name has a character that cannot be shown", "use letters, digits and punctuation");
     }
     at += length;
   }
@@ -48,7 +48,7 @@ Outcome checkName(const Model& model, const ElementId& id, const std::string& na
       return text;
     }
     if (node->facts.name != name && model.nodeNamed(name).isValid()) {
-      return badName("there is a node " + inQuotes(name) + " already", "choose another name");
+      return badName("there is already a node " + inQuotes(name), "choose another name");
     }
     return Done{};
   }
@@ -57,11 +57,11 @@ Outcome checkName(const Model& model, const ElementId& id, const std::string& na
       return text;
     }
     if (name.find('/') != std::string::npos) {
-      return badName("\"/\" stands between the names of nested boxes", "use another sign");
+      return badName("\"/\" stands between the names of nested boxes", "use another character");
     }
     const BoxId other = model.boxAt(box->parent, name);
     if (other.isValid() && other != id.box()) {
-      return badName("there is a box " + inQuotes(name) + " here already", "choose another name");
+      return badName("there is already a box " + inQuotes(name) + " here", "choose another name");
     }
     return Done{};
   }

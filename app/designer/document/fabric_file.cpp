@@ -327,11 +327,12 @@ ReadModel readModel(const fabric::Description& description) {
     unused += items.size();
   }
   if (unused > 0) {
-    result.findings.push_back({Severity::warning,
-                               ErrorCode::badInput,
-                               std::to_string(unused) + " entries of the drawing section fit nothing and were left out",
-                               "save the file to be rid of them",
-                               {.element = "drawing"}});
+    result.findings.push_back(
+        {Severity::warning,
+         ErrorCode::badInput,
+         std::to_string(unused) + " entries of the drawing section match no element and were left out",
+         "save the file to remove them",
+         {.element = "drawing"}});
   }
   header.drawingExtra = drawing->rest();
   edit.setHeader(std::move(header));

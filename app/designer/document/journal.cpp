@@ -111,8 +111,8 @@ Result<std::unique_ptr<Journal>> Journal::create(const QString& path, const Jour
                                                  const History& history, int saved) {
   const auto taken = [&] {
     return Error{ErrorCode::io,
-                 "there is a journal of this file already",
-                 "recover it first, or give it up",
+                 "a journal of this file exists already",
+                 "recover it first, or discard it",
                  {.file = path.toStdString()}};
   };
   if (QFile::exists(path)) {

@@ -57,7 +57,7 @@ Outcome checkSwaps(const Table<Element>& table, const std::vector<Swap<Element>>
     }
     last = swap.id;
     if ((now == nullptr) != !swap.before.has_value() || (now != nullptr && *now != *swap.before)) {
-      return misfit(std::string(what) + " " + std::to_string(swap.id.value) + " is not as it should be");
+      return misfit(std::string(what) + " " + std::to_string(swap.id.value) + " is inconsistent");
     }
   }
   return Done{};
@@ -247,7 +247,7 @@ Outcome Model::apply(const Patch& patch) {
     return fit;
   }
   if (patch.header && patch.header->before != m_header) {
-    return misfit("the header is not as it should be");
+    return misfit("the header is inconsistent");
   }
 
   // What refers to what, after the patch.

@@ -287,7 +287,7 @@ void HelpWindow::fillList() {
     add(hit.title + u'\n' + hit.excerpt, hit.topic, hit.anchor)->setToolTip(hit.excerpt);
   }
   if (m_list->count() == 0) {
-    add(tr("Nothing is said about “%1”.").arg(query), {}, {})->setFlags(Qt::NoItemFlags);
+    add(tr("No help found for “%1”.").arg(query), {}, {})->setFlags(Qt::NoItemFlags);
   }
 }
 

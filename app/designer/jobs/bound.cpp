@@ -127,7 +127,7 @@ CutView viewOf(const fabric::Fabric& fabric, const Snapshot& snapshot, bool isRe
 
   const QString width = gigabytes(cut.exitBandwidth);
   const QString through =
-      view.crossings.size() == 1 ? Texts::tr(" through %1 of %2.") : Texts::tr(" through %1 of %2 together.");
+      view.crossings.size() == 1 ? Texts::tr(" through %1 of %2.") : Texts::tr(" through %1 of %2 in total.");
   const QString inside = sideName(fabric, isIn);
   const QString outside = sideName(fabric, isOut);
   // The smaller side is the one a person thinks of.

@@ -90,7 +90,7 @@ Result<std::map<NodeId, Point>> computeLayout(const Model& model, const std::vec
     }
     return fitted(model, ids, std::move(*places));
   } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "the layout was stopped on request"};
+    return Error{ErrorCode::cancelled, "the layout was stopped"};
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::limit, "not enough memory for this layout", "lay out a part of the fabric"};
   }
@@ -148,7 +148,7 @@ void LayoutJob::take(Answer answer) {
     const Error& error = answer.places.error();
     Q_EMIT statusMessage(QString::fromStdString(error.fix.empty() ? error.message : error.message + "; " + error.fix));
   } else if (answer.revision != document->factRevision()) {
-    Q_EMIT statusMessage(tr("The fabric changed while it was laid out; ask again"));
+    Q_EMIT statusMessage(tr("The fabric changed during the layout. Start it again."));
   } else {
     Q_EMIT aboutToMove(document);
     document->edit(answer.name, [&](Edit& edit) { applyLayout(edit, *answer.places); });

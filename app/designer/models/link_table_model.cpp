@@ -156,7 +156,7 @@ bool LinkTableModel::setData(const QModelIndex& index, const QVariant& value, in
     case kLatency: {
       const auto latency = Rational::parse(text);
       if (!text.empty() && (!latency || *latency < Rational(0))) {
-        Q_EMIT refused(tr("A latency is a number of microseconds from 0, or nothing"));
+        Q_EMIT refused(tr("A latency is a number of microseconds from 0, or empty"));
         return false;
       }
       return change(tr("Set latency"),

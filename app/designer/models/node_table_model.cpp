@@ -130,7 +130,7 @@ bool NodeTableModel::setData(const QModelIndex& index, const QVariant& value, in
     }
     case kKind:
       if (!fabric::parseNodeKind(text)) {
-        Q_EMIT refused(tr("\"%1\" is no kind of node; write gpu, nic or switch").arg(QString::fromStdString(text)));
+        Q_EMIT refused(tr("\"%1\" is not a kind of node. Use gpu, nic or switch.").arg(QString::fromStdString(text)));
         return false;
       }
       return change(tr("Set kind"), [&](Node& changed) { changed.facts.kind = text; });
@@ -138,7 +138,7 @@ bool NodeTableModel::setData(const QModelIndex& index, const QVariant& value, in
       bool isNumber = false;
       const int rank = value.toInt(&isNumber);
       if (!text.empty() && (!isNumber || rank < 0)) {
-        Q_EMIT refused(tr("A rank is a whole number from 0, or nothing"));
+        Q_EMIT refused(tr("A rank is a whole number from 0, or empty"));
         return false;
       }
       return change(tr("Set rank"),

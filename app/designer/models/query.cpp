@@ -78,7 +78,8 @@ Result<std::vector<Token>> tokensOf(const QString& text) {
         sign = u"="_s;
       }
       if (!QStringList{u"="_s, u"!="_s, u"<"_s, u"<="_s, u">"_s, u">="_s, u"~"_s}.contains(sign)) {
-        return fault(Texts::tr("“%1” compares nothing").arg(sign), begin, Texts::tr("write =, !=, <, <=, >, >= or ~"));
+        return fault(Texts::tr("“%1” is not a comparison").arg(sign), begin,
+                     Texts::tr("write =, !=, <, <=, >, >= or ~"));
       }
       tokens.push_back({Token::Kind::comparison, sign, begin});
     } else {
@@ -101,7 +102,7 @@ public:
   Result<Term> parse() {
     auto term = any(0);
     if (term && now().kind != Token::Kind::end) {
-      return fault(Texts::tr("“%1” is one bracket too many").arg(now().text), now().at, Texts::tr("take it away"));
+      return fault(Texts::tr("“%1” has no opening bracket").arg(now().text), now().at, Texts::tr("remove it"));
     }
     return term;
   }
@@ -157,7 +158,7 @@ private:
     }
     const Token token = now();
     if (token.kind == Token::Kind::end || token.kind == Token::Kind::close) {
-      return fault(Texts::tr("something is missing here"), token.at, Texts::tr("write a name or a comparison"));
+      return fault(Texts::tr("a name or a comparison is missing"), token.at, Texts::tr("write a name or a comparison"));
     }
     if (token.kind == Token::Kind::open) {
       ++m_at;
@@ -212,7 +213,8 @@ private:
     m_at += 2;
     const auto field = fields().find(name.text.toLower());
     if (field == fields().end()) {
-      return fault(Texts::tr("“%1” is no field").arg(name.text), name.at, Texts::tr("fields are %1").arg(fieldList()));
+      return fault(Texts::tr("“%1” is not a field").arg(name.text), name.at,
+                   Texts::tr("fields are %1").arg(fieldList()));
     }
     const Token value = now();
     if (value.kind != Token::Kind::word && value.kind != Token::Kind::quoted) {
@@ -239,7 +241,7 @@ private:
     }
     if (term.comparison != Comparison::like && term.comparison != Comparison::equal &&
         term.comparison != Comparison::unequal) {
-      return fault(Texts::tr("a text is neither less nor greater"), value.at, Texts::tr("write =, != or ~"));
+      return fault(Texts::tr("texts have no order"), value.at, Texts::tr("write =, != or ~"));
     }
     QString pattern = value.text;
     if (term.comparison != Comparison::like) {
@@ -252,8 +254,8 @@ private:
     }
     term.pattern = QRegularExpression(pattern, QRegularExpression::CaseInsensitiveOption);
     if (!term.pattern.isValid()) {
-      return fault(Texts::tr("“%1” is no regular expression: %2").arg(value.text, term.pattern.errorString()), value.at,
-                   Texts::tr("correct it, or write = for the text as it is"));
+      return fault(Texts::tr("“%1” is not a regular expression: %2").arg(value.text, term.pattern.errorString()),
+                   value.at, Texts::tr("correct it, or write = for the text as it is"));
     }
     return term;
   }
@@ -269,14 +271,14 @@ private:
       }
       const auto bandwidth = Bandwidth::parse(text.toStdString());
       if (!bandwidth) {
-        return fault(Texts::tr("“%1” is no bandwidth").arg(text), value.at, Texts::tr("write 50, 12.5 or 400Gb/s"));
+        return fault(Texts::tr("“%1” is not a bandwidth").arg(text), value.at, Texts::tr("write 50, 12.5 or 400Gb/s"));
       }
       term.number = bandwidth->gigabytesPerSecond();
       return term;
     }
     const auto number = Rational::parse(text.toStdString());
     if (!number) {
-      return fault(Texts::tr("“%1” is no number").arg(text), value.at, Texts::tr("write a number"));
+      return fault(Texts::tr("“%1” is not a number").arg(text), value.at, Texts::tr("write a number"));
     }
     term.number = *number;
     return term;

@@ -159,7 +159,7 @@ const std::vector<PaletteEntry>& templateEntries() {
         preset(clusters, Texts::tr("Azure NDv2"), "azure-ndv2"),
         preset(clusters, Texts::tr("Rail-optimised"), "rail-optimised"),
         preset(clusters, Texts::tr("Rail-only"), "rail-only"),
-        preset(clusters, Texts::tr("Boxes of your own"), "cluster"),
+        preset(clusters, Texts::tr("Custom boxes"), "cluster"),
         preset(boxes, Texts::tr("DGX A100"), "dgx-a100", {{"boxes", "1"}}),
         preset(boxes, Texts::tr("DGX H100"), "dgx-h100", {{"boxes", "1"}}),
         preset(boxes, Texts::tr("DGX B200"), "dgx-b200", {{"boxes", "1"}}),

@@ -113,7 +113,7 @@ void FabricPreview::receive(std::shared_ptr<const Answer> answer) {
   m_answer = std::move(answer);
   m_boundJob.cancel();
   if (!m_answer->model) {
-    m_size->setText(tr("No fabric can be made of these choices"));
+    m_size->setText(tr("These choices do not make a fabric"));
     m_bound->setText(u"–"_s);
     Q_EMIT ready();
     return;

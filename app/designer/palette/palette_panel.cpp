@@ -42,7 +42,7 @@ PalettePanel::PalettePanel(CardLoader& loader, TemplateStore& store, QWidget* pa
   m_save->setObjectName(u"paletteSave"_s);
   m_save->setFlat(true);
   m_save->setProperty("role", u"quiet"_s);
-  m_save->setToolTip(tr("What is selected becomes a template of your own, under Yours"));
+  m_save->setToolTip(tr("Saves the selection as your own template, under Yours"));
 
   auto* bodyLayout = new QVBoxLayout(m_body);
   constexpr QMargins kBody(8, 0, 8, 8);
@@ -153,7 +153,7 @@ void PalettePanel::fill() {
         item.make = [copy = *entry] { return makePart(copy); };
       } else {
         item.tip = entry->title + u": "_s + entry->tip + u"\n"_s +
-                   tr("Drag it onto the drawing, or click and then click there; Enter puts it in the middle.");
+                   tr("Drag it onto the drawing, or click it and then the drawing. Enter places it in the middle.");
       }
       items.push_back(std::move(item));
     }
@@ -162,7 +162,7 @@ void PalettePanel::fill() {
     section.heading->setVisible(!items.empty());
     hasAny = hasAny || !items.empty();
   }
-  m_nothing->setText(tr("Nothing is called “%1”.").arg(m_search->text()));
+  m_nothing->setText(tr("No entry matches “%1”.").arg(m_search->text()));
   m_nothing->setVisible(!hasAny);
   m_save->setVisible(m_search->text().isEmpty());
 }

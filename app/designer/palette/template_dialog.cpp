@@ -56,16 +56,16 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidg
   m_fault->hide();
   m_create->setObjectName(u"templateCreate"_s);
   m_create->setDefault(true);
-  m_create->setToolTip(drawing == Drawing::empty ? tr("Puts it into the empty fabric (Enter)")
-                                                 : tr("Opens it as a fabric of its own (Enter)"));
+  m_create->setToolTip(drawing == Drawing::empty ? tr("Adds it to the empty fabric (Enter)")
+                                                 : tr("Opens it as a new fabric (Enter)"));
   m_add->setObjectName(u"templateAdd"_s);
   m_add->setAutoDefault(false);
   m_add->setVisible(drawing == Drawing::filled);
-  m_add->setToolTip(tr("Puts it beside what is drawn; nothing links the two until you do"));
+  m_add->setToolTip(tr("Adds it beside the drawing, without links between the two"));
   m_place->setObjectName(u"templatePlace"_s);
   m_place->setAutoDefault(false);
   m_place->setVisible(drawing != Drawing::none);
-  m_place->setToolTip(tr("The next click on the drawing says where"));
+  m_place->setToolTip(tr("The next click on the drawing places it"));
   auto* cancel = new QPushButton(tr("Cancel"), this);
   cancel->setAutoDefault(false);
 
@@ -194,7 +194,7 @@ void TemplateDialog::receive(std::shared_ptr<const Preview> preview) {
     m_create->setEnabled(false);
     m_add->setEnabled(false);
     m_place->setEnabled(false);
-    m_size->setText(tr("Nothing to make of these numbers"));
+    m_size->setText(tr("These numbers do not make a fabric"));
     m_bound->setText(u"–"_s);
     return;
   }
@@ -228,7 +228,7 @@ void TemplateDialog::receive(std::shared_ptr<const Preview> preview) {
 
 void TemplateDialog::receiveBound(const CardFacts& facts) {
   m_bound->setEnabled(true);
-  m_bound->setText(facts.bound.isEmpty() ? tr("AllGather: known once it is created")
+  m_bound->setText(facts.bound.isEmpty() ? tr("AllGather: computed once it is created")
                                          : tr("AllGather %1").arg(facts.bound));
   m_bound->setToolTip(facts.bound.isEmpty() ? facts.why : tr("Exactly %1").arg(facts.exact));
 }

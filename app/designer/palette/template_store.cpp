@@ -72,14 +72,15 @@ const PaletteEntry* TemplateStore::find(const QString& id) const {
 Result<QString> TemplateStore::save(const QString& name, const Model& model, const std::set<ElementId>& elements) {
   const Model part = edits::extract(model, elements);
   if (part.nodes().isEmpty() && part.boxes().isEmpty() && part.notes().isEmpty()) {
-    return Error{ErrorCode::badUsage, "nothing that a template could hold is selected", "select nodes or boxes first"};
+    return Error{ErrorCode::badUsage, "the selection contains nothing that a template can store",
+                 "select nodes or boxes first"};
   }
   const QString wanted = fileNameOf(name);
   if (wanted.isEmpty()) {
     return Error{ErrorCode::badUsage, "a template needs a name", "type letters or digits"};
   }
   if (m_folder.isEmpty() || !QDir().mkpath(m_folder)) {
-    return Error{ErrorCode::io, "the folder of templates cannot be made", "check that your home folder can be written",
+    return Error{ErrorCode::io, "the folder of templates cannot be created", "check that your home folder is writable",
                  Place{.file = m_folder.toStdString()}};
   }
   QString free = wanted;

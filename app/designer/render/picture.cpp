@@ -89,7 +89,7 @@ Result<Plan> planOf(CanvasView& view, const PictureOptions& options) {
     return Error{ErrorCode::badInput, "there is nothing to draw", "draw a node first"};
   }
   if (options.part == PicturePart::selection && view.selection().isEmpty()) {
-    return Error{ErrorCode::badInput, "nothing is selected", "select nodes or boxes, or take the whole drawing"};
+    return Error{ErrorCode::badInput, "nothing is selected", "select nodes or boxes, or choose the whole drawing"};
   }
   Plan plan;
   const QSizeF legend = legendSize(view, options);
@@ -214,12 +214,12 @@ Result<QImage> drawRaster(CanvasView& view, const PictureOptions& options, const
     return Error{ErrorCode::limit,
                  "an image of " + QString::number(pixels.width(), 'f', 0).toStdString() + " by " +
                      QString::number(pixels.height(), 'f', 0).toStdString() + " pixels is too large",
-                 "take scale " + QString::number(rounded).toStdString() + " or less, or SVG or PDF"};
+                 "use scale " + QString::number(rounded).toStdString() + " or less, or SVG or PDF"};
   }
   QImage image(std::max(1, static_cast<int>(pixels.width())), std::max(1, static_cast<int>(pixels.height())),
                options.isTransparent ? QImage::Format_ARGB32_Premultiplied : QImage::Format_RGB32);
   if (image.isNull()) {
-    return Error{ErrorCode::limit, "there is not enough memory for the image", "take a smaller scale"};
+    return Error{ErrorCode::limit, "there is not enough memory for the image", "use a smaller scale"};
   }
   image.fill(options.isTransparent ? QColor(Qt::transparent) : colorsOf(options.scheme)[Token::canvas]);
   QPainter painter(&image);
@@ -300,7 +300,7 @@ Result<QByteArray> drawPicture(CanvasView& view, const PictureOptions& wanted) {
     }
     return bytes;
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "there is not enough memory for the picture", "take a smaller scale"};
+    return Error{ErrorCode::limit, "there is not enough memory for the picture", "use a smaller scale"};
   }
 }
 

@@ -46,7 +46,7 @@ PictureDialog::PictureDialog(CanvasView& view, QString documentPath, QString mod
       m_scheme(new QComboBox(this)),
       m_scale(new QDoubleSpinBox(this)),
       m_transparent(new QCheckBox(tr("&Transparent background"), this)),
-      m_legend(new QCheckBox(tr("Le&gend, where there is one"), this)),
+      m_legend(new QCheckBox(tr("Le&gend, if there is one"), this)),
       m_preview(new QLabel(this)),
       m_size(new QLabel(this)) {
   setObjectName(u"pictureDialog"_s);
@@ -56,7 +56,7 @@ PictureDialog::PictureDialog(CanvasView& view, QString documentPath, QString mod
   m_format->addItem(tr("PNG: pixels"), static_cast<int>(PictureFormat::png));
   m_part->addItem(tr("Everything"), static_cast<int>(PicturePart::whole));
   m_part->addItem(tr("The selection"), static_cast<int>(PicturePart::selection));
-  m_part->addItem(tr("What is in view"), static_cast<int>(PicturePart::visible));
+  m_part->addItem(tr("Visible area"), static_cast<int>(PicturePart::visible));
   m_scheme->addItem(tr("Light"), static_cast<int>(Scheme::light));
   m_scheme->addItem(tr("Dark"), static_cast<int>(Scheme::dark));
   m_scale->setRange(kMinPictureScale, kMaxPictureScale);
@@ -93,7 +93,7 @@ PictureDialog::PictureDialog(CanvasView& view, QString documentPath, QString mod
   m_export->setObjectName(u"pictureExport"_s);
   m_export->setDefault(true);
   m_copyPicture = buttons->addButton(tr("&Copy Picture"), QDialogButtonBox::ActionRole);
-  m_copyPicture->setToolTip(tr("Put the picture into the clipboard, to paste it elsewhere"));
+  m_copyPicture->setToolTip(tr("Copy the picture to the clipboard"));
   m_copyCommand = buttons->addButton(tr("Copy as Command &Line"), QDialogButtonBox::ActionRole);
   // Last, so that Tab comes to it.
   buttons->addButton(QDialogButtonBox::Cancel);
@@ -191,7 +191,8 @@ void PictureDialog::refresh() {
   }
   const QString command = commandLine();
   m_copyCommand->setEnabled(!size.isEmpty() && !command.isEmpty());
-  m_copyCommand->setToolTip(command.isEmpty() ? tr("Only for a saved document, and not for what is in view") : command);
+  m_copyCommand->setToolTip(command.isEmpty() ? tr("Only for a saved document, and not for the visible area")
+                                              : command);
   m_timer.start();
 }
 

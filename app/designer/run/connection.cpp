@@ -128,19 +128,19 @@ void Connection::open() {
   m_message.clear();
   m_fingerprints.clear();
   m_fetchedKeys.clear();
-  const QStringList titles{tr("Resolve"), tr("Connect"),   tr("Host key"),        tr("Log in"),
-                           tr("System"),  tr("Libraries"), tr("Disk space"),      tr("Executor there?"),
-                           tr("Copy it"), tr("Self-test"), tr("Slurm partitions")};
+  const QStringList titles{tr("Resolve"),       tr("Connect"),   tr("Host key"),        tr("Log in"),
+                           tr("System"),        tr("Libraries"), tr("Disk space"),      tr("Check executor"),
+                           tr("Copy executor"), tr("Self-test"), tr("Slurm partitions")};
   m_steps.assign(count, {});
   for (int i = 0; i < count; ++i) {
     m_steps[static_cast<std::size_t>(i)].title = titles[i];
     if (!isHere(static_cast<Step>(i))) {
       m_steps[static_cast<std::size_t>(i)].state = ConnectStep::State::skipped;
-      m_steps[static_cast<std::size_t>(i)].message = tr("not needed here");
+      m_steps[static_cast<std::size_t>(i)].message = tr("not needed");
     }
   }
   if (m_machine.isLocal()) {
-    m_steps[installed].title = tr("Executor here?");
+    m_steps[installed].title = tr("Check executor");
   }
   setState(State::connecting);
   auto executor = remote::readExecutor(QFile::encodeName(m_environment.executor).toStdString());
@@ -155,7 +155,7 @@ void Connection::open() {
   }
   m_private = privateFolder();
   if (!m_private->isValid()) {
-    fail(resolve, tr("No private folder can be made for the connection."), tr("Check the free space of /tmp."));
+    fail(resolve, tr("A private folder for the connection cannot be created."), tr("Check the free space of /tmp."));
     return;
   }
   m_environment.ssh.controlSocket = QFile::encodeName(m_private->filePath(u"c"_s)).toStdString();
@@ -291,7 +291,7 @@ void Connection::readSettings() {
         m_address = hostName;
         const QString where = u"%1@%2:%3"_s.arg(user, hostName, port);
         if (m_hasProxy) {
-          end(resolve, ConnectStep::State::done, tr("%1, by way of another host").arg(where));
+          end(resolve, ConnectStep::State::done, tr("%1, through another host").arg(where));
           startMaster();
           return;
         }
@@ -396,7 +396,7 @@ void Connection::masterEnded() {
   const remote::SshFault fault = remote::sshFault(m_masterErrors.toStdString(), m_machine.target.host);
   if (m_state == State::ready) {
     m_trouble = SshTrouble::closed;
-    m_message = tr("The connection to %1 is lost.").arg(host());
+    m_message = tr("Connection to %1 lost.").arg(host());
     setState(State::lost);
     return;
   }
@@ -441,40 +441,40 @@ void Connection::masterEnded() {
 void Connection::fetchKey() {
   const QString file = m_private->filePath(u"key"_s);
   QFile::remove(file);
-  m_call.start(
-      QString::fromStdString(m_environment.ssh.ssh),
-      toStringList(
-          remote::fetchKeyArguments(m_environment.ssh, m_machine.target, QFile::encodeName(file).toStdString())),
-      {}, m_environment.limits.login, [this, file](const CallResult& fetched) {
-        QFile keys(file);
-        constexpr qint64 kMost = 64 << 10;
-        if (!keys.open(QIODevice::ReadOnly) || keys.size() == 0 || keys.size() > kMost) {
-          m_steps[hostKey].output += shown(fetched.errors);
-          fail(hostKey, m_message, tr("The key could not be fetched to show it; connect once in a terminal."),
-               SshTrouble::hostKeyUnknown);
-          return;
-        }
-        m_fetchedKeys = keys.readAll();
-        m_call.start(QString::fromStdString(m_environment.ssh.keygen), {u"-l"_s, u"-f"_s, file}, {},
-                     m_environment.limits.settings, [this](const CallResult& result) {
-                       for (const QByteArray& line : result.output.split('\n')) {
-                         // "256 SHA256:… host (ED25519)"
-                         QStringList words = QString::fromUtf8(line).split(u' ', Qt::SkipEmptyParts);
-                         if (words.size() >= 3) {
-                           m_fingerprints << words.back().remove(u'(').remove(u')') + u' ' + words[1];
-                         }
-                       }
-                       if (m_fingerprints.isEmpty()) {
-                         fail(hostKey, m_message, tr("ssh-keygen does not read the key; connect once in a terminal."),
-                              SshTrouble::hostKeyUnknown);
-                         return;
-                       }
-                       end(hostKey, ConnectStep::State::failed, m_message,
-                           tr("Its fingerprint is %1. Compare it with the one the owner of the machine gives you.")
-                               .arg(m_fingerprints.join(u", "_s)));
-                       setState(State::needsConsent);
-                     });
-      });
+  m_call.start(QString::fromStdString(m_environment.ssh.ssh),
+               toStringList(remote::fetchKeyArguments(m_environment.ssh, m_machine.target,
+                                                      QFile::encodeName(file).toStdString())),
+               {}, m_environment.limits.login, [this, file](const CallResult& fetched) {
+                 QFile keys(file);
+                 constexpr qint64 kMost = 64 << 10;
+                 if (!keys.open(QIODevice::ReadOnly) || keys.size() == 0 || keys.size() > kMost) {
+                   m_steps[hostKey].output += shown(fetched.errors);
+                   fail(hostKey, m_message, tr("The key could not be read. Connect once in a terminal."),
+                        SshTrouble::hostKeyUnknown);
+                   return;
+                 }
+                 m_fetchedKeys = keys.readAll();
+                 m_call.start(QString::fromStdString(m_environment.ssh.keygen), {u"-l"_s, u"-f"_s, file}, {},
+                              m_environment.limits.settings, [this](const CallResult& result) {
+                                for (const QByteArray& line : result.output.split('\n')) {
+                                  // "256 SHA256:… host (ED25519)"
+                                  QStringList words = QString::fromUtf8(line).split(u' ', Qt::SkipEmptyParts);
+                                  if (words.size() >= 3) {
+                                    m_fingerprints << words.back().remove(u'(').remove(u')') + u' ' + words[1];
+                                  }
+                                }
+                                if (m_fingerprints.isEmpty()) {
+                                  fail(hostKey, m_message,
+                                       tr("ssh-keygen cannot read the key. Connect once in a terminal."),
+                                       SshTrouble::hostKeyUnknown);
+                                  return;
+                                }
+                                end(hostKey, ConnectStep::State::failed, m_message,
+                                    tr("Its fingerprint is %1. Compare it with the one from the owner of the machine.")
+                                        .arg(m_fingerprints.join(u", "_s)));
+                                setState(State::needsConsent);
+                              });
+               });
 }
 
 void Connection::acceptHostKey() {
@@ -550,7 +550,7 @@ void Connection::checkLibraries() {
     }
     if (facts.contains("linker")) {
       end(libraries, ConnectStep::State::skipped,
-          tr("The machine does not list its libraries; the self-test will tell."));
+          tr("The machine does not list its libraries. The self-test will check them."));
       checkSpace();
       return;
     }
@@ -566,12 +566,11 @@ void Connection::checkLibraries() {
       }
     }
     if (!missing.isEmpty()) {
-      fail(libraries, tr("Libraries are missing there: %1").arg(missing.join(u", "_s)),
+      fail(libraries, tr("Missing on the machine: %1").arg(missing.join(u", "_s)),
            tr("Ask its administrator to install them."));
       return;
     }
-    end(libraries, ConnectStep::State::done,
-        tr("all %1 are there").arg(static_cast<qlonglong>(needs.libraries.size())));
+    end(libraries, ConnectStep::State::done, tr("all %1 found").arg(static_cast<qlonglong>(needs.libraries.size())));
     checkSpace();
   });
 }
@@ -585,14 +584,16 @@ void Connection::checkSpace() {
     bool isNumber = false;
     const qint64 kibibytes = QString::fromStdString(remote::fact(facts, "space")).toLongLong(&isNumber);
     if (!facts.contains("home")) {
-      fail(space, tr("The folder ~/.cache/coppice cannot be made there."), tr("Check the home folder and its quota."));
+      fail(space, tr("The folder ~/.cache/coppice cannot be created on the machine."),
+           tr("Check the home folder and its quota."));
       return;
     }
     m_facts.freeBytes = isNumber ? kibibytes * 1024 : -1;
     const qint64 wanted = m_executor->bytes() + kSpareBytes;
     if (isNumber && m_facts.freeBytes < wanted) {
-      fail(space, tr("Only %1 are free there; %2 are needed.").arg(megabytes(m_facts.freeBytes), megabytes(wanted)),
-           tr("Make room in the home folder."));
+      fail(space,
+           tr("The machine has only %1 free; %2 are needed.").arg(megabytes(m_facts.freeBytes), megabytes(wanted)),
+           tr("Free some space in the home folder."));
       return;
     }
     end(space, ConnectStep::State::done, isNumber ? tr("%1 free").arg(megabytes(m_facts.freeBytes)) : tr("not known"));
@@ -613,7 +614,7 @@ void Connection::checkInstalled() {
     }
     if (*areThere) {
       end(installed, ConnectStep::State::done,
-          tr("in %1, checksum right").arg(u"~/"_s + QString::fromStdString(folder())));
+          tr("in %1, checksum correct").arg(u"~/"_s + QString::fromStdString(folder())));
       m_steps[deploy].state = ConnectStep::State::skipped;
       m_steps[deploy].message = tr("not needed");
       testExecutor();
@@ -640,7 +641,7 @@ void Connection::put() {
       fail(deploy, outcome.error());
       return;
     }
-    end(deploy, ConnectStep::State::done, tr("%1, checksum right").arg(megabytes(m_executor->bytes())));
+    end(deploy, ConnectStep::State::done, tr("%1, checksum correct").arg(megabytes(m_executor->bytes())));
     testExecutor();
   };
   transfer(m_call, sent);
@@ -661,7 +662,7 @@ void Connection::testExecutor() {
           }
         }
         if (!m_facts.environment) {
-          fail(selfTest, tr("The executor does not start there (status %1).").arg(result.exitCode),
+          fail(selfTest, tr("The executor does not start on the machine (status %1).").arg(result.exitCode),
                tr("The raw output names what is missing; a home folder without execute rights is another cause."));
           return;
         }
@@ -697,7 +698,7 @@ void Connection::findPartitions() {
       }
     }
     end(slurm, m_facts.partitions.empty() ? ConnectStep::State::skipped : ConnectStep::State::done,
-        m_facts.partitions.empty() ? tr("no Slurm there")
+        m_facts.partitions.empty() ? tr("no Slurm found")
                                    : tr("%1 found").arg(static_cast<qlonglong>(m_facts.partitions.size())));
     setState(State::ready);
   });
@@ -750,11 +751,12 @@ void Connection::putRun(const QString& id, const QStringList& files, std::functi
            done({});
          } else if (made.isTimedOut) {
            done(QString::fromStdString(
-               describe(remote::noAnswer(title(), "making the folder of the run", m_environment.limits.script))));
+               describe(remote::noAnswer(title(), "creating the folder of the run", m_environment.limits.script))));
          } else if (const Error fault = remote::folderFault(title(), facts); !fault.message.empty()) {
            done(QString::fromStdString(describe(fault)));
          } else if (how != "made") {
-           done(tr("The folder of the run could not be made there: %1").arg(QString::fromUtf8(made.errors).trimmed()));
+           done(tr("The folder of the run could not be created on the machine: %1")
+                    .arg(QString::fromUtf8(made.errors).trimmed()));
          } else {
            putFiles(id, files, done);
          }

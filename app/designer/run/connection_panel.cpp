@@ -41,7 +41,7 @@ ConnectionPanel::ConnectionPanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
       m_empty(emptyLabel(tr("Choose a machine and press Connect: each step appears here with its time, its command and "
-                            "what it said."),
+                            "its output."),
                          this)),
       m_steps(new QTreeWidget(this)),
       m_raw(new QPlainTextEdit(this)),
@@ -122,7 +122,7 @@ void ConnectionPanel::refresh() {
   }
   if (isAsking) {
     m_questionText->setText(
-        tr("%1 has never been connected to. It shows the key %2. Accept it only if the owner of the "
+        tr("First connection to %1. It presents the key %2. Accept the key only if the owner of the "
            "machine gives you the same fingerprint.")
             .arg(m_connection->machine().title(), m_connection->fingerprints().join(u", "_s)));
   }

@@ -15,10 +15,10 @@ namespace coppice::designer {
 DifferencesPanel::DifferencesPanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
-      m_message(
-          emptyLabel(tr("Connect to a machine and press Compare: what the drawing has and the machine has not, and the "
-                        "other way round, is listed here."),
-                     this)),
+      m_message(emptyLabel(
+          tr("Connect to a machine and press Compare to list what only the drawing has and what only the machine "
+             "has."),
+          this)),
       m_title(new QLabel(this)),
       m_list(new QTreeWidget(this)) {
   setUpPanel(this, u"differences"_s, tr("Drawn vs. Detected"));

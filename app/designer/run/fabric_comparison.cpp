@@ -193,7 +193,7 @@ std::vector<FabricDifference> compareFabrics(const Model& drawing, BoxId box, co
   for (const NodeId id : drawn) {
     if (!pairs.contains(id)) {
       differences.push_back({Severity::error, name(drawing, id), Texts::tr("drawn"), Texts::tr("not there"),
-                             Texts::tr("%1 is drawn, but the machine has none").arg(name(drawing, id)), id});
+                             Texts::tr("%1 is drawn, but the machine does not have it").arg(name(drawing, id)), id});
     }
   }
   for (const NodeId id : found) {
@@ -202,7 +202,7 @@ std::vector<FabricDifference> compareFabrics(const Model& drawing, BoxId box, co
                              name(machine, id),
                              Texts::tr("not drawn"),
                              Texts::tr("there"),
-                             Texts::tr("%1 is in the machine, but not drawn").arg(name(machine, id)),
+                             Texts::tr("The machine has %1, which is not drawn").arg(name(machine, id)),
                              {}});
     }
   }
@@ -233,7 +233,7 @@ std::vector<FabricDifference> compareFabrics(const Model& drawing, BoxId box, co
       if (other == right.end()) {
         difference.severity = Severity::error;
         difference.found = Texts::tr("no link");
-        difference.text = Texts::tr("no link in the machine where %1 is drawn").arg(rateText(bundle));
+        difference.text = Texts::tr("%1 is drawn, but the machine has no link there").arg(rateText(bundle));
         differences.push_back(std::move(difference));
         continue;
       }

@@ -26,11 +26,12 @@ HistoryPanel::HistoryPanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
       m_list(new QTreeWidget(this)),
-      m_rerun(plainButton(u"historyRerun"_s, tr("Run Again"), tr("The same schedule with the same choices"), this)),
-      m_rejoin(plainButton(u"historyRejoin"_s, tr("Reattach"), tr("Show the run that still goes on there"), this)),
+      m_rerun(plainButton(u"historyRerun"_s, tr("Run Again"), tr("The same schedule with the same settings"), this)),
+      m_rejoin(plainButton(u"historyRejoin"_s, tr("Reattach"), tr("Show the run that is still active on the machine"),
+                           this)),
       m_stop(plainButton(u"historyStop"_s, tr("Stop"), tr("End this run and all its processes"), this)),
       m_folder(plainButton(u"historyFolder"_s, tr("Folder"), tr("Open the folder that keeps this run"), this)),
-      m_remove(plainButton(u"historyRemove"_s, tr("Delete"), tr("Delete this run and all that was kept of it"), this)) {
+      m_remove(plainButton(u"historyRemove"_s, tr("Delete"), tr("Delete this run with its results and log"), this)) {
   setUpPanel(this, u"runs"_s, tr("Runs"));
   m_list->setObjectName(u"runList"_s);
   m_list->setAccessibleName(tr("Runs"));
@@ -62,7 +63,7 @@ HistoryPanel::HistoryPanel(QWidget* parent)
   inner->addLayout(head);
   inner->addWidget(m_list, 1);
   m_pages->addWidget(emptyLabel(
-      tr("Every run is kept here with its fabric, schedule, environment and log. There is none of this document yet."),
+      tr("Every run is kept here with its fabric, schedule, environment and log. This document has no runs yet."),
       this));
   m_pages->addWidget(page);
   auto* layout = new QVBoxLayout(this);

@@ -35,7 +35,7 @@ LiveRun::LiveRun(RunInfo info, Connection& connection, const std::vector<Connect
     }
     if (m_process != nullptr && m_info.state == RunState::running && m_lastLine.isValid() &&
         std::chrono::milliseconds(m_lastLine.elapsed()) > limits().lost) {
-      m_data->note(Severity::error, tr("The machine has not answered for %1; the connection to the run is closed.")
+      m_data->note(Severity::error, tr("The machine has not responded for %1. Connection to the run closed.")
                                         .arg(QString::fromStdString(remote::secondsText(limits().lost))));
       m_process->kill();
     }
@@ -45,7 +45,7 @@ LiveRun::LiveRun(RunInfo info, Connection& connection, const std::vector<Connect
   m_patience.setInterval(limits().stop);
   connect(&m_patience, &QTimer::timeout, this, [this] {
     if (m_process != nullptr) {
-      m_data->note(Severity::error, tr("The machine does not answer; the connection to the run is closed."));
+      m_data->note(Severity::error, tr("The machine does not respond. Connection to the run closed."));
       m_process->kill();
     }
   });
@@ -130,7 +130,7 @@ void LiveRun::proceed(const QString& fault, const std::function<void()>& next) {
 void LiveRun::put(std::size_t machine) {
   const QPointer<Connection> connection = machine == 0 ? m_connection : m_others[machine - 1];
   if (!connection || connection->state() != Connection::State::ready) {
-    proceed(tr("A machine is not connected any more."), {});
+    proceed(tr("A machine is no longer connected."), {});
     return;
   }
   QStringList files{m_info.folder + u'/' + m_info.scheduleFile};
@@ -161,7 +161,7 @@ void LiveRun::findHosts() {
   std::vector<std::string> titles;
   for (const QPointer<Connection>& other : m_others) {
     if (!other) {
-      proceed(tr("A machine is not connected any more."), {});
+      proceed(tr("A machine is no longer connected."), {});
       return;
     }
     const std::string& ours = other->machine().target.host;
@@ -342,15 +342,15 @@ void LiveRun::processEnded() {
     keepFiles();
     setState(RunState::ended, m_data->refusal());
   } else {
-    QString reason =
-        problem.isEmpty()
-            ? (m_info.keepsRunning ? tr("The connection to the run %1 is lost; it goes on there. Join it again.")
-                                   : tr("The connection to the run %1 is lost; it ends there."))
-                  .arg(m_info.id)
-            : problem;
+    QString reason = problem.isEmpty()
+                         ? (m_info.keepsRunning
+                                ? tr("Connection to the run %1 lost. The run continues on the machine; reattach to it.")
+                                : tr("Connection to the run %1 lost. The run ends on the machine."))
+                               .arg(m_info.id)
+                         : problem;
     constexpr int kNotFound = 127;
     if (status == kNotFound) {
-      reason = tr("The executor is not there any more; connect again.");
+      reason = tr("The executor is no longer on the machine. Connect again.");
     }
     m_data->note(Severity::error, reason);
     if (const QString command = attachCommand(); !command.isEmpty() && status != kNotFound) {

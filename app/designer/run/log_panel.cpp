@@ -31,7 +31,7 @@ LogPanel::LogPanel(QWidget* parent)
   m_severity->addItem(tr("errors"), static_cast<int>(Severity::error));
   m_severity->setAccessibleName(tr("Severity"));
   m_follows->setChecked(true);
-  m_follows->setToolTip(tr("Stay at the newest line"));
+  m_follows->setToolTip(tr("Keep the newest line visible"));
   m_text->setObjectName(u"logText"_s);
   m_text->setAccessibleName(tr("Log"));
   m_text->setReadOnly(true);
@@ -40,7 +40,7 @@ LogPanel::LogPanel(QWidget* parent)
   m_text->setFrameShape(QFrame::NoFrame);
   constexpr int kMaxBlocks = 20'000;
   m_text->setMaximumBlockCount(kMaxBlocks);
-  m_text->setPlaceholderText(tr("What a run and its machine say appears here."));
+  m_text->setPlaceholderText(tr("The output of a run and its machine appears here."));
   auto* save = plainButton(u"logSave"_s, tr("Save…"), tr("The lines shown, as a text file"), this);
   auto* error = plainButton(u"logError"_s, tr("Next Error"), tr("Go to the next line that is an error"), this);
   auto* head = new QHBoxLayout;

@@ -60,7 +60,7 @@ MachinesPanel::MachinesPanel(MachineBook& book, QWidget* parent)
                            this)),
       m_compare(plainButton(u"machineCompare"_s, tr("Compare"),
                             tr("Read the fabric of this machine and list how the drawing differs from it"), this)),
-      m_remove(plainButton(u"machineRemove"_s, tr("Remove"), tr("Take the host off this list"), this)),
+      m_remove(plainButton(u"machineRemove"_s, tr("Remove"), tr("Remove the host from this list"), this)),
       m_card(new QLabel(this)) {
   setUpPanel(this, u"machines"_s, tr("Machines"));
   m_list->setObjectName(u"machineList"_s);
@@ -238,7 +238,7 @@ void MachinesPanel::refresh() {
   const bool isBusy = !isReady && count(Connection::State::connecting) + count(Connection::State::ready) == ids.size();
   const QString what = isReady ? tr("Disconnect") : (isBusy ? tr("Stop") : tr("Connect"));
   m_connect->setText(ids.size() > 1 ? tr("%1 %2 Machines").arg(what).arg(ids.size()) : what);
-  m_connect->setToolTip(tr("Each step is shown in the Connection dock"));
+  m_connect->setToolTip(tr("The Connection dock shows each step"));
   // The first thing to do, until it is done.
   m_connect->setProperty("role", isReady || isBusy ? QVariant() : QVariant(u"primary"_s));
   m_connect->setStyle(m_connect->style());
@@ -279,7 +279,7 @@ QString MachinesPanel::cardOfSeveral(const QStringList& ids) const {
   }
   return u"<p style='color:%1'>%2</p><table cellspacing='0' cellpadding='1'>%3</table>"_s.arg(
       Theme::instance().color(Token::muted).name(),
-      tr("One run over these machines: it starts on the first, which goes to the others by ssh.").toHtmlEscaped(),
+      tr("One run over these machines: it starts on the first, which reaches the others by ssh.").toHtmlEscaped(),
       card);
 }
 

@@ -103,7 +103,7 @@ QVariant ResultsModel::data(const QModelIndex& index, int role) const {
   }
   if (role == Qt::ToolTipRole && half) {
     if (column == kTime) {
-      return tr("mean of %1; least %2, median %3, 99th percentile %4 µs")
+      return tr("mean of %1; minimum %2, median %3, 99th percentile %4 µs")
           .arg(half->iterations)
           .arg(half->min_us, 0, 'f', 1)
           .arg(half->median_us, 0, 'f', 1)
@@ -206,8 +206,8 @@ QVariant ResultsModel::headerData(int section, Qt::Orientation orientation, int 
                                            tr("Mean time of one collective in microseconds"),
                                            tr("Size divided by time, 10⁹ bytes per second"),
                                            formula(m_data.get()),
-                                           tr("Elements that are not what they must be; N/A = not checked"),
-                                           tr("algbw as a share of the best that the fabric allows")};
+                                           tr("Elements with a wrong value; N/A = not checked"),
+                                           tr("algbw as a share of the maximum that the fabric allows")};
     return texts[static_cast<std::size_t>(column)];
   }
   if (role == Qt::TextAlignmentRole) {
@@ -247,7 +247,7 @@ QString outcomeText(const RunInfo& info, const RunData* data) {
     case RunExit::planRejected:
       return ResultsPanel::tr("the schedule was refused: %1").arg(info.reason);
     case RunExit::machineLacks:
-      return ResultsPanel::tr("the machine lacks something: %1").arg(info.reason);
+      return ResultsPanel::tr("missing on the machine: %1").arg(info.reason);
     case RunExit::badUsage:
     case RunExit::internal:
       break;
@@ -267,8 +267,9 @@ ResultsPanel::ResultsPanel(QWidget* parent)
       m_state(new ElidedLabel(this)),
       m_progress(new QProgressBar(this)),
       m_table(new QTableView(this)),
-      m_rerun(plainButton(u"resultsRerun"_s, tr("Run Again"), tr("The same schedule with the same choices"), this)),
-      m_rejoin(plainButton(u"resultsRejoin"_s, tr("Reattach"), tr("Show the run that still goes on there"), this)),
+      m_rerun(plainButton(u"resultsRerun"_s, tr("Run Again"), tr("The same schedule with the same settings"), this)),
+      m_rejoin(plainButton(u"resultsRejoin"_s, tr("Reattach"), tr("Show the run that is still active on the machine"),
+                           this)),
       m_copy(plainButton(u"resultsCopy"_s, tr("Copy"), tr("Copy the table, or save it"), this)) {
   setUpPanel(this, u"results"_s, tr("Results"));
   m_table->setObjectName(u"resultsTable"_s);
@@ -349,7 +350,7 @@ void ResultsPanel::setRun(const RunInfo& info, std::shared_ptr<const RunData> ru
   m_title->setText(info.title());
   QString state = outcomeText(info, m_data.get());
   if (isSilent) {
-    state = tr("the machine does not answer; waiting…");
+    state = tr("the machine does not respond; waiting…");
   } else if (m_data->environment() && !m_data->environment()->backendLabel.empty()) {
     state += u" · "_s + QString::fromStdString(m_data->environment()->backendLabel);
   }

@@ -205,7 +205,7 @@ bool RunActivity::canRerun() const {
 
 void RunActivity::tellBusy(const LiveRun& run) {
   Q_EMIT message(
-      tr("%1 runs “%2” already; stop that first (Shift+F5).").arg(run.info().machine, run.info().scheduleName));
+      tr("%1 already runs “%2”. Stop that run first (Shift+F5).").arg(run.info().machine, run.info().scheduleName));
 }
 
 // ---- showing
@@ -267,7 +267,7 @@ void RunActivity::showLive(const LiveRun& run) {
     if (const auto& progress = run.data().progress()) {
       text += u" · %1 %"_s.arg(static_cast<int>(progress->fraction * 100));
     }
-    m_history->setOutcome(id, run.isSilent() ? tr("no sign of life; waiting for the machine…") : text);
+    m_history->setOutcome(id, run.isSilent() ? tr("no response; waiting for the machine…") : text);
   }
   updateRunning();
 }
@@ -285,7 +285,7 @@ void RunActivity::whenReady(const QStringList& machines, std::function<void(cons
   for (const QString& id : machines) {
     Connection* connection = m_book.connection(id);
     if (connection == nullptr) {
-      Q_EMIT message(tr("This machine is not in the list any more; add it again."));
+      Q_EMIT message(tr("This machine is no longer in the list. Add it again."));
       return;
     }
     connections.push_back(connection);
@@ -529,8 +529,9 @@ void RunActivity::probe(const QString& machine, const QString& purpose, std::fun
                       Q_EMIT message(tr("No fabric was found in %1").arg(title));
                       QString why = QString::fromUtf8(result.errors).trimmed().section(u'\n', -1);
                       why.remove(u"coppice-exec: "_s);
-                      m_prompts.failure(purpose, tr("No fabric was found in %1.").arg(title) + u"\n\n"_s +
-                                                     (result.isTimedOut ? tr("There was no answer in time.") : why));
+                      m_prompts.failure(purpose,
+                                        tr("No fabric was found in %1.").arg(title) + u"\n\n"_s +
+                                            (result.isTimedOut ? tr("The answer did not arrive in time.") : why));
                       return;
                     }
                     done(result.output, title);
@@ -545,7 +546,7 @@ void RunActivity::detect(const QString& machine) {
 
 void RunActivity::compare(const QString& machine) {
   if (!m_document || !m_document->model) {
-    Q_EMIT message(tr("Open the drawing first that the machine is to be compared with."));
+    Q_EMIT message(tr("Open the drawing to compare with the machine first."));
     return;
   }
   probe(machine, tr("Compare"), [this](const QByteArray& text, const QString& title) {
@@ -561,7 +562,7 @@ void RunActivity::compare(const QString& machine) {
     const Model& model = m_document->model();
     const BoxId box = m_chosenBox ? m_chosenBox() : BoxId{};
     const QString what = box.isValid() ? QString::fromStdString(model.boxPath(box)) : m_document->name;
-    m_differences->setDifferences(tr("%1 as drawn, %2 as found").arg(what, title),
+    m_differences->setDifferences(tr("%1 as drawn, %2 as detected").arg(what, title),
                                   compareFabrics(model, box, read->model));
     Q_EMIT dockWanted(u"differences"_s);
   });
@@ -585,7 +586,7 @@ void RunActivity::chooseFile() {
       return Error{ErrorCode::io, path.toStdString() + " cannot be read", "check the path and its permissions"};
     }
     if (file.size() > kMaxScheduleBytes) {
-      return Error{ErrorCode::limit, path.toStdString() + " is longer than 256 MiB", "this is hardly a schedule"};
+      return Error{ErrorCode::limit, path.toStdString() + " is longer than 256 MiB", "check that it is a schedule"};
     }
     return file.readAll();
   };
@@ -606,7 +607,7 @@ void RunActivity::save(const QString& suggestion, const QByteArray& text) {
 void RunActivity::saveBundle() {
   const RunnableSchedule* chosen = m_runPanel->schedule();
   if (chosen == nullptr) {
-    Q_EMIT message(tr("There is no schedule yet: generate one with F5, or choose a file."));
+    Q_EMIT message(tr("There is no schedule yet. Generate one with F5, or choose a file."));
     return;
   }
   const Result<QByteArray> bytes = chosen->bytes();
@@ -615,7 +616,7 @@ void RunActivity::saveBundle() {
     return;
   }
   const QString path = m_prompts.fileToSave(u"coppice-run.tar.gz"_s,
-                                            tr("Archives (*.tar.gz *.tar);;Folder: a name without an ending (*)"));
+                                            tr("Archives (*.tar.gz *.tar);;Folder: a name without a suffix (*)"));
   if (path.isEmpty()) {
     return;
   }
@@ -633,7 +634,7 @@ void RunActivity::saveBundle() {
     m_prompts.failure(tr("Launch Bundle"), QString::fromStdString(describe(written.error())));
   } else {
     Q_EMIT message(executor ? tr("Saved %1").arg(path)
-                            : tr("Saved %1, without the executor: it is not installed here").arg(path));
+                            : tr("Saved %1 without the executor, which is not installed here").arg(path));
   }
 }
 

@@ -60,7 +60,7 @@ QByteArray RunData::feedRecords(const QByteArray& bytes) {
     ++m_lines;
     if (m_isLineTooLong) {
       ++m_unreadable;
-      note(Severity::warning, Texts::tr("A line of more than 64 KiB was passed over."));
+      note(Severity::warning, Texts::tr("A line of more than 64 KiB was skipped."));
     } else if (take(m_line)) {
       kept += m_line + '\n';
     }
@@ -83,7 +83,7 @@ bool RunData::take(const QByteArray& line) {
       return false;
     }
     if (++m_unreadable > kMaxUnreadable) {
-      m_refusal = Texts::tr("The other side says nothing but noise.");
+      m_refusal = Texts::tr("No valid response from the executor.");
       note(Severity::error, m_refusal);
       return false;
     }

@@ -130,7 +130,7 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_checks->setChecked(true);
   m_traces = new QCheckBox(tr("Record a trace"), content);
   m_traces->setObjectName(u"runTraces"_s);
-  m_traces->setToolTip(tr("When each step ran, for the Trace dock; it costs a little speed"));
+  m_traces->setToolTip(tr("Records when each step ran, for the Trace dock; slightly slower"));
   m_keeps = box(u"runKeeps"_s, tr("When the window closes"), content);
   m_keeps->addItem(tr("Stop the run"));
   m_keeps->addItem(tr("Keep running"));
@@ -153,7 +153,7 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_stop = plainButton(u"runStop"_s, tr("Stop"), tr("End the run and all its processes (Shift+F5)"), this);
   auto* bundle =
       plainButton(u"runBundle"_s, tr("Bundle…"),
-                  tr("A folder with all that this run needs, for a cluster that the window cannot reach"), this);
+                  tr("A folder with everything this run needs, for a cluster that the window cannot reach"), this);
 
   const auto pair = [content](QWidget* a, QWidget* b, QWidget* c = nullptr) {
     auto* row = new QWidget(content);
@@ -166,7 +166,7 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
     }
     return row;
   };
-  m_factor->setToolTip(tr("Each size is the one before times this"));
+  m_factor->setToolTip(tr("Factor from one size to the next"));
   m_form = new QFormLayout;
   m_form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
   m_form->setLabelAlignment(Qt::AlignLeft);
@@ -427,8 +427,7 @@ void RunPanel::checkSeveral(const Note& add) const {
     }
     const QString title = connection->machine().title();
     if (connection->machine().isLocal()) {
-      add(false, tr("This computer cannot take part in a run over several machines: choose machines reached by ssh"),
-          true);
+      add(false, tr("This computer cannot join a run over several machines. Choose machines reached by ssh."), true);
       continue;
     }
     if (connection->state() != Connection::State::ready) {

@@ -141,7 +141,8 @@ Result<RunInfo> RunStore::create(const QString& folder, const RunSubject& subjec
   info.folder = folder + u'/' + info.id;
   if (!QDir().mkpath(info.folder) ||
       !QFile::setPermissions(info.folder, QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner)) {
-    return Error{ErrorCode::io, info.folder.toStdString() + " cannot be made", "check the folder and the free space"};
+    return Error{ErrorCode::io, info.folder.toStdString() + " cannot be created",
+                 "check the folder and the free space"};
   }
   info.document = subject.document;
   info.scheduleName = subject.scheduleName;

@@ -347,7 +347,7 @@ void TracePanel::showTrace() {
   const auto chosen = std::next(m_data->traces().begin(), m_which->currentIndex());
   m_shownEvents = chosen->second.size();
   m_view->setEvents(chosen->second);
-  m_text->setText(m_data->droppedEvents() > 0 ? tr("%1 events found no room").arg(m_data->droppedEvents())
+  m_text->setText(m_data->droppedEvents() > 0 ? tr("%1 events did not fit").arg(m_data->droppedEvents())
                                               : tr("W S zoom · A D move · F all · colours are steps"));
 }
 

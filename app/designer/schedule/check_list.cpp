@@ -56,7 +56,7 @@ void CheckList::build() {
                           : row.state == CheckState::doubtful ? u"warning"_s
                                                               : u"error"_s;
     const QString word = row.state == CheckState::good       ? tr("fine")
-                         : row.state == CheckState::doubtful ? tr("take note")
+                         : row.state == CheckState::doubtful ? tr("notice")
                                                              : tr("refused");
     const QString color = u"color: %1"_s.arg(theme.color(token).name());
     auto* mark = new QLabel(body);

@@ -77,7 +77,7 @@ CheckRow windowRow(const program::Program& program, Runtime runtime, const lower
   row.name = Texts::tr("Sizes");
   row.value = windowText(program);
   row.limit = Texts::tr("size range in the file");
-  row.detail = Texts::tr("Other sizes run the runtime's own algorithm.");
+  row.detail = Texts::tr("For other sizes the runtime runs its own algorithm.");
   const bool countsBytes = program.collective == Collective::allgather || program.collective == Collective::broadcast;
   if (runtime == Runtime::msccl && countsBytes && program.maxBytes > kWrap) {
     row.state = CheckState::doubtful;
@@ -104,10 +104,10 @@ CheckRow usedRow(const program::Program& program, Runtime runtime) {
   row.detail = used.powersOfTwo ? Texts::tr("At all powers of two from %1 on, as nccl-tests makes the calls.")
                                       .arg(bytesText(used.sweep->first))
                : used.sweep ? Texts::tr("Not at powers of two: nccl-tests over powers of two never runs it.")
-                            : Texts::tr("No size of the window fits, so it never runs.");
-  row.detail += u' ' + Texts::tr("Other calls run the runtime's own algorithm, without a message.");
+                            : Texts::tr("No size in the range fits, so it never runs.");
+  row.detail += u' ' + Texts::tr("For other calls the runtime runs its own algorithm, without a message.");
   if (used.olderMultiplePerRank && *used.olderMultiplePerRank > 1) {
-    row.detail += u' ' + Texts::tr("Before ROCm 6.3 this counts the part of each rank.");
+    row.detail += u' ' + Texts::tr("Before ROCm 6.3 this counts the share of each rank.");
   }
   return row;
 }
@@ -138,7 +138,7 @@ bool offerPowersOfTwo(const ScheduleResult& result, const lowering::Options& opt
                               : Texts::tr("k = %1 is used at them, and gives up %2.").arg(*fix.newK).arg(price));
   } else {
     fix.label = Texts::tr("Use ") + instances;
-    row.detail += u' ' + Texts::tr("%1 would do, at no price.").arg(instances);
+    row.detail += u' ' + Texts::tr("%1 would do, at no cost.").arg(instances);
   }
   row.fixes.push_back(std::move(fix));
   return true;
@@ -192,7 +192,7 @@ std::vector<CheckFix> triedFixes(const ScheduleResult& result, const lowering::O
     offer(Texts::tr("Make it in place"), [](lowering::Options& changed) { changed.inPlace = true; });
   }
   if (options.maxBytes != lowering::kDefaultMaxBytes) {
-    offer(Texts::tr("Let the window end where scratch allows"),
+    offer(Texts::tr("Limit the sizes to what scratch allows"),
           [](lowering::Options& changed) { changed.maxBytes = lowering::kDefaultMaxBytes; });
   }
   if (options.channels != lowering::ChannelPolicy::compact) {
@@ -284,7 +284,7 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
   executed.limit = Texts::tr("every output chunk");
   executed.state = hasFaults ? CheckState::bad : CheckState::good;
   executed.detail = hasFaults ? Texts::tr("The verifier found faults; they are listed below.")
-                              : Texts::tr("Each holds exactly what %1 demands; no race, no read of unwritten data.")
+                              : Texts::tr("Each contains exactly what %1 requires; no race, no read of unwritten data.")
                                     .arg(collectiveName(judgement.verdict.collective));
   rows.push_back(executed);
   CheckRow deadlock;
@@ -293,10 +293,10 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
   deadlock.limit = Texts::tr("depth %1").arg(program::connectionDepth(program.protocol));
   deadlock.state = executed.state;
   deadlock.detail = hasFaults ? Texts::tr("Not established.")
-                              : Texts::tr("Senders may run that many messages ahead of their receivers.");
+                              : Texts::tr("Senders may run this many messages ahead of their receivers.");
   rows.push_back(deadlock);
   rows.push_back(limitRow(Texts::tr("Threadblocks per rank"), counts.threadBlocks, limits.threadBlocksPerRank,
-                          Texts::tr("All of them must run at once.")));
+                          Texts::tr("All of them must run at the same time.")));
   rows.push_back(limitRow(Texts::tr("Threadblocks on one GPU"), counts.threadBlocks,
                           verify::ProgramCheckOptions{}.multiprocessors,
                           Texts::tr("Multiprocessors of an A100; an H100 has 132.")));
@@ -317,7 +317,7 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
                 : program.inPlace                     ? Texts::tr("in place")
                                                       : Texts::tr("out of place");
   place.limit = Texts::tr("as the call");
-  place.detail = Texts::tr("Calls of the other kind run the runtime's own algorithm.");
+  place.detail = Texts::tr("For calls of the other kind the runtime runs its own algorithm.");
   rows.push_back(place);
   if (judgement.verdict.root >= 0) {
     CheckRow root;
@@ -396,7 +396,7 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
     row.state = CheckState::doubtful;
     row.name = Texts::tr("Multicast in switches");
     row.value = Texts::tr("left out");
-    row.detail = Texts::tr("MSCCL knows none: these edges carry their data all the way.");
+    row.detail = Texts::tr("MSCCL has no multicast: these edges carry their data all the way.");
     check.rows.push_back(std::move(row));
   }
   const program::SizeFacts sizes = program::sizeFacts(judged->program);
@@ -418,12 +418,11 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
   }
   const auto doubts = std::count_if(check.rows.begin(), check.rows.end(),
                                     [](const CheckRow& row) { return row.state == CheckState::doubtful; });
-  check.summary =
-      Texts::tr("Verified on %1; chosen for %2 calls, %3")
-          .arg(counted(judged->verdict.ranks, Texts::tr("rank"), Texts::tr("ranks")),
-               judged->program.inPlace ? Texts::tr("in-place") : Texts::tr("out-of-place"),
-               windowText(judged->program)) +
-      (doubts > 0 ? u" · "_s + counted(doubts, Texts::tr("thing to know"), Texts::tr("things to know")) : QString());
+  check.summary = Texts::tr("Verified on %1; chosen for %2 calls, %3")
+                      .arg(counted(judged->verdict.ranks, Texts::tr("rank"), Texts::tr("ranks")),
+                           judged->program.inPlace ? Texts::tr("in-place") : Texts::tr("out-of-place"),
+                           windowText(judged->program)) +
+                  (doubts > 0 ? u" · "_s + counted(doubts, Texts::tr("notice"), Texts::tr("notices")) : QString());
   check.xml = std::move(xml);
   check.facts = judged->program;
   check.facts.ranks.assign(check.facts.ranks.size(), {});

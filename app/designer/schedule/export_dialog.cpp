@@ -96,7 +96,7 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   }
   m_place->addItem(tr("In place"), true);
   m_place->addItem(tr("Out of place"), false);
-  m_channels->addItem(tr("As few as needed"), static_cast<int>(lowering::ChannelPolicy::compact));
+  m_channels->addItem(tr("Minimum"), static_cast<int>(lowering::ChannelPolicy::compact));
   m_channels->addItem(tr("By NIC planes, odd and even"), static_cast<int>(lowering::ChannelPolicy::nicPlanes));
   m_instances->setRange(1, kMaxInstances);
   m_instances->setToolTip(tr("Independent copies, each moving its share of every chunk"));
@@ -393,7 +393,7 @@ void ExportDialog::update() {
   if (m_isJudging || m_isGenerating) {
     const JobProgress::State state = m_jobProgress->state();
     m_progress->setValue(static_cast<int>(state.fraction * kThousand));
-    m_summary->setText(state.stage.empty() ? tr("Judging…") : stageName(state.stage) + u"…"_s);
+    m_summary->setText(state.stage.empty() ? tr("Checking…") : stageName(state.stage) + u"…"_s);
     setRole(m_summary, {});
     m_tick.start();
   } else {

@@ -46,15 +46,15 @@ GenerateDialog::GenerateDialog(QWidget* parent)
       m_amountsFault(new QLabel(this)),
       m_exact(new QRadioButton(tr("As many as the bound needs"), this)),
       m_fixed(new QRadioButton(tr("Exactly"), this)),
-      m_scan(new QRadioButton(tr("The best of up to"), this)),
+      m_scan(new QRadioButton(tr("The best of 1 to"), this)),
       m_k(new QSpinBox(this)),
       m_maxK(new QSpinBox(this)),
       m_table(new QTableWidget(0, 3, this)),
       m_scanState(new QLabel(this)),
-      m_capsHeight(new QCheckBox(tr("No tree higher than"), this)),
+      m_capsHeight(new QCheckBox(tr("Maximum tree height"), this)),
       m_height(new QSpinBox(this)),
       m_effort(new QSpinBox(this)),
-      m_limitsPeers(new QCheckBox(tr("No GPU with more peers than"), this)),
+      m_limitsPeers(new QCheckBox(tr("Maximum peers per GPU"), this)),
       m_peers(new QSpinBox(this)),
       m_multicast(new QCheckBox(tr("Use multicast and aggregation in switches"), this)),
       m_generate(new QPushButton(tr("Generate"), this)),
@@ -71,8 +71,8 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_amounts->setAccessibleName(tr("Relative data of each GPU"));
   m_amounts->setPlaceholderText(tr("equal, or 1,1,2,0, or b0g3=2, b1*=0"));
   m_amounts->setToolTip(
-      tr("How much each GPU has beside the others: one number per rank, or numbers by name, where * stands for any "
-         "characters and all others have 1"));
+      tr("Relative amount of each GPU: one number per rank, or numbers by name, where * stands for any "
+         "characters and all other GPUs have 1"));
   m_amountsFault->setObjectName(u"generateAmountsFault"_s);
   m_amountsFault->setProperty("role", u"error"_s);
   m_amountsFault->setWordWrap(true);
@@ -82,16 +82,16 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_k->setObjectName(u"generateK"_s);
   m_k->setAccessibleName(tr("Trees per root"));
   m_maxK->setObjectName(u"generateMostK"_s);
-  m_maxK->setAccessibleName(tr("At most so many trees per root"));
+  m_maxK->setAccessibleName(tr("Maximum trees per root"));
   m_table->setObjectName(u"generateTable"_s);
   m_scanState->setObjectName(u"generateScanState"_s);
   m_capsHeight->setObjectName(u"generateCapsHeight"_s);
   m_height->setObjectName(u"generateHeight"_s);
-  m_height->setAccessibleName(tr("Greatest height"));
+  m_height->setAccessibleName(tr("Maximum height"));
   m_effort->setObjectName(u"generateEffort"_s);
   m_limitsPeers->setObjectName(u"generateLimitsPeers"_s);
   m_peers->setObjectName(u"generatePeers"_s);
-  m_peers->setAccessibleName(tr("Most peers of a GPU"));
+  m_peers->setAccessibleName(tr("Maximum peers of a GPU"));
   m_multicast->setObjectName(u"generateMulticast"_s);
   m_k->setRange(1, static_cast<int>(kMaxFixedK));
   m_maxK->setRange(2, static_cast<int>(kMaxScannedK));
@@ -106,11 +106,11 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_peers->setSuffix(tr(" other GPUs"));
   m_limitsPeers->setToolTip(
       tr("Each peer takes a threadblock of the program. GPUs of different boxes are wired sparsely and relay for each "
-         "other; the price is exact and often nothing"));
+         "other. The cost is exact and often zero"));
   m_effort->setRange(0, kMaxHeightEffort);
-  m_effort->setToolTip(tr("0: none; 1: cheap beside the rest; each more about doubles it"));
-  m_table->setHorizontalHeaderLabels({tr("k"), tr("GB/s"), tr("Loses")});
-  m_table->setAccessibleName(tr("What each number of trees loses"));
+  m_effort->setToolTip(tr("0 = off, 1 = default (cheap); each step roughly doubles the work"));
+  m_table->setHorizontalHeaderLabels({tr("k"), tr("GB/s"), tr("Loss")});
+  m_table->setAccessibleName(tr("Loss for each number of trees"));
   m_table->verticalHeader()->hide();
   m_table->setShowGrid(false);
   m_table->setFrameShape(QFrame::NoFrame);
@@ -323,7 +323,7 @@ void GenerateDialog::fill() {
   }
   m_chosenBefore = options.gpus;
   if (!options.gpus.empty() && options.gpus != selected) {
-    m_gpus->addItem(tr("%1 chosen before").arg(options.gpus.size()), kBefore);
+    m_gpus->addItem(tr("%1 chosen earlier").arg(options.gpus.size()), kBefore);
   }
   const int part = options.gpus.empty() ? kAll : (options.gpus == selected ? kSelected : kBefore);
   m_gpus->setCurrentIndex(std::max(0, m_gpus->findData(part)));
@@ -504,8 +504,8 @@ void GenerateDialog::receive(const Found& found) {
     }
   }
   m_table->scrollToBottom();
-  m_scanState->setText(hasBound ? tr("Against the bound of %1 GB/s").arg(decimal(best))
-                                : tr("Against the best of these"));
+  m_scanState->setText(hasBound ? tr("Relative to the bound of %1 GB/s").arg(decimal(best))
+                                : tr("Relative to the best of these"));
   follow();
 }
 

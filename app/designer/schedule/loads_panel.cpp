@@ -154,7 +154,7 @@ QVariant LoadModel::data(const QModelIndex& index, int role) const {
         text = tr("First half %1, second half %2, of %3 GB/s")
                    .arg(exactly(load.rates[0]), exactly(load.rates[1]), exactly(load.bandwidth));
       }
-      return load.isBusiest ? text + u'\n' + tr("No link is fuller: it sets the speed.") : text;
+      return load.isBusiest ? text + u'\n' + tr("No link is more loaded: it limits the speed.") : text;
     }
     case Qt::TextAlignmentRole:
       return index.column() == kLink ? QVariant(Qt::AlignLeft | Qt::AlignVCenter)
@@ -207,8 +207,8 @@ LoadsPanel::LoadsPanel(QWidget* parent)
       m_filter(new LoadFilter(this)),
       m_pages(new QStackedWidget(this)),
       m_search(new QLineEdit(this)),
-      m_fullest(new QCheckBox(tr("Fullest only"), this)),
-      m_heat(new QCheckBox(tr("Heat on the drawing"), this)),
+      m_fullest(new QCheckBox(tr("Most loaded only"), this)),
+      m_heat(new QCheckBox(tr("Heat map on the drawing"), this)),
       m_state(new QLabel(this)),
       m_table(new QTableView(this)) {
   setObjectName(u"loadsPanel"_s);
@@ -224,7 +224,7 @@ LoadsPanel::LoadsPanel(QWidget* parent)
   m_fullest->setObjectName(u"loadsFullest"_s);
   m_heat->setObjectName(u"loadsHeat"_s);
   m_heat->setChecked(true);
-  m_heat->setToolTip(tr("Colours the links by their load while no tree is drawn"));
+  m_heat->setToolTip(tr("Colour the links by their load while no tree is drawn"));
   m_state->setObjectName(u"loadsState"_s);
   m_state->setProperty("role", u"muted"_s);
   m_table->setObjectName(u"loadsTable"_s);
@@ -266,7 +266,7 @@ LoadsPanel::LoadsPanel(QWidget* parent)
   layout->setSpacing(0);
   layout->addLayout(line);
   layout->addWidget(m_table, 1);
-  auto* empty = new EmptyPage(tr("How full each link is while the schedule runs, and which ones set its speed."),
+  auto* empty = new EmptyPage(tr("The load of each link while the schedule runs, and which links limit its speed."),
                               tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &LoadsPanel::generateWanted);
   m_pages->addWidget(empty);
@@ -310,7 +310,7 @@ void LoadsPanel::update() {
     const auto& loads = m_model.result()->loads;
     const auto fullest = std::count_if(loads.begin(), loads.end(), [](const ArcLoad& load) { return load.isBusiest; });
     m_state->setText(m_filter->rowCount() == m_model.rowCount()
-                         ? tr("%1 of %2 directions of links are fullest").arg(fullest).arg(loads.size())
+                         ? tr("%1 of %2 link directions have the highest load").arg(fullest).arg(loads.size())
                          : tr("%1 of %2 shown").arg(m_filter->rowCount()).arg(loads.size()));
   }
 }

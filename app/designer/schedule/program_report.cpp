@@ -148,7 +148,7 @@ void ProgramReport::receive(const Answer& answer) {
   const std::string_view name = program::toString(runtime);
   const QString target = QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
   if (!*answer) {
-    m_verdict->setText(tr("Not a program that can be read"));
+    m_verdict->setText(tr("Not a readable program"));
     m_facts->clear();
     CheckRow row;
     row.state = CheckState::bad;
@@ -161,7 +161,7 @@ void ProgramReport::receive(const Answer& answer) {
   } else {
     const ProgramJudgement& judgement = answer->value();
     m_isOk = judgement.ok;
-    m_verdict->setText(judgement.ok ? u"✓ "_s + tr("Verified: %1 runs it and it does what %2 demands")
+    m_verdict->setText(judgement.ok ? u"✓ "_s + tr("Verified: %1 runs it and it does what %2 requires")
                                                     .arg(target, collectiveName(judgement.verdict.collective))
                                     : tr("Not verified for %1").arg(target));
     m_facts->setText(factsOf(judgement));

@@ -246,7 +246,7 @@ void ScheduleActivity::showTreesOfLink(const ElementId& id, const TreesOnLink& t
   HoverNote note;
   note.title =
       trees.different == 0
-          ? tr("No tree runs here")
+          ? tr("No tree uses this link")
           : counted(trees.copies, tr("tree"), tr("trees")) +
                 (trees.different < trees.copies ? u", "_s + tr("%1 different").arg(trees.different) : QString());
   for (const TreeOnLink& each : trees.first) {
@@ -284,7 +284,7 @@ void ScheduleActivity::goToLink(const QString& tail, const QString& head) {
       m_selection->set({a, b});
       m_canvas->centreOn(ElementId(a));
     } else {
-      Q_EMIT message(tr("%1 → %2 is not in the drawing any more").arg(tail, head));
+      Q_EMIT message(tr("%1 → %2 is no longer in the drawing").arg(tail, head));
     }
     return;
   }
@@ -317,7 +317,7 @@ void ScheduleActivity::cancel() {
 ExportDialog* ScheduleActivity::exportCurrent() {
   const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
   if (entry == nullptr || !entry->result) {
-    Q_EMIT message(tr("There is no schedule to export yet; F5 generates one"));
+    Q_EMIT message(tr("There is no schedule to export yet. Press F5 to generate one."));
     return nullptr;
   }
   delete m_export;

@@ -44,7 +44,7 @@ bool isSame(const QString& a, const QString& b) {
 
 Error folderError(const QString& folder) {
   return {ErrorCode::io,
-          ScheduleBook::tr("the folder %1 cannot be made").arg(QDir::toNativeSeparators(folder)).toStdString()};
+          ScheduleBook::tr("the folder %1 cannot be created").arg(QDir::toNativeSeparators(folder)).toStdString()};
 }
 
 }  // namespace

@@ -253,10 +253,10 @@ QString stageName(const std::string& stage) {
     return Texts::tr("Packing trees");
   }
   if (stage == "wiring") {
-    return Texts::tr("Wiring boxes with few peers");
+    return Texts::tr("Connecting boxes with few peers");
   }
   if (stage == "height cap") {
-    return Texts::tr("Keeping trees low");
+    return Texts::tr("Reducing tree heights");
   }
   if (stage == "expanding") {
     return Texts::tr("Writing out the trees");
@@ -280,7 +280,7 @@ QString stageName(const std::string& stage) {
     return Texts::tr("Writing");
   }
   if (stage == "trying fixes") {
-    return Texts::tr("Looking for what would fit");
+    return Texts::tr("Searching for settings that fit");
   }
   if (stage == "reading") {
     return Texts::tr("Reading");
@@ -298,7 +298,7 @@ QString ScheduleResult::verdictText() const {
 
 QString ScheduleResult::verdictDetails() const {
   QString text = counted(trees, Texts::tr("tree"), Texts::tr("trees")) + u' ' +
-                 Texts::tr("checked on every route and link: %1 GB/s recomputed from them").arg(exactly(verdict.algbw));
+                 Texts::tr("checked on every route and link; %1 GB/s recomputed from them").arg(exactly(verdict.algbw));
   if (meetsBound) {
     text += u"; "_s + (verdict.boundProved ? Texts::tr("no schedule can be faster.")
                                            : Texts::tr("the bound itself is not proved."));

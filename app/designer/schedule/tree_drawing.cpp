@@ -277,7 +277,7 @@ LoneTree treeOf(const ScheduleResult& result, const TreeRef& ref) {
                           {}});
   }
   const schedule::Forest& forest = *result.forest(static_cast<std::size_t>(ref.half));
-  tree.title = TreeDrawing::tr("%1 · %2 high · %3 · %4 GB/s")
+  tree.title = TreeDrawing::tr("%1 · height %2 · %3 · %4 GB/s")
                    .arg(tree.nodes.front().name, counted(height, TreeDrawing::tr("hop"), TreeDrawing::tr("hops")),
                         counted(view.multiplicity, TreeDrawing::tr("copy"), TreeDrawing::tr("copies")),
                         decimal(Rational(view.multiplicity) / forest.scale));
@@ -370,8 +370,8 @@ void TreeDrawing::showEvent(QShowEvent* event) {
 void TreeDrawing::follow() {
   if (!m_result || !m_tree) {
     m_title->hide();
-    m_empty->setText(m_result ? tr("Choose a tree to see it by itself, layer by layer.")
-                              : tr("A tree of the schedule by itself, layer by layer. F5 generates a schedule."));
+    m_empty->setText(m_result ? tr("Choose a tree to see it alone, layer by layer.")
+                              : tr("A tree of the schedule alone, layer by layer. F5 generates a schedule."));
     m_pages->setCurrentWidget(m_empty);
     return;
   }
@@ -424,8 +424,8 @@ void TreeDrawing::receive(const Answer& answer) {
     return;
   }
   m_note = answer.error->code == ErrorCode::unavailable
-               ? tr("The layered drawing needs coppice-dot, which is not installed; here is the tree as text.")
-               : tr("Graphviz could not draw it (%1); here is the tree as text.")
+               ? tr("The layered drawing needs coppice-dot, which is not installed. The tree is shown as text.")
+               : tr("Graphviz could not draw the tree (%1). It is shown as text.")
                      .arg(QString::fromStdString(answer.error->message));
   m_title->setText(answer.tree->title + u'\n' + m_note);
   m_text->setPlainText(textOf(*answer.tree));

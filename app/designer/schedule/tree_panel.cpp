@@ -79,10 +79,9 @@ TreePanel::TreePanel(QWidget* parent)
   layout->setSpacing(0);
   layout->addLayout(line);
   layout->addWidget(m_view, 1);
-  auto* empty =
-      new EmptyPage(tr("Trees of the schedule: what each GPU's data travels along. Choose some to see them on "
-                       "the drawing."),
-                    tr("Generate"), m_pages);
+  auto* empty = new EmptyPage(tr("The trees along which the data of each GPU travels. Choose some to see them on "
+                                 "the drawing."),
+                              tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &TreePanel::generateWanted);
   m_pages->addWidget(empty);
   m_pages->addWidget(body);
@@ -189,9 +188,9 @@ void TreePanel::update() {
     return;
   }
   const std::size_t chosen = chosenTrees().size();
-  m_state->setText(chosen == 0 ? tr("Choose trees to draw them; point at one to see it")
+  m_state->setText(chosen == 0 ? tr("Choose trees to draw them. Point at one to preview it.")
                    : static_cast<int>(chosen) == maxTrees()
-                       ? tr("%1 trees drawn, the most at once").arg(chosen)
+                       ? tr("%1 trees drawn (maximum)").arg(chosen)
                        : counted(static_cast<qsizetype>(chosen), tr("tree drawn"), tr("trees drawn")));
 }
 

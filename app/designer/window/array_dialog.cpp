@@ -42,7 +42,7 @@ ArrayDialog::ArrayDialog(Editor& editor, QWidget* parent)
       m_count(new QSpinBox(this)),
       m_columns(new QSpinBox(this)),
       m_inner(new QCheckBox(tr("Links within the selection"), this)),
-      m_outerHead(new QLabel(tr("Links to the outside, for each copy again:"), this)),
+      m_outerHead(new QLabel(tr("Links to the outside, repeated for each copy:"), this)),
       m_outer(new QListWidget(this)),
       m_instances(new QCheckBox(tr("Edit all copies together"), this)),
       m_summary(new QLabel(this)),
@@ -53,18 +53,18 @@ ArrayDialog::ArrayDialog(Editor& editor, QWidget* parent)
   m_count->setRange(2, kMaxCopies);
   constexpr int kUsual = 8;
   m_count->setValue(kUsual);
-  m_count->setToolTip(tr("How many in all, the selection itself included"));
+  m_count->setToolTip(tr("Total count, including the selection"));
   m_columns->setObjectName(u"arrayColumns"_s);
   m_columns->setRange(0, kMaxCopies);
   m_columns->setSpecialValueText(tr("all"));
-  m_columns->setToolTip(tr("How many stand side by side before a new row begins"));
+  m_columns->setToolTip(tr("Copies per row"));
   m_inner->setObjectName(u"arrayInner"_s);
   m_inner->setChecked(true);
   m_outer->setObjectName(u"arrayOuter"_s);
   m_outer->setAccessibleName(m_outerHead->text());
   m_instances->setObjectName(u"arrayInstances"_s);
   m_instances->setToolTip(
-      tr("The boxes become instances of one type: what is changed in one is changed in all, until "
+      tr("The boxes become instances of one type: a change to one changes all, until "
          "one is detached"));
   m_instances->setChecked(true);
   m_instances->setVisible(!editor.selection().boxes().empty());

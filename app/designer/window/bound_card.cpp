@@ -170,7 +170,7 @@ BoundCard::BoundCard(QWidget* parent)
   m_formula->setProperty("role", u"muted"_s);
   m_cutsCount->setProperty("role", u"muted"_s);
   m_lens->setObjectName(u"cutLens"_s);
-  m_lens->setToolTip(tr("How fast the collective could be if this cut alone were in its way"));
+  m_lens->setToolTip(tr("How fast the collective would be if this cut were its only limit"));
   for (QLabel* label : {m_exact, m_why, m_formula, m_lens}) {
     label->setWordWrap(true);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -436,7 +436,7 @@ void BoundCard::update() {
   if (!hasBound) {
     m_number->setText(u"–"_s);
     m_number->setToolTip({});
-    m_why->setText(!m_editor ? tr("Open a fabric to see how fast it can possibly run.")
+    m_why->setText(!m_editor ? tr("Open a fabric to see its maximum throughput.")
                              : (bound ? bound->why.toHtmlEscaped() : tr("Computing…")));
     return;
   }
@@ -458,7 +458,7 @@ void BoundCard::update() {
   m_moreCuts->setVisible(!m_areAllChipsShown);
   m_moreCuts->setText(tr("Show %1 more").arg(m_cuts->count() - kFirstChips));
   m_cutsHead->setVisible(m_cuts->count() > 0);
-  m_cutsHead->setText(bound->cutCount == 1 && bound->isCutCountExact ? tr("The only tight cut") : tr("Tied cuts"));
+  m_cutsHead->setText(bound->cutCount == 1 && bound->isCutCountExact ? tr("Only tight cut") : tr("Tied cuts"));
   m_cutsCount->setText(cutCountText(*bound));
   m_cutsCount->setToolTip(
       tr("Cuts that separate the GPUs differently. A set of GPUs and its complement are two cuts: "

@@ -44,8 +44,7 @@ QStringList withoutQtOptions(const QStringList& arguments) {
 
 struct Options {
   QCommandLineOption exportImage{
-      u"export-image"_s,
-      u"Draw FILE into the picture P (by its suffix .svg, .pdf or .png) and leave. Needs no display."_s, u"P"_s};
+      u"export-image"_s, u"Draw FILE into the picture P (.svg, .pdf or .png) and exit. Needs no display."_s, u"P"_s};
   QCommandLineOption mode{
       u"mode"_s,
       u"What the picture shows: draw (the fabric, the default), analyse (the bottleneck cut), or schedule (saved beside "_s
@@ -59,17 +58,17 @@ struct Options {
       u"trees"_s, u"schedule: draw N trees, each of another root (1 to 16); without it, the load of each link."_s,
       u"N"_s};
   QCommandLineOption selection{
-      u"selection"_s, u"Draw these alone: nodes and boxes by name, with commas between; * and ? stand for any."_s,
+      u"selection"_s, u"Draw only these: nodes and boxes by name, separated by commas; * and ? are wildcards."_s,
       u"NAMES"_s};
   QCommandLineOption fold{u"fold"_s, u"Draw every outermost box folded."_s};
-  QCommandLineOption dark{u"dark"_s, u"In the colours of the dark theme."_s};
-  QCommandLineOption transparent{u"transparent"_s, u"Without a background."_s};
-  QCommandLineOption noLegend{u"no-legend"_s, u"Without the legend of an overlay."_s};
+  QCommandLineOption dark{u"dark"_s, u"Use the dark theme."_s};
+  QCommandLineOption transparent{u"transparent"_s, u"Transparent background."_s};
+  QCommandLineOption noLegend{u"no-legend"_s, u"Omit the legend of an overlay."_s};
   QCommandLineOption scale{u"scale"_s, u"Larger or smaller, 0.01 to 16; 1 is as on the canvas at 100 %."_s, u"N"_s,
                            u"1"_s};
   QCommandLineOption size{u"size"_s, u"Fit the drawing into W by H pixels; --scale then multiplies them."_s, u"WxH"_s};
-  QCommandLineOption help{{u"h"_s, u"help"_s}, u"Print this help and leave."_s};
-  QCommandLineOption version{{u"v"_s, u"version"_s}, u"Print the version and leave."_s};
+  QCommandLineOption help{{u"h"_s, u"help"_s}, u"Print this help and exit."_s};
+  QCommandLineOption version{{u"v"_s, u"version"_s}, u"Print the version and exit."_s};
 
   void addTo(QCommandLineParser& parser) const {
     parser.addOptions({exportImage, mode, collective, root, trees, selection, fold, dark, transparent, noLegend, scale,
@@ -91,8 +90,8 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
   request.output = parser.value(options.exportImage);
   const auto format = pictureFormatOf(request.output);
   if (!format) {
-    return usage(u"--export-image: \"%1\" names no kind of picture"_s.arg(request.output),
-                 u"let it end in .svg, .pdf or .png"_s);
+    return usage(u"--export-image: \"%1\" has no picture suffix"_s.arg(request.output),
+                 u"use the suffix .svg, .pdf or .png"_s);
   }
   const QStringList files = parser.positionalArguments();
   if (files.size() != 1) {
@@ -126,7 +125,7 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
                  u"leave --root out, or ask for broadcast or reduce"_s);
   }
   if (request.mode == ImageRequest::Mode::draw && (request.collective || !request.root.isEmpty())) {
-    return usage(u"--collective and --root say nothing about a drawing"_s, u"add --mode analyse or schedule"_s);
+    return usage(u"--collective and --root do not apply to a plain drawing"_s, u"add --mode analyse or schedule"_s);
   }
   if (parser.isSet(options.trees)) {
     constexpr int kMaxTrees = 16;
@@ -137,7 +136,7 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
                    u"leave --trees out for the load of each link"_s);
     }
     if (request.mode != ImageRequest::Mode::schedule) {
-      return usage(u"--trees is about a schedule"_s, u"add --mode schedule"_s);
+      return usage(u"--trees applies to schedules"_s, u"add --mode schedule"_s);
     }
   }
   if (parser.isSet(options.selection)) {
@@ -145,7 +144,7 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
       request.selection << name.trimmed();
     }
     if (request.selection.isEmpty()) {
-      return usage(u"--selection names nothing"_s, u"give names of nodes or boxes, with commas between"_s);
+      return usage(u"--selection is empty"_s, u"give names of nodes or boxes, separated by commas"_s);
     }
     request.picture.part = PicturePart::selection;
   }

@@ -21,7 +21,7 @@ EmptyCanvas::EmptyCanvas(Editor& editor, const QList<QAction*>& actions) : QWidg
   title->setFont(uiFont(kTitlePixels, QFont::DemiBold));
   title->setAlignment(Qt::AlignCenter);
   auto* text =
-      new QLabel(tr("Drag devices and whole clusters here from the palette, paste a topology, or open a file."), this);
+      new QLabel(tr("Drag devices or whole clusters here from the palette, paste a topology, or open a file."), this);
   text->setProperty("role", u"muted"_s);
   text->setWordWrap(true);
   text->setAlignment(Qt::AlignCenter);

@@ -30,7 +30,7 @@ FilterTable::FilterTable(QTableView* table, const QString& empty, bool hasFilter
   m_input->setObjectName(table->objectName() + u"Filter"_s);
   m_input->setPlaceholderText(tr("Filter: name, or bandwidth < 50, in cut, selected …"));
   m_input->setAccessibleName(tr("Filter of %1").arg(table->accessibleName()));
-  m_input->setToolTip(tr("Takes the same words and expressions as Find (Ctrl+F)"));
+  m_input->setToolTip(tr("Accepts the same words and expressions as Find (Ctrl+F)"));
   m_input->setClearButtonEnabled(true);
   m_input->addAction(icon(u"find"_s), QLineEdit::LeadingPosition);
   constexpr int kWidth = 380;

@@ -57,7 +57,7 @@ FindBar::FindBar(QWidget* parent)
       tr("Fields: name, kind, box, from, to, bandwidth, degree, rank, count, latency, gpus\n"
          "Comparisons: = != < <= > >= and ~ for regular expressions; * and ? in names\n"
          "Also: in cut, selected, and, or, not, brackets\n"
-         "Enter: next hit · Shift+Enter: the one before · Esc: close"));
+         "Enter: next hit · Shift+Enter: previous hit · Esc: close"));
   m_state->setObjectName(u"findState"_s);
   const auto button = [&](QToolButton* tool, const QString& name, const QString& picture, const QString& text,
                           const QString& tip) {
@@ -71,7 +71,7 @@ FindBar::FindBar(QWidget* parent)
       tool->setIcon(icon(picture));
     }
   };
-  button(m_previous, u"findPrevious"_s, u"previous"_s, {}, tr("The hit before (Shift+Enter)"));
+  button(m_previous, u"findPrevious"_s, u"previous"_s, {}, tr("Previous hit (Shift+Enter)"));
   button(m_next, u"findNext"_s, u"next"_s, {}, tr("Next hit (Enter)"));
   button(m_all, u"findAll"_s, {}, tr("Select all"), tr("Select all hits (Alt+Enter)"));
   auto* close = new QToolButton(this);

@@ -44,7 +44,7 @@ Result<ReadModel> readPreset(const QString& text) {
     }
     last = item.left(equals).trimmed().toStdString();
     if (equals < 1 || !arguments.emplace(last, item.mid(equals + 1).trimmed().toStdString()).second) {
-      return Error{ErrorCode::badUsage, "\"" + item.toStdString() + "\" does not set a parameter of the preset",
+      return Error{ErrorCode::badUsage, "\"" + item.toStdString() + "\" is not a parameter setting",
                    "write each once, as in preset:dgx-a100,boxes=4"};
     }
   }
@@ -94,7 +94,7 @@ Result<std::set<ElementId>> find(const Model& model, const QStringList& names) {
     }
     if (found.size() == before) {
       return Error{ErrorCode::badUsage, "--selection: there is no node or box \"" + name.toStdString() + "\"",
-                   "give names as the fabric has them; * and ? stand for any"};
+                   "give names from the fabric; * and ? are wildcards"};
     }
   }
   return found;
@@ -124,7 +124,7 @@ Outcome waitForCut(Editor& editor, const ImageRequest& request) {
   const Bound& bound = *editor.bound().bound();
   if (!bound.algbw || bound.cuts.empty()) {
     std::string why = bound.why.toStdString();
-    std::string fix = "coppice-cli check lists all that is wrong with a fabric";
+    std::string fix = "coppice-cli check lists all problems of a fabric";
     for (const Finding& finding : bound.findings) {
       if (finding.severity == Severity::error) {
         why = describe(Error{finding.code, finding.text, finding.fix, finding.where});

@@ -140,7 +140,7 @@ void ImportDialog::addFields() {
   constexpr int kMaxBoxes = 1024;
   m_boxes = new QSpinBox(this);
   m_boxes->setRange(1, kMaxBoxes);
-  m_boxes->setToolTip(tr("The file describes one server; this many copies of it make the cluster"));
+  m_boxes->setToolTip(tr("The file describes one server; the cluster consists of this many copies"));
   addRow(ImportChoice::boxes, tr("Boxes"), m_boxes);
 
   m_scaleOut = new QComboBox(this);
@@ -148,7 +148,7 @@ void ImportDialog::addFields() {
   m_scaleOut->addItem(tr("One switch for all NICs"), u"switch"_s);
   m_scaleOut->addItem(tr("Rails: NIC i of every box on switch i"), u"rails"_s);
   m_scaleOut->addItem(tr("Two planes: even and odd NICs"), u"planes"_s);
-  m_scaleOut->setToolTip(tr("The network between the boxes, which the file does not describe"));
+  m_scaleOut->setToolTip(tr("The network between the boxes (not described in the file)"));
   addRow(ImportChoice::scaleOut, tr("Network"), m_scaleOut);
 
   m_nics = new QListWidget(this);
@@ -164,7 +164,7 @@ void ImportDialog::addFields() {
   m_nvlink = new QComboBox(this);
   m_nvlink->addItem(tr("An NVSwitch"), u"switch"_s);
   m_nvlink->addItem(tr("Direct links between GPUs"), u"mesh"_s);
-  m_nvlink->setToolTip(tr("The matrix looks alike for both"));
+  m_nvlink->setToolTip(tr("The matrix looks the same for both"));
   addRow(ImportChoice::nvlink, tr("NVLink joins"), m_nvlink);
   // Until the file was read.
   m_nvlink->setCurrentIndex(-1);
@@ -175,7 +175,7 @@ void ImportDialog::addFields() {
   addBandwidth(ImportChoice::socketBandwidth, tr("Between sockets"), tr("GB/s per direction"));
 
   m_keepPcie = new QCheckBox(tr("Keep every PCIe bridge and CPU"), this);
-  m_keepPcie->setToolTip(tr("Otherwise only the PCIe paths that matter stay: from each NIC to its nearest GPUs"));
+  m_keepPcie->setToolTip(tr("Otherwise only the PCIe paths from each NIC to its nearest GPUs are kept"));
   addRow(ImportChoice::keepPcie, {}, m_keepPcie);
 
   connect(m_boxes, &QSpinBox::valueChanged, this, [this](int boxes) {

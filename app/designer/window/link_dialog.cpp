@@ -111,7 +111,8 @@ LinkDialog::LinkDialog(Editor& editor, QWidget* parent)
     m_pattern->addItem(icon(picture), text, static_cast<int>(pattern));
     m_pattern->setItemData(m_pattern->count() - 1, tip, Qt::ToolTipRole);
   };
-  offer(LinkPattern::allToAll, u"all-to-all"_s, tr("All to all"), tr("Every node of one to every node of the other"));
+  offer(LinkPattern::allToAll, u"all-to-all"_s, tr("All to all"),
+        tr("Every node of the first set to every node of the second"));
   offer(LinkPattern::oneToOne, u"one-to-one"_s, tr("One to one"), tr("First to first, second to second"));
   offer(LinkPattern::roundRobin, u"round-robin"_s, tr("Round robin"), tr("In turn over the nodes of the second set"));
   offer(LinkPattern::rail, u"rail"_s, tr("Rail"), tr("The j-th node of every box to the j-th of the second set"));
@@ -122,8 +123,8 @@ LinkDialog::LinkDialog(Editor& editor, QWidget* parent)
   m_names->setObjectName(u"linkNames"_s);
   m_names->setPlaceholderText(u"leaf(\\d+)->host$1"_s);
   m_names->setToolTip(
-      tr("Left: a regular expression for whole names. Right: whom each is linked to; $1 is what the "
-         "first brackets caught, * and ? stand for any letters"));
+      tr("Left: a regular expression for whole names. Right: the node to link to; $1 is the text that the "
+         "first parentheses captured; * and ? are wildcards"));
   m_bandwidth->setObjectName(u"linkDialogBandwidth"_s);
   m_bandwidth->setAccessibleName(tr("Bandwidth"));
   m_bandwidth->setText(QString::fromStdString(editor.canvas().linkTemplate().bandwidth));
@@ -131,7 +132,7 @@ LinkDialog::LinkDialog(Editor& editor, QWidget* parent)
   m_meaning->setProperty("role", u"muted"_s);
   m_count->setRange(1, kMaxParallel);
   m_count->setAccessibleName(tr("Parallel"));
-  m_count->setToolTip(tr("How many equal links between each two nodes"));
+  m_count->setToolTip(tr("Number of parallel links between two nodes"));
   m_duplex->setChecked(true);
   m_summary->setObjectName(u"linkSummary"_s);
   m_summary->setWordWrap(true);

@@ -48,13 +48,13 @@ Result<NamedPairs> pairsByName(const Model& model, const QString& pattern) {
   }
   const QRegularExpression from(QRegularExpression::anchoredPattern(left));
   if (!from.isValid()) {
-    return fault(Texts::tr("the left side is no regular expression: %1").arg(from.errorString()),
-                 Texts::tr("escape brackets that are meant as letters"));
+    return fault(Texts::tr("the left side is not a regular expression: %1").arg(from.errorString()),
+                 Texts::tr("escape brackets that are literal characters"));
   }
   for (qsizetype i = 0; i + 1 < right.size(); ++i) {
     if (right[i] == u'$' && right[i + 1].isDigit() && right[i + 1].digitValue() > from.captureCount()) {
-      return fault(Texts::tr("$%1 stands for a bracket that the left side does not have").arg(right[i + 1]),
-                   Texts::tr("put round brackets on the left around what is meant"));
+      return fault(Texts::tr("$%1 refers to a group that the left side does not have").arg(right[i + 1]),
+                   Texts::tr("put parentheses around the part to capture"));
     }
   }
   std::vector<std::pair<NodeId, QString>> names;

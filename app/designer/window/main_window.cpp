@@ -306,15 +306,15 @@ Editor* MainWindow::openFile(const QString& path) {
   const auto place = [&] { return Place{.file = absolute.toStdString()}; };
   if (!info.exists()) {
     forgetRecent(absolute);
-    return fail(
-        {ErrorCode::io, "there is no such file", "it may have been moved or renamed: look for it with Open", place()});
+    return fail({ErrorCode::io, "there is no such file", "it may have been moved or renamed; search for it with Open",
+                 place()});
   }
   if (info.isDir()) {
     return fail({ErrorCode::io, "this is a folder", "open the files in it", place()});
   }
   if (!info.isFile()) {
     // A pipe would keep the window waiting.
-    return fail({ErrorCode::io, "this is not an ordinary file", "copy what it gives into a file first", place()});
+    return fail({ErrorCode::io, "this is not an ordinary file", "save its content to a file first", place()});
   }
   if (m_schedule->open(absolute)) {
     addRecent(absolute);
@@ -401,11 +401,11 @@ bool MainWindow::save(Editor* editor) {
     }
   }
   for (Outcome saved = editor->file().save(); !saved; saved = editor->file().save()) {
-    const auto elsewhere = m_prompts->choice(
-        this, tr("Save"),
-        tr("%1 could not be saved. Nothing is lost: your changes are still here.").arg(editor->file().displayName()) +
-            u"\n\n"_s + QString::fromStdString(describe(saved.error())),
-        tr("Save Under Another Name…"), tr("Try Again"));
+    const auto elsewhere =
+        m_prompts->choice(this, tr("Save"),
+                          tr("%1 could not be saved. Your changes are still here.").arg(editor->file().displayName()) +
+                              u"\n\n"_s + QString::fromStdString(describe(saved.error())),
+                          tr("Save Under Another Name…"), tr("Try Again"));
     if (!elsewhere) {
       return false;
     }
@@ -583,7 +583,7 @@ void MainWindow::restoreSession() {
   }
   currentChanged();
   if (!gone.isEmpty()) {
-    m_strip->setHint(tr("Open at the last time, and gone since: %1").arg(gone.join(u", "_s)));
+    m_strip->setHint(tr("No longer available: %1").arg(gone.join(u", "_s)));
   }
 }
 
@@ -919,7 +919,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
       if (url.isLocalFile()) {
         paths << url.toLocalFile();
       } else {
-        m_strip->setHint(tr("%1 is not a file of this computer").arg(url.toDisplayString()));
+        m_strip->setHint(tr("%1 is not a file on this computer").arg(url.toDisplayString()));
       }
     }
     // Whoever dragged them waits for the drop to end; a message may stand for long.

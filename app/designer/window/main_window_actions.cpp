@@ -37,7 +37,7 @@ void MainWindow::createActions() {
 }
 
 void MainWindow::createFileActions() {
-  m_actions.add({u"file.new"_s, tr("&New"), tr("An empty fabric in a new tab"), {QKeySequence::New}, u"new"_s},
+  m_actions.add({u"file.new"_s, tr("&New"), tr("Open an empty fabric in a new tab"), {QKeySequence::New}, u"new"_s},
                 [this](bool) { newDocument(); });
   m_actions.add(
       {u"file.open"_s,
@@ -55,29 +55,29 @@ void MainWindow::createFileActions() {
     }
   });
   m_actions.add(
-      {u"file.save-as"_s, tr("Save &As…"), tr("Write the file under another name"), {QKeySequence(u"Ctrl+Shift+S"_s)}},
+      {u"file.save-as"_s, tr("Save &As…"), tr("Save the file under another name"), {QKeySequence(u"Ctrl+Shift+S"_s)}},
       [this](bool) {
         if (Editor* editor = currentEditor()) {
           saveAs(editor);
         }
       });
-  m_actions.add({u"file.export"_s, tr("&Export Fabric…"), tr("Write the fabric for another program"), {}, u"export"_s},
+  m_actions.add({u"file.export"_s, tr("&Export Fabric…"), tr("Write the fabric in another format"), {}, u"export"_s},
                 [this](bool) { exportAs(); });
   createPictureActions();
   createScheduleActions();
   createRunActions();
   m_actions.add({u"file.close"_s, tr("&Close"), tr("Close this tab"), {QKeySequence::Close}, u"close"_s},
                 [this](bool) { closeEditor(currentEditor()); });
-  m_actions.add({u"file.quit"_s, tr("&Quit"), tr("Close all tabs and leave"), {QKeySequence(u"Ctrl+Q"_s)}},
+  m_actions.add({u"file.quit"_s, tr("&Quit"), tr("Close all tabs and quit"), {QKeySequence(u"Ctrl+Q"_s)}},
                 [this](bool) { close(); });
 }
 
 void MainWindow::createEditActions() {
-  m_actions.add({u"edit.undo"_s, tr("&Undo"), tr("Take the last step back"), {QKeySequence::Undo}, u"undo"_s},
+  m_actions.add({u"edit.undo"_s, tr("&Undo"), tr("Undo the last step"), {QKeySequence::Undo}, u"undo"_s},
                 [this](bool) { m_undoGroup->undo(); });
   m_actions.add({u"edit.redo"_s,
                  tr("&Redo"),
-                 tr("Do the step again"),
+                 tr("Redo the step"),
                  {QKeySequence(u"Ctrl+Shift+Z"_s), QKeySequence(u"Ctrl+Y"_s)},
                  u"redo"_s},
                 [this](bool) { m_undoGroup->redo(); });
@@ -88,15 +88,12 @@ void MainWindow::createEditActions() {
                 });
   m_actions.add({u"edit.copy"_s, tr("&Copy"), tr("Copy the selection, also as text"), {QKeySequence::Copy}, u"copy"_s},
                 [this](bool) { copy(); });
-  m_actions.add({u"edit.paste"_s,
-                 tr("&Paste"),
-                 tr("Paste a fabric or a table of links, from here or from elsewhere"),
-                 {QKeySequence::Paste},
-                 u"paste"_s},
-                [this](bool) { paste(); });
+  m_actions.add(
+      {u"edit.paste"_s, tr("&Paste"), tr("Paste a fabric or a table of links"), {QKeySequence::Paste}, u"paste"_s},
+      [this](bool) { paste(); });
   m_actions.add({u"edit.duplicate"_s,
                  tr("&Duplicate"),
-                 tr("A copy beside the selection"),
+                 tr("Copy the selection beside itself"),
                  {QKeySequence(u"Ctrl+D"_s)},
                  u"duplicate"_s},
                 [this](bool) {
@@ -111,7 +108,7 @@ void MainWindow::createEditActions() {
                 });
   m_actions.add({u"edit.array"_s,
                  tr("Arra&y…"),
-                 tr("Copies with numbered names and their links"),
+                 tr("Make copies with numbered names and links"),
                  {QKeySequence(u"Ctrl+Shift+D"_s)},
                  u"array"_s},
                 [this](bool) { replicate(); });
@@ -128,29 +125,25 @@ void MainWindow::createEditActions() {
        {QKeySequence::Delete, QKeySequence(Qt::Key_Backspace)},
        u"delete"_s},
       [this](bool) { edit(tr("Delete"), [](Edit& edit, const auto& elements) { edits::remove(edit, elements); }); });
-  m_actions.add({u"edit.rename"_s,
-                 tr("Rena&me…"),
-                 tr("Another name for the node or box"),
-                 {QKeySequence(Qt::Key_F2)},
-                 u"rename"_s},
-                [this](bool) {
-                  Editor* editor = currentEditor();
-                  if (editor == nullptr || editor->selection().elements().size() != 1) {
-                    return;
-                  }
-                  const ElementId id = *editor->selection().elements().begin();
-                  const auto name = m_prompts->text(this, tr("Rename"), tr("New name:"), editor->model().title(id));
-                  if (!name) {
-                    return;
-                  }
-                  Outcome outcome = Done{};
-                  editor->document().edit(tr("Rename"), [&](Edit& edit) {
-                    outcome = edits::rename(edit, id, name->trimmed().toStdString());
-                  });
-                  if (!outcome) {
-                    m_strip->setHint(QString::fromStdString(describe(outcome.error())));
-                  }
-                });
+  m_actions.add(
+      {u"edit.rename"_s, tr("Rena&me…"), tr("Rename the node or box"), {QKeySequence(Qt::Key_F2)}, u"rename"_s},
+      [this](bool) {
+        Editor* editor = currentEditor();
+        if (editor == nullptr || editor->selection().elements().size() != 1) {
+          return;
+        }
+        const ElementId id = *editor->selection().elements().begin();
+        const auto name = m_prompts->text(this, tr("Rename"), tr("New name:"), editor->model().title(id));
+        if (!name) {
+          return;
+        }
+        Outcome outcome = Done{};
+        editor->document().edit(tr("Rename"),
+                                [&](Edit& edit) { outcome = edits::rename(edit, id, name->trimmed().toStdString()); });
+        if (!outcome) {
+          m_strip->setHint(QString::fromStdString(describe(outcome.error())));
+        }
+      });
   createElementActions();
   createFindActions();
   const auto select = [this](const QString& id, const QString& text, const QString& tip,
@@ -167,7 +160,7 @@ void MainWindow::createEditActions() {
          {QKeySequence(u"Ctrl+Shift+K"_s)}, &Selection::selectSameKind);
   select(u"select.neighbours"_s, tr("Add &Neighbours"), tr("The nodes one link away, and the links"),
          {QKeySequence(u"Ctrl+Shift+N"_s)}, &Selection::addNeighbours);
-  select(u"select.box"_s, tr("Select Whole &Box"), tr("The boxes around the selection with all that is in them"),
+  select(u"select.box"_s, tr("Select Whole &Box"), tr("Select the boxes around the selection with their content"),
          {QKeySequence(u"Ctrl+Shift+B"_s)}, &Selection::selectWholeBox);
   const auto insert = [this](const QString& id, const QString& text, fabric::NodeKind kind, const QString& icon) {
     m_actions.add({id, text, tr("A new node below the drawing"), {}, icon}, [this, kind](bool) { insertNode(kind); });
@@ -202,7 +195,7 @@ void MainWindow::createArrangeActions() {
   using edits::Axis;
   using edits::Side;
   const auto align = [&](const QString& id, const QString& text, Side side) {
-    arrange(id, text, tr("Line the selection up"), {},
+    arrange(id, text, tr("Align the selection"), {},
             [side](Edit& edit, const auto& elements) { edits::align(edit, elements, side); });
   };
   align(u"arrange.left"_s, tr("Align L&eft"), Side::left);
@@ -230,12 +223,12 @@ void MainWindow::createArrangeActions() {
     }
     return boxes;
   };
-  arrange(u"arrange.unbox"_s, tr("&Unbox"), tr("Take the boxes away and leave what is in them"),
+  arrange(u"arrange.unbox"_s, tr("&Unbox"), tr("Remove the boxes and keep their content"),
           {QKeySequence(u"Ctrl+Shift+G"_s)},
           [boxesOf](Edit& edit, const auto& elements) { edits::unbox(edit, boxesOf(elements)); });
   arrange(u"arrange.fold"_s, tr("&Fold"), tr("Draw the boxes as one node each"), {QKeySequence(u"Ctrl+["_s)},
           [boxesOf](Edit& edit, const auto& elements) { edits::fold(edit, boxesOf(elements), true); });
-  arrange(u"arrange.unfold"_s, tr("U&nfold"), tr("Show what is in the boxes"), {QKeySequence(u"Ctrl+]"_s)},
+  arrange(u"arrange.unfold"_s, tr("U&nfold"), tr("Show the content of the boxes"), {QKeySequence(u"Ctrl+]"_s)},
           [boxesOf](Edit& edit, const auto& elements) { edits::fold(edit, boxesOf(elements), false); });
   const auto foldAll = [](bool isFolded) {
     return [isFolded](Edit& edit, const std::set<ElementId>&) { edits::fold(edit, edit.base().boxesIn({}), isFolded); };
@@ -253,7 +246,7 @@ void MainWindow::createArrangeActions() {
   };
   arrange(u"arrange.pin"_s, tr("&Pin"), tr("Automatic layout leaves the nodes where they are"), {}, pin(true));
   arrange(u"arrange.unpin"_s, tr("Unp&in"), tr("Automatic layout may move the nodes"), {}, pin(false));
-  arrange(u"arrange.detach"_s, tr("&Detach Instance"), tr("The box is edited on its own from now on"), {},
+  arrange(u"arrange.detach"_s, tr("&Detach Instance"), tr("Edit the box independently of its type"), {},
           [boxesOf](Edit& edit, const auto& elements) {
             for (const BoxId id : boxesOf(elements)) {
               detach(edit, id);
@@ -498,7 +491,7 @@ void MainWindow::createDocks() {
   m_history = new QUndoView(m_undoGroup, this);
   m_history->setObjectName(u"historyList"_s);
   m_history->setAccessibleName(tr("History"));
-  m_history->setEmptyLabel(tr("As opened"));
+  m_history->setEmptyLabel(tr("On open"));
   m_history->setFrameShape(QFrame::NoFrame);
   addDock(u"history"_s, tr("History"), m_history, Qt::BottomDockWidgetArea, {Mode::draw});
   m_upgrades = new RankingPanel(upgradesKind(), this);

@@ -13,8 +13,7 @@ namespace coppice::designer {
 void MainWindow::createElementActions() {
   m_menus = new ContextMenus(
       m_actions, [this] { return currentEditor(); }, this);
-  m_actions.add({u"edit.bandwidth"_s, tr("Set Band&width…"),
-                 tr("Another bandwidth for the selected links, typed on the drawing")},
+  m_actions.add({u"edit.bandwidth"_s, tr("Set Band&width…"), tr("Set the bandwidth of the selected links")},
                 [this](bool) {
                   Editor* editor = currentEditor();
                   if (editor != nullptr && !editor->selection().links().empty()) {
@@ -23,7 +22,7 @@ void MainWindow::createElementActions() {
                 });
   m_actions.add({u"view.context-menu"_s,
                  tr("Context &Menu"),
-                 tr("What can be done with the selected element"),
+                 tr("Show the actions for the selected element"),
                  {QKeySequence(u"Shift+F10"_s)}},
                 [](bool) { ContextMenus::openAtFocus(); });
 }
@@ -68,12 +67,12 @@ void MainWindow::tellOfChangeOnDisk(Editor* editor) {
     // What is here is all that is left of it.
     editor->notice().withdraw();
     editor->file().markUnsaved();
-    m_strip->setHint(tr("%1 is not on the disk any more; Save writes it again").arg(name));
+    m_strip->setHint(tr("%1 was deleted from disk. Save writes it again.").arg(name));
     return;
   }
   editor->notice().tell(
       tr("%1 was changed by another program.").arg(name) +
-          (editor->file().isModified() ? u' ' + tr("Reloading it drops your unsaved changes.") : QString()),
+          (editor->file().isModified() ? u' ' + tr("Reloading discards your unsaved changes.") : QString()),
       {{tr("&Reload"), u"noticeReload"_s, [this, editor] { reloadFromDisk(editor); }},
        {tr("&Keep Mine"), u"noticeKeep"_s, [editor] {
           editor->file().markUnsaved();
@@ -86,7 +85,7 @@ void MainWindow::reloadFromDisk(Editor* editor) {
   if (const Outcome opened = editor->file().open(editor->file().path()); !opened && watched) {
     editor->file().markUnsaved();
     m_prompts->failure(this, tr("Open"),
-                       tr("%1 could not be read again; what was here stays.").arg(editor->file().displayName()) +
+                       tr("%1 could not be reloaded. The document is unchanged.").arg(editor->file().displayName()) +
                            u"\n\n"_s + QString::fromStdString(describe(opened.error())));
   }
   if (watched) {

@@ -12,7 +12,7 @@ namespace coppice::designer {
 void MainWindow::createPictureActions() {
   m_actions.add({u"file.export-picture"_s,
                  tr("Export P&icture…"),
-                 tr("Draw the canvas as it is shown into an SVG, PDF or PNG file"),
+                 tr("Save the canvas as an SVG, PDF or PNG file"),
                  {QKeySequence(u"Ctrl+Shift+I"_s)},
                  u"image"_s},
                 [this](bool) { exportPicture(); });

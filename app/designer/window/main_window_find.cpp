@@ -12,17 +12,17 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 
 void MainWindow::createFindActions() {
-  m_actions.add({u"edit.find"_s, tr("&Find…"), tr("By name, kind or expression"), {QKeySequence::Find}, u"find"_s},
+  m_actions.add({u"edit.find"_s, tr("&Find…"), tr("Find by name, kind or expression"), {QKeySequence::Find}, u"find"_s},
                 [this](bool) { m_find->start(); });
-  m_actions.add({u"edit.find-next"_s, tr("Find Ne&xt"), tr("The next hit of Find"), {QKeySequence(u"F3"_s)}, u"next"_s},
+  m_actions.add({u"edit.find-next"_s, tr("Find Ne&xt"), tr("Go to the next hit"), {QKeySequence(u"F3"_s)}, u"next"_s},
                 [this](bool) { m_find->goNext(1); });
   m_actions.add({u"edit.find-previous"_s,
                  tr("F&ind Previous"),
-                 tr("The hit before"),
+                 tr("Go to the previous hit"),
                  {QKeySequence(u"Shift+F3"_s)},
                  u"previous"_s},
                 [this](bool) { m_find->goNext(-1); });
-  m_actions.add({u"edit.go-to"_s, tr("&Go To…"), tr("A node or box by its name"), {QKeySequence(u"Ctrl+P"_s)}},
+  m_actions.add({u"edit.go-to"_s, tr("&Go To…"), tr("Go to a node or box by name"), {QKeySequence(u"Ctrl+P"_s)}},
                 [this](bool) {
                   if (Editor* editor = currentEditor()) {
                     auto* popup = new GoTo(*editor, this);
@@ -32,7 +32,7 @@ void MainWindow::createFindActions() {
                 });
   m_actions.add({u"analyse.next-problem"_s,
                  tr("Next Pro&blem"),
-                 tr("Go to where the next problem is"),
+                 tr("Go to the next problem"),
                  {QKeySequence(u"F8"_s)},
                  u"problems"_s},
                 [this](bool) { goToNextProblem(); });

@@ -27,15 +27,16 @@ const QString kTourSeen = u"tour/seen"_s;
 void MainWindow::createHelpActions() {
   m_actions.add({u"help.contents"_s,
                  tr("&Help"),
-                 tr("Explains the part of the window that has the keyboard"),
+                 tr("Explain the part of the window that has the focus"),
                  {QKeySequence(Qt::Key_F1)},
                  u"help"_s},
                 [this](bool) { showHelp(helpTopicHere()); });
-  m_actions.add({u"help.glossary"_s, tr("&Glossary"), tr("What the words mean"), {QKeySequence(u"Shift+F1"_s)}},
-                [this](bool) { showHelp(u"glossary"_s); });
-  m_actions.add({u"help.tour"_s, tr("&Tour"), tr("Shows you round on a live example, in a minute")},
+  m_actions.add(
+      {u"help.glossary"_s, tr("&Glossary"), tr("Show the meaning of the terms"), {QKeySequence(u"Shift+F1"_s)}},
+      [this](bool) { showHelp(u"glossary"_s); });
+  m_actions.add({u"help.tour"_s, tr("&Tour"), tr("Take a one-minute tour of a live example")},
                 [this](bool) { startTour(); });
-  m_actions.add({u"help.about"_s, tr("&About Coppice"), tr("Version, libraries and licences")}, [this](bool) {
+  m_actions.add({u"help.about"_s, tr("&About Coppice"), tr("Show version, libraries and licences")}, [this](bool) {
     auto* dialog = new AboutDialog(this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->open();
@@ -133,41 +134,45 @@ void MainWindow::startTour() {
     };
   };
   std::vector<TourStep> steps;
-  steps.push_back({tr("Welcome to Coppice"),
-                   tr("It says exactly how fast a collective can run on a cluster of GPUs, what limits it, and which "
-                      "schedule gets there. This is a live example, two DGX A100; what is not dimmed can be used "
-                      "meanwhile. It takes a minute. Enter goes on, Esc ends it."),
-                   {},
-                   inMode(Mode::draw)});
-  steps.push_back({tr("The fabric"),
-                   tr("GPUs are numbered, NVSwitches lie beneath them, NICs above, and the links carry their bandwidth "
-                      "per direction. The wheel zooms, Space drags the view, a double click on a box folds it."),
-                   canvas, inMode(Mode::draw)});
+  steps.push_back(
+      {tr("Welcome to Coppice"),
+       tr("It computes exactly how fast a collective can run on a cluster of GPUs, what limits it, and which "
+          "schedule reaches that limit. This is a live example, two DGX A100. You can use what is not dimmed "
+          "meanwhile. The tour takes a minute. Press Enter to continue, Esc to end it."),
+       {},
+       inMode(Mode::draw)});
+  steps.push_back(
+      {tr("The fabric"),
+       tr("GPUs are numbered, with NVSwitches below and NICs above. Links are labelled with their bandwidth "
+          "per direction. Zoom with the wheel, pan with Space, double-click a box to fold it."),
+       canvas, inMode(Mode::draw)});
   steps.push_back({tr("Draw"),
-                   tr("Drag devices and whole clusters from here, with the bandwidths that their makers publish. L "
+                   tr("Drag devices and whole clusters from here, with their published bandwidths. L "
                       "links, Ctrl+Shift+D makes an array. Everything can be undone."),
                    named(u"devicesDock"_s), dock(u"devicesDock"_s, inMode(Mode::draw))});
-  steps.push_back({tr("The bound is always there"),
-                   tr("The fastest that any schedule can be, as a decimal and as the exact fraction, and the cut that "
-                      "limits it. Change a link, and it follows at once."),
-                   named(u"statusBound"_s), inMode(Mode::draw)});
   steps.push_back(
-      {tr("What limits it"),
-       tr("In Analyse mode (Ctrl+2) the hull is the bottleneck: all that must get past it has to go through "
-          "the thick links. C shows the next cut that is equally tight."),
-       canvas, inMode(Mode::analyse)});
-  steps.push_back({tr("Why, and what would help"),
-                   tr("The sentence and the formula have this fabric's own numbers. Upgrades, below the drawing, ranks "
-                      "what more bandwidth would gain; Failures (N-1), what a failure costs; What If is a slider."),
-                   named(u"boundDock"_s), dock(u"boundDock"_s, inMode(Mode::analyse))});
-  steps.push_back({tr("A schedule that gets there"),
-                   tr("Generate (F5) builds spanning trees that reach the bound and has them verified. Schedule mode "
-                      "draws them along their links; Export writes the program for MSCCL."),
+      {tr("The bound is always visible"),
+       tr("The maximum throughput of any schedule, as a decimal and as the exact fraction, and the cut that "
+          "limits it. It is updated with every change."),
+       named(u"statusBound"_s), inMode(Mode::draw)});
+  steps.push_back({tr("What limits it"),
+                   tr("In Analyse mode (Ctrl+2) the hull shows the bottleneck: all data that crosses it must use "
+                      "the thick links. C shows the next tied cut."),
+                   canvas, inMode(Mode::analyse)});
+  steps.push_back(
+      {tr("Why, and what helps"),
+       tr("The sentence and the formula use the numbers of this fabric. Upgrades, below the drawing, ranks "
+          "the gain of more bandwidth; Failures (N-1), the cost of failures; What If tries other bandwidths."),
+       named(u"boundDock"_s), dock(u"boundDock"_s, inMode(Mode::analyse))});
+  steps.push_back({tr("A schedule that reaches the bound"),
+                   tr("Generate (F5) builds spanning trees that reach the bound and verifies them. Schedule mode "
+                      "draws them along their links. Export writes the program for MSCCL."),
                    named(u"tool-schedule.generate"_s), inMode(Mode::schedule)});
-  steps.push_back({tr("Help is here"),
-                   tr("F1 explains where you are, Ctrl+Shift+P runs any command by its name. This tour is in the Help "
-                      "menu. The example is yours to play with."),
-                   [this]() -> QWidget* { return menuBar(); }, inMode(Mode::draw)});
+  steps.push_back(
+      {tr("Help"),
+       tr("F1 explains the current part of the window, Ctrl+Shift+P runs any command by name. This tour is in the Help "
+          "menu. You can edit the example freely."),
+       [this]() -> QWidget* { return menuBar(); }, inMode(Mode::draw)});
   m_tour = new Tour(this, std::move(steps));
   connect(m_tour, &Tour::finished, this, [canvas] {
     if (QWidget* widget = canvas()) {

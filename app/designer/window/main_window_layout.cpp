@@ -30,7 +30,7 @@ void MainWindow::createLayoutActions() {
     });
   };
   add(u"layout.best"_s, tr("&Best Layout"),
-      tr("Places the selection, or everything, by the structure of the fabric; pinned nodes stay"), LayoutKind::best,
+      tr("Place the selection, or everything, by the structure of the fabric; pinned nodes stay"), LayoutKind::best,
       {QKeySequence(u"Ctrl+L"_s)}, u"grid"_s);
   add(u"layout.rails"_s, tr("&Rail Grid"), tr("Boxes under each other, a rail switch above each column"),
       LayoutKind::rails);
@@ -38,11 +38,10 @@ void MainWindow::createLayoutActions() {
   add(u"layout.grid"_s, tr("&Grid"), tr("Boxes and nodes row by row, switches above"), LayoutKind::grid);
   add(u"layout.layered"_s, tr("&Layered (Graphviz)"), tr("Layers along the links, switches above GPUs"),
       LayoutKind::layered);
-  add(u"layout.force"_s, tr("&Force (Graphviz)"), tr("As springs along the links would pull"), LayoutKind::force);
-  add(u"layout.circular"_s, tr("C&ircular (Graphviz)"), tr("Circles of what hangs together"), LayoutKind::circular);
-  m_actions.add(
-      {u"layout.stop"_s, tr("&Stop Layout"), tr("Leaves everything where it is"), {QKeySequence(u"Ctrl+."_s)}},
-      [this](bool) { m_layout->cancel(); });
+  add(u"layout.force"_s, tr("&Force (Graphviz)"), tr("Place nodes as if links were springs"), LayoutKind::force);
+  add(u"layout.circular"_s, tr("C&ircular (Graphviz)"), tr("Place connected parts on circles"), LayoutKind::circular);
+  m_actions.add({u"layout.stop"_s, tr("&Stop Layout"), tr("Keep all positions"), {QKeySequence(u"Ctrl+."_s)}},
+                [this](bool) { m_layout->cancel(); });
 }
 
 void MainWindow::updateLayoutActions(bool isOpen) {

@@ -42,7 +42,7 @@ void MainWindow::createPalette() {
 void MainWindow::createPaletteActions() {
   m_actions.add({u"insert.search"_s,
                  tr("&Device or Template…"),
-                 tr("Type what to put on the drawing"),
+                 tr("Type what to place on the drawing"),
                  {QKeySequence(u"Ctrl+I"_s)}},
                 [this](bool) {
                   m_actions[u"view.devices"_s]->trigger();
@@ -50,7 +50,7 @@ void MainWindow::createPaletteActions() {
                 });
   m_actions.add({u"edit.save-template"_s,
                  tr("Sa&ve Selection as Template…"),
-                 tr("The selection becomes a template of your own in the palette"),
+                 tr("Save the selection as your own template in the palette"),
                  {QKeySequence(u"Ctrl+Alt+T"_s)}},
                 [this](bool) { saveTemplate(); });
 }
@@ -202,7 +202,7 @@ void MainWindow::saveTemplate() {
   }
   const auto saved = m_templates->save(*name, editor->model(), editor->selection().elements());
   if (saved) {
-    m_strip->setHint(tr("Saved; it stands in the palette under Yours"));
+    m_strip->setHint(tr("Saved in the palette under Yours"));
   } else {
     m_prompts->failure(this, tr("Save Selection as Template"), QString::fromStdString(describe(saved.error())));
   }

@@ -72,9 +72,9 @@ void MainWindow::createRunActions() {
                  {QKeySequence(u"Shift+F5"_s)},
                  u"stop"_s},
                 [this](bool) { m_run->stop(); });
-  m_actions.add({u"run.again"_s, tr("Run A&gain"), tr("The run that is shown, with its own choices")},
+  m_actions.add({u"run.again"_s, tr("Run A&gain"), tr("Repeat the run that is shown, with its settings")},
                 [this](bool) { m_run->rerun(m_run->shownRun()); });
-  m_actions.add({u"run.join"_s, tr("Re&attach"), tr("Show a run that still goes on there")},
+  m_actions.add({u"run.join"_s, tr("Re&attach"), tr("Show a run that is still active on the machine")},
                 [this](bool) { m_run->rejoin(m_run->shownRun()); });
   m_actions.add({u"run.file"_s, tr("Choose a Schedule &File…"), tr("An MSCCL XML or a .forest.json to run")},
                 [this](bool) {
@@ -82,7 +82,7 @@ void MainWindow::createRunActions() {
                   m_run->chooseFile();
                 });
   m_actions.add({u"run.bundle"_s, tr("Launch &Bundle…"),
-                 tr("A folder or archive with all that a run needs, for clusters that the window cannot reach")},
+                 tr("A folder or archive with everything a run needs, for clusters that the window cannot reach")},
                 [this](bool) { m_run->saveBundle(); });
   m_actions.add({u"run.detect"_s,
                  tr("&Detect a Machine"),

@@ -32,39 +32,40 @@ void MainWindow::createScheduleActions() {
     const ScheduleEntry* entry = book != nullptr ? book->current() : nullptr;
     return entry != nullptr ? entry->id : 0;
   };
-  QAction* generate = m_actions.add({u"schedule.generate"_s,
-                                     tr("&Generate"),
-                                     tr("Spanning trees that reach the bound, verified, with the last settings"),
-                                     {QKeySequence(u"F5"_s)},
-                                     u"generate"_s},
-                                    [this](bool) {
-                                      m_schedule->generate();
-                                      setMode(Mode::schedule);
-                                    });
+  QAction* generate =
+      m_actions.add({u"schedule.generate"_s,
+                     tr("&Generate"),
+                     tr("Generate spanning trees that reach the bound, verified, with the last settings"),
+                     {QKeySequence(u"F5"_s)},
+                     u"generate"_s},
+                    [this](bool) {
+                      m_schedule->generate();
+                      setMode(Mode::schedule);
+                    });
   generate->setIconText(tr("Generate F5"));
   m_actions.add({u"schedule.options"_s,
                  tr("Generate &With…"),
-                 tr("Root, GPUs, numbers of trees, height and multicast of the next schedule"),
+                 tr("Set root, GPUs, numbers of trees, height and multicast of the schedule"),
                  {QKeySequence(u"Ctrl+Shift+F5"_s)},
                  u"settings"_s},
                 [this](bool) { m_schedule->showOptions(); });
   m_actions.add({u"schedule.cancel"_s,
                  tr("&Cancel Generation"),
-                 tr("Stops the schedule being made; the last one stays"),
+                 tr("Stop generating; the previous schedule is kept"),
                  {QKeySequence(Qt::Key_Escape)},
                  u"stop"_s},
                 [this](bool) { m_schedule->cancel(); });
-  QAction* exportAction = m_actions.add(
-      {u"schedule.export"_s,
-       tr("&Export Schedule…"),
-       tr("As a program for MSCCL or RCCL, with a checklist of all that they ask for; as trees, or as it is"),
-       {QKeySequence(u"Ctrl+E"_s)},
-       u"export"_s},
-      [this](bool) { m_schedule->exportCurrent(); });
+  QAction* exportAction =
+      m_actions.add({u"schedule.export"_s,
+                     tr("&Export Schedule…"),
+                     tr("Export a program for MSCCL or RCCL with a checklist, or trees, or the schedule file"),
+                     {QKeySequence(u"Ctrl+E"_s)},
+                     u"export"_s},
+                    [this](bool) { m_schedule->exportCurrent(); });
   exportAction->setIconText(tr("Export"));
   m_actions.add({u"schedule.rerun"_s,
                  tr("Generate Aga&in"),
-                 tr("The current schedule anew, with its own settings"),
+                 tr("Generate the current schedule again with its settings"),
                  {QKeySequence(u"Ctrl+Alt+F5"_s)}},
                 [this, current](bool) {
                   m_schedule->rerun(current());
@@ -72,19 +73,19 @@ void MainWindow::createScheduleActions() {
                 });
   m_actions.add({u"schedule.rename"_s,
                  tr("&Rename Schedule…"),
-                 tr("Another name for the current schedule and its file"),
+                 tr("Rename the current schedule and its file"),
                  {QKeySequence(u"Ctrl+F2"_s)},
                  u"rename"_s},
                 [this, current](bool) { m_schedule->rename(current()); });
   m_actions.add({u"schedule.delete"_s,
                  tr("&Delete Schedule…"),
-                 tr("The current schedule and its file"),
+                 tr("Delete the current schedule and its file"),
                  {QKeySequence(u"Ctrl+Shift+Del"_s)},
                  u"delete"_s},
                 [this, current](bool) { m_schedule->remove(current()); });
   m_actions.add({u"schedule.trees-of-selection"_s,
                  tr("&Trees of the Selected GPU"),
-                 tr("Unfolds the trees whose root is selected on the drawing"),
+                 tr("Show the trees whose root is selected on the drawing"),
                  {QKeySequence(u"Ctrl+Shift+R"_s)},
                  u"trees"_s},
                 [this](bool) {
@@ -94,12 +95,12 @@ void MainWindow::createScheduleActions() {
                 });
   m_actions.add({u"schedule.clear-trees"_s,
                  tr("Hide Tree&s"),
-                 tr("Draws the fabric without trees"),
+                 tr("Draw the fabric without trees"),
                  {QKeySequence(u"Ctrl+Shift+E"_s)}},
                 [this](bool) { m_schedule->clearTrees(); });
   m_actions.add({u"schedule.heat"_s,
                  tr("Link &Heat Map"),
-                 tr("Colours the links by their load while no tree is drawn"),
+                 tr("Colour the links by their load while no tree is drawn"),
                  {QKeySequence(u"Ctrl+Shift+H"_s)},
                  u"heat"_s,
                  true},
@@ -107,7 +108,7 @@ void MainWindow::createScheduleActions() {
   m_actions[u"schedule.heat"_s]->setChecked(true);
   m_actions.add({u"schedule.copy-command"_s,
                  tr("Copy as Co&mmand Line"),
-                 tr("What Generate does, as a command of coppice-cli"),
+                 tr("Copy what Generate does as a coppice-cli command"),
                  {QKeySequence(u"Ctrl+Alt+C"_s)},
                  u"copy"_s},
                 [this](bool) { m_schedule->copyCommand(); });

@@ -55,20 +55,20 @@ QWidget* firstFocusable(QWidget* root) {
 
 void MainWindow::createFrameActions() {
   m_actions.add({u"view.toggle-docks"_s,
-                 tr("Drawing A&lone"),
-                 tr("Hides all docks, or brings them back"),
+                 tr("Canvas &Only"),
+                 tr("Hide or show all docks"),
                  {QKeySequence(u"Ctrl+\\"_s), QKeySequence(u"Ctrl+Shift+F11"_s)}},
                 [this](bool) { toggleDocks(); });
-  m_actions.add({u"view.reset-layout"_s, tr("R&eset Layout"), tr("Docks as the program comes, in every mode")},
+  m_actions.add({u"view.reset-layout"_s, tr("R&eset Layout"), tr("Restore the default dock layout for all modes")},
                 [this](bool) { m_layouts.reset(); });
   m_actions.add({u"view.next-pane"_s,
                  tr("Next &Pane"),
-                 tr("The keyboard goes to the next dock, or the drawing"),
+                 tr("Move the focus to the next dock or the drawing"),
                  {QKeySequence(u"F6"_s)}},
                 [this](bool) { cyclePanes(1); });
   m_actions.add({u"view.previous-pane"_s,
                  tr("Pre&vious Pane"),
-                 tr("The keyboard goes to the dock before, or the drawing"),
+                 tr("Move the focus to the previous dock or the drawing"),
                  {QKeySequence(u"Shift+F6"_s)}},
                 [this](bool) { cyclePanes(-1); });
   createThemeActions();
@@ -86,10 +86,10 @@ void MainWindow::createThemeActions() {
       {SchemeChoice::system,
        u"theme.system"_s,
        tr("As the &System"),
-       tr("Light or dark colours, as the desktop has them"),
+       tr("Follow the colour scheme of the desktop"),
        {}},
-      {SchemeChoice::light, u"theme.light"_s, tr("&Light"), tr("Light colours, whatever the desktop has"), u"light"_s},
-      {SchemeChoice::dark, u"theme.dark"_s, tr("&Dark"), tr("Dark colours, whatever the desktop has"), u"dark"_s}};
+      {SchemeChoice::light, u"theme.light"_s, tr("&Light"), tr("Always use light colours"), u"light"_s},
+      {SchemeChoice::dark, u"theme.dark"_s, tr("&Dark"), tr("Always use dark colours"), u"dark"_s}};
   if (m_options.keepsSettings) {
     const QString wanted = QSettings().value(kThemeKey).toString();
     for (const Named& each : choices) {
@@ -154,7 +154,7 @@ void MainWindow::createToolBar() {
   m_collectives = new QComboBox(bar);
   m_collectives->setObjectName(u"collective"_s);
   m_collectives->setAccessibleName(tr("Collective"));
-  m_collectives->setToolTip(tr("Which collective the bound is for"));
+  m_collectives->setToolTip(tr("The collective of the bound"));
   for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce,
                                       Collective::broadcast, Collective::reduce}) {
     m_collectives->addItem(collectiveName(collective), static_cast<int>(collective));
@@ -165,7 +165,7 @@ void MainWindow::createToolBar() {
   m_roots = new RootCombo([this] { updateRoots(); }, bar);
   m_roots->setObjectName(u"root"_s);
   m_roots->setAccessibleName(tr("Root"));
-  m_roots->setToolTip(tr("The GPU that sends to all, or that gathers from all"));
+  m_roots->setToolTip(tr("The GPU that sends to all or reduces from all"));
   connect(m_roots, &QComboBox::activated, this, [this] {
     if (Editor* editor = currentEditor()) {
       Question question = editor->bound().question();
@@ -191,7 +191,7 @@ QDockWidget* MainWindow::addDock(const QString& id, const QString& title, QWidge
   dock->setWidget(content);
   dock->setTitleBarWidget(new DockTitle(dock));
   m_layouts.add({dock, area, std::move(modes), isOnSmallScreens});
-  m_actions.add({u"view."_s + id, tr("Show %1").arg(title), tr("Bring this dock to the front")}, [dock](bool) {
+  m_actions.add({u"view."_s + id, tr("Show %1").arg(title), tr("Show this dock")}, [dock](bool) {
     dock->show();
     dock->raise();
     if (QWidget* first = firstFocusable(dock->widget())) {

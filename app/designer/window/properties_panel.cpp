@@ -276,7 +276,7 @@ void PropertiesPanel::addNodes(const std::vector<NodeId>& nodes) {
         [](const QString& text) {
           bool isNumber = false;
           const int number = text.toInt(&isNumber);
-          return text.isEmpty() || (isNumber && number >= 0) ? QString() : tr("A whole number from 0, or nothing");
+          return text.isEmpty() || (isNumber && number >= 0) ? QString() : tr("A whole number from 0, or empty");
         },
         [this, change](const QString& text) {
           change(tr("Set rank"),
@@ -357,7 +357,7 @@ void PropertiesPanel::addLinks(const std::vector<LinkId>& links) {
         const auto latency = Rational::parse(typed.trimmed().toStdString());
         return typed.trimmed().isEmpty() || (latency && !(*latency < Rational(0)))
                    ? QString()
-                   : tr("A number of microseconds from 0, or nothing");
+                   : tr("A number of microseconds from 0, or empty");
       },
       [change](const QString& typed) {
         change(tr("Set latency"),

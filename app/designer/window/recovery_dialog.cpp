@@ -56,8 +56,8 @@ RecoveryDialog::RecoveryDialog(std::vector<RecoveryItem> items, QWidget* parent)
                     ? tr("Coppice closed unexpectedly. %1.").arg(lossOf(m_items.front()))
                     : tr("Coppice closed unexpectedly. %1 have unsaved changes.")
                           .arg(counted(static_cast<qsizetype>(m_items.size()), tr("fabric"), tr("fabrics"))));
-  auto* hint = new QLabel(tr("Restored fabrics open as they were, with undo and unsaved schedules. Files on the disk "
-                             "stay as they are until you save."),
+  auto* hint = new QLabel(tr("Restored fabrics open with their undo history and unsaved schedules. Files on disk "
+                             "do not change until you save."),
                           this);
   hint->setWordWrap(true);
   hint->setProperty("role", u"muted"_s);
@@ -95,7 +95,7 @@ RecoveryDialog::RecoveryDialog(std::vector<RecoveryItem> items, QWidget* parent)
   auto* later = new QPushButton(tr("Decide Later"), this);
   later->setObjectName(u"recoveryLater"_s);
   later->setAutoDefault(false);
-  later->setToolTip(tr("Asks again at the next start"));
+  later->setToolTip(tr("Ask again at the next start"));
   auto* buttons = new QHBoxLayout;
   buttons->addWidget(m_discard);
   buttons->addStretch();
@@ -121,7 +121,7 @@ RecoveryDialog::RecoveryDialog(std::vector<RecoveryItem> items, QWidget* parent)
                     count == 1 ? tr("Discard the unsaved changes to one fabric?")
                                : tr("Discard the unsaved changes to %1 fabrics?").arg(count),
                     QMessageBox::Discard | QMessageBox::Cancel, this);
-    box.setInformativeText(tr("They cannot be restored afterwards."));
+    box.setInformativeText(tr("They cannot be restored."));
     box.setDefaultButton(QMessageBox::Cancel);
     if (box.exec() == QMessageBox::Discard) {
       take(RecoveryChoice::discard);

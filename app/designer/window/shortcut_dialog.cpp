@@ -57,7 +57,7 @@ ShortcutDialog::ShortcutDialog(ActionRegistry& actions, QWidget* parent)
   connect(m_edit, &QKeySequenceEdit::keySequenceChanged, this, [this](const QKeySequence& keys) {
     const QAction* holder = m_actions.holderOf(keys, current());
     m_hint->setText(holder != nullptr
-                        ? tr("Now used by “%1”, which would lose it").arg(ActionRegistry::plainText(holder))
+                        ? tr("Now used by “%1”, which would lose this shortcut").arg(ActionRegistry::plainText(holder))
                         : QString());
   });
   connect(set, &QPushButton::clicked, this, [this] {

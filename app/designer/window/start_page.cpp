@@ -54,7 +54,7 @@ StartPage::StartPage(CardLoader& loader, QWidget* parent)
     : QWidget(parent),
       m_recent(new CardList(CardLook::card, loader, tr("Recent files"))),
       m_noRecent(new QLabel(tr("Files that you open or save appear here."))),
-      m_fabrics(new CardList(CardLook::card, loader, tr("Fabrics to start from"))) {
+      m_fabrics(new CardList(CardLook::card, loader, tr("Templates"))) {
   setObjectName(u"startPage"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
@@ -63,7 +63,7 @@ StartPage::StartPage(CardLoader& loader, QWidget* parent)
   constexpr double kTitlePixels = 30;
   title->setFont(uiFont(kTitlePixels, QFont::Bold));
   title->setProperty("role", u"logo"_s);
-  auto* subtitle = new QLabel(tr("Draw a fabric and see its bound and its bottleneck as you draw."), body);
+  auto* subtitle = new QLabel(tr("Draw a fabric and see its bound and bottleneck as you draw."), body);
   subtitle->setProperty("role", u"muted"_s);
   auto* create = new QPushButton(icon(u"new"_s), tr("New fabric"), body);
   create->setObjectName(u"startNew"_s);
@@ -107,7 +107,7 @@ StartPage::StartPage(CardLoader& loader, QWidget* parent)
 
   std::vector<CardList::Item> items;
   for (const PaletteEntry& entry : startEntries()) {
-    items.push_back({entry.id, entry.title, entry.detail, entry.tip + u"\n"_s + tr("Opens as a copy of your own."),
+    items.push_back({entry.id, entry.title, entry.detail, entry.tip + u"\n"_s + tr("Opens as a copy."),
                      u"card/"_s + entry.id, [&entry] { return makePart(entry); }, true});
   }
   m_fabrics->setItems(items);

@@ -195,7 +195,7 @@ void StatusStrip::update() {
   m_counts->setToolTip(counted(static_cast<qsizetype>(m_editor->model().nodes().size()), tr("node"), tr("nodes")) +
                        u", "_s +
                        counted(static_cast<qsizetype>(m_editor->model().links().size()), tr("link"), tr("links")) +
-                       u". "_s + tr("A click shows the whole drawing."));
+                       u". "_s + tr("Click to show the whole drawing."));
   elide();
 }
 

@@ -320,7 +320,7 @@ Result<std::vector<std::int64_t>> sizesOf(const BenchOptions& options) {
     return Error{.code = ErrorCode::badUsage, .message = "-f is a factor greater than 1"};
   }
   if (options.iterations < 0 || options.warmup < 0) {
-    return Error{.code = ErrorCode::badUsage, .message = "numbers of iterations are not negative"};
+    return Error{.code = ErrorCode::badUsage, .message = "the numbers of iterations cannot be negative"};
   }
   std::vector<std::int64_t> sizes;
   for (std::int64_t size = options.firstBytes; size <= options.lastBytes;) {

@@ -132,7 +132,7 @@ std::int64_t SoloBackend::pieceBytes(const Plan& plan, DataType /*type*/, std::i
 Outcome SoloBackend::prepare(const Plan& plan, const Geometry& geometry) {
   m_station.drop();
   if (m_isLost) {
-    return Error{.code = ErrorCode::internal, .message = "a kernel of an earlier run did not end"};
+    return Error{.code = ErrorCode::internal, .message = "a kernel of an earlier run has not finished"};
   }
   try {
     Outcome prepared = tryPrepare(plan, geometry);
@@ -143,7 +143,7 @@ Outcome SoloBackend::prepare(const Plan& plan, const Geometry& geometry) {
   } catch (const std::bad_alloc&) {
     return Error{.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
   } catch (const OverflowError&) {
-    return Error{.code = ErrorCode::limit, .message = "the run needs more memory than there are addresses"};
+    return Error{.code = ErrorCode::limit, .message = "the run needs more memory than the address space has"};
   }
 }
 

@@ -353,7 +353,7 @@ Outcome TeamBackend::exchangeDeviceMemory() {
       std::string kind;
       if (!take(rest, room) || !takeText(rest, kind)) {
         return Error{.code = ErrorCode::internal,
-                     .message = "process " + std::to_string(process) + " tells of no room"};
+                     .message = "process " + std::to_string(process) + " did not report its limits"};
       }
       m_rooms.push_back(room);
       if (counted.insert(m_requests[process].gpus[seat]).second) {
@@ -607,7 +607,7 @@ Outcome TeamBackend::prepare(const Plan& plan, const Geometry& geometry) {
   std::optional<Station::Layout> layout;
   const auto layOut = [&](auto how) -> Outcome {
     if (m_isLost) {
-      return Error{.code = ErrorCode::internal, .message = "a kernel of an earlier run did not end"};
+      return Error{.code = ErrorCode::internal, .message = "a kernel of an earlier run has not finished"};
     }
     try {
       auto made = how();
@@ -619,7 +619,7 @@ Outcome TeamBackend::prepare(const Plan& plan, const Geometry& geometry) {
     } catch (const std::bad_alloc&) {
       return Error{.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
     } catch (const OverflowError&) {
-      return Error{.code = ErrorCode::limit, .message = "the run needs more memory than there are addresses"};
+      return Error{.code = ErrorCode::limit, .message = "the run needs more memory than the address space has"};
     }
   };
   const Outcome loaded = m_station->load(geometry.type);
@@ -1051,7 +1051,7 @@ RunFailure TeamBackend::explainEnd(Verdict what) {
     failure.stuck = explain(plan, m_station->script(), words, true);
     failure.error = {.code = ErrorCode::verification,
                      .message = failure.stuck->text,
-                     .fix = "the schedule itself waits in a circle; verify it"};
+                     .fix = "the schedule itself has a cyclic wait; verify it"};
     return failure;
   }
   const int seat = m_culprit >= 0 ? m_world->seatOf(m_culprit) : -1;

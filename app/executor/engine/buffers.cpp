@@ -88,7 +88,7 @@ Result<bool> Mapping::reserve(std::int64_t bytes) {
       mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) {
     return Error{.code = ErrorCode::limit,
-                 .message = "the system grants no " + std::to_string(bytes) + " bytes of memory",
+                 .message = "the system does not provide " + std::to_string(bytes) + " bytes of memory",
                  .fix = "use smaller sizes or fewer ranks"};
   }
   madvise(mapped, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);  // a wish; runs without it too

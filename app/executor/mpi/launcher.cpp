@@ -246,7 +246,7 @@ private:
     });
     if (!isPlain || m_request.partition.starts_with('-')) {
       return Error{.code = ErrorCode::badUsage,
-                   .message = inQuotes(m_request.partition) + " is no Slurm partition",
+                   .message = inQuotes(m_request.partition) + " is not a Slurm partition",
                    .fix = "see sinfo"};
     }
     if (const auto shares = shareRanks(m_request.hosts, m_request.ranks); !shares) {
@@ -263,7 +263,7 @@ private:
     }
     if (name != "mpirun" && name != "srun") {
       return Error{
-          .code = ErrorCode::badUsage, .message = inQuotes(name) + " is no launcher", .fix = "use mpirun or srun"};
+          .code = ErrorCode::badUsage, .message = inQuotes(name) + " is not a launcher", .fix = "use mpirun or srun"};
     }
     if (file.empty()) {
       return Error{.code = ErrorCode::unavailable,
@@ -291,7 +291,7 @@ private:
                    .message = "mpirun refuses to run as root",
                    .fix =
                        "run as an ordinary user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and "
-                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 where root is what you want"};
+                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 to run as root"};
     }
     if (name == "srun") {
       if (auto error = whyNotSlurm(file)) {
@@ -463,7 +463,7 @@ private:
         secondsText(std::chrono::milliseconds(static_cast<std::int64_t>(m_start->limit() * 1000)));
     std::string text = m_launcher + " has not started the ranks within " + limit;
     if (verdict == StartWatch::Verdict::slow) {
-      text += "; its processes still work, so the run waits for them";
+      text += "; its processes are still busy, so the run waits for them";
       write(program::LogRecord{.severity = Severity::warning, .text = text, .source = "launcher"});
       std::fprintf(stderr, "coppice-exec: %s\n", text.c_str());
       return;
@@ -588,7 +588,7 @@ private:
       std::string who = m_end && !m_end->reason.empty() ? m_end->reason : m_lastWords;
       who = who.substr(0, who.find(';'));
       return close(RunExit::rankLost, {.code = ErrorCode::io,
-                                       .message = who + ", and its host is silent too",
+                                       .message = who + ", and its host does not respond either",
                                        .fix = "check that host and the network to it"});
     }
     if (m_end && !(wasStopped && (!lost.empty() || gaveUp))) {
@@ -611,7 +611,7 @@ private:
     return close(m_hasSpoken ? RunExit::rankLost : RunExit::machineLacks,
                  {.code = m_hasSpoken ? ErrorCode::io : ErrorCode::unavailable,
                   .message = what + (words.empty() ? "" : ": " + words),
-                  .fix = "see its words on standard error"});
+                  .fix = "see its output on standard error"});
   }
 
   /// The line of the launcher's that tells most: the last of srun's errors, or else the first that is not a frame.

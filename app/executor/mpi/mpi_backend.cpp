@@ -285,7 +285,7 @@ Outcome MpiBackend::prepare(const Plan& plan, const Geometry& geometry) {
       error = {.code = ErrorCode::limit, .message = "pieces of more than 2 GiB cannot cross MPI", .fix = "use --piece"};
     }
   } catch (const OverflowError&) {
-    error = {.code = ErrorCode::limit, .message = "the run needs more memory than there are addresses"};
+    error = {.code = ErrorCode::limit, .message = "the run needs more memory than the address space has"};
   } catch (const std::bad_alloc&) {
     error = {.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
   }
@@ -402,7 +402,7 @@ Result<std::unique_ptr<Backend>> create(const BackendOptions& options) {
     return std::unique_ptr<Backend>(std::make_unique<MpiBackend>(std::move(*world), workers));
   } catch (const std::system_error&) {
     return Error{.code = ErrorCode::limit,
-                 .message = "the system grants no " + std::to_string(workers) + " threads",
+                 .message = "the system does not provide " + std::to_string(workers) + " threads",
                  .fix = "use fewer with --workers"};
   }
 }

@@ -760,7 +760,7 @@ RunFailure MpiRunner::explain(Verdict what, int culprit) {
     failure.stuck = explainStuck(*m_setup.plan, m_setup.script, all, true);
     failure.error = {.code = ErrorCode::verification,
                      .message = failure.stuck->text,
-                     .fix = "the schedule itself waits in a circle; verify it"};
+                     .fix = "the schedule itself has a cyclic wait; verify it"};
     return failure;
   }
   const int seat = culprit >= 0 ? m_world.seatOf(culprit) : -1;

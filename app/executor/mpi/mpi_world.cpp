@@ -273,7 +273,7 @@ Outcome MpiWorld::lookAround(Clock::time_point& stoppedSince) {
   if (stopped >= 0 && m_patience > 0 &&
       std::chrono::duration<double>(now - stoppedSince).count() > stopPatience(m_patience)) {
     giveUp(program::RunExit::hang, describe(stopped, 'T'));
-    return Error{.code = ErrorCode::io, .message = m_lastWords, .fix = "let it go on, or end it"};
+    return Error{.code = ErrorCode::io, .message = m_lastWords, .fix = "resume it, or end it"};
   }
   return Done{};
 }

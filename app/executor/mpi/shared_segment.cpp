@@ -104,7 +104,7 @@ Result<SharedSegment> SharedSegment::open(const SegmentAddress& address, std::in
     descriptor = ::shm_open(address.name, O_RDWR | O_CLOEXEC, 0);
   }
   if (descriptor < 0) {
-    return failure(ErrorCode::unavailable, "the shared memory of another process is not to be seen from here", errno);
+    return failure(ErrorCode::unavailable, "the shared memory of another process is not visible here", errno);
   }
   Result<SharedSegment> segment = map(descriptor, bytes);
   ::close(descriptor);

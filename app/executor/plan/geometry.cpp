@@ -53,7 +53,7 @@ Range Geometry::slice(program::Buffer buffer, int index, int chunks, std::int64_
 Result<Geometry> makeGeometry(const Plan& plan, const SizeOptions& options) {
   try {
     if (options.bytes < 0 || options.pieceBytes < 1 || options.depth < 1) {
-      return Error{.code = ErrorCode::badUsage, .message = "sizes and depths are not negative"};
+      return Error{.code = ErrorCode::badUsage, .message = "sizes and depths cannot be negative"};
     }
     Geometry result;
     result.type = options.type;

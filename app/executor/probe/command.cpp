@@ -82,13 +82,14 @@ int probe(const Options& options) {
 
 void addProbeCommand(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command = app.add_subcommand("probe", "What is in this machine: GPUs, links, NICs, cores, libraries");
+  CLI::App* const command =
+      app.add_subcommand("probe", "Show what this machine has: GPUs, links, NICs, cores, libraries");
   CLI::Option* const json = command->add_flag("--json", options->json, "One line of JSON, the fabric within");
   CLI::Option* const fabric = command->add_flag("--fabric", options->fabric, "The machine as a .fabric.json");
   CLI::Option* const topology =
       command->add_flag("--nccl-topo", options->topology, "The machine as an NCCL topology file");
   CLI::Option* const record =
-      command->add_flag("--record", options->record, "What the NVIDIA driver answers, to replay with --root");
+      command->add_flag("--record", options->record, "Record the answers of the NVIDIA driver, to replay with --root");
   for (CLI::Option* const one : {json, fabric, topology, record}) {
     for (CLI::Option* const other : {json, fabric, topology, record}) {
       if (one != other) {
@@ -96,10 +97,10 @@ void addProbeCommand(CLI::App& app, int& exitCode) {
       }
     }
   }
-  command->add_option("--rates", options->rates, "nominal: as the makers state; prior: as NCCL reckons")
+  command->add_option("--rates", options->rates, "nominal: as the vendors state; prior: as NCCL assumes")
       ->check(CLI::IsMember({"nominal", "prior"}));
   command->add_option("--root", options->root, "A folder with a recorded machine: sys, proc, etc, nvml.json");
-  command->add_option("-o,--output", options->file, "Write there instead of standard output");
+  command->add_option("-o,--output", options->file, "Write to this file instead of standard output");
   command->callback([options, &exitCode] {
     try {
       exitCode = probe(*options);

@@ -201,7 +201,7 @@ Result<std::string> ncclTopology(const Machine& machine) {
   const bool hasGpu =
       std::any_of(machine.gpus.begin(), machine.gpus.end(), [](const Gpu& gpu) { return !gpu.address.empty(); });
   if (!hasGpu) {
-    return Error{ErrorCode::infeasible, "the machine has no GPU that a driver answers for, so it makes no fabric",
+    return Error{ErrorCode::infeasible, "the machine has no GPU that a driver answers for, so there is no fabric",
                  "probe a machine with GPUs, or draw the fabric by hand; coppice-exec profile measures between ranks"};
   }
   return TopologyWriter(machine).run();

@@ -390,7 +390,7 @@ private:
         find(Severity::warning,
              std::string(isNvidia ? "an NVIDIA" : "an AMD") + " GPU is there, but no driver answers for it",
              isNvidia ? "install or load the NVIDIA driver; look at what nvidia-smi says"
-                      : "AMD GPUs are not probed yet",
+                      : "AMD GPUs cannot be probed yet",
              "PCI " + address);
       }
     }
@@ -544,18 +544,18 @@ private:
   void judgePcie(const PciDevice& device, const std::string& name) {
     if (device.linkWidth > 0 && device.linkWidth < device.fullWidth) {
       find(Severity::warning,
-           "its PCIe link runs at x" + std::to_string(device.linkWidth) + ", both ends are able to x" +
+           "its PCIe link runs at x" + std::to_string(device.linkWidth) + ", both ends support x" +
                std::to_string(device.fullWidth),
            "reseat the card or riser, and look for PCIe errors in the kernel log", name);
     } else if (device.own.maxWidth > device.fullWidth && device.fullWidth > 0) {
       find(Severity::note,
-           "its slot has x" + std::to_string(device.fullWidth) + ", the device is able to x" +
+           "its slot has x" + std::to_string(device.fullWidth) + ", the device supports x" +
                std::to_string(device.own.maxWidth),
            "", name);
     }
     if (transfers(device.own.maxSpeed) > transfers(device.port.maxSpeed) && !device.port.maxSpeed.empty()) {
-      find(Severity::note, "its slot is able to " + device.port.maxSpeed + ", the device to " + device.own.maxSpeed, "",
-           name);
+      find(Severity::note, "its slot supports " + device.port.maxSpeed + ", the device supports " + device.own.maxSpeed,
+           "", name);
     }
   }
 

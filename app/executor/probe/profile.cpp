@@ -105,8 +105,8 @@ std::string threeDigits(double value) {
 
 Result<Fit> fitAlphaBeta(const std::vector<Point>& points) {
   const Error unfit = {.code = ErrorCode::infeasible,
-                       .message = "the measurements do not tell latency and bandwidth apart",
-                       .fix = "measure more sizes, on a machine that does nothing else"};
+                       .message = "the measurements do not separate latency and bandwidth",
+                       .fix = "measure more sizes, on an idle machine"};
   for (const Point& point : points) {
     if (!(point.seconds > 0) || !std::isfinite(point.seconds) || point.hops < 1 || point.bytes < 0) {
       return unfit;

@@ -71,8 +71,7 @@ int profile(const Options& options) {
     }
   }
   if (kind == nullptr) {
-    return fail(
-        {.code = ErrorCode::badUsage, .message = "there is no such backend", .fix = "use threads, mpi or cuda"});
+    return fail({.code = ErrorCode::badUsage, .message = "unknown backend", .fix = "use threads, mpi or cuda"});
   }
   auto backend = kind->create({.ranks = options.ranks, .virtualRanks = true});
   if (!backend) {
@@ -105,13 +104,13 @@ int profile(const Options& options) {
 void addProfileCommand(CLI::App& app, int& exitCode) {
   auto options = std::make_shared<Options>();
   CLI::App* const command =
-      app.add_subcommand("profile", "Latency and bandwidth from rank to rank, fitted as in TACCL");
+      app.add_subcommand("profile", "Measure latency and bandwidth between ranks, fitted as in TACCL");
   command->add_option("--ranks", options->ranks, "Ranks to measure between")->check(CLI::Range(2, kMaxRanks));
   command->add_option("--max", options->maximum, "Largest message, MiB")->check(CLI::Range(1, 64));
   command->add_option("--backend", options->backend, "threads, mpi or cuda");
   CLI::Option* const json = command->add_flag("--json", options->json, "One line of JSON, the fabric within");
   command->add_flag("--fabric", options->fabric, "The ranks and what was measured, as a .fabric.json")->excludes(json);
-  command->add_option("-o,--output", options->file, "Write there instead of standard output");
+  command->add_option("-o,--output", options->file, "Write to this file instead of standard output");
   command->add_option("--launch", options->launcher, "mpi: start the processes with mpirun or srun");
   command->add_option("--host,--hosts", options->hosts, "mpi: hosts, separated by commas");
   command->add_option("--partition", options->partition, "mpi with srun: partition");

@@ -247,7 +247,7 @@ std::string machineText(const Machine& machine) {
          "node " + std::to_string(node.id) + ": cpus " + ranges(node.cpus) + ", " + bytesText(node.memoryBytes));
   }
   if (machine.gpus.empty()) {
-    line("GPUs", "none that a driver answers for");
+    line("GPUs", "none with a working driver");
   }
   for (const Gpu& gpu : machine.gpus) {
     std::size_t up = 0;
@@ -263,7 +263,7 @@ std::string machineText(const Machine& machine) {
                                 : std::to_string(up) + " of " + plural(gpu.links.size(), "NVLink") + " up"));
   }
   if (machine.nics.empty()) {
-    line("Network", "no device but software ones");
+    line("Network", "only software devices");
   }
   for (const Nic& nic : machine.nics) {
     std::array<char, 48> rate{};

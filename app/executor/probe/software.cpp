@@ -138,7 +138,7 @@ void readSoftware(Machine& machine) {
     machine.software["mpirun"] = *line;
   } else {
     machine.unreadable.push_back(
-        {"mpirun", "there is none, or it does not answer", "install Open MPI or MPICH, or start through srun"});
+        {"mpirun", "not found, or it does not respond", "install Open MPI or MPICH, or start through srun"});
   }
   if (const auto line = firstLine("srun", "--version")) {
     machine.software["srun"] = *line;

@@ -43,7 +43,7 @@ int dispatch(int argc, char** argv, bool json) {
   }
   CLI::App app{
       "Coppice executor: runs a collective schedule on this machine, checks every element and times it.\n"
-      "Further sub-commands, for whoever runs it from afar: supervise, attach, cancel and runs, each with a folder."};
+      "Subcommands for remote control: supervise, attach, cancel and runs, each with a folder."};
   app.name(kProgram);
   app.set_version_flag("--version", std::string(kProgram) + " " + kVersion);
   app.require_subcommand(1);
@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
     } catch (const std::system_error& error) {
       return fail(RunExit::machineLacks,
                   {.code = ErrorCode::limit,
-                   .message = std::string("the system grants no further thread: ") + error.code().message(),
+                   .message = std::string("the system does not provide further thread: ") + error.code().message(),
                    .fix = "raise the limit of processes (ulimit -u, or pids.max of the control group)"},
                   json);
     } catch (const std::exception& error) {

@@ -132,7 +132,7 @@ Result<Request> understand(const RunWords& words) {
   bench.stallSeconds = words.stall;
   if (!std::isfinite(words.bound) || words.bound < 0 || !std::isfinite(words.timeout) || words.timeout < 0 ||
       !std::isfinite(words.stall) || words.stall < 0) {
-    return Error{.code = ErrorCode::badUsage, .message = "--bound, --timeout and --stall are not negative"};
+    return Error{.code = ErrorCode::badUsage, .message = "--bound, --timeout and --stall cannot be negative"};
   }
   if (words.processes < 0 || (words.processes > 0 && words.backend != "cuda")) {
     return Error{.code = ErrorCode::badUsage,
@@ -288,8 +288,8 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
   run->add_option("--backend", words.backend, "auto, threads, mpi or cuda");
   run->add_option("-b,--minbytes", words.first, "First size, as in 1K");
   run->add_option("-e,--maxbytes", words.last, "Last size, as in 256M");
-  run->add_option("-f,--stepfactor", words.factor, "From size to size: times this");
-  run->add_option("-i,--stepbytes", words.step, "From size to size: plus this, instead of -f");
+  run->add_option("-f,--stepfactor", words.factor, "Factor from one size to the next");
+  run->add_option("-i,--stepbytes", words.step, "Step from one size to the next, instead of -f");
   run->add_option("-n,--iters", words.iterations, "Timed iterations of each size");
   run->add_option("-w,--warmup,--warmup_iters", words.warmup, "Iterations before them");
   run->add_option("-d,--type,--datatype", words.type,
@@ -298,23 +298,22 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
   run->add_option("-c,--check", words.checks, "0: do not check the data");
   run->add_option("-r,--root", words.root, "Expected root of a rooted collective");
   run->add_option("--ranks", words.ranks, "Ranks the schedule must have");
-  run->add_option("--bound", words.bound, "Best algbw in GB/s; a forest file brings its own");
+  run->add_option("--bound", words.bound, "Bound of algbw in GB/s; default for a forest file: its own");
   run->add_option("--workers", words.workers, "threads: worker threads instead of one per allowed core");
   run->add_option("--depth", words.depth, "Messages a sender may run ahead");
   run->add_option("--piece", words.piece, "Longest piece of a chunk that moves at once");
   run->add_option("--device", words.device, "cuda: first device");
   run->add_flag("--virtual", words.virtualRanks, "cuda: ranks may share a device (a rehearsal)");
-  run->add_option(
-      "--processes", words.processes,
-      "cuda: start so many processes, each with its share of ranks and GPUs; without it one, or under mpirun "
-      "and srun those that they started");
-  run->add_option("--runtime", words.runtime, "Whose reading of the XML counts: " + program::runtimeNames());
-  run->add_option("--seed", words.seed, "Of the test data");
+  run->add_option("--processes", words.processes,
+                  "cuda: number of processes, each with its share of ranks and GPUs; default: one, or under mpirun "
+                  "and srun the processes that they started");
+  run->add_option("--runtime", words.runtime, "Runtime whose rules apply to the XML: " + program::runtimeNames());
+  run->add_option("--seed", words.seed, "Seed of the test data");
   run->add_option("--timeout", words.timeout, "Seconds after which the run is ended");
   run->add_option("--stall", words.stall,
                   "Seconds without progress after which the run is ended; half of them for a stopped rank");
   run->add_option("--trace", words.trace,
-                  "Record when each step ran; into a file of JSON lines, or else among the records")
+                  "Record when each step ran, in a file of JSON lines, or without FILE among the records")
       ->expected(0, 1);
   run->add_option("--launch", words.launch, "mpi, cuda: start the processes with mpirun or srun");
   run->add_option("--host,--hosts", words.hosts, "mpi: hosts, separated by commas");
@@ -325,7 +324,7 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
       ->default_str("");
   run->add_option("--partition", words.partition, "mpi with srun: partition");
   run->add_flag("--json", words.json, "Write records, one JSON object per line");
-  run->add_flag("--lifeline", words.lifeline, "End when standard input ends; it takes commands");
+  run->add_flag("--lifeline", words.lifeline, "End when standard input ends; read commands from it");
   run->add_flag("--unchecked", words.unchecked,
                 "Do not verify the schedule: for schedules that are meant to fail while they run");
   run->add_flag("--launched", words.launched)->group("");
@@ -342,7 +341,7 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
       "  coppice-exec allreduce.xml -b 1M -e 256M\n"
       "  coppice-exec run box.forest.json --backend threads --type half --op max --json\n"
       "Sizes are those of the whole collective, as nccl-tests counts them, of any number of elements.\n"
-      "Exit codes: 0 all right, 1 bad usage, 2 schedule refused, 3 machine lacks something, 4 wrong data,\n"
+      "Exit codes: 0 success, 1 bad usage, 2 schedule refused, 3 missing on the machine, 4 wrong data,\n"
       "5 deadlock, stall or time limit, 6 rank or host lost, 7 stopped, 8 internal.");
   return run;
 }
@@ -383,7 +382,7 @@ int performRun(const RunWords& words, int argc, char** argv) {
 }
 
 CLI::App* addSelfTestCommand(CLI::App& app, SelfTestWords& words) {
-  CLI::App* test = app.add_subcommand("self-test", "Say what this machine can run, and try it");
+  CLI::App* test = app.add_subcommand("self-test", "Show what this machine can run, and test it");
   test->add_flag("--json", words.json, "Write records, one JSON object per line");
   return test;
 }

@@ -40,7 +40,7 @@ Watch::Watch(WatchOptions options) : m_options(std::move(options)), m_inputOpen(
   if (m_options.lifeline) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() == 1) {
-      stop({.exit = program::RunExit::cancelled, .text = "the program that started the run is gone"});
+      stop({.exit = program::RunExit::cancelled, .text = "the program that started the run has exited"});
     }
   }
   m_signals = signalfd(-1, &signals, SFD_CLOEXEC);
@@ -123,7 +123,7 @@ void Watch::readInput() {
       return;
     }
     m_inputOpen = false;
-    stop({.exit = program::RunExit::cancelled, .text = "the starter closed its end"});
+    stop({.exit = program::RunExit::cancelled, .text = "the starting program closed its end"});
     return;
   }
   m_line.append(buffer.data(), static_cast<std::size_t>(length));

@@ -132,7 +132,7 @@ private:
     if (m_hasEnd) {
       return code;
     }
-    std::string reason = "the supervisor of this run is gone; the machine may have restarted";
+    std::string reason = "the supervisor of this run no longer exists; the machine may have restarted";
     if (isDiskFull() || ended) {
       reason = "the records of this run are incomplete: " +
                std::string(isDiskFull() ? "the disk is full" : "they could not be written");

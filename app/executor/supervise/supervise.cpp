@@ -65,11 +65,10 @@ int start(const std::string& folder) {
   constexpr int kOwn = 0600;
   Handle lock(open((folder + "/" + kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kOwn));
   if (!lock || flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return refuse(RunExit::badUsage, {ErrorCode::badUsage, "this run is under way already", "attach to it"});
+    return refuse(RunExit::badUsage, {ErrorCode::badUsage, "this run is already active", "attach to it"});
   }
   if (exists(folder + "/" + kRecordsFile) || exists(folder + "/" + kEndedFile)) {
-    return refuse(RunExit::badUsage,
-                  {ErrorCode::badUsage, "this folder holds a run that has been", "take a new folder"});
+    return refuse(RunExit::badUsage, {ErrorCode::badUsage, "this folder contains a finished run", "use a new folder"});
   }
   int line[2];
   if (pipe2(line, O_CLOEXEC) != 0) {
@@ -80,7 +79,7 @@ int start(const std::string& folder) {
   const pid_t child = fork();
   if (child < 0) {
     return refuse(RunExit::machineLacks, {ErrorCode::io, std::string("fork: ") + std::strerror(errno),
-                                          "the machine has no room for another process"});
+                                          "the machine cannot start another process"});
   }
   if (child == 0) {
     setsid();

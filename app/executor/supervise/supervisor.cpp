@@ -119,7 +119,7 @@ public:
         } else if (exists(m_folder + "/" + kCancelFile)) {
           cancel(program::kStoppedByUser);
         } else if (m_isStarterGone) {
-          cancel("the starter or the connection is gone");
+          cancel("the starting program or the connection was lost");
         } else if (m_job.limitSeconds > 0 && Clock::now() - started > std::chrono::seconds(m_job.limitSeconds)) {
           m_isLate = true;
           cancel("the time limit of " + std::to_string(m_job.limitSeconds) + " s is reached");
@@ -363,7 +363,7 @@ private:
         const int code = WEXITSTATUS(status);
         constexpr int kMaxCode = static_cast<int>(RunExit::internal);
         m_code = code > 0 && code <= kMaxCode ? static_cast<RunExit>(code) : RunExit::internal;
-        reason = "coppice-exec exited with status " + std::to_string(code) + " without its last record; see the log";
+        reason = "coppice-exec exited with status " + std::to_string(code) + " without a final record; see the log";
       }
       m_records.force(program::writeRecord(program::EndRecord{m_code, reason}));
     }

@@ -540,7 +540,7 @@ std::optional<RunFailure> Scheduler::finish(std::vector<double>& seconds) {
     failure->exit = program::RunExit::hang;
     failure->error.code = ErrorCode::verification;
     failure->error.message = m_stuck->text;
-    failure->error.fix = "the schedule itself waits in a circle; verify it";
+    failure->error.fix = "the schedule itself has a cyclic wait; verify it";
     failure->stuck = m_stuck;
   } else if (m_isAborted.load()) {
     failure.emplace();

@@ -104,7 +104,7 @@ Outcome ThreadsBackend::prepare(const Plan& plan, const Geometry& geometry) {
   } catch (const std::bad_alloc&) {
     return Error{.code = ErrorCode::limit, .message = "not enough memory to prepare the run"};
   } catch (const OverflowError&) {
-    return Error{.code = ErrorCode::limit, .message = "the run needs more memory than there are addresses"};
+    return Error{.code = ErrorCode::limit, .message = "the run needs more memory than the address space has"};
   }
 }
 
@@ -236,7 +236,7 @@ Result<std::unique_ptr<Backend>> create(const BackendOptions& options) {
     return std::unique_ptr<Backend>(std::make_unique<ThreadsBackend>(workers));
   } catch (const std::system_error&) {
     return Error{.code = ErrorCode::limit,
-                 .message = "the system grants no " + std::to_string(workers) + " threads",
+                 .message = "the system does not provide " + std::to_string(workers) + " threads",
                  .fix = "use fewer with --workers"};
   }
 }

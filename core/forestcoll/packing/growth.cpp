@@ -247,7 +247,7 @@ schedule::Forest growForest(const Fabric& fabric, const GrowthProblem& problem, 
     }
   }
   throw Failure{{ErrorCode::limit, "no strategy found a forest within the work that is allowed",
-                 "use a smaller k, or tell us about this fabric"}};
+                 "use a smaller k, or report this fabric"}};
 }
 
 }  // namespace coppice::forestcoll

@@ -205,7 +205,7 @@ void TestDesignerHelp::search_data() {
   QTest::newRow("part of a word") << u"threadbl"_s << u"glossary"_s << u"threadblock"_s;
   QTest::newRow("capitals") << u"ALGBW"_s << u"glossary"_s << u"algbw"_s;
   QTest::newRow("title") << u"minimap"_s << u"minimap"_s << u""_s;
-  QTest::newRow("keyword") << u"crash"_s << u"files"_s << u"nothing-is-lost"_s;
+  QTest::newRow("keyword") << u"crash"_s << u"files"_s << u"recovery"_s;
   QTest::newRow("two words") << u"round robin"_s << u"linking"_s << u"between-two-sets"_s;
   QTest::newRow("nonsense") << u"xyzzy"_s << u""_s << u""_s;
   QTest::newRow("one of two is nonsense") << u"cut xyzzy"_s << u""_s << u""_s;

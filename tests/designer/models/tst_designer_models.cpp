@@ -98,7 +98,7 @@ void TestDesignerModels::cellsRefuse_data() {
   QTest::addColumn<QString>("text");
   QTest::addColumn<bool>("allowed");
   QTest::newRow("kind") << false << int(NodeTableModel::kKind) << "switch" << true;
-  QTest::newRow("no kind") << false << int(NodeTableModel::kKind) << "toaster" << false;
+  QTest::newRow("not a kind") << false << int(NodeTableModel::kKind) << "toaster" << false;
   QTest::newRow("rank") << false << int(NodeTableModel::kRank) << "7" << true;
   QTest::newRow("no rank") << false << int(NodeTableModel::kRank) << "" << true;
   QTest::newRow("negative rank") << false << int(NodeTableModel::kRank) << "-1" << false;
@@ -247,12 +247,12 @@ void TestDesignerModels::queries() {
 void TestDesignerModels::queriesRefuse_data() {
   QTest::addColumn<QString>("text");
   QTest::addColumn<int>("column");
-  QTest::newRow("no field") << "speed < 3" << 1;
+  QTest::newRow("not a field") << "speed < 3" << 1;
   QTest::newRow("no value") << "bandwidth <" << 12;
   QTest::newRow("no bandwidth") << "bandwidth < fast" << 13;
   QTest::newRow("no number") << "degree > two" << 10;
   QTest::newRow("no bracket") << "(kind = gpu" << 1;
-  QTest::newRow("bracket too many") << "kind = gpu)" << 11;
+  QTest::newRow("no opening bracket") << "kind = gpu)" << 11;
   QTest::newRow("quote") << "box = \"box" << 7;
   QTest::newRow("sign") << "degree => 3" << 8;
   QTest::newRow("text order") << "name < 3" << 8;

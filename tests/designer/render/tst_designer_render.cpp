@@ -406,10 +406,10 @@ void TestDesignerRender::commandLines_data() {
   QTest::newRow("no such collective") << u"--export-image a.svg --mode analyse --collective x b"_s << u"\"x\""_s << -1;
   QTest::newRow("root of an allgather") << u"--export-image a.svg --mode analyse --root g b"_s << u"no root"_s << -1;
   QTest::newRow("collective of a drawing")
-      << u"--export-image a.svg --collective allreduce b"_s << u"about a drawing"_s << -1;
+      << u"--export-image a.svg --collective allreduce b"_s << u"to a plain drawing"_s << -1;
   QTest::newRow("trees") << u"--export-image a.svg --mode schedule --trees 3 --collective reduce --root g b"_s << u""_s
                          << image;
-  QTest::newRow("trees of a drawing") << u"--export-image a.svg --trees 3 b"_s << u"about a schedule"_s << -1;
+  QTest::newRow("trees of a drawing") << u"--export-image a.svg --trees 3 b"_s << u"applies to schedules"_s << -1;
   QTest::newRow("too many trees") << u"--export-image a.svg --mode schedule --trees 17 b"_s << u"--trees"_s << -1;
   QTest::newRow("empty selection") << u"--export-image a.svg --selection , b"_s << u"--selection"_s << -1;
   QTest::newRow("dark without a picture") << u"--dark a"_s << u"--dark"_s << -1;

@@ -432,8 +432,8 @@ void TestDesignerFlows::pairsByNames_data() {
                             << "!->";
   QTest::newRow("no side") << "->host"
                            << "!side";
-  QTest::newRow("no regular expression") << "leaf(->host"
-                                         << "!regular";
+  QTest::newRow("not a regular expression") << "leaf(->host"
+                                            << "!regular";
   QTest::newRow("no such bracket") << "leaf(\\d+)->host$2"
                                    << "!$2";
 }

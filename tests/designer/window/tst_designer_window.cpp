@@ -606,7 +606,7 @@ void TestDesignerWindow::failureIsShown() {
   QVERIFY(title->isHidden());
 }
 
-/// What is in view is selected where it stands; what is not is brought into view.
+/// Visible area is selected where it stands; what is not is brought into view.
 void TestDesignerWindow::shownElementMovesNothing() {
   const Fixture f;
   f.window->openFile(f.example("2x-dgx-a100.fabric.json"));

@@ -359,8 +359,8 @@ void ExecutorProbeTest::narrowSlot() {
   recorded.gpu("0000:11:00.0", 8, 9);
   recorded.gpu("0000:21:00.0", 8, 9);
   const Machine machine = recorded.read();
-  QCOMPARE(findingAt(machine, "GPU 0"), std::string("its PCIe link runs at x8, both ends are able to x16"));
-  QCOMPARE(findingAt(machine, "GPU 1"), std::string("its slot has x8, the device is able to x16"));
+  QCOMPARE(findingAt(machine, "GPU 0"), std::string("its PCIe link runs at x8, both ends support x16"));
+  QCOMPARE(findingAt(machine, "GPU 1"), std::string("its slot has x8, the device supports x16"));
   const auto drawn = drawFabric(machine);
   QVERIFY2(drawn.hasValue(), drawn ? "" : describe(drawn.error()).c_str());
   QCOMPARE(findLink(drawn->description, "gpu0", "cpu0")->bandwidth, std::string("16"));

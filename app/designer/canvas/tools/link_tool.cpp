@@ -126,7 +126,7 @@ void LinkTool::linkTo(const ElementId& target, const QPointF& where) {
 
 void LinkTool::linkSets(const std::vector<NodeId>& from, const std::vector<NodeId>& to, const QPointF& where) {
   if (to.empty()) {
-    m_view.say(Texts::tr("There is nothing to link to in it"));
+    m_view.say(Texts::tr("It contains no node to link to"));
     return;
   }
   if (to.size() == 1) {
@@ -162,7 +162,7 @@ void LinkTool::make(const std::vector<NodeId>& from, const std::vector<NodeId>& 
     return;
   }
   if (made.empty()) {
-    m_view.say(Texts::tr("These are one and the same node"));
+    m_view.say(Texts::tr("Both ends are the same node"));
     return;
   }
   m_view.selection().set({made.begin(), made.end()});

@@ -381,17 +381,17 @@ void SelectTool::paint(QPainter& painter) {
 QString SelectTool::hint() const {
   switch (m_state) {
     case State::dragging:
-      return Texts::tr("Release to drop · Alt: no snapping · Esc: back");
+      return Texts::tr("Release to drop · Alt: no snapping · Esc: cancel");
     case State::band:
-      return Texts::tr("Release to select what lies inside · Shift adds · Ctrl takes away");
+      return Texts::tr("Release to select what lies inside · Shift adds · Ctrl removes");
     case State::stretching:
-      return Texts::tr("Release to keep the width · Alt: no snapping · Esc: back");
+      return Texts::tr("Release to keep the width · Alt: no snapping · Esc: cancel");
     case State::idle:
     case State::pressed:
       break;
   }
   if (m_handle) {
-    return Texts::tr("Drag stretches the switch · double click: as wide as its links ask for");
+    return Texts::tr("Drag stretches the switch · double click: fit its links");
   }
   return m_view.selection().isEmpty()
              ? Texts::tr("Click selects · drag from empty space selects many · Space drags the view")

@@ -140,7 +140,7 @@ void BoxTool::paint(QPainter& painter) {
 }
 
 QString BoxTool::hint() const {
-  return Texts::tr("Drag round what the box shall hold, or over empty space for an empty box");
+  return Texts::tr("Drag around what the box should contain, or over empty space for an empty box");
 }
 
 // ---- notes
@@ -158,7 +158,7 @@ void NoteTool::release(const CanvasPoint& point) {
 }
 
 QString NoteTool::hint() const {
-  return Texts::tr("Click where the note shall stand");
+  return Texts::tr("Click to place the note");
 }
 
 // ---- place
@@ -255,7 +255,7 @@ void PlaceTool::paint(QPainter& painter) {
 }
 
 QString PlaceTool::hint() const {
-  return Texts::tr("Click puts down: %1 · Alt: no snapping · Esc: enough").arg(m_name);
+  return Texts::tr("Click to place %1 · Alt: no snapping · Esc: cancel").arg(m_name);
 }
 
 }  // namespace coppice::designer
