@@ -19,7 +19,7 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 /// The whole file. Errors: io (absent, a folder, not readable), limit (longer than maxBytes).
 Result<std::string> readFile(const std::filesystem::path& path, std::size_t maxBytes = kMaxFileBytes);
 
-/// Replaces the file in one step: writes a temporary file beside it, then renames. Whoever reads meanwhile sees the old
+/// Replaces the file in one step: writes a temporary file beside it, then renames. A reader meanwhile sees the old
 /// or the new text, never a part; on an error the old file is untouched. Keeps the permissions of an existing file and
 /// follows symbolic links; devices and pipes are written directly. Errors: io.
 Outcome saveFile(const std::filesystem::path& path, std::string_view text);

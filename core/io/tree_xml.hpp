@@ -89,7 +89,7 @@ Result<schedule::Forest> forestFromTrees(const TreeXml& trees, const fabric::Fab
 /// forestFromTrees as a whole schedule of the collective. One root only: that of broadcast and reduce; roots with
 /// different numbers of trees: amounts. fixedK is k. The file proves no bound: `bound` is 0 and there are no cuts,
 /// until the caller takes them from forestcoll::optimum. Errors: badUsage (one root but not broadcast or reduce, or the
-/// other way round), as forestFromTrees.
+/// opposite direction), as forestFromTrees.
 Result<schedule::Schedule> scheduleFromTrees(const TreeXml& trees, const fabric::Fabric& fabric, Collective collective);
 
 }  // namespace coppice::io

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Takes resources/screenshots anew from the real window, without a display: builds coppice-screenshots in the build
+# Retakes resources/screenshots from the real window, without a display: builds coppice-screenshots in the build
 # folder (the first argument; build/release without one) and runs it. Makes the files small where pngquant and optipng
 # are there.
 set -euo pipefail

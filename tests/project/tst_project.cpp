@@ -142,6 +142,9 @@ private slots:
   void graphvizStaysInTheHelper();
   void everySourceNamesItsLicence();
   void noMachinePaths();
+  void oddWords_data();
+  void oddWords();
+  void textsUseTheWordsOfTheGlossary();
 };
 
 void TestProject::objections_data() {
@@ -313,6 +316,63 @@ void TestProject::noMachinePaths() {
       ++line;
       if (kPath.match(QString::fromUtf8(row)).hasMatch()) {
         faults << QStringLiteral("%1:%2 names a path of one machine").arg(file).arg(line);
+      }
+    }
+  }
+  QVERIFY2(faults.isEmpty(), qPrintable(faults.join(QLatin1Char('\n'))));
+}
+
+/// The worst words: resources/doc/wording.md says what to write instead.
+static const QRegularExpression& oddWord() {
+  static const QRegularExpression kOdd(
+      QStringLiteral("\\b(mend(s|ed|ing)?|anew|shall|strangers?|whoever|whomever|hither|thither|believed)\\b"
+                     "|\\b(over there|is to be had|so many|for ever|way round|no good|to and fro|half gone)\\b"
+                     "|\\b(brought home|tell us about|the other side says)\\b"),
+      QRegularExpression::CaseInsensitiveOption);
+  return kOdd;
+}
+
+void TestProject::oddWords_data() {
+  QTest::addColumn<QString>("text");
+  QTest::addColumn<bool>("odd");
+  QTest::newRow("mend") << "\"mend the text\"" << true;
+  QTest::newRow("capital") << "/// Anew from the file." << true;
+  QTest::newRow("two words") << "runs over there" << true;
+  QTest::newRow("longer word") << "recommended, amended, marshalling" << false;
+  QTest::newRow("identifier") << "mendFor(text)" << false;
+  QTest::newRow("plain") << "Correct the text and generate the file again." << false;
+}
+
+void TestProject::oddWords() {
+  QFETCH(QString, text);
+  QFETCH(bool, odd);
+  QCOMPARE(oddWord().match(text).hasMatch(), odd);
+}
+
+/// Sources, help, manual and scripts keep to plain words.
+void TestProject::textsUseTheWordsOfTheGlossary() {
+  const QStringList patterns = {"*.hpp", "*.cpp", "*.cu",    "*.md",  "*.sh",  "*.py",
+                                "*.in",  "*.txt", "*.cmake", "*.xml", "*.qrc", "run"};
+  QStringList files = filesBelow({"core", "app", "tests", "examples", "resources", ".ci"}, patterns);
+  files << "CMakeLists.txt"
+        << "README.md";
+  QVERIFY(files.size() > 300);
+  QStringList faults;
+  for (const QString& file : files) {
+    // The lists of these words, and inputs from elsewhere.
+    if (file == QLatin1String("tests/project/tst_project.cpp") || file == QLatin1String("resources/doc/wording.md") ||
+        file.startsWith(QLatin1String("tests/data/")) || file.startsWith(QLatin1String("resources/fonts/"))) {
+      continue;
+    }
+    int line = 0;
+    for (const QByteArray& row : contents(sourceDir() + "/" + file).split('\n')) {
+      ++line;
+      const auto match = oddWord().match(QString::fromUtf8(row));
+      if (match.hasMatch()) {
+        faults << QStringLiteral("%1:%2: \"%3\"; resources/doc/wording.md has a plain word for it")
+                      .arg(file)
+                      .arg(line)
+                      .arg(match.captured(0));
       }
     }
   }

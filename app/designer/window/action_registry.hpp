@@ -52,7 +52,7 @@ public:
 
   /// Another action that has the shortcut; nullptr if it is free.
   [[nodiscard]] QAction* holderOf(const QKeySequence& shortcut, const QAction* except = nullptr) const;
-  /// Sets and remembers. Takes the shortcut from whoever has it.
+  /// Sets and remembers. Takes the shortcut from the command that has it.
   void setShortcut(QAction* action, const QKeySequence& shortcut);
   void resetShortcuts();
 

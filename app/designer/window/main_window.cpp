@@ -922,7 +922,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
         m_strip->setHint(tr("%1 is not a file on this computer").arg(url.toDisplayString()));
       }
     }
-    // Whoever dragged them waits for the drop to end; a message may stand for long.
+    // The source of the drag waits for the drop to end, and a message may stay open for long.
     QTimer::singleShot(0, this, [this, paths] { openFiles(paths); });
   } else {
     pasteText(event->mimeData()->text());

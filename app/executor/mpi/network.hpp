@@ -37,7 +37,7 @@ public:
   virtual ~SendingEnd() = default;
   /// A message, once it is there; it stays until its slot is free. Messages are asked for in order.
   [[nodiscard]] virtual std::optional<std::span<const std::byte>> message(std::uint64_t number) const = 0;
-  /// So many messages are consumed and have left their slots. Only grows.
+  /// Number of messages that are consumed and have left their slots. Only grows.
   virtual void setHead(std::uint64_t head) = 0;
 };
 

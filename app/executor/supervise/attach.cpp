@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 constexpr auto kAliveEvery = 2s;
 constexpr auto kSilence = 30s;    // after a ping
 constexpr auto kLastWords = 15s;  // for a run that we have asked to end: TERM, grace, KILL
-constexpr auto kStalled = 8s;     // without a sign of life of the supervisor, which gives one every second
+constexpr auto kStalled = 8s;     // without a heartbeat of the supervisor, which sends one every second
 
 /// A file that somebody else is writing.
 class Tail {
@@ -150,7 +150,7 @@ private:
     return statvfs(m_folder.c_str(), &disk) == 0 && disk.f_blocks > 0 && disk.f_bavail == 0;
   }
 
-  /// Names a supervisor that gives no sign of life, and ends its run where that was asked for: nobody else can.
+  /// Names a supervisor that sends no heartbeat, and ends its run where that was asked for: nobody else can.
   void watchSupervisor() {
     struct stat lock = {};
     if (stat((m_folder + "/" + kLockFile).c_str(), &lock) != 0) {

@@ -10,7 +10,7 @@
 ///
 /// The folder (0700): job.json, the schedule; then records.jsonl (what coppice-exec says, and an `end` in any case),
 /// log.txt (its standard error), lock (held while the supervisor lives, with its process id; touched every second as a
-/// sign of life), cancel (a request), ended (the exit code), reserve (room for the last record on a full disk).
+/// heartbeat), cancel (a request), ended (the exit code), reserve (room for the last record on a full disk).
 namespace coppice::executor {
 
 /// The sub-commands:

@@ -151,7 +151,7 @@ private:
     }
   }
 
-  /// So many places, spread evenly: those that the root may serve itself, then others.
+  /// This many places, spread evenly: those that the root may serve itself, then others.
   [[nodiscard]] std::vector<int> entryPlaces(int count) const {
     std::vector<int> direct;
     std::vector<int> others;

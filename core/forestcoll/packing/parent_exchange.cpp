@@ -176,7 +176,7 @@ bool ParentExchange::search(const Wish& wish, bool inParts) {
 
 /// A tree but the given one on an arc that may go to the other and has at least that many copies, or -1.
 int ParentExchange::findMover(std::size_t from, std::size_t to, int64_t copies, int except) {
-  // Whoever was found last time is there still, mostly; and where there was nobody, somebody must have come since.
+  // What was found last time is mostly still there; where nothing was found, something must have been added since.
   int& known = m_movers[from * m_arcs.size() + to];
   if (known == kNobody) {
     return -1;

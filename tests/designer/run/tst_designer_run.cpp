@@ -226,7 +226,7 @@ private Q_SLOTS:
     }
   }
 
-  // ---- what the other side says
+  // ---- the output of the executor
 
   void hostileRecords() {
     RunData data;
