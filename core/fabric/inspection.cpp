@@ -613,6 +613,27 @@ private:
 
 }  // namespace
 
+bool isGoodId(std::string_view id) {
+  return idFault(id) == IdFault::none;
+}
+
+std::optional<Bandwidth> totalBandwidth(const LinkDescription& link) {
+  const auto bandwidth = Bandwidth::parse(link.bandwidth);
+  if (!bandwidth || !bandwidth->gigabytesPerSecond().isPositive() || link.count < 1) {
+    return std::nullopt;
+  }
+  if (link.latency) {
+    if (const auto latency = Rational::parse(*link.latency); !latency || *latency < Rational(0)) {
+      return std::nullopt;
+    }
+  }
+  try {
+    return *bandwidth * Rational(link.count);
+  } catch (const OverflowError&) {
+    return std::nullopt;
+  }
+}
+
 Inspection inspect(const Description& description, bool withAdvice) {
   return Inspector(description, withAdvice).run();
 }

@@ -26,6 +26,12 @@ struct Inspection {
 /// withAdvice: also the warnings and notes, which build() does not need.
 [[nodiscard]] Inspection inspect(const Description& description, bool withAdvice);
 
+/// Not empty, UTF-8, and without control characters.
+[[nodiscard]] bool isGoodId(std::string_view id);
+/// Bandwidth of one direction of the link, its parallel links together; nullopt where the link's own values have a
+/// fault or leave the exact range.
+[[nodiscard]] std::optional<Bandwidth> totalBandwidth(const LinkDescription& link);
+
 /// Capacity to add from node to node; isNew where no arc joins them yet.
 struct Raise {
   NodeIndex tail = 0;

@@ -220,23 +220,25 @@ bool Network::isBalancedAtSwitches() const {
   return unbalancedSwitches(*this, arcs).empty();
 }
 
-Network makeNetwork(const fabric::Fabric& fabric, std::span<const int64_t> demandByRank) {
+Network makeNetwork(int nodeCount, std::span<const fabric::NodeIndex> gpus, std::span<const fabric::Arc> arcs,
+                    std::span<const int64_t> demandByRank) {
   Network network;
-  network.nodeCount = fabric.nodeCount();
+  network.nodeCount = nodeCount;
   network.isGpu.assign(static_cast<std::size_t>(network.nodeCount), 0);
   network.demand.assign(static_cast<std::size_t>(network.nodeCount), 0);
-  network.gpus.assign(fabric.gpus().begin(), fabric.gpus().end());
+  network.gpus.assign(gpus.begin(), gpus.end());
   for (std::size_t rank = 0; rank < network.gpus.size(); ++rank) {
     network.isGpu[network.gpus[rank]] = 1;
     network.demand[network.gpus[rank]] = demandByRank[rank];
     network.totalDemand = checkedAdd(network.totalDemand, demandByRank[rank]);
   }
   int64_t denominator = 1;
-  for (const fabric::Arc& arc : fabric.arcs()) {
+  for (const fabric::Arc& arc : arcs) {
     denominator = leastCommonMultiple(denominator, arc.bandwidth.gigabytesPerSecond().denominator());
   }
   int64_t divisor = 0;
-  for (const fabric::Arc& arc : fabric.arcs()) {
+  network.arcs.reserve(arcs.size());
+  for (const fabric::Arc& arc : arcs) {
     const Rational& bandwidth = arc.bandwidth.gigabytesPerSecond();
     const int64_t scaled = checkedMul(bandwidth.numerator(), denominator / bandwidth.denominator());
     network.arcs.push_back({arc.tail, arc.head, scaled});
@@ -249,6 +251,11 @@ Network makeNetwork(const fabric::Fabric& fabric, std::span<const int64_t> deman
     arc.capacity /= divisor;
   }
   network.unit = Rational(divisor, denominator);
+  return network;
+}
+
+Network makeNetwork(const fabric::Fabric& fabric, std::span<const int64_t> demandByRank) {
+  Network network = makeNetwork(fabric.nodeCount(), fabric.gpus(), fabric.arcs(), demandByRank);
   constexpr int kFewGpus = 256;  // their flows cost less than looking for symmetry
   if (fabric.gpuCount() > kFewGpus) {
     network.symmetryClass = symmetryClasses(fabric, demandByRank);

@@ -5,7 +5,7 @@
 #include <bit>
 #include <map>
 #include <set>
-#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -81,7 +81,7 @@ struct Place {
 template <typename Cap>
 class Search {
 public:
-  Search(const fabric::Fabric& fabric, const Network& network, const CutRatio& ratio, const Progress& progress,
+  Search(const CutFabric& fabric, const Network& network, const CutRatio& ratio, const Progress& progress,
          const TiedCutsLimits& limits)
       : m_fabric(fabric),
         m_network(network),
@@ -445,39 +445,27 @@ private:
     mark<isForward>(seeds, state);
   }
 
-  /// The boxes around the node, outermost first, while visit returns true.
-  template <typename Visit>
-  void forEachBox(int node, Visit&& visit) const {
-    const std::string& path = m_fabric.nodes()[node].box;
-    for (std::size_t end = path.find('/'); !path.empty(); end = path.find('/', end + 1)) {
-      if (!visit(path.substr(0, end)) || end == std::string::npos) {
-        return;
-      }
-    }
-  }
-
   /// Draws in the rest of each box that has its GPUs on this side, where nothing of the other side comes with it.
   template <bool isForward>
   void takeBoxes(State own, State other) {
-    std::map<std::string, bool> isFilled;  // boxes with GPUs, outer ones too
+    const fabric::BoxTree& boxes = m_fabric.boxes;
+    std::vector<bool> hasOwn(boxes.boxCount(), false);
+    std::vector<bool> hasOther(boxes.boxCount(), false);
     for (const int gpu : m_network.gpus) {
-      forEachBox(gpu, [&](const std::string& box) {
-        bool& filled = isFilled.try_emplace(box, true).first->second;
-        filled = filled && m_state[gpu] == own;
-        return true;
-      });
+      std::vector<bool>& side = m_state[gpu] == own ? hasOwn : hasOther;
+      for (const int box : boxes.around(gpu)) {
+        side[box] = true;
+      }
     }
-    std::map<std::string, std::vector<int>> rest;
+    std::map<int, std::vector<int>> rest;
     for (int v = 0; v < m_network.nodeCount; ++v) {
       if (m_state[v] == State::open) {
-        forEachBox(v, [&](const std::string& box) {
-          const auto found = isFilled.find(box);
-          const bool isOuterEnough = found != isFilled.end() && found->second;
-          if (isOuterEnough) {
-            rest[box].push_back(v);
-          }
-          return !isOuterEnough;
-        });
+        const auto around = boxes.around(v);
+        const auto filled =
+            std::find_if(around.begin(), around.end(), [&](int box) { return hasOwn[box] && !hasOther[box]; });
+        if (filled != around.end()) {
+          rest[*filled].push_back(v);
+        }
       }
     }
     for (const auto& [box, nodes] : rest) {
@@ -493,7 +481,7 @@ private:
     }
   }
 
-  const fabric::Fabric& m_fabric;
+  const CutFabric& m_fabric;
   const Network& m_network;
   const Progress& m_progress;
   const TiedCutsLimits& m_limits;
@@ -518,9 +506,9 @@ private:
 };
 
 /// a(v) by rank: what each GPU has to send.
-std::vector<int64_t> demandOf(const fabric::Fabric& fabric, const Request& request) {
-  std::vector<int64_t> demand(static_cast<std::size_t>(fabric.gpuCount()), request.root ? 0 : 1);
-  if (request.root && *request.root >= 0 && *request.root < fabric.gpuCount()) {
+std::vector<int64_t> demandOf(const CutFabric& fabric, const Request& request) {
+  std::vector<int64_t> demand(fabric.gpus.size(), request.root ? 0 : 1);
+  if (request.root && *request.root >= 0 && *request.root < static_cast<int>(fabric.gpus.size())) {
     demand[*request.root] = 1;
   } else if (request.amounts.size() == demand.size()) {
     demand = request.amounts;
@@ -536,10 +524,10 @@ void turnRound(Network& network) {
 
 }  // namespace
 
-Result<TiedCuts> tiedCuts(const fabric::Fabric& fabric, const Request& request, const schedule::Cut& cut,
+Result<TiedCuts> tiedCuts(const CutFabric& fabric, const Request& request, const schedule::Cut& cut,
                           const Progress& progress, const TiedCutsLimits& limits) {
   try {
-    Network network = makeNetwork(fabric, demandOf(fabric, request));
+    Network network = makeNetwork(fabric.boxes.nodeCount(), fabric.gpus, fabric.arcs, demandOf(fabric, request));
     std::vector<char> isInside(static_cast<std::size_t>(network.nodeCount), 0);
     CutRatio ratio;
     for (const int node : cut.nodes) {
@@ -570,6 +558,17 @@ Result<TiedCuts> tiedCuts(const fabric::Fabric& fabric, const Request& request, 
   } catch (const CancelledError&) {
     return Error{ErrorCode::cancelled, "cancelled"};
   }
+}
+
+Result<TiedCuts> tiedCuts(const fabric::Fabric& fabric, const Request& request, const schedule::Cut& cut,
+                          const Progress& progress, const TiedCutsLimits& limits) {
+  std::vector<std::string_view> boxOfNode;
+  boxOfNode.reserve(fabric.nodes().size());
+  for (const fabric::Node& node : fabric.nodes()) {
+    boxOfNode.emplace_back(node.box);
+  }
+  const fabric::BoxTree boxes(boxOfNode);
+  return tiedCuts(CutFabric{fabric.gpus(), fabric.arcs(), boxes}, request, cut, progress, limits);
 }
 
 }  // namespace coppice::forestcoll

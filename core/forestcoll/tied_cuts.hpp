@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "fabric/box_tree.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "schedule/forest.hpp"
@@ -33,11 +35,20 @@ struct TiedCutsLimits {
   std::uint64_t steps = 400'000'000;
 };
 
+/// What of a fabric decides its cuts; nodes are numbered as in Fabric.
+struct CutFabric {
+  std::span<const fabric::NodeIndex> gpus;  ///< by rank
+  std::span<const fabric::Arc> arcs;        ///< at most one per ordered pair
+  const fabric::BoxTree& boxes;
+};
+
 /// Every set Q that the data must enter is tight exactly if it is a minimum cut of the flow into its first GPU, and the
 /// minimum cuts are the closed sets of what the flow leaves free (Picard and Queyranne, 1980). They are counted GPU by
 /// GPU, each Q at the first GPU in it.
 /// @param cut one that proves the cut bound of the request (of the slower half, for an allreduce)
 /// Errors: badUsage (the cut has no demand or no exit, or a set tighter than it exists), overflow, cancelled.
+Result<TiedCuts> tiedCuts(const CutFabric& fabric, const Request& request, const schedule::Cut& cut,
+                          const Progress& progress = {}, const TiedCutsLimits& limits = {});
 Result<TiedCuts> tiedCuts(const fabric::Fabric& fabric, const Request& request, const schedule::Cut& cut,
                           const Progress& progress = {}, const TiedCutsLimits& limits = {});
 

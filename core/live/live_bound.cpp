@@ -123,6 +123,10 @@ Result<LiveBound> LiveBound::create(const fabric::Description& description, cons
   });
 }
 
+Result<LiveBound> LiveBound::create(const fabric::EditedFabric& fabric, const forestcoll::Request& request) {
+  return guarded<LiveBound>([&] { return LiveBound(makeState(plainOf(fabric), request)); });
+}
+
 Result<Answer> LiveBound::bound(const Progress& progress) {
   return guarded<Answer>([&] { return m_state->solve(progress); });
 }
@@ -162,22 +166,6 @@ Result<Answer> LiveBound::undo(const Progress& progress) {
       }
     });
     m_state->history.resize(m_state->history.size() - 2);
-    return m_state->solve(progress);
-  });
-}
-
-Result<Answer> LiveBound::update(const fabric::Description& description, const Progress& progress) {
-  return guarded<Answer>([&] {
-    const PlainFabric plain = plainOf(description);
-    commit(*m_state, [&](std::vector<Step>& steps) { m_state->become(plain, steps); });
-    return m_state->solve(progress);
-  });
-}
-
-Result<Answer> LiveBound::update(const fabric::Fabric& fabric, const Progress& progress) {
-  return guarded<Answer>([&] {
-    const PlainFabric plain = plainOf(fabric);
-    commit(*m_state, [&](std::vector<Step>& steps) { m_state->become(plain, steps); });
     return m_state->solve(progress);
   });
 }

@@ -13,6 +13,7 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
+#include "fabric/edited_fabric.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "schedule/forest.hpp"
@@ -60,7 +61,13 @@ struct RemoveNode {
 struct RemoveBox {
   std::string box;
 };
-using Edit = std::variant<SetArc, SetLink, ChangeBandwidth, AddNode, RemoveNode, RemoveBox>;
+/// Another id and box for a node. Two nodes may exchange their ids. @pre ids are distinct after all edits of the list
+struct ChangeNode {
+  NodeId node = 0;
+  std::string id;
+  std::string box;
+};
+using Edit = std::variant<SetArc, SetLink, ChangeBandwidth, AddNode, RemoveNode, RemoveBox, ChangeNode>;
 
 /// The bound of the fabric as it stands.
 struct Answer {
@@ -105,6 +112,8 @@ public:
   /// first error of fabric::validate in nodes or links.
   static Result<LiveBound> create(const fabric::Description& description, const forestcoll::Request& request,
                                   const Progress& progress = {});
+  /// Of a sound edited fabric. Does not solve yet: bound() does.
+  static Result<LiveBound> create(const fabric::EditedFabric& fabric, const forestcoll::Request& request);
   ~LiveBound();
   LiveBound(LiveBound&& other) noexcept;
   LiveBound& operator=(LiveBound&& other) noexcept;
@@ -117,13 +126,9 @@ public:
   /// edits are in and only the answer is missing: the next call continues from there. Fabrics that cannot work (GPUs
   /// cut off, fewer than two of them) are answers with a finding, not errors.
   Result<Answer> apply(std::span<const Edit> edits, const Progress& progress = {});
-  /// Takes back the last apply or update, which need not be answered; badUsage when there is none.
+  /// Takes back the last apply, which need not be answered; badUsage when there is none.
   Result<Answer> undo(const Progress& progress = {});
   [[nodiscard]] bool canUndo() const;
-  /// Makes the fabric equal to another, as one edit: nodes by id, bandwidths by pair. New GPUs have amount 1. Errors as
-  /// create; then nothing changed.
-  Result<Answer> update(const fabric::Description& description, const Progress& progress = {});
-  Result<Answer> update(const fabric::Fabric& fabric, const Progress& progress = {});
   /// The bound after the edits, which are not kept. Errors as apply.
   Result<Answer> probe(std::span<const Edit> edits, const Progress& progress = {});
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <unordered_set>
 #include <utility>
 
 #include "base/text.hpp"
@@ -43,6 +42,19 @@ PlainFabric plainOf(const fabric::Fabric& fabric) {
     plain.nodes.push_back({node.id, node.kind, node.box, node.rank});
   }
   for (const fabric::Arc& arc : fabric.arcs()) {
+    plain.arcs.push_back({arc.tail, arc.head, arc.bandwidth.gigabytesPerSecond()});
+  }
+  return plain;
+}
+
+PlainFabric plainOf(const fabric::EditedFabric& fabric) {
+  const fabric::EditedFabric::Indexed indexed = fabric.indexed();
+  PlainFabric plain;
+  for (std::size_t i = 0; i < indexed.nodes.size(); ++i) {
+    const fabric::NodeDescription& facts = indexed.nodes[i]->facts;
+    plain.nodes.push_back({facts.id, *indexed.nodes[i]->kind, facts.box, indexed.ranks[i]});
+  }
+  for (const fabric::Arc& arc : indexed.arcs) {
     plain.arcs.push_back({arc.tail, arc.head, arc.bandwidth.gigabytesPerSecond()});
   }
   return plain;
@@ -184,6 +196,15 @@ void LiveState::applyNode(int v, const LiveNode& after) {
     }
   };
   count(-1);
+  if (target.id != after.id) {
+    if (const auto old = byId.find(target.id); old != byId.end() && old->second == v) {
+      byId.erase(old);
+    }
+    rootId = target.amount > 0 && target.id == rootId ? after.id : rootId;
+  }
+  if (after.isAlive) {
+    byId[after.id] = v;
+  }
   target = after;
   count(1);
 }
@@ -283,48 +304,15 @@ void LiveState::edit(const Edit& edit, std::vector<Step>& steps) {
     if (!isAny) {
       fail(ErrorCode::badUsage, "there is no box " + inQuotes(box->box), "name a box of the fabric");
     }
-  }
-}
-
-void LiveState::become(const PlainFabric& fabric, std::vector<Step>& steps) {
-  std::vector<char> isKept(nodes.size(), 0);
-  for (const PlainNode& plain : fabric.nodes) {
-    const auto found = byId.find(plain.id);
-    if (found != byId.end() && node(found->second).isAlive && node(found->second).kind == plain.kind) {
-      isKept[found->second] = 1;
+  } else if (const auto* changed = std::get_if<ChangeNode>(&edit)) {
+    if (changed->node < 0 || changed->node >= static_cast<int>(nodes.size()) || !node(changed->node).isAlive) {
+      fail(ErrorCode::badUsage, "there is no node number " + std::to_string(changed->node),
+           "name a node of the fabric");
     }
-  }
-  for (int v = 0; v < static_cast<int>(isKept.size()); ++v) {
-    if (node(v).isAlive && isKept[v] == 0) {
-      removeNode(v, steps);
-    }
-  }
-  std::vector<int> slot;
-  for (const PlainNode& plain : fabric.nodes) {
-    const auto found = byId.find(plain.id);
-    if (found == byId.end() || !node(found->second).isAlive) {
-      edit(AddNode{plain.id, plain.kind, plain.box, 1}, steps);
-    } else if (node(found->second).box != plain.box) {
-      LiveNode moved = node(found->second);
-      moved.box = plain.box;
-      setNode(found->second, std::move(moved), steps);
-    }
-    slot.push_back(byId.at(plain.id));
-  }
-  std::vector<char> isSet(arcs.size(), 0);
-  for (const PlainArc& arc : fabric.arcs) {
-    const auto found = arcOf.find(arcKey(slot[arc.tail], slot[arc.head]));
-    if (found != arcOf.end() && static_cast<std::size_t>(found->second) < isSet.size()) {
-      isSet[found->second] = 1;
-    }
-  }
-  for (int arc = 0; arc < static_cast<int>(isSet.size()); ++arc) {
-    if (isSet[arc] == 0 && !arcs[arc].bandwidth.isZero()) {
-      setArc(arcs[arc].tail, arcs[arc].head, 0, steps);
-    }
-  }
-  for (const PlainArc& arc : fabric.arcs) {
-    setArc(slot[arc.tail], slot[arc.head], arc.bandwidth, steps);
+    LiveNode after = node(changed->node);
+    after.id = changed->id;
+    after.box = changed->box;
+    setNode(changed->node, std::move(after), steps);
   }
 }
 

@@ -36,7 +36,7 @@ Result<T> guarded(Work&& work) {
   }
 }
 
-/// A fabric as plain lists, from a Fabric or a Description.
+/// A fabric as plain lists.
 struct PlainNode {
   std::string id;
   fabric::NodeKind kind = fabric::NodeKind::gpu;
@@ -53,6 +53,7 @@ struct PlainFabric {
   std::vector<PlainArc> arcs;  ///< at most one per ordered pair
 };
 [[nodiscard]] PlainFabric plainOf(const fabric::Fabric& fabric);
+[[nodiscard]] PlainFabric plainOf(const fabric::EditedFabric& fabric);
 /// Throws EditFailure.
 [[nodiscard]] PlainFabric plainOf(const fabric::Description& description);
 
@@ -120,7 +121,6 @@ struct LiveState {
   // The model. Each appends to `steps`; edit() throws EditFailure and OverflowError and then leaves the model half
   // changed, for the caller to take back.
   void edit(const Edit& edit, std::vector<Step>& steps);
-  void become(const PlainFabric& fabric, std::vector<Step>& steps);
   void takeBack(std::vector<Step>& steps);
   /// Brings the engines to what the model now is, after `steps`.
   void follow(const std::vector<Step>& steps);

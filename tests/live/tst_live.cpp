@@ -12,6 +12,8 @@
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "forestcoll/network.hpp"
+#include "forestcoll/optimality.hpp"
+#include "live/bound_follower.hpp"
 #include "live/failures.hpp"
 #include "live/live_bound.hpp"
 #include "live/prices.hpp"
@@ -494,7 +496,7 @@ private slots:
   void wrongRequests_data();
   void wrongRequests();
   void cancelled();
-  void updateFollowsDescriptions();
+  void followsAnEditedFabric();
   void invalidDescriptions();
   void boxes();
   void ties();
@@ -923,27 +925,49 @@ void TestLive::cancelled() {
   QCOMPARE(must(live->bound()).algbw, algbwFromNothing(*live, Collective::allgather));
 }
 
-void TestLive::updateFollowsDescriptions() {
+/// One fabric after another as deltas: what a follower says of each is what nothing kept says.
+void TestLive::followsAnEditedFabric() {
   Dice dice(11);
   for (int round = 0; round < 60; ++round) {
-    const Scene first = randomScene(dice, Collective::allgather, false, kMaxNodes);
-    auto live = LiveBound::create(first.description, {});
-    for (int i = 0; i < 4; ++i) {
+    fabric::EditedFabric edited;
+    live::BoundFollower follower;
+    std::map<std::string, fabric::Key> keys;
+    fabric::Key nextLink = 1;
+    fabric::Key firstLink = 1;
+    for (int i = 0; i < 5; ++i) {
       const Scene next = randomScene(dice, Collective::allgather, false, kMaxNodes);
-      const auto answer = live->update(next.description);
-      QVERIFY2(answer.hasValue(), answer ? "" : describe(answer.error()).c_str());
-      QCOMPARE(told(answer->algbw.toString()), told(next.reference.algbw().toString()));
+      fabric::FabricDelta delta;
+      for (fabric::Key link = firstLink; link < nextLink; ++link) {
+        delta.links.push_back({link, 0, 0, std::nullopt});
+      }
+      std::map<std::string, fabric::Key> before = keys;
+      for (const fabric::NodeDescription& node : next.description.nodes) {
+        before.erase(node.id);
+        const fabric::Key key = keys.try_emplace(node.id, static_cast<fabric::Key>(keys.size()) + 1).first->second;
+        delta.nodes.push_back({key, node});
+      }
+      for (const auto& [id, key] : before) {
+        delta.nodes.push_back({key, std::nullopt});
+      }
+      firstLink = nextLink;
+      for (const fabric::LinkDescription& link : next.description.links) {
+        // Half of the links know their ends, half name them.
+        const bool isKnown = dice.chance(50);
+        delta.links.push_back({nextLink++, isKnown ? keys.at(link.src) : 0, isKnown ? keys.at(link.dst) : 0, link});
+      }
+      edited.apply(std::move(delta));
+      QVERIFY(edited.isSound());
+      const Answer answer = must(follower.answer(edited, {}, 0));
+      QCOMPARE(told(answer.algbw.toString()), told(next.reference.algbw().toString()));
+      QCOMPARE(answer.gpuCount, edited.gpuCount());
+      for (const live::NodeId node : answer.cut.nodes) {
+        QCOMPARE(told(edited.find(follower.keyOf(node))->facts.id), told(follower.bound()->id(node)));
+      }
     }
-    for (int i = 0; i < 4; ++i) {
-      QVERIFY(live->undo().hasValue());
-    }
-    QCOMPARE(told(must(live->bound()).algbw.toString()), told(first.reference.algbw().toString()));
   }
 }
 
 void TestLive::invalidDescriptions() {
-  auto live = LiveBound::create(star(3), {});
-  const Rational before = must(live->bound()).algbw;
   std::vector<fabric::Description> faulty(7, star(3));
   faulty[0].links[0].dst = "x";
   faulty[1].links[0].bandwidth = "fast";
@@ -953,16 +977,13 @@ void TestLive::invalidDescriptions() {
   faulty[5].links[0].count = 0;
   faulty[6].nodes[1].rank = 7;
   for (const fabric::Description& description : faulty) {
-    const auto answer = live->update(description);
-    QVERIFY(!answer.hasValue());
-    QVERIFY(answer.error().code == ErrorCode::invalidFabric);
-    QVERIFY(!LiveBound::create(description, {}).hasValue());
-    QCOMPARE(must(live->bound()).algbw, before);
+    const auto made = LiveBound::create(description, {});
+    QVERIFY(!made.hasValue());
+    QVERIFY(made.error().code == ErrorCode::invalidFabric);
   }
   // GPUs apart are an answer, not an error.
   fabric::Description apart = star(3);
   apart.links.pop_back();
-  QVERIFY(must(live->update(apart)).finding.has_value());
   QVERIFY(must(LiveBound::create(apart, {}).value().bound()).finding.has_value());
 }
 
@@ -1190,5 +1211,4 @@ void TestLive::agreesWithOptimum() {
 }
 
 QTEST_GUILESS_MAIN(TestLive)
-#include "forestcoll/optimality.hpp"
 #include "tst_live.moc"

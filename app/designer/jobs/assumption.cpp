@@ -49,6 +49,7 @@ Snapshot assumed(const Snapshot& snapshot, const Assumption& assumption) {
     if (!isGone) {
       facts.links.push_back(std::move(link));
       result.links.push_back(snapshot.links[i]);
+      result.ends.push_back(snapshot.ends[i]);
     }
   }
   result.facts = std::make_shared<const fabric::Description>(std::move(facts));

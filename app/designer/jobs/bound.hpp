@@ -11,10 +11,11 @@
 
 #include "base/collective.hpp"
 #include "base/rational.hpp"
+#include "designer/jobs/cut_views.hpp"
 #include "designer/jobs/snapshot.hpp"
-#include "fabric/fabric.hpp"
+#include "fabric/edited_fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
-#include "live/live_bound.hpp"
+#include "live/bound_follower.hpp"
 
 namespace coppice::designer {
 
@@ -24,32 +25,6 @@ struct Question {
   NodeId root = {};  ///< broadcast and reduce; invalid = the first GPU
 
   friend bool operator==(const Question&, const Question&) = default;
-};
-
-/// A link that crosses a cut.
-struct Crossing {
-  NodeId tail;
-  NodeId head;
-  Rational bandwidth;  ///< GB/s from tail to head, all parallel links together
-};
-
-/// One cut as the designer shows it.
-struct CutView {
-  std::vector<NodeId> inside;  ///< S, ascending
-  int gpusInside = 0;          ///< |S ∩ Vc|
-  int gpusOutside = 0;
-  std::int64_t demand = 0;
-  Rational exitBandwidth;  ///< B+(S), GB/s
-  std::vector<Crossing> crossings;
-  /// "into b1 · 8 GPUs · 200 GB/s"
-  QString words;
-  /// The whole thought: who must send what through how much.
-  QString sentence;
-  /// Nouns of the sentence as they stand in it, to be clicked: "24 GPUs" (those inside), "b1 and switch0" (the side
-  /// with fewer GPUs), "8 links" (the crossings).
-  QString senders;
-  QString place;
-  QString links;
 };
 
 /// Everything known of a fabric at one revision.
@@ -76,33 +51,42 @@ struct Bound {
 /// "AllGather", "Reduce-scatter" …, as the strip and the menus write them.
 [[nodiscard]] QString collectiveName(Collective collective);
 
-/// Answers for one document that is being edited: after each edit from the state of the last answer (core/live).
-/// forestcoll::optimum is asked only where ingress and egress differ at some switch, since forwarding may then limit
-/// the fabric below its cuts. May be used from any thread; calls wait for each other.
+/// Answers for one document that is being edited. Facts come once as a whole, then as deltas; each answer starts from
+/// the state of the last one (core/live). forestcoll::optimum is asked only where ingress and egress differ at some
+/// switch, since forwarding may then limit the fabric below its cuts. May be used from any thread; answers wait for
+/// each other, changes do not wait.
 class BoundSolver {
 public:
-  /// Validates and solves. Never fails: what is wrong is in the answer. After a stop the answer is worthless, and the
-  /// next call goes on from what was done.
-  [[nodiscard]] Bound compute(const Snapshot& snapshot, const Question& question, std::stop_token stop);
+  /// Other facts altogether.
+  void reset(Snapshot snapshot);
+  /// The facts after the delta have this revision. @pre they were those of the revision before
+  void change(fabric::FabricDelta delta, std::uint64_t factRevision);
+
+  /// Validates and solves for the facts as they are now. Never fails: what is wrong is in the answer. After a stop the
+  /// answer is worthless, and the next call goes on from what was done.
+  [[nodiscard]] Bound compute(const Question& question, std::stop_token stop);
   /// A copy of the state that stands behind the answer to this question at this revision, for further questions;
   /// nullopt where there is none (anymore).
   [[nodiscard]] std::optional<live::LiveBound> stateOf(std::uint64_t factRevision, const Question& question) const;
 
 private:
-  void solve(const Snapshot& snapshot, const Question& question, std::stop_token stop, Bound& bound);
-  void addCuts(const fabric::Fabric& fabric, const Snapshot& snapshot, const forestcoll::Request& request,
-               const live::Answer& answer, const Progress& progress, Bound& bound) const;
-  Result<live::Answer> follow(const fabric::Fabric& fabric, const forestcoll::Request& request,
-                              const std::string& rootName, const Progress& progress);
+  void takeChanges();
+  void inspect(Bound& bound) const;
+  void solve(const Question& question, std::stop_token stop, Bound& bound);
+  void addCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress,
+               Bound& bound) const;
+
+  // What has come since the last answer.
+  std::mutex m_inboxMutex;
+  std::optional<Snapshot> m_newFacts;
+  std::vector<fabric::FabricDelta> m_deltas;  ///< after m_newFacts
+  std::uint64_t m_newRevision = 0;
 
   mutable std::mutex m_mutex;
-  std::optional<live::LiveBound> m_live;
-  Collective m_collective = Collective::allgather;
-  std::string m_rootName;
-  int m_updates = 0;
-  /// What m_live has answered last.
-  Question m_question;
+  fabric::EditedFabric m_fabric;
   std::uint64_t m_factRevision = 0;
+  live::BoundFollower m_follower;
+  Question m_question;  ///< what m_follower has answered last
   bool m_isAnswered = false;
 };
 

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "designer/document/fabric_delta.hpp"
+
 namespace coppice::designer {
 
 using namespace std::chrono_literals;
@@ -26,11 +28,17 @@ LiveBound::LiveBound(Document& document, QObject* parent)
   m_timer.setSingleShot(true);
   m_timer.setInterval(0);
   connect(&m_timer, &QTimer::timeout, this, &LiveBound::refresh);
+  connect(&document, &Document::patched, this, [this](const Patch& patch) {
+    if (m_hasFacts && m_document.factRevision() == m_document.revision()) {
+      m_solver->change(deltaOf(m_document.model(), patch), m_document.factRevision());
+    }
+  });
   connect(&document, &Document::changed, this, [this](const ChangeEvent& event) {
     if (event.isReset) {
       m_job.cancel();
       m_bound.reset();
       m_solver = std::make_shared<BoundSolver>();
+      m_hasFacts = false;
     }
     if (event.isReset || event.aspects.testFlag(Aspect::facts)) {
       m_timer.start();
@@ -55,8 +63,12 @@ bool LiveBound::isCurrent() const {
 }
 
 void LiveBound::refresh() {
-  m_job.submit([solver = m_solver, snapshot = Snapshot::of(m_document), question = m_question](std::stop_token stop) {
-    return std::make_shared<const Bound>(solver->compute(snapshot, question, std::move(stop)));
+  if (!m_hasFacts) {
+    m_solver->reset(Snapshot::of(m_document));
+    m_hasFacts = true;
+  }
+  m_job.submit([solver = m_solver, question = m_question](std::stop_token stop) {
+    return std::make_shared<const Bound>(solver->compute(question, std::move(stop)));
   });
 }
 

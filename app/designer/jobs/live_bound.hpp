@@ -41,6 +41,7 @@ private:
   Question m_question;
   std::shared_ptr<const Bound> m_bound;
   std::shared_ptr<BoundSolver> m_solver = std::make_shared<BoundSolver>();
+  bool m_hasFacts = false;  ///< m_solver has the facts of the document and gets its changes
   QTimer m_timer;
   LatestJob<std::shared_ptr<const Bound>> m_job;
 };

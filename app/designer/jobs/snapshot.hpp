@@ -5,10 +5,12 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "designer/document/document.hpp"
 #include "fabric/description.hpp"
+#include "fabric/edited_fabric.hpp"
 
 namespace coppice::designer {
 
@@ -18,8 +20,12 @@ struct Snapshot {
   std::shared_ptr<const fabric::Description> facts;
   std::vector<NodeId> nodes;  ///< by index into facts->nodes, which is the index into fabric::Fabric::nodes() too
   std::vector<LinkId> links;  ///< by index into facts->links
+  std::vector<std::pair<NodeId, NodeId>> ends;  ///< as links: src and dst; invalid = known by name only
 
   static Snapshot of(const Document& document);
+  static Snapshot of(const Model& model);
+  /// All of it as one change of an empty fabric.
+  [[nodiscard]] fabric::FabricDelta delta() const;
 };
 
 /// Which element a finding of core/fabric speaks of; invalid for the fabric as a whole.

@@ -46,15 +46,7 @@ CardFacts boundFacts(const Model& model, std::stop_token stop) {
   if (facts.size.gpus > kMaxGpus || facts.size.links > kMaxLinks) {
     return facts;
   }
-  Snapshot snapshot;
-  snapshot.facts = std::make_shared<const fabric::Description>(model.description());
-  for (const auto& [id, node] : model.nodes()) {
-    snapshot.nodes.push_back(id);
-  }
-  for (const auto& [id, link] : model.links()) {
-    snapshot.links.push_back(id);
-  }
-  const Bound bound = computeBound(snapshot, {}, std::move(stop));
+  const Bound bound = computeBound(Snapshot::of(model), {}, std::move(stop));
   facts.why = bound.why;
   if (bound.algbw) {
     facts.bound = QString::fromStdString(toDecimal(*bound.algbw)) + u" GB/s"_s;

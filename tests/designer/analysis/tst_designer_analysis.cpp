@@ -44,7 +44,8 @@ struct Fixture {
                                   std::stop_token)) {
     BoundSolver solver;
     const Snapshot snapshot = Snapshot::of(document);
-    (void)solver.compute(snapshot, question, {});
+    solver.reset(snapshot);
+    (void)solver.compute(question, {});
     return rank(solver, snapshot, question, std::make_shared<std::atomic<int>>(0), {});
   }
 };
@@ -313,7 +314,8 @@ void TestDesignerAnalysis::curve() {
   const Fixture f;
   BoundSolver solver;
   const Snapshot snapshot = Snapshot::of(f.document);
-  (void)solver.compute(snapshot, {}, {});
+  solver.reset(snapshot);
+  (void)solver.compute({}, {});
   const WhatIf answer = whatIf(solver, snapshot, {}, {LinkId{3}}, {});
   QVERIFY2(answer.why.isEmpty(), qPrintable(answer.why));
   QCOMPARE(answer.count, 2);
@@ -340,7 +342,8 @@ void TestDesignerAnalysis::curveAgreesWithEdits() {
   document.reset(modelOf("dgx-a100", {{"boxes", "2"}}), true);
   BoundSolver solver;
   const Snapshot snapshot = Snapshot::of(document);
-  (void)solver.compute(snapshot, {}, {});
+  solver.reset(snapshot);
+  (void)solver.compute({}, {});
   const std::set<LinkId> links = {LinkId{1}, LinkId{2}, LinkId{20}, LinkId{33}};
   const WhatIf answer = whatIf(solver, snapshot, {}, links, {});
   QVERIFY2(answer.why.isEmpty(), qPrintable(answer.why));
