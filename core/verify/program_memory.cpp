@@ -10,30 +10,61 @@ namespace coppice::verify {
 namespace {
 
 using program::Buffer;
+using program::Runtime;
 using program::StepType;
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kSeveral = kNone - 1;
 
-bool releases(const FlatStep& step) {
-  return step.dstBuffer != Buffer::scratch;
+bool releases(const FlatStep& step, Runtime runtime) {
+  if (runtime == Runtime::rccl61) {
+    return step.type == StepType::recv || step.type == StepType::reduce;
+  }
+  return runtime == Runtime::rccl && step.dstBuffer != Buffer::scratch;
 }
 
-bool acquires(const FlatStep& step) {
-  return step.srcBuffer == Buffer::output;
+bool acquires(const FlatStep& step, Runtime runtime) {
+  return runtime == Runtime::rccl && step.srcBuffer == Buffer::output;
+}
+
+/// What the runtime leaves out. @param isReleased the write has left its cache
+std::string reasonFor(Runtime runtime, bool isReleased) {
+  const std::string name(toString(runtime));
+  switch (runtime) {
+    case Runtime::rccl60:
+      return name + " orders no memory between threadblocks, here and elsewhere";
+    case Runtime::rccl61:
+      return name + (isReleased ? " never waits with acquire order" : " publishes with release order only r and re");
+    default:
+      return name + (isReleased ? " waits with acquire order only before a step whose srcbuf is o"
+                                : " publishes with release order only after a step whose dstbuf is not s");
+  }
+}
+
+std::string fixFor(Runtime runtime, bool isReleased) {
+  if (runtime == Runtime::rccl60) {
+    return "on GPUs with several dies (MI300), use ROCm 6.1 or later";
+  }
+  if (!isReleased) {
+    return runtime == Runtime::rccl61 ? "wait for the r or re that writes the chunk"
+                                      : "wait for the step that writes the chunk";
+  }
+  return std::string("let one threadblock add up the chunk, with nops that wait for its parts") +
+         (runtime == Runtime::rccl ? ", or read it from o" : "");
 }
 
 /// Replays one rank's events.
 class RankMemory {
 public:
   RankMemory(const program::Program& program, const FlatProgram& flat, const Layout& layout, int rank,
-             const RankHistory& history, int chunksPerMessage, program::FindingSink& sink)
+             const RankHistory& history, int chunksPerMessage, Runtime runtime, program::FindingSink& sink)
       : m_program(program),
         m_flat(flat),
         m_layout(layout),
         m_rank(rank),
         m_history(history),
         m_chunksPerMessage(chunksPerMessage),
+        m_runtime(runtime),
         m_sink(sink),
         m_first(static_cast<std::size_t>(flat.firstBlock[rank])),
         m_blocks(static_cast<std::size_t>(flat.firstBlock[static_cast<std::size_t>(rank) + 1]) - m_first),
@@ -51,10 +82,12 @@ public:
     }
   }
 
-  void run() {
+  /// @return whether a read can be stale
+  bool run() {
     for (const std::uint32_t block : m_history.events) {
       step(block);
     }
+    return m_reportedStep != kNone;
   }
 
 private:
@@ -95,7 +128,7 @@ private:
       state.hasWaited = true;
     }
     if (state.hasWaited && step.type != StepType::nop) {
-      if (acquires(step)) {
+      if (acquires(step, m_runtime)) {
         join(state.visible, state.released);
       }
       state.hasWaited = false;
@@ -106,7 +139,7 @@ private:
     }
     state.chunk += chunks;
     if (state.chunk >= step.count) {
-      if (step.publishes && releases(step)) {
+      if (step.publishes && releases(step, m_runtime)) {
         state.released[block] = state.events;
       }
       if (step.isTarget) {
@@ -165,28 +198,24 @@ private:
 
   void report(std::uint32_t block, const Cell& cell, std::uint32_t location, bool isReleased) {
     const std::uint32_t step = m_states[block].step;
-    if (step == m_reportedStep) {
-      return;  // the other chunks of the step
+    if (step == m_reportedStep || (m_reportedStep != kNone && m_runtime == Runtime::rccl60)) {
+      return;  // the other chunks of the step; ROCm 6.0 would be reported at nearly every step
     }
     m_reportedStep = step;
     if (!m_sink.wants(static_cast<int>(Check::staleRead), Severity::warning)) {
       return;
     }
     const int reader = static_cast<int>(m_first + block);
-    m_sink.add(
-        static_cast<int>(Check::staleRead),
-        {.severity = Severity::warning,
-         .code = ErrorCode::verification,
-         .text = std::string(m_layout.inPlace() ? "in place: " : "out of place: ") +
-                 nameOperation(m_program, m_flat, reader, step) + " can read stale data from " +
-                 nameLocation(m_layout, m_rank, location) + ", which " +
-                 nameOperation(m_program, m_flat, static_cast<int>(m_first + cell.writer), cell.writeStep) +
-                 (isReleased ? " wrote: rccl waits with acquire order only before a step whose srcbuf is o"
-                             : " wrote: rccl publishes with release order only after a step whose dstbuf is not s"),
-         .fix = isReleased
-                    ? "let one threadblock add up the chunk, with nops that wait for its parts, or read it from o"
-                    : "wait for the step that writes the chunk",
-         .where = {.element = nameStep(m_flat, reader, step)}});
+    m_sink.add(static_cast<int>(Check::staleRead),
+               {.severity = Severity::warning,
+                .code = ErrorCode::verification,
+                .text = std::string(m_layout.inPlace() ? "in place: " : "out of place: ") +
+                        nameOperation(m_program, m_flat, reader, step) + " can read stale data from " +
+                        nameLocation(m_layout, m_rank, location) + ", which " +
+                        nameOperation(m_program, m_flat, static_cast<int>(m_first + cell.writer), cell.writeStep) +
+                        " wrote: " + reasonFor(m_runtime, isReleased),
+                .fix = fixFor(m_runtime, isReleased),
+                .where = {.element = nameStep(m_flat, reader, step)}});
   }
 
   const program::Program& m_program;
@@ -195,6 +224,7 @@ private:
   int m_rank;
   const RankHistory& m_history;
   int m_chunksPerMessage;
+  Runtime m_runtime;
   program::FindingSink& m_sink;
   std::size_t m_first;
   std::size_t m_blocks;
@@ -209,11 +239,14 @@ private:
 }  // namespace
 
 void checkMemoryOrder(const program::Program& program, const FlatProgram& flat, const Layout& layout,
-                      const std::vector<RankHistory>& history, int chunksPerMessage, const Progress& progress,
-                      program::FindingSink& sink) {
+                      const std::vector<RankHistory>& history, int chunksPerMessage, Runtime runtime,
+                      const Progress& progress, program::FindingSink& sink) {
   for (std::size_t rank = 0; rank < history.size(); ++rank) {
     throwIfCancelled(progress);
-    RankMemory(program, flat, layout, static_cast<int>(rank), history[rank], chunksPerMessage, sink).run();
+    RankMemory memory(program, flat, layout, static_cast<int>(rank), history[rank], chunksPerMessage, runtime, sink);
+    if (memory.run() && runtime == Runtime::rccl60) {
+      return;
+    }
   }
 }
 

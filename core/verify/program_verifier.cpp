@@ -156,8 +156,9 @@ void Verification::checkVariant(const FlatProgram& flat, bool inPlace) {
     const int root = data.checkResult(m_goal, m_root);
     m_root = root >= 0 ? root : m_root;
     checkRaces(m_program, flat, layout, data.history(), m_depth, m_chunksPerMessage, m_progress, m_sink);
-    if (m_options.runtime == Runtime::rccl && !m_sink.hasErrors()) {
-      checkMemoryOrder(m_program, flat, layout, data.history(), m_chunksPerMessage, m_progress, m_sink);
+    if (program::isRccl(m_options.runtime) && !m_sink.hasErrors()) {
+      checkMemoryOrder(m_program, flat, layout, data.history(), m_chunksPerMessage, m_options.runtime, m_progress,
+                       m_sink);
     }
     return;
   }

@@ -109,6 +109,16 @@ const std::vector<Case>& cases() {
       {"three adders", [] { return addedByAll(4, kIn); },
        "rank 0, threadblock 2, step 1 (re) can read stale data from o[0], which rank 0, threadblock 1, step 1 (re) "
        "wrote: rccl waits with acquire order only before a step whose srcbuf is o"},
+      {"summed as RCCL's own programs do, ROCm 6.1", [] { return allPairs(8); }, "", Runtime::rccl61},
+      {"summed as RCCL's own programs do, ROCm 6.0", [] { return allPairs(8); },
+       "rccl-6.0 orders no memory between threadblocks, here and elsewhere", Runtime::rccl60},
+      {"three adders, ROCm 6.1", [] { return addedByAll(4, kIn); }, "wrote: rccl-6.1 never waits with acquire order",
+       Runtime::rccl61},
+      {"waits for an s, ROCm 6.1",
+       [] {
+         return relayed({kScratch, 0}, 1);
+       },
+       "", Runtime::rccl61},
       {"three adders, where the memory is coherent", [] { return addedByAll(4, kIn); }, "", Runtime::msccl},
       {"waits for the step that writes",
        [] {
