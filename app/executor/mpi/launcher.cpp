@@ -600,7 +600,11 @@ private:
       return code;  // said in the text already
     }
     if (!lost.empty()) {
-      return close(RunExit::rankLost, {.code = ErrorCode::io, .message = lost, .fix = "see what ended it"});
+      const bool isSilent = lost.find("does not answer") != std::string::npos;
+      return close(RunExit::rankLost,
+                   {.code = ErrorCode::io,
+                    .message = lost,
+                    .fix = isSilent ? "check that host and the network to it" : "see what ended it"});
     }
     if (isOwnCode && code == static_cast<int>(RunExit::hang)) {
       return close(RunExit::hang, {.code = ErrorCode::unavailable,
@@ -776,9 +780,11 @@ std::vector<std::string> launchCommand(const LaunchRequest& request, const std::
           }
         };
         setting("plm_rsh_agent", "ssh -o BatchMode=yes -o ConnectTimeout=10");
-        setting("oob_tcp_keepalive_time", "5");
-        setting("oob_tcp_keepalive_intvl", "3");
-        setting("oob_tcp_keepalive_probes", "3");
+        // Sooner than a rank over there finds process 0 silent: what its daemon has to send then would end the probes,
+        // and the daemon would stay for the 15 minutes of TCP.
+        setting("oob_tcp_keepalive_time", "3");
+        setting("oob_tcp_keepalive_intvl", "1");
+        setting("oob_tcp_keepalive_probes", "5");
       }
       add({isOpenMpi ? "--host" : "-hosts", numbered});
     } else if (isOpenMpi && request.ranks > cores) {
@@ -827,6 +833,11 @@ std::string findLostRank(const std::string& text) {
                   &signal) == 4) {
     return "rank " + std::to_string(rank) + " (" + (process > 0 ? "process " + std::to_string(process) + " " : "") +
            "on " + host.data() + ") was ended by " + signalText(signal);
+  }
+  // Its daemon on another host: "Remote daemon: [[47552,0],1] on node node3"
+  const std::string daemon = sentenceAt("Remote daemon: ");
+  if (std::sscanf(daemon.c_str(), "Remote daemon: %*s on node %79s", host.data()) == 1) {
+    return std::string(host.data()) + " does not answer: mpirun has lost its daemon there";
   }
   // srun: "srun: error: node3: task 2: Killed"
   const std::size_t error = text.find("srun: error: ");

@@ -343,6 +343,10 @@ void ExecutorMpiTest::lostRank_data() {
                                       << "";
   QTest::newRow("MPICH") << "=   PID 77 RUNNING AT n1\n=   KILLED BY SIGNAL: 9 (Killed)\n"
                          << "a rank (process 77 on n1) was ended by signal 9 (Killed)";
+  QTest::newRow("Open MPI, a host")
+      << "ORTE has lost communication with a remote daemon.\n\n  HNP daemon   : [[47552,0],0] on node nodeA\n"
+         "  Remote daemon: [[47552,0],1] on node nodeB\n\nThis is usually due to"
+      << "nodeB does not answer: mpirun has lost its daemon there";
   QTest::newRow("half a sentence") << "process rank 2 with PID"
                                    << "";
   QTest::newRow("a long word") << QString("process rank 1 with PID 1 on node ") + QString(100000, 'x') << "";
