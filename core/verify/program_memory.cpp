@@ -34,7 +34,8 @@ std::string reasonFor(Runtime runtime, bool isReleased) {
     case Runtime::rccl60:
       return name + " orders no memory between threadblocks, here and elsewhere";
     case Runtime::rccl61:
-      return name + (isReleased ? " never waits with acquire order" : " publishes with release order only r and re");
+      return name + (isReleased ? " never waits with acquire order, here and elsewhere"
+                                : " publishes with release order only r and re");
     default:
       return name + (isReleased ? " waits with acquire order only before a step whose srcbuf is o"
                                 : " publishes with release order only after a step whose dstbuf is not s");
@@ -42,15 +43,11 @@ std::string reasonFor(Runtime runtime, bool isReleased) {
 }
 
 std::string fixFor(Runtime runtime, bool isReleased) {
-  if (runtime == Runtime::rccl60) {
-    return "on GPUs with several dies (MI300), use ROCm 6.1 or later";
+  if (runtime != Runtime::rccl) {
+    return "on GPUs with several dies (MI300), use ROCm 6.2 or later";
   }
-  if (!isReleased) {
-    return runtime == Runtime::rccl61 ? "wait for the r or re that writes the chunk"
-                                      : "wait for the step that writes the chunk";
-  }
-  return std::string("let one threadblock add up the chunk, with nops that wait for its parts") +
-         (runtime == Runtime::rccl ? ", or read it from o" : "");
+  return isReleased ? "let one threadblock add up the chunk, with nops that wait for its parts, or read it from o"
+                    : "wait for the step that writes the chunk";
 }
 
 /// Replays one rank's events.
@@ -198,8 +195,8 @@ private:
 
   void report(std::uint32_t block, const Cell& cell, std::uint32_t location, bool isReleased) {
     const std::uint32_t step = m_states[block].step;
-    if (step == m_reportedStep || (m_reportedStep != kNone && m_runtime == Runtime::rccl60)) {
-      return;  // the other chunks of the step; ROCm 6.0 would be reported at nearly every step
+    if (step == m_reportedStep || (m_reportedStep != kNone && m_runtime != Runtime::rccl)) {
+      return;  // the other chunks of the step; no other program would do better on earlier releases
     }
     m_reportedStep = step;
     if (!m_sink.wants(static_cast<int>(Check::staleRead), Severity::warning)) {
@@ -244,7 +241,7 @@ void checkMemoryOrder(const program::Program& program, const FlatProgram& flat, 
   for (std::size_t rank = 0; rank < history.size(); ++rank) {
     throwIfCancelled(progress);
     RankMemory memory(program, flat, layout, static_cast<int>(rank), history[rank], chunksPerMessage, runtime, sink);
-    if (memory.run() && runtime == Runtime::rccl60) {
+    if (memory.run() && runtime != Runtime::rccl) {
       return;
     }
   }

@@ -24,7 +24,7 @@
 /// Messages between GPUs count as neither.
 namespace coppice::verify {
 
-/// Warns of reads that can be stale; where no step is published with release order, of the first one only.
+/// Warns of reads that can be stale; for releases before ROCm 6.2, of the first one only.
 /// @param history of a finished execution with the same layout and chunksPerMessage, without races
 void checkMemoryOrder(const program::Program& program, const FlatProgram& flat, const Layout& layout,
                       const std::vector<RankHistory>& history, int chunksPerMessage, program::Runtime runtime,

@@ -112,8 +112,8 @@ const std::vector<Case>& cases() {
       {"summed as RCCL's own programs do, ROCm 6.1", [] { return allPairs(8); }, "", Runtime::rccl61},
       {"summed as RCCL's own programs do, ROCm 6.0", [] { return allPairs(8); },
        "rccl-6.0 orders no memory between threadblocks, here and elsewhere", Runtime::rccl60},
-      {"three adders, ROCm 6.1", [] { return addedByAll(4, kIn); }, "wrote: rccl-6.1 never waits with acquire order",
-       Runtime::rccl61},
+      {"three adders, ROCm 6.1", [] { return addedByAll(4, kIn); },
+       "wrote: rccl-6.1 never waits with acquire order, here and elsewhere", Runtime::rccl61},
       {"waits for an s, ROCm 6.1",
        [] {
          return relayed({kScratch, 0}, 1);
