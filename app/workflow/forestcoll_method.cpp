@@ -21,8 +21,8 @@ std::vector<Option> forestCollOptions() {
   std::vector<Option> options = treeLimitOptions();
   options.push_back({.name = "sizes",
                      .title = "Used at these sizes",
-                     .help = "Take the best k whose program runtimes use at these sizes (bytes of the whole "
-                             "collective, float32): pow2, or a list as in 1MiB,100MiB; looks at k up to that of the "
+                     .help = "Take the best k whose program the runtimes use at these sizes (bytes of the whole "
+                             "collective, float32): pow2, or a list as in 1MiB,100MiB; tries k up to that of the "
                              "optimum, or up to --k-max",
                      .placeholder = "SIZES",
                      .excludes = {"k", "within"}});
@@ -32,23 +32,21 @@ std::vector<Option> forestCollOptions() {
                      .kind = OptionKind::flag});
   options.push_back(
       {.name = "height-effort",
-       .title = "Effort to keep trees low",
+       .title = "Effort to keep trees shallow",
        .help = "Effort to keep trees shallow: 0 = off, 1 = default (cheap); each step roughly doubles the work",
        .kind = OptionKind::integer,
        .defaultText = "1",
        .max = kMaxHeightEffort});
   options.push_back({.name = "max-height",
                      .title = "Maximum height",
-                     .help = "Maximum tree height this many GPU-to-GPU hops, at the least loss of throughput that is "
-                             "found",
+                     .help = "Maximum tree height in GPU-to-GPU hops; gives up as little throughput as it can find",
                      .kind = OptionKind::integer,
                      .min = 1,
                      .max = kMaxLimit,
                      .placeholder = "HOPS"});
   options.push_back({.name = "max-peers",
                      .title = "Maximum peers",
-                     .help = "No GPU sends to or receives from more GPUs than this; GPUs of different boxes relay for "
-                             "each other",
+                     .help = "Maximum number of peers of each GPU; GPUs of different boxes relay for each other",
                      .kind = OptionKind::integer,
                      .min = 1,
                      .max = kMaxLimit,

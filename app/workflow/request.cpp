@@ -77,7 +77,7 @@ Result<fabric::Rank> readGpu(const fabric::Fabric& fabric, const std::string& te
 std::vector<Option> treeLimitOptions() {
   return {{.name = "k",
            .title = "Trees per root",
-           .help = "Trees per root; without it, the minimum that reaches the optimum",
+           .help = "Trees per root; default: the minimum that reaches the optimum",
            .kind = OptionKind::integer,
            .min = 1,
            .placeholder = "INT"},
