@@ -85,48 +85,85 @@ const std::string& digestOf(const AnySchedule& schedule) {
 }
 
 RouteFinder::RouteFinder(const fabric::Fabric& fabric, PathPool& pool)
-    : m_fabric(fabric), m_pool(pool), m_firstArc(fabric.nodeCount() + 1, 0), m_routes(fabric.gpuCount()) {
+    : m_fabric(fabric),
+      m_pool(pool),
+      m_firstOut(fabric.nodeCount() + 1, 0),
+      m_firstIn(fabric.nodeCount() + 1, 0),
+      m_in(fabric.arcs().size()),
+      m_use(fabric.arcs().size(), 0),
+      m_routes(fabric.gpuCount()) {
   for (const fabric::Arc& arc : fabric.arcs()) {
-    ++m_firstArc[arc.tail + 1];
+    ++m_firstOut[arc.tail + 1];
+    ++m_firstIn[arc.head + 1];
+    m_rate.push_back(arc.bandwidth.gigabytesPerSecond().toDouble());
   }
-  std::partial_sum(m_firstArc.begin(), m_firstArc.end(), m_firstArc.begin());
+  std::partial_sum(m_firstOut.begin(), m_firstOut.end(), m_firstOut.begin());
+  std::partial_sum(m_firstIn.begin(), m_firstIn.end(), m_firstIn.begin());
+  std::vector<std::int32_t> fill(m_firstIn.begin(), m_firstIn.end() - 1);
+  for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
+    m_in[fill[fabric.arcs()[arc].head]++] = static_cast<std::int32_t>(arc);
+  }
 }
 
 PathId RouteFinder::route(Rank from, Rank to) {
-  if (m_routes[from].empty()) {
-    search(from);
+  constexpr PathId kNotLookedFor = -2;
+  std::vector<PathId>& routes = m_routes[from];
+  if (routes.empty()) {
+    routes.assign(m_fabric.gpuCount(), kNotLookedFor);
   }
-  return m_routes[from][to];
+  if (routes[to] == kNotLookedFor) {
+    const auto nodes = nodesBetween(m_fabric.gpus()[from], m_fabric.gpus()[to]);
+    routes[to] = nodes.empty() ? kNoRoute : m_pool.add(nodes);
+  }
+  return routes[to];
 }
 
-void RouteFinder::search(Rank from) {
-  std::vector<PathId>& routes = m_routes[from];
-  routes.assign(m_fabric.gpuCount(), kNoRoute);
-  std::vector<NodeIndex> parent(m_fabric.nodeCount(), -1);
-  const NodeIndex start = m_fabric.gpus()[from];
-  parent[start] = start;
-  std::vector<NodeIndex> queue{start};
-  std::vector<NodeIndex> nodes;
+std::vector<NodeIndex> RouteFinder::nodesBetween(NodeIndex from, NodeIndex to) {
+  if (m_measured != from) {
+    measure(from);
+  }
+  return m_hops[to] < 0 ? std::vector<NodeIndex>() : walkBack(from, to);
+}
+
+void RouteFinder::measure(NodeIndex from) {
+  m_measured = from;
+  m_hops.assign(m_fabric.nodeCount(), -1);
+  m_hops[from] = 0;
+  std::vector<NodeIndex> queue{from};
   for (std::size_t head = 0; head < queue.size(); ++head) {
     const NodeIndex node = queue[head];
-    if (node != start && m_fabric.nodes()[node].kind == fabric::NodeKind::gpu) {
-      nodes.clear();
-      for (NodeIndex at = node; at != start; at = parent[at]) {
-        nodes.push_back(at);
-      }
-      nodes.push_back(start);
-      std::reverse(nodes.begin(), nodes.end());
-      routes[m_fabric.nodes()[node].rank] = m_pool.add(nodes);
+    if (node != from && m_fabric.nodes()[node].kind == fabric::NodeKind::gpu) {
       continue;  // GPUs do not relay
     }
-    for (auto arc = m_firstArc[node]; arc < m_firstArc[node + 1]; ++arc) {
+    for (auto arc = m_firstOut[node]; arc < m_firstOut[node + 1]; ++arc) {
       const NodeIndex next = m_fabric.arcs()[arc].head;
-      if (parent[next] < 0) {
-        parent[next] = node;
+      if (m_hops[next] < 0) {
+        m_hops[next] = m_hops[node] + 1;
         queue.push_back(next);
       }
     }
   }
+}
+
+std::vector<NodeIndex> RouteFinder::walkBack(NodeIndex from, NodeIndex to) {
+  std::vector<NodeIndex> nodes{to};
+  while (nodes.back() != from) {
+    const NodeIndex node = nodes.back();
+    std::int32_t best = -1;
+    for (auto i = m_firstIn[node]; i < m_firstIn[node + 1]; ++i) {
+      const std::int32_t arc = m_in[i];
+      const NodeIndex tail = m_fabric.arcs()[arc].tail;
+      const bool isRelay = tail == from || m_fabric.nodes()[tail].kind != fabric::NodeKind::gpu;
+      if (isRelay && m_hops[tail] == m_hops[node] - 1 &&
+          (best < 0 || (m_use[arc] + 1) * m_rate[best] < (m_use[best] + 1) * m_rate[arc])) {
+        best = arc;
+      }
+    }
+    m_use[best] += 1;
+    nodes.push_back(m_fabric.arcs()[best].tail);
+  }
+  std::reverse(nodes.begin(), nodes.end());
+  return nodes;
 }
 
 Outcome addRoutes(const fabric::Fabric& fabric, StepSchedule& schedule) {

@@ -104,22 +104,31 @@ using AnySchedule = std::variant<Schedule, StepSchedule>;
 [[nodiscard]] const Rational& algbwOf(const AnySchedule& schedule);
 [[nodiscard]] const std::string& digestOf(const AnySchedule& schedule);
 
-/// Finds shortest routes between GPUs through nics and switches, and stores each once. Among the shortest the one whose
-/// nodes come first in the fabric's order wins.
+/// Finds shortest routes through nics and switches, in links. Among equally short ones, each new route takes the links
+/// that the routes before it used least for their bandwidth, so that they spread over spines and planes.
 class RouteFinder {
 public:
-  /// The fabric and the pool must outlive the finder. Routes that the pool has already are not looked for.
+  /// The fabric and the pool must outlive the finder.
   RouteFinder(const fabric::Fabric& fabric, PathPool& pool);
-  /// kNoRoute where only other GPUs join the two.
+  /// Stored once in the pool. kNoRoute where only other GPUs join the two.
   [[nodiscard]] PathId route(fabric::Rank from, fabric::Rank to);
+  /// Any two nodes, both included; a new choice at each call. Empty where only GPUs join the two.
+  [[nodiscard]] std::vector<fabric::NodeIndex> nodesBetween(fabric::NodeIndex from, fabric::NodeIndex to);
 
 private:
-  void search(fabric::Rank from);
+  void measure(fabric::NodeIndex from);
+  [[nodiscard]] std::vector<fabric::NodeIndex> walkBack(fabric::NodeIndex from, fabric::NodeIndex to);
 
   const fabric::Fabric& m_fabric;
   PathPool& m_pool;
-  std::vector<std::int32_t> m_firstArc;       ///< by node, into Fabric::arcs()
-  std::vector<std::vector<PathId>> m_routes;  ///< by sender, then receiver; empty until looked for
+  std::vector<std::int32_t> m_firstOut;       ///< by node, into Fabric::arcs()
+  std::vector<std::int32_t> m_firstIn;        ///< by node, into m_in
+  std::vector<std::int32_t> m_in;             ///< arcs by head
+  std::vector<double> m_rate;                 ///< by arc, GB/s
+  std::vector<double> m_use;                  ///< by arc: routes that pass it
+  fabric::NodeIndex m_measured = -1;          ///< the node that m_hops is measured from
+  std::vector<int> m_hops;                    ///< by node; -1 = not reached
+  std::vector<std::vector<PathId>> m_routes;  ///< by sender, then receiver; empty until the sender's first
 };
 
 /// Gives every transfer without a route a shortest one. Errors: infeasible naming the GPUs that only others join.

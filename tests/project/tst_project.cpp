@@ -23,6 +23,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"schedule", {"base", "fabric"}},
       {"program", {"base"}},
       {"forestcoll", {"base", "fabric", "flow", "lp", "schedule"}},
+      {"baselines", {"base", "fabric", "forestcoll", "schedule"}},
       {"live", {"base", "fabric", "forestcoll", "schedule"}},
       {"lowering", {"base", "fabric", "schedule", "program"}},
       {"advice", {"base", "fabric", "forestcoll", "schedule", "program", "lowering"}},

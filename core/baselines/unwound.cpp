@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "baselines/builder.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "schedule/from_forest.hpp"
+
+/// Switches unwound into rings, as TACCL and TACOS prepare a fabric: the neighbors of a switch become a ring in their
+/// order, each hop as wide as the narrower of its two links. The best forest of what is left, which has GPUs alone,
+/// runs on the true fabric through the switches. Dissertation B.1 (figure B.1d) shows what this loses.
+namespace coppice::baselines {
+namespace {
+
+using fabric::NodeIndex;
+
+/// A way between two nodes through relays that are unwound already.
+struct Way {
+  Rational rate;                 ///< GB/s
+  std::vector<NodeIndex> nodes;  ///< both ends included
+};
+
+class Unwinding {
+public:
+  explicit Unwinding(const fabric::Fabric& fabric) : m_fabric(fabric) {
+    for (const fabric::Arc& arc : fabric.arcs()) {
+      keepWidest({arc.bandwidth.gigabytesPerSecond(), {arc.tail, arc.head}});
+    }
+    // NICs first: they only pass on.
+    for (const fabric::NodeKind kind : {fabric::NodeKind::nic, fabric::NodeKind::switchNode}) {
+      for (NodeIndex node = 0; node < fabric.nodeCount(); ++node) {
+        if (fabric.nodes()[node].kind == kind) {
+          unwind(node);
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] fabric::Description description() const {
+    fabric::Description description;
+    description.name = m_fabric.name();
+    for (const NodeIndex gpu : m_fabric.gpus()) {
+      const fabric::Node& node = m_fabric.nodes()[gpu];
+      fabric::NodeDescription copy;
+      copy.id = node.id;
+      copy.box = node.box;
+      copy.rank = node.rank;
+      description.nodes.push_back(copy);
+    }
+    for (const auto& [ends, way] : m_ways) {
+      fabric::LinkDescription link;
+      link.src = m_fabric.nodes()[ends.first].id;
+      link.dst = m_fabric.nodes()[ends.second].id;
+      link.bandwidth = way.rate.toString();
+      link.duplex = false;
+      description.links.push_back(link);
+    }
+    return description;
+  }
+
+  [[nodiscard]] const std::vector<NodeIndex>& nodes(NodeIndex from, NodeIndex to) const {
+    return m_ways.at({from, to}).nodes;
+  }
+
+private:
+  void keepWidest(Way way) {
+    const auto [found, isNew] = m_ways.try_emplace({way.nodes.front(), way.nodes.back()}, way);
+    if (!isNew && found->second.rate < way.rate) {
+      found->second = std::move(way);
+    }
+  }
+
+  void unwind(NodeIndex relay) {
+    std::set<NodeIndex> neighbors;
+    for (const auto& [ends, way] : m_ways) {
+      if (ends.first == relay || ends.second == relay) {
+        neighbors.insert(ends.first == relay ? ends.second : ends.first);
+      }
+    }
+    const std::vector<NodeIndex> ring(neighbors.begin(), neighbors.end());
+    std::vector<Way> hops;
+    for (std::size_t i = 0; i < ring.size(); ++i) {
+      const auto in = m_ways.find({ring[i], relay});
+      const auto out = m_ways.find({relay, ring[(i + 1) % ring.size()]});
+      if (ring.size() > 1 && in != m_ways.end() && out != m_ways.end()) {
+        Way hop{std::min(in->second.rate, out->second.rate), in->second.nodes};
+        hop.nodes.insert(hop.nodes.end(), out->second.nodes.begin() + 1, out->second.nodes.end());
+        hops.push_back(std::move(hop));
+      }
+    }
+    std::erase_if(m_ways, [&](const auto& entry) { return entry.first.first == relay || entry.first.second == relay; });
+    for (Way& hop : hops) {
+      keepWidest(std::move(hop));
+    }
+  }
+
+  const fabric::Fabric& m_fabric;
+  std::map<std::pair<NodeIndex, NodeIndex>, Way> m_ways;
+};
+
+}  // namespace
+
+void addUnwound(Builder& builder) {
+  const fabric::Fabric& fabric = builder.fabric();
+  const Unwinding unwinding(fabric);
+  const auto unwound = coppice::fabric::Fabric::build(unwinding.description());
+  if (!unwound) {
+    builder.refuse("The rings that the switches become do not join all GPUs: " + unwound.error().message,
+                   "choose multitree or blink");
+  }
+  forestcoll::Request request;
+  request.collective = builder.collective();
+  request.root = isRooted(builder.collective()) ? std::optional(builder.root()) : std::nullopt;
+  request.form = schedule::ForestForm::trees;
+  request.allreduceBudget = std::chrono::milliseconds(0);
+  const auto generated = forestcoll::generate(*unwound, request, builder.progress());
+  if (!generated) {
+    throw Failure{generated.error()};
+  }
+  const auto trees = schedule::stepScheduleOf(*unwound, generated->schedule, 1, builder.progress());
+  if (!trees) {
+    throw Failure{trees.error()};
+  }
+  builder.setAsynchronous();
+  builder.setDenominator(trees->denominator);
+  const auto gpus = fabric.gpus();
+  std::map<std::pair<fabric::Rank, fabric::Rank>, schedule::PathId> routes;
+  for (std::size_t i = 0; i < trees->transfers.size(); ++i) {
+    const schedule::Transfer hop = trees->transfers[i];
+    const auto [found, isNew] = routes.try_emplace({hop.from, hop.to}, schedule::kNoRoute);
+    if (isNew) {
+      found->second = builder.addRoute(unwinding.nodes(gpus[hop.from], gpus[hop.to]));
+    }
+    builder.send(hop.step, hop.shard, hop.begin, hop.end, hop.from, hop.to, found->second, hop.reduces);
+  }
+}
+
+}  // namespace coppice::baselines

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QTest>
+#include <map>
+#include <random>
+#include <variant>
+
+#include "baselines/baselines.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "presets/presets.hpp"
+#include "schedule/step_cost.hpp"
+#include "verify/schedule_verifier.hpp"
+#include "verify/step_verifier.hpp"
+
+using namespace coppice;
+
+namespace {
+
+fabric::Fabric made(const QString& preset) {
+  const QStringList parts = preset.split(' ');
+  std::map<std::string, std::string> arguments;
+  for (const QString& part : parts.mid(1)) {
+    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
+  }
+  auto description = presets::make(parts.first().toStdString(), arguments);
+  if (!description) {
+    qFatal("%s", describe(description.error()).c_str());
+  }
+  auto fabric = fabric::Fabric::build(*description);
+  if (!fabric) {
+    qFatal("%s", describe(fabric.error()).c_str());
+  }
+  return *std::move(fabric);
+}
+
+baselines::Request requestOf(Collective collective) {
+  baselines::Request request{collective, {}};
+  if (isRooted(collective)) {
+    request.root = 0;
+  }
+  return request;
+}
+
+/// Empty where the schedule is sound.
+QString faultOf(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule) {
+  std::vector<Finding> findings;
+  bool isSound = false;
+  if (const auto* forest = std::get_if<schedule::Schedule>(&schedule)) {
+    const auto verdict = verify::verifySchedule(fabric, *forest);
+    if (!verdict) {
+      return QString::fromStdString(describe(verdict.error()));
+    }
+    isSound = verdict->ok;
+    findings = verdict->findings;
+  } else {
+    const auto verdict = verify::verifySteps(fabric, std::get<schedule::StepSchedule>(schedule));
+    if (!verdict) {
+      return QString::fromStdString(describe(verdict.error()));
+    }
+    isSound = verdict->ok;
+    findings = verdict->findings;
+  }
+  return isSound ? QString() : QString::fromStdString(findings.empty() ? "refused" : describe(findings.front()));
+}
+
+/// The exact optimum where ForestColl has one for the collective.
+std::optional<Rational> optimumOf(const fabric::Fabric& fabric, Collective collective) {
+  if (!parseForestCollective(toString(collective))) {
+    return std::nullopt;
+  }
+  forestcoll::Request request;
+  request.collective = collective;
+  request.allreduceBudget = std::chrono::milliseconds(0);
+  if (isRooted(collective)) {
+    request.root = 0;
+  }
+  const auto optimum = forestcoll::optimum(fabric, request);
+  return optimum ? std::optional(optimum->algbw) : std::nullopt;
+}
+
+}  // namespace
+
+class TestBaselines : public QObject {
+  Q_OBJECT
+
+private slots:
+  void knownValues_data();
+  void knownValues();
+  void everyPreset_data();
+  void everyPreset();
+  void randomClusters();
+  void refuses_data();
+  void refuses();
+};
+
+void TestBaselines::knownValues_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("name");
+  QTest::addColumn<QString>("collective");
+  QTest::addColumn<QString>("algbw");
+  QTest::addColumn<int>("steps");
+  // The 62.5 % gap that the ForestColl preprint derives against 1040/3.
+  QTest::newRow("2x A100, rings") << "dgx-a100 boxes=2" << "multi-ring" << "allgather" << "640/3" << 15;
+  QTest::newRow("2x A100, rings, rs") << "dgx-a100 boxes=2" << "multi-ring" << "reduce_scatter" << "640/3" << 15;
+  QTest::newRow("2x A100, rings, ar") << "dgx-a100 boxes=2" << "multi-ring" << "allreduce" << "320/3" << 30;
+  QTest::newRow("4x H100 rails, rings") << "dgx-h100 boxes=4 network=rails" << "multi-ring" << "allgather"
+                                        << "12800/31" << 31;
+  // The 8 NICs of the other box, of 25 GB/s each, are the narrowest cut from any root.
+  QTest::newRow("2x A100, Blink broadcast") << "dgx-a100 boxes=2" << "blink" << "broadcast" << "200" << 0;
+  QTest::newRow("2x A100, Blink allreduce") << "dgx-a100 boxes=2" << "blink" << "allreduce" << "100" << 0;
+  // A uniform ring: N / (N - 1) * b.
+  QTest::newRow("ring of 8") << "ring gpus=8 bandwidth=50" << "ring" << "allgather" << "400/7" << 7;
+  QTest::newRow("hypercube, doubling") << "hypercube dimension=3 bandwidth=50" << "recursive-doubling" << "allgather"
+                                       << "400/7" << 3;
+}
+
+void TestBaselines::knownValues() {
+  QFETCH(QString, preset);
+  QFETCH(QString, name);
+  QFETCH(QString, collective);
+  QFETCH(QString, algbw);
+  QFETCH(int, steps);
+  const auto fabric = made(preset);
+  const auto schedule =
+      baselines::generate(name.toStdString(), fabric, requestOf(*parseCollective(collective.toStdString())));
+  QVERIFY2(schedule.hasValue(), schedule ? "" : describe(schedule.error()).c_str());
+  QCOMPARE(QString::fromStdString(algbwOf(*schedule).toString()), algbw);
+  const QString fault = faultOf(fabric, *schedule);
+  QVERIFY2(fault.isEmpty(), qPrintable(fault));
+  if (steps > 0) {
+    QCOMPARE(stepCost(fabric, std::get<schedule::StepSchedule>(*schedule))->steps, steps);
+  }
+}
+
+void TestBaselines::everyPreset_data() {
+  QTest::addColumn<QString>("preset");
+  for (const presets::Preset& preset : presets::catalogue()) {
+    const QString name = QString::fromStdString(preset.name);
+    if (made(name).gpuCount() <= 32) {
+      QTest::newRow(qPrintable(name)) << name;
+    }
+    const bool hasBoxes = std::any_of(preset.parameters.begin(), preset.parameters.end(),
+                                      [](const presets::Parameter& p) { return p.name == "boxes"; });
+    if (hasBoxes && made(name + " boxes=2").gpuCount() <= 32) {
+      QTest::newRow(qPrintable(name + " boxes=2")) << name + " boxes=2";
+    }
+  }
+}
+
+void TestBaselines::everyPreset() {
+  QFETCH(QString, preset);
+  const auto fabric = made(preset);
+  int generated = 0;
+  for (const baselines::Baseline& baseline : baselines::list()) {
+    for (const Collective collective : baseline.collectives) {
+      const auto schedule = baselines::generate(baseline.name, fabric, requestOf(collective));
+      const std::string what = std::string(baseline.name) + " " + std::string(toString(collective));
+      if (!schedule) {
+        QVERIFY2(schedule.error().code == ErrorCode::infeasible && !schedule.error().fix.empty(),
+                 (what + ": " + describe(schedule.error())).c_str());
+        continue;
+      }
+      ++generated;
+      const QString fault = faultOf(fabric, *schedule);
+      QVERIFY2(fault.isEmpty(), qPrintable(QString::fromStdString(what) + ": " + fault));
+      if (const auto optimum = optimumOf(fabric, collective); optimum && baseline.name != "in-network") {
+        QVERIFY2(algbwOf(*schedule) <= *optimum, what.c_str());
+      }
+    }
+  }
+  QVERIFY(generated > 0);
+}
+
+void TestBaselines::randomClusters() {
+  std::mt19937 dice(20260814);
+  const auto pick = [&](std::initializer_list<const char*> values) {
+    return QString::fromLatin1(*(values.begin() + dice() % values.size()));
+  };
+  for (int i = 0; i < 25; ++i) {
+    const QString preset = "cluster boxes=" + pick({"2", "3", "4"}) + " gpus=" + pick({"2", "4", "5"}) +
+                           " nvlink=" + pick({"100", "300", "450"}) + " nic=" + pick({"12.5", "25", "50", "100"});
+    const auto fabric = made(preset);
+    std::map<Collective, std::optional<Rational>> optimum;
+    for (const baselines::Baseline& baseline : baselines::list()) {
+      for (const Collective collective : baseline.collectives) {
+        const auto schedule = baselines::generate(baseline.name, fabric, requestOf(collective));
+        if (!schedule) {
+          continue;
+        }
+        const QString what = preset + ": " + QString::fromLatin1(baseline.name.data(), qsizetype(baseline.name.size())) +
+                             " " + QString::fromStdString(std::string(toString(collective)));
+        const QString fault = faultOf(fabric, *schedule);
+        QVERIFY2(fault.isEmpty(), qPrintable(what + ": " + fault));
+        const auto bound = optimum.try_emplace(collective, optimumOf(fabric, collective)).first->second;
+        if (bound && baseline.name != "in-network") {
+          QVERIFY2(algbwOf(*schedule) <= *bound, qPrintable(what));
+        }
+      }
+    }
+  }
+}
+
+void TestBaselines::refuses_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("name");
+  QTest::addColumn<QString>("collective");
+  QTest::addColumn<int>("code");
+  QTest::newRow("unknown") << "dgx-a100" << "star" << "allgather" << int(ErrorCode::badUsage);
+  QTest::newRow("no such collective") << "dgx-a100" << "bruck" << "allreduce" << int(ErrorCode::badUsage);
+  QTest::newRow("no power of two") << "ring gpus=6" << "recursive-halving" << "reduce_scatter"
+                                   << int(ErrorCode::infeasible);
+  QTest::newRow("one box") << "dgx-a100 boxes=1" << "hierarchical" << "allreduce" << int(ErrorCode::infeasible);
+  QTest::newRow("switches") << "dgx-a100" << "shifted-ring" << "allgather" << int(ErrorCode::infeasible);
+  QTest::newRow("no capable switch") << "dgx-a100" << "in-network" << "allreduce" << int(ErrorCode::infeasible);
+}
+
+void TestBaselines::refuses() {
+  QFETCH(QString, preset);
+  QFETCH(QString, name);
+  QFETCH(QString, collective);
+  QFETCH(int, code);
+  const auto schedule =
+      baselines::generate(name.toStdString(), made(preset), requestOf(*parseCollective(collective.toStdString())));
+  QVERIFY(!schedule);
+  QCOMPARE(int(schedule.error().code), code);
+  QVERIFY(!schedule.error().fix.empty());
+}
+
+QTEST_APPLESS_MAIN(TestBaselines)
+#include "tst_baselines.moc"
