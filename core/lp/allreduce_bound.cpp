@@ -33,6 +33,7 @@ private:
   [[nodiscard]] int broadcastColumn(int arc) const { return m_gpuCount + arc; }
   [[nodiscard]] int reduceColumn(int arc) const { return m_gpuCount + m_arcCount + arc; }
   [[nodiscard]] int columnCount() const { return m_gpuCount + (m_mirrored ? 1 : 2) * m_arcCount; }
+  [[nodiscard]] bool mayEnd() const;
   Simplex buildProgram() const;
   bool addCut(Simplex& simplex, const NodeSet& set, Direction direction);
   bool addCuts(Simplex& simplex, const std::vector<NodeSet>& sets, Direction direction);
@@ -276,9 +277,20 @@ Result<AllreduceBound> AllreduceSearch::conclude(Simplex& simplex, BoundStatus s
   return bound;
 }
 
+/// A pivot touches all of the dense dictionary, and about as many are needed as there are rows. By size alone, not by
+/// speed, so that the same fabric is treated alike on all machines.
+bool AllreduceSearch::mayEnd() const {
+  constexpr std::int64_t kStepsPerMillisecond = 2'400'000;
+  const std::int64_t rows = 2 * std::int64_t{m_nodeCount} + m_arcCount;
+  return Int128{rows} * rows * columnCount() <= Int128{kStepsPerMillisecond} * m_options.budget.count();
+}
+
 Result<AllreduceBound> AllreduceSearch::run() {
   if (isTooLarge(static_cast<std::size_t>(2 * m_nodeCount + m_arcCount), static_cast<std::size_t>(columnCount()))) {
     return AllreduceBound{.reason = "the fabric is too large for the allreduce linear program"};
+  }
+  if (!mayEnd()) {
+    return AllreduceBound{.reason = "the allreduce linear program would not end within its time"};
   }
   m_progress.report("allreduce bound", 0.0);
   Simplex simplex = buildProgram();

@@ -106,6 +106,7 @@ void TestRotatedTrees::forests_data() {
   row("gb200-nvl72 racks=4 gpus=24 network=rails", 2);
   row("gb200-nvl72 racks=4 gpus=24 network=rails oversubscription=4", 3);
   row("gb200-nvl72 racks=4 gpus=24 network=rail-only", 3);
+  row("cluster boxes=6 gpus=16 nvlink=200 nic=25 network=leaf-spine boxes_per_leaf=3 oversubscription=4", 3);
   row("cluster boxes=12 gpus=8 nvlink=300 nic=100 network=planes", 2);
   row("cluster boxes=12 gpus=8 nvlink=100 nic=100", 2);
   row("cluster boxes=5 gpus=8 nvlink=200 nic=400", 2);

@@ -85,6 +85,7 @@ private slots:
   void damagedRacks();
   void anyRequest_data();
   void anyRequest();
+  void everyGpuAnEntry();
   void cancel();
 };
 
@@ -231,6 +232,21 @@ void TestTwoLevel::anyRequest() {
     request.fixedK = fixedK;
   }
   const auto generated = forestcoll::generate(fabric, request);
+  QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+  QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
+}
+
+/// NICs so fast that trees enter a box at all of its GPUs, so that nothing is left to pass on inside.
+void TestTwoLevel::everyGpuAnEntry() {
+  fabric::Description description =
+      describedBy("cluster boxes=10 gpus=4 network=rails nic=200 nvlink=300 oversubscription=4");
+  for (fabric::LinkDescription& link : description.links) {
+    if ((link.src == "b2g2" && link.dst == "rail2") || (link.src == "b1g1" && link.dst == "rail1")) {
+      link.bandwidth = "100";
+    }
+  }
+  const fabric::Fabric fabric = built(description);
+  const auto generated = forestcoll::generate(fabric, {});
   QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
   QCOMPARE(faultsOf(fabric, generated->schedule), QByteArray());
 }

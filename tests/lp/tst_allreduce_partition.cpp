@@ -56,6 +56,7 @@ private slots:
   void againstProgram_data();
   void againstProgram();
   void fallsBackOnIt();
+  void leavesOutLargePrograms();
 };
 
 void TestAllreducePartition::presets_data() {
@@ -157,6 +158,19 @@ void TestAllreducePartition::fallsBackOnIt() {
   QVERIFY2(bound.hasValue(), bound ? "" : describe(bound.error()).c_str());
   QCOMPARE(bound->status, lp::BoundStatus::upperBound);
   QVERIFY(bound->algbw <= bestOf(fabric));
+}
+
+/// A program that cannot end in time is not started, by its size alone.
+void TestAllreducePartition::leavesOutLargePrograms() {
+  const fabric::Fabric fabric = presetFabric("cluster boxes=3 gpus=200,200,199 nvlink=100 nic=100");
+  const auto bound = lp::allreduceBound(fabric);
+  QVERIFY2(bound.hasValue(), bound ? "" : describe(bound.error()).c_str());
+  QCOMPARE(bound->status, lp::BoundStatus::upperBound);
+  QVERIFY2(bound->reason.find("would not end") != std::string::npos, bound->reason.c_str());
+  // The time that it would need is counted, not measured.
+  const auto small = lp::allreduceBound(presetFabric("cluster boxes=3 gpus=4,4,3 nvlink=100 nic=100"));
+  QVERIFY(small.hasValue());
+  QVERIFY(small->reason.find("would not end") == std::string::npos);
 }
 
 QTEST_GUILESS_MAIN(TestAllreducePartition)

@@ -99,6 +99,29 @@ inline fabric::Description lossyA100(int gpus, unsigned seed, bool slowNics = fa
   return sketch.take();
 }
 
+/// NVL72 racks that have lost GPUs at random, one in thirty; `gpus` are left.
+inline fabric::Description damagedNvl72(int gpus, unsigned seed, const std::string& nic = "50",
+                                        const std::string& network = "simple") {
+  constexpr int kGpusOfRack = 72;
+  Dice dice(seed);
+  std::string sizes;
+  int racks = 0;
+  for (int made = 0; made < gpus; ++racks) {
+    int left = 0;
+    for (int i = 0; i < kGpusOfRack; ++i) {
+      left += dice.oneIn(30) ? 0 : 1;
+    }
+    left = std::min(left, gpus - made);
+    sizes += (racks == 0 ? "" : ",") + std::to_string(left);
+    made += left;
+  }
+  auto description = presetFabric(
+      "cluster",
+      {{"boxes", std::to_string(racks)}, {"gpus", sizes}, {"nvlink", "900"}, {"nic", nic}, {"network", network}});
+  description.name = "NVL72 racks that lost GPUs";
+  return description;
+}
+
 /// MI250 boxes, each with a random half to all of its sixteen GPUs in use.
 inline fabric::Description lossyMi250(int boxes, unsigned seed) {
   constexpr int kGpusOfBox = 16;

@@ -2,6 +2,7 @@
 #include "forestcoll/boxes/rotated_trees.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "forestcoll/boxes/two_level_routes.hpp"
@@ -36,20 +37,42 @@ public:
     if (!isRegular() || !countEntries()) {
       return std::nullopt;
     }
-    for (const bool isDirect : {true, false}) {
-      planTrees(isDirect);
+    const std::vector<std::vector<int>> groups = leafGroups();
+    for (const Senders senders : {Senders::roots, Senders::leaders, Senders::places}) {
+      m_boxes = m_shape.boxes;
+      m_groupSize = 1;
+      if (senders == Senders::leaders) {
+        if (groups.empty()) {
+          continue;
+        }
+        m_groupSize = static_cast<int>(groups.front().size());
+        m_boxes.clear();
+        for (const std::vector<int>& group : groups) {
+          for (const int box : group) {
+            m_boxes.push_back(m_shape.boxes[box]);
+          }
+        }
+      }
+      if (senders == Senders::places && !m_hasDirect) {
+        break;
+      }
+      planTrees(senders);
       if (auto forest = build()) {
         return forest;
-      }
-      if (!m_hasDirect) {
-        break;
       }
     }
     return std::nullopt;
   }
 
 private:
-  /// A GPU seen from the root: boxes and places further on, modulo their numbers.
+  /// Who serves entries.
+  enum class Senders {
+    roots,    ///< the root, where it is on the entry's network
+    leaders,  ///< the root serves one GPU under each other leaf switch, which serves those of its leaf
+    places    ///< the GPU of the root's box with the entry's own number
+  };
+  /// A GPU seen from the root: boxes and places further on. Boxes are numbered group by group, and rotate among the
+  /// groups and within them.
   struct Position {
     int box = 0;
     int place = 0;
@@ -94,8 +117,43 @@ private:
     return least <= most;
   }
 
-  void planTrees(bool isDirect) {
-    findDirectPlaces(isDirect);
+  /// Boxes by the leaf switches that they hang on; empty where these are not equal groups of several boxes. A GPU's
+  /// leaf is the first switch on its way out, behind NICs and the like that only join two nodes.
+  [[nodiscard]] std::vector<std::vector<int>> leafGroups() const {
+    std::vector<std::vector<int>> out(m_network.nodeCount);
+    for (std::size_t i = 0; i < m_capacities.size(); ++i) {
+      if (m_shape.isInnerArc[i] == 0 && m_capacities[i].capacity > 0) {
+        out[m_capacities[i].tail].push_back(m_capacities[i].head);
+      }
+    }
+    std::map<std::vector<int>, std::vector<int>> boxesOfLeaves;
+    for (int box = 0; box < m_boxCount; ++box) {
+      std::vector<int> leaves;
+      for (const int rank : m_shape.boxes[box]) {
+        for (int next : out[m_network.gpus[rank]]) {
+          int last = m_network.gpus[rank];
+          while (m_network.isGpu[next] == 0 && out[next].size() == 2) {
+            const int other = out[next][out[next].front() == last ? 1 : 0];
+            last = std::exchange(next, other);
+          }
+          leaves.push_back(next);
+        }
+      }
+      boxesOfLeaves[leaves].push_back(box);
+    }
+    std::vector<std::vector<int>> groups;
+    for (auto& [leaves, boxes] : boxesOfLeaves) {
+      if (boxes.size() < 2 || (!groups.empty() && boxes.size() != groups.front().size())) {
+        return {};
+      }
+      groups.push_back(std::move(boxes));
+    }
+    return groups.size() < 2 ? std::vector<std::vector<int>>() : groups;
+  }
+
+  void planTrees(Senders senders) {
+    m_senders = senders;
+    findDirectPlaces(senders != Senders::places);
     m_plans.clear();
     const int64_t fewer = m_entries / m_trees;
     const int64_t extra = m_entries % m_trees;
@@ -127,25 +185,47 @@ private:
     }
     const int64_t each = entries / (m_boxCount - 1);
     const int64_t more = entries % (m_boxCount - 1);
+    std::vector<std::vector<int>> places(m_boxCount);  // entries by box
     for (int i = 0; i + 1 < m_boxCount; ++i) {
       // The nearest boxes on both sides come first: then those that a GPU sends to are mostly those it hears from.
       const int box = i % 2 == 0 ? 1 + i / 2 : m_boxCount - 1 - i / 2;
-      addBox(box, static_cast<int>(each) + (i < more ? 1 : 0), plan.edges);
+      places[box] = entryPlaces(static_cast<int>(each) + (i < more ? 1 : 0));
+    }
+    for (const bool isFirst : {true, false}) {
+      for (int box = 1; box < m_boxCount; ++box) {
+        for (std::size_t i = isFirst ? 0 : 1; i < (isFirst ? 1 : places[box].size()); ++i) {
+          plan.edges.push_back({senderOf(box, places[box][i], isFirst, places), {box, places[box][i]}});
+        }
+      }
+    }
+    for (int box = 1; box < m_boxCount; ++box) {
+      addChildren(box, places[box], plan.edges);
     }
     return plan;
   }
 
-  void addBox(int box, int count, std::vector<Edge>& edges) const {
-    const std::vector<int> entries = entryPlaces(count);
+  [[nodiscard]] Position senderOf(int box, int place, bool isFirst, const std::vector<std::vector<int>>& places) const {
+    const int leader = box / m_groupSize * m_groupSize;
+    if (m_senders == Senders::leaders && leader > 0 && !(box == leader && isFirst)) {
+      // The leader cannot serve its own box by the network: the next box of the group does.
+      const int server = box == leader ? leader + 1 : leader;
+      return {server, places[server].front()};
+    }
+    return {0, m_isDirect[place] != 0 ? 0 : place};
+  }
+
+  /// Entries that came by way of another box stay leaves, so that the tree is no higher than 3.
+  void addChildren(int box, const std::vector<int>& entries, std::vector<Edge>& edges) const {
     std::vector<char> isEntry(static_cast<std::size_t>(m_size), 0);
     for (const int place : entries) {
       isEntry[place] = 1;
-      edges.push_back({{0, m_isDirect[place] != 0 ? 0 : place}, {box, place}});
     }
-    const int64_t others = m_size - count;
+    const bool isLeader = m_senders == Senders::leaders && box >= m_groupSize && box % m_groupSize == 0;
+    const int64_t parents = isLeader ? 1 : static_cast<int64_t>(entries.size());
+    const int64_t others = m_size - static_cast<int64_t>(entries.size());
     for (int place = 0, number = 0; place < m_size; ++place) {
       if (isEntry[place] == 0) {
-        edges.push_back({{box, entries[number * int64_t{count} / others]}, {box, place}});
+        edges.push_back({{box, entries[number * parents / others]}, {box, place}});
         ++number;
       }
     }
@@ -171,14 +251,23 @@ private:
     return chosen;
   }
 
-  [[nodiscard]] static int offset(int from, int to, int modulus) { return (to - from + modulus) % modulus; }
+  [[nodiscard]] static int difference(int from, int to, int modulus) { return (to - from + modulus) % modulus; }
+  /// The box seen from another one, and the box that is seen so.
+  [[nodiscard]] int boxSeen(int from, int to) const {
+    return difference(from / m_groupSize, to / m_groupSize, m_boxCount / m_groupSize) * m_groupSize +
+           difference(from % m_groupSize, to % m_groupSize, m_groupSize);
+  }
+  [[nodiscard]] int boxAt(int from, int seen) const {
+    return (from / m_groupSize + seen / m_groupSize) % (m_boxCount / m_groupSize) * m_groupSize +
+           (from % m_groupSize + seen % m_groupSize) % m_groupSize;
+  }
 
   std::optional<TwoLevelForest> build() {
     const auto gpuCount = static_cast<int>(m_network.gpus.size());
     // Trees between two GPUs, by where the second is seen from the first.
     std::vector<int64_t> demand(m_network.gpus.size(), 0);
     const auto place = [&](const Position& from, const Position& to) {
-      return offset(from.box, to.box, m_boxCount) * m_size + offset(from.place, to.place, m_size);
+      return boxSeen(from.box, to.box) * m_size + difference(from.place, to.place, m_size);
     };
     for (const Plan& plan : m_plans) {
       for (const Edge& edge : plan.edges) {
@@ -188,7 +277,7 @@ private:
     std::vector<Position> positionOf(m_network.gpus.size());
     for (int box = 0; box < m_boxCount; ++box) {
       for (int i = 0; i < m_size; ++i) {
-        positionOf[m_shape.boxes[box][i]] = {box, i};
+        positionOf[m_boxes[box][i]] = {box, i};
       }
     }
     const PairDemand inner = [&](int from, int to) { return demand[place(positionOf[from], positionOf[to])]; };
@@ -213,9 +302,8 @@ private:
       throwIfCancelled(m_progress);
       const Position origin = positionOf[root];
       const auto image = [&](const Position& position) {
-        const int box = origin.box + position.box;
         const int number = origin.place + position.place;
-        return m_shape.boxes[box < m_boxCount ? box : box - m_boxCount][number < m_size ? number : number - m_size];
+        return m_boxes[boxAt(origin.box, position.box)][number < m_size ? number : number - m_size];
       };
       for (const Plan& plan : m_plans) {
         PackedTree& tree = forest.trees.emplace_back();
@@ -241,6 +329,9 @@ private:
   int64_t m_entries = 0;         // of a root's trees in all other boxes
   std::vector<char> m_isDirect;  // by place, seen from the root's
   bool m_hasDirect = false;      // other places than the root's own are direct
+  Senders m_senders = Senders::roots;
+  int m_groupSize = 1;                    // boxes under one leaf; 1 = leaves do not matter
+  std::vector<std::vector<int>> m_boxes;  // ranks, group by group
   std::vector<Plan> m_plans;
 };
 

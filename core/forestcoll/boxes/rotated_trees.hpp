@@ -34,7 +34,11 @@ namespace coppice::forestcoll {
 ///
 /// An entry that is not on the root's network (rails without a spine) receives from the GPU of the root's box with the
 /// entry's own number, which is a relative position too; the height is 3 then. Where routes for direct entries are not
-/// found (an oversubscribed spine), all other numbers than the root's are served so.
+/// found (an oversubscribed spine), two other plans are tried. Where groups of equally many boxes share their leaf
+/// switches, boxes rotate among the groups and within them: each tree enters another group once, at its leader, and
+/// goes on from there, so that no link to the spines carries more than a cut demands. Entries of the leader's own box
+/// come by the next box and stay leaves; the height is 3. Last, all numbers but the root's are served by the GPU of the
+/// root's box with that number.
 ///
 /// That the links between switches carry these loads is for routeTwoLevel to find; nothing else depends on the group
 /// being a symmetry of the fabric. Nothing where the shape is not regular, E does not exist or no routes are found.

@@ -132,7 +132,7 @@ private:
       row.clear();
       // Trees with one entry more than others have it at the ends of the row, so rows begin at different GPUs.
       for (std::size_t i = 0; i < gpusOf(box).size(); ++i) {
-        const std::size_t place = (i + static_cast<std::size_t>(source)) % gpusOf(box).size();
+        const std::size_t place = (i + gpusOf(box).size() * source / m_boxCount) % gpusOf(box).size();
         if (perSource[source][place] > treesIn(source)) {
           return false;
         }
@@ -223,7 +223,7 @@ private:
 
   /// Deals children to the entries of one tree so that the room left comes as close to equal as can be.
   static void shareEvenly(Entry* entries, std::size_t count, int64_t children, std::vector<int64_t>& room) {
-    if (count == 1) {
+    if (count == 1 || children == 0) {
       entries[0].children = children;
     } else if (count == 2) {
       const int64_t difference = room[entries[0].gpu] - room[entries[1].gpu];

@@ -155,6 +155,22 @@ TwoLevelShape shapeOf(const Network& network, const std::vector<TreeArc>& capaci
   }
   shape.networksOf.resize(gpuCount);
   const std::vector<int> rank = ranksOf(network);
+  std::vector<int64_t> totalOut(static_cast<std::size_t>(network.nodeCount), 0);
+  std::vector<int64_t> totalIn(static_cast<std::size_t>(network.nodeCount), 0);
+  std::map<std::pair<int, int>, int64_t> between;
+  for (const TreeArc& arc : capacities) {
+    totalOut[arc.tail] += arc.capacity;
+    totalIn[arc.head] += arc.capacity;
+    if (rank[arc.tail] >= 0 || rank[arc.head] >= 0) {
+      between[{arc.tail, arc.head}] += arc.capacity;
+    }
+  }
+  // A NIC takes from its GPU no more than it can pass on.
+  const auto passedOn = [&](const TreeArc& arc, bool isOut) {
+    const auto back = between.find({arc.head, arc.tail});
+    const int64_t returned = back == between.end() ? 0 : back->second;
+    return std::min(arc.capacity, (isOut ? totalOut[arc.head] : totalIn[arc.tail]) - returned);
+  };
   for (const TreeArc& arc : capacities) {
     const bool isOut = rank[arc.tail] >= 0;
     const int component = components.ofNode[isOut ? arc.head : arc.tail];
@@ -166,7 +182,7 @@ TwoLevelShape shapeOf(const Network& network, const std::vector<TreeArc>& capaci
       continue;
     }
     auto& side = isInner ? (isOut ? shape.innerOut : shape.innerIn) : (isOut ? shape.outerOut : shape.outerIn);
-    side[gpu] += arc.capacity;
+    side[gpu] += isInner ? arc.capacity : passedOn(arc, isOut);
     if (!isInner && component >= 0) {
       shape.networksOf[gpu].push_back(component);
     }

@@ -73,6 +73,29 @@ std::optional<schedule::Forest> growTwoLevels(const GrowthProblem& problem, cons
   return forest;
 }
 
+/// Parts within parts add their heights up, and boxes on a network need no more than 3 hops.
+std::optional<schedule::Forest> growLower(const schedule::Forest& forest, const GrowthProblem& problem,
+                                          const GrowthOptions& options, const Progress& progress, StageClock& clock) {
+  constexpr int kLow = 3;
+  constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 27;
+  constexpr int64_t kMaxEdges = int64_t{1} << 24;
+  if (options.heightEffort == 0 || forest.treeCount() * forest.gpuCount > kMaxEdges ||
+      schedule::heights(forest).logicalMax <= kLow) {
+    return std::nullopt;
+  }
+  Progress limited = progress;
+  limited.work = std::make_shared<WorkMeter>(kMaxWork);
+  try {
+    auto lower = growTwoLevels(problem, options, limited, clock);
+    if (lower && rankOf(*lower) < rankOf(forest)) {
+      return lower;
+    }
+  } catch (const WorkLimitReached&) {
+    // The one that is there will do.
+  }
+  return std::nullopt;
+}
+
 /// Small fabrics can afford to split switches in two ways.
 schedule::Forest growWhole(const GrowthProblem& problem, const GrowthOptions& options, const Progress& progress,
                            StageClock& clock) {
@@ -144,8 +167,12 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
     forest = *std::move(written);
     clock.done("expansion");
   }
-  if (forest && (mayKeepParts || problem.network.gpus.size() > kSmall)) {
+  if (forest && mayKeepParts) {
     return *std::move(forest);
+  }
+  if (forest && problem.network.gpus.size() > kSmall) {
+    auto lower = growLower(*forest, problem, options, progress, clock);
+    return lower ? *std::move(lower) : *std::move(forest);
   }
   if (!forest) {
     // Trimmed links between switches carry what some forest needs, which need not be this one.
