@@ -13,6 +13,7 @@
 #include "base/checked.hpp"
 #include "base/units.hpp"
 #include "designer/document/counted.hpp"
+#include "designer/document/error_text.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -237,7 +238,7 @@ void WhatIfPanel::apply() {
   m_document->edit(tr("Bandwidth of ") + counted(static_cast<qsizetype>(links.size()), tr("link"), tr("links")),
                    [&](Edit& edit) { outcome = changeBandwidths(edit, links, change); });
   if (!outcome) {
-    Q_EMIT refused(QString::fromStdString(describe(outcome.error())));
+    Q_EMIT refused(errorText(outcome.error()));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "designer/document/error_text.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "io/files.hpp"
 
@@ -257,7 +258,7 @@ void DocumentFile::onPatched(const Patch& patch, const HistoryStep& step) {
     startJournal(&patch, step);
   } else if (const Outcome written = m_journal->append(patch, step); !written && !m_hasJournalFailed) {
     m_hasJournalFailed = true;
-    Q_EMIT journalFailed(QString::fromStdString(describe(written.error())));
+    Q_EMIT journalFailed(errorText(written.error()));
   }
   if (!m_syncTimer.isActive()) {
     m_syncTimer.start();
@@ -314,7 +315,7 @@ void DocumentFile::startJournal(const Patch* first, const HistoryStep& step) {
   if (!journal) {
     dropJournal();
     m_hasJournalFailed = true;
-    Q_EMIT journalFailed(QString::fromStdString(describe(journal.error())));
+    Q_EMIT journalFailed(errorText(journal.error()));
     return;
   }
   m_hasJournalFailed = false;

@@ -11,6 +11,7 @@
 
 #include "base/checked.hpp"
 #include "base/units.hpp"
+#include "designer/document/error_text.hpp"
 #include "forestcoll/tied_cuts.hpp"
 
 using namespace Qt::StringLiterals;
@@ -32,7 +33,7 @@ QString exact(const Rational& value) {
 
 /// Why there is no answer, and what to do.
 QString reason(const std::string& message, const std::string& fix) {
-  return QString::fromStdString(fix.empty() ? message : message + "; " + fix);
+  return sentence({ErrorCode::internal, message, fix});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/progress.hpp"
 #include "designer/document/edits.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/layout/graphviz.hpp"
 
 namespace coppice::designer {
@@ -146,7 +147,7 @@ void LayoutJob::take(Answer answer) {
   }
   if (!answer.places) {
     const Error& error = answer.places.error();
-    Q_EMIT statusMessage(QString::fromStdString(error.fix.empty() ? error.message : error.message + "; " + error.fix));
+    Q_EMIT statusMessage(sentence(error));
   } else if (answer.revision != document->factRevision()) {
     Q_EMIT statusMessage(tr("The fabric changed during the layout. Start it again."));
   } else {

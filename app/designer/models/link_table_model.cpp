@@ -7,6 +7,7 @@
 #include "base/checked.hpp"
 #include "base/units.hpp"
 #include "designer/document/edits.hpp"
+#include "designer/document/error_text.hpp"
 
 namespace coppice::designer {
 namespace {
@@ -138,8 +139,7 @@ bool LinkTableModel::setData(const QModelIndex& index, const QVariant& value, in
     case kBandwidth: {
       const auto bandwidth = Bandwidth::parse(text);
       if (!bandwidth || !bandwidth->gigabytesPerSecond().isPositive()) {
-        Q_EMIT refused(bandwidth ? tr("A bandwidth must be above 0")
-                                 : QString::fromStdString(describe(bandwidth.error())));
+        Q_EMIT refused(bandwidth ? tr("A bandwidth must be above 0") : errorText(bandwidth.error()));
         return false;
       }
       return change(tr("Set bandwidth"), [&](Link& changed) { changed.bandwidth = text; });

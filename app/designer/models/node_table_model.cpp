@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "designer/document/edits.hpp"
+#include "designer/document/error_text.hpp"
 
 namespace coppice::designer {
 
@@ -124,7 +125,7 @@ bool NodeTableModel::setData(const QModelIndex& index, const QVariant& value, in
       Outcome outcome = Done{};
       document().edit(tr("Rename"), [&](Edit& edit) { outcome = edits::rename(edit, id, text); });
       if (!outcome) {
-        Q_EMIT refused(QString::fromStdString(describe(outcome.error())));
+        Q_EMIT refused(errorText(outcome.error()));
       }
       return static_cast<bool>(outcome);
     }

@@ -5,6 +5,7 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/document/edits.hpp"
+#include "designer/document/error_text.hpp"
 
 namespace coppice::designer {
 namespace {
@@ -150,7 +151,7 @@ bool OutlineModel::setData(const QModelIndex& index, const QVariant& value, int 
   m_document.edit(tr("Rename"),
                   [&](Edit& edit) { outcome = edits::rename(edit, id, value.toString().trimmed().toStdString()); });
   if (!outcome) {
-    Q_EMIT refused(QString::fromStdString(describe(outcome.error())));
+    Q_EMIT refused(errorText(outcome.error()));
   }
   return static_cast<bool>(outcome);
 }

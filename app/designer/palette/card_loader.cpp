@@ -7,6 +7,7 @@
 
 #include "base/units.hpp"
 #include "coppice/version.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/jobs/bound.hpp"
 
 using namespace Qt::StringLiterals;
@@ -84,7 +85,7 @@ void CardLoader::submit(const QString& key, const Make& make, QSize size, double
         const CardFacts facts = guarded([&] {
           auto made = make();
           if (!made) {
-            return failed(QString::fromStdString(describe(made.error())));
+            return failed(errorText(made.error()));
           }
           CardFacts result;
           result.size = sizeOf(*made);
@@ -114,7 +115,7 @@ void CardLoader::submit(const QString& key, const Make& make, QSize size, double
       [this, key, make, stop = m_stop.get_token()] {
         const CardFacts facts = guarded([&] {
           auto made = make();
-          return made ? boundFacts(*made, stop) : failed(QString::fromStdString(describe(made.error())));
+          return made ? boundFacts(*made, stop) : failed(errorText(made.error()));
         });
         if (!stop.stop_requested()) {
           QMetaObject::invokeMethod(

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "designer/document/counted.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/theme.hpp"
 #include "presets/presets.hpp"
@@ -184,9 +185,7 @@ void TemplateDialog::receive(std::shared_ptr<const Preview> preview) {
   m_boundJob.cancel();
   if (!m_preview->model) {
     m_then = Then::nothing;
-    const QString text =
-        QString::fromStdString(m_preview->error.fix.empty() ? m_preview->error.message
-                                                            : m_preview->error.message + "; " + m_preview->error.fix);
+    const QString text = sentence(m_preview->error);
     if (!m_form->setFault(QString::fromStdString(m_preview->error.where.element), text)) {
       m_fault->setText(text);
       m_fault->show();

@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "designer/canvas/canvas_view.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/theme/theme.hpp"
 
 using namespace Qt::StringLiterals;
@@ -215,7 +216,7 @@ void PictureDialog::updatePreview() {
   const auto image = drawImage(*m_view, small);
   if (!image) {
     m_preview->setPixmap({});
-    m_preview->setText(QString::fromStdString(describe(image.error())));
+    m_preview->setText(errorText(image.error()));
     return;
   }
   QPixmap pixmap(kPreview * ratio);
@@ -249,7 +250,7 @@ void PictureDialog::copyPicture() {
   if (image) {
     QGuiApplication::clipboard()->setImage(*image);
   } else {
-    m_size->setText(QString::fromStdString(describe(image.error())));
+    m_size->setText(errorText(image.error()));
   }
 }
 

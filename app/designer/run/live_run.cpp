@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "designer/document/error_text.hpp"
 #include "program/run_job.hpp"
 #include "remote/several.hpp"
 
@@ -191,7 +192,7 @@ void LiveRun::findHosts() {
     job.arguments = program::executorArguments(request, true);
     job.endsWithStarter = !m_info.keepsRunning;
     if (const auto faults = program::faultsOf(request); !faults.empty()) {
-      proceed(QString::fromStdString(faults.front().text + "; " + faults.front().fix), {});
+      proceed(sentence({faults.front().code, faults.front().text, faults.front().fix}), {});
       return;
     }
     QFile file(m_info.folder + u"/job.json"_s);

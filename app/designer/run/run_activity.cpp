@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "coppice/version.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/document/exchange.hpp"
 #include "designer/run/launch_bundle.hpp"
 #include "remote/executor_files.hpp"
@@ -347,7 +348,7 @@ void RunActivity::start() {
   const RunnableSchedule* chosen = m_runPanel->schedule();
   const Result<QByteArray> bytes = chosen->bytes();
   if (!bytes) {
-    m_prompts.failure(tr("Run"), QString::fromStdString(describe(bytes.error())));
+    m_prompts.failure(tr("Run"), errorText(bytes.error()));
     return;
   }
   RunSubject subject{m_document ? m_document->name : QString(), chosen->name, *bytes,
@@ -387,7 +388,7 @@ void RunActivity::startRun(const Machines& machines, const RunSubject& subject, 
   job.endsWithStarter = !choices.keepsRunning;
   auto made = RunStore::create(m_folder, subject, std::move(info), job);
   if (!made) {
-    m_prompts.failure(tr("Run"), QString::fromStdString(describe(made.error())));
+    m_prompts.failure(tr("Run"), errorText(made.error()));
     return;
   }
   m_runs.insert(m_runs.begin(), *made);
@@ -474,7 +475,7 @@ void RunActivity::rerun(const QString& id) {
   }
   auto subject = RunStore::subject(*info);
   if (!subject) {
-    m_prompts.failure(tr("Run Again"), QString::fromStdString(describe(subject.error())));
+    m_prompts.failure(tr("Run Again"), errorText(subject.error()));
     return;
   }
   Choices choices{info->request, info->shares, info->scheduleFile.section(u'.', 1), info->keepsRunning};
@@ -553,7 +554,7 @@ void RunActivity::compare(const QString& machine) {
     const auto read =
         readFabricFile(std::string_view(text.constData(), static_cast<std::size_t>(text.size())), title.toStdString());
     if (!read) {
-      m_prompts.failure(tr("Compare"), QString::fromStdString(describe(read.error())));
+      m_prompts.failure(tr("Compare"), errorText(read.error()));
       return;
     }
     if (!m_document || !m_document->model) {
@@ -612,7 +613,7 @@ void RunActivity::saveBundle() {
   }
   const Result<QByteArray> bytes = chosen->bytes();
   if (!bytes) {
-    m_prompts.failure(tr("Launch Bundle"), QString::fromStdString(describe(bytes.error())));
+    m_prompts.failure(tr("Launch Bundle"), errorText(bytes.error()));
     return;
   }
   const QString path = m_prompts.fileToSave(u"coppice-run.tar.gz"_s,
@@ -631,7 +632,7 @@ void RunActivity::saveBundle() {
                                   .root = chosen->root};
   const Outcome written = writeBundle(path, m_runPanel->request(), facts, *bytes, executor ? &*executor : nullptr);
   if (!written) {
-    m_prompts.failure(tr("Launch Bundle"), QString::fromStdString(describe(written.error())));
+    m_prompts.failure(tr("Launch Bundle"), errorText(written.error()));
   } else {
     Q_EMIT message(executor ? tr("Saved %1").arg(path)
                             : tr("Saved %1 without the executor, which is not installed here").arg(path));

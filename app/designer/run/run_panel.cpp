@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "designer/document/error_text.hpp"
 #include "designer/run/machines_panel.hpp"
 #include "designer/run/panel_parts.hpp"
 #include "designer/theme/theme.hpp"
@@ -525,7 +526,7 @@ void RunPanel::check() {
   const program::RunRequest wanted = request();
   for (const Finding& fault : program::faultsOf(wanted)) {
     if (fault.where.element != "schedule") {
-      add(false, QString::fromStdString(fault.text + "; " + fault.fix));
+      add(false, sentence({fault.code, fault.text, fault.fix}));
     }
   }
   if (isSingle && isConnected && connection->facts().environment) {

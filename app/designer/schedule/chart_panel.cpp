@@ -24,6 +24,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "designer/document/error_text.hpp"
 #include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"

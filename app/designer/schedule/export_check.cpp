@@ -11,6 +11,7 @@
 #include "advice/fitting.hpp"
 #include "advice/tree_count.hpp"
 #include "designer/document/counted.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/jobs/bound.hpp"
 #include "designer/schedule/figures.hpp"
 #include "lowering/protocol.hpp"
@@ -342,8 +343,7 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
     row.state = finding.severity == Severity::error ? CheckState::bad : CheckState::doubtful;
     row.name = finding.severity == Severity::error ? Texts::tr("Fault") : Texts::tr("Warning");
     row.value = placeOf(finding.where);
-    row.detail = QString::fromStdString(finding.text) +
-                 (finding.fix.empty() ? QString() : u"; "_s + QString::fromStdString(finding.fix));
+    row.detail = sentence({finding.code, finding.text, finding.fix});
     rows.push_back(std::move(row));
   }
   return rows;

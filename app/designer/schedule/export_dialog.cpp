@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "designer/document/counted.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"
@@ -330,7 +331,7 @@ void ExportDialog::takeSchedule(const Result<ScheduleResultPtr>& result) {
   m_isGenerating = false;
   if (!result) {
     if (result.error().code != ErrorCode::cancelled) {
-      Q_EMIT failed(QString::fromStdString(describe(result.error())));
+      Q_EMIT failed(errorText(result.error()));
     }
     judge();
     return;
@@ -456,7 +457,7 @@ void ExportDialog::saveAs(const QString& suffix, const QString& filter, bool isP
     return;
   }
   if (const Outcome outcome = save(path); !outcome) {
-    Q_EMIT failed(QString::fromStdString(describe(outcome.error())));
+    Q_EMIT failed(errorText(outcome.error()));
   } else {
     m_saved->setText(tr("Saved %1").arg(QDir::toNativeSeparators(path)));
     setRole(m_saved, u"good"_s);

@@ -36,24 +36,6 @@ constexpr std::array<Unit, 9> kUnits{{{"TiB", kKibi* kKibi* kKibi* kKibi},
                                       {"KB", 1'000},
                                       {"B", 1}}};
 
-/// With a capital and a full stop. Names keep their case: "b0g0", "msccl", "k".
-QString asSentence(QString text) {
-  const qsizetype end =
-      std::find_if(text.cbegin(), text.cend(), [](QChar each) { return !each.isLetterOrNumber() && each != u'_'; }) -
-      text.cbegin();
-  const QString word = text.left(end);
-  const bool isWord = word.size() > 1 || word == u"a"_s;
-  const bool isName =
-      std::any_of(word.cbegin(), word.cend(), [](QChar each) { return !each.isLower(); }) || word.endsWith(u"ccl"_s);
-  if (isWord && !isName) {
-    text[0] = text[0].toUpper();
-  }
-  if (!text.isEmpty() && !u".?!…"_s.contains(text.back())) {
-    text += u'.';
-  }
-  return text;
-}
-
 }  // namespace
 
 QString decimal(const Rational& value, int places) {
@@ -138,14 +120,6 @@ Result<std::int64_t> parseBytes(const QString& text) {
   } catch (const OverflowError&) {
     return Error{ErrorCode::overflow, Texts::tr("“%1” is too large").arg(plain.left(40)).toStdString()};
   }
-}
-
-QString sentence(const Error& error) {
-  QString text = asSentence(QString::fromStdString(error.message));
-  if (!error.fix.empty()) {
-    text += u' ' + asSentence(QString::fromStdString(error.fix));
-  }
-  return text;
 }
 
 }  // namespace coppice::designer

@@ -25,7 +25,5 @@ namespace coppice::designer {
 [[nodiscard]] QString bytesText(std::int64_t bytes);
 /// "64KiB", "1 GiB", "1000"; units B, KB, MB, GB, TB, KiB, MiB, GiB, TiB. Errors: badInput, overflow.
 [[nodiscard]] Result<std::int64_t> parseBytes(const QString& text);
-/// Message and fix in one, for a label.
-[[nodiscard]] QString sentence(const Error& error);
 
 }  // namespace coppice::designer

@@ -11,6 +11,7 @@
 #include <chrono>
 
 #include "designer/document/counted.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"

@@ -9,6 +9,7 @@
 #include <chrono>
 
 #include "designer/document/counted.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/jobs/bound.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"

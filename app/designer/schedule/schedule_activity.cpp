@@ -11,6 +11,7 @@
 
 #include "base/checked.hpp"
 #include "designer/document/counted.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/export_dialog.hpp"
 #include "designer/schedule/figures.hpp"
@@ -410,7 +411,7 @@ void ScheduleActivity::savePicture(ChartPanel::Which which) {
     return;
   }
   if (const Outcome saved = m_charts->savePicture(which, path); !saved) {
-    m_prompts.failure(tr("Save Picture"), QString::fromStdString(describe(saved.error())));
+    m_prompts.failure(tr("Save Picture"), errorText(saved.error()));
   } else {
     Q_EMIT message(tr("Saved %1").arg(QFileInfo(path).fileName()));
   }
@@ -452,8 +453,7 @@ void ScheduleActivity::receive(const OpenedSchedule& opened) {
   const QString name = QFileInfo(opened.path).fileName();
   if (opened.error) {
     Q_EMIT message(tr("%1 is refused").arg(name));
-    m_prompts.failure(tr("Open"), tr("%1 could not be opened.").arg(name) + u"\n\n"_s +
-                                      QString::fromStdString(describe(*opened.error)));
+    m_prompts.failure(tr("Open"), tr("%1 could not be opened.").arg(name) + u"\n\n"_s + errorText(*opened.error));
   } else if (opened.kind == ScheduleFileKind::program) {
     m_report = new ProgramReport(opened.path, opened.xml, m_window);
     m_report->setAttribute(Qt::WA_DeleteOnClose);

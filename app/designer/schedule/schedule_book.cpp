@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "designer/document/counted.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/schedule/figures.hpp"
 
 using namespace Qt::StringLiterals;
@@ -62,7 +63,7 @@ ScheduleBook::ScheduleBook(DocumentFile& file, LiveBound& bound, QObject* parent
                 found->result = *read->result;
                 found->problem.clear();
               } else {
-                found->problem = QString::fromStdString(describe(read->result.error()));
+                found->problem = errorText(read->result.error());
               }
               if (current() == nullptr && found->result) {
                 m_current = found->id;
@@ -81,7 +82,7 @@ ScheduleBook::ScheduleBook(DocumentFile& file, LiveBound& bound, QObject* parent
               if (written->outcome) {
                 found->path = written->path;
               } else {
-                found->problem = tr("Not saved: %1").arg(QString::fromStdString(describe(written->outcome.error())));
+                found->problem = tr("Not saved: %1").arg(errorText(written->outcome.error()));
               }
               Q_EMIT changed();
             } else if (written->outcome) {
@@ -101,7 +102,7 @@ ScheduleBook::ScheduleBook(DocumentFile& file, LiveBound& bound, QObject* parent
               if (found != nullptr && written.outcome) {
                 found->path = written.path;
               } else if (found != nullptr) {
-                found->problem = tr("Not saved: %1").arg(QString::fromStdString(describe(written.outcome.error())));
+                found->problem = tr("Not saved: %1").arg(errorText(written.outcome.error()));
               } else if (written.outcome) {
                 QFile::remove(written.path);
               }

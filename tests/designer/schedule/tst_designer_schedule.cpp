@@ -22,6 +22,7 @@
 #include <map>
 
 #include "designer/document/edits.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/export_dialog.hpp"
