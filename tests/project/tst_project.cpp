@@ -2,6 +2,7 @@
 #include <QDir>
 #include <QDirIterator>
 #include <QFile>
+#include <QFileInfo>
 #include <QMap>
 #include <QRegularExpression>
 #include <QSet>
@@ -146,6 +147,7 @@ private slots:
   void oddWords_data();
   void oddWords();
   void textsUseTheWordsOfTheGlossary();
+  void architectureNamesFoldersAndFiles();
 };
 
 void TestProject::objections_data() {
@@ -378,6 +380,23 @@ void TestProject::textsUseTheWordsOfTheGlossary() {
     }
   }
   QVERIFY2(faults.isEmpty(), qPrintable(faults.join(QLatin1Char('\n'))));
+}
+
+/// resources/doc/architecture.md: every path in it exists, and every folder of core/ and app/ is in it.
+void TestProject::architectureNamesFoldersAndFiles() {
+  const QString text = QString::fromUtf8(contents(sourceDir() + "/resources/doc/architecture.md"));
+  static const QRegularExpression kPath(QStringLiteral("`((?:core|app|tests|resources)/[^`]*)`"));
+  QStringList named;
+  for (auto found = kPath.globalMatch(text); found.hasNext();) {
+    named << found.next().captured(1);
+    QVERIFY2(QFileInfo::exists(sourceDir() + "/" + named.last()), qPrintable(named.last() + " does not exist"));
+  }
+  for (const char* top : {"core", "app"}) {
+    for (const QString& folder : QDir(sourceDir() + "/" + top).entryList(QDir::Dirs | QDir::NoDotAndDotDot)) {
+      const QString path = QString::fromLatin1(top) + "/" + folder;
+      QVERIFY2(named.contains(path), qPrintable(path + " is not in resources/doc/architecture.md"));
+    }
+  }
 }
 
 QTEST_GUILESS_MAIN(TestProject)
