@@ -16,7 +16,7 @@ class BoundFollower {
 public:
   /// Takes the fabric's changes. Call it with the same fabric each time.
   /// @param root key of the GPU that request.root stands for; 0 for collectives without a root
-  /// @pre fabric.isSound(). Errors as LiveBound::create; after `cancelled` the next call goes on from there.
+  /// @pre fabric.isSound(). Errors as LiveBound::create; after `cancelled` the next call continues from there.
   Result<Answer> answer(fabric::EditedFabric& fabric, const forestcoll::Request& request, fabric::Key root,
                         const Progress& progress = {});
 

@@ -242,7 +242,7 @@ double processorSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// Asks for a stop after so many seconds, unless it ends before.
+/// Asks for a stop after this many seconds, unless it ends before.
 class Timer {
 public:
   explicit Timer(double seconds)

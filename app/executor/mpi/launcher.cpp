@@ -780,8 +780,8 @@ std::vector<std::string> launchCommand(const LaunchRequest& request, const std::
           }
         };
         setting("plm_rsh_agent", "ssh -o BatchMode=yes -o ConnectTimeout=10");
-        // Sooner than a rank over there finds process 0 silent: what its daemon has to send then would end the probes,
-        // and the daemon would stay for the 15 minutes of TCP.
+        // Sooner than a rank on the remote machine finds process 0 silent: what its daemon has to send then would end
+        // the probes, and the daemon would stay for the 15 minutes of TCP.
         setting("oob_tcp_keepalive_time", "3");
         setting("oob_tcp_keepalive_intvl", "1");
         setting("oob_tcp_keepalive_probes", "5");

@@ -36,7 +36,7 @@ namespace coppice::forestcoll {
 /// entry's own number, which is a relative position too; the height is 3 then. Where routes for direct entries are not
 /// found (an oversubscribed spine), two other plans are tried. Where groups of equally many boxes share their leaf
 /// switches, boxes rotate among the groups and within them: each tree enters another group once, at its leader, and
-/// goes on from there, so that no link to the spines carries more than a cut demands. Entries of the leader's own box
+/// continues from there, so that no link to the spines carries more than a cut demands. Entries of the leader's own box
 /// come by the next box and stay leaves; the height is 3. Last, all numbers but the root's are served by the GPU of the
 /// root's box with that number.
 ///
