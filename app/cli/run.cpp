@@ -20,10 +20,7 @@
 #include "command.hpp"
 #include "coppice/version.hpp"
 #include "io/files.hpp"
-#include "io/forest_json.hpp"
 #include "machine_link.hpp"
-#include "program/msccl_xml.hpp"
-#include "program/rooted.hpp"
 #include "program/run_job.hpp"
 #include "program/run_protocol.hpp"
 #include "remote/bundle.hpp"
@@ -34,7 +31,7 @@
 #include "remote/several.hpp"
 #include "remote/transfer.hpp"
 #include "terminal.hpp"
-#include "verify/program_verifier.hpp"
+#include "workflow/schedule_facts.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -583,33 +580,6 @@ Result<Report> runThere(const Options& options, const std::vector<remote::Member
 
 // ---- the bundle
 
-struct ScheduleFacts {
-  int ranks = 0;
-  int root = -1;  ///< -1 = none
-};
-
-/// Of an MSCCL XML or a .forest.json.
-Result<ScheduleFacts> factsOf(const std::string& text, const std::string& name, const Progress& progress) {
-  if (isForest(text)) {
-    const auto forest = io::loadForest(text, name);
-    if (!forest) {
-      return forest.error();
-    }
-    return ScheduleFacts{forest->fabric.gpuCount(), forest->schedule.root.value_or(-1)};
-  }
-  const auto file = program::readMscclXml(text, program::Runtime::msccl, name);
-  if (!file) {
-    return file.error();
-  }
-  ScheduleFacts facts{static_cast<int>(file->program.ranks.size()), -1};
-  if (program::isRooted(file->program)) {
-    // Only the data tell; a program that is wrong is refused by the executor, not here.
-    const auto verdict = verify::verifyProgram(file->program, {}, progress);
-    facts.root = verdict ? verdict->root : -1;
-  }
-  return facts;
-}
-
 Result<Report> writeBundle(const Options& options, const Progress& progress) {
   auto text = io::readFile(options.file);
   if (!text) {
@@ -617,7 +587,7 @@ Result<Report> writeBundle(const Options& options, const Progress& progress) {
   }
   program::RunRequest request = options.request;
   request.schedule = isForest(*text) ? "schedule.forest.json" : "schedule.xml";
-  const auto schedule = factsOf(*text, options.file, progress);
+  const auto schedule = workflow::scheduleFacts(*text, options.file, progress);
   if (!schedule) {
     return schedule.error();
   }

@@ -29,6 +29,18 @@ namespace {
 
 constexpr qint64 kMaxScheduleBytes = qint64{256} << 20;
 
+/// nullopt: it cannot be read, or the reading was stopped.
+std::optional<workflow::ScheduleFacts> factsOf(const QByteArray& text, const QString& name, const Progress& progress) {
+  try {
+    const auto facts = workflow::scheduleFacts(text.toStdString(), name.toStdString(), progress);
+    return facts ? std::optional(*facts) : std::nullopt;
+  } catch (const CancelledError&) {
+    return std::nullopt;
+  } catch (const std::exception&) {  // too large for the memory
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 RunActivity::RunActivity(RunPrompts prompts, RunOptions options, QWidget* window)
@@ -38,6 +50,13 @@ RunActivity::RunActivity(RunPrompts prompts, RunOptions options, QWidget* window
       m_book(m_options.environment, m_options.keepsSettings),
       m_machinesPanel(new MachinesPanel(m_book, window)),
       m_runPanel(new RunPanel(m_book, window)),
+      m_fileJob(
+          [this](const std::shared_ptr<const FileFacts>& file) {
+            if (file->facts) {
+              m_runPanel->setFileFacts(file->key, *file->facts);
+            }
+          },
+          0ms),
       m_results(new ResultsPanel(window)),
       m_chart(new RunChart(window)),
       m_trace(new TracePanel(window)),
@@ -592,6 +611,17 @@ void RunActivity::chooseFile() {
     return file.readAll();
   };
   m_runPanel->addFile(schedule);
+  // What the file is wrong in, the executor says at the run.
+  m_fileJob.submit([key = schedule.key, bytes = schedule.bytes](std::stop_token stop) {
+    auto file = std::make_shared<FileFacts>();
+    file->key = key;
+    Progress progress;
+    progress.stop = std::move(stop);
+    if (const auto text = bytes()) {
+      file->facts = factsOf(*text, key, progress);
+    }
+    return std::shared_ptr<const FileFacts>(std::move(file));
+  });
 }
 
 void RunActivity::save(const QString& suggestion, const QByteArray& text) {
@@ -625,11 +655,13 @@ void RunActivity::saveBundle() {
       m_options.environment.executor.isEmpty()
           ? remote::findExecutor()
           : std::filesystem::path(QFile::encodeName(m_options.environment.executor).toStdString()));
+  // A file may say something else than when it was chosen.
+  const auto read = chosen->key.startsWith(u"file:"_s) ? factsOf(*bytes, chosen->name, {}) : std::nullopt;
   const remote::BundleFacts facts{.title = chosen->name.toStdString(),
                                   .version = kVersion,
-                                  .ranks = chosen->ranks,
+                                  .ranks = read ? read->ranks : chosen->ranks,
                                   .hasExecutor = static_cast<bool>(executor),
-                                  .root = chosen->root};
+                                  .root = read ? read->root : chosen->root};
   const Outcome written = writeBundle(path, m_runPanel->request(), facts, *bytes, executor ? &*executor : nullptr);
   if (!written) {
     m_prompts.failure(tr("Launch Bundle"), errorText(written.error()));

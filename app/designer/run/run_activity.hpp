@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "designer/jobs/latest_job.hpp"
 #include "designer/run/connection_panel.hpp"
 #include "designer/run/differences_panel.hpp"
 #include "designer/run/history_panel.hpp"
@@ -146,6 +147,11 @@ private:
 
   MachinesPanel* m_machinesPanel;
   RunPanel* m_runPanel;
+  struct FileFacts {
+    QString key;
+    std::optional<workflow::ScheduleFacts> facts;
+  };
+  LatestJob<std::shared_ptr<const FileFacts>> m_fileJob;
   ResultsPanel* m_results;
   RunChart* m_chart;
   TracePanel* m_trace;

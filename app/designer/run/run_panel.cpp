@@ -14,6 +14,7 @@
 #include "designer/run/machines_panel.hpp"
 #include "designer/run/panel_parts.hpp"
 #include "designer/theme/theme.hpp"
+#include "program/rooted.hpp"
 #include "remote/several.hpp"
 
 using namespace Qt::StringLiterals;
@@ -272,6 +273,16 @@ void RunPanel::addFile(const RunnableSchedule& schedule) {
   refresh();
 }
 
+void RunPanel::setFileFacts(const QString& key, const workflow::ScheduleFacts& facts) {
+  for (RunnableSchedule& file : m_files) {
+    if (file.key == key) {
+      file.ranks = facts.ranks;
+      file.root = facts.root;
+      refresh();
+    }
+  }
+}
+
 void RunPanel::fillSchedules() {
   const QSignalBlocker quiet(m_schedule);
   m_schedule->clear();
@@ -522,6 +533,12 @@ void RunPanel::check() {
     add(false, tr("There is no schedule: generate one with F5, or choose a file"));
   } else {
     add(true, tr("Schedule “%1”").arg(chosen->name));
+    if (chosen->root >= 0 && chosen->suffix == u"xml") {
+      // The executor reads the root from the data; runtimes do not.
+      add(false,
+          tr("The root is rank %1; %2").arg(chosen->root).arg(QString::fromStdString(program::rootText(chosen->root))),
+          false);
+    }
   }
   const program::RunRequest wanted = request();
   for (const Finding& fault : program::faultsOf(wanted)) {

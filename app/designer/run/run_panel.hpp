@@ -18,6 +18,7 @@
 #include "designer/run/machine_book.hpp"
 #include "designer/run/run_document.hpp"
 #include "program/run_job.hpp"
+#include "workflow/schedule_facts.hpp"
 
 namespace coppice::designer {
 
@@ -33,6 +34,8 @@ public:
   void setSchedules(const std::vector<RunnableSchedule>& schedules, const QString& currentKey);
   /// A file beside those of the document; becomes the chosen one.
   void addFile(const RunnableSchedule& schedule);
+  /// What a file turned out to hold; nothing where it has been removed since.
+  void setFileFacts(const QString& key, const workflow::ScheduleFacts& facts);
   void setRequest(const program::RunRequest& request);
   /// A run is under way: Stop instead of Run.
   void setRunning(bool isRunning, bool isCancelling);

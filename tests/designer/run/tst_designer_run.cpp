@@ -421,6 +421,52 @@ private Q_SLOTS:
     QVERIFY(!writeBundle(folder.filePath("bad"), request, facts, "ok", nullptr));
   }
 
+  /// A program chosen as a file: its root is read from its data, shown in the checklist and in the launch bundle.
+  void rootOfAFile() {
+    const QString xml = m_runs.filePath("rooted.xml");
+    QFile file(xml);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(
+        "<algo name=\"b\" proto=\"LL\" nchannels=\"1\" nchunksperloop=\"1\" ngpus=\"2\" coll=\"broadcast\" "
+        "inplace=\"1\" outofplace=\"0\" minBytes=\"0\" maxBytes=\"1048576\">\n");
+    for (const bool isRoot : {false, true}) {
+      file.write(QString(R"(<gpu id="%1" i_chunks="0" o_chunks="1" s_chunks="0"><tb id="0" send="%2" recv="%3" chan="0">
+<step s="0" type="%4" srcbuf="o" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/>
+</tb></gpu>
+)")
+                     .arg(isRoot ? "1" : "0", isRoot ? "0" : "-1", isRoot ? "-1" : "1", isRoot ? "s" : "r")
+                     .toUtf8());
+    }
+    file.write("</algo>\n");
+    file.close();
+    QWidget window;
+    QStringList failures;
+    const QString place = m_runs.filePath("rooted-bundle");
+    RunPrompts prompts;
+    prompts.fileToSave = [&](const QString&, const QString&) { return place; };
+    prompts.fileToOpen = [&](const QString&) { return xml; };
+    prompts.confirm = [](const QString&, const QString&, const QString&, const QString&) { return true; };
+    prompts.failure = [&](const QString&, const QString& text) { failures << text; };
+    RunOptions options;
+    options.environment = environment();
+    options.keepsSettings = false;
+    options.dataFolder = m_runs.filePath("data-of-rooted");
+    RunActivity activity(prompts, options, &window);
+    activity.chooseFile();
+    const RunnableSchedule* chosen = activity.runPanel()->schedule();
+    QVERIFY(chosen != nullptr);
+    QTRY_COMPARE_WITH_TIMEOUT(activity.runPanel()->schedule()->root, 1, kPatience);
+    QCOMPARE(activity.runPanel()->schedule()->ranks, 2);
+    auto* list = activity.runPanel()->findChild<QListWidget*>("runPreflight");
+    QVERIFY(list != nullptr);
+    QCOMPARE(list->findItems("The root is rank 1", Qt::MatchContains).size(), 1);
+    activity.saveBundle();
+    QCOMPARE(failures, QStringList{});
+    QFile readme(place + "/README.md");
+    QVERIFY(readme.open(QIODevice::ReadOnly));
+    QVERIFY(readme.readAll().contains("The root is rank 1."));
+  }
+
   // ---- the docks
 
   void docks() {
