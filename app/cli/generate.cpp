@@ -179,7 +179,9 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   }
   answer->json["verified"] = judged->verdict.ok;
   answer->json["bound_proved"] = judged->verdict.boundProved;
+  answer->json["verified_by_parts"] = judged->verdict.isByParts;
   answer->text += std::string("  verified    every tree, route and link load") +
+                  (judged->verdict.isByParts ? ", from the trees of rank 0 and the fabric's symmetries" : "") +
                   (judged->verdict.boundProved ? ", and the bound by max flow or by the trees themselves\n" : "\n");
   seconds["total"] = total;
   answer->json["seconds"] = seconds;

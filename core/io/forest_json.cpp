@@ -20,6 +20,7 @@
 #include "io/execution_plan.hpp"
 #include "io/fabric_json.hpp"
 #include "schedule/expansion.hpp"
+#include "schedule/rotation.hpp"
 
 namespace coppice::io {
 namespace {
@@ -32,7 +33,8 @@ using schedule::Schedule;
 
 constexpr std::string_view kFormat = "coppice-forest";
 constexpr std::int64_t kVersion = 1;
-constexpr std::int64_t kPartsVersion = 2;  ///< of files with parts
+constexpr std::int64_t kPartsVersion = 2;    ///< of files with parts
+constexpr std::int64_t kRotatedVersion = 3;  ///< of files with parts and rotations
 
 std::string jsonString(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -203,14 +205,23 @@ void writeParts(BufferedWriter& pen, const FactoredForest& parts) {
   pen << ",\n    \"parts\": {\n      \"shapes\": ";
   writeList(pen, parts.shapes, kLine, [&](const FactoredForest::Shape& shape) { writeShape(pen, shape); });
   pen << ",\n      \"instances\": ";
-  writeList(pen, parts.instances, kLine, [&](const FactoredForest::Instance& instance) {
+  // Where rotations take the nodes follows from the fabric, so that they are no instances in the file.
+  const auto end = std::find_if(parts.instances.begin(), parts.instances.end(), schedule::isRotation);
+  writeList(pen, std::span(parts.instances.begin(), end), kLine, [&](const FactoredForest::Instance& instance) {
     pen << "{\"shape\": " << std::int64_t{instance.shape} << ", \"nodes\": ";
     writeNumbers(pen, instance.children);
     pen << ", \"switches\": ";
     writeNumbers(pen, instance.switches);
     pen << "}";
   });
-  pen << ",\n      \"top\": " << std::int64_t{parts.top} << "\n    }";
+  pen << ",\n      \"top\": " << std::int64_t{parts.top};
+  if (schedule::isRotated(parts)) {
+    pen << ",\n      \"rotations\": ";
+    writeList(pen, schedule::rotationsIn(parts), ", ", [&](const schedule::Rotation& rotation) {
+      writeNumbers(pen, std::array<std::int64_t, 2>{rotation.step, rotation.count});
+    });
+  }
+  pen << "\n    }";
 }
 
 /// The key of a forest whose parts another may name.
@@ -328,7 +339,8 @@ enum class Key {
   skeletons,
   arcs,
   patterns,
-  shape
+  shape,
+  rotations
 };
 constexpr auto kKeyNames = std::to_array<std::string_view>({"format",
                                                             "version",
@@ -366,7 +378,8 @@ constexpr auto kKeyNames = std::to_array<std::string_view>({"format",
                                                             "skeletons",
                                                             "arcs",
                                                             "patterns",
-                                                            "shape"});
+                                                            "shape",
+                                                            "rotations"});
 
 constexpr std::uint64_t bit(Key key) {
   return std::uint64_t{1} << static_cast<unsigned>(key);
@@ -412,7 +425,9 @@ enum class Context {
   instances,
   instance,
   instanceNodes,
-  instanceSwitches
+  instanceSwitches,
+  rotations,
+  rotation
 };
 
 struct ContextKeys {
@@ -432,7 +447,7 @@ constexpr ContextKeys keysOf(Context context) {
     case Context::forest:
       return {bit(Key::treesOfRoot) | bit(Key::scale), bit(Key::paths) | bit(Key::trees) | bit(Key::parts)};
     case Context::parts:
-      return {bit(Key::shapes) | bit(Key::instances) | bit(Key::top), 0};
+      return {bit(Key::shapes) | bit(Key::instances) | bit(Key::top), bit(Key::rotations)};
     case Context::shape:
       return {bit(Key::nodes) | bit(Key::switches) | bit(Key::vias) | bit(Key::outPorts) | bit(Key::inPorts) |
                   bit(Key::skeletons) | bit(Key::patterns) | bit(Key::trees),
@@ -457,8 +472,9 @@ struct RawCut {
 struct RawForest {
   Forest forest;  ///< routes in numbers of the file's node table
   std::string scale;
-  std::shared_ptr<FactoredForest> parts;   ///< switches in numbers of the file's node table
-  std::optional<std::string> sharedParts;  ///< the forest whose parts these are
+  std::shared_ptr<FactoredForest> parts;      ///< switches in numbers of the file's node table
+  std::vector<schedule::Rotation> rotations;  ///< steps and counts alone
+  std::optional<std::string> sharedParts;     ///< the forest whose parts these are
 };
 
 /// The file's content before it is matched with a fabric.
@@ -656,9 +672,13 @@ public:
         return push(Context::choice);
       case Context::partTrees:
         return push(Context::partTree);
+      case Context::rotations:
+        return push(Context::rotation);
       case Context::parts:
         if (frame.key != Key::top) {
-          return push(frame.key == Key::shapes ? Context::shapes : Context::instances);
+          return push(frame.key == Key::shapes      ? Context::shapes
+                      : frame.key == Key::instances ? Context::instances
+                                                    : Context::rotations);
         }
         break;
       case Context::shape:
@@ -810,6 +830,7 @@ private:
       case Context::arc:
       case Context::choice:
       case Context::partTree:
+      case Context::rotation:
         return false;
       default:
         return frame.items > 0;
@@ -887,6 +908,7 @@ private:
       case Context::arc:
       case Context::choice:
       case Context::partTree:
+      case Context::rotation:
         if (m_numbers.size() < kMaxInEntry) {
           m_numbers.push_back(value);
           return true;
@@ -1066,6 +1088,11 @@ private:
         return narrow(m_numbers[0], tree.skeleton) && narrow(m_numbers[1], tree.pattern) &&
                narrow(m_numbers[2], tree.rootLeaf);
       }
+      case Context::rotation: {
+        schedule::Rotation& rotation = m_forest->rotations.emplace_back();
+        return hasNumbers(2, "[step, count]") && narrow(m_numbers[0], rotation.step) &&
+               narrow(m_numbers[1], rotation.count);
+      }
       default:
         return true;
     }
@@ -1081,10 +1108,10 @@ private:
       return fail("the format is " + inQuotes(m_raw.format) + ", not \"" + std::string(kFormat) + "\"",
                   "check that it is a forest file");
     }
-    if (frame.key == Key::version && m_raw.version != kVersion && m_raw.version != kPartsVersion) {
+    if (frame.key == Key::version && (m_raw.version < kVersion || m_raw.version > kRotatedVersion)) {
       return fail("the file has version " + std::to_string(m_raw.version) +
-                      " of the format; this program reads versions " + std::to_string(kVersion) + " and " +
-                      std::to_string(kPartsVersion),
+                      " of the format; this program reads versions " + std::to_string(kVersion) + " to " +
+                      std::to_string(kRotatedVersion),
                   "generate the file again, or use a newer program");
     }
     constexpr std::uint64_t kHeader =
@@ -1180,9 +1207,15 @@ public:
     const auto hasParts = [](const std::optional<RawForest>& forest) {
       return forest && (forest->parts || forest->sharedParts);
     };
-    if ((hasParts(m_raw.reduceForest) || hasParts(m_raw.broadcastForest)) != (m_raw.version == kPartsVersion)) {
-      refuse(m_raw.version == kPartsVersion ? "the file has version 2 of the format, but no parts"
-                                            : "the file has parts, but not version 2 of the format",
+    const auto isRotated = [](const std::optional<RawForest>& forest) { return forest && !forest->rotations.empty(); };
+    const std::int64_t wanted = isRotated(m_raw.reduceForest) || isRotated(m_raw.broadcastForest) ? kRotatedVersion
+                                : hasParts(m_raw.reduceForest) || hasParts(m_raw.broadcastForest) ? kPartsVersion
+                                                                                                  : kVersion;
+    if (m_raw.version != wanted) {
+      refuse(wanted == kRotatedVersion ? "the file has rotations, but not version 3 of the format"
+             : wanted == kPartsVersion
+                 ? "the file has parts, but not version 2 of the format"
+                 : "the file has version " + std::to_string(m_raw.version) + " of the format, but no parts",
              "version");
     }
     matchNodes();
@@ -1341,6 +1374,16 @@ private:
         }
       }
     }
+    for (std::size_t i = 0; i < rawForest.rotations.size(); ++i) {
+      const schedule::Rotation& named = rawForest.rotations[i];
+      auto rotation = schedule::rotationOf(m_fabric, named.step, named.count);
+      if (!rotation) {
+        refuse("the fabric has no symmetry with step " + std::to_string(named.step) + " and count " +
+                   std::to_string(named.count),
+               element + ".rotations[" + std::to_string(i) + "]");
+      }
+      parts.instances.push_back(schedule::instanceOf(*std::move(rotation)));
+    }
     const auto findings = checkStructure(parts, m_fabric.gpuCount(), m_fabric.nodeCount());
     if (!findings.empty()) {
       const std::string more = findings.size() == 1 ? "" : " (and more faults)";
@@ -1432,6 +1475,7 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
                         const fabric::Description* description, schedule::ForestForm form, const Progress& progress) {
   return guarded({}, [&]() -> Outcome {
     bool hasParts = false;
+    bool isRotated = false;
     for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
       if (*forest && !isWritable(**forest, fabric, progress)) {
         return Error{ErrorCode::internal, (*forest)->factored ? "the parts of a forest do not fit together"
@@ -1442,6 +1486,8 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
                      "generate them with --form parts"};
       }
       hasParts = hasParts || (*forest && (*forest)->factored && form != schedule::ForestForm::trees);
+      isRotated =
+          isRotated || (hasParts && *forest && (*forest)->factored && schedule::isRotated(*(*forest)->factored));
     }
     if (description != nullptr) {
       const auto described = fabric::Fabric::build(*description);
@@ -1450,7 +1496,10 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
       }
     }
     BufferedWriter pen(out);
-    pen << "{\n  \"format\": \"" << kFormat << "\",\n  \"version\": " << (hasParts ? kPartsVersion : kVersion)
+    pen << "{\n  \"format\": \"" << kFormat << "\",\n  \"version\": "
+        << (isRotated  ? kRotatedVersion
+            : hasParts ? kPartsVersion
+                       : kVersion)
         << ",\n  \"collective\": " << jsonString(toString(schedule.collective))
         << ",\n  \"fabric_name\": " << jsonString(schedule.fabricName)
         << ",\n  \"digest\": " << jsonString(schedule.fabricDigest) << ",\n";

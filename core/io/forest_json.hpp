@@ -38,6 +38,10 @@
 ///        "instances": [{"shape": 0, "nodes": [...], "switches": [...]}],   ranks or instances; nodes of the table
 ///        "top": 128}}
 ///
+/// Where the trees are those of rank 0 and their images under rotations (schedule/rotation.hpp), "parts" also has
+/// "rotations": [[step, count], ...], and such a file has version 3. Where the rotations take switches and nics follows
+/// from the fabric.
+///
 /// "parts": "reduce_forest" in the broadcast_forest stands for the same parts as there. Fractions are strings. root,
 /// amounts, fixed_k, allreduce_bound and the forests are there where the schedule has them.
 namespace coppice::io {

@@ -3,7 +3,7 @@
 
 namespace coppice::schedule {
 
-FactoredLayout::FactoredLayout(const FactoredForest& forest) : m_forest(forest) {
+FactoredLayout::FactoredLayout(const FactoredForest& forest) : m_forest(forest), m_rotations(rotationsIn(forest)) {
   measureShapes();
   m_places.resize(forest.instances.size());
   m_rankOfLeaf.resize(index(part(topShapeIndex()).leafCount));

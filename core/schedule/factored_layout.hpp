@@ -7,6 +7,7 @@
 
 #include "fabric/fabric.hpp"
 #include "schedule/factored.hpp"
+#include "schedule/rotation.hpp"
 
 /// Places of the parts of a factored forest, laid out so that one base tells where a part's leaves and vias lie.
 namespace coppice::schedule {
@@ -42,6 +43,7 @@ public:
   [[nodiscard]] const Part& part(int shape) const { return m_parts[index(shape)]; }
   [[nodiscard]] const Place& place(int instance) const { return m_places[index(instance)]; }
   [[nodiscard]] fabric::Rank rankOf(int leaf) const { return m_rankOfLeaf[index(leaf)]; }
+  [[nodiscard]] const RotationPowers& rotations() const { return m_rotations; }
   [[nodiscard]] int viaCount() const { return static_cast<int>(m_relayStart.size()) - 1; }
   /// Switches of a via, in the order of an out-tree's data.
   [[nodiscard]] std::span<const fabric::NodeIndex> relays(int via) const {
@@ -76,6 +78,7 @@ private:
   std::vector<fabric::Rank> m_rankOfLeaf;
   std::vector<std::int64_t> m_relayStart{0};
   std::vector<fabric::NodeIndex> m_relays;
+  RotationPowers m_rotations;
 };
 
 template <typename Edge>

@@ -7,6 +7,7 @@
 #include "schedule/arc_finder.hpp"
 #include "schedule/factored_layout.hpp"
 #include "schedule/forest.hpp"
+#include "schedule/rotation.hpp"
 #include "schedule/tree_reader.hpp"
 
 namespace coppice::schedule {
@@ -273,14 +274,44 @@ private:
   std::vector<int> m_inner;      ///< by node: the tree that continues there
 };
 
+/// Tree by tree, node by node: for images whose links have other latencies than those of the trees themselves.
+Heights measureRoutes(TreeReader& reader, const LinkLatencies& latencies, Direction direction,
+                      const Progress& progress) {
+  Summary summary;
+  std::vector<Distance> distanceOf;
+  for (std::int64_t tree = 0; tree < reader.size(); ++tree) {
+    throwIfCancelled(progress);
+    const TreeReader::View view = reader.read(tree);
+    distanceOf.resize(view.edges.size() + 1);
+    distanceOf[view.root] = {};
+    Distance height;
+    for (const TreeReader::Edge& edge : view.edges) {
+      const auto path = reader.path(edge);
+      Distance distance{1, static_cast<std::int32_t>(path.size()) - 1, 0};
+      for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+        const bool isOut = direction == Direction::out;
+        distance = distance + Distance{0, 0, latencies.between(path[isOut ? i : i + 1], path[isOut ? i + 1 : i])};
+      }
+      distanceOf[edge.child] = distanceOf[edge.parent] + distance;
+      height.raise(distanceOf[edge.child]);
+    }
+    summary.add(height, view.multiplicity);
+  }
+  return summary.result();
+}
+
 Heights measure(const Forest& forest, const fabric::Fabric* fabric, const Progress& progress) {
   if (forest.gpuCount < 1) {
     return {};
   }
   TreeReader reader(forest, fabric != nullptr ? fabric->gpus() : std::span<const NodeIndex>());
   const LinkLatencies latencies(fabric, forest.direction);
+  const std::int64_t rotated = rotatedTrees(forest);
+  if (rotated > 0 && latencies.areKnown() && !keepsLatencies(*fabric, rotationsIn(*forest.factored))) {
+    return measureRoutes(reader, latencies, forest.direction, progress);
+  }
   const EdgeDistances distances(forest, reader, latencies);
-  if (forest.factored) {
+  if (forest.factored && rotated == 0) {
     const FactoredLayout layout(*forest.factored);
     if (PartHeights::isWorthwhile(layout)) {
       return PartHeights(layout, distances, progress).run();
@@ -288,7 +319,8 @@ Heights measure(const Forest& forest, const fabric::Fabric* fabric, const Progre
   }
   Summary summary;
   std::vector<Distance> distanceOf(static_cast<std::size_t>(forest.gpuCount));
-  for (std::int64_t tree = 0; tree < reader.size(); ++tree) {
+  // Images are as high as the trees of rank 0.
+  for (std::int64_t tree = 0; tree < (rotated > 0 ? rotated : reader.size()); ++tree) {
     throwIfCancelled(progress);
     const TreeReader::View view = reader.read(tree);
     Distance height;
@@ -314,10 +346,10 @@ Heights heights(const Forest& forest, const fabric::Fabric& fabric, const Progre
 
 std::int64_t latencyPicoseconds(const fabric::Fabric& fabric, const fabric::Arc& arc) {
   constexpr std::int64_t kPerMicrosecond = 1'000'000;
-  constexpr std::int64_t kMost = 1'000'000 * kPerMicrosecond;
+  constexpr std::int64_t kMax = 1'000'000 * kPerMicrosecond;
   if (arc.latency) {
     const Int128 doubled = Int128{arc.latency->numerator()} * (2 * kPerMicrosecond) / arc.latency->denominator();
-    return static_cast<std::int64_t>(std::clamp<Int128>((doubled + 1) / 2, 0, kMost));
+    return static_cast<std::int64_t>(std::clamp<Int128>((doubled + 1) / 2, 0, kMax));
   }
   const NodeKind tail = fabric.nodes()[arc.tail].kind;
   const NodeKind head = fabric.nodes()[arc.head].kind;

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "schedule/factored_layout.hpp"
+#include "schedule/rotation.hpp"
 #include "schedule/tree_reader.hpp"
 
 namespace coppice::schedule {
@@ -149,12 +151,49 @@ void addParts(const FactoredForest& forest, const Progress& progress, PeerLists&
   }
 }
 
+/// The peers of each GPU where all forests have the same rotations. The image of an edge from a to b under the product
+/// that takes a to rank 0 leads from there to the difference of the two, place by place; and likewise back.
+std::optional<int> rotatedPeers(const Schedule& schedule, const fabric::Fabric& fabric) {
+  const FactoredForest* first = nullptr;
+  std::vector<char> isPeer(static_cast<std::size_t>(fabric.gpuCount()), 0);
+  for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+    if (!*forest) {
+      continue;
+    }
+    const FactoredForest* const parts = (*forest)->factored.get();
+    if (parts == nullptr || !isRotated(*parts) || (first != nullptr && rotationsIn(*first) != rotationsIn(*parts))) {
+      return std::nullopt;
+    }
+    first = parts;
+    const std::vector<Rotation> rotations = rotationsIn(*parts);
+    TreeReader reader(**forest, fabric.gpus());
+    for (std::int64_t tree = 0; tree < rotatedTrees(**forest); ++tree) {
+      for (const TreeReader::Edge& edge : reader.read(tree).edges) {
+        for (const auto& [from, to] : {std::pair(edge.parent, edge.child), std::pair(edge.child, edge.parent)}) {
+          fabric::Rank difference = to;
+          for (const Rotation& rotation : rotations) {
+            difference = rotated(difference, rotation, rotation.count - from / rotation.step % rotation.count);
+          }
+          isPeer[difference] = 1;
+        }
+      }
+    }
+  }
+  if (first == nullptr) {
+    return std::nullopt;
+  }
+  return static_cast<int>(std::count(isPeer.begin(), isPeer.end(), 1));
+}
+
 }  // namespace
 
 std::vector<int> peersOf(const Schedule& schedule, const fabric::Fabric& fabric, const Progress& progress) {
+  if (const auto count = rotatedPeers(schedule, fabric)) {
+    return std::vector<int>(static_cast<std::size_t>(fabric.gpuCount()), *count);
+  }
   PeerLists peers(fabric.gpuCount());
   for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
-    if (*forest && (*forest)->factored) {
+    if (*forest && (*forest)->factored && !isRotated(*(*forest)->factored)) {
       addParts(*(*forest)->factored, progress, peers);
     } else if (*forest) {
       addTrees(**forest, fabric, progress, peers);

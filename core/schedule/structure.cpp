@@ -6,6 +6,7 @@
 
 #include "base/checked.hpp"
 #include "schedule/factored.hpp"
+#include "schedule/rotation.hpp"
 
 namespace coppice::schedule {
 namespace {
@@ -46,6 +47,7 @@ public:
       checkInstances();
       if (partsFit) {
         checkTrees();
+        checkRotations();
       }
     }
     if (m_faults > m_findings.size()) {
@@ -329,6 +331,60 @@ private:
     return true;
   }
 
+  /// @pre nothing is wrong with the trees.
+  void checkRotations() {
+    if (!isRotated(m_forest) || m_faults > 0) {
+      return;
+    }
+    const std::vector<Rotation> rotations = rotationsIn(m_forest);
+    if (auto wrong = rankFault(rotations, m_gpuCount)) {
+      fault(*std::move(wrong), "rotations");
+      return;
+    }
+    if (m_forest.shapes.size() != 1 || sizeOf(m_forest.shapes.front().childShape) != m_gpuCount) {
+      fault("a rotated forest has one shape, whose nodes are all GPUs", "rotations");
+      return;
+    }
+    for (std::int64_t i = 0; i < sizeOf(m_forest.shapes.front().trees); ++i) {
+      const int root = m_forest.shapes.front().trees[i].rootLeaf;
+      if (m_forest.instances.front().children[root] != 0) {
+        m_shape = 0;
+        fault("its root is not rank 0; the trees of the other ranks are images of those of rank 0", in("tree", i));
+        return;
+      }
+    }
+    for (std::size_t i = 0; i < rotations.size(); ++i) {
+      checkImages(rotations[i], "rotation " + std::to_string(i));
+    }
+  }
+
+  void checkImages(const Rotation& rotation, const std::string& name) {
+    if (sizeOf(rotation.image) != m_nodeCount) {
+      fault("maps " + plural(sizeOf(rotation.image), "node") + " of the fabric's " + std::to_string(m_nodeCount), name);
+      return;
+    }
+    std::vector<bool> isImage(rotation.image.size(), false);
+    for (const fabric::NodeIndex image : rotation.image) {
+      if (!isIndex(image, m_nodeCount) || isImage[image]) {
+        fault("does not map the nodes one to one", name);
+        return;
+      }
+      isImage[image] = true;
+    }
+    std::vector<bool> isSeen(rotation.image.size(), false);
+    for (std::size_t first = 0; first < isSeen.size(); ++first) {
+      int length = 0;
+      for (std::size_t node = first; !isSeen[node]; node = static_cast<std::size_t>(rotation.image[node])) {
+        isSeen[node] = true;
+        ++length;
+      }
+      if (length > 0 && rotation.count % length != 0) {
+        fault("does not bring all nodes back after " + std::to_string(rotation.count) + " times", name);
+        return;
+      }
+    }
+  }
+
   [[nodiscard]] static const FactoredForest::PartTree& treeOf(const Shape& shape, std::int64_t index) {
     return shape.trees[index];
   }
@@ -366,7 +422,14 @@ private:
   }
 
   void checkInstances() {
-    const auto instanceCount = sizeOf(m_forest.instances);
+    const auto firstRotation = std::find_if(m_forest.instances.begin(), m_forest.instances.end(), isRotation);
+    const std::int64_t instanceCount = firstRotation - m_forest.instances.begin();
+    if (!std::all_of(firstRotation, m_forest.instances.end(), [](const FactoredForest::Instance& instance) {
+          return isRotation(instance) && instance.children.size() == 2;
+        })) {
+      fault("rotations come after all other instances, each with a step and a count", "rotations");
+      return;
+    }
     std::vector<bool> isPlaced(static_cast<std::size_t>(instanceCount), false);
     std::vector<bool> isTaken(static_cast<std::size_t>(m_gpuCount), false);
     std::int64_t taken = 0;

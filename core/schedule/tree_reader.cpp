@@ -6,6 +6,7 @@
 
 #include "base/checked.hpp"
 #include "schedule/factored_layout.hpp"
+#include "schedule/rotation.hpp"
 
 namespace coppice::schedule {
 namespace {
@@ -39,6 +40,9 @@ TreeReader::TreeReader(const Forest& forest, std::span<const fabric::NodeIndex> 
   if (forest.factored) {
     m_layout = std::make_shared<const FactoredLayout>(*forest.factored);
     m_size = static_cast<std::int64_t>(m_layout->topShape().trees.size());
+    if (isRotated(*forest.factored)) {
+      m_size *= forest.gpuCount;
+    }
     m_edges.resize(static_cast<std::size_t>(m_layout->part(m_layout->topShapeIndex()).leafCount - 1));
   } else {
     m_size = static_cast<std::int64_t>(forest.trees.size());
@@ -49,6 +53,10 @@ TreeReader::View TreeReader::head(std::int64_t tree) const {
   if (!m_layout) {
     const Tree& written = m_forest->trees[tree];
     return {written.root, written.multiplicity, {}};
+  }
+  if (const std::int64_t own = rotatedTrees(*m_forest); own > 0) {
+    const FactoredForest::PartTree& part = m_layout->topShape().trees[tree % own];
+    return {static_cast<fabric::Rank>(tree / own), part.multiplicity, {}};
   }
   const FactoredForest::PartTree& part = m_layout->topShape().trees[tree];
   return {m_layout->rankOf(part.rootLeaf), part.multiplicity, {}};
@@ -64,10 +72,18 @@ TreeReader::View TreeReader::read(std::int64_t tree) {
   } else {
     const FactoredLayout& layout = *m_layout;
     Edge* out = m_edges.data();
-    layout.forEachEdge(layout.topShapeIndex(), static_cast<int>(tree), {},
+    const RotationPowers& rotations = layout.rotations();
+    const std::int64_t part = rotations.isEmpty() ? tree : tree % rotatedTrees(*m_forest);
+    layout.forEachEdge(layout.topShapeIndex(), static_cast<int>(part), {},
                        [&layout, &out](int parent, int child, const FactoredLayout::Vias& vias) {
                          *out++ = {layout.rankOf(parent), layout.rankOf(child), vias.out, vias.between, vias.in, 0};
                        });
+    if (!rotations.isEmpty() && view.root != 0) {
+      for (Edge& edge : m_edges) {
+        edge.parent = rotations.imageOfRank(edge.parent, view.root);
+        edge.child = rotations.imageOfRank(edge.child, view.root);
+      }
+    }
   }
   view.edges = m_edges;
   return view;
@@ -92,11 +108,14 @@ std::span<const fabric::NodeIndex> TreeReader::path(const Edge& edge) {
   if (!m_layout) {
     return m_forest->paths[edge.between];
   }
+  const RotationPowers& rotations = m_layout->rotations();
+  const fabric::Rank root = m_edges.empty() ? 0 : m_edges.front().parent;  // of the tree that was read last
   m_path.clear();
   m_path.push_back(m_gpus[edge.parent]);
   for (const PathId piece : {edge.out, edge.between, edge.in}) {
-    const auto nodes = m_layout->relays(piece);
-    m_path.insert(m_path.end(), nodes.begin(), nodes.end());
+    for (const fabric::NodeIndex node : m_layout->relays(piece)) {
+      m_path.push_back(rotations.imageOfNode(node, root));
+    }
   }
   m_path.push_back(m_gpus[edge.child]);
   if (m_forest->direction == Direction::in) {
@@ -120,13 +139,15 @@ ForestSize sizeOf(const Forest& forest) {
     const bool hasTop = parts.top >= 0 && static_cast<std::size_t>(parts.top) < parts.instances.size();
     const int shape = hasTop ? parts.instances[parts.top].shape : -1;
     if (shape >= 0 && static_cast<std::size_t>(shape) < parts.shapes.size()) {
-      size.trees = static_cast<std::int64_t>(parts.shapes[shape].trees.size());
+      size.trees = static_cast<std::int64_t>(parts.shapes[shape].trees.size()) *
+                   (isRotated(parts) ? std::max(forest.gpuCount, 1) : 1);
     }
     // As many different routes as there are pairs of GPUs, though most forests have fewer; each of a few nodes, with
     // its entry in the index that finds equal ones.
-    const Int128 routes = std::min(size.trees * edgesEach, forest.gpuCount * edgesEach);
+    const Int128 routes = std::min(Int128{size.trees} * edgesEach, forest.gpuCount * edgesEach);
     constexpr int kRouteBytes = 8 + 4 * 6 + 2 * 4;
-    expanded += size.trees * (Int128{sizeof(Tree)} + edgesEach * Int128{sizeof(TreeEdge)}) + routes * kRouteBytes;
+    expanded +=
+        Int128{size.trees} * (Int128{sizeof(Tree)} + edgesEach * Int128{sizeof(TreeEdge)}) + routes * kRouteBytes;
   }
   size.edges = clamped(size.trees * edgesEach);
   size.bytes = clamped(bytes);

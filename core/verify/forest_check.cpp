@@ -69,6 +69,7 @@ public:
       if (!checkTreesOfParts()) {
         return facts;
       }
+      facts.isByParts = m_isByParts;
     } else {
       indexRoutes();
       checkTrees();
@@ -242,7 +243,11 @@ private:
       roots.add(tree.root, tree.multiplicity);
     }
     checkRoots(roots);
-    PartsLoad load = checkParts(m_fabric, m_forest, m_progress);
+    PartsLoad load = checkParts(m_fabric, m_forest, m_expectation.maxEdges, m_progress);
+    for (const std::string& text : load.symmetryFaults) {
+      fault(text, place("rotations"), "generate the forest again for this fabric");
+    }
+    m_isByParts = load.isByParts;
     m_loadOfArc = std::move(load.loadOfArc);
     if (roots.total() > std::numeric_limits<std::int64_t>::max()) {
       // More trees than any root can state: that is the fault, and loads would leave 64 bits.
@@ -680,6 +685,7 @@ private:
   std::vector<Int128> m_loadOfArc;
   std::vector<Visit> m_visits;
   bool m_countsFit = true;
+  bool m_isByParts = false;
 
   std::vector<std::int32_t> m_firstWaiting;  ///< by node: first edge that starts there
   std::vector<std::int32_t> m_nextWaiting;   ///< by edge of the tree

@@ -19,6 +19,7 @@ struct ForestExpectation {
   std::vector<std::int64_t> demand;    ///< relative data per rank; trees per root must be in this proportion
   std::optional<std::int64_t> fixedK;  ///< then trees per root must be fixedK * demand
   std::string name = "forest";         ///< "reduce forest" and "broadcast forest" where a schedule has two
+  std::int64_t maxEdges = 0;           ///< rotated forests with more edges are checked by parts
 };
 
 /// What the trees say, whatever the schedule claims.
@@ -26,6 +27,7 @@ struct ForestFacts {
   Rational algbw;  ///< K / scale, GB/s; 0 where the forest is too broken to have one
   /// Largest load / bandwidth over arcs, trees per GB/s; the scale that limits it where it leaves 64 bits.
   Rational busiestLoad;
+  bool isByParts = false;  ///< a rotated forest, of which only the trees of rank 0 were read (parts_check.hpp)
 };
 
 /// Trees, routes, pruning, multiplicities and loads of one forest, in time linear in its edges and routes. Believes

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "schedule/arc_finder.hpp"
+#include "schedule/rotation.hpp"
 #include "schedule/tree_reader.hpp"
 
 namespace coppice::verify {
@@ -69,13 +70,17 @@ struct Pieces {
 /// Checks a range of the trees; one per thread.
 class Worker {
 public:
-  Worker(const fabric::Fabric& fabric, const ArcFinder& arcs, const Pieces& pieces, TreeReader reader)
+  Worker(const fabric::Fabric& fabric, const schedule::Forest& forest, const ArcFinder& arcs, const Pieces& pieces,
+         TreeReader reader)
       : loadOfArc(fabric.arcs().size(), 0),
         useOfPiece(pieces.all.size(), 0),
         m_arcs(arcs),
         m_pieces(pieces),
+        m_nodes(fabric.nodes()),
         m_gpus(fabric.gpus()),
         m_reader(std::move(reader)),
+        m_isIn(forest.direction == schedule::Direction::in),
+        m_isRotated(schedule::rotatedTrees(forest) > 0),
         m_seen(m_gpus.size(), -1) {}
 
   void run(std::int64_t first, std::int64_t last, const Progress& progress) {
@@ -113,6 +118,27 @@ private:
 
   /// False, and nothing counted, where the route does not fit.
   bool load(const TreeReader::Edge& edge, std::int64_t multiplicity) {
+    return m_isRotated ? loadRotated(edge, multiplicity) : loadPieces(edge, multiplicity);
+  }
+
+  /// Node by node: the pieces are those of the trees of rank 0.
+  bool loadRotated(const TreeReader::Edge& edge, std::int64_t multiplicity) {
+    const auto path = m_reader.path(edge);
+    m_arcsOfPath.clear();
+    for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+      const std::int32_t arc = m_isIn ? m_arcs.find(path[i + 1], path[i]) : m_arcs.find(path[i], path[i + 1]);
+      if (arc == kNoArc || (i > 0 && m_nodes[path[i]].kind == fabric::NodeKind::gpu)) {
+        return false;
+      }
+      m_arcsOfPath.push_back(arc);
+    }
+    for (const std::int32_t arc : m_arcsOfPath) {
+      loadOfArc[arc] += multiplicity;
+    }
+    return true;
+  }
+
+  bool loadPieces(const TreeReader::Edge& edge, std::int64_t multiplicity) {
     // At most one joint before each of three pieces, and one to the child.
     std::array<std::int32_t, 4> joints{};
     std::size_t jointCount = 0;
@@ -148,8 +174,12 @@ private:
 
   const ArcFinder& m_arcs;
   const Pieces& m_pieces;
+  std::span<const fabric::Node> m_nodes;
   std::span<const NodeIndex> m_gpus;
   TreeReader m_reader;
+  bool m_isIn;
+  bool m_isRotated;
+  std::vector<std::int32_t> m_arcsOfPath;
   std::vector<std::int64_t> m_seen;  ///< by rank: the last tree that reached it
 };
 
@@ -164,17 +194,33 @@ int threadCount(std::int64_t edges, std::int64_t counters) {
 
 }  // namespace
 
-PartsLoad checkParts(const fabric::Fabric& fabric, const schedule::Forest& forest, const Progress& progress) {
+PartsLoad checkParts(const fabric::Fabric& fabric, const schedule::Forest& forest, std::int64_t maxEdges,
+                     const Progress& progress) {
   const TreeReader reader(forest, fabric.gpus());
+  PartsLoad result;
+  const std::int64_t rotatedTrees = schedule::rotatedTrees(forest);
+  result.isByParts = rotatedTrees > 0 && reader.size() > maxEdges / std::max(1, fabric.gpuCount() - 1);
+  if (result.isByParts) {
+    const auto rotations = schedule::rotationsIn(*forest.factored);
+    for (std::size_t i = 0; i < rotations.size(); ++i) {
+      if (const auto fault = schedule::symmetryFault(fabric, rotations[i])) {
+        result.symmetryFaults.push_back("rotation " + std::to_string(i) + " " + *fault);
+      }
+    }
+    if (!result.symmetryFaults.empty()) {
+      result.loadOfArc.assign(fabric.arcs().size(), 0);
+      return result;
+    }
+  }
   const ArcFinder arcs(fabric, forest.direction);
   const Pieces pieces(fabric, reader, arcs, progress);
-  const std::int64_t trees = reader.size();
+  const std::int64_t trees = result.isByParts ? rotatedTrees : reader.size();
   const auto counters = static_cast<std::int64_t>(pieces.all.size() + fabric.arcs().size());
   const int threads = threadCount(trees * (fabric.gpuCount() - 1), counters);
   std::vector<Worker> workers;
   workers.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) {
-    workers.emplace_back(fabric, arcs, pieces, reader);
+    workers.emplace_back(fabric, forest, arcs, pieces, reader);
   }
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(threads));
   const auto work = [&](int number, const Progress& report) {
@@ -204,7 +250,7 @@ PartsLoad checkParts(const fabric::Fabric& fabric, const schedule::Forest& fores
     }
   }
 
-  PartsLoad result{std::move(workers[0].loadOfArc), {}};
+  result.loadOfArc = std::move(workers[0].loadOfArc);
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const Worker& worker = workers[i];
     for (std::size_t arc = 0; i > 0 && arc < result.loadOfArc.size(); ++arc) {
@@ -218,6 +264,9 @@ PartsLoad checkParts(const fabric::Fabric& fabric, const schedule::Forest& fores
       }
     }
     result.faultyTrees.insert(result.faultyTrees.end(), worker.faultyTrees.begin(), worker.faultyTrees.end());
+  }
+  if (result.isByParts) {
+    schedule::addImages(fabric, schedule::rotationsIn(*forest.factored), result.loadOfArc);
   }
   return result;
 }

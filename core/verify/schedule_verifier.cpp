@@ -112,16 +112,20 @@ private:
     if (reduces()) {
       const ForestFacts facts = checkForest(
           m_fabric, *m_schedule.reduceForest,
-          {Direction::in, m_demand, m_schedule.fixedK, both ? "reduce forest" : "forest"}, m_log, m_progress);
+          {Direction::in, m_demand, m_schedule.fixedK, both ? "reduce forest" : "forest", m_options.maxEdges}, m_log,
+          m_progress);
       m_reduceAlgbw = facts.algbw;
+      m_verdict.isByParts = m_verdict.isByParts || facts.isByParts;
       m_verdict.algbw = facts.algbw;
       m_verdict.busiestLoad = facts.busiestLoad;
     }
     if (broadcasts()) {
       const ForestFacts facts = checkForest(
           m_fabric, *m_schedule.broadcastForest,
-          {Direction::out, m_demand, m_schedule.fixedK, both ? "broadcast forest" : "forest"}, m_log, m_progress);
+          {Direction::out, m_demand, m_schedule.fixedK, both ? "broadcast forest" : "forest", m_options.maxEdges},
+          m_log, m_progress);
       m_broadcastAlgbw = facts.algbw;
+      m_verdict.isByParts = m_verdict.isByParts || facts.isByParts;
       m_verdict.algbw = facts.algbw;
       m_verdict.busiestLoad = std::max(m_verdict.busiestLoad, facts.busiestLoad);
     }

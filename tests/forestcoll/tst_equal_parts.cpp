@@ -6,6 +6,7 @@
 #include <string>
 
 #include "forestcoll/network.hpp"
+#include "forestcoll/optimality.hpp"
 #include "forestcoll/parts/equal_parts.hpp"
 #include "presets/presets.hpp"
 #include "support/large_fabrics.hpp"
@@ -163,5 +164,4 @@ void TestEqualParts::optimumStays() {
 }
 
 QTEST_GUILESS_MAIN(TestEqualParts)
-#include "forestcoll/optimality.hpp"
 #include "tst_equal_parts.moc"

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "forestcoll/fixed_k.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/path_recovery.hpp"
@@ -184,5 +185,4 @@ void TestFallbacks::edgeByEdge() {
 }
 
 QTEST_GUILESS_MAIN(TestFallbacks)
-#include "forestcoll/fixed_k.hpp"
 #include "tst_fallbacks.moc"

@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "forestcoll/forestcoll.hpp"
+#include "forestcoll/fixed_k.hpp"
+#include "forestcoll/optimality.hpp"
 #include "forestcoll/random_fabrics.hpp"
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
@@ -617,5 +619,4 @@ void TestForestColl::allreduceLimit() {
 }
 
 QTEST_GUILESS_MAIN(TestForestColl)
-#include "forestcoll/optimality.hpp"
 #include "tst_forestcoll.moc"

@@ -12,7 +12,9 @@
 #include "base/work.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/boxes/star_routing.hpp"
+#include "forestcoll/fixed_k.hpp"
 #include "forestcoll/forestcoll.hpp"
+#include "forestcoll/optimality.hpp"
 #include "forestcoll/packing/growth.hpp"
 #include "presets/presets.hpp"
 #include "schedule/expansion.hpp"
@@ -74,7 +76,7 @@ private Q_SLOTS:
   void byParts_data() {
     QTest::addColumn<QString>("preset");
     QTest::addColumn<QString>("arguments");
-    QTest::addColumn<int>("mostHeight");
+    QTest::addColumn<int>("maxHeight");
     QTest::newRow("boxes with nics on two planes") << "dgx-a100"
                                                    << "boxes=16" << 2;
     QTest::newRow("boxes without a switch inside") << "mi250"
@@ -234,7 +236,7 @@ private Q_SLOTS:
   }
 
   void heightCap_data() {
-    QTest::addColumn<int>("mostHeight");
+    QTest::addColumn<int>("maxHeight");
     for (const int height : {12, 8, 6, 4, 2, 1}) {
       QTest::addRow("%d hops", height) << height;
     }
@@ -301,7 +303,7 @@ private Q_SLOTS:
   }
 
   void impossibleHeights_data() {
-    QTest::addColumn<int>("mostHeight");
+    QTest::addColumn<int>("maxHeight");
     QTest::addColumn<ErrorCode>("code");
     QTest::addColumn<QString>("message");
     QTest::newRow("none") << 0 << ErrorCode::badUsage << "trees have a height of at least 1";
@@ -351,6 +353,4 @@ private Q_SLOTS:
 };
 
 QTEST_GUILESS_MAIN(TestGrowth)
-#include "forestcoll/fixed_k.hpp"
-#include "forestcoll/optimality.hpp"
 #include "tst_growth.moc"

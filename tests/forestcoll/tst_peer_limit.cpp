@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fabric/fabric.hpp"
+#include "forestcoll/fixed_k.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "forestcoll/peers/peer_limit.hpp"
 #include "forestcoll/peers/peer_wiring.hpp"
@@ -118,7 +119,7 @@ private Q_SLOTS:
     QTest::addColumn<QString>("arguments");
     QTest::addColumn<int>("peers");
     QTest::addColumn<QString>("share");  // of the optimum
-    QTest::addColumn<int>("mostHeight");
+    QTest::addColumn<int>("maxHeight");
     QTest::newRow("one switch, one peer outside") << "dgx-a100"
                                                   << "boxes=16 network=simple" << 8 << "1" << 5;
     QTest::newRow("one switch, all boxes straight") << "dgx-a100"
@@ -432,5 +433,4 @@ private:
 };
 
 QTEST_GUILESS_MAIN(TestPeerLimit)
-#include "forestcoll/fixed_k.hpp"
 #include "tst_peer_limit.moc"

@@ -262,5 +262,4 @@ void TestTwoLevel::cancel() {
 }
 
 QTEST_GUILESS_MAIN(TestTwoLevel)
-#include "forestcoll/fixed_k.hpp"
 #include "tst_two_level.moc"

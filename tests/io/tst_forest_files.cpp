@@ -272,7 +272,7 @@ private slots:
     };
     // Three boxes of two GPUs; the boxes are shape 0 and instances 0 to 2.
     row("version 1", "\"version\": 2", "\"version\": 1", "has parts, but not version 2", "version");
-    row("version 3", "\"version\": 2", "\"version\": 3", "reads versions 1 and 2", "version");
+    row("version 4", "\"version\": 2", "\"version\": 4", "reads versions 1 to 3", "version");
     row("trees beside", "\"parts\": {", "\"trees\": [], \"parts\": {", "has trees and parts at once",
         "broadcast_forest");
     row("no form", "\"parts\": {\n      \"shapes\"", "\"paths\": {\n      \"shapes\"", "cannot be an object",

@@ -9,7 +9,9 @@
 #include <stop_token>
 #include <utility>
 
+#include "base/checked.hpp"
 #include "base/parallel.hpp"
+#include "forestcoll/boxes/symmetric_forest.hpp"
 #include "forestcoll/boxes/two_level.hpp"
 #include "forestcoll/parts/decomposition.hpp"
 #include "forestcoll/path_recovery.hpp"
@@ -25,6 +27,7 @@ namespace {
 using fabric::Fabric;
 using std::int64_t;
 
+constexpr int64_t kMaxWrittenBytes = int64_t{512} << 20;  // of trees written out where the form is automatic
 constexpr std::size_t kSmall = 64;  // GPUs: up to here there is time to grow a forest in several ways
 
 /// What makes one forest better than another: lower, then fewer different trees.
@@ -117,6 +120,17 @@ schedule::Forest growWhole(const GrowthProblem& problem, const GrowthOptions& op
   return forest;
 }
 
+schedule::Forest forestOf(const GrowthProblem& problem, schedule::FactoredForest&& parts) {
+  schedule::Forest forest;
+  forest.gpuCount = static_cast<int>(problem.network.gpus.size());
+  for (const int gpu : problem.network.gpus) {
+    forest.treesOfRoot.push_back(problem.supply[gpu]);
+  }
+  forest.scale = problem.scale;
+  forest.factored = std::make_shared<const schedule::FactoredForest>(std::move(parts));
+  return forest;
+}
+
 /// The forest by parts, or nothing where the network does not fall apart.
 std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const std::vector<TreeArc>& fullCapacities,
                                           const GrowthOptions& options, const Progress& progress) {
@@ -136,20 +150,12 @@ std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const st
   if (!parts) {
     return std::nullopt;
   }
-  schedule::Forest forest;
-  forest.gpuCount = static_cast<int>(problem.network.gpus.size());
-  for (const int gpu : problem.network.gpus) {
-    forest.treesOfRoot.push_back(problem.supply[gpu]);
-  }
-  forest.scale = problem.scale;
-  forest.factored = std::make_shared<const schedule::FactoredForest>(*std::move(parts));
-  return forest;
+  return forestOf(problem, *std::move(parts));
 }
 
 /// One strategy. Small fabrics are grown both whole and by parts, and the lower forest is kept.
 schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const GrowthProblem& problem,
                              const GrowthOptions& options, const Progress& progress, StageClock& clock) {
-  constexpr int64_t kMaxWrittenBytes = int64_t{512} << 20;
   std::vector<TreeArc> trimmed = problem.capacities;
   trimCapacities(problem.network, trimmed, problem.supply, trimming, progress);
   clock.done("trimming");
@@ -182,6 +188,25 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
   }
   schedule::Forest whole = growWhole(lean, options, progress, clock);
   return forest && rankOf(*forest) <= rankOf(whole) ? *std::move(forest) : std::move(whole);
+}
+
+/// The trees of rank 0 and their images, where writing all trees out would take too much, and the fabric's GPUs are all
+/// alike.
+std::optional<schedule::Forest> growRotated(const Fabric& fabric, const GrowthProblem& problem,
+                                            const GrowthOptions& options, const Progress& progress) {
+  if (options.form == schedule::ForestForm::trees || options.maxHeight < std::numeric_limits<int>::max()) {
+    return std::nullopt;
+  }
+  const auto gpus = static_cast<int64_t>(problem.network.gpus.size());
+  Int128 trees = 0;
+  for (const int gpu : problem.network.gpus) {
+    trees += problem.supply[gpu];
+  }
+  if (trees * gpus * static_cast<int64_t>(sizeof(schedule::TreeEdge)) <= kMaxWrittenBytes) {
+    return std::nullopt;
+  }
+  auto parts = growSymmetricForest(fabric, problem.network, problem.capacities, problem.supply, progress);
+  return parts ? std::optional(forestOf(problem, *std::move(parts))) : std::nullopt;
 }
 
 constexpr std::array kStrategies = {Trimming::proportional, Trimming::restoring, Trimming::none};
@@ -246,6 +271,10 @@ schedule::Forest growForest(const Fabric& fabric, const GrowthProblem& problem, 
                             const Progress& progress, StageClock& clock) {
   constexpr int kRounds = 14;
   const auto gpus = static_cast<std::uint64_t>(fabric.gpuCount());
+  if (auto forest = growRotated(fabric, problem, options, progress)) {
+    clock.done("rotated trees");
+    return *std::move(forest);
+  }
   std::uint64_t work = options.firstWork > 0 ? options.firstWork : 400'000'000 + 256 * gpus * gpus;
   try {
     Progress alone = progress;

@@ -19,6 +19,7 @@
 #include "schedule/expansion.hpp"
 #include "schedule/factored.hpp"
 #include "schedule/peers.hpp"
+#include "schedule/rotation.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -136,6 +137,7 @@ WiredFabric buildWired(const Fabric& fabric, PeerWiring&& wiring, const Rational
 schedule::Forest onFabric(const WiredFabric& wired, schedule::Forest&& forest, const Progress& progress) {
   if (forest.factored) {
     const bool areRenamed =
+        !schedule::isRotated(*forest.factored) &&
         std::all_of(wired.wires.begin(), wired.wires.end(), [](const Wire& wire) { return wire.relays.size() == 1; });
     if (areRenamed) {
       auto parts = std::make_shared<schedule::FactoredForest>(*forest.factored);

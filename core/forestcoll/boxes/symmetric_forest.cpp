@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forestcoll/boxes/symmetric_forest.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "forestcoll/boxes/two_level_shape.hpp"
+#include "schedule/rotation.hpp"
+
+namespace coppice::forestcoll {
+namespace {
+
+using schedule::FactoredForest;
+using std::int64_t;
+
+/// What is left of every orbit of arcs.
+class OrbitRoom {
+public:
+  OrbitRoom(const fabric::Fabric& fabric, const std::vector<schedule::Rotation>& rotations,
+            const std::vector<TreeArc>& capacities)
+      : m_orbitOf(capacities.size()) {
+    std::iota(m_orbitOf.begin(), m_orbitOf.end(), 0);
+    for (const schedule::Rotation& rotation : rotations) {
+      const std::vector<std::int32_t> next = schedule::rotatedArcs(fabric, rotation);
+      for (std::size_t arc = 0; arc < next.size(); ++arc) {
+        const int a = find(static_cast<int>(arc));
+        const int b = find(next[arc]);
+        m_orbitOf[std::max(a, b)] = std::min(a, b);
+      }
+    }
+    std::vector<int64_t> size(capacities.size(), 0);
+    m_room.assign(capacities.size(), std::numeric_limits<int64_t>::max());
+    for (std::size_t arc = 0; arc < capacities.size(); ++arc) {
+      m_orbitOf[arc] = find(static_cast<int>(arc));
+      ++size[m_orbitOf[arc]];
+      int64_t& room = m_room[m_orbitOf[arc]];
+      room = std::min(room, capacities[arc].capacity);
+    }
+    for (std::size_t orbit = 0; orbit < m_room.size(); ++orbit) {
+      m_room[orbit] =
+          size[orbit] > 0 ? static_cast<int64_t>(Int128{m_room[orbit]} * size[orbit] / fabric.gpuCount()) : 0;
+    }
+  }
+
+  [[nodiscard]] int64_t left(int arc) const { return m_room[m_orbitOf[arc]]; }
+  void take(int arc) { --m_room[m_orbitOf[arc]]; }
+
+private:
+  int find(int arc) {
+    while (m_orbitOf[arc] != arc) {
+      arc = m_orbitOf[arc] = m_orbitOf[m_orbitOf[arc]];
+    }
+    return arc;
+  }
+
+  std::vector<int> m_orbitOf;
+  std::vector<int64_t> m_room;  ///< by orbit, named by its lowest arc
+};
+
+/// The network's arcs by their ends.
+struct Graph {
+  Graph(const Network& fromNetwork, const std::vector<TreeArc>& capacities, const std::vector<char>& isInner)
+      : network(fromNetwork),
+        arcs(capacities),
+        isInnerArc(isInner),
+        out(static_cast<std::size_t>(network.nodeCount)),
+        in(out.size()) {
+    for (std::size_t i = 0; i < arcs.size(); ++i) {
+      if (arcs[i].capacity > 0) {
+        out[arcs[i].tail].push_back(static_cast<int>(i));
+        in[arcs[i].head].push_back(static_cast<int>(i));
+      }
+    }
+  }
+
+  const Network& network;
+  const std::vector<TreeArc>& arcs;
+  const std::vector<char>& isInnerArc;  ///< by arc: inside a box
+  std::vector<std::vector<int>> out;    ///< by node: arcs with room
+  std::vector<std::vector<int>> in;
+};
+
+/// Shortest ways from one GPU to others over switches, inside its box or outside of all boxes.
+class Ways {
+public:
+  Ways(const Graph& graph, int source, bool isInner, int mostHops = std::numeric_limits<int>::max())
+      : m_graph(graph), m_source(source), m_isInner(isInner ? 1 : 0) {
+    m_hops.emplace(source, 0);
+    std::vector<int> queue{source};
+    // NOLINTNEXTLINE(modernize-loop-convert): the queue grows under the loop
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      const int node = queue[i];
+      const int next = m_hops.at(node) + 1;
+      if (next > mostHops || (node != source && graph.network.isGpu[node] != 0)) {
+        continue;
+      }
+      for (const int arc : graph.out[node]) {
+        const int head = graph.arcs[arc].head;
+        if (graph.isInnerArc[arc] == m_isInner && m_hops.emplace(head, next).second) {
+          queue.push_back(head);
+        }
+      }
+    }
+  }
+
+  /// Links to the node, or a number above all others where there is no way.
+  [[nodiscard]] int hops(int node) const {
+    const auto found = m_hops.find(node);
+    return found == m_hops.end() ? std::numeric_limits<int>::max() : found->second;
+  }
+
+  /// The switches on the way to a GPU, the way's arcs taken off the room. False where there is no way with room.
+  bool take(int target, OrbitRoom& room, std::vector<int>& switches) {
+    switches.clear();
+    for (int node = target; node != m_source;) {
+      int best = -1;
+      for (const int arc : before(node)) {
+        if (room.left(arc) > 0 && (best < 0 || room.left(arc) > room.left(best))) {
+          best = arc;
+        }
+      }
+      if (best < 0) {
+        return false;
+      }
+      room.take(best);
+      node = m_graph.arcs[best].tail;
+      if (node != m_source) {
+        switches.push_back(node);
+      }
+    }
+    std::reverse(switches.begin(), switches.end());
+    return true;
+  }
+
+private:
+  /// Arcs into the node on shortest ways.
+  const std::vector<int>& before(int node) {
+    const auto [found, isNew] = m_before.try_emplace(node);
+    if (isNew && hops(node) < std::numeric_limits<int>::max()) {
+      for (const int arc : m_graph.in[node]) {
+        const int tail = m_graph.arcs[arc].tail;
+        if (m_graph.isInnerArc[arc] == m_isInner && hops(tail) == hops(node) - 1 &&
+            (tail == m_source || m_graph.network.isGpu[tail] == 0)) {
+          found->second.push_back(arc);
+        }
+      }
+    }
+    return found->second;
+  }
+
+  const Graph& m_graph;
+  int m_source;
+  char m_isInner;
+  std::unordered_map<int, int> m_hops;
+  std::unordered_map<int, std::vector<int>> m_before;
+};
+
+/// The trees of rank 0.
+class RootTrees {
+public:
+  RootTrees(const Graph& graph, const TwoLevelShape& shape, OrbitRoom room, int64_t trees, const Progress& progress)
+      : m_graph(graph),
+        m_shape(shape),
+        m_progress(progress),
+        m_room(std::move(room)),
+        m_treeCount(trees),
+        m_gpuCount(static_cast<int>(graph.network.gpus.size())),
+        m_own(shape.boxOf.front()),
+        m_outer(graph, graph.network.gpus.front(), false),
+        m_viaNumber{{{}, 0}} {
+    m_top.childShape.assign(static_cast<std::size_t>(m_gpuCount), FactoredForest::kGpu);
+    m_top.viaStart.push_back(0);  // via 0 is straight from GPU to GPU
+  }
+
+  std::optional<FactoredForest> run() {
+    const auto size = static_cast<int64_t>(box(m_own).size());
+    for (const std::vector<int>& gpus : m_shape.boxes) {
+      if (static_cast<int64_t>(gpus.size()) != size) {
+        return std::nullopt;
+      }
+    }
+    const int64_t others = static_cast<int64_t>(m_shape.boxes.size()) - 1;
+    const int64_t pairs = checkedMul(m_treeCount, others);
+    const int64_t inner = std::min(m_shape.innerIn.front(), m_shape.innerOut.front());
+    const int64_t outer = std::min(m_shape.outerIn.front(), m_shape.outerOut.front());
+    const int64_t entries =
+        std::max(pairs, checkedAdd(checkedMul(pairs, size), checkedMul(m_treeCount, size - 1)) - inner);
+    if (entries > outer || entries > pairs * size) {
+      return std::nullopt;
+    }
+    findSenders();
+    for (int64_t tree = 0; tree < m_treeCount; ++tree) {
+      throwIfCancelled(m_progress);
+      beginTree();
+      if (!growOwnBox()) {
+        return std::nullopt;
+      }
+      int64_t pair = tree * others;
+      for (int target = 0; target < static_cast<int>(m_shape.boxes.size()); ++target) {
+        if (target == m_own) {
+          continue;
+        }
+        const auto upTo = [&](int64_t count) { return static_cast<int64_t>(Int128{entries} * count / pairs); };
+        if (!growInto(target, upTo(pair + 1) - upTo(pair))) {
+          return std::nullopt;
+        }
+        ++pair;
+      }
+      endTree();
+    }
+    return finish();
+  }
+
+private:
+  [[nodiscard]] const std::vector<int>& box(int number) const { return m_shape.boxes[number]; }
+  [[nodiscard]] int node(int rank) const { return m_graph.network.gpus[rank]; }
+
+  /// For each GPU elsewhere who serves it as an entry, and how far off that one is.
+  void findSenders() {
+    m_senderOf.assign(static_cast<std::size_t>(m_gpuCount), 0);
+    m_hopsTo.resize(static_cast<std::size_t>(m_gpuCount));
+    int farthest = 0;
+    bool isUneven = false;
+    for (int rank = 0; rank < m_gpuCount; ++rank) {
+      if (m_shape.boxOf[rank] != m_own) {
+        m_hopsTo[rank] = m_outer.hops(node(rank));
+        farthest = std::max(farthest, m_hopsTo[rank]);
+        isUneven = isUneven || m_hopsTo[rank] != m_outer.hops(node(box(m_shape.boxOf[rank]).front()));
+      }
+    }
+    if (!isUneven) {
+      return;
+    }
+    m_mostHops = farthest - 1;  // whoever is not nearer than the root is not wanted
+    for (const int sender : box(m_own)) {
+      if (sender == 0) {
+        continue;
+      }
+      throwIfCancelled(m_progress);
+      const Ways ways(m_graph, node(sender), false, m_mostHops);
+      for (int rank = 0; rank < m_gpuCount; ++rank) {
+        if (m_shape.boxOf[rank] != m_own && ways.hops(node(rank)) < m_hopsTo[rank]) {
+          m_hopsTo[rank] = ways.hops(node(rank));
+          m_senderOf[rank] = sender;
+        }
+      }
+    }
+  }
+
+  bool growOwnBox() {
+    if (box(m_own).size() == 1) {
+      return true;
+    }
+    Ways& ways = innerWays(0);
+    return std::all_of(box(m_own).begin(), box(m_own).end(),
+                       [&](int rank) { return rank == 0 || addEdge(ways, 0, rank); });
+  }
+
+  bool growInto(int target, int64_t count) {
+    std::vector<int> order = box(target);
+    // The root's own entries come first: they make the tree lower.
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return std::pair(m_hopsTo[a], m_senderOf[a] != 0) < std::pair(m_hopsTo[b], m_senderOf[b] != 0);
+    });
+    for (int64_t i = 0; i < count; ++i) {
+      const int sender = m_senderOf[order[i]];
+      if (!addEdge(outerWays(sender), sender, order[i])) {
+        return false;
+      }
+    }
+    const auto behind = static_cast<int64_t>(order.size()) - count;
+    for (int64_t i = 0; i < count && behind > 0; ++i) {
+      Ways& ways = innerWays(order[i]);
+      for (int64_t child = behind * i / count; child < behind * (i + 1) / count; ++child) {
+        if (!addEdge(ways, order[i], order[count + child])) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /// Ways inside its box, of any GPU.
+  Ways& innerWays(int rank) { return m_innerWays.try_emplace(rank, m_graph, node(rank), true).first->second; }
+
+  /// Ways to other boxes, of a GPU of the root's box.
+  Ways& outerWays(int rank) {
+    return rank == 0 ? m_outer : m_outerWays.try_emplace(rank, m_graph, node(rank), false, m_mostHops).first->second;
+  }
+
+  bool addEdge(Ways& ways, int parent, int child) {
+    if (!ways.take(node(child), m_room, m_switches)) {
+      return false;
+    }
+    const auto [entry, isNew] = m_viaNumber.try_emplace(m_switches, static_cast<int>(m_viaNumber.size()));
+    if (isNew) {
+      for (const int node : m_switches) {
+        m_top.viaSwitches.push_back(
+            m_switchNumber.try_emplace(node, static_cast<int>(m_switchNumber.size())).first->second);
+      }
+      m_top.viaStart.push_back(static_cast<int64_t>(m_top.viaSwitches.size()));
+    }
+    FactoredForest::Choice& last = m_top.choices.back();
+    if (last.via == entry->second) {
+      ++last.count;
+    } else {
+      m_top.choices.push_back({1, entry->second, 0, 0, 0});
+    }
+    m_top.arcs.push_back({parent, child});
+    return true;
+  }
+
+  void beginTree() {
+    m_top.skeletons.push_back({0, static_cast<int64_t>(m_top.arcs.size())});
+    m_top.patterns.push_back({static_cast<int64_t>(m_top.choices.size()), 0});
+    m_top.choices.push_back({1, 0, 0, 0, 0});  // the root itself
+  }
+
+  void endTree() {
+    FactoredForest::Pattern& pattern = m_top.patterns.back();
+    pattern.choiceCount = static_cast<int64_t>(m_top.choices.size()) - pattern.firstChoice;
+    const auto number = static_cast<int>(m_top.trees.size());
+    m_top.trees.push_back({number, number, 0, 1});
+  }
+
+  FactoredForest finish() {
+    FactoredForest forest;
+    FactoredForest::Instance whole;
+    whole.children.resize(static_cast<std::size_t>(m_gpuCount));
+    std::iota(whole.children.begin(), whole.children.end(), 0);
+    m_top.switchCount = static_cast<int>(m_switchNumber.size());
+    whole.switches.resize(m_switchNumber.size());
+    for (const auto& [node, number] : m_switchNumber) {
+      whole.switches[number] = node;
+    }
+    forest.shapes.push_back(std::move(m_top));
+    forest.instances.push_back(std::move(whole));
+    return forest;
+  }
+
+  const Graph& m_graph;
+  const TwoLevelShape& m_shape;
+  const Progress& m_progress;
+  OrbitRoom m_room;
+  int64_t m_treeCount;
+  int m_gpuCount;
+  int m_own;  ///< the box of rank 0
+  Ways m_outer;
+  std::vector<int> m_senderOf;                       ///< by rank
+  std::vector<int> m_hopsTo;                         ///< by rank: from its sender
+  int m_mostHops = std::numeric_limits<int>::max();  ///< of ways from other GPUs than the root
+  std::unordered_map<int, Ways> m_outerWays;
+  std::unordered_map<int, Ways> m_innerWays;
+  FactoredForest::Shape m_top;
+  std::map<std::vector<int>, int> m_viaNumber;
+  std::unordered_map<int, int> m_switchNumber;  ///< by node
+  std::vector<int> m_switches;
+};
+
+}  // namespace
+
+std::optional<FactoredForest> growSymmetricForest(const fabric::Fabric& fabric, const Network& network,
+                                               const std::vector<TreeArc>& capacities,
+                                               const std::vector<int64_t>& supply, const Progress& progress) {
+  constexpr int64_t kMaxEdges = int64_t{1} << 26;  // of the trees of one root
+  const auto gpuCount = static_cast<int64_t>(network.gpus.size());
+  const int64_t trees = supply[network.gpus.front()];
+  const bool isUniform =
+      std::all_of(network.gpus.begin(), network.gpus.end(), [&](int gpu) { return supply[gpu] == trees; });
+  if (!isUniform || trees < 1 || trees > kMaxEdges / gpuCount) {
+    return std::nullopt;
+  }
+  const std::vector<TwoLevelShape> shapes = twoLevelShapes(network, capacities);
+  if (shapes.empty()) {
+    return std::nullopt;
+  }
+  progress.report("packing", 0);
+  std::vector<schedule::Rotation> rotations = schedule::rotationsOf(fabric);
+  throwIfCancelled(progress);
+  if (rotations.empty()) {
+    return std::nullopt;
+  }
+  const OrbitRoom room(fabric, rotations, capacities);
+  for (const TwoLevelShape& shape : shapes) {
+    const Graph graph(network, capacities, shape.isInnerArc);
+    if (auto forest = RootTrees(graph, shape, room, trees, progress).run()) {
+      for (schedule::Rotation& rotation : rotations) {
+        forest->instances.push_back(schedule::instanceOf(std::move(rotation)));
+      }
+      return forest;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace coppice::forestcoll
