@@ -75,6 +75,40 @@ void CutEngine::orderSinks(std::span<const NodeInit> nodes) {
   }
 }
 
+void CutEngine::setEqualBoxes(EqualBoxes boxes) {
+  m_boxes = std::move(boxes);
+  const int count = m_boxes.boxOf.empty() ? 0 : 1 + *std::max_element(m_boxes.boxOf.begin(), m_boxes.boxOf.end());
+  m_isTouched.assign(static_cast<std::size_t>(count), 0);
+  m_seenIn.assign(m_boxes.classOf.size(), 0);
+}
+
+void CutEngine::touch(int node) {
+  if (static_cast<std::size_t>(node) >= m_boxes.boxOf.size()) {
+    return;
+  }
+  const int box = m_boxes.boxOf[node];
+  if (box >= 0 && m_isTouched[box] == 0) {
+    m_isTouched[box] = 1;
+    if (m_isProbing) {
+      m_savedBoxes.push_back(box);
+    }
+  }
+}
+
+bool CutEngine::isCovered(const Sink& sink) {
+  if (static_cast<std::size_t>(sink.node) >= m_boxes.boxOf.size()) {
+    return false;
+  }
+  const int box = m_boxes.boxOf[sink.node];
+  if (box < 0 || m_isTouched[box] != 0) {
+    return false;
+  }
+  std::uint32_t& seen = m_seenIn[m_boxes.classOf[sink.node]];
+  const bool isLater = seen == m_pass;
+  seen = m_pass;
+  return isLater;
+}
+
 int CutEngine::addNode() {
   const int node = m_graph.addNode();
   m_demand.push_back(0);
@@ -121,6 +155,7 @@ void CutEngine::setSink(int node, bool isSink, int64_t demand) {
     sink.isActive = isSink;
     m_order[node] = isSink ? m_slot[node] : std::numeric_limits<int>::max();
   }
+  touch(node);
   const int64_t delta = demand - m_demand[node];
   m_demand[node] = demand;
   m_total += delta;
@@ -192,6 +227,8 @@ void CutEngine::change(int tail, int head, int64_t capacity, bool isFine, bool k
   const Int128 total = m_totalCapacity + capacity / isUnit + (capacity % isUnit != 0 ? 1 : 0) - old / wasUnit -
                        (old % wasUnit != 0 ? 1 : 0);
   requireFits(total, m_total, m_denominator);
+  touch(tail);
+  touch(head);
   m_totalCapacity = total;
   m_isSolved = m_isSolved && m_isProbing;
   if (m_isProbing) {
@@ -450,9 +487,10 @@ const CutEngine::Answer& CutEngine::solve(const Progress& progress) {
   }
   // 64 bits where the bound of requireFits leaves room for residual pairs and the doubled supply scale.
   const bool is64 = m_totalCapacity * m_denominator * std::max<int64_t>(m_total, 1) < (Int128{1} << 59);
+  ++m_pass;
   for (int i = 0; i < sinkSlots(); ++i) {
     const Sink& sink = m_sinks[i];
-    if (!sink.isActive || isAtMost(sink, best.ratio)) {
+    if (!sink.isActive || isCovered(sink) || isAtMost(sink, best.ratio)) {
       continue;
     }
     throwIfCancelled(progress);
@@ -500,6 +538,10 @@ void CutEngine::endProbe() {
     sink.inflow = saved.inflow;
     m_isSaved[saved.sink] = 0;
   }
+  for (const int box : m_savedBoxes) {
+    m_isTouched[box] = 0;
+  }
+  m_savedBoxes.clear();
   m_savedArcs.clear();
   m_savedNodes.clear();
   m_savedSinks.clear();

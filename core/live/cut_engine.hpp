@@ -35,6 +35,12 @@ struct CutRatio {
 /// harms none, and lowering one harms those alone that use it beyond its new capacity. Only sinks whose upper bound
 /// then exceeds the best lower bound are solved again (Newton on the cut ratio, from their own set); since later sinks
 /// are fed by their earlier neighbours, such a flow is local. Exact integers throughout.
+///
+/// Where boxes are known to be equal, only the first sink of each class of equal sinks is looked at. Let Q be any set,
+/// and t its first sink. If t is not the first of its class, exchanging its box with that of the first one takes Q to a
+/// set of the same ratio whose first sink comes before t. Repeated, this ends at a set that belongs to the first sink
+/// of a class, so that the largest ratio is among these. An edit inside a box, or to an arc that ends there, leaves the
+/// exchanges of all other boxes as they are; the box itself counts as unequal from then on.
 class CutEngine {
 public:
   struct NodeInit {
@@ -48,6 +54,14 @@ public:
   };
   /// Sinks are ordered breadth first over the arcs. Throws OverflowError.
   CutEngine(std::span<const NodeInit> nodes, std::span<const ArcInit> arcs);
+
+  /// Boxes that can be exchanged with each other without a change of the graph.
+  struct EqualBoxes {
+    std::vector<int> boxOf;    ///< by node: its box, -1 = none
+    std::vector<int> classOf;  ///< by node: the same for nodes that such an exchange takes to each other
+  };
+  /// @pre they are equal as the graph stands; nodes that are added later are in no box.
+  void setEqualBoxes(EqualBoxes boxes);
 
   // Edits. Each throws OverflowError before it changes anything.
 
@@ -152,6 +166,10 @@ private:
   };
 
   void orderSinks(std::span<const NodeInit> nodes);
+  /// The node's box is unequal to all others from now on.
+  void touch(int node);
+  /// In a pass over the sinks in their order: an earlier one is equal to this.
+  [[nodiscard]] bool isCovered(const Sink& sink);
   int giveSlot(int node);
   void requireFits(Int128 totalCapacity, Int128 totalDemand, std::int64_t denominator) const;
   void change(int tail, int head, std::int64_t capacity, bool isFine, bool keepsUses);
@@ -180,6 +198,11 @@ private:
   std::vector<std::vector<Use>> m_usesOf;    // by arc
   std::int64_t m_storedNodes = 0;
 
+  EqualBoxes m_boxes;                   // empty = none are known
+  std::vector<char> m_isTouched;        // by box
+  std::vector<std::uint32_t> m_seenIn;  // by class: the last pass that met it
+  std::uint32_t m_pass = 0;
+
   Answer m_answer;
   bool m_isSolved = false;
 
@@ -190,6 +213,7 @@ private:
   std::vector<char> m_isSaved;
   std::vector<SavedArc> m_savedArcs;
   std::vector<SavedNode> m_savedNodes;
+  std::vector<int> m_savedBoxes;  // touched by the probe
   Int128 m_savedTotalCapacity = 0;
 
   LocalFlow<std::int64_t> m_flow64;

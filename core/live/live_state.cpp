@@ -6,11 +6,15 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "live/equal_boxes.hpp"
 
 namespace coppice::live {
 namespace {
 
 using std::int64_t;
+
+/// From here on equal boxes are looked for; below, looking at every GPU costs less.
+constexpr int kManyGpus = 1024;
 
 std::uint64_t arcKey(int tail, int head) {
   return (std::uint64_t{static_cast<std::uint32_t>(tail)} << 32) | static_cast<std::uint32_t>(head);
@@ -350,7 +354,15 @@ CutEngine LiveState::makeEngine(bool isTurned) const {
       capacities.push_back({isTurned ? arc.head : arc.tail, isTurned ? arc.tail : arc.head, capacity.numerator()});
     }
   }
-  return {sinks, capacities};
+  CutEngine engine(sinks, capacities);
+  if (gpuCount >= kManyGpus) {
+    std::vector<std::string_view> boxOf;
+    for (const LiveNode& node : nodes) {
+      boxOf.push_back(node.isAlive ? std::string_view(node.box) : std::string_view());
+    }
+    engine.setEqualBoxes(equalBoxes(boxOf, sinks, capacities));
+  }
+  return engine;
 }
 
 void LiveState::rebuild() {

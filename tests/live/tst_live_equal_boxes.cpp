@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QtTest>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "fabric/fabric.hpp"
+#include "forestcoll/network.hpp"
+#include "forestcoll/optimality.hpp"
+#include "live/live_bound.hpp"
+#include "presets/presets.hpp"
+
+/// Fabrics large enough that equal boxes are looked for: the bound is the same as from nothing, and an edit costs the
+/// GPUs of the boxes that it touches, not all.
+using namespace coppice;
+using live::LiveBound;
+
+namespace {
+
+fabric::Description largeFabric(const std::string& preset, std::map<std::string, std::string> arguments) {
+  auto made = presets::make(preset, arguments);
+  if (!made) {
+    qFatal("%s", describe(made.error()).c_str());
+  }
+  return *std::move(made);
+}
+
+LiveBound follow(const fabric::Description& description) {
+  auto live = LiveBound::create(description, {});
+  if (!live) {
+    qFatal("%s", describe(live.error()).c_str());
+  }
+  return *std::move(live);
+}
+
+/// By the generator's own search on the fabric as it stands, with no symmetry; 0 where GPUs are cut off.
+Rational fromNothing(const LiveBound& live) {
+  forestcoll::Network network;
+  network.nodeCount = live.nodeLimit();
+  network.isGpu.assign(static_cast<std::size_t>(network.nodeCount), 0);
+  network.demand.assign(static_cast<std::size_t>(network.nodeCount), 0);
+  for (int node = 0; node < network.nodeCount; ++node) {
+    if (live.isAlive(node) && live.kind(node) == fabric::NodeKind::gpu) {
+      network.isGpu[node] = 1;
+      network.demand[node] = 1;
+      network.gpus.push_back(node);
+      ++network.totalDemand;
+    }
+  }
+  std::int64_t denominator = 1;
+  const auto links = live.links();
+  for (const auto& link : links) {
+    denominator = leastCommonMultiple(denominator, link.forward.gigabytesPerSecond().denominator());
+    denominator = leastCommonMultiple(denominator, link.backward.gigabytesPerSecond().denominator());
+  }
+  for (const auto& link : links) {
+    network.arcs.push_back({link.a, link.b, (link.forward.gigabytesPerSecond() * Rational(denominator)).numerator()});
+    network.arcs.push_back({link.b, link.a, (link.backward.gigabytesPerSecond() * Rational(denominator)).numerator()});
+  }
+  try {
+    return Rational(network.totalDemand) / (forestcoll::worstCut(network, {}).value() * Rational(denominator));
+  } catch (const forestcoll::Failure&) {
+    return 0;
+  }
+}
+
+Rational boundOf(const Result<live::Answer>& answer) {
+  if (!answer) {
+    qFatal("%s", describe(answer.error()).c_str());
+  }
+  return answer->algbw;
+}
+
+}  // namespace
+
+class TestLiveEqualBoxes : public QObject {
+  Q_OBJECT
+
+private slots:
+  void agreesWithNothing_data() {
+    QTest::addColumn<QString>("preset");
+    QTest::addColumn<QString>("boxes");
+    QTest::addColumn<QString>("network");
+    QTest::newRow("one switch") << "dgx-h100"
+                                << "130"
+                                << "simple";
+    QTest::newRow("rails") << "dgx-h100"
+                           << "130"
+                           << "rails";
+    QTest::newRow("leaves") << "dgx-h100"
+                            << "130"
+                            << "leaf-spine";
+    QTest::newRow("NIC nodes") << "dgx-a100"
+                               << "130"
+                               << "planes";
+  }
+
+  /// Random edits, some of them taken back, some only asked about.
+  void agreesWithNothing() {
+    QFETCH(QString, preset);
+    QFETCH(QString, boxes);
+    QFETCH(QString, network);
+    const fabric::Description description =
+        largeFabric(preset.toStdString(), {{"boxes", boxes.toStdString()}, {"network", network.toStdString()}});
+    LiveBound live = follow(description);
+    QVERIFY(live.bound()->gpuCount >= 1024);
+    QCOMPARE(live.bound()->algbw, fromNothing(live));
+    std::mt19937 random(5);
+    const auto below = [&](std::size_t count) { return static_cast<int>(random() % count); };
+    for (int i = 0; i < 16; ++i) {
+      std::vector<live::Edit> edits;
+      const auto& link = description.links[below(description.links.size())];
+      const std::string box = "b" + std::to_string(below(130));
+      switch (i % 4) {
+        case 0:
+        case 1:
+          edits = {live::SetLink{link.src, link.dst, Bandwidth(Rational(1 + below(900)))}};
+          break;
+        case 2:
+          edits = {live::SetLink{box + "g1", box + "g2", Bandwidth(Rational(25))},
+                   live::AddNode{"extra" + std::to_string(i), fabric::NodeKind::gpu, box},
+                   live::SetLink{"extra" + std::to_string(i), box + "g0", Bandwidth(Rational(50))}};
+          break;
+        default:
+          edits = {live::RemoveNode{box + "g3"}};
+          break;
+      }
+      const auto probed = live.probe(edits);
+      if (!probed) {
+        continue;  // a node that an earlier edit took away
+      }
+      const Rational before = live.bound()->algbw;
+      QCOMPARE(boundOf(live.bound()), before);
+      QCOMPARE(boundOf(live.apply(edits)), probed->algbw);
+      QCOMPARE(probed->algbw, fromNothing(live));
+      if (i % 3 == 0) {
+        QCOMPARE(boundOf(live.undo()), before);
+      }
+    }
+  }
+
+  void anEditTouchesItsBoxesAlone() {
+    LiveBound live = follow(largeFabric("dgx-h100", {{"boxes", "160"}}));
+    const auto slower = live.apply(std::vector<live::Edit>{live::SetLink{"b77g3", "ib", Bandwidth(Rational(40))}});
+    QVERIFY(boundOf(slower) < Rational(160 * 8 * 400, 159 * 8));
+    QVERIFY2(slower->solvedAgain <= 64, std::to_string(slower->solvedAgain).c_str());
+    // Every box slower by the same amount, one after the other: the last one is as tight as the first.
+    const Rational once = slower->algbw;
+    for (const char* gpu : {"b0g0", "b1g5", "b159g7"}) {
+      QCOMPARE(boundOf(live.apply(std::vector<live::Edit>{live::SetLink{gpu, "ib", Bandwidth(Rational(40))}})), once);
+    }
+    QCOMPARE(fromNothing(live), once);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestLiveEqualBoxes)
+#include "tst_live_equal_boxes.moc"
