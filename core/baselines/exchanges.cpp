@@ -13,7 +13,7 @@ int powerOfTwo(const Builder& builder, const std::string& name) {
   const auto n = static_cast<unsigned>(builder.ranks());
   if (!std::has_single_bit(n)) {
     builder.refuse(name + " needs a power of two of GPUs; the fabric has " + std::to_string(n),
-                   "choose bruck or ring, or leave GPUs out");
+                   "choose bruck or ring, or exclude GPUs");
   }
   return std::countr_zero(n);
 }

@@ -346,7 +346,7 @@ private:
         const auto at = std::find(gpus.begin(), gpus.end(), entries.back().gpu);
         exits.back().gpu = at == gpus.begin() ? gpus.back() : *(at - 1);
         if (m_builder.fabric().nodes()[exits.back().node].kind == fabric::NodeKind::gpu) {
-          m_builder.refuse("A box is entered and left through one GPU alone, which no ring can do",
+          m_builder.refuse("A box is connected through only one GPU, so no ring can enter and leave it",
                            "choose multitree, blink or direct");
         }
       }
@@ -389,7 +389,7 @@ private:
       }
       const auto leg = m_builder.nodesBetween(nodes.back(), target);
       if (leg.empty()) {
-        m_builder.refuse("Only GPUs join the boxes", "choose shifted-ring, multitree or blink");
+        m_builder.refuse("The boxes are connected only through GPUs", "choose shifted-ring, multitree or blink");
       }
       nodes.insert(nodes.end(), leg.begin() + 1, leg.end());
     };

@@ -109,7 +109,7 @@ void addUnwound(Builder& builder) {
   const Unwinding unwinding(fabric);
   const auto unwound = coppice::fabric::Fabric::build(unwinding.description());
   if (!unwound) {
-    builder.refuse("The rings that the switches become do not join all GPUs: " + unwound.error().message,
+    builder.refuse("The rings that replace the switches do not connect all GPUs: " + unwound.error().message,
                    "choose multitree or blink");
   }
   forestcoll::Request request;
