@@ -1,56 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/palette/template_dialog.hpp"
 
-#include <QEvent>
 #include <QHBoxLayout>
 #include <QScrollArea>
 #include <QVBoxLayout>
-#include <chrono>
 #include <utility>
 
-#include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
-#include "designer/theme/fonts.hpp"
-#include "designer/theme/theme.hpp"
 #include "presets/presets.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-using namespace std::chrono_literals;
-
-namespace {
-
-constexpr QSize kPicture(400, 300);
-
-}  // namespace
-
 TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidget* parent)
     : QDialog(parent),
       m_entry(entry),
       m_form(new ParameterForm(entry.preset, entry.arguments, this)),
-      m_picture(new QLabel(this)),
-      m_size(new QLabel(this)),
-      m_bound(new QLabel(this)),
+      m_preview(new FabricPreview(u"template"_s, this)),
       m_fault(new QLabel(this)),
       m_create(new QPushButton(drawing == Drawing::filled ? tr("New Fabric") : tr("Create"), this)),
       m_add(new QPushButton(tr("Add to This Fabric"), this)),
-      m_place(new QPushButton(tr("Place by Click"), this)),
-      m_job([this](std::shared_ptr<const Preview> preview) { receive(std::move(preview)); }, 0ms),
-      m_boundJob([this](std::shared_ptr<const CardFacts> facts) { receiveBound(*facts); }, 0ms) {
+      m_place(new QPushButton(tr("Place by Click"), this)) {
   setObjectName(u"templateDialog"_s);
   setWindowTitle(entry.title);
-  m_picture->setObjectName(u"templatePicture"_s);
-  m_picture->setFixedSize(kPicture);
-  m_picture->setAlignment(Qt::AlignCenter);
-  m_picture->setProperty("role", u"picture"_s);
-  m_picture->setAccessibleName(tr("Picture of the fabric"));
-  m_size->setObjectName(u"templateSize"_s);
-  m_size->setProperty("role", u"muted"_s);
-  m_bound->setObjectName(u"templateBound"_s);
-  constexpr double kBoundPixels = 15;
-  m_bound->setFont(uiFont(kBoundPixels, QFont::DemiBold));
   m_fault->setObjectName(u"templateFault"_s);
   m_fault->setProperty("role", u"error"_s);
   m_fault->setWordWrap(true);
@@ -79,12 +52,6 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidg
     about->setToolTip(tr("Sources: %1").arg(QString::fromStdString(preset->sources)));
   }
 
-  auto* left = new QVBoxLayout;
-  left->addWidget(m_picture);
-  left->addWidget(m_bound);
-  left->addWidget(m_size);
-  left->addStretch();
-
   auto* scroll = new QScrollArea(this);
   scroll->setWidgetResizable(true);
   scroll->setFrameShape(QFrame::NoFrame);
@@ -105,7 +72,7 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidg
   auto* columns = new QHBoxLayout;
   constexpr int kColumns = 20;
   columns->setSpacing(kColumns);
-  columns->addLayout(left);
+  columns->addWidget(m_preview);
   columns->addWidget(scroll, 1);
   auto* buttons = new QHBoxLayout;
   buttons->addStretch();
@@ -120,16 +87,14 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidg
   layout->addLayout(columns, 1);
   layout->addLayout(buttons);
 
-  m_timer.setSingleShot(true);
-  m_timer.setInterval(120ms);
-  connect(&m_timer, &QTimer::timeout, this, &TemplateDialog::start);
-  connect(&Theme::instance(), &Theme::changed, this, &TemplateDialog::showPicture);
+  connect(m_preview, &FabricPreview::ready, this, &TemplateDialog::receive);
   connect(m_form, &ParameterForm::changed, this, &TemplateDialog::follow);
   connect(cancel, &QPushButton::clicked, this, &QDialog::reject);
   connect(m_create, &QPushButton::clicked, this, [this] { want(Then::create); });
   connect(m_add, &QPushButton::clicked, this, [this] { want(Then::add); });
   connect(m_place, &QPushButton::clicked, this, [this] { want(Then::place); });
-  start();
+  follow();
+  m_preview->startNow();
   if (QWidget* first = m_form->nextInFocusChain(); !m_form->isEmpty() && first != nullptr) {
     first->setFocus();
   }
@@ -138,118 +103,39 @@ TemplateDialog::TemplateDialog(const PaletteEntry& entry, Drawing drawing, QWidg
 TemplateDialog::~TemplateDialog() = default;
 
 const Model* TemplateDialog::part() const {
-  return !m_isWorking && m_preview && m_preview->model ? &*m_preview->model : nullptr;
+  return m_preview->model().get();
 }
 
 void TemplateDialog::follow() {
-  m_isWorking = true;
   m_fault->hide();
-  m_size->setEnabled(false);
-  m_bound->setEnabled(false);
   m_create->setEnabled(true);
-  m_timer.start();
-}
-
-void TemplateDialog::start() {
-  m_timer.stop();
-  m_job.submit([entry = m_entry, arguments = m_form->arguments(),
-                ratio = devicePixelRatioF()](std::stop_token stop) -> std::shared_ptr<const Preview> {
-    auto preview = std::make_shared<Preview>();
-    preview->arguments = arguments;
-    try {
-      auto made = makePart(entry, arguments);
-      if (made) {
-        preview->size = sizeOf(*made);
-        if (!stop.stop_requested()) {
-          constexpr QSize kInset(16, 16);
-          preview->picture = fabricPicture(*made, kPicture - kInset, ratio);
-        }
-        preview->model = std::move(*made);
-      } else {
-        preview->error = made.error();
-      }
-    } catch (const std::exception& exception) {
-      preview->error = Error{ErrorCode::limit, exception.what(), "choose smaller parameters"};
-    }
-    return preview;
+  m_preview->submit([entry = m_entry, arguments = m_form->arguments()](const std::stop_token& /*stop*/) {
+    return makePart(entry, arguments);
   });
 }
 
-void TemplateDialog::receive(std::shared_ptr<const Preview> preview) {
-  if (preview->arguments != m_form->arguments()) {
-    return;  // a newer one follows
-  }
-  m_isWorking = false;
-  m_preview = std::move(preview);
+void TemplateDialog::receive() {
   m_form->clearFaults();
-  m_boundJob.cancel();
-  if (!m_preview->model) {
+  const Error* const error = m_preview->error();
+  for (QPushButton* button : {m_create, m_add, m_place}) {
+    button->setEnabled(error == nullptr);
+  }
+  if (error != nullptr) {
     m_then = Then::nothing;
-    const QString text = sentence(m_preview->error);
-    if (!m_form->setFault(QString::fromStdString(m_preview->error.where.element), text)) {
+    const QString text = sentence(*error);
+    if (!m_form->setFault(QString::fromStdString(error->where.element), text)) {
       m_fault->setText(text);
       m_fault->show();
     }
-    m_create->setEnabled(false);
-    m_add->setEnabled(false);
-    m_place->setEnabled(false);
-    m_size->setText(tr("These numbers do not make a fabric"));
-    m_bound->setText(u"–"_s);
-    return;
-  }
-  m_create->setEnabled(true);
-  m_add->setEnabled(true);
-  m_place->setEnabled(true);
-  showPicture();
-  const FabricSize& size = m_preview->size;
-  m_size->setText(counted(size.gpus, tr("GPU"), tr("GPUs")) +
-                  (size.boxes > 1 && size.text.contains(u'×') ? u" ("_s + size.text + u')' : QString()) + u" · "_s +
-                  counted(size.nodes, tr("node"), tr("nodes")) + u" · "_s +
-                  counted(size.links, tr("link"), tr("links")));
-  m_size->setEnabled(true);
-  if (m_then != Then::nothing) {
+  } else if (m_then != Then::nothing) {
     finish();
-    return;
-  }
-  if (m_bound->text().isEmpty() || m_bound->text() == u"–"_s) {
-    m_bound->setText(tr("AllGather: computing"));
-  }
-  m_boundJob.submit([preview = m_preview](std::stop_token stop) {
-    try {
-      return std::make_shared<const CardFacts>(boundFacts(*preview->model, std::move(stop)));
-    } catch (const std::exception& exception) {
-      CardFacts facts;
-      facts.why = QString::fromUtf8(exception.what());
-      return std::make_shared<const CardFacts>(std::move(facts));
-    }
-  });
-}
-
-void TemplateDialog::receiveBound(const CardFacts& facts) {
-  m_bound->setEnabled(true);
-  m_bound->setText(facts.bound.isEmpty() ? tr("AllGather: computed once it is created")
-                                         : tr("AllGather %1").arg(facts.bound));
-  m_bound->setToolTip(facts.bound.isEmpty() ? facts.why : tr("Exactly %1").arg(facts.exact));
-}
-
-void TemplateDialog::showPicture() {
-  if (!m_preview) {
-    return;
-  }
-  const QImage& image = Theme::instance().scheme() == Scheme::dark ? m_preview->picture.dark : m_preview->picture.light;
-  if (image.isNull()) {
-    m_picture->setText(tr("Too large for a picture"));
-  } else {
-    m_picture->setPixmap(QPixmap::fromImage(image));
   }
 }
 
 void TemplateDialog::want(Then then) {
   m_then = then;
-  if (m_isWorking) {
-    if (m_timer.isActive()) {
-      start();
-    }
+  if (m_preview->isWorking()) {
+    m_preview->startNow();
     return;  // as soon as it is made
   }
   finish();
@@ -261,24 +147,17 @@ void TemplateDialog::finish() {
     return;
   }
   // The window may delete this dialog while it places the part.
-  const std::shared_ptr<const Preview> kept = m_preview;
+  const std::shared_ptr<const Model> kept = m_preview->model();
   const QString name = m_entry.title;
   hide();
   if (then == Then::create) {
-    Q_EMIT createWanted(*kept->model, name);
+    Q_EMIT createWanted(*kept, name);
   } else if (then == Then::add) {
-    Q_EMIT addWanted(*kept->model, name);
+    Q_EMIT addWanted(*kept, name);
   } else {
-    Q_EMIT placeWanted(*kept->model, name);
+    Q_EMIT placeWanted(*kept, name);
   }
   accept();
-}
-
-void TemplateDialog::changeEvent(QEvent* event) {
-  if (event->type() == QEvent::PaletteChange) {
-    showPicture();
-  }
-  QDialog::changeEvent(event);
 }
 
 }  // namespace coppice::designer

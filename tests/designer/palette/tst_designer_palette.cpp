@@ -12,6 +12,7 @@
 #include "designer/palette/card_loader.hpp"
 #include "designer/palette/entries.hpp"
 #include "designer/palette/fabric_picture.hpp"
+#include "designer/palette/fabric_preview.hpp"
 #include "designer/palette/palette_panel.hpp"
 #include "designer/palette/template_dialog.hpp"
 #include "designer/palette/template_store.hpp"
@@ -256,6 +257,7 @@ void TestDesignerPalette::theDialogNamesWhatIsWrong() {
   TemplateDialog dialog(*findEntry(u"preset/dgx-a100?boxes=4"_s), TemplateDialog::Drawing::empty);
   dialog.open();
   auto* create = dialog.findChild<QPushButton*>(u"templateCreate"_s);
+  QVERIFY(dialog.findChild<FabricPreview*>() != nullptr);
   QTRY_VERIFY(!dialog.isWorking());
   const auto* bound = dialog.findChild<QLabel*>(u"templateBound"_s);
   QTRY_COMPARE(bound->text(), u"AllGather 266.67 GB/s"_s);
