@@ -68,8 +68,8 @@ inline constexpr int kRotation = -2;
 /// largest count that works is taken. Near linear in nodes and links for each count that is tried.
 [[nodiscard]] std::vector<Rotation> rotationsOf(const fabric::Fabric& fabric);
 
-/// What keeps a rotation from being a symmetry of the fabric, in words. Checks all of it, whoever made it: kinds, ranks
-/// and the bandwidth of each link. @pre the rotation maps the fabric's nodes one to one
+/// What keeps a rotation from being a symmetry of the fabric, in words. Checks all of it, independent of its source:
+/// kinds, ranks and the bandwidth of each link. @pre the rotation maps the fabric's nodes one to one
 [[nodiscard]] std::optional<std::string> symmetryFault(const fabric::Fabric& fabric, const Rotation& rotation);
 
 /// By arc of the fabric where a rotation takes it. @pre symmetryFault finds nothing

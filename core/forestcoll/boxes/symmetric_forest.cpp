@@ -236,7 +236,7 @@ private:
     if (!isUneven) {
       return;
     }
-    m_mostHops = farthest - 1;  // whoever is not nearer than the root is not wanted
+    m_mostHops = farthest - 1;  // GPUs that are not nearer than the root are excluded
     for (const int sender : box(m_own)) {
       if (sender == 0) {
         continue;
@@ -365,8 +365,8 @@ private:
 }  // namespace
 
 std::optional<FactoredForest> growSymmetricForest(const fabric::Fabric& fabric, const Network& network,
-                                               const std::vector<TreeArc>& capacities,
-                                               const std::vector<int64_t>& supply, const Progress& progress) {
+                                                  const std::vector<TreeArc>& capacities,
+                                                  const std::vector<int64_t>& supply, const Progress& progress) {
   constexpr int64_t kMaxEdges = int64_t{1} << 26;  // of the trees of one root
   const auto gpuCount = static_cast<int64_t>(network.gpus.size());
   const int64_t trees = supply[network.gpus.front()];
