@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "base/bus_factor.hpp"
 #include "base/checked.hpp"
 #include "base/one_line.hpp"
 #include "base/text.hpp"
@@ -119,21 +120,7 @@ std::string percent(const Rational& part, const Rational& whole) {
 }
 
 Rational busbw(Collective collective, const Rational& algbw, int ranks) {
-  switch (collective) {
-    case Collective::allgather:
-    case Collective::reduceScatter:
-    case Collective::alltoall:
-    case Collective::gather:
-    case Collective::scatter:
-      return algbw * Rational(ranks - 1, ranks);
-    case Collective::allreduce:
-      return algbw * Rational(2 * (std::int64_t{ranks} - 1), ranks);
-    case Collective::broadcast:
-    case Collective::reduce:
-    case Collective::custom:
-      break;
-  }
-  return algbw;
+  return algbw * busFactor(collective, ranks);
 }
 
 std::string nodeSet(const fabric::Fabric& fabric, std::span<const fabric::NodeIndex> nodes) {

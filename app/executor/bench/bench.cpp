@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/bus_factor.hpp"
 #include "base/checked.hpp"
 #include "base/memory.hpp"
 #include "check/reference.hpp"
@@ -272,7 +273,7 @@ void Bench::time(const Plan& plan, const Geometry& geometry, ReduceOp op, std::o
                                   .median_us = at(0.5),
                                   .p99_us = at(0.99),
                                   .algbw_GBps = algbw,
-                                  .busbw_GBps = algbw * busFactor(plan.operation, plan.rankCount()),
+                                  .busbw_GBps = algbw * busFactor(plan.operation, plan.rankCount()).toDouble(),
                                   .wrong = wrong};
   if (m_options.boundGBps && *m_options.boundGBps > 0) {
     result.boundPercent = algbw / *m_options.boundGBps * 100;
@@ -339,25 +340,6 @@ Result<std::vector<std::int64_t>> sizesOf(const BenchOptions& options) {
     size = static_cast<std::int64_t>(next);
   }
   return sizes;
-}
-
-double busFactor(Collective operation, int ranks) {
-  const auto n = static_cast<double>(ranks);
-  switch (operation) {
-    case Collective::allreduce:
-      return 2 * (n - 1) / n;
-    case Collective::allgather:
-    case Collective::reduceScatter:
-    case Collective::alltoall:
-    case Collective::gather:
-    case Collective::scatter:
-      return (n - 1) / n;
-    case Collective::broadcast:
-    case Collective::reduce:
-    case Collective::custom:
-      break;
-  }
-  return 1;
 }
 
 BenchEnd runBench(Backend& backend, const Job& job, const BenchOptions& options, const Emit& emit) {

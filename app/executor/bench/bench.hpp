@@ -62,7 +62,4 @@ struct BenchEnd {
 /// processes of a run call it with the same options. Wrong data does not end it, anything else does.
 BenchEnd runBench(Backend& backend, const Job& job, const BenchOptions& options, const Emit& emit);
 
-/// By which algbw is multiplied to become busbw, as nccl-tests does.
-[[nodiscard]] double busFactor(Collective operation, int ranks);
-
 }  // namespace coppice::executor
