@@ -29,6 +29,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"lowering", {"base", "fabric", "schedule", "program"}},
       {"advice", {"base", "fabric", "forestcoll", "schedule", "program", "lowering"}},
       {"verify", {"base", "fabric", "schedule", "program", "flow/lemon"}},
+      {"simulate", {"base", "fabric", "schedule", "program", "verify"}},
       {"io", {"base", "fabric", "schedule"}},
       {"dot", {"base", "fabric", "io"}},
   };

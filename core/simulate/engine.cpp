@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/engine.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <string>
+
+#include "simulate/link_sharing.hpp"
+
+namespace coppice::simulate {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+/// Events this close (relative to the time) are one: equal messages end together, whatever their rounding.
+constexpr double kSameTime = 0x1p-43;
+
+/// What started a message: a dependency, or one of these.
+using Cause = std::uint32_t;
+constexpr Cause kNoCause = ~Cause{0};
+constexpr Cause kOrder = kNoCause - 1;
+constexpr Cause kWindow = kNoCause - 2;
+
+class Engine {
+public:
+  Engine(const Job& job, const RunOptions& options, double resolution, const Progress& progress)
+      : m_job(job),
+        m_options(options),
+        m_progress(progress),
+        m_resolution(resolution),
+        m_sharing(job, resolution, options.resolution ? 0 : kExactWork),
+        m_states(job.messages().size()) {
+    link();
+    if (options.record) {
+      m_records.resize(m_states.size() * options.repeats);
+    }
+  }
+
+  Result<Run> play() {
+    for (MessageId message = 0; message < m_states.size(); ++message) {
+      m_states[message].pending = openDependencies(message, 0);
+      if (m_states[message].pending == 0) {
+        m_ready.push_back({message, kNoCause});
+      }
+    }
+    startReady(0);
+    m_sharing.settle(0);
+    const double total = static_cast<double>(m_states.size()) * m_options.repeats;
+    double now = 0;
+    std::vector<MessageId> finished;
+    for (std::int64_t turn = 0;; ++turn) {
+      constexpr std::int64_t kTurnsPerReport = 256;
+      if (turn % kTurnsPerReport == 0) {
+        throwIfCancelled(m_progress);
+        m_progress.report("simulating", static_cast<double>(m_arrived) / total);
+      }
+      const double first = std::min(m_sharing.nextTime(), m_timers.empty() ? kNever : m_timers.front().time);
+      if (first == kNever) {
+        break;
+      }
+      const double slack = first * kSameTime;
+      now = std::max(now, first);
+      m_dueTimers.clear();
+      while (!m_timers.empty() && m_timers.front().time <= first + slack) {
+        m_dueTimers.push_back(m_timers.front());
+        std::pop_heap(m_timers.begin(), m_timers.end(), later);
+        m_timers.pop_back();
+        now = std::max(now, m_dueTimers.back().time);
+      }
+      now = m_sharing.takeDue(first + slack, now);
+      finished.clear();
+      m_sharing.finishDue(now, slack, finished);
+      for (const MessageId message : finished) {
+        leave(message, now);
+      }
+      for (const Timer& timer : m_dueTimers) {
+        if (timer.isArrival) {
+          arrive(timer.message, now);
+        } else {
+          flow(timer.message, now);
+        }
+      }
+      startReady(now);
+      m_sharing.settle(now);
+    }
+    if (static_cast<double>(m_arrived) != total) {
+      return circle();
+    }
+    return result();
+  }
+
+private:
+  struct State {
+    std::uint32_t pending = 0;  ///< dependencies that hold the next repeat up
+    std::uint32_t started = 0;  ///< repeats
+    std::uint32_t left = 0;
+    std::uint32_t arrived = 0;
+  };
+  struct Follower {
+    MessageId after = 0;
+    std::uint32_t delay = 0;
+    std::uint32_t dependency = 0;
+    bool onArrival = false;
+  };
+  struct Guard {
+    MessageId before = 0;
+    std::uint32_t delay = 0;
+    bool onArrival = false;
+  };
+  struct Timer {
+    double time = 0;
+    MessageId message = 0;
+    bool isArrival = false;  ///< otherwise the end of the overhead
+  };
+  struct Ready {
+    MessageId message = 0;
+    Cause cause = kNoCause;
+  };
+  struct Record {
+    double ready = 0;
+    double left = 0;
+    Cause cause = kNoCause;
+  };
+
+  static bool later(const Timer& a, const Timer& b) {
+    return a.time != b.time ? a.time > b.time : a.message > b.message;
+  }
+
+  void link() {
+    const auto dependencies = m_job.dependencies();
+    m_firstFollower.resize(m_states.size() + 1);
+    m_firstGuard.resize(m_states.size() + 1);
+    for (const Dependency& dependency : dependencies) {
+      ++m_firstFollower[dependency.before + 1];
+      ++m_firstGuard[dependency.after + 1];
+    }
+    for (std::size_t i = 1; i <= m_states.size(); ++i) {
+      m_firstFollower[i] += m_firstFollower[i - 1];
+      m_firstGuard[i] += m_firstGuard[i - 1];
+    }
+    m_followers.resize(dependencies.size());
+    m_guards.resize(dependencies.size());
+    std::vector<std::uint32_t> nextFollower(m_firstFollower.begin(), m_firstFollower.end() - 1);
+    std::vector<std::uint32_t> nextGuard(m_firstGuard.begin(), m_firstGuard.end() - 1);
+    for (std::uint32_t i = 0; i < dependencies.size(); ++i) {
+      const Dependency& dependency = dependencies[i];
+      const bool onArrival = endsOnArrival(dependency.why);
+      m_followers[nextFollower[dependency.before]++] = {dependency.after, dependency.delay, i, onArrival};
+      m_guards[nextGuard[dependency.after]++] = {dependency.before, dependency.delay, onArrival};
+    }
+  }
+
+  [[nodiscard]] bool isOpen(const Guard& guard, std::uint32_t repeat) const {
+    const State& before = m_states[guard.before];
+    return std::uint64_t{guard.onArrival ? before.arrived : before.left} + guard.delay <= repeat;
+  }
+
+  [[nodiscard]] std::uint32_t openDependencies(MessageId message, std::uint32_t repeat) const {
+    std::uint32_t open = 0;
+    for (std::uint32_t i = m_firstGuard[message]; i < m_firstGuard[message + 1]; ++i) {
+      open += isOpen(m_guards[i], repeat) ? 1 : 0;
+    }
+    return open;
+  }
+
+  [[nodiscard]] double bytesOf(const Message& message) const {
+    return message.share * m_options.bytes / m_options.repeats;
+  }
+
+  void startReady(double now) {
+    while (!m_ready.empty()) {
+      const Ready ready = m_ready.back();
+      m_ready.pop_back();
+      start(ready, now);
+    }
+  }
+
+  void start(const Ready& ready, double now) {
+    State& state = m_states[ready.message];
+    const std::uint32_t window = m_job.window();
+    if (state.pending > 0 || state.started > state.left || state.started == m_options.repeats ||
+        (window > 0 && state.started - state.arrived >= window)) {
+      return;
+    }
+    if (m_options.record) {
+      Record& record = m_records[std::size_t{ready.message} * m_options.repeats + state.started];
+      record.ready = now;
+      record.cause = ready.cause;
+    }
+    ++state.started;
+    if (state.started < m_options.repeats) {
+      state.pending = openDependencies(ready.message, state.started);
+    }
+    const Message& message = m_job.messages()[ready.message];
+    const double overhead = message.route == kNoRoute ? 0 : m_job.routes()[message.route].overhead;
+    if (overhead > 0) {
+      addTimer({now + overhead, ready.message, false});
+    } else {
+      flow(ready.message, now);
+    }
+  }
+
+  void addTimer(const Timer& timer) {
+    m_timers.push_back(timer);
+    std::push_heap(m_timers.begin(), m_timers.end(), later);
+  }
+
+  void flow(MessageId id, double now) {
+    const Message& message = m_job.messages()[id];
+    const double bytes = bytesOf(message);
+    if (message.route != kNoRoute && m_job.routes()[message.route].arcCount > 0 && bytes > 0) {
+      m_sharing.add(message.route, id, bytes, message.weight, now);
+    } else {
+      leave(id, now);
+    }
+  }
+
+  void leave(MessageId id, double now) {
+    State& state = m_states[id];
+    if (m_options.record) {
+      m_records[std::size_t{id} * m_options.repeats + state.left].left = now;
+    }
+    ++state.left;
+    tell(id, false);
+    const Message& message = m_job.messages()[id];
+    const double latency = message.route == kNoRoute ? 0 : m_job.routes()[message.route].latency;
+    if (latency > 0) {
+      addTimer({now + latency, id, true});
+    } else {
+      arrive(id, now);
+    }
+    m_ready.push_back({id, kOrder});
+  }
+
+  void arrive(MessageId id, double now) {
+    State& state = m_states[id];
+    m_last = id;
+    m_lastRepeat = state.arrived;
+    m_end = now;
+    ++state.arrived;
+    ++m_arrived;
+    tell(id, true);
+    m_ready.push_back({id, kWindow});
+  }
+
+  /// Messages that waited for this one and for nothing else are ready.
+  void tell(MessageId id, bool onArrival) {
+    const std::uint32_t done = (onArrival ? m_states[id].arrived : m_states[id].left) - 1;
+    for (std::uint32_t i = m_firstFollower[id]; i < m_firstFollower[id + 1]; ++i) {
+      const Follower& follower = m_followers[i];
+      State& state = m_states[follower.after];
+      if (follower.onArrival == onArrival && std::uint64_t{done} + follower.delay == state.started &&
+          state.started < m_options.repeats && --state.pending == 0) {
+        m_ready.push_back({follower.after, follower.dependency});
+      }
+    }
+  }
+
+  [[nodiscard]] Interval interval(MessageId id, std::uint32_t repeat) const {
+    const Record& record = m_records[std::size_t{id} * m_options.repeats + repeat];
+    const RouteId route = m_job.messages()[id].route;
+    const double overhead = route == kNoRoute ? 0 : m_job.routes()[route].overhead;
+    const double latency = route == kNoRoute ? 0 : m_job.routes()[route].latency;
+    return {id, repeat, record.ready, record.ready + overhead, record.left, record.left + latency};
+  }
+
+  [[nodiscard]] std::vector<CriticalMessage> criticalPath() const {
+    std::vector<CriticalMessage> path;
+    MessageId id = m_last;
+    std::uint32_t repeat = m_lastRepeat;
+    for (bool more = true; more;) {
+      const Cause cause = m_records[std::size_t{id} * m_options.repeats + repeat].cause;
+      const Message& message = m_job.messages()[id];
+      CriticalMessage step{interval(id, repeat), Wait::nothing, 0};
+      if (message.route != kNoRoute) {
+        for (const std::int32_t arc : m_job.arcsOf(m_job.routes()[message.route])) {
+          step.alone = std::max(step.alone, bytesOf(message) / m_job.linkRates()[arc]);
+        }
+      }
+      if (cause == kOrder) {
+        step.waitedFor = Wait::order;
+        --repeat;
+      } else if (cause == kWindow) {
+        step.waitedFor = Wait::window;
+        repeat -= m_job.window();
+      } else if (cause != kNoCause) {
+        const Dependency& dependency = m_job.dependencies()[cause];
+        step.waitedFor = dependency.why;
+        id = dependency.before;
+        repeat -= dependency.delay;
+      } else {
+        more = false;
+      }
+      path.push_back(step);
+    }
+    std::reverse(path.begin(), path.end());
+    return path;
+  }
+
+  [[nodiscard]] Run result() const {
+    Run run;
+    run.time = m_end;
+    const std::vector<double> shares = m_job.linkShares();
+    for (std::size_t arc = 0; arc < shares.size(); ++arc) {
+      run.links.push_back({shares[arc] * m_options.bytes, m_sharing.busyTimes()[arc]});
+    }
+    for (const Message& message : m_job.messages()) {
+      run.messages += message.route == kNoRoute ? 0 : m_options.repeats;
+    }
+    run.fills = m_sharing.fills();
+    run.resolution = m_sharing.isCoarse() ? m_resolution : 0;
+    if (m_options.record && !m_states.empty()) {
+      run.criticalPath = criticalPath();
+      for (MessageId id = 0; id < m_states.size(); ++id) {
+        for (std::uint32_t repeat = 0; m_job.messages()[id].route != kNoRoute && repeat < m_options.repeats; ++repeat) {
+          run.intervals.push_back(interval(id, repeat));
+        }
+      }
+    }
+    return run;
+  }
+
+  /// Why nothing continues: follows open dependencies until a message comes back.
+  [[nodiscard]] Error circle() const {
+    MessageId id = 0;
+    while (m_states[id].left == m_options.repeats) {
+      ++id;
+    }
+    std::vector<bool> seen(m_states.size());
+    std::vector<MessageId> path;
+    while (!seen[id]) {
+      seen[id] = true;
+      path.push_back(id);
+      for (std::uint32_t i = m_firstGuard[id]; i < m_firstGuard[id + 1]; ++i) {
+        if (isOpen(m_guards[i], m_states[id].started)) {
+          id = m_guards[i].before;
+          break;
+        }
+      }
+    }
+    path.erase(path.begin(), std::find(path.begin(), path.end(), id));
+    std::string text = "messages wait for each other in a circle: ";
+    constexpr std::size_t kMaxNamed = 4;
+    for (std::size_t i = 0; i < std::min(path.size(), kMaxNamed); ++i) {
+      text += (i > 0 ? ", which waits for " : "") + nameOf(m_job, path[i], m_states[path[i]].started);
+    }
+    if (path.size() > kMaxNamed) {
+      text += " and " + std::to_string(path.size() - kMaxNamed) + " more";
+    }
+    return Error{ErrorCode::badInput, text, "change the order of the messages; verify says more about programs"};
+  }
+
+  const Job& m_job;
+  const RunOptions& m_options;
+  const Progress& m_progress;
+  double m_resolution;
+  LinkSharing m_sharing;
+  std::vector<State> m_states;
+  std::vector<std::uint32_t> m_firstFollower;
+  std::vector<Follower> m_followers;
+  std::vector<std::uint32_t> m_firstGuard;
+  std::vector<Guard> m_guards;
+  std::vector<Timer> m_timers;  ///< heap, earliest first
+  std::vector<Timer> m_dueTimers;
+  std::vector<Ready> m_ready;
+  std::vector<Record> m_records;  ///< by message and repeat
+  std::int64_t m_arrived = 0;
+  MessageId m_last = 0;
+  std::uint32_t m_lastRepeat = 0;
+  double m_end = 0;
+};
+
+double resolutionFor(const Job& job, const RunOptions& options) {
+  return options.resolution.value_or(kCoarseness * job.timePerByte() * options.bytes /
+                                     static_cast<double>(job.depth() + options.repeats));
+}
+
+}  // namespace
+
+std::string nameOf(const Job& job, MessageId message, std::uint32_t repeat) {
+  const Message& named = job.messages()[message];
+  std::string text = "rank " + std::to_string(named.from) + " to rank " + std::to_string(named.to) + ", " +
+                     std::string(toString(job.labels())) + " " + std::to_string(named.label);
+  if (job.labels() == LabelKind::tree) {
+    text += ", piece " + std::to_string(repeat);
+  } else if (job.labels() == LabelKind::instruction && repeat > 0) {
+    text += ", turn " + std::to_string(repeat);
+  }
+  return text;
+}
+
+Result<Run> run(const Job& job, const RunOptions& options, const Progress& progress) {
+  if (!(options.bytes > 0) || options.repeats == 0) {
+    return Error{ErrorCode::badUsage, "a simulation needs at least one byte and one piece"};
+  }
+  const auto messages = static_cast<std::int64_t>(job.messages().size()) * options.repeats;
+  if (options.record && messages > kMaxRecorded) {
+    return Error{ErrorCode::limit,
+                 "the run has " + std::to_string(messages) + " messages; the times of at most " +
+                     std::to_string(kMaxRecorded) + " can be kept",
+                 "use fewer pieces, or leave out the critical path and the trace"};
+  }
+  try {
+    return Engine(job, options, resolutionFor(job, options), progress).play();
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit, "not enough memory for " + std::to_string(messages) + " messages",
+                 "use fewer pieces"};
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "the simulation was cancelled"};
+  }
+}
+
+}  // namespace coppice::simulate

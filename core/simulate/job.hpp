@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+
+/// How long a schedule takes: messages with dependencies on a fabric, played event by event.
+///
+/// The model:
+/// - A message occupies all links of its route at once (cut-through). Messages that share a link direction share its
+///   bandwidth max-min fairly.
+/// - It first costs its sender a fixed time (starting a copy, telling the receiver), in which it takes no bandwidth.
+/// - It arrives one sum of the latencies of its links after its last byte has left.
+/// - A connection (one edge of a tree, one pair of peers and channel) sends its messages one after another, and with a
+///   window of w it starts none before the w-th one before it has arrived. With a window of 1, the default, a message
+///   costs its connection a + bytes / bandwidth with a = overhead + latency, as in the alpha-beta model of the
+///   literature; larger windows hide the latency.
+/// - A connection may have a maximum rate of its own.
+/// Nothing is random: the same input gives the same output. Times are in microseconds, sizes in bytes, as floating
+/// point; 1 GB/s is 1000 bytes per microsecond.
+namespace coppice::simulate {
+
+using MessageId = std::uint32_t;
+using RouteId = std::uint32_t;
+/// A local copy or a receive: it takes no time of its own.
+inline constexpr RouteId kNoRoute = ~RouteId{0};
+
+/// Message overhead where none is given, us: between GPUs of a box, and over a NIC. Round numbers of our choice.
+inline constexpr double kOverheadInBox = 1;
+inline constexpr double kOverheadOverNic = 2;
+
+struct Model {
+  /// us, for every link; absent: what the fabric states, or by the kinds of its ends (schedule::latencyPicoseconds).
+  std::optional<double> linkLatency = {};
+  std::optional<double> messageOverhead = {};  ///< us; absent: kOverheadInBox or kOverheadOverNic
+  double rateCap = 0;                          ///< GB/s of one connection or threadblock; 0 = none
+  std::uint32_t window = 1;                    ///< messages of a connection that may be under way
+};
+
+/// What a message waits for.
+enum class Wait : std::uint8_t {
+  nothing,      ///< it could start at time 0
+  data,         ///< a message with the data that it sends
+  order,        ///< the message before it on its connection or link, which has not left
+  window,       ///< messages of its connection that have left but not arrived
+  threadblock,  ///< the step before it in its threadblock
+  dependency,   ///< a step of another threadblock of its rank
+  space,        ///< a free slot at the receiver
+  barrier       ///< all messages of the step before
+};
+/// "start", "data", "order", "window", "threadblock", "dependency", "space", "barrier".
+[[nodiscard]] std::string_view toString(Wait wait);
+/// Whether it ends when the other message arrives; otherwise when that has left.
+[[nodiscard]] constexpr bool endsOnArrival(Wait wait) {
+  return wait == Wait::data || wait == Wait::window || wait == Wait::barrier;
+}
+
+/// One message, or, with repeats, a row of equal ones: the pieces of a tree edge, the turns of a program's loop.
+struct Message {
+  RouteId route = kNoRoute;
+  double share = 0;         ///< of the bytes of the collective, all repeats together, as they lie on the wire
+  std::int32_t weight = 1;  ///< this many equal messages that go side by side
+  fabric::Rank from = 0;
+  fabric::Rank to = 0;
+  std::int32_t label = 0;  ///< tree, transfer or step, for people
+};
+
+/// Message `after`, repeat i + delay, waits for message `before`, repeat i.
+struct Dependency {
+  MessageId before = 0;
+  MessageId after = 0;
+  std::uint32_t delay = 0;
+  Wait why = Wait::data;
+};
+
+/// What Message::label counts.
+enum class LabelKind : std::uint8_t {
+  tree,
+  transfer,    ///< of an asynchronous schedule
+  step,        ///< of a synchronous schedule
+  instruction  ///< a step within its threadblock
+};
+/// "tree", "transfer", "step", "step".
+[[nodiscard]] std::string_view toString(LabelKind kind);
+
+struct Route {
+  std::int64_t firstArc = 0;  ///< links that carry its bytes: into Job::arcsOf
+  std::int32_t arcCount = 0;
+  double latency = 0;   ///< us, of the whole route
+  double overhead = 0;  ///< us
+};
+
+/// Messages with dependencies, for any number of bytes.
+class Job {
+public:
+  /// The fabric must outlive the job.
+  Job(const fabric::Fabric& fabric, const Model& model);
+
+  /// The route along these nodes; `skipFirst` links at its begin and `skipLast` at its end carry nothing (a switch
+  /// copies or adds up there). Equal routes get equal ids. Errors: badInput naming the missing link.
+  [[nodiscard]] Result<RouteId> route(std::span<const fabric::NodeIndex> nodes, int skipFirst = 0, int skipLast = 0);
+  MessageId add(const Message& message);
+  /// Makes a message larger.
+  void addShare(MessageId message, double share) { m_messages[message].share += share; }
+  /// @pre both messages exist
+  void wait(const Dependency& dependency) { m_dependencies.push_back(dependency); }
+  /// Repeats of a message follow each other in any case: one leaves after the other, with the model's window. Off where
+  /// dependencies say it all (programs, whose connections have slots).
+  void setWindowed(bool windowed) { m_windowed = windowed; }
+  void setLabels(LabelKind kind) { m_labels = kind; }
+
+  [[nodiscard]] const fabric::Fabric& fabric() const { return *m_fabric; }
+  [[nodiscard]] const Model& model() const { return m_model; }
+  [[nodiscard]] std::uint32_t window() const { return m_windowed ? m_model.window : 0; }  ///< 0 = no limit
+  [[nodiscard]] LabelKind labels() const { return m_labels; }
+  [[nodiscard]] std::span<const Message> messages() const { return m_messages; }
+  [[nodiscard]] std::span<const Dependency> dependencies() const { return m_dependencies; }
+  [[nodiscard]] std::span<const Route> routes() const { return m_routes; }
+  [[nodiscard]] std::span<const std::int32_t> arcsOf(const Route& route) const {
+    return {m_arcs.data() + route.firstArc, static_cast<std::size_t>(route.arcCount)};
+  }
+  /// Bytes per microsecond, by Fabric::arcs().
+  [[nodiscard]] std::span<const double> linkRates() const { return m_rates; }
+
+  /// Share of the collective's bytes that each link carries, by Fabric::arcs().
+  [[nodiscard]] std::vector<double> linkShares() const;
+  /// Microseconds for one byte of the collective if the links were all that counts: no run takes less than this times
+  /// the bytes.
+  [[nodiscard]] double timePerByte() const;
+  /// Messages on the longest chain of dependencies within one repeat; what a cycle holds is left out.
+  [[nodiscard]] std::int64_t depth() const;
+  /// The largest overhead and latency of a message together, us.
+  [[nodiscard]] double largestStart() const;
+
+private:
+  const fabric::Fabric* m_fabric;
+  Model m_model;
+  std::vector<double> m_rates;
+  std::vector<double> m_latencies;  ///< us, by arc
+  std::vector<Route> m_routes;
+  std::vector<std::int32_t> m_arcs;
+  std::unordered_map<std::uint64_t, std::vector<RouteId>> m_routesByHash;
+  std::vector<Message> m_messages;
+  std::vector<Dependency> m_dependencies;
+  bool m_windowed = true;
+  LabelKind m_labels = LabelKind::tree;
+};
+
+}  // namespace coppice::simulate

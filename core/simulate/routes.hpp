@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+
+namespace coppice::simulate {
+
+/// Shortest routes between GPUs, for messages that come without a route: programs name peers only.
+///
+/// A route passes NICs and switches alone if there is one; else other GPUs as well, as NCCL's proxies on the way
+/// (PXN) do. Among equally short routes it takes links of the largest bandwidth, and spreads over those that are equal
+/// by rank and channel, as a network's hashing would, but always the same.
+class ShortestRoutes {
+public:
+  explicit ShortestRoutes(const fabric::Fabric& fabric);
+
+  /// Nodes from GPU to GPU, both included; valid until the next call. @pre from != to, both ranks of the fabric
+  [[nodiscard]] const std::vector<fabric::NodeIndex>& find(fabric::Rank from, fabric::Rank to, int channel);
+  /// Pairs of ranks, found so far, whose route passes other GPUs.
+  [[nodiscard]] std::int64_t throughGpus() const { return m_throughGpus; }
+
+private:
+  void search(fabric::Rank from, bool overGpus);
+
+  const fabric::Fabric& m_fabric;
+  std::vector<std::int32_t> m_firstOut;  ///< by node, into Fabric::arcs()
+  std::vector<std::vector<std::int32_t>> m_in;
+  fabric::Rank m_source = -1;
+  std::vector<int> m_distance;  ///< from m_source without other GPUs, -1 = none
+  std::vector<int> m_overGpus;  ///< the same with them; empty until needed
+  std::vector<fabric::NodeIndex> m_path;
+  std::int64_t m_throughGpus = 0;
+};
+
+}  // namespace coppice::simulate

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulate/sweep.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/bus_factor.hpp"
+#include "simulate/forest_job.hpp"
+#include "simulate/program_job.hpp"
+#include "verify/program_flat.hpp"
+
+namespace coppice::simulate {
+namespace {
+
+constexpr double kBytesPerMicrosecond = 1000;  // of 1 GB/s
+
+Row rowOf(std::int64_t bytes, double time, Collective collective, int ranks, std::uint32_t pieces) {
+  Row row{.size = bytes, .time = time, .pieces = pieces};
+  row.algbw = time > 0 ? static_cast<double>(bytes) / time / kBytesPerMicrosecond : 0;
+  row.busbw = row.algbw * busFactor(collective, ranks).toDouble();
+  return row;
+}
+
+class ForestSubject : public Subject {
+public:
+  ForestSubject(const fabric::Fabric& fabric, Collective collective, std::vector<Job> jobs)
+      : m_fabric(fabric), m_collective(collective), m_jobs(std::make_shared<const std::vector<Job>>(std::move(jobs))) {}
+
+  [[nodiscard]] Collective collective() const override { return m_collective; }
+  [[nodiscard]] const fabric::Fabric& fabric() const override { return m_fabric; }
+  [[nodiscard]] bool hasPieces() const override { return true; }
+
+  [[nodiscard]] std::uint32_t defaultPieces(double bytes) const override {
+    double pieces = 1;
+    std::int64_t messages = 1;
+    for (const Job& job : *m_jobs) {
+      const double links = static_cast<double>(job.depth() - 1) * job.timePerByte() * bytes;
+      pieces = std::max(pieces, std::sqrt(links / job.largestStart()));  // infinite where messages cost nothing
+      messages = std::max(messages, static_cast<std::int64_t>(job.messages().size()));
+      if (job.depth() <= 1) {
+        return 1;
+      }
+    }
+    constexpr double kAlwaysAllowed = 4;
+    const double affordable =
+        std::max(kAlwaysAllowed, static_cast<double>(kMaxDefaultMessages) / static_cast<double>(messages));
+    return static_cast<std::uint32_t>(
+        std::round(std::min({pieces, affordable, static_cast<double>(kMaxDefaultPieces)})));
+  }
+
+  [[nodiscard]] Result<Details> simulate(std::int64_t bytes, const SizeOptions& options,
+                                         const Progress& progress) override {
+    const std::uint32_t pieces = options.pieces.value_or(defaultPieces(static_cast<double>(bytes)));
+    Details details{.owner = m_jobs};
+    double time = 0;
+    double resolution = 0;
+    for (const Job& job : *m_jobs) {
+      auto played = run(job,
+                        {.bytes = static_cast<double>(bytes),
+                         .repeats = pieces,
+                         .resolution = options.resolution,
+                         .record = options.record},
+                        progress);
+      if (!played) {
+        return played.error();
+      }
+      time += played->time;
+      resolution = std::max(resolution, played->resolution);
+      details.phases.push_back({&job, *std::move(played)});
+    }
+    details.row = rowOf(bytes, time, m_collective, m_fabric.gpuCount(), pieces);
+    details.row.resolution = resolution;
+    return details;
+  }
+
+private:
+  const fabric::Fabric& m_fabric;
+  Collective m_collective;
+  std::shared_ptr<const std::vector<Job>> m_jobs;
+};
+
+class StepSubject : public Subject {
+public:
+  StepSubject(const fabric::Fabric& fabric, Collective collective, Job job)
+      : m_fabric(fabric), m_collective(collective), m_job(std::make_shared<const Job>(std::move(job))) {}
+
+  [[nodiscard]] Collective collective() const override { return m_collective; }
+  [[nodiscard]] const fabric::Fabric& fabric() const override { return m_fabric; }
+  [[nodiscard]] bool hasPieces() const override { return false; }
+  [[nodiscard]] std::uint32_t defaultPieces(double /*bytes*/) const override { return 1; }
+
+  [[nodiscard]] Result<Details> simulate(std::int64_t bytes, const SizeOptions& options,
+                                         const Progress& progress) override {
+    auto played =
+        run(*m_job, {.bytes = static_cast<double>(bytes), .resolution = options.resolution, .record = options.record},
+            progress);
+    if (!played) {
+      return played.error();
+    }
+    Details details{.owner = m_job};
+    details.row = rowOf(bytes, played->time, m_collective, m_fabric.gpuCount(), 1);
+    details.row.resolution = played->resolution;
+    details.phases.push_back({m_job.get(), *std::move(played)});
+    return details;
+  }
+
+private:
+  const fabric::Fabric& m_fabric;
+  Collective m_collective;
+  std::shared_ptr<const Job> m_job;
+};
+
+class ProgramSubject : public Subject {
+public:
+  ProgramSubject(const fabric::Fabric& fabric, const program::Program& program, const Model& model)
+      : m_fabric(fabric), m_program(program), m_model(model) {}
+
+  [[nodiscard]] Collective collective() const override { return verify::goalOf(m_program); }
+  [[nodiscard]] std::string collectiveName() const override { return std::string(program::collectiveName(m_program)); }
+  [[nodiscard]] const fabric::Fabric& fabric() const override { return m_fabric; }
+  [[nodiscard]] bool hasPieces() const override { return false; }
+  [[nodiscard]] std::uint32_t defaultPieces(double /*bytes*/) const override { return 1; }
+  [[nodiscard]] std::vector<Finding> notes() const override { return m_notes; }
+
+  [[nodiscard]] Result<Details> simulate(std::int64_t bytes, const SizeOptions& options,
+                                         const Progress& progress) override {
+    auto made = programJob(m_fabric, m_program, static_cast<double>(bytes), m_model, progress);
+    if (!made) {
+      return made.error();
+    }
+    m_notes = std::move(made->notes);
+    const std::uint32_t turns = made->turns;
+    const auto job = std::make_shared<const Job>(std::move(made->job));
+    auto played = run(*job,
+                      {.bytes = static_cast<double>(bytes),
+                       .repeats = turns,
+                       .resolution = options.resolution,
+                       .record = options.record},
+                      progress);
+    if (!played) {
+      return played.error();
+    }
+    Details details{.owner = job};
+    details.row = rowOf(bytes, played->time, collective(), m_fabric.gpuCount(), turns);
+    details.row.resolution = played->resolution;
+    details.phases.push_back({job.get(), *std::move(played)});
+    return details;
+  }
+
+private:
+  const fabric::Fabric& m_fabric;
+  const program::Program& m_program;
+  Model m_model;
+  std::vector<Finding> m_notes;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Subject>> subjectOf(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                                           const Model& model, const Progress& progress) {
+  auto jobs = forestJobs(fabric, schedule, model, progress);
+  if (!jobs) {
+    return jobs.error();
+  }
+  return std::unique_ptr<Subject>(std::make_unique<ForestSubject>(fabric, schedule.collective, *std::move(jobs)));
+}
+
+Result<std::unique_ptr<Subject>> subjectOf(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
+                                           const Model& model, Barriers barriers, const Progress& progress) {
+  auto job = stepJob(fabric, schedule, model, barriers, progress);
+  if (!job) {
+    return job.error();
+  }
+  return std::unique_ptr<Subject>(std::make_unique<StepSubject>(fabric, schedule.goal.collective(), *std::move(job)));
+}
+
+std::unique_ptr<Subject> subjectOf(const fabric::Fabric& fabric, const program::Program& program, const Model& model) {
+  return std::make_unique<ProgramSubject>(fabric, program, model);
+}
+
+std::vector<std::int64_t> sizesOf(std::int64_t first, std::int64_t last, double factor) {
+  std::vector<std::int64_t> sizes{first};
+  for (;;) {
+    const double next =
+        std::max(std::floor(static_cast<double>(sizes.back()) * factor), static_cast<double>(sizes.back()) + 1);
+    if (next > static_cast<double>(last)) {
+      return sizes;
+    }
+    sizes.push_back(static_cast<std::int64_t>(next));
+  }
+}
+
+Result<Row> bestPieces(Subject& subject, std::int64_t bytes, std::uint32_t maxPieces, const Progress& progress) {
+  std::map<std::uint32_t, Row> tried;
+  const auto timeOf = [&](std::uint32_t pieces) -> Result<double> {
+    auto [place, isNew] = tried.try_emplace(pieces);
+    if (isNew) {
+      const auto details = subject.simulate(bytes, {.pieces = pieces}, progress);
+      if (!details) {
+        return details.error();
+      }
+      place->second = details->row;
+    }
+    return place->second.time;
+  };
+  std::uint32_t best = 1;
+  double bestTime = 0;
+  int worse = 0;
+  for (std::uint64_t pieces = 1; pieces <= maxPieces && worse < 2; pieces *= 2) {
+    const auto time = timeOf(static_cast<std::uint32_t>(pieces));
+    if (!time) {
+      return time.error();
+    }
+    if (pieces == 1 || *time < bestTime) {
+      best = static_cast<std::uint32_t>(pieces);
+      bestTime = *time;
+      worse = 0;
+    } else {
+      ++worse;
+    }
+  }
+  // Between half and twice the best, with the time as good as convex.
+  const double golden = (std::sqrt(5.0) - 1) / 2;
+  std::uint32_t low = std::max(best / 2, 1U);
+  std::uint32_t high = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{best} * 2, maxPieces));
+  while (high - low > 2) {
+    const auto step = static_cast<std::uint32_t>(std::max(1.0, std::round((high - low) * (1 - golden))));
+    const std::uint32_t left = low + step;
+    const std::uint32_t right = std::max(high - step, left + 1);
+    const auto leftTime = timeOf(left);
+    if (!leftTime) {
+      return leftTime.error();
+    }
+    const auto rightTime = timeOf(right);
+    if (!rightTime) {
+      return rightTime.error();
+    }
+    if (*leftTime <= *rightTime) {
+      high = right;
+    } else {
+      low = left;
+    }
+  }
+  for (std::uint32_t pieces = low; pieces <= high; ++pieces) {
+    if (const auto time = timeOf(pieces); !time) {
+      return time.error();
+    }
+  }
+  // The fewest pieces among equals: the map is in their order.
+  return std::min_element(tried.begin(), tried.end(),
+                          [](const auto& a, const auto& b) { return a.second.time < b.second.time; })
+      ->second;
+}
+
+std::vector<SwitchOver> switchOvers(std::span<const Contender> contenders) {
+  std::vector<SwitchOver> result;
+  for (std::size_t row = 0; !contenders.empty() && row < contenders.front().rows.size(); ++row) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < contenders.size(); ++i) {
+      if (contenders[i].rows[row].time < contenders[best].rows[row].time) {
+        best = i;
+      }
+    }
+    if (result.empty() || result.back().contender != best) {
+      result.push_back({contenders[best].rows[row].size, best});
+    }
+  }
+  return result;
+}
+
+}  // namespace coppice::simulate

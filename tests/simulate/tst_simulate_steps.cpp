@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QTest>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "fabric/fabric.hpp"
+#include "schedule/from_forest.hpp"
+#include "schedule/step_cost.hpp"
+#include "schedule/step_schedule.hpp"
+#include "simulate/step_job.hpp"
+#include "simulate/sweep.hpp"
+#include "support/large_fabrics.hpp"
+#include "support/sample_schedules.hpp"
+
+using namespace coppice;
+using schedule::CollectiveTable;
+using schedule::StepSchedule;
+using simulate::Barriers;
+using simulate::Model;
+
+namespace {
+
+constexpr std::int64_t kBytes = 1 << 30;
+constexpr double kWhole = static_cast<double>(kBytes) / 25'000;  // us for all bytes over one link
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result) {
+    qFatal("%s", describe(result.error()).c_str());
+  }
+  return std::move(result).value();
+}
+
+#define COMPARE_TIME(actual, expected)                                   \
+  QVERIFY2(std::abs((actual) - (expected)) <= 1e-9 * std::abs(expected), \
+           qPrintable(QString("%1 instead of %2").arg(actual, 0, 'g', 17).arg(double(expected), 0, 'g', 17)))
+
+/// Every GPU joined to every other at 25 GB/s.
+fabric::Fabric mesh(int gpus) {
+  test::Sketch sketch("mesh");
+  for (int i = 0; i < gpus; ++i) {
+    sketch.gpu("g" + std::to_string(i));
+    for (int j = 0; j < i; ++j) {
+      sketch.link("g" + std::to_string(i), "g" + std::to_string(j), 25);
+    }
+  }
+  return must(fabric::Fabric::build(sketch.take()));
+}
+
+StepSchedule empty(Collective collective, int ranks, int steps, std::optional<int> root = {}) {
+  StepSchedule schedule;
+  schedule.goal = must(CollectiveTable::make(collective, ranks, root));
+  schedule.stepCount = steps;
+  return schedule;
+}
+
+/// Shards, or for allreduce N-ths of the one shard, go round the ring.
+StepSchedule ring(Collective collective, int ranks) {
+  const bool whole = collective == Collective::allreduce;
+  StepSchedule schedule = empty(collective, ranks, (whole ? 2 : 1) * (ranks - 1));
+  schedule.denominator = whole ? ranks : 1;
+  for (int step = 0; step < schedule.stepCount; ++step) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      // What a rank sends in a step: in an allgather its own part first, when it reduces what ends at itself last.
+      const bool reduces = collective != Collective::allgather && step < ranks - 1;
+      const int lag = collective == Collective::allgather || !reduces ? step % (ranks - 1) : step + 1;
+      const int part = (rank + 2 * ranks - lag) % ranks;
+      schedule.transfers.add({.shard = whole ? 0 : part,
+                              .begin = whole ? part : 0,
+                              .end = whole ? part + 1 : 1,
+                              .from = rank,
+                              .to = (rank + 1) % ranks,
+                              .step = step,
+                              .reduces = reduces});
+    }
+  }
+  return schedule;
+}
+
+/// Shards travel one by one, but what goes to a peer in a step is one message.
+StepSchedule recursiveDoubling(int ranks) {
+  StepSchedule schedule = empty(Collective::allgather, ranks, 0);
+  for (int distance = 1; distance < ranks; distance *= 2, ++schedule.stepCount) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (int shard = rank / distance * distance; shard < rank / distance * distance + distance; ++shard) {
+        schedule.transfers.add(
+            {.shard = shard, .end = 1, .from = rank, .to = rank ^ distance, .step = schedule.stepCount});
+      }
+    }
+  }
+  return schedule;
+}
+
+StepSchedule binomialBroadcast(int ranks) {
+  StepSchedule schedule = empty(Collective::broadcast, ranks, 0, 0);
+  for (int distance = 1; distance < ranks; distance *= 2, ++schedule.stepCount) {
+    for (int rank = 0; rank < distance; ++rank) {
+      schedule.transfers.add({.end = 1, .from = rank, .to = rank + distance, .step = schedule.stepCount});
+    }
+  }
+  return schedule;
+}
+
+StepSchedule directAlltoall(int ranks) {
+  StepSchedule schedule = empty(Collective::alltoall, ranks, 1);
+  for (int from = 0; from < ranks; ++from) {
+    for (int to = 0; to < ranks; ++to) {
+      if (from != to) {
+        schedule.transfers.add({.shard = std::int64_t{from} * ranks + to, .end = 1, .from = from, .to = to, .step = 0});
+      }
+    }
+  }
+  return schedule;
+}
+
+double timeOf(const fabric::Fabric& fabric, const StepSchedule& schedule, const Model& model, Barriers barriers) {
+  return must(must(simulate::subjectOf(fabric, schedule, model, barriers))->simulate(kBytes, {})).row.time;
+}
+
+}  // namespace
+
+class TestSimulateSteps : public QObject {
+  Q_OBJECT
+
+private slots:
+  void closedForms_data();
+  void closedForms();
+  void messagesOfAStep();
+  void barriersWait();
+  void noFasterThanItsCost();
+  void forestAsTransfers();
+  void errors();
+};
+
+void TestSimulateSteps::closedForms_data() {
+  QTest::addColumn<int>("ranks");
+  QTest::addColumn<double>("latency");
+  QTest::addColumn<double>("overhead");
+  for (const int ranks : {2, 4, 8, 16}) {
+    for (const auto& [latency, overhead] : {std::pair(0.0, 0.0), {2.5, 0.0}, {0.0, 1.25}, {0.7, 3.0}}) {
+      QTest::addRow("%d ranks, latency %g, overhead %g", ranks, latency, overhead) << ranks << latency << overhead;
+    }
+  }
+}
+
+/// On equal links a step takes the same time at all ranks, so that barriers change nothing.
+void TestSimulateSteps::closedForms() {
+  QFETCH(int, ranks);
+  QFETCH(double, latency);
+  QFETCH(double, overhead);
+  const fabric::Fabric fabric = mesh(ranks);
+  const Model model{.linkLatency = latency, .messageOverhead = overhead};
+  const double start = latency + overhead;
+  const double ringStep = start + kWhole / ranks;
+  const double doublings = std::log2(ranks);
+  for (const Barriers barriers : {Barriers::steps, Barriers::none}) {
+    COMPARE_TIME(timeOf(fabric, ring(Collective::allgather, ranks), model, barriers), (ranks - 1) * ringStep);
+    COMPARE_TIME(timeOf(fabric, ring(Collective::reduceScatter, ranks), model, barriers), (ranks - 1) * ringStep);
+    COMPARE_TIME(timeOf(fabric, ring(Collective::allreduce, ranks), model, barriers), 2 * (ranks - 1) * ringStep);
+    COMPARE_TIME(timeOf(fabric, recursiveDoubling(ranks), model, barriers),
+                 doublings * start + (ranks - 1.0) / ranks * kWhole);
+    COMPARE_TIME(timeOf(fabric, binomialBroadcast(ranks), model, barriers), doublings * (start + kWhole));
+    COMPARE_TIME(timeOf(fabric, directAlltoall(ranks), model, barriers), start + kWhole / ranks);
+  }
+}
+
+void TestSimulateSteps::messagesOfAStep() {
+  const fabric::Fabric fabric = mesh(8);
+  const auto job = must(simulate::stepJob(fabric, recursiveDoubling(8), {}, Barriers::none));
+  QCOMPARE(job.messages().size(), std::size_t{24});  // eight in each of three steps
+  // A message waits for the one message that brought what its sender did not have, not for its own shard.
+  QCOMPARE(job.dependencies().size(), std::size_t{24});  // eight in the second step, sixteen in the third
+  const auto withBarriers = must(simulate::stepJob(fabric, recursiveDoubling(8), {}, Barriers::steps));
+  QCOMPARE(withBarriers.messages().size(), std::size_t{26});
+}
+
+/// A slow link holds everyone up where steps are kept, and only those behind it where they are not.
+void TestSimulateSteps::barriersWait() {
+  test::Sketch sketch("slow");
+  for (const char* id : {"g0", "g1", "g2", "g3"}) {
+    sketch.gpu(id);
+  }
+  sketch.link("g0", "g1", 5);
+  for (const auto& [a, b] : {std::pair("g0", "g2"), {"g0", "g3"}, {"g1", "g2"}, {"g1", "g3"}, {"g2", "g3"}}) {
+    sketch.link(a, b, 25);
+  }
+  const fabric::Fabric fabric = must(fabric::Fabric::build(sketch.take()));
+  const StepSchedule schedule = recursiveDoubling(4);
+  const Model model{.linkLatency = 0, .messageOverhead = 0};
+  const double quarter = kWhole / 4;
+  // g2 and g3 exchange in `quarter`; g0 and g1 need five of it, and so do all that follow.
+  COMPARE_TIME(timeOf(fabric, schedule, model, Barriers::steps), 7 * quarter);
+  const auto free =
+      must(must(simulate::subjectOf(fabric, schedule, model, Barriers::none))->simulate(kBytes, {.record = true}));
+  COMPARE_TIME(free.row.time, 7 * quarter);
+  const auto& run = free.phases.front().run;
+  int early = 0;
+  for (const simulate::Interval& interval : run.intervals) {
+    early += std::abs(interval.left - 3 * quarter) < 1e-6 ? 1 : 0;
+  }
+  QCOMPARE(early, 2);  // the second messages of g2 and g3 need nothing of the slow link
+  const schedule::StepCost cost = [&] {
+    StepSchedule routed = schedule;
+    if (const auto added = schedule::addRoutes(fabric, routed); !added) {
+      qFatal("%s", describe(added.error()).c_str());
+    }
+    return must(schedule::stepCost(fabric, routed));
+  }();
+  COMPARE_TIME(7 * quarter, cost.timePerByte.toDouble() * kBytes / 1000);
+}
+
+/// Without latencies and with barriers a run takes at least what the schedule's links need step by step, and exactly
+/// that where every route is one link.
+void TestSimulateSteps::noFasterThanItsCost() {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    test::Dice dice(seed);
+    const int gpus = dice.index(2, 8);
+    const bool direct = dice.oneIn(2);
+    test::Sketch sketch("random");
+    sketch.relay("sw");
+    for (int i = 0; i < gpus; ++i) {
+      sketch.link(sketch.gpu("g" + std::to_string(i)), "sw", dice.pick(1, 50));
+      for (int j = 0; direct && j < i; ++j) {
+        sketch.link("g" + std::to_string(i), "g" + std::to_string(j), dice.pick(1, 50));
+      }
+    }
+    const fabric::Fabric fabric = must(fabric::Fabric::build(sketch.take()));
+    for (StepSchedule schedule :
+         {ring(Collective::allgather, gpus), ring(Collective::reduceScatter, gpus), directAlltoall(gpus)}) {
+      QVERIFY(schedule::addRoutes(fabric, schedule));
+      const schedule::StepCost cost = must(schedule::stepCost(fabric, schedule));
+      const double least = cost.timePerByte.toDouble() * kBytes / 1000;
+      const Model model{.linkLatency = 0, .messageOverhead = 0};
+      const double time = timeOf(fabric, schedule, model, Barriers::steps);
+      QVERIFY2(time >= least * (1 - 1e-9), qPrintable(QString("%1 below %2").arg(time).arg(least)));
+      if (direct) {
+        COMPARE_TIME(time, least);
+      }
+    }
+  }
+}
+
+/// The trees of a forest written as transfers take what the forest takes.
+void TestSimulateSteps::forestAsTransfers() {
+  for (const samples::Sample& sample : {samples::twoGpus(), samples::ring(), samples::star(),
+                                        samples::reduceScattered(samples::star()), samples::broadcastStar()}) {
+    for (const std::uint32_t pieces : {1U, 4U}) {
+      const Model model{.linkLatency = 0, .messageOverhead = 0};
+      const StepSchedule transfers =
+          must(schedule::stepScheduleOf(sample.fabric, sample.schedule, static_cast<int>(pieces)));
+      const auto forest = must(simulate::subjectOf(sample.fabric, sample.schedule, model));
+      const double expected = must(forest->simulate(kBytes, {.pieces = pieces})).row.time;
+      const double time = timeOf(sample.fabric, transfers, model, Barriers::none);
+      // A forest sends its pieces one after another, these transfers all that are there at once.
+      if (pieces == 1) {
+        COMPARE_TIME(time, expected);
+      }
+      QVERIFY(time >= kBytes / sample.schedule.bound.toDouble() / 1000 * (1 - 1e-9));
+    }
+  }
+}
+
+void TestSimulateSteps::errors() {
+  const auto other = simulate::stepJob(mesh(3), ring(Collective::allgather, 4), {}, Barriers::steps);
+  QVERIFY(!other);
+  QVERIFY(other.error().code == ErrorCode::badInput);
+  const samples::Sample line = samples::ring();  // ranks 0 and 2 have no link
+  const auto apart = simulate::stepJob(line.fabric, recursiveDoubling(4), {}, Barriers::steps);
+  QVERIFY(!apart);
+  QVERIFY(apart.error().code == ErrorCode::infeasible);
+}
+
+QTEST_APPLESS_MAIN(TestSimulateSteps)
+#include "tst_simulate_steps.moc"
