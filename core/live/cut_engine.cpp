@@ -79,6 +79,7 @@ void CutEngine::setEqualBoxes(EqualBoxes boxes) {
   m_boxes = std::move(boxes);
   const int count = m_boxes.boxOf.empty() ? 0 : 1 + *std::max_element(m_boxes.boxOf.begin(), m_boxes.boxOf.end());
   m_isTouched.assign(static_cast<std::size_t>(count), 0);
+  m_touchedCount = 0;
   m_seenIn.assign(m_boxes.classOf.size(), 0);
 }
 
@@ -89,6 +90,7 @@ void CutEngine::touch(int node) {
   const int box = m_boxes.boxOf[node];
   if (box >= 0 && m_isTouched[box] == 0) {
     m_isTouched[box] = 1;
+    ++m_touchedCount;
     if (m_isProbing) {
       m_savedBoxes.push_back(box);
     }
@@ -541,6 +543,7 @@ void CutEngine::endProbe() {
   for (const int box : m_savedBoxes) {
     m_isTouched[box] = 0;
   }
+  m_touchedCount -= static_cast<int>(m_savedBoxes.size());
   m_savedBoxes.clear();
   m_savedArcs.clear();
   m_savedNodes.clear();

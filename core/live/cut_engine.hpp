@@ -62,6 +62,8 @@ public:
   };
   /// @pre they are equal as the graph stands; nodes that are added later are in no box.
   void setEqualBoxes(EqualBoxes boxes);
+  /// Boxes that edits have made unequal since.
+  [[nodiscard]] int touchedBoxes() const { return m_touchedCount; }
 
   // Edits. Each throws OverflowError before it changes anything.
 
@@ -198,8 +200,9 @@ private:
   std::vector<std::vector<Use>> m_usesOf;    // by arc
   std::int64_t m_storedNodes = 0;
 
-  EqualBoxes m_boxes;                   // empty = none are known
-  std::vector<char> m_isTouched;        // by box
+  EqualBoxes m_boxes;             // empty = none are known
+  std::vector<char> m_isTouched;  // by box
+  int m_touchedCount = 0;
   std::vector<std::uint32_t> m_seenIn;  // by class: the last pass that met it
   std::uint32_t m_pass = 0;
 

@@ -15,6 +15,8 @@ using std::int64_t;
 
 /// From here on equal boxes are looked for; below, looking at every GPU costs less.
 constexpr int kManyGpus = 1024;
+/// Equal boxes are looked for again once edits have touched more than this, a switch between all boxes for example.
+constexpr int kMaxTouchedBoxes = 64;
 
 std::uint64_t arcKey(int tail, int head) {
   return (std::uint64_t{static_cast<std::uint32_t>(tail)} << 32) | static_cast<std::uint32_t>(head);
@@ -36,6 +38,35 @@ std::string nodeElement(const std::string& id) {
     }
   }
   fail(ErrorCode::invalidFabric, "the fabric is not valid", "see coppice-cli check");
+}
+
+/// The graph of an engine.
+struct EngineInput {
+  std::vector<CutEngine::NodeInit> nodes;
+  std::vector<CutEngine::ArcInit> arcs;
+};
+
+EngineInput inputOf(const LiveState& state, bool isTurned) {
+  EngineInput input;
+  for (const LiveNode& node : state.nodes) {
+    input.nodes.push_back({node.isAlive && node.kind == fabric::NodeKind::gpu, node.isAlive ? node.amount : 0});
+  }
+  for (const LiveState::Arc& arc : state.arcs) {
+    if (!arc.bandwidth.isZero()) {
+      const Rational capacity = arc.bandwidth / state.unit;
+      input.arcs.push_back({isTurned ? arc.head : arc.tail, isTurned ? arc.tail : arc.head, capacity.numerator()});
+    }
+  }
+  return input;
+}
+
+void findEqualBoxes(const LiveState& state, const EngineInput& input, CutEngine& engine) {
+  std::vector<std::string_view> boxOf;
+  boxOf.reserve(state.nodes.size());
+  for (const LiveNode& node : state.nodes) {
+    boxOf.push_back(node.isAlive ? std::string_view(node.box) : std::string_view());
+  }
+  engine.setEqualBoxes(equalBoxes(boxOf, input.nodes, input.arcs));
 }
 
 }  // namespace
@@ -343,24 +374,10 @@ bool LiveState::needsOut() const {
 }
 
 CutEngine LiveState::makeEngine(bool isTurned) const {
-  std::vector<CutEngine::NodeInit> sinks;
-  for (const LiveNode& node : nodes) {
-    sinks.push_back({node.isAlive && node.kind == fabric::NodeKind::gpu, node.isAlive ? node.amount : 0});
-  }
-  std::vector<CutEngine::ArcInit> capacities;
-  for (const Arc& arc : arcs) {
-    if (!arc.bandwidth.isZero()) {
-      const Rational capacity = arc.bandwidth / unit;
-      capacities.push_back({isTurned ? arc.head : arc.tail, isTurned ? arc.tail : arc.head, capacity.numerator()});
-    }
-  }
-  CutEngine engine(sinks, capacities);
+  const EngineInput input = inputOf(*this, isTurned);
+  CutEngine engine(input.nodes, input.arcs);
   if (gpuCount >= kManyGpus) {
-    std::vector<std::string_view> boxOf;
-    for (const LiveNode& node : nodes) {
-      boxOf.push_back(node.isAlive ? std::string_view(node.box) : std::string_view());
-    }
-    engine.setEqualBoxes(equalBoxes(boxOf, sinks, capacities));
+    findEqualBoxes(*this, input, engine);
   }
   return engine;
 }
@@ -433,6 +450,11 @@ void LiveState::follow(const std::vector<Step>& steps) {
     push(*in, true, steps, 1);
   } else if (needsIn()) {
     in = makeEngine(true);
+  }
+  for (std::optional<CutEngine>* engine : {&out, &in}) {
+    if (*engine && gpuCount >= kManyGpus && (*engine)->touchedBoxes() > kMaxTouchedBoxes) {
+      findEqualBoxes(*this, inputOf(*this, engine == &in), **engine);
+    }
   }
 }
 

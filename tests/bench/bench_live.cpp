@@ -37,6 +37,8 @@ struct Case {
   bool isIrregular = false;  ///< a tenth of the links at other bandwidths
 };
 
+constexpr int kMaxChecked = 20000;  ///< nodes, for repeated comparisons
+
 double processorSeconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -170,7 +172,7 @@ void runEdits(benchmark::State& state, const Case& which) {
       return;
     }
     double nothing = 0;
-    int wrong = fromNothing(*live, nothing) == live->bound()->algbw ? 0 : 1;
+    int wrong = fromNothing(*live, nothing) == live->bound()->algbw ? 0 : 1;  // once, whatever the size
     Random random(7);
     std::vector<double> seconds;
     std::int64_t solvedAgain = 0;
@@ -184,7 +186,8 @@ void runEdits(benchmark::State& state, const Case& which) {
         return;
       }
       solvedAgain += answer->solvedAgain;
-      if (i % 10 == 0) {
+      // From nothing, every GPU is looked at: too slow for the largest fabric.
+      if (i % 10 == 0 && live->nodeLimit() < kMaxChecked) {
         double ignored = 0;
         wrong += fromNothing(*live, ignored) == answer->algbw ? 0 : 1;
       }
@@ -284,6 +287,7 @@ int main(int argc, char** argv) {
   cases.push_back({"dragonfly_544", "dragonfly", {{"a", "8"}, {"p", "4"}, {"h", "2"}}});
   cases.push_back({"dragonfly_4160", "dragonfly", {{"a", "8"}, {"p", "8"}, {"h", "8"}}});
   cases.push_back({"torus_4096", "torus", {{"dims", "16x16x16"}}});
+  cases.push_back({"h100_65536", "dgx-h100", {{"boxes", "8192"}}});
   cases.push_back({"h100_rails_32", "dgx-h100", {{"boxes", "4"}, {"network", "rails"}}});
   for (const Case& which : cases) {
     addCase(which);

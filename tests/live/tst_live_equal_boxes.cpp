@@ -152,6 +152,19 @@ private slots:
     }
     QCOMPARE(fromNothing(live), once);
   }
+
+  /// Taking the switch between all boxes away touches all of them; afterwards they are equal again.
+  void theSwitchBetweenAllBoxes() {
+    LiveBound live = follow(largeFabric("dgx-h100", {{"boxes", "160"}, {"network", "rails"}}));
+    const Rational before = live.bound()->algbw;
+    const auto without = live.apply(std::vector<live::Edit>{live::RemoveNode{"rail3"}});
+    QCOMPARE(boundOf(without), fromNothing(live));
+    QVERIFY(boundOf(without) < before);
+    QVERIFY2(without->solvedAgain <= 64, std::to_string(without->solvedAgain).c_str());
+    const auto undone = live.undo();
+    QCOMPARE(boundOf(undone), before);
+    QVERIFY2(undone->solvedAgain <= 64, std::to_string(undone->solvedAgain).c_str());
+  }
 };
 
 QTEST_GUILESS_MAIN(TestLiveEqualBoxes)
