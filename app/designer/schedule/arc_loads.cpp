@@ -6,6 +6,7 @@
 
 #include "base/checked.hpp"
 #include "schedule/arc_finder.hpp"
+#include "schedule/rotation.hpp"
 #include "schedule/tree_reader.hpp"
 
 namespace coppice::designer {
@@ -18,10 +19,21 @@ void addForest(const fabric::Fabric& fabric, const schedule::Forest& forest, std
   // Paths run in the direction of the data, whichever way the trees point.
   const schedule::ArcFinder arcs(fabric, schedule::Direction::out);
   const bool isIn = forest.direction == schedule::Direction::in;
-  for (std::int64_t tree = 0; tree < reader.size(); ++tree) {
+  // Of a rotated forest the trees of rank 0 are enough where its rotations are symmetries.
+  std::vector<schedule::Rotation> rotations;
+  if (schedule::rotatedTrees(forest) > 0) {
+    rotations = schedule::rotationsIn(*forest.factored);
+    if (std::any_of(rotations.begin(), rotations.end(), [&](const schedule::Rotation& rotation) {
+          return schedule::symmetryFault(fabric, rotation).has_value();
+        })) {
+      rotations.clear();
+    }
+  }
+  const std::int64_t count = rotations.empty() ? reader.size() : schedule::rotatedTrees(forest);
+  for (std::int64_t tree = 0; tree < count; ++tree) {
     if (tree % kReportEvery == 0) {
       throwIfCancelled(progress);
-      progress.report("measuring loads", static_cast<double>(tree) / static_cast<double>(reader.size()));
+      progress.report("measuring loads", static_cast<double>(tree) / static_cast<double>(count));
     }
     const schedule::TreeReader::View view = reader.read(tree);
     for (const schedule::TreeReader::Edge& edge : view.edges) {
@@ -37,6 +49,17 @@ void addForest(const fabric::Fabric& fabric, const schedule::Forest& forest, std
           trees = checkedAdd(trees, view.multiplicity);
         }
       }
+    }
+  }
+  if (!rotations.empty()) {
+    std::vector<Int128> all;
+    all.reserve(loads.size());
+    for (const ArcLoad& load : loads) {
+      all.emplace_back(load.trees[half]);
+    }
+    schedule::addImages(fabric, rotations, all);
+    for (std::size_t arc = 0; arc < all.size(); ++arc) {
+      loads[arc].trees[half] = narrow64(all[arc]);
     }
   }
   for (ArcLoad& load : loads) {
