@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/request.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -8,6 +9,13 @@
 #include "forestcoll/amounts.hpp"
 
 namespace coppice::workflow {
+namespace {
+
+/// Request::allreduceBudget: within less than no time the linear program is not started, but partitions of the fabric
+/// are tried, which prove most fabrics at once.
+constexpr std::chrono::milliseconds kQuickProofOnly(-1);
+
+}  // namespace
 
 bool hasAmounts(Collective collective) {
   return collective == Collective::allgather || collective == Collective::reduceScatter;
@@ -92,12 +100,23 @@ std::vector<Option> treeLimitOptions() {
            .title = "Accepted loss",
            .help = "Take the minimum number of trees per root that loses no more than this, as in 1% or 0.01",
            .placeholder = "TEXT",
-           .excludes = {"k", "k-max"}}};
+           .excludes = {"k", "k-max"}},
+          {.name = "allreduce-time",
+           .title = "Time for the allreduce bound",
+           .help = "allreduce: seconds for the linear program that bounds all allreduces by trees; default: only the "
+                   "quick proof, which most fabrics have",
+           .kind = OptionKind::integer,
+           .min = 1,
+           .max = 86400,
+           .placeholder = "SECONDS"}};
 }
 
 Outcome readTreeLimits(const OptionValues& values, forestcoll::Request& request) {
   request.fixedK = values.integer("k");
   request.maxK = values.integer("k-max");
+  if (const auto seconds = values.integer("allreduce-time")) {
+    request.allreduceBudget = std::chrono::seconds(*seconds);
+  }
   const std::string within = values.text("within");
   if (within.empty()) {
     return Done{};
@@ -122,6 +141,7 @@ forestcoll::Request requestOf(const Demand& demand) {
   request.collective = demand.collective;
   request.root = demand.root;
   request.amounts = demand.amounts;
+  request.allreduceBudget = kQuickProofOnly;
   return request;
 }
 

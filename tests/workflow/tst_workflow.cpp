@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTemporaryDir>
 #include <QTest>
+#include <chrono>
 #include <limits>
 
 #include "forestcoll/forestcoll.hpp"
@@ -178,6 +179,43 @@ private slots:
     QCOMPARE(request->root, std::optional<fabric::Rank>(3));
     QCOMPARE(request->maxLoss, std::optional<Rational>(Rational(1, 100)));
     QCOMPARE(request->form, schedule::ForestForm::parts);
+  }
+
+  /// The linear program behind an allreduce is for those who ask for it; most fabrics need no more than partitions.
+  void allreduceBoundOnRequest() {
+    const auto options = findGenerator(kDefaultMethod)->options;
+    const auto silent = OptionValues::read(options, {});
+    QVERIFY(silent);
+    const auto quick = forestCollRequest({.collective = Collective::allreduce}, *silent);
+    QVERIFY(quick);
+    const auto cluster = forestcoll::optimum(fabricOf("dgx-a100", {{"boxes", "2"}}), *quick);
+    QVERIFY(cluster);
+    QVERIFY(cluster->allreduceLimit && cluster->allreduceLimit->isExact && cluster->allreduceLimit->isReached);
+    const auto asked = OptionValues::read(options, {{"allreduce-time", "60"}});
+    QVERIFY(asked);
+    const auto slow = forestCollRequest({.collective = Collective::allreduce}, *asked);
+    QVERIFY(slow);
+    QCOMPARE(slow->allreduceBudget, std::chrono::milliseconds(60000));
+    fabric::Description ring;
+    ring.name = "ring";
+    for (const char* id : {"a", "b", "c"}) {
+      fabric::NodeDescription node;
+      node.id = id;
+      node.kind = "gpu";
+      ring.nodes.push_back(node);
+    }
+    for (const auto& [from, to] : {std::pair("a", "b"), std::pair("b", "c"), std::pair("c", "a")}) {
+      fabric::LinkDescription link;
+      link.src = from;
+      link.dst = to;
+      link.bandwidth = "1";
+      link.duplex = true;
+      ring.links.push_back(link);
+    }
+    const auto built = fabric::Fabric::build(ring);
+    QVERIFY(built);
+    const auto exact = forestcoll::optimum(*built, *slow);
+    QVERIFY(exact && exact->allreduceLimit && exact->allreduceLimit->isExact);
   }
 
   void demands_data() {
