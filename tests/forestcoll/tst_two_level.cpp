@@ -146,6 +146,9 @@ void TestTwoLevel::forests_data() {
   row("cluster boxes=16 gpus=8 nvlink=200 nic=400", 2);
   row("cluster boxes=12 gpus=8 nvlink=300 nic=100 network=planes", 3);
   row("cluster boxes=8 gpus=16 nvlink=900 nic=100", 2);
+  row("cluster boxes=10 gpus=18,13,18,13,13,13,18,18,13,13 nvlink=300 nic=100 network=leaf-spine boxes_per_leaf=7 "
+      "spines=4 oversubscription=3/2",
+      3);
   row("cluster boxes=16 gpus=8 nvlink=100 nic=100 network=rails", 3);
 }
 

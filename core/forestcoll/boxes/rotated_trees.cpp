@@ -2,7 +2,6 @@
 #include "forestcoll/boxes/rotated_trees.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "forestcoll/boxes/two_level_routes.hpp"
@@ -117,38 +116,16 @@ private:
     return least <= most;
   }
 
-  /// Boxes by the leaf switches that they hang on; empty where these are not equal groups of several boxes. A GPU's
-  /// leaf is the first switch on its way out, behind NICs and the like that only join two nodes.
+  /// Boxes by leaf; empty where these are not equal groups of several boxes.
   [[nodiscard]] std::vector<std::vector<int>> leafGroups() const {
-    std::vector<std::vector<int>> out(m_network.nodeCount);
-    for (std::size_t i = 0; i < m_capacities.size(); ++i) {
-      if (m_shape.isInnerArc[i] == 0 && m_capacities[i].capacity > 0) {
-        out[m_capacities[i].tail].push_back(m_capacities[i].head);
-      }
-    }
-    std::map<std::vector<int>, std::vector<int>> boxesOfLeaves;
+    std::vector<std::vector<int>> groups(1 + *std::max_element(m_shape.leafOf.begin(), m_shape.leafOf.end()));
     for (int box = 0; box < m_boxCount; ++box) {
-      std::vector<int> leaves;
-      for (const int rank : m_shape.boxes[box]) {
-        for (int next : out[m_network.gpus[rank]]) {
-          int last = m_network.gpus[rank];
-          while (m_network.isGpu[next] == 0 && out[next].size() == 2) {
-            const int other = out[next][out[next].front() == last ? 1 : 0];
-            last = std::exchange(next, other);
-          }
-          leaves.push_back(next);
-        }
-      }
-      boxesOfLeaves[leaves].push_back(box);
+      groups[m_shape.leafOf[box]].push_back(box);
     }
-    std::vector<std::vector<int>> groups;
-    for (auto& [leaves, boxes] : boxesOfLeaves) {
-      if (boxes.size() < 2 || (!groups.empty() && boxes.size() != groups.front().size())) {
-        return {};
-      }
-      groups.push_back(std::move(boxes));
-    }
-    return groups.size() < 2 ? std::vector<std::vector<int>>() : groups;
+    const bool isEven = std::all_of(groups.begin(), groups.end(), [&](const std::vector<int>& group) {
+      return group.size() > 1 && group.size() == groups.front().size();
+    });
+    return isEven && groups.size() > 1 ? groups : std::vector<std::vector<int>>();
   }
 
   void planTrees(Senders senders) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "forestcoll/boxes/rotated_trees.hpp"
@@ -61,9 +62,10 @@ public:
         m_sent(network.gpus.size(), 0),
         m_mark(network.gpus.size(), 0) {}
 
-  std::optional<TwoLevelForest> run() {
+  /// @param nearness see TwoLevelEntries
+  std::optional<TwoLevelForest> run(int nearness) {
     orderTrees();
-    TwoLevelEntries counts(m_shape, supplyByRank(), m_progress);
+    TwoLevelEntries counts(m_shape, supplyByRank(), nearness, m_progress);
     if (!counts.count()) {
       return std::nullopt;
     }
@@ -545,8 +547,12 @@ std::optional<TwoLevelForest> growTwoLevel(const Network& network, const std::ve
     return std::nullopt;
   }
   for (const TwoLevelShape& shape : shapes) {
-    if (auto forest = TwoLevelPacking(network, capacities, supply, shape, progress).run()) {
-      return forest;
+    const bool hasLeaves = std::set<int>(shape.leafOf.begin(), shape.leafOf.end()).size() > 1;
+    // Where links to the spines are scarce, entries from under the same leaf help.
+    for (int nearness = 0; nearness <= (hasLeaves ? TwoLevelEntries::kMaxNearness : 0); nearness += 2) {
+      if (auto forest = TwoLevelPacking(network, capacities, supply, shape, progress).run(nearness)) {
+        return forest;
+      }
     }
   }
   return std::nullopt;

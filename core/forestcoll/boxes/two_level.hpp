@@ -47,6 +47,9 @@ struct TwoLevelForest {
 /// an entry, and any GPU can pass on trees of its own box, so that loads which fit together fit GPU by GPU. The
 /// connections are then routed by one max flow per receiver.
 ///
+/// Where no routes are found (oversubscribed links between leaf switches and spines), entries are shared among the
+/// sources once more, more and more of them with boxes under the same leaf.
+///
 /// Boxes that are all equal are left to growRotated, which needs fewer different trees.
 ///
 /// Nothing where the fabric has no such shape, where the conditions fail, or where no routes are found. The result is

@@ -89,9 +89,11 @@ private:
 
 }  // namespace
 
-TwoLevelEntries::TwoLevelEntries(const TwoLevelShape& shape, std::vector<int64_t> supply, const Progress& progress)
+TwoLevelEntries::TwoLevelEntries(const TwoLevelShape& shape, std::vector<int64_t> supply, int nearness,
+                                 const Progress& progress)
     : m_shape(shape),
       m_supply(std::move(supply)),
+      m_nearness(nearness),
       m_progress(progress),
       m_boxCount(static_cast<int>(shape.boxes.size())),
       m_treesIn(shape.boxes.size(), 0) {
@@ -173,27 +175,62 @@ void TwoLevelEntries::shareAmongSources() {
   }
   for (int box = 0; box < m_boxCount; ++box) {
     throwIfCancelled(m_progress);
-    const int64_t foreign = m_treeCount - treesIn(box);
     std::vector<int64_t> ofClass(m_classCount, 0);
     int64_t all = 0;
     for (const int rank : m_shape.boxes[box]) {
       ofClass[m_classOf[rank]] += m_at[rank];
       all += m_at[rank];
     }
-    std::vector<int> sources;
-    int64_t seen = 0;
-    int64_t dealt = 0;
     // Sources by their distance to the box: rows and columns are even at once where boxes are equal.
-    for (int distance = 1; distance < m_boxCount && foreign > 0; ++distance) {
-      const int source = (box - distance + m_boxCount) % m_boxCount;
-      seen += treesIn(source);
-      const auto until = static_cast<int64_t>(Int128{all} * seen / foreign);
-      m_pairSum[pair(source, box)] = until - dealt;
-      dealt = until;
-      sources.push_back(source);
+    std::vector<int> sources;
+    for (int distance = 1; distance < m_boxCount; ++distance) {
+      sources.push_back((box - distance + m_boxCount) % m_boxCount);
+    }
+    const std::vector<int64_t> shares = sharesOf(box, sources, all);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      m_pairSum[pair(sources[i], box)] = shares[i];
     }
     shareAmongClasses(box, sources, ofClass);
   }
+}
+
+/// One entry for each tree and the others in proportion to the trees; but with nearness, boxes under the same leaf take
+/// over part of what others have beyond their one, as far as their trees allow.
+std::vector<int64_t> TwoLevelEntries::sharesOf(int box, const std::vector<int>& sources, int64_t all) const {
+  const int64_t foreign = m_treeCount - treesIn(box);
+  std::vector<int64_t> shares;
+  int64_t seen = 0;
+  int64_t dealt = 0;
+  for (const int source : sources) {
+    seen += treesIn(source);
+    const int64_t until = foreign > 0 ? static_cast<int64_t>(Int128{all} * seen / foreign) : 0;
+    shares.push_back(until - dealt);
+    dealt = until;
+  }
+  const auto isNear = [&](int source) { return m_shape.leafOf[source] == m_shape.leafOf[box]; };
+  const auto size = static_cast<int64_t>(m_shape.boxes[box].size());
+  int64_t spare = 0;  // what far boxes can leave to near ones
+  int64_t space = 0;  // what near ones can take
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    (isNear(sources[i]) ? space : spare) +=
+        isNear(sources[i]) ? treesIn(sources[i]) * size - shares[i] : shares[i] - treesIn(sources[i]);
+  }
+  const int64_t moved = std::min(spare * m_nearness / kMaxNearness, space);
+  if (moved <= 0) {
+    return shares;
+  }
+  int64_t spareSeen = 0;
+  int64_t spaceSeen = 0;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    int64_t& passed = isNear(sources[i]) ? spaceSeen : spareSeen;
+    const int64_t whole = isNear(sources[i]) ? space : spare;
+    const int64_t part = isNear(sources[i]) ? treesIn(sources[i]) * size - shares[i] : shares[i] - treesIn(sources[i]);
+    const auto before = static_cast<int64_t>(Int128{moved} * passed / whole);
+    passed += part;
+    const auto change = static_cast<int64_t>(Int128{moved} * passed / whole) - before;
+    shares[i] += isNear(sources[i]) ? change : -change;
+  }
+  return shares;
 }
 
 /// Sources with few classes choose first, each among its own in proportion to what is left there.
@@ -276,9 +313,12 @@ bool TwoLevelEntries::passOnOnce(int source, int ofClass) {
     for (std::size_t j = 0; j < boxes.size() && found < 0; ++j) {
       const int box = boxes[j];
       m_progress.spend(m_boxCount);
-      for (int distance = 1; distance < m_boxCount && found < 0; ++distance) {
-        const int taker = (box + distance) % m_boxCount;
-        if (isReached[taker] == 0 && space(taker, box) > 0) {
+      // Takers under the giver's leaf first: nothing changes between the leaves then.
+      for (int turn = 1; turn < 2 * m_boxCount - 1 && found < 0; ++turn) {
+        const bool isSame = turn < m_boxCount;
+        const int taker = (box + (isSame ? turn : turn - m_boxCount + 1)) % m_boxCount;
+        if (isReached[taker] == 0 && isSame == (m_shape.leafOf[taker] == m_shape.leafOf[giver]) &&
+            space(taker, box) > 0) {
           isReached[taker] = 1;
           reachedBy[taker] = {giver, box};
           queue.push_back(taker);

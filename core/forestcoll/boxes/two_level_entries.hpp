@@ -24,7 +24,10 @@ namespace coppice::forestcoll {
 class TwoLevelEntries {
 public:
   /// @param supply trees by rank
-  TwoLevelEntries(const TwoLevelShape& shape, std::vector<std::int64_t> supply, const Progress& progress);
+  /// @param nearness 0 .. kMaxNearness: how many of the entries that could come from under other leaf switches, but
+  /// need not, come from boxes under the box's own one instead
+  TwoLevelEntries(const TwoLevelShape& shape, std::vector<std::int64_t> supply, int nearness, const Progress& progress);
+  static constexpr int kMaxNearness = 4;
 
   /// False where no such numbers are found. Throws CancelledError, WorkLimitReached.
   [[nodiscard]] bool count();
@@ -52,6 +55,7 @@ private:
   void findClasses();
   [[nodiscard]] bool countAtGpus();
   void shareAmongSources();
+  [[nodiscard]] std::vector<std::int64_t> sharesOf(int box, const std::vector<int>& sources, std::int64_t all) const;
   void shareAmongClasses(int box, std::vector<int> sources, std::vector<std::int64_t> left);
   [[nodiscard]] bool passOn();
   [[nodiscard]] bool passOnOnce(int source, int ofClass);
@@ -59,6 +63,7 @@ private:
 
   const TwoLevelShape& m_shape;
   std::vector<std::int64_t> m_supply;
+  int m_nearness;
   const Progress& m_progress;
   int m_boxCount;
   int m_classCount = 1;

@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace coppice::forestcoll {
@@ -129,6 +130,33 @@ std::vector<int> twoFamilies(const Groups& groups) {
   return queue.size() == groups.gpus.size() ? family : std::vector<int>();
 }
 
+std::vector<int> leavesOf(const Network& network, const std::vector<TreeArc>& capacities, const TwoLevelShape& shape) {
+  std::vector<std::vector<int>> out(static_cast<std::size_t>(network.nodeCount));
+  for (std::size_t i = 0; i < capacities.size(); ++i) {
+    if (shape.isInnerArc[i] == 0 && capacities[i].capacity > 0) {
+      out[capacities[i].tail].push_back(capacities[i].head);
+    }
+  }
+  std::map<std::vector<int>, int> number;
+  std::vector<int> leafOf;
+  for (const std::vector<int>& box : shape.boxes) {
+    std::set<int> leaves;
+    for (const int rank : box) {
+      for (int next : out[network.gpus[rank]]) {
+        int last = network.gpus[rank];
+        while (network.isGpu[next] == 0 && out[next].size() == 2) {
+          const int other = out[next][out[next].front() == last ? 1 : 0];
+          last = std::exchange(next, other);
+        }
+        leaves.insert(next);
+      }
+    }
+    const std::vector<int> key(leaves.begin(), leaves.end());
+    leafOf.push_back(number.emplace(key, static_cast<int>(number.size())).first->second);
+  }
+  return leafOf;
+}
+
 /// @param boxOfGroup the number of the box that a group is, or kOuter
 TwoLevelShape shapeOf(const Network& network, const std::vector<TreeArc>& capacities, const Components& components,
                       const Groups& groups, const std::vector<int>& boxOfGroup) {
@@ -191,6 +219,7 @@ TwoLevelShape shapeOf(const Network& network, const std::vector<TreeArc>& capaci
     std::sort(networks.begin(), networks.end());
     networks.erase(std::unique(networks.begin(), networks.end()), networks.end());
   }
+  shape.leafOf = leavesOf(network, capacities, shape);
   return shape;
 }
 

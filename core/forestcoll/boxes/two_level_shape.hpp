@@ -19,6 +19,9 @@ struct TwoLevelShape {
   std::vector<std::int64_t> outerIn;
   std::vector<std::vector<int>> networksOf;  ///< parts of that network (planes, rails) that the GPU is attached to
   std::vector<char> isInnerArc;              ///< by arc: inside a box
+  /// By box: equal for boxes whose GPUs hang on the same leaf switches. A GPU's leaf is the first switch
+  /// on its way out, behind NICs and the like that only join two nodes.
+  std::vector<int> leafOf;
 };
 
 /// All ways to see the network so; none where GPUs are joined directly. On a grid of boxes and rails either family can
