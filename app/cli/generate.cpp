@@ -95,34 +95,60 @@ Result<Answer> describeForestColl(const Options& options, const workflow::Option
   return answer;
 }
 
-/// What there is to say of a schedule of any other method: its throughput beside the bound.
-Answer describeMethod(const workflow::Generator& method, const fabric::Fabric& fabric,
-                      const schedule::Schedule& schedule) {
-  const Rational bus = busbw(schedule.collective, schedule.algbw, fabric.gpuCount());
-  const bool isOptimal = schedule.algbw == schedule.bound;
+/// What there is to say of a schedule of any other method: its throughput beside the bound, and its steps.
+Answer describeMethod(const workflow::Generator& method, const fabric::Fabric& fabric, const workflow::Judged& judged) {
+  const workflow::AnySchedule& schedule = judged.made.schedule;
+  const Collective collective = schedule::collectiveOf(schedule);
+  const Rational& algbw = schedule::algbwOf(schedule);
+  const Rational bus = busbw(collective, algbw, fabric.gpuCount());
   Answer answer;
-  answer.json = {{"ok", true},
-                 {"fabric", fabric.name()},
-                 {"digest", fabric.digest()},
-                 {"collective", toString(schedule.collective)}};
-  if (schedule.root) {
-    answer.json["root"] = fabric.nodes()[fabric.gpus()[*schedule.root]].id;
+  answer.json = {
+      {"ok", true}, {"fabric", fabric.name()}, {"digest", fabric.digest()}, {"collective", toString(collective)}};
+  if (const auto root = schedule::rootOf(schedule)) {
+    answer.json["root"] = fabric.nodes()[static_cast<std::size_t>(fabric.gpus()[static_cast<std::size_t>(*root)])].id;
   }
   answer.json["gpus"] = fabric.gpuCount();
-  answer.json["algbw"] = schedule.algbw.toString();
-  answer.json["algbw_GBps"] = schedule.algbw.toDouble();
+  answer.json["algbw"] = algbw.toString();
+  answer.json["algbw_GBps"] = algbw.toDouble();
   answer.json["busbw"] = bus.toString();
   answer.json["busbw_GBps"] = bus.toDouble();
-  answer.json["optimal"] = isOptimal;
-  answer.json["optimum_algbw"] = schedule.bound.toString();
-  answer.json["share_of_optimum"] = (schedule.algbw / schedule.bound).toString();
-  answer.text =
-      std::string(toString(schedule.collective)) + " " + gigabytes(schedule.algbw) + " by " + method.title +
-      "\n  fabric      " + named(fabric.name()) + ", " + counted(fabric.gpuCount(), "GPU") + "\n  busbw       " +
-      gigabytes(bus) + " as nccl-tests counts it\n  optimum     " +
-      (isOptimal ? std::string("reached\n")
-                 : gigabytes(schedule.bound) + "; this is " + percent(schedule.algbw, schedule.bound) + " of it\n");
+  answer.text = std::string(toString(collective)) + " " + gigabytes(algbw) + " by " + method.title +
+                "\n  fabric      " + named(fabric.name()) + ", " + counted(fabric.gpuCount(), "GPU") +
+                "\n  busbw       " + gigabytes(bus) + " as nccl-tests counts it\n";
+  if (judged.bound) {
+    const bool isOptimal = algbw == *judged.bound;
+    answer.json["optimal"] = isOptimal;
+    answer.json["optimum_algbw"] = judged.bound->toString();
+    answer.json["share_of_optimum"] = (algbw / *judged.bound).toString();
+    answer.text += "  optimum     " +
+                   (isOptimal ? std::string("reached\n")
+                              : gigabytes(*judged.bound) + "; this is " + percent(algbw, *judged.bound) + " of it\n");
+  }
+  if (judged.stepCost) {
+    const schedule::StepCost& cost = *judged.stepCost;
+    answer.json["steps"] = cost.steps;
+    answer.json["rounds"] = cost.rounds;
+    answer.json["t_b"] = cost.timePerByte.toString();
+    answer.json["total_traffic"] = cost.totalTraffic.toString();
+    answer.json["max_stretch"] = cost.maxStretch;
+    answer.json["mean_stretch"] = cost.meanStretch;
+    answer.text += "  steps       " + counted(cost.steps, "step") + ", " + counted(cost.rounds, "round") +
+                   "; each transfer passes at most " + counted(cost.maxStretch, "link") + "\n";
+  }
   return answer;
+}
+
+/// Trees, the sizes at which runtimes use the program, and the form.
+Outcome describeForest(const workflow::OptionValues& values, const fabric::Fabric& fabric,
+                       const schedule::Schedule& schedule, const Progress& progress, Answer& answer) {
+  describeTrees(fabric, schedule, progress, answer.json, answer.text);
+  if (Outcome described = describeUsedSizes(fabric, schedule, answer.json, answer.text); !described) {
+    return described;
+  }
+  if (values.text("form") == "parts" && !values.flag("prune") && answer.json["form"] == "trees") {
+    answer.text += "  form        trees: the fabric has no parts by which its trees could be stored\n";
+  }
+  return Done{};
 }
 
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
@@ -162,39 +188,43 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   }
   seconds["verifying"] = judged->verifying;
   const double total = judged->generating + judged->verifying;
-  const auto& schedule = std::get<schedule::Schedule>(judged->made.schedule);
-  auto answer = judged->made.optimum
-                    ? describeForestColl(options, *values, fabric, *demand, judged->made, schedule, progress)
-                    : Result<Answer>(describeMethod(*method, fabric, schedule));
+  const auto* const forest = std::get_if<schedule::Schedule>(&judged->made.schedule);
+  auto answer = judged->made.optimum && forest != nullptr
+                    ? describeForestColl(options, *values, fabric, *demand, judged->made, *forest, progress)
+                    : Result<Answer>(describeMethod(*method, fabric, *judged));
   if (!answer) {
     return answer.error();
   }
   answer->json["method"] = method->id;
-  describeTrees(fabric, schedule, progress, answer->json, answer->text);
-  if (const Outcome described = describeUsedSizes(fabric, schedule, answer->json, answer->text); !described) {
-    return described.error();
-  }
-  if (values->text("form") == "parts" && !values->flag("prune") && answer->json["form"] == "trees") {
-    answer->text += "  form        trees: the fabric has no parts by which its trees could be stored\n";
+  if (forest != nullptr) {
+    if (const Outcome described = describeForest(*values, fabric, *forest, progress, *answer); !described) {
+      return described.error();
+    }
   }
   answer->json["verified"] = judged->verdict.ok;
   answer->json["bound_proved"] = judged->verdict.boundProved;
   answer->json["verified_by_parts"] = judged->verdict.isByParts;
-  answer->text += std::string("  verified    every tree, route and link load") +
+  answer->text += std::string("  verified    every ") + (forest != nullptr ? "tree" : "transfer") +
+                  ", route and link load" +
                   (judged->verdict.isByParts ? ", from the trees of rank 0 and the fabric's symmetries" : "") +
                   (judged->verdict.boundProved ? ", and the bound by max flow or by the trees themselves\n" : "\n");
   seconds["total"] = total;
   answer->json["seconds"] = seconds;
   answer->json["import_findings"] = toJson(loaded->findings);
   answer->text += "  time        " + duration(total) + " with verification\n" +
-                  treeText(fabric, schedule, options.showTrees) + lines(loaded->findings);
+                  (forest != nullptr ? treeText(fabric, *forest, options.showTrees) : std::string()) +
+                  lines(loaded->findings);
 
   Report report{std::move(answer->json), std::move(answer->text)};
+  if (!options.output.empty() && forest == nullptr) {
+    return Error{ErrorCode::unavailable, method->title + " makes schedules of steps, which .forest.json cannot hold",
+                 "leave -o out"};
+  }
   if (!options.output.empty()) {
     const Outcome delivered = deliver(
         options.output,
         [&](std::ostream& out) {
-          return io::writeForestJson(out, schedule, fabric, &loaded->description, schedule::ForestForm::automatic,
+          return io::writeForestJson(out, *forest, fabric, &loaded->description, schedule::ForestForm::automatic,
                                      progress);
         },
         "  schedule    ", json, report);

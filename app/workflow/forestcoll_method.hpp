@@ -6,8 +6,6 @@
 
 namespace coppice::workflow {
 
-inline constexpr int kMaxHeightEffort = 8;
-
 /// ForestColl with its options: trees per root (k, k-max, within, sizes), heights, peers, pruning in switches.
 [[nodiscard]] Generator forestCollMethod();
 

@@ -2,18 +2,22 @@
 #include "workflow/generator.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "workflow/baseline_methods.hpp"
 #include "workflow/forestcoll_method.hpp"
 
 namespace coppice::workflow {
 namespace {
 
 std::vector<Generator>& registry() {
-  // One line for each method.
-  static std::vector<Generator> methods = {
-      forestCollMethod(),
-  };
+  static std::vector<Generator> methods = [] {
+    // One line for each method, or for a list of them.
+    std::vector<Generator> all = {forestCollMethod()};
+    std::ranges::move(baselineMethods(), std::back_inserter(all));
+    return all;
+  }();
   return methods;
 }
 

@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "advice/tree_count.hpp"
@@ -15,15 +14,16 @@
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
-#include "schedule/forest.hpp"
+#include "schedule/step_schedule.hpp"
+#include "workflow/method.hpp"
 #include "workflow/options.hpp"
 
 /// The methods that make schedules. `coppice-cli generate --method` and the window's Generate dialog read this list, so
 /// a new method needs one entry here (generator.cpp) beside its own folder in core/.
 namespace coppice::workflow {
 
-/// A schedule in any form. Further forms join the variant; those who need forests ask for that one.
-using AnySchedule = std::variant<schedule::Schedule>;
+/// A forest, or transfers in steps.
+using schedule::AnySchedule;
 
 /// What a schedule is made for.
 struct Demand {
@@ -41,20 +41,21 @@ struct Made {
   std::optional<advice::TreeCount> treeCount = {};  ///< where sizes chose the number of trees
 };
 
+/// What a method makes.
+enum class ScheduleForm { forest, steps };
+
 struct Generator {
   std::string id;           ///< "forestcoll", as on the command line
   std::string title;        ///< "ForestColl", as in the window
   std::string description;  ///< one sentence
   std::vector<Collective> collectives;
   std::vector<Option> options = {};
+  ScheduleForm form = ScheduleForm::forest;
   /// Makes a schedule, unverified. Errors: badUsage as optionError(); those of core.
   std::function<Result<Made>(const fabric::Fabric&, const Demand&, const OptionValues&, const Progress&)> generate;
 
   [[nodiscard]] bool makes(Collective collective) const;
 };
-
-/// The id of the method that is used where none is named.
-inline constexpr const char* kDefaultMethod = "forestcoll";
 
 /// All methods, the default one first.
 [[nodiscard]] std::span<const Generator> generators();

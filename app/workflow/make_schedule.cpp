@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "verify/step_verifier.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/request.hpp"
 
@@ -13,6 +14,57 @@ namespace {
 
 /// Up to here one max flow per GPU costs less than a second in all.
 constexpr int kMaxFlowGpus = 256;
+
+Error rejected(const std::vector<Finding>& findings) {
+  const Finding* fault = firstFault(findings);
+  return {ErrorCode::verification,
+          "the schedule did not pass the verifier" + (fault == nullptr ? "" : ": " + fault->text),
+          {},
+          fault == nullptr ? Place{} : fault->where};
+}
+
+Outcome verifyForest(const fabric::Fabric& fabric, Judged& judged, const Progress& progress) {
+  auto& schedule = std::get<schedule::Schedule>(judged.made.schedule);
+  if (schedule.bottlenecks.empty() && !judged.made.optimum) {
+    if (Outcome stated = stateBound(fabric, schedule, progress); !stated) {
+      return stated;
+    }
+  }
+  auto verdict = requireVerified(fabric, schedule, progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  judged.verdict = *std::move(verdict);
+  judged.bound = schedule.bound;
+  return Done{};
+}
+
+Outcome verifySteps(const fabric::Fabric& fabric, Judged& judged, const Progress& progress) {
+  const auto& schedule = std::get<schedule::StepSchedule>(judged.made.schedule);
+  progress.report("verifying", 0);
+  auto verdict = verify::verifySteps(fabric, schedule, progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  if (!verdict->ok) {
+    return rejected(verdict->findings);
+  }
+  judged.stepCost = std::move(verdict->cost);
+  judged.verdict.ok = true;
+  judged.verdict.algbw = schedule.algbw;
+  judged.verdict.findings = std::move(verdict->findings);
+  const Collective collective = schedule::collectiveOf(judged.made.schedule);
+  if (std::find(kForestCollectives.begin(), kForestCollectives.end(), collective) != kForestCollectives.end()) {
+    const auto optimum = forestcoll::optimum(
+        fabric, {.collective = collective, .root = schedule::rootOf(judged.made.schedule), .allreduceBudget = {}},
+        progress);
+    if (!optimum) {
+      return optimum.error();
+    }
+    judged.bound = optimum->algbw;
+  }
+  return Done{};
+}
 
 }  // namespace
 
@@ -31,11 +83,7 @@ Result<verify::ScheduleVerdict> requireVerified(const fabric::Fabric& fabric, co
                                                 const Progress& progress) {
   auto verdict = judgeSchedule(fabric, schedule, progress);
   if (verdict && !verdict->ok) {
-    const Finding* fault = firstFault(verdict->findings);
-    return Error{ErrorCode::verification,
-                 "the schedule did not pass the verifier" + (fault == nullptr ? "" : ": " + fault->text),
-                 {},
-                 fault == nullptr ? Place{} : fault->where};
+    return rejected(verdict->findings);
   }
   return verdict;
 }
@@ -84,18 +132,13 @@ Result<Judged> makeSchedule(const fabric::Fabric& fabric, const Generator& metho
   }
   Judged judged;
   judged.made = *std::move(made);
-  auto& schedule = std::get<schedule::Schedule>(judged.made.schedule);
-  if (schedule.bottlenecks.empty() && !judged.made.optimum) {
-    if (Outcome stated = stateBound(fabric, schedule, progress); !stated) {
-      return stated.error();
-    }
-  }
   judged.generating = clock.lap();
-  auto verdict = requireVerified(fabric, schedule, progress);
-  if (!verdict) {
-    return verdict.error();
+  Outcome verified = std::holds_alternative<schedule::Schedule>(judged.made.schedule)
+                         ? verifyForest(fabric, judged, progress)
+                         : verifySteps(fabric, judged, progress);
+  if (!verified) {
+    return verified.error();
   }
-  judged.verdict = *std::move(verdict);
   judged.verifying = clock.lap();
   return judged;
 }

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/progress.hpp"
 #include "base/rational.hpp"
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
+#include "schedule/step_cost.hpp"
 #include "verify/schedule_verifier.hpp"
 #include "workflow/generator.hpp"
 
@@ -38,9 +40,11 @@ namespace coppice::workflow {
 
 struct Judged {
   Made made;
-  verify::ScheduleVerdict verdict;  ///< ok
-  double generating = 0;            ///< seconds
-  double verifying = 0;             ///< seconds
+  verify::ScheduleVerdict verdict;                  ///< ok
+  std::optional<schedule::StepCost> stepCost = {};  ///< of a step schedule, as the verifier recomputed it
+  std::optional<Rational> bound = {};               ///< GB/s; no schedule is faster; absent where it is not known
+  double generating = 0;                            ///< seconds
+  double verifying = 0;                             ///< seconds
 };
 
 /// Generates with a method and verifies. Errors: badUsage, also for a collective that the method does not make; those
@@ -48,12 +52,6 @@ struct Judged {
 /// thrown, as core does: see guarded().
 [[nodiscard]] Result<Judged> makeSchedule(const fabric::Fabric& fabric, const Generator& method, const Demand& demand,
                                           const Values& options, const Progress& progress);
-
-/// algbw with a number of trees per root.
-struct KValue {
-  std::int64_t k = 0;
-  Rational algbw;  ///< GB/s
-};
 
 /// algbw for k = first to last; `onValue` hears each as it is known, on this thread. Errors: those of
 /// forestcoll::optimum; cancelled.

@@ -150,6 +150,75 @@ private slots:
     QVERIFY(made->verdict.boundProved);
   }
 
+  /// Either form of a schedule comes out of makeSchedule, verified.
+  void stepSchedules_data() {
+    QTest::addColumn<bool>("isWrong");
+    QTest::newRow("good") << false;
+    QTest::newRow("one transfer is missing") << true;
+  }
+  void stepSchedules() {
+    QFETCH(bool, isWrong);
+    Generator method = *findGenerator("trial");
+    method.generate = [isWrong](const fabric::Fabric& fabric, const Demand&, const OptionValues&,
+                                const Progress& progress) -> Result<Made> {
+      schedule::StepSchedule steps;
+      steps.goal = *schedule::CollectiveTable::make(Collective::allgather, fabric.gpuCount());
+      steps.fabricName = fabric.name();
+      steps.fabricDigest = fabric.digest();
+      for (int from = 0; from < fabric.gpuCount(); ++from) {
+        for (int to = 0; to < fabric.gpuCount(); ++to) {
+          if (from != to && !(isWrong && from == 0 && to == 1)) {
+            steps.transfers.add({.shard = from, .begin = 0, .end = 1, .from = from, .to = to});
+          }
+        }
+      }
+      if (Outcome routed = schedule::addRoutes(fabric, steps); !routed) {
+        return routed.error();
+      }
+      const auto cost = schedule::stepCost(fabric, steps, progress);
+      if (!cost) {
+        return cost.error();
+      }
+      steps.algbw = cost->algbw;
+      return Made{.schedule = std::move(steps)};
+    };
+    const fabric::Fabric fabric = fabricOf("dgx-a100", {{"boxes", "1"}});
+    const auto made = makeSchedule(fabric, method, {}, {}, {});
+    if (isWrong) {
+      QVERIFY(!made);
+      QCOMPARE(made.error().code, ErrorCode::verification);
+      return;
+    }
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    QVERIFY(std::holds_alternative<schedule::StepSchedule>(made->made.schedule));
+    QVERIFY(made->stepCost);
+    QCOMPARE(made->stepCost->steps, 1);
+    QVERIFY(made->bound);
+    QVERIFY(*made->bound >= schedule::algbwOf(made->made.schedule));
+  }
+
+  /// The baselines are methods too: figures of the ForestColl preprint for two DGX A100.
+  void baselines_data() {
+    QTest::addColumn<QString>("method");
+    QTest::addColumn<QString>("algbw");
+    QTest::newRow("multi-ring") << "multi-ring" << "640/3";
+  }
+  void baselines() {
+    QFETCH(QString, method);
+    QFETCH(QString, algbw);
+    const fabric::Fabric fabric = fabricOf("dgx-a100", {{"boxes", "2"}});
+    const Generator* found = findGenerator(method.toStdString());
+    QVERIFY(found != nullptr);
+    const auto made = makeSchedule(fabric, *found, {}, {}, {});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    QCOMPARE(QString::fromStdString(schedule::algbwOf(made->made.schedule).toString()), algbw);
+    QVERIFY(made->stepCost);
+    QCOMPARE(made->bound->toString(), std::string("1040/3"));
+    const auto refused = makeSchedule(fabric, *found, {.amounts = std::vector<std::int64_t>(16, 2)}, {}, {});
+    QVERIFY(!refused);
+    QCOMPARE(refused.error().where.element, std::string("--amounts"));
+  }
+
   void wrongSchedulesDoNotLeave() {
     const fabric::Fabric fabric = fabricOf("dgx-a100", {{"boxes", "1"}});
     const auto made = makeSchedule(fabric, *findGenerator("trial"), {}, {{"wrong", "true"}}, {});
