@@ -10,36 +10,12 @@
 #include <QTest>
 #include <csignal>
 
+#include "support/cli_runner.hpp"
+
+using namespace coppice::test;
+
 /// The built coppice-cli, run as a user runs it.
 namespace {
-
-struct Outcome {
-  int code = -1;  ///< -1: it did not exit by itself
-  QByteArray out;
-  QByteArray err;
-
-  [[nodiscard]] QJsonObject json() const { return QJsonDocument::fromJson(out).object(); }
-  [[nodiscard]] QByteArray firstErrorLine() const { return err.split('\n').value(0); }
-};
-
-constexpr int kTimeoutMilliseconds = 120'000;
-
-Outcome run(const QStringList& arguments, const QByteArray& input = {}, const QString& folder = {}) {
-  QProcess process;
-  if (!folder.isEmpty()) {
-    process.setWorkingDirectory(folder);
-  }
-  process.start(QStringLiteral(COPPICE_CLI), arguments);
-  process.write(input);
-  process.closeWriteChannel();
-  Outcome outcome;
-  if (process.waitForFinished(kTimeoutMilliseconds) && process.exitStatus() == QProcess::NormalExit) {
-    outcome.code = process.exitCode();
-  }
-  outcome.out = process.readAllStandardOutput();
-  outcome.err = process.readAllStandardError();
-  return outcome;
-}
 
 QString data(const QString& name) {
   return QStringLiteral(COPPICE_TEST_DATA) + "/" + name;
@@ -49,29 +25,12 @@ QString example() {
   return QStringLiteral(COPPICE_EXAMPLES) + "/2x-dgx-a100.fabric.json";
 }
 
-QByteArray contents(const QString& path) {
-  QFile file(path);
-  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-}
-
-bool write(const QString& path, const QByteArray& text) {
-  QFile file(path);
-  return file.open(QIODevice::WriteOnly) && file.write(text) == text.size();
-}
-
-QByteArray told(const Outcome& outcome) {
-  return "exit " + QByteArray::number(outcome.code) + "\nstdout: " + outcome.out.left(2000) +
-         "\nstderr: " + outcome.err.left(2000);
-}
-
 /// Exactly one JSON object and a line end, nothing else.
 bool isOneObject(const QByteArray& text) {
   return text.endsWith('\n') && text.count('\n') == 1 && QJsonDocument::fromJson(text).isObject();
 }
 
 }  // namespace
-
-#define VERIFY_TOLD(condition, outcome) QVERIFY2(condition, told(outcome).constData())
 
 class TestCli : public QObject {
   Q_OBJECT

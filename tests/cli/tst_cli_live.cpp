@@ -6,45 +6,18 @@
 #include <QTest>
 #include <csignal>
 
+#include "support/cli_runner.hpp"
+
+using namespace coppice::test;
+
 /// The built coppice-cli where it asks the bound again and again: n-1, prices and what-if.
 namespace {
-
-struct Outcome {
-  int code = -1;  ///< -1: it did not exit by itself
-  QByteArray out;
-  QByteArray err;
-
-  [[nodiscard]] QJsonObject json() const { return QJsonDocument::fromJson(out).object(); }
-};
-
-constexpr int kTimeoutMilliseconds = 120'000;
-
-Outcome run(const QStringList& arguments, const QByteArray& input = {}) {
-  QProcess process;
-  process.start(QStringLiteral(COPPICE_CLI), arguments);
-  process.write(input);
-  process.closeWriteChannel();
-  Outcome outcome;
-  if (process.waitForFinished(kTimeoutMilliseconds) && process.exitStatus() == QProcess::NormalExit) {
-    outcome.code = process.exitCode();
-  }
-  outcome.out = process.readAllStandardOutput();
-  outcome.err = process.readAllStandardError();
-  return outcome;
-}
-
-QByteArray told(const Outcome& outcome) {
-  return "exit " + QByteArray::number(outcome.code) + "\nstdout: " + outcome.out.left(2000) +
-         "\nstderr: " + outcome.err.left(2000);
-}
 
 QString example(const char* name) {
   return QStringLiteral(COPPICE_EXAMPLES) + "/" + name + ".fabric.json";
 }
 
 }  // namespace
-
-#define VERIFY_TOLD(condition, outcome) QVERIFY2(condition, told(outcome).constData())
 
 class TestCliLive : public QObject {
   Q_OBJECT

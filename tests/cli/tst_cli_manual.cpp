@@ -10,6 +10,10 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "support/cli_runner.hpp"
+
+using namespace coppice::test;
+
 /// The manual (README.md and resources/doc) is true: its commands run, what it shows is printed, its options exist.
 namespace {
 
@@ -36,14 +40,7 @@ QStringList codeLines(const QString& markdown) {
   return lines;
 }
 
-struct Outcome {
-  int code = -1;  ///< -1: it did not exit by itself
-  QByteArray out;
-  QByteArray err;
-};
-
 Outcome runShell(const QString& script, const QString& folder) {
-  constexpr int kTimeoutMilliseconds = 240'000;
   QProcess process;
   process.setWorkingDirectory(folder);
   QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
@@ -51,23 +48,10 @@ Outcome runShell(const QString& script, const QString& folder) {
   process.setProcessEnvironment(environment);
   process.start("/bin/sh", {"-c", script});
   process.closeWriteChannel();
-  Outcome outcome;
-  if (process.waitForFinished(kTimeoutMilliseconds) && process.exitStatus() == QProcess::NormalExit) {
-    outcome.code = process.exitCode();
-  }
-  outcome.out = process.readAllStandardOutput();
-  outcome.err = process.readAllStandardError();
-  return outcome;
-}
-
-QByteArray shown(const Outcome& outcome) {
-  return "exit " + QByteArray::number(outcome.code) + "\nstdout: " + outcome.out.left(4000) +
-         "\nstderr: " + outcome.err.left(2000);
+  return finish(process);
 }
 
 }  // namespace
-
-#define VERIFY_SHOWN(condition, outcome) QVERIFY2(condition, shown(outcome).constData())
 
 class TestCliManual : public QObject {
   Q_OBJECT
@@ -103,7 +87,7 @@ void TestCliManual::commandsRun() {
     if (line.startsWith("coppice-cli ") && (COPPICE_HAS_DOT || !line.endsWith(".dot"))) {
       ++commands;
       const Outcome outcome = runShell(line, folder.path());
-      QVERIFY2(outcome.code == 0, qPrintable(line + "\n" + shown(outcome)));
+      QVERIFY2(outcome.code == 0, qPrintable(line + "\n" + told(outcome)));
     }
   }
   QVERIFY(commands >= 4);
@@ -124,7 +108,7 @@ void TestCliManual::quickstartPrintsWhatTheManualShows() {
   QVERIFY(QDir(folder.path()).mkpath("build/quickstart"));
   QVERIFY(QFile::link(QFileInfo(QStringLiteral(COPPICE_EXAMPLES)).absoluteFilePath(), folder.path() + "/examples"));
   const Outcome ran = runShell(script, folder.path());
-  VERIFY_SHOWN(ran.code == 0, ran);
+  VERIFY_TOLD(ran.code == 0, ran);
 
   const auto withoutTimes = [&](QString text) {
     static const QRegularExpression kTime(QStringLiteral("^  time  .*$"), QRegularExpression::MultilineOption);
@@ -143,7 +127,7 @@ void TestCliManual::quickstartPrintsWhatTheManualShows() {
 
   // What the script says in the end.
   const Outcome verified = runShell("coppice-cli verify build/quickstart/2x-dgx-a100.xml --json", folder.path());
-  VERIFY_SHOWN(verified.code == 0, verified);
+  VERIFY_TOLD(verified.code == 0, verified);
   const QJsonObject used = QJsonDocument::fromJson(verified.out).object()["used_at"].toObject();
   QVERIFY(used["powers_of_two"].toBool());
   QVERIFY(textOf("examples/quickstart.sh").contains("(-b 1K -e 1G -f 2) uses the program at every size"));
@@ -162,7 +146,7 @@ void TestCliManual::fabricOfTheManualIsValid() {
   file.write(match.captured(1).toUtf8());
   file.close();
   const Outcome outcome = runShell("coppice-cli check pair.fabric.json", folder.path());
-  VERIFY_SHOWN(outcome.code == 0 && outcome.out.contains("valid fabric"), outcome);
+  VERIFY_TOLD(outcome.code == 0 && outcome.out.contains("valid fabric"), outcome);
 }
 
 /// The table of examples: GPUs, best allgather and k.
@@ -176,7 +160,7 @@ void TestCliManual::examplesOfTheManual() {
     const QString name = row.captured(1);
     const Outcome outcome =
         runShell("coppice-cli optimum " + name + ".fabric.json --json", QStringLiteral(COPPICE_EXAMPLES));
-    VERIFY_SHOWN(outcome.code == 0, outcome);
+    VERIFY_TOLD(outcome.code == 0, outcome);
     const QJsonObject json = QJsonDocument::fromJson(outcome.out).object();
     QCOMPARE(QString::number(json["gpus"].toInt()), row.captured(2));
     QCOMPARE(json["algbw"].toString(), row.captured(3));

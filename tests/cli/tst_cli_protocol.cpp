@@ -7,47 +7,12 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "support/cli_runner.hpp"
+
+using namespace coppice::test;
+
 /// What coppice-cli says of protocols, roots and inputs that the runtimes or a terminal would take otherwise.
 namespace {
-
-struct Outcome {
-  int code = -1;  ///< -1: it did not exit by itself
-  QByteArray out;
-  QByteArray err;
-
-  [[nodiscard]] QJsonObject json() const { return QJsonDocument::fromJson(out).object(); }
-};
-
-constexpr int kTimeoutMilliseconds = 120'000;
-
-Outcome run(const QStringList& arguments, const QByteArray& input = {}) {
-  QProcess process;
-  process.start(QStringLiteral(COPPICE_CLI), arguments);
-  process.write(input);
-  process.closeWriteChannel();
-  Outcome outcome;
-  if (process.waitForFinished(kTimeoutMilliseconds) && process.exitStatus() == QProcess::NormalExit) {
-    outcome.code = process.exitCode();
-  }
-  outcome.out = process.readAllStandardOutput();
-  outcome.err = process.readAllStandardError();
-  return outcome;
-}
-
-bool write(const QString& path, const QByteArray& text) {
-  QFile file(path);
-  return file.open(QIODevice::WriteOnly) && file.write(text) == text.size();
-}
-
-QByteArray contents(const QString& path) {
-  QFile file(path);
-  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-}
-
-QByteArray told(const Outcome& outcome) {
-  return "exit " + QByteArray::number(outcome.code) + "\nstdout: " + outcome.out.left(3000) +
-         "\nstderr: " + outcome.err.left(2000);
-}
 
 /// Four GPUs in a ring, two in each box; `link` is the bandwidth of the first link, `name` the fabric's name as JSON.
 QByteArray fabric(const QByteArray& link = "10", const QByteArray& name = "ring") {
@@ -65,8 +30,6 @@ QByteArray fabric(const QByteArray& link = "10", const QByteArray& name = "ring"
 }
 
 }  // namespace
-
-#define VERIFY_TOLD(condition, outcome) QVERIFY2(condition, told(outcome).constData())
 
 class TestCliProtocol : public QObject {
   Q_OBJECT

@@ -7,49 +7,11 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "support/cli_runner.hpp"
+
+using namespace coppice::test;
+
 /// The built coppice-cli on large schedules: forests by parts, heights, and the limit of memory.
-namespace {
-
-struct Outcome {
-  int code = -1;  ///< -1: it did not exit by itself
-  QByteArray out;
-  QByteArray err;
-
-  [[nodiscard]] QJsonObject json() const { return QJsonDocument::fromJson(out).object(); }
-};
-
-Outcome runProgram(const QString& program, const QStringList& arguments) {
-  constexpr int kTimeoutMilliseconds = 300'000;
-  QProcess process;
-  process.start(program, arguments);
-  process.closeWriteChannel();
-  Outcome outcome;
-  if (process.waitForFinished(kTimeoutMilliseconds) && process.exitStatus() == QProcess::NormalExit) {
-    outcome.code = process.exitCode();
-  }
-  outcome.out = process.readAllStandardOutput();
-  outcome.err = process.readAllStandardError();
-  return outcome;
-}
-
-Outcome run(const QStringList& arguments) {
-  return runProgram(QStringLiteral(COPPICE_CLI), arguments);
-}
-
-QByteArray told(const Outcome& outcome) {
-  return "exit " + QByteArray::number(outcome.code) + "\nstdout: " + outcome.out.left(2000) +
-         "\nstderr: " + outcome.err.left(2000);
-}
-
-QByteArray contents(const QString& path) {
-  QFile file(path);
-  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-}
-
-}  // namespace
-
-#define VERIFY_TOLD(condition, outcome) QVERIFY2(condition, told(outcome).constData())
-
 class TestCliScale : public QObject {
   Q_OBJECT
 

@@ -9,43 +9,15 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "support/cli_runner.hpp"
+
+using namespace coppice::test;
+
 /// At which sizes runtimes use what coppice-cli makes, as it says and as it is asked for.
 namespace {
 
-struct Outcome {
-  int code = -1;  ///< -1: it did not exit by itself
-  QByteArray out;
-  QByteArray err;
-
-  [[nodiscard]] QJsonObject json() const { return QJsonDocument::fromJson(out).object(); }
-  [[nodiscard]] QJsonObject in(const char* key) const { return json()[QLatin1String(key)].toObject(); }
-};
-
-Outcome finish(QProcess& process) {
-  constexpr int kTimeoutMilliseconds = 120'000;
-  Outcome outcome;
-  if (process.waitForFinished(kTimeoutMilliseconds) && process.exitStatus() == QProcess::NormalExit) {
-    outcome.code = process.exitCode();
-  }
-  outcome.out = process.readAllStandardOutput();
-  outcome.err = process.readAllStandardError();
-  return outcome;
-}
-
-Outcome run(const QStringList& arguments) {
-  QProcess process;
-  process.start(QStringLiteral(COPPICE_CLI), arguments);
-  process.closeWriteChannel();
-  return finish(process);
-}
-
 QString example(const QString& name) {
   return QStringLiteral(COPPICE_EXAMPLES) + "/" + name + ".fabric.json";
-}
-
-QByteArray told(const Outcome& outcome) {
-  return "exit " + QByteArray::number(outcome.code) + "\nstdout: " + outcome.out.left(4000) +
-         "\nstderr: " + outcome.err.left(2000);
 }
 
 QString chunksOf(const QString& program) {
@@ -55,8 +27,6 @@ QString chunksOf(const QString& program) {
 }
 
 }  // namespace
-
-#define VERIFY_TOLD(condition, outcome) QVERIFY2(condition, told(outcome).constData())
 
 class TestCliSizes : public QObject {
   Q_OBJECT
