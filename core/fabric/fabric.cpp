@@ -90,7 +90,8 @@ bool byEnds(const Arc& a, const Arc& b) {
 Result<Fabric> Fabric::build(const Description& description) {
   try {
     detail::Inspection inspection = detail::inspect(description, false);
-    for (Finding& finding : inspection.findings) {
+    for (PlacedFinding& placed : inspection.findings) {
+      Finding& finding = placed.finding;
       if (finding.severity == Severity::error) {
         return Error{finding.code, std::move(finding.text), std::move(finding.fix), std::move(finding.where)};
       }

@@ -40,12 +40,18 @@ IdFault idFault(std::string_view id) {
   return IdFault::none;
 }
 
-std::string nodeElement(std::string_view id, std::size_t index) {
-  return "node " + (id.empty() ? std::to_string(index) : inQuotes(id));
+/// What a finding is about, for a person and for code.
+struct Element {
+  std::string text;
+  ElementRef ref = {};
+};
+
+Element nodeElement(std::string_view id, std::size_t index) {
+  return {"node " + (id.empty() ? std::to_string(index) : inQuotes(id)), NodeRef{index}};
 }
 
-std::string linkElement(const LinkDescription& link, std::size_t index) {
-  return "link " + std::to_string(index) + " " + inQuotes(link.src) + " -> " + inQuotes(link.dst);
+Element linkElement(const LinkDescription& link, std::size_t index) {
+  return {"link " + std::to_string(index) + " " + inQuotes(link.src) + " -> " + inQuotes(link.dst), LinkRef{index}};
 }
 
 /// `1 GPU`, `3 GPUs`.
@@ -146,7 +152,7 @@ public:
       add(Severity::error, ErrorCode::infeasible,
           m_result.gpus.empty() ? "the fabric has no GPU, so there is nothing to send"
                                 : "the fabric has only one GPU, so there is nothing to send",
-          "add nodes of kind \"gpu\" until there are two or more", "nodes");
+          "add nodes of kind \"gpu\" until there are two or more", {"nodes"});
     }
     checkReach();
     checkBalance();
@@ -155,15 +161,16 @@ public:
   }
 
 private:
-  void add(Severity severity, ErrorCode code, std::string text, std::string fix, std::string element) {
-    m_result.findings.push_back({severity, code, std::move(text), std::move(fix), {.element = std::move(element)}});
+  void add(Severity severity, ErrorCode code, std::string text, std::string fix, Element element) {
+    m_result.findings.push_back(
+        {{severity, code, std::move(text), std::move(fix), {.element = std::move(element.text)}}, element.ref});
   }
-  void addError(std::string text, std::string fix, std::string element) {
+  void addError(std::string text, std::string fix, Element element) {
     add(Severity::error, ErrorCode::invalidFabric, std::move(text), std::move(fix), std::move(element));
   }
 
   [[nodiscard]] const std::string& idOf(NodeIndex node) const { return m_result.nodes[node].id; }
-  [[nodiscard]] std::string elementOf(NodeIndex node) const {
+  [[nodiscard]] Element elementOf(NodeIndex node) const {
     return nodeElement(idOf(node), static_cast<std::size_t>(node));
   }
   [[nodiscard]] bool isGpu(NodeIndex node) const { return m_isGpu[node]; }
@@ -175,7 +182,7 @@ private:
     std::map<std::size_t, std::vector<std::size_t>> repeats;  // first position -> all positions
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const NodeDescription& node = nodes[i];
-      const std::string element = nodeElement(node.id, i);
+      const Element element = nodeElement(node.id, i);
       switch (idFault(node.id)) {
         case IdFault::none:
           break;
@@ -291,13 +298,13 @@ private:
     if (!missing.empty() && ranked.size() == gpuCount) {
       isRight = false;
       addError("no GPU has rank " + listed(missing, [](std::size_t rank) { return std::to_string(rank); }),
-               "number the " + counted(gpuCount, "GPU") + " " + range + " without gaps", "nodes");
+               "number the " + counted(gpuCount, "GPU") + " " + range + " without gaps", {"nodes"});
     }
     return isRight;
   }
 
-  template <typename Element>
-  std::optional<NodeIndex> readEnd(const std::string& id, const char* key, const Element& element) {
+  template <typename MakeElement>
+  std::optional<NodeIndex> readEnd(const std::string& id, const char* key, const MakeElement& element) {
     if (id.empty()) {
       addError(std::string(key) + " is empty", "write the id of a node", element());
       return std::nullopt;
@@ -367,7 +374,7 @@ private:
     }
   }
 
-  void addOverflow(const std::string& what, std::string element) {
+  void addOverflow(const std::string& what, Element element) {
     m_skippedLinks = true;
     add(Severity::error, ErrorCode::overflow, what + " leaves the exact 64-bit range",
         "use smaller numbers, or bandwidths with fewer digits and smaller denominators", std::move(element));
@@ -393,7 +400,7 @@ private:
           reportedTail = merged.tail;
           reportedHead = merged.head;
           addOverflow("the sum of the parallel links",
-                      "links " + inQuotes(idOf(merged.tail)) + " -> " + inQuotes(idOf(merged.head)));
+                      {"links " + inQuotes(idOf(merged.tail)) + " -> " + inQuotes(idOf(merged.head))});
         }
       }
       if (arcs[i].latency && (!merged.latency || *merged.latency < *arcs[i].latency)) {
@@ -471,7 +478,7 @@ private:
               " cannot reach each other: the GPUs fall into " + counted(parts.size(), "part") +
               " that no path of links joins" + remark + ": " +
               listed(parts, [&](const std::vector<NodeIndex>& part) { return "{" + listGpus(part) + "}"; }),
-          "add links between the parts", "nodes");
+          "add links between the parts", {"nodes"});
     }
 
     std::fill(seen.begin(), seen.end(), 0);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "live/live_state.hpp"
+
 namespace coppice::live {
 
 using fabric::EditedFabric;
@@ -49,6 +51,17 @@ Result<Answer> BoundFollower::answer(EditedFabric& fabric, const forestcoll::Req
   }
   enter(fabric, all);
   return m_bound->bound(progress);
+}
+
+std::vector<BoundFollower::OrderedGpu> BoundFollower::orderedGpus() {
+  std::vector<OrderedGpu> gpus;
+  const std::vector<LiveState::HalfView> halves = m_bound->state().halves();
+  if (halves.size() == 1 || halves[0].engine == halves[1].engine) {
+    for (const CutEngine::OrderedSink& sink : halves[0].engine->orderedSinks()) {
+      gpus.push_back({keyOf(sink.node), sink.canBeTight});
+    }
+  }
+  return gpus;
 }
 
 void BoundFollower::enter(const EditedFabric& fabric, const std::vector<Key>& added) {

@@ -24,6 +24,14 @@ public:
   [[nodiscard]] const std::optional<LiveBound>& bound() const { return m_bound; }
   /// @pre node is part of the last answer
   [[nodiscard]] fabric::Key keyOf(NodeId node) const { return m_keys[static_cast<std::size_t>(node)]; }
+  /// The GPUs in an order in which every tightest cut of the answer has a first GPU that can be its first. Empty where
+  /// that is not known: for an allreduce whose halves differ.
+  struct OrderedGpu {
+    fabric::Key key = 0;
+    bool canBeFirst = true;
+  };
+  /// @pre the last answer has a cut
+  [[nodiscard]] std::vector<OrderedGpu> orderedGpus();
 
 private:
   /// Also which nodes are new to m_bound, ascending.

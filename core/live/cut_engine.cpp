@@ -576,6 +576,27 @@ int64_t CutEngine::enteringWeight(std::span<const WeightedArc> arcs, std::span<c
   return sum;
 }
 
+bool CutEngine::isBelow(const Sink& sink, const CutRatio& bound) const {
+  const int64_t rest = m_total - m_demand[sink.node];
+  Int128 left = 0;
+  Int128 right = 0;
+  // P * rest / X as in isAtMost().
+  return rest > 0 && sink.isCertified && sink.inflow >= Int128{sink.supplyScale} * rest &&
+         !__builtin_mul_overflow(Int128{sink.scale} * rest, Int128{bound.exit}, &left) &&
+         !__builtin_mul_overflow(sink.inflow, Int128{bound.demand}, &right) && left < right;
+}
+
+std::vector<CutEngine::OrderedSink> CutEngine::orderedSinks() const {
+  std::vector<OrderedSink> sinks;
+  sinks.reserve(m_sinks.size());
+  for (const Sink& sink : m_sinks) {
+    if (sink.isActive) {
+      sinks.push_back({sink.node, !isBelow(sink, m_answer.ratio)});
+    }
+  }
+  return sinks;
+}
+
 CutRatio CutEngine::storedRatio(int slot) const {
   return m_sinks[slot].isActive ? lowerBound(m_sinks[slot]) : CutRatio{0, 1};
 }

@@ -96,6 +96,14 @@ public:
   /// Brings the answer up to date. Throws CancelledError and OverflowError; what was solved until then is kept.
   const Answer& solve(const Progress& progress);
   [[nodiscard]] bool isSolved() const { return m_isSolved; }
+  /// A sink in the engine's order, and whether some cut of the answer's ratio can have it as its first sink. False
+  /// is proven by the sink's certificate.
+  struct OrderedSink {
+    int node = 0;
+    bool canBeTight = true;
+  };
+  /// @pre isSolved(), no probe
+  [[nodiscard]] std::vector<OrderedSink> orderedSinks() const;
   /// Demand outside the set and capacity into it.
   [[nodiscard]] CutRatio ratioOf(std::span<const int> set) { return {m_total - demandOf(set), entering(set)}; }
 
@@ -180,6 +188,8 @@ private:
   [[nodiscard]] CutRatio lowerBound(const Sink& sink) const;
   [[nodiscard]] CutRatio singleton(int node) const;
   [[nodiscard]] bool isAtMost(const Sink& sink, const CutRatio& bound) const;
+  /// The certificate proves that the sink's ratio is less. Not between beginProbe and endProbe.
+  [[nodiscard]] bool isBelow(const Sink& sink, const CutRatio& bound) const;
   template <typename Cap>
   void resolve(LocalFlow<Cap>& flow, int index, Answer& best);
   void storeSet(int index, std::vector<int> set);

@@ -12,6 +12,7 @@
 #include "base/checked.hpp"
 #include "base/units.hpp"
 #include "designer/document/error_text.hpp"
+#include "fabric/validation.hpp"
 #include "forestcoll/tied_cuts.hpp"
 
 using namespace Qt::StringLiterals;
@@ -136,21 +137,24 @@ Bound BoundSolver::compute(const Question& question, std::stop_token stop) {
 
 /// All that validate() says. An error is also why there is no bound.
 void BoundSolver::inspect(Bound& bound) const {
-  Snapshot snapshot;
-  snapshot.facts = std::make_shared<const fabric::Description>(m_fabric.description());
+  std::vector<NodeId> nodes;
   for (const auto& [key, node] : m_fabric.nodes()) {
-    snapshot.nodes.push_back(NodeId{key});
+    nodes.push_back(NodeId{key});
   }
-  for (const fabric::Key key : m_fabric.linkKeys()) {
-    snapshot.links.push_back(LinkId{key});
-  }
-  bound.findings = fabric::validate(*snapshot.facts);
-  const ElementFinder finder(snapshot);
-  for (const Finding& finding : bound.findings) {
-    bound.culprits.push_back(finder.find(finding.where));
-    if (finding.severity == Severity::error && bound.why.isEmpty()) {
-      bound.why = reason(finding.text, finding.fix);
+  const std::vector<fabric::Key> links = m_fabric.linkKeys();
+  const auto elementOf = [&](const fabric::ElementRef& ref) {
+    if (const auto* node = std::get_if<fabric::NodeRef>(&ref)) {
+      return ElementId(nodes[node->index]);
     }
+    const auto* link = std::get_if<fabric::LinkRef>(&ref);
+    return link != nullptr ? ElementId(LinkId{links[link->index]}) : ElementId();
+  };
+  for (fabric::PlacedFinding& placed : fabric::validateElements(m_fabric.description())) {
+    bound.culprits.push_back(elementOf(placed.element));
+    if (placed.finding.severity == Severity::error && bound.why.isEmpty()) {
+      bound.why = reason(placed.finding.text, placed.finding.fix);
+    }
+    bound.findings.push_back(std::move(placed.finding));
   }
 }
 
@@ -211,7 +215,7 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
 }
 
 void BoundSolver::addCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress,
-                          Bound& bound) const {
+                          Bound& bound) {
   const fabric::EditedFabric::Indexed fabric = m_fabric.indexed();
   std::vector<std::string_view> boxOfNode;
   boxOfNode.reserve(fabric.nodes.size());
@@ -219,15 +223,21 @@ void BoundSolver::addCuts(const forestcoll::Request& request, const live::Answer
     boxOfNode.emplace_back(node->facts.box);
   }
   const fabric::BoxTree boxes(boxOfNode);
+  const auto indexOf = [&](fabric::Key key) {
+    const auto place = std::lower_bound(fabric.keys.begin(), fabric.keys.end(), key);
+    return static_cast<fabric::NodeIndex>(place - fabric.keys.begin());
+  };
+  forestcoll::CutFabric shape{fabric.gpus, fabric.arcs, boxes};
+  for (const live::BoundFollower::OrderedGpu& gpu : m_follower.orderedGpus()) {
+    shape.sinks.push_back({indexOf(gpu.key), gpu.canBeFirst});
+  }
   schedule::Cut known = answer.cut;
   for (fabric::NodeIndex& node : known.nodes) {
-    const auto place = std::lower_bound(fabric.keys.begin(), fabric.keys.end(), m_follower.keyOf(node));
-    node = static_cast<fabric::NodeIndex>(place - fabric.keys.begin());
+    node = indexOf(m_follower.keyOf(node));
   }
   std::sort(known.nodes.begin(), known.nodes.end());
   const CutViews views(fabric, boxes, answer.isReduction);
-  const Result<forestcoll::TiedCuts> tied =
-      forestcoll::tiedCuts({fabric.gpus, fabric.arcs, boxes}, request, known, progress);
+  const Result<forestcoll::TiedCuts> tied = forestcoll::tiedCuts(shape, request, known, progress);
   if (!tied) {
     // The bound stands without them.
     bound.cuts = {views.of(known)};

@@ -73,8 +73,7 @@ private:
   void takeChanges();
   void inspect(Bound& bound) const;
   void solve(const Question& question, std::stop_token stop, Bound& bound);
-  void addCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress,
-               Bound& bound) const;
+  void addCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress, Bound& bound);
 
   // What has come since the last answer.
   std::mutex m_inboxMutex;

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,17 +24,6 @@ struct Snapshot {
   static Snapshot of(const Model& model);
   /// All of it as one change of an empty fabric.
   [[nodiscard]] fabric::FabricDelta delta() const;
-};
-
-/// Which element a finding of core/fabric speaks of; invalid for the fabric as a whole.
-class ElementFinder {
-public:
-  explicit ElementFinder(const Snapshot& snapshot);
-  [[nodiscard]] ElementId find(const Place& place) const;
-
-private:
-  std::vector<LinkId> m_links;
-  std::unordered_map<std::string, NodeId> m_nodes;
 };
 
 }  // namespace coppice::designer

@@ -14,6 +14,7 @@
 #include "designer/jobs/assumption.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/jobs/live_bound.hpp"
+#include "forestcoll/tied_cuts.hpp"
 #include "presets/presets.hpp"
 
 using namespace coppice;
@@ -609,6 +610,23 @@ void TestDesignerJobs::deltasAgreeWithTheWhole() {
     if (optimum) {
       QCOMPARE(followed.algbw->toString(), optimum->algbw.toString());
       ++answers;
+    }
+    // What is known of the sinks leaves out no tied cut.
+    if (optimum && followed.note.isEmpty()) {
+      const CutView& first = followed.cuts.front();
+      schedule::Cut cut{{}, first.demand, first.exitBandwidth};
+      for (const NodeId node : first.inside) {
+        const auto place = std::lower_bound(snapshot.nodes.begin(), snapshot.nodes.end(), node);
+        cut.nodes.push_back(static_cast<int>(place - snapshot.nodes.begin()));
+      }
+      const auto tied = forestcoll::tiedCuts(*fabric, request, cut);
+      QVERIFY2(tied.hasValue(), tied ? "" : describe(tied.error()).c_str());
+      QCOMPARE(followed.cutCount, tied->count);
+      QCOMPARE(followed.cuts.size(), tied->cuts.size());
+      for (std::size_t i = 0; i < tied->cuts.size(); ++i) {
+        QCOMPARE(followed.cuts[i].inside.size(), tied->cuts[i].nodes.size());
+        QCOMPARE(followed.cuts[i].exitBandwidth.toString(), tied->cuts[i].exitBandwidth.toString());
+      }
     }
   }
   QVERIFY2(answers > 20, qPrintable(QString::number(answers)));
