@@ -12,6 +12,7 @@
 
 #include "base/result.hpp"
 #include "dot/dot.hpp"
+#include "io/dot_messages.hpp"
 #include "io/fabric_json.hpp"
 #include "layout.hpp"
 
@@ -37,7 +38,7 @@ constexpr std::string_view kUsage =
     "Converts between Graphviz DOT and the Coppice fabric format; layout-dot, layout-neato, layout-fdp,\n"
     "layout-sfdp and layout-circo give the centre of each node, one \"name x y\" a line, in points, y\n"
     "upwards. Notes and warnings go to standard error, one a line; so does an error, and the exit status\n"
-    "is then 2.\n";
+    "is then 2. With --records before the mode, each of them is a JSON object.\n";
 
 /// libcgraph cannot be stopped and asks for memory as a text tells it to; the system holds it back.
 void limitResources() {
@@ -53,8 +54,15 @@ void limitResources() {
   setrlimit(RLIMIT_CORE, &noCore);
 }
 
+bool writesRecords = false;
+
+void say(const coppice::Finding& finding) {
+  const std::string line = writesRecords ? coppice::io::dotRecord(finding) : coppice::describe(finding);
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
 int fail(const coppice::Error& error) {
-  std::fprintf(stderr, "error: %s\n", coppice::describe(error).c_str());
+  say({coppice::Severity::error, error.code, error.message, error.fix, error.where});
   return kBadInput;
 }
 
@@ -87,7 +95,7 @@ int readMode(const std::string& input) {
     return fail(imported.error());
   }
   for (const coppice::Finding& finding : imported->findings) {
-    std::fprintf(stderr, "%s\n", coppice::describe(finding).c_str());
+    say(finding);
   }
   return put(coppice::io::writeFabricJson(imported->description));
 }
@@ -104,15 +112,16 @@ int writeMode(const std::string& input) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view mode = argc == 2 ? argv[1] : "";
+  writesRecords = argc == 3 && argv[1] == coppice::io::kDotRecords;
+  const int modeAt = writesRecords ? 2 : 1;
+  const std::string_view mode = argc == modeAt + 1 ? argv[modeAt] : "";
   if (mode == "--help" || mode == "-h") {
     return put(std::string(kUsage));
   }
   constexpr std::string_view kLayout = "layout-";
   const std::string engine(mode.starts_with(kLayout) ? mode.substr(kLayout.size()) : std::string_view());
   if (mode != "read" && mode != "write" && !coppice::dot::isLayoutEngine(engine)) {
-    std::fprintf(stderr, "error: use read, write or layout-dot; see coppice-dot --help\n");
-    return kBadInput;
+    return fail({coppice::ErrorCode::badUsage, "use read, write or layout-dot", "see coppice-dot --help"});
   }
   limitResources();
   try {

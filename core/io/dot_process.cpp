@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "io/dot_messages.hpp"
 #include "io/fabric_json.hpp"
 
 namespace coppice::io {
@@ -113,6 +114,20 @@ bool isProgram(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
+/// What the helper says in records; other lines are those of libraries.
+std::vector<Finding> findingsIn(std::string_view messages, const std::string& fileName) {
+  std::vector<Finding> findings;
+  while (!messages.empty()) {
+    const std::size_t end = std::min(messages.find('\n'), messages.size());
+    if (std::optional<Finding> finding = readDotRecord(messages.substr(0, end))) {
+      finding->where.file = fileName;
+      findings.push_back(std::move(*finding));
+    }
+    messages.remove_prefix(std::min(end + 1, messages.size()));
+  }
+  return findings;
+}
+
 /// Runs the helper with input on its standard input until it ends.
 class Run {
 public:
@@ -184,7 +199,7 @@ private:
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    char* arguments[] = {m_program.data(), m_mode.data(), nullptr};
+    char* arguments[] = {m_program.data(), m_records.data(), m_mode.data(), nullptr};
     const int code = ::posix_spawn(&pid, m_program.c_str(), &actions, &attributes, arguments, environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
@@ -271,40 +286,18 @@ private:
                    "the Graphviz helper was ended by signal " + std::to_string(WTERMSIG(status)) + " on this text",
                    "simplify the graph; Graphviz itself may be at fault"};
     }
-    const std::size_t at = m_answer.messages.rfind("error: ");
-    if (at == std::string::npos) {
-      return Error{ErrorCode::io,
-                   "the Graphviz helper failed with status " + std::to_string(WEXITSTATUS(status)) + " and no message",
-                   "check the installation of " + m_program};
-    }
-    std::string line = m_answer.messages.substr(at + 7);
-    line.resize(std::min(line.find('\n'), line.size()));
-    return parseError(line);
-  }
-
-  /// Back from "line 3:7: message; fix".
-  static Error parseError(std::string_view line) {
-    Error error{ErrorCode::badInput, {}};
-    if (line.starts_with("line ")) {
-      const char* end = line.data() + line.size();
-      auto read = std::from_chars(line.data() + 5, end, error.where.line);
-      if (read.ec == std::errc{} && read.ptr != end && *read.ptr == ':' && read.ptr + 1 != end && read.ptr[1] >= '0' &&
-          read.ptr[1] <= '9') {
-        read = std::from_chars(read.ptr + 1, end, error.where.column);
-      }
-      if (read.ec == std::errc{} && std::string_view(read.ptr, end).starts_with(": ")) {
-        line = std::string_view(read.ptr + 2, end);
+    for (Finding& finding : findingsIn(m_answer.messages, {})) {
+      if (finding.severity == Severity::error) {
+        return Error{ErrorCode::badInput, std::move(finding.text), std::move(finding.fix), std::move(finding.where)};
       }
     }
-    const std::size_t fix = line.rfind("; ");
-    error.message = line.substr(0, fix);
-    if (fix != std::string_view::npos) {
-      error.fix = line.substr(fix + 2);
-    }
-    return error;
+    return Error{ErrorCode::io,
+                 "the Graphviz helper failed with status " + std::to_string(WEXITSTATUS(status)) + " and no message",
+                 "check the installation of " + m_program};
   }
 
   std::string m_program;
+  std::string m_records = std::string(kDotRecords);
   std::string m_mode;
   std::string_view m_input;
   const DotHelperOptions& m_options;
@@ -328,33 +321,6 @@ Result<Answer> runHelper(const char* mode, std::string_view input, const DotHelp
                  "give the path of coppice-dot"};
   }
   return Run(program, mode, input, options).go();
-}
-
-std::vector<Finding> parseFindings(std::string_view messages, const std::string& fileName) {
-  std::vector<Finding> findings;
-  while (!messages.empty()) {
-    const std::size_t end = std::min(messages.find('\n'), messages.size());
-    std::string_view line = messages.substr(0, end);
-    messages.remove_prefix(std::min(end + 1, messages.size()));
-    Finding finding;
-    finding.where.file = fileName;
-    if (line.starts_with("note: ")) {
-      finding.severity = Severity::note;
-      line.remove_prefix(6);
-    } else if (line.starts_with("warning: ")) {
-      finding.severity = Severity::warning;
-      line.remove_prefix(9);
-    } else {
-      continue;
-    }
-    const std::size_t fix = line.rfind("; ");
-    finding.text = line.substr(0, fix);
-    if (fix != std::string_view::npos) {
-      finding.fix = line.substr(fix + 2);
-    }
-    findings.push_back(std::move(finding));
-  }
-  return findings;
 }
 
 }  // namespace
@@ -398,7 +364,7 @@ Result<ImportResult> readDotWithHelper(std::string_view text, const std::string&
       return Error{ErrorCode::io, "the Graphviz helper's answer cannot be read: " + description.error().message,
                    "use the coppice-dot of this version", Place{fileName}};
     }
-    return ImportResult{std::move(*description), parseFindings(answer->messages, fileName)};
+    return ImportResult{std::move(*description), findingsIn(answer->messages, fileName)};
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::limit, "the graph does not fit into memory", "give a smaller graph", Place{fileName}};
   }

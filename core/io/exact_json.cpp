@@ -2,54 +2,22 @@
 #include "io/exact_json.hpp"
 
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <unordered_set>
 
-#include <nlohmann/json.hpp>
-
 #include "base/text.hpp"
+#include "io/json_text.hpp"
 #include "io/text_place.hpp"
 
 namespace coppice::io {
 namespace {
 
-/// Reads the text and remembers, for messages, how far the parser has come.
-class CountingIterator {
-public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  CountingIterator(const char* at, const char* start, std::size_t* consumed)
-      : m_at(at), m_start(start), m_consumed(consumed) {}
-
-  reference operator*() const { return *m_at; }
-  CountingIterator& operator++() {
-    ++m_at;
-    *m_consumed = static_cast<std::size_t>(m_at - m_start);
-    return *this;
-  }
-  CountingIterator operator++(int) {
-    CountingIterator old = *this;
-    ++*this;
-    return old;
-  }
-  friend bool operator==(const CountingIterator& a, const CountingIterator& b) { return a.m_at == b.m_at; }
-  friend bool operator!=(const CountingIterator& a, const CountingIterator& b) { return a.m_at != b.m_at; }
-
-private:
-  const char* m_at;
-  const char* m_start;
-  std::size_t* m_consumed;
-};
-
 class Collector : public nlohmann::json_sax<nlohmann::json> {
 public:
-  Collector(const JsonLimits& limits, const TextPlaces& places, const std::size_t& consumed)
-      : m_limits(limits), m_places(places), m_consumed(consumed) {}
+  Collector(std::string_view text, const JsonLimits& limits, const TextPlaces& places)
+      : m_text(text), m_limits(limits), m_places(places) {}
+
+  bool parse() { return parseJson(m_text, m_reached, *this); }
 
   bool null() override { return add({JsonValue::Kind::null}); }
   bool boolean(bool value) override { return add({JsonValue::Kind::boolean, value ? "true" : "false"}); }
@@ -74,17 +42,9 @@ public:
   bool parse_error(std::size_t position, const std::string& last,
                    const nlohmann::detail::exception& exception) override {
     if (!error) {
-      // The library's text is only looked at: it repeats the token without escaping it.
-      const std::string_view reason = exception.what();
-      const auto says = [&](std::string_view words) { return reason.find(words) != std::string_view::npos; };
-      if (says("number overflow")) {
-        error = Error{ErrorCode::overflow, inQuotes(last) + " is too large a number", "use fewer digits"};
-      } else if (says("unexpected end of input") || says("missing closing quote")) {
-        error = Error{ErrorCode::badInput, "the JSON text ends too early", "give the whole text"};
-      } else {
-        error = Error{ErrorCode::badInput, "not valid JSON at " + inQuotes(last), "correct the text here"};
-      }
-      error->where = m_places.at(position > 0 ? position - 1 : 0);
+      JsonFault fault = jsonFault(m_text, position, last, exception.id);
+      error = Error{fault.isNumberTooLarge ? ErrorCode::overflow : ErrorCode::badInput, std::move(fault.message),
+                    fault.isNumberTooLarge ? "use fewer digits" : "correct the text here", m_places.at(fault.offset)};
     }
     return false;
   }
@@ -99,7 +59,7 @@ private:
   };
 
   bool fail(ErrorCode code, std::string message, std::string fix) {
-    error = Error{code, std::move(message), std::move(fix), m_places.at(m_consumed)};
+    error = Error{code, std::move(message), std::move(fix), m_places.at(consumed())};
     return false;
   }
 
@@ -113,7 +73,7 @@ private:
     if (!count()) {
       return false;
     }
-    value.offset = m_consumed;
+    value.offset = consumed();
     place(std::move(value));
     return true;
   }
@@ -138,7 +98,7 @@ private:
     }
     m_stack.push_back({});
     m_stack.back().value.kind = kind;
-    m_stack.back().value.offset = m_consumed;
+    m_stack.back().value.offset = consumed();
     return true;
   }
 
@@ -149,9 +109,12 @@ private:
     return true;
   }
 
+  [[nodiscard]] std::size_t consumed() const { return static_cast<std::size_t>(m_reached - m_text.data()); }
+
+  std::string_view m_text;
   const JsonLimits& m_limits;
   const TextPlaces& m_places;
-  const std::size_t& m_consumed;
+  const char* m_reached = nullptr;
   std::vector<Open> m_stack;
   std::size_t m_count = 0;
 };
@@ -204,11 +167,8 @@ Result<JsonValue> parseExactJson(std::string_view text, const std::string& fileN
                  "give a smaller file", Place{fileName, 0, 0, {}}};
   }
   const TextPlaces places(text, fileName);
-  std::size_t consumed = 0;
-  Collector collector(limits, places, consumed);
-  const char* start = text.data();
-  const bool isRead = nlohmann::json::sax_parse(CountingIterator(start, start, &consumed),
-                                                CountingIterator(start + text.size(), start, &consumed), &collector);
+  Collector collector(text, limits, places);
+  const bool isRead = collector.parse();
   if (!isRead || collector.error) {
     return collector.error.value_or(
         Error{ErrorCode::badInput, "not valid JSON", "correct the text", Place{fileName, 0, 0, {}}});

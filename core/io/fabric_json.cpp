@@ -6,10 +6,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <span>
@@ -19,6 +17,8 @@
 
 #include "base/rational.hpp"
 #include "base/text.hpp"
+#include "io/exact_json.hpp"
+#include "io/json_text.hpp"
 
 namespace coppice::io {
 namespace {
@@ -33,37 +33,6 @@ bool contains(std::span<const std::string_view> keys, std::string_view key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-std::string jsonString(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-/// Feeds the parser and says how far it has read, which nlohmann's events do not.
-class TrackedIterator {
-public:
-  using iterator_category = std::forward_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  TrackedIterator(const char* at, const char** reached) : m_at(at), m_reached(reached) {}
-  reference operator*() const { return *m_at; }
-  TrackedIterator& operator++() {
-    *m_reached = ++m_at;
-    return *this;
-  }
-  TrackedIterator operator++(int) {
-    TrackedIterator before = *this;
-    ++*this;
-    return before;
-  }
-  friend bool operator==(const TrackedIterator& a, const TrackedIterator& b) { return a.m_at == b.m_at; }
-
-private:
-  const char* m_at;
-  const char** m_reached;
-};
-
 /// Key and JSON text of a value that this version does not know.
 struct Extra {
   std::string key;
@@ -73,7 +42,7 @@ struct Extra {
 std::string joined(const std::vector<Extra>& extras) {
   std::string text;
   for (const Extra& extra : extras) {
-    text += (text.empty() ? "{" : ",") + jsonString(extra.key) + ":" + extra.value;
+    text += (text.empty() ? "{" : ",") + jsonQuoted(extra.key) + ":" + extra.value;
   }
   return text.empty() ? text : text + "}";
 }
@@ -95,12 +64,7 @@ public:
     m_frames.push_back({Level::root});
   }
 
-  bool parse() {
-    const char* begin = m_text.data();
-    const char* end = begin + m_text.size();
-    m_reached = begin;
-    return nlohmann::json::sax_parse(TrackedIterator(begin, &m_reached), TrackedIterator(end, &m_reached), this);
-  }
+  bool parse() { return parseJson(m_text, m_reached, *this); }
 
   fabric::Description& description() { return m_description; }
   std::vector<Extra>& extras() { return m_frames.front().extras; }
@@ -130,7 +94,7 @@ public:
     }
     if (frame.level == Level::extra) {
       std::string& text = extraText();
-      text += (frame.isEmpty ? "" : ",") + jsonString(key) + ":";
+      text += (frame.isEmpty ? "" : ",") + jsonQuoted(key) + ":";
       frame.isEmpty = false;
     } else {
       frame.key = key;
@@ -194,20 +158,20 @@ public:
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string&,  // NOLINT(readability-identifier-naming)
+  bool parse_error(std::size_t position, const std::string& last,  // NOLINT(readability-identifier-naming)
                    const nlohmann::json::exception& exception) {
     beginToken();
     const std::string_view token = m_text.substr(std::min(m_tokenStart, m_text.size()));
-    const bool isOverflow = exception.id == 406;
+    JsonFault fault = jsonFault(m_text, position, last, exception.id);
     std::string fix = "check the file with a JSON tool";
-    if (isOverflow) {
+    if (fault.isNumberTooLarge) {
       fix = "use a number below 1e308";
     } else if (startsWithWord(token, "nan") || startsWithWord(token, "inf") || startsWithWord(token, "-inf")) {
       fix = "JSON has no NaN or Infinity; write a finite number";
     }
-    m_tokenStart = isOverflow ? m_tokenStart : std::min(position == 0 ? 0 : position - 1, m_text.size());
-    fail(isOverflow ? "a number is too large" : "not valid JSON: " + reason(exception.what()), std::move(fix), path());
-    m_error.code = isOverflow ? ErrorCode::overflow : ErrorCode::badInput;
+    m_tokenStart = fault.isNumberTooLarge ? m_tokenStart : fault.offset;
+    fail(fault.isNumberTooLarge ? "a number is too large" : std::move(fault.message), std::move(fix), path());
+    m_error.code = fault.isNumberTooLarge ? ErrorCode::overflow : ErrorCode::badInput;
     return false;
   }
 
@@ -242,22 +206,6 @@ private:
     return text.size() >= word.size() && std::equal(word.begin(), word.end(), text.begin(), [](char a, char b) {
              return a == (b | ('A' <= b && b <= 'Z' ? 32 : 0));
            });
-  }
-
-  /// nlohmann's text without its code, its place (we give our own) and the token, which may be long.
-  static std::string reason(std::string_view what) {
-    if (const std::size_t column = what.find("column "); column != std::string_view::npos) {
-      if (const std::size_t colon = what.find(": ", column); colon != std::string_view::npos) {
-        what.remove_prefix(colon + 2);
-      }
-    }
-    std::string text(what);
-    const std::size_t token = text.find("; last read: '");
-    if (token != std::string::npos) {
-      const std::size_t end = text.rfind('\'');
-      text.erase(token, end - token + 1);
-    }
-    return text;
   }
 
   /// Between two tokens stand only white space, commas and colons.
@@ -469,7 +417,7 @@ private:
     const Frame& frame = m_frames.back();
     if (isExtra()) {
       separateExtra();
-      extraText() += type == ValueType::string ? jsonString(value) : std::string(value);
+      extraText() += type == ValueType::string ? jsonQuoted(value) : std::string(value);
       endToken();
       return true;
     }
@@ -616,7 +564,7 @@ bool isPlainNumber(std::string_view text) {
 }
 
 std::string quantity(const std::string& text) {
-  return isPlainNumber(text) ? text : jsonString(text);
+  return isPlainNumber(text) ? text : jsonQuoted(text);
 }
 
 std::string shortest(double value) {
@@ -637,7 +585,7 @@ std::string extraMembers(const std::string& extra, std::span<const std::string_v
     for (const Extra& member : reader.extras()) {
       if (!contains(knownKeys, member.key)) {
         text += separator;
-        text += jsonString(member.key) + ": " + member.value;
+        text += jsonQuoted(member.key) + ": " + member.value;
       }
     }
   }
@@ -645,9 +593,9 @@ std::string extraMembers(const std::string& extra, std::span<const std::string_v
 }
 
 std::string nodeLine(const fabric::NodeDescription& node) {
-  std::string text = "{\"id\": " + jsonString(node.id) + ", \"kind\": " + jsonString(node.kind);
+  std::string text = "{\"id\": " + jsonQuoted(node.id) + ", \"kind\": " + jsonQuoted(node.kind);
   if (!node.box.empty()) {
-    text += ", \"box\": " + jsonString(node.box);
+    text += ", \"box\": " + jsonQuoted(node.box);
   }
   if (node.rank) {
     text += ", \"rank\": " + std::to_string(*node.rank);
@@ -662,7 +610,7 @@ std::string nodeLine(const fabric::NodeDescription& node) {
 }
 
 std::string linkLine(const fabric::LinkDescription& link) {
-  std::string text = "{\"src\": " + jsonString(link.src) + ", \"dst\": " + jsonString(link.dst) +
+  std::string text = "{\"src\": " + jsonQuoted(link.src) + ", \"dst\": " + jsonQuoted(link.dst) +
                      ", \"bandwidth\": " + quantity(link.bandwidth) +
                      ", \"duplex\": " + (link.duplex ? "true" : "false");
   if (link.count != 1) {
@@ -720,7 +668,7 @@ Result<fabric::Description> readFabricJson(std::string_view text, std::string fi
 std::string writeFabricJson(const fabric::Description& description) {
   std::string text = "{\n";
   if (!description.name.empty()) {
-    text += "  \"name\": " + jsonString(description.name) + ",\n";
+    text += "  \"name\": " + jsonQuoted(description.name) + ",\n";
   }
   const std::string extras = extraMembers(description.extra, kTopKeys, ",\n  ");
   if (!extras.empty()) {

@@ -17,8 +17,10 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
+#include "io/exact_json.hpp"
 #include "io/execution_plan.hpp"
 #include "io/fabric_json.hpp"
+#include "io/json_text.hpp"
 #include "schedule/expansion.hpp"
 #include "schedule/rotation.hpp"
 
@@ -35,10 +37,6 @@ constexpr std::string_view kFormat = "coppice-forest";
 constexpr std::int64_t kVersion = 1;
 constexpr std::int64_t kPartsVersion = 2;    ///< of files with parts
 constexpr std::int64_t kRotatedVersion = 3;  ///< of files with parts and rotations
-
-std::string jsonString(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 // ---------------------------------------------------------------------------------------------------------- writing
 
@@ -243,7 +241,7 @@ struct ForestWriter {
     } else if (writesTrees) {
       writeExpandedTrees(pen, forest, fabric, progress);
     } else if (before != nullptr && (before == forest.factored.get() || *before == *forest.factored)) {
-      pen << ",\n    \"parts\": " << jsonString(kSharedParts);
+      pen << ",\n    \"parts\": " << jsonQuoted(kSharedParts);
     } else {
       writeParts(pen, *forest.factored);
     }
@@ -499,34 +497,6 @@ struct Raw {
   std::size_t fabricEnd = 0;
 };
 
-/// Feeds the parser and says how far it has read, which nlohmann's events do not.
-class CountingIterator {
-public:
-  using iterator_category = std::forward_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  CountingIterator(const char* position, const char** reached) : m_position(position), m_reached(reached) {}
-  reference operator*() const { return *m_position; }
-  CountingIterator& operator++() {
-    *m_reached = ++m_position;
-    return *this;
-  }
-  CountingIterator operator++(int) {
-    CountingIterator before = *this;
-    ++*this;
-    return before;
-  }
-  friend bool operator==(const CountingIterator& a, const CountingIterator& b) { return a.m_position == b.m_position; }
-  friend bool operator!=(const CountingIterator& a, const CountingIterator& b) { return !(a == b); }
-
-private:
-  const char* m_position;
-  const char** m_reached;
-};
-
 /// SAX handler with a stack of its own: no input depth reaches the call stack, and edges and routes go straight into
 /// their final arrays.
 class ForestReader {
@@ -536,12 +506,7 @@ public:
   }
 
   /// False on an error, or when the header is complete and only that was asked for.
-  bool parse() {
-    const char* begin = m_text.data();
-    const char* end = begin + m_text.size();
-    m_reached = begin;
-    return nlohmann::json::sax_parse(CountingIterator(begin, &m_reached), CountingIterator(end, &m_reached), this);
-  }
+  bool parse() { return parseJson(m_text, m_reached, *this); }
 
   [[nodiscard]] bool headerComplete() const { return m_headerComplete; }
   Raw& raw() { return m_raw; }
@@ -771,19 +736,11 @@ public:
     return true;
   }
 
-  bool parse_error(std::size_t, const std::string&,  // NOLINT(readability-identifier-naming)
+  bool parse_error(std::size_t position, const std::string& last,  // NOLINT(readability-identifier-naming)
                    const nlohmann::json::exception& exception) {
-    std::string_view reason = exception.what();
-    if (const std::size_t column = reason.find("column "); column != std::string_view::npos) {
-      if (const std::size_t colon = reason.find(": ", column); colon != std::string_view::npos) {
-        reason.remove_prefix(colon + 2);
-      }
-    }
-    if (exception.id == 406) {
-      return fail("a number is too large", "generate the file again");
-    }
-    return fail("not valid JSON: " + std::string(reason.substr(0, reason.find("; last read"))),
-                "check that the file is complete");
+    JsonFault fault = jsonFault(m_text, position, last, exception.id);
+    return fail(std::move(fault.message),
+                fault.isNumberTooLarge ? "generate the file again" : "check that the file is complete");
   }
 
 private:
@@ -1500,9 +1457,9 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
         << (isRotated  ? kRotatedVersion
             : hasParts ? kPartsVersion
                        : kVersion)
-        << ",\n  \"collective\": " << jsonString(toString(schedule.collective))
-        << ",\n  \"fabric_name\": " << jsonString(schedule.fabricName)
-        << ",\n  \"digest\": " << jsonString(schedule.fabricDigest) << ",\n";
+        << ",\n  \"collective\": " << jsonQuoted(toString(schedule.collective))
+        << ",\n  \"fabric_name\": " << jsonQuoted(schedule.fabricName)
+        << ",\n  \"digest\": " << jsonQuoted(schedule.fabricDigest) << ",\n";
     if (schedule.root) {
       pen << "  \"root\": " << std::int64_t{*schedule.root} << ",\n";
     }
@@ -1520,7 +1477,7 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
     }
     pen << "  \"nodes\": [";
     for (const fabric::Node& node : fabric.nodes()) {
-      pen << (&node == fabric.nodes().data() ? "" : ", ") << jsonString(node.id);
+      pen << (&node == fabric.nodes().data() ? "" : ", ") << jsonQuoted(node.id);
     }
     pen << "],\n  \"gpus\": ";
     writeNumbers(pen, fabric.gpus());

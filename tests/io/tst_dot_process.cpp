@@ -59,14 +59,18 @@ void TestDotProcess::answers_data() {
   QTest::addColumn<QString>("message");
   QTest::newRow("good") << QStringLiteral("cat > /dev/null; echo '%1'").arg(kFabric) << -1 << "";
   QTest::newRow("reads nothing") << QStringLiteral("echo '%1'").arg(kFabric) << -1 << "";
-  QTest::newRow("error with place") << "cat >/dev/null; echo 'error: line 3:7: not good; make it good' >&2; exit 2"
-                                    << int(ErrorCode::badInput) << "x.dot:3:7: not good; make it good";
-  QTest::newRow("error with line") << "echo 'error: line 12: not good; make it good' >&2; exit 2"
-                                   << int(ErrorCode::badInput) << "x.dot:12: not good; make it good";
-  QTest::newRow("error without place") << "echo 'error: edge \"a\" -> \"b\": lost' >&2; exit 2"
-                                       << int(ErrorCode::badInput) << "x.dot: edge \"a\" -> \"b\": lost";
+  QTest::newRow("error with place")
+      << R"(cat >/dev/null; echo '{"severity": "error", "line": 3, "column": 7, "text": "not good", "fix": "make it good"}' >&2; exit 2)"
+      << int(ErrorCode::badInput) << "x.dot:3:7: not good; make it good";
+  QTest::newRow("error with line")
+      << R"(echo '{"severity": "error", "line": 12, "text": "not good", "fix": "make it good"}' >&2; exit 2)"
+      << int(ErrorCode::badInput) << "x.dot:12: not good; make it good";
+  QTest::newRow("error without place")
+      << R"(echo '{"severity": "error", "element": "edge a; b", "text": "lost"}' >&2; exit 2)"
+      << int(ErrorCode::badInput) << "x.dot: edge a; b: lost";
   QTest::newRow("notes before the error")
-      << "echo 'note: hm' >&2; echo 'error: no; yes' >&2; exit 2" << int(ErrorCode::badInput) << "x.dot: no; yes";
+      << R"(echo '{"severity": "note", "text": "hm"}' >&2; echo '{"severity": "error", "text": "no", "fix": "yes"}' >&2; exit 2)"
+      << int(ErrorCode::badInput) << "x.dot: no; yes";
   QTest::newRow("fails silently") << "exit 3" << int(ErrorCode::io) << "status 3 and no message";
   QTest::newRow("crashes") << "kill -SEGV $$" << int(ErrorCode::io) << "ended by signal 11";
   QTest::newRow("answers nonsense") << "echo hello" << int(ErrorCode::io) << "answer cannot be read";
@@ -109,8 +113,10 @@ void TestDotProcess::bigInputAndOutput() {
 
 void TestDotProcess::findingsComeThrough() {
   DotHelperOptions options;
-  options.program = m_scripts.make(
-      QStringLiteral("echo 'note: a; b' >&2; echo other >&2; echo 'warning: c' >&2; echo '%1'").arg(kFabric));
+  options.program =
+      m_scripts.make(QStringLiteral(R"(echo '{"severity": "note", "text": "a", "fix": "b"}' >&2; echo other >&2; )"
+                                    R"(echo '{"severity": "warning", "text": "c"}' >&2; echo '%1')")
+                         .arg(kFabric));
   const auto result = readDotWithHelper("", "x.dot", options);
   QVERIFY2(result, result ? "" : describe(result.error()).c_str());
   QCOMPARE(result->findings.size(), std::size_t{2});
