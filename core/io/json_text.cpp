@@ -17,7 +17,8 @@ JsonFault jsonFault(std::string_view text, std::size_t bytesRead, std::string_vi
   } else if (bytesRead > text.size()) {
     fault.message = "not valid JSON: the text ends too early";  // the parser has read the end as well
   } else {
-    fault.message = "not valid JSON at " + inQuotes(token);
+    const std::size_t length = std::max<std::size_t>(utf8SequenceLength(text, fault.offset), 1);
+    fault.message = "not valid JSON: unexpected " + inQuotes(text.substr(fault.offset, length));
   }
   return fault;
 }
