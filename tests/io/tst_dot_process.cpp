@@ -158,7 +158,7 @@ void TestDotProcess::absent() {
 
 void TestDotProcess::writes() {
   DotHelperOptions options;
-  options.program = m_scripts.make("test \"$1\" = write && cat");
+  options.program = m_scripts.make("test \"$1\" = --records && test \"$2\" = write && cat");
   fabric::Description in;
   in.nodes = {{"a", "gpu"}};
   const auto text = writeDotWithHelper(in, options);
