@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "command.hpp"
 #include "coppice/version.hpp"
+#include "simulate.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 #include "workflow/memory_limit.hpp"
@@ -109,6 +110,7 @@ int run(int argc, char** argv, bool& json) {
   addNMinusOne(app, invocation);
   addPrices(app, invocation);
   addWhatIf(app, invocation);
+  addSimulate(app, invocation);
   addRun(app, invocation);
   // An empty value, as of an unset shell variable, would read as an option that was not given.
   const CLI::Validator notEmpty(

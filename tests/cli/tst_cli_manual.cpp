@@ -180,7 +180,7 @@ void TestCliManual::optionsExist() {
   };
   QString help = helpOf("coppice-cli");
   for (const char* sub : {"check", "convert", "export", "generate", "n-1", "optimum", "preset", "preset list", "prices",
-                          "run", "verify", "what-if"}) {
+                          "run", "simulate", "verify", "what-if"}) {
     help += helpOf(QStringLiteral("coppice-cli ") + sub);
   }
   const bool hasExecutor = QFileInfo::exists(bin + "/coppice-exec");

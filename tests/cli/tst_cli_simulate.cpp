@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTest>
+#include <cmath>
+
+/// The built coppice-cli where it simulates schedules and programs.
+namespace {
+
+struct Outcome {
+  int code = -1;  ///< -1: it did not exit by itself
+  QByteArray out;
+  QByteArray err;
+
+  [[nodiscard]] QJsonObject json() const { return QJsonDocument::fromJson(out).object(); }
+};
+
+constexpr int kTimeoutMilliseconds = 120'000;
+
+Outcome run(const QStringList& arguments, const QByteArray& input = {}) {
+  QProcess process;
+  process.start(QStringLiteral(COPPICE_CLI), arguments);
+  process.write(input);
+  process.closeWriteChannel();
+  Outcome outcome;
+  if (process.waitForFinished(kTimeoutMilliseconds) && process.exitStatus() == QProcess::NormalExit) {
+    outcome.code = process.exitCode();
+  }
+  outcome.out = process.readAllStandardOutput();
+  outcome.err = process.readAllStandardError();
+  return outcome;
+}
+
+QByteArray told(const Outcome& outcome) {
+  return "exit " + QByteArray::number(outcome.code) + "\nstdout: " + outcome.out.left(2000) +
+         "\nstderr: " + outcome.err.left(2000);
+}
+
+QByteArray contents(const QString& path) {
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+}  // namespace
+
+#define VERIFY_TOLD(condition, outcome) QVERIFY2(condition, told(outcome).constData())
+
+class TestCliSimulate : public QObject {
+  Q_OBJECT
+
+private slots:
+  void initTestCase();
+  void help();
+  void rows();
+  void bandwidthOnly();
+  void pieces();
+  void text();
+  void outputs();
+  void criticalPath();
+  void programs_data();
+  void programs();
+  void errors_data();
+  void errors();
+
+private:
+  [[nodiscard]] QString file(const QString& name) const { return m_folder.filePath(name); }
+
+  QTemporaryDir m_folder;
+  QString m_schedule;
+};
+
+void TestCliSimulate::initTestCase() {
+  QVERIFY(m_folder.isValid());
+  m_schedule = file("ag.forest.json");
+  const Outcome made =
+      run({"generate", QStringLiteral(COPPICE_EXAMPLES) + "/2x-dgx-a100.fabric.json", "-o", m_schedule});
+  VERIFY_TOLD(made.code == 0, made);
+}
+
+void TestCliSimulate::help() {
+  const Outcome outcome = run({"simulate", "--help"});
+  QCOMPARE(outcome.code, 0);
+  for (const char* word : {"--fabric", "--begin", "--end", "--factor", "--pieces", "--link-latency",
+                           "--message-overhead", "--trace", "--csv", "--json", "Examples:"}) {
+    VERIFY_TOLD(outcome.out.contains(word), outcome);
+  }
+  VERIFY_TOLD(run({"--help"}).out.contains("simulate"), outcome);
+}
+
+/// One row for each size, with the fields that scripts read.
+void TestCliSimulate::rows() {
+  const Outcome outcome = run({"simulate", m_schedule, "-b", "1M", "-e", "16M", "-f", "4", "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  const QJsonArray rows = outcome.json()["rows"].toArray();
+  QCOMPARE(rows.size(), 3);
+  qint64 size = 1 << 20;
+  double lastTime = 0;
+  for (const QJsonValue& row : rows) {
+    QCOMPARE(row["size"].toInteger(), size);
+    const double time = row["time_us"].toDouble();
+    QVERIFY(time > lastTime);
+    QVERIFY(std::abs(row["algbw"].toDouble() - static_cast<double>(size) / time / 1000) < 1e-6);
+    QVERIFY(std::abs(row["busbw"].toDouble() - row["algbw"].toDouble() * 15 / 16) < 1e-6);
+    QVERIFY(row["pieces"].toInt() >= 1);
+    size *= 4;
+    lastTime = time;
+  }
+  // The same twice.
+  QCOMPARE(run({"simulate", m_schedule, "-b", "1M", "-e", "16M", "-f", "4", "--json"}).json()["rows"].toArray(), rows);
+  // -b alone is one size.
+  QCOMPARE(run({"simulate", m_schedule, "-b", "1000", "--json"}).json()["rows"].toArray().size(), 1);
+}
+
+/// With both latencies 0 and enough pieces only bandwidth counts: 1040/3 from below, whatever the size.
+void TestCliSimulate::bandwidthOnly() {
+  const QStringList free{"--link-latency", "0", "--message-overhead", "0", "--json"};
+  double last = 0;
+  for (const char* pieces : {"1", "10", "1000"}) {
+    const Outcome outcome = run(QStringList{"simulate", m_schedule, "-b", "1G", "--pieces", pieces} + free);
+    VERIFY_TOLD(outcome.code == 0, outcome);
+    const double algbw = outcome.json()["rows"][0]["algbw"].toDouble();
+    QVERIFY(algbw > last && algbw <= 1040.0 / 3 * (1 + 1e-9));
+    last = algbw;
+  }
+  QVERIFY(last > 0.99 * 1040 / 3);
+  const Outcome small = run(QStringList{"simulate", m_schedule, "-b", "16", "--pieces", "1000"} + free);
+  QVERIFY(std::abs(small.json()["rows"][0]["algbw"].toDouble() - last) < 1e-6 * last);
+}
+
+void TestCliSimulate::pieces() {
+  const auto timeOf = [&](const QStringList& more) {
+    const Outcome outcome = run(QStringList{"simulate", m_schedule, "-b", "64M", "--json"} + more);
+    return outcome.code == 0 ? outcome.json()["rows"][0]["time_us"].toDouble() : -1;
+  };
+  const double best = timeOf({"--best-pieces"});
+  QVERIFY(best > 0);
+  for (const char* pieces : {"1", "4", "64"}) {
+    QVERIFY(best <= timeOf({"--pieces", pieces}));
+  }
+}
+
+void TestCliSimulate::text() {
+  const Outcome outcome = run({"simulate", m_schedule, "-b", "1M", "-e", "2M", "--links", "3"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  VERIFY_TOLD(outcome.out.contains("algbw (GB/s)") && outcome.out.contains("1048576") &&
+                  outcome.out.contains("busiest links") && outcome.out.contains("1040/3"),
+              outcome);
+}
+
+void TestCliSimulate::outputs() {
+  const Outcome outcome = run({"simulate", m_schedule, "-b", "1M", "-e", "4M", "--trace", file("trace.json"), "--csv",
+                               file("rows.csv"), "--nccl-tests", file("rows.txt"), "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QCOMPARE(outcome.json()["trace"].toString(), file("trace.json"));
+  QVERIFY(QJsonDocument::fromJson(contents(file("trace.json"))).object()["traceEvents"].toArray().size() > 100);
+  const QByteArrayList csv = contents(file("rows.csv")).split('\n');
+  QCOMPARE(csv.size(), 5);
+  QVERIFY(csv[0].startsWith("size,pieces,time_us,algbw_GBps,busbw_GBps"));
+  QVERIFY(csv[3].startsWith("4194304,"));
+  QVERIFY(contents(file("rows.txt")).contains("out-of-place"));
+  // To standard output, with the table on standard error.
+  const Outcome piped = run({"simulate", m_schedule, "-b", "1M", "--csv", "-"});
+  VERIFY_TOLD(piped.code == 0 && piped.out.startsWith("size,") && piped.err.contains("algbw"), piped);
+}
+
+void TestCliSimulate::criticalPath() {
+  const Outcome outcome = run({"simulate", m_schedule, "-b", "1M", "--critical-path", "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  double sum = 0;
+  for (const QJsonValue& part : outcome.json()["critical_path"].toArray()) {
+    for (const char* key : {"overhead_us", "sending_us", "sharing_us", "latency_us"}) {
+      sum += part[key].toDouble();
+    }
+    QVERIFY(!part["waited_for"].toString().isEmpty());
+  }
+  const double time = outcome.json()["rows"][0]["time_us"].toDouble();
+  QVERIFY(std::abs(sum - time) < 1e-6 * time);
+  VERIFY_TOLD(run({"simulate", m_schedule, "-b", "1M", "--critical-path"}).out.contains("critical path"), outcome);
+}
+
+void TestCliSimulate::programs_data() {
+  QTest::addColumn<QString>("file");
+  QTest::addColumn<QString>("collective");
+  QTest::addColumn<double>("factor");
+  QTest::newRow("two-level alltoall") << "two_level_alltoall.xml"
+                                      << "alltoall" << 7.0 / 8;
+  QTest::newRow("hierarchical allreduce") << "hierarchical_allreduce.xml"
+                                          << "allreduce" << 14.0 / 8;
+}
+
+/// Programs of others on a fabric, without a schedule.
+void TestCliSimulate::programs() {
+  QFETCH(QString, file);
+  QFETCH(QString, collective);
+  QFETCH(double, factor);
+  const Outcome outcome = run({"simulate", QStringLiteral(COPPICE_TEST_DATA) + "/simulate/" + file, "--fabric",
+                               "preset:cluster,boxes=2,gpus=4", "-b", "1M", "-e", "64M", "-f", "8", "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QCOMPARE(outcome.json()["kind"].toString(), "program");
+  QCOMPARE(outcome.json()["collective"].toString(), collective);
+  for (const QJsonValue& row : outcome.json()["rows"].toArray()) {
+    QVERIFY(row["time_us"].toDouble() > 0);
+    QVERIFY(std::abs(row["busbw"].toDouble() - factor * row["algbw"].toDouble()) < 1e-6);
+  }
+}
+
+void TestCliSimulate::errors_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::addColumn<QString>("message");
+  const QString program = QStringLiteral(COPPICE_TEST_DATA) + "/simulate/two_level_alltoall.xml";
+  const auto row = [](const char* name, const QStringList& arguments, const char* message) {
+    QTest::newRow(name) << arguments << message;
+  };
+  row("no file", {}, "file is required");
+  row("neither", {QStringLiteral(COPPICE_EXAMPLES) + "/2x-dgx-a100.fabric.json"}, "neither a schedule nor a program");
+  row("program without fabric", {program}, "add --fabric");
+  row("pieces of a program", {program, "--fabric", "preset:dgx-a100", "--pieces", "2"}, "--pieces");
+  row("other number of ranks", {program, "--fabric", "preset:dgx-a100,boxes=2"}, "8 ranks");
+  row("sizes upside down", {"AG", "-b", "2M", "-e", "1M"}, "-e is smaller");
+  row("no bytes", {"AG", "-b", "0"}, "-b");
+  row("no size", {"AG", "-b", "much"}, "--begin");
+  row("factor one", {"AG", "-f", "1"}, "-f");
+  row("too many sizes", {"AG", "-b", "1", "-e", "1T", "-f", "1.0001"}, "too many");
+  row("no pieces", {"AG", "--pieces", "0"}, "--pieces");
+  row("negative latency", {"AG", "--link-latency", "-1"}, "--link-latency");
+  row("latency that is no number", {"AG", "--link-latency", "nan"}, "latenc");
+  row("other fabric", {"AG", "--fabric", "preset:dgx-a100,boxes=1"}, "16 GPUs");
+  row("its own input", {"AG", "--csv", "AG"}, "is the input itself");
+  row("two files on one output", {"AG", "-b", "1M", "--csv", "-", "--trace", "-"}, "standard output");
+}
+
+void TestCliSimulate::errors() {
+  QFETCH(QStringList, arguments);
+  QFETCH(QString, message);
+  arguments.replaceInStrings("AG", m_schedule);
+  const Outcome outcome = run(QStringList{"simulate"} + arguments);
+  VERIFY_TOLD(outcome.code == 2, outcome);
+  VERIFY_TOLD(outcome.err.contains(message.toUtf8()), outcome);
+}
+
+QTEST_APPLESS_MAIN(TestCliSimulate)
+#include "tst_cli_simulate.moc"
