@@ -11,11 +11,14 @@
 #include "heights_text.hpp"
 #include "input.hpp"
 #include "io/forest_json.hpp"
+#include "io/schedule_json.hpp"
 #include "io/tree_xml.hpp"
+#include "judged_text.hpp"
 #include "judgement.hpp"
 #include "sizes_text.hpp"
 #include "text.hpp"
 #include "verify/judgement.hpp"
+#include "workflow/baseline.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/schedule_file.hpp"
 
@@ -111,6 +114,25 @@ Result<Report> verifyForest(const Options& options, const std::string& text, con
   }
   result.json["findings"] = toJson(verdict->findings);
   result.text += lines(verdict->findings);
+  return result;
+}
+
+Result<Report> verifyStepSchedule(const Options& options, const std::string& text, const Progress& progress) {
+  auto loaded = io::loadSchedule(text, inputName(options.file));
+  if (!loaded) {
+    return loaded.error();
+  }
+  const auto judged = workflow::judge(loaded->fabric, std::move(loaded->schedule), progress);
+  if (!judged) {
+    return judged.error();
+  }
+  Report result = report(options.file, "schedule", judged->ok, toString(collectiveOf(judged->schedule)),
+                         loaded->fabric.gpuCount(), judged->findings);
+  if (judged->ok) {
+    describeJudged(loaded->fabric, *judged, result);
+  }
+  result.json["findings"] = toJson(judged->findings);
+  result.text += lines(judged->findings);
   return result;
 }
 
@@ -210,6 +232,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   const auto started = std::chrono::steady_clock::now();
   const ScheduleFileKind kind = kindOf(*text);
   auto result = kind == ScheduleFileKind::forest  ? verifyForest(options, *text, progress)
+                : kind == ScheduleFileKind::steps ? verifyStepSchedule(options, *text, progress)
                 : kind == ScheduleFileKind::trees ? verifyTrees(options, *text, progress)
                                                   : verifyProgram(options, *text, progress);
   if (result) {
@@ -222,12 +245,13 @@ Result<Report> run(const Options& options, const Progress& progress) {
 }  // namespace
 
 void addVerify(CLI::App& app, Invocation& invocation) {
-  CLI::App& sub = addSubcommand(app, invocation, "verify",
-                                "Check a schedule or a program: .forest.json, MSCCL XML, ForestColl tree XML",
-                                "  coppice-cli verify allgather.forest.json\n"
-                                "  coppice-cli verify allgather.xml --runtime msccl-executor-nccl\n"
-                                "  coppice-cli verify broadcast.xml --root 3 --json\n"
-                                "  coppice-cli verify trees.xml --fabric cluster.fabric.json");
+  CLI::App& sub =
+      addSubcommand(app, invocation, "verify",
+                    "Check a schedule or a program: .forest.json, .schedule.json, MSCCL XML, ForestColl tree XML",
+                    "  coppice-cli verify allgather.forest.json\n"
+                    "  coppice-cli verify allgather.xml --runtime msccl-executor-nccl\n"
+                    "  coppice-cli verify broadcast.xml --root 3 --json\n"
+                    "  coppice-cli verify trees.xml --fabric cluster.fabric.json");
   auto options = std::make_shared<Options>();
   sub.add_option("file", options->file, "File to verify; - for standard input")->required();
   sub.add_option("--runtime", options->runtime, "MSCCL XML: whose rules: " + program::runtimeNames())

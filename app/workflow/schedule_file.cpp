@@ -13,7 +13,8 @@ ScheduleFileKind scheduleFileKind(std::string_view beginning) {
   const std::string_view body = beginning.substr(first);
   if (body.front() == '{') {
     const bool isForest = body.find("\"coppice-forest\"") != std::string_view::npos;
-    return isForest ? ScheduleFileKind::forest : ScheduleFileKind::none;
+    const bool isSteps = !isForest && body.find("\"coppice-schedule\"") != std::string_view::npos;
+    return isForest ? ScheduleFileKind::forest : isSteps ? ScheduleFileKind::steps : ScheduleFileKind::none;
   }
   const auto hasElement = [&](std::string_view tag) {
     const std::size_t start = body.find(tag);

@@ -16,6 +16,7 @@ namespace coppice::workflow {
 enum class ScheduleFileKind {
   none,     ///< something else: a fabric, perhaps
   forest,   ///< `.forest.json`
+  steps,    ///< `.schedule.json`
   trees,    ///< ForestColl's tree XML
   program,  ///< MSCCL XML
 };

@@ -18,6 +18,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 #include "io/exact_json.hpp"
+#include "fabric/facts.hpp"
 #include "io/execution_plan.hpp"
 #include "io/fabric_json.hpp"
 #include "io/json_text.hpp"
@@ -260,42 +261,6 @@ bool isWritable(const Forest& forest, const fabric::Fabric& fabric, const Progre
                   forest.edges.size() - static_cast<std::size_t>(tree.firstEdge) >=
                       static_cast<std::size_t>(forest.gpuCount - 1);
          });
-}
-
-/// The facts of a fabric as a description: same nodes in the same order, stated ranks, merged links.
-fabric::Description describeFacts(const fabric::Fabric& fabric) {
-  fabric::Description description;
-  description.name = fabric.name();
-  for (const fabric::Node& node : fabric.nodes()) {
-    fabric::NodeDescription item;
-    item.id = node.id;
-    item.kind = fabric::toString(node.kind);
-    item.box = node.box;
-    if (node.kind == fabric::NodeKind::gpu) {
-      item.rank = node.rank;
-    }
-    item.multicast = node.multicast;
-    item.aggregation = node.aggregation;
-    description.nodes.push_back(std::move(item));
-  }
-  for (const fabric::Arc& arc : fabric.arcs()) {
-    const auto back = fabric.findArc(arc.head, arc.tail);
-    const fabric::Arc* reverse = back ? &fabric.arcs()[*back] : nullptr;
-    const bool duplex = reverse != nullptr && reverse->bandwidth == arc.bandwidth && reverse->latency == arc.latency;
-    if (duplex && arc.head < arc.tail) {
-      continue;
-    }
-    fabric::LinkDescription link;
-    link.src = fabric.nodes()[arc.tail].id;
-    link.dst = fabric.nodes()[arc.head].id;
-    link.bandwidth = arc.bandwidth.toString();
-    link.duplex = duplex;
-    if (arc.latency) {
-      link.latency = Bandwidth(*arc.latency).toString();
-    }
-    description.links.push_back(std::move(link));
-  }
-  return description;
 }
 
 // ---------------------------------------------------------------------------------------------------------- reading
@@ -1499,7 +1464,7 @@ Outcome writeForestJson(std::ostream& out, const Schedule& schedule, const fabri
       writer.write(*schedule.broadcastForest, schedule.reduceForest ? schedule.reduceForest->factored.get() : nullptr);
       pen << ",\n";
     }
-    std::string embedded = writeFabricJson(description != nullptr ? *description : describeFacts(fabric));
+    std::string embedded = writeFabricJson(description != nullptr ? *description : fabric::describeFacts(fabric));
     embedded.erase(embedded.find_last_not_of('\n') + 1);
     pen << "  \"fabric\": " << embedded << "\n}\n";
     pen.flush();

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/schedule_json.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <ostream>
+#include <utility>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+#include "fabric/facts.hpp"
+#include "io/exact_json.hpp"
+#include "io/fabric_json.hpp"
+#include "io/text_place.hpp"
+
+namespace coppice::io {
+namespace {
+
+using fabric::NodeIndex;
+using schedule::StepSchedule;
+using schedule::Transfer;
+
+constexpr JsonLimits kLimits{.bytes = std::size_t{512} << 20, .values = 16'000'000, .depth = 64};
+
+template <typename Numbers>
+void writeNumbers(std::ostream& out, const Numbers& numbers) {
+  out << '[';
+  bool isFirst = true;
+  for (const auto number : numbers) {
+    out << (isFirst ? "" : ", ") << number;
+    isFirst = false;
+  }
+  out << ']';
+}
+
+void writeGoal(std::ostream& out, const schedule::CollectiveTable& goal) {
+  out << "  \"collective\": " << jsonQuoted(toString(goal.collective())) << ",\n";
+  if (goal.root()) {
+    out << "  \"root\": " << *goal.root() << ",\n";
+  }
+  if (!goal.amounts().empty()) {
+    out << "  \"amounts\": ";
+    writeNumbers(out, goal.amounts());
+    out << ",\n";
+  }
+  if (goal.collective() != Collective::custom) {
+    return;
+  }
+  out << "  \"shards\": [";
+  for (std::int64_t shard = 0; shard < goal.shardCount(); ++shard) {
+    out << (shard > 0 ? ",\n    " : "\n    ") << R"({"share": ")" << goal.share(shard).toString()
+        << R"(", "sources": )";
+    writeNumbers(out, goal.sources(shard));
+    out << R"(, "destinations": )";
+    writeNumbers(out, goal.destinations(shard));
+    out << R"(, "combines": )" << (goal.combines(shard) ? "true" : "false") << '}';
+  }
+  out << "\n  ],\n";
+}
+
+/// Unwinds the reader.
+struct Refusal {
+  Error error;
+};
+
+class Reader {
+public:
+  Reader(std::string_view text, const std::string& fileName) : m_text(text), m_fileName(fileName) {}
+
+  Result<LoadedSchedule> run() {
+    auto parsed = parseExactJson(m_text, m_fileName, kLimits);
+    if (!parsed) {
+      return parsed.error();
+    }
+    m_top = std::move(*parsed);
+    if (m_top.kind != JsonValue::Kind::object || string("format") != "coppice-schedule") {
+      refuse(m_top, "format", "it is no step schedule", "open a .schedule.json file");
+    }
+    if (integer(need("version"), "version") != 1) {
+      refuse(need("version"), "version", "this version of the format is not known", "use a newer version of Coppice");
+    }
+    const JsonValue& embedded = need("fabric");
+    auto description = readFabricJson(toJsonText(embedded), m_fileName);
+    if (!description) {
+      refuse(embedded, "fabric", description.error().message, description.error().fix);
+    }
+    auto fabric = fabric::Fabric::build(*description);
+    if (!fabric) {
+      Error error = fabric.error();
+      error.where.file = m_fileName;
+      return error;
+    }
+    StepSchedule schedule = read(*fabric);
+    if (schedule.fabricDigest != fabric->digest()) {
+      return Error{ErrorCode::verification,
+                   "the file states the digest " + inQuotes(schedule.fabricDigest) + "; its fabric has \"" +
+                       fabric->digest() + "\"",
+                   "generate the schedule again for this fabric",
+                   {.file = m_fileName, .element = "digest"}};
+    }
+    return LoadedSchedule{std::move(*description), std::move(*fabric), std::move(schedule)};
+  }
+
+private:
+  StepSchedule read(const fabric::Fabric& fabric) {
+    StepSchedule schedule;
+    schedule.goal = goal(fabric.gpuCount());
+    schedule.method = m_top.find("method") ? string("method") : std::string();
+    schedule.fabricName = string("fabric_name");
+    schedule.fabricDigest = string("digest");
+    schedule.algbw = fraction(need("algbw"), "algbw");
+    schedule.denominator = integer(need("denominator"), "denominator");
+    schedule.isSynchronous = boolean("synchronous");
+    schedule.keepsOrder = m_top.find("ordered") && boolean("ordered");
+    schedule.stepCount = narrow(need("steps"), "steps");
+    if (const JsonValue* rounds = m_top.find("rounds")) {
+      for (const std::int64_t count : integers(*rounds, "rounds")) {
+        schedule.rounds.push_back(inRange(*rounds, "rounds", count));
+      }
+    }
+    const auto nodes = nodeTable(fabric);
+    readRoutes(nodes, schedule);
+    readTransfers(schedule);
+    return schedule;
+  }
+
+  schedule::CollectiveTable goal(int ranks) {
+    const JsonValue& name = need("collective");
+    const auto collective = parseCollective(string("collective"));
+    if (!collective) {
+      refuse(name, "collective", inQuotes(name.text) + " is not a collective",
+             "use allgather, reduce_scatter, allreduce, broadcast, reduce, alltoall, gather, scatter or custom");
+    }
+    Result<schedule::CollectiveTable> table = *collective == Collective::custom ? customGoal(ranks) : [&] {
+      std::optional<fabric::Rank> root;
+      std::vector<std::int64_t> amounts;
+      if (const JsonValue* value = m_top.find("root")) {
+        root = inRange(*value, "root", integer(*value, "root"));
+      }
+      if (const JsonValue* value = m_top.find("amounts")) {
+        amounts = integers(*value, "amounts");
+      }
+      return schedule::CollectiveTable::make(*collective, ranks, root, amounts);
+    }();
+    if (!table) {
+      refuse(name, table.error().where.element.empty() ? "collective" : table.error().where.element,
+             table.error().message, table.error().fix);
+    }
+    return std::move(*table);
+  }
+
+  Result<schedule::CollectiveTable> customGoal(int ranks) {
+    std::vector<schedule::CustomShard> shards;
+    const JsonValue& rows = array(need("shards"), "shards");
+    for (std::size_t i = 0; i < rows.items.size(); ++i) {
+      const JsonValue& row = rows.items[i];
+      const std::string element = "shards[" + std::to_string(i) + "]";
+      const auto member = [&](const char* key) -> const JsonValue& {
+        const JsonValue* value = row.kind == JsonValue::Kind::object ? row.find(key) : nullptr;
+        if (!value) {
+          refuse(row, element, std::string("the key \"") + key + "\" is missing", "add it");
+        }
+        return *value;
+      };
+      schedule::CustomShard shard;
+      shard.share = fraction(member("share"), element + ".share");
+      for (const std::int64_t rank : integers(member("sources"), element + ".sources")) {
+        shard.sources.push_back(inRange(row, element, rank));
+      }
+      for (const std::int64_t rank : integers(member("destinations"), element + ".destinations")) {
+        shard.destinations.push_back(inRange(row, element, rank));
+      }
+      shard.combines = member("combines").text == "true";
+      shards.push_back(std::move(shard));
+    }
+    return schedule::CollectiveTable::custom(ranks, shards);
+  }
+
+  std::vector<NodeIndex> nodeTable(const fabric::Fabric& fabric) {
+    std::vector<NodeIndex> nodes;
+    const JsonValue& ids = array(need("nodes"), "nodes");
+    for (const JsonValue& id : ids.items) {
+      const auto node = fabric.find(id.text);
+      if (id.kind != JsonValue::Kind::string || !node) {
+        refuse(id, "nodes", inQuotes(id.text) + " is no node of the fabric", "name nodes of the embedded fabric");
+      }
+      nodes.push_back(*node);
+    }
+    return nodes;
+  }
+
+  void readRoutes(const std::vector<NodeIndex>& nodes, StepSchedule& schedule) {
+    const JsonValue& routes = array(need("routes"), "routes");
+    std::vector<NodeIndex> route;
+    for (std::size_t i = 0; i < routes.items.size(); ++i) {
+      const std::string element = "routes[" + std::to_string(i) + "]";
+      route.clear();
+      for (const std::int64_t node : integers(routes.items[i], element)) {
+        if (node < 0 || node >= static_cast<std::int64_t>(nodes.size())) {
+          refuse(routes.items[i], element, std::to_string(node) + " is outside of the table of nodes",
+                 "count nodes from 0");
+        }
+        route.push_back(nodes[node]);
+      }
+      schedule.paths.add(route);
+    }
+  }
+
+  void readTransfers(StepSchedule& schedule) {
+    const JsonValue& rows = array(need("transfers"), "transfers");
+    schedule.transfers.reserve(rows.items.size());
+    for (std::size_t i = 0; i < rows.items.size(); ++i) {
+      const JsonValue& row = rows.items[i];
+      const std::string element = "transfers[" + std::to_string(i) + "]";
+      const auto numbers = integers(row, element);
+      constexpr std::size_t kColumns = 8;
+      if (numbers.size() != kColumns) {
+        refuse(row, element, "it has " + std::to_string(numbers.size()) + " numbers, 8 are needed",
+               "give step, shard, begin, end, from, to, route, reduces");
+      }
+      if (numbers[7] != 0 && numbers[7] != 1) {
+        refuse(row, element, "reduces is " + std::to_string(numbers[7]), "give 0 or 1");
+      }
+      schedule.transfers.add({.shard = numbers[1],
+                              .begin = numbers[2],
+                              .end = numbers[3],
+                              .from = inRange(row, element, numbers[4]),
+                              .to = inRange(row, element, numbers[5]),
+                              .route = inRange(row, element, numbers[6]),
+                              .step = inRange(row, element, numbers[0]),
+                              .reduces = numbers[7] == 1});
+    }
+  }
+
+  [[noreturn]] void refuse(const JsonValue& at, const std::string& element, std::string message, std::string fix = {}) {
+    throw Refusal{Error{ErrorCode::badInput, std::move(message), std::move(fix),
+                        TextPlaces(m_text, m_fileName).at(at.offset, element)}};
+  }
+
+  const JsonValue& need(const std::string& key) {
+    const JsonValue* value = m_top.find(key);
+    if (!value) {
+      refuse(m_top, key, "the key " + inQuotes(key) + " is missing", "add it");
+    }
+    return *value;
+  }
+
+  std::string string(const std::string& key) {
+    const JsonValue& value = need(key);
+    if (value.kind != JsonValue::Kind::string) {
+      refuse(value, key, "it is not a string");
+    }
+    return value.text;
+  }
+
+  bool boolean(const std::string& key) {
+    const JsonValue& value = need(key);
+    if (value.kind != JsonValue::Kind::boolean) {
+      refuse(value, key, "it is neither true nor false");
+    }
+    return value.text == "true";
+  }
+
+  const JsonValue& array(const JsonValue& value, const std::string& element) {
+    if (value.kind != JsonValue::Kind::array) {
+      refuse(value, element, "it is not an array");
+    }
+    return value;
+  }
+
+  Rational fraction(const JsonValue& value, const std::string& element) {
+    const auto parsed = Rational::parse(value.text);
+    if ((value.kind != JsonValue::Kind::string && value.kind != JsonValue::Kind::number) || !parsed) {
+      refuse(value, element, inQuotes(value.text) + " is not a fraction within 64 bits", "write it like \"640/3\"");
+    }
+    return *parsed;
+  }
+
+  std::int64_t integer(const JsonValue& value, const std::string& element) {
+    const auto parsed = Rational::parse(value.text);
+    if (value.kind != JsonValue::Kind::number || !parsed || !parsed->isInteger()) {
+      refuse(value, element, inQuotes(value.text) + " is not a whole number within 64 bits");
+    }
+    return parsed->numerator();
+  }
+
+  std::int32_t inRange(const JsonValue& at, const std::string& element, std::int64_t number) {
+    if (number < std::numeric_limits<std::int32_t>::min() || number > std::numeric_limits<std::int32_t>::max()) {
+      refuse(at, element, std::to_string(number) + " is too large");
+    }
+    return static_cast<std::int32_t>(number);
+  }
+
+  std::int32_t narrow(const JsonValue& value, const std::string& element) {
+    return inRange(value, element, integer(value, element));
+  }
+
+  std::vector<std::int64_t> integers(const JsonValue& value, const std::string& element) {
+    std::vector<std::int64_t> numbers;
+    for (const JsonValue& item : array(value, element).items) {
+      numbers.push_back(integer(item, element));
+    }
+    return numbers;
+  }
+
+  std::string_view m_text;
+  const std::string& m_fileName;
+  JsonValue m_top;
+};
+
+}  // namespace
+
+Outcome writeScheduleJson(std::ostream& out, const StepSchedule& schedule, const fabric::Fabric& fabric,
+                          const fabric::Description* description, const Progress& progress) {
+  if (schedule.transfers.size() > kMaxScheduleTransfers) {
+    return Error{ErrorCode::limit,
+                 "The schedule has " + std::to_string(schedule.transfers.size()) + " transfers; a file holds " +
+                     std::to_string(kMaxScheduleTransfers),
+                 "write a smaller schedule, or export it as a program"};
+  }
+  if (description) {
+    const auto built = fabric::Fabric::build(*description);
+    if (!built || built->digest() != fabric.digest()) {
+      return Error{ErrorCode::badUsage, "The description is of another fabric"};
+    }
+  }
+  out << "{\n  \"format\": \"coppice-schedule\",\n  \"version\": 1,\n";
+  writeGoal(out, schedule.goal);
+  out << "  \"method\": " << jsonQuoted(schedule.method) << ",\n  \"fabric_name\": " << jsonQuoted(schedule.fabricName)
+      << ",\n  \"digest\": " << jsonQuoted(schedule.fabricDigest) << ",\n  \"algbw\": \"" << schedule.algbw.toString()
+      << "\",\n  \"denominator\": " << schedule.denominator
+      << ",\n  \"synchronous\": " << (schedule.isSynchronous ? "true" : "false")
+      << ",\n  \"ordered\": " << (schedule.keepsOrder ? "true" : "false") << ",\n  \"steps\": " << schedule.stepCount
+      << ",\n";
+  if (!schedule.rounds.empty()) {
+    out << "  \"rounds\": ";
+    writeNumbers(out, schedule.rounds);
+    out << ",\n";
+  }
+  out << "  \"nodes\": [";
+  for (NodeIndex node = 0; node < fabric.nodeCount(); ++node) {
+    out << (node > 0 ? ", " : "") << jsonQuoted(fabric.nodes()[node].id);
+  }
+  out << "],\n  \"routes\": [";
+  for (schedule::PathId route = 0; route < schedule.paths.size(); ++route) {
+    out << (route > 0 ? ",\n    " : "\n    ");
+    writeNumbers(out, schedule.paths[route]);
+  }
+  out << "\n  ],\n  \"transfers\": [";
+  for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+    if (progress.isCancelled()) {
+      return Error{ErrorCode::cancelled, "cancelled"};
+    }
+    const Transfer t = schedule.transfers[i];
+    out << (i > 0 ? ",\n    [" : "\n    [") << t.step << ", " << t.shard << ", " << t.begin << ", " << t.end << ", "
+        << t.from << ", " << t.to << ", " << t.route << ", " << (t.reduces ? 1 : 0) << ']';
+  }
+  out << "\n  ],\n  \"fabric\": " << writeFabricJson(description ? *description : fabric::describeFacts(fabric))
+      << "}\n";
+  return out ? Outcome(Done{}) : Outcome(Error{ErrorCode::io, "The schedule could not be written"});
+}
+
+Result<LoadedSchedule> loadSchedule(std::string_view text, const std::string& fileName) {
+  try {
+    return Reader(text, fileName).run();
+  } catch (const Refusal& refusal) {
+    return refusal.error;
+  } catch (const OverflowError&) {
+    return Error{ErrorCode::overflow, "A number of the schedule leaves the 64-bit range", {}, {.file = fileName}};
+  }
+}
+
+}  // namespace coppice::io

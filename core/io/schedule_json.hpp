@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "fabric/description.hpp"
+#include "fabric/fabric.hpp"
+#include "schedule/step_schedule.hpp"
+
+/// The `.schedule.json` format: one step schedule and, so that it stands alone, the fabric it was made for.
+///
+///     {"format": "coppice-schedule", "version": 1, "collective": "alltoall", "root": 0, "amounts": [1, 2],
+///      "shards": [{"share": "1/2", "sources": [0], "destinations": [1, 2], "combines": false}],
+///      "method": "pairwise", "fabric_name": "...", "digest": "...", "algbw": "640/3",
+///      "denominator": 8,         of the pieces
+///      "synchronous": true, "ordered": false, "steps": 15, "rounds": [1, 2],
+///      "nodes": ["g0", ...],     ids; routes count in this table
+///      "routes": [[0, 8, 1], ...],
+///      "transfers": [[step, shard, begin, end, from, to, route, reduces], ...],
+///      "fabric": {a whole .fabric.json}}
+///
+/// from and to are ranks; route -1 is none; reduces is 0 or 1. shards are there for custom collectives alone; root,
+/// amounts and rounds where the schedule has them. In an asynchronous schedule steps are phases.
+namespace coppice::io {
+
+inline constexpr std::size_t kMaxScheduleTransfers = 1'000'000;
+
+/// Equal schedules on equal fabrics give equal bytes. `description` is what to embed; without one, the fabric's facts.
+/// Errors: io (the stream failed), limit (more than kMaxScheduleTransfers transfers), badUsage (the description is of
+/// another fabric), cancelled.
+Outcome writeScheduleJson(std::ostream& out, const schedule::StepSchedule& schedule, const fabric::Fabric& fabric,
+                          const fabric::Description* description = nullptr, const Progress& progress = {});
+
+struct LoadedSchedule {
+  fabric::Description description;
+  fabric::Fabric fabric;
+  schedule::StepSchedule schedule;
+};
+
+/// The schedule and its embedded fabric. Numbers are there, exact and within 64 bits afterwards; whether they make a
+/// schedule is for verify::verifySteps to judge. Errors: badInput with line and column and element, invalidFabric,
+/// verification (the digest is that of another fabric), limit.
+Result<LoadedSchedule> loadSchedule(std::string_view text, const std::string& fileName = {});
+
+}  // namespace coppice::io
