@@ -14,11 +14,14 @@
 #include "base/text.hpp"
 #include "input.hpp"
 #include "io/forest_json.hpp"
+#include "io/schedule_json.hpp"
 #include "io/tree_xml.hpp"
 #include "program/msccl_xml.hpp"
 #include "simulate/report.hpp"
 #include "simulate/sweep.hpp"
 #include "text.hpp"
+#include "verify/step_verifier.hpp"
+#include "workflow/make_schedule.hpp"
 #include "workflow/schedule_file.hpp"
 #include "workflow/sizes.hpp"
 
@@ -57,6 +60,7 @@ struct Loaded {
   std::string kind;
   std::unique_ptr<fabric::Fabric> fabric;
   std::unique_ptr<schedule::Schedule> schedule = {};
+  std::unique_ptr<schedule::StepSchedule> steps = {};
   std::unique_ptr<program::Program> program = {};
   std::unique_ptr<simulate::Subject> subject = {};
   std::vector<Finding> notes = {};
@@ -86,6 +90,53 @@ Result<Loaded> loadSchedule(const Options& options, const std::string& text, con
   }
   loaded.schedule = std::make_unique<schedule::Schedule>(std::move(read->schedule));
   auto subject = simulate::subjectOf(*loaded.fabric, *loaded.schedule, model, progress);
+  if (!subject) {
+    return subject.error();
+  }
+  loaded.subject = *std::move(subject);
+  return loaded;
+}
+
+/// Transfers of a schedule without steps move in pieces, as those of a forest do.
+Result<Loaded> loadStepSchedule(const Options& options, const std::string& text, const simulate::Model& model,
+                                const Progress& progress) {
+  auto read = io::loadSchedule(text, inputName(options.file));
+  if (!read) {
+    return read.error();
+  }
+  if (options.bestPieces || (options.pieces && read->schedule.isSynchronous)) {
+    return Error{ErrorCode::badUsage, "the transfers of a step schedule are the pieces that it consists of",
+                 options.bestPieces ? "leave --best-pieces out" : "leave --pieces out"};
+  }
+  Loaded loaded{.kind = "schedule", .fabric = std::make_unique<fabric::Fabric>(std::move(read->fabric))};
+  if (!options.fabric.empty()) {
+    auto other = otherFabric(options, progress);
+    if (!other) {
+      return other.error();
+    }
+    loaded.fabric = *std::move(other);
+  }
+  const auto verdict = verify::verifySteps(*loaded.fabric, read->schedule, progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  if (!verdict->ok) {
+    const Finding* fault = workflow::firstFault(verdict->findings);
+    return Error{ErrorCode::verification, "the schedule is not verified" + (fault ? ": " + fault->text : ""),
+                 "verify lists all faults", fault ? fault->where : Place{}};
+  }
+  loaded.steps = std::make_unique<schedule::StepSchedule>(std::move(read->schedule));
+  if (!loaded.steps->isSynchronous) {
+    constexpr std::size_t kMaxMessages = std::size_t{1} << 16;
+    constexpr std::size_t kMaxPieces = 64;
+    const auto pieces = std::clamp<std::size_t>(kMaxMessages / loaded.steps->transfers.size(), 1, kMaxPieces);
+    auto cut = schedule::cutInto(*loaded.steps, options.pieces.value_or(static_cast<std::uint32_t>(pieces)));
+    if (!cut) {
+      return cut.error();
+    }
+    *loaded.steps = *std::move(cut);
+  }
+  auto subject = simulate::subjectOf(*loaded.fabric, *loaded.steps, model, simulate::Barriers::steps, progress);
   if (!subject) {
     return subject.error();
   }
@@ -160,6 +211,8 @@ Result<Loaded> load(const Options& options, const std::string& text, const simul
   switch (workflow::scheduleFileKind(text)) {
     case workflow::ScheduleFileKind::forest:
       return loadSchedule(options, text, model, progress);
+    case workflow::ScheduleFileKind::steps:
+      return loadStepSchedule(options, text, model, progress);
     case workflow::ScheduleFileKind::trees:
       return loadTrees(options, text, model, progress);
     case workflow::ScheduleFileKind::program:
@@ -168,7 +221,7 @@ Result<Loaded> load(const Options& options, const std::string& text, const simul
       break;
   }
   return Error{ErrorCode::badInput, inputName(options.file) + " is neither a schedule nor a program",
-               "give a .forest.json file, MSCCL XML or tree XML"};
+               "give a .forest.json or .schedule.json file, MSCCL XML or tree XML"};
 }
 
 Result<std::vector<std::int64_t>> sizesOf(const Options& options) {
@@ -355,10 +408,11 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   report.json["fabric"] = fabric.name();
   report.text = oneLine(inputName(options.file)) + ": " + subject.collectiveName() + " on " + named(fabric.name()) +
                 ", " + counted(fabric.gpuCount(), "GPU") + ", simulated\n";
-  if (loaded->schedule) {
-    report.json["schedule_algbw"] = loaded->schedule->algbw.toString();
-    report.json["schedule_algbw_GBps"] = loaded->schedule->algbw.toDouble();
-    report.text += "  schedule    " + gigabytes(loaded->schedule->algbw) + " where only bandwidth counts\n";
+  if (loaded->schedule || loaded->steps) {
+    const Rational algbw = loaded->schedule ? loaded->schedule->algbw : loaded->steps->algbw;
+    report.json["schedule_algbw"] = algbw.toString();
+    report.json["schedule_algbw_GBps"] = algbw.toDouble();
+    report.text += "  schedule    " + gigabytes(algbw) + " where only bandwidth counts\n";
   }
   Json list = Json::array();
   for (const simulate::Row& row : rows) {
@@ -390,7 +444,9 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   report.text += lines(notes);
   report.json["seconds"] = seconds.count();
 
-  const int root = loaded->schedule && loaded->schedule->root ? *loaded->schedule->root : -1;
+  const int root = loaded->schedule && loaded->schedule->root    ? *loaded->schedule->root
+                   : loaded->steps && loaded->steps->goal.root() ? *loaded->steps->goal.root()
+                                                                 : -1;
   const auto printed = [](std::string content) {
     return [content = std::move(content)](std::ostream& out) -> Outcome {
       out << content;
@@ -429,7 +485,8 @@ void addSimulate(CLI::App& app, Invocation& invocation) {
       "Messages share links max-min fairly. Each costs its sender the message overhead, and arrives one sum of the\n"
       "latencies of its links after its last byte. Times are in microseconds; algbw and busbw as nccl-tests has them.");
   auto options = std::make_shared<Options>();
-  sub.add_option("file", options->file, "Schedule (.forest.json), MSCCL XML or tree XML; - for standard input")
+  sub.add_option("file", options->file,
+                 "Schedule (.forest.json, .schedule.json), MSCCL XML or tree XML; - for standard input")
       ->required();
   sub.add_option("--fabric", options->fabric,
                  "The fabric: needed for XML; for a schedule another one than its own, with the same nodes");

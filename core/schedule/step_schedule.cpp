@@ -2,9 +2,11 @@
 #include "schedule/step_schedule.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <queue>
 
+#include "base/checked.hpp"
 #include "base/text.hpp"
 
 namespace coppice::schedule {
@@ -164,6 +166,35 @@ std::vector<NodeIndex> RouteFinder::walkBack(NodeIndex from, NodeIndex to) {
   }
   std::reverse(nodes.begin(), nodes.end());
   return nodes;
+}
+
+Result<StepSchedule> cutInto(const StepSchedule& schedule, std::uint32_t pieces) {
+  if (pieces == 0) {
+    return Error{ErrorCode::badUsage, "A transfer needs at least one piece"};
+  }
+  const std::size_t most = std::numeric_limits<std::int32_t>::max() / pieces;
+  if (schedule.transfers.size() > most) {
+    return Error{ErrorCode::limit, "The schedule would have more than 2^31 transfers", "ask for fewer pieces"};
+  }
+  StepSchedule cut = schedule;
+  cut.transfers = {};
+  cut.transfers.reserve(schedule.transfers.size() * pieces);
+  try {
+    cut.denominator = checkedMul(schedule.denominator, std::int64_t{pieces});
+  } catch (const OverflowError&) {
+    return Error{ErrorCode::overflow, "The pieces have no common denominator within 64 bits", "ask for fewer pieces"};
+  }
+  for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+    Transfer piece = schedule.transfers[i];
+    const std::int64_t begin = piece.begin * pieces;
+    const std::int64_t length = piece.end - piece.begin;
+    for (std::uint32_t p = 0; p < pieces; ++p) {
+      piece.begin = begin + p * length;
+      piece.end = piece.begin + length;
+      cut.transfers.add(piece);
+    }
+  }
+  return cut;
 }
 
 Outcome addRoutes(const fabric::Fabric& fabric, StepSchedule& schedule) {

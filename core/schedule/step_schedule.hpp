@@ -131,6 +131,10 @@ private:
   std::vector<std::vector<PathId>> m_routes;  ///< by sender, then receiver; empty until the sender's first
 };
 
+/// Every transfer cut into `pieces` equal ones, in its place in the list: what pipelining needs. Errors: badUsage
+/// (no piece), limit (more than 2^31 transfers), overflow.
+Result<StepSchedule> cutInto(const StepSchedule& schedule, std::uint32_t pieces);
+
 /// Gives every transfer without a route a shortest one. Errors: infeasible naming the GPUs that only others join.
 Outcome addRoutes(const fabric::Fabric& fabric, StepSchedule& schedule);
 

@@ -87,6 +87,14 @@ void TestCliSchedules::verifiesFiles() {
   QCOMPARE(verified.json()["collective"].toString(), collective);
   QCOMPARE(verified.json()["algbw"], made.json()["algbw"]);
 
+  // Bandwidth alone: a synchronous schedule takes exactly t_b, one that pipelines comes near it and never beats it.
+  const Outcome simulated =
+      run({"simulate", file, "-b", "1G", "-e", "1G", "--link-latency", "0", "--message-overhead", "0", "--json"});
+  QVERIFY2(simulated.code == 0, simulated.err);
+  const double algbw = simulated.json()["rows"].toArray()[0].toObject()["algbw"].toDouble();
+  QVERIFY(algbw <= made.json()["algbw_GBps"].toDouble() * 1.000001);
+  QVERIFY(algbw > made.json()["algbw_GBps"].toDouble() * 0.5);
+
   QFile changed(file);
   QVERIFY(changed.open(QIODevice::ReadWrite));
   QByteArray text = changed.readAll();
