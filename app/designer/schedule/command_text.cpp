@@ -3,6 +3,8 @@
 
 #include <QRegularExpression>
 
+#include "workflow/request.hpp"
+
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
@@ -28,11 +30,24 @@ QString generateCommand(const QString& fabricPath, const ScheduleOptions& option
     }
     add(u"--gpus"_s, names.join(u','));
   }
-  if (!options.amounts.empty() && hasShares(options.collective)) {
+  if (!options.amounts.empty() && workflow::hasAmounts(options.collective)) {
     add(u"--amounts"_s, QString::fromStdString(options.amounts));
   }
   if (isRooted) {
     add(u"--root"_s, options.root.empty() ? u"0"_s : QString::fromStdString(options.root));
+  }
+  if (options.method != workflow::kDefaultMethod) {
+    add(u"--method"_s, QString::fromStdString(options.method));
+    for (const auto& [name, value] : options.methodOptions) {
+      const QString option = u"--"_s + QString::fromStdString(name);
+      if (value == "true") {
+        words << option;
+      } else {
+        add(option, QString::fromStdString(value));
+      }
+    }
+    add(u"-o"_s, outputPath);
+    return words.join(u' ');
   }
   if (options.treeCount == TreeCount::fixed) {
     add(u"--k"_s, QString::number(options.k));

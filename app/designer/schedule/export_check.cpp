@@ -17,6 +17,7 @@
 #include "lowering/protocol.hpp"
 #include "program/msccl_xml.hpp"
 #include "program/used_sizes.hpp"
+#include "workflow/export_program.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -370,26 +371,15 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
             : Texts::tr("This schedule cannot be exported with these settings");
     check.rows.insert(check.rows.begin(), std::move(row));
   };
-  progress.report("lowering", 0);
-  const auto program = lowering::lower(*result.fabric, result.schedule, options, progress);
-  if (!program) {
-    if (program.error().code != ErrorCode::cancelled) {
-      refuse(program.error(), program.error().code == ErrorCode::limit || program.error().code == ErrorCode::badUsage);
+  auto exported = workflow::exportProgram(*result.fabric, result.schedule, options, {}, progress);
+  if (!exported) {
+    const ErrorCode code = exported.error().code;
+    if (code != ErrorCode::cancelled) {
+      refuse(exported.error(), code == ErrorCode::limit || code == ErrorCode::badUsage);
     }
     return check;
   }
-  progress.report("writing", 0);
-  std::string xml = program::writeMscclXml(*program, options.runtime);
-  // Not the program but its text is judged, because the text is what the runtimes get.
-  const auto judged =
-      verify::judgeProgram(xml, {}, {.runtime = options.runtime, .root = result.schedule.root.value_or(-1)},
-                           lowering::reachOf(*result.fabric), progress);
-  if (!judged) {
-    if (judged.error().code != ErrorCode::cancelled) {
-      refuse(judged.error(), false);
-    }
-    return check;
-  }
+  const ProgramJudgement* const judged = &exported->judgement;
   check.rows = checklistOf(*judged, options.runtime, &options);
   if (result.options.usesMulticast) {
     CheckRow row;
@@ -399,8 +389,7 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
     row.detail = Texts::tr("MSCCL has no multicast: these edges carry their data all the way.");
     check.rows.push_back(std::move(row));
   }
-  const program::SizeFacts sizes = program::sizeFacts(judged->program);
-  const program::UsedSizes used = program::usedSizes(sizes, options.runtime);
+  const program::UsedSizes& used = exported->used;
   if (judged->ok && !used.powersOfTwo && used.sweep) {
     const auto row = std::find_if(check.rows.begin(), check.rows.end(),
                                   [](const CheckRow& each) { return each.name == Texts::tr("Used at"); });
@@ -423,7 +412,7 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
                            judged->program.inPlace ? Texts::tr("in-place") : Texts::tr("out-of-place"),
                            windowText(judged->program)) +
                   (doubts > 0 ? u" · "_s + counted(doubts, Texts::tr("notice"), Texts::tr("notices")) : QString());
-  check.xml = std::move(xml);
+  check.xml = std::move(exported->xml);
   check.facts = judged->program;
   check.facts.ranks.assign(check.facts.ranks.size(), {});
   check.facts.root = judged->verdict.root;

@@ -315,6 +315,8 @@ void ExportDialog::regenerate(const CheckFix& fix) {
   m_savedPath.clear();
   m_jobProgress = std::make_shared<JobProgress>();
   ScheduleOptions options = m_result->options;
+  // What is offered are schedules of ForestColl.
+  options.method = workflow::kDefaultMethod;
   options.treeCount = fix.newK ? TreeCount::fixed : TreeCount::exact;
   options.k = fix.newK.value_or(options.k);
   if (fix.newPeers) {

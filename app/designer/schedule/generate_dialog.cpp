@@ -16,6 +16,8 @@
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"
 #include "forestcoll/amounts.hpp"
+#include "workflow/generator.hpp"
+#include "workflow/request.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -39,6 +41,10 @@ QLabel* heading(const QString& text, QWidget* parent) {
 GenerateDialog::GenerateDialog(QWidget* parent)
     : QDialog(parent),
       m_collective(new QLabel(this)),
+      m_method(new QComboBox(this)),
+      m_methodLabel(new QLabel(tr("Method"), this)),
+      m_forestColl(new QWidget(this)),
+      m_pages(new QVBoxLayout),
       m_rootLabel(new QLabel(tr("Root"), this)),
       m_root(new QComboBox(this)),
       m_gpus(new QComboBox(this)),
@@ -64,6 +70,17 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   setWindowTitle(tr("Generate a Schedule"));
   setModal(false);
   m_collective->setObjectName(u"generateCollective"_s);
+  m_method->setObjectName(u"generateMethod"_s);
+  m_method->setAccessibleName(tr("Method"));
+  for (const workflow::Generator& method : workflow::generators()) {
+    if (method.form != workflow::ScheduleForm::forest) {
+      continue;  // the window shows trees; coppice-cli has these too
+    }
+    m_method->addItem(QString::fromStdString(method.title), QString::fromStdString(method.id));
+    m_method->setItemData(m_method->count() - 1, QString::fromStdString(method.description), Qt::ToolTipRole);
+  }
+  m_method->setVisible(m_method->count() > 1);
+  m_methodLabel->setVisible(m_method->count() > 1);
   m_root->setObjectName(u"generateRoot"_s);
   m_root->setAccessibleName(tr("Root"));
   m_gpus->setObjectName(u"generateGpus"_s);
@@ -141,6 +158,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   form->setHorizontalSpacing(2 * kGap);
   form->setVerticalSpacing(kGap);
   form->addRow(tr("Collective"), m_collective);
+  form->addRow(m_methodLabel, m_method);
   form->addRow(m_rootLabel, m_root);
   form->addRow(tr("GPUs"), m_gpus);
   form->addRow(m_amountsLabel, m_amounts);
@@ -170,6 +188,14 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   layout->setSpacing(kGap);
   layout->addLayout(form);
   layout->addSpacing(kGap);
+  layout->addWidget(m_forestColl);
+  layout->addLayout(m_pages);
+  layout->addSpacing(kGap);
+  layout->addLayout(buttons);
+  layout->setSizeConstraint(QLayout::SetFixedSize);
+  layout = new QVBoxLayout(m_forestColl);
+  layout->setContentsMargins({});
+  layout->setSpacing(kGap);
   layout->addWidget(heading(tr("Trees per root"), this));
   layout->addWidget(m_exact);
   layout->addLayout(beside(m_fixed, m_k));
@@ -185,9 +211,6 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   layout->addLayout(beside(m_limitsPeers, m_peers));
   layout->addSpacing(kGap);
   layout->addWidget(m_multicast);
-  layout->addSpacing(kGap);
-  layout->addLayout(buttons);
-  layout->setSizeConstraint(QLayout::SetFixedSize);
 
   connect(m_generate, &QPushButton::clicked, this, [this] {
     if (m_book) {
@@ -204,12 +227,13 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   });
   const auto changed = [this] {
     if (!m_isFilling) {
+      showMethod();
       remember();
       updateWidgets();
       restartScan();
     }
   };
-  for (QComboBox* box : {m_root, m_gpus}) {
+  for (QComboBox* box : {m_method, m_root, m_gpus}) {
     connect(box, &QComboBox::currentIndexChanged, this, changed);
   }
   connect(m_amounts, &QLineEdit::textChanged, this, changed);
@@ -331,6 +355,11 @@ void GenerateDialog::fill() {
   if (m_amounts->text().toStdString() != options.amounts) {
     m_amounts->setText(QString::fromStdString(options.amounts));
   }
+  m_method->setCurrentIndex(std::max(0, m_method->findData(QString::fromStdString(options.method))));
+  showMethod();
+  if (m_options != nullptr) {
+    m_options->setValues(options.methodOptions);
+  }
   m_exact->setChecked(options.treeCount == TreeCount::exact);
   m_fixed->setChecked(options.treeCount == TreeCount::fixed);
   m_scan->setChecked(options.treeCount == TreeCount::scan);
@@ -371,8 +400,12 @@ ScheduleOptions GenerateDialog::options() const {
     default:
       break;
   }
-  if (hasShares(options.collective)) {
+  if (workflow::hasAmounts(options.collective)) {
     options.amounts = m_amounts->text().trimmed().toStdString();
+  }
+  options.method = m_method->currentData().toString().toStdString();
+  if (m_options != nullptr && options.method == m_shownMethod) {
+    options.methodOptions = m_options->values();
   }
   options.treeCount =
       m_fixed->isChecked() ? TreeCount::fixed : (m_scan->isChecked() ? TreeCount::scan : TreeCount::exact);
@@ -405,11 +438,39 @@ void GenerateDialog::updateWidgets() {
   m_peers->setEnabled(m_limitsPeers->isChecked());
   m_table->setVisible(m_scan->isChecked());
   m_scanState->setVisible(m_scan->isChecked());
-  const bool hasAmounts = !m_book || hasShares(m_book->collective());
+  const bool hasAmounts = !m_book || workflow::hasAmounts(m_book->collective());
   m_amountsLabel->setVisible(hasAmounts);
   m_amounts->setVisible(hasAmounts);
   judgeAmounts();
-  m_generate->setEnabled(m_book != nullptr && m_amountsFault->isHidden());
+  const workflow::Generator* method = workflow::findGenerator(m_shownMethod);
+  const bool isMade = !m_book || method == nullptr || method->makes(m_book->collective());
+  m_generate->setEnabled(m_book != nullptr && m_amountsFault->isHidden() && isMade);
+  m_generate->setToolTip(
+      isMade ? QString()
+             : tr("%1 makes no schedule for %2").arg(m_method->currentText(), collectiveName(m_book->collective())));
+}
+
+void GenerateDialog::showMethod() {
+  const std::string id = m_method->currentData().toString().toStdString();
+  if (id == m_shownMethod) {
+    return;
+  }
+  m_shownMethod = id;
+  delete m_options;
+  m_options = nullptr;
+  const workflow::Generator* method = workflow::findGenerator(id);
+  const bool isForestColl = id == workflow::kDefaultMethod;
+  m_forestColl->setVisible(isForestColl);
+  if (!isForestColl && method != nullptr) {
+    m_options = new OptionForm(method->options, this);
+    m_options->setObjectName(u"generateOptions"_s);
+    m_pages->addWidget(m_options);
+    connect(m_options, &OptionForm::changed, this, [this] {
+      if (!m_isFilling) {
+        remember();
+      }
+    });
+  }
 }
 
 void GenerateDialog::judgeAmounts() {
@@ -449,7 +510,8 @@ void GenerateDialog::restartScan() {
 
 void GenerateDialog::follow() {
   const auto next = static_cast<std::int64_t>(m_values.size()) + 1;
-  if (!m_file || !isVisible() || !m_scan->isChecked() || next > m_maxK->value() || m_ordered == next) {
+  if (!m_file || !isVisible() || !m_scan->isChecked() || m_shownMethod != workflow::kDefaultMethod ||
+      next > m_maxK->value() || m_ordered == next) {
     return;
   }
   m_ordered = next;

@@ -11,11 +11,13 @@
 #include <QRadioButton>
 #include <QSpinBox>
 #include <QTableWidget>
+#include <QVBoxLayout>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "designer/document/selection.hpp"
+#include "designer/schedule/option_form.hpp"
 #include "designer/schedule/schedule_book.hpp"
 
 namespace coppice::designer {
@@ -63,7 +65,16 @@ private:
   bool m_isFilling = false;
   std::vector<std::string> m_chosenBefore;
 
+  /// Fields for the options of another method than ForestColl.
+  void showMethod();
+
   QLabel* m_collective;
+  QComboBox* m_method;
+  QLabel* m_methodLabel;
+  QWidget* m_forestColl;            ///< ForestColl's settings
+  OptionForm* m_options = nullptr;  ///< those of any other method
+  std::string m_shownMethod = workflow::kDefaultMethod;
+  QVBoxLayout* m_pages;
   QLabel* m_rootLabel;
   QComboBox* m_root;
   QComboBox* m_gpus;

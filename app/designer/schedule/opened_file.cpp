@@ -6,7 +6,6 @@
 #include <new>
 
 #include "base/checked.hpp"
-#include "forestcoll/forestcoll.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
 #include "io/tree_xml.hpp"
@@ -23,18 +22,10 @@ Result<ScheduleResultPtr> examineTrees(const io::TreeXml& trees, fabric::Descrip
   if (!fabric) {
     return fabric.error();
   }
-  auto schedule = io::scheduleFromTrees(trees, *fabric, collective);
+  auto schedule = workflow::scheduleOfTrees(trees, *fabric, collective, progress);
   if (!schedule) {
     return schedule.error();
   }
-  const auto optimum = forestcoll::optimum(
-      *fabric, {.collective = collective, .root = schedule->root, .amounts = schedule->amounts, .allreduceBudget = {}},
-      progress);
-  if (!optimum) {
-    return optimum.error();
-  }
-  schedule->bound = optimum->algbw;
-  schedule->bottlenecks = optimum->bottlenecks;
   ScheduleOptions options;
   options.collective = collective;
   options.treeCount = TreeCount::fixed;
@@ -90,32 +81,6 @@ void openTrees(OpenedSchedule& opened, const std::string& text, const std::share
 }
 
 }  // namespace
-
-ScheduleFileKind scheduleFileKind(std::string_view beginning) {
-  const std::size_t first = beginning.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) {
-    return ScheduleFileKind::none;
-  }
-  const std::string_view body = beginning.substr(first);
-  if (body.front() == '{') {
-    const std::size_t format = body.find("\"coppice-forest\"");
-    return format != std::string_view::npos ? ScheduleFileKind::forest : ScheduleFileKind::none;
-  }
-  const auto hasElement = [&](std::string_view tag) {
-    const std::size_t at = body.find(tag);
-    return at != std::string_view::npos && at + tag.size() < body.size() &&
-           std::string_view(" \t\r\n>/").find(body[at + tag.size()]) != std::string_view::npos;
-  };
-  if (body.front() == '<') {
-    if (hasElement("<Algo")) {
-      return ScheduleFileKind::trees;
-    }
-    if (hasElement("<algo")) {
-      return ScheduleFileKind::program;
-    }
-  }
-  return ScheduleFileKind::none;
-}
 
 ScheduleFileKind scheduleFileKindOf(const QString& path) {
   constexpr qint64 kBeginning = 4096;

@@ -13,18 +13,13 @@
 #include "designer/jobs/snapshot.hpp"
 #include "designer/schedule/export_check.hpp"
 #include "designer/schedule/schedule_result.hpp"
+#include "workflow/schedule_file.hpp"
 
 namespace coppice::designer {
 
-enum class ScheduleFileKind {
-  none,     ///< something else: a fabric, perhaps
-  forest,   ///< `.forest.json`
-  trees,    ///< ForestColl's tree XML
-  program,  ///< MSCCL XML
-};
+using workflow::scheduleFileKind;
+using workflow::ScheduleFileKind;
 
-/// By the first words of a file.
-[[nodiscard]] ScheduleFileKind scheduleFileKind(std::string_view beginning);
 /// Reads no more than the first words. `none` where the file cannot be read.
 [[nodiscard]] ScheduleFileKind scheduleFileKindOf(const QString& path);
 

@@ -12,6 +12,7 @@
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/schedule/figures.hpp"
+#include "workflow/generator.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -251,6 +252,10 @@ void ScheduleBook::receive(const Answer& answer, std::uint64_t factRevision) {
 
 QString ScheduleBook::nameFor(const ScheduleResult& result) {
   QString name = collectiveName(result.options.collective);
+  if (const auto* method = workflow::findGenerator(result.options.method);
+      method != nullptr && method->id != workflow::kDefaultMethod) {
+    name += u' ' + QString::fromStdString(method->title);
+  }
   if (!result.options.gpus.empty()) {
     name += u' ' + tr("%1 GPUs").arg(result.fabric->gpuCount());
   }

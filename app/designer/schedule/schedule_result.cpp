@@ -2,40 +2,38 @@
 #include "designer/schedule/schedule_result.hpp"
 
 #include <QCoreApplication>
-#include <QElapsedTimer>
 #include <QFile>
 #include <QFileInfo>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <algorithm>
-#include <new>
+#include <utility>
 
-#include "base/checked.hpp"
-#include "base/memory.hpp"
 #include "base/text.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/job_progress.hpp"
 #include "forestcoll/amounts.hpp"
-#include "forestcoll/peers/peer_limit.hpp"
 #include "io/exact_json.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
-#include "schedule/expansion.hpp"
+#include "workflow/clock.hpp"
+#include "workflow/guarded.hpp"
+#include "workflow/make_schedule.hpp"
+#include "workflow/request.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
+
+using workflow::guarded;
+
 namespace {
 
 struct Texts {
   Q_DECLARE_TR_FUNCTIONS(Schedule)
 };
-
-constexpr double kMillisecondsPerSecond = 1000;
-/// Up to here one max flow per GPU costs less than a second in all.
-constexpr int kMaxFlowGpus = 256;
 
 std::string listOf(const std::vector<std::int64_t>& amounts) {
   std::string text;
@@ -45,68 +43,49 @@ std::string listOf(const std::vector<std::int64_t>& amounts) {
   return text;
 }
 
-Result<forestcoll::Request> requestOf(const fabric::Fabric& fabric, const ScheduleOptions& options) {
-  forestcoll::Request request;
-  request.collective = options.collective;
-  request.maxHeight = options.maxHeight;
-  request.heightEffort = std::clamp(options.heightEffort, 0, kMaxHeightEffort);
-  if (options.treeCount == TreeCount::fixed) {
-    request.fixedK = options.k;
-  }
+Result<workflow::Demand> demandOf(const fabric::Fabric& fabric, const ScheduleOptions& options) {
+  workflow::DemandText text{std::string(toString(options.collective)), {}, {}};
   if (isRooted(options.collective)) {
-    request.root = 0;
-    if (!options.root.empty()) {
-      const auto node = fabric.find(options.root);
-      const fabric::Rank rank = node ? fabric.nodes()[static_cast<std::size_t>(*node)].rank : -1;
-      if (rank < 0) {
-        return Error{ErrorCode::badUsage, "the root " + inQuotes(options.root) + " is not among the GPUs",
-                     "choose another root"};
-      }
-      request.root = rank;
-    }
+    const std::string& first = fabric.nodes()[static_cast<std::size_t>(fabric.gpus().front())].id;
+    text.root = options.root.empty() ? first : options.root;
   }
-  if (hasShares(options.collective)) {
-    auto amounts = forestcoll::parseAmounts(fabric, options.amounts);
-    if (!amounts) {
-      Error error = amounts.error();
-      error.message.insert(0, "amounts: ");
-      return error;
-    }
-    request.amounts = *std::move(amounts);
+  if (workflow::hasAmounts(options.collective)) {
+    text.amounts = options.amounts;
   }
-  return request;
+  return workflow::readDemand(fabric, text);
 }
 
-/// In-network pruning differs from place to place, so it needs the trees themselves.
-Outcome prune(const fabric::Fabric& fabric, schedule::Schedule& schedule, const Progress& progress) {
-  for (auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
-    if (*forest) {
-      progress.report("pruning", 0);
-      auto written =
-          schedule::expanded(**forest, fabric, memoryWithinLimits().value_or(schedule::kMaxExpandedBytes), progress);
-      if (!written) {
-        return Error{written.error().code, "in-network multicast needs every tree: " + written.error().message,
-                     "generate without it"};
-      }
-      *forest = *std::move(written);
-      forestcoll::pruneInNetwork(fabric, **forest);
-    }
+/// The options as their method names them.
+workflow::Values valuesOf(const ScheduleOptions& options) {
+  if (options.method != workflow::kDefaultMethod) {
+    return options.methodOptions;
   }
-  return Done{};
+  workflow::Values values{{"height-effort", std::to_string(std::clamp(options.heightEffort, 0, kMaxHeightEffort))}};
+  if (options.treeCount == TreeCount::fixed) {
+    values["k"] = std::to_string(options.k);
+  }
+  if (options.maxHeight) {
+    values["max-height"] = std::to_string(*options.maxHeight);
+  }
+  if (options.maxPeers) {
+    values["max-peers"] = std::to_string(*options.maxPeers);
+  }
+  if (options.usesMulticast) {
+    values["prune"] = "true";
+  }
+  return values;
 }
 
-/// Turns what core throws into an answer.
-template <typename Value, typename Work>
-Result<Value> guarded(Work&& work) {
-  try {
-    return work();
-  } catch (const OverflowError& error) {
-    return Error{ErrorCode::overflow, error.what(), "use smaller or rounder bandwidths, or a smaller k"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "there is not enough memory for this schedule", "use a smaller k or fewer GPUs"};
+/// An error about an option, as the window calls that option.
+Error inWindow(Error error, const workflow::Generator& method) {
+  if (error.where.element.starts_with("--")) {
+    std::string name = std::exchange(error.where.element, {}).substr(2);
+    for (const workflow::Option& option : method.options) {
+      name = option.name == name ? option.title : name;
+    }
+    error.message = name + ": " + error.message;
   }
+  return error;
 }
 
 const char* const kRequestKey = "coppice_request";
@@ -135,6 +114,14 @@ std::string textOf(const ScheduleOptions& options) {
   }
   object[u"height_effort"_s] = options.heightEffort;
   object[u"multicast"_s] = options.usesMulticast;
+  if (options.method != workflow::kDefaultMethod) {
+    object[u"method"_s] = QString::fromStdString(options.method);
+    QJsonObject values;
+    for (const auto& [name, value] : options.methodOptions) {
+      values[QString::fromStdString(name)] = QString::fromStdString(value);
+    }
+    object[u"options"_s] = values;
+  }
   return QJsonDocument(object).toJson(QJsonDocument::Compact).toStdString();
 }
 
@@ -180,6 +167,14 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
   }
   options.heightEffort = static_cast<int>(whole("height_effort"_L1, 1, 0, kMaxHeightEffort));
   options.usesMulticast = object.value("multicast"_L1).toBool();
+  const std::string method = object.value("method"_L1).toString().toStdString();
+  if (workflow::findGenerator(method) != nullptr) {
+    options.method = method;
+    const QJsonObject values = object.value("options"_L1).toObject();
+    for (auto value = values.begin(); value != values.end(); ++value) {
+      options.methodOptions[value.key().toStdString()] = value->toString().toStdString();
+    }
+  }
   if (object.value("subset"_L1).toBool()) {
     for (const fabric::NodeIndex gpu : fabric.gpus()) {
       options.gpus.push_back(fabric.nodes()[static_cast<std::size_t>(gpu)].id);
@@ -315,70 +310,52 @@ Result<fabric::Description> chosenPart(const fabric::Description& facts, const s
   return fabric::subset(facts, gpus);
 }
 
+namespace {
+
+/// The result that has passed the verifier, measured.
+ScheduleResultPtr measured(fabric::Description description, fabric::Fabric fabric, schedule::Schedule schedule,
+                           verify::ScheduleVerdict verdict, const ScheduleOptions& options, const Progress& progress) {
+  auto result = std::make_shared<ScheduleResult>();
+  result->options = options;
+  result->description = std::make_shared<const fabric::Description>(std::move(description));
+  result->fabric.emplace(std::move(fabric));
+  result->schedule = std::move(schedule);
+  result->verdict = std::move(verdict);
+  measure(*result, progress);
+  return result;
+}
+
+}  // namespace
+
 Result<ScheduleResultPtr> examineSchedule(fabric::Description description, fabric::Fabric fabric,
                                           schedule::Schedule schedule, const ScheduleOptions& options,
                                           const Progress& progress) {
   return guarded<ScheduleResultPtr>([&]() -> Result<ScheduleResultPtr> {
-    auto result = std::make_shared<ScheduleResult>();
-    result->options = options;
-    result->description = std::make_shared<const fabric::Description>(std::move(description));
-    result->fabric.emplace(std::move(fabric));
-    result->schedule = std::move(schedule);
-    const bool treesProveBound =
-        result->schedule.algbw == result->schedule.bound && !result->schedule.bottlenecks.empty();
-    progress.report("verifying", 0);
-    auto verdict =
-        verify::verifySchedule(*result->fabric, result->schedule,
-                               {.maxFlow = result->fabric->gpuCount() <= kMaxFlowGpus || !treesProveBound}, progress);
+    auto verdict = workflow::requireVerified(fabric, schedule, progress);
     if (!verdict) {
       return verdict.error();
     }
-    if (!verdict->ok) {
-      const auto fault = std::find_if(verdict->findings.begin(), verdict->findings.end(),
-                                      [](const Finding& finding) { return finding.severity == Severity::error; });
-      const bool isKnown = fault != verdict->findings.end();
-      return Error{ErrorCode::verification,
-                   "the schedule did not pass the verifier" + (isKnown ? ": " + fault->text : std::string()),
-                   {},
-                   isKnown ? fault->where : Place{}};
-    }
-    result->verdict = *std::move(verdict);
-    measure(*result, progress);
-    return ScheduleResultPtr(std::move(result));
+    return measured(std::move(description), std::move(fabric), std::move(schedule), *std::move(verdict), options,
+                    progress);
   });
 }
 
 Outcome scanTreeCounts(const fabric::Fabric& fabric, const ScheduleOptions& options, std::int64_t first,
                        std::int64_t last, const std::function<void(const KValue&)>& onValue, const Progress& progress) {
   return guarded<Done>([&]() -> Outcome {
-    auto request = requestOf(fabric, options);
-    if (!request) {
-      return request.error();
-    }
-    request->allreduceBudget = std::chrono::milliseconds(0);
-    request->heightEffort = 0;
-    request->maxHeight.reset();
-    for (std::int64_t k = first; k <= last; ++k) {
-      throwIfCancelled(progress);
-      progress.report("scanning k", static_cast<double>(k - first) / static_cast<double>(last - first + 1));
-      request->fixedK = k;
-      Progress quiet = progress;
-      quiet.onReport = nullptr;
-      const auto optimum = forestcoll::optimum(fabric, *request, quiet);
-      if (!optimum) {
-        return optimum.error();
-      }
-      onValue({k, optimum->algbw});
-    }
-    return Done{};
+    const auto demand = demandOf(fabric, options);
+    return demand ? workflow::scanTreeCounts(fabric, *demand, first, last, onValue, progress) : Outcome(demand.error());
   });
 }
 
 Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const ScheduleOptions& options,
                                        const Progress& progress) {
   return guarded<ScheduleResultPtr>([&]() -> Result<ScheduleResultPtr> {
-    QElapsedTimer clock;
-    clock.start();
+    workflow::Clock clock;
+    const workflow::Generator* method = workflow::findGenerator(options.method);
+    if (method == nullptr) {
+      return Error{ErrorCode::badUsage, "there is no method " + inQuotes(options.method), "choose another method"};
+    }
     auto part = chosenPart(facts, options.gpus);
     if (!part) {
       return part.error();
@@ -387,40 +364,37 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
     if (!fabric) {
       return fabric.error();
     }
-    auto request = requestOf(*fabric, options);
-    if (!request) {
-      return request.error();
+    const auto demand = demandOf(*fabric, options);
+    if (!demand) {
+      return inWindow(demand.error(), *method);
     }
+    workflow::Values values = valuesOf(options);
     std::vector<KValue> scanned;
-    if (options.treeCount == TreeCount::scan) {
-      const Outcome done = scanTreeCounts(
-          *fabric, options, 1, std::clamp<std::int64_t>(options.maxK, 1, kMaxScannedK),
+    if (options.method == workflow::kDefaultMethod && options.treeCount == TreeCount::scan) {
+      const Outcome done = workflow::scanTreeCounts(
+          *fabric, *demand, 1, std::clamp<std::int64_t>(options.maxK, 1, kMaxScannedK),
           [&](const KValue& value) { scanned.push_back(value); }, progress);
       if (!done) {
         return done.error();
       }
       // The first of the largest: the fewest trees.
-      request->fixedK = std::max_element(scanned.begin(), scanned.end(), [](const KValue& a, const KValue& b) {
-                          return a.algbw < b.algbw;
-                        })->k;
+      const auto best = std::max_element(scanned.begin(), scanned.end(),
+                                         [](const KValue& a, const KValue& b) { return a.algbw < b.algbw; });
+      values["k"] = std::to_string(best->k);
     }
-    auto generated = forestcoll::generateLimited(*fabric, *request, options.maxPeers, progress);
-    if (!generated) {
-      return generated.error();
+    auto judged = workflow::makeSchedule(*fabric, *method, *demand, values, progress);
+    if (!judged) {
+      return inWindow(judged.error(), *method);
     }
-    if (options.usesMulticast) {
-      if (const Outcome pruned = prune(*fabric, generated->schedule, progress); !pruned) {
-        return pruned.error();
-      }
+    auto* const forest = std::get_if<schedule::Schedule>(&judged->made.schedule);
+    if (forest == nullptr) {
+      return Error{ErrorCode::unavailable, method->title + " makes schedules of steps, and the window shows trees",
+                   "generate with coppice-cli, or choose another method"};
     }
-    auto examined =
-        examineSchedule(*std::move(part), *std::move(fabric), std::move(generated->schedule), options, progress);
-    if (!examined) {
-      return examined.error();
-    }
-    auto result = std::const_pointer_cast<ScheduleResult>(*std::move(examined));
+    auto result = std::const_pointer_cast<ScheduleResult>(measured(
+        *std::move(part), *std::move(fabric), std::move(*forest), std::move(judged->verdict), options, progress));
     result->scanned = std::move(scanned);
-    result->seconds = static_cast<double>(clock.elapsed()) / kMillisecondsPerSecond;
+    result->seconds = clock.lap();
     return ScheduleResultPtr(std::move(result));
   });
 }

@@ -20,6 +20,8 @@
 #include "schedule/forest.hpp"
 #include "schedule/tree_reader.hpp"
 #include "verify/schedule_verifier.hpp"
+#include "workflow/method.hpp"
+#include "workflow/options.hpp"
 
 namespace coppice::designer {
 
@@ -44,25 +46,20 @@ struct ScheduleOptions {
   std::optional<int> maxPeers = {};  ///< GPUs that one sends to or receives from
   int heightEffort = 1;
   bool usesMulticast = false;  ///< in-network pruning at switches that are marked capable
+  /// One of workflow::generators(). The fields from treeCount to usesMulticast are ForestColl's; other methods have
+  /// their options in methodOptions.
+  std::string method = workflow::kDefaultMethod;
+  workflow::Values methodOptions = {};
 
   friend bool operator==(const ScheduleOptions&, const ScheduleOptions&) = default;
 };
 
-/// Each GPU may have its own amount of data.
-[[nodiscard]] inline bool hasShares(Collective collective) {
-  return collective == Collective::allgather || collective == Collective::reduceScatter;
-}
-
 inline constexpr std::int64_t kMaxScannedK = 64;
 inline constexpr std::int64_t kMaxFixedK = 1'000'000;
-inline constexpr int kMaxHeightEffort = 8;
+using workflow::kMaxHeightEffort;
 inline constexpr int kMaxPeerLimit = 1'000'000;
 
-/// algbw with this many trees per root.
-struct KValue {
-  std::int64_t k = 0;
-  Rational algbw;  ///< GB/s
-};
+using workflow::KValue;
 
 /// A schedule with all that is shown of it. Immutable, shared by the docks and by jobs.
 struct ScheduleResult {
