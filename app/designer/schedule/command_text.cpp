@@ -53,6 +53,10 @@ QString generateCommand(const QString& fabricPath, const ScheduleOptions& option
     add(u"--k"_s, QString::number(options.k));
   } else if (options.treeCount == TreeCount::scan) {
     add(u"--k-max"_s, QString::number(options.maxK));
+  } else if (options.treeCount == TreeCount::sizes) {
+    add(u"--sizes"_s, QString::fromStdString(options.sizes));
+  } else if (options.treeCount == TreeCount::loss) {
+    add(u"--within"_s, QString::fromStdString(options.loss));
   }
   if (options.maxHeight) {
     add(u"--max-height"_s, QString::number(*options.maxHeight));

@@ -54,6 +54,11 @@ GenerateDialog::GenerateDialog(QWidget* parent)
       m_exact(new QRadioButton(tr("As many as the bound needs"), this)),
       m_fixed(new QRadioButton(tr("Exactly"), this)),
       m_scan(new QRadioButton(tr("The best of 1 to"), this)),
+      m_bySizes(new QRadioButton(tr("The best for programs used at"), this)),
+      m_byLoss(new QRadioButton(tr("The minimum that loses at most"), this)),
+      m_sizes(new QComboBox(this)),
+      m_loss(new QLineEdit(this)),
+      m_countFault(new QLabel(this)),
       m_k(new QSpinBox(this)),
       m_maxK(new QSpinBox(this)),
       m_table(new QTableWidget(0, 3, this)),
@@ -97,6 +102,23 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_exact->setObjectName(u"generateExact"_s);
   m_fixed->setObjectName(u"generateFixed"_s);
   m_scan->setObjectName(u"generateScan"_s);
+  m_bySizes->setObjectName(u"generateBySizes"_s);
+  m_bySizes->setToolTip(
+      tr("A runtime takes a program only for calls that its chunks divide, and the chunks follow from the number of "
+         "trees; all other calls run the runtime's own algorithm"));
+  m_sizes->setObjectName(u"generateSizes"_s);
+  m_sizes->setAccessibleName(tr("Sizes at which the program is used"));
+  m_sizes->setEditable(true);
+  m_sizes->setInsertPolicy(QComboBox::NoInsert);
+  m_sizes->addItem(tr("Powers of two"));
+  m_sizes->setToolTip(tr("Powers of two, or sizes of the whole collective, as in 1MiB,100MiB"));
+  m_byLoss->setObjectName(u"generateByLoss"_s);
+  m_loss->setObjectName(u"generateLoss"_s);
+  m_loss->setAccessibleName(tr("Maximum loss of throughput"));
+  m_loss->setPlaceholderText(tr("1% or 0.01"));
+  m_countFault->setObjectName(u"generateCountFault"_s);
+  m_countFault->setProperty("role", u"error"_s);
+  m_countFault->setWordWrap(true);
   m_k->setObjectName(u"generateK"_s);
   m_k->setAccessibleName(tr("Trees per root"));
   m_maxK->setObjectName(u"generateMostK"_s);
@@ -200,6 +222,9 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   layout->addWidget(m_exact);
   layout->addLayout(beside(m_fixed, m_k));
   layout->addLayout(beside(m_scan, m_maxK));
+  layout->addLayout(beside(m_bySizes, m_sizes));
+  layout->addLayout(beside(m_byLoss, m_loss));
+  layout->addWidget(m_countFault);
   layout->addWidget(m_scanState);
   layout->addWidget(m_table);
   layout->addSpacing(kGap);
@@ -237,7 +262,10 @@ GenerateDialog::GenerateDialog(QWidget* parent)
     connect(box, &QComboBox::currentIndexChanged, this, changed);
   }
   connect(m_amounts, &QLineEdit::textChanged, this, changed);
-  for (QRadioButton* button : {m_exact, m_fixed, m_scan}) {
+  for (QLineEdit* line : {m_loss, m_sizes->lineEdit()}) {
+    connect(line, &QLineEdit::textChanged, this, changed);
+  }
+  for (QRadioButton* button : {m_exact, m_fixed, m_scan, m_bySizes, m_byLoss}) {
     connect(button, &QRadioButton::toggled, this, changed);
   }
   for (QSpinBox* box : {m_k, m_maxK, m_height, m_effort, m_peers}) {
@@ -363,6 +391,14 @@ void GenerateDialog::fill() {
   m_exact->setChecked(options.treeCount == TreeCount::exact);
   m_fixed->setChecked(options.treeCount == TreeCount::fixed);
   m_scan->setChecked(options.treeCount == TreeCount::scan);
+  m_bySizes->setChecked(options.treeCount == TreeCount::sizes);
+  m_byLoss->setChecked(options.treeCount == TreeCount::loss);
+  if (sizesText() != options.sizes) {
+    m_sizes->setEditText(options.sizes == "pow2" ? m_sizes->itemText(0) : QString::fromStdString(options.sizes));
+  }
+  if (m_loss->text().trimmed().toStdString() != options.loss) {
+    m_loss->setText(QString::fromStdString(options.loss));
+  }
   m_k->setValue(static_cast<int>(options.k));
   m_maxK->setValue(static_cast<int>(options.maxK));
   m_capsHeight->setChecked(options.maxHeight.has_value());
@@ -407,8 +443,13 @@ ScheduleOptions GenerateDialog::options() const {
   if (m_options != nullptr && options.method == m_shownMethod) {
     options.methodOptions = m_options->values();
   }
-  options.treeCount =
-      m_fixed->isChecked() ? TreeCount::fixed : (m_scan->isChecked() ? TreeCount::scan : TreeCount::exact);
+  options.treeCount = m_fixed->isChecked()     ? TreeCount::fixed
+                      : m_scan->isChecked()    ? TreeCount::scan
+                      : m_bySizes->isChecked() ? TreeCount::sizes
+                      : m_byLoss->isChecked()  ? TreeCount::loss
+                                               : TreeCount::exact;
+  options.sizes = sizesText();
+  options.loss = m_loss->text().trimmed().toStdString();
   options.k = m_k->value();
   options.maxK = m_maxK->value();
   if (m_capsHeight->isChecked()) {
@@ -434,6 +475,8 @@ void GenerateDialog::updateWidgets() {
   m_rootLabel->setVisible(hasRoot);
   m_k->setEnabled(m_fixed->isChecked());
   m_maxK->setEnabled(m_scan->isChecked());
+  m_sizes->setEnabled(m_bySizes->isChecked());
+  m_loss->setEnabled(m_byLoss->isChecked());
   m_height->setEnabled(m_capsHeight->isChecked());
   m_peers->setEnabled(m_limitsPeers->isChecked());
   m_table->setVisible(m_scan->isChecked());
@@ -442,9 +485,10 @@ void GenerateDialog::updateWidgets() {
   m_amountsLabel->setVisible(hasAmounts);
   m_amounts->setVisible(hasAmounts);
   judgeAmounts();
+  judgeCount();
   const workflow::Generator* method = workflow::findGenerator(m_shownMethod);
   const bool isMade = !m_book || method == nullptr || method->makes(m_book->collective());
-  m_generate->setEnabled(m_book != nullptr && m_amountsFault->isHidden() && isMade);
+  m_generate->setEnabled(m_book != nullptr && m_amountsFault->isHidden() && m_countFault->isHidden() && isMade);
   m_generate->setToolTip(
       isMade ? QString()
              : tr("%1 makes no schedule for %2").arg(m_method->currentText(), collectiveName(m_book->collective())));
@@ -488,6 +532,19 @@ void GenerateDialog::judgeAmounts() {
     m_amountsFault->setText(sentence(amounts.error()));
     m_amountsFault->show();
   }
+}
+
+std::string GenerateDialog::sizesText() const {
+  const QString text = m_sizes->currentText().trimmed();
+  return text == m_sizes->itemText(0) ? "pow2" : QString(text).remove(u' ').toStdString();
+}
+
+void GenerateDialog::judgeCount() {
+  const auto fault = m_bySizes->isChecked()  ? sizesFault(sizesText())
+                     : m_byLoss->isChecked() ? lossFault(m_loss->text().trimmed().toStdString())
+                                             : std::nullopt;
+  m_countFault->setText(fault ? sentence(*fault) : QString());
+  m_countFault->setVisible(fault.has_value());
 }
 
 void GenerateDialog::restartScan() {

@@ -56,7 +56,10 @@ private:
   void restartScan();
   void updateWidgets();
   void judgeAmounts();
+  void judgeCount();
   [[nodiscard]] std::vector<std::string> selectedGpus() const;
+  /// For workflow::parseSizes.
+  [[nodiscard]] std::string sizesText() const;
 
   QPointer<ScheduleBook> m_book;
   QPointer<DocumentFile> m_file;
@@ -84,6 +87,11 @@ private:
   QRadioButton* m_exact;
   QRadioButton* m_fixed;
   QRadioButton* m_scan;
+  QRadioButton* m_bySizes;
+  QRadioButton* m_byLoss;
+  QComboBox* m_sizes;
+  QLineEdit* m_loss;
+  QLabel* m_countFault;
   QSpinBox* m_k;
   QSpinBox* m_maxK;
   QTableWidget* m_table;

@@ -97,14 +97,34 @@ QString hops(int count) {
   return counted(count, SchedulePanel::tr("hop"), SchedulePanel::tr("hops"));
 }
 
+/// Why the number of trees is what it is.
+QString reasonForCount(const ScheduleResult& result) {
+  if (result.options.treeCount == TreeCount::sizes && result.schedule.fixedK) {
+    const QString sizes = result.options.sizes == "pow2" ? SchedulePanel::tr("powers of two")
+                                                         : QString::fromStdString(result.options.sizes);
+    return u", "_s + SchedulePanel::tr("for %1").arg(sizes) +
+           (result.chosen
+                ? u", "_s +
+                      SchedulePanel::tr("loses %1").arg(QString::fromStdString(advice::lossText(result.chosen->loss)))
+                : QString());
+  }
+  if (result.options.treeCount == TreeCount::loss) {
+    return u", "_s + SchedulePanel::tr("loses at most %1").arg(QString::fromStdString(result.options.loss));
+  }
+  return result.schedule.fixedK ? u", "_s + SchedulePanel::tr("fixed") : QString();
+}
+
 QString factsOf(const ScheduleResult& result) {
   QString text = u"<table cellspacing=0 cellpadding=0>"_s;
   const auto row = [&](const QString& what, const QString& value) {
     text += u"<tr><td style='padding:1px 12px 1px 0'>%1</td><td style='padding:1px 0'>%2</td></tr>"_s.arg(
         what.toHtmlEscaped(), value.toHtmlEscaped());
   };
-  row(SchedulePanel::tr("Trees per root"),
-      u"k = %1"_s.arg(result.k) + (result.schedule.fixedK ? u", "_s + SchedulePanel::tr("fixed") : QString()));
+  row(SchedulePanel::tr("Trees per root"), u"k = %1"_s.arg(result.k) + reasonForCount(result));
+  if (result.paperK > 0 && (result.paperK != result.k || result.optimumK != result.k)) {
+    row(SchedulePanel::tr("At the bound"),
+        SchedulePanel::tr("k = %1; in the paper %2").arg(result.optimumK).arg(result.paperK));
+  }
   row(SchedulePanel::tr("Trees"), QString::number(result.trees) + u", "_s +
                                       SchedulePanel::tr("%1 distinct").arg(result.differentTrees) +
                                       (result.isByParts ? u", "_s + SchedulePanel::tr("by parts") : QString()));

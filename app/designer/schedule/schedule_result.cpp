@@ -22,6 +22,7 @@
 #include "workflow/guarded.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/request.hpp"
+#include "workflow/sizes.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -63,6 +64,10 @@ workflow::Values valuesOf(const ScheduleOptions& options) {
   workflow::Values values{{"height-effort", std::to_string(std::clamp(options.heightEffort, 0, kMaxHeightEffort))}};
   if (options.treeCount == TreeCount::fixed) {
     values["k"] = std::to_string(options.k);
+  } else if (options.treeCount == TreeCount::sizes) {
+    values["sizes"] = options.sizes;
+  } else if (options.treeCount == TreeCount::loss) {
+    values["within"] = options.loss;
   }
   if (options.maxHeight) {
     values["max-height"] = std::to_string(*options.maxHeight);
@@ -88,9 +93,20 @@ Error inWindow(Error error, const workflow::Generator& method) {
   return error;
 }
 
+/// Without a limit on the number of trees.
+Result<forestcoll::Optimum> freeOptimum(const fabric::Fabric& fabric, const workflow::Demand& demand,
+                                        const Progress& progress) {
+  forestcoll::Request request = workflow::requestOf(demand);
+  request.allreduceBudget = {};
+  return forestcoll::optimum(fabric, request, progress);
+}
+
+/// By TreeCount, in files.
+const std::array<QString, 5> kTreeCountNames{u"exact"_s, u"fixed"_s, u"scan"_s, u"sizes"_s, u"loss"_s};
 const char* const kRequestKey = "coppice_request";
 
-std::string textOf(const ScheduleOptions& options) {
+std::string textOf(const ScheduleResult& result) {
+  const ScheduleOptions& options = result.options;
   QJsonObject object;
   if (!options.root.empty()) {
     object[u"root"_s] = QString::fromStdString(options.root);
@@ -101,9 +117,7 @@ std::string textOf(const ScheduleOptions& options) {
   if (!options.amounts.empty()) {
     object[u"amounts"_s] = QString::fromStdString(options.amounts);
   }
-  object[u"trees"_s] = options.treeCount == TreeCount::exact   ? u"exact"_s
-                       : options.treeCount == TreeCount::fixed ? u"fixed"_s
-                                                               : u"scan"_s;
+  object[u"trees"_s] = kTreeCountNames[static_cast<std::size_t>(options.treeCount)];
   object[u"k"_s] = static_cast<qint64>(options.k);
   object[u"most_k"_s] = static_cast<qint64>(options.maxK);
   if (options.maxHeight) {
@@ -111,6 +125,16 @@ std::string textOf(const ScheduleOptions& options) {
   }
   if (options.maxPeers) {
     object[u"most_peers"_s] = *options.maxPeers;
+  }
+  if (options.treeCount == TreeCount::sizes) {
+    object[u"sizes"_s] = QString::fromStdString(options.sizes);
+  }
+  if (options.treeCount == TreeCount::loss) {
+    object[u"loss"_s] = QString::fromStdString(options.loss);
+  }
+  if (result.paperK > 0) {
+    object[u"paper_k"_s] = static_cast<qint64>(result.paperK);
+    object[u"optimum_k"_s] = static_cast<qint64>(result.optimumK);
   }
   object[u"height_effort"_s] = options.heightEffort;
   object[u"multicast"_s] = options.usesMulticast;
@@ -123,6 +147,13 @@ std::string textOf(const ScheduleOptions& options) {
     object[u"options"_s] = values;
   }
   return QJsonDocument(object).toJson(QJsonDocument::Compact).toStdString();
+}
+
+QJsonObject requestIn(const fabric::Description& description) {
+  return QJsonDocument::fromJson(QByteArray::fromStdString(description.extra))
+      .object()
+      .value(QLatin1String(kRequestKey))
+      .toObject();
 }
 
 /// What the file does not say, or says wrongly, stays as the schedule itself tells.
@@ -138,10 +169,7 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
     options.treeCount = TreeCount::fixed;
     options.k = *schedule.fixedK;
   }
-  const QJsonObject object = QJsonDocument::fromJson(QByteArray::fromStdString(description.extra))
-                                 .object()
-                                 .value(QLatin1String(kRequestKey))
-                                 .toObject();
+  const QJsonObject object = requestIn(description);
   const auto whole = [&](QLatin1StringView key, std::int64_t fallback, std::int64_t least, std::int64_t most) {
     const qint64 value = object.value(key).toInteger(fallback);
     return value >= least && value <= most ? static_cast<std::int64_t>(value) : fallback;
@@ -153,9 +181,15 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
     options.amounts = meant && *meant == schedule.amounts ? words : listOf(schedule.amounts);
   }
   const QString trees = object.value("trees"_L1).toString();
-  if (trees == u"exact" || trees == u"scan") {
-    options.treeCount = trees == u"exact" ? TreeCount::exact : TreeCount::scan;
+  const auto known = std::find(kTreeCountNames.begin(), kTreeCountNames.end(), trees);
+  const auto count = static_cast<TreeCount>(known - kTreeCountNames.begin());
+  if (known != kTreeCountNames.end() && count != TreeCount::fixed) {
+    options.treeCount = count;
   }
+  const std::string sizes = object.value("sizes"_L1).toString().toStdString();
+  const std::string loss = object.value("loss"_L1).toString().toStdString();
+  options.sizes = sizesFault(sizes) ? options.sizes : sizes;
+  options.loss = lossFault(loss) ? options.loss : loss;
   options.k = whole("k"_L1, options.k, 1, kMaxFixedK);
   options.maxK = whole("most_k"_L1, options.maxK, 1, kMaxScannedK);
   constexpr std::int64_t kMaxHeightCap = 1'000'000;
@@ -184,9 +218,9 @@ ScheduleOptions optionsOf(const fabric::Description& description, const fabric::
 }
 
 /// The extra keys of a fabric with the options among them, the others as they are written.
-std::string withOptions(const std::string& extra, const ScheduleOptions& options) {
+std::string withOptions(const std::string& extra, const ScheduleResult& result) {
   auto keys = io::parseExactJson(extra.empty() ? "{}" : extra, {});
-  auto entry = io::parseExactJson(textOf(options), {});
+  auto entry = io::parseExactJson(textOf(result), {});
   if (!keys || !entry || keys->kind != io::JsonValue::Kind::object) {
     return extra;
   }
@@ -281,6 +315,20 @@ QString stageName(const std::string& stage) {
     return Texts::tr("Reading");
   }
   return QString::fromStdString(stage);
+}
+
+std::optional<Error> sizesFault(const std::string& sizes) {
+  const auto read = workflow::parseSizes(sizes);
+  return read ? std::nullopt : std::optional(read.error());
+}
+
+std::optional<Error> lossFault(const std::string& loss) {
+  forestcoll::Request request;
+  const auto values = workflow::OptionValues::read(workflow::treeLimitOptions(), {{"within", loss}});
+  const Outcome read = values ? workflow::readTreeLimits(*values, request) : Outcome(values.error());
+  return read && request.maxLoss ? std::nullopt
+         : read                  ? std::optional(Error{ErrorCode::badUsage, "no loss is stated", "write it as in 1%"})
+                                 : std::optional(read.error());
 }
 
 QString ScheduleResult::verdictText() const {
@@ -394,6 +442,17 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
     auto result = std::const_pointer_cast<ScheduleResult>(measured(
         *std::move(part), *std::move(fabric), std::move(*forest), std::move(judged->verdict), options, progress));
     result->scanned = std::move(scanned);
+    result->chosen = std::move(judged->made.treeCount);
+    // They are for the reader alone: without them the schedule is what it is.
+    if (options.method == workflow::kDefaultMethod) {
+      const auto free = options.treeCount == TreeCount::exact && judged->made.optimum
+                            ? Result<forestcoll::Optimum>(std::move(*judged->made.optimum))
+                            : freeOptimum(*result->fabric, *demand, progress);
+      if (free) {
+        result->paperK = free->integralTreesPerRoot;
+        result->optimumK = free->treesPerRoot;
+      }
+    }
     result->seconds = clock.lap();
     return ScheduleResultPtr(std::move(result));
   });
@@ -411,7 +470,7 @@ std::string digestNow(const fabric::Description& facts, const std::vector<std::s
 Outcome saveSchedule(const QString& path, const ScheduleResult& result, const Progress& progress) {
   return guarded<Done>([&]() -> Outcome {
     fabric::Description description = *result.description;
-    description.extra = withOptions(description.extra, result.options);
+    description.extra = withOptions(description.extra, result);
     return io::saveFile(QFile::encodeName(path).toStdString(), [&](std::ostream& out) {
       return io::writeForestJson(out, result.schedule, *result.fabric, &description, schedule::ForestForm::automatic,
                                  progress);
@@ -427,9 +486,17 @@ Result<ScheduleResultPtr> readSchedule(const std::string& text, const QString& f
       return loaded.error();
     }
     const ScheduleOptions options = optionsOf(loaded->description, loaded->fabric, loaded->schedule);
+    const QJsonObject request = requestIn(loaded->description);
     dropOptions(loaded->description.extra);
-    return examineSchedule(std::move(loaded->description), std::move(loaded->fabric), std::move(loaded->schedule),
-                           options, progress);
+    auto examined = examineSchedule(std::move(loaded->description), std::move(loaded->fabric),
+                                    std::move(loaded->schedule), options, progress);
+    if (!examined) {
+      return examined.error();
+    }
+    auto result = std::const_pointer_cast<ScheduleResult>(*std::move(examined));
+    result->paperK = std::max<qint64>(0, request.value("paper_k"_L1).toInteger());
+    result->optimumK = std::max<qint64>(0, request.value("optimum_k"_L1).toInteger());
+    return ScheduleResultPtr(std::move(result));
   });
 }
 

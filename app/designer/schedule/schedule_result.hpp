@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "advice/tree_count.hpp"
 #include "base/collective.hpp"
 #include "base/progress.hpp"
 #include "base/result.hpp"
@@ -29,7 +30,9 @@ namespace coppice::designer {
 enum class TreeCount {
   exact,  ///< the least number that reaches the bound
   fixed,  ///< as said
-  scan    ///< the best of 1 to a largest number
+  scan,   ///< the best of 1 to a largest number
+  sizes,  ///< the best whose program runtimes use at certain sizes
+  loss    ///< the minimum that loses no more than a certain share
 };
 
 /// What is asked for with F5. Nodes are named, so that it can be kept beside the result and asked again.
@@ -40,8 +43,10 @@ struct ScheduleOptions {
   /// allgather and reduce_scatter: relative data of each GPU, as forestcoll::parseAmounts reads it; empty = equal.
   std::string amounts = {};
   TreeCount treeCount = TreeCount::exact;
-  std::int64_t k = 1;     ///< fixed
-  std::int64_t maxK = 8;  ///< scan
+  std::int64_t k = 1;          ///< fixed
+  std::int64_t maxK = 8;       ///< scan
+  std::string sizes = "pow2";  ///< sizes, as workflow::parseSizes reads them
+  std::string loss = "1%";     ///< loss, as the option "within" of ForestColl
   std::optional<int> maxHeight = {};
   std::optional<int> maxPeers = {};  ///< GPUs that one sends to or receives from
   int heightEffort = 1;
@@ -75,8 +80,12 @@ struct ScheduleResult {
   bool isByParts = false;
   schedule::Heights heights;  ///< means are those of the last forest
   std::vector<ArcLoad> loads;
-  std::vector<KValue> scanned;  ///< TreeCount::scan: each k that was tried
-  double seconds = 0;           ///< generation and verification
+  std::vector<KValue> scanned;              ///< TreeCount::scan: each k that was tried
+  std::optional<advice::TreeCount> chosen;  ///< TreeCount::sizes: its k and what it gives up
+  /// With which every link carries a whole number of trees: k of the ForestColl paper. 0 = not known.
+  std::int64_t paperK = 0;
+  std::int64_t optimumK = 0;  ///< the minimum known that reaches the bound; 0 = not known
+  double seconds = 0;         ///< generation and verification
   /// Copy it before reading trees; by half: reduce, broadcast.
   std::array<std::optional<schedule::TreeReader>, 2> readers;
 
@@ -90,6 +99,10 @@ struct ScheduleResult {
   [[nodiscard]] QString verdictDetails() const;
 };
 using ScheduleResultPtr = std::shared_ptr<const ScheduleResult>;
+
+/// Why ScheduleOptions::sizes or loss cannot be read; nullopt: it can.
+[[nodiscard]] std::optional<Error> sizesFault(const std::string& sizes);
+[[nodiscard]] std::optional<Error> lossFault(const std::string& loss);
 
 /// The description of the GPUs that take part. Errors: badUsage.
 [[nodiscard]] Result<fabric::Description> chosenPart(const fabric::Description& facts,

@@ -172,6 +172,7 @@ private Q_SLOTS:
   void loadsAreThoseOfTheForest();
   void generateShowsTheVerdict();
   void fixedTreesSayWhatTheyLose();
+  void treesForSizesAndLoss();
   void failuresAreOneMessage();
   void cancelKeepsTheLastResult();
   void staleAfterAnEdit();
@@ -930,6 +931,60 @@ void TestDesignerSchedule::charts() {
 }
 
 // ---- options
+
+/// As `generate --sizes` and `--within`; beside the k that is used stand those of the bound and of the paper.
+void TestDesignerSchedule::treesForSizesAndLoss() {
+  Fixture fixture;
+  QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
+  fixture.run("schedule.options");
+  auto* dialog = fixture.activity->optionsDialog();
+  auto* generate = dialog->findChild<QPushButton*>(u"generateButton"_s);
+  auto* fault = dialog->findChild<QLabel*>(u"generateCountFault"_s);
+  auto* sizes = dialog->findChild<QComboBox*>(u"generateSizes"_s);
+  auto* loss = dialog->findChild<QLineEdit*>(u"generateLoss"_s);
+  QVERIFY(!sizes->isEnabled() && !loss->isEnabled());
+  dialog->findChild<QRadioButton*>(u"generateBySizes"_s)->click();
+  QVERIFY(sizes->isEnabled() && !loss->isEnabled());
+  QCOMPARE(dialog->options().treeCount, TreeCount::sizes);
+  QCOMPARE(dialog->options().sizes, "pow2");
+  sizes->setEditText(u"3 apples"_s);
+  QVERIFY(fault->isVisible() && !generate->isEnabled());
+  sizes->setEditText(u"1MiB, 64KiB"_s);
+  QVERIFY(fault->isHidden() && generate->isEnabled());
+  QCOMPARE(fixture.book()->options().sizes, "1MiB,64KiB");
+  QVERIFY(generateCommand({}, dialog->options(), u"a"_s).contains(u"--sizes 1MiB,64KiB"_s));
+  sizes->setCurrentIndex(0);
+  sizes->setEditText(sizes->itemText(0));
+  QVERIFY(fixture.generate());
+  const ScheduleResultPtr result = fixture.current()->result;
+  QVERIFY(result->chosen.has_value());
+  QCOMPARE(result->k, result->chosen->k);
+  const Rational share = result->schedule.algbw / result->schedule.bound;
+  QVERIFY(result->chosen->loss == Rational(1) - share);
+  QVERIFY(result->paperK > 0 && result->optimumK > 0 && result->optimumK <= result->paperK);
+  QVERIFY(result->paperK != result->k);
+  const QString facts = fixture.label("scheduleFacts");
+  QVERIFY2(facts.contains(u"powers of two"_s), qPrintable(facts));
+  QVERIFY2(facts.contains(u"in the paper %1"_s.arg(result->paperK)), qPrintable(facts));
+  // The file keeps what was asked, and both numbers.
+  const QString path = fixture.dir.filePath(u"sized.forest.json"_s);
+  QVERIFY(saveSchedule(path, *result));
+  const auto loaded = loadSchedule(path, {});
+  QVERIFY(loaded);
+  QVERIFY((*loaded)->options == result->options);
+  QCOMPARE((*loaded)->paperK, result->paperK);
+  QCOMPARE((*loaded)->optimumK, result->optimumK);
+  dialog->findChild<QRadioButton*>(u"generateByLoss"_s)->click();
+  loss->setText(u"100%"_s);
+  QVERIFY(fault->isVisible() && !generate->isEnabled());
+  loss->setText(u"5%"_s);
+  QVERIFY(generateCommand({}, dialog->options(), u"a"_s).contains(u"--within 5%"_s));
+  QVERIFY(fixture.generate());
+  const ScheduleResult& lossy = *fixture.current()->result;
+  QVERIFY(lossy.k < result->optimumK);
+  QVERIFY(lossy.schedule.algbw / lossy.schedule.bound >= Rational(95, 100));
+  QVERIFY(fixture.label("scheduleFacts").contains(u"loses at most 5%"_s));
+}
 
 void TestDesignerSchedule::theOptionsDialog() {
   Fixture fixture;
