@@ -85,7 +85,8 @@ QList<Include> includesOf(const QString& text) {
 }
 
 /// Which folders of app/ each folder of app/ may include, beside itself and core/; parts of the designer count as
-/// folders of their own. A folder that is not listed may include nothing.
+/// folders of their own. A feature of the designer includes no
+/// other feature: they meet in the workspace. A folder that is not listed may include nothing.
 const QMap<QString, QSet<QString>>& allowedInApp() {
   static const QSet<QString> kKernel = {"designer/document", "designer/jobs", "designer/models", "designer/theme",
                                         "designer/canvas"};
@@ -110,7 +111,9 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"designer/render", kKernel},
       {"designer/run", {"designer/document", "designer/jobs", "designer/theme", "remote", "workflow"}},
       {"designer/schedule", kKernel + QSet<QString>{"designer/layout", "workflow"}},
-      {"designer/window", kParts + QSet<QString>{"remote", "workflow"}},
+      {"designer/workspace", kKernel + QSet<QString>{"designer/palette"}},
+      {"designer/features", kParts + QSet<QString>{"designer/workspace", "remote", "workflow"}},
+      {"designer/window", kParts + QSet<QString>{"designer/workspace", "designer/features", "workflow"}},
   };
   return kAllowed;
 }
@@ -180,6 +183,11 @@ QString appObjection(const QString& file, const QString& target) {
   const QString other = appLayerOf(target);
   if (!allowedInApp().contains(other)) {
     return {};
+  }
+  static const QString kFeatures = QStringLiteral("designer/features");
+  if (folder == kFeatures && other == kFeatures &&
+      inApp.section(QLatin1Char('/'), 0, 2) != target.section(QLatin1Char('/'), 0, 2)) {
+    return QStringLiteral("a feature may not include another feature");
   }
   if (other != folder && !allowedInApp().value(folder).contains(other)) {
     return QStringLiteral("app/%1 may not include app/%2").arg(folder, other);
@@ -320,6 +328,12 @@ void TestProject::appObjections_data() {
   row("command line and Qt", "cli/a.cpp", "QString", false);
   row("designer and Qt", "designer/run/a.cpp", "QString", true);
   row("lower part", "designer/canvas/tools/a.cpp", "designer/document/model.hpp", true);
+  row("part and workspace", "designer/schedule/a.cpp", "designer/workspace/workspace.hpp", false);
+  row("feature and workspace", "designer/features/find/a.cpp", "designer/workspace/workspace.hpp", true);
+  row("feature and itself", "designer/features/find/a.cpp", "designer/features/find/find_bar.hpp", true);
+  row("feature and feature", "designer/features/find/a.cpp", "designer/features/edit/edit_feature.hpp", false);
+  row("feature and window", "designer/features/find/a.cpp", "designer/window/main_window.hpp", false);
+  row("window and feature", "designer/window/a.cpp", "designer/features/find/find_bar.hpp", true);
   row("part and window", "designer/schedule/a.cpp", "designer/window/main_window.hpp", false);
   row("upper part", "designer/document/a.cpp", "designer/canvas/canvas_view.hpp", false);
 }

@@ -112,7 +112,7 @@ RankingPanel::RankingPanel(Kind kind, QWidget* parent)
   connect(m_table, &QTableView::activated, this, choose);
   m_tick.setInterval(100ms);
   connect(&m_tick, &QTimer::timeout, this, [this] { m_progress->setValue(m_done ? m_done->load() : 0); });
-  update();
+  refresh();
 }
 
 RankingPanel::~RankingPanel() = default;
@@ -194,13 +194,13 @@ void RankingPanel::follow() {
       return std::make_shared<const Ranking>(rank(*solver, snapshot, question, done, std::move(stop)));
     });
   }
-  update();
+  refresh();
 }
 
 void RankingPanel::receive(Ranking ranking) {
   m_isOrdered = false;
   if (!ranking.isAnswered) {
-    update();
+    refresh();
     return;
   }
   m_hasAnswer = true;
@@ -214,7 +214,7 @@ void RankingPanel::receive(Ranking ranking) {
   follow();
 }
 
-void RankingPanel::update() {
+void RankingPanel::refresh() {
   const std::shared_ptr<const Bound> bound = m_bound ? m_bound->bound() : nullptr;
   const bool isBoundCurrent = m_bound && m_bound->isCurrent();
   const bool hasNoBound = isBoundCurrent && !bound->algbw;

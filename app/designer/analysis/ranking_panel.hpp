@@ -53,7 +53,7 @@ private:
   void follow();
   void fitColumns();
   void receive(Ranking ranking);
-  void update();
+  void refresh();
 
   Kind m_kind;
   RankingModel m_model;

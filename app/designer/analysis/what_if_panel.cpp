@@ -99,7 +99,7 @@ WhatIfPanel::WhatIfPanel(QWidget* parent)
   connect(m_after, &QPushButton::clicked, this, [this] { goToBreak(true); });
   connect(m_reset, &QPushButton::clicked, this, [this] { setChange(Rational(0)); });
   connect(m_apply, &QPushButton::clicked, this, &WhatIfPanel::apply);
-  update();
+  refresh();
 }
 
 WhatIfPanel::~WhatIfPanel() = default;
@@ -169,13 +169,13 @@ void WhatIfPanel::follow() {
       return std::make_shared<const WhatIf>(whatIf(*solver, snapshot, question, links, std::move(stop)));
     });
   }
-  update();
+  refresh();
 }
 
 void WhatIfPanel::receive(WhatIf whatIf) {
   m_isOrdered = false;
   if (!whatIf.isAnswered) {
-    update();
+    refresh();
     return;
   }
   m_hasAnswer = true;
@@ -211,7 +211,7 @@ void WhatIfPanel::setChange(const Rational& change) {
             : tr("What if: %1, each %2%3 GB/s per direction")
                   .arg(links, change.isPositive() ? u"+"_s : u"−"_s, decimal(change.isPositive() ? change : -change)));
   }
-  update();
+  refresh();
 }
 
 void WhatIfPanel::goToBreak(bool isForward) {
@@ -242,7 +242,7 @@ void WhatIfPanel::apply() {
   }
 }
 
-void WhatIfPanel::update() {
+void WhatIfPanel::refresh() {
   const bool isNow = isCurrent();
   const WhatIf& shown = m_curve->whatIf();
   const bool hasCurve = m_hasAnswer && shown.curve.points.size() > 1;

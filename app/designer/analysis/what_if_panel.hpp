@@ -46,7 +46,7 @@ protected:
 private:
   void follow();
   void receive(WhatIf whatIf);
-  void update();
+  void refresh();
   void goToBreak(bool isForward);
   [[nodiscard]] std::set<LinkId> chosenLinks() const;
 

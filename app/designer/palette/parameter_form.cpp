@@ -101,14 +101,14 @@ ParameterForm::ParameterForm(const QString& preset, const Arguments& initial, QW
     field.rule = std::move(rule);
     m_fields.push_back(std::move(field));
   }
-  update();
+  refresh();
 }
 
 QWidget* ParameterForm::makeEditor(const presets::Rule& rule, const QString& value) {
   using presets::ValueKind;
   const auto tell = [this] {
     clearFaults();
-    update();
+    refresh();
     Q_EMIT changed();
   };
   switch (rule.kind) {
@@ -216,7 +216,7 @@ ParameterForm::Arguments ParameterForm::arguments() const {
   return result;
 }
 
-void ParameterForm::update() {
+void ParameterForm::refresh() {
   for (const Field& field : m_fields) {
     const bool isShown = isInUse(field.rule);
     field.row->setVisible(isShown);

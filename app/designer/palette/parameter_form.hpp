@@ -48,7 +48,7 @@ private:
   [[nodiscard]] std::string valueOf(const Field& field) const;
   [[nodiscard]] const Field* fieldNamed(const std::string& name) const;
   [[nodiscard]] bool isInUse(const presets::Rule& rule) const;
-  void update();
+  void refresh();
 
   std::vector<Field> m_fields;
 };

@@ -226,7 +226,7 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   connect(m_showGuide, &QPushButton::toggled, this, &ExportDialog::updateGuide);
   connect(m_copyGuide, &QPushButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(guide()); });
   m_tick.setInterval(100ms);
-  connect(&m_tick, &QTimer::timeout, this, &ExportDialog::update);
+  connect(&m_tick, &QTimer::timeout, this, &ExportDialog::refresh);
   judge();
 }
 
@@ -326,7 +326,7 @@ void ExportDialog::regenerate(const CheckFix& fix) {
     return std::make_shared<const Result<ScheduleResultPtr>>(
         makeSchedule(*result->description, options, JobProgress::forCore(progress, std::move(stop))));
   });
-  update();
+  refresh();
 }
 
 void ExportDialog::takeSchedule(const Result<ScheduleResultPtr>& result) {
@@ -362,7 +362,7 @@ void ExportDialog::judge() {
   if (m_areSizesWrong) {
     m_job.cancel();
     m_isJudging = false;
-    update();
+    refresh();
     return;
   }
   m_isJudging = true;
@@ -373,7 +373,7 @@ void ExportDialog::judge() {
     return std::make_shared<const ExportCheck>(
         checkExport(*result, asked, JobProgress::forCore(progress, std::move(stop))));
   });
-  update();
+  refresh();
 }
 
 void ExportDialog::receive(std::shared_ptr<const ExportCheck> check) {
@@ -387,11 +387,11 @@ void ExportDialog::receive(std::shared_ptr<const ExportCheck> check) {
     QWidget::setTabOrder(before, fix);
     before = fix;
   }
-  update();
+  refresh();
   Q_EMIT checked();
 }
 
-void ExportDialog::update() {
+void ExportDialog::refresh() {
   m_progress->setVisible(m_isJudging || m_isGenerating);
   if (m_isJudging || m_isGenerating) {
     const JobProgress::State state = m_jobProgress->state();
@@ -467,7 +467,7 @@ void ExportDialog::saveAs(const QString& suffix, const QString& filter, bool isP
       m_savedPath = QFileInfo(path).absoluteFilePath();
       m_showGuide->setChecked(true);
     }
-    update();
+    refresh();
     Q_EMIT saved(path);
   }
   // The question for the place took the focus; what was said is here.

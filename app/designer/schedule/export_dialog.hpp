@@ -65,7 +65,7 @@ private:
   void receive(std::shared_ptr<const ExportCheck> check);
   void regenerate(const CheckFix& fix);
   void takeSchedule(const Result<ScheduleResultPtr>& result);
-  void update();
+  void refresh();
   void updateGuide();
   void nameSchedule();
   void apply(const CheckFix& fix);

@@ -277,11 +277,11 @@ LoadsPanel::LoadsPanel(QWidget* parent)
   connect(m_search, &QLineEdit::textChanged, this, [this](const QString& text) {
     m_filter->setFilterRegularExpression(
         QRegularExpression(QRegularExpression::escape(text.trimmed()), QRegularExpression::CaseInsensitiveOption));
-    update();
+    refresh();
   });
   connect(m_fullest, &QCheckBox::toggled, this, [this](bool isOn) {
     static_cast<LoadFilter*>(m_filter)->setFullestOnly(isOn);
-    update();
+    refresh();
   });
   connect(m_heat, &QCheckBox::toggled, this, &LoadsPanel::heatToggled);
   const auto choose = [this](const QModelIndex& index) {
@@ -293,18 +293,18 @@ LoadsPanel::LoadsPanel(QWidget* parent)
   };
   connect(m_table, &QTableView::clicked, this, choose);
   connect(m_table, &QTableView::activated, this, choose);
-  update();
+  refresh();
 }
 
 void LoadsPanel::setResult(ScheduleResultPtr result) {
   if (m_model.result() != result) {
     m_model.setResult(std::move(result));
     m_table->scrollToTop();
-    update();
+    refresh();
   }
 }
 
-void LoadsPanel::update() {
+void LoadsPanel::refresh() {
   m_pages->setCurrentIndex(m_model.result() ? 1 : 0);
   if (m_model.result()) {
     const auto& loads = m_model.result()->loads;

@@ -58,7 +58,7 @@ Q_SIGNALS:
   void linkChosen(const QString& tail, const QString& head);
 
 private:
-  void update();
+  void refresh();
 
   LoadModel m_model;
   QSortFilterProxyModel* m_filter;

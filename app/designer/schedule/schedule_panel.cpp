@@ -285,10 +285,10 @@ SchedulePanel::SchedulePanel(QWidget* parent)
     }
   });
   connect(m_list, &QListView::doubleClicked, this, [this] { Q_EMIT renameWanted(chosen()); });
-  connect(&Theme::instance(), &Theme::changed, this, &SchedulePanel::update);
+  connect(&Theme::instance(), &Theme::changed, this, &SchedulePanel::refresh);
   m_tick.setInterval(100ms);
   connect(&m_tick, &QTimer::timeout, this, &SchedulePanel::updateRunning);
-  update();
+  refresh();
 }
 
 void SchedulePanel::setBook(ScheduleBook* book) {
@@ -300,11 +300,11 @@ void SchedulePanel::setBook(ScheduleBook* book) {
   }
   m_book = book;
   if (m_book) {
-    connect(m_book, &ScheduleBook::changed, this, &SchedulePanel::update);
-    connect(m_book, &ScheduleBook::currentChanged, this, &SchedulePanel::update);
-    connect(m_book, &ScheduleBook::runningChanged, this, &SchedulePanel::update);
+    connect(m_book, &ScheduleBook::changed, this, &SchedulePanel::refresh);
+    connect(m_book, &ScheduleBook::currentChanged, this, &SchedulePanel::refresh);
+    connect(m_book, &ScheduleBook::runningChanged, this, &SchedulePanel::refresh);
   }
-  update();
+  refresh();
 }
 
 int SchedulePanel::chosen() const {
@@ -312,7 +312,7 @@ int SchedulePanel::chosen() const {
   return index.isValid() ? index.data(kIdRole).toInt() : 0;
 }
 
-void SchedulePanel::update() {
+void SchedulePanel::refresh() {
   updateRunning();
   updateList();
   updateCard();

@@ -35,7 +35,7 @@ Q_SIGNALS:
   void rerunWanted(int id);
 
 private:
-  void update();
+  void refresh();
   void updateCard();
   void updateRunning();
   void updateList();

@@ -94,7 +94,7 @@ TreePanel::TreePanel(QWidget* parent)
         QRegularExpression(QRegularExpression::escape(text.trimmed()), QRegularExpression::CaseInsensitiveOption));
   });
   connect(m_view->selectionModel(), &QItemSelectionModel::selectionChanged, this, [this] {
-    update();
+    refresh();
     Q_EMIT chosenChanged();
   });
   connect(m_view, &QTreeView::entered, this,
@@ -105,7 +105,7 @@ TreePanel::TreePanel(QWidget* parent)
       Q_EMIT endsActivated(tail, head);
     }
   });
-  update();
+  refresh();
 }
 
 void TreePanel::setResult(ScheduleResultPtr result) {
@@ -118,7 +118,7 @@ void TreePanel::setResult(ScheduleResultPtr result) {
           TreeModel::Level::half) {
     m_view->expandToDepth(0);
   }
-  update();
+  refresh();
   Q_EMIT chosenChanged();
 }
 
@@ -182,7 +182,7 @@ bool TreePanel::eventFilter(QObject* watched, QEvent* event) {
   return QWidget::eventFilter(watched, event);
 }
 
-void TreePanel::update() {
+void TreePanel::refresh() {
   m_pages->setCurrentIndex(m_model.result() ? 1 : 0);
   if (!m_model.result()) {
     return;

@@ -45,7 +45,7 @@ protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-  void update();
+  void refresh();
 
   TreeModel m_model;
   QSortFilterProxyModel* m_filter;

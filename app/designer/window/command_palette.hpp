@@ -5,13 +5,9 @@
 #include <QLineEdit>
 #include <QListWidget>
 
-#include "designer/window/action_registry.hpp"
+#include "designer/workspace/action_registry.hpp"
 
 namespace coppice::designer {
-
-/// How well typed text fits a title: letters in order, better at the beginnings of words and in a row; below 0 = not at
-/// all. Case does not count.
-[[nodiscard]] int fuzzyScore(const QString& typed, const QString& title);
 
 /// All actions by name: type, Enter runs. What cannot be run now is greyed.
 class CommandPalette : public QDialog {

@@ -36,20 +36,6 @@ QString groupOf(bool isSmall) {
 
 }  // namespace
 
-QString nameOf(Mode mode) {
-  switch (mode) {
-    case Mode::draw:
-      return u"draw"_s;
-    case Mode::analyse:
-      return u"analyse"_s;
-    case Mode::schedule:
-      return u"schedule"_s;
-    case Mode::run:
-      return u"run"_s;
-  }
-  return {};
-}
-
 void DockLayouts::add(Place place) {
   m_window.addDockWidget(place.area, place.dock);
   m_places.push_back(std::move(place));

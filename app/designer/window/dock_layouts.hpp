@@ -5,22 +5,16 @@
 #include <QRect>
 #include <QString>
 #include <QStringList>
-#include <array>
 #include <map>
 #include <vector>
+
+#include "designer/workspace/mode.hpp"
 
 class QDockWidget;
 class QMainWindow;
 class QSettings;
 
 namespace coppice::designer {
-
-/// What the window shows beside the drawing; document, selection and zoom stay when it changes.
-enum class Mode { draw, analyse, schedule, run };
-inline constexpr std::array<Mode, 4> kModes{Mode::draw, Mode::analyse, Mode::schedule, Mode::run};
-
-/// "draw", for settings and action ids.
-[[nodiscard]] QString nameOf(Mode mode);
 
 /// Which docks each mode shows, and where. Each mode remembers how it was left; small screens have layouts of their
 /// own. A saved layout that cannot be right gives way to the default of its mode.

@@ -14,7 +14,7 @@
 #include "designer/schedule/schedule_book.hpp"
 #include "designer/schedule/schedule_result.hpp"
 #include "designer/schedule/tree_model.hpp"
-#include "designer/window/editor.hpp"
+#include "designer/workspace/editor_context.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
 
@@ -100,7 +100,7 @@ Result<std::set<ElementId>> find(const Model& model, const QStringList& names) {
   return found;
 }
 
-Outcome waitForCut(Editor& editor, const ImageRequest& request) {
+Outcome waitForCut(EditorContext& editor, const ImageRequest& request) {
   Question question{request.collective.value_or(Collective::allgather), {}};
   if (!request.root.isEmpty()) {
     question.root = editor.model().nodeNamed(request.root.toStdString());
@@ -212,7 +212,7 @@ Overlay overlayOf(const ScheduleResultPtr& result, const Model& model, int count
 
 Outcome exportImage(const ImageRequest& request) {
   ScheduleResultPtr schedule;
-  Editor editor({});
+  EditorContext editor({});
   if (scheduleFileKindOf(request.input) == ScheduleFileKind::forest) {
     auto loaded = loadSchedule(request.input, {});
     if (!loaded) {

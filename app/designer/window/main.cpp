@@ -6,6 +6,8 @@
 #include <exception>
 
 #include "coppice/version.hpp"
+#include "designer/features/files/file_feature.hpp"
+#include "designer/features/help/help_feature.hpp"
 #include "designer/help/plurals.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/command_line.hpp"
@@ -84,13 +86,13 @@ int showWindow(int& argc, char** argv, const CommandLine& line) {
   options.templatesFolder = dataFolder + u"/templates"_s;
   coppice::designer::MainWindow window(options);
   window.show();
-  window.offerRecovery();
+  window.files().session().offerRecovery();
   if (line.files.isEmpty()) {
-    window.restoreSession();
-    window.offerTour();
+    window.files().session().restore();
+    window.help().offerTour();
   }
-  window.openFiles(line.files);
-  window.keepSession();
+  window.files().openFiles(line.files);
+  window.files().session().keep();
   return QApplication::exec();
 }
 

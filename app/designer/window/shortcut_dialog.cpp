@@ -8,7 +8,7 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
-#include "designer/window/command_palette.hpp"
+#include "designer/models/fuzzy_score.hpp"
 
 using namespace Qt::StringLiterals;
 

@@ -6,7 +6,7 @@
 #include <QLabel>
 #include <QTreeWidget>
 
-#include "designer/window/action_registry.hpp"
+#include "designer/workspace/action_registry.hpp"
 
 namespace coppice::designer {
 

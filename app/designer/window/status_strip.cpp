@@ -73,7 +73,7 @@ StatusStrip::StatusStrip(QWidget* parent) : QWidget(parent) {
       m_editor->canvas().zoomToFit();
     }
   });
-  update();
+  refresh();
 }
 
 QToolButton* StatusStrip::addPart(const char* name, const QString& accessibleName) {
@@ -86,27 +86,22 @@ QToolButton* StatusStrip::addPart(const char* name, const QString& accessibleNam
   return part;
 }
 
-void StatusStrip::setEditor(Editor* editor) {
+void StatusStrip::setContext(EditorContext* editor) {
   if (m_editor == editor) {
     return;
   }
-  if (m_editor) {
-    disconnect(m_editor, nullptr, this, nullptr);
-    disconnect(&m_editor->bound(), nullptr, this, nullptr);
-    disconnect(&m_editor->problems(), nullptr, this, nullptr);
-    disconnect(&m_editor->document(), nullptr, this, nullptr);
-    disconnect(&m_editor->canvas(), nullptr, this, nullptr);
-  }
   m_editor = editor;
+  m_followed = std::make_unique<QObject>();
   if (m_editor) {
-    connect(m_editor, &Editor::titleChanged, this, &StatusStrip::update);
-    connect(m_editor, &Editor::shownCutChanged, this, &StatusStrip::update);
-    connect(&m_editor->bound(), &LiveBound::changed, this, &StatusStrip::update);
-    connect(&m_editor->problems(), &QAbstractItemModel::modelReset, this, &StatusStrip::update);
-    connect(&m_editor->document(), &Document::changed, this, &StatusStrip::update);
-    connect(&m_editor->canvas(), &CanvasView::zoomChanged, this, &StatusStrip::update);
+    const auto refreshed = [this] { refresh(); };
+    connect(m_editor, &EditorContext::titleChanged, m_followed.get(), refreshed);
+    connect(m_editor, &EditorContext::shownCutChanged, m_followed.get(), refreshed);
+    connect(&m_editor->bound(), &LiveBound::changed, m_followed.get(), refreshed);
+    connect(&m_editor->problems(), &QAbstractItemModel::modelReset, m_followed.get(), refreshed);
+    connect(&m_editor->document(), &Document::changed, m_followed.get(), refreshed);
+    connect(&m_editor->canvas(), &CanvasView::zoomChanged, m_followed.get(), refreshed);
   }
-  update();
+  refresh();
 }
 
 void StatusStrip::setHint(const QString& hint) {
@@ -124,7 +119,7 @@ void StatusStrip::resizeEvent(QResizeEvent* event) {
   QTimer::singleShot(0, this, &StatusStrip::elide);
 }
 
-void StatusStrip::update() {
+void StatusStrip::refresh() {
   for (QToolButton* part : {m_bound, m_cut, m_problems, m_saved, m_counts}) {
     part->setVisible(m_editor != nullptr);
   }

@@ -5,8 +5,9 @@
 #include <QPointer>
 #include <QToolButton>
 #include <QWidget>
+#include <memory>
 
-#include "designer/window/editor.hpp"
+#include "designer/workspace/editor_context.hpp"
 
 namespace coppice::designer {
 
@@ -19,7 +20,7 @@ public:
   explicit StatusStrip(QWidget* parent = nullptr);
 
   /// nullptr: no document.
-  void setEditor(Editor* editor);
+  void setContext(EditorContext* editor);
   /// What the next click does, or what just happened.
   void setHint(const QString& hint);
 
@@ -35,9 +36,10 @@ protected:
 private:
   void elide();
   QToolButton* addPart(const char* name, const QString& accessibleName);
-  void update();
+  void refresh();
 
-  QPointer<Editor> m_editor;
+  QPointer<EditorContext> m_editor;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
   QToolButton* m_bound;
   QToolButton* m_cut;
   QToolButton* m_problems;

@@ -6,7 +6,7 @@
 #include <QFileInfo>
 #include <algorithm>
 
-#include "designer/window/editor.hpp"
+#include "designer/workspace/editor_context.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -43,12 +43,12 @@ QString differenceOf(const QString& path, const QStringList& others) {
 
 }  // namespace
 
-QStringList tabTitles(const std::vector<Editor*>& editors) {
+QStringList tabTitles(const std::vector<EditorContext*>& editors) {
   QStringList titles;
-  for (Editor* editor : editors) {
+  for (EditorContext* editor : editors) {
     const DocumentFile& file = editor->file();
     QStringList others;
-    for (Editor* other : editors) {
+    for (EditorContext* other : editors) {
       if (other != editor && other->file().displayName() == file.displayName()) {
         others << other->file().path();
       }

@@ -6,9 +6,9 @@
 
 namespace coppice::designer {
 
-class Editor;
+class EditorContext;
 
 /// What the tabs say: the name, the folder where two names are the same, "read-only", and a dot for unsaved changes.
-[[nodiscard]] QStringList tabTitles(const std::vector<Editor*>& editors);
+[[nodiscard]] QStringList tabTitles(const std::vector<EditorContext*>& editors);
 
 }  // namespace coppice::designer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/action_registry.hpp"
+#include "designer/workspace/action_registry.hpp"
 
 #include <QPixmap>
 #include <QSettings>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/editor.hpp"
+#include "designer/workspace/editor_context.hpp"
 
 #include <QUndoStack>
-#include <QVBoxLayout>
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -13,16 +12,14 @@
 
 namespace coppice::designer {
 
-Editor::Editor(const QString& recoveryFolder, QWidget* parent)
-    : QWidget(parent),
+EditorContext::EditorContext(const QString& recoveryFolder, QObject* parent)
+    : QObject(parent),
       m_file(recoveryFolder),
       m_selection(m_file.document()),
       m_bound(m_file.document()),
       m_outline(m_file.document()),
       m_nodeTable(m_file.document()),
       m_linkTable(m_file.document()),
-      m_notice(new NoticeBar(this)),
-      m_canvas(new CanvasView(m_file.document(), m_selection, this)),
       m_assumptionJob(
           [this](std::shared_ptr<const Bound> bound) {
             m_assumedBound = std::move(bound);
@@ -31,39 +28,26 @@ Editor::Editor(const QString& recoveryFolder, QWidget* parent)
             Q_EMIT assumptionChanged();
             Q_EMIT shownCutChanged();
           },
-          std::chrono::milliseconds(100)) {
-  auto* layout = new QVBoxLayout(this);
-  layout->setContentsMargins({});
-  layout->setSpacing(0);
-  layout->addWidget(m_notice);
-  layout->addWidget(m_canvas, 1);
-  // Either settles what a notice asks.
-  connect(&m_file, &DocumentFile::saved, m_notice, &NoticeBar::withdraw);
-  connect(&m_file, &DocumentFile::pathChanged, m_notice, &NoticeBar::withdraw);
-  setFocusProxy(m_canvas);
-  connect(&m_file, &DocumentFile::pathChanged, this, &Editor::titleChanged);
-  connect(&m_file, &DocumentFile::saved, this, &Editor::titleChanged);
-  connect(&m_file, &DocumentFile::stateChanged, this, &Editor::titleChanged);
-  connect(document().undoStack(), &QUndoStack::cleanChanged, this, &Editor::titleChanged);
-  connect(&m_bound, &LiveBound::changed, this, &Editor::showBound);
+          std::chrono::milliseconds(100)),
+      m_page(std::make_unique<EditorPage>(*this)) {
+  connect(&m_file, &DocumentFile::pathChanged, this, &EditorContext::titleChanged);
+  connect(&m_file, &DocumentFile::saved, this, &EditorContext::titleChanged);
+  connect(&m_file, &DocumentFile::stateChanged, this, &EditorContext::titleChanged);
+  connect(document().undoStack(), &QUndoStack::cleanChanged, this, &EditorContext::titleChanged);
+  connect(&m_bound, &LiveBound::changed, this, &EditorContext::showBound);
   connect(&m_selection, &Selection::changed, this, [this] {
     if (m_assumption && m_selection.elements() != m_assumedSelection) {
       assume({});
     }
   });
-  connect(&m_outline, &OutlineModel::refused, this, &Editor::refused);
-  connect(&m_nodeTable, &NodeTableModel::refused, this, &Editor::refused);
-  connect(&m_linkTable, &LinkTableModel::refused, this, &Editor::refused);
+  connect(&m_outline, &OutlineModel::refused, this, &EditorContext::refused);
+  connect(&m_nodeTable, &NodeTableModel::refused, this, &EditorContext::refused);
+  connect(&m_linkTable, &LinkTableModel::refused, this, &EditorContext::refused);
 }
 
-Editor::~Editor() {
-  // The undo stack of the dying document must not call back into half a widget.
-  disconnect(document().undoStack(), nullptr, this, nullptr);
-  // The canvas draws the document, which is destroyed before the widgets in this one.
-  delete m_canvas;
-}
+EditorContext::~EditorContext() = default;
 
-void Editor::assume(std::optional<Assumption> assumption) {
+void EditorContext::assume(std::optional<Assumption> assumption) {
   if (assumption == m_assumption) {
     return;
   }
@@ -92,20 +76,20 @@ void Editor::assume(std::optional<Assumption> assumption) {
   Q_EMIT shownCutChanged();
 }
 
-std::shared_ptr<const Bound> Editor::shownBound() const {
+std::shared_ptr<const Bound> EditorContext::shownBound() const {
   if (m_assumption) {
     return m_assumedBound;
   }
   return m_bound.isCurrent() ? m_bound.bound() : nullptr;
 }
 
-const CutView* Editor::shownCutView() const {
+const CutView* EditorContext::shownCutView() const {
   const std::shared_ptr<const Bound> bound = shownBound();
-  // Kept alive by this editor, not by the pointer at hand.
+  // Kept alive by this object, not by the pointer at hand.
   return bound && bound->algbw && m_shownCut < bound->cuts.size() ? &bound->cuts[m_shownCut] : nullptr;
 }
 
-void Editor::showBound() {
+void EditorContext::showBound() {
   if (m_assumption && (m_assumedRevision != document().factRevision() ||
                        (m_assumedBound && m_assumedBound->question != m_bound.question()))) {
     assume({});
@@ -124,7 +108,7 @@ void Editor::showBound() {
   }
 }
 
-void Editor::setCutShown(bool isShown) {
+void EditorContext::setCutShown(bool isShown) {
   m_hasCutOverlay = isShown;
   if (!isShown) {
     assume({});
@@ -132,7 +116,7 @@ void Editor::setCutShown(bool isShown) {
   showCut();
 }
 
-void Editor::setShownCut(std::size_t index) {
+void EditorContext::setShownCut(std::size_t index) {
   const std::shared_ptr<const Bound> bound = shownBound();
   if (bound && index < bound->cuts.size()) {
     m_shownCut = index;
@@ -143,18 +127,18 @@ void Editor::setShownCut(std::size_t index) {
   }
 }
 
-void Editor::showNextCut() {
+void EditorContext::showNextCut() {
   const std::shared_ptr<const Bound> bound = shownBound();
   if (bound && !bound->cuts.empty()) {
     setShownCut((m_shownCut + 1) % bound->cuts.size());
   }
 }
 
-void Editor::showCut() {
+void EditorContext::showCut() {
   Overlay overlay;
   // A cut of facts that have changed would be a lie; the canvas shows none until the new one is known.
   if (!m_hasCutOverlay) {
-    m_canvas->setOverlay(std::move(overlay));
+    canvas().setOverlay(std::move(overlay));
     return;
   }
   if (m_assumption) {
@@ -181,10 +165,10 @@ void Editor::showCut() {
       }
     }
   }
-  m_canvas->setOverlay(std::move(overlay));
+  canvas().setOverlay(std::move(overlay));
 }
 
-std::set<LinkId> Editor::linksAcross(const CutView& cut) const {
+std::set<LinkId> EditorContext::linksAcross(const CutView& cut) const {
   std::set<LinkId> across;
   for (const Crossing& crossing : cut.crossings) {
     for (const LinkId id : model().linksOf(crossing.tail)) {
@@ -199,7 +183,7 @@ std::set<LinkId> Editor::linksAcross(const CutView& cut) const {
   return across;
 }
 
-QueryContext Editor::queryContext() const {
+QueryContext EditorContext::queryContext() const {
   if (const CutView* cut = shownCutView()) {
     if (m_askedBound != shownBound() || m_askedCut != m_shownCut) {
       m_askedBound = shownBound();
@@ -215,10 +199,10 @@ QueryContext Editor::queryContext() const {
   return {.model = model(), .selection = &m_selection.elements(), .cutNodes = m_cutNodes, .cutLinks = m_cutLinks};
 }
 
-void Editor::showProblems() {
+void EditorContext::showProblems() {
   // An empty fabric has no bound, which is nobody's mistake.
   if (model().nodes().isEmpty() && m_file.findings().empty()) {
-    m_canvas->setProblems({});
+    canvas().setProblems({});
     m_problems.setProblems({});
     return;
   }
@@ -237,24 +221,30 @@ void Editor::showProblems() {
       mark = std::max(mark, problem.severity);
     }
   }
-  m_canvas->setProblems(std::move(marks));
+  canvas().setProblems(std::move(marks));
   m_problems.setProblems(std::move(problems));
 }
 
-void Editor::goTo(const ElementId& id) {
+void EditorContext::editSelection(const QString& text,
+                                  const std::function<void(Edit&, const std::set<ElementId>&)>& fill) {
+  const std::set<ElementId> elements = m_selection.elements();
+  document().edit(text, [&](Edit& edit) { fill(edit, elements); });
+}
+
+void EditorContext::goTo(const ElementId& id) {
   if (model().contains(id)) {
     m_selection.set({id});
     m_selection.setCurrent(id);
-    m_canvas->centreOn(id);
+    canvas().centreOn(id);
   }
 }
 
-void Editor::showElement(const ElementId& id) {
+void EditorContext::showElement(const ElementId& id) {
   if (model().contains(id)) {
     m_selection.set({id});
     m_selection.setCurrent(id);
-    if (!m_canvas->isInView(id)) {
-      m_canvas->centreOn(id);
+    if (!canvas().isInView(id)) {
+      canvas().centreOn(id);
     }
   }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QWidget>
+#include <QObject>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,25 +19,28 @@
 #include "designer/models/outline_model.hpp"
 #include "designer/models/problems_model.hpp"
 #include "designer/models/query.hpp"
-#include "designer/window/notice_bar.hpp"
+#include "designer/workspace/editor_page.hpp"
+#include "designer/workspace/notice_bar.hpp"
 
 namespace coppice::designer {
 
-/// One tab: a document with all that belongs to it and is shared by the docks.
-class Editor : public QWidget {
+/// One open document with all that is shown of it: selection, bound, canvas, and the models of the docks.
+class EditorContext : public QObject {
   Q_OBJECT
 
 public:
-  explicit Editor(const QString& recoveryFolder, QWidget* parent = nullptr);
-  ~Editor() override;
+  explicit EditorContext(const QString& recoveryFolder, QObject* parent = nullptr);
+  ~EditorContext() override;
 
   [[nodiscard]] DocumentFile& file() { return m_file; }
   [[nodiscard]] Document& document() { return m_file.document(); }
   [[nodiscard]] const Model& model() const { return m_file.document().model(); }
   [[nodiscard]] Selection& selection() { return m_selection; }
   [[nodiscard]] LiveBound& bound() { return m_bound; }
-  [[nodiscard]] CanvasView& canvas() { return *m_canvas; }
-  [[nodiscard]] NoticeBar& notice() { return *m_notice; }
+  /// For a tab; it belongs to the context.
+  [[nodiscard]] EditorPage& page() { return *m_page; }
+  [[nodiscard]] CanvasView& canvas() { return m_page->canvas(); }
+  [[nodiscard]] NoticeBar& notice() { return m_page->notice(); }
   [[nodiscard]] OutlineModel& outline() { return m_outline; }
   [[nodiscard]] NodeTableModel& nodeTable() { return m_nodeTable; }
   [[nodiscard]] LinkTableModel& linkTable() { return m_linkTable; }
@@ -65,6 +69,9 @@ public:
   /// For Query: this document, its selection and the cut that is shown.
   [[nodiscard]] QueryContext queryContext() const;
 
+  /// Runs an edit on the document; the fill gets the selection.
+  void editSelection(const QString& text, const std::function<void(Edit&, const std::set<ElementId>&)>& fill);
+
   /// Selects the element and brings it into the middle of the canvas.
   void goTo(const ElementId& id);
   /// Selects the element; the canvas moves only where it is not in view.
@@ -91,8 +98,6 @@ private:
   NodeTableModel m_nodeTable;
   LinkTableModel m_linkTable;
   ProblemsModel m_problems;
-  NoticeBar* m_notice;
-  CanvasView* m_canvas;
   bool m_hasCutOverlay = false;
   std::size_t m_shownCut = 0;
   std::shared_ptr<const Bound> m_shownBound;  ///< whose cut it is
@@ -106,6 +111,7 @@ private:
   mutable std::size_t m_askedCut = 0;
   mutable std::shared_ptr<const std::set<NodeId>> m_cutNodes;
   mutable std::shared_ptr<const std::set<LinkId>> m_cutLinks;
+  std::unique_ptr<EditorPage> m_page;  ///< the last: it shows what is above
 };
 
 }  // namespace coppice::designer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/import_dialog.hpp"
+#include "designer/workspace/import_dialog.hpp"
 
 #include <QFileInfo>
 #include <QHBoxLayout>

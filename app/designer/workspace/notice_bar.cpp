@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/notice_bar.hpp"
+#include "designer/workspace/notice_bar.hpp"
 
 #include <QPushButton>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/prompts.hpp"
+#include "designer/workspace/prompts.hpp"
 
 #include <QCoreApplication>
 #include <QFileDialog>
@@ -7,8 +7,8 @@
 #include <QMessageBox>
 #include <QPushButton>
 
-#include "designer/window/import_dialog.hpp"
-#include "designer/window/recovery_dialog.hpp"
+#include "designer/workspace/import_dialog.hpp"
+#include "designer/workspace/recovery_dialog.hpp"
 
 namespace coppice::designer {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/recovery_dialog.hpp"
+#include "designer/workspace/recovery_dialog.hpp"
 
 #include <QDir>
 #include <QFileInfo>

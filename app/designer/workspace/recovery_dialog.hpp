@@ -12,7 +12,7 @@
 #include "designer/document/model.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/palette/fabric_picture.hpp"
-#include "designer/window/prompts.hpp"
+#include "designer/workspace/prompts.hpp"
 
 namespace coppice::designer {
 

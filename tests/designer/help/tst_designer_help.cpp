@@ -19,6 +19,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "designer/features/help/help_feature.hpp"
 #include "designer/help/about_dialog.hpp"
 #include "designer/help/help_book.hpp"
 #include "designer/help/help_pictures.hpp"
@@ -298,7 +299,7 @@ void TestDesignerHelp::windowSearches() {
 
 void TestDesignerHelp::everyDockHasAPage() {
   const Fixture f;
-  f.window->newDocument();
+  f.window->workspace().newDocument();
   const QList<QDockWidget*> docks = f.window->findChildren<QDockWidget*>();
   QVERIFY(docks.size() > 10);
   for (QDockWidget* dock : docks) {
@@ -324,10 +325,10 @@ void TestDesignerHelp::keyExplainsWhereYouAre() {
   const Fixture f;
   f.window->actions()[u"help.contents"_s]->trigger();
   QCOMPARE(f.help()->topic(), u"start"_s);
-  Editor* editor = f.window->newDocument();
+  EditorContext* editor = f.window->workspace().newDocument();
   for (const auto& [mode, topic] : {std::pair(Mode::draw, u"draw"_s), std::pair(Mode::analyse, u"analyse"_s),
                                     std::pair(Mode::schedule, u"schedules"_s), std::pair(Mode::run, u"run"_s)}) {
-    f.window->setMode(mode);
+    f.window->workspace().setMode(mode);
     f.window->activateWindow();
     [[maybe_unused]] const bool isActive = QTest::qWaitForWindowActive(f.window.get());
     editor->canvas().setFocus();
@@ -467,17 +468,17 @@ void TestDesignerHelp::tourOfTheWindow() {
   const Fixture f;
   f.window->actions()[u"help.tour"_s]->trigger();
   QVERIFY(f.tour() != nullptr);
-  QVERIFY(f.window->currentEditor() != nullptr);
-  QCOMPARE(f.window->editors().size(), std::size_t{1});
+  QVERIFY(f.window->workspace().current() != nullptr);
+  QCOMPARE(f.window->workspace().contexts().size(), std::size_t{1});
   // Once at a time.
   f.window->actions()[u"help.tour"_s]->trigger();
-  QCOMPARE(f.window->editors().size(), std::size_t{1});
+  QCOMPARE(f.window->workspace().contexts().size(), std::size_t{1});
   std::set<Mode> modes;
   QPointer<Tour> tour = f.tour();
   const int count = tour->stepCount();
   QVERIFY(count >= 5 && count <= 10);
   for (int i = 0; i < count; ++i) {
-    modes.insert(f.window->mode());
+    modes.insert(f.window->workspace().mode());
     if (const QString folder = qEnvironmentVariable("COPPICE_PICTURES"); !folder.isEmpty()) {
       QTest::qWait(400);
       f.window->grab().save(folder + u"/tour-%1.png"_s.arg(i));
@@ -499,12 +500,12 @@ void TestDesignerHelp::tourComesOnce() {
   QSettings().clear();
   {
     const Fixture f(true);
-    f.window->offerTour();
+    f.window->help().offerTour();
     QVERIFY(f.tour() != nullptr);
     QTest::keyClick(f.tour(), Qt::Key_Escape);
   }
   const Fixture f(true);
-  f.window->offerTour();
+  f.window->help().offerTour();
   QVERIFY(f.tour() == nullptr);
   QSettings().clear();
 }

@@ -94,7 +94,7 @@ private:
     m_window->show();
     QTest::qWait(200);
   }
-  Editor& editor() { return *m_window->currentEditor(); }
+  EditorContext& editor() { return *m_window->workspace().current(); }
   void run(const char* id) { m_window->actions()[QLatin1String(id)]->trigger(); }
   void fail(const char* why) {
     std::fprintf(stderr, "coppice-screenshots: %s\n", why);
@@ -103,7 +103,7 @@ private:
 
   void adopt(const std::string& preset, const std::map<std::string, std::string>& arguments, const QString& name) {
     const auto made = presets::make(preset, arguments);
-    m_window->adopt(readArranged(*made).model, {}, name);
+    m_window->workspace().adopt(readArranged(*made).model, {}, name);
     if (!QTest::qWaitFor([&] { return editor().bound().isCurrent(); }, kLong)) {
       fail("the bound does not come");
     }
@@ -135,7 +135,7 @@ private:
   }
 
   void shoot(const QString& name) {
-    if (m_window->currentEditor() != nullptr) {
+    if (m_window->workspace().current() != nullptr) {
       run("zoom.fit");
       QTest::qWait(300);
       editor().canvas().complete();

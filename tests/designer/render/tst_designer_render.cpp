@@ -23,8 +23,8 @@
 #include "designer/schedule/schedule_result.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/command_line.hpp"
-#include "designer/window/editor.hpp"
 #include "designer/window/image_command.hpp"
+#include "designer/workspace/editor_context.hpp"
 #include "presets/presets.hpp"
 
 using namespace coppice;
@@ -42,7 +42,7 @@ QByteArray contents(const QString& path) {
 struct Fixture {
   Fixture() {
     editor.file().adopt(readModel(*presets::make("dgx-a100", {{"boxes", "2"}})).model, {});
-    editor.resize(1200, 800);
+    editor.page().resize(1200, 800);
   }
   [[nodiscard]] CanvasView& view() { return editor.canvas(); }
   [[nodiscard]] bool showCut() {
@@ -53,7 +53,7 @@ struct Fixture {
     auto drawn = drawImage(view(), options);
     return drawn ? *drawn : QImage();
   }
-  Editor editor{{}};
+  EditorContext editor{{}};
 };
 
 /// How many pixels are about this colour.
@@ -255,7 +255,7 @@ void TestDesignerRender::theSelectionAlone() {
 
 void TestDesignerRender::whatIsInView() {
   Fixture f;
-  f.editor.show();
+  f.editor.page().show();
   f.view().setZoom(2);
   f.view().centreOn(f.view().scene().bounds().center());
   const PictureOptions options{.part = PicturePart::visible, .scale = 2};
@@ -289,7 +289,7 @@ void TestDesignerRender::theLegendHasRoomOfItsOwn() {
 }
 
 void TestDesignerRender::refusals() {
-  Editor empty{{}};
+  EditorContext empty{{}};
   const auto nothing = drawPicture(empty.canvas(), {});
   QVERIFY(!nothing);
   QCOMPARE(nothing.error().code, ErrorCode::badInput);
@@ -300,7 +300,7 @@ void TestDesignerRender::refusals() {
   QVERIFY(!unselected);
   QVERIFY(unselected.error().message.find("selected") != std::string::npos);
 
-  Editor large{{}};
+  EditorContext large{{}};
   large.file().adopt(readModel(*presets::make("dgx-a100", {{"boxes", "64"}})).model, {});
   const auto refused = drawPicture(large.canvas(), {.format = PictureFormat::png, .scale = 16});
   QVERIFY(!refused);
@@ -313,7 +313,7 @@ void TestDesignerRender::refusals() {
 }
 
 void TestDesignerRender::largePagesAreDrawnSmaller() {
-  Editor large{{}};
+  EditorContext large{{}};
   large.file().adopt(readModel(*presets::make("dgx-a100", {{"boxes", "64"}})).model, {});
   const auto pdf = drawPicture(large.canvas(), {.format = PictureFormat::pdf, .scale = 4});
   QVERIFY(pdf);

@@ -155,7 +155,7 @@ void TestDesignerExport::oneClickGeneratesAndExports() {
 
 void TestDesignerExport::theBookHasTheNewSchedule() {
   test::Fixture fixture;
-  QVERIFY(fixture.window->openFile(fixture.example("2x-dgx-a100.fabric.json")) != nullptr);
+  QVERIFY(fixture.window->files().openFile(fixture.example("2x-dgx-a100.fabric.json")) != nullptr);
   auto* activity = fixture.window->findChild<ScheduleActivity*>();
   fixture.run("schedule.generate");
   QVERIFY(QTest::qWaitFor([&] { return !activity->book()->isRunning(); }, kLong));

@@ -24,6 +24,7 @@
 #include "designer/document/edits.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/document/fabric_file.hpp"
+#include "designer/features/files/file_feature.hpp"
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/export_dialog.hpp"
 #include "designer/schedule/figures.hpp"
@@ -89,7 +90,7 @@ struct Fixture {
     activity = window->findChild<ScheduleActivity*>();
   }
   void run(const char* id) const { window->actions()[QLatin1String(id)]->trigger(); }
-  [[nodiscard]] Editor* editor() const { return window->currentEditor(); }
+  [[nodiscard]] EditorContext* editor() const { return window->workspace().current(); }
   [[nodiscard]] ScheduleBook* book() const { return activity->book(); }
   [[nodiscard]] const ScheduleEntry* current() const { return book()->current(); }
   [[nodiscard]] QString label(const char* name) const {
@@ -103,9 +104,9 @@ struct Fixture {
     QFile::copy(QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(QLatin1String(name)), copy);
     return copy;
   }
-  bool open(const char* name) const { return window->openFile(example(name)) != nullptr; }
+  bool open(const char* name) const { return window->files().openFile(example(name)) != nullptr; }
   bool openPreset(const char* name, const std::map<std::string, std::string>& arguments) const {
-    return window->adopt(readModel(preset(name, arguments)).model, {}, QLatin1String(name)) != nullptr;
+    return window->workspace().adopt(readModel(preset(name, arguments)).model, {}, QLatin1String(name)) != nullptr;
   }
   [[nodiscard]] bool isDone() const {
     return QTest::qWaitFor([&] { return !book()->isRunning(); }, kLong);
@@ -327,10 +328,10 @@ void TestDesignerSchedule::loadsAreThoseOfTheForest() {
 void TestDesignerSchedule::generateShowsTheVerdict() {
   Fixture fixture;
   QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
-  QCOMPARE(fixture.window->mode(), Mode::draw);
+  QCOMPARE(fixture.window->workspace().mode(), Mode::draw);
   QTest::keyClick(fixture.window.get(), Qt::Key_F5);
   QVERIFY(fixture.book()->isRunning());
-  QCOMPARE(fixture.window->mode(), Mode::schedule);
+  QCOMPARE(fixture.window->workspace().mode(), Mode::schedule);
   QVERIFY(fixture.isDone());
   QCOMPARE(fixture.book()->entries().size(), 1U);
   const ScheduleResult& result = *fixture.current()->result;
@@ -377,7 +378,7 @@ void TestDesignerSchedule::fixedTreesSayWhatTheyLose() {
 
 void TestDesignerSchedule::failuresAreOneMessage() {
   Fixture fixture;
-  fixture.window->newDocument();
+  fixture.window->workspace().newDocument();
   fixture.run("schedule.generate");
   QVERIFY(fixture.isDone());
   QVERIFY(!fixture.book()->failure().isEmpty());
@@ -482,8 +483,8 @@ void TestDesignerSchedule::keptBesideTheFile() {
   QVERIFY(QFileInfo::exists(fixture.current()->path));
   QVERIFY(!fixture.book()->rename(fixture.current()->id, u"  "_s));
 
-  QVERIFY(fixture.window->closeEditor(fixture.editor()));
-  QVERIFY(fixture.window->openFile(path) != nullptr);
+  QVERIFY(fixture.window->files().close(*fixture.editor()));
+  QVERIFY(fixture.window->files().openFile(path) != nullptr);
   QVERIFY(fixture.isSettled());
   QCOMPARE(fixture.book()->entries().size(), 1U);
   QVERIFY(fixture.current() != nullptr && fixture.current()->result);
@@ -641,7 +642,7 @@ void TestDesignerSchedule::hostileFilesAreRefused() {
   QVERIFY(faster.contains(claim) || faster.contains(compact));
   faster.replace(claim, "\"algbw\": \"99999\"").replace(compact, "\"algbw\":\"99999\"");
   QVERIFY(write("liar.forest.json", faster));
-  QVERIFY(fixture.window->openFile(path) != nullptr);
+  QVERIFY(fixture.window->files().openFile(path) != nullptr);
   fixture.run("mode.schedule");
   QVERIFY(fixture.isSettled());
   QCOMPARE(fixture.book()->entries().size(), 5U);
@@ -1026,7 +1027,7 @@ void TestDesignerSchedule::theOptionsDialog() {
   QVERIFY(fixture.isDone());
   QVERIFY2(fixture.current() != nullptr, qPrintable(fixture.book()->failure()));
   QCOMPARE(*fixture.current()->result->schedule.root, 5);
-  QCOMPARE(fixture.window->mode(), Mode::schedule);
+  QCOMPARE(fixture.window->workspace().mode(), Mode::schedule);
 }
 
 void TestDesignerSchedule::amountsPerGpu() {
@@ -1199,7 +1200,7 @@ void TestDesignerSchedule::openingAProgram() {
   QVERIFY(check.isOk);
   const QString path = fixture.dir.filePath(u"good.xml"_s);
   QVERIFY(io::saveFile(path.toStdString(), check.xml));
-  QVERIFY(fixture.window->openFile(path) == nullptr);
+  QVERIFY(fixture.window->files().openFile(path) == nullptr);
   QVERIFY(QTest::qWaitFor([&] { return fixture.activity->report() != nullptr; }, kLong));
   ProgramReport* report = fixture.activity->report();
   QVERIFY(QTest::qWaitFor([&] { return report->isJudged(); }, kLong));
@@ -1208,7 +1209,7 @@ void TestDesignerSchedule::openingAProgram() {
   QVERIFY(report->facts().contains(u"16 ranks"_s));
   QVERIFY(report->facts().contains(u"in place"_s));
   QVERIFY(fixture.answers->failures.isEmpty());
-  QCOMPARE(fixture.window->editors().size(), 1U);
+  QCOMPARE(fixture.window->workspace().contexts().size(), 1U);
 }
 
 void TestDesignerSchedule::openingABrokenProgram() {
@@ -1230,7 +1231,7 @@ void TestDesignerSchedule::openingABrokenProgram() {
   const auto line = std::count(xml.begin(), xml.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
   const QString path = fixture.dir.filePath(u"broken.xml"_s);
   QVERIFY(io::saveFile(path.toStdString(), xml));
-  fixture.window->openFile(path);
+  fixture.window->files().openFile(path);
   QVERIFY(QTest::qWaitFor([&] { return fixture.activity->report() != nullptr; }, kLong));
   ProgramReport* report = fixture.activity->report();
   QVERIFY(QTest::qWaitFor([&] { return report->isJudged(); }, kLong));
@@ -1247,7 +1248,7 @@ void TestDesignerSchedule::openingABrokenProgram() {
   QVERIFY(io::saveFile(path.toStdString(), "<algo"));
   delete report;
   QVERIFY(io::saveFile(path.toStdString(), "<algo >\n<gpu id=\"0\""));
-  fixture.window->openFile(path);
+  fixture.window->files().openFile(path);
   QVERIFY(QTest::qWaitFor([&] { return fixture.activity->report() != nullptr; }, kLong));
   QVERIFY(QTest::qWaitFor([&] { return fixture.activity->report()->isJudged(); }, kLong));
   QVERIFY(!fixture.activity->report()->isOk());
@@ -1259,21 +1260,21 @@ void TestDesignerSchedule::openingAForest() {
   const ScheduleResultPtr result = made(preset("dgx-a100", {{"boxes", "2"}}), {.heightEffort = 2});
   const QString path = fixture.dir.filePath(u"run 7.forest.json"_s);
   QVERIFY(saveSchedule(path, *result));
-  fixture.window->openFile(path);
+  fixture.window->files().openFile(path);
   QVERIFY(QTest::qWaitFor([&] { return fixture.editor() != nullptr; }, kLong));
-  QCOMPARE(fixture.window->mode(), Mode::schedule);
+  QCOMPARE(fixture.window->workspace().mode(), Mode::schedule);
   QCOMPARE(fixture.book()->entries().size(), 1U);
   QCOMPARE(fixture.current()->name, u"run 7"_s);
   QCOMPARE(fixture.current()->result->schedule.algbw, result->schedule.algbw);
   QVERIFY(fixture.editor()->model().header().extra.find("coppice_request") == std::string::npos);
   QVERIFY(QTest::qWaitFor([&] { return fixture.book()->isFresh(*fixture.current()); }, kLong));
   // Once more: the document with these facts is open already.
-  fixture.window->openFile(path);
+  fixture.window->files().openFile(path);
   QVERIFY(QTest::qWaitFor([&] { return fixture.book()->entries().size() == 2; }, kLong));
-  QCOMPARE(fixture.window->editors().size(), 1U);
+  QCOMPARE(fixture.window->workspace().contexts().size(), 1U);
   // A forest that is none.
   QVERIFY(io::saveFile(path.toStdString(), R"({"format": "coppice-forest", "version": 1, "collective": 3})"));
-  fixture.window->openFile(path);
+  fixture.window->files().openFile(path);
   QVERIFY(QTest::qWaitFor([&] { return !fixture.answers->failures.isEmpty(); }, kLong));
   QVERIFY(fixture.answers->failures.front().contains(u"run 7.forest.json"_s));
 }
@@ -1287,25 +1288,25 @@ void TestDesignerSchedule::openingTrees() {
     return io::writeTreeXml(out, fixture.current()->result->schedule, *fixture.current()->result->fabric);
   }));
   const Rational algbw = fixture.current()->result->schedule.algbw;
-  fixture.window->openFile(path);
+  fixture.window->files().openFile(path);
   QVERIFY(QTest::qWaitFor([&] { return !fixture.activity->isOpening(); }, kLong));
   QVERIFY2(fixture.answers->failures.isEmpty(), qPrintable(fixture.answers->failures.join(u'\n')));
-  QCOMPARE(fixture.window->editors().size(), 1U);
+  QCOMPARE(fixture.window->workspace().contexts().size(), 1U);
   QCOMPARE(fixture.book()->entries().size(), 2U);
   QCOMPARE(fixture.current()->name, u"ours"_s);
   QCOMPARE(fixture.current()->result->schedule.algbw, algbw);
   QVERIFY(fixture.current()->result->meetsBound);
   // Without the fabric: one that carries exactly these trees.
-  QVERIFY(fixture.window->closeEditor(fixture.editor()));
-  fixture.window->openFile(path);
+  QVERIFY(fixture.window->files().close(*fixture.editor()));
+  fixture.window->files().openFile(path);
   QVERIFY(QTest::qWaitFor([&] { return !fixture.activity->isOpening(); }, kLong));
   QVERIFY2(fixture.answers->failures.isEmpty(), qPrintable(fixture.answers->failures.join(u'\n')));
-  QCOMPARE(fixture.window->editors().size(), 1U);
+  QCOMPARE(fixture.window->workspace().contexts().size(), 1U);
   QCOMPARE(fixture.book()->entries().size(), 1U);
   QVERIFY(fixture.current()->result->verdict.ok);
   // Broken: the place is reported.
   QVERIFY(io::saveFile(path.toStdString(), "<Algo nchunkspernode=\"1\">\n<tree root=\"a\" index=\"0\" nchunks=\"x\">"));
-  fixture.window->openFile(path);
+  fixture.window->files().openFile(path);
   QVERIFY(QTest::qWaitFor([&] { return !fixture.answers->failures.isEmpty(); }, kLong));
   QVERIFY(fixture.answers->failures.front().contains(u"ours.xml:2"_s) ||
           fixture.answers->failures.front().contains(u"ours.xml:1"_s));
@@ -1329,18 +1330,18 @@ void TestDesignerSchedule::actionsWithoutASchedule() {
   fixture.run("mode.schedule");
   QVERIFY(fixture.activity->exportCurrent() == nullptr);
   triggerAll();
-  fixture.window->newDocument();
+  fixture.window->workspace().newDocument();
   triggerAll();
   // A fabric with faults.
-  fixture.window->adopt(readModel([] {
-                          fabric::Description wrong = preset("dgx-a100", {{"boxes", "1"}});
-                          wrong.links[3].bandwidth = "fast";
-                          wrong.nodes[1].id = wrong.nodes[0].id;
-                          wrong.links[5].dst = "nobody";
-                          return wrong;
-                        }())
-                            .model,
-                        {}, u"wrong"_s);
+  fixture.window->workspace().adopt(readModel([] {
+                                      fabric::Description wrong = preset("dgx-a100", {{"boxes", "1"}});
+                                      wrong.links[3].bandwidth = "fast";
+                                      wrong.nodes[1].id = wrong.nodes[0].id;
+                                      wrong.links[5].dst = "nobody";
+                                      return wrong;
+                                    }())
+                                        .model,
+                                    {}, u"wrong"_s);
   triggerAll();
   QVERIFY(!fixture.book()->failure().isEmpty());
   QVERIFY(fixture.book()->entries().empty());

@@ -15,8 +15,8 @@
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/theme/theme.hpp"
-#include "designer/window/import_dialog.hpp"
-#include "designer/window/recovery_dialog.hpp"
+#include "designer/workspace/import_dialog.hpp"
+#include "designer/workspace/recovery_dialog.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
 #include "window/window_fixture.hpp"
@@ -58,7 +58,7 @@ QString tabText(const Fixture& f, int index) {
   return f.window->findChild<QTabWidget*>(u"documentTabs"_s)->tabText(index);
 }
 
-void addGpu(Editor* editor) {
+void addGpu(EditorContext* editor) {
   editor->document().edit(u"Insert node"_s, [](Edit& edit) { edits::addNode(edit, fabric::NodeKind::gpu, {1, 1}); });
 }
 
@@ -179,7 +179,7 @@ void TestDesignerDocuments::importInTheWindow() {
     field<QSpinBox>(dialog, "import-boxes")->setValue(2);
     return QTest::qWaitFor([&] { return !dialog.isWorking(); }, kLong) ? dialog.fabric() : std::nullopt;
   };
-  QVERIFY(f.window->openFile(data("import/dgx_a100.xml")) != nullptr);
+  QVERIFY(f.window->files().openFile(data("import/dgx_a100.xml")) != nullptr);
   QCOMPARE(f.answers->imports.size(), 1);
   QCOMPARE(countOf(f.editor()->model(), fabric::NodeKind::nic), 16);
   QVERIFY(f.waitForBound());
@@ -191,24 +191,24 @@ void TestDesignerDocuments::importInTheWindow() {
 
 void TestDesignerDocuments::importIsCancelled() {
   const Fixture f;
-  QVERIFY(f.window->openFile(data("import/dgx_a100.xml")) == nullptr);
+  QVERIFY(f.window->files().openFile(data("import/dgx_a100.xml")) == nullptr);
   QCOMPARE(f.answers->imports.size(), 1);
   QVERIFY(f.editor() == nullptr);
   QCOMPARE(f.answers->failures, QStringList());
   // A format that leaves nothing open asks nothing, and a file with faults says so before anything is asked.
   const QString table = f.dir.filePath(u"a.csv"_s);
   QVERIFY(io::saveFile(table.toStdString(), "tail,head,bandwidth\na,b,10\nb,c,10\n"));
-  QVERIFY(f.window->openFile(table) != nullptr);
+  QVERIFY(f.window->files().openFile(table) != nullptr);
   const QString broken = f.dir.filePath(u"broken.xml"_s);
   QVERIFY(io::saveFile(broken.toStdString(), "<system><cpu></system>"));
-  QVERIFY(f.window->openFile(broken) == nullptr);
+  QVERIFY(f.window->files().openFile(broken) == nullptr);
   QCOMPARE(f.answers->failures.size(), 1);
   QCOMPARE(f.answers->imports.size(), 1);
 }
 
 void TestDesignerDocuments::pastedMatrix() {
   const Fixture f;
-  f.window->newDocument();
+  f.window->workspace().newDocument();
   f.answers->importer = [](QWidget* parent, const ForeignText& text) -> std::optional<ReadModel> {
     ImportDialog dialog(text, parent);
     return QTest::qWaitFor([&] { return !dialog.isWorking(); }, kLong) ? dialog.fabric() : std::nullopt;
@@ -225,7 +225,8 @@ void TestDesignerDocuments::notesAreProblemsToo() {
   const Fixture f;
   const auto made = presets::make("dgx-a100", {});
   QVERIFY(made);
-  f.window->adopt(readArranged(*made).model, {{Severity::note, ErrorCode::badInput, "a guess", "say it", {}}}, u"x"_s);
+  f.window->workspace().adopt(readArranged(*made).model,
+                              {{Severity::note, ErrorCode::badInput, "a guess", "say it", {}}}, u"x"_s);
   QVERIFY(f.waitForBound());
   QCOMPARE(f.editor()->problems().rowCount(), 1);
   QCOMPARE(f.strip("statusProblems"), u"1 note"_s);
@@ -295,16 +296,16 @@ void TestDesignerDocuments::recoveryChoices() {
     }
     return std::vector(items.size(), static_cast<RecoveryChoice>(choice));
   };
-  f.window->offerRecovery();
+  f.window->files().session().offerRecovery();
   QCOMPARE(f.answers->asked, 1);
   shown.sort();
   QCOMPARE(shown, (QStringList{u"2x-dgx-a100.fabric.json: 1"_s, u"Ring of 4: 2"_s}));
   const bool isRestored = choice == static_cast<int>(RecoveryChoice::restore);
-  QCOMPARE(f.window->editors().size(), isRestored ? 2U : 0U);
+  QCOMPARE(f.window->workspace().contexts().size(), isRestored ? 2U : 0U);
   QCOMPARE(DocumentFile::abandonedJournals(recovery).size(),
            choice == static_cast<int>(RecoveryChoice::later) ? 2U : 0U);
   QCOMPARE(*io::readFile(path.toStdString()), *original);
-  for (Editor* editor : f.window->editors()) {
+  for (EditorContext* editor : f.window->workspace().contexts()) {
     QVERIFY(editor->file().isModified());
     QCOMPARE(editor->document().undoStack()->undoText(), u"Note"_s);
   }
@@ -322,7 +323,7 @@ void TestDesignerDocuments::workComesBackAsItWas() {
   {
     MainWindow window(options, std::make_unique<test::Answers>());
     window.show();
-    Editor* editor = window.openPreset(u"dgx-a100"_s);
+    EditorContext* editor = test::openPreset(window, u"dgx-a100"_s);
     QVERIFY(editor != nullptr);
     for (int i = 0; i < 3; ++i) {
       editor->document().edit(u"Note %1"_s.arg(i), [&](Edit& edit) { edits::addNote(edit, "n", {}); });
@@ -341,9 +342,9 @@ void TestDesignerDocuments::workComesBackAsItWas() {
   test::Answers* answers = owned.get();
   MainWindow window(options, std::move(owned));
   window.show();
-  window.offerRecovery();
+  window.files().session().offerRecovery();
   QCOMPARE(answers->asked, 1);
-  Editor* editor = window.currentEditor();
+  EditorContext* editor = window.workspace().current();
   QVERIFY(editor != nullptr);
   QCOMPARE(editor->file().displayName(), QString::fromStdString(presets::find("dgx-a100")->title));
   QCOMPARE(writeFabricFile(editor->model()), lost);
@@ -367,15 +368,15 @@ void TestDesignerDocuments::openFilesComeBackAfterACrash() {
       .recoveryFolder = dir.filePath(u"recovery"_s), .templatesFolder = {}, .keepsSettings = true};
   {
     MainWindow window(options, std::make_unique<test::Answers>());
-    window.keepSession();
-    window.openFiles(paths);
-    QVERIFY(window.closeEditor(window.editors().front()));
+    window.files().session().keep();
+    window.files().openFiles(paths);
+    QVERIFY(window.files().close(*window.workspace().contexts().front()));
     // Not closed: destroyed.
   }
   MainWindow window(options, std::make_unique<test::Answers>());
-  window.restoreSession();
-  QCOMPARE(window.editors().size(), 1U);
-  QCOMPARE(window.currentEditor()->file().path(), paths.back());
+  window.files().session().restore();
+  QCOMPARE(window.workspace().contexts().size(), 1U);
+  QCOMPARE(window.workspace().current()->file().path(), paths.back());
 }
 
 void TestDesignerDocuments::tabsOfTheSameName() {
@@ -386,22 +387,22 @@ void TestDesignerDocuments::tabsOfTheSameName() {
     QVERIFY(QFile::copy(QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"fig-4-5.fabric.json"_s),
                         path + u"/hand.fabric.json"_s));
   }
-  f.window->openFile(f.dir.filePath(u"east/rack/hand.fabric.json"_s));
+  f.window->files().openFile(f.dir.filePath(u"east/rack/hand.fabric.json"_s));
   QCOMPARE(tabText(f, 0), u"hand.fabric.json"_s);
-  f.window->openFile(f.dir.filePath(u"west/rack/hand.fabric.json"_s));
+  f.window->files().openFile(f.dir.filePath(u"west/rack/hand.fabric.json"_s));
   QCOMPARE(tabText(f, 0), u"hand.fabric.json — east/rack"_s);
   QCOMPARE(tabText(f, 1), u"hand.fabric.json — west/rack"_s);
-  f.window->openFile(f.dir.filePath(u"north/hand.fabric.json"_s));
+  f.window->files().openFile(f.dir.filePath(u"north/hand.fabric.json"_s));
   QCOMPARE(tabText(f, 2), u"hand.fabric.json — north"_s);
-  f.window->closeEditor(f.window->editors()[2]);
-  f.window->closeEditor(f.window->editors()[1]);
+  f.window->files().close(*f.window->workspace().contexts()[2]);
+  f.window->files().close(*f.window->workspace().contexts()[1]);
   QCOMPARE(tabText(f, 0), u"hand.fabric.json"_s);
 }
 
 void TestDesignerDocuments::readOnlyFiles() {
   const Fixture f;
   const QString path = f.example("fig-4-5.fabric.json");
-  QVERIFY(f.window->openFile(path) != nullptr);
+  QVERIFY(f.window->files().openFile(path) != nullptr);
   QVERIFY(!f.strip("statusSaved").contains(u"read-only"_s));
   QVERIFY(QFile::setPermissions(path, QFile::ReadOwner | QFile::ReadUser));
   QTRY_COMPARE_WITH_TIMEOUT(f.strip("statusSaved"), u"read-only file"_s, kLong);
@@ -439,7 +440,7 @@ void TestDesignerDocuments::pictures() {
     }
     {
       const Fixture f;
-      f.window->openPreset(u"dgx-a100"_s);
+      test::openPreset(*f.window, u"dgx-a100"_s);
       f.run("mode.run");
       auto* panel = f.window->findChild<QWidget*>(u"runChoices"_s);
       constexpr QSize kNarrow(272, 720);

@@ -18,12 +18,12 @@
 #include <algorithm>
 
 #include "designer/document/fabric_file.hpp"
+#include "designer/features/palette/part_names.hpp"
 #include "designer/help/tour.hpp"
 #include "designer/palette/card_list.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/pane_frame.hpp"
-#include "designer/window/part_names.hpp"
 #include "presets/presets.hpp"
 #include "window/window_fixture.hpp"
 
@@ -157,7 +157,7 @@ void TestDesignerElements::menusOfElements() {
   QFETCH(ElementId, id);
   QFETCH(QStringList, expected);
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   CanvasView& canvas = f.editor()->canvas();
   canvas.complete();
   QPoint place(4, 4);
@@ -184,7 +184,7 @@ void TestDesignerElements::menusOfElements() {
 
 void TestDesignerElements::menusByKeys() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   CanvasView& canvas = f.editor()->canvas();
   canvas.setFocus();
   f.editor()->selection().set({NodeId{1}});
@@ -204,7 +204,7 @@ void TestDesignerElements::menusByKeys() {
 
 void TestDesignerElements::menusOfRows() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   for (const char* name : {"outlineTree", "nodesTable", "linksTable"}) {
     auto* view = f.window->findChild<QAbstractItemView*>(QLatin1String(name));
     f.run(name == QByteArray("outlineTree") ? "view.outline"
@@ -224,7 +224,7 @@ void TestDesignerElements::menusOfRows() {
 
 void TestDesignerElements::bandwidthFromTheMenu() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   QVERIFY(!f.window->actions()[u"edit.bandwidth"_s]->isEnabled());
   f.editor()->selection().set({LinkId{1}, LinkId{2}});
   f.run("edit.bandwidth");
@@ -235,8 +235,8 @@ void TestDesignerElements::bandwidthFromTheMenu() {
 
 void TestDesignerElements::aTemplateAsksWhereItGoes() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
-  Editor* first = f.editor();
+  test::openPreset(*f.window, u"dgx-a100"_s);
+  EditorContext* first = f.editor();
   const std::size_t nodes = first->model().nodes().size();
   auto* clusters = f.window->findChild<CardList*>(u"palette-Devices"_s);
   QVERIFY(clusters != nullptr);
@@ -255,10 +255,10 @@ void TestDesignerElements::aTemplateAsksWhereItGoes() {
   dialog = open();
   QTest::mouseClick(dialog->findChild<QPushButton*>(u"templateAdd"_s), Qt::LeftButton);
   QTRY_COMPARE_WITH_TIMEOUT(f.editor()->model().boxes().size(), std::size_t(8), 30000);
-  QCOMPARE(f.window->editors().size(), std::size_t(2));
+  QCOMPARE(f.window->workspace().contexts().size(), std::size_t(2));
   // Into an empty one without a question.
   f.run("file.new");
-  Editor* empty = f.editor();
+  EditorContext* empty = f.editor();
   dialog = open();
   QVERIFY(!dialog->findChild<QPushButton*>(u"templateAdd"_s)->isVisible());
   QTest::mouseClick(dialog->findChild<QPushButton*>(u"templateCreate"_s), Qt::LeftButton);
@@ -284,7 +284,7 @@ void TestDesignerElements::boxesAreNumberedOn() {
   QVERIFY(alone.boxAtPath("b0").isValid());
   // Placed, no name is taken twice, and titles of boxes lie apart.
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   auto* start = f.window->findChild<CardList*>(u"startFabrics"_s);
   Q_EMIT start->chosen(u"preset/dgx-a100?boxes=4"_s);
   auto* dialog = f.window->findChild<QDialog*>(u"templateDialog"_s);
@@ -342,7 +342,7 @@ void TestDesignerElements::placingByNameLeadsToTheDrawing() {
 
 void TestDesignerElements::thePaneWithTheFocusHasARim() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   f.editor()->canvas().setFocus();
   const auto* rim = f.window->findChild<PaneFrame*>(u"paneFrame"_s);
   QCOMPARE(rim->pane(), nullptr);
@@ -359,7 +359,7 @@ void TestDesignerElements::thePaneWithTheFocusHasARim() {
 
 void TestDesignerElements::listsShowAllTheirEntries() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   auto* collective = f.window->findChild<QComboBox*>(u"collective"_s);
   auto* root = f.window->findChild<QComboBox*>(u"root"_s);
   const int at = collective->findData(static_cast<int>(Collective::broadcast));
@@ -380,7 +380,7 @@ void TestDesignerElements::listsShowAllTheirEntries() {
 
 void TestDesignerElements::nothingMovesInTheToolBar() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   f.window->setWindowState(Qt::WindowNoState);
   f.window->resize(1440, 900);
   auto* collective = f.window->findChild<QComboBox*>(u"collective"_s);
@@ -400,7 +400,7 @@ void TestDesignerElements::nothingMovesInTheToolBar() {
 
 void TestDesignerElements::theToolBarFollowsTheSchedule() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   const auto generate = [&](Collective collective) {
     Question question = f.editor()->bound().question();
     question.collective = collective;
@@ -426,9 +426,9 @@ void TestDesignerElements::theToolBarFollowsTheSchedule() {
 void TestDesignerElements::anOpenFileIsMentioned() {
   const Fixture f;
   const QString path = f.example("2x-dgx-a100.fabric.json");
-  Editor* editor = f.window->openFile(path);
+  EditorContext* editor = f.window->files().openFile(path);
   f.run("file.new");
-  QCOMPARE(f.window->openFile(path), editor);
+  QCOMPARE(f.window->files().openFile(path), editor);
   QCOMPARE(f.editor(), editor);
   QCOMPARE(f.window->findChild<QLabel*>(u"statusHint"_s)->toolTip(), u"2x-dgx-a100.fabric.json is open already"_s);
 }
@@ -472,7 +472,7 @@ void TestDesignerElements::commandRowsAreEven() {
 
 void TestDesignerElements::menuTextsAreEven() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   // A text beside an icon begins elsewhere than one without.
   for (const QAction* top : f.window->menuBar()->actions()) {
     const QList<QAction*> actions = top->menu()->actions();
@@ -486,7 +486,7 @@ void TestDesignerElements::menuTextsAreEven() {
 
 void TestDesignerElements::zoomKeys() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   CanvasView& canvas = f.editor()->canvas();
   canvas.complete();
   canvas.setFocus();
@@ -575,7 +575,7 @@ void TestDesignerElements::fourBoxesInTwelveActions() {
   QVERIFY(f.waitForBound());
   QCOMPARE(f.strip("statusProblems"), u"no problems"_s);
   const Bound drawn = *f.editor()->bound().bound();
-  f.window->adopt(readModel(*presets::make("dgx-h100", {{"boxes", "4"}})).model, {}, u"ready made"_s);
+  f.window->workspace().adopt(readModel(*presets::make("dgx-h100", {{"boxes", "4"}})).model, {}, u"ready made"_s);
   QVERIFY(f.waitForBound());
   QVERIFY(drawn.algbw.has_value());
   QCOMPARE(*f.editor()->bound().bound()->algbw, *drawn.algbw);

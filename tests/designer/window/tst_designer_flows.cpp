@@ -4,6 +4,7 @@
 #include <QAccessible>
 #include <QApplication>
 #include <QClipboard>
+#include <QComboBox>
 #include <QDialog>
 #include <QDockWidget>
 #include <QDropEvent>
@@ -24,12 +25,12 @@
 #include <functional>
 
 #include "designer/document/fabric_file.hpp"
+#include "designer/features/edit/link_patterns.hpp"
+#include "designer/features/elements/filter_table.hpp"
+#include "designer/features/find/find_bar.hpp"
 #include "designer/palette/card_list.hpp"
 #include "designer/palette/template_dialog.hpp"
 #include "designer/theme/theme.hpp"
-#include "designer/window/filter_table.hpp"
-#include "designer/window/find_bar.hpp"
-#include "designer/window/link_patterns.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
 #include "window/window_fixture.hpp"
@@ -227,7 +228,7 @@ void TestDesignerFlows::fourBoxesOfEight() {
   QVERIFY(f.waitForBound());
   QCOMPARE(f.strip("statusProblems"), u"no problems"_s);
   const Bound expected = *f.editor()->bound().bound();
-  f.window->adopt(readModel(*presets::make("dgx-h100", {{"boxes", "4"}})).model, {}, u"ready made"_s);
+  f.window->workspace().adopt(readModel(*presets::make("dgx-h100", {{"boxes", "4"}})).model, {}, u"ready made"_s);
   QVERIFY(f.waitForBound());
   QVERIFY(expected.algbw.has_value());
   QCOMPARE(*f.editor()->bound().bound()->algbw, *expected.algbw);
@@ -268,7 +269,7 @@ void TestDesignerFlows::theStartPageOffersFabricsAndFiles() {
       },
       20000));
   const QString path = f.example("2x-dgx-a100.fabric.json");
-  QVERIFY(f.window->openFile(path) != nullptr);
+  QVERIFY(f.window->files().openFile(path) != nullptr);
   f.run("file.close");
   auto* recent = f.window->findChild<CardList*>(u"startRecent"_s);
   QCOMPARE(recent->count(), 1);
@@ -330,7 +331,7 @@ void TestDesignerFlows::aTemplateIsOneStepWithFreeNames() {
 
 void TestDesignerFlows::aSelectionBecomesATemplate() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   f.editor()->selection().set({f.editor()->model().boxAtPath("b0")});
   f.answers->typed = u"my box"_s;
   f.run("edit.save-template");
@@ -349,7 +350,7 @@ void TestDesignerFlows::aSelectionBecomesATemplate() {
 
 void TestDesignerFlows::arrayKeepsOnlyTheChosenLinks() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   const Model& model = f.editor()->model();
   const std::size_t before = model.links().size();
   f.editor()->selection().set({model.boxAtPath("b0")});
@@ -370,7 +371,7 @@ void TestDesignerFlows::arrayKeepsOnlyTheChosenLinks() {
 
 void TestDesignerFlows::arrayIsThrownAway() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   const std::string before = writeFabricFile(f.editor()->model());
   f.editor()->selection().selectAll();
   f.run("edit.array");
@@ -463,7 +464,7 @@ void TestDesignerFlows::pairsByNames() {
 
 void TestDesignerFlows::findCountsGoesAndSelects() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   QTest::keyClick(f.window.get(), Qt::Key_F, Qt::ControlModifier);
   auto* bar = f.window->findChild<FindBar*>(u"findBar"_s);
   auto* input = bar->findChild<QLineEdit*>(u"findInput"_s);
@@ -493,7 +494,7 @@ void TestDesignerFlows::findCountsGoesAndSelects() {
 
 void TestDesignerFlows::findTellsWhatIsWrong() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   f.run("edit.find");
   auto* bar = f.window->findChild<FindBar*>(u"findBar"_s);
   bar->setText(u"speed > 3"_s);
@@ -508,7 +509,7 @@ void TestDesignerFlows::findTellsWhatIsWrong() {
 
 void TestDesignerFlows::theTableIsFiltered() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   f.run("view.links");
   auto* table = f.window->findChild<QTableView*>(u"linksTable"_s);
   auto* filter = f.window->findChild<QLineEdit*>(u"linksTableFilter"_s);
@@ -527,7 +528,7 @@ void TestDesignerFlows::theTableIsFiltered() {
 
 void TestDesignerFlows::goToANode() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   QTest::keyClick(f.window.get(), Qt::Key_P, Qt::ControlModifier);
   auto* popup = f.window->findChild<QDialog*>(u"goTo"_s);
   QVERIFY(popup != nullptr);
@@ -542,7 +543,7 @@ void TestDesignerFlows::problemsInTurn() {
   const QString path = f.dir.filePath(u"bad.fabric.json"_s);
   QVERIFY(io::saveFile(path.toStdString(), R"({"nodes":[{"id":"a","kind":"gpu"},{"id":"b","kind":"robot"},
     {"id":"c","kind":"gpu"}],"links":[{"src":"a","dst":"b","bandwidth":0},{"src":"b","dst":"c","bandwidth":"x"}]})"));
-  QVERIFY(f.window->openFile(path) != nullptr);
+  QVERIFY(f.window->files().openFile(path) != nullptr);
   QVERIFY(f.waitForBound());
   std::set<ElementId> visited;
   for (int i = 0; i < 6; ++i) {
@@ -556,7 +557,7 @@ void TestDesignerFlows::problemsInTurn() {
 
 void TestDesignerFlows::panesInTurn() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   f.editor()->canvas().setFocus();
   std::set<const QWidget*> seen;
   for (int i = 0; i < 20; ++i) {
@@ -576,7 +577,7 @@ void TestDesignerFlows::panesInTurn() {
 
 void TestDesignerFlows::keysHideTheDocks() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   auto* bound = f.window->findChild<QDockWidget*>(u"boundDock"_s);
   QVERIFY(bound->isVisible());
   f.editor()->canvas().setFocus();
@@ -600,7 +601,7 @@ void TestDesignerFlows::keysHideTheDocks() {
 
 void TestDesignerFlows::modesKeepTheirLayouts() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   auto* palette = f.window->findChild<QDockWidget*>(u"devicesDock"_s);
   auto* upgrades = f.window->findChild<QDockWidget*>(u"upgradesDock"_s);
   auto* outline = f.window->findChild<QDockWidget*>(u"outlineDock"_s);
@@ -739,7 +740,7 @@ static QStringList astrayIn(QWidget* dialog) {
 void TestDesignerFlows::everythingIsNamed() {
   const Fixture f;
   QStringList unnamed = unnamedIn(f.window.get());
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   for (const char* mode : {"mode.draw", "mode.analyse", "mode.schedule", "mode.run"}) {
     f.run(mode);
     for (const QDockWidget* dock : f.window->findChildren<QDockWidget*>()) {
@@ -769,7 +770,7 @@ void TestDesignerFlows::dialogsByKeyboard() {
   if (action == u"template"_s) {
     Q_EMIT f.window->findChild<CardList*>(u"startFabrics"_s)->chosen(u"preset/dgx-a100?boxes=4"_s);
   } else {
-    f.window->openPreset(u"dgx-a100"_s);
+    test::openPreset(*f.window, u"dgx-a100"_s);
     f.editor()->selection().selectAll();
     if (action == u"schedule.export"_s) {
       f.run("schedule.generate");
@@ -847,7 +848,7 @@ void TestDesignerFlows::theThemeIsRemembered() {
   {
     const Fixture f(true);
     QVERIFY(f.window->actions()[u"theme.system"_s]->isChecked());
-    f.window->openPreset(u"dgx-a100"_s);
+    test::openPreset(*f.window, u"dgx-a100"_s);
     f.run("theme.dark");
     QCOMPARE(Theme::instance().scheme(), Scheme::dark);
     QVERIFY(!f.window->actions()[u"theme.light"_s]->isChecked());
@@ -885,7 +886,7 @@ void TestDesignerFlows::theSessionComesBack() {
   {
     const Fixture f(true);
     f.window->resize(1200, 800);
-    QVERIFY(f.window->openFile(paths[0]) != nullptr);
+    QVERIFY(f.window->files().openFile(paths[0]) != nullptr);
     QTest::qWait(1);
     f.editor()->canvas().setZoom(0.5);
     f.editor()->canvas().panBy({40, 20});
@@ -894,19 +895,19 @@ void TestDesignerFlows::theSessionComesBack() {
     question.collective = Collective::broadcast;
     question.root = f.editor()->model().nodeNamed("b0g3");
     f.editor()->bound().setQuestion(question);
-    QVERIFY(f.window->openFile(paths[1]) != nullptr);
+    QVERIFY(f.window->files().openFile(paths[1]) != nullptr);
     f.run("mode.analyse");
     f.window->findChild<QDockWidget*>(u"outlineDock"_s)->hide();
     QVERIFY(f.window->close());
   }
   {
     const Fixture f(true);
-    f.window->restoreSession();
-    QCOMPARE(f.window->mode(), Mode::analyse);
-    QCOMPARE(f.window->editors().size(), std::size_t(2));
+    f.window->files().session().restore();
+    QCOMPARE(f.window->workspace().mode(), Mode::analyse);
+    QCOMPARE(f.window->workspace().contexts().size(), std::size_t(2));
     QCOMPARE(f.editor()->file().path(), paths[1]);
     QVERIFY(f.window->findChild<QDockWidget*>(u"outlineDock"_s)->isHidden());
-    f.window->openFile(paths[0]);
+    f.window->files().openFile(paths[0]);
     QTRY_COMPARE(f.editor()->canvas().zoom(), 0.5);
     QCOMPARE(f.editor()->canvas().viewState(), view);
     QVERIFY(f.editor()->bound().question().collective == Collective::broadcast);
@@ -917,12 +918,12 @@ void TestDesignerFlows::theSessionComesBack() {
 
 void TestDesignerFlows::nothingIsDroppedOnCancel() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
-  f.window->openPreset(u"dgx-h100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-h100"_s);
   f.answers->unsaved = Prompts::Unsaved::cancel;
   QVERIFY(!f.window->close());
   QCOMPARE(f.answers->asked, 1);
-  QCOMPARE(f.window->editors().size(), std::size_t(2));
+  QCOMPARE(f.window->workspace().contexts().size(), std::size_t(2));
   f.answers->unsaved = Prompts::Unsaved::discard;
   QVERIFY(f.window->close());
   QCOMPARE(f.answers->asked, 3);
@@ -938,15 +939,15 @@ void TestDesignerFlows::manyFilesInOneMessage() {
   QCOMPARE(::mkfifo(QFile::encodeName(pipe).constData(), 0600), 0);
   const QString link = f.dir.filePath(u"link.fabric.json"_s);
   QVERIFY(QFile::link(good, link));
-  f.window->openFiles({garbage, good, f.dir.path(), gone, pipe, link});
+  f.window->files().openFiles({garbage, good, f.dir.path(), gone, pipe, link});
   QCOMPARE(f.answers->failures.size(), 1);
   for (const char* text : {"4 of 6", "garbage.fabric.json", "gone.fabric.json", "folder", "ordinary"}) {
     QVERIFY2(f.answers->failures.front().contains(QLatin1String(text)), qPrintable(f.answers->failures.front()));
   }
   // The link is the same file.
-  QCOMPARE(f.window->editors().size(), std::size_t(1));
-  f.window->openFiles({good, good});
-  QCOMPARE(f.window->editors().size(), std::size_t(1));
+  QCOMPARE(f.window->workspace().contexts().size(), std::size_t(1));
+  f.window->files().openFiles({good, good});
+  QCOMPARE(f.window->workspace().contexts().size(), std::size_t(1));
   QCOMPARE(f.answers->failures.size(), 1);
   // As a drop.
   QMimeData data;
@@ -959,18 +960,18 @@ void TestDesignerFlows::manyFilesInOneMessage() {
   QVERIFY(f.answers->failures.back().contains(u"2 of 2"_s));
   // Recent files that are gone leave the list when they are asked for.
   QFile::copy(good, gone);
-  f.window->openFile(gone);
+  f.window->files().openFile(gone);
   QVERIFY(QSettings().value(u"recent"_s).toStringList().contains(gone));
-  QVERIFY(f.window->closeEditor(f.editor()));
+  QVERIFY(f.window->files().close(*f.editor()));
   QFile::remove(gone);
-  QCOMPARE(f.window->openFile(gone), nullptr);
+  QCOMPARE(f.window->files().openFile(gone), nullptr);
   QVERIFY(!QSettings().value(u"recent"_s).toStringList().contains(gone));
 }
 
 void TestDesignerFlows::whatVanishesIsNotLost() {
   const Fixture f;
   const QString path = f.example("2x-dgx-a100.fabric.json");
-  f.window->openFile(path);
+  f.window->files().openFile(path);
   QVERIFY(!f.editor()->file().isModified());
   // Deleted: what is here is all there is, so closing asks and saving writes it again.
   QVERIFY(QFile::remove(path));
@@ -1015,7 +1016,7 @@ void TestDesignerFlows::whatVanishesIsNotLost() {
   f.answers->questions.clear();
   f.answers->chosen = true;
   f.answers->saveTo = f.dir.filePath(u"rescued.fabric.json"_s);
-  QVERIFY(f.window->save(f.editor()));
+  QVERIFY(f.window->files().save(*f.editor()));
   QVERIFY(!f.answers->questions.isEmpty());
   QCOMPARE(f.editor()->file().path(), f.answers->saveTo);
   QVERIFY(!f.editor()->file().isModified());
@@ -1028,7 +1029,7 @@ void TestDesignerFlows::nothingThatIsPastedDisturbs() {
                               QString(QChar(0)), u"a,b\n1"_s, QString(100000, u'{')}) {
     QGuiApplication::clipboard()->setText(text);
     f.run("edit.paste");
-    QVERIFY2(f.window->editors().empty(), qPrintable(text.left(20)));
+    QVERIFY2(f.window->workspace().contexts().empty(), qPrintable(text.left(20)));
     QVERIFY2(hint->toolTip().startsWith(u"Nothing to paste"_s), qPrintable(hint->toolTip()));
   }
 }

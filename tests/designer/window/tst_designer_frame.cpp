@@ -109,9 +109,9 @@ void TestDesignerFrame::cleanup() {
 
 void TestDesignerFrame::theFirstWindowFitsTheScreen() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   for (const Mode mode : kModes) {
-    f.window->setMode(mode);
+    f.window->workspace().setMode(mode);
     const QString fault = faultOf(f, mode);
     QVERIFY2(fault.isEmpty(), qPrintable(nameOf(mode) + u": "_s + fault));
   }
@@ -135,11 +135,11 @@ void TestDesignerFrame::restartsAsItWas() {
   for (int start = 0; start < 3; ++start) {
     const Fixture f(true);
     if (start > 0) {
-      QCOMPARE(nameOf(f.window->mode()), nameOf(mode));
+      QCOMPARE(nameOf(f.window->workspace().mode()), nameOf(mode));
       QVERIFY(f.window->actions()[idOf(mode)]->isChecked());
     }
     if (isFileOpen || start == 0) {
-      f.window->openPreset(u"dgx-a100"_s);
+      test::openPreset(*f.window, u"dgx-a100"_s);
       f.window->actions()[idOf(mode)]->trigger();
       QString fault = faultOf(f, mode);
       QVERIFY2(fault.isEmpty(), qPrintable(fault));
@@ -156,7 +156,7 @@ void TestDesignerFrame::restartsAsItWas() {
   }
   // Whatever was done before, drawing comes as it should.
   const Fixture f(true);
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   f.run("mode.draw");
   const QString fault = faultOf(f, Mode::draw);
   QVERIFY2(fault.isEmpty(), qPrintable(fault));
@@ -167,7 +167,7 @@ void TestDesignerFrame::brokenLayoutsGiveWay() {
   QByteArray tooWide;
   {
     const Fixture f;
-    f.window->openPreset(u"dgx-a100"_s);
+    test::openPreset(*f.window, u"dgx-a100"_s);
     for (auto* dock : f.window->findChildren<QDockWidget*>()) {
       f.window->removeDockWidget(dock);
       f.window->addDockWidget(Qt::BottomDockWidgetArea, dock, Qt::Horizontal);
@@ -188,9 +188,9 @@ void TestDesignerFrame::brokenLayoutsGiveWay() {
   QSettings().setValue(u"window/mode"_s, u"analyse"_s);
   for (int start = 0; start < 2; ++start) {
     const Fixture f(true);
-    f.window->openPreset(u"dgx-a100"_s);
+    test::openPreset(*f.window, u"dgx-a100"_s);
     for (const Mode mode : {Mode::analyse, Mode::draw, Mode::schedule, Mode::run, Mode::draw}) {
-      f.window->setMode(mode);
+      f.window->workspace().setMode(mode);
       const QString fault = faultOf(f, mode);
       QVERIFY2(fault.isEmpty(), qPrintable(nameOf(mode) + u": "_s + fault));
     }
@@ -201,7 +201,7 @@ void TestDesignerFrame::brokenLayoutsGiveWay() {
 void TestDesignerFrame::docksOpenedOnPurposeStay() {
   {
     const Fixture f(true);
-    f.window->openPreset(u"dgx-a100"_s);
+    test::openPreset(*f.window, u"dgx-a100"_s);
     f.run("mode.schedule");
     f.run("view.links");
     f.run("mode.draw");
@@ -210,7 +210,7 @@ void TestDesignerFrame::docksOpenedOnPurposeStay() {
     QVERIFY(f.window->close());
   }
   const Fixture f(true);
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   QVERIFY(!f.window->findChild<QDockWidget*>(u"linksDock"_s)->isHidden());
   const QString fault = faultOf(f, Mode::schedule, {u"linksDock"_s});
   QVERIFY2(fault.isEmpty(), qPrintable(fault));
@@ -229,7 +229,7 @@ void TestDesignerFrame::theStartPageHasNoDocks() {
 
 void TestDesignerFrame::resetBringsTheDefault() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   for (auto* dock : f.window->findChildren<QDockWidget*>()) {
     dock->show();
   }
@@ -245,7 +245,7 @@ void TestDesignerFrame::resetBringsTheDefault() {
 
 void TestDesignerFrame::theDrawingRefits() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   CanvasView& canvas = f.editor()->canvas();
   canvas.complete();
   // As large as a fit makes it, whatever changed before.
@@ -271,7 +271,7 @@ void TestDesignerFrame::theDrawingRefits() {
 
 void TestDesignerFrame::theDrawingStaysWhereItWasPut() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   CanvasView& canvas = f.editor()->canvas();
   canvas.complete();
   canvas.setZoom(2);

@@ -19,6 +19,7 @@
 
 #include "designer/analysis/what_if_panel.hpp"
 #include "designer/document/fabric_file.hpp"
+#include "designer/models/fuzzy_score.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/command_palette.hpp"
 #include "designer/window/main_window.hpp"
@@ -91,7 +92,7 @@ void TestDesignerWindow::startsOnTheStartPage() {
 
 void TestDesignerWindow::theStripTellsTheBound() {
   const Fixture f;
-  QVERIFY(f.window->openFile(f.example("2x-dgx-a100.fabric.json")) != nullptr);
+  QVERIFY(f.window->files().openFile(f.example("2x-dgx-a100.fabric.json")) != nullptr);
   QVERIFY(f.waitForBound());
   QCOMPARE(f.strip("statusBound"), u"AllGather 346.67 GB/s = 1040/3"_s);
   QVERIFY2(f.strip("statusCut").startsWith(u"cut: "_s), qPrintable(f.strip("statusCut")));
@@ -100,16 +101,16 @@ void TestDesignerWindow::theStripTellsTheBound() {
   QVERIFY(f.strip("statusSaved").startsWith(u"saved "_s));
   QCOMPARE(f.window->findChild<QLabel*>(u"boundNumber"_s)->text(), u"346.67"_s);
   QTest::mouseClick(f.window->findChild<QToolButton*>(u"statusBound"_s), Qt::LeftButton);
-  QCOMPARE(f.window->mode(), Mode::analyse);
+  QCOMPARE(f.window->workspace().mode(), Mode::analyse);
 }
 
 void TestDesignerWindow::staleIsNeverShownAsCurrent() {
   const Fixture f;
-  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
   QVERIFY(f.waitForBound());
   auto* part = f.window->findChild<QToolButton*>(u"statusBound"_s);
   QVERIFY(!part->property("stale").toBool());
-  Editor* editor = f.editor();
+  EditorContext* editor = f.editor();
   editor->document().edit(u"x"_s, [](Edit& edit) {
     edits::changeLinks(edit, std::vector{LinkId{17}}, [](Link& link) { link.bandwidth = "5"; });
   });
@@ -156,8 +157,8 @@ void TestDesignerWindow::buildsABoxWithTheKeyboard() {
 
 void TestDesignerWindow::propertiesOfMany() {
   const Fixture f;
-  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
-  Editor* editor = f.editor();
+  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
+  EditorContext* editor = f.editor();
   std::set<ElementId> links;
   for (const auto& [id, link] : editor->model().links()) {
     links.insert(id);
@@ -186,8 +187,8 @@ void TestDesignerWindow::propertiesOfMany() {
 
 void TestDesignerWindow::propertiesRefuse() {
   const Fixture f;
-  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
-  Editor* editor = f.editor();
+  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
+  EditorContext* editor = f.editor();
   editor->selection().set({LinkId{1}});
   QVERIFY(QTest::qWaitFor([&] { return f.window->findChild<QLineEdit*>(u"linkBandwidth"_s) != nullptr; }));
   auto* field = f.window->findChild<QLineEdit*>(u"linkBandwidth"_s);
@@ -211,8 +212,8 @@ void TestDesignerWindow::propertiesRefuse() {
 
 void TestDesignerWindow::tablesEditTheDocument() {
   const Fixture f;
-  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
-  Editor* editor = f.editor();
+  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
+  EditorContext* editor = f.editor();
   auto* view = f.window->findChild<QTableView*>(u"linksTable"_s);
   QCOMPARE(view->model()->rowCount(), static_cast<int>(editor->model().links().size()));
   const QModelIndex cell = view->model()->index(0, LinkTableModel::kBandwidth);
@@ -235,7 +236,7 @@ void TestDesignerWindow::problemsLeadToThePlace() {
   const QString path = f.dir.filePath(u"bad.fabric.json"_s);
   QVERIFY(io::saveFile(path.toStdString(), R"({"nodes":[{"id":"a","kind":"gpu"},{"id":"a","kind":"gpu"},
     {"id":"b","kind":"gpu"}],"links":[{"src":"a","dst":"b","bandwidth":10},{"src":"b","dst":"gone","bandwidth":0}]})"));
-  QVERIFY(f.window->openFile(path) != nullptr);
+  QVERIFY(f.window->files().openFile(path) != nullptr);
   QVERIFY(f.waitForBound());
   auto* view = f.window->findChild<QTableView*>(u"problemsTable"_s);
   QVERIFY(view->model()->rowCount() >= 2);
@@ -251,8 +252,8 @@ void TestDesignerWindow::problemsLeadToThePlace() {
 
 void TestDesignerWindow::copyAndPasteBetweenDocuments() {
   const Fixture f;
-  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
-  Editor* first = f.editor();
+  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
+  EditorContext* first = f.editor();
   first->selection().set({first->model().boxAtPath("b0")});
   f.run("edit.copy");
   const QString text = QGuiApplication::clipboard()->text();
@@ -284,7 +285,7 @@ void TestDesignerWindow::pasteATableOfLinks() {
 
 void TestDesignerWindow::saveAndReopen() {
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   QVERIFY(f.editor()->file().isModified());
   f.answers->saveTo = f.dir.filePath(u"mine"_s);
   QTest::keyClick(f.window.get(), Qt::Key_S, Qt::ControlModifier);
@@ -293,11 +294,11 @@ void TestDesignerWindow::saveAndReopen() {
   QVERIFY(!f.editor()->file().isModified());
   const std::string saved = writeFabricFile(f.editor()->model());
   f.run("file.close");
-  QVERIFY(f.window->openFile(path) != nullptr);
+  QVERIFY(f.window->files().openFile(path) != nullptr);
   QCOMPARE(writeFabricFile(f.editor()->model()), saved);
   // The same file twice is one tab.
-  f.window->openFile(path);
-  QCOMPARE(f.window->editors().size(), std::size_t(1));
+  f.window->files().openFile(path);
+  QCOMPARE(f.window->workspace().contexts().size(), std::size_t(1));
 }
 
 void TestDesignerWindow::unsavedWorkIsAskedFor_data() {
@@ -310,7 +311,7 @@ void TestDesignerWindow::unsavedWorkIsAskedFor_data() {
 void TestDesignerWindow::unsavedWorkIsAskedFor() {
   QFETCH(int, answer);
   const Fixture f;
-  f.window->openPreset(u"dgx-a100"_s);
+  test::openPreset(*f.window, u"dgx-a100"_s);
   f.answers->unsaved = static_cast<Prompts::Unsaved>(answer);
   f.answers->saveTo = f.dir.filePath(u"a.fabric.json"_s);
   const bool isClosed = f.window->close();
@@ -336,7 +337,7 @@ void TestDesignerWindow::recoveryAfterACrash() {
     lost = writeFabricFile(file.document().model());
   }
   f.answers->recover = RecoveryChoice::restore;
-  f.window->offerRecovery();
+  f.window->files().session().offerRecovery();
   QCOMPARE(f.answers->asked, 1);
   QVERIFY(f.editor() != nullptr);
   QCOMPARE(writeFabricFile(f.editor()->model()), lost);
@@ -353,18 +354,18 @@ void TestDesignerWindow::aFileWithoutFabricIsRefused() {
   const Fixture f;
   const QString path = f.dir.filePath(u"x.json"_s);
   QVERIFY(io::saveFile(path.toStdString(), "{\"nodes\": 3}"));
-  QCOMPARE(f.window->openFile(path), nullptr);
+  QCOMPARE(f.window->files().openFile(path), nullptr);
   QCOMPARE(f.answers->failures.size(), 1);
-  QVERIFY(f.window->openFile(f.dir.filePath(u"absent.fabric.json"_s)) == nullptr);
+  QVERIFY(f.window->files().openFile(f.dir.filePath(u"absent.fabric.json"_s)) == nullptr);
   QCOMPARE(f.answers->failures.size(), 2);
-  QCOMPARE(f.window->editors().size(), std::size_t(0));
+  QCOMPARE(f.window->workspace().contexts().size(), std::size_t(0));
 }
 
 void TestDesignerWindow::importedFormats() {
   const Fixture f;
   const QString path = f.dir.filePath(u"links.csv"_s);
   QVERIFY(io::saveFile(path.toStdString(), "from,to,bandwidth\ngpu0,leaf,25\ngpu1,leaf,25\n"));
-  QVERIFY(f.window->openFile(path) != nullptr);
+  QVERIFY(f.window->files().openFile(path) != nullptr);
   QVERIFY(f.editor()->file().path().isEmpty());
   QVERIFY(f.editor()->file().isModified());
   QVERIFY(f.waitForBound());
@@ -447,7 +448,7 @@ void TestDesignerWindow::fuzzyScores() {
 
 void TestDesignerWindow::thePaletteRunsCommands() {
   const Fixture f;
-  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
   QTest::keyClick(f.window.get(), Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
   auto* palette = f.window->findChild<QDialog*>(u"commandPalette"_s);
   QVERIFY(palette != nullptr);
@@ -487,7 +488,7 @@ void TestDesignerWindow::everyAction() {
     } else if (content == u"large"_s) {
       model = readModel(*presets::make("dgx-a100", {{"boxes", "128"}})).model;
     }
-    f.window->adopt(std::move(model), {}, u"x"_s);
+    f.window->workspace().adopt(std::move(model), {}, u"x"_s);
     f.editor()->selection().selectAll();
   };
   load();
@@ -509,7 +510,7 @@ void TestDesignerWindow::everyAction() {
     }
     QCoreApplication::processEvents();
     // What an action did can be undone.
-    if (Editor* editor = f.editor(); editor != nullptr && content != u"large"_s) {
+    if (EditorContext* editor = f.editor(); editor != nullptr && content != u"large"_s) {
       const std::string after = writeFabricFile(editor->model());
       if (editor->document().undoStack()->canUndo()) {
         editor->document().undoStack()->undo();
@@ -526,7 +527,7 @@ void TestDesignerWindow::everyAction() {
 /// Not a judgement: pictures for a person, where COPPICE_PICTURES names a folder.
 void TestDesignerWindow::tiedCuts() {
   const Fixture f;
-  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
   QVERIFY(f.waitForBound());
   f.run("mode.analyse");
   const auto* list = f.window->findChild<QListWidget*>(u"boundCuts"_s);
@@ -560,7 +561,7 @@ void TestDesignerWindow::tiedCuts() {
 /// More cuts than are listed: the card says how many there are.
 void TestDesignerWindow::countOfTiedCuts() {
   const Fixture f;
-  f.window->adopt(readModel(*presets::make("dgx-a100", {{"boxes", "128"}})).model, {}, u"128 boxes"_s);
+  f.window->workspace().adopt(readModel(*presets::make("dgx-a100", {{"boxes", "128"}})).model, {}, u"128 boxes"_s);
   QVERIFY(f.waitForBound());
   QCOMPARE(f.window->findChild<QLabel*>(u"boundCutsCount"_s)->text(), u"first 64 of 128"_s);
   const auto* list = f.window->findChild<QListWidget*>(u"boundCuts"_s);
@@ -574,7 +575,7 @@ void TestDesignerWindow::countOfTiedCuts() {
 /// selected.
 void TestDesignerWindow::failureIsShown() {
   const Fixture f;
-  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
   QVERIFY(f.waitForBound());
   f.run("mode.analyse");
   f.run("view.damage");
@@ -609,7 +610,7 @@ void TestDesignerWindow::failureIsShown() {
 /// Visible area is selected where it stands; what is not is brought into view.
 void TestDesignerWindow::shownElementMovesNothing() {
   const Fixture f;
-  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
   QVERIFY(f.waitForBound());
   CanvasView& canvas = f.editor()->canvas();
   const ElementId id = f.editor()->model().boxAt({}, "b1");
@@ -628,7 +629,7 @@ void TestDesignerWindow::shownElementMovesNothing() {
 /// So is another bandwidth that is tried.
 void TestDesignerWindow::triedBandwidthIsShown() {
   const Fixture f;
-  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
   QVERIFY(f.waitForBound());
   f.run("mode.analyse");
   f.run("view.what-if");
@@ -651,7 +652,7 @@ void TestDesignerWindow::triedBandwidthIsShown() {
 
 void TestDesignerWindow::cutLens() {
   const Fixture f;
-  f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+  f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
   QVERIFY(f.waitForBound());
   const auto* lens = f.window->findChild<QLabel*>(u"cutLens"_s);
   QVERIFY(lens->isHidden());
@@ -675,7 +676,7 @@ void TestDesignerWindow::pictures() {
     f.window->resize(1440, 900);
     QTest::qWait(100);
     QVERIFY(f.window->grab().save(folder + u"/start"_s + suffix));
-    f.window->openFile(f.example("2x-dgx-a100.fabric.json"));
+    f.window->files().openFile(f.example("2x-dgx-a100.fabric.json"));
     QVERIFY(f.waitForBound());
     f.editor()->selection().set({LinkId{1}, LinkId{20}, NodeId{1}});
     QTest::qWait(100);

@@ -12,8 +12,10 @@
 #include <memory>
 
 #include "designer/document/exchange.hpp"
+#include "designer/features/files/file_feature.hpp"
+#include "designer/open_preset.hpp"
 #include "designer/window/main_window.hpp"
-#include "designer/window/recovery_dialog.hpp"
+#include "designer/workspace/recovery_dialog.hpp"
 
 namespace coppice::designer::test {
 
@@ -78,7 +80,7 @@ struct Fixture {
     [[maybe_unused]] const bool isActive = QTest::qWaitForWindowActive(window.get());
   }
   void run(const char* id) const { window->actions()[QLatin1String(id)]->trigger(); }
-  [[nodiscard]] Editor* editor() const { return window->currentEditor(); }
+  [[nodiscard]] EditorContext* editor() const { return window->workspace().current(); }
   [[nodiscard]] QString strip(const char* part) const {
     return window->findChild<QToolButton*>(QLatin1String(part))->text();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/bound_card.hpp"
+#include "designer/features/bound/bound_card.hpp"
 
 #include <QHBoxLayout>
 #include <QLocale>
@@ -247,29 +247,25 @@ BoundCard::BoundCard(QWidget* parent)
       m_editor->selection().set({links.begin(), links.end()});
     }
   });
-  connect(&Theme::instance(), &Theme::changed, this, &BoundCard::update);
-  update();
+  connect(&Theme::instance(), &Theme::changed, this, &BoundCard::refresh);
+  refresh();
 }
 
-void BoundCard::setEditor(Editor* editor) {
+void BoundCard::setContext(EditorContext* editor) {
   if (m_editor == editor) {
     return;
   }
-  if (m_editor) {
-    disconnect(&m_editor->bound(), nullptr, this, nullptr);
-    disconnect(&m_editor->selection(), nullptr, this, nullptr);
-    disconnect(m_editor, nullptr, this, nullptr);
-  }
   m_editor = editor;
+  m_followed = std::make_unique<QObject>();
   m_upgrades->setSubject(editor != nullptr ? &editor->document() : nullptr,
                          editor != nullptr ? &editor->bound() : nullptr);
   if (m_editor) {
-    connect(&m_editor->bound(), &LiveBound::changed, this, &BoundCard::update);
-    connect(&m_editor->selection(), &Selection::changed, this, &BoundCard::showLens);
-    connect(m_editor, &Editor::shownCutChanged, this, &BoundCard::showCut);
-    connect(m_editor, &Editor::assumptionChanged, this, &BoundCard::update);
+    connect(&m_editor->bound(), &LiveBound::changed, m_followed.get(), [this] { refresh(); });
+    connect(&m_editor->selection(), &Selection::changed, m_followed.get(), [this] { showLens(); });
+    connect(m_editor, &EditorContext::shownCutChanged, m_followed.get(), [this] { showCut(); });
+    connect(m_editor, &EditorContext::assumptionChanged, m_followed.get(), [this] { refresh(); });
   }
-  update();
+  refresh();
 }
 
 const CutView* BoundCard::shownCut() const {
@@ -398,7 +394,7 @@ void BoundCard::resizeEvent(QResizeEvent* event) {
   fitChips();
 }
 
-void BoundCard::update() {
+void BoundCard::refresh() {
   showLens();
   const bool isAssumed = m_editor && m_editor->assumption();
   const std::shared_ptr<const Bound> known = isAssumed ? m_editor->shownBound() : nullptr;

@@ -7,8 +7,9 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QWidget>
+#include <memory>
 
-#include "designer/window/editor.hpp"
+#include "designer/workspace/editor_context.hpp"
 
 namespace coppice::designer {
 
@@ -22,13 +23,13 @@ class BoundCard : public QScrollArea {
 
 public:
   explicit BoundCard(QWidget* parent = nullptr);
-  void setEditor(Editor* editor);
+  void setContext(EditorContext* editor);
 
 protected:
   void resizeEvent(QResizeEvent* event) override;
 
 private:
-  void update();
+  void refresh();
   void showCut();
   void showLens();
   void fitChips();
@@ -37,7 +38,8 @@ private:
   void choose(const QString& noun);
   [[nodiscard]] const CutView* shownCut() const;
 
-  QPointer<Editor> m_editor;
+  QPointer<EditorContext> m_editor;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
   QLabel* m_number;
   QLabel* m_unit;
   QLabel* m_state;

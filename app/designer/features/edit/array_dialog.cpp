@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/array_dialog.hpp"
+#include "designer/features/edit/array_dialog.hpp"
 
 #include <QFormLayout>
 #include <QHBoxLayout>
@@ -34,7 +34,7 @@ QString fewOf(const std::vector<std::string>& names) {
 
 }  // namespace
 
-ArrayDialog::ArrayDialog(Editor& editor, QWidget* parent)
+ArrayDialog::ArrayDialog(EditorContext& editor, QWidget* parent)
     : QDialog(parent),
       m_editor(editor),
       m_elements(editor.selection().elements()),

@@ -10,8 +10,8 @@
 #include <QSpinBox>
 #include <set>
 
-#include "designer/window/editor.hpp"
-#include "designer/window/ghost_layer.hpp"
+#include "designer/features/edit/ghost_layer.hpp"
+#include "designer/workspace/editor_context.hpp"
 
 namespace coppice::designer {
 
@@ -20,7 +20,7 @@ class ArrayDialog : public QDialog {
   Q_OBJECT
 
 public:
-  explicit ArrayDialog(Editor& editor, QWidget* parent = nullptr);
+  explicit ArrayDialog(EditorContext& editor, QWidget* parent = nullptr);
   ~ArrayDialog() override;
 
 private:
@@ -30,7 +30,7 @@ private:
   void preview();
   void take();
 
-  Editor& m_editor;
+  EditorContext& m_editor;
   std::set<ElementId> m_elements;
   QPointer<GhostLayer> m_ghost;  ///< goes with the canvas
   QSpinBox* m_count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/ghost_layer.hpp"
+#include "designer/features/edit/ghost_layer.hpp"
 
 #include <QEvent>
 #include <QPainter>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/link_dialog.hpp"
+#include "designer/features/edit/link_dialog.hpp"
 
 #include <QFormLayout>
 #include <QHBoxLayout>
@@ -10,8 +10,8 @@
 
 #include "base/units.hpp"
 #include "designer/document/counted.hpp"
+#include "designer/features/edit/link_patterns.hpp"
 #include "designer/theme/icons.hpp"
-#include "designer/window/link_patterns.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -46,7 +46,7 @@ bool hasLinkedGpus(const Model& model) {
 
 }  // namespace
 
-LinkDialog::LinkDialog(Editor& editor, QWidget* parent)
+LinkDialog::LinkDialog(EditorContext& editor, QWidget* parent)
     : QDialog(parent),
       m_editor(editor),
       m_selection(editor.selection().elements()),

@@ -13,8 +13,8 @@
 #include <set>
 #include <vector>
 
-#include "designer/window/editor.hpp"
-#include "designer/window/ghost_layer.hpp"
+#include "designer/features/edit/ghost_layer.hpp"
+#include "designer/workspace/editor_context.hpp"
 
 namespace coppice::designer {
 
@@ -23,7 +23,7 @@ class LinkDialog : public QDialog {
   Q_OBJECT
 
 public:
-  explicit LinkDialog(Editor& editor, QWidget* parent = nullptr);
+  explicit LinkDialog(EditorContext& editor, QWidget* parent = nullptr);
   ~LinkDialog() override;
 
 private:
@@ -33,7 +33,7 @@ private:
   void preview();
   void take();
 
-  Editor& m_editor;
+  EditorContext& m_editor;
   std::set<ElementId> m_selection;  ///< with what is in selected boxes
   QPointer<GhostLayer> m_ghost;     ///< goes with the canvas
   QTabWidget* m_tabs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/link_patterns.hpp"
+#include "designer/features/edit/link_patterns.hpp"
 
 #include <QCoreApplication>
 #include <QHash>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/context_menus.hpp"
+#include "designer/features/elements/context_menus.hpp"
 
 #include <QAbstractItemView>
 #include <QApplication>
 #include <QContextMenuEvent>
 #include <QMenu>
-#include <utility>
 
 #include "designer/models/element_table_model.hpp"
 
@@ -66,10 +65,10 @@ QStringList entriesFor(const Model& model, const ElementId& id) {
 
 }  // namespace
 
-ContextMenus::ContextMenus(const ActionRegistry& actions, std::function<Editor*()> current, QWidget* window)
-    : QObject(window), m_actions(actions), m_current(std::move(current)), m_window(window) {}
+ContextMenus::ContextMenus(const ActionRegistry& actions, const Workspace& workspace, QWidget* window)
+    : m_actions(actions), m_workspace(workspace), m_window(window) {}
 
-void ContextMenus::attach(Editor& editor) {
+void ContextMenus::attach(EditorContext& editor) {
   connect(&editor.canvas(), &CanvasView::contextMenuWanted, this,
           [this, &editor](const ElementId& id, const QPoint& place) { open(editor, id, place); });
 }
@@ -77,7 +76,7 @@ void ContextMenus::attach(Editor& editor) {
 void ContextMenus::attach(QAbstractItemView& view) {
   view.setContextMenuPolicy(Qt::CustomContextMenu);
   connect(&view, &QWidget::customContextMenuRequested, this, [this, &view](const QPoint& place) {
-    Editor* editor = m_current();
+    EditorContext* editor = m_workspace.current();
     const QModelIndex at = view.indexAt(place);
     const QModelIndex index = at.isValid() ? at : view.currentIndex();
     const auto id = index.data(kElementRole).value<ElementId>();
@@ -92,7 +91,7 @@ void ContextMenus::attach(QAbstractItemView& view) {
   });
 }
 
-void ContextMenus::open(Editor& editor, const ElementId& id, const QPoint& globalPlace) {
+void ContextMenus::open(EditorContext& editor, const ElementId& id, const QPoint& globalPlace) {
   auto* menu = new QMenu(m_window);
   menu->setObjectName(u"contextMenu"_s);
   menu->setAttribute(Qt::WA_DeleteOnClose);

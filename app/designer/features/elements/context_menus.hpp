@@ -3,10 +3,9 @@
 
 #include <QObject>
 #include <QPoint>
-#include <functional>
 
-#include "designer/window/action_registry.hpp"
-#include "designer/window/editor.hpp"
+#include "designer/workspace/action_registry.hpp"
+#include "designer/workspace/workspace.hpp"
 
 class QAbstractItemView;
 class QMenu;
@@ -19,20 +18,20 @@ class ContextMenus : public QObject {
   Q_OBJECT
 
 public:
-  /// @param current the editor that is shown; nullptr on the start page
-  ContextMenus(const ActionRegistry& actions, std::function<Editor*()> current, QWidget* window);
+  /// @param window parent of the menus
+  ContextMenus(const ActionRegistry& actions, const Workspace& workspace, QWidget* window);
 
-  void attach(Editor& editor);
+  void attach(EditorContext& editor);
   /// Its rows must have kElementRole.
   void attach(QAbstractItemView& view);
   /// Opens what the widget with the focus has for a menu.
   static void openAtFocus();
 
 private:
-  void open(Editor& editor, const ElementId& id, const QPoint& globalPlace);
+  void open(EditorContext& editor, const ElementId& id, const QPoint& globalPlace);
 
   const ActionRegistry& m_actions;
-  std::function<Editor*()> m_current;
+  const Workspace& m_workspace;
   QWidget* m_window;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/filter_table.hpp"
+#include "designer/features/elements/filter_table.hpp"
 
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -56,15 +56,12 @@ FilterTable::FilterTable(QTableView* table, const QString& empty, bool hasFilter
   m_timer.setInterval(120ms);
   connect(&m_timer, &QTimer::timeout, this, &FilterTable::filter);
   connect(m_input, &QLineEdit::textChanged, this, &FilterTable::filter);
-  update();
+  refresh();
 }
 
-void FilterTable::setSource(Editor* editor, QAbstractItemModel* source) {
-  if (m_editor) {
-    disconnect(&m_editor->selection(), nullptr, this, nullptr);
-    disconnect(m_editor, nullptr, this, nullptr);
-  }
+void FilterTable::setSource(EditorContext* editor, QAbstractItemModel* source) {
   m_editor = editor;
+  m_followed = std::make_unique<QObject>();
   m_isFitted = false;
   QAbstractItemModel* old = m_table->model();
   QItemSelectionModel* oldSelection = m_table->selectionModel();
@@ -75,9 +72,9 @@ void FilterTable::setSource(Editor* editor, QAbstractItemModel* source) {
     m_table->setModel(proxy);
     m_table->sortByColumn(-1, Qt::AscendingOrder);
     for (const auto signal : {&QAbstractItemModel::rowsInserted, &QAbstractItemModel::rowsRemoved}) {
-      connect(proxy, signal, this, &FilterTable::update);
+      connect(proxy, signal, this, &FilterTable::refresh);
     }
-    connect(proxy, &QAbstractItemModel::modelReset, this, &FilterTable::update);
+    connect(proxy, &QAbstractItemModel::modelReset, this, &FilterTable::refresh);
   } else {
     m_table->setModel(nullptr);
   }
@@ -90,8 +87,8 @@ void FilterTable::setSource(Editor* editor, QAbstractItemModel* source) {
         m_timer.start();
       }
     };
-    connect(&m_editor->selection(), &Selection::changed, this, again);
-    connect(m_editor, &Editor::shownCutChanged, this, again);
+    connect(&m_editor->selection(), &Selection::changed, m_followed.get(), again);
+    connect(m_editor, &EditorContext::shownCutChanged, m_followed.get(), again);
   }
   filter();
 }
@@ -116,10 +113,10 @@ void FilterTable::filter() {
   m_input->style()->unpolish(m_input);
   m_input->style()->polish(m_input);
   m_state->setText(fault);
-  update();
+  refresh();
 }
 
-void FilterTable::update() {
+void FilterTable::refresh() {
   const auto* proxy = qobject_cast<QueryFilterModel*>(m_table->model());
   const int all = proxy != nullptr ? proxy->sourceModel()->rowCount() : 0;
   const int shown = proxy != nullptr ? proxy->rowCount() : 0;

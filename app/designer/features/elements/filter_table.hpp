@@ -7,9 +7,10 @@
 #include <QTableView>
 #include <QTimer>
 #include <QWidget>
+#include <memory>
 
 #include "designer/models/query_filter_model.hpp"
-#include "designer/window/editor.hpp"
+#include "designer/workspace/editor_context.hpp"
 
 namespace coppice::designer {
 
@@ -21,13 +22,13 @@ public:
   /// Takes the table. @param empty what to say where there is no row at all @param hasFilter the field is shown
   FilterTable(QTableView* table, const QString& empty, bool hasFilter, QWidget* parent = nullptr);
   /// The source belongs to the editor; both nullptr: no document.
-  void setSource(Editor* editor, QAbstractItemModel* source);
+  void setSource(EditorContext* editor, QAbstractItemModel* source);
   [[nodiscard]] QTableView* table() const { return m_table; }
   [[nodiscard]] QLineEdit* input() const { return m_input; }
 
 private:
   void filter();
-  void update();
+  void refresh();
 
   QTableView* m_table;
   QLineEdit* m_input;
@@ -36,7 +37,8 @@ private:
   QString m_emptyText;
   bool m_hasFilter;
   bool m_isFitted = false;
-  QPointer<Editor> m_editor;
+  QPointer<EditorContext> m_editor;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
   QTimer m_timer;
 };
 

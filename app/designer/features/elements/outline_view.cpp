@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/outline_view.hpp"
+#include "designer/features/elements/outline_view.hpp"
 
 #include <QPainter>
 

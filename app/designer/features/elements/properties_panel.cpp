@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/properties_panel.hpp"
+#include "designer/features/elements/properties_panel.hpp"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -66,18 +66,15 @@ PropertiesPanel::PropertiesPanel(QWidget* parent) : QScrollArea(parent) {
   rebuild();
 }
 
-void PropertiesPanel::setEditor(Editor* editor) {
+void PropertiesPanel::setContext(EditorContext* editor) {
   if (m_editor == editor) {
     return;
   }
-  if (m_editor) {
-    disconnect(&m_editor->selection(), nullptr, this, nullptr);
-    disconnect(&m_editor->document(), nullptr, this, nullptr);
-  }
   m_editor = editor;
+  m_followed = std::make_unique<QObject>();
   if (m_editor) {
-    connect(&m_editor->selection(), &Selection::changed, this, &PropertiesPanel::rebuildLater);
-    connect(&m_editor->document(), &Document::changed, this, &PropertiesPanel::rebuildLater);
+    connect(&m_editor->selection(), &Selection::changed, m_followed.get(), [this] { rebuildLater(); });
+    connect(&m_editor->document(), &Document::changed, m_followed.get(), [this] { rebuildLater(); });
   }
   rebuild();
 }

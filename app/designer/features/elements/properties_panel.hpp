@@ -6,9 +6,10 @@
 #include <QPointer>
 #include <QScrollArea>
 #include <functional>
+#include <memory>
 #include <optional>
 
-#include "designer/window/editor.hpp"
+#include "designer/workspace/editor_context.hpp"
 
 namespace coppice::designer {
 
@@ -20,7 +21,7 @@ class PropertiesPanel : public QScrollArea {
 public:
   explicit PropertiesPanel(QWidget* parent = nullptr);
   /// nullptr: no document.
-  void setEditor(Editor* editor);
+  void setContext(EditorContext* editor);
 
 private:
   /// An empty text means that the entry is right; else it says what is wrong.
@@ -39,7 +40,8 @@ private:
   void addNotes(const std::vector<NoteId>& notes);
   void addFabric();
 
-  QPointer<Editor> m_editor;
+  QPointer<EditorContext> m_editor;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
   QWidget* m_body = nullptr;
   QFormLayout* m_form = nullptr;
   bool m_isRebuildPlanned = false;

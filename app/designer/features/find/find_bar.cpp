@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/find_bar.hpp"
+#include "designer/features/find/find_bar.hpp"
 
 #include <QHBoxLayout>
 #include <QKeyEvent>
@@ -101,19 +101,16 @@ FindBar::FindBar(QWidget* parent)
   hide();
 }
 
-void FindBar::setEditor(Editor* editor) {
-  if (m_editor) {
-    disconnect(&m_editor->document(), nullptr, this, nullptr);
-    disconnect(m_editor, nullptr, this, nullptr);
-  }
+void FindBar::setContext(EditorContext* editor) {
   m_editor = editor;
+  m_followed = std::make_unique<QObject>();
   if (m_editor) {
-    connect(&m_editor->document(), &Document::changed, this, [this] {
+    connect(&m_editor->document(), &Document::changed, m_followed.get(), [this] {
       if (isVisible()) {
         m_timer.start();
       }
     });
-    connect(m_editor, &Editor::shownCutChanged, this, [this] {
+    connect(m_editor, &EditorContext::shownCutChanged, m_followed.get(), [this] {
       if (isVisible()) {
         m_timer.start();
       }
@@ -146,10 +143,10 @@ void FindBar::search() {
       m_fault = QString::fromStdString(query.error().message) + u": "_s + QString::fromStdString(query.error().fix);
     }
   }
-  update();
+  refresh();
 }
 
-void FindBar::update() {
+void FindBar::refresh() {
   const bool hasText = !m_input->text().trimmed().isEmpty();
   const auto count = static_cast<qsizetype>(m_hits.size());
   if (!m_fault.isEmpty()) {
@@ -183,7 +180,7 @@ void FindBar::goNext(int by) {
   const auto count = static_cast<qsizetype>(m_hits.size());
   m_at = m_at < 0 ? (by > 0 ? 0 : count - 1) : (m_at + by + count) % count;
   m_editor->goTo(m_hits[static_cast<std::size_t>(m_at)]);
-  update();
+  refresh();
 }
 
 void FindBar::selectAll() {

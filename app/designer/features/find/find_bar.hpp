@@ -7,10 +7,11 @@
 #include <QPointer>
 #include <QTimer>
 #include <QToolButton>
+#include <memory>
 #include <vector>
 
 #include "designer/models/query.hpp"
-#include "designer/window/editor.hpp"
+#include "designer/workspace/editor_context.hpp"
 
 namespace coppice::designer {
 
@@ -22,7 +23,7 @@ class FindBar : public QFrame {
 public:
   explicit FindBar(QWidget* parent = nullptr);
 
-  void setEditor(Editor* editor);
+  void setContext(EditorContext* editor);
   /// Shows the bar and gives it the keyboard.
   void start();
   void setText(const QString& text) { m_input->setText(text); }
@@ -39,10 +40,11 @@ protected:
 
 private:
   void search();
-  void update();
+  void refresh();
   void finish();
 
-  QPointer<Editor> m_editor;
+  QPointer<EditorContext> m_editor;
+  std::unique_ptr<QObject> m_followed;  ///< ends the connections to the document
   QLineEdit* m_input;
   QLabel* m_state;
   QToolButton* m_previous;

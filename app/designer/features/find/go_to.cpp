@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/go_to.hpp"
+#include "designer/features/find/go_to.hpp"
 
 #include <QCoreApplication>
 #include <QKeyEvent>
@@ -9,14 +9,14 @@
 
 #include "designer/document/counted.hpp"
 #include "designer/models/element_table_model.hpp"
+#include "designer/models/fuzzy_score.hpp"
 #include "designer/theme/icons.hpp"
-#include "designer/window/command_palette.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-GoTo::GoTo(Editor& editor, QWidget* parent)
+GoTo::GoTo(EditorContext& editor, QWidget* parent)
     : QDialog(parent, Qt::Popup), m_editor(&editor), m_input(new QLineEdit(this)), m_list(new QListWidget(this)) {
   setObjectName(u"goTo"_s);
   setAttribute(Qt::WA_DeleteOnClose);
@@ -88,7 +88,7 @@ void GoTo::go() {
     return;
   }
   const auto id = item->data(kElementRole).value<ElementId>();
-  Editor* editor = m_editor;
+  EditorContext* editor = m_editor;
   close();
   if (editor != nullptr) {
     editor->goTo(id);

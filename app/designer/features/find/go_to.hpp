@@ -7,7 +7,7 @@
 #include <QPointer>
 #include <vector>
 
-#include "designer/window/editor.hpp"
+#include "designer/workspace/editor_context.hpp"
 
 namespace coppice::designer {
 
@@ -16,7 +16,7 @@ class GoTo : public QDialog {
   Q_OBJECT
 
 public:
-  explicit GoTo(Editor& editor, QWidget* parent = nullptr);
+  explicit GoTo(EditorContext& editor, QWidget* parent = nullptr);
 
 protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -25,7 +25,7 @@ private:
   void fill(const QString& typed);
   void go();
 
-  QPointer<Editor> m_editor;
+  QPointer<EditorContext> m_editor;
   QLineEdit* m_input;
   QListWidget* m_list;
 };

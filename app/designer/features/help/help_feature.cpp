@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/features/help/help_feature.hpp"
+
 #include <QApplication>
 #include <QDockWidget>
+#include <QHash>
 #include <QMenuBar>
 #include <QSettings>
-#include <QToolBar>
 #include <QUndoStack>
+#include <functional>
+#include <utility>
 
 #include "designer/document/fabric_file.hpp"
 #include "designer/help/about_dialog.hpp"
 #include "designer/help/help_book.hpp"
-#include "designer/help/help_window.hpp"
-#include "designer/help/tour.hpp"
-#include "designer/window/main_window.hpp"
 #include "presets/presets.hpp"
 
 using namespace Qt::StringLiterals;
 
-/// The parts of MainWindow that explain the program.
 namespace coppice::designer {
 namespace {
 
@@ -24,26 +24,26 @@ const QString kTourSeen = u"tour/seen"_s;
 
 }  // namespace
 
-void MainWindow::createHelpActions() {
+HelpFeature::HelpFeature(const FeatureHost& host) : Feature(host), m_keepsSettings(host.options.keepsSettings) {
   m_actions.add({u"help.contents"_s,
                  tr("&Help"),
                  tr("Explain the part of the window that has the focus"),
                  {QKeySequence(Qt::Key_F1)},
                  u"help"_s},
-                [this](bool) { showHelp(helpTopicHere()); });
+                [this](bool) { showHelp(topicHere()); });
   m_actions.add(
       {u"help.glossary"_s, tr("&Glossary"), tr("Show the meaning of the terms"), {QKeySequence(u"Shift+F1"_s)}},
       [this](bool) { showHelp(u"glossary"_s); });
   m_actions.add({u"help.tour"_s, tr("&Tour"), tr("Take a one-minute tour of a live example")},
                 [this](bool) { startTour(); });
   m_actions.add({u"help.about"_s, tr("&About Coppice"), tr("Show version, libraries and licences")}, [this](bool) {
-    auto* dialog = new AboutDialog(this);
+    auto* dialog = new AboutDialog(m_window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->open();
   });
 }
 
-QString MainWindow::helpTopicHere() const {
+QString HelpFeature::topicHere() const {
   for (const QWidget* widget = QApplication::focusWidget(); widget != nullptr; widget = widget->parentWidget()) {
     const QString name = widget->objectName();
     if (qobject_cast<const QDockWidget*>(widget) != nullptr && name.endsWith(u"Dock"_s)) {
@@ -59,10 +59,10 @@ QString MainWindow::helpTopicHere() const {
       }
     }
   }
-  if (currentEditor() == nullptr) {
+  if (current() == nullptr) {
     return u"start"_s;
   }
-  switch (mode()) {
+  switch (m_workspace.mode()) {
     case Mode::draw:
       return u"draw"_s;
     case Mode::analyse:
@@ -75,9 +75,9 @@ QString MainWindow::helpTopicHere() const {
   return u"run"_s;
 }
 
-void MainWindow::showHelp(const QString& topic) {
+void HelpFeature::showHelp(const QString& topic) {
   if (m_help == nullptr) {
-    m_help = new HelpWindow(this);
+    m_help = new HelpWindow(m_window);
   }
   m_help->showTopic(topic);
   m_help->show();
@@ -85,49 +85,66 @@ void MainWindow::showHelp(const QString& topic) {
   m_help->activateWindow();
 }
 
-void MainWindow::offerTour() {
-  if (!m_options.keepsSettings || QSettings().value(kTourSeen).toBool()) {
-    return;
+void HelpFeature::offerTour() {
+  if (m_keepsSettings && !QSettings().value(kTourSeen).toBool()) {
+    startTour();
   }
-  startTour();
 }
 
-void MainWindow::startTour() {
+EditorContext* HelpFeature::openExample() {
+  const auto made = presets::make("dgx-a100", {{"boxes", "2"}});
+  if (!made) {
+    return nullptr;
+  }
+  EditorContext* example = m_workspace.adopt(readArranged(*made).model, {}, tr("Tour"));
+  // Nobody's work: closing it need not ask, nor the next start after a crash.
+  example->document().undoStack()->setClean();
+  example->file().discardChanges();
+  return example;
+}
+
+QWidget* HelpFeature::currentCanvas() const {
+  return current() != nullptr ? &current()->canvas() : nullptr;
+}
+
+void HelpFeature::startTour() {
   if (m_tour != nullptr) {
     return;
   }
-  if (m_options.keepsSettings) {
+  if (m_keepsSettings) {
     // Now, so that it never comes twice, however this ends.
     QSettings().setValue(kTourSeen, true);
   }
-  const auto made = presets::make("dgx-a100", {{"boxes", "2"}});
-  if (!made) {
+  EditorContext* example = openExample();
+  if (example == nullptr) {
     return;
   }
-  Editor* editor = adopt(readArranged(*made).model, {}, tr("Tour"));
-  // Nobody's work: closing it need not ask, nor the next start after a crash.
-  editor->document().undoStack()->setClean();
-  editor->file().discardChanges();
-  QPointer<Editor> example(editor);
+  m_tour = new Tour(m_window, stepsOn(*example));
+  connect(m_tour, &Tour::finished, this, [this] {
+    if (QWidget* canvas = currentCanvas()) {
+      canvas->setFocus();
+    }
+  });
+  m_tour->start();
+}
+
+std::vector<TourStep> HelpFeature::stepsOn(EditorContext& context) {
   const auto named = [this](const QString& name) {
-    return [this, name]() -> QWidget* { return findChild<QWidget*>(name); };
+    return [this, name]() -> QWidget* { return m_window->findChild<QWidget*>(name); };
   };
-  const auto canvas = [this]() -> QWidget* {
-    Editor* current = currentEditor();
-    return current != nullptr ? &current->canvas() : nullptr;
-  };
-  const auto inMode = [this, example](Mode wanted) {
+  const auto canvas = [this] { return currentCanvas(); };
+  const auto inMode = [this, example = QPointer<EditorContext>(&context)](Mode wanted) {
     return [this, example, wanted] {
       if (example) {
-        m_tabs->setCurrentWidget(example);
+        m_workspace.activate(example);
       }
-      setMode(wanted);
+      m_workspace.setMode(wanted);
     };
   };
   const auto dock = [this](const QString& name, const std::function<void()>& before) {
     return [this, name, before] {
       before();
-      if (auto* widget = findChild<QDockWidget*>(name)) {
+      if (auto* widget = m_window->findChild<QDockWidget*>(name)) {
         widget->show();
         widget->raise();
       }
@@ -172,14 +189,8 @@ void MainWindow::startTour() {
       {tr("Help"),
        tr("F1 explains the current part of the window, Ctrl+Shift+P runs any command by name. This tour is in the Help "
           "menu. You can edit the example freely."),
-       [this]() -> QWidget* { return menuBar(); }, inMode(Mode::draw)});
-  m_tour = new Tour(this, std::move(steps));
-  connect(m_tour, &Tour::finished, this, [canvas] {
-    if (QWidget* widget = canvas()) {
-      widget->setFocus();
-    }
-  });
-  m_tour->start();
+       [this]() -> QWidget* { return m_window->findChild<QMenuBar*>(); }, inMode(Mode::draw)});
+  return steps;
 }
 
 }  // namespace coppice::designer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/empty_canvas.hpp"
+#include "designer/features/palette/empty_canvas.hpp"
 
 #include <QEvent>
 #include <QHBoxLayout>
@@ -8,13 +8,14 @@
 #include <QVBoxLayout>
 
 #include "designer/theme/fonts.hpp"
-#include "designer/window/action_registry.hpp"
+#include "designer/workspace/action_registry.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-EmptyCanvas::EmptyCanvas(Editor& editor, const QList<QAction*>& actions) : QWidget(&editor.canvas()), m_editor(editor) {
+EmptyCanvas::EmptyCanvas(EditorContext& editor, const QList<QAction*>& actions)
+    : QWidget(&editor.canvas()), m_editor(editor) {
   setObjectName(u"emptyCanvas"_s);
   auto* title = new QLabel(tr("An empty fabric"), this);
   constexpr double kTitlePixels = 17;

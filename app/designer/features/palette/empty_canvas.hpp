@@ -4,7 +4,7 @@
 #include <QAction>
 #include <QWidget>
 
-#include "designer/window/editor.hpp"
+#include "designer/workspace/editor_context.hpp"
 
 namespace coppice::designer {
 
@@ -15,7 +15,7 @@ class EmptyCanvas : public QWidget {
 
 public:
   /// A child of the editor's canvas. @param actions of its buttons, with their shortcuts
-  EmptyCanvas(Editor& editor, const QList<QAction*>& actions);
+  EmptyCanvas(EditorContext& editor, const QList<QAction*>& actions);
 
 protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -23,7 +23,7 @@ protected:
 private:
   void follow();
 
-  Editor& m_editor;
+  EditorContext& m_editor;
 };
 
 }  // namespace coppice::designer

@@ -1,45 +1,75 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/features/palette/palette_feature.hpp"
+
 #include <QApplication>
-#include <QDockWidget>
 #include <QDropEvent>
 #include <QLineEdit>
 #include <QMimeData>
-#include <algorithm>
 #include <cmath>
 
 #include "designer/document/measures.hpp"
+#include "designer/features/palette/empty_canvas.hpp"
+#include "designer/features/palette/part_names.hpp"
 #include "designer/palette/card_loader.hpp"
 #include "designer/palette/palette_panel.hpp"
-#include "designer/palette/template_dialog.hpp"
 #include "designer/palette/template_store.hpp"
-#include "designer/window/main_window.hpp"
-#include "designer/window/part_names.hpp"
 
 using namespace Qt::StringLiterals;
 
-/// Devices and templates: from the palette or the start page into a document.
 namespace coppice::designer {
+namespace {
 
-void MainWindow::createPalette() {
-  m_palette = new PalettePanel(*m_loader, *m_templates, this);
-  addDock(u"devices"_s, tr("Palette"), m_palette, Qt::LeftDockWidgetArea, {Mode::draw});
-  connect(m_palette, &PalettePanel::chosen, this, &MainWindow::chooseEntry);
-  connect(m_palette, &PalettePanel::entered, this, [this](const PaletteEntry& entry) {
-    if (entry.kind == PaletteEntry::Kind::preset) {
-      openTemplate(entry);
-    } else {
-      // From the search the next keys are for the drawing; in the list Enter may place more.
-      const bool wasTyped = qobject_cast<QLineEdit*>(QApplication::focusWidget()) != nullptr;
-      placeEntry(entry, std::nullopt);
-      if (Editor* editor = currentEditor(); editor != nullptr && wasTyped) {
-        editor->canvas().setFocus();
-      }
-    }
-  });
-  connect(m_palette, &PalettePanel::saveSelectionWanted, m_actions[u"edit.save-template"_s], &QAction::trigger);
+double onGrid(double value) {
+  return std::round(value / kGridStep) * kGridStep;
 }
 
-void MainWindow::createPaletteActions() {
+/// Where the centre of a part goes: the middle of the view, or the next free place beside it.
+QPointF freeCentre(EditorContext& context, const Model& part) {
+  const CanvasView& canvas = context.canvas();
+  const QPointF middle = canvas.visibleScene().center();
+  QRectF wanted = contentsRect(part);
+  wanted.moveCenter(QPointF(onGrid(middle.x()), onGrid(middle.y())));
+  constexpr double kMargin = 20;
+  constexpr std::size_t kFew = 2000;
+  std::vector<std::uint32_t> hits;
+  const auto isTaken = [&](const QRectF& rect) {
+    hits.clear();
+    canvas.scene().nodesIn(rect.adjusted(-kMargin, -kMargin, kMargin, kMargin), hits);
+    return !hits.empty();
+  };
+  const bool isSmall = part.nodes().size() == 1 && context.model().nodes().size() < kFew;
+  constexpr int kMaxSteps = 60;
+  for (int step = 0; isSmall && step < kMaxSteps && isTaken(wanted); ++step) {
+    wanted.translate(5 * kGridStep, 0);
+  }
+  if (isTaken(wanted)) {
+    const QRectF drawn = contentsRect(context.model());
+    wanted.moveTopLeft({drawn.left(), drawn.bottom() + 4 * kGridStep});
+  }
+  return {onGrid(wanted.center().x()), onGrid(wanted.center().y())};
+}
+
+bool isEmpty(const Model& model) {
+  return model.nodes().isEmpty() && model.boxes().isEmpty();
+}
+
+}  // namespace
+
+PaletteFeature::PaletteFeature(const FeatureHost& host, CardLoader& loader)
+    : Feature(host),
+      m_templates(new TemplateStore(host.options.templatesFolder, m_window)),
+      m_palette(new PalettePanel(loader, *m_templates, m_window)) {
+  addActions();
+  host.addDock({u"devices"_s, tr("Palette"), m_palette, Qt::LeftDockWidgetArea, {Mode::draw}});
+  connect(m_palette, &PalettePanel::chosen, this, &PaletteFeature::chooseEntry);
+  connect(m_palette, &PalettePanel::entered, this, &PaletteFeature::enterEntry);
+  connect(m_palette, &PalettePanel::saveSelectionWanted, m_actions[u"edit.save-template"_s], &QAction::trigger);
+  connect(&m_workspace, &Workspace::added, this, [this](EditorContext* context) { attach(*context); });
+  connect(&m_workspace, &Workspace::stateChanged, this,
+          [this] { enable({"edit.save-template"}, current() != nullptr && !current()->selection().isEmpty()); });
+}
+
+void PaletteFeature::addActions() {
   m_actions.add({u"insert.search"_s,
                  tr("&Device or Template…"),
                  tr("Type what to place on the drawing"),
@@ -48,86 +78,116 @@ void MainWindow::createPaletteActions() {
                   m_actions[u"view.devices"_s]->trigger();
                   m_palette->focusSearch();
                 });
-  m_actions.add({u"edit.save-template"_s,
+  addForCurrent({u"edit.save-template"_s,
                  tr("Sa&ve Selection as Template…"),
                  tr("Save the selection as your own template in the palette"),
                  {QKeySequence(u"Ctrl+Alt+T"_s)}},
-                [this](bool) { saveTemplate(); });
+                [this](EditorContext& context) { saveTemplate(context); });
 }
 
-void MainWindow::chooseEntry(const PaletteEntry& entry) {
+void PaletteFeature::attach(EditorContext& context) {
+  const auto partOf = [this](const QMimeData& carried) -> std::optional<Model> {
+    const PaletteEntry* entry = entryIn(carried);
+    if (entry == nullptr) {
+      return std::nullopt;
+    }
+    auto part = makePart(*entry);
+    return part ? std::optional(*std::move(part)) : std::nullopt;
+  };
+  const auto dropped = [this](const QMimeData& carried, const QPointF& centre) {
+    if (const PaletteEntry* entry = entryIn(carried)) {
+      placeEntry(*entry, centre);
+    }
+  };
+  context.canvas().setPartDrops({partOf, dropped});
+  new EmptyCanvas(context, {m_actions[u"insert.search"_s], m_actions[u"file.open"_s]});
+}
+
+void PaletteFeature::chooseEntry(const PaletteEntry& entry) {
   if (entry.kind == PaletteEntry::Kind::preset) {
     openTemplate(entry);
     return;
   }
-  Editor* editor = currentEditor();
-  if (editor == nullptr) {
-    editor = newDocument();
-  }
+  EditorContext* context = current() != nullptr ? current() : m_workspace.newDocument();
   if (entry.kind == PaletteEntry::Kind::device && entry.nodeName.isEmpty()) {
-    editor->canvas().startPlacing(entry.device);
+    context->canvas().startPlacing(entry.device);
     return;
   }
   auto part = makePart(entry);
   if (!part) {
-    m_prompts->failure(this, entry.title, QString::fromStdString(describe(part.error())));
+    m_prompts.failure(m_window, entry.title, QString::fromStdString(describe(part.error())));
     return;
   }
-  editor->canvas().startPlacing(std::move(*part), entry.title);
+  context->canvas().startPlacing(std::move(*part), entry.title);
 }
 
-void MainWindow::openTemplate(const PaletteEntry& entry) {
-  delete m_templateDialog;
-  const Editor* current = currentEditor();
-  const bool isFilled =
-      current != nullptr && !(current->model().nodes().isEmpty() && current->model().boxes().isEmpty());
+void PaletteFeature::enterEntry(const PaletteEntry& entry) {
+  if (entry.kind == PaletteEntry::Kind::preset) {
+    openTemplate(entry);
+    return;
+  }
+  // From the search the next keys are for the drawing; in the list Enter may place more.
+  const bool wasTyped = qobject_cast<QLineEdit*>(QApplication::focusWidget()) != nullptr;
+  placeEntry(entry, std::nullopt);
+  if (current() != nullptr && wasTyped) {
+    current()->canvas().setFocus();
+  }
+}
+
+void PaletteFeature::openTemplate(const PaletteEntry& entry) {
+  delete m_dialog;
   using Drawing = TemplateDialog::Drawing;
-  m_templateDialog = new TemplateDialog(
-      entry, current == nullptr ? Drawing::none : (isFilled ? Drawing::filled : Drawing::empty), this);
-  m_templateDialog->setAttribute(Qt::WA_DeleteOnClose);
-  connect(m_templateDialog, &TemplateDialog::createWanted, this,
-          [this, isFilled](const Model& part, const QString& name) {
-            if (currentEditor() == nullptr || isFilled) {
-              adopt(Model(part), {}, part.header().name.empty() ? name : QString::fromStdString(part.header().name));
-            } else {
-              insertPart(part, name, std::nullopt);
-            }
-          });
-  connect(m_templateDialog, &TemplateDialog::addWanted, this,
-          [this](const Model& part, const QString& name) { insertPart(part, name, std::nullopt); });
-  connect(m_templateDialog, &TemplateDialog::placeWanted, this, [this](const Model& part, const QString& name) {
-    if (Editor* editor = currentEditor()) {
-      editor->canvas().startPlacing(Model(part), name);
+  const Drawing drawing = current() == nullptr          ? Drawing::none
+                          : isEmpty(current()->model()) ? Drawing::empty
+                                                        : Drawing::filled;
+  m_dialog = new TemplateDialog(entry, drawing, m_window);
+  m_dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(m_dialog, &TemplateDialog::createWanted, this, [this, drawing](const Model& part, const QString& name) {
+    if (current() == nullptr || drawing == Drawing::filled) {
+      m_workspace.adopt(Model(part), {},
+                        part.header().name.empty() ? name : QString::fromStdString(part.header().name));
+    } else {
+      insertPart(*current(), part, name, std::nullopt);
     }
   });
-  m_templateDialog->open();
+  connect(m_dialog, &TemplateDialog::addWanted, this, [this](const Model& part, const QString& name) {
+    if (current() != nullptr) {
+      insertPart(*current(), part, name, std::nullopt);
+    }
+  });
+  connect(m_dialog, &TemplateDialog::placeWanted, this, [this](const Model& part, const QString& name) {
+    if (current() != nullptr) {
+      current()->canvas().startPlacing(Model(part), name);
+    }
+  });
+  m_dialog->open();
 }
 
-void MainWindow::placeEntry(const PaletteEntry& entry, const std::optional<QPointF>& centre) {
-  if (currentEditor() == nullptr) {
-    newDocument();
-  }
-  Editor* editor = currentEditor();
-  auto part = makePart(entry);
+void PaletteFeature::placeEntry(const PaletteEntry& entry, const std::optional<QPointF>& centre) {
+  EditorContext& context = current() != nullptr ? *current() : *m_workspace.newDocument();
+  const auto part = makePart(entry);
   if (!part) {
-    m_prompts->failure(this, entry.title, QString::fromStdString(describe(part.error())));
-    return;
+    m_prompts.failure(m_window, entry.title, QString::fromStdString(describe(part.error())));
+  } else if (entry.kind == PaletteEntry::Kind::device) {
+    placeDevice(context, entry, *part, centre);
+  } else {
+    insertPart(context, *part, entry.title, centre);
   }
-  if (entry.kind != PaletteEntry::Kind::device) {
-    insertPart(*part, entry.title, centre);
-    return;
-  }
+}
+
+void PaletteFeature::placeDevice(EditorContext& context, const PaletteEntry& entry, const Model& part,
+                                 const std::optional<QPointF>& centre) {
   // A single node joins the box it lies in, and its counterparts in other instances of that box.
-  const QPointF place = snappedCentre(*part, centre);
-  const BoxId box = centre ? editor->canvas().scene().boxAt(place) : BoxId{};
+  CanvasView& canvas = context.canvas();
+  const QPointF place = centre ? *centre : freeCentre(context, part);
+  const BoxId box = centre ? canvas.scene().boxAt(place) : BoxId{};
   NodeId made;
-  editor->document().edit(tr("Place %1").arg(entry.title), [&](Edit& edit) {
+  context.document().edit(tr("Place %1").arg(entry.title), [&](Edit& edit) {
     made = edits::addNode(edit, entry.device, Point::from(place), box, entry.nodeName.toStdString());
   });
-  editor->selection().set({made});
-  editor->selection().setCurrent(made);
+  context.selection().set({made});
+  context.selection().setCurrent(made);
   // What was placed by keys can be elsewhere than what is seen.
-  CanvasView& canvas = editor->canvas();
   if (!canvas.visibleScene().contains(canvas.scene().rectOf(made))) {
     if (canvas.keepsFit()) {
       canvas.zoomToFit();
@@ -137,111 +197,64 @@ void MainWindow::placeEntry(const PaletteEntry& entry, const std::optional<QPoin
   }
 }
 
-QPointF MainWindow::snappedCentre(const Model& part, const std::optional<QPointF>& centre) const {
-  Editor* editor = currentEditor();
-  const auto snap = [](double value) { return std::round(value / kGridStep) * kGridStep; };
-  const QRectF incoming = designer::contentsRect(part);
-  const CanvasView& canvas = editor->canvas();
-  if (centre) {
-    return *centre;
-  }
-  // The middle of the view, or the next place beside it where nothing stands.
-  const QPointF middle = canvas.visibleScene().center();
-  QPointF place(snap(middle.x()), snap(middle.y()));
-  const QRectF there = designer::contentsRect(editor->model());
-  QRectF wanted = incoming;
-  wanted.moveCenter(place);
-  constexpr double kMargin = 20;
-  constexpr std::size_t kFew = 2000;
-  std::vector<std::uint32_t> hits;
-  const auto isTaken = [&](const QRectF& rect) {
-    hits.clear();
-    canvas.scene().nodesIn(rect.adjusted(-kMargin, -kMargin, kMargin, kMargin), hits);
-    return !hits.empty();
-  };
-  const bool isSmall = part.nodes().size() == 1 && editor->model().nodes().size() < kFew;
-  constexpr int kMaxSteps = 60;
-  for (int step = 0; isSmall && step < kMaxSteps && isTaken(wanted); ++step) {
-    wanted.translate(5 * kGridStep, 0);
-  }
-  if (isTaken(wanted)) {
-    wanted.moveTopLeft({there.left(), there.bottom() + 4 * kGridStep});
-  }
-  return {snap(wanted.center().x()), snap(wanted.center().y())};
-}
-
-void MainWindow::insertPart(const Model& part, const QString& name, const std::optional<QPointF>& centre) {
-  Editor* editor = currentEditor();
-  const bool wasEmpty = editor->model().nodes().isEmpty() && editor->model().boxes().isEmpty();
+void PaletteFeature::insertPart(EditorContext& context, const Model& part, const QString& name,
+                                const std::optional<QPointF>& centre) {
+  const bool wasEmpty = isEmpty(context.model());
   // Into nothing a part goes with the places that it has.
-  const QPointF place = wasEmpty && !centre ? designer::contentsRect(part).center() : snappedCentre(part, centre);
-  const QPointF by = place - designer::contentsRect(part).center();
+  const QPointF place = centre ? *centre : wasEmpty ? contentsRect(part).center() : freeCentre(context, part);
+  const QPointF by = place - contentsRect(part).center();
   const Point whole{std::round(by.x()), std::round(by.y())};
-  const BoxId box = centre ? editor->canvas().scene().boxAt(place) : BoxId{};
+  const BoxId box = centre ? context.canvas().scene().boxAt(place) : BoxId{};
   std::set<ElementId> made;
-  const Model named = numberedOn(part, editor->model());
-  editor->document().edit(tr("Place %1").arg(name), [&](Edit& edit) { made = edits::insert(edit, named, whole, box); });
-  editor->selection().set(std::move(made));
-  editor->canvas().setFocus();
+  const Model named = numberedOn(part, context.model());
+  context.document().edit(tr("Place %1").arg(name), [&](Edit& edit) { made = edits::insert(edit, named, whole, box); });
+  context.selection().set(std::move(made));
+  context.canvas().setFocus();
   if (wasEmpty || !centre) {
-    editor->canvas().zoomToFit();
+    context.canvas().zoomToFit();
   }
 }
 
-void MainWindow::saveTemplate() {
-  Editor* editor = currentEditor();
-  if (editor == nullptr || editor->selection().isEmpty()) {
+void PaletteFeature::saveTemplate(EditorContext& context) {
+  if (context.selection().isEmpty()) {
     return;
   }
-  const QString suggestion = editor->selection().elements().size() == 1
-                                 ? editor->model().title(*editor->selection().elements().begin())
+  const QString suggestion = context.selection().elements().size() == 1
+                                 ? context.model().title(*context.selection().elements().begin())
                                  : QString();
-  const auto name = m_prompts->text(this, tr("Save Selection as Template"), tr("Name:"), suggestion);
+  const auto name = m_prompts.text(m_window, tr("Save Selection as Template"), tr("Name:"), suggestion);
   if (!name) {
     return;
   }
-  const auto saved = m_templates->save(*name, editor->model(), editor->selection().elements());
+  const auto saved = m_templates->save(*name, context.model(), context.selection().elements());
   if (saved) {
-    m_strip->setHint(tr("Saved in the palette under Yours"));
+    m_workspace.say(tr("Saved in the palette under Yours"));
   } else {
-    m_prompts->failure(this, tr("Save Selection as Template"), QString::fromStdString(describe(saved.error())));
+    m_prompts.failure(m_window, tr("Save Selection as Template"), QString::fromStdString(describe(saved.error())));
   }
 }
 
-bool MainWindow::dropEntry(const QDropEvent& event) {
-  if (!event.mimeData()->hasFormat(entryMimeType())) {
-    return false;
-  }
-  const PaletteEntry* entry = m_palette->find(QString::fromUtf8(event.mimeData()->data(entryMimeType())));
+const PaletteEntry* PaletteFeature::entryIn(const QMimeData& carried) const {
+  return carried.hasFormat(entryMimeType()) ? m_palette->find(QString::fromUtf8(carried.data(entryMimeType())))
+                                            : nullptr;
+}
+
+bool PaletteFeature::drop(const QDropEvent& event) {
+  const PaletteEntry* entry = entryIn(*event.mimeData());
   if (entry == nullptr) {
     return false;
   }
   std::optional<QPointF> place;
-  if (Editor* editor = currentEditor()) {
-    CanvasView& canvas = editor->canvas();
-    const QPointF at = canvas.mapFrom(this, event.position());
-    if (QRectF(canvas.rect()).contains(at)) {
-      const QPointF scene = canvas.toScene(at);
-      place = {std::round(scene.x() / kGridStep) * kGridStep, std::round(scene.y() / kGridStep) * kGridStep};
+  if (current() != nullptr) {
+    CanvasView& canvas = current()->canvas();
+    const QPointF onCanvas = canvas.mapFrom(m_window, event.position());
+    if (QRectF(canvas.rect()).contains(onCanvas)) {
+      const QPointF scene = canvas.toScene(onCanvas);
+      place = {onGrid(scene.x()), onGrid(scene.y())};
     }
   }
   placeEntry(*entry, place);
   return true;
-}
-
-std::optional<Model> MainWindow::draggedPart(const QMimeData& carried) const {
-  const PaletteEntry* entry = m_palette->find(QString::fromUtf8(carried.data(entryMimeType())));
-  if (entry == nullptr) {
-    return std::nullopt;
-  }
-  auto part = makePart(*entry);
-  return part ? std::optional(std::move(*part)) : std::nullopt;
-}
-
-void MainWindow::dropPart(const QMimeData& carried, const QPointF& centre) {
-  if (const PaletteEntry* entry = m_palette->find(QString::fromUtf8(carried.data(entryMimeType())))) {
-    placeEntry(*entry, centre);
-  }
 }
 
 }  // namespace coppice::designer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/window/part_names.hpp"
+#include "designer/features/palette/part_names.hpp"
 
 #include <algorithm>
 #include <charconv>

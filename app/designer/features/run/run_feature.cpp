@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/features/run/run_feature.hpp"
+
 #include <QFile>
-#include <QMenuBar>
 #include <QTemporaryDir>
+#include <algorithm>
+#include <utility>
 
 #include "designer/document/fabric_file.hpp"
-#include "designer/run/run_activity.hpp"
-#include "designer/schedule/schedule_activity.hpp"
-#include "designer/window/main_window.hpp"
 #include "remote/limits.hpp"
 
 using namespace Qt::StringLiterals;
 
-/// The parts of MainWindow that are about machines and runs.
 namespace coppice::designer {
 namespace {
 
@@ -29,41 +28,69 @@ Result<QByteArray> forestText(const ScheduleResultPtr& result) {
   return file.readAll();
 }
 
+RunnableSchedule runnable(const ScheduleEntry& entry) {
+  RunnableSchedule schedule;
+  schedule.key = u"schedule:%1"_s.arg(entry.id);
+  schedule.name = entry.name;
+  schedule.suffix = u"forest.json"_s;
+  schedule.boundGBps = entry.result->schedule.bound.toDouble();
+  schedule.ranks = entry.result->fabric->gpuCount();
+  schedule.root = entry.result->schedule.root.value_or(-1);
+  schedule.bytes = [result = entry.result] { return forestText(result); };
+  return schedule;
+}
+
 }  // namespace
 
-void MainWindow::createRunActions() {
+RunFeature::RunFeature(const FeatureHost& host, ScheduleActivity& schedules)
+    : Feature(host),
+      m_schedules(schedules),
+      m_activity(new RunActivity(promptsForActivity(), optionsForActivity(host.options), m_window)) {
+  addRunActions();
+  addMachineActions();
+  addDocks(host);
+  connectActivity();
+}
+
+RunPrompts RunFeature::promptsForActivity() {
   RunPrompts prompts;
   prompts.fileToSave = [this](const QString& suggestion, const QString& filter) {
-    return m_prompts->fileToSave(this, suggestion, filter);
+    return m_prompts.fileToSave(m_window, suggestion, filter);
   };
   prompts.fileToOpen = [this](const QString& filter) {
-    const QStringList files = m_prompts->filesToOpen(this, {}, filter);
+    const QStringList files = m_prompts.filesToOpen(m_window, {}, filter);
     return files.isEmpty() ? QString() : files.front();
   };
   prompts.confirm = [this](const QString& title, const QString& text, const QString& yes, const QString& no) {
-    return m_prompts->choice(this, title, text, yes, no).value_or(false);
+    return m_prompts.choice(m_window, title, text, yes, no).value_or(false);
   };
-  prompts.failure = [this](const QString& title, const QString& text) { m_prompts->failure(this, title, text); };
-  RunOptions options;
-  options.keepsSettings = m_options.keepsSettings;
-  if (!m_options.recoveryFolder.isEmpty() && !m_options.keepsSettings) {
-    options.dataFolder = m_options.recoveryFolder + u"/runs"_s;
+  prompts.failure = [this](const QString& title, const QString& text) { m_prompts.failure(m_window, title, text); };
+  return prompts;
+}
+
+RunOptions RunFeature::optionsForActivity(const WindowOptions& options) {
+  RunOptions result;
+  result.keepsSettings = options.keepsSettings;
+  if (!options.recoveryFolder.isEmpty() && !options.keepsSettings) {
+    result.dataFolder = options.recoveryFolder + u"/runs"_s;
   }
   if (const auto limits = remote::limitsFromEnvironment()) {
-    options.environment.limits = *limits;
+    result.environment.limits = *limits;
   } else {
-    m_strip->setHint(QString::fromStdString(describe(limits.error())));
+    m_workspace.say(QString::fromStdString(describe(limits.error())));
   }
-  m_run = new RunActivity(std::move(prompts), std::move(options), this);
+  return result;
+}
 
+void RunFeature::addRunActions() {
   QAction* start = m_actions.add({u"run.start"_s,
                                   tr("&Run"),
                                   tr("Run the chosen schedule on the chosen machine"),
                                   {QKeySequence(u"Ctrl+F5"_s)},
                                   u"run"_s},
                                  [this](bool) {
-                                   setMode(Mode::run);
-                                   m_run->start();
+                                   m_workspace.setMode(Mode::run);
+                                   m_activity->start();
                                  });
   start->setIconText(tr("Run"));
   m_actions.add({u"run.stop"_s,
@@ -71,131 +98,120 @@ void MainWindow::createRunActions() {
                  tr("End the run and all its processes, on this computer and on the machines"),
                  {QKeySequence(u"Shift+F5"_s)},
                  u"stop"_s},
-                [this](bool) { m_run->stop(); });
+                [this](bool) { m_activity->stop(); });
   m_actions.add({u"run.again"_s, tr("Run A&gain"), tr("Repeat the run that is shown, with its settings")},
-                [this](bool) { m_run->rerun(m_run->shownRun()); });
+                [this](bool) { m_activity->rerun(m_activity->shownRun()); });
   m_actions.add({u"run.join"_s, tr("Re&attach"), tr("Show a run that is still active on the machine")},
-                [this](bool) { m_run->rejoin(m_run->shownRun()); });
+                [this](bool) { m_activity->rejoin(m_activity->shownRun()); });
   m_actions.add({u"run.file"_s, tr("Choose a Schedule &File…"), tr("An MSCCL XML or a .forest.json to run")},
                 [this](bool) {
-                  setMode(Mode::run);
-                  m_run->chooseFile();
+                  m_workspace.setMode(Mode::run);
+                  m_activity->chooseFile();
                 });
   m_actions.add({u"run.bundle"_s, tr("Launch &Bundle…"),
                  tr("A folder or archive with everything a run needs, for clusters that the window cannot reach")},
-                [this](bool) { m_run->saveBundle(); });
+                [this](bool) { m_activity->saveBundle(); });
+}
+
+void RunFeature::addMachineActions() {
   m_actions.add({u"run.detect"_s,
                  tr("&Detect a Machine"),
                  tr("Read the fabric of the chosen machine into a new document"),
                  {},
                  u"import"_s},
-                [this](bool) { m_run->detect(m_run->machinesPanel()->current()); });
+                [this](bool) { m_activity->detect(m_activity->machinesPanel()->current()); });
   m_actions.add({u"run.compare"_s, tr("&Compare With the Machine"),
                  tr("List how the drawing, or the selected box, differs from the chosen machine")},
-                [this](bool) { m_run->compare(m_run->machinesPanel()->current()); });
-  connect(m_run, &RunActivity::message, m_strip, &StatusStrip::setHint);
-  connect(m_run, &RunActivity::stateChanged, this, &MainWindow::updateRunActions);
-  connect(m_run, &RunActivity::dockWanted, this, [this](const QString& id) {
-    if (mode() == Mode::run) {
+                [this](bool) { m_activity->compare(m_activity->machinesPanel()->current()); });
+}
+
+void RunFeature::addDocks(const FeatureHost& host) {
+  const std::vector<Mode> mode{Mode::run};
+  host.addDock({u"machines"_s, tr("Machines"), m_activity->machinesPanel(), Qt::LeftDockWidgetArea, mode});
+  host.addDock({u"run-choices"_s, tr("Run"), m_activity->runPanel(), Qt::RightDockWidgetArea, mode});
+  host.addDock({u"results"_s, tr("Results"), m_activity->results(), Qt::BottomDockWidgetArea, mode});
+  host.addDock({u"run-chart"_s, tr("Chart"), m_activity->chart(), Qt::BottomDockWidgetArea, mode});
+  host.addDock({u"run-trace"_s, tr("Trace"), m_activity->trace(), Qt::BottomDockWidgetArea, mode});
+  host.addDock({u"run-log"_s, tr("Log"), m_activity->log(), Qt::BottomDockWidgetArea, mode});
+  host.addDock({u"runs"_s, tr("Runs"), m_activity->history(), Qt::BottomDockWidgetArea, mode});
+  host.addDock({u"connection"_s, tr("Connection"), m_activity->connection(), Qt::BottomDockWidgetArea, mode});
+  host.addDock({u"differences"_s, tr("Drawn vs. Detected"), m_activity->differences(), Qt::BottomDockWidgetArea, mode});
+}
+
+void RunFeature::connectActivity() {
+  connect(m_activity, &RunActivity::message, &m_workspace, &Workspace::say);
+  connect(m_activity, &RunActivity::stateChanged, this, &RunFeature::updateActions);
+  connect(m_activity, &RunActivity::dockWanted, this, [this](const QString& id) {
+    if (m_workspace.mode() == Mode::run) {
       m_actions[u"view."_s + id]->trigger();
     }
   });
-  connect(m_run, &RunActivity::elementChosen, this, [this](const ElementId& element) {
-    if (Editor* editor = currentEditor(); editor != nullptr && editor->model().contains(element)) {
-      editor->goTo(element);
+  connect(m_activity, &RunActivity::elementChosen, this, [this](const ElementId& element) {
+    if (current() != nullptr && current()->model().contains(element)) {
+      current()->goTo(element);
     }
   });
-  connect(m_run, &RunActivity::fabricDetected, this, [this](const QByteArray& text, const QString& name) {
-    auto read =
-        readFabricFile(std::string_view(text.constData(), static_cast<std::size_t>(text.size())), name.toStdString());
-    if (!read) {
-      m_prompts->failure(this, tr("Detect"), QString::fromStdString(describe(read.error())));
-      return;
-    }
-    adopt(std::move(read->model), std::move(read->findings), name);
-    m_strip->setHint(tr("Read from %1").arg(name));
+  connect(m_activity, &RunActivity::fabricDetected, this, &RunFeature::openDetected);
+  m_activity->setChosenBox([this] {
+    const auto boxes = current() != nullptr ? current()->selection().boxes() : std::vector<BoxId>{};
+    return boxes.size() == 1 ? boxes.front() : BoxId{};
   });
-  m_run->setChosenBox([this] {
-    const Editor* editor = currentEditor();
-    const auto boxes = editor != nullptr ? const_cast<Editor*>(editor)->selection().boxes() : std::vector<BoxId>{};
-    return boxes.size() == 1 ? *boxes.begin() : BoxId{};
-  });
-  connect(m_schedule, &ScheduleActivity::currentChanged, this, [this] { showRunsOf(currentEditor()); });
-  connect(m_schedule, &ScheduleActivity::runningChanged, this, [this] { showRunsOf(currentEditor()); });
+  connect(&m_schedules, &ScheduleActivity::currentChanged, this, &RunFeature::follow);
+  connect(&m_schedules, &ScheduleActivity::runningChanged, this, &RunFeature::follow);
+  connect(&m_workspace, &Workspace::currentChanged, this, &RunFeature::follow);
 }
 
-void MainWindow::createRunMenu() {
-  QMenu* menu = menuBar()->addMenu(tr("&Run"));
-  for (const QString& id : {u"run.start"_s, u"run.stop"_s, u"run.again"_s, u"run.join"_s, QString(), u"run.file"_s,
-                            u"run.bundle"_s, QString(), u"run.detect"_s, u"run.compare"_s}) {
-    if (id.isEmpty()) {
-      menu->addSeparator();
-    } else {
-      menu->addAction(m_actions[id]);
-    }
+void RunFeature::openDetected(const QByteArray& text, const QString& name) {
+  auto read =
+      readFabricFile(std::string_view(text.constData(), static_cast<std::size_t>(text.size())), name.toStdString());
+  if (!read) {
+    m_prompts.failure(m_window, tr("Detect"), QString::fromStdString(describe(read.error())));
+    return;
   }
+  m_workspace.adopt(std::move(read->model), std::move(read->findings), name);
+  m_workspace.say(tr("Read from %1").arg(name));
 }
 
-void MainWindow::createRunDocks() {
-  addDock(u"machines"_s, tr("Machines"), m_run->machinesPanel(), Qt::LeftDockWidgetArea, {Mode::run});
-  addDock(u"run-choices"_s, tr("Run"), m_run->runPanel(), Qt::RightDockWidgetArea, {Mode::run});
-  addDock(u"results"_s, tr("Results"), m_run->results(), Qt::BottomDockWidgetArea, {Mode::run});
-  addDock(u"run-chart"_s, tr("Chart"), m_run->chart(), Qt::BottomDockWidgetArea, {Mode::run});
-  addDock(u"run-trace"_s, tr("Trace"), m_run->trace(), Qt::BottomDockWidgetArea, {Mode::run});
-  addDock(u"run-log"_s, tr("Log"), m_run->log(), Qt::BottomDockWidgetArea, {Mode::run});
-  addDock(u"runs"_s, tr("Runs"), m_run->history(), Qt::BottomDockWidgetArea, {Mode::run});
-  addDock(u"connection"_s, tr("Connection"), m_run->connection(), Qt::BottomDockWidgetArea, {Mode::run});
-  addDock(u"differences"_s, tr("Drawn vs. Detected"), m_run->differences(), Qt::BottomDockWidgetArea, {Mode::run});
-}
-
-void MainWindow::showRunsOf(Editor* editor) {
-  if (editor == nullptr) {
-    m_run->setDocument(std::nullopt);
-    updateRunActions();
+void RunFeature::follow() {
+  EditorContext* context = current();
+  if (context == nullptr) {
+    m_activity->setDocument(std::nullopt);
+    updateActions();
     return;
   }
   RunDocument document;
-  document.name = editor->file().displayName();
-  document.path = editor->file().path();
-  document.fabric = [editor] { return QByteArray::fromStdString(writeFabricFile(editor->model())); };
-  document.model = [editor]() -> const Model& { return editor->model(); };
-  if (const ScheduleBook* book = m_schedule->book()) {
+  document.name = context->file().displayName();
+  document.path = context->file().path();
+  document.fabric = [context] { return QByteArray::fromStdString(writeFabricFile(context->model())); };
+  document.model = [context]() -> const Model& { return context->model(); };
+  if (const ScheduleBook* book = m_schedules.book()) {
     for (const ScheduleEntry& entry : book->entries()) {
-      if (!entry.result) {
-        continue;
+      if (entry.result) {
+        document.schedules.push_back(runnable(entry));
       }
-      RunnableSchedule schedule;
-      schedule.key = u"schedule:%1"_s.arg(entry.id);
-      schedule.name = entry.name;
-      schedule.suffix = u"forest.json"_s;
-      schedule.boundGBps = entry.result->schedule.bound.toDouble();
-      schedule.ranks = entry.result->fabric->gpuCount();
-      schedule.root = entry.result->schedule.root.value_or(-1);
-      schedule.bytes = [result = entry.result] { return forestText(result); };
-      document.schedules.push_back(std::move(schedule));
     }
-    if (const ScheduleEntry* current = book->current()) {
-      document.currentKey = u"schedule:%1"_s.arg(current->id);
+    if (const ScheduleEntry* entry = book->current()) {
+      document.currentKey = u"schedule:%1"_s.arg(entry->id);
     }
   }
-  m_run->setDocument(std::move(document));
-  updateRunActions();
+  m_activity->setDocument(std::move(document));
+  updateActions();
 }
 
-void MainWindow::updateRunActions() {
-  m_actions[u"run.start"_s]->setEnabled(m_run->isReady());
-  m_actions[u"run.start"_s]->setToolTip(m_run->isReady() || m_run->isRunning()
+void RunFeature::updateActions() {
+  const bool isReady = m_activity->isReady();
+  m_actions[u"run.start"_s]->setEnabled(isReady);
+  m_actions[u"run.start"_s]->setToolTip(isReady || m_activity->isRunning()
                                             ? tr("Run the chosen schedule on the chosen machine")
-                                            : m_run->runPanel()->obstacle());
-  m_actions[u"run.stop"_s]->setEnabled(m_run->isRunning());
-  bool canJoin = false;
-  for (const RunInfo& info : m_run->runs()) {
-    canJoin = canJoin || (info.id == m_run->shownRun() && info.state == RunState::lost && info.keepsRunning);
-  }
-  m_actions[u"run.join"_s]->setEnabled(canJoin);
-  m_actions[u"run.again"_s]->setEnabled(m_run->canRerun());
-  m_actions[u"run.bundle"_s]->setEnabled(m_run->runPanel()->schedule() != nullptr);
-  m_actions[u"run.compare"_s]->setEnabled(currentEditor() != nullptr);
+                                            : m_activity->runPanel()->obstacle());
+  enable({"run.stop"}, m_activity->isRunning());
+  const std::vector<RunInfo>& runs = m_activity->runs();
+  enable({"run.join"}, std::any_of(runs.begin(), runs.end(), [this](const RunInfo& info) {
+           return info.id == m_activity->shownRun() && info.state == RunState::lost && info.keepsRunning;
+         }));
+  enable({"run.again"}, m_activity->canRerun());
+  enable({"run.bundle"}, m_activity->runPanel()->schedule() != nullptr);
+  enable({"run.compare"}, current() != nullptr);
 }
 
 }  // namespace coppice::designer

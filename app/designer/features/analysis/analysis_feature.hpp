@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "designer/workspace/feature.hpp"
+
+namespace coppice::designer {
+
+class RankingPanel;
+class WhatIfPanel;
+
+/// What would help and what would hurt: upgrades, failures, other bandwidths.
+class AnalysisFeature : public Feature {
+  Q_OBJECT
+
+public:
+  explicit AnalysisFeature(const FeatureHost& host);
+
+private:
+  void follow();
+  void tryBandwidth(const std::set<LinkId>& links, const Rational& change, const QString& title);
+
+  RankingPanel* m_upgrades;
+  RankingPanel* m_failures;
+  WhatIfPanel* m_whatIf;
+};
+
+}  // namespace coppice::designer

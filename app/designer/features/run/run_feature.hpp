@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "designer/run/run_activity.hpp"
+#include "designer/schedule/schedule_activity.hpp"
+#include "designer/workspace/feature.hpp"
+
+namespace coppice::designer {
+
+/// Run mode.
+class RunFeature : public Feature {
+  Q_OBJECT
+
+public:
+  /// @param schedules gives what can be run
+  RunFeature(const FeatureHost& host, ScheduleActivity& schedules);
+
+private:
+  [[nodiscard]] RunPrompts promptsForActivity();
+  [[nodiscard]] RunOptions optionsForActivity(const WindowOptions& options);
+  void addRunActions();
+  void addMachineActions();
+  void addDocks(const FeatureHost& host);
+  void connectActivity();
+  /// The activity knows the current document and its schedules.
+  void follow();
+  void updateActions();
+  void openDetected(const QByteArray& text, const QString& name);
+
+  ScheduleActivity& m_schedules;
+  RunActivity* m_activity;
+};
+
+}  // namespace coppice::designer
