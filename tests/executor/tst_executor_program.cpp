@@ -299,7 +299,7 @@ void ExecutorProgramTest::endsWithItsStarter() {
   process.closeWriteChannel();
   const Ended ended = finish(process);
   QCOMPARE(ended.code, 7);
-  QVERIFY(ended.all<program::EndRecord>().at(0).reason.find("starter") != std::string::npos);
+  QVERIFY(ended.all<program::EndRecord>().at(0).reason.find("starting program") != std::string::npos);
 }
 
 void ExecutorProgramTest::endsBySignal() {
