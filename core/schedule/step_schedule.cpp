@@ -178,6 +178,7 @@ Result<StepSchedule> cutInto(const StepSchedule& schedule, std::uint32_t pieces)
   }
   StepSchedule cut = schedule;
   cut.transfers = {};
+  cut.keepsOrder = !schedule.isSynchronous;
   cut.transfers.reserve(schedule.transfers.size() * pieces);
   try {
     cut.denominator = checkedMul(schedule.denominator, std::int64_t{pieces});

@@ -131,7 +131,8 @@ private:
   std::vector<std::vector<PathId>> m_routes;  ///< by sender, then receiver; empty until the sender's first
 };
 
-/// Every transfer cut into `pieces` equal ones, in its place in the list: what pipelining needs. Errors: badUsage
+/// Every transfer cut into `pieces` equal ones, in its place in the list: what pipelining needs. Without steps, the
+/// pieces between two GPUs keep their order, so that one after another goes on. Errors: badUsage
 /// (no piece), limit (more than 2^31 transfers), overflow.
 Result<StepSchedule> cutInto(const StepSchedule& schedule, std::uint32_t pieces);
 

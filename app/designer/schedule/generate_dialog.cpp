@@ -6,6 +6,7 @@
 #include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QLineEdit>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <chrono>
@@ -109,6 +110,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_sizes->setObjectName(u"generateSizes"_s);
   m_sizes->setAccessibleName(tr("Sizes at which the program is used"));
   m_sizes->setEditable(true);
+  m_sizes->lineEdit()->setAccessibleName(m_sizes->accessibleName());
   m_sizes->setInsertPolicy(QComboBox::NoInsert);
   m_sizes->addItem(tr("Powers of two"));
   m_sizes->setToolTip(tr("Powers of two, or sizes of the whole collective, as in 1MiB,100MiB"));

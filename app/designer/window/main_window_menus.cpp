@@ -267,7 +267,7 @@ void MainWindow::createViewMenu() {
        {u"zoom.fit"_s, u"zoom.selection"_s, u"zoom.actual"_s, u"zoom.in"_s, u"zoom.out"_s});
   fill(view->addMenu(tr("&Tools")), m_actions,
        {u"tool.select"_s, u"tool.pan"_s, u"tool.link"_s, u"tool.box"_s, u"tool.text"_s});
-  QMenu* docks = view->addMenu(tr("D&ocks"));
+  QMenu* docks = view->addMenu(tr("Doc&ks"));
   for (const DockLayouts::Place& place : m_layouts.places()) {
     docks->addAction(place.dock->toggleViewAction());
   }

@@ -876,13 +876,16 @@ void TestDesignerFlows::theThemeIsRemembered() {
 }
 
 void TestDesignerFlows::theSessionComesBack() {
+  const auto centreOf = [](const CanvasView& canvas) {
+    return canvas.toScene(QPointF(canvas.width() / 2.0, canvas.height() / 2.0));
+  };
   const QTemporaryDir dir;
   QStringList paths;
   for (const char* name : {"one", "two"}) {
     paths << dir.filePath(QLatin1String(name) + u".fabric.json"_s);
     QVERIFY(io::saveFile(paths.back().toStdString(), writeFabricFile(readModel(*presets::make("dgx-a100", {})).model)));
   }
-  QByteArray view;
+  QPointF centre;
   {
     const Fixture f(true);
     f.window->resize(1200, 800);
@@ -890,7 +893,7 @@ void TestDesignerFlows::theSessionComesBack() {
     QTest::qWait(1);
     f.editor()->canvas().setZoom(0.5);
     f.editor()->canvas().panBy({40, 20});
-    view = f.editor()->canvas().viewState();
+    centre = centreOf(f.editor()->canvas());
     Question question;
     question.collective = Collective::broadcast;
     question.root = f.editor()->model().nodeNamed("b0g3");
@@ -909,7 +912,8 @@ void TestDesignerFlows::theSessionComesBack() {
     QVERIFY(f.window->findChild<QDockWidget*>(u"outlineDock"_s)->isHidden());
     f.window->files().openFile(paths[0]);
     QTRY_COMPARE(f.editor()->canvas().zoom(), 0.5);
-    QCOMPARE(f.editor()->canvas().viewState(), view);
+    // The docks may still move by a pixel, and the centre of the drawing with them.
+    QTRY_VERIFY((centreOf(f.editor()->canvas()) - centre).manhattanLength() < 8);
     QVERIFY(f.editor()->bound().question().collective == Collective::broadcast);
     QCOMPARE(f.editor()->bound().question().root, f.editor()->model().nodeNamed("b0g3"));
     f.window->close();
