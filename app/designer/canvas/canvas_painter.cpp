@@ -54,22 +54,6 @@ double lineWidth(double gigabytesPerSecond) {
   return 0.9 + 4.1 * share * share;
 }
 
-std::pair<Token, Token> tokensOf(Shape shape) {
-  switch (shape) {
-    case Shape::gpu:
-      break;
-    case Shape::nic:
-      return {Token::nicFill, Token::nicLine};
-    case Shape::switchBar:
-      return {Token::switchFill, Token::switchLine};
-    case Shape::unknown:
-      return {Token::unknownFill, Token::unknownLine};
-    case Shape::foldedBox:
-      return {Token::room, Token::boxLine};
-  }
-  return {Token::gpuFill, Token::gpuLine};
-}
-
 QPainterPath hullOf(const CanvasScene& scene, const std::set<NodeId>& nodes, double margin) {
   // Boxes that lie in the set whole count as their outline; other nodes join what they stand close to.
   std::vector<QRectF> rects;
@@ -531,25 +515,47 @@ void CanvasPainter::addNodeSteps(const QRectF& part, PaintSteps& result) {
 }
 
 void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
-  const auto [fill, ink] = tokensOf(node.shape);
+  if (m_detail == Detail::far) {
+    paintFarNode(painter, node);
+    return;
+  }
+  paintShape(painter, node);
+  if (node.shape == Shape::foldedBox) {
+    paintFoldedLabel(painter, node);
+  } else if (m_detail == Detail::near) {
+    paintLabel(painter, node);
+    if (node.isPinned) {
+      painter.setPen(Qt::NoPen);
+      painter.setBrush(m_colors[Token::muted]);
+      painter.drawEllipse(QPointF(node.rect.left() + 6, node.rect.top() + 6), 2.5, 2.5);
+    }
+  }
+  if (m_state.problems != nullptr) {
+    if (const auto found = m_state.problems->find(node.id); found != m_state.problems->end()) {
+      paintProblem(painter, node.rect.topRight(), found->second, std::max(9.0, px(5)));
+    }
+  }
+}
+
+void CanvasPainter::paintFarNode(QPainter& painter, const NodeItem& node) const {
   const bool isOn = isSelected(node.id);
-  if (m_detail == Detail::far && node.shape == Shape::foldedBox) {
-    painter.setBrush(m_colors[isOn ? Token::accentSoft : Token::room]);
-    painter.setPen(QPen(m_colors[isOn ? Token::accent : Token::boxLine], px(1.2)));
+  const ShapeStyle& style = styleOf(node.shape);
+  if (node.shape == Shape::foldedBox) {
+    painter.setBrush(m_colors[isOn ? Token::accentSoft : style.fill]);
+    painter.setPen(QPen(m_colors[isOn ? Token::accent : style.line], px(1.2)));
     painter.drawRoundedRect(node.rect, px(3), px(3));
     paintFoldedLabel(painter, node);
     return;
   }
-  if (m_detail == Detail::far) {
-    const QRectF device = node.rect;
-    painter.fillRect(device.width() * m_scale < 1.2 ? QRectF(device.center(), QSizeF(px(1), px(1))) : device,
-                     m_colors[isOn ? Token::accent : ink]);
-    return;
-  }
-  const double radius = node.shape == Shape::switchBar   ? node.rect.height() / 2
-                        : node.shape == Shape::nic       ? 7
-                        : node.shape == Shape::foldedBox ? 14
-                                                         : 12;
+  const bool isDot = node.rect.width() * m_scale < 1.2;
+  painter.fillRect(isDot ? QRectF(node.rect.center(), QSizeF(px(1), px(1))) : node.rect,
+                   m_colors[isOn ? Token::accent : style.line]);
+}
+
+void CanvasPainter::paintShape(QPainter& painter, const NodeItem& node) const {
+  const ShapeStyle& style = styleOf(node.shape);
+  const double radius = style.radiusIn(node.rect);
+  const bool isOn = isSelected(node.id);
   if (isOn) {
     QColor glow = m_colors[Token::accent];
     glow.setAlphaF(0.25F);
@@ -565,66 +571,53 @@ void CanvasPainter::paintNode(QPainter& painter, const NodeItem& node) const {
     painter.drawRoundedRect(node.rect.translated(8, -8), radius, radius);
     painter.drawRoundedRect(node.rect.translated(4, -4), radius, radius);
   }
-  painter.setBrush(m_colors[fill]);
-  painter.setPen(QPen(m_colors[isOn ? Token::accent : ink], isOn ? std::max(2.0, px(2)) : std::max(1.8, px(0.8))));
+  painter.setBrush(m_colors[style.fill]);
+  painter.setPen(
+      QPen(m_colors[isOn ? Token::accent : style.line], isOn ? std::max(2.0, px(2)) : std::max(1.8, px(0.8))));
   painter.drawRoundedRect(node.rect, radius, radius);
   if (node.isCapable) {
     // A second rim: it does more than relay.
     painter.setBrush(Qt::NoBrush);
-    painter.setPen(QPen(m_colors[ink], 1));
+    painter.setPen(QPen(m_colors[style.line], 1));
     painter.drawRoundedRect(node.rect.adjusted(4, 4, -4, -4), radius - 4, radius - 4);
   }
-  if (node.shape == Shape::foldedBox) {
-    paintFoldedLabel(painter, node);
-  } else if (m_detail == Detail::near) {
-    double size = node.shape == Shape::gpu         ? (node.label.size() < 3 ? 24 : 20)
-                  : node.shape == Shape::nic       ? 11
-                  : node.shape == Shape::switchBar ? 16
-                                                   : 18;
-    QFont font = uiFont(100, QFont::DemiBold);
-    const QFontMetricsF metrics(font);
-    const double room = (node.rect.width() - (node.shape == Shape::nic ? 6 : 14)) * 100 / size;
-    QString label = node.label;
-    double width = metrics.horizontalAdvance(label);
-    if (node.shape == Shape::gpu && width > room) {
-      size = std::max(12.0, size * room / width);
-    }
-    if (size * m_scale >= 5.5) {
-      painter.save();
-      painter.translate(node.rect.center());
-      painter.scale(size / 100, size / 100);
-      const double space = (node.rect.width() - (node.shape == Shape::nic ? 4 : 12)) * 100 / size;
-      label = metrics.elidedText(label, Qt::ElideRight, space);
-      width = metrics.horizontalAdvance(label);
-      painter.setFont(font);
-      painter.setPen(m_colors[ink]);
-      const QString tail = node.detail.isEmpty() ? QString() : QStringLiteral("  ·  ") + node.detail;
-      QFont plain = font;
-      plain.setWeight(QFont::Normal);
-      const double tailWidth = QFontMetricsF(plain).horizontalAdvance(tail);
-      // Clear of the round ends.
-      const double tailSpace = space - (node.shape == Shape::switchBar ? 12 * 100 / size : 0);
-      const bool hasTail = !tail.isEmpty() && width + tailWidth <= tailSpace;
-      const double left = -(width + (hasTail ? tailWidth : 0)) / 2;
-      const double base = (metrics.ascent() - metrics.descent()) / 2;
-      painter.drawText(QPointF(left, base), label);
-      if (hasTail) {
-        painter.setFont(plain);
-        painter.drawText(QPointF(left + width, base), tail);
-      }
-      painter.restore();
-    }
-    if (node.isPinned) {
-      painter.setPen(Qt::NoPen);
-      painter.setBrush(m_colors[Token::muted]);
-      painter.drawEllipse(QPointF(node.rect.left() + 6, node.rect.top() + 6), 2.5, 2.5);
-    }
+}
+
+void CanvasPainter::paintLabel(QPainter& painter, const NodeItem& node) const {
+  constexpr double kMinPixels = 5.5;
+  const ShapeStyle& style = styleOf(node.shape);
+  const QFont bold = uiFont(100, QFont::DemiBold);
+  const QFontMetricsF metrics(bold);
+  double size = style.fontSizeOf(node.label.size());
+  // Lengths in hundredths of the font size.
+  const double room = (node.rect.width() - style.labelMargin - 2) * 100 / size;
+  if (const double width = metrics.horizontalAdvance(node.label); style.shrinksLabel() && width > room) {
+    size = std::max(style.minFontSize, size * room / width);
   }
-  if (m_state.problems != nullptr) {
-    if (const auto found = m_state.problems->find(node.id); found != m_state.problems->end()) {
-      paintProblem(painter, node.rect.topRight(), found->second, std::max(9.0, px(5)));
-    }
+  if (size * m_scale < kMinPixels) {
+    return;
   }
+  const double space = (node.rect.width() - style.labelMargin) * 100 / size;
+  const QString label = metrics.elidedText(node.label, Qt::ElideRight, space);
+  const double width = metrics.horizontalAdvance(label);
+  const QString tail = node.detail.isEmpty() ? QString() : QStringLiteral("  ·  ") + node.detail;
+  QFont plain = bold;
+  plain.setWeight(QFont::Normal);
+  const double tailWidth = QFontMetricsF(plain).horizontalAdvance(tail);
+  const bool hasTail = !tail.isEmpty() && width + tailWidth <= space - style.detailMargin * 100 / size;
+  const double left = -(width + (hasTail ? tailWidth : 0)) / 2;
+  const double base = (metrics.ascent() - metrics.descent()) / 2;
+  painter.save();
+  painter.translate(node.rect.center());
+  painter.scale(size / 100, size / 100);
+  painter.setFont(bold);
+  painter.setPen(m_colors[style.line]);
+  painter.drawText(QPointF(left, base), label);
+  if (hasTail) {
+    painter.setFont(plain);
+    painter.drawText(QPointF(left + width, base), tail);
+  }
+  painter.restore();
 }
 
 void CanvasPainter::paintFoldedLabel(QPainter& painter, const NodeItem& node) const {

@@ -44,9 +44,6 @@ struct CanvasState {
 /// at 1 TB/s.
 [[nodiscard]] double lineWidth(double gigabytesPerSecond);
 
-/// Fill and outline of a shape.
-[[nodiscard]] std::pair<Token, Token> tokensOf(Shape shape);
-
 /// Outline round the shapes of the nodes with a margin: one rounded region for each group that stands together.
 [[nodiscard]] QPainterPath hullOf(const CanvasScene& scene, const std::set<NodeId>& nodes, double margin = 18);
 
@@ -127,6 +124,10 @@ private:
   void paintLeader(QPainter& painter, const QRectF& label, const std::vector<QRectF>& parts, const QColor& color) const;
   void addNodeSteps(const QRectF& part, PaintSteps& result);
   void paintNode(QPainter& painter, const NodeItem& node) const;
+  void paintFarNode(QPainter& painter, const NodeItem& node) const;
+  void paintShape(QPainter& painter, const NodeItem& node) const;
+  /// The label inside the shape with its detail, as large as its style says.
+  void paintLabel(QPainter& painter, const NodeItem& node) const;
   void paintFoldedLabel(QPainter& painter, const NodeItem& node) const;
   void paintProblem(QPainter& painter, const QPointF& centre, Severity severity, double r) const;
   void paintLinkProblems(QPainter& painter, const QRectF& part);

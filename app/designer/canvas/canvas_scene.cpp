@@ -17,13 +17,11 @@ namespace coppice::designer {
 namespace {
 
 constexpr double kPortMargin = 14;  // of a bar's rounded ends
-constexpr double kMaxPortGap = 28;  // between lines that leave a bar without a place of their own
-constexpr double kNodePortGap = 9;  // between lines that leave a small node
 constexpr double kRim = 8;          // of a box, where it can be grabbed
 constexpr double kTitleHeight = 30;
-constexpr std::size_t kMaxAtOnce = 1200;      // lines that find their ways while somebody waits
+constexpr std::size_t kMaxAtOnce = 1200;      // lines that are routed while the user waits
 constexpr std::size_t kMaxWhileMoving = 160;  // and of what is being dragged
-constexpr std::size_t kMaxApart = 500;        // lines that are painted again along their ways alone
+constexpr std::size_t kMaxApart = 500;        // lines that are painted again along their curves alone
 constexpr std::size_t kMaxBundles = 500;
 
 QString text(const std::string& utf8) {
@@ -31,7 +29,7 @@ QString text(const std::string& utf8) {
 }
 
 /// Where the curve runs, in pieces that are much smaller than its bounds.
-void addWay(const Curve& curve, Region& region) {
+void addCurve(const Curve& curve, Region& region) {
   constexpr std::size_t kPoints = 4;
   const std::vector<QPointF> points = curve.points();
   for (std::size_t start = 0; start + 1 < points.size(); start += kPoints) {
@@ -122,7 +120,7 @@ void CanvasScene::build() {
   }
   m_wiring.reset();
   m_isRouted = m_routing == Routing::atOnce || m_lines.size() <= kMaxAtOnce;
-  put(m_isRouted ? *routedWays(wiring()) : plainWays(wiring()));
+  put(m_isRouted ? *routesOf(wiring()) : straightRoutes(wiring()));
   for (const auto& [id, note] : m_model.notes()) {
     m_noteAt[id] = static_cast<std::uint32_t>(m_notes.size());
     m_notes.push_back({id, noteRect(m_model, id), text(note.text)});
@@ -336,9 +334,8 @@ void CanvasScene::assignPorts(std::uint32_t at) {
     for (std::size_t i = 0; i < lines.size() && isStraight; ++i) {
       isStraight = std::abs(along(lines[i]) - middle) <= half && (i == 0 || along(lines[i]) - along(lines[i - 1]) >= 4);
     }
-    const double gap = count > 1 ? std::min(2 * half / (count - 1),
-                                            isBar || node.shape == Shape::foldedBox ? kMaxPortGap : kNodePortGap)
-                                 : 0;
+    const Shape ports = node.shape == Shape::switchBar && !isVertical ? Shape::unknown : node.shape;
+    const double gap = count > 1 ? std::min(2 * half / (count - 1), styleOf(ports).portGap) : 0;
     // The group leans towards what it leads to.
     double mean = 0;
     for (const std::uint32_t line : lines) {
@@ -381,13 +378,13 @@ Wiring CanvasScene::wiring() const {
   return result;
 }
 
-void CanvasScene::put(Ways ways) {
+void CanvasScene::put(Routes routes) {
   for (std::size_t at = 0; at < m_lines.size(); ++at) {
-    m_lines[at].curve = std::move(ways.curves[at]);
-    m_lines[at].bounds = ways.bounds[at];
-    m_lines[at].numberAt = ways.numberAt[at];
+    m_lines[at].curve = std::move(routes.curves[at]);
+    m_lines[at].bounds = routes.bounds[at];
+    m_lines[at].numberAt = routes.numberAt[at];
   }
-  m_lineIndex = std::move(ways.index);
+  m_lineIndex = std::move(routes.index);
   m_bounds.reset();
   m_bundles.reset();
 }
@@ -403,13 +400,13 @@ std::shared_ptr<const Wiring> CanvasScene::unrouted() const {
   return m_wiring;
 }
 
-std::optional<Region> CanvasScene::takeWays(const std::shared_ptr<const Wiring>& of, Ways ways) {
+std::optional<Region> CanvasScene::applyRoutes(const std::shared_ptr<const Wiring>& of, Routes routes) {
   if (m_isStale || m_isRouted || of != m_wiring) {
     return std::nullopt;
   }
   std::vector<std::size_t> changed;
   for (std::size_t at = 0; at < m_lines.size(); ++at) {
-    if (m_lines[at].curve != ways.curves[at] || m_lines[at].numberAt != ways.numberAt[at]) {
+    if (m_lines[at].curve != routes.curves[at] || m_lines[at].numberAt != routes.numberAt[at]) {
       changed.push_back(at);
     }
   }
@@ -418,11 +415,11 @@ std::optional<Region> CanvasScene::takeWays(const std::shared_ptr<const Wiring>&
     dirty.push_back(bounds());
   } else {
     for (const std::size_t at : changed) {
-      addWay(m_lines[at].curve, dirty);
-      addWay(ways.curves[at], dirty);
+      addCurve(m_lines[at].curve, dirty);
+      addCurve(routes.curves[at], dirty);
     }
   }
-  put(std::move(ways));
+  put(std::move(routes));
   if (placeTitles() || changed.size() > kMaxApart) {
     dirty.push_back(bounds());
   }
@@ -431,12 +428,12 @@ std::optional<Region> CanvasScene::takeWays(const std::shared_ptr<const Wiring>&
   return dirty;
 }
 
-bool CanvasScene::finishWays() {
+bool CanvasScene::finishRouting() {
   ensure();
   if (m_isRouted) {
     return false;
   }
-  put(*routedWays(wiring()));
+  put(*routesOf(wiring()));
   placeTitles();
   m_isRouted = true;
   m_wiring.reset();
@@ -468,7 +465,7 @@ void CanvasScene::reroute(const std::vector<std::uint32_t>& moved, Region& dirty
   m_wiring.reset();
   if (m_routing == Routing::atOnce) {
     dirty.push_back(bounds());
-    put(*routedWays(wiring()));
+    put(*routesOf(wiring()));
     dirty.push_back(bounds());
     return;
   }
@@ -483,20 +480,20 @@ void CanvasScene::reroute(const std::vector<std::uint32_t>& moved, Region& dirty
     curves = *routed(now, lines);
   } else {
     for (const std::uint32_t at : lines) {
-      curves.push_back(plainWay(now, at));
+      curves.push_back(straightCurve(now, at));
     }
   }
-  // The rest may want other ways too, round what has come to stand there.
+  // The rest may need other routes too, around what is there now.
   m_isRouted = false;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     LineItem& line = m_lines[lines[i]];
     if (line.curve == curves[i]) {
       continue;
     }
-    addWay(line.curve, dirty);
+    addCurve(line.curve, dirty);
     line.curve = std::move(curves[i]);
     line.bounds = line.curve.bounds();
-    addWay(line.curve, dirty);
+    addCurve(line.curve, dirty);
     m_lineIndex.remove(lines[i]);
     m_lineIndex.insert(lines[i], line.curve.points());
   }

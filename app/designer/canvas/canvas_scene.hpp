@@ -17,11 +17,10 @@
 #include "designer/canvas/wiring.hpp"
 #include "designer/document/change_event.hpp"
 #include "designer/document/model.hpp"
+#include "designer/theme/shape_style.hpp"
 
 /// What is to be drawn of a document, and where: geometry alone, without colours, painter or widget.
 namespace coppice::designer {
-
-enum class Shape : std::uint8_t { gpu, nic, switchBar, unknown, foldedBox };
 
 /// A node, or a folded box that stands for what it holds.
 struct NodeItem {
@@ -85,16 +84,16 @@ struct BundleItem {
 /// Rectangles of the scene, what has changed in a picture of it; it may be empty.
 using Region = std::vector<QRectF>;
 
-/// When links find their ways round what stands between their ends.
+/// When links are routed around what lies between their ends.
 enum class Routing : std::uint8_t {
   atOnce,  ///< whenever they are looked at
-  later    ///< where there are many or few have moved: when somebody hands them over
+  later    ///< where there are many or few have moved: when the caller passes the routes
 };
 
 /// Made again, or followed, only when it is looked at after changes: a hundred changes in a row cost one.
 ///
-/// Ways of links are a function of the model alone. With Routing::later a scene may be unrouted for a while: then its
-/// lines run straight, or as they did but for those of what has moved, until takeWays() or finishWays().
+/// Routes of links are a function of the model alone. With Routing::later a scene may be unrouted for a while: then its
+/// lines run straight, or as they did but for those of what has moved, until applyRoutes() or finishRouting().
 class CanvasScene {
 public:
   /// The model must outlive the scene.
@@ -108,14 +107,14 @@ public:
     ensure();
     return m_isRouted;
   }
-  /// What the ways still to be found depend on; null: all are as they should be. The same object until the next
+  /// What the missing routes depend on; null: none is missing. The same object until the next
   /// change.
   [[nodiscard]] std::shared_ptr<const Wiring> unrouted() const;
-  /// Puts in the ways that were found for unrouted(). Returns what has to be painted again; nullopt: they are of
-  /// another time, and nothing was done.
-  std::optional<Region> takeWays(const std::shared_ptr<const Wiring>& of, Ways ways);
-  /// Finds them now. Returns whether there were any to find.
-  bool finishWays();
+  /// Applies the routes that were computed for unrouted(). Returns what has to be painted again; nullopt: they are out
+  /// of date, and nothing was done.
+  std::optional<Region> applyRoutes(const std::shared_ptr<const Wiring>& of, Routes routes);
+  /// Computes them now. Returns whether any were missing.
+  bool finishRouting();
 
   [[nodiscard]] const Model& model() const { return m_model; }
   [[nodiscard]] const std::vector<NodeItem>& nodes() const {
@@ -174,7 +173,7 @@ private:
   /// Returns whether any stands elsewhere than before.
   bool placeTitles();
   [[nodiscard]] Wiring wiring() const;
-  void put(Ways ways);
+  void put(Routes routes);
   /// Lines between rooms: outermost boxes (or, with mergesBoxes, all that lies in one cell of the plane).
   [[nodiscard]] std::vector<BundleItem> bundlesBy(double cell, bool mergesBoxes) const;
   void reroute(const std::vector<std::uint32_t>& moved, Region& dirty);

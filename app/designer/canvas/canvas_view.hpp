@@ -1,64 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QByteArray>
-#include <QElapsedTimer>
 #include <QPointer>
-#include <QTimer>
 #include <QVariantAnimation>
 #include <QWidget>
-#include <array>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
-#include <utility>
 
+#include "designer/canvas/camera.hpp"
 #include "designer/canvas/canvas_painter.hpp"
 #include "designer/canvas/canvas_scene.hpp"
+#include "designer/canvas/link_routing.hpp"
+#include "designer/canvas/live_painter.hpp"
+#include "designer/canvas/move_animation.hpp"
 #include "designer/canvas/overlay.hpp"
-#include "designer/canvas/tile_cache.hpp"
+#include "designer/canvas/part_drop.hpp"
+#include "designer/canvas/popup_host.hpp"
+#include "designer/canvas/tile_scheduler.hpp"
 #include "designer/canvas/tools/tool.hpp"
 #include "designer/document/document.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/selection.hpp"
-#include "designer/jobs/latest_job.hpp"
-
-class QMimeData;
 
 namespace coppice::designer {
 
-class PlaceTool;
-
 enum class ToolKind { select, pan, link, box, text, place };
 
-struct RenderOptions {
-  Scheme scheme = Scheme::light;
-  bool hasGrid = false;
-  bool isTransparent = false;
-  bool hasLegend = true;
-  bool isSelectionOnly = false;
-  /// Absent: as the scale of the target asks for, never less than `mid`.
-  std::optional<Detail> detail = {};
-};
-
-/// What is told beside the thing under the pointer.
-struct HoverNote {
-  QString title;
-  std::vector<std::pair<QString, QString>> rows;  ///< a name, and a figure
-};
-
-/// What may be dropped on a canvas.
-struct PartDrops {
-  /// What is carried, as a part; nullopt: nothing for a canvas.
-  std::function<std::optional<Model>(const QMimeData&)> partOf;
-  /// It was let go with the middle of the part at the place, scene units.
-  std::function<void(const QMimeData&, const QPointF& centre)> dropped;
-};
-
 /// The drawing surface of one document. Shows the model through a CanvasScene, and hands pointer and keys to a tool;
-/// every change goes through the document as a command.
+/// every change goes through the document as a command. What it consists of has headers of its own: Camera,
+/// TileScheduler, LinkRouting, MoveAnimation, LivePainter, PopupHost, PartDropTarget; PictureExport draws it elsewhere.
 class CanvasView : public QWidget {
   Q_OBJECT
 
@@ -70,6 +42,7 @@ public:
   [[nodiscard]] Document& document() { return m_document; }
   [[nodiscard]] Selection& selection() { return m_selection; }
   [[nodiscard]] const CanvasScene& scene() const { return m_scene; }
+  [[nodiscard]] PopupHost& popups() { return m_popups; }
 
   void setTool(ToolKind kind);
   [[nodiscard]] ToolKind tool() const { return m_kind; }
@@ -82,10 +55,11 @@ public:
   [[nodiscard]] const edits::LinkTemplate& linkTemplate() const { return m_linkTemplate; }
   void setLinkTemplate(edits::LinkTemplate link) { m_linkTemplate = std::move(link); }
 
+  // ---- what is in view
   /// Pixels of 1x to a scene unit; 1 = 100 %.
-  [[nodiscard]] double zoom() const { return m_scale; }
+  [[nodiscard]] double zoom() const { return m_camera.scale(); }
   /// About the middle of the view, or the point of the widget.
-  void setZoom(double zoom);
+  void setZoom(double zoom) { zoomAbout(zoom, m_camera.middle()); }
   void zoomAbout(double zoom, const QPointF& viewPoint);
   void zoomToFit();
   void zoomToSelection();
@@ -94,16 +68,18 @@ public:
   /// Brings it into the middle, at a scale where it can be read, with a pulse.
   void centreOn(const ElementId& id);
   void centreOn(const QPointF& scenePoint);
+  void panBy(const QPointF& pixels);
   /// All of it is to be seen.
   [[nodiscard]] bool isInView(const ElementId& id) const;
-  [[nodiscard]] QByteArray viewState() const;
+  [[nodiscard]] QByteArray viewState() const { return m_camera.state(m_keepsFit); }
   /// Anything but a state of viewState() is passed over.
   void setViewState(const QByteArray& state);
-  [[nodiscard]] QPointF toScene(const QPointF& view) const { return (view - m_offset) / m_scale; }
-  [[nodiscard]] QPointF toView(const QPointF& scene) const { return scene * m_scale + m_offset; }
-  /// Visible area, scene units.
-  [[nodiscard]] QRectF visibleScene() const;
+  [[nodiscard]] QPointF toScene(const QPointF& view) const { return m_camera.viewpoint().toScene(view); }
+  [[nodiscard]] QPointF toView(const QPointF& scene) const { return m_camera.viewpoint().toView(scene); }
+  /// Scene units.
+  [[nodiscard]] QRectF visibleScene() const { return m_camera.visible(); }
 
+  // ---- what is drawn
   /// What is drawn over the fabric from now on, in place of what was there before.
   void setOverlay(Overlay overlay);
   [[nodiscard]] const Overlay& overlay() const { return m_overlay; }
@@ -111,25 +87,16 @@ public:
   void setHoverNote(const ElementId& of, HoverNote note);
   [[nodiscard]] const std::optional<HoverNote>& hoverNote() const { return m_hoverNote; }
   void setProblems(std::map<ElementId, Severity> problems);
-  void setSnapping(bool isSnapping) { m_isSnapping = isSnapping; }
-  [[nodiscard]] bool isSnapping() const { return m_isSnapping; }
-  void setGridShown(bool isShown);
-
-  /// Draws scene units `source` (null: everything, with a margin) into the target, as shown, overlays and legend
-  /// included. For SVG, PDF and images.
-  void renderTo(QPainter& painter, const QRectF& target, const RenderOptions& options, QRectF source = {});
-  /// What renderTo draws by default, scene units: with a margin, and with titles of boxes as they stand at that scale.
-  [[nodiscard]] QRectF exportRect(const RenderOptions& options, double scale = 1);
-  /// Top right corner of the overlay's legend, pixels of the widget: where it lies over as little as can be.
+  /// Selection, problems and overlay, for a painter; valid until any of them changes.
+  [[nodiscard]] CanvasState state() const;
+  /// Top right corner of the overlay's legend, pixels of the widget: where it lies over as little as possible.
   [[nodiscard]] QPointF legendCorner() const;
-  /// Links find their ways now, where they have not yet. Else that happens off the UI thread, and until it is done they
+  /// Links are routed now, where they have not been yet. Else that happens off the UI thread, and until it is done they
   /// run straight.
-  void finishWays();
-
+  void finishRouting() { m_routing.finish(); }
   /// What the next command moves is seen moving, for a moment; the document has its new places at once, and the view
   /// goes along.
   void animateNextMove();
-
   /// Draws at once what else follows in small steps: for pictures of the window.
   void complete();
 
@@ -137,25 +104,13 @@ public:
   [[nodiscard]] ElementId hit(const QPointF& scenePoint) const;
   void say(const QString& message) { Q_EMIT messageRaised(message); }
   void setHovered(const ElementId& id);
-  [[nodiscard]] ElementId hoveredElement() const { return m_hovered; }
   void updateHint();
   /// Moves the keyboard cursor to the next thing in the direction (a unit vector); nodesOnly for linking.
   void moveCursor(const QPointF& direction, bool nodesOnly);
   /// To the next or the one before, in the order of the ids.
   void stepCursor(int by, bool nodesOnly);
-  /// An editor for a bandwidth at the place; calls done with text that can be read, at Enter.
-  void askBandwidth(const QPointF& scenePoint, const QString& initial, std::function<void(const std::string&)> done);
-  /// The same for links that are there. @pre there are links
+  /// An editor for the bandwidth of these links. @pre there are links
   void editBandwidth(std::vector<LinkId> links);
-  /// An editor for a name at the place; `fault` says what is wrong with a name (empty: nothing). Enter, or going on
-  /// elsewhere, takes it; Esc leaves the name as it was.
-  void askName(const QPointF& scenePoint, const QString& initial, std::function<QString(const QString&)> fault,
-               std::function<void(const QString&)> done);
-  /// The chooser of a pattern between two sets of nodes.
-  void askPattern(const QPointF& scenePoint, std::function<void(edits::LinkPattern)> done);
-  /// An editor for a text of several lines.
-  void askText(const QPointF& scenePoint, const QString& initial, std::function<void(const QString&)> done);
-  void panBy(const QPointF& pixels);
 
 Q_SIGNALS:
   void toolChanged(coppice::designer::ToolKind kind);
@@ -190,71 +145,43 @@ protected:
   void changeEvent(QEvent* event) override;
 
 private:
+  void createTools();
+  void connectParts();
   void documentChanged(const ChangeEvent& event);
+  void followMove(const ChangeEvent& event);
   void selectionChanged();
+  void routesApplied(const Region& dirty);
   void invalidate(const Region& dirty);
+  void invalidateAll();
   /// Before what it was made of changes.
   void dropLayer();
-  /// Links run where they should now.
-  void waysFound(const Region& dirty);
-  /// Has the ways found that are missing.
-  void orderWays();
-  void zoomToFitIfLost();
-  [[nodiscard]] QPointF wholePixels(const QPointF& offset) const;
-  void setView(double scale, const QPointF& offset);
-  /// Scale and offset that show everything.
-  [[nodiscard]] std::pair<double, QPointF> fit() const;
-  [[nodiscard]] QSizeF legendSize() const;
-  /// Where a legend can stand, as if scale and offset were those, best first, and how much is there.
-  struct LegendPlace {
-    QPointF corner;
-    std::array<std::size_t, 3> covered{};  // nodes, boxes, lines
-  };
-  [[nodiscard]] LegendPlace legendPlace(const QSizeF& legend, double scale, const QPointF& offset) const;
+  /// The viewpoint that shows everything, beside a legend where that finds no free place.
+  [[nodiscard]] Viewpoint fit() const;
   void fitNow();
-  void animateTo(double scale, const QPointF& offset);
-  /// Shows the rectangle in the middle of the widget, or of what is left of it beside a strip on the right.
-  void viewFor(const QRectF& sceneRect, double maxScale, double* scale, QPointF* offset, double strip = 0) const;
+  void zoomToFitIfLost();
+  void goTo(const ElementId& cursor);
+  [[nodiscard]] QSizeF legendSize() const;
   void paintLive(QPainter& painter);
-  /// What has moved, while the drawing still shows it at its old place.
-  void paintMoved(QPainter& painter, Detail detail);
-  /// Below the place, or above where there is no room; pixels of the widget.
-  void paintHoverNote(QPainter& painter, const QPointF& place) const;
-  /// The drawing on its way from m_before to where it stands: shapes and plain lines.
-  void paintMoving(QPainter& painter);
-  [[nodiscard]] CanvasState stateOf() const;
   [[nodiscard]] const OverlayLayer* layer() const;
   [[nodiscard]] CanvasPoint pointOf(const QMouseEvent& event) const;
-  [[nodiscard]] bool isDense() const;
-  [[nodiscard]] std::optional<double> budget() const;
-  Tool& active() { return *m_tools[m_kind]; }
-  void openPopup(QWidget* popup, const QPointF& scenePoint);
+  [[nodiscard]] Tool& active() const { return *m_tools.at(m_kind); }
+  bool setToolByKey(int key);
 
   Document& m_document;
   Selection& m_selection;
   CanvasScene m_scene;
-  struct FoundWays {
-    std::shared_ptr<const Wiring> of;
-    std::shared_ptr<Ways> ways;
-  };
-  LatestJob<FoundWays> m_waysJob;
-  std::shared_ptr<const Wiring> m_orderedWays;
-  QTimer m_waysTimer;  // until nothing moves any more
-  TileCache m_tiles;
-  QImage m_lastFrame;  // of another scale, to be seen until the tiles of this one are there
-  double m_lastScale = 1;
-  QPointF m_lastOffset;
-  double m_scale = 1;
-  QPointF m_offset;
+  Camera m_camera;
+  TileScheduler m_tiles;
+  LinkRouting m_routing;
+  MoveAnimation m_move;
+  PopupHost m_popups;
+  PartDropTarget m_drops;
   bool m_keepsFit = true;
   bool m_wasShown = false;
-  bool m_isSnapping = true;
-  bool m_hasGrid = true;
+  bool m_willFit = false;
 
   std::map<ToolKind, std::unique_ptr<Tool>> m_tools;
   ToolKind m_kind = ToolKind::select;
-  PartDrops m_drops;
-  std::unique_ptr<PlaceTool> m_dragged;  // while something is dragged over the canvas
   edits::LinkTemplate m_linkTemplate;
   Overlay m_overlay;
   mutable std::optional<OverlayLayer> m_layer;  // of the overlay and the scene as they are
@@ -266,18 +193,8 @@ private:
   std::optional<QPointF> m_panFrom;  // the pointer, while panning
   bool m_hasPanned = false;
   bool m_isSpaceDown = false;
-  QVariantAnimation m_motion;
   QVariantAnimation m_pulse;
-  QVariantAnimation m_move;
-  std::map<ElementId, QPointF> m_before;  // centres, before the command that is seen moving
-  bool m_willMove = false;
-  bool m_willFit = false;
   ElementId m_pulsing;
-  QElapsedTimer m_sinceZoom;
-  bool m_willComplete = false;      // whatever it takes
-  std::set<std::uint32_t> m_moved;  // nodes that tiles may still show elsewhere
-  QTimer m_refine;
-  QPointer<QWidget> m_popup;
 };
 
 }  // namespace coppice::designer

@@ -89,11 +89,7 @@ void Minimap::paintEvent(QPaintEvent*) {
       onPicture.drawRoundedRect(box.rect, 3 / m_scale, 3 / m_scale);
     }
     for (const NodeItem& node : m_view->scene().nodes()) {
-      const Token token = node.shape == Shape::gpu         ? Token::gpuLine
-                          : node.shape == Shape::nic       ? Token::nicLine
-                          : node.shape == Shape::switchBar ? Token::switchLine
-                                                           : Token::unknownLine;
-      onPicture.fillRect(node.rect, colors[token]);
+      onPicture.fillRect(node.rect, colors[styleOf(node.shape).line]);
     }
   }
   painter.drawImage(QPointF(), m_picture);

@@ -68,7 +68,7 @@ void PartGhost::paintRooms(QPainter& painter, double scale) const {
     painter.drawRect(box.rect);
   }
   for (const NodeItem& node : m_scene.nodes()) {
-    painter.fillRect(node.rect, colors[tokensOf(node.shape).second]);
+    painter.fillRect(node.rect, colors[styleOf(node.shape).line]);
   }
 }
 

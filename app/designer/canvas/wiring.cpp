@@ -209,16 +209,16 @@ std::vector<double> numberPlaces(const Wiring& wiring, const std::vector<Curve>&
   return result;
 }
 
-Ways waysBy(const Wiring& wiring, std::vector<Curve> curves) {
-  Ways ways;
-  ways.bounds.reserve(curves.size());
+Routes routesFrom(const Wiring& wiring, std::vector<Curve> curves) {
+  Routes routes;
+  routes.bounds.reserve(curves.size());
   for (std::uint32_t at = 0; at < curves.size(); ++at) {
-    ways.bounds.push_back(curves[at].bounds());
-    ways.index.insert(at, curves[at].points());
+    routes.bounds.push_back(curves[at].bounds());
+    routes.index.insert(at, curves[at].points());
   }
-  ways.numberAt = numberPlaces(wiring, curves);
-  ways.curves = std::move(curves);
-  return ways;
+  routes.numberAt = numberPlaces(wiring, curves);
+  routes.curves = std::move(curves);
+  return routes;
 }
 
 }  // namespace
@@ -228,17 +228,17 @@ LineRequest Wiring::requestOf(std::uint32_t at) const {
   return {shapes[wire.a].rect, shapes[wire.b].rect, wire.portA, wire.portB, wire.style};
 }
 
-Curve plainWay(const Wiring& wiring, std::uint32_t wire) {
+Curve straightCurve(const Wiring& wiring, std::uint32_t wire) {
   return Router::plain(wiring.requestOf(wire));
 }
 
-Ways plainWays(const Wiring& wiring) {
+Routes straightRoutes(const Wiring& wiring) {
   std::vector<Curve> curves;
   curves.reserve(wiring.wires.size());
   for (std::uint32_t at = 0; at < wiring.wires.size(); ++at) {
-    curves.push_back(plainWay(wiring, at));
+    curves.push_back(straightCurve(wiring, at));
   }
-  return waysBy(wiring, std::move(curves));
+  return routesFrom(wiring, std::move(curves));
 }
 
 std::optional<std::vector<Curve>> routed(const Wiring& wiring, std::span<const std::uint32_t> wires,
@@ -286,14 +286,14 @@ std::optional<std::vector<Curve>> routed(const Wiring& wiring, std::span<const s
   return result;
 }
 
-std::optional<Ways> routedWays(const Wiring& wiring, const std::stop_token& stop) {
+std::optional<Routes> routesOf(const Wiring& wiring, const std::stop_token& stop) {
   std::vector<std::uint32_t> all(wiring.wires.size());
   std::iota(all.begin(), all.end(), 0U);
   std::optional<std::vector<Curve>> curves = routed(wiring, all, stop);
   if (!curves || stop.stop_requested()) {
     return std::nullopt;
   }
-  return waysBy(wiring, std::move(*curves));
+  return routesFrom(wiring, std::move(*curves));
 }
 
 }  // namespace coppice::designer

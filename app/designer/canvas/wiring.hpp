@@ -14,7 +14,7 @@
 
 namespace coppice::designer {
 
-/// All that the ways of links depend on, by value: a snapshot of a scene that any thread may work on.
+/// All that the routes of links depend on, by value: a snapshot of a scene that any thread may work on.
 struct Wiring {
   struct Shape {
     QRectF rect;
@@ -39,8 +39,8 @@ struct Wiring {
   [[nodiscard]] LineRequest requestOf(std::uint32_t wire) const;
 };
 
-/// How all wires run, and where they are found.
-struct Ways {
+/// How all wires run, and an index of where.
+struct Routes {
   std::vector<Curve> curves;
   std::vector<QRectF> bounds;
   GridIndex index;
@@ -48,16 +48,16 @@ struct Ways {
   std::vector<double> numberAt;
 };
 
-/// The straightest way of a wire, through whatever is there.
-[[nodiscard]] Curve plainWay(const Wiring& wiring, std::uint32_t wire);
-/// plainWay() of every wire: what is drawn until the ways round shapes are known.
-[[nodiscard]] Ways plainWays(const Wiring& wiring);
+/// A wire without detours, through whatever is there.
+[[nodiscard]] Curve straightCurve(const Wiring& wiring, std::uint32_t wire);
+/// straightCurve() of every wire: what is drawn until the routes around shapes are known.
+[[nodiscard]] Routes straightRoutes(const Wiring& wiring);
 
-/// Ways of some wires round the shapes and boxes that stand between their ends; those that share a passage keep apart
+/// Routes of some wires around the shapes and boxes between their ends; those that share a passage keep apart
 /// in it. A function of its arguments alone. nullopt: stopped.
 [[nodiscard]] std::optional<std::vector<Curve>> routed(const Wiring& wiring, std::span<const std::uint32_t> wires,
                                                        const std::stop_token& stop = {});
 /// routed() of every wire.
-[[nodiscard]] std::optional<Ways> routedWays(const Wiring& wiring, const std::stop_token& stop = {});
+[[nodiscard]] std::optional<Routes> routesOf(const Wiring& wiring, const std::stop_token& stop = {});
 
 }  // namespace coppice::designer

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "designer/canvas/canvas_view.hpp"
+#include "designer/canvas/picture_export.hpp"
 #include "designer/document/document_file.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/document/selection.hpp"
@@ -178,7 +179,7 @@ QImage helpPicture(const QString& name, Scheme scheme, double width, double devi
   options.scheme = scheme;
   options.hasLegend = false;
   options.detail = Detail::near;
-  view.renderTo(painter, QRectF(QPointF(), size), options, source);
+  PictureExport(view, options).render(painter, QRectF(QPointF(), size), source);
   return image;
 }
 

@@ -16,6 +16,7 @@
 #include "coppice/version.hpp"
 #include "designer/canvas/canvas_painter.hpp"
 #include "designer/canvas/canvas_view.hpp"
+#include "designer/canvas/picture_export.hpp"
 #include "io/files.hpp"
 
 using namespace Qt::StringLiterals;
@@ -84,7 +85,7 @@ QRectF withHulls(CanvasView& view, QRectF source, double zoom) {
 }
 
 Result<Plan> planOf(CanvasView& view, const PictureOptions& options) {
-  view.finishWays();
+  view.finishRouting();
   if (view.scene().bounds().isEmpty()) {
     return Error{ErrorCode::badInput, "there is nothing to draw", "draw a node first"};
   }
@@ -108,7 +109,7 @@ Result<Plan> planOf(CanvasView& view, const PictureOptions& options) {
   }
   RenderOptions render;
   render.isSelectionOnly = options.part == PicturePart::selection;
-  plan.source = view.exportRect(render, zoom);
+  plan.source = PictureExport(view, render).rect(zoom);
   const bool hasHulls = !render.isSelectionOnly;
   if (!options.fit.isEmpty()) {
     const QSizeF room(std::max(1.0, options.fit.width() - (legend.isEmpty() ? 0 : legend.width() + 2 * kLegendGap)),
@@ -117,7 +118,7 @@ Result<Plan> planOf(CanvasView& view, const PictureOptions& options) {
     // Labels keep their size in pixels, so they need more of the scene the farther away it is.
     for (int i = 0; i < 3; ++i) {
       zoom = step * std::min(room.width() / plan.source.width(), room.height() / plan.source.height());
-      plan.source = view.exportRect(render, zoom);
+      plan.source = PictureExport(view, render).rect(zoom);
       if (hasHulls) {
         plan.source = withHulls(view, plan.source, zoom);
       }
@@ -150,7 +151,7 @@ void paintPlan(QPainter& painter, CanvasView& view, const PictureOptions& option
   render.hasLegend = false;
   render.isSelectionOnly = options.part == PicturePart::selection;
   render.detail = plan.detail;
-  view.renderTo(painter, plan.drawing, render, plan.source);
+  PictureExport(view, render).render(painter, plan.drawing, plan.source);
   if (plan.legend) {
     paintLegend(painter, view, options, *plan.legend);
   }

@@ -14,6 +14,7 @@
 #include "designer/canvas/canvas_painter.hpp"
 #include "designer/canvas/canvas_view.hpp"
 #include "designer/canvas/part_ghost.hpp"
+#include "designer/canvas/picture_export.hpp"
 #include "designer/canvas/snapping.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/document/measures.hpp"
@@ -79,7 +80,7 @@ void loadMany(Bench& bench) {
 }
 
 /// Lines run as in a scene that is rebuilt from scratch.
-void compareWays(const CanvasScene& scene) {
+void compareRoutes(const CanvasScene& scene) {
   const CanvasScene rebuilt(scene.model());
   QVERIFY(rebuilt.isRouted());
   QCOMPARE(scene.lines().size(), rebuilt.lines().size());
@@ -387,14 +388,14 @@ private Q_SLOTS:
     }
   }
 
-  // Ways that are found from the side are those found at once, whatever happened while they were looked for.
-  void waysFromTheSide() {
+  // Routes of another thread are those computed at once, whatever happened meanwhile.
+  void routesOfAnotherThread() {
     Bench bench;
     loadMany(bench);
     bench.view->grab();
     QVERIFY(!bench.view->scene().isRouted());
     QTRY_VERIFY_WITH_TIMEOUT(bench.view->scene().isRouted(), 60000);
-    compareWays(bench.view->scene());
+    compareRoutes(bench.view->scene());
     // Changes while work is on its way, and a drag of many steps.
     loadMany(bench);
     bench.view->grab();
@@ -412,15 +413,15 @@ private Q_SLOTS:
     }
     QVERIFY(!bench.view->scene().isRouted());
     QTRY_VERIFY_WITH_TIMEOUT(bench.view->scene().isRouted(), 60000);
-    compareWays(bench.view->scene());
+    compareRoutes(bench.view->scene());
     // Who cannot wait gets them at once.
     bench.document.edit("move", [&](Edit& edit) { edits::move(edit, {NodeId{2}}, {0, 300}); });
     QVERIFY(!bench.view->scene().isRouted());
-    QVERIFY(!bench.view->exportRect({}).isNull());
-    compareWays(bench.view->scene());
+    QVERIFY(!PictureExport(*bench.view, {}).rect().isNull());
+    compareRoutes(bench.view->scene());
   }
 
-  void waysOfAnotherTimeAreRefused() {
+  void routesOfAnotherTimeAreRefused() {
     Bench bench;
     loadMany(bench);
     CanvasScene scene(bench.document.model(), Routing::later);
@@ -428,13 +429,13 @@ private Q_SLOTS:
     QVERIFY(before != nullptr);
     QCOMPARE(scene.unrouted(), before);
     scene.rebuild();
-    QVERIFY(!scene.takeWays(before, *routedWays(*before)));
+    QVERIFY(!scene.applyRoutes(before, *routesOf(*before)));
     QVERIFY(!scene.isRouted());
-    QVERIFY(scene.takeWays(scene.unrouted(), *routedWays(*scene.unrouted())).has_value());
+    QVERIFY(scene.applyRoutes(scene.unrouted(), *routesOf(*scene.unrouted())).has_value());
     QVERIFY(scene.isRouted());
     std::stop_source stop;
     stop.request_stop();
-    QVERIFY(!routedWays(*before, stop.get_token()));
+    QVERIFY(!routesOf(*before, stop.get_token()));
   }
 
   // A dense drawing that comes step by step is the one that comes at once.
@@ -442,7 +443,7 @@ private Q_SLOTS:
     Bench bench;
     loadMany(bench);
     bench.view->zoomToFit();
-    bench.view->finishWays();
+    bench.view->finishRouting();
     bench.view->setZoom(0.3);
     QTest::qWait(200);
     QImage step;
@@ -539,7 +540,7 @@ private Q_SLOTS:
     Bench bench;
     load(bench, "dgx-a100");
     for (const double scale : {1.0, 0.4, 0.2, 0.12}) {
-      const QRectF rect = bench.view->exportRect({}, scale);
+      const QRectF rect = PictureExport(*bench.view, {}).rect(scale);
       const Detail detail = detailAt(scale, bench.view->scene().lines().size(), bench.view->scene().bounds());
       QVERIFY(rect.contains(bench.view->scene().bounds()));
       for (const QRectF& title :
@@ -548,8 +549,11 @@ private Q_SLOTS:
       }
     }
     // It matters: seen from there the title stands above its box.
-    QVERIFY(!bench.view->exportRect({}, 1).contains(
-        CanvasPainter(bench.view->scene(), colorsOf(Scheme::light), {}).titleRects(0.12, Detail::mid).front()));
+    QVERIFY(!PictureExport(*bench.view, {})
+                 .rect(1)
+                 .contains(CanvasPainter(bench.view->scene(), colorsOf(Scheme::light), {})
+                               .titleRects(0.12, Detail::mid)
+                               .front()));
   }
 
   void linesAvoidNodes_data() {
@@ -601,7 +605,7 @@ private Q_SLOTS:
     QPainter painter(&image);
     RenderOptions options;
     options.scheme = Scheme::dark;
-    bench.view->renderTo(painter, QRectF(0, 0, 800, 600), options);
+    PictureExport(*bench.view, options).render(painter, QRectF(0, 0, 800, 600));
     painter.end();
     QCOMPARE(image.pixelColor(2, 2), colorsOf(Scheme::dark)[Token::canvas]);
     std::set<QRgb> colors;
@@ -865,7 +869,7 @@ private Q_SLOTS:
     Bench bench;
     bench.document.reset(readArranged(*presets::make("dgx-a100", {{"boxes", "128"}})).model, true);
     const CanvasScene& scene = bench.view->scene();
-    bench.view->finishWays();
+    bench.view->finishRouting();
     for (const double scale : {0.125, 0.2, 0.27, 0.6}) {
       CanvasPainter painter(scene, Theme::instance().colors(), {});
       const Detail detail = detailAt(scale, scene.lines().size(), scene.bounds());
@@ -892,7 +896,7 @@ private Q_SLOTS:
     bench.document.edit("fold", [&](Edit& edit) { edits::fold(edit, bench.document.model().boxesIn({}), true); });
     QCOMPARE(scene.boxes().size(), std::size_t{0});
     bench.view->zoomToFit();
-    bench.view->finishWays();
+    bench.view->finishRouting();
     const QImage image = bench.view->grab().toImage();
     const QRgb ink = Theme::instance().color(Token::text).rgb();
     int named = 0;

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "designer/canvas/canvas_view.hpp"
+#include "designer/canvas/picture_export.hpp"
 #include "designer/document/arrangement.hpp"
 #include "designer/document/arrangement_parts.hpp"
 #include "designer/document/edits.hpp"
@@ -65,11 +66,11 @@ void picture(const Model& model, const QString& name, const Overlay& overlay = {
   document.reset(Model(model), true);
   CanvasView view(document, selection);
   view.setOverlay(overlay);
-  const QRectF source = view.exportRect({});
+  const QRectF source = PictureExport(view, {}).rect();
   const double scale = std::min({1.0, 1800 / source.width(), 1500 / source.height()});
   QImage image((source.size() * scale).toSize().expandedTo({200, 100}), QImage::Format_RGB32);
   QPainter painter(&image);
-  view.renderTo(painter, QRectF(image.rect()), {});
+  PictureExport(view, {}).render(painter, QRectF(image.rect()));
   painter.end();
   QString file = name;
   file.replace(' ', '_').replace(',', '+').replace('/', '-');

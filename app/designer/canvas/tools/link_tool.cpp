@@ -134,7 +134,8 @@ void LinkTool::linkSets(const std::vector<NodeId>& from, const std::vector<NodeI
     return;
   }
   // The tool outlives its view's popups, as the view owns both.
-  m_view.askPattern(where, [this, from, to, where](edits::LinkPattern pattern) { make(from, to, pattern, where); });
+  m_view.popups().askPattern(where,
+                             [this, from, to, where](edits::LinkPattern pattern) { make(from, to, pattern, where); });
 }
 
 void LinkTool::make(const std::vector<NodeId>& from, const std::vector<NodeId>& to, edits::LinkPattern pattern,
@@ -169,7 +170,7 @@ void LinkTool::make(const std::vector<NodeId>& from, const std::vector<NodeId>& 
   const LineItem* line = m_view.scene().line(made.front());
   const QPointF place = line != nullptr && made.size() == 1 ? line->curve.at(0.5) : where;
   CanvasView* view = &m_view;
-  m_view.askBandwidth(
+  m_view.popups().askBandwidth(
       place, QString::fromStdString(m_view.linkTemplate().bandwidth), [view, made, gesture](const std::string& text) {
         edits::LinkTemplate next = view->linkTemplate();
         next.bandwidth = text;

@@ -65,7 +65,7 @@ void SelectTool::stretch(const CanvasPoint& point) {
     return;
   }
   double x = point.scene.x();
-  if (m_view.isSnapping() && !point.modifiers.testFlag(Qt::AltModifier)) {
+  if (!point.modifiers.testFlag(Qt::AltModifier)) {
     x = std::round(x / (kGridStep / 2)) * (kGridStep / 2);
   }
   const double fixed = m_handle->isRight ? m_startRect.left() : m_startRect.right();
@@ -180,7 +180,7 @@ void SelectTool::move(const CanvasPoint& point) {
 void SelectTool::drag(const CanvasPoint& point) {
   QPointF by = point.scene - m_pressScene;
   m_guides.clear();
-  if (m_view.isSnapping() && !point.modifiers.testFlag(Qt::AltModifier)) {
+  if (!point.modifiers.testFlag(Qt::AltModifier)) {
     // What moves along does not count as something to align with: the inside of moved boxes too.
     std::set<ElementId> moving = m_moving;
     for (const ElementId& id : m_moving) {
@@ -259,16 +259,17 @@ void SelectTool::doubleClick(const CanvasPoint& point) {
   }
   if (const Note* note = m_view.document().model().find(id.note())) {
     CanvasView* view = &m_view;
-    m_view.askText(note->position.toPointF(), QString::fromStdString(note->text), [view, id](const QString& text) {
-      const std::vector<NoteId> notes{id.note()};
-      if (text.isEmpty()) {
-        view->document().edit(Texts::tr("Delete note"), [&](Edit& edit) { edits::remove(edit, {id}); });
-      } else {
-        view->document().edit(Texts::tr("Edit note"), [&](Edit& edit) {
-          edits::changeNotes(edit, notes, [&](Note& changed) { changed.text = text.toStdString(); });
+    m_view.popups().askText(
+        note->position.toPointF(), QString::fromStdString(note->text), [view, id](const QString& text) {
+          const std::vector<NoteId> notes{id.note()};
+          if (text.isEmpty()) {
+            view->document().edit(Texts::tr("Delete note"), [&](Edit& edit) { edits::remove(edit, {id}); });
+          } else {
+            view->document().edit(Texts::tr("Edit note"), [&](Edit& edit) {
+              edits::changeNotes(edit, notes, [&](Note& changed) { changed.text = text.toStdString(); });
+            });
+          }
         });
-      }
-    });
     return;
   }
   if (const LineItem* line = m_view.scene().line(id.link())) {

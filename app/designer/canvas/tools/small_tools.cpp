@@ -148,7 +148,7 @@ QString BoxTool::hint() const {
 void NoteTool::release(const CanvasPoint& point) {
   CanvasView* view = &m_view;
   const Point place = Point::from(point.scene);
-  m_view.askText(point.scene, {}, [view, place](const QString& text) {
+  m_view.popups().askText(point.scene, {}, [view, place](const QString& text) {
     NoteId made;
     view->document().edit(Texts::tr("Add note"),
                           [&](Edit& edit) { made = edits::addNote(edit, text.toStdString(), place); });
@@ -181,7 +181,7 @@ void PlaceTool::setPart(Model part, const QString& name) {
 QPointF PlaceTool::show(const CanvasPoint& point) {
   m_at = point.scene;
   m_guides.clear();
-  if (m_ghost != nullptr && m_view.isSnapping() && !point.modifiers.testFlag(Qt::AltModifier)) {
+  if (m_ghost != nullptr && !point.modifiers.testFlag(Qt::AltModifier)) {
     Snapped snap = snapped(m_view.scene(), m_ghost->at(*m_at), {}, {}, kSnapReach / m_view.zoom());
     m_at = *m_at + snap.by;
     m_guides = std::move(snap.guides);

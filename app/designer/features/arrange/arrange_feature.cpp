@@ -149,7 +149,7 @@ void ArrangeFeature::boxSelection(EditorContext& context) {
   context.selection().setCurrent(made);
   const QRectF rect = context.canvas().scene().rectOf(made);
   // The editor on the canvas goes with the canvas, and so before the document.
-  context.canvas().askName(
+  context.canvas().popups().askName(
       {rect.center().x(), rect.top()}, context.model().title(made),
       [&context, made](const QString& name) {
         const Outcome check = edits::checkName(context.model(), made, name.toStdString());

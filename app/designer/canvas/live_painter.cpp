@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/canvas/live_painter.hpp"
+
+#include <QFontMetricsF>
+#include <algorithm>
+
+#include "designer/canvas/canvas_painter.hpp"
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/theme.hpp"
+
+namespace coppice::designer {
+
+LivePainter::LivePainter(QPainter& painter, const CanvasScene& scene, const Viewpoint& viewpoint, const QSize& view)
+    : m_painter(painter), m_scene(scene), m_viewpoint(viewpoint), m_view(view) {}
+
+void LivePainter::outline(const ElementId& id, double distance, const QPen& pen) {
+  m_painter.setBrush(Qt::NoBrush);
+  if (const LineItem* line = m_scene.line(id.link())) {
+    QPen wide = pen;
+    wide.setWidthF(lineWidth(line->bandwidth) + pen.widthF());
+    m_painter.setPen(wide);
+    m_painter.drawPath(line->curve.path());
+    return;
+  }
+  const QRectF rect = m_scene.rectOf(id);
+  if (!rect.isNull()) {
+    const double radius = std::min(14.0, rect.height() / 2) + distance;
+    m_painter.setPen(pen);
+    m_painter.drawRoundedRect(rect.adjusted(-distance, -distance, distance, distance), radius, radius);
+  }
+}
+
+void LivePainter::paintHovered(const ElementId& id) {
+  const Colors& colors = Theme::instance().colors();
+  outline(id, px(3), QPen(mixed(colors[Token::canvas], colors[Token::accent], 0.6), px(1.5)));
+}
+
+void LivePainter::paintCursor(const ElementId& id) {
+  QPen pen(Theme::instance().color(Token::accent), px(1.5));
+  pen.setDashPattern({1.5, 2});
+  outline(id, px(6), pen);
+}
+
+void LivePainter::paintPulse(const ElementId& id, double share) {
+  QColor color = Theme::instance().color(Token::accent);
+  color.setAlphaF(static_cast<float>(1 - share));
+  outline(id, px(4 + 22 * share), QPen(color, px(3)));
+}
+
+void LivePainter::paintLineLabel(const LineItem& line, const std::optional<HoverNote>& note) {
+  constexpr QSizeF kPadding(18, 0);
+  constexpr double kHeight = 22;
+  const Colors& colors = Theme::instance().colors();
+  m_painter.save();
+  m_painter.resetTransform();
+  m_painter.setFont(uiFont(11.5, QFont::DemiBold));
+  const double words = m_painter.fontMetrics().boundingRect(line.label).width();
+  QRectF rect(0, 0, words + kPadding.width(), kHeight);
+  rect.moveCenter(m_viewpoint.toView(line.curve.at(0.5)));
+  m_painter.setPen(QPen(colors[Token::line], 1));
+  m_painter.setBrush(colors[Token::panel]);
+  m_painter.drawRoundedRect(rect, kHeight / 2, kHeight / 2);
+  m_painter.setPen(colors[Token::text]);
+  m_painter.drawText(rect, Qt::AlignCenter, line.label);
+  if (note) {
+    paintNote(*note, rect.center());
+  }
+  m_painter.restore();
+}
+
+void LivePainter::paintNote(const HoverNote& note, const QPointF& place) {
+  constexpr double kRow = 19;
+  constexpr double kPadding = 10;
+  constexpr double kColumnGap = 18;
+  constexpr double kAway = 18;
+  const QFont head = uiFont(11.5, QFont::DemiBold);
+  const QFont name = uiFont(11.5);
+  const QFont figure = figureFont(11);
+  double names = 0;
+  double figures = 0;
+  for (const auto& [left, right] : note.rows) {
+    names = std::max(names, QFontMetricsF(name).horizontalAdvance(left));
+    figures = std::max(figures, right.isEmpty() ? 0.0 : QFontMetricsF(figure).horizontalAdvance(right) + kColumnGap);
+  }
+  const QSizeF size(std::max(names + figures, QFontMetricsF(head).horizontalAdvance(note.title)) + 2 * kPadding,
+                    kRow * static_cast<double>(note.rows.size() + 1) + kPadding);
+  QRectF frame(QPointF(place.x() - size.width() / 2, place.y() + kAway), size);
+  if (frame.bottom() > m_view.height() - 4) {
+    frame.moveBottom(place.y() - kAway);
+  }
+  frame.moveLeft(std::clamp(frame.left(), 4.0, std::max(4.0, m_view.width() - size.width() - 4)));
+  frame.moveTop(std::max(4.0, frame.top()));
+  const Colors& colors = Theme::instance().colors();
+  m_painter.setPen(QPen(colors[Token::line], 1));
+  m_painter.setBrush(colors[Token::panel]);
+  m_painter.drawRoundedRect(frame, 8, 8);
+  QRectF row(frame.left() + kPadding, frame.top() + kPadding / 2, size.width() - 2 * kPadding, kRow);
+  m_painter.setFont(head);
+  m_painter.setPen(colors[Token::text]);
+  m_painter.drawText(row, Qt::AlignLeft | Qt::AlignVCenter, note.title);
+  for (const auto& [left, right] : note.rows) {
+    row.translate(0, kRow);
+    m_painter.setFont(name);
+    m_painter.setPen(colors[Token::muted]);
+    m_painter.drawText(row, Qt::AlignLeft | Qt::AlignVCenter, left);
+    m_painter.setFont(figure);
+    m_painter.setPen(colors[Token::text]);
+    m_painter.drawText(row, Qt::AlignRight | Qt::AlignVCenter, right);
+  }
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QPainter>
+#include <QPen>
+#include <QString>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "designer/canvas/camera.hpp"
+#include "designer/canvas/canvas_scene.hpp"
+
+namespace coppice::designer {
+
+/// Figures shown beside the element under the pointer.
+struct HoverNote {
+  QString title;
+  std::vector<std::pair<QString, QString>> rows;  ///< a name, and a figure
+};
+
+/// What is drawn over the tiles in every frame: pointer, cursor and pulse.
+class LivePainter {
+public:
+  LivePainter(QPainter& painter, const CanvasScene& scene, const Viewpoint& viewpoint, const QSize& view);
+
+  /// Outlines the element under the pointer.
+  void paintHovered(const ElementId& id);
+  /// The bandwidth of a line on its middle, with the note.
+  void paintLineLabel(const LineItem& line, const std::optional<HoverNote>& note);
+  /// The keyboard cursor.
+  void paintCursor(const ElementId& id);
+  /// @param share of the time that is over, 0 to 1
+  void paintPulse(const ElementId& id, double share);
+
+private:
+  void outline(const ElementId& id, double distance, const QPen& pen);
+  /// Below the place, or above where there is no room; pixels of the widget.
+  void paintNote(const HoverNote& note, const QPointF& place);
+  [[nodiscard]] double px(double pixels) const { return pixels / m_viewpoint.scale; }
+
+  QPainter& m_painter;
+  const CanvasScene& m_scene;
+  const Viewpoint& m_viewpoint;
+  QSize m_view;
+};
+
+}  // namespace coppice::designer
