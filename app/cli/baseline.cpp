@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
-#include <ostream>
+#include <optional>
+#include <string>
 
 #include "base/text.hpp"
 #include "baselines/baselines.hpp"
 #include "command.hpp"
-#include "forestcoll/forestcoll.hpp"
 #include "input.hpp"
-#include "io/forest_json.hpp"
-#include "io/schedule_json.hpp"
 #include "judged_text.hpp"
 #include "text.hpp"
-#include "workflow/baseline.hpp"
+#include "workflow/generator.hpp"
+#include "workflow/make_schedule.hpp"
 #include "workflow/request.hpp"
 
 namespace coppice::cli {
@@ -50,9 +49,21 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   if (options.name == "list") {
     return listAll();
   }
+  if (baselines::find(options.name) == nullptr) {
+    std::string names;
+    for (const baselines::Baseline& baseline : baselines::list()) {
+      names += (names.empty() ? "" : ", ") + std::string(baseline.name);
+    }
+    return Error{ErrorCode::badUsage, "There is no baseline " + inQuotes(options.name), "choose one of " + names};
+  }
   if (options.fabric.source.empty()) {
     return Error{ErrorCode::badUsage, "no fabric is given",
                  "name one after the baseline, as in baseline " + options.name + " preset:dgx-a100,boxes=2"};
+  }
+  if (!options.output.empty()) {
+    if (const Outcome kept = keepInput(options.fabric.source, options.output); !kept) {
+      return kept.error();
+    }
   }
   const auto loaded = loadFabric(options.fabric, progress);
   if (!loaded) {
@@ -63,50 +74,38 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     return Error{ErrorCode::badUsage, "--collective: " + inQuotes(options.collective) + " is not a collective",
                  "use allgather, reduce_scatter, allreduce, broadcast, reduce, alltoall, gather or scatter"};
   }
-  std::optional<fabric::Rank> root;
+  workflow::Demand demand{.collective = *collective};
   if (!options.root.empty()) {
     const auto read = workflow::readGpu(loaded->fabric, options.root, "root");
     if (!read) {
       return read.error();
     }
-    root = *read;
+    demand.root = *read;
+  } else if (isRooted(*collective)) {
+    demand.root = 0;
   }
-  const auto judged = workflow::makeBaseline(options.name, loaded->fabric, *collective, root, progress);
+  auto made = workflow::makeSchedule(loaded->fabric, *workflow::findGenerator(options.name), demand, {}, progress);
+  if (!made) {
+    return made.error();
+  }
+  const std::optional<Rational> bound = made->bound;
+  const auto judged = workflow::measured(loaded->fabric, *std::move(made), progress);
   if (!judged) {
     return judged.error();
   }
   Report report;
   report.json["baseline"] = options.name;
   describeJudged(loaded->fabric, *judged, report);
-  if (parseForestCollective(options.collective)) {
-    forestcoll::Request request;
-    request.collective = *collective;
-    request.root = isRooted(*collective) ? std::optional(root.value_or(0)) : std::nullopt;
-    request.allreduceBudget = std::chrono::milliseconds(0);
-    const auto optimum = forestcoll::optimum(loaded->fabric, request, progress);
-    if (!optimum) {
-      return optimum.error();
-    }
-    report.json["optimum_algbw"] = optimum->algbw.toString();
-    report.json["share_of_optimum"] = (judged->algbw / optimum->algbw).toString();
-    report.text += "  optimum     " + gigabytes(optimum->algbw) + "; this is " +
-                   percent(judged->algbw, optimum->algbw) + " of it\n";
+  if (bound) {
+    report.json["optimum_algbw"] = bound->toString();
+    report.json["share_of_optimum"] = (judged->algbw / *bound).toString();
+    report.text += "  optimum     " + gigabytes(*bound) + "; this is " + percent(judged->algbw, *bound) + " of it\n";
   }
   report.json["import_findings"] = toJson(loaded->findings);
   report.text += lines(loaded->findings);
   if (!options.output.empty()) {
-    const auto write = [&](std::ostream& out) {
-      if (const auto* forest = std::get_if<schedule::Schedule>(&judged->schedule)) {
-        return io::writeForestJson(out, *forest, loaded->fabric, &loaded->description, schedule::ForestForm::automatic,
-                                   progress);
-      }
-      return io::writeScheduleJson(out, std::get<schedule::StepSchedule>(judged->schedule), loaded->fabric,
-                                   &loaded->description, progress);
-    };
-    if (const Outcome kept = keepInput(options.fabric.source, options.output); !kept) {
-      return kept.error();
-    }
-    if (const Outcome written = deliver(options.output, write, "  schedule    ", json, report); !written) {
+    if (const Outcome written = deliverSchedule(options.output, judged->schedule, *loaded, json, progress, report);
+        !written) {
       return written.error();
     }
   }

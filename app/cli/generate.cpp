@@ -7,7 +7,7 @@
 #include "command.hpp"
 #include "heights_text.hpp"
 #include "input.hpp"
-#include "io/forest_json.hpp"
+#include "judged_text.hpp"
 #include "sizes_text.hpp"
 #include "text.hpp"
 #include "tree_text.hpp"
@@ -125,15 +125,10 @@ Answer describeMethod(const workflow::Generator& method, const fabric::Fabric& f
                               : gigabytes(*judged.bound) + "; this is " + percent(algbw, *judged.bound) + " of it\n");
   }
   if (judged.stepCost) {
-    const schedule::StepCost& cost = *judged.stepCost;
-    answer.json["steps"] = cost.steps;
-    answer.json["rounds"] = cost.rounds;
-    answer.json["t_b"] = cost.timePerByte.toString();
-    answer.json["total_traffic"] = cost.totalTraffic.toString();
-    answer.json["max_stretch"] = cost.maxStretch;
-    answer.json["mean_stretch"] = cost.meanStretch;
-    answer.text += "  steps       " + counted(cost.steps, "step") + ", " + counted(cost.rounds, "round") +
-                   "; each transfer passes at most " + counted(cost.maxStretch, "link") + "\n";
+    answer.json["steps"] = judged.stepCost->steps;
+    answer.text += "  steps       " + counted(judged.stepCost->steps, "step") + ", " +
+                   counted(judged.stepCost->rounds, "round") + "\n";
+    describeCost(*judged.stepCost, answer.json, answer.text);
   }
   return answer;
 }
@@ -216,19 +211,10 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
                   lines(loaded->findings);
 
   Report report{std::move(answer->json), std::move(answer->text)};
-  if (!options.output.empty() && forest == nullptr) {
-    return Error{ErrorCode::unavailable, method->title + " makes schedules of steps, which .forest.json cannot hold",
-                 "leave -o out"};
-  }
   if (!options.output.empty()) {
-    const Outcome delivered = deliver(
-        options.output,
-        [&](std::ostream& out) {
-          return io::writeForestJson(out, *forest, fabric, &loaded->description, schedule::ForestForm::automatic,
-                                     progress);
-        },
-        "  schedule    ", json, report);
-    if (!delivered) {
+    if (const Outcome delivered =
+            deliverSchedule(options.output, judged->made.schedule, *loaded, json, progress, report);
+        !delivered) {
       return delivered.error();
     }
   }

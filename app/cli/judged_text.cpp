@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judged_text.hpp"
 
+#include <ostream>
 #include <string>
 
+#include "input.hpp"
+#include "io/forest_json.hpp"
+#include "io/schedule_json.hpp"
 #include "text.hpp"
 
 namespace coppice::cli {
@@ -21,19 +25,39 @@ void describeJudged(const fabric::Fabric& fabric, const workflow::JudgedSchedule
   const Rational bus = busbw(collective, judged.algbw, fabric.gpuCount());
   report.json["busbw"] = bus.toString();
   report.json["busbw_GBps"] = bus.toDouble();
-  report.json["t_b"] = judged.timePerByte.toString();
   report.json["steps"] = judged.steps;
   report.text += "  schedule    " + std::string(toString(collective)) + " on " + named(fabric.name()) + ", " +
                  counted(fabric.gpuCount(), "GPU") + "\n";
   report.text += "  throughput  " + gigabytes(judged.algbw) + " (busbw " + gigabytes(bus) + ")\n";
   report.text += "  steps       " + std::to_string(judged.steps) +
                  (steps && steps->isSynchronous ? "\n" : ", the longest chain of transfers\n");
-  if (judged.maxStretch > 0) {
-    report.json["stretch"] = {{"max", judged.maxStretch}, {"mean", judged.meanStretch}};
-    report.json["traffic"] = judged.totalTraffic.toString();
-    report.text += "  stretch     at most " + counted(judged.maxStretch, "link") + " per transfer\n";
-    report.text += "  traffic     " + judged.totalTraffic.toString() + " bytes over all links per byte of the data\n";
+  if (judged.cost) {
+    describeCost(*judged.cost, report.json, report.text);
+  } else {
+    report.json["t_b"] = judged.algbw.inverse().toString();
   }
+}
+
+void describeCost(const schedule::StepCost& cost, Json& json, std::string& text) {
+  json["rounds"] = cost.rounds;
+  json["t_b"] = cost.timePerByte.toString();
+  json["stretch"] = {{"max", cost.maxStretch}, {"mean", cost.meanStretch}};
+  json["traffic"] = cost.totalTraffic.toString();
+  text += "  stretch     at most " + counted(cost.maxStretch, "link") + " per transfer\n";
+  text += "  traffic     " + cost.totalTraffic.toString() + " bytes over all links per byte of the data\n";
+}
+
+Outcome deliverSchedule(const std::string& output, const schedule::AnySchedule& schedule,
+                        const workflow::LoadedFabric& loaded, bool json, const Progress& progress, Report& report) {
+  const auto write = [&](std::ostream& out) {
+    if (const auto* forest = std::get_if<schedule::Schedule>(&schedule)) {
+      return io::writeForestJson(out, *forest, loaded.fabric, &loaded.description, schedule::ForestForm::automatic,
+                                 progress);
+    }
+    return io::writeScheduleJson(out, std::get<schedule::StepSchedule>(schedule), loaded.fabric, &loaded.description,
+                                 progress);
+  };
+  return deliver(output, write, "  schedule    ", json, report);
 }
 
 }  // namespace coppice::cli

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "command.hpp"
 #include "fabric/fabric.hpp"
-#include "workflow/baseline.hpp"
+#include "workflow/fabric_source.hpp"
+#include "workflow/judged_schedule.hpp"
 
 namespace coppice::cli {
 
 /// The exact figures of a schedule of any kind: collective, algbw, busbw, t_b, steps, stretch, traffic.
 void describeJudged(const fabric::Fabric& fabric, const workflow::JudgedSchedule& judged, Report& report);
+/// t_b, rounds, stretch and traffic.
+void describeCost(const schedule::StepCost& cost, Json& json, std::string& text);
+
+/// Writes a schedule of any kind where -o says: .forest.json or .schedule.json. Errors: as deliver() and the writers.
+[[nodiscard]] Outcome deliverSchedule(const std::string& output, const schedule::AnySchedule& schedule,
+                                      const workflow::LoadedFabric& loaded, bool json, const Progress& progress,
+                                      Report& report);
 
 }  // namespace coppice::cli

@@ -18,7 +18,7 @@
 #include "sizes_text.hpp"
 #include "text.hpp"
 #include "verify/judgement.hpp"
-#include "workflow/baseline.hpp"
+#include "workflow/judged_schedule.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/schedule_file.hpp"
 

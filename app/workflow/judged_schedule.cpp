@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "workflow/baseline.hpp"
+#include "workflow/judged_schedule.hpp"
 
 #include <utility>
 
-#include "baselines/baselines.hpp"
 #include "schedule/from_forest.hpp"
 #include "verify/step_verifier.hpp"
-#include "workflow/make_schedule.hpp"
 
 namespace coppice::workflow {
 namespace {
 
-void takeCost(const schedule::StepCost& cost, JudgedSchedule& judged) {
-  judged.steps = cost.steps;
-  judged.maxStretch = cost.maxStretch;
-  judged.meanStretch = cost.meanStretch;
-  judged.totalTraffic = cost.totalTraffic;
-}
-
-/// Traffic and stretch of a forest, as those of its transfers; left out where switches copy or sum up.
-Outcome measureForest(const fabric::Fabric& fabric, const schedule::Schedule& forest, const Progress& progress,
-                      JudgedSchedule& judged) {
+/// Steps and cost of a verified forest.
+Outcome measureForest(const fabric::Fabric& fabric, const Progress& progress, JudgedSchedule& judged) {
+  const auto& forest = std::get<schedule::Schedule>(judged.schedule);
   for (const auto* half : {&forest.reduceForest, &forest.broadcastForest}) {
     if (*half) {
       judged.steps += schedule::heights(**half).logicalMax;
@@ -32,63 +23,64 @@ Outcome measureForest(const fabric::Fabric& fabric, const schedule::Schedule& fo
     const bool isLeftOut = code == ErrorCode::badUsage || code == ErrorCode::limit || code == ErrorCode::overflow;
     return isLeftOut ? Outcome(Done{}) : Outcome(transfers.error());
   }
-  const std::int64_t steps = judged.steps;
-  const auto cost = schedule::stepCost(fabric, *transfers, progress);
+  auto cost = schedule::stepCost(fabric, *transfers, progress);
   if (!cost) {
     return cost.error();
   }
-  takeCost(*cost, judged);
-  judged.steps = steps;
+  judged.cost = *std::move(cost);
   return Done{};
+}
+
+void takeCost(std::optional<schedule::StepCost> cost, JudgedSchedule& judged) {
+  if (cost) {
+    judged.steps = cost->steps;
+    judged.cost = std::move(cost);
+  }
 }
 
 }  // namespace
 
 Result<JudgedSchedule> judge(const fabric::Fabric& fabric, schedule::AnySchedule schedule, const Progress& progress) {
   JudgedSchedule judged;
-  if (const auto* forest = std::get_if<schedule::Schedule>(&schedule)) {
-    auto verdict = judgeSchedule(fabric, *forest, progress);
-    if (!verdict) {
-      return verdict.error();
-    }
-    judged.ok = verdict->ok;
-    judged.findings = std::move(verdict->findings);
-    judged.algbw = verdict->algbw;
-    if (judged.ok) {
-      if (const Outcome measured = measureForest(fabric, *forest, progress, judged); !measured) {
-        return measured.error();
-      }
-    }
-  } else {
-    auto verdict = verify::verifySteps(fabric, std::get<schedule::StepSchedule>(schedule), progress);
-    if (!verdict) {
-      return verdict.error();
-    }
-    judged.ok = verdict->ok;
-    judged.findings = std::move(verdict->findings);
-    if (verdict->cost) {
-      judged.algbw = verdict->cost->algbw;
-      takeCost(*verdict->cost, judged);
-    }
-  }
-  if (judged.algbw.isPositive()) {
-    judged.timePerByte = judged.algbw.inverse();
-  }
   judged.schedule = std::move(schedule);
+  if (const auto* steps = std::get_if<schedule::StepSchedule>(&judged.schedule)) {
+    auto verdict = verify::verifySteps(fabric, *steps, progress);
+    if (!verdict) {
+      return verdict.error();
+    }
+    judged.ok = verdict->ok;
+    judged.findings = std::move(verdict->findings);
+    judged.algbw = verdict->cost ? verdict->cost->algbw : Rational();
+    takeCost(std::move(verdict->cost), judged);
+    return judged;
+  }
+  auto verdict = judgeSchedule(fabric, std::get<schedule::Schedule>(judged.schedule), progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  judged.ok = verdict->ok;
+  judged.findings = std::move(verdict->findings);
+  judged.algbw = verdict->algbw;
+  if (judged.ok) {
+    if (const Outcome done = measureForest(fabric, progress, judged); !done) {
+      return done.error();
+    }
+  }
   return judged;
 }
 
-Result<JudgedSchedule> makeBaseline(std::string_view name, const fabric::Fabric& fabric, Collective collective,
-                                    std::optional<fabric::Rank> root, const Progress& progress) {
-  auto made = baselines::generate(name, fabric, {collective, root}, progress);
-  if (!made) {
-    return made.error();
+Result<JudgedSchedule> measured(const fabric::Fabric& fabric, Judged made, const Progress& progress) {
+  JudgedSchedule judged;
+  judged.schedule = std::move(made.made.schedule);
+  judged.ok = made.verdict.ok;
+  judged.findings = std::move(made.verdict.findings);
+  judged.algbw = made.verdict.algbw;
+  if (std::holds_alternative<schedule::StepSchedule>(judged.schedule)) {
+    takeCost(std::move(made.stepCost), judged);
+    return judged;
   }
-  auto judged = judge(fabric, std::move(*made), progress);
-  if (judged && !judged->ok) {
-    const Finding* fault = firstFault(judged->findings);
-    return Error{ErrorCode::verification, fault ? fault->text : "the verifier refuses the schedule",
-                 "please report this fabric", fault ? fault->where : Place{}};
+  if (const Outcome done = measureForest(fabric, progress, judged); !done) {
+    return done.error();
   }
   return judged;
 }

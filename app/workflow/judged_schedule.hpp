@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -11,8 +10,9 @@
 #include "fabric/fabric.hpp"
 #include "schedule/step_cost.hpp"
 #include "schedule/step_schedule.hpp"
+#include "workflow/make_schedule.hpp"
 
-/// Schedules of every kind: made, judged and measured exactly.
+/// Schedules of every kind: judged and measured exactly.
 namespace coppice::workflow {
 
 /// A schedule of any kind with what the verifier and the exact costs say of it.
@@ -20,22 +20,16 @@ struct JudgedSchedule {
   schedule::AnySchedule schedule;
   bool ok = false;
   std::vector<Finding> findings;
-  Rational algbw;        ///< GB/s, recomputed
-  Rational timePerByte;  ///< t_b, 1/(GB/s)
-  std::int64_t steps = 0;
-  int maxStretch = 0;  ///< links per transfer
-  double meanStretch = 0;
-  Rational totalTraffic;  ///< bytes over all links per byte of M
+  Rational algbw;          ///< GB/s, recomputed
+  std::int64_t steps = 0;  ///< of a forest, the height of its trees (both halves in turn for allreduce)
+  /// Of a forest, that of its transfers; absent where switches copy or sum up, and where they are too many.
+  std::optional<schedule::StepCost> cost;
 };
 
-/// Verifies and measures. Of a forest, steps is the height of its trees (both halves in turn for allreduce).
-/// Errors: those of the verifiers and of stepCost.
+/// Verifies and measures a schedule from a file. Errors: those of the verifiers and of stepCost.
 [[nodiscard]] Result<JudgedSchedule> judge(const fabric::Fabric& fabric, schedule::AnySchedule schedule,
                                            const Progress& progress);
-
-/// A baseline by name, verified. Errors: as baselines::generate, and verification if the verifier refuses it.
-[[nodiscard]] Result<JudgedSchedule> makeBaseline(std::string_view name, const fabric::Fabric& fabric,
-                                                  Collective collective, std::optional<fabric::Rank> root,
-                                                  const Progress& progress);
+/// Measures what makeSchedule has made and verified. Errors: those of stepCost.
+[[nodiscard]] Result<JudgedSchedule> measured(const fabric::Fabric& fabric, Judged made, const Progress& progress);
 
 }  // namespace coppice::workflow
