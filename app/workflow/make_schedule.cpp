@@ -53,16 +53,11 @@ Outcome verifySteps(const fabric::Fabric& fabric, Judged& judged, const Progress
   judged.verdict.ok = true;
   judged.verdict.algbw = schedule.algbw;
   judged.verdict.findings = std::move(verdict->findings);
-  const Collective collective = schedule::collectiveOf(judged.made.schedule);
-  if (std::find(kForestCollectives.begin(), kForestCollectives.end(), collective) != kForestCollectives.end()) {
-    const auto optimum = forestcoll::optimum(
-        fabric, {.collective = collective, .root = schedule::rootOf(judged.made.schedule), .allreduceBudget = {}},
-        progress);
-    if (!optimum) {
-      return optimum.error();
-    }
-    judged.bound = optimum->algbw;
+  auto bound = boundOf(fabric, judged.made.schedule, progress);
+  if (!bound) {
+    return bound.error();
   }
+  judged.bound = *bound;
   return Done{};
 }
 
@@ -108,6 +103,28 @@ Outcome stateBound(const fabric::Fabric& fabric, schedule::Schedule& schedule, c
   schedule.bound = optimum->algbw;
   schedule.bottlenecks = optimum->bottlenecks;
   return Done{};
+}
+
+Result<std::optional<Rational>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,
+                                        const Progress& progress) {
+  if (const auto* forests = std::get_if<schedule::Schedule>(&schedule)) {
+    return std::optional(forests->bound);
+  }
+  const schedule::CollectiveTable& goal = std::get<schedule::StepSchedule>(schedule).goal;
+  const Collective collective = goal.collective();
+  if (std::find(kForestCollectives.begin(), kForestCollectives.end(), collective) == kForestCollectives.end()) {
+    return std::optional<Rational>();
+  }
+  const auto optimum = forestcoll::optimum(fabric,
+                                           {.collective = collective,
+                                            .root = goal.root(),
+                                            .amounts = {goal.amounts().begin(), goal.amounts().end()},
+                                            .allreduceBudget = {}},
+                                           progress);
+  if (!optimum) {
+    return optimum.error();
+  }
+  return std::optional(optimum->algbw);
 }
 
 Result<Judged> makeSchedule(const fabric::Fabric& fabric, const Generator& method, const Demand& demand,

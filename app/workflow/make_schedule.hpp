@@ -38,6 +38,11 @@ namespace coppice::workflow {
 /// not. Errors: those of forestcoll::optimum.
 [[nodiscard]] Outcome stateBound(const fabric::Fabric& fabric, schedule::Schedule& schedule, const Progress& progress);
 
+/// GB/s that no schedule of its collective exceeds on this fabric: what a forest states, or else the exact optimum;
+/// nullopt where that is not known. Errors: those of forestcoll::optimum.
+[[nodiscard]] Result<std::optional<Rational>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,
+                                                      const Progress& progress);
+
 struct Judged {
   Made made;
   verify::ScheduleVerdict verdict;                  ///< ok
