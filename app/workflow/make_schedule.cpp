@@ -127,6 +127,18 @@ Result<std::optional<Rational>> boundOf(const fabric::Fabric& fabric, const AnyS
   return std::optional(optimum->algbw);
 }
 
+Result<Judged> requireJudged(const fabric::Fabric& fabric, Made made, const Progress& progress) {
+  Judged judged;
+  judged.made = std::move(made);
+  const Outcome verified = std::holds_alternative<schedule::Schedule>(judged.made.schedule)
+                               ? verifyForest(fabric, judged, progress)
+                               : verifySteps(fabric, judged, progress);
+  if (!verified) {
+    return verified.error();
+  }
+  return judged;
+}
+
 Result<Judged> makeSchedule(const fabric::Fabric& fabric, const Generator& method, const Demand& demand,
                             const Values& options, const Progress& progress) {
   if (!method.makes(demand.collective)) {
@@ -147,16 +159,12 @@ Result<Judged> makeSchedule(const fabric::Fabric& fabric, const Generator& metho
   if (!made) {
     return made.error();
   }
-  Judged judged;
-  judged.made = *std::move(made);
-  judged.generating = clock.lap();
-  Outcome verified = std::holds_alternative<schedule::Schedule>(judged.made.schedule)
-                         ? verifyForest(fabric, judged, progress)
-                         : verifySteps(fabric, judged, progress);
-  if (!verified) {
-    return verified.error();
+  const double generating = clock.lap();
+  auto judged = requireJudged(fabric, *std::move(made), progress);
+  if (judged) {
+    judged->generating = generating;
+    judged->verifying = clock.lap();
   }
-  judged.verifying = clock.lap();
   return judged;
 }
 

@@ -52,6 +52,10 @@ struct Judged {
   double verifying = 0;                             ///< seconds
 };
 
+/// Verifies what was made or read, and finds its bound. Errors: verification with the first fault and its place; those
+/// of boundOf.
+[[nodiscard]] Result<Judged> requireJudged(const fabric::Fabric& fabric, Made made, const Progress& progress);
+
 /// Generates with a method and verifies. Errors: badUsage, also for a collective that the method does not make; those
 /// of the method; verification. Overflow, cancelling and lack of memory may also be
 /// thrown, as core does: see guarded().

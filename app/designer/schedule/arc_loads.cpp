@@ -67,10 +67,7 @@ void addForest(const fabric::Fabric& fabric, const schedule::Forest& forest, std
   }
 }
 
-}  // namespace
-
-std::vector<ArcLoad> arcLoads(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
-                              const Progress& progress) {
+std::vector<ArcLoad> unloaded(const fabric::Fabric& fabric) {
   std::vector<ArcLoad> loads;
   loads.reserve(fabric.arcs().size());
   for (const fabric::Arc& arc : fabric.arcs()) {
@@ -80,12 +77,10 @@ std::vector<ArcLoad> arcLoads(const fabric::Fabric& fabric, const schedule::Sche
     load.bandwidth = arc.bandwidth.gigabytesPerSecond();
     loads.push_back(load);
   }
-  if (schedule.reduceForest) {
-    addForest(fabric, *schedule.reduceForest, 0, loads, progress);
-  }
-  if (schedule.broadcastForest) {
-    addForest(fabric, *schedule.broadcastForest, 1, loads, progress);
-  }
+  return loads;
+}
+
+void markBusiest(std::vector<ArcLoad>& loads) {
   Rational most;
   for (ArcLoad& load : loads) {
     load.rate = std::max(load.rates[0], load.rates[1]);
@@ -94,6 +89,69 @@ std::vector<ArcLoad> arcLoads(const fabric::Fabric& fabric, const schedule::Sche
   for (ArcLoad& load : loads) {
     load.isBusiest = most.isPositive() && load.rate / load.bandwidth == most;
   }
+}
+
+/// Calls `visit` with each arc that the transfer passes.
+template <typename Visit>
+void forEachArc(const schedule::StepSchedule& schedule, const schedule::ArcFinder& arcs,
+                const schedule::Transfer& transfer, const Visit& visit) {
+  if (transfer.route == schedule::kNoRoute) {
+    return;
+  }
+  const std::span<const fabric::NodeIndex> path = schedule.paths[transfer.route];
+  for (std::size_t hop = 0; hop + 1 < path.size(); ++hop) {
+    if (const std::int32_t arc = arcs.find(path[hop], path[hop + 1]); arc != schedule::kNoArc) {
+      visit(static_cast<std::size_t>(arc));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<ArcLoad> arcLoads(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                              const Progress& progress) {
+  std::vector<ArcLoad> loads = unloaded(fabric);
+  if (schedule.reduceForest) {
+    addForest(fabric, *schedule.reduceForest, 0, loads, progress);
+  }
+  if (schedule.broadcastForest) {
+    addForest(fabric, *schedule.broadcastForest, 1, loads, progress);
+  }
+  markBusiest(loads);
+  return loads;
+}
+
+std::vector<ArcLoad> arcLoads(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
+                              const schedule::StepCost& cost) {
+  std::vector<ArcLoad> loads = unloaded(fabric);
+  const schedule::ArcFinder arcs(fabric, schedule::Direction::out);
+  for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+    forEachArc(schedule, arcs, schedule.transfers[i], [&](std::size_t arc) { ++loads[arc].trees[0]; });
+  }
+  for (std::size_t arc = 0; arc < loads.size(); ++arc) {
+    loads[arc].rates[0] = cost.traffic[arc] * cost.algbw;
+  }
+  markBusiest(loads);
+  return loads;
+}
+
+std::vector<ArcLoad> arcLoadsInStep(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
+                                    const schedule::StepCost& cost, std::int32_t step) {
+  std::vector<ArcLoad> loads = unloaded(fabric);
+  const schedule::ArcFinder arcs(fabric, schedule::Direction::out);
+  const Rational& time = cost.stepLoads[static_cast<std::size_t>(step)].time;
+  const auto steps = schedule.transfers.steps();
+  const auto [first, last] = std::equal_range(steps.begin(), steps.end(), step);
+  for (auto at = first; at != last && time.isPositive(); ++at) {
+    const schedule::Transfer transfer = schedule.transfers[static_cast<std::size_t>(at - steps.begin())];
+    const Rational bytes =
+        schedule.goal.share(transfer.shard) * Rational(transfer.end - transfer.begin) / Rational(schedule.denominator);
+    forEachArc(schedule, arcs, transfer, [&](std::size_t arc) {
+      ++loads[arc].trees[0];
+      loads[arc].rates[0] += bytes / time;
+    });
+  }
+  markBusiest(loads);
   return loads;
 }
 

@@ -9,16 +9,20 @@
 #include "base/rational.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/forest.hpp"
+#include "schedule/step_cost.hpp"
+#include "schedule/step_schedule.hpp"
 
 namespace coppice::designer {
 
-/// What the forests of a schedule send over one arc of its fabric.
+/// What a schedule sends over one arc of its fabric.
 struct ArcLoad {
   fabric::NodeIndex tail = 0;
   fabric::NodeIndex head = 0;
   Rational bandwidth;                   ///< GB/s, parallel links together
-  std::array<std::int64_t, 2> trees{};  ///< that cross it: in the reduce forest, in the broadcast forest
-  std::array<Rational, 2> rates{};      ///< GB/s while that forest runs at its algbw: trees / scale
+  /// That cross it: in the reduce forest, in the broadcast forest. Of a step schedule, transfers, in the first.
+  std::array<std::int64_t, 2> trees{};
+  /// GB/s while that forest runs at its algbw: trees / scale. Of a step schedule, the mean over its time, in the first.
+  std::array<Rational, 2> rates{};
   Rational rate;                        ///< the larger of both
   bool isBusiest = false;               ///< no arc is used to a larger share
 };
@@ -28,5 +32,13 @@ struct ArcLoad {
 /// @pre the schedule has passed the verifier on this fabric
 [[nodiscard]] std::vector<ArcLoad> arcLoads(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                             const Progress& progress = {});
+
+/// The same of a step schedule, by its exact cost.
+[[nodiscard]] std::vector<ArcLoad> arcLoads(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
+                                            const schedule::StepCost& cost);
+/// The loads while one step, or one phase, runs: GB/s over the time of that step. Throws OverflowError.
+[[nodiscard]] std::vector<ArcLoad> arcLoadsInStep(const fabric::Fabric& fabric,
+                                                  const schedule::StepSchedule& schedule,
+                                                  const schedule::StepCost& cost, std::int32_t step);
 
 }  // namespace coppice::designer

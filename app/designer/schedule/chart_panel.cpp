@@ -2,6 +2,7 @@
 #include "designer/schedule/chart_panel.hpp"
 
 #include <QBarCategoryAxis>
+#include <QAreaSeries>
 #include <QBarSeries>
 #include <QBarSet>
 #include <QBuffer>
@@ -94,6 +95,7 @@ void setRange(QValueAxis* axis, double low, double high) {
 ChartPanel::ChartPanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
+      m_heading(new QLabel(this)),
       m_maxK(new QSpinBox(this)),
       m_state(new QLabel(this)),
       m_treeCount(makeView(u"chartTreeCount"_s, tr("Throughput against trees per root"), Which::treeCount)),
@@ -115,18 +117,18 @@ ChartPanel::ChartPanel(QWidget* parent)
   constexpr int kMargin = 8;
   line->setContentsMargins(kMargin, kMargin / 2, kMargin, 0);
   line->setSpacing(2 * kMargin);
-  const auto heading = [this](const QString& text) {
-    auto* label = new QLabel(text, this);
-    label->setFont(uiFont(13, QFont::DemiBold));
-    return label;
-  };
+  constexpr double kHeadingPixels = 13;
+  auto* loads = new QLabel(tr("Loads of links, each direction"), this);
+  for (QLabel* heading : {m_heading, loads}) {
+    heading->setFont(uiFont(kHeadingPixels, QFont::DemiBold));
+  }
   auto* left = new QHBoxLayout;
   left->setSpacing(2 * kMargin);
-  left->addWidget(heading(tr("Throughput")));
+  left->addWidget(m_heading);
   left->addWidget(m_maxK);
   left->addWidget(m_state, 1);
   line->addLayout(left, 1);
-  line->addWidget(heading(tr("Loads of links, each direction")), 1);
+  line->addWidget(loads, 1);
   auto* charts = new QHBoxLayout;
   charts->setSpacing(0);
   charts->setContentsMargins({});
@@ -186,9 +188,9 @@ void ChartPanel::setResult(ScheduleResultPtr result) {
   if (m_result == result) {
     return;
   }
-  const bool isSameQuestion = m_result && result && m_result->schedule.fabricDigest == result->schedule.fabricDigest &&
+  const bool isSameQuestion = m_result && result && m_result->fabricDigest() == result->fabricDigest() &&
                               m_result->options.collective == result->options.collective &&
-                              m_result->schedule.root == result->schedule.root;
+                              m_result->root() == result->root();
   m_result = std::move(result);
   if (!isSameQuestion) {
     m_job.cancel();
@@ -212,7 +214,7 @@ void ChartPanel::showEvent(QShowEvent* event) {
 
 void ChartPanel::follow() {
   const auto next = static_cast<std::int64_t>(m_values.size()) + 1;
-  const bool isWanted = m_result && isVisible() && m_why.isEmpty() && next <= m_maxK->value();
+  const bool isWanted = m_result && m_result->forests() != nullptr && isVisible() && m_why.isEmpty() && next <= m_maxK->value();
   if (isWanted && m_ordered != next) {
     m_ordered = next;
     m_job.submit([result = m_result, next](std::stop_token stop) {
@@ -232,6 +234,9 @@ void ChartPanel::follow() {
 
 void ChartPanel::receive(const Found& found) {
   m_ordered = 0;
+  if (!m_result || m_result->forests() == nullptr) {
+    return;
+  }
   if (found.value && found.k == static_cast<std::int64_t>(m_values.size()) + 1) {
     m_values.push_back(*found.value);
   } else if (!found.value) {
@@ -242,7 +247,14 @@ void ChartPanel::receive(const Found& found) {
 }
 
 void ChartPanel::draw() {
-  drawTreeCount();
+  const bool hasSteps = m_result && m_result->forests() == nullptr;
+  m_maxK->setVisible(!hasSteps);
+  m_heading->setText(hasSteps ? tr("Time of steps") : tr("Throughput"));
+  if (hasSteps) {
+    drawSteps();
+  } else {
+    drawTreeCount();
+  }
   drawHistogram();
 }
 
@@ -250,11 +262,11 @@ void ChartPanel::drawTreeCount() {
   QChart* chart = m_treeCount->chart();
   clear(chart);
   styleChart(chart);
-  if (!m_result) {
+  if (!m_result || m_result->forests() == nullptr) {
     return;
   }
   const Theme& theme = Theme::instance();
-  const Rational bound = m_result->schedule.bound;
+  const Rational bound = m_result->forests()->bound;
   auto* line = new QLineSeries;
   auto* points = new QScatterSeries;
   double least = bound.toDouble();
@@ -309,18 +321,76 @@ void ChartPanel::drawTreeCount() {
     QToolTip::showText(QCursor::pos(),
                        tr("k = %1: %2 GB/s, %3 of the bound")
                            .arg(value.k)
-                           .arg(exactly(value.algbw), percentOf(value.algbw, m_result->schedule.bound)),
+                           .arg(exactly(value.algbw), percentOf(value.algbw, m_result->forests()->bound)),
                        m_treeCount);
   };
   connect(points, &QXYSeries::hovered, this, tip);
   connect(line, &QXYSeries::hovered, this, tip);
   connect(top, &QXYSeries::hovered, this, [this](const QPointF&, bool isOn) {
     if (isOn) {
-      QToolTip::showText(QCursor::pos(), tr("Bound: %1 GB/s").arg(exactly(m_result->schedule.bound)), m_treeCount);
+      QToolTip::showText(QCursor::pos(), tr("Bound: %1 GB/s").arg(exactly(m_result->forests()->bound)), m_treeCount);
     } else {
       QToolTip::hideText();
     }
   });
+}
+
+void ChartPanel::drawSteps() {
+  QChart* chart = m_treeCount->chart();
+  clear(chart);
+  styleChart(chart);
+  chart->legend()->hide();
+  const schedule::StepCost& cost = *m_result->cost;
+  const double total = cost.timePerByte.toDouble();
+  constexpr double kHundred = 100;
+  auto* top = new QLineSeries;
+  double most = 0;
+  for (std::size_t step = 0; step < cost.stepLoads.size(); ++step) {
+    const double share = kHundred * cost.stepLoads[step].time.toDouble() / total;
+    const double at = static_cast<double>(step) + 1;
+    top->append(at - 0.5, share);
+    top->append(at + 0.5, share);
+    most = std::max(most, share);
+  }
+  const Theme& theme = Theme::instance();
+  auto* area = new QAreaSeries(top);
+  area->setParent(chart);
+  top->setParent(area);
+  QColor fill = theme.color(Token::accent);
+  fill.setAlphaF(0.25F);
+  area->setBrush(fill);
+  area->setPen(QPen(theme.color(Token::accent), 1.6));
+  const auto steps = static_cast<double>(cost.stepLoads.size());
+  auto* x = new QValueAxis;
+  styleAxis(x, m_result->stepSchedule()->isSynchronous ? tr("step") : tr("phase"));
+  x->setRange(0.5, steps + 0.5);
+  x->setTickType(QValueAxis::TicksDynamic);
+  x->setTickAnchor(1);
+  constexpr double kMaxTicks = 16;
+  x->setTickInterval(std::max(1.0, std::ceil(steps / kMaxTicks)));
+  x->setLabelFormat(u"%.0f"_s);
+  x->setGridLineVisible(false);
+  auto* y = new QValueAxis;
+  styleAxis(y, tr("% of the time"));
+  setRange(y, 0, std::max(most, 1.0));
+  chart->addAxis(x, Qt::AlignBottom);
+  chart->addAxis(y, Qt::AlignLeft);
+  chart->addSeries(area);
+  area->attachAxis(x);
+  area->attachAxis(y);
+}
+
+QString ChartPanel::stepsCsv() const {
+  QString text = u"step,time_per_byte_exact,share_percent\n"_s;
+  const schedule::StepCost& cost = *m_result->cost;
+  constexpr double kHundred = 100;
+  for (std::size_t step = 0; step < cost.stepLoads.size(); ++step) {
+    const Rational& time = cost.stepLoads[step].time;
+    text += u"%1,%2,%3\n"_s.arg(step + 1)
+                .arg(QString::fromStdString(time.toString()))
+                .arg(kHundred * time.toDouble() / cost.timePerByte.toDouble(), 0, 'g', 12);
+  }
+  return text;
 }
 
 std::vector<int> ChartPanel::histogram() const {
@@ -402,14 +472,17 @@ QString ChartPanel::csv(Which which) const {
   if (!m_result) {
     return text;
   }
+  if (which == Which::treeCount && m_result->forests() == nullptr) {
+    return stepsCsv();
+  }
   if (which == Which::treeCount) {
     text = u"k,algbw_GBps,algbw_exact,bound_GBps,bound_exact\n"_s;
     for (const KValue& value : m_values) {
       text += u"%1,%2,%3,%4,%5\n"_s.arg(value.k)
                   .arg(value.algbw.toDouble(), 0, 'g', 12)
                   .arg(QString::fromStdString(value.algbw.toString()))
-                  .arg(m_result->schedule.bound.toDouble(), 0, 'g', 12)
-                  .arg(QString::fromStdString(m_result->schedule.bound.toString()));
+                  .arg(m_result->forests()->bound.toDouble(), 0, 'g', 12)
+                  .arg(QString::fromStdString(m_result->forests()->bound.toString()));
     }
     return text;
   }

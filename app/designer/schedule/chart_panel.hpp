@@ -17,7 +17,8 @@
 
 namespace coppice::designer {
 
-/// Two charts of the current schedule: what fixed numbers of trees would give, and how the loads of links spread.
+/// Two charts of the current schedule: what fixed numbers of trees would give (of a step schedule: which share of the
+/// time each step takes), and how the loads of links spread.
 /// The first is computed in the background, k by k, once the panel can be seen.
 class ChartPanel : public QWidget {
   Q_OBJECT
@@ -56,6 +57,8 @@ private:
   void follow();
   void receive(const Found& found);
   void drawTreeCount();
+  void drawSteps();
+  [[nodiscard]] QString stepsCsv() const;
   void drawHistogram();
   void draw();
   [[nodiscard]] std::vector<int> histogram() const;
@@ -65,6 +68,7 @@ private:
   QString m_why;
   std::int64_t m_ordered = 0;
   QStackedWidget* m_pages;
+  QLabel* m_heading;
   QSpinBox* m_maxK;
   QLabel* m_state;
   QChartView* m_treeCount;

@@ -118,7 +118,10 @@ CheckRow usedRow(const program::Program& program, Runtime runtime) {
 bool offerPowersOfTwo(const ScheduleResult& result, const lowering::Options& options, const Progress& progress,
                       CheckRow& row) {
   progress.report("scanning k", 0);
-  const auto setting = advice::settingForPowersOfTwo(*result.fabric, result.schedule, options.instances, progress);
+  if (result.forests() == nullptr) {
+    return true;  // its chunks are the pieces of its method
+  }
+  const auto setting = advice::settingForPowersOfTwo(*result.fabric, *result.forests(), options.instances, progress);
   if (!setting) {
     return setting.error().code != ErrorCode::cancelled;
   }
@@ -149,10 +152,13 @@ bool offerPowersOfTwo(const ScheduleResult& result, const lowering::Options& opt
 /// Schedules with fewer trees or peers that fit, with their exact price.
 void offerSchedules(const ScheduleResult& result, const lowering::Options& options, const Progress& progress,
                     CheckRow& row) {
-  forestcoll::Request request = advice::requestOf(result.schedule);
+  if (result.forests() == nullptr) {
+    return;
+  }
+  forestcoll::Request request = advice::requestOf(*result.forests());
   request.maxHeight = result.options.maxHeight;
   request.heightEffort = result.options.heightEffort;
-  const auto fits = advice::whatFits(*result.fabric, request, result.schedule, options, progress);
+  const auto fits = advice::whatFits(*result.fabric, request, *result.forests(), options, progress);
   if (!fits) {
     return;
   }
@@ -207,7 +213,7 @@ std::vector<CheckFix> triedFixes(const ScheduleResult& result, const lowering::O
             [&](lowering::Options& changed) { changed.runtime = runtime; });
     }
   }
-  if (!lowering::chooseProtocol(*result.fabric, result.schedule.collective, options.protocol)) {
+  if (!lowering::chooseProtocol(*result.fabric, schedule::collectiveOf(result.schedule), options.protocol)) {
     offer(Texts::tr("Use LL"), [](lowering::Options& changed) { changed.protocol = program::Protocol::ll; });
   }
   bool hasInstances = false;
@@ -221,7 +227,7 @@ std::vector<CheckFix> triedFixes(const ScheduleResult& result, const lowering::O
     if (changesInstances && hasInstances) {
       continue;
     }
-    const auto lowered = lowering::lower(*result.fabric, result.schedule, candidate.options, quiet);
+    const auto lowered = lowering::lower(*result.fabric, *result.forests(), candidate.options, quiet);
     if (lowered) {
       hasInstances = hasInstances || changesInstances;
       fixes.push_back(std::move(candidate));
@@ -350,6 +356,18 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
   return rows;
 }
 
+namespace {
+
+Result<workflow::ExportedProgram> programOf(const ScheduleResult& result, const lowering::Options& options,
+                                            const Progress& progress) {
+  if (result.forests() == nullptr) {
+    return Error{ErrorCode::unavailable, "schedules of steps are not exported yet", "save the schedule file"};
+  }
+  return workflow::exportProgram(*result.fabric, *result.forests(), options, {}, progress);
+}
+
+}  // namespace
+
 ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& options, const Progress& progress) {
   ExportCheck check;
   check.options = options;
@@ -371,7 +389,7 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
             : Texts::tr("This schedule cannot be exported with these settings");
     check.rows.insert(check.rows.begin(), std::move(row));
   };
-  auto exported = workflow::exportProgram(*result.fabric, result.schedule, options, {}, progress);
+  auto exported = programOf(result, options, progress);
   if (!exported) {
     const ErrorCode code = exported.error().code;
     if (code != ErrorCode::cancelled) {

@@ -36,7 +36,7 @@ constexpr int kMaxInstances = 32;
 
 /// No runtime compares roots, so the name of the file says which one it is for.
 QString programSuffix(const ScheduleResult& result) {
-  const auto root = result.schedule.root;
+  const auto root = result.root();
   return root ? u"-root%1.xml"_s.arg(*root) : u".xml"_s;
 }
 
@@ -92,7 +92,7 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   m_protocol->setToolTip(
       tr("Simple for bandwidth, LL and LL128 for latency at small sizes, and for broadcast and reduce between boxes, "
          "where Simple hangs"));
-  if (const auto chosen = lowering::chooseProtocol(*m_result->fabric, m_result->schedule.collective, {})) {
+  if (const auto chosen = lowering::chooseProtocol(*m_result->fabric, schedule::collectiveOf(m_result->schedule), {})) {
     m_protocol->setCurrentIndex(m_protocol->findData(static_cast<int>(*chosen)));
   }
   m_place->addItem(tr("In place"), true);
@@ -170,7 +170,9 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   QPushButton* schedule = button(u"exportSchedule"_s, tr("Save Schedule…"));
   QPushButton* trees = button(u"exportTrees"_s, tr("Save Trees…"));
   QPushButton* close = button(u"exportClose"_s, tr("Close"));
-  schedule->setToolTip(tr("The .forest.json file: trees, bound and fabric"));
+  schedule->setToolTip(m_result->forests() != nullptr ? tr("The .forest.json file: trees, bound and fabric")
+                                                      : tr("The .schedule.json file: transfers and fabric"));
+  trees->setVisible(m_result->forests() != nullptr);
   trees->setToolTip(tr("ForestColl's tree XML"));
   auto* buttons = new QHBoxLayout;
   buttons->addWidget(copy);
@@ -220,7 +222,7 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
     saveAs(u".trees.xml"_s, tr("Tree XML (*.xml)"), false, [this](const QString& path) { return saveTrees(path); });
   });
   connect(schedule, &QPushButton::clicked, this, [this] {
-    saveAs(u".forest.json"_s, tr("Schedule (*.forest.json)"), false,
+    saveAs(fileSuffix(*m_result), tr("Schedule (*%1)").arg(fileSuffix(*m_result)), false,
            [this](const QString& path) { return saveSchedule(path, *m_result); });
   });
   connect(m_showGuide, &QPushButton::toggled, this, &ExportDialog::updateGuide);
@@ -303,9 +305,8 @@ void ExportDialog::setSchedule(const QString& name, const QString& path) {
 void ExportDialog::nameSchedule() {
   setWindowTitle(tr("Export %1").arg(m_name));
   m_title->setText(tr("%1 · %2 GB/s · %3, %4")
-                       .arg(m_name, exactly(m_result->schedule.algbw),
-                            counted(m_result->fabric->gpuCount(), tr("GPU"), tr("GPUs")),
-                            counted(m_result->trees, tr("tree"), tr("trees"))));
+                       .arg(m_name, exactly(m_result->algbw),
+                            counted(m_result->fabric->gpuCount(), tr("GPU"), tr("GPUs")), m_result->sizeText()));
 }
 
 void ExportDialog::regenerate(const CheckFix& fix) {
@@ -440,15 +441,15 @@ Outcome ExportDialog::saveProgram(const QString& path) const {
 
 Outcome ExportDialog::saveTrees(const QString& path) const {
   return io::saveFile(QFile::encodeName(path).toStdString(),
-                      [&](std::ostream& out) { return io::writeTreeXml(out, m_result->schedule, *m_result->fabric); });
+                      [&](std::ostream& out) { return io::writeTreeXml(out, *m_result->forests(), *m_result->fabric); });
 }
 
 QString ExportDialog::command() const {
   QString text;
   if (m_schedulePath.isEmpty()) {
-    text = generateCommand(m_fabricPath, m_result->options, m_name + u".forest.json"_s) + u" && \\\n  "_s;
+    text = generateCommand(m_fabricPath, m_result->options, m_name + fileSuffix(*m_result)) + u" && \\\n  "_s;
   }
-  return text + exportCommand(m_schedulePath.isEmpty() ? m_name + u".forest.json"_s : m_schedulePath, options(),
+  return text + exportCommand(m_schedulePath.isEmpty() ? m_name + fileSuffix(*m_result) : m_schedulePath, options(),
                               m_name + programSuffix(*m_result));
 }
 

@@ -3,6 +3,8 @@
 
 #include <QCoreApplication>
 #include <algorithm>
+#include <map>
+#include <set>
 #include <span>
 #include <unordered_map>
 
@@ -66,6 +68,97 @@ TreeMark markOf(const ScheduleResult& result, schedule::TreeReader& reader, cons
     mark.paths.push_back(std::move(steps));
   }
   return mark;
+}
+
+namespace {
+
+/// More would not be told apart on the drawing.
+constexpr std::size_t kMaxTransferMarks = 12;
+
+/// Transfers that are drawn alike; routes that several of them take are drawn once.
+struct TransferGroup {
+  std::int64_t transfers = 0;
+  std::set<schedule::PathId> routes;
+  std::set<fabric::Rank> senders;
+};
+
+TreeMark markOf(const ScheduleResult& result, const TransferGroup& group, const FabricMap& map, QString label) {
+  TreeMark mark;
+  mark.label = std::move(label);
+  for (const fabric::Rank rank : group.senders) {
+    mark.roots.insert(map.nodeOf(result.fabric->gpus()[static_cast<std::size_t>(rank)]));
+  }
+  for (const schedule::PathId route : group.routes) {
+    const std::span<const fabric::NodeIndex> path = result.stepSchedule()->paths[route];
+    std::vector<LinkStep> steps;
+    for (std::size_t hop = 0; hop + 1 < path.size(); ++hop) {
+      if (const LinkStep step = map.stepOf(path[hop], path[hop + 1]); step.link.isValid()) {
+        steps.push_back(step);
+      }
+    }
+    mark.paths.push_back(std::move(steps));
+  }
+  return mark;
+}
+
+void addTo(TransferGroup& group, const schedule::Transfer& transfer) {
+  ++group.transfers;
+  if (transfer.route != schedule::kNoRoute) {
+    group.routes.insert(transfer.route);
+  }
+}
+
+std::vector<TreeMark> marksOfRows(const TransferModel& model, const std::vector<std::size_t>& chosen,
+                                  const FabricMap& map) {
+  std::vector<TreeMark> marks;
+  for (const std::size_t index : chosen) {
+    const schedule::Transfer transfer = model.schedule()->transfers[index];
+    TransferGroup group;
+    addTo(group, transfer);
+    group.senders.insert(transfer.from);
+    marks.push_back(markOf(*model.result(), group, map,
+                           model.gpuName(transfer.from) + u" → "_s + model.gpuName(transfer.to) + u" · "_s +
+                               stepTitle(*model.schedule(), transfer.step)));
+  }
+  return marks;
+}
+
+}  // namespace
+
+std::vector<TreeMark> transferMarks(const TransferModel& model, const std::vector<std::size_t>& chosen,
+                                    const FabricMap& map, const QString& note) {
+  std::vector<TreeMark> marks;
+  const schedule::StepSchedule* schedule = model.schedule();
+  const TransferFilter& filter = model.filter();
+  if (!chosen.empty()) {
+    marks = marksOfRows(model, chosen, map);
+  } else if (schedule != nullptr && (filter.step || filter.shard)) {
+    // Of one step by shard; of one shard by step.
+    std::map<std::int64_t, TransferGroup> groups;
+    TransferGroup all;
+    for (int row = 0; row < model.rowCount(); ++row) {
+      const schedule::Transfer transfer = schedule->transfers[model.transferAt(row)];
+      const std::int64_t key = filter.step ? transfer.shard : transfer.step;
+      if (groups.size() <= kMaxTransferMarks) {
+        addTo(groups[key], transfer);
+      }
+      addTo(all, transfer);
+    }
+    const QString title = filter.step ? stepTitle(*schedule, *filter.step) : model.nameOfShard(*filter.shard);
+    if (groups.size() > kMaxTransferMarks) {
+      marks.push_back(markOf(*model.result(), all, map, title + u" (%1)"_s.arg(all.transfers)));
+    } else {
+      for (const auto& [key, group] : groups) {
+        const QString part = filter.step ? model.nameOfShard(key) : stepTitle(*schedule, static_cast<int>(key));
+        marks.push_back(markOf(*model.result(), group, map, part + u" (%1)"_s.arg(group.transfers)));
+      }
+    }
+  }
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    marks[i].category = static_cast<int>(i);
+    marks[i].label += note;
+  }
+  return marks;
 }
 
 Heat heatOf(const ScheduleResult& result, const FabricMap& map) {

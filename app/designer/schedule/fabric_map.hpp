@@ -8,6 +8,7 @@
 #include "designer/canvas/overlay.hpp"
 #include "designer/document/model.hpp"
 #include "designer/schedule/schedule_result.hpp"
+#include "designer/schedule/transfer_model.hpp"
 #include "designer/schedule/tree_model.hpp"
 #include "schedule/arc_finder.hpp"
 
@@ -34,6 +35,11 @@ private:
 /// The tree along its physical routes, without what multicast saves.
 [[nodiscard]] TreeMark markOf(const ScheduleResult& result, schedule::TreeReader& reader, const TreeRef& tree,
                               const FabricMap& map);
+/// The transfers of a step schedule along their routes: those with the given indices one by one where there are any.
+/// Else those that the model's filter lets through: of one step by shard, of one shard by step, or together where that
+/// is too many marks. `note` ends each label. Empty where nothing is chosen.
+[[nodiscard]] std::vector<TreeMark> transferMarks(const TransferModel& model, const std::vector<std::size_t>& chosen,
+                                                  const FabricMap& map, const QString& note);
 /// Loads of all links, as the canvas paints them.
 [[nodiscard]] Heat heatOf(const ScheduleResult& result, const FabricMap& map);
 

@@ -7,6 +7,7 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLineEdit>
+#include <QStyle>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <chrono>
@@ -44,6 +45,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
       m_collective(new QLabel(this)),
       m_method(new QComboBox(this)),
       m_methodLabel(new QLabel(tr("Method"), this)),
+      m_methodText(new QLabel(this)),
       m_forestColl(new QWidget(this)),
       m_pages(new QVBoxLayout),
       m_rootLabel(new QLabel(tr("Root"), this)),
@@ -79,14 +81,15 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_method->setObjectName(u"generateMethod"_s);
   m_method->setAccessibleName(tr("Method"));
   for (const workflow::Generator& method : workflow::generators()) {
-    if (method.form != workflow::ScheduleForm::forest) {
-      continue;  // the window shows trees; coppice-cli has these too
-    }
     m_method->addItem(QString::fromStdString(method.title), QString::fromStdString(method.id));
     m_method->setItemData(m_method->count() - 1, QString::fromStdString(method.description), Qt::ToolTipRole);
   }
   m_method->setVisible(m_method->count() > 1);
   m_methodLabel->setVisible(m_method->count() > 1);
+  constexpr int kMaxMethods = 24;
+  m_method->setMaxVisibleItems(kMaxMethods);
+  m_methodText->setObjectName(u"generateMethodText"_s);
+  m_methodText->setWordWrap(true);
   m_root->setObjectName(u"generateRoot"_s);
   m_root->setAccessibleName(tr("Root"));
   m_gpus->setObjectName(u"generateGpus"_s);
@@ -172,7 +175,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
          "express it"));
   m_generate->setObjectName(u"generateButton"_s);
   m_generate->setDefault(true);
-  for (QComboBox* box : {m_root, m_gpus}) {
+  for (QComboBox* box : {m_method, m_root, m_gpus}) {
     box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   }
 
@@ -183,6 +186,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   form->setVerticalSpacing(kGap);
   form->addRow(tr("Collective"), m_collective);
   form->addRow(m_methodLabel, m_method);
+  form->addRow(QString(), m_methodText);
   form->addRow(m_rootLabel, m_root);
   form->addRow(tr("GPUs"), m_gpus);
   form->addRow(m_amountsLabel, m_amounts);
@@ -249,7 +253,7 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   connect(close, &QPushButton::clicked, this, &QDialog::reject);
   connect(copy, &QPushButton::clicked, this, [this] {
     if (m_file) {
-      QGuiApplication::clipboard()->setText(generateCommand(m_file->path(), options(), u"schedule.forest.json"_s));
+      QGuiApplication::clipboard()->setText(generateCommand(m_file->path(), options(), u"schedule"_s + fileSuffix(options())));
     }
   });
   const auto changed = [this] {
@@ -438,7 +442,7 @@ ScheduleOptions GenerateDialog::options() const {
     default:
       break;
   }
-  if (workflow::hasAmounts(options.collective)) {
+  if (m_shownMethod == workflow::kDefaultMethod && workflow::hasAmounts(options.collective)) {
     options.amounts = m_amounts->text().trimmed().toStdString();
   }
   options.method = m_method->currentData().toString().toStdString();
@@ -483,7 +487,9 @@ void GenerateDialog::updateWidgets() {
   m_peers->setEnabled(m_limitsPeers->isChecked());
   m_table->setVisible(m_scan->isChecked());
   m_scanState->setVisible(m_scan->isChecked());
-  const bool hasAmounts = !m_book || workflow::hasAmounts(m_book->collective());
+  // Only ForestColl takes other amounts than equal ones.
+  const bool hasAmounts =
+      m_shownMethod == workflow::kDefaultMethod && (!m_book || workflow::hasAmounts(m_book->collective()));
   m_amountsLabel->setVisible(hasAmounts);
   m_amounts->setVisible(hasAmounts);
   judgeAmounts();
@@ -491,9 +497,13 @@ void GenerateDialog::updateWidgets() {
   const workflow::Generator* method = workflow::findGenerator(m_shownMethod);
   const bool isMade = !m_book || method == nullptr || method->makes(m_book->collective());
   m_generate->setEnabled(m_book != nullptr && m_amountsFault->isHidden() && m_countFault->isHidden() && isMade);
-  m_generate->setToolTip(
+  const QString refusal =
       isMade ? QString()
-             : tr("%1 makes no schedule for %2").arg(m_method->currentText(), collectiveName(m_book->collective())));
+             : tr("%1 makes no schedule for %2").arg(m_method->currentText(), collectiveName(m_book->collective()));
+  m_generate->setToolTip(refusal);
+  m_methodText->setText(isMade && method != nullptr ? QString::fromStdString(method->description) : refusal + u'.');
+  m_methodText->setProperty("role", isMade ? u"muted"_s : u"error"_s);
+  m_methodText->style()->polish(m_methodText);
 }
 
 void GenerateDialog::showMethod() {

@@ -74,6 +74,7 @@ private:
   QLabel* m_collective;
   QComboBox* m_method;
   QLabel* m_methodLabel;
+  QLabel* m_methodText;  ///< what it is, or why it cannot be used here
   QWidget* m_forestColl;            ///< ForestColl's settings
   OptionForm* m_options = nullptr;  ///< those of any other method
   std::string m_shownMethod = workflow::kDefaultMethod;

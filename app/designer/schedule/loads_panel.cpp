@@ -11,6 +11,7 @@
 #include "designer/document/counted.hpp"
 #include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/figures.hpp"
+#include "designer/schedule/transfer_model.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/theme.hpp"
 
@@ -86,19 +87,26 @@ public:
 void LoadModel::setResult(ScheduleResultPtr result) {
   beginResetModel();
   m_result = std::move(result);
+  m_stepLoads.reset();
+  endResetModel();
+}
+
+void LoadModel::setStepLoads(std::optional<std::vector<ArcLoad>> loads) {
+  beginResetModel();
+  m_stepLoads = std::move(loads);
   endResetModel();
 }
 
 std::pair<QString, QString> LoadModel::endsAt(int row) const {
-  const ArcLoad& load = m_result->loads[static_cast<std::size_t>(row)];
+  const ArcLoad& load = loads()[static_cast<std::size_t>(row)];
   const auto nodes = m_result->fabric->nodes();
   return {QString::fromStdString(nodes[static_cast<std::size_t>(load.tail)].id),
           QString::fromStdString(nodes[static_cast<std::size_t>(load.head)].id)};
 }
 
 bool LoadModel::isLess(const QModelIndex& a, const QModelIndex& b) const {
-  const ArcLoad& left = m_result->loads[static_cast<std::size_t>(a.row())];
-  const ArcLoad& right = m_result->loads[static_cast<std::size_t>(b.row())];
+  const ArcLoad& left = loads()[static_cast<std::size_t>(a.row())];
+  const ArcLoad& right = loads()[static_cast<std::size_t>(b.row())];
   switch (a.column()) {
     case kBandwidth:
       return left.bandwidth < right.bandwidth;
@@ -118,7 +126,7 @@ bool LoadModel::isLess(const QModelIndex& a, const QModelIndex& b) const {
 }
 
 int LoadModel::rowCount(const QModelIndex& parent) const {
-  return parent.isValid() || !m_result ? 0 : static_cast<int>(m_result->loads.size());
+  return parent.isValid() || !m_result ? 0 : static_cast<int>(loads().size());
 }
 
 int LoadModel::columnCount(const QModelIndex& parent) const {
@@ -129,7 +137,7 @@ QVariant LoadModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || !m_result) {
     return {};
   }
-  const ArcLoad& load = m_result->loads[static_cast<std::size_t>(index.row())];
+  const ArcLoad& load = loads()[static_cast<std::size_t>(index.row())];
   switch (role) {
     case Qt::DisplayRole:
       switch (index.column()) {
@@ -150,7 +158,7 @@ QVariant LoadModel::data(const QModelIndex& index, int role) const {
       }
     case Qt::ToolTipRole: {
       QString text = tr("%1 of %2 GB/s").arg(exactly(load.rate), exactly(load.bandwidth));
-      if (m_result->schedule.reduceForest && m_result->schedule.broadcastForest) {
+      if (m_result->hasTwoForests()) {
         text = tr("First half %1, second half %2, of %3 GB/s")
                    .arg(exactly(load.rates[0]), exactly(load.rates[1]), exactly(load.bandwidth));
       }
@@ -194,7 +202,7 @@ QVariant LoadModel::headerData(int section, Qt::Orientation orientation, int rol
     case kShare:
       return tr("Load");
     case kTrees:
-      return tr("Trees");
+      return m_result && m_result->stepSchedule() != nullptr ? tr("Transfers") : tr("Trees");
     default:
       return {};
   }
@@ -298,20 +306,34 @@ LoadsPanel::LoadsPanel(QWidget* parent)
 
 void LoadsPanel::setResult(ScheduleResultPtr result) {
   if (m_model.result() != result) {
+    m_step.reset();
     m_model.setResult(std::move(result));
     m_table->scrollToTop();
     refresh();
   }
 }
 
+void LoadsPanel::setStep(std::optional<std::int32_t> step) {
+  const schedule::StepSchedule* schedule = m_model.result() ? m_model.result()->stepSchedule() : nullptr;
+  if (schedule == nullptr || m_step == step) {
+    return;
+  }
+  m_step = step;
+  m_model.setStepLoads(step ? std::optional(arcLoadsInStep(*m_model.result()->fabric, *schedule,
+                                                           *m_model.result()->cost, *step))
+                            : std::nullopt);
+  refresh();
+}
+
 void LoadsPanel::refresh() {
   m_pages->setCurrentIndex(m_model.result() ? 1 : 0);
   if (m_model.result()) {
-    const auto& loads = m_model.result()->loads;
+    const auto& loads = m_model.loads();
     const auto fullest = std::count_if(loads.begin(), loads.end(), [](const ArcLoad& load) { return load.isBusiest; });
-    m_state->setText(m_filter->rowCount() == m_model.rowCount()
+    const QString step = m_step ? stepTitle(*m_model.result()->stepSchedule(), *m_step) + u": "_s : QString();
+    m_state->setText(step + (m_filter->rowCount() == m_model.rowCount()
                          ? tr("%1 of %2 link directions have the highest load").arg(fullest).arg(loads.size())
-                         : tr("%1 of %2 shown").arg(m_filter->rowCount()).arg(loads.size()));
+                         : tr("%1 of %2 shown").arg(m_filter->rowCount()).arg(loads.size())));
   }
 }
 

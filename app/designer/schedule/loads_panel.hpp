@@ -9,6 +9,10 @@
 #include <QStackedWidget>
 #include <QTableView>
 #include <QWidget>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "designer/schedule/schedule_result.hpp"
 
@@ -26,6 +30,9 @@ public:
   using QAbstractTableModel::QAbstractTableModel;
   void setResult(ScheduleResultPtr result);
   [[nodiscard]] const ScheduleResultPtr& result() const { return m_result; }
+  /// Loads of one step instead of those of the whole schedule, arc by arc; nullopt = the whole schedule.
+  void setStepLoads(std::optional<std::vector<ArcLoad>> loads);
+  [[nodiscard]] const std::vector<ArcLoad>& loads() const { return m_stepLoads ? *m_stepLoads : m_result->loads; }
   [[nodiscard]] std::pair<QString, QString> endsAt(int row) const;
   /// Exact order of two rows by a column.
   [[nodiscard]] bool isLess(const QModelIndex& a, const QModelIndex& b) const;
@@ -37,6 +44,7 @@ public:
 
 private:
   ScheduleResultPtr m_result;
+  std::optional<std::vector<ArcLoad>> m_stepLoads;
 };
 
 /// The dock "Link loads": bandwidth, load, a bar and the percentage, the fullest marked.
@@ -47,6 +55,8 @@ public:
   explicit LoadsPanel(QWidget* parent = nullptr);
 
   void setResult(ScheduleResultPtr result);
+  /// Of a step schedule; nullopt = all steps.
+  void setStep(std::optional<std::int32_t> step);
   [[nodiscard]] LoadModel& model() { return m_model; }
   [[nodiscard]] bool isHeatWanted() const { return m_heat->isChecked(); }
   void setHeatWanted(bool isWanted) { m_heat->setChecked(isWanted); }
@@ -61,6 +71,7 @@ private:
   void refresh();
 
   LoadModel m_model;
+  std::optional<std::int32_t> m_step;
   QSortFilterProxyModel* m_filter;
   QStackedWidget* m_pages;
   QLineEdit* m_search;

@@ -98,7 +98,7 @@ OpenedSchedule openSchedule(const QString& path, ScheduleFileKind kind,
   opened.kind = kind;
   opened.path = path;
   try {
-    if (kind == ScheduleFileKind::forest) {
+    if (kind == ScheduleFileKind::forest || kind == ScheduleFileKind::steps) {
       auto loaded = loadSchedule(path, progress);
       if (loaded) {
         opened.result = *std::move(loaded);

@@ -28,7 +28,7 @@ struct OpenedSchedule {
   ScheduleFileKind kind = ScheduleFileKind::none;
   QString path;
   std::optional<Error> error;  ///< with the place
-  ScheduleResultPtr result;    ///< forest, trees: verified
+  ScheduleResultPtr result;    ///< forest, steps, trees: verified
   bool isInferred = false;     ///< trees: no fabric at hand fits, so one was made that carries exactly these trees
   std::string xml;             ///< program
 };

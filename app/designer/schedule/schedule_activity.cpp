@@ -17,6 +17,7 @@
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/generate_dialog.hpp"
 #include "designer/schedule/program_report.hpp"
+#include "designer/schedule/transfer_panel.hpp"
 #include "designer/schedule/tree_drawing.hpp"
 
 using namespace Qt::StringLiterals;
@@ -31,6 +32,7 @@ ScheduleActivity::ScheduleActivity(SchedulePrompts prompts, QWidget* window)
       m_window(window),
       m_panel(new SchedulePanel(window)),
       m_trees(new TreePanel(window)),
+      m_transfers(new TransferPanel(window)),
       m_loads(new LoadsPanel(window)),
       m_charts(new ChartPanel(window)),
       m_drawing(new TreeDrawing(window)),
@@ -67,6 +69,13 @@ ScheduleActivity::ScheduleActivity(SchedulePrompts prompts, QWidget* window)
     }
   });
   connect(m_trees, &TreePanel::endsActivated, this, &ScheduleActivity::goToLink);
+  connect(m_trees, &TreePanel::transfersWanted, this, &ScheduleActivity::transfersWanted);
+  connect(m_transfers, &TransferPanel::generateWanted, this, &ScheduleActivity::generate);
+  connect(m_transfers, &TransferPanel::endsActivated, this, &ScheduleActivity::goToLink);
+  connect(m_transfers, &TransferPanel::chosenChanged, this, [this] {
+    m_loads->setStep(m_transfers->step());
+    showOverlay();
+  });
   connect(m_loads, &LoadsPanel::generateWanted, this, &ScheduleActivity::generate);
   connect(m_loads, &LoadsPanel::heatToggled, this, &ScheduleActivity::showOverlay);
   connect(m_loads, &LoadsPanel::linkChosen, this, &ScheduleActivity::goToLink);
@@ -148,10 +157,12 @@ void ScheduleActivity::follow() {
   const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
   const ScheduleResultPtr result = entry != nullptr ? entry->result : nullptr;
   m_hovered.reset();
+  m_result = result;
   m_trees->setResult(result);
   m_loads->setResult(result);
   m_charts->setResult(result);
-  if (!result) {
+  m_transfers->setResult(result);
+  if (!result || result->forests() == nullptr) {
     m_drawing->setTree(nullptr, std::nullopt);
   }
   showOverlay();
@@ -159,7 +170,7 @@ void ScheduleActivity::follow() {
 }
 
 const FabricMap* ScheduleActivity::map() {
-  const ScheduleResultPtr& result = m_trees->model().result();
+  const ScheduleResultPtr& result = m_result;
   if (!result || !m_file) {
     return nullptr;
   }
@@ -172,28 +183,36 @@ const FabricMap* ScheduleActivity::map() {
   return m_map.get();
 }
 
+std::vector<TreeMark> ScheduleActivity::treeMarks(const ScheduleResult& result, const QString& note) {
+  std::vector<TreeRef> trees = m_trees->chosenTrees();
+  if (m_hovered && std::find(trees.begin(), trees.end(), *m_hovered) == trees.end()) {
+    trees.push_back(*m_hovered);
+  }
+  std::vector<TreeMark> marks;
+  for (const TreeRef& tree : trees) {
+    schedule::TreeReader* reader = m_trees->model().readerOf(tree.half);
+    TreeMark mark = markOf(result, *reader, tree, *map());
+    mark.category = static_cast<int>(marks.size());
+    mark.label = m_trees->model().titleOf(tree) + note;
+    marks.push_back(std::move(mark));
+  }
+  return marks;
+}
+
 void ScheduleActivity::showOverlay() {
   if (!m_canvas || !m_isActive) {
     return;
   }
   Overlay overlay;
   const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
-  if (entry != nullptr && entry->result && entry->result == m_trees->model().result()) {
+  if (entry != nullptr && entry->result && entry->result == m_result) {
     const ScheduleResult& result = *entry->result;
-    std::vector<TreeRef> trees = m_trees->chosenTrees();
-    if (m_hovered && std::find(trees.begin(), trees.end(), *m_hovered) == trees.end()) {
-      trees.push_back(*m_hovered);
-    }
     const bool isFresh = m_book->isFresh(*entry);
-    if (!trees.empty()) {
-      int category = 0;
-      for (const TreeRef& tree : trees) {
-        schedule::TreeReader* reader = m_trees->model().readerOf(tree.half);
-        TreeMark mark = markOf(result, *reader, tree, *map());
-        mark.category = category++;
-        mark.label = m_trees->model().titleOf(tree) + (isFresh ? QString() : u' ' + tr("(stale)"));
-        overlay.trees.push_back(std::move(mark));
-      }
+    const QString note = isFresh ? QString() : u' ' + tr("(stale)");
+    overlay.trees = result.forests() != nullptr
+                        ? treeMarks(result, note)
+                        : transferMarks(m_transfers->model(), m_transfers->chosenTransfers(), *map(), note);
+    if (!overlay.trees.empty()) {
       overlay.isRestDimmed = true;
     } else if (m_loads->isHeatWanted() && isFresh) {
       // Loads of a fabric that has changed would be a lie.
@@ -210,8 +229,8 @@ void ScheduleActivity::showOverlay() {
 void ScheduleActivity::lookAtLink(const ElementId& id) {
   m_treesJob.cancel();
   const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
-  if (!m_isActive || !id.link().isValid() || entry == nullptr || !entry->result ||
-      entry->result != m_trees->model().result()) {
+  if (!m_isActive || !id.link().isValid() || entry == nullptr || !entry->result || entry->result != m_result ||
+      m_result->forests() == nullptr) {
     return;
   }
   const LineItem* line = m_canvas->scene().line(id.link());
@@ -342,7 +361,7 @@ void ScheduleActivity::copyCommand() {
   if (m_book) {
     ScheduleOptions options = m_book->options();
     options.collective = m_book->collective();
-    QGuiApplication::clipboard()->setText(generateCommand(m_file->path(), options, u"schedule.forest.json"_s));
+    QGuiApplication::clipboard()->setText(generateCommand(m_file->path(), options, u"schedule"_s + fileSuffix(options)));
     Q_EMIT message(tr("Copied the command line"));
   }
 }
@@ -402,6 +421,7 @@ void ScheduleActivity::showRootOfSelection() {
 
 void ScheduleActivity::clearTrees() {
   m_trees->clearChoice();
+  m_transfers->clearChoice();
 }
 
 void ScheduleActivity::savePicture(ChartPanel::Which which) {

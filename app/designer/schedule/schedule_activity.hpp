@@ -26,6 +26,7 @@ class ExportDialog;
 class GenerateDialog;
 class ProgramReport;
 class TreeDrawing;
+class TransferPanel;
 
 /// The parts of one editor that schedules are about.
 struct ScheduleSubject {
@@ -53,6 +54,7 @@ public:
 
   [[nodiscard]] SchedulePanel* panel() const { return m_panel; }
   [[nodiscard]] TreePanel* trees() const { return m_trees; }
+  [[nodiscard]] TransferPanel* transfers() const { return m_transfers; }
   [[nodiscard]] LoadsPanel* loads() const { return m_loads; }
   [[nodiscard]] ChartPanel* charts() const { return m_charts; }
   [[nodiscard]] TreeDrawing* drawing() const { return m_drawing; }
@@ -88,6 +90,8 @@ public:
 Q_SIGNALS:
   /// A line for the status strip.
   void message(const QString& text);
+  /// The dock of the transfers, which show the current schedule.
+  void transfersWanted();
   /// A schedule is being made: the window goes to its mode.
   void modeWanted();
   /// A schedule with its fabric was opened; the window finds or makes a document and calls add().
@@ -98,6 +102,7 @@ Q_SIGNALS:
 private:
   void follow();
   void showOverlay();
+  [[nodiscard]] std::vector<TreeMark> treeMarks(const ScheduleResult& result, const QString& note);
   /// Looks up what runs over the link under the pointer, for the canvas to tell.
   void lookAtLink(const ElementId& id);
   void showTreesOfLink(const ElementId& id, const TreesOnLink& trees);
@@ -111,6 +116,7 @@ private:
   QWidget* m_window;
   SchedulePanel* m_panel;
   TreePanel* m_trees;
+  TransferPanel* m_transfers;
   LoadsPanel* m_loads;
   ChartPanel* m_charts;
   TreeDrawing* m_drawing;
@@ -133,6 +139,7 @@ private:
   };
   LatestJob<FoundTrees> m_treesJob;
 
+  ScheduleResultPtr m_result;  ///< that the docks show
   std::unique_ptr<FabricMap> m_map;
   ScheduleResultPtr m_mapResult;
   std::uint64_t m_mapRevision = 0;

@@ -5,6 +5,7 @@
 #include <QFile>
 #include <QFileInfo>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <set>
 #include <utility>
@@ -22,7 +23,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const QString kSuffix = u".forest.json"_s;
+const std::array<QString, 2> kSuffixes{kForestSuffix, kStepsSuffix};
 constexpr int kMaxFiles = 500;
 constexpr qsizetype kMaxName = 80;
 
@@ -38,6 +39,24 @@ QString asFileName(const QString& name) {
     result.remove(0, 1);
   }
   return result.trimmed();
+}
+
+/// Of a file of the list; empty where it is none of ours.
+QString suffixOf(const QString& path) {
+  const auto found = std::find_if(kSuffixes.begin(), kSuffixes.end(), [&](const QString& suffix) {
+    return path.endsWith(suffix, Qt::CaseInsensitive);
+  });
+  return found != kSuffixes.end() ? *found : QString();
+}
+
+/// Of the file that an entry has, or will have.
+QString suffixOf(const ScheduleEntry& entry) {
+  return entry.result ? fileSuffix(*entry.result) : suffixOf(entry.path);
+}
+
+bool isTakenIn(const QString& folder, const QString& name) {
+  return std::any_of(kSuffixes.begin(), kSuffixes.end(),
+                     [&](const QString& suffix) { return QFileInfo::exists(folder + u'/' + name + suffix); });
 }
 
 bool isSame(const QString& a, const QString& b) {
@@ -185,7 +204,7 @@ bool ScheduleBook::isFresh(const ScheduleEntry& entry) const {
     return false;
   }
   const auto found = m_digests->find(entry.result->options.gpus);
-  return found != m_digests->end() && found->second == entry.result->schedule.fabricDigest;
+  return found != m_digests->end() && found->second == entry.result->fabricDigest();
 }
 
 void ScheduleBook::setOptions(const ScheduleOptions& options) {
@@ -259,6 +278,9 @@ QString ScheduleBook::nameFor(const ScheduleResult& result) {
   if (!result.options.gpus.empty()) {
     name += u' ' + tr("%1 GPUs").arg(result.fabric->gpuCount());
   }
+  if (result.stepSchedule() != nullptr) {
+    return name;
+  }
   name += u" k=%1"_s.arg(result.k);
   if (result.options.maxHeight) {
     name += u' ' + tr("height %1").arg(*result.options.maxHeight);
@@ -273,13 +295,14 @@ QString ScheduleBook::nameFor(const ScheduleResult& result) {
 }
 
 const ScheduleEntry* ScheduleBook::twinOf(const ScheduleResult& result) const {
-  const auto sameForest = [](const schedule::Forest* a, const schedule::Forest* b) {
+  const auto isEqual = [](const auto* a, const auto* b) {
     return (a == nullptr) == (b == nullptr) && (a == nullptr || *a == *b);
   };
   const auto found = std::find_if(m_entries.begin(), m_entries.end(), [&](const ScheduleEntry& each) {
     return each.result && each.result->options == result.options &&
-           each.result->schedule.fabricDigest == result.schedule.fabricDigest &&
-           sameForest(each.result->forest(0), result.forest(0)) && sameForest(each.result->forest(1), result.forest(1));
+           each.result->fabricDigest() == result.fabricDigest() &&
+           isEqual(each.result->forest(0), result.forest(0)) && isEqual(each.result->forest(1), result.forest(1)) &&
+           isEqual(each.result->stepSchedule(), result.stepSchedule());
   });
   return found != m_entries.end() ? &*found : nullptr;
 }
@@ -317,7 +340,7 @@ QString ScheduleBook::freeName(const QString& wanted) const {
   const auto isTaken = [&](const QString& candidate) {
     return std::any_of(m_entries.begin(), m_entries.end(),
                        [&](const ScheduleEntry& each) { return isSame(each.name, candidate); }) ||
-           (!m_file.path().isEmpty() && QFileInfo::exists(folderOf(m_file.path()) + u'/' + candidate + kSuffix));
+           (!m_file.path().isEmpty() && isTakenIn(folderOf(m_file.path()), candidate));
   };
   for (int number = 2; isTaken(name); ++number) {
     name = u"%1 (%2)"_s.arg(base).arg(number);
@@ -346,7 +369,7 @@ Outcome ScheduleBook::rename(int id, const QString& name) {
                  tr("try again in a moment").toStdString()};
   }
   if (!found->path.isEmpty()) {
-    const QString path = QFileInfo(found->path).dir().filePath(plain + kSuffix);
+    const QString path = QFileInfo(found->path).dir().filePath(plain + suffixOf(*found));
     QFile file(found->path);
     if (!file.rename(path)) {
       return Error{ErrorCode::io, tr("the file could not be renamed: %1").arg(file.errorString()).toStdString()};
@@ -419,10 +442,10 @@ void ScheduleBook::readFolder() {
 
 void ScheduleBook::readFiles(const QString& folder) {
   const QFileInfoList files =
-      QDir(folder).entryInfoList({u"*"_s + kSuffix}, QDir::Files | QDir::Readable, QDir::Time | QDir::Reversed);
+      QDir(folder).entryInfoList({u"*"_s + kForestSuffix, u"*"_s + kStepsSuffix}, QDir::Files | QDir::Readable, QDir::Time | QDir::Reversed);
   for (const QFileInfo& info : files.first(std::min<qsizetype>(files.size(), kMaxFiles))) {
     QString name = info.fileName();
-    name.chop(kSuffix.size());
+    name.chop(suffixOf(name).size());
     if (std::none_of(m_entries.begin(), m_entries.end(),
                      [&](const ScheduleEntry& each) { return isSame(each.name, name); })) {
       ScheduleEntry made;
@@ -463,7 +486,7 @@ void ScheduleBook::writeNext() {
     return;
   }
   m_writing = next->id;
-  m_writer.submit([id = next->id, path = folder + u'/' + next->name + kSuffix, folder,
+  m_writer.submit([id = next->id, path = folder + u'/' + next->name + suffixOf(*next), folder,
                    result = next->result](const std::stop_token& stop) {
     Written written{id, path, Done{}};
     if (stop.stop_requested()) {
@@ -496,11 +519,11 @@ void ScheduleBook::saveAll() {
     if (isHere || (each.path.isEmpty() && !each.result)) {
       continue;
     }
-    if (QFileInfo::exists(folder + u'/' + each.name + kSuffix)) {
+    if (QFileInfo::exists(folder + u'/' + each.name + suffixOf(each))) {
       // Somebody else's, since ours are all in the list.
       each.name = freeName(each.name);
     }
-    moves.push_back({each.id, each.path, !isUnsaved(each), each.result, folder + u'/' + each.name + kSuffix});
+    moves.push_back({each.id, each.path, !isUnsaved(each), each.result, folder + u'/' + each.name + suffixOf(each)});
   }
   if (moves.empty()) {
     return;

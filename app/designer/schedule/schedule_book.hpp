@@ -30,7 +30,7 @@ struct ScheduleEntry {
 };
 
 /// All schedules of one document: made in the background, saved with it into a folder beside the fabric file
-/// ("cluster.schedules/NAME.forest.json" for cluster.fabric.json), and read again with it. What is read is verified
+/// ("cluster.schedules/NAME.forest.json", or .schedule.json for steps, for cluster.fabric.json), and read again with it. What is read is verified
 /// before it is shown. Until the document is saved they are kept in its work folder, and count as unsaved changes.
 class ScheduleBook : public QObject {
   Q_OBJECT

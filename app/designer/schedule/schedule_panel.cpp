@@ -97,9 +97,13 @@ QString hops(int count) {
   return counted(count, SchedulePanel::tr("hop"), SchedulePanel::tr("hops"));
 }
 
+bool isFixed(const ScheduleResult& result) {
+  return result.forests() != nullptr && result.forests()->fixedK.has_value();
+}
+
 /// Why the number of trees is what it is.
 QString reasonForCount(const ScheduleResult& result) {
-  if (result.options.treeCount == TreeCount::sizes && result.schedule.fixedK) {
+  if (result.options.treeCount == TreeCount::sizes && isFixed(result)) {
     const QString sizes = result.options.sizes == "pow2" ? SchedulePanel::tr("powers of two")
                                                          : QString::fromStdString(result.options.sizes);
     return u", "_s + SchedulePanel::tr("for %1").arg(sizes) +
@@ -111,15 +115,30 @@ QString reasonForCount(const ScheduleResult& result) {
   if (result.options.treeCount == TreeCount::loss) {
     return u", "_s + SchedulePanel::tr("loses at most %1").arg(QString::fromStdString(result.options.loss));
   }
-  return result.schedule.fixedK ? u", "_s + SchedulePanel::tr("fixed") : QString();
+  return isFixed(result) ? u", "_s + SchedulePanel::tr("fixed") : QString();
 }
 
-QString factsOf(const ScheduleResult& result) {
-  QString text = u"<table cellspacing=0 cellpadding=0>"_s;
-  const auto row = [&](const QString& what, const QString& value) {
-    text += u"<tr><td style='padding:1px 12px 1px 0'>%1</td><td style='padding:1px 0'>%2</td></tr>"_s.arg(
-        what.toHtmlEscaped(), value.toHtmlEscaped());
-  };
+using FactRow = std::function<void(const QString& what, const QString& value)>;
+
+/// Steps of a schedule that has no trees.
+void addStepFacts(const ScheduleResult& result, const FactRow& row) {
+  const schedule::StepSchedule& schedule = *result.stepSchedule();
+  const schedule::StepCost& cost = *result.cost;
+  row(SchedulePanel::tr("Steps"),
+      schedule.isSynchronous
+          ? QString::number(cost.steps) +
+                (cost.rounds > cost.steps ? u", "_s + SchedulePanel::tr("%1 rounds").arg(cost.rounds) : QString())
+          : SchedulePanel::tr("none; at most %1 transfers in a row").arg(cost.steps));
+  row(SchedulePanel::tr("Transfers"), QString::number(schedule.transfers.size()));
+  row(SchedulePanel::tr("Smallest piece"),
+      schedule.denominator == 1 ? SchedulePanel::tr("a whole shard")
+                                : SchedulePanel::tr("1/%1 of a shard").arg(schedule.denominator));
+  row(SchedulePanel::tr("Links per transfer"),
+      SchedulePanel::tr("mean %1, maximum %2").arg(QString::number(cost.meanStretch, 'f', 2)).arg(cost.maxStretch));
+  row(SchedulePanel::tr("Traffic"), SchedulePanel::tr("%1 times the data").arg(decimal(cost.totalTraffic)));
+}
+
+void addForestFacts(const ScheduleResult& result, const FactRow& row) {
   row(SchedulePanel::tr("Trees per root"), u"k = %1"_s.arg(result.k) + reasonForCount(result));
   if (result.paperK > 0 && (result.paperK != result.k || result.optimumK != result.k)) {
     row(SchedulePanel::tr("At the bound"),
@@ -129,8 +148,7 @@ QString factsOf(const ScheduleResult& result) {
                                       SchedulePanel::tr("%1 distinct").arg(result.differentTrees) +
                                       (result.isByParts ? u", "_s + SchedulePanel::tr("by parts") : QString()));
   // An allreduce runs its trees twice: inwards, then outwards.
-  const bool hasTwoPhases = result.schedule.reduceForest && result.schedule.broadcastForest;
-  const QString each = hasTwoPhases ? SchedulePanel::tr(", in each phase") : QString();
+  const QString each = result.hasTwoForests() ? SchedulePanel::tr(", in each phase") : QString();
   row(SchedulePanel::tr("Height"),
       SchedulePanel::tr("%1 between GPUs, %2")
               .arg(hops(result.heights.logicalMax),
@@ -138,6 +156,33 @@ QString factsOf(const ScheduleResult& result) {
           each);
   row(SchedulePanel::tr("Latency"),
       SchedulePanel::tr("%1 µs from root to leaf").arg(QString::number(result.heights.latencyMax, 'f', 1)) + each);
+}
+
+/// "346.67 GB/s · k 13 · height 2"
+QString summaryOf(const ScheduleResult& result) {
+  const QString speed = gigabytes(result.algbw);
+  if (result.cost) {
+    return speed + u" · "_s + (result.stepSchedule()->isSynchronous
+                                   ? counted(result.cost->steps, SchedulePanel::tr("step"), SchedulePanel::tr("steps"))
+                                   : SchedulePanel::tr("without steps"));
+  }
+  return speed + u" · "_s + SchedulePanel::tr("k %1 · height %2").arg(result.k).arg(result.heights.logicalMax);
+}
+
+QString factsOf(const ScheduleResult& result) {
+  QString text = u"<table cellspacing=0 cellpadding=0>"_s;
+  const FactRow row = [&](const QString& what, const QString& value) {
+    text += u"<tr><td style='padding:1px 12px 1px 0'>%1</td><td style='padding:1px 0'>%2</td></tr>"_s.arg(
+        what.toHtmlEscaped(), value.toHtmlEscaped());
+  };
+  if (const workflow::Generator* method = workflow::findGenerator(result.options.method)) {
+    row(SchedulePanel::tr("Method"), QString::fromStdString(method->title));
+  }
+  if (result.cost) {
+    addStepFacts(result, row);
+  } else {
+    addForestFacts(result, row);
+  }
   row(SchedulePanel::tr("GPUs"), QString::number(result.fabric->gpuCount()) +
                                      (result.options.gpus.empty() ? QString() : u", "_s + SchedulePanel::tr("a part")));
   if (result.seconds > 0) {
@@ -348,14 +393,9 @@ void SchedulePanel::updateList() {
         const ScheduleResult& result = *entry.result;
         const bool isFresh = m_book->isFresh(entry);
         state = !isFresh ? State::stale : (result.meetsBound ? State::good : State::lossy);
-        mark = percentOf(result.schedule.algbw, result.schedule.bound) + (isFresh ? QString() : u" · "_s + tr("stale"));
-        line = tr("%1 GB/s · k %2 · height %3")
-                   .arg(decimal(result.schedule.algbw))
-                   .arg(result.k)
-                   .arg(result.heights.logicalMax) +
-               u'\n' + QString::fromStdString(result.schedule.algbw.toString()) + u" · "_s +
-               counted(result.trees, tr("tree"), tr("trees")) + u" · "_s +
-               (result.seconds > 0 ? duration(result.seconds) : tr("from its file"));
+        mark = result.shareOfBound() + (isFresh ? QString() : u" · "_s + tr("stale"));
+        line = summaryOf(result) + u'\n' + QString::fromStdString(result.algbw.toString()) + u" · "_s +
+               result.sizeText() + u" · "_s + (result.seconds > 0 ? duration(result.seconds) : tr("from its file"));
         item->setToolTip(collectiveName(result.options.collective) + u": "_s + line +
                          (isFresh ? QString() : u"\n"_s + tr("The fabric has changed since.")) +
                          (entry.problem.isEmpty() ? QString() : u"\n"_s + entry.problem));
@@ -387,8 +427,9 @@ void SchedulePanel::updateCard() {
   const bool hasResult = entry != nullptr && entry->result;
   const bool hasRows = m_book && !m_book->entries().empty();
   m_pages->setCurrentIndex(hasRows ? 1 : 0);
-  m_emptyText->setText(m_book ? tr("A schedule is a forest of spanning trees that reaches the bound. Generate builds "
-                                   "one for the collective in the tool bar and verifies it.")
+  m_emptyText->setText(m_book ? tr("A schedule says how data moves over the links. Generate builds a forest of spanning "
+                                   "trees that reaches the bound, for the collective in the tool bar, and verifies "
+                                   "it. Other methods are in Generate With….")
                               : tr("Open or draw a fabric; Generate then builds spanning trees that reach its bound."));
   m_emptyButton->setVisible(m_book != nullptr);
   m_emptyButton->setEnabled(m_book && !m_book->isRunning());
@@ -414,11 +455,11 @@ void SchedulePanel::updateCard() {
   m_verdict->setText((isFresh && result.meetsBound ? u"✓ "_s : QString()) +
                      (isFresh ? result.verdictText() : tr("Stale: the fabric has changed since")));
   m_number->setText(
-      decimal(result.schedule.algbw) +
+      decimal(result.algbw) +
       u"<span style='font-size:14px; font-weight:400; color:%1'> GB/s</span>"_s.arg(theme.color(Token::muted).name()));
   m_number->setEnabled(isFresh);
   m_exact->setEnabled(isFresh);
-  const QString fraction = QString::fromStdString(result.schedule.algbw.toString());
+  const QString fraction = QString::fromStdString(result.algbw.toString());
   m_exact->setText(u"= %1 · %2 · %3"_s.arg(fraction, collectiveName(result.options.collective),
                                            counted(result.fabric->gpuCount(), tr("GPU"), tr("GPUs"))));
   m_details->setText(result.verdictDetails());

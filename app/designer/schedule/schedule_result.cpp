@@ -12,16 +12,20 @@
 
 #include "base/text.hpp"
 #include "designer/document/counted.hpp"
+#include "designer/jobs/bound.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/job_progress.hpp"
 #include "forestcoll/amounts.hpp"
 #include "io/exact_json.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
+#include "io/schedule_json.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/guarded.hpp"
+#include "workflow/judged_schedule.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/request.hpp"
+#include "workflow/schedule_file.hpp"
 #include "workflow/sizes.hpp"
 
 using namespace Qt::StringLiterals;
@@ -156,29 +160,43 @@ QJsonObject requestIn(const fabric::Description& description) {
       .toObject();
 }
 
+std::vector<std::int64_t> amountsOf(const schedule::AnySchedule& schedule) {
+  if (const auto* forests = std::get_if<schedule::Schedule>(&schedule)) {
+    return forests->amounts;
+  }
+  const auto amounts = std::get<schedule::StepSchedule>(schedule).goal.amounts();
+  return {amounts.begin(), amounts.end()};
+}
+
 /// What the file does not say, or says wrongly, stays as the schedule itself tells.
 ScheduleOptions optionsOf(const fabric::Description& description, const fabric::Fabric& fabric,
-                          const schedule::Schedule& schedule) {
+                          const schedule::AnySchedule& schedule) {
   ScheduleOptions options;
-  options.collective = schedule.collective;
-  if (schedule.root && *schedule.root >= 0 && *schedule.root < fabric.gpuCount()) {
-    const fabric::NodeIndex node = fabric.gpus()[static_cast<std::size_t>(*schedule.root)];
+  options.collective = schedule::collectiveOf(schedule);
+  const auto root = schedule::rootOf(schedule);
+  if (root && *root >= 0 && *root < fabric.gpuCount()) {
+    const fabric::NodeIndex node = fabric.gpus()[static_cast<std::size_t>(*root)];
     options.root = fabric.nodes()[static_cast<std::size_t>(node)].id;
   }
-  if (schedule.fixedK) {
+  const auto* forests = std::get_if<schedule::Schedule>(&schedule);
+  if (forests != nullptr && forests->fixedK) {
     options.treeCount = TreeCount::fixed;
-    options.k = *schedule.fixedK;
+    options.k = *forests->fixedK;
+  }
+  if (const auto* steps = std::get_if<schedule::StepSchedule>(&schedule);
+      steps != nullptr && workflow::findGenerator(steps->method) != nullptr) {
+    options.method = steps->method;
   }
   const QJsonObject object = requestIn(description);
   const auto whole = [&](QLatin1StringView key, std::int64_t fallback, std::int64_t least, std::int64_t most) {
     const qint64 value = object.value(key).toInteger(fallback);
     return value >= least && value <= most ? static_cast<std::int64_t>(value) : fallback;
   };
-  if (!schedule.amounts.empty()) {
+  if (const std::vector<std::int64_t> amounts = amountsOf(schedule); !amounts.empty()) {
     // The file's words for them, if they say the same.
     const std::string words = object.value("amounts"_L1).toString().toStdString();
     const auto meant = forestcoll::parseAmounts(fabric, words);
-    options.amounts = meant && *meant == schedule.amounts ? words : listOf(schedule.amounts);
+    options.amounts = meant && *meant == amounts ? words : listOf(amounts);
   }
   const QString trees = object.value("trees"_L1).toString();
   const auto known = std::find(kTreeCountNames.begin(), kTreeCountNames.end(), trees);
@@ -236,8 +254,7 @@ void dropOptions(std::string& extra) {
   }
 }
 
-void measure(ScheduleResult& result, const Progress& progress) {
-  const schedule::Schedule& schedule = result.schedule;
+void measureForests(ScheduleResult& result, const Progress& progress) {
   for (std::size_t half = 0; half < 2; ++half) {
     const schedule::Forest* forest = result.forest(half);
     if (forest == nullptr) {
@@ -259,8 +276,7 @@ void measure(ScheduleResult& result, const Progress& progress) {
     }
     result.readers[half].emplace(*forest, result.fabric->gpus());
   }
-  result.loads = arcLoads(*result.fabric, schedule, progress);
-  result.meetsBound = schedule.algbw == schedule.bound;
+  result.loads = arcLoads(*result.fabric, *result.forests(), progress);
 }
 
 }  // namespace
@@ -336,17 +352,30 @@ QString ScheduleResult::verdictText() const {
     return verdict.boundProved ? Texts::tr("Meets the bound, verified")
                                : Texts::tr("Reaches its bound; trees verified");
   }
-  return Texts::tr("%1 of the bound, verified").arg(percentOf(schedule.algbw, schedule.bound));
+  return bound ? Texts::tr("%1 of the bound, verified").arg(shareOfBound()) : Texts::tr("Verified");
+}
+
+QString ScheduleResult::sizeText() const {
+  const schedule::StepSchedule* const steps = stepSchedule();
+  return steps != nullptr ? counted(static_cast<qsizetype>(steps->transfers.size()), Texts::tr("transfer"),
+                                    Texts::tr("transfers"))
+                          : counted(trees, Texts::tr("tree"), Texts::tr("trees"));
+}
+
+QString ScheduleResult::shareOfBound() const {
+  return bound ? percentOf(algbw, *bound) : u"–"_s;
 }
 
 QString ScheduleResult::verdictDetails() const {
-  QString text = counted(trees, Texts::tr("tree"), Texts::tr("trees")) + u' ' +
+  QString text = sizeText() + u' ' +
                  Texts::tr("checked on every route and link; %1 GB/s recomputed from them").arg(exactly(verdict.algbw));
   if (meetsBound) {
     text += u"; "_s + (verdict.boundProved ? Texts::tr("no schedule can be faster.")
                                            : Texts::tr("the bound itself is not proved."));
+  } else if (bound) {
+    text += u"; "_s + Texts::tr("the bound is %1 GB/s.").arg(exactly(*bound));
   } else {
-    text += u"; "_s + Texts::tr("the bound is %1 GB/s.").arg(exactly(schedule.bound));
+    text += u"; "_s + Texts::tr("the bound of %1 is not known.").arg(collectiveName(options.collective));
   }
   return text;
 }
@@ -361,31 +390,52 @@ Result<fabric::Description> chosenPart(const fabric::Description& facts, const s
 namespace {
 
 /// The result that has passed the verifier, measured.
-ScheduleResultPtr measured(fabric::Description description, fabric::Fabric fabric, schedule::Schedule schedule,
-                           verify::ScheduleVerdict verdict, const ScheduleOptions& options, const Progress& progress) {
+Result<ScheduleResultPtr> measured(fabric::Description description, fabric::Fabric fabric, workflow::Judged judged,
+                                   const ScheduleOptions& options, const Progress& progress) {
   auto result = std::make_shared<ScheduleResult>();
   result->options = options;
   result->description = std::make_shared<const fabric::Description>(std::move(description));
   result->fabric.emplace(std::move(fabric));
-  result->schedule = std::move(schedule);
-  result->verdict = std::move(verdict);
-  measure(*result, progress);
-  return result;
+  result->schedule = std::move(judged.made.schedule);
+  result->verdict = std::move(judged.verdict);
+  result->algbw = schedule::algbwOf(result->schedule);
+  result->bound = judged.bound;
+  result->meetsBound = result->bound && result->algbw == *result->bound;
+  if (const schedule::StepSchedule* steps = result->stepSchedule()) {
+    if (!judged.stepCost) {
+      return Error{ErrorCode::internal, "the verifier gave no cost for a schedule of steps"};
+    }
+    result->cost = std::move(judged.stepCost);
+    // The bound is the exact optimum, proved where it was found.
+    result->verdict.boundProved = result->bound.has_value();
+    result->loads = arcLoads(*result->fabric, *steps, *result->cost);
+  } else {
+    measureForests(*result, progress);
+  }
+  return ScheduleResultPtr(std::move(result));
 }
 
 }  // namespace
 
 Result<ScheduleResultPtr> examineSchedule(fabric::Description description, fabric::Fabric fabric,
-                                          schedule::Schedule schedule, const ScheduleOptions& options,
+                                          schedule::AnySchedule schedule, const ScheduleOptions& options,
                                           const Progress& progress) {
   return guarded<ScheduleResultPtr>([&]() -> Result<ScheduleResultPtr> {
-    auto verdict = workflow::requireVerified(fabric, schedule, progress);
-    if (!verdict) {
-      return verdict.error();
+    auto judged = workflow::requireJudged(fabric, {.schedule = std::move(schedule)}, progress);
+    if (!judged) {
+      return judged.error();
     }
-    return measured(std::move(description), std::move(fabric), std::move(schedule), *std::move(verdict), options,
-                    progress);
+    return measured(std::move(description), std::move(fabric), *std::move(judged), options, progress);
   });
+}
+
+const QString& fileSuffix(const ScheduleResult& result) {
+  return result.stepSchedule() != nullptr ? kStepsSuffix : kForestSuffix;
+}
+
+const QString& fileSuffix(const ScheduleOptions& options) {
+  const workflow::Generator* method = workflow::findGenerator(options.method);
+  return method != nullptr && method->form == workflow::ScheduleForm::steps ? kStepsSuffix : kForestSuffix;
 }
 
 Outcome scanTreeCounts(const fabric::Fabric& fabric, const ScheduleOptions& options, std::int64_t first,
@@ -434,19 +484,19 @@ Result<ScheduleResultPtr> makeSchedule(const fabric::Description& facts, const S
     if (!judged) {
       return inWindow(judged.error(), *method);
     }
-    auto* const forest = std::get_if<schedule::Schedule>(&judged->made.schedule);
-    if (forest == nullptr) {
-      return Error{ErrorCode::unavailable, method->title + " makes schedules of steps, and the window shows trees",
-                   "generate with coppice-cli, or choose another method"};
+    auto chosen = std::move(judged->made.treeCount);
+    auto optimum = std::move(judged->made.optimum);
+    auto made = measured(*std::move(part), *std::move(fabric), *std::move(judged), options, progress);
+    if (!made) {
+      return made.error();
     }
-    auto result = std::const_pointer_cast<ScheduleResult>(measured(
-        *std::move(part), *std::move(fabric), std::move(*forest), std::move(judged->verdict), options, progress));
+    auto result = std::const_pointer_cast<ScheduleResult>(*std::move(made));
     result->scanned = std::move(scanned);
-    result->chosen = std::move(judged->made.treeCount);
+    result->chosen = std::move(chosen);
     // They are for the reader alone: without them the schedule is what it is.
-    if (options.method == workflow::kDefaultMethod) {
-      const auto free = options.treeCount == TreeCount::exact && judged->made.optimum
-                            ? Result<forestcoll::Optimum>(std::move(*judged->made.optimum))
+    if (options.method == workflow::kDefaultMethod && result->forests() != nullptr) {
+      const auto free = options.treeCount == TreeCount::exact && optimum
+                            ? Result<forestcoll::Optimum>(std::move(*optimum))
                             : freeOptimum(*result->fabric, *demand, progress);
       if (free) {
         result->paperK = free->integralTreesPerRoot;
@@ -472,31 +522,47 @@ Outcome saveSchedule(const QString& path, const ScheduleResult& result, const Pr
     fabric::Description description = *result.description;
     description.extra = withOptions(description.extra, result);
     return io::saveFile(QFile::encodeName(path).toStdString(), [&](std::ostream& out) {
-      return io::writeForestJson(out, result.schedule, *result.fabric, &description, schedule::ForestForm::automatic,
+      if (const schedule::StepSchedule* steps = result.stepSchedule()) {
+        return io::writeScheduleJson(out, *steps, *result.fabric, &description, progress);
+      }
+      return io::writeForestJson(out, *result.forests(), *result.fabric, &description, schedule::ForestForm::automatic,
                                  progress);
     });
   });
 }
 
+namespace {
+
+/// What a file holds, with the options that are embedded in its fabric.
+template <typename Loaded>
+Result<ScheduleResultPtr> examineLoaded(Loaded loaded, const Progress& progress) {
+  const ScheduleOptions options = optionsOf(loaded.description, loaded.fabric, loaded.schedule);
+  const QJsonObject request = requestIn(loaded.description);
+  dropOptions(loaded.description.extra);
+  auto examined = examineSchedule(std::move(loaded.description), std::move(loaded.fabric), std::move(loaded.schedule),
+                                  options, progress);
+  if (!examined) {
+    return examined.error();
+  }
+  auto result = std::const_pointer_cast<ScheduleResult>(*std::move(examined));
+  result->paperK = std::max<qint64>(0, request.value("paper_k"_L1).toInteger());
+  result->optimumK = std::max<qint64>(0, request.value("optimum_k"_L1).toInteger());
+  return ScheduleResultPtr(std::move(result));
+}
+
+}  // namespace
+
 Result<ScheduleResultPtr> readSchedule(const std::string& text, const QString& fileName, const Progress& progress) {
   return guarded<ScheduleResultPtr>([&]() -> Result<ScheduleResultPtr> {
     progress.report("reading", 0);
+    constexpr std::size_t kBeginning = 4096;
+    const std::string_view beginning = std::string_view(text).substr(0, kBeginning);
+    if (workflow::scheduleFileKind(beginning) == workflow::ScheduleFileKind::steps) {
+      auto loaded = io::loadSchedule(text, fileName.toStdString());
+      return loaded ? examineLoaded(*std::move(loaded), progress) : loaded.error();
+    }
     auto loaded = io::loadForest(text, fileName.toStdString());
-    if (!loaded) {
-      return loaded.error();
-    }
-    const ScheduleOptions options = optionsOf(loaded->description, loaded->fabric, loaded->schedule);
-    const QJsonObject request = requestIn(loaded->description);
-    dropOptions(loaded->description.extra);
-    auto examined = examineSchedule(std::move(loaded->description), std::move(loaded->fabric),
-                                    std::move(loaded->schedule), options, progress);
-    if (!examined) {
-      return examined.error();
-    }
-    auto result = std::const_pointer_cast<ScheduleResult>(*std::move(examined));
-    result->paperK = std::max<qint64>(0, request.value("paper_k"_L1).toInteger());
-    result->optimumK = std::max<qint64>(0, request.value("optimum_k"_L1).toInteger());
-    return ScheduleResultPtr(std::move(result));
+    return loaded ? examineLoaded(*std::move(loaded), progress) : loaded.error();
   });
 }
 

@@ -19,8 +19,11 @@
 #include "fabric/fabric.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "schedule/forest.hpp"
+#include "schedule/step_cost.hpp"
+#include "schedule/step_schedule.hpp"
 #include "schedule/tree_reader.hpp"
 #include "verify/schedule_verifier.hpp"
+#include "workflow/generator.hpp"
 #include "workflow/method.hpp"
 #include "workflow/options.hpp"
 
@@ -71,10 +74,14 @@ struct ScheduleResult {
   ScheduleOptions options;
   std::shared_ptr<const fabric::Description> description;  ///< of what was scheduled: the subset, if it is one
   std::optional<fabric::Fabric> fabric;                    ///< always set
-  schedule::Schedule schedule;
-  verify::ScheduleVerdict verdict;  ///< ok
-  bool meetsBound = false;          ///< algbw equals the exact bound
-  std::int64_t k = 0;               ///< trees per root; the most where roots differ
+  schedule::AnySchedule schedule;
+  verify::ScheduleVerdict verdict;          ///< ok
+  Rational algbw;                           ///< GB/s
+  std::optional<Rational> bound;            ///< GB/s, exact; absent where it is not known
+  bool meetsBound = false;                  ///< algbw equals the exact bound
+  std::optional<schedule::StepCost> cost;   ///< of a step schedule, always; of a forest never
+  // ---- of forests alone, from here to `readers`; loads are those of every schedule
+  std::int64_t k = 0;                       ///< trees per root; the maximum where roots differ
   std::int64_t trees = 0;           ///< in all, copies counted
   std::int64_t differentTrees = 0;
   bool isByParts = false;
@@ -89,10 +96,27 @@ struct ScheduleResult {
   /// Copy it before reading trees; by half: reduce, broadcast.
   std::array<std::optional<schedule::TreeReader>, 2> readers;
 
+  /// nullptr for a step schedule.
+  [[nodiscard]] const schedule::Schedule* forests() const { return std::get_if<schedule::Schedule>(&schedule); }
+  /// nullptr for a forest.
+  [[nodiscard]] const schedule::StepSchedule* stepSchedule() const {
+    return std::get_if<schedule::StepSchedule>(&schedule);
+  }
   [[nodiscard]] const schedule::Forest* forest(std::size_t half) const {
-    const std::optional<schedule::Forest>& forest = half == 0 ? schedule.reduceForest : schedule.broadcastForest;
+    if (forests() == nullptr) {
+      return nullptr;
+    }
+    const std::optional<schedule::Forest>& forest = half == 0 ? forests()->reduceForest : forests()->broadcastForest;
     return forest ? &*forest : nullptr;
   }
+  [[nodiscard]] const std::string& fabricDigest() const { return schedule::digestOf(schedule); }
+  [[nodiscard]] std::optional<fabric::Rank> root() const { return schedule::rootOf(schedule); }
+  /// "Trees in two phases": an allreduce by reduce trees, then broadcast trees.
+  [[nodiscard]] bool hasTwoForests() const { return forest(0) != nullptr && forest(1) != nullptr; }
+  /// "208 trees", "960 transfers"
+  [[nodiscard]] QString sizeText() const;
+  /// "98.4 %", or "–" where the bound is not known.
+  [[nodiscard]] QString shareOfBound() const;
   /// "Meets the bound, verified", or what else the verifier established.
   [[nodiscard]] QString verdictText() const;
   /// The numbers behind the verdict, in one or two sentences.
@@ -115,7 +139,7 @@ using ScheduleResultPtr = std::shared_ptr<const ScheduleResult>;
 
 /// The same for a schedule that exists: verifies and measures. Errors: verification, overflow, cancelled, limit.
 [[nodiscard]] Result<ScheduleResultPtr> examineSchedule(fabric::Description description, fabric::Fabric fabric,
-                                                        schedule::Schedule schedule, const ScheduleOptions& options,
+                                                        schedule::AnySchedule schedule, const ScheduleOptions& options,
                                                         const Progress& progress);
 
 /// algbw for k = first to last, by the options' collective and root; `onValue` hears each as it is known (on this
@@ -126,7 +150,14 @@ Outcome scanTreeCounts(const fabric::Fabric& fabric, const ScheduleOptions& opti
 /// The digest that a schedule with these options would have now; empty where the fabric has faults.
 [[nodiscard]] std::string digestNow(const fabric::Description& facts, const std::vector<std::string>& gpus);
 
-// ---- files: `.forest.json`, with the options as one more key of the embedded fabric
+// ---- files: `.forest.json` or `.schedule.json`, with the options as one more key of the embedded fabric
+
+inline const QString kForestSuffix = QStringLiteral(".forest.json");
+inline const QString kStepsSuffix = QStringLiteral(".schedule.json");
+/// By the form of the schedule.
+[[nodiscard]] const QString& fileSuffix(const ScheduleResult& result);
+/// What the method of the options makes.
+[[nodiscard]] const QString& fileSuffix(const ScheduleOptions& options);
 
 /// Writes the file in one step. Errors: io, cancelled.
 Outcome saveSchedule(const QString& path, const ScheduleResult& result, const Progress& progress = {});

@@ -85,6 +85,10 @@ TreePanel::TreePanel(QWidget* parent)
   connect(empty, &EmptyPage::clicked, this, &TreePanel::generateWanted);
   m_pages->addWidget(empty);
   m_pages->addWidget(body);
+  auto* steps = new EmptyPage(tr("This schedule is made of steps, not of trees. The dock Transfers shows them."),
+                              tr("Show Transfers"), m_pages);
+  connect(steps, &EmptyPage::clicked, this, &TreePanel::transfersWanted);
+  m_pages->addWidget(steps);
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins({});
   outer->addWidget(m_pages);
@@ -109,7 +113,12 @@ TreePanel::TreePanel(QWidget* parent)
 }
 
 void TreePanel::setResult(ScheduleResultPtr result) {
+  m_hasSteps = result && result->stepSchedule() != nullptr;
+  if (m_hasSteps) {
+    result = nullptr;
+  }
   if (m_model.result() == result) {
+    refresh();
     return;
   }
   m_model.setResult(std::move(result));
@@ -183,7 +192,8 @@ bool TreePanel::eventFilter(QObject* watched, QEvent* event) {
 }
 
 void TreePanel::refresh() {
-  m_pages->setCurrentIndex(m_model.result() ? 1 : 0);
+  enum Page { kEmpty, kTrees, kSteps };
+  m_pages->setCurrentIndex(m_model.result() ? kTrees : m_hasSteps ? kSteps : kEmpty);
   if (!m_model.result()) {
     return;
   }

@@ -38,6 +38,7 @@ Q_SIGNALS:
   /// The tree under the pointer.
   void hovered(const std::optional<coppice::designer::TreeRef>& tree);
   void generateWanted();
+  void transfersWanted();
   /// Double click on an edge or a hop: the names of its two ends.
   void endsActivated(const QString& tail, const QString& head);
 
@@ -48,6 +49,7 @@ private:
   void refresh();
 
   TreeModel m_model;
+  bool m_hasSteps = false;  ///< the schedule is not a forest
   QSortFilterProxyModel* m_filter;
   QStackedWidget* m_pages;
   QPushButton* m_generate;

@@ -140,7 +140,7 @@ Outcome waitForCut(EditorContext& editor, const ImageRequest& request) {
 /// The newest of the schedules that the designer keeps beside the file, if it is for these facts and this question.
 ScheduleResultPtr savedSchedule(const ImageRequest& request, const fabric::Description& facts) {
   const QDir folder(ScheduleBook::folderOf(request.input));
-  const QStringList files = folder.entryList({u"*.forest.json"_s}, QDir::Files, QDir::Time);
+  const QStringList files = folder.entryList({u"*"_s + kForestSuffix}, QDir::Files, QDir::Time);
   for (const QString& file : files) {
     auto loaded = loadSchedule(folder.filePath(file), {});
     if (!loaded) {
@@ -149,7 +149,7 @@ ScheduleResultPtr savedSchedule(const ImageRequest& request, const fabric::Descr
     const ScheduleResult& result = **loaded;
     const bool isAsked = (!request.collective || result.options.collective == *request.collective) &&
                          (request.root.isEmpty() || result.options.root == request.root.toStdString());
-    if (isAsked && result.schedule.fabricDigest == digestNow(facts, result.options.gpus)) {
+    if (isAsked && result.fabricDigest() == digestNow(facts, result.options.gpus)) {
       return *loaded;
     }
   }

@@ -213,7 +213,7 @@ void TestDesignerExport::limitedPeers() {
   options.maxPeers = 8;
   const auto result = made(u"2x-dgx-a100"_s, options);
   QVERIFY(result);
-  QVERIFY(schedule::maxPeers(result->schedule, *result->fabric) <= 8);
+  QVERIFY(schedule::maxPeers(*result->forests(), *result->fabric) <= 8);
   QVERIFY(result->meetsBound);
   QVERIFY(ScheduleBook::nameFor(*result).endsWith(u"8 peers"_s));
   const QTemporaryDir folder;

@@ -3,13 +3,19 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QGuiApplication>
+#include <QLabel>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QToolButton>
 
 #include "designer/document/fabric_file.hpp"
+#include "designer/schedule/fabric_map.hpp"
+#include "designer/schedule/figures.hpp"
 #include "designer/schedule/generate_dialog.hpp"
+#include "designer/schedule/transfer_panel.hpp"
 #include "presets/presets.hpp"
 #include "workflow/generator.hpp"
 #include "workflow/request.hpp"
@@ -79,6 +85,25 @@ struct Fixture {
   GenerateDialog dialog;
 };
 
+/// The steps' loads, weighted by their times, are those of the whole schedule, and each step fills a link.
+void checkLoadsOfSteps(const ScheduleResult& result) {
+  std::vector<Rational> sums(result.loads.size());
+  for (std::int32_t step = 0; step < result.stepSchedule()->stepCount; ++step) {
+    const auto loads = arcLoadsInStep(*result.fabric, *result.stepSchedule(), *result.cost, step);
+    const Rational share = result.cost->stepLoads[static_cast<std::size_t>(step)].time / result.cost->timePerByte;
+    bool isFull = false;
+    for (std::size_t arc = 0; arc < loads.size(); ++arc) {
+      sums[arc] += loads[arc].rate * share;
+      isFull = isFull || loads[arc].rate == loads[arc].bandwidth;
+      QVERIFY(loads[arc].rate <= loads[arc].bandwidth);
+    }
+    QVERIFY(isFull);
+  }
+  for (std::size_t arc = 0; arc < sums.size(); ++arc) {
+    QCOMPARE(sums[arc], result.loads[arc].rate);
+  }
+}
+
 }  // namespace
 
 class TestDesignerMethods : public QObject {
@@ -91,8 +116,7 @@ private Q_SLOTS:
     Fixture fixture;
     auto* method = fixture.child<QComboBox>("generateMethod");
     for (const workflow::Generator& each : workflow::generators()) {
-      const bool isShown = each.form == workflow::ScheduleForm::forest;
-      QCOMPARE(method->findData(QString::fromStdString(each.id)) >= 0, isShown);
+      QVERIFY2(method->findData(QString::fromStdString(each.id)) >= 0, each.id.c_str());
     }
     QCOMPARE(method->currentData().toString(), QLatin1String(workflow::kDefaultMethod));
     QVERIFY(!fixture.child<QWidget>("generateExact")->isHidden());
@@ -134,7 +158,7 @@ private Q_SLOTS:
     QVERIFY2(fixture.book.failure().isEmpty(), qPrintable(fixture.book.failure()));
     QVERIFY(fixture.book.current() != nullptr);
     const ScheduleResultPtr& result = fixture.book.current()->result;
-    QCOMPARE(result->schedule.algbw.toString(), std::string("1024/3"));
+    QCOMPARE(result->algbw.toString(), std::string("1024/3"));
     QVERIFY(result->verdict.ok);
     QVERIFY(fixture.book.current()->name.contains(u"Trial"_s));
     // Kept in the file with its options.
@@ -146,6 +170,98 @@ private Q_SLOTS:
     QVERIFY((*loaded)->options == result->options);
   }
 
+  void schedulesOfSteps() {
+    Fixture fixture;
+    fixture.child<QComboBox>("generateMethod")->setCurrentText(u"Ring"_s);
+    QVERIFY(!fixture.child<QLabel>("generateMethodText")->text().isEmpty());
+    fixture.child<QPushButton>("generateButton")->click();
+    QTRY_VERIFY_WITH_TIMEOUT(!fixture.book.isRunning(), kLong);
+    QVERIFY2(fixture.book.failure().isEmpty(), qPrintable(fixture.book.failure()));
+    QVERIFY(fixture.book.current() != nullptr);
+    const ScheduleResultPtr result = fixture.book.current()->result;
+    const schedule::StepSchedule* steps = result->stepSchedule();
+    QVERIFY(steps != nullptr && result->forests() == nullptr && result->forest(1) == nullptr);
+    QVERIFY(result->cost && result->cost->steps == 31 && steps->stepCount == 31);
+    QCOMPARE(result->algbw, result->cost->algbw);
+    QVERIFY(result->bound && result->algbw < *result->bound && !result->meetsBound);
+    QCOMPARE(result->shareOfBound(), percentOf(result->algbw, *result->bound));
+    QVERIFY(result->sizeText().startsWith(QString::number(steps->transfers.size())));
+    checkLoadsOfSteps(*result);
+    // Kept in a file of its own kind.
+    QCOMPARE(fileSuffix(*result), u".schedule.json"_s);
+    QCOMPARE(fileSuffix(fixture.dialog.options()), u".schedule.json"_s);
+    QTemporaryDir folder;
+    const QString path = folder.filePath(u"a.schedule.json"_s);
+    QVERIFY(saveSchedule(path, *result));
+    const auto loaded = loadSchedule(path, {});
+    QVERIFY2(loaded, loaded ? "" : describe(loaded.error()).c_str());
+    QVERIFY((*loaded)->options == result->options);
+    QVERIFY(*(*loaded)->stepSchedule() == *steps);
+    QCOMPARE(*(*loaded)->bound, *result->bound);
+    // The same again is no second schedule.
+    fixture.child<QPushButton>("generateButton")->click();
+    QTRY_VERIFY_WITH_TIMEOUT(!fixture.book.isRunning(), kLong);
+    QCOMPARE(fixture.book.entries().size(), std::size_t(1));
+  }
+
+  void transfersAreFiltered() {
+    Fixture fixture;
+    ScheduleOptions options;
+    options.method = "ring";
+    const auto made = makeSchedule(*fixture.file.document().facts(), options, {});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    TransferPanel panel;
+    panel.setResult(*made);
+    TransferModel& model = panel.model();
+    const auto all = static_cast<int>((*made)->stepSchedule()->transfers.size());
+    QCOMPARE(model.rowCount(), all);
+    const FabricMap map(**made, fixture.file.document().model());
+    QVERIFY(transferMarks(model, {}, map, {}).empty());
+    // A step of a ring: one transfer to each GPU.
+    panel.setStep(4);
+    QCOMPARE(model.rowCount(), 32);
+    QCOMPARE(model.index(0, TransferModel::kStep).data().toString(), u"5"_s);
+    std::vector<TreeMark> marks = transferMarks(model, {}, map, u" !"_s);
+    QCOMPARE(marks.size(), std::size_t(1));
+    QCOMPARE(marks.front().label, u"Step 5 (32) !"_s);
+    QVERIFY(!marks.front().paths.empty() && !marks.front().paths.front().empty());
+    // One shard goes all the way round.
+    panel.setStep({});
+    panel.findChild<QComboBox*>(u"transferShard"_s)->setCurrentIndex(1);
+    QCOMPARE(model.rowCount(), 31);
+    for (int row = 0; row < model.rowCount(); ++row) {
+      QCOMPARE(model.index(row, TransferModel::kData).data().toString(), model.nameOfShard(0));
+    }
+    panel.findChild<QLineEdit*>(u"transferSearch"_s)->setText(model.gpuName(3));
+    QVERIFY(model.rowCount() >= 1 && model.rowCount() < 31);
+    panel.clearChoice();
+    panel.findChild<QLineEdit*>(u"transferSearch"_s)->clear();
+    QCOMPARE(model.rowCount(), all);
+    // Chosen rows are drawn alone.
+    panel.table().selectRow(7);
+    QCOMPARE(panel.chosenTransfers(), std::vector<std::size_t>{7});
+    marks = transferMarks(model, panel.chosenTransfers(), map, {});
+    QCOMPARE(marks.size(), std::size_t(1));
+    QCOMPARE(marks.front().paths.size(), std::size_t(1));
+    panel.setResult(nullptr);
+    QCOMPARE(model.rowCount(), 0);
+  }
+
+  void stepsPlay() {
+    Fixture fixture;
+    ScheduleOptions options;
+    options.method = "recursive-doubling";
+    const auto made = makeSchedule(*fixture.file.document().facts(), options, {});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    TransferPanel panel;
+    panel.setResult(*made);
+    panel.findChild<QToolButton*>(u"transferPlay"_s)->click();
+    QVERIFY(panel.step() == 0);
+    QTRY_VERIFY_WITH_TIMEOUT(panel.step() == (*made)->stepSchedule()->stepCount - 1, kLong);
+    panel.findChild<QToolButton*>(u"transferPrevious"_s)->click();
+    QVERIFY(panel.step() == (*made)->stepSchedule()->stepCount - 2);
+  }
+
   void collectiveThatItDoesNotMake() {
     Fixture fixture;
     fixture.child<QComboBox>("generateMethod")->setCurrentText(u"Trial"_s);
@@ -154,6 +270,7 @@ private Q_SLOTS:
     fixture.bound.setQuestion({.collective = Collective::allreduce});
     QTRY_VERIFY_WITH_TIMEOUT(!fixture.child<QPushButton>("generateButton")->isEnabled(), kLong);
     QVERIFY(fixture.child<QPushButton>("generateButton")->toolTip().contains(u"Trial"_s));
+    QVERIFY(fixture.child<QLabel>("generateMethodText")->text().contains(u"Trial"_s));
     ScheduleOptions options = fixture.dialog.options();
     const auto refused = makeSchedule(*fixture.file.document().facts(), options, {});
     QVERIFY(!refused);

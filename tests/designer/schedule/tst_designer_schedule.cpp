@@ -337,11 +337,11 @@ void TestDesignerSchedule::generateShowsTheVerdict() {
   const ScheduleResult& result = *fixture.current()->result;
   QVERIFY(result.meetsBound && result.verdict.ok && result.verdict.boundProved);
   QVERIFY(QTest::qWaitFor([&] { return fixture.editor()->bound().isCurrent(); }, kLong));
-  QCOMPARE(result.schedule.algbw, *fixture.editor()->bound().bound()->algbw);
+  QCOMPARE(result.algbw, *fixture.editor()->bound().bound()->algbw);
   QVERIFY2(fixture.label("scheduleVerdict").contains(u"Meets the bound, verified"_s),
            qPrintable(fixture.label("scheduleVerdict")));
-  QVERIFY(fixture.label("scheduleExact").contains(QString::fromStdString(result.schedule.algbw.toString())));
-  QVERIFY(fixture.label("scheduleNumber").startsWith(decimal(result.schedule.algbw)));
+  QVERIFY(fixture.label("scheduleExact").contains(QString::fromStdString(result.algbw.toString())));
+  QVERIFY(fixture.label("scheduleNumber").startsWith(decimal(result.algbw)));
   QVERIFY(fixture.label("scheduleDetails").contains(u"no schedule can be faster"_s));
   auto* list = fixture.window->findChild<QListView*>(u"scheduleList"_s);
   QCOMPARE(list->model()->rowCount(), 1);
@@ -358,10 +358,10 @@ void TestDesignerSchedule::fixedTreesSayWhatTheyLose() {
   fixture.book()->setOptions(options);
   QVERIFY(fixture.generate());
   const ScheduleResult& lossy = *fixture.current()->result;
-  QVERIFY(lossy.schedule.algbw < lossy.schedule.bound);
+  QVERIFY(lossy.algbw < *lossy.bound);
   QVERIFY(!lossy.meetsBound);
   QCOMPARE(lossy.k, 1);
-  QVERIFY(lossy.verdictText().contains(percentOf(lossy.schedule.algbw, lossy.schedule.bound)));
+  QVERIFY(lossy.verdictText().contains(percentOf(lossy.algbw, *lossy.bound)));
   // The scan takes the best, with the fewest trees among equals.
   options.treeCount = TreeCount::scan;
   options.maxK = 4;
@@ -370,10 +370,10 @@ void TestDesignerSchedule::fixedTreesSayWhatTheyLose() {
   const ScheduleResult& scanned = *fixture.current()->result;
   QCOMPARE(scanned.scanned.size(), 4U);
   for (const KValue& value : scanned.scanned) {
-    QVERIFY(value.algbw < scanned.schedule.algbw || value.k >= scanned.k);
-    QVERIFY(value.algbw <= scanned.schedule.algbw);
+    QVERIFY(value.algbw < scanned.algbw || value.k >= scanned.k);
+    QVERIFY(value.algbw <= scanned.algbw);
   }
-  QCOMPARE(scanned.scanned.front().algbw, lossy.schedule.algbw);
+  QCOMPARE(scanned.scanned.front().algbw, lossy.algbw);
 }
 
 void TestDesignerSchedule::failuresAreOneMessage() {
@@ -470,7 +470,7 @@ void TestDesignerSchedule::keptBesideTheFile() {
   QVERIFY(fixture.editor()->file().isModified());
   QVERIFY(fixture.save());
   QVERIFY(!fixture.editor()->file().isModified());
-  const Rational algbw = fixture.current()->result->schedule.algbw;
+  const Rational algbw = fixture.current()->result->algbw;
   const QString file = fixture.current()->path;
   QCOMPARE(QFileInfo(file).path(), ScheduleBook::folderOf(path));
   QVERIFY(QFileInfo::exists(file));
@@ -489,7 +489,7 @@ void TestDesignerSchedule::keptBesideTheFile() {
   QCOMPARE(fixture.book()->entries().size(), 1U);
   QVERIFY(fixture.current() != nullptr && fixture.current()->result);
   QCOMPARE(fixture.current()->name, u"before_the upgrade"_s);
-  QCOMPARE(fixture.current()->result->schedule.algbw, algbw);
+  QCOMPARE(fixture.current()->result->algbw, algbw);
   QVERIFY(fixture.current()->result->options == [&] {
     ScheduleOptions same = options;
     same.k = fixture.current()->result->options.k;
@@ -637,7 +637,7 @@ void TestDesignerSchedule::hostileFilesAreRefused() {
   QVERIFY(write("empty.forest.json", {}));
   // A claim that the trees do not keep.
   QByteArray faster = text;
-  const QByteArray claim = "\"algbw\": \"" + QByteArray::fromStdString(result->schedule.algbw.toString()) + '"';
+  const QByteArray claim = "\"algbw\": \"" + QByteArray::fromStdString(result->algbw.toString()) + '"';
   const QByteArray compact = QByteArray(claim).replace(": ", ":");
   QVERIFY(faster.contains(claim) || faster.contains(compact));
   faster.replace(claim, "\"algbw\": \"99999\"").replace(compact, "\"algbw\":\"99999\"");
@@ -911,7 +911,7 @@ void TestDesignerSchedule::charts() {
   fixture.window->actions()[u"view.charts"_s]->trigger();
   QVERIFY(QTest::qWaitFor([&] { return charts->values().size() == 4; }, kLong));
   for (const KValue& value : charts->values()) {
-    QVERIFY(value.algbw <= fixture.current()->result->schedule.bound);
+    QVERIFY(value.algbw <= *fixture.current()->result->bound);
     QVERIFY(value.algbw.isPositive());
   }
   const QString csv = charts->csv(ChartPanel::Which::treeCount);
@@ -960,7 +960,7 @@ void TestDesignerSchedule::treesForSizesAndLoss() {
   const ScheduleResultPtr result = fixture.current()->result;
   QVERIFY(result->chosen.has_value());
   QCOMPARE(result->k, result->chosen->k);
-  const Rational share = result->schedule.algbw / result->schedule.bound;
+  const Rational share = result->algbw / *result->bound;
   QVERIFY(result->chosen->loss == Rational(1) - share);
   QVERIFY(result->paperK > 0 && result->optimumK > 0 && result->optimumK <= result->paperK);
   QVERIFY(result->paperK != result->k);
@@ -983,7 +983,7 @@ void TestDesignerSchedule::treesForSizesAndLoss() {
   QVERIFY(fixture.generate());
   const ScheduleResult& lossy = *fixture.current()->result;
   QVERIFY(lossy.k < result->optimumK);
-  QVERIFY(lossy.schedule.algbw / lossy.schedule.bound >= Rational(95, 100));
+  QVERIFY(lossy.algbw / *lossy.bound >= Rational(95, 100));
   QVERIFY(fixture.label("scheduleFacts").contains(u"loses at most 5%"_s));
 }
 
@@ -1026,7 +1026,7 @@ void TestDesignerSchedule::theOptionsDialog() {
   QTest::mouseClick(dialog->findChild<QPushButton*>(u"generateButton"_s), Qt::LeftButton);
   QVERIFY(fixture.isDone());
   QVERIFY2(fixture.current() != nullptr, qPrintable(fixture.book()->failure()));
-  QCOMPARE(*fixture.current()->result->schedule.root, 5);
+  QCOMPARE(*fixture.current()->result->root(), 5);
   QCOMPARE(fixture.window->workspace().mode(), Mode::schedule);
 }
 
@@ -1038,7 +1038,7 @@ void TestDesignerSchedule::amountsPerGpu() {
   fixture.book()->setOptions(options);
   QVERIFY(fixture.generate());
   const ScheduleResultPtr result = fixture.current()->result;
-  QCOMPARE(result->schedule.amounts, (std::vector<std::int64_t>{1, 1, 1, 3, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0}));
+  QCOMPARE(result->forests()->amounts, (std::vector<std::int64_t>{1, 1, 1, 3, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0}));
   QVERIFY(result->verdict.ok);
   QVERIFY(result->meetsBound);
   QVERIFY(fixture.save());
@@ -1079,7 +1079,7 @@ void TestDesignerSchedule::aPartOfTheGpus() {
   const auto loaded = loadSchedule(fixture.current()->path, {});
   QVERIFY(loaded);
   QCOMPARE((*loaded)->options.gpus, fixture.current()->result->options.gpus);
-  QCOMPARE(digestNow(*fixture.editor()->document().facts(), (*loaded)->options.gpus), (*loaded)->schedule.fabricDigest);
+  QCOMPARE(digestNow(*fixture.editor()->document().facts(), (*loaded)->options.gpus), (*loaded)->fabricDigest());
 }
 
 // ---- export
@@ -1265,7 +1265,7 @@ void TestDesignerSchedule::openingAForest() {
   QCOMPARE(fixture.window->workspace().mode(), Mode::schedule);
   QCOMPARE(fixture.book()->entries().size(), 1U);
   QCOMPARE(fixture.current()->name, u"run 7"_s);
-  QCOMPARE(fixture.current()->result->schedule.algbw, result->schedule.algbw);
+  QCOMPARE(fixture.current()->result->algbw, result->algbw);
   QVERIFY(fixture.editor()->model().header().extra.find("coppice_request") == std::string::npos);
   QVERIFY(QTest::qWaitFor([&] { return fixture.book()->isFresh(*fixture.current()); }, kLong));
   // Once more: the document with these facts is open already.
@@ -1285,16 +1285,16 @@ void TestDesignerSchedule::openingTrees() {
   QVERIFY(fixture.generate());
   const QString path = fixture.dir.filePath(u"ours.xml"_s);
   QVERIFY(io::saveFile(path.toStdString(), [&](std::ostream& out) {
-    return io::writeTreeXml(out, fixture.current()->result->schedule, *fixture.current()->result->fabric);
+    return io::writeTreeXml(out, *fixture.current()->result->forests(), *fixture.current()->result->fabric);
   }));
-  const Rational algbw = fixture.current()->result->schedule.algbw;
+  const Rational algbw = fixture.current()->result->algbw;
   fixture.window->files().openFile(path);
   QVERIFY(QTest::qWaitFor([&] { return !fixture.activity->isOpening(); }, kLong));
   QVERIFY2(fixture.answers->failures.isEmpty(), qPrintable(fixture.answers->failures.join(u'\n')));
   QCOMPARE(fixture.window->workspace().contexts().size(), 1U);
   QCOMPARE(fixture.book()->entries().size(), 2U);
   QCOMPARE(fixture.current()->name, u"ours"_s);
-  QCOMPARE(fixture.current()->result->schedule.algbw, algbw);
+  QCOMPARE(fixture.current()->result->algbw, algbw);
   QVERIFY(fixture.current()->result->meetsBound);
   // Without the fabric: one that carries exactly these trees.
   QVERIFY(fixture.window->files().close(*fixture.editor()));

@@ -15,9 +15,9 @@ namespace coppice::designer {
 namespace {
 
 /// The schedule as its file would be.
-Result<QByteArray> forestText(const ScheduleResultPtr& result) {
+Result<QByteArray> scheduleText(const ScheduleResultPtr& result) {
   const QTemporaryDir folder;
-  const QString path = folder.filePath(u"schedule.forest.json"_s);
+  const QString path = folder.filePath(u"schedule"_s + fileSuffix(*result));
   if (Outcome saved = saveSchedule(path, *result); !saved) {
     return saved.error();
   }
@@ -32,11 +32,13 @@ RunnableSchedule runnable(const ScheduleEntry& entry) {
   RunnableSchedule schedule;
   schedule.key = u"schedule:%1"_s.arg(entry.id);
   schedule.name = entry.name;
-  schedule.suffix = u"forest.json"_s;
-  schedule.boundGBps = entry.result->schedule.bound.toDouble();
+  schedule.suffix = fileSuffix(*entry.result).mid(1);
+  if (entry.result->bound) {
+    schedule.boundGBps = entry.result->bound->toDouble();
+  }
   schedule.ranks = entry.result->fabric->gpuCount();
-  schedule.root = entry.result->schedule.root.value_or(-1);
-  schedule.bytes = [result = entry.result] { return forestText(result); };
+  schedule.root = entry.result->root().value_or(-1);
+  schedule.bytes = [result = entry.result] { return scheduleText(result); };
   return schedule;
 }
 

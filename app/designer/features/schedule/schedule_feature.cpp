@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/schedule/schedule_feature.hpp"
 
+#include <QDockWidget>
 #include <QFileInfo>
 #include <utility>
 
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedule/export_dialog.hpp"
+#include "designer/schedule/transfer_panel.hpp"
 #include "designer/schedule/tree_drawing.hpp"
 
 using namespace Qt::StringLiterals;
@@ -16,7 +18,7 @@ namespace {
 /// The name of the file without what its format adds.
 QString nameOfForest(const QString& path) {
   QString name = QFileInfo(path).fileName();
-  for (const QString& suffix : {u".forest.json"_s, u".trees.xml"_s, u".xml"_s, u".json"_s}) {
+  for (const QString& suffix : {kForestSuffix, kStepsSuffix, u".trees.xml"_s, u".xml"_s, u".json"_s}) {
     if (name.endsWith(suffix, Qt::CaseInsensitive) && name.size() > suffix.size()) {
       name.chop(suffix.size());
       break;
@@ -136,8 +138,8 @@ void ScheduleFeature::addViewActions() {
                   m_activity->showRootOfSelection();
                 });
   m_actions.add({u"schedule.clear-trees"_s,
-                 tr("Hide Tree&s"),
-                 tr("Draw the fabric without trees"),
+                 tr("Hide Tree&s and Transfers"),
+                 tr("Draw the fabric without trees and transfers"),
                  {QKeySequence(u"Ctrl+Shift+E"_s)}},
                 [this](bool) { m_activity->clearTrees(); });
   QAction* heat = m_actions.add({u"schedule.heat"_s,
@@ -156,6 +158,7 @@ void ScheduleFeature::addDocks(const FeatureHost& host) {
   const std::vector<Mode> mode{Mode::schedule};
   host.addDock({u"schedules"_s, tr("Schedule"), m_activity->panel(), Qt::RightDockWidgetArea, mode});
   host.addDock({u"trees"_s, tr("Trees"), m_activity->trees(), Qt::BottomDockWidgetArea, mode});
+  host.addDock({u"transfers"_s, tr("Transfers"), m_activity->transfers(), Qt::BottomDockWidgetArea, mode});
   host.addDock({u"link-loads"_s, tr("Link Loads"), m_activity->loads(), Qt::BottomDockWidgetArea, mode});
   host.addDock({u"tree"_s, tr("One Tree"), m_activity->drawing(), Qt::BottomDockWidgetArea, mode});
   host.addDock({u"charts"_s, tr("Charts"), m_activity->charts(), Qt::BottomDockWidgetArea, mode});
@@ -163,6 +166,7 @@ void ScheduleFeature::addDocks(const FeatureHost& host) {
 
 void ScheduleFeature::connectActivity() {
   connect(m_activity, &ScheduleActivity::message, &m_workspace, &Workspace::say);
+  connect(m_activity, &ScheduleActivity::transfersWanted, this, [this] { m_actions[u"view.transfers"_s]->trigger(); });
   connect(m_activity, &ScheduleActivity::modeWanted, this, [this] { m_workspace.setMode(Mode::schedule); });
   connect(m_activity, &ScheduleActivity::runningChanged, this, &ScheduleFeature::updateActions);
   connect(m_activity, &ScheduleActivity::currentChanged, this, [this] {
@@ -192,6 +196,17 @@ void ScheduleFeature::updateActions() {
   enable({"schedule.cancel"}, book != nullptr && book->isRunning());
 }
 
+void ScheduleFeature::showContents(const ScheduleResult& result) {
+  const bool hasTrees = result.forests() != nullptr;
+  QWidget* const shown = hasTrees ? static_cast<QWidget*>(m_activity->trees()) : m_activity->transfers();
+  const QWidget* const other = hasTrees ? static_cast<QWidget*>(m_activity->transfers()) : m_activity->trees();
+  auto* const dock = qobject_cast<QDockWidget*>(shown->parentWidget());
+  // The dock of the other form lies over it and has nothing to show.
+  if (dock != nullptr && !other->visibleRegion().isEmpty()) {
+    dock->raise();
+  }
+}
+
 void ScheduleFeature::followChoice() {
   ScheduleBook* book = m_activity->book();
   const ScheduleEntry* chosen = book != nullptr ? book->current() : nullptr;
@@ -205,6 +220,7 @@ void ScheduleFeature::followChoice() {
   if (!isChosen || context == nullptr || m_workspace.mode() != Mode::schedule || entry == nullptr) {
     return;
   }
+  showContents(*entry->result);
   const ScheduleOptions& made = entry->result->options;
   Question question = context->bound().question();
   question.collective = made.collective;
@@ -215,7 +231,7 @@ void ScheduleFeature::followChoice() {
 void ScheduleFeature::openForest(const ScheduleResultPtr& result, const QString& path, bool isInferred) {
   // A document with these very facts takes the schedule; else its own fabric is opened for it.
   const auto holds = [&](EditorContext* context) {
-    return context != nullptr && digestNow(*context->document().facts(), {}) == result->schedule.fabricDigest;
+    return context != nullptr && digestNow(*context->document().facts(), {}) == result->fabricDigest();
   };
   EditorContext* owner = holds(current()) ? current() : nullptr;
   for (EditorContext* context : m_workspace.contexts()) {

@@ -28,6 +28,8 @@ private:
   void follow();
   /// The bound is about the schedule that was chosen.
   void followChoice();
+  /// Trees or transfers, whichever the schedule has.
+  void showContents(const ScheduleResult& result);
   void updateActions();
   void openForest(const ScheduleResultPtr& result, const QString& path, bool isInferred);
 
