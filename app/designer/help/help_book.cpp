@@ -20,9 +20,10 @@ namespace {
 constexpr std::array kOrder = {
     "start",      "draw",         "devices", "linking",      "boxes",         "properties",  "nodes",
     "outline",    "find",         "minimap", "history",      "files",         "bound",       "problems",
-    "analyse",    "upgrades",     "damage",  "what-if",      "schedules",     "trees",       "loads",
-    "charts",     "export",       "run",     "pictures",     "commands",      "glossary",    "designer",
-    "quickstart", "command-line", "running", "fabric-files", "exact-results", "performance", "building"};
+    "analyse",    "upgrades",     "damage",  "what-if",      "schedules",     "trees",       "transfers",
+    "loads",      "charts",       "export",  "run",          "pictures",      "commands",    "glossary",
+    "designer",   "quickstart",   "command-line", "running", "fabric-files",  "exact-results", "performance",
+    "building"};
 
 HelpTopic readTopic(const QString& id) {
   HelpTopic topic;

@@ -90,6 +90,8 @@ GenerateDialog::GenerateDialog(QWidget* parent)
   m_method->setMaxVisibleItems(kMaxMethods);
   m_methodText->setObjectName(u"generateMethodText"_s);
   m_methodText->setWordWrap(true);
+  constexpr int kTextWidth = 280;
+  m_methodText->setMinimumWidth(kTextWidth);
   m_root->setObjectName(u"generateRoot"_s);
   m_root->setAccessibleName(tr("Root"));
   m_gpus->setObjectName(u"generateGpus"_s);

@@ -395,7 +395,7 @@ void SchedulePanel::updateList() {
         state = !isFresh ? State::stale : (result.meetsBound ? State::good : State::lossy);
         mark = result.shareOfBound() + (isFresh ? QString() : u" · "_s + tr("stale"));
         line = summaryOf(result) + u'\n' + QString::fromStdString(result.algbw.toString()) + u" · "_s +
-               result.sizeText() + u" · "_s + (result.seconds > 0 ? duration(result.seconds) : tr("from its file"));
+               result.sizeText() + u" · "_s + (result.seconds > 0 ? duration(result.seconds) : tr("from file"));
         item->setToolTip(collectiveName(result.options.collective) + u": "_s + line +
                          (isFresh ? QString() : u"\n"_s + tr("The fabric has changed since.")) +
                          (entry.problem.isEmpty() ? QString() : u"\n"_s + entry.problem));

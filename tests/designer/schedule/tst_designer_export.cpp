@@ -203,7 +203,7 @@ void TestDesignerExport::fewerPeersWithOneClick() {
   QVERIFY2(dialog.check()->isOk, qPrintable(dialog.check()->summary));
   QCOMPARE(dialog.options().instances, 16);
   QVERIFY(dialog.result()->options.maxPeers == peers);
-  QVERIFY(schedule::maxPeers(dialog.result()->schedule, *dialog.result()->fabric) <= peers);
+  QVERIFY(schedule::maxPeers(*dialog.result()->forests(), *dialog.result()->fabric) <= peers);
   QVERIFY(dialog.command().contains(u"--max-peers %1"_s.arg(peers)));
 }
 

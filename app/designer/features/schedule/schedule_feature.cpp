@@ -175,7 +175,12 @@ void ScheduleFeature::connectActivity() {
   });
   connect(m_activity, &ScheduleActivity::forestOpened, this, &ScheduleFeature::openForest);
   connect(&m_workspace, &Workspace::modeChanged, this,
-          [this](Mode mode) { m_activity->setActive(mode == Mode::schedule); });
+          [this](Mode mode) {
+            m_activity->setActive(mode == Mode::schedule);
+            if (mode == Mode::schedule && currentEntry() != nullptr) {
+              showContents(*currentEntry()->result);
+            }
+          });
   connect(&m_workspace, &Workspace::currentChanged, this, &ScheduleFeature::follow);
 }
 
