@@ -225,7 +225,7 @@ private Q_SLOTS:
     QCOMPARE(marks.size(), std::size_t(1));
     QCOMPARE(marks.front().label, u"Step 5 (32) !"_s);
     QVERIFY(!marks.front().paths.empty() && !marks.front().paths.front().empty());
-    // One shard goes all the way round.
+    // One shard visits every other GPU.
     panel.setStep({});
     panel.findChild<QComboBox*>(u"transferShard"_s)->setCurrentIndex(1);
     QCOMPARE(model.rowCount(), 31);
