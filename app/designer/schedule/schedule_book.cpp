@@ -41,6 +41,12 @@ QString asFileName(const QString& name) {
   return result.trimmed();
 }
 
+/// See ScheduleBook::setSharedFolder().
+QString& theSharedFolder() {
+  static QString folder;
+  return folder;
+}
+
 /// Of a file of the list; empty where it is none of ours.
 QString suffixOf(const QString& path) {
   const auto found = std::find_if(kSuffixes.begin(), kSuffixes.end(), [&](const QString& suffix) {
@@ -173,7 +179,23 @@ QString ScheduleBook::folderOf(const QString& fabricPath) {
       break;
     }
   }
-  return file.dir().filePath(base + u".schedules"_s);
+  const QDir folder = sharedFolder().isEmpty() ? file.dir() : QDir(sharedFolder());
+  return folder.filePath(base + u".schedules"_s);
+}
+
+void ScheduleBook::setSharedFolder(const QString& folder) {
+  theSharedFolder() = folder;
+}
+
+QString ScheduleBook::sharedFolder() {
+  return theSharedFolder();
+}
+
+QString ScheduleBook::folderHere() const {
+  if (m_file.path().isEmpty() && sharedFolder().isEmpty()) {
+    return {};
+  }
+  return folderOf(m_file.path().isEmpty() ? m_file.displayName() : m_file.path());
 }
 
 const ScheduleEntry* ScheduleBook::find(int id) const {
@@ -326,7 +348,7 @@ bool ScheduleBook::isUnsaved(const ScheduleEntry& entry) const {
   if (entry.path.isEmpty()) {
     return entry.result != nullptr;
   }
-  return m_file.path().isEmpty() || QFileInfo(entry.path).dir() == QDir(m_file.workFolder());
+  return folderHere().isEmpty() || QFileInfo(entry.path).dir() == QDir(m_file.workFolder());
 }
 
 void ScheduleBook::followUnsaved() {
@@ -340,7 +362,7 @@ QString ScheduleBook::freeName(const QString& wanted) const {
   const auto isTaken = [&](const QString& candidate) {
     return std::any_of(m_entries.begin(), m_entries.end(),
                        [&](const ScheduleEntry& each) { return isSame(each.name, candidate); }) ||
-           (!m_file.path().isEmpty() && isTakenIn(folderOf(m_file.path()), candidate));
+           (!folderHere().isEmpty() && isTakenIn(folderHere(), candidate));
   };
   for (int number = 2; isTaken(name); ++number) {
     name = u"%1 (%2)"_s.arg(base).arg(number);
@@ -413,7 +435,7 @@ Outcome ScheduleBook::remove(int id) {
 
 bool ScheduleBook::isSettled() const {
   const bool isWaiting =
-      !m_file.workFolder().isEmpty() && std::any_of(m_entries.begin(), m_entries.end(), [](const ScheduleEntry& each) {
+      !(m_file.workFolder().isEmpty() && sharedFolder().isEmpty()) && std::any_of(m_entries.begin(), m_entries.end(), [](const ScheduleEntry& each) {
         return each.result && each.path.isEmpty() && each.problem.isEmpty();
       });
   return m_reading == 0 && m_writing == 0 && !m_isSaving && !isWaiting;
@@ -475,14 +497,21 @@ void ScheduleBook::readNext() {
 }
 
 void ScheduleBook::writeNext() {
-  const QString folder = m_file.workFolder();
-  if (m_writing != 0 || m_isSaving || folder.isEmpty()) {
+  if (m_writing != 0 || m_isSaving) {
     return;
   }
   const auto next = std::find_if(m_entries.begin(), m_entries.end(), [](const ScheduleEntry& each) {
     return each.result && each.path.isEmpty() && each.problem.isEmpty();
   });
   if (next == m_entries.end()) {
+    return;
+  }
+  if (!sharedFolder().isEmpty()) {
+    saveAll();
+    return;
+  }
+  const QString folder = m_file.workFolder();
+  if (folder.isEmpty()) {
     return;
   }
   m_writing = next->id;
@@ -512,7 +541,7 @@ void ScheduleBook::saveAll() {
     ScheduleResultPtr result;  // null while it is not read
     QString to;
   };
-  const QString folder = folderOf(m_file.path());
+  const QString folder = folderHere();
   std::vector<Move> moves;
   for (ScheduleEntry& each : m_entries) {
     const bool isHere = !each.path.isEmpty() && QFileInfo(each.path).dir() == QDir(folder);

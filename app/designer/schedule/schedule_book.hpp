@@ -76,8 +76,12 @@ public:
   Outcome remove(int id);
   /// Nothing waits to be read or written.
   [[nodiscard]] bool isSettled() const;
-  /// Where the schedules of a fabric file lie.
+  /// Where the schedules of a fabric file lie: beside it, or in the shared folder where there is one.
   [[nodiscard]] static QString folderOf(const QString& fabricPath);
+  /// A folder for the schedules of all documents, untitled ones included. They are written there as they are made.
+  /// Empty, as at first: schedules lie beside their fabric and are written when it is saved.
+  static void setSharedFolder(const QString& folder);
+  [[nodiscard]] static QString sharedFolder();
 
 Q_SIGNALS:
   /// Entries, their states or freshness.
@@ -98,6 +102,8 @@ private:
   /// Puts all of them into the folder of the file, by one job that is not stopped when the document is closed.
   void saveAll();
   void followUnsaved();
+  /// The folder of this document's schedules; empty for an untitled one without a shared folder.
+  [[nodiscard]] QString folderHere() const;
   /// The same schedule, made with the same options; nullptr if there is none.
   [[nodiscard]] const ScheduleEntry* twinOf(const ScheduleResult& result) const;
   void refreshDigests();

@@ -116,7 +116,9 @@ QStringList scheduleMenu() {
           u"schedule.copy-command"_s,
           {},
           u"schedule.rename"_s,
-          u"schedule.delete"_s};
+          u"schedule.delete"_s,
+          {},
+          u"schedule.folder"_s};
 }
 
 QStringList runMenu() {

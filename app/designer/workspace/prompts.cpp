@@ -42,6 +42,10 @@ QString Prompts::fileToSave(QWidget* parent, const QString& suggestion, const QS
   return QFileDialog::getSaveFileName(parent, Texts::tr("Save As"), suggestion, filter);
 }
 
+QString Prompts::folder(QWidget* parent, const QString& title, const QString& folder) {
+  return QFileDialog::getExistingDirectory(parent, title, folder);
+}
+
 std::optional<QString> Prompts::text(QWidget* parent, const QString& title, const QString& label,
                                      const QString& value) {
   bool isAccepted = false;

@@ -30,6 +30,8 @@ public:
   virtual QStringList filesToOpen(QWidget* parent, const QString& folder, const QString& filter);
   /// Where to save; empty = cancelled.
   virtual QString fileToSave(QWidget* parent, const QString& suggestion, const QString& filter);
+  /// A folder that exists; empty = cancelled.
+  virtual QString folder(QWidget* parent, const QString& title, const QString& folder);
   virtual std::optional<QString> text(QWidget* parent, const QString& title, const QString& label,
                                       const QString& value);
   virtual std::optional<int> number(QWidget* parent, const QString& title, const QString& label, int value, int least,

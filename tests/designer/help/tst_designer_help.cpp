@@ -43,6 +43,7 @@ public:
   }
   QStringList filesToOpen(QWidget*, const QString&, const QString&) override { return {}; }
   QString fileToSave(QWidget*, const QString&, const QString&) override { return {}; }
+  QString folder(QWidget*, const QString&, const QString&) override { return {}; }
   std::optional<QString> text(QWidget*, const QString&, const QString&, const QString&) override { return {}; }
   std::optional<int> number(QWidget*, const QString&, const QString&, int, int, int) override { return {}; }
   std::optional<bool> choice(QWidget*, const QString&, const QString&, const QString&, const QString&) override {

@@ -15,6 +15,7 @@
 #include <QSpinBox>
 #include <QTableView>
 #include <QTableWidget>
+#include <QScopeGuard>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTreeView>
@@ -58,6 +59,7 @@ public:
     suggestions << suggestion;
     return saveTo;
   }
+  QString folder(QWidget*, const QString&, const QString&) override { return folderChosen; }
   std::optional<QString> text(QWidget*, const QString&, const QString&, const QString&) override { return typed; }
   std::optional<int> number(QWidget*, const QString&, const QString&, int, int, int) override { return 2; }
   std::optional<bool> choice(QWidget*, const QString&, const QString& text, const QString&, const QString&) override {
@@ -67,6 +69,7 @@ public:
   void failure(QWidget*, const QString&, const QString& text) override { failures << text; }
 
   QString saveTo;
+  QString folderChosen;
   std::optional<QString> typed;
   std::optional<bool> chosen = true;
   QStringList suggestions;
@@ -177,6 +180,7 @@ private Q_SLOTS:
   void failuresAreOneMessage();
   void cancelKeepsTheLastResult();
   void staleAfterAnEdit();
+  void keptInOneFolder();
   void keptBesideTheFile();
   void untitledIsWrittenOnceItHasAFile();
   void theSameAgainAddsNothing();
@@ -453,6 +457,45 @@ void TestDesignerSchedule::staleAfterAnEdit() {
 }
 
 // ---- files
+
+void TestDesignerSchedule::keptInOneFolder() {
+  const auto reset = qScopeGuard([] { ScheduleBook::setSharedFolder({}); });
+  Fixture fixture;
+  QVERIFY(fixture.open("2x-dgx-a100.fabric.json"));
+  const QString path = fixture.editor()->file().path();
+  // Nothing was chosen: all stays as it is.
+  fixture.run("schedule.folder");
+  QVERIFY(ScheduleBook::sharedFolder().isEmpty());
+  QVERIFY(!fixture.window->actions()[u"schedule.folder"_s]->isChecked());
+  const QTemporaryDir shared;
+  fixture.answers->folderChosen = shared.path();
+  fixture.run("schedule.folder");
+  QCOMPARE(ScheduleBook::sharedFolder(), shared.path());
+  QVERIFY(fixture.window->actions()[u"schedule.folder"_s]->isChecked());
+  // Written at once, and nothing is unsaved.
+  QVERIFY(fixture.generate());
+  QVERIFY(fixture.isSettled());
+  QCOMPARE(QFileInfo(fixture.current()->path).path(), shared.filePath(u"2x-dgx-a100.schedules"_s));
+  QVERIFY(QFileInfo::exists(fixture.current()->path));
+  QVERIFY(!fixture.editor()->file().isModified());
+  QVERIFY(!QFileInfo::exists(fixture.dir.filePath(u"2x-dgx-a100.schedules"_s)));
+  QVERIFY(loadSchedule(fixture.current()->path, {}));
+  // It is there again with the document.
+  DocumentFile again;
+  QVERIFY(again.open(path));
+  LiveBound bound(again.document());
+  ScheduleBook* book = ScheduleActivity::bookOf(again, bound);
+  QTRY_VERIFY_WITH_TIMEOUT(book->isSettled() && book->current() != nullptr, kLong);
+  QCOMPARE(book->current()->name, fixture.current()->name);
+  // Untitled documents too.
+  QVERIFY(fixture.openPreset("dgx-a100", {{"boxes", "1"}}));
+  QVERIFY(fixture.generate());
+  QVERIFY(fixture.isSettled());
+  QVERIFY(fixture.current()->path.startsWith(shared.path() + u'/'));
+  // Back to the default.
+  fixture.run("schedule.folder");
+  QVERIFY(ScheduleBook::sharedFolder().isEmpty());
+}
 
 void TestDesignerSchedule::keptBesideTheFile() {
   Fixture fixture;

@@ -30,6 +30,7 @@ public:
   }
   QStringList filesToOpen(QWidget*, const QString&, const QString&) override { return open; }
   QString fileToSave(QWidget*, const QString&, const QString&) override { return saveTo; }
+  QString folder(QWidget*, const QString&, const QString&) override { return {}; }
   std::optional<QString> text(QWidget*, const QString&, const QString&, const QString&) override { return typed; }
   std::optional<int> number(QWidget*, const QString&, const QString&, int, int, int) override { return count; }
   std::optional<bool> choice(QWidget*, const QString&, const QString& text, const QString&, const QString&) override {

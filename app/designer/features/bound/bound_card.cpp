@@ -22,6 +22,9 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 namespace {
 
+constexpr double kNumberPixels = 38;
+constexpr double kNoNumberPixels = 22;
+
 constexpr int kNameRole = Qt::UserRole;
 constexpr int kChipHeight = 30;
 /// Chips that are shown until all are asked for.
@@ -141,7 +144,6 @@ BoundCard::BoundCard(QWidget* parent)
   auto* body = new QWidget(this);
   body->setProperty("role", u"panel"_s);
   body->setAttribute(Qt::WA_StyledBackground);
-  constexpr double kNumberPixels = 38;
   constexpr double kUnitPixels = 15;
   constexpr double kFigurePixels = 12.5;
   m_number->setFont(uiFont(kNumberPixels, QFont::Bold));
@@ -430,12 +432,14 @@ void BoundCard::refresh() {
   m_unit->setVisible(hasBound);
   m_exact->setVisible(hasBound);
   if (!hasBound) {
-    m_number->setText(u"–"_s);
+    m_number->setFont(uiFont(kNoNumberPixels, QFont::DemiBold));
+    m_number->setText(tr("No bound"));
     m_number->setToolTip({});
     m_why->setText(!m_editor ? tr("Open a fabric to see its maximum throughput.")
                              : (bound ? bound->why.toHtmlEscaped() : tr("Computing…")));
     return;
   }
+  m_number->setFont(uiFont(kNumberPixels, QFont::Bold));
   m_number->setText(QString::fromStdString(toDecimal(*bound->algbw)));
   m_number->setToolTip(tr("Exactly %1 GB/s: no schedule of this collective is faster on this fabric")
                            .arg(QString::fromStdString(bound->algbw->toString())));

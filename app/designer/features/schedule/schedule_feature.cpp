@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/schedule/schedule_feature.hpp"
 
+#include <QDir>
 #include <QDockWidget>
 #include <QFileInfo>
+#include <QSettings>
 #include <utility>
 
 #include "designer/document/fabric_file.hpp"
@@ -30,10 +32,11 @@ QString nameOfForest(const QString& path) {
 }  // namespace
 
 ScheduleFeature::ScheduleFeature(const FeatureHost& host)
-    : Feature(host), m_activity(new ScheduleActivity(promptsForActivity(), m_window)) {
+    : Feature(host), m_keepsSettings(host.options.keepsSettings), m_activity(new ScheduleActivity(promptsForActivity(), m_window)) {
   addGenerateActions();
   addScheduleActions();
   addViewActions();
+  addFolderAction();
   addDocks(host);
   connectActivity();
 }
@@ -152,6 +155,30 @@ void ScheduleFeature::addViewActions() {
   heat->setChecked(true);
   connect(m_activity->loads(), &LoadsPanel::heatToggled, this,
           [this, heat] { heat->setChecked(m_activity->loads()->isHeatWanted()); });
+}
+
+void ScheduleFeature::addFolderAction() {
+  const QString key = u"schedules/folder"_s;
+  if (m_keepsSettings) {
+    ScheduleBook::setSharedFolder(QSettings().value(key).toString());
+  }
+  QAction* action = m_actions.add(
+      {u"schedule.folder"_s, tr("&Keep Schedules in One Folder…"),
+       tr("Write every schedule into a folder of your choice as soon as it is generated"), {}, {}, true},
+      [this, key](bool isOn) {
+        QString folder;
+        if (isOn) {
+          folder = m_prompts.folder(m_window, tr("Folder for Schedules"), ScheduleBook::sharedFolder());
+        }
+        ScheduleBook::setSharedFolder(folder);
+        if (m_keepsSettings) {
+          QSettings().setValue(key, folder);
+        }
+        m_actions[u"schedule.folder"_s]->setChecked(!folder.isEmpty());
+        m_workspace.say(folder.isEmpty() ? tr("Schedules are saved beside their fabric")
+                                         : tr("Schedules are saved in %1").arg(QDir::toNativeSeparators(folder)));
+      });
+  action->setChecked(!ScheduleBook::sharedFolder().isEmpty());
 }
 
 void ScheduleFeature::addDocks(const FeatureHost& host) {

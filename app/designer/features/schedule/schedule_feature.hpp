@@ -21,6 +21,7 @@ private:
   void addGenerateActions();
   void addScheduleActions();
   void addViewActions();
+  void addFolderAction();
   void addDocks(const FeatureHost& host);
   void connectActivity();
   /// The current schedule with a result; nullptr: there is none.
@@ -33,6 +34,7 @@ private:
   void updateActions();
   void openForest(const ScheduleResultPtr& result, const QString& path, bool isInferred);
 
+  bool m_keepsSettings;
   ScheduleActivity* m_activity;
   QPointer<QObject> m_followedBook;
   int m_followedSchedule = 0;
