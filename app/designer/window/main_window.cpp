@@ -17,6 +17,7 @@
 #include "designer/features/analysis/analysis_feature.hpp"
 #include "designer/features/arrange/arrange_feature.hpp"
 #include "designer/features/bound/bound_feature.hpp"
+#include "designer/features/compare/compare_feature.hpp"
 #include "designer/features/edit/edit_feature.hpp"
 #include "designer/features/elements/elements_feature.hpp"
 #include "designer/features/files/file_feature.hpp"
@@ -119,6 +120,7 @@ void MainWindow::createFeatures() {
   m_palette = addFeature<PaletteFeature>(*m_loader);
   m_bound = addFeature<BoundFeature>();
   auto* schedule = addFeature<ScheduleFeature>();
+  addFeature<CompareFeature>(schedule->activity());
   addFeature<RunFeature>(schedule->activity());
   addFeature<ElementsFeature>();
   addFeature<ViewFeature>();

@@ -6,12 +6,14 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QSignalSpy>
 #include <QSpinBox>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QToolButton>
 
 #include "designer/document/fabric_file.hpp"
+#include "designer/schedule/compare_panel.hpp"
 #include "designer/schedule/fabric_map.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/generate_dialog.hpp"
@@ -260,6 +262,51 @@ private Q_SLOTS:
     QTRY_VERIFY_WITH_TIMEOUT(panel.step() == (*made)->stepSchedule()->stepCount - 1, kLong);
     panel.findChild<QToolButton*>(u"transferPrevious"_s)->click();
     QVERIFY(panel.step() == (*made)->stepSchedule()->stepCount - 2);
+  }
+
+  void comparison() {
+    Fixture fixture;
+    std::vector<ComparedSchedule> schedules;
+    for (const char* method : {"forestcoll", "ring", "recursive-doubling"}) {
+      ScheduleOptions options;
+      options.method = method;
+      const auto made = makeSchedule(*fixture.file.document().facts(), options, {});
+      QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+      schedules.push_back({static_cast<int>(schedules.size()) + 1, QString::fromLatin1(method), *made});
+    }
+    ComparePanel panel;
+    panel.resize(900, 260);
+    panel.setSchedules(schedules, 2);
+    // Nothing is simulated while nobody looks.
+    QTest::qWait(20);
+    QVERIFY(!panel.isSettled());
+    QVERIFY(panel.predictionOf(0) == nullptr);
+    panel.show();
+    QTRY_VERIFY_WITH_TIMEOUT(panel.isSettled(), kLong);
+    QCOMPARE(panel.table().rowCount(), 3);
+    QCOMPARE(panel.table().currentRow(), 1);
+    for (std::size_t row = 0; row < schedules.size(); ++row) {
+      const Prediction* prediction = panel.predictionOf(static_cast<int>(row));
+      QVERIFY2(prediction->problem.isEmpty(), qPrintable(prediction->problem));
+      QCOMPARE(prediction->rows.size(), comparedSizes().size());
+      for (const simulate::Row& each : prediction->rows) {
+        QVERIFY(each.algbw <= schedules[row].result->algbw.toDouble() * (1 + 1e-9));
+      }
+    }
+    // Few steps win where latency counts, the optimum where bandwidth does.
+    QVERIFY2(panel.fastestSizes(2).startsWith(u"1 KiB"_s), qPrintable(panel.fastestSizes(2)));
+    QVERIFY2(panel.fastestSizes(0).contains(u"from "_s), qPrintable(panel.fastestSizes(0)));
+    QCOMPARE(panel.csv().count(u'\n'), static_cast<qsizetype>(1 + 3 * comparedSizes().size()));
+    QSignalSpy chosen(&panel, &ComparePanel::chosen);
+    panel.table().selectRow(2);
+    QCOMPARE(chosen.size(), 1);
+    QCOMPARE(chosen.front().front().toInt(), 3);
+    // What stays is not simulated again.
+    schedules.erase(schedules.begin());
+    panel.setSchedules(schedules, 2);
+    QVERIFY(panel.isSettled());
+    QVERIFY(panel.fastestSizes(0).contains(u"1 GiB"_s) || panel.fastestSizes(0).contains(u"from "_s) ||
+            panel.fastestSizes(1) == u"all sizes"_s);
   }
 
   void collectiveThatItDoesNotMake() {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "designer/schedule/compare_panel.hpp"
+#include "designer/schedule/schedule_activity.hpp"
+#include "designer/workspace/feature.hpp"
+
+namespace coppice::designer {
+
+/// The schedules of a document held against each other.
+class CompareFeature : public Feature {
+  Q_OBJECT
+
+public:
+  /// @param schedules gives what is compared
+  CompareFeature(const FeatureHost& host, ScheduleActivity& schedules);
+
+private:
+  /// Those that answer the question of the current schedule: same collective, root, GPUs and fabric.
+  void follow();
+
+  ScheduleActivity& m_schedules;
+  ComparePanel* m_panel;
+};
+
+}  // namespace coppice::designer

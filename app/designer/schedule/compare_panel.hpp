@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+#include <QLabel>
+#include <QStackedWidget>
+#include <QString>
+#include <QTableWidget>
+#include <QToolButton>
+#include <QWidget>
+#include <QtCharts/QChart>
+#include <QtCharts/QChartView>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "designer/jobs/latest_job.hpp"
+#include "designer/schedule/prediction.hpp"
+
+namespace coppice::designer {
+
+/// A schedule that takes part in a comparison.
+struct ComparedSchedule {
+  int id = 0;  ///< of its book
+  QString name;
+  ScheduleResultPtr result;
+
+  friend bool operator==(const ComparedSchedule&, const ComparedSchedule&) = default;
+};
+
+/// The dock "Compare": the schedules of one collective with their exact figures and their predicted speed by size. They
+/// are simulated in the background, one after the other, once the panel can be seen.
+class ComparePanel : public QWidget {
+  Q_OBJECT
+
+public:
+  enum Column { kName, kBound, kAlgbw, kSteps, kAtSize, kFastest, kColumns };
+
+  explicit ComparePanel(QWidget* parent = nullptr);
+  ~ComparePanel() override;
+
+  /// All of one collective. @param current of the book
+  void setSchedules(std::vector<ComparedSchedule> schedules, int current);
+  /// Of the schedule in that row; nullptr while it is not known.
+  [[nodiscard]] const Prediction* predictionOf(int row) const;
+  /// "1 KiB to 64 KiB, from 16 MiB": where no other schedule of the list is faster. Empty where there is no such size.
+  [[nodiscard]] QString fastestSizes(int row) const;
+  [[nodiscard]] QTableWidget& table() { return *m_table; }
+  /// One line for each schedule and size.
+  [[nodiscard]] QString csv() const;
+  /// Nothing waits to be simulated.
+  [[nodiscard]] bool isSettled() const;
+
+Q_SIGNALS:
+  void generateWanted();
+  /// A row was chosen.
+  void chosen(int id);
+
+protected:
+  void showEvent(QShowEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+  struct Answer {
+    ScheduleResultPtr result;
+    PredictionPtr prediction;
+  };
+  QWidget* makeBody();
+  void setUpTable();
+  void predictNext();
+  void receive(const Answer& answer);
+  void fill();
+  void fillRow(int row);
+  void draw();
+  void hover(const QPointF& position);
+  [[nodiscard]] qint64 chosenSize() const;
+
+  std::vector<ComparedSchedule> m_schedules;
+  std::map<const ScheduleResult*, PredictionPtr> m_predictions;  ///< of the schedules above
+  int m_current = 0;
+  bool m_isFilling = false;
+  QStackedWidget* m_pages;
+  QComboBox* m_what;
+  QComboBox* m_size;
+  QLabel* m_values;
+  QToolButton* m_copy;
+  QTableWidget* m_table;
+  QChart* m_chart;
+  QChartView* m_view;
+  LatestJob<Answer> m_job;
+};
+
+}  // namespace coppice::designer

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/prediction.hpp"
+
+#include <utility>
+#include <variant>
+
+#include "designer/document/error_text.hpp"
+#include "workflow/guarded.hpp"
+
+namespace coppice::designer {
+
+const std::vector<std::int64_t>& comparedSizes() {
+  constexpr std::int64_t kFirst = std::int64_t{1} << 10;
+  constexpr std::int64_t kLast = std::int64_t{1} << 30;
+  static const std::vector<std::int64_t> sizes = simulate::sizesOf(kFirst, kLast, 2);
+  return sizes;
+}
+
+PredictionPtr predict(const ScheduleResult& result, const Progress& progress) {
+  auto prediction = std::make_shared<Prediction>();
+  const Outcome done = workflow::guarded<Done>([&]() -> Outcome {
+    auto subject = std::visit(
+        [&](const auto& schedule) { return simulate::subjectOf(*result.fabric, schedule, simulate::Model{}); },
+        result.schedule);
+    if (!subject) {
+      return subject.error();
+    }
+    for (const std::int64_t size : comparedSizes()) {
+      const auto details = (*subject)->simulate(size, {}, progress);
+      if (!details) {
+        return details.error();
+      }
+      prediction->rows.push_back(details->row);
+    }
+    return Done{};
+  });
+  if (!done) {
+    prediction->problem = sentence(done.error());
+  }
+  return prediction;
+}
+
+}  // namespace coppice::designer
