@@ -172,10 +172,14 @@ QWidget* ComparePanel::makeBody() {
   parts->addWidget(m_table);
   parts->addWidget(m_view);
   parts->setChildrenCollapsible(false);
-  constexpr int kTableShare = 5;
-  constexpr int kChartShare = 4;
-  parts->setStretchFactor(0, kTableShare);
-  parts->setStretchFactor(1, kChartShare);
+  // Sizes as at first; both grow alike.
+  constexpr int kTableWidth = 600;
+  constexpr int kChartWidth = 420;
+  constexpr int kMinChartWidth = 260;
+  m_view->setMinimumWidth(kMinChartWidth);
+  parts->setSizes({kTableWidth, kChartWidth});
+  parts->setStretchFactor(0, 1);
+  parts->setStretchFactor(1, 1);
   auto* layout = new QVBoxLayout(body);
   layout->setContentsMargins({});
   layout->setSpacing(0);
@@ -200,8 +204,9 @@ void ComparePanel::setUpTable() {
   QHeaderView* header = m_table->horizontalHeader();
   header->setHighlightSections(false);
   header->setStretchLastSection(true);
+  header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   constexpr int kNameWidth = 190;
-  constexpr int kFigureWidth = 84;
+  constexpr int kFigureWidth = 92;
   header->resizeSection(kName, kNameWidth);
   for (const int column : {kBound, kAlgbw, kSteps, kAtSize}) {
     header->resizeSection(column, kFigureWidth);
@@ -314,6 +319,9 @@ void ComparePanel::fill() {
   const int what = m_what->currentData().toInt();
   m_table->setHorizontalHeaderLabels({tr("Schedule"), tr("Of bound"), tr("Limit, GB/s"), tr("Steps"),
                                       what == kTimeOf ? tr("Time") : tr("GB/s"), tr("Fastest at")});
+  for (const int column : {kBound, kAlgbw, kSteps, kAtSize}) {
+    m_table->horizontalHeaderItem(column)->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  }
   m_table->horizontalHeaderItem(kAlgbw)->setToolTip(tr("Exact algbw: what large sizes approach"));
   m_table->horizontalHeaderItem(kAtSize)->setToolTip(tr("Predicted by simulation, %1").arg(m_size->currentText()));
   m_table->setRowCount(static_cast<int>(m_schedules.size()));
