@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <optional>
 
 #include "base/checked.hpp"
 
@@ -107,6 +108,39 @@ HallValue solveHall(const HallProblem& problem) {
       }
     }
     value = valueOf(problem, std::move(set));
+  }
+}
+
+std::vector<int64_t> wholeCapacities(std::span<const int64_t> widths, const Rational& value) {
+  std::vector<int64_t> capacities;
+  capacities.reserve(widths.size());
+  for (const int64_t width : widths) {
+    capacities.push_back((value * Rational(width)).floor());
+  }
+  return capacities;
+}
+
+Rational solveWhole(const HallProblem& problem, const Rational& ratio, int64_t chunks) {
+  Rational value = ratio * Rational(chunks);
+  if (std::all_of(problem.widths.begin(), problem.widths.end(), [](int64_t width) { return width == 1; })) {
+    return value.isInteger() ? value : Rational(checkedAdd(value.floor(), int64_t{1}));
+  }
+  ClassFlow flow(problem);
+  for (;;) {
+    std::vector<int64_t> capacities = wholeCapacities(problem.widths, value);
+    if (flow.fill(chunks, capacities)) {
+      return value;
+    }
+    // Only more room in the links that the rest can reach helps.
+    const std::vector<char> reached = flow.reachedLinks();
+    std::optional<Rational> next;
+    for (std::size_t j = 0; j < capacities.size(); ++j) {
+      if (reached[j] != 0) {
+        const Rational candidate(checkedAdd(capacities[j], int64_t{1}), problem.widths[j]);
+        next = next ? std::min(*next, candidate) : candidate;
+      }
+    }
+    value = next.value();
   }
 }
 

@@ -14,10 +14,10 @@ using Word = std::uint64_t;
 
 /// Jobs that may be cut into parts, each to be done by the links of its mask. Equal jobs are one class.
 struct HallProblem {
-  std::size_t words = 1;                 ///< of a mask
-  std::vector<Word> masks;               ///< by class; bit j = in-link j
-  std::vector<std::int64_t> counts;      ///< by class: its jobs
-  std::span<const std::int64_t> widths;  ///< by in-link
+  std::size_t words = 1;             ///< of a mask
+  std::vector<Word> masks;           ///< by class; bit j = in-link j
+  std::vector<std::int64_t> counts;  ///< by class: its jobs
+  std::vector<std::int64_t> widths;  ///< by in-link
 
   [[nodiscard]] std::size_t classCount() const { return counts.size(); }
   [[nodiscard]] std::span<const Word> mask(std::size_t at) const {
@@ -37,6 +37,13 @@ struct HallValue {
 /// Newton on max flows: starts at the ratio of all jobs, or of one class; a flow that falls short names a W of larger
 /// ratio. Throws OverflowError. @pre every class has a job and a link
 [[nodiscard]] HallValue solveHall(const HallProblem& problem);
+
+/// floor(value * width) by in-link.
+[[nodiscard]] std::vector<std::int64_t> wholeCapacities(std::span<const std::int64_t> widths, const Rational& value);
+/// Least V for which whole chunks suffice: every job cut into `chunks` and link j given at most floor(V widths[j]) of
+/// them. V is chunks * ratio where that makes all capacities whole numbers. Throws OverflowError.
+/// @param ratio of solveHall
+[[nodiscard]] Rational solveWhole(const HallProblem& problem, const Rational& ratio, std::int64_t chunks);
 
 /// What every class gives to each of its links.
 struct Share {

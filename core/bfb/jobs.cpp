@@ -117,7 +117,8 @@ int Levels::unreached() const {
 void Levels::group(int t, HallProblem& problem, std::vector<std::uint32_t>* classOf) {
   const auto links = m_in.linksInto(m_target).size();
   problem.words = (links + kBits - 1) / kBits;
-  problem.widths = m_in.widthsInto(m_target);
+  const auto widths = m_in.widthsInto(m_target);
+  problem.widths.assign(widths.begin(), widths.end());
   problem.masks.clear();
   problem.counts.clear();
   if (links <= kTableBits) {
@@ -178,22 +179,26 @@ void Levels::groupBySorting(std::span<const int> nodes, HallProblem& problem, st
   }
 }
 
-void describeProblem(const HallProblem& problem, std::string& key) {
-  key.clear();
+void Problems::describe(const HallProblem& problem) {
+  m_key.clear();
   const auto add = [&](const auto& values) {
-    key.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
+    m_key.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
   };
   add(problem.widths);
   add(problem.masks);
   add(problem.counts);
-  // The lengths follow from one another but for this one.
-  key.append(std::to_string(problem.widths.size()));
+  // The other lengths follow from this one.
+  m_key.append(std::to_string(problem.widths.size()));
 }
 
-const HallValue& HallMemo::solve(const HallProblem& problem) {
-  describeProblem(problem, m_key);
-  const auto found = m_known.find(m_key);
-  return found != m_known.end() ? found->second : m_known.emplace(m_key, solveHall(problem)).first->second;
+std::size_t Problems::add(const HallProblem& problem) {
+  describe(problem);
+  const auto [found, isNew] = m_known.try_emplace(m_key, m_values.size());
+  if (isNew) {
+    m_problems.push_back(problem);
+    m_values.push_back(solveHall(problem));
+  }
+  return found->second;
 }
 
 }  // namespace coppice::bfb

@@ -65,6 +65,8 @@ public:
   [[nodiscard]] std::span<const Word> mask(int node) const {
     return std::span<const Word>(m_masks).subspan(static_cast<std::size_t>(node) * m_words, m_words);
   }
+  /// To the target; -1 = no path.
+  [[nodiscard]] int distance(int node) const { return m_distance[node]; }
   /// After find() returned false.
   [[nodiscard]] int unreached() const;
 
@@ -89,18 +91,22 @@ private:
   std::vector<std::uint32_t> m_order;
 };
 
-/// Solves each distinct problem once. Equal histograms on equal links are the same problem, wherever they occur.
-class HallMemo {
+/// The distinct problems, each solved once. Equal histograms on equal links are the same problem, wherever they occur.
+class Problems {
 public:
-  /// Valid until the next call.
-  [[nodiscard]] const HallValue& solve(const HallProblem& problem);
+  /// Index of the problem.
+  std::size_t add(const HallProblem& problem);
+  [[nodiscard]] std::size_t size() const { return m_values.size(); }
+  [[nodiscard]] const HallProblem& problem(std::size_t at) const { return m_problems[at]; }
+  [[nodiscard]] const HallValue& value(std::size_t at) const { return m_values[at]; }
 
 private:
-  std::unordered_map<std::string, HallValue> m_known;
+  void describe(const HallProblem& problem);
+
+  std::unordered_map<std::string, std::size_t> m_known;
+  std::vector<HallProblem> m_problems;
+  std::vector<HallValue> m_values;
   std::string m_key;
 };
-
-/// The bytes that tell problems apart.
-void describeProblem(const HallProblem& problem, std::string& key);
 
 }  // namespace coppice::bfb

@@ -1,122 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <atomic>
 #include <numeric>
 #include <string>
 
 #include "base/checked.hpp"
-#include "base/parallel.hpp"
 #include "bfb/bfb.hpp"
-#include "bfb/jobs.hpp"
+#include "bfb/survey.hpp"
 
 namespace coppice::bfb {
 namespace {
 
 using std::int64_t;
-
-constexpr std::size_t kBits = 64;
-
-/// The hardest problem of a step so far.
-struct Hardest {
-  HallValue value;
-  int node = -1;
-};
-
-/// What a range of targets says.
-struct Part {
-  std::vector<Hardest> steps;
-  std::vector<int64_t> pairs;
-  int unreachedTarget = -1;
-  int unreached = -1;
-};
-
-class Survey {
-public:
-  Survey(const Digraph& digraph, const Progress& progress) : m_digraph(digraph), m_progress(progress), m_in(digraph) {}
-
-  Result<Loads> run(int first, int last) {
-    const int targets = last - first;
-    const int blocks = std::min(targets, 64);
-    std::vector<Part> parts(static_cast<std::size_t>(blocks));
-    parallelFor(parts.size(), [&](std::size_t block) {
-      const auto at = static_cast<int64_t>(block);
-      measure(first + static_cast<int>(targets * at / blocks), first + static_cast<int>(targets * (at + 1) / blocks),
-              parts[block]);
-    });
-    return merge(parts, m_digraph.nodeCount / targets);
-  }
-
-private:
-  void measure(int first, int last, Part& part) {
-    Levels levels(m_in);
-    HallMemo memo;
-    HallProblem problem;
-    for (int target = first; target < last; ++target) {
-      throwIfCancelled(m_progress);
-      if (!levels.find(target)) {
-        part.unreachedTarget = target;
-        part.unreached = levels.unreached();
-        return;
-      }
-      part.steps.resize(std::max<std::size_t>(part.steps.size(), static_cast<std::size_t>(levels.count())));
-      part.pairs.resize(part.steps.size(), 0);
-      for (int t = 1; t <= levels.count(); ++t) {
-        levels.group(t, problem, nullptr);
-        const HallValue& value = memo.solve(problem);
-        const auto at = static_cast<std::size_t>(t - 1);
-        part.pairs[at] += static_cast<int64_t>(levels.nodes(t).size());
-        if (part.steps[at].node < 0 || value.ratio > part.steps[at].value.ratio) {
-          part.steps[at] = {value, target};
-        }
-      }
-    }
-    m_progress.report("loads", static_cast<double>(m_done += last - first) / m_digraph.nodeCount);
-  }
-
-  [[nodiscard]] Result<Loads> merge(std::vector<Part>& parts, int64_t times) const {
-    Loads loads{m_digraph.nodeCount, m_digraph.degree(), {}, {}, {}};
-    std::vector<const Hardest*> hardest;
-    for (const Part& part : parts) {
-      if (part.unreached >= 0) {
-        return Error{
-            ErrorCode::infeasible,
-            "Node " + std::to_string(part.unreached) + " has no path to node " + std::to_string(part.unreachedTarget),
-            "add links until every node reaches every other"};
-      }
-      const std::size_t steps = std::max(hardest.size(), part.steps.size());
-      hardest.resize(steps, nullptr);
-      loads.pairs.resize(steps, 0);
-      for (std::size_t t = 0; t < part.steps.size(); ++t) {
-        loads.pairs[t] += part.pairs[t] * times;
-        if (hardest[t] == nullptr || part.steps[t].value.ratio > hardest[t]->value.ratio) {
-          hardest[t] = &part.steps[t];
-        }
-      }
-    }
-    for (const Hardest* step : hardest) {
-      loads.stepLoads.push_back(step->value.ratio);
-      loads.tight.push_back(tightSet(*step));
-    }
-    return loads;
-  }
-
-  [[nodiscard]] TightSet tightSet(const Hardest& hardest) const {
-    TightSet set{hardest.node, {}, hardest.value.jobs, hardest.value.width};
-    const auto links = m_in.linksInto(hardest.node);
-    for (std::size_t j = 0; j < links.size(); ++j) {
-      if ((hardest.value.tight[j / kBits] >> (j % kBits) & 1) != 0) {
-        set.links.push_back(links[j]);
-      }
-    }
-    std::sort(set.links.begin(), set.links.end());
-    return set;
-  }
-
-  const Digraph& m_digraph;
-  const Progress& m_progress;
-  InLinks m_in;
-  std::atomic<int> m_done = 0;
-};
 
 std::optional<Error> faultOf(const Digraph& digraph, const LoadOptions& options) {
   if (digraph.nodeCount < 2) {
@@ -176,7 +70,16 @@ Result<Loads> loads(const Digraph& digraph, const LoadOptions& options, const Pr
   }
   try {
     const int first = options.onlyTarget.value_or(0);
-    return Survey(digraph, progress).run(first, options.onlyTarget ? first + 1 : digraph.nodeCount);
+    const int last = options.onlyTarget ? first + 1 : digraph.nodeCount;
+    auto found = survey(Deliveries(digraph, std::nullopt), first, last, progress);
+    if (!found) {
+      return found.error();
+    }
+    for (int64_t& pairs : found->pairs) {
+      pairs *= digraph.nodeCount / (last - first);
+    }
+    return Loads{digraph.nodeCount, digraph.degree(), std::move(found->stepLoads), std::move(found->tight),
+                 std::move(found->pairs)};
   } catch (const OverflowError&) {
     return Error{ErrorCode::overflow, "The loads leave the 64-bit range", "use links of simpler widths"};
   } catch (const CancelledError&) {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/collective.hpp"
+#include "base/progress.hpp"
+#include "base/rational.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "schedule/step_schedule.hpp"
+
+/// BFB schedules of fabrics.
+namespace coppice::bfb {
+
+struct Request {
+  Collective collective = Collective::allgather;
+  std::optional<fabric::Rank> root = {};    ///< broadcast and reduce
+  std::optional<std::int64_t> chunks = {};  ///< P, equal chunks of a shard; absent = the fewest that lose nothing
+  bool throughSwitches = false;             ///< see logicalGraph
+};
+
+/// Why a step cannot be faster on shortest paths: `jobs` shards must be exchanged with `gpu` in this step over
+/// `routes`, whose bandwidth is `width` unit links in all.
+struct Witness {
+  int step = 0;          ///< of the schedule, from 0
+  fabric::Rank gpu = 0;  ///< that receives (or, in the reducing steps, sends) them
+  bool isReducing = false;
+  std::vector<schedule::PathId> routes;
+  std::int64_t jobs = 0;
+  std::int64_t width = 1;
+};
+
+/// The exact costs. Loads are in shards per unit link, in the order of the steps; a shard is 1/N of the M bytes, or all
+/// of them for broadcast and reduce.
+struct Costs {
+  Rational unit;                         ///< GB/s of a unit link
+  std::int64_t degree = 0;               ///< most unit links into or out of a GPU: B = degree * unit
+  Rational shardsPerCollective;          ///< N, or 1
+  std::vector<Rational> exactLoads;      ///< U_t
+  std::vector<Rational> loads;           ///< with these chunks; at least U_t
+  std::vector<std::int64_t> deliveries;  ///< by step: shards times receivers (or, when reducing, senders)
+  std::vector<Witness> witnesses;        ///< by step
+
+  /// T_B in units of M/B: degree / N * the sum of the loads.
+  [[nodiscard]] Rational bandwidthTime(const std::vector<Rational>& of) const;
+};
+
+struct Generated {
+  schedule::StepSchedule schedule;
+  std::int64_t chunks = 1;  ///< P
+  Costs costs;
+  int gpuCount = 0;
+  /// T_B = (N-1)/N for allgather and reduce_scatter, twice that for allreduce; not said of rooted collectives.
+  [[nodiscard]] bool isBandwidthOptimal() const;
+};
+
+/// Collectives that BFB makes: allgather, reduce_scatter (the allgather of the transpose, turned round), allreduce (one
+/// after the other), broadcast and reduce (what the allgather sends of one shard, spread anew). Not verified here.
+/// Errors: badUsage (root, chunks below 1, switches without throughSwitches), limit (more transfers or chunks than a
+/// schedule holds), unbalanced, overflow, cancelled.
+Result<Generated> generate(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});
+
+}  // namespace coppice::bfb
