@@ -57,6 +57,7 @@ void addConvert(CLI::App& app, Invocation& invocation);
 void addOptimum(CLI::App& app, Invocation& invocation);
 void addGenerate(CLI::App& app, Invocation& invocation);
 void addBaseline(CLI::App& app, Invocation& invocation);
+void addBfb(CLI::App& app, Invocation& invocation);
 void addExport(CLI::App& app, Invocation& invocation);
 void addVerify(CLI::App& app, Invocation& invocation);
 void addNMinusOne(CLI::App& app, Invocation& invocation);

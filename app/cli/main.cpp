@@ -106,6 +106,7 @@ int run(int argc, char** argv, bool& json) {
   addOptimum(app, invocation);
   addGenerate(app, invocation);
   addBaseline(app, invocation);
+  addBfb(app, invocation);
   addExport(app, invocation);
   addVerify(app, invocation);
   addNMinusOne(app, invocation);

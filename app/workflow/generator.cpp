@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "workflow/baseline_methods.hpp"
+#include "workflow/bfb_method.hpp"
 #include "workflow/forestcoll_method.hpp"
 
 namespace coppice::workflow {
@@ -14,7 +15,7 @@ namespace {
 std::vector<Generator>& registry() {
   static std::vector<Generator> methods = [] {
     // One line for each method, or for a list of them.
-    std::vector<Generator> all = {forestCollMethod()};
+    std::vector<Generator> all = {forestCollMethod(), bfbMethod()};
     std::ranges::move(baselineMethods(), std::back_inserter(all));
     return all;
   }();

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+#include "bfb/schedule.hpp"
+#include "command.hpp"
+#include "input.hpp"
+#include "judged_text.hpp"
+#include "text.hpp"
+#include "verify/distance_check.hpp"
+#include "verify/step_verifier.hpp"
+#include "workflow/bfb_method.hpp"
+#include "workflow/make_schedule.hpp"
+#include "workflow/request.hpp"
+#include "workflow/sizes.hpp"
+
+namespace coppice::cli {
+namespace {
+
+struct Options {
+  FabricOptions fabric;
+  workflow::DemandText demand;
+  workflow::Values values;
+  std::string latency;
+  std::string size;
+  bool showSteps = false;
+  std::string output;
+};
+
+/// A schedule with all that is said of it.
+struct Answered {
+  bfb::Generated made;
+  Rational unit;  ///< GB/s of a link in which loads are told
+  Rational bound;
+  double generating = 0;
+  double verifying = 0;
+};
+
+double lap(std::chrono::steady_clock::time_point& since) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> seconds = now - std::exchange(since, now);
+  return seconds.count();
+}
+
+/// One of equal links, as the description states them; nothing where they differ. A file that counts bandwidth in
+/// links says so itself.
+std::optional<Rational> statedUnit(const fabric::Description& description) {
+  const Json extra = Json::parse(description.extra, nullptr, false);
+  if (extra.is_object() && extra.value("bandwidth_unit", Json()) == "links") {
+    return Rational(1);
+  }
+  std::optional<Rational> unit;
+  for (const fabric::LinkDescription& link : description.links) {
+    const auto bandwidth = Bandwidth::parse(link.bandwidth);
+    if (!bandwidth || (unit && *unit != bandwidth->gigabytesPerSecond())) {
+      return std::nullopt;
+    }
+    unit = bandwidth->gigabytesPerSecond();
+  }
+  return unit;
+}
+
+bool hasRelays(const fabric::Fabric& fabric) {
+  return fabric.gpuCount() != fabric.nodeCount();
+}
+
+/// The distance of the pairs that a step serves.
+int distanceOf(const bfb::Generated& made, const bfb::Witness& witness) {
+  const auto reducing = std::count_if(made.costs.witnesses.begin(), made.costs.witnesses.end(),
+                                      [](const bfb::Witness& each) { return each.isReducing; });
+  return witness.isReducing ? static_cast<int>(reducing) - witness.step : witness.step - static_cast<int>(reducing) + 1;
+}
+
+std::vector<verify::StepClaim> claimsOf(const fabric::Fabric& fabric, const bfb::Generated& made) {
+  std::vector<verify::StepClaim> claims;
+  for (const bfb::Witness& witness : made.costs.witnesses) {
+    verify::StepClaim claim{distanceOf(made, witness), witness.gpu, witness.isReducing, {}, {}};
+    for (const schedule::PathId route : witness.routes) {
+      const auto nodes = made.schedule.paths[route];
+      claim.arcs.push_back(fabric.findArc(nodes.front(), nodes.back()).value_or(-1));
+    }
+    claim.time = made.costs.exactLoads[static_cast<std::size_t>(witness.step)] / made.costs.unit;
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+Outcome requireClean(const std::vector<Finding>& findings) {
+  if (const Finding* fault = workflow::firstFault(findings); fault != nullptr && hasErrors(findings)) {
+    return Error{ErrorCode::verification, "the schedule did not pass the verifier: " + fault->text, {}, fault->where};
+  }
+  return Done{};
+}
+
+/// Played step by step; and, where the fabric has no relays, every step with the links that keep it from being faster.
+Outcome verifyAll(const fabric::Fabric& fabric, const bfb::Generated& made, const Progress& progress) {
+  progress.report("verifying", 0);
+  const auto verdict = verify::verifySteps(fabric, made.schedule, progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  if (Outcome clean = requireClean(verdict->findings); !clean) {
+    return clean;
+  }
+  if (hasRelays(fabric) || isRooted(made.schedule.goal.collective())) {
+    return Done{};
+  }
+  const auto findings = verify::checkStepClaims(fabric, claimsOf(fabric, made), progress);
+  return findings ? requireClean(*findings) : Outcome(findings.error());
+}
+
+Result<Answered> answer(const workflow::LoadedFabric& loaded, const bfb::Request& request, const Progress& progress) {
+  auto since = std::chrono::steady_clock::now();
+  auto made = bfb::generate(loaded.fabric, request, progress);
+  if (!made) {
+    return made.error();
+  }
+  Answered answered{*std::move(made), {}, {}, lap(since), 0};
+  if (Outcome sound = verifyAll(loaded.fabric, answered.made, progress); !sound) {
+    return sound.error();
+  }
+  answered.verifying = lap(since);
+  answered.unit = hasRelays(loaded.fabric) ? answered.made.costs.unit
+                                           : statedUnit(loaded.description).value_or(answered.made.costs.unit);
+  // What every GPU must take in alone shows that nothing is faster.
+  answered.bound = answered.made.schedule.algbw;
+  if (!answered.made.isBandwidthOptimal()) {
+    auto bound = workflow::boundOf(loaded.fabric, answered.made.schedule, progress);
+    if (!bound) {
+      return bound.error();
+    }
+    answered.bound = bound->value_or(answered.bound);
+    if (answered.bound < answered.made.schedule.algbw) {
+      return Error{ErrorCode::internal, "the schedule would be faster than the cuts of the fabric allow"};
+    }
+  }
+  return answered;
+}
+
+Json textsOf(const std::vector<Rational>& values, const Rational& factor) {
+  Json list = Json::array();
+  for (const Rational& value : values) {
+    list.push_back((value * factor).toString());
+  }
+  return list;
+}
+
+/// Least T with 1 + d + ... + d^T >= N; 0 where the degree is no whole number.
+int mooreSteps(const Rational& degree, int nodes) {
+  if (!degree.isInteger()) {
+    return 0;
+  }
+  Int128 reached = 1;
+  Int128 level = 1;
+  int steps = 0;
+  while (reached < nodes) {
+    level *= degree.numerator();
+    reached += level;
+    ++steps;
+  }
+  return steps;
+}
+
+Json witnessJson(const fabric::Fabric& fabric, const bfb::Generated& made, const bfb::Witness& witness,
+                 const Rational& factor) {
+  Json links = Json::array();
+  for (const schedule::PathId route : witness.routes) {
+    links.push_back(idsOf(fabric, made.schedule.paths[route]));
+  }
+  return {{"step", witness.step + 1},
+          {"node", fabric.nodes()[fabric.gpus()[witness.gpu]].id},
+          {"direction", witness.isReducing ? "sends" : "receives"},
+          {"jobs", witness.jobs},
+          {"width", (Rational(witness.width) / factor).toString()},
+          {"links", std::move(links)}};
+}
+
+/// Steps whose load is above the mean that a GPU gets in it, so that T_B is above (N-1)/N.
+std::vector<const bfb::Witness*> uneven(const bfb::Generated& made) {
+  std::vector<const bfb::Witness*> list;
+  for (std::size_t t = 0; t < made.costs.exactLoads.size(); ++t) {
+    const Rational mean(made.costs.deliveries[t], made.gpuCount);
+    if (made.costs.exactLoads[t] * Rational(made.costs.degree) > mean) {
+      list.push_back(&made.costs.witnesses[t]);
+    }
+  }
+  return list;
+}
+
+void describeSteps(const fabric::Fabric& fabric, const Answered& answered, bool showSteps, Report& report) {
+  const bfb::Costs& costs = answered.made.costs;
+  const Rational factor = answered.unit / costs.unit;
+  report.json["step_loads"] = textsOf(costs.loads, factor);
+  report.json["step_loads_exact"] = textsOf(costs.exactLoads, factor);
+  Json witnesses = Json::array();
+  const auto shown = uneven(answered.made);
+  for (const bfb::Witness* witness : shown) {
+    witnesses.push_back(witnessJson(fabric, answered.made, *witness, factor));
+  }
+  report.json["uneven_steps"] = std::move(witnesses);
+  std::string loads;
+  constexpr std::size_t kMaxShown = 16;
+  for (std::size_t t = 0; t < costs.loads.size() && (showSteps || t < kMaxShown); ++t) {
+    loads += (t > 0 ? " " : "") + (costs.loads[t] * factor).toString();
+  }
+  loads += !showSteps && costs.loads.size() > kMaxShown ? " ... (--show-steps)" : "";
+  report.text += "  loads       " + loads + " shards per link of " + gigabytes(answered.unit) + ", step by step\n";
+  for (std::size_t i = 0; i < shown.size() && (showSteps || i < 3); ++i) {
+    const bfb::Witness& witness = *shown[i];
+    report.text += "  uneven      step " + std::to_string(witness.step + 1) + ": " +
+                   inQuotes(fabric.nodes()[fabric.gpus()[witness.gpu]].id) +
+                   (witness.isReducing ? " sends the sums of " : " gets ") + counted(witness.jobs, "shard") + " over " +
+                   (Rational(witness.width) / factor).toString() + " links alone\n";
+  }
+}
+
+void describe(const fabric::Fabric& fabric, const Answered& answered, Report& report) {
+  const bfb::Generated& made = answered.made;
+  const bfb::Costs& costs = made.costs;
+  const Collective collective = made.schedule.goal.collective();
+  const Rational time = costs.bandwidthTime(costs.loads);
+  const Rational exact = costs.bandwidthTime(costs.exactLoads);
+  const Rational degree = Rational(costs.degree) * costs.unit / answered.unit;
+  const Rational loss = time / exact - Rational(1);
+  const int moore = mooreSteps(degree, made.gpuCount);
+  report.json["collective"] = toString(collective);
+  if (made.schedule.goal.root()) {
+    report.json["root"] = *made.schedule.goal.root();
+  }
+  report.json["gpus"] = made.gpuCount;
+  report.json["steps"] = made.schedule.stepCount;
+  report.json["t_b"] = time.toString();
+  report.json["t_b_exact"] = exact.toString();
+  report.json["chunks"] = made.chunks;
+  report.json["loss"] = loss.toString();
+  report.json["bw_optimal"] = made.isBandwidthOptimal();
+  report.json["degree"] = degree.toString();
+  report.json["link_GBps"] = answered.unit.toString();
+  if (moore > 0 && !isRooted(collective)) {
+    report.json["moore_steps"] = collective == Collective::allreduce ? 2 * moore : moore;
+  }
+  report.json["algbw"] = made.schedule.algbw.toString();
+  report.json["algbw_GBps"] = made.schedule.algbw.toDouble();
+  report.json["optimum_algbw"] = answered.bound.toString();
+  report.json["share_of_optimum"] = (made.schedule.algbw / answered.bound).toString();
+  report.json["transfers"] = made.schedule.transfers.size();
+  report.json["verified"] = true;
+  report.text += "  schedule    BFB " + std::string(toString(collective)) + " on " + named(fabric.name()) + ", " +
+                 counted(made.gpuCount, "GPU") + "\n";
+  report.text += "  steps       " + std::to_string(made.schedule.stepCount) + "\n";
+  report.text += "  T_B         " + time.toString() + " M/B" + (made.isBandwidthOptimal() ? ", optimal" : "") +
+                 " (B = " + gigabytes(Rational(costs.degree) * costs.unit) + ", the links of a GPU)\n";
+  report.text += "  throughput  " + gigabytes(made.schedule.algbw) + ", " +
+                 percent(made.schedule.algbw, answered.bound) + " of the optimum " + gigabytes(answered.bound) + "\n";
+  report.text += "  chunks      " + std::to_string(made.chunks) + " per shard" +
+                 (loss.isZero() ? ", nothing lost"
+                                : "; T_B is " + percent(loss, Rational(1)) + " above the exact " + exact.toString()) +
+                 "\n";
+}
+
+/// T steps of a latency and M bytes at algbw.
+Outcome describeTime(const Options& options, const Answered& answered, Report& report) {
+  if (options.size.empty() && options.latency.empty()) {
+    return Done{};
+  }
+  const auto bytes = workflow::parseBytes(options.size.empty() ? "0" : options.size, "size");
+  if (!bytes) {
+    return bytes.error();
+  }
+  const auto latency = Rational::parse(options.latency.empty() ? "0" : options.latency);
+  if (!latency || *latency < Rational(0)) {
+    return Error{ErrorCode::badUsage,
+                 inQuotes(options.latency) + " is not a latency",
+                 "give microseconds of 0 or more, as in 10",
+                 {.element = "--latency"}};
+  }
+  constexpr std::int64_t kBytesPerMicrosecond = 1000;  // of 1 GB/s
+  const double microseconds =
+      (*latency * Rational(answered.made.schedule.stepCount)).toDouble() +
+      static_cast<double>(*bytes) / kBytesPerMicrosecond / answered.made.schedule.algbw.toDouble();
+  report.json["time_us"] = microseconds;
+  report.text += "  at size     " + duration(microseconds / 1e6) + " for " + workflow::byteSize(*bytes) + " with " +
+                 latency->toString() + " us per step\n";
+  return Done{};
+}
+
+Result<Report> run(const Options& options, bool json, const Progress& progress) {
+  if (!options.output.empty()) {
+    if (const Outcome kept = keepInput(options.fabric.source, options.output); !kept) {
+      return kept.error();
+    }
+  }
+  const auto loaded = loadFabric(options.fabric, progress);
+  if (!loaded) {
+    return loaded.error();
+  }
+  const auto demand = workflow::readDemand(loaded->fabric, options.demand);
+  if (!demand) {
+    return demand.error();
+  }
+  const auto values = workflow::OptionValues::read(workflow::bfbOptions(), options.values);
+  if (!values) {
+    return values.error();
+  }
+  const auto request = workflow::bfbRequest(*demand, *values);
+  if (!request) {
+    return request.error();
+  }
+  const auto answered = answer(*loaded, *request, progress);
+  if (!answered) {
+    return answered.error();
+  }
+  Report report;
+  describe(loaded->fabric, *answered, report);
+  describeSteps(loaded->fabric, *answered, options.showSteps, report);
+  if (const Outcome timed = describeTime(options, *answered, report); !timed) {
+    return timed.error();
+  }
+  report.json["import_findings"] = toJson(loaded->findings);
+  report.json["seconds"] = {{"generating", answered->generating}, {"verifying", answered->verifying}};
+  report.text += lines(loaded->findings) + "  time        " + duration(answered->generating) + " to generate, " +
+                 duration(answered->verifying) + " to verify\n";
+  if (!options.output.empty()) {
+    if (const Outcome written =
+            deliverSchedule(options.output, answered->made.schedule, *loaded, json, progress, report);
+        !written) {
+      return written.error();
+    }
+  }
+  return report;
+}
+
+}  // namespace
+
+void addBfb(CLI::App& app, Invocation& invocation) {
+  CLI::App& sub = addSubcommand(
+      app, invocation, "bfb", "A breadth-first broadcast schedule for GPUs that are linked directly, with exact loads",
+      "  coppice-cli bfb preset:torus,dims=4x4\n"
+      "  coppice-cli bfb preset:hypercube,dimension=6 -c allreduce --chunks 2 --json\n"
+      "  coppice-cli bfb preset:dgx-a100,boxes=2 --through-switches -o bfb.schedule.json");
+  auto options = std::make_shared<Options>();
+  addFabricOptions(sub, options->fabric);
+  addDemandOptions(sub, options->demand);
+  addOptions(sub, workflow::bfbOptions(), options->values);
+  sub.add_option("--latency", options->latency, "Microseconds per step, for the time of --size");
+  sub.add_option("--size", options->size, "Bytes of the whole collective, as in 1MiB: adds the time that it takes");
+  sub.add_flag("--show-steps", options->showSteps, "Print the loads of all steps");
+  sub.add_option("-o,--output", options->output, "Write the schedule to this file; - for standard output");
+  sub.callback([options, &invocation] {
+    invocation.action = [options, &invocation](const Progress& progress) {
+      return run(*options, invocation.json, progress);
+    };
+  });
+}
+
+}  // namespace coppice::cli

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/bfb_method.hpp"
+
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+constexpr const char* kExact = "exact";
+
+Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                      const Progress& progress) {
+  const auto request = bfbRequest(demand, values);
+  if (!request) {
+    return request.error();
+  }
+  auto generated = bfb::generate(fabric, *request, progress);
+  if (!generated) {
+    return generated.error();
+  }
+  return Made{.schedule = std::move(generated->schedule)};
+}
+
+}  // namespace
+
+std::vector<Option> bfbOptions() {
+  return {{.name = "chunks",
+           .title = "Chunks per shard",
+           .help = "Equal chunks that each shard is cut into: a number, or exact for the fewest that lose nothing",
+           .defaultText = kExact,
+           .placeholder = "P"},
+          {.name = "through-switches",
+           .title = "Through switches",
+           .help = "Split the links of switches and NICs into routes between GPUs first",
+           .kind = OptionKind::flag}};
+}
+
+Result<bfb::Request> bfbRequest(const Demand& demand, const OptionValues& values) {
+  if (!demand.amounts.empty()) {
+    return optionError("amounts", "BFB gives every GPU the same amount of data",
+                       "leave --amounts out, or choose another method");
+  }
+  bfb::Request request{.collective = demand.collective, .root = demand.root};
+  request.throughSwitches = values.flag("through-switches");
+  if (const std::string chunks = values.text("chunks"); chunks != kExact) {
+    request.chunks = parseInteger(chunks);
+    if (!request.chunks || *request.chunks < 1) {
+      return optionError("chunks", inQuotes(chunks) + " is not a number of chunks",
+                         "give a whole number of 1 or more, or exact");
+    }
+  }
+  return request;
+}
+
+Generator bfbMethod() {
+  return {.id = "bfb",
+          .title = "BFB",
+          .description =
+              "Breadth-first broadcast: shortest paths, with the load of every step spread exactly evenly; for "
+              "links between GPUs",
+          .collectives = {kForestCollectives.begin(), kForestCollectives.end()},
+          .options = bfbOptions(),
+          .form = ScheduleForm::steps,
+          .generate = generate};
+}
+
+}  // namespace coppice::workflow

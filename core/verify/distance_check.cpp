@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/distance_check.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "base/checked.hpp"
+
+namespace coppice::verify {
+namespace {
+
+using fabric::NodeIndex;
+
+/// Distances over the arcs, or over the arcs turned round.
+class Distances {
+public:
+  Distances(const fabric::Fabric& fabric, bool isTurned) : m_next(static_cast<std::size_t>(fabric.nodeCount())) {
+    for (const fabric::Arc& arc : fabric.arcs()) {
+      m_next[isTurned ? arc.head : arc.tail].push_back(isTurned ? arc.tail : arc.head);
+    }
+  }
+
+  /// By node; -1 = not reached.
+  [[nodiscard]] std::vector<int> from(NodeIndex node) const {
+    std::vector<int> distance(m_next.size(), -1);
+    std::vector<NodeIndex> queue{node};
+    distance[node] = 0;
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      for (const NodeIndex next : m_next[queue[i]]) {
+        if (distance[next] < 0) {
+          distance[next] = distance[queue[i]] + 1;
+          queue.push_back(next);
+        }
+      }
+    }
+    return distance;
+  }
+
+private:
+  std::vector<std::vector<NodeIndex>> m_next;
+};
+
+class ClaimCheck {
+public:
+  ClaimCheck(const fabric::Fabric& fabric, const std::vector<StepClaim>& claims, const Progress& progress)
+      : m_fabric(fabric), m_claims(claims), m_progress(progress), m_forward(fabric, false), m_backward(fabric, true) {}
+
+  std::vector<Finding> run() {
+    checkSteps();
+    for (std::size_t i = 0; i < m_claims.size() && m_findings.empty(); ++i) {
+      throwIfCancelled(m_progress);
+      checkClaim(i);
+    }
+    return std::move(m_findings);
+  }
+
+private:
+  void fault(std::string text, std::string element) {
+    m_findings.push_back(
+        {Severity::error, ErrorCode::verification, std::move(text), {}, {.element = std::move(element)}});
+  }
+
+  /// Each distance up to the diameter has its claim, for each direction that is used at all.
+  void checkSteps() {
+    int diameter = 0;
+    for (NodeIndex node = 0; node < m_fabric.nodeCount(); ++node) {
+      throwIfCancelled(m_progress);
+      const std::vector<int> distance = m_forward.from(node);
+      diameter = std::max(diameter, *std::max_element(distance.begin(), distance.end()));
+    }
+    for (const bool isReducing : {false, true}) {
+      std::multiset<int> stated;
+      for (const StepClaim& claim : m_claims) {
+        if (claim.isReducing == isReducing) {
+          stated.insert(claim.distance);
+        }
+      }
+      for (int t = 1; t <= diameter && !stated.empty(); ++t) {
+        if (stated.count(t) != 1) {
+          fault("distance " + std::to_string(t) + " has " + std::to_string(stated.count(t)) + " claims, not one",
+                "steps");
+        }
+      }
+      if (!stated.empty() && static_cast<int>(stated.size()) != diameter) {
+        fault("takes " + std::to_string(stated.size()) + " steps, the largest distance is " + std::to_string(diameter),
+              "steps");
+      }
+    }
+  }
+
+  void checkClaim(std::size_t index) {
+    const StepClaim& claim = m_claims[index];
+    const std::string name = "step " + std::to_string(index);
+    if (claim.gpu < 0 || claim.gpu >= m_fabric.gpuCount()) {
+      fault("there is no GPU " + std::to_string(claim.gpu), name);
+      return;
+    }
+    const NodeIndex node = m_fabric.gpus()[claim.gpu];
+    const Distances& distances = claim.isReducing ? m_forward : m_backward;
+    std::vector<char> isClaimed(m_fabric.arcs().size(), 0);
+    Rational bandwidth;
+    for (const int arc : claim.arcs) {
+      if (arc < 0 || arc >= static_cast<int>(m_fabric.arcs().size()) || nearEnd(claim, arc) != node ||
+          isClaimed[arc] != 0) {
+        fault("link " + std::to_string(arc) + " does not end at the GPU, or is named twice", name);
+        return;
+      }
+      isClaimed[arc] = 1;
+      bandwidth += m_fabric.arcs()[arc].bandwidth.gigabytesPerSecond();
+    }
+    if (!bandwidth.isPositive()) {
+      fault("names no link", name);
+      return;
+    }
+    const std::vector<int> toNode = distances.from(node);
+    std::vector<char> isFree(toNode.size(), 0);  // has a shortest path on another link
+    for (int arc = 0; arc < static_cast<int>(m_fabric.arcs().size()); ++arc) {
+      if (nearEnd(claim, arc) == node && isClaimed[arc] == 0) {
+        const std::vector<int> toNeighbour = distances.from(farEnd(claim, arc));
+        for (std::size_t v = 0; v < toNode.size(); ++v) {
+          if (toNode[v] == claim.distance && toNeighbour[v] == claim.distance - 1) {
+            isFree[v] = 1;
+          }
+        }
+      }
+    }
+    std::int64_t jobs = 0;
+    for (std::size_t v = 0; v < toNode.size(); ++v) {
+      jobs += toNode[v] == claim.distance && isFree[v] == 0 ? 1 : 0;
+    }
+    if (const Rational time = Rational(jobs) / bandwidth; time != claim.time) {
+      fault("claims that it takes at least " + claim.time.toString() + " shards per GB/s, its links show " +
+                time.toString(),
+            name);
+    }
+  }
+
+  [[nodiscard]] NodeIndex nearEnd(const StepClaim& claim, int arc) const {
+    return claim.isReducing ? m_fabric.arcs()[arc].tail : m_fabric.arcs()[arc].head;
+  }
+  [[nodiscard]] NodeIndex farEnd(const StepClaim& claim, int arc) const {
+    return claim.isReducing ? m_fabric.arcs()[arc].head : m_fabric.arcs()[arc].tail;
+  }
+
+  const fabric::Fabric& m_fabric;
+  const std::vector<StepClaim>& m_claims;
+  const Progress& m_progress;
+  Distances m_forward;
+  Distances m_backward;  ///< from(x)[v] is the distance from v to x
+  std::vector<Finding> m_findings;
+};
+
+}  // namespace
+
+Result<std::vector<Finding>> checkStepClaims(const fabric::Fabric& fabric, const std::vector<StepClaim>& claims,
+                                             const Progress& progress) {
+  if (fabric.gpuCount() != fabric.nodeCount()) {
+    return Error{ErrorCode::badUsage, "Distances in steps need a fabric of GPUs alone"};
+  }
+  try {
+    return ClaimCheck(fabric, claims, progress).run();
+  } catch (const OverflowError&) {
+    return Error{ErrorCode::overflow, "The bandwidths of the links leave the 64-bit range"};
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "cancelled"};
+  }
+}
+
+}  // namespace coppice::verify

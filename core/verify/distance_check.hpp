@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/rational.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+
+namespace coppice::verify {
+
+/// "In this step the shards of `jobs` GPUs must reach `gpu`, and every shortest path of each ends on one of `arcs`", so
+/// that the step takes at least jobs / (bandwidth of the arcs). When reducing, the same against the links: the sums for
+/// `jobs` GPUs must leave `gpu` over `arcs`.
+struct StepClaim {
+  int distance = 1;  ///< t: between the GPUs and `gpu`
+  fabric::Rank gpu = 0;
+  bool isReducing = false;
+  std::vector<int> arcs;  ///< into Fabric::arcs(): into `gpu`, or when reducing out of it
+  Rational time;          ///< claimed: shards per GB/s
+};
+
+/// Checks such claims by plain breadth-first search, sharing nothing with generators: the GPUs are counted anew, the
+/// claims are as many as the largest distance, and one stands for each distance. @pre all nodes are GPUs. Findings name
+/// the step. Errors: overflow, cancelled, badUsage (a fabric with relays).
+Result<std::vector<Finding>> checkStepClaims(const fabric::Fabric& fabric, const std::vector<StepClaim>& claims,
+                                             const Progress& progress = {});
+
+}  // namespace coppice::verify

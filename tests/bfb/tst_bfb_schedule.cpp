@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QTest>
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "base/bus_factor.hpp"
+#include "bfb/digraphs.hpp"
+#include "bfb/hall.hpp"
+#include "bfb/schedule.hpp"
+#include "presets/presets.hpp"
+#include "schedule/step_cost.hpp"
+#include "verify/distance_check.hpp"
+#include "verify/step_verifier.hpp"
+
+using namespace coppice;
+using bfb::Digraph;
+
+namespace {
+
+/// A unit link has 2 GB/s.
+fabric::Fabric fabricOf(const Digraph& graph) {
+  fabric::Description description;
+  for (int i = 0; i < graph.nodeCount; ++i) {
+    fabric::NodeDescription node;
+    node.id = "g" + std::to_string(i);
+    description.nodes.push_back(node);
+  }
+  for (const bfb::Link& link : graph.links) {
+    if (link.tail != link.head) {
+      fabric::LinkDescription added;
+      added.src = "g" + std::to_string(link.tail);
+      added.dst = "g" + std::to_string(link.head);
+      added.bandwidth = std::to_string(2 * link.width);
+      added.duplex = false;
+      description.links.push_back(added);
+    }
+  }
+  auto fabric = fabric::Fabric::build(description);
+  if (!fabric) {
+    qFatal("%s", describe(fabric.error()).c_str());
+  }
+  return *std::move(fabric);
+}
+
+fabric::Fabric presetFabric(const std::string& name, const std::map<std::string, std::string>& arguments) {
+  auto description = presets::make(name, arguments);
+  if (!description) {
+    qFatal("%s", describe(description.error()).c_str());
+  }
+  auto fabric = fabric::Fabric::build(*description);
+  if (!fabric) {
+    qFatal("%s", describe(fabric.error()).c_str());
+  }
+  return *std::move(fabric);
+}
+
+QString faultOf(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule) {
+  const auto verdict = verify::verifySteps(fabric, schedule);
+  if (!verdict) {
+    return QString::fromStdString(describe(verdict.error()));
+  }
+  if (!verdict->ok || !verdict->findings.empty()) {
+    return QString::fromStdString(describe(verdict->findings.front()));
+  }
+  return {};
+}
+
+std::vector<verify::StepClaim> claimsOf(const fabric::Fabric& fabric, const bfb::Generated& made) {
+  const int steps = made.schedule.stepCount;
+  std::vector<verify::StepClaim> claims;
+  for (const bfb::Witness& witness : made.costs.witnesses) {
+    verify::StepClaim claim;
+    claim.distance = witness.isReducing ? steps - witness.step : witness.step + 1;
+    claim.gpu = witness.gpu;
+    claim.isReducing = witness.isReducing;
+    for (const schedule::PathId route : witness.routes) {
+      claim.arcs.push_back(*fabric.findArc(made.schedule.paths[route].front(), made.schedule.paths[route].back()));
+    }
+    claim.time = made.costs.exactLoads[static_cast<std::size_t>(witness.step)] / made.costs.unit;
+    claims.push_back(claim);
+  }
+  return claims;
+}
+
+/// Every way to hand whole chunks to links: the least over them of the largest load / width.
+Rational bruteWhole(const bfb::HallProblem& problem, std::int64_t chunks) {
+  std::vector<bfb::Word> jobs;
+  for (std::size_t c = 0; c < problem.classCount(); ++c) {
+    jobs.insert(jobs.end(), static_cast<std::size_t>(problem.counts[c] * chunks), problem.masks[c]);
+  }
+  std::vector<std::int64_t> load(problem.widths.size(), 0);
+  Rational best(1000);
+  const std::function<void(std::size_t)> place = [&](std::size_t at) {
+    if (at == jobs.size()) {
+      Rational worst;
+      for (std::size_t j = 0; j < load.size(); ++j) {
+        worst = std::max(worst, Rational(load[j], problem.widths[j]));
+      }
+      best = std::min(best, worst);
+      return;
+    }
+    for (std::size_t j = 0; j < load.size(); ++j) {
+      if ((jobs[at] >> j & 1) != 0) {
+        ++load[j];
+        place(at + 1);
+        --load[j];
+      }
+    }
+  };
+  place(0);
+  return best;
+}
+
+}  // namespace
+
+class TestBfbSchedule : public QObject {
+  Q_OBJECT
+private slots:
+  void allCollectives_data();
+  void allCollectives();
+  void randomFabrics();
+  void wholeChunksAgainstAllAssignments();
+  void fewerChunks();
+  void unequalHalves();
+  void throughSwitches();
+  void claimsHold();
+  void plantedFaults_data();
+  void plantedFaults();
+  void refusals();
+};
+
+void TestBfbSchedule::allCollectives_data() {
+  using namespace bfb::sample;
+  QTest::addColumn<Digraph>("graph");
+  QTest::addColumn<QString>("time");
+  QTest::newRow("torus 4x4") << torus({4, 4}) << "15/16";
+  QTest::newRow("torus 3x5x2") << torus({3, 5, 2}) << "29/30";
+  QTest::newRow("hypercube 5") << hypercube(5) << "31/32";
+  QTest::newRow("circulant 15 {1,4,5}") << duplexCirculant(15, {1, 4, 5}) << "1";
+  QTest::newRow("generalized Kautz 2 12") << generalizedKautz(2, 12) << "7/6";
+}
+
+void TestBfbSchedule::allCollectives() {
+  QFETCH(Digraph, graph);
+  QFETCH(QString, time);
+  const fabric::Fabric fabric = fabricOf(graph);
+  const Rational once = *Rational::parse(time.toStdString());
+  for (const Collective collective : kForestCollectives) {
+    const std::optional<fabric::Rank> root = isRooted(collective) ? std::optional<fabric::Rank>(1) : std::nullopt;
+    const auto made = bfb::generate(fabric, {.collective = collective, .root = root});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    QCOMPARE(faultOf(fabric, made->schedule), QString());
+    QVERIFY(made->costs.loads == made->costs.exactLoads);
+    const Rational t = made->costs.bandwidthTime(made->costs.loads);
+    const Rational all = Rational(made->costs.degree) * made->costs.unit;
+    QCOMPARE((all / t).toString(), made->schedule.algbw.toString());
+    if (!isRooted(collective)) {
+      QCOMPARE(t.toString(), (collective == Collective::allreduce ? once + once : once).toString());
+      const Rational least(graph.nodeCount - 1, graph.nodeCount);
+      QCOMPARE(made->isBandwidthOptimal(), once == least);
+    }
+  }
+}
+
+/// One-way and unequal links: the loads of the verifier, which counts them link by link, are those that were proved.
+void TestBfbSchedule::randomFabrics() {
+  std::mt19937 rng(314);
+  for (int round = 0; round < 60; ++round) {
+    const int n = 3 + static_cast<int>(rng() % 14);
+    const fabric::Fabric fabric = fabricOf(bfb::sample::random(n, static_cast<int>(rng() % 50), 1 + round % 3, rng));
+    for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce}) {
+      for (const std::int64_t chunks : {0, 1, 3}) {
+        const auto made = bfb::generate(
+            fabric, {.collective = collective, .chunks = chunks > 0 ? std::optional(chunks) : std::nullopt});
+        QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+        QCOMPARE(faultOf(fabric, made->schedule), QString());
+        const auto cost = schedule::stepCost(fabric, made->schedule);
+        QVERIFY(cost);
+        for (std::size_t t = 0; t < cost->stepLoads.size(); ++t) {
+          const Rational perShard = cost->stepLoads[t].time * Rational(n) * made->costs.unit;
+          QCOMPARE(perShard.toString(), made->costs.loads[t].toString());
+          QVERIFY(made->costs.exactLoads[t] <= made->costs.loads[t]);
+        }
+      }
+      const auto exact = bfb::generate(fabric, {.collective = collective});
+      QVERIFY(exact->costs.loads == exact->costs.exactLoads);
+    }
+  }
+}
+
+void TestBfbSchedule::wholeChunksAgainstAllAssignments() {
+  std::mt19937 rng(99);
+  for (int round = 0; round < 300; ++round) {
+    bfb::HallProblem problem;
+    const int links = 1 + static_cast<int>(rng() % 3);
+    for (int j = 0; j < links; ++j) {
+      problem.widths.push_back(1 + static_cast<std::int64_t>(rng() % 3));
+    }
+    const int classes = 1 + static_cast<int>(rng() % 2);
+    for (int c = 0; c < classes; ++c) {
+      problem.masks.push_back(1 + rng() % ((1U << links) - 1));
+      problem.counts.push_back(1 + static_cast<std::int64_t>(rng() % 2));
+    }
+    const Rational ratio = bfb::solveHall(problem).ratio;
+    for (std::int64_t chunks = 1; chunks <= 2; ++chunks) {
+      const Rational whole = bfb::solveWhole(problem, ratio, chunks);
+      QCOMPARE(whole.toString(), bruteWhole(problem, chunks).toString());
+      QVERIFY(whole >= ratio * Rational(chunks));
+    }
+  }
+}
+
+void TestBfbSchedule::fewerChunks() {
+  const fabric::Fabric fabric = fabricOf(bfb::sample::duplexCirculant(11, {2, 3}));
+  const char* expected[] = {"12/11", "10/11", "12/11", "10/11"};  // U = 1, 3/2
+  for (std::int64_t chunks = 1; chunks <= 4; ++chunks) {
+    const auto made = bfb::generate(fabric, {.chunks = chunks});
+    QVERIFY(made);
+    QCOMPARE(made->chunks, chunks);
+    if (chunks != 3) {  // 2 of 1 / 3 more, rounded up
+      QCOMPARE(made->costs.bandwidthTime(made->costs.loads).toString(), std::string(expected[chunks - 1]));
+    } else {
+      QCOMPARE(made->costs.bandwidthTime(made->costs.loads).toString(), std::string("32/33"));
+    }
+    QCOMPARE(made->costs.bandwidthTime(made->costs.exactLoads).toString(), std::string("10/11"));
+    QCOMPARE(faultOf(fabric, made->schedule), QString());
+  }
+  QCOMPARE(bfb::generate(fabric, {})->chunks, 2);
+}
+
+/// Allreduce is the sum of its halves, not twice one.
+void TestBfbSchedule::unequalHalves() {
+  const fabric::Fabric fabric = fabricOf(bfb::sample::generalizedKautz(4, 500));
+  const auto time = [&](Collective collective) {
+    const auto made = bfb::generate(fabric, {.collective = collective});
+    return made ? made->costs.bandwidthTime(made->costs.loads).toString() : describe(made.error());
+  };
+  QCOMPARE(time(Collective::allgather), std::string("33/25"));
+  QCOMPARE(time(Collective::reduceScatter), std::string("37/25"));
+  QCOMPARE(time(Collective::allreduce), std::string("14/5"));
+}
+
+void TestBfbSchedule::throughSwitches() {
+  const fabric::Fabric fabric = presetFabric("dgx-a100", {{"boxes", "2"}});
+  const auto refused = bfb::generate(fabric, {});
+  QVERIFY(!refused);
+  QCOMPARE(refused.error().code, ErrorCode::badUsage);
+  QVERIFY(QString::fromStdString(refused.error().fix).contains("--through-switches"));
+  for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce}) {
+    const auto made = bfb::generate(fabric, {.collective = collective, .throughSwitches = true});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    QCOMPARE(faultOf(fabric, made->schedule), QString());
+    QCOMPARE(made->schedule.stepCount, collective == Collective::allreduce ? 4 : 2);
+  }
+}
+
+void TestBfbSchedule::claimsHold() {
+  for (const Digraph& graph : {bfb::sample::torus({4, 6}), bfb::sample::generalizedKautz(2, 10),
+                               bfb::sample::duplexCirculant(15, {1, 4, 5})}) {
+    const fabric::Fabric fabric = fabricOf(graph);
+    for (const Collective collective : {Collective::allgather, Collective::reduceScatter}) {
+      const auto made = bfb::generate(fabric, {.collective = collective});
+      QVERIFY(made);
+      const auto findings = verify::checkStepClaims(fabric, claimsOf(fabric, *made));
+      QVERIFY(findings);
+      QVERIFY2(findings->empty(), findings->empty() ? "" : describe(findings->front()).c_str());
+    }
+  }
+}
+
+void TestBfbSchedule::plantedFaults_data() {
+  QTest::addColumn<QString>("fault");
+  QTest::addColumn<QString>("message");
+  QTest::newRow("load") << "load"
+                        << "its links show";
+  QTest::newRow("a link more") << "link"
+                               << "its links show";
+  QTest::newRow("link twice") << "twice"
+                              << "named twice";
+  QTest::newRow("link elsewhere") << "elsewhere"
+                                  << "does not end at the GPU";
+  QTest::newRow("no link") << "none"
+                           << "names no link";
+  QTest::newRow("step left out") << "steps"
+                                 << "has 0 claims";
+  QTest::newRow("step too many") << "more"
+                                 << "the largest distance is";
+  QTest::newRow("no such GPU") << "gpu"
+                               << "there is no GPU";
+}
+
+void TestBfbSchedule::plantedFaults() {
+  QFETCH(QString, fault);
+  QFETCH(QString, message);
+  const fabric::Fabric fabric = fabricOf(bfb::sample::duplexCirculant(15, {1, 4, 5}));
+  std::vector<verify::StepClaim> claims = claimsOf(fabric, *bfb::generate(fabric, {}));
+  QCOMPARE(claims.size(), std::size_t{2});
+  verify::StepClaim& last = claims.back();
+  if (fault == "load") {
+    last.time += Rational(1, 100);
+  } else if (fault == "link") {
+    for (int arc = 0; arc < static_cast<int>(fabric.arcs().size()); ++arc) {
+      if (fabric.arcs()[arc].head == last.gpu && std::count(last.arcs.begin(), last.arcs.end(), arc) == 0) {
+        last.arcs.push_back(arc);
+        break;
+      }
+    }
+  } else if (fault == "twice") {
+    last.arcs.push_back(last.arcs.front());
+  } else if (fault == "elsewhere") {
+    last.gpu = (last.gpu + 1) % 15;
+  } else if (fault == "none") {
+    last.arcs.clear();
+  } else if (fault == "steps") {
+    claims.pop_back();
+  } else if (fault == "more") {
+    claims.push_back(last);
+    claims.back().distance = 3;
+  } else {
+    last.gpu = 15;
+  }
+  const auto findings = verify::checkStepClaims(fabric, claims);
+  QVERIFY(findings && !findings->empty());
+  QVERIFY2(QString::fromStdString(findings->front().text).contains(message), findings->front().text.c_str());
+}
+
+void TestBfbSchedule::refusals() {
+  const fabric::Fabric fabric = fabricOf(bfb::sample::torus({3, 3}));
+  QCOMPARE(bfb::generate(fabric, {.chunks = 0}).error().code, ErrorCode::badUsage);
+  QCOMPARE(bfb::generate(fabric, {.collective = Collective::alltoall}).error().code, ErrorCode::badUsage);
+  QCOMPARE(bfb::generate(fabric, {.collective = Collective::broadcast}).error().code, ErrorCode::badUsage);
+  QCOMPARE(bfb::generate(fabric, {.collective = Collective::broadcast, .root = 9}).error().code, ErrorCode::badUsage);
+}
+
+QTEST_APPLESS_MAIN(TestBfbSchedule)
+#include "tst_bfb_schedule.moc"
