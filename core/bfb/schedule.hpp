@@ -58,7 +58,7 @@ struct Generated {
 };
 
 /// Collectives that BFB makes: allgather, reduce_scatter (the allgather of the transpose, turned round), allreduce (one
-/// after the other), broadcast and reduce (what the allgather sends of one shard, spread anew). Not verified here.
+/// after the other), broadcast and reduce (what the allgather sends of one shard, spread for itself). Not verified here.
 /// Errors: badUsage (root, chunks below 1, switches without throughSwitches), limit (more transfers or chunks than a
 /// schedule holds), unbalanced, overflow, cancelled.
 Result<Generated> generate(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});

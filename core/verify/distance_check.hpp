@@ -22,7 +22,7 @@ struct StepClaim {
   Rational time;          ///< claimed: shards per GB/s
 };
 
-/// Checks such claims by plain breadth-first search, sharing nothing with generators: the GPUs are counted anew, the
+/// Checks such claims by plain breadth-first search, sharing nothing with generators: the GPUs are counted, the
 /// claims are as many as the largest distance, and one stands for each distance. @pre all nodes are GPUs. Findings name
 /// the step. Errors: overflow, cancelled, badUsage (a fabric with relays).
 Result<std::vector<Finding>> checkStepClaims(const fabric::Fabric& fabric, const std::vector<StepClaim>& claims,
