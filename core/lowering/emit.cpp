@@ -8,6 +8,7 @@
 
 #include "base/checked.hpp"
 #include "lowering/sums.hpp"
+#include "lowering/tree_moves.hpp"
 
 namespace coppice::lowering {
 

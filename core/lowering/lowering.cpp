@@ -12,6 +12,7 @@
 #include "lowering/emit.hpp"
 #include "lowering/plan.hpp"
 #include "lowering/protocol.hpp"
+#include "lowering/tree_moves.hpp"
 #include "lowering/work.hpp"
 #include "schedule/expansion.hpp"
 
@@ -136,23 +137,23 @@ std::int64_t movementsOf(const program::Program& program) {
 constexpr int kComfortableBlocks = 64;
 
 /// What to try, in order of preference: few threadblocks and few steps first, and forwarding in one step before two,
-/// which takes less time per hop. The third is the one that needs no luck (see Style::asTheyCome).
+/// which takes less time per hop. The third is the one that needs no luck (see StepOrder).
 struct Trial {
   bool hasSmallParts = false;
   Style style;
 };
 constexpr std::array<Trial, 11> kTrials{{
-    {false, {kBlockRate, kComfortableBlocks, true, true}},
-    {false, {kBlockRate, kComfortableBlocks, false, true}},
-    {false, {kBlockRate, kComfortableBlocks, true, false}},
-    {true, {kBlockRate, kComfortableBlocks, true, true}},
-    {true, {kBlockRate, kComfortableBlocks, false, true}},
-    {false, {kBlockRate / 2, kComfortableBlocks, true, true}},
-    {false, {kBlockRate / 2, kComfortableBlocks, false, true}},
-    {false, {kBlockRate / 2, kResidentBlocks, true, true}},
-    {false, {kBlockRate / 2, kResidentBlocks, false, true}},
-    {true, {kBlockRate / 2, kResidentBlocks, true, true}},
-    {true, {kBlockRate / 2, kResidentBlocks, false, true}},
+    {false, {kBlockRate, kComfortableBlocks, true, StepOrder::asTheyCome}},
+    {false, {kBlockRate, kComfortableBlocks, false, StepOrder::asTheyCome}},
+    {false, {kBlockRate, kComfortableBlocks, true, StepOrder::chains}},
+    {true, {kBlockRate, kComfortableBlocks, true, StepOrder::asTheyCome}},
+    {true, {kBlockRate, kComfortableBlocks, false, StepOrder::asTheyCome}},
+    {false, {kBlockRate / 2, kComfortableBlocks, true, StepOrder::asTheyCome}},
+    {false, {kBlockRate / 2, kComfortableBlocks, false, StepOrder::asTheyCome}},
+    {false, {kBlockRate / 2, kResidentBlocks, true, StepOrder::asTheyCome}},
+    {false, {kBlockRate / 2, kResidentBlocks, false, StepOrder::asTheyCome}},
+    {true, {kBlockRate / 2, kResidentBlocks, true, StepOrder::asTheyCome}},
+    {true, {kBlockRate / 2, kResidentBlocks, false, StepOrder::asTheyCome}},
 }};
 /// Small parts: this many of them fit in the time of one iteration.
 constexpr int kPartsPerIteration = 16;
@@ -166,6 +167,18 @@ std::int64_t timePerIteration(const Work& work, const Options& options) {
   const Int128 chunks = std::int64_t{work.chunks} * options.instances * kBlockRate;
   const Int128 time = (chunks * work.algbw.denominator() + work.algbw.numerator() - 1) / work.algbw.numerator();
   return static_cast<std::int64_t>(std::min<Int128>(time, kLongest));
+}
+
+Result<Plan> planTrees(const Work& work, const Options& options, const Style& style, const Copies& copies,
+                       const Progress& progress) {
+  const Moves moves = movesOf(work, options);
+  Result<Plan> plan = makePlan(moves, options, style, copies.need, progress);
+  if (plan) {
+    if (const Outcome ordered = orderTrees(work, moves, options, style, *plan, progress); !ordered) {
+      return ordered.error();
+    }
+  }
+  return plan;
 }
 
 /// Tries several arrangements of the steps and keeps the one that keeps up with the links best; the first that does so
@@ -191,7 +204,7 @@ Result<program::Program> arrange(const Work& work, const Options& options, const
     progress.report("lowering", static_cast<double>(i) / static_cast<double>(kTrials.size()));
     const Work& parts = trial.hasSmallParts ? finer : work;
     const Copies copies = planCopies(parts, options);
-    const Result<Plan> plan = makePlan(parts, options, trial.style, copies.need, progress);
+    Result<Plan> plan = planTrees(parts, options, trial.style, copies, progress);
     if (!plan) {
       if (!failure || failure->code != ErrorCode::limit) {
         failure = plan.error();

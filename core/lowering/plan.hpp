@@ -7,7 +7,7 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "lowering/lowering.hpp"
-#include "lowering/work.hpp"
+#include "lowering/moves.hpp"
 
 /// Internal to core/lowering: channels, threadblocks and the order of all messages of one instance.
 namespace coppice::lowering {
@@ -28,10 +28,18 @@ struct BlockPlan {
   int recvConnection = -1;
 };
 
-/// What a rank does with one message: start it, or receive it (and pass it on in the same step where it is fused).
-struct Event {
-  int message = 0;
-  bool receives = false;
+/// In which order a threadblock runs its steps.
+enum class StepOrder {
+  /// That in which a greedy run would execute them. It pipelines best, but is only known to be free of deadlock after
+  /// proveProgress.
+  asTheyCome,
+  /// Chain after chain. A chain is a run of messages in which every rank between the first sender and the last
+  /// receiver forwards with one fused step. It meets every threadblock at most once and stands after all chains it
+  /// waits for. So the first unfinished chain can always finish, whatever the others do and however many messages a
+  /// step becomes: no deadlock at any connection depth, in any iteration.
+  chains,
+  /// Step schedules: that of the schedule's steps.
+  asScheduled
 };
 
 /// How to arrange the steps.
@@ -42,13 +50,7 @@ struct Style {
   int blocks = 0;
   /// Forward in one step where a threadblock can.
   bool fuses = true;
-  /// true: every threadblock in the order in which a greedy run would execute its steps. That pipelines best, but is
-  /// only known to be free of deadlock after proveProgress.
-  /// false: chain after chain. A chain is a run of messages of one part along its tree in which every rank between
-  /// the first sender and the last receiver forwards with one fused step. It meets every threadblock at most once and
-  /// stands after all chains it waits for. So the first unfinished chain can always finish, whatever the others do and
-  /// however many messages a step becomes: no deadlock at any connection depth, in any iteration.
-  bool asTheyCome = true;
+  StepOrder order = StepOrder::asTheyCome;
 };
 
 /// The plan of one instance.
@@ -58,8 +60,19 @@ struct Plan {
   std::vector<int> previous;      ///< inverse of next
   std::vector<Connection> connections;
   std::vector<std::vector<BlockPlan>> blocks;  ///< by rank
+  std::vector<int> firstBlock;                 ///< by rank: threadblocks of the ranks before; one more at the end
+  std::vector<int> heads;                      ///< messages that start a chain
+  int events = 0;                              ///< steps of all ranks but copies
   std::vector<Event> order;                    ///< every threadblock runs its steps in this order
   int channels = 1;
+
+  /// Threadblocks counted over all ranks.
+  [[nodiscard]] int sendBlockOf(const Move& move, int message) const {
+    return firstBlock[move.from] + connections[connectionOf[message]].sendBlock;
+  }
+  [[nodiscard]] int recvBlockOf(const Move& move, int message) const {
+    return firstBlock[move.to] + connections[connectionOf[message]].recvBlock;
+  }
 };
 
 /// What a rank needs besides for copying its own chunks.
@@ -68,17 +81,9 @@ struct CopyNeed {
   int steps = 0;
 };
 
-/// Errors: limit (channels, threadblocks of one rank, XML elements); infeasible where the greedy run of
-/// Style::asTheyCome gets stuck. Throws CancelledError.
-Result<Plan> makePlan(const Work& work, const Options& options, const Style& style, const std::vector<CopyNeed>& copies,
-                      const Progress& progress);
-
-/// Ranks at the two ends of a message, in the direction of the data.
-struct Ends {
-  int from = 0;
-  int to = 0;
-};
-[[nodiscard]] Ends endsOf(const Work& work, int message);
+/// All but the order. Errors: limit (channels, threadblocks of one rank, XML elements). Throws CancelledError.
+Result<Plan> makePlan(const Moves& moves, const Options& options, const Style& style,
+                      const std::vector<CopyNeed>& copies, const Progress& progress);
 
 /// Threadblocks per rank that are sure to run at once on every GPU of interest (A100: 108 multiprocessors).
 inline constexpr int kResidentBlocks = 108;

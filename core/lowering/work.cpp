@@ -2,13 +2,13 @@
 #include "lowering/work.hpp"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/checked.hpp"
+#include "lowering/planes.hpp"
 
 namespace coppice::lowering {
 
@@ -17,50 +17,6 @@ namespace {
 Error badSchedule(std::string message, std::string fix = "generate the schedule again for this fabric") {
   return {ErrorCode::badInput, std::move(message), std::move(fix), {}};
 }
-
-/// Parity of the network plane a route uses: of the first NIC's position among the NICs of its box; without NICs, of
-/// the first relay's position among the relays that are in no box. A box with one NIC, or a single such relay, leaves
-/// no choice and hence no parity.
-class Planes {
-public:
-  explicit Planes(const fabric::Fabric& fabric) : m_ordinal(static_cast<std::size_t>(fabric.nodeCount()), -1) {
-    std::map<std::string, std::vector<int>> nicsOfBox;
-    std::vector<int> loose;
-    for (int n = 0; n < fabric.nodeCount(); ++n) {
-      const fabric::Node& node = fabric.nodes()[n];
-      if (node.kind == fabric::NodeKind::nic) {
-        nicsOfBox[node.box].push_back(n);
-      } else if (node.kind == fabric::NodeKind::switchNode && node.box.empty()) {
-        loose.push_back(n);
-      }
-      m_isNic.push_back(node.kind == fabric::NodeKind::nic);
-    }
-    const auto number = [&](const std::vector<int>& nodes) {
-      for (std::size_t i = 0; nodes.size() > 1 && i < nodes.size(); ++i) {
-        m_ordinal[nodes[i]] = static_cast<int>(i);
-      }
-    };
-    for (const auto& [box, nodes] : nicsOfBox) {
-      number(nodes);
-    }
-    number(loose);
-  }
-
-  [[nodiscard]] Parity of(std::span<const fabric::NodeIndex> route) const {
-    for (const bool wantNic : {true, false}) {
-      for (const fabric::NodeIndex n : route) {
-        if (m_isNic[n] == wantNic && m_ordinal[n] >= 0) {
-          return m_ordinal[n] % 2 == 0 ? Parity::even : Parity::odd;
-        }
-      }
-    }
-    return Parity::any;
-  }
-
-private:
-  std::vector<int> m_ordinal;
-  std::vector<bool> m_isNic;
-};
 
 Result<TreeShape> makeShape(const fabric::Fabric& fabric, const schedule::Forest& forest, const schedule::Tree& tree,
                             const std::string& name, const Planes* planes) {

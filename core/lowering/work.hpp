@@ -11,14 +11,12 @@
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
 #include "lowering/lowering.hpp"
+#include "lowering/moves.hpp"
 #include "program/program.hpp"
 #include "schedule/forest.hpp"
 
 /// Internal to core/lowering: what has to be moved, before any threadblock exists.
 namespace coppice::lowering {
-
-/// Channel parity that an edge asks for.
-enum class Parity : std::int8_t { any = 2, even = 0, odd = 1 };
 
 /// One spanning tree by rank; the same shape serves in-trees and out-trees.
 struct TreeShape {

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lowering/order.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <tuple>
+
+namespace coppice::lowering {
+
+namespace {
+
+/// Calls visit(event) for all that wait for this one. @pre sorted
+template <typename Visit>
+void forEachWaiting(const std::vector<std::pair<int, int>>& pairs, int event, const Visit& visit) {
+  for (auto it = std::lower_bound(pairs.begin(), pairs.end(), std::pair(event, -1));
+       it != pairs.end() && it->first == event; ++it) {
+    visit(it->second);
+  }
+}
+
+class ChainRun {
+public:
+  ChainRun(const Moves& moves, const Plan& plan, const Waits& waits)
+      : m_moves(moves),
+        m_plan(plan),
+        m_waits(waits),
+        m_pairs(waits.pairs),
+        m_headOf(moves.moves.size(), -1),
+        m_missing(moves.moves.size(), 0),
+        m_ready(moves.moves.size(), 0),
+        m_free(static_cast<std::size_t>(plan.firstBlock.back()), 0) {
+    std::sort(m_pairs.begin(), m_pairs.end());
+    for (const int head : plan.heads) {
+      for (int m = head; m >= 0; m = plan.next[m]) {
+        m_headOf[m] = head;
+      }
+    }
+    std::erase_if(m_pairs, [&](const auto& pair) { return m_headOf[pair.first / 2] == m_headOf[pair.second / 2]; });
+    for (const auto& [event, waiting] : m_pairs) {
+      ++m_missing[m_headOf[waiting / 2]];
+    }
+  }
+
+  std::vector<Event> run(const Progress& progress) {
+    for (const int head : m_plan.heads) {
+      if (m_missing[head] == 0) {
+        m_queue.push(candidate(head));
+      }
+    }
+    m_order.reserve(static_cast<std::size_t>(m_plan.events));
+    while (!m_queue.empty()) {
+      throwIfCancelled(progress);
+      const Candidate top = m_queue.top();
+      m_queue.pop();
+      if (const Candidate now = candidate(top.head); now.finish > top.finish) {
+        m_queue.push(now);
+      } else {
+        take(top.head);
+      }
+    }
+    return std::move(m_order);
+  }
+
+private:
+  struct Candidate {
+    std::int64_t finish = 0;
+    int remaining = 0;
+    int head = 0;
+    bool operator>(const Candidate& other) const {
+      return std::tie(finish, other.remaining, head) > std::tie(other.finish, remaining, other.head);
+    }
+  };
+
+  [[nodiscard]] const Move& at(int message) const { return m_moves.moves[message]; }
+  [[nodiscard]] int sendBlockOf(int message) const { return m_plan.sendBlockOf(at(message), message); }
+  [[nodiscard]] int recvBlockOf(int message) const { return m_plan.recvBlockOf(at(message), message); }
+
+  [[nodiscard]] std::int64_t startOf(int head) const {
+    std::int64_t start = m_ready[head];
+    std::int64_t hop = 0;
+    for (int m = head; m >= 0; m = m_plan.next[m], ++hop) {
+      start = std::max({start, m_free[sendBlockOf(m)] - hop, m_free[recvBlockOf(m)] - hop});
+    }
+    return start;
+  }
+  [[nodiscard]] Candidate candidate(int head) const {
+    std::int64_t hops = 0;
+    for (int m = head; m_plan.next[m] >= 0; m = m_plan.next[m]) {
+      ++hops;
+    }
+    return Candidate{startOf(head) + hops + at(head).count, m_waits.remaining[head], head};
+  }
+  void take(int first) {
+    m_order.push_back({first, false});
+    std::int64_t time = startOf(first);
+    release(idOf({first, false}), time + at(first).count);
+    for (int m = first; m >= 0; m = m_plan.next[m], ++time) {
+      m_order.push_back({m, true});
+      const std::int64_t done = time + at(m).count;
+      m_free[sendBlockOf(m)] = std::max(m_free[sendBlockOf(m)], done);
+      m_free[recvBlockOf(m)] = std::max(m_free[recvBlockOf(m)], done);
+      release(idOf({m, true}), done);
+    }
+  }
+  void release(int event, std::int64_t done) {
+    forEachWaiting(m_pairs, event, [&](int waiting) {
+      const int head = m_headOf[waiting / 2];
+      m_ready[head] = std::max(m_ready[head], done);
+      if (--m_missing[head] == 0) {
+        m_queue.push(candidate(head));
+      }
+    });
+  }
+
+  const Moves& m_moves;
+  const Plan& m_plan;
+  const Waits& m_waits;
+  std::vector<std::pair<int, int>> m_pairs;
+  std::vector<int> m_headOf;
+  std::vector<int> m_missing;  ///< by head: arrivals that other chains still owe it
+  std::vector<std::int64_t> m_ready;
+  std::vector<std::int64_t> m_free;
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> m_queue;
+  std::vector<Event> m_order;
+};
+
+class GreedyRun {
+public:
+  GreedyRun(const Moves& moves, const Plan& plan, const Waits& waits, const RunStyle& style, const Options& options)
+      : m_moves(moves),
+        m_plan(plan),
+        m_waits(waits),
+        m_style(style),
+        m_depth(
+            static_cast<std::size_t>(program::connectionDepth(options.protocol.value_or(program::Protocol::simple)))),
+        m_missing(2 * moves.moves.size(), 0),
+        m_receiverOf(moves.moves.size(), -1),
+        m_ready(2 * moves.moves.size(), 0),
+        m_free(static_cast<std::size_t>(plan.firstBlock.back()), 0),
+        m_fifos(plan.connections.size()) {
+    listEvents();
+    listWaits();
+  }
+
+  std::vector<Event> run(const Progress& progress) {
+    for (const int event : m_all) {
+      if (m_missing[event] == 0) {
+        push(event);
+      }
+    }
+    m_order.reserve(m_all.size());
+    while (!m_queue.empty()) {
+      throwIfCancelled(progress);
+      const Candidate top = m_queue.top();
+      m_queue.pop();
+      if (timeOf(top.event) > top.start) {
+        push(top.event);
+      } else {
+        take(top);
+      }
+    }
+    return std::move(m_order);
+  }
+
+private:
+  struct Candidate {
+    std::int64_t start = 0;
+    int remaining = 0;
+    int event = 0;
+    bool operator>(const Candidate& other) const {
+      return std::tie(start, other.remaining, event) > std::tie(other.start, remaining, other.event);
+    }
+  };
+  struct Fifo {
+    std::vector<int> sent;  // messages
+    std::size_t received = 0;
+    std::vector<int> blocked;  // events that wait for room
+  };
+
+  [[nodiscard]] const Move& at(int message) const { return m_moves.moves[message]; }
+  [[nodiscard]] bool isTaken(int message) const { return m_style.phase < 0 || at(message).phase == m_style.phase; }
+  [[nodiscard]] int comesIn(int event) const {
+    if (m_style.backwards) {
+      return event % 2 == 0 ? event / 2 : m_plan.next[event / 2];
+    }
+    return event % 2 == 0 ? -1 : event / 2;
+  }
+  [[nodiscard]] int goesOut(int event) const {
+    if (m_style.backwards) {
+      return event % 2 == 0 ? -1 : event / 2;
+    }
+    return event % 2 == 0 ? event / 2 : m_plan.next[event / 2];
+  }
+  [[nodiscard]] int blockOf(int event) const {
+    const int m = event / 2;
+    return event % 2 == 0 ? m_plan.sendBlockOf(at(m), m) : m_plan.recvBlockOf(at(m), m);
+  }
+  [[nodiscard]] std::int64_t timeOf(int event) const {
+    return m_style.rank.empty() ? std::max(m_ready[event], m_free[blockOf(event)]) : m_style.rank[event];
+  }
+
+  void listEvents() {
+    for (const int m : m_moves.order) {
+      if (!isTaken(m)) {
+        continue;
+      }
+      if (m_plan.previous[m] < 0) {
+        m_all.push_back(idOf({m, false}));
+      }
+      m_all.push_back(idOf({m, true}));
+    }
+    for (const int event : m_all) {
+      if (const int in = comesIn(event); in >= 0) {
+        m_receiverOf[in] = event;
+        ++m_missing[event];
+      }
+    }
+  }
+  void listWaits() {
+    for (const auto& [event, waiting] : m_waits.pairs) {
+      if (isTaken(event / 2) && isTaken(waiting / 2)) {
+        m_pairs.emplace_back(m_style.backwards ? waiting : event, m_style.backwards ? event : waiting);
+      }
+    }
+    std::sort(m_pairs.begin(), m_pairs.end());
+    for (const auto& [event, waiting] : m_pairs) {
+      ++m_missing[waiting];
+    }
+  }
+
+  void push(int event) {
+    const int m = event / 2;
+    const int hops =
+        m_style.backwards ? m_waits.passed[m] + event % 2 : m_waits.remaining[m] + 1 - event % 2;
+    m_queue.push({timeOf(event), hops, event});
+  }
+  void release(int event, std::int64_t time) {
+    m_ready[event] = std::max(m_ready[event], time);
+    if (--m_missing[event] == 0) {
+      push(event);
+    }
+  }
+
+  void take(const Candidate& top) {
+    const int leaving = goesOut(top.event);
+    Fifo* const out = leaving < 0 ? nullptr : &m_fifos[m_plan.connectionOf[leaving]];
+    if (out != nullptr && out->sent.size() - out->received >= m_depth) {
+      out->blocked.push_back(top.event);
+      return;
+    }
+    const int block = blockOf(top.event);
+    const std::int64_t start = m_style.rank.empty() ? top.start : std::max(m_ready[top.event], m_free[block]);
+    const std::int64_t done = start + at(top.event / 2).count;
+    m_free[block] = done;
+    m_order.push_back({top.event / 2, top.event % 2 != 0});
+    if (out != nullptr) {
+      const int receiver = m_receiverOf[leaving];
+      out->sent.push_back(leaving);
+      if (out->sent.size() - out->received == 1) {
+        release(receiver, done);
+      } else {
+        m_ready[receiver] = std::max(m_ready[receiver], done);
+      }
+    }
+    if (const int arriving = comesIn(top.event); arriving >= 0) {
+      takeIn(m_fifos[m_plan.connectionOf[arriving]], done);
+    }
+    forEachWaiting(m_pairs, top.event, [&](int waiting) { release(waiting, done); });
+  }
+  void takeIn(Fifo& in, std::int64_t done) {
+    ++in.received;
+    if (in.received < in.sent.size()) {
+      release(m_receiverOf[in.sent[in.received]], 0);
+    }
+    for (const int event : std::exchange(in.blocked, {})) {
+      m_ready[event] = std::max(m_ready[event], done);
+      push(event);
+    }
+  }
+
+  const Moves& m_moves;
+  const Plan& m_plan;
+  const Waits& m_waits;
+  const RunStyle& m_style;
+  const std::size_t m_depth;
+  std::vector<int> m_all;
+  std::vector<std::pair<int, int>> m_pairs;
+  std::vector<int> m_missing;
+  std::vector<int> m_receiverOf;  ///< by message: the event that takes it in
+  std::vector<std::int64_t> m_ready;
+  std::vector<std::int64_t> m_free;
+  std::vector<Fifo> m_fifos;
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> m_queue;
+  std::vector<Event> m_order;
+};
+
+}  // namespace
+
+std::vector<Event> orderOfChains(const Moves& moves, const Plan& plan, const Waits& waits, const Progress& progress) {
+  return ChainRun(moves, plan, waits).run(progress);
+}
+
+std::vector<Event> greedyRun(const Moves& moves, const Plan& plan, const Waits& waits, const RunStyle& style,
+                             const Options& options, const Progress& progress) {
+  return GreedyRun(moves, plan, waits, style, options).run(progress);
+}
+
+}  // namespace coppice::lowering
