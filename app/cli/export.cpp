@@ -9,6 +9,7 @@
 #include "fits_text.hpp"
 #include "input.hpp"
 #include "io/forest_json.hpp"
+#include "io/schedule_json.hpp"
 #include "io/tree_xml.hpp"
 #include "judgement.hpp"
 #include "lowering/protocol.hpp"
@@ -18,6 +19,7 @@
 #include "workflow/clock.hpp"
 #include "workflow/export_program.hpp"
 #include "workflow/make_schedule.hpp"
+#include "workflow/schedule_file.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -30,6 +32,7 @@ struct Options {
   std::string output;
   lowering::Options lowering = {};
   bool outOfPlace = false;
+  bool asksInPlace = false;
   bool noAdvice = false;
 };
 
@@ -40,7 +43,54 @@ std::string hostPath(const std::string& output) {
   return error ? output : path.lexically_normal().string();
 }
 
-Result<std::string> mscclXml(const Options& options, const io::LoadedForest& loaded, Report& report, Json& seconds,
+struct Loaded {
+  fabric::Fabric fabric;
+  schedule::AnySchedule schedule;
+};
+
+/// A schedule of any kind from its file.
+Result<Loaded> load(const Options& options) {
+  auto text = readText(options.schedule, io::kMaxForestBytes);
+  if (!text) {
+    return text.error();
+  }
+  if (workflow::scheduleFileKind(*text) == workflow::ScheduleFileKind::steps) {
+    auto steps = io::loadSchedule(*text, inputName(options.schedule));
+    if (!steps) {
+      return steps.error();
+    }
+    return Loaded{std::move(steps->fabric), std::move(steps->schedule)};
+  }
+  auto forest = io::loadForest(*text, inputName(options.schedule));
+  if (!forest) {
+    return forest.error();
+  }
+  return Loaded{std::move(forest->fabric), std::move(forest->schedule)};
+}
+
+/// Errors: verification with the first fault.
+Outcome require(const Loaded& loaded, const Progress& progress) {
+  const Outcome verified = workflow::requireVerified(loaded.fabric, loaded.schedule, progress);
+  if (!verified && verified.error().code == ErrorCode::verification) {
+    Error error = verified.error();
+    error.fix = "nothing was written; generate the schedule again";
+    return error;
+  }
+  return verified;
+}
+
+/// Where a sweep over powers of two does not meet the chunks.
+Outcome advise(const Loaded& loaded, const Options& options, const program::UsedSizes& used, const Progress& progress,
+               Report& report) {
+  if (const auto* forest = std::get_if<schedule::Schedule>(&loaded.schedule)) {
+    return adviseSizes(loaded.fabric, *forest, options.schedule, options.lowering.instances, used, progress,
+                       report.json, report.text);
+  }
+  warnOfSizes(used, report.json, report.text);
+  return Done{};
+}
+
+Result<std::string> mscclXml(const Options& options, const Loaded& loaded, Report& report, Json& seconds,
                              std::optional<program::RunGuide>& guide, const Progress& progress) {
   const lowering::Options& lowered = options.lowering;
   auto exported =
@@ -60,12 +110,11 @@ Result<std::string> mscclXml(const Options& options, const io::LoadedForest& loa
   describeProgram(judged.program, lowered.runtime, report);
   if (!lowered.protocol && judged.program.protocol != program::Protocol::simple) {
     report.text += "  protocol    " + std::string(program::toString(judged.program.protocol)) +
-                   ", because Simple hangs in a " + std::string(toString(loaded.schedule.collective)) +
+                   ", because Simple hangs in a " + std::string(toString(collectiveOf(loaded.schedule))) +
                    " between boxes\n";
   }
   workflow::Clock clock;
-  const Outcome advised = adviseSizes(loaded.fabric, loaded.schedule, options.schedule, lowered.instances,
-                                      exported->used, progress, report.json, report.text);
+  const Outcome advised = advise(loaded, options, exported->used, progress, report);
   if (!advised) {
     return advised.error();
   }
@@ -91,23 +140,25 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   if (const Outcome kept = keepInput(options.schedule, options.output); !kept) {
     return kept.error();
   }
-  auto text = readText(options.schedule, io::kMaxForestBytes);
-  if (!text) {
-    return text.error();
-  }
-  const auto loaded = io::loadForest(*text, inputName(options.schedule));
+  const auto loaded = load(options);
   if (!loaded) {
     return loaded.error();
   }
-  text->clear();
-  text->shrink_to_fit();
+  const auto* forest = std::get_if<schedule::Schedule>(&loaded->schedule);
+  if (forest == nullptr && options.format == Format::trees) {
+    return Error{ErrorCode::badUsage, "a step schedule has no trees", "leave --format trees out"};
+  }
+  if (forest != nullptr && options.lowering.chunks > 0) {
+    return Error{ErrorCode::badUsage, "--chunks cuts the shards of a step schedule; a forest has trees",
+                 "generate it with fewer trees (--k)"};
+  }
+  if (options.asksInPlace && !lowering::hasInPlace(collectiveOf(loaded->schedule))) {
+    return Error{ErrorCode::badUsage, "an alltoall in place overwrites what it still has to send",
+                 "leave --in-place out"};
+  }
   workflow::Clock clock;
-  if (const auto verdict = workflow::requireVerified(loaded->fabric, loaded->schedule, progress); !verdict) {
-    Error error = verdict.error();
-    if (error.code == ErrorCode::verification) {
-      error.fix = "nothing was written; generate the schedule again";
-    }
-    return error;
+  if (const Outcome verified = require(*loaded, progress); !verified) {
+    return verified.error();
   }
   Json seconds = {{"verifying_schedule", clock.lap()}};
   const bool isMsccl = options.format == Format::msccl;
@@ -116,23 +167,23 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   report.json = {{"ok", true},
                  {"format", isMsccl ? "msccl" : "trees"},
                  {"fabric", loaded->fabric.name()},
-                 {"collective", toString(loaded->schedule.collective)},
+                 {"collective", toString(collectiveOf(loaded->schedule))},
                  {"ranks", loaded->fabric.gpuCount()},
-                 {"algbw", loaded->schedule.algbw.toString()},
-                 {"algbw_GBps", loaded->schedule.algbw.toDouble()},
+                 {"algbw", algbwOf(loaded->schedule).toString()},
+                 {"algbw_GBps", algbwOf(loaded->schedule).toDouble()},
                  {"verified", true}};
   report.text =
-      std::string(toString(loaded->schedule.collective)) + " " + gigabytes(loaded->schedule.algbw) + " on " +
+      std::string(toString(collectiveOf(loaded->schedule))) + " " + gigabytes(algbwOf(loaded->schedule)) + " on " +
       named(loaded->fabric.name()) + " as " +
       (isMsccl ? "MSCCL XML for " + std::string(program::toString(options.lowering.runtime)) : "ForestColl tree XML") +
       "\n";
-  if (!isMsccl && workflow::mustStreamTrees(loaded->schedule)) {
+  if (!isMsccl && workflow::mustStreamTrees(*forest)) {
     report.json["read_back"] = false;
     report.json["seconds"] = seconds;
     report.text += "  verified    the schedule; the file is too large to be read back\n";
     const Outcome streamed = deliver(
         options.output,
-        [&](std::ostream& out) { return io::writeTreeXml(out, loaded->schedule, loaded->fabric, progress); },
+        [&](std::ostream& out) { return io::writeTreeXml(out, *forest, loaded->fabric, progress); },
         "  file        ", json, report);
     if (!streamed) {
       return streamed.error();
@@ -141,12 +192,12 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   }
   std::optional<program::RunGuide> guide;
   auto written = isMsccl ? mscclXml(options, *loaded, report, seconds, guide, progress)
-                         : workflow::exportTrees(loaded->fabric, loaded->schedule, progress);
+                         : workflow::exportTrees(loaded->fabric, *forest, progress);
   if (!written) {
-    if (written.error().code != ErrorCode::limit || !isMsccl || options.noAdvice) {
+    if (written.error().code != ErrorCode::limit || !isMsccl || options.noAdvice || forest == nullptr) {
       return written.error();
     }
-    const auto fits = advice::whatFits(loaded->fabric, advice::requestOf(loaded->schedule), loaded->schedule,
+    const auto fits = advice::whatFits(loaded->fabric, advice::requestOf(*forest), *forest,
                                        options.lowering, progress);
     if (!fits) {
       return fits.error();
@@ -173,9 +224,10 @@ void addExport(CLI::App& app, Invocation& invocation) {
       "  coppice-cli export allgather.forest.json --format msccl -o allgather.xml\n"
       "  coppice-cli export ar.forest.json --format msccl --target msccl-executor-nccl --instances 2 -o ar.xml\n"
       "  coppice-cli export rs.forest.json --format msccl --out-of-place --protocol LL --max-bytes 1MiB -o rs.xml\n"
+      "  coppice-cli export alltoall.schedule.json --target rccl -o alltoall.xml\n"
       "  coppice-cli export allgather.forest.json --format trees -o trees.xml");
   auto options = std::make_shared<Options>();
-  sub.add_option("schedule", options->schedule, "Schedule file (.forest.json); - for standard input")->required();
+  sub.add_option("schedule", options->schedule, "Schedule file (.forest.json or .schedule.json); - for standard input")->required();
   addWord<Format>(sub, "--format", options->format, {{"msccl", Format::msccl}, {"trees", Format::trees}},
                   "msccl or trees")
       ->default_str("msccl");
@@ -199,8 +251,12 @@ void addExport(CLI::App& app, Invocation& invocation) {
       ->default_str("compact");
   addBytes(sub, "--min-bytes", lowered.minBytes, "Smallest size of the whole collective, as in 64KiB");
   addBytes(sub, "--max-bytes", lowered.maxBytes, "Largest size of the whole collective, as in 1GiB");
-  auto* inPlace = sub.add_flag("--in-place")->description("Use one buffer for input and output (the default)");
+  auto* inPlace = sub.add_flag("--in-place", options->asksInPlace,
+                               "Use one buffer for input and output (the default; alltoall has no such program)");
   sub.add_flag("--out-of-place", options->outOfPlace, "Use separate buffers; own slices are copied")->excludes(inPlace);
+  sub.add_option("--chunks", lowered.chunks,
+                 "Step schedules: chunks of each shard; ends of pieces move to the nearest border of a chunk")
+      ->check(CLI::PositiveNumber);
   sub.add_option("--name", lowered.name, "Name of the algorithm inside the file");
   sub.add_flag("--no-advice", options->noAdvice,
                "Do not search for trees and peers that fit when the program does not");

@@ -32,6 +32,7 @@
 #include "remote/transfer.hpp"
 #include "terminal.hpp"
 #include "workflow/schedule_facts.hpp"
+#include "workflow/schedule_file.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -326,9 +327,14 @@ private:
   std::string m_path = "/tmp/coppice-XXXXXX";
 };
 
-bool isForest(const std::string& text) {
+/// The name of the schedule in the folder of a run, by its kind.
+std::string nameThere(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string::npos && text[first] == '{';
+  if (first == std::string::npos || text[first] != '{') {
+    return "schedule.xml";
+  }
+  const bool isSteps = workflow::scheduleFileKind(text) == workflow::ScheduleFileKind::steps;
+  return isSteps ? "steps.schedule.json" : "schedule.forest.json";
 }
 
 /// A machine of a run, from the connection to the folder of the executor.
@@ -530,7 +536,7 @@ Result<Report> runThere(const Options& options, const std::vector<remote::Member
   const std::string id = options.attach.empty() ? "cli-" + remote::newMark() : options.attach;
   if (options.attach.empty()) {
     program::RunRequest request = options.request;
-    request.schedule = isForest(text) ? "schedule.forest.json" : "schedule.xml";
+    request.schedule = nameThere(text);
     Outcome done = putRun(seats, options, id, request.schedule, progress.stop);
     if (done && seats.size() > 1) {
       auto hosts = hostsForFirst(seats, id, progress.stop);
@@ -586,7 +592,7 @@ Result<Report> writeBundle(const Options& options, const Progress& progress) {
     return text.error();
   }
   program::RunRequest request = options.request;
-  request.schedule = isForest(*text) ? "schedule.forest.json" : "schedule.xml";
+  request.schedule = nameThere(*text);
   const auto schedule = workflow::scheduleFacts(*text, options.file, progress);
   if (!schedule) {
     return schedule.error();
@@ -656,7 +662,7 @@ Outcome readVariables(Options& options) {
 
 Result<Report> perform(Options options, const Progress& progress) {
   if (options.file.empty() && options.attach.empty()) {
-    return Error{ErrorCode::badUsage, "no schedule is given", "name an MSCCL XML or a .forest.json"};
+    return Error{ErrorCode::badUsage, "no schedule is given", "name an MSCCL XML, a .forest.json or a .schedule.json"};
   }
   if (Outcome read = readVariables(options); !read) {
     return read.error();
@@ -724,7 +730,7 @@ void addRun(CLI::App& app, Invocation& invocation) {
                                 "  coppice-cli run a100.xml --host ann@node1 --detach\n"
                                 "  coppice-cli run a100.xml --hosts node1:8,node2:8\n"
                                 "  coppice-cli run a100.xml --bundle for-the-cluster");
-  sub.add_option("file", options->file, "MSCCL XML, or a .forest.json");
+  sub.add_option("file", options->file, "MSCCL XML, a .forest.json or a .schedule.json");
   sub.add_option("--backend", options->request.backend, "threads, mpi or cuda; default: the executor chooses");
   sub.add_option("-b,--minbytes", options->request.minBytes, "First size")->capture_default_str();
   sub.add_option("-e,--maxbytes", options->request.maxBytes, "Last size")->capture_default_str();

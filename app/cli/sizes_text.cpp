@@ -95,6 +95,17 @@ Outcome describeUsedSizes(const fabric::Fabric& fabric, const schedule::Schedule
   return Done{};
 }
 
+void warnOfSizes(const program::UsedSizes& used, Json& json, std::string& text) {
+  if (used.powersOfTwo) {
+    return;
+  }
+  const std::string what =
+      used.sweep ? "an nccl-tests sweep over powers of two never runs this program, only the library's own algorithm"
+                 : "no size in the range fits the chunks, so this program never runs";
+  json["warnings"].push_back(what);
+  text += "  warning     " + what + "\n";
+}
+
 Outcome adviseSizes(const fabric::Fabric& fabric, const schedule::Schedule& schedule, const std::string& schedulePath,
                     int instances, const program::UsedSizes& used, const Progress& progress, Json& json,
                     std::string& text) {
@@ -105,11 +116,7 @@ Outcome adviseSizes(const fabric::Fabric& fabric, const schedule::Schedule& sche
   if (!setting) {
     return setting.error();
   }
-  const std::string what =
-      used.sweep ? "an nccl-tests sweep over powers of two never runs this program, only the library's own algorithm"
-                 : "no size in the range fits the chunks, so this program never runs";
-  json["warnings"].push_back(what);
-  text += "  warning     " + what + "\n";
+  warnOfSizes(used, json, text);
   if (!*setting) {
     text += used.sweep ? "              no number of trees changes this for " + counted(fabric.gpuCount(), "GPU") + "\n"
                        : "              another --min-bytes or --max-bytes would do\n";

@@ -26,7 +26,10 @@ void describeUsedSizes(const program::UsedSizes& used, Json& json, std::string& 
 [[nodiscard]] Outcome describeUsedSizes(const fabric::Fabric& fabric, const schedule::Schedule& schedule, Json& json,
                                         std::string& text);
 
-/// A warning where nccl-tests over powers of two never runs the program, with the setting that would change it, its
+/// A warning where nccl-tests over powers of two never runs the program.
+void warnOfSizes(const program::UsedSizes& used, Json& json, std::string& text);
+
+/// The same with the setting that would change it, its
 /// price and its command. Errors: cancelled, overflow.
 [[nodiscard]] Outcome adviseSizes(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                   const std::string& schedulePath, int instances, const program::UsedSizes& used,

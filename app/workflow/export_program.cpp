@@ -13,23 +13,22 @@
 
 namespace coppice::workflow {
 
-Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
-                                      const lowering::Options& options, const std::string& fileName,
+namespace {
+
+/// @param clock started when lowering did
+Result<ExportedProgram> writeAndJudge(const fabric::Fabric& fabric, const Result<program::Program>& program,
+                                      const lowering::Options& options, const std::string& fileName, Clock& clock,
                                       const Progress& progress) {
-  Clock clock;
-  ExportedProgram exported;
-  progress.report("lowering", 0);
-  const auto program = lowering::lower(fabric, schedule, options, progress);
   if (!program) {
     return program.error();
   }
+  ExportedProgram exported;
   exported.lowering = clock.lap();
   progress.report("writing", 0);
   exported.xml = program::writeMscclXml(*program, options.runtime);
   exported.writing = clock.lap();
-  auto judged =
-      verify::judgeProgram(exported.xml, fileName, {.runtime = options.runtime, .root = schedule.root.value_or(-1)},
-                           lowering::reachOf(fabric), progress);
+  auto judged = verify::judgeProgram(exported.xml, fileName, {.runtime = options.runtime, .root = program->root},
+                                     lowering::reachOf(fabric), progress);
   if (!judged) {
     return judged.error();
   }
@@ -39,7 +38,27 @@ Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedu
   return exported;
 }
 
-Result<ExportedProgram> requireProgram(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+}  // namespace
+
+Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+                                      const lowering::Options& options, const std::string& fileName,
+                                      const Progress& progress) {
+  Clock clock;
+  progress.report("lowering", 0);
+  return writeAndJudge(fabric, lowering::lower(fabric, schedule, options, progress), options, fileName, clock,
+                       progress);
+}
+
+Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
+                                      const lowering::Options& options, const std::string& fileName,
+                                      const Progress& progress) {
+  Clock clock;
+  progress.report("lowering", 0);
+  return writeAndJudge(fabric, lowering::lower(fabric, schedule, options, progress), options, fileName, clock,
+                       progress);
+}
+
+Result<ExportedProgram> requireProgram(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
                                        const lowering::Options& options, const std::string& fileName,
                                        const Progress& progress) {
   auto exported = exportProgram(fabric, schedule, options, fileName, progress);

@@ -8,7 +8,7 @@
 #include "fabric/fabric.hpp"
 #include "lowering/lowering.hpp"
 #include "program/used_sizes.hpp"
-#include "schedule/forest.hpp"
+#include "schedule/step_schedule.hpp"
 #include "verify/judgement.hpp"
 
 /// From a schedule that has passed the verifier to a file for a runtime.
@@ -30,8 +30,13 @@ struct ExportedProgram {
 [[nodiscard]] Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                                     const lowering::Options& options, const std::string& fileName,
                                                     const Progress& progress);
+[[nodiscard]] Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric,
+                                                    const schedule::AnySchedule& schedule,
+                                                    const lowering::Options& options, const std::string& fileName,
+                                                    const Progress& progress);
 /// The same, where a rejected program is an error. Errors: verification with the first fault and its place.
-[[nodiscard]] Result<ExportedProgram> requireProgram(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
+[[nodiscard]] Result<ExportedProgram> requireProgram(const fabric::Fabric& fabric,
+                                                     const schedule::AnySchedule& schedule,
                                                      const lowering::Options& options, const std::string& fileName,
                                                      const Progress& progress);
 

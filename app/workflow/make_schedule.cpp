@@ -83,6 +83,20 @@ Result<verify::ScheduleVerdict> requireVerified(const fabric::Fabric& fabric, co
   return verdict;
 }
 
+Outcome requireVerified(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
+                        const Progress& progress) {
+  if (const auto* forest = std::get_if<schedule::Schedule>(&schedule)) {
+    const auto verdict = requireVerified(fabric, *forest, progress);
+    return verdict ? Outcome(Done{}) : Outcome(verdict.error());
+  }
+  progress.report("verifying", 0);
+  const auto verdict = verify::verifySteps(fabric, std::get<schedule::StepSchedule>(schedule), progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  return verdict->ok ? Outcome(Done{}) : Outcome(rejected(verdict->findings));
+}
+
 const Finding* firstFault(const std::vector<Finding>& findings) {
   const auto fault = std::find_if(findings.begin(), findings.end(),
                                   [](const Finding& finding) { return finding.severity == Severity::error; });

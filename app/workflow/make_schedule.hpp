@@ -31,6 +31,10 @@ namespace coppice::workflow {
                                                               const schedule::Schedule& schedule,
                                                               const Progress& progress);
 
+/// The same for a schedule of any kind.
+[[nodiscard]] Outcome requireVerified(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
+                                      const Progress& progress);
+
 /// The first finding of severity error, or the first of all; nullptr for none.
 [[nodiscard]] const Finding* firstFault(const std::vector<Finding>& findings);
 

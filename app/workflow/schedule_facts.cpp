@@ -2,15 +2,24 @@
 #include "workflow/schedule_facts.hpp"
 
 #include "io/forest_json.hpp"
+#include "io/schedule_json.hpp"
 #include "program/msccl_xml.hpp"
 #include "program/rooted.hpp"
 #include "verify/program_verifier.hpp"
+#include "workflow/schedule_file.hpp"
 
 namespace coppice::workflow {
 
 Result<ScheduleFacts> scheduleFacts(const std::string& text, const std::string& name, const Progress& progress) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '{') {
+    if (scheduleFileKind(text) == ScheduleFileKind::steps) {
+      const auto steps = io::loadSchedule(text, name);
+      if (!steps) {
+        return steps.error();
+      }
+      return ScheduleFacts{steps->fabric.gpuCount(), steps->schedule.goal.root().value_or(-1)};
+    }
     const auto forest = io::loadForest(text, name);
     if (!forest) {
       return forest.error();

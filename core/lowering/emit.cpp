@@ -2,13 +2,13 @@
 #include "lowering/emit.hpp"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 #include <utility>
 
 #include "base/checked.hpp"
 #include "lowering/sums.hpp"
 #include "lowering/tree_moves.hpp"
+#include "lowering/writer.hpp"
 
 namespace coppice::lowering {
 
@@ -18,18 +18,6 @@ using program::Buffer;
 using program::Slot;
 using program::Step;
 using program::StepType;
-
-struct StepPlace {
-  int block = -1;
-  int step = -1;
-};
-
-/// What one threadblock has waited for of another: the latest steps.
-struct Waited {
-  int any = -1;
-  int released = -1;  ///< with its writes to i and o written back
-  int acquired = -1;  ///< and with these read again
-};
 
 /// A received share that waits for being added, and the step after which it is there.
 struct Addend {
@@ -50,7 +38,7 @@ public:
         m_partial(m_last.size(), Slot{Buffer::scratch, -1}),
         m_sentBy(static_cast<std::size_t>(work.messageCount())),
         m_scratch(static_cast<std::size_t>(work.gpuCount), 0),
-        m_waited(static_cast<std::size_t>(work.gpuCount)) {}
+        m_writer(plan, copies.need, options) {}
 
   program::Program run() {
     layOut();
@@ -63,7 +51,8 @@ public:
         emitSend(event.message);
       }
     }
-    return instances();
+    return sideBySide(std::move(m_writer.program()), m_work.sliceChunks > 0 ? m_work.sliceChunks : m_work.chunks,
+                      m_scratch, m_options);
   }
 
 private:
@@ -74,30 +63,16 @@ private:
 
   void layOut() {
     const int slice = m_work.sliceChunks;
-    m_program.ranks.resize(static_cast<std::size_t>(m_work.gpuCount));
     for (int rank = 0; rank < m_work.gpuCount; ++rank) {
-      program::RankProgram& mine = m_program.ranks[rank];
+      program::RankProgram& mine = m_writer.program().ranks[rank];
       if (m_options.inPlace) {
         (readsInput() ? mine.inputChunks : mine.outputChunks) = m_work.chunks;
       } else {
         mine.inputChunks = m_work.collective == Collective::allgather ? slice : m_work.chunks;
         mine.outputChunks = m_work.collective == Collective::reduceScatter ? slice : m_work.chunks;
       }
-      for (const BlockPlan& block : m_plan.blocks[rank]) {
-        const int out = block.sendConnection;
-        const int in = block.recvConnection;
-        program::ThreadBlock made;
-        made.sendPeer = out < 0 ? -1 : m_plan.connections[out].to;
-        made.recvPeer = in < 0 ? -1 : m_plan.connections[in].from;
-        made.channel = m_plan.connections[out < 0 ? in : out].channel;
-        mine.threadBlocks.push_back(std::move(made));
-      }
-      const std::size_t blocks = mine.threadBlocks.size() + static_cast<std::size_t>(m_copies.need[rank].blocks);
-      m_waited[rank].assign(blocks, std::vector<Waited>(blocks));
     }
-    m_program.protocol = m_options.protocol.value_or(program::Protocol::simple);
-    m_program.channels = m_plan.channels;
-    m_program.chunksPerLoop = m_work.chunks;
+    m_writer.program().chunksPerLoop = m_work.chunks;
   }
 
   /// In place, the collectives that only reduce work in the input buffer, the others in the output buffer.
@@ -138,42 +113,14 @@ private:
     return m_arrivals[cell(part, rank)] == 0 ? inputOf(part) : partialOf(part, rank);
   }
 
-  program::ThreadBlock& block(int rank, int id) { return m_program.ranks[rank].threadBlocks[id]; }
-
   StepPlace append(int rank, int id, StepType type, Slot src, Slot dst, int count, StepPlace after) {
-    std::vector<Step>& steps = block(rank, id).steps;
-    Step step;
-    step.type = type;
-    step.src = src;
-    step.dst = dst;
-    step.count = count;
-    // The order of a threadblock's own steps, and what it has waited for before, need no further waiting.
-    if (after.block >= 0 && after.block != id) {
-      Step& target = block(rank, after.block).steps[after.step];
-      // A wait of RCCL orders memory only if the step that is waited for does not write scratch and the one that waits
-      // reads o (see verify::checkMemoryOrder), so such a wait is not redundant after another one.
-      const bool releases = program::isRccl(m_options.runtime) && target.dst.buffer != Buffer::scratch;
-      const bool acquires = releases && src.buffer == Buffer::output;
-      Waited& waited = m_waited[rank][id][after.block];
-      if ((acquires ? waited.acquired : releases ? waited.released : waited.any) < after.step) {
-        waited.any = std::max(waited.any, after.step);
-        waited.released = releases ? std::max(waited.released, after.step) : waited.released;
-        waited.acquired = acquires ? std::max(waited.acquired, after.step) : waited.acquired;
-        step.dependsOnTb = after.block;
-        step.dependsOnStep = after.step;
-        target.hasDependent = true;
-      }
-    }
-    steps.push_back(step);
-    return {id, static_cast<int>(steps.size()) - 1};
+    return m_writer.append(rank, id, type, src, dst, count, {after});
   }
 
   void emitCopies() {
     for (int rank = 0; rank < m_work.gpuCount; ++rank) {
       const CopyNeed& need = m_copies.need[rank];
-      std::vector<program::ThreadBlock>& blocks = m_program.ranks[rank].threadBlocks;
-      const int first = static_cast<int>(blocks.size());
-      blocks.resize(blocks.size() + static_cast<std::size_t>(need.blocks));
+      const int first = static_cast<int>(m_plan.blocks[rank].size());
       const std::vector<Copies::Run>& runs = m_copies.runsOf[rank];
       const int shift = m_work.sliceChunks * rank;
       auto part = static_cast<int>(std::lower_bound(m_work.parts.begin(), m_work.parts.end(),
@@ -200,7 +147,7 @@ private:
   /// Tells the sending step, for readers of the program, where its data lands. Forwarding copies need their own slot.
   void noteLanding(int message, Slot landing) {
     const StepPlace by = m_sentBy[message];
-    Step& sender = block(endsOf(m_work, message).from, by.block).steps[by.step];
+    Step& sender = m_writer.stepAt(endsOf(m_work, message).from, by);
     if (sender.type == StepType::send || sender.type == StepType::recvReduceSend) {
       sender.dst = landing;
     }
@@ -279,81 +226,19 @@ private:
     m_addends.erase(mine);
   }
 
-  /// Adds up shares of other threadblocks, and of this one: nops wait for all but one, the first step for that one, and
-  /// the runtime makes one reduction of all steps. @return the last step, or none without addends
+  /// Adds up shares of other threadblocks, and of this one: the first step waits for all, and the runtime makes one
+  /// reduction of all steps. @return the last step, or none without addends
   StepPlace addUp(int rank, int id, const std::vector<Addend>& addends, Slot into, int count) {
-    std::map<int, int> latest;  // by threadblock
-    for (const Addend& addend : addends) {
-      if (addend.place.block != id) {
-        int& step = latest.try_emplace(addend.place.block, addend.place.step).first->second;
-        step = std::max(step, addend.place.step);
-      }
-    }
     std::vector<StepPlace> waits;
-    for (const auto& [other, step] : latest) {
-      if (m_waited[rank][id][other].any < step) {
-        waits.push_back({other, step});
-      }
-    }
-    for (std::size_t i = 0; i + 1 < waits.size(); ++i) {
-      append(rank, id, StepType::nop, Slot{}, Slot{}, 0, waits[i]);
+    for (const Addend& addend : addends) {
+      waits.push_back(addend.place);
     }
     StepPlace place;
     for (std::size_t i = 0; i < addends.size(); ++i) {
-      place = append(rank, id, StepType::reduce, addends[i].slot, into, count,
-                     i == 0 && !waits.empty() ? waits.back() : StepPlace{});
+      place = m_writer.append(rank, id, StepType::reduce, addends[i].slot, into, count,
+                              i == 0 ? waits : std::vector<StepPlace>{});
     }
     return place;
-  }
-
-  /// The instances side by side: each has its own threadblocks and channels, and a run of chunks of its own in every
-  /// slice of every buffer.
-  program::Program instances() {
-    const int copies = m_options.instances;
-    const int stride = *std::max_element(m_scratch.begin(), m_scratch.end());
-    const int channels = m_options.channels == ChannelPolicy::nicPlanes && copies > 1
-                             ? m_program.channels + m_program.channels % 2
-                             : m_program.channels;
-    for (int rank = 0; rank < m_work.gpuCount; ++rank) {
-      program::RankProgram& mine = m_program.ranks[rank];
-      const auto moved = [&](Slot slot, int instance) {
-        if (slot.offset < 0) {
-          return slot;
-        }
-        if (slot.buffer == Buffer::scratch) {
-          slot.offset += instance * stride;
-          return slot;
-        }
-        const int size = slot.buffer == Buffer::input ? mine.inputChunks : mine.outputChunks;
-        const int slice = m_work.sliceChunks > 0 ? m_work.sliceChunks : m_work.chunks;
-        // `size` is one slice or all of them.
-        slot.offset = size == slice ? slot.offset + instance * slice
-                                    : slot.offset / slice * slice * copies + instance * slice + slot.offset % slice;
-        return slot;
-      };
-      const auto single = static_cast<int>(mine.threadBlocks.size());
-      std::vector<program::ThreadBlock> all;
-      all.reserve(static_cast<std::size_t>(single) * static_cast<std::size_t>(copies));
-      for (int instance = 0; instance < copies; ++instance) {
-        for (program::ThreadBlock made : mine.threadBlocks) {
-          const bool hasPeer = made.sendPeer >= 0 || made.recvPeer >= 0;
-          made.channel += hasPeer ? instance * channels : 0;
-          for (Step& step : made.steps) {
-            step.src = moved(step.src, instance);
-            step.dst = moved(step.dst, instance);
-            step.dependsOnTb += step.dependsOnTb >= 0 ? instance * single : 0;
-          }
-          all.push_back(std::move(made));
-        }
-      }
-      mine.threadBlocks = std::move(all);
-      mine.inputChunks *= copies;
-      mine.outputChunks *= copies;
-      mine.scratchChunks = m_scratch[rank] == 0 ? 0 : stride * (copies - 1) + m_scratch[rank];
-    }
-    m_program.channels = channels * (copies - 1) + m_program.channels;
-    m_program.chunksPerLoop *= copies;
-    return std::move(m_program);
   }
 
   const Work& m_work;
@@ -361,13 +246,12 @@ private:
   const Copies& m_copies;
   const Options& m_options;
   const Progress& m_progress;
-  program::Program m_program;
   std::vector<StepPlace> m_last;    ///< by (part, rank): the step after which the rank's value is there
   std::vector<int> m_arrivals;      ///< by (part, rank): contributions added so far
   std::vector<Slot> m_partial;      ///< by (part, rank): scratch for partial sums
   std::vector<StepPlace> m_sentBy;  ///< by message: the step that sends it
   std::vector<int> m_scratch;       ///< by rank: chunks taken
-  std::vector<std::vector<std::vector<Waited>>> m_waited;          ///< by rank, waiting block, other block
+  ProgramWriter m_writer;
   std::unordered_map<std::size_t, std::vector<Addend>> m_addends;  ///< RCCL: by (part, rank)
 };
 

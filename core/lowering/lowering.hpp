@@ -9,9 +9,9 @@
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
 #include "program/program.hpp"
-#include "schedule/forest.hpp"
+#include "schedule/step_schedule.hpp"
 
-/// From trees to threadblocks.
+/// From trees and steps to threadblocks.
 namespace coppice::lowering {
 
 enum class ChannelPolicy {
@@ -32,10 +32,13 @@ struct Options {
   /// reduce_scatter out of place) gets a smaller window in place of the default, one that takes at most 1 GiB.
   std::int64_t maxBytes = kDefaultMaxBytes;
   ChannelPolicy channels = ChannelPolicy::compact;
-  std::string name = {};  ///< empty = made from fabric, collective and k
+  std::string name = {};  ///< empty = made from fabric, collective and k, or the method
+  /// Step schedules: equal chunks of each shard; the ends of pieces move to the nearest border between two chunks (see
+  /// schedule::onGrid). 0 = as many as hold all ends exactly.
+  std::int64_t chunks = 0;
 };
 
-/// Lowers a verified schedule.
+/// Lowers a verified schedule of trees.
 ///
 /// Every rank has one threadblock per (send peer, channel) and one per (receive peer, channel); one serves both where
 /// it mostly forwards (then with fused steps), or where threadblocks are scarce. Trees share them: a threadblock runs
@@ -60,5 +63,30 @@ struct Options {
 /// protocol that hangs; cancelled.
 Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::Schedule& schedule,
                                const Options& options = {}, const Progress& progress = {});
+
+/// Lowers a verified step schedule. The rules for threadblocks, channels, fused steps, protocols, instances and sizes
+/// are the same.
+///
+/// Every shard is cut into the same number of chunks, the least one that has a border at all ends of pieces. Steps of
+/// the schedule give the order of a threadblock's steps and become dependencies only where the data or the buffers
+/// demand it: there are no barriers, and a piece that two steps forward may take the second hop while others take the
+/// first. What an asynchronous schedule orders between two GPUs keeps its order on every channel. What a rank receives
+/// and does not want lies in scratch from its arrival until it is sent on for the last time; several such pieces use the
+/// same scratch one after the other.
+///
+/// Alltoall is lowered out of place, whatever the options say: in place, arrivals overwrite what is still to be sent.
+/// Gather and scatter are known to msccl-executor-nccl and RCCL alone.
+///
+/// Errors: as above; limit where the chunks or the program do not fit, with the nearest number of chunks that does and
+/// what it costs; badUsage for a collective that the runtime does not know, or that no runtime does.
+Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
+                               const Options& options = {}, const Progress& progress = {});
+Result<program::Program> lower(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
+                               const Options& options = {}, const Progress& progress = {});
+
+/// Alltoall has no program in place: what arrives would overwrite what is still to be sent.
+[[nodiscard]] constexpr bool hasInPlace(Collective collective) {
+  return collective != Collective::alltoall;
+}
 
 }  // namespace coppice::lowering

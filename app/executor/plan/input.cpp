@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
+#include "io/schedule_json.hpp"
 #include "lowering/lowering.hpp"
 #include "program/msccl_xml.hpp"
 
@@ -114,20 +115,20 @@ Outcome readXml(const std::string& text, const InputOptions& options, const Prog
   return addPlans(chosen->program, plan, progress, input);
 }
 
-Outcome readForest(const std::string& text, const InputOptions& options, const Progress& progress, Input& input) {
-  const auto forest = io::loadForest(text, options.file);
-  if (!forest) {
-    return forest.error();
-  }
-  input.record.boundGBps = forest->schedule.bound.toDouble();
+/// Lowers in each way that the collective has, and lays the programs out.
+template <typename Schedule>
+Outcome addSchedule(const fabric::Fabric& fabric, const Schedule& schedule, Collective collective, int root,
+                    const InputOptions& options, const Progress& progress, Input& input) {
   PlanOptions plan = options.plan;
-  plan.runtime = options.runtime.value_or(Runtime::msccl);
-  if (forest->schedule.root) {
-    plan.root = *forest->schedule.root;
-  }
+  // MSCCL has no call for these; here there is one.
+  const bool isRare = collective == Collective::gather || collective == Collective::scatter;
+  plan.runtime = options.runtime.value_or(isRare ? Runtime::mscclExecutorNccl : Runtime::msccl);
+  plan.root = root >= 0 ? root : plan.root;
   for (const bool inPlace : {false, true}) {
-    const auto lowered =
-        lowering::lower(forest->fabric, forest->schedule, {.runtime = plan.runtime, .inPlace = inPlace}, progress);
+    if (inPlace && !lowering::hasInPlace(collective)) {
+      continue;
+    }
+    const auto lowered = lowering::lower(fabric, schedule, {.runtime = plan.runtime, .inPlace = inPlace}, progress);
     if (!lowered) {
       return lowered.error();
     }
@@ -136,6 +137,32 @@ Outcome readForest(const std::string& text, const InputOptions& options, const P
     }
   }
   return Done{};
+}
+
+Outcome readForest(const std::string& text, const InputOptions& options, const Progress& progress, Input& input) {
+  const auto forest = io::loadForest(text, options.file);
+  if (!forest) {
+    return forest.error();
+  }
+  input.record.boundGBps = forest->schedule.bound.toDouble();
+  return addSchedule(forest->fabric, forest->schedule, forest->schedule.collective, forest->schedule.root.value_or(-1),
+                     options, progress, input);
+}
+
+Outcome readSteps(const std::string& text, const InputOptions& options, const Progress& progress, Input& input) {
+  const auto steps = io::loadSchedule(text, options.file);
+  if (!steps) {
+    return steps.error();
+  }
+  const schedule::CollectiveTable& goal = steps->schedule.goal;
+  return addSchedule(steps->fabric, steps->schedule, goal.collective(), goal.root().value_or(-1), options, progress,
+                     input);
+}
+
+/// JSON of the other kind is for readForest to name what is wrong with it.
+bool isStepSchedule(std::string_view text) {
+  return text.find("\"coppice-forest\"") == std::string_view::npos &&
+         text.find("\"coppice-schedule\"") != std::string_view::npos;
 }
 
 }  // namespace
@@ -155,8 +182,9 @@ Result<Input> loadInput(const InputOptions& options, const Progress& progress) {
                  .fix = "shorten it; blanks and comments count too",
                  .where = {.file = options.file}};
   }
-  const Outcome read =
-      isJson(*text) ? readForest(*text, options, progress, input) : readXml(*text, options, progress, input);
+  const Outcome read = !isJson(*text)           ? readXml(*text, options, progress, input)
+                       : isStepSchedule(*text) ? readSteps(*text, options, progress, input)
+                                               : readForest(*text, options, progress, input);
   if (!read) {
     return read.error();
   }

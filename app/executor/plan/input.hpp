@@ -25,7 +25,7 @@ struct Input {
   program::PlanRecord record;  ///< what to tell about it, with all findings
 };
 
-/// Reads an MSCCL XML file, or a .forest.json, which is lowered in both variants, and checks it. A bad schedule is
+/// Reads an MSCCL XML file, or a schedule, which is lowered in both variants, and checks it. A bad schedule is
 /// record.ok = false. Errors: io, badInput (neither kind), limit, cancelled, those of lowering.
 Result<Input> loadInput(const InputOptions& options, const Progress& progress = {});
 

@@ -284,7 +284,7 @@ int checkOutput(Output& output) {
 
 CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
   CLI::App* run = app.add_subcommand("run", "Run a schedule: check it, check its data, time it (the default)");
-  run->add_option("file", words.file, "MSCCL XML, or a .forest.json")->required();
+  run->add_option("file", words.file, "MSCCL XML, a .forest.json or a .schedule.json")->required();
   run->add_option("--backend", words.backend, "auto, threads, mpi or cuda");
   run->add_option("-b,--minbytes", words.first, "First size, as in 1K");
   run->add_option("-e,--maxbytes", words.last, "Last size, as in 256M");

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lowering/placement.hpp"
+
+#include <algorithm>
+
+namespace coppice::lowering {
+
+using program::Buffer;
+using program::Slot;
+
+Placement::Placement(const schedule::CollectiveTable& goal, int chunks, bool inPlace)
+    : m_goal(goal),
+      m_collective(goal.collective()),
+      m_ranks(goal.rankCount()),
+      m_chunks(chunks),
+      m_inPlace(inPlace) {}
+
+bool Placement::isSource(int rank, std::int64_t shard) const {
+  const auto ranks = m_goal.sources(shard);
+  return std::binary_search(ranks.begin(), ranks.end(), rank);
+}
+
+bool Placement::isDestination(int rank, std::int64_t shard) const {
+  const auto ranks = m_goal.destinations(shard);
+  return std::binary_search(ranks.begin(), ranks.end(), rank);
+}
+
+bool Placement::isShared() const {
+  return m_goal.shardCount() > 1;
+}
+
+Slot Placement::contribution(int rank, std::int64_t shard, int offset) const {
+  const int whole = static_cast<int>(shard) * m_chunks + offset;
+  switch (m_collective) {
+    case Collective::alltoall:
+      return {Buffer::input, static_cast<int>(shard % m_ranks) * m_chunks + offset};
+    case Collective::gather:
+      return m_inPlace && isDestination(rank, shard) ? result(shard, offset) : Slot{Buffer::input, offset};
+    case Collective::allgather:
+      return m_inPlace ? Slot{Buffer::output, whole} : Slot{Buffer::input, offset};
+    case Collective::broadcast:
+    case Collective::allreduce:
+      return {m_inPlace ? Buffer::output : Buffer::input, offset};
+    case Collective::reduceScatter:
+    case Collective::reduce:
+    case Collective::scatter:
+    case Collective::custom:
+      break;
+  }
+  return {Buffer::input, whole};
+}
+
+Slot Placement::result(std::int64_t shard, int offset) const {
+  const int whole = static_cast<int>(shard) * m_chunks + offset;
+  switch (m_collective) {
+    case Collective::alltoall:
+      return {Buffer::output, static_cast<int>(shard / m_ranks) * m_chunks + offset};
+    case Collective::reduceScatter:
+    case Collective::reduce:
+      return m_inPlace ? Slot{Buffer::input, whole} : Slot{Buffer::output, offset};
+    case Collective::scatter:
+      return {Buffer::output, offset};
+    case Collective::allgather:
+    case Collective::gather:
+    case Collective::broadcast:
+    case Collective::allreduce:
+    case Collective::custom:
+      break;
+  }
+  return {Buffer::output, whole};
+}
+
+std::optional<Slot> Placement::room(int rank, std::int64_t shard, int offset) const {
+  if (combines(shard) && m_inPlace && isSource(rank, shard)) {
+    return contribution(rank, shard, offset);
+  }
+  if (isDestination(rank, shard)) {
+    return result(shard, offset);
+  }
+  return std::nullopt;
+}
+
+int Placement::slice() const {
+  return m_chunks;
+}
+
+int Placement::inputChunks() const {
+  const bool isShare = m_collective == Collective::allgather || m_collective == Collective::gather;
+  return isShared() && !isShare ? m_chunks * m_ranks : m_chunks;
+}
+
+int Placement::outputChunks() const {
+  const bool isShare = m_collective == Collective::reduceScatter || m_collective == Collective::scatter;
+  return isShared() && !isShare ? m_chunks * m_ranks : m_chunks;
+}
+
+int Placement::declaredInput() const {
+  const bool isUsed = !m_inPlace || usesInputAlone() || m_collective == Collective::gather ||
+                      m_collective == Collective::scatter;
+  return isUsed ? inputChunks() : 0;
+}
+
+int Placement::declaredOutput() const {
+  return usesInputAlone() ? 0 : outputChunks();
+}
+
+int Placement::chunksPerLoop() const {
+  const bool countsShare = m_collective == Collective::gather || m_collective == Collective::scatter;
+  return isShared() && !countsShare ? m_chunks * m_ranks : m_chunks;
+}
+
+std::int64_t Placement::chunksOfAll() const {
+  return isShared() ? std::int64_t{m_chunks} * m_ranks : m_chunks;
+}
+
+}  // namespace coppice::lowering

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "program/program.hpp"
+#include "schedule/collective_table.hpp"
+
+/// Internal to core/lowering: where a collective keeps its shards.
+namespace coppice::lowering {
+
+/// The buffers of the caller, in equal chunks.
+class Placement {
+public:
+  /// @param chunks of each shard  @pre not custom; not alltoall in place
+  Placement(const schedule::CollectiveTable& goal, int chunks, bool inPlace);
+
+  [[nodiscard]] std::span<const int> sources(std::int64_t shard) const { return m_goal.sources(shard); }
+  [[nodiscard]] bool isSource(int rank, std::int64_t shard) const;
+  [[nodiscard]] bool isDestination(int rank, std::int64_t shard) const;
+  [[nodiscard]] bool combines(std::int64_t shard) const { return m_goal.combines(shard); }
+
+  /// Where a source has its own data of the shard before anything runs. @param offset in chunks of the shard
+  [[nodiscard]] program::Slot contribution(int rank, std::int64_t shard, int offset) const;
+  /// Where a destination wants the shard.
+  [[nodiscard]] program::Slot result(std::int64_t shard, int offset) const;
+  /// Where the caller's buffers have room for the shard at a rank, and it may be written; otherwise it takes scratch.
+  [[nodiscard]] std::optional<program::Slot> room(int rank, std::int64_t shard, int offset) const;
+  /// Own data is copied to the result first and sent from there, so that both ends of a message use the same place:
+  /// checkers of MSCCL XML want it.
+  [[nodiscard]] bool sendsCopies() const {
+    return !m_inPlace && (m_collective == Collective::allgather || m_collective == Collective::broadcast);
+  }
+
+  [[nodiscard]] int inputChunks() const;
+  [[nodiscard]] int outputChunks() const;
+  /// What the caller declares: in place, a buffer that is not used has none.
+  [[nodiscard]] int declaredInput() const;
+  [[nodiscard]] int declaredOutput() const;
+  [[nodiscard]] int slice() const;          ///< chunks that one rank's share of a buffer takes; all where it is not shared
+  [[nodiscard]] int chunksPerLoop() const;  ///< as the runtimes count them
+  [[nodiscard]] std::int64_t chunksOfAll() const;  ///< of the M bytes that the algbw counts
+
+private:
+  [[nodiscard]] bool isShared() const;
+  [[nodiscard]] bool usesInputAlone() const {
+    return m_inPlace && (m_collective == Collective::reduce || m_collective == Collective::reduceScatter);
+  }
+
+  const schedule::CollectiveTable& m_goal;
+  Collective m_collective;
+  int m_ranks;
+  int m_chunks;
+  bool m_inPlace;
+};
+
+}  // namespace coppice::lowering
