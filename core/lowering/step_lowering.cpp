@@ -263,9 +263,12 @@ struct Grid {
 };
 std::optional<Grid> bestGrid(const fabric::Fabric& fabric, const StepSchedule& schedule, std::int64_t most,
                              const Progress& progress) {
-  constexpr std::int64_t kLookedAt = 64;
+  constexpr std::int64_t kMostGrids = 64;
+  constexpr std::int64_t kMostTransfers = 4'000'000;  // of all grids together
+  const auto transfers = std::max<std::int64_t>(1, static_cast<std::int64_t>(schedule.transfers.size()));
+  const std::int64_t grids = std::clamp<std::int64_t>(kMostTransfers / transfers, 1, kMostGrids);
   std::optional<Grid> best;
-  for (std::int64_t chunks = most; chunks >= std::max<std::int64_t>(1, most - kLookedAt + 1); --chunks) {
+  for (std::int64_t chunks = most; chunks >= std::max<std::int64_t>(1, most - grids + 1); --chunks) {
     throwIfCancelled(progress);
     auto rounded = schedule::onGrid(fabric, schedule, chunks, progress);
     if (rounded && (!best || best->schedule.algbw < rounded->algbw)) {

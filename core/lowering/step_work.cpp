@@ -208,6 +208,10 @@ private:
         (atom.reduces && program::isRccl(m_options.runtime))) {
       return false;
     }
+    // Between two shards of an instance lie those of the others.
+    if (m_options.instances > 1 && m_work.items[before].shard != m_work.items[atom.item].shard) {
+      return false;
+    }
     const int length = m_work.items[before].count;
     for (const int rank : {atom.from, atom.to}) {
       const auto here = fixedPlace(rank, before);

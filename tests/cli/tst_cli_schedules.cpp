@@ -45,6 +45,10 @@ private slots:
   void list();
   void verifiesFiles_data();
   void verifiesFiles();
+  void exportsFiles_data();
+  void exportsFiles();
+  void refusesExports();
+  void runsFiles();
   void refuses_data();
   void refuses();
 };
@@ -120,6 +124,73 @@ void TestCliSchedules::verifiesFiles() {
   const Outcome refused = run({"verify", file, "--json"});
   QCOMPARE(refused.code, 1);
   QVERIFY(!refused.json()["ok"].toBool());
+}
+
+/// From a step schedule to a program that the runtime takes.
+void TestCliSchedules::exportsFiles_data() {
+  QTest::addColumn<QString>("name");
+  QTest::addColumn<QString>("collective");
+  QTest::addColumn<QString>("target");
+  QTest::newRow("alltoall") << "pairwise" << "alltoall" << "msccl";
+  QTest::newRow("gather") << "direct" << "gather" << "msccl-executor-nccl";
+  QTest::newRow("scatter") << "direct" << "scatter" << "rccl";
+  QTest::newRow("allreduce") << "double-binary-tree" << "allreduce" << "rccl-6.1";
+}
+
+void TestCliSchedules::exportsFiles() {
+  QFETCH(QString, name);
+  QFETCH(QString, collective);
+  QFETCH(QString, target);
+  QTemporaryDir dir;
+  const QString file = dir.filePath("a.schedule.json");
+  const QString xml = dir.filePath("a.xml");
+  QVERIFY(run({"baseline", name, "preset:dgx-a100,boxes=1", "-c", collective, "-o", file}).code == 0);
+  const Outcome exported = run({"export", file, "--target", target, "-o", xml, "--json"});
+  QVERIFY2(exported.code == 0, exported.err);
+  QVERIFY(exported.json()["verified"].toBool());
+  QCOMPARE(exported.json()["collective"].toString(), collective);
+  QVERIFY(!exported.json()["used_at"].toObject().isEmpty() && !exported.json()["run"].toObject().isEmpty());
+  const Outcome verified = run({"verify", xml, "--runtime", target, "--json"});
+  QVERIFY2(verified.code == 0, verified.err);
+  QCOMPARE(verified.json()["collective"].toString(), collective);
+  // As a program it can be simulated on its fabric too.
+  const Outcome simulated = run({"simulate", xml, "--fabric", "preset:dgx-a100,boxes=1", "-b", "16M", "-e", "16M"});
+  QVERIFY2(simulated.code == 0, simulated.err);
+}
+
+void TestCliSchedules::refusesExports() {
+  QTemporaryDir dir;
+  const QString gather = dir.filePath("g.schedule.json");
+  const QString alltoall = dir.filePath("a.schedule.json");
+  const QString xml = dir.filePath("x.xml");
+  QVERIFY(run({"baseline", "direct", "preset:complete,gpus=3", "-c", "gather", "-o", gather}).code == 0);
+  QVERIFY(run({"baseline", "direct", "preset:complete,gpus=3", "-c", "alltoall", "-o", alltoall}).code == 0);
+  const auto says = [&](const QStringList& arguments, const char* word) {
+    const Outcome outcome = run(QStringList{"export"} + arguments + QStringList{"-o", xml});
+    return outcome.code != 0 && outcome.err.count('\n') == 1 && outcome.err.contains(word) && !QFile::exists(xml);
+  };
+  QVERIFY(says({gather}, "--target rccl"));
+  QVERIFY(says({alltoall, "--in-place"}, "leave --in-place out"));
+  QVERIFY(says({alltoall, "--format", "trees"}, "has no trees"));
+  QVERIFY(says({alltoall, "--target", "rccl-6.0"}, "cpy is not built"));
+  QVERIFY(says({alltoall, "--chunks", "100000"}, "32768"));
+}
+
+void TestCliSchedules::runsFiles() {
+#ifndef COPPICE_HAS_EXEC
+  QSKIP("coppice-exec is not built");
+#endif
+  QTemporaryDir dir;
+  const QString file = dir.filePath("a.schedule.json");
+  for (const QString& collective : {QString("alltoall"), QString("scatter"), QString("reduce_scatter")}) {
+    QVERIFY(run({"baseline", "direct", "preset:complete,gpus=3", "-c", collective, "-o", file}).code == 0);
+    const Outcome outcome = run({"run", file, "--backend", "threads", "-b", "64K", "-e", "64K", "-n", "1", "-w", "0"});
+    QVERIFY2(outcome.code == 0, outcome.err + outcome.out);
+    QVERIFY2(outcome.out.contains("# Out of bounds values : 0 OK"), outcome.out);
+  }
+  const Outcome bundled = run({"run", file, "--bundle", dir.filePath("bundle")});
+  QVERIFY2(bundled.code == 0, bundled.err);
+  QVERIFY(QFile::exists(dir.filePath("bundle/steps.schedule.json")));
 }
 
 void TestCliSchedules::refuses_data() {

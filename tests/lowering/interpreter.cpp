@@ -160,6 +160,22 @@ private:
     const std::vector<int> real{gathers ? slice() : chunks(), scatters ? slice() : chunks()};
     buffers.resize(3);
     buffers[2].resize(static_cast<std::size_t>(mine.scratchChunks));
+    if (m_program.inPlace && (is("gather") || is("scatter"))) {
+      // Only the root's buffers are one memory; it needs the larger one. The others have the buffer that they give from
+      // or get into.
+      const bool isRoot = rank == m_options.root;
+      const int used = isRoot == is("gather") ? 1 : 0;
+      if (said != real) {
+        throw Failure{"rank " + std::to_string(rank) + " claims buffers of the wrong size"};
+      }
+      buffers[used].resize(static_cast<std::size_t>(isRoot ? chunks() : slice()));
+      for (int c = 0; c < static_cast<int>(buffers[used].size()); ++c) {
+        if (is("gather") ? !isRoot || c / slice() == rank : isRoot) {
+          set(buffers[used][c], original(rank, is("gather") && !isRoot ? rank * slice() + c : c));
+        }
+      }
+      return;
+    }
     if (m_program.inPlace) {
       // One memory: the larger buffer.
       if (std::max(said[0], said[1]) != chunks() || (said[0] != 0 && said[1] != 0)) {
@@ -359,10 +375,12 @@ private:
             continue;
           }
           if (is("gather") || is("scatter")) {
+            const bool isRootInPlace = m_program.inPlace && rank == m_options.root;
             if (is("gather") && rank == m_options.root) {
-              expect(rank, iteration, result, c, original(c / slice(), c));
+              expect(rank, iteration, 1, c, original(c / slice(), c));
             } else if (is("scatter") && c / slice() == rank) {
-              expect(rank, iteration, result, m_program.inPlace ? c : c % slice(), original(m_options.root, c));
+              expect(rank, iteration, isRootInPlace ? 0 : 1, isRootInPlace ? c : c % slice(),
+                     original(m_options.root, c));
             }
             continue;
           }

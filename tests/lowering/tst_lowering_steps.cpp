@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
+#include <algorithm>
 #include <map>
+#include <optional>
+#include <random>
 #include <sstream>
 
 #include "baselines/baselines.hpp"
 #include "fabric/fabric.hpp"
+#include "forestcoll/forestcoll.hpp"
 #include "lowering/interpreter.hpp"
 #include "lowering/lowering.hpp"
 #include "presets/presets.hpp"
 #include "program/msccl_xml.hpp"
 #include "schedule/chunk_grid.hpp"
+#include "schedule/from_forest.hpp"
 #include "schedule/step_cost.hpp"
 #include "verify/program_verifier.hpp"
 #include "verify/step_verifier.hpp"
@@ -55,8 +60,10 @@ std::string examine(const fabric::Fabric& fabric, const schedule::AnySchedule& s
                            : verdict->findings.empty() ? std::string("no")
                                                        : describe(verdict->findings.front()));
   }
-  // Only where one threadblock adds to what another one has added to does RCCL leave a read unordered.
-  const bool mayBeStale = program::isRccl(options.runtime) && reduces(schedule::collectiveOf(schedule));
+  // Only where one threadblock adds to what another one has added to does RCCL leave a read unordered. ROCm 6.0 orders
+  // nothing.
+  const bool mayBeStale = options.runtime == Runtime::rccl60 ||
+                          (options.runtime == Runtime::rccl && reduces(schedule::collectiveOf(schedule)));
   if (!verdict->findings.empty() && !mayBeStale) {
     return "verifier: " + describe(verdict->findings.front());
   }
@@ -79,6 +86,117 @@ std::string nameOf(Collective collective, const lowering::Options& options) {
          (options.inPlace ? " in place: " : " out of place: ");
 }
 
+/// The same numbers on every machine.
+class Random {
+public:
+  explicit Random(std::uint64_t seed) : m_engine(seed) {}
+  int below(int end) { return static_cast<int>(m_engine() % static_cast<std::uint64_t>(end)); }
+
+private:
+  std::mt19937_64 m_engine;
+};
+
+StepSchedule baseline(const fabric::Fabric& fabric, const char* name, Collective collective) {
+  const auto made = baselines::generate(name, fabric, {.collective = collective});
+  return std::get<StepSchedule>(made.value());
+}
+
+/// Adds routes and algbw. Empty where the verifier does not accept it.
+std::optional<StepSchedule> finished(const fabric::Fabric& fabric, StepSchedule schedule) {
+  schedule.transfers.sortBySteps();
+  if (!schedule::addRoutes(fabric, schedule)) {
+    return std::nullopt;
+  }
+  const auto cost = schedule::stepCost(fabric, schedule);
+  if (!cost) {
+    return std::nullopt;
+  }
+  schedule.algbw = cost->algbw;
+  const auto verdict = verify::verifySteps(fabric, schedule);
+  return verdict && verdict->ok ? std::optional(schedule) : std::nullopt;
+}
+
+StepSchedule emptySchedule(const fabric::Fabric& fabric, Collective collective, std::optional<int> root, int steps,
+                           int denominator) {
+  StepSchedule made;
+  made.goal = schedule::CollectiveTable::make(collective, fabric.gpuCount(), root).value();
+  made.method = "test";
+  made.fabricDigest = fabric.digest();
+  made.denominator = denominator;
+  made.stepCount = steps;
+  return made;
+}
+
+/// Ranks push pieces to random ranks for some steps; what is still missing then goes directly.
+StepSchedule gossip(const fabric::Fabric& fabric, Collective collective, int pieces, Random& random) {
+  const int n = fabric.gpuCount();
+  const auto root = isRooted(collective) ? std::optional(n / 2) : std::nullopt;
+  constexpr int kSteps = 4;
+  StepSchedule made = emptySchedule(fabric, collective, root, kSteps + 1, pieces);
+  for (std::int64_t shard = 0; shard < made.goal.shardCount(); ++shard) {
+    for (int piece = 0; piece < pieces; ++piece) {
+      std::vector<int> holders(made.goal.sources(shard).begin(), made.goal.sources(shard).end());
+      const auto holds = [&](int rank) { return std::find(holders.begin(), holders.end(), rank) != holders.end(); };
+      const auto send = [&](int step, int from, int to) {
+        made.transfers.add({.shard = shard, .begin = piece, .end = piece + 1, .from = from, .to = to, .step = step});
+      };
+      for (int step = 0; step < kSteps; ++step) {
+        const int to = random.below(n);
+        if (random.below(3) > 0 && !holds(to)) {
+          send(step, holders[random.below(static_cast<int>(holders.size()))], to);
+          holders.push_back(to);
+        }
+      }
+      const std::vector<int> before = holders;
+      for (const int to : made.goal.destinations(shard)) {
+        if (!holds(to)) {
+          send(kSteps, before[random.below(static_cast<int>(before.size()))], to);
+        }
+      }
+    }
+  }
+  return made;
+}
+
+/// Every piece is summed up along a random tree, some in steps and some as they come, and then spread along another.
+StepSchedule sums(const fabric::Fabric& fabric, Collective collective, int pieces, bool isSynchronous,
+                  Random& random) {
+  const int n = fabric.gpuCount();
+  const auto root = isRooted(collective) ? std::optional(n - 1) : std::nullopt;
+  StepSchedule made = emptySchedule(fabric, collective, root, isSynchronous ? 2 * n : 2, pieces);
+  made.isSynchronous = isSynchronous;
+  for (std::int64_t shard = 0; shard < made.goal.shardCount(); ++shard) {
+    for (int piece = 0; piece < pieces; ++piece) {
+      const int top = collective == Collective::allreduce ? random.below(n) : made.goal.destinations(shard).front();
+      for (const bool spreads : {false, true}) {
+        // Ranks in random order, each below one before it.
+        std::vector<int> ranks{top};
+        std::vector<int> depth(n, 0);
+        for (int i = 1; i < n; ++i) {
+          int rank = random.below(n);
+          while (std::find(ranks.begin(), ranks.end(), rank) != ranks.end()) {
+            rank = (rank + 1) % n;
+          }
+          const int above = ranks[random.below(i)];
+          depth[rank] = depth[above] + 1;
+          ranks.push_back(rank);
+          if (!spreads || collective == Collective::allreduce) {
+            const int step = !isSynchronous ? (spreads ? 1 : 0) : spreads ? n + depth[above] : n - depth[rank];
+            made.transfers.add({.shard = shard,
+                                .begin = piece,
+                                .end = piece + 1,
+                                .from = spreads ? above : rank,
+                                .to = spreads ? rank : above,
+                                .step = step,
+                                .reduces = !spreads});
+          }
+        }
+      }
+    }
+  }
+  return made;
+}
+
 }  // namespace
 
 class LoweringStepsTest : public QObject {
@@ -87,6 +205,21 @@ class LoweringStepsTest : public QObject {
 private slots:
   void baselines_data();
   void baselines();
+  void arrangements_data();
+  void arrangements();
+  void forests_data();
+  void forests();
+  void randomSchedules_data();
+  void randomSchedules();
+  void exchangedChunks();
+  void scratchIsUsedAgain();
+  void orderIsKept();
+  void grids();
+  void denominatorIsRefused();
+  void refusals_data();
+  void refusals();
+  void brokenShape_data();
+  void brokenShape();
 };
 
 /// Every baseline, for every collective that it makes, on every preset up to 32 GPUs that it supports.
@@ -135,6 +268,316 @@ void LoweringStepsTest::baselines() {
     const std::string wrong = examine(fabric, *schedule, options, turn % 4 == 0);
     QVERIFY2(wrong.empty(), (nameOf(collective, options) + wrong).c_str());
   }
+}
+
+/// Instances, planes and protocols, in place and out of place, for all runtimes.
+void LoweringStepsTest::arrangements_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("arguments");
+  QTest::addColumn<QString>("name");
+  QTest::addColumn<int>("collective");
+  const auto row = [](const char* preset, const char* arguments, const char* name, Collective collective) {
+    QTest::addRow("%s %s", name, std::string(toString(collective)).c_str())
+        << preset << arguments << name << static_cast<int>(collective);
+  };
+  row("dgx-a100", "boxes=2", "multi-ring", Collective::allreduce);
+  row("dgx-a100", "boxes=2", "two-level", Collective::alltoall);
+  row("dgx-a100", "boxes=2", "hierarchical", Collective::reduceScatter);
+  row("dgx-a100", "boxes=2", "recursive-doubling", Collective::allreduce);
+  row("dgx-a100", "boxes=2", "recursive-doubling", Collective::broadcast);
+  row("complete", "gpus=7", "bruck", Collective::allgather);
+  row("complete", "gpus=7", "bruck", Collective::alltoall);
+  row("complete", "gpus=7", "direct", Collective::gather);
+  row("complete", "gpus=7", "direct", Collective::scatter);
+  row("complete", "gpus=7", "direct", Collective::reduce);
+}
+
+void LoweringStepsTest::arrangements() {
+  QFETCH(QString, preset);
+  QFETCH(QString, arguments);
+  QFETCH(QString, name);
+  QFETCH(int, collective);
+  const fabric::Fabric fabric = makeFabric(preset.toStdString(), arguments.toStdString());
+  const StepSchedule schedule =
+      baseline(fabric, name.toStdString().c_str(), static_cast<Collective>(collective));
+  for (const Runtime runtime : {Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl, Runtime::rccl60}) {
+    for (const bool inPlace : {true, false}) {
+      for (const int instances : {1, 2}) {
+        lowering::Options options{.runtime = runtime, .inPlace = inPlace, .instances = instances};
+        options.channels = instances == 2 ? lowering::ChannelPolicy::nicPlanes : lowering::ChannelPolicy::compact;
+        options.protocol = instances == 2 ? program::Protocol::ll128 : program::Protocol::ll;
+        const bool copies = runtime == Runtime::rccl60 && !reduces(static_cast<Collective>(collective)) &&
+                            (!inPlace || !lowering::hasInPlace(static_cast<Collective>(collective)));
+        const bool isUnknown = isRare(static_cast<Collective>(collective)) && runtime == Runtime::msccl;
+        const std::string wrong = examine(fabric, schedule, options, !inPlace);
+        QVERIFY2(wrong.empty() != (copies || isUnknown), (nameOf(schedule.goal.collective(), options) + wrong).c_str());
+      }
+    }
+  }
+}
+
+/// Trees as transfers in pieces, without steps.
+void LoweringStepsTest::forests_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("arguments");
+  QTest::newRow("two A100 boxes") << "dgx-a100" << "boxes=2";
+  QTest::newRow("ring of 5") << "ring" << "gpus=5";
+  QTest::newRow("V100") << "dgx1-v100" << "";
+}
+
+void LoweringStepsTest::forests() {
+  QFETCH(QString, preset);
+  QFETCH(QString, arguments);
+  const fabric::Fabric fabric = makeFabric(preset.toStdString(), arguments.toStdString());
+  int turn = 0;
+  for (const Collective collective : kForestCollectives) {
+    forestcoll::Request request;
+    request.collective = collective;
+    request.fixedK = 2;
+    if (isRooted(collective)) {
+      request.root = 1;
+    }
+    const schedule::Schedule forest = forestcoll::generate(fabric, request).value().schedule;
+    for (const int pieces : {1, 3}) {
+      const StepSchedule steps = schedule::stepScheduleOf(fabric, forest, pieces).value();
+      lowering::Options options;
+      options.runtime = std::array{Runtime::msccl, Runtime::mscclExecutorNccl, Runtime::rccl}[turn % 3];
+      options.inPlace = turn++ % 2 == 0;
+      const std::string wrong = examine(fabric, steps, options, true);
+      QVERIFY2(wrong.empty(), (nameOf(collective, options) + wrong).c_str());
+    }
+  }
+}
+
+void LoweringStepsTest::randomSchedules_data() {
+  QTest::addColumn<int>("seed");
+  for (int seed = 0; seed < 40; ++seed) {
+    QTest::addRow("seed %d", seed) << seed;
+  }
+}
+
+void LoweringStepsTest::randomSchedules() {
+  QFETCH(int, seed);
+  Random random(static_cast<std::uint64_t>(seed) * 7919 + 1);
+  const fabric::Fabric fabric = makeFabric("complete", "gpus=" + std::to_string(3 + random.below(5)));
+  for (const Collective collective :
+       {Collective::allgather, Collective::alltoall, Collective::gather, Collective::scatter, Collective::broadcast,
+        Collective::allreduce, Collective::reduceScatter, Collective::reduce}) {
+    const int pieces = 1 + random.below(4);
+    const auto schedule = finished(fabric, reduces(collective)
+                                               ? sums(fabric, collective, pieces, random.below(2) == 0, random)
+                                               : gossip(fabric, collective, pieces, random));
+    QVERIFY2(schedule.has_value(), std::string(toString(collective)).c_str());
+    lowering::Options options;
+    options.runtime = isRare(collective) || random.below(2) == 0
+                          ? std::array{Runtime::mscclExecutorNccl, Runtime::rccl}[random.below(2)]
+                          : Runtime::msccl;
+    options.inPlace = random.below(2) == 0;
+    options.instances = 1 + random.below(2);
+    const std::string wrong = examine(fabric, *schedule, options, true);
+    QVERIFY2(wrong.empty(), (nameOf(collective, options) + wrong).c_str());
+  }
+}
+
+/// Two ranks that exchange sums must send before they add; no connection holds more than its depth.
+void LoweringStepsTest::exchangedChunks() {
+  const fabric::Fabric fabric = makeFabric("complete", "gpus=8");
+  const StepSchedule schedule = baseline(fabric, "recursive-doubling", Collective::allreduce);
+  for (const int pieces : {1, 2, 5, 64, 200}) {
+    StepSchedule cut = schedule;
+    cut.denominator = pieces;
+    cut.transfers = {};
+    for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+      schedule::Transfer transfer = schedule.transfers[i];
+      transfer.end = pieces;
+      cut.transfers.add(transfer);
+      if (pieces > 1 && i == 0) {
+        // An end that asks for all the chunks.
+        cut.transfers = {};
+        transfer.end = 1;
+        cut.transfers.add(transfer);
+        transfer.begin = 1;
+        transfer.end = pieces;
+        cut.transfers.add(transfer);
+      }
+    }
+    QCOMPARE(schedule::exactGrid(cut), pieces);
+    for (const Runtime runtime : {Runtime::msccl, Runtime::rccl}) {
+      for (const bool inPlace : {true, false}) {
+        const lowering::Options options{.runtime = runtime, .inPlace = inPlace};
+        const std::string wrong = examine(fabric, cut, options, true);
+        QVERIFY2(wrong.empty(), (nameOf(Collective::allreduce, options) + wrong).c_str());
+      }
+    }
+  }
+}
+
+/// What passes through a rank takes scratch only while it is there.
+void LoweringStepsTest::scratchIsUsedAgain() {
+  const fabric::Fabric fabric = makeFabric("complete", "gpus=3");
+  constexpr int kPieces = 8;
+  StepSchedule chain = emptySchedule(fabric, Collective::scatter, 0, 2 * kPieces, kPieces);
+  for (int piece = 0; piece < kPieces; ++piece) {
+    chain.transfers.add({.shard = 1, .begin = piece, .end = piece + 1, .from = 0, .to = 1, .step = 2 * piece});
+    chain.transfers.add({.shard = 2, .begin = piece, .end = piece + 1, .from = 0, .to = 1, .step = 2 * piece});
+    chain.transfers.add({.shard = 2, .begin = piece, .end = piece + 1, .from = 1, .to = 2, .step = 2 * piece + 1});
+  }
+  const auto schedule = finished(fabric, chain);
+  QVERIFY(schedule.has_value());
+  for (const Runtime runtime : {Runtime::mscclExecutorNccl, Runtime::rccl}) {
+    const auto program = lowering::lower(fabric, *schedule, {.runtime = runtime});
+    QVERIFY(program.hasValue());
+    QCOMPARE(program->ranks[0].scratchChunks, 0);
+    QVERIFY2(program->ranks[1].scratchChunks >= 1 && program->ranks[1].scratchChunks <= 2,
+             std::to_string(program->ranks[1].scratchChunks).c_str());
+    QCOMPARE(program->ranks[2].scratchChunks, 0);
+    QCOMPARE(examine(fabric, *schedule, {.runtime = runtime}, true), std::string());
+  }
+}
+
+/// An order between two GPUs that the data does not ask for.
+void LoweringStepsTest::orderIsKept() {
+  const fabric::Fabric fabric = makeFabric("complete", "gpus=2");
+  StepSchedule made = emptySchedule(fabric, Collective::broadcast, 0, 1, 4);
+  made.isSynchronous = false;
+  made.keepsOrder = true;
+  const std::vector<int> wanted{2, 0, 3, 1};
+  for (const int piece : wanted) {
+    made.transfers.add({.shard = 0, .begin = piece, .end = piece + 1, .from = 0, .to = 1});
+  }
+  const auto schedule = finished(fabric, made);
+  QVERIFY(schedule.has_value());
+  const auto program = lowering::lower(fabric, *schedule);
+  QVERIFY(program.hasValue());
+  for (const program::ThreadBlock& block : program->ranks[0].threadBlocks) {
+    std::size_t place = 0;
+    for (const program::Step& step : block.steps) {
+      const auto found = std::find(wanted.begin() + static_cast<std::ptrdiff_t>(place), wanted.end(), step.src.offset);
+      QVERIFY(found != wanted.end());
+      place = static_cast<std::size_t>(found - wanted.begin()) + 1;
+    }
+  }
+}
+
+namespace {
+
+/// Half of the data goes to each of two ranks, which then exchange it; `first` of `parts` to rank 1.
+StepSchedule halves(const fabric::Fabric& fabric, std::int64_t first, std::int64_t parts) {
+  StepSchedule made = emptySchedule(fabric, Collective::broadcast, 0, 2, 1);
+  made.denominator = parts;
+  made.transfers.add({.shard = 0, .begin = 0, .end = first, .from = 0, .to = 1, .step = 0});
+  made.transfers.add({.shard = 0, .begin = first, .end = parts, .from = 0, .to = 2, .step = 0});
+  made.transfers.add({.shard = 0, .begin = 0, .end = first, .from = 1, .to = 2, .step = 1});
+  made.transfers.add({.shard = 0, .begin = first, .end = parts, .from = 2, .to = 1, .step = 1});
+  return finished(fabric, made).value();
+}
+
+}  // namespace
+
+void LoweringStepsTest::grids() {
+  const fabric::Fabric fabric = makeFabric("complete", "gpus=3");
+  QCOMPARE(schedule::exactGrid(halves(fabric, 12, 24)), 2);
+  QCOMPARE(schedule::exactGrid(halves(fabric, 9, 24)), 8);
+  const StepSchedule even = halves(fabric, 1, 2);
+  // On three chunks, one rank gets two of them: 2/3 instead of 1/2 in both steps.
+  const StepSchedule thirds = schedule::onGrid(fabric, even, 3).value();
+  QCOMPARE(thirds.algbw, even.algbw * Rational(3, 4));
+  QVERIFY(verify::verifySteps(fabric, thirds)->ok);
+  // On one, a rank gets everything and the other nothing.
+  const StepSchedule whole = schedule::onGrid(fabric, even, 1).value();
+  QCOMPARE(whole.transfers.size(), std::size_t{2});
+  QVERIFY(verify::verifySteps(fabric, whole)->ok);
+  QCOMPARE(schedule::onGrid(fabric, even, 0).error().code, ErrorCode::badUsage);
+  const auto program = lowering::lower(fabric, even, {.chunks = 3});
+  QVERIFY(program.hasValue());
+  QCOMPARE(program->chunksPerLoop, 3);
+  QCOMPARE(examine(fabric, even, {.chunks = 3}, true), std::string());
+}
+
+void LoweringStepsTest::denominatorIsRefused() {
+  const fabric::Fabric fabric = makeFabric("complete", "gpus=3");
+  // A third of 100003, which is prime: no grid up to 32768 holds it.
+  const StepSchedule schedule = halves(fabric, 33334, 100003);
+  const auto refused = lowering::lower(fabric, schedule);
+  QCOMPARE(refused.error().code, ErrorCode::limit);
+  const std::string text = describe(refused.error());
+  QVERIFY2(text.find("100003") != std::string::npos && text.find("32768") != std::string::npos, text.c_str());
+  const std::size_t option = text.find("(--chunks ");
+  QVERIFY2(option != std::string::npos && text.find("algbw") != std::string::npos, text.c_str());
+  const std::int64_t chunks = std::stoll(text.substr(option + 10));
+  const StepSchedule rounded = schedule::onGrid(fabric, schedule, chunks).value();
+  const Rational loss = Rational(1) - rounded.algbw / schedule.algbw;
+  QVERIFY2(text.find(loss.isPositive() ? "loses " + loss.toString() : "loses nothing") != std::string::npos,
+           text.c_str());
+  QCOMPARE(examine(fabric, schedule, {.chunks = chunks}, false), std::string());
+}
+
+void LoweringStepsTest::refusals_data() {
+  QTest::addColumn<int>("collective");
+  QTest::addColumn<bool>("hasAmounts");
+  QTest::addColumn<int>("runtime");
+  QTest::addColumn<QString>("says");
+  const auto row = [](const char* name, Collective collective, bool hasAmounts, Runtime runtime, const char* says) {
+    QTest::newRow(name) << static_cast<int>(collective) << hasAmounts << static_cast<int>(runtime) << says;
+  };
+  row("gather", Collective::gather, false, Runtime::msccl, "msccl does not know gather");
+  row("scatter", Collective::scatter, false, Runtime::msccl, "msccl does not know scatter");
+  row("amounts", Collective::allgather, true, Runtime::msccl, "an equal share");
+  row("alltoallv", Collective::alltoall, true, Runtime::rccl, "an equal share");
+  row("copies", Collective::alltoall, false, Runtime::rccl60, "cpy is not built into rccl-6.0");
+}
+
+void LoweringStepsTest::refusals() {
+  QFETCH(int, collective);
+  QFETCH(bool, hasAmounts);
+  QFETCH(int, runtime);
+  QFETCH(QString, says);
+  const fabric::Fabric fabric = makeFabric("complete", "gpus=3");
+  StepSchedule schedule = baseline(fabric, "direct", static_cast<Collective>(collective));
+  if (hasAmounts) {
+    std::vector<std::int64_t> amounts(static_cast<std::size_t>(schedule.goal.shardCount()), 1);
+    amounts[1] = 2;
+    schedule.goal = schedule::CollectiveTable::make(static_cast<Collective>(collective), 3, {}, amounts).value();
+  }
+  const auto refused = lowering::lower(fabric, schedule, {.runtime = static_cast<Runtime>(runtime)});
+  QVERIFY(!refused);
+  const std::string text = describe(refused.error());
+  QVERIFY2(QString::fromStdString(text).contains(says) && !refused.error().fix.empty(), text.c_str());
+}
+
+/// Files can say anything.
+void LoweringStepsTest::brokenShape_data() {
+  QTest::addColumn<int>("shard");
+  QTest::addColumn<int>("begin");
+  QTest::addColumn<int>("end");
+  QTest::addColumn<int>("from");
+  QTest::addColumn<int>("to");
+  QTest::addColumn<int>("route");
+  QTest::addColumn<int>("step");
+  QTest::newRow("shard") << 3 << 0 << 1 << 0 << 1 << -1 << 0;
+  QTest::newRow("empty piece") << 0 << 1 << 1 << 0 << 1 << -1 << 0;
+  QTest::newRow("piece beyond its shard") << 0 << 0 << 2 << 0 << 1 << -1 << 0;
+  QTest::newRow("rank") << 0 << 0 << 1 << 0 << 3 << -1 << 0;
+  QTest::newRow("negative rank") << 0 << 0 << 1 << -1 << 1 << -1 << 0;
+  QTest::newRow("to itself") << 0 << 0 << 1 << 1 << 1 << -1 << 0;
+  QTest::newRow("route") << 0 << 0 << 1 << 0 << 1 << 99 << 0;
+  QTest::newRow("step") << 0 << 0 << 1 << 0 << 1 << -1 << 7;
+}
+
+void LoweringStepsTest::brokenShape() {
+  QFETCH(int, shard);
+  QFETCH(int, begin);
+  QFETCH(int, end);
+  QFETCH(int, from);
+  QFETCH(int, to);
+  QFETCH(int, route);
+  QFETCH(int, step);
+  const fabric::Fabric fabric = makeFabric("complete", "gpus=3");
+  StepSchedule schedule = baseline(fabric, "direct", Collective::allgather);
+  schedule.transfers.add({shard, begin, end, from, to, static_cast<schedule::PathId>(route), step, false});
+  const auto refused = lowering::lower(fabric, schedule);
+  QCOMPARE(refused.error().code, ErrorCode::badInput);
+  QCOMPARE(refused.error().where.element, "transfer " + std::to_string(schedule.transfers.size() - 1));
 }
 
 QTEST_GUILESS_MAIN(LoweringStepsTest)
