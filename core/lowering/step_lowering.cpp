@@ -135,9 +135,12 @@ Outcome checkChunks(const StepSchedule& schedule, std::int64_t chunks, const Opt
   const std::string each = options.instances > 1 ? " x " + std::to_string(options.instances) + " instances" : "";
   const std::string shards =
       shardsOfBuffer(schedule) > 1 ? " for each of " + std::to_string(schedule.goal.rankCount()) + " ranks" : "";
+  const std::string why = options.chunks > 0 ? std::to_string(chunks) + " chunks are asked for" + shards + each
+                                             : "the ends of the pieces have the common denominator " +
+                                                   std::to_string(chunks) +
+                                                   ", so the program needs that many chunks" + shards + each;
   return Error{ErrorCode::limit,
-               "the ends of the pieces have the common denominator " + std::to_string(chunks) +
-                   ", so the program needs that many chunks" + shards + each + "; " + runtimeName(options) +
+               why + "; " + runtimeName(options) +
                    " addresses at most " + std::to_string(program::limits(options.runtime).offset + 1) +
                    " in a buffer",
                options.instances > 1 ? "use fewer instances or fewer chunks" : "use fewer chunks",
@@ -226,10 +229,9 @@ Result<program::Program> arrangeSteps(const fabric::Fabric& fabric, const StepSc
   return arrange(kTrials, kFrugal, needed, arranger, options, progress);
 }
 
-/// @param schedule on its grid
-Result<program::Program> lowerOnGrid(const fabric::Fabric& fabric, const StepSchedule& schedule,
+/// @param chunks of each shard; all ends of pieces lie between two of them
+Result<program::Program> lowerOnGrid(const fabric::Fabric& fabric, const StepSchedule& schedule, std::int64_t chunks,
                                      const Options& options, const Progress& progress) {
-  const std::int64_t chunks = schedule::exactGrid(schedule);
   if (const Outcome fits = checkChunks(schedule, chunks, options); !fits) {
     return fits.error();
   }
@@ -286,15 +288,14 @@ std::string percent(const Rational& share) {
 }
 
 /// Says on how many chunks the schedule would fit, and what that costs.
-Error withNearestGrid(const fabric::Fabric& fabric, const StepSchedule& schedule, const Options& options, Error refused,
-                      const Progress& progress) {
-  const std::int64_t exact = schedule::exactGrid(schedule);
+Error withNearestGrid(const fabric::Fabric& fabric, const StepSchedule& schedule, std::int64_t exact,
+                      const Options& options, Error refused, const Progress& progress) {
   for (std::int64_t most = std::min(exact - 1, mostChunks(schedule, options)); most >= 1; most /= 2) {
     const auto grid = bestGrid(fabric, schedule, most, progress);
     if (!grid) {
       break;
     }
-    if (!lowerOnGrid(fabric, grid->schedule, options, progress)) {
+    if (!lowerOnGrid(fabric, grid->schedule, grid->chunks, options, progress)) {
       continue;
     }
     const Rational loss = Rational(1) - grid->schedule.algbw / schedule.algbw;
@@ -341,9 +342,10 @@ Result<program::Program> lowerSteps(const fabric::Fabric& fabric, const StepSche
     rounded = *std::move(made);
   }
   const StepSchedule& schedule = rounded ? *rounded : given;
-  auto lowered = lowerOnGrid(fabric, schedule, options, progress);
+  const std::int64_t chunks = rounded ? asked.chunks : schedule::exactGrid(schedule);
+  auto lowered = lowerOnGrid(fabric, schedule, chunks, options, progress);
   if (!lowered && lowered.error().code == ErrorCode::limit) {
-    return withNearestGrid(fabric, schedule, options, lowered.error(), progress);
+    return withNearestGrid(fabric, schedule, chunks, options, lowered.error(), progress);
   }
   progress.report("lowering", 1);
   return lowered;
