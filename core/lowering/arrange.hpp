@@ -33,13 +33,13 @@ using Arranger = std::function<std::optional<Result<Arranged>>(const Trial&)>;
 
 /// Keeps the arrangement that keeps up with the links best; the first that does so fully ends the search. Every
 /// arrangement that counts has been proven free of deadlock.
-/// @param trials in order of preference  @param frugal what fits in none of the first so many does not fit
+/// @param trials in order of preference  @param frugal number of the first ones; what fits in none of these does not fit
 /// @param needed time per iteration at the schedule's bandwidth; 0 = unknown
 [[nodiscard]] Result<program::Program> arrange(std::span<const Trial> trials, std::size_t frugal, std::int64_t needed,
                                                const Arranger& arranger, const Options& options,
                                                const Progress& progress);
 
-/// One iteration of so many chunks at the schedule's bandwidth, in units of one chunk through one threadblock.
+/// One iteration of that number of chunks at the schedule's bandwidth, in units of one chunk through one threadblock.
 [[nodiscard]] std::int64_t timePerIteration(std::int64_t chunks, const Rational& algbw, const Options& options);
 
 /// Chunks of the small parts of trials: a step passes data on when it has all of it.

@@ -258,7 +258,7 @@ Result<program::Program> lowerOnGrid(const fabric::Fabric& fabric, const StepSch
   return program;
 }
 
-/// The grid of at most so many chunks on which the schedule is fastest, among those looked at.
+/// The grid of at most that number of chunks on which the schedule is fastest, among those looked at.
 struct Grid {
   std::int64_t chunks = 0;
   StepSchedule schedule;
