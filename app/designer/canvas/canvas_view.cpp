@@ -211,6 +211,13 @@ void CanvasView::setHoverNote(const ElementId& of, HoverNote note) {
   }
 }
 
+void CanvasView::setMotion(Motion motion) {
+  if (!motion.isEmpty() || !m_motion.isEmpty()) {
+    m_motion = std::move(motion);
+    update();
+  }
+}
+
 void CanvasView::setProblems(std::map<ElementId, Severity> problems) {
   if (problems != m_problems) {
     m_problems = std::move(problems);
@@ -464,6 +471,7 @@ void CanvasView::paintLive(QPainter& painter) {
   painter.translate(viewpoint.offset);
   painter.scale(viewpoint.scale, viewpoint.scale);
   LivePainter live(painter, m_scene, viewpoint, size());
+  live.paintMotion(m_motion);
   if (m_hovered.isValid() && m_overlay.isEmpty() && !m_selection.contains(m_hovered)) {
     live.paintHovered(m_hovered);
   }

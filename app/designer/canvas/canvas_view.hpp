@@ -85,6 +85,9 @@ public:
   [[nodiscard]] const Overlay& overlay() const { return m_overlay; }
   /// Shown while the pointer stays on the element; nothing where it has left already.
   void setHoverNote(const ElementId& of, HoverNote note);
+  /// Data under way; empty for none. Costs one frame, no tile is drawn again.
+  void setMotion(Motion motion);
+  [[nodiscard]] const Motion& motion() const { return m_motion; }
   [[nodiscard]] const std::optional<HoverNote>& hoverNote() const { return m_hoverNote; }
   void setProblems(std::map<ElementId, Severity> problems);
   /// Selection, problems and overlay, for a painter; valid until any of them changes.
@@ -189,6 +192,7 @@ private:
   std::set<ElementId> m_lastSelection;
   ElementId m_hovered;
   std::optional<HoverNote> m_hoverNote;
+  Motion m_motion;
 
   std::optional<QPointF> m_panFrom;  // the pointer, while panning
   bool m_hasPanned = false;

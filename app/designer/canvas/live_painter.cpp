@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "designer/canvas/canvas_painter.hpp"
+#include "designer/canvas/overlay_layer.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/theme.hpp"
 
@@ -39,6 +40,39 @@ void LivePainter::paintCursor(const ElementId& id) {
   QPen pen(Theme::instance().color(Token::accent), px(1.5));
   pen.setDashPattern({1.5, 2});
   outline(id, px(6), pen);
+}
+
+void LivePainter::paintMotion(const Motion& motion) {
+  constexpr double kMinWidth = 1.2;
+  constexpr double kWidths = 2.6;
+  constexpr double kAside = 2.4;
+  constexpr double kRadius = 4;
+  const auto curveOf = [this](const LinkStep& step) -> std::optional<Curve> {
+    const auto at = m_scene.lineAt(step.link);
+    if (!at) {
+      return std::nullopt;
+    }
+    const LineItem& line = m_scene.lines()[*at];
+    const bool isForward = step.isForward == runsAlong(m_scene, line, step.link);
+    // Each direction keeps to its right.
+    return (isForward ? line.curve : line.curve.reversed()).shifted(px(kAside));
+  };
+  m_painter.setBrush(Qt::NoBrush);
+  for (const Motion::Flow& flow : motion.flows) {
+    if (const auto curve = curveOf(flow.step)) {
+      QPen pen(flow.color, px(kMinWidth + kWidths * std::clamp(flow.share, 0.0, 1.0)));
+      pen.setCapStyle(Qt::RoundCap);
+      m_painter.setPen(pen);
+      m_painter.drawPath(curve->path());
+    }
+  }
+  m_painter.setPen(QPen(Theme::instance().color(Token::canvas), px(1)));
+  for (const Motion::Piece& piece : motion.pieces) {
+    if (const auto curve = curveOf(piece.step)) {
+      m_painter.setBrush(piece.color);
+      m_painter.drawEllipse(curve->at(std::clamp(piece.at, 0.0, 1.0)), px(kRadius), px(kRadius));
+    }
+  }
 }
 
 void LivePainter::paintPulse(const ElementId& id, double share) {

@@ -10,6 +10,7 @@
 
 #include "designer/canvas/camera.hpp"
 #include "designer/canvas/canvas_scene.hpp"
+#include "designer/canvas/motion.hpp"
 
 namespace coppice::designer {
 
@@ -28,6 +29,8 @@ public:
   void paintHovered(const ElementId& id);
   /// The bandwidth of a line on its middle, with the note.
   void paintLineLabel(const LineItem& line, const std::optional<HoverNote>& note);
+  /// Links that carry data, thicker the more they carry, and the pieces on them.
+  void paintMotion(const Motion& motion);
   /// The keyboard cursor.
   void paintCursor(const ElementId& id);
   /// @param share of the time that is over, 0 to 1

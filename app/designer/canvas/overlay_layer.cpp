@@ -14,17 +14,16 @@
 namespace coppice::designer {
 namespace {
 
-/// The link runs from the line's a to its b.
-bool runsAlong(const CanvasScene& scene, const LineItem& line, LinkId id) {
-  const Link* link = scene.model().find(id);
-  return link != nullptr && visibleEnd(scene.model(), link->tail.node) == scene.nodes()[line.a].id;
-}
-
 double share(double load) {
   return std::isfinite(load) ? std::clamp(load, 0.0, 1.0) : 0.0;
 }
 
 }  // namespace
+
+bool runsAlong(const CanvasScene& scene, const LineItem& line, LinkId id) {
+  const Link* link = scene.model().find(id);
+  return link != nullptr && visibleEnd(scene.model(), link->tail.node) == scene.nodes()[line.a].id;
+}
 
 OverlayLayer::OverlayLayer(const CanvasScene& scene, const Overlay& overlay) : m_overlay(overlay) {
   for (const Hull& hull : overlay.hulls) {

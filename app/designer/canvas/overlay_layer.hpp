@@ -13,6 +13,9 @@
 
 namespace coppice::designer {
 
+/// The link runs from the line's a to its b.
+[[nodiscard]] bool runsAlong(const CanvasScene& scene, const LineItem& line, LinkId id);
+
 /// An overlay as it lies on a scene, looked up by line and shape, so that drawing a part costs what is in that part.
 /// Made once for an overlay and a state of the scene; neither may change or go while it is used.
 class OverlayLayer {

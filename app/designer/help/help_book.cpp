@@ -21,7 +21,7 @@ constexpr std::array kOrder = {
     "start",      "draw",         "devices", "linking",      "boxes",         "properties",  "nodes",
     "outline",    "find",         "minimap", "history",      "files",         "bound",       "problems",
     "analyse",    "upgrades",     "damage",  "what-if",      "schedules",     "trees",       "transfers",
-    "loads",      "charts",       "compare",      "export",  "run",          "pictures",      "commands",    "glossary",
+    "loads",      "charts",       "compare",      "timeline",    "export",  "run",          "pictures",      "commands",    "glossary",
     "designer",   "quickstart",   "command-line", "running", "fabric-files",  "exact-results", "performance",
     "building"};
 

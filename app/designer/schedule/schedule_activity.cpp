@@ -153,6 +153,13 @@ void ScheduleActivity::setActive(bool isActive) {
   }
 }
 
+void ScheduleActivity::setPlayed(bool isPlayed) {
+  if (m_isPlayed != isPlayed) {
+    m_isPlayed = isPlayed;
+    showOverlay();
+  }
+}
+
 void ScheduleActivity::follow() {
   const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
   const ScheduleResultPtr result = entry != nullptr ? entry->result : nullptr;
@@ -205,7 +212,7 @@ void ScheduleActivity::showOverlay() {
   }
   Overlay overlay;
   const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
-  if (entry != nullptr && entry->result && entry->result == m_result) {
+  if (!m_isPlayed && entry != nullptr && entry->result && entry->result == m_result) {
     const ScheduleResult& result = *entry->result;
     const bool isFresh = m_book->isFresh(*entry);
     const QString note = isFresh ? QString() : u' ' + tr("(stale)");

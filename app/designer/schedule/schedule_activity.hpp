@@ -64,6 +64,8 @@ public:
   void setSubject(const ScheduleSubject& subject);
   /// The canvas shows schedules only while the mode is on.
   void setActive(bool isActive);
+  /// While a run is played the drawing shows it, and neither loads nor trees.
+  void setPlayed(bool isPlayed);
   /// Of the current document; nullptr on the start page.
   [[nodiscard]] ScheduleBook* book() const { return m_book; }
   /// The book of any document; made on the first call, with the document's life.
@@ -131,6 +133,7 @@ private:
   QPointer<ScheduleBook> m_book;
   bool m_isActive = false;
   bool m_hasOverlay = false;
+  bool m_isPlayed = false;
   std::optional<TreeRef> m_hovered;
   struct FoundTrees {
     ElementId link;

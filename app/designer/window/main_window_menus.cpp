@@ -111,6 +111,7 @@ QStringList scheduleMenu() {
           u"schedule.trees-of-selection"_s,
           u"schedule.clear-trees"_s,
           u"schedule.heat"_s,
+          u"schedule.play"_s,
           {},
           u"schedule.export"_s,
           u"schedule.copy-command"_s,

@@ -11,12 +11,15 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QToolButton>
+#include <cmath>
 
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedule/compare_panel.hpp"
 #include "designer/schedule/fabric_map.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/generate_dialog.hpp"
+#include "designer/schedule/playback.hpp"
+#include "designer/schedule/timeline_panel.hpp"
 #include "designer/schedule/transfer_panel.hpp"
 #include "presets/presets.hpp"
 #include "workflow/generator.hpp"
@@ -307,6 +310,111 @@ private Q_SLOTS:
     QVERIFY(panel.isSettled());
     QVERIFY(panel.fastestSizes(0).contains(u"1 GiB"_s) || panel.fastestSizes(0).contains(u"from "_s) ||
             panel.fastestSizes(1) == u"all sizes"_s);
+  }
+
+  void playback_data() {
+    QTest::addColumn<QString>("method");
+    QTest::addColumn<int>("collective");
+    QTest::newRow("forest") << u"forestcoll"_s << static_cast<int>(Collective::allgather);
+    QTest::newRow("forest in two phases") << u"forestcoll"_s << static_cast<int>(Collective::allreduce);
+    QTest::newRow("steps") << u"recursive-doubling"_s << static_cast<int>(Collective::allgather);
+    QTest::newRow("without steps") << u"double-binary-tree"_s << static_cast<int>(Collective::allreduce);
+  }
+
+  void playback() {
+    QFETCH(const QString, method);
+    QFETCH(const int, collective);
+    Fixture fixture;
+    ScheduleOptions options;
+    options.method = method.toStdString();
+    options.collective = static_cast<Collective>(collective);
+    const auto made = makeSchedule(*fixture.file.document().facts(), options, {});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    constexpr std::int64_t kBytes = 1 << 20;
+    const auto recorded = Playback::record(*made, kBytes, {});
+    QVERIFY2(recorded, recorded ? "" : describe(recorded.error()).c_str());
+    const Playback& run = **recorded;
+    QVERIFY(!run.messages().empty() && !run.criticalTimes().empty());
+    QVERIFY(std::abs(run.duration() - run.row().time * 1000) < 1e-3 * run.duration());
+    double last = 0;
+    double moved = 0;
+    for (const Playback::Message& message : run.messages()) {
+      QVERIFY(message.begin <= message.end && message.end <= message.arrived);
+      last = std::max(last, message.arrived);
+      moved += message.end - message.begin;
+    }
+    QVERIFY(moved > 0);
+    QVERIFY(std::abs(last - run.duration()) < 1e-3 * run.duration());
+    const FabricMap map(**made, fixture.file.document().model());
+    QVERIFY(run.motionAt(run.duration() * 2, map).isEmpty());
+    bool hasMoved = false;
+    constexpr int kMoments = 40;
+    for (int moment = 0; moment < kMoments; ++moment) {
+      const Motion motion = run.motionAt(run.duration() * moment / kMoments, map);
+      hasMoved = hasMoved || (!motion.flows.empty() && !motion.pieces.empty());
+      for (const Motion::Flow& flow : motion.flows) {
+        QVERIFY(flow.step.link.isValid() && flow.share > 0 && flow.share <= 1);
+      }
+      for (const Motion::Piece& piece : motion.pieces) {
+        QVERIFY(piece.at >= 0 && piece.at <= 1);
+      }
+    }
+    QVERIFY(hasMoved);
+    // Every message lies in one lane of its sender, and in one of each of its links.
+    std::size_t bars = 0;
+    bool hasCritical = false;
+    for (const TimelineLane& lane : run.lanes(Playback::LaneKind::gpus)) {
+      bars += lane.bars.size();
+      for (const TimelineBar& bar : lane.bars) {
+        hasCritical = hasCritical || bar.isCritical;
+      }
+    }
+    QCOMPARE(bars, run.messages().size());
+    QVERIFY(hasCritical);
+    QVERIFY(!run.lanes(Playback::LaneKind::links).empty());
+    QVERIFY(run.describe(0).contains(u" → "_s));
+    QVERIFY(run.describeRange(0, run.duration()).contains(u" sent"_s));
+  }
+
+  void timelinePlays() {
+    Fixture fixture;
+    ScheduleOptions options;
+    options.method = "recursive-doubling";
+    const auto made = makeSchedule(*fixture.file.document().facts(), options, {});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    TimelinePanel panel;
+    panel.resize(900, 240);
+    panel.setResult(*made);
+    QVERIFY(panel.playback() == nullptr);
+    panel.show();
+    QTRY_VERIFY_WITH_TIMEOUT(panel.playback() != nullptr, kLong);
+    QVERIFY(!panel.time());
+    QVERIFY(panel.view().laneCount() > 0);
+    panel.findChild<QComboBox*>(u"timelineLanes"_s)->setCurrentIndex(1);
+    QCOMPARE(panel.view().laneCount(), 32);
+    // Along the critical path, there and back.
+    panel.stepCritical(1);
+    QVERIFY(panel.time() == panel.playback()->criticalTimes().front());
+    panel.stepCritical(1);
+    QVERIFY(*panel.time() > panel.playback()->criticalTimes().front());
+    panel.stepCritical(-1);
+    QVERIFY(panel.time() == panel.playback()->criticalTimes().front());
+    panel.findChild<QComboBox*>(u"timelineSpeed"_s)->setCurrentIndex(4);
+    panel.setPlaying(true);
+    QVERIFY(panel.isPlaying());
+    QTRY_VERIFY_WITH_TIMEOUT(!panel.isPlaying(), kLong);
+    QVERIFY(panel.time() == panel.playback()->duration());
+    // Another size is another run.
+    const double before = panel.playback()->duration();
+    panel.setBytes(1 << 10);
+    QTRY_VERIFY_WITH_TIMEOUT(panel.playback() != nullptr, kLong);
+    QVERIFY(panel.playback()->duration() < before);
+    QVERIFY(!panel.time());
+    panel.setTime(10);
+    QVERIFY(panel.time().has_value());
+    // What is not seen does not move.
+    panel.hide();
+    QVERIFY(!panel.time());
   }
 
   void collectiveThatItDoesNotMake() {

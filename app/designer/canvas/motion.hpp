@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QColor>
+#include <vector>
+
+#include "designer/canvas/overlay.hpp"
+
+namespace coppice::designer {
+
+/// Data under way at one moment, drawn over the drawing in every frame. Links that are not drawn are passed over.
+struct Motion {
+  /// A piece on its way along a link.
+  struct Piece {
+    LinkStep step;
+    double at = 0;  ///< 0 at its begin to 1 at its end
+    QColor color;
+  };
+  /// A link that carries something, in one direction.
+  struct Flow {
+    LinkStep step;
+    double share = 0;  ///< of its bandwidth, 0 to 1
+    QColor color;
+  };
+  std::vector<Flow> flows;
+  std::vector<Piece> pieces;
+
+  [[nodiscard]] bool isEmpty() const { return flows.empty() && pieces.empty(); }
+};
+
+}  // namespace coppice::designer

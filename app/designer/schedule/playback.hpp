@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "designer/canvas/motion.hpp"
+#include "designer/schedule/fabric_map.hpp"
+#include "designer/schedule/schedule_result.hpp"
+#include "designer/timeline/timeline_view.hpp"
+#include "simulate/sweep.hpp"
+
+namespace coppice::designer {
+
+/// A simulated run of a schedule at one size, message by message. Times are in nanoseconds. Immutable.
+class Playback {
+public:
+  struct Message {
+    double begin = 0;    ///< first byte on its links
+    double end = 0;      ///< last byte has left
+    double arrived = 0;  ///< last byte at the receiver
+    std::uint32_t phase = 0;
+    simulate::Interval interval;
+    /// Of the critical path: what it waited for.
+    std::optional<simulate::CriticalMessage> critical = {};
+  };
+  enum class LaneKind { links, gpus };
+
+  /// Simulates and records. Meant for another thread. Errors: those of the simulator, limit (too many messages).
+  [[nodiscard]] static Result<std::shared_ptr<const Playback>> record(const ScheduleResultPtr& result,
+                                                                      std::int64_t bytes, const Progress& progress);
+
+  [[nodiscard]] const ScheduleResult& result() const { return *m_result; }
+  [[nodiscard]] std::int64_t bytes() const { return m_bytes; }
+  /// Until the last byte has arrived, ns.
+  [[nodiscard]] double duration() const { return m_duration; }
+  [[nodiscard]] const simulate::Row& row() const { return m_details.row; }
+  /// By begin.
+  [[nodiscard]] const std::vector<Message>& messages() const { return m_messages; }
+  /// Begins of the messages of the critical path, ascending.
+  [[nodiscard]] const std::vector<double>& criticalTimes() const { return m_criticalTimes; }
+  /// One lane for each link direction that carries something, or for each GPU that sends. Items are messages.
+  [[nodiscard]] std::vector<TimelineLane> lanes(LaneKind kind) const;
+  /// What is under way at that time.
+  [[nodiscard]] Motion motionAt(double time, const FabricMap& map) const;
+  /// Indices of the messages under way at that time.
+  [[nodiscard]] std::vector<std::size_t> activeAt(double time) const;
+  /// "rank 0 to rank 3, tree 5: 64 KiB, 12.3 µs from 4 µs; on the critical path: waited for its data"
+  [[nodiscard]] QString describe(std::size_t message) const;
+  /// Totals between two times: bytes sent, messages, the busiest link with its use.
+  [[nodiscard]] QString describeRange(double begin, double end) const;
+  [[nodiscard]] const simulate::Details& details() const { return m_details; }
+
+private:
+  void collect();
+  [[nodiscard]] const simulate::Job& jobOf(const Message& message) const { return *m_details.phases[message.phase].job; }
+  [[nodiscard]] const simulate::Message& messageOf(const Message& message) const {
+    return jobOf(message).messages()[message.interval.message];
+  }
+  [[nodiscard]] std::span<const std::int32_t> arcsOf(const Message& message) const;
+  [[nodiscard]] double bytesOf(const Message& message) const;
+  [[nodiscard]] QString gpuName(fabric::Rank rank) const;
+  [[nodiscard]] QString arcName(std::size_t arc) const;
+
+  ScheduleResultPtr m_result;
+  std::unique_ptr<simulate::Subject> m_subject;  ///< keeps what the jobs refer to
+  std::int64_t m_bytes = 0;
+  simulate::Details m_details;
+  double m_duration = 0;
+  double m_longest = 0;  ///< of the messages
+  std::vector<Message> m_messages;
+  std::vector<double> m_criticalTimes;
+};
+using PlaybackPtr = std::shared_ptr<const Playback>;
+
+}  // namespace coppice::designer

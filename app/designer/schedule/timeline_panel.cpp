@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/timeline_panel.hpp"
+
+#include <QHBoxLayout>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "designer/document/counted.hpp"
+#include "designer/document/error_text.hpp"
+#include "designer/schedule/empty_page.hpp"
+#include "designer/schedule/figures.hpp"
+#include "designer/schedule/prediction.hpp"
+#include "designer/theme/icons.hpp"
+#include "designer/timeline/time_text.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int kMargin = 8;
+/// A whole run takes this long at speed 1.
+constexpr double kSecondsPerRun = 8;
+
+QToolButton* button(const QString& name, const QString& iconName, const QString& tip, QWidget* parent) {
+  auto* made = new QToolButton(parent);
+  made->setObjectName(name);
+  made->setIcon(icon(iconName));
+  made->setToolTip(tip);
+  made->setAccessibleName(tip);
+  return made;
+}
+
+}  // namespace
+
+TimelinePanel::TimelinePanel(QWidget* parent)
+    : QWidget(parent),
+      m_pages(new QStackedWidget(this)),
+      m_play(button(u"timelinePlay"_s, u"run"_s, tr("Play (Space)"), this)),
+      m_previous(button(u"timelinePrevious"_s, u"previous"_s, tr("Previous message of the critical path ([)"), this)),
+      m_next(button(u"timelineNext"_s, u"next"_s, tr("Next message of the critical path (])"), this)),
+      m_size(new QComboBox(this)),
+      m_lanes(new QComboBox(this)),
+      m_speed(new QComboBox(this)),
+      m_save(button(u"timelineSave"_s, u"save"_s, tr("Save as a trace for Perfetto or Chrome…"), this)),
+      m_text(new QLabel(this)),
+      m_view(new TimelineView(this)),
+      m_job([this](const Answer& answer) { receive(answer); }, 0ms) {
+  setObjectName(u"timelinePanel"_s);
+  setProperty("role", u"panel"_s);
+  setAttribute(Qt::WA_StyledBackground);
+  auto* empty = new EmptyPage(tr("When each link carries which piece of data: a simulated run of the schedule, which the "
+                                 "drawing plays."),
+                              tr("Generate"), m_pages);
+  connect(empty, &EmptyPage::clicked, this, &TimelinePanel::generateWanted);
+  m_pages->addWidget(empty);
+  m_pages->addWidget(makeBody());
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins({});
+  outer->addWidget(m_pages);
+
+  connect(m_play, &QToolButton::clicked, this, [this] { setPlaying(!isPlaying()); });
+  connect(m_previous, &QToolButton::clicked, this, [this] { stepCritical(-1); });
+  connect(m_next, &QToolButton::clicked, this, [this] { stepCritical(1); });
+  connect(m_save, &QToolButton::clicked, this, &TimelinePanel::saveWanted);
+  connect(m_size, &QComboBox::currentIndexChanged, this, [this] {
+    m_isRecordWanted = m_result != nullptr;
+    record();
+  });
+  connect(m_lanes, &QComboBox::currentIndexChanged, this, &TimelinePanel::fillLanes);
+  connect(m_view, &TimelineView::cursorMoved, this, [this](double time) { setTime(time); });
+  connect(m_view, &TimelineView::stepWanted, this, &TimelinePanel::stepCritical);
+  connect(m_view, &TimelineView::playWanted, this, [this] { setPlaying(!isPlaying()); });
+  connect(m_view, &TimelineView::rangeChosen, this, [this](double begin, double end) {
+    if (m_playback && end > begin) {
+      m_text->setText(m_playback->describeRange(begin, end));
+    } else {
+      refresh();
+    }
+  });
+  connect(m_view, &TimelineView::pointed, this, [this](const TimelineLane*, const TimelineBar* bar) {
+    if (bar != nullptr && m_playback) {
+      m_text->setText(m_playback->describe(bar->item));
+    } else if (!m_view->range()) {
+      refresh();
+    }
+  });
+  m_frame.setTimerType(Qt::PreciseTimer);
+  m_frame.setInterval(16ms);
+  connect(&m_frame, &QTimer::timeout, this, &TimelinePanel::advance);
+  refresh();
+}
+
+TimelinePanel::~TimelinePanel() = default;
+
+QWidget* TimelinePanel::makeBody() {
+  m_size->setObjectName(u"timelineSize"_s);
+  m_size->setAccessibleName(tr("Size of the collective"));
+  for (const std::int64_t size : comparedSizes()) {
+    m_size->addItem(bytesText(size), QVariant::fromValue<qint64>(size));
+  }
+  constexpr qint64 kUsualSize = qint64{1} << 26;
+  m_size->setCurrentIndex(m_size->findData(kUsualSize));
+  m_lanes->setObjectName(u"timelineLanes"_s);
+  m_lanes->setAccessibleName(tr("Lanes"));
+  m_lanes->addItem(tr("Links"), static_cast<int>(Playback::LaneKind::links));
+  m_lanes->addItem(tr("Sending GPUs"), static_cast<int>(Playback::LaneKind::gpus));
+  m_speed->setObjectName(u"timelineSpeed"_s);
+  m_speed->setAccessibleName(tr("Speed"));
+  for (const auto& [text, speed] : {std::pair(u"¼×"_s, 0.25), std::pair(u"½×"_s, 0.5), std::pair(u"1×"_s, 1.0),
+                                    std::pair(u"2×"_s, 2.0), std::pair(u"4×"_s, 4.0)}) {
+    m_speed->addItem(text, speed);
+  }
+  m_speed->setCurrentIndex(2);
+  m_text->setObjectName(u"timelineText"_s);
+  m_text->setProperty("role", u"muted"_s);
+  m_text->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  auto* body = new QWidget(m_pages);
+  auto* line = new QHBoxLayout;
+  line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
+  line->setSpacing(kMargin);
+  for (QWidget* widget :
+       {static_cast<QWidget*>(m_previous), static_cast<QWidget*>(m_play), static_cast<QWidget*>(m_next),
+        static_cast<QWidget*>(m_speed), static_cast<QWidget*>(m_size), static_cast<QWidget*>(m_lanes),
+        static_cast<QWidget*>(m_save)}) {
+    line->addWidget(widget);
+  }
+  line->addWidget(m_text, 1);
+  auto* layout = new QVBoxLayout(body);
+  layout->setContentsMargins({});
+  layout->setSpacing(0);
+  layout->addLayout(line);
+  layout->addWidget(m_view, 1);
+  return body;
+}
+
+std::int64_t TimelinePanel::bytes() const {
+  return m_size->currentData().toLongLong();
+}
+
+void TimelinePanel::setBytes(std::int64_t bytes) {
+  m_size->setCurrentIndex(std::max(0, m_size->findData(QVariant::fromValue<qint64>(bytes))));
+}
+
+void TimelinePanel::setResult(ScheduleResultPtr result) {
+  if (m_result == result) {
+    return;
+  }
+  m_result = std::move(result);
+  m_pages->setCurrentIndex(m_result ? 1 : 0);
+  m_isRecordWanted = m_result != nullptr;
+  record();
+}
+
+void TimelinePanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  record();
+}
+
+void TimelinePanel::hideEvent(QHideEvent* event) {
+  QWidget::hideEvent(event);
+  // What nobody sees does not move, and leaves the drawing as it is without a clock.
+  setTime(std::nullopt);
+}
+
+void TimelinePanel::record() {
+  if (!m_isRecordWanted || !isVisible()) {
+    if (!m_result) {
+      m_job.cancel();
+      m_playback.reset();
+      setTime(std::nullopt);
+    }
+    refresh();
+    return;
+  }
+  m_isRecordWanted = false;
+  m_playback.reset();
+  m_problem.clear();
+  m_view->setLanes({});
+  setTime(std::nullopt);
+  m_job.submit([result = m_result, bytes = bytes()](std::stop_token stop) {
+    Progress progress;
+    progress.stop = std::move(stop);
+    return std::make_shared<const Result<PlaybackPtr>>(Playback::record(result, bytes, progress));
+  });
+  refresh();
+}
+
+void TimelinePanel::receive(const Answer& answer) {
+  if (*answer) {
+    m_playback = answer->value();
+    fillLanes();
+  } else {
+    m_problem = sentence(answer->error());
+  }
+  refresh();
+  Q_EMIT timeChanged();
+}
+
+void TimelinePanel::fillLanes() {
+  if (m_playback) {
+    m_view->setLanes(m_playback->lanes(static_cast<Playback::LaneKind>(m_lanes->currentData().toInt())),
+                     m_playback->duration());
+    m_view->setCursor(m_time);
+  }
+}
+
+void TimelinePanel::setTime(std::optional<double> time) {
+  if (!m_playback) {
+    time.reset();
+  }
+  if (!time) {
+    m_frame.stop();
+  }
+  if (m_time != time) {
+    m_time = time;
+    m_view->setCursor(time);
+    refresh();
+    Q_EMIT timeChanged();
+  }
+}
+
+void TimelinePanel::setPlaying(bool isWanted) {
+  if (!m_playback || isWanted == isPlaying()) {
+    return;
+  }
+  if (isWanted) {
+    if (!m_time || *m_time >= m_playback->duration()) {
+      setTime(0);
+    }
+    m_since.start();
+    m_frame.start();
+  } else {
+    m_frame.stop();
+  }
+  refresh();
+}
+
+void TimelinePanel::advance() {
+  constexpr double kMilliseconds = 1000;
+  const double elapsed = static_cast<double>(m_since.restart()) / kMilliseconds;
+  const double by = elapsed / kSecondsPerRun * m_speed->currentData().toDouble() * m_playback->duration();
+  const double next = m_time.value_or(0) + by;
+  setTime(std::min(next, m_playback->duration()));
+  if (next >= m_playback->duration()) {
+    setPlaying(false);
+  }
+}
+
+void TimelinePanel::stepCritical(int direction) {
+  if (!m_playback || m_playback->criticalTimes().empty()) {
+    return;
+  }
+  setPlaying(false);
+  const std::vector<double>& times = m_playback->criticalTimes();
+  if (direction > 0) {
+    const auto next = m_time ? std::upper_bound(times.begin(), times.end(), *m_time) : times.begin();
+    setTime(next != times.end() ? *next : m_playback->duration());
+  } else if (m_time) {
+    const auto at = std::lower_bound(times.begin(), times.end(), *m_time);
+    setTime(at != times.begin() ? *std::prev(at) : 0);
+  }
+}
+
+void TimelinePanel::refresh() {
+  m_play->setIcon(icon(isPlaying() ? u"pause"_s : u"run"_s));
+  m_play->setToolTip(isPlaying() ? tr("Pause (Space)") : tr("Play (Space)"));
+  m_play->setAccessibleName(m_play->toolTip());
+  for (QToolButton* each : {m_play, m_previous, m_next, m_save}) {
+    each->setEnabled(m_playback != nullptr);
+  }
+  if (!m_playback) {
+    m_text->setText(!m_problem.isEmpty() ? m_problem : m_result ? tr("Simulating…") : QString());
+    return;
+  }
+  const QString speed = tr("%1, %2 GB/s").arg(timeText(m_playback->duration()),
+                                             QString::number(m_playback->row().algbw, 'f', 2));
+  m_text->setText(
+      m_time ? tr("%1 of %2 · %3 under way")
+                   .arg(timeText(*m_time), speed,
+                        counted(static_cast<qsizetype>(m_playback->activeAt(*m_time).size()), tr("message"),
+                                tr("messages")))
+             : speed + u" · "_s + tr("W S zoom · A D move · Shift+drag measures · red frames: critical path"));
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+#include <QElapsedTimer>
+#include <QLabel>
+#include <QStackedWidget>
+#include <QTimer>
+#include <QToolButton>
+#include <QWidget>
+#include <memory>
+#include <optional>
+
+#include "designer/jobs/latest_job.hpp"
+#include "designer/schedule/playback.hpp"
+
+namespace coppice::designer {
+
+/// The dock "Timeline": a simulated run of the current schedule, with the clock that the drawing follows. It is
+/// simulated in the background once the panel can be seen.
+class TimelinePanel : public QWidget {
+  Q_OBJECT
+
+public:
+  explicit TimelinePanel(QWidget* parent = nullptr);
+  ~TimelinePanel() override;
+
+  void setResult(ScheduleResultPtr result);
+  /// nullptr while there is none.
+  [[nodiscard]] const PlaybackPtr& playback() const { return m_playback; }
+  /// Where the clock stands, ns; nullopt = nothing is played.
+  [[nodiscard]] const std::optional<double>& time() const { return m_time; }
+  void setTime(std::optional<double> time);
+  void setPlaying(bool isPlaying);
+  [[nodiscard]] bool isPlaying() const { return m_frame.isActive(); }
+  /// To the next (1) or previous (-1) message of the critical path.
+  void stepCritical(int direction);
+  void setBytes(std::int64_t bytes);
+  [[nodiscard]] TimelineView& view() { return *m_view; }
+
+Q_SIGNALS:
+  /// The clock moved, or there is another run to show.
+  void timeChanged();
+  void generateWanted();
+  /// The trace is to be saved; the owner asks where.
+  void saveWanted();
+
+protected:
+  void showEvent(QShowEvent* event) override;
+  void hideEvent(QHideEvent* event) override;
+
+private:
+  using Answer = std::shared_ptr<const Result<PlaybackPtr>>;
+  QWidget* makeBody();
+  void record();
+  void receive(const Answer& answer);
+  void fillLanes();
+  void advance();
+  void refresh();
+  [[nodiscard]] std::int64_t bytes() const;
+
+  ScheduleResultPtr m_result;
+  PlaybackPtr m_playback;
+  QString m_problem;
+  bool m_isRecordWanted = false;
+  std::optional<double> m_time;
+  QStackedWidget* m_pages;
+  QToolButton* m_play;
+  QToolButton* m_previous;
+  QToolButton* m_next;
+  QComboBox* m_size;
+  QComboBox* m_lanes;
+  QComboBox* m_speed;
+  QToolButton* m_save;
+  QLabel* m_text;
+  TimelineView* m_view;
+  QTimer m_frame;
+  QElapsedTimer m_since;
+  LatestJob<Answer> m_job;
+};
+
+}  // namespace coppice::designer

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/timeline/time_text.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+QString timeText(double nanoseconds) {
+  constexpr double kMillisecond = 1e6;
+  constexpr double kMicrosecond = 1e3;
+  constexpr int kDigits = 4;
+  if (nanoseconds >= kMillisecond) {
+    return QString::number(nanoseconds / kMillisecond, 'g', kDigits) + u" ms"_s;
+  }
+  if (nanoseconds >= kMicrosecond) {
+    return QString::number(nanoseconds / kMicrosecond, 'g', kDigits) + u" µs"_s;
+  }
+  return QString::number(nanoseconds, 'f', 0) + u" ns"_s;
+}
+
+}  // namespace coppice::designer

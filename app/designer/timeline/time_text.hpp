@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+
+namespace coppice::designer {
+
+/// "512 ns", "12.3 µs", "4.567 ms": four digits.
+[[nodiscard]] QString timeText(double nanoseconds);
+
+}  // namespace coppice::designer

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QAbstractScrollArea>
+#include <QString>
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace coppice::designer {
+
+/// One interval of a lane.
+struct TimelineBar {
+  double begin = 0;         ///< ns
+  double end = 0;           ///< ns, not before begin
+  int category = 0;         ///< gives the colour, and the number on a wide bar
+  std::size_t item = 0;     ///< of the owner
+  bool isCritical = false;  ///< on the critical path: framed
+};
+
+struct TimelineLane {
+  QString name;
+  std::vector<TimelineBar> bars;
+  bool beginsGroup = false;  ///< a stronger line above it
+};
+
+/// Lanes of intervals over time, as in Perfetto: W and S zoom, A and D move, F shows all; the wheel zooms, dragging
+/// moves, Shift with dragging measures, a click sets the cursor. Several bars on one pixel are drawn as one, so that a
+/// million of them stay smooth.
+class TimelineView : public QAbstractScrollArea {
+  Q_OBJECT
+
+public:
+  explicit TimelineView(QWidget* parent = nullptr);
+
+  /// Sorts the bars of each lane. @param end of the time axis, ns; the last bar's end where that is later
+  void setLanes(std::vector<TimelineLane> lanes, double end = 0);
+  [[nodiscard]] const std::vector<TimelineLane>& lanes() const { return m_lanes; }
+  [[nodiscard]] int laneCount() const { return static_cast<int>(m_lanes.size()); }
+  /// What is shown, in nanoseconds.
+  [[nodiscard]] double from() const { return m_from; }
+  [[nodiscard]] double to() const { return m_to; }
+  [[nodiscard]] double end() const { return m_end; }
+  /// A vertical line; nullopt = none. It stays in view.
+  void setCursor(std::optional<double> time);
+  /// That was measured last.
+  [[nodiscard]] const std::optional<std::pair<double, double>>& range() const { return m_range; }
+
+Q_SIGNALS:
+  /// The bar under the pointer; nullptr where there is none. Valid until the lanes change.
+  void pointed(const coppice::designer::TimelineLane* lane, const coppice::designer::TimelineBar* bar);
+  void cursorMoved(double time);
+  /// begin = end: nothing is measured any more.
+  void rangeChosen(double begin, double end);
+  /// [ and ]: -1 and 1.
+  void stepWanted(int direction);
+  /// Space.
+  void playWanted();
+
+protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+
+private:
+  void zoom(double factor, double around);
+  void pan(double share);
+  void showAll();
+  void updateBars();
+  void measure(double x);
+  void paintHead(QPainter& painter) const;
+  void paintLane(QPainter& painter, int at, double y) const;
+  void paintBars(QPainter& painter, const TimelineLane& lane, double longest, double y) const;
+  void paintCursor(QPainter& painter) const;
+  [[nodiscard]] double timeAt(double x) const;
+  [[nodiscard]] double xAt(double time) const;
+  [[nodiscard]] std::pair<const TimelineLane*, const TimelineBar*> barAt(const QPointF& position) const;
+
+  std::vector<TimelineLane> m_lanes;
+  std::vector<double> m_longest;  ///< by lane: its longest bar
+  double m_end = 1;
+  double m_from = 0;
+  double m_to = 1;
+  std::optional<double> m_cursor;
+  std::optional<std::pair<double, double>> m_range;
+  QPointF m_grip;
+  QPointF m_pressed;
+  bool m_isMeasuring = false;
+};
+
+}  // namespace coppice::designer
