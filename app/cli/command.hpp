@@ -56,6 +56,7 @@ void addCheck(CLI::App& app, Invocation& invocation);
 void addConvert(CLI::App& app, Invocation& invocation);
 void addOptimum(CLI::App& app, Invocation& invocation);
 void addGenerate(CLI::App& app, Invocation& invocation);
+void addAlltoall(CLI::App& app, Invocation& invocation);
 void addBaseline(CLI::App& app, Invocation& invocation);
 void addBfb(CLI::App& app, Invocation& invocation);
 void addExport(CLI::App& app, Invocation& invocation);

@@ -105,6 +105,7 @@ int run(int argc, char** argv, bool& json) {
   addConvert(app, invocation);
   addOptimum(app, invocation);
   addGenerate(app, invocation);
+  addAlltoall(app, invocation);
   addBaseline(app, invocation);
   addBfb(app, invocation);
   addExport(app, invocation);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "workflow/alltoall_method.hpp"
 #include "workflow/baseline_methods.hpp"
 #include "workflow/bfb_method.hpp"
 #include "workflow/forestcoll_method.hpp"
@@ -15,7 +16,7 @@ namespace {
 std::vector<Generator>& registry() {
   static std::vector<Generator> methods = [] {
     // One line for each method, or for a list of them.
-    std::vector<Generator> all = {forestCollMethod(), bfbMethod()};
+    std::vector<Generator> all = {forestCollMethod(), bfbMethod(), alltoallMethod()};
     std::ranges::move(baselineMethods(), std::back_inserter(all));
     return all;
   }();

@@ -66,6 +66,11 @@ double Simplex::value(int column) const {
          m_value[column] * scaleOf(column) / m_zoom;
 }
 
+double Simplex::multiplier(int row) const {
+  const int where = m_where[columnCount() + row];
+  return where >= 0 ? m_reduced[where] / m_rowScale[row] : 0.0;
+}
+
 double Simplex::toLocal(std::int64_t bound, Int128 origin, double scale) const {
   const Int128 distance = checkedSub(multiplyWide(bound, m_origin.denominator), origin);
   return static_cast<double>(distance) / static_cast<double>(m_origin.denominator) / scale * m_zoom;

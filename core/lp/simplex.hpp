@@ -68,6 +68,9 @@ public:
 
   /// Floating-point value of a column at the present basis.
   [[nodiscard]] double value(int column) const;
+  /// Floating-point multiplier of a row at the present basis, up to one factor for all rows: positive where its upper
+  /// side holds the objective back, 0 for a row that does not.
+  [[nodiscard]] double multiplier(int row) const;
   [[nodiscard]] const std::vector<Column>& columns() const { return m_columns; }
   [[nodiscard]] const std::vector<Row>& rows() const { return m_rows; }
 

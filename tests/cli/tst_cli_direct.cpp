@@ -31,6 +31,9 @@ private slots:
   void unitsOfLinks();
   void unevenSteps();
   void filesAreVerified();
+  void alltoall_data();
+  void alltoall();
+  void alltoallOfAFile();
   void refuses_data();
   void refuses();
 };
@@ -130,6 +133,58 @@ void TestCliDirect::filesAreVerified() {
     QVERIFY(first.open(QIODevice::ReadOnly) && second.open(QIODevice::ReadOnly));
     QCOMPARE(second.readAll(), first.readAll());
   }
+}
+
+void TestCliDirect::alltoall_data() {
+  QTest::addColumn<QString>("fabric");
+  QTest::addColumn<QString>("rate");
+  QTest::addColumn<QString>("algbw");
+  QTest::newRow("torus") << "preset:torus,dims=4x6"
+                         << "25/18"
+                         << "100/3";
+  QTest::newRow("hypercube") << "preset:hypercube,dimension=4,bandwidth=1"
+                             << "1/8"
+                             << "2";
+  QTest::newRow("boxes with switches") << "preset:dgx-a100,boxes=2"
+                                       << "25/8"
+                                       << "50";
+}
+
+void TestCliDirect::alltoall() {
+  QFETCH(QString, fabric);
+  QFETCH(QString, rate);
+  QFETCH(QString, algbw);
+  const Outcome outcome = run({"alltoall", fabric, "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QCOMPARE(outcome.json()["lower"].toString(), rate);
+  QCOMPARE(outcome.json()["upper"].toString(), rate);
+  QVERIFY(outcome.json()["exact"].toBool());
+  QCOMPARE(outcome.json()["algbw"].toString(), algbw);
+  QVERIFY(!outcome.json()["lengths"].toArray().isEmpty());
+}
+
+void TestCliDirect::alltoallOfAFile() {
+  QTemporaryDir dir;
+  const QString file = dir.filePath("a.schedule.json");
+  const Outcome made = run({"alltoall", "preset:dgx-a100,boxes=2", "-o", file, "--json"});
+  VERIFY_TOLD(made.code == 0, made);
+  const Outcome verified = run({"verify", file, "--json"});
+  VERIFY_TOLD(verified.code == 0, verified);
+  QCOMPARE(verified.json()["algbw"].toString(), QString("50"));
+  const Outcome simulated =
+      run({"simulate", file, "-b", "1G", "-e", "1G", "--link-latency", "0", "--message-overhead", "0", "--json"});
+  VERIFY_TOLD(simulated.code == 0, simulated);
+  const double algbw = simulated.json()["rows"].toArray()[0].toObject()["algbw"].toDouble();
+  QVERIFY(algbw <= 50.0001);
+  QVERIFY(algbw > 25);
+  const QString again = dir.filePath("b.schedule.json");
+  const Outcome generated =
+      run({"generate", "preset:dgx-a100,boxes=2", "--method", "alltoall", "-c", "alltoall", "-o", again, "--json"});
+  VERIFY_TOLD(generated.code == 0, generated);
+  QFile first(file);
+  QFile second(again);
+  QVERIFY(first.open(QIODevice::ReadOnly) && second.open(QIODevice::ReadOnly));
+  QCOMPARE(second.readAll(), first.readAll());
 }
 
 void TestCliDirect::refuses_data() {

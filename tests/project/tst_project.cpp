@@ -24,6 +24,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"schedule", {"base", "fabric"}},
       {"program", {"base"}},
       {"forestcoll", {"base", "fabric", "flow", "lp", "schedule"}},
+      {"alltoall", {"base", "fabric", "flow", "lp", "schedule"}},
       {"bfb", {"base", "fabric", "forestcoll", "schedule"}},
       {"baselines", {"base", "fabric", "forestcoll", "schedule"}},
       {"live", {"base", "fabric", "forestcoll", "schedule"}},

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "alltoall/alltoall.hpp"
+
+#include <algorithm>
+
+#include "alltoall/network.hpp"
+#include "alltoall/program.hpp"
+#include "alltoall/symmetry.hpp"
+
+namespace coppice::alltoall {
+namespace {
+
+/// Nodes of all listed symmetries together, at most.
+constexpr std::size_t kMaxImages = std::size_t{1} << 24;
+
+Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {
+  const auto end = std::chrono::steady_clock::now() + request.budget;
+  const Network network(fabric);
+  const auto nodes = static_cast<std::size_t>(network.nodeCount());
+  // A regular group of all GPUs is always wanted; larger ones only where they are small.
+  const std::size_t wanted = std::max(request.maxSymmetries, static_cast<std::size_t>(fabric.gpuCount()));
+  const std::size_t most =
+      request.maxSymmetries <= 1 ? 1 : std::max<std::size_t>(1, std::min(wanted, kMaxImages / nodes));
+  const SymmetryGroup group = findSymmetries(network, most, progress);
+  Program program(network, group, progress);
+  program.run(end);
+  Optimum optimum;
+  optimum.gpuCount = fabric.gpuCount();
+  optimum.arcOrbits = group.arcOrbits;
+  optimum.rows = program.rowCount();
+  optimum.lengths = program.lengths();
+  optimum.routing = program.routing();
+  const auto upper = boundOf(fabric, optimum.lengths);
+  if (!upper) {
+    return upper.error();
+  }
+  const auto lower = rateOf(fabric, optimum.routing);
+  if (!lower) {
+    return lower.error();
+  }
+  optimum.upper = *upper;
+  optimum.lower = *lower;
+  return optimum;
+}
+
+}  // namespace
+
+Result<Optimum> optimum(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {
+  try {
+    return solve(fabric, request, progress);
+  } catch (const OverflowError&) {
+    return Error{ErrorCode::overflow, "The loads of an all-to-all leave the 64-bit range",
+                 "use bandwidths with a simple ratio"};
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "cancelled"};
+  }
+}
+
+}  // namespace coppice::alltoall

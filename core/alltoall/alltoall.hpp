@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "base/progress.hpp"
+#include "base/rational.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "schedule/exchange.hpp"
+#include "schedule/step_schedule.hpp"
+
+/// All-to-all: the largest rate at which every GPU can send to every other at once (maximum concurrent flow), with the
+/// lengths that bound it and the routing that reaches it.
+namespace coppice::alltoall {
+
+struct Request {
+  /// The search for better lengths and routings ends here; what is found by then is exact, as bounds.
+  std::chrono::milliseconds budget = std::chrono::milliseconds(8000);
+  /// Symmetries to list, at most; 1 = none.
+  std::size_t maxSymmetries = 2048;
+};
+
+struct Optimum {
+  int gpuCount = 0;
+  Rational lower;  ///< GB/s per ordered pair of GPUs: the routing reaches it
+  Rational upper;  ///< the lengths prove that nothing is faster
+  schedule::ExchangeRouting routing;
+  schedule::ExchangeLengths lengths;
+  int arcOrbits = 0;      ///< classes of links in the linear program
+  std::int64_t rows = 0;  ///< routings that it has seen
+  [[nodiscard]] bool isExact() const { return lower == upper; }
+};
+
+/// The dual linear program over lengths that are equal on equivalent links, by cutting planes: each shortest path tree
+/// from one GPU of every orbit is a row. Solved exactly, its optimum is that of the fabric, and the mixture of trees
+/// that supports it is an optimal routing. Where the program is too large, or the budget ends, `lower` and `upper` are
+/// what the best mixture and the best lengths give. Both are computed in whole numbers.
+/// Errors: badUsage (fewer than two GPUs), overflow, cancelled.
+Result<Optimum> optimum(const fabric::Fabric& fabric, const Request& request = {}, const Progress& progress = {});
+
+inline constexpr std::int64_t kMaxTransfers = std::int64_t{1} << 26;
+
+/// The routing as a schedule without steps: what a pair exchanges is cut into a piece for each of its paths, and GPUs
+/// on the way pass it on. Its algbw is N times the rate of the routing. Not verified here. Errors: limit (more than
+/// maxTransfers), overflow, cancelled.
+Result<schedule::StepSchedule> scheduleOf(const fabric::Fabric& fabric, const schedule::ExchangeRouting& routing,
+                                          std::int64_t maxTransfers = kMaxTransfers, const Progress& progress = {});
+
+/// sum of b_e l_e / sum of distances, GB/s. Errors: badUsage (as many lengths as arcs; all distances 0), overflow.
+Result<Rational> boundOf(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths);
+/// The least b_e / load_e, GB/s, for one byte per pair. Errors: overflow.
+Result<Rational> rateOf(const fabric::Fabric& fabric, const schedule::ExchangeRouting& routing);
+
+}  // namespace coppice::alltoall

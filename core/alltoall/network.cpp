@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "alltoall/network.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <queue>
+#include <tuple>
+
+namespace coppice::alltoall {
+
+using fabric::NodeIndex;
+using std::int64_t;
+
+Network::Network(const fabric::Fabric& of)
+    : fabric(of), firstOut(of.nodeCount() + 1, 0), firstIn(of.nodeCount() + 1, 0), in(of.arcs().size()) {
+  int64_t denominator = 1;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    denominator = leastCommonMultiple(denominator, arc.bandwidth.gigabytesPerSecond().denominator());
+  }
+  int64_t divisor = 0;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const Rational& rate = arc.bandwidth.gigabytesPerSecond();
+    capacity.push_back(checkedMul(rate.numerator(), denominator / rate.denominator()));
+    divisor = std::gcd(divisor, capacity.back());
+    ++firstOut[arc.tail + 1];
+    ++firstIn[arc.head + 1];
+  }
+  for (int64_t& each : capacity) {
+    each /= divisor;
+  }
+  unit = Rational(divisor, denominator);
+  std::partial_sum(firstOut.begin(), firstOut.end(), firstOut.begin());
+  std::partial_sum(firstIn.begin(), firstIn.end(), firstIn.begin());
+  std::vector<std::int32_t> next(firstIn.begin(), firstIn.end() - 1);
+  for (int arc = 0; arc < arcCount(); ++arc) {
+    in[next[fabric.arcs()[arc].head]++] = arc;
+  }
+}
+
+ShortestPaths::ShortestPaths(const Network& network)
+    : m_network(network),
+      m_distance(network.nodeCount()),
+      m_second(network.nodeCount()),
+      m_arcInto(network.nodeCount()),
+      m_isDone(network.nodeCount()),
+      m_behind(network.nodeCount()) {}
+
+void ShortestPaths::run(NodeIndex source, std::span<const int64_t> lengths, std::span<const double> second) {
+  using Entry = std::tuple<Int128, double, NodeIndex>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  std::fill(m_arcInto.begin(), m_arcInto.end(), -1);
+  std::fill(m_isDone.begin(), m_isDone.end(), 0);
+  std::vector<char> isSeen(m_isDone.size(), 0);
+  m_order.clear();
+  m_distance[source] = 0;
+  m_second[source] = 0;
+  isSeen[source] = 1;
+  queue.emplace(0, 0, source);
+  while (!queue.empty()) {
+    const NodeIndex node = std::get<2>(queue.top());
+    queue.pop();
+    if (m_isDone[node] != 0) {
+      continue;
+    }
+    m_isDone[node] = 1;
+    m_order.push_back(node);
+    for (auto arc = m_network.firstOut[node]; arc < m_network.firstOut[node + 1]; ++arc) {
+      const NodeIndex head = m_network.fabric.arcs()[arc].head;
+      const Int128 distance = m_distance[node] + lengths[arc];
+      const double also = m_second[node] + second[arc];
+      if (m_isDone[head] == 0 && (isSeen[head] == 0 || distance < m_distance[head] ||
+                                  (distance == m_distance[head] && also < m_second[head]))) {
+        isSeen[head] = 1;
+        m_distance[head] = distance;
+        m_second[head] = also;
+        m_arcInto[head] = arc;
+        queue.emplace(distance, also, head);
+      }
+    }
+  }
+}
+
+Int128 ShortestPaths::gpuDistances() const {
+  Int128 sum = 0;
+  for (const NodeIndex gpu : m_network.fabric.gpus()) {
+    sum += m_distance[gpu];
+  }
+  return sum;
+}
+
+void ShortestPaths::countUses(std::vector<int64_t>& uses) {
+  for (const NodeIndex node : m_order) {
+    m_behind[node] = m_network.fabric.nodes()[node].kind == fabric::NodeKind::gpu ? 1 : 0;
+  }
+  for (std::size_t i = m_order.size(); i-- > 1;) {
+    const NodeIndex node = m_order[i];
+    const std::int32_t arc = m_arcInto[node];
+    uses[arc] += m_behind[node];
+    m_behind[m_network.fabric.arcs()[arc].tail] += m_behind[node];
+  }
+}
+
+}  // namespace coppice::alltoall

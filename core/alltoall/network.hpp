@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "base/rational.hpp"
+#include "fabric/fabric.hpp"
+#include "schedule/exchange.hpp"
+
+namespace coppice::alltoall {
+
+/// A fabric with whole-number bandwidths and its arcs by node.
+struct Network {
+  explicit Network(const fabric::Fabric& of);
+
+  const fabric::Fabric& fabric;
+  Rational unit;                       ///< GB/s per unit of capacity
+  std::vector<std::int64_t> capacity;  ///< by arc
+  std::vector<std::int32_t> firstOut;  ///< by node, into Fabric::arcs(), which are sorted by tail; one more at the end
+  std::vector<std::int32_t> firstIn;   ///< by node, into `in`
+  std::vector<std::int32_t> in;
+
+  [[nodiscard]] int nodeCount() const { return fabric.nodeCount(); }
+  [[nodiscard]] int arcCount() const { return static_cast<int>(capacity.size()); }
+};
+
+/// Shortest paths from one node.
+class ShortestPaths {
+public:
+  explicit ShortestPaths(const Network& network);
+
+  /// Among equally long paths those of the smallest sum of `second` are taken.
+  void run(fabric::NodeIndex source, std::span<const std::int64_t> lengths, std::span<const double> second);
+  /// By node: the arc of the tree into it; -1 at the source and where no path leads.
+  [[nodiscard]] const std::vector<std::int32_t>& arcInto() const { return m_arcInto; }
+  /// Sum over the GPUs of their distances.
+  [[nodiscard]] Int128 gpuDistances() const;
+  /// By arc: GPUs behind it in the tree. Adds to `uses`.
+  void countUses(std::vector<std::int64_t>& uses);
+
+private:
+  const Network& m_network;
+  std::vector<Int128> m_distance;
+  std::vector<double> m_second;
+  std::vector<std::int32_t> m_arcInto;
+  std::vector<fabric::NodeIndex> m_order;  ///< reached, nearest first
+  std::vector<char> m_isDone;
+  std::vector<std::int64_t> m_behind;
+};
+
+}  // namespace coppice::alltoall

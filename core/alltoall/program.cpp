@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "alltoall/program.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "lp/simplex.hpp"
+
+namespace coppice::alltoall {
+namespace {
+
+using std::int64_t;
+using Clock = std::chrono::steady_clock;
+
+/// Orbits and sources with which the dense simplex is still quick.
+constexpr std::size_t kMaxColumns = 700;
+constexpr int kPriceRounds = 40;
+/// Largest length of a rounded query.
+constexpr double kLengthScale = 1 << 30;
+/// Parts that a mixture is rounded to where it has no exact form.
+constexpr int64_t kRoundedParts = 1 << 20;
+
+}  // namespace
+
+Program::Program(const Network& network, const SymmetryGroup& group, const Progress& progress)
+    : m_network(network),
+      m_group(group),
+      m_progress(progress),
+      m_paths(network),
+      m_capacity(group.arcOrbits, 0),
+      m_used(group.arcOrbits, 0),
+      m_best(group.arcOrbits, 1) {
+  for (int arc = 0; arc < network.arcCount(); ++arc) {
+    int64_t& sum = m_capacity[group.orbitOfArc[arc]];
+    sum = checkedAdd(sum, network.capacity[arc]);
+    // Fewer and wider links first; a small spread keeps trees from sharing all their links.
+    const double spread = 1 + 1e-3 * static_cast<double>((arc * 2654435761U) % 1009U) / 1009.0;
+    m_second.push_back(spread * (1 + 1.0 / static_cast<double>(network.capacity[arc])));
+  }
+}
+
+bool Program::isBetter(Int128 capacity, Int128 distances) const {
+  // capacity / distances is the bound; 128 bits hold the products of such lengths.
+  return m_bestDistances == 0 || checkedMul(capacity, m_bestDistances) < checkedMul(m_bestCapacity, distances);
+}
+
+bool Program::query(const Lengths& lengths) {
+  throwIfCancelled(m_progress);
+  std::vector<int64_t> byArc(m_group.orbitOfArc.size());
+  for (std::size_t arc = 0; arc < byArc.size(); ++arc) {
+    byArc[arc] = lengths[m_group.orbitOfArc[arc]];
+  }
+  Int128 distances = 0;
+  std::vector<int64_t> uses(byArc.size());
+  for (std::size_t s = 0; s < m_group.sources.size(); ++s) {
+    m_paths.run(m_group.sources[s], byArc, m_second);
+    distances += m_paths.gpuDistances() * m_group.sourceWeight[s];
+    std::fill(uses.begin(), uses.end(), 0);
+    m_paths.countUses(uses);
+    TreeRow row{static_cast<int>(s), m_paths.arcInto(), std::vector<int64_t>(m_capacity.size(), 0)};
+    for (std::size_t arc = 0; arc < uses.size(); ++arc) {
+      row.uses[m_group.orbitOfArc[arc]] += uses[arc];
+    }
+    m_rows.push_back(std::move(row));
+    spread(m_rows.back());
+  }
+  Int128 capacity = 0;
+  for (std::size_t k = 0; k < lengths.size(); ++k) {
+    capacity = checkedAdd(capacity, checkedMul<Int128>(m_capacity[k], lengths[k]));
+  }
+  if (distances <= 0 || !isBetter(capacity, distances)) {
+    return false;
+  }
+  m_best = lengths;
+  m_bestCapacity = capacity;
+  m_bestDistances = distances;
+  return true;
+}
+
+/// Among equally long paths the next trees prefer links that those before used less for their capacity.
+void Program::spread(const TreeRow& row) {
+  for (std::size_t k = 0; k < m_capacity.size(); ++k) {
+    m_used[k] = 0.9 * m_used[k] + static_cast<double>(row.uses[k]) / static_cast<double>(m_capacity[k]);
+  }
+  const double most = *std::max_element(m_used.begin(), m_used.end());
+  for (std::size_t arc = 0; arc < m_second.size(); ++arc) {
+    m_second[arc] = 0.01 + m_used[m_group.orbitOfArc[arc]] / most;
+  }
+}
+
+Program::Lengths Program::rounded(const std::vector<double>& lengths) const {
+  const double largest = *std::max_element(lengths.begin(), lengths.end());
+  Lengths whole;
+  for (const double length : lengths) {
+    whole.push_back(static_cast<int64_t>(std::llround(std::max(0.0, length) / largest * kLengthScale)));
+  }
+  return whole;
+}
+
+/// Lengths grow with the loads of the trees that they lead to (multiplicative weights).
+void Program::priceRounds(Clock::time_point end) {
+  std::vector<double> price(m_capacity.size(), 0);
+  double step = 0.5;
+  const std::size_t columns = m_capacity.size() + m_group.sources.size();
+  for (int round = 0; (round < kPriceRounds || columns > kMaxColumns) && !m_stop() && Clock::now() < end; ++round) {
+    std::vector<double> lengths;
+    for (std::size_t k = 0; k < price.size(); ++k) {
+      lengths.push_back(std::exp(price[k]) / static_cast<double>(m_capacity[k]));
+    }
+    m_priceStart.push_back(m_rows.size());
+    query(rounded(lengths));
+    std::vector<double> load(price.size(), 0);
+    for (std::size_t i = m_priceStart.back(); i < m_rows.size(); ++i) {
+      for (std::size_t k = 0; k < price.size(); ++k) {
+        load[k] += static_cast<double>(m_rows[i].uses[k] * m_group.sourceWeight[m_rows[i].source]) /
+                   static_cast<double>(m_capacity[k]);
+      }
+    }
+    const double most = *std::max_element(load.begin(), load.end());
+    for (std::size_t k = 0; k < price.size(); ++k) {
+      price[k] += step * load[k] / most;
+    }
+    const double top = *std::max_element(price.begin(), price.end());
+    for (double& each : price) {
+      each = std::max(each - top, -20.0);
+    }
+    step = std::max(0.05, step * 0.97);
+    m_progress.report("alltoall", static_cast<double>(round % kPriceRounds) / kPriceRounds);
+  }
+  m_priceStart.push_back(m_rows.size());
+}
+
+/// The program with those of the trees that its vertices have violated so far. Column k is the length of orbit k, the
+/// columns behind are the D of the sources.
+class Program::Cutting {
+public:
+  explicit Cutting(Program& program)
+      : m_program(program),
+        m_orbits(program.m_group.arcOrbits),
+        m_total(std::accumulate(program.m_capacity.begin(), program.m_capacity.end(), int64_t{0})),
+        m_simplex(columns()) {
+    lp::Row norm{{}, m_total, m_total};
+    for (int k = 0; k < m_orbits; ++k) {
+      norm.terms.push_back({k, m_program.m_capacity[k]});
+    }
+    m_simplex.addRow(std::move(norm));
+    // Many trees at once would make the first solution the slowest; the others follow where they are violated.
+    constexpr std::size_t kMaxFirst = 1500;
+    const std::size_t sources = m_program.m_group.sources.size();
+    addTrees(m_program.m_rows.size() <= kMaxFirst ? 0 : m_program.m_rows.size() - sources);
+  }
+
+  void run() {
+    while (!m_program.m_stop() && m_simplex.solve(m_program.m_stop) == lp::SimplexStatus::optimal) {
+      readVertex();
+      if (addViolated()) {
+        continue;
+      }
+      readMultipliers();
+      if (m_reached <= proved() * (1 + kClose)) {
+        // Optimal as far as floating point tells.
+        if (finishExactly()) {
+          return;
+        }
+      } else {
+        ask();
+      }
+    }
+  }
+
+private:
+  static constexpr double kClose = 1e-9;
+
+  [[nodiscard]] std::vector<lp::Column> columns() const {
+    const int64_t gpus = m_program.m_network.fabric.gpuCount();
+    std::vector<lp::Column> columns;
+    for (int k = 0; k < m_orbits; ++k) {
+      columns.push_back({.lower = 0, .upper = m_total, .cost = 0, .scale = 1.0});
+    }
+    for (const int64_t weight : m_program.m_group.sourceWeight) {
+      columns.push_back(
+          {.lower = 0, .upper = checkedMul(m_total, gpus), .cost = weight, .scale = static_cast<double>(gpus)});
+    }
+    return columns;
+  }
+
+  void addTrees(std::size_t first) {
+    for (std::size_t i = first; i < m_program.m_rows.size(); ++i) {
+      addTree(i);
+    }
+  }
+
+  void addTree(std::size_t index) {
+    const TreeRow& tree = m_program.m_rows[index];
+    lp::Row row{{{m_orbits + tree.source, 1}}, {}, 0};
+    for (int k = 0; k < m_orbits; ++k) {
+      if (tree.uses[k] != 0) {
+        row.terms.push_back({k, -tree.uses[k]});
+      }
+    }
+    m_simplex.addRow(std::move(row));
+    m_added.push_back(index);
+  }
+
+  void readVertex() {
+    m_vertex.clear();
+    for (int k = 0; k < m_orbits; ++k) {
+      m_vertex.push_back(m_simplex.value(k));
+    }
+    m_sums.clear();
+    m_reached = 0;
+    for (std::size_t s = 0; s < m_program.m_group.sources.size(); ++s) {
+      m_sums.push_back(m_simplex.value(m_orbits + static_cast<int>(s)));
+      m_reached += m_sums.back() * static_cast<double>(m_program.m_group.sourceWeight[s]);
+    }
+    m_program.m_progress.report("alltoall", std::min(1.0, proved() / m_reached));
+  }
+
+  /// What the best lengths prove, in the program's units.
+  [[nodiscard]] double proved() const {
+    return static_cast<double>(m_program.m_bestDistances) * static_cast<double>(m_total) /
+           static_cast<double>(m_program.m_bestCapacity);
+  }
+
+  /// Of the trees seen, the shortest of each source where the vertex claims more; false where there is none.
+  bool addViolated() {
+    std::vector<std::size_t> shortest(m_sums.size(), m_program.m_rows.size());
+    std::vector<double> least(m_sums);
+    for (std::size_t i = 0; i < m_program.m_rows.size(); ++i) {
+      const TreeRow& tree = m_program.m_rows[i];
+      double length = 0;
+      for (int k = 0; k < m_orbits; ++k) {
+        length += static_cast<double>(tree.uses[k]) * m_vertex[k];
+      }
+      if (length < least[tree.source] - 1e-7 * (1 + m_sums[tree.source])) {
+        least[tree.source] = length;
+        shortest[tree.source] = i;
+      }
+    }
+    bool isAny = false;
+    for (const std::size_t i : shortest) {
+      if (i < m_program.m_rows.size()) {
+        addTree(i);
+        isAny = true;
+      }
+    }
+    return isAny;
+  }
+
+  void readMultipliers() {
+    m_program.m_multipliers.assign(m_program.m_rows.size(), 0);
+    for (std::size_t row = 0; row < m_added.size(); ++row) {
+      m_program.m_multipliers[m_added[row]] += std::max(0.0, m_simplex.multiplier(1 + static_cast<int>(row)));
+    }
+  }
+
+  /// The vertex in fractions: solved where its lengths make the shortest paths as long as it claims.
+  bool finishExactly() {
+    const auto point = m_simplex.exactPoint(m_program.m_stop);
+    if (!point) {
+      return true;  // beyond 64 bits
+    }
+    Lengths exact(point->numerators.begin(), point->numerators.begin() + m_orbits);
+    Int128 claimed = 0;
+    for (std::size_t s = 0; s < m_sums.size(); ++s) {
+      claimed += Int128{point->numerators[static_cast<std::size_t>(m_orbits) + s]} * m_program.m_group.sourceWeight[s];
+    }
+    const std::size_t first = m_program.m_rows.size();
+    m_program.query(exact);
+    Int128 found = 0;
+    for (std::size_t i = first; i < m_program.m_rows.size(); ++i) {
+      const TreeRow& tree = m_program.m_rows[i];
+      for (int k = 0; k < m_orbits; ++k) {
+        found +=
+            Int128{tree.uses[k]} * exact[static_cast<std::size_t>(k)] * m_program.m_group.sourceWeight[tree.source];
+      }
+    }
+    if (found != claimed) {
+      addTrees(first);
+      return false;
+    }
+    m_program.m_isSolved = true;
+    m_program.m_best = std::move(exact);
+    return true;
+  }
+
+  /// New trees at lengths between the best and the vertex, or at the vertex where those teach nothing.
+  void ask() {
+    std::vector<double> mixed(m_vertex);
+    const double scale = static_cast<double>(m_total) / static_cast<double>(m_program.m_bestCapacity);
+    for (std::size_t k = 0; k < mixed.size(); ++k) {
+      mixed[k] = m_inside * static_cast<double>(m_program.m_best[k]) * scale + (1 - m_inside) * m_vertex[k];
+    }
+    const std::size_t first = m_program.m_rows.size();
+    const bool isBetter = m_program.query(m_program.rounded(mixed));
+    m_inside = isBetter ? 0.5 : m_inside * 0.7;
+    if (!isBetter) {
+      m_program.query(m_program.rounded(m_vertex));
+    }
+    addTrees(first);
+  }
+
+  Program& m_program;
+  int m_orbits;
+  int64_t m_total;
+  lp::Simplex m_simplex;
+  std::vector<std::size_t> m_added;  ///< trees by row of the simplex, behind the first
+  std::vector<double> m_vertex;
+  std::vector<double> m_sums;  ///< D by source
+  double m_reached = 0;
+  double m_inside = 0.5;  ///< share of the best lengths in a query
+};
+
+void Program::run(Clock::time_point end) {
+  m_stop = [this, end] { return m_progress.isCancelled() || Clock::now() > end; };
+  query(m_best);
+  std::vector<double> inverse;
+  for (int k = 0; k < m_group.arcOrbits; ++k) {
+    inverse.push_back(1.0 / static_cast<double>(m_capacity[k]));
+  }
+  query(rounded(inverse));
+  const std::size_t columns = m_capacity.size() + m_group.sources.size();
+  if (columns > kMaxColumns / 4) {
+    priceRounds(columns > kMaxColumns ? end : std::min(end, Clock::now() + (end - Clock::now()) / 4));
+  }
+  if (columns <= kMaxColumns) {
+    Cutting(*this).run();
+  }
+}
+
+schedule::ExchangeLengths Program::lengths() const {
+  schedule::ExchangeLengths byArc(m_group.orbitOfArc.size());
+  int64_t divisor = 0;
+  for (const int64_t length : m_best) {
+    divisor = std::gcd(divisor, length);
+  }
+  for (std::size_t arc = 0; arc < byArc.size(); ++arc) {
+    byArc[arc] = m_best[m_group.orbitOfArc[arc]] / divisor;
+  }
+  return byArc;
+}
+
+schedule::ExchangeRouting Program::routing() {
+  schedule::ExchangeRouting routing;
+  routing.symmetries = m_group.elements;
+  if (!(m_isSolved && mixExactly(routing)) && !mixRounded(routing)) {
+    mixAlike(routing);
+  }
+  return routing;
+}
+
+/// Rows that the optimal lengths make tight: no other tree is part of an optimal mixture (complementary slackness).
+std::vector<std::size_t> Program::tightRows() const {
+  std::vector<Int128> length;
+  std::vector<Int128> shortest(m_group.sources.size(), 0);
+  for (const TreeRow& row : m_rows) {
+    Int128 sum = 0;
+    for (std::size_t k = 0; k < m_best.size(); ++k) {
+      sum += Int128{row.uses[k]} * m_best[k];
+    }
+    Int128& least = shortest[row.source];
+    least = length.empty() || least == 0 ? sum : std::min(least, sum);
+    length.push_back(sum);
+  }
+  std::vector<std::size_t> tight;
+  for (std::size_t i = 0; i < m_rows.size(); ++i) {
+    if (length[i] == shortest[m_rows[i].source]) {
+      tight.push_back(i);
+    }
+  }
+  return tight;
+}
+
+/// minimise theta, with sum of y = 1 for every source and sum of weight y uses <= theta C for every orbit.
+lp::Simplex Program::mixture(const std::vector<std::size_t>& rows, unsigned attempt) const {
+  int64_t mostTheta = 1;
+  for (std::size_t k = 0; k < m_capacity.size(); ++k) {
+    std::vector<int64_t> largest(m_group.sources.size(), 0);
+    for (const std::size_t i : rows) {
+      int64_t& most = largest[m_rows[i].source];
+      most = std::max(most, checkedMul(m_rows[i].uses[k], m_group.sourceWeight[m_rows[i].source]));
+    }
+    mostTheta = std::max(mostTheta, std::accumulate(largest.begin(), largest.end(), int64_t{0}) / m_capacity[k] + 1);
+  }
+  std::mt19937 rng(attempt);
+  std::vector<lp::Column> columns;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    // Which of several optima is found decides how large its denominator is.
+    const double preference = attempt == 0 ? 0.0 : -1e-7 * (1 + static_cast<double>(rng() % 1000U) / 1000);
+    columns.push_back({.lower = 0, .upper = 1, .cost = 0, .scale = 1.0, .preference = preference});
+  }
+  const auto theta = static_cast<int>(columns.size());
+  columns.push_back({.lower = 0, .upper = mostTheta, .cost = -1, .scale = static_cast<double>(mostTheta)});
+  lp::Simplex simplex(columns);
+  for (std::size_t k = 0; k < m_capacity.size(); ++k) {
+    lp::Row row{{{theta, -m_capacity[k]}}, {}, 0};
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (const TreeRow& tree = m_rows[rows[i]]; tree.uses[k] != 0) {
+        row.terms.push_back({static_cast<int>(i), checkedMul(tree.uses[k], m_group.sourceWeight[tree.source])});
+      }
+    }
+    simplex.addRow(std::move(row));
+  }
+  for (std::size_t s = 0; s < m_group.sources.size(); ++s) {
+    lp::Row row{{}, 1, 1};
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (static_cast<std::size_t>(m_rows[rows[i]].source) == s) {
+        row.terms.push_back({static_cast<int>(i), 1});
+      }
+    }
+    simplex.addRow(std::move(row));
+  }
+  return simplex;
+}
+
+bool Program::mixExactly(schedule::ExchangeRouting& routing) {
+  constexpr unsigned kAttempts = 6;
+  const std::vector<std::size_t> rows = tightRows();
+  const lp::StopTest stop = [end = Clock::now() + std::chrono::seconds(3), this] {
+    return m_progress.isCancelled() || Clock::now() > end;
+  };
+  for (unsigned attempt = 0; attempt < kAttempts && !stop(); ++attempt) {
+    lp::Simplex simplex = mixture(rows, attempt);
+    if (simplex.solve(stop) != lp::SimplexStatus::optimal) {
+      return false;
+    }
+    if (const auto point = simplex.exactPoint(stop)) {
+      std::vector<int64_t> weights(m_rows.size(), 0);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        weights[rows[i]] = point->numerators[i];
+      }
+      routing.denominator = point->denominator;
+      addTrees(weights, routing);
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The multipliers of the rows are an optimal mixture of the trees seen (duality). What is left over by rounding goes
+/// to the largest part of each source. False where the program was never solved.
+bool Program::mixRounded(schedule::ExchangeRouting& routing) const {
+  std::vector<double> sum(m_group.sources.size(), 0);
+  for (std::size_t i = 0; i < m_multipliers.size(); ++i) {
+    sum[m_rows[i].source] += std::max(0.0, m_multipliers[i]);
+  }
+  std::vector<int64_t> weights(m_rows.size(), 0);
+  std::vector<int64_t> left(m_group.sources.size(), kRoundedParts);
+  std::vector<std::size_t> largest(m_group.sources.size(), m_rows.size());
+  for (std::size_t i = 0; i < m_multipliers.size(); ++i) {
+    const int source = m_rows[i].source;
+    const double share = sum[source] > 0 ? std::max(0.0, m_multipliers[i]) / sum[source] : 0;
+    weights[i] = static_cast<int64_t>(std::floor(share * static_cast<double>(kRoundedParts)));
+    left[source] -= weights[i];
+    std::size_t& top = largest[source];
+    top = top == m_rows.size() || weights[i] > weights[top] ? i : top;
+  }
+  for (std::size_t s = 0; s < left.size(); ++s) {
+    if (!(sum[s] > 0) || weights[largest[s]] + left[s] < 0) {
+      return false;
+    }
+    weights[largest[s]] += left[s];
+  }
+  routing.denominator = kRoundedParts;
+  addTrees(weights, routing);
+  return true;
+}
+
+/// The trees of the later half of the rounds, all with the same weight; of all rows where there were none.
+void Program::mixAlike(schedule::ExchangeRouting& routing) const {
+  const std::size_t rounds = m_priceStart.empty() ? 0 : m_priceStart.size() - 1;
+  const std::size_t first = rounds > 1 ? m_priceStart[rounds / 2] : 0;
+  const std::size_t last = rounds > 1 ? m_priceStart[rounds] : m_rows.size();
+  std::vector<int64_t> weights(m_rows.size(), 0);
+  std::fill(weights.begin() + static_cast<std::ptrdiff_t>(first), weights.begin() + static_cast<std::ptrdiff_t>(last),
+            1);
+  routing.denominator = static_cast<int64_t>((last - first) / m_group.sources.size());
+  addTrees(weights, routing);
+}
+
+void Program::addTrees(const std::vector<int64_t>& weights, schedule::ExchangeRouting& routing) const {
+  for (std::size_t s = 0; s < m_group.sources.size(); ++s) {
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      if (weights[i] > 0 && static_cast<std::size_t>(m_rows[i].source) == s) {
+        routing.trees.push_back({m_group.sources[s], weights[i], m_rows[i].arcInto});
+      }
+    }
+  }
+}
+
+}  // namespace coppice::alltoall

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "alltoall/network.hpp"
+#include "alltoall/symmetry.hpp"
+#include "base/progress.hpp"
+#include "lp/simplex.hpp"
+
+namespace coppice::alltoall {
+
+/// A shortest path tree from a source of the group, as a row of the program.
+struct TreeRow {
+  int source = 0;  ///< into SymmetryGroup::sources
+  std::vector<std::int32_t> arcInto;
+  std::vector<std::int64_t> uses;  ///< by orbit of arcs: links of the orbit that its paths take, to all GPUs
+};
+
+/// maximise   sum over sources of weight * D
+/// subject to sum over orbits of C l = sum of C,   D <= uses . l for every tree of the source,   l >= 0
+///
+/// (C: the capacity of all links of an orbit). Rows are added where the present lengths violate them; the queries lie
+/// between the best lengths known and those of the program (in-out separation, Ben-Ameur and Neto 2007).
+class Program {
+public:
+  Program(const Network& network, const SymmetryGroup& group, const Progress& progress);
+
+  /// Until the program is solved, or the time has come. Throws CancelledError.
+  void run(std::chrono::steady_clock::time_point end);
+
+  /// By arc: the best lengths known.
+  [[nodiscard]] schedule::ExchangeLengths lengths() const;
+  /// The best mixture of the trees seen.
+  [[nodiscard]] schedule::ExchangeRouting routing();
+  [[nodiscard]] std::int64_t rowCount() const { return static_cast<std::int64_t>(m_rows.size()); }
+
+private:
+  using Lengths = std::vector<std::int64_t>;  ///< by orbit
+  class Cutting;
+
+  void priceRounds(std::chrono::steady_clock::time_point end);
+  /// Adds the trees of all sources for these lengths; true where the lengths are the best so far.
+  bool query(const Lengths& lengths);
+  void spread(const TreeRow& row);
+  [[nodiscard]] Lengths rounded(const std::vector<double>& lengths) const;
+  [[nodiscard]] bool isBetter(Int128 capacity, Int128 distances) const;
+  [[nodiscard]] std::vector<std::size_t> tightRows() const;
+  [[nodiscard]] lp::Simplex mixture(const std::vector<std::size_t>& rows, unsigned attempt) const;
+  [[nodiscard]] bool mixExactly(schedule::ExchangeRouting& routing);
+  [[nodiscard]] bool mixRounded(schedule::ExchangeRouting& routing) const;
+  void mixAlike(schedule::ExchangeRouting& routing) const;
+  void addTrees(const std::vector<std::int64_t>& weights, schedule::ExchangeRouting& routing) const;
+
+  const Network& m_network;
+  const SymmetryGroup& m_group;
+  const Progress& m_progress;
+  ShortestPaths m_paths;
+  std::vector<std::int64_t> m_capacity;  ///< C by orbit
+  std::vector<double> m_second;          ///< by arc: decides between equally long paths
+  std::vector<double> m_used;            ///< by orbit: loads of the latest trees
+  std::vector<TreeRow> m_rows;
+  std::vector<std::size_t> m_priceStart;  ///< by round of prices, its first row
+  Lengths m_best;
+  Int128 m_bestCapacity = 0;  ///< C . m_best
+  Int128 m_bestDistances = 0;
+  bool m_isSolved = false;
+  std::vector<double> m_multipliers;  ///< by row: of the program as it was solved last, up to a factor
+  lp::StopTest m_stop;
+};
+
+}  // namespace coppice::alltoall

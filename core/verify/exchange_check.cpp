@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verify/exchange_check.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "schedule/arc_finder.hpp"
+
+namespace coppice::verify {
+namespace {
+
+using fabric::NodeIndex;
+using schedule::ExchangeRouting;
+using schedule::ExchangeTree;
+using std::int64_t;
+
+/// Unwinds with the error that the entry returns.
+struct Rejected {
+  std::string text;
+  std::string element;
+};
+
+[[noreturn]] void reject(std::string text, std::string element) {
+  throw Rejected{std::move(text), std::move(element)};
+}
+
+template <typename Work>
+Result<Rational> guarded(Work&& work) {
+  try {
+    return work();
+  } catch (const Rejected& rejected) {
+    return Error{ErrorCode::verification, rejected.text, {}, {.element = rejected.element}};
+  } catch (const OverflowError&) {
+    return Error{ErrorCode::overflow, "The certificate of the all-to-all leaves the 64-bit range"};
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "cancelled"};
+  }
+}
+
+Rational reducedRatio(Int128 numerator, Int128 denominator) {
+  Int128 a = numerator;
+  for (Int128 b = denominator; b != 0;) {
+    a = std::exchange(b, a % b);
+  }
+  return {narrow64(numerator / a), narrow64(denominator / a)};
+}
+
+/// Sum over the GPUs of their distances from `source`.
+Int128 distancesFrom(const fabric::Fabric& fabric, NodeIndex source, const schedule::ExchangeLengths& lengths) {
+  constexpr Int128 kFar = Int128{1} << 100;
+  std::vector<Int128> distance(static_cast<std::size_t>(fabric.nodeCount()), kFar);
+  distance[source] = 0;
+  for (bool isChanged = true; isChanged;) {
+    isChanged = false;
+    for (std::size_t arc = 0; arc < lengths.size(); ++arc) {
+      const fabric::Arc& at = fabric.arcs()[arc];
+      if (distance[at.tail] + lengths[arc] < distance[at.head]) {
+        distance[at.head] = distance[at.tail] + lengths[arc];
+        isChanged = true;
+      }
+    }
+  }
+  Int128 sum = 0;
+  for (const NodeIndex gpu : fabric.gpus()) {
+    sum = checkedAdd(sum, distance[gpu]);
+  }
+  return sum;
+}
+
+class RoutingCheck {
+public:
+  RoutingCheck(const fabric::Fabric& fabric, const ExchangeRouting& routing, const Progress& progress)
+      : m_fabric(fabric),
+        m_routing(routing),
+        m_progress(progress),
+        m_finder(fabric, schedule::Direction::out),
+        m_once(fabric.arcs().size(), 0),
+        m_load(fabric.arcs().size(), 0) {}
+
+  Rational run() {
+    checkSymmetries();
+    checkSources();
+    for (std::size_t i = 0; i < m_routing.trees.size(); ++i) {
+      throwIfCancelled(m_progress);
+      addTree(i);
+    }
+    addImages();
+    return leastRate();
+  }
+
+private:
+  void checkSymmetries() {
+    if (m_routing.symmetries.empty() || m_routing.denominator < 1) {
+      reject("It has no symmetry, not even the identity, or no denominator", "routing");
+    }
+    const auto nodes = static_cast<std::size_t>(m_fabric.nodeCount());
+    for (std::size_t s = 0; s < m_routing.symmetries.size(); ++s) {
+      throwIfCancelled(m_progress);
+      const auto& image = m_routing.symmetries[s];
+      const std::string name = "symmetry " + std::to_string(s);
+      std::vector<char> isImage(nodes, 0);
+      if (image.size() != nodes) {
+        reject("It maps " + std::to_string(image.size()) + " nodes of " + std::to_string(nodes), name);
+      }
+      for (std::size_t node = 0; node < nodes; ++node) {
+        if (image[node] < 0 || image[node] >= m_fabric.nodeCount() || std::exchange(isImage[image[node]], 1) != 0) {
+          reject("It does not permute the nodes", name);
+        }
+        if (m_fabric.nodes()[node].kind != m_fabric.nodes()[image[node]].kind) {
+          reject("It maps a node to one of another kind", name);
+        }
+      }
+      for (const fabric::Arc& arc : m_fabric.arcs()) {
+        const auto other = m_finder.find(image[arc.tail], image[arc.head]);
+        if (other == schedule::kNoArc || m_fabric.arcs()[other].bandwidth != arc.bandwidth) {
+          reject("It maps a link to none, or to one of another bandwidth", name);
+        }
+      }
+    }
+  }
+
+  /// Every GPU sends by the trees of one source, all of whose images count alike.
+  void checkSources() {
+    m_times.assign(static_cast<std::size_t>(m_fabric.nodeCount()), 0);
+    std::vector<int64_t> weight(m_times.size(), 0);
+    for (std::size_t i = 0; i < m_routing.trees.size(); ++i) {
+      const ExchangeTree& tree = m_routing.trees[i];
+      const std::string name = "tree " + std::to_string(i);
+      if (tree.source < 0 || tree.source >= m_fabric.nodeCount() ||
+          m_fabric.nodes()[tree.source].kind != fabric::NodeKind::gpu) {
+        reject("Its source is no GPU", name);
+      }
+      if (tree.weight < 1) {
+        reject("Its weight is below 1", name);
+      }
+      weight[tree.source] = checkedAdd(weight[tree.source], tree.weight);
+    }
+    std::vector<char> isServed(m_times.size(), 0);
+    for (const NodeIndex source : m_fabric.gpus()) {
+      if (weight[source] == 0) {
+        continue;
+      }
+      const std::string name = "source \"" + m_fabric.nodes()[source].id + "\"";
+      if (weight[source] != m_routing.denominator) {
+        reject("The weights of its trees sum to " + std::to_string(weight[source]) + ", not " +
+                   std::to_string(m_routing.denominator),
+               name);
+      }
+      std::vector<int64_t> images(m_times.size(), 0);
+      for (const auto& image : m_routing.symmetries) {
+        ++images[image[source]];
+      }
+      for (std::size_t node = 0; node < images.size(); ++node) {
+        if (images[node] == 0) {
+          continue;
+        }
+        if (images[node] != images[source] || std::exchange(isServed[node], 1) != 0) {
+          reject("Its images are not reached alike, or another source has them too", name);
+        }
+      }
+      m_times[source] = images[source];
+      m_common = leastCommonMultiple(m_common, images[source]);
+    }
+    for (const NodeIndex gpu : m_fabric.gpus()) {
+      if (isServed[gpu] == 0) {
+        reject("It sends nothing", "GPU \"" + m_fabric.nodes()[gpu].id + "\"");
+      }
+    }
+  }
+
+  void addTree(std::size_t index) {
+    const ExchangeTree& tree = m_routing.trees[index];
+    const std::string name = "tree " + std::to_string(index);
+    const auto nodes = static_cast<std::size_t>(m_fabric.nodeCount());
+    if (tree.arcInto.size() != nodes || tree.arcInto[tree.source] != -1) {
+      reject("It does not name an arc for every node but its source", name);
+    }
+    for (std::size_t node = 0; node < nodes; ++node) {
+      const std::int32_t arc = tree.arcInto[node];
+      if (arc < -1 || arc >= static_cast<std::int32_t>(m_fabric.arcs().size()) ||
+          (arc >= 0 && m_fabric.arcs()[arc].head != static_cast<NodeIndex>(node))) {
+        reject("An arc of it does not lead to its node", name);
+      }
+    }
+    const Int128 share = Int128{tree.weight} * (m_common / m_times[tree.source]);
+    for (const NodeIndex gpu : m_fabric.gpus()) {
+      std::size_t hops = 0;
+      for (NodeIndex node = gpu; node != tree.source; ++hops) {
+        const std::int32_t arc = tree.arcInto[node];
+        if (arc < 0 || hops > nodes) {
+          reject("It has no path to \"" + m_fabric.nodes()[gpu].id + "\"", name);
+        }
+        m_once[arc] = checkedAdd(m_once[arc], share);
+        node = m_fabric.arcs()[arc].tail;
+      }
+    }
+  }
+
+  void addImages() {
+    for (const auto& image : m_routing.symmetries) {
+      throwIfCancelled(m_progress);
+      for (std::size_t arc = 0; arc < m_once.size(); ++arc) {
+        if (m_once[arc] > 0) {
+          Int128& load = m_load[m_finder.find(image[m_fabric.arcs()[arc].tail], image[m_fabric.arcs()[arc].head])];
+          load = checkedAdd(load, m_once[arc]);
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] Rational leastRate() const {
+    const Int128 whole = checkedMul<Int128>(m_routing.denominator, m_common);
+    std::optional<Rational> least;
+    for (std::size_t arc = 0; arc < m_load.size(); ++arc) {
+      if (m_load[arc] > 0) {
+        const Rational rate = m_fabric.arcs()[arc].bandwidth.gigabytesPerSecond() * reducedRatio(whole, m_load[arc]);
+        least = least ? std::min(*least, rate) : rate;
+      }
+    }
+    return least.value_or(Rational());
+  }
+
+  const fabric::Fabric& m_fabric;
+  const ExchangeRouting& m_routing;
+  const Progress& m_progress;
+  schedule::ArcFinder m_finder;
+  std::vector<int64_t> m_times;  ///< by source: the symmetries that map it to one and the same GPU
+  int64_t m_common = 1;          ///< their least common multiple
+  std::vector<Int128> m_once;    ///< by arc: load of the trees, in parts of 1 / (denominator * m_common)
+  std::vector<Int128> m_load;    ///< of all images
+};
+
+}  // namespace
+
+Result<Rational> provenExchangeBound(const fabric::Fabric& fabric, const schedule::ExchangeLengths& lengths,
+                                     const Progress& progress) {
+  return guarded([&] {
+    if (lengths.size() != fabric.arcs().size()) {
+      reject("There are " + std::to_string(lengths.size()) + " lengths for " + std::to_string(fabric.arcs().size()) +
+                 " links",
+             "lengths");
+    }
+    int64_t denominator = 1;
+    for (std::size_t arc = 0; arc < lengths.size(); ++arc) {
+      if (lengths[arc] < 0) {
+        reject("A length is negative", "link " + std::to_string(arc));
+      }
+      denominator = leastCommonMultiple(denominator, fabric.arcs()[arc].bandwidth.gigabytesPerSecond().denominator());
+    }
+    Int128 weight = 0;
+    for (std::size_t arc = 0; arc < lengths.size(); ++arc) {
+      const Rational& rate = fabric.arcs()[arc].bandwidth.gigabytesPerSecond();
+      const Int128 whole = Int128{rate.numerator()} * (denominator / rate.denominator());
+      weight = checkedAdd(weight, checkedMul<Int128>(whole, lengths[arc]));
+    }
+    Int128 distances = 0;
+    for (const NodeIndex gpu : fabric.gpus()) {
+      throwIfCancelled(progress);
+      distances = checkedAdd(distances, distancesFrom(fabric, gpu, lengths));
+    }
+    if (distances <= 0) {
+      reject("All distances are 0, which proves nothing", "lengths");
+    }
+    return reducedRatio(weight, distances) / Rational(denominator);
+  });
+}
+
+Result<Rational> provenExchangeRate(const fabric::Fabric& fabric, const ExchangeRouting& routing,
+                                    const Progress& progress) {
+  return guarded([&] { return RoutingCheck(fabric, routing, progress).run(); });
+}
+
+}  // namespace coppice::verify
