@@ -591,14 +591,16 @@ void RunActivity::compare(const QString& machine) {
 // ---- files
 
 void RunActivity::chooseFile() {
-  const QString path = m_prompts.fileToOpen(tr("Schedules (*.xml *.forest.json);;All files (*)"));
+  const QString path = m_prompts.fileToOpen(tr("Schedules (*.xml *.forest.json *.schedule.json);;All files (*)"));
   if (path.isEmpty()) {
     return;
   }
   RunnableSchedule schedule;
   schedule.key = u"file:"_s + path;
   schedule.name = QFileInfo(path).fileName();
-  schedule.suffix = path.endsWith(u".json"_s, Qt::CaseInsensitive) ? u"forest.json"_s : u"xml"_s;
+  schedule.suffix = path.endsWith(u".schedule.json"_s, Qt::CaseInsensitive) ? u"schedule.json"_s
+                    : path.endsWith(u".json"_s, Qt::CaseInsensitive)        ? u"forest.json"_s
+                                                                            : u"xml"_s;
   // Read at the run, so that what is run is what the file then says.
   schedule.bytes = [path]() -> Result<QByteArray> {
     QFile file(path);

@@ -83,7 +83,7 @@ RunPanel::RunPanel(MachineBook& book, QWidget* parent) : QWidget(parent), m_book
   m_machineText->setTextFormat(Qt::PlainText);
   m_machineText->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   m_schedule = box(u"runSchedule"_s, tr("Schedule"), content);
-  auto* file = plainButton(u"runFile"_s, tr("File…"), tr("Run an MSCCL XML or a .forest.json from a file"), content);
+  auto* file = plainButton(u"runFile"_s, tr("File…"), tr("Run an MSCCL XML, a .forest.json or a .schedule.json from a file"), content);
   m_backend = box(u"runBackend"_s, tr("Backend"), content);
   m_launch = box(u"runLaunch"_s, tr("Processes"), content);
   m_launch->addItem(tr("one process"), static_cast<int>(program::Launch::single));

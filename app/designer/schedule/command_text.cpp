@@ -87,6 +87,9 @@ QString exportCommand(const QString& schedulePath, const lowering::Options& opti
   if (options.instances != 1) {
     add(u"--instances"_s, QString::number(options.instances));
   }
+  if (options.chunks != 0) {
+    add(u"--chunks"_s, QString::number(options.chunks));
+  }
   if (options.channels == lowering::ChannelPolicy::nicPlanes) {
     add(u"--channels"_s, u"nic-planes"_s);
   }

@@ -17,6 +17,7 @@
 #include "lowering/protocol.hpp"
 #include "program/msccl_xml.hpp"
 #include "program/used_sizes.hpp"
+#include "schedule/chunk_grid.hpp"
 #include "workflow/export_program.hpp"
 
 using namespace Qt::StringLiterals;
@@ -114,12 +115,47 @@ CheckRow usedRow(const program::Program& program, Runtime runtime) {
   return row;
 }
 
+/// The power of two of chunks that loses least of those that fit and, where asked, are used at powers of two.
+void offerChunks(const ScheduleResult& result, const schedule::StepSchedule& schedule, const lowering::Options& options,
+                 bool forPowersOfTwo, const Progress& progress, CheckRow& row) {
+  constexpr std::int64_t kMaxChunks = 256;
+  Progress quiet = progress;
+  quiet.onReport = nullptr;
+  std::optional<Rational> best;
+  lowering::Options chosen = options;
+  for (std::int64_t chunks = 1; chunks <= kMaxChunks && !progress.isCancelled(); chunks *= 2) {
+    const auto cut = schedule::onGrid(*result.fabric, schedule, chunks, quiet);
+    if (chunks == options.chunks || !cut || (best && cut->algbw <= *best)) {
+      continue;
+    }
+    lowering::Options changed = options;
+    changed.chunks = chunks;
+    const auto lowered = lowering::lower(*result.fabric, schedule, changed, quiet);
+    if (lowered && (!forPowersOfTwo || program::usedSizes(program::sizeFacts(*lowered), options.runtime).powersOfTwo)) {
+      best = cut->algbw;
+      chosen = changed;
+    }
+  }
+  if (!best) {
+    return;
+  }
+  const Rational loss = (result.algbw - *best) / result.algbw;
+  row.detail += u' ' + (loss.isPositive()
+                            ? Texts::tr("With %1 chunks for each shard it does, and gives up %2.")
+                                  .arg(chosen.chunks)
+                                  .arg(QString::fromStdString(advice::lossText(loss)))
+                            : Texts::tr("With %1 chunks for each shard it does, at no cost.").arg(chosen.chunks));
+  row.fixes.push_back(
+      {Texts::tr("Cut shards into ") + counted(chosen.chunks, Texts::tr("chunk"), Texts::tr("chunks")), chosen});
+}
+
 /// The setting that makes the program one that powers of two use, with its exact price. False: cancelled.
 bool offerPowersOfTwo(const ScheduleResult& result, const lowering::Options& options, const Progress& progress,
                       CheckRow& row) {
   progress.report("scanning k", 0);
-  if (result.forests() == nullptr) {
-    return true;  // its chunks are the pieces of its method
+  if (const schedule::StepSchedule* steps = result.stepSchedule()) {
+    offerChunks(result, *steps, options, true, progress, row);
+    return !progress.isCancelled();
   }
   const auto setting = advice::settingForPowersOfTwo(*result.fabric, *result.forests(), options.instances, progress);
   if (!setting) {
@@ -152,7 +188,8 @@ bool offerPowersOfTwo(const ScheduleResult& result, const lowering::Options& opt
 /// Schedules with fewer trees or peers that fit, with their exact price.
 void offerSchedules(const ScheduleResult& result, const lowering::Options& options, const Progress& progress,
                     CheckRow& row) {
-  if (result.forests() == nullptr) {
+  if (const schedule::StepSchedule* steps = result.stepSchedule()) {
+    offerChunks(result, *steps, options, false, progress, row);
     return;
   }
   forestcoll::Request request = advice::requestOf(*result.forests());
@@ -227,7 +264,7 @@ std::vector<CheckFix> triedFixes(const ScheduleResult& result, const lowering::O
     if (changesInstances && hasInstances) {
       continue;
     }
-    const auto lowered = lowering::lower(*result.fabric, *result.forests(), candidate.options, quiet);
+    const auto lowered = lowering::lower(*result.fabric, result.schedule, candidate.options, quiet);
     if (lowered) {
       hasInstances = hasInstances || changesInstances;
       fixes.push_back(std::move(candidate));
@@ -356,18 +393,6 @@ std::vector<CheckRow> checklistOf(const ProgramJudgement& judgement, Runtime run
   return rows;
 }
 
-namespace {
-
-Result<workflow::ExportedProgram> programOf(const ScheduleResult& result, const lowering::Options& options,
-                                            const Progress& progress) {
-  if (result.forests() == nullptr) {
-    return Error{ErrorCode::unavailable, "schedules of steps are not exported yet", "save the schedule file"};
-  }
-  return workflow::exportProgram(*result.fabric, *result.forests(), options, {}, progress);
-}
-
-}  // namespace
-
 ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& options, const Progress& progress) {
   ExportCheck check;
   check.options = options;
@@ -389,7 +414,7 @@ ExportCheck checkExport(const ScheduleResult& result, const lowering::Options& o
             : Texts::tr("This schedule cannot be exported with these settings");
     check.rows.insert(check.rows.begin(), std::move(row));
   };
-  auto exported = programOf(result, options, progress);
+  auto exported = workflow::exportProgram(*result.fabric, result.schedule, options, {}, progress);
   if (!exported) {
     const ErrorCode code = exported.error().code;
     if (code != ErrorCode::cancelled) {

@@ -97,6 +97,9 @@ ExportDialog::ExportDialog(ScheduleResultPtr result, QString name, QString sched
   }
   m_place->addItem(tr("In place"), true);
   m_place->addItem(tr("Out of place"), false);
+  if (!lowering::hasInPlace(schedule::collectiveOf(m_result->schedule))) {
+    m_place->removeItem(0);
+  }
   m_channels->addItem(tr("Minimum"), static_cast<int>(lowering::ChannelPolicy::compact));
   m_channels->addItem(tr("By NIC planes, odd and even"), static_cast<int>(lowering::ChannelPolicy::nicPlanes));
   m_instances->setRange(1, kMaxInstances);
@@ -264,6 +267,7 @@ lowering::Options ExportDialog::options() const {
   options.inPlace = m_place->currentData().toBool();
   options.channels = static_cast<lowering::ChannelPolicy>(m_channels->currentData().toInt());
   options.instances = m_instances->value();
+  options.chunks = m_chunks;
   readSizes(&options);
   return options;
 }
@@ -276,6 +280,7 @@ void ExportDialog::setOptions(const lowering::Options& options) {
   m_place->setCurrentIndex(m_place->findData(options.inPlace));
   m_channels->setCurrentIndex(m_channels->findData(static_cast<int>(options.channels)));
   m_instances->setValue(options.instances);
+  m_chunks = options.chunks;
   m_minBytes->setText(options.minBytes == 0 ? QString() : bytesText(options.minBytes));
   m_maxBytes->setText(options.maxBytes == lowering::kDefaultMaxBytes ? QString() : bytesText(options.maxBytes));
   m_isFilling = false;

@@ -86,6 +86,7 @@ private:
   QComboBox* m_place;
   QComboBox* m_channels;
   QSpinBox* m_instances;
+  std::int64_t m_chunks = 0;  ///< of each shard of a step schedule; 0 = as its pieces need
   QLineEdit* m_minBytes;
   QLineEdit* m_maxBytes;
   QLabel* m_sizeFault;

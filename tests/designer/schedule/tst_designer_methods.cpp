@@ -15,6 +15,8 @@
 
 #include "designer/document/fabric_file.hpp"
 #include "designer/schedule/compare_panel.hpp"
+#include "designer/schedule/command_text.hpp"
+#include "designer/schedule/export_check.hpp"
 #include "designer/schedule/fabric_map.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/generate_dialog.hpp"
@@ -415,6 +417,24 @@ private Q_SLOTS:
     // What is not seen does not move.
     panel.hide();
     QVERIFY(!panel.time());
+  }
+
+  void exported() {
+    Fixture fixture;
+    ScheduleOptions options;
+    options.method = "ring";
+    const auto made = makeSchedule(*fixture.file.document().facts(), options, {});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    const ExportCheck check = checkExport(**made, {}, {});
+    QVERIFY2(check.isOk, qPrintable(check.summary));
+    QVERIFY(!check.xml.empty());
+    // Chunks that are asked for are what the program has.
+    lowering::Options cut;
+    cut.chunks = 4;
+    const ExportCheck inChunks = checkExport(**made, cut, {});
+    QVERIFY2(inChunks.isOk, qPrintable(inChunks.summary));
+    QCOMPARE(inChunks.facts.chunksPerLoop, 4 * 32);
+    QVERIFY(exportCommand(u"a.schedule.json"_s, cut, u"a.xml"_s).contains(u"--chunks 4"_s));
   }
 
   void collectiveThatItDoesNotMake() {
