@@ -108,7 +108,7 @@ Outcome verifyAll(const fabric::Fabric& fabric, const bfb::Generated& made, cons
   if (Outcome clean = requireClean(verdict->findings); !clean) {
     return clean;
   }
-  if (hasRelays(fabric) || isRooted(made.schedule.goal.collective())) {
+  if (hasRelays(fabric) || isRooted(made.schedule.goal.collective()) || made.costs.isTimed) {
     return Done{};
   }
   const auto findings = verify::checkStepClaims(fabric, claimsOf(fabric, made), progress);
@@ -193,6 +193,21 @@ std::vector<const bfb::Witness*> uneven(const bfb::Generated& made) {
   return list;
 }
 
+/// With latencies: how long each step takes, in microseconds.
+void describeTimes(const Answered& answered, std::int64_t bytes, Report& report) {
+  constexpr std::int64_t kBytesPerMicrosecond = 1000;  // of 1 GB/s
+  const bfb::Costs& costs = answered.made.costs;
+  const Rational perShard = Rational(bytes) / costs.shardsPerCollective / costs.unit / Rational(kBytesPerMicrosecond);
+  Rational sum;
+  for (const Rational& load : costs.loads) {
+    sum += load * perShard;
+  }
+  report.json["step_times_us"] = textsOf(costs.loads, perShard);
+  report.json["planned_us"] = sum.toString();
+  report.text += "  planned     " + duration(sum.toDouble() / 1e6) + " for " + workflow::byteSize(bytes) +
+                 ", with the latencies of the links\n";
+}
+
 void describeSteps(const fabric::Fabric& fabric, const Answered& answered, bool showSteps, Report& report) {
   const bfb::Costs& costs = answered.made.costs;
   const Rational factor = answered.unit / costs.unit;
@@ -224,8 +239,9 @@ void describe(const fabric::Fabric& fabric, const Answered& answered, Report& re
   const bfb::Generated& made = answered.made;
   const bfb::Costs& costs = made.costs;
   const Collective collective = made.schedule.goal.collective();
-  const Rational time = costs.bandwidthTime(costs.loads);
-  const Rational exact = costs.bandwidthTime(costs.exactLoads);
+  const Rational time =
+      costs.isTimed ? Rational(costs.degree) * costs.unit / made.schedule.algbw : costs.bandwidthTime(costs.loads);
+  const Rational exact = costs.isTimed ? time : costs.bandwidthTime(costs.exactLoads);
   const Rational degree = Rational(costs.degree) * costs.unit / answered.unit;
   const Rational loss = time / exact - Rational(1);
   const int moore = mooreSteps(degree, made.gpuCount);
@@ -259,8 +275,9 @@ void describe(const fabric::Fabric& fabric, const Answered& answered, Report& re
   report.text += "  throughput  " + gigabytes(made.schedule.algbw) + ", " +
                  percent(made.schedule.algbw, answered.bound) + " of the optimum " + gigabytes(answered.bound) + "\n";
   report.text += "  chunks      " + std::to_string(made.chunks) + " per shard" +
-                 (loss.isZero() ? ", nothing lost"
-                                : "; T_B is " + percent(loss, Rational(1)) + " above the exact " + exact.toString()) +
+                 (costs.isTimed   ? ""
+                  : loss.isZero() ? ", nothing lost"
+                                  : "; T_B is " + percent(loss, Rational(1)) + " above the exact " + exact.toString()) +
                  "\n";
 }
 
@@ -318,7 +335,11 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   }
   Report report;
   describe(loaded->fabric, *answered, report);
-  describeSteps(loaded->fabric, *answered, options.showSteps, report);
+  if (request->bytes) {
+    describeTimes(*answered, *request->bytes, report);
+  } else {
+    describeSteps(loaded->fabric, *answered, options.showSteps, report);
+  }
   if (const Outcome timed = describeTime(options, *answered, report); !timed) {
     return timed.error();
   }

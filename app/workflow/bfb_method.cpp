@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "workflow/sizes.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -34,7 +35,11 @@ std::vector<Option> bfbOptions() {
           {.name = "through-switches",
            .title = "Through switches",
            .help = "Split the links of switches and NICs into routes between GPUs first",
-           .kind = OptionKind::flag}};
+           .kind = OptionKind::flag},
+          {.name = "at-size",
+           .title = "Latencies at size",
+           .help = "Plan with the latencies of links for this many bytes, as in 1MiB: slower links then get less",
+           .placeholder = "SIZE"}};
 }
 
 Result<bfb::Request> bfbRequest(const Demand& demand, const OptionValues& values) {
@@ -50,6 +55,16 @@ Result<bfb::Request> bfbRequest(const Demand& demand, const OptionValues& values
       return optionError("chunks", inQuotes(chunks) + " is not a number of chunks",
                          "give a whole number of 1 or more, or exact");
     }
+  }
+  if (const std::string size = values.text("at-size"); !size.empty()) {
+    const auto bytes = parseBytes(size, "at-size");
+    if (!bytes) {
+      return bytes.error();
+    }
+    if (*bytes < 1) {
+      return optionError("at-size", "there is nothing to send", "give at least one byte");
+    }
+    request.bytes = *bytes;
   }
   return request;
 }

@@ -27,13 +27,17 @@ struct Link {
 struct Digraph {
   int nodeCount = 0;
   std::vector<Link> links;
+  /// By link, its latency, as the shards that a unit link carries in that time; empty = none. The loads of steps are
+  /// then times in that measure: a link of latency a gets no more than (U - a) * width shards in U (A.12).
+  std::vector<Rational> latencies = {};
 
   /// Most unit links into or out of a node, self-loops included: d of a regular digraph.
   [[nodiscard]] std::int64_t degree() const;
 };
 
 /// Why a step takes as long as it does: `jobs` shards must reach `node` in that step, and each can only come over
-/// `links`, which are `width` unit links in all. The load of the step is jobs / width (Theorem 19 made quantitative).
+/// `links`, which are `width` unit links in all. Without latencies the load of the step is jobs / width (Theorem 19
+/// made quantitative).
 struct TightSet {
   int node = 0;
   std::vector<int> links;  ///< into Digraph::links, ascending

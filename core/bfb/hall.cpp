@@ -48,6 +48,30 @@ bool isInside(std::span<const Word> mask, std::span<const Word> set) {
   return true;
 }
 
+/// Least U in which the links do the jobs: with latencies the sum of max(0, U - latency) * width is solved piece by
+/// piece, links in order of their latencies.
+Rational leastTime(const HallProblem& problem, std::span<const Word> set, int64_t jobs, int64_t width) {
+  if (problem.latencies.empty()) {
+    return {jobs, width};
+  }
+  std::vector<int> links;
+  forEachLink(set, [&](int link) { links.push_back(link); });
+  const auto latency = [&](int link) { return problem.latencies[static_cast<std::size_t>(link)]; };
+  std::sort(links.begin(), links.end(), [&](int a, int b) { return latency(a) < latency(b); });
+  Rational started = jobs;
+  int64_t open = 0;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const int64_t more = problem.widths[static_cast<std::size_t>(links[i])];
+    started += latency(links[i]) * Rational(more);
+    open = checkedAdd(open, more);
+    const Rational time = started / Rational(open);
+    if (i + 1 == links.size() || time <= latency(links[i + 1])) {
+      return time;
+    }
+  }
+  return {};
+}
+
 HallValue valueOf(const HallProblem& problem, std::vector<Word> set) {
   HallValue value;
   for (std::size_t c = 0; c < problem.classCount(); ++c) {
@@ -56,7 +80,7 @@ HallValue valueOf(const HallProblem& problem, std::vector<Word> set) {
     }
   }
   value.width = widthOf(problem, set);
-  value.ratio = Rational(value.jobs, value.width);
+  value.ratio = leastTime(problem, set, value.jobs, value.width);
   value.tight = std::move(set);
   return value;
 }
@@ -73,7 +97,7 @@ HallValue firstValue(const HallProblem& problem, bool& isSettled) {
       all[w] |= mask[w];
     }
     isSettled = isSettled && linkCount(mask) == 1;
-    if (const Rational ratio(problem.counts[c], widthOf(problem, mask)); ratio > bestRatio) {
+    if (const Rational ratio = leastTime(problem, mask, problem.counts[c], widthOf(problem, mask)); ratio > bestRatio) {
       bestRatio = ratio;
       best = c;
     }
@@ -82,6 +106,15 @@ HallValue firstValue(const HallProblem& problem, bool& isSettled) {
   HallValue single = valueOf(problem, {mask.begin(), mask.end()});
   HallValue whole = valueOf(problem, std::move(all));
   return whole.ratio >= single.ratio ? whole : single;
+}
+
+/// A number of parts of a job in which the value and all latencies are whole.
+int64_t partsOf(const HallProblem& problem, const Rational& value) {
+  int64_t parts = value.denominator();
+  for (const Rational& latency : problem.latencies) {
+    parts = leastCommonMultiple(parts, latency.denominator());
+  }
+  return parts;
 }
 
 }  // namespace
@@ -93,16 +126,13 @@ HallValue solveHall(const HallProblem& problem) {
     return value;  // classes do not share links
   }
   ClassFlow flow(problem);
-  std::vector<int64_t> capacities(problem.widths.size());
   for (;;) {
-    for (std::size_t j = 0; j < capacities.size(); ++j) {
-      capacities[j] = checkedMul(value.ratio.numerator(), problem.widths[j]);
-    }
-    if (flow.fill(value.ratio.denominator(), capacities)) {
+    const int64_t parts = partsOf(problem, value.ratio);
+    if (flow.fill(parts, wholeCapacities(problem, value.ratio * Rational(parts), parts))) {
       return value;
     }
     std::vector<Word> set(problem.words, 0);
-    for (std::size_t j = 0; j < capacities.size(); ++j) {
+    for (std::size_t j = 0; j < problem.widths.size(); ++j) {
       if (flow.reachedLinks()[j] != 0) {
         set[j / kBits] |= Word{1} << (j % kBits);
       }
@@ -111,23 +141,29 @@ HallValue solveHall(const HallProblem& problem) {
   }
 }
 
-std::vector<int64_t> wholeCapacities(std::span<const int64_t> widths, const Rational& value) {
+std::vector<int64_t> wholeCapacities(const HallProblem& problem, const Rational& value, int64_t chunks) {
   std::vector<int64_t> capacities;
-  capacities.reserve(widths.size());
-  for (const int64_t width : widths) {
-    capacities.push_back((value * Rational(width)).floor());
+  capacities.reserve(problem.widths.size());
+  for (std::size_t j = 0; j < problem.widths.size(); ++j) {
+    if (problem.latencies.empty() && value.isInteger()) {
+      capacities.push_back(checkedMul(value.numerator(), problem.widths[j]));
+      continue;
+    }
+    const Rational open = problem.latencies.empty() ? value : value - problem.latencies[j] * Rational(chunks);
+    capacities.push_back(open.isPositive() ? (open * Rational(problem.widths[j])).floor() : 0);
   }
   return capacities;
 }
 
 Rational solveWhole(const HallProblem& problem, const Rational& ratio, int64_t chunks) {
   Rational value = ratio * Rational(chunks);
-  if (std::all_of(problem.widths.begin(), problem.widths.end(), [](int64_t width) { return width == 1; })) {
+  if (problem.latencies.empty() &&
+      std::all_of(problem.widths.begin(), problem.widths.end(), [](int64_t width) { return width == 1; })) {
     return value.isInteger() ? value : Rational(checkedAdd(value.floor(), int64_t{1}));
   }
   ClassFlow flow(problem);
   for (;;) {
-    std::vector<int64_t> capacities = wholeCapacities(problem.widths, value);
+    const std::vector<int64_t> capacities = wholeCapacities(problem, value, chunks);
     if (flow.fill(chunks, capacities)) {
       return value;
     }
@@ -136,7 +172,8 @@ Rational solveWhole(const HallProblem& problem, const Rational& ratio, int64_t c
     std::optional<Rational> next;
     for (std::size_t j = 0; j < capacities.size(); ++j) {
       if (reached[j] != 0) {
-        const Rational candidate(checkedAdd(capacities[j], int64_t{1}), problem.widths[j]);
+        Rational candidate(checkedAdd(capacities[j], int64_t{1}), problem.widths[j]);
+        candidate += problem.latencies.empty() ? Rational() : problem.latencies[j] * Rational(chunks);
         next = next ? std::min(*next, candidate) : candidate;
       }
     }

@@ -18,6 +18,7 @@ struct HallProblem {
   std::vector<Word> masks;           ///< by class; bit j = in-link j
   std::vector<std::int64_t> counts;  ///< by class: its jobs
   std::vector<std::int64_t> widths;  ///< by in-link
+  std::vector<Rational> latencies;   ///< by in-link; empty = none
 
   [[nodiscard]] std::size_t classCount() const { return counts.size(); }
   [[nodiscard]] std::span<const Word> mask(std::size_t at) const {
@@ -26,7 +27,8 @@ struct HallProblem {
 };
 
 /// The largest cnt(W)/b(W) over sets W of in-links and a set that attains it, where cnt(W) counts the jobs whose mask
-/// lies inside W.
+/// lies inside W. With latencies, the largest over W of the least U in which the links of W do cnt(W) jobs, link j
+/// doing max(0, U - latency) * width.
 struct HallValue {
   Rational ratio;
   std::vector<Word> tight;
@@ -38,10 +40,11 @@ struct HallValue {
 /// ratio. Throws OverflowError. @pre every class has a job and a link
 [[nodiscard]] HallValue solveHall(const HallProblem& problem);
 
-/// floor(value * width) by in-link.
-[[nodiscard]] std::vector<std::int64_t> wholeCapacities(std::span<const std::int64_t> widths, const Rational& value);
-/// Least V for which whole chunks suffice: every job cut into `chunks` and link j given at most floor(V widths[j]) of
-/// them. V is chunks * ratio where that makes all capacities whole numbers. Throws OverflowError.
+/// By in-link the whole chunks that it carries: floor(max(0, value - chunks * latency) * width).
+[[nodiscard]] std::vector<std::int64_t> wholeCapacities(const HallProblem& problem, const Rational& value,
+                                                        std::int64_t chunks);
+/// Least V for which whole chunks suffice: every job cut into `chunks`, and the capacities those of V. V is chunks *
+/// ratio where that makes all capacities whole numbers. Throws OverflowError.
 /// @param ratio of solveHall
 [[nodiscard]] Rational solveWhole(const HallProblem& problem, const Rational& ratio, std::int64_t chunks);
 

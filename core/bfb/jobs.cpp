@@ -42,6 +42,9 @@ InLinks::InLinks(const Digraph& digraph)
   for (const int link : m_links) {
     m_tails.push_back(digraph.links[static_cast<std::size_t>(link)].tail);
     m_widths.push_back(digraph.links[static_cast<std::size_t>(link)].width);
+    if (!digraph.latencies.empty()) {
+      m_latencies.push_back(digraph.latencies[static_cast<std::size_t>(link)]);
+    }
   }
   for (int node = 0; node < digraph.nodeCount; ++node) {
     const auto tails = tailsInto(node);
@@ -119,6 +122,8 @@ void Levels::group(int t, HallProblem& problem, std::vector<std::uint32_t>* clas
   problem.words = (links + kBits - 1) / kBits;
   const auto widths = m_in.widthsInto(m_target);
   problem.widths.assign(widths.begin(), widths.end());
+  const auto latencies = m_in.latenciesInto(m_target);
+  problem.latencies.assign(latencies.begin(), latencies.end());
   problem.masks.clear();
   problem.counts.clear();
   if (links <= kTableBits) {
@@ -185,6 +190,9 @@ void Problems::describe(const HallProblem& problem) {
     m_key.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
   };
   add(problem.widths);
+  if (!problem.latencies.empty()) {
+    add(problem.latencies);
+  }
   add(problem.masks);
   add(problem.counts);
   // The other lengths follow from this one.

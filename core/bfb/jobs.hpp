@@ -24,6 +24,10 @@ public:
   [[nodiscard]] std::span<const int> linksInto(int node) const { return cut(m_links, m_first, node); }
   [[nodiscard]] std::span<const int> tailsInto(int node) const { return cut(m_tails, m_first, node); }
   [[nodiscard]] std::span<const std::int64_t> widthsInto(int node) const { return cut(m_widths, m_first, node); }
+  /// Empty where the digraph has none.
+  [[nodiscard]] std::span<const Rational> latenciesInto(int node) const {
+    return m_latencies.empty() ? std::span<const Rational>() : cut(m_latencies, m_first, node);
+  }
   /// The tails, each once.
   [[nodiscard]] std::span<const int> neighboursInto(int node) const {
     return cut(m_neighbours, m_firstNeighbour, node);
@@ -42,6 +46,7 @@ private:
   std::vector<int> m_links;
   std::vector<int> m_tails;
   std::vector<std::int64_t> m_widths;
+  std::vector<Rational> m_latencies;
   std::vector<std::size_t> m_firstNeighbour;
   std::vector<int> m_neighbours;
   std::size_t m_words = 1;

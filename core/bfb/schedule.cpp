@@ -60,6 +60,22 @@ Half makeHalf(const fabric::Fabric& fabric, const Request& request, bool isTurne
   return Half{isTurned, *std::move(logical), {}, 1, {}, {}};
 }
 
+/// Latencies of links in shards per unit link. @pre request.bytes
+void setLatencies(const fabric::Fabric& fabric, const Request& request, Half& half) {
+  constexpr int64_t kPicoseconds = 1'000'000;     // in a microsecond
+  constexpr int64_t kBytesPerMicrosecond = 1000;  // of 1 GB/s
+  const Rational shard = Rational(*request.bytes) / Rational(isRooted(request.collective) ? 1 : fabric.gpuCount());
+  const Rational perMicrosecond = half.logical.unit * Rational(kBytesPerMicrosecond) / shard;
+  for (const auto& route : half.logical.routes) {
+    Rational latency;
+    for (std::size_t i = 1; i < route.size(); ++i) {
+      const auto arc = half.isTurned ? fabric.findArc(route[i], route[i - 1]) : fabric.findArc(route[i - 1], route[i]);
+      latency += Rational(schedule::latencyPicoseconds(fabric, fabric.arcs()[arc.value()]), kPicoseconds);
+    }
+    half.logical.graph.latencies.push_back(latency * perMicrosecond);
+  }
+}
+
 void surveyHalf(Half& half, const Deliveries& deliveries, const Progress& progress) {
   auto found = survey(deliveries, 0, half.logical.graph.nodeCount, progress);
   if (!found) {
@@ -93,22 +109,40 @@ std::optional<std::vector<Rational>> wholeLoads(const Survey& found, int64_t chu
   return loads;
 }
 
-/// The fewest chunks that lose nothing divide the common denominator of the loads, with which all capacities are
-/// whole numbers; with links of width 1 they are that denominator.
+/// A number of chunks with which all capacities are whole numbers.
+int64_t enoughChunks(const Half& half) {
+  int64_t common = 1;
+  const auto include = [&](const Rational& value) {
+    common = leastCommonMultiple(common, value.denominator());
+    if (common > kMaxChunks) {
+      throw Failure{{ErrorCode::limit, "More than 2^31 chunks per shard would be needed to lose nothing",
+                     "choose their number with --chunks"}};
+    }
+  };
+  const Digraph& graph = half.logical.graph;
+  for (const Rational& load : half.found.stepLoads) {
+    if (graph.latencies.empty()) {
+      include(load);
+      continue;
+    }
+    for (std::size_t link = 0; link < graph.links.size(); ++link) {
+      if (load > graph.latencies[link]) {
+        include((load - graph.latencies[link]) * Rational(graph.links[link].width));
+      }
+    }
+  }
+  return common;
+}
+
+/// The fewest chunks that lose nothing: of the divisors of enoughChunks() the least; with links of width 1 that is the
+/// common denominator of the loads.
 void chooseChunks(Half& half, const std::optional<int64_t>& asked) {
   if (asked) {
     half.chunks = *asked;
     half.wholeLoads = *wholeLoads(half.found, half.chunks, true);
     return;
   }
-  int64_t common = 1;
-  for (const Rational& load : half.found.stepLoads) {
-    common = leastCommonMultiple(common, load.denominator());
-    if (common > kMaxChunks) {
-      throw Failure{{ErrorCode::limit, "More than 2^31 chunks per shard would be needed to lose nothing",
-                     "choose their number with --chunks"}};
-    }
-  }
+  const int64_t common = enoughChunks(half);
   for (int64_t chunks = 1; chunks <= common; ++chunks) {
     if (common % chunks == 0) {
       if (auto loads = wholeLoads(half.found, chunks, false)) {
@@ -176,7 +210,7 @@ void sendBlock(const Half& half, const Deliveries& deliveries, const SurveyBlock
       if (isNew) {
         ClassFlow flow(arrivals.problem);
         const Rational& load = half.wholeLoads[static_cast<std::size_t>(arrivals.step - 1)];
-        if (!flow.fill(half.chunks, wholeCapacities(arrivals.problem.widths, load))) {
+        if (!flow.fill(half.chunks, wholeCapacities(arrivals.problem, load, half.chunks))) {
           throw Failure{{ErrorCode::internal, "the links of a step do not hold the load that was proven for it"}};
         }
         entry->second = flow.assignment();
@@ -344,6 +378,9 @@ void requireSound(const fabric::Fabric& fabric, const Request& request) {
                    "give a small number, or exact",
                    {.element = "--chunks"}}};
   }
+  if (request.bytes && *request.bytes < 1) {
+    throw Failure{{ErrorCode::badUsage, "the data of the collective has less than one byte", "give a size"}};
+  }
   if (isRooted(request.collective) && (!request.root || *request.root < 0 || *request.root >= fabric.gpuCount())) {
     throw Failure{{ErrorCode::badUsage, std::string(toString(request.collective)) + " needs a root of the fabric",
                    "name the root GPU"}};
@@ -365,6 +402,9 @@ Generated make(const fabric::Fabric& fabric, const Request& request, const Progr
   result.gpuCount = fabric.gpuCount();
   PathId firstRoute = 0;
   for (Half& half : halves) {
+    if (request.bytes) {
+      setLatencies(fabric, request, half);
+    }
     const Deliveries deliveries(half.logical.graph, root);
     surveyHalf(half, deliveries, progress);
     chooseChunks(half, request.chunks);
@@ -375,6 +415,7 @@ Generated make(const fabric::Fabric& fabric, const Request& request, const Progr
     result.costs.degree = std::max(result.costs.degree, half.logical.graph.degree());
   }
   result.costs.unit = halves.front().logical.unit;
+  result.costs.isTimed = request.bytes.has_value();
   result.costs.shardsPerCollective = root ? 1 : fabric.gpuCount();
   result.schedule = Assembly(fabric, request, halves).run(result.chunks, progress);
   auto cost = schedule::stepCost(fabric, result.schedule, progress);
@@ -394,8 +435,9 @@ Rational Costs::bandwidthTime(const std::vector<Rational>& of) const {
 bool Generated::isBandwidthOptimal() const {
   const Collective collective = schedule.goal.collective();
   const Rational once(gpuCount - 1, gpuCount);
-  return !isRooted(collective) &&
-         costs.bandwidthTime(costs.loads) == (collective == Collective::allreduce ? once + once : once);
+  const Rational time =
+      costs.isTimed ? Rational(costs.degree) * costs.unit / schedule.algbw : costs.bandwidthTime(costs.loads);
+  return !isRooted(collective) && time == (collective == Collective::allreduce ? once + once : once);
 }
 
 Result<Generated> generate(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {

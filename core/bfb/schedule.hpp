@@ -20,6 +20,9 @@ struct Request {
   std::optional<fabric::Rank> root = {};    ///< broadcast and reduce
   std::optional<std::int64_t> chunks = {};  ///< P, equal chunks of a shard; absent = the fewest that lose nothing
   bool throughSwitches = false;             ///< see logicalGraph
+  /// Plans with the latencies of links (schedule::latencyPicoseconds) for this size of the collective: in a step, a
+  /// link of larger latency gets less.
+  std::optional<std::int64_t> bytes = {};
 };
 
 /// Why a step cannot be faster on shortest paths: `jobs` shards must be exchanged with `gpu` in this step over
@@ -38,6 +41,7 @@ struct Witness {
 struct Costs {
   Rational unit;                         ///< GB/s of a unit link
   std::int64_t degree = 0;               ///< most unit links into or out of a GPU: B = degree * unit
+  bool isTimed = false;                  ///< with Request::bytes: loads are times, latencies included
   Rational shardsPerCollective;          ///< N, or 1
   std::vector<Rational> exactLoads;      ///< U_t
   std::vector<Rational> loads;           ///< with these chunks; at least U_t
@@ -58,9 +62,9 @@ struct Generated {
 };
 
 /// Collectives that BFB makes: allgather, reduce_scatter (the allgather of the transpose, turned round), allreduce (one
-/// after the other), broadcast and reduce (what the allgather sends of one shard, spread for itself). Not verified here.
-/// Errors: badUsage (root, chunks below 1, switches without throughSwitches), limit (more transfers or chunks than a
-/// schedule holds), unbalanced, overflow, cancelled.
+/// after the other), broadcast and reduce (what the allgather sends of one shard, spread for itself). Not verified
+/// here. Errors: badUsage (root, chunks below 1, switches without throughSwitches), limit (more transfers or chunks
+/// than a schedule holds), unbalanced, overflow, cancelled.
 Result<Generated> generate(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});
 
 }  // namespace coppice::bfb

@@ -137,6 +137,8 @@ void DeliveryReader::readRooted() {
   problem.masks.assign(problem.words, 0);
   problem.counts.assign(1, 1);
   problem.widths.assign(widths.begin(), widths.end());
+  const auto latencies = m_deliveries.in().latenciesInto(m_target);
+  problem.latencies.assign(latencies.begin(), latencies.end());
   for (std::size_t j = 0; j < tails.size(); ++j) {
     if (m_deliveries.fromRoot()[tails[j]] == m_arrivals.step - 1) {
       problem.masks[j / kBits] |= Word{1} << (j % kBits);

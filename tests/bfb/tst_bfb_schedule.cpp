@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <random>
@@ -124,6 +125,8 @@ private slots:
   void wholeChunksAgainstAllAssignments();
   void fewerChunks();
   void unequalHalves();
+  void latencies();
+  void latenciesAgainstAllSets();
   void throughSwitches();
   void claimsHold();
   void plantedFaults_data();
@@ -240,6 +243,99 @@ void TestBfbSchedule::unequalHalves() {
   QCOMPARE(time(Collective::allgather), std::string("33/25"));
   QCOMPARE(time(Collective::reduceScatter), std::string("37/25"));
   QCOMPARE(time(Collective::allreduce), std::string("14/5"));
+}
+
+void TestBfbSchedule::latencies() {
+  fabric::Description description;
+  for (const char* id : {"a", "b", "c"}) {
+    fabric::NodeDescription node;
+    node.id = id;
+    description.nodes.push_back(node);
+  }
+  const auto link = [&](const char* src, const char* dst, const char* latency) {
+    fabric::LinkDescription added;
+    added.src = src;
+    added.dst = dst;
+    added.bandwidth = "2";
+    added.latency = latency;
+    description.links.push_back(added);
+  };
+  link("a", "b", "1");
+  link("b", "c", "4");
+  link("c", "a", "10");
+  const fabric::Fabric fabric = *fabric::Fabric::build(description);
+  // A shard of 2,000 bytes takes 1 us; the step waits for the link of 10 us.
+  const auto made = bfb::generate(fabric, {.bytes = 6000});
+  QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+  QCOMPARE(made->costs.loads.size(), std::size_t{1});
+  QCOMPARE(made->costs.loads[0].toString(), std::string("11"));
+  QCOMPARE(faultOf(fabric, made->schedule), QString());
+  QVERIFY(!bfb::generate(fabric, {.bytes = 0}));
+
+  // Where a shard has two ways, the slower link gets less. On a ring of four, step 2 brings one shard over two links.
+  fabric::NodeDescription last;
+  last.id = "d";
+  description.nodes.push_back(last);
+  description.links.clear();
+  link("a", "b", "1");
+  link("b", "c", "1");
+  link("c", "d", "1");
+  link("d", "a", "3/2");
+  const fabric::Fabric four = *fabric::Fabric::build(description);
+  const auto uneven = bfb::generate(four, {.bytes = 8000});
+  QVERIFY2(uneven, uneven ? "" : describe(uneven.error()).c_str());
+  // Step 1: the link of 1.5 us carries a whole shard. Step 2 at a: x + y = 1, 1 + x = 1.5 + y.
+  QCOMPARE(uneven->costs.loads[0].toString(), std::string("5/2"));
+  QCOMPARE(uneven->costs.loads[1].toString(), std::string("7/4"));
+  QCOMPARE(uneven->chunks, 4);
+  QCOMPARE(faultOf(four, uneven->schedule), QString());
+}
+
+/// The least time of a step with latencies is the largest over all sets of links, each solved by bisection.
+void TestBfbSchedule::latenciesAgainstAllSets() {
+  std::mt19937 rng(7);
+  for (int round = 0; round < 200; ++round) {
+    bfb::HallProblem problem;
+    const auto links = static_cast<unsigned>(1 + rng() % 4);
+    for (unsigned j = 0; j < links; ++j) {
+      problem.widths.push_back(1 + static_cast<std::int64_t>(rng() % 3));
+      problem.latencies.emplace_back(static_cast<std::int64_t>(rng() % 7), 2);
+    }
+    std::map<bfb::Word, std::int64_t> classes;
+    for (unsigned c = 1 + static_cast<unsigned>(rng() % 4); c > 0; --c) {
+      classes[1 + rng() % ((1U << links) - 1)] += 1 + static_cast<std::int64_t>(rng() % 5);
+    }
+    for (const auto& [mask, count] : classes) {
+      problem.masks.push_back(mask);
+      problem.counts.push_back(count);
+    }
+    double worst = 0;
+    for (bfb::Word set = 1; set < 1U << links; ++set) {
+      double jobs = 0;
+      for (std::size_t c = 0; c < problem.classCount(); ++c) {
+        jobs += (problem.masks[c] & ~set) == 0 ? static_cast<double>(problem.counts[c]) : 0.0;
+      }
+      double low = 0;
+      double high = 1000;
+      for (int i = 0; i < 80 && jobs > 0; ++i) {
+        const double middle = (low + high) / 2;
+        double done = 0;
+        for (std::size_t j = 0; j < links; ++j) {
+          done += (set >> j & 1) != 0
+                      ? std::max(0.0, middle - problem.latencies[j].toDouble()) * static_cast<double>(problem.widths[j])
+                      : 0.0;
+        }
+        (done >= jobs ? high : low) = middle;
+      }
+      worst = std::max(worst, jobs > 0 ? high : 0.0);
+    }
+    const bfb::HallValue value = bfb::solveHall(problem);
+    QVERIFY(std::abs(value.ratio.toDouble() - worst) < 1e-9);
+    const Rational whole = bfb::solveWhole(problem, value.ratio, 2);
+    QVERIFY(whole >= value.ratio * Rational(2));
+    bfb::ClassFlow flow(problem);
+    QVERIFY(flow.fill(2, bfb::wholeCapacities(problem, whole, 2)));
+  }
 }
 
 void TestBfbSchedule::throughSwitches() {

@@ -30,6 +30,7 @@ private slots:
   void bfb();
   void unitsOfLinks();
   void unevenSteps();
+  void latencies();
   void filesAreVerified();
   void alltoall_data();
   void alltoall();
@@ -109,6 +110,22 @@ void TestCliDirect::unevenSteps() {
   QCOMPARE(step["step"].toInt(), 2);
   QCOMPARE(step["jobs"].toInt(), 1);
   QCOMPARE(step["width"].toString(), QString("1"));
+}
+
+void TestCliDirect::latencies() {
+  QTemporaryDir dir;
+  QFile file(dir.filePath("ring.fabric.json"));
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write(R"({"nodes":[{"id":"a","kind":"gpu"},{"id":"b","kind":"gpu"},{"id":"c","kind":"gpu"},
+    {"id":"d","kind":"gpu"}],"links":[
+    {"src":"a","dst":"b","bandwidth":"2","latency":"1"},{"src":"b","dst":"c","bandwidth":"2","latency":"1"},
+    {"src":"c","dst":"d","bandwidth":"2","latency":"1"},{"src":"d","dst":"a","bandwidth":"2","latency":"3/2"}]})");
+  file.close();
+  const Outcome outcome = run({"bfb", file.fileName(), "--at-size", "8000", "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QCOMPARE(joined(outcome.json()["step_times_us"]), QString("5/2 7/4"));
+  QCOMPARE(outcome.json()["planned_us"].toString(), QString("17/4"));
+  QVERIFY(outcome.json()["verified"].toBool());
 }
 
 void TestCliDirect::filesAreVerified() {
@@ -196,6 +213,7 @@ void TestCliDirect::refuses_data() {
       << QStringList{"preset:torus,dims=3x3", "--chunks", "some"} << "a whole number of 1 or more, or exact";
   QTest::newRow("negative latency") << QStringList{"preset:torus,dims=3x3", "--size", "1M", "--latency", "-1"}
                                     << "microseconds of 0 or more";
+  QTest::newRow("nothing to send") << QStringList{"preset:torus,dims=3x3", "--at-size", "0"} << "at least one byte";
   QTest::newRow("amounts") << QStringList{"preset:ring,gpus=3", "--amounts", "1,2,3"} << "--amounts";
   QTest::newRow("collective") << QStringList{"preset:torus,dims=3x3", "-c", "alltoall"} << "alltoall";
 }
