@@ -223,6 +223,11 @@ void TestBfb::oneTargetOfVertexTransitiveGraphs() {
     QCOMPARE(text(one->stepLoads), text(all->stepLoads));
     QVERIFY(one->pairs == all->pairs);
   }
+  // Far beyond what all targets could be asked for: diameter m and optimal, as C(n, {m, m+1}) is (section A.2).
+  const auto large = bfb::loads(duplexCirculant(100'000, {224, 225}), {.onlyTarget = 7});
+  QVERIFY(large);
+  QCOMPARE(large->steps(), 224);
+  QVERIFY(large->isBandwidthOptimal());
 }
 
 /// More links than a word has bits.

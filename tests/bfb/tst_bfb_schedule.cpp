@@ -131,6 +131,8 @@ private slots:
   void claimsHold();
   void plantedFaults_data();
   void plantedFaults();
+  void faultySchedules_data();
+  void faultySchedules();
   void refusals();
 };
 
@@ -420,6 +422,57 @@ void TestBfbSchedule::plantedFaults() {
   const auto findings = verify::checkStepClaims(fabric, claims);
   QVERIFY(findings && !findings->empty());
   QVERIFY2(QString::fromStdString(findings->front().text).contains(message), findings->front().text.c_str());
+}
+
+void TestBfbSchedule::faultySchedules_data() {
+  QTest::addColumn<Collective>("collective");
+  QTest::addColumn<QString>("fault");
+  QTest::addColumn<QString>("message");
+  const auto row = [](const char* name, Collective collective, const char* fault, const char* message) {
+    QTest::newRow(name) << collective << QString(fault) << QString(message);
+  };
+  row("shard left out", Collective::allgather, "missing", "never gets");
+  row("sent before it is there", Collective::allgather, "early", "before it has it");
+  row("part left out", Collective::allgather, "piece", "never gets");
+  row("wrong throughput", Collective::allgather, "algbw", "its loads give");
+  row("sum left out", Collective::reduceScatter, "missing", "ends without the contribution");
+  row("added twice", Collective::reduceScatter, "twice", "is added twice");
+  row("stored, not added", Collective::reduceScatter, "stored", "");
+}
+
+/// The quick look of the verifier leaves schedules with any fault to the full one, which names it.
+void TestBfbSchedule::faultySchedules() {
+  QFETCH(Collective, collective);
+  QFETCH(QString, fault);
+  QFETCH(QString, message);
+  const fabric::Fabric fabric = fabricOf(bfb::sample::torus({4, 4}));
+  schedule::StepSchedule schedule = bfb::generate(fabric, {.collective = collective})->schedule;
+  const std::size_t last = schedule.transfers.size() - 1;
+  schedule::TransferList changed;
+  for (std::size_t i = 0; i <= last; ++i) {
+    schedule::Transfer transfer = schedule.transfers[i];
+    if (i == last && fault == "missing") {
+      continue;
+    }
+    transfer.end -= i == 0 && fault == "piece" ? 1 : 0;  // a whole shard in the first step
+    if (transfer.step == 1 && fault == "early") {
+      transfer.step = 0;
+    }
+    transfer.reduces = transfer.reduces && !(i == last && fault == "stored");
+    changed.add(transfer);
+    if (i == last && fault == "twice") {
+      changed.add(transfer);
+    }
+  }
+  schedule.transfers = changed;
+  if (fault == "algbw") {
+    schedule.algbw += Rational(1);
+  }
+  const auto verdict = verify::verifySteps(fabric, schedule);
+  QVERIFY(verdict);
+  QVERIFY(!verdict->ok);
+  QVERIFY(std::any_of(verdict->findings.begin(), verdict->findings.end(),
+                      [&](const Finding& finding) { return QString::fromStdString(finding.text).contains(message); }));
 }
 
 void TestBfbSchedule::refusals() {
