@@ -36,7 +36,8 @@ struct Options {
 /// A schedule with all that is said of it.
 struct Answered {
   bfb::Generated made;
-  Rational unit;  ///< GB/s of a link in which loads are told
+  Rational unit;            ///< GB/s of a link in which loads are told
+  schedule::StepCost cost;  ///< as the verifier counts it
   Rational bound;
   double generating = 0;
   double verifying = 0;
@@ -99,20 +100,27 @@ Outcome requireClean(const std::vector<Finding>& findings) {
 }
 
 /// Played step by step; and, where the fabric has no relays, every step with the links that keep it from being faster.
-Outcome verifyAll(const fabric::Fabric& fabric, const bfb::Generated& made, const Progress& progress) {
+Result<schedule::StepCost> verifyAll(const fabric::Fabric& fabric, const bfb::Generated& made,
+                                     const Progress& progress) {
   progress.report("verifying", 0);
-  const auto verdict = verify::verifySteps(fabric, made.schedule, progress);
+  auto verdict = verify::verifySteps(fabric, made.schedule, progress);
   if (!verdict) {
     return verdict.error();
   }
   if (Outcome clean = requireClean(verdict->findings); !clean) {
-    return clean;
+    return clean.error();
   }
   if (hasRelays(fabric) || isRooted(made.schedule.goal.collective()) || made.costs.isTimed) {
-    return Done{};
+    return *std::move(verdict->cost);
   }
   const auto findings = verify::checkStepClaims(fabric, claimsOf(fabric, made), progress);
-  return findings ? requireClean(*findings) : Outcome(findings.error());
+  if (!findings) {
+    return findings.error();
+  }
+  if (Outcome clean = requireClean(*findings); !clean) {
+    return clean.error();
+  }
+  return *std::move(verdict->cost);
 }
 
 Result<Answered> answer(const workflow::LoadedFabric& loaded, const bfb::Request& request, const Progress& progress) {
@@ -121,10 +129,12 @@ Result<Answered> answer(const workflow::LoadedFabric& loaded, const bfb::Request
   if (!made) {
     return made.error();
   }
-  Answered answered{*std::move(made), {}, {}, lap(since), 0};
-  if (Outcome sound = verifyAll(loaded.fabric, answered.made, progress); !sound) {
-    return sound.error();
+  Answered answered{*std::move(made), {}, {}, {}, lap(since), 0};
+  auto cost = verifyAll(loaded.fabric, answered.made, progress);
+  if (!cost) {
+    return cost.error();
   }
+  answered.cost = *std::move(cost);
   answered.verifying = lap(since);
   answered.unit = hasRelays(loaded.fabric) ? answered.made.costs.unit
                                            : statedUnit(loaded.description).value_or(answered.made.costs.unit);
@@ -211,8 +221,14 @@ void describeTimes(const Answered& answered, std::int64_t bytes, Report& report)
 void describeSteps(const fabric::Fabric& fabric, const Answered& answered, bool showSteps, Report& report) {
   const bfb::Costs& costs = answered.made.costs;
   const Rational factor = answered.unit / costs.unit;
-  report.json["step_loads"] = textsOf(costs.loads, factor);
-  report.json["step_loads_exact"] = textsOf(costs.exactLoads, factor);
+  std::vector<Rational> stepLoads;
+  for (const schedule::StepLoad& step : answered.cost.stepLoads) {
+    stepLoads.push_back(step.time * costs.shardsPerCollective * answered.unit);
+  }
+  report.json["step_loads"] = textsOf(stepLoads, Rational(1));
+  if (!hasRelays(fabric)) {
+    report.json["step_loads_exact"] = textsOf(costs.exactLoads, factor);
+  }
   Json witnesses = Json::array();
   const auto shown = uneven(answered.made);
   for (const bfb::Witness* witness : shown) {
@@ -221,17 +237,17 @@ void describeSteps(const fabric::Fabric& fabric, const Answered& answered, bool 
   report.json["uneven_steps"] = std::move(witnesses);
   std::string loads;
   constexpr std::size_t kMaxShown = 16;
-  for (std::size_t t = 0; t < costs.loads.size() && (showSteps || t < kMaxShown); ++t) {
-    loads += (t > 0 ? " " : "") + (costs.loads[t] * factor).toString();
+  for (std::size_t t = 0; t < stepLoads.size() && (showSteps || t < kMaxShown); ++t) {
+    loads += (t > 0 ? " " : "") + stepLoads[t].toString();
   }
-  loads += !showSteps && costs.loads.size() > kMaxShown ? " ... (--show-steps)" : "";
+  loads += !showSteps && stepLoads.size() > kMaxShown ? " ... (--show-steps)" : "";
   report.text += "  loads       " + loads + " shards per link of " + gigabytes(answered.unit) + ", step by step\n";
   for (std::size_t i = 0; i < shown.size() && (showSteps || i < 3); ++i) {
     const bfb::Witness& witness = *shown[i];
     report.text += "  uneven      step " + std::to_string(witness.step + 1) + ": " +
                    inQuotes(fabric.nodes()[fabric.gpus()[witness.gpu]].id) +
-                   (witness.isReducing ? " sends the sums of " : " gets ") + counted(witness.jobs, "shard") + " over " +
-                   (Rational(witness.width) / factor).toString() + " links alone\n";
+                   (witness.isReducing ? " sends the sums of " : " gets ") + counted(witness.jobs, "shard") +
+                   " over links of " + gigabytes(Rational(witness.width) * costs.unit) + " alone\n";
   }
 }
 
@@ -239,11 +255,11 @@ void describe(const fabric::Fabric& fabric, const Answered& answered, Report& re
   const bfb::Generated& made = answered.made;
   const bfb::Costs& costs = made.costs;
   const Collective collective = made.schedule.goal.collective();
-  const Rational time =
-      costs.isTimed ? Rational(costs.degree) * costs.unit / made.schedule.algbw : costs.bandwidthTime(costs.loads);
-  const Rational exact = costs.isTimed ? time : costs.bandwidthTime(costs.exactLoads);
+  const Rational time = Rational(costs.degree) * costs.unit / made.schedule.algbw;
+  const Rational planned = costs.bandwidthTime(costs.loads);
+  const Rational exact = costs.bandwidthTime(costs.exactLoads);
   const Rational degree = Rational(costs.degree) * costs.unit / answered.unit;
-  const Rational loss = time / exact - Rational(1);
+  const Rational loss = planned / exact - Rational(1);
   const int moore = mooreSteps(degree, made.gpuCount);
   report.json["collective"] = toString(collective);
   if (made.schedule.goal.root()) {
@@ -252,7 +268,9 @@ void describe(const fabric::Fabric& fabric, const Answered& answered, Report& re
   report.json["gpus"] = made.gpuCount;
   report.json["steps"] = made.schedule.stepCount;
   report.json["t_b"] = time.toString();
-  report.json["t_b_exact"] = exact.toString();
+  if (!hasRelays(fabric) && !costs.isTimed) {
+    report.json["t_b_exact"] = exact.toString();
+  }
   report.json["chunks"] = made.chunks;
   report.json["loss"] = loss.toString();
   report.json["bw_optimal"] = made.isBandwidthOptimal();
@@ -277,7 +295,7 @@ void describe(const fabric::Fabric& fabric, const Answered& answered, Report& re
   report.text += "  chunks      " + std::to_string(made.chunks) + " per shard" +
                  (costs.isTimed   ? ""
                   : loss.isZero() ? ", nothing lost"
-                                  : "; T_B is " + percent(loss, Rational(1)) + " above the exact " + exact.toString()) +
+                                  : "; " + percent(loss, Rational(1)) + " above what more chunks take") +
                  "\n";
 }
 

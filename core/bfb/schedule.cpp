@@ -435,8 +435,7 @@ Rational Costs::bandwidthTime(const std::vector<Rational>& of) const {
 bool Generated::isBandwidthOptimal() const {
   const Collective collective = schedule.goal.collective();
   const Rational once(gpuCount - 1, gpuCount);
-  const Rational time =
-      costs.isTimed ? Rational(costs.degree) * costs.unit / schedule.algbw : costs.bandwidthTime(costs.loads);
+  const Rational time = Rational(costs.degree) * costs.unit / schedule.algbw;
   return !isRooted(collective) && time == (collective == Collective::allreduce ? once + once : once);
 }
 

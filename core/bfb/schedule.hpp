@@ -48,7 +48,8 @@ struct Costs {
   std::vector<std::int64_t> deliveries;  ///< by step: shards times receivers (or, when reducing, senders)
   std::vector<Witness> witnesses;        ///< by step
 
-  /// T_B in units of M/B: degree / N * the sum of the loads.
+  /// T_B in units of M/B: degree / N * the sum of the loads. Where routes run through switches, a link that several
+  /// share may have room to spare, and the schedule is faster than that: see its algbw.
   [[nodiscard]] Rational bandwidthTime(const std::vector<Rational>& of) const;
 };
 

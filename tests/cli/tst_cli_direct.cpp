@@ -4,6 +4,7 @@
 #include <QJsonObject>
 #include <QTemporaryDir>
 #include <QTest>
+#include <cmath>
 
 #include "support/cli_runner.hpp"
 
@@ -31,6 +32,7 @@ private slots:
   void unitsOfLinks();
   void unevenSteps();
   void latencies();
+  void throughSwitches();
   void filesAreVerified();
   void alltoall_data();
   void alltoall();
@@ -126,6 +128,19 @@ void TestCliDirect::latencies() {
   QCOMPARE(joined(outcome.json()["step_times_us"]), QString("5/2 7/4"));
   QCOMPARE(outcome.json()["planned_us"].toString(), QString("17/4"));
   QVERIFY(outcome.json()["verified"].toBool());
+}
+
+/// T_B is that of the schedule, whatever the plan on the routes says.
+void TestCliDirect::throughSwitches() {
+  const Outcome outcome = run({"bfb", "preset:rail-optimised", "--through-switches", "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  const QStringList time = outcome.json()["t_b"].toString().split('/');
+  const double all = outcome.json()["degree"].toString().toDouble() * 1.0;
+  QVERIFY(all > 0 && time.size() == 2);
+  const QStringList link = outcome.json()["link_GBps"].toString().split('/');
+  const double unit = link[0].toDouble() / link.value(1, "1").toDouble();
+  const double expected = all * unit / (time[0].toDouble() / time[1].toDouble());
+  QVERIFY(std::abs(outcome.json()["algbw_GBps"].toDouble() - expected) < 1e-6);
 }
 
 void TestCliDirect::filesAreVerified() {
