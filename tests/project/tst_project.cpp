@@ -17,7 +17,9 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
   static const QMap<QString, QSet<QString>> kAllowed = {
       {"base", {}},
       {"fabric", {"base"}},
-      {"presets", {"base", "fabric"}},
+      {"topology", {"base", "fabric"}},
+      {"patch", {"base", "fabric"}},
+      {"presets", {"base", "fabric", "topology"}},
       {"flow", {"base", "fabric"}},
       {"flow/lemon", {"base"}},
       {"lp", {"base", "fabric", "flow"}},
@@ -26,6 +28,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"forestcoll", {"base", "fabric", "flow", "lp", "schedule"}},
       {"alltoall", {"base", "fabric", "flow", "lp", "schedule"}},
       {"bfb", {"base", "fabric", "forestcoll", "schedule"}},
+      {"finder", {"base", "topology", "bfb"}},
       {"baselines", {"base", "fabric", "forestcoll", "schedule"}},
       {"live", {"base", "fabric", "forestcoll", "schedule"}},
       {"lowering", {"base", "fabric", "schedule", "program"}},

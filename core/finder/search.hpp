@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "finder/finder.hpp"
+#include "finder/sampler.hpp"
+
+namespace coppice::finder {
+
+/// Finder with all base graphs and exact values. Symmetric topologies (base graphs, Cayley digraphs, their degree
+/// expansions and products) are evaluated at one target, line graphs from the target of their base graph, generalized
+/// Kautz graphs from the catalogue or at all targets.
+class Finder::Search {
+public:
+  std::vector<Entry> front(int nodes, int degree, bool isDuplex, const Progress& progress,
+                           std::vector<std::string>* notes);
+
+private:
+  /// Whether one looks for Cayley digraphs that the catalogue does not have: for the topology itself and the base of
+  /// its line graphs, not for factors of products.
+  enum class Effort { part, whole };
+  using Key = std::tuple<int, int, bool, Effort>;
+
+  /// Simple topologies with the same loads at every node; a Pareto front.
+  const std::vector<Entry>& symmetric(int nodes, int degree, bool isDuplex, Effort effort, const Progress& progress);
+  /// The one of them with the fewest steps among the bandwidth-optimal; nullptr = none.
+  const Entry* bestOptimal(int nodes, int degree, bool isDuplex, const Progress& progress);
+
+  void addBases(int nodes, int degree, bool isDuplex, std::vector<Entry>& entries);
+  void addDraws(int nodes, int degree, bool isDuplex, Effort effort, std::vector<Entry>& entries,
+                const Progress& progress);
+  void takeDraw(const CayleyDraw& draw, bool isDuplex, std::vector<Entry>& entries, std::vector<Entry>& equals);
+  void addDegreeExpansions(int nodes, int degree, bool isDuplex, std::vector<Entry>& entries, const Progress& progress);
+  void addProducts(int nodes, int degree, bool isDuplex, std::vector<Entry>& entries, const Progress& progress);
+  void addParallelRings(int nodes, int degree, bool isDuplex, std::vector<Entry>& entries);
+  void addLineGraphs(int nodes, int degree, std::vector<Entry>& entries, const Progress& progress);
+  void addKautz(int nodes, int degree, std::vector<Entry>& entries, const Progress& progress,
+                std::vector<std::string>* notes);
+  void addBothDirections(int nodes, int degree, std::vector<Entry>& entries, const Progress& progress);
+
+  std::map<Key, std::vector<Entry>> m_symmetric;
+  /// Cayley digraphs that are equal to one of the front; their line graphs need not be.
+  std::map<Key, std::vector<Entry>> m_equals;
+  CayleySearch m_cayley;
+};
+
+}  // namespace coppice::finder
