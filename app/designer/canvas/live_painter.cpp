@@ -3,6 +3,7 @@
 
 #include <QFontMetricsF>
 #include <algorithm>
+#include <map>
 
 #include "designer/canvas/canvas_painter.hpp"
 #include "designer/canvas/overlay_layer.hpp"
@@ -47,30 +48,41 @@ void LivePainter::paintMotion(const Motion& motion) {
   constexpr double kWidths = 2.6;
   constexpr double kAside = 2.4;
   constexpr double kRadius = 4;
-  const auto curveOf = [this](const LinkStep& step) -> std::optional<Curve> {
+  // Thinner from afar, where lines lie close.
+  constexpr double kFullScale = 0.65;
+  constexpr double kThinnest = 0.35;
+  const double unit = px(std::clamp(m_viewpoint.scale / kFullScale, kThinnest, 1.0));
+  using Lane = std::pair<std::uint32_t, bool>;  // a line, and from its a to its b
+  const auto laneOf = [this](const LinkStep& step) -> std::optional<Lane> {
     const auto at = m_scene.lineAt(step.link);
-    if (!at) {
-      return std::nullopt;
-    }
-    const LineItem& line = m_scene.lines()[*at];
-    const bool isForward = step.isForward == runsAlong(m_scene, line, step.link);
-    // Each direction keeps to its right.
-    return (isForward ? line.curve : line.curve.reversed()).shifted(px(kAside));
+    return at ? std::optional(Lane(*at, step.isForward == runsAlong(m_scene, m_scene.lines()[*at], step.link)))
+              : std::nullopt;
   };
-  m_painter.setBrush(Qt::NoBrush);
+  // Each direction keeps to its right.
+  const auto curveOf = [this, unit](const Lane& lane) {
+    const Curve& curve = m_scene.lines()[lane.first].curve;
+    return (lane.second ? curve : curve.reversed()).shifted(unit * kAside);
+  };
+  // Of the links of one line the busiest is drawn.
+  std::map<Lane, const Motion::Flow*> flows;
   for (const Motion::Flow& flow : motion.flows) {
-    if (const auto curve = curveOf(flow.step)) {
-      QPen pen(flow.color, px(kMinWidth + kWidths * std::clamp(flow.share, 0.0, 1.0)));
-      pen.setCapStyle(Qt::RoundCap);
-      m_painter.setPen(pen);
-      m_painter.drawPath(curve->path());
+    if (const auto lane = laneOf(flow.step)) {
+      const Motion::Flow*& drawn = flows[*lane];
+      drawn = drawn == nullptr || drawn->share < flow.share ? &flow : drawn;
     }
+  }
+  m_painter.setBrush(Qt::NoBrush);
+  for (const auto& [lane, flow] : flows) {
+    QPen pen(flow->color, unit * (kMinWidth + kWidths * std::clamp(flow->share, 0.0, 1.0)));
+    pen.setCapStyle(Qt::RoundCap);
+    m_painter.setPen(pen);
+    m_painter.drawPath(curveOf(lane).path());
   }
   m_painter.setPen(QPen(Theme::instance().color(Token::canvas), px(1)));
   for (const Motion::Piece& piece : motion.pieces) {
-    if (const auto curve = curveOf(piece.step)) {
+    if (const auto lane = laneOf(piece.step)) {
       m_painter.setBrush(piece.color);
-      m_painter.drawEllipse(curve->at(std::clamp(piece.at, 0.0, 1.0)), px(kRadius), px(kRadius));
+      m_painter.drawEllipse(curveOf(*lane).at(std::clamp(piece.at, 0.0, 1.0)), unit * kRadius, unit * kRadius);
     }
   }
 }

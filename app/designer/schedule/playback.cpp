@@ -4,7 +4,6 @@
 #include <QCoreApplication>
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 #include <variant>
 
 #include "designer/document/counted.hpp"
@@ -84,10 +83,10 @@ void Playback::collect() {
       message.begin = (offset + interval.flowing) * kNanoseconds;
       message.end = (offset + interval.left) * kNanoseconds;
       message.arrived = (offset + interval.arrived) * kNanoseconds;
+      message.message = interval.message;
       message.phase = phase;
-      message.interval = interval;
       if (const auto found = critical.find({interval.message, interval.repeat}); found != critical.end()) {
-        message.critical = *found->second;
+        message.waitedFor = found->second->waitedFor;
         m_criticalTimes.push_back(message.begin);
       }
       m_longest = std::max(m_longest, message.arrived - message.begin);
@@ -99,6 +98,16 @@ void Playback::collect() {
   std::sort(m_messages.begin(), m_messages.end(),
             [](const Message& a, const Message& b) { return a.begin < b.begin; });
   std::sort(m_criticalTimes.begin(), m_criticalTimes.end());
+  m_blockArrived.assign((m_messages.size() + kBlock - 1) / kBlock, 0);
+  for (std::size_t at = 0; at < m_messages.size(); ++at) {
+    double& last = m_blockArrived[at / kBlock];
+    last = std::max(last, m_messages[at].arrived);
+    m_arrivals.push_back(m_messages[at].arrived);
+  }
+  std::sort(m_arrivals.begin(), m_arrivals.end());
+  if (m_messages.size() > kMaxExactMessages) {
+    addUpParts();
+  }
 }
 
 std::span<const std::int32_t> Playback::arcsOf(const Message& message) const {
@@ -108,6 +117,11 @@ std::span<const std::int32_t> Playback::arcsOf(const Message& message) const {
 
 double Playback::bytesOf(const Message& message) const {
   return messageOf(message).share * static_cast<double>(m_bytes) / m_details.row.pieces;
+}
+
+int Playback::labelOf(const Message& message) const {
+  const bool isStep = jobOf(message).labels() == simulate::LabelKind::step;
+  return messageOf(message).label + (isStep ? 1 : 0);
 }
 
 QString Playback::gpuName(fabric::Rank rank) const {
@@ -128,7 +142,7 @@ std::vector<TimelineLane> Playback::lanes(LaneKind kind) const {
   std::map<std::size_t, TimelineLane> lanes;
   for (std::size_t at = 0; at < m_messages.size(); ++at) {
     const Message& message = m_messages[at];
-    const TimelineBar bar{message.begin, message.end, messageOf(message).label, at, message.critical.has_value()};
+    const TimelineBar bar{message.begin, message.end, labelOf(message), at, message.waitedFor.has_value()};
     if (kind == LaneKind::gpus) {
       lanes[static_cast<std::size_t>(messageOf(message).from)].bars.push_back(bar);
       continue;
@@ -152,56 +166,104 @@ std::vector<TimelineLane> Playback::lanes(LaneKind kind) const {
   return result;
 }
 
-std::vector<std::size_t> Playback::activeAt(double time) const {
+std::vector<std::size_t> Playback::activeAt(double time, std::size_t most) const {
   std::vector<std::size_t> active;
-  const auto first = std::lower_bound(m_messages.begin(), m_messages.end(), time - m_longest,
-                                      [](const Message& message, double begin) { return message.begin < begin; });
-  for (auto message = first; message != m_messages.end() && message->begin <= time; ++message) {
-    if (message->arrived >= time) {
-      active.push_back(static_cast<std::size_t>(message - m_messages.begin()));
+  for (std::size_t block = 0; block < m_blockArrived.size() && m_messages[block * kBlock].begin <= time; ++block) {
+    if (m_blockArrived[block] < time) {
+      continue;
+    }
+    const std::size_t end = std::min(m_messages.size(), (block + 1) * kBlock);
+    for (std::size_t at = block * kBlock; at < end && m_messages[at].begin <= time; ++at) {
+      if (m_messages[at].arrived >= time) {
+        active.push_back(at);
+      }
+      if (active.size() == most) {
+        return active;
+      }
     }
   }
   return active;
 }
 
-Motion Playback::motionAt(double time, const FabricMap& map) const {
-  /// Pieces beyond this number only hide the links.
-  constexpr std::size_t kMaxPieces = 600;
-  struct Use {
-    double rate = 0;  // GB/s
-    int label = 0;
-  };
-  const Scheme scheme = Theme::instance().scheme();
-  std::unordered_map<std::int32_t, Use> uses;
-  Motion motion;
-  for (const std::size_t at : activeAt(time)) {
-    const Message& message = m_messages[at];
-    const std::span<const std::int32_t> arcs = arcsOf(message);
-    const int label = messageOf(message).label;
-    if (time <= message.end && message.end > message.begin) {
-      for (const std::int32_t arc : arcs) {
-        Use& use = uses[arc];
-        use.rate += bytesOf(message) / (message.end - message.begin);
-        use.label = label;
+std::int64_t Playback::activeCount(double time) const {
+  const auto begun = std::upper_bound(m_messages.begin(), m_messages.end(), time,
+                                      [](double at, const Message& message) { return at < message.begin; });
+  const auto arrived = std::lower_bound(m_arrivals.begin(), m_arrivals.end(), time);
+  return (begun - m_messages.begin()) - (arrived - m_arrivals.begin());
+}
+
+void Playback::addUpParts() {
+  const std::size_t arcs = m_result->fabric->arcs().size();
+  const double part = m_duration / kParts;
+  const auto partOf = [&](double time) { return std::min(static_cast<std::size_t>(time / part), kParts - 1); };
+  // Differences first: a message adds its rate where it begins and takes it away behind its end.
+  std::vector<double> changes((kParts + 1) * arcs, 0);
+  for (const Message& message : m_messages) {
+    const double rate = bytesOf(message) / std::max(part, message.end - message.begin);
+    for (const std::int32_t arc : arcsOf(message)) {
+      changes[partOf(message.begin) * arcs + static_cast<std::size_t>(arc)] += rate;
+      changes[(partOf(message.end) + 1) * arcs + static_cast<std::size_t>(arc)] -= rate;
+    }
+  }
+  m_partRates.resize(kParts * arcs);
+  for (std::size_t at = 0; at < m_partRates.size(); ++at) {
+    changes[at] += at >= arcs ? changes[at - arcs] : 0;
+    m_partRates[at] = static_cast<float>(changes[at]);
+  }
+}
+
+std::unordered_map<std::size_t, double> Playback::ratesAt(double time) const {
+  std::unordered_map<std::size_t, double> rates;
+  if (!m_partRates.empty()) {
+    if (time < 0 || time >= m_duration) {
+      return rates;
+    }
+    // Less is what rounding leaves of nothing.
+    constexpr float kLeast = 1e-3F;
+    const std::size_t arcs = m_result->fabric->arcs().size();
+    const auto first = static_cast<std::size_t>(time / m_duration * kParts) * arcs;
+    for (std::size_t arc = 0; arc < arcs; ++arc) {
+      if (m_partRates[first + arc] > kLeast) {
+        rates[arc] = m_partRates[first + arc];
       }
     }
-    if (motion.pieces.size() >= kMaxPieces || arcs.empty()) {
+    return rates;
+  }
+  for (const std::size_t at : activeAt(time, kMaxExactMessages)) {
+    const Message& message = m_messages[at];
+    if (time <= message.end && message.end > message.begin) {
+      for (const std::int32_t arc : arcsOf(message)) {
+        rates[static_cast<std::size_t>(arc)] += bytesOf(message) / (message.end - message.begin);
+      }
+    }
+  }
+  return rates;
+}
+
+Motion Playback::motionAt(double time, const FabricMap& map) const {
+  // Pieces beyond this number only hide the links.
+  constexpr std::size_t kMaxPieces = 600;
+  const Scheme scheme = Theme::instance().scheme();
+  Motion motion;
+  for (const std::size_t at : activeAt(time, kMaxPieces)) {
+    const Message& message = m_messages[at];
+    const std::span<const std::int32_t> arcs = arcsOf(message);
+    if (arcs.empty()) {
       continue;
     }
-    // The middle of the message: it is a moment long, and its links carry it together.
+    // A piece lies on all its links at once; what is drawn goes along them within its time.
     const double share = (time - message.begin) / std::max(1.0, message.arrived - message.begin);
     const double along = std::clamp(share, 0.0, 1.0) * static_cast<double>(arcs.size());
     const auto hop = std::min(static_cast<std::size_t>(along), arcs.size() - 1);
     const std::vector<LinkStep>& steps = map.stepsOf(static_cast<std::size_t>(arcs[hop]));
     if (!steps.empty()) {
-      motion.pieces.push_back({steps.front(), along - static_cast<double>(hop), category(label, scheme)});
+      motion.pieces.push_back({steps.front(), along - static_cast<double>(hop), category(labelOf(message), scheme)});
     }
   }
-  for (const auto& [arc, use] : uses) {
-    const double bandwidth =
-        m_result->fabric->arcs()[static_cast<std::size_t>(arc)].bandwidth.gigabytesPerSecond().toDouble();
-    const double share = std::clamp(use.rate / bandwidth, 0.0, 1.0);
-    for (const LinkStep& step : map.stepsOf(static_cast<std::size_t>(arc))) {
+  for (const auto& [arc, rate] : ratesAt(time)) {
+    const double bandwidth = m_result->fabric->arcs()[arc].bandwidth.gigabytesPerSecond().toDouble();
+    const double share = std::clamp(rate / bandwidth, 0.0, 1.0);
+    for (const LinkStep& step : map.stepsOf(arc)) {
       motion.flows.push_back({step, share, heat(share, scheme)});
     }
   }
@@ -213,12 +275,12 @@ QString Playback::describe(std::size_t at) const {
   const QString name = Texts::tr("%1 → %2, %3 %4")
                            .arg(gpuName(messageOf(message).from), gpuName(messageOf(message).to),
                                 QString::fromUtf8(simulate::toString(jobOf(message).labels()).data()),
-                                QString::number(messageOf(message).label));
+                                QString::number(labelOf(message)));
   QString text = Texts::tr("%1: %2, %3 from %4")
                      .arg(name, bytesText(static_cast<std::int64_t>(bytesOf(message))),
                           timeText(message.end - message.begin), timeText(message.begin));
-  if (message.critical) {
-    text += u"; "_s + Texts::tr("on the critical path, %1").arg(waitText(message.critical->waitedFor));
+  if (message.waitedFor) {
+    text += u"; "_s + Texts::tr("on the critical path, %1").arg(waitText(*message.waitedFor));
   }
   return text;
 }

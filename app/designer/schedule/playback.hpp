@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,10 +27,9 @@ public:
     double begin = 0;    ///< first byte on its links
     double end = 0;      ///< last byte has left
     double arrived = 0;  ///< last byte at the receiver
+    simulate::MessageId message = 0;
     std::uint32_t phase = 0;
-    simulate::Interval interval;
-    /// Of the critical path: what it waited for.
-    std::optional<simulate::CriticalMessage> critical = {};
+    std::optional<simulate::Wait> waitedFor = {};  ///< of the critical path alone
   };
   enum class LaneKind { links, gpus };
 
@@ -50,8 +50,10 @@ public:
   [[nodiscard]] std::vector<TimelineLane> lanes(LaneKind kind) const;
   /// What is under way at that time.
   [[nodiscard]] Motion motionAt(double time, const FabricMap& map) const;
-  /// Indices of the messages under way at that time.
-  [[nodiscard]] std::vector<std::size_t> activeAt(double time) const;
+  /// Indices of the messages under way at that time, in order, at most `most`.
+  [[nodiscard]] std::vector<std::size_t> activeAt(double time, std::size_t most) const;
+  /// How many messages are under way at that time.
+  [[nodiscard]] std::int64_t activeCount(double time) const;
   /// "rank 0 to rank 3, tree 5: 64 KiB, 12.3 µs from 4 µs; on the critical path: waited for its data"
   [[nodiscard]] QString describe(std::size_t message) const;
   /// Totals between two times: bytes sent, messages, the busiest link with its use.
@@ -59,13 +61,23 @@ public:
   [[nodiscard]] const simulate::Details& details() const { return m_details; }
 
 private:
+  /// So many messages are passed over at once where all of them have arrived.
+  static constexpr std::size_t kBlock = 256;
+  /// Runs with more messages keep the use of each link for parts of the time, as no frame can add up all of them.
+  static constexpr std::size_t kMaxExactMessages = 50'000;
+  static constexpr std::size_t kParts = 512;
   void collect();
+  void addUpParts();
+  /// GB/s by arc.
+  [[nodiscard]] std::unordered_map<std::size_t, double> ratesAt(double time) const;
   [[nodiscard]] const simulate::Job& jobOf(const Message& message) const { return *m_details.phases[message.phase].job; }
   [[nodiscard]] const simulate::Message& messageOf(const Message& message) const {
-    return jobOf(message).messages()[message.interval.message];
+    return jobOf(message).messages()[message.message];
   }
   [[nodiscard]] std::span<const std::int32_t> arcsOf(const Message& message) const;
   [[nodiscard]] double bytesOf(const Message& message) const;
+  /// As people count: steps from 1.
+  [[nodiscard]] int labelOf(const Message& message) const;
   [[nodiscard]] QString gpuName(fabric::Rank rank) const;
   [[nodiscard]] QString arcName(std::size_t arc) const;
 
@@ -74,8 +86,11 @@ private:
   std::int64_t m_bytes = 0;
   simulate::Details m_details;
   double m_duration = 0;
-  double m_longest = 0;  ///< of the messages
+  double m_longest = 0;               ///< of the messages
+  std::vector<double> m_blockArrived;  ///< by block of kBlock messages: the last arrival
   std::vector<Message> m_messages;
+  std::vector<double> m_arrivals;     ///< of all messages, ascending
+  std::vector<float> m_partRates;     ///< by part of the time, then arc: mean GB/s; empty for runs of few messages
   std::vector<double> m_criticalTimes;
 };
 using PlaybackPtr = std::shared_ptr<const Playback>;

@@ -72,7 +72,7 @@ TimelinePanel::TimelinePanel(QWidget* parent)
     m_isRecordWanted = m_result != nullptr;
     record();
   });
-  connect(m_lanes, &QComboBox::currentIndexChanged, this, &TimelinePanel::fillLanes);
+  connect(m_lanes, &QComboBox::currentIndexChanged, this, &TimelinePanel::orderLanes);
   connect(m_view, &TimelineView::cursorMoved, this, [this](double time) { setTime(time); });
   connect(m_view, &TimelineView::stepWanted, this, &TimelinePanel::stepCritical);
   connect(m_view, &TimelineView::playWanted, this, [this] { setPlaying(!isPlaying()); });
@@ -183,30 +183,46 @@ void TimelinePanel::record() {
   m_problem.clear();
   m_view->setLanes({});
   setTime(std::nullopt);
-  m_job.submit([result = m_result, bytes = bytes()](std::stop_token stop) {
+  m_job.submit([result = m_result, bytes = bytes(), kind = laneKind()](std::stop_token stop) {
     Progress progress;
     progress.stop = std::move(stop);
-    return std::make_shared<const Result<PlaybackPtr>>(Playback::record(result, bytes, progress));
+    auto recorded = std::make_shared<Recorded>();
+    auto playback = Playback::record(result, bytes, progress);
+    if (playback) {
+      recorded->playback = *std::move(playback);
+      recorded->lanes = recorded->playback->lanes(kind);
+    } else {
+      recorded->problem = sentence(playback.error());
+    }
+    return recorded;
   });
   refresh();
 }
 
 void TimelinePanel::receive(const Answer& answer) {
-  if (*answer) {
-    m_playback = answer->value();
-    fillLanes();
-  } else {
-    m_problem = sentence(answer->error());
+  m_playback = answer->playback;
+  m_problem = answer->problem;
+  if (m_playback) {
+    m_view->setLanes(std::move(answer->lanes), m_playback->duration());
+    m_view->setCursor(m_time);
   }
   refresh();
   Q_EMIT timeChanged();
 }
 
-void TimelinePanel::fillLanes() {
+Playback::LaneKind TimelinePanel::laneKind() const {
+  return static_cast<Playback::LaneKind>(m_lanes->currentData().toInt());
+}
+
+void TimelinePanel::orderLanes() {
+  // While a run is simulated, it brings its lanes.
   if (m_playback) {
-    m_view->setLanes(m_playback->lanes(static_cast<Playback::LaneKind>(m_lanes->currentData().toInt())),
-                     m_playback->duration());
-    m_view->setCursor(m_time);
+    m_job.submit([playback = m_playback, kind = laneKind()](const std::stop_token&) {
+      return std::make_shared<Recorded>(Recorded{playback, {}, playback->lanes(kind)});
+    });
+  } else if (m_result) {
+    m_isRecordWanted = true;
+    record();
   }
 }
 
@@ -283,7 +299,7 @@ void TimelinePanel::refresh() {
   m_text->setText(
       m_time ? tr("%1 of %2 · %3 under way")
                    .arg(timeText(*m_time), speed,
-                        counted(static_cast<qsizetype>(m_playback->activeAt(*m_time).size()), tr("message"),
+                        counted(m_playback->activeCount(*m_time), tr("message"),
                                 tr("messages")))
              : speed + u" · "_s + tr("W S zoom · A D move · Shift+drag measures · red frames: critical path"));
 }

@@ -50,11 +50,17 @@ protected:
   void hideEvent(QHideEvent* event) override;
 
 private:
-  using Answer = std::shared_ptr<const Result<PlaybackPtr>>;
+  struct Recorded {
+    PlaybackPtr playback;
+    QString problem;
+    std::vector<TimelineLane> lanes;
+  };
+  using Answer = std::shared_ptr<Recorded>;
   QWidget* makeBody();
   void record();
   void receive(const Answer& answer);
-  void fillLanes();
+  void orderLanes();
+  [[nodiscard]] Playback::LaneKind laneKind() const;
   void advance();
   void refresh();
   [[nodiscard]] std::int64_t bytes() const;

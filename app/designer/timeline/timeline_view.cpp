@@ -52,8 +52,10 @@ void TimelineView::setLanes(std::vector<TimelineLane> lanes, double end) {
   m_end = std::max(end, 1.0);
   for (std::size_t at = 0; at < m_lanes.size(); ++at) {
     std::vector<TimelineBar>& bars = m_lanes[at].bars;
-    std::sort(bars.begin(), bars.end(),
-              [](const TimelineBar& a, const TimelineBar& b) { return a.begin < b.begin; });
+    const auto isBefore = [](const TimelineBar& a, const TimelineBar& b) { return a.begin < b.begin; };
+    if (!std::is_sorted(bars.begin(), bars.end(), isBefore)) {
+      std::sort(bars.begin(), bars.end(), isBefore);
+    }
     for (const TimelineBar& bar : bars) {
       m_longest[at] = std::max(m_longest[at], bar.end - bar.begin);
       m_end = std::max(m_end, bar.end);
