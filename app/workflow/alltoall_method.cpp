@@ -33,18 +33,28 @@ Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const 
 std::vector<Option> alltoallOptions() {
   constexpr int kDefaultSeconds = 8;
   constexpr int kMaxSeconds = 86'400;
-  return {{.name = "seconds",
-           .title = "Seconds",
-           .help = "How long to look for better routes and bounds; most fabrics are solved exactly before",
-           .kind = OptionKind::integer,
-           .defaultText = std::to_string(kDefaultSeconds),
-           .max = kMaxSeconds,
-           .placeholder = "S"}};
+  constexpr int kMaxParts = 1 << 30;
+  return {
+      {.name = "seconds",
+       .title = "Seconds",
+       .help = "How long to look for better routes and bounds; most fabrics are solved exactly before",
+       .kind = OptionKind::integer,
+       .defaultText = std::to_string(kDefaultSeconds),
+       .max = kMaxSeconds,
+       .placeholder = "S"},
+      {.name = "parts",
+       .title = "Parts",
+       .help = "Round the routes to this many equal parts of what a GPU sends to another, for programs with few chunks",
+       .kind = OptionKind::integer,
+       .min = 1,
+       .max = kMaxParts,
+       .placeholder = "P"}};
 }
 
 Result<alltoall::Request> alltoallRequest(const OptionValues& values) {
   alltoall::Request request;
   request.budget = std::chrono::seconds(values.integer("seconds").value_or(0));
+  request.parts = values.integer("parts");
   return request;
 }
 

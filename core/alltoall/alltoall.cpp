@@ -30,6 +30,9 @@ Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, cons
   optimum.rows = program.rowCount();
   optimum.lengths = program.lengths();
   optimum.routing = program.routing();
+  if (request.parts) {
+    optimum.routing = inParts(optimum.routing, *request.parts);
+  }
   const auto upper = boundOf(fabric, optimum.lengths);
   if (!upper) {
     return upper.error();
@@ -46,6 +49,9 @@ Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, cons
 }  // namespace
 
 Result<Optimum> optimum(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {
+  if (request.parts && *request.parts < 1) {
+    return Error{ErrorCode::badUsage, "What a GPU sends has at least one part", "give a number of parts of 1 or more"};
+  }
   try {
     return solve(fabric, request, progress);
   } catch (const OverflowError&) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "base/progress.hpp"
 #include "base/rational.hpp"
@@ -20,6 +21,8 @@ struct Request {
   std::chrono::milliseconds budget = std::chrono::milliseconds(8000);
   /// Symmetries to list, at most; 1 = none.
   std::size_t maxSymmetries = 2048;
+  /// The routing in this many equal parts of what a GPU sends, for programs with few chunks; absent = as it comes.
+  std::optional<std::int64_t> parts = {};
 };
 
 struct Optimum {
@@ -37,8 +40,11 @@ struct Optimum {
 /// from one GPU of every orbit is a row. Solved exactly, its optimum is that of the fabric, and the mixture of trees
 /// that supports it is an optimal routing. Where the program is too large, or the budget ends, `lower` and `upper` are
 /// what the best mixture and the best lengths give. Both are computed in whole numbers.
-/// Errors: badUsage (fewer than two GPUs), overflow, cancelled.
+/// Errors: badUsage (parts below 1), overflow, cancelled.
 Result<Optimum> optimum(const fabric::Fabric& fabric, const Request& request = {}, const Progress& progress = {});
+
+/// The weights of every source rounded to that many parts, by largest remainders. @pre parts >= 1
+[[nodiscard]] schedule::ExchangeRouting inParts(const schedule::ExchangeRouting& routing, std::int64_t parts);
 
 inline constexpr std::int64_t kMaxTransfers = std::int64_t{1} << 26;
 

@@ -20,7 +20,7 @@ constexpr int kPriceRounds = 40;
 /// Largest length of a rounded query.
 constexpr double kLengthScale = 1 << 30;
 /// Parts that a mixture is rounded to where it has no exact form.
-constexpr int64_t kRoundedParts = 1 << 20;
+constexpr int64_t kRoundedParts = 1 << 30;
 
 }  // namespace
 

@@ -221,6 +221,33 @@ private:
 
 }  // namespace
 
+ExchangeRouting inParts(const ExchangeRouting& routing, int64_t parts) {
+  ExchangeRouting rounded{routing.symmetries, parts, {}};
+  for (std::size_t first = 0; first < routing.trees.size();) {
+    std::size_t last = first;
+    int64_t left = parts;
+    std::vector<std::pair<Int128, std::size_t>> remainders;
+    std::vector<int64_t> weights;
+    for (; last < routing.trees.size() && routing.trees[last].source == routing.trees[first].source; ++last) {
+      const Int128 share = Int128{routing.trees[last].weight} * parts;
+      weights.push_back(static_cast<int64_t>(share / routing.denominator));
+      remainders.emplace_back(-(share % routing.denominator), last - first);
+      left -= weights.back();
+    }
+    std::sort(remainders.begin(), remainders.end());
+    for (int64_t i = 0; i < left; ++i) {
+      ++weights[remainders[static_cast<std::size_t>(i)].second];
+    }
+    for (std::size_t i = first; i < last; ++i) {
+      if (weights[i - first] > 0) {
+        rounded.trees.push_back({routing.trees[i].source, weights[i - first], routing.trees[i].arcInto});
+      }
+    }
+    first = last;
+  }
+  return rounded;
+}
+
 Result<schedule::StepSchedule> scheduleOf(const fabric::Fabric& fabric, const ExchangeRouting& routing,
                                           int64_t maxTransfers, const Progress& progress) {
   try {

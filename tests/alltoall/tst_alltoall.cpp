@@ -136,6 +136,7 @@ private slots:
   void symmetriesChangeNothing();
   void randomFabrics();
   void largeFabrics();
+  void fewParts();
   void plantedFaults_data();
   void plantedFaults();
   void faultyLengths();
@@ -254,6 +255,22 @@ void TestAlltoall::largeFabrics() {
   QCOMPARE(optimum->lower.toString(), std::string("1/256"));
   QVERIFY(optimum->isExact());
   QCOMPARE(faultOf(cube, *optimum, false), QString());
+}
+
+/// Rounded routings are still complete, and never faster than the bound.
+void TestAlltoall::fewParts() {
+  const fabric::Fabric fabric = circulant(12, {2, 3});
+  const auto whole = alltoall::optimum(fabric);
+  QVERIFY(whole && whole->routing.denominator > 4);
+  for (const std::int64_t parts : {1, 2, 3, 4, 24}) {
+    const auto optimum = alltoall::optimum(fabric, {.parts = parts});
+    QVERIFY(optimum);
+    QCOMPARE(optimum->routing.denominator, parts);
+    QCOMPARE(optimum->upper.toString(), std::string("3/14"));
+    QCOMPARE(faultOf(fabric, *optimum, true), QString());
+    QVERIFY(optimum->lower >= Rational(1, 7));
+  }
+  QVERIFY(!alltoall::optimum(fabric, {.parts = 0}));
 }
 
 void TestAlltoall::plantedFaults_data() {
