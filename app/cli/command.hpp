@@ -34,6 +34,8 @@ struct Report {
   std::string text = {};  ///< complete lines
   /// Set for a negative answer: one line for standard error; the exit code is then Exit::negative.
   std::optional<std::string> failure = {};
+  /// The user stopped the work; what was found until then is printed, and the exit code is Exit::interrupted.
+  bool isInterrupted = false;
   /// Set with "-o -": the file itself, for standard output; the text then goes to standard error.
   std::optional<std::string> document = {};
 };
@@ -64,6 +66,7 @@ void addVerify(CLI::App& app, Invocation& invocation);
 void addNMinusOne(CLI::App& app, Invocation& invocation);
 void addPrices(CLI::App& app, Invocation& invocation);
 void addRun(CLI::App& app, Invocation& invocation);
+void addSynthesize(CLI::App& app, Invocation& invocation);
 void addWhatIf(CLI::App& app, Invocation& invocation);
 
 }  // namespace coppice::cli

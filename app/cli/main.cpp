@@ -74,6 +74,9 @@ int finish(const Report& report, bool json) {
   if (!print(body)) {
     return fail({ErrorCode::io, "standard output could not be written", "check the disk or pipe it goes to"}, false);
   }
+  if (report.isInterrupted) {
+    return static_cast<int>(Exit::interrupted);
+  }
   return static_cast<int>(report.failure ? Exit::negative : Exit::success);
 }
 
@@ -114,6 +117,7 @@ int run(int argc, char** argv, bool& json) {
   addPrices(app, invocation);
   addWhatIf(app, invocation);
   addSimulate(app, invocation);
+  addSynthesize(app, invocation);
   addRun(app, invocation);
   // An empty value, as of an unset shell variable, would read as an option that was not given.
   const CLI::Validator notEmpty(

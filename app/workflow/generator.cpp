@@ -9,6 +9,7 @@
 #include "workflow/baseline_methods.hpp"
 #include "workflow/bfb_method.hpp"
 #include "workflow/forestcoll_method.hpp"
+#include "workflow/sccl_method.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 std::vector<Generator>& registry() {
   static std::vector<Generator> methods = [] {
     // One line for each method, or for a list of them.
-    std::vector<Generator> all = {forestCollMethod(), bfbMethod(), alltoallMethod()};
+    std::vector<Generator> all = {forestCollMethod(), bfbMethod(), alltoallMethod(), scclMethod()};
     std::ranges::move(baselineMethods(), std::back_inserter(all));
     return all;
   }();

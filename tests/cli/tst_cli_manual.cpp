@@ -180,7 +180,7 @@ void TestCliManual::optionsExist() {
   };
   QString help = helpOf("coppice-cli");
   for (const char* sub : {"alltoall", "bfb", "check", "convert", "export", "generate", "n-1", "optimum", "preset",
-                          "preset list", "prices", "run", "simulate", "verify", "what-if"}) {
+                          "preset list", "prices", "run", "simulate", "synthesize", "verify", "what-if"}) {
     help += helpOf(QStringLiteral("coppice-cli ") + sub);
   }
   const bool hasExecutor = QFileInfo::exists(bin + "/coppice-exec");

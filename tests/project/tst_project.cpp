@@ -30,6 +30,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"bfb", {"base", "fabric", "forestcoll", "schedule"}},
       {"finder", {"base", "topology", "bfb"}},
       {"baselines", {"base", "fabric", "forestcoll", "schedule"}},
+      {"synth", {"base", "fabric", "lp", "schedule"}},
       {"live", {"base", "fabric", "forestcoll", "schedule"}},
       {"lowering", {"base", "fabric", "schedule", "program"}},
       {"advice", {"base", "fabric", "forestcoll", "schedule", "program", "lowering"}},

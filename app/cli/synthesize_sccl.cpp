@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/text.hpp"
+#include "io/collective_csv.hpp"
+#include "judged_text.hpp"
+#include "synth/sccl.hpp"
+#include "synthesize.hpp"
+#include "text.hpp"
+#include "workflow/synthesized.hpp"
+
+namespace coppice::cli {
+namespace {
+
+using synth::StatedSize;
+using synth::Verdict;
+
+constexpr const char* kTitle = "Options of sccl";
+
+struct ScclOptions {
+  std::optional<std::int64_t> chunks;
+  std::optional<std::int64_t> steps;
+  std::optional<std::int64_t> rounds;
+  bool isPareto = false;
+  std::int64_t maxSteps = 0;
+  std::int64_t maxChunks = 0;
+  std::string unit;
+  bool isOneBandwidth = false;
+  bool isDirect = false;
+  std::string table;
+};
+
+std::string word(Verdict verdict) {
+  return verdict == Verdict::sat ? "sat" : verdict == Verdict::unsat ? "unsat" : "unknown";
+}
+
+std::string inBrackets(const StatedSize& size) {
+  return "(" + std::to_string(size.chunks) + ", " + std::to_string(size.steps) + ", " + std::to_string(size.rounds) +
+         ")";
+}
+
+/// NAME.schedule.json becomes NAME.c6-s3-r7.schedule.json.
+std::string fileOfPoint(const std::string& output, const StatedSize& size) {
+  const std::string part =
+      ".c" + std::to_string(size.chunks) + "-s" + std::to_string(size.steps) + "-r" + std::to_string(size.rounds);
+  for (const std::string suffix : {".schedule.json", ".json"}) {
+    if (output.ends_with(suffix)) {
+      return output.substr(0, output.size() - suffix.size()) + part + suffix;
+    }
+  }
+  return output + part + ".schedule.json";
+}
+
+class Sccl : public SynthesisMethod {
+public:
+  [[nodiscard]] std::string name() const override { return "sccl"; }
+  [[nodiscard]] std::string title() const override { return kTitle; }
+  void addOptions(CLI::App& sub) override;
+  [[nodiscard]] Result<Report> run(const SynthesisQuestion& question, bool json, const Progress& progress) override;
+
+private:
+  struct Task {
+    workflow::LoadedFabric loaded;
+    schedule::CollectiveTable goal;
+    synth::SynthesisOptions options;
+  };
+
+  [[nodiscard]] std::optional<Error> checkOptions() const;
+  [[nodiscard]] Result<Task> readTask(const SynthesisQuestion& question, const Progress& progress) const;
+  [[nodiscard]] Result<Report> decide(const Task& task, const SynthesisQuestion& question, bool json,
+                                      const Progress& progress) const;
+  [[nodiscard]] Result<Report> pareto(const Task& task, const SynthesisQuestion& question, bool json,
+                                      const Progress& progress) const;
+  [[nodiscard]] Outcome addPoint(const Task& task, const SynthesisQuestion& question, const synth::StatedFront& front,
+                                 synth::StatedPoint point, bool json, Report& report) const;
+
+  ScclOptions m_options;
+};
+
+void Sccl::addOptions(CLI::App& sub) {
+  const auto add = [&](CLI::Option* option) { option->group(kTitle); };
+  add(sub.add_option("--chunks", m_options.chunks,
+                     "C: chunks per rank (allgather, gather, allreduce), of the root (broadcast, reduce; scatter in "
+                     "multiples of the GPUs), or per rank in multiples of the GPUs (alltoall, reduce_scatter)"));
+  add(sub.add_option("--steps", m_options.steps, "S: steps"));
+  add(sub.add_option("--rounds", m_options.rounds, "R: rounds of all steps together"));
+  add(sub.add_flag("--pareto", m_options.isPareto, "Find for each number of steps the least R/C"));
+  add(sub.add_option("--max-steps", m_options.maxSteps,
+                     "With --pareto: stop after this many steps; default: 4 more than "
+                     "the minimum"));
+  add(sub.add_option("--max-chunks", m_options.maxChunks, "With --pareto: try no more chunks than this"));
+  add(sub.add_option("--unit", m_options.unit,
+                     "GB/s that move one chunk per round; default: the greatest that divides "
+                     "every bandwidth, or the lowest bandwidth where that is too fine"));
+  add(sub.add_flag("--one-bandwidth", m_options.isOneBandwidth, "Count every link as one unit"));
+  add(sub.add_flag("--direct", m_options.isDirect,
+                   "allreduce: only in one piece, not as reduce_scatter and allgather"));
+  add(sub.add_option("--table", m_options.table, "A custom collective: CSV file with rows chunk,from,to"));
+}
+
+std::optional<Error> Sccl::checkOptions() const {
+  const bool isAnySize = m_options.chunks || m_options.steps || m_options.rounds;
+  if (m_options.isPareto && isAnySize) {
+    return Error{ErrorCode::badUsage, "--pareto chooses chunks, steps and rounds itself",
+                 "leave --chunks, --steps and --rounds out"};
+  }
+  if (!m_options.isPareto && !(m_options.chunks && m_options.steps && m_options.rounds)) {
+    return Error{ErrorCode::badUsage, "No size is given", "add --chunks C --steps S --rounds R, or --pareto"};
+  }
+  if (m_options.maxSteps < 0 || m_options.maxChunks < 0) {
+    return Error{ErrorCode::badUsage, "A limit is below 1", "give --max-steps and --max-chunks of at least 1"};
+  }
+  if (m_options.isOneBandwidth && !m_options.unit.empty()) {
+    return Error{ErrorCode::badUsage, "--unit has no meaning where every link counts as one unit",
+                 "leave out --unit or --one-bandwidth"};
+  }
+  return std::nullopt;
+}
+
+Result<Sccl::Task> Sccl::readTask(const SynthesisQuestion& question, const Progress& progress) const {
+  if (auto error = checkOptions()) {
+    return *std::move(error);
+  }
+  auto loaded = loadFabric(question.fabric, progress);
+  if (!loaded) {
+    return loaded.error();
+  }
+  synth::SynthesisOptions options;
+  options.seconds = question.seconds;
+  options.seed = question.seed;
+  options.isDirect = m_options.isDirect;
+  options.unit.isOneBandwidth = m_options.isOneBandwidth;
+  if (!m_options.unit.empty()) {
+    const auto unit = Rational::parse(m_options.unit);
+    if (!unit) {
+      return Error{ErrorCode::badUsage,
+                   inQuotes(m_options.unit) + " is not a bandwidth",
+                   "give GB/s, as in 25 or 25/2",
+                   {.element = "--unit"}};
+    }
+    options.unit.unit = *unit;
+  }
+  if (!m_options.table.empty()) {
+    const auto text = readText(m_options.table);
+    if (!text) {
+      return text.error();
+    }
+    auto goal = io::readCollectiveCsv(*text, m_options.table, loaded->fabric);
+    if (!goal) {
+      return goal.error();
+    }
+    return Task{*std::move(loaded), *std::move(goal), options};
+  }
+  const auto demand = workflow::readDemand(loaded->fabric, question.demand);
+  if (!demand) {
+    return demand.error();
+  }
+  auto goal = schedule::CollectiveTable::make(demand->collective, loaded->fabric.gpuCount(), demand->root);
+  if (!goal) {
+    return Error{goal.error().code, goal.error().message, goal.error().fix, {.element = "--collective"}};
+  }
+  if (m_options.isDirect && demand->collective != Collective::allreduce) {
+    return Error{ErrorCode::badUsage, "Only allreduce is made in one piece", "leave --direct out"};
+  }
+  return Task{*std::move(loaded), *std::move(goal), options};
+}
+
+Result<Report> Sccl::run(const SynthesisQuestion& question, bool json, const Progress& progress) {
+  const auto task = readTask(question, progress);
+  if (!task) {
+    return task.error();
+  }
+  return m_options.isPareto ? pareto(*task, question, json, progress) : decide(*task, question, json, progress);
+}
+
+Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question, bool json,
+                            const Progress& progress) const {
+  const StatedSize size{*m_options.chunks, *m_options.steps, *m_options.rounds};
+  auto answer = synth::synthesize(task.loaded.fabric, task.goal, size, task.options, progress);
+  if (!answer) {
+    return answer.error();
+  }
+  Report report;
+  report.json["status"] = word(answer->verdict);
+  report.json["reason"] = answer->reason;
+  report.json["seconds"] = answer->seconds;
+  report.json["chunks"] = size.chunks;
+  report.json["unit"] = answer->unit.toString();
+  report.text = "  " + inBrackets(size) + "  " + word(answer->verdict) + " in " + duration(answer->seconds) + ": " +
+                answer->reason + "\n";
+  if (!answer->schedule) {
+    report.json["steps"] = size.steps;
+    report.json["rounds"] = size.rounds;
+    report.failure = word(answer->verdict) + ": " + answer->reason;
+    return report;
+  }
+  const auto judged = workflow::judgeSynthesized(task.loaded.fabric, *std::move(answer->schedule), answer->unit,
+                                                 m_options.isOneBandwidth, progress);
+  if (!judged) {
+    return judged.error();
+  }
+  describeJudged(task.loaded.fabric, *judged, report);
+  if (!question.output.empty()) {
+    if (const Outcome written = deliverSchedule(question.output, judged->schedule, task.loaded, json, progress, report);
+        !written) {
+      return written.error();
+    }
+  }
+  return report;
+}
+
+Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, const synth::StatedFront& front,
+                       synth::StatedPoint point, bool json, Report& report) const {
+  const auto judged = workflow::judgeSynthesized(task.loaded.fabric, std::move(point.schedule), front.unit,
+                                                 m_options.isOneBandwidth, Progress{});
+  if (!judged) {
+    return judged.error();
+  }
+  const Rational ratio(point.size.rounds, point.size.chunks);
+  Json entry = {{"chunks", point.size.chunks},      {"steps", point.size.steps}, {"rounds", point.size.rounds},
+                {"optimal", point.isOptimal},       {"ratio", ratio.toString()}, {"bound", point.bound.toString()},
+                {"refuted", point.refuted},         {"open", point.open},        {"how", point.how},
+                {"algbw", judged->algbw.toString()}};
+  report.text += "  " + std::to_string(point.size.steps) + " steps  " + inBrackets(point.size) + "  R/C " +
+                 ratio.toString() + "  " + gigabytes(judged->algbw) + "  " +
+                 (point.isOptimal ? "optimal, proved for all chunk counts"
+                                  : "bound " + point.bound.toString() + ", " + std::to_string(point.refuted) +
+                                        " better sizes refuted, " + std::to_string(point.open) + " open") +
+                 "\n";
+  if (!question.output.empty()) {
+    const std::string file = fileOfPoint(question.output, point.size);
+    if (const Outcome written = deliverSchedule(file, judged->schedule, task.loaded, json, Progress{}, report);
+        !written) {
+      return written.error();
+    }
+    entry["file"] = file;
+  }
+  report.json["front"].push_back(std::move(entry));
+  return Done{};
+}
+
+Result<Report> Sccl::pareto(const Task& task, const SynthesisQuestion& question, bool json,
+                            const Progress& progress) const {
+  if (question.output == "-") {
+    return Error{ErrorCode::badUsage, "A front is several schedules, which standard output cannot hold",
+                 "give -o NAME.schedule.json: each becomes NAME.cC-sS-rR.schedule.json"};
+  }
+  Json candidates = Json::array();
+  const auto onCandidate = [&](const synth::Candidate& each) {
+    std::fprintf(stderr, "  %s  %s in %s: %s\n", inBrackets(each.size).c_str(), word(each.verdict).c_str(),
+                 duration(each.seconds).c_str(), each.reason.c_str());
+    candidates.push_back({{"chunks", each.size.chunks},
+                          {"steps", each.size.steps},
+                          {"rounds", each.size.rounds},
+                          {"status", word(each.verdict)},
+                          {"reason", each.reason},
+                          {"seconds", each.seconds}});
+  };
+  auto front = synth::synthesizeFront(task.loaded.fabric, task.goal, {m_options.maxSteps, m_options.maxChunks},
+                                      task.options, onCandidate, progress);
+  if (!front) {
+    return front.error();
+  }
+  Report report;
+  report.json["front"] = Json::array();
+  for (synth::StatedPoint& point : front->points) {
+    if (const Outcome added = addPoint(task, question, *front, std::move(point), json, report); !added) {
+      return added.error();
+    }
+  }
+  report.json["least_steps"] = front->leastSteps;
+  report.json["least_ratio"] = front->leastRatio.toString();
+  report.json["least_ratio_exact"] = front->isLeastRatioExact;
+  report.json["complete"] = front->isComplete;
+  report.json["cut_off"] = front->isCutOff;
+  report.json["unit"] = front->unit.toString();
+  report.json["candidates"] = std::move(candidates);
+  report.text += "  no schedule has fewer than " + counted(front->leastSteps, "step") + ", or R/C below " +
+                 front->leastRatio.toString() + "\n";
+  if (front->isCutOff && !front->isComplete) {
+    report.text += "  cut off: a longer --time-limit may find more\n";
+  }
+  report.isInterrupted = progress.isCancelled();
+  if (front->points.empty()) {
+    report.failure = "no schedule was found within the limits";
+  }
+  return report;
+}
+
+}  // namespace
+
+std::unique_ptr<SynthesisMethod> scclMethod() {
+  return std::make_unique<Sccl>();
+}
+
+}  // namespace coppice::cli

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "synth/allreduce.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "schedule/step_cost.hpp"
+#include "synth/result.hpp"
+
+namespace coppice::synth {
+namespace {
+
+using schedule::CollectiveTable;
+
+constexpr std::int64_t kFirstConflicts = 2'000;
+constexpr std::int64_t kConflictGrowth = 4;
+constexpr std::int64_t kMaxEncoding = 80'000'000;
+
+/// What may enter the rank in one round at most.
+Rational rateInto(const Topology& topology, int node, bool isIn) {
+  Rational rate = 0;
+  std::vector<int> counted;
+  for (const int arc : isIn ? topology.in[node] : topology.out[node]) {
+    const auto& limits = topology.limitsOf[arc];
+    const bool isCounted = std::any_of(limits.begin(), limits.end(), [&](int limit) {
+      return std::find(counted.begin(), counted.end(), limit) != counted.end();
+    });
+    if (!isCounted) {
+      counted.push_back(limits.front());
+      rate += topology.limits[limits.front()].perRound;
+    }
+  }
+  return rate;
+}
+
+}  // namespace
+
+Result<AllreduceSearch> AllreduceSearch::make(const fabric::Fabric& fabric, const UnitChoice& unit, std::uint64_t seed,
+                                              const Progress& progress) {
+  AllreduceSearch search(fabric, seed, progress);
+  for (const bool isTransposed : {false, true}) {
+    auto topology = topologyOf(isTransposed ? fabric.transposed() : fabric, unit);
+    if (!topology) {
+      return topology.error();
+    }
+    const auto goal = CollectiveTable::make(Collective::allgather, fabric.gpuCount());
+    if (!goal) {
+      return goal.error();
+    }
+    auto problem = problemOf(*std::move(topology), *goal);
+    if (!problem) {
+      return problem.error();
+    }
+    (isTransposed ? search.m_scatter : search.m_gather) = std::make_unique<Search>(*std::move(problem), seed, progress);
+  }
+  search.m_leastRatio = search.ratioOfMessages();
+  return search;
+}
+
+Rational AllreduceSearch::ratioOfMessages() const {
+  const Topology& topology = m_gather->problem().topology;
+  Rational least = 0;
+  Rational in = 0;
+  Rational out = 0;
+  for (int node = 0; node < topology.nodes; ++node) {
+    for (const bool isIn : {true, false}) {
+      const Rational rate = rateInto(topology, node, isIn);
+      least = std::max(least, Rational(1) / rate);
+      (isIn ? in : out) += rate;
+    }
+  }
+  return std::max(least, Rational(2 * (topology.nodes - 1)) / std::min(in, out));
+}
+
+Rational AllreduceSearch::halvesRatio(int steps, Clock::time_point deadline) {
+  // R/C counts n * P slots.
+  const auto ratio = [&](int first, int second) {
+    return (m_scatter->ratioBound(first, deadline).ratio + m_gather->ratioBound(second, deadline).ratio) /
+           Rational(ranks());
+  };
+  if (steps == 0) {
+    return ratio(0, 0);
+  }
+  std::optional<Rational> least;
+  for (int first = m_scatter->leastSteps(); steps - first >= m_gather->leastSteps(); ++first) {
+    const Rational here = ratio(first, steps - first);
+    least = least ? std::min(*least, here) : here;
+  }
+  return least.value_or(Rational(0));
+}
+
+std::optional<AllreduceSearch::Answer> AllreduceSearch::refused(int steps, std::int64_t rounds,
+                                                                std::int64_t chunks) const {
+  if (rounds < steps) {
+    return Answer{Verdict::unsat,
+                  "every step takes at least one round, and " + std::to_string(rounds) + " rounds are fewer than " +
+                      std::to_string(steps) + " steps",
+                  {}};
+  }
+  if (steps < leastSteps()) {
+    return Answer{Verdict::unsat, "two ranks are " + std::to_string(leastSteps()) + " hops apart", {}};
+  }
+  if (Rational(rounds) < m_leastRatio * Rational(chunks)) {
+    return Answer{Verdict::unsat,
+                  "counting messages, no allreduce has R/C below " + m_leastRatio.toString() + " on these links",
+                  {}};
+  }
+  return std::nullopt;
+}
+
+std::optional<AllreduceSearch::Answer> AllreduceSearch::inHalves(int steps, std::int64_t rounds, std::int64_t n,
+                                                                 bool isQuick, Clock::time_point deadline) {
+  const auto decided = [&](Search& search, const Size& size) {
+    return isQuick ? search.decideQuickly(size, deadline) : search.decide(size, deadline);
+  };
+  const auto leastRounds = [&](Search& search, int count) {
+    const Rational bound = search.ratioBound(count, deadline).ratio * Rational(n);
+    return std::max<std::int64_t>(count, -(-bound).floor());
+  };
+  for (int first = m_scatter->leastSteps(); steps - first >= m_gather->leastSteps(); ++first) {
+    const int second = steps - first;
+    const std::int64_t most = rounds - leastRounds(*m_gather, second);
+    for (std::int64_t r = leastRounds(*m_scatter, first); r <= most; ++r) {
+      const Decision scatter = decided(*m_scatter, {first, r, n});
+      if (scatter.verdict != Verdict::sat) {
+        continue;
+      }
+      const Decision gather = decided(*m_gather, {second, rounds - r, n});
+      if (gather.verdict == Verdict::sat) {
+        auto made = scheduleOfHalves(*m_fabric, m_scatter->problem(), *scatter.found, m_gather->problem(),
+                                     *gather.found, n, *m_progress);
+        if (!made) {
+          return Answer{Verdict::unknown, describe(made.error()), {}};
+        }
+        return Answer{
+            Verdict::sat,
+            "in halves: reduce_scatter in " + std::to_string(first) + " steps, allgather in " + std::to_string(second),
+            *std::move(made)};
+      }
+      break;  // more rounds for the first half leave fewer for the second
+    }
+  }
+  return std::nullopt;
+}
+
+AllreduceSearch::Answer AllreduceSearch::accept(const DirectSteps& steps, std::int64_t chunks, std::string how) const {
+  const Topology& topology = m_gather->problem().topology;
+  if (const auto fault = faultOf(topology, chunks, steps)) {
+    return {Verdict::unknown, "internal: the schedule found is wrong: " + *fault, {}};
+  }
+  auto made = scheduleOfDirect(*m_fabric, topology, chunks, steps, *m_progress);
+  if (!made) {
+    return {Verdict::unknown, describe(made.error()), {}};
+  }
+  return {Verdict::sat, std::move(how), *std::move(made)};
+}
+
+AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t rounds, std::int64_t chunks,
+                                                    Clock::time_point deadline) {
+  if (!SatSolver::isAvailable()) {
+    return {Verdict::unknown, "bounds and halves do not decide it, and this build has no CaDiCaL", {}};
+  }
+  struct Instance {
+    SatSolver solver;
+    DirectEncoding encoding;
+    Instance(const Topology& topology, std::int64_t slots, const RoundBox& box, const std::vector<Symmetry>& group,
+             std::uint64_t seed, const Progress& progress)
+        : solver(seed), encoding(topology, slots, box, group, solver, progress) {}
+  };
+  const Topology& topology = m_gather->problem().topology;
+  const RoundBox box{std::vector<std::int64_t>(steps, 1), std::vector<std::int64_t>(steps, rounds - steps + 1), rounds};
+  auto groups = freeGroups(m_gather->problem(), *m_progress);
+  groups.emplace_back();
+  std::vector<std::unique_ptr<Instance>> instances(groups.size());
+  std::vector<bool> isOut(groups.size(), false);
+  const auto stop = [&] { return m_progress->isCancelled() || Clock::now() >= deadline; };
+  for (std::int64_t conflicts = kFirstConflicts; !stop(); conflicts *= kConflictGrowth) {
+    bool isAnyLeft = false;
+    for (std::size_t i = 0; i < groups.size() && !stop(); ++i) {
+      if (isOut[i] || DirectEncoding::sizeOf(topology, chunks, steps, groups[i].size()) > kMaxEncoding) {
+        continue;
+      }
+      isAnyLeft = true;
+      if (!instances[i]) {
+        instances[i] = std::make_unique<Instance>(topology, chunks, box, groups[i], m_seed, *m_progress);
+      }
+      const Verdict verdict = instances[i]->solver.solve(conflicts, stop);
+      if (verdict == Verdict::sat) {
+        return accept(instances[i]->encoding.decode(), chunks,
+                      groups[i].empty() ? "in one piece, found by SAT"
+                                        : "in one piece, found by SAT in the quotient by " +
+                                              std::to_string(groups[i].size()) + " symmetries");
+      }
+      if (verdict == Verdict::unsat && groups[i].empty()) {
+        return {Verdict::unsat,
+                "the solver refutes it for schedules with one accumulator per chunk and rank, halves among them (SAT)",
+                {}};
+      }
+      isOut[i] = verdict == Verdict::unsat;
+    }
+    if (!isAnyLeft) {
+      return {Verdict::unknown, "the instance is too large for the solver", {}};
+    }
+  }
+  throwIfCancelled(*m_progress);
+  return {Verdict::unknown, "no answer within the time limit", {}};
+}
+
+AllreduceSearch::Answer AllreduceSearch::decide(int steps, std::int64_t rounds, std::int64_t chunks, bool isDirectOnly,
+                                                Clock::time_point deadline) {
+  if (auto answer = refused(steps, rounds, chunks)) {
+    return *std::move(answer);
+  }
+  const bool mayHalve = !isDirectOnly && chunks % ranks() == 0 && steps >= leastStepsOfHalves();
+  if (mayHalve) {
+    for (const bool isQuick : {true, false}) {
+      const auto share = Clock::now() + (deadline - Clock::now()) / 2;
+      if (auto answer = inHalves(steps, rounds, chunks / ranks(), isQuick, share)) {
+        return *std::move(answer);
+      }
+    }
+  }
+  return inOnePiece(steps, rounds, chunks, deadline);
+}
+
+}  // namespace coppice::synth

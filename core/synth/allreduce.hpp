@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "schedule/step_schedule.hpp"
+#include "synth/direct.hpp"
+#include "synth/search.hpp"
+
+namespace coppice::synth {
+
+/// allreduce as reduce_scatter then allgather, or in one piece.
+class AllreduceSearch {
+public:
+  /// Errors: those of topologyOf and problemOf.
+  static Result<AllreduceSearch> make(const fabric::Fabric& fabric, const UnitChoice& unit, std::uint64_t seed,
+                                      const Progress& progress);
+
+  struct Answer {
+    Verdict verdict = Verdict::unknown;
+    std::string reason;
+    std::optional<schedule::StepSchedule> schedule;
+  };
+
+  /// C slots in S steps and R rounds. Unsat in one piece holds within the class of DirectEncoding, which the reason
+  /// says, unless a bound on all allreduces proves it. Throws CancelledError, OverflowError.
+  Answer decide(int steps, std::int64_t rounds, std::int64_t chunks, bool isDirectOnly, Clock::time_point deadline);
+
+  [[nodiscard]] int ranks() const { return m_fabric->gpuCount(); }
+  [[nodiscard]] int leastSteps() const { return m_gather->leastSteps(); }
+  /// Of the halves: the two one after the other.
+  [[nodiscard]] int leastStepsOfHalves() const { return m_gather->leastSteps() + m_scatter->leastSteps(); }
+  /// Least R/C of any allreduce: every slot takes 2 (P - 1) messages (contributions of P ranks reach one only by P - 1,
+  /// and from the first complete accumulator P - 1 more must be completed), and each rank must send and receive.
+  [[nodiscard]] Rational leastRatio() const { return m_leastRatio; }
+  /// Least R/C of the halves with this many steps (0 = any number); C counts slots.
+  Rational halvesRatio(int steps, Clock::time_point deadline);
+  [[nodiscard]] const Rational& unit() const { return m_gather->problem().topology.unit; }
+
+private:
+  AllreduceSearch(const fabric::Fabric& fabric, std::uint64_t seed, const Progress& progress)
+      : m_fabric(&fabric), m_seed(seed), m_progress(&progress) {}
+  std::optional<Answer> refused(int steps, std::int64_t rounds, std::int64_t chunks) const;
+  std::optional<Answer> inHalves(int steps, std::int64_t rounds, std::int64_t n, bool isQuick,
+                                 Clock::time_point deadline);
+  Answer inOnePiece(int steps, std::int64_t rounds, std::int64_t chunks, Clock::time_point deadline);
+  Answer accept(const DirectSteps& steps, std::int64_t chunks, std::string how) const;
+  [[nodiscard]] Rational ratioOfMessages() const;
+
+  const fabric::Fabric* m_fabric;
+  std::uint64_t m_seed;
+  const Progress* m_progress;
+  std::unique_ptr<Search> m_gather;   ///< allgather
+  std::unique_ptr<Search> m_scatter;  ///< reduce_scatter: allgather on the transposed fabric
+  Rational m_leastRatio;
+};
+
+}  // namespace coppice::synth

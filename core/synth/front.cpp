@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "synth/front.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace coppice::synth {
+namespace {
+
+Rational ratioOf(const Size& size) {
+  return Rational(size.rounds, size.n);
+}
+
+std::int64_t roundedUp(const Rational& value) {
+  return -(-value).floor();
+}
+
+/// The search at one number of steps: which sizes were decided, and the best that was found.
+class Level {
+public:
+  Level(Search& search, int steps, const std::optional<Rational>& below, const FrontOptions& options,
+        Clock::time_point deadline, const CandidateHandler& onCandidate)
+      : m_search(search),
+        m_steps(steps),
+        m_below(below),
+        m_options(options),
+        m_deadline(deadline),
+        m_onCandidate(onCandidate),
+        m_bound(search.ratioBound(steps, deadline).ratio) {}
+
+  std::optional<FrontPoint> best() {
+    try {
+      search();
+    } catch (const CancelledError&) {
+      // What was found until then is kept; the next level throws again.
+    }
+    if (!m_best) {
+      return std::nullopt;
+    }
+    for (const auto& [size, verdict] : m_verdicts) {
+      if (ratioOf(size) < ratioOf(m_best->size) && verdict != Verdict::sat) {
+        (verdict == Verdict::unsat ? m_best->refuted : m_best->open).push_back(size);
+      }
+    }
+    m_best->bound = m_bound;
+    m_best->isOptimal = ratioOf(m_best->size) == m_bound;
+    return std::move(m_best);
+  }
+
+private:
+  static constexpr std::int64_t kFirstChunks = 8;
+  static constexpr int kMultiplesOfBound = 2;
+  static constexpr double kQuickSeconds = 1.0;
+
+  void search() {
+    tryBound();
+    findAny();
+    for (std::int64_t most = kFirstChunks; !isDone(); most = std::min(2 * most, m_options.maxN)) {
+      tryBetter(most, true);
+      if (most >= m_options.maxN) {
+        break;
+      }
+    }
+    if (!isDone()) {
+      tryBetter(m_options.maxN, false);
+    }
+  }
+
+  [[nodiscard]] bool isDone() const {
+    return (m_best && ratioOf(m_best->size) == m_bound) || Clock::now() >= m_deadline;
+  }
+  /// A size is of use only below this.
+  [[nodiscard]] std::optional<Rational> limit() const {
+    return m_best ? std::optional(ratioOf(m_best->size)) : m_below;
+  }
+
+  void attempt(const Size& size, bool isQuick) {
+    const auto start = Clock::now();
+    const double seconds = isQuick ? std::min(kQuickSeconds, m_options.candidateSeconds) : m_options.candidateSeconds;
+    const auto end = std::min(
+        m_deadline, start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)));
+    Decision decision = isQuick ? m_search.decideQuickly(size, end) : m_search.decide(size, end);
+    m_onCandidate(size, decision, std::chrono::duration<double>(Clock::now() - start).count());
+    m_verdicts[size] = decision.verdict;
+    if (decision.verdict == Verdict::sat) {
+      m_best = FrontPoint{size, *std::move(decision.found), std::move(decision.reason), false, {}, {}, {}};
+    }
+  }
+
+  /// The sizes that meet the bound end the search at once.
+  void tryBound() {
+    if (!m_bound.isPositive()) {
+      return;
+    }
+    int tried = 0;
+    for (std::int64_t n = m_bound.denominator(); n <= m_options.maxN && tried < kMultiplesOfBound && !isDone();
+         n += m_bound.denominator()) {
+      const std::int64_t rounds = (m_bound * Rational(n)).numerator();
+      if (rounds >= m_steps) {
+        ++tried;
+        attempt({m_steps, rounds, n}, true);
+      }
+    }
+  }
+
+  /// Something to improve on: one chunk, with as many rounds as it takes.
+  void findAny() {
+    for (std::int64_t rounds = std::max<std::int64_t>(m_steps, roundedUp(m_bound)); !m_best && !isDone(); ++rounds) {
+      const Size size{m_steps, rounds, 1};
+      if (m_below && ratioOf(size) >= *m_below) {
+        break;
+      }
+      if (!m_verdicts.contains(size)) {
+        attempt(size, true);
+      }
+    }
+  }
+
+  /// Sizes of up to `most` chunks that would be better than the best, by ascending ratio; in earnest, those without an
+  /// answer, by ascending chunks.
+  void tryBetter(std::int64_t most, bool isQuick) {
+    std::vector<Size> sizes;
+    for (std::int64_t n = 1; n <= most; ++n) {
+      const std::int64_t first = std::max<std::int64_t>(m_steps, roundedUp(m_bound * Rational(n)));
+      for (std::int64_t rounds = first; limit() && Rational(rounds, n) < *limit(); ++rounds) {
+        const auto known = m_verdicts.find({m_steps, rounds, n});
+        if (known == m_verdicts.end() || (!isQuick && known->second == Verdict::unknown)) {
+          sizes.push_back({m_steps, rounds, n});
+        }
+      }
+    }
+    std::stable_sort(sizes.begin(), sizes.end(),
+                     [&](const Size& a, const Size& b) { return isQuick ? ratioOf(a) < ratioOf(b) : a.n < b.n; });
+    for (const Size& size : sizes) {
+      if (isDone()) {
+        return;
+      }
+      if (ratioOf(size) < *limit()) {
+        attempt(size, isQuick);
+      }
+    }
+  }
+
+  Search& m_search;
+  int m_steps;
+  const std::optional<Rational>& m_below;
+  const FrontOptions& m_options;
+  Clock::time_point m_deadline;
+  const CandidateHandler& m_onCandidate;
+  Rational m_bound;
+  std::map<Size, Verdict> m_verdicts;
+  std::optional<FrontPoint> m_best;
+};
+
+}  // namespace
+
+Front paretoFront(Search& search, const FrontOptions& options, const CandidateHandler& onCandidate) {
+  constexpr int kMoreSteps = 4;
+  Front front;
+  front.leastSteps = search.leastSteps();
+  try {
+    front.leastRatio = search.ratioBound(0, options.deadline);
+    const int last = options.maxSteps > 0 ? options.maxSteps : front.leastSteps + kMoreSteps;
+    for (int steps = front.leastSteps; steps <= last && !front.isComplete; ++steps) {
+      if (Clock::now() >= options.deadline) {
+        front.isCutOff = true;
+        break;
+      }
+      std::optional<Rational> below;
+      if (!front.points.empty()) {
+        below = ratioOf(front.points.back().size);
+        if (search.ratioBound(steps, options.deadline).ratio >= *below) {
+          continue;
+        }
+      }
+      const auto share = Clock::now() + (options.deadline - Clock::now()) / (last - steps + 1);
+      if (auto point = Level(search, steps, below, options, share, onCandidate).best()) {
+        front.isComplete = ratioOf(point->size) == front.leastRatio.ratio;
+        front.points.push_back(*std::move(point));
+      }
+    }
+  } catch (const CancelledError&) {
+    front.isCutOff = true;
+  }
+  front.isCutOff = front.isCutOff || (!front.isComplete && Clock::now() >= options.deadline);
+  return front;
+}
+
+}  // namespace coppice::synth

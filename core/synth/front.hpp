@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "synth/search.hpp"
+
+namespace coppice::synth {
+
+struct FrontOptions {
+  int maxSteps = 0;              ///< 0 = four more than the least
+  std::int64_t maxN = 32;        ///< chunks of each class
+  double candidateSeconds = 10;  ///< one candidate may take this long
+  Clock::time_point deadline;
+};
+
+/// One step count at which R/C falls.
+struct FrontPoint {
+  Size size;
+  Steps steps;
+  std::string how;
+  /// No schedule of this many steps has a lower R/C, whatever its chunks: R/n is the proved bound.
+  bool isOptimal = false;
+  Rational bound;             ///< the proved bound on R/n at this number of steps
+  std::vector<Size> refuted;  ///< better ratios that were proved impossible
+  std::vector<Size> open;     ///< better ratios without an answer
+};
+
+struct Front {
+  std::vector<FrontPoint> points;
+  int leastSteps = 0;
+  RatioBound leastRatio;    ///< over all numbers of steps, in R/n
+  bool isComplete = false;  ///< no point is missing: the last one has the least ratio of all
+  bool isCutOff = false;    ///< the time limit or a cancel ended it; what was found is kept
+};
+
+/// Hears every decision with its seconds.
+using CandidateHandler = std::function<void(const Size&, const Decision&, double)>;
+
+/// The corrected procedure of the paper's section 3.7: per number of steps the bound first, then sizes that meet it,
+/// then others of fewer and then more chunks by ascending R/C; a fraction is done only when its multiples are, and a
+/// point is called optimal only where the bound proves it. `onCandidate` hears every decision with its seconds. A
+/// cancel ends the search and keeps what was found.
+Front paretoFront(Search& search, const FrontOptions& options, const CandidateHandler& onCandidate);
+
+}  // namespace coppice::synth

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace coppice::synth {
+
+enum class Verdict { sat, unsat, unknown };
+
+/// A satisfiability solver behind one file (sat_cadical.cpp). Literals are numbers from 1, negative = negated.
+class SatSolver {
+public:
+  /// False in a build without CaDiCaL; solve() then always answers unknown.
+  [[nodiscard]] static bool isAvailable();
+
+  explicit SatSolver(std::uint64_t seed);
+  ~SatSolver();
+  SatSolver(const SatSolver&) = delete;
+  SatSolver& operator=(const SatSolver&) = delete;
+
+  [[nodiscard]] int newVariable() { return ++m_variables; }
+  [[nodiscard]] int variables() const { return m_variables; }
+  [[nodiscard]] std::size_t clauses() const { return m_clauses; }
+  void add(std::span<const int> clause);
+  void add(std::initializer_list<int> clause) { add(std::span(clause.begin(), clause.size())); }
+  /// unknown after `conflicts` (0 = no limit) or when `stop` says so. May be called again to go on.
+  Verdict solve(std::int64_t conflicts, const std::function<bool()>& stop);
+  /// After sat. @pre variable > 0
+  [[nodiscard]] bool value(int variable) const;
+
+private:
+  struct State;
+  std::unique_ptr<State> m_state;
+  int m_variables = 0;
+  std::size_t m_clauses = 0;
+};
+
+/// What an encoding writes: clauses with constants folded. kTrue and kFalse are no solver literals.
+inline constexpr int kTrue = std::numeric_limits<int>::max();
+inline constexpr int kFalse = -kTrue;
+
+class Clauses {
+public:
+  explicit Clauses(SatSolver& solver) : m_solver(solver) {}
+  [[nodiscard]] int fresh() { return m_solver.newVariable(); }
+  /// Drops false literals; a true one makes the clause hold.
+  void add(std::initializer_list<int> clause);
+  void add(const std::vector<int>& clause);
+  /// Outputs o[k] for k = 0 .. most: at least k + 1 of the literals are true implies o[k]; with `both`, the converse
+  /// holds as well. Constants are counted.
+  [[nodiscard]] std::vector<int> counts(const std::vector<int>& literals, std::int64_t most, bool both);
+
+private:
+  std::vector<int> merged(const std::vector<int>& a, const std::vector<int>& b, std::int64_t most, bool both);
+
+  SatSolver& m_solver;
+  std::vector<int> m_buffer;
+};
+
+}  // namespace coppice::synth

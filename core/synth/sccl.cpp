@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "synth/sccl.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "synth/allreduce.hpp"
+#include "synth/front.hpp"
+#include "synth/result.hpp"
+#include "synth/search.hpp"
+
+namespace coppice::synth {
+namespace {
+
+using schedule::CollectiveTable;
+
+constexpr std::int64_t kMaxSteps = 1'000;
+constexpr std::int64_t kMaxRounds = 1'000'000;
+constexpr std::int64_t kMaxChunks = 1'000'000;
+constexpr std::int64_t kDefaultMaxN = 32;
+/// Candidates of a front: longest time for one, so that one hard size does not take it all.
+constexpr int kShareOfCandidate = 6;
+
+double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Clock::time_point after(double seconds) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+std::optional<Error> checkRange(const char* option, std::int64_t value, std::int64_t most) {
+  if (value >= 1 && value <= most) {
+    return std::nullopt;
+  }
+  return Error{ErrorCode::badUsage,
+               std::to_string(value) + " is out of range",
+               "give a whole number from 1 to " + std::to_string(most),
+               {.element = option}};
+}
+
+std::optional<Error> checkSize(const CollectiveTable& goal, const StatedSize& size) {
+  for (const auto& error :
+       {checkRange("--chunks", size.chunks, kMaxChunks), checkRange("--steps", size.steps, kMaxSteps),
+        checkRange("--rounds", size.rounds, kMaxRounds)}) {
+    if (error) {
+      return error;
+    }
+  }
+  if (const std::int64_t divisor = divisorOf(goal); size.chunks % divisor != 0) {
+    const std::string of = goal.collective() == Collective::custom ? "rows of the table" : "GPUs";
+    return Error{ErrorCode::badUsage,
+                 std::to_string(size.chunks) + " chunks are no multiple of the " + std::to_string(divisor) + " " + of +
+                     ", as " + std::string(toString(goal.collective())) + " needs",
+                 "give " + std::to_string((size.chunks / divisor + 1) * divisor) + " chunks",
+                 {.element = "--chunks"}};
+  }
+  return std::nullopt;
+}
+
+Result<Problem> problemOn(const fabric::Fabric& fabric, const CollectiveTable& goal, const UnitChoice& unit) {
+  const bool isDual = dualOf(goal.collective()) != goal.collective();
+  auto topology = topologyOf(isDual ? fabric.transposed() : fabric, unit);
+  if (!topology) {
+    return topology.error();
+  }
+  return problemOf(*std::move(topology), goal);
+}
+
+Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const StatedSize& size,
+                                      const SynthesisOptions& options, const Progress& progress) {
+  const auto start = Clock::now();
+  const auto deadline = after(options.seconds);
+  auto search = AllreduceSearch::make(fabric, options.unit, options.seed, progress);
+  if (!search) {
+    return search.error();
+  }
+  auto answer = search->decide(static_cast<int>(size.steps), size.rounds, size.chunks, options.isDirect, deadline);
+  return Synthesis{answer.verdict, std::move(answer.reason), std::move(answer.schedule), secondsSince(start),
+                   search->unit()};
+}
+
+/// Sizes of an allreduce with one number of steps, best ratio first.
+std::vector<StatedSize> allreduceSizes(AllreduceSearch& search, std::int64_t steps, std::int64_t maxChunks,
+                                       const std::optional<Rational>& below, Clock::time_point deadline) {
+  const bool mayHalve = steps >= search.leastStepsOfHalves();
+  std::vector<StatedSize> sizes;
+  // In one piece few chunks are within reach of the solver.
+  constexpr std::int64_t kMostDirect = 8;
+  const Rational halves = mayHalve ? search.halvesRatio(static_cast<int>(steps), deadline) : Rational(0);
+  for (std::int64_t chunks = 1; chunks <= maxChunks; ++chunks) {
+    const bool isHalved = mayHalve && chunks % search.ranks() == 0;
+    if (!isHalved && (mayHalve || chunks > kMostDirect)) {
+      continue;
+    }
+    const Rational bound = (isHalved ? halves : search.leastRatio()) * Rational(chunks);
+    const std::int64_t first = std::max(steps, -(-bound).floor());
+    for (std::int64_t rounds = first; rounds <= std::max(first, 2 * chunks) && rounds <= first + 8; ++rounds) {
+      if (!below || Rational(rounds, chunks) < *below) {
+        sizes.push_back({chunks, steps, rounds});
+      }
+    }
+  }
+  std::stable_sort(sizes.begin(), sizes.end(), [](const StatedSize& a, const StatedSize& b) {
+    return Rational(a.rounds, a.chunks) < Rational(b.rounds, b.chunks);
+  });
+  return sizes;
+}
+
+void addAllreducePoints(AllreduceSearch& search, const FrontLimits& limits, const SynthesisOptions& options,
+                        Clock::time_point deadline, const std::function<void(const Candidate&)>& onCandidate,
+                        StatedFront& front) {
+  constexpr std::int64_t kMoreSteps = 2;
+  const std::int64_t last = limits.maxSteps > 0 ? limits.maxSteps : search.leastStepsOfHalves() + kMoreSteps;
+  const std::int64_t maxChunks = limits.maxChunks > 0 ? limits.maxChunks : 8 * search.ranks();
+  const Rational leastOfHalves = search.halvesRatio(0, deadline);
+  for (std::int64_t steps = front.leastSteps; steps <= last && !front.isComplete && Clock::now() < deadline; ++steps) {
+    std::optional<Rational> below;
+    if (!front.points.empty()) {
+      below = Rational(front.points.back().size.rounds, front.points.back().size.chunks);
+      if (*below <= leastOfHalves && steps >= search.leastStepsOfHalves()) {
+        break;
+      }
+    }
+    StatedPoint point;
+    point.bound = front.leastRatio;
+    for (const StatedSize& size : allreduceSizes(search, steps, maxChunks, below, deadline)) {
+      if (Clock::now() >= deadline) {
+        break;
+      }
+      const auto start = Clock::now();
+      const auto end = std::min(deadline, start + (deadline - start) / kShareOfCandidate);
+      auto answer = search.decide(static_cast<int>(steps), size.rounds, size.chunks, options.isDirect, end);
+      onCandidate({size, answer.verdict, answer.reason, secondsSince(start)});
+      if (answer.verdict == Verdict::sat) {
+        point.size = size;
+        point.how = std::move(answer.reason);
+        point.schedule = *std::move(answer.schedule);
+        const Rational ratio(size.rounds, size.chunks);
+        point.isOptimal = ratio == front.leastRatio;
+        front.isComplete = point.isOptimal;
+        front.points.push_back(std::move(point));
+        break;
+      }
+      ++(answer.verdict == Verdict::unsat ? point.refuted : point.open);
+    }
+  }
+}
+
+Result<StatedFront> allreduceFront(const fabric::Fabric& fabric, const FrontLimits& limits,
+                                   const SynthesisOptions& options,
+                                   const std::function<void(const Candidate&)>& onCandidate, const Progress& progress) {
+  const auto deadline = after(options.seconds);
+  auto search = AllreduceSearch::make(fabric, options.unit, options.seed, progress);
+  if (!search) {
+    return search.error();
+  }
+  StatedFront front;
+  front.leastSteps = search->leastSteps();
+  front.leastRatio = search->leastRatio();
+  front.isLeastRatioExact = search->halvesRatio(0, deadline) == front.leastRatio;
+  front.unit = search->unit();
+  try {
+    addAllreducePoints(*search, limits, options, deadline, onCandidate, front);
+  } catch (const CancelledError&) {
+    front.isCutOff = true;
+  }
+  front.isCutOff = front.isCutOff || Clock::now() >= deadline;
+  return front;
+}
+
+}  // namespace
+
+Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable& goal, const StatedSize& size,
+                             const SynthesisOptions& options, const Progress& progress) {
+  if (auto error = checkSize(goal, size)) {
+    return *std::move(error);
+  }
+  try {
+    if (goal.collective() == Collective::allreduce) {
+      return synthesizeAllreduce(fabric, size, options, progress);
+    }
+    const auto start = Clock::now();
+    const auto deadline = after(options.seconds);
+    auto problem = problemOn(fabric, goal, options.unit);
+    if (!problem) {
+      return problem.error();
+    }
+    Search search(*std::move(problem), options.seed, progress);
+    const std::int64_t n = size.chunks / search.problem().divisor;
+    Decision decision = search.decide({static_cast<int>(size.steps), size.rounds, n}, deadline);
+    Synthesis result{decision.verdict, std::move(decision.reason), {}, 0, search.problem().topology.unit};
+    if (decision.verdict == Verdict::sat) {
+      auto made = scheduleOf(fabric, goal, search.problem(), n, *decision.found, progress);
+      if (!made) {
+        return made.error();
+      }
+      result.schedule = *std::move(made);
+    }
+    result.seconds = secondsSince(start);
+    return result;
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "interrupted"};
+  } catch (const OverflowError& error) {
+    return Error{ErrorCode::overflow, error.what(), "use numbers with fewer digits, or a larger unit"};
+  }
+}
+
+Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const CollectiveTable& goal,
+                                    const FrontLimits& limits, const SynthesisOptions& options,
+                                    const std::function<void(const Candidate&)>& onCandidate,
+                                    const Progress& progress) {
+  try {
+    if (goal.collective() == Collective::allreduce) {
+      return allreduceFront(fabric, limits, options, onCandidate, progress);
+    }
+    FrontOptions inner;
+    inner.deadline = after(options.seconds);
+    inner.candidateSeconds = options.seconds / kShareOfCandidate;
+    inner.maxSteps = static_cast<int>(std::min(limits.maxSteps, kMaxSteps));
+    auto problem = problemOn(fabric, goal, options.unit);
+    if (!problem) {
+      return problem.error();
+    }
+    const std::int64_t divisor = problem->divisor;
+    inner.maxN = limits.maxChunks > 0 ? std::max<std::int64_t>(1, limits.maxChunks / divisor) : kDefaultMaxN;
+    Search search(*std::move(problem), options.seed, progress);
+    const auto stated = [&](const Size& size) { return StatedSize{size.n * divisor, size.steps, size.rounds}; };
+    Front found = paretoFront(search, inner, [&](const Size& size, const Decision& decision, double seconds) {
+      onCandidate({stated(size), decision.verdict, decision.reason, seconds});
+    });
+    StatedFront front;
+    front.leastSteps = found.leastSteps;
+    front.leastRatio = found.leastRatio.ratio / Rational(divisor);
+    front.isLeastRatioExact = found.leastRatio.isTight;
+    front.isComplete = found.isComplete;
+    front.isCutOff = found.isCutOff;
+    front.unit = search.problem().topology.unit;
+    for (FrontPoint& point : found.points) {
+      auto made = scheduleOf(fabric, goal, search.problem(), point.size.n, point.steps, Progress{});
+      if (!made) {
+        return made.error();
+      }
+      front.points.push_back({stated(point.size), point.isOptimal, point.bound / Rational(divisor),
+                              std::move(point.how), static_cast<std::int64_t>(point.refuted.size()),
+                              static_cast<std::int64_t>(point.open.size()), *std::move(made)});
+    }
+    return front;
+  } catch (const CancelledError&) {
+    return Error{ErrorCode::cancelled, "interrupted"};
+  } catch (const OverflowError& error) {
+    return Error{ErrorCode::overflow, error.what(), "use numbers with fewer digits, or a larger unit"};
+  }
+}
+
+}  // namespace coppice::synth

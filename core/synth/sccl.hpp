@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "schedule/collective_table.hpp"
+#include "schedule/step_schedule.hpp"
+#include "synth/sat.hpp"
+#include "synth/topology.hpp"
+
+/// Synthesis of step schedules: one size, or the whole front of steps against rounds per chunk.
+namespace coppice::synth {
+
+/// How people state a size. Chunks count per rank (allgather, gather, allreduce in slots), of the root (broadcast,
+/// reduce, scatter), per rank and in multiples of the ranks (alltoall, reduce_scatter), or of the whole table in
+/// multiples of its rows (custom).
+struct StatedSize {
+  std::int64_t chunks = 0;
+  std::int64_t steps = 0;
+  std::int64_t rounds = 0;
+};
+
+struct SynthesisOptions {
+  UnitChoice unit = {};
+  double seconds = 60;
+  std::uint64_t seed = 1;
+  bool isDirect = false;  ///< allreduce: only in one piece, not as reduce_scatter and allgather
+};
+
+struct Synthesis {
+  Verdict verdict = Verdict::unknown;
+  std::string reason;
+  std::optional<schedule::StepSchedule> schedule;  ///< where sat; unverified
+  double seconds = 0;
+  Rational unit;  ///< GB/s, as used
+};
+
+/// Decides one size. Errors: badUsage naming the option (a number below 1, chunks that are no multiple, a bad unit),
+/// those of topologyOf, problemOf and scheduleOf; cancelled; overflow.
+Result<Synthesis> synthesize(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal,
+                             const StatedSize& size, const SynthesisOptions& options, const Progress& progress);
+
+struct StatedPoint {
+  StatedSize size;
+  bool isOptimal = false;  ///< no schedule of this many steps has a lower R/C, whatever its chunks
+  Rational bound;          ///< proved bound on R/C for this number of steps
+  std::string how;
+  std::int64_t refuted = 0;  ///< sizes of better ratios that were proved impossible
+  std::int64_t open = 0;     ///< sizes of better ratios without an answer
+  schedule::StepSchedule schedule;
+};
+
+struct StatedFront {
+  std::vector<StatedPoint> points;
+  std::int64_t leastSteps = 0;
+  Rational leastRatio;             ///< bound on R/C over all numbers of steps
+  bool isLeastRatioExact = false;  ///< the relaxation reaches it
+  bool isComplete = false;         ///< the last point has the least ratio
+  bool isCutOff = false;           ///< time limit or cancel
+  Rational unit;
+};
+
+struct Candidate {
+  StatedSize size;
+  Verdict verdict = Verdict::unknown;
+  std::string reason;
+  double seconds = 0;
+};
+
+struct FrontLimits {
+  std::int64_t maxSteps = 0;   ///< 0 = four more than the least
+  std::int64_t maxChunks = 0;  ///< 0 = 32 in each class
+};
+
+/// The front. A cancel keeps what was found (isCutOff). For allreduce, schedules in halves and in one piece together;
+/// optimal then says that no allreduce has a lower R/C. Errors: as synthesize(), but cancelled.
+Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal,
+                                    const FrontLimits& limits, const SynthesisOptions& options,
+                                    const std::function<void(const Candidate&)>& onCandidate, const Progress& progress);
+
+}  // namespace coppice::synth

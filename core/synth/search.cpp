@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "synth/search.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "synth/pull.hpp"
+#include "synth/single_flow.hpp"
+#include "synth/split.hpp"
+
+namespace coppice::synth {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// One linear program may take this long, and this share of the time that is left.
+constexpr milliseconds kLongestProgram{8000};
+constexpr int kProgramShare = 3;
+/// Choosing rounds takes at most this share of the time left.
+constexpr int kShareOfChoices = 4;
+/// Choices of rounds that are tried one by one; with more, the solver chooses them.
+constexpr std::size_t kMaxChoices = 6;
+/// Of more choices than that, these are tried beside it.
+constexpr std::size_t kMaxGuesses = 2;
+constexpr int kMaxProgramNodes = 300;
+constexpr int kMaxFlowNodes = 20'000;
+constexpr int kPullTries = 24;
+constexpr std::int64_t kPullWork = 30'000'000;
+constexpr std::int64_t kFirstConflicts = 2'000;
+constexpr std::int64_t kConflictGrowth = 4;
+constexpr std::int64_t kQuickConflicts = 4'000;
+/// Literals of one encoding: some 4 GB at 50 bytes each.
+constexpr std::int64_t kMaxEncoding = 80'000'000;
+
+std::string text(std::int64_t value) {
+  return std::to_string(value);
+}
+
+/// The rounds spread evenly, the longer steps last.
+std::vector<std::int64_t> evenRounds(const Size& size, int turn) {
+  std::vector<std::int64_t> rounds(size.steps, size.rounds / size.steps);
+  const auto rest = static_cast<int>(size.rounds % size.steps);
+  for (int i = 0; i < rest; ++i) {
+    // Different places in each turn.
+    ++rounds[(size.steps - 1 - i + turn) % size.steps];
+  }
+  return rounds;
+}
+
+}  // namespace
+
+Search::Search(Problem problem, std::uint64_t seed, const Progress& progress)
+    : m_problem(std::move(problem)),
+      m_seed(seed),
+      m_progress(progress),
+      m_leastSteps(synth::leastSteps(m_problem)),
+      m_generators(generators(m_problem, progress)) {}
+
+std::string Search::counted(const Size& size) const {
+  return "(" + text(size.n * m_problem.divisor) + ", " + text(size.steps) + ", " + text(size.rounds) + ")";
+}
+
+std::function<bool()> Search::stopAt(Clock::time_point deadline) const {
+  return [this, deadline] { return m_progress.isCancelled() || Clock::now() >= deadline; };
+}
+
+const std::vector<std::vector<Symmetry>>& Search::groups() {
+  if (!m_groups) {
+    m_groups = freeGroups(m_problem, m_progress);
+  }
+  return *m_groups;
+}
+
+/// What each rank must receive and send, over what its links carry.
+Rational Search::simpleRatio() const {
+  const Topology& topology = m_problem.topology;
+  Rational least = 0;
+  for (int node = 0; node < topology.nodes; ++node) {
+    for (const bool isIn : {true, false}) {
+      std::int64_t need = 0;
+      for (const ChunkClass& chunks : m_problem.classes) {
+        const bool isAlone = chunks.pre[node] && std::count(chunks.pre.begin(), chunks.pre.end(), true) == 1;
+        const bool isNeeded = !chunks.pre[node] && chunks.post[node];
+        bool isNeededElsewhere = false;
+        for (int other = 0; isAlone && other < topology.nodes; ++other) {
+          isNeededElsewhere = isNeededElsewhere || (other != node && chunks.post[other]);
+        }
+        need += (isIn ? isNeeded : isNeededElsewhere) ? 1 : 0;
+      }
+      // Every arc counts in full under its tightest limit; limits of several arcs count once.
+      Rational rate = 0;
+      std::vector<int> counted;
+      for (const int arc : isIn ? topology.in[node] : topology.out[node]) {
+        const auto& limits = topology.limitsOf[arc];
+        const bool isCounted = std::any_of(limits.begin(), limits.end(), [&](int limit) {
+          return std::find(counted.begin(), counted.end(), limit) != counted.end();
+        });
+        if (!isCounted) {
+          const int widest = *std::max_element(limits.begin(), limits.end(), [&](int a, int b) {
+            return topology.limits[a].arcs.size() < topology.limits[b].arcs.size();
+          });
+          counted.push_back(widest);
+          rate += topology.limits[widest].perRound;
+        }
+      }
+      if (need > 0 && rate.isPositive()) {
+        least = std::max(least, Rational(need) / rate);
+      }
+    }
+  }
+  return least;
+}
+
+RatioBound Search::ratioBound(int steps, Clock::time_point deadline) {
+  if (const auto known = m_bounds.find(steps); known != m_bounds.end()) {
+    return known->second;
+  }
+  RatioBound bound{simpleRatio(), false, false};
+  const auto left = (deadline - Clock::now()) / kProgramShare;
+  const auto end = Clock::now() + std::min<Clock::duration>(left, kLongestProgram);
+  // The program is the same for any number of rounds up to scale.
+  constexpr std::int64_t kRounds = 1;
+  Relaxation program(m_problem, m_generators, steps, kRounds);
+  bool isFinished = false;
+  if (program.isUsable() && !m_problem.requirements.empty()) {
+    if (const auto proved = program.solve(Rational(0), stopAt(end), m_progress)) {
+      isFinished = true;
+      if (proved->chunks.isPositive() && Rational(kRounds) / proved->chunks >= bound.ratio) {
+        bound = {Rational(kRounds) / proved->chunks, proved->isTight, true};
+      }
+    }
+  }
+  throwIfCancelled(m_progress);
+  if (isFinished || !program.isUsable()) {
+    m_bounds[steps] = bound;
+  }
+  return bound;
+}
+
+Decision Search::accept(const Size& size, Steps steps, std::string how) {
+  std::int64_t rounds = std::accumulate(steps.rounds.begin(), steps.rounds.end(), std::int64_t{0});
+  steps.rounds.back() += size.rounds - rounds;
+  if (auto fault = faultOf(m_problem, size.n, steps)) {
+    // A wrong answer of the search itself: never passed on.
+    return {Verdict::unknown, "internal: the schedule found is wrong: " + *fault, {}};
+  }
+  m_found.insert_or_assign(size, steps);
+  return {Verdict::sat, std::move(how), std::move(steps)};
+}
+
+std::optional<Decision> Search::refused(const Size& size, Clock::time_point deadline) {
+  if (size.rounds < size.steps) {
+    return Decision{Verdict::unsat,
+                    "every step takes at least one round, and " + text(size.rounds) + " rounds are fewer than " +
+                        text(size.steps) + " steps",
+                    {}};
+  }
+  if (size.steps < m_leastSteps) {
+    return Decision{Verdict::unsat,
+                    "a destination is " + text(m_leastSteps) + " hops from its nearest source, so fewer than " +
+                        text(m_leastSteps) + " steps cannot reach it",
+                    {}};
+  }
+  for (const auto& [known, reason] : m_refuted) {
+    // What does not fit does not fit into fewer rounds, nor with more chunks.
+    if (known.steps == size.steps && known.rounds >= size.rounds && known.n <= size.n) {
+      return Decision{Verdict::unsat, known == size ? reason : counted(known) + " is impossible: " + reason, {}};
+    }
+  }
+  if (const Rational simple = simpleRatio(); Rational(size.rounds) < simple * Rational(size.n)) {
+    return Decision{Verdict::unsat,
+                    "the links of one rank carry what it must send or receive in no less than R/C = " +
+                        countedRatio(simple).toString(),
+                    {}};
+  }
+  if (m_problem.isSingleFlow) {
+    return std::nullopt;  // flows decide
+  }
+  const RatioBound bound = ratioBound(size.steps, deadline);
+  if (bound.isProgram && Rational(size.rounds) < bound.ratio * Rational(size.n)) {
+    return Decision{Verdict::unsat,
+                    "no schedule of " + text(size.steps) + " steps has R/C below " +
+                        countedRatio(bound.ratio).toString() + " (linear program over the fabric in time, exact)",
+                    {}};
+  }
+  return std::nullopt;
+}
+
+std::optional<Decision> Search::fromKnown(const Size& size) {
+  for (const auto& [known, steps] : m_found) {
+    if (known.n < size.n || known.rounds > size.rounds || known.steps > size.steps) {
+      continue;
+    }
+    Steps fewer{steps.rounds, {}};
+    for (Send send : steps.sends) {
+      if (send.chunk % known.n < size.n) {
+        send.chunk = static_cast<int>(send.chunk / known.n * size.n + send.chunk % known.n);
+        fewer.sends.push_back(send);
+      }
+    }
+    std::string how = "from " + counted(known);
+    if (known.steps < size.steps) {
+      fewer.rounds.back() += size.rounds - known.rounds;
+      auto cut = split(m_problem, size.n, fewer, size.steps);
+      if (!cut) {
+        continue;
+      }
+      fewer = *std::move(cut);
+      how += " by splitting steps";
+    }
+    Decision decision = accept(size, std::move(fewer), std::move(how));
+    if (decision.verdict == Verdict::sat) {
+      return decision;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Depth first over boxes of rounds; visit() hears every choice that is left open and ends the search by true.
+Search::RoundChoices Search::roundChoices(const Size& size, std::size_t most,
+                                          const std::function<bool(const std::vector<std::int64_t>&)>& visit,
+                                          Clock::time_point deadline) {
+  struct Box {
+    std::vector<std::int64_t> least;
+    std::vector<std::int64_t> most;
+  };
+  RoundChoices choices;
+  Relaxation program(m_problem, m_generators, size.steps, size.rounds);
+  const bool hasProgram = program.isUsable();
+  const int limit = hasProgram ? kMaxProgramNodes : kMaxFlowNodes;
+  std::vector<Box> stack{
+      {std::vector<std::int64_t>(size.steps, 1), std::vector<std::int64_t>(size.steps, size.rounds - size.steps + 1)}};
+  const auto stop = stopAt(deadline);
+  for (int node = 0; !stack.empty(); ++node) {
+    if (node == limit || stop()) {
+      return choices;
+    }
+    Box box = std::move(stack.back());
+    stack.pop_back();
+    const auto leastSum = std::accumulate(box.least.begin(), box.least.end(), std::int64_t{0});
+    const auto mostSum = std::accumulate(box.most.begin(), box.most.end(), std::int64_t{0});
+    if (leastSum > size.rounds || mostSum < size.rounds) {
+      continue;
+    }
+    for (int step = 0; step < size.steps; ++step) {
+      const std::int64_t before = box.least[step];
+      box.least[step] = std::max(box.least[step], size.rounds - (mostSum - box.most[step]));
+      box.most[step] = std::min(box.most[step], size.rounds - (leastSum - before));
+    }
+    if (hasProgram) {
+      for (int step = 0; step < size.steps; ++step) {
+        program.setRounds(step, box.least[step], box.most[step]);
+      }
+      const auto bound = program.solve(Rational(size.n), stop, m_progress);
+      if (bound && bound->chunks < Rational(size.n)) {
+        continue;
+      }
+    }
+    int widest = 0;
+    for (int step = 1; step < size.steps; ++step) {
+      widest = box.most[step] - box.least[step] > box.most[widest] - box.least[widest] ? step : widest;
+    }
+    if (box.most[widest] == box.least[widest]) {
+      if (visit(box.least)) {
+        choices.open = {box.least};
+        return choices;
+      }
+      choices.open.push_back(box.least);
+      if (choices.open.size() > most) {
+        return choices;
+      }
+      continue;
+    }
+    // What the program chose comes first, the rest of the box after it.
+    const std::int64_t chosen = std::clamp(hasProgram ? static_cast<std::int64_t>(program.rounds(widest) + 0.5)
+                                                      : (box.least[widest] + box.most[widest]) / 2,
+                                           box.least[widest], box.most[widest]);
+    for (const int side : {1, -1, 0}) {
+      Box part = box;
+      part.least[widest] = side > 0 ? chosen + 1 : side < 0 ? box.least[widest] : chosen;
+      part.most[widest] = side > 0 ? box.most[widest] : side < 0 ? chosen - 1 : chosen;
+      if (part.least[widest] <= part.most[widest]) {
+        stack.push_back(std::move(part));
+      }
+    }
+  }
+  choices.isComplete = true;
+  return choices;
+}
+
+Decision Search::byFlow(const Size& size, const Effort& effort) {
+  std::optional<Steps> found;
+  const auto visit = [&](const std::vector<std::int64_t>& rounds) {
+    found = singleFlow(m_problem, size.n, rounds);
+    return found.has_value();
+  };
+  const RoundChoices choices = roundChoices(size, std::numeric_limits<std::size_t>::max(), visit, effort.deadline);
+  if (found) {
+    return accept(size, *std::move(found), "one maximum flow over the steps carries everything");
+  }
+  if (choices.isComplete) {
+    m_refuted[size] = "no choice of rounds per step has a large enough flow (maximum flow over the steps, exact)";
+    return {Verdict::unsat, m_refuted[size], {}};
+  }
+  return {Verdict::unknown, "not every choice of rounds per step was tried within the limits", {}};
+}
+
+std::optional<Decision> Search::byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds,
+                                       const Effort& effort) {
+  const std::int64_t work = Encoding::sizeOf(m_problem, size.n, size.steps, 1);
+  const auto tries = std::clamp<std::int64_t>(kPullWork / std::max<std::int64_t>(1, work), 1, kPullTries);
+  const auto stop = stopAt(effort.deadline);
+  for (int turn = 0; turn < tries && !stop(); ++turn) {
+    const std::vector<std::int64_t> chosen = rounds.empty() ? evenRounds(size, turn) : rounds[turn % rounds.size()];
+    auto steps = pull(m_problem, size.n, chosen, m_seed * kPullTries + turn, stop);
+    if (steps) {
+      Decision decision = accept(size, *std::move(steps), "found by pull, without a solver");
+      if (decision.verdict == Verdict::sat) {
+        return decision;
+      }
+    }
+  }
+  throwIfCancelled(m_progress);
+  return std::nullopt;
+}
+
+/// Solvers for one instance: per choice of rounds and group of symmetries, in turn with growing effort.
+class Search::Attempts {
+public:
+  /// Refuting all boxes from the first decisive one on refutes the instance; those before are guesses.
+  Attempts(Search& search, const Size& size, std::vector<RoundBox> boxes, std::size_t firstDecisive)
+      : m_search(search), m_size(size), m_boxes(std::move(boxes)), m_firstDecisive(firstDecisive) {
+    for (const auto& group : search.groups()) {
+      m_groups.push_back(&group);
+    }
+    m_groups.push_back(nullptr);
+    m_isOut.assign(m_boxes.size() * m_groups.size(), false);
+    m_solvers.resize(m_isOut.size());
+  }
+
+  /// nullopt = nothing more can be tried.
+  std::optional<Verdict> round(std::int64_t conflicts, const std::function<bool()>& stop) {
+    bool isAnyLeft = false;
+    for (std::size_t group = 0; group < m_groups.size(); ++group) {
+      for (std::size_t box = 0; box < m_boxes.size(); ++box) {
+        const std::size_t at = group * m_boxes.size() + box;
+        if (m_isOut[at] || stop()) {
+          isAnyLeft = isAnyLeft || !m_isOut[at];
+          continue;
+        }
+        const Verdict verdict = attempt(at, box, m_groups[group], conflicts, stop);
+        if (verdict == Verdict::sat) {
+          return verdict;
+        }
+        m_isOut[at] = m_isOut[at] || verdict == Verdict::unsat;
+        isAnyLeft = isAnyLeft || !m_isOut[at];
+        const bool isDecisive = m_groups[group] == nullptr && box >= m_firstDecisive;
+        if (verdict == Verdict::unsat && isDecisive && ++m_refuted == m_boxes.size() - m_firstDecisive) {
+          return verdict;
+        }
+      }
+    }
+    return isAnyLeft ? std::optional(Verdict::unknown) : std::nullopt;
+  }
+
+  [[nodiscard]] Steps takeFound() { return std::move(m_found); }
+  [[nodiscard]] std::size_t foundGroup() const { return m_foundGroup; }
+
+private:
+  struct Instance {
+    SatSolver solver;
+    Encoding encoding;
+
+    Instance(const Problem& problem, const Size& size, const RoundBox& box, const std::vector<Symmetry>& group,
+             std::uint64_t seed, const Progress& progress)
+        : solver(seed), encoding(problem, size.n, box, group, solver, progress) {}
+  };
+
+  Verdict attempt(std::size_t at, std::size_t box, const std::vector<Symmetry>* group, std::int64_t conflicts,
+                  const std::function<bool()>& stop) {
+    static const std::vector<Symmetry> kNone;
+    const auto& symmetries = group != nullptr ? *group : kNone;
+    if (!m_solvers[at]) {
+      const auto size = Encoding::sizeOf(m_search.m_problem, m_size.n, m_size.steps, symmetries.size());
+      if (size > kMaxEncoding) {
+        m_isOut[at] = true;
+        return Verdict::unknown;
+      }
+      m_solvers[at] = std::make_unique<Instance>(m_search.m_problem, m_size, m_boxes[box], symmetries, m_search.m_seed,
+                                                 m_search.m_progress);
+    }
+    const Verdict verdict = m_solvers[at]->solver.solve(conflicts, stop);
+    if (verdict == Verdict::sat) {
+      m_found = m_solvers[at]->encoding.decode();
+      m_foundGroup = symmetries.size();
+    }
+    if (verdict != Verdict::unknown) {
+      m_solvers[at].reset();
+    }
+    return verdict;
+  }
+
+  Search& m_search;
+  Size m_size;
+  std::vector<RoundBox> m_boxes;
+  std::size_t m_firstDecisive;
+  std::vector<const std::vector<Symmetry>*> m_groups;
+  std::vector<bool> m_isOut;
+  std::vector<std::unique_ptr<Instance>> m_solvers;
+  std::size_t m_refuted = 0;
+  Steps m_found;
+  std::size_t m_foundGroup = 0;
+};
+
+Decision Search::bySat(const Size& size, const RoundChoices& choices, const Effort& effort) {
+  if (!SatSolver::isAvailable()) {
+    return {Verdict::unknown, "bounds, flows and pull do not decide it, and this build has no CaDiCaL", {}};
+  }
+  std::vector<RoundBox> boxes;
+  const std::size_t listed = std::min(choices.open.size(), choices.isComplete ? kMaxChoices : kMaxGuesses);
+  for (std::size_t i = 0; i < listed; ++i) {
+    boxes.push_back({choices.open[i], choices.open[i], size.rounds});
+  }
+  std::size_t firstDecisive = 0;
+  if (!choices.isComplete) {
+    firstDecisive = boxes.size();
+    const std::vector<std::int64_t> least(size.steps, 1);
+    const std::vector<std::int64_t> most(size.steps, size.rounds - size.steps + 1);
+    boxes.push_back({least, most, size.rounds});
+  }
+  Attempts attempts(*this, size, std::move(boxes), firstDecisive);
+  const auto stop = stopAt(effort.deadline);
+  std::optional<Verdict> verdict = Verdict::unknown;
+  std::int64_t conflicts = kFirstConflicts;
+  while (verdict == Verdict::unknown && !stop()) {
+    verdict = attempts.round(conflicts, stop);
+    conflicts *= kConflictGrowth;
+    if (effort.isQuick && conflicts > kQuickConflicts) {
+      break;
+    }
+  }
+  throwIfCancelled(m_progress);
+  if (verdict == Verdict::sat) {
+    const std::size_t order = attempts.foundGroup();
+    return accept(size, attempts.takeFound(),
+                  order > 1
+                      ? "found by SAT in the quotient by " + text(static_cast<std::int64_t>(order)) + " symmetries"
+                      : "found by SAT");
+  }
+  if (verdict == Verdict::unsat) {
+    m_refuted[size] = "the solver refutes the whole instance (SAT)";
+    return {Verdict::unsat, m_refuted[size], {}};
+  }
+  return {
+      Verdict::unknown, verdict ? "no answer within the time limit" : "the instance is too large for the solver", {}};
+}
+
+std::optional<Decision> Search::fromFewerSteps(const Size& size, const Effort& effort) {
+  for (int steps = m_leastSteps; steps < size.steps; ++steps) {
+    const Size shorter{steps, size.rounds, size.n};
+    Effort quick = effort;
+    quick.isQuick = true;
+    quick.mayUseFewerSteps = false;
+    const Decision decision = decide(shorter, quick);
+    if (decision.verdict != Verdict::sat) {
+      continue;
+    }
+    if (auto cut = split(m_problem, size.n, *decision.found, size.steps)) {
+      Decision longer = accept(size, *std::move(cut), "split from " + counted(shorter) + ", " + decision.reason);
+      if (longer.verdict == Verdict::sat) {
+        return longer;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Decision Search::decide(const Size& size, Clock::time_point deadline) {
+  return decide(size, Effort{false, true, deadline});
+}
+
+Decision Search::decideQuickly(const Size& size, Clock::time_point deadline) {
+  return decide(size, Effort{true, true, deadline});
+}
+
+Decision Search::decide(const Size& size, const Effort& effort) {
+  throwIfCancelled(m_progress);
+  if (auto decision = refused(size, effort.deadline)) {
+    return *std::move(decision);
+  }
+  if (auto decision = fromKnown(size)) {
+    return *std::move(decision);
+  }
+  if (m_problem.isSingleFlow) {
+    return byFlow(size, effort);
+  }
+  if (effort.mayUseFewerSteps) {
+    if (auto decision = fromFewerSteps(size, effort)) {
+      return *std::move(decision);
+    }
+  }
+  if (auto decision = byPull(size, {}, effort)) {
+    return *std::move(decision);
+  }
+  const auto end = Clock::now() + (effort.deadline - Clock::now()) / kShareOfChoices;
+  const RoundChoices choices = roundChoices(
+      size, kMaxChoices, [](const auto&) { return false; }, end);
+  if (choices.isComplete && choices.open.empty()) {
+    m_refuted[size] = "with every choice of rounds per step, fewer chunks fit (linear programs, exact)";
+    return {Verdict::unsat, m_refuted[size], {}};
+  }
+  if (!choices.open.empty() && size.rounds > size.steps) {
+    if (auto decision = byPull(size, choices.open, effort)) {
+      return *std::move(decision);
+    }
+  }
+  return bySat(size, choices, effort);
+}
+
+}  // namespace coppice::synth

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "synth/encoding.hpp"
+#include "synth/problem.hpp"
+#include "synth/relaxation.hpp"
+#include "synth/sat.hpp"
+#include "synth/symmetry.hpp"
+
+namespace coppice::synth {
+
+using Clock = std::chrono::steady_clock;
+
+/// Steps, rounds and chunks of each class.
+struct Size {
+  int steps = 0;
+  std::int64_t rounds = 0;
+  std::int64_t n = 0;
+
+  friend auto operator<=>(const Size&, const Size&) = default;
+};
+
+struct Decision {
+  Verdict verdict = Verdict::unknown;
+  std::string reason;          ///< what proves it, in one sentence
+  std::optional<Steps> found;  ///< where sat; pruned and played
+};
+
+/// A lower bound on rounds per chunk.
+struct RatioBound {
+  Rational ratio;          ///< least R / n, in chunks of each class
+  bool isTight = false;    ///< the relaxation reaches it
+  bool isProgram = false;  ///< by the linear program; else by counting what ranks send and receive
+};
+
+/// Decides instances of one problem and keeps what it learns. Everything it says is unsat is proved: by exact integer
+/// arithmetic on linear programs, by counting, by maximum flow, or by the solver on the whole instance.
+class Search {
+public:
+  /// @param chunkName how people count chunks: C = n * problem.divisor in texts
+  Search(Problem problem, std::uint64_t seed, const Progress& progress);
+
+  [[nodiscard]] const Problem& problem() const { return m_problem; }
+  [[nodiscard]] int leastSteps() const { return m_leastSteps; }
+
+  /// Least R / n of schedules of this many steps; 0 steps = of any number. nullopt: nothing is sent at all. The linear
+  /// program gets as much time as there is until the deadline, but no more than a fixed share.
+  RatioBound ratioBound(int steps, Clock::time_point deadline);
+
+  /// Throws CancelledError, OverflowError.
+  Decision decide(const Size& size, Clock::time_point deadline);
+  /// As decide(), but of quick means only: what is known, bounds, flows, pull and a few conflicts.
+  Decision decideQuickly(const Size& size, Clock::time_point deadline);
+
+  /// All sizes found so far.
+  [[nodiscard]] const std::map<Size, Steps>& found() const { return m_found; }
+
+private:
+  /// Choices of rounds per step that the bounds leave open.
+  struct RoundChoices {
+    std::vector<std::vector<std::int64_t>> open;
+    bool isComplete = false;  ///< all that are open are listed
+  };
+  struct Effort {
+    bool isQuick = false;
+    bool mayUseFewerSteps = true;
+    Clock::time_point deadline;
+  };
+  class Attempts;
+
+  Decision decide(const Size& size, const Effort& effort);
+  std::optional<Decision> refused(const Size& size, Clock::time_point deadline);
+  std::optional<Decision> fromKnown(const Size& size);
+  std::optional<Decision> fromFewerSteps(const Size& size, const Effort& effort);
+  Decision byFlow(const Size& size, const Effort& effort);
+  /// @param rounds choices to try in turn; empty = spread evenly
+  std::optional<Decision> byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds,
+                                 const Effort& effort);
+  Decision bySat(const Size& size, const RoundChoices& choices, const Effort& effort);
+  RoundChoices roundChoices(const Size& size, std::size_t most,
+                            const std::function<bool(const std::vector<std::int64_t>&)>& visit,
+                            Clock::time_point deadline);
+  Decision accept(const Size& size, Steps steps, std::string how);
+  [[nodiscard]] std::string counted(const Size& size) const;
+  [[nodiscard]] Rational countedRatio(const Rational& ratio) const { return ratio / Rational(m_problem.divisor); }
+  [[nodiscard]] std::function<bool()> stopAt(Clock::time_point deadline) const;
+  [[nodiscard]] Rational simpleRatio() const;
+  const std::vector<std::vector<Symmetry>>& groups();
+
+  Problem m_problem;
+  std::uint64_t m_seed;
+  const Progress& m_progress;
+  int m_leastSteps;
+  std::vector<Symmetry> m_generators;
+  std::optional<std::vector<std::vector<Symmetry>>> m_groups;
+  std::map<int, RatioBound> m_bounds;
+  std::map<Size, Steps> m_found;
+  std::map<Size, std::string> m_refuted;
+};
+
+}  // namespace coppice::synth

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "synth/problem.hpp"
+
+namespace coppice::synth {
+
+/// A renaming of the ranks under which the problem stays the same, with what it does to arcs, limits, classes, groups.
+struct Symmetry {
+  std::vector<int> node;
+  std::vector<int> arc;
+  std::vector<int> limit;
+  std::vector<int> chunkClass;
+  std::vector<int> group;
+};
+
+/// The symmetry that a renaming of ranks gives; nullopt where it is none. Arcs between the same two ranks keep their
+/// order, so symmetries that permute parallel routes otherwise are not found.
+[[nodiscard]] std::optional<Symmetry> symmetryOf(const Problem& problem, const std::vector<int>& ranks);
+
+/// Symmetries that generate all that a search with a budget finds (stabilisers along a base of ranks); none = only the
+/// identity. Everything that uses them holds for any set of symmetries. Throws CancelledError.
+[[nodiscard]] std::vector<Symmetry> generators(const Problem& problem, const Progress& progress);
+
+/// Groups of symmetries of which none but the identity fixes a rank, each with all its elements, the largest first:
+/// XOR and rotations of the ranks where they are symmetries, and what a search with a budget composes. Throws
+/// CancelledError.
+[[nodiscard]] std::vector<std::vector<Symmetry>> freeGroups(const Problem& problem, const Progress& progress);
+
+/// Elements 0 .. count-1 joined where a generator maps one to the other; gives each its least equal.
+class Orbits {
+public:
+  explicit Orbits(int count);
+  void join(int a, int b);
+  [[nodiscard]] int least(int element);
+
+private:
+  std::vector<int> m_parent;
+};
+
+}  // namespace coppice::synth

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "synth/topology.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+
+namespace coppice::synth {
+namespace {
+
+using fabric::NodeIndex;
+using fabric::NodeKind;
+
+/// A route as the links it passes, in order.
+using Route = std::vector<int>;
+
+struct TooMany {};
+
+/// Collects the routes that start at one GPU.
+class RouteSearch {
+public:
+  RouteSearch(const fabric::Fabric& fabric, std::size_t room) : m_fabric(fabric), m_room(room) {
+    m_out.resize(fabric.nodeCount());
+    for (int arc = 0; arc < static_cast<int>(fabric.arcs().size()); ++arc) {
+      m_out[fabric.arcs()[arc].tail].push_back(arc);
+    }
+    m_isOn.assign(fabric.nodeCount(), false);
+  }
+
+  /// By the receiving node. Throws TooMany.
+  std::map<NodeIndex, std::vector<Route>> from(NodeIndex gpu) {
+    m_found.clear();
+    m_count = 0;
+    walk(gpu);
+    return std::move(m_found);
+  }
+
+private:
+  void walk(NodeIndex node) {
+    m_isOn[node] = true;
+    for (const int arc : m_out[node]) {
+      const NodeIndex next = m_fabric.arcs()[arc].head;
+      if (m_isOn[next]) {
+        continue;
+      }
+      m_route.push_back(arc);
+      if (m_fabric.nodes()[next].kind == NodeKind::gpu) {
+        if (++m_count > m_room) {
+          throw TooMany{};
+        }
+        m_found[next].push_back(m_route);
+      } else {
+        walk(next);
+      }
+      m_route.pop_back();
+    }
+    m_isOn[node] = false;
+  }
+
+  const fabric::Fabric& m_fabric;
+  std::size_t m_room;
+  std::size_t m_count = 0;
+  std::vector<std::vector<int>> m_out;
+  std::vector<bool> m_isOn;
+  Route m_route;
+  std::map<NodeIndex, std::vector<Route>> m_found;
+};
+
+/// Drops a route where another uses only a part of its links.
+void dropDominated(std::vector<Route>& routes) {
+  std::stable_sort(routes.begin(), routes.end(), [](const Route& a, const Route& b) { return a.size() < b.size(); });
+  std::vector<std::vector<int>> kept;
+  std::vector<Route> result;
+  for (const Route& route : routes) {
+    std::vector<int> sorted = route;
+    std::sort(sorted.begin(), sorted.end());
+    const bool isDominated = std::any_of(kept.begin(), kept.end(), [&](const std::vector<int>& other) {
+      return std::includes(sorted.begin(), sorted.end(), other.begin(), other.end());
+    });
+    if (!isDominated) {
+      kept.push_back(std::move(sorted));
+      result.push_back(route);
+    }
+  }
+  routes = std::move(result);
+}
+
+/// The largest rational that divides both a whole number of times.
+Rational commonDivisor(const Rational& a, const Rational& b) {
+  const std::int64_t denominator = leastCommonMultiple(a.denominator(), b.denominator());
+  const std::int64_t first = checkedMul(a.numerator(), denominator / a.denominator());
+  const std::int64_t second = checkedMul(b.numerator(), denominator / b.denominator());
+  return Rational(std::gcd(first, second), denominator);
+}
+
+Rational defaultUnit(const fabric::Fabric& fabric, const std::vector<bool>& isUsed) {
+  std::optional<Rational> divisor;
+  std::optional<Rational> least;
+  Rational largest = 0;
+  for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
+    if (!isUsed[arc]) {
+      continue;
+    }
+    const Rational b = fabric.arcs()[arc].bandwidth.gigabytesPerSecond();
+    divisor = divisor ? commonDivisor(*divisor, b) : b;
+    least = least ? std::min(*least, b) : b;
+    largest = std::max(largest, b);
+  }
+  return largest / *divisor > Rational(kFinestUnit) ? *least : *divisor;
+}
+
+/// The arcs of each link; links of one set of arcs are merged, and sets that follow from a larger one are left out.
+std::vector<Limit> limitsFrom(const std::vector<std::vector<int>>& arcsOfLink, const std::vector<Rational>& perRound) {
+  std::map<std::vector<int>, Rational> tightest;
+  for (std::size_t link = 0; link < arcsOfLink.size(); ++link) {
+    if (arcsOfLink[link].empty()) {
+      continue;
+    }
+    const auto [found, isNew] = tightest.try_emplace(arcsOfLink[link], perRound[link]);
+    if (!isNew) {
+      found->second = std::min(found->second, perRound[link]);
+    }
+  }
+  std::vector<Limit> all;
+  for (const auto& [arcs, rate] : tightest) {
+    all.push_back({arcs, rate});
+  }
+  std::vector<std::vector<int>> having;
+  for (int i = 0; i < static_cast<int>(all.size()); ++i) {
+    for (const int arc : all[i].arcs) {
+      having.resize(std::max<std::size_t>(having.size(), arc + 1));
+      having[arc].push_back(i);
+    }
+  }
+  std::vector<Limit> kept;
+  for (const Limit& limit : all) {
+    const auto& others = having[limit.arcs.front()];
+    const bool follows = std::any_of(others.begin(), others.end(), [&](int other) {
+      const Limit& larger = all[other];
+      return larger.arcs.size() > limit.arcs.size() && larger.perRound <= limit.perRound &&
+             std::includes(larger.arcs.begin(), larger.arcs.end(), limit.arcs.begin(), limit.arcs.end());
+    });
+    if (!follows) {
+      kept.push_back(limit);
+    }
+  }
+  return kept;
+}
+
+void index(Topology& topology) {
+  topology.out.resize(topology.nodes);
+  topology.in.resize(topology.nodes);
+  topology.limitsOf.resize(topology.arcs.size());
+  for (int arc = 0; arc < static_cast<int>(topology.arcs.size()); ++arc) {
+    topology.out[topology.arcs[arc].from].push_back(arc);
+    topology.in[topology.arcs[arc].to].push_back(arc);
+  }
+  topology.isIntegral = true;
+  for (int limit = 0; limit < static_cast<int>(topology.limits.size()); ++limit) {
+    topology.isIntegral = topology.isIntegral && topology.limits[limit].perRound.isInteger();
+    for (const int arc : topology.limits[limit].arcs) {
+      topology.limitsOf[arc].push_back(limit);
+    }
+  }
+}
+
+std::vector<int> breadthFirst(const Topology& topology, const std::vector<bool>& flagged, bool forward) {
+  std::vector<int> distance(topology.nodes, -1);
+  std::vector<int> queue;
+  for (int node = 0; node < topology.nodes; ++node) {
+    if (flagged[node]) {
+      distance[node] = 0;
+      queue.push_back(node);
+    }
+  }
+  for (std::size_t head = 0; head < queue.size(); ++head) {
+    const int node = queue[head];
+    for (const int arc : forward ? topology.out[node] : topology.in[node]) {
+      const int next = forward ? topology.arcs[arc].to : topology.arcs[arc].from;
+      if (distance[next] < 0) {
+        distance[next] = distance[node] + 1;
+        queue.push_back(next);
+      }
+    }
+  }
+  return distance;
+}
+
+}  // namespace
+
+Result<Topology> topologyOf(const fabric::Fabric& fabric, const UnitChoice& choice) {
+  Topology topology;
+  topology.nodes = fabric.gpuCount();
+  topology.fabricNodes = fabric.nodeCount();
+  topology.gpus.assign(fabric.gpus().begin(), fabric.gpus().end());
+  std::vector<std::vector<int>> arcsOfLink(fabric.arcs().size());
+  std::vector<bool> isUsed(fabric.arcs().size(), false);
+  try {
+    RouteSearch search(fabric, kMaxArcs);
+    for (int rank = 0; rank < topology.nodes; ++rank) {
+      for (auto& [receiver, routes] : search.from(topology.gpus[rank])) {
+        dropDominated(routes);
+        for (const Route& route : routes) {
+          LogicalArc arc{rank, fabric.nodes()[receiver].rank, {topology.gpus[rank]}};
+          for (const int link : route) {
+            arc.nodes.push_back(fabric.arcs()[link].head);
+            arcsOfLink[link].push_back(static_cast<int>(topology.arcs.size()));
+            isUsed[link] = true;
+          }
+          topology.arcs.push_back(std::move(arc));
+        }
+        if (topology.arcs.size() > kMaxArcs) {
+          throw TooMany{};
+        }
+      }
+    }
+  } catch (const TooMany&) {
+    return Error{
+        ErrorCode::limit,
+        "The fabric has more than " + std::to_string(kMaxArcs) + " routes between its GPUs, too many to search",
+        "choose forestcoll, or keep fewer GPUs or switches"};
+  }
+  topology.unit = choice.unit ? *choice.unit : defaultUnit(fabric, isUsed);
+  if (!topology.unit.isPositive()) {
+    return Error{ErrorCode::badUsage, "The unit must be positive", "give a bandwidth in GB/s", {.element = "--unit"}};
+  }
+  std::vector<Rational> perRound;
+  for (std::size_t link = 0; link < fabric.arcs().size(); ++link) {
+    const fabric::Arc& arc = fabric.arcs()[link];
+    const Rational b = arc.bandwidth.gigabytesPerSecond();
+    perRound.push_back(choice.isOneBandwidth ? Rational(1) : b / topology.unit);
+    if (isUsed[link] && perRound.back() < Rational(1)) {
+      return Error{ErrorCode::badUsage,
+                   "The unit of " + topology.unit.toString() + " GB/s is above the bandwidth of the link from " +
+                       inQuotes(fabric.nodes()[arc.tail].id) + " to " + inQuotes(fabric.nodes()[arc.head].id) + ", " +
+                       b.toString() + " GB/s, so that no chunk fits into a round",
+                   "give a unit of at most " + b.toString() + " GB/s",
+                   {.element = "--unit"}};
+    }
+    topology.links.push_back({arc.tail, arc.head, perRound.back()});
+  }
+  topology.limits = limitsFrom(arcsOfLink, perRound);
+  index(topology);
+  return topology;
+}
+
+std::vector<int> distancesFrom(const Topology& topology, const std::vector<bool>& flagged) {
+  return breadthFirst(topology, flagged, true);
+}
+
+std::vector<int> distancesTo(const Topology& topology, const std::vector<bool>& flagged) {
+  return breadthFirst(topology, flagged, false);
+}
+
+}  // namespace coppice::synth

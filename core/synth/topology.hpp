@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/rational.hpp"
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+
+/// Step-synchronous synthesis (Cai et al., Synthesizing Optimal Collective Algorithms, PPoPP 2021).
+namespace coppice::synth {
+
+/// One way to send directly from a GPU to another: over one link, or through switches and NICs.
+struct LogicalArc {
+  fabric::Rank from = 0;
+  fabric::Rank to = 0;
+  std::vector<fabric::NodeIndex> nodes;  ///< from sender to receiver, both included
+};
+
+/// In a step of r rounds at most floor(perRound * r) chunks over these arcs together.
+struct Limit {
+  std::vector<int> arcs;  ///< into Topology::arcs, ascending
+  Rational perRound;
+};
+
+/// A link of the fabric, with what it carries in one round.
+struct PhysicalLink {
+  fabric::NodeIndex tail = 0;
+  fabric::NodeIndex head = 0;
+  Rational perRound;
+};
+
+/// What sends may use: the pair (E, B) of the paper, section 3.2.1. An arc belongs to a limit for each link of its
+/// route; limits that follow from others are left out.
+struct Topology {
+  int nodes = 0;  ///< GPUs
+  std::vector<LogicalArc> arcs;
+  std::vector<Limit> limits;
+  std::vector<std::vector<int>> limitsOf;  ///< by arc, into limits
+  std::vector<std::vector<int>> out;       ///< by rank, into arcs
+  std::vector<std::vector<int>> in;        ///< by rank, into arcs
+  std::vector<PhysicalLink> links;
+  std::vector<fabric::NodeIndex> gpus;  ///< by rank
+  int fabricNodes = 0;
+  Rational unit;            ///< GB/s: the bandwidth that moves one chunk per round
+  bool isIntegral = false;  ///< every perRound is a whole number
+
+  [[nodiscard]] std::int64_t capacity(int limit, std::int64_t rounds) const {
+    return (limits[limit].perRound * Rational(rounds)).floor();
+  }
+};
+
+struct UnitChoice {
+  std::optional<Rational> unit = {};  ///< GB/s; absent = the gcd of the bandwidths, or the least where that is too fine
+  bool isOneBandwidth = false;        ///< every link counts as one unit
+};
+
+/// A unit finer than 1 / this of the largest bandwidth is not chosen by itself.
+inline constexpr std::int64_t kFinestUnit = 16;
+/// More routes than these are refused: the search could not hold their sends.
+inline constexpr std::size_t kMaxArcs = 200'000;
+
+/// Routes are all simple paths through switches and NICs, less those that use all links of another of the same pair.
+/// Errors: badUsage (a unit that is not positive or above the bandwidth of a link), limit (too many routes), overflow.
+Result<Topology> topologyOf(const fabric::Fabric& fabric, const UnitChoice& choice);
+
+/// Hops from the nearest of the flagged ranks along arcs; -1 = not reached.
+[[nodiscard]] std::vector<int> distancesFrom(const Topology& topology, const std::vector<bool>& flagged);
+/// Hops to the nearest of the flagged ranks.
+[[nodiscard]] std::vector<int> distancesTo(const Topology& topology, const std::vector<bool>& flagged);
+
+}  // namespace coppice::synth

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTest>
+
+/// synthesize through the built coppice-cli.
+namespace {
+
+struct Outcome {
+  int code = -1;  ///< -1: it did not exit by itself
+  QByteArray out;
+  QByteArray err;
+
+  [[nodiscard]] QJsonObject json() const { return QJsonDocument::fromJson(out).object(); }
+};
+
+Outcome run(const QStringList& arguments) {
+  constexpr int kTimeoutMilliseconds = 120'000;
+  QProcess process;
+  process.start(QStringLiteral(COPPICE_CLI), arguments);
+  process.closeWriteChannel();
+  Outcome outcome;
+  if (process.waitForFinished(kTimeoutMilliseconds) && process.exitStatus() == QProcess::NormalExit) {
+    outcome.code = process.exitCode();
+  }
+  outcome.out = process.readAllStandardOutput();
+  outcome.err = process.readAllStandardError();
+  return outcome;
+}
+
+QStringList asked(const QString& words) {
+  return QStringList{"synthesize"} + words.split(' ');
+}
+
+}  // namespace
+
+class TestCliSynthesize : public QObject {
+  Q_OBJECT
+
+private slots:
+  void decides_data();
+  void decides();
+  void front();
+  void writesWhatVerifies();
+  void customTable();
+  void generates();
+  void refuses_data();
+  void refuses();
+};
+
+void TestCliSynthesize::decides_data() {
+  QTest::addColumn<QString>("question");
+  QTest::addColumn<QString>("status");
+  QTest::newRow("flow, sat") << "preset:dgx1-v100 -c gather --root 0 --chunks 6 --steps 2 --rounds 7"
+                             << "sat";
+  QTest::newRow("flow, unsat") << "preset:dgx1-v100 -c gather --root 0 --chunks 5 --steps 2 --rounds 6"
+                               << "unsat";
+  QTest::newRow("pull") << "preset:hypercube -c allgather --chunks 3 --steps 3 --rounds 7"
+                        << "sat";
+  QTest::newRow("bound") << "preset:dgx1-v100 -c allgather --chunks 3 --steps 2 --rounds 4"
+                         << "unsat";
+  QTest::newRow("rounds below steps") << "preset:hypercube -c allgather --chunks 1 --steps 4 --rounds 3"
+                                      << "unsat";
+}
+
+void TestCliSynthesize::decides() {
+  QFETCH(QString, question);
+  QFETCH(QString, status);
+  const Outcome outcome = run(asked(question + " --json"));
+  QCOMPARE(outcome.code, status == "sat" ? 0 : 1);
+  QCOMPARE(outcome.json()["status"].toString(), status);
+  QVERIFY(!outcome.json()["reason"].toString().isEmpty());
+  QVERIFY(outcome.json()["seconds"].isDouble());
+}
+
+void TestCliSynthesize::front() {
+  const Outcome outcome = run(asked("preset:dgx1-v100 -c allgather --pareto --json"));
+  QVERIFY2(outcome.code == 0, outcome.err);
+  const QJsonArray points = outcome.json()["front"].toArray();
+  QCOMPARE(points.size(), 2);
+  QCOMPARE(points[1].toObject()["chunks"].toInt(), 6);
+  QCOMPARE(points[1].toObject()["steps"].toInt(), 3);
+  QCOMPARE(points[1].toObject()["rounds"].toInt(), 7);
+  QCOMPARE(points[1].toObject()["optimal"].toBool(), true);
+  QCOMPARE(outcome.json()["least_steps"].toInt(), 2);
+  QCOMPARE(outcome.json()["least_ratio"].toString(), QString("7/6"));
+}
+
+void TestCliSynthesize::writesWhatVerifies() {
+  const QTemporaryDir folder;
+  const QString file = folder.filePath("a.schedule.json");
+  const Outcome made =
+      run(asked("preset:hypercube -c reduce_scatter --chunks 8 --steps 3 --rounds 7 --json -o " + file));
+  QVERIFY2(made.code == 0, made.err + made.out);
+  QCOMPARE(run({"verify", file}).code, 0);
+  const Outcome points = run(asked("preset:hypercube -c allgather --pareto --json -o " + file));
+  QCOMPARE(points.code, 0);
+  QCOMPARE(run({"verify", folder.filePath("a.c3-s3-r7.schedule.json")}).code, 0);
+}
+
+void TestCliSynthesize::customTable() {
+  const QTemporaryDir folder;
+  QFile table(folder.filePath("table.csv"));
+  QVERIFY(table.open(QIODevice::WriteOnly));
+  table.write("chunk,from,to\n# two swap\na,0,2\nb,2,0\nc,0 1,3\n");
+  table.close();
+  const QString question = "preset:ring,gpus=4 --chunks 3 --rounds 2 --json --table " + table.fileName();
+  const Outcome sat = run(asked(question + " --steps 2"));
+  QVERIFY2(sat.code == 0, sat.err + sat.out);
+  QCOMPARE(sat.json()["collective"].toString(), QString("custom"));
+  QCOMPARE(run(asked(question + " --steps 1")).json()["status"].toString(), QString("unsat"));
+  QVERIFY(table.open(QIODevice::WriteOnly));
+  table.write("a,0,2\na,2,9\n");
+  table.close();
+  const Outcome bad = run(asked(question + " --steps 2"));
+  QCOMPARE(bad.code, 2);
+  QVERIFY2(bad.err.contains("table.csv:2"), bad.err);
+}
+
+void TestCliSynthesize::generates() {
+  const Outcome made = run({"generate", "preset:hypercube", "--method", "sccl", "-c", "alltoall", "--json"});
+  QVERIFY2(made.code == 0, made.err + made.out);
+  const Outcome large = run({"generate", "preset:ring,gpus=100", "--method", "sccl", "--json"});
+  QCOMPARE(large.code, 1);
+  QCOMPARE(large.json()["code"].toString(), QString("limit"));
+}
+
+void TestCliSynthesize::refuses_data() {
+  QTest::addColumn<QString>("question");
+  QTest::newRow("no size") << "preset:hypercube -c allgather";
+  QTest::newRow("size and front") << "preset:hypercube -c allgather --pareto --chunks 1";
+  QTest::newRow("no root") << "preset:hypercube -c broadcast --chunks 1 --steps 3 --rounds 3";
+  QTest::newRow("no such root") << "preset:hypercube -c broadcast --root 8 --chunks 1 --steps 3 --rounds 3";
+  QTest::newRow("root of a switch") << "preset:dgx-a100,boxes=1 -c reduce --root nope --chunks 1 --steps 3 --rounds 3";
+  QTest::newRow("no multiple") << "preset:hypercube -c alltoall --chunks 9 --steps 3 --rounds 3";
+  QTest::newRow("no chunk") << "preset:hypercube -c allgather --chunks 0 --steps 3 --rounds 3";
+  QTest::newRow("unit") << "preset:hypercube -c allgather --unit 30 --chunks 1 --steps 3 --rounds 3";
+  QTest::newRow("unit, no number") << "preset:hypercube -c allgather --unit fast --chunks 1 --steps 3 --rounds 3";
+  QTest::newRow("method") << "preset:hypercube --method none -c allgather --pareto";
+  QTest::newRow("time") << "preset:hypercube -c allgather --pareto --time-limit soon";
+  QTest::newRow("direct") << "preset:hypercube -c allgather --pareto --direct";
+}
+
+void TestCliSynthesize::refuses() {
+  QFETCH(QString, question);
+  const Outcome outcome = run(asked(question + " --json"));
+  QCOMPARE(outcome.code, 2);
+  QVERIFY(!outcome.json()["error"].toString().isEmpty());
+  QVERIFY(!outcome.json()["fix"].toString().isEmpty());
+}
+
+QTEST_GUILESS_MAIN(TestCliSynthesize)
+#include "tst_cli_synthesize.moc"
