@@ -30,6 +30,19 @@ void describeAllreduceLimit(const forestcoll::Optimum& optimum, Answer& answer) 
   }
 }
 
+std::string treeCountText(const forestcoll::Optimum& optimum, bool weighted, bool isFree) {
+  std::string text = "  trees       k = " + std::to_string(optimum.treesPerRoot) +
+                     (weighted ? " per unit of amount" : " per root") + ", each carries " +
+                     gigabytes(optimum.scale.inverse()) + " (U = " + optimum.scale.toString() + ")\n";
+  if (isFree && optimum.treesPerRoot != optimum.integralTreesPerRoot) {
+    text += "              " +
+            std::string(optimum.isLeastK ? "the minimum k that reaches the optimum; with whole capacities"
+                                         : "a smaller k than with whole capacities, which") +
+            " it would be " + std::to_string(optimum.integralTreesPerRoot) + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<forestcoll::TiedCuts> cutsOf(const fabric::Fabric& fabric, const forestcoll::Request& request,
@@ -62,12 +75,14 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
   json["algbw_GBps"] = optimum.algbw.toDouble();
   json["busbw"] = bus.toString();
   json["busbw_GBps"] = bus.toDouble();
-  json["k"] = optimum.treesPerRoot;
-  json["U"] = optimum.scale.toString();
-  json["forestcoll_k"] = optimum.integralTreesPerRoot;
-  json["forestcoll_U"] = optimum.integralScale.toString();
-  if (isExact && free == nullptr) {
-    json["least_k"] = optimum.isLeastK;
+  if (!movesShards(request.collective)) {  // no trees
+    json["k"] = optimum.treesPerRoot;
+    json["U"] = optimum.scale.toString();
+    json["forestcoll_k"] = optimum.integralTreesPerRoot;
+    json["forestcoll_U"] = optimum.integralScale.toString();
+    if (isExact && free == nullptr) {
+      json["least_k"] = optimum.isLeastK;
+    }
   }
   json["optimal"] = isExact;
   if (free != nullptr) {
@@ -110,14 +125,8 @@ Answer describeOptimum(const fabric::Fabric& fabric, const forestcoll::Request& 
               counted(tied.count - 1, "other cut") + " equally tight\n";
     }
   }
-  text += "  trees       k = " + std::to_string(optimum.treesPerRoot) +
-          (weighted ? " per unit of amount" : " per root") + ", each carries " + gigabytes(optimum.scale.inverse()) +
-          " (U = " + optimum.scale.toString() + ")\n";
-  if (free == nullptr && optimum.treesPerRoot != optimum.integralTreesPerRoot) {
-    text += "              " +
-            std::string(optimum.isLeastK ? "the minimum k that reaches the optimum; with whole capacities"
-                                         : "a smaller k than with whole capacities, which") +
-            " it would be " + std::to_string(optimum.integralTreesPerRoot) + "\n";
+  if (!movesShards(request.collective)) {
+    text += treeCountText(optimum, weighted, free == nullptr);
   }
   if (request.collective == Collective::allreduce) {
     describeAllreduceLimit(optimum, answer);

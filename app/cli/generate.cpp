@@ -96,7 +96,8 @@ Result<Answer> describeForestColl(const Options& options, const workflow::Option
 }
 
 /// What there is to say of a schedule of any other method: its throughput beside the bound, and its steps.
-Answer describeMethod(const workflow::Generator& method, const fabric::Fabric& fabric, const workflow::Judged& judged) {
+Answer describeMethod(const workflow::Generator& method, const fabric::Fabric& fabric, const workflow::Judged& judged,
+                      bool isWeighted) {
   const workflow::AnySchedule& schedule = judged.made.schedule;
   const Collective collective = schedule::collectiveOf(schedule);
   const Rational& algbw = schedule::algbwOf(schedule);
@@ -123,6 +124,13 @@ Answer describeMethod(const workflow::Generator& method, const fabric::Fabric& f
     answer.text += "  optimum     " +
                    (isOptimal ? std::string("reached\n")
                               : gigabytes(*judged.bound) + "; this is " + percent(algbw, *judged.bound) + " of it\n");
+  }
+  if (judged.made.optimum && !judged.made.optimum->bottlenecks.empty()) {
+    const schedule::Cut& cut = judged.made.optimum->bottlenecks.front();
+    answer.json["bottleneck_cut"] = idsOf(fabric, cut.nodes);
+    answer.json["cut"] = toJson(fabric, collective, cut);
+    answer.json["cut"].erase("nodes");
+    answer.text += "  bottleneck  " + cutSentence(fabric, collective, cut, isWeighted) + "\n";
   }
   if (judged.stepCost) {
     answer.json["steps"] = judged.stepCost->steps;
@@ -186,7 +194,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   const auto* const forest = std::get_if<schedule::Schedule>(&judged->made.schedule);
   auto answer = judged->made.optimum && forest != nullptr
                     ? describeForestColl(options, *values, fabric, *demand, judged->made, *forest, progress)
-                    : Result<Answer>(describeMethod(*method, fabric, *judged));
+                    : Result<Answer>(describeMethod(*method, fabric, *judged, !demand->amounts.empty()));
   if (!answer) {
     return answer.error();
   }
@@ -230,6 +238,7 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
       "  coppice-cli generate cluster.fabric.json -c allreduce --k-max 8 -o ar.forest.json\n"
       "  coppice-cli generate preset:mi250,boxes=2 --gpus 0-7,16-23 -c reduce --root 0 -o r.forest.json\n"
       "  coppice-cli generate preset:mi250,boxes=2 --max-height 6\n"
+      "  coppice-cli generate preset:dgx-a100,boxes=2 -c gather --root b0g3 -o g.schedule.json\n"
       "  coppice-cli generate cluster.fabric.json --sizes pow2 -o ag.forest.json\n"
       "  coppice-cli generate preset:dgx-a100,boxes=128 --max-peers 32 -o large.forest.json");
   auto options = std::make_shared<Options>();
@@ -244,7 +253,8 @@ void addGenerate(CLI::App& app, Invocation& invocation) {
   sub.add_option("--show-trees", options->showTrees, "Print the first N trees with their routes")
       ->check(CLI::Range(0, 1 << 30))
       ->type_name("N");
-  sub.add_option("-o,--output", options->output, "Schedule file (.forest.json) to write; default: none");
+  sub.add_option("-o,--output", options->output,
+                 "Schedule file to write, .forest.json, or .schedule.json for steps; default: none");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {
       return run(*options, invocation.json, progress);

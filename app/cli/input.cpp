@@ -107,13 +107,16 @@ void addFabricOptions(CLI::App& sub, FabricOptions& options) {
 }
 
 void addDemandOptions(CLI::App& sub, workflow::DemandText& options) {
-  sub.add_option("-c,--collective", options.collective, "allgather, reduce_scatter, allreduce, broadcast or reduce")
+  sub.add_option(
+         "-c,--collective", options.collective,
+         "allgather, reduce_scatter, allreduce, broadcast or reduce; generate, optimum: also gather, scatter and "
+         "alltoall")
       ->capture_default_str();
-  sub.add_option("--root", options.root, "broadcast, reduce: the root, by id or rank");
+  sub.add_option("--root", options.root, "broadcast, reduce, gather, scatter: the root, by id or rank");
   sub.add_option(
       "--amounts", options.amounts,
-      "allgather, reduce_scatter: relative data of each rank, as in 1,1,2,0; or by GPU, as in b0g3=2,b1*=0, where "
-      "the others have 1");
+      "allgather, reduce_scatter, gather, scatter: relative data of each rank, as in 1,1,2,0; or by GPU, as in "
+      "b0g3=2,b1*=0, where the others have 1");
 }
 
 void addOptions(CLI::App& sub, const std::vector<workflow::Option>& options, workflow::Values& values,
@@ -150,10 +153,10 @@ Result<forestcoll::Request> makeRequest(const fabric::Fabric& fabric, const work
   if (!demand) {
     return demand.error();
   }
-  if (!parseForestCollective(toString(demand->collective))) {
+  if (!parseForestCollective(toString(demand->collective)) && !movesShards(demand->collective)) {
     return workflow::optionError("collective",
                                  "the bound of " + std::string(toString(demand->collective)) + " is not known",
-                                 "use allgather, reduce_scatter, allreduce, broadcast or reduce");
+                                 "use allgather, reduce_scatter, allreduce, broadcast, reduce, gather or scatter");
   }
   forestcoll::Request request = workflow::requestOf(*demand);
   const Outcome limited = workflow::readTreeLimits(*values, request);

@@ -27,6 +27,12 @@ Result<LoadedLive> loadLive(const FabricOptions& fabric, const workflow::DemandT
   if (!request) {
     return request.error();
   }
+  if (movesShards(request->collective)) {
+    return workflow::optionError(
+        "collective",
+        "what changes of the fabric do to " + std::string(toString(request->collective)) + " is not known",
+        "use allgather, reduce_scatter, allreduce, broadcast or reduce, or ask optimum twice");
+  }
   auto live = live::LiveBound::create(loaded->fabric, *request, progress);
   if (!live) {
     return live.error();

@@ -7,6 +7,9 @@
 #include "forestcoll/forestcoll.hpp"
 #include "input.hpp"
 #include "text.hpp"
+#include "workflow/alltoall_method.hpp"
+#include "workflow/clock.hpp"
+#include "workflow/options.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -17,10 +20,59 @@ struct Options {
   workflow::Values limits;
 };
 
+/// No cut need be reached here: the rate that lengths prove, and whether routes are known that reach it.
+Result<Report> alltoallOptimum(const Options& options, const workflow::LoadedFabric& loaded, const Progress& progress) {
+  const fabric::Fabric& fabric = loaded.fabric;
+  if (const auto demand = workflow::readDemand(fabric, options.demand); !demand) {
+    return demand.error();
+  }
+  if (!options.limits.empty()) {
+    return workflow::optionError(options.limits.begin()->first, "it is about trees, and alltoall has none",
+                                 "leave it out");
+  }
+  workflow::Clock clock;
+  const auto optimum = workflow::verifiedAlltoall(fabric, {}, progress);
+  if (!optimum) {
+    return optimum.error();
+  }
+  const double seconds = clock.lap();
+  const Rational algbw = optimum->upper * Rational(optimum->gpuCount);
+  const Rational reached = optimum->lower * Rational(optimum->gpuCount);
+  const Rational bus = busbw(Collective::alltoall, algbw, optimum->gpuCount);
+  Report report;
+  Json& json = report.json;
+  json["ok"] = true;
+  json["fabric"] = fabric.name();
+  json["digest"] = fabric.digest();
+  json["collective"] = toString(Collective::alltoall);
+  json["gpus"] = optimum->gpuCount;
+  json["status"] = optimum->isExact() ? "exact" : "upper_limit";
+  json["optimal"] = optimum->isExact();
+  json["algbw"] = algbw.toString();
+  json["algbw_GBps"] = algbw.toDouble();
+  json["lower_algbw"] = reached.toString();
+  json["lower_algbw_GBps"] = reached.toDouble();
+  json["busbw"] = bus.toString();
+  json["busbw_GBps"] = bus.toDouble();
+  json["import_findings"] = toJson(loaded.findings);
+  json["seconds"] = seconds;
+  report.text =
+      "alltoall " +
+      (optimum->isExact() ? gigabytes(algbw) + ", the exact optimum\n"
+                          : "at most " + gigabytes(algbw) + "; routes are known for " + gigabytes(reached) + "\n") +
+      "  fabric      " + named(fabric.name()) + ", " + counted(optimum->gpuCount, "GPU") + "\n  busbw       " +
+      gigabytes(bus) + " as nccl-tests counts it\n" + "  limited by  coppice-cli alltoall lists the links\n" +
+      lines(loaded.findings) + "  time        " + duration(seconds) + "\n";
+  return report;
+}
+
 Result<Report> run(const Options& options, const Progress& progress) {
   const auto loaded = loadFabric(options.fabric, progress);
   if (!loaded) {
     return loaded.error();
+  }
+  if (parseCollective(options.demand.collective) == Collective::alltoall) {
+    return alltoallOptimum(options, *loaded, progress);
   }
   const auto request = makeRequest(loaded->fabric, options.demand, options.limits);
   if (!request) {
@@ -58,7 +110,9 @@ void addOptimum(CLI::App& app, Invocation& invocation) {
       addSubcommand(app, invocation, "optimum", "The exact best throughput of a collective, and what limits it",
                     "  coppice-cli optimum examples/2x-dgx-a100.fabric.json\n"
                     "  coppice-cli optimum preset:mi250,boxes=2 --k 3\n"
-                    "  coppice-cli optimum cluster.fabric.json --collective broadcast --root b0g0 --json");
+                    "  coppice-cli optimum cluster.fabric.json --collective broadcast --root b0g0 --json\n"
+                    "  coppice-cli optimum preset:dgx-a100,boxes=2 -c gather --root b0g0\n"
+                    "  coppice-cli optimum preset:dgx-a100,boxes=2 -c alltoall");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);

@@ -153,7 +153,8 @@ namespace {
 /// Whether the cut counts what leaves S; reductions count what enters it, and an allreduce has a cut of either half.
 bool countsLeaving(const fabric::Fabric& fabric, Collective collective, const schedule::Cut& cut) {
   if (collective != Collective::allreduce) {
-    return collective == Collective::allgather || collective == Collective::broadcast;
+    return collective == Collective::allgather || collective == Collective::broadcast ||
+           collective == Collective::gather;
   }
   std::vector<char> inside(static_cast<std::size_t>(fabric.nodeCount()), 0);
   for (const fabric::NodeIndex node : cut.nodes) {
@@ -174,6 +175,7 @@ std::string cutSentence(const fabric::Fabric& fabric, Collective collective, con
   std::string subject;
   switch (collective) {
     case Collective::allgather:
+    case Collective::gather:
       subject = weighted ? "shards of weight " + std::to_string(cut.demand) + " must leave"
                          : (cut.demand == 1 ? "1 GPU must send its shard out"
                                             : counted(cut.demand, "GPU") + " must send their shards out");
@@ -196,11 +198,10 @@ std::string cutSentence(const fabric::Fabric& fabric, Collective collective, con
     case Collective::reduce:
       subject = "the root's sum must come in";
       break;
-    case Collective::gather:
-      subject = "the other GPUs' shards must come in";
-      break;
     case Collective::scatter:
-      subject = "the other GPUs' shards must go out";
+      subject = weighted ? "shards of weight " + std::to_string(cut.demand) + " must come in"
+                         : (cut.demand == 1 ? "1 GPU must receive its shard"
+                                            : counted(cut.demand, "GPU") + " must receive their shards");
       break;
     case Collective::alltoall:
     case Collective::custom:

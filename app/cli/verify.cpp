@@ -10,6 +10,7 @@
 #include "command.hpp"
 #include "heights_text.hpp"
 #include "input.hpp"
+#include "io/collective_file.hpp"
 #include "io/forest_json.hpp"
 #include "io/schedule_json.hpp"
 #include "io/tree_xml.hpp"
@@ -32,6 +33,7 @@ struct Options {
   std::string fabric = {};
   std::string collective = {};
   int multiprocessors = 108;
+  std::string goal = {};
   bool isEdgeByEdge = false;
 };
 
@@ -60,6 +62,38 @@ Report report(const std::string& file, const char* kind, bool ok, std::string_vi
   }
   report.text = oneLine(inputName(file)) + (ok ? ": verified" : ": NOT verified") + "\n";
   return report;
+}
+
+/// Whether a sound schedule does what a table of shards asks for; judged alone it does what its own file asks for.
+Outcome judgeGoal(const Options& options, const fabric::Fabric& fabric, const schedule::CollectiveTable& table,
+                  Report& report) {
+  if (options.goal.empty()) {
+    return Done{};
+  }
+  const auto text = readText(options.goal, io::kMaxForestBytes);
+  if (!text) {
+    return text.error();
+  }
+  const auto wanted = io::readCollectiveTable(*text, inputName(options.goal), fabric);
+  if (!wanted) {
+    return wanted.error();
+  }
+  const std::string difference = schedule::differenceFrom(*wanted, table);
+  report.json["goal"] = options.goal;
+  report.json["meets_goal"] = difference.empty();
+  if (difference.empty()) {
+    report.text += "  goal        that of " + oneLine(options.goal) + "\n";
+    return Done{};
+  }
+  const std::string reason = "it is not the collective of " + inputName(options.goal) + ": " + difference;
+  report.text += "  goal        " + oneLine(reason) + "\n";
+  if (report.json["ok"] == true) {
+    report.json["ok"] = false;
+    report.json["reason"] = reason;
+    report.failure = inputName(options.file) + ": not verified: " + reason;
+    report.text.replace(0, report.text.find('\n'), oneLine(inputName(options.file)) + ": NOT verified");
+  }
+  return Done{};
 }
 
 Report scheduleReport(const std::string& file, const char* kind, const fabric::Fabric& fabric,
@@ -130,6 +164,11 @@ Result<Report> verifyStepSchedule(const Options& options, const std::string& tex
                          loaded->fabric.gpuCount(), judged->findings);
   if (judged->ok) {
     describeJudged(loaded->fabric, *judged, result);
+  }
+  const Outcome compared =
+      judgeGoal(options, loaded->fabric, std::get<schedule::StepSchedule>(judged->schedule).goal, result);
+  if (!compared) {
+    return compared.error();
   }
   result.json["findings"] = toJson(judged->findings);
   result.text += lines(judged->findings);
@@ -231,6 +270,10 @@ Result<Report> run(const Options& options, const Progress& progress) {
   }
   const auto started = std::chrono::steady_clock::now();
   const ScheduleFileKind kind = kindOf(*text);
+  if (!options.goal.empty() && kind != ScheduleFileKind::steps) {
+    return workflow::optionError("goal", "only step schedules have a table of shards to compare",
+                                 "give a .schedule.json file, or leave it out");
+  }
   auto result = kind == ScheduleFileKind::forest  ? verifyForest(options, *text, progress)
                 : kind == ScheduleFileKind::steps ? verifyStepSchedule(options, *text, progress)
                 : kind == ScheduleFileKind::trees ? verifyTrees(options, *text, progress)
@@ -251,6 +294,7 @@ void addVerify(CLI::App& app, Invocation& invocation) {
                     "  coppice-cli verify allgather.forest.json\n"
                     "  coppice-cli verify allgather.xml --runtime msccl-executor-nccl\n"
                     "  coppice-cli verify broadcast.xml --root 3 --json\n"
+                    "  coppice-cli verify halo.schedule.json --goal halo.csv\n"
                     "  coppice-cli verify trees.xml --fabric cluster.fabric.json");
   auto options = std::make_shared<Options>();
   sub.add_option("file", options->file, "File to verify; - for standard input")->required();
@@ -262,6 +306,8 @@ void addVerify(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   sub.add_option("--fabric", options->fabric, "Tree XML: its fabric");
+  sub.add_option("--goal", options->goal,
+                 "Step schedules: a table of shards (JSON or CSV) that the schedule must meet");
   sub.add_flag("--edge-by-edge", options->isEdgeByEdge,
                "Schedules of very large fabrics: check every edge of every tree, not only the trees of rank 0 and the "
                "symmetries of the fabric");

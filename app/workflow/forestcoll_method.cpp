@@ -105,8 +105,36 @@ Outcome prune(const fabric::Fabric& fabric, schedule::Schedule& schedule, const 
   return Done{};
 }
 
+/// Options that shape trees say nothing about shards on their ways to or from one root.
+Outcome refuseTreeOptions(Collective collective, const OptionValues& values) {
+  for (const Option& option : forestCollOptions()) {
+    if (option.kind == OptionKind::flag ? values.flag(option.name) : values.text(option.name) != option.defaultText) {
+      return optionError(option.name, "it is about trees, and " + std::string(toString(collective)) + " has none",
+                         "leave it out");
+    }
+  }
+  return Done{};
+}
+
+Result<Made> routeShards(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                         const Progress& progress) {
+  if (const Outcome refused = refuseTreeOptions(demand.collective, values); !refused) {
+    return refused.error();
+  }
+  auto routed = forestcoll::routeShards(fabric, requestOf(demand), progress);
+  if (!routed) {
+    return routed.error();
+  }
+  return Made{.schedule = std::move(routed->schedule),
+              .seconds = std::move(routed->seconds),
+              .optimum = std::move(routed->optimum)};
+}
+
 Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
                       const Progress& progress) {
+  if (movesShards(demand.collective)) {
+    return routeShards(fabric, demand, values, progress);
+  }
   Clock clock;
   auto request = forestCollRequest(demand, values);
   if (!request) {
@@ -164,12 +192,16 @@ Result<forestcoll::Request> forestCollRequest(const Demand& demand, const Option
 }
 
 Generator forestCollMethod() {
-  return {.id = kDefaultMethod,
-          .title = "ForestColl",
-          .description = "Spanning trees that reach the exact optimum",
-          .collectives = {kForestCollectives.begin(), kForestCollectives.end()},
-          .options = forestCollOptions(),
-          .generate = generate};
+  std::vector<Collective> collectives(kForestCollectives.begin(), kForestCollectives.end());
+  collectives.push_back(Collective::gather);
+  collectives.push_back(Collective::scatter);
+  return {
+      .id = kDefaultMethod,
+      .title = "ForestColl",
+      .description = "Spanning trees that reach the exact optimum; for gather and scatter, optimal routes of shards",
+      .collectives = std::move(collectives),
+      .options = forestCollOptions(),
+      .generate = generate};
 }
 
 }  // namespace coppice::workflow

@@ -28,8 +28,8 @@ using schedule::AnySchedule;
 /// What a schedule is made for.
 struct Demand {
   Collective collective = Collective::allgather;
-  std::optional<fabric::Rank> root = {};   ///< broadcast and reduce
-  std::vector<std::int64_t> amounts = {};  ///< relative data of each rank (allgather, reduce_scatter); empty = equal
+  std::optional<fabric::Rank> root = {};   ///< broadcast, reduce, gather and scatter
+  std::vector<std::int64_t> amounts = {};  ///< relative data of each rank, where hasAmounts(); empty = equal
 };
 
 /// What a method made.
@@ -50,7 +50,7 @@ struct Generator {
   std::string description;  ///< one sentence
   std::vector<Collective> collectives;
   std::vector<Option> options = {};
-  ScheduleForm form = ScheduleForm::forest;
+  ScheduleForm form = ScheduleForm::forest;  ///< of kForestCollectives; gather, scatter and alltoall are steps
   /// Makes a schedule, unverified. Errors: badUsage as optionError(); those of core.
   std::function<Result<Made>(const fabric::Fabric&, const Demand&, const OptionValues&, const Progress&)> generate;
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "verify/bound_check.hpp"
 #include "verify/step_verifier.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/request.hpp"
@@ -39,6 +40,27 @@ Outcome verifyForest(const fabric::Fabric& fabric, Judged& judged, const Progres
   return Done{};
 }
 
+/// That of a gather or scatter is one max flow to prove.
+Outcome proveBoundOfSteps(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule, Judged& judged,
+                          const Progress& progress) {
+  auto bound = judged.made.optimum ? Result<std::optional<Rational>>(judged.made.optimum->algbw)
+                                   : boundOf(fabric, judged.made.schedule, progress);
+  if (!bound) {
+    return bound.error();
+  }
+  judged.bound = *bound;
+  if (judged.bound && movesShards(schedule.goal.collective())) {
+    const verify::RateVerdict proof = verify::proveShardRate(fabric, schedule.goal, *judged.bound);
+    if (proof.proof != verify::RateProof::exact) {
+      return Error{ErrorCode::verification, "the bound " + judged.bound->toString() + " GB/s of the " +
+                                                std::string(toString(schedule.goal.collective())) +
+                                                " did not pass the verifier"};
+    }
+    judged.verdict.boundProved = true;
+  }
+  return Done{};
+}
+
 Outcome verifySteps(const fabric::Fabric& fabric, Judged& judged, const Progress& progress) {
   const auto& schedule = std::get<schedule::StepSchedule>(judged.made.schedule);
   progress.report("verifying", 0);
@@ -53,12 +75,7 @@ Outcome verifySteps(const fabric::Fabric& fabric, Judged& judged, const Progress
   judged.verdict.ok = true;
   judged.verdict.algbw = schedule.algbw;
   judged.verdict.findings = std::move(verdict->findings);
-  auto bound = boundOf(fabric, judged.made.schedule, progress);
-  if (!bound) {
-    return bound.error();
-  }
-  judged.bound = *bound;
-  return Done{};
+  return proveBoundOfSteps(fabric, schedule, judged, progress);
 }
 
 }  // namespace
@@ -126,7 +143,7 @@ Result<std::optional<Rational>> boundOf(const fabric::Fabric& fabric, const AnyS
   }
   const schedule::CollectiveTable& goal = std::get<schedule::StepSchedule>(schedule).goal;
   const Collective collective = goal.collective();
-  if (std::find(kForestCollectives.begin(), kForestCollectives.end(), collective) == kForestCollectives.end()) {
+  if (!parseForestCollective(toString(collective)) && !movesShards(collective)) {
     return std::optional<Rational>();
   }
   const auto optimum = forestcoll::optimum(fabric,

@@ -18,14 +18,14 @@ constexpr std::chrono::milliseconds kQuickProofOnly(-1);
 }  // namespace
 
 bool hasAmounts(Collective collective) {
-  return collective == Collective::allgather || collective == Collective::reduceScatter;
+  return collective == Collective::allgather || collective == Collective::reduceScatter || movesShards(collective);
 }
 
 Result<Collective> readCollective(const std::string& text) {
   const auto collective = parseCollective(text);
   if (!collective) {
     return optionError("collective", inQuotes(text) + " is not a collective",
-                       "use allgather, reduce_scatter, allreduce, broadcast or reduce");
+                       "use allgather, reduce_scatter, allreduce, broadcast, reduce, gather, scatter or alltoall");
   }
   return *collective;
 }
@@ -39,7 +39,8 @@ Result<Demand> readDemand(const fabric::Fabric& fabric, const DemandText& text) 
   demand.collective = *collective;
   const std::string word(toString(*collective));
   if (!isRooted(*collective) && !text.root.empty()) {
-    return optionError("root", word + " has no root", "leave --root out, or ask for broadcast or reduce");
+    return optionError("root", word + " has no root",
+                       "leave --root out, or ask for broadcast, reduce, gather or scatter");
   }
   if (isRooted(*collective)) {
     if (text.root.empty()) {
@@ -54,7 +55,7 @@ Result<Demand> readDemand(const fabric::Fabric& fabric, const DemandText& text) 
   if (!text.amounts.empty()) {
     if (!hasAmounts(*collective)) {
       return optionError("amounts", word + " has no shares",
-                         "leave --amounts out, or ask for allgather or reduce_scatter");
+                         "leave --amounts out, or ask for allgather, reduce_scatter, gather or scatter");
     }
     auto amounts = forestcoll::parseAmounts(fabric, text.amounts);
     if (!amounts) {

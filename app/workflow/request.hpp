@@ -13,7 +13,7 @@
 /// What is asked of a fabric, as a person writes it. Bad options are errors as optionError() makes them.
 namespace coppice::workflow {
 
-/// allgather and reduce_scatter: each GPU may have its own amount of data.
+/// allgather, reduce_scatter, gather and scatter: each GPU may have its own amount of data.
 [[nodiscard]] bool hasAmounts(Collective collective);
 
 struct DemandText {

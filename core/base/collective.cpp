@@ -51,6 +51,10 @@ bool isRooted(Collective collective) {
          collective == Collective::scatter;
 }
 
+bool movesShards(Collective collective) {
+  return collective == Collective::gather || collective == Collective::scatter;
+}
+
 bool reduces(Collective collective) {
   return collective == Collective::allreduce || collective == Collective::reduceScatter ||
          collective == Collective::reduce;

@@ -23,6 +23,8 @@ inline constexpr std::array kForestCollectives{Collective::allgather, Collective
 
 /// One rank alone gives or gets the whole.
 [[nodiscard]] bool isRooted(Collective collective);
+/// Each rank's own data goes to the root, or comes from it: gather and scatter.
+[[nodiscard]] bool movesShards(Collective collective);
 /// The data of the ranks are reduced. Not known for custom: false.
 [[nodiscard]] bool reduces(Collective collective);
 

@@ -2,7 +2,6 @@
 #include "forestcoll/forestcoll.hpp"
 
 #include <algorithm>
-#include <new>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -10,11 +9,14 @@
 #include "base/checked.hpp"
 #include "fabric/balance.hpp"
 #include "forestcoll/fixed_k.hpp"
+#include "forestcoll/guarded.hpp"
 #include "forestcoll/least_k.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/optimality.hpp"
 #include "forestcoll/packing/growth.hpp"
 #include "forestcoll/packing/height_cap.hpp"
+#include "forestcoll/single_root/shard_bound.hpp"
+#include "forestcoll/single_root/shard_routes.hpp"
 #include "lp/allreduce_bound.hpp"
 #include "lp/balance.hpp"
 
@@ -603,37 +605,15 @@ Rational reachedBy(const schedule::Schedule& schedule) {
   return inverse.inverse();
 }
 
-template <typename T, typename Work>
-Result<T> guarded(const Request& request, Work&& work) {
-  try {
-    return work();
-  } catch (const Failure& failure) {
-    return failure.error;
-  } catch (const OverflowError&) {
-    if (request.fixedK) {
-      return Error{ErrorCode::overflow,
-                   "k = " + std::to_string(*request.fixedK) +
-                       " times the fabric's numbers leaves the range in which results are proven exact",
-                   "use a smaller k, or bandwidths with fewer digits"};
-    }
-    if (!request.amounts.empty()) {
-      return Error{ErrorCode::overflow,
-                   "the amounts times the fabric's numbers leave the range in which results are proven exact",
-                   "use smaller amounts, or bandwidths with fewer digits"};
-    }
-    return Error{ErrorCode::overflow, "the fabric's numbers leave the range in which results are proven exact",
-                 "use bandwidths with fewer digits or a common divisor"};
-  } catch (const CancelledError&) {
-    return Error{ErrorCode::cancelled, "cancelled"};
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::limit, "out of memory", "allow more memory, store the trees by parts, or use a smaller k"};
-  }
-}
-
 }  // namespace
 
 Result<Optimum> optimum(const Fabric& fabric, const Request& request, const Progress& progress) {
   return guarded<Optimum>(request, [&] {
+    if (movesShards(request.collective)) {
+      const ShardProblem problem = shardProblem(fabric, request);
+      const Rational ratio = worstShardCut(problem, progress).value();
+      return shardOptimum(problem, ratio, tightShardCuts(problem, ratio, progress));
+    }
     const Plans plans = makePlans(fabric, transposeIfNeeded(fabric, request), request, progress);
     Optimum result = summarise(fabric, plans);
     addAllreduceLimit(fabric, request, boundOf(plans), result, progress);
@@ -643,6 +623,10 @@ Result<Optimum> optimum(const Fabric& fabric, const Request& request, const Prog
 
 Result<Generated> generate(const Fabric& fabric, const Request& request, const Progress& progress) {
   return guarded<Generated>(request, [&] {
+    if (movesShards(request.collective)) {
+      fail(ErrorCode::badUsage, "no trees make a " + std::string(toString(request.collective)),
+           "route its shards (routeShards)");
+    }
     Generated generated;
     StageClock clock(generated.seconds);
     const std::optional<Fabric> transpose = transposeIfNeeded(fabric, request);
@@ -692,6 +676,28 @@ Result<Generated> generate(const Fabric& fabric, const Request& request, const P
     }
     clock.done("routes");
     return generated;
+  });
+}
+
+Result<Routed> routeShards(const Fabric& fabric, const Request& request, const Progress& progress) {
+  return guarded<Routed>(request, [&] {
+    if (!movesShards(request.collective)) {
+      fail(ErrorCode::badUsage, std::string(toString(request.collective)) + " moves no shards to or from one root",
+           "ask for gather or scatter");
+    }
+    Routed routed;
+    StageClock clock(routed.seconds);
+    const ShardProblem problem = shardProblem(fabric, request);
+    const Rational ratio = worstShardCut(problem, progress).value();
+    const TiedCuts cuts = tightShardCuts(problem, ratio, progress);
+    routed.optimum = shardOptimum(problem, ratio, cuts);
+    clock.done("optimum");
+    const PieceCount pieces = leastPieces(problem, ratio, cuts, progress);
+    clock.done("pieces");
+    routed.schedule = shardRoutes(fabric, request, problem, pieces, progress);
+    routed.schedule.algbw = routed.optimum.algbw;
+    clock.done("routes");
+    return routed;
   });
 }
 

@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "fabric/fabric.hpp"
 #include "schedule/forest.hpp"
+#include "schedule/step_schedule.hpp"
 
 /// ForestColl: throughput-optimal collectives on any fabric (dissertation Ch. 4 and App. B).
 ///
@@ -28,9 +29,10 @@ namespace coppice::forestcoll {
 /// What is asked. Amounts, root and collective decide the supplies r(v) of the roots.
 struct Request {
   Collective collective = Collective::allgather;
-  /// broadcast and reduce only.
+  /// broadcast, reduce, gather and scatter only.
   std::optional<fabric::Rank> root = {};
-  /// Relative data of each rank (allgather, reduce_scatter); empty = equal. Non-negative, not all zero.
+  /// Relative data of each rank (allgather, reduce_scatter, gather, scatter); empty = equal. Non-negative, not all
+  /// zero.
   std::vector<std::int64_t> amounts = {};
   /// Trees per root (uniform and rooted) or per unit of amount; absent = the least k that reaches the bound.
   std::optional<std::int64_t> fixedK = {};
@@ -63,7 +65,7 @@ struct Optimum {
   /// 1/x*: the largest demand(S) / B+(S); with a fixed k, U*/k. Time = (M / total demand) * inverseRate.
   Rational inverseRate;
   Rational algbw;                 ///< total demand / inverseRate, GB/s (allreduce: 1/(1/RS + 1/AG))
-  std::int64_t treesPerRoot = 0;  ///< k that is used
+  std::int64_t treesPerRoot = 0;  ///< k that is used; gather and scatter have no trees
   Rational scale;                 ///< U of that k
   /// The k and U of the dissertation (B.5.1), with which the capacity of every link is a whole number of trees.
   std::int64_t integralTreesPerRoot = 0;
@@ -80,7 +82,9 @@ struct Optimum {
 };
 
 /// Largest algorithmic bandwidth of the collective on the fabric, exactly (Thm 23 by Newton's method on the cut
-/// ratio; fixed k: Alg. 5, Thms 33-35). Errors: infeasible, unbalanced, overflow, cancelled, badUsage.
+/// ratio; fixed k: Alg. 5, Thms 33-35). Gather and scatter: max-flow min-cut with the root on one side and the other
+/// ranks' shards on the other; the root's own shard does not move. Errors: infeasible, unbalanced, overflow, cancelled,
+/// badUsage.
 Result<Optimum> optimum(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});
 
 struct StageSeconds {
@@ -97,6 +101,17 @@ struct Generated {
 /// A forest that reaches optimum(): switch removal (Alg. 3), tree packing (Alg. 4), path recovery.
 /// Not verified here: callers run verify::verifySchedule before they show, export or run it.
 Result<Generated> generate(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});
+
+struct Routed {
+  schedule::StepSchedule schedule;
+  Optimum optimum;
+  std::vector<StageSeconds> seconds;
+};
+
+/// A gather or scatter that reaches optimum(): every shard goes to the root (from it) in whole pieces along paths of a
+/// maximum flow of least cost; GPUs may pass pieces on. Asynchronous. Not verified here. Errors: as optimum(), and
+/// badUsage for other collectives and for limits on trees.
+Result<Routed> routeShards(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});
 
 /// Removes tree traffic that capable switches make redundant (4.5.6). Keeps algbw; lowers the load of links.
 /// @pre the trees are written out: schedule::expanded() does so with a forest by parts

@@ -16,10 +16,10 @@ namespace coppice::forestcoll {
 [[nodiscard]] bool fits64(const Network& network);
 
 /// The network at the ratio demand / exit: capacities times `demand`, supplies times `exit`. It is feasible exactly if
-/// no cut has a larger ratio.
+/// no cut has a larger ratio. Without `sinks`, all GPUs are.
 template <typename Cap>
-[[nodiscard]] flow::FeasibilityOracle<Cap> scaledOracle(const Network& network, std::int64_t demand,
-                                                        std::int64_t exit) {
+[[nodiscard]] flow::FeasibilityOracle<Cap> scaledOracle(const Network& network, std::int64_t demand, std::int64_t exit,
+                                                        std::vector<int> sinks = {}) {
   std::vector<flow::CapacityArc<Cap>> arcs;
   arcs.reserve(network.arcs.size());
   for (const TreeArc& arc : network.arcs) {
@@ -30,7 +30,7 @@ template <typename Cap>
     const auto at = static_cast<std::size_t>(gpu);
     supply[at] = Cap{network.demand[at]} * exit;
   }
-  return {network.nodeCount, arcs, std::move(supply), network.gpus};
+  return {network.nodeCount, arcs, std::move(supply), sinks.empty() ? network.gpus : std::move(sinks)};
 }
 
 }  // namespace coppice::forestcoll

@@ -10,9 +10,11 @@
 #include <utility>
 
 #include "base/checked.hpp"
+#include "forestcoll/guarded.hpp"
 #include "forestcoll/network.hpp"
 #include "forestcoll/optimality.hpp"
 #include "forestcoll/scaled_oracle.hpp"
+#include "forestcoll/single_root/shard_bound.hpp"
 
 namespace coppice::forestcoll {
 namespace {
@@ -567,6 +569,12 @@ Result<TiedCuts> tiedCuts(const CutFabric& fabric, const Request& request, const
 
 Result<TiedCuts> tiedCuts(const fabric::Fabric& fabric, const Request& request, const schedule::Cut& cut,
                           const Progress& progress, const TiedCutsLimits& limits) {
+  if (movesShards(request.collective)) {
+    return guarded<TiedCuts>(request, [&] {
+      const ShardProblem problem = shardProblem(fabric, request);
+      return tightShardCuts(problem, worstShardCut(problem, progress).value(), progress);
+    });
+  }
   std::vector<std::string_view> boxOfNode;
   boxOfNode.reserve(fabric.nodes().size());
   for (const fabric::Node& node : fabric.nodes()) {

@@ -188,4 +188,37 @@ Rank ownerOf(const CollectiveTable& table, std::int64_t shard) {
   return sources.size() == 1 ? sources[0] : destinations.size() == 1 ? destinations[0] : -1;
 }
 
+std::string differenceFrom(const CollectiveTable& wanted, const CollectiveTable& table) {
+  if (wanted.rankCount() != table.rankCount()) {
+    return std::to_string(table.rankCount()) + " ranks, " + std::to_string(wanted.rankCount()) + " are wanted";
+  }
+  if (wanted.shardCount() != table.shardCount()) {
+    return std::to_string(table.shardCount()) + " shards, " + std::to_string(wanted.shardCount()) + " are wanted";
+  }
+  const auto list = [](std::span<const Rank> ranks) {
+    std::string text;
+    for (std::size_t i = 0; i < ranks.size() && i < 8; ++i) {
+      text += (i > 0 ? " " : "") + std::to_string(ranks[i]);
+    }
+    return ranks.size() > 8 ? text + " ..." : text;
+  };
+  for (std::int64_t shard = 0; shard < wanted.shardCount(); ++shard) {
+    const std::string name = "shard " + std::to_string(shard) + ": ";
+    if (wanted.share(shard) != table.share(shard)) {
+      return name + "share " + table.share(shard).toString() + ", " + wanted.share(shard).toString() + " is wanted";
+    }
+    if (!std::ranges::equal(wanted.sources(shard), table.sources(shard))) {
+      return name + "sources " + list(table.sources(shard)) + ", " + list(wanted.sources(shard)) + " are wanted";
+    }
+    if (!std::ranges::equal(wanted.destinations(shard), table.destinations(shard))) {
+      return name + "destinations " + list(table.destinations(shard)) + ", " + list(wanted.destinations(shard)) +
+             " are wanted";
+    }
+    if (wanted.combines(shard) != table.combines(shard)) {
+      return name + (table.combines(shard) ? "it combines, which is not wanted" : "it does not combine, as is wanted");
+    }
+  }
+  return {};
+}
+
 }  // namespace coppice::schedule

@@ -132,10 +132,11 @@ struct Heights {
 /// Data of allgather and broadcast must leave S, so exitBandwidth is B+(S). Sums of reduce_scatter and reduce must
 /// enter the S that holds their roots: those collectives are allgather and broadcast on the transposed fabric, whose
 /// B+(S) is what enters S here. Allreduce states the cut of its slower half (on a balanced fabric both are the same).
+/// Shards of a gather leave the S that does not hold the root; those of a scatter enter it.
 struct Cut {
   std::vector<fabric::NodeIndex> nodes;  ///< S, ascending
-  std::int64_t demand = 0;               ///< |S ∩ Vc| (uniform), the amounts of the roots in S, or 1 (rooted)
-  Rational exitBandwidth;                ///< GB/s leaving S in allgather's direction (entering S for reductions)
+  std::int64_t demand = 0;  ///< |S ∩ Vc| (uniform), the amounts of the roots in S, or 1 (broadcast, reduce)
+  Rational exitBandwidth;   ///< GB/s leaving S in allgather's direction (entering S for reductions and scatter)
 
   friend bool operator==(const Cut&, const Cut&) = default;
 };

@@ -38,10 +38,12 @@ WholeBandwidths wholeBandwidths(const fabric::Fabric& fabric) {
 
 class Cost {
 public:
-  Cost(const fabric::Fabric& fabric, const StepSchedule& schedule, const Progress& progress)
+  Cost(const fabric::Fabric& fabric, const StepSchedule& schedule, const Progress& progress,
+       std::optional<std::int32_t> depth)
       : m_fabric(fabric),
         m_schedule(schedule),
         m_progress(progress),
+        m_depth(depth),
         m_bandwidths(wholeBandwidths(fabric)),
         m_stepLoad(fabric.arcs().size(), 0),
         m_total(fabric.arcs().size(), 0) {}
@@ -186,12 +188,15 @@ private:
                           ? m_cost.steps
                           : std::accumulate(m_schedule.rounds.begin(), m_schedule.rounds.end(), int64_t{0});
     } else {
-      const auto order = transferOrder(m_schedule, m_progress);
-      if (!order) {
-        return order.error();
+      if (!m_depth) {
+        const auto order = transferOrder(m_schedule, m_progress);
+        if (!order) {
+          return order.error();
+        }
+        m_depth = order->depth;
       }
-      m_cost.steps = order->depth;
-      m_cost.rounds = order->depth;
+      m_cost.steps = *m_depth;
+      m_cost.rounds = *m_depth;
     }
     return std::move(m_cost);
   }
@@ -199,6 +204,7 @@ private:
   const fabric::Fabric& m_fabric;
   const StepSchedule& m_schedule;
   const Progress& m_progress;
+  std::optional<std::int32_t> m_depth;
   WholeBandwidths m_bandwidths;
   int64_t m_shareUnits = 1;
   std::vector<int64_t> m_weight;
@@ -217,9 +223,10 @@ private:
 
 }  // namespace
 
-Result<StepCost> stepCost(const fabric::Fabric& fabric, const StepSchedule& schedule, const Progress& progress) {
+Result<StepCost> stepCost(const fabric::Fabric& fabric, const StepSchedule& schedule, const Progress& progress,
+                          std::optional<std::int32_t> depth) {
   try {
-    return Cost(fabric, schedule, progress).run();
+    return Cost(fabric, schedule, progress, depth).run();
   } catch (const OverflowError&) {
     return Error{ErrorCode::overflow, "The loads of the schedule leave the 64-bit range",
                  "use pieces or bandwidths with a smaller common denominator"};

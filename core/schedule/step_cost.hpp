@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -35,7 +36,9 @@ struct StepCost {
 };
 
 /// Time is linear in the links that transfers pass.
+/// @param depth of the schedule's TransferOrder where the caller has it; asynchronous only
 /// Errors: infeasible (nothing is sent), verification (a route is missing or leaves the fabric), overflow, cancelled.
-Result<StepCost> stepCost(const fabric::Fabric& fabric, const StepSchedule& schedule, const Progress& progress = {});
+Result<StepCost> stepCost(const fabric::Fabric& fabric, const StepSchedule& schedule, const Progress& progress = {},
+                          std::optional<std::int32_t> depth = {});
 
 }  // namespace coppice::schedule

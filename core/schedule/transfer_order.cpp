@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
-#include <unordered_map>
 
 namespace coppice::schedule {
 namespace {
@@ -27,6 +26,7 @@ class Waits {
 public:
   Waits(const StepSchedule& schedule, const Progress& progress) : m_schedule(schedule), m_progress(progress) {}
 
+  /// A transfer's waits for data follow each other, ascending and each once: it is of one shard.
   std::vector<Wait> run() {
     const TransfersByShard byShard = transfersByShard(m_schedule);
     m_at.resize(m_schedule.goal.rankCount());
@@ -41,7 +41,6 @@ public:
     }
     if (m_schedule.keepsOrder) {
       addOrder();
-      sortAndMerge();
     }
     return std::move(m_waits);
   }
@@ -52,6 +51,12 @@ private:
     std::vector<std::uint32_t> reducedIn;
     std::vector<std::uint32_t> storedIn;
     std::vector<std::uint32_t> reducedOut;
+
+    void clear() {
+      reducedIn.clear();
+      storedIn.clear();
+      reducedOut.clear();
+    }
   };
 
   void addInterval(std::span<const std::uint32_t> transfers) {
@@ -73,7 +78,7 @@ private:
       }
     }
     for (const Rank rank : m_touched) {
-      m_at[rank] = {};
+      m_at[rank].clear();
     }
     m_touched.clear();
   }
@@ -102,15 +107,28 @@ private:
     m_sorted = m_waits.size();
   }
 
+  /// Each transfer waits for the one before it between the same two ranks.
   void addOrder() {
-    std::unordered_map<int64_t, std::uint32_t> last;
-    for (std::uint32_t i = 0; i < m_schedule.transfers.size(); ++i) {
-      const int64_t pair = int64_t{m_schedule.transfers.senders()[i]} * m_schedule.goal.rankCount() +
-                           m_schedule.transfers.receivers()[i];
-      const auto [found, isNew] = last.try_emplace(pair, i);
-      if (!isNew) {
-        m_waits.push_back({i, found->second});
-        found->second = i;
+    const auto ranks = static_cast<std::size_t>(m_schedule.goal.rankCount());
+    const auto senders = m_schedule.transfers.senders();
+    std::vector<int64_t> first(ranks + 1, 0);
+    for (const Rank sender : senders) {
+      ++first[static_cast<std::size_t>(sender) + 1];
+    }
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    std::vector<std::uint32_t> bySender(senders.size());
+    std::vector<int64_t> fill(first.begin(), first.end() - 1);
+    for (std::uint32_t i = 0; i < senders.size(); ++i) {
+      bySender[fill[senders[i]]++] = i;
+    }
+    std::vector<int64_t> last(ranks, -1);  // by receiver: place of its last transfer in bySender
+    for (std::size_t sender = 0; sender < ranks; ++sender) {
+      for (int64_t at = first[sender]; at < first[sender + 1]; ++at) {
+        int64_t& before = last[m_schedule.transfers.receivers()[bySender[at]]];
+        if (before >= first[sender]) {
+          m_waits.push_back({bySender[at], bySender[before]});
+        }
+        before = at;
       }
     }
   }
@@ -122,6 +140,38 @@ private:
   std::vector<Wait> m_waits;
   std::size_t m_sorted = 0;
 };
+
+/// Fills firstWait and waits.
+void groupByTransfer(const std::vector<Wait>& waits, const StepSchedule& schedule, TransferOrder& order) {
+  order.firstWait.assign(schedule.transfers.size() + 1, 0);
+  for (const Wait& wait : waits) {
+    ++order.firstWait[wait.after + 1];
+  }
+  std::partial_sum(order.firstWait.begin(), order.firstWait.end(), order.firstWait.begin());
+  order.waits.resize(waits.size());
+  std::vector<int64_t> fill(order.firstWait.begin(), order.firstWait.end() - 1);
+  for (const Wait& wait : waits) {
+    order.waits[fill[wait.after]++] = wait.before;
+  }
+  if (!schedule.keepsOrder) {
+    return;
+  }
+  // Order may repeat a wait for data.
+  int64_t kept = 0;
+  int64_t begin = 0;
+  for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+    const int64_t end = order.firstWait[i + 1];
+    std::sort(order.waits.begin() + begin, order.waits.begin() + end);
+    for (int64_t at = begin; at < end; ++at) {
+      if (at == begin || order.waits[at] != order.waits[at - 1]) {
+        order.waits[kept++] = order.waits[at];
+      }
+    }
+    order.firstWait[i + 1] = kept;
+    begin = end;
+  }
+  order.waits.resize(kept);
+}
 
 /// Kahn's algorithm, phase by phase; among those that may come next, by rounds, the first in the list.
 /// False where a phase does not end.
@@ -262,16 +312,7 @@ PieceGrid pieceGrid(const StepSchedule& schedule, std::span<const std::uint32_t>
 Result<TransferOrder> transferOrder(const StepSchedule& schedule, const Progress& progress) {
   TransferOrder order;
   try {
-    std::vector<Wait> waits = Waits(schedule, progress).run();
-    std::sort(waits.begin(), waits.end());
-    waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
-    order.firstWait.assign(schedule.transfers.size() + 1, 0);
-    order.waits.reserve(waits.size());
-    for (const Wait& wait : waits) {
-      ++order.firstWait[wait.after + 1];
-      order.waits.push_back(wait.before);
-    }
-    std::partial_sum(order.firstWait.begin(), order.firstWait.end(), order.firstWait.begin());
+    groupByTransfer(Waits(schedule, progress).run(), schedule, order);
   } catch (const PieceLimitReached&) {
     return Error{ErrorCode::limit, "The pieces of the transfers overlap too often to be ordered",
                  "cut the shards into pieces with common ends"};

@@ -147,4 +147,47 @@ RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t
   return verdict;
 }
 
+RateVerdict proveShardRate(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal, const Rational& rate) {
+  const bool isGather = goal.collective() == Collective::gather;
+  const Rank root = goal.root().value_or(0);
+  std::vector<Rational> needs(static_cast<std::size_t>(fabric.gpuCount()));  // GB/s by rank
+  std::int64_t scale = 1;
+  for (Rank rank = 0; rank < fabric.gpuCount(); ++rank) {
+    needs[rank] = rank == root ? Rational(0) : goal.share(rank) * rate;
+    scale = leastCommonMultiple(scale, needs[rank].denominator());
+  }
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    scale = leastCommonMultiple(scale, arc.bandwidth.gigabytesPerSecond().denominator());
+  }
+  // A scatter is played backwards, so that the shards' side is the source's in both.
+  const int source = fabric.nodeCount();
+  std::vector<flow::lemon::Arc> arcs;
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    const std::int64_t capacity = scaled(arc.bandwidth.gigabytesPerSecond(), scale);
+    arcs.push_back({isGather ? arc.tail : arc.head, isGather ? arc.head : arc.tail, capacity});
+  }
+  std::int64_t target = 0;
+  for (Rank rank = 0; rank < fabric.gpuCount(); ++rank) {
+    const std::int64_t need = scaled(needs[rank], scale);
+    target = checkedAdd(target, need);
+    arcs.push_back({source, fabric.gpus()[rank], need});
+  }
+  std::vector<bool> sourceSide;
+  const std::int64_t value = flow::lemon::MaxFlow(source + 1, arcs).run(source, fabric.gpus()[root], &sourceSide);
+  RateVerdict verdict;
+  bool hasData = false;
+  for (NodeIndex node = 0; node < fabric.nodeCount(); ++node) {
+    if (sourceSide[node]) {
+      verdict.cutNodes.push_back(node);
+      const fabric::Node& info = fabric.nodes()[node];
+      hasData |= info.kind == NodeKind::gpu && needs[info.rank].isPositive();
+    }
+  }
+  verdict.proof = value < target ? RateProof::tooHigh : hasData ? RateProof::exact : RateProof::achievable;
+  if (verdict.proof == RateProof::achievable) {
+    verdict.cutNodes.clear();
+  }
+  return verdict;
+}
+
 }  // namespace coppice::verify

@@ -7,6 +7,7 @@
 
 #include "base/progress.hpp"
 #include "fabric/fabric.hpp"
+#include "schedule/collective_table.hpp"
 #include "schedule/forest.hpp"
 #include "verify/fault_log.hpp"
 
@@ -39,5 +40,12 @@ struct RateVerdict {
 /// they leave 64 bits, CancelledError.
 [[nodiscard]] RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t> demand,
                                     schedule::Direction direction, const Rational& rate, const Progress& progress);
+
+/// The same for gather and scatter, by one LEMON max flow between the root and all other ranks: exact iff the shards
+/// can move at this rate and some node set without the root, which holds data, has no more than that leaving (gather)
+/// or entering (scatter) it. tooHigh: `cutNodes` is a set that forbids the rate. @pre gather or scatter with data to
+/// move Throws OverflowError.
+[[nodiscard]] RateVerdict proveShardRate(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal,
+                                         const Rational& rate);
 
 }  // namespace coppice::verify

@@ -44,7 +44,7 @@ public:
       }
     }
     if (m_log.faultCount() == 0) {
-      auto cost = schedule::stepCost(m_fabric, m_schedule, m_progress);
+      auto cost = schedule::stepCost(m_fabric, m_schedule, m_progress, m_depth);
       if (!cost) {
         return cost.error();
       }
@@ -194,11 +194,13 @@ private:
         return std::nullopt;
       }
       order = std::move(*found);
+      m_depth = order.depth;
     }
     std::vector<std::uint32_t> place(order.order.size());
     for (std::uint32_t i = 0; i < order.order.size(); ++i) {
       place[order.order[i]] = i;
     }
+    order = {};
     playShards(place);
     return std::nullopt;
   }
@@ -247,6 +249,7 @@ private:
   const Progress& m_progress;
   FaultLog m_log;
   std::vector<char> m_isRouteSound;
+  std::optional<std::int32_t> m_depth;  ///< asynchronous: of the order that was played
 };
 
 }  // namespace

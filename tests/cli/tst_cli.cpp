@@ -277,7 +277,18 @@ void TestCli::exitCodes_data() {
   row("parameter without value", {"preset", "ring", "4"}, 2, "key=value");
   row("parameter twice", {"preset", "ring", "gpus=4", "gpus=5"}, 2, "twice");
   row("unknown preset as input", {"optimum", "preset:nothing"}, 2, "nothing");
-  row("unknown collective", {"optimum", example(), "-c", "alltoall"}, 2, "reduce_scatter");
+  row("unknown collective", {"optimum", example(), "-c", "scan"}, 2, "reduce_scatter");
+  row("collective without a bound", {"optimum", example(), "-c", "custom"}, 2, "the bound of custom is not known");
+  row("gather without root", {"optimum", example(), "-c", "gather"}, 2, "--root");
+  row("trees of a gather", {"optimum", example(), "-c", "gather", "--root", "0", "--k", "2"}, 2, "no trees");
+  row("trees of an alltoall", {"optimum", example(), "-c", "alltoall", "--k", "2"}, 2, "--k");
+  row("height of a scatter", {"generate", example(), "-c", "scatter", "--root", "0", "--max-height", "2"}, 2,
+      "--max-height: it is about trees");
+  row("form of a scatter", {"generate", example(), "-c", "scatter", "--root", "0", "--form", "parts"}, 2, "--form");
+  row("gather from the root alone",
+      {"optimum", "preset:ring,gpus=3", "-c", "gather", "--root", "0", "--amounts", "1,0,0"}, 1,
+      "only the root has data");
+  row("prices of a gather", {"prices", example(), "-c", "gather", "--root", "0"}, 2, "--collective");
   row("broadcast without root", {"optimum", example(), "-c", "broadcast"}, 2, "--root");
   row("allgather with root", {"optimum", example(), "--root", "0"}, 2, "no root");
   row("root that is no GPU", {"optimum", example(), "-c", "reduce", "--root", "ib0"}, 2, "not a GPU");

@@ -49,6 +49,9 @@ private slots:
   void exportsFiles();
   void refusesExports();
   void runsFiles();
+  void gatherAndScatter_data();
+  void gatherAndScatter();
+  void alltoallOptimum();
   void refuses_data();
   void refuses();
 };
@@ -131,10 +134,18 @@ void TestCliSchedules::exportsFiles_data() {
   QTest::addColumn<QString>("name");
   QTest::addColumn<QString>("collective");
   QTest::addColumn<QString>("target");
-  QTest::newRow("alltoall") << "pairwise" << "alltoall" << "msccl";
-  QTest::newRow("gather") << "direct" << "gather" << "msccl-executor-nccl";
-  QTest::newRow("scatter") << "direct" << "scatter" << "rccl";
-  QTest::newRow("allreduce") << "double-binary-tree" << "allreduce" << "rccl-6.1";
+  QTest::newRow("alltoall") << "pairwise"
+                            << "alltoall"
+                            << "msccl";
+  QTest::newRow("gather") << "direct"
+                          << "gather"
+                          << "msccl-executor-nccl";
+  QTest::newRow("scatter") << "direct"
+                           << "scatter"
+                           << "rccl";
+  QTest::newRow("allreduce") << "double-binary-tree"
+                             << "allreduce"
+                             << "rccl-6.1";
 }
 
 void TestCliSchedules::exportsFiles() {
@@ -191,6 +202,76 @@ void TestCliSchedules::runsFiles() {
   const Outcome bundled = run({"run", file, "--bundle", dir.filePath("bundle")});
   QVERIFY2(bundled.code == 0, bundled.err);
   QVERIFY(QFile::exists(dir.filePath("bundle/steps.schedule.json")));
+}
+
+void TestCliSchedules::gatherAndScatter_data() {
+  QTest::addColumn<QString>("collective");
+  QTest::addColumn<QStringList>("more");
+  QTest::addColumn<QString>("algbw");
+  QTest::addColumn<QString>("direction");
+  QTest::addColumn<int>("demand");
+  // 15 of 16 shards through the root's 325 GB/s.
+  QTest::newRow("gather") << "gather" << QStringList{} << "1040/3"
+                          << "leaving" << 15;
+  QTest::newRow("scatter") << "scatter" << QStringList{} << "1040/3"
+                           << "entering" << 15;
+  // The other box has 4 of 5 parts and 200 GB/s.
+  QTest::newRow("amounts") << "scatter" << QStringList{"--amounts", "b0*=1,b1*=4"} << "250"
+                           << "entering" << 32;
+}
+
+void TestCliSchedules::gatherAndScatter() {
+  QFETCH(QString, collective);
+  QFETCH(QStringList, more);
+  QFETCH(QString, algbw);
+  QFETCH(QString, direction);
+  QFETCH(int, demand);
+  const QStringList question =
+      QStringList{"preset:dgx-a100,boxes=2", "-c", collective, "--root", "b0g3", "--json"} + more;
+  const Outcome optimum = run(QStringList{"optimum"} + question);
+  QVERIFY2(optimum.code == 0, optimum.err);
+  QCOMPARE(optimum.json()["algbw"].toString(), algbw);
+  QCOMPARE(optimum.json()["root"].toString(), QString("b0g3"));
+  QCOMPARE(optimum.json()["cut"].toObject()["direction"].toString(), direction);
+  QCOMPARE(optimum.json()["cut"].toObject()["demand"].toInt(), demand);
+  QVERIFY(optimum.json()["optimal"].toBool());
+  QVERIFY(!optimum.json()["bottleneck_cut"].toArray().contains("b0g3"));
+
+  QTemporaryDir dir;
+  const QString file = dir.filePath("a.schedule.json");
+  const Outcome made = run(QStringList{"generate"} + question + QStringList{"-o", file});
+  QVERIFY2(made.code == 0, made.err);
+  QCOMPARE(made.json()["algbw"].toString(), algbw);
+  QCOMPARE(made.json()["method"].toString(), QString("forestcoll"));
+  QVERIFY(made.json()["optimal"].toBool() && made.json()["verified"].toBool() && made.json()["bound_proved"].toBool());
+  const Outcome verified = run({"verify", file, "--json"});
+  QVERIFY2(verified.code == 0, verified.err);
+  QCOMPARE(verified.json()["algbw"].toString(), algbw);
+  const Outcome simulated =
+      run({"simulate", file, "-b", "1G", "-e", "1G", "--link-latency", "0", "--message-overhead", "0", "--json"});
+  QVERIFY2(simulated.code == 0, simulated.err);
+  const double reached = simulated.json()["rows"].toArray()[0].toObject()["algbw"].toDouble();
+  QVERIFY(reached <= made.json()["algbw_GBps"].toDouble() * 1.000001);
+  QVERIFY2(reached > made.json()["algbw_GBps"].toDouble() * 0.8, QByteArray::number(reached));
+
+  if (more.isEmpty()) {
+    // What people run instead is told its share of this bound.
+    const Outcome box = run({"optimum", "preset:dgx-a100,boxes=1", "-c", collective, "--root", "b0g3", "--json"});
+    const Outcome direct =
+        run({"baseline", "direct", "preset:dgx-a100,boxes=1", "-c", collective, "--root", "b0g3", "--json"});
+    QVERIFY2(direct.code == 0, direct.err);
+    QCOMPARE(direct.json()["optimum_algbw"].toString(), box.json()["algbw"].toString());
+  }
+}
+
+void TestCliSchedules::alltoallOptimum() {
+  const Outcome outcome = run({"optimum", "preset:ring,gpus=4,bandwidth=50", "-c", "alltoall", "--json"});
+  QVERIFY2(outcome.code == 0, outcome.err);
+  // 8 blocks of M / 4 from each half to the other, 4 each way, through 2 * 50 GB/s.
+  QCOMPARE(outcome.json()["algbw"].toString(), QString("100"));
+  QCOMPARE(outcome.json()["status"].toString(), QString("exact"));
+  QVERIFY(outcome.json()["optimal"].toBool());
+  QCOMPARE(outcome.json()["lower_algbw"].toString(), QString("100"));
 }
 
 void TestCliSchedules::refuses_data() {

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/collective_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+#include "io/exact_json.hpp"
+#include "io/text_place.hpp"
+
+namespace coppice::io {
+namespace {
+
+using fabric::Rank;
+using schedule::CollectiveTable;
+using schedule::CustomShard;
+
+constexpr std::string_view kBlanks = " \t";
+
+/// Unwinds the reader.
+struct Refusal {
+  Error error;
+};
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  return begin == std::string_view::npos ? std::string_view()
+                                         : text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+std::optional<Rank> wholeNumber(std::string_view text) {
+  Rank value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return fault == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+/// What both formats share: ranks, checked rows, and places of faults.
+class TableReader {
+public:
+  TableReader(std::string_view text, const std::string& fileName, const fabric::Fabric& fabric)
+      : m_text(text), m_fileName(fileName), m_fabric(fabric) {}
+
+protected:
+  [[noreturn]] void refuse(std::size_t offset, std::string message, std::string fix = {}) const {
+    throw Refusal{{ErrorCode::badInput, std::move(message), std::move(fix),
+                   TextPlaces(m_text, m_fileName).at(offset, m_element)}};
+  }
+
+  void beginShard() {
+    if (m_shards.size() == kMaxCollectiveShards) {
+      throw Refusal{{ErrorCode::limit,
+                     "more than " + std::to_string(kMaxCollectiveShards) + " shards",
+                     "use fewer and larger shards",
+                     {.file = m_fileName}}};
+    }
+    m_element = "shard " + std::to_string(m_shards.size());
+  }
+
+  [[nodiscard]] std::vector<Rank> allRanks() const {
+    std::vector<Rank> ranks(static_cast<std::size_t>(m_fabric.gpuCount()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+  }
+
+  /// The GPU of an id.
+  [[nodiscard]] std::optional<Rank> rankOf(std::string_view id) const {
+    const auto node = m_fabric.find(id);
+    return node && m_fabric.nodes()[*node].kind == fabric::NodeKind::gpu ? std::optional(m_fabric.nodes()[*node].rank)
+                                                                         : std::nullopt;
+  }
+
+  [[nodiscard]] Rational share(std::string_view text, std::size_t offset) const {
+    const auto share = Rational::parse(text);
+    if (!share) {
+      refuse(offset, inQuotes(text) + " is not a fraction within 64 bits", "write it like 1/4");
+    }
+    return *share;
+  }
+
+  /// As the table itself judges it, so that the fault has a line.
+  void addShard(CustomShard shard, std::size_t offset) {
+    CustomShard judged = shard;
+    judged.share = shard.share.isZero() ? Rational(1) : shard.share;  // a table may have empty shards
+    const auto table = CollectiveTable::custom(m_fabric.gpuCount(), {&judged, 1});
+    if (!table) {
+      refuse(offset, table.error().message, table.error().fix);
+    }
+    m_shards.push_back(std::move(shard));
+  }
+
+  [[nodiscard]] Result<CollectiveTable> finish() const {
+    auto table = CollectiveTable::custom(m_fabric.gpuCount(), m_shards);
+    if (!table) {
+      Error error = table.error();
+      error.where.file = m_fileName;
+      return error;
+    }
+    return table;
+  }
+
+  [[nodiscard]] std::string ranksFix() const {
+    return "use ranks from 0 to " + std::to_string(m_fabric.gpuCount() - 1) + ", ids of GPUs, or all";
+  }
+
+  std::string_view m_text;
+  const std::string& m_fileName;
+  const fabric::Fabric& m_fabric;
+  std::string m_element;
+  std::vector<CustomShard> m_shards;
+};
+
+class JsonTable : TableReader {
+public:
+  using TableReader::TableReader;
+
+  Result<CollectiveTable> run() {
+    const auto parsed = parseExactJson(m_text, m_fileName);
+    if (!parsed) {
+      return parsed.error();
+    }
+    const JsonValue& format = need(*parsed, "format");
+    if (format.text != "coppice-collective") {
+      refuse(format.offset, "it is no table of a collective", "state \"format\": \"coppice-collective\"");
+    }
+    const JsonValue& version = need(*parsed, "version");
+    if (version.text != "1") {
+      refuse(version.offset, "this version of the format is not known", "use version 1");
+    }
+    const JsonValue& rows = need(*parsed, "shards");
+    if (rows.kind != JsonValue::Kind::array) {
+      refuse(rows.offset, "shards is not an array", "list the shards in brackets");
+    }
+    for (const JsonValue& row : rows.items) {
+      beginShard();
+      read(row);
+    }
+    return finish();
+  }
+
+private:
+  void read(const JsonValue& row) {
+    if (row.kind != JsonValue::Kind::object) {
+      refuse(row.offset, "the shard is not an object", "give share, sources, destinations and combines");
+    }
+    for (const auto& [key, value] : row.members) {
+      if (key != "share" && key != "sources" && key != "destinations" && key != "combines") {
+        refuse(value.offset, "the key " + inQuotes(key) + " is not known",
+               "use share, sources, destinations and combines");
+      }
+    }
+    CustomShard shard;
+    const JsonValue& part = need(row, "share");
+    if (part.kind != JsonValue::Kind::string && part.kind != JsonValue::Kind::number) {
+      refuse(part.offset, "the share is neither a number nor a string", "write it like \"1/4\"");
+    }
+    shard.share = share(part.text, part.offset);
+    shard.sources = ranks(need(row, "sources"));
+    shard.destinations = ranks(need(row, "destinations"));
+    if (const JsonValue* combines = row.find("combines")) {
+      if (combines->kind != JsonValue::Kind::boolean) {
+        refuse(combines->offset, "combines is neither true nor false");
+      }
+      shard.combines = combines->text == "true";
+    }
+    addShard(std::move(shard), row.offset);
+  }
+
+  std::vector<Rank> ranks(const JsonValue& value) {
+    if (value.kind == JsonValue::Kind::string && value.text == "all") {
+      return allRanks();
+    }
+    if (value.kind != JsonValue::Kind::array) {
+      refuse(value.offset, "these are no ranks", "list them in brackets, or write \"all\"");
+    }
+    std::vector<Rank> ranks;
+    for (const JsonValue& item : value.items) {
+      const auto rank = item.kind == JsonValue::Kind::number   ? wholeNumber(item.text)
+                        : item.kind == JsonValue::Kind::string ? rankOf(item.text)
+                                                               : std::nullopt;
+      if (!rank) {
+        refuse(item.offset, inQuotes(item.text) + " is neither a rank nor the id of a GPU", ranksFix());
+      }
+      ranks.push_back(*rank);
+    }
+    return ranks;
+  }
+
+  const JsonValue& need(const JsonValue& object, const char* key) {
+    const JsonValue* value = object.find(key);
+    if (value == nullptr) {
+      refuse(object.offset, "the key " + inQuotes(key) + " is missing", "add it");
+    }
+    return *value;
+  }
+};
+
+/// A field of a row and where it begins.
+struct Field {
+  std::string_view text;
+  std::size_t offset = 0;
+};
+
+class CsvTable : TableReader {
+public:
+  using TableReader::TableReader;
+
+  Result<CollectiveTable> run() {
+    for (std::size_t begin = 0; begin < m_text.size();) {
+      const std::size_t end = std::min(m_text.find('\n', begin), m_text.size());
+      std::string_view line = m_text.substr(begin, end - begin);
+      if (!line.empty() && line.back() == '\r') {
+        line.remove_suffix(1);
+      }
+      if (!trimmed(line).empty() && line.front() != '#') {
+        readLine(line, begin);
+      }
+      begin = end + 1;
+    }
+    if (!m_hasHeader) {
+      refuse(m_text.size(), "there is no header row", "begin with share,sources,destinations,combines");
+    }
+    return finish();
+  }
+
+private:
+  enum Column { kShare, kSources, kDestinations, kCombines, kColumns };
+  static constexpr std::array<std::string_view, kColumns> kNames{"share", "sources", "destinations", "combines"};
+
+  void readLine(std::string_view line, std::size_t offset) {
+    if (m_hasHeader) {
+      beginShard();
+      readShard(fieldsOf(line, offset), offset);
+      return;
+    }
+    m_hasHeader = true;
+    for (const char candidate : {';', '\t'}) {
+      if (line.find(candidate) != std::string_view::npos) {
+        m_separator = candidate;
+      }
+    }
+    readHeader(fieldsOf(line, offset), offset);
+  }
+
+  std::vector<Field> fieldsOf(std::string_view line, std::size_t offset) const {
+    std::vector<Field> fields;
+    for (std::size_t begin = 0; begin <= line.size();) {
+      const std::size_t end = std::min(line.find(m_separator, begin), line.size());
+      std::string_view text = trimmed(line.substr(begin, end - begin));
+      if (text.size() >= 2 && text.front() == '"' && text.back() == '"') {
+        text = trimmed(text.substr(1, text.size() - 2));
+      }
+      const auto at = text.empty() ? begin : static_cast<std::size_t>(text.data() - line.data());
+      fields.push_back({text, offset + at});
+      begin = end + 1;
+    }
+    return fields;
+  }
+
+  void readHeader(const std::vector<Field>& fields, std::size_t offset) {
+    for (const Field& field : fields) {
+      const auto name = std::find(kNames.begin(), kNames.end(), field.text);
+      if (name == kNames.end()) {
+        refuse(field.offset, inQuotes(field.text) + " is not a column", "name share, sources, destinations, combines");
+      }
+      const auto column = static_cast<std::size_t>(name - kNames.begin());
+      if (m_place[column] >= 0) {
+        refuse(field.offset, "the column " + inQuotes(field.text) + " is there twice", "leave one out");
+      }
+      m_place[column] = static_cast<int>(&field - fields.data());
+    }
+    for (const Column column : {kShare, kSources, kDestinations}) {
+      if (m_place[column] < 0) {
+        refuse(offset, "the column " + inQuotes(kNames[column]) + " is missing", "add it to the header row");
+      }
+    }
+    m_fieldCount = fields.size();
+  }
+
+  void readShard(const std::vector<Field>& fields, std::size_t offset) {
+    if (fields.size() != m_fieldCount) {
+      refuse(offset, countOf(fields.size(), "field") + ", the header row has " + std::to_string(m_fieldCount),
+             "separate ranks by blanks");
+    }
+    const auto field = [&](Column column) { return fields[m_place[column]]; };
+    CustomShard shard;
+    shard.share = share(field(kShare).text, field(kShare).offset);
+    shard.sources = ranks(field(kSources));
+    shard.destinations = ranks(field(kDestinations));
+    shard.combines = m_place[kCombines] >= 0 && flag(field(kCombines));
+    addShard(std::move(shard), offset);
+  }
+
+  [[nodiscard]] bool flag(const Field& field) const {
+    if (field.text == "true" || field.text == "yes" || field.text == "1") {
+      return true;
+    }
+    if (field.text != "false" && field.text != "no" && field.text != "0" && !field.text.empty()) {
+      refuse(field.offset, inQuotes(field.text) + " is neither yes nor no", "write yes or no");
+    }
+    return false;
+  }
+
+  [[nodiscard]] std::vector<Rank> ranks(const Field& field) const {
+    if (field.text == "all") {
+      return allRanks();
+    }
+    std::vector<Rank> ranks;
+    for (std::size_t begin = field.text.find_first_not_of(kBlanks); begin < field.text.size();) {
+      const std::size_t end = std::min(field.text.find_first_of(kBlanks, begin), field.text.size());
+      addRanks(field.text.substr(begin, end - begin), field.offset + begin, ranks);
+      begin = field.text.find_first_not_of(kBlanks, end);
+    }
+    return ranks;
+  }
+
+  /// An id that looks like a number or a range is an id only where it is no rank.
+  void addRanks(std::string_view word, std::size_t offset, std::vector<Rank>& ranks) const {
+    const std::size_t dash = word.find('-', 1);
+    const auto first = wholeNumber(word.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : wholeNumber(word.substr(dash + 1));
+    if (first && last) {
+      if (*first < 0 || *last < *first || *last >= m_fabric.gpuCount()) {
+        refuse(offset, inQuotes(word) + " is not within the ranks of the fabric", ranksFix());
+      }
+      for (Rank rank = *first; rank <= *last; ++rank) {
+        ranks.push_back(rank);
+      }
+      return;
+    }
+    const auto rank = rankOf(word);
+    if (!rank) {
+      refuse(offset, inQuotes(word) + " is neither a rank nor the id of a GPU", ranksFix());
+    }
+    ranks.push_back(*rank);
+  }
+
+  bool m_hasHeader = false;
+  char m_separator = ',';
+  std::array<int, kColumns> m_place{-1, -1, -1, -1};  ///< of each column among the fields
+  std::size_t m_fieldCount = 0;
+};
+
+}  // namespace
+
+Result<CollectiveTable> readCollectiveTable(std::string_view text, const std::string& fileName,
+                                            const fabric::Fabric& fabric) {
+  if (const auto broken = firstIllFormedByte(text)) {
+    Error error{ErrorCode::badInput, "the text is not UTF-8", "save it as UTF-8"};
+    error.where = TextPlaces(text, fileName).at(*broken);
+    return error;
+  }
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) {
+    text.remove_prefix(kMark.size());
+  }
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  try {
+    return first != std::string_view::npos && text[first] == '{' ? JsonTable(text, fileName, fabric).run()
+                                                                 : CsvTable(text, fileName, fabric).run();
+  } catch (const Refusal& refusal) {
+    return refusal.error;
+  }
+}
+
+}  // namespace coppice::io

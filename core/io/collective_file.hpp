@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "schedule/collective_table.hpp"
+
+/// Tables of shards, for collectives that have no name: what schedule::CollectiveTable::custom holds, as a person
+/// writes it.
+///
+/// JSON (the first character is a brace):
+///
+///     {"format": "coppice-collective", "version": 1,
+///      "shards": [{"share": "1/4", "sources": [0], "destinations": ["b0g1", 2], "combines": false},
+///                 {"share": "3/4", "sources": "all", "destinations": [3], "combines": true}]}
+///
+/// CSV, with comma, semicolon or tab: a header row with these four names in any order, then one shard a row. Ranks are
+/// separated by blanks; lines that begin with # are passed over:
+///
+///     share,sources,destinations,combines
+///     1/4,0,b0g1 2,no
+///     3/4,all,3,yes
+///
+/// A rank is a whole number, the id of a GPU, or in CSV a range such as 0-3; `all` is every rank. combines is true or
+/// false, also yes, no, 1 or 0 in CSV; where it is left out it is false. share is a fraction of the M bytes of the
+/// collective.
+namespace coppice::io {
+
+inline constexpr std::size_t kMaxCollectiveShards = 1'000'000;
+
+/// Errors: badInput with line, column and the shard (counted from 0) as element; limit.
+[[nodiscard]] Result<schedule::CollectiveTable> readCollectiveTable(std::string_view text, const std::string& fileName,
+                                                                    const fabric::Fabric& fabric);
+
+}  // namespace coppice::io

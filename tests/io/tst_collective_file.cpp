@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QTest>
+#include <vector>
+
+#include "fabric/fabric.hpp"
+#include "io/collective_file.hpp"
+#include "presets/presets.hpp"
+
+/// Tables of shards as people write them.
+using namespace coppice;
+using schedule::CustomShard;
+
+namespace {
+
+/// GPUs g0 to g3.
+const fabric::Fabric& ring() {
+  static const fabric::Fabric kFabric = [] {
+    const auto description = presets::make("ring", {{"gpus", "4"}});
+    return *fabric::Fabric::build(*description);
+  }();
+  return kFabric;
+}
+
+std::vector<CustomShard> shardsOf(const schedule::CollectiveTable& table) {
+  std::vector<CustomShard> shards;
+  for (std::int64_t shard = 0; shard < table.shardCount(); ++shard) {
+    const auto sources = table.sources(shard);
+    const auto destinations = table.destinations(shard);
+    shards.push_back({table.share(shard),
+                      {sources.begin(), sources.end()},
+                      {destinations.begin(), destinations.end()},
+                      table.combines(shard)});
+  }
+  return shards;
+}
+
+}  // namespace
+
+class TestCollectiveFile : public QObject {
+  Q_OBJECT
+
+private slots:
+  void tables_data();
+  void tables();
+  void faults_data();
+  void faults();
+  void differences();
+};
+
+void TestCollectiveFile::tables_data() {
+  QTest::addColumn<QString>("text");
+  const QString id = QString::fromStdString(ring().nodes()[ring().gpus()[1]].id);
+  QTest::newRow("csv") << "share,sources,destinations,combines\n1/4,0,1 2,no\n3/4,0 1 2 3,3,yes\n";
+  QTest::newRow("names, ranges and all") << "share,sources,destinations,combines\n1/4,0," + id +
+                                                " 2,\n3/4,all,3,true\n";
+  QTest::newRow("columns moved, no last end of line")
+      << "combines;destinations;sources;share\r\nno;1-2;0;0.25\r\n1;3;0-3;0.75";
+  QTest::newRow("tabs, comments, quotes") << "# halo\nshare\tsources\tdestinations\tcombines\n\n\"1/4\"\t0\t2 1\t0\n"
+                                             "#\n3/4\tall\t3\tyes\n";
+  QTest::newRow("byte order mark") << QStringLiteral(
+      "\uFEFFshare,sources,destinations,combines\n1/4,0,1 2,no\n"
+      "3/4,all,3,yes\n");
+  QTest::newRow("json") << "{\"format\": \"coppice-collective\", \"version\": 1, \"shards\": [{\"share\": \"1/4\", "
+                           "\"sources\": [0], \"destinations\": [\"" +
+                               id +
+                               "\", 2]}, {\"share\": 0.75, \"sources\": \"all\", \"destinations\": [3], "
+                               "\"combines\": true}]}";
+}
+
+void TestCollectiveFile::tables() {
+  QFETCH(QString, text);
+  const auto table = io::readCollectiveTable(text.toStdString(), "t", ring());
+  QVERIFY2(table.hasValue(), table ? "" : describe(table.error()).c_str());
+  const std::vector<CustomShard> expected{{Rational(1, 4), {0}, {1, 2}, false},
+                                          {Rational(3, 4), {0, 1, 2, 3}, {3}, true}};
+  QVERIFY(shardsOf(*table) == expected);
+  QCOMPARE(table->rankCount(), 4);
+  QVERIFY(table->collective() == Collective::custom);
+}
+
+void TestCollectiveFile::faults_data() {
+  QTest::addColumn<QByteArray>("text");
+  QTest::addColumn<int>("line");
+  QTest::addColumn<int>("column");
+  QTest::addColumn<QString>("says");
+  const QByteArray head = "share,sources,destinations\n";
+  const auto csv = [&](const char* name, const QByteArray& rows, int line, int column, const char* says) {
+    QTest::newRow(name) << head + rows << line << column << says;
+  };
+  QTest::newRow("empty") << QByteArray() << 1 << 1 << "header";
+  QTest::newRow("comments alone") << QByteArray("# a\n# b\n") << 3 << 1 << "header";
+  QTest::newRow("unknown column") << QByteArray("share,sources,sinks\n") << 1 << 15 << "\"sinks\" is not a column";
+  QTest::newRow("column twice") << QByteArray("share,sources,share\n") << 1 << 15 << "twice";
+  QTest::newRow("column missing") << QByteArray("share,sources\n") << 1 << 1 << "destinations";
+  csv("no row", "", 0, 0, "no shard");
+  csv("too few fields", "1,0\n", 2, 1, "2 fields");
+  csv("too many fields", "1,0,1,2\n", 2, 1, "4 fields");
+  csv("no share", ",0,1\n", 2, 1, "not a fraction");
+  csv("share that is no number", "1,0,1\n half,0,1\n", 3, 2, "\"half\"");
+  csv("share beyond 64 bits", "1/99999999999999999999,0,1\n", 2, 1, "not a fraction");
+  csv("negative share", "-1/2,0,1\n", 2, 1, "negative");
+  csv("all shares zero", "0,0,1\n", 0, 0, "zero");
+  csv("no source", "1,,1\n", 2, 1, "no source");
+  csv("no destination", "1,0,\n", 2, 1, "no destination");
+  csv("rank outside", "1,0,1 4\n", 2, 7, "\"4\" is not within");
+  csv("range outside", "1,0-4,1\n", 2, 3, "\"0-4\"");
+  csv("range backwards", "1,2-1,1\n", 2, 3, "\"2-1\"");
+  csv("negative rank", "1,-1,1\n", 2, 3, "\"-1\"");
+  csv("huge rank", "1,99999999999,1\n", 2, 3, "neither a rank");
+  csv("unknown GPU", "1,0, x9\n", 2, 6, "\"x9\"");
+  csv("rank twice", "1,0,2 1-3\n", 2, 1, "twice");
+  QTest::newRow("flag") << QByteArray("share,sources,destinations,combines\n1,0,1,maybe\n") << 2 << 7 << "\"maybe\"";
+  QTest::newRow("not UTF-8") << QByteArray("share,\xff") << 1 << 7 << "UTF-8";
+  const auto json = [&](const char* name, const QByteArray& rows, int line, int column, const char* says) {
+    QTest::newRow(name) << "{\"format\": \"coppice-collective\",\n\"version\": 1,\n\"shards\": " + rows + "}" << line
+                        << column << says;
+  };
+  QTest::newRow("another format") << QByteArray("{\"format\": \"coppice-schedule\"}") << 1 << 30 << "no table";
+  QTest::newRow("format missing") << QByteArray("{}") << 1 << 2 << "\"format\"";
+  QTest::newRow("newer version") << QByteArray("{\"format\": \"coppice-collective\",\n \"version\": 2}") << 2 << 15
+                                 << "version";
+  json("shards are no array", "3", 3, 13, "not an array");
+  json("no shard", "[]", 0, 0, "no shard");
+  json("shard is no object", "[\n7]", 4, 3, "not an object");
+  json("share missing", "[\n{\"sources\": [0], \"destinations\": [1]}]", 4, 2, "\"share\"");
+  json("unknown key", "[\n{\"size\": 3}]", 4, 12, "\"size\"");
+  json("share is true", "[\n{\"share\": true, \"sources\": [0], \"destinations\": [1]}]", 4, 15, "neither a number");
+  json("rank with a fraction", "[\n{\"share\": 1, \"sources\": [0.5], \"destinations\": [1]}]", 4, 30, "0.5");
+  json("unknown id", "[\n{\"share\": 1, \"sources\": [\"x\"], \"destinations\": [1]}]", 4, 29, "\"x\"");
+  json("some word", "[\n{\"share\": 1, \"sources\": \"none\", \"destinations\": [1]}]", 4, 31, "no ranks");
+  json("rank outside", "[\n{\"share\": 1, \"sources\": [0], \"destinations\": [1, 9]}]", 4, 2, "Rank 9");
+  json("flag", "[\n{\"share\": 1, \"sources\": [0], \"destinations\": [1], \"combines\": 1}]", 4, 65, "combines");
+  json("cut off", "[\n{\"share\": ", 4, 0, "");
+}
+
+void TestCollectiveFile::faults() {
+  QFETCH(QByteArray, text);
+  QFETCH(int, line);
+  QFETCH(int, column);
+  QFETCH(QString, says);
+  const auto table = io::readCollectiveTable(text.toStdString(), "t.csv", ring());
+  QVERIFY(!table);
+  const std::string told = describe(table.error());
+  QVERIFY2(table.error().code == ErrorCode::badInput, told.c_str());
+  QVERIFY2(QString::fromStdString(table.error().message).contains(says), told.c_str());
+  QCOMPARE(QString::fromStdString(table.error().where.file), QString("t.csv"));
+  if (line > 0) {
+    QVERIFY2(table.error().where.line == line, told.c_str());
+  }
+  if (column > 0) {
+    QVERIFY2(table.error().where.column == column, told.c_str());
+  }
+}
+
+void TestCollectiveFile::differences() {
+  const auto read = [](const char* rows) {
+    return *io::readCollectiveTable(std::string("share,sources,destinations,combines\n") + rows, "t", ring());
+  };
+  // By another name the same thing.
+  const auto scatter = *schedule::CollectiveTable::make(Collective::scatter, 4, 2);
+  QCOMPARE(differenceFrom(read("1/4,2,0,\n1/4,2,1,\n1/4,2,2,\n1/4,2,3,\n"), scatter), std::string());
+  const auto told = [&](const char* rows) { return QString::fromStdString(differenceFrom(read(rows), scatter)); };
+  QVERIFY(told("1,2,0,\n").contains("4 shards, 1"));
+  QVERIFY(told("1/4,2,0,\n1/4,2,1,\n1/2,2,2,\n1/4,2,3,\n").contains("shard 2: share 1/4, 1/2"));
+  QVERIFY(told("1/4,2,0,\n1/4,1,1,\n1/4,2,2,\n1/4,2,3,\n").contains("shard 1: sources 2, 1"));
+  QVERIFY(told("1/4,2,0,\n1/4,2,1,\n1/4,2,2,\n1/4,2,all,\n").contains("shard 3: destinations 3, 0 1 2 3"));
+  QVERIFY(told("1/4,2,0,yes\n1/4,2,1,\n1/4,2,2,\n1/4,2,3,\n").contains("shard 0: it does not combine"));
+}
+
+QTEST_APPLESS_MAIN(TestCollectiveFile)
+#include "tst_collective_file.moc"

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QTest>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "alltoall/alltoall.hpp"
+#include "baselines/baselines.hpp"
+#include "forestcoll/forestcoll.hpp"
+#include "forestcoll/random_fabrics.hpp"
+#include "presets/presets.hpp"
+#include "simulate/sweep.hpp"
+#include "workflow/generator.hpp"
+#include "workflow/make_schedule.hpp"
+
+/// No simulated run is faster than the exact bound of its collective: every method on fabrics without any symmetry.
+using namespace coppice;
+
+namespace {
+
+constexpr double kRounding = 1e-9;
+constexpr simulate::Model kBandwidthOnly{.linkLatency = 0, .messageOverhead = 0};
+
+/// What nothing may exceed, in GB/s.
+double limitOf(const fabric::Fabric& fabric, const workflow::Demand& demand) {
+  if (demand.collective == Collective::alltoall) {
+    const auto optimum = alltoall::optimum(fabric, {.budget = std::chrono::milliseconds(500)});
+    if (!optimum) {
+      qFatal("%s", describe(optimum.error()).c_str());
+    }
+    return (optimum->upper * Rational(fabric.gpuCount())).toDouble();
+  }
+  const auto optimum = forestcoll::optimum(fabric, {.collective = demand.collective, .root = demand.root});
+  if (!optimum) {
+    qFatal("%s", describe(optimum.error()).c_str());
+  }
+  // Reduce-scatter then allgather is no bound on other allreduces.
+  const bool hasLimit = optimum->allreduceLimit && optimum->allreduceLimit->algbw > optimum->algbw;
+  return (hasLimit ? optimum->allreduceLimit->algbw : optimum->algbw).toDouble();
+}
+
+std::unique_ptr<simulate::Subject> subjectOf(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
+                                             const simulate::Model& model) {
+  auto subject = std::visit([&](const auto& one) { return simulate::subjectOf(fabric, one, model); }, schedule);
+  if (!subject) {
+    qFatal("%s", describe(subject.error()).c_str());
+  }
+  return std::move(*subject);
+}
+
+/// Where the methods that need boxes, a torus or a power of two of GPUs make something.
+const QStringList kPresets{"ring,gpus=5", "hypercube,dimension=3", "cluster,boxes=2,gpus=2", "dgx-a100,boxes=2"};
+
+fabric::Fabric built(const Result<fabric::Description>& description) {
+  auto fabric = description ? fabric::Fabric::build(*description) : Result<fabric::Fabric>(description.error());
+  if (!fabric) {
+    qFatal("%s", describe(fabric.error()).c_str());
+  }
+  return std::move(*fabric);
+}
+
+fabric::Fabric presetFabric(const QString& text) {
+  const QStringList parts = text.split(',');
+  std::map<std::string, std::string> arguments;
+  for (const QString& part : parts.mid(1)) {
+    arguments[part.section('=', 0, 0).toStdString()] = part.section('=', 1).toStdString();
+  }
+  return built(presets::make(parts.first().toStdString(), arguments));
+}
+
+fabric::Fabric randomFabric(int seed) {
+  return built(test::randomFabric(
+      {.gpus = 2 + seed % 4, .switches = seed / 4 % 3, .largestBandwidth = 9, .duplex = seed % 2 == 0},
+      unsigned(seed)));
+}
+
+/// What runs faster than its bound; empty for nothing.
+QString excessOf(const fabric::Fabric& fabric, const workflow::Demand& demand, const schedule::AnySchedule& schedule) {
+  const double limit = limitOf(fabric, demand);
+  for (const simulate::Model& model : {simulate::Model(), kBandwidthOnly}) {
+    const auto subject = subjectOf(fabric, schedule, model);
+    for (const std::int64_t bytes : {std::int64_t{1}, std::int64_t{5'000'000}, std::int64_t{4'000'000'000}}) {
+      const auto details = subject->simulate(bytes, {});
+      if (!details) {
+        return QString::fromStdString(describe(details.error()));
+      }
+      if (details->row.algbw > limit * (1 + kRounding)) {
+        return QStringLiteral("%1, %2 bytes: %3 > %4")
+            .arg(QString::fromUtf8(toString(demand.collective).data()))
+            .arg(bytes)
+            .arg(details->row.algbw)
+            .arg(limit);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+class TestSimulateBounds : public QObject {
+  Q_OBJECT
+
+private slots:
+  void everyMethod_data();
+  void everyMethod();
+};
+
+void TestSimulateBounds::everyMethod_data() {
+  QTest::addColumn<QString>("method");
+  QTest::addColumn<int>("fabrics");
+  for (const workflow::Generator& method : workflow::generators()) {
+    // Switches that copy are not bound by what one message per receiver needs.
+    if (method.id != "in-network") {
+      const bool isQuick = method.id == workflow::kDefaultMethod || baselines::find(method.id) != nullptr;
+      QTest::newRow(method.id.c_str()) << QString::fromStdString(method.id) << (isQuick ? 60 : 12);
+    }
+  }
+}
+
+void TestSimulateBounds::everyMethod() {
+  QFETCH(QString, method);
+  QFETCH(int, fabrics);
+  const workflow::Generator& generator = *workflow::findGenerator(method.toStdString());
+  int runs = 0;
+  for (int seed = -int(kPresets.size()); seed < fabrics; ++seed) {
+    const fabric::Fabric fabric = seed < 0 ? presetFabric(kPresets[-seed - 1]) : randomFabric(seed);
+    for (const Collective collective : generator.collectives) {
+      workflow::Demand demand{.collective = collective};
+      if (isRooted(collective)) {
+        demand.root = std::abs(seed) % fabric.gpuCount();
+      }
+      const auto made = workflow::makeSchedule(fabric, generator, demand, {}, {});
+      if (made) {
+        const QString fault = excessOf(fabric, demand, made->made.schedule);
+        QVERIFY2(fault.isEmpty(), qPrintable(QStringLiteral("seed %1: ").arg(seed) + fault));
+        ++runs;
+      } else {
+        const ErrorCode code = made.error().code;
+        QVERIFY2(code == ErrorCode::infeasible || code == ErrorCode::badUsage, describe(made.error()).c_str());
+      }
+    }
+  }
+  QVERIFY2(runs > 0, "the method makes nothing on any of these fabrics");
+}
+
+QTEST_APPLESS_MAIN(TestSimulateBounds)
+#include "tst_simulate_bounds.moc"
