@@ -15,10 +15,31 @@ namespace coppice::workflow {
 
 namespace {
 
-/// @param clock started when lowering did
+/// What a custom collective demands of the chunks of a program.
+std::vector<verify::CustomShard> customGoal(const schedule::CollectiveTable& goal, int chunks) {
+  std::vector<verify::CustomShard> shards;
+  Rational all;
+  for (std::int64_t shard = 0; shard < goal.shardCount(); ++shard) {
+    all += goal.share(shard);
+  }
+  Rational before;
+  const auto border = [&] { return static_cast<int>((before * Rational(chunks) / all).floor()); };
+  for (std::int64_t shard = 0; shard < goal.shardCount(); ++shard) {
+    verify::CustomShard row{.first = border()};
+    before += goal.share(shard);
+    row.count = border() - row.first;
+    row.sources.assign(goal.sources(shard).begin(), goal.sources(shard).end());
+    row.destinations.assign(goal.destinations(shard).begin(), goal.destinations(shard).end());
+    row.combines = goal.combines(shard);
+    shards.push_back(std::move(row));
+  }
+  return shards;
+}
+
+/// @param custom what a custom collective demands; null for others  @param clock started when lowering did
 Result<ExportedProgram> writeAndJudge(const fabric::Fabric& fabric, const Result<program::Program>& program,
-                                      const lowering::Options& options, const std::string& fileName, Clock& clock,
-                                      const Progress& progress) {
+                                      const lowering::Options& options, const schedule::CollectiveTable* custom,
+                                      const std::string& fileName, Clock& clock, const Progress& progress) {
   if (!program) {
     return program.error();
   }
@@ -27,8 +48,11 @@ Result<ExportedProgram> writeAndJudge(const fabric::Fabric& fabric, const Result
   progress.report("writing", 0);
   exported.xml = program::writeMscclXml(*program, options.runtime);
   exported.writing = clock.lap();
-  auto judged = verify::judgeProgram(exported.xml, fileName, {.runtime = options.runtime, .root = program->root},
-                                     lowering::reachOf(fabric), progress);
+  verify::ProgramCheckOptions checks{.runtime = options.runtime, .root = program->root};
+  if (custom != nullptr) {
+    checks.custom = customGoal(*custom, program->chunksPerLoop);
+  }
+  auto judged = verify::judgeProgram(exported.xml, fileName, checks, lowering::reachOf(fabric), progress);
   if (!judged) {
     return judged.error();
   }
@@ -45,7 +69,7 @@ Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedu
                                       const Progress& progress) {
   Clock clock;
   progress.report("lowering", 0);
-  return writeAndJudge(fabric, lowering::lower(fabric, schedule, options, progress), options, fileName, clock,
+  return writeAndJudge(fabric, lowering::lower(fabric, schedule, options, progress), options, nullptr, fileName, clock,
                        progress);
 }
 
@@ -54,8 +78,10 @@ Result<ExportedProgram> exportProgram(const fabric::Fabric& fabric, const schedu
                                       const Progress& progress) {
   Clock clock;
   progress.report("lowering", 0);
-  return writeAndJudge(fabric, lowering::lower(fabric, schedule, options, progress), options, fileName, clock,
-                       progress);
+  const auto* steps = std::get_if<schedule::StepSchedule>(&schedule);
+  const bool isCustom = steps != nullptr && steps->goal.collective() == Collective::custom;
+  return writeAndJudge(fabric, lowering::lower(fabric, schedule, options, progress), options,
+                       isCustom ? &steps->goal : nullptr, fileName, clock, progress);
 }
 
 Result<ExportedProgram> requireProgram(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,

@@ -2,6 +2,9 @@
 #include "lowering/placement.hpp"
 
 #include <algorithm>
+#include <numeric>
+
+#include "base/checked.hpp"
 
 namespace coppice::lowering {
 
@@ -13,7 +16,33 @@ Placement::Placement(const schedule::CollectiveTable& goal, int chunks, bool inP
       m_collective(goal.collective()),
       m_ranks(goal.rankCount()),
       m_chunks(chunks),
-      m_inPlace(inPlace) {}
+      m_inPlace(inPlace) {
+  if (m_collective == Collective::custom) {
+    m_first.push_back(0);
+    for (const std::int64_t units : unitsOf(goal)) {
+      m_units.push_back(static_cast<int>(units));
+      m_first.push_back(m_first.back() + m_chunks * m_units.back());
+    }
+  }
+}
+
+std::vector<std::int64_t> unitsOf(const schedule::CollectiveTable& goal) {
+  std::int64_t denominator = 1;
+  for (std::int64_t shard = 0; shard < goal.shardCount(); ++shard) {
+    denominator = leastCommonMultiple(denominator, goal.share(shard).denominator());
+  }
+  std::vector<std::int64_t> units;
+  std::int64_t divisor = 0;
+  for (std::int64_t shard = 0; shard < goal.shardCount(); ++shard) {
+    const Rational share = goal.share(shard);
+    units.push_back(checkedMul(share.numerator(), denominator / share.denominator()));
+    divisor = std::gcd(divisor, units.back());
+  }
+  for (std::int64_t& unit : units) {
+    unit /= std::max<std::int64_t>(divisor, 1);
+  }
+  return units;
+}
 
 bool Placement::isSource(int rank, std::int64_t shard) const {
   const auto ranks = m_goal.sources(shard);
@@ -26,12 +55,14 @@ bool Placement::isDestination(int rank, std::int64_t shard) const {
 }
 
 bool Placement::isShared() const {
-  return m_goal.shardCount() > 1;
+  return m_goal.shardCount() > 1 && m_collective != Collective::custom;
 }
 
 Slot Placement::contribution(int rank, std::int64_t shard, int offset) const {
-  const int whole = static_cast<int>(shard) * m_chunks + offset;
+  const int whole = wholeOf(shard, offset);
   switch (m_collective) {
+    case Collective::custom:
+      return {m_inPlace ? Buffer::output : Buffer::input, whole};
     case Collective::alltoall:
       return {Buffer::input, static_cast<int>(shard % m_ranks) * m_chunks + offset};
     case Collective::gather:
@@ -44,14 +75,13 @@ Slot Placement::contribution(int rank, std::int64_t shard, int offset) const {
     case Collective::reduceScatter:
     case Collective::reduce:
     case Collective::scatter:
-    case Collective::custom:
       break;
   }
   return {Buffer::input, whole};
 }
 
 Slot Placement::result(std::int64_t shard, int offset) const {
-  const int whole = static_cast<int>(shard) * m_chunks + offset;
+  const int whole = wholeOf(shard, offset);
   switch (m_collective) {
     case Collective::alltoall:
       return {Buffer::output, static_cast<int>(shard / m_ranks) * m_chunks + offset};
@@ -81,17 +111,17 @@ std::optional<Slot> Placement::room(int rank, std::int64_t shard, int offset) co
 }
 
 int Placement::slice() const {
-  return m_chunks;
+  return m_first.empty() ? m_chunks : m_first.back();
 }
 
 int Placement::inputChunks() const {
   const bool isShare = m_collective == Collective::allgather || m_collective == Collective::gather;
-  return isShared() && !isShare ? m_chunks * m_ranks : m_chunks;
+  return isShared() && !isShare ? m_chunks * m_ranks : slice();
 }
 
 int Placement::outputChunks() const {
   const bool isShare = m_collective == Collective::reduceScatter || m_collective == Collective::scatter;
-  return isShared() && !isShare ? m_chunks * m_ranks : m_chunks;
+  return isShared() && !isShare ? m_chunks * m_ranks : slice();
 }
 
 int Placement::declaredInput() const {
@@ -106,11 +136,11 @@ int Placement::declaredOutput() const {
 
 int Placement::chunksPerLoop() const {
   const bool countsShare = m_collective == Collective::gather || m_collective == Collective::scatter;
-  return isShared() && !countsShare ? m_chunks * m_ranks : m_chunks;
+  return isShared() && !countsShare ? m_chunks * m_ranks : slice();
 }
 
 std::int64_t Placement::chunksOfAll() const {
-  return isShared() ? std::int64_t{m_chunks} * m_ranks : m_chunks;
+  return isShared() ? std::int64_t{m_chunks} * m_ranks : slice();
 }
 
 }  // namespace coppice::lowering

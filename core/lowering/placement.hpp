@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "program/program.hpp"
 #include "schedule/collective_table.hpp"
@@ -14,7 +15,7 @@ namespace coppice::lowering {
 /// The buffers of the caller, in equal chunks.
 class Placement {
 public:
-  /// @param chunks of each shard  @pre not custom; not alltoall in place
+  /// @param chunks of each shard; of a custom one, of each unit of its share (unitsOf)  @pre not alltoall in place
   Placement(const schedule::CollectiveTable& goal, int chunks, bool inPlace);
 
   [[nodiscard]] std::span<const int> sources(std::int64_t shard) const { return m_goal.sources(shard); }
@@ -34,6 +35,7 @@ public:
     return !m_inPlace && (m_collective == Collective::allgather || m_collective == Collective::broadcast);
   }
 
+  [[nodiscard]] int chunksOf(std::int64_t shard) const { return m_chunks * (m_units.empty() ? 1 : m_units[shard]); }
   [[nodiscard]] int inputChunks() const;
   [[nodiscard]] int outputChunks() const;
   /// What the caller declares: in place, a buffer that is not used has none.
@@ -45,6 +47,10 @@ public:
 
 private:
   [[nodiscard]] bool isShared() const;
+  /// The shard's place in a buffer that holds all of them.
+  [[nodiscard]] int wholeOf(std::int64_t shard, int offset) const {
+    return (m_first.empty() ? static_cast<int>(shard) * m_chunks : m_first[shard]) + offset;
+  }
   [[nodiscard]] bool usesInputAlone() const {
     return m_inPlace && (m_collective == Collective::reduce || m_collective == Collective::reduceScatter);
   }
@@ -54,6 +60,11 @@ private:
   int m_ranks;
   int m_chunks;
   bool m_inPlace;
+  std::vector<int> m_units;  ///< custom: by shard
+  std::vector<int> m_first;  ///< custom: by shard, its first chunk of the buffers; one more at the end
 };
+
+/// The shares of the shards of a custom collective as whole numbers without a common divisor. Throws OverflowError.
+[[nodiscard]] std::vector<std::int64_t> unitsOf(const schedule::CollectiveTable& goal);
 
 }  // namespace coppice::lowering

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/checked.hpp"
@@ -305,12 +306,28 @@ private:
     finishSum(message, block, landsInSum, hasOwn, {own, mine.writer}, sum, {landing, here});
   }
 
+  /// What another threadblock left in o: only a step that has o as its source is sure to read it as it is (see
+  /// verify::checkMemoryOrder). So it is added to the arrival, and the sum copied back.
+  [[nodiscard]] bool mustReadAgain(const Addend& own, int block) const {
+    return own.slot.buffer == Buffer::output && own.place.block >= 0 && own.place.block != block &&
+           program::isBuilt(StepType::copy, m_options.runtime);
+  }
+
   /// The last arrival's threadblock adds everything up.
   void finishSum(const StepMessage& message, int block, bool landsInSum, bool hasOwn, const Addend& own, Slot sum,
                  const Addend& last) {
     Cell& mine = cell(message.firstItem, message.to);
     std::vector<Addend> addends = std::exchange(mine.addends, {});
     std::vector<StepPlace> before = std::exchange(mine.before, {});
+    if (!landsInSum && mustReadAgain(own, block)) {
+      addends.insert(addends.begin(), own);  // the step that waits for all is then one that reads o
+      const StepPlace summed = addUp(message.to, block, addends, last.slot, message.count, {});
+      before.push_back(summed);
+      settle(message, sum,
+             m_writer.append(message.to, block, StepType::copy, last.slot, sum, message.count, std::move(before)));
+      m_scratch[message.to].giveBack(last.slot.offset, message.count, {mine.writer});
+      return;
+    }
     if (landsInSum && hasOwn) {
       addends.insert(addends.begin(), own);
     } else if (!landsInSum) {
@@ -353,6 +370,17 @@ private:
   std::unordered_map<std::int64_t, Cell> m_cells;
 };
 
+/// Where something arrives.
+std::unordered_set<std::int64_t> cellsOfArrivals(const StepWork& work) {
+  std::unordered_set<std::int64_t> cells;
+  for (const StepMessage& message : work.messages) {
+    for (int i = message.firstItem; i < message.firstItem + message.items; ++i) {
+      cells.insert(work.cell(i, message.to));
+    }
+  }
+  return cells;
+}
+
 }  // namespace
 
 StepCopies planCopies(const StepWork& work, const Options& options) {
@@ -365,13 +393,11 @@ StepCopies planCopies(const StepWork& work, const Options& options) {
   const program::RuntimeLimits& limit = program::limits(options.runtime);
   const Placement& placement = work.placement;
   std::vector<std::int64_t> own(static_cast<std::size_t>(work.gpuCount), 0);
+  const std::unordered_set<std::int64_t> arrived = cellsOfArrivals(work);
   for (int i = 0; i < static_cast<int>(work.items.size()); ++i) {
     const Item& item = work.items[i];
-    if (placement.combines(item.shard)) {
-      continue;
-    }
     for (const int rank : placement.sources(item.shard)) {
-      if (!placement.isDestination(rank, item.shard)) {
+      if (!placement.isDestination(rank, item.shard) || arrived.contains(work.cell(i, rank))) {
         continue;
       }
       own[rank] += item.count;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -48,9 +49,13 @@ std::string runtimeName(const Options& options) {
 Outcome checkCollective(const StepSchedule& schedule, const Options& options) {
   const Collective collective = schedule.goal.collective();
   const std::string name(toString(collective));
-  if (collective == Collective::custom) {
-    return Error{ErrorCode::badUsage, "no runtime has a call for a custom collective, so that its buffers are not defined",
-                 "lower a collective that nccl-tests has; .schedule.json holds custom ones"};
+  if (collective == Collective::custom && options.runtime != program::Runtime::msccl) {
+    return Error{ErrorCode::badUsage, runtimeName(options) + " does not know custom collectives",
+                 "lower it for msccl (--target msccl), whose ncclCustomCollective runs it"};
+  }
+  if (collective == Collective::custom && options.instances > 1) {
+    return Error{ErrorCode::badUsage, "a custom collective has one instance: its shards lie one after the other",
+                 "leave --instances out; --chunks gives smaller chunks"};
   }
   const bool isRare = collective == Collective::gather || collective == Collective::scatter;
   if (isRare && options.runtime == program::Runtime::msccl) {
@@ -119,8 +124,12 @@ Outcome checkShape(const fabric::Fabric& fabric, const StepSchedule& schedule) {
   return Done{};
 }
 
-/// Chunks of the largest buffer of one instance, where each shard has one.
+/// Chunks of the largest buffer of one instance, where each shard has one (custom: each unit of its share).
 std::int64_t shardsOfBuffer(const StepSchedule& schedule) {
+  if (schedule.goal.collective() == Collective::custom) {
+    const std::vector<std::int64_t> units = unitsOf(schedule.goal);
+    return std::max<std::int64_t>(1, std::accumulate(units.begin(), units.end(), std::int64_t{0}, checkedAdd<std::int64_t>));
+  }
   return schedule.goal.shardCount() > 1 ? schedule.goal.rankCount() : 1;
 }
 
@@ -133,8 +142,11 @@ Outcome checkChunks(const StepSchedule& schedule, std::int64_t chunks, const Opt
     return Done{};
   }
   const std::string each = options.instances > 1 ? " x " + std::to_string(options.instances) + " instances" : "";
-  const std::string shards =
-      shardsOfBuffer(schedule) > 1 ? " for each of " + std::to_string(schedule.goal.rankCount()) + " ranks" : "";
+  const bool isCustom = schedule.goal.collective() == Collective::custom;
+  const std::string shards = isCustom ? " for each of " + std::to_string(shardsOfBuffer(schedule)) + " units of shares"
+                             : shardsOfBuffer(schedule) > 1
+                                 ? " for each of " + std::to_string(schedule.goal.rankCount()) + " ranks"
+                                 : "";
   const std::string why = options.chunks > 0 ? std::to_string(chunks) + " chunks are asked for" + shards + each
                                              : "the ends of the pieces have the common denominator " +
                                                    std::to_string(chunks) +

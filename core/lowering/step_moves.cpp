@@ -26,7 +26,9 @@ int stepsToReceive(const StepMessage& message, const StepWaits& waits, bool spli
   if (!splitsReduce || !message.reduces) {
     return std::max(1, before);
   }
-  return stepsOfArrival(message.position, message.arrivals) + static_cast<int>(waits.sendings.size());
+  // A sum that is there already may take a copy (see StepEmitter::mustReadAgain).
+  return stepsOfArrival(message.position, message.arrivals) + static_cast<int>(waits.sendings.size()) +
+         (waits.arrivals.empty() ? 0 : 1);
 }
 
 void estimateTimes(const StepWork& work, Moves& made) {
@@ -104,7 +106,8 @@ Moves movesOf(const StepWork& work, const Options& options) {
   made.phases = work.collective == Collective::allreduce ? 2 : 1;
   made.chunks = work.placement.chunksOfAll();
   made.algbw = work.algbw;
-  made.fix = options.instances > 1 ? "use fewer instances or fewer chunks" : "use fewer chunks or fewer GPUs";
+  made.fix = std::string(options.instances > 1 ? "use fewer instances, " : "use ") +
+             "fewer chunks, or a schedule with fewer peers or GPUs";
   made.moves.reserve(work.messages.size());
   for (int m = 0; m < static_cast<int>(work.messages.size()); ++m) {
     const StepMessage& message = work.messages[m];

@@ -85,8 +85,8 @@ private:
         const std::span<const std::uint32_t> transfers(grid.transfers.data() + grid.firstTransfer[i],
                                                        static_cast<std::size_t>(grid.firstTransfer[i + 1] -
                                                                                 grid.firstTransfer[i]));
-        const int start = chunkAt(grid.points[i]);
-        const int count = chunkAt(grid.points[i + 1]) - start;
+        const int start = chunkAt(shard, grid.points[i]);
+        const int count = chunkAt(shard, grid.points[i + 1]) - start;
         for (const auto& [from, length] : cut(count, m_most)) {
           const bool isExchanged = !exchanged.empty() && exchanged[before++];
           for (const auto& [inner, part] : cut(length, isExchanged ? held : length)) {
@@ -98,8 +98,8 @@ private:
     dropRepeated();
   }
 
-  [[nodiscard]] int chunkAt(std::int64_t point) const {
-    return static_cast<int>(narrow64(Int128{point} * m_work.chunks / m_schedule.denominator));
+  [[nodiscard]] int chunkAt(std::int64_t shard, std::int64_t point) const {
+    return static_cast<int>(narrow64(Int128{point} * m_work.placement.chunksOf(shard) / m_schedule.denominator));
   }
 
   /// Parts as equal as can be: where each begins, and its length.

@@ -29,7 +29,7 @@ Result<ProgramJudgement> judgeProgram(const std::string& xml, const std::string&
     judgement.verdict.ranks = static_cast<int>(file->program.ranks.size());
   }
   judgement.program = std::move(file->program);
-  judgement.isResultJudged = goalOf(judgement.program) != Collective::custom;
+  judgement.isResultJudged = goalOf(judgement.program) != Collective::custom || !options.custom.empty();
   std::vector<Finding> more = judgement.verdict.findings;
   for (Finding& finding : program::rootedFindings(judgement.program, judgement.verdict.root, reach, fileName)) {
     more.push_back(std::move(finding));

@@ -269,4 +269,52 @@ int DataRun::checkResult(Collective goal, int root) {
   return root;
 }
 
+void DataRun::checkCustom(const std::vector<CustomShard>& shards) {
+  for (const CustomShard& shard : shards) {
+    const auto isRank = [&](int rank) { return rank >= 0 && rank < m_ranks; };
+    if (shard.first < 0 || shard.count < 0 || shard.first > m_layout.caller().output - shard.count ||
+        !std::all_of(shard.sources.begin(), shard.sources.end(), isRank) ||
+        !std::all_of(shard.destinations.begin(), shard.destinations.end(), isRank) || shard.sources.empty()) {
+      reportCustom(shard, -1, shard.first);
+      return;
+    }
+    auto sum = static_cast<std::uint32_t>(shard.sources.front());
+    for (std::size_t i = 1; shard.combines && i < shard.sources.size(); ++i) {
+      sum = m_values.sets().disjointUnion(sum, static_cast<std::uint32_t>(shard.sources[i]));
+    }
+    for (const int rank : shard.destinations) {
+      for (int chunk = shard.first; chunk < shard.first + shard.count; ++chunk) {
+        const Value value = output(rank, chunk);
+        const bool isRight =
+            isSound(value) && chunkOf(value) == static_cast<std::uint32_t>(chunk) &&
+            (shard.combines ? setOf(value) == sum
+                            : std::find(shard.sources.begin(), shard.sources.end(), static_cast<int>(setOf(value))) !=
+                                  shard.sources.end());
+        if (!isRight) {
+          reportCustom(shard, rank, chunk);
+          return;
+        }
+      }
+    }
+  }
+}
+
+void DataRun::reportCustom(const CustomShard& shard, int rank, int chunk) {
+  if (!m_sink.wants(static_cast<int>(Check::result), Severity::error)) {
+    return;
+  }
+  std::string text = "the goal of the custom collective names ranks or chunks that the program does not have";
+  if (rank >= 0) {
+    text = std::string(m_layout.inPlace() ? "in place: " : "out of place: ") + "o[" + std::to_string(chunk) +
+           "] of rank " + std::to_string(rank) + " must hold " + (shard.combines ? "the sum of " : "a copy of ") +
+           "the chunks " + std::to_string(chunk) + " of its " + std::to_string(shard.sources.size()) +
+           " sources, but holds " + m_values.describe(output(rank, chunk));
+  }
+  m_sink.add(static_cast<int>(Check::result),
+             {.severity = Severity::error,
+              .code = ErrorCode::verification,
+              .text = std::move(text),
+              .where = {.element = rank < 0 ? std::string() : "rank " + std::to_string(rank)}});
+}
+
 }  // namespace coppice::verify

@@ -58,6 +58,8 @@ public:
   /// Compares the final contents with what the goal demands and reports the first wrong chunk.
   /// @param root of rooted goals; -1 = whichever the data show  @return that root; -1 for the other goals
   int checkResult(Collective goal, int root);
+  /// The same for a custom collective.
+  void checkCustom(const std::vector<CustomShard>& shards);
   [[nodiscard]] const std::vector<RankHistory>& history() const { return m_history; }
 
 private:
@@ -71,6 +73,7 @@ private:
   [[nodiscard]] Value expected(Collective goal, int root, int rank, int chunk) const;
   [[nodiscard]] int rootOf(Collective goal, int chunk, int rank) const;
   [[nodiscard]] int inferRoot(Collective goal);
+  void reportCustom(const CustomShard& shard, int rank, int chunk);
 
   const FlatProgram& m_flat;
   const Layout& m_layout;

@@ -61,7 +61,8 @@ public:
         m_limits(program::limits(options.runtime)),
         m_progress(progress),
         m_sink(sink),
-        m_goal(goalOf(program)) {}
+        m_goal(goalOf(program)),
+        m_isGoalKnown(m_goal != Collective::custom || !options.custom.empty()) {}
 
   std::optional<FlatProgram> run();
 
@@ -120,6 +121,7 @@ private:
   const Progress& m_progress;
   FindingSink& m_sink;
   Collective m_goal;
+  bool m_isGoalKnown;
   BufferSizes m_caller;
   bool m_executable = true;
   FlatProgram m_flat;
@@ -198,7 +200,7 @@ void StructureCheck::checkHead() {
         },
         "to run it there, set nchunksperloop to the chunks of one rank's share");
   }
-  if (m_goal == Collective::custom) {
+  if (!m_isGoalKnown) {
     report(Check::collective, Severity::error, ErrorCode::verification, {}, [&] {
       return "the result of coll=" + inQuotes(m_program.collectiveText) +
              " is not defined, so it is not judged; races, deadlock and limits are";

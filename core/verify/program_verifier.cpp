@@ -155,6 +155,9 @@ void Verification::checkVariant(const FlatProgram& flat, bool inPlace) {
   if (execution.run()) {
     const int root = data.checkResult(m_goal, m_root);
     m_root = root >= 0 ? root : m_root;
+    if (m_goal == Collective::custom) {
+      data.checkCustom(m_options.custom);
+    }
     checkRaces(m_program, flat, layout, data.history(), m_depth, m_chunksPerMessage, m_progress, m_sink);
     if (program::isRccl(m_options.runtime) && !m_sink.hasErrors()) {
       checkMemoryOrder(m_program, flat, layout, data.history(), m_chunksPerMessage, m_options.runtime, m_progress,

@@ -17,12 +17,24 @@ struct ProgramVerdict {
   std::vector<Finding> findings;  ///< faults first found first; warnings do not clear ok
 };
 
+/// A row of a custom collective, in chunks of the caller's buffers, which hold all rows one after the other. What does
+/// not combine is the same at all sources; what combines needs each source's once.
+struct CustomShard {
+  int first = 0;
+  int count = 0;
+  std::vector<int> sources = {};
+  std::vector<int> destinations = {};
+  bool combines = false;
+};
+
 struct ProgramCheckOptions {
   program::Runtime runtime = program::Runtime::msccl;
   /// Rooted collectives: the root the caller expects; -1 = infer it.
   int root = -1;
   /// Streaming multiprocessors that hold all threadblocks of a rank at once (A100: 108).
   int multiprocessors = 108;
+  /// coll="custom": what it has to achieve. Empty = not known, so that its result is a fault.
+  std::vector<CustomShard> custom = {};
 };
 
 /// Executes the program symbolically on all ranks: final contents against the collective, matching of sends and

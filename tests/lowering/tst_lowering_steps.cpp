@@ -60,10 +60,8 @@ std::string examine(const fabric::Fabric& fabric, const schedule::AnySchedule& s
                            : verdict->findings.empty() ? std::string("no")
                                                        : describe(verdict->findings.front()));
   }
-  // Only where one threadblock adds to what another one has added to does RCCL leave a read unordered. ROCm 6.0 orders
-  // nothing.
-  const bool mayBeStale = options.runtime == Runtime::rccl60 ||
-                          (options.runtime == Runtime::rccl && reduces(schedule::collectiveOf(schedule)));
+  // Before ROCm 6.2, RCCL leaves reads unordered.
+  const bool mayBeStale = options.runtime == Runtime::rccl60 || options.runtime == Runtime::rccl61;
   if (!verdict->findings.empty() && !mayBeStale) {
     return "verifier: " + describe(verdict->findings.front());
   }
@@ -216,6 +214,8 @@ private slots:
   void orderIsKept();
   void grids();
   void denominatorIsRefused();
+  void customCollective_data();
+  void customCollective();
   void refusals_data();
   void refusals();
   void brokenShape_data();
@@ -510,6 +510,63 @@ void LoweringStepsTest::denominatorIsRefused() {
   QVERIFY2(text.find(loss.isPositive() ? "loses " + loss.toString() : "loses nothing") != std::string::npos,
            text.c_str());
   QCOMPARE(examine(fabric, schedule, {.chunks = chunks}, false), std::string());
+}
+
+/// Half of the data from rank 0 to 1 and 3, through 2; a quarter summed up at 0; an eighth that 3 has and wants, and
+/// gives to 2.
+void LoweringStepsTest::customCollective_data() {
+  QTest::addColumn<bool>("inPlace");
+  QTest::newRow("in place") << true;
+  QTest::newRow("out of place") << false;
+}
+
+void LoweringStepsTest::customCollective() {
+  QFETCH(bool, inPlace);
+  const fabric::Fabric fabric = makeFabric("complete", "gpus=4");
+  const std::vector<schedule::CustomShard> rows{{Rational(1, 2), {0}, {1, 3}, false},
+                                                {Rational(1, 4), {1, 2, 3}, {0}, true},
+                                                {Rational(1, 8), {3}, {2, 3}, false}};
+  StepSchedule made;
+  made.goal = schedule::CollectiveTable::custom(4, rows).value();
+  made.fabricDigest = fabric.digest();
+  made.denominator = 3;
+  made.stepCount = 3;
+  made.transfers.add({.shard = 0, .begin = 0, .end = 1, .from = 0, .to = 2, .step = 0});
+  made.transfers.add({.shard = 0, .begin = 1, .end = 3, .from = 0, .to = 1, .step = 0});
+  made.transfers.add({.shard = 1, .begin = 0, .end = 3, .from = 3, .to = 2, .step = 0, .reduces = true});
+  made.transfers.add({.shard = 0, .begin = 0, .end = 1, .from = 2, .to = 1, .step = 1});
+  made.transfers.add({.shard = 1, .begin = 0, .end = 3, .from = 2, .to = 0, .step = 1, .reduces = true});
+  made.transfers.add({.shard = 2, .begin = 0, .end = 3, .from = 3, .to = 2, .step = 1});
+  made.transfers.add({.shard = 0, .begin = 0, .end = 3, .from = 1, .to = 3, .step = 2});
+  made.transfers.add({.shard = 1, .begin = 0, .end = 3, .from = 1, .to = 0, .step = 2, .reduces = true});
+  const auto schedule = finished(fabric, made);
+  QVERIFY(schedule.has_value());
+  const auto program = lowering::lower(fabric, *schedule, {.inPlace = inPlace});
+  QVERIFY2(program.hasValue(), program ? "" : describe(program.error()).c_str());
+  QCOMPARE(program->chunksPerLoop, 21);  // 4 + 2 + 1 eighths, each in three chunks
+  const std::string text = program::writeMscclXml(*program, Runtime::msccl);
+  const auto file = program::readMscclXml(text, Runtime::msccl);
+  QVERIFY(file && file->findings.empty());
+  verify::ProgramCheckOptions checks;
+  QVERIFY(!verify::verifyProgram(file->program, checks)->ok);  // the goal is not known
+  checks.custom = {{0, 12, {0}, {1, 3}, false}, {12, 6, {1, 2, 3}, {0}, true}, {18, 3, {3}, {2, 3}, false}};
+  const auto verdict = verify::verifyProgram(file->program, checks);
+  QVERIFY2(verdict && verdict->ok,
+           verdict && !verdict->findings.empty() ? describe(verdict->findings.front()).c_str() : "");
+  // Other goals are not met.
+  auto wrong = checks;
+  wrong.custom[0].destinations = {1, 2};
+  QVERIFY(!verify::verifyProgram(file->program, wrong)->ok);
+  wrong = checks;
+  wrong.custom[1].sources = {1, 2};
+  QVERIFY(!verify::verifyProgram(file->program, wrong)->ok);
+  wrong = checks;
+  wrong.custom[2].first = 19;
+  QVERIFY(!verify::verifyProgram(file->program, wrong)->ok);
+  for (const Runtime runtime : {Runtime::rccl, Runtime::mscclExecutorNccl}) {
+    QCOMPARE(lowering::lower(fabric, *schedule, {.runtime = runtime}).error().code, ErrorCode::badUsage);
+  }
+  QCOMPARE(lowering::lower(fabric, *schedule, {.instances = 2}).error().code, ErrorCode::badUsage);
 }
 
 void LoweringStepsTest::refusals_data() {
