@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judged_text.hpp"
 
+#include <cstdio>
 #include <ostream>
 #include <string>
 
@@ -10,6 +11,29 @@
 #include "text.hpp"
 
 namespace coppice::cli {
+namespace {
+
+/// The minimum traffic, and the links that carry most for their bandwidth.
+void describeLinks(const fabric::Fabric& fabric, const workflow::JudgedSchedule& judged, Report& report) {
+  if (judged.leastTraffic) {
+    report.json["least_traffic"] = judged.leastTraffic->toString();
+    report.text += "              the minimum is " + judged.leastTraffic->toString() + "\n";
+  }
+  constexpr std::size_t kListed = 3;
+  report.json["busiest_links"] = Json::array();
+  for (const workflow::BusyLink& link : workflow::busiestLinks(fabric, *judged.cost, kListed)) {
+    const fabric::Arc& arc = fabric.arcs()[link.arc];
+    report.json["busiest_links"].push_back({{"from", fabric.nodes()[arc.tail].id},
+                                            {"to", fabric.nodes()[arc.head].id},
+                                            {"traffic", link.traffic.toString()},
+                                            {"t_b", link.time.toString()}});
+    report.text += "  busy link   " + named(fabric.nodes()[arc.tail].id) + " -> " + named(fabric.nodes()[arc.head].id) +
+                   ", " + link.traffic.toString() + " bytes per byte of the data at " +
+                   gigabytes(arc.bandwidth.gigabytesPerSecond()) + "\n";
+  }
+}
+
+}  // namespace
 
 void describeJudged(const fabric::Fabric& fabric, const workflow::JudgedSchedule& judged, Report& report) {
   const Collective collective = collectiveOf(judged.schedule);
@@ -33,6 +57,7 @@ void describeJudged(const fabric::Fabric& fabric, const workflow::JudgedSchedule
                  (steps && steps->isSynchronous ? "\n" : ", the longest chain of transfers\n");
   if (judged.cost) {
     describeCost(*judged.cost, report.json, report.text);
+    describeLinks(fabric, judged, report);
   } else {
     report.json["t_b"] = judged.algbw.inverse().toString();
   }
@@ -43,7 +68,10 @@ void describeCost(const schedule::StepCost& cost, Json& json, std::string& text)
   json["t_b"] = cost.timePerByte.toString();
   json["stretch"] = {{"max", cost.maxStretch}, {"mean", cost.meanStretch}};
   json["traffic"] = cost.totalTraffic.toString();
-  text += "  stretch     at most " + counted(cost.maxStretch, "link") + " per transfer\n";
+  char mean[32];
+  std::snprintf(mean, sizeof mean, "%.2f", cost.meanStretch);
+  text += "  stretch     " + std::string(mean) + " links per transfer in the mean by bytes, at most " +
+          std::to_string(cost.maxStretch) + "\n";
   text += "  traffic     " + cost.totalTraffic.toString() + " bytes over all links per byte of the data\n";
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <iostream>
 #include <new>
 #include <string>
@@ -11,7 +12,9 @@
 #include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
+#include "compare.hpp"
 #include "coppice/version.hpp"
+#include "schedule.hpp"
 #include "simulate.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -111,6 +114,9 @@ int run(int argc, char** argv, bool& json) {
   addAlltoall(app, invocation);
   addBaseline(app, invocation);
   addBfb(app, invocation);
+  addCompare(app, invocation);
+  addBest(app, invocation);
+  addSchedule(app, invocation);
   addExport(app, invocation);
   addVerify(app, invocation);
   addNMinusOne(app, invocation);
@@ -122,13 +128,17 @@ int run(int argc, char** argv, bool& json) {
   // An empty value, as of an unset shell variable, would read as an option that was not given.
   const CLI::Validator notEmpty(
       [](const std::string& value) { return std::string(value.empty() ? "the value is empty" : ""); }, "");
-  for (CLI::App* sub : app.get_subcommands({})) {
-    for (CLI::Option* option : sub->get_options()) {
+  const std::function<void(CLI::App&)> refuseEmptyValues = [&](CLI::App& command) {
+    for (CLI::Option* option : command.get_options()) {
       if (option->get_items_expected_max() > 0) {
         option->check(notEmpty);
       }
     }
-  }
+    for (CLI::App* sub : command.get_subcommands({})) {
+      refuseEmptyValues(*sub);
+    }
+  };
+  refuseEmptyValues(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <iterator>
 #include <memory>
@@ -13,17 +12,12 @@
 #include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "input.hpp"
-#include "io/forest_json.hpp"
-#include "io/schedule_json.hpp"
-#include "io/tree_xml.hpp"
-#include "program/msccl_xml.hpp"
+#include "play_options.hpp"
+#include "program/program.hpp"
 #include "simulate/report.hpp"
 #include "simulate/sweep.hpp"
 #include "text.hpp"
-#include "verify/step_verifier.hpp"
-#include "workflow/make_schedule.hpp"
-#include "workflow/schedule_file.hpp"
-#include "workflow/sizes.hpp"
+#include "workflow/playable.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -32,15 +26,11 @@ struct Options {
   std::string file;
   std::string fabric = {};
   std::string runtime = "msccl";
-  std::string first = {};
-  std::string last = {};
-  std::string factor = "2";
+  SizeOptions sizes = {};
   std::optional<std::uint32_t> pieces = {};
   bool bestPieces = false;
-  std::optional<double> linkLatency = {};
-  std::optional<double> messageOverhead = {};
-  double connectionRate = 0;
-  std::uint32_t window = 1;
+  ModelOptions model = {};
+  bool noBarriers = false;
   bool exact = false;
   bool criticalPath = false;
   int links = 0;
@@ -55,212 +45,33 @@ std::string fixed(double value, int places) {
   return text;
 }
 
-/// What a file holds, with what its subject refers to.
-struct Loaded {
-  std::string kind;
-  std::unique_ptr<fabric::Fabric> fabric;
-  std::unique_ptr<schedule::Schedule> schedule = {};
-  std::unique_ptr<schedule::StepSchedule> steps = {};
-  std::unique_ptr<program::Program> program = {};
-  std::unique_ptr<simulate::Subject> subject = {};
-  std::vector<Finding> notes = {};
-};
-
-Result<std::unique_ptr<fabric::Fabric>> otherFabric(const Options& options, const Progress& progress) {
-  auto loaded = loadFabric({.source = options.fabric, .standardInput = readStandardInput}, progress);
-  if (!loaded) {
-    return loaded.error();
-  }
-  return std::make_unique<fabric::Fabric>(std::move(loaded->fabric));
-}
-
-Result<Loaded> loadSchedule(const Options& options, const std::string& text, const simulate::Model& model,
-                            const Progress& progress) {
-  auto read = io::loadForest(text, inputName(options.file));
-  if (!read) {
-    return read.error();
-  }
-  Loaded loaded{.kind = "schedule", .fabric = std::make_unique<fabric::Fabric>(std::move(read->fabric))};
-  if (!options.fabric.empty()) {
-    auto other = otherFabric(options, progress);
-    if (!other) {
-      return other.error();
-    }
-    loaded.fabric = *std::move(other);
-  }
-  loaded.schedule = std::make_unique<schedule::Schedule>(std::move(read->schedule));
-  auto subject = simulate::subjectOf(*loaded.fabric, *loaded.schedule, model, progress);
-  if (!subject) {
-    return subject.error();
-  }
-  loaded.subject = *std::move(subject);
-  return loaded;
-}
-
-/// Transfers of a schedule without steps move in pieces, as those of a forest do.
-Result<Loaded> loadStepSchedule(const Options& options, const std::string& text, const simulate::Model& model,
-                                const Progress& progress) {
-  auto read = io::loadSchedule(text, inputName(options.file));
-  if (!read) {
-    return read.error();
-  }
-  if (options.bestPieces || (options.pieces && read->schedule.isSynchronous)) {
-    return Error{ErrorCode::badUsage, "the transfers of a step schedule are the pieces that it consists of",
-                 options.bestPieces ? "leave --best-pieces out" : "leave --pieces out"};
-  }
-  Loaded loaded{.kind = "schedule", .fabric = std::make_unique<fabric::Fabric>(std::move(read->fabric))};
-  if (!options.fabric.empty()) {
-    auto other = otherFabric(options, progress);
-    if (!other) {
-      return other.error();
-    }
-    loaded.fabric = *std::move(other);
-  }
-  const auto verdict = verify::verifySteps(*loaded.fabric, read->schedule, progress);
-  if (!verdict) {
-    return verdict.error();
-  }
-  if (!verdict->ok) {
-    const Finding* fault = workflow::firstFault(verdict->findings);
-    return Error{ErrorCode::verification, "the schedule is not verified" + (fault ? ": " + fault->text : ""),
-                 "verify lists all faults", fault ? fault->where : Place{}};
-  }
-  loaded.steps = std::make_unique<schedule::StepSchedule>(std::move(read->schedule));
-  if (!loaded.steps->isSynchronous) {
-    constexpr std::size_t kMaxMessages = std::size_t{1} << 16;
-    constexpr std::size_t kMaxPieces = 64;
-    const auto pieces = std::clamp<std::size_t>(kMaxMessages / loaded.steps->transfers.size(), 1, kMaxPieces);
-    auto cut = schedule::cutInto(*loaded.steps, options.pieces.value_or(static_cast<std::uint32_t>(pieces)));
-    if (!cut) {
-      return cut.error();
-    }
-    *loaded.steps = *std::move(cut);
-  }
-  auto subject = simulate::subjectOf(*loaded.fabric, *loaded.steps, model, simulate::Barriers::steps, progress);
-  if (!subject) {
-    return subject.error();
-  }
-  loaded.subject = *std::move(subject);
-  return loaded;
-}
-
-Result<Loaded> loadProgram(const Options& options, const std::string& text, const simulate::Model& model,
-                           const Progress& progress) {
+Result<workflow::Playable> load(const Options& options, const simulate::Model& model, const Progress& progress) {
   const auto runtime = program::parseRuntime(options.runtime, "--runtime");
   if (!runtime) {
     return runtime.error();
   }
-  if (options.fabric.empty()) {
-    return Error{ErrorCode::badUsage, "a program does not say what its fabric is", "add --fabric F"};
+  auto loaded =
+      workflow::loadPlayable({.file = options.file,
+                              .fabric = options.fabric,
+                              .runtime = *runtime,
+                              .standardInput = readStandardInput,
+                              .model = model,
+                              .barriers = options.noBarriers ? simulate::Barriers::none : simulate::Barriers::steps},
+                             progress);
+  if (!loaded) {
+    return loaded;
   }
-  if (options.pieces || options.bestPieces) {
-    return Error{ErrorCode::badUsage, "a program moves the chunks that it consists of",
+  const auto* steps = loaded->schedule ? std::get_if<schedule::StepSchedule>(&*loaded->schedule) : nullptr;
+  if (options.noBarriers && !(steps && steps->isSynchronous)) {
+    return workflow::optionError("no-barriers", "only a schedule in steps has barriers", "leave it out");
+  }
+  if ((options.pieces || options.bestPieces) && !loaded->subject->hasPieces()) {
+    return Error{ErrorCode::badUsage,
+                 loaded->program ? "a program moves the chunks that it consists of"
+                                 : "the transfers of a schedule in steps are the pieces that it consists of",
                  "leave --pieces and --best-pieces out"};
   }
-  auto read = program::readMscclXml(text, *runtime, inputName(options.file));
-  if (!read) {
-    return read.error();
-  }
-  auto fabric = otherFabric(options, progress);
-  if (!fabric) {
-    return fabric.error();
-  }
-  Loaded loaded{.kind = "program", .fabric = *std::move(fabric)};
-  loaded.program = std::make_unique<program::Program>(std::move(read->program));
-  loaded.subject = simulate::subjectOf(*loaded.fabric, *loaded.program, model);
-  const auto refused = std::find_if(read->findings.begin(), read->findings.end(),
-                                    [](const Finding& finding) { return finding.severity == Severity::error; });
-  if (refused != read->findings.end()) {
-    loaded.notes.push_back({Severity::warning, refused->code,
-                            std::string(program::toString(*runtime)) + " would not run this file: " + refused->text,
-                            "verify lists all faults", refused->where});
-  }
   return loaded;
-}
-
-/// ForestColl's tree XML, which does not say what its fabric is.
-Result<Loaded> loadTrees(const Options& options, const std::string& text, const simulate::Model& model,
-                         const Progress& progress) {
-  if (options.fabric.empty()) {
-    return Error{ErrorCode::badUsage, "a tree file does not say what its fabric is", "add --fabric F"};
-  }
-  auto fabric = otherFabric(options, progress);
-  if (!fabric) {
-    return fabric.error();
-  }
-  const auto trees = io::readTreeXml(text, inputName(options.file));
-  if (!trees) {
-    return trees.error();
-  }
-  auto schedule = io::scheduleFromTrees(*trees, **fabric, trees->collective.value_or(Collective::allgather));
-  if (!schedule) {
-    return schedule.error();
-  }
-  Loaded loaded{.kind = "trees", .fabric = *std::move(fabric)};
-  loaded.schedule = std::make_unique<schedule::Schedule>(*std::move(schedule));
-  auto subject = simulate::subjectOf(*loaded.fabric, *loaded.schedule, model, progress);
-  if (!subject) {
-    return subject.error();
-  }
-  loaded.subject = *std::move(subject);
-  return loaded;
-}
-
-Result<Loaded> load(const Options& options, const std::string& text, const simulate::Model& model,
-                    const Progress& progress) {
-  switch (workflow::scheduleFileKind(text)) {
-    case workflow::ScheduleFileKind::forest:
-      return loadSchedule(options, text, model, progress);
-    case workflow::ScheduleFileKind::steps:
-      return loadStepSchedule(options, text, model, progress);
-    case workflow::ScheduleFileKind::trees:
-      return loadTrees(options, text, model, progress);
-    case workflow::ScheduleFileKind::program:
-      return loadProgram(options, text, model, progress);
-    case workflow::ScheduleFileKind::none:
-      break;
-  }
-  return Error{ErrorCode::badInput, inputName(options.file) + " is neither a schedule nor a program",
-               "give a .forest.json or .schedule.json file, MSCCL XML or tree XML"};
-}
-
-Result<std::vector<std::int64_t>> sizesOf(const Options& options) {
-  constexpr std::int64_t kFirst = std::int64_t{1} << 20;
-  constexpr std::int64_t kLast = std::int64_t{1} << 30;
-  std::int64_t first = kFirst;
-  std::int64_t last = kLast;
-  if (!options.first.empty()) {
-    const auto parsed = workflow::parseBytes(options.first, "begin");
-    if (!parsed) {
-      return parsed.error();
-    }
-    first = last = *parsed;
-  }
-  if (!options.last.empty()) {
-    const auto parsed = workflow::parseBytes(options.last, "end");
-    if (!parsed) {
-      return parsed.error();
-    }
-    last = *parsed;
-  }
-  if (first < 1 || last < first) {
-    return Error{ErrorCode::badUsage, first < 1 ? "-b: a simulation needs at least one byte" : "-e is smaller than -b",
-                 "give sizes as in -b 1M -e 1G"};
-  }
-  const auto factor = Rational::parse(options.factor);
-  if (!factor || *factor <= Rational(1)) {
-    return Error{ErrorCode::badUsage, "-f: " + inQuotes(options.factor) + " is not a number above 1",
-                 "give the factor between two sizes, as in -f 2"};
-  }
-  auto sizes = simulate::sizesOf(first, last, factor->toDouble());
-  constexpr std::size_t kMaxSizes = 1000;
-  if (sizes.size() > kMaxSizes) {
-    return Error{
-        ErrorCode::badUsage,
-        std::to_string(sizes.size()) + " sizes are too many; at most " + std::to_string(kMaxSizes) + " are simulated",
-        "give a larger -f"};
-  }
-  return sizes;
 }
 
 Json linksJson(const simulate::Details& details, const fabric::Fabric& fabric, int count) {
@@ -347,33 +158,23 @@ Outcome write(const std::string& output, const char* key, const char* label,
 }
 
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
-  const auto sizes = sizesOf(options);
+  const auto sizes = sizesOf(options.sizes);
   if (!sizes) {
     return sizes.error();
-  }
-  const auto text = readText(options.file, io::kMaxForestBytes);
-  if (!text) {
-    return text.error();
-  }
-  for (const double number :
-       {options.linkLatency.value_or(0), options.messageOverhead.value_or(0), options.connectionRate}) {
-    if (!std::isfinite(number)) {
-      return Error{ErrorCode::badUsage, "latencies and rates are numbers", "give them as in --link-latency 0.5"};
-    }
   }
   if ((options.trace == "-") + (options.csv == "-") + (options.ncclTests == "-") > 1) {
     return Error{ErrorCode::badUsage, "standard output takes one file", "give the others a name"};
   }
-  const simulate::Model model{.linkLatency = options.linkLatency,
-                              .messageOverhead = options.messageOverhead,
-                              .rateCap = options.connectionRate,
-                              .window = options.window};
-  const auto loaded = load(options, *text, model, progress);
+  const auto model = modelOf(options.model);
+  if (!model) {
+    return model.error();
+  }
+  const auto loaded = load(options, *model, progress);
   if (!loaded) {
     return loaded.error();
   }
   simulate::Subject& subject = *loaded->subject;
-  const fabric::Fabric& fabric = *loaded->fabric;
+  const fabric::Fabric& fabric = loaded->fabric();
 
   const auto started = std::chrono::steady_clock::now();
   std::vector<simulate::Row> rows;
@@ -402,14 +203,14 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
 
   Report report;
   report.json["ok"] = true;
-  report.json["kind"] = loaded->kind;
+  report.json["kind"] = toString(loaded->kind);
   report.json["collective"] = subject.collectiveName();
   report.json["ranks"] = fabric.gpuCount();
   report.json["fabric"] = fabric.name();
   report.text = oneLine(inputName(options.file)) + ": " + subject.collectiveName() + " on " + named(fabric.name()) +
                 ", " + counted(fabric.gpuCount(), "GPU") + ", simulated\n";
-  if (loaded->schedule || loaded->steps) {
-    const Rational algbw = loaded->schedule ? loaded->schedule->algbw : loaded->steps->algbw;
+  if (loaded->schedule) {
+    const Rational& algbw = algbwOf(*loaded->schedule);
     report.json["schedule_algbw"] = algbw.toString();
     report.json["schedule_algbw_GBps"] = algbw.toDouble();
     report.text += "  schedule    " + gigabytes(algbw) + " where only bandwidth counts\n";
@@ -444,9 +245,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   report.text += lines(notes);
   report.json["seconds"] = seconds.count();
 
-  const int root = loaded->schedule && loaded->schedule->root    ? *loaded->schedule->root
-                   : loaded->steps && loaded->steps->goal.root() ? *loaded->steps->goal.root()
-                                                                 : -1;
+  const int root = loaded->schedule ? rootOf(*loaded->schedule).value_or(-1) : -1;
   const auto printed = [](std::string content) {
     return [content = std::move(content)](std::ostream& out) -> Outcome {
       out << content;
@@ -492,28 +291,17 @@ void addSimulate(CLI::App& app, Invocation& invocation) {
                  "The fabric: needed for XML; for a schedule another one than its own, with the same nodes");
   sub.add_option("--runtime", options->runtime, "MSCCL XML: whose rules: " + program::runtimeNames())
       ->capture_default_str();
-  sub.add_option("-b,--begin", options->first, "Smallest size of the whole collective, as in 64K or 1M (default 1M)");
-  sub.add_option("-e,--end", options->last, "Largest size (default: that of -b; without -b, 1G)");
-  sub.add_option("-f,--factor", options->factor, "Each size is this many times the one before")->capture_default_str();
+  addSizeOptions(sub, options->sizes);
   sub.add_option("--pieces", options->pieces,
-                 "Pieces that every tree is cut into (default: by size, the minimum time on a chain)")
+                 "Pieces that every tree, or transfer without steps, is cut into (default: by size, doubled or "
+                 "halved from the best on a chain while that is faster)")
       ->check(CLI::Range(1, 1 << 20))
       ->excludes(sub.add_flag("--best-pieces", options->bestPieces,
                               "Search the number of pieces with the minimum time at each size"));
-  sub.add_option("--link-latency", options->linkLatency,
-                 "Latency of every link in us (default: what the fabric states; else GPU-GPU 0.7, GPU-switch 0.35, "
-                 "GPU-NIC 1, NIC-switch 1.25, NIC-NIC 2.5, switch-switch 0.5)")
-      ->check(CLI::Range(0.0, 1e6));
-  sub.add_option("--message-overhead", options->messageOverhead,
-                 "What each message costs its sender in us (default: 1, over a NIC 2)")
-      ->check(CLI::Range(0.0, 1e6));
-  sub.add_option("--connection-rate", options->connectionRate,
-                 "Maximum rate of one connection or threadblock in GB/s (default: that of its links)")
-      ->check(CLI::Range(0.0, 1e6));
-  sub.add_option("--window", options->window,
-                 "Schedules: messages that a connection may have under way before the first has arrived")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+  addModelOptions(sub, options->model);
+  sub.add_flag(
+      "--no-barriers", options->noBarriers,
+      "Schedules in steps: a transfer begins when its sender has its data, not when the step before has ended");
   sub.add_flag("--exact", options->exact, "Compute rates at every change, also in large runs");
   sub.add_flag("--critical-path", options->criticalPath,
                "Show the chain of messages that the time of the last size consists of");

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "io/fabric_formats.hpp"
 #include "io/forest_json.hpp"
+#include "io/schedule_json.hpp"
 #include "presets/presets.hpp"
 #include "workflow/options.hpp"
 
@@ -141,6 +142,17 @@ Result<LoadedDescription> readDescription(const FabricSource& source, const Prog
       return loaded.error();
     }
     return LoadedDescription{std::move(loaded->description), {}, "forest"};
+  }
+  if (source.from.empty() && source.source.ends_with(".schedule.json")) {
+    const auto schedule = readText(source.source, source.standardInput, io::kMaxScheduleBytes);
+    if (!schedule) {
+      return schedule.error();
+    }
+    auto loaded = io::loadSchedule(*schedule, inputName(source.source));
+    if (!loaded) {
+      return loaded.error();
+    }
+    return LoadedDescription{std::move(loaded->description), {}, "schedule"};
   }
   const auto text = readText(source.source, source.standardInput);
   if (!text) {

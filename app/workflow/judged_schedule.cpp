@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/judged_schedule.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "schedule/from_forest.hpp"
+#include "schedule/least_traffic.hpp"
 #include "verify/step_verifier.hpp"
 
 namespace coppice::workflow {
@@ -31,6 +33,26 @@ Outcome measureForest(const fabric::Fabric& fabric, const Progress& progress, Ju
   return Done{};
 }
 
+/// Where the cost is known.
+Outcome findLeastTraffic(const fabric::Fabric& fabric, const Progress& progress, JudgedSchedule& judged) {
+  if (!judged.cost) {
+    return Done{};
+  }
+  const auto* forest = std::get_if<schedule::Schedule>(&judged.schedule);
+  const auto goal =
+      forest ? schedule::CollectiveTable::make(forest->collective, fabric.gpuCount(), forest->root, forest->amounts)
+             : std::get<schedule::StepSchedule>(judged.schedule).goal;
+  if (!goal) {
+    return goal.error();
+  }
+  auto least = schedule::leastTraffic(fabric, *goal, progress);
+  if (!least) {
+    return least.error();
+  }
+  judged.leastTraffic = *std::move(least);
+  return Done{};
+}
+
 void takeCost(std::optional<schedule::StepCost> cost, JudgedSchedule& judged) {
   if (cost) {
     judged.steps = cost->steps;
@@ -52,6 +74,9 @@ Result<JudgedSchedule> judge(const fabric::Fabric& fabric, schedule::AnySchedule
     judged.findings = std::move(verdict->findings);
     judged.algbw = verdict->cost ? verdict->cost->algbw : Rational();
     takeCost(std::move(verdict->cost), judged);
+    if (const Outcome found = findLeastTraffic(fabric, progress, judged); judged.ok && !found) {
+      return found.error();
+    }
     return judged;
   }
   auto verdict = judgeSchedule(fabric, std::get<schedule::Schedule>(judged.schedule), progress);
@@ -65,6 +90,9 @@ Result<JudgedSchedule> judge(const fabric::Fabric& fabric, schedule::AnySchedule
     if (const Outcome done = measureForest(fabric, progress, judged); !done) {
       return done.error();
     }
+    if (const Outcome found = findLeastTraffic(fabric, progress, judged); !found) {
+      return found.error();
+    }
   }
   return judged;
 }
@@ -77,12 +105,26 @@ Result<JudgedSchedule> measured(const fabric::Fabric& fabric, Judged made, const
   judged.algbw = made.verdict.algbw;
   if (std::holds_alternative<schedule::StepSchedule>(judged.schedule)) {
     takeCost(std::move(made.stepCost), judged);
-    return judged;
-  }
-  if (const Outcome done = measureForest(fabric, progress, judged); !done) {
+  } else if (const Outcome done = measureForest(fabric, progress, judged); !done) {
     return done.error();
   }
+  if (const Outcome found = findLeastTraffic(fabric, progress, judged); !found) {
+    return found.error();
+  }
   return judged;
+}
+
+std::vector<BusyLink> busiestLinks(const fabric::Fabric& fabric, const schedule::StepCost& cost, std::size_t count) {
+  std::vector<BusyLink> links;
+  for (std::size_t arc = 0; arc < cost.traffic.size(); ++arc) {
+    if (cost.traffic[arc].isPositive()) {
+      links.push_back({static_cast<int>(arc), cost.traffic[arc],
+                       cost.traffic[arc] / fabric.arcs()[arc].bandwidth.gigabytesPerSecond()});
+    }
+  }
+  std::stable_sort(links.begin(), links.end(), [](const BusyLink& a, const BusyLink& b) { return b.time < a.time; });
+  links.resize(std::min(links.size(), count));
+  return links;
 }
 
 }  // namespace coppice::workflow

@@ -24,7 +24,19 @@ struct JudgedSchedule {
   std::int64_t steps = 0;  ///< of a forest, the height of its trees (both halves in turn for allreduce)
   /// Of a forest, that of its transfers; absent where switches copy or sum up, and where they are too many.
   std::optional<schedule::StepCost> cost;
+  /// Beside cost->totalTraffic: the minimum for this collective (schedule::leastTraffic).
+  std::optional<Rational> leastTraffic;
 };
+
+/// A link and what it carries.
+struct BusyLink {
+  int arc = 0;       ///< into Fabric::arcs()
+  Rational traffic;  ///< bytes per byte of the collective
+  Rational time;     ///< traffic / bandwidth: time per byte of the collective, 1/(GB/s)
+};
+/// Those that are busy for the longest time, at most `count`, in descending order; the first in the fabric wins ties.
+[[nodiscard]] std::vector<BusyLink> busiestLinks(const fabric::Fabric& fabric, const schedule::StepCost& cost,
+                                                 std::size_t count);
 
 /// Verifies and measures a schedule from a file. Errors: those of the verifiers and of stepCost.
 [[nodiscard]] Result<JudgedSchedule> judge(const fabric::Fabric& fabric, schedule::AnySchedule schedule,

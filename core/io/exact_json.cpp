@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/exact_json.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <unordered_set>
 
@@ -14,24 +16,61 @@ namespace {
 
 class Collector : public nlohmann::json_sax<nlohmann::json> {
 public:
-  Collector(std::string_view text, const JsonLimits& limits, const TextPlaces& places)
-      : m_text(text), m_limits(limits), m_places(places) {}
+  Collector(std::string_view text, const JsonLimits& limits, const TextPlaces& places, std::span<const JsonRows> rows)
+      : m_text(text), m_limits(limits), m_places(places), m_allRows(rows) {}
 
   bool parse() { return parseJson(m_text, m_reached, *this); }
 
   bool null() override { return add({JsonValue::Kind::null}); }
   bool boolean(bool value) override { return add({JsonValue::Kind::boolean, value ? "true" : "false"}); }
-  bool number_integer(number_integer_t value) override { return add({JsonValue::Kind::number, std::to_string(value)}); }
+  bool number_integer(number_integer_t value) override {
+    if (m_rowState == RowState::inRow) {
+      m_row.push_back(value);
+      return true;
+    }
+    return add({JsonValue::Kind::number, std::to_string(value)});
+  }
   bool number_unsigned(number_unsigned_t value) override {
+    if (m_rowState == RowState::inRow &&
+        value <= static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) {
+      m_row.push_back(static_cast<std::int64_t>(value));
+      return true;
+    }
     return add({JsonValue::Kind::number, std::to_string(value)});
   }
   bool number_float(number_float_t, const string_t& text) override { return add({JsonValue::Kind::number, text}); }
   bool string(string_t& value) override { return add({JsonValue::Kind::string, std::move(value)}); }
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(JsonValue::Kind::object); }
-  bool start_array(std::size_t) override { return open(JsonValue::Kind::array); }
+  bool start_array(std::size_t) override {
+    if (m_rowState == RowState::inRows) {
+      m_rowState = RowState::inRow;
+      m_row.clear();
+      return true;
+    }
+    if (!open(JsonValue::Kind::array)) {
+      return false;
+    }
+    if (m_stack.size() == 2 && m_stack.front().value.kind == JsonValue::Kind::object) {
+      const auto rows = std::find_if(m_allRows.begin(), m_allRows.end(), [&](const JsonRows& each) {
+        return each.key == m_stack.front().value.members.back().first;
+      });
+      if (rows != m_allRows.end()) {
+        m_rows = &*rows;
+        m_rowCount = 0;
+        m_rowState = RowState::inRows;
+      }
+    }
+    return true;
+  }
   bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
+  bool end_array() override {
+    if (m_rowState == RowState::inRow) {
+      return endRow();
+    }
+    m_rowState = RowState::none;
+    return close();
+  }
   bool key(string_t& value) override {
     if (!m_stack.back().keys.insert(value).second) {
       return fail(ErrorCode::badInput, "key " + inQuotes(value) + " appears twice in one object", "remove one of them");
@@ -63,7 +102,34 @@ private:
     return false;
   }
 
+  bool endRow() {
+    m_rowState = RowState::inRows;
+    if (m_rowCount == m_rows->maxRows) {
+      return fail(ErrorCode::limit, "more than " + std::to_string(m_rows->maxRows) + " " + m_rows->key,
+                  "split or shorten the file");
+    }
+    if (auto refused = m_rows->onRow(m_rowCount, m_row)) {
+      refused->where = m_places.at(consumed(), rowName());
+      error = std::move(refused);
+      return false;
+    }
+    ++m_rowCount;
+    return true;
+  }
+
+  [[nodiscard]] std::string rowName() const { return m_rows->key + "[" + std::to_string(m_rowCount) + "]"; }
+
+  /// Among rows there is nothing but arrays of whole numbers.
+  bool refuseInRows() {
+    error = Error{ErrorCode::badInput, "it is not a row of whole numbers within 64 bits",
+                  "write " + m_rows->key + " as arrays of numbers", m_places.at(consumed(), rowName())};
+    return false;
+  }
+
   bool count() {
+    if (m_rowState != RowState::none) {
+      return refuseInRows();
+    }
     return ++m_count <= m_limits.values ||
            fail(ErrorCode::limit, "more than " + std::to_string(m_limits.values) + " JSON values",
                 "split or shorten the file");
@@ -111,9 +177,16 @@ private:
 
   [[nodiscard]] std::size_t consumed() const { return static_cast<std::size_t>(m_reached - m_text.data()); }
 
+  enum class RowState { none, inRows, inRow };
+
   std::string_view m_text;
   const JsonLimits& m_limits;
   const TextPlaces& m_places;
+  std::span<const JsonRows> m_allRows;
+  const JsonRows* m_rows = nullptr;  ///< of m_allRows, that is being read
+  RowState m_rowState = RowState::none;
+  std::vector<std::int64_t> m_row;
+  std::size_t m_rowCount = 0;
   const char* m_reached = nullptr;
   std::vector<Open> m_stack;
   std::size_t m_count = 0;
@@ -161,13 +234,14 @@ const JsonValue* JsonValue::find(std::string_view key) const {
   return nullptr;
 }
 
-Result<JsonValue> parseExactJson(std::string_view text, const std::string& fileName, const JsonLimits& limits) {
+Result<JsonValue> parseExactJson(std::string_view text, const std::string& fileName, const JsonLimits& limits,
+                                 std::span<const JsonRows> rows) {
   if (text.size() > limits.bytes) {
     return Error{ErrorCode::limit, "the text is larger than " + std::to_string(limits.bytes >> 20) + " MiB",
                  "give a smaller file", Place{fileName, 0, 0, {}}};
   }
   const TextPlaces places(text, fileName);
-  Collector collector(text, limits, places);
+  Collector collector(text, limits, places, rows);
   const bool isRead = collector.parse();
   if (!isRead || collector.error) {
     return collector.error.value_or(

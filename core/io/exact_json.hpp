@@ -2,6 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,9 +35,20 @@ struct JsonLimits {
   int depth = 64;
 };
 
+/// A member of the top object that is an array of arrays of whole numbers, too long to keep as values: its rows go to a
+/// function one by one, and the value that is kept is empty.
+struct JsonRows {
+  std::string key;
+  std::size_t maxRows = 0;
+  /// What is wrong with a row, if anything: badInput at its place. @param index from 0
+  std::function<std::optional<Error>(std::size_t index, std::span<const std::int64_t> numbers)> onRow;
+};
+
 /// Strict JSON (RFC 8259), parsed without recursion. Errors: badInput (syntax, repeated keys, invalid UTF-8) with line
 /// and column; limit.
-Result<JsonValue> parseExactJson(std::string_view text, const std::string& fileName, const JsonLimits& limits = {});
+/// @param rows members that are not kept; they must outlive the call
+Result<JsonValue> parseExactJson(std::string_view text, const std::string& fileName, const JsonLimits& limits = {},
+                                 std::span<const JsonRows> rows = {});
 
 /// On one line, without blanks. @pre depth as parseExactJson allows
 [[nodiscard]] std::string toJsonText(const JsonValue& value);

@@ -2,8 +2,12 @@
 #include "io/schedule_json.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <new>
+#include <optional>
 #include <ostream>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -21,7 +25,9 @@ using fabric::NodeIndex;
 using schedule::StepSchedule;
 using schedule::Transfer;
 
-constexpr JsonLimits kLimits{.bytes = std::size_t{512} << 20, .values = 16'000'000, .depth = 64};
+/// Without routes and transfers, which are not kept as values.
+constexpr JsonLimits kLimits{.bytes = kMaxScheduleBytes, .values = 16'000'000, .depth = 64};
+constexpr std::size_t kColumns = 8;
 
 template <typename Numbers>
 void writeNumbers(std::ostream& out, const Numbers& numbers) {
@@ -69,7 +75,12 @@ public:
   Reader(std::string_view text, const std::string& fileName) : m_text(text), m_fileName(fileName) {}
 
   Result<LoadedSchedule> run() {
-    auto parsed = parseExactJson(m_text, m_fileName, kLimits);
+    const std::array<JsonRows, 2> rows{
+        JsonRows{"routes", kMaxScheduleTransfers,
+                 [this](std::size_t, std::span<const std::int64_t> row) { return addRoute(row); }},
+        JsonRows{"transfers", kMaxScheduleTransfers,
+                 [this](std::size_t, std::span<const std::int64_t> row) { return addTransfer(row); }}};
+    auto parsed = parseExactJson(m_text, m_fileName, kLimits, rows);
     if (!parsed) {
       return parsed.error();
     }
@@ -114,14 +125,19 @@ private:
     schedule.isSynchronous = boolean("synchronous");
     schedule.keepsOrder = m_top.find("ordered") && boolean("ordered");
     schedule.stepCount = narrow(need("steps"), "steps");
+    if (schedule.stepCount > static_cast<std::int64_t>(kMaxScheduleTransfers)) {
+      refuse(need("steps"), "steps", std::to_string(schedule.stepCount) + " steps are too many",
+             "leave out steps in which nothing is sent");
+    }
     if (const JsonValue* rounds = m_top.find("rounds")) {
       for (const std::int64_t count : integers(*rounds, "rounds")) {
         schedule.rounds.push_back(inRange(*rounds, "rounds", count));
       }
     }
     const auto nodes = nodeTable(fabric);
-    readRoutes(nodes, schedule);
-    readTransfers(schedule);
+    placeRoutes(nodes, schedule);
+    array(need("transfers"), "transfers");
+    schedule.transfers = std::move(m_transfers);
     return schedule;
   }
 
@@ -190,47 +206,58 @@ private:
     return nodes;
   }
 
-  void readRoutes(const std::vector<NodeIndex>& nodes, StepSchedule& schedule) {
-    const JsonValue& routes = array(need("routes"), "routes");
-    std::vector<NodeIndex> route;
-    for (std::size_t i = 0; i < routes.items.size(); ++i) {
-      const std::string element = "routes[" + std::to_string(i) + "]";
-      route.clear();
-      for (const std::int64_t node : integers(routes.items[i], element)) {
-        if (node < 0 || node >= static_cast<std::int64_t>(nodes.size())) {
-          refuse(routes.items[i], element, std::to_string(node) + " is outside of the table of nodes",
-                 "count nodes from 0");
-        }
-        route.push_back(nodes[node]);
+  std::optional<Error> addRoute(std::span<const std::int64_t> places) {
+    m_route.clear();
+    for (const std::int64_t place : places) {
+      if (place < 0 || place > std::numeric_limits<NodeIndex>::max()) {
+        return Error{ErrorCode::badInput, std::to_string(place) + " is outside of the table of nodes",
+                     "count nodes from 0"};
       }
-      schedule.paths.add(route);
+      m_route.push_back(static_cast<NodeIndex>(place));
     }
+    m_routes.add(m_route);
+    return std::nullopt;
   }
 
-  void readTransfers(StepSchedule& schedule) {
-    const JsonValue& rows = array(need("transfers"), "transfers");
-    schedule.transfers.reserve(rows.items.size());
-    for (std::size_t i = 0; i < rows.items.size(); ++i) {
-      const JsonValue& row = rows.items[i];
-      const std::string element = "transfers[" + std::to_string(i) + "]";
-      const auto numbers = integers(row, element);
-      constexpr std::size_t kColumns = 8;
-      if (numbers.size() != kColumns) {
-        refuse(row, element, "it has " + std::to_string(numbers.size()) + " numbers, 8 are needed",
-               "give step, shard, begin, end, from, to, route, reduces");
+  /// Routes as nodes of the fabric. They are read before their table is known to be there.
+  void placeRoutes(const std::vector<NodeIndex>& nodes, StepSchedule& schedule) {
+    const JsonValue& routes = array(need("routes"), "routes");
+    for (schedule::PathId i = 0; i < m_routes.size(); ++i) {
+      m_route.clear();
+      for (const NodeIndex place : m_routes[i]) {
+        if (place >= static_cast<NodeIndex>(nodes.size())) {
+          refuse(routes, "routes[" + std::to_string(i) + "]",
+                 std::to_string(place) + " is outside of the table of nodes", "count nodes from 0");
+        }
+        m_route.push_back(nodes[place]);
       }
-      if (numbers[7] != 0 && numbers[7] != 1) {
-        refuse(row, element, "reduces is " + std::to_string(numbers[7]), "give 0 or 1");
-      }
-      schedule.transfers.add({.shard = numbers[1],
-                              .begin = numbers[2],
-                              .end = numbers[3],
-                              .from = inRange(row, element, numbers[4]),
-                              .to = inRange(row, element, numbers[5]),
-                              .route = inRange(row, element, numbers[6]),
-                              .step = inRange(row, element, numbers[0]),
-                              .reduces = numbers[7] == 1});
+      schedule.paths.add(m_route);
     }
+    m_routes = {};
+  }
+
+  std::optional<Error> addTransfer(std::span<const std::int64_t> numbers) {
+    if (numbers.size() != kColumns) {
+      return Error{ErrorCode::badInput, "it has " + std::to_string(numbers.size()) + " numbers, 8 are needed",
+                   "give step, shard, begin, end, from, to, route, reduces"};
+    }
+    if (numbers[7] != 0 && numbers[7] != 1) {
+      return Error{ErrorCode::badInput, "reduces is " + std::to_string(numbers[7]), "give 0 or 1"};
+    }
+    for (const std::size_t column : {0, 4, 5, 6}) {
+      if (numbers[column] != static_cast<std::int32_t>(numbers[column])) {
+        return Error{ErrorCode::badInput, std::to_string(numbers[column]) + " is too large"};
+      }
+    }
+    m_transfers.add({.shard = numbers[1],
+                     .begin = numbers[2],
+                     .end = numbers[3],
+                     .from = static_cast<fabric::Rank>(numbers[4]),
+                     .to = static_cast<fabric::Rank>(numbers[5]),
+                     .route = static_cast<schedule::PathId>(numbers[6]),
+                     .step = static_cast<std::int32_t>(numbers[0]),
+                     .reduces = numbers[7] == 1});
+    return std::nullopt;
   }
 
   [[noreturn]] void refuse(const JsonValue& at, const std::string& element, std::string message, std::string fix = {}) {
@@ -307,6 +334,9 @@ private:
   std::string_view m_text;
   const std::string& m_fileName;
   JsonValue m_top;
+  schedule::PathPool m_routes;  ///< by the file's table of nodes
+  std::vector<NodeIndex> m_route;
+  schedule::TransferList m_transfers;
 };
 
 }  // namespace
@@ -366,6 +396,9 @@ Result<LoadedSchedule> loadSchedule(std::string_view text, const std::string& fi
     return Reader(text, fileName).run();
   } catch (const Refusal& refusal) {
     return refusal.error;
+  } catch (const std::bad_alloc&) {
+    return Error{
+        ErrorCode::limit, "not enough memory to read the schedule", "read it on a larger machine", {.file = fileName}};
   } catch (const OverflowError&) {
     return Error{ErrorCode::overflow, "A number of the schedule leaves the 64-bit range", {}, {.file = fileName}};
   }

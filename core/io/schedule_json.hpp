@@ -28,7 +28,9 @@
 /// amounts and rounds where the schedule has them. In an asynchronous schedule steps are phases.
 namespace coppice::io {
 
-inline constexpr std::size_t kMaxScheduleTransfers = 1'000'000;
+/// Reading this many takes about 2 GB: the text, and 37 bytes for each transfer twice while the list grows.
+inline constexpr std::size_t kMaxScheduleTransfers = 10'000'000;
+inline constexpr std::size_t kMaxScheduleBytes = std::size_t{1} << 30;
 
 /// Equal schedules on equal fabrics give equal bytes. `description` is what to embed; without one, the fabric's facts.
 /// Errors: io (the stream failed), limit (more than kMaxScheduleTransfers transfers), badUsage (the description is of

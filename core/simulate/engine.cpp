@@ -7,6 +7,7 @@
 #include <string>
 
 #include "simulate/link_sharing.hpp"
+#include "simulate/steady_state.hpp"
 
 namespace coppice::simulate {
 namespace {
@@ -14,6 +15,8 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 /// Events this close (relative to the time) are one: equal messages end together, whatever their rounding.
 constexpr double kSameTime = 0x1p-43;
+/// Fewer repeats than this are played one by one.
+constexpr std::uint32_t kRepeatsToJump = 32;
 
 /// What started a message: a dependency, or one of these.
 using Cause = std::uint32_t;
@@ -29,7 +32,9 @@ public:
         m_progress(progress),
         m_resolution(resolution),
         m_sharing(job, resolution, options.resolution ? 0 : kExactWork),
-        m_states(job.messages().size()) {
+        m_states(job.messages().size()),
+        m_steady(job, options.repeats),
+        m_mayJump(!options.record && options.repeats >= kRepeatsToJump && !m_states.empty()) {
     link();
     if (options.record) {
       m_records.resize(m_states.size() * options.repeats);
@@ -82,6 +87,7 @@ public:
       }
       startReady(now);
       m_sharing.settle(now);
+      now += jump(now);
     }
     if (static_cast<double>(m_arrived) != total) {
       return circle();
@@ -90,12 +96,33 @@ public:
   }
 
 private:
-  struct State {
-    std::uint32_t pending = 0;  ///< dependencies that hold the next repeat up
-    std::uint32_t started = 0;  ///< repeats
-    std::uint32_t left = 0;
-    std::uint32_t arrived = 0;
-  };
+  /// Where the run repeats itself, moves it on by as many periods as are certain. Returns the time that takes.
+  double jump(double now) {
+    if (!m_mayJump || m_sharing.isCoarse()) {
+      return 0;
+    }
+    const auto period = m_steady.look(now, m_states, m_timers, m_sharing);
+    if (!period) {
+      return 0;
+    }
+    const double time = period->time * period->times;
+    for (std::size_t i = 0; i < m_states.size(); ++i) {
+      const std::uint32_t more = period->starts[i] * period->times;
+      m_states[i].started += more;
+      m_states[i].left += more;
+      m_states[i].arrived += more;
+      m_arrived += more;
+    }
+    for (Timer& timer : m_timers) {
+      timer.time += time;
+    }
+    std::vector<double> busy = period->busy;
+    std::transform(busy.begin(), busy.end(), busy.begin(), [&](double each) { return each * period->times; });
+    m_sharing.moveOn(time, busy);
+    m_steady.restart();
+    return time;
+  }
+
   struct Follower {
     MessageId after = 0;
     std::uint32_t delay = 0;
@@ -106,11 +133,6 @@ private:
     MessageId before = 0;
     std::uint32_t delay = 0;
     bool onArrival = false;
-  };
-  struct Timer {
-    double time = 0;
-    MessageId message = 0;
-    bool isArrival = false;  ///< otherwise the end of the overhead
   };
   struct Ready {
     MessageId message = 0;
@@ -151,7 +173,7 @@ private:
   }
 
   [[nodiscard]] bool isOpen(const Guard& guard, std::uint32_t repeat) const {
-    const State& before = m_states[guard.before];
+    const MessageState& before = m_states[guard.before];
     return std::uint64_t{guard.onArrival ? before.arrived : before.left} + guard.delay <= repeat;
   }
 
@@ -176,7 +198,7 @@ private:
   }
 
   void start(const Ready& ready, double now) {
-    State& state = m_states[ready.message];
+    MessageState& state = m_states[ready.message];
     const std::uint32_t window = m_job.window();
     if (state.pending > 0 || state.started > state.left || state.started == m_options.repeats ||
         (window > 0 && state.started - state.arrived >= window)) {
@@ -216,7 +238,7 @@ private:
   }
 
   void leave(MessageId id, double now) {
-    State& state = m_states[id];
+    MessageState& state = m_states[id];
     if (m_options.record) {
       m_records[std::size_t{id} * m_options.repeats + state.left].left = now;
     }
@@ -233,7 +255,7 @@ private:
   }
 
   void arrive(MessageId id, double now) {
-    State& state = m_states[id];
+    MessageState& state = m_states[id];
     m_last = id;
     m_lastRepeat = state.arrived;
     m_end = now;
@@ -248,7 +270,7 @@ private:
     const std::uint32_t done = (onArrival ? m_states[id].arrived : m_states[id].left) - 1;
     for (std::uint32_t i = m_firstFollower[id]; i < m_firstFollower[id + 1]; ++i) {
       const Follower& follower = m_followers[i];
-      State& state = m_states[follower.after];
+      MessageState& state = m_states[follower.after];
       if (follower.onArrival == onArrival && std::uint64_t{done} + follower.delay == state.started &&
           state.started < m_options.repeats && --state.pending == 0) {
         m_ready.push_back({follower.after, follower.dependency});
@@ -355,7 +377,7 @@ private:
   const Progress& m_progress;
   double m_resolution;
   LinkSharing m_sharing;
-  std::vector<State> m_states;
+  std::vector<MessageState> m_states;
   std::vector<std::uint32_t> m_firstFollower;
   std::vector<Follower> m_followers;
   std::vector<std::uint32_t> m_firstGuard;
@@ -364,6 +386,8 @@ private:
   std::vector<Timer> m_dueTimers;
   std::vector<Ready> m_ready;
   std::vector<Record> m_records;  ///< by message and repeat
+  SteadyState m_steady;
+  bool m_mayJump = false;
   std::int64_t m_arrived = 0;
   MessageId m_last = 0;
   std::uint32_t m_lastRepeat = 0;
@@ -381,7 +405,7 @@ std::string nameOf(const Job& job, MessageId message, std::uint32_t repeat) {
   const Message& named = job.messages()[message];
   std::string text = "rank " + std::to_string(named.from) + " to rank " + std::to_string(named.to) + ", " +
                      std::string(toString(job.labels())) + " " + std::to_string(named.label);
-  if (job.labels() == LabelKind::tree) {
+  if (job.labels() == LabelKind::tree || (job.labels() == LabelKind::transfer && repeat > 0)) {
     text += ", piece " + std::to_string(repeat);
   } else if (job.labels() == LabelKind::instruction && repeat > 0) {
     text += ", turn " + std::to_string(repeat);

@@ -337,4 +337,52 @@ void LinkSharing::fill(Component& component, double now) {
   std::make_heap(component.heap.begin(), component.heap.end(), kLater);
 }
 
+std::vector<double> LinkSharing::busyUntil(double now) const {
+  std::vector<double> busy = m_busy;
+  for (std::size_t arc = 0; arc < busy.size(); ++arc) {
+    busy[arc] += m_flowing[arc] > 0 ? now - m_busySince[arc] : 0;
+  }
+  return busy;
+}
+
+void LinkSharing::flowsAt(double now, std::vector<FlowState>& flows) const {
+  flows.clear();
+  for (const Component& component : m_components) {
+    for (const RouteId route : component.active) {
+      const Class& shared = m_classes[route];
+      if (shared.weight == 0) {
+        continue;
+      }
+      const double rate = std::min(shared.rate / static_cast<double>(shared.weight), m_unitCap);
+      const double served = shared.served + (now - shared.since) * rate;
+      for (const Flow& flow : shared.flows) {
+        flows.push_back({flow.message, flow.end - served, rate});
+      }
+    }
+  }
+  std::sort(flows.begin(), flows.end(), [](const FlowState& a, const FlowState& b) { return a.message < b.message; });
+}
+
+void LinkSharing::moveOn(double time, const std::vector<double>& busy) {
+  for (Class& flows : m_classes) {
+    flows.since += time;
+    flows.due += time;
+  }
+  for (Component& component : m_components) {
+    component.filled += time;
+    component.deferred += time;
+    component.next += time;
+    for (Due& due : component.heap) {
+      due.time += time;
+    }
+  }
+  for (Due& due : m_next) {
+    due.time += time;
+  }
+  for (std::size_t arc = 0; arc < m_busy.size(); ++arc) {
+    m_busySince[arc] += time;
+    m_busy[arc] += busy[arc];
+  }
+}
+
 }  // namespace coppice::simulate

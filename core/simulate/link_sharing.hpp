@@ -8,6 +8,13 @@
 
 namespace coppice::simulate {
 
+/// A message that flows.
+struct FlowState {
+  MessageId message = 0;
+  double left = 0;  ///< bytes of one unit of its weight
+  double rate = 0;  ///< bytes per us of one unit
+};
+
 /// Max-min fair sharing of link directions by messages under way.
 ///
 /// Messages on the same route get the same rate, so each route is one class: it counts what every unit of weight on it
@@ -37,6 +44,12 @@ public:
 
   /// us during which each link carried something, by Fabric::arcs(), once nothing flows.
   [[nodiscard]] const std::vector<double>& busyTimes() const { return m_busy; }
+  /// The same where something flows, up to now.
+  [[nodiscard]] std::vector<double> busyUntil(double now) const;
+  /// All that flows, by message. @pre rates are settled
+  void flowsAt(double now, std::vector<FlowState>& flows) const;
+  /// Moves everything into the future as it is. @param busy us to add to the busy time of each link
+  void moveOn(double time, const std::vector<double>& busy);
   [[nodiscard]] std::int64_t fills() const { return m_fills; }
   /// Whether the resolution counted.
   [[nodiscard]] bool isCoarse() const { return m_resolution > 0 && m_exactWork <= 0; }

@@ -80,7 +80,8 @@ public:
       m_job.wait({.before = m_lastOfStep[step], .after = message, .why = Wait::dependency});
     }
     connect();
-    ProgramJob result{std::move(m_job), static_cast<std::uint32_t>(m_turns), {}};
+    constexpr std::int64_t kWireParts = 15;  // wire factors are 1, 2 and 16/15
+    ProgramJob result{std::move(m_job), static_cast<std::uint32_t>(m_turns), kWireParts * chunksOf(m_program), {}};
     if (m_routes.throughGpus() > 0) {
       result.notes.push_back({Severity::note,
                               ErrorCode::infeasible,

@@ -15,7 +15,8 @@ namespace coppice::simulate {
 struct ProgramJob {
   Job job;
   std::uint32_t turns = 1;
-  std::vector<Finding> notes;  ///< what was assumed
+  std::int64_t sharesPerByte = 1;  ///< every Message::share is a whole number of 1 / sharesPerByte
+  std::vector<Finding> notes;      ///< what was assumed
 };
 
 /// A program of an MSCCL-like runtime as messages: ours or a third party's, any collective.

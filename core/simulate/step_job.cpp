@@ -17,6 +17,9 @@ namespace {
 using schedule::StepSchedule;
 using schedule::Transfer;
 
+/// Messages of a phase.
+constexpr std::size_t kMaxParts = std::size_t{1} << 26;
+
 class Builder {
 public:
   Builder(const fabric::Fabric& fabric, const StepSchedule& schedule, const Model& model, const Progress& progress)
@@ -40,26 +43,26 @@ public:
     return std::move(m_job);
   }
 
-  Result<Job> asynchronous() {
+  /// One phase of an asynchronous schedule: transfers first to last - 1.
+  Result<Job> phase(std::size_t first, std::size_t last) {
     m_job.setLabels(LabelKind::transfer);
-    const auto order = schedule::transferOrder(m_schedule, m_progress);
+    std::vector<std::int32_t> labels;
+    const StepSchedule cut = cutAtEnds(first, last, labels);
+    const auto order = schedule::transferOrder(cut, m_progress);
     if (!order) {
       return order.error();
     }
-    for (std::size_t i = 0; i < m_schedule.transfers.size(); ++i) {
-      const Transfer transfer = m_schedule.transfers[i];
+    for (std::size_t i = 0; i < cut.transfers.size(); ++i) {
+      const Transfer transfer = cut.transfers[i];
       const auto route = routeOf(transfer);
       if (!route) {
         return route.error();
       }
-      m_job.add({.route = *route,
-                 .share = shareOf(transfer),
-                 .from = transfer.from,
-                 .to = transfer.to,
-                 .label = static_cast<std::int32_t>(i)});
+      m_job.add(
+          {.route = *route, .share = shareOf(transfer), .from = transfer.from, .to = transfer.to, .label = labels[i]});
     }
-    const auto senders = m_schedule.transfers.senders();
-    const auto receivers = m_schedule.transfers.receivers();
+    const auto senders = cut.transfers.senders();
+    const auto receivers = cut.transfers.receivers();
     for (MessageId after = 0; after < m_job.messages().size(); ++after) {
       for (std::int64_t i = order->firstWait[after]; i < order->firstWait[after + 1]; ++i) {
         const MessageId before = order->waits[i];
@@ -75,6 +78,60 @@ private:
   [[nodiscard]] double shareOf(const Transfer& transfer) const {
     return m_schedule.goal.share(transfer.shard).toDouble() * static_cast<double>(transfer.end - transfer.begin) /
            static_cast<double>(m_schedule.denominator);
+  }
+
+  [[nodiscard]] StepSchedule emptyPhase() const {
+    StepSchedule phase;
+    phase.goal = m_schedule.goal;
+    phase.denominator = m_schedule.denominator;
+    phase.isSynchronous = false;
+    phase.keepsOrder = m_schedule.keepsOrder;
+    return phase;
+  }
+
+  /// The transfers of a phase, each cut where another one of its shard begins or ends, so that two of them have the
+  /// same piece or none in common. @param labels of each, the transfer that it was
+  StepSchedule cutAtEnds(std::size_t first, std::size_t last, std::vector<std::int32_t>& labels) {
+    StepSchedule all = emptyPhase();
+    all.transfers.reserve(last - first);
+    for (std::size_t i = first; i < last; ++i) {
+      Transfer transfer = m_schedule.transfers[i];
+      transfer.step = 0;
+      all.transfers.add(transfer);
+    }
+    struct Part {
+      std::uint32_t transfer = 0;
+      std::int64_t begin = 0;
+      std::int64_t end = 0;
+    };
+    std::vector<Part> parts;
+    const schedule::TransfersByShard byShard = schedule::transfersByShard(all);
+    for (std::int64_t shard = 0; shard < all.goal.shardCount(); ++shard) {
+      throwIfCancelled(m_progress);
+      const schedule::PieceGrid grid = schedule::pieceGrid(all, byShard.of(shard));
+      if (parts.size() + grid.transfers.size() > kMaxParts) {
+        throw schedule::PieceLimitReached{};
+      }
+      for (std::size_t i = 0; i + 1 < grid.firstTransfer.size(); ++i) {
+        for (std::int64_t t = grid.firstTransfer[i]; t < grid.firstTransfer[i + 1]; ++t) {
+          parts.push_back({grid.transfers[t], grid.points[i], grid.points[i + 1]});
+        }
+      }
+    }
+    std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+      return std::tie(a.transfer, a.begin) < std::tie(b.transfer, b.begin);
+    });
+    StepSchedule cut = emptyPhase();
+    cut.transfers.reserve(parts.size());
+    labels.reserve(parts.size());
+    for (const Part& part : parts) {
+      Transfer transfer = all.transfers[part.transfer];
+      transfer.begin = part.begin;
+      transfer.end = part.end;
+      cut.transfers.add(transfer);
+      labels.push_back(static_cast<std::int32_t>(first + part.transfer));
+    }
+    return cut;
   }
 
   Result<RouteId> routeOf(const Transfer& transfer) {
@@ -236,8 +293,8 @@ private:
 
 }  // namespace
 
-Result<Job> stepJob(const fabric::Fabric& fabric, const StepSchedule& schedule, const Model& model, Barriers barriers,
-                    const Progress& progress) {
+Result<std::vector<Job>> stepJobs(const fabric::Fabric& fabric, const StepSchedule& schedule, const Model& model,
+                                  Barriers barriers, const Progress& progress) {
   if (schedule.goal.rankCount() != fabric.gpuCount()) {
     return Error{ErrorCode::badInput,
                  "the schedule is for " + std::to_string(schedule.goal.rankCount()) + " GPUs, the fabric has " +
@@ -245,8 +302,22 @@ Result<Job> stepJob(const fabric::Fabric& fabric, const StepSchedule& schedule, 
                  "simulate on the fabric that the schedule was generated for"};
   }
   try {
-    Builder builder(fabric, schedule, model, progress);
-    return schedule.isSynchronous ? builder.synchronous(barriers) : builder.asynchronous();
+    std::vector<Job> jobs;
+    const auto steps = schedule.transfers.steps();
+    for (std::size_t first = 0, last = 0; first < steps.size() || jobs.empty(); first = last) {
+      last = schedule.isSynchronous
+                 ? steps.size()
+                 : static_cast<std::size_t>(std::upper_bound(steps.begin() + static_cast<std::ptrdiff_t>(first),
+                                                             steps.end(), first < steps.size() ? steps[first] : 0) -
+                                            steps.begin());
+      Builder builder(fabric, schedule, model, progress);
+      auto job = schedule.isSynchronous ? builder.synchronous(barriers) : builder.phase(first, last);
+      if (!job) {
+        return job.error();
+      }
+      jobs.push_back(*std::move(job));
+    }
+    return jobs;
   } catch (const schedule::PieceLimitReached&) {
     return Error{ErrorCode::limit, "the pieces of the transfers overlap too often to be separated",
                  "simulate with barriers between the steps"};

@@ -23,10 +23,16 @@ Row rowOf(std::int64_t bytes, double time, Collective collective, int ranks, std
   return row;
 }
 
-class ForestSubject : public Subject {
+/// Trees, or transfers without steps: phases that run after each other, each in pieces.
+class PipelinedSubject : public Subject {
 public:
-  ForestSubject(const fabric::Fabric& fabric, Collective collective, std::vector<Job> jobs)
-      : m_fabric(fabric), m_collective(collective), m_jobs(std::make_shared<const std::vector<Job>>(std::move(jobs))) {}
+  PipelinedSubject(const fabric::Fabric& fabric, Collective collective, std::vector<Job> jobs)
+      : m_fabric(fabric), m_collective(collective), m_jobs(std::make_shared<const std::vector<Job>>(std::move(jobs))) {
+    for (const Job& job : *m_jobs) {
+      m_messages = std::max(m_messages, static_cast<std::int64_t>(job.messages().size()));
+      m_phases.push_back({job.depth(), job.timePerByte(), job.largestStart()});
+    }
+  }
 
   [[nodiscard]] Collective collective() const override { return m_collective; }
   [[nodiscard]] const fabric::Fabric& fabric() const override { return m_fabric; }
@@ -34,25 +40,40 @@ public:
 
   [[nodiscard]] std::uint32_t defaultPieces(double bytes) const override {
     double pieces = 1;
-    std::int64_t messages = 1;
-    for (const Job& job : *m_jobs) {
-      const double links = static_cast<double>(job.depth() - 1) * job.timePerByte() * bytes;
-      pieces = std::max(pieces, std::sqrt(links / job.largestStart()));  // infinite where messages cost nothing
-      messages = std::max(messages, static_cast<std::int64_t>(job.messages().size()));
-      if (job.depth() <= 1) {
-        return 1;
+    for (const Phase& phase : m_phases) {
+      if (phase.depth > 1) {  // infinite where messages cost nothing
+        pieces =
+            std::max(pieces, std::sqrt(static_cast<double>(phase.depth - 1) * phase.timePerByte * bytes / phase.start));
       }
     }
     constexpr double kAlwaysAllowed = 4;
     const double affordable =
-        std::max(kAlwaysAllowed, static_cast<double>(kMaxDefaultMessages) / static_cast<double>(messages));
+        std::max(kAlwaysAllowed, static_cast<double>(kMaxDefaultMessages) / static_cast<double>(m_messages));
     return static_cast<std::uint32_t>(
         std::round(std::min({pieces, affordable, static_cast<double>(kMaxDefaultPieces)})));
   }
 
   [[nodiscard]] Result<Details> simulate(std::int64_t bytes, const SizeOptions& options,
                                          const Progress& progress) override {
-    const std::uint32_t pieces = options.pieces.value_or(defaultPieces(static_cast<double>(bytes)));
+    if (options.pieces) {
+      return play(bytes, *options.pieces, options, progress);
+    }
+    const std::uint32_t first = defaultPieces(static_cast<double>(bytes));
+    if (m_messages * first > kMaxSearchedMessages) {
+      return play(bytes, first, options, progress);
+    }
+    return search(bytes, first, options, progress);
+  }
+
+private:
+  struct Phase {
+    std::int64_t depth = 0;
+    double timePerByte = 0;
+    double start = 0;
+  };
+
+  [[nodiscard]] Result<Details> play(std::int64_t bytes, std::uint32_t pieces, const SizeOptions& options,
+                                     const Progress& progress) const {
     Details details{.owner = m_jobs};
     double time = 0;
     double resolution = 0;
@@ -75,12 +96,42 @@ public:
     return details;
   }
 
-private:
+  /// Doubles or halves the number of pieces while that is faster.
+  [[nodiscard]] Result<Details> search(std::int64_t bytes, std::uint32_t first, const SizeOptions& options,
+                                       const Progress& progress) const {
+    SizeOptions quick = options;
+    quick.record = false;
+    auto best = play(bytes, first, quick, progress);
+    for (const bool doubles : {true, false}) {
+      for (std::uint32_t pieces = first; best;) {
+        pieces = doubles ? pieces * 2 : pieces / 2;
+        if (pieces == 0 || pieces > kMaxDefaultPieces || m_messages * pieces > 2 * kMaxSearchedMessages) {
+          break;
+        }
+        auto other = play(bytes, pieces, quick, progress);
+        if (!other) {
+          return other.error();
+        }
+        if (other->row.time >= best->row.time) {
+          break;
+        }
+        best = *std::move(other);
+      }
+      if (!best || best->row.pieces != first) {
+        break;  // more are faster, so fewer are not
+      }
+    }
+    return best && options.record ? play(bytes, best->row.pieces, options, progress) : std::move(best);
+  }
+
   const fabric::Fabric& m_fabric;
   Collective m_collective;
   std::shared_ptr<const std::vector<Job>> m_jobs;
+  std::vector<Phase> m_phases;
+  std::int64_t m_messages = 1;  ///< of the largest phase, without repeats
 };
 
+/// Steps: one phase that is not cut.
 class StepSubject : public Subject {
 public:
   StepSubject(const fabric::Fabric& fabric, Collective collective, Job job)
@@ -164,16 +215,20 @@ Result<std::unique_ptr<Subject>> subjectOf(const fabric::Fabric& fabric, const s
   if (!jobs) {
     return jobs.error();
   }
-  return std::unique_ptr<Subject>(std::make_unique<ForestSubject>(fabric, schedule.collective, *std::move(jobs)));
+  return std::unique_ptr<Subject>(std::make_unique<PipelinedSubject>(fabric, schedule.collective, *std::move(jobs)));
 }
 
 Result<std::unique_ptr<Subject>> subjectOf(const fabric::Fabric& fabric, const schedule::StepSchedule& schedule,
                                            const Model& model, Barriers barriers, const Progress& progress) {
-  auto job = stepJob(fabric, schedule, model, barriers, progress);
-  if (!job) {
-    return job.error();
+  auto jobs = stepJobs(fabric, schedule, model, barriers, progress);
+  if (!jobs) {
+    return jobs.error();
   }
-  return std::unique_ptr<Subject>(std::make_unique<StepSubject>(fabric, schedule.goal.collective(), *std::move(job)));
+  const Collective collective = schedule.goal.collective();
+  if (schedule.isSynchronous) {
+    return std::unique_ptr<Subject>(std::make_unique<StepSubject>(fabric, collective, std::move(jobs->front())));
+  }
+  return std::unique_ptr<Subject>(std::make_unique<PipelinedSubject>(fabric, collective, *std::move(jobs)));
 }
 
 std::unique_ptr<Subject> subjectOf(const fabric::Fabric& fabric, const program::Program& program, const Model& model) {

@@ -26,7 +26,7 @@ struct Row {
   double time = 0;           ///< us
   double algbw = 0;          ///< GB/s
   double busbw = 0;          ///< GB/s
-  std::uint32_t pieces = 1;  ///< of each tree; of a program: turns of its loop
+  std::uint32_t pieces = 1;  ///< of each tree or transfer; of a program: turns of its loop
   double resolution = 0;     ///< us between two computations of rates; 0 = exact
 };
 
@@ -43,9 +43,11 @@ struct Details {
 };
 
 struct SizeOptions {
-  std::optional<std::uint32_t> pieces = {};  ///< absent: Subject::defaultPieces
-  bool record = false;                       ///< critical path and intervals
-  std::optional<double> resolution = {};     ///< as RunOptions
+  /// Absent: Subject::defaultPieces, doubled or halved while that is faster where the run has no more than
+  /// kMaxSearchedMessages messages.
+  std::optional<std::uint32_t> pieces = {};
+  bool record = false;                    ///< critical path and intervals
+  std::optional<double> resolution = {};  ///< as RunOptions
 };
 
 /// What is simulated: a schedule or a program on a fabric, at any size.
@@ -57,11 +59,11 @@ public:
   /// "allgather", or what a program calls it.
   [[nodiscard]] virtual std::string collectiveName() const { return std::string(toString(collective())); }
   [[nodiscard]] virtual const fabric::Fabric& fabric() const = 0;
-  /// Trees are cut into pieces; programs and steps are not.
+  /// Trees and transfers without steps are cut into pieces; programs and steps are not.
   [[nodiscard]] virtual bool hasPieces() const = 0;
-  /// The number of pieces with the minimum time on a chain: sqrt((h - 1) T / a), with h the messages on the longest
-  /// chain, T the time that the links need and a the overhead and latency of a message. Limited to 1024, and to what
-  /// keeps a run to kMaxDefaultMessages, but 4 are always allowed.
+  /// The number of pieces with the minimum time on a chain of messages: sqrt((h - 1) T / a), with h the messages on the
+  /// longest chain, T the time that the links need and a the overhead and latency of a message. Limited to 1024, and to
+  /// what keeps a run to kMaxDefaultMessages, but 4 are always allowed.
   [[nodiscard]] virtual std::uint32_t defaultPieces(double bytes) const = 0;
   /// What was assumed about the last run.
   [[nodiscard]] virtual std::vector<Finding> notes() const { return {}; }
@@ -70,6 +72,7 @@ public:
                                                  const Progress& progress = {}) = 0;
 };
 inline constexpr std::int64_t kMaxDefaultMessages = std::int64_t{1} << 20;
+inline constexpr std::int64_t kMaxSearchedMessages = std::int64_t{1} << 16;
 inline constexpr std::uint32_t kMaxDefaultPieces = 1024;
 
 /// The fabric and the program must outlive the subject.

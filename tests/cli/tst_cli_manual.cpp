@@ -179,8 +179,9 @@ void TestCliManual::optionsExist() {
     return QString::fromUtf8(outcome.out);
   };
   QString help = helpOf("coppice-cli");
-  for (const char* sub : {"alltoall", "bfb", "check", "convert", "export", "generate", "n-1", "optimum", "preset",
-                          "preset list", "prices", "run", "simulate", "synthesize", "verify", "what-if"}) {
+  for (const char* sub :
+       {"alltoall", "baseline", "best", "bfb", "compare", "schedule convert", "check", "convert", "export", "generate",
+        "n-1", "optimum", "preset", "preset list", "prices", "run", "simulate", "synthesize", "verify", "what-if"}) {
     help += helpOf(QStringLiteral("coppice-cli ") + sub);
   }
   const bool hasExecutor = QFileInfo::exists(bin + "/coppice-exec");

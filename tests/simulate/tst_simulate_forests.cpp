@@ -64,6 +64,8 @@ private slots:
   void neverAboveTheBound();
   void partsAreTheirTrees();
   void choosingPieces();
+  void periodsAreSkipped_data();
+  void periodsAreSkipped();
   void otherFabric();
   void switchOvers();
   void sizes();
@@ -216,6 +218,35 @@ void TestSimulateForests::choosingPieces() {
 }
 
 /// A schedule on a fabric with slower links takes longer, on one without its links it cannot run.
+void TestSimulateForests::periodsAreSkipped_data() {
+  neverAboveTheBound_data();
+}
+
+/// A run that repeats itself is moved on by whole periods. Recorded runs are not, so they say what it should take.
+void TestSimulateForests::periodsAreSkipped() {
+  QFETCH(unsigned, seed);
+  test::Dice dice(seed);
+  const int gpus = dice.index(2, 6);
+  const fabric::Fabric fabric =
+      must(fabric::Fabric::build(test::randomEulerian(gpus, dice.index(0, 3), dice.index(2, 6), seed)));
+  const schedule::Schedule schedule = generated(fabric, Collective::allgather);
+  for (const Model& model : {kBandwidthOnly, Model{}, Model{.linkLatency = 5, .messageOverhead = 0.5, .window = 3}}) {
+    const auto subject = must(simulate::subjectOf(fabric, schedule, model));
+    const auto pieces = static_cast<std::uint32_t>(dice.pick(32, 300));
+    const std::int64_t bytes = std::int64_t{1} << dice.pick(16, 34);
+    const auto quick = must(subject->simulate(bytes, {.pieces = pieces, .resolution = 0}));
+    const auto whole = must(subject->simulate(bytes, {.pieces = pieces, .record = true, .resolution = 0}));
+    constexpr double kClose = 1e-6;
+    QVERIFY2(std::abs(quick.row.time - whole.row.time) <= kClose * whole.row.time,
+             qPrintable(QString("%1 instead of %2 with %3 pieces").arg(quick.row.time).arg(whole.row.time).arg(pieces)));
+    QVERIFY(quick.phases.front().run.fills <= whole.phases.front().run.fills);
+    for (std::size_t arc = 0; arc < fabric.arcs().size(); ++arc) {
+      const double busy = whole.phases.front().run.links[arc].busy;
+      QVERIFY(std::abs(quick.phases.front().run.links[arc].busy - busy) <= kClose * whole.row.time);
+    }
+  }
+}
+
 void TestSimulateForests::otherFabric() {
   const samples::Sample sample = samples::star();
   fabric::Description slow = sample.description;

@@ -115,7 +115,7 @@ StepSchedule directAlltoall(int ranks) {
 }
 
 double timeOf(const fabric::Fabric& fabric, const StepSchedule& schedule, const Model& model, Barriers barriers) {
-  return must(must(simulate::subjectOf(fabric, schedule, model, barriers))->simulate(kBytes, {})).row.time;
+  return must(must(simulate::subjectOf(fabric, schedule, model, barriers))->simulate(kBytes, {.pieces = 1})).row.time;
 }
 
 }  // namespace
@@ -130,6 +130,8 @@ private slots:
   void barriersWait();
   void noFasterThanItsCost();
   void forestAsTransfers();
+  void partsOfPieces();
+  void defaultPieces();
   void errors();
 };
 
@@ -167,11 +169,11 @@ void TestSimulateSteps::closedForms() {
 
 void TestSimulateSteps::messagesOfAStep() {
   const fabric::Fabric fabric = mesh(8);
-  const auto job = must(simulate::stepJob(fabric, recursiveDoubling(8), {}, Barriers::none));
+  const auto job = must(simulate::stepJobs(fabric, recursiveDoubling(8), {}, Barriers::none)).front();
   QCOMPARE(job.messages().size(), std::size_t{24});  // eight in each of three steps
   // A message waits for the one message that brought what its sender did not have, not for its own shard.
   QCOMPARE(job.dependencies().size(), std::size_t{24});  // eight in the second step, sixteen in the third
-  const auto withBarriers = must(simulate::stepJob(fabric, recursiveDoubling(8), {}, Barriers::steps));
+  const auto withBarriers = must(simulate::stepJobs(fabric, recursiveDoubling(8), {}, Barriers::steps)).front();
   QCOMPARE(withBarriers.messages().size(), std::size_t{26});
 }
 
@@ -241,32 +243,72 @@ void TestSimulateSteps::noFasterThanItsCost() {
   }
 }
 
-/// The trees of a forest written as transfers take what the forest takes.
+/// The trees of a forest written as transfers take what the forest takes, in any number of pieces.
 void TestSimulateSteps::forestAsTransfers() {
   for (const samples::Sample& sample : {samples::twoGpus(), samples::ring(), samples::star(),
                                         samples::reduceScattered(samples::star()), samples::broadcastStar()}) {
-    for (const std::uint32_t pieces : {1U, 4U}) {
-      const Model model{.linkLatency = 0, .messageOverhead = 0};
-      const StepSchedule transfers =
-          must(schedule::stepScheduleOf(sample.fabric, sample.schedule, static_cast<int>(pieces)));
+    for (const Model& model : {Model{.linkLatency = 0, .messageOverhead = 0}, Model{}}) {
+      const StepSchedule transfers = must(schedule::stepScheduleOf(sample.fabric, sample.schedule));
       const auto forest = must(simulate::subjectOf(sample.fabric, sample.schedule, model));
-      const double expected = must(forest->simulate(kBytes, {.pieces = pieces})).row.time;
-      const double time = timeOf(sample.fabric, transfers, model, Barriers::none);
-      // A forest sends its pieces one after another, these transfers all that are there at once.
-      if (pieces == 1) {
-        COMPARE_TIME(time, expected);
+      const auto steps = must(simulate::subjectOf(sample.fabric, transfers, model));
+      QVERIFY(steps->hasPieces());
+      for (const std::uint32_t pieces : {1U, 4U, 32U}) {
+        const double expected = must(forest->simulate(kBytes, {.pieces = pieces})).row.time;
+        COMPARE_TIME(must(steps->simulate(kBytes, {.pieces = pieces})).row.time, expected);
       }
-      QVERIFY(time >= kBytes / sample.schedule.bound.toDouble() / 1000 * (1 - 1e-9));
+      COMPARE_TIME(must(steps->simulate(kBytes, {})).row.time, must(forest->simulate(kBytes, {})).row.time);
+    }
+  }
+}
+
+/// Transfers that cover each other in part: what goes on begins when its own part is there, not the whole.
+void TestSimulateSteps::partsOfPieces() {
+  test::Sketch sketch("line");
+  for (const char* id : {"g0", "g1", "g2"}) {
+    sketch.gpu(id);
+  }
+  sketch.link("g0", "g1", 25);
+  sketch.link("g1", "g2", 25);
+  const fabric::Fabric fabric = must(fabric::Fabric::build(sketch.take()));
+  StepSchedule schedule = empty(Collective::broadcast, 3, 1, 0);
+  schedule.isSynchronous = false;
+  schedule.denominator = 2;
+  schedule.transfers.add({.end = 2, .from = 0, .to = 1});
+  schedule.transfers.add({.end = 1, .from = 1, .to = 2});
+  schedule.transfers.add({.begin = 1, .end = 2, .from = 1, .to = 2});
+  const auto jobs = must(simulate::stepJobs(fabric, schedule, {}, Barriers::steps));
+  QCOMPARE(jobs.size(), std::size_t{1});
+  QCOMPARE(jobs.front().messages().size(), std::size_t{4});
+  QCOMPARE(jobs.front().dependencies().size(), std::size_t{2});
+  const auto subject = must(simulate::subjectOf(fabric, schedule, {.linkLatency = 0, .messageOverhead = 0}));
+  // Both halves share the first link, then both the second: as with two pieces on one tree, but side by side.
+  COMPARE_TIME(must(subject->simulate(kBytes, {.pieces = 1})).row.time, 2 * kWhole);
+  COMPARE_TIME(must(subject->simulate(kBytes, {.pieces = 100})).row.time, 1.01 * kWhole);
+}
+
+/// The number of pieces that is taken by default is not slower than half or twice as many.
+void TestSimulateSteps::defaultPieces() {
+  const fabric::Fabric fabric = mesh(8);
+  StepSchedule chain = empty(Collective::broadcast, 8, 1, 0);
+  chain.isSynchronous = false;
+  for (int rank = 0; rank < 7; ++rank) {
+    chain.transfers.add({.end = 1, .from = rank, .to = rank + 1});
+  }
+  const auto subject = must(simulate::subjectOf(fabric, chain, {.linkLatency = 1, .messageOverhead = 2}));
+  for (const std::int64_t size : {std::int64_t{1} << 10, std::int64_t{1} << 20, std::int64_t{1} << 30}) {
+    const simulate::Row row = must(subject->simulate(size, {})).row;
+    for (const std::uint32_t other : {row.pieces / 2, row.pieces * 2}) {
+      QVERIFY(other == 0 || must(subject->simulate(size, {.pieces = other})).row.time >= row.time);
     }
   }
 }
 
 void TestSimulateSteps::errors() {
-  const auto other = simulate::stepJob(mesh(3), ring(Collective::allgather, 4), {}, Barriers::steps);
+  const auto other = simulate::stepJobs(mesh(3), ring(Collective::allgather, 4), {}, Barriers::steps);
   QVERIFY(!other);
   QVERIFY(other.error().code == ErrorCode::badInput);
   const samples::Sample line = samples::ring();  // ranks 0 and 2 have no link
-  const auto apart = simulate::stepJob(line.fabric, recursiveDoubling(4), {}, Barriers::steps);
+  const auto apart = simulate::stepJobs(line.fabric, recursiveDoubling(4), {}, Barriers::steps);
   QVERIFY(!apart);
   QVERIFY(apart.error().code == ErrorCode::infeasible);
 }

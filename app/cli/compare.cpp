@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare.hpp"
+
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compared_text.hpp"
+#include "input.hpp"
+#include "method_list.hpp"
+#include "play_options.hpp"
+#include "program/program.hpp"
+#include "workflow/compare.hpp"
+#include "workflow/sizes.hpp"
+
+namespace coppice::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> inputs;
+  std::string fabric = {};
+  std::string runtime = "msccl";
+  MethodListOptions methods = {};
+  SizeOptions sizes = {};
+  ModelOptions model = {};
+  std::string resolution = {};
+  bool bestPieces = false;
+  bool noBarriers = false;
+};
+
+/// Files to compare: all, or with --method those after the fabric.
+Result<std::vector<workflow::Contender>> loadFiles(const Options& options, std::size_t first,
+                                                   const simulate::Model& model, const Progress& progress) {
+  const auto runtime = program::parseRuntime(options.runtime, "--runtime");
+  if (!runtime) {
+    return runtime.error();
+  }
+  std::vector<workflow::Contender> contenders;
+  for (std::size_t i = first; i < options.inputs.size(); ++i) {
+    progress.report("judging", static_cast<double>(i) / static_cast<double>(options.inputs.size()));
+    auto playable =
+        workflow::loadPlayable({.file = options.inputs[i],
+                                .fabric = options.fabric,
+                                .runtime = *runtime,
+                                .standardInput = readStandardInput,
+                                .model = model,
+                                .barriers = options.noBarriers ? simulate::Barriers::none : simulate::Barriers::steps},
+                               progress);
+    if (!playable) {
+      return playable.error();
+    }
+    auto contender = workflow::contenderOf(*std::move(playable), progress);
+    if (!contender) {
+      Error error = contender.error();
+      if (error.where.file.empty()) {
+        error.where.file = inputName(options.inputs[i]);
+      }
+      return error;
+    }
+    contenders.push_back(*std::move(contender));
+  }
+  return contenders;
+}
+
+Result<std::vector<workflow::Contender>> makeContenders(const Options& options, const simulate::Model& model,
+                                                        std::vector<workflow::Refused>& refused,
+                                                        const Progress& progress) {
+  auto made = makeByMethods(
+      options.inputs.front(), options.methods,
+      {.model = model, .barriers = options.noBarriers ? simulate::Barriers::none : simulate::Barriers::steps},
+      progress);
+  if (!made) {
+    return made.error();
+  }
+  refused = std::move(made->refused);
+  auto files = loadFiles(options, 1, model, progress);
+  if (!files) {
+    return files.error();
+  }
+  std::move(files->begin(), files->end(), std::back_inserter(made->contenders));
+  return std::move(made->contenders);
+}
+
+Result<Report> run(const Options& options, const Progress& progress) {
+  const auto sizes = sizesOf(options.sizes);
+  if (!sizes) {
+    return sizes.error();
+  }
+  const auto model = modelOf(options.model);
+  if (!model) {
+    return model.error();
+  }
+  workflow::SweepOptions sweep{.sizes = *sizes, .bestPieces = options.bestPieces};
+  if (!options.resolution.empty()) {
+    const auto bytes = workflow::parseBytes(options.resolution, "resolution");
+    if (!bytes || *bytes < 1) {
+      return bytes ? workflow::optionError("resolution", "a switch-over is found within one byte or more", "give 1")
+                   : bytes.error();
+    }
+    sweep.resolution = *bytes;
+  }
+  std::vector<workflow::Refused> refused;
+  const auto contenders = options.methods.names.empty() ? loadFiles(options, 0, *model, progress)
+                                                        : makeContenders(options, *model, refused, progress);
+  if (!contenders) {
+    return contenders.error();
+  }
+  if (contenders->empty()) {
+    return noneMade(refused);
+  }
+  if (const Outcome comparable = workflow::requireComparable(*contenders); !comparable) {
+    return comparable.error();
+  }
+  const auto comparison = workflow::compare(*contenders, sweep, progress);
+  if (!comparison) {
+    return comparison.error();
+  }
+  Report report;
+  report.json["ok"] = true;
+  describeContenders(*contenders, report);
+  describeTimes(*contenders, *comparison, report);
+  describeBands(*contenders, *comparison, report);
+  if (!options.methods.names.empty()) {
+    describeRefused(refused, "refused", report);
+  }
+  return report;
+}
+
+}  // namespace
+
+void addCompare(CLI::App& app, Invocation& invocation) {
+  CLI::App& sub = addSubcommand(
+      app, invocation, "compare",
+      "Schedules held against each other: exact figures, simulated times, switch-over sizes",
+      "  coppice-cli compare ring.schedule.json allgather.forest.json -b 64K -e 1G\n"
+      "  coppice-cli compare preset:dgx-a100,boxes=2 --method forestcoll,multi-ring,multitree -c allgather\n"
+      "  coppice-cli compare cluster.fabric.json --method all -c allreduce --json\n"
+      "  coppice-cli compare ours.xml theirs.xml --fabric cluster.fabric.json -c allreduce");
+  auto options = std::make_shared<Options>();
+  sub.add_option("inputs", options->inputs,
+                 "Schedules (.forest.json, .schedule.json), MSCCL XML or tree XML of one fabric; with --method the "
+                 "fabric, and then schedules if there are any")
+      ->required();
+  addMethodListOptions(sub, options->methods);
+  sub.add_option("--fabric", options->fabric, "The fabric: needed for XML");
+  sub.add_option("--runtime", options->runtime, "MSCCL XML: whose rules: " + program::runtimeNames())
+      ->capture_default_str();
+  options->sizes.factor = "4";
+  addSizeOptions(sub, options->sizes);
+  sub.add_option("--resolution", options->resolution,
+                 "Find switch-over sizes within this many bytes; 1 = to the byte (default: 1/1024 of the size)");
+  sub.add_flag("--best-pieces", options->bestPieces, "Search the number of pieces with the minimum time at each size");
+  sub.add_flag(
+      "--no-barriers", options->noBarriers,
+      "Schedules in steps: a transfer begins when its sender has its data, not when the step before has ended");
+  addModelOptions(sub, options->model);
+  sub.callback([options, &invocation] {
+    invocation.action = [options](const Progress& progress) { return run(*options, progress); };
+  });
+}
+
+}  // namespace coppice::cli

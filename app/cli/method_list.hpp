@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+#include "workflow/compare.hpp"
+
+/// Schedules of several methods at once.
+namespace coppice::cli {
+
+struct MethodListOptions {
+  std::string names = {};  ///< "all", or ids between commas
+  std::string collective = "allgather";
+  std::string root = {};
+  std::string gpus = {};
+  double timeLimit = 60;  ///< seconds for each method
+};
+
+/// --method, -c, --root, --gpus and --time-limit.
+void addMethodListOptions(CLI::App& sub, MethodListOptions& options);
+
+/// Loads the fabric and makes a schedule by each method. Errors: those of loadFabric and contendersOfMethods; badUsage.
+[[nodiscard]] Result<workflow::MethodContenders> makeByMethods(const std::string& fabric,
+                                                               const MethodListOptions& options,
+                                                               const workflow::PlayOptions& play,
+                                                               const Progress& progress);
+
+/// Where no method made a schedule: the reason of the only one, or infeasible with all of them.
+[[nodiscard]] Error noneMade(const std::vector<workflow::Refused>& refused);
+
+}  // namespace coppice::cli

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "play_options.hpp"
+
+#include <cmath>
+
+#include "base/rational.hpp"
+#include "base/text.hpp"
+#include "simulate/sweep.hpp"
+#include "workflow/sizes.hpp"
+
+namespace coppice::cli {
+
+void addSizeOptions(CLI::App& sub, SizeOptions& options) {
+  const std::string defaults = workflow::byteSize(options.defaultFirst);
+  sub.add_option("-b,--begin", options.first,
+                 "Smallest size of the whole collective, as in 64K or 1M (default " + defaults + ")");
+  sub.add_option("-e,--end", options.last,
+                 "Largest size (default: that of -b; without -b, " + workflow::byteSize(options.defaultLast) + ")");
+  sub.add_option("-f,--factor", options.factor, "Each size is this many times the one before")->capture_default_str();
+}
+
+Result<std::vector<std::int64_t>> sizesOf(const SizeOptions& options) {
+  std::int64_t first = options.defaultFirst;
+  std::int64_t last = options.defaultLast;
+  if (!options.first.empty()) {
+    const auto parsed = workflow::parseBytes(options.first, "begin");
+    if (!parsed) {
+      return parsed.error();
+    }
+    first = last = *parsed;
+  }
+  if (!options.last.empty()) {
+    const auto parsed = workflow::parseBytes(options.last, "end");
+    if (!parsed) {
+      return parsed.error();
+    }
+    last = *parsed;
+  }
+  if (first < 1 || last < first) {
+    return Error{ErrorCode::badUsage, first < 1 ? "-b: a simulation needs at least one byte" : "-e is smaller than -b",
+                 "give sizes as in -b 1M -e 1G"};
+  }
+  const auto factor = Rational::parse(options.factor);
+  if (!factor || *factor <= Rational(1)) {
+    return Error{ErrorCode::badUsage, "-f: " + inQuotes(options.factor) + " is not a number above 1",
+                 "give the factor between two sizes, as in -f 2"};
+  }
+  auto sizes = simulate::sizesOf(first, last, factor->toDouble());
+  constexpr std::size_t kMaxSizes = 1000;
+  if (sizes.size() > kMaxSizes) {
+    return Error{
+        ErrorCode::badUsage,
+        std::to_string(sizes.size()) + " sizes are too many; at most " + std::to_string(kMaxSizes) + " are simulated",
+        "give a larger -f"};
+  }
+  return sizes;
+}
+
+void addModelOptions(CLI::App& sub, ModelOptions& options) {
+  constexpr double kMaxNumber = 1e6;
+  sub.add_option("--link-latency", options.linkLatency,
+                 "Latency of every link in us (default: what the fabric states; else GPU-GPU 0.7, GPU-switch 0.35, "
+                 "GPU-NIC 1, NIC-switch 1.25, NIC-NIC 2.5, switch-switch 0.5)")
+      ->check(CLI::Range(0.0, kMaxNumber));
+  sub.add_option("--message-overhead", options.messageOverhead,
+                 "What each message costs its sender in us (default: 1, over a NIC 2)")
+      ->check(CLI::Range(0.0, kMaxNumber));
+  sub.add_option("--connection-rate", options.connectionRate,
+                 "Maximum rate of one connection or threadblock in GB/s (default: that of its links)")
+      ->check(CLI::Range(0.0, kMaxNumber));
+  sub.add_option("--window", options.window,
+                 "Schedules: messages that a connection may have under way before the first has arrived")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+}
+
+Result<simulate::Model> modelOf(const ModelOptions& options) {
+  for (const double number :
+       {options.linkLatency.value_or(0), options.messageOverhead.value_or(0), options.connectionRate}) {
+    if (!std::isfinite(number)) {
+      return Error{ErrorCode::badUsage, "latencies and rates are numbers", "give them as in --link-latency 0.5"};
+    }
+  }
+  return simulate::Model{.linkLatency = options.linkLatency,
+                         .messageOverhead = options.messageOverhead,
+                         .rateCap = options.connectionRate,
+                         .window = options.window};
+}
+
+}  // namespace coppice::cli

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+#include "simulate/job.hpp"
+
+/// What the commands that simulate have in common: sizes, and the model of links and messages.
+namespace coppice::cli {
+
+struct SizeOptions {
+  std::string first = {};
+  std::string last = {};
+  std::string factor = "2";
+  std::int64_t defaultFirst = std::int64_t{1} << 20;
+  std::int64_t defaultLast = std::int64_t{1} << 30;
+};
+
+/// -b, -e and -f.
+void addSizeOptions(CLI::App& sub, SizeOptions& options);
+/// Errors: badUsage (no size, too many).
+[[nodiscard]] Result<std::vector<std::int64_t>> sizesOf(const SizeOptions& options);
+
+struct ModelOptions {
+  std::optional<double> linkLatency = {};
+  std::optional<double> messageOverhead = {};
+  double connectionRate = 0;
+  std::uint32_t window = 1;
+};
+
+/// --link-latency, --message-overhead, --connection-rate and --window.
+void addModelOptions(CLI::App& sub, ModelOptions& options);
+/// Errors: badUsage for what is not a number.
+[[nodiscard]] Result<simulate::Model> modelOf(const ModelOptions& options);
+
+}  // namespace coppice::cli

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/one_line.hpp"
+#include "base/text.hpp"
+#include "input.hpp"
+#include "io/schedule_json.hpp"
+#include "io/transfer_csv.hpp"
+#include "text.hpp"
+#include "workflow/convert_schedule.hpp"
+
+namespace coppice::cli {
+namespace {
+
+enum class Format { json, csv };
+
+struct Options {
+  workflow::ConvertSource source;
+  std::string output;
+  std::string to = {};
+};
+
+Result<Format> targetFormat(const Options& options) {
+  if (options.to == "json" || (options.to.empty() && options.output.ends_with(".json"))) {
+    return Format::json;
+  }
+  if (options.to == "csv" || (options.to.empty() && options.output.ends_with(".csv"))) {
+    return Format::csv;
+  }
+  return options.to.empty()
+             ? Error{ErrorCode::badUsage, inputName(options.output) + ": the suffix does not identify the format",
+                     "end the name in .schedule.json or .csv, or add --to json or csv"}
+             : workflow::optionError("to", inQuotes(options.to) + " is not a format", "use json or csv");
+}
+
+Result<Report> run(const Options& options, bool json, const Progress& progress) {
+  const auto format = targetFormat(options);
+  if (!format) {
+    return format.error();
+  }
+  if (const Outcome kept = keepInput(options.source.file, options.output); !kept) {
+    return kept.error();
+  }
+  const auto converted = workflow::readForConversion(options.source, progress);
+  if (!converted) {
+    return converted.error();
+  }
+  const schedule::StepSchedule& steps = converted->schedule;
+  Report report;
+  report.json = {{"ok", true},
+                 {"from", converted->from},
+                 {"to", *format == Format::json ? "schedule" : "csv"},
+                 {"fabric", converted->loaded.fabric.name()},
+                 {"collective", toString(steps.goal.collective())},
+                 {"ranks", converted->loaded.fabric.gpuCount()},
+                 {"transfers", steps.transfers.size()},
+                 {"form", steps.isSynchronous ? "steps" : "order"},
+                 {"steps", steps.stepCount},
+                 {"algbw", steps.algbw.toString()},
+                 {"algbw_GBps", steps.algbw.toDouble()}};
+  report.text = oneLine(inputName(options.source.file)) + ": " + std::string(toString(steps.goal.collective())) +
+                " on " + named(converted->loaded.fabric.name()) + ", " +
+                counted(static_cast<std::int64_t>(steps.transfers.size()), "transfer") + ", " + gigabytes(steps.algbw) +
+                ", verified\n";
+  const Outcome delivered = deliver(
+      options.output,
+      [&](std::ostream& out) {
+        return *format == Format::json ? io::writeScheduleJson(out, steps, converted->loaded.fabric,
+                                                               &converted->loaded.description, progress)
+                                       : io::writeTransferCsv(out, steps, converted->loaded.fabric, progress);
+      },
+      *format == Format::json ? "  schedule    " : "  table       ", json, report);
+  if (!delivered) {
+    return delivered.error();
+  }
+  return report;
+}
+
+void addConvertSchedule(CLI::App& app, Invocation& invocation) {
+  CLI::App& sub = addSubcommand(
+      app, invocation, "convert", "Convert a schedule: forest to transfers, transfers to a table and back",
+      "  coppice-cli schedule convert allgather.forest.json allgather.schedule.json --pieces 4\n"
+      "  coppice-cli schedule convert allgather.schedule.json allgather.csv\n"
+      "  coppice-cli schedule convert mine.csv mine.schedule.json --fabric cluster.fabric.json -c alltoall\n"
+      "\n"
+      "What is read is verified before anything is written. The table has one transfer a row:\n"
+      "step,shard,begin,end,from,to,reduces,route; the manual describes the columns.");
+  auto options = std::make_shared<Options>();
+  workflow::ConvertSource& source = options->source;
+  source.standardInput = source.fabric.standardInput = readStandardInput;
+  source.demand.collective.clear();
+  sub.add_option("input", source.file,
+                 "Schedule (.forest.json, .schedule.json) or table of transfers; - for standard input")
+      ->required();
+  sub.add_option("output", options->output, "File to write: .schedule.json or .csv; - for standard output")->required();
+  sub.add_option("--to", options->to, "Format: json or csv; default: detected from the suffix of the output");
+  sub.add_option("--pieces", source.pieces,
+                 "Forests, and schedules without steps: cut every tree or transfer into this many pieces")
+      ->check(CLI::Range(1, 1 << 20));
+  sub.add_option("--fabric", source.fabric.source, "Tables: the fabric, in any form that the others read");
+  sub.add_option("-c,--collective", source.demand.collective,
+                 "Tables: allgather, reduce_scatter, allreduce, broadcast, reduce, alltoall, gather or scatter");
+  sub.add_option("--root", source.demand.root, "Tables: the root of a rooted collective, by id or rank");
+  sub.add_option("--amounts", source.demand.amounts, "Tables of allgather, reduce_scatter: relative data of each rank");
+  sub.callback([options, &invocation] {
+    invocation.action = [options, &invocation](const Progress& progress) {
+      return run(*options, invocation.json, progress);
+    };
+  });
+}
+
+}  // namespace
+
+void addSchedule(CLI::App& app, Invocation& invocation) {
+  CLI::App& sub = *app.add_subcommand("schedule", "Work with files of schedules");
+  sub.require_subcommand(1);
+  addConvertSchedule(sub, invocation);
+}
+
+}  // namespace coppice::cli

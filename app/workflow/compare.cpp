@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "base/text.hpp"
+#include "program/rooted.hpp"
+#include "schedule/least_traffic.hpp"
+#include "simulate/program_job.hpp"
+#include "verify/program_verifier.hpp"
+#include "workflow/guarded.hpp"
+#include "workflow/make_schedule.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+/// Stops work after a time, or when the caller stops.
+class TimeLimit {
+public:
+  TimeLimit(const Progress& progress, double seconds)
+      : m_forward(progress.stop, [this] { m_stop.request_stop(); }), m_timer([this, seconds](std::stop_token ended) {
+          std::unique_lock lock(m_mutex);
+          if (!m_wake.wait_for(lock, ended, std::chrono::duration<double>(seconds), [] { return false; }) &&
+              !ended.stop_requested()) {
+            m_stop.request_stop();
+          }
+        }) {}
+
+  [[nodiscard]] std::stop_token token() const { return m_stop.get_token(); }
+
+private:
+  std::stop_source m_stop;
+  std::stop_callback<std::function<void()>> m_forward;
+  std::mutex m_mutex;
+  std::condition_variable_any m_wake;
+  std::jthread m_timer;
+};
+
+void takeFigures(const schedule::StepCost& cost, Contender& contender) {
+  contender.maxStretch = cost.maxStretch;
+  contender.meanStretch = cost.meanStretch;
+  contender.traffic = cost.totalTraffic.toDouble();
+  contender.exactTraffic = cost.totalTraffic;
+}
+
+/// The link that is busy for the longest time.
+void takeBusiest(const fabric::Fabric& fabric, std::span<const double> shares, Contender& contender) {
+  double longest = 0;
+  for (std::size_t arc = 0; arc < shares.size(); ++arc) {
+    const double time = shares[arc] / fabric.arcs()[arc].bandwidth.gigabytesPerSecond().toDouble();
+    if (time > longest) {
+      longest = time;
+      contender.busiestArc = static_cast<int>(arc);
+      contender.busiestShare = shares[arc];
+    }
+  }
+}
+
+/// Stretch and traffic of messages: where transfers do not tell (switches that copy, programs).
+void takeFigures(const simulate::Details& details, Contender& contender) {
+  double weighted = 0;
+  double sent = 0;
+  for (const simulate::Phase& phase : details.phases) {
+    for (const simulate::Message& message : phase.job->messages()) {
+      if (message.route == simulate::kNoRoute) {
+        continue;
+      }
+      const int links = phase.job->routes()[message.route].arcCount;
+      contender.maxStretch = std::max(contender.maxStretch, links);
+      weighted += message.share * links;
+      sent += message.share;
+    }
+  }
+  contender.traffic = weighted;
+  contender.meanStretch = sent > 0 ? weighted / sent : 0;
+}
+
+std::vector<double> linkShares(const simulate::Details& details) {
+  std::vector<double> shares;
+  for (const simulate::Phase& phase : details.phases) {
+    const std::vector<double> more = phase.job->linkShares();
+    shares.resize(more.size());
+    std::transform(more.begin(), more.end(), shares.begin(), shares.begin(), std::plus<>());
+  }
+  return shares;
+}
+
+/// A simulation of one size for its messages alone.
+Result<simulate::Details> playOnce(const Playable& playable, const Progress& progress) {
+  constexpr std::int64_t kBytes = std::int64_t{1} << 20;
+  return playable.subject->simulate(kBytes, {.pieces = 1}, progress);
+}
+
+/// The figures of a schedule; its verdict must be good. What is judged may lack the schedule itself.
+Outcome takeJudged(const JudgedSchedule& judged, Contender& contender, const Progress& progress) {
+  if (!judged.ok) {
+    const Finding* fault = firstFault(judged.findings);
+    return Error{ErrorCode::verification, "the schedule is not verified" + (fault ? ": " + fault->text : ""),
+                 "verify lists all faults", fault ? fault->where : Place{}};
+  }
+  const fabric::Fabric& fabric = contender.playable.fabric();
+  contender.algbw = judged.algbw;
+  contender.steps = judged.steps;
+  if (judged.cost) {
+    takeFigures(*judged.cost, contender);
+    contender.leastTraffic = judged.leastTraffic;
+    for (const BusyLink& link : busiestLinks(fabric, *judged.cost, 1)) {
+      contender.busiestArc = link.arc;
+      contender.busiestShare = link.traffic.toDouble();
+    }
+    return Done{};
+  }
+  const auto details = playOnce(contender.playable, progress);
+  if (!details) {
+    return details.error();
+  }
+  takeFigures(*details, contender);
+  takeBusiest(fabric, linkShares(*details), contender);
+  return Done{};
+}
+
+Outcome measureSchedule(Contender& contender, const Progress& progress) {
+  auto judged = judge(contender.playable.fabric(), *std::move(contender.playable.schedule), progress);
+  if (!judged) {
+    return judged.error();
+  }
+  contender.playable.schedule = std::move(judged->schedule);
+  if (const auto* steps = std::get_if<schedule::StepSchedule>(&*contender.playable.schedule)) {
+    contender.method = steps->method;
+  }
+  if (const Outcome taken = takeJudged(*judged, contender, progress); !taken) {
+    return taken;
+  }
+  auto bound = boundOf(contender.playable.fabric(), *contender.playable.schedule, progress);
+  if (!bound) {
+    return bound.error();
+  }
+  contender.bound = *std::move(bound);
+  return Done{};
+}
+
+/// What the links allow, if they were always busy: exact, because every share is a whole number of grid parts.
+Result<Rational> algbwOfProgram(const Playable& playable, const Progress& progress) {
+  const auto made = simulate::programJob(playable.fabric(), *playable.program, 1, {}, progress);
+  if (!made) {
+    return made.error();
+  }
+  const std::vector<double> shares = made->job.linkShares();
+  Rational longest;
+  for (std::size_t arc = 0; arc < shares.size(); ++arc) {
+    const Rational share(std::llround(shares[arc] * static_cast<double>(made->sharesPerByte)), made->sharesPerByte);
+    longest = std::max(longest, share / playable.fabric().arcs()[arc].bandwidth.gigabytesPerSecond());
+  }
+  return longest.isPositive() ? Result<Rational>(longest.inverse())
+                              : Error{ErrorCode::infeasible, "the program sends nothing"};
+}
+
+/// The root of a program is where its data comes from, or goes to.
+std::optional<fabric::Rank> rootOf(const program::Program& program, const Progress& progress) {
+  if (!program::isRooted(program)) {
+    return std::nullopt;
+  }
+  const auto verdict = verify::verifyProgram(program, {}, progress);
+  return verdict && verdict->root >= 0 ? std::optional<fabric::Rank>(verdict->root) : std::nullopt;
+}
+
+/// Bound and minimum traffic of a program's collective, where that is known.
+Outcome findLimits(Contender& contender, const Progress& progress) {
+  const Playable& playable = contender.playable;
+  const Collective collective = playable.subject->collective();
+  const auto root = rootOf(*playable.program, progress);
+  if (collective == Collective::custom || isRooted(collective) != root.has_value()) {
+    return Done{};
+  }
+  schedule::StepSchedule goal;  // of this collective, with nothing in it
+  auto table = schedule::CollectiveTable::make(collective, playable.fabric().gpuCount(), root);
+  if (!table) {
+    return table.error();
+  }
+  goal.goal = *std::move(table);
+  auto least = schedule::leastTraffic(playable.fabric(), goal.goal, progress);
+  if (!least) {
+    return least.error();
+  }
+  contender.leastTraffic = *std::move(least);
+  auto bound = boundOf(playable.fabric(), goal, progress);
+  if (!bound) {
+    return bound.error();
+  }
+  contender.bound = *std::move(bound);
+  return Done{};
+}
+
+Outcome measureProgram(Contender& contender, const Progress& progress) {
+  const auto algbw = algbwOfProgram(contender.playable, progress);
+  if (!algbw) {
+    return algbw.error();
+  }
+  contender.algbw = *algbw;
+  const auto details = playOnce(contender.playable, progress);
+  if (!details) {
+    return details.error();
+  }
+  takeFigures(*details, contender);
+  takeBusiest(contender.playable.fabric(), linkShares(*details), contender);
+  contender.steps = details->phases.front().job->depth();
+  return findLimits(contender, progress);
+}
+
+/// Makes, judges and prepares the schedule of one method.
+Result<Contender> makeContender(const std::shared_ptr<const LoadedFabric>& loaded, const Generator& method,
+                                const Demand& demand, const PlayOptions& options, const Progress& progress) {
+  return guarded<Contender>([&]() -> Result<Contender> {
+    auto made = makeSchedule(loaded->fabric, method, demand, {}, progress);
+    if (!made) {
+      return made.error();
+    }
+    const auto bound = made->bound;
+    auto judged = measured(loaded->fabric, *std::move(made), progress);
+    if (!judged) {
+      return judged.error();
+    }
+    auto playable =
+        playableOf(method.id, loaded, std::move(judged->schedule), options.model, options.barriers, progress);
+    if (!playable) {
+      return playable.error();
+    }
+    Contender contender{.playable = *std::move(playable), .method = method.id, .bound = bound};
+    if (const Outcome taken = takeJudged(*judged, contender, progress); !taken) {
+      return taken.error();
+    }
+    return contender;
+  });
+}
+
+Result<std::vector<const Generator*>> methodsOf(std::span<const std::string> ids, Collective collective) {
+  std::vector<const Generator*> methods;
+  for (const std::string& id : ids) {
+    const Generator* method = findGenerator(id);
+    if (method == nullptr) {
+      return optionError("method", inQuotes(id) + " is not a method", "choose from all, " + generatorNames());
+    }
+    methods.push_back(method);
+  }
+  if (ids.empty()) {
+    for (const Generator& method : generators()) {
+      if (method.makes(collective)) {
+        methods.push_back(&method);
+      }
+    }
+  }
+  return methods;
+}
+
+Result<simulate::Row> playRow(const Contender& contender, std::int64_t bytes, const SweepOptions& options,
+                              const Progress& progress) {
+  simulate::Subject& subject = *contender.playable.subject;
+  const auto named = [&](Error error) {
+    error.message = contender.playable.name + ": " + error.message;
+    return error;
+  };
+  if (options.bestPieces && subject.hasPieces()) {
+    auto row = simulate::bestPieces(subject, bytes, simulate::kMaxDefaultPieces, progress);
+    return row ? std::move(row) : named(row.error());
+  }
+  const auto details = subject.simulate(bytes, {}, progress);
+  return details ? Result<simulate::Row>(details->row) : named(details.error());
+}
+
+/// Finds where the fastest changes.
+class Bands {
+public:
+  Bands(std::span<const Contender> contenders, std::span<const std::size_t> among, const SweepOptions& options,
+        const Progress& progress, const Comparison& comparison)
+      : m_contenders(contenders), m_among(among), m_options(options), m_progress(progress), m_comparison(comparison) {}
+
+  Result<std::vector<Band>> find() {
+    m_bands.push_back({m_options.sizes.front(), 0, m_comparison.best.front()});
+    for (std::size_t i = 0; i + 1 < m_options.sizes.size(); ++i) {
+      const std::size_t before = m_comparison.best[i];
+      const std::size_t after = m_comparison.best[i + 1];
+      if (before == after) {
+        continue;
+      }
+      m_near.clear();
+      for (const std::size_t c : m_among) {
+        constexpr double kFar = 2;
+        const auto& rows = m_comparison.rows[c];
+        if (rows[i].time <= kFar * m_comparison.rows[before][i].time ||
+            rows[i + 1].time <= kFar * m_comparison.rows[after][i + 1].time) {
+          m_near.push_back(c);
+        }
+      }
+      if (const Outcome split = halve(m_options.sizes[i], before, m_options.sizes[i + 1], after); !split) {
+        return split.error();
+      }
+    }
+    return std::move(m_bands);
+  }
+
+private:
+  /// @pre the fastest at both sizes differ
+  Outcome halve(std::int64_t low, std::size_t atLow, std::int64_t high, std::size_t atHigh) {
+    constexpr std::int64_t kShare = 1024;
+    const std::int64_t resolution = m_options.resolution.value_or(std::max<std::int64_t>(high / kShare, 1));
+    if (high - low <= resolution) {
+      m_bands.push_back({high, high - low, atHigh});
+      return Done{};
+    }
+    const std::int64_t middle = low + (high - low) / 2;
+    const auto best = fastestAt(middle);
+    if (!best) {
+      return best.error();
+    }
+    if (*best != atLow) {
+      if (const Outcome left = halve(low, atLow, middle, *best); !left) {
+        return left;
+      }
+    }
+    return *best != atHigh ? halve(middle, *best, high, atHigh) : Outcome(Done{});
+  }
+
+  Result<std::size_t> fastestAt(std::int64_t bytes) {
+    std::size_t best = m_near.front();
+    double time = std::numeric_limits<double>::infinity();
+    for (const std::size_t c : m_near) {
+      auto row = playRow(m_contenders[c], bytes, m_options, m_progress);
+      if (!row) {
+        return row.error();
+      }
+      if (row->time < time) {
+        time = row->time;
+        best = c;
+      }
+    }
+    return best;
+  }
+
+  std::span<const Contender> m_contenders;
+  std::span<const std::size_t> m_among;
+  const SweepOptions& m_options;
+  const Progress& m_progress;
+  const Comparison& m_comparison;
+  std::vector<std::size_t> m_near;  ///< contenders that take part between the two sizes
+  std::vector<Band> m_bands;
+};
+
+}  // namespace
+
+Result<Contender> contenderOf(Playable playable, const Progress& progress) {
+  Contender contender{.playable = std::move(playable)};
+  const Outcome measured =
+      contender.playable.program ? measureProgram(contender, progress) : measureSchedule(contender, progress);
+  if (!measured) {
+    return measured.error();
+  }
+  contender.notes = contender.playable.notes;
+  const std::vector<Finding> more = contender.playable.subject->notes();
+  contender.notes.insert(contender.notes.end(), more.begin(), more.end());
+  return contender;
+}
+
+Result<MethodContenders> contendersOfMethods(const std::shared_ptr<const LoadedFabric>& loaded,
+                                             std::span<const std::string> ids, const Demand& demand,
+                                             const PlayOptions& options, const Progress& progress) {
+  const auto methods = methodsOf(ids, demand.collective);
+  if (!methods) {
+    return methods.error();
+  }
+  MethodContenders result;
+  for (const Generator* method : *methods) {
+    Progress inner = progress;
+    std::unique_ptr<TimeLimit> limit;
+    if (options.secondsPerMethod) {
+      limit = std::make_unique<TimeLimit>(progress, *options.secondsPerMethod);
+      inner.stop = limit->token();
+    }
+    inner.onReport = [&](std::string_view stage, double fraction) {
+      progress.report(method->id + ": " + std::string(stage), fraction);
+    };
+    auto contender = makeContender(loaded, *method, demand, options, inner);
+    if (contender) {
+      result.contenders.push_back(*std::move(contender));
+      continue;
+    }
+    if (progress.isCancelled()) {
+      return Error{ErrorCode::cancelled, "cancelled"};
+    }
+    Error error = contender.error();
+    if (error.code == ErrorCode::cancelled) {
+      error = {ErrorCode::limit, "it takes longer than its time limit", "raise --time-limit"};
+    }
+    result.refused.push_back({method->id, std::move(error)});
+  }
+  return result;
+}
+
+Outcome requireComparable(std::span<const Contender> contenders) {
+  for (std::size_t i = 1; i < contenders.size(); ++i) {
+    const Playable& first = contenders.front().playable;
+    const Playable& other = contenders[i].playable;
+    const auto differ = [&](const std::string& what) {
+      return Error{ErrorCode::badUsage, first.name + " and " + other.name + " are " + what,
+                   "compare schedules of one collective on one fabric"};
+    };
+    if (first.fabric().digest() != other.fabric().digest()) {
+      return differ("for different fabrics");
+    }
+    if (first.subject->collectiveName() != other.subject->collectiveName()) {
+      return differ("different collectives: " + first.subject->collectiveName() + " and " +
+                    other.subject->collectiveName());
+    }
+  }
+  return Done{};
+}
+
+Result<Comparison> compare(std::span<const Contender> contenders, const SweepOptions& options,
+                           const Progress& progress) {
+  std::vector<std::vector<simulate::Row>> all;
+  std::vector<std::size_t> among;
+  for (const Contender& contender : contenders) {
+    among.push_back(all.size());
+    std::vector<simulate::Row>& rows = all.emplace_back();
+    for (const std::int64_t size : options.sizes) {
+      auto row = playRow(contender, size, options, progress);
+      if (!row) {
+        return row.error();
+      }
+      rows.push_back(*row);
+    }
+  }
+  return comparedAmong(contenders, among, std::move(all), options, progress);
+}
+
+Result<Comparison> comparedAmong(std::span<const Contender> contenders, std::span<const std::size_t> among,
+                                 std::vector<std::vector<simulate::Row>> rows, const SweepOptions& options,
+                                 const Progress& progress) {
+  Comparison comparison{.rows = std::move(rows)};
+  for (std::size_t i = 0; i < options.sizes.size(); ++i) {
+    comparison.best.push_back(*std::min_element(among.begin(), among.end(), [&](std::size_t a, std::size_t b) {
+      return comparison.rows[a][i].time < comparison.rows[b][i].time;
+    }));
+  }
+  auto bands = Bands(contenders, among, options, progress, comparison).find();
+  if (!bands) {
+    return bands.error();
+  }
+  comparison.bands = *std::move(bands);
+  return comparison;
+}
+
+}  // namespace coppice::workflow

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "schedule/step_schedule.hpp"
+#include "workflow/fabric_source.hpp"
+#include "workflow/request.hpp"
+
+/// Schedules from one file format to another.
+namespace coppice::workflow {
+
+/// A file to read as a step schedule.
+struct ConvertSource {
+  std::string file;                         ///< `.forest.json`, `.schedule.json` or a table of transfers
+  FabricSource fabric = {};                 ///< of a table of transfers
+  DemandText demand = {};                   ///< of a table of transfers
+  std::optional<std::int64_t> pieces = {};  ///< of each tree of a forest, or transfer without steps; absent = 1
+  StandardInput standardInput = {};
+};
+
+struct ConvertedSchedule {
+  LoadedFabric loaded;
+  schedule::StepSchedule schedule;  ///< verified
+  std::string from;                 ///< "forest", "schedule", "csv"
+};
+
+/// Reads and verifies it. Errors: badUsage (a table without its fabric or collective, or with what only a forest has),
+/// badInput, verification, limit, io, cancelled.
+[[nodiscard]] Result<ConvertedSchedule> readForConversion(const ConvertSource& source, const Progress& progress);
+
+}  // namespace coppice::workflow

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/switch_plan.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <utility>
+
+#include "workflow/export_program.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+/// Safe as the name of a file: "02-multi-ring".
+std::string fileName(std::size_t index, const std::string& name) {
+  std::string text = (index < 9 ? "0" : "") + std::to_string(index + 1) + "-";
+  for (const char c : name) {
+    text += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' ? c : '-';
+  }
+  return text;
+}
+
+/// @pre the contender is a schedule
+Result<PlannedProgram> planned(const Contender& contender, PlannedProgram program, lowering::Options lowered,
+                               const Progress& progress) {
+  const Playable& playable = contender.playable;
+  lowered.minBytes = program.first;
+  // MSCCL's window ends before its maximum, those of the others with it.
+  lowered.maxBytes = lowered.runtime == program::Runtime::msccl ? program.last + 1 : program.last;
+  auto exported = requireProgram(playable.fabric(), *playable.schedule, lowered, program.name + ".xml", progress);
+  if (!exported) {
+    return exported.error();
+  }
+  program.xml = std::move(exported->xml);
+  return program;
+}
+
+}  // namespace
+
+Result<SwitchPlan> switchPlan(std::span<const Contender> contenders, Comparison comparison, const SweepOptions& options,
+                              const lowering::Options& lowered, const Progress& progress) {
+  SwitchPlan plan;
+  std::vector<std::size_t> among(contenders.size());
+  std::iota(among.begin(), among.end(), std::size_t{0});
+  for (bool isWhole = false; !isWhole;) {
+    isWhole = true;
+    plan.programs.clear();
+    for (std::size_t i = 0; i < comparison.bands.size() && isWhole; ++i) {
+      const Band& band = comparison.bands[i];
+      const Contender& contender = contenders[band.contender];
+      const bool isLast = i + 1 == comparison.bands.size();
+      auto program = planned(contender,
+                             {.contender = band.contender,
+                              .first = band.from,
+                              .last = isLast ? options.sizes.back() : comparison.bands[i + 1].from - 1,
+                              .name = fileName(i, contender.playable.name)},
+                             lowered, progress);
+      if (program) {
+        plan.programs.push_back(*std::move(program));
+        continue;
+      }
+      if (program.error().code == ErrorCode::cancelled) {
+        return program.error();
+      }
+      isWhole = false;
+      plan.refused.push_back({contender.playable.name, program.error()});
+      std::erase(among, band.contender);
+    }
+    if (isWhole) {
+      break;
+    }
+    if (among.empty()) {
+      return Error{ErrorCode::infeasible,
+                   "no schedule can be exported as a program of " + std::string(program::toString(lowered.runtime)) +
+                       ": " + plan.refused.front().method + ": " + plan.refused.front().error.message,
+                   "leave -o out to see the bands"};
+    }
+    auto again = comparedAmong(contenders, among, std::move(comparison.rows), options, progress);
+    if (!again) {
+      return again.error();
+    }
+    comparison = *std::move(again);
+  }
+  plan.comparison = std::move(comparison);
+  return plan;
+}
+
+}  // namespace coppice::workflow

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QDir>
+#include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "support/cli_runner.hpp"
+
+using namespace coppice::test;
+
+/// compare, best and schedule convert through the built coppice-cli.
+namespace {
+
+constexpr const char* kFabric = "preset:dgx-a100,boxes=2";
+
+QJsonObject scheduleNamed(const QJsonObject& report, const QString& name) {
+  for (const QJsonValue& each : report["schedules"].toArray()) {
+    if (each.toObject()["name"].toString() == name) {
+      return each.toObject();
+    }
+  }
+  return {};
+}
+
+QJsonObject jsonOf(const Outcome& outcome) {
+  return QJsonDocument::fromJson(outcome.out).object();
+}
+
+}  // namespace
+
+class TestCliCompare : public QObject {
+  Q_OBJECT
+
+private slots:
+  void methods();
+  void files();
+  void toTheByte();
+  void everyMethod();
+  void best();
+  void convertsForests();
+  void convertsTables();
+  void fabricOfASchedule();
+  void refuses_data();
+  void refuses();
+
+private:
+  QTemporaryDir m_dir;
+};
+
+void TestCliCompare::methods() {
+  const Outcome outcome = run({"compare", kFabric, "--method", "forestcoll,multi-ring,ring", "-c", "allgather", "-b",
+                               "1K", "-e", "1G", "-f", "32", "--json"});
+  QVERIFY2(outcome.code == 0, outcome.err);
+  const QJsonObject report = jsonOf(outcome);
+  QCOMPARE(report["schedules"].toArray().size(), 3);
+  const QJsonObject forest = scheduleNamed(report, "forestcoll");
+  QCOMPARE(forest["algbw"].toString(), QString("1040/3"));
+  QCOMPARE(forest["share_of_optimum"].toString(), QString("1"));
+  const QJsonObject ring = scheduleNamed(report, "multi-ring");
+  QCOMPARE(ring["algbw"].toString(), QString("640/3"));
+  QCOMPARE(ring["share_of_optimum"].toString(), QString("8/13"));
+  QCOMPARE(ring["steps"].toInt(), 15);
+  QVERIFY(ring["stretch"].toObject()["max"].toInt() >= 2);
+  // Within a box two links a hop, between boxes two more; the tree of a shard joins two boxes once.
+  QCOMPARE(ring["least_traffic"].toString(), QString("32"));
+  const QJsonArray best = report["best"].toArray();
+  QCOMPARE(best.size(), 5);
+  QCOMPARE(best.last().toObject()["schedule"].toString(), QString("forestcoll"));
+  for (const QJsonValue& each : best) {
+    const double size = each.toObject()["size"].toDouble();
+    double least = 0;
+    QString name;
+    for (const QJsonValue& schedule : report["schedules"].toArray()) {
+      for (const QJsonValue& row : schedule.toObject()["rows"].toArray()) {
+        const double time = row.toObject()["time_us"].toDouble();
+        if (row.toObject()["size"].toDouble() == size && (name.isEmpty() || time < least)) {
+          least = time;
+          name = schedule.toObject()["name"].toString();
+        }
+        QVERIFY(row.toObject()["algbw"].toDouble() <= schedule.toObject()["algbw_GBps"].toDouble() * 1.000001);
+      }
+    }
+    QCOMPARE(each.toObject()["schedule"].toString(), name);
+    QVERIFY(scheduleNamed(report, name)["best"].toArray().contains(size));
+  }
+  const QJsonArray bands = report["switch_over"].toArray();
+  QCOMPARE(bands.first().toObject()["from"].toDouble(), 1024.0);
+}
+
+void TestCliCompare::files() {
+  const QString forest = m_dir.filePath("ag.forest.json");
+  const QString ring = m_dir.filePath("ring.schedule.json");
+  const QString program = m_dir.filePath("ag.xml");
+  QCOMPARE(run({"generate", kFabric, "-o", forest}).code, 0);
+  QCOMPARE(run({"baseline", "ring", kFabric, "-o", ring}).code, 0);
+  QCOMPARE(run({"export", forest, "-o", program}).code, 0);
+  const Outcome outcome = run({"compare", forest, ring, program, "--fabric", forest, "-b", "64M", "--json"});
+  QVERIFY2(outcome.code == 0, outcome.err);
+  const QJsonObject report = jsonOf(outcome);
+  QCOMPARE(scheduleNamed(report, program)["kind"].toString(), QString("program"));
+  // The links allow a program what they allow the forest that it was lowered from.
+  QCOMPARE(scheduleNamed(report, program)["algbw"], scheduleNamed(report, forest)["algbw"]);
+  QCOMPARE(scheduleNamed(report, forest)["algbw"].toString(), QString("1040/3"));
+  QCOMPARE(report["best"].toArray().size(), 1);
+  const Outcome text = run({"compare", forest, ring, "-b", "64M"});
+  QCOMPARE(text.code, 0);
+  QVERIFY(text.out.contains("* " + forest.toUtf8()));
+}
+
+/// At the switch-over the new one is at least as fast, and a byte before it is not.
+void TestCliCompare::toTheByte() {
+  const QStringList two = {
+      "compare", "preset:dgx-a100,boxes=1", "--method", "forestcoll,recursive-doubling", "-c", "allreduce", "--json"};
+  const QJsonObject report = jsonOf(run(two + QStringList{"-b", "1K", "-e", "1G", "-f", "1024", "--resolution", "1"}));
+  const QJsonArray bands = report["switch_over"].toArray();
+  QCOMPARE(bands.size(), 2);
+  QCOMPARE(bands[1].toObject()["resolution"].toInt(), 1);
+  const auto at = bands[1].toObject()["from"].toInteger();
+  const auto fastestAt = [&](qint64 bytes) {
+    return jsonOf(run(two + QStringList{"-b", QString::number(bytes)}))["best"].toArray()[0].toObject()["schedule"];
+  };
+  QCOMPARE(fastestAt(at), bands[1].toObject()["schedule"]);
+  QCOMPARE(fastestAt(at - 1), bands[0].toObject()["schedule"]);
+}
+
+void TestCliCompare::everyMethod() {
+  const Outcome outcome =
+      run({"compare", "preset:dgx-a100,boxes=1", "--methods", "all", "-c", "alltoall", "-b", "1M", "--json"});
+  QVERIFY2(outcome.code == 0, outcome.err);
+  const QJsonObject report = jsonOf(outcome);
+  QVERIFY(!scheduleNamed(report, "pairwise").isEmpty());
+  QVERIFY(scheduleNamed(report, "ring").isEmpty());  // makes no alltoall
+  QVERIFY(report["schedules"].toArray().size() >= 3);
+}
+
+void TestCliCompare::best() {
+  const QString folder = m_dir.filePath("plan");
+  const QStringList question = {
+      "best", "preset:dgx-a100,boxes=1", "-c", "allreduce", "-b", "1K", "-e", "1G", "-f", "32", "--json"};
+  const QJsonObject all = jsonOf(run(question));
+  QVERIFY(all["switch_over"].toArray().size() >= 1);
+  const Outcome outcome = run(question + QStringList{"-o", folder});
+  QVERIFY2(outcome.code == 0, outcome.err);
+  const QJsonArray programs = jsonOf(outcome)["programs"].toArray();
+  QVERIFY(!programs.isEmpty());
+  qint64 next = 1024;
+  for (const QJsonValue& each : programs) {
+    QCOMPARE(each.toObject()["first"].toInteger(), next);
+    next = each.toObject()["last"].toInteger() + 1;
+    const Outcome verified = run({"verify", folder + "/" + each.toObject()["program"].toString(), "--json"});
+    QVERIFY2(verified.code == 0, verified.err);
+    QCOMPARE(run({"verify", folder + "/" + each.toObject()["schedule_file"].toString()}).code, 0);
+  }
+  QCOMPARE(next, (qint64{1} << 30) + 1);
+  QVERIFY(QFile::exists(folder + "/plan.json"));
+}
+
+void TestCliCompare::convertsForests() {
+  const QString forest = m_dir.filePath("star.forest.json");
+  const QString steps = m_dir.filePath("star.schedule.json");
+  QCOMPARE(run({"generate", "preset:dgx-a100", "-o", forest}).code, 0);
+  for (const QString& pieces : {QString("1"), QString("3")}) {
+    const Outcome outcome = run({"schedule", "convert", forest, steps, "--pieces", pieces, "--json"});
+    QVERIFY2(outcome.code == 0, outcome.err);
+    QCOMPARE(jsonOf(outcome)["from"].toString(), QString("forest"));
+    const QJsonObject verified = jsonOf(run({"verify", steps, "--json"}));
+    QVERIFY(verified["ok"].toBool());
+    QCOMPARE(verified["algbw"].toString(), jsonOf(run({"verify", forest, "--json"}))["algbw"].toString());
+  }
+  // Transfers without steps are cut like trees.
+  const QString cut = m_dir.filePath("cut.schedule.json");
+  const Outcome again = run({"schedule", "convert", steps, cut, "--pieces", "4", "--json"});
+  QVERIFY2(again.code == 0, again.err);
+  const Outcome whole = run({"schedule", "convert", steps, m_dir.filePath("whole.csv"), "--json"});
+  QCOMPARE(jsonOf(again)["transfers"].toInt(), 4 * jsonOf(whole)["transfers"].toInt());
+  QCOMPARE(jsonOf(run({"verify", cut, "--json"}))["algbw"], jsonOf(run({"verify", steps, "--json"}))["algbw"]);
+  // Played in pieces, the transfers take about what the trees take, where equal trees are several connections.
+  QCOMPARE(run({"schedule", "convert", forest, steps}).code, 0);
+  const auto timeOf = [&](const QString& file) {
+    return jsonOf(run({"simulate", file, "-b", "64M", "--pieces", "16", "--json"}))["rows"]
+        .toArray()[0]
+        .toObject()["time_us"]
+        .toDouble();
+  };
+  QVERIFY(qAbs(timeOf(forest) - timeOf(steps)) <= 0.1 * timeOf(forest));
+}
+
+void TestCliCompare::convertsTables() {
+  for (const auto& [name, collective] :
+       {std::pair("pairwise", "alltoall"), {"ring", "allreduce"}, {"blink", "allreduce"}}) {
+    const QString first = m_dir.filePath("first.schedule.json");
+    const QString table = m_dir.filePath("table.csv");
+    const QString second = m_dir.filePath("second.schedule.json");
+    const QString tableAgain = m_dir.filePath("again.csv");
+    QCOMPARE(run({"baseline", name, "preset:dgx-a100,boxes=1", "-c", collective, "-o", first}).code, 0);
+    QCOMPARE(run({"schedule", "convert", first, table}).code, 0);
+    const Outcome back = run({"schedule", "convert", table, second, "--fabric", first, "-c", collective, "--json"});
+    QVERIFY2(back.code == 0, back.err);
+    QCOMPARE(run({"schedule", "convert", second, tableAgain}).code, 0);
+    QFile one(table);
+    QFile two(tableAgain);
+    QVERIFY(one.open(QIODevice::ReadOnly) && two.open(QIODevice::ReadOnly));
+    QCOMPARE(two.readAll(), one.readAll());
+    QCOMPARE(jsonOf(run({"verify", second, "--json"}))["algbw"], jsonOf(run({"verify", first, "--json"}))["algbw"]);
+  }
+}
+
+void TestCliCompare::fabricOfASchedule() {
+  const QString file = m_dir.filePath("fabric.schedule.json");
+  QCOMPARE(run({"baseline", "ring", kFabric, "-o", file}).code, 0);
+  const Outcome outcome = run({"optimum", file, "--json"});
+  QVERIFY2(outcome.code == 0, outcome.err);
+  QCOMPARE(jsonOf(outcome)["algbw"].toString(), QString("1040/3"));
+}
+
+void TestCliCompare::refuses_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::addColumn<int>("code");
+  QTest::addColumn<QString>("word");
+  const auto row = [](const char* title, const QStringList& arguments, int code, const char* word) {
+    QTest::newRow(title) << arguments << code << word;
+  };
+  row("unknown method", {"compare", kFabric, "--method", "star"}, 2, "\"star\" is not a method");
+  row("no file", {"compare", "nothing.schedule.json"}, 2, "nothing.schedule.json");
+  row("no method makes it", {"compare", "preset:ring,gpus=6", "--method", "recursive-doubling"}, 1, "");
+  row("resolution", {"compare", kFabric, "--method", "ring", "--resolution", "0"}, 2, "--resolution");
+  row("sizes", {"best", kFabric, "-b", "2G", "-e", "1G"}, 2, "-e is smaller");
+  row("time limit", {"compare", kFabric, "--method", "ring", "--time-limit", "0"}, 2, "--time-limit");
+  row("no command", {"schedule"}, 2, "subcommand");
+  row("pieces of steps", {"schedule", "convert", "STEPS", "out.csv", "--pieces", "2"}, 2, "--pieces");
+  row("suffix", {"schedule", "convert", "a.schedule.json", "b.txt"}, 2, "suffix");
+}
+
+void TestCliCompare::refuses() {
+  QFETCH(QStringList, arguments);
+  QFETCH(int, code);
+  QFETCH(QString, word);
+  if (const auto place = arguments.indexOf("STEPS"); place >= 0) {
+    arguments[place] = m_dir.filePath("steps.schedule.json");
+    QCOMPARE(run({"baseline", "ring", "preset:dgx-a100,boxes=1", "-o", arguments[place]}).code, 0);
+  }
+  const Outcome outcome = run(arguments);
+  QCOMPARE(outcome.code, code);
+  QVERIFY(outcome.err.startsWith("coppice-cli: "));
+  QCOMPARE(outcome.err.count('\n'), 1);
+  QVERIFY2(outcome.err.contains(word.toUtf8()), outcome.err);
+}
+
+QTEST_APPLESS_MAIN(TestCliCompare)
+#include "tst_cli_compare.moc"

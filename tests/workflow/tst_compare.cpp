@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QTest>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "baselines/baselines.hpp"
+#include "presets/presets.hpp"
+#include "workflow/compare.hpp"
+#include "workflow/switch_plan.hpp"
+
+using namespace coppice;
+using namespace coppice::workflow;
+
+namespace {
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result) {
+    qFatal("%s", describe(result.error()).c_str());
+  }
+  return std::move(result).value();
+}
+
+std::shared_ptr<const LoadedFabric> loaded() {
+  auto description = must(presets::make("dgx-a100", {{"boxes", "2"}}));
+  auto fabric = must(fabric::Fabric::build(description));
+  return std::make_shared<const LoadedFabric>(LoadedFabric{std::move(description), std::move(fabric), {}});
+}
+
+Generator methodNamed(const char* id) {
+  Generator method;
+  method.id = id;
+  method.title = id;
+  method.collectives = {Collective::allgather};
+  return method;
+}
+
+}  // namespace
+
+class TestCompare : public QObject {
+  Q_OBJECT
+
+private slots:
+  void everyMethodTakesPart();
+  void bandsChangeWhereTheFastestDoes();
+  void plansOnlyPrograms();
+  void differentFabrics();
+};
+
+/// Methods that are registered later take part; one that fails, is wrong or takes too long is named with its reason.
+void TestCompare::everyMethodTakesPart() {
+  Generator late = methodNamed("late");
+  late.generate = [](const fabric::Fabric& fabric, const Demand& demand, const OptionValues&,
+                     const Progress& progress) -> Result<Made> {
+    auto made = baselines::generate("ring", fabric, {.collective = demand.collective, .root = {}}, progress);
+    return made ? Result<Made>(Made{.schedule = *std::move(made)}) : made.error();
+  };
+  Generator failing = methodNamed("failing");
+  failing.generate = [](const fabric::Fabric&, const Demand&, const OptionValues&, const Progress&) -> Result<Made> {
+    return Error{ErrorCode::infeasible, "not today"};
+  };
+  Generator slow = methodNamed("slow");
+  slow.generate = [](const fabric::Fabric&, const Demand&, const OptionValues&,
+                     const Progress& progress) -> Result<Made> {
+    for (;;) {
+      throwIfCancelled(progress);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  };
+  for (Generator* method : {&late, &failing, &slow}) {
+    addGenerator(std::move(*method));
+  }
+  const auto made = must(contendersOfMethods(loaded(), {}, {}, {.secondsPerMethod = 5}, {}));
+  const auto has = [&](const char* id) {
+    return std::any_of(made.contenders.begin(), made.contenders.end(),
+                       [&](const Contender& contender) { return contender.playable.name == id; });
+  };
+  QVERIFY(has("late"));
+  QVERIFY(has("forestcoll"));
+  QVERIFY(!has("failing"));
+  QVERIFY(!has("slow"));
+  QStringList reasons;
+  for (const Refused& refused : made.refused) {
+    reasons << QString::fromStdString(refused.method + ": " + refused.error.message);
+  }
+  QVERIFY(reasons.contains("failing: not today"));
+  QVERIFY(reasons.contains("slow: it takes longer than its time limit"));
+  for (const Contender& contender : made.contenders) {
+    QVERIFY(contender.algbw && contender.bound && *contender.algbw <= *contender.bound);
+  }
+  const std::vector<std::string> unknown{"nothing"};
+  QVERIFY(!contendersOfMethods(loaded(), unknown, {}, {}, {}));
+}
+
+void TestCompare::bandsChangeWhereTheFastestDoes() {
+  const std::vector<std::string> methods{"forestcoll", "recursive-doubling", "ring"};
+  const auto made = must(contendersOfMethods(loaded(), methods, {.collective = Collective::allreduce}, {}, {}));
+  const SweepOptions options{.sizes = simulate::sizesOf(1024, std::int64_t{1} << 30, 16), .resolution = 1};
+  const Comparison comparison = must(compare(made.contenders, options, {}));
+  QCOMPARE(comparison.rows.size(), std::size_t{3});
+  QVERIFY(comparison.bands.size() >= 2);
+  QCOMPARE(comparison.bands.front().from, std::int64_t{1024});
+  for (std::size_t i = 0; i < options.sizes.size(); ++i) {
+    for (const auto& rows : comparison.rows) {
+      QVERIFY(comparison.rows[comparison.best[i]][i].time <= rows[i].time);
+    }
+  }
+  for (std::size_t band = 1; band < comparison.bands.size(); ++band) {
+    const std::int64_t from = comparison.bands[band].from;
+    QVERIFY(comparison.bands[band].resolution == 1);
+    const auto timeAt = [&](std::size_t contender, std::int64_t bytes) {
+      return must(made.contenders[contender].playable.subject->simulate(bytes, {})).row.time;
+    };
+    const std::size_t after = comparison.bands[band].contender;
+    const std::size_t before = comparison.bands[band - 1].contender;
+    QVERIFY(timeAt(after, from) <= timeAt(before, from));
+    QVERIFY(timeAt(after, from - 1) >= timeAt(before, from - 1));
+  }
+}
+
+void TestCompare::plansOnlyPrograms() {
+  const std::vector<std::string> methods{"forestcoll", "recursive-doubling"};
+  const auto made = must(contendersOfMethods(loaded(), methods, {.collective = Collective::allreduce}, {}, {}));
+  const SweepOptions options{.sizes = simulate::sizesOf(1024, std::int64_t{1} << 30, 32)};
+  const SwitchPlan plan =
+      must(switchPlan(made.contenders, must(compare(made.contenders, options, {})), options, {}, {}));
+  QVERIFY(!plan.programs.empty());
+  std::int64_t next = 1024;
+  for (const PlannedProgram& program : plan.programs) {
+    QCOMPARE(program.first, next);
+    QVERIFY(program.xml.find("minBytes=\"" + std::to_string(program.first) + "\"") != std::string::npos);
+    QVERIFY(program.xml.find("maxBytes=\"" + std::to_string(program.last + 1) + "\"") != std::string::npos);
+    next = program.last + 1;
+  }
+  QCOMPARE(next, (std::int64_t{1} << 30) + 1);
+  QCOMPARE(plan.programs.size(), plan.comparison.bands.size());
+}
+
+void TestCompare::differentFabrics() {
+  const std::vector<std::string> methods{"ring"};
+  auto made = must(contendersOfMethods(loaded(), methods, {}, {}, {}));
+  auto description = must(presets::make("dgx-a100", {{"boxes", "1"}}));
+  auto fabric = must(fabric::Fabric::build(description));
+  auto other = must(contendersOfMethods(
+      std::make_shared<const LoadedFabric>(LoadedFabric{std::move(description), std::move(fabric), {}}), methods, {},
+      {}, {}));
+  made.contenders.push_back(std::move(other.contenders.front()));
+  const Outcome outcome = requireComparable(made.contenders);
+  QVERIFY(!outcome);
+  QCOMPARE(outcome.error().code, ErrorCode::badUsage);
+}
+
+QTEST_APPLESS_MAIN(TestCompare)
+#include "tst_compare.moc"
