@@ -18,6 +18,7 @@
 #include "simulate.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
+#include "topology_text.hpp"
 #include "workflow/memory_limit.hpp"
 
 namespace coppice::cli {
@@ -117,6 +118,9 @@ int run(int argc, char** argv, bool& json) {
   addCompare(app, invocation);
   addBest(app, invocation);
   addSchedule(app, invocation);
+  addFindTopology(app, invocation);
+  addExpand(app, invocation);
+  addPatch(app, invocation);
   addExport(app, invocation);
   addVerify(app, invocation);
   addNMinusOne(app, invocation);

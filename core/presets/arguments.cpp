@@ -181,6 +181,8 @@ std::string allowedText(const Rule& rule) {
       return "a whole number, " + range;
     case ValueKind::integers:
       return "a whole number, " + range + ", or a comma list of them, one per box";
+    case ValueKind::list:
+      return "whole numbers, " + range + ", joined by commas";
     case ValueKind::sides:
       return "whole numbers, " + range + ", joined by x, such as 4x4x2";
     case ValueKind::bandwidth:
@@ -256,6 +258,7 @@ Arguments::Value Arguments::read(const std::string& presetName, const Rule& rule
         keep(number(value.text), value.integers);
         break;
       case ValueKind::integers:
+      case ValueKind::list:
         keepAll(',', value.integers, number);
         break;
       case ValueKind::sides:

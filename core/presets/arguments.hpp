@@ -23,6 +23,7 @@ struct Refusal {
 enum class ValueKind {
   integer,     ///< one whole number in [low, high]
   integers,    ///< comma list of whole numbers in [low, high], at most kMaxListLength
+  list,        ///< comma list of whole numbers in [low, high], not one per box
   sides,       ///< "4x4x2": whole numbers in [low, high] joined by x
   bandwidth,   ///< one positive bandwidth
   bandwidths,  ///< comma list of positive bandwidths

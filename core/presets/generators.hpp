@@ -29,4 +29,7 @@ struct Recipe {
 /// GPUs joined directly: ring, torus, mesh, hypercube, complete, complete bipartite.
 [[nodiscard]] std::vector<Recipe> directRecipes();
 
+/// Topologies of core/topology: circulant, Cayley, Kautz, de Bruijn, Hamming, twisted, distance-regular.
+[[nodiscard]] std::vector<Recipe> topologyRecipes();
+
 }  // namespace coppice::presets

@@ -15,7 +15,7 @@ namespace {
 const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> kAll = [] {
     std::vector<Recipe> list;
-    for (auto* const part : {machineRecipes, clusterRecipes, switchedRecipes, directRecipes}) {
+    for (auto* const part : {machineRecipes, clusterRecipes, switchedRecipes, directRecipes, topologyRecipes}) {
       for (Recipe& recipe : part()) {
         list.push_back(std::move(recipe));
       }

@@ -180,8 +180,9 @@ void TestCliManual::optionsExist() {
   };
   QString help = helpOf("coppice-cli");
   for (const char* sub :
-       {"alltoall", "baseline", "best", "bfb", "compare", "schedule convert", "check", "convert", "export", "generate",
-        "n-1", "optimum", "preset", "preset list", "prices", "run", "simulate", "synthesize", "verify", "what-if"}) {
+       {"alltoall", "baseline", "best",     "bfb",         "compare",       "schedule convert", "check",    "convert",
+        "expand",   "export",   "find-topology", "generate", "n-1",        "optimum",          "patch",    "preset",
+        "preset list", "prices", "run",     "simulate",    "synthesize",    "verify",           "what-if"}) {
     help += helpOf(QStringLiteral("coppice-cli ") + sub);
   }
   const bool hasExecutor = QFileInfo::exists(bin + "/coppice-exec");

@@ -208,6 +208,14 @@ void TestPresets::catalogueIsComplete() {
                            "mesh",
                            "hypercube",
                            "complete",
+                           "circulant",
+                           "cayley",
+                           "kautz",
+                           "debruijn",
+                           "hamming",
+                           "twisted-torus",
+                           "twisted-cube",
+                           "distance-regular",
                            "cluster",
                            "complete-bipartite"}) {
     QVERIFY2(names.contains(name), name);
@@ -253,6 +261,18 @@ void TestPresets::makesWhatWasAsked_data() {
     QTest::addRow("%s %s", name, arguments) << name << arguments << gpus << nodes << sum;
   };
   row("dgx1-v100", "", 8, 8, "1200");
+  row("circulant", "", 16, 16, "1600");
+  row("circulant", "nodes=6 jumps=1,3 bandwidth=10", 6, 6, "180");  // a jump of half the nodes is one link
+  row("cayley", "", 16, 16, "1600");
+  row("cayley", "m=8 n=1 r=1 generators=1,0,3,0", 8, 8, "400");
+  row("kautz", "", 20, 20, "2000");
+  row("kautz", "nodes=10 degree=2", 10, 10, "450");  // two self-loops
+  row("debruijn", "", 8, 8, "350");
+  row("hamming", "", 9, 9, "900");
+  row("twisted-torus", "", 32, 32, "3200");
+  row("twisted-cube", "", 8, 8, "600");
+  row("distance-regular", "", 14, 14, "1050");
+  row("distance-regular", "graph=gq-3 bandwidth=1", 80, 80, "320");
   row("dgx1-v100", "boxes=2", 16, 33, "3312");  // 2 * (1200 + 2 * (8 * 16 + 8 * 12.5))
   row("dgx2", "boxes=1", 16, 17, "4800");
   row("dgx2", "boxes=3", 48, 100, "17136");  // 3 * 2 * (16 * 150 + 16 * 16 + 16 * 12.5)
@@ -542,6 +562,17 @@ void TestPresets::refuses_data() {
   row("torus", "dims=1", "dims makes a single GPU", "2 or more");
   row("dgx-a100", "boxes=2.5", "boxes=\"2.5\"", "whole number");
   row("dgx-a100", "boxes=99999999999999999999", "boxes=", "1 to 10000");
+  row("cayley", "r=2", "2^2 = 4 mod 8, not 1", "r^n = 1 mod m");
+  row("cayley", "generators=0,1,0,1", "(0,1) is given twice", "once");
+  row("cayley", "generators=0,0", "identity", "leave it out");
+  row("cayley", "generators=2,0,0,1", "reach 8 of the 16 elements", "add a generator");
+  row("cayley", "generators=0,1,1", "3 numbers", "pairs a,b");
+  row("cayley", "generators=9,0", "not an element", "0 <= a < m");
+  row("circulant", "jumps=9", "jump 9", "1 to 8");
+  row("circulant", "jumps=4,8", "no path leads from g0 to g1", "join all nodes");
+  row("kautz", "nodes=4", "at least one node more", "5 nodes");
+  row("twisted-cube", "dimension=4", "odd dimension", "odd");
+  row("distance-regular", "graph=pg-4", "pg-4", "did you mean");
   row("dgx-a100", "gpus=9", "gpus=\"9\"", "1 to 8");
   row("dgx-a100", "nvlink=0", "nvlink=\"0\"", "above 0");
   row("dgx-a100", "nvlink=-5", "nvlink=\"-5\"", "above 0");
