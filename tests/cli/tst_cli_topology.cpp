@@ -44,7 +44,7 @@ void TestCliTopology::front() {
   QVERIFY(last["tree"].toObject().contains("operation"));
   QVERIFY(last["checked"].toBool());
   QVERIFY(!first["grows_to"].toArray().isEmpty());
-  // Only duplex, only optimal, at most so many steps.
+  // Only duplex, only optimal, at most a number of steps.
   const Outcome duplex = run({"find-topology", "-n", "48", "-d", "4", "--duplex", "--json"});
   for (const QJsonValue& entry : duplex.json()["front"].toArray()) {
     QVERIFY(entry.toObject()["duplex"].toBool());
