@@ -25,6 +25,8 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"lp", {"base", "fabric", "flow"}},
       {"schedule", {"base", "fabric"}},
       {"program", {"base"}},
+      {"sketch", {"base", "fabric", "schedule"}},
+      {"taccl", {"base", "fabric", "schedule", "sketch"}},
       {"forestcoll", {"base", "fabric", "flow", "lp", "schedule"}},
       {"alltoall", {"base", "fabric", "flow", "lp", "schedule"}},
       {"bfb", {"base", "fabric", "forestcoll", "schedule"}},
@@ -34,9 +36,9 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"live", {"base", "fabric", "forestcoll", "schedule"}},
       {"lowering", {"base", "fabric", "schedule", "program"}},
       {"advice", {"base", "fabric", "forestcoll", "schedule", "program", "lowering"}},
-      {"verify", {"base", "fabric", "schedule", "program", "flow/lemon"}},
+      {"verify", {"base", "fabric", "schedule", "program", "sketch", "flow/lemon"}},
       {"simulate", {"base", "fabric", "schedule", "program", "verify"}},
-      {"io", {"base", "fabric", "schedule"}},
+      {"io", {"base", "fabric", "schedule", "sketch"}},
       {"dot", {"base", "fabric", "io"}},
   };
   return kAllowed;

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sketch/fabric_of.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/checked.hpp"
+
+namespace coppice::sketch {
+namespace {
+
+using fabric::LinkDescription;
+using fabric::NodeDescription;
+
+class FabricMaker {
+public:
+  FabricMaker(const Model& model, const Scale& scale) : m_model(model), m_scale(scale) {}
+
+  ModelFabric make() {
+    m_made.description.name = m_model.name;
+    for (int gpu = 0; gpu < m_model.gpus(); ++gpu) {
+      addNode(gpuId(gpu), "gpu", m_model.nodeOf(gpu));
+    }
+    for (std::size_t i = 0; i < m_model.links.size(); ++i) {
+      const Link& link = m_model.links[i];
+      if (link.isRemote) {
+        addRemote(link);
+      } else {
+        addLocal(static_cast<int>(i));
+      }
+    }
+    for (const auto& [ends, rate] : m_rates) {
+      const auto [count, latency] = m_details[ends];
+      m_made.description.links.push_back({ends.first, ends.second, rate.toString(), false, count, latency});
+    }
+    return std::move(m_made);
+  }
+
+private:
+  [[nodiscard]] std::string gpuId(int gpu) const { return "gpu" + std::to_string(gpu); }
+
+  void addNode(const std::string& id, const std::string& kind, int node) {
+    const bool isKnown = std::any_of(m_made.description.nodes.begin(), m_made.description.nodes.end(),
+                                     [&](const NodeDescription& each) { return each.id == id; });
+    if (!isKnown) {
+      NodeDescription description;
+      description.id = id;
+      description.kind = kind;
+      description.box = "node" + std::to_string(node);
+      m_made.description.nodes.push_back(std::move(description));
+    }
+  }
+
+  /// Bytes per nanosecond are GB/s.
+  [[nodiscard]] Rational rateOf(const Link& link) const {
+    return Rational(m_scale.chunkBytes, 1000) / (link.beta * m_scale.unitMicroseconds);
+  }
+
+  void join(const std::string& from, const std::string& to, const Rational& rate, const Rational& latency,
+            bool isParallel) {
+    const std::pair ends(from, to);
+    const auto [at, isNew] = m_rates.emplace(ends, rate);
+    auto& [count, stated] = m_details[ends];
+    count = isNew ? 1 : count + (isParallel ? 1 : 0);
+    at->second = std::max(at->second, rate);
+    if (latency.isPositive()) {
+      stated = latency.toString();
+    }
+  }
+
+  /// The switch that a link within a node goes through; -1 = none.
+  [[nodiscard]] int switchOf(const Link& link) const {
+    int lane = 0;
+    for (std::size_t i = 0; i < m_model.switches.size(); ++i) {
+      const std::vector<int>& gpus = m_model.switches[i];
+      const auto has = [&](int gpu) {
+        return std::find(gpus.begin(), gpus.end(), gpu % m_model.gpusPerNode) != gpus.end();
+      };
+      if (has(link.from) && has(link.to) && lane++ == link.lane) {
+        return static_cast<int>(i);
+      }
+    }
+    return -1;
+  }
+
+  void addLocal(int index) {
+    const Link& link = m_model.links[index];
+    const int through = switchOf(link);
+    if (through < 0) {
+      join(gpuId(link.from), gpuId(link.to), rateOf(link), 0, true);
+      m_made.routes.push_back({gpuId(link.from), gpuId(link.to)});
+      return;
+    }
+    const int node = m_model.nodeOf(link.from);
+    const std::string id = "switch" + std::to_string(node) + "." + std::to_string(through);
+    addNode(id, "switch", node);
+    join(gpuId(link.from), id, rateOf(link), 0, false);
+    join(id, gpuId(link.to), rateOf(link), 0, false);
+    m_made.routes.push_back({gpuId(link.from), id, gpuId(link.to)});
+  }
+
+  void addRemote(const Link& link) {
+    const Rational latency = link.alpha * m_scale.unitMicroseconds;
+    if (m_model.nodes < 3) {
+      join(gpuId(link.from), gpuId(link.to), rateOf(link), latency, true);
+      m_made.routes.push_back({gpuId(link.from), gpuId(link.to)});
+      return;
+    }
+    const std::string out = "nic" + std::to_string(link.from) + ".out";
+    const std::string in = "nic" + std::to_string(link.to) + ".in";
+    addNode(out, "nic", m_model.nodeOf(link.from));
+    addNode(in, "nic", m_model.nodeOf(link.to));
+    join(gpuId(link.from), out, rateOf(link), latency, false);
+    join(out, in, rateOf(link), 0, true);
+    join(in, gpuId(link.to), rateOf(link), 0, false);
+    m_made.routes.push_back({gpuId(link.from), out, in, gpuId(link.to)});
+  }
+
+  const Model& m_model;
+  const Scale& m_scale;
+  ModelFabric m_made;
+  std::map<std::pair<std::string, std::string>, Rational> m_rates;
+  std::map<std::pair<std::string, std::string>, std::pair<int, std::optional<std::string>>> m_details;
+};
+
+}  // namespace
+
+Scale guessScale(const Topology& topology) {
+  Scale scale;
+  if (!topology.remoteAlpha || !topology.remoteAlpha->isPositive()) {
+    return scale;
+  }
+  scale.unitMicroseconds = Rational(13, 5) / *topology.remoteAlpha;
+  if (topology.remoteBeta && topology.remoteBeta->isPositive()) {
+    // The power of two that is nearest; sizes from 16 bytes to 1 GiB.
+    const Rational megabytes = *topology.remoteBeta * scale.unitMicroseconds / Rational(105);
+    std::int64_t bytes = 16;
+    while (bytes < (std::int64_t{1} << 30) && Rational(bytes, 1 << 20) * Rational(17, 12) < megabytes) {
+      bytes *= 2;
+    }
+    scale.chunkBytes = bytes;
+  }
+  return scale;
+}
+
+Result<ModelFabric> fabricOf(const Model& model, const Scale& scale) {
+  try {
+    return FabricMaker(model, scale).make();
+  } catch (const OverflowError& error) {
+    return Error{ErrorCode::overflow, error.what(), "use costs with fewer digits"};
+  }
+}
+
+}  // namespace coppice::sketch

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/collective.hpp"
+#include "base/rational.hpp"
+#include "base/result.hpp"
+#include "sketch/sketch.hpp"
+
+/// A sketch on a topology as links and machines with times per message: what all engines, the bounds and the verifier
+/// of plans speak about.
+namespace coppice::sketch {
+
+struct ModelOptions {
+  std::optional<MachineType> type;  ///< absent: guessed from the file, with a note
+  std::optional<int> nodes;         ///< instead of the sketch's
+  bool truncates = true;            ///< costs are cut to whole units where the official program cuts them
+  int maxTogether = 6;              ///< chunks of one message between nodes
+};
+
+/// A logical link between two GPUs. A message of n chunks takes alpha + n * beta.
+struct Link {
+  int from = 0;
+  int to = 0;
+  int lane = 0;  ///< of parallel ones
+  Rational alpha;
+  Rational beta;
+  Rational routingCost;  ///< of one chunk in stage 1
+  bool isRemote = false;
+
+  friend bool operator==(const Link&, const Link&) = default;
+};
+
+/// Something that carries one message at a time.
+struct Machine {
+  std::string name;
+  std::vector<int> links;  ///< ascending
+};
+
+struct Model {
+  std::string name;
+  int nodes = 1;
+  int gpusPerNode = 0;
+  int chunksPerGpu = 1;
+  int maxTogether = 6;
+  std::vector<Link> links;        ///< ascending by (from, to, lane)
+  std::vector<Machine> machines;  ///< one for each link, then ports
+  /// By GPU of a node: the senders that its data may leave by, ascending; empty = any.
+  std::vector<std::vector<int>> relays;
+  bool ownFirst = false;  ///< a relay's own chunks leave first
+  LocalStrategy local = LocalStrategy::none;
+  std::string policy;                        ///< of the first switch; empty = free
+  std::vector<std::vector<int>> switches;    ///< as listed, within a node
+  std::vector<std::pair<int, int>> offsets;  ///< symmetries that the sketch asks for
+  std::optional<Rational> unitMicroseconds;  ///< guessed from remote_alpha (see timeUnit)
+
+  [[nodiscard]] int gpus() const { return nodes * gpusPerNode; }
+  [[nodiscard]] int nodeOf(int gpu) const { return gpu / gpusPerNode; }
+  /// The data of `owner` may leave its node by `sender`.
+  [[nodiscard]] bool mayRelay(int owner, int sender) const;
+};
+
+struct ModelResult {
+  Model model;
+  MachineType type = MachineType::custom;
+  std::vector<Finding> findings;  ///< notes and warnings
+};
+
+/// Errors: badInput naming the key, with a fix: everything of a sketch or topology that cannot be meant.
+Result<ModelResult> makeModel(const Sketch& sketch, const Topology& topology, const ModelOptions& options = {});
+
+/// All links turned round: a reduce_scatter is an allgather on it, played backwards. Relays keep naming the senders of
+/// the links as they were.
+[[nodiscard]] Model transposed(const Model& model);
+
+/// A permutation of the GPUs.
+using Permutation = std::vector<int>;
+
+/// One chunk of a collective.
+struct Chunk {
+  int origin = 0;
+  std::vector<int> targets;  ///< ascending, without the origin
+};
+
+/// The chunks of a collective that only moves data; reduce_scatter counts as the allgather that it is played backwards.
+/// allgather, gather: chunk k of GPU r is r * chunksPerGpu + k; alltoall: (r * gpus + target) * chunksPerGpu + k;
+/// broadcast: k; scatter: target * chunksPerGpu + k. Errors: badUsage.
+Result<std::vector<Chunk>> chunksOf(const Model& model, Collective collective, int root);
+
+}  // namespace coppice::sketch

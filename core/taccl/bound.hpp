@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "taccl/problem.hpp"
+
+namespace coppice::taccl {
+
+/// What no schedule of the problem is shorter than, symmetric or not.
+struct Bound {
+  Ticks time = 0;
+  std::string name;     ///< "path", "in ports", "links between nodes", …
+  std::string members;  ///< GPUs, nodes and how many chunks it is about
+};
+
+/// The largest of several relaxations, each of which drops all of a schedule but one machine or one cut. Sets of GPUs
+/// are cut in nodes of up to 8.
+[[nodiscard]] Bound lowerBound(const Problem& problem, const Progress& progress = {});
+
+/// The least time in which batches of up to `most` jobs, each batch taking alpha + size * beta, can be done on one
+/// machine, where `ready` ascends. 0 for no job.
+[[nodiscard]] Ticks batchTime(const std::vector<Ticks>& ready, Ticks alpha, Ticks beta, int most);
+
+/// The least time in which n chunks arrive in batches at a GPU that sends all but `own` of them on, one at a time, each
+/// taking `forward`.
+[[nodiscard]] Ticks forwardTime(int n, int own, Ticks alpha, Ticks beta, int most, Ticks forward);
+
+}  // namespace coppice::taccl

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "taccl/problem.hpp"
+
+namespace coppice::taccl {
+
+/// Ways, order and messages, from which the decoder makes a schedule.
+struct Solution {
+  std::vector<int> parent;  ///< by item: the item that sends to it; -1 at origins. Every item has one, needed or not
+  std::vector<int> link;    ///< by item: the link used; -1 at origins
+  std::vector<double> priority;  ///< by item, ticks: a larger one waits longer. Of a message, the least counts
+  std::vector<int> label;        ///< by item: items entered by links of one orbit with equal labels are one message
+};
+
+/// What a solution comes to.
+struct Score {
+  Ticks makespan = 0;
+  double meanArrival = 0;
+  int connections = 0;  ///< links within nodes that are used, up to symmetry and by weight
+};
+
+/// Turns solutions into schedules without gaps that a send could have used, in the order of start and priority.
+/// One for each thread.
+class Decoder {
+public:
+  explicit Decoder(const Problem& problem);
+
+  Score decode(const Solution& solution);
+
+  // Of the last decode:
+  [[nodiscard]] const std::vector<Ticks>& arrivals() const { return m_arrival; }  ///< by item
+  [[nodiscard]] const std::vector<Ticks>& starts() const { return m_start; }      ///< by item
+  [[nodiscard]] const std::vector<char>& used() const { return m_isUsed; }        ///< by item
+  /// Time of the longest way from an item to the targets below it, without waiting.
+  [[nodiscard]] const std::vector<Ticks>& remaining(const Solution& solution);
+
+  /// Weight of a link orbit among connections: its links within the first node.
+  [[nodiscard]] const std::vector<int>& connectionWeight() const { return m_connectionWeight; }
+
+private:
+  void markUsed(const Solution& solution);
+  void linkChildren(const Solution& solution);
+  void gatherMessages(const Solution& solution);
+  void release(const Solution& solution, int item, Ticks time);
+  void push(const Solution& solution, int unit);
+  [[nodiscard]] Ticks earliest(const Solution& solution, int unit) const;
+  void place(const Solution& solution, int unit);
+  void arrive(const Solution& solution, int item, Ticks start, Ticks end);
+  void countOwn(const Solution& solution, int label);
+
+  const Problem& m_problem;
+  std::vector<int> m_connectionWeight;
+  std::vector<char> m_isUsed;
+  std::vector<int> m_usedItems;
+  std::vector<int> m_firstChild;
+  std::vector<int> m_nextSibling;
+  std::vector<Ticks> m_arrival;
+  std::vector<Ticks> m_start;
+  std::vector<Ticks> m_free;       ///< by machine
+  std::vector<Ticks> m_sendFree;   ///< by item: when it may send again, where sends go one at a time
+  std::vector<int> m_firstMember;  ///< by label
+  std::vector<int> m_nextMember;   ///< by item
+  std::vector<int> m_size;         ///< by label
+  std::vector<int> m_pending;      ///< by label
+  std::vector<Ticks> m_ready;      ///< by unit: items, then labels
+  std::vector<Ticks> m_pushed;     ///< by unit: the start that its key was made of
+  std::vector<int> m_labels;       ///< those in use
+  std::vector<int> m_ownLeft;      ///< by link orbit: messages with chunks of the sender itself that have not left
+  std::vector<char> m_hasOwn;      ///< by label
+  std::vector<char> m_isConnection;
+  std::vector<std::pair<double, int>> m_heap;
+  std::vector<Ticks> m_remaining;
+};
+
+}  // namespace coppice::taccl
