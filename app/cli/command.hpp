@@ -68,5 +68,6 @@ void addPrices(CLI::App& app, Invocation& invocation);
 void addRun(CLI::App& app, Invocation& invocation);
 void addSynthesize(CLI::App& app, Invocation& invocation);
 void addWhatIf(CLI::App& app, Invocation& invocation);
+void addSynthesize(CLI::App& app, Invocation& invocation);
 
 }  // namespace coppice::cli

@@ -58,7 +58,7 @@ Result<Report> run(Options& options, bool json, const Progress& progress) {
     return seconds.error();
   }
   options.question.seconds = *seconds;
-  if (!options.question.output.empty()) {
+  if (!options.question.output.empty() && !options.question.fabric.source.empty()) {
     if (const Outcome kept = keepInput(options.question.fabric.source, options.question.output); !kept) {
       return kept.error();
     }
@@ -73,11 +73,15 @@ void addSynthesize(CLI::App& app, Invocation& invocation) {
       app, invocation, "synthesize", "Search for schedules with few steps, or prove that there are none",
       "  coppice-cli synthesize preset:dgx1-v100 -c allgather --chunks 6 --steps 3 --rounds 7\n"
       "  coppice-cli synthesize preset:dgx1-v100 -c broadcast --root 0 --pareto --max-steps 6\n"
-      "  coppice-cli synthesize preset:hypercube -c allreduce --chunks 3 --steps 3 --rounds 3 -o cube.schedule.json");
+      "  coppice-cli synthesize preset:hypercube -c allreduce --chunks 3 --steps 3 --rounds 3 -o cube.schedule.json\n"
+      "  coppice-cli synthesize --method taccl --sketch sk1-ndv2-n2.json --topology topo-ndv2-1MB.json --time 10");
   auto options = std::make_shared<Options>();
   options->methods.push_back(scclMethod());
+  options->methods.push_back(tacclMethod());
   addFabricOptions(sub, options->question.fabric);
-  sub.add_option("--method", options->method, "How to search")->capture_default_str();
+  // Sketches bring their own.
+  sub.get_option("fabric")->required(false);
+  sub.add_option("--method", options->method, "How to search: sccl or taccl")->capture_default_str();
   sub.add_option("-c,--collective", options->question.demand.collective,
                  "allgather, reduce_scatter, allreduce, broadcast, reduce, alltoall, gather or scatter")
       ->capture_default_str();

@@ -15,7 +15,7 @@ namespace coppice::cli {
 
 /// What all methods are asked.
 struct SynthesisQuestion {
-  FabricOptions fabric;
+  FabricOptions fabric;  ///< the source is empty where none is given
   workflow::DemandText demand;
   double seconds = 60;
   std::uint64_t seed = 1;
@@ -35,5 +35,6 @@ public:
 };
 
 [[nodiscard]] std::unique_ptr<SynthesisMethod> scclMethod();  // synthesize_sccl.cpp
+[[nodiscard]] std::unique_ptr<SynthesisMethod> tacclMethod();  // synthesize_taccl.cpp
 
 }  // namespace coppice::cli

@@ -10,6 +10,7 @@
 #include "workflow/bfb_method.hpp"
 #include "workflow/forestcoll_method.hpp"
 #include "workflow/sccl_method.hpp"
+#include "workflow/taccl_method.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 std::vector<Generator>& registry() {
   static std::vector<Generator> methods = [] {
     // One line for each method, or for a list of them.
-    std::vector<Generator> all = {forestCollMethod(), bfbMethod(), alltoallMethod(), scclMethod()};
+    std::vector<Generator> all = {forestCollMethod(), bfbMethod(), alltoallMethod(), scclMethod(), tacclMethod()};
     std::ranges::move(baselineMethods(), std::back_inserter(all));
     return all;
   }();

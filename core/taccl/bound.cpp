@@ -132,6 +132,10 @@ private:
            m_model.mayRelay(origin, m_problem.sendsOneAtATime ? each.to : each.from);
   }
 
+  [[nodiscard]] bool mayVisit(int chunk, int gpu) const {
+    return m_problem.takesDetour[chunk] != 0 || m_problem.mayVisit(m_problem.allChunks[chunk], gpu);
+  }
+
   /// Where sends of a chunk go one at a time, its time to all targets is that of a broadcast.
   [[nodiscard]] Ticks spreadTime(int from, std::vector<int> targets) {
     targets.erase(std::remove(targets.begin(), targets.end(), from), targets.end());
@@ -168,13 +172,15 @@ private:
 
   void addCrossing(int index, int node, const std::vector<int>& targets) {
     const int origin = m_problem.allChunks[index].origin;
-    Crossing crossing{.chunk = index, .node = node, .head = kNever, .tail = kNever, .arrival = kNever};
+    Crossing crossing;
+    crossing.chunk = index;
+    crossing.node = node;
+    crossing.head = crossing.tail = crossing.arrival = kNever;
     const int first = m_model.nodeOf(origin) * m_model.gpusPerNode;
     for (int gpu = first; gpu < first + m_model.gpusPerNode; ++gpu) {
       for (const int link : m_out[gpu]) {
-        if (m_model.nodeOf(m_model.links[link].to) != node || !mayCross(origin, link) ||
-            !m_problem.mayVisit(m_problem.allChunks[index], gpu) ||
-            !m_problem.mayVisit(m_problem.allChunks[index], m_model.links[link].to)) {
+        if (m_model.nodeOf(m_model.links[link].to) != node || !mayCross(origin, link) || !mayVisit(index, gpu) ||
+            !mayVisit(index, m_model.links[link].to)) {
           continue;
         }
         crossing.links.push_back(link);

@@ -16,14 +16,16 @@ Decoder::Decoder(const Problem& problem)
       m_start(problem.items.size()),
       m_free(static_cast<std::size_t>(problem.machineCount)),
       m_sendFree(problem.items.size()),
-      m_firstMember(problem.items.size(), -1),
+      m_message(problem.items.size(), -1),
+      m_firstMember(problem.items.size() * 2, -1),
       m_nextMember(problem.items.size(), -1),
-      m_size(problem.items.size()),
-      m_pending(problem.items.size()),
-      m_ready(problem.items.size() * 2),
-      m_pushed(problem.items.size() * 2),
+      m_size(problem.items.size() * 2),
+      m_pending(problem.items.size() * 2),
+      m_ready(problem.items.size() * 3),
+      m_pushed(problem.items.size() * 3),
       m_ownLeft(static_cast<std::size_t>(problem.linkOrbitCount)),
-      m_hasOwn(problem.items.size()),
+      m_mixed(static_cast<std::size_t>(problem.linkOrbitCount)),
+      m_kind(problem.items.size()),
       m_isConnection(static_cast<std::size_t>(problem.linkOrbitCount)),
       m_remaining(problem.items.size()) {
   const Model& model = *problem.model;
@@ -58,49 +60,79 @@ void Decoder::linkChildren(const Solution& solution) {
   }
 }
 
+bool Decoder::isOwn(int item, int link) const {
+  return m_problem.items[m_problem.firstItem[m_problem.items[item].chunk]].gpu == m_problem.model->links[link].from;
+}
+
+void Decoder::findMixed(const Solution& solution) {
+  std::fill(m_kind.begin(), m_kind.end(), char{0});
+  std::fill(m_mixed.begin(), m_mixed.end(), -1);
+  for (const int item : m_usedItems) {
+    const int link = solution.link[item];
+    if (link < 0 || !m_problem.model->links[link].isRemote) {
+      continue;
+    }
+    char& kind = m_kind[solution.label[item]];
+    kind = static_cast<char>(kind | (isOwn(item, link) ? 2 : 1));
+    int& mixed = m_mixed[m_problem.linkOrbit[link]];
+    if (kind == 3 && mixed < 0) {
+      mixed = 2 * solution.label[item];
+    }
+  }
+}
+
 void Decoder::gatherMessages(const Solution& solution) {
   const Model& model = *m_problem.model;
-  for (const int label : m_labels) {
-    m_firstMember[label] = -1;
+  const bool ownFirst = model.ownFirst && !m_problem.sendsOneAtATime;
+  if (ownFirst) {
+    findMixed(solution);
   }
-  m_labels.clear();
-  std::fill(m_ownLeft.begin(), m_ownLeft.end(), 0);
+  for (const int message : m_messages) {
+    m_firstMember[message] = -1;
+  }
+  m_messages.clear();
   for (const int item : m_usedItems) {
     const int link = solution.link[item];
     if (link < 0 || !model.links[link].isRemote) {
       continue;
     }
-    const int label = solution.label[item];
-    if (m_firstMember[label] < 0) {
-      m_labels.push_back(label);
-      m_size[label] = 0;
-      m_hasOwn[label] = 0;
-      m_ready[m_problem.items.size() + label] = 0;
+    int message = 2 * solution.label[item];
+    if (ownFirst && m_mixed[m_problem.linkOrbit[link]] != message && isOwn(item, link)) {
+      ++message;
     }
-    m_nextMember[item] = m_firstMember[label];
-    m_firstMember[label] = item;
-    m_pending[label] = ++m_size[label];
-    const int origin = m_problem.items[m_problem.firstItem[m_problem.items[item].chunk]].gpu;
-    if (model.ownFirst && !m_problem.sendsOneAtATime && origin == model.links[link].from) {
-      m_hasOwn[label] = 1;
+    m_message[item] = message;
+    if (m_firstMember[message] < 0) {
+      m_messages.push_back(message);
+      m_size[message] = 0;
+      m_ready[m_problem.items.size() + static_cast<std::size_t>(message)] = 0;
     }
+    m_nextMember[item] = m_firstMember[message];
+    m_firstMember[message] = item;
+    m_pending[message] = ++m_size[message];
   }
-  if (!model.ownFirst) {
-    return;
+  if (ownFirst) {
+    waitForOwn(solution);
   }
-  for (const int label : m_labels) {
-    m_ownLeft[m_problem.linkOrbit[solution.link[m_firstMember[label]]]] += m_hasOwn[label];
+}
+
+/// Messages of own chunks alone leave first, then the mixed one, then the others.
+void Decoder::waitForOwn(const Solution& solution) {
+  std::fill(m_ownLeft.begin(), m_ownLeft.end(), 0);
+  for (const int message : m_messages) {
+    m_ownLeft[m_problem.linkOrbit[solution.link[m_firstMember[message]]]] += message % 2;
   }
-  for (const int label : m_labels) {
-    const int orbit = m_problem.linkOrbit[solution.link[m_firstMember[label]]];
-    m_pending[label] += m_hasOwn[label] == 0 && m_ownLeft[orbit] > 0 ? 1 : 0;
+  for (const int message : m_messages) {
+    const int orbit = m_problem.linkOrbit[solution.link[m_firstMember[message]]];
+    if (message % 2 == 0) {
+      m_pending[message] += m_ownLeft[orbit] > 0 ? 1 : 0;
+      m_pending[message] += m_mixed[orbit] >= 0 && m_mixed[orbit] != message ? 1 : 0;
+    }
   }
 }
 
 Ticks Decoder::earliest(const Solution& solution, int unit) const {
   const int count = static_cast<int>(m_problem.items.size());
-  const int label = unit - count;
-  const int item = unit < count ? unit : m_firstMember[label];
+  const int item = unit < count ? unit : m_firstMember[unit - count];
   Ticks start = m_ready[unit];
   for (const int machine : m_problem.linkMachines[solution.link[item]]) {
     start = std::max(start, m_free[machine]);
@@ -137,10 +169,10 @@ void Decoder::release(const Solution& solution, int item, Ticks time) {
     push(solution, item);
     return;
   }
-  const int label = solution.label[item];
-  const int unit = static_cast<int>(m_problem.items.size()) + label;
+  const int message = m_message[item];
+  const int unit = static_cast<int>(m_problem.items.size()) + message;
   m_ready[unit] = std::max(m_ready[unit], time);
-  if (--m_pending[label] == 0) {
+  if (--m_pending[message] == 0) {
     push(solution, unit);
   }
 }
@@ -155,14 +187,16 @@ void Decoder::arrive(const Solution& solution, int item, Ticks start, Ticks end)
   }
 }
 
-void Decoder::countOwn(const Solution& solution, int label) {
-  const int orbit = m_problem.linkOrbit[solution.link[m_firstMember[label]]];
-  if (m_hasOwn[label] == 0 || --m_ownLeft[orbit] > 0) {
+void Decoder::countOwn(const Solution& solution, int message) {
+  const int orbit = m_problem.linkOrbit[solution.link[m_firstMember[message]]];
+  const bool isLastOwn = message % 2 == 1 && --m_ownLeft[orbit] == 0;
+  const bool isMixed = message == m_mixed[orbit];
+  if (!isLastOwn && !isMixed) {
     return;
   }
-  for (const int other : m_labels) {
+  for (const int other : m_messages) {
     const bool isSame = m_problem.linkOrbit[solution.link[m_firstMember[other]]] == orbit;
-    if (isSame && m_hasOwn[other] == 0 && --m_pending[other] == 0) {
+    if (isSame && other % 2 == 0 && other != message && --m_pending[other] == 0) {
       push(solution, static_cast<int>(m_problem.items.size()) + other);
     }
   }
@@ -185,7 +219,7 @@ void Decoder::place(const Solution& solution, int unit) {
   for (int member = first; member >= 0; member = isMessage ? m_nextMember[member] : -1) {
     arrive(solution, member, start, end);
   }
-  if (isMessage && m_problem.model->ownFirst) {
+  if (isMessage && m_problem.model->ownFirst && !m_problem.sendsOneAtATime) {
     countOwn(solution, unit - count);
   }
 }

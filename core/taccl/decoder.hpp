@@ -14,7 +14,10 @@ struct Solution {
   std::vector<int> parent;  ///< by item: the item that sends to it; -1 at origins. Every item has one, needed or not
   std::vector<int> link;    ///< by item: the link used; -1 at origins
   std::vector<double> priority;  ///< by item, ticks: a larger one waits longer. Of a message, the least counts
-  std::vector<int> label;        ///< by item: items entered by links of one orbit with equal labels are one message
+  /// By item: items entered by links of one orbit with equal labels are one message. Where the sender's own chunks
+  /// leave first, only one message of an orbit has own chunks and others; the own ones of other labels are messages
+  /// apart.
+  std::vector<int> label;
 };
 
 /// What a solution comes to.
@@ -36,6 +39,8 @@ public:
   [[nodiscard]] const std::vector<Ticks>& arrivals() const { return m_arrival; }  ///< by item
   [[nodiscard]] const std::vector<Ticks>& starts() const { return m_start; }      ///< by item
   [[nodiscard]] const std::vector<char>& used() const { return m_isUsed; }        ///< by item
+  /// By item entered from another node: equal for those of one message.
+  [[nodiscard]] const std::vector<int>& messages() const { return m_message; }
   /// Time of the longest way from an item to the targets below it, without waiting.
   [[nodiscard]] const std::vector<Ticks>& remaining(const Solution& solution);
 
@@ -46,12 +51,15 @@ private:
   void markUsed(const Solution& solution);
   void linkChildren(const Solution& solution);
   void gatherMessages(const Solution& solution);
+  void findMixed(const Solution& solution);
+  void waitForOwn(const Solution& solution);
+  [[nodiscard]] bool isOwn(int item, int link) const;
   void release(const Solution& solution, int item, Ticks time);
   void push(const Solution& solution, int unit);
   [[nodiscard]] Ticks earliest(const Solution& solution, int unit) const;
   void place(const Solution& solution, int unit);
   void arrive(const Solution& solution, int item, Ticks start, Ticks end);
-  void countOwn(const Solution& solution, int label);
+  void countOwn(const Solution& solution, int message);
 
   const Problem& m_problem;
   std::vector<int> m_connectionWeight;
@@ -63,15 +71,17 @@ private:
   std::vector<Ticks> m_start;
   std::vector<Ticks> m_free;       ///< by machine
   std::vector<Ticks> m_sendFree;   ///< by item: when it may send again, where sends go one at a time
-  std::vector<int> m_firstMember;  ///< by label
+  std::vector<int> m_message;      ///< by item: twice its label, and one more for own chunks alone
+  std::vector<int> m_firstMember;  ///< by message
   std::vector<int> m_nextMember;   ///< by item
-  std::vector<int> m_size;         ///< by label
-  std::vector<int> m_pending;      ///< by label
-  std::vector<Ticks> m_ready;      ///< by unit: items, then labels
+  std::vector<int> m_size;         ///< by message
+  std::vector<int> m_pending;      ///< by message
+  std::vector<Ticks> m_ready;      ///< by unit: items, then messages
   std::vector<Ticks> m_pushed;     ///< by unit: the start that its key was made of
-  std::vector<int> m_labels;       ///< those in use
-  std::vector<int> m_ownLeft;      ///< by link orbit: messages with chunks of the sender itself that have not left
-  std::vector<char> m_hasOwn;      ///< by label
+  std::vector<int> m_messages;     ///< those in use
+  std::vector<int> m_ownLeft;      ///< by link orbit: messages with chunks of the sender alone that have not left
+  std::vector<int> m_mixed;        ///< by link orbit: the message with own chunks and others; -1 = none
+  std::vector<char> m_kind;        ///< by label: 1 = has chunks of others, 2 = has own ones
   std::vector<char> m_isConnection;
   std::vector<std::pair<double, int>> m_heap;
   std::vector<Ticks> m_remaining;

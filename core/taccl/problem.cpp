@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/checked.hpp"
+#include "sketch/propose.hpp"
 
 namespace coppice::taccl {
 namespace {
@@ -38,6 +39,7 @@ public:
     makeGroup();
     chooseChunks();
     makeOrbits();
+    m_problem.takesDetour.resize(m_problem.allChunks.size());
     for (std::size_t i = 0; i < m_problem.chunks.size(); ++i) {
       addItems(static_cast<int>(i));
     }
@@ -130,50 +132,6 @@ private:
     return m_first[pair] < 0 || from.lane >= m_lanes[pair] ? -1 : m_first[pair] + from.lane;
   }
 
-  /// Links, their costs, machines, relays, nodes and the collective stay as they are.
-  [[nodiscard]] bool isSymmetry(const Permutation& permutation) const {
-    std::vector<int> image(m_model.links.size());
-    for (std::size_t i = 0; i < image.size(); ++i) {
-      image[i] = imageOfLink(static_cast<int>(i), permutation);
-      if (image[i] < 0) {
-        return false;
-      }
-      const Link& a = m_model.links[i];
-      const Link& b = m_model.links[image[i]];
-      if (a.alpha != b.alpha || a.beta != b.beta || a.isRemote != b.isRemote) {
-        return false;
-      }
-      for (int gpu = 0; a.isRemote && gpu < m_model.gpusPerNode; ++gpu) {
-        // Data of the sender's node, or backwards of the receiver's, may go where its image may.
-        for (const int end : {a.from, a.to}) {
-          const int owner = m_model.nodeOf(end) * m_model.gpusPerNode + gpu;
-          if (m_model.mayRelay(owner, a.from) != m_model.mayRelay(permutation[owner], b.from) ||
-              m_model.mayRelay(owner, a.to) != m_model.mayRelay(permutation[owner], b.to)) {
-            return false;
-          }
-        }
-      }
-    }
-    for (int gpu = 0; gpu < gpus(); ++gpu) {
-      const int first = m_model.nodeOf(gpu) * m_model.gpusPerNode;
-      if (m_model.nodeOf(permutation[gpu]) != m_model.nodeOf(permutation[first])) {
-        return false;
-      }
-    }
-    std::set<std::vector<int>> machines;
-    for (const Machine& machine : m_model.machines) {
-      machines.insert(machine.links);
-    }
-    return std::all_of(m_model.machines.begin(), m_model.machines.end(), [&](const Machine& machine) {
-      std::vector<int> links;
-      for (const int link : machine.links) {
-        links.push_back(image[link]);
-      }
-      std::sort(links.begin(), links.end());
-      return machines.contains(links);
-    });
-  }
-
   /// All products of the generators; empty where one of them keeps a GPU in its place.
   [[nodiscard]] std::vector<Permutation> closure(const std::vector<Permutation>& generators) const {
     Permutation identity(static_cast<std::size_t>(gpus()));
@@ -213,7 +171,7 @@ private:
       if (!m_options.usesSymmetry || isRooted(m_collective)) {
         continue;
       }
-      if (!isSymmetry(permutation)) {
+      if (!sketch::isSymmetry(m_model, permutation)) {
         m_problem.ignored.push_back(name);
         continue;
       }
@@ -280,23 +238,62 @@ private:
     }
   }
 
+  /// Nodes that the chunk may be in.
+  [[nodiscard]] std::vector<bool> nodesOf(const Chunk& chunk) const {
+    std::vector<bool> nodes(static_cast<std::size_t>(m_model.nodes));
+    nodes[m_model.nodeOf(chunk.origin)] = true;
+    for (const int target : chunk.targets) {
+      nodes[m_model.nodeOf(target)] = true;
+    }
+    return nodes;
+  }
+
   /// GPUs on a shortest way in hops from the origin to a target, in nodes that the chunk may visit.
   [[nodiscard]] std::vector<int> placesOf(const Chunk& chunk) const {
-    std::vector<bool> isDestination(static_cast<std::size_t>(m_model.nodes));
-    isDestination[m_model.nodeOf(chunk.origin)] = true;
-    for (const int target : chunk.targets) {
-      isDestination[m_model.nodeOf(target)] = true;
-    }
+    const std::vector<bool> nodes = nodesOf(chunk);
     std::vector<int> places = {chunk.origin};
     for (int gpu = 0; gpu < gpus(); ++gpu) {
-      if (gpu == chunk.origin || !isDestination[m_model.nodeOf(gpu)]) {
-        continue;
-      }
-      if (m_problem.mayVisit(chunk, gpu)) {
+      if (gpu != chunk.origin && nodes[m_model.nodeOf(gpu)] && m_problem.mayVisit(chunk, gpu)) {
         places.push_back(gpu);
       }
     }
     return places;
+  }
+
+  /// Hops from one GPU, or to it, over links that the chunk may take.
+  [[nodiscard]] std::vector<int> allowedHops(const Chunk& chunk, int start, bool isBackwards) const {
+    const std::vector<bool> nodes = nodesOf(chunk);
+    std::vector<int> hops(static_cast<std::size_t>(gpus()), kFar);
+    hops[start] = 0;
+    std::vector<int> queue = {start};
+    for (std::size_t at = 0; at < queue.size(); ++at) {
+      for (const int link : (isBackwards ? m_in : m_out)[queue[at]]) {
+        const Link& arc = m_model.links[link];
+        const int next = isBackwards ? arc.from : arc.to;
+        if (hops[next] == kFar && nodes[m_model.nodeOf(next)] && (!arc.isRemote || mayCross(chunk, arc))) {
+          hops[next] = hops[queue[at]] + 1;
+          queue.push_back(next);
+        }
+      }
+    }
+    return hops;
+  }
+
+  /// As placesOf, for shortest ways among those that relays allow.
+  [[nodiscard]] std::vector<int> detourOf(const Chunk& chunk) const {
+    const std::vector<int> from = allowedHops(chunk, chunk.origin, false);
+    std::set<int> places;
+    for (const int target : chunk.targets) {
+      const std::vector<int> onward = allowedHops(chunk, target, true);
+      for (int gpu = 0; gpu < gpus(); ++gpu) {
+        if (gpu != chunk.origin && from[target] < kFar && from[gpu] + onward[gpu] == from[target]) {
+          places.insert(gpu);
+        }
+      }
+    }
+    std::vector<int> all = {chunk.origin};
+    all.insert(all.end(), places.begin(), places.end());
+    return all;
   }
 
   [[nodiscard]] bool mayCross(const Chunk& chunk, const Link& link) const {
@@ -310,7 +307,16 @@ private:
     const int home = m_model.nodeOf(chunk.origin);
     const int first = static_cast<int>(m_problem.items.size());
     m_problem.firstItem.push_back(first);
-    const std::vector<int> places = reachable(chunk, placesOf(chunk));
+    std::vector<int> places = reachable(chunk, placesOf(chunk));
+    const bool isComplete = std::all_of(chunk.targets.begin(), chunk.targets.end(), [&](int target) {
+      return std::binary_search(places.begin() + 1, places.end(), target);
+    });
+    if (!isComplete && !m_model.relays.empty()) {
+      places = reachable(chunk, detourOf(chunk));
+      for (const Permutation& permutation : m_problem.group) {
+        m_problem.takesDetour[imageOf(m_problem, m_collective, m_problem.chunks[index], permutation)] = 1;
+      }
+    }
     std::map<int, int> blockOf;
     std::map<int, int> itemOf;
     for (const int gpu : places) {

@@ -71,6 +71,9 @@ struct Problem {
 
   std::vector<std::vector<int>> hops;  ///< GPU to GPU, over links of all kinds
 
+  /// By chunk of allChunks: relays leave no way along these, so shortest ones among those allowed count instead.
+  std::vector<char> takesDetour;
+
   /// The GPU is on a shortest way in hops from the chunk's origin to one of its targets.
   [[nodiscard]] bool mayVisit(const Chunk& chunk, int gpu) const;
   [[nodiscard]] Ticks cost(int link) const { return alpha[link] + beta[link]; }

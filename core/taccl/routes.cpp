@@ -273,6 +273,8 @@ bool StartMaker::greedy(const StartStyle& style, Solution& solution) {
     m_sendFree[candidate.from] = end;
     solution.parent[candidate.to] = candidate.from;
     solution.link[candidate.to] = candidate.link;
+    // The order of the starts outweighs the earliest start that the decoder sees.
+    solution.priority[candidate.to] = 4 * static_cast<double>(candidate.start);
     if (isRemote) {
       m_isEntered[block] = 1;
     }
@@ -320,7 +322,10 @@ void StartMaker::setMessages(const MessageStyle& style, Decoder& decoder, Soluti
     byOrbit[m_problem.linkOrbit[link]].push_back({head, remaining[i], (gpu % m + m) % m, item});
   }
   const int most = m_problem.model->maxTogether;
+  int place = 0;
   for (auto& [orbit, entries] : byOrbit) {
+    const bool isLate = static_cast<int>(byOrbit.size()) - place <= style.taper;
+    ++place;
     const auto byDifference = [](const Entry& a, const Entry& b) {
       return std::tuple(a.head - a.tail, a.offset, a.item) < std::tuple(b.head - b.tail, b.offset, b.item);
     };
@@ -330,17 +335,22 @@ void StartMaker::setMessages(const MessageStyle& style, Decoder& decoder, Soluti
     const auto byTail = [](const Entry& a, const Entry& b) {
       return std::tuple(-a.tail, a.offset, a.item) < std::tuple(-b.tail, b.offset, b.item);
     };
-    const int first = std::min({style.first, most, static_cast<int>(entries.size())});
+    const int first = std::min({isLate ? 1 : style.first, most, static_cast<int>(entries.size())});
     if (style.byTail) {
       std::sort(entries.begin(), entries.end(), byHead);
       std::sort(entries.begin() + first, entries.end(), byTail);
     } else {
       std::sort(entries.begin(), entries.end(), byDifference);
     }
-    const int rest = std::min(style.rest, most);
+    const int rest = isLate ? 1 : std::min(style.rest, most);
     for (int i = 0; i < static_cast<int>(entries.size()); ++i) {
       const int leader = i < first ? 0 : first + (i - first) / rest * rest;
-      solution.label[entries[i].item] = entries[leader].item;
+      const int item = entries[i].item;
+      solution.label[item] = entries[leader].item;
+      if (style.taper > 0) {
+        // One node after the other, so that the late ones are late.
+        solution.priority[item] = 0.02 * place * static_cast<double>(m_problem.cost(solution.link[item]));
+      }
     }
   }
 }

@@ -44,6 +44,7 @@ struct MessageStyle {
   int first = 1;
   int rest = 1;
   bool byTail = false;  ///< order by -tail after the first message, else by head - tail
+  int taper = 0;        ///< with several other nodes, what goes to the last of them goes in single chunks: how many
 };
 
 /// Makes the trees, priorities and messages that searches start from.
@@ -59,7 +60,8 @@ public:
 
   /// Every chunk has all its items as targets, so that a greedy start can be made.
   [[nodiscard]] bool canBeGreedy() const { return m_canBeGreedy; }
-  /// Sends what can start first, again and again. False where the allowed links do not join all.
+  /// Sends what can start first, again and again; the priorities keep that order. False where the allowed links do not
+  /// join all.
   bool greedy(const StartStyle& style, Solution& solution);
   /// Shortest ways by noisy costs and the loads of the chunks before. False as above.
   bool routed(const StartStyle& style, Solution& solution);

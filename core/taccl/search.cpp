@@ -154,19 +154,25 @@ private:
 
   [[nodiscard]] bool hasMessages() const { return !m_problem.blocks.empty() && m_problem.model->maxTogether > 1; }
 
-  /// All ways to form messages on the given trees. The better half goes into the pool.
-  void tryMessages(Solution solution, const StartStyle& style) {
+  /// Ways to form messages on the given trees: all of them, or a few.
+  void tryMessages(Solution solution, const StartStyle& style, bool isThorough) {
+    // First in the order in which a greedy start sent.
+    decode(solution);
     m_maker.setPriorities(style, m_decoder, solution);
     static constexpr std::array<int, 4> kRest = {1, 2, 3, 6};
     for (const bool byTail : {false, true}) {
       for (int first = 1; first <= (hasMessages() ? 6 : 1); ++first) {
         for (const int rest : kRest) {
-          if ((!hasMessages() && (rest > 1 || byTail)) || isDone()) {
+          const bool isLeftOut = isThorough ? false : m_random.below(8) != 0 && first + rest > 2;
+          if ((!hasMessages() && (rest > 1 || byTail)) || isLeftOut || isDone()) {
             continue;
           }
-          const MessageStyle messages{first, rest, byTail};
-          m_maker.setMessages(messages, m_decoder, solution);
-          addStart({solution, decode(solution), messages, 0});
+          const int taper = m_problem.model->nodes > 2 ? m_random.below(m_problem.model->nodes) : 0;
+          const MessageStyle messages{first, rest, byTail, taper};
+          Solution tapered = solution;
+          m_maker.setMessages(messages, m_decoder, tapered);
+          const Score score = decode(tapered);
+          addStart({std::move(tapered), score, messages, 0});
         }
       }
     }
@@ -251,13 +257,13 @@ private:
     const double begin = m_shared.seconds();
     const bool isFirst = m_pool.empty();
     const std::int64_t items = std::max<std::int64_t>(1, static_cast<std::int64_t>(m_problem.items.size()));
-    const int count = static_cast<int>(std::clamp<std::int64_t>(20'000 / items, 2, isFirst ? 24 : 200));
+    const int count = static_cast<int>(std::clamp<std::int64_t>(50'000 / items, 2, isFirst ? 100 : 200));
     for (int i = 0; i < count && !isDone(); ++i) {
       const StartStyle style = randomStyle(m_startCount++);
       Solution solution;
       if (makeTrees(style, m_startCount, solution)) {
         if (isFirst) {
-          tryMessages(std::move(solution), style);
+          tryMessages(std::move(solution), style, i < 8);
         } else {
           tryOneMessageStyle(std::move(solution), style);
         }
@@ -284,7 +290,7 @@ private:
 
   [[nodiscard]] std::int64_t roundLength() const {
     const auto items = static_cast<std::int64_t>(m_problem.items.size());
-    return std::clamp<std::int64_t>(8'000'000 / std::max<std::int64_t>(items, 1), 1'000, 60'000);
+    return std::clamp<std::int64_t>(5'000'000 / std::max<std::int64_t>(items, 1), 1'000, 60'000);
   }
 
   /// The latest of a few, or one that it waited for; or any.
@@ -323,7 +329,7 @@ private:
       }
     }
     m_moves.holdMessages(holds);
-    const double top = 0.02 * static_cast<double>(m_best.score.makespan);
+    const double top = (round % 4 == 0 ? 0.003 : 0.02) * static_cast<double>(m_best.score.makespan);
     anneal(top, roundLength());
     m_moves.holdMessages(false);
   }
@@ -419,7 +425,7 @@ private:
         break;
       }
       m_pool.clear();
-      tryMessages(std::move(solution), style);
+      tryMessages(std::move(solution), style, false);
       if (!m_pool.empty() && m_pool.front().score.makespan < m_best.score.makespan * 11 / 10) {
         m_current = m_pool.front().solution;
         anneal(0.003 * static_cast<double>(m_best.score.makespan), roundLength() / 8);
@@ -459,7 +465,7 @@ bool isPreferred(const Found& a, const Found& b, ConnectionGoal goal) {
 }  // namespace
 
 Found search(const Problem& problem, const SearchOptions& options, const Progress& progress) {
-  constexpr int kStreams = 4;
+  constexpr int kStreams = 2;
   const int cores =
       options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const int streams = options.effort ? kStreams : std::min(cores, 64);

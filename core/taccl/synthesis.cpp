@@ -41,12 +41,12 @@ public:
         continue;
       }
       if (m_problem.model->links[link].isRemote) {
-        together[m_solution.label[i]].push_back(item);
+        together[m_decoder.messages()[i]].push_back(item);
       } else {
         add({item});
       }
     }
-    for (const auto& [label, items] : together) {
+    for (const auto& [message, items] : together) {
       add(items);
     }
     std::sort(m_messages.begin(), m_messages.end(), [](const Message& a, const Message& b) {

@@ -241,11 +241,16 @@ private:
     }
   }
 
-  /// Hops of links from one GPU to all, or to it from all.
-  [[nodiscard]] std::vector<int> hopsOf(int start, bool isBackwards) const {
+  /// Hops from one GPU to all, over all links or, for an owner, over those that may carry its chunks.
+  [[nodiscard]] std::vector<int> hopsOf(int start, bool isBackwards, int owner) const {
     std::vector<std::vector<int>> next(static_cast<std::size_t>(m_model.gpus()));
     for (const Link& link : m_model.links) {
-      next[isBackwards ? link.to : link.from].push_back(isBackwards ? link.from : link.to);
+      const int near = isBackwards ? link.to : link.from;
+      const bool isAllowed = owner < 0 || !link.isRemote ||
+                             (m_model.nodeOf(near) == m_model.nodeOf(owner) && m_model.mayRelay(owner, link.from));
+      if (isAllowed) {
+        next[near].push_back(isBackwards ? link.from : link.to);
+      }
     }
     std::vector<int> hops(next.size(), -1);
     std::vector<int> queue = {start};
@@ -297,31 +302,38 @@ private:
     checkOwnFirst();
   }
 
-  /// Chunks stay on shortest ways in hops between their origin and their targets.
+  /// Chunks stay on shortest ways in hops between their origin and their targets, of all links or of those that relays
+  /// leave.
   void checkPlaces() {
-    const int gpus = m_model.gpus();
-    std::vector<std::vector<int>> hops;
-    for (int gpu = 0; gpu < gpus; ++gpu) {
-      hops.push_back(hopsOf(gpu, false));
-    }
     for (std::size_t i = 0; i < m_plan.messages.size(); ++i) {
       const Message& message = m_plan.messages[i];
       const bool backwards = isReduction(message.phase);
       const int at = backwards ? linkOf(message).from : linkOf(message).to;
       for (const int chunk : message.chunks) {
-        const Chunk& each = m_chunks[chunk];
-        const auto hop = [&](int from, int to) { return backwards ? hops[to][from] : hops[from][to]; };
-        const bool isBetween = std::any_of(each.targets.begin(), each.targets.end(), [&](int target) {
-          return hop(each.origin, at) >= 0 && hop(at, target) >= 0 &&
-                 hop(each.origin, at) + hop(at, target) == hop(each.origin, target);
-        });
-        if (!isBetween) {
+        if (!isBetween(chunk, at, backwards, -1) && !isBetween(chunk, at, backwards, m_chunks[chunk].origin)) {
           m_log.fault("takes chunk " + std::to_string(chunk) + " to GPU " + std::to_string(at) +
                           ", which is on no shortest way to a target",
                       named(i));
         }
       }
     }
+  }
+
+  bool isBetween(int chunk, int at, bool backwards, int owner) {
+    const Chunk& each = m_chunks[chunk];
+    const std::vector<int>& from = knownHops(each.origin, backwards, owner);
+    const std::vector<int>& onward = knownHops(at, backwards, owner);
+    return from[at] >= 0 && std::any_of(each.targets.begin(), each.targets.end(), [&](int target) {
+             return onward[target] >= 0 && from[at] + onward[target] == from[target];
+           });
+  }
+
+  const std::vector<int>& knownHops(int start, bool backwards, int owner) {
+    const auto [known, isNew] = m_hops.try_emplace({start, backwards, owner});
+    if (isNew) {
+      known->second = hopsOf(start, backwards, owner);
+    }
+    return known->second;
   }
 
   void checkOwnFirst() {
@@ -430,6 +442,7 @@ private:
   const Plan& m_plan;
   const Progress& m_progress;
   std::vector<Chunk> m_chunks;
+  std::map<std::tuple<int, bool, int>, std::vector<int>> m_hops;  ///< by start, direction and owner (-1: all links)
   FaultLog m_log;
 };
 

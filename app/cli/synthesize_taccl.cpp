@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "io/taccl_json.hpp"
+#include "judged_text.hpp"
+#include "sketch/fabric_of.hpp"
+#include "synthesize.hpp"
+#include "text.hpp"
+#include "workflow/sketch_plan.hpp"
+
+namespace coppice::cli {
+namespace {
+
+struct Options {
+  workflow::SketchFiles files;
+  std::string type;
+  std::string nodes;
+  std::string engine = "search";
+  std::optional<double> seconds;  ///< absent: those of all methods
+  std::optional<std::int64_t> effort;
+  int threads = 0;
+  int maxTogether = 6;
+  bool keepsFractions = false;
+  bool isAsymmetric = false;
+  std::string timeUnit;
+  std::string plan;
+};
+
+Error usage(const std::string& option, std::string message, std::string fix) {
+  return {ErrorCode::badUsage, std::move(message), std::move(fix), {.element = option}};
+}
+
+Result<sketch::ModelOptions> modelOptions(const Options& options) {
+  sketch::ModelOptions model;
+  model.truncates = !options.keepsFractions;
+  model.maxTogether = options.maxTogether;
+  if (!options.type.empty()) {
+    model.type = sketch::parseMachineType(options.type);
+    if (!model.type) {
+      return usage("--type", inQuotes(options.type) + " is not a kind of machine", "use ndv2, dgx2, hub or custom");
+    }
+  }
+  if (!options.nodes.empty()) {
+    const auto nodes = workflow::parseInteger(options.nodes);
+    if (!nodes || *nodes < 1 || *nodes > 4096) {
+      return usage("--nodes", inQuotes(options.nodes) + " is not a number of nodes", "use 1 to 4096");
+    }
+    model.nodes = static_cast<int>(*nodes);
+  }
+  return model;
+}
+
+Result<int> rootOf(const SynthesisQuestion& question, Collective collective, int gpus) {
+  if (question.demand.root.empty()) {
+    return 0;
+  }
+  if (!isRooted(collective)) {
+    return usage("--root", "only rooted collectives have a root", "leave it out");
+  }
+  const auto root = workflow::parseInteger(question.demand.root);
+  if (!root || *root >= gpus) {
+    return usage("--root", inQuotes(question.demand.root) + " is not a GPU of the sketch",
+                 "use a rank from 0 to " + std::to_string(gpus - 1));
+  }
+  return static_cast<int>(*root);
+}
+
+/// As the official files' unit is guessed, or as the user says.
+Result<sketch::Scale> scaleOf(const Options& options, const workflow::LoadedSketch& loaded) {
+  sketch::Scale scale = sketch::guessScale(loaded.topology);
+  if (!options.timeUnit.empty()) {
+    const auto unit = Rational::parse(options.timeUnit);
+    if (!unit || !unit->isPositive()) {
+      return usage("--time-unit", inQuotes(options.timeUnit) + " is not a number of microseconds", "use, say, 0.01");
+    }
+    scale.unitMicroseconds = *unit;
+  }
+  return scale;
+}
+
+void describe(const workflow::LoadedSketch& loaded, const workflow::JudgedPlan& judged, const sketch::Scale& scale,
+              std::uint64_t seed, Report& report) {
+  const sketch::Plan& plan = judged.synthesis.plan;
+  const sketch::Model& model = loaded.made.model;
+  const double gap = plan.makespan.isZero() ? 0 : ((plan.makespan - plan.bound) / plan.makespan).toDouble();
+  report.json = {{"ok", true},
+                 {"method", "taccl"},
+                 {"engine", "search"},
+                 {"collective", toString(plan.collective)},
+                 {"gpus", model.gpus()},
+                 {"makespan", plan.makespan.toString()},
+                 {"bound", plan.bound.toString()},
+                 {"gap", gap},
+                 {"optimal", plan.makespan == plan.bound},
+                 {"bound_name", plan.boundName},
+                 {"bound_members", plan.boundMembers},
+                 {"connections", plan.connections},
+                 {"messages", plan.messages.size()},
+                 {"verified", true},
+                 {"seconds", judged.synthesis.seconds},
+                 {"seconds_to_makespan", judged.synthesis.secondsToMakespan},
+                 {"seconds_verifying", judged.verifying},
+                 {"decodes", judged.synthesis.decodes},
+                 {"seed", seed},
+                 {"type", toString(loaded.made.type)},
+                 {"time_unit_us", scale.unitMicroseconds.toString()},
+                 {"chunk_bytes", scale.chunkBytes},
+                 {"symmetries", plan.symmetries.size()}};
+  if (isRooted(plan.collective)) {
+    report.json["root"] = plan.root;
+  }
+  report.text = std::string(toString(plan.collective)) + " in " + plan.makespan.toString() +
+                " units of the topology file\n  bound       " +
+                (plan.makespan == plan.bound ? std::string("reached") : plan.bound.toString()) + " (" + plan.boundName +
+                ": " + plan.boundMembers + ")\n  sketch      " + counted(model.gpus(), "GPU") + ", " +
+                counted(static_cast<std::int64_t>(plan.messages.size()), "message") + ", " +
+                counted(plan.connections, "connection") + " within a node\n  verified    machines, lengths, ways, " +
+                "relays, symmetries and every transfer\n  time        " + duration(judged.synthesis.seconds) +
+                ", the makespan found after " + duration(judged.synthesis.secondsToMakespan) + "\n";
+}
+
+Result<Report> run(const Options& options, const SynthesisQuestion& question, bool json, const Progress& progress) {
+  if (options.engine != "search") {
+    return usage("--engine", inQuotes(options.engine) + " is not an engine of this version", "use search");
+  }
+  if (!question.fabric.source.empty()) {
+    return usage("fabric", "the method taccl takes its fabric from the topology and the sketch",
+                 "leave the fabric out, or use generate FABRIC --method taccl");
+  }
+  if (options.files.sketch.empty() || options.files.topology.empty()) {
+    return usage(options.files.sketch.empty() ? "--sketch" : "--topology",
+                 "the method taccl needs a sketch and a topology",
+                 "name both files with --sketch FILE --topology FILE");
+  }
+  const auto collective = parseCollective(question.demand.collective);
+  if (!collective || *collective == Collective::custom) {
+    return usage("--collective", inQuotes(question.demand.collective) + " is not a collective of this method",
+                 "use allgather, reduce_scatter, allreduce, alltoall, broadcast, reduce, scatter or gather");
+  }
+  const auto modelled = modelOptions(options);
+  if (!modelled) {
+    return modelled.error();
+  }
+  const auto loaded = workflow::loadSketch(options.files, *modelled);
+  if (!loaded) {
+    return loaded.error();
+  }
+  const auto root = rootOf(request, *collective, loaded->made.model.gpus());
+  if (!root) {
+    return root.error();
+  }
+  const auto scale = scaleOf(options, *loaded);
+  if (!scale) {
+    return scale.error();
+  }
+  taccl::SynthesisOptions search{.seconds = options.seconds.value_or(question.seconds),
+                                 .effort = options.effort,
+                                 .seed = question.seed,
+                                 .threads = options.threads,
+                                 .usesSymmetry = !options.isAsymmetric};
+  search.onBetter = [&](const Rational& makespan, const Rational& bound, double) {
+    progress.report("makespan " + makespan.toString() + ", bound " + bound.toString(), 0);
+  };
+  auto synthesis = taccl::synthesize(loaded->made.model, *collective, *root, search, progress);
+  if (!synthesis) {
+    return synthesis.error();
+  }
+  // What the search found is kept when it is interrupted, so the rest runs to its end.
+  const auto judged = workflow::judgePlan(loaded->made.model, *std::move(synthesis), *scale, {});
+  if (!judged) {
+    return judged.error();
+  }
+  Report report;
+  describe(*loaded, *judged, *scale, question.seed, report);
+  report.json["interrupted"] = progress.isCancelled();
+  std::vector<Finding> findings = loaded->made.findings;
+  findings.insert(findings.end(), judged->synthesis.findings.begin(), judged->synthesis.findings.end());
+  report.json["findings"] = toJson(findings);
+  report.text += lines(findings);
+  if (!options.plan.empty()) {
+    const std::string text = io::writeTacclPlan(loaded->made.model, judged->synthesis.plan);
+    if (const Outcome written = deliver(options.plan, text, "  plan        ", json, report); !written) {
+      return written.error();
+    }
+  }
+  if (!question.output.empty()) {
+    if (const Outcome written =
+            deliverSchedule(question.output, judged->schedule, judged->fabric, json, progress, report);
+        !written) {
+      return written.error();
+    }
+  }
+  return report;
+}
+
+class Taccl : public SynthesisMethod {
+public:
+  [[nodiscard]] std::string name() const override { return "taccl"; }
+  [[nodiscard]] std::string title() const override { return "TACCL"; }
+  void addOptions(CLI::App& sub) override;
+  [[nodiscard]] Result<Report> run(const SynthesisQuestion& question, bool json, const Progress& progress) override {
+    return cli::run(m_options, question, json, progress);
+  }
+
+private:
+  Options m_options;
+};
+
+void Taccl::addOptions(CLI::App& sub) {
+  const std::string group = "OPTIONS of --method taccl";
+  constexpr double kMaxSeconds = 1e6;
+  sub.add_option("--sketch", m_options.files.sketch, "Communication sketch, as TACCL's files")->group(group);
+  sub.add_option("--topology", m_options.files.topology, "Topology with costs, as TACCL's files")->group(group);
+  sub.add_option("--type", m_options.type, "ndv2, dgx2, hub or custom; default: by the file")->group(group);
+  sub.add_option("--nodes", m_options.nodes, "Number of nodes, instead of the sketch's")->group(group);
+  sub.add_option("--engine", m_options.engine, "search; the three stages of the paper (milp) are not in this version")
+      ->capture_default_str()
+      ->group(group);
+  sub.add_option("--time", m_options.seconds, "Seconds to search at most; default: --time-limit")
+      ->check(CLI::Range(0.0, kMaxSeconds))
+      ->group(group);
+  sub.add_option("--effort", m_options.effort, "Schedules to try instead; the result is then the same on any machine")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
+      ->group(group);
+  sub.add_option("--threads", m_options.threads, "Threads to search with; default: all cores")
+      ->check(CLI::Range(1, 1024))
+      ->group(group);
+  sub.add_option("--max-contiguous", m_options.maxTogether, "Chunks of one message between nodes")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000))
+      ->group(group);
+  sub.add_flag("--no-truncate", m_options.keepsFractions, "Keep fractions of costs that the official program cuts off")
+      ->group(group);
+  sub.add_flag("--no-symmetry", m_options.isAsymmetric, "Search without the sketch's symmetry offsets")->group(group);
+  sub.add_option("--time-unit", m_options.timeUnit, "Microseconds of a unit of the topology file; default: guessed")
+      ->group(group);
+  sub.add_option("--plan", m_options.plan, "File for all messages with their planned times")->group(group);
+}
+
+}  // namespace
+
+std::unique_ptr<SynthesisMethod> tacclMethod() {
+  return std::make_unique<Taccl>();
+}
+
+}  // namespace coppice::cli

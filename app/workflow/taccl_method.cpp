@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/taccl_method.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "sketch/propose.hpp"
+#include "taccl/synthesis.hpp"
+#include "verify/plan_check.hpp"
+#include "workflow/make_schedule.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+std::vector<Option> tacclOptions() {
+  std::vector<Option> options;
+  Option seconds;
+  seconds.name = "search-time";
+  seconds.title = "Seconds to search";
+  seconds.help = "Seconds to search at most; it ends before where the bound is reached.";
+  seconds.kind = OptionKind::integer;
+  seconds.defaultText = "10";
+  seconds.min = 1;
+  seconds.max = 86400;
+  seconds.placeholder = "SECONDS";
+  options.push_back(seconds);
+  Option effort;
+  effort.name = "search-effort";
+  effort.title = "Schedules to try";
+  effort.help = "Schedules to try instead of a time; the result is then the same on any machine.";
+  effort.kind = OptionKind::integer;
+  effort.min = 1;
+  effort.max = std::int64_t{1} << 50;
+  effort.placeholder = "N";
+  effort.excludes = {"search-time"};
+  options.push_back(effort);
+  Option seed;
+  seed.name = "search-seed";
+  seed.title = "Seed";
+  seed.help = "Of the random numbers of the search.";
+  seed.kind = OptionKind::integer;
+  seed.defaultText = "1";
+  seed.placeholder = "N";
+  options.push_back(seed);
+  Option chunks;
+  chunks.name = "chunks-per-gpu";
+  chunks.title = "Chunks per GPU";
+  chunks.help = "Pieces into which each GPU's data is cut; each goes its own way.";
+  chunks.kind = OptionKind::integer;
+  chunks.defaultText = "1";
+  chunks.min = 1;
+  chunks.max = 64;
+  chunks.placeholder = "N";
+  options.push_back(chunks);
+  return options;
+}
+
+Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                      const Progress& progress) {
+  if (!demand.amounts.empty()) {
+    return optionError("amounts", "TACCL gives every GPU the same amount of data",
+                       "leave --amounts out, or choose another method");
+  }
+  sketch::ProposalOptions proposal;
+  proposal.chunksPerGpu = static_cast<int>(values.integer("chunks-per-gpu").value_or(1));
+  const auto proposed = sketch::propose(fabric, proposal);
+  if (!proposed) {
+    return proposed.error();
+  }
+  taccl::SynthesisOptions options;
+  options.seconds = static_cast<double>(values.integer("search-time").value_or(10));
+  options.effort = values.integer("search-effort");
+  options.seed = static_cast<std::uint64_t>(values.integer("search-seed").value_or(1));
+  options.onBetter = [&](const Rational&, const Rational&, double seconds) {
+    progress.report("searching", std::min(1.0, seconds / options.seconds));
+  };
+  const auto synthesis =
+      taccl::synthesize(proposed->model, demand.collective, demand.root.value_or(0), options, progress);
+  if (!synthesis) {
+    return synthesis.error();
+  }
+  if (progress.isCancelled()) {
+    return Error{ErrorCode::cancelled, "cancelled"};
+  }
+  const auto verdict = verify::checkPlan(proposed->model, synthesis->plan, progress);
+  if (!verdict) {
+    return verdict.error();
+  }
+  if (!verdict->ok) {
+    return Error{ErrorCode::verification, describe(*firstFault(verdict->findings)), "please report this fabric"};
+  }
+  auto schedule = sketch::stepScheduleOf(proposed->model, synthesis->plan, fabric, proposed->routes);
+  if (!schedule) {
+    return schedule.error();
+  }
+  return Made{.schedule = *std::move(schedule), .seconds = {{"searching", synthesis->seconds}}};
+}
+
+}  // namespace
+
+Generator tacclMethod() {
+  Generator method;
+  method.id = "taccl";
+  method.title = "TACCL";
+  method.description = "Ways and order found by search within a communication sketch that is proposed for the fabric.";
+  method.collectives = {Collective::allgather, Collective::reduceScatter, Collective::allreduce, Collective::broadcast,
+                        Collective::reduce,    Collective::alltoall,      Collective::gather,    Collective::scatter};
+  method.options = tacclOptions();
+  method.form = ScheduleForm::steps;
+  method.generate = generate;
+  return method;
+}
+
+}  // namespace coppice::workflow

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sketch/propose.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/checked.hpp"
+#include "schedule/step_schedule.hpp"
+
+namespace coppice::sketch {
+namespace {
+
+using fabric::NodeIndex;
+using Route = std::vector<NodeIndex>;
+
+/// Unwinds to propose.
+struct NoProposal {
+  Error error;
+};
+
+class Proposer {
+public:
+  Proposer(const fabric::Fabric& fabric, const ProposalOptions& options)
+      : m_fabric(fabric), m_options(options), m_finder(fabric, m_pool) {}
+
+  Proposal make() {
+    findNodes();
+    m_proposal.sketch.nodes = m_nodes;
+    m_proposal.sketch.chunksPerGpu = m_options.chunksPerGpu;
+    m_proposal.topology.name = m_fabric.name().empty() ? "fabric" : m_fabric.name();
+    m_proposal.topology.gpusPerNode = m_perNode;
+    addLocalLinks();
+    if (m_nodes > 1) {
+      addRemoteLinks();
+    }
+    ModelOptions options;
+    options.truncates = false;
+    options.type = MachineType::custom;
+    auto made = makeModel(m_proposal.sketch, m_proposal.topology, options);
+    if (!made) {
+      throw NoProposal{made.error()};
+    }
+    m_proposal.model = std::move(made->model);
+    m_proposal.sketch.symmetryOffsets = symmetricOffsets(m_proposal.model);
+    m_proposal.model.offsets = m_proposal.sketch.symmetryOffsets;
+    for (const Link& link : m_proposal.model.links) {
+      m_proposal.routes.push_back(routeOf(link.from, link.to));
+    }
+    return std::move(m_proposal);
+  }
+
+private:
+  [[nodiscard]] NodeIndex gpu(int rank) const { return m_fabric.gpus()[rank]; }
+  [[nodiscard]] const std::string& boxOf(NodeIndex node) const { return m_fabric.nodes()[node].box; }
+
+  const Route& routeOf(int from, int to) {
+    const auto [at, isNew] = m_routes.try_emplace({from, to});
+    if (isNew) {
+      const schedule::PathId id = m_finder.route(from, to);
+      if (id != schedule::kNoRoute) {
+        const auto nodes = m_pool[id];
+        at->second.assign(nodes.begin(), nodes.end());
+      }
+    }
+    return at->second;
+  }
+
+  /// Boxes of equal numbers of GPUs that follow each other by rank; otherwise one node.
+  void findNodes() {
+    const int gpus = m_fabric.gpuCount();
+    std::vector<std::string> boxes;
+    for (int rank = 0; rank < gpus; ++rank) {
+      if (boxes.empty() || boxes.back() != boxOf(gpu(rank))) {
+        boxes.push_back(boxOf(gpu(rank)));
+      }
+    }
+    const std::set<std::string> names(boxes.begin(), boxes.end());
+    m_nodes = static_cast<int>(boxes.size());
+    m_perNode = gpus / std::max(m_nodes, 1);
+    bool isEven = names.size() == boxes.size() && m_nodes > 1 && m_perNode > 0 && gpus % m_nodes == 0;
+    for (int rank = 0; isEven && rank < gpus; ++rank) {
+      isEven = boxOf(gpu(rank)) == boxes[rank / m_perNode];
+    }
+    if (!isEven || !boxesAreEqual()) {
+      m_nodes = 1;
+      m_perNode = gpus;
+    }
+  }
+
+  /// The same links with the same costs in each box, which a topology file can say once.
+  bool boxesAreEqual() {
+    for (int a = 0; a < m_perNode; ++a) {
+      for (int b = 0; b < m_perNode; ++b) {
+        for (int node = 1; a != b && node < m_nodes; ++node) {
+          const Route first = localRoute(a, b);
+          const Route other = localRoute(node * m_perNode + a, node * m_perNode + b);
+          if (first.size() != other.size() || (!first.empty() && costOf(first) != costOf(other))) {
+            return false;
+          }
+        }
+      }
+    }
+    return true;
+  }
+
+  /// A way that does not leave the node; empty where there is none.
+  Route localRoute(int from, int to) {
+    const Route& route = routeOf(from, to);
+    const bool isInside = std::all_of(route.begin(), route.end(),
+                                      [&](NodeIndex node) { return m_nodes == 1 || boxOf(node) == boxOf(gpu(from)); });
+    return isInside ? route : Route{};
+  }
+
+  [[nodiscard]] const fabric::Arc& arc(NodeIndex from, NodeIndex to) const {
+    return m_fabric.arcs()[*m_fabric.findArc(from, to)];
+  }
+
+  /// Microseconds for a chunk, without latency.
+  [[nodiscard]] Rational costOf(const Route& route) const {
+    Rational least = arc(route[0], route[1]).bandwidth.gigabytesPerSecond();
+    for (std::size_t i = 1; i + 1 < route.size(); ++i) {
+      least = std::min(least, arc(route[i], route[i + 1]).bandwidth.gigabytesPerSecond());
+    }
+    return Rational(m_options.chunkBytes, 1000) / least;
+  }
+
+  [[nodiscard]] Rational latencyOf(const Route& route) const {
+    Rational sum = 0;
+    for (std::size_t i = 0; i + 1 < route.size(); ++i) {
+      sum += arc(route[i], route[i + 1]).latency.value_or(Rational(0));
+    }
+    return sum;
+  }
+
+  /// Direct links alone lead from each GPU of the first node to all others.
+  bool directLinksJoin() {
+    for (int start = 0; start < m_perNode; ++start) {
+      std::set<int> seen = {start};
+      std::vector<int> queue = {start};
+      for (std::size_t at = 0; at < queue.size(); ++at) {
+        for (int next = 0; next < m_perNode; ++next) {
+          if (next != queue[at] && localRoute(queue[at], next).size() == 2 && seen.insert(next).second) {
+            queue.push_back(next);
+          }
+        }
+      }
+      if (static_cast<int>(seen.size()) < m_perNode) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void addLocalLinks() {
+    const bool usesDirect = directLinksJoin();
+    Topology& topology = m_proposal.topology;
+    const auto m = static_cast<std::size_t>(m_perNode);
+    topology.links.assign(m, std::vector<int>(m));
+    topology.linkBetas.assign(m, std::vector<Rational>(m));
+    topology.linkCosts.assign(m, std::vector<Rational>(m));
+    // All ways of a GPU through one and the same link to a switch: these GPUs share ports.
+    std::map<int, std::set<NodeIndex>> firstHops;
+    bool isSwitched = !usesDirect;
+    for (int from = 0; from < m_perNode; ++from) {
+      for (int to = 0; to < m_perNode; ++to) {
+        const Route route = from == to ? Route{} : localRoute(from, to);
+        if (route.empty() || (usesDirect && route.size() > 2)) {
+          continue;
+        }
+        topology.links[to][from] = 1;
+        topology.linkBetas[to][from] = topology.linkCosts[to][from] = costOf(route);
+        firstHops[from].insert(route[1]);
+        isSwitched = isSwitched && route.size() > 2;
+      }
+    }
+    isSwitched = isSwitched && m_perNode > 2 && std::all_of(firstHops.begin(), firstHops.end(), [](const auto& hops) {
+                   return hops.second.size() == 1;
+                 });
+    if (isSwitched) {
+      m_proposal.sketch.local = LocalStrategy::switchPorts;
+      m_proposal.sketch.switches.emplace_back();
+      for (int each = 0; each < m_perNode; ++each) {
+        m_proposal.sketch.switches.front().push_back(each);
+      }
+      m_proposal.sketch.policies = {"free"};
+    }
+  }
+
+  /// GPUs of the first node by the first node that is not theirs alone on the way to the next node: those that share a
+  /// NIC together.
+  std::vector<std::vector<int>> nicGroups() {
+    std::map<NodeIndex, std::vector<int>> byNic;
+    std::vector<NodeIndex> order;
+    for (int each = 0; each < m_perNode; ++each) {
+      const Route& route = routeOf(each, m_perNode + each);
+      if (route.empty()) {
+        continue;
+      }
+      NodeIndex key = route.front();
+      for (const NodeIndex node : route) {
+        if (m_fabric.nodes()[node].kind == fabric::NodeKind::nic) {
+          key = node;
+          break;
+        }
+      }
+      if (!byNic.contains(key)) {
+        order.push_back(key);
+      }
+      byNic[key].push_back(each);
+    }
+    std::vector<std::vector<int>> groups;
+    for (const NodeIndex key : order) {
+      groups.push_back(byNic[key]);
+    }
+    return groups;
+  }
+
+  void addRemoteLinks() {
+    RemoteSketch& remote = m_proposal.sketch.remote.emplace();
+    const std::vector<std::vector<int>> groups = nicGroups();
+    if (groups.empty()) {
+      throw NoProposal{{ErrorCode::infeasible, "no GPU reaches its counterpart in the next box without passing a GPU",
+                        "join boxes by NICs and switches, or leave the boxes out"}};
+    }
+    std::set<int> covered;
+    for (const std::vector<int>& group : groups) {
+      const int sender = group.size() > 1 ? group[1] : group[0];
+      remote.receivers[sender] = {group[0]};
+      remote.relayedBy[sender] = group;
+      covered.insert(group.begin(), group.end());
+    }
+    if (static_cast<int>(covered.size()) < m_perNode) {
+      remote.relayedBy.clear();  // those without a NIC may use any
+    }
+    Rational beta = 0;
+    Rational alpha = 0;
+    for (const auto& [sender, receivers] : remote.receivers) {
+      for (int a = 0; a < m_nodes; ++a) {
+        for (int b = 0; b < m_nodes; ++b) {
+          if (a == b) {
+            continue;
+          }
+          const Route& route = routeOf(a * m_perNode + sender, b * m_perNode + receivers.front());
+          if (route.empty()) {
+            throw NoProposal{{ErrorCode::infeasible,
+                              "no way without a GPU between leads from " +
+                                  m_fabric.nodes()[gpu(a * m_perNode + sender)].id + " to " +
+                                  m_fabric.nodes()[gpu(b * m_perNode + receivers.front())].id,
+                              "join all boxes to each other"}};
+          }
+          beta = std::max(beta, costOf(route));
+          alpha = std::max(alpha, latencyOf(route));
+        }
+      }
+    }
+    m_proposal.topology.nicsPerNode = static_cast<int>(remote.receivers.size());
+    m_proposal.topology.remoteAlpha = alpha;
+    m_proposal.topology.remoteBeta = beta;
+    m_proposal.topology.remoteCost = alpha + beta;
+  }
+
+  const fabric::Fabric& m_fabric;
+  const ProposalOptions& m_options;
+  schedule::PathPool m_pool;
+  schedule::RouteFinder m_finder;
+  std::map<std::pair<int, int>, Route> m_routes;
+  int m_nodes = 1;
+  int m_perNode = 0;
+  Proposal m_proposal;
+};
+
+}  // namespace
+
+Result<Proposal> propose(const fabric::Fabric& fabric, const ProposalOptions& options) {
+  try {
+    return Proposer(fabric, options).make();
+  } catch (NoProposal& no) {
+    return std::move(no.error);
+  } catch (const OverflowError& error) {
+    return Error{ErrorCode::overflow, error.what(), "use bandwidths with fewer digits"};
+  }
+}
+
+}  // namespace coppice::sketch

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "fabric/fabric.hpp"
+#include "sketch/fabric_of.hpp"
+#include "sketch/model.hpp"
+
+namespace coppice::sketch {
+
+struct ProposalOptions {
+  std::int64_t chunkBytes = 1 << 20;
+  int chunksPerGpu = 1;
+};
+
+/// A sketch and a topology for a fabric, with the way that each link of their model takes.
+struct Proposal {
+  Sketch sketch;
+  Topology topology;  ///< custom, in microseconds
+  Model model;
+  std::vector<std::vector<fabric::NodeIndex>> routes;  ///< by link of the model
+};
+
+/// What a person would draw first. Nodes are the fabric's boxes where these are equal and follow each other by rank,
+/// otherwise all is one node. Links within a node are those between GPUs with no GPU between: direct ones where these
+/// join all, else ways through switches, of which each GPU's share is a port. Between nodes, GPUs that share a NIC have
+/// one sender and one receiver, two different ones if there are; a GPU with a NIC of its own sends to its counterparts.
+/// Symmetry offsets are those rotations, within nodes and of whole nodes, that keep everything. Costs: chunkBytes over
+/// the least bandwidth of the way, plus its latencies between nodes.
+/// Errors: infeasible (GPUs that no way joins), overflow, those of makeModel.
+Result<Proposal> propose(const fabric::Fabric& fabric, const ProposalOptions& options = {});
+
+/// Rotations (offset, group size) that keep links, costs, machines and relays, the finest first.
+[[nodiscard]] std::vector<std::pair<int, int>> symmetricOffsets(const Model& model);
+
+/// Links, costs, machines, relays and nodes stay as they are.
+[[nodiscard]] bool isSymmetry(const Model& model, const Permutation& permutation);
+
+}  // namespace coppice::sketch
