@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "topology/cayley.hpp"
 #include "topology/distance_regular.hpp"
 #include "topology/families.hpp"
@@ -36,10 +38,16 @@ Rule perLinkRule() {
   return {.name = "bandwidth", .kind = ValueKind::bandwidth, .defaultText = "25", .description = "each link"};
 }
 
+/// A preset answers choices that cannot be made, sizes and unreachable GPUs included, as bad usage.
+[[noreturn]] void refuse(Error error) {
+  error.code = ErrorCode::badUsage;
+  throw Refusal{std::move(error)};
+}
+
 /// As a fabric without positions, which presets leave to those who draw them.
 fabric::Description fabricOf(const Result<Digraph>& graph, const Arguments& arguments) {
   if (!graph) {
-    throw Refusal{graph.error()};
+    refuse(graph.error());
   }
   if (graph->nodes > kMaxNodes || static_cast<std::int64_t>(graph->heads.size()) > kMaxLinks) {
     throw Refusal{
@@ -48,7 +56,7 @@ fabric::Description fabricOf(const Result<Digraph>& graph, const Arguments& argu
   }
   auto description = topology::describe(*graph, arguments.bandwidth("bandwidth"));
   if (!description) {
-    throw Refusal{description.error()};
+    refuse(description.error());
   }
   for (fabric::NodeDescription& node : description->nodes) {
     node.position.reset();
