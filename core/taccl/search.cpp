@@ -53,7 +53,7 @@ public:
 
   Found run() {
     makeStarts();
-    for (int round = 0; !isDone(); ++round) {
+    for (int round = 0; m_hasBest && !isDone(); ++round) {
       if (m_best.score.makespan <= m_options.bound) {
         improveConnections();
       } else {
@@ -104,8 +104,9 @@ private:
   }
 
   [[nodiscard]] bool isDone() {
+    // Even a stream that is told to stop at once makes one schedule.
     if (m_isDone) {
-      return true;
+      return m_hasBest;
     }
     if (m_progress.isCancelled() || m_shared.isOver) {
       m_isDone = true;
@@ -273,6 +274,14 @@ private:
         break;
       }
     }
+    if (!m_hasBest) {
+      // Greedy starts may enter a node where not all is reached; these do not.
+      Solution solution;
+      if (m_maker.routed({}, solution)) {
+        m_maker.setPriorities({}, m_decoder, solution);
+        decode(solution);
+      }
+    }
   }
 
   /// New trees with a hopeful way to form messages.
@@ -362,6 +371,8 @@ private:
         isChanged = m_moves.step(pick(), static_cast<double>(typical)) || isChanged;
       }
       if (!isChanged) {
+        // Where hardly anything can change, looking for it is work too.
+        m_decodes += (++m_idleSteps & 7) == 0 ? 1 : 0;
         continue;
       }
       const double next = costOf(decode(m_current));
@@ -452,9 +463,13 @@ private:
   std::int64_t m_decodes = 0;
   std::int64_t m_lastBetter = 0;
   int m_startCount = 0;
+  std::int64_t m_idleSteps = 0;
 };
 
 bool isPreferred(const Found& a, const Found& b, ConnectionGoal goal) {
+  if (a.solution.parent.empty() || b.solution.parent.empty()) {
+    return b.solution.parent.empty();
+  }
   if (a.score.makespan != b.score.makespan || goal == ConnectionGoal::free) {
     return a.score.makespan < b.score.makespan;
   }

@@ -26,7 +26,7 @@ struct SearchOptions {
 };
 
 struct Found {
-  Solution solution;
+  Solution solution;  ///< empty where no start reached all targets
   Score score;
   std::int64_t decodes = 0;
   double secondsToMakespan = 0;  ///< when the last better makespan was found

@@ -248,6 +248,10 @@ private:
       }
     };
     const Found found = search(*problem, options, m_progress);
+    if (found.solution.parent.empty()) {
+      return Error{ErrorCode::infeasible, "no way to all targets was found within this sketch",
+                   "give the sketch links, senders and receivers that join them"};
+    }
     plan.messages = Expansion(*problem, collective, found.solution).run();
     plan.makespan = Rational(found.score.makespan, problem->ticksPerUnit);
     plan.symmetries = generatorsOf(problem->group);
