@@ -70,7 +70,7 @@ void TestCliSketch::tacclRefusesBadQuestions_data() {
   QTest::addColumn<QStringList>("arguments");
   QTest::addColumn<int>("code");
   QTest::addColumn<QString>("message");
-  QTest::newRow("method") << QStringList{"synthesize", "--method", "guess"} << 2 << "not a method";
+  QTest::newRow("method") << QStringList{"synthesize", "--method", "guess"} << 2 << "no method";
   QTest::newRow("no sketch") << QStringList{"synthesize", "--method", "taccl"} << 2 << "--sketch";
   QTest::newRow("no file") << QStringList{"synthesize", "--method",   "taccl",    "--sketch",
                                           "none.json",  "--topology", "none.json"}
