@@ -122,12 +122,12 @@ bool Moves::takePlace(int from, int to) {
   if (!turnPath(from, to)) {
     return false;
   }
+  // `from` is the root in its node now, above all of them.
   for (const int child : children) {
     const Item& each = m_problem.items[child];
     for (int k = each.firstOption; k < each.firstOption + each.optionCount; ++k) {
       const Option& option = m_problem.options[k];
-      if (option.from == from && m_solution->parent[child] == to && m_maker.isAllowed(option.link) &&
-          !reaches(from, child)) {
+      if (option.from == from && m_solution->parent[child] == to && m_maker.isAllowed(option.link)) {
         touch(child);
         m_solution->parent[child] = from;
         m_solution->link[child] = option.link;
