@@ -149,7 +149,7 @@ Result<Report> run(const Options& options, const SynthesisQuestion& question, bo
   if (!loaded) {
     return loaded.error();
   }
-  const auto root = rootOf(request, *collective, loaded->made.model.gpus());
+  const auto root = rootOf(question, *collective, loaded->made.model.gpus());
   if (!root) {
     return root.error();
   }

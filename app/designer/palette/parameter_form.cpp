@@ -138,6 +138,7 @@ QWidget* ParameterForm::makeEditor(const presets::Rule& rule, const QString& val
       return box;
     }
     case ValueKind::integers:
+    case ValueKind::list:
     case ValueKind::sides:
     case ValueKind::bandwidth:
     case ValueKind::bandwidths:
