@@ -150,6 +150,12 @@ private:
     return x ^ (x >> 29);
   }
 
+  /// A gather or scatter in place may also claim one memory of all chunks on every rank, as other collectives do.
+  [[nodiscard]] bool isWholeInPlace(int rank) const {
+    const RankProgram& mine = m_program.ranks[rank];
+    return m_program.inPlace && (mine.inputChunks == 0 || mine.outputChunks == 0);
+  }
+
   /// Length of the caller's buffers; what the program says must agree with them.
   void fill(int rank, Buffers& buffers) {
     const bool gathers = is(Collective::allgather) || is("gather");
@@ -160,7 +166,7 @@ private:
     const std::vector<int> real{gathers ? slice() : chunks(), scatters ? slice() : chunks()};
     buffers.resize(3);
     buffers[2].resize(static_cast<std::size_t>(mine.scratchChunks));
-    if (m_program.inPlace && (is("gather") || is("scatter"))) {
+    if (m_program.inPlace && (is("gather") || is("scatter")) && !isWholeInPlace(rank)) {
       // Only the root's buffers are one memory; it needs the larger one. The others have the buffer that they give from
       // or get into.
       const bool isRoot = rank == m_options.root;
@@ -377,7 +383,9 @@ private:
           if (is("gather") || is("scatter")) {
             const bool isRootInPlace = m_program.inPlace && rank == m_options.root;
             if (is("gather") && rank == m_options.root) {
-              expect(rank, iteration, 1, c, original(c / slice(), c));
+              expect(rank, iteration, isWholeInPlace(rank) ? result : 1, c, original(c / slice(), c));
+            } else if (is("scatter") && c / slice() == rank && isWholeInPlace(rank)) {
+              expect(rank, iteration, result, c, original(m_options.root, c));
             } else if (is("scatter") && c / slice() == rank) {
               expect(rank, iteration, isRootInPlace ? 0 : 1, isRootInPlace ? c : c % slice(),
                      original(m_options.root, c));
