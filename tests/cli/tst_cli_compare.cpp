@@ -114,7 +114,7 @@ void TestCliCompare::files() {
 /// At the switch-over the new one is at least as fast, and a byte before it is not.
 void TestCliCompare::toTheByte() {
   const QStringList two = {
-      "compare", "preset:dgx-a100,boxes=1", "--method", "forestcoll,recursive-doubling", "-c", "allreduce", "--json"};
+      "compare", "preset:complete,gpus=8", "--method", "ring,recursive-doubling", "-c", "allreduce", "--json"};
   const QJsonObject report = jsonOf(run(two + QStringList{"-b", "1K", "-e", "1G", "-f", "1024", "--resolution", "1"}));
   const QJsonArray bands = report["switch_over"].toArray();
   QCOMPARE(bands.size(), 2);

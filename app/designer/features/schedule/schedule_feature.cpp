@@ -164,7 +164,8 @@ void ScheduleFeature::addFolderAction() {
   }
   QAction* action = m_actions.add(
       {u"schedule.folder"_s, tr("&Keep Schedules in One Folder…"),
-       tr("Write every schedule into a folder of your choice as soon as it is generated"), {}, {}, true},
+       tr("Write every schedule into a folder of your choice as soon as it is generated"),
+       {QKeySequence(u"Ctrl+Alt+K"_s)}, u"open"_s, true},
       [this, key](bool isOn) {
         QString folder;
         if (isOn) {
