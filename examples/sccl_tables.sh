@@ -28,7 +28,7 @@ row() { # FABRIC COLLECTIVE C S R SECONDS
   seconds=$(value seconds <<<"$answer")
   [[ $status == sat ]] || failed=1
   printf '%-10s %3d %3d %3d   %7.1f s %9.3f s %8.0fx   %s\n' "$2" "$3" "$4" "$5" "$6" "${seconds:-0}" \
-    "$(awk -v paper="$6" -v ours="${seconds:-0}" 'BEGIN { print ours > 0 ? paper / ours : 0 }')" "${status:-failed}"
+    "$(awk -v paper="$6" -v ours="${seconds:-0}" 'BEGIN { print (ours > 0 ? paper / ours : 0) }')" "${status:-failed}"
 }
 
 table() { # TITLE FABRIC, rows on standard input
