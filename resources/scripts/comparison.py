@@ -19,6 +19,10 @@ import subprocess
 import sys
 from fractions import Fraction
 
+sys.dont_write_bytecode = True
+import svg_chart  # noqa: E402
+from svg_chart import FAINT, GRID, INK, marker, text  # noqa: E402
+
 METHODS = {
     "forestcoll": ("ForestColl", "#0072b2", "circle"),
     "multi-ring": ("Rings, one for each NIC", "#d55e00", "square"),
@@ -137,28 +141,6 @@ def beside(found, best):
 
 
 WIDTH, HEIGHT = 1040, 850
-INK, FAINT, GRID = "#1f2328", "#57606a", "#d8dee4"
-
-
-def marker(shape, x, y, color):
-    size = 4.5
-    if shape == "circle":
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{color}"/>'
-    if shape == "cross":
-        return (f'<path d="M{x - size:.1f} {y - size:.1f}L{x + size:.1f} {y + size:.1f}'
-                f'M{x - size:.1f} {y + size:.1f}L{x + size:.1f} {y - size:.1f}" stroke="{color}" stroke-width="2.4"/>')
-    corners = {
-        "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
-        "triangle": ((0, -1.2), (1.15, 0.9), (-1.15, 0.9)),
-        "diamond": ((0, -1.35), (1.35, 0), (0, 1.35), (-1.35, 0)),
-    }[shape]
-    points = " ".join(f"{x + size * dx:.1f},{y + size * dy:.1f}" for dx, dy in corners)
-    return f'<polygon points="{points}" fill="{color}"/>'
-
-
-def text(x, y, content, size=13, color=INK, anchor="start", extra=""):
-    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{color}" text-anchor="{anchor}"{extra}>'
-            f'{content}</text>')
 
 
 def nice_top(value):
@@ -225,11 +207,8 @@ def lines(rows, name, left, top, width, height):
 
 
 def draw(rows, path):
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
-           f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="system-ui, Helvetica, Arial, sans-serif">',
-           "<title>Throughput of ForestColl beside what people run today</title>",
-           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-           text(60, 34, "algbw in GB/s where only bandwidth counts, computed exactly", 18, extra=' font-weight="600"')]
+    out = svg_chart.begin(WIDTH, HEIGHT, "Throughput of ForestColl beside what people run today") + [
+        text(60, 34, "algbw in GB/s where only bandwidth counts, computed exactly", 18, extra=' font-weight="600"')]
     for i, name in enumerate(PAIRS):
         out += bars(rows, name, 60 + i * 335, 88, 285, 260)
     for i, name in enumerate(CLUSTERS):
@@ -239,9 +218,7 @@ def draw(rows, path):
         out.append(marker(shape, x + 6, HEIGHT - 28, color))
         out.append(text(x + 18, HEIGHT - 24, label, 13))
         x += 18 + 7.2 * len(label) + 26
-    out.append("</svg>")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join(out) + "\n")
+    svg_chart.save(out, path)
 
 
 def main():

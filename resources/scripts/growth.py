@@ -19,7 +19,9 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
+import svg_chart  # noqa: E402
 from bench_scale import program_of, rows_of, run  # noqa: E402
+from svg_chart import FAINT, GRID, INK, marker, text  # noqa: E402
 
 FAMILIES = {
     "a100": ("DGX A100 boxes on one switch", "#0072b2", "circle"),
@@ -99,28 +101,6 @@ def save(points, path):
 WIDTH, HEIGHT = 1040, 560
 PANEL_WIDTH, PANEL_HEIGHT = 400, 360
 PANEL_TOP = 84
-INK, FAINT, GRID = "#1f2328", "#57606a", "#d8dee4"
-
-
-def marker(shape, x, y, color):
-    size = 4.5
-    if shape == "circle":
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{color}"/>'
-    if shape == "cross":
-        return (f'<path d="M{x - size:.1f} {y - size:.1f}L{x + size:.1f} {y + size:.1f}'
-                f'M{x - size:.1f} {y + size:.1f}L{x + size:.1f} {y - size:.1f}" stroke="{color}" stroke-width="2.4"/>')
-    corners = {
-        "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
-        "triangle": ((0, -1.2), (1.15, 0.9), (-1.15, 0.9)),
-        "diamond": ((0, -1.35), (1.35, 0), (0, 1.35), (-1.35, 0)),
-    }[shape]
-    points = " ".join(f"{x + size * dx:.1f},{y + size * dy:.1f}" for dx, dy in corners)
-    return f'<polygon points="{points}" fill="{color}"/>'
-
-
-def text(x, y, content, size=13, color=INK, anchor="start", extra=""):
-    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{color}" text-anchor="{anchor}"{extra}>'
-            f'{content}</text>')
 
 
 def decade(value, unit):
@@ -183,11 +163,8 @@ def draw(points, machine, path):
     seconds_ticks = ticks([y for line in spread.values() for ends in line.values() for y in ends],
                           [10.0**e for e in range(-6, 6)])
     memory_ticks = ticks([y for _, line in memory for _, y in line], [4.0**e for e in range(0, 12)])
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
-           f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="system-ui, Helvetica, Arial, sans-serif">',
-           "<title>Optimal allgather: time and memory against the number of GPUs</title>",
-           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-           text(90, 34, "Optimal allgather, generated and verified", 18, extra=' font-weight="600"'),
+    out = svg_chart.begin(WIDTH, HEIGHT, "Optimal allgather: time and memory against the number of GPUs") + [
+        text(90, 34, "Optimal allgather, generated and verified", 18, extra=' font-weight="600"'),
            text(WIDTH - 40, 34, f"{machine}; median, and range, of the runs", 13, FAINT, "end")]
     out += panel(90, "Processor time", seconds, spread, seconds_ticks, "s")
     out += panel(600, "Peak memory of the process", memory, {}, memory_ticks, "MiB")
@@ -199,9 +176,7 @@ def draw(points, machine, path):
         out.append(marker(shape, x + 13, HEIGHT - 28, color))
         out.append(text(x + 33, HEIGHT - 24, name, 13))
         x += 33 + 7.0 * len(name) + 18
-    out.append("</svg>")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join(out) + "\n")
+    svg_chart.save(out, path)
 
 
 def main():
