@@ -104,7 +104,7 @@ private:
   }
 
   [[nodiscard]] bool isDone() {
-    // Even a stream that is told to stop at once makes one schedule.
+    // Even a stream that must stop at once makes one schedule.
     if (m_isDone) {
       return m_hasBest;
     }
