@@ -26,7 +26,7 @@ void describeAllreduceLimit(const forestcoll::Optimum& optimum, Answer& answer) 
     answer.text += ", so reduce-scatter then allgather is optimal here\n";
   } else {
     answer.text += "; this one has " + percent(optimum.algbw, limit.algbw) +
-                   (limit.isExact ? " of what some trees reach\n" : " of that\n");
+                   (limit.isExact ? " of what some trees reach: generate --method forestcoll-overlap\n" : " of that\n");
   }
 }
 

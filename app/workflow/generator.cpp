@@ -9,6 +9,7 @@
 #include "workflow/baseline_methods.hpp"
 #include "workflow/bfb_method.hpp"
 #include "workflow/forestcoll_method.hpp"
+#include "workflow/overlap_method.hpp"
 #include "workflow/sccl_method.hpp"
 #include "workflow/taccl_method.hpp"
 
@@ -18,7 +19,8 @@ namespace {
 std::vector<Generator>& registry() {
   static std::vector<Generator> methods = [] {
     // One line for each method, or for a list of them.
-    std::vector<Generator> all = {forestCollMethod(), bfbMethod(), alltoallMethod(), scclMethod(), tacclMethod()};
+    std::vector<Generator> all = {forestCollMethod(), overlapMethod(), bfbMethod(),
+                                  alltoallMethod(),   scclMethod(),    tacclMethod()};
     std::ranges::move(baselineMethods(), std::back_inserter(all));
     return all;
   }();

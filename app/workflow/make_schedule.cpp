@@ -16,6 +16,9 @@ namespace {
 /// Up to here one max flow per GPU costs less than a second in all.
 constexpr int kMaxFlowGpus = 256;
 
+/// For the linear program that bounds an allreduce by trees.
+constexpr std::chrono::milliseconds kAllreduceBudget(2000);
+
 Error rejected(const std::vector<Finding>& findings) {
   const Finding* fault = firstFault(findings);
   return {ErrorCode::verification,
@@ -150,12 +153,14 @@ Result<std::optional<Rational>> boundOf(const fabric::Fabric& fabric, const AnyS
                                            {.collective = collective,
                                             .root = goal.root(),
                                             .amounts = {goal.amounts().begin(), goal.amounts().end()},
-                                            .allreduceBudget = {}},
+                                            .allreduceBudget = kAllreduceBudget},
                                            progress);
   if (!optimum) {
     return optimum.error();
   }
-  return std::optional(optimum->algbw);
+  // Transfers may reduce and broadcast at the same time, which the halves of a forest do not.
+  return std::optional(optimum->allreduceLimit ? std::max(optimum->algbw, optimum->allreduceLimit->algbw)
+                                               : optimum->algbw);
 }
 
 Result<Judged> requireJudged(const fabric::Fabric& fabric, Made made, const Progress& progress) {

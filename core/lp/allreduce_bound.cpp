@@ -42,6 +42,7 @@ private:
   /// Adds what the exact point violates.
   bool separateExactly(Simplex& simplex, const ExactPoint& point);
   [[nodiscard]] Rational inGigabytes(const WideFraction& value) const;
+  [[nodiscard]] AllreduceShares sharesOf(const ExactPoint& point) const;
   Result<AllreduceBound> conclude(Simplex& simplex, BoundStatus status, std::string reason) const;
 
   const AllreduceOptions& m_options;
@@ -245,6 +246,18 @@ Rational AllreduceSearch::inGigabytes(const WideFraction& value) const {
   return {narrow64(a), narrow64(b)};
 }
 
+AllreduceShares AllreduceSearch::sharesOf(const ExactPoint& point) const {
+  AllreduceShares shares;
+  shares.denominator = checkedMul(point.denominator, m_unit);
+  const auto begin = point.numerators.begin();
+  shares.roots.assign(begin, begin + m_gpuCount);
+  shares.broadcast.assign(begin + m_gpuCount, begin + m_gpuCount + m_arcCount);
+  for (int i = 0; i < m_arcCount; ++i) {
+    shares.reduction.push_back(point.numerators[m_mirrored ? broadcastColumn(m_opposite[i]) : reduceColumn(i)]);
+  }
+  return shares;
+}
+
 Result<AllreduceBound> AllreduceSearch::conclude(Simplex& simplex, BoundStatus status, std::string reason) const {
   AllreduceBound bound;
   // The proof may take a little longer than the budget: without it the time was spent for nothing.
@@ -326,7 +339,7 @@ Result<AllreduceBound> AllreduceSearch::run() {
       for (int gpu = 0; gpu < m_gpuCount; ++gpu) {
         objective += simplex.value(gpu);
       }
-      if (m_options.known && objective <= known * (1 + 1e-7)) {
+      if (!m_options.wantsShares && m_options.known && objective <= known * (1 + 1e-7)) {
         Result<AllreduceBound> bound = conclude(simplex, BoundStatus::upperBound, "equal to the known value");
         if (!bound || bound->knownIsOptimal) {
           return bound;
@@ -344,7 +357,11 @@ Result<AllreduceBound> AllreduceSearch::run() {
           if (!added && proved &&
               checkedMul<Int128>(proved->numerator, point->denominator) ==
                   checkedMul<Int128>(sum, proved->denominator)) {
-            return conclude(simplex, BoundStatus::exact, "optimum of the linear program");
+            Result<AllreduceBound> bound = conclude(simplex, BoundStatus::exact, "optimum of the linear program");
+            if (bound && bound->status == BoundStatus::exact && m_options.wantsShares) {
+              bound->shares = sharesOf(*point);
+            }
+            return bound;
           }
         }
       }
@@ -387,7 +404,7 @@ Result<AllreduceBound> allreduceBound(const fabric::Fabric& fabric, const Allred
                                       const Progress& progress) {
   try {
     AllreduceBound simple = partitionBound(fabric, options);
-    if (simple.knownIsOptimal) {
+    if (simple.knownIsOptimal && !options.wantsShares) {
       return simple;
     }
     auto bound = AllreduceSearch(fabric, options, progress).run();

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/progress.hpp"
 #include "base/rational.hpp"
@@ -18,6 +20,14 @@ enum class BoundStatus {
   notComputed  ///< too large, or stopped by the budget before any useful bound
 };
 
+/// A solution of the program, as whole numbers over one denominator, in GB/s.
+struct AllreduceShares {
+  std::int64_t denominator = 1;
+  std::vector<std::int64_t> roots;      ///< x by rank
+  std::vector<std::int64_t> broadcast;  ///< by arc of the fabric: for the out-trees
+  std::vector<std::int64_t> reduction;  ///< by arc of the fabric: for the in-trees
+};
+
 struct AllreduceBound {
   BoundStatus status = BoundStatus::notComputed;
   Rational algbw = {};  ///< X = M / T in GB/s; 0 when notComputed
@@ -25,12 +35,15 @@ struct AllreduceBound {
   bool knownIsOptimal = false;
   int cuts = 0;             ///< cut constraints that the proof used
   std::string reason = {};  ///< for a person
+  std::optional<AllreduceShares> shares = {};  ///< where wantsShares and the status is exact
 };
 
 struct AllreduceOptions {
   /// An allreduce algbw known to be reached (reduce-scatter then allgather); meeting it ends the search at once.
   std::optional<Rational> known = {};
   std::chrono::milliseconds budget = std::chrono::milliseconds(5000);
+  /// The solution itself as well; `known` then ends nothing early.
+  bool wantsShares = false;
 };
 
 /// The allreduce linear program of App. B.7 on the fabric itself: x_v per GPU, and for every arc a share for the

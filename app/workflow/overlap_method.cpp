@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/overlap_method.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "forestcoll/overlapped_allreduce.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                      const Progress& progress) {
+  if (!demand.amounts.empty()) {
+    return optionError("amounts", "allreduce has no amounts per rank", "leave --amounts out");
+  }
+  forestcoll::Request request{.collective = demand.collective};
+  request.allreduceBudget = std::chrono::seconds(values.integer("seconds").value_or(0));
+  auto made = forestcoll::overlapAllreduce(fabric, request, progress);
+  if (!made) {
+    return made.error();
+  }
+  return Made{.schedule = std::move(made->schedule), .seconds = std::move(made->seconds)};
+}
+
+}  // namespace
+
+Generator overlapMethod() {
+  constexpr int kDefaultSeconds = 20;
+  constexpr int kMaxSeconds = 86'400;
+  return {.id = "forestcoll-overlap",
+          .title = "ForestColl, overlapped allreduce",
+          .description =
+              "Reduces and broadcasts at the same time, over roots of unequal shares: faster than "
+              "reduce-scatter then allgather where GPUs have unequal bandwidth",
+          .collectives = {Collective::allreduce},
+          .options = {{.name = "seconds",
+                       .title = "Seconds",
+                       .help = "How long the linear program may take",
+                       .kind = OptionKind::integer,
+                       .defaultText = std::to_string(kDefaultSeconds),
+                       .min = 1,
+                       .max = kMaxSeconds,
+                       .placeholder = "S"}},
+          .form = ScheduleForm::steps,
+          .generate = generate};
+}
+
+}  // namespace coppice::workflow

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "workflow/generator.hpp"
+
+namespace coppice::workflow {
+
+/// The allreduce of the linear program of App. B.7.
+[[nodiscard]] Generator overlapMethod();
+
+}  // namespace coppice::workflow
