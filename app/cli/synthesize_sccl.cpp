@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "io/collective_csv.hpp"
+#include "io/collective_file.hpp"
 #include "judged_text.hpp"
 #include "synth/sccl.hpp"
 #include "synthesize.hpp"
@@ -99,7 +99,7 @@ void Sccl::addOptions(CLI::App& sub) {
   add(sub.add_flag("--one-bandwidth", m_options.isOneBandwidth, "Count every link as one unit"));
   add(sub.add_flag("--direct", m_options.isDirect,
                    "allreduce: only in one piece, not as reduce_scatter and allgather"));
-  add(sub.add_option("--table", m_options.table, "A custom collective: CSV file with rows chunk,from,to"));
+  add(sub.add_option("--table", m_options.table, "A custom collective: CSV or JSON table of shards, all of one share"));
 }
 
 std::optional<Error> Sccl::checkOptions() const {
@@ -149,7 +149,7 @@ Result<Sccl::Task> Sccl::readTask(const SynthesisQuestion& question, const Progr
     if (!text) {
       return text.error();
     }
-    auto goal = io::readCollectiveCsv(*text, m_options.table, loaded->fabric);
+    auto goal = io::readCollectiveTable(*text, m_options.table, loaded->fabric);
     if (!goal) {
       return goal.error();
     }
@@ -171,8 +171,8 @@ Result<Sccl::Task> Sccl::readTask(const SynthesisQuestion& question, const Progr
 
 Result<Report> Sccl::run(const SynthesisQuestion& question, bool json, const Progress& progress) {
   if (question.fabric.source.empty()) {
-    return Error{ErrorCode::badUsage, "The method sccl needs a fabric", "name a fabric file or a preset",
-                 {.element = "fabric"}};
+    return Error{
+        ErrorCode::badUsage, "The method sccl needs a fabric", "name a fabric file or a preset", {.element = "fabric"}};
   }
   const auto task = readTask(question, progress);
   if (!task) {

@@ -93,7 +93,21 @@ protected:
     m_shards.push_back(std::move(shard));
   }
 
-  [[nodiscard]] Result<CollectiveTable> finish() const {
+  /// No share in any shard: all are equal.
+  void addShareless() { ++m_shareless; }
+
+  [[nodiscard]] Result<CollectiveTable> finish() {
+    if (m_shareless != 0 && m_shareless != m_shards.size()) {
+      return Error{ErrorCode::badInput,
+                   countOf(m_shareless, "shard") + " of " + std::to_string(m_shards.size()) + " state no share",
+                   "state the share of every shard, or of none where all are equal",
+                   {.file = m_fileName}};
+    }
+    if (m_shareless != 0) {
+      for (CustomShard& shard : m_shards) {
+        shard.share = Rational(1, static_cast<std::int64_t>(m_shards.size()));
+      }
+    }
     auto table = CollectiveTable::custom(m_fabric.gpuCount(), m_shards);
     if (!table) {
       Error error = table.error();
@@ -112,6 +126,7 @@ protected:
   const fabric::Fabric& m_fabric;
   std::string m_element;
   std::vector<CustomShard> m_shards;
+  std::size_t m_shareless = 0;
 };
 
 class JsonTable : TableReader {
@@ -154,11 +169,14 @@ private:
       }
     }
     CustomShard shard;
-    const JsonValue& part = need(row, "share");
-    if (part.kind != JsonValue::Kind::string && part.kind != JsonValue::Kind::number) {
-      refuse(part.offset, "the share is neither a number nor a string", "write it like \"1/4\"");
+    if (const JsonValue* part = row.find("share")) {
+      if (part->kind != JsonValue::Kind::string && part->kind != JsonValue::Kind::number) {
+        refuse(part->offset, "the share is neither a number nor a string", "write it like \"1/4\"");
+      }
+      shard.share = share(part->text, part->offset);
+    } else {
+      addShareless();
     }
-    shard.share = share(part.text, part.offset);
     shard.sources = ranks(need(row, "sources"));
     shard.destinations = ranks(need(row, "destinations"));
     if (const JsonValue* combines = row.find("combines")) {
@@ -273,7 +291,7 @@ private:
       }
       m_place[column] = static_cast<int>(&field - fields.data());
     }
-    for (const Column column : {kShare, kSources, kDestinations}) {
+    for (const Column column : {kSources, kDestinations}) {
       if (m_place[column] < 0) {
         refuse(offset, "the column " + inQuotes(kNames[column]) + " is missing", "add it to the header row");
       }
@@ -288,7 +306,11 @@ private:
     }
     const auto field = [&](Column column) { return fields[m_place[column]]; };
     CustomShard shard;
-    shard.share = share(field(kShare).text, field(kShare).offset);
+    if (m_place[kShare] >= 0) {
+      shard.share = share(field(kShare).text, field(kShare).offset);
+    } else {
+      addShareless();
+    }
     shard.sources = ranks(field(kSources));
     shard.destinations = ranks(field(kDestinations));
     shard.combines = m_place[kCombines] >= 0 && flag(field(kCombines));

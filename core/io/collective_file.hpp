@@ -18,7 +18,7 @@
 ///      "shards": [{"share": "1/4", "sources": [0], "destinations": ["b0g1", 2], "combines": false},
 ///                 {"share": "3/4", "sources": "all", "destinations": [3], "combines": true}]}
 ///
-/// CSV, with comma, semicolon or tab: a header row with these four names in any order, then one shard a row. Ranks are
+/// CSV, with comma, semicolon or tab: a header row with these names in any order, then one shard a row. Ranks are
 /// separated by blanks; lines that begin with # are passed over:
 ///
 ///     share,sources,destinations,combines
@@ -27,7 +27,7 @@
 ///
 /// A rank is a whole number, the id of a GPU, or in CSV a range such as 0-3; `all` is every rank. combines is true or
 /// false, also yes, no, 1 or 0 in CSV; where it is left out it is false. share is a fraction of the M bytes of the
-/// collective.
+/// collective; where no shard states one, all are equal.
 namespace coppice::io {
 
 inline constexpr std::size_t kMaxCollectiveShards = 1'000'000;

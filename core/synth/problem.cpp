@@ -135,6 +135,11 @@ Result<Problem> problemOf(Topology topology, const CollectiveTable& goal) {
       return Error{ErrorCode::badUsage, "A table with rows that are reduced cannot be synthesized",
                    "leave the reduced rows out, or use reduce, reduce_scatter or allreduce"};
     }
+    if (goal.share(shard) != goal.share(0)) {
+      return Error{ErrorCode::badUsage,
+                   "Shard " + std::to_string(shard) + " of the table has another share than shard 0",
+                   "cut the shards into equal ones"};
+    }
     const auto from = isDual ? goal.destinations(shard) : goal.sources(shard);
     const auto to = isDual ? goal.sources(shard) : goal.destinations(shard);
     problem.classes.push_back({flags(problem.topology.nodes, from), flags(problem.topology.nodes, to)});

@@ -60,7 +60,7 @@ struct Steps {
 
 /// The problem of a collective whose chunks are not combined, or, for reduce and reduce_scatter, of the dual collective
 /// on the transposed fabric (broadcast, allgather): invert() turns its solution round. Errors: badUsage (allreduce,
-/// a missing root), infeasible (a destination that no source reaches).
+/// a missing root, shards of unequal shares), infeasible (a destination that no source reaches).
 Result<Problem> problemOf(Topology topology, const schedule::CollectiveTable& goal);
 
 /// The collective that is solved in place of one that combines; others are their own.

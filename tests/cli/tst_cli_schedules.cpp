@@ -1,35 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <QFile>
 #include <QJsonArray>
-#include <QJsonDocument>
 #include <QJsonObject>
-#include <QProcess>
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "support/cli_runner.hpp"
+
 /// Baselines and step schedules through the built coppice-cli.
+using namespace coppice::test;
+
 namespace {
-
-struct Outcome {
-  int code = -1;  ///< -1: it did not exit by itself
-  QByteArray out;
-  QByteArray err;
-
-  [[nodiscard]] QJsonObject json() const { return QJsonDocument::fromJson(out).object(); }
-};
-
-Outcome run(const QStringList& arguments) {
-  constexpr int kTimeoutMilliseconds = 120'000;
-  QProcess process;
-  process.start(QStringLiteral(COPPICE_CLI), arguments);
-  process.closeWriteChannel();
-  Outcome outcome;
-  if (process.waitForFinished(kTimeoutMilliseconds) && process.exitStatus() == QProcess::NormalExit) {
-    outcome.code = process.exitCode();
-  }
-  outcome.out = process.readAllStandardOutput();
-  outcome.err = process.readAllStandardError();
-  return outcome;
-}
 
 bool isRootedName(const QString& collective) {
   return collective == "broadcast" || collective == "reduce" || collective == "gather" || collective == "scatter";

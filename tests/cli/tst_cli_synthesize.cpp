@@ -1,36 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QFile>
 #include <QJsonArray>
-#include <QJsonDocument>
 #include <QJsonObject>
-#include <QProcess>
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "support/cli_runner.hpp"
+
 /// synthesize through the built coppice-cli.
+using namespace coppice::test;
+
 namespace {
-
-struct Outcome {
-  int code = -1;  ///< -1: it did not exit by itself
-  QByteArray out;
-  QByteArray err;
-
-  [[nodiscard]] QJsonObject json() const { return QJsonDocument::fromJson(out).object(); }
-};
-
-Outcome run(const QStringList& arguments) {
-  constexpr int kTimeoutMilliseconds = 120'000;
-  QProcess process;
-  process.start(QStringLiteral(COPPICE_CLI), arguments);
-  process.closeWriteChannel();
-  Outcome outcome;
-  if (process.waitForFinished(kTimeoutMilliseconds) && process.exitStatus() == QProcess::NormalExit) {
-    outcome.code = process.exitCode();
-  }
-  outcome.out = process.readAllStandardOutput();
-  outcome.err = process.readAllStandardError();
-  return outcome;
-}
 
 QStringList asked(const QString& words) {
   return QStringList{"synthesize"} + words.split(' ');
@@ -106,7 +86,7 @@ void TestCliSynthesize::customTable() {
   const QTemporaryDir folder;
   QFile table(folder.filePath("table.csv"));
   QVERIFY(table.open(QIODevice::WriteOnly));
-  table.write("chunk,from,to\n# two swap\na,0,2\nb,2,0\nc,0 1,3\n");
+  table.write("sources,destinations\n# two swap\n0,2\n2,0\n0 1,3\n");
   table.close();
   const QString question = "preset:ring,gpus=4 --chunks 3 --rounds 2 --json --table " + table.fileName();
   const Outcome sat = run(asked(question + " --steps 2"));
@@ -114,11 +94,11 @@ void TestCliSynthesize::customTable() {
   QCOMPARE(sat.json()["collective"].toString(), QString("custom"));
   QCOMPARE(run(asked(question + " --steps 1")).json()["status"].toString(), QString("unsat"));
   QVERIFY(table.open(QIODevice::WriteOnly));
-  table.write("a,0,2\na,2,9\n");
+  table.write("sources,destinations\n0,2\n2,9\n");
   table.close();
   const Outcome bad = run(asked(question + " --steps 2"));
   QCOMPARE(bad.code, 2);
-  QVERIFY2(bad.err.contains("table.csv:2"), bad.err);
+  QVERIFY2(bad.err.contains("table.csv:3"), bad.err);
 }
 
 void TestCliSynthesize::generates() {

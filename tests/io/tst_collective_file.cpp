@@ -42,6 +42,8 @@ class TestCollectiveFile : public QObject {
 private slots:
   void tables_data();
   void tables();
+  void equalShares_data();
+  void equalShares();
   void faults_data();
   void faults();
   void differences();
@@ -78,6 +80,24 @@ void TestCollectiveFile::tables() {
   QVERIFY(table->collective() == Collective::custom);
 }
 
+void TestCollectiveFile::equalShares_data() {
+  QTest::addColumn<QByteArray>("text");
+  QTest::newRow("csv") << QByteArray("sources,destinations\n0,1\n1,2\n2,3 0\n");
+  QTest::newRow("json") << QByteArray(
+      "{\"format\": \"coppice-collective\", \"version\": 1, \"shards\": ["
+      "{\"sources\": [0], \"destinations\": [1]}, {\"sources\": [1], \"destinations\": [2]}, "
+      "{\"sources\": [2], \"destinations\": [3, 0]}]}");
+}
+
+void TestCollectiveFile::equalShares() {
+  QFETCH(QByteArray, text);
+  const auto table = io::readCollectiveTable(text.toStdString(), "t", ring());
+  QVERIFY2(table.hasValue(), table ? "" : describe(table.error()).c_str());
+  const std::vector<CustomShard> expected{
+      {Rational(1, 3), {0}, {1}, false}, {Rational(1, 3), {1}, {2}, false}, {Rational(1, 3), {2}, {0, 3}, false}};
+  QVERIFY(shardsOf(*table) == expected);
+}
+
 void TestCollectiveFile::faults_data() {
   QTest::addColumn<QByteArray>("text");
   QTest::addColumn<int>("line");
@@ -92,6 +112,7 @@ void TestCollectiveFile::faults_data() {
   QTest::newRow("unknown column") << QByteArray("share,sources,sinks\n") << 1 << 15 << "\"sinks\" is not a column";
   QTest::newRow("column twice") << QByteArray("share,sources,share\n") << 1 << 15 << "twice";
   QTest::newRow("column missing") << QByteArray("share,sources\n") << 1 << 1 << "destinations";
+  QTest::newRow("sources missing") << QByteArray("destinations\n1\n") << 1 << 1 << "sources";
   csv("no row", "", 0, 0, "no shard");
   csv("too few fields", "1,0\n", 2, 1, "2 fields");
   csv("too many fields", "1,0,1,2\n", 2, 1, "4 fields");
@@ -122,7 +143,9 @@ void TestCollectiveFile::faults_data() {
   json("shards are no array", "3", 3, 13, "not an array");
   json("no shard", "[]", 0, 0, "no shard");
   json("shard is no object", "[\n7]", 4, 3, "not an object");
-  json("share missing", "[\n{\"sources\": [0], \"destinations\": [1]}]", 4, 2, "\"share\"");
+  json("share missing in one of two",
+       "[\n{\"sources\": [0], \"destinations\": [1]}, {\"share\": 1, \"sources\": [0], \"destinations\": [1]}]", 0, 0,
+       "1 shard of 2");
   json("unknown key", "[\n{\"size\": 3}]", 4, 12, "\"size\"");
   json("share is true", "[\n{\"share\": true, \"sources\": [0], \"destinations\": [1]}]", 4, 15, "neither a number");
   json("rank with a fraction", "[\n{\"share\": 1, \"sources\": [0.5], \"destinations\": [1]}]", 4, 30, "0.5");
