@@ -17,6 +17,12 @@ struct Texts {
   Q_DECLARE_TR_FUNCTIONS(CutLens)
 };
 
+/// What counts for the set runs into it, not out of it.
+bool isIntoSet(Collective collective) {
+  return collective == Collective::reduceScatter || collective == Collective::reduce ||
+         collective == Collective::scatter;
+}
+
 bool isGpu(const Node& node) {
   return node.kind() == fabric::NodeKind::gpu;
 }
@@ -79,16 +85,25 @@ std::optional<CutLens> lensOf(const Model& model, const std::set<NodeId>& set, c
         }
       }
     }
-    const bool isReduction =
-        question.collective == Collective::reduceScatter || question.collective == Collective::reduce;
-    const bool isRooted = question.collective == Collective::broadcast || question.collective == Collective::reduce;
+    if (question.collective == Collective::alltoall) {
+      return std::nullopt;  // one cut alone says little: routes of all pairs share the links
+    }
+    const bool isReduction = isIntoSet(question.collective);
+    const bool isFromOne = question.collective == Collective::broadcast || question.collective == Collective::reduce;
+    const bool hasRoot = set.contains(root);
     lens.out.bandwidth = isReduction ? entering : leaving;
     lens.in.bandwidth = isReduction ? leaving : entering;
-    lens.out.demand = isRooted ? (set.contains(root) ? 1 : 0) : lens.out.gpus;
-    lens.in.demand = isRooted ? 1 - lens.out.demand : lens.in.gpus;
+    if (movesShards(question.collective)) {
+      // The root's own shard stays, and so do those that are on its side.
+      lens.out.demand = hasRoot ? 0 : lens.out.gpus;
+      lens.in.demand = hasRoot ? lens.in.gpus : 0;
+    } else {
+      lens.out.demand = isFromOne ? (hasRoot ? 1 : 0) : lens.out.gpus;
+      lens.in.demand = isFromOne ? 1 - lens.out.demand : lens.in.gpus;
+    }
     for (LensSide* side : {&lens.out, &lens.in}) {
       if (side->demand > 0) {
-        side->algbw = Rational(isRooted ? 1 : gpus) * side->bandwidth / Rational(side->demand);
+        side->algbw = Rational(isFromOne ? 1 : gpus) * side->bandwidth / Rational(side->demand);
       }
     }
     return lens;
@@ -98,7 +113,10 @@ std::optional<CutLens> lensOf(const Model& model, const std::set<NodeId>& set, c
 }
 
 QString lensText(const CutLens& lens, Collective collective) {
-  const bool isReduction = collective == Collective::reduceScatter || collective == Collective::reduce;
+  if (collective == Collective::scatter) {
+    return line(Texts::tr("In:"), lens.out) + u'\n' + line(Texts::tr("Out:"), lens.in);
+  }
+  const bool isReduction = isIntoSet(collective);
   return line(isReduction ? Texts::tr("Sums in:") : Texts::tr("Out:"), lens.out) + u'\n' +
          line(isReduction ? Texts::tr("Sums out:") : Texts::tr("In:"), lens.in) +
          (collective == Collective::allreduce ? u'\n' + Texts::tr("of the AllGather half") : QString());

@@ -25,7 +25,7 @@ struct CutLens {
   LensSide in;   ///< the data of the others must get in
 };
 
-/// The cut ratio of a set of nodes, whatever it is. nullopt where it is no cut (one side has no GPU), or where a number
+/// The cut ratio of a set of nodes, whatever it is. nullopt where it is no cut (one side has no GPU), for an all-to-all, whose routes may cross it often, or where a number
 /// cannot be read or leaves the exact range. Looks only at links of the set.
 [[nodiscard]] std::optional<CutLens> lensOf(const Model& model, const std::set<NodeId>& set, const Question& question);
 /// Two lines for a person: "out: 8 GPUs through 200 GB/s → at most 800 GB/s".

@@ -58,6 +58,10 @@ template <typename Work>
 Ranking rank(const BoundSolver& solver, const Snapshot& snapshot, const Question& question, Work&& work) {
   Ranking ranking = rankingOf(snapshot, question);
   try {
+    if (!isFollowed(question.collective)) {
+      ranking.why = notFollowedText(question.collective);
+      return ranking;
+    }
     std::optional<live::LiveBound> live = solver.stateOf(snapshot.factRevision, question);
     if (!live) {
       ranking.isAnswered = false;

@@ -46,6 +46,10 @@ UpgradeBars upgradeBars(const BoundSolver& solver, const Snapshot& snapshot, con
   result.factRevision = snapshot.factRevision;
   result.cut = cut;
   try {
+    if (!isFollowed(question.collective)) {
+      result.why = notFollowedText(question.collective);
+      return result;
+    }
     std::optional<live::LiveBound> live = solver.stateOf(snapshot.factRevision, question);
     if (!live) {
       result.isAnswered = false;

@@ -22,6 +22,9 @@ struct Texts {
 };
 
 Outcome explore(const BoundSolver& solver, const Snapshot& snapshot, std::stop_token stop, WhatIf& result) {
+  if (!isFollowed(result.question.collective)) {
+    return Error{ErrorCode::badUsage, notFollowedText(result.question.collective).toStdString()};
+  }
   std::optional<live::LiveBound> live = solver.stateOf(snapshot.factRevision, result.question);
   if (!live) {
     result.isAnswered = false;

@@ -14,6 +14,8 @@
 #include "designer/document/error_text.hpp"
 #include "fabric/validation.hpp"
 #include "forestcoll/tied_cuts.hpp"
+#include "lp/allreduce_bound.hpp"
+#include "workflow/alltoall_method.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -32,9 +34,23 @@ QString exact(const Rational& value) {
   return value.isInteger() ? QString() : QString::fromStdString(value.toString());
 }
 
+/// An all-to-all that is not solved exactly by then is shown as an interval.
+constexpr std::chrono::milliseconds kExchangeBudget(3000);
+/// For the linear program that tells whether an allreduce in two halves is optimal.
+constexpr std::chrono::milliseconds kAllreduceBudget(300);
+
 /// Why there is no answer, and what to do.
 QString reason(const std::string& message, const std::string& fix) {
   return sentence({ErrorCode::internal, message, fix});
+}
+
+fabric::BoxTree boxesOf(const fabric::EditedFabric::Indexed& fabric) {
+  std::vector<std::string_view> boxOfNode;
+  boxOfNode.reserve(fabric.nodes.size());
+  for (const auto* node : fabric.nodes) {
+    boxOfNode.emplace_back(node->facts.box);
+  }
+  return fabric::BoxTree(boxOfNode);
 }
 
 }  // namespace
@@ -73,10 +89,19 @@ int Bound::warnings() const {
                                         [](const Finding& finding) { return finding.severity == Severity::warning; }));
 }
 
+bool isFollowed(Collective collective) {
+  return std::find(kForestCollectives.begin(), kForestCollectives.end(), collective) != kForestCollectives.end();
+}
+
+QString notFollowedText(Collective collective) {
+  return Texts::tr("Not available for %1. Choose another collective in the tool bar, such as AllGather.")
+      .arg(collectiveName(collective));
+}
+
 QString Bound::headline() const {
   QString text = collectiveName(question.collective);
   if (algbw) {
-    text += u' ' + gigabytes(*algbw);
+    text += (reached ? Texts::tr(" at most ") : u" "_s) + gigabytes(*algbw);
     if (const QString fraction = exact(*algbw); !fraction.isEmpty()) {
       text += u" = "_s + fraction;
     }
@@ -173,7 +198,7 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
   request.collective = question.collective;
   request.allreduceBudget = std::chrono::milliseconds(0);
   fabric::Key root = 0;
-  if (question.collective == Collective::broadcast || question.collective == Collective::reduce) {
+  if (isRooted(question.collective)) {
     const std::vector<fabric::Key>& gpus = m_fabric.gpus();
     const auto chosen = std::find(gpus.begin(), gpus.end(), question.root.value);
     request.root = chosen == gpus.end() ? 0 : static_cast<int>(chosen - gpus.begin());
@@ -181,6 +206,10 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
   }
   Progress progress;
   progress.stop = std::move(stop);
+  if (!isFollowed(question.collective)) {
+    solveAfresh(request, progress, bound);
+    return;
+  }
   const Result<live::Answer> answer = m_follower.answer(m_fabric, request, root, progress);
   if (!answer) {
     bound.why = reason(answer.error().message, answer.error().fix);
@@ -212,17 +241,72 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
     }
   }
   addCuts(request, *answer, progress, bound);
+  if (question.collective == Collective::allreduce) {
+    addOverlapNote(progress, bound);
+  }
+}
+
+void BoundSolver::addOverlapNote(const Progress& progress, Bound& bound) const {
+  const auto fabric = fabric::Fabric::build(m_fabric.description());
+  const auto limit = fabric ? lp::allreduceBound(*fabric, {bound.algbw, kAllreduceBudget}, progress) : fabric.error();
+  if (limit && limit->status == lp::BoundStatus::exact && limit->algbw > *bound.algbw) {
+    bound.overlapped = limit->algbw;
+    bound.note += (bound.note.isEmpty() ? QString() : u" "_s) +
+                  Texts::tr(
+                      "Trees that reduce and broadcast at the same time reach %1: generate with the method "
+                      "ForestColl, overlapped allreduce.")
+                      .arg(gigabytes(limit->algbw));
+  }
+}
+
+void BoundSolver::solveAfresh(const forestcoll::Request& request, const Progress& progress, Bound& bound) const {
+  const auto fabric = fabric::Fabric::build(m_fabric.description());
+  if (!fabric) {
+    bound.gpuCount = 0;
+    inspect(bound);
+    if (bound.why.isEmpty()) {
+      bound.why = reason(fabric.error().message, fabric.error().fix);
+    }
+    return;
+  }
+  const fabric::EditedFabric::Indexed indexed = m_fabric.indexed();
+  if (request.collective == Collective::alltoall) {
+    const auto optimum = workflow::verifiedAlltoall(*fabric, {.budget = kExchangeBudget}, progress);
+    if (!optimum) {
+      bound.why = reason(optimum.error().message, optimum.error().fix);
+      return;
+    }
+    bound.algbw = optimum->upper * Rational(optimum->gpuCount);
+    if (!optimum->isExact()) {
+      bound.reached = optimum->lower * Rational(optimum->gpuCount);
+    }
+    bound.cuts = {exchangeView(indexed, fabric->arcs(), optimum->lengths, optimum->upper)};
+    bound.cutCount = 1;
+    return;
+  }
+  const auto optimum = forestcoll::optimum(*fabric, request, progress);
+  if (!optimum) {
+    bound.why = reason(optimum.error().message, optimum.error().fix);
+    return;
+  }
+  bound.algbw = optimum->algbw;
+  bound.note = QString::fromStdString(optimum->note);
+  const auto tied = forestcoll::tiedCuts(*fabric, request, optimum->bottlenecks.front(), progress);
+  const fabric::BoxTree boxes = boxesOf(indexed);
+  const CutViews views(indexed, boxes,
+                       request.collective == Collective::scatter ? CutTraffic::shardsIn : CutTraffic::shardsOut);
+  const std::vector<schedule::Cut>& cuts = tied ? tied->cuts : optimum->bottlenecks;
+  bound.cutCount = tied ? tied->count : static_cast<std::int64_t>(cuts.size());
+  bound.isCutCountExact = tied && tied->isExact;
+  for (const schedule::Cut& cut : cuts) {
+    bound.cuts.push_back(views.of(cut));
+  }
 }
 
 void BoundSolver::addCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress,
                           Bound& bound) {
   const fabric::EditedFabric::Indexed fabric = m_fabric.indexed();
-  std::vector<std::string_view> boxOfNode;
-  boxOfNode.reserve(fabric.nodes.size());
-  for (const auto* node : fabric.nodes) {
-    boxOfNode.emplace_back(node->facts.box);
-  }
-  const fabric::BoxTree boxes(boxOfNode);
+  const fabric::BoxTree boxes = boxesOf(fabric);
   const auto indexOf = [&](fabric::Key key) {
     const auto place = std::lower_bound(fabric.keys.begin(), fabric.keys.end(), key);
     return static_cast<fabric::NodeIndex>(place - fabric.keys.begin());
@@ -236,7 +320,7 @@ void BoundSolver::addCuts(const forestcoll::Request& request, const live::Answer
     node = indexOf(m_follower.keyOf(node));
   }
   std::sort(known.nodes.begin(), known.nodes.end());
-  const CutViews views(fabric, boxes, answer.isReduction);
+  const CutViews views(fabric, boxes, answer.isReduction ? CutTraffic::sumsIn : CutTraffic::shardsOut);
   const Result<forestcoll::TiedCuts> tied = forestcoll::tiedCuts(shape, request, known, progress);
   if (!tied) {
     // The bound stands without them.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QString>
+#include <array>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,7 +23,7 @@ namespace coppice::designer {
 /// What is asked of a fabric.
 struct Question {
   Collective collective = Collective::allgather;
-  NodeId root = {};  ///< broadcast and reduce; invalid = the first GPU
+  NodeId root = {};  ///< where isRooted(collective); invalid = the first GPU
 
   friend bool operator==(const Question&, const Question&) = default;
 };
@@ -35,18 +36,33 @@ struct Bound {
   std::vector<ElementId> culprits;  ///< as findings; invalid = the fabric as a whole
   int gpuCount = 0;
   std::optional<Rational> algbw;  ///< GB/s; absent where there is no answer
-  std::vector<CutView> cuts;      ///< the first of the tied cuts, in the order of forestcoll::TiedCuts
-  std::int64_t cutCount = 0;      ///< of all tied cuts
-  bool isCutCountExact = true;    ///< false: there are at least cutCount
-  QString why;                    ///< why there is no answer, and what to do
-  QString note;                   ///< forestcoll::Optimum::note, where switches that only forward are the limit
+  /// All-to-all where it is less than algbw: the GB/s that known routes reach. The optimum is between the two.
+  std::optional<Rational> reached;
+  /// AllReduce where it is more than algbw, which is that of reduce-scatter then allgather: the GB/s of trees that
+  /// reduce and broadcast at the same time.
+  std::optional<Rational> overlapped;
+  std::vector<CutView> cuts;    ///< the first of the tied cuts, in the order of forestcoll::TiedCuts
+  std::int64_t cutCount = 0;    ///< of all tied cuts
+  bool isCutCountExact = true;  ///< false: there are at least cutCount
+  QString why;                  ///< why there is no answer, and what to do
+  QString note;                 ///< forestcoll::Optimum::note, where switches that only forward are the limit
   double seconds = 0;
 
   [[nodiscard]] int errors() const;
   [[nodiscard]] int warnings() const;
-  /// "AllGather 346.67 GB/s = 1040/3"; without the fraction where it is whole.
+  /// "AllGather 346.67 GB/s = 1040/3"; without the fraction where it is whole. "AllToAll at most 12.5 GB/s = 25/2".
   [[nodiscard]] QString headline() const;
 };
+
+/// The collectives that a question can be about, as lists offer them.
+inline constexpr std::array kBoundCollectives{Collective::allgather, Collective::reduceScatter, Collective::allreduce,
+                                              Collective::broadcast, Collective::reduce,        Collective::gather,
+                                              Collective::scatter,   Collective::alltoall};
+/// Whether the bound is followed from edit to edit (core/live), which prices, failures and curves need. The others are
+/// computed from nothing each time.
+[[nodiscard]] bool isFollowed(Collective collective);
+/// Why there are no prices, failures and curves for a collective that is not followed.
+[[nodiscard]] QString notFollowedText(Collective collective);
 
 /// "AllGather", "Reduce-scatter" …, as the strip and the menus write them.
 [[nodiscard]] QString collectiveName(Collective collective);
@@ -73,6 +89,8 @@ private:
   void takeChanges();
   void inspect(Bound& bound) const;
   void solve(const Question& question, std::stop_token stop, Bound& bound);
+  void solveAfresh(const forestcoll::Request& request, const Progress& progress, Bound& bound) const;
+  void addOverlapNote(const Progress& progress, Bound& bound) const;
   void addCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress, Bound& bound);
 
   // What has come since the last answer.

@@ -3,7 +3,9 @@
 
 #include <QCoreApplication>
 #include <QStringList>
+#include <set>
 
+#include "base/checked.hpp"
 #include "base/units.hpp"
 #include "designer/document/counted.hpp"
 
@@ -33,10 +35,63 @@ QString joined(const QStringList& names, qsizetype count) {
   return names.mid(0, kShown).join(u", "_s) + Texts::tr(" and %1 more").arg(count - kShown);
 }
 
+/// The parts whose nodes reach each other over links without a length, those with GPUs alone. Empty where there are
+/// many, or one.
+std::vector<std::vector<NodeId>> areasOf(const fabric::EditedFabric::Indexed& fabric, std::span<const fabric::Arc> arcs,
+                                         const schedule::ExchangeLengths& lengths) {
+  using Neighbours = std::vector<std::vector<fabric::NodeIndex>>;
+  constexpr std::size_t kMostAreas = 16;
+  const std::size_t nodes = fabric.nodes.size();
+  Neighbours after(nodes);
+  Neighbours before(nodes);
+  for (std::size_t at = 0; at < arcs.size(); ++at) {
+    if (lengths[at] == 0) {
+      after[arcs[at].tail].push_back(arcs[at].head);
+      before[arcs[at].head].push_back(arcs[at].tail);
+    }
+  }
+  const auto reached = [&](fabric::NodeIndex from, const Neighbours& next) {
+    std::vector<bool> seen(nodes);
+    seen[from] = true;
+    std::vector<fabric::NodeIndex> open{from};
+    while (!open.empty()) {
+      const fabric::NodeIndex node = open.back();
+      open.pop_back();
+      for (const fabric::NodeIndex to : next[node]) {
+        if (!seen[to]) {
+          seen[to] = true;
+          open.push_back(to);
+        }
+      }
+    }
+    return seen;
+  };
+  std::vector<std::vector<NodeId>> areas;
+  std::vector<bool> isDone(nodes);
+  for (const fabric::NodeIndex gpu : fabric.gpus) {
+    if (isDone[gpu]) {
+      continue;
+    }
+    if (areas.size() == kMostAreas) {
+      return {};
+    }
+    const std::vector<bool> follows = reached(gpu, after);
+    const std::vector<bool> precedes = reached(gpu, before);
+    std::vector<NodeId>& area = areas.emplace_back();
+    for (std::size_t node = 0; node < nodes; ++node) {
+      if (follows[node] && precedes[node]) {
+        isDone[node] = true;
+        area.push_back(NodeId{fabric.keys[node]});
+      }
+    }
+  }
+  return areas.size() > 1 ? areas : std::vector<std::vector<NodeId>>();
+}
+
 }  // namespace
 
-CutViews::CutViews(const fabric::EditedFabric::Indexed& fabric, const fabric::BoxTree& boxes, bool isReduction)
-    : m_fabric(fabric), m_boxes(boxes), m_isReduction(isReduction), m_gpusIn(boxes.boxCount(), 0) {
+CutViews::CutViews(const fabric::EditedFabric::Indexed& fabric, const fabric::BoxTree& boxes, CutTraffic traffic)
+    : m_fabric(fabric), m_boxes(boxes), m_traffic(traffic), m_gpusIn(boxes.boxCount(), 0) {
   for (const fabric::NodeIndex gpu : fabric.gpus) {
     for (const int box : boxes.around(gpu)) {
       ++m_gpusIn[box];
@@ -102,9 +157,10 @@ CutView CutViews::of(const schedule::Cut& cut) const {
   view.demand = cut.demand;
   view.exitBandwidth = cut.exitBandwidth;
 
-  // Reductions run against the direction of allgather: what counts for them enters S.
+  // Reductions and scatters run against the direction of allgather and gather: what counts for them enters S.
+  const bool isInto = m_traffic != CutTraffic::shardsOut;
   for (const fabric::Arc& arc : m_fabric.arcs) {
-    if (isIn[arc.tail] != isIn[arc.head] && isIn[arc.head] == m_isReduction) {
+    if (isIn[arc.tail] != isIn[arc.head] && isIn[arc.head] == isInto) {
       view.crossings.push_back(
           {NodeId{m_fabric.keys[arc.tail]}, NodeId{m_fabric.keys[arc.head]}, arc.bandwidth.gigabytesPerSecond()});
     }
@@ -121,21 +177,55 @@ CutView CutViews::of(const schedule::Cut& cut) const {
   view.senders = counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs"));
   view.place = namesOutside ? outside : inside;
   view.links = links;
-  if (m_isReduction) {
-    view.words = (namesOutside ? Texts::tr("out of %1").arg(outside) : Texts::tr("into %1").arg(inside)) + u" · "_s +
-                 counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs")) + u" · "_s + width;
-    view.sentence =
-        Texts::tr("The sums of ") + counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs")) +
-        (namesOutside ? Texts::tr(" must leave %1").arg(outside) : Texts::tr(" must enter %1").arg(inside)) +
-        through.arg(links, width);
-  } else {
-    view.words = (namesOutside ? Texts::tr("into %1").arg(outside) : Texts::tr("out of %1").arg(inside)) + u" · "_s +
-                 counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs")) + u" · "_s + width;
-    view.sentence =
-        Texts::tr("The shards of ") + counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs")) +
-        (namesOutside ? Texts::tr(" must enter %1").arg(outside) : Texts::tr(" must leave %1").arg(inside)) +
-        through.arg(links, width);
+  const QString gpus = counted(view.gpusInside, Texts::tr("GPU"), Texts::tr("GPUs"));
+  const QString what =
+      (m_traffic == CutTraffic::sumsIn ? Texts::tr("The sums of ") : Texts::tr("The shards of ")) + gpus;
+  // What enters one side leaves the other.
+  const bool namesInto = isInto != namesOutside;
+  view.words =
+      (namesInto ? Texts::tr("into %1") : Texts::tr("out of %1")).arg(view.place) + u" · "_s + gpus + u" · "_s + width;
+  view.sentence = what + (namesInto ? Texts::tr(" must enter %1") : Texts::tr(" must leave %1")).arg(view.place) +
+                  through.arg(links, width);
+  return view;
+}
+
+CutView exchangeView(const fabric::EditedFabric::Indexed& fabric, std::span<const fabric::Arc> arcs,
+                     const schedule::ExchangeLengths& lengths, const Rational& bound) {
+  CutView view;
+  Rational total;
+  Rational weighted;
+  std::set<std::int64_t> kinds;
+  bool isExact = true;
+  for (std::size_t at = 0; at < arcs.size(); ++at) {
+    const fabric::Arc& arc = arcs[at];
+    if (lengths[at] == 0) {
+      continue;
+    }
+    const Rational bandwidth = arc.bandwidth.gigabytesPerSecond();
+    view.crossings.push_back({NodeId{fabric.keys[arc.tail]}, NodeId{fabric.keys[arc.head]}, bandwidth});
+    kinds.insert(lengths[at]);
+    try {
+      total += bandwidth;
+      weighted += bandwidth * Rational(lengths[at]);
+    } catch (const OverflowError&) {
+      isExact = false;
+    }
   }
+  try {
+    const Rational distances = isExact ? weighted / bound : Rational(0);
+    view.demand = distances.isInteger() ? distances.numerator() : 0;
+  } catch (const OverflowError&) {
+    view.demand = 0;
+  }
+  view.exitBandwidth = weighted;
+  view.areas = areasOf(fabric, arcs, lengths);
+  view.links =
+      counted(static_cast<qsizetype>(view.crossings.size()), Texts::tr("link direction"), Texts::tr("link directions"));
+  const QString width = isExact ? u" · "_s + gigabytes(total) : QString();
+  view.words = view.links + width;
+  view.sentence = Texts::tr("All pairs of GPUs must share %1").arg(view.links) +
+                  (isExact ? Texts::tr(" of %1 in total").arg(gigabytes(total)) : QString()) +
+                  (kinds.size() > 1 ? Texts::tr("; some of them count more than others.") : u"."_s);
   return view;
 }
 

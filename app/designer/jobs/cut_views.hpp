@@ -2,12 +2,14 @@
 #pragma once
 
 #include <QString>
+#include <span>
 #include <vector>
 
 #include "base/rational.hpp"
 #include "designer/document/ids.hpp"
 #include "fabric/box_tree.hpp"
 #include "fabric/edited_fabric.hpp"
+#include "schedule/exchange.hpp"
 #include "schedule/forest.hpp"
 
 namespace coppice::designer {
@@ -19,13 +21,13 @@ struct Crossing {
   Rational bandwidth;  ///< GB/s from tail to head, all parallel links together
 };
 
-/// One cut as the designer shows it.
+/// What limits a collective, as the designer shows it: a cut, or for an all-to-all the links of its proof.
 struct CutView {
-  std::vector<NodeId> inside;  ///< S, ascending
+  std::vector<NodeId> inside;  ///< S, ascending; empty for an all-to-all
   int gpusInside = 0;          ///< |S ∩ Vc|
   int gpusOutside = 0;
-  std::int64_t demand = 0;
-  Rational exitBandwidth;  ///< B+(S), GB/s
+  std::int64_t demand = 0;  ///< all-to-all: the sum of the distances, 0 where it leaves the exact range
+  Rational exitBandwidth;   ///< B+(S), GB/s; all-to-all: the sum of bandwidth times length
   std::vector<Crossing> crossings;
   /// "into b1 · 8 GPUs · 200 GB/s"
   QString words;
@@ -36,13 +38,23 @@ struct CutView {
   QString senders;
   QString place;
   QString links;
+  /// All-to-all: the parts of the drawing between which the crossings run, each with its GPUs; empty where there are
+  /// many, or one alone.
+  std::vector<std::vector<NodeId>> areas;
+};
+
+/// What crosses a cut S.
+enum class CutTraffic {
+  shardsOut,  ///< shards that must leave S
+  shardsIn,   ///< shards that must enter S, for a scatter
+  sumsIn,     ///< sums that must enter S, for reductions
 };
 
 /// Describes cuts of one fabric.
 class CutViews {
 public:
-  /// @param fabric, boxes must outlive this @param isReduction what enters S counts, not what leaves it
-  CutViews(const fabric::EditedFabric::Indexed& fabric, const fabric::BoxTree& boxes, bool isReduction);
+  /// @param fabric, boxes must outlive this
+  CutViews(const fabric::EditedFabric::Indexed& fabric, const fabric::BoxTree& boxes, CutTraffic traffic);
   /// @param cut nodes are indices into the fabric's nodes
   [[nodiscard]] CutView of(const schedule::Cut& cut) const;
 
@@ -53,8 +65,13 @@ private:
 
   const fabric::EditedFabric::Indexed& m_fabric;
   const fabric::BoxTree& m_boxes;
-  bool m_isReduction;
+  CutTraffic m_traffic;
   std::vector<int> m_gpusIn;  ///< by box
 };
+
+/// The proof of an all-to-all's bound: links of a positive length, which all routes must share.
+/// @param arcs as the lengths are numbered @param bound GB/s per ordered pair of GPUs
+[[nodiscard]] CutView exchangeView(const fabric::EditedFabric::Indexed& fabric, std::span<const fabric::Arc> arcs,
+                                   const schedule::ExchangeLengths& lengths, const Rational& bound);
 
 }  // namespace coppice::designer

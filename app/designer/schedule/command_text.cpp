@@ -22,7 +22,6 @@ QString generateCommand(const QString& fabricPath, const ScheduleOptions& option
                     shellQuoted(fabricPath.isEmpty() ? u"fabric.fabric.json"_s : fabricPath)};
   const auto add = [&](const QString& option, const QString& value) { words << option << shellQuoted(value); };
   add(u"-c"_s, QString::fromUtf8(toString(options.collective).data()));
-  const bool isRooted = options.collective == Collective::broadcast || options.collective == Collective::reduce;
   if (!options.gpus.empty()) {
     QStringList names;
     for (const std::string& name : options.gpus) {
@@ -33,7 +32,7 @@ QString generateCommand(const QString& fabricPath, const ScheduleOptions& option
   if (!options.amounts.empty() && workflow::hasAmounts(options.collective)) {
     add(u"--amounts"_s, QString::fromStdString(options.amounts));
   }
-  if (isRooted) {
+  if (isRooted(options.collective)) {
     add(u"--root"_s, options.root.empty() ? u"0"_s : QString::fromStdString(options.root));
   }
   if (options.method != workflow::kDefaultMethod) {

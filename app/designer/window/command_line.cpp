@@ -51,7 +51,9 @@ struct Options {
       u"FILE, in FILE, or generated)."_s,
       u"M"_s, u"draw"_s};
   QCommandLineOption collective{
-      u"collective"_s, u"analyse, schedule: allgather (the default), reduce_scatter, allreduce, broadcast or reduce."_s,
+      u"collective"_s,
+      u"analyse, schedule: allgather (the default), reduce_scatter, allreduce, broadcast or reduce; analyse also "
+      "gather, scatter and alltoall."_s,
       u"C"_s};
   QCommandLineOption root{u"root"_s, u"broadcast, reduce: the root, by the name of a GPU."_s, u"GPU"_s};
   QCommandLineOption trees{
@@ -111,18 +113,22 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
   }
   const QString collective = parser.value(options.collective);
   if (parser.isSet(options.collective)) {
-    const auto known = parseForestCollective(collective.toStdString());
-    if (!known) {
+    const auto known = parseCollective(collective.toStdString());
+    if (!known || *known == Collective::custom) {
       return usage(u"--collective: \"%1\" is not a collective"_s.arg(collective),
-                   u"use allgather, reduce_scatter, allreduce, broadcast or reduce"_s);
+                   u"use allgather, reduce_scatter, allreduce, broadcast, reduce, gather, scatter or alltoall"_s);
+    }
+    if (request.mode == ImageRequest::Mode::schedule && !parseForestCollective(collective.toStdString())) {
+      return usage(u"--collective: schedules of %1 have no trees to draw"_s.arg(collective),
+                   u"use --mode analyse, or allgather, reduce_scatter, allreduce, broadcast or reduce"_s);
     }
     request.collective = *known;
   }
   request.root = parser.value(options.root);
-  const bool hasRoot = request.collective == Collective::broadcast || request.collective == Collective::reduce;
+  const bool hasRoot = request.collective && isRooted(*request.collective);
   if (!request.root.isEmpty() && !hasRoot) {
     return usage(u"--root: %1 has no root"_s.arg(collective.isEmpty() ? u"allgather"_s : collective),
-                 u"leave --root out, or ask for broadcast or reduce"_s);
+                 u"leave --root out, or ask for broadcast, reduce, gather or scatter"_s);
   }
   if (request.mode == ImageRequest::Mode::draw && (request.collective || !request.root.isEmpty())) {
     return usage(u"--collective and --root do not apply to a plain drawing"_s, u"add --mode analyse or schedule"_s);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/units.hpp"
 #include "designer/document/counted.hpp"
 #include "designer/jobs/bound.hpp"
 
@@ -130,14 +131,20 @@ void StatusStrip::refresh() {
   const bool isStale = !live.isCurrent();
   if (const auto& bound = live.bound()) {
     m_bound->setText(bound->algbw ? bound->headline() : tr("%1: no bound").arg(bound->headline()));
-    m_bound->setToolTip(bound->algbw ? tr("The exact bound: no schedule of this collective is faster on this fabric")
-                                     : bound->why);
+    m_bound->setToolTip(!bound->algbw    ? bound->why
+                        : bound->reached ? tr("No schedule of this collective is faster on this fabric. Routes are "
+                                              "known for %1 GB/s.")
+                                               .arg(QString::fromStdString(toDecimal(*bound->reached)))
+                        : bound->overlapped
+                            ? tr("The exact bound: no reduce-scatter followed by an allgather is faster on this fabric")
+                            : tr("The exact bound: no schedule of this collective is faster on this fabric"));
     // The one that the canvas shows; a stale answer keeps the words of the cut that it was shown with.
     const CutView* cut = m_editor->shownCutView();
     if (cut == nullptr && !m_editor->assumption() && !bound->cuts.empty()) {
       cut = &bound->cuts[m_editor->shownCut() < bound->cuts.size() ? m_editor->shownCut() : 0];
     }
-    m_cut->setText(cut == nullptr ? QString() : tr("cut: %1").arg(cut->words));
+    m_cut->setText(cut == nullptr ? QString()
+                                  : (cut->inside.empty() ? tr("limit: %1") : tr("cut: %1")).arg(cut->words));
     m_cut->setToolTip(cut == nullptr ? QString() : cut->sentence);
     m_cut->setVisible(cut != nullptr);
     const bool isEmpty = m_editor->model().nodes().isEmpty();

@@ -146,6 +146,11 @@ void EditorContext::showCut() {
   }
   if (const CutView* shown = shownCutView()) {
     const CutView& cut = *shown;
+    for (const std::vector<NodeId>& area : cut.areas) {
+      Hull hull;
+      hull.nodes.insert(area.begin(), area.end());
+      overlay.hulls.push_back(std::move(hull));
+    }
     Hull hull;
     // The side with fewer GPUs is the one that the words name.
     if (cut.gpusInside <= cut.gpusOutside) {
@@ -158,7 +163,9 @@ void EditorContext::showCut() {
       }
     }
     hull.label = cut.words;
-    overlay.hulls.push_back(std::move(hull));
+    if (!cut.inside.empty()) {
+      overlay.hulls.push_back(std::move(hull));
+    }
     for (const LinkId id : linksAcross(cut)) {
       if (!overlay.failed.contains(id)) {
         overlay.marks.push_back({.link = id});

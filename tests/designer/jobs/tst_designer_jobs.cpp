@@ -201,6 +201,10 @@ class TestDesignerJobs : public QObject {
 private Q_SLOTS:
   void bounds_data();
   void bounds();
+  void shardsAndExchange_data();
+  void shardsAndExchange();
+  void exchangeBetweenBoxes();
+  void overlappedAllreduce();
   void cutsInWords();
   void tiedCuts();
   void cutsStayThroughUndo();
@@ -246,6 +250,89 @@ void TestDesignerJobs::bounds() {
     }
     QVERIFY(sum == cut.exitBandwidth);
   }
+}
+
+void TestDesignerJobs::shardsAndExchange_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<QString>("parameter");
+  QTest::addColumn<QString>("value");
+  QTest::addColumn<Collective>("collective");
+  QTest::addColumn<QString>("headline");
+  QTest::addColumn<QString>("words");
+  // All that enters the root: 300 GB/s of NVLink and a NIC of 25, for 15 of 16 shards.
+  QTest::newRow("gather") << "dgx-a100"
+                          << "boxes"
+                          << "2" << Collective::gather << "Gather 346.67 GB/s = 1040/3"
+                          << "into b0g0";
+  QTest::newRow("scatter") << "dgx-a100"
+                           << "boxes"
+                           << "2" << Collective::scatter << "Scatter 346.67 GB/s = 1040/3"
+                           << "out of b0g0";
+  // 64 ordered pairs between two boxes share 8 NICs of 25 GB/s: 25/8 each, times 16.
+  QTest::newRow("alltoall") << "dgx-a100"
+                            << "boxes"
+                            << "2" << Collective::alltoall << "AllToAll 50 GB/s" << QString();
+}
+
+void TestDesignerJobs::shardsAndExchange() {
+  QFETCH(QString, preset);
+  QFETCH(QString, parameter);
+  QFETCH(QString, value);
+  QFETCH(Collective, collective);
+  QFETCH(QString, headline);
+  QFETCH(QString, words);
+  Document document;
+  document.reset(modelOf(preset.toStdString(), {{parameter.toStdString(), value.toStdString()}}), true);
+  const Bound bound = computeBound(Snapshot::of(document), {collective, {}}, {});
+  QVERIFY2(bound.why.isEmpty(), qPrintable(bound.why));
+  QCOMPARE(bound.headline(), headline);
+  QVERIFY(!bound.reached);
+  QVERIFY(!bound.cuts.empty());
+  if (!words.isEmpty()) {
+    QVERIFY2(bound.cuts.front().words.startsWith(words), qPrintable(bound.cuts.front().words));
+    QVERIFY2(bound.cuts.front().words.endsWith(u"15 GPUs · 325 GB/s"_s), qPrintable(bound.cuts.front().words));
+  }
+  // Nothing that needs a followed bound waits for one.
+  BoundSolver solver;
+  solver.reset(Snapshot::of(document));
+  (void)solver.compute({collective, {}}, {});
+  QVERIFY(!solver.stateOf(document.factRevision(), {collective, {}}));
+  QVERIFY(!isFollowed(collective));
+}
+
+/// The links of the proof separate the boxes, and their lengths give the bound again.
+void TestDesignerJobs::exchangeBetweenBoxes() {
+  Document document;
+  document.reset(modelOf("dgx-a100", {{"boxes", "2"}}), true);
+  const Bound bound = computeBound(Snapshot::of(document), {Collective::alltoall, {}}, {});
+  QCOMPARE(bound.cuts.size(), std::size_t{1});
+  const CutView& limit = bound.cuts.front();
+  QVERIFY(limit.inside.empty());
+  QCOMPARE(limit.areas.size(), std::size_t{2});
+  for (const std::vector<NodeId>& area : limit.areas) {
+    QCOMPARE(std::count_if(area.begin(), area.end(),
+                           [&](NodeId id) { return document.model().find(id)->kind() == fabric::NodeKind::gpu; }),
+             std::ptrdiff_t{8});
+  }
+  QVERIFY(limit.demand > 0);
+  QVERIFY(Rational(16) * limit.exitBandwidth / Rational(limit.demand) == *bound.algbw);
+  QVERIFY(limit.sentence.contains(limit.links));
+}
+
+/// A GPU behind a narrow link is better off as the leaf of one tree up and down.
+void TestDesignerJobs::overlappedAllreduce() {
+  Document document;
+  document.reset(readFabricFile(R"({"nodes":[{"id":"a","kind":"gpu"},{"id":"b","kind":"gpu"},{"id":"c","kind":"gpu"}],
+    "links":[{"src":"a","dst":"b","bandwidth":10},{"src":"a","dst":"c","bandwidth":1}]})",
+                                "")
+                     ->model,
+                 true);
+  const Bound bound = computeBound(Snapshot::of(document), {Collective::allreduce, {}}, {});
+  QCOMPARE(bound.headline(), u"AllReduce 0.75 GB/s = 3/4"_s);
+  QVERIFY(bound.overlapped && *bound.overlapped == Rational(1));
+  QVERIFY2(bound.note.contains(u"1 GB/s"_s), qPrintable(bound.note));
+  document.reset(modelOf("dgx-a100", {{"boxes", "2"}}), true);
+  QVERIFY(!computeBound(Snapshot::of(document), {Collective::allreduce, {}}, {}).overlapped);
 }
 
 void TestDesignerJobs::cutsInWords() {

@@ -282,7 +282,7 @@ void BoundCard::choose(const QString& noun) {
   const Model& model = m_editor->model();
   const auto isInside = [&](NodeId id) { return std::binary_search(cut->inside.begin(), cut->inside.end(), id); };
   std::set<ElementId> chosen;
-  if (noun == u"links"_s) {
+  if (noun == u"links"_s || cut->inside.empty()) {
     const std::set<LinkId> links = m_editor->linksAcross(*cut);
     chosen.insert(links.begin(), links.end());
   } else {
@@ -325,11 +325,18 @@ void BoundCard::showCut() {
                              .arg(width)
                              .arg(cut->demand));
       break;
-    case Collective::broadcast:
-    case Collective::reduce:
-    case Collective::alltoall:
     case Collective::gather:
     case Collective::scatter:
+      m_formula->setText(
+          tr("algbw = N · B⁺(S) / |S∩Vc|\n      = %1 · %2 / %3").arg(bound.gpuCount).arg(width).arg(cut->demand));
+      break;
+    case Collective::alltoall:
+      m_formula->setText(
+          tr("algbw ≤ N · Σ(B·l) / Σd") +
+          (cut->demand > 0 ? tr("\n      = %1 · %2 / %3").arg(bound.gpuCount).arg(width).arg(cut->demand) : QString()));
+      break;
+    case Collective::broadcast:
+    case Collective::reduce:
     case Collective::custom:
       m_formula->setText(tr("algbw = B⁺(S)\n      = %1").arg(width));
       break;
@@ -345,12 +352,18 @@ void BoundCard::showCut() {
   if (cut->crossings.size() > kMost) {
     crossings << tr("and %1 more").arg(cut->crossings.size() - kMost);
   }
-  m_formula->setToolTip(tr("N: GPUs in all, %1\nB⁺(S): GB/s across the cut, exactly %2\n|S∩Vc|: shards that must "
-                           "cross, %3\n\n%4")
-                            .arg(bound.gpuCount)
-                            .arg(exactly(cut->exitBandwidth))
-                            .arg(cut->demand)
-                            .arg(crossings.join(u'\n')));
+  const bool isExchange = bound.question.collective == Collective::alltoall;
+  m_formula->setToolTip(isExchange
+                            ? tr("N: GPUs in all, %1\nB·l: bandwidth times length of a link in the proof\nd: "
+                                 "distance of an ordered pair of GPUs by these lengths\n\n%2")
+                                  .arg(bound.gpuCount)
+                                  .arg(crossings.join(u'\n'))
+                            : tr("N: GPUs in all, %1\nB⁺(S): GB/s across the cut, exactly %2\n|S∩Vc|: shards that must "
+                                 "cross, %3\n\n%4")
+                                  .arg(bound.gpuCount)
+                                  .arg(exactly(cut->exitBandwidth))
+                                  .arg(cut->demand)
+                                  .arg(crossings.join(u'\n')));
   if (!m_editor->assumption()) {
     m_upgrades->setCut(m_editor->linksAcross(*cut), cut->place);
   }
@@ -407,10 +420,11 @@ void BoundCard::refresh() {
     label->setEnabled(!isStale);
   }
   m_cuts->setEnabled(!isStale);
-  m_state->setText(isStale                 ? tr("computing…")
-                   : isAssumed             ? tr("what if")
-                   : bound && bound->algbw ? tr("exact")
-                                           : QString());
+  m_state->setText(isStale                   ? tr("computing…")
+                   : isAssumed               ? tr("what if")
+                   : bound && bound->reached ? tr("at most")
+                   : bound && bound->algbw   ? tr("exact")
+                                             : QString());
   QPalette palette = m_state->palette();
   palette.setColor(QPalette::WindowText, Theme::instance().color(isStale     ? Token::muted
                                                                  : isAssumed ? Token::warning
@@ -426,8 +440,9 @@ void BoundCard::refresh() {
   const bool hasBound = bound && bound->algbw;
   m_reason->setVisible(hasBound);
   // What more bandwidth gains is about the fabric as it is.
-  m_upgradesHead->setVisible(!isAssumed);
-  m_upgrades->setVisible(!isAssumed);
+  const bool hasUpgrades = !isAssumed && (!bound || isFollowed(bound->question.collective));
+  m_upgradesHead->setVisible(hasUpgrades);
+  m_upgrades->setVisible(hasUpgrades);
   m_formula->setVisible(hasBound);
   m_unit->setVisible(hasBound);
   m_exact->setVisible(hasBound);
@@ -441,15 +456,20 @@ void BoundCard::refresh() {
   }
   m_number->setFont(uiFont(kNumberPixels, QFont::Bold));
   m_number->setText(QString::fromStdString(toDecimal(*bound->algbw)));
-  m_number->setToolTip(tr("Exactly %1 GB/s: no schedule of this collective is faster on this fabric")
-                           .arg(QString::fromStdString(bound->algbw->toString())));
+  const QString exact = QString::fromStdString(bound->algbw->toString());
+  m_number->setToolTip(
+      bound->reached ? tr("No schedule of this collective is faster on this fabric; routes are known for %1 GB/s")
+                           .arg(exactly(*bound->reached))
+      : bound->overlapped
+          ? tr("Exactly %1 GB/s: no reduce-scatter followed by an allgather is faster on this fabric").arg(exact)
+          : tr("Exactly %1 GB/s: no schedule of this collective is faster on this fabric").arg(exact));
   m_exact->setText(u"= %1 · %2 · %3"_s.arg(QString::fromStdString(bound->algbw->toString()),
                                            collectiveName(bound->question.collective),
                                            counted(bound->gpuCount, tr("GPU"), tr("GPUs"))));
   for (const CutView& cut : bound->cuts) {
     auto* item = new QListWidgetItem(cut.words, m_cuts);
     item->setToolTip(cut.sentence);
-    item->setData(kNameRole, cut.place);
+    item->setData(kNameRole, cut.place.isEmpty() ? cut.links : cut.place);
   }
   m_areAllChipsShown = m_cuts->count() <= kFirstChips + 2;
   for (int row = kFirstChips; row < m_cuts->count() && !m_areAllChipsShown; ++row) {
@@ -458,7 +478,9 @@ void BoundCard::refresh() {
   m_moreCuts->setVisible(!m_areAllChipsShown);
   m_moreCuts->setText(tr("Show %1 more").arg(m_cuts->count() - kFirstChips));
   m_cutsHead->setVisible(m_cuts->count() > 0);
-  m_cutsHead->setText(bound->cutCount == 1 && bound->isCutCountExact ? tr("Only tight cut") : tr("Tied cuts"));
+  m_cutsHead->setText(bound->question.collective == Collective::alltoall ? tr("Limiting links")
+                      : bound->cutCount == 1 && bound->isCutCountExact   ? tr("Only tight cut")
+                                                                         : tr("Tied cuts"));
   m_cutsCount->setText(cutCountText(*bound));
   m_cutsCount->setToolTip(
       tr("Cuts that separate the GPUs differently. A set of GPUs and its complement are two cuts: "

@@ -59,8 +59,7 @@ void BoundFeature::addQuestionTo(QToolBar& bar) {
   m_collectives->setObjectName(u"collective"_s);
   m_collectives->setAccessibleName(tr("Collective"));
   m_collectives->setToolTip(tr("The collective of the bound"));
-  for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce,
-                                      Collective::broadcast, Collective::reduce}) {
+  for (const Collective collective : kBoundCollectives) {
     m_collectives->addItem(collectiveName(collective), static_cast<int>(collective));
   }
   connect(m_collectives, &QComboBox::activated, this, [this] {
@@ -74,7 +73,7 @@ void BoundFeature::addQuestionTo(QToolBar& bar) {
   m_roots = new RootCombo([this] { fillRoots(); }, &bar);
   m_roots->setObjectName(u"root"_s);
   m_roots->setAccessibleName(tr("Root"));
-  m_roots->setToolTip(tr("The GPU that sends to all or reduces from all"));
+  m_roots->setToolTip(tr("The GPU that sends to all others or receives from all others"));
   connect(m_roots, &QComboBox::activated, this, [this] {
     if (m_bound) {
       Question question = m_bound->question();
@@ -110,11 +109,10 @@ void BoundFeature::showQuestion() {
 }
 
 void BoundFeature::fillRoots() {
-  const bool isRooted =
-      m_bound && (m_shown.collective == Collective::broadcast || m_shown.collective == Collective::reduce);
-  m_rootsAction->setVisible(isRooted);
+  const bool hasRoot = m_bound && isRooted(m_shown.collective);
+  m_rootsAction->setVisible(hasRoot);
   m_roots->clear();
-  if (!isRooted) {
+  if (!hasRoot) {
     return;
   }
   for (const auto& [id, node] : current()->model().nodes()) {

@@ -18,9 +18,7 @@ namespace coppice::designer {
 namespace {
 
 bool isCollective(int value) {
-  constexpr std::array kAll{Collective::allgather, Collective::reduceScatter, Collective::allreduce,
-                            Collective::broadcast, Collective::reduce};
-  return std::any_of(kAll.begin(), kAll.end(),
+  return std::any_of(kBoundCollectives.begin(), kBoundCollectives.end(),
                      [value](Collective collective) { return static_cast<int>(collective) == value; });
 }
 
