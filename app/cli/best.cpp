@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "base/one_line.hpp"
-#include "base/text.hpp"
 #include "compare.hpp"
 #include "compared_text.hpp"
-#include "input.hpp"
-#include "judged_text.hpp"
 #include "method_list.hpp"
 #include "play_options.hpp"
 #include "program/program.hpp"
 #include "text.hpp"
 #include "words.hpp"
 #include "workflow/compare.hpp"
-#include "workflow/switch_plan.hpp"
+#include "workflow/plan_files.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -30,69 +26,24 @@ struct Options {
   program::Runtime runtime = program::Runtime::msccl;
 };
 
-/// Writes a file of the plan; its name goes into `json`.
-Outcome writeFile(const std::filesystem::path& folder, const std::string& name, std::string text, const char* key,
-                  Json& json) {
-  const std::string path = (folder / name).string();
-  if (const Outcome saved = io::saveFile(path,
-                                         [&](std::ostream& out) -> Outcome {
-                                           out << text;
-                                           return Done{};
-                                         });
-      !saved) {
-    return saved;
-  }
-  json[key] = name;
-  return Done{};
-}
-
-/// The schedule beside its program, so that it can be verified and simulated again.
-Outcome writeSchedule(const std::filesystem::path& folder, const workflow::PlannedProgram& program,
-                      const workflow::Playable& playable, Json& json, const Progress& progress) {
-  const bool isForest = std::holds_alternative<schedule::Schedule>(*playable.schedule);
-  const std::string name = program.name + (isForest ? ".forest.json" : ".schedule.json");
-  Report ignored;
-  json["schedule_file"] = name;
-  return deliverSchedule((folder / name).string(), *playable.schedule, *playable.loaded, true, progress, ignored);
-}
-
-/// Programs, schedules, and plan.json, which says what is for which sizes.
 Outcome writePlan(const Options& options, std::span<const workflow::Contender> contenders,
                   const workflow::SwitchPlan& plan, Report& report, const Progress& progress) {
-  std::error_code failed;
-  const std::filesystem::path folder(options.folder);
-  std::filesystem::create_directories(folder, failed);
-  if (failed) {
-    return Error{ErrorCode::io, "the folder " + inQuotes(options.folder) + " could not be created: " + failed.message(),
-                 "give -o another name"};
+  const auto files = workflow::writePlan(options.folder, contenders, plan, options.runtime, progress);
+  if (!files) {
+    return files.error();
   }
   Json programs = Json::array();
   report.text += "\n  programs of " + std::string(program::toString(options.runtime)) + "\n";
-  for (const workflow::PlannedProgram& program : plan.programs) {
-    const workflow::Playable& playable = contenders[program.contender].playable;
-    Json json = {{"method", playable.name}, {"first", program.first}, {"last", program.last}};
-    if (const Outcome written = writeFile(folder, program.name + ".xml", program.xml, "program", json); !written) {
-      return written;
-    }
-    if (const Outcome written = writeSchedule(folder, program, playable, json, progress); !written) {
-      return written;
-    }
-    programs.push_back(std::move(json));
+  for (std::size_t i = 0; i < plan.programs.size(); ++i) {
+    const workflow::PlannedProgram& program = plan.programs[i];
+    const std::string& name = contenders[program.contender].playable.name;
+    programs.push_back({{"method", name},
+                        {"first", program.first},
+                        {"last", program.last},
+                        {"program", (*files)[i].program},
+                        {"schedule_file", (*files)[i].schedule}});
     report.text += "  " + std::to_string(program.first) + " to " + std::to_string(program.last) + " bytes  " +
-                   oneLine(playable.name) + ", " + program.name + ".xml\n";
-  }
-  Json file = {{"format", "coppice-plan"},
-               {"version", 1},
-               {"fabric", contenders.front().playable.fabric().name()},
-               {"digest", contenders.front().playable.fabric().digest()},
-               {"collective", contenders.front().playable.subject->collectiveName()},
-               {"target", program::toString(options.runtime)},
-               {"programs", programs}};
-  Json ignored;
-  if (const Outcome written = writeFile(
-          folder, "plan.json", file.dump(1, ' ', false, Json::error_handler_t::replace) + "\n", "file", ignored);
-      !written) {
-    return written;
+                   oneLine(name) + ", " + (*files)[i].program + "\n";
   }
   report.json["folder"] = options.folder;
   report.json["programs"] = std::move(programs);
@@ -114,11 +65,12 @@ Result<Report> run(const Options& options, const Progress& progress) {
   if (!made) {
     return made.error();
   }
-  const auto& contenders = made->contenders;
+  auto& contenders = made->contenders;
   if (contenders.empty()) {
     return noneMade(made->refused);
   }
   const workflow::SweepOptions sweep{.sizes = *sizes};
+  workflow::agreeOnBound(contenders);
   auto comparison = workflow::compare(contenders, sweep, progress);
   if (!comparison) {
     return comparison.error();

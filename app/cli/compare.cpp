@@ -101,8 +101,8 @@ Result<Report> run(const Options& options, const Progress& progress) {
     sweep.resolution = *bytes;
   }
   std::vector<workflow::Refused> refused;
-  const auto contenders = options.methods.names.empty() ? loadFiles(options, 0, *model, progress)
-                                                        : makeContenders(options, *model, refused, progress);
+  auto contenders = options.methods.names.empty() ? loadFiles(options, 0, *model, progress)
+                                                  : makeContenders(options, *model, refused, progress);
   if (!contenders) {
     return contenders.error();
   }
@@ -112,6 +112,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   if (const Outcome comparable = workflow::requireComparable(*contenders); !comparable) {
     return comparable.error();
   }
+  workflow::agreeOnBound(*contenders);
   const auto comparison = workflow::compare(*contenders, sweep, progress);
   if (!comparison) {
     return comparison.error();

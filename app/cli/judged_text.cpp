@@ -6,9 +6,8 @@
 #include <string>
 
 #include "input.hpp"
-#include "io/forest_json.hpp"
-#include "io/schedule_json.hpp"
 #include "text.hpp"
+#include "workflow/plan_files.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -78,12 +77,7 @@ void describeCost(const schedule::StepCost& cost, Json& json, std::string& text)
 Outcome deliverSchedule(const std::string& output, const schedule::AnySchedule& schedule,
                         const workflow::LoadedFabric& loaded, bool json, const Progress& progress, Report& report) {
   const auto write = [&](std::ostream& out) {
-    if (const auto* forest = std::get_if<schedule::Schedule>(&schedule)) {
-      return io::writeForestJson(out, *forest, loaded.fabric, &loaded.description, schedule::ForestForm::automatic,
-                                 progress);
-    }
-    return io::writeScheduleJson(out, std::get<schedule::StepSchedule>(schedule), loaded.fabric, &loaded.description,
-                                 progress);
+    return workflow::writeSchedule(out, schedule, loaded.fabric, loaded.description, progress);
   };
   return deliver(output, write, "  schedule    ", json, report);
 }

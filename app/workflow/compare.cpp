@@ -402,6 +402,16 @@ Result<MethodContenders> contendersOfMethods(const std::shared_ptr<const LoadedF
   return result;
 }
 
+void agreeOnBound(std::span<Contender> contenders) {
+  std::optional<Rational> largest;
+  for (const Contender& contender : contenders) {
+    largest = std::max(largest, contender.bound);
+  }
+  for (Contender& contender : contenders) {
+    contender.bound = contender.bound ? largest : contender.bound;
+  }
+}
+
 Outcome requireComparable(std::span<const Contender> contenders) {
   for (std::size_t i = 1; i < contenders.size(); ++i) {
     const Playable& first = contenders.front().playable;

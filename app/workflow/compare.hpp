@@ -68,6 +68,10 @@ struct PlayOptions {
 /// One fabric and one collective for all. Errors: badUsage naming the two that differ.
 [[nodiscard]] Outcome requireComparable(std::span<const Contender> contenders);
 
+/// Gives all the largest of their bounds: that of an allreduce forest is the bound of its two halves, which transfers
+/// that overlap may exceed. @pre requireComparable
+void agreeOnBound(std::span<Contender> contenders);
+
 struct SweepOptions {
   std::vector<std::int64_t> sizes = {};  ///< ascending
   /// Bytes within which a switch-over is found: 1 = to the byte; absent = 1/1024 of the size.

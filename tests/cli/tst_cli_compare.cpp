@@ -40,6 +40,7 @@ private slots:
   void files();
   void toTheByte();
   void everyMethod();
+  void oneBound();
   void best();
   void convertsForests();
   void convertsTables();
@@ -135,6 +136,19 @@ void TestCliCompare::everyMethod() {
   QVERIFY(!scheduleNamed(report, "pairwise").isEmpty());
   QVERIFY(scheduleNamed(report, "ring").isEmpty());  // makes no alltoall
   QVERIFY(report["schedules"].toArray().size() >= 3);
+}
+
+/// The halves of a forest and trees that overlap are held against one bound, though the first know a lower one.
+void TestCliCompare::oneBound() {
+  const QString fabric = m_dir.filePath("narrow.fabric.json");
+  QVERIFY(write(fabric, R"({"nodes":[{"id":"a","kind":"gpu"},{"id":"b","kind":"gpu"},{"id":"c","kind":"gpu"}],
+    "links":[{"src":"a","dst":"b","bandwidth":10},{"src":"a","dst":"c","bandwidth":1}]})"));
+  const Outcome outcome =
+      run({"compare", fabric, "--method", "forestcoll,forestcoll-overlap", "-c", "allreduce", "-b", "1M", "--json"});
+  QVERIFY2(outcome.code == 0, outcome.err);
+  const QJsonObject report = jsonOf(outcome);
+  QCOMPARE(scheduleNamed(report, "forestcoll")["share_of_optimum"].toString(), QString("3/4"));
+  QCOMPARE(scheduleNamed(report, "forestcoll-overlap")["share_of_optimum"].toString(), QString("1"));
 }
 
 void TestCliCompare::best() {

@@ -93,6 +93,7 @@ ComparePanel::ComparePanel(QWidget* parent)
       m_size(new QComboBox(this)),
       m_values(new QLabel(this)),
       m_copy(new QToolButton(this)),
+      m_plan(new QToolButton(this)),
       m_table(new QTableWidget(0, kColumns, this)),
       m_chart(new QChart),
       m_view(new QChartView(m_chart, this)),
@@ -100,9 +101,10 @@ ComparePanel::ComparePanel(QWidget* parent)
   setObjectName(u"comparePanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
-  auto* empty = new EmptyPage(tr("The schedules of one collective side by side: exact figures, predicted speed by size, "
-                                 "and which of them is fastest at which sizes."),
-                              tr("Generate"), m_pages);
+  auto* empty =
+      new EmptyPage(tr("The schedules of one collective side by side: exact figures, predicted speed by size, "
+                       "and which of them is fastest at which sizes."),
+                    tr("Generate"), m_pages);
   connect(empty, &EmptyPage::clicked, this, &ComparePanel::generateWanted);
   m_pages->addWidget(empty);
   m_pages->addWidget(makeBody());
@@ -116,6 +118,7 @@ ComparePanel::ComparePanel(QWidget* parent)
   });
   connect(m_size, &QComboBox::currentIndexChanged, this, &ComparePanel::fill);
   connect(m_copy, &QToolButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(csv()); });
+  connect(m_plan, &QToolButton::clicked, this, &ComparePanel::planWanted);
   connect(m_table, &QTableWidget::itemSelectionChanged, this, [this] {
     const int row = m_table->currentRow();
     if (!m_isFilling && row >= 0 && row < static_cast<int>(m_schedules.size())) {
@@ -147,6 +150,10 @@ QWidget* ComparePanel::makeBody() {
   m_copy->setIcon(icon(u"copy"_s));
   m_copy->setToolTip(tr("Copy all numbers as CSV"));
   m_copy->setAccessibleName(m_copy->toolTip());
+  m_plan->setObjectName(u"comparePlan"_s);
+  m_plan->setIcon(icon(u"export"_s));
+  m_plan->setToolTip(tr("Export the fastest for each band of sizes as programs"));
+  m_plan->setAccessibleName(m_plan->toolTip());
   m_values->setObjectName(u"compareValues"_s);
   m_values->setTextFormat(Qt::RichText);
   m_values->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -167,6 +174,7 @@ QWidget* ComparePanel::makeBody() {
   line->addWidget(m_what);
   line->addWidget(m_size);
   line->addWidget(m_copy);
+  line->addWidget(m_plan);
   line->addWidget(m_values, 1);
   auto* parts = new QSplitter(Qt::Horizontal, body);
   parts->addWidget(m_table);
@@ -314,6 +322,19 @@ QString ComparePanel::fastestSizes(int row) const {
   return ranges.join(u", "_s);
 }
 
+std::optional<Rational> ComparePanel::commonBound() const {
+  std::optional<Rational> bound;
+  for (const ComparedSchedule& each : m_schedules) {
+    bound = std::max(bound, each.result->bound);
+  }
+  return bound;
+}
+
+QString ComparePanel::shareOfBound(const ScheduleResult& result) const {
+  const auto bound = commonBound();
+  return bound ? percentOf(result.algbw, *bound) : u"–"_s;
+}
+
 void ComparePanel::fill() {
   m_isFilling = true;
   const int what = m_what->currentData().toInt();
@@ -349,7 +370,11 @@ void ComparePanel::fillRow(int row) {
             : what == kTimeOf               ? timeText(found->time)
                                             : QString::number(valueOf(*found, what), 'f', 2);
   }
-  const QStringList texts{schedule.name, result.shareOfBound(), decimal(result.algbw), stepsOf(result), value,
+  const QStringList texts{schedule.name,
+                          shareOfBound(result),
+                          decimal(result.algbw),
+                          stepsOf(result),
+                          value,
                           prediction != nullptr ? fastestSizes(row) : QString()};
   for (int column = 0; column < kColumns; ++column) {
     auto* item = new QTableWidgetItem(texts[column]);
@@ -402,11 +427,11 @@ void ComparePanel::draw() {
     }
   }
   if (lines.isEmpty()) {
-    m_values->setText(u"<span style='color:%1'>%2</span>"_s.arg(
-        theme.color(Token::muted).name(), m_schedules.empty() ? QString() : tr("Simulating…")));
+    m_values->setText(u"<span style='color:%1'>%2</span>"_s.arg(theme.color(Token::muted).name(),
+                                                                m_schedules.empty() ? QString() : tr("Simulating…")));
     return;
   }
-  if (const auto& bound = m_schedules.front().result->bound; bound && what == kAlgbwOf) {
+  if (const auto bound = commonBound(); bound && what == kAlgbwOf) {
     auto* line = new QLineSeries;
     line->setPen(QPen(theme.color(Token::text), 1.2, Qt::DashLine));
     add(first, bound->toDouble(), line);
@@ -449,8 +474,8 @@ bool ComparePanel::eventFilter(QObject* watched, QEvent* event) {
 void ComparePanel::hover(const QPointF& position) {
   const QPointF value = m_chart->mapToValue(m_chart->mapFromScene(m_view->mapToScene(position.toPoint())));
   const auto& sizes = comparedSizes();
-  const auto at = static_cast<std::size_t>(
-      std::clamp<long long>(std::llround(value.x() - place(sizes.front())), 0, static_cast<long long>(sizes.size()) - 1));
+  const auto at = static_cast<std::size_t>(std::clamp<long long>(std::llround(value.x() - place(sizes.front())), 0,
+                                                                 static_cast<long long>(sizes.size()) - 1));
   const int what = m_what->currentData().toInt();
   QString text = u"<b>%1</b>"_s.arg(bytesText(sizes[at]));
   for (int row = 0; row < static_cast<int>(m_schedules.size()); ++row) {

@@ -46,6 +46,7 @@ public:
   [[nodiscard]] const Prediction* predictionOf(int row) const;
   /// "1 KiB to 64 KiB, from 16 MiB": where no other schedule of the list is faster. Empty where there is no such size.
   [[nodiscard]] QString fastestSizes(int row) const;
+  [[nodiscard]] const std::vector<ComparedSchedule>& schedules() const { return m_schedules; }
   [[nodiscard]] QTableWidget& table() { return *m_table; }
   /// One line for each schedule and size.
   [[nodiscard]] QString csv() const;
@@ -54,6 +55,8 @@ public:
 
 Q_SIGNALS:
   void generateWanted();
+  /// The fastest for each band of sizes is to be exported.
+  void planWanted();
   /// A row was chosen.
   void chosen(int id);
 
@@ -75,6 +78,9 @@ private:
   void draw();
   void hover(const QPointF& position);
   [[nodiscard]] qint64 chosenSize() const;
+  /// The largest that any of the schedules knows: that of an allreduce forest is the bound of its two halves.
+  [[nodiscard]] std::optional<Rational> commonBound() const;
+  [[nodiscard]] QString shareOfBound(const ScheduleResult& result) const;
 
   std::vector<ComparedSchedule> m_schedules;
   std::map<const ScheduleResult*, PredictionPtr> m_predictions;  ///< of the schedules above
@@ -85,6 +91,7 @@ private:
   QComboBox* m_size;
   QLabel* m_values;
   QToolButton* m_copy;
+  QToolButton* m_plan;
   QTableWidget* m_table;
   QChart* m_chart;
   QChartView* m_view;

@@ -24,6 +24,7 @@
 #include "workflow/guarded.hpp"
 #include "workflow/judged_schedule.hpp"
 #include "workflow/make_schedule.hpp"
+#include "workflow/plan_files.hpp"
 #include "workflow/request.hpp"
 #include "workflow/schedule_file.hpp"
 #include "workflow/sizes.hpp"
@@ -357,9 +358,9 @@ QString ScheduleResult::verdictText() const {
 
 QString ScheduleResult::sizeText() const {
   const schedule::StepSchedule* const steps = stepSchedule();
-  return steps != nullptr ? counted(static_cast<qsizetype>(steps->transfers.size()), Texts::tr("transfer"),
-                                    Texts::tr("transfers"))
-                          : counted(trees, Texts::tr("tree"), Texts::tr("trees"));
+  return steps != nullptr
+             ? counted(static_cast<qsizetype>(steps->transfers.size()), Texts::tr("transfer"), Texts::tr("transfers"))
+             : counted(trees, Texts::tr("tree"), Texts::tr("trees"));
 }
 
 QString ScheduleResult::shareOfBound() const {
@@ -522,11 +523,7 @@ Outcome saveSchedule(const QString& path, const ScheduleResult& result, const Pr
     fabric::Description description = *result.description;
     description.extra = withOptions(description.extra, result);
     return io::saveFile(QFile::encodeName(path).toStdString(), [&](std::ostream& out) {
-      if (const schedule::StepSchedule* steps = result.stepSchedule()) {
-        return io::writeScheduleJson(out, *steps, *result.fabric, &description, progress);
-      }
-      return io::writeForestJson(out, *result.forests(), *result.fabric, &description, schedule::ForestForm::automatic,
-                                 progress);
+      return workflow::writeSchedule(out, result.schedule, *result.fabric, description, progress);
     });
   });
 }

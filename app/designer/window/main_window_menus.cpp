@@ -114,6 +114,7 @@ QStringList scheduleMenu() {
           u"schedule.play"_s,
           {},
           u"schedule.export"_s,
+          u"schedule.export-plan"_s,
           u"schedule.copy-command"_s,
           {},
           u"schedule.rename"_s,

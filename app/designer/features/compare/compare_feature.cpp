@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/features/compare/compare_feature.hpp"
 
+#include <QDir>
+#include <QFileInfo>
 #include <utility>
+
+#include "designer/schedule/plan_dialog.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -10,6 +14,14 @@ namespace coppice::designer {
 CompareFeature::CompareFeature(const FeatureHost& host, ScheduleActivity& schedules)
     : Feature(host), m_schedules(schedules), m_panel(new ComparePanel(m_window)) {
   host.addDock({u"compare"_s, tr("Compare"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
+  m_actions.add({u"schedule.export-plan"_s,
+                 tr("Export &Plan…"),
+                 tr("Export the fastest schedule for each band of sizes, as a set of programs"),
+                 {QKeySequence(u"Ctrl+Alt+E"_s)},
+                 u"export"_s},
+                [this](bool) { exportPlan(); });
+  enable({"schedule.export-plan"}, false);
+  connect(m_panel, &ComparePanel::planWanted, this, &CompareFeature::exportPlan);
   connect(&m_schedules, &ScheduleActivity::currentChanged, this, &CompareFeature::follow);
   connect(m_panel, &ComparePanel::generateWanted, &m_schedules, &ScheduleActivity::generate);
   connect(m_panel, &ComparePanel::chosen, this, [this](int id) {
@@ -32,7 +44,25 @@ void CompareFeature::follow() {
       }
     }
   }
+  enable({"schedule.export-plan"}, !compared.empty());
   m_panel->setSchedules(std::move(compared), current != nullptr ? current->id : 0);
+}
+
+void CompareFeature::exportPlan() {
+  if (m_panel->schedules().empty()) {
+    return;
+  }
+  const QString path = current() != nullptr ? current()->file().path() : QString();
+  const QFileInfo file(path);
+  const QString folder =
+      path.isEmpty() ? QString() : file.dir().filePath(file.fileName().section(u'.', 0, 0) + u".plan"_s);
+  auto* dialog = new PlanDialog(
+      m_panel->schedules(), folder,
+      [this](const QString& start) { return m_prompts.folder(m_window, tr("Folder of the Plan"), start); }, m_window);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &PlanDialog::written, this,
+          [this](const QString& to) { m_workspace.say(tr("Saved the plan in %1").arg(QDir::toNativeSeparators(to))); });
+  dialog->show();
 }
 
 }  // namespace coppice::designer

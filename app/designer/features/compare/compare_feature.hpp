@@ -16,6 +16,7 @@ public:
   CompareFeature(const FeatureHost& host, ScheduleActivity& schedules);
 
 private:
+  void exportPlan();
   /// Those that answer the question of the current schedule: same collective, root, GPUs and fabric.
   void follow();
 
