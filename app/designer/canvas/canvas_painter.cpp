@@ -54,6 +54,34 @@ double lineWidth(double gigabytesPerSecond) {
   return 0.9 + 4.1 * share * share;
 }
 
+namespace {
+
+/// Gaps between the nodes of a set that hold no other node are part of its hull.
+QPainterPath withoutEmptyHoles(const QPainterPath& path, const CanvasScene& scene, const std::set<NodeId>& nodes) {
+  const QList<QPolygonF> rings = path.toSubpathPolygons();
+  QPainterPath filled;
+  filled.setFillRule(Qt::OddEvenFill);
+  for (const QPolygonF& ring : rings) {
+    const bool isHole = std::any_of(rings.begin(), rings.end(), [&](const QPolygonF& other) {
+      return &other != &ring && other.boundingRect().contains(ring.boundingRect()) &&
+             other.containsPoint(ring.front(), Qt::OddEvenFill);
+    });
+    const auto holds = [&](NodeId id) { return ring.containsPoint(scene.rectOf(id).center(), Qt::OddEvenFill); };
+    bool isKept = !isHole;
+    if (isHole) {
+      for (const auto& [id, node] : scene.model().nodes()) {
+        isKept = isKept || (!nodes.contains(id) && holds(id));
+      }
+    }
+    if (isKept) {
+      filled.addPolygon(ring);
+    }
+  }
+  return filled;
+}
+
+}  // namespace
+
 QPainterPath hullOf(const CanvasScene& scene, const std::set<NodeId>& nodes, double margin) {
   // Boxes that lie in the set whole count as their outline; other nodes join what they stand close to.
   std::vector<QRectF> rects;
@@ -103,7 +131,7 @@ QPainterPath hullOf(const CanvasScene& scene, const std::set<NodeId>& nodes, dou
       }
     }
   }
-  return path;
+  return withoutEmptyHoles(path, scene, nodes);
 }
 
 CanvasPainter::CanvasPainter(const CanvasScene& scene, const Colors& colors, const CanvasState& state)
