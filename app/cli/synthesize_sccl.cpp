@@ -6,18 +6,17 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "io/collective_file.hpp"
 #include "judged_text.hpp"
 #include "synth/sccl.hpp"
 #include "synthesize.hpp"
 #include "text.hpp"
+#include "workflow/sccl_front.hpp"
 #include "workflow/synthesized.hpp"
 
 namespace coppice::cli {
 namespace {
 
 using synth::StatedSize;
-using synth::Verdict;
 
 constexpr const char* kTitle = "Options of sccl";
 
@@ -28,14 +27,15 @@ struct ScclOptions {
   bool isPareto = false;
   std::int64_t maxSteps = 0;
   std::int64_t maxChunks = 0;
+  double candidateSeconds = 0;
   std::string unit;
   bool isOneBandwidth = false;
   bool isDirect = false;
   std::string table;
 };
 
-std::string word(Verdict verdict) {
-  return verdict == Verdict::sat ? "sat" : verdict == Verdict::unsat ? "unsat" : "unknown";
+std::string word(synth::Verdict verdict) {
+  return std::string(workflow::toString(verdict));
 }
 
 std::string inBrackets(const StatedSize& size) {
@@ -65,8 +65,7 @@ public:
 private:
   struct Task {
     workflow::LoadedFabric loaded;
-    schedule::CollectiveTable goal;
-    synth::SynthesisOptions options;
+    workflow::SearchQuestion search;
   };
 
   [[nodiscard]] std::optional<Error> checkOptions() const;
@@ -75,8 +74,8 @@ private:
                                       const Progress& progress) const;
   [[nodiscard]] Result<Report> pareto(const Task& task, const SynthesisQuestion& question, bool json,
                                       const Progress& progress) const;
-  [[nodiscard]] Outcome addPoint(const Task& task, const SynthesisQuestion& question, const synth::StatedFront& front,
-                                 synth::StatedPoint point, bool json, Report& report) const;
+  [[nodiscard]] static Outcome addPoint(const Task& task, const SynthesisQuestion& question,
+                                        const workflow::FrontPoint& point, bool json, Report& report);
 
   ScclOptions m_options;
 };
@@ -93,6 +92,8 @@ void Sccl::addOptions(CLI::App& sub) {
                      "With --pareto: stop after this many steps; default: 4 more than "
                      "the minimum"));
   add(sub.add_option("--max-chunks", m_options.maxChunks, "With --pareto: try no more chunks than this"));
+  add(sub.add_option("--candidate-seconds", m_options.candidateSeconds,
+                     "With --pareto: search no longer for one size; default: a sixth of the time limit"));
   add(sub.add_option("--unit", m_options.unit,
                      "GB/s that move one chunk per round; default: the greatest that divides "
                      "every bandwidth, or the lowest bandwidth where that is too fine"));
@@ -114,6 +115,9 @@ std::optional<Error> Sccl::checkOptions() const {
   if (m_options.maxSteps < 0 || m_options.maxChunks < 0) {
     return Error{ErrorCode::badUsage, "A limit is below 1", "give --max-steps and --max-chunks of at least 1"};
   }
+  if (!(m_options.candidateSeconds >= 0)) {
+    return Error{ErrorCode::badUsage, "The time for one size is negative", "give --candidate-seconds above 0"};
+  }
   if (m_options.isOneBandwidth && !m_options.unit.empty()) {
     return Error{ErrorCode::badUsage, "--unit has no meaning where every link counts as one unit",
                  "leave out --unit or --one-bandwidth"};
@@ -129,44 +133,24 @@ Result<Sccl::Task> Sccl::readTask(const SynthesisQuestion& question, const Progr
   if (!loaded) {
     return loaded.error();
   }
-  synth::SynthesisOptions options;
-  options.seconds = question.seconds;
-  options.seed = question.seed;
-  options.isDirect = m_options.isDirect;
-  options.unit.isOneBandwidth = m_options.isOneBandwidth;
-  if (!m_options.unit.empty()) {
-    const auto unit = Rational::parse(m_options.unit);
-    if (!unit) {
-      return Error{ErrorCode::badUsage,
-                   inQuotes(m_options.unit) + " is not a bandwidth",
-                   "give GB/s, as in 25 or 25/2",
-                   {.element = "--unit"}};
-    }
-    options.unit.unit = *unit;
-  }
+  workflow::SearchText text{.demand = question.demand,
+                            .unit = m_options.unit,
+                            .isOneBandwidth = m_options.isOneBandwidth,
+                            .isDirect = m_options.isDirect,
+                            .seconds = question.seconds,
+                            .seed = question.seed};
   if (!m_options.table.empty()) {
-    const auto text = readText(m_options.table);
-    if (!text) {
-      return text.error();
+    auto table = readText(m_options.table);
+    if (!table) {
+      return table.error();
     }
-    auto goal = io::readCollectiveTable(*text, m_options.table, loaded->fabric);
-    if (!goal) {
-      return goal.error();
-    }
-    return Task{*std::move(loaded), *std::move(goal), options};
+    text.table = {*std::move(table), m_options.table};
   }
-  const auto demand = workflow::readDemand(loaded->fabric, question.demand);
-  if (!demand) {
-    return demand.error();
+  auto search = workflow::readSearch(loaded->fabric, text);
+  if (!search) {
+    return search.error();
   }
-  auto goal = schedule::CollectiveTable::make(demand->collective, loaded->fabric.gpuCount(), demand->root);
-  if (!goal) {
-    return Error{goal.error().code, goal.error().message, goal.error().fix, {.element = "--collective"}};
-  }
-  if (m_options.isDirect && demand->collective != Collective::allreduce) {
-    return Error{ErrorCode::badUsage, "Only allreduce is made in one piece", "leave --direct out"};
-  }
-  return Task{*std::move(loaded), *std::move(goal), options};
+  return Task{*std::move(loaded), *std::move(search)};
 }
 
 Result<Report> Sccl::run(const SynthesisQuestion& question, bool json, const Progress& progress) {
@@ -184,7 +168,7 @@ Result<Report> Sccl::run(const SynthesisQuestion& question, bool json, const Pro
 Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question, bool json,
                             const Progress& progress) const {
   const StatedSize size{*m_options.chunks, *m_options.steps, *m_options.rounds};
-  auto answer = synth::synthesize(task.loaded.fabric, task.goal, size, task.options, progress);
+  auto answer = synth::synthesize(task.loaded.fabric, task.search.goal, size, task.search.options, progress);
   if (!answer) {
     return answer.error();
   }
@@ -217,27 +201,22 @@ Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question,
   return report;
 }
 
-Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, const synth::StatedFront& front,
-                       synth::StatedPoint point, bool json, Report& report) const {
-  const auto judged = workflow::judgeSynthesized(task.loaded.fabric, std::move(point.schedule), front.unit,
-                                                 m_options.isOneBandwidth, Progress{});
-  if (!judged) {
-    return judged.error();
-  }
+Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, const workflow::FrontPoint& point, bool json,
+                       Report& report) {
   const Rational ratio(point.size.rounds, point.size.chunks);
   Json entry = {{"chunks", point.size.chunks},      {"steps", point.size.steps}, {"rounds", point.size.rounds},
                 {"optimal", point.isOptimal},       {"ratio", ratio.toString()}, {"bound", point.bound.toString()},
                 {"refuted", point.refuted},         {"open", point.open},        {"how", point.how},
-                {"algbw", judged->algbw.toString()}};
+                {"algbw", point.judged.algbw.toString()}};
   report.text += "  " + std::to_string(point.size.steps) + " steps  " + inBrackets(point.size) + "  R/C " +
-                 ratio.toString() + "  " + gigabytes(judged->algbw) + "  " +
+                 ratio.toString() + "  " + gigabytes(point.judged.algbw) + "  " +
                  (point.isOptimal ? "optimal, proved for all chunk counts"
                                   : "bound " + point.bound.toString() + ", " + std::to_string(point.refuted) +
                                         " better sizes refuted, " + std::to_string(point.open) + " open") +
                  "\n";
   if (!question.output.empty()) {
     const std::string file = fileOfPoint(question.output, point.size);
-    if (const Outcome written = deliverSchedule(file, judged->schedule, task.loaded, json, Progress{}, report);
+    if (const Outcome written = deliverSchedule(file, point.judged.schedule, task.loaded, json, Progress{}, report);
         !written) {
       return written.error();
     }
@@ -254,7 +233,8 @@ Result<Report> Sccl::pareto(const Task& task, const SynthesisQuestion& question,
                  "give -o NAME.schedule.json: each becomes NAME.cC-sS-rR.schedule.json"};
   }
   Json candidates = Json::array();
-  const auto onCandidate = [&](const synth::Candidate& each) {
+  workflow::FrontListener listener;
+  listener.onCandidate = [&](const synth::Candidate& each) {
     std::fprintf(stderr, "  %s  %s in %s: %s\n", inBrackets(each.size).c_str(), word(each.verdict).c_str(),
                  duration(each.seconds).c_str(), each.reason.c_str());
     candidates.push_back({{"chunks", each.size.chunks},
@@ -264,15 +244,16 @@ Result<Report> Sccl::pareto(const Task& task, const SynthesisQuestion& question,
                           {"reason", each.reason},
                           {"seconds", each.seconds}});
   };
-  auto front = synth::synthesizeFront(task.loaded.fabric, task.goal, {m_options.maxSteps, m_options.maxChunks},
-                                      task.options, onCandidate, progress);
+  const auto front =
+      workflow::findFront(task.loaded.fabric, task.search,
+                          {m_options.maxSteps, m_options.maxChunks, m_options.candidateSeconds}, listener, progress);
   if (!front) {
     return front.error();
   }
   Report report;
   report.json["front"] = Json::array();
-  for (synth::StatedPoint& point : front->points) {
-    if (const Outcome added = addPoint(task, question, *front, std::move(point), json, report); !added) {
+  for (const workflow::FrontPoint& point : front->points) {
+    if (const Outcome added = addPoint(task, question, point, json, report); !added) {
       return added.error();
     }
   }

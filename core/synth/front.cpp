@@ -21,16 +21,17 @@ std::int64_t roundedUp(const Rational& value) {
 class Level {
 public:
   Level(Search& search, int steps, const std::optional<Rational>& below, const FrontOptions& options,
-        Clock::time_point deadline, const CandidateHandler& onCandidate)
+        Clock::time_point deadline, const FrontHandlers& handlers)
       : m_search(search),
         m_steps(steps),
         m_below(below),
         m_options(options),
         m_deadline(deadline),
-        m_onCandidate(onCandidate),
+        m_handlers(handlers),
         m_bound(search.ratioBound(steps, deadline).ratio) {}
 
   std::optional<FrontPoint> best() {
+    m_handlers.onBound(m_steps, m_bound);
     try {
       search();
     } catch (const CancelledError&) {
@@ -82,7 +83,7 @@ private:
     const auto end = std::min(
         m_deadline, start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)));
     Decision decision = isQuick ? m_search.decideQuickly(size, end) : m_search.decide(size, end);
-    m_onCandidate(size, decision, std::chrono::duration<double>(Clock::now() - start).count());
+    m_handlers.onCandidate(size, decision, std::chrono::duration<double>(Clock::now() - start).count());
     m_verdicts[size] = decision.verdict;
     if (decision.verdict == Verdict::sat) {
       m_best = FrontPoint{size, *std::move(decision.found), std::move(decision.reason), false, {}, {}, {}};
@@ -148,7 +149,7 @@ private:
   const std::optional<Rational>& m_below;
   const FrontOptions& m_options;
   Clock::time_point m_deadline;
-  const CandidateHandler& m_onCandidate;
+  const FrontHandlers& m_handlers;
   Rational m_bound;
   std::map<Size, Verdict> m_verdicts;
   std::optional<FrontPoint> m_best;
@@ -156,12 +157,13 @@ private:
 
 }  // namespace
 
-Front paretoFront(Search& search, const FrontOptions& options, const CandidateHandler& onCandidate) {
+Front paretoFront(Search& search, const FrontOptions& options, const FrontHandlers& handlers) {
   constexpr int kMoreSteps = 4;
   Front front;
   front.leastSteps = search.leastSteps();
   try {
     front.leastRatio = search.ratioBound(0, options.deadline);
+    handlers.onBound(0, front.leastRatio.ratio);
     const int last = options.maxSteps > 0 ? options.maxSteps : front.leastSteps + kMoreSteps;
     for (int steps = front.leastSteps; steps <= last && !front.isComplete; ++steps) {
       if (Clock::now() >= options.deadline) {
@@ -171,12 +173,13 @@ Front paretoFront(Search& search, const FrontOptions& options, const CandidateHa
       std::optional<Rational> below;
       if (!front.points.empty()) {
         below = ratioOf(front.points.back().size);
-        if (search.ratioBound(steps, options.deadline).ratio >= *below) {
+        if (const Rational bound = search.ratioBound(steps, options.deadline).ratio; bound >= *below) {
+          handlers.onBound(steps, bound);
           continue;
         }
       }
       const auto share = Clock::now() + (options.deadline - Clock::now()) / (last - steps + 1);
-      if (auto point = Level(search, steps, below, options, share, onCandidate).best()) {
+      if (auto point = Level(search, steps, below, options, share, handlers).best()) {
         front.isComplete = ratioOf(point->size) == front.leastRatio.ratio;
         front.points.push_back(*std::move(point));
       }

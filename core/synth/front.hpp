@@ -36,13 +36,17 @@ struct Front {
   bool isCutOff = false;    ///< the time limit or a cancel ended it; what was found is kept
 };
 
-/// Hears every decision with its seconds.
-using CandidateHandler = std::function<void(const Size&, const Decision&, double)>;
+/// What is heard of the search, on its thread.
+struct FrontHandlers {
+  /// Every decision with its seconds.
+  std::function<void(const Size&, const Decision&, double)> onCandidate = {};
+  /// The proved bound on R/n at this number of steps, before its first candidate; 0 = over all numbers of steps.
+  std::function<void(int steps, const Rational& bound)> onBound = {};
+};
 
 /// The corrected procedure of the paper's section 3.7: per number of steps the bound first, then sizes that meet it,
 /// then others of fewer and then more chunks by ascending R/C; a fraction is done only when its multiples are, and a
-/// point is called optimal only where the bound proves it. `onCandidate` hears every decision with its seconds. A
-/// cancel ends the search and keeps what was found.
-Front paretoFront(Search& search, const FrontOptions& options, const CandidateHandler& onCandidate);
+/// point is called optimal only where the bound proves it. A cancel ends the search and keeps what was found.
+Front paretoFront(Search& search, const FrontOptions& options, const FrontHandlers& handlers);
 
 }  // namespace coppice::synth

@@ -109,8 +109,7 @@ std::vector<StatedSize> allreduceSizes(AllreduceSearch& search, std::int64_t ste
 }
 
 void addAllreducePoints(AllreduceSearch& search, const FrontLimits& limits, const SynthesisOptions& options,
-                        Clock::time_point deadline, const std::function<void(const Candidate&)>& onCandidate,
-                        StatedFront& front) {
+                        Clock::time_point deadline, const FrontEvents& events, StatedFront& front) {
   constexpr std::int64_t kMoreSteps = 2;
   const std::int64_t last = limits.maxSteps > 0 ? limits.maxSteps : search.leastStepsOfHalves() + kMoreSteps;
   const std::int64_t maxChunks = limits.maxChunks > 0 ? limits.maxChunks : 8 * search.ranks();
@@ -125,14 +124,20 @@ void addAllreducePoints(AllreduceSearch& search, const FrontLimits& limits, cons
     }
     StatedPoint point;
     point.bound = front.leastRatio;
+    events.onBound(steps, point.bound);
     for (const StatedSize& size : allreduceSizes(search, steps, maxChunks, below, deadline)) {
       if (Clock::now() >= deadline) {
         break;
       }
       const auto start = Clock::now();
-      const auto end = std::min(deadline, start + (deadline - start) / kShareOfCandidate);
+      const auto end = limits.candidateSeconds > 0 ? std::min(deadline, after(limits.candidateSeconds))
+                                                   : std::min(deadline, start + (deadline - start) / kShareOfCandidate);
       auto answer = search.decide(static_cast<int>(steps), size.rounds, size.chunks, options.isDirect, end);
-      onCandidate({size, answer.verdict, answer.reason, secondsSince(start)});
+      const double seconds = secondsSince(start);
+      if (answer.schedule && events.onSchedule) {
+        events.onSchedule(size, search.unit(), *answer.schedule);
+      }
+      events.onCandidate({size, answer.verdict, answer.reason, seconds});
       if (answer.verdict == Verdict::sat) {
         point.size = size;
         point.how = std::move(answer.reason);
@@ -149,8 +154,8 @@ void addAllreducePoints(AllreduceSearch& search, const FrontLimits& limits, cons
 }
 
 Result<StatedFront> allreduceFront(const fabric::Fabric& fabric, const FrontLimits& limits,
-                                   const SynthesisOptions& options,
-                                   const std::function<void(const Candidate&)>& onCandidate, const Progress& progress) {
+                                   const SynthesisOptions& options, const FrontEvents& events,
+                                   const Progress& progress) {
   const auto deadline = after(options.seconds);
   auto search = AllreduceSearch::make(fabric, options.unit, options.seed, progress);
   if (!search) {
@@ -161,8 +166,9 @@ Result<StatedFront> allreduceFront(const fabric::Fabric& fabric, const FrontLimi
   front.leastRatio = search->leastRatio();
   front.isLeastRatioExact = search->halvesRatio(0, deadline) == front.leastRatio;
   front.unit = search->unit();
+  events.onBound(0, front.leastRatio);
   try {
-    addAllreducePoints(*search, limits, options, deadline, onCandidate, front);
+    addAllreducePoints(*search, limits, options, deadline, events, front);
   } catch (const CancelledError&) {
     front.isCutOff = true;
   }
@@ -209,15 +215,22 @@ Result<Synthesis> synthesize(const fabric::Fabric& fabric, const CollectiveTable
 
 Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const CollectiveTable& goal,
                                     const FrontLimits& limits, const SynthesisOptions& options,
-                                    const std::function<void(const Candidate&)>& onCandidate,
-                                    const Progress& progress) {
+                                    const FrontEvents& given, const Progress& progress) {
+  FrontEvents events = given;
+  if (!events.onCandidate) {
+    events.onCandidate = [](const Candidate&) {};
+  }
+  if (!events.onBound) {
+    events.onBound = [](std::int64_t, const Rational&) {};
+  }
   try {
     if (goal.collective() == Collective::allreduce) {
-      return allreduceFront(fabric, limits, options, onCandidate, progress);
+      return allreduceFront(fabric, limits, options, events, progress);
     }
     FrontOptions inner;
     inner.deadline = after(options.seconds);
-    inner.candidateSeconds = options.seconds / kShareOfCandidate;
+    inner.candidateSeconds =
+        limits.candidateSeconds > 0 ? limits.candidateSeconds : options.seconds / kShareOfCandidate;
     inner.maxSteps = static_cast<int>(std::min(limits.maxSteps, kMaxSteps));
     auto problem = problemOn(fabric, goal, options.unit);
     if (!problem) {
@@ -227,9 +240,24 @@ Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const Collecti
     inner.maxN = limits.maxChunks > 0 ? std::max<std::int64_t>(1, limits.maxChunks / divisor) : kDefaultMaxN;
     Search search(*std::move(problem), options.seed, progress);
     const auto stated = [&](const Size& size) { return StatedSize{size.n * divisor, size.steps, size.rounds}; };
-    Front found = paretoFront(search, inner, [&](const Size& size, const Decision& decision, double seconds) {
-      onCandidate({stated(size), decision.verdict, decision.reason, seconds});
-    });
+    std::optional<Error> fault;
+    FrontHandlers handlers;
+    handlers.onBound = [&](int steps, const Rational& bound) { events.onBound(steps, bound / Rational(divisor)); };
+    handlers.onCandidate = [&](const Size& size, const Decision& decision, double seconds) {
+      if (decision.found && events.onSchedule) {
+        auto made = scheduleOf(fabric, goal, search.problem(), size.n, *decision.found, Progress{});
+        if (made) {
+          events.onSchedule(stated(size), search.problem().topology.unit, *std::move(made));
+        } else if (!fault) {
+          fault = made.error();
+        }
+      }
+      events.onCandidate({stated(size), decision.verdict, decision.reason, seconds});
+    };
+    Front found = paretoFront(search, inner, handlers);
+    if (fault) {
+      return *std::move(fault);
+    }
     StatedFront front;
     front.leastSteps = found.leastSteps;
     front.leastRatio = found.leastRatio.ratio / Rational(divisor);

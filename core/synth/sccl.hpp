@@ -75,14 +75,32 @@ struct Candidate {
 };
 
 struct FrontLimits {
-  std::int64_t maxSteps = 0;   ///< 0 = four more than the least
-  std::int64_t maxChunks = 0;  ///< 0 = 32 in each class
+  std::int64_t maxSteps = 0;    ///< 0 = four more than the least
+  std::int64_t maxChunks = 0;   ///< 0 = 32 in each class
+  double candidateSeconds = 0;  ///< one candidate may take this long; 0 = a sixth of the time
+};
+
+/// What is heard while a front is searched, on the thread of the search. Each may be empty.
+struct FrontEvents {
+  /// Every decision.
+  std::function<void(const Candidate&)> onCandidate = {};
+  /// The proved bound on R/C at this number of steps, before its first candidate; 0 = over all numbers of steps.
+  std::function<void(std::int64_t steps, const Rational& bound)> onBound = {};
+  /// What a candidate was satisfied with, unverified, before onCandidate hears of it.
+  std::function<void(const StatedSize& size, const Rational& unit, schedule::StepSchedule schedule)> onSchedule = {};
 };
 
 /// The front. A cancel keeps what was found (isCutOff). For allreduce, schedules in halves and in one piece together;
 /// optimal then says that no allreduce has a lower R/C. Errors: as synthesize(), but cancelled.
 Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal,
                                     const FrontLimits& limits, const SynthesisOptions& options,
-                                    const std::function<void(const Candidate&)>& onCandidate, const Progress& progress);
+                                    const FrontEvents& events, const Progress& progress);
+/// The same for callers that only want to hear of the candidates.
+inline Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const schedule::CollectiveTable& goal,
+                                           const FrontLimits& limits, const SynthesisOptions& options,
+                                           const std::function<void(const Candidate&)>& onCandidate,
+                                           const Progress& progress) {
+  return synthesizeFront(fabric, goal, limits, options, FrontEvents{onCandidate, {}, {}}, progress);
+}
 
 }  // namespace coppice::synth

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/sccl_front.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/text.hpp"
+#include "io/collective_csv.hpp"
+#include "io/collective_file.hpp"
+#include "workflow/synthesized.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+/// JSON, or CSV whose heading names the columns of shards.
+bool isOfShards(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    if (first != std::string_view::npos && line[first] != '#') {
+      return line[first] == '{' || line.find("sources") != std::string_view::npos;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<schedule::CollectiveTable> readTable(const TableText& table, const fabric::Fabric& fabric) {
+  return isOfShards(table.text) ? io::readCollectiveTable(table.text, table.fileName, fabric)
+                                : io::readCollectiveCsv(table.text, table.fileName, fabric);
+}
+
+Result<SearchQuestion> readSearch(const fabric::Fabric& fabric, const SearchText& text) {
+  synth::SynthesisOptions options;
+  options.seconds = text.seconds;
+  options.seed = text.seed;
+  options.isDirect = text.isDirect;
+  options.unit.isOneBandwidth = text.isOneBandwidth;
+  if (!text.unit.empty()) {
+    const auto unit = Rational::parse(text.unit);
+    if (!unit) {
+      return Error{ErrorCode::badUsage,
+                   inQuotes(text.unit) + " is not a bandwidth",
+                   "give GB/s, as in 25 or 25/2",
+                   {.element = "--unit"}};
+    }
+    options.unit.unit = *unit;
+  }
+  if (text.table) {
+    auto goal = readTable(*text.table, fabric);
+    if (!goal) {
+      return goal.error();
+    }
+    for (std::int64_t shard = 1; shard < goal->shardCount(); ++shard) {
+      if (goal->share(shard) != goal->share(0)) {
+        return Error{ErrorCode::badInput,
+                     "shard " + std::to_string(shard) + " is not as large as the shards before it",
+                     "cut shards into equal ones, one row for each",
+                     {.file = text.table->fileName, .element = std::to_string(shard)}};
+      }
+    }
+    return SearchQuestion{*std::move(goal), options};
+  }
+  const auto demand = readDemand(fabric, text.demand);
+  if (!demand) {
+    return demand.error();
+  }
+  auto goal = schedule::CollectiveTable::make(demand->collective, fabric.gpuCount(), demand->root);
+  if (!goal) {
+    return Error{goal.error().code, goal.error().message, goal.error().fix, {.element = "--collective"}};
+  }
+  if (text.isDirect && demand->collective != Collective::allreduce) {
+    return Error{ErrorCode::badUsage, "Only allreduce is made in one piece", "leave --direct out"};
+  }
+  return SearchQuestion{*std::move(goal), options};
+}
+
+std::string_view toString(synth::Verdict verdict) {
+  return verdict == synth::Verdict::sat ? "sat" : verdict == synth::Verdict::unsat ? "unsat" : "unknown";
+}
+
+Result<ScclFront> findFront(const fabric::Fabric& fabric, const SearchQuestion& question,
+                            const synth::FrontLimits& limits, const FrontListener& listener, const Progress& progress) {
+  const auto judged = [&](schedule::StepSchedule schedule, const Rational& unit) {
+    // What was found is kept when the search is cancelled, so this runs to its end.
+    return judgeSynthesized(fabric, std::move(schedule), unit, question.options.unit.isOneBandwidth, Progress{});
+  };
+  std::map<std::int64_t, Rational> bounds;
+  std::optional<Error> fault;
+  synth::FrontEvents events;
+  events.onCandidate = listener.onCandidate;
+  events.onBound = [&](std::int64_t steps, const Rational& bound) {
+    bounds[steps] = bound;
+    if (listener.onBound) {
+      listener.onBound(steps, bound);
+    }
+  };
+  if (listener.onFound) {
+    events.onSchedule = [&](const synth::StatedSize& size, const Rational& unit, schedule::StepSchedule schedule) {
+      auto judgement = judged(std::move(schedule), unit);
+      if (judgement) {
+        const Rational ratio(size.rounds, size.chunks);
+        listener.onFound({size, ratio == bounds[size.steps], *std::move(judgement)});
+      } else if (!fault) {
+        fault = judgement.error();
+      }
+    };
+  }
+  auto found = synth::synthesizeFront(fabric, question.goal, limits, question.options, events, progress);
+  if (!found) {
+    return found.error();
+  }
+  if (fault) {
+    return *std::move(fault);
+  }
+  ScclFront front;
+  front.leastSteps = found->leastSteps;
+  front.leastRatio = found->leastRatio;
+  front.isLeastRatioExact = found->isLeastRatioExact;
+  front.isComplete = found->isComplete;
+  front.isCutOff = found->isCutOff;
+  front.unit = found->unit;
+  for (synth::StatedPoint& point : found->points) {
+    auto judgement = judged(std::move(point.schedule), found->unit);
+    if (!judgement) {
+      return judgement.error();
+    }
+    front.points.push_back({point.size, point.isOptimal, point.bound, std::move(point.how), point.refuted, point.open,
+                            *std::move(judgement)});
+  }
+  return front;
+}
+
+}  // namespace coppice::workflow
