@@ -20,7 +20,7 @@ namespace {
 constexpr std::array kOrder = {
     "start",      "draw",         "devices", "linking",      "boxes",         "properties",  "nodes",
     "outline",    "find",         "minimap", "history",      "files",         "bound",       "problems",
-    "analyse",    "upgrades",     "damage",  "what-if",      "schedules",     "trees",       "transfers",
+    "analyse",    "upgrades",     "damage",  "what-if",      "schedules",     "synthesize",  "trees",       "transfers",
     "loads",      "charts",       "compare",      "timeline",    "export",  "run",          "pictures",      "commands",    "glossary",
     "designer",   "quickstart",   "command-line", "running", "fabric-files",  "exact-results", "performance",
     "building"};

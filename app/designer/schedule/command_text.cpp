@@ -73,6 +73,37 @@ QString generateCommand(const QString& fabricPath, const ScheduleOptions& option
   return words.join(u' ');
 }
 
+QString synthesizeCommand(const QString& fabricPath, const FrontRequest& request) {
+  QStringList words{u"coppice-cli"_s, u"synthesize"_s,
+                    shellQuoted(fabricPath.isEmpty() ? u"fabric.fabric.json"_s : fabricPath)};
+  const auto add = [&](const QString& option, const QString& value) { words << option << shellQuoted(value); };
+  const workflow::SearchText& search = request.search;
+  add(u"-c"_s, QString::fromStdString(search.demand.collective));
+  if (!search.demand.root.empty()) {
+    add(u"--root"_s, QString::fromStdString(search.demand.root));
+  }
+  words << u"--pareto"_s;
+  if (request.limits.maxSteps > 0) {
+    add(u"--max-steps"_s, QString::number(request.limits.maxSteps));
+  }
+  if (request.limits.maxChunks > 0) {
+    add(u"--max-chunks"_s, QString::number(request.limits.maxChunks));
+  }
+  if (search.isOneBandwidth) {
+    words << u"--one-bandwidth"_s;
+  }
+  if (search.isDirect) {
+    words << u"--direct"_s;
+  }
+  add(u"--time-limit"_s, QString::number(search.seconds) + u's');
+  if (request.limits.candidateSeconds > 0) {
+    add(u"--candidate-seconds"_s, QString::number(request.limits.candidateSeconds));
+  }
+  add(u"--seed"_s, QString::number(search.seed));
+  add(u"-o"_s, u"schedule.schedule.json"_s);
+  return words.join(u' ');
+}
+
 QString exportCommand(const QString& schedulePath, const lowering::Options& options, const QString& outputPath) {
   QStringList words{u"coppice-cli"_s, u"export"_s, shellQuoted(schedulePath), u"--format"_s, u"msccl"_s};
   const auto add = [&](const QString& option, const QString& value) { words << option << shellQuoted(value); };

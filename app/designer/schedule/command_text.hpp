@@ -4,6 +4,7 @@
 #include <QString>
 #include <QStringList>
 
+#include "designer/schedule/front_search.hpp"
 #include "designer/schedule/schedule_result.hpp"
 #include "lowering/lowering.hpp"
 
@@ -15,6 +16,8 @@ namespace coppice::designer {
 /// "coppice-cli generate FABRIC …"; an empty fabric stands as "fabric.fabric.json".
 [[nodiscard]] QString generateCommand(const QString& fabricPath, const ScheduleOptions& options,
                                       const QString& outputPath);
+/// "coppice-cli synthesize FABRIC … --pareto", for a collective with a name.
+[[nodiscard]] QString synthesizeCommand(const QString& fabricPath, const FrontRequest& request);
 /// "coppice-cli export SCHEDULE …"
 [[nodiscard]] QString exportCommand(const QString& schedulePath, const lowering::Options& options,
                                     const QString& outputPath);

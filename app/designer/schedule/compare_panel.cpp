@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "designer/jobs/bound.hpp"
+#include "designer/schedule/chart_style.hpp"
 #include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"
@@ -73,15 +74,6 @@ QString timeText(double microseconds) {
   constexpr int kDigits = 4;
   return microseconds < kThousand ? QString::number(microseconds, 'g', kDigits) + u" µs"_s
                                   : QString::number(microseconds / kThousand, 'g', kDigits) + u" ms"_s;
-}
-
-void styleAxis(QAbstractAxis* axis) {
-  const Theme& theme = Theme::instance();
-  constexpr double kLabel = 10.5;
-  axis->setLabelsFont(figureFont(kLabel));
-  axis->setLabelsColor(theme.color(Token::muted));
-  axis->setLinePenColor(theme.color(Token::line));
-  axis->setGridLineColor(theme.color(Token::grid));
 }
 
 }  // namespace
@@ -401,10 +393,7 @@ void ComparePanel::draw() {
     delete axis;
   }
   const Theme& theme = Theme::instance();
-  m_chart->setBackgroundBrush(theme.color(Token::panel));
-  m_chart->setPlotAreaBackgroundBrush(theme.color(Token::canvas));
-  m_chart->setPlotAreaBackgroundVisible(true);
-  m_view->setBackgroundBrush(theme.color(Token::panel));
+  styleChart(*m_chart, *m_view);
   const int what = m_what->currentData().toInt();
   QList<QLineSeries*> lines;
   double least = 0;
@@ -453,8 +442,8 @@ void ComparePanel::draw() {
   y->setRange(std::pow(kBase, std::floor(std::log10(least))), std::pow(kBase, std::ceil(std::log10(most * 1.01))));
   m_chart->addAxis(x, Qt::AlignBottom);
   m_chart->addAxis(y, Qt::AlignLeft);
-  styleAxis(x);
-  styleAxis(y);
+  styleAxis(*x);
+  styleAxis(*y);
   for (QLineSeries* line : lines) {
     m_chart->addSeries(line);
     line->attachAxis(x);

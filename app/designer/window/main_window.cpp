@@ -29,6 +29,7 @@
 #include "designer/features/pictures/picture_feature.hpp"
 #include "designer/features/run/run_feature.hpp"
 #include "designer/features/schedule/schedule_feature.hpp"
+#include "designer/features/synthesize/synthesize_feature.hpp"
 #include "designer/features/timeline/timeline_feature.hpp"
 #include "designer/features/view/view_feature.hpp"
 #include "designer/palette/card_list.hpp"
@@ -121,6 +122,7 @@ void MainWindow::createFeatures() {
   m_palette = addFeature<PaletteFeature>(*m_loader);
   m_bound = addFeature<BoundFeature>();
   auto* schedule = addFeature<ScheduleFeature>();
+  addFeature<SynthesizeFeature>(schedule->activity());
   addFeature<CompareFeature>(schedule->activity());
   addFeature<TimelineFeature>(schedule->activity());
   addFeature<RunFeature>(schedule->activity());

@@ -105,6 +105,7 @@ QStringList layoutMenu() {
 QStringList scheduleMenu() {
   return {u"schedule.generate"_s,
           u"schedule.options"_s,
+          u"schedule.synthesize"_s,
           u"schedule.rerun"_s,
           u"schedule.cancel"_s,
           {},

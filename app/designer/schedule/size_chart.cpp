@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/size_chart.hpp"
+
+#include <QGraphicsLayout>
+#include <QPen>
+#include <QVBoxLayout>
+#include <QtCharts/QCategoryAxis>
+#include <QtCharts/QLegend>
+#include <QtCharts/QLineSeries>
+#include <QtCharts/QLogValueAxis>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "designer/schedule/chart_style.hpp"
+#include "designer/schedule/figures.hpp"
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/scales.hpp"
+#include "designer/theme/theme.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using namespace std::chrono_literals;
+
+SizeChart::SizeChart(const FrontSearch& search, QWidget* parent)
+    : QWidget(parent),
+      m_search(search),
+      m_text(new QLabel(this)),
+      m_chart(new QChart),
+      m_view(new QChartView(m_chart, this)),
+      m_job(
+          [this](const Answer& answer) {
+            m_predictions[answer.result.get()] = answer;
+            draw();
+            predictNext();
+          },
+          0ms) {
+  setObjectName(u"sizeChart"_s);
+  m_text->setObjectName(u"switchOvers"_s);
+  m_text->setWordWrap(true);
+  m_view->setAccessibleName(tr("Predicted time against size"));
+  m_view->setRenderHint(QPainter::Antialiasing);
+  m_view->setFrameShape(QFrame::NoFrame);
+  m_chart->layout()->setContentsMargins(0, 0, 0, 0);
+  m_chart->setBackgroundRoundness(0);
+  m_chart->setMargins({4, 0, 8, 0});
+  m_chart->legend()->setAlignment(Qt::AlignTop);
+  auto* layout = new QVBoxLayout(this);
+  constexpr int kGap = 4;
+  layout->setContentsMargins(kGap, kGap, kGap, 0);
+  layout->setSpacing(kGap);
+  layout->addWidget(m_text);
+  layout->addWidget(m_view, 1);
+  draw();
+  connect(&Theme::instance(), &Theme::changed, this, &SizeChart::draw);
+}
+
+SizeChart::~SizeChart() = default;
+
+const Prediction* SizeChart::predictionOf(std::size_t candidate) const {
+  const auto found = m_predictions.find(m_search.candidates()[candidate].result.get());
+  return found != m_predictions.end() ? found->second.prediction.get() : nullptr;
+}
+
+void SizeChart::refresh() {
+  std::vector<std::size_t> front = m_search.front();
+  std::erase_if(front, [this](std::size_t each) { return !m_search.candidates()[each].result; });
+  if (m_search.candidates().empty()) {
+    m_predictions.clear();
+  }
+  if (front != m_front || front.empty()) {
+    m_front = std::move(front);
+    draw();
+  }
+  predictNext();
+}
+
+bool SizeChart::isSettled() const {
+  return std::all_of(m_front.begin(), m_front.end(),
+                     [this](std::size_t each) { return predictionOf(each) != nullptr; });
+}
+
+void SizeChart::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  predictNext();
+}
+
+void SizeChart::predictNext() {
+  if (!isVisible() || m_job.isRunning()) {
+    return;
+  }
+  const auto next =
+      std::find_if(m_front.begin(), m_front.end(), [this](std::size_t each) { return predictionOf(each) == nullptr; });
+  if (next != m_front.end()) {
+    m_job.submit([result = m_search.candidates()[*next].result](std::stop_token stop) {
+      Progress progress;
+      progress.stop = std::move(stop);
+      return Answer{result, predict(*result, progress)};
+    });
+  }
+}
+
+int SizeChart::lineCount() const {
+  return static_cast<int>(m_chart->series().size());
+}
+
+QString SizeChart::switchOvers() const {
+  std::vector<simulate::Contender> contenders;
+  for (const std::size_t each : m_front) {
+    const Prediction* prediction = predictionOf(each);
+    if (prediction != nullptr && prediction->rows.size() == comparedSizes().size()) {
+      contenders.push_back({m_search.candidates()[each].sizeText().toStdString(), prediction->rows});
+    }
+  }
+  if (contenders.empty()) {
+    return {};
+  }
+  const std::vector<simulate::SwitchOver> bands = simulate::switchOvers(contenders);
+  QStringList parts;
+  for (std::size_t i = 0; i < bands.size(); ++i) {
+    const QString name = QString::fromStdString(contenders[bands[i].contender].name);
+    const bool isLast = i + 1 == bands.size();
+    parts << (i == 0 && isLast ? tr("%1 at all sizes").arg(name)
+              : isLast         ? tr("%1 from %2").arg(name, bytesText(bands[i].from))
+              : i == 0
+                  ? tr("%1 below %2").arg(name, bytesText(bands[i + 1].from))
+                  : tr("%1 from %2 to below %3").arg(name, bytesText(bands[i].from), bytesText(bands[i + 1].from)));
+  }
+  return parts.join(u", "_s);
+}
+
+void SizeChart::draw() {
+  m_chart->removeAllSeries();
+  for (QAbstractAxis* axis : m_chart->axes()) {
+    m_chart->removeAxis(axis);
+    delete axis;
+  }
+  const Theme& theme = Theme::instance();
+  styleChart(*m_chart, *m_view);
+  QList<QLineSeries*> lines;
+  double least = 0;
+  double most = 0;
+  for (std::size_t i = 0; i < m_front.size(); ++i) {
+    const Prediction* prediction = predictionOf(m_front[i]);
+    if (prediction == nullptr || prediction->rows.empty()) {
+      continue;
+    }
+    constexpr double kLine = 1.8;
+    auto* line = new QLineSeries;
+    const auto index = static_cast<int>(i);
+    line->setName(m_search.candidates()[m_front[i]].sizeText());
+    line->setPen(QPen(category(index, theme.scheme()), kLine, categoryDash(index)));
+    for (const simulate::Row& row : prediction->rows) {
+      line->append(std::log2(static_cast<double>(row.size)), row.time);
+      least = least == 0 ? row.time : std::min(least, row.time);
+      most = std::max(most, row.time);
+    }
+    lines << line;
+  }
+  const QString bands = switchOvers();
+  m_text->setText(m_front.empty()   ? tr("The schedules that are found appear here with their predicted times.")
+                  : !isSettled()    ? tr("Simulating…")
+                  : bands.isEmpty() ? tr("No times are known.")
+                                    : tr("Fastest: %1.").arg(bands));
+  if (lines.isEmpty()) {
+    return;
+  }
+  const auto& sizes = comparedSizes();
+  const auto place = [](std::int64_t size) { return std::log2(static_cast<double>(size)); };
+  auto* x = new QCategoryAxis;
+  x->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
+  x->setStartValue(place(sizes.front()));
+  x->setRange(place(sizes.front()), place(sizes.back()));
+  constexpr std::size_t kEvery = 4;
+  for (std::size_t i = 0; i < sizes.size(); i += kEvery) {
+    x->append(bytesText(sizes[i]), place(sizes[i]));
+  }
+  auto* y = new QLogValueAxis;
+  constexpr double kBase = 10;
+  constexpr double kAbove = 1.01;
+  y->setBase(kBase);
+  y->setLabelFormat(u"%g"_s);
+  y->setTitleText(tr("Time, µs"));
+  y->setRange(std::pow(kBase, std::floor(std::log10(least))), std::pow(kBase, std::ceil(std::log10(most * kAbove))));
+  m_chart->addAxis(x, Qt::AlignBottom);
+  m_chart->addAxis(y, Qt::AlignLeft);
+  styleAxis(*x);
+  styleAxis(*y);
+  for (QLineSeries* line : lines) {
+    m_chart->addSeries(line);
+    line->attachAxis(x);
+    line->attachAxis(y);
+  }
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QLabel>
+#include <QWidget>
+#include <QtCharts/QChart>
+#include <QtCharts/QChartView>
+#include <cstddef>
+#include <map>
+#include <vector>
+
+#include "designer/jobs/latest_job.hpp"
+#include "designer/schedule/front_search.hpp"
+#include "designer/schedule/prediction.hpp"
+
+namespace coppice::designer {
+
+/// Simulated time against size of the schedules of a front, on logarithmic axes, and from which size on each is the
+/// fastest. They are simulated in the background, one after the other, once the chart can be seen.
+class SizeChart : public QWidget {
+  Q_OBJECT
+
+public:
+  /// The search must outlive the chart.
+  explicit SizeChart(const FrontSearch& search, QWidget* parent = nullptr);
+  ~SizeChart() override;
+
+  void refresh();
+  /// "(2, 2, 3) up to 256 KiB, (6, 3, 7) from 512 KiB". Empty while nothing is known.
+  [[nodiscard]] QString switchOvers() const;
+  /// Lines that are drawn.
+  [[nodiscard]] int lineCount() const;
+  /// Nothing waits to be simulated.
+  [[nodiscard]] bool isSettled() const;
+
+protected:
+  void showEvent(QShowEvent* event) override;
+
+private:
+  struct Answer {
+    ScheduleResultPtr result;
+    PredictionPtr prediction;
+  };
+  void predictNext();
+  void draw();
+  [[nodiscard]] const Prediction* predictionOf(std::size_t candidate) const;
+
+  const FrontSearch& m_search;
+  std::vector<std::size_t> m_front;  ///< candidates that have been measured
+  std::map<const ScheduleResult*, Answer> m_predictions;
+  QLabel* m_text;
+  QChart* m_chart;
+  QChartView* m_view;
+  LatestJob<Answer> m_job;
+};
+
+}  // namespace coppice::designer
