@@ -89,7 +89,7 @@ FrontChart::FrontChart(const FrontSearch& search, QWidget* parent)
   m_x->setLabelFormat(u"%d"_s);
   m_x->setTickType(QValueAxis::TicksDynamic);
   m_x->setTickAnchor(0);
-  m_y->setTitleText(tr("Rounds per chunk (R/C)"));
+  m_y->setTitleText(tr("R/C"));
   m_y->setLabelFormat(u"%g"_s);
   m_y->setTickType(QValueAxis::TicksDynamic);
   m_y->setTickAnchor(0);
@@ -100,7 +100,7 @@ FrontChart::FrontChart(const FrontSearch& search, QWidget* parent)
     series->attachAxis(m_x);
     series->attachAxis(m_y);
   };
-  m_area->setName(tr("below the proved bound"));
+  m_area->setName(tr("below the proved bound on R/C"));
   add(m_area);
   for (const CandidateKind kind : kKinds) {
     auto* series = new QScatterSeries(this);
@@ -129,6 +129,11 @@ void FrontChart::style() {
   constexpr double kLine = 1.6;
   m_area->setPen(QPen(theme.color(Token::text), kLine));
   m_area->setBrush(theme.color(Token::line));
+  for (QLegendMarker* marker : m_plot->legend()->markers(m_area)) {
+    marker->setBrush(theme.color(Token::line));
+    marker->setPen(QPen(theme.color(Token::text)));
+    marker->setShape(QLegend::MarkerShapeRectangle);
+  }
   for (const CandidateKind kind : kKinds) {
     QScatterSeries* series = m_points[at(kind)];
     const QColor color = colorOf(kind, theme.scheme());

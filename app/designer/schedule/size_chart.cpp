@@ -45,7 +45,8 @@ SizeChart::SizeChart(const FrontSearch& search, QWidget* parent)
   m_view->setFrameShape(QFrame::NoFrame);
   m_chart->layout()->setContentsMargins(0, 0, 0, 0);
   m_chart->setBackgroundRoundness(0);
-  m_chart->setMargins({4, 0, 8, 0});
+  constexpr int kLabelRight = 20;
+  m_chart->setMargins({4, 0, kLabelRight, 0});
   m_chart->legend()->setAlignment(Qt::AlignTop);
   auto* layout = new QVBoxLayout(this);
   constexpr int kGap = 4;

@@ -13,6 +13,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <chrono>
+#include <initializer_list>
 #include <limits>
 
 #include "designer/document/counted.hpp"
@@ -176,8 +177,10 @@ QWidget* SynthesizeDialog::makeForm() {
   m_start->setDefault(true);
   m_cancel->setObjectName(u"synthesizeCancel"_s);
   m_cancel->setAutoDefault(false);
-  for (QWidget* box : {static_cast<QWidget*>(m_collective), static_cast<QWidget*>(m_root)}) {
-    box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  const std::initializer_list<QWidget*> fields{m_collective, m_root,         m_maxSteps, m_maxChunks,
+                                               m_seconds,    m_perCandidate, m_seed};
+  for (QWidget* field : fields) {
+    field->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   }
 
   auto* page = new QWidget(this);
@@ -243,8 +246,11 @@ QWidget* SynthesizeDialog::makeResults() {
   parts->addWidget(m_charts);
   parts->addWidget(below);
   parts->setChildrenCollapsible(false);
-  parts->setStretchFactor(0, 1);
-  parts->setStretchFactor(1, 1);
+  constexpr int kChartHeight = 340;
+  constexpr int kRowsHeight = 220;
+  parts->setSizes({kChartHeight, kRowsHeight});
+  parts->setStretchFactor(0, 3);
+  parts->setStretchFactor(1, 2);
   m_use->setObjectName(u"synthesizeUse"_s);
   m_use->setToolTip(
       tr("Puts the schedule of the chosen row into the document, for transfers, timeline, comparison and "
@@ -280,11 +286,7 @@ QWidget* SynthesizeDialog::makeResults() {
     setCurrent(candidate);
     use();
   });
-  connect(m_frontChart, &FrontChart::hovered, this, [this](const std::optional<std::size_t>& candidate) {
-    const FrontCandidate* under = candidate ? &m_search.candidates()[*candidate] : nullptr;
-    m_hint->setText(under != nullptr ? u"%1  %2: %3"_s.arg(under->sizeText(), nameOf(kindOf(*under)), under->reason)
-                                     : QString());
-  });
+  connect(m_frontChart, &FrontChart::hovered, this, &SynthesizeDialog::describe);
   return page;
 }
 
@@ -310,8 +312,8 @@ void SynthesizeDialog::setUpTable() {
   QHeaderView* header = m_table->horizontalHeader();
   header->setHighlightSections(false);
   header->setStretchLastSection(true);
-  constexpr int kFigure = 68;
-  constexpr int kWord = 96;
+  constexpr int kFigure = 76;
+  constexpr int kWord = 104;
   for (const int column : {CandidateModel::kSteps, CandidateModel::kRounds, CandidateModel::kChunks,
                            CandidateModel::kRatio, CandidateModel::kSpeed, CandidateModel::kSeconds}) {
     header->resizeSection(column, kFigure);
@@ -320,6 +322,7 @@ void SynthesizeDialog::setUpTable() {
   header->resizeSection(CandidateModel::kProof, kWord);
   connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {
     m_frontChart->setCurrent(current());
+    describe(std::nullopt);
     updateButtons();
   });
   connect(m_table, &QTableView::clicked, this, [this] { m_isChoosing = false; });
@@ -556,6 +559,17 @@ void SynthesizeDialog::say() {
   }
   m_state->setText(lines.join(u"\n\n"_s));
   setRole(m_state, role);
+}
+
+void SynthesizeDialog::describe(std::optional<std::size_t> candidate) {
+  const auto shown = candidate ? candidate : current();
+  if (!shown) {
+    m_hint->clear();
+    return;
+  }
+  const FrontCandidate& told = m_search.candidates()[*shown];
+  m_hint->setText(u"%1 %2: %3"_s.arg(told.sizeText(), nameOf(kindOf(told)), told.reason));
+  m_hint->setToolTip(m_hint->text());
 }
 
 std::optional<std::size_t> SynthesizeDialog::candidateAt(const QModelIndex& index) const {

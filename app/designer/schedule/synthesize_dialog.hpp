@@ -74,6 +74,8 @@ private:
   void followRunning();
   void updateButtons();
   void say();
+  /// One line about the candidate, or the chosen one.
+  void describe(std::optional<std::size_t> candidate);
   void use();
   void takeTable(workflow::TableText table, const QString& name);
   /// Shows why a table is not taken. Returns false.
