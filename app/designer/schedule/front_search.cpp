@@ -213,7 +213,9 @@ void FrontSearch::receive(const Measured& measured) {
   }
   m_unmeasured.pop_front();
   if (*measured.result) {
-    m_candidates[measured.candidate].result = measured.result->value();
+    const auto result = std::const_pointer_cast<ScheduleResult>(measured.result->value());
+    result->seconds = m_candidates[measured.candidate].seconds;
+    m_candidates[measured.candidate].result = result;
   } else {
     m_failure = sentence(measured.result->error());
   }

@@ -12,17 +12,64 @@
 #include <chrono>
 #include <cmath>
 
+#include "designer/document/error_text.hpp"
 #include "designer/schedule/chart_style.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
+#include "workflow/guarded.hpp"
 
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
 using namespace std::chrono_literals;
+
+namespace {
+
+/// "91.3 KiB"
+QString roughly(std::int64_t bytes) {
+  constexpr double kKibi = 1024;
+  const QStringList units{SizeChart::tr("bytes"), u"KiB"_s, u"MiB"_s, u"GiB"_s};
+  auto value = static_cast<double>(bytes);
+  qsizetype unit = 0;
+  while (value >= kKibi && unit + 1 < units.size()) {
+    value /= kKibi;
+    ++unit;
+  }
+  constexpr double kTen = 10;
+  constexpr double kHundred = 100;
+  return QString::number(value, 'f', unit == 0 || value >= kHundred ? 0 : value >= kTen ? 1 : 2) + u' ' + units[unit];
+}
+
+/// Simulates between the sizes at which the fastest changes.
+Result<std::vector<workflow::Band>> bandsOf(const std::vector<ScheduleResultPtr>& among,
+                                            const std::vector<std::vector<simulate::Row>>& rows,
+                                            const Progress& progress) {
+  return workflow::guarded<std::vector<workflow::Band>>([&]() -> Result<std::vector<workflow::Band>> {
+    const auto loaded = std::make_shared<const workflow::LoadedFabric>(
+        workflow::LoadedFabric{*among.front()->description, *among.front()->fabric, {}});
+    std::vector<workflow::Contender> contenders;
+    std::vector<std::size_t> indices;
+    for (const ScheduleResultPtr& result : among) {
+      auto playable = workflow::playableOf("sccl", loaded, result->schedule, simulate::Model{},
+                                           simulate::Barriers::steps, progress);
+      if (!playable) {
+        return playable.error();
+      }
+      indices.push_back(contenders.size());
+      contenders.push_back({.playable = *std::move(playable)});
+    }
+    auto compared = workflow::comparedAmong(contenders, indices, rows, {.sizes = comparedSizes()}, progress);
+    if (!compared) {
+      return compared.error();
+    }
+    return std::move(compared->bands);
+  });
+}
+
+}  // namespace
 
 SizeChart::SizeChart(const FrontSearch& search, QWidget* parent)
     : QWidget(parent),
@@ -35,6 +82,12 @@ SizeChart::SizeChart(const FrontSearch& search, QWidget* parent)
             m_predictions[answer.result.get()] = answer;
             draw();
             predictNext();
+          },
+          0ms),
+      m_comparer(
+          [this](const Bands& bands) {
+            m_bands = bands;
+            draw();
           },
           0ms) {
   setObjectName(u"sizeChart"_s);
@@ -79,8 +132,15 @@ void SizeChart::refresh() {
 }
 
 bool SizeChart::isSettled() const {
-  return std::all_of(m_front.begin(), m_front.end(),
-                     [this](std::size_t each) { return predictionOf(each) != nullptr; });
+  return results().empty() || m_bands.among == results();
+}
+
+std::vector<ScheduleResultPtr> SizeChart::results() const {
+  std::vector<ScheduleResultPtr> results;
+  for (const std::size_t each : m_front) {
+    results.push_back(m_search.candidates()[each].result);
+  }
+  return results;
 }
 
 void SizeChart::showEvent(QShowEvent* event) {
@@ -94,7 +154,9 @@ void SizeChart::predictNext() {
   }
   const auto next =
       std::find_if(m_front.begin(), m_front.end(), [this](std::size_t each) { return predictionOf(each) == nullptr; });
-  if (next != m_front.end()) {
+  if (next == m_front.end()) {
+    compareAll();
+  } else {
     m_job.submit([result = m_search.candidates()[*next].result](std::stop_token stop) {
       Progress progress;
       progress.stop = std::move(stop);
@@ -107,27 +169,50 @@ int SizeChart::lineCount() const {
   return static_cast<int>(m_chart->series().size());
 }
 
-QString SizeChart::switchOvers() const {
-  std::vector<simulate::Contender> contenders;
+void SizeChart::compareAll() {
+  Bands asked{results(), {}, {}};
+  if (asked.among.empty() || asked.among == m_bands.among) {
+    return;
+  }
+  std::vector<std::vector<simulate::Row>> rows;
   for (const std::size_t each : m_front) {
-    const Prediction* prediction = predictionOf(each);
-    if (prediction != nullptr && prediction->rows.size() == comparedSizes().size()) {
-      contenders.push_back({m_search.candidates()[each].sizeText().toStdString(), prediction->rows});
+    const Prediction& prediction = *predictionOf(each);
+    rows.push_back(prediction.rows);
+    if (prediction.rows.size() != comparedSizes().size()) {
+      asked.problem = prediction.problem;
     }
   }
-  if (contenders.empty()) {
+  if (!asked.problem.isEmpty()) {
+    m_bands = asked;
+    draw();
+    return;
+  }
+  m_comparer.submit([asked, rows](std::stop_token stop) {
+    Progress progress;
+    progress.stop = std::move(stop);
+    Bands answer = asked;
+    if (auto bands = bandsOf(asked.among, rows, progress)) {
+      answer.bands = *std::move(bands);
+    } else {
+      answer.problem = sentence(bands.error());
+    }
+    return answer;
+  });
+}
+
+QString SizeChart::switchOvers() const {
+  if (m_front.empty() || m_bands.among != results()) {
     return {};
   }
-  const std::vector<simulate::SwitchOver> bands = simulate::switchOvers(contenders);
+  const std::vector<workflow::Band>& bands = m_bands.bands;
   QStringList parts;
   for (std::size_t i = 0; i < bands.size(); ++i) {
-    const QString name = QString::fromStdString(contenders[bands[i].contender].name);
+    const QString name = m_search.candidates()[m_front[bands[i].contender]].sizeText();
     const bool isLast = i + 1 == bands.size();
     parts << (i == 0 && isLast ? tr("%1 at all sizes").arg(name)
-              : isLast         ? tr("%1 from %2").arg(name, bytesText(bands[i].from))
-              : i == 0
-                  ? tr("%1 below %2").arg(name, bytesText(bands[i + 1].from))
-                  : tr("%1 from %2 to below %3").arg(name, bytesText(bands[i].from), bytesText(bands[i + 1].from)));
+              : isLast         ? tr("%1 from %2").arg(name, roughly(bands[i].from))
+              : i == 0         ? tr("%1 below %2").arg(name, roughly(bands[i + 1].from))
+                               : tr("%1 from %2").arg(name, roughly(bands[i].from)));
   }
   return parts.join(u", "_s);
 }
@@ -163,7 +248,7 @@ void SizeChart::draw() {
   const QString bands = switchOvers();
   m_text->setText(m_front.empty()   ? tr("The schedules that are found appear here with their predicted times.")
                   : !isSettled()    ? tr("Simulating…")
-                  : bands.isEmpty() ? tr("No times are known.")
+                  : bands.isEmpty() ? m_bands.problem
                                     : tr("Fastest: %1.").arg(bands));
   if (lines.isEmpty()) {
     return;

@@ -12,6 +12,7 @@
 #include "designer/jobs/latest_job.hpp"
 #include "designer/schedule/front_search.hpp"
 #include "designer/schedule/prediction.hpp"
+#include "workflow/compare.hpp"
 
 namespace coppice::designer {
 
@@ -26,11 +27,11 @@ public:
   ~SizeChart() override;
 
   void refresh();
-  /// "(2, 2, 3) up to 256 KiB, (6, 3, 7) from 512 KiB". Empty while nothing is known.
+  /// "(2, 2, 3) below 256 KiB, (6, 3, 7) from 256 KiB". Empty while it is not known.
   [[nodiscard]] QString switchOvers() const;
   /// Lines that are drawn.
   [[nodiscard]] int lineCount() const;
-  /// Nothing waits to be simulated.
+  /// Nothing waits to be simulated or compared.
   [[nodiscard]] bool isSettled() const;
 
 protected:
@@ -41,8 +42,16 @@ private:
     ScheduleResultPtr result;
     PredictionPtr prediction;
   };
+  /// What is fastest from which size on, among these schedules.
+  struct Bands {
+    std::vector<ScheduleResultPtr> among;
+    std::vector<workflow::Band> bands;  ///< contenders as in `among`
+    QString problem;                    ///< why there are none
+  };
   void predictNext();
+  void compareAll();
   void draw();
+  [[nodiscard]] std::vector<ScheduleResultPtr> results() const;
   [[nodiscard]] const Prediction* predictionOf(std::size_t candidate) const;
 
   const FrontSearch& m_search;
@@ -51,7 +60,9 @@ private:
   QLabel* m_text;
   QChart* m_chart;
   QChartView* m_view;
+  Bands m_bands;
   LatestJob<Answer> m_job;
+  LatestJob<Bands> m_comparer;
 };
 
 }  // namespace coppice::designer

@@ -312,12 +312,14 @@ void SynthesizeDialog::setUpTable() {
   QHeaderView* header = m_table->horizontalHeader();
   header->setHighlightSections(false);
   header->setStretchLastSection(true);
-  constexpr int kFigure = 76;
+  constexpr int kFigure = 66;
+  constexpr int kTime = 76;
   constexpr int kWord = 104;
   for (const int column : {CandidateModel::kSteps, CandidateModel::kRounds, CandidateModel::kChunks,
                            CandidateModel::kRatio, CandidateModel::kSpeed, CandidateModel::kSeconds}) {
     header->resizeSection(column, kFigure);
   }
+  header->resizeSection(CandidateModel::kSeconds, kTime);
   header->resizeSection(CandidateModel::kResult, kWord);
   header->resizeSection(CandidateModel::kProof, kWord);
   connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {
@@ -525,8 +527,12 @@ void SynthesizeDialog::say() {
   const auto& candidates = m_search.candidates();
   const auto found = std::count_if(candidates.begin(), candidates.end(),
                                    [](const FrontCandidate& each) { return each.verdict == synth::Verdict::sat; });
-  const QString count =
+  const auto open = std::count_if(candidates.begin(), candidates.end(), [](const FrontCandidate& each) {
+    return each.verdict == synth::Verdict::unknown;
+  });
+  QString count =
       tr("%1 of %2 found").arg(found).arg(counted(static_cast<qsizetype>(candidates.size()), tr("size"), tr("sizes")));
+  count += open > 0 ? u", "_s + tr("%1 left open").arg(open) : QString();
   const QString time = duration(m_search.seconds());
   QStringList lines;
   QString role = u"muted"_s;
@@ -600,6 +606,7 @@ void SynthesizeDialog::use() {
     return;
   }
   const FrontCandidate& candidate = m_search.candidates()[*chosen];
+  Q_EMIT modeWanted();
   const auto before = m_used.find(*chosen);
   int id = before != m_used.end() && m_searchedBook->find(before->second) != nullptr ? before->second : 0;
   if (id != 0) {

@@ -57,6 +57,8 @@ public:
   void start();
 
 Q_SIGNALS:
+  /// A schedule is about to be used: the window goes to its mode.
+  void modeWanted();
   /// The schedule was put into the document, or was there already.
   void used(int id);
 

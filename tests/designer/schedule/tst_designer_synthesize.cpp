@@ -321,6 +321,7 @@ void TestDesignerSynthesize::menuEntry() {
   QVERIFY(QTest::qWaitFor([&] { return dialog->search().isSettled(); }, kLong));
   dialog->findChild<QPushButton*>(u"synthesizeUse"_s)->click();
   QCOMPARE(window.workspace().mode(), Mode::schedule);
+  QVERIFY(context->bound().question().collective == Collective::allgather);
   auto* book = ScheduleActivity::bookOf(context->file(), context->bound());
   QCOMPARE(book->entries().size(), 1U);
   QVERIFY(book->current() != nullptr);

@@ -31,7 +31,7 @@ SynthesizeDialog& SynthesizeFeature::dialog() {
       return files.isEmpty() ? QString() : files.front();
     };
     m_dialog = new SynthesizeDialog(askTable, m_window);
-    connect(m_dialog, &SynthesizeDialog::used, this, [this] { m_workspace.setMode(Mode::schedule); });
+    connect(m_dialog, &SynthesizeDialog::modeWanted, this, [this] { m_workspace.setMode(Mode::schedule); });
     follow();
   }
   return *m_dialog;
