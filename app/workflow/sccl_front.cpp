@@ -6,33 +6,10 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "io/collective_csv.hpp"
 #include "io/collective_file.hpp"
 #include "workflow/synthesized.hpp"
 
 namespace coppice::workflow {
-namespace {
-
-/// JSON, or CSV whose heading names the columns of shards.
-bool isOfShards(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const std::size_t first = line.find_first_not_of(" \t\r");
-    if (first != std::string_view::npos && line[first] != '#') {
-      return line[first] == '{' || line.find("sources") != std::string_view::npos;
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
-Result<schedule::CollectiveTable> readTable(const TableText& table, const fabric::Fabric& fabric) {
-  return isOfShards(table.text) ? io::readCollectiveTable(table.text, table.fileName, fabric)
-                                : io::readCollectiveCsv(table.text, table.fileName, fabric);
-}
 
 Result<SearchQuestion> readSearch(const fabric::Fabric& fabric, const SearchText& text) {
   synth::SynthesisOptions options;
@@ -51,7 +28,7 @@ Result<SearchQuestion> readSearch(const fabric::Fabric& fabric, const SearchText
     options.unit.unit = *unit;
   }
   if (text.table) {
-    auto goal = readTable(*text.table, fabric);
+    auto goal = io::readCollectiveTable(text.table->text, text.table->fileName, fabric);
     if (!goal) {
       return goal.error();
     }

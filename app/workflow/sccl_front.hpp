@@ -44,11 +44,7 @@ struct SearchQuestion {
   synth::SynthesisOptions options;
 };
 
-/// A table of any form: of chunks (io::readCollectiveCsv), or of shards (io::readCollectiveTable), in CSV or JSON.
-/// Errors: badInput with the line, limit.
-[[nodiscard]] Result<schedule::CollectiveTable> readTable(const TableText& table, const fabric::Fabric& fabric);
-
-/// Errors: badUsage naming the option, those of readTable and readDemand.
+/// Errors: badUsage naming the option, those of io::readCollectiveTable and readDemand.
 [[nodiscard]] Result<SearchQuestion> readSearch(const fabric::Fabric& fabric, const SearchText& text);
 
 /// "sat", "unsat" or "unknown".

@@ -123,9 +123,7 @@ QWidget* SynthesizeDialog::makeForm() {
   m_tableName->setText(tr("none"));
   auto* open = new QPushButton(tr("Open…"), m_tableLine);
   open->setObjectName(u"synthesizeOpenTable"_s);
-  open->setToolTip(
-      tr("A file with one row per chunk (chunk,from,to), or of shards with sources and destinations, in "
-         "CSV or JSON"));
+  open->setToolTip(tr("A file with one row per chunk: sources and destinations, in CSV or JSON"));
   open->setAutoDefault(false);
   auto* edit = new QPushButton(tr("Edit…"), m_tableLine);
   edit->setObjectName(u"synthesizeEditTable"_s);
@@ -527,9 +525,8 @@ void SynthesizeDialog::say() {
   const auto& candidates = m_search.candidates();
   const auto found = std::count_if(candidates.begin(), candidates.end(),
                                    [](const FrontCandidate& each) { return each.verdict == synth::Verdict::sat; });
-  const auto open = std::count_if(candidates.begin(), candidates.end(), [](const FrontCandidate& each) {
-    return each.verdict == synth::Verdict::unknown;
-  });
+  const auto open = std::count_if(candidates.begin(), candidates.end(),
+                                  [](const FrontCandidate& each) { return each.verdict == synth::Verdict::unknown; });
   QString count =
       tr("%1 of %2 found").arg(found).arg(counted(static_cast<qsizetype>(candidates.size()), tr("size"), tr("sizes")));
   count += open > 0 ? u", "_s + tr("%1 left open").arg(open) : QString();

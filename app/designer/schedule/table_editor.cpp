@@ -11,6 +11,7 @@
 #include "designer/document/counted.hpp"
 #include "designer/document/error_text.hpp"
 #include "designer/theme/style.hpp"
+#include "io/collective_file.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -46,12 +47,9 @@ TableEditor::TableEditor(fabric::Fabric fabric, const std::optional<workflow::Ta
   help->setProperty("role", u"muted"_s);
   m_rows->setObjectName(u"tableRows"_s);
   m_rows->setAccessibleName(tr("Chunks"));
-  m_rows->setHorizontalHeaderLabels({tr("Chunk"), tr("From"), tr("To")});
+  m_rows->setHorizontalHeaderLabels({tr("From"), tr("To")});
   m_rows->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
-  m_rows->horizontalHeader()->setSectionResizeMode(kChunk, QHeaderView::Interactive);
   m_rows->setSelectionMode(QAbstractItemView::SingleSelection);
-  constexpr int kChunkWidth = 110;
-  m_rows->horizontalHeader()->resizeSection(kChunk, kChunkWidth);
   m_state->setObjectName(u"tableState"_s);
   m_state->setWordWrap(true);
   auto* add = new QPushButton(tr("Add Row"), this);
@@ -79,17 +77,19 @@ TableEditor::TableEditor(fabric::Fabric fabric, const std::optional<workflow::Ta
   constexpr QSize kSize(560, 420);
   resize(kSize);
 
-  if (const auto read = table ? std::optional(workflow::readTable(*table, m_fabric)) : std::nullopt; read && *read) {
-    fill(read->value());
+  if (table) {
+    if (const auto read = io::readCollectiveTable(table->text, table->fileName, m_fabric)) {
+      fill(*read);
+    }
   }
   while (m_rows->rowCount() < kFirstRows) {
-    addRow({}, {}, {});
+    addRow({}, {});
   }
   connect(m_rows, &QTableWidget::cellChanged, this, &TableEditor::judge);
   connect(m_rows, &QTableWidget::currentCellChanged, this, [this] { m_remove->setEnabled(m_rows->currentRow() >= 0); });
   connect(add, &QPushButton::clicked, this, [this] {
-    addRow({}, {}, {});
-    m_rows->setCurrentCell(m_rows->rowCount() - 1, kChunk);
+    addRow({}, {});
+    m_rows->setCurrentCell(m_rows->rowCount() - 1, kFrom);
     m_rows->editItem(m_rows->currentItem());
   });
   connect(m_remove, &QPushButton::clicked, this, &TableEditor::removeRow);
@@ -101,16 +101,14 @@ TableEditor::TableEditor(fabric::Fabric fabric, const std::optional<workflow::Ta
 
 void TableEditor::fill(const schedule::CollectiveTable& table) {
   for (std::int64_t shard = 0; shard < table.shardCount(); ++shard) {
-    addRow(QString::number(shard), namesOf(m_fabric, table.sources(shard)),
-           namesOf(m_fabric, table.destinations(shard)));
+    addRow(namesOf(m_fabric, table.sources(shard)), namesOf(m_fabric, table.destinations(shard)));
   }
 }
 
-void TableEditor::addRow(const QString& chunk, const QString& from, const QString& to) {
+void TableEditor::addRow(const QString& from, const QString& to) {
   const QSignalBlocker quiet(m_rows);
   const int row = m_rows->rowCount();
   m_rows->insertRow(row);
-  m_rows->setItem(row, kChunk, new QTableWidgetItem(chunk));
   m_rows->setItem(row, kFrom, new QTableWidgetItem(from));
   m_rows->setItem(row, kTo, new QTableWidgetItem(to));
 }
@@ -129,21 +127,19 @@ QString TableEditor::cell(int row, int column) const {
 }
 
 workflow::TableText TableEditor::table() const {
-  QString text = u"chunk,from,to\n"_s;
+  QString text = u"sources,destinations\n"_s;
   for (int row = 0; row < m_rows->rowCount(); ++row) {
-    const QString chunk = cell(row, kChunk);
     const QString from = cell(row, kFrom);
     const QString to = cell(row, kTo);
     // A row without text keeps its line, so that a message can name the row.
-    text += chunk.isEmpty() && from.isEmpty() && to.isEmpty()
-                ? u"\n"_s
-                : u"%1,%2,%3\n"_s.arg(chunk.isEmpty() ? u"row %1"_s.arg(row + 1) : chunk, from, to);
+    text += from.isEmpty() && to.isEmpty() ? u"\n"_s : u"%1,%2\n"_s.arg(from, to);
   }
   return {text.toStdString(), tr("table").toStdString()};
 }
 
 void TableEditor::judge() {
-  const auto read = workflow::readTable(table(), m_fabric);
+  const workflow::TableText text = table();
+  const auto read = io::readCollectiveTable(text.text, text.fileName, m_fabric);
   m_fault = read ? std::nullopt : std::optional(read.error());
   if (read) {
     m_state->setText(tr("%1.").arg(counted(read->shardCount(), tr("chunk"), tr("chunks"))));

@@ -17,7 +17,7 @@ class TableEditor : public QDialog {
   Q_OBJECT
 
 public:
-  enum Column { kChunk, kFrom, kTo, kColumns };
+  enum Column { kFrom, kTo, kColumns };
 
   /// @param table that is edited; absent, or of another fabric: the editor begins with empty rows
   TableEditor(fabric::Fabric fabric, const std::optional<workflow::TableText>& table, QWidget* parent = nullptr);
@@ -30,7 +30,7 @@ public:
 
 private:
   void fill(const schedule::CollectiveTable& table);
-  void addRow(const QString& chunk, const QString& from, const QString& to);
+  void addRow(const QString& from, const QString& to);
   void removeRow();
   void judge();
   [[nodiscard]] QString cell(int row, int column) const;

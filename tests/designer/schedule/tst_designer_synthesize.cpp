@@ -227,14 +227,14 @@ void TestDesignerSynthesize::customTables() {
     QFile table(folder.filePath(name));
     return table.open(QIODevice::WriteOnly) && table.write(text) == text.size() ? table.fileName() : QString();
   };
-  QVERIFY(!fixture.dialog.openTable(write(u"bad.csv"_s, "chunk,from,to\na,0,99\n")));
+  QVERIFY(!fixture.dialog.openTable(write(u"bad.csv"_s, "sources,destinations\n0,99\n")));
   QVERIFY2(fixture.state().contains(u"bad.csv:2"_s), qPrintable(fixture.state()));
   QVERIFY(!fixture.child<QPushButton>("synthesizeStart")->isEnabled());
   QVERIFY(!fixture.dialog.openTable(write(u"uneven.csv"_s, "share,sources,destinations\n1/4,0,7\n3/4,7,0\n")));
   QVERIFY2(fixture.state().contains(u"uneven.csv"_s), qPrintable(fixture.state()));
   fixture.child<QSpinBox>("synthesizeMaxSteps")->setValue(3);
   fixture.child<QSpinBox>("synthesizeSeconds")->setValue(2);
-  for (const QString& file : {write(u"a.csv"_s, "chunk,from,to\na,0,7\nb,7,0\n"),
+  for (const QString& file : {write(u"a.csv"_s, "sources,destinations\n0,7\n7,0\n"),
                               write(u"b.csv"_s, "share,sources,destinations\n1/2,0,7\n1/2,7,0\n"),
                               write(u"c.json"_s, R"({"format": "coppice-collective", "version": 1, "shards": [
           {"share": "1/2", "sources": [0], "destinations": [7]}, {"share": "1/2", "sources": [7], "destinations": [0]}]})")}) {
