@@ -9,6 +9,7 @@
 #include "text.hpp"
 #include "topology/expansions.hpp"
 #include "topology_text.hpp"
+#include "workflow/find_topology.hpp"
 #include "workflow/options.hpp"
 
 namespace coppice::cli {
@@ -76,7 +77,7 @@ Outcome addCosts(const topology::Digraph& graph, const Progress& progress, Repor
     report.text += "  cost        not computed at this size; see coppice-cli bfb\n";
     return Done{};
   }
-  const bfb::Digraph links = asBfb(graph);
+  const bfb::Digraph links = workflow::asBfb(graph);
   const auto loads = bfb::loads(links, {}, progress);
   if (!loads) {
     return loads.error();

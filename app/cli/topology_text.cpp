@@ -17,16 +17,4 @@ Json toJson(const finder::Construction& construction) {
   return json;
 }
 
-bfb::Digraph asBfb(const topology::Digraph& graph) {
-  bfb::Digraph result;
-  result.nodeCount = graph.nodes;
-  result.links.reserve(graph.heads.size());
-  for (int v = 0; v < graph.nodes; ++v) {
-    for (const int head : graph.out(v)) {
-      result.links.push_back({v, head, 1});
-    }
-  }
-  return result;
-}
-
 }  // namespace coppice::cli

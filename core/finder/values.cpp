@@ -26,12 +26,12 @@ Value valueOfTargets(const Digraph& graph, int targets, const Progress& progress
   std::mutex guard;
   int done = 0;
   parallelFor(static_cast<size_t>((targets + kBlock - 1) / kBlock), [&](size_t block) {
-    throwIfCancelled(progress);
     ProfileSearch search(graph);
     std::vector<Rational> loads;
     const int first = static_cast<int>(block) * kBlock;
     const int last = std::min(targets, first + kBlock);
     for (int target = first; target < last; ++target) {
+      throwIfCancelled(progress);
       const Profile& profile = search.at(target);
       loads.resize(std::max(loads.size(), profile.steps.size()));
       for (size_t t = 0; t < profile.steps.size(); ++t) {

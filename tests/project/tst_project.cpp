@@ -99,8 +99,8 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
   static const QSet<QString> kKernel = {"designer/document", "designer/jobs", "designer/models", "designer/theme",
                                         "designer/canvas"};
   static const QSet<QString> kParts =
-      kKernel + QSet<QString>{"designer/layout",   "designer/palette", "designer/help",  "designer/analysis",
-                              "designer/schedule", "designer/run",     "designer/render"};
+      kKernel + QSet<QString>{"designer/layout",   "designer/palette",  "designer/finder", "designer/help",
+                              "designer/analysis", "designer/schedule", "designer/run",    "designer/render"};
   static const QMap<QString, QSet<QString>> kAllowed = {
       {"remote", {}},
       {"workflow", {"remote"}},
@@ -115,6 +115,7 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"designer/canvas", {"designer/document", "designer/jobs", "designer/theme"}},
       {"designer/layout", {"designer/document", "designer/jobs"}},
       {"designer/palette", kKernel},
+      {"designer/finder", kKernel + QSet<QString>{"designer/palette", "workflow"}},
       {"designer/help", kKernel},
       {"designer/analysis", kKernel},
       {"designer/render", kKernel},

@@ -23,6 +23,7 @@
 #include "designer/features/files/file_feature.hpp"
 #include "designer/features/find/find_bar.hpp"
 #include "designer/features/find/find_feature.hpp"
+#include "designer/features/finder/finder_feature.hpp"
 #include "designer/features/help/help_feature.hpp"
 #include "designer/features/layout/layout_feature.hpp"
 #include "designer/features/palette/palette_feature.hpp"
@@ -123,6 +124,7 @@ void MainWindow::createFeatures() {
   m_bound = addFeature<BoundFeature>();
   auto* schedule = addFeature<ScheduleFeature>();
   addFeature<SynthesizeFeature>(schedule->activity());
+  addFeature<FinderFeature>();
   addFeature<CompareFeature>(schedule->activity());
   addFeature<TimelineFeature>(schedule->activity());
   addFeature<RunFeature>(schedule->activity());
@@ -148,6 +150,7 @@ void MainWindow::createFeatures() {
 void MainWindow::connectPages() {
   connect(m_files, &FileFeature::recentChanged, this, &MainWindow::updateRecent);
   connect(m_start, &StartPage::newWanted, &m_workspace, &Workspace::newDocument);
+  connect(m_start, &StartPage::findWanted, m_actions[u"file.find-topology"_s], &QAction::trigger);
   connect(m_start, &StartPage::openWanted, m_actions[u"file.open"_s], &QAction::trigger);
   connect(m_start, &StartPage::fileWanted, m_files, &FileFeature::openFile);
   connect(m_start, &StartPage::entryWanted, m_palette, &PaletteFeature::openTemplate);

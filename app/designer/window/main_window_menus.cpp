@@ -223,7 +223,7 @@ void MainWindow::createThemeActions() {
 
 void MainWindow::createMenus() {
   QMenu* file = menuBar()->addMenu(tr("&File"));
-  fill(file, m_actions, {u"file.new"_s, u"file.open"_s});
+  fill(file, m_actions, {u"file.new"_s, u"file.find-topology"_s, u"file.open"_s});
   m_recentMenu = file->addMenu(tr("Open &Recent"));
   fill(file, m_actions,
        {{},

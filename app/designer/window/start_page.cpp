@@ -71,6 +71,9 @@ StartPage::StartPage(CardLoader& loader, QWidget* parent)
   auto* open = new QPushButton(icon(u"open"_s), tr("Open or import…"), body);
   open->setObjectName(u"startOpen"_s);
   open->setToolTip(tr("A fabric file, an NCCL topology, nvidia-smi's matrix, DOT, or a table of links (Ctrl+O)"));
+  auto* find = new QPushButton(icon(u"topology"_s), tr("Find a topology…"), body);
+  find->setObjectName(u"startFind"_s);
+  find->setToolTip(tr("How a number of GPUs with a number of ports is cabled best (Ctrl+Alt+N)"));
   auto* words = new QVBoxLayout;
   words->setSpacing(2);
   words->addWidget(title);
@@ -78,6 +81,7 @@ StartPage::StartPage(CardLoader& loader, QWidget* parent)
   auto* top = new QHBoxLayout;
   top->addLayout(words, 1);
   top->addWidget(create, 0, Qt::AlignVCenter);
+  top->addWidget(find, 0, Qt::AlignVCenter);
   top->addWidget(open, 0, Qt::AlignVCenter);
   m_recent->setObjectName(u"startRecent"_s);
   m_fabrics->setObjectName(u"startFabrics"_s);
@@ -113,6 +117,7 @@ StartPage::StartPage(CardLoader& loader, QWidget* parent)
   m_fabrics->setItems(items);
 
   connect(create, &QPushButton::clicked, this, &StartPage::newWanted);
+  connect(find, &QPushButton::clicked, this, &StartPage::findWanted);
   connect(open, &QPushButton::clicked, this, &StartPage::openWanted);
   for (const auto signal : {&CardList::chosen, &CardList::entered}) {
     connect(m_recent, signal, this, &StartPage::fileWanted);

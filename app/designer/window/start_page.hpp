@@ -21,6 +21,7 @@ public:
 
 Q_SIGNALS:
   void newWanted();
+  void findWanted();
   void openWanted();
   void fileWanted(const QString& path);
   void entryWanted(const coppice::designer::PaletteEntry& entry);

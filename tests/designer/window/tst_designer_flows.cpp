@@ -759,7 +759,7 @@ void TestDesignerFlows::dialogsByKeyboard_data() {
   QTest::addColumn<QString>("action");
   for (const char* id :
        {"edit.array", "edit.link-pattern", "edit.go-to", "schedule.options", "schedule.export", "file.export-picture",
-        "help.shortcuts", "help.about", "help.contents", "view.palette", "template"}) {
+        "file.find-topology",         "help.shortcuts", "help.about", "help.contents", "view.palette", "template"}) {
     QTest::newRow(id) << QString::fromLatin1(id);
   }
 }

@@ -45,6 +45,9 @@ HelpFeature::HelpFeature(const FeatureHost& host) : Feature(host), m_keepsSettin
 
 QString HelpFeature::topicHere() const {
   for (const QWidget* widget = QApplication::focusWidget(); widget != nullptr; widget = widget->parentWidget()) {
+    if (const QString topic = widget->property("helpTopic").toString(); !topic.isEmpty()) {
+      return topic;
+    }
     const QString name = widget->objectName();
     if (qobject_cast<const QDockWidget*>(widget) != nullptr && name.endsWith(u"Dock"_s)) {
       static const QHash<QString, QString> kShared = {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/features/finder/finder_feature.hpp"
+
+#include "designer/schedule/schedule_activity.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+FinderFeature::FinderFeature(const FeatureHost& host) : Feature(host) {
+  m_actions.add({u"file.find-topology"_s,
+                 tr("Find a &Topology…"),
+                 tr("Find out how a number of GPUs with a number of ports is cabled best, and open it as a fabric"),
+                 {QKeySequence(u"Ctrl+Alt+N"_s)},
+                 u"topology"_s},
+                [this](bool) { show(); });
+}
+
+void FinderFeature::show() {
+  if (!m_dialog) {
+    m_dialog = new FinderDialog(m_window);
+    m_dialog->addAction(m_actions[u"help.contents"_s]);
+    connect(m_dialog, &FinderDialog::openWanted, this, &FinderFeature::open);
+  }
+  m_dialog->show();
+  m_dialog->raise();
+  m_dialog->activateWindow();
+}
+
+void FinderFeature::open(const Model& model, const QString& name, Collective collective, bool withSchedule) {
+  EditorContext* context = m_workspace.adopt(Model(model), {}, name);
+  Question question = context->bound().question();
+  question.collective = collective;
+  context->bound().setQuestion(question);
+  if (withSchedule) {
+    ScheduleBook* book = ScheduleActivity::bookOf(context->file(), context->bound());
+    ScheduleOptions options = book->options();
+    options.method = "bfb";
+    book->setOptions(options);
+    m_workspace.setMode(Mode::schedule);
+    book->generate();
+  }
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QChartView>
+
+#include "designer/finder/front_table.hpp"
+
+namespace coppice::designer {
+
+/// Steps against T_B of the topologies found, with the least of both; the one that is best at the chosen size and the
+/// chosen one stand out.
+class FrontChart : public QChartView {
+  Q_OBJECT
+
+public:
+  /// The table must outlive the chart.
+  explicit FrontChart(const FrontTable& table, QWidget* parent = nullptr);
+
+  /// Draws the rows of the table. @param chosen row; -1 = none @param degree ports of a GPU
+  void show(int chosen, int degree);
+
+Q_SIGNALS:
+  void rowClicked(int row);
+
+private:
+  /// The row whose point it is; -1: none.
+  [[nodiscard]] int rowAt(const QPointF& point) const;
+  void draw();
+
+  const FrontTable& m_table;
+  int m_chosen = -1;
+  int m_degree = 0;
+};
+
+}  // namespace coppice::designer

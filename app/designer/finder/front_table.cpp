@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/finder/front_table.hpp"
+
+#include <QFont>
+#include <QStringList>
+#include <algorithm>
+#include <array>
+
+#include "base/checked.hpp"
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/theme.hpp"
+#include "workflow/sizes.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+namespace {
+
+QString exact(const Rational& value) {
+  return QString::fromStdString(value.toString());
+}
+
+QString decimal(const Rational& value, int places) {
+  return QString::fromStdString(toDecimal(value, places));
+}
+
+QString rounded(const Rational& bytes) {
+  return QString::fromStdString(workflow::byteSize(bytes.floor()));
+}
+
+}  // namespace
+
+QString sizeText(std::int64_t bytes) {
+  constexpr std::array kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  constexpr std::int64_t kStep = 1024;
+  std::size_t unit = 0;
+  std::int64_t size = 1;
+  while (unit + 1 < kUnits.size() && bytes >= size * kStep) {
+    size *= kStep;
+    ++unit;
+  }
+  return decimal(Rational(bytes, size), 2) + u' ' + QLatin1String(kUnits[unit]);
+}
+
+QString microsecondsText(const Rational& microseconds) {
+  const Rational thousand(1000);
+  if (microseconds < thousand) {
+    return decimal(microseconds, 1) + u" µs"_s;
+  }
+  return microseconds < thousand * thousand ? decimal(microseconds / thousand, 2) + u" ms"_s
+                                            : decimal(microseconds / thousand / thousand, 2) + u" s"_s;
+}
+
+void FrontTable::setFronts(std::span<const NodeFront> fronts) {
+  beginResetModel();
+  m_rows.clear();
+  for (const NodeFront& front : fronts) {
+    for (const workflow::FoundTopology& topology : front.found) {
+      m_rows.push_back({topology, {}, false, {}, {}});
+    }
+  }
+  compute();
+  endResetModel();
+}
+
+void FrontTable::setTimes(const workflow::TopologyTimes& times) {
+  m_times = times;
+  compute();
+  Q_EMIT headerDataChanged(Qt::Horizontal, kTime, kTime);
+  if (!m_rows.empty()) {
+    Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, kColumns - 1));
+  }
+}
+
+void FrontTable::compute() {
+  for (std::size_t begin = 0; begin < m_rows.size();) {
+    std::size_t end = begin;
+    std::vector<workflow::FoundTopology> group;
+    while (end < m_rows.size() && m_rows[end].topology.entry.nodes == m_rows[begin].topology.entry.nodes) {
+      FrontRow& row = m_rows[end++];
+      group.push_back(row.topology);
+      row = {row.topology, {}, false, {}, {}};
+    }
+    try {
+      for (std::size_t i = begin; i < end && !m_times.sizes.empty(); ++i) {
+        if (const auto cost = workflow::costOf(m_rows[i].topology, m_times.collective)) {
+          m_rows[i].time = finder::timeOf(*cost, m_times.model, m_times.sizes.front().bytes);
+        }
+      }
+      if (const auto best = workflow::fastestFor(group, m_times)) {
+        m_rows[begin + *best].isFastest = true;
+      }
+      const std::vector<finder::SizeRange> ranges =
+          m_times.sizes.empty() ? std::vector<finder::SizeRange>() : workflow::fastestBySize(group, m_times);
+      for (std::size_t i = 0; i < ranges.size(); ++i) {
+        FrontRow& row = m_rows[begin + ranges[i].entry];
+        row.fromBytes = ranges[i].fromBytes;
+        row.toBytes = i + 1 < ranges.size() ? std::optional(ranges[i + 1].fromBytes) : std::nullopt;
+      }
+    } catch (const OverflowError&) {
+      // Times beyond 64 bits are not shown.
+    }
+    begin = end;
+  }
+}
+
+int FrontTable::fastestOf(int nodes) const {
+  for (std::size_t i = 0; i < m_rows.size(); ++i) {
+    if (m_rows[i].topology.entry.nodes == nodes && m_rows[i].isFastest) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+QString FrontTable::bestForText(const FrontRow& row) const {
+  if (!row.time) {
+    return tr("not known");
+  }
+  if (!row.fromBytes) {
+    return u"–"_s;
+  }
+  if (row.fromBytes->isZero()) {
+    return row.toBytes ? tr("up to %1").arg(rounded(*row.toBytes)) : tr("all sizes");
+  }
+  return row.toBytes ? tr("%1 to %2").arg(rounded(*row.fromBytes), rounded(*row.toBytes))
+                     : tr("from %1").arg(rounded(*row.fromBytes));
+}
+
+QString FrontTable::breakPointsText(int nodes) const {
+  std::vector<const FrontRow*> order;
+  for (const FrontRow& row : m_rows) {
+    if (row.topology.entry.nodes == nodes && row.fromBytes) {
+      order.push_back(&row);
+    }
+  }
+  std::sort(order.begin(), order.end(),
+            [](const FrontRow* a, const FrontRow* b) { return *a->fromBytes < *b->fromBytes; });
+  QStringList parts;
+  for (const FrontRow* row : order) {
+    const int steps = row->topology.entry.steps;
+    parts << (steps == 1 ? tr("the one of 1 step: best %1") : tr("the one of %1 steps: best %2").arg(steps))
+                 .arg(bestForText(*row));
+  }
+  QString text = parts.join(u"; "_s);
+  if (!text.isEmpty()) {
+    text[0] = text[0].toUpper();
+    text += u'.';
+  }
+  return text;
+}
+
+int FrontTable::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(m_rows.size());
+}
+
+int FrontTable::columnCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : kColumns;
+}
+
+QVariant FrontTable::text(const FrontRow& row, int column) const {
+  const finder::Entry& entry = row.topology.entry;
+  switch (column) {
+    case kNodes:
+      return QString::number(entry.nodes);
+    case kSteps:
+      return QString::number(entry.steps);
+    case kExact:
+      return exact(entry.bandwidthTime);
+    case kDecimal: {
+      constexpr int kPlaces = 4;
+      return decimal(entry.bandwidthTime, kPlaces);
+    }
+    case kTime:
+      return row.time ? microsecondsText(*row.time) : u"–"_s;
+    case kBestFor:
+      return bestForText(row);
+    case kConstruction:
+      return QString::fromStdString(finder::nameOf(*entry.construction)) +
+             (entry.isDuplex ? QString() : u"  "_s + tr("(one-way links)"));
+    case kGrowsTo: {
+      QStringList sizes;
+      for (const finder::Growth& growth : finder::growths(entry)) {
+        if (growth.degree == entry.degree) {
+          sizes << QString::number(growth.nodes);
+        }
+      }
+      return sizes.isEmpty() ? u"–"_s : sizes.join(u", "_s);
+    }
+    default:
+      return {};
+  }
+}
+
+QString FrontTable::tip(const FrontRow& row, int column) const {
+  const finder::Entry& entry = row.topology.entry;
+  switch (column) {
+    case kExact:
+    case kDecimal: {
+      QString text = tr("Bandwidth time of allgather in units of M/B: %1").arg(exact(entry.bandwidthTime));
+      if (row.topology.reduceScatterTime) {
+        text += u'\n' + tr("reduce_scatter: %1").arg(exact(*row.topology.reduceScatterTime));
+      }
+      text += u'\n' + (entry.isBandwidthOptimal()
+                           ? tr("No topology of %1 GPUs needs less").arg(entry.nodes)
+                           : tr("The least is %1").arg(exact(Rational(entry.nodes - 1, entry.nodes))));
+      return text + u'\n' +
+             (row.topology.isChecked ? tr("Checked against the schedule of the built fabric")
+                                     : tr("Not checked against the built fabric, which is large"));
+    }
+    case kSteps: {
+      const int least = finder::mooreSteps(entry.nodes, entry.degree);
+      return entry.steps == least ? tr("No topology of these ports has fewer steps")
+                                  : tr("At least %1 are needed").arg(least);
+    }
+    case kTime:
+      return row.time ? tr("Exactly %1 µs").arg(exact(*row.time)) : tr("The cost of this collective is not known");
+    case kBestFor:
+      return row.fromBytes ? tr("Fastest from %1 bytes").arg(exact(*row.fromBytes)) +
+                                 (row.toBytes ? tr(" to %1 bytes").arg(exact(*row.toBytes)) : QString())
+                           : QString();
+    case kGrowsTo: {
+      QStringList lines;
+      for (const finder::Growth& growth : finder::growths(entry)) {
+        lines << tr("%1 GPUs of %2 ports: %3")
+                     .arg(growth.nodes)
+                     .arg(growth.degree)
+                     .arg(QString::fromStdString(growth.by));
+      }
+      return lines.join(u'\n');
+    }
+    case kConstruction:
+      return text(row, column).toString();
+    default:
+      return {};
+  }
+}
+
+QVariant FrontTable::data(const QModelIndex& index, int role) const {
+  if (!index.isValid() || index.row() >= rowCount()) {
+    return {};
+  }
+  const FrontRow& row = m_rows[static_cast<std::size_t>(index.row())];
+  const int column = index.column();
+  switch (role) {
+    case Qt::DisplayRole:
+      return text(row, column);
+    case Qt::ToolTipRole:
+      return tip(row, column);
+    case Qt::TextAlignmentRole:
+      return column <= kTime ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant(Qt::AlignLeft | Qt::AlignVCenter);
+    case Qt::FontRole: {
+      constexpr double kPixels = 12;
+      const QFont::Weight weight = row.isFastest ? QFont::DemiBold : QFont::Normal;
+      return column <= kTime ? figureFont(kPixels, weight) : uiFont(kPixels + 1, weight);
+    }
+    case Qt::ForegroundRole:
+      return row.isFastest && column == kTime ? QVariant(Theme::instance().color(Token::accent)) : QVariant();
+    default:
+      return {};
+  }
+}
+
+QVariant FrontTable::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal) {
+    return {};
+  }
+  if (role == Qt::TextAlignmentRole) {
+    return section <= kTime ? QVariant(Qt::AlignRight | Qt::AlignVCenter) : QVariant(Qt::AlignLeft | Qt::AlignVCenter);
+  }
+  if (role == Qt::ToolTipRole) {
+    switch (section) {
+      case kSteps:
+        return tr("Steps of allgather one after the other: the distance of the farthest two GPUs");
+      case kExact:
+      case kDecimal:
+        return tr("Bandwidth time of allgather: the time of large data, in units of all data over all ports of a GPU");
+      case kGrowsTo:
+        return tr("Numbers of GPUs with as many ports that follow from it by line graphs");
+      default:
+        return {};
+    }
+  }
+  if (role != Qt::DisplayRole) {
+    return {};
+  }
+  switch (section) {
+    case kNodes:
+      return tr("GPUs");
+    case kSteps:
+      return tr("Steps");
+    case kExact:
+      return tr("T_B");
+    case kDecimal:
+      return tr("Decimal");
+    case kTime:
+      return m_times.sizes.empty() ? tr("Time") : tr("At %1").arg(sizeText(m_times.sizes.front().bytes.floor()));
+    case kBestFor:
+      return tr("Best for");
+    case kConstruction:
+      return tr("Construction");
+    default:
+      return tr("Grows to");
+  }
+}
+
+}  // namespace coppice::designer
