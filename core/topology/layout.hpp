@@ -8,8 +8,8 @@
 
 namespace coppice::topology {
 
-/// Where a drawing places the nodes, in scene units: graphs with sides as grids (dimensions beyond two as grids of
-/// grids), all others on a circle in the order of their numbers.
+/// Where a drawing places the nodes, in scene units: graphs with sides as grids, tori of three or more dimensions as
+/// polygons in polygons, all others on circles in the order of their numbers, with the symmetry that this shows.
 [[nodiscard]] std::vector<fabric::Position> positions(const Digraph& graph);
 
 }  // namespace coppice::topology

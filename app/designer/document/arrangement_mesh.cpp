@@ -8,6 +8,7 @@
 #include <set>
 
 #include "designer/document/arrangement_parts.hpp"
+#include "topology/symmetric_layout.hpp"
 
 namespace coppice::designer::arrangement {
 namespace {
@@ -19,6 +20,7 @@ constexpr std::size_t kMaxDimensions = 12;
 constexpr int kMaxOnCircle = 48;
 constexpr int kMaxAnnealed = 48;
 constexpr int kMaxLayered = 216;  // of a three-dimensional grid drawn as layers behind each other
+constexpr int kMaxRotated = 512;
 constexpr double kLane = 7;
 
 using Links = std::vector<std::pair<int, int>>;
@@ -218,6 +220,55 @@ std::vector<QPointF> onLattice(int count, const std::vector<int>& sides) {
   return places;
 }
 
+QPointF rounded(const topology::Spot& spot) {
+  return {std::round(spot.x), std::round(spot.y)};
+}
+
+/// Three or more dimensions whose lines are all closed: polygons in polygons. Empty if it is not so, or too wide.
+std::vector<QPointF> nested(const Links& links, const std::vector<int>& sides) {
+  constexpr std::size_t kFlat = 2;
+  const std::set<std::pair<int, int>> all(links.begin(), links.end());
+  int stride = 1;
+  for (std::size_t d = sides.size(); d-- > 0;) {
+    if (sides[d] > 2 && !all.contains({0, stride * (sides[d] - 1)})) {
+      return {};
+    }
+    stride *= sides[d];
+  }
+  std::vector<QPointF> places;
+  if (sides.size() > kFlat) {
+    if (const auto spots = topology::nestedPolygons(sides, {.pitch = kPitch})) {
+      for (const topology::Spot& spot : *spots) {
+        places.push_back(rounded(spot));
+      }
+    }
+  }
+  return places;
+}
+
+/// Circulants and their like: on circles, by the rotation that maps links to links. Empty if there is none of few
+/// orbits.
+std::vector<QPointF> rotated(int count, const Links& links) {
+  std::vector<QPointF> places;
+  constexpr int kLeast = 9;
+  if (count < kLeast || count > kMaxRotated) {
+    return places;
+  }
+  std::vector<std::pair<int, int>> arcs;
+  for (const auto& [a, b] : links) {
+    arcs.emplace_back(a, b);
+    arcs.emplace_back(b, a);
+  }
+  const topology::Rows rows = topology::rowsOf(count, arcs);
+  constexpr int kMaxOrbits = 5;
+  if (topology::rotationOf(rows).order * kMaxOrbits >= count) {
+    for (const topology::Spot& spot : topology::onCircles(rows, {.pitch = kPitch * 1.2})) {
+      places.push_back(rounded(spot));
+    }
+  }
+  return places;
+}
+
 /// Two halves with every link between them, and nearly all of those: a row each. Empty if it is not so.
 std::vector<QPointF> inTwoRows(int count, const Links& links) {
   std::vector<int> side(static_cast<std::size_t>(count), -1);
@@ -402,13 +453,19 @@ std::vector<QPointF> meshPlaces(int count, const std::vector<std::pair<int, int>
     return places;
   }
   if (const std::vector<int> sides = latticeSides(count, links); !sides.empty()) {
-    return onLattice(count, sides);
+    std::vector<QPointF> places = isOpen ? std::vector<QPointF>() : nested(links, sides);
+    return places.empty() ? onLattice(count, sides) : places;
   }
   if (std::vector<QPointF> places = inTwoRows(count, links); !places.empty()) {
     return places;
   }
   const auto most = static_cast<std::size_t>(count) * static_cast<std::size_t>(count - 1) / 2;
   const bool isClique = static_cast<double>(links.size()) > 0.7 * static_cast<double>(most);
+  if (!isOpen && !isClique) {
+    if (std::vector<QPointF> places = rotated(count, links); !places.empty()) {
+      return places;
+    }
+  }
   if (count <= 8 || (isClique && count <= kMaxOnCircle)) {
     // Far enough out that the chord past one neighbour clears it, up to where a bow is the better way.
     const double clearance = 44 / (1 - std::cos(2 * std::numbers::pi / count));

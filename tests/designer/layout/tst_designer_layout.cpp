@@ -149,6 +149,8 @@ private Q_SLOTS:
         {"hypercube", {"dimension=1", "dimension=2", "", "dimension=4", "dimension=5", "dimension=6", "dimension=10"}},
         {"complete", {"", "gpus=3", "gpus=16", "gpus=32"}},
         {"complete-bipartite", {"", "left=8 right=3"}},
+        {"circulant", {"nodes=16 jumps=3,4", "nodes=32 jumps=1,6", "nodes=64 jumps=3,4"}},
+        {"cayley", {"m=8 n=2 r=7 generators=0,1,1,0,3,1,6,0", "m=8 n=2 r=3 generators=1,0,1,1"}},
     };
     for (const auto& [preset, list] : cases) {
       for (const char* arguments : list) {
