@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <numbers>
+#include <numeric>
 
 namespace coppice::topology {
 namespace {
@@ -200,6 +201,17 @@ bool isRotation(const Rows& rows, int block, int shift) {
   return true;
 }
 
+/// The least jump of a circulant that visits all nodes; 1 where there is none.
+int leastGenerator(const Rows& rows) {
+  const int count = static_cast<int>(rows.size());
+  for (const int jump : rows.front()) {
+    if (jump > 0 && std::gcd(jump, count) == 1) {
+      return jump;
+    }
+  }
+  return 1;
+}
+
 /// Node `ring[i]` at the i-th of the ring's places.
 void place(std::vector<Spot>& spots, const std::vector<int>& ring, double radius, double turn) {
   const auto count = static_cast<double>(ring.size());
@@ -241,13 +253,13 @@ std::optional<std::vector<Spot>> nestedPolygons(std::span<const int> sides, cons
     drawing = wrapped(drawing, levels.sides[level], share, turn);
   }
   const double scale = clearance.node / clearanceOf(drawing, share, 0);
-  constexpr double kWide = 3.2;
-  if (extentOf(drawing.spots) * scale > kWide * clearance.pitch * std::sqrt(static_cast<double>(count))) {
-    return std::nullopt;
-  }
   // The outermost polygon stands on a side.
   const int corners = levels.sides.front();
   turnBy(drawing.spots, kPi / 2 + (corners == 2 ? -kPi / 2 : kPi / corners) - turn);
+  constexpr double kWide = 4;
+  if (extentOf(drawing.spots) * scale > kWide * clearance.pitch * std::sqrt(static_cast<double>(count))) {
+    return std::nullopt;
+  }
   std::vector<Spot> spots;
   for (const int number : levels.numbers) {
     const Spot& spot = drawing.spots[static_cast<std::size_t>(number)];
@@ -306,7 +318,14 @@ std::vector<Spot> onCircles(const Rows& rows, const Clearance& clearance) {
     return spots;
   }
   std::vector<int> ring;
-  for (int at = 0; at < rotation.block && rotation.order > 1; at += rotation.shift) {
+  if (rotation.order == count && count > 1) {
+    // A circulant in the order of a generator, whose links become the rim and the others long chords.
+    const int jump = leastGenerator(rows);
+    for (std::int64_t i = 0; i < count; ++i) {
+      ring.push_back(static_cast<int>(i * jump % count));
+    }
+  }
+  for (int at = 0; at < rotation.block && rotation.order > 1 && ring.size() < rows.size(); at += rotation.shift) {
     for (int block = 0; block < blocks; ++block) {
       for (int i = 0; i < rotation.shift; ++i) {
         ring.push_back(block * rotation.block + at + i);

@@ -10,6 +10,7 @@
 #include "topology/expansions.hpp"
 #include "topology/families.hpp"
 #include "topology/layout.hpp"
+#include "topology/symmetric_layout.hpp"
 
 using namespace coppice;
 using namespace coppice::topology;
@@ -279,6 +280,11 @@ private slots:
   void fabricsAndBack_data();
   void fabricsAndBack();
   void positionsFollowTheOrder();
+  void nestedPolygonsAreClear_data();
+  void nestedPolygonsAreClear();
+  void circulantsFollowAGenerator();
+  void rotations_data();
+  void rotations();
   void refuses_data();
   void refuses();
 };
@@ -453,6 +459,132 @@ void TestTopology::positionsFollowTheOrder() {
         QVERIFY(places[a].x != places[b].x || places[a].y != places[b].y);
       }
     }
+  }
+}
+
+void TestTopology::nestedPolygonsAreClear_data() {
+  QTest::addColumn<std::vector<int>>("sides");
+  QTest::addColumn<bool>("isDrawn");
+  QTest::newRow("cube") << std::vector<int>{2, 2, 2} << true;
+  QTest::newRow("hypercube of 6") << std::vector<int>{2, 2, 2, 2, 2, 2} << true;
+  QTest::newRow("torus 4x4x4") << std::vector<int>{4, 4, 4} << true;
+  QTest::newRow("torus 3x3x3") << std::vector<int>{3, 3, 3} << true;
+  QTest::newRow("torus 4x2x3") << std::vector<int>{4, 2, 3} << true;
+  QTest::newRow("too wide") << std::vector<int>{5, 5, 2} << false;
+  QTest::newRow("too many") << std::vector<int>{8, 8, 8} << false;
+}
+
+/// Equally many places as nodes, links of one dimension are equally long, and no link runs past a node too closely.
+void TestTopology::nestedPolygonsAreClear() {
+  QFETCH(std::vector<int>, sides);
+  QFETCH(bool, isDrawn);
+  const Clearance clearance;
+  const auto spots = nestedPolygons(sides, clearance);
+  QCOMPARE(spots.has_value(), isDrawn);
+  if (!isDrawn) {
+    return;
+  }
+  const int count = static_cast<int>(spots->size());
+  int product = 1;
+  for (const int side : sides) {
+    product *= side;
+  }
+  QCOMPARE(count, product);
+  const auto at = [&](int node) { return (*spots)[static_cast<std::size_t>(node)]; };
+  std::vector<std::pair<int, int>> links;
+  int stride = 1;
+  for (std::size_t d = sides.size(); d-- > 0; stride *= sides[d]) {
+    double length = 0;
+    for (int node = 0; node < count; ++node) {
+      const int place = node / stride % sides[d];
+      const int next = node + ((place + 1) % sides[d] - place) * stride;
+      links.emplace_back(node, next);
+      const double here = std::hypot(at(node).x - at(next).x, at(node).y - at(next).y);
+      length = length > 0 ? length : here;
+      // The two sides of 2 that form a square are one.
+      QVERIFY(std::abs(here - length) < 1e-6);
+    }
+  }
+  constexpr double kRounding = 1e-6;
+  for (int a = 0; a < count; ++a) {
+    for (int b = 0; b < a; ++b) {
+      QVERIFY(std::hypot(at(a).x - at(b).x, at(a).y - at(b).y) > clearance.pitch - kRounding);
+    }
+  }
+  for (const auto& [a, b] : links) {
+    for (int node = 0; node < count; ++node) {
+      if (node == a || node == b) {
+        continue;
+      }
+      const double dx = at(b).x - at(a).x;
+      const double dy = at(b).y - at(a).y;
+      const double t =
+          std::clamp(((at(node).x - at(a).x) * dx + (at(node).y - at(a).y) * dy) / (dx * dx + dy * dy), 0.0, 1.0);
+      QVERIFY(std::hypot(at(node).x - at(a).x - t * dx, at(node).y - at(a).y - t * dy) > clearance.node - kRounding);
+    }
+  }
+}
+
+/// The links of the least jump that visits all nodes are the rim.
+void TestTopology::circulantsFollowAGenerator() {
+  const Digraph graph = jumps(16, {3, 4});
+  const auto places = positions(graph);
+  for (int i = 0; i < 16; ++i) {
+    const auto& a = places[static_cast<std::size_t>(i * 3 % 16)];
+    const auto& b = places[static_cast<std::size_t>((i + 1) * 3 % 16)];
+    for (int other = 0; other < 16; ++other) {
+      const auto& c = places[static_cast<std::size_t>(other)];
+      const double near = std::hypot(a.x - c.x, a.y - c.y);
+      constexpr double kRounding = 3;
+      QVERIFY(other == i * 3 % 16 || near > std::hypot(a.x - b.x, a.y - b.y) - kRounding);
+    }
+  }
+}
+
+void TestTopology::rotations_data() {
+  QTest::addColumn<int>("which");
+  QTest::addColumn<int>("order");
+  QTest::addColumn<int>("block");
+  QTest::newRow("circulant") << 0 << 12 << 12;
+  QTest::newRow("dihedral group") << 1 << 8 << 8;
+  QTest::newRow("line graph of a circulant") << 2 << 12 << 24;
+  QTest::newRow("path of two triangles") << 3 << 1 << 1;
+}
+
+void TestTopology::rotations() {
+  QFETCH(int, which);
+  QFETCH(int, order);
+  QFETCH(int, block);
+  Digraph graph;
+  if (which == 0) {
+    graph = jumps(12, {2, 3});
+  } else if (which == 1) {
+    graph = made(cayley({8, 2, 7}, std::vector<Element>{{0, 1}, {1, 0}, {3, 1}, {6, 0}}));
+  } else if (which == 2) {
+    graph = made(lineGraph(made(cayley({12, 1, 1}, std::vector<Element>{{1, 0}, {5, 0}}))));
+  } else {
+    // Two triangles with a node in common.
+    graph = {"bow tie", 5, 2, {1, 2, 2, 0, 0, 3, 4, 2, 2, 3}};
+  }
+  std::vector<std::pair<int, int>> arcs;
+  for (int v = 0; v < graph.nodes; ++v) {
+    for (const int head : graph.out(v)) {
+      arcs.emplace_back(v, head);
+    }
+  }
+  const Rows rows = rowsOf(graph.nodes, arcs);
+  const Rotation rotation = rotationOf(rows);
+  QCOMPARE(rotation.order, order);
+  QCOMPARE(rotation.block, block);
+  // The drawing turned by one step of the rotation is the drawing.
+  const std::vector<Spot> spots = onCircles(rows, {});
+  const double angle = 2 * std::acos(-1.0) / order;
+  for (int v = 0; v < graph.nodes; ++v) {
+    const int next = v / rotation.block * rotation.block + (v % rotation.block + rotation.shift) % rotation.block;
+    const Spot& a = spots[static_cast<std::size_t>(v)];
+    const Spot& b = spots[static_cast<std::size_t>(order > 1 ? next : v)];
+    QVERIFY(std::hypot(a.x * std::cos(angle) - a.y * std::sin(angle) - b.x,
+                       a.x * std::sin(angle) + a.y * std::cos(angle) - b.y) < 1e-6);
   }
 }
 

@@ -182,7 +182,7 @@ ConstructionTree::ConstructionTree(QWidget* parent) : QTreeView(parent), m_items
   setHeaderHidden(true);
   setEditTriggers(QAbstractItemView::NoEditTriggers);
   setFrameShape(QFrame::NoFrame);
-  setUniformRowHeights(true);
+  setWordWrap(true);
   constexpr int kIndent = 16;
   setIndentation(kIndent);
   header()->setStretchLastSection(false);

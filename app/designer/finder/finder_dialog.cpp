@@ -185,11 +185,13 @@ QWidget* FinderDialog::makeResults() {
   constexpr int kRowHeight = 24;
   m_rows->verticalHeader()->setDefaultSectionSize(kRowHeight);
   m_rows->horizontalHeader()->setHighlightSections(false);
-  m_rows->horizontalHeader()->setStretchLastSection(true);
-  constexpr std::array kWidths = {56, 52, 96, 68, 92, 150, 230, 90};
+  constexpr std::array kWidths = {52, 56, 84, 74, 86, 142, 168, 60};
   for (std::size_t i = 0; i < kWidths.size(); ++i) {
     m_rows->setColumnWidth(static_cast<int>(i), kWidths[i]);
   }
+  // The name of the topology takes what is left; the tool tip has all of it.
+  m_rows->horizontalHeader()->setSectionResizeMode(FrontTable::kConstruction, QHeaderView::Stretch);
+  m_rows->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   auto* left = new QWidget(this);
   auto* leftLayout = new QVBoxLayout(left);
   leftLayout->setContentsMargins({});
@@ -243,6 +245,13 @@ QWidget* FinderDialog::makeButtons() {
   line->addSpacing(kGap);
   line->addWidget(close);
   line->addWidget(m_open);
+  QWidget* last = m_tree;
+  for (QWidget* next :
+       {static_cast<QWidget*>(copy), static_cast<QWidget*>(m_stop), static_cast<QWidget*>(m_withSchedule),
+        static_cast<QWidget*>(close), static_cast<QWidget*>(m_open)}) {
+    setTabOrder(last, next);
+    last = next;
+  }
   return buttons;
 }
 

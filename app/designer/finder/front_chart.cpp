@@ -59,6 +59,9 @@ FrontChart::FrontChart(const FrontTable& table, QWidget* parent) : QChartView(ne
   setAccessibleName(tr("Steps against bandwidth time of the topologies"));
   setRenderHint(QPainter::Antialiasing);
   setFrameShape(QFrame::NoFrame);
+  // The table beside it has the same rows for the keyboard.
+  setFocusPolicy(Qt::NoFocus);
+  viewport()->setFocusPolicy(Qt::NoFocus);
   constexpr QSize kLeast(320, 180);
   setMinimumSize(kLeast);
   connect(&Theme::instance(), &Theme::changed, this, &FrontChart::draw);

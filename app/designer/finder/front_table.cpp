@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/checked.hpp"
+#include "designer/document/counted.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/theme.hpp"
 #include "workflow/sizes.hpp"
@@ -138,16 +139,13 @@ QString FrontTable::breakPointsText(int nodes) const {
             [](const FrontRow* a, const FrontRow* b) { return *a->fromBytes < *b->fromBytes; });
   QStringList parts;
   for (const FrontRow* row : order) {
-    const int steps = row->topology.entry.steps;
-    parts << (steps == 1 ? tr("the one of 1 step: best %1") : tr("the one of %1 steps: best %2").arg(steps))
-                 .arg(bestForText(*row));
+    QString range = row->fromBytes->isZero() && !row->toBytes ? tr("at all sizes") : bestForText(*row);
+    if (row->toBytes) {
+      range += u' ' + tr("(%1 bytes)").arg(exact(*row->toBytes));
+    }
+    parts << range + u": "_s + counted(row->topology.entry.steps, tr("step"), tr("steps"));
   }
-  QString text = parts.join(u"; "_s);
-  if (!text.isEmpty()) {
-    text[0] = text[0].toUpper();
-    text += u'.';
-  }
-  return text;
+  return parts.isEmpty() ? QString() : tr("Fastest %1.").arg(parts.join(u"; "_s));
 }
 
 int FrontTable::rowCount(const QModelIndex& parent) const {
