@@ -196,6 +196,17 @@ Value DataRun::expected(Collective goal, int root, int rank, int chunk) const {
   return makeValue(static_cast<std::uint32_t>(chunk), all);
 }
 
+std::vector<Value> DataRun::wanted(Collective goal, int root, int rank) const {
+  std::vector<Value> values(static_cast<std::size_t>(m_layout.caller().output), kUnwritten);
+  const bool isAtRoot = goal == Collective::reduce || goal == Collective::gather;
+  if (goal != Collective::custom && (!isAtRoot || rank == root)) {
+    for (std::size_t chunk = 0; chunk < values.size(); ++chunk) {
+      values[chunk] = expected(goal, root, rank, static_cast<int>(chunk));
+    }
+  }
+  return values;
+}
+
 /// The root that makes this chunk right on this rank, -1 = none.
 int DataRun::rootOf(Collective goal, int chunk, int rank) const {
   const Value value = output(rank, chunk);
@@ -285,11 +296,10 @@ void DataRun::checkCustom(const std::vector<CustomShard>& shards) {
     for (const int rank : shard.destinations) {
       for (int chunk = shard.first; chunk < shard.first + shard.count; ++chunk) {
         const Value value = output(rank, chunk);
-        const bool isRight =
-            isSound(value) && chunkOf(value) == static_cast<std::uint32_t>(chunk) &&
-            (shard.combines ? setOf(value) == sum
-                            : std::find(shard.sources.begin(), shard.sources.end(), static_cast<int>(setOf(value))) !=
-                                  shard.sources.end());
+        const bool isRight = isSound(value) && chunkOf(value) == static_cast<std::uint32_t>(chunk) &&
+                             (shard.combines ? setOf(value) == sum
+                                             : std::find(shard.sources.begin(), shard.sources.end(),
+                                                         static_cast<int>(setOf(value))) != shard.sources.end());
         if (!isRight) {
           reportCustom(shard, rank, chunk);
           return;

@@ -61,6 +61,9 @@ public:
   /// The same for a custom collective.
   void checkCustom(const std::vector<CustomShard>& shards);
   [[nodiscard]] const std::vector<RankHistory>& history() const { return m_history; }
+  [[nodiscard]] Value at(int rank, std::uint32_t location) const { return m_memory[rank][location]; }
+  /// What the output of a rank must hold in the end, by chunk; kUnwritten = anything. @param root as checkResult says
+  [[nodiscard]] std::vector<Value> wanted(Collective goal, int root, int rank) const;
 
 private:
   static constexpr std::uint32_t kSeveral = ~std::uint32_t{0};

@@ -65,6 +65,51 @@ std::string describeCycle(const program::Program& program, const FlatProgram& fl
   return text + nameStep(flat, first, states[first].step);
 }
 
+std::int64_t messagesOf(const FlatStep& step, int chunksPerMessage) {
+  return step.exchanges ? (step.count + chunksPerMessage - 1) / chunksPerMessage : 0;
+}
+
+/// Messages that a threadblock has sent (or taken) where it stands.
+std::int64_t movedBy(const FlatProgram& flat, int block, const BlockState& state, int chunksPerMessage,
+                     bool (*moves)(program::StepType)) {
+  std::int64_t moved = 0;
+  for (auto step = flat.blocks[block].firstStep; step < state.step; ++step) {
+    moved += moves(flat.steps[step].type) ? messagesOf(flat.steps[step], chunksPerMessage) : 0;
+  }
+  return moved + state.chunk / chunksPerMessage;
+}
+
+/// The step of a threadblock that sends (or takes) the message with this number.
+std::uint32_t stepOfMessage(const FlatProgram& flat, int block, std::int64_t message, int chunksPerMessage,
+                            bool (*moves)(program::StepType)) {
+  const FlatBlock& owner = flat.blocks[block];
+  for (auto step = owner.firstStep; step < owner.endStep; ++step) {
+    message -= moves(flat.steps[step].type) ? messagesOf(flat.steps[step], chunksPerMessage) : 0;
+    if (message < 0) {
+      return step;
+    }
+  }
+  return owner.endStep - 1;
+}
+
+RingStep ringStep(const FlatProgram& flat, int block, const BlockState& state, std::uint32_t depth,
+                  int chunksPerMessage) {
+  const int next = blockerOf(flat, block, state);
+  RingStep link{.place = placeOf(flat, block, state.step)};
+  if (state.obstacle == Obstacle::dependency) {
+    link.needs = placeOf(flat, next, flat.steps[state.step].waitsForStep);
+  } else if (state.obstacle == Obstacle::message) {
+    const std::int64_t message = movedBy(flat, block, state, chunksPerMessage, program::receives);
+    link.reason = program::WaitReason::data;
+    link.needs = placeOf(flat, next, stepOfMessage(flat, next, message, chunksPerMessage, program::sends));
+  } else {
+    const std::int64_t message = movedBy(flat, block, state, chunksPerMessage, program::sends) - depth;
+    link.reason = program::WaitReason::space;
+    link.needs = placeOf(flat, next, stepOfMessage(flat, next, message, chunksPerMessage, program::receives));
+  }
+  return link;
+}
+
 }  // namespace
 
 Deadlock explainDeadlock(const program::Program& program, const FlatProgram& flat,
@@ -72,18 +117,21 @@ Deadlock explainDeadlock(const program::Program& program, const FlatProgram& fla
                          const Progress& progress) {
   Ignore ignore;
   Deadlock deadlock;
-  const auto tell = [&](const std::vector<BlockState>& stopped) {
+  const auto tell = [&](const std::vector<BlockState>& stopped, std::uint32_t limit) {
     const std::vector<int> cycle = findCycle(flat, stopped);
     deadlock.cycle = describeCycle(program, flat, stopped, cycle);
     deadlock.place = nameStep(flat, cycle.front(), stopped[cycle.front()].step);
+    for (const int block : cycle) {
+      deadlock.ring.push_back(ringStep(flat, block, stopped[block], limit, chunksPerMessage));
+    }
   };
   Execution unlimited(flat, kNoLimit, chunksPerMessage, ignore, progress);
   if (!unlimited.run()) {
-    tell(unlimited.states());
+    tell(unlimited.states(), kNoLimit);
     deadlock.remedy = "no connection depth helps; change the order of the steps";
     return deadlock;
   }
-  tell(states);
+  tell(states, depth);
   std::uint64_t stops = depth;
   std::uint64_t runs = depth;
   for (bool found = false; !found;) {  // double, then halve

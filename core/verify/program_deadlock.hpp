@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/progress.hpp"
+#include "verify/deadlock_ring.hpp"
 #include "verify/program_execution.hpp"
 #include "verify/program_flat.hpp"
 
@@ -12,9 +13,10 @@ namespace coppice::verify {
 
 /// Why a stopped execution cannot continue.
 struct Deadlock {
-  std::string cycle;   ///< the threadblocks that wait for each other in a ring, each with its step
-  std::string remedy;  ///< the connection depth that would free it, or that none does
-  std::string place;   ///< the first step of the cycle
+  std::string cycle;           ///< the threadblocks that wait for each other in a ring, each with its step
+  std::string remedy;          ///< the connection depth that would free it, or that none does
+  std::string place;           ///< the first step of the cycle
+  std::vector<RingStep> ring;  ///< each waits for the next, the last for the first
 };
 
 /// Explains a deadlock. @param states where each threadblock stopped, with at least one obstacle among them

@@ -9,6 +9,7 @@
 
 #include "program/finding_sink.hpp"
 #include "program/program.hpp"
+#include "program/step_links.hpp"
 #include "verify/program_verifier.hpp"
 
 /// A program laid out for execution, and the rules that need no execution.
@@ -100,6 +101,10 @@ struct FlatProgram {
   std::vector<int> firstBlock;  ///< per rank, and one past the end
 };
 
+[[nodiscard]] inline program::StepPlace placeOf(const FlatProgram& flat, int block, std::uint32_t step) {
+  const FlatBlock& owner = flat.blocks[block];
+  return {owner.rank, owner.id, static_cast<int>(step - owner.firstStep)};
+}
 /// "rank 3, threadblock 2, step 14" of a flat step.
 [[nodiscard]] std::string nameStep(const FlatProgram& flat, int block, std::uint32_t step);
 /// The same with the operation, "rank 3, threadblock 2, step 14 (s to rank 5)".

@@ -181,6 +181,24 @@ Value Values::addFlaw(const Flaw& flaw) {
   return kFlawBit | (m_flaws.size() - 1);
 }
 
+Values::Origin Values::originOf(Value value) const {
+  const Flaw& flaw = m_flaws[value & ~kFlawBit];
+  Origin origin{flaw.block, flaw.step, {}};
+  switch (flaw.kind) {
+    case FlawKind::doubled:
+      origin.act = "adds chunk " + std::to_string(chunkOf(flaw.left)) + " of rank " +
+                   std::to_string(m_sets.commonRank(setOf(flaw.left), setOf(flaw.right))) + " a second time";
+      break;
+    case FlawKind::mixed:
+      origin.act = "adds " + describe(flaw.right) + " to " + describe(flaw.left);
+      break;
+    case FlawKind::unwritten:
+      origin.act = "reads where nothing was written before";
+      break;
+  }
+  return origin;
+}
+
 std::string Values::describe(Value value) const {
   if (value == kUnwritten) {
     return "nothing (it is never written)";

@@ -85,6 +85,13 @@ public:
   Value reduce(Value left, Value right, int block, std::uint32_t step);
   /// The mark for data read where nothing was written.
   Value unwrittenRead(int block, std::uint32_t step);
+  struct Origin {
+    int block = 0;
+    std::uint32_t step = 0;
+    std::string act;  ///< "adds chunk 3 of rank 1 a second time"
+  };
+  /// The step that made a flaw. @pre isFlawed(value)
+  [[nodiscard]] Origin originOf(Value value) const;
   /// "the sum of chunk 3 over all ranks", "nothing", …
   [[nodiscard]] std::string describe(Value value) const;
 

@@ -11,6 +11,7 @@
 #include "verify/program_execution.hpp"
 #include "verify/program_flat.hpp"
 #include "verify/program_memory.hpp"
+#include "verify/program_messages.hpp"
 #include "verify/program_races.hpp"
 #include "verify/program_values.hpp"
 
@@ -19,36 +20,10 @@ namespace {
 
 using program::FindingSink;
 using program::Program;
-using program::Protocol;
-using program::Runtime;
 
 struct Ignore {
   void operator()(const Event& /*event*/) const {}
 };
-
-/// Bytes of one FIFO slot with the runtimes' default buffer sizes (formats note, 1.6); 0 = not known.
-std::int64_t slotBytes(Protocol protocol, Runtime runtime) {
-  switch (protocol) {
-    case Protocol::simple:
-      return std::int64_t{2} << 20;
-    case Protocol::ll:
-      return program::isRccl(runtime) ? 16 << 10 : 32 << 10;
-    case Protocol::ll128:
-      return program::isRccl(runtime) ? 0 : 576000;
-  }
-  return 0;
-}
-
-/// Chunks that one message holds for the largest size of the program's window: at least 1, at most `count`.
-int chunksPerMessage(const Program& program, Runtime runtime) {
-  const int most = program::limits(runtime).count;
-  if (program.maxBytes <= 0) {
-    return 1;
-  }
-  const std::int64_t chunkBytes = (program.maxBytes - 1) / program.chunksPerLoop + 1;
-  const std::int64_t fit = slotBytes(program.protocol, runtime) / chunkBytes;
-  return static_cast<int>(std::clamp<std::int64_t>(fit, 1, most));
-}
 
 bool isOverlapping(const FlatStep& step, const Layout& layout, int rank) {
   if (step.count < 1 || !usesSource(step.type) || !usesDestination(step.type)) {
@@ -123,7 +98,7 @@ ProgramVerdict Verification::run() {
 /// (each message maps to one of the finer ones, in order), and what is ordered then stays ordered. Only where the size
 /// window rules that case out, and it would deadlock, fuller messages are assumed, with a warning.
 void Verification::chooseMessageSize(const FlatProgram& flat) {
-  const int fuller = chunksPerMessage(m_program, m_options.runtime);
+  const int fuller = fullestMessage(m_program, m_options.runtime);
   if (fuller == 1) {
     return;
   }

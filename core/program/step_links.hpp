@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "program/program.hpp"
+
+/// What the steps of a program wait for. Works for any program, also for one that no runtime would take.
+namespace coppice::program {
+
+/// One step. Not necessarily of an existing program.
+struct StepPlace {
+  int rank = 0;
+  int threadBlock = 0;
+  int step = 0;
+
+  friend auto operator<=>(const StepPlace&, const StepPlace&) = default;
+};
+/// "rank 3, threadblock 2, step 14".
+[[nodiscard]] std::string placeText(const StepPlace& place);
+[[nodiscard]] bool exists(const Program& program, const StepPlace& place);
+/// "rrcs from rank 1 to rank 5". @pre the step exists
+[[nodiscard]] std::string operationText(const Program& program, const StepPlace& place);
+/// "i[4]", "i[4-7]"; empty for an offset that is not used.
+[[nodiscard]] std::string slotText(const Slot& slot, int count);
+
+enum class WaitReason {
+  order,  ///< the step before it in its threadblock
+  flag,   ///< its dependency: the first step at or after it that publishes
+  data,   ///< the step that sends what it receives
+  space   ///< the step that takes an older message out of the full connection
+};
+
+struct StepLink {
+  StepPlace place;
+  WaitReason reason = WaitReason::order;
+
+  friend bool operator==(const StepLink&, const StepLink&) = default;
+};
+
+/// The waits of all steps, both ways. The k-th sending step of a connection (sender, receiver, channel) is paired with
+/// the k-th receiving one. Keeps no reference to the program.
+class StepLinks {
+public:
+  StepLinks() = default;
+  explicit StepLinks(const Program& program);
+
+  /// What the step waits for: order, flag, data, space. @pre the step exists
+  [[nodiscard]] std::vector<StepLink> waitsFor(const StepPlace& place) const;
+  /// What waits for the step. @pre the step exists
+  [[nodiscard]] std::vector<StepLink> releases(const StepPlace& place) const;
+  /// The step at the other end of what it sends. @pre the step exists
+  [[nodiscard]] std::optional<StepPlace> receiverOf(const StepPlace& place) const;
+  /// The step at the other end of what it receives. @pre the step exists
+  [[nodiscard]] std::optional<StepPlace> senderOf(const StepPlace& place) const;
+  [[nodiscard]] std::size_t stepCount() const { return m_flagOf.size(); }
+
+private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  /// A step among the sends or receives of its connection.
+  struct End {
+    std::uint32_t connection = kNone;
+    std::uint32_t at = 0;
+  };
+  /// Steps in order, and the number of the first message of each and of one past the end.
+  struct Side {
+    std::vector<std::uint32_t> steps;
+    std::vector<std::int64_t> firstMessage{0};
+  };
+  struct Connection {
+    Side sends;
+    Side receives;
+  };
+
+  [[nodiscard]] std::uint32_t indexOf(const StepPlace& place) const;
+  [[nodiscard]] StepPlace placeOf(std::uint32_t index) const;
+  void addFlags(const Program& program);
+  void connect(const Program& program);
+
+  int m_depth = 0;
+  std::vector<std::size_t> m_firstBlock;  ///< by rank, and one past the end
+  std::vector<int> m_rankOfBlock;
+  std::vector<std::uint32_t> m_firstStep;    ///< by threadblock of all ranks, and one past the end
+  std::vector<std::uint32_t> m_flagOf;       ///< by step: the step whose flag it waits for
+  std::vector<std::uint32_t> m_waiters;      ///< of flags, grouped by the step that they wait for
+  std::vector<std::uint32_t> m_firstWaiter;  ///< by step, and one past the end
+  std::vector<End> m_sends;
+  std::vector<End> m_receives;
+  std::vector<Connection> m_connections;
+};
+
+}  // namespace coppice::program
