@@ -37,4 +37,63 @@ void describeProgram(const program::Program& program, program::Runtime runtime, 
   describeUsedSizes(program::usedSizes(program::sizeFacts(program), runtime), report.json, report.text);
 }
 
+namespace {
+
+Json toJson(const program::StepPlace& place) {
+  return {{"rank", place.rank}, {"threadblock", place.threadBlock}, {"step", place.step}};
+}
+
+const char* wordOf(program::WaitReason reason) {
+  switch (reason) {
+    case program::WaitReason::order:
+      return "order";
+    case program::WaitReason::flag:
+      return "flag";
+    case program::WaitReason::data:
+      return "data";
+    case program::WaitReason::space:
+      return "space";
+  }
+  return "";
+}
+
+}  // namespace
+
+void describeStudy(const program::Program& program, const verify::ProgramStudy& study, Report& report) {
+  constexpr std::size_t kMostListed = 50;
+  if (!study.ring.empty()) {
+    report.json["ring"] = Json::array();
+    report.text += "  ring        " + counted(static_cast<std::int64_t>(study.ring.size()), "step") +
+                   ", each waiting for the next, the last for the first:\n";
+    for (std::size_t at = 0; at < study.ring.size(); ++at) {
+      const verify::RingStep& step = study.ring[at];
+      report.json["ring"].push_back({{"at", toJson(step.place)},
+                                     {"operation", operationText(program, step.place)},
+                                     {"waits_for", wordOf(step.reason)},
+                                     {"needs", toJson(step.needs)}});
+      if (at < kMostListed) {
+        report.text += "              " + describe(program, step) + "\n";
+      }
+    }
+    if (study.ring.size() > kMostListed) {
+      report.text += "              and " + std::to_string(study.ring.size() - kMostListed) + " more\n";
+    }
+    report.json["freed_by"] = study.change ? Json(study.change->text) : Json(nullptr);
+    report.text += "  freed by    " +
+                   (study.change ? study.change->text : "no single change that was tried; " + study.remedy) + "\n";
+  }
+  if (study.firstWrong) {
+    const verify::WrongStep& wrong = *study.firstWrong;
+    Json json{{"text", describe(program, wrong)},
+              {"in_place", study.isWrongInPlace},
+              {"rank", wrong.rank},
+              {"chunk", wrong.chunk},
+              {"wrong_chunks", wrong.wrongChunks},
+              {"at", wrong.place ? toJson(*wrong.place) : Json(nullptr)}};
+    report.json["first_wrong"] = std::move(json);
+    report.text += "  first wrong " + std::string(study.isWrongInPlace ? "in place: " : "out of place: ") +
+                   describe(program, wrong) + "\n";
+  }
+}
+
 }  // namespace coppice::cli

@@ -18,10 +18,10 @@
 #include "judgement.hpp"
 #include "sizes_text.hpp"
 #include "text.hpp"
-#include "verify/judgement.hpp"
 #include "workflow/judged_schedule.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/schedule_file.hpp"
+#include "workflow/studied_program.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -233,12 +233,13 @@ Result<Report> verifyProgram(const Options& options, const std::string& text, co
     }
     root = static_cast<int>(parsed->numerator());
   }
-  const auto judged = verify::judgeProgram(
+  const auto studied = workflow::studyProgram(
       text, inputName(options.file), {.runtime = *runtime, .root = root, .multiprocessors = options.multiprocessors},
-      program::Reach::unknown, progress);
-  if (!judged) {
-    return judged.error();
+      workflow::StudyWhen::faulty, progress);
+  if (!studied) {
+    return studied.error();
   }
+  const verify::ProgramJudgement* const judged = &studied->judgement;
   const std::string collective(program::collectiveName(judged->program));
   Report result = report(options.file, "program", judged->ok, collective, judged->verdict.ranks, judged->findings);
   result.json["runtime"] = program::toString(*runtime);
@@ -258,6 +259,7 @@ Result<Report> verifyProgram(const Options& options, const std::string& text, co
                    " requires,\n              without deadlock or race, within all limits of " +
                    std::string(program::toString(*runtime)) + "\n";
   }
+  describeStudy(judged->program, studied->study, result);
   result.json["findings"] = toJson(judged->findings);
   result.text += lines(judged->findings);
   return result;

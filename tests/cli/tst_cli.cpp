@@ -67,6 +67,7 @@ private slots:
   void pruned();
   void untrustedNames();
   void programWithoutRanks();
+  void brokenProgramsAreExplained();
   void showTrees();
   void cutDirection();
   void severalFaults();
@@ -575,6 +576,32 @@ void TestCli::programWithoutRanks() {
   const Outcome outcome = run({"verify", "-"}, "<algo name=\"cut off\"");
   QCOMPARE(outcome.code, 1);
   VERIFY_TOLD(outcome.firstErrorLine().contains(":1:1: tag \"algo\" is not closed"), outcome);
+}
+
+void TestCli::brokenProgramsAreExplained() {
+  QFile file(QStringLiteral(COPPICE_TEST_DATA "/msccl/good/minimal_allgather.xml"));
+  QVERIFY(file.open(QIODevice::ReadOnly));
+  const QByteArray good = file.readAll();
+  QByteArray stuck = good;
+  stuck.replace("type=\"s\"", "type=\"x\"").replace("type=\"r\"", "type=\"s\"").replace("type=\"x\"", "type=\"r\"");
+  const Outcome ring = run({"verify", "-"}, stuck);
+  QCOMPARE(ring.code, 1);
+  VERIFY_TOLD(ring.out.contains("  ring        2 steps, each waiting for the next"), ring);
+  VERIFY_TOLD(ring.out.contains("rank 0, threadblock 0, step 0 (r from rank 1) waits for data from rank 1, "
+                                "threadblock 0, step 1\n"),
+              ring);
+  const Outcome json = run({"verify", "-", "--json"}, stuck);
+  QCOMPARE(json.json()["ring"].toArray().size(), 2);
+  QCOMPARE(json.json()["ring"][0]["needs"]["rank"].toInt(), 1);
+  QByteArray wrong = good;
+  const qsizetype at = wrong.lastIndexOf("dstoff=\"0\"");
+  wrong.replace(at, 10, "dstoff=\"1\"");
+  const Outcome traced = run({"verify", "-"}, wrong);
+  QCOMPARE(traced.code, 1);
+  VERIFY_TOLD(traced.out.contains("  first wrong in place: rank 1, threadblock 0, step 1 (r from rank 0) writes chunk "
+                                  "0 of rank 0 to o[1], where chunk 0 of rank 1 belongs"),
+              traced);
+  VERIFY_TOLD(!run({"verify", "-"}, good).out.contains("first wrong"), traced);
 }
 
 void TestCli::showTrees() {

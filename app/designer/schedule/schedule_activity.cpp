@@ -16,7 +16,6 @@
 #include "designer/schedule/export_dialog.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/generate_dialog.hpp"
-#include "designer/schedule/program_report.hpp"
 #include "designer/schedule/transfer_panel.hpp"
 #include "designer/schedule/tree_drawing.hpp"
 
@@ -446,10 +445,6 @@ void ScheduleActivity::savePicture(ChartPanel::Which which) {
 
 // ---- files
 
-ProgramReport* ScheduleActivity::report() const {
-  return m_report;
-}
-
 bool ScheduleActivity::open(const QString& path) {
   if (scheduleFileKindOf(path) == ScheduleFileKind::none) {
     return false;
@@ -482,10 +477,8 @@ void ScheduleActivity::receive(const OpenedSchedule& opened) {
     Q_EMIT message(tr("%1 is refused").arg(name));
     m_prompts.failure(tr("Open"), tr("%1 could not be opened.").arg(name) + u"\n\n"_s + errorText(*opened.error));
   } else if (opened.kind == ScheduleFileKind::program) {
-    m_report = new ProgramReport(opened.path, opened.xml, m_window);
-    m_report->setAttribute(Qt::WA_DeleteOnClose);
-    m_report->show();
     Q_EMIT message({});
+    Q_EMIT programOpened(opened.path, opened.xml);
   } else {
     Q_EMIT message(name + u": "_s + opened.result->verdictText());
     Q_EMIT forestOpened(opened.result, opened.path, opened.isInferred);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "designer/canvas/canvas_view.hpp"
@@ -24,7 +25,6 @@ namespace coppice::designer {
 
 class ExportDialog;
 class GenerateDialog;
-class ProgramReport;
 class TreeDrawing;
 class TransferPanel;
 
@@ -86,8 +86,6 @@ public:
   /// Takes files that hold schedules, and reads them one after the other in the background. False: not such a file.
   bool open(const QString& path);
   [[nodiscard]] bool isOpening() const { return m_isOpening; }
-  /// The last report on a program; nullptr if it is closed.
-  [[nodiscard]] ProgramReport* report() const;
 
 Q_SIGNALS:
   /// A line for the status strip.
@@ -98,6 +96,8 @@ Q_SIGNALS:
   void modeWanted();
   /// A schedule with its fabric was opened; the window finds or makes a document and calls add().
   void forestOpened(const coppice::designer::ScheduleResultPtr& result, const QString& path, bool isInferred);
+  /// An MSCCL XML was read; it is not judged yet.
+  void programOpened(const QString& path, const std::string& xml);
   void runningChanged();
   void currentChanged();
 
@@ -124,7 +124,6 @@ private:
   TreeDrawing* m_drawing;
   GenerateDialog* m_options;
   QPointer<ExportDialog> m_export;
-  QPointer<ProgramReport> m_report;
 
   QPointer<DocumentFile> m_file;
   QPointer<Selection> m_selection;

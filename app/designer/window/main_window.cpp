@@ -28,6 +28,7 @@
 #include "designer/features/layout/layout_feature.hpp"
 #include "designer/features/palette/palette_feature.hpp"
 #include "designer/features/pictures/picture_feature.hpp"
+#include "designer/features/program/program_feature.hpp"
 #include "designer/features/run/run_feature.hpp"
 #include "designer/features/schedule/schedule_feature.hpp"
 #include "designer/features/synthesize/synthesize_feature.hpp"
@@ -127,6 +128,7 @@ void MainWindow::createFeatures() {
   addFeature<FinderFeature>();
   addFeature<CompareFeature>(schedule->activity());
   addFeature<TimelineFeature>(schedule->activity());
+  addFeature<ProgramFeature>(schedule->activity());
   addFeature<RunFeature>(schedule->activity());
   addFeature<ElementsFeature>();
   addFeature<ViewFeature>();

@@ -113,6 +113,7 @@ QStringList scheduleMenu() {
           u"schedule.clear-trees"_s,
           u"schedule.heat"_s,
           u"schedule.play"_s,
+          u"schedule.program"_s,
           {},
           u"schedule.export"_s,
           u"schedule.export-plan"_s,

@@ -26,11 +26,11 @@
 #include "designer/document/error_text.hpp"
 #include "designer/document/fabric_file.hpp"
 #include "designer/features/files/file_feature.hpp"
+#include "designer/program/program_panel.hpp"
 #include "designer/schedule/command_text.hpp"
 #include "designer/schedule/export_dialog.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/generate_dialog.hpp"
-#include "designer/schedule/program_report.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/schedule/tree_drawing.hpp"
 #include "designer/schedule/trees_on_link.hpp"
@@ -1244,9 +1244,8 @@ void TestDesignerSchedule::openingAProgram() {
   const QString path = fixture.dir.filePath(u"good.xml"_s);
   QVERIFY(io::saveFile(path.toStdString(), check.xml));
   QVERIFY(fixture.window->files().openFile(path) == nullptr);
-  QVERIFY(QTest::qWaitFor([&] { return fixture.activity->report() != nullptr; }, kLong));
-  ProgramReport* report = fixture.activity->report();
-  QVERIFY(QTest::qWaitFor([&] { return report->isJudged(); }, kLong));
+  auto* report = fixture.window->findChild<ProgramPanel*>(u"programPanel"_s);
+  QVERIFY(QTest::qWaitFor([&] { return !report->verdict().isEmpty() && !report->isReading(); }, kLong));
   QVERIFY2(report->isOk(), qPrintable(report->verdict()));
   QVERIFY(report->verdict().contains(u"AllGather"_s));
   QVERIFY(report->facts().contains(u"16 ranks"_s));
@@ -1275,9 +1274,8 @@ void TestDesignerSchedule::openingABrokenProgram() {
   const QString path = fixture.dir.filePath(u"broken.xml"_s);
   QVERIFY(io::saveFile(path.toStdString(), xml));
   fixture.window->files().openFile(path);
-  QVERIFY(QTest::qWaitFor([&] { return fixture.activity->report() != nullptr; }, kLong));
-  ProgramReport* report = fixture.activity->report();
-  QVERIFY(QTest::qWaitFor([&] { return report->isJudged(); }, kLong));
+  auto* report = fixture.window->findChild<ProgramPanel*>(u"programPanel"_s);
+  QVERIFY(QTest::qWaitFor([&] { return !report->verdict().isEmpty() && !report->isReading(); }, kLong));
   QVERIFY(!report->isOk());
   const auto& rows = report->rows();
   QVERIFY(!rows.empty());
@@ -1289,13 +1287,12 @@ void TestDesignerSchedule::openingABrokenProgram() {
 
   // No program at all: told, with the place, and nothing opens.
   QVERIFY(io::saveFile(path.toStdString(), "<algo"));
-  delete report;
   QVERIFY(io::saveFile(path.toStdString(), "<algo >\n<gpu id=\"0\""));
+  QSignalSpy read(report, &ProgramPanel::readingChanged);
   fixture.window->files().openFile(path);
-  QVERIFY(QTest::qWaitFor([&] { return fixture.activity->report() != nullptr; }, kLong));
-  QVERIFY(QTest::qWaitFor([&] { return fixture.activity->report()->isJudged(); }, kLong));
-  QVERIFY(!fixture.activity->report()->isOk());
-  QVERIFY(!fixture.activity->report()->rows().empty());
+  QVERIFY(QTest::qWaitFor([&] { return !read.isEmpty(); }, kLong));
+  QVERIFY(!report->isOk());
+  QVERIFY(!report->rows().empty());
 }
 
 void TestDesignerSchedule::openingAForest() {

@@ -70,7 +70,7 @@ void FileFeature::addOpenActions() {
        u"open"_s},
       [this](bool) {
         openFiles(m_prompts.filesToOpen(
-            m_window, {}, tr("All fabrics (*.fabric.json *.json *.xml *.txt *.dot *.gv *.csv *.adj);;All files (*)")));
+            m_window, {}, tr("Fabrics, schedules and programs (*.fabric.json *.json *.xml *.txt *.dot *.gv *.csv *.adj);;All files (*)")));
       });
 }
 

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+#include <QLabel>
+#include <QListWidget>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSlider>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QTabWidget>
+#include <QTimer>
+#include <QToolButton>
+#include <QTreeView>
+#include <QWidget>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "designer/jobs/latest_job.hpp"
+#include "designer/program/block_view.hpp"
+#include "designer/program/buffer_view.hpp"
+#include "designer/program/program_reading.hpp"
+#include "designer/program/ring_view.hpp"
+#include "designer/program/step_model.hpp"
+#include "designer/schedule/check_list.hpp"
+#include "designer/schedule/job_progress.hpp"
+
+namespace coppice::designer {
+
+/// The dock "Program": any MSCCL XML as ranks, threadblocks and steps, with what each step waits for, what the buffers
+/// hold after it, the ring of a deadlock, the first wrong step, and the runtime's checks. One step is current in all of
+/// them.
+class ProgramPanel : public QWidget {
+  Q_OBJECT
+
+public:
+  enum Page { kWaits, kBuffers, kBlocks, kRing, kChecks };
+
+  explicit ProgramPanel(QWidget* parent = nullptr);
+  ~ProgramPanel() override;
+
+  /// Reads and judges on another thread.
+  void open(const QString& path, std::string xml);
+  [[nodiscard]] bool isReading() const { return m_isReading; }
+  /// nullptr: nothing is open, or it is not readable.
+  [[nodiscard]] const ProgramReadingPtr& reading() const { return m_reading; }
+  /// The runtime takes the program and it does what it should.
+  [[nodiscard]] bool isOk() const { return m_reading && m_reading->studied.judgement.ok; }
+  [[nodiscard]] QString verdict() const { return m_verdict->text(); }
+  [[nodiscard]] QString facts() const { return m_facts->text(); }
+  /// The deadlock or the first wrong step, in words; empty where there is none.
+  [[nodiscard]] QString finding() const { return m_finding->text(); }
+  [[nodiscard]] const std::vector<CheckRow>& rows() const { return m_checks->rows(); }
+  [[nodiscard]] std::optional<program::StepPlace> current() const { return m_current; }
+  void choose(const program::StepPlace& place);
+  /// To the last step that the current one waits for (-1), or to the first that waits for it (1).
+  void walk(int direction);
+  /// After the first events of the replay, this many.
+  void setPosition(std::size_t position);
+  [[nodiscard]] std::size_t position() const { return m_position; }
+  [[nodiscard]] Page page() const { return static_cast<Page>(m_pages->currentIndex()); }
+  [[nodiscard]] StepModel& model() { return m_model; }
+  [[nodiscard]] BufferView& buffers() { return *m_buffers; }
+  [[nodiscard]] BlockView& blocks() { return *m_blocks; }
+  [[nodiscard]] RingView& ring() { return *m_ring; }
+
+Q_SIGNALS:
+  void openWanted();
+  /// The program with the change that frees its deadlock, as a text to save.
+  void saveWanted(const QString& suggestion, const std::string& xml);
+  void currentChanged();
+  void readingChanged();
+
+private:
+  struct Read {
+    ProgramReadingPtr reading;
+    std::optional<Error> error;
+  };
+  using ReadPtr = std::shared_ptr<const Read>;
+
+  QWidget* makeBody();
+  QWidget* makeHead(QWidget* parent);
+  QWidget* makeWaits();
+  QWidget* makeBuffers();
+  QWidget* makeRing();
+  void connectAll();
+  void judge();
+  void receive(const ReadPtr& answer);
+  void showReading(const ProgramReadingPtr& reading);
+  void showError(const Error& error);
+  void showFinding();
+  void fillRanks();
+  void fillWaits();
+  void fillRing();
+  void refreshBuffers();
+  void setRankFilter(int index);
+  void select(const program::StepPlace& place);
+  void saveChanged();
+  [[nodiscard]] std::shared_ptr<const verify::ProgramReplay> replay() const;
+  [[nodiscard]] QString nameOf(const program::StepPlace& place) const;
+
+  QString m_path;
+  std::shared_ptr<const std::string> m_xml;
+  bool m_isReading = false;
+  bool m_isFilling = false;
+  ProgramReadingPtr m_reading;
+  std::optional<program::StepPlace> m_current;
+  std::size_t m_position = 0;
+  StepModel m_model;
+
+  QStackedWidget* m_stack;
+  QLabel* m_file;
+  QLabel* m_verdict;
+  QLabel* m_facts;
+  QLabel* m_finding;
+  QComboBox* m_runtime;
+  QComboBox* m_rank;
+  QProgressBar* m_progress;
+  QToolButton* m_cancel;
+  QTreeView* m_tree;
+  QTabWidget* m_pages;
+  QLabel* m_step;
+  QListWidget* m_before;
+  QListWidget* m_after;
+  QComboBox* m_variant;
+  QComboBox* m_bufferRank;
+  QSlider* m_slider;
+  QLabel* m_moment;
+  QLabel* m_slot;
+  BufferView* m_buffers;
+  BlockView* m_blocks;
+  RingView* m_ring;
+  QListWidget* m_ringList;
+  QLabel* m_remedy;
+  QPushButton* m_save;
+  CheckList* m_checks;
+  QTimer m_tick;
+  std::shared_ptr<JobProgress> m_jobProgress;
+  LatestJob<ReadPtr> m_job;
+};
+
+}  // namespace coppice::designer
