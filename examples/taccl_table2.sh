@@ -1,28 +1,63 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The rows of Table 2 of TACCL (Shah et al., NSDI 2023): makespan, bound and seconds of the search, beside the seconds
-# that the paper states for its synthesis with Gurobi. Times are in the unit of the topology file.
-# Usage: taccl_table2.sh [COPPICE_CLI [SECONDS_FOR_EACH_ROW]]
+# The rows of Table 2 of TACCL (Shah et al., NSDI 2023), each with both engines in one run: makespan, bound and seconds
+# of the search; makespan and seconds of the paper's three stages with the solver CBC, where it is installed, and what
+# CBC says of the routing and of the scheduling program; and the seconds that the paper states for its synthesis with
+# Gurobi. Times are in the unit of the topology file. (o) marks an optimal answer, (t) the best in the time, (-) none:
+# the stage's start is kept.
+# Usage: taccl_table2.sh [COPPICE_CLI [SECONDS_FOR_EACH_SEARCH [SECONDS_FOR_EACH_RUN_OF_THE_STAGES [ROW…]]]]
+# ROW: a number from 1; all rows by default. 0 seconds for the stages leave them out.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)/taccl
 cli=${1:-coppice-cli}
 seconds=${2:-20}
+stage_seconds=${3:-60}
+shift $(($# < 3 ? $# : 3))
+rows=" $* "
+number=0
+if ! command -v cbc >/dev/null; then
+  stage_seconds=0
+fi
 
 # field KEY: the value of a key of the JSON object on standard input, which is a string or a number.
 field() {
   sed -E "s/.*\"$1\": ?\"?([^,\"}]*)\"?[,}].*/\1/"
 }
 
-row() {
-  local name=$1 collective=$2 sketch=$3 topology=$4 type=$5 paper=$6 answer
-  answer=$("$cli" synthesize --method taccl --sketch "$here/sketch-$sketch.json" \
-    --topology "$here/topology-$topology.json" --type "$type" -c "$collective" --time "$seconds" --json)
-  printf '%-12s %-10s %10s %10s %6s %9.2f %9.2f %9s\n' "$name" "$collective" "$(field makespan <<<"$answer")" \
-    "$(field bound <<<"$answer")" "$(field connections <<<"$answer")" "$(field seconds_to_makespan <<<"$answer")" \
-    "$(field seconds <<<"$answer")" "$paper"
+# How the solver ended for a stage, as a letter for each collective.
+endings() {
+  grep -o "\"stage\":\"$1\",\"status\":\"[a-z]*\"" | sed -E 's/.*:"optimal"/o/; s/.*:"feasible"/t/; s/.*:"undecided"/-/' |
+    tr -d '\n'
 }
 
-printf '%-12s %-10s %10s %10s %6s %9s %9s %9s\n' sketch collective makespan bound links "found s" "total s" "paper s"
+row() {
+  local name=$1 collective=$2 sketch=$3 topology=$4 type=$5 paper=$6 answer stages='' question
+  number=$((number + 1))
+  if [[ $rows != "  " && $rows != *" $number "* ]]; then
+    return
+  fi
+  question=("$cli" synthesize --method taccl --sketch "$here/sketch-$sketch.json"
+    --topology "$here/topology-$topology.json" --type "$type" -c "$collective" --json)
+  answer=$("${question[@]}" --time "$seconds")
+  if [[ $stage_seconds != 0 ]]; then
+    stages=$("${question[@]}" --engine milp --time "$stage_seconds" || true)
+  fi
+  printf '%-10s %-10s %8s %8s %5s %8.2f %8.2f' "$name" "$collective" "$(field makespan <<<"$answer")" \
+    "$(field bound <<<"$answer")" "$(field connections <<<"$answer")" "$(field seconds_to_makespan <<<"$answer")" \
+    "$(field seconds <<<"$answer")"
+  if [[ $stages == *'"stages"'* ]]; then
+    stages=$(tr -d ' \n' <<<"$stages")
+    printf ' %9s %5s %8.2f %5s' "$(field makespan <<<"${stages%%\"messages\"*}}")" "$(field connections <<<"$stages")" \
+      "$(sed -E 's/.*"seconds":([0-9.e+-]*),"seconds_to_makespan".*/\1/' <<<"$stages")" \
+      "$(endings routing <<<"$stages")/$(endings scheduling <<<"$stages")"
+  else
+    printf ' %9s %5s %8s %5s' - - - -
+  fi
+  printf ' %8s\n' "$paper"
+}
+
+printf '%-10s %-10s %8s %8s %5s %8s %8s %9s %5s %8s %5s %8s\n' sketch collective search bound links "found s" "total s" \
+  stages links seconds CBC "paper s"
 row dgx2-sk-1 allgather dgx2-pairs-n2 dgx2-1mb dgx2 35.8
 row dgx2-sk-2 allgather dgx2-direct-n2 dgx2-1kb dgx2 11.3
 row ndv2-sk-1 allgather ndv2-relay-n2 ndv2-1mb ndv2 2.6

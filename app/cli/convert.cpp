@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
+#include <optional>
+#include <tuple>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -7,6 +9,7 @@
 #include "input.hpp"
 #include "io/fabric_formats.hpp"
 #include "text.hpp"
+#include "workflow/sketch_convert.hpp"
 
 namespace coppice::cli {
 namespace {
@@ -15,7 +18,90 @@ struct Options {
   FabricOptions fabric;
   std::string to;
   std::string output;
+  // TACCL's files, as the source or, with a fabric, as the target.
+  workflow::SketchFiles sketch;
+  std::string type;
+  int nodes = 0;
+  std::string timeUnit;
+  bool keepsFractions = false;
+  std::int64_t chunkBytes = 1 << 20;
+  int chunksPerGpu = 1;
 };
+
+/// TACCL's files or, where these are what is written, any other source.
+Result<LoadedDescription> loadSource(const Options& options, const Progress& progress) {
+  if (!options.fabric.source.empty()) {
+    return loadDescription(options.fabric, progress);
+  }
+  if (options.sketch.sketch.empty() || options.sketch.topology.empty()) {
+    return Error{ErrorCode::badUsage, "there is nothing to convert",
+                 "name a fabric, or TACCL's files with --sketch FILE --topology FILE"};
+  }
+  sketch::ModelOptions model;
+  model.truncates = !options.keepsFractions;
+  if (!options.type.empty()) {
+    model.type = sketch::parseMachineType(options.type);
+    if (!model.type) {
+      return Error{ErrorCode::badUsage, inQuotes(options.type) + " is not a kind of machine",
+                   "use ndv2, dgx2, hub or custom", Place{.element = "--type"}};
+    }
+  }
+  if (options.nodes > 0) {
+    model.nodes = options.nodes;
+  }
+  std::optional<Rational> unit;
+  if (!options.timeUnit.empty()) {
+    const auto parsed = Rational::parse(options.timeUnit);
+    if (!parsed || !parsed->isPositive()) {
+      return Error{ErrorCode::badUsage, inQuotes(options.timeUnit) + " is not a number of microseconds",
+                   "use, say, 0.01", Place{.element = "--time-unit"}};
+    }
+    unit = *parsed;
+  }
+  auto made = workflow::fabricOfFiles(options.sketch, model, unit);
+  if (!made) {
+    return made.error();
+  }
+  return LoadedDescription{std::move(made->description), std::move(made->loaded.made.findings), "taccl"};
+}
+
+/// A fabric as a sketch on a topology.
+Result<Report> writeSketch(const Options& options, bool json, const Progress& progress) {
+  if (!options.output.empty() || !options.to.empty()) {
+    return Error{ErrorCode::badUsage, "a fabric is converted to one form at a time",
+                 "leave -o and --to out where --sketch and --topology name what to write"};
+  }
+  if (options.sketch.sketch.empty() || options.sketch.topology.empty()) {
+    return Error{ErrorCode::badUsage, "TACCL takes two files", "name both with --sketch FILE --topology FILE"};
+  }
+  const auto loaded = loadDescription(options.fabric, progress);
+  if (!loaded) {
+    return loaded.error();
+  }
+  const auto texts = workflow::filesOfFabric(
+      loaded->description, {.chunkBytes = options.chunkBytes, .chunksPerGpu = options.chunksPerGpu});
+  if (!texts) {
+    return texts.error();
+  }
+  Report report;
+  report.json = {{"ok", true},
+                 {"fabric", loaded->description.name},
+                 {"from", loaded->format},
+                 {"to", "taccl"},
+                 {"original", texts->isOriginal},
+                 {"findings", toJson(texts->findings)}};
+  report.text = named(loaded->description.name) + ": " + loaded->format + " to taccl, " +
+                (texts->isOriginal ? "the files that it was made of" : "with a proposed sketch") + "\n";
+  for (const auto& [file, text, label] :
+       {std::tuple(options.sketch.sketch, texts->sketch, "  sketch      "),
+        std::tuple(options.sketch.topology, texts->topology, "  topology    ")}) {
+    if (const Outcome written = deliver(file, text, label, json, report); !written) {
+      return written.error();
+    }
+  }
+  report.text += lines(texts->findings);
+  return report;
+}
 
 /// By the ending of the output; JSON for standard output.
 Result<io::FabricFormat> targetFormat(const Options& options) {
@@ -50,7 +136,14 @@ Outcome checkBandwidths(const fabric::Description& description, const std::strin
 }
 
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
-  const auto loaded = loadDescription(options.fabric, progress);
+  const bool hasSketch = !options.sketch.sketch.empty() || !options.sketch.topology.empty();
+  if (hasSketch && !options.fabric.source.empty()) {
+    return writeSketch(options, json, progress);
+  }
+  if (options.output.empty()) {
+    return Error{ErrorCode::badUsage, "there is no file to write", "name it with -o", Place{.element = "--output"}};
+  }
+  const auto loaded = loadSource(options, progress);
   if (!loaded) {
     return loaded.error();
   }
@@ -94,11 +187,33 @@ void addConvert(CLI::App& app, Invocation& invocation) {
                                 "  coppice-cli convert cluster.dot -o cluster.fabric.json\n"
                                 "  coppice-cli convert topo.xml --boxes 4 --scale-out rails -o cluster.fabric.json\n"
                                 "  nvidia-smi topo -m | coppice-cli convert - --from nvidia-smi -o box.fabric.json\n"
-                                "  coppice-cli convert cluster.fabric.json -o cluster.adj.json");
+                                "  coppice-cli convert cluster.fabric.json -o cluster.adj.json\n"
+                                "  coppice-cli convert --sketch s.json --topology t.json -o cluster.fabric.json\n"
+                                "  coppice-cli convert cluster.fabric.json --sketch s.json --topology t.json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
+  sub.get_option("fabric")->required(false);
   sub.add_option("--to", options->to, "Format: json, dot or adjacency; default: detected from the suffix of -o");
-  sub.add_option("-o,--output", options->output, "File to write; - for standard output")->required();
+  sub.add_option("-o,--output", options->output, "File to write; - for standard output");
+  const std::string group = "OPTIONS for TACCL's files";
+  sub.add_option("--sketch", options->sketch.sketch, "Sketch to read or, with a fabric, to write")->group(group);
+  sub.add_option("--topology", options->sketch.topology, "Topology to read or, with a fabric, to write")->group(group);
+  sub.add_option("--type", options->type, "Read: ndv2, dgx2, hub or custom; default: by the file")->group(group);
+  sub.add_option("--nodes", options->nodes, "Read: number of nodes, instead of the sketch's")
+      ->check(CLI::Range(1, 4096))
+      ->group(group);
+  sub.add_option("--time-unit", options->timeUnit, "Read: microseconds of a unit of the topology; default: guessed")
+      ->group(group);
+  sub.add_flag("--no-truncate", options->keepsFractions, "Read: keep fractions that the official program cuts off")
+      ->group(group);
+  sub.add_option("--chunk-bytes", options->chunkBytes, "Write: bytes of a chunk, for a proposed sketch")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->group(group);
+  sub.add_option("--chunks-per-gpu", options->chunksPerGpu, "Write: chunks of a GPU, for a proposed sketch")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64))
+      ->group(group);
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {
       return run(*options, invocation.json, progress);

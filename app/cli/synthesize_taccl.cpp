@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 #include "base/units.hpp"
 #include "io/taccl_json.hpp"
 #include "judged_text.hpp"
+#include "lp/mixed_program.hpp"
 #include "sketch/fabric_of.hpp"
 #include "synthesize.hpp"
 #include "text.hpp"
@@ -82,6 +84,38 @@ Result<sketch::Scale> scaleOf(const Options& options, const workflow::LoadedSket
   return scale;
 }
 
+Json stageList(const std::vector<taccl::StageReport>& stages) {
+  Json list = Json::array();
+  for (const taccl::StageReport& stage : stages) {
+    Json entry = {{"collective", stage.part},
+                            {"stage", stage.stage},
+                            {"status", stage.status},
+                            {"seconds", stage.seconds},
+                            {"makespan", stage.makespan.toString()}};
+    if (stage.cost) {
+      entry["cost"] = *stage.cost;
+    }
+    if (stage.bound) {
+      entry["bound"] = *stage.bound;
+    }
+    if (!stage.reason.empty()) {
+      entry["reason"] = stage.reason;
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+std::string stageLines(const std::vector<taccl::StageReport>& stages) {
+  std::string text;
+  for (const taccl::StageReport& stage : stages) {
+    text += "  " + stage.stage + std::string(12 - std::min<std::size_t>(11, stage.stage.size()), ' ') +
+            stage.makespan.toString() + " for " + stage.part + ", " + stage.status + ", " + duration(stage.seconds) +
+            (stage.reason.empty() ? "" : " (" + stage.reason + ")") + "\n";
+  }
+  return text;
+}
+
 void describe(const workflow::LoadedSketch& loaded, const workflow::JudgedPlan& judged, const sketch::Scale& scale,
               std::uint64_t seed, Report& report) {
   const sketch::Plan& plan = judged.synthesis.plan;
@@ -89,7 +123,7 @@ void describe(const workflow::LoadedSketch& loaded, const workflow::JudgedPlan& 
   const double gap = plan.makespan.isZero() ? 0 : ((plan.makespan - plan.bound) / plan.makespan).toDouble();
   report.json = {{"ok", true},
                  {"method", "taccl"},
-                 {"engine", "search"},
+                 {"engine", judged.synthesis.stages.empty() ? "search" : "milp"},
                  {"collective", toString(plan.collective)},
                  {"gpus", model.gpus()},
                  {"makespan", plan.makespan.toString()},
@@ -113,6 +147,9 @@ void describe(const workflow::LoadedSketch& loaded, const workflow::JudgedPlan& 
   if (isRooted(plan.collective)) {
     report.json["root"] = plan.root;
   }
+  if (!judged.synthesis.stages.empty()) {
+    report.json["stages"] = stageList(judged.synthesis.stages);
+  }
   report.text = std::string(toString(plan.collective)) + " in " + plan.makespan.toString() +
                 " units of the topology file\n  bound       " +
                 (plan.makespan == plan.bound ? std::string("reached") : plan.bound.toString()) + " (" + plan.boundName +
@@ -120,12 +157,22 @@ void describe(const workflow::LoadedSketch& loaded, const workflow::JudgedPlan& 
                 counted(static_cast<std::int64_t>(plan.messages.size()), "message") + ", " +
                 counted(plan.connections, "connection") + " within a node\n  verified    machines, lengths, ways, " +
                 "relays, symmetries and every transfer\n  time        " + duration(judged.synthesis.seconds) +
-                ", the makespan found after " + duration(judged.synthesis.secondsToMakespan) + "\n";
+                ", the makespan found after " + duration(judged.synthesis.secondsToMakespan) + "\n" +
+                stageLines(judged.synthesis.stages);
 }
 
 Result<Report> run(const Options& options, const SynthesisQuestion& question, bool json, const Progress& progress) {
-  if (options.engine != "search") {
-    return usage("--engine", inQuotes(options.engine) + " is not an engine of this version", "use search");
+  const bool isStaged = options.engine == "milp";
+  if (!isStaged && options.engine != "search") {
+    return usage("--engine", inQuotes(options.engine) + " is not an engine", "use search or milp");
+  }
+  if (isStaged && options.effort) {
+    return usage("--effort", "counts schedules of the engine search", "limit the engine milp with --time");
+  }
+  if (isStaged) {
+    if (const auto solver = lp::findMixedSolver(); !solver) {
+      return solver.error();
+    }
   }
   if (!question.fabric.source.empty()) {
     return usage("fabric", "the method taccl takes its fabric from the topology and the sketch",
@@ -157,7 +204,8 @@ Result<Report> run(const Options& options, const SynthesisQuestion& question, bo
   if (!scale) {
     return scale.error();
   }
-  taccl::SynthesisOptions search{.seconds = options.seconds.value_or(question.seconds),
+  taccl::SynthesisOptions search{.engine = isStaged ? taccl::Engine::stages : taccl::Engine::search,
+                                 .seconds = options.seconds.value_or(question.seconds),
                                  .effort = options.effort,
                                  .seed = question.seed,
                                  .threads = options.threads,
@@ -217,7 +265,7 @@ void Taccl::addOptions(CLI::App& sub) {
   sub.add_option("--topology", m_options.files.topology, "Topology with costs, as TACCL's files")->group(group);
   sub.add_option("--type", m_options.type, "ndv2, dgx2, hub or custom; default: by the file")->group(group);
   sub.add_option("--nodes", m_options.nodes, "Number of nodes, instead of the sketch's")->group(group);
-  sub.add_option("--engine", m_options.engine, "search; the three stages of the paper (milp) are not in this version")
+  sub.add_option("--engine", m_options.engine, "search, or milp: the three stages of the paper, with the solver CBC")
       ->capture_default_str()
       ->group(group);
   sub.add_option("--time", m_options.seconds, "Seconds to search at most; default: --time-limit")
@@ -226,7 +274,7 @@ void Taccl::addOptions(CLI::App& sub) {
   sub.add_option("--effort", m_options.effort, "Schedules to try instead; the result is then the same on any machine")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
       ->group(group);
-  sub.add_option("--threads", m_options.threads, "Threads to search with; default: all cores")
+  sub.add_option("--threads", m_options.threads, "Threads to search with; default: all cores, for milp 1")
       ->check(CLI::Range(1, 1024))
       ->group(group);
   sub.add_option("--max-contiguous", m_options.maxTogether, "Chunks of one message between nodes")

@@ -59,7 +59,7 @@ public:
 
   ModelResult make() {
     checkNumbers();
-    m_result.type = m_options.type.value_or(guessType());
+    m_result.type = m_options.type ? *m_options.type : guessType();
     m_model.name = m_topology.name;
     m_model.gpusPerNode = m_topology.gpusPerNode;
     m_model.chunksPerGpu = m_sketch.chunksPerGpu;

@@ -9,6 +9,7 @@
 
 #include "base/checked.hpp"
 #include "taccl/bound.hpp"
+#include "taccl/expansion.hpp"
 #include "taccl/problem.hpp"
 #include "taccl/search.hpp"
 
@@ -19,80 +20,6 @@ using sketch::Message;
 using sketch::Plan;
 
 using LinkKey = std::tuple<int, int, int>;
-
-/// What the decoder made for one chunk of each orbit, for all chunks.
-class Expansion {
-public:
-  Expansion(const Problem& problem, Collective collective, const Solution& solution)
-      : m_problem(problem), m_collective(collective), m_solution(solution), m_decoder(problem) {
-    m_decoder.decode(solution);
-    for (std::size_t i = 0; i < problem.model->links.size(); ++i) {
-      const Link& link = problem.model->links[i];
-      m_byEnds.emplace(LinkKey(link.from, link.to, link.lane), static_cast<int>(i));
-    }
-  }
-
-  std::vector<Message> run() {
-    std::map<int, std::vector<int>> together;
-    for (std::size_t i = 0; i < m_problem.items.size(); ++i) {
-      const int item = static_cast<int>(i);
-      const int link = m_solution.link[i];
-      if (m_decoder.used()[i] == 0 || link < 0) {
-        continue;
-      }
-      if (m_problem.model->links[link].isRemote) {
-        together[m_decoder.messages()[i]].push_back(item);
-      } else {
-        add({item});
-      }
-    }
-    for (const auto& [message, items] : together) {
-      add(items);
-    }
-    std::sort(m_messages.begin(), m_messages.end(), [](const Message& a, const Message& b) {
-      return a.start != b.start ? a.start < b.start : std::tie(a.link, a.chunks) < std::tie(b.link, b.chunks);
-    });
-    return std::move(m_messages);
-  }
-
-private:
-  [[nodiscard]] int imageOfLink(int link, const Permutation& permutation) const {
-    const Link& from = m_problem.model->links[link];
-    return m_byEnds.at(LinkKey(permutation[from.from], permutation[from.to], from.lane));
-  }
-
-  [[nodiscard]] const Permutation& bringing(int link, int to) const {
-    return *std::find_if(m_problem.group.begin(), m_problem.group.end(),
-                         [&](const Permutation& each) { return imageOfLink(link, each) == to; });
-  }
-
-  void add(const std::vector<int>& items) {
-    const int base = m_solution.link[items.front()];
-    std::vector<int> chunks;
-    for (const int item : items) {
-      const Permutation& permutation = bringing(m_solution.link[item], base);
-      chunks.push_back(imageOf(m_problem, m_collective, m_problem.chunks[m_problem.items[item].chunk], permutation));
-    }
-    for (const Permutation& permutation : m_problem.group) {
-      Message message;
-      message.link = imageOfLink(base, permutation);
-      for (const int chunk : chunks) {
-        message.chunks.push_back(imageOf(m_problem, m_collective, chunk, permutation));
-      }
-      std::sort(message.chunks.begin(), message.chunks.end());
-      message.start = Rational(m_decoder.starts()[items.front()], m_problem.ticksPerUnit);
-      message.end = Rational(m_decoder.arrivals()[items.front()], m_problem.ticksPerUnit);
-      m_messages.push_back(std::move(message));
-    }
-  }
-
-  const Problem& m_problem;
-  Collective m_collective;
-  const Solution& m_solution;
-  Decoder m_decoder;
-  std::map<LinkKey, int> m_byEnds;
-  std::vector<Message> m_messages;
-};
 
 /// Those of a group from which all others follow.
 std::vector<Permutation> generatorsOf(const std::vector<Permutation>& group) {
@@ -154,12 +81,6 @@ void playBackwards(const Model& model, const Model& turned, Plan& plan) {
     message.start = start;
     message.reduces = true;
   }
-}
-
-void sortMessages(Plan& plan) {
-  std::sort(plan.messages.begin(), plan.messages.end(), [](const Message& a, const Message& b) {
-    return a.start != b.start ? a.start < b.start : std::tie(a.link, a.chunks) < std::tie(b.link, b.chunks);
-  });
 }
 
 class Synthesizer {
@@ -230,42 +151,95 @@ private:
     if (!problem) {
       return problem.error();
     }
-    warn(*problem);
+    if (m_options.engine == Engine::search) {
+      warn(problem->ignored);
+    }
     const Bound bound = lowerBound(*problem, m_progress);
     plan.bound = Rational(bound.time, problem->ticksPerUnit);
     plan.boundName = bound.name;
     plan.boundMembers = bound.members;
+    const auto solved = m_options.engine == Engine::search ? addSearched(*problem, collective, seconds, effort, plan)
+                                                           : addStaged(model, collective, isBackwards, seconds, plan);
+    if (!solved) {
+      return solved.error();
+    }
+    if (isBackwards) {
+      playBackwards(m_model, turned, plan);
+      sortMessages(plan.messages);
+    }
+    return Done{};
+  }
+
+  Outcome addSearched(const Problem& problem, Collective collective, double seconds, std::optional<std::int64_t> effort,
+                      Plan& plan) {
     SearchOptions options;
     options.seconds = seconds;
     options.effort = effort;
     options.seed = m_options.seed;
     options.threads = m_options.threads;
     options.goal = goalOf(m_model);
-    options.bound = bound.time;
+    options.bound = (plan.bound * Rational(problem.ticksPerUnit)).numerator();
     options.onBetter = [&](Ticks makespan, double at) {
-      if (m_options.onBetter) {
-        m_options.onBetter(m_before + Rational(makespan, problem->ticksPerUnit), m_boundBefore + plan.bound, at);
-      }
+      tell(plan, Rational(makespan, problem.ticksPerUnit), at);
     };
-    const Found found = search(*problem, options, m_progress);
+    const Found found = search(problem, options, m_progress);
     if (found.solution.parent.empty()) {
       return Error{ErrorCode::infeasible, "no way to all targets was found within this sketch",
                    "give the sketch links, senders and receivers that join them"};
     }
-    plan.messages = Expansion(*problem, collective, found.solution).run();
-    plan.makespan = Rational(found.score.makespan, problem->ticksPerUnit);
-    plan.symmetries = generatorsOf(problem->group);
+    plan.messages = expand(problem, collective, found.solution);
+    plan.makespan = Rational(found.score.makespan, problem.ticksPerUnit);
+    plan.symmetries = generatorsOf(problem.group);
     m_synthesis.decodes += found.decodes;
     m_synthesis.secondsToMakespan += found.secondsToMakespan;
-    if (isBackwards) {
-      playBackwards(m_model, turned, plan);
-      sortMessages(plan);
-    }
     return Done{};
   }
 
-  void warn(const Problem& problem) {
-    for (const std::string& offset : problem.ignored) {
+  /// The stages decide for all chunks; symmetries only make some of their choices equal.
+  Outcome addStaged(const Model& model, Collective collective, bool isBackwards, double seconds, Plan& plan) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto at = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+    ProblemOptions problemOptions;
+    problemOptions.usesSymmetry = false;
+    problemOptions.sendsOneAtATime = isBackwards;
+    const auto problem = makeProblem(model, collective, m_root, problemOptions);
+    if (!problem) {
+      return problem.error();
+    }
+    StageOptions options;
+    options.seconds = seconds;
+    options.threads = std::max(1, m_options.threads);
+    options.seed = m_options.seed;
+    options.usesSymmetry = m_options.usesSymmetry;
+    options.goal = goalOf(m_model);
+    double found = 0;
+    options.onBetter = [&](Ticks makespan) {
+      found = at();
+      tell(plan, Rational(makespan, problem->ticksPerUnit), found);
+    };
+    auto staged = runStages(*problem, collective, m_root, options, m_progress);
+    if (!staged) {
+      return staged.error();
+    }
+    for (StageReport& report : staged->stages) {
+      report.part = std::string(toString(collective));
+      m_synthesis.stages.push_back(std::move(report));
+    }
+    warn(staged->ignored);
+    plan.messages = std::move(staged->messages);
+    plan.makespan = Rational(staged->makespan, problem->ticksPerUnit);
+    m_synthesis.secondsToMakespan += found;
+    return Done{};
+  }
+
+  void tell(const Plan& plan, const Rational& makespan, double at) const {
+    if (m_options.onBetter) {
+      m_options.onBetter(m_before + makespan, m_boundBefore + plan.bound, at);
+    }
+  }
+
+  void warn(const std::vector<std::string>& ignored) {
+    for (const std::string& offset : ignored) {
       const std::string text = "the symmetry offset " + offset + " maps links, costs, machines or relays to other ones";
       const auto isSame = [&](const Finding& finding) { return finding.text == text; };
       if (std::none_of(m_synthesis.findings.begin(), m_synthesis.findings.end(), isSame)) {

@@ -11,12 +11,19 @@
 #include "base/result.hpp"
 #include "sketch/model.hpp"
 #include "sketch/plan.hpp"
+#include "taccl/stages.hpp"
 
-/// TACCL (Shah et al., NSDI 2023): schedules within a communication sketch, by search instead of three stages.
+/// TACCL (Shah et al., NSDI 2023): schedules within a communication sketch, by search or by the paper's three stages.
 namespace coppice::taccl {
 
+enum class Engine {
+  search,
+  stages  ///< needs the program cbc
+};
+
 struct SynthesisOptions {
-  double seconds = 60;                 ///< of the search, for each half of an allreduce the half
+  Engine engine = Engine::search;
+  double seconds = 60;                 ///< for each half of an allreduce the half
   std::optional<std::int64_t> effort;  ///< schedules to try; the result then depends on it and the seed alone
   std::uint64_t seed = 1;
   int threads = 0;           ///< 0 = all cores
@@ -28,13 +35,15 @@ struct SynthesisOptions {
 struct Synthesis {
   sketch::Plan plan;
   std::int64_t decodes = 0;
+  std::vector<StageReport> stages;  ///< of that engine
   double seconds = 0;
   double secondsToMakespan = 0;
   std::vector<Finding> findings;  ///< offsets that are no symmetry
 };
 
-/// The best plan that the search finds, unverified (verify::checkPlan). Cancelling keeps the best so far.
-/// @param root of a rooted collective. Errors: badUsage, infeasible naming chunk and GPU, limit, overflow.
+/// The best plan that the engine finds, unverified (verify::checkPlan). Cancelling keeps the best so far.
+/// @param root of a rooted collective. Errors: badUsage, infeasible naming chunk and GPU, limit, overflow; of the
+/// stages also unavailable (no cbc), io, cancelled (before there is a schedule).
 Result<Synthesis> synthesize(const sketch::Model& model, Collective collective, int root,
                              const SynthesisOptions& options = {}, const Progress& progress = {});
 

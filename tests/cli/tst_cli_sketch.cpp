@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <QJsonArray>
+#include <QProcessEnvironment>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -16,6 +18,11 @@ private slots:
   void tacclRefusesBadQuestions_data();
   void tacclRefusesBadQuestions();
   void generateProposesASketch();
+  void stagesAreReported();
+  void stagesNeedTheSolver();
+  void filesBecomeAFabricAndComeBack_data();
+  void filesBecomeAFabricAndComeBack();
+  void changedFabricGetsAProposal();
 };
 
 namespace {
@@ -78,6 +85,12 @@ void TestCliSketch::tacclRefusesBadQuestions_data() {
   QTest::newRow("type") << tacclArguments("ndv2-relay-n2", "ndv2-1mb", {"--type", "dgx3"}) << 2 << "dgx3";
   QTest::newRow("root") << tacclArguments("ndv2-relay-n2", "ndv2-1mb", {"-c", "broadcast", "--root", "16"}) << 2
                         << "--root";
+  QTest::newRow("engine") << tacclArguments("ndv2-relay-n2", "ndv2-1mb", {"--engine", "gurobi"}) << 2 << "search or milp";
+  QTest::newRow("effort of the stages")
+      << tacclArguments("ndv2-relay-n2", "ndv2-1mb", {"--engine", "milp", "--effort", "5"}) << 2 << "--effort";
+  QTest::newRow("nothing to convert") << QStringList{"convert", "-o", "x.fabric.json"} << 2 << "nothing to convert";
+  QTest::newRow("half of a sketch") << QStringList{"convert", "--sketch", "s.json", "-o", "x.fabric.json"} << 2
+                                    << "--topology";
   QTest::newRow("files of other machines") << tacclArguments("dgx2-direct-n2", "ndv2-1mb", {}) << 2 << "GPU 8";
 }
 
@@ -103,6 +116,103 @@ void TestCliSketch::generateProposesASketch() {
       QVERIFY2(verified.code == 0, told(verified));
     }
   }
+}
+
+void TestCliSketch::stagesAreReported() {
+  const QStringList question =
+      tacclArguments("dgx2-direct-n2", "dgx2-1kb", {"-c", "allgather", "--engine", "milp", "--time", "60"});
+  const Outcome outcome = run(question);
+  if (outcome.code == 3 || outcome.err.contains("coinor-cbc")) {
+    QSKIP("skipped: needs cbc (Debian package coinor-cbc)");
+  }
+  QVERIFY2(outcome.code == 0, told(outcome));
+  const QJsonObject json = outcome.json();
+  QCOMPARE(json["engine"].toString(), QString("milp"));
+  QCOMPARE(json["makespan"].toString(), QString("930"));
+  QCOMPARE(json["bound"].toString(), QString("930"));
+  QVERIFY(json["verified"].toBool());
+  const QJsonArray stages = json["stages"].toArray();
+  QCOMPARE(stages.size(), 3);
+  QStringList names;
+  for (const auto& stage : stages) {
+    names << stage.toObject()["stage"].toString();
+    QVERIFY(stage.toObject()["seconds"].isDouble());
+    QVERIFY(!stage.toObject()["status"].toString().isEmpty());
+  }
+  QCOMPARE(names, QStringList({"routing", "ordering", "scheduling"}));
+  QCOMPARE(stages[0].toObject()["cost"].toDouble(), 927.6);
+}
+
+void TestCliSketch::stagesNeedTheSolver() {
+  QProcess process;
+  QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+  environment.insert("PATH", "/nowhere");
+  process.setProcessEnvironment(environment);
+  process.start(QStringLiteral(COPPICE_CLI),
+                tacclArguments("ndv2-relay-n2", "ndv2-1mb", {"-c", "allgather", "--engine", "milp"}));
+  const Outcome outcome = finish(process);
+  QVERIFY(outcome.code > 0);
+  QVERIFY2(outcome.err.contains("coinor-cbc"), told(outcome));
+}
+
+void TestCliSketch::filesBecomeAFabricAndComeBack_data() {
+  QTest::addColumn<QString>("sketch");
+  QTest::addColumn<QString>("topology");
+  QTest::newRow("relays") << "ndv2-relay-n2" << "ndv2-1mb";
+  QTest::newRow("switches") << "dgx2-pairs-n2" << "dgx2-1mb";
+}
+
+/// Every field comes back, comments too; and the fabric is one that all commands take.
+void TestCliSketch::filesBecomeAFabricAndComeBack() {
+  QFETCH(QString, sketch);
+  QFETCH(QString, topology);
+  QTemporaryDir folder;
+  const QString fabric = folder.filePath("cluster.fabric.json");
+  const QStringList files = {kFolder + "sketch-" + sketch + ".json", kFolder + "topology-" + topology + ".json"};
+  const Outcome made = run({"convert", "--sketch", files[0], "--topology", files[1], "-o", fabric, "--json"});
+  QVERIFY2(made.code == 0, told(made));
+  QCOMPARE(made.json()["from"].toString(), QString("taccl"));
+  const Outcome checked = run({"check", fabric});
+  QVERIFY2(checked.code == 0, told(checked));
+  const QStringList back = {folder.filePath("sketch.json"), folder.filePath("topology.json")};
+  const Outcome returned = run({"convert", fabric, "--sketch", back[0], "--topology", back[1], "--json"});
+  QVERIFY2(returned.code == 0, told(returned));
+  QVERIFY(returned.json()["original"].toBool());
+  for (int i = 0; i < 2; ++i) {
+    QFile before(files[i]);
+    QFile after(back[i]);
+    QVERIFY(before.open(QIODevice::ReadOnly) && after.open(QIODevice::ReadOnly));
+    QCOMPARE(after.readAll(), before.readAll());
+  }
+}
+
+void TestCliSketch::changedFabricGetsAProposal() {
+  QTemporaryDir folder;
+  const QString fabric = folder.filePath("cluster.fabric.json");
+  const Outcome made = run({"convert", "--sketch", kFolder + "sketch-ndv2-relay-n2.json", "--topology",
+                            kFolder + "topology-ndv2-1mb.json", "-o", fabric});
+  QVERIFY2(made.code == 0, told(made));
+  QFile file(fabric);
+  QVERIFY(file.open(QIODevice::ReadOnly));
+  QJsonObject changed = QJsonDocument::fromJson(file.readAll()).object();
+  file.close();
+  QJsonArray links = changed["links"].toArray();
+  QJsonObject first = links[0].toObject();
+  first["bandwidth"] = "1";
+  links[0] = first;
+  changed["links"] = links;
+  QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
+  file.write(QJsonDocument(changed).toJson());
+  file.close();
+  const QStringList back = {folder.filePath("sketch.json"), folder.filePath("topology.json")};
+  const Outcome returned = run({"convert", fabric, "--sketch", back[0], "--topology", back[1], "--json"});
+  QVERIFY2(returned.code == 0, told(returned));
+  QVERIFY(!returned.json()["original"].toBool());
+  QCOMPARE(returned.json()["findings"].toArray().size(), 1);
+  const Outcome solved = run({"synthesize", "--method", "taccl", "--sketch", back[0], "--topology", back[1], "-c",
+                              "allgather", "--effort", "100", "--no-truncate", "--json"});
+  QVERIFY2(solved.code == 0, told(solved));
+  QVERIFY(solved.json()["verified"].toBool());
 }
 
 QTEST_GUILESS_MAIN(TestCliSketch)

@@ -546,6 +546,13 @@ void TestTaccl::mutantsAreCaught_data() {
       "bound above the makespan", [](const auto&, auto& plan) { plan.bound = plan.makespan + Rational(1); },
       "but the plan takes");
   add(
+      "bound that nothing proves",
+      [](const auto&, auto& plan) { plan.bound = (plan.bound + plan.makespan) / Rational(2); }, "which proves 4584/5");
+  add(
+      "bound of another relaxation", [](const auto&, auto& plan) { plan.boundName = "path"; }, "by \"path\"");
+  add(
+      "bound without a name", [](const auto&, auto& plan) { plan.boundName = ""; }, "which proves 0");
+  add(
       "fewer connections", [](const auto&, auto& plan) { --plan.connections; }, "a node uses");
   add(
       "false symmetry",

@@ -12,5 +12,7 @@ namespace coppice::probe {
 void addProbeCommand(CLI::App& app, int& exitCode);
 /// The same for `profile`. With --backend mpi it starts its ranks by itself.
 void addProfileCommand(CLI::App& app, int& exitCode);
+/// The same for `infer`, which measures nothing.
+void addInferCommand(CLI::App& app, int& exitCode);
 
 }  // namespace coppice::probe

@@ -6,9 +6,12 @@
 
 #include "io/fabric_json.hpp"
 #include "io/files.hpp"
+#include "io/taccl_json.hpp"
 #include "mpi/launcher.hpp"
 #include "probe/command.hpp"
+#include "probe/contention.hpp"
 #include "probe/profile.hpp"
+#include "probe/taccl_profile.hpp"
 #include "program/run_protocol.hpp"
 
 namespace coppice::probe {
@@ -26,14 +29,38 @@ struct Options {
   std::string hosts;
   std::string partition;
   std::string file;
+  std::string recorded;  ///< a profile to work on instead of measuring
+  std::string taccl;     ///< where to write a topology of TACCL
+  std::int64_t chunkKilobytes = 1024;
+  int gpusPerNode = 0;
+  int nicsPerNode = 1;
   bool json = false;
   bool fabric = false;
   bool launched = false;
 };
 
+struct InferOptions {
+  std::string record;
+  std::string file;
+  bool json = false;
+  bool fabric = false;
+};
+
 int fail(const Error& error, std::optional<RunExit> exit = {}) {
   std::fprintf(stderr, "coppice-exec: %s\n", describe(error).c_str());
   return static_cast<int>(exit.value_or(program::exitFor(error)));
+}
+
+/// Into the file or to standard output.
+int deliver(const std::string& text, const std::string& file) {
+  if (!file.empty()) {
+    const Outcome saved = io::saveFile(file, text);
+    return saved ? 0 : fail(saved.error());
+  }
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    return fail({.code = ErrorCode::io, .message = "standard output could not be written"});
+  }
+  return 0;
 }
 
 int launch(const Options& options) {
@@ -52,10 +79,50 @@ int launch(const Options& options) {
   if (!options.file.empty()) {
     request.words.insert(request.words.end(), {"-o", options.file});
   }
+  if (!options.taccl.empty()) {
+    request.words.insert(request.words.end(),
+                         {"--write-taccl", options.taccl, "--chunk", std::to_string(options.chunkKilobytes),
+                          "--gpus-per-node", std::to_string(options.gpusPerNode), "--nics-per-node",
+                          std::to_string(options.nicsPerNode)});
+  }
   return executor::launchMpi(request);
 }
 
+/// What was measured, in the forms that are asked for.
+int give(const Options& options, const std::vector<PairProfile>& pairs, int ranks, const executor::BackendInfo& info) {
+  if (!options.taccl.empty()) {
+    const auto topology = tacclTopology(
+        pairs, ranks,
+        {.chunkBytes = options.chunkKilobytes << 10, .gpusPerNode = options.gpusPerNode, .nicsPerNode = options.nicsPerNode});
+    if (!topology) {
+      return fail(topology.error());
+    }
+    if (const Outcome saved = io::saveFile(options.taccl, io::writeTacclTopology(*topology)); !saved) {
+      return fail(saved.error());
+    }
+  }
+  const std::string text = options.fabric ? io::writeFabricJson(profileFabric(pairs, ranks, "profile"))
+                           : options.json ? profileJson(pairs, info, ranks)
+                                          : profileText(pairs, info);
+  return deliver(text, options.file);
+}
+
 int profile(const Options& options) {
+  if (!options.recorded.empty()) {
+    const auto text = io::readFile(options.recorded);
+    if (!text) {
+      return fail(text.error());
+    }
+    auto recorded = readProfile(*text);
+    if (!recorded) {
+      Error error = recorded.error();
+      error.where.file = options.recorded;
+      return fail(error);
+    }
+    executor::BackendInfo info;
+    info.name = "recorded";
+    return give(options, recorded->pairs, recorded->ranks, info);
+  }
   if (options.backend == "mpi" && !options.launched && !executor::isUnderMpi()) {
     return launch(options);
   }
@@ -86,17 +153,26 @@ int profile(const Options& options) {
   if (!pairs) {
     return fail(pairs.error(), (*backend)->brokenBy());
   }
-  const std::string text = options.fabric ? io::writeFabricJson(profileFabric(*pairs, options.ranks, "profile"))
-                           : options.json ? profileJson(*pairs, info, options.ranks)
-                                          : profileText(*pairs, info);
-  if (!options.file.empty()) {
-    const Outcome saved = io::saveFile(options.file, text);
-    return saved ? 0 : fail(saved.error());
+  return give(options, *pairs, options.ranks, info);
+}
+
+/// PCIe switches and the places of NICs from a record of contention.
+int infer(const InferOptions& options) {
+  const auto text = io::readFile(options.record);
+  if (!text) {
+    return fail(text.error());
   }
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    return fail({.code = ErrorCode::io, .message = "standard output could not be written"});
+  auto record = readContention(*text);
+  if (!record) {
+    Error error = record.error();
+    error.where.file = options.record;
+    return fail(error);
   }
-  return 0;
+  const Inference inference = inferSwitches(*record);
+  return deliver(options.fabric ? io::writeFabricJson(inferredFabric(*record, inference))
+                 : options.json ? inferenceJson(*record, inference)
+                                : inferenceText(inference),
+                 options.file);
 }
 
 }  // namespace
@@ -111,6 +187,14 @@ void addProfileCommand(CLI::App& app, int& exitCode) {
   CLI::Option* const json = command->add_flag("--json", options->json, "One line of JSON, the fabric within");
   command->add_flag("--fabric", options->fabric, "The ranks and what was measured, as a .fabric.json")->excludes(json);
   command->add_option("-o,--output", options->file, "Write to this file instead of standard output");
+  command->add_option("--recorded", options->recorded, "Work on what --json wrote instead of measuring");
+  command->add_option("--write-taccl", options->taccl, "Also write a topology file of TACCL, with costs per chunk");
+  command->add_option("--chunk", options->chunkKilobytes, "--write-taccl: KiB of a chunk; default 1024")
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_option("--gpus-per-node", options->gpusPerNode, "--write-taccl: ranks of a node; default: all")
+      ->check(CLI::Range(0, kMaxRanks));
+  command->add_option("--nics-per-node", options->nicsPerNode, "--write-taccl: NICs of a node; default 1")
+      ->check(CLI::Range(1, kMaxRanks));
   command->add_option("--launch", options->launcher, "mpi: start the processes with mpirun or srun");
   command->add_option("--host,--hosts", options->hosts, "mpi: hosts, separated by commas");
   command->add_option("--partition", options->partition, "mpi with srun: partition");
@@ -122,6 +206,18 @@ void addProfileCommand(CLI::App& app, int& exitCode) {
       exitCode = fail({.code = ErrorCode::limit, .message = "not enough memory to profile", .fix = "lower --max"});
     }
   });
+}
+
+void addInferCommand(CLI::App& app, int& exitCode) {
+  auto options = std::make_shared<InferOptions>();
+  CLI::App* const command =
+      app.add_subcommand("infer", "Infer PCIe switches and where NICs are from recorded contention of copies");
+  command->add_option("record", options->record, "JSON with \"alone\", \"together\", \"beside_nic\", \"loopback\"")
+      ->required();
+  CLI::Option* const json = command->add_flag("--json", options->json, "One line of JSON, the fabric within");
+  command->add_flag("--fabric", options->fabric, "What is inferred, as a .fabric.json")->excludes(json);
+  command->add_option("-o,--output", options->file, "Write to this file instead of standard output");
+  command->callback([options, &exitCode] { exitCode = infer(*options); });
 }
 
 }  // namespace coppice::probe

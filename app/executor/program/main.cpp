@@ -54,6 +54,7 @@ int dispatch(int argc, char** argv, bool json) {
   CLI::App* selfTestCommand = addSelfTestCommand(app, selfTest);
   probe::addProbeCommand(app, exitCode);
   probe::addProfileCommand(app, exitCode);
+  probe::addInferCommand(app, exitCode);
   // `coppice-exec FILE …` is `coppice-exec run FILE …`.
   std::vector<std::string> words(argv + 1, argv + argc);
   if (!words.empty()) {

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe/taccl_profile.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace coppice::probe {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Times per byte further apart than this are links of different classes.
+constexpr double kGap = 1.2;
+/// No link takes fewer units.
+constexpr double kLeastCost = 30;
+
+double medianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+/// Two digits after the point.
+Rational decimal(double value) {
+  return {std::llround(value * 100), 100};
+}
+
+Error badProfile(const std::string& what) {
+  return {ErrorCode::badInput, "this is no recorded profile: " + what, "give what coppice-exec profile --json wrote"};
+}
+
+}  // namespace
+
+Result<RecordedProfile> readProfile(const std::string& text) {
+  const Json all = Json::parse(text, nullptr, false);
+  if (!all.is_object() || all.value("t", "") != "profile" || !all.contains("links") || !all["links"].is_array()) {
+    return badProfile("it has no \"links\"");
+  }
+  RecordedProfile profile;
+  for (const Json& link : all["links"]) {
+    const auto isNumber = [&](const char* key) { return link.is_object() && link.contains(key) && link[key].is_number_integer(); };
+    if (!isNumber("src") || !isNumber("dst") || !link.contains("points") || !link["points"].is_array()) {
+      return badProfile("a link lacks src, dst or points");
+    }
+    PairProfile pair{.source = link["src"].get<int>(), .target = link["dst"].get<int>()};
+    if (pair.source < 0 || pair.target < 0 || pair.source > 4095 || pair.target > 4095) {
+      return badProfile("a rank is not one of 0 to 4095");
+    }
+    for (const Json& point : link["points"]) {
+      const bool isPoint = point.is_array() && point.size() == 3 && point[0].is_number_integer() &&
+                           point[1].is_number_integer() && point[2].is_number();
+      if (!isPoint) {
+        return badProfile("a point is not [hops, bytes, seconds]");
+      }
+      pair.points.push_back({point[0].get<int>(), point[1].get<std::int64_t>(), point[2].get<double>()});
+    }
+    const auto fit = fitAlphaBeta(pair.points);
+    if (!fit) {
+      return fit.error();
+    }
+    pair.fit = *fit;
+    profile.ranks = std::max({profile.ranks, pair.source + 1, pair.target + 1});
+    profile.pairs.push_back(std::move(pair));
+  }
+  return profile;
+}
+
+Result<sketch::Topology> tacclTopology(const std::vector<PairProfile>& pairs, int ranks, const TacclOptions& options) {
+  const int perNode = options.gpusPerNode > 0 ? options.gpusPerNode : ranks;
+  if (ranks < 2 || ranks % perNode != 0) {
+    return Error{ErrorCode::badUsage,
+                 "nodes of " + std::to_string(perNode) + " GPUs do not divide " + std::to_string(ranks) + " ranks",
+                 "give --gpus-per-node a number that divides the ranks"};
+  }
+  std::map<std::pair<int, int>, Fit> fits;
+  for (const PairProfile& pair : pairs) {
+    fits[{pair.source, pair.target}] = pair.fit;
+  }
+  std::vector<std::pair<double, std::pair<int, int>>> locals;  // seconds per byte, ends
+  std::vector<double> localAlphas;
+  std::vector<double> remoteAlphas;
+  std::vector<double> remoteBetas;
+  for (int from = 0; from < ranks; ++from) {
+    for (int to = 0; to < ranks; ++to) {
+      const bool isLocal = from / perNode == to / perNode;
+      if (from == to || (isLocal && from >= perNode)) {
+        continue;
+      }
+      const auto known = fits.find({from, to});
+      if (known == fits.end()) {
+        return Error{ErrorCode::badInput,
+                     "nothing was measured from rank " + std::to_string(from) + " to rank " + std::to_string(to),
+                     "measure every pair"};
+      }
+      const Fit& fit = known->second;
+      if (isLocal) {
+        locals.emplace_back(fit.beta, std::pair(from, to));
+        localAlphas.push_back(fit.alpha);
+      } else {
+        remoteAlphas.push_back(fit.alpha);
+        remoteBetas.push_back(fit.beta);
+      }
+    }
+  }
+  std::sort(locals.begin(), locals.end());
+  std::vector<std::vector<std::pair<double, std::pair<int, int>>>> classes;
+  for (const auto& local : locals) {
+    if (classes.empty() || local.first > classes.back().back().first * kGap) {
+      classes.emplace_back();
+    }
+    classes.back().push_back(local);
+  }
+  const auto bytes = static_cast<double>(options.chunkBytes);
+  const auto classBeta = [&](std::size_t i) {
+    std::vector<double> betas;
+    for (const auto& [beta, ends] : classes[i]) {
+      betas.push_back(beta);
+    }
+    return medianOf(betas) * bytes * 1e6;
+  };
+  const double alpha = localAlphas.empty() ? 0 : medianOf(localAlphas) * 1e6;
+  double least = remoteBetas.empty() ? 1e300 : (medianOf(remoteAlphas) + medianOf(remoteBetas) * bytes) * 1e6;
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    least = std::min(least, alpha + classBeta(i));
+  }
+  double scale = 1;
+  std::int64_t perMicrosecond = 1;
+  while (least * scale < kLeastCost && perMicrosecond < 1'000'000'000) {
+    scale *= 10;
+    perMicrosecond *= 10;
+  }
+
+  sketch::Topology topology;
+  topology.name = options.name;
+  topology.gpusPerNode = perNode;
+  topology.alpha = decimal(alpha * scale);
+  const auto m = static_cast<std::size_t>(perNode);
+  topology.links.assign(m, std::vector<int>(m));
+  topology.linkBetas.assign(m, std::vector<Rational>(m));
+  topology.linkCosts.assign(m, std::vector<Rational>(m));
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const Rational beta = decimal(classBeta(i) * scale);
+    for (const auto& [each, ends] : classes[i]) {
+      topology.links[ends.second][ends.first] = 1;
+      topology.linkBetas[ends.second][ends.first] = beta;
+      topology.linkCosts[ends.second][ends.first] = topology.alpha + beta;
+    }
+  }
+  if (!remoteBetas.empty()) {
+    topology.nicsPerNode = options.nicsPerNode;
+    topology.remoteAlpha = decimal(medianOf(remoteAlphas) * 1e6 * scale);
+    topology.remoteBeta = decimal(medianOf(remoteBetas) * bytes * 1e6 * scale);
+    topology.remoteCost = *topology.remoteAlpha + *topology.remoteBeta;
+  }
+  topology.unknown.emplace_back("coppice_time_unit_us", "\"" + Rational(1, perMicrosecond).toString() + "\"");
+  topology.unknown.emplace_back("coppice_chunk_bytes", std::to_string(options.chunkBytes));
+  return topology;
+}
+
+}  // namespace coppice::probe

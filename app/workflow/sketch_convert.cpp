@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/sketch_convert.hpp"
+
+#include <utility>
+
+#include "fabric/fabric.hpp"
+#include "io/taccl_json.hpp"
+#include "io/taccl_origin.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+/// What of a fabric says how fast it is.
+bool isSameFabric(const fabric::Description& a, const fabric::Description& b) {
+  const auto isSameNode = [](const fabric::NodeDescription& x, const fabric::NodeDescription& y) {
+    return x.id == y.id && x.kind == y.kind && x.box == y.box && x.rank == y.rank && x.multicast == y.multicast &&
+           x.aggregation == y.aggregation;
+  };
+  const auto isSameLink = [](const fabric::LinkDescription& x, const fabric::LinkDescription& y) {
+    return x.src == y.src && x.dst == y.dst && x.bandwidth == y.bandwidth && x.duplex == y.duplex &&
+           x.count == y.count && x.latency == y.latency;
+  };
+  return std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(), isSameNode) &&
+         std::equal(a.links.begin(), a.links.end(), b.links.begin(), b.links.end(), isSameLink);
+}
+
+Result<sketch::ModelFabric> fabricOfTexts(const io::TacclOrigin& origin) {
+  const auto sketch = io::readTacclSketch(origin.sketch);
+  if (!sketch) {
+    return sketch.error();
+  }
+  const auto topology = io::readTacclTopology(origin.topology);
+  if (!topology) {
+    return topology.error();
+  }
+  sketch::ModelOptions options;
+  options.type = sketch::parseMachineType(origin.type);
+  options.nodes = origin.nodes;
+  options.truncates = origin.truncates;
+  const auto made = sketch::makeModel(sketch->value, topology->value, options);
+  if (!made) {
+    return made.error();
+  }
+  const auto unit = Rational::parse(origin.timeUnit);
+  if (!unit) {
+    return unit.error();
+  }
+  return sketch::fabricOf(made->model, {.unitMicroseconds = *unit, .chunkBytes = origin.chunkBytes});
+}
+
+}  // namespace
+
+Result<SketchedFabric> fabricOfFiles(const SketchFiles& files, const sketch::ModelOptions& options,
+                                     const std::optional<Rational>& unitMicroseconds) {
+  auto loaded = loadSketch(files, options);
+  if (!loaded) {
+    return loaded.error();
+  }
+  const auto sketchText = readText(files.sketch, {});
+  const auto topologyText = readText(files.topology, {});
+  if (!sketchText || !topologyText) {
+    return sketchText ? topologyText.error() : sketchText.error();
+  }
+  sketch::Scale scale = sketch::guessScale(loaded->topology);
+  scale.unitMicroseconds = unitMicroseconds.value_or(scale.unitMicroseconds);
+  auto made = sketch::fabricOf(loaded->made.model, scale);
+  if (!made) {
+    return made.error();
+  }
+  made->description.extra = io::writeTacclOrigin({.sketch = *sketchText,
+                                                  .topology = *topologyText,
+                                                  .type = std::string(toString(loaded->made.type)),
+                                                  .nodes = loaded->made.model.nodes,
+                                                  .timeUnit = scale.unitMicroseconds.toString(),
+                                                  .chunkBytes = scale.chunkBytes,
+                                                  .truncates = options.truncates});
+  return SketchedFabric{*std::move(loaded), std::move(made->description)};
+}
+
+Result<SketchTexts> filesOfFabric(const fabric::Description& description, const sketch::ProposalOptions& options) {
+  SketchTexts texts;
+  const auto origin = io::readTacclOrigin(description.extra);
+  if (!origin) {
+    return origin.error();
+  }
+  if (origin->has_value()) {
+    const auto made = fabricOfTexts(**origin);
+    if (made && isSameFabric(made->description, description)) {
+      return SketchTexts{(*origin)->sketch, (*origin)->topology, true, {}};
+    }
+    texts.findings.push_back({Severity::warning, ErrorCode::badInput,
+                              "the fabric was changed since it was made of a sketch",
+                              "a sketch is proposed for the fabric as it is now"});
+  }
+  const auto fabric = fabric::Fabric::build(description);
+  if (!fabric) {
+    return fabric.error();
+  }
+  const auto proposal = sketch::propose(*fabric, options);
+  if (!proposal) {
+    return proposal.error();
+  }
+  texts.sketch = io::writeTacclSketch(proposal->sketch);
+  texts.topology = io::writeTacclTopology(proposal->topology);
+  return texts;
+}
+
+}  // namespace coppice::workflow
