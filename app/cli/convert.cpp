@@ -78,23 +78,18 @@ Result<Report> writeSketch(const Options& options, bool json, const Progress& pr
   if (!loaded) {
     return loaded.error();
   }
-  const auto texts = workflow::filesOfFabric(
-      loaded->description, {.chunkBytes = options.chunkBytes, .chunksPerGpu = options.chunksPerGpu});
+  const auto texts = workflow::filesOfFabric(loaded->description,
+                                             {.chunkBytes = options.chunkBytes, .chunksPerGpu = options.chunksPerGpu});
   if (!texts) {
     return texts.error();
   }
   Report report;
-  report.json = {{"ok", true},
-                 {"fabric", loaded->description.name},
-                 {"from", loaded->format},
-                 {"to", "taccl"},
-                 {"original", texts->isOriginal},
-                 {"findings", toJson(texts->findings)}};
+  report.json = {{"ok", true},    {"fabric", loaded->description.name}, {"from", loaded->format},
+                 {"to", "taccl"}, {"original", texts->isOriginal},      {"findings", toJson(texts->findings)}};
   report.text = named(loaded->description.name) + ": " + loaded->format + " to taccl, " +
                 (texts->isOriginal ? "the files that it was made of" : "with a proposed sketch") + "\n";
-  for (const auto& [file, text, label] :
-       {std::tuple(options.sketch.sketch, texts->sketch, "  sketch      "),
-        std::tuple(options.sketch.topology, texts->topology, "  topology    ")}) {
+  for (const auto& [file, text, label] : {std::tuple(options.sketch.sketch, texts->sketch, "  sketch      "),
+                                          std::tuple(options.sketch.topology, texts->topology, "  topology    ")}) {
     if (const Outcome written = deliver(file, text, label, json, report); !written) {
       return written.error();
     }

@@ -88,10 +88,10 @@ Json stageList(const std::vector<taccl::StageReport>& stages) {
   Json list = Json::array();
   for (const taccl::StageReport& stage : stages) {
     Json entry = {{"collective", stage.part},
-                            {"stage", stage.stage},
-                            {"status", stage.status},
-                            {"seconds", stage.seconds},
-                            {"makespan", stage.makespan.toString()}};
+                  {"stage", stage.stage},
+                  {"status", stage.status},
+                  {"seconds", stage.seconds},
+                  {"makespan", stage.makespan.toString()}};
     if (stage.cost) {
       entry["cost"] = *stage.cost;
     }

@@ -101,7 +101,10 @@ Result<SketchTexts> filesOfFabric(const fabric::Description& description, const 
     return proposal.error();
   }
   texts.sketch = io::writeTacclSketch(proposal->sketch);
-  texts.topology = io::writeTacclTopology(proposal->topology);
+  sketch::Topology topology = proposal->topology;
+  topology.unknown.emplace_back("coppice_time_unit_us", "1");
+  topology.unknown.emplace_back("coppice_chunk_bytes", std::to_string(options.chunkBytes));
+  texts.topology = io::writeTacclTopology(topology);
   return texts;
 }
 

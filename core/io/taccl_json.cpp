@@ -145,6 +145,9 @@ protected:
     for (const auto& [key, value] : object.members) {
       if (std::find(known.begin(), known.end(), key) == known.end()) {
         unknown.emplace_back(key, toJsonText(value));
+        if (key == "coppice_time_unit_us" || key == "coppice_chunk_bytes") {
+          continue;  // sketch::guessScale reads them
+        }
         findings.push_back({Severity::warning, ErrorCode::badInput, "the key " + inQuotes(key) + " is not known",
                             "it is kept as it is", m_places.at(value.offset)});
       }

@@ -34,8 +34,10 @@ Result<std::optional<TacclOrigin>> readTacclOrigin(const std::string& extra) {
   const auto number = [&](const char* key) { return own.contains(key) && own[key].is_number_integer(); };
   if (!text("sketch") || !text("topology") || !text("type") || !text("time_unit_us") || !number("nodes") ||
       !number("chunk_bytes") || !own.contains("truncates") || !own["truncates"].is_boolean()) {
-    return Error{ErrorCode::badInput, "the sketch that the fabric was made of is not complete",
-                 "remove the key \"taccl\"; a sketch is proposed then", {.element = "key \"taccl\""}};
+    return Error{ErrorCode::badInput,
+                 "the sketch that the fabric was made of is not complete",
+                 "remove the key \"taccl\"; a sketch is proposed then",
+                 {.element = "key \"taccl\""}};
   }
   TacclOrigin origin;
   origin.sketch = own["sketch"].get<std::string>();

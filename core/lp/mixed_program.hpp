@@ -65,10 +65,10 @@ struct MixedAnswer {
 
 struct MixedOptions {
   double seconds = 60;
-  std::vector<double> start = {};          ///< values to start from, by column; empty = none
+  std::vector<double> start = {};  ///< values to start from, by column; empty = none
   int threads = 1;
-  std::string stage = "solving";      ///< what progress is reported as
-  std::filesystem::path program = {};      ///< empty = cbc in PATH
+  std::string stage = "solving";       ///< what progress is reported as
+  std::filesystem::path program = {};  ///< empty = cbc in PATH
 };
 
 /// The program cbc. Errors: unavailable.

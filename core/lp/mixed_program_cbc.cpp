@@ -276,8 +276,9 @@ MixedAnswer readAnswer(const MixedProgram& program, const TemporaryFolder& folde
 }
 
 Result<pid_t> startSolver(const std::string& program, const TemporaryFolder& folder, const MixedOptions& options) {
-  std::vector<std::string> words = {program, folder.file("program.mps"), "-timeMode", "elapsed",
-                                    "-seconds", numberText(std::max(0.1, options.seconds))};
+  std::vector<std::string> words = {program,     folder.file("program.mps"),
+                                    "-timeMode", "elapsed",
+                                    "-seconds",  numberText(std::max(0.1, options.seconds))};
   if (options.threads > 1) {
     words.insert(words.end(), {"-threads", std::to_string(options.threads)});
   }

@@ -123,10 +123,35 @@ private:
   std::map<std::pair<std::string, std::string>, std::pair<int, std::optional<std::string>>> m_details;
 };
 
+/// A member that is not the official program's, without the quotes of a string.
+std::optional<Rational> ownMember(const Topology& topology, const char* key) {
+  for (const auto& [name, json] : topology.unknown) {
+    if (name == key) {
+      const bool isText = json.size() > 1 && json.front() == '"' && json.back() == '"';
+      const auto value = Rational::parse(isText ? std::string_view(json).substr(1, json.size() - 2) : json);
+      return value && value->isPositive() ? std::optional(*value) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+/// What files of this program say.
+std::optional<Scale> statedScale(const Topology& topology) {
+  const auto unit = ownMember(topology, "coppice_time_unit_us");
+  const auto bytes = ownMember(topology, "coppice_chunk_bytes");
+  if (!unit || !bytes || !bytes->isInteger()) {
+    return std::nullopt;
+  }
+  return Scale{*unit, bytes->numerator()};
+}
+
 }  // namespace
 
 Scale guessScale(const Topology& topology) {
   Scale scale;
+  if (const auto stated = statedScale(topology)) {
+    return *stated;
+  }
   if (!topology.remoteAlpha || !topology.remoteAlpha->isPositive()) {
     return scale;
   }

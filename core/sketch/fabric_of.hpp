@@ -20,8 +20,9 @@ struct Scale {
   std::int64_t chunkBytes = 1 << 20;
 };
 
-/// Guessed from the costs between nodes, after those of the official files: remote_alpha is 2.6 us there and
-/// remote_beta 105 us for each 2^20 bytes. Where there are none, one microsecond and 2^20 bytes.
+/// As "coppice_time_unit_us" and "coppice_chunk_bytes" say. Else guessed from the costs between nodes, after those of
+/// the official files: remote_alpha is 2.6 us there and remote_beta 105 us for each 2^20 bytes. Where there are none,
+/// one microsecond and 2^20 bytes.
 [[nodiscard]] Scale guessScale(const Topology& topology);
 
 /// A model as a fabric, with the way that each link takes through it.

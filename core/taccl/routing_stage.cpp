@@ -240,8 +240,8 @@ private:
       style.noise = i < 2 ? 0 : 0.1;
       style.loadWeight = i < 2 ? 0.2 : 1;
       Solution solution = maker.blank();
-      const bool isMade = maker.canBeGreedy() && i % 2 == 0 ? maker.greedy(style, solution)
-                                                            : maker.routed(style, solution);
+      const bool isMade =
+          maker.canBeGreedy() && i % 2 == 0 ? maker.greedy(style, solution) : maker.routed(style, solution);
       if (!isMade) {
         continue;
       }
@@ -388,8 +388,7 @@ private:
       std::set<int> common = machinesOf[m_graph.sends[sends.front()].link];
       for (const int send : sends) {
         least = std::min(least, m_cost[m_graph.sends[send].link]);
-        std::erase_if(common,
-                      [&](int machine) { return !machinesOf[m_graph.sends[send].link].contains(machine); });
+        std::erase_if(common, [&](int machine) { return !machinesOf[m_graph.sends[send].link].contains(machine); });
       }
       for (const int machine : common) {
         load[machine] += least;
@@ -481,7 +480,8 @@ private:
   void addTimes(int chunk) {
     const int first = m_problem.firstItem[chunk];
     const int last = m_problem.firstItem[chunk + 1];
-    const Ticks horizon = m_start.empty() ? longestWay(chunk) : std::max(timeOf(m_start), m_least) + m_problem.ticksPerUnit;
+    const Ticks horizon =
+        m_start.empty() ? longestWay(chunk) : std::max(timeOf(m_start), m_least) + m_problem.ticksPerUnit;
     const std::vector<Ticks> least = distances(chunk);
     if (m_arrival.empty()) {
       m_arrival.assign(m_problem.items.size(), -1);
@@ -598,8 +598,8 @@ private:
     if (!isMost && m_model.local != sketch::LocalStrategy::maxmin) {
       return;
     }
-    m_balance = m_program.addColumn(
-        {.upper = static_cast<double>(m_problem.chunks.size()), .cost = isMost ? kConnectionWeight : -kConnectionWeight});
+    m_balance = m_program.addColumn({.upper = static_cast<double>(m_problem.chunks.size()),
+                                     .cost = isMost ? kConnectionWeight : -kConnectionWeight});
     std::vector<std::vector<MixedTerm>> loads(m_model.links.size());
     for (std::size_t i = 0; i < m_graph.sends.size(); ++i) {
       loads[m_graph.sends[i].link].push_back({m_way[i], isMost ? -1.0 : 1.0});

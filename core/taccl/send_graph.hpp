@@ -20,10 +20,10 @@ struct Send {
 /// All sends of a problem whose symmetries are not divided out.
 struct SendGraph {
   std::vector<Send> sends;
-  std::vector<std::vector<int>> in;      ///< by item
-  std::vector<std::vector<int>> out;     ///< by item
+  std::vector<std::vector<int>> in;       ///< by item
+  std::vector<std::vector<int>> out;      ///< by item
   std::vector<std::vector<int>> entries;  ///< by block
-  std::vector<int> chunkAt;              ///< by chunk of allChunks: its place in Problem::chunks; -1 = no target
+  std::vector<int> chunkAt;               ///< by chunk of allChunks: its place in Problem::chunks; -1 = no target
   std::unordered_map<std::int64_t, int> itemAt;
   int gpus = 0;
 

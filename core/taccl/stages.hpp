@@ -24,10 +24,10 @@ struct StageReport {
   std::string stage;   ///< "routing", "ordering", "scheduling"
   std::string status;  ///< "optimal", "feasible", "undecided"; of ordering "heuristic"
   double seconds = 0;
-  Rational makespan;             ///< in the terms of the stage: routing pays the alpha of every chunk
-  std::optional<double> cost;    ///< what the program minimizes: makespan and, by the policy, connections
-  std::optional<double> bound;   ///< of that cost, as the solver states it
-  std::string reason;            ///< of undecided
+  Rational makespan;            ///< in the terms of the stage: routing pays the alpha of every chunk
+  std::optional<double> cost;   ///< what the program minimizes: makespan and, by the policy, connections
+  std::optional<double> bound;  ///< of that cost, as the solver states it
+  std::string reason;           ///< of undecided
 };
 
 struct StageOptions {

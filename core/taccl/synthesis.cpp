@@ -179,9 +179,7 @@ private:
     options.threads = m_options.threads;
     options.goal = goalOf(m_model);
     options.bound = (plan.bound * Rational(problem.ticksPerUnit)).numerator();
-    options.onBetter = [&](Ticks makespan, double at) {
-      tell(plan, Rational(makespan, problem.ticksPerUnit), at);
-    };
+    options.onBetter = [&](Ticks makespan, double at) { tell(plan, Rational(makespan, problem.ticksPerUnit), at); };
     const Found found = search(problem, options, m_progress);
     if (found.solution.parent.empty()) {
       return Error{ErrorCode::infeasible, "no way to all targets was found within this sketch",

@@ -463,8 +463,8 @@ private:
           heads.push_back(passage->head);
         }
       }
-      const Time time = ways == 1 ? std::max(batched(heads, server), evenly(heads, server, 1))
-                                  : evenly(heads, server, ways);
+      const Time time =
+          ways == 1 ? std::max(batched(heads, server), evenly(heads, server, 1)) : evenly(heads, server, ways);
       best = std::max(best, known(time + tail));
     }
     return best;
@@ -573,9 +573,8 @@ private:
     }
     for (const Passage& passage : m_passages) {
       const Chunk& chunk = m_chunks[passage.chunk];
-      const bool isWanted = passage.node == node && std::any_of(inside.begin(), inside.end(), [&](int gpu) {
-                              return isTarget(chunk, gpu);
-                            });
+      const bool isWanted = passage.node == node &&
+                            std::any_of(inside.begin(), inside.end(), [&](int gpu) { return isTarget(chunk, gpu); });
       const bool mayEnter = std::any_of(passage.links.begin(), passage.links.end(),
                                         [&](int index) { return inside.contains(link(index).to); });
       if (isWanted && !mayEnter) {
@@ -583,17 +582,17 @@ private:
       }
     }
     addEntries(passages, ready);
-    return ready.empty()
-               ? 0
-               : std::max(known(timeFrom(ready, serversOf(links, true))), known(timeFrom(ready, serversOf(links, false))));
+    return ready.empty() ? 0
+                         : std::max(known(timeFrom(ready, serversOf(links, true))),
+                                    known(timeFrom(ready, serversOf(links, false))));
   }
 
   Time receivers() {
     Time best = 0;
     for (int gpu = 0; gpu < m_model.gpus(); ++gpu) {
       throwIfCancelled(m_progress);
-      const auto wanted = std::count_if(m_chunks.begin(), m_chunks.end(),
-                                        [&](const Chunk& chunk) { return isTarget(chunk, gpu); });
+      const auto wanted =
+          std::count_if(m_chunks.begin(), m_chunks.end(), [&](const Chunk& chunk) { return isTarget(chunk, gpu); });
       const Time all = nthTime(serversOf(linksOf(gpu, true, true), true), static_cast<std::size_t>(wanted));
       best = std::max({best, intoSet({gpu}), known(all)});
     }
@@ -607,7 +606,8 @@ private:
       const auto owned = std::count_if(m_chunks.begin(), m_chunks.end(), [&](const Chunk& chunk) {
         return chunk.origin == gpu && !chunk.targets.empty();
       });
-      best = std::max(best, known(nthTime(serversOf(linksOf(gpu, false, true), false), static_cast<std::size_t>(owned))));
+      best =
+          std::max(best, known(nthTime(serversOf(linksOf(gpu, false, true), false), static_cast<std::size_t>(owned))));
       const std::vector<int> local = linksOf(gpu, false, false);
       std::vector<Time> tails;  // turned round in time, they are heads
       for (const Chunk& chunk : m_chunks) {
@@ -680,9 +680,8 @@ private:
           in.beta = std::min(in.beta, m_beta[index]);
         }
         const Chunk& chunk = m_chunks[passage->chunk];
-        const bool goesOn = std::any_of(chunk.targets.begin(), chunk.targets.end(), [&](int target) {
-          return target != gpu && nodeOf(target) == passage->node;
-        });
+        const bool goesOn = std::any_of(chunk.targets.begin(), chunk.targets.end(),
+                                        [&](int target) { return target != gpu && nodeOf(target) == passage->node; });
         kept += goesOn ? 0 : 1;
       }
       const auto [at, isNew] = times.try_emplace({passages.size(), kept, in.alpha, in.beta, servers[0].beta}, 0);

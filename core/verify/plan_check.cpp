@@ -404,9 +404,9 @@ private:
       proved += provedBound(isBackwards ? transposed(m_model) : m_model, m_chunks, isBackwards, name, m_progress);
     }
     if (m_plan.bound > proved) {
-      m_log.fault("claims " + m_plan.bound.toString() + " by \"" + m_plan.boundName + "\", which proves " +
-                      proved.toString(),
-                  "bound");
+      m_log.fault(
+          "claims " + m_plan.bound.toString() + " by \"" + m_plan.boundName + "\", which proves " + proved.toString(),
+          "bound");
     }
   }
 

@@ -25,7 +25,8 @@ struct PlanVerdict {
 /// of it and never two at once into one GPU; all parts end at the chunk's owner. Sketch: a chunk stays on shortest ways
 /// in hops; it leaves its owner's node by a sender that the relays allow, once for each node with a target; own chunks
 /// leave first where that is asked for. Claims: makespan, connections and symmetries are those of the messages; the
-/// bound is not above the makespan, nor above what the relaxation that it names proves (provedBound). Errors: cancelled, overflow.
+/// bound is not above the makespan, nor above what the relaxation that it names proves (provedBound). Errors:
+/// cancelled, overflow.
 Result<PlanVerdict> checkPlan(const sketch::Model& model, const sketch::Plan& plan, const Progress& progress = {});
 
 }  // namespace coppice::verify

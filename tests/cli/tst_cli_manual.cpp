@@ -188,7 +188,7 @@ void TestCliManual::optionsExist() {
   const bool hasExecutor = QFileInfo::exists(bin + "/coppice-exec");
   const bool hasDesigner = QFileInfo::exists(bin + "/coppice");
   if (hasExecutor) {
-    for (const char* sub : {"", " run", " probe", " profile", " self-test"}) {
+    for (const char* sub : {"", " run", " probe", " profile", " infer", " self-test"}) {
       help += helpOf(QStringLiteral("coppice-exec") + sub);
     }
   }

@@ -85,9 +85,11 @@ void TestCliSketch::tacclRefusesBadQuestions_data() {
   QTest::newRow("type") << tacclArguments("ndv2-relay-n2", "ndv2-1mb", {"--type", "dgx3"}) << 2 << "dgx3";
   QTest::newRow("root") << tacclArguments("ndv2-relay-n2", "ndv2-1mb", {"-c", "broadcast", "--root", "16"}) << 2
                         << "--root";
-  QTest::newRow("engine") << tacclArguments("ndv2-relay-n2", "ndv2-1mb", {"--engine", "gurobi"}) << 2 << "search or milp";
-  QTest::newRow("effort of the stages")
-      << tacclArguments("ndv2-relay-n2", "ndv2-1mb", {"--engine", "milp", "--effort", "5"}) << 2 << "--effort";
+  QTest::newRow("engine") << tacclArguments("ndv2-relay-n2", "ndv2-1mb", {"--engine", "gurobi"}) << 2
+                          << "search or milp";
+  QTest::newRow("effort of the stages") << tacclArguments("ndv2-relay-n2", "ndv2-1mb",
+                                                          {"--engine", "milp", "--effort", "5"})
+                                        << 2 << "--effort";
   QTest::newRow("nothing to convert") << QStringList{"convert", "-o", "x.fabric.json"} << 2 << "nothing to convert";
   QTest::newRow("half of a sketch") << QStringList{"convert", "--sketch", "s.json", "-o", "x.fabric.json"} << 2
                                     << "--topology";
@@ -158,8 +160,10 @@ void TestCliSketch::stagesNeedTheSolver() {
 void TestCliSketch::filesBecomeAFabricAndComeBack_data() {
   QTest::addColumn<QString>("sketch");
   QTest::addColumn<QString>("topology");
-  QTest::newRow("relays") << "ndv2-relay-n2" << "ndv2-1mb";
-  QTest::newRow("switches") << "dgx2-pairs-n2" << "dgx2-1mb";
+  QTest::newRow("relays") << "ndv2-relay-n2"
+                          << "ndv2-1mb";
+  QTest::newRow("switches") << "dgx2-pairs-n2"
+                            << "dgx2-1mb";
 }
 
 /// Every field comes back, comments too; and the fabric is one that all commands take.

@@ -129,11 +129,16 @@ void TestMixedProgram::brokenSolvers_data() {
   QTest::newRow("fails") << QByteArray("echo Stopped > \"$out\"; kill -SEGV $$") << "signal 11";
   QTest::newRow("no values") << QByteArray("echo 'Stopped on time (no integer solution - continuous used)' > \"$out\"")
                              << "no solution in the time";
-  QTest::newRow("other names") << title + "echo '0 X0 1 0' >> \"$out\"" << "does not satisfy";
-  QTest::newRow("column that is not there") << title + "echo '9 C9 1 0' >> \"$out\"" << "does not satisfy";
-  QTest::newRow("not a number") << title + "echo '0 C0 nan 0' >> \"$out\"" << "does not satisfy";
-  QTest::newRow("half") << title + "echo '0 C0 0.5 0' >> \"$out\"" << "does not satisfy";
-  QTest::newRow("too much") << title + "printf '0 C0 1 0\\n1 C1 1 0\\n' >> \"$out\"" << "does not satisfy";
+  QTest::newRow("other names") << title + "echo '0 X0 1 0' >> \"$out\""
+                               << "does not satisfy";
+  QTest::newRow("column that is not there") << title + "echo '9 C9 1 0' >> \"$out\""
+                                            << "does not satisfy";
+  QTest::newRow("not a number") << title + "echo '0 C0 nan 0' >> \"$out\""
+                                << "does not satisfy";
+  QTest::newRow("half") << title + "echo '0 C0 0.5 0' >> \"$out\""
+                        << "does not satisfy";
+  QTest::newRow("too much") << title + "printf '0 C0 1 0\\n1 C1 1 0\\n' >> \"$out\""
+                            << "does not satisfy";
 }
 
 void TestMixedProgram::brokenSolvers() {
@@ -163,8 +168,7 @@ void TestMixedProgram::cancelEndsTheSolver() {
 }
 
 void TestMixedProgram::solverThatDoesNotEnd() {
-  const auto answer =
-      solveMixed(knapsack(), {.seconds = 0.01, .program = script("exec sleep 1000").toStdString()}, {});
+  const auto answer = solveMixed(knapsack(), {.seconds = 0.01, .program = script("exec sleep 1000").toStdString()}, {});
   QVERIFY(answer.hasValue());
   QVERIFY(answer->status == MixedStatus::undecided);
   QVERIFY(QString::fromStdString(answer->reason).contains("did not end"));

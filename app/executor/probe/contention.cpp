@@ -65,8 +65,8 @@ Samples readSamples(const Json& value, const std::string& key) {
 int readIndex(const Json& object, const char* key, int count, const std::string& list) {
   if (!object.is_object() || !object.contains(key) || !object[key].is_number_integer() ||
       object[key].get<std::int64_t>() < 0 || object[key].get<std::int64_t>() >= count) {
-    throw BadRecord{list, "has an entry whose \"" + std::string(key) + "\" is not one of 0 to " +
-                              std::to_string(count - 1)};
+    throw BadRecord{list,
+                    "has an entry whose \"" + std::string(key) + "\" is not one of 0 to " + std::to_string(count - 1)};
   }
   return object[key].get<int>();
 }
@@ -358,8 +358,10 @@ Result<ContentionRecord> readContention(const std::string& text) {
     }
     return record;
   } catch (const BadRecord& bad) {
-    return Error{ErrorCode::badInput, "this is no record of contention: \"" + bad.key + "\" " + bad.what,
-                 "see coppice-exec infer --help for the form", {.element = "key \"" + bad.key + "\""}};
+    return Error{ErrorCode::badInput,
+                 "this is no record of contention: \"" + bad.key + "\" " + bad.what,
+                 "see coppice-exec infer --help for the form",
+                 {.element = "key \"" + bad.key + "\""}};
   }
 }
 

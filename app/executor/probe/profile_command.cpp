@@ -80,10 +80,10 @@ int launch(const Options& options) {
     request.words.insert(request.words.end(), {"-o", options.file});
   }
   if (!options.taccl.empty()) {
-    request.words.insert(request.words.end(),
-                         {"--write-taccl", options.taccl, "--chunk", std::to_string(options.chunkKilobytes),
-                          "--gpus-per-node", std::to_string(options.gpusPerNode), "--nics-per-node",
-                          std::to_string(options.nicsPerNode)});
+    request.words.insert(
+        request.words.end(),
+        {"--write-taccl", options.taccl, "--chunk", std::to_string(options.chunkKilobytes), "--gpus-per-node",
+         std::to_string(options.gpusPerNode), "--nics-per-node", std::to_string(options.nicsPerNode)});
   }
   return executor::launchMpi(request);
 }
@@ -91,9 +91,10 @@ int launch(const Options& options) {
 /// What was measured, in the forms that are asked for.
 int give(const Options& options, const std::vector<PairProfile>& pairs, int ranks, const executor::BackendInfo& info) {
   if (!options.taccl.empty()) {
-    const auto topology = tacclTopology(
-        pairs, ranks,
-        {.chunkBytes = options.chunkKilobytes << 10, .gpusPerNode = options.gpusPerNode, .nicsPerNode = options.nicsPerNode});
+    const auto topology = tacclTopology(pairs, ranks,
+                                        {.chunkBytes = options.chunkKilobytes << 10,
+                                         .gpusPerNode = options.gpusPerNode,
+                                         .nicsPerNode = options.nicsPerNode});
     if (!topology) {
       return fail(topology.error());
     }

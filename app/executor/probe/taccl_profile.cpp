@@ -41,7 +41,9 @@ Result<RecordedProfile> readProfile(const std::string& text) {
   }
   RecordedProfile profile;
   for (const Json& link : all["links"]) {
-    const auto isNumber = [&](const char* key) { return link.is_object() && link.contains(key) && link[key].is_number_integer(); };
+    const auto isNumber = [&](const char* key) {
+      return link.is_object() && link.contains(key) && link[key].is_number_integer();
+    };
     if (!isNumber("src") || !isNumber("dst") || !link.contains("points") || !link["points"].is_array()) {
       return badProfile("a link lacks src, dst or points");
     }

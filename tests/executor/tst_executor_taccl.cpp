@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "fabric/fabric.hpp"
+#include "io/files.hpp"
+#include "io/taccl_json.hpp"
+#include "probe/contention.hpp"
+#include "probe/taccl_profile.hpp"
+#include "sketch/fabric_of.hpp"
+#include "sketch/model.hpp"
+
+using namespace coppice;
+using namespace coppice::probe;
+
+/// The profiler of TACCL on recorded measurements: topology files, PCIe switches and NICs.
+class ExecutorTacclTest : public QObject {
+  Q_OBJECT
+
+private slots:
+  void topologyOfAProfile();
+  void oneNodeHasClasses();
+  void profilesAreRefused_data();
+  void profilesAreRefused();
+  void switchesAreInferred();
+  void recordsComeBack();
+  void fabricIsOne();
+  void doubtsAreNamed_data();
+  void doubtsAreNamed();
+  void recordsAreRefused_data();
+  void recordsAreRefused();
+};
+
+namespace {
+
+std::string textOf(const char* name) {
+  const auto text = io::readFile(std::string(COPPICE_TEST_DATA "/executor/") + name);
+  if (!text) {
+    qFatal("%s", describe(text.error()).c_str());
+  }
+  return *text;
+}
+
+ContentionRecord sample() {
+  const auto record = readContention(textOf("contention-ndv2.json"));
+  if (!record) {
+    qFatal("%s", describe(record.error()).c_str());
+  }
+  return *record;
+}
+
+}  // namespace
+
+/// 0.7 us and 46.5 GB/s within nodes, 2.6 us and 105 us for 10^6 bytes between them.
+void ExecutorTacclTest::topologyOfAProfile() {
+  const auto profile = readProfile(textOf("profile-two-nodes.json"));
+  QVERIFY2(profile.hasValue(), profile ? "" : describe(profile.error()).c_str());
+  QCOMPARE(profile->ranks, 4);
+  const auto topology = tacclTopology(profile->pairs, 4, {.chunkBytes = 1'000'000, .gpusPerNode = 2, .nicsPerNode = 1});
+  QVERIFY2(topology.hasValue(), topology ? "" : describe(topology.error()).c_str());
+  QCOMPARE(topology->gpusPerNode, 2);
+  QVERIFY(topology->links == (sketch::Matrix<int>{{0, 1}, {1, 0}}));
+  // 22.2 us is below 30 units, so the unit is a tenth.
+  QCOMPARE(topology->linkCosts[0][1].toDouble(), 222.0);
+  QCOMPARE(topology->alpha.toDouble(), 7.0);
+  QCOMPARE(topology->remoteAlpha->toDouble(), 26.0);
+  QCOMPARE(topology->remoteBeta->toDouble(), 1050.0);
+  const auto read = io::readTacclTopology(io::writeTacclTopology(*topology));
+  QVERIFY(read && read->value == *topology);
+  const sketch::Scale scale = sketch::guessScale(*topology);
+  QCOMPARE(scale.unitMicroseconds.toString(), std::string("1/10"));
+  QCOMPARE(scale.chunkBytes, std::int64_t{1'000'000});
+  const auto sketch = io::readTacclSketch(R"({"nnodes": 2, "intranode_sketch": {"strategy": "none"},
+    "internode_sketch": {"strategy": "relay", "internode_conn": {"0": [1]}}, "symmetry_offsets": [[2, 4]],
+    "hyperparameters": {"input_chunkup": 1}})");
+  QVERIFY2(sketch.hasValue(), sketch ? "" : describe(sketch.error()).c_str());
+  const auto made = sketch::makeModel(sketch->value, *topology);
+  QVERIFY2(made.hasValue(), made ? "" : describe(made.error()).c_str());
+  QCOMPARE(made->model.links.size(), std::size_t{6});
+}
+
+void ExecutorTacclTest::oneNodeHasClasses() {
+  std::vector<PairProfile> pairs;
+  const auto add = [&](int source, int target, double beta) {
+    pairs.push_back({.source = source, .target = target, .fit = {.alpha = 1e-6, .beta = beta}});
+  };
+  // Two near each other, one a fifth and more above.
+  add(0, 1, 40e-12);
+  add(1, 0, 44e-12);
+  add(0, 2, 80e-12);
+  add(2, 0, 80e-12);
+  add(1, 2, 84e-12);
+  add(2, 1, 90e-12);
+  const auto topology = tacclTopology(pairs, 3, {.chunkBytes = 1'000'000});
+  QVERIFY2(topology.hasValue(), topology ? "" : describe(topology.error()).c_str());
+  QVERIFY(!topology->remoteAlpha);
+  QCOMPARE(topology->linkBetas[1][0].toDouble(), 42.0);
+  QVERIFY(topology->linkBetas[1][0] == topology->linkBetas[0][1]);
+  QCOMPARE(topology->linkBetas[2][1].toDouble(), 82.0);
+  QVERIFY(topology->linkBetas[2][0] == topology->linkBetas[2][1]);
+  pairs.pop_back();
+  QVERIFY(!tacclTopology(pairs, 3, {}));
+  QVERIFY(!tacclTopology(pairs, 3, {.gpusPerNode = 2}));
+}
+
+void ExecutorTacclTest::profilesAreRefused_data() {
+  QTest::addColumn<QByteArray>("text");
+  QTest::addColumn<QString>("expected");
+  QTest::newRow("not JSON") << QByteArray("{") << "links";
+  QTest::newRow("no links") << QByteArray(R"({"t":"profile"})") << "links";
+  QTest::newRow("other file") << QByteArray(R"({"t":"probe","links":[]})") << "links";
+  QTest::newRow("no points") << QByteArray(R"({"t":"profile","links":[{"src":0,"dst":1}]})") << "points";
+  QTest::newRow("rank") << QByteArray(R"({"t":"profile","links":[{"src":-1,"dst":1,"points":[]}]})") << "rank";
+  QTest::newRow("point") << QByteArray(R"({"t":"profile","links":[{"src":0,"dst":1,"points":[[1,2]]}]})") << "hops";
+  QTest::newRow("no fit") << QByteArray(R"({"t":"profile","links":[{"src":0,"dst":1,"points":[[1,2,3]]}]})")
+                          << "do not separate";
+}
+
+void ExecutorTacclTest::profilesAreRefused() {
+  QFETCH(QByteArray, text);
+  QFETCH(QString, expected);
+  const auto profile = readProfile(text.toStdString());
+  QVERIFY(!profile);
+  QVERIFY2(QString::fromStdString(profile.error().message).contains(expected), profile.error().message.c_str());
+}
+
+/// An NDv2 of which the NIC is beside GPUs 4 and 5.
+void ExecutorTacclTest::switchesAreInferred() {
+  const Inference inference = inferSwitches(sample());
+  QVERIFY2(inference.findings.empty(), inference.findings.empty() ? "" : describe(inference.findings[0]).c_str());
+  QVERIFY(inference.switches == (std::vector<std::vector<int>>{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
+  QVERIFY(inference.threshold > 0.6 && inference.threshold < 0.9);
+  QVERIFY(inference.nicCpu == (std::vector<std::optional<int>>{1}));
+  QVERIFY(inference.nicGpus == (std::vector<std::vector<int>>{{4, 5}}));
+  // Of the four relabellings that keep double and single NVLinks, the one that brings GPU 4 to the first place.
+  QVERIFY(inference.orders == (std::vector<std::vector<int>>{{4, 5, 6, 7, 0, 1, 2, 3}}));
+  QVERIFY(QString::fromStdString(inferenceText(inference)).contains("CUDA_VISIBLE_DEVICES=4,5,6,7,0,1,2,3"));
+}
+
+void ExecutorTacclTest::recordsComeBack() {
+  const ContentionRecord record = sample();
+  const auto read = readContention(writeContention(record));
+  QVERIFY(read.hasValue());
+  QVERIFY(inferSwitches(*read).switches == inferSwitches(record).switches);
+  QVERIFY(read->alone == record.alone);
+  QVERIFY(read->nvlinks == record.nvlinks);
+}
+
+void ExecutorTacclTest::fabricIsOne() {
+  const ContentionRecord record = sample();
+  const auto fabric = fabric::Fabric::build(inferredFabric(record, inferSwitches(record)));
+  QVERIFY2(fabric.hasValue(), fabric ? "" : describe(fabric.error()).c_str());
+  QCOMPARE(fabric->gpuCount(), 8);
+  QVERIFY(QString::fromStdString(inferenceJson(record, inferSwitches(record))).contains("\"inferred\""));
+}
+
+void ExecutorTacclTest::doubtsAreNamed_data() {
+  QTest::addColumn<QString>("change");
+  QTest::addColumn<QString>("expected");
+  QTest::newRow("contradiction") << "contradiction"
+                                 << "GPU 1 shares with 0 and with 2";
+  QTest::newRow("equal latencies") << "latencies"
+                                   << "undecided";
+  QTest::newRow("few values") << "few"
+                              << "3 times only";
+  QTest::newRow("pair left out") << "pair"
+                                 << "GPUs 0 and 1 were not measured";
+  QTest::newRow("half a switch") << "half"
+                                 << "slows some of the GPUs 4, 5";
+  QTest::newRow("no order") << "order"
+                            << "no order of the GPUs";
+}
+
+void ExecutorTacclTest::doubtsAreNamed() {
+  QFETCH(QString, change);
+  QFETCH(QString, expected);
+  ContentionRecord record = sample();
+  if (change == "contradiction") {
+    for (TogetherSample& each : record.together) {
+      if (each.a == 1 && each.b == 2) {
+        each.ofA = each.ofB = Samples(7, 6.2e9);
+      }
+    }
+  } else if (change == "latencies") {
+    record.loopbacks[1].seconds = record.loopbacks[0].seconds;
+  } else if (change == "few") {
+    record.alone[0].resize(3);
+  } else if (change == "pair") {
+    record.together.erase(record.together.begin());
+  } else if (change == "half") {
+    record.besideNic[5].ofGpu = record.alone[5];
+  } else {
+    record.nvlinks[4][5] = record.nvlinks[5][4] = 1;
+  }
+  const Inference inference = inferSwitches(record);
+  QVERIFY(std::any_of(inference.findings.begin(), inference.findings.end(),
+                      [&](const Finding& finding) { return QString::fromStdString(finding.text).contains(expected); }));
+  if (change == "contradiction") {
+    QCOMPARE(inference.switches.size(), std::size_t{8});
+  }
+}
+
+void ExecutorTacclTest::recordsAreRefused_data() {
+  QTest::addColumn<QByteArray>("text");
+  QTest::addColumn<QString>("key");
+  QTest::newRow("not JSON") << QByteArray("[") << "alone";
+  QTest::newRow("nothing") << QByteArray("{}") << "alone";
+  QTest::newRow("no GPU") << QByteArray(R"({"alone":[]})") << "alone";
+  QTest::newRow("no value") << QByteArray(R"({"alone":[[]]})") << "alone";
+  QTest::newRow("zero") << QByteArray(R"({"alone":[[0]]})") << "alone";
+  QTest::newRow("other GPU") << QByteArray(R"({"alone":[[1],[1]],"together":[{"a":0,"b":2,"of_a":[1],"of_b":[1]}]})")
+                             << "together";
+  QTest::newRow("itself") << QByteArray(R"({"alone":[[1],[1]],"together":[{"a":0,"b":0,"of_a":[1],"of_b":[1]}]})")
+                          << "together";
+  QTest::newRow("half a pair") << QByteArray(R"({"alone":[[1],[1]],"together":[{"a":0,"b":1,"of_a":[1]}]})")
+                               << "together";
+  QTest::newRow("no list") << QByteArray(R"({"alone":[[1]],"loopback":7})") << "loopback";
+  QTest::newRow("NIC") << QByteArray(R"({"alone":[[1]],"beside_nic":[{"gpu":0,"nic":-1,"of_gpu":[1]}]})")
+                       << "beside_nic";
+  QTest::newRow("not square") << QByteArray(R"({"alone":[[1],[1]],"nvlinks":[[0,1]]})") << "nvlinks";
+  QTest::newRow("links") << QByteArray(R"({"alone":[[1]],"nvlinks":[["two"]]})") << "nvlinks";
+}
+
+void ExecutorTacclTest::recordsAreRefused() {
+  QFETCH(QByteArray, text);
+  QFETCH(QString, key);
+  const auto record = readContention(text.toStdString());
+  QVERIFY(!record);
+  QVERIFY2(QString::fromStdString(record.error().where.element).contains(key), record.error().where.element.c_str());
+}
+
+QTEST_GUILESS_MAIN(ExecutorTacclTest)
+#include "tst_executor_taccl.moc"
