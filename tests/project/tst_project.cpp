@@ -26,7 +26,7 @@ const QMap<QString, QSet<QString>>& allowedIncludes() {
       {"schedule", {"base", "fabric"}},
       {"program", {"base"}},
       {"sketch", {"base", "fabric", "schedule"}},
-      {"taccl", {"base", "fabric", "schedule", "sketch"}},
+      {"taccl", {"base", "fabric", "lp", "schedule", "sketch"}},
       {"forestcoll", {"base", "fabric", "flow", "lp", "schedule"}},
       {"alltoall", {"base", "fabric", "flow", "lp", "schedule"}},
       {"bfb", {"base", "fabric", "forestcoll", "schedule"}},
