@@ -34,7 +34,8 @@ struct Shared {
 };
 
 /// Decodes without a better one after which a stream that has reached the bound stops looking at connections.
-constexpr std::int64_t kConnectionPatience = 60'000;
+constexpr std::int64_t kMorePatience = 60'000;
+constexpr std::int64_t kFewerPatience = 400'000;
 
 class Stream {
 public:
@@ -49,7 +50,11 @@ public:
         m_random(options.seed * 1000003ULL + static_cast<std::uint64_t>(number) * 7919ULL + 1),
         m_decoder(problem),
         m_maker(problem, m_random),
-        m_moves(problem, m_random, m_maker) {}
+        m_moves(problem, m_random, m_maker) {
+    for (const int weight : m_decoder.connectionWeight()) {
+      m_mostConnections += weight;
+    }
+  }
 
   Found run() {
     makeStarts();
@@ -99,8 +104,12 @@ private:
   }
 
   [[nodiscard]] bool isReached() const {
-    return m_best.score.makespan <= m_options.bound &&
-           (m_options.goal == ConnectionGoal::free || m_decodes - m_lastBetter > kConnectionPatience);
+    if (m_best.score.makespan > m_options.bound || m_options.goal == ConnectionGoal::free) {
+      return m_best.score.makespan <= m_options.bound;
+    }
+    const bool isMore = m_options.goal == ConnectionGoal::more;
+    return m_decodes - m_lastBetter > (isMore ? kMorePatience : kFewerPatience) ||
+           (isMore && m_best.score.connections == m_mostConnections);
   }
 
   [[nodiscard]] bool isDone() {
@@ -406,14 +415,17 @@ private:
     return orbits;
   }
 
-  /// Makes schedules again from the links in use less one or two, or at times with another one.
+  /// Makes schedules again from the links in use less one or two, or at times with another one. Sets of links that do
+  /// as well as the best ones are gone on from too.
   void dropConnections() {
-    const std::vector<char> all = usedOrbits(m_best.solution);
-    std::vector<char> orbits = all;
-    const auto change = [&](char from, bool locals) {
+    if (m_orbits.empty()) {
+      m_orbits = usedOrbits(m_best.solution);
+    }
+    std::vector<char> orbits = m_orbits;
+    const auto change = [&](char from) {
       std::vector<int> choice;
       for (int orbit = 0; orbit < m_problem.linkOrbitCount; ++orbit) {
-        if (orbits[orbit] == from && (!locals || m_decoder.connectionWeight()[orbit] > 0)) {
+        if (orbits[orbit] == from && m_decoder.connectionWeight()[orbit] > 0) {
           choice.push_back(orbit);
         }
       }
@@ -421,11 +433,13 @@ private:
         orbits[choice[m_random.below(static_cast<int>(choice.size()))]] = from == 0 ? 1 : 0;
       }
     };
-    if (m_random.below(4) == 0) {
-      change(0, true);
+    const auto used = static_cast<int>(std::count(orbits.begin(), orbits.end(), 1));
+    if (m_random.below(3) == 0) {
+      change(0);
     }
-    for (int drops = 1 + m_random.below(3); drops > 0; --drops) {
-      change(1, true);
+    // Many at once while there are many.
+    for (int drops = 1 + m_random.below(std::max(2, used / 6)); drops > 0; --drops) {
+      change(1);
     }
     m_maker.allow(orbits);
     ++m_decodes;  // an attempt counts even where the links do not join all
@@ -435,14 +449,40 @@ private:
       if (!makeTrees(style, m_random.below(8), solution)) {
         break;
       }
-      m_pool.clear();
-      tryMessages(std::move(solution), style, false);
-      if (!m_pool.empty() && m_pool.front().score.makespan < m_best.score.makespan * 11 / 10) {
-        m_current = m_pool.front().solution;
-        anneal(0.003 * static_cast<double>(m_best.score.makespan), roundLength() / 8);
+      if (tryLinks(std::move(solution), style)) {
+        break;
       }
     }
     m_maker.allow({});
+  }
+
+  /// A few ways to form messages; where one comes near, some annealing at times. True where the links do.
+  bool tryLinks(Solution solution, const StartStyle& style) {
+    Solution nearest = solution;
+    Score score = decode(solution);
+    m_maker.setPriorities(style, m_decoder, solution);
+    static constexpr std::array<int, 4> kRest = {1, 2, 3, 6};
+    for (int i = 0; i < (hasMessages() ? 4 : 1); ++i) {
+      const MessageStyle messages{hasMessages() ? 1 + m_random.below(6) : 1,
+                                  hasMessages() ? kRest[m_random.below(4)] : 1, m_random.below(2) == 0, 0};
+      m_maker.setMessages(messages, m_decoder, solution);
+      const Score next = decode(solution);
+      if (next.makespan < score.makespan) {
+        score = next;
+        nearest = solution;
+      }
+    }
+    if (score.makespan > m_best.score.makespan && score.makespan < m_best.score.makespan * 21 / 20 &&
+        m_random.below(8) == 0) {
+      m_current = std::move(nearest);
+      anneal(0.003 * static_cast<double>(m_best.score.makespan), roundLength() / 8);
+      return false;
+    }
+    if (score.makespan <= m_best.score.makespan && score.connections <= m_best.score.connections) {
+      m_orbits = usedOrbits(nearest);
+      return true;
+    }
+    return false;
   }
 
   const Problem& m_problem;
@@ -456,6 +496,8 @@ private:
   StartMaker m_maker;
   Moves m_moves;
   std::vector<Start> m_pool;
+  std::vector<char> m_orbits;  ///< of links: those to drop from
+  int m_mostConnections = 0;
   Solution m_current;
   Found m_best;
   bool m_hasBest = false;
