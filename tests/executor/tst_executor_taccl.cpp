@@ -6,6 +6,7 @@
 #include "io/files.hpp"
 #include "io/taccl_json.hpp"
 #include "probe/contention.hpp"
+#include "probe/copies.hpp"
 #include "probe/taccl_profile.hpp"
 #include "sketch/fabric_of.hpp"
 #include "sketch/model.hpp"
@@ -24,6 +25,9 @@ private slots:
   void profilesAreRefused();
   void switchesAreInferred();
   void recordsComeBack();
+  void copiesAreMeasured();
+  void failedCopiesEndIt();
+  void nvlinksAreCounted();
   void fabricIsOne();
   void doubtsAreNamed_data();
   void doubtsAreNamed();
@@ -48,6 +52,24 @@ ContentionRecord sample() {
   }
   return *record;
 }
+
+/// GPUs in pairs behind switches that carry one full stream.
+class ModelCopies : public CopySource {
+public:
+  explicit ModelCopies(int good) : m_good(good) {}
+  [[nodiscard]] int gpus() const override { return 4; }
+  [[nodiscard]] std::string address(int gpu) const override { return "0000:0" + std::to_string(gpu) + ":00.0"; }
+  Result<std::vector<double>> copy(const std::vector<int>& gpus) override {
+    if (m_good-- == 0) {
+      return Error{ErrorCode::io, "the GPU is lost"};
+    }
+    const bool isShared = gpus.size() == 2 && gpus[0] / 2 == gpus[1] / 2;
+    return std::vector<double>(gpus.size(), isShared ? 6e9 : 12e9);
+  }
+
+private:
+  int m_good;
+};
 
 }  // namespace
 
@@ -144,6 +166,43 @@ void ExecutorTacclTest::recordsComeBack() {
   QVERIFY(inferSwitches(*read).switches == inferSwitches(record).switches);
   QVERIFY(read->alone == record.alone);
   QVERIFY(read->nvlinks == record.nvlinks);
+}
+
+void ExecutorTacclTest::copiesAreMeasured() {
+  ModelCopies source(-1);
+  const auto record = measureContention(source, 7, {});
+  QVERIFY(record.hasValue());
+  QCOMPARE(record->alone.size(), std::size_t{4});
+  QCOMPARE(record->together.size(), std::size_t{6});
+  QCOMPARE(record->together[0].ofB.size(), std::size_t{7});
+  const Inference inference = inferSwitches(*record);
+  QVERIFY(inference.switches == (std::vector<std::vector<int>>{{0, 1}, {2, 3}}));
+  QVERIFY(inference.findings.empty());
+}
+
+void ExecutorTacclTest::failedCopiesEndIt() {
+  ModelCopies source(20);
+  const auto record = measureContention(source, 7, {});
+  QVERIFY(!record);
+  QCOMPARE(record.error().code, ErrorCode::io);
+  std::stop_source stop;
+  stop.request_stop();
+  ModelCopies other(-1);
+  const auto stopped = measureContention(other, 7, stop.get_token());
+  QVERIFY(!stopped);
+  QCOMPARE(stopped.error().code, ErrorCode::cancelled);
+}
+
+void ExecutorTacclTest::nvlinksAreCounted() {
+  std::vector<Gpu> gpus(2);
+  gpus[0].address = "0000:0b:00.0";
+  gpus[1].address = "0000:0a:00.0";
+  gpus[0].links = {{.index = 0, .isUp = true, .remote = RemoteKind::gpu, .remoteAddress = "0000:0a:00.0"},
+                   {.index = 1, .isUp = true, .remote = RemoteKind::gpu, .remoteAddress = "0000:0a:00.0"},
+                   {.index = 2, .isUp = false, .remote = RemoteKind::gpu, .remoteAddress = "0000:0a:00.0"}};
+  // In the order of the record, which need not be that of the driver.
+  QVERIFY(nvlinkCounts(gpus, {"0000:0a:00.0", "0000:0b:00.0"}) == (std::vector<std::vector<int>>{{0, 0}, {2, 0}}));
+  QVERIFY(nvlinkCounts({}, {"0000:0a:00.0"}).empty());
 }
 
 void ExecutorTacclTest::fabricIsOne() {

@@ -10,6 +10,8 @@
 #include "mpi/launcher.hpp"
 #include "probe/command.hpp"
 #include "probe/contention.hpp"
+#include "probe/copies.hpp"
+#include "probe/nvml.hpp"
 #include "probe/profile.hpp"
 #include "probe/taccl_profile.hpp"
 #include "program/run_protocol.hpp"
@@ -32,6 +34,7 @@ struct Options {
   std::string recorded;  ///< a profile to work on instead of measuring
   std::string taccl;     ///< where to write a topology of TACCL
   std::int64_t chunkKilobytes = 1024;
+  bool contention = false;  ///< measure copies instead of messages
   int gpusPerNode = 0;
   int nicsPerNode = 1;
   bool json = false;
@@ -108,7 +111,31 @@ int give(const Options& options, const std::vector<PairProfile>& pairs, int rank
   return deliver(text, options.file);
 }
 
+/// Copies of all GPUs of this machine to host memory, as a record for `infer`.
+int measureCopies(const Options& options) {
+  constexpr int kRepeats = 9;
+  const auto source = cudaCopies();
+  if (!source) {
+    return fail(source.error());
+  }
+  auto record = measureContention(**source, kRepeats, {});
+  if (!record) {
+    return fail(record.error());
+  }
+  std::vector<std::string> addresses;
+  for (int gpu = 0; gpu < (*source)->gpus(); ++gpu) {
+    addresses.push_back((*source)->address(gpu));
+  }
+  if (const auto answer = NvmlLibrary().read()) {
+    record->nvlinks = nvlinkCounts(answer->gpus, addresses);
+  }
+  return deliver(writeContention(*record), options.file);
+}
+
 int profile(const Options& options) {
+  if (options.contention) {
+    return measureCopies(options);
+  }
   if (!options.recorded.empty()) {
     const auto text = io::readFile(options.recorded);
     if (!text) {
@@ -189,6 +216,8 @@ void addProfileCommand(CLI::App& app, int& exitCode) {
   command->add_flag("--fabric", options->fabric, "The ranks and what was measured, as a .fabric.json")->excludes(json);
   command->add_option("-o,--output", options->file, "Write to this file instead of standard output");
   command->add_option("--recorded", options->recorded, "Work on what --json wrote instead of measuring");
+  command->add_flag("--contention", options->contention, "Measure copies to host memory at the same time, for infer")
+      ->excludes(json);
   command->add_option("--write-taccl", options->taccl, "Also write a topology file of TACCL, with costs per chunk");
   command->add_option("--chunk", options->chunkKilobytes, "--write-taccl: KiB of a chunk; default 1024")
       ->check(CLI::Range(1, 1 << 20));
