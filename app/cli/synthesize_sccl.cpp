@@ -213,7 +213,7 @@ Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, cons
                  (point.isOptimal ? "optimal, proved for all chunk counts"
                                   : "bound " + point.bound.toString() + ", " + std::to_string(point.refuted) +
                                         " better sizes refuted, " + std::to_string(point.open) + " open") +
-                 "\n";
+                 "\n    " + point.how + "\n";
   if (!question.output.empty()) {
     const std::string file = fileOfPoint(question.output, point.size);
     if (const Outcome written = deliverSchedule(file, point.judged.schedule, task.loaded, json, Progress{}, report);

@@ -9,8 +9,8 @@
 namespace coppice::workflow {
 namespace {
 
-/// Beyond, a search that is cut off finds nothing worth its time; one size at a time may still be asked for.
-constexpr int kMaxGpus = 64;
+/// Beyond, the routes between all pairs and their symmetries take too much memory.
+constexpr int kMaxGpus = 256;
 
 Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
                       const Progress& progress) {
@@ -22,7 +22,7 @@ Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const 
     return Error{ErrorCode::limit,
                  "sccl searches fabrics of up to " + std::to_string(kMaxGpus) + " GPUs; this one has " +
                      std::to_string(fabric.gpuCount()),
-                 "choose forestcoll or bfb, or ask synthesize for one size"};
+                 "choose forestcoll or bfb"};
   }
   const auto goal = schedule::CollectiveTable::make(demand.collective, fabric.gpuCount(), demand.root);
   if (!goal) {
@@ -52,7 +52,7 @@ Generator scclMethod() {
   return {
       .id = "sccl",
       .title = "SCCL",
-      .description = "Search for schedules of few steps, with bounds that prove how good they are; small fabrics",
+      .description = "Search for schedules of few steps, with bounds that prove how good they are",
       .collectives = {Collective::allgather, Collective::reduceScatter, Collective::allreduce, Collective::broadcast,
                       Collective::reduce, Collective::alltoall, Collective::gather, Collective::scatter},
       .options = {{.name = "max-steps",

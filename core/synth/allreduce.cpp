@@ -116,8 +116,8 @@ std::optional<AllreduceSearch::Answer> AllreduceSearch::inHalves(int steps, std:
     return isQuick ? search.decideQuickly(size, deadline) : search.decide(size, deadline);
   };
   const auto leastRounds = [&](Search& search, int count) {
-    const Rational bound = search.ratioBound(count, deadline).ratio * Rational(n);
-    return std::max<std::int64_t>(count, -(-bound).floor());
+    // The linear programs of many steps take long; they refute where it matters, in decide().
+    return std::max<std::int64_t>(count, -(-(search.simpleRatio() * Rational(n))).floor());
   };
   for (int first = m_scatter->leastSteps(); steps - first >= m_gather->leastSteps(); ++first) {
     const int second = steps - first;
@@ -129,20 +129,88 @@ std::optional<AllreduceSearch::Answer> AllreduceSearch::inHalves(int steps, std:
       }
       const Decision gather = decided(*m_gather, {second, rounds - r, n});
       if (gather.verdict == Verdict::sat) {
-        auto made = scheduleOfHalves(*m_fabric, m_scatter->problem(), *scatter.found, m_gather->problem(),
-                                     *gather.found, n, *m_progress);
-        if (!made) {
-          return Answer{Verdict::unknown, describe(made.error()), {}};
-        }
-        return Answer{
-            Verdict::sat,
-            "in halves: reduce_scatter in " + std::to_string(first) + " steps, allgather in " + std::to_string(second),
-            *std::move(made)};
+        return joined(scatter, gather, first, second, n);
       }
       break;  // more rounds for the first half leave fewer for the second
     }
   }
   return std::nullopt;
+}
+
+std::optional<AllreduceSearch::Answer> AllreduceSearch::joined(const Decision& scatter, const Decision& gather,
+                                                               int first, int second, std::int64_t n) const {
+  auto made = scheduleOfHalves(*m_fabric, m_scatter->problem(), *scatter.found, m_gather->problem(), *gather.found, n,
+                               *m_progress);
+  if (!made) {
+    return Answer{Verdict::unknown, describe(made.error()), {}};
+  }
+  return Answer{Verdict::sat,
+                "in halves: reduce_scatter in " + std::to_string(first) + " steps, allgather in " +
+                    std::to_string(second) + (isWide() ? "; " + gather.reason : std::string()),
+                *std::move(made)};
+}
+
+std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestOf(int first, int second, std::int64_t n,
+                                                                 Clock::time_point deadline) {
+  std::optional<Search::Fewest> best[2];
+  for (const bool isGather : {false, true}) {
+    Search& search = isGather ? *m_gather : *m_scatter;
+    const int steps = isGather ? second : first;
+    auto& found = best[isGather ? 1 : 0];
+    found = search.fewestByTwoLevels(steps, n, n, deadline);
+    const auto end = Clock::now() + (deadline - Clock::now()) / (isGather ? 1 : 2);
+    // Two levels that are near the bound are good enough.
+    constexpr std::int64_t kNear = 100;
+    const Rational bound = search.ratioBound(steps, deadline).ratio * Rational(n);
+    if (!found || Rational(found->size.rounds) * Rational(kNear) > bound * Rational(kNear + 1)) {
+      const auto below = found ? std::optional(found->size.rounds) : std::nullopt;
+      if (auto pulled = search.fewestByPull(steps, n, below, end)) {
+        found = std::move(pulled);
+      }
+    }
+    if (!found || found->decision.verdict != Verdict::sat) {
+      return std::nullopt;
+    }
+  }
+  auto answer = joined(best[0]->decision, best[1]->decision, first, second, n);
+  if (!answer || answer->verdict != Verdict::sat) {
+    return std::nullopt;
+  }
+  return Fewest{n * ranks(), best[0]->size.rounds + best[1]->size.rounds, *std::move(answer)};
+}
+
+std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps, std::int64_t mostN,
+                                                                       Clock::time_point deadline) {
+  constexpr std::int64_t kMostOfPull = 8;
+  std::optional<Fewest> best;
+  // The halves alike first, then unlike.
+  const int least = m_scatter->leastSteps();
+  for (int first = std::max(least, steps / 2); first >= least && first >= steps / 2 - 1; --first) {
+    const int second = steps - first;
+    if (second < m_gather->leastSteps()) {
+      continue;
+    }
+    std::vector<std::int64_t> counts;
+    if (const auto levels = m_gather->fewestByTwoLevels(second, 1, mostN, deadline)) {
+      counts.push_back(levels->size.n);
+    }
+    if (const auto bound = m_gather->ratioBound(second, deadline).ratio; bound.denominator() <= kMostOfPull) {
+      counts.push_back(bound.denominator());
+    }
+    counts.push_back(1);
+    for (std::size_t i = 0; i < counts.size() && Clock::now() < deadline; ++i) {
+      if (std::find(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(i), counts[i]) !=
+          counts.begin() + static_cast<std::ptrdiff_t>(i)) {
+        continue;
+      }
+      const auto end = Clock::now() + (deadline - Clock::now()) / 2;
+      auto found = fewestOf(first, second, counts[i], end);
+      if (found && (!best || Rational(found->rounds, found->chunks) < Rational(best->rounds, best->chunks))) {
+        best = std::move(found);
+      }
+    }
+  }
+  return best;
 }
 
 AllreduceSearch::Answer AllreduceSearch::accept(const DirectSteps& steps, std::int64_t chunks, std::string how) const {
@@ -214,6 +282,18 @@ AllreduceSearch::Answer AllreduceSearch::decide(int steps, std::int64_t rounds, 
     return *std::move(answer);
   }
   const bool mayHalve = !isDirectOnly && chunks % ranks() == 0 && steps >= leastStepsOfHalves();
+  if (mayHalve && isWide()) {
+    const std::int64_t n = chunks / ranks();
+    for (int first = m_scatter->leastSteps(); steps - first >= m_gather->leastSteps(); ++first) {
+      const auto share = Clock::now() + (deadline - Clock::now()) / 2;
+      auto found = fewestOf(first, steps - first, n, share);
+      if (found && found->rounds <= rounds) {
+        found->answer.schedule->rounds.back() += static_cast<std::int32_t>(rounds - found->rounds);
+        return std::move(found->answer);
+      }
+    }
+    return {Verdict::unknown, "not found in halves, by two levels or pull, which proves nothing", {}};
+  }
   if (mayHalve) {
     for (const bool isQuick : {true, false}) {
       const auto share = Clock::now() + (deadline - Clock::now()) / 2;

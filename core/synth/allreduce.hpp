@@ -36,6 +36,17 @@ public:
   /// says, unless a bound on all allreduces proves it. Throws CancelledError, OverflowError.
   Answer decide(int steps, std::int64_t rounds, std::int64_t chunks, bool isDirectOnly, Clock::time_point deadline);
 
+  struct Fewest {
+    std::int64_t chunks = 0;
+    std::int64_t rounds = 0;
+    Answer answer;
+  };
+  /// Whether there are too many ranks for the solver.
+  [[nodiscard]] bool isWide() const { return m_gather->isWide(); }
+  /// On such fabrics: the least R/C in halves that is found with up to mostN chunks per rank in each half. Throws
+  /// CancelledError.
+  std::optional<Fewest> fewestInHalves(int steps, std::int64_t mostN, Clock::time_point deadline);
+
   [[nodiscard]] int ranks() const { return m_fabric->gpuCount(); }
   [[nodiscard]] int leastSteps() const { return m_gather->leastSteps(); }
   /// Of the halves: the two one after the other.
@@ -53,6 +64,10 @@ private:
   std::optional<Answer> refused(int steps, std::int64_t rounds, std::int64_t chunks) const;
   std::optional<Answer> inHalves(int steps, std::int64_t rounds, std::int64_t n, bool isQuick,
                                  Clock::time_point deadline);
+  /// Of n chunks per rank, on wide fabrics.
+  std::optional<Fewest> fewestOf(int first, int second, std::int64_t n, Clock::time_point deadline);
+  std::optional<Answer> joined(const Decision& scatter, const Decision& gather, int first, int second,
+                               std::int64_t n) const;
   Answer inOnePiece(int steps, std::int64_t rounds, std::int64_t chunks, Clock::time_point deadline);
   Answer accept(const DirectSteps& steps, std::int64_t chunks, std::string how) const;
   [[nodiscard]] Rational ratioOfMessages() const;

@@ -54,9 +54,20 @@ private:
   static constexpr std::int64_t kFirstChunks = 8;
   static constexpr int kMultiplesOfBound = 2;
   static constexpr double kQuickSeconds = 1.0;
+  static constexpr std::int64_t kMostOfPull = 8;
+  /// Two levels that come as near to the bound as one part in this many are good enough.
+  static constexpr std::int64_t kNearBound = 100;
 
   void search() {
+    if (m_search.isWide()) {
+      tryTwoLevels();
+      tryPull();
+      return;
+    }
     tryBound();
+    if (!isDone()) {
+      tryTwoLevels();
+    }
     findAny();
     for (std::int64_t most = kFirstChunks; !isDone(); most = std::min(2 * most, m_options.maxN)) {
       tryBetter(most, true);
@@ -87,6 +98,58 @@ private:
     m_verdicts[size] = decision.verdict;
     if (decision.verdict == Verdict::sat) {
       m_best = FrontPoint{size, *std::move(decision.found), std::move(decision.reason), false, {}, {}, {}};
+    }
+  }
+
+  void hear(const std::optional<Search::Fewest>& found, const Size& wanted, Clock::time_point start) {
+    const Size size = found ? found->size : wanted;
+    const Decision decision =
+        found ? found->decision : Decision{Verdict::unknown, "not found by pull, which proves nothing", {}};
+    m_onCandidate(size, decision, std::chrono::duration<double>(Clock::now() - start).count());
+    m_verdicts[size] = decision.verdict;
+    if (decision.verdict == Verdict::sat && (!limit() || ratioOf(size) < *limit())) {
+      m_best = FrontPoint{size, *decision.found, decision.reason, false, {}, {}, {}};
+    }
+  }
+
+  void tryTwoLevels() {
+    const auto start = Clock::now();
+    if (const auto found = m_search.fewestByTwoLevels(m_steps, 1, m_options.maxN, m_deadline)) {
+      hear(found, found->size, start);
+    }
+  }
+
+  /// Few chunks: those of the bound first.
+  void tryPull() {
+    if (m_best && ratioOf(m_best->size) * Rational(kNearBound) <= m_bound * Rational(kNearBound + 1)) {
+      return;
+    }
+    std::vector<std::int64_t> counts{1, 2, 4, 8};
+    if (m_bound.isPositive()) {
+      // As many as the bound lets into steps of one round, and parts of that.
+      const std::int64_t most = std::min((Rational(m_steps) / m_bound).floor(), m_options.maxN);
+      for (const std::int64_t n : {most, most * 3 / 4, most / 2}) {
+        if (n > counts.back()) {
+          counts.insert(counts.begin(), n);
+        }
+      }
+    }
+    if (m_bound.denominator() <= kMostOfPull) {
+      counts.insert(counts.begin(), m_bound.denominator());
+    }
+    for (std::size_t i = 0; i < counts.size() && !isDone(); ++i) {
+      const std::int64_t n = counts[i];
+      const std::int64_t least = std::max<std::int64_t>(m_steps, roundedUp(m_bound * Rational(n)));
+      std::optional<std::int64_t> below;
+      if (limit()) {
+        below = roundedUp(*limit() * Rational(n));
+      }
+      if (n > m_options.maxN || (i > 0 && n == counts.front()) || (below && least >= *below)) {
+        continue;
+      }
+      const auto start = Clock::now();
+      const auto end = start + (m_deadline - start) / static_cast<int>(std::min<std::size_t>(3, counts.size() - i));
+      hear(m_search.fewestByPull(m_steps, n, below, end), {m_steps, least, n}, start);
     }
   }
 

@@ -21,6 +21,8 @@ constexpr std::int64_t kTolerance = 2'000;
 constexpr std::int64_t kMaxDenominator = std::int64_t{1} << 36;
 constexpr int kMaxCutRounds = 400;
 constexpr std::size_t kMaxColumns = 6'000;
+/// Arcs times groups of chunks: 4 bytes each before orbits join them.
+constexpr std::size_t kMaxArcsOfGroups = 40'000'000;
 /// Entries of the dense simplex: time per pivot.
 constexpr std::size_t kMaxDictionary = 8'000'000;
 
@@ -33,7 +35,7 @@ int roundedUp(const Rational& value) {
 Relaxation::Relaxation(const Problem& problem, std::span<const Symmetry> symmetries, int steps, std::int64_t rounds)
     : m_problem(problem), m_symmetries(symmetries), m_steps(steps), m_rounds(rounds) {
   const std::size_t arcs = problem.topology.arcs.size();
-  if (arcs * problem.groups > 4'000'000) {
+  if (arcs * problem.groups > kMaxArcsOfGroups) {
     m_isUsable = false;
     return;
   }

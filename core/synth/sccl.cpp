@@ -125,6 +125,32 @@ void addAllreducePoints(AllreduceSearch& search, const FrontLimits& limits, cons
     StatedPoint point;
     point.bound = front.leastRatio;
     events.onBound(steps, point.bound);
+    if (search.isWide() && !options.isDirect) {
+      if (steps < search.leastStepsOfHalves()) {
+        continue;
+      }
+      const auto start = Clock::now();
+      const auto end = start + (deadline - start) / static_cast<int>(last - steps + 1);
+      auto found =
+          search.fewestInHalves(static_cast<int>(steps), std::max<std::int64_t>(1, maxChunks / search.ranks()), end);
+      if (!found) {
+        continue;
+      }
+      const Rational ratio(found->rounds, found->chunks);
+      point.size = {found->chunks, steps, found->rounds};
+      if (found->answer.schedule && events.onSchedule) {
+        events.onSchedule(point.size, search.unit(), *found->answer.schedule);
+      }
+      events.onCandidate({point.size, found->answer.verdict, found->answer.reason, secondsSince(start)});
+      if (!below || ratio < *below) {
+        point.how = std::move(found->answer.reason);
+        point.schedule = *std::move(found->answer.schedule);
+        point.isOptimal = ratio == front.leastRatio;
+        front.isComplete = point.isOptimal;
+        front.points.push_back(std::move(point));
+      }
+      continue;
+    }
     for (const StatedSize& size : allreduceSizes(search, steps, maxChunks, below, deadline)) {
       if (Clock::now() >= deadline) {
         break;

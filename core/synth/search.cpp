@@ -27,7 +27,19 @@ constexpr std::size_t kMaxGuesses = 2;
 constexpr int kMaxProgramNodes = 300;
 constexpr int kMaxFlowNodes = 20'000;
 constexpr int kPullTries = 24;
+/// Before any linear program.
+constexpr int kFirstPullTries = 6;
 constexpr std::int64_t kPullWork = 30'000'000;
+/// Above, a search for all symmetries takes too long; below, equal boxes are no help to it.
+constexpr int kMostOfSymmetries = 64;
+/// Two levels are tried from this many ranks on, and their box is searched for this share of the time left.
+constexpr int kLeastOfLevels = 16;
+constexpr int kShareOfBox = 6;
+/// Work of pull on many ranks: some tens of seconds, or one.
+constexpr std::int64_t kWideWork = 20'000'000'000;
+constexpr std::int64_t kQuickWideWork = 500'000'000;
+/// Chunks of a schedule on many ranks: sends, some 50 bytes each until they are written.
+constexpr std::int64_t kMaxWideSends = 4'000'000;
 constexpr std::int64_t kFirstConflicts = 2'000;
 constexpr std::int64_t kConflictGrowth = 4;
 constexpr std::int64_t kQuickConflicts = 4'000;
@@ -56,7 +68,10 @@ Search::Search(Problem problem, std::uint64_t seed, const Progress& progress)
       m_seed(seed),
       m_progress(progress),
       m_leastSteps(synth::leastSteps(m_problem)),
-      m_generators(generators(m_problem, progress)) {}
+      m_wide(m_problem, seed, progress),
+      m_generators(m_wide.isWide() && (m_wide.boxes() || m_problem.topology.nodes > kMostOfSymmetries)
+                       ? generatorsByBoxes(m_problem, m_wide.boxes(), progress)
+                       : generators(m_problem, progress)) {}
 
 std::string Search::counted(const Size& size) const {
   return "(" + text(size.n * m_problem.divisor) + ", " + text(size.steps) + ", " + text(size.rounds) + ")";
@@ -129,6 +144,9 @@ RatioBound Search::ratioBound(int steps, Clock::time_point deadline) {
       isFinished = true;
       if (proved->chunks.isPositive() && Rational(kRounds) / proved->chunks >= bound.ratio) {
         bound = {Rational(kRounds) / proved->chunks, proved->isTight, true};
+        for (int step = 0; step < steps; ++step) {
+          bound.plan.push_back(program.rounds(step) / proved->chunks.toDouble());
+        }
       }
     }
   }
@@ -150,7 +168,7 @@ Decision Search::accept(const Size& size, Steps steps, std::string how) {
   return {Verdict::sat, std::move(how), std::move(steps)};
 }
 
-std::optional<Decision> Search::refused(const Size& size, Clock::time_point deadline) {
+std::optional<Decision> Search::refusedByCounting(const Size& size) const {
   if (size.rounds < size.steps) {
     return Decision{Verdict::unsat,
                     "every step takes at least one round, and " + text(size.rounds) + " rounds are fewer than " +
@@ -175,9 +193,10 @@ std::optional<Decision> Search::refused(const Size& size, Clock::time_point dead
                         countedRatio(simple).toString(),
                     {}};
   }
-  if (m_problem.isSingleFlow) {
-    return std::nullopt;  // flows decide
-  }
+  return std::nullopt;
+}
+
+std::optional<Decision> Search::refusedByProgram(const Size& size, Clock::time_point deadline) {
   const RatioBound bound = ratioBound(size.steps, deadline);
   if (bound.isProgram && Rational(size.rounds) < bound.ratio * Rational(size.n)) {
     return Decision{Verdict::unsat,
@@ -307,10 +326,82 @@ Decision Search::byFlow(const Size& size, const Effort& effort) {
   return {Verdict::unknown, "not every choice of rounds per step was tried within the limits", {}};
 }
 
+std::optional<Decision> Search::byTwoLevels(const Size& size, const Effort& effort) {
+  if (!m_wide.boxes() || m_problem.topology.nodes < kLeastOfLevels) {
+    return std::nullopt;
+  }
+  const double seconds = std::chrono::duration<double>(effort.deadline - Clock::now()).count() / kShareOfBox;
+  const auto rounds = m_wide.roundsOfTwoLevels(size.steps, size.n, seconds);
+  if (!rounds || *rounds > size.rounds) {
+    return std::nullopt;
+  }
+  auto found = m_wide.byTwoLevels(size.steps, size.n, seconds);
+  return found ? std::optional(accept(size, std::move(found->steps), std::move(found->how))) : std::nullopt;
+}
+
+std::optional<Decision> Search::byWidePull(const Size& size, const Effort& effort) {
+  WideSearch::PullGoal goal;
+  goal.steps = size.steps;
+  goal.n = size.n;
+  goal.least = size.rounds;
+  goal.plan = ratioBound(size.steps, effort.deadline).plan;
+  goal.work = effort.isQuick ? kQuickWideWork : kWideWork;
+  auto found = m_wide.byPull(goal, stopAt(effort.deadline));
+  if (!found || found->rounds > size.rounds) {
+    return std::nullopt;
+  }
+  return accept(size, std::move(found->steps), std::move(found->how));
+}
+
+std::optional<Search::Fewest> Search::fewestByTwoLevels(int steps, std::int64_t leastN, std::int64_t mostN,
+                                                        Clock::time_point deadline) {
+  if (!m_wide.boxes() || m_problem.topology.nodes < kLeastOfLevels) {
+    return std::nullopt;
+  }
+  const double seconds = std::chrono::duration<double>(deadline - Clock::now()).count() / kShareOfBox;
+  const auto sends = static_cast<std::int64_t>(m_problem.classes.size()) * m_problem.topology.nodes;
+  const Rational bound = ratioBound(steps, deadline).ratio;
+  std::optional<Size> best;
+  for (std::int64_t n = leastN; n <= mostN && n * sends <= kMaxWideSends; ++n) {
+    const auto rounds = m_wide.roundsOfTwoLevels(steps, n, seconds);
+    if (rounds && (!best || Rational(*rounds, n) < Rational(best->rounds, best->n))) {
+      best = Size{steps, *rounds, n};
+    }
+    if (!rounds || Rational(best->rounds, best->n) <= bound || Clock::now() >= deadline) {
+      break;
+    }
+  }
+  auto found = best ? m_wide.byTwoLevels(steps, best->n, seconds) : std::nullopt;
+  if (!found) {
+    return std::nullopt;
+  }
+  return Fewest{*best, accept(*best, std::move(found->steps), std::move(found->how))};
+}
+
+std::optional<Search::Fewest> Search::fewestByPull(int steps, std::int64_t n, std::optional<std::int64_t> below,
+                                                   Clock::time_point deadline) {
+  const RatioBound bound = ratioBound(steps, deadline);
+  WideSearch::PullGoal goal;
+  goal.steps = steps;
+  goal.n = n;
+  goal.least = std::max<std::int64_t>(steps, -(-(bound.ratio * Rational(n))).floor());
+  if (below) {
+    goal.most = *below - 1;
+  }
+  goal.plan = bound.plan;
+  goal.work = kWideWork;
+  auto found = m_wide.byPull(goal, stopAt(deadline));
+  if (!found || (below && found->rounds >= *below)) {
+    return std::nullopt;
+  }
+  const Size size{steps, found->rounds, n};
+  return Fewest{size, accept(size, std::move(found->steps), std::move(found->how))};
+}
+
 std::optional<Decision> Search::byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds,
-                                       const Effort& effort) {
+                                       int mostTries, const Effort& effort) {
   const std::int64_t work = Encoding::sizeOf(m_problem, size.n, size.steps, 1);
-  const auto tries = std::clamp<std::int64_t>(kPullWork / std::max<std::int64_t>(1, work), 1, kPullTries);
+  const auto tries = std::clamp<std::int64_t>(kPullWork / std::max<std::int64_t>(1, work), 1, mostTries);
   const auto stop = stopAt(effort.deadline);
   for (int turn = 0; turn < tries && !stop(); ++turn) {
     const std::vector<std::int64_t> chosen = rounds.empty() ? evenRounds(size, turn) : rounds[turn % rounds.size()];
@@ -487,7 +578,7 @@ Decision Search::decideQuickly(const Size& size, Clock::time_point deadline) {
 
 Decision Search::decide(const Size& size, const Effort& effort) {
   throwIfCancelled(m_progress);
-  if (auto decision = refused(size, effort.deadline)) {
+  if (auto decision = refusedByCounting(size)) {
     return *std::move(decision);
   }
   if (auto decision = fromKnown(size)) {
@@ -496,13 +587,32 @@ Decision Search::decide(const Size& size, const Effort& effort) {
   if (m_problem.isSingleFlow) {
     return byFlow(size, effort);
   }
+  // What is found at once needs no linear program.
+  if (!m_wide.isWide()) {
+    if (auto decision = byPull(size, {}, kFirstPullTries, effort)) {
+      return *std::move(decision);
+    }
+  }
+  if (auto decision = refusedByProgram(size, effort.deadline)) {
+    return *std::move(decision);
+  }
+  if (auto decision = byTwoLevels(size, effort)) {
+    return *std::move(decision);
+  }
+  if (m_wide.isWide()) {
+    if (auto decision = byWidePull(size, effort)) {
+      return *std::move(decision);
+    }
+  }
   if (effort.mayUseFewerSteps) {
     if (auto decision = fromFewerSteps(size, effort)) {
       return *std::move(decision);
     }
   }
-  if (auto decision = byPull(size, {}, effort)) {
-    return *std::move(decision);
+  if (!m_wide.isWide()) {
+    if (auto decision = byPull(size, {}, kPullTries, effort)) {
+      return *std::move(decision);
+    }
   }
   const auto end = Clock::now() + (effort.deadline - Clock::now()) / kShareOfChoices;
   const RoundChoices choices = roundChoices(
@@ -512,7 +622,7 @@ Decision Search::decide(const Size& size, const Effort& effort) {
     return {Verdict::unsat, m_refuted[size], {}};
   }
   if (!choices.open.empty() && size.rounds > size.steps) {
-    if (auto decision = byPull(size, choices.open, effort)) {
+    if (auto decision = byPull(size, choices.open, kPullTries, effort)) {
       return *std::move(decision);
     }
   }

@@ -16,6 +16,7 @@
 #include "synth/relaxation.hpp"
 #include "synth/sat.hpp"
 #include "synth/symmetry.hpp"
+#include "synth/wide_search.hpp"
 
 namespace coppice::synth {
 
@@ -38,9 +39,10 @@ struct Decision {
 
 /// A lower bound on rounds per chunk.
 struct RatioBound {
-  Rational ratio;          ///< least R / n, in chunks of each class
-  bool isTight = false;    ///< the relaxation reaches it
-  bool isProgram = false;  ///< by the linear program; else by counting what ranks send and receive
+  Rational ratio;                 ///< least R / n, in chunks of each class
+  bool isTight = false;           ///< the relaxation reaches it
+  bool isProgram = false;         ///< by the linear program; else by counting what ranks send and receive
+  std::vector<double> plan = {};  ///< rounds of each step per chunk, as the linear program chose them; a guide only
 };
 
 /// Decides instances of one problem and keeps what it learns. Everything it says is unsat is proved: by exact integer
@@ -57,10 +59,27 @@ public:
   /// program gets as much time as there is until the deadline, but no more than a fixed share.
   RatioBound ratioBound(int steps, Clock::time_point deadline);
 
+  /// What the links of one rank carry, over what it must send or receive: a bound on R / n that costs nothing.
+  [[nodiscard]] Rational simpleRatio() const;
+
   /// Throws CancelledError, OverflowError.
   Decision decide(const Size& size, Clock::time_point deadline);
   /// As decide(), but of quick means only: what is known, bounds, flows, pull and a few conflicts.
   Decision decideQuickly(const Size& size, Clock::time_point deadline);
+
+  /// Whether there are too many ranks for the solver: decide() then tries other means first, for longer.
+  [[nodiscard]] bool isWide() const { return m_wide.isWide(); }
+  struct Fewest {
+    Size size;
+    Decision decision;
+  };
+  /// On fabrics of equal boxes: the fewest rounds that two levels find for leastN to mostN chunks of each class, by
+  /// R / n; nullopt where that does not apply. Throws CancelledError.
+  std::optional<Fewest> fewestByTwoLevels(int steps, std::int64_t leastN, std::int64_t mostN,
+                                          Clock::time_point deadline);
+  /// Those that pull with a beam finds for n chunks, if fewer than `below`. Throws CancelledError.
+  std::optional<Fewest> fewestByPull(int steps, std::int64_t n, std::optional<std::int64_t> below,
+                                     Clock::time_point deadline);
 
   /// All sizes found so far.
   [[nodiscard]] const std::map<Size, Steps>& found() const { return m_found; }
@@ -79,12 +98,15 @@ private:
   class Attempts;
 
   Decision decide(const Size& size, const Effort& effort);
-  std::optional<Decision> refused(const Size& size, Clock::time_point deadline);
+  [[nodiscard]] std::optional<Decision> refusedByCounting(const Size& size) const;
+  std::optional<Decision> refusedByProgram(const Size& size, Clock::time_point deadline);
   std::optional<Decision> fromKnown(const Size& size);
   std::optional<Decision> fromFewerSteps(const Size& size, const Effort& effort);
   Decision byFlow(const Size& size, const Effort& effort);
+  std::optional<Decision> byTwoLevels(const Size& size, const Effort& effort);
+  std::optional<Decision> byWidePull(const Size& size, const Effort& effort);
   /// @param rounds choices to try in turn; empty = spread evenly
-  std::optional<Decision> byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds,
+  std::optional<Decision> byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds, int mostTries,
                                  const Effort& effort);
   Decision bySat(const Size& size, const RoundChoices& choices, const Effort& effort);
   RoundChoices roundChoices(const Size& size, std::size_t most,
@@ -94,13 +116,13 @@ private:
   [[nodiscard]] std::string counted(const Size& size) const;
   [[nodiscard]] Rational countedRatio(const Rational& ratio) const { return ratio / Rational(m_problem.divisor); }
   [[nodiscard]] std::function<bool()> stopAt(Clock::time_point deadline) const;
-  [[nodiscard]] Rational simpleRatio() const;
   const std::vector<std::vector<Symmetry>>& groups();
 
   Problem m_problem;
   std::uint64_t m_seed;
   const Progress& m_progress;
   int m_leastSteps;
+  WideSearch m_wide;
   std::vector<Symmetry> m_generators;
   std::optional<std::vector<std::vector<Symmetry>>> m_groups;
   std::map<int, RatioBound> m_bounds;

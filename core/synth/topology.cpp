@@ -198,6 +198,11 @@ Result<Topology> topologyOf(const fabric::Fabric& fabric, const UnitChoice& choi
   topology.nodes = fabric.gpuCount();
   topology.fabricNodes = fabric.nodeCount();
   topology.gpus.assign(fabric.gpus().begin(), fabric.gpus().end());
+  std::map<std::string, int> boxes;
+  for (const NodeIndex gpu : topology.gpus) {
+    const std::string& box = fabric.nodes()[gpu].box;
+    topology.boxOf.push_back(box.empty() ? -1 : boxes.try_emplace(box, static_cast<int>(boxes.size())).first->second);
+  }
   std::vector<std::vector<int>> arcsOfLink(fabric.arcs().size());
   std::vector<bool> isUsed(fabric.arcs().size(), false);
   try {

@@ -43,6 +43,7 @@ struct Topology {
   std::vector<std::vector<int>> in;        ///< by rank, into arcs
   std::vector<PhysicalLink> links;
   std::vector<fabric::NodeIndex> gpus;  ///< by rank
+  std::vector<int> boxOf;               ///< by rank: number of its innermost box; -1 = in none
   int fabricNodes = 0;
   Rational unit;            ///< GB/s: the bandwidth that moves one chunk per round
   bool isIntegral = false;  ///< every perRound is a whole number

@@ -257,6 +257,7 @@ void TestSynth::bounds_data() {
     add("hypercube", "broadcast", steps, cube[steps - 3]);
   }
   add("dgx-a100 boxes=2 network=simple", "allgather", 2, "152/103");
+  add("dgx-a100 boxes=2 network=simple", "allgather", 3, "2216/1873");
   add("dgx-a100 boxes=2 network=simple", "allgather", 4, "15/13");
   add("dgx-a100 boxes=2 network=simple", "allgather", 0, "15/13");
 }

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "synth/boxes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace coppice::synth {
+namespace {
+
+using Ranks = std::vector<int>;
+
+Ranks identityOf(int nodes) {
+  Ranks ranks(nodes);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+std::vector<int> composed(const std::vector<int>& first, const std::vector<int>& second) {
+  std::vector<int> result(first.size());
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    result[i] = second[first[i]];
+  }
+  return result;
+}
+
+Symmetry composed(const Symmetry& first, const Symmetry& second) {
+  return {composed(first.node, second.node), composed(first.arc, second.arc), composed(first.limit, second.limit),
+          composed(first.chunkClass, second.chunkClass), composed(first.group, second.group)};
+}
+
+Symmetry identityOf(const Symmetry& like) {
+  const auto same = [](const std::vector<int>& map) { return identityOf(static_cast<int>(map.size())); };
+  return {same(like.node), same(like.arc), same(like.limit), same(like.chunkClass), same(like.group)};
+}
+
+Boxes boxesFrom(std::vector<std::vector<int>> members, int nodes) {
+  Boxes boxes;
+  boxes.members = std::move(members);
+  boxes.boxOf.assign(nodes, 0);
+  boxes.placeOf.assign(nodes, 0);
+  for (int box = 0; box < boxes.count(); ++box) {
+    for (int place = 0; place < boxes.size(); ++place) {
+      boxes.boxOf[boxes.members[box][place]] = box;
+      boxes.placeOf[boxes.members[box][place]] = place;
+    }
+  }
+  return boxes;
+}
+
+/// A problem without chunks: its symmetries are those of the topology.
+Problem bare(const Topology& topology) {
+  Problem problem;
+  problem.topology = topology;
+  return problem;
+}
+
+/// Ways to exchange the places of a box.
+std::vector<Ranks> placeMoves(int size) {
+  std::vector<Ranks> moves;
+  for (const int apart : {1, 2}) {
+    for (int place = 0; place + apart < size; ++place) {
+      moves.push_back(identityOf(size));
+      std::swap(moves.back()[place], moves.back()[place + apart]);
+    }
+  }
+  for (int bit = 1; bit < size; bit *= 2) {
+    Ranks move(size);
+    for (int place = 0; place < size; ++place) {
+      move[place] = place ^ bit;
+    }
+    if (*std::max_element(move.begin(), move.end()) < size) {
+      moves.push_back(std::move(move));
+    }
+  }
+  for (int pair = 0; pair + 3 < size; pair += 2) {
+    Ranks move = identityOf(size);
+    std::swap(move[pair], move[pair + 2]);
+    std::swap(move[pair + 1], move[pair + 3]);
+    moves.push_back(std::move(move));
+  }
+  for (const int by : {1, 2}) {
+    Ranks move(size);
+    for (int place = 0; place < size; ++place) {
+      move[place] = (place + by) % size;
+    }
+    moves.push_back(std::move(move));
+  }
+  Ranks mirrored(size);
+  for (int place = 0; place < size; ++place) {
+    mirrored[place] = size - 1 - place;
+  }
+  moves.push_back(std::move(mirrored));
+  return moves;
+}
+
+/// Of every shape that the number of ranks has: rows and columns rotated and mirrored.
+std::vector<Ranks> gridMoves(int nodes) {
+  std::vector<Ranks> moves;
+  for (int width = nodes; width > 1; --width) {
+    if (nodes % width != 0) {
+      continue;
+    }
+    Ranks within(nodes);
+    Ranks across(nodes);
+    Ranks mirrored(nodes);
+    for (int i = 0; i < nodes; ++i) {
+      within[i] = i / width * width + (i + 1) % width;
+      across[i] = (i + width) % nodes;
+      mirrored[i] = i / width * width + (width - i % width) % width;
+    }
+    moves.push_back(std::move(within));
+    moves.push_back(std::move(across));
+    moves.push_back(std::move(mirrored));
+  }
+  return moves;
+}
+
+std::vector<Ranks> exclusiveOrs(int nodes) {
+  std::vector<Ranks> moves;
+  for (int bit = 1; bit < nodes; bit *= 2) {
+    Ranks move(nodes);
+    for (int i = 0; i < nodes; ++i) {
+      move[i] = i ^ bit;
+    }
+    if (*std::max_element(move.begin(), move.end()) < nodes) {
+      moves.push_back(std::move(move));
+    }
+  }
+  return moves;
+}
+
+Ranks inBoxes(const Boxes& boxes, const Ranks& move, int first, int last) {
+  Ranks ranks = identityOf(static_cast<int>(boxes.boxOf.size()));
+  for (int box = first; box <= last; ++box) {
+    for (int place = 0; place < boxes.size(); ++place) {
+      ranks[boxes.members[box][place]] = boxes.members[box][move[place]];
+    }
+  }
+  return ranks;
+}
+
+Ranks exchanged(const Boxes& boxes, int a, int b) {
+  Ranks ranks = identityOf(static_cast<int>(boxes.boxOf.size()));
+  for (int place = 0; place < boxes.size(); ++place) {
+    ranks[boxes.members[a][place]] = boxes.members[b][place];
+    ranks[boxes.members[b][place]] = boxes.members[a][place];
+  }
+  return ranks;
+}
+
+/// Renamings of ranks that keep each pair of ranks in the orbit that it has already are of no use.
+class PairOrbits {
+public:
+  explicit PairOrbits(int nodes) : m_nodes(nodes), m_orbits(nodes * nodes) {}
+
+  bool join(const Ranks& ranks) {
+    bool isNew = false;
+    for (int a = 0; a < m_nodes; ++a) {
+      for (int b = 0; b < m_nodes; ++b) {
+        const int from = m_orbits.least(a * m_nodes + b);
+        const int to = m_orbits.least(ranks[a] * m_nodes + ranks[b]);
+        if (from != to) {
+          m_orbits.join(from, to);
+          isNew = true;
+        }
+      }
+    }
+    return isNew;
+  }
+  /// Whether join() would find something new.
+  bool wouldJoin(const Ranks& ranks) {
+    for (int a = 0; a < m_nodes; ++a) {
+      for (int b = 0; b < m_nodes; ++b) {
+        if (m_orbits.least(a * m_nodes + b) != m_orbits.least(ranks[a] * m_nodes + ranks[b])) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+private:
+  int m_nodes;
+  Orbits m_orbits;
+};
+
+/// What the arcs into a rank from its box, or from others, carry in one round; each limit counts once.
+Rational rateInto(const Topology& topology, const Boxes& boxes, int rank, bool isFromWithin) {
+  Rational rate = 0;
+  std::set<int> counted;
+  for (const int arc : topology.in[rank]) {
+    const auto& limits = topology.limitsOf[arc];
+    const bool isWithin = boxes.boxOf[topology.arcs[arc].from] == boxes.boxOf[rank];
+    if (isWithin == isFromWithin &&
+        std::none_of(limits.begin(), limits.end(), [&](int limit) { return counted.contains(limit); })) {
+      counted.insert(limits.begin(), limits.end());
+      const int tightest = *std::min_element(limits.begin(), limits.end(), [&](int a, int b) {
+        return topology.limits[a].perRound < topology.limits[b].perRound;
+      });
+      rate += topology.limits[tightest].perRound;
+    }
+  }
+  return rate;
+}
+
+/// The first ranks of any two boxes reach each other directly.
+bool exchange(const Topology& topology, const Boxes& boxes) {
+  std::set<int> from;
+  for (const int arc : topology.in[boxes.members[0][0]]) {
+    from.insert(topology.arcs[arc].from);
+  }
+  return std::all_of(boxes.members.begin() + 1, boxes.members.end(),
+                     [&](const auto& each) { return from.contains(each.front()); });
+}
+
+}  // namespace
+
+std::vector<int> shifted(const Boxes& boxes, int offset) {
+  std::vector<int> ranks(boxes.boxOf.size());
+  for (int box = 0; box < boxes.count(); ++box) {
+    const auto& next = boxes.members[(box + offset) % boxes.count()];
+    for (int place = 0; place < boxes.size(); ++place) {
+      ranks[boxes.members[box][place]] = next[place];
+    }
+  }
+  return ranks;
+}
+
+std::optional<Boxes> equalBoxes(const Topology& topology) {
+  const int nodes = topology.nodes;
+  std::vector<std::vector<std::vector<int>>> choices;
+  std::map<int, std::vector<int>> named;
+  bool isNamed = topology.boxOf.size() == static_cast<std::size_t>(nodes);
+  for (int rank = 0; isNamed && rank < nodes; ++rank) {
+    isNamed = topology.boxOf[rank] >= 0;
+    named[topology.boxOf[rank]].push_back(rank);
+  }
+  if (isNamed && named.size() > 1) {
+    auto& members = choices.emplace_back();
+    for (auto& [box, ranks] : named) {
+      members.push_back(std::move(ranks));
+    }
+  } else if (!isNamed) {
+    for (int size = nodes / 2; size > 1; --size) {
+      if (nodes % size != 0) {
+        continue;
+      }
+      auto& members = choices.emplace_back(nodes / size);
+      for (int rank = 0; rank < nodes; ++rank) {
+        members[rank / size].push_back(rank);
+      }
+    }
+  }
+  const Problem problem = bare(topology);
+  for (auto& members : choices) {
+    const std::size_t size = members.front().size();
+    if (size < 2 ||
+        std::any_of(members.begin(), members.end(), [&](const auto& each) { return each.size() != size; })) {
+      continue;
+    }
+    Boxes boxes = boxesFrom(std::move(members), nodes);
+    const int rank = boxes.members[0][0];
+    const bool isSlower = rateInto(topology, boxes, rank, false) < rateInto(topology, boxes, rank, true);
+    if ((isNamed || isSlower) && exchange(topology, boxes) && symmetryOf(problem, shifted(boxes, 1))) {
+      return boxes;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Symmetry> generatorsByBoxes(const Problem& problem, const std::optional<Boxes>& boxes,
+                                        const Progress& progress) {
+  const int nodes = problem.topology.nodes;
+  std::vector<Ranks> candidates;
+  if (boxes) {
+    candidates.push_back(shifted(*boxes, 1));
+    const int last = boxes->count() - 1;
+    for (const Ranks& move : placeMoves(boxes->size())) {
+      candidates.push_back(inBoxes(*boxes, move, 0, last));
+    }
+    for (int box = 0; box < last; ++box) {
+      candidates.push_back(exchanged(*boxes, box, box + 1));
+    }
+    for (const Ranks& move : placeMoves(boxes->size())) {
+      candidates.push_back(inBoxes(*boxes, move, 0, 0));
+      candidates.push_back(inBoxes(*boxes, move, last, last));
+    }
+  } else {
+    candidates = gridMoves(nodes);
+    for (Ranks& each : exclusiveOrs(nodes)) {
+      candidates.push_back(std::move(each));
+    }
+  }
+  PairOrbits orbits(nodes);
+  std::vector<Symmetry> found;
+  for (const Ranks& candidate : candidates) {
+    throwIfCancelled(progress);
+    if (!orbits.wouldJoin(candidate)) {
+      continue;
+    }
+    if (auto each = symmetryOf(problem, candidate)) {
+      orbits.join(candidate);
+      found.push_back(*std::move(each));
+    }
+  }
+  return found;
+}
+
+std::vector<Symmetry> freeProducts(std::span<const Symmetry> generators) {
+  if (generators.empty()) {
+    return {};
+  }
+  std::vector<Symmetry> all{identityOf(generators.front())};
+  std::set<Ranks> seen{all.front().node};
+  for (std::size_t head = 0; head < all.size(); ++head) {
+    for (const Symmetry& each : generators) {
+      Ranks ranks = composed(all[head].node, each.node);
+      if (!seen.insert(ranks).second) {
+        continue;
+      }
+      for (std::size_t i = 0; i < ranks.size(); ++i) {
+        if (ranks[i] == static_cast<int>(i)) {
+          return {};
+        }
+      }
+      if (seen.size() > ranks.size()) {
+        return {};
+      }
+      all.push_back(composed(all[head], each));
+    }
+  }
+  return all;
+}
+
+std::vector<Symmetry> freeGroupByBoxes(const Problem& problem, const std::optional<Boxes>& boxes,
+                                       const Progress& progress) {
+  const int nodes = problem.topology.nodes;
+  std::vector<Ranks> candidates;
+  if (boxes) {
+    candidates.push_back(shifted(*boxes, 1));
+    for (const Ranks& move : placeMoves(boxes->size())) {
+      candidates.push_back(inBoxes(*boxes, move, 0, boxes->count() - 1));
+    }
+  }
+  for (const auto& moves : {exclusiveOrs(nodes), gridMoves(nodes)}) {
+    candidates.insert(candidates.end(), moves.begin(), moves.end());
+  }
+  std::vector<Symmetry> generators;
+  std::vector<Symmetry> group;
+  for (const Ranks& candidate : candidates) {
+    throwIfCancelled(progress);
+    const bool fixesOne = [&] {
+      for (int i = 0; i < nodes; ++i) {
+        if (candidate[i] == i) {
+          return true;
+        }
+      }
+      return false;
+    }();
+    const bool isKnown =
+        std::any_of(group.begin(), group.end(), [&](const Symmetry& each) { return each.node == candidate; });
+    if (fixesOne || isKnown) {
+      continue;
+    }
+    auto each = symmetryOf(problem, candidate);
+    if (!each) {
+      continue;
+    }
+    generators.push_back(*std::move(each));
+    auto larger = freeProducts(generators);
+    if (larger.empty()) {
+      generators.pop_back();
+      continue;
+    }
+    group = std::move(larger);
+    if (static_cast<int>(group.size()) == nodes) {
+      break;
+    }
+  }
+  return group;
+}
+
+}  // namespace coppice::synth

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "synth/problem.hpp"
+#include "synth/symmetry.hpp"
+
+/// Fabrics that fall into equal boxes, and what follows for problems that are too large for a search over all ranks.
+namespace coppice::synth {
+
+struct Boxes {
+  std::vector<std::vector<int>> members;  ///< by box: ranks; ranks of one place correspond
+  std::vector<int> boxOf;                 ///< by rank
+  std::vector<int> placeOf;               ///< by rank, in its box
+
+  [[nodiscard]] int count() const { return static_cast<int>(members.size()); }
+  [[nodiscard]] int size() const { return static_cast<int>(members.front().size()); }
+};
+
+/// The boxes that the fabric names, or else blocks of equally many ranks in order with faster links within: at least
+/// two of at least two ranks, which reach each other directly, and where renaming each box to the next is a symmetry of
+/// the topology. nullopt where there are none.
+[[nodiscard]] std::optional<Boxes> equalBoxes(const Topology& topology);
+
+/// The ranks renamed so that each box takes the place of the one `offset` after it.
+[[nodiscard]] std::vector<int> shifted(const Boxes& boxes, int offset);
+
+/// Symmetries of a problem with many ranks: exchanges and rotations of boxes, exchanges of places within all boxes or
+/// one of them, rotations of rows and columns. Those that join nothing new are left out. Throws CancelledError.
+[[nodiscard]] std::vector<Symmetry> generatorsByBoxes(const Problem& problem, const std::optional<Boxes>& boxes,
+                                                      const Progress& progress);
+
+/// One complete group of symmetries of which none but the identity fixes a rank: rotations of boxes with those of
+/// places, rows and columns, as long as they fit together. Empty where there are none. Throws CancelledError.
+[[nodiscard]] std::vector<Symmetry> freeGroupByBoxes(const Problem& problem, const std::optional<Boxes>& boxes,
+                                                     const Progress& progress);
+
+/// All products of free symmetries that commute or not, the identity first; empty where one fixes a rank, or there are
+/// more than ranks.
+[[nodiscard]] std::vector<Symmetry> freeProducts(std::span<const Symmetry> generators);
+
+}  // namespace coppice::synth

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "synth/two_level.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "schedule/collective_table.hpp"
+#include "synth/front.hpp"
+#include "synth/search.hpp"
+
+namespace coppice::synth {
+namespace {
+
+/// Patterns of more chunks per rank than this are not kept: the batches tile them.
+constexpr std::int64_t kMostOfPattern = 8;
+constexpr int kMoreStepsInBox = 3;
+
+/// @pre the class of each rank has it as its only source
+std::optional<std::vector<int>> classesOfAllgather(const Problem& problem) {
+  const int nodes = problem.topology.nodes;
+  if (static_cast<int>(problem.classes.size()) != nodes) {
+    return std::nullopt;
+  }
+  std::vector<int> classOf(nodes, -1);
+  for (int c = 0; c < nodes; ++c) {
+    const ChunkClass& chunks = problem.classes[c];
+    const bool isAll = std::find(chunks.post.begin(), chunks.post.end(), false) == chunks.post.end();
+    if (!isAll || std::count(chunks.pre.begin(), chunks.pre.end(), true) != 1) {
+      return std::nullopt;
+    }
+    const auto rank = std::find(chunks.pre.begin(), chunks.pre.end(), true) - chunks.pre.begin();
+    if (classOf[rank] >= 0) {
+      return std::nullopt;
+    }
+    classOf[rank] = c;
+  }
+  return classOf;
+}
+
+/// Some arcs of a topology between ranks that are numbered by place; `kept` are arcs of the original.
+Topology partOf(const Topology& topology, const Boxes& boxes, const std::vector<int>& kept) {
+  Topology part;
+  part.nodes = boxes.size();
+  part.unit = topology.unit;
+  part.out.resize(part.nodes);
+  part.in.resize(part.nodes);
+  part.boxOf.assign(part.nodes, -1);
+  part.gpus.assign(part.nodes, 0);
+  part.limitsOf.resize(kept.size());
+  part.isIntegral = true;
+  std::vector<int> numberOf(topology.arcs.size(), -1);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const LogicalArc& arc = topology.arcs[kept[i]];
+    numberOf[kept[i]] = static_cast<int>(i);
+    part.arcs.push_back({boxes.placeOf[arc.from], boxes.placeOf[arc.to], {}});
+    part.out[part.arcs.back().from].push_back(static_cast<int>(i));
+    part.in[part.arcs.back().to].push_back(static_cast<int>(i));
+  }
+  for (const Limit& limit : topology.limits) {
+    Limit inner{{}, limit.perRound};
+    for (const int arc : limit.arcs) {
+      if (numberOf[arc] >= 0) {
+        inner.arcs.push_back(numberOf[arc]);
+      }
+    }
+    if (inner.arcs.empty()) {
+      continue;
+    }
+    for (const int arc : inner.arcs) {
+      part.limitsOf[arc].push_back(static_cast<int>(part.limits.size()));
+    }
+    part.isIntegral = part.isIntegral && limit.perRound.isInteger();
+    part.limits.push_back(std::move(inner));
+  }
+  return part;
+}
+
+std::int64_t roundsFor(const Topology& topology, int limit, std::int64_t load) {
+  const Rational& rate = topology.limits[limit].perRound;
+  // Least r with floor(rate * r) >= load.
+  return -(-(Rational(load) / rate)).floor();
+}
+
+}  // namespace
+
+std::optional<TwoLevel> TwoLevel::make(const Problem& problem, const Boxes& boxes, double seconds, std::uint64_t seed,
+                                       const Progress& progress) {
+  TwoLevel result(problem, boxes);
+  auto classes = classesOfAllgather(problem);
+  if (!classes) {
+    return std::nullopt;
+  }
+  result.m_classOf = *std::move(classes);
+  if (!result.findShifts() || !result.findArcs() || !result.findPatterns(seconds, seed, progress)) {
+    return std::nullopt;
+  }
+  return result;
+}
+
+bool TwoLevel::findShifts() {
+  const auto shift = symmetryOf(*m_problem, shifted(m_boxes, 1));
+  if (!shift) {
+    return false;
+  }
+  m_shifts = freeProducts(std::span(&*shift, 1));
+  if (static_cast<int>(m_shifts.size()) != m_boxes.count()) {
+    return false;
+  }
+  const auto limits = static_cast<int>(m_problem->topology.limits.size());
+  m_orbitOf.assign(limits, -1);
+  for (int limit = 0; limit < limits; ++limit) {
+    if (m_orbitOf[limit] >= 0) {
+      continue;
+    }
+    std::int64_t size = 0;
+    for (int image = limit; m_orbitOf[image] < 0; image = shift->limit[image]) {
+      m_orbitOf[image] = static_cast<int>(m_least.size());
+      ++size;
+    }
+    m_least.push_back(limit);
+    m_weight.push_back(m_boxes.count() / size);
+  }
+  return true;
+}
+
+bool TwoLevel::isInner(int arc) const {
+  const Topology& topology = m_problem->topology;
+  const auto isWithin = [&](int each) {
+    return m_boxes.boxOf[topology.arcs[each].from] == 0 && m_boxes.boxOf[topology.arcs[each].to] == 0;
+  };
+  const auto& limits = topology.limitsOf[arc];
+  return isWithin(arc) && std::all_of(limits.begin(), limits.end(), [&](int limit) {
+           const auto& arcs = topology.limits[limit].arcs;
+           return std::all_of(arcs.begin(), arcs.end(), isWithin);
+         });
+}
+
+/// Ranks of one place must reach each other directly.
+bool TwoLevel::findArcs() {
+  const Topology& topology = m_problem->topology;
+  m_across.assign(m_boxes.count(), std::vector<std::vector<int>>(m_boxes.size()));
+  for (int place = 0; place < m_boxes.size(); ++place) {
+    for (const int arc : topology.in[m_boxes.members[0][place]]) {
+      const int from = topology.arcs[arc].from;
+      const int offset = (m_boxes.count() - m_boxes.boxOf[from]) % m_boxes.count();
+      if (offset > 0 && m_boxes.placeOf[from] == place) {
+        m_across[offset][place].push_back(arc);
+      }
+    }
+    for (int offset = 1; offset < m_boxes.count(); ++offset) {
+      if (m_across[offset][place].empty()) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+bool TwoLevel::findPatterns(double seconds, std::uint64_t seed, const Progress& progress) {
+  const Topology& topology = m_problem->topology;
+  std::vector<int> kept;
+  for (int arc = 0; arc < static_cast<int>(topology.arcs.size()); ++arc) {
+    if (isInner(arc)) {
+      kept.push_back(arc);
+    }
+  }
+  const auto goal = schedule::CollectiveTable::make(Collective::allgather, m_boxes.size());
+  if (kept.empty() || !goal) {
+    return false;
+  }
+  auto box = problemOf(partOf(topology, m_boxes, kept), *goal);
+  if (!box) {
+    return false;  // the links of a box alone do not join it
+  }
+  Search search(*std::move(box), seed, progress);
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  FrontOptions options;
+  options.deadline = deadline;
+  options.candidateSeconds = seconds / 6;
+  options.maxN = kMostOfPattern;
+  options.maxSteps = search.leastSteps() + kMoreStepsInBox;
+  const auto keepSends = [&](const Steps& steps) {
+    std::vector<Send> sends = steps.sends;
+    for (Send& send : sends) {
+      send.arc = kept[send.arc];
+    }
+    return sends;
+  };
+  for (const FrontPoint& point : paretoFront(search, options, [](const auto&, const auto&, double) {}).points) {
+    Pattern pattern{point.size.steps, {}};
+    for (std::int64_t n = 1; n < point.size.n; ++n) {
+      std::optional<Steps> found;
+      const std::int64_t first = std::max<std::int64_t>(point.size.steps, -(-(point.bound * Rational(n))).floor());
+      for (std::int64_t rounds = first; !found && rounds < point.size.rounds && Clock::now() < deadline; ++rounds) {
+        found = search.decideQuickly({point.size.steps, rounds, n}, deadline).found;
+      }
+      if (!found) {
+        // Some chunks of the larger schedule.
+        found = Steps{};
+        for (const Send& send : point.steps.sends) {
+          if (send.chunk % point.size.n < n) {
+            found->sends.push_back(
+                {static_cast<int>(send.chunk / point.size.n * n + send.chunk % point.size.n), send.arc, send.step});
+          }
+        }
+      }
+      pattern.sends.push_back(keepSends(*found));
+    }
+    pattern.sends.push_back(keepSends(point.steps));
+    m_patterns.push_back(std::move(pattern));
+  }
+  throwIfCancelled(progress);
+  return !m_patterns.empty();
+}
+
+void TwoLevel::add(const std::vector<int>& arcs, std::int64_t times, Loads& loads) const {
+  for (const int arc : arcs) {
+    for (const int limit : m_problem->topology.limitsOf[arc]) {
+      loads[m_orbitOf[limit]] += times * m_weight[m_orbitOf[limit]];
+    }
+  }
+}
+
+TwoLevel::Foreign TwoLevel::foreignOf(std::int64_t n) const {
+  const Topology& topology = m_problem->topology;
+  Foreign foreign;
+  Loads loads(m_least.size(), 0);
+  foreign.before.push_back(loads);
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (int offset = 1; offset < m_boxes.count(); ++offset) {
+      foreign.offset.push_back(offset);
+      foreign.index.push_back(i);
+      std::vector<int> chosen;
+      for (int place = 0; place < m_boxes.size(); ++place) {
+        // Of parallel routes the one that is used least so far.
+        const auto worst = [&](int arc) {
+          double most = 0;
+          for (const int limit : topology.limitsOf[arc]) {
+            most = std::max(most,
+                            static_cast<double>(loads[m_orbitOf[limit]]) / topology.limits[limit].perRound.toDouble());
+          }
+          return most;
+        };
+        const auto& arcs = m_across[offset][place];
+        chosen.push_back(
+            *std::min_element(arcs.begin(), arcs.end(), [&](int a, int b) { return worst(a) < worst(b); }));
+        add({chosen.back()}, 1, loads);
+      }
+      foreign.arc.push_back(std::move(chosen));
+      foreign.before.push_back(loads);
+    }
+  }
+  return foreign;
+}
+
+/// Chooses the parts of one pattern and number of steps.
+class TwoLevel::Planner {
+public:
+  Planner(const TwoLevel& owner, const Pattern& pattern, int steps, std::int64_t n, const Foreign& foreign)
+      : m_owner(owner), m_pattern(pattern), m_steps(steps), m_n(n), m_foreign(foreign) {
+    const auto largest = static_cast<std::int64_t>(pattern.sends.size());
+    for (std::int64_t count = 1; count <= largest; ++count) {
+      auto& loads = m_inner.emplace_back(pattern.steps, Loads(owner.m_least.size(), 0));
+      for (const Send& send : pattern.sends[count - 1]) {
+        owner.add({send.arc}, 1, loads[send.step]);
+      }
+    }
+    m_parts.assign(steps, 0);
+  }
+
+  Plan best(const Progress& progress) {
+    const auto total = static_cast<std::int64_t>(m_foreign.offset.size());
+    const int batches = m_steps - m_pattern.steps;
+    Plan best;
+    Cost least;
+    // Batches of equal size, and shrinking ones, whose spreading keeps pace.
+    for (const int shrink : {1, 2, 4}) {
+      m_parts.assign(m_steps, 0);
+      std::int64_t left = total;
+      for (int batch = 0; batch < batches; ++batch) {
+        const int after = batches - batch;
+        std::int64_t weights = 0;
+        for (int i = 0, weight = 1; i < after; ++i, weight = std::min(weight * shrink, 1 << 16)) {
+          weights += weight;
+        }
+        std::int64_t first = 1;
+        for (int i = 1; i < after; ++i) {
+          first = std::min<std::int64_t>(first * shrink, 1 << 16);
+        }
+        const std::int64_t part = after == 1 ? left : left * first / weights;
+        m_parts[batch] = part;
+        left -= part;
+      }
+      const Cost cost = improve(progress);
+      if (best.pattern == nullptr || cost < least) {
+        least = cost;
+        best = {&m_pattern, m_parts, roundsNow()};
+      }
+    }
+    return best;
+  }
+
+private:
+  /// Rounds first; then how full they are.
+  using Cost = std::pair<std::int64_t, double>;
+
+  [[nodiscard]] bool isLate(int step) const { return step >= m_steps - m_pattern.steps; }
+
+  void addSpread(std::int64_t count, int first, std::vector<Loads>& loads) const {
+    const auto largest = static_cast<std::int64_t>(m_inner.size());
+    const std::int64_t whole = count / largest;
+    const std::int64_t rest = count % largest;
+    for (int step = 0; step < m_pattern.steps; ++step) {
+      for (std::size_t orbit = 0; orbit < loads[first + step].size(); ++orbit) {
+        loads[first + step][orbit] +=
+            whole * m_inner[largest - 1][step][orbit] + (rest > 0 ? m_inner[rest - 1][step][orbit] : 0);
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<Loads> loadsNow() const {
+    std::vector<Loads> loads(m_steps, Loads(m_owner.m_least.size(), 0));
+    addSpread(m_n, 0, loads);
+    std::int64_t at = 0;
+    for (int step = 0; step < m_steps; ++step) {
+      const std::int64_t times = isLate(step) ? m_owner.m_boxes.size() : 1;
+      for (std::size_t orbit = 0; m_parts[step] > 0 && orbit < loads[step].size(); ++orbit) {
+        loads[step][orbit] += times * (m_foreign.before[at + m_parts[step]][orbit] - m_foreign.before[at][orbit]);
+      }
+      at += m_parts[step];
+      if (!isLate(step) && m_parts[step] > 0) {
+        addSpread(m_parts[step], step + 1, loads);
+      }
+    }
+    return loads;
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> roundsNow() const {
+    std::vector<std::int64_t> rounds;
+    for (const Loads& loads : loadsNow()) {
+      std::int64_t most = 1;
+      for (std::size_t orbit = 0; orbit < loads.size(); ++orbit) {
+        most = std::max(most, roundsFor(m_owner.m_problem->topology, m_owner.m_least[orbit], loads[orbit]));
+      }
+      rounds.push_back(most);
+    }
+    return rounds;
+  }
+
+  [[nodiscard]] Cost cost() const {
+    Cost sum{0, 0};
+    for (const Loads& loads : loadsNow()) {
+      double most = 0;
+      std::size_t worst = 0;
+      for (std::size_t orbit = 0; orbit < loads.size(); ++orbit) {
+        const double here = static_cast<double>(loads[orbit]) /
+                            m_owner.m_problem->topology.limits[m_owner.m_least[orbit]].perRound.toDouble();
+        if (here > most) {
+          most = here;
+          worst = orbit;
+        }
+      }
+      sum.first +=
+          std::max<std::int64_t>(1, roundsFor(m_owner.m_problem->topology, m_owner.m_least[worst], loads[worst]));
+      sum.second += std::max(1.0, most);
+    }
+    return sum;
+  }
+
+  /// What a step may take at all: late chunks need their box spread before.
+  [[nodiscard]] bool mayTake(int step) const { return !isLate(step) || step >= m_pattern.steps; }
+
+  Cost improve(const Progress& progress) {
+    Cost now = cost();
+    for (std::int64_t size = std::max<std::int64_t>(1, static_cast<std::int64_t>(m_foreign.offset.size()) / 2);;) {
+      throwIfCancelled(progress);
+      bool isBetter = false;
+      for (int from = 0; from < m_steps; ++from) {
+        for (int to = 0; to < m_steps; ++to) {
+          const std::int64_t moved = std::min(size, m_parts[from]);
+          if (from == to || moved == 0 || !mayTake(to)) {
+            continue;
+          }
+          m_parts[from] -= moved;
+          m_parts[to] += moved;
+          if (const Cost then = cost(); then < now) {
+            now = then;
+            isBetter = true;
+          } else {
+            m_parts[from] += moved;
+            m_parts[to] -= moved;
+          }
+        }
+      }
+      if (!isBetter && size == 1) {
+        return now;
+      }
+      size = isBetter ? size : size / 2;
+    }
+  }
+
+  const TwoLevel& m_owner;
+  const Pattern& m_pattern;
+  int m_steps;
+  std::int64_t m_n;
+  const Foreign& m_foreign;
+  std::vector<std::vector<Loads>> m_inner;  ///< by chunks per rank less one, by step
+  std::vector<std::int64_t> m_parts;
+};
+
+std::optional<TwoLevel::Plan> TwoLevel::plan(int steps, std::int64_t n, const Foreign& foreign,
+                                             const Progress& progress) const {
+  std::optional<Plan> best;
+  const auto sum = [](const Plan& plan) {
+    return std::accumulate(plan.rounds.begin(), plan.rounds.end(), std::int64_t{0});
+  };
+  for (const Pattern& pattern : m_patterns) {
+    if (pattern.steps >= steps) {
+      continue;
+    }
+    Plan plan = Planner(*this, pattern, steps, n, foreign).best(progress);
+    if (!best || sum(plan) < sum(*best)) {
+      best = std::move(plan);
+    }
+  }
+  return best;
+}
+
+std::optional<std::int64_t> TwoLevel::rounds(int steps, std::int64_t n, const Progress& progress) const {
+  const auto chosen = plan(steps, n, foreignOf(n), progress);
+  if (!chosen) {
+    return std::nullopt;
+  }
+  return std::accumulate(chosen->rounds.begin(), chosen->rounds.end(), std::int64_t{0});
+}
+
+std::optional<Steps> TwoLevel::schedule(int steps, std::int64_t n, const Progress& progress) const {
+  const Foreign foreign = foreignOf(n);
+  const auto chosen = plan(steps, n, foreign, progress);
+  if (!chosen) {
+    return std::nullopt;
+  }
+  const Pattern& pattern = *chosen->pattern;
+  const int boxCount = m_boxes.count();
+  const auto largest = static_cast<std::int64_t>(pattern.sends.size());
+  // Of the sends into box 0 and their images only the former are listed; `at` counts foreign chunks.
+  std::vector<Send> sends;
+  const auto foreignChunk = [&](std::int64_t at, int place) {
+    const int rank = m_boxes.members[(boxCount - foreign.offset[at]) % boxCount][place];
+    return static_cast<int>(m_classOf[rank] * n + foreign.index[at]);
+  };
+  const auto spread = [&](std::int64_t count, int first, const auto& chunkOf) {
+    for (std::int64_t begin = 0; begin < count; begin += largest) {
+      const std::int64_t here = std::min(largest, count - begin);
+      for (const Send& send : pattern.sends[here - 1]) {
+        const auto place = static_cast<int>(send.chunk / here);
+        sends.push_back({chunkOf(begin + send.chunk % here, place), send.arc, first + send.step});
+      }
+    }
+  };
+  spread(n, 0,
+         [&](std::int64_t i, int place) { return static_cast<int>(m_classOf[m_boxes.members[0][place]] * n + i); });
+  std::int64_t at = 0;
+  for (int step = 0; step < steps; ++step) {
+    const bool isLate = step >= steps - pattern.steps;
+    for (std::int64_t k = at; k < at + chosen->parts[step]; ++k) {
+      for (int place = 0; place < m_boxes.size(); ++place) {
+        for (int source = 0; source < m_boxes.size(); ++source) {
+          if (isLate || source == place) {
+            sends.push_back({foreignChunk(k, source), foreign.arc[k][place], step});
+          }
+        }
+      }
+    }
+    if (!isLate) {
+      spread(chosen->parts[step], step + 1, [&, at](std::int64_t k, int place) { return foreignChunk(at + k, place); });
+    }
+    at += chosen->parts[step];
+  }
+  Steps result{chosen->rounds, {}};
+  result.sends.reserve(sends.size() * m_shifts.size());
+  for (const Symmetry& shift : m_shifts) {
+    throwIfCancelled(progress);
+    for (const Send& send : sends) {
+      result.sends.push_back(
+          {static_cast<int>(shift.chunkClass[send.chunk / n] * n + send.chunk % n), shift.arc[send.arc], send.step});
+    }
+  }
+  prune(*m_problem, n, result);
+  return result;
+}
+
+}  // namespace coppice::synth

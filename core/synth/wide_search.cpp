@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "synth/wide_search.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+namespace coppice::synth {
+namespace {
+
+/// Without a quotient, a pass that takes more than this is not worth its time beside one that does not.
+constexpr std::int64_t kLongPass = 400'000'000;
+constexpr int kMostTries = 400;
+/// The schedules of a box serve all later questions.
+constexpr double kLeastSecondsOfBox = 2;
+/// The beam grows after each such number of tries.
+constexpr int kTriesOfWidth = 6;
+constexpr int kMostWidth = 6;
+
+std::int64_t sumOf(const std::vector<std::int64_t>& rounds) {
+  return std::accumulate(rounds.begin(), rounds.end(), std::int64_t{0});
+}
+
+bool isFree(const Problem& problem, const std::vector<Symmetry>& group) {
+  for (const Symmetry& each : group) {
+    if (each.node.front() == 0) {
+      continue;  // the identity
+    }
+    for (std::size_t c = 0; c < problem.classes.size(); ++c) {
+      if (each.chunkClass[c] == static_cast<int>(c)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// Whole rounds, at least one a step, that add up to `total` and follow the wishes as far as they can.
+std::vector<std::int64_t> wholeRounds(const std::vector<double>& wished, std::int64_t total) {
+  const int steps = static_cast<int>(wished.size());
+  double sum = 0;
+  for (const double each : wished) {
+    sum += each;
+  }
+  std::vector<std::int64_t> rounds(steps, 1);
+  std::vector<double> exact(steps);
+  for (int step = 0; step < steps; ++step) {
+    exact[step] = sum > 0 ? wished[step] * static_cast<double>(total) / sum : static_cast<double>(total) / steps;
+    rounds[step] = std::max<std::int64_t>(1, static_cast<std::int64_t>(exact[step]));
+  }
+  while (sumOf(rounds) != total) {
+    const bool isShort = sumOf(rounds) < total;
+    int chosen = -1;
+    for (int step = 0; step < steps; ++step) {
+      if (!isShort && rounds[step] == 1) {
+        continue;
+      }
+      const auto lack = [&](int at) { return exact[at] - static_cast<double>(rounds[at]); };
+      if (chosen < 0 || (isShort ? lack(step) > lack(chosen) : lack(step) < lack(chosen))) {
+        chosen = step;
+      }
+    }
+    if (chosen < 0) {
+      break;  // fewer rounds than steps
+    }
+    rounds[chosen] += isShort ? 1 : -1;
+  }
+  return rounds;
+}
+
+}  // namespace
+
+WideSearch::WideSearch(const Problem& problem, std::uint64_t seed, const Progress& progress)
+    : m_problem(problem),
+      m_seed(seed),
+      m_progress(progress),
+      m_boxes(equalBoxes(problem.topology)),
+      m_boxOf(m_boxes ? m_boxes->boxOf : std::vector<int>(problem.topology.nodes, 0)) {}
+
+TwoLevel* WideSearch::twoLevel(double seconds) {
+  if (!m_isTwoLevelKnown && m_boxes) {
+    m_twoLevel = TwoLevel::make(m_problem, *m_boxes, std::max(seconds, kLeastSecondsOfBox), m_seed, m_progress);
+  }
+  m_isTwoLevelKnown = true;
+  return m_twoLevel ? &*m_twoLevel : nullptr;
+}
+
+std::optional<WideSearch::Found> WideSearch::byTwoLevels(int steps, std::int64_t n, double seconds) {
+  const TwoLevel* levels = twoLevel(seconds);
+  auto found = levels != nullptr ? levels->schedule(steps, n, m_progress) : std::nullopt;
+  if (!found) {
+    return std::nullopt;
+  }
+  const std::int64_t rounds = sumOf(found->rounds);
+  return Found{*std::move(found), rounds,
+               "found by two levels: the schedules of a box and exchanges between the ranks of one place in " +
+                   std::to_string(m_boxes->count()) + " boxes"};
+}
+
+std::optional<std::int64_t> WideSearch::roundsOfTwoLevels(int steps, std::int64_t n, double seconds) {
+  const TwoLevel* levels = twoLevel(seconds);
+  return levels != nullptr ? levels->rounds(steps, n, m_progress) : std::nullopt;
+}
+
+const std::vector<std::vector<Symmetry>>& WideSearch::groups() {
+  if (m_groups) {
+    return *m_groups;
+  }
+  m_groups.emplace();
+  auto full = freeGroupByBoxes(m_problem, m_boxes, m_progress);
+  const std::size_t size = full.size();
+  if (size > 1 && isFree(m_problem, full)) {
+    m_groups->push_back(std::move(full));
+  }
+  if (m_boxes && size != static_cast<std::size_t>(m_boxes->count())) {
+    if (const auto shift = symmetryOf(m_problem, shifted(*m_boxes, 1))) {
+      auto shifts = freeProducts(std::span(&*shift, 1));
+      if (shifts.size() > 1 && isFree(m_problem, shifts)) {
+        m_groups->push_back(std::move(shifts));
+      }
+    }
+  }
+  m_groups->emplace_back();
+  return *m_groups;
+}
+
+std::optional<WideSearch::Found> WideSearch::byPull(const PullGoal& goal, const std::function<bool()>& stop) {
+  std::vector<WidePull> pulls;
+  std::vector<const std::vector<Symmetry>*> groupOf;
+  for (const auto& group : groups()) {
+    throwIfCancelled(m_progress);
+    WidePull pull(m_problem, goal.n, group, m_boxOf);
+    if (!pulls.empty() && pull.workOf(goal.steps) > kLongPass) {
+      break;
+    }
+    pulls.push_back(std::move(pull));
+    groupOf.push_back(&group);
+  }
+  const std::vector<double> even(goal.steps, 1);
+  const auto& wished = goal.plan.empty() ? even : goal.plan;
+  struct Best {
+    Steps steps;
+    std::int64_t rounds = 0;
+    std::size_t group = 0;
+    int width = 0;
+  };
+  std::optional<Best> best;
+  std::mt19937_64 random(m_seed);
+  std::int64_t work = 0;
+  const std::int64_t unlimited = std::int64_t{1} << 40;
+  for (int turn = 0; turn < kMostTries && !stop(); ++turn) {
+    // Each group in turn until there is something; then mostly where the best comes from.
+    const std::size_t at = best && turn % 3 != 0 ? best->group : static_cast<std::size_t>(turn) % pulls.size();
+    const WidePull& pull = pulls[at];
+    const int width = std::min(1 + turn / kTriesOfWidth, kMostWidth);
+    work += pull.workOf(goal.steps) * width * (width > 1 ? 2 : 1);
+    if (turn > 0 && work > goal.work) {
+      break;
+    }
+    std::vector<std::int64_t> rounds;
+    if (turn >= static_cast<int>(pulls.size())) {
+      rounds = best ? best->steps.rounds : wholeRounds(wished, std::max<std::int64_t>(goal.least, goal.steps));
+      // Fewer in one step, sometimes more in another.
+      const auto from = random() % rounds.size();
+      const auto to = random() % rounds.size();
+      rounds[from] = std::max<std::int64_t>(1, rounds[from] - 1 - static_cast<std::int64_t>(random() % 2));
+      rounds[to] += static_cast<std::int64_t>(random() % 2);
+    } else {
+      rounds = wholeRounds(wished, std::max<std::int64_t>(goal.least, goal.steps));
+    }
+    const std::int64_t most = best ? best->rounds : goal.most ? *goal.most : unlimited;
+    auto found = pull.run(rounds, most, {m_seed * kMostTries + turn, width, width > 1 ? 2 : 1}, stop);
+    if (!found) {
+      continue;
+    }
+    const std::int64_t sum = sumOf(found->rounds);
+    if (!best || sum <= best->rounds) {
+      best = Best{*std::move(found), sum, at, width};
+    }
+    if (best->rounds <= goal.least) {
+      break;
+    }
+  }
+  throwIfCancelled(m_progress);
+  if (!best) {
+    return std::nullopt;
+  }
+  const std::size_t order = groupOf[best->group]->size();
+  return Found{
+      std::move(best->steps), best->rounds,
+      "found by pull" + (order > 1 ? " in the quotient by " + std::to_string(order) + " symmetries" : std::string()) +
+          (best->width > 1 ? ", with a beam of " + std::to_string(best->width) : std::string()) + ", without a solver"};
+}
+
+}  // namespace coppice::synth
