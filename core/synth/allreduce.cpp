@@ -17,6 +17,8 @@ using schedule::CollectiveTable;
 constexpr std::int64_t kFirstConflicts = 2'000;
 constexpr std::int64_t kConflictGrowth = 4;
 constexpr std::int64_t kMaxEncoding = 80'000'000;
+/// On many ranks, schedules that come as near to the bound as one part in this many are good enough.
+constexpr std::int64_t kNearBound = 100;
 
 /// What may enter the rank in one round at most.
 Rational rateInto(const Topology& topology, int node, bool isIn) {
@@ -159,10 +161,8 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestOf(int first, int 
     auto& found = best[isGather ? 1 : 0];
     found = search.fewestByTwoLevels(steps, n, n, deadline);
     const auto end = Clock::now() + (deadline - Clock::now()) / (isGather ? 1 : 2);
-    // Two levels that are near the bound are good enough.
-    constexpr std::int64_t kNear = 100;
     const Rational bound = search.ratioBound(steps, deadline).ratio * Rational(n);
-    if (!found || Rational(found->size.rounds) * Rational(kNear) > bound * Rational(kNear + 1)) {
+    if (!found || Rational(found->size.rounds) * Rational(kNearBound) > bound * Rational(kNearBound + 1)) {
       const auto below = found ? std::optional(found->size.rounds) : std::nullopt;
       if (auto pulled = search.fewestByPull(steps, n, below, end)) {
         found = std::move(pulled);
@@ -183,22 +183,26 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps
                                                                        Clock::time_point deadline) {
   constexpr std::int64_t kMostOfPull = 8;
   std::optional<Fewest> best;
+  const Rational bound = halvesRatio(steps, deadline);
+  const auto isNear = [&] {
+    return best && Rational(best->rounds, best->chunks) * Rational(kNearBound) <= bound * Rational(kNearBound + 1);
+  };
   // The halves alike first, then unlike.
   const int least = m_scatter->leastSteps();
   for (int first = std::max(least, steps / 2); first >= least && first >= steps / 2 - 1; --first) {
     const int second = steps - first;
-    if (second < m_gather->leastSteps()) {
+    if (second < m_gather->leastSteps() || isNear()) {
       continue;
     }
     std::vector<std::int64_t> counts;
     if (const auto levels = m_gather->fewestByTwoLevels(second, 1, mostN, deadline)) {
       counts.push_back(levels->size.n);
     }
-    if (const auto bound = m_gather->ratioBound(second, deadline).ratio; bound.denominator() <= kMostOfPull) {
-      counts.push_back(bound.denominator());
+    if (const auto ratio = m_gather->ratioBound(second, deadline).ratio; ratio.denominator() <= kMostOfPull) {
+      counts.push_back(ratio.denominator());
     }
     counts.push_back(1);
-    for (std::size_t i = 0; i < counts.size() && Clock::now() < deadline; ++i) {
+    for (std::size_t i = 0; i < counts.size() && !isNear() && Clock::now() < deadline; ++i) {
       if (std::find(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(i), counts[i]) !=
           counts.begin() + static_cast<std::ptrdiff_t>(i)) {
         continue;
@@ -209,6 +213,9 @@ std::optional<AllreduceSearch::Fewest> AllreduceSearch::fewestInHalves(int steps
         best = std::move(found);
       }
     }
+  }
+  if (best) {
+    best->answer.reason += "; no halves of " + std::to_string(steps) + " steps have R/C below " + bound.toString();
   }
   return best;
 }

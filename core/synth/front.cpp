@@ -114,7 +114,7 @@ private:
 
   void tryTwoLevels() {
     const auto start = Clock::now();
-    if (const auto found = m_search.fewestByTwoLevels(m_steps, 1, m_options.maxN, m_deadline)) {
+    if (const auto found = m_search.fewestByTwoLevels(m_steps, 1, m_options.maxOfLevels, m_deadline)) {
       hear(found, found->size, start);
     }
   }

@@ -10,9 +10,10 @@
 namespace coppice::synth {
 
 struct FrontOptions {
-  int maxSteps = 0;              ///< 0 = four more than the least
-  std::int64_t maxN = 32;        ///< chunks of each class
-  double candidateSeconds = 10;  ///< one candidate may take this long
+  int maxSteps = 0;               ///< 0 = four more than the least
+  std::int64_t maxN = 32;         ///< chunks of each class
+  std::int64_t maxOfLevels = 32;  ///< the same for two levels
+  double candidateSeconds = 10;   ///< one candidate may take this long
   Clock::time_point deadline;
 };
 

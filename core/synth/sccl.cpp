@@ -131,8 +131,9 @@ void addAllreducePoints(AllreduceSearch& search, const FrontLimits& limits, cons
       }
       const auto start = Clock::now();
       const auto end = start + (deadline - start) / static_cast<int>(last - steps + 1);
-      auto found =
-          search.fewestInHalves(static_cast<int>(steps), std::max<std::int64_t>(1, maxChunks / search.ranks()), end);
+      const std::int64_t mostN =
+          limits.maxChunks > 0 ? std::max<std::int64_t>(1, maxChunks / search.ranks()) : kDefaultMaxN;
+      auto found = search.fewestInHalves(static_cast<int>(steps), mostN, end);
       if (!found) {
         continue;
       }
@@ -264,6 +265,11 @@ Result<StatedFront> synthesizeFront(const fabric::Fabric& fabric, const Collecti
     }
     const std::int64_t divisor = problem->divisor;
     inner.maxN = limits.maxChunks > 0 ? std::max<std::int64_t>(1, limits.maxChunks / divisor) : kDefaultMaxN;
+    // A broadcast by scatter and allgather takes some chunks for each rank.
+    inner.maxOfLevels = inner.maxN;
+    if (limits.maxChunks == 0 && problem->classes.size() == 1) {
+      inner.maxOfLevels = 4 * static_cast<std::int64_t>(problem->topology.nodes);
+    }
     Search search(*std::move(problem), options.seed, progress);
     const auto stated = [&](const Size& size) { return StatedSize{size.n * divisor, size.steps, size.rounds}; };
     std::optional<Error> fault;

@@ -38,6 +38,8 @@ constexpr int kShareOfBox = 6;
 /// Work of pull on many ranks: some tens of seconds, or one.
 constexpr std::int64_t kWideWork = 20'000'000'000;
 constexpr std::int64_t kQuickWideWork = 500'000'000;
+/// Chunks for each rank of a broadcast by scatter and allgather.
+constexpr std::int64_t kMostParts = 4;
 /// Chunks of a schedule on many ranks: sends, some 50 bytes each until they are written.
 constexpr std::int64_t kMaxWideSends = 4'000'000;
 constexpr std::int64_t kFirstConflicts = 2'000;
@@ -331,6 +333,16 @@ std::optional<Decision> Search::byTwoLevels(const Size& size, const Effort& effo
     return std::nullopt;
   }
   const double seconds = std::chrono::duration<double>(effort.deadline - Clock::now()).count() / kShareOfBox;
+  if (m_problem.classes.size() == 1) {
+    const std::int64_t part = size.n < m_problem.topology.nodes ? 0 : m_wide.chunksOfPart(seconds);
+    if (part == 0 || size.n % part != 0 || size.n / part > kMostParts) {
+      return std::nullopt;
+    }
+    auto found = m_wide.byScatterGather(size.steps, size.n / part);
+    return found && found->rounds <= size.rounds
+               ? std::optional(accept(size, std::move(found->steps), std::move(found->how)))
+               : std::nullopt;
+  }
   const auto rounds = m_wide.roundsOfTwoLevels(size.steps, size.n, seconds);
   if (!rounds || *rounds > size.rounds) {
     return std::nullopt;
@@ -360,6 +372,9 @@ std::optional<Search::Fewest> Search::fewestByTwoLevels(int steps, std::int64_t 
   }
   const double seconds = std::chrono::duration<double>(deadline - Clock::now()).count() / kShareOfBox;
   const auto sends = static_cast<std::int64_t>(m_problem.classes.size()) * m_problem.topology.nodes;
+  if (m_problem.classes.size() == 1) {
+    return fewestByScatterGather(steps, mostN, seconds);
+  }
   const Rational bound = ratioBound(steps, deadline).ratio;
   std::optional<Size> best;
   for (std::int64_t n = leastN; n <= mostN && n * sends <= kMaxWideSends; ++n) {
@@ -372,6 +387,22 @@ std::optional<Search::Fewest> Search::fewestByTwoLevels(int steps, std::int64_t 
     }
   }
   auto found = best ? m_wide.byTwoLevels(steps, best->n, seconds) : std::nullopt;
+  if (!found) {
+    return std::nullopt;
+  }
+  return Fewest{*best, accept(*best, std::move(found->steps), std::move(found->how))};
+}
+
+std::optional<Search::Fewest> Search::fewestByScatterGather(int steps, std::int64_t mostN, double seconds) {
+  const std::int64_t part = m_wide.chunksOfPart(seconds);
+  std::optional<Size> best;
+  for (std::int64_t parts = 1; part > 0 && parts <= kMostParts && parts * part <= mostN; ++parts) {
+    const auto rounds = m_wide.roundsOfScatterGather(steps, parts);
+    if (rounds && (!best || Rational(*rounds, parts * part) < Rational(best->rounds, best->n))) {
+      best = Size{steps, *rounds, parts * part};
+    }
+  }
+  auto found = best ? m_wide.byScatterGather(steps, best->n / part) : std::nullopt;
   if (!found) {
     return std::nullopt;
   }

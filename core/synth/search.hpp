@@ -104,6 +104,7 @@ private:
   std::optional<Decision> fromFewerSteps(const Size& size, const Effort& effort);
   Decision byFlow(const Size& size, const Effort& effort);
   std::optional<Decision> byTwoLevels(const Size& size, const Effort& effort);
+  std::optional<Fewest> fewestByScatterGather(int steps, std::int64_t mostN, double seconds);
   std::optional<Decision> byWidePull(const Size& size, const Effort& effort);
   /// @param rounds choices to try in turn; empty = spread evenly
   std::optional<Decision> byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds, int mostTries,

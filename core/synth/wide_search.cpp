@@ -102,6 +102,30 @@ std::optional<std::int64_t> WideSearch::roundsOfTwoLevels(int steps, std::int64_
   return levels != nullptr ? levels->rounds(steps, n, m_progress) : std::nullopt;
 }
 
+std::int64_t WideSearch::chunksOfPart(double seconds) {
+  if (!m_isScatterGatherKnown && m_boxes) {
+    m_scatterGather =
+        ScatterGather::make(m_problem, *m_boxes, std::max(seconds, kLeastSecondsOfBox), m_seed, m_progress);
+  }
+  m_isScatterGatherKnown = true;
+  return m_scatterGather ? m_scatterGather->ranks() : 0;
+}
+
+std::optional<std::int64_t> WideSearch::roundsOfScatterGather(int steps, std::int64_t parts) {
+  return m_scatterGather ? m_scatterGather->rounds(steps, parts) : std::nullopt;
+}
+
+std::optional<WideSearch::Found> WideSearch::byScatterGather(int steps, std::int64_t parts) {
+  auto found = m_scatterGather ? m_scatterGather->schedule(steps, parts) : std::nullopt;
+  if (!found) {
+    return std::nullopt;
+  }
+  const std::int64_t rounds = sumOf(found->rounds);
+  return Found{*std::move(found), rounds,
+               "found by two levels: a scatter by maximum flow, then an allgather of " +
+                   std::to_string(m_boxes->count()) + " boxes"};
+}
+
 const std::vector<std::vector<Symmetry>>& WideSearch::groups() {
   if (m_groups) {
     return *m_groups;

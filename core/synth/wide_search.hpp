@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "base/progress.hpp"
 #include "synth/boxes.hpp"
 #include "synth/problem.hpp"
+#include "synth/scatter_gather.hpp"
 #include "synth/two_level.hpp"
 #include "synth/wide_pull.hpp"
 
@@ -42,6 +44,11 @@ public:
   /// Rounds alone, which takes less time.
   std::optional<std::int64_t> roundsOfTwoLevels(int steps, std::int64_t n, double seconds);
 
+  /// broadcast alone: how many chunks make one part, see ScatterGather; 0 where that does not apply.
+  std::int64_t chunksOfPart(double seconds);
+  std::optional<std::int64_t> roundsOfScatterGather(int steps, std::int64_t parts);
+  std::optional<Found> byScatterGather(int steps, std::int64_t parts);
+
   struct PullGoal {
     int steps = 0;
     std::int64_t n = 1;
@@ -65,6 +72,8 @@ private:
   std::vector<int> m_boxOf;
   bool m_isTwoLevelKnown = false;
   std::optional<TwoLevel> m_twoLevel;
+  bool m_isScatterGatherKnown = false;
+  std::unique_ptr<ScatterGather> m_scatterGather;
   std::optional<std::vector<std::vector<Symmetry>>> m_groups;  ///< the largest first; the last one is empty
 };
 

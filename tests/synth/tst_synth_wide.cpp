@@ -165,7 +165,7 @@ void TestSynthWide::fronts_data() {
   QTest::newRow("allreduce, A100") << "dgx-a100 boxes=5"
                                    << "allreduce" << 4 << "in halves";
   QTest::newRow("broadcast, A100") << "dgx-a100 boxes=5"
-                                   << "broadcast" << 3 << "pull";
+                                   << "broadcast" << 4 << "";
   QTest::newRow("allgather, torus") << "torus dims=6x6"
                                     << "allgather" << 6 << "pull";
 }
@@ -212,6 +212,11 @@ void TestSynthWide::decides_data() {
   add("hypercube dimension=6", "allgather", 1, 6, 63, Verdict::sat);
   add("complete gpus=64", "broadcast", 1, 1, 1, Verdict::sat);
   add("complete gpus=64", "allreduce", 64, 2, 2, Verdict::sat);
+  add("dgx-a100 boxes=8", "broadcast", 128, 4, 42, Verdict::sat);
+  add("dgx-a100 boxes=8", "reduce", 128, 4, 42, Verdict::sat);
+  add("dgx-a100 boxes=8", "allreduce", 1344, 4, 434, Verdict::sat);
+  add("dgx-a100 boxes=8", "allgather", 21, 2, 217, Verdict::sat);
+  add("dgx-a100 boxes=8", "allgather", 21, 2, 216, Verdict::unsat);
 }
 
 void TestSynthWide::decides() {
