@@ -120,7 +120,6 @@ void describe(const workflow::LoadedSketch& loaded, const workflow::JudgedPlan& 
               std::uint64_t seed, Report& report) {
   const sketch::Plan& plan = judged.synthesis.plan;
   const sketch::Model& model = loaded.made.model;
-  const double gap = plan.makespan.isZero() ? 0 : ((plan.makespan - plan.bound) / plan.makespan).toDouble();
   report.json = {{"ok", true},
                  {"method", "taccl"},
                  {"engine", judged.synthesis.stages.empty() ? "search" : "milp"},
@@ -128,7 +127,7 @@ void describe(const workflow::LoadedSketch& loaded, const workflow::JudgedPlan& 
                  {"gpus", model.gpus()},
                  {"makespan", plan.makespan.toString()},
                  {"bound", plan.bound.toString()},
-                 {"gap", gap},
+                 {"gap", workflow::gapOf(plan)},
                  {"optimal", plan.makespan == plan.bound},
                  {"bound_name", plan.boundName},
                  {"bound_members", plan.boundMembers},

@@ -13,6 +13,7 @@
 #include "verify/step_verifier.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/make_schedule.hpp"
+#include "workflow/sizes.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -73,8 +74,12 @@ Result<LoadedSketch> loadSketch(const SketchFiles& files, const sketch::ModelOpt
   return LoadedSketch{std::move(sketch->value), std::move(topology->value), *std::move(made)};
 }
 
-Result<JudgedPlan> judgePlan(const sketch::Model& model, taccl::Synthesis synthesis, const sketch::Scale& scale,
-                             const Progress& progress) {
+namespace {
+
+/// By the verifier of plans, then by that of schedules.
+template <typename Routes>
+Result<JudgedPlan> judgeOn(const sketch::Model& model, taccl::Synthesis synthesis, LoadedFabric loaded,
+                           const Routes& routes, const Progress& progress) {
   Clock clock;
   const auto planned = verify::checkPlan(model, synthesis.plan, progress);
   if (!planned) {
@@ -83,27 +88,124 @@ Result<JudgedPlan> judgePlan(const sketch::Model& model, taccl::Synthesis synthe
   if (!planned->ok) {
     return verificationError(planned->findings);
   }
-  auto described = sketch::fabricOf(model, scale);
-  if (!described) {
-    return described.error();
-  }
-  auto fabric = fabric::Fabric::build(described->description);
-  if (!fabric) {
-    return fabric.error();
-  }
-  auto schedule = sketch::stepScheduleOf(model, synthesis.plan, *fabric, described->routes);
+  auto schedule = sketch::stepScheduleOf(model, synthesis.plan, loaded.fabric, routes);
   if (!schedule) {
     return schedule.error();
   }
-  const auto verdict = verify::verifySteps(*fabric, *schedule, progress);
+  const auto verdict = verify::verifySteps(loaded.fabric, *schedule, progress);
   if (!verdict) {
     return verdict.error();
   }
   if (!verdict->ok) {
     return verificationError(verdict->findings);
   }
-  return JudgedPlan{std::move(synthesis), LoadedFabric{std::move(described->description), *std::move(fabric), {}},
-                    *std::move(schedule), clock.lap()};
+  return JudgedPlan{std::move(synthesis), std::move(loaded), *std::move(schedule), clock.lap()};
+}
+
+std::vector<std::string> differencesOf(const sketch::Proposal& fit) {
+  std::vector<std::string> differences;
+  for (const auto& [offset, size] : fit.sketch.symmetryOffsets) {
+    const int within = (offset % size + size) % size;
+    differences.push_back(
+        sketch::differenceUnder(fit.model, sketch::rotation(fit.model.gpus(), within, size)).value_or(std::string()));
+  }
+  return differences;
+}
+
+FittedSketch joined(LoadedFabric fabric, sketch::Proposal fit, std::int64_t chunkBytes) {
+  FittedSketch result{std::move(fabric), std::move(fit), chunkBytes};
+  result.differences = differencesOf(result.fit);
+  return result;
+}
+
+Result<LoadedFabric> built(const fabric::Description& facts) {
+  auto fabric = fabric::Fabric::build(facts);
+  if (!fabric) {
+    return fabric.error();
+  }
+  return LoadedFabric{facts, *std::move(fabric), {}};
+}
+
+}  // namespace
+
+Result<JudgedPlan> judgePlan(const sketch::Model& model, taccl::Synthesis synthesis, const sketch::Scale& scale,
+                             const Progress& progress) {
+  auto described = sketch::fabricOf(model, scale);
+  if (!described) {
+    return described.error();
+  }
+  auto fabric = built(described->description);
+  if (!fabric) {
+    return fabric.error();
+  }
+  return judgeOn(model, std::move(synthesis), *std::move(fabric), described->routes, progress);
+}
+
+Result<JudgedPlan> judgePlan(const sketch::Model& model, taccl::Synthesis synthesis, LoadedFabric fabric,
+                             const std::vector<std::vector<fabric::NodeIndex>>& routes, const Progress& progress) {
+  return judgeOn(model, std::move(synthesis), std::move(fabric), routes, progress);
+}
+
+double gapOf(const sketch::Plan& plan) {
+  return plan.makespan.isZero() ? 0 : ((plan.makespan - plan.bound) / plan.makespan).toDouble();
+}
+
+Result<std::int64_t> chunkBytesOf(const sketch::Sketch& sketch) {
+  const auto refuse = [](const std::string& key, std::string message, std::string fix) {
+    return Error{ErrorCode::badInput, std::move(message), std::move(fix), {.element = "key " + inQuotes(key)}};
+  };
+  if (sketch.chunksPerGpu < 1) {
+    return refuse("input_chunkup", "each GPU has " + std::to_string(sketch.chunksPerGpu) + " chunks", "use 1 or more");
+  }
+  std::int64_t bytes = kSketchBytes;
+  if (sketch.inputSize && !sketch.inputSize->empty()) {
+    const auto read = parseBytes(*sketch.inputSize, "input_size");
+    if (!read || *read < 1) {
+      return refuse("input_size", inQuotes(*sketch.inputSize) + " is not a number of bytes",
+                    "write it as 1MiB, 32K or 65536");
+    }
+    bytes = *read;
+  }
+  if (bytes < sketch.chunksPerGpu) {
+    return refuse("input_size",
+                  std::to_string(bytes) + " bytes are fewer than " + std::to_string(sketch.chunksPerGpu) + " chunks",
+                  "use more data or fewer chunks");
+  }
+  // The last chunk may be the shorter one.
+  return bytes / sketch.chunksPerGpu + (bytes % sketch.chunksPerGpu != 0 ? 1 : 0);
+}
+
+Result<FittedSketch> proposeSketch(const fabric::Description& facts, const sketch::Sketch& sizes) {
+  const auto chunkBytes = chunkBytesOf(sizes);
+  if (!chunkBytes) {
+    return chunkBytes.error();
+  }
+  auto fabric = built(facts);
+  if (!fabric) {
+    return fabric.error();
+  }
+  auto proposed = sketch::propose(fabric->fabric, {*chunkBytes, sizes.chunksPerGpu});
+  if (!proposed) {
+    return proposed.error();
+  }
+  proposed->sketch.inputSize = sizes.inputSize;
+  return joined(*std::move(fabric), *std::move(proposed), *chunkBytes);
+}
+
+Result<FittedSketch> fitSketch(const fabric::Description& facts, const sketch::Sketch& sketch) {
+  const auto chunkBytes = chunkBytesOf(sketch);
+  if (!chunkBytes) {
+    return chunkBytes.error();
+  }
+  auto fabric = built(facts);
+  if (!fabric) {
+    return fabric.error();
+  }
+  auto fit = sketch::fit(fabric->fabric, sketch, {*chunkBytes, sketch.chunksPerGpu});
+  if (!fit) {
+    return fit.error();
+  }
+  return joined(*std::move(fabric), *std::move(fit), *chunkBytes);
 }
 
 }  // namespace coppice::workflow

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "base/result.hpp"
 #include "sketch/fabric_of.hpp"
 #include "sketch/plan.hpp"
+#include "sketch/propose.hpp"
 #include "taccl/synthesis.hpp"
 #include "workflow/fabric_source.hpp"
 
@@ -42,5 +44,34 @@ struct JudgedPlan {
 /// On the fabric that the model itself describes. Errors: those of taccl::synthesize; verification.
 [[nodiscard]] Result<JudgedPlan> judgePlan(const sketch::Model& model, taccl::Synthesis synthesis,
                                            const sketch::Scale& scale, const Progress& progress);
+
+/// The same on a given fabric. @param routes by link of the model
+[[nodiscard]] Result<JudgedPlan> judgePlan(const sketch::Model& model, taccl::Synthesis synthesis, LoadedFabric fabric,
+                                           const std::vector<std::vector<fabric::NodeIndex>>& routes,
+                                           const Progress& progress);
+
+/// (makespan - bound) / makespan
+[[nodiscard]] double gapOf(const sketch::Plan& plan);
+
+/// A sketch on the fabric that a person has drawn, with the size of the data.
+struct FittedSketch {
+  LoadedFabric fabric;
+  sketch::Proposal fit;
+  std::int64_t chunkBytes = 0;
+  /// By symmetry offset of the sketch: what it does not keep (sketch::differenceUnder); empty = it is a symmetry.
+  std::vector<std::string> differences = {};
+};
+
+/// What each GPU has where a sketch names no size.
+inline constexpr std::int64_t kSketchBytes = 1 << 20;
+
+/// The bytes of a chunk by "input_size" (kSketchBytes where absent) and "input_chunkup". Errors: badInput naming the
+/// key.
+[[nodiscard]] Result<std::int64_t> chunkBytesOf(const sketch::Sketch& sketch);
+
+/// A sketch that the program proposes, with this number of chunks. Errors: those of Fabric::build and sketch::propose.
+[[nodiscard]] Result<FittedSketch> proposeSketch(const fabric::Description& facts, const sketch::Sketch& sizes);
+/// A given one. Errors: those of Fabric::build, chunkBytesOf and sketch::fit.
+[[nodiscard]] Result<FittedSketch> fitSketch(const fabric::Description& facts, const sketch::Sketch& sketch);
 
 }  // namespace coppice::workflow

@@ -5,10 +5,13 @@
 #include <string>
 #include <utility>
 
+#include "io/taccl_json.hpp"
 #include "sketch/propose.hpp"
 #include "taccl/synthesis.hpp"
 #include "verify/plan_check.hpp"
+#include "workflow/fabric_source.hpp"
 #include "workflow/make_schedule.hpp"
+#include "workflow/sketch_plan.hpp"
 
 namespace coppice::workflow {
 namespace {
@@ -52,8 +55,39 @@ std::vector<Option> tacclOptions() {
   chunks.min = 1;
   chunks.max = 64;
   chunks.placeholder = "N";
+  chunks.excludes = {"sketch"};
   options.push_back(chunks);
+  Option sketch;
+  sketch.name = "sketch";
+  sketch.title = "Sketch";
+  sketch.help = "Communication sketch instead of a proposed one: a file of TACCL, or its text.";
+  sketch.placeholder = "FILE";
+  options.push_back(sketch);
   return options;
+}
+
+/// Proposed, or as the option says.
+Result<sketch::Proposal> sketchFor(const fabric::Fabric& fabric, const OptionValues& values) {
+  const std::string given = values.text("sketch");
+  if (given.empty()) {
+    sketch::ProposalOptions proposal;
+    proposal.chunksPerGpu = static_cast<int>(values.integer("chunks-per-gpu").value_or(1));
+    return sketch::propose(fabric, proposal);
+  }
+  const bool isText = given.find_first_not_of(" \t\r\n") == given.find('{');
+  const auto text = isText ? Result<std::string>(given) : readText(given, {});
+  if (!text) {
+    return text.error();
+  }
+  const auto read = io::readTacclSketch(*text, isText ? std::string() : inputName(given));
+  if (!read) {
+    return read.error();
+  }
+  const auto chunkBytes = chunkBytesOf(read->value);
+  if (!chunkBytes) {
+    return chunkBytes.error();
+  }
+  return sketch::fit(fabric, read->value, {*chunkBytes, read->value.chunksPerGpu});
 }
 
 Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
@@ -62,9 +96,7 @@ Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const 
     return optionError("amounts", "TACCL gives every GPU the same amount of data",
                        "leave --amounts out, or choose another method");
   }
-  sketch::ProposalOptions proposal;
-  proposal.chunksPerGpu = static_cast<int>(values.integer("chunks-per-gpu").value_or(1));
-  const auto proposed = sketch::propose(fabric, proposal);
+  const auto proposed = sketchFor(fabric, values);
   if (!proposed) {
     return proposed.error();
   }

@@ -35,23 +35,51 @@ public:
     if (m_nodes > 1) {
       addRemoteLinks();
     }
+    join(m_nodes);
+    m_proposal.sketch.symmetryOffsets = symmetricOffsets(m_proposal.model);
+    m_proposal.model.offsets = m_proposal.sketch.symmetryOffsets;
+    return std::move(m_proposal);
+  }
+
+  Proposal fit(const Sketch& sketch) {
+    findNodes();
+    const auto refuse = [](std::string message, std::string fix) {
+      throw NoProposal{{ErrorCode::badInput, std::move(message), std::move(fix), {.element = "key \"nnodes\""}}};
+    };
+    if (sketch.nodes && *sketch.nodes != m_nodes) {
+      refuse("the sketch has " + std::to_string(*sketch.nodes) + " nodes, the fabric has " + std::to_string(m_nodes) +
+                 (m_nodes == 1 ? " (no equal boxes)" : " equal boxes"),
+             "set nnodes to " + std::to_string(m_nodes) + ", or draw the fabric of the sketch");
+    }
+    m_proposal.topology.name = m_fabric.name().empty() ? "fabric" : m_fabric.name();
+    m_proposal.topology.gpusPerNode = m_perNode;
+    addLocalLinks();
+    m_proposal.sketch = sketch;
+    if (m_nodes > 1) {
+      addRemoteCosts(connectionsOf(sketch));
+      m_proposal.topology.nicsPerNode = std::max(1, static_cast<int>(nicGroups().size()));
+    }
+    join(m_nodes);
+    return std::move(m_proposal);
+  }
+
+private:
+  /// Model and routes of the sketch on the topology.
+  void join(int nodes) {
     ModelOptions options;
     options.truncates = false;
     options.type = MachineType::custom;
+    options.nodes = nodes;
     auto made = makeModel(m_proposal.sketch, m_proposal.topology, options);
     if (!made) {
       throw NoProposal{made.error()};
     }
     m_proposal.model = std::move(made->model);
-    m_proposal.sketch.symmetryOffsets = symmetricOffsets(m_proposal.model);
-    m_proposal.model.offsets = m_proposal.sketch.symmetryOffsets;
     for (const Link& link : m_proposal.model.links) {
       m_proposal.routes.push_back(routeOf(link.from, link.to));
     }
-    return std::move(m_proposal);
   }
 
-private:
   [[nodiscard]] NodeIndex gpu(int rank) const { return m_fabric.gpus()[rank]; }
   [[nodiscard]] const std::string& boxOf(NodeIndex node) const { return m_fabric.nodes()[node].box; }
 
@@ -234,28 +262,53 @@ private:
     if (static_cast<int>(covered.size()) < m_perNode) {
       remote.relayedBy.clear();  // those without a NIC may use any
     }
-    Rational beta = 0;
-    Rational alpha = 0;
-    for (const auto& [sender, receivers] : remote.receivers) {
-      for (int a = 0; a < m_nodes; ++a) {
-        for (int b = 0; b < m_nodes; ++b) {
-          if (a == b) {
-            continue;
-          }
-          const Route& route = routeOf(a * m_perNode + sender, b * m_perNode + receivers.front());
-          if (route.empty()) {
-            throw NoProposal{{ErrorCode::infeasible,
-                              "no way without a GPU between leads from " +
-                                  m_fabric.nodes()[gpu(a * m_perNode + sender)].id + " to " +
-                                  m_fabric.nodes()[gpu(b * m_perNode + receivers.front())].id,
-                              "join all boxes to each other"}};
-          }
-          beta = std::max(beta, costOf(route));
-          alpha = std::max(alpha, latencyOf(route));
+    addRemoteCosts(remote.receivers);
+    m_proposal.topology.nicsPerNode = static_cast<int>(remote.receivers.size());
+  }
+
+  /// The receivers of each sender, without those that the node does not have: makeModel names them.
+  [[nodiscard]] std::map<int, std::vector<int>> connectionsOf(const Sketch& sketch) const {
+    std::map<int, std::vector<int>> receivers;
+    for (int from = 0; sketch.remote && from < m_perNode; ++from) {
+      for (int to = 0; to < m_perNode; ++to) {
+        const auto listed = sketch.remote->receivers.find(from);
+        const bool isListed = listed != sketch.remote->receivers.end() &&
+                              std::find(listed->second.begin(), listed->second.end(), to) != listed->second.end();
+        const Connections connections = sketch.remote->connections;
+        if (connections == Connections::fullyConnected || (connections == Connections::directMap && from == to) ||
+            (connections == Connections::listed && isListed)) {
+          receivers[from].push_back(to);
         }
       }
     }
-    m_proposal.topology.nicsPerNode = static_cast<int>(remote.receivers.size());
+    return receivers;
+  }
+
+  /// Those of the slowest way between two nodes.
+  void addRemoteCosts(const std::map<int, std::vector<int>>& connections) {
+    Rational beta = 0;
+    Rational alpha = 0;
+    for (const auto& [sender, receivers] : connections) {
+      for (const int receiver : receivers) {
+        for (int a = 0; a < m_nodes; ++a) {
+          for (int b = 0; b < m_nodes; ++b) {
+            if (a == b) {
+              continue;
+            }
+            const Route& route = routeOf(a * m_perNode + sender, b * m_perNode + receiver);
+            if (route.empty()) {
+              throw NoProposal{{ErrorCode::infeasible,
+                                "no way without a GPU between leads from " +
+                                    m_fabric.nodes()[gpu(a * m_perNode + sender)].id + " to " +
+                                    m_fabric.nodes()[gpu(b * m_perNode + receiver)].id,
+                                "join all boxes to each other"}};
+            }
+            beta = std::max(beta, costOf(route));
+            alpha = std::max(alpha, latencyOf(route));
+          }
+        }
+      }
+    }
     m_proposal.topology.remoteAlpha = alpha;
     m_proposal.topology.remoteBeta = beta;
     m_proposal.topology.remoteCost = alpha + beta;
@@ -276,6 +329,16 @@ private:
 Result<Proposal> propose(const fabric::Fabric& fabric, const ProposalOptions& options) {
   try {
     return Proposer(fabric, options).make();
+  } catch (NoProposal& no) {
+    return std::move(no.error);
+  } catch (const OverflowError& error) {
+    return Error{ErrorCode::overflow, error.what(), "use bandwidths with fewer digits"};
+  }
+}
+
+Result<Proposal> fit(const fabric::Fabric& fabric, const Sketch& sketch, const ProposalOptions& options) {
+  try {
+    return Proposer(fabric, options).fit(sketch);
   } catch (NoProposal& no) {
     return std::move(no.error);
   } catch (const OverflowError& error) {

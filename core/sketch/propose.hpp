@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -33,10 +35,24 @@ struct Proposal {
 /// Errors: infeasible (GPUs that no way joins), overflow, those of makeModel.
 Result<Proposal> propose(const fabric::Fabric& fabric, const ProposalOptions& options = {});
 
+/// The sketch of a person on a fabric: topology, model and routes as propose() makes them, with the links, relays,
+/// switches, offsets and chunks of the sketch. Errors: badInput naming the key, with a fix (what makeModel refuses, and
+/// a number of nodes that is not the fabric's); infeasible; overflow.
+Result<Proposal> fit(const fabric::Fabric& fabric, const Sketch& sketch, const ProposalOptions& options = {});
+
 /// Rotations (offset, group size) that keep links, costs, machines and relays, the finest first.
 [[nodiscard]] std::vector<std::pair<int, int>> symmetricOffsets(const Model& model);
 
 /// Links, costs, machines, relays and nodes stay as they are.
 [[nodiscard]] bool isSymmetry(const Model& model, const Permutation& permutation);
+
+/// The first thing that the permutation maps to something else, as "link 0 -> 1 becomes 1 -> 2, which does not exist";
+/// nullopt for a symmetry.
+[[nodiscard]] std::optional<std::string> differenceUnder(const Model& model, const Permutation& permutation);
+
+/// GPU r becomes (r + offset) modulo size within its group of that size.
+[[nodiscard]] Permutation rotation(int gpus, int offset, int size);
+/// The sets of GPUs that the rotations map to each other, each ascending, by their first GPU.
+[[nodiscard]] std::vector<std::vector<int>> orbitsOf(int gpus, const std::vector<std::pair<int, int>>& offsets);
 
 }  // namespace coppice::sketch

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -79,11 +80,7 @@ bool isSymmetry(const Model& model, const Permutation& permutation) {
 std::vector<std::pair<int, int>> symmetricOffsets(const Model& model) {
   std::vector<std::pair<int, int>> offsets;
   const auto tryOffset = [&](int offset, int size) {
-    Permutation permutation(static_cast<std::size_t>(model.gpus()));
-    for (int gpu = 0; gpu < model.gpus(); ++gpu) {
-      permutation[gpu] = (gpu % size + offset) % size + gpu / size * size;
-    }
-    if (!isSymmetry(model, permutation)) {
+    if (!isSymmetry(model, rotation(model.gpus(), offset, size))) {
       return false;
     }
     offsets.emplace_back(offset, size);
@@ -101,6 +98,73 @@ std::vector<std::pair<int, int>> symmetricOffsets(const Model& model) {
     tryOffset(m, model.gpus());
   }
   return offsets;
+}
+
+std::optional<std::string> differenceUnder(const Model& model, const Permutation& permutation) {
+  if (isSymmetry(model, permutation)) {
+    return std::nullopt;
+  }
+  for (int gpu = 0; gpu < model.gpus(); ++gpu) {
+    const int first = model.nodeOf(gpu) * model.gpusPerNode;
+    if (model.nodeOf(permutation[gpu]) != model.nodeOf(permutation[first])) {
+      return "GPUs " + std::to_string(first) + " and " + std::to_string(gpu) + " of one node become GPUs of two";
+    }
+  }
+  std::map<Ends, const Link*> byEnds;
+  for (const Link& link : model.links) {
+    byEnds.emplace(Ends(link.from, link.to, link.lane), &link);
+  }
+  for (const Link& link : model.links) {
+    const int from = permutation[link.from];
+    const int to = permutation[link.to];
+    const auto image = byEnds.find(Ends(from, to, link.lane));
+    const std::string text = "link " + std::to_string(link.from) + " -> " + std::to_string(link.to) + " becomes " +
+                             std::to_string(from) + " -> " + std::to_string(to);
+    if (image == byEnds.end()) {
+      return text + ", which does not exist";
+    }
+    if (image->second->alpha != link.alpha || image->second->beta != link.beta) {
+      return text + ", which has other costs";
+    }
+  }
+  return keepsRelays(model, permutation) ? "links share machines whose images share none"
+                                         : "data would leave its node by another sender";
+}
+
+Permutation rotation(int gpus, int offset, int size) {
+  Permutation permutation(static_cast<std::size_t>(gpus));
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    permutation[gpu] = (gpu % size + offset) % size + gpu / size * size;
+  }
+  return permutation;
+}
+
+std::vector<std::vector<int>> orbitsOf(int gpus, const std::vector<std::pair<int, int>>& offsets) {
+  std::vector<int> first(static_cast<std::size_t>(gpus));
+  std::iota(first.begin(), first.end(), 0);
+  const auto find = [&](int gpu) {
+    while (first[gpu] != gpu) {
+      gpu = first[gpu];
+    }
+    return gpu;
+  };
+  for (const auto& [offset, size] : offsets) {
+    const Permutation image = rotation(gpus, offset, size);
+    for (int gpu = 0; gpu < gpus; ++gpu) {
+      const int a = find(gpu);
+      const int b = find(image[gpu]);
+      first[std::max(a, b)] = std::min(a, b);
+    }
+  }
+  std::map<int, std::vector<int>> orbits;
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    orbits[find(gpu)].push_back(gpu);
+  }
+  std::vector<std::vector<int>> result;
+  for (auto& [gpu, members] : orbits) {
+    result.push_back(std::move(members));
+  }
+  return result;
 }
 
 }  // namespace coppice::sketch
