@@ -5,6 +5,7 @@
 #include <QDockWidget>
 #include <QFileInfo>
 #include <QSettings>
+#include <algorithm>
 #include <utility>
 
 #include "designer/document/fabric_file.hpp"
@@ -27,6 +28,16 @@ QString nameOfForest(const QString& path) {
     }
   }
   return name;
+}
+
+/// The live bound answers for the collective of a schedule, where it knows it.
+void askFor(LiveBound& bound, Collective collective, NodeId root) {
+  if (std::find(kForestCollectives.begin(), kForestCollectives.end(), collective) != kForestCollectives.end()) {
+    Question question = bound.question();
+    question.collective = collective;
+    question.root = root.isValid() ? root : question.root;
+    bound.setQuestion(question);
+  }
 }
 
 }  // namespace
@@ -255,10 +266,7 @@ void ScheduleFeature::followChoice() {
   }
   showContents(*entry->result);
   const ScheduleOptions& made = entry->result->options;
-  Question question = context->bound().question();
-  question.collective = made.collective;
-  question.root = made.root.empty() ? question.root : context->model().nodeNamed(made.root);
-  context->bound().setQuestion(question);
+  askFor(context->bound(), made.collective, context->model().nodeNamed(made.root));
 }
 
 void ScheduleFeature::openForest(const ScheduleResultPtr& result, const QString& path, bool isInferred) {
@@ -277,10 +285,7 @@ void ScheduleFeature::openForest(const ScheduleResultPtr& result, const QString&
                               isInferred || fabric.isEmpty() ? tr("Fabric of %1").arg(name) : fabric);
   }
   m_workspace.activate(owner);
-  Question question = owner->bound().question();
-  question.collective = result->options.collective;
-  question.root = owner->model().nodeNamed(result->options.root);
-  owner->bound().setQuestion(question);
+  askFor(owner->bound(), result->options.collective, owner->model().nodeNamed(result->options.root));
   ScheduleActivity::bookOf(owner->file(), owner->bound())->add(result, name);
   m_workspace.setMode(Mode::schedule);
 }
