@@ -99,9 +99,9 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
   static const QSet<QString> kKernel = {"designer/document", "designer/jobs", "designer/models", "designer/theme",
                                         "designer/canvas"};
   static const QSet<QString> kParts =
-      kKernel + QSet<QString>{"designer/layout", "designer/palette",  "designer/finder",
-                              "designer/help",   "designer/analysis", "designer/schedule",
-                              "designer/run",    "designer/render",   "designer/program"};
+      kKernel + QSet<QString>{"designer/layout",   "designer/palette",  "designer/finder", "designer/help",
+                              "designer/analysis", "designer/schedule", "designer/run",    "designer/render",
+                              "designer/program",  "designer/sketch"};
   static const QMap<QString, QSet<QString>> kAllowed = {
       {"remote", {}},
       {"workflow", {"remote"}},
@@ -123,6 +123,7 @@ const QMap<QString, QSet<QString>>& allowedInApp() {
       {"designer/run",
        {"designer/document", "designer/jobs", "designer/theme", "designer/timeline", "remote", "workflow"}},
       {"designer/schedule", kKernel + QSet<QString>{"designer/layout", "designer/timeline", "workflow"}},
+      {"designer/sketch", kKernel + QSet<QString>{"designer/schedule", "workflow"}},
       {"designer/program", kKernel + QSet<QString>{"designer/schedule", "workflow"}},
       {"designer/workspace", kKernel + QSet<QString>{"designer/palette"}},
       {"designer/features", kParts + QSet<QString>{"designer/workspace", "remote", "workflow"}},

@@ -159,6 +159,14 @@ void ScheduleActivity::setPlayed(bool isPlayed) {
   }
 }
 
+void ScheduleActivity::setGuest(std::optional<Overlay> overlay) {
+  const bool hadGuest = m_guest.has_value();
+  m_guest = std::move(overlay);
+  if (hadGuest || m_guest) {
+    showOverlay();
+  }
+}
+
 void ScheduleActivity::follow() {
   const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
   const ScheduleResultPtr result = entry != nullptr ? entry->result : nullptr;
@@ -211,7 +219,9 @@ void ScheduleActivity::showOverlay() {
   }
   Overlay overlay;
   const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
-  if (!m_isPlayed && entry != nullptr && entry->result && entry->result == m_result) {
+  if (m_guest && !m_isPlayed) {
+    overlay = *m_guest;
+  } else if (!m_isPlayed && entry != nullptr && entry->result && entry->result == m_result) {
     const ScheduleResult& result = *entry->result;
     const bool isFresh = m_book->isFresh(*entry);
     const QString note = isFresh ? QString() : u' ' + tr("(stale)");

@@ -66,6 +66,8 @@ public:
   void setActive(bool isActive);
   /// While a run is played the drawing shows it, and neither loads nor trees.
   void setPlayed(bool isPlayed);
+  /// What another part lays over the drawing in place of trees and loads; nullopt = nothing.
+  void setGuest(std::optional<Overlay> overlay);
   /// Of the current document; nullptr on the start page.
   [[nodiscard]] ScheduleBook* book() const { return m_book; }
   /// The book of any document; made on the first call, with the document's life.
@@ -133,6 +135,7 @@ private:
   bool m_isActive = false;
   bool m_hasOverlay = false;
   bool m_isPlayed = false;
+  std::optional<Overlay> m_guest;
   std::optional<TreeRef> m_hovered;
   struct FoundTrees {
     ElementId link;

@@ -32,6 +32,7 @@
 #include "designer/features/run/run_feature.hpp"
 #include "designer/features/schedule/schedule_feature.hpp"
 #include "designer/features/synthesize/synthesize_feature.hpp"
+#include "designer/features/sketch/sketch_feature.hpp"
 #include "designer/features/timeline/timeline_feature.hpp"
 #include "designer/features/view/view_feature.hpp"
 #include "designer/palette/card_list.hpp"
@@ -129,6 +130,7 @@ void MainWindow::createFeatures() {
   addFeature<CompareFeature>(schedule->activity());
   addFeature<TimelineFeature>(schedule->activity());
   addFeature<ProgramFeature>(schedule->activity());
+  addFeature<SketchFeature>(schedule->activity());
   addFeature<RunFeature>(schedule->activity());
   addFeature<ElementsFeature>();
   addFeature<ViewFeature>();

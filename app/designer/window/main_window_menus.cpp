@@ -11,6 +11,7 @@
 #include "designer/features/bound/bound_feature.hpp"
 #include "designer/features/files/file_feature.hpp"
 #include "designer/theme/fonts.hpp"
+#include "designer/theme/icons.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/command_palette.hpp"
 #include "designer/window/main_window.hpp"
@@ -123,6 +124,11 @@ QStringList scheduleMenu() {
           u"schedule.delete"_s,
           {},
           u"schedule.folder"_s};
+}
+
+QStringList sketchMenu() {
+  return {u"sketch.propose"_s, u"sketch.open"_s, u"sketch.save"_s, u"sketch.save-topology"_s, {},
+          u"sketch.make-senders"_s, u"sketch.make-receivers"_s, {}, u"sketch.start"_s, u"sketch.stop"_s};
 }
 
 QStringList runMenu() {
@@ -242,7 +248,11 @@ void MainWindow::createMenus() {
   QMenu* arrange = menuBar()->addMenu(tr("&Arrange"));
   fill(arrange->addMenu(tr("&Layout")), m_actions, layoutMenu());
   fill(arrange, m_actions, arrangeMenu());
-  fill(menuBar()->addMenu(tr("S&chedule")), m_actions, scheduleMenu());
+  QMenu* schedule = menuBar()->addMenu(tr("S&chedule"));
+  fill(schedule, m_actions, scheduleMenu());
+  QMenu* sketch = schedule->addMenu(tr("Communication S&ketch"));
+  fill(sketch, m_actions, sketchMenu());
+  sketch->setIcon(icon(u"sketch"_s));
   fill(menuBar()->addMenu(tr("&Run")), m_actions, runMenu());
   fill(menuBar()->addMenu(tr("&Help")), m_actions,
        {u"help.contents"_s, u"help.glossary"_s, u"help.tour"_s, {}, u"help.shortcuts"_s, {}, u"help.about"_s});

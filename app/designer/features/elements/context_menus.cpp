@@ -43,6 +43,8 @@ QStringList entriesFor(const Model& model, const ElementId& id) {
                          model.find(id.node())->drawing.isPinned ? u"arrange.unpin"_s : u"arrange.pin"_s,
                          {},
                          u"schedule.trees-of-selection"_s,
+                         u"sketch.make-senders"_s,
+                         u"sketch.make-receivers"_s,
                          u"view.properties"_s};
     case ElementKind::link:
       return {u"edit.bandwidth"_s, u"edit.delete"_s,    {}, u"select.same-kind"_s, u"zoom.selection"_s, {},
@@ -98,7 +100,9 @@ void ContextMenus::open(EditorContext& editor, const ElementId& id, const QPoint
   for (const QString& entry : entriesFor(editor.model(), id)) {
     if (entry.isEmpty()) {
       menu->addSeparator();
-    } else if (QAction* action = m_actions.find(entry)) {
+    } else if (QAction* action = m_actions.find(entry);
+               action != nullptr && (action->isEnabled() || !entry.startsWith(u"sketch."_s))) {
+      // What is about a sketch stays away while there is none.
       menu->addAction(action);
     }
   }

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/sketch/relay_page.hpp"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QVBoxLayout>
+
+#include "designer/sketch/sketch_edits.hpp"
+#include "designer/theme/icons.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+using sketch::Connections;
+using sketch::Sketch;
+
+namespace {
+
+constexpr int kGap = 6;
+
+void set(QTableWidget& table, int row, int column, const QString& text, bool isEditable) {
+  auto* item = new QTableWidgetItem(text);
+  item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | (isEditable ? Qt::ItemIsEditable : Qt::NoItemFlags));
+  item->setToolTip(isEditable ? RelayPage::tr("Numbers of GPUs of a box, as in 0, 2-5") : text);
+  table.setItem(row, column, item);
+}
+
+void setCheck(QTableWidget& table, int row, int column, bool isOn, const QString& what) {
+  auto* item = new QTableWidgetItem;
+  item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
+  item->setCheckState(isOn ? Qt::Checked : Qt::Unchecked);
+  item->setData(Qt::AccessibleTextRole, what);
+  table.setItem(row, column, item);
+}
+
+}  // namespace
+
+RelayPage::RelayPage(QWidget* parent)
+    : QWidget(parent),
+      m_connections(new QComboBox(this)),
+      m_sharesOut(new QCheckBox(tr("Own sender"), this)),
+      m_ownFirst(new QCheckBox(tr("Own data first"), this)),
+      m_senders(new QToolButton(this)),
+      m_receivers(new QToolButton(this)),
+      m_table(new QTableWidget(0, kColumns, this)) {
+  m_connections->setObjectName(u"sketchConnections"_s);
+  m_connections->setAccessibleName(tr("Links between boxes"));
+  m_connections->addItem(tr("Chosen relays"), static_cast<int>(Connections::listed));
+  m_connections->addItem(tr("Counterparts"), static_cast<int>(Connections::directMap));
+  m_connections->addItem(tr("All to all"), static_cast<int>(Connections::fullyConnected));
+  m_connections->setToolTip(tr("internode_conn: which GPUs send to which GPUs of other boxes"));
+  m_sharesOut->setObjectName(u"sketchSharesOut"_s);
+  m_sharesOut->setToolTip(
+      tr("gpus_to_sender_rev_map: the data of each GPU leaves its box by certain senders; otherwise "
+         "by any"));
+  m_ownFirst->setObjectName(u"sketchOwnFirst"_s);
+  m_ownFirst->setToolTip(tr("enforce_ordering: a sender's own data leaves before the data that it relays"));
+  m_senders->setObjectName(u"sketchMakeSenders"_s);
+  m_senders->setIcon(icon(u"arrow-up"_s));
+  m_senders->setAccessibleName(tr("Make Senders"));
+  m_senders->setToolTip(tr("Make Senders: the GPUs that are selected on the drawing, in every box"));
+  m_receivers->setObjectName(u"sketchMakeReceivers"_s);
+  m_receivers->setIcon(icon(u"arrow-down"_s));
+  m_receivers->setAccessibleName(tr("Make Receivers"));
+  m_receivers->setToolTip(tr("Make Receivers: the GPUs that are selected on the drawing, in every box"));
+  m_table->setObjectName(u"sketchRelays"_s);
+  m_table->setAccessibleName(tr("GPUs of a box"));
+  m_table->setHorizontalHeaderLabels({tr("GPU of a box"), tr("Sends"), tr("Receives"), tr("To"), tr("Data of")});
+  m_table->horizontalHeaderItem(kTo)->setToolTip(tr("GPUs of other boxes that it sends to"));
+  m_table->horizontalHeaderItem(kOwners)->setToolTip(tr("GPUs of its box whose data it sends; empty: any"));
+  m_table->verticalHeader()->hide();
+  m_table->setShowGrid(false);
+  m_table->setFrameShape(QFrame::NoFrame);
+  m_table->setWordWrap(false);
+  m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
+  constexpr int kRowHeight = 24;
+  m_table->verticalHeader()->setMinimumSectionSize(kRowHeight);
+  m_table->verticalHeader()->setDefaultSectionSize(kRowHeight);
+  QHeaderView* header = m_table->horizontalHeader();
+  header->setHighlightSections(false);
+  header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+  header->setStretchLastSection(true);
+  constexpr int kNameWidth = 96;
+  constexpr int kCheckWidth = 78;
+  header->resizeSection(kGpu, kNameWidth);
+  header->resizeSection(kSends, kCheckWidth);
+  header->resizeSection(kReceives, kCheckWidth);
+  header->resizeSection(kTo, kCheckWidth);
+
+  auto* line = new QHBoxLayout;
+  line->setSpacing(kGap);
+  line->addWidget(m_connections);
+  line->addWidget(m_senders);
+  line->addWidget(m_receivers);
+  line->addWidget(m_sharesOut);
+  line->addWidget(m_ownFirst);
+  line->addStretch(1);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, kGap, 0, 0);
+  layout->setSpacing(kGap);
+  layout->addLayout(line);
+  layout->addWidget(m_table, 1);
+
+  connect(m_senders, &QToolButton::clicked, this, &RelayPage::sendersWanted);
+  connect(m_receivers, &QToolButton::clicked, this, &RelayPage::receiversWanted);
+  connect(m_table, &QTableWidget::itemChanged, this, [this](const QTableWidgetItem* item) {
+    if (!m_isFilling) {
+      take(item);
+    }
+  });
+  connect(m_connections, &QComboBox::activated, this, [this] {
+    if (m_desk != nullptr) {
+      const auto connections = static_cast<Connections>(m_connections->currentData().toInt());
+      m_desk->edit([&](Sketch& sketch) { setConnections(sketch, m_desk->gpusPerNode(), connections); });
+    }
+  });
+  connect(m_sharesOut, &QCheckBox::clicked, this, [this](bool isOn) {
+    if (m_desk != nullptr) {
+      m_desk->edit([&](Sketch& sketch) { setSharedOut(sketch, m_desk->gpusPerNode(), isOn); });
+    }
+  });
+  connect(m_ownFirst, &QCheckBox::clicked, this, [this](bool isOn) {
+    if (m_desk != nullptr) {
+      m_desk->edit([&](Sketch& sketch) {
+        if (sketch.remote) {
+          sketch.remote->enforceOrdering = isOn;
+        }
+      });
+    }
+  });
+}
+
+void RelayPage::setDesk(SketchDesk* desk) {
+  m_desk = desk;
+  fill();
+}
+
+void RelayPage::fill() {
+  const Sketch* sketch = m_desk != nullptr ? m_desk->current() : nullptr;
+  const bool hasRelays = sketch != nullptr && sketch->remote.has_value();
+  setEnabled(sketch != nullptr);
+  for (QWidget* widget :
+       std::initializer_list<QWidget*>{m_connections, m_sharesOut, m_ownFirst, m_senders, m_receivers}) {
+    widget->setEnabled(hasRelays);
+  }
+  m_isFilling = true;
+  const int gpus = hasRelays ? m_desk->gpusPerNode() : 0;
+  if (m_table->rowCount() != gpus) {
+    m_table->setRowCount(gpus);
+  }
+  if (hasRelays) {
+    m_connections->setCurrentIndex(m_connections->findData(static_cast<int>(sketch->remote->connections)));
+    const auto receivers = receiversBySender(*sketch, gpus);
+    const auto owners = ownersBySender(*sketch, gpus);
+    const auto receiving = receiversOf(*sketch, gpus);
+    m_sharesOut->setChecked(!owners.empty());
+    m_ownFirst->setChecked(sketch->remote->enforceOrdering);
+    for (int gpu = 0; gpu < gpus; ++gpu) {
+      fillRow(gpu, m_desk->nameOf(gpu), receivers, owners, receiving);
+    }
+  }
+  m_isFilling = false;
+}
+
+void RelayPage::fillRow(int row, const QString& name, const std::map<int, std::vector<int>>& receivers,
+                        const std::map<int, std::vector<int>>& owners, const std::set<int>& receiving) {
+  const auto sends = receivers.find(row);
+  const auto owned = owners.find(row);
+  const bool isSender = sends != receivers.end();
+  set(*m_table, row, kGpu, u"%1  %2"_s.arg(row).arg(name), false);
+  setCheck(*m_table, row, kSends, isSender, tr("GPU %1 sends to other boxes").arg(row));
+  setCheck(*m_table, row, kReceives, receiving.contains(row), tr("GPU %1 receives from other boxes").arg(row));
+  set(*m_table, row, kTo, isSender ? numbersText(sends->second) : QString(), isSender);
+  set(*m_table, row, kOwners,
+      owned != owners.end() ? numbersText(owned->second)
+      : isSender            ? (owners.empty() ? tr("any") : QString())
+                            : QString(),
+      isSender || owned != owners.end());
+}
+
+void RelayPage::take(const QTableWidgetItem* item) {
+  if (m_desk == nullptr || m_desk->current() == nullptr) {
+    return;
+  }
+  const int gpu = item->row();
+  const int gpus = m_desk->gpusPerNode();
+  std::set<int> senders = sendersOf(*m_desk->current(), gpus);
+  std::set<int> receivers = receiversOf(*m_desk->current(), gpus);
+  if (item->column() == kSends || item->column() == kReceives) {
+    std::set<int>& changed = item->column() == kSends ? senders : receivers;
+    if (item->checkState() == Qt::Checked) {
+      changed.insert(gpu);
+    } else if (changed.size() == 1 && changed.contains(gpu)) {
+      Q_EMIT refused(item->column() == kSends ? tr("A box needs a sender. Check another GPU first.")
+                                              : tr("A box needs a receiver. Check another GPU first."));
+    } else {
+      changed.erase(gpu);
+    }
+    m_desk->edit([&](Sketch& sketch) { joinRelays(sketch, gpus, senders, receivers); });
+  } else {
+    const bool isAny = item->column() == kOwners && item->text().trimmed() == tr("any");
+    const auto numbers = isAny ? std::vector<int>() : parseNumbers(item->text());
+    if (!numbers) {
+      Q_EMIT refused(tr("“%1” is no list of GPUs. Write numbers as in 0, 2-5.").arg(item->text()));
+    } else if (item->column() == kTo) {
+      m_desk->edit([&](Sketch& sketch) { setReceivers(sketch, gpus, gpu, *numbers); });
+    } else if (item->column() == kOwners) {
+      m_desk->edit([&](Sketch& sketch) { setOwners(sketch, gpus, gpu, *numbers); });
+    }
+  }
+  // The row says what the sketch has, also where nothing changed.
+  QMetaObject::invokeMethod(this, &RelayPage::fill, Qt::QueuedConnection);
+}
+
+void RelayPage::setSelected(const std::set<int>& gpus) {
+  const QSignalBlocker quiet(m_table->selectionModel());
+  m_table->clearSelection();
+  QItemSelection rows;
+  for (const int gpu : gpus) {
+    if (gpu < m_table->rowCount()) {
+      rows.select(m_table->model()->index(gpu, 0), m_table->model()->index(gpu, kColumns - 1));
+    }
+  }
+  m_table->selectionModel()->select(rows, QItemSelectionModel::ClearAndSelect);
+  m_table->viewport()->update();
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/sketch/search_chart.hpp"
+
+#include <QGraphicsLayout>
+#include <QVBoxLayout>
+#include <QtCharts/QLegend>
+#include <algorithm>
+#include <initializer_list>
+
+#include "designer/theme/fonts.hpp"
+#include "designer/theme/scales.hpp"
+#include "designer/theme/theme.hpp"
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+SearchChart::SearchChart(QWidget* parent)
+    : QWidget(parent),
+      m_chart(new QChart),
+      m_view(new QChartView(m_chart, this)),
+      m_best(new QLineSeries(m_chart)),
+      m_bound(new QLineSeries(m_chart)),
+      m_seconds(new QValueAxis(m_chart)),
+      m_time(new QValueAxis(m_chart)) {
+  setObjectName(u"sketchChart"_s);
+  m_view->setAccessibleName(tr("Best time and bound over the seconds of the search"));
+  m_view->setRenderHint(QPainter::Antialiasing);
+  m_view->setFrameShape(QFrame::NoFrame);
+  constexpr QSize kLeast(200, 90);
+  m_view->setMinimumSize(kLeast);
+  m_best->setName(tr("best, µs"));
+  m_bound->setName(tr("bound, µs"));
+  m_chart->layout()->setContentsMargins(0, 0, 0, 0);
+  m_chart->setMargins({});
+  m_chart->setBackgroundRoundness(0);
+  m_chart->addSeries(m_best);
+  m_chart->addSeries(m_bound);
+  m_chart->addAxis(m_seconds, Qt::AlignBottom);
+  m_chart->addAxis(m_time, Qt::AlignLeft);
+  m_chart->legend()->setAlignment(Qt::AlignRight);
+  m_chart->legend()->setMarkerShape(QLegend::MarkerShapeFromSeries);
+  m_seconds->setLabelFormat(u"%.3g s"_s);
+  m_time->setLabelFormat(u"%.4g"_s);
+  constexpr int kTicks = 4;
+  m_seconds->setTickCount(kTicks);
+  m_time->setTickCount(kTicks);
+  for (QLineSeries* line : {m_best, m_bound}) {
+    line->attachAxis(m_seconds);
+    line->attachAxis(m_time);
+  }
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins({});
+  layout->addWidget(m_view);
+  connect(&Theme::instance(), &Theme::changed, this, &SearchChart::restyle);
+  restyle();
+  show({}, 1);
+}
+
+void SearchChart::show(const std::vector<SearchTrace::Point>& points, double seconds) {
+  QList<QPointF> best;
+  QList<QPointF> bound;
+  double least = 0;
+  double most = 0;
+  for (const SearchTrace::Point& point : points) {
+    const double time = point.makespan.toDouble();
+    const double under = point.bound.toDouble();
+    // A schedule stays the best one until a better one is found.
+    if (!best.isEmpty()) {
+      best.emplace_back(point.seconds, best.back().y());
+      bound.emplace_back(point.seconds, bound.back().y());
+    }
+    best.emplace_back(point.seconds, time);
+    bound.emplace_back(point.seconds, under);
+    least = least == 0 ? under : std::min(least, under);
+    most = std::max(most, time);
+  }
+  double last = seconds;
+  if (!best.isEmpty()) {
+    bound.prepend({0, bound.front().y()});
+    last = std::max(last, best.back().x());
+    best.emplace_back(last, best.back().y());
+    bound.emplace_back(last, bound.back().y());
+  }
+  m_best->replace(best);
+  m_bound->replace(bound);
+  constexpr double kLeastSpan = 0.05;
+  m_seconds->setRange(0, std::max(last, kLeastSpan));
+  if (best.isEmpty()) {
+    m_time->setRange(0, 1);
+    return;
+  }
+  constexpr double kAir = 0.08;
+  const double span = std::max(most - least, most / 100);
+  m_time->setRange(std::max(0.0, least - kAir * span), most + kAir * span);
+}
+
+void SearchChart::restyle() {
+  const Theme& theme = Theme::instance();
+  m_chart->setBackgroundBrush(theme.color(Token::panel));
+  m_chart->setPlotAreaBackgroundBrush(theme.color(Token::canvas));
+  m_chart->setPlotAreaBackgroundVisible(true);
+  m_view->setBackgroundBrush(theme.color(Token::panel));
+  constexpr double kLabel = 10.5;
+  for (QValueAxis* axis : {m_seconds, m_time}) {
+    axis->setLabelsFont(figureFont(kLabel));
+    axis->setLabelsColor(theme.color(Token::muted));
+    axis->setLinePenColor(theme.color(Token::line));
+    axis->setGridLineColor(theme.color(Token::grid));
+  }
+  constexpr double kLine = 2;
+  m_best->setPen(QPen(category(0, theme.scheme()), kLine));
+  m_bound->setPen(QPen(theme.color(Token::text), kLine / 2 + 0.2, Qt::DashLine));
+  m_chart->legend()->setLabelColor(theme.color(Token::muted));
+  m_chart->legend()->setFont(uiFont(kLabel));
+}
+
+}  // namespace coppice::designer

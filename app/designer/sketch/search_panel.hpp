@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+#include <QLabel>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QTimer>
+#include <QWidget>
+
+#include "designer/sketch/search_chart.hpp"
+#include "designer/sketch/sketch_desk.hpp"
+
+namespace coppice::designer {
+
+/// The search within a sketch: what is asked, its two curves while it runs, and its figures.
+class SearchPanel : public QWidget {
+  Q_OBJECT
+
+public:
+  explicit SearchPanel(QWidget* parent = nullptr);
+
+  /// nullptr: there is no document.
+  void setDesk(SketchDesk* desk);
+  void fill();
+  [[nodiscard]] const SearchChart& chart() const { return *m_chart; }
+  [[nodiscard]] QString figures() const { return m_figures->text(); }
+
+Q_SIGNALS:
+  void startWanted();
+  void stopWanted();
+
+private:
+  void ask();
+  void showRun();
+  void showCurves();
+
+  SketchDesk* m_desk = nullptr;
+  bool m_isFilling = false;
+  QComboBox* m_collective;
+  QComboBox* m_root;
+  QSpinBox* m_seconds;
+  QSpinBox* m_seed;
+  QPushButton* m_run;
+  QLabel* m_figures;
+  SearchChart* m_chart;
+  QTimer m_timer;
+};
+
+}  // namespace coppice::designer
