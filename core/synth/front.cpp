@@ -105,7 +105,7 @@ private:
     const Size size = found ? found->size : wanted;
     const Decision decision =
         found ? found->decision : Decision{Verdict::unknown, "not found by pull, which proves nothing", {}};
-    m_onCandidate(size, decision, std::chrono::duration<double>(Clock::now() - start).count());
+    m_handlers.onCandidate(size, decision, std::chrono::duration<double>(Clock::now() - start).count());
     m_verdicts[size] = decision.verdict;
     if (decision.verdict == Verdict::sat && (!limit() || ratioOf(size) < *limit())) {
       m_best = FrontPoint{size, *decision.found, decision.reason, false, {}, {}, {}};

@@ -188,7 +188,8 @@ bool TwoLevel::findPatterns(double seconds, std::uint64_t seed, const Progress& 
     }
     return sends;
   };
-  for (const FrontPoint& point : paretoFront(search, options, [](const auto&, const auto&, double) {}).points) {
+  const FrontHandlers nobody{[](const Size&, const Decision&, double) {}, [](int, const Rational&) {}};
+  for (const FrontPoint& point : paretoFront(search, options, nobody).points) {
     Pattern pattern{point.size.steps, {}};
     for (std::int64_t n = 1; n < point.size.n; ++n) {
       std::optional<Steps> found;

@@ -32,7 +32,7 @@ QString nameOfForest(const QString& path) {
 
 /// The live bound answers for the collective of a schedule, where it knows it.
 void askFor(LiveBound& bound, Collective collective, NodeId root) {
-  if (std::find(kForestCollectives.begin(), kForestCollectives.end(), collective) != kForestCollectives.end()) {
+  if (std::find(kBoundCollectives.begin(), kBoundCollectives.end(), collective) != kBoundCollectives.end()) {
     Question question = bound.question();
     question.collective = collective;
     question.root = root.isValid() ? root : question.root;
@@ -43,7 +43,9 @@ void askFor(LiveBound& bound, Collective collective, NodeId root) {
 }  // namespace
 
 ScheduleFeature::ScheduleFeature(const FeatureHost& host)
-    : Feature(host), m_keepsSettings(host.options.keepsSettings), m_activity(new ScheduleActivity(promptsForActivity(), m_window)) {
+    : Feature(host),
+      m_keepsSettings(host.options.keepsSettings),
+      m_activity(new ScheduleActivity(promptsForActivity(), m_window)) {
   addGenerateActions();
   addScheduleActions();
   addViewActions();
@@ -174,9 +176,12 @@ void ScheduleFeature::addFolderAction() {
     ScheduleBook::setSharedFolder(QSettings().value(key).toString());
   }
   QAction* action = m_actions.add(
-      {u"schedule.folder"_s, tr("&Keep Schedules in One Folder…"),
+      {u"schedule.folder"_s,
+       tr("&Keep Schedules in One Folder…"),
        tr("Write every schedule into a folder of your choice as soon as it is generated"),
-       {QKeySequence(u"Ctrl+Alt+K"_s)}, u"open"_s, true},
+       {QKeySequence(u"Ctrl+Alt+K"_s)},
+       u"open"_s,
+       true},
       [this, key](bool isOn) {
         QString folder;
         if (isOn) {
@@ -213,13 +218,12 @@ void ScheduleFeature::connectActivity() {
     followChoice();
   });
   connect(m_activity, &ScheduleActivity::forestOpened, this, &ScheduleFeature::openForest);
-  connect(&m_workspace, &Workspace::modeChanged, this,
-          [this](Mode mode) {
-            m_activity->setActive(mode == Mode::schedule);
-            if (mode == Mode::schedule && currentEntry() != nullptr) {
-              showContents(*currentEntry()->result);
-            }
-          });
+  connect(&m_workspace, &Workspace::modeChanged, this, [this](Mode mode) {
+    m_activity->setActive(mode == Mode::schedule);
+    if (mode == Mode::schedule && currentEntry() != nullptr) {
+      showContents(*currentEntry()->result);
+    }
+  });
   connect(&m_workspace, &Workspace::currentChanged, this, &ScheduleFeature::follow);
 }
 
