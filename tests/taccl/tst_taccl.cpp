@@ -111,6 +111,8 @@ class TestTaccl : public QObject {
 private slots:
   void reachesKnownMakespans_data();
   void reachesKnownMakespans();
+  void connectionsAreFew_data();
+  void connectionsAreFew();
   void solvesEveryShape_data();
   void solvesEveryShape();
   void isTheSameForAnyNumberOfThreads();
@@ -215,6 +217,30 @@ void TestTaccl::reachesKnownMakespans() {
   QCOMPARE(QString::fromStdString(made.plan.bound.toString()), QString::fromStdString(number(bound).toString()));
   QVERIFY2(made.plan.makespan <= number(atMost), made.plan.makespan.toString().c_str());
   QVERIFY(made.plan.bound <= made.plan.makespan);
+}
+
+/// uc-min: 16 connections are a ring; 24 of two nodes take longer than a test may.
+void TestTaccl::connectionsAreFew_data() {
+  QTest::addColumn<QString>("sketch");
+  QTest::addColumn<QString>("makespan");
+  QTest::addColumn<int>("effort");
+  QTest::addColumn<int>("atMost");
+  QTest::newRow("one node") << "dgx2-n1"
+                            << "120" << 4000 << 16;
+  QTest::newRow("two nodes") << "dgx2-pairs-n2"
+                             << "496" << 40000 << 64;
+}
+
+void TestTaccl::connectionsAreFew() {
+  QFETCH(QString, sketch);
+  QFETCH(QString, makespan);
+  QFETCH(int, effort);
+  QFETCH(int, atMost);
+  const sketch::Model model = modelOf(sketch, "dgx2-1mb");
+  const taccl::Synthesis made = synthesized(model, Collective::allgather, effort);
+  QCOMPARE(faultOf(model, made.plan), QString());
+  QCOMPARE(made.plan.makespan, number(makespan));
+  QVERIFY2(made.plan.connections <= atMost, qPrintable(QString::number(made.plan.connections)));
 }
 
 void TestTaccl::solvesEveryShape_data() {
