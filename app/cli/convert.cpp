@@ -74,9 +74,18 @@ Result<Report> writeSketch(const Options& options, bool json, const Progress& pr
   if (options.sketch.sketch.empty() || options.sketch.topology.empty()) {
     return Error{ErrorCode::badUsage, "TACCL takes two files", "name both with --sketch FILE --topology FILE"};
   }
+  if (options.sketch.sketch == options.sketch.topology) {
+    return Error{ErrorCode::badUsage, "sketch and topology are one file",
+                 "give --sketch and --topology different names"};
+  }
   const auto loaded = loadDescription(options.fabric, progress);
   if (!loaded) {
     return loaded.error();
+  }
+  for (const std::string& file : {options.sketch.sketch, options.sketch.topology}) {
+    if (const Outcome kept = keepInput(options.fabric.source, file); !kept) {
+      return kept.error();
+    }
   }
   const auto texts = workflow::filesOfFabric(loaded->description,
                                              {.chunkBytes = options.chunkBytes, .chunksPerGpu = options.chunksPerGpu});

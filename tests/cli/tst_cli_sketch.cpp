@@ -91,6 +91,9 @@ void TestCliSketch::tacclRefusesBadQuestions_data() {
                                                           {"--engine", "milp", "--effort", "5"})
                                         << 2 << "--effort";
   QTest::newRow("nothing to convert") << QStringList{"convert", "-o", "x.fabric.json"} << 2 << "nothing to convert";
+  QTest::newRow("one file for two") << QStringList{"convert", "preset:dgx2", "--sketch",
+                                                   "x.json",  "--topology",  "x.json"}
+                                    << 2 << "one file";
   QTest::newRow("half of a sketch") << QStringList{"convert", "--sketch", "s.json", "-o", "x.fabric.json"} << 2
                                     << "--topology";
   QTest::newRow("files of other machines") << tacclArguments("dgx2-direct-n2", "ndv2-1mb", {}) << 2 << "GPU 8";
