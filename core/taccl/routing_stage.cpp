@@ -108,13 +108,15 @@ public:
     if (!answer) {
       return answer.error();
     }
-    if (answer->status == lp::MixedStatus::impossible) {
+    // Where the start keeps all rules, "impossible" is a solver that was stopped too early.
+    const bool isFailure = answer->status == lp::MixedStatus::impossible && !options.start.empty();
+    if (answer->status == lp::MixedStatus::impossible && !isFailure) {
       return Error{ErrorCode::infeasible, "no routes satisfy this sketch and its symmetry offsets",
                    "leave the offsets out with --no-symmetry, or use --engine search"};
     }
     m_result.report.stage = "routing";
     m_result.report.status = std::string(lp::toString(answer->status));
-    m_result.report.reason = answer->reason;
+    m_result.report.reason = isFailure ? "CBC found no solution, but the start is one" : answer->reason;
     m_result.report.bound = answer->bound;
     if (!answer->values.empty()) {
       m_result.trees = read(answer->values);

@@ -115,6 +115,9 @@ private:
     if (answer->values.empty()) {
       // The start satisfies all rows, so "impossible" is a failure of the solver.
       result.report.status = std::string(lp::toString(lp::MixedStatus::undecided));
+      if (answer->status == lp::MixedStatus::impossible) {
+        result.report.reason = "CBC found no solution, but the start is one";
+      }
       return Done{};
     }
     std::vector<char> isFirst(m_trees.size(), 1);

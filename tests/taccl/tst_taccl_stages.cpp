@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QFile>
+#include <QTemporaryDir>
 #include <QTest>
 #include <stop_token>
 #include <string>
@@ -69,6 +70,7 @@ private slots:
   void ordersAreKept();
   void offsetsThatAreNoSymmetryAreNamed();
   void missingSolverIsNamed();
+  void failingSolverKeepsTheStart();
   void cancelBeforeRoutes();
 };
 
@@ -227,6 +229,30 @@ void TestTacclStages::missingSolverIsNamed() {
   qputenv("PATH", path);
   QVERIFY(!made);
   QCOMPARE(made.error().code, ErrorCode::unavailable);
+}
+
+/// A solver that is stopped too early may claim that nothing is possible.
+void TestTacclStages::failingSolverKeepsTheStart() {
+  const QTemporaryDir folder;
+  QFile file(folder.filePath("cbc"));
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write(
+      "#!/bin/sh\nwhile [ \"$1\" != -solution ]; do shift; done\necho 'Infeasible - objective value 3' > \"$2\"\n");
+  file.close();
+  file.setPermissions(QFile::ReadOwner | QFile::ExeOwner);
+  const QByteArray path = qgetenv("PATH");
+  qputenv("PATH", folder.path().toUtf8());
+  const sketch::Model model = modelOf("ndv2-relay-n2", "ndv2-1kb");
+  taccl::SynthesisOptions options;
+  options.engine = taccl::Engine::stages;
+  const auto made = taccl::synthesize(model, Collective::allgather, 0, options);
+  qputenv("PATH", path);
+  QVERIFY2(made.hasValue(), made ? "" : describe(made.error()).c_str());
+  QCOMPARE(faultOf(model, made->plan), QString());
+  for (const char* name : {"routing", "scheduling"}) {
+    QCOMPARE(QString::fromStdString(stage(*made, name).status), QString("undecided"));
+    QVERIFY(!stage(*made, name).reason.empty());
+  }
 }
 
 void TestTacclStages::cancelBeforeRoutes() {
