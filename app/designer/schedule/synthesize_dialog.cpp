@@ -95,7 +95,7 @@ SynthesizeDialog::SynthesizeDialog(AskTable askTable, QWidget* parent)
   layout->setSpacing(kMargin);
   layout->addWidget(makeForm());
   layout->addWidget(makeResults(), 1);
-  constexpr QSize kSize(1080, 640);
+  constexpr QSize kSize(1140, 640);
   resize(kSize);
 
   connect(&m_search, &FrontSearch::changed, this, &SynthesizeDialog::follow);
@@ -311,13 +311,15 @@ void SynthesizeDialog::setUpTable() {
   header->setHighlightSections(false);
   header->setStretchLastSection(true);
   constexpr int kFigure = 66;
-  constexpr int kTime = 76;
+  constexpr int kWide = 76;
   constexpr int kWord = 104;
-  for (const int column : {CandidateModel::kSteps, CandidateModel::kRounds, CandidateModel::kChunks,
-                           CandidateModel::kRatio, CandidateModel::kSpeed, CandidateModel::kSeconds}) {
+  for (const int column : {CandidateModel::kRatio, CandidateModel::kSpeed}) {
     header->resizeSection(column, kFigure);
   }
-  header->resizeSection(CandidateModel::kSeconds, kTime);
+  for (const int column :
+       {CandidateModel::kSteps, CandidateModel::kRounds, CandidateModel::kChunks, CandidateModel::kSeconds}) {
+    header->resizeSection(column, kWide);
+  }
   header->resizeSection(CandidateModel::kResult, kWord);
   header->resizeSection(CandidateModel::kProof, kWord);
   connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this] {

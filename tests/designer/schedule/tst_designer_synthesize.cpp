@@ -325,6 +325,20 @@ void TestDesignerSynthesize::menuEntry() {
   auto* book = ScheduleActivity::bookOf(context->file(), context->bound());
   QCOMPARE(book->entries().size(), 1U);
   QVERIFY(book->current() != nullptr);
+  // A table has no bound: the question stays.
+  const QTemporaryDir folder;
+  QFile table(folder.filePath(u"swap.csv"_s));
+  QVERIFY(table.open(QIODevice::WriteOnly));
+  table.write("chunk,from,to\na,0,7\nb,7,0\n");
+  table.close();
+  QVERIFY(dialog->openTable(table.fileName()));
+  dialog->findChild<QSpinBox*>(u"synthesizeMaxSteps"_s)->setValue(2);
+  dialog->start();
+  QVERIFY(QTest::qWaitFor([&] { return dialog->search().isSettled(); }, kLong));
+  dialog->findChild<QPushButton*>(u"synthesizeUse"_s)->click();
+  QCOMPARE(book->entries().size(), 2U);
+  QVERIFY(book->current()->result->options.collective == Collective::custom);
+  QVERIFY(context->bound().question().collective == Collective::allgather);
   // With its document the entry goes; what was found stays to be read.
   window.workspace().remove(*context);
   QVERIFY(!action->isEnabled());
