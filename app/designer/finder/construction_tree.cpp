@@ -34,9 +34,9 @@ QString cayleyTitle(const Construction& construction) {
     return ConstructionTree::tr("Circulant of %1: jumps %2").arg(m).arg(list);
   }
   if (r == 1) {
-    return ConstructionTree::tr("Cayley graph of Z_%1 x Z_%2: generators %3").arg(m).arg(n).arg(list);
+    return ConstructionTree::tr("Cayley graph Z_%1 x Z_%2: %3").arg(m).arg(n).arg(list);
   }
-  return ConstructionTree::tr("Cayley graph of M(%1,%2,%3): generators %4").arg(m).arg(n).arg(r).arg(list);
+  return ConstructionTree::tr("Cayley graph M(%1,%2,%3): %4").arg(m).arg(n).arg(r).arg(list);
 }
 
 QString distanceRegularTitle(const std::string& name) {
@@ -86,7 +86,7 @@ QString baseTitle(const Construction& construction) {
 
 void fill(QStandardItem* parent, const Construction& construction) {
   auto* title = new QStandardItem(operationTitle(construction));
-  title->setToolTip(named(construction));
+  title->setToolTip(title->text() + u'\n' + named(construction));
   const ConstructionSize size = sizeOf(construction);
   auto* numbers = new QStandardItem(u"%1 × %2"_s.arg(size.nodes).arg(size.degree));
   numbers->setToolTip(ConstructionTree::tr("%1 GPUs of %2 ports").arg(size.nodes).arg(size.degree));
@@ -182,7 +182,7 @@ ConstructionTree::ConstructionTree(QWidget* parent) : QTreeView(parent), m_items
   setHeaderHidden(true);
   setEditTriggers(QAbstractItemView::NoEditTriggers);
   setFrameShape(QFrame::NoFrame);
-  setWordWrap(true);
+  setUniformRowHeights(true);
   constexpr int kIndent = 16;
   setIndentation(kIndent);
   header()->setStretchLastSection(false);

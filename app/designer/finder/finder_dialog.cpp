@@ -25,6 +25,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kGap = 8;
+constexpr int kMaxDrawnNodes = 16'384;
 constexpr int kMargin = 16;
 // The slider: quarters of a doubling from 1 KiB to 1 GiB.
 constexpr int kQuarters = 4;
@@ -87,7 +88,7 @@ void FinderDialog::build() {
   layout->addWidget(m_fault);
   layout->addWidget(makeResults(), 1);
   layout->addWidget(makeButtons());
-  constexpr QSize kSize(1120, 690);
+  constexpr QSize kSize(1160, 664);
   resize(kSize);
 }
 
@@ -185,7 +186,7 @@ QWidget* FinderDialog::makeResults() {
   constexpr int kRowHeight = 24;
   m_rows->verticalHeader()->setDefaultSectionSize(kRowHeight);
   m_rows->horizontalHeader()->setHighlightSections(false);
-  constexpr std::array kWidths = {52, 56, 84, 74, 86, 142, 168, 60};
+  constexpr std::array kWidths = {52, 58, 80, 72, 84, 122, 168, 110};
   for (std::size_t i = 0; i < kWidths.size(); ++i) {
     m_rows->setColumnWidth(static_cast<int>(i), kWidths[i]);
   }
@@ -196,9 +197,9 @@ QWidget* FinderDialog::makeResults() {
   auto* leftLayout = new QVBoxLayout(left);
   leftLayout->setContentsMargins({});
   leftLayout->setSpacing(kGap);
-  leftLayout->addWidget(m_chart, 5);
+  leftLayout->addWidget(m_chart, 3);
   leftLayout->addWidget(m_breaks);
-  leftLayout->addWidget(m_rows, 3);
+  leftLayout->addWidget(m_rows, 1);
   auto* right = new QWidget(this);
   auto* rightLayout = new QVBoxLayout(right);
   rightLayout->setContentsMargins({});
@@ -466,6 +467,13 @@ void FinderDialog::showChosen() {
   }
   m_drawn = entry.construction;
   m_drawnBandwidth = bandwidth.toString();
+  if (entry.nodes > kMaxDrawnNodes) {
+    m_preview->submit([nodes = entry.nodes](const std::stop_token& /*stop*/) -> Result<Model> {
+      return Error{ErrorCode::limit, std::to_string(nodes) + " GPUs are more than the window draws",
+                   "write the fabric with coppice-cli find-topology --output"};
+    });
+    return;
+  }
   m_preview->submit([entry, bandwidth](const std::stop_token& /*stop*/) -> Result<Model> {
     const auto fabric = workflow::fabricOf(entry, bandwidth);
     if (!fabric) {

@@ -107,6 +107,7 @@ void FrontChart::draw() {
   chart->legend()->setLabelColor(theme.color(Token::muted));
   chart->legend()->setFont(uiFont(kLegend));
   chart->legend()->setAlignment(Qt::AlignTop);
+  chart->legend()->setMarkerShape(QLegend::MarkerShapeFromSeries);
   setBackgroundBrush(theme.color(Token::panel));
   const auto& rows = m_table.rows();
   chart->legend()->setVisible(!rows.empty());

@@ -77,6 +77,7 @@ private Q_SLOTS:
   void rangesArriveOneByOne();
   void faultsAreNamed_data();
   void faultsAreNamed();
+  void tooLargeToDraw();
   void aSearchIsStopped();
   void constructionsHaveTheirSizes_data();
   void constructionsHaveTheirSizes();
@@ -222,6 +223,20 @@ void TestDesignerFinder::faultsAreNamed() {
   QVERIFY(!d.find<QPushButton>("finderOpen")->isEnabled());
   edit->setText(good);
   QVERIFY(QTest::qWaitFor([&] { return fault->isHidden() && d.find<QPushButton>("finderOpen")->isEnabled(); }, kLong));
+}
+
+void TestDesignerFinder::tooLargeToDraw() {
+  Dialog d;
+  d.ask("20000", 1);
+  QVERIFY(QTest::qWaitFor([&] { return d.find<QLabel>("finderFault")->isVisible(); }, kLong));
+  QVERIFY2(d.find<QLabel>("finderFault")->text().contains(u"more than the window draws"_s),
+           qPrintable(d.find<QLabel>("finderFault")->text()));
+  QVERIFY(!d.find<QPushButton>("finderOpen")->isEnabled());
+  // The values are there all the same.
+  QCOMPARE(d.cell(0, FrontTable::kSteps), u"19999"_s);
+  d.ask("8", 2);
+  QVERIFY(QTest::qWaitFor([&] { return d.find<QPushButton>("finderOpen")->isEnabled(); }, kLong));
+  QVERIFY(d.find<QLabel>("finderFault")->isHidden());
 }
 
 void TestDesignerFinder::aSearchIsStopped() {
