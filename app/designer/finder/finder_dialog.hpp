@@ -24,8 +24,8 @@
 
 namespace coppice::designer {
 
-/// Which topologies a number of GPUs with a number of ports can be cabled as, and what each costs. Not modal: it stays open
-/// beside the fabrics that it opens, and follows every change of its fields.
+/// Which topologies GPUs with a number of ports can be cabled as, and what each costs. Not modal: it stays open beside
+/// the fabrics that it opens, and follows every change of its fields.
 class FinderDialog : public QDialog {
   Q_OBJECT
 

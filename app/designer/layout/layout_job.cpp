@@ -9,6 +9,7 @@
 #include "base/progress.hpp"
 #include "designer/document/edits.hpp"
 #include "designer/document/error_text.hpp"
+#include "designer/layout/distance_layers.hpp"
 #include "designer/layout/graphviz.hpp"
 
 namespace coppice::designer {
@@ -26,6 +27,8 @@ QString nameOf(LayoutKind kind) {
       return LayoutJob::tr("Circle");
     case LayoutKind::grid:
       return LayoutJob::tr("Grid");
+    case LayoutKind::distance:
+      return LayoutJob::tr("Layers by Distance");
     case LayoutKind::layered:
       return LayoutJob::tr("Layered Layout");
     case LayoutKind::force:
@@ -46,6 +49,7 @@ std::optional<ArrangementStyle> styleOf(LayoutKind kind) {
       return ArrangementStyle::circle;
     case LayoutKind::grid:
       return ArrangementStyle::grid;
+    case LayoutKind::distance:
     case LayoutKind::layered:
     case LayoutKind::force:
     case LayoutKind::circular:
@@ -54,9 +58,23 @@ std::optional<ArrangementStyle> styleOf(LayoutKind kind) {
   return std::nullopt;
 }
 
-}  // namespace
+/// The GPU that comes first by rank, then by name; else any node.
+NodeId firstGpu(const Model& model, const std::vector<NodeId>& ids) {
+  NodeId first;
+  for (const NodeId id : ids) {
+    const Node& node = *model.find(id);
+    if (node.kind() != fabric::NodeKind::gpu) {
+      continue;
+    }
+    const Node* best = model.find(first);
+    if (best == nullptr || node.facts.rank < best->facts.rank) {
+      first = id;
+    }
+  }
+  return first.isValid() || ids.empty() ? first : ids.front();
+}
 
-std::vector<NodeId> nodesToArrange(const Model& model, const std::set<ElementId>& elements) {
+std::set<NodeId> selectedNodes(const Model& model, const std::set<ElementId>& elements) {
   std::set<NodeId> nodes;
   for (const ElementId& id : elements) {
     if (model.find(id.node()) != nullptr) {
@@ -66,6 +84,13 @@ std::vector<NodeId> nodesToArrange(const Model& model, const std::set<ElementId>
       nodes.insert(inside.begin(), inside.end());
     }
   }
+  return nodes;
+}
+
+}  // namespace
+
+std::vector<NodeId> nodesToArrange(const Model& model, const std::set<ElementId>& elements) {
+  std::set<NodeId> nodes = selectedNodes(model, elements);
   if (nodes.size() < 2) {
     nodes.clear();
     for (const auto& [id, node] : model.nodes()) {
@@ -76,8 +101,20 @@ std::vector<NodeId> nodesToArrange(const Model& model, const std::set<ElementId>
 }
 
 Result<std::map<NodeId, Point>> computeLayout(const Model& model, const std::vector<NodeId>& ids, LayoutKind kind,
-                                              std::stop_token stop, std::chrono::milliseconds timeLimit) {
+                                              std::stop_token stop, std::chrono::milliseconds timeLimit,
+                                              const std::set<NodeId>& sources) {
   try {
+    if (kind == LayoutKind::distance) {
+      // Rows cut through boxes, whose switches would then lie over other boxes.
+      const auto boxed =
+          std::find_if(ids.begin(), ids.end(), [&](NodeId id) { return model.find(id)->facts.box.isValid(); });
+      if (boxed != ids.end()) {
+        return Error{ErrorCode::badUsage, "nodes in boxes cannot stand in rows by distance",
+                     "unbox them, or choose another layout"};
+      }
+      const std::set<NodeId> from = sources.empty() ? std::set<NodeId>{firstGpu(model, ids)} : sources;
+      return fitted(model, ids, layersByDistance(model, ids, from, Progress{.onReport = {}, .stop = stop, .work = {}}));
+    }
     if (const auto style = styleOf(kind)) {
       return rearranged(model, ids, *style, Progress{.onReport = {}, .stop = stop, .work = {}});
     }
@@ -116,7 +153,9 @@ LayoutJob::LayoutJob(QObject* parent)
     : QObject(parent), m_job([this](Answer answer) { take(std::move(answer)); }, std::chrono::milliseconds(0)) {}
 
 void LayoutJob::submit(Document& document, const std::set<ElementId>& elements, LayoutKind kind) {
-  const std::vector<NodeId> ids = nodesToArrange(document.model(), elements);
+  const bool isByDistance = kind == LayoutKind::distance;
+  const std::vector<NodeId> ids = nodesToArrange(document.model(), isByDistance ? std::set<ElementId>() : elements);
+  const std::set<NodeId> sources = isByDistance ? selectedNodes(document.model(), elements) : std::set<NodeId>();
   if (ids.empty()) {
     Q_EMIT statusMessage(tr("There is nothing to lay out yet"));
     Q_EMIT finished();
@@ -124,9 +163,9 @@ void LayoutJob::submit(Document& document, const std::set<ElementId>& elements, 
   }
   m_document = &document;
   Q_EMIT statusMessage(tr("Laying out %n node(s)…", nullptr, static_cast<int>(ids.size())));
-  m_job.submit([model = document.model(), ids, kind, name = nameOf(kind),
+  m_job.submit([model = document.model(), ids, kind, sources, name = nameOf(kind),
                 revision = document.factRevision()](std::stop_token stop) {
-    return Answer{computeLayout(model, ids, kind, stop), name, revision};
+    return Answer{computeLayout(model, ids, kind, stop, std::chrono::seconds(20), sources), name, revision};
   });
 }
 

@@ -23,6 +23,7 @@ enum class LayoutKind {
   rails,     ///< ArrangementStyle::rails
   circle,    ///< ArrangementStyle::circle
   grid,      ///< ArrangementStyle::grid
+  distance,  ///< layersByDistance() from the selected nodes
   layered,   ///< Graphviz dot
   force,     ///< Graphviz fdp, sfdp beyond a few hundred nodes
   circular,  ///< Graphviz circo
@@ -33,10 +34,11 @@ enum class LayoutKind {
 [[nodiscard]] std::vector<NodeId> nodesToArrange(const Model& model, const std::set<ElementId>& elements);
 
 /// New places of the nodes, moved to where they are wanted (rearranged()). Pinned nodes have none. Meant for any
-/// thread. Errors: cancelled; for Graphviz those of laidOut().
+/// thread. @param sources for LayoutKind::distance; empty = the first GPU. Errors: cancelled; badUsage for boxes by
+/// distance; for Graphviz those of laidOut().
 [[nodiscard]] Result<std::map<NodeId, Point>> computeLayout(
     const Model& model, const std::vector<NodeId>& ids, LayoutKind kind, std::stop_token stop = {},
-    std::chrono::milliseconds timeLimit = std::chrono::seconds(20));
+    std::chrono::milliseconds timeLimit = std::chrono::seconds(20), const std::set<NodeId>& sources = {});
 
 /// Sets the places. Frames of boxes whose contents all have places go, as they stood around the old ones.
 void applyLayout(Edit& edit, const std::map<NodeId, Point>& places);

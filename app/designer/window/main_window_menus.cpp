@@ -95,6 +95,7 @@ QStringList layoutMenu() {
           u"layout.rails"_s,
           u"layout.circle"_s,
           u"layout.grid"_s,
+          u"layout.distance"_s,
           {},
           u"layout.layered"_s,
           u"layout.force"_s,

@@ -294,6 +294,35 @@ private Q_SLOTS:
     }
   }
 
+  /// Rows of a cube seen from one corner: 1, 3, 3 and 1, and of a one-way ring one node each.
+  void rowsFollowTheDistance() {
+    const Model cube = bare("hypercube", "dimension=3");
+    const NodeId corner = cube.nodeNamed("g5");
+    const auto places =
+        computeLayout(cube, nodesToArrange(cube, {}), LayoutKind::distance, {}, std::chrono::seconds(20), {corner});
+    QVERIFY(places.hasValue());
+    std::map<double, int> rows;
+    for (const auto& [id, place] : *places) {
+      ++rows[place.y];
+    }
+    QCOMPARE(rows.size(), std::size_t{4});
+    QCOMPARE(rows.begin()->second, 1);
+    QCOMPARE(rows.begin()->first, places->at(corner).y);
+    QCOMPARE(std::next(rows.begin())->second, 3);
+    QCOMPARE(rows.rbegin()->first, places->at(cube.nodeNamed("g2")).y);
+    // Boxes would lie over each other.
+    const Model boxed = bare("dgx-a100", "boxes=2");
+    const auto refused = computeLayout(boxed, nodesToArrange(boxed, {}), LayoutKind::distance);
+    QVERIFY(!refused.hasValue());
+    QVERIFY(refused.error().message.find("boxes") != std::string::npos);
+    const Model ring = bare("ring", "gpus=5 direction=one-way");
+    const auto line = computeLayout(ring, nodesToArrange(ring, {}), LayoutKind::distance);
+    QVERIFY(line.hasValue());
+    for (const auto& [before, after] : {std::pair("g0", "g1"), std::pair("g1", "g2"), std::pair("g3", "g4")}) {
+      QVERIFY(line->at(ring.nodeNamed(before)).y < line->at(ring.nodeNamed(after)).y);
+    }
+  }
+
   void pinnedNodesStay() {
     Model model = bare("dgx-a100", "boxes=2");
     const NodeId ib = model.nodeNamed("ib0");

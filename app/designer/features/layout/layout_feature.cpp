@@ -13,6 +13,9 @@ LayoutFeature::LayoutFeature(const FeatureHost& host) : Feature(host), m_job(new
       LayoutKind::rails);
   add(u"layout.circle"_s, tr("&Circle"), tr("Boxes and nodes on one circle"), LayoutKind::circle);
   add(u"layout.grid"_s, tr("&Grid"), tr("Boxes and nodes row by row, switches above"), LayoutKind::grid);
+  add(u"layout.distance"_s, tr("By &Distance from the Selection"),
+      tr("Everything in rows by the number of links from the selected nodes, or from the first GPU"),
+      LayoutKind::distance, {QKeySequence(u"Ctrl+Alt+D"_s)}, u"layout"_s);
   add(u"layout.layered"_s, tr("&Layered (Graphviz)"), tr("Layers along the links, switches above GPUs"),
       LayoutKind::layered);
   add(u"layout.force"_s, tr("&Force (Graphviz)"), tr("Place nodes as if links were springs"), LayoutKind::force);
@@ -40,8 +43,8 @@ void LayoutFeature::add(const QString& id, const QString& text, const QString& t
 }
 
 void LayoutFeature::updateActions() {
-  enable({"layout.best", "layout.rails", "layout.circle", "layout.grid", "layout.layered", "layout.force",
-          "layout.circular"},
+  enable({"layout.best", "layout.rails", "layout.circle", "layout.grid", "layout.distance", "layout.layered",
+          "layout.force", "layout.circular"},
          current() != nullptr);
   enable({"layout.stop"}, m_job->isRunning());
 }
