@@ -19,6 +19,7 @@ using program::StepPlace;
 using program::StepType;
 using program::ThreadBlock;
 
+constexpr std::size_t kMaxNamed = 3;                     // moves that are written out
 constexpr std::size_t kMaxTried = 64;                    // candidates
 constexpr std::size_t kMaxSteps = std::size_t{1} << 25;  // of all candidates together
 
@@ -106,10 +107,11 @@ public:
       dropWait(m_ring[at]);
       // What the threadblock before needs from this one lies behind the step at which this one stands.
       const StepPlace& needed = m_ring[(at + m_ring.size() - 1) % m_ring.size()].needs;
-      moveSteps(m_ring[at].place, needed);
+      moveSteps(m_ring[at].place, liftedIn(at));
       split(m_ring[at].place);
       ownConnection(needed);
     }
+    moveAll();
     std::stable_sort(m_found.begin(), m_found.end(),
                      [](const Candidate& a, const Candidate& b) { return a.size < b.size; });
     const std::set<std::string> known = faultsOf(m_program);
@@ -156,6 +158,20 @@ private:
     m_found.push_back({1, {text, link.place, std::move(after)}});
   }
 
+  /// The step of a threadblock of the ring that may have to happen earlier: what the threadblock before needs, or,
+  /// where that is the fused step at which this one stands, the next that only sends.
+  [[nodiscard]] StepPlace liftedIn(std::size_t at) const {
+    const StepPlace& stands = m_ring[at].place;
+    StepPlace lifted = m_ring[(at + m_ring.size() - 1) % m_ring.size()].needs;
+    if (lifted == stands) {
+      const auto& steps = m_program.ranks[stands.rank].threadBlocks[stands.threadBlock].steps;
+      const auto next = std::find_if(steps.begin() + stands.step + 1, steps.end(),
+                                     [](const Step& step) { return step.type == StepType::send; });
+      lifted.step = next == steps.end() ? stands.step : static_cast<int>(next - steps.begin());
+    }
+    return lifted;
+  }
+
   void moveSteps(const StepPlace& stands, const StepPlace& needed) {
     if (needed.rank != stands.rank || needed.threadBlock != stands.threadBlock || needed.step <= stands.step) {
       return;
@@ -175,6 +191,30 @@ private:
            {blockName(stands) + ": move " + nameOf(m_program, stands) + " behind " + nameOf(m_program, needed), stands,
             std::move(late)}});
     }
+  }
+
+  /// The same fault in every threadblock of the ring, as generators make it: all of them move at once.
+  void moveAll() {
+    Program after = m_program;
+    int way = 0;
+    std::string text;
+    for (std::size_t at = 0; at < m_ring.size(); ++at) {
+      const StepPlace& stands = m_ring[at].place;
+      const StepPlace needed = liftedIn(at);
+      if (needed.rank != stands.rank || needed.threadBlock != stands.threadBlock || needed.step <= stands.step) {
+        return;
+      }
+      move(after, needed, stands.step);
+      way += needed.step - stands.step;
+      if (at < kMaxNamed) {
+        text += (at == 0 ? "" : "; ") + blockName(needed) + ": move " + nameOf(m_program, needed) + " before step " +
+                std::to_string(stands.step);
+      }
+    }
+    if (m_ring.size() > kMaxNamed) {
+      text += "; and the like in the other " + std::to_string(m_ring.size() - kMaxNamed) + " of the ring";
+    }
+    m_found.push_back({way, {text, m_ring.front().place, std::move(after)}});
   }
 
   /// What a threadblock receives goes to one of its own, so that neither direction waits for the other.

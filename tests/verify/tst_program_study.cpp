@@ -203,6 +203,16 @@ void TestProgramStudy::rings_data() {
                                << "rank 0, threadblock 0: its 8 receiving steps go to a new threadblock 1";
   QTest::newRow("flags") << Make(flagsInACircle) << QStringList{"0/1/0 flag 0/2/0", "0/2/0 flag 0/1/0"}
                          << "rank 0, threadblock 1: step 0 (cpy) no longer waits for threadblock 2, step 0";
+  QTest::newRow("the same fault everywhere")
+      << Make([] {
+           return with(ringAllreduce(3, true), [](Program& program) {
+             for (RankProgram& rank : program.ranks) {
+               std::swap(rank.threadBlocks[0].steps[0], rank.threadBlocks[0].steps[1]);
+             }
+           });
+         })
+      << QStringList{"0/0/0 data 2/0/0", "2/0/0 data 1/0/0", "1/0/0 data 0/0/0"}
+      << "rank 0, threadblock 0: move step 1 (s to rank 1) before step 0; rank 2, threadblock 0: move step 1";
   QTest::newRow("ring of five") << Make([] {
     return ringThatTakesFirst(5);
   }) << QStringList{"0/0/0 data 4/0/1", "4/0/0 data 3/0/1", "3/0/0 data 2/0/1", "2/0/0 data 1/0/1", "1/0/0 data 0/0/1"}

@@ -66,14 +66,23 @@ void BlockView::setCurrent(std::optional<StepPlace> place) {
   m_current = place;
   if (place) {
     setRank(place->rank);
-    const QRect box = boxOf(*place);
-    const QRect room(kName, 0, viewport()->width() - kName, viewport()->height());
-    if (!room.contains(box)) {
-      horizontalScrollBar()->setValue(horizontalScrollBar()->value() + box.center().x() - room.center().x());
-      verticalScrollBar()->setValue(verticalScrollBar()->value() + box.center().y() - room.center().y());
-    }
   }
+  bringIntoView();
   viewport()->update();
+}
+
+void BlockView::bringIntoView() {
+  if (m_current && m_current->rank == m_rank) {
+    const QRect box = boxOf(*m_current);
+    const QRect room(kName, 0, viewport()->width() - kName, viewport()->height());
+    const auto by = [](int from, int to, int least, int most) {
+      return from < least ? from - least : to > most ? to - most : 0;
+    };
+    horizontalScrollBar()->setValue(horizontalScrollBar()->value() +
+                                    by(box.left() - kTop, box.right() + kTop, room.left(), room.right()));
+    verticalScrollBar()->setValue(verticalScrollBar()->value() +
+                                  by(box.top() - kTop, box.bottom() + kTop, room.top(), room.bottom()));
+  }
 }
 
 void BlockView::arrange() {
@@ -134,6 +143,7 @@ void BlockView::updateBars() {
 void BlockView::resizeEvent(QResizeEvent* event) {
   QAbstractScrollArea::resizeEvent(event);
   updateBars();
+  bringIntoView();
 }
 
 QRect BlockView::boxOf(const StepPlace& place) const {

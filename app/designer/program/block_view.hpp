@@ -39,6 +39,7 @@ protected:
 private:
   void arrange();
   void updateBars();
+  void bringIntoView();
   [[nodiscard]] std::optional<program::StepPlace> stepAt(const QPoint& position) const;
   void paintStep(QPainter& painter, const program::StepPlace& place) const;
   void paintArrows(QPainter& painter) const;

@@ -88,6 +88,10 @@ void BufferView::showMoment(int rank, std::size_t position) {
   if (isOther || m_chosen >= slotCount()) {
     m_chosen = -1;
   }
+  for (int slot = 0; slot < slotCount() && m_chosen < 0; ++slot) {
+    const auto& writer = contentOf(slot).writer;
+    m_chosen = writer && *writer + 1 == position ? slot : -1;
+  }
   arrange();
   Q_EMIT chosenChanged(chosenText());
 }

@@ -60,8 +60,9 @@ QListWidget* list(const QString& name, const QString& title, QWidget* parent) {
   made->setObjectName(name);
   made->setAccessibleName(title);
   made->setFrameShape(QFrame::NoFrame);
-  made->setUniformItemSizes(true);
-  made->setWordWrap(false);
+  made->setWordWrap(true);
+  made->setResizeMode(QListView::Adjust);
+  made->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   return made;
 }
 
@@ -85,6 +86,7 @@ ProgramPanel::ProgramPanel(QWidget* parent)
       m_rank(new QComboBox(this)),
       m_progress(new QProgressBar(this)),
       m_cancel(button(u"programCancel"_s, u"stop"_s, tr("Stop reading the program"), this)),
+      m_ofSchedule(button(u"programOfSchedule"_s, u"schedule"_s, tr("Show the program of the current schedule"), this)),
       m_tree(new QTreeView(this)),
       m_pages(new QTabWidget(this)),
       m_step(new QLabel(this)),
@@ -151,6 +153,7 @@ QWidget* ProgramPanel::makeHead(QWidget* parent) {
   auto* openButton = button(u"programOpen"_s, u"open"_s, tr("Open a program"), head);
   connect(openButton, &QToolButton::clicked, this, &ProgramPanel::openWanted);
   line->addWidget(openButton);
+  line->addWidget(m_ofSchedule);
   line->addWidget(m_file);
   line->addWidget(m_verdict, 1);
   line->addWidget(m_progress);
@@ -218,7 +221,7 @@ QWidget* ProgramPanel::makeBuffers() {
   line->addWidget(previous);
   line->addWidget(m_slider, 1);
   line->addWidget(next);
-  line->addWidget(m_moment, 2);
+  line->addWidget(m_moment, 1);
   auto* layout = new QVBoxLayout(page);
   layout->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
   layout->setSpacing(kMargin / 2);
@@ -247,6 +250,7 @@ QWidget* ProgramPanel::makeRing() {
   page->addWidget(side);
   page->setStretchFactor(0, 1);
   page->setStretchFactor(1, 1);
+  page->setChildrenCollapsible(false);
   return page;
 }
 
@@ -267,8 +271,8 @@ QWidget* ProgramPanel::makeBody() {
   m_tree->setEditTriggers(QAbstractItemView::NoEditTriggers);
   m_tree->header()->setStretchLastSection(true);
   const std::pair<int, int> widths[] = {
-      {StepModel::kName, 150},   {StepModel::kType, 92},   {StepModel::kSend, 74},        {StepModel::kReceive, 98},
-      {StepModel::kChannel, 66}, {StepModel::kSource, 92}, {StepModel::kDestination, 92}, {StepModel::kCount, 58}};
+      {StepModel::kName, 164},   {StepModel::kType, 126},   {StepModel::kSend, 76},        {StepModel::kReceive, 106},
+      {StepModel::kChannel, 74}, {StepModel::kSource, 116}, {StepModel::kDestination, 92}, {StepModel::kCount, 66}};
   for (const auto& [column, width] : widths) {
     m_tree->header()->resizeSection(column, width);
   }
@@ -291,6 +295,7 @@ QWidget* ProgramPanel::makeBody() {
   checksLayout->addWidget(m_facts);
   checksLayout->addWidget(m_checks, 1);
   m_pages->addTab(checks, tr("Checks"));
+  constexpr int kHalf = 500;
   auto* splitter = new QSplitter(Qt::Horizontal, body);
   splitter->setObjectName(u"programSplitter"_s);
   splitter->setChildrenCollapsible(false);
@@ -298,6 +303,7 @@ QWidget* ProgramPanel::makeBody() {
   splitter->addWidget(m_pages);
   splitter->setStretchFactor(0, 1);
   splitter->setStretchFactor(1, 1);
+  splitter->setSizes({kHalf, kHalf});
   auto* layout = new QVBoxLayout(body);
   layout->setContentsMargins({});
   layout->setSpacing(0);
@@ -310,6 +316,8 @@ QWidget* ProgramPanel::makeBody() {
 void ProgramPanel::connectAll() {
   connect(m_runtime, &QComboBox::currentIndexChanged, this, &ProgramPanel::judge);
   connect(m_rank, &QComboBox::currentIndexChanged, this, &ProgramPanel::setRankFilter);
+  m_ofSchedule->setEnabled(false);
+  connect(m_ofSchedule, &QToolButton::clicked, this, &ProgramPanel::scheduleWanted);
   connect(m_cancel, &QToolButton::clicked, this, [this] {
     m_job.cancel();
     m_tick.stop();
@@ -371,8 +379,19 @@ void ProgramPanel::connectAll() {
 // ---- reading
 
 void ProgramPanel::open(const QString& path, std::string xml) {
-  m_path = path;
+  m_make = nullptr;
   m_xml = std::make_shared<const std::string>(std::move(xml));
+  start(path);
+}
+
+void ProgramPanel::open(const QString& name, Make make) {
+  m_make = std::move(make);
+  m_xml = nullptr;
+  start(name);
+}
+
+void ProgramPanel::start(const QString& path) {
+  m_path = path;
   m_file->setText(QFileInfo(path).fileName());
   m_file->setToolTip(path);
   m_stack->setCurrentIndex(kProgram);
@@ -381,22 +400,31 @@ void ProgramPanel::open(const QString& path, std::string xml) {
 }
 
 void ProgramPanel::judge() {
-  if (!m_xml) {
+  if (!m_xml && !m_make) {
     return;
   }
   m_isReading = true;
   m_jobProgress = std::make_shared<JobProgress>();
-  m_verdict->setText(tr("Verifying…"));
+  m_verdict->setText(m_make ? tr("Making the program…") : tr("Verifying…"));
   setRole(m_verdict, {});
   m_progress->setValue(0);
   m_progress->show();
   m_cancel->show();
   m_tick.start();
   const auto runtime = static_cast<program::Runtime>(m_runtime->currentData().toInt());
-  m_job.submit([xml = m_xml, path = m_path, runtime, shared = m_jobProgress](std::stop_token stop) {
+  m_job.submit([xml = m_xml, make = m_make, path = m_path, runtime, shared = m_jobProgress](std::stop_token stop) {
     const Progress progress = JobProgress::forCore(shared, std::move(stop));
     auto read = std::make_shared<Read>();
-    auto studied = workflow::studyProgram(*xml, QFileInfo(path).fileName().toStdString(), {.runtime = runtime},
+    read->xml = xml;
+    if (make) {
+      auto made = make(runtime, progress);
+      if (!made) {
+        read->error = made.error();
+        return ReadPtr(read);
+      }
+      read->xml = std::make_shared<const std::string>(*std::move(made));
+    }
+    auto studied = workflow::studyProgram(*read->xml, QFileInfo(path).fileName().toStdString(), {.runtime = runtime},
                                           workflow::StudyWhen::always, progress);
     if (studied) {
       program::StepLinks links(studied->judgement.program);
@@ -417,6 +445,7 @@ void ProgramPanel::receive(const ReadPtr& answer) {
   m_tick.stop();
   m_progress->hide();
   m_cancel->hide();
+  m_xml = answer->xml;
   if (answer->error) {
     showReading(nullptr);
     showError(*answer->error);
@@ -427,7 +456,7 @@ void ProgramPanel::receive(const ReadPtr& answer) {
 }
 
 void ProgramPanel::showError(const Error& error) {
-  m_verdict->setText(tr("Not a readable program"));
+  m_verdict->setText(m_xml ? tr("Not a readable program") : tr("There is no program"));
   setRole(m_verdict, u"error"_s);
   CheckRow row;
   row.state = CheckState::bad;
@@ -516,8 +545,13 @@ void ProgramPanel::showFinding() {
       m_finding->setText(QString::fromStdString(describe(*fault)));
     }
     m_pages->setCurrentIndex(kChecks);
-  } else if (m_pages->currentIndex() == kRing) {
-    m_pages->setCurrentIndex(kWaits);
+  } else {
+    if (m_pages->currentIndex() == kRing) {
+      m_pages->setCurrentIndex(kWaits);
+    }
+    if (const StepPlace first{0, 0, 0}; program::exists(m_reading->program(), first)) {
+      choose(first);
+    }
   }
   setRole(m_finding, u"error"_s);
   m_finding->setVisible(!m_finding->text().isEmpty());
@@ -691,11 +725,7 @@ void ProgramPanel::refreshBuffers() {
     m_moment->setText(tr("before the first step"));
   } else {
     const verify::ReplayEvent& last = played->events()[m_position - 1];
-    m_moment->setText(tr("event %1 of %2, round %3: %4")
-                          .arg(m_position)
-                          .arg(played->events().size())
-                          .arg(last.round)
-                          .arg(QString::fromStdString(placeText(last.place))));
+    m_moment->setText(tr("event %1 of %2, round %3").arg(m_position).arg(played->events().size()).arg(last.round));
   }
   m_moment->setToolTip(m_moment->text());
 }
@@ -720,6 +750,7 @@ void ProgramPanel::fillRing() {
   m_remedy->setText(
       study.change ? tr("Smallest change that frees it, verified: %1.").arg(QString::fromStdString(study.change->text))
                    : tr("No single change that was tried frees it; %1.").arg(QString::fromStdString(study.remedy)));
+  m_remedy->setToolTip(m_remedy->text());
   m_save->setVisible(study.change.has_value());
 }
 

@@ -14,6 +14,7 @@
 #include <QToolButton>
 #include <QTreeView>
 #include <QWidget>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,6 +45,11 @@ public:
 
   /// Reads and judges on another thread.
   void open(const QString& path, std::string xml);
+  using Make = std::function<Result<std::string>(program::Runtime runtime, const Progress& progress)>;
+  /// The same with a text that is made there first, for each runtime that is chosen.
+  void open(const QString& name, Make make);
+  /// Whether there is a schedule whose program could be shown.
+  void setHasSchedule(bool hasSchedule) { m_ofSchedule->setEnabled(hasSchedule); }
   [[nodiscard]] bool isReading() const { return m_isReading; }
   /// nullptr: nothing is open, or it is not readable.
   [[nodiscard]] const ProgramReadingPtr& reading() const { return m_reading; }
@@ -69,6 +75,8 @@ public:
 
 Q_SIGNALS:
   void openWanted();
+  /// The program of the current schedule.
+  void scheduleWanted();
   /// The program with the change that frees its deadlock, as a text to save.
   void saveWanted(const QString& suggestion, const std::string& xml);
   void currentChanged();
@@ -76,8 +84,9 @@ Q_SIGNALS:
 
 private:
   struct Read {
-    ProgramReadingPtr reading;
-    std::optional<Error> error;
+    std::shared_ptr<const std::string> xml = {};
+    ProgramReadingPtr reading = {};
+    std::optional<Error> error = {};
   };
   using ReadPtr = std::shared_ptr<const Read>;
 
@@ -87,6 +96,7 @@ private:
   QWidget* makeBuffers();
   QWidget* makeRing();
   void connectAll();
+  void start(const QString& path);
   void judge();
   void receive(const ReadPtr& answer);
   void showReading(const ProgramReadingPtr& reading);
@@ -104,6 +114,7 @@ private:
 
   QString m_path;
   std::shared_ptr<const std::string> m_xml;
+  Make m_make;  ///< of the text; empty = it came from a file
   bool m_isReading = false;
   bool m_isFilling = false;
   ProgramReadingPtr m_reading;
@@ -120,6 +131,7 @@ private:
   QComboBox* m_rank;
   QProgressBar* m_progress;
   QToolButton* m_cancel;
+  QToolButton* m_ofSchedule;
   QTreeView* m_tree;
   QTabWidget* m_pages;
   QLabel* m_step;

@@ -20,7 +20,9 @@ namespace coppice::designer {
 namespace {
 
 constexpr std::size_t kMostDrawn = 12;
-constexpr QSizeF kBox(132, 34);
+constexpr QSizeF kWideBox(182, 36);
+constexpr QSizeF kNarrowBox(112, 36);  // two beside each other in a small dock
+constexpr int kWide = 420;
 
 /// Where the line from the middle of `from` to `to` leaves the box.
 QPointF edgeOf(const QRectF& from, const QPointF& to) {
@@ -92,17 +94,18 @@ std::vector<int> RingView::shown() const {
 }
 
 QRectF RingView::boxOf(int at, int count) const {
+  const QSizeF size = width() < kWide ? kNarrowBox : kWideBox;
   const double angle = 2 * std::numbers::pi * at / std::max(1, count) - std::numbers::pi / 2;
-  const QPointF reach((width() - kBox.width()) / 2 - 8, (height() - kBox.height()) / 2 - 8);
+  const QPointF reach((width() - size.width()) / 2 - 8, (height() - size.height()) / 2 - 8);
   QPointF middle = QPointF(width(), height()) / 2.0;
   if (count == 2) {  // side by side, so that the two arrows have room
-    middle.rx() += (at == 0 ? -1 : 1) * std::min(reach.x(), 1.1 * kBox.width());
+    middle.rx() += (at == 0 ? -1 : 1) * std::min(reach.x(), 1.1 * size.width());
   } else if (count > 1) {
     constexpr double kWidest = 1.8;
-    const double across = std::min(reach.x(), kWidest * reach.y() + kBox.width());
+    const double across = std::min(reach.x(), kWidest * reach.y() + size.width());
     middle += QPointF(std::cos(angle) * across, std::sin(angle) * reach.y());
   }
-  return {middle - QPointF(kBox.width(), kBox.height()) / 2, kBox};
+  return {middle - QPointF(size.width(), size.height()) / 2, size};
 }
 
 void RingView::paintEvent(QPaintEvent* /*event*/) {
@@ -154,12 +157,14 @@ void RingView::paintEvent(QPaintEvent* /*event*/) {
     painter.drawRoundedRect(box, 6, 6);
     painter.setPen(theme.color(Token::text));
     const QRectF half(box.topLeft() + QPointF(0, 2), QSizeF(box.width(), box.height() / 2 - 1));
-    painter.drawText(
-        half, Qt::AlignCenter,
-        tr("rank %1 · tb %2 · step %3").arg(step.place.rank).arg(step.place.threadBlock).arg(step.place.step));
+    const bool isNarrow = box.width() < kWideBox.width();
+    const QString rank = tr("rank %1").arg(step.place.rank);
+    const QString place = tr("tb %1 · step %2").arg(step.place.threadBlock).arg(step.place.step);
+    painter.drawText(half, Qt::AlignCenter, isNarrow ? rank : rank + u" · "_s + place);
     painter.setPen(theme.color(Token::muted));
-    painter.drawText(half.translated(0, half.height() - 1), Qt::AlignCenter,
-                     QString::fromStdString(program::operationText(m_reading->program(), step.place)));
+    painter.drawText(
+        half.translated(0, half.height() - 1), Qt::AlignCenter,
+        isNarrow ? place : QString::fromStdString(program::operationText(m_reading->program(), step.place)));
   }
   if (hasFocus()) {
     painter.setBrush(Qt::NoBrush);

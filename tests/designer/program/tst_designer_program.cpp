@@ -3,6 +3,7 @@
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QMimeData>
+#include <QScrollBar>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
@@ -277,6 +278,8 @@ void TestDesignerProgram::threadblocksOfARank() {
   QVERIFY(blocks.boxOf({2, 0, 0}).isNull());
   auto* pages = f.child<QTabWidget>("programPages");
   pages->setCurrentIndex(ProgramPanel::kBlocks);
+  blocks.horizontalScrollBar()->setValue(0);
+  blocks.verticalScrollBar()->setValue(0);
   QTest::mouseClick(blocks.viewport(), Qt::LeftButton, {}, blocks.boxOf({1, 0, 0}).center());
   QCOMPARE(f.panel->current(), std::optional(StepPlace{1, 0, 0}));
   QTest::keyClick(&blocks, Qt::Key_Right);

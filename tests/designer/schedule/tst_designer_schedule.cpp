@@ -1252,6 +1252,13 @@ void TestDesignerSchedule::openingAProgram() {
   QVERIFY(report->facts().contains(u"in place"_s));
   QVERIFY(fixture.answers->failures.isEmpty());
   QCOMPARE(fixture.window->workspace().contexts().size(), 1U);
+
+  // The same program straight from the schedule.
+  QSignalSpy read(report, &ProgramPanel::readingChanged);
+  report->findChild<QToolButton*>(u"programOfSchedule"_s)->click();
+  QVERIFY(QTest::qWaitFor([&] { return !read.isEmpty(); }, kLong));
+  QVERIFY2(report->isOk(), qPrintable(report->verdict() + report->finding()));
+  QCOMPARE(report->reading()->program().ranks.size(), std::size_t{16});
 }
 
 void TestDesignerSchedule::openingABrokenProgram() {

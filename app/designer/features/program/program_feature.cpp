@@ -7,6 +7,8 @@
 #include <QMainWindow>
 
 #include "designer/document/error_text.hpp"
+#include "designer/schedule/export_check.hpp"
+#include "designer/schedule/schedule_book.hpp"
 #include "io/files.hpp"
 
 using namespace Qt::StringLiterals;
@@ -14,28 +16,36 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 
 ProgramFeature::ProgramFeature(const FeatureHost& host, ScheduleActivity& schedules)
-    : Feature(host), m_panel(new ProgramPanel(m_window)) {
+    : Feature(host), m_schedules(schedules), m_panel(new ProgramPanel(m_window)) {
   addActions();
   host.addDock({u"program"_s, tr("Program"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
   connect(&schedules, &ScheduleActivity::programOpened, this, &ProgramFeature::open);
   connect(m_panel, &ProgramPanel::openWanted, this, [this] { m_actions[u"file.open"_s]->trigger(); });
+  connect(m_panel, &ProgramPanel::scheduleWanted, this, &ProgramFeature::openSchedule);
+  connect(&m_schedules, &ScheduleActivity::currentChanged, this, &ProgramFeature::follow);
+  connect(&m_workspace, &Workspace::currentChanged, this, &ProgramFeature::follow);
   connect(m_panel, &ProgramPanel::saveWanted, this, &ProgramFeature::save);
   connect(m_panel, &ProgramPanel::readingChanged, this,
           [this] { m_workspace.say(m_panel->finding().isEmpty() ? m_panel->verdict() : m_panel->finding()); });
 }
 
 void ProgramFeature::addActions() {
-  m_actions.add({u"schedule.program"_s,
-                 tr("Program Ste&ps"),
-                 tr("Show the steps, waits and buffers of the MSCCL XML program that was opened last"),
-                 {QKeySequence(u"Ctrl+Alt+P"_s)},
-                 u"program"_s},
-                [this](bool) {
-                  if (current() != nullptr) {
-                    m_workspace.setMode(Mode::schedule);
-                  }
-                  showDock();
-                });
+  m_actions.add(
+      {u"schedule.program"_s,
+       tr("Program Ste&ps"),
+       tr("Show the steps, waits and buffers of the MSCCL XML program that was opened last, or of the current "
+          "schedule"),
+       {QKeySequence(u"Ctrl+Alt+P"_s)},
+       u"program"_s},
+      [this](bool) {
+        if (current() != nullptr) {
+          m_workspace.setMode(Mode::schedule);
+        }
+        showDock();
+        if (!m_panel->reading() && !m_panel->isReading()) {
+          openSchedule();
+        }
+      });
 }
 
 void ProgramFeature::open(const QString& path, const std::string& xml) {
@@ -44,6 +54,30 @@ void ProgramFeature::open(const QString& path, const std::string& xml) {
   }
   showDock();
   m_panel->open(path, xml);
+}
+
+void ProgramFeature::follow() {
+  const ScheduleBook* book = m_schedules.book();
+  const ScheduleEntry* entry = book != nullptr ? book->current() : nullptr;
+  m_panel->setHasSchedule(entry != nullptr && entry->result);
+}
+
+void ProgramFeature::openSchedule() {
+  const ScheduleBook* book = m_schedules.book();
+  const ScheduleEntry* entry = book != nullptr ? book->current() : nullptr;
+  if (entry == nullptr || !entry->result) {
+    return;
+  }
+  m_panel->open(entry->name + u".xml"_s,
+                [result = entry->result](program::Runtime runtime, const Progress& progress) -> Result<std::string> {
+                  ExportCheck check = checkExport(*result, {.runtime = runtime}, progress);
+                  if (check.xml.empty()) {
+                    return progress.isCancelled() ? Error{ErrorCode::cancelled, "cancelled"}
+                                                  : Error{ErrorCode::limit, check.summary.toStdString(),
+                                                          "the checklist of Export Schedule offers settings that fit"};
+                  }
+                  return std::move(check.xml);
+                });
 }
 
 void ProgramFeature::showDock() {

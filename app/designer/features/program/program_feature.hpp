@@ -25,6 +25,11 @@ private:
   void showDock();
   void save(const QString& suggestion, const std::string& xml);
 
+  /// The schedule that the other docks show, as the export would write it.
+  void openSchedule();
+  void follow();
+
+  ScheduleActivity& m_schedules;
   ProgramPanel* m_panel;
 };
 
