@@ -206,6 +206,40 @@ Rational rateInto(const Topology& topology, const Boxes& boxes, int rank, bool i
   return rate;
 }
 
+Ranks renamed(const Boxes& boxes, const std::vector<int>& boxTo) {
+  Ranks ranks(boxes.boxOf.size());
+  for (int box = 0; box < boxes.count(); ++box) {
+    for (int place = 0; place < boxes.size(); ++place) {
+      ranks[boxes.members[box][place]] = boxes.members[boxTo[box]][place];
+    }
+  }
+  return ranks;
+}
+
+/// Rotations of all boxes, or of blocks of boxes and within these, where they are symmetries.
+std::vector<Ranks> movesOf(const Problem& problem, const Boxes& boxes) {
+  const int count = boxes.count();
+  for (int block = 1; block < count; ++block) {
+    if (count % block != 0) {
+      continue;
+    }
+    std::vector<int> across(count);
+    std::vector<int> within(count);
+    for (int box = 0; box < count; ++box) {
+      across[box] = (box + block) % count;
+      within[box] = box / block * block + (box + 1) % block;
+    }
+    std::vector<Ranks> moves{renamed(boxes, across)};
+    if (block > 1) {
+      moves.push_back(renamed(boxes, within));
+    }
+    if (std::all_of(moves.begin(), moves.end(), [&](const Ranks& each) { return symmetryOf(problem, each); })) {
+      return moves;
+    }
+  }
+  return {};
+}
+
 /// The first ranks of any two boxes reach each other directly.
 bool exchange(const Topology& topology, const Boxes& boxes) {
   std::set<int> from;
@@ -217,17 +251,6 @@ bool exchange(const Topology& topology, const Boxes& boxes) {
 }
 
 }  // namespace
-
-std::vector<int> shifted(const Boxes& boxes, int offset) {
-  std::vector<int> ranks(boxes.boxOf.size());
-  for (int box = 0; box < boxes.count(); ++box) {
-    const auto& next = boxes.members[(box + offset) % boxes.count()];
-    for (int place = 0; place < boxes.size(); ++place) {
-      ranks[boxes.members[box][place]] = next[place];
-    }
-  }
-  return ranks;
-}
 
 std::optional<Boxes> equalBoxes(const Topology& topology) {
   const int nodes = topology.nodes;
@@ -264,7 +287,11 @@ std::optional<Boxes> equalBoxes(const Topology& topology) {
     Boxes boxes = boxesFrom(std::move(members), nodes);
     const int rank = boxes.members[0][0];
     const bool isSlower = rateInto(topology, boxes, rank, false) < rateInto(topology, boxes, rank, true);
-    if ((isNamed || isSlower) && exchange(topology, boxes) && symmetryOf(problem, shifted(boxes, 1))) {
+    if (!(isNamed || isSlower) || !exchange(topology, boxes)) {
+      continue;
+    }
+    boxes.moves = movesOf(problem, boxes);
+    if (!boxes.moves.empty()) {
       return boxes;
     }
   }
@@ -276,7 +303,7 @@ std::vector<Symmetry> generatorsByBoxes(const Problem& problem, const std::optio
   const int nodes = problem.topology.nodes;
   std::vector<Ranks> candidates;
   if (boxes) {
-    candidates.push_back(shifted(*boxes, 1));
+    candidates = boxes->moves;
     const int last = boxes->count() - 1;
     for (const Ranks& move : placeMoves(boxes->size())) {
       candidates.push_back(inBoxes(*boxes, move, 0, last));
@@ -340,7 +367,7 @@ std::vector<Symmetry> freeGroupByBoxes(const Problem& problem, const std::option
   const int nodes = problem.topology.nodes;
   std::vector<Ranks> candidates;
   if (boxes) {
-    candidates.push_back(shifted(*boxes, 1));
+    candidates = boxes->moves;
     for (const Ranks& move : placeMoves(boxes->size())) {
       candidates.push_back(inBoxes(*boxes, move, 0, boxes->count() - 1));
     }

@@ -16,6 +16,9 @@ struct Boxes {
   std::vector<std::vector<int>> members;  ///< by box: ranks; ranks of one place correspond
   std::vector<int> boxOf;                 ///< by rank
   std::vector<int> placeOf;               ///< by rank, in its box
+  /// Renamings of the ranks, box by box with places kept, that are symmetries of the topology. Their products take each
+  /// box to each other, in one way.
+  std::vector<std::vector<int>> moves;
 
   [[nodiscard]] int count() const { return static_cast<int>(members.size()); }
   [[nodiscard]] int size() const { return static_cast<int>(members.front().size()); }
@@ -25,9 +28,6 @@ struct Boxes {
 /// two of at least two ranks, which reach each other directly, and where renaming each box to the next is a symmetry of
 /// the topology. nullopt where there are none.
 [[nodiscard]] std::optional<Boxes> equalBoxes(const Topology& topology);
-
-/// The ranks renamed so that each box takes the place of the one `offset` after it.
-[[nodiscard]] std::vector<int> shifted(const Boxes& boxes, int offset);
 
 /// Symmetries of a problem with many ranks: exchanges and rotations of boxes, exchanges of places within all boxes or
 /// one of them, rotations of rows and columns. Those that join nothing new are left out. Throws CancelledError.

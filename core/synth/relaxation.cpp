@@ -32,27 +32,36 @@ int roundedUp(const Rational& value) {
 
 }  // namespace
 
-Relaxation::Relaxation(const Problem& problem, std::span<const Symmetry> symmetries, int steps, std::int64_t rounds)
-    : m_problem(problem), m_symmetries(symmetries), m_steps(steps), m_rounds(rounds) {
+std::vector<int> orbitsOfArcs(const Problem& problem, std::span<const Symmetry> symmetries, const Progress& progress) {
   const std::size_t arcs = problem.topology.arcs.size();
   if (arcs * problem.groups > kMaxArcsOfGroups) {
-    m_isUsable = false;
-    return;
+    return {};
   }
   Orbits orbits(static_cast<int>(arcs) * problem.groups);
   for (const Symmetry& each : symmetries) {
     for (int group = 0; group < problem.groups; ++group) {
+      throwIfCancelled(progress);
       for (std::size_t arc = 0; arc < arcs; ++arc) {
         orbits.join(static_cast<int>(group * arcs + arc), static_cast<int>(each.group[group] * arcs + each.arc[arc]));
       }
     }
   }
-  m_orbitOf.resize(arcs * problem.groups);
-  for (std::size_t i = 0; i < m_orbitOf.size(); ++i) {
-    m_orbitOf[i] = orbits.least(static_cast<int>(i));
+  std::vector<int> least(arcs * problem.groups);
+  for (std::size_t i = 0; i < least.size(); ++i) {
+    least[i] = orbits.least(static_cast<int>(i));
   }
-  chooseRequirements();
-  makeColumns();
+  return least;
+}
+
+Relaxation::Relaxation(const Problem& problem, std::span<const Symmetry> symmetries, const std::vector<int>& orbits,
+                       int steps, std::int64_t rounds, const Progress& progress)
+    : m_problem(problem), m_symmetries(symmetries), m_steps(steps), m_rounds(rounds), m_orbitOf(orbits) {
+  if (orbits.size() != problem.topology.arcs.size() * problem.groups) {
+    m_isUsable = false;  // too many
+    return;
+  }
+  chooseRequirements(progress);
+  makeColumns(progress);
   if (m_data.size() > kMaxColumns) {
     m_isUsable = false;
     return;
@@ -62,7 +71,7 @@ Relaxation::Relaxation(const Problem& problem, std::span<const Symmetry> symmetr
 }
 
 /// One requirement of each orbit: a group with its demands.
-void Relaxation::chooseRequirements() {
+void Relaxation::chooseRequirements(const Progress& progress) {
   std::map<std::pair<int, std::map<int, std::int64_t>>, int> numbers;
   const auto& all = m_problem.requirements;
   for (int i = 0; i < static_cast<int>(all.size()); ++i) {
@@ -70,6 +79,7 @@ void Relaxation::chooseRequirements() {
   }
   Orbits orbits(static_cast<int>(all.size()));
   for (const Symmetry& each : m_symmetries) {
+    throwIfCancelled(progress);
     for (int i = 0; i < static_cast<int>(all.size()); ++i) {
       std::map<int, std::int64_t> image;
       for (const auto& [node, amount] : all[i].demand) {
@@ -92,7 +102,7 @@ int Relaxation::columnOf(int group, int arc, int step) const {
   return m_columns[static_cast<std::size_t>(orbit) * layers() + step];
 }
 
-void Relaxation::makeColumns() {
+void Relaxation::makeColumns(const Progress& progress) {
   const Topology& topology = m_problem.topology;
   Rational total = 0;
   for (const Limit& limit : topology.limits) {
@@ -105,19 +115,20 @@ void Relaxation::makeColumns() {
     m_data.push_back({.lower = 0, .upper = m_rounds, .scale = static_cast<double>(m_rounds)});
   }
   m_columns.assign(m_orbitOf.size() * layers(), -1);
-  for (int group = 0; group < m_problem.groups; ++group) {
-    std::vector<bool> sources(topology.nodes, false);
-    std::vector<bool> sinks(topology.nodes, false);
-    for (const Requirement& requirement : m_problem.requirements) {
-      if (requirement.group == group) {
-        for (const auto& [node, amount] : requirement.supply) {
-          sources[node] = true;
-        }
-        for (const auto& [node, amount] : requirement.demand) {
-          sinks[node] = true;
-        }
-      }
+  std::vector<std::vector<bool>> sourcesOf(m_problem.groups, std::vector<bool>(topology.nodes, false));
+  std::vector<std::vector<bool>> sinksOf = sourcesOf;
+  for (const Requirement& requirement : m_problem.requirements) {
+    for (const auto& [node, amount] : requirement.supply) {
+      sourcesOf[requirement.group][node] = true;
     }
+    for (const auto& [node, amount] : requirement.demand) {
+      sinksOf[requirement.group][node] = true;
+    }
+  }
+  for (int group = 0; group < m_problem.groups; ++group) {
+    throwIfCancelled(progress);
+    const auto& sources = sourcesOf[group];
+    const auto& sinks = sinksOf[group];
     const auto after = distancesFrom(topology, sources);
     const auto before = distancesTo(topology, sinks);
     for (int arc = 0; arc < static_cast<int>(topology.arcs.size()); ++arc) {

@@ -25,6 +25,11 @@ struct ProvedBound {
   bool isTight = false;
 };
 
+/// By group and arc: the least of its equals under the symmetries. The same for programs of any number of steps.
+/// Throws CancelledError.
+[[nodiscard]] std::vector<int> orbitsOfArcs(const Problem& problem, std::span<const Symmetry> symmetries,
+                                            const Progress& progress);
+
 /// The linear program behind all bounds. Chunks become flows over time: per group of classes g[arc, step] sends, at
 /// most perRound * r of them over each limit in a step of r rounds, and each requirement of the group must fit through
 /// them (a maximum flow in the fabric unrolled over the steps, with storage at the ranks). Chunks that go to several
@@ -35,8 +40,11 @@ struct ProvedBound {
 /// whatever the floating-point part did, and with any subset of the cuts.
 class Relaxation {
 public:
-  /// steps = 0: no steps, so that a chunk may pass any number of arcs in the same round (the limit of many steps).
-  Relaxation(const Problem& problem, std::span<const Symmetry> symmetries, int steps, std::int64_t rounds);
+  /// @param orbits of orbitsOfArcs(), which must outlive this
+  /// @param steps 0: no steps, so that a chunk may pass any number of arcs in the same round (the limit of many steps)
+  /// Throws CancelledError.
+  Relaxation(const Problem& problem, std::span<const Symmetry> symmetries, const std::vector<int>& orbits, int steps,
+             std::int64_t rounds, const Progress& progress);
 
   /// False where the program is too large for the dense simplex; nothing else may then be called.
   [[nodiscard]] bool isUsable() const { return m_isUsable; }
@@ -49,9 +57,9 @@ public:
   [[nodiscard]] double rounds(int step) const { return m_simplex->value(1 + step); }
 
 private:
-  void makeColumns();
+  void makeColumns(const Progress& progress);
   void makeRows();
-  void chooseRequirements();
+  void chooseRequirements(const Progress& progress);
   [[nodiscard]] int columnOf(int group, int arc, int step) const;
   [[nodiscard]] int layers() const { return m_steps == 0 ? 1 : m_steps; }
   [[nodiscard]] int nodeAt(int node, int layer) const {
@@ -69,9 +77,9 @@ private:
   int m_steps;
   std::int64_t m_rounds;
   bool m_isUsable = true;
-  Rational m_largest;          ///< bound on chunks per class before any cut
-  std::vector<int> m_orbitOf;  ///< by group and arc
-  std::vector<int> m_columns;  ///< by orbit and step; -1 = of no use
+  Rational m_largest;                 ///< bound on chunks per class before any cut
+  const std::vector<int>& m_orbitOf;  ///< by group and arc
+  std::vector<int> m_columns;         ///< by orbit and step; -1 = of no use
   int m_columnCount = 0;
   std::vector<int> m_requirements;  ///< one of each orbit
   std::vector<lp::Column> m_data;

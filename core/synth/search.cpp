@@ -41,7 +41,7 @@ constexpr std::int64_t kQuickWideWork = 500'000'000;
 /// Chunks for each rank of a broadcast by scatter and allgather.
 constexpr std::int64_t kMostParts = 4;
 /// Chunks of a schedule on many ranks: sends, some 50 bytes each until they are written.
-constexpr std::int64_t kMaxWideSends = 4'000'000;
+constexpr std::int64_t kMaxWideSends = 600'000;
 constexpr std::int64_t kFirstConflicts = 2'000;
 constexpr std::int64_t kConflictGrowth = 4;
 constexpr std::int64_t kQuickConflicts = 4'000;
@@ -81,6 +81,13 @@ std::string Search::counted(const Size& size) const {
 
 std::function<bool()> Search::stopAt(Clock::time_point deadline) const {
   return [this, deadline] { return m_progress.isCancelled() || Clock::now() >= deadline; };
+}
+
+const std::vector<int>& Search::orbits() {
+  if (!m_orbits) {
+    m_orbits = orbitsOfArcs(m_problem, m_generators, m_progress);
+  }
+  return *m_orbits;
 }
 
 const std::vector<std::vector<Symmetry>>& Search::groups() {
@@ -139,7 +146,7 @@ RatioBound Search::ratioBound(int steps, Clock::time_point deadline) {
   const auto end = Clock::now() + std::min<Clock::duration>(left, kLongestProgram);
   // The program is the same for any number of rounds up to scale.
   constexpr std::int64_t kRounds = 1;
-  Relaxation program(m_problem, m_generators, steps, kRounds);
+  Relaxation program(m_problem, m_generators, orbits(), steps, kRounds, m_progress);
   bool isFinished = false;
   if (program.isUsable() && !m_problem.requirements.empty()) {
     if (const auto proved = program.solve(Rational(0), stopAt(end), m_progress)) {
@@ -248,7 +255,7 @@ Search::RoundChoices Search::roundChoices(const Size& size, std::size_t most,
     std::vector<std::int64_t> most;
   };
   RoundChoices choices;
-  Relaxation program(m_problem, m_generators, size.steps, size.rounds);
+  Relaxation program(m_problem, m_generators, orbits(), size.steps, size.rounds, m_progress);
   const bool hasProgram = program.isUsable();
   const int limit = hasProgram ? kMaxProgramNodes : kMaxFlowNodes;
   std::vector<Box> stack{

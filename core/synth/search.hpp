@@ -118,6 +118,7 @@ private:
   [[nodiscard]] Rational countedRatio(const Rational& ratio) const { return ratio / Rational(m_problem.divisor); }
   [[nodiscard]] std::function<bool()> stopAt(Clock::time_point deadline) const;
   const std::vector<std::vector<Symmetry>>& groups();
+  const std::vector<int>& orbits();
 
   Problem m_problem;
   std::uint64_t m_seed;
@@ -126,6 +127,7 @@ private:
   WideSearch m_wide;
   std::vector<Symmetry> m_generators;
   std::optional<std::vector<std::vector<Symmetry>>> m_groups;
+  std::optional<std::vector<int>> m_orbits;  ///< of arcs, for the relaxation
   std::map<int, RatioBound> m_bounds;
   std::map<Size, Steps> m_found;
   std::map<Size, std::string> m_refuted;

@@ -16,6 +16,8 @@ using Ranks = std::vector<int>;
 constexpr std::int64_t kSearchBudget = 20'000;
 constexpr std::int64_t kTotalBudget = 2'000'000;
 constexpr int kMaxFreeGroups = 6;
+/// Looking at this many arcs costs as much of the budget as one rank.
+constexpr std::int64_t kArcsOfRank = 16;
 
 /// The limits of an arc as they look from outside: size and rate.
 using ArcLook = std::vector<std::pair<std::size_t, Rational>>;
@@ -132,6 +134,9 @@ private:
 
   std::optional<Symmetry> extend(std::size_t place) {
     if (place == m_order.size()) {
+      // Looking at all arcs takes as long as many ranks.
+      m_left -= static_cast<std::int64_t>(m_problem.topology.arcs.size()) / kArcsOfRank;
+      throwIfCancelled(m_progress);
       return symmetryOf(m_problem, m_image);
     }
     for (int image = 0; image < static_cast<int>(m_order.size()); ++image) {

@@ -99,26 +99,38 @@ std::optional<TwoLevel> TwoLevel::make(const Problem& problem, const Boxes& boxe
 }
 
 bool TwoLevel::findShifts() {
-  const auto shift = symmetryOf(*m_problem, shifted(m_boxes, 1));
-  if (!shift) {
-    return false;
+  std::vector<Symmetry> moves;
+  for (const auto& ranks : m_boxes.moves) {
+    auto each = symmetryOf(*m_problem, ranks);
+    if (!each) {
+      return false;
+    }
+    moves.push_back(*std::move(each));
   }
-  m_shifts = freeProducts(std::span(&*shift, 1));
+  m_shifts = freeProducts(moves);
   if (static_cast<int>(m_shifts.size()) != m_boxes.count()) {
     return false;
   }
   const auto limits = static_cast<int>(m_problem->topology.limits.size());
+  Orbits orbits(limits);
+  for (const Symmetry& each : moves) {
+    for (int limit = 0; limit < limits; ++limit) {
+      orbits.join(limit, each.limit[limit]);
+    }
+  }
   m_orbitOf.assign(limits, -1);
+  std::vector<std::int64_t> sizes;
   for (int limit = 0; limit < limits; ++limit) {
-    if (m_orbitOf[limit] >= 0) {
-      continue;
+    const int least = orbits.least(limit);
+    if (least == limit) {
+      m_orbitOf[limit] = static_cast<int>(m_least.size());
+      m_least.push_back(limit);
+      sizes.push_back(0);
     }
-    std::int64_t size = 0;
-    for (int image = limit; m_orbitOf[image] < 0; image = shift->limit[image]) {
-      m_orbitOf[image] = static_cast<int>(m_least.size());
-      ++size;
-    }
-    m_least.push_back(limit);
+    m_orbitOf[limit] = m_orbitOf[least];
+    ++sizes[m_orbitOf[limit]];
+  }
+  for (const std::int64_t size : sizes) {
     m_weight.push_back(m_boxes.count() / size);
   }
   return true;
@@ -143,13 +155,12 @@ bool TwoLevel::findArcs() {
   for (int place = 0; place < m_boxes.size(); ++place) {
     for (const int arc : topology.in[m_boxes.members[0][place]]) {
       const int from = topology.arcs[arc].from;
-      const int offset = (m_boxes.count() - m_boxes.boxOf[from]) % m_boxes.count();
-      if (offset > 0 && m_boxes.placeOf[from] == place) {
-        m_across[offset][place].push_back(arc);
+      if (m_boxes.boxOf[from] > 0 && m_boxes.placeOf[from] == place) {
+        m_across[m_boxes.boxOf[from]][place].push_back(arc);
       }
     }
-    for (int offset = 1; offset < m_boxes.count(); ++offset) {
-      if (m_across[offset][place].empty()) {
+    for (int box = 1; box < m_boxes.count(); ++box) {
+      if (m_across[box][place].empty()) {
         return false;
       }
     }
@@ -230,8 +241,8 @@ TwoLevel::Foreign TwoLevel::foreignOf(std::int64_t n) const {
   Loads loads(m_least.size(), 0);
   foreign.before.push_back(loads);
   for (std::int64_t i = 0; i < n; ++i) {
-    for (int offset = 1; offset < m_boxes.count(); ++offset) {
-      foreign.offset.push_back(offset);
+    for (int box = 1; box < m_boxes.count(); ++box) {
+      foreign.box.push_back(box);
       foreign.index.push_back(i);
       std::vector<int> chosen;
       for (int place = 0; place < m_boxes.size(); ++place) {
@@ -244,7 +255,7 @@ TwoLevel::Foreign TwoLevel::foreignOf(std::int64_t n) const {
           }
           return most;
         };
-        const auto& arcs = m_across[offset][place];
+        const auto& arcs = m_across[box][place];
         chosen.push_back(
             *std::min_element(arcs.begin(), arcs.end(), [&](int a, int b) { return worst(a) < worst(b); }));
         add({chosen.back()}, 1, loads);
@@ -272,7 +283,7 @@ public:
   }
 
   Plan best(const Progress& progress) {
-    const auto total = static_cast<std::int64_t>(m_foreign.offset.size());
+    const auto total = static_cast<std::int64_t>(m_foreign.box.size());
     const int batches = m_steps - m_pattern.steps;
     Plan best;
     Cost least;
@@ -375,7 +386,7 @@ private:
 
   Cost improve(const Progress& progress) {
     Cost now = cost();
-    for (std::int64_t size = std::max<std::int64_t>(1, static_cast<std::int64_t>(m_foreign.offset.size()) / 2);;) {
+    for (std::int64_t size = std::max<std::int64_t>(1, static_cast<std::int64_t>(m_foreign.box.size()) / 2);;) {
       throwIfCancelled(progress);
       bool isBetter = false;
       for (int from = 0; from < m_steps; ++from) {
@@ -444,12 +455,11 @@ std::optional<Steps> TwoLevel::schedule(int steps, std::int64_t n, const Progres
     return std::nullopt;
   }
   const Pattern& pattern = *chosen->pattern;
-  const int boxCount = m_boxes.count();
   const auto largest = static_cast<std::int64_t>(pattern.sends.size());
   // Of the sends into box 0 and their images only the former are listed; `at` counts foreign chunks.
   std::vector<Send> sends;
   const auto foreignChunk = [&](std::int64_t at, int place) {
-    const int rank = m_boxes.members[(boxCount - foreign.offset[at]) % boxCount][place];
+    const int rank = m_boxes.members[foreign.box[at]][place];
     return static_cast<int>(m_classOf[rank] * n + foreign.index[at]);
   };
   const auto spread = [&](std::int64_t count, int first, const auto& chunkOf) {

@@ -47,7 +47,7 @@ private:
   };
   /// The foreign chunks of one place, in the order in which batches take them.
   struct Foreign {
-    std::vector<int> offset;            ///< the box it comes from is this many before
+    std::vector<int> box;               ///< that it comes from
     std::vector<std::int64_t> index;    ///< of the chunk in its class
     std::vector<std::vector<int>> arc;  ///< by place: from the same place of that box
     std::vector<Loads> before;          ///< all earlier ones together
@@ -66,12 +66,12 @@ private:
 
   const Problem* m_problem;
   Boxes m_boxes;
-  std::vector<Symmetry> m_shifts;                       ///< by offset
+  std::vector<Symmetry> m_shifts;                       ///< one to each box
   std::vector<int> m_orbitOf;                           ///< by limit
   std::vector<int> m_least;                             ///< by orbit: its first limit
   std::vector<std::int64_t> m_weight;                   ///< by orbit: what one send and its images put on each limit
   std::vector<int> m_classOf;                           ///< by rank
-  std::vector<std::vector<std::vector<int>>> m_across;  ///< by offset and place: arcs into box 0, the place kept
+  std::vector<std::vector<std::vector<int>>> m_across;  ///< by box and place: arcs into box 0, the place kept
   std::vector<Pattern> m_patterns;                      ///< by ascending steps
 };
 

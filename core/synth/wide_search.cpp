@@ -137,11 +137,15 @@ const std::vector<std::vector<Symmetry>>& WideSearch::groups() {
     m_groups->push_back(std::move(full));
   }
   if (m_boxes && size != static_cast<std::size_t>(m_boxes->count())) {
-    if (const auto shift = symmetryOf(m_problem, shifted(*m_boxes, 1))) {
-      auto shifts = freeProducts(std::span(&*shift, 1));
-      if (shifts.size() > 1 && isFree(m_problem, shifts)) {
-        m_groups->push_back(std::move(shifts));
+    std::vector<Symmetry> moves;
+    for (const auto& ranks : m_boxes->moves) {
+      if (auto each = symmetryOf(m_problem, ranks)) {
+        moves.push_back(*std::move(each));
       }
+    }
+    auto shifts = moves.size() == m_boxes->moves.size() ? freeProducts(moves) : std::vector<Symmetry>{};
+    if (shifts.size() > 1 && isFree(m_problem, shifts)) {
+      m_groups->push_back(std::move(shifts));
     }
   }
   m_groups->emplace_back();
