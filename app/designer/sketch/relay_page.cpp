@@ -66,7 +66,8 @@ RelayPage::RelayPage(QWidget* parent)
   m_receivers->setToolTip(tr("Make Receivers: the GPUs that are selected on the drawing, in every box"));
   m_table->setObjectName(u"sketchRelays"_s);
   m_table->setAccessibleName(tr("GPUs of a box"));
-  m_table->setHorizontalHeaderLabels({tr("GPU of a box"), tr("Sends"), tr("Receives"), tr("To"), tr("Data of")});
+  m_table->setHorizontalHeaderLabels({tr("GPU"), tr("Sends"), tr("Receives"), tr("To"), tr("Data of")});
+  m_table->horizontalHeaderItem(kGpu)->setToolTip(tr("Its number within a box, and its name in the first box"));
   m_table->horizontalHeaderItem(kTo)->setToolTip(tr("GPUs of other boxes that it sends to"));
   m_table->horizontalHeaderItem(kOwners)->setToolTip(tr("GPUs of its box whose data it sends; empty: any"));
   m_table->verticalHeader()->hide();
@@ -81,11 +82,12 @@ RelayPage::RelayPage(QWidget* parent)
   header->setHighlightSections(false);
   header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   header->setStretchLastSection(true);
-  constexpr int kNameWidth = 96;
-  constexpr int kCheckWidth = 78;
+  constexpr int kNameWidth = 88;
+  constexpr int kCheckWidth = 64;
+  constexpr int kWideWidth = 86;
   header->resizeSection(kGpu, kNameWidth);
   header->resizeSection(kSends, kCheckWidth);
-  header->resizeSection(kReceives, kCheckWidth);
+  header->resizeSection(kReceives, kWideWidth);
   header->resizeSection(kTo, kCheckWidth);
 
   auto* line = new QHBoxLayout;

@@ -6,8 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "designer/document/counted.hpp"
-
 using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
@@ -62,8 +60,7 @@ TreeMark ring(int category, const QString& label, std::set<NodeId> nodes) {
 
 }  // namespace
 
-Overlay sketchOverlay(const workflow::FittedSketch& sketch, const Model& model, const std::vector<int>& orbit,
-                      int number) {
+Overlay sketchOverlay(const workflow::FittedSketch& sketch, const Model& model, const SketchArea& area) {
   // More would cover the drawing, and take long where there are thousands.
   constexpr std::size_t kMaxPaths = 600;
   enum Kind { kSends, kReceives, kBoth };
@@ -102,17 +99,15 @@ Overlay sketchOverlay(const workflow::FittedSketch& sketch, const Model& model, 
   if (!overlay.trees.empty()) {
     overlay.trees.front().paths = std::move(relays.paths);
   }
-  if (!orbit.empty()) {
+  if (!area.gpus.empty()) {
     Hull hull;
-    for (const int gpu : orbit) {
+    for (const int gpu : area.gpus) {
       hull.nodes.insert(steps.gpu(gpu));
     }
     hull.line = Token::accent;
     hull.fill = Token::accentSoft;
     hull.isDashed = false;
-    hull.label = Texts::tr("orbit %1: %2")
-                     .arg(number + 1)
-                     .arg(counted(static_cast<qsizetype>(orbit.size()), Texts::tr("GPU"), Texts::tr("GPUs")));
+    hull.label = area.label;
     overlay.hulls.push_back(std::move(hull));
   }
   return overlay;

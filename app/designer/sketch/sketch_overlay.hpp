@@ -9,9 +9,14 @@
 
 namespace coppice::designer {
 
+/// GPUs that are drawn as one area: an orbit, or those of a switch.
+struct SketchArea {
+  std::vector<int> gpus;  ///< of all boxes; empty = nothing
+  QString label;
+};
+
 /// A sketch on the drawing: GPUs that send to other boxes and those that receive are ringed, the links between them are
-/// arrows, and an orbit is an area. @param orbit GPUs of all boxes; empty = none @param number of the orbit, from 0
-[[nodiscard]] Overlay sketchOverlay(const workflow::FittedSketch& sketch, const Model& model,
-                                    const std::vector<int>& orbit, int number);
+/// arrows, and what is chosen is an area.
+[[nodiscard]] Overlay sketchOverlay(const workflow::FittedSketch& sketch, const Model& model, const SketchArea& area);
 
 }  // namespace coppice::designer

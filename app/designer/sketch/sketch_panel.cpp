@@ -124,7 +124,9 @@ SketchPanel::SketchPanel(QWidget* parent)
   connect(m_relays, &RelayPage::refused, this, &SketchPanel::refuse);
   connect(m_switches, &SwitchPage::refused, this, &SketchPanel::refuse);
   connect(m_symmetry, &SymmetryPage::refused, this, &SketchPanel::refuse);
-  connect(m_symmetry, &SymmetryPage::orbitChosen, this, &SketchPanel::orbitChosen);
+  connect(m_symmetry, &SymmetryPage::orbitChosen, this, &SketchPanel::areaChanged);
+  connect(m_switches, &SwitchPage::switchChosen, this, &SketchPanel::areaChanged);
+  connect(m_tabs, &QTabWidget::currentChanged, this, &SketchPanel::areaChanged);
   fill();
 }
 
@@ -195,6 +197,34 @@ void SketchPanel::setDesk(SketchDesk* desk) {
   m_symmetry->setDesk(desk);
   m_search->setDesk(desk);
   fill();
+}
+
+SketchArea SketchPanel::area() const {
+  if (m_desk == nullptr || !m_desk->fit()) {
+    return {};
+  }
+  if (m_tabs->currentWidget() == m_switches) {
+    const sketch::Model& model = m_desk->fit()->fit.model;
+    const int chosen = m_switches->chosen();
+    SketchArea area;
+    if (chosen >= 0 && chosen < static_cast<int>(model.switches.size())) {
+      for (int node = 0; node < model.nodes; ++node) {
+        for (const int gpu : model.switches[static_cast<std::size_t>(chosen)]) {
+          area.gpus.push_back(node * model.gpusPerNode + gpu);
+        }
+      }
+      area.label = tr("switch %1 of each box").arg(chosen);
+    }
+    return area;
+  }
+  const int orbit = m_symmetry->orbit();
+  const auto& orbits = m_symmetry->orbits();
+  if (orbit < 0 || orbit >= static_cast<int>(orbits.size())) {
+    return {};
+  }
+  const auto& gpus = orbits[static_cast<std::size_t>(orbit)];
+  return {gpus,
+          tr("orbit %1: %2").arg(orbit + 1).arg(counted(static_cast<qsizetype>(gpus.size()), tr("GPU"), tr("GPUs")))};
 }
 
 void SketchPanel::refuse(const QString& why) {

@@ -13,6 +13,7 @@
 #include "designer/sketch/relay_page.hpp"
 #include "designer/sketch/search_panel.hpp"
 #include "designer/sketch/sketch_desk.hpp"
+#include "designer/sketch/sketch_overlay.hpp"
 #include "designer/sketch/switch_page.hpp"
 #include "designer/sketch/symmetry_page.hpp"
 
@@ -34,6 +35,8 @@ public:
   [[nodiscard]] SearchPanel& search() { return *m_search; }
   /// What is wrong, and how to fix it; empty where the sketch fits.
   [[nodiscard]] QString problem() const { return m_problem->text(); }
+  /// What is chosen on the tab in front: an orbit, or a switch in all boxes.
+  [[nodiscard]] SketchArea area() const;
   /// A line of the page that says why something did not happen, until the sketch changes.
   void refuse(const QString& why);
 
@@ -43,7 +46,8 @@ Q_SIGNALS:
   void saveWanted();
   void topologyWanted();
   void undoWanted();
-  void orbitChosen();
+  /// area() is another one.
+  void areaChanged();
 
 private:
   QWidget* makeSizes();

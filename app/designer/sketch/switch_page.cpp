@@ -89,7 +89,7 @@ SwitchPage::SwitchPage(QWidget* parent)
   });
   connect(m_add, &QPushButton::clicked, this, &SwitchPage::switchWanted);
   connect(m_remove, &QPushButton::clicked, this, [this] {
-    const int row = m_table->currentRow();
+    const int row = chosen();
     if (m_desk != nullptr && row >= 0) {
       m_desk->edit([&](Sketch& sketch) { removeSwitch(sketch, static_cast<std::size_t>(row)); });
     }
@@ -99,8 +99,16 @@ SwitchPage::SwitchPage(QWidget* parent)
       take(item->row(), item->text());
     }
   });
-  connect(m_table, &QTableWidget::itemSelectionChanged, this,
-          [this] { m_remove->setEnabled(m_table->currentRow() >= 0); });
+  connect(m_table, &QTableWidget::itemSelectionChanged, this, [this] {
+    m_remove->setEnabled(chosen() >= 0);
+    if (!m_isFilling) {
+      Q_EMIT switchChosen();
+    }
+  });
+}
+
+int SwitchPage::chosen() const {
+  return m_table->selectionModel()->hasSelection() ? m_table->currentRow() : -1;
 }
 
 void SwitchPage::setDesk(SketchDesk* desk) {
@@ -126,7 +134,7 @@ void SwitchPage::fill() {
     m_table->setItem(row, kGpus, gpus);
     addPolicyBox(row, at < sketch->policies.size() ? sketch->policies[at] : std::string());
   }
-  m_remove->setEnabled(m_table->currentRow() >= 0);
+  m_remove->setEnabled(chosen() >= 0);
   m_isFilling = false;
 }
 

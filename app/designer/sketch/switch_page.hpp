@@ -20,8 +20,11 @@ public:
   /// nullptr: there is no document.
   void setDesk(SketchDesk* desk);
   void fill();
+  /// Index of the switch that is chosen; -1 = none.
+  [[nodiscard]] int chosen() const;
 
 Q_SIGNALS:
+  void switchChosen();
   /// The GPUs that are selected on the drawing share a switch.
   void switchWanted();
   void refused(const QString& why);

@@ -373,6 +373,14 @@ void TestDesignerSketch::drawsTheSketch() {
   QCOMPARE(page.panel->symmetry().orbit(), 3);
   QCOMPARE(shown().hulls.size(), 1U);
   QCOMPARE(shown().hulls[0].nodes, (std::set<NodeId>{model.nodeNamed("b0g3"), model.nodeNamed("b1g3")}));
+  // A switch of each box, on its tab.
+  page.desk().edit([](sketch::Sketch& sketch) { addSwitch(sketch, {0, 2}); });
+  QVERIFY(page.settle());
+  page.child<QTabWidget>("sketchTabs")->setCurrentIndex(1);
+  page.child<QTableWidget>("sketchSwitches")->selectRow(0);
+  QCOMPARE(shown().hulls.size(), 1U);
+  QCOMPARE(shown().hulls[0].nodes, (std::set<NodeId>{model.nodeNamed("b0g0"), model.nodeNamed("b0g2"),
+                                                     model.nodeNamed("b1g0"), model.nodeNamed("b1g2")}));
   // Another dock in front, another drawing.
   page.run("view.transfers");
   QTRY_VERIFY(shown().hulls.empty());

@@ -31,7 +31,7 @@ SketchFeature::SketchFeature(const FeatureHost& host, ScheduleActivity& schedule
   connect(m_panel, &SketchPanel::openWanted, this, &SketchFeature::open);
   connect(m_panel, &SketchPanel::saveWanted, this, &SketchFeature::save);
   connect(m_panel, &SketchPanel::topologyWanted, this, &SketchFeature::saveTopology);
-  connect(m_panel, &SketchPanel::orbitChosen, this, &SketchFeature::show);
+  connect(m_panel, &SketchPanel::areaChanged, this, &SketchFeature::show);
   connect(m_panel, &SketchPanel::undoWanted, this, [this] {
     if (SketchDesk* desk = m_panel->desk()) {
       desk->undo();
@@ -166,11 +166,7 @@ void SketchFeature::show() {
     m_schedules.setGuest(std::nullopt);
     return;
   }
-  const int number = m_panel->symmetry().orbit();
-  const auto& orbits = m_panel->symmetry().orbits();
-  const bool hasOrbit = number >= 0 && number < static_cast<int>(orbits.size());
-  m_schedules.setGuest(sketchOverlay(*desk->fit(), context->model(),
-                                     hasOrbit ? orbits[static_cast<std::size_t>(number)] : std::vector<int>(), number));
+  m_schedules.setGuest(sketchOverlay(*desk->fit(), context->model(), m_panel->area()));
 }
 
 void SketchFeature::bring() {
@@ -293,7 +289,7 @@ void SketchFeature::take(EditorContext& context, SketchDesk& desk) {
   const QString file = QFileInfo(desk.path()).completeBaseName();
   const QString name = ScheduleBook::nameFor(*answer->schedule) + u' ' + (file.isEmpty() ? tr("sketch") : file);
   ScheduleActivity::bookOf(context.file(), context.bound())->add(answer->schedule, name);
-  m_workspace.say(tr("%1: %2 µs, verified").arg(name, exactly(answer->makespan)));
+  m_workspace.say(tr("%1: %2 µs, verified").arg(name, decimal(answer->makespan)));
 }
 
 }  // namespace coppice::designer
