@@ -40,11 +40,14 @@ RelayPage::RelayPage(QWidget* parent)
     : QWidget(parent),
       m_connections(new QComboBox(this)),
       m_sharesOut(new QCheckBox(tr("Own sender"), this)),
-      m_ownFirst(new QCheckBox(tr("Own data first"), this)),
+      m_ownFirst(new QCheckBox(tr("Own first"), this)),
       m_senders(new QToolButton(this)),
       m_receivers(new QToolButton(this)),
       m_table(new QTableWidget(0, kColumns, this)) {
   m_connections->setObjectName(u"sketchConnections"_s);
+  constexpr int kLetters = 10;
+  m_connections->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  m_connections->setMinimumContentsLength(kLetters);
   m_connections->setAccessibleName(tr("Links between boxes"));
   m_connections->addItem(tr("Chosen relays"), static_cast<int>(Connections::listed));
   m_connections->addItem(tr("Counterparts"), static_cast<int>(Connections::directMap));

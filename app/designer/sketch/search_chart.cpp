@@ -27,7 +27,7 @@ SearchChart::SearchChart(QWidget* parent)
   m_view->setAccessibleName(tr("Best time and bound over the seconds of the search"));
   m_view->setRenderHint(QPainter::Antialiasing);
   m_view->setFrameShape(QFrame::NoFrame);
-  constexpr QSize kLeast(200, 90);
+  constexpr QSize kLeast(180, 56);
   m_view->setMinimumSize(kLeast);
   m_best->setName(tr("best, µs"));
   m_bound->setName(tr("bound, µs"));

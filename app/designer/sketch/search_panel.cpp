@@ -45,7 +45,7 @@ SearchPanel::SearchPanel(QWidget* parent)
     m_collective->addItem(collectiveName(each), static_cast<int>(each));
   }
   for (QComboBox* box : {m_collective, m_root}) {
-    constexpr int kLetters = 7;
+    constexpr int kLetters = 6;
     box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     box->setMinimumContentsLength(kLetters);
   }
@@ -60,11 +60,8 @@ SearchPanel::SearchPanel(QWidget* parent)
   m_seed->setObjectName(u"sketchSeed"_s);
   m_seed->setAccessibleName(tr("Seed"));
   m_seed->setToolTip(tr("Of the random numbers of the search"));
-  m_seed->setPrefix(tr("seed "));
-  for (QSpinBox* box : {m_seconds, m_seed}) {
-    constexpr int kWidth = 76;
-    box->setFixedWidth(kWidth);
-  }
+  constexpr int kWidth = 70;
+  m_seconds->setFixedWidth(kWidth);
   constexpr int kMaxSeed = 1'000'000'000;
   m_seed->setRange(0, kMaxSeed);
   m_run->setObjectName(u"sketchRun"_s);
@@ -78,7 +75,6 @@ SearchPanel::SearchPanel(QWidget* parent)
   line->addWidget(m_collective, 1);
   line->addWidget(m_root, 1);
   line->addWidget(m_seconds);
-  line->addWidget(m_seed);
   line->addWidget(m_run);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins({});

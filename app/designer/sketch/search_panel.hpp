@@ -23,6 +23,8 @@ public:
   /// nullptr: there is no document.
   void setDesk(SketchDesk* desk);
   void fill();
+  /// For the form of the sizes.
+  [[nodiscard]] QSpinBox* seed() const { return m_seed; }
   [[nodiscard]] const SearchChart& chart() const { return *m_chart; }
   [[nodiscard]] QString figures() const { return m_figures->text(); }
 

@@ -86,7 +86,7 @@ SketchPanel::SketchPanel(QWidget* parent)
   layout->setContentsMargins(kMargin, kMargin, kMargin, 0);
   layout->addWidget(m_search);
   parts->addWidget(right);
-  constexpr int kSizesWidth = 238;
+  constexpr int kSizesWidth = 232;
   constexpr int kTabsWidth = 420;
   constexpr int kSearchWidth = 340;
   parts->setSizes({kSizesWidth, kTabsWidth, kSearchWidth});
@@ -151,7 +151,7 @@ QWidget* SketchPanel::makeSizes() {
   m_problem->setWordWrap(true);
   m_problem->setTextInteractionFlags(Qt::TextSelectableByMouse);
   auto* line = new QHBoxLayout;
-  line->setSpacing(2);
+  line->setSpacing(0);
   line->addWidget(propose, 1);
   for (QToolButton* each : {m_open, m_save, m_topology, m_undo}) {
     line->addWidget(each);
@@ -161,6 +161,7 @@ QWidget* SketchPanel::makeSizes() {
   form->setVerticalSpacing(kGap);
   form->addRow(tr("Chunks per GPU"), m_chunks);
   form->addRow(tr("Data per GPU"), m_size);
+  form->addRow(tr("Seed"), m_search->seed());
   auto* sizes = new QWidget(this);
   auto* layout = new QVBoxLayout(sizes);
   layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
@@ -175,7 +176,7 @@ QWidget* SketchPanel::makeSizes() {
   area->setWidgetResizable(true);
   area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   area->setWidget(sizes);
-  constexpr int kLeast = 238;
+  constexpr int kLeast = 232;
   area->setMinimumWidth(kLeast);
   return area;
 }

@@ -56,7 +56,7 @@ SymmetryPage::SymmetryPage(QWidget* parent)
   m_remove->setToolTip(tr("Remove the chosen offset"));
   m_offsets->setObjectName(u"sketchOffsets"_s);
   m_offsets->setAccessibleName(tr("Symmetry offsets"));
-  m_offsets->setHorizontalHeaderLabels({tr("Offset"), tr("Group"), tr("Keeps the fabric")});
+  m_offsets->setHorizontalHeaderLabels({tr("Offset"), tr("Group"), tr("Symmetric")});
   m_offsets->horizontalHeaderItem(kOffset)->setToolTip(
       tr("GPU r of a group becomes r + offset, counted around the group"));
   m_offsets->horizontalHeaderItem(kGroup)->setToolTip(tr("GPUs of a group; it divides the number of GPUs"));
@@ -72,7 +72,7 @@ SymmetryPage::SymmetryPage(QWidget* parent)
   header->setHighlightSections(false);
   header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   header->setStretchLastSection(true);
-  constexpr int kNumberWidth = 64;
+  constexpr int kNumberWidth = 58;
   header->resizeSection(kOffset, kNumberWidth);
   header->resizeSection(kGroup, kNumberWidth);
   m_orbitsLabel->setObjectName(u"sketchOrbitCount"_s);
