@@ -423,6 +423,11 @@ void TestDesignerSketch::synthesizes() {
   QCOMPARE(entry->result->options.method, "taccl");
   auto* transfers = page.window->findChild<TransferPanel*>();
   QCOMPARE(transfers->model().result(), entry->result);
+  // Generate Again searches within the same sketch, and finds the same.
+  page.run("schedule.rerun");
+  QTRY_VERIFY_WITH_TIMEOUT(!page.book().isRunning(), kLong);
+  QCOMPARE(page.book().failure(), QString());
+  QCOMPARE(page.book().entries().size(), 1U);
 }
 
 void TestDesignerSketch::stopKeepsTheBest() {
