@@ -93,6 +93,16 @@ void TestCliSynthesize::customTable() {
   QVERIFY2(sat.code == 0, sat.err + sat.out);
   QCOMPARE(sat.json()["collective"].toString(), QString("custom"));
   QCOMPARE(run(asked(question + " --steps 1")).json()["status"].toString(), QString("unsat"));
+  // Shards instead of chunks, where they are equal.
+  QVERIFY(table.open(QIODevice::WriteOnly));
+  table.write("share,sources,destinations\n1/3,0,2\n1/3,2,0\n1/3,0 1,3\n");
+  table.close();
+  QCOMPARE(run(asked(question + " --steps 2")).json()["status"].toString(), QString("sat"));
+  QVERIFY(table.open(QIODevice::WriteOnly));
+  table.write("share,sources,destinations\n1/4,0,2\n1/4,2,0\n1/2,0 1,3\n");
+  table.close();
+  const Outcome uneven = run(asked(question + " --steps 2"));
+  QVERIFY2(uneven.code == 2 && uneven.err.contains("shard 2"), uneven.err);
   QVERIFY(table.open(QIODevice::WriteOnly));
   table.write("sources,destinations\n0,2\n2,9\n");
   table.close();
@@ -122,6 +132,7 @@ void TestCliSynthesize::refuses_data() {
   QTest::newRow("unit, no number") << "preset:hypercube -c allgather --unit fast --chunks 1 --steps 3 --rounds 3";
   QTest::newRow("method") << "preset:hypercube --method none -c allgather --pareto";
   QTest::newRow("time") << "preset:hypercube -c allgather --pareto --time-limit soon";
+  QTest::newRow("time of a size") << "preset:hypercube -c allgather --pareto --candidate-seconds -1";
   QTest::newRow("direct") << "preset:hypercube -c allgather --pareto --direct";
 }
 
