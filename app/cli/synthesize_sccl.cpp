@@ -201,12 +201,18 @@ Result<Report> Sccl::decide(const Task& task, const SynthesisQuestion& question,
   return report;
 }
 
-Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, const workflow::FrontPoint& point, bool json,
-                       Report& report) {
+Outcome Sccl::addPoint(const Task& task, const SynthesisQuestion& question, const workflow::FrontPoint& point,
+                       bool json, Report& report) {
   const Rational ratio(point.size.rounds, point.size.chunks);
-  Json entry = {{"chunks", point.size.chunks},      {"steps", point.size.steps}, {"rounds", point.size.rounds},
-                {"optimal", point.isOptimal},       {"ratio", ratio.toString()}, {"bound", point.bound.toString()},
-                {"refuted", point.refuted},         {"open", point.open},        {"how", point.how},
+  Json entry = {{"chunks", point.size.chunks},
+                {"steps", point.size.steps},
+                {"rounds", point.size.rounds},
+                {"optimal", point.isOptimal},
+                {"ratio", ratio.toString()},
+                {"bound", point.bound.toString()},
+                {"refuted", point.refuted},
+                {"open", point.open},
+                {"how", point.how},
                 {"algbw", point.judged.algbw.toString()}};
   report.text += "  " + std::to_string(point.size.steps) + " steps  " + inBrackets(point.size) + "  R/C " +
                  ratio.toString() + "  " + gigabytes(point.judged.algbw) + "  " +

@@ -237,7 +237,8 @@ void TestDesignerSynthesize::customTables() {
   for (const QString& file : {write(u"a.csv"_s, "sources,destinations\n0,7\n7,0\n"),
                               write(u"b.csv"_s, "share,sources,destinations\n1/2,0,7\n1/2,7,0\n"),
                               write(u"c.json"_s, R"({"format": "coppice-collective", "version": 1, "shards": [
-          {"share": "1/2", "sources": [0], "destinations": [7]}, {"share": "1/2", "sources": [7], "destinations": [0]}]})")}) {
+          {"share": "1/2", "sources": [0], "destinations": [7]},
+          {"share": "1/2", "sources": [7], "destinations": [0]}]})")}) {
     QVERIFY2(fixture.dialog.openTable(file), qPrintable(fixture.state()));
     fixture.click("synthesizeStart");
     QVERIFY(fixture.isSettled());
