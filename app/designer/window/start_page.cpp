@@ -16,6 +16,7 @@
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
 #include "io/files.hpp"
+#include "workflow/schedule_file.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -40,6 +41,9 @@ Result<Model> readForPicture(const QString& path) {
   const auto text = io::readFile(std::filesystem::path(QFile::encodeName(path).toStdString()));
   if (!text) {
     return text.error();
+  }
+  if (workflow::scheduleFileKind(*text) == workflow::ScheduleFileKind::program) {
+    return Error{ErrorCode::badInput, "an MSCCL program, which has no drawing"};
   }
   auto read = readAnyFabric(*text, path.toStdString());
   if (!read) {

@@ -32,7 +32,7 @@ ProgramFeature::ProgramFeature(const FeatureHost& host, ScheduleActivity& schedu
 void ProgramFeature::addActions() {
   m_actions.add(
       {u"schedule.program"_s,
-       tr("Program Ste&ps"),
+       tr("Pr&ogram Steps"),
        tr("Show the steps, waits and buffers of the MSCCL XML program that was opened last, or of the current "
           "schedule"),
        {QKeySequence(u"Ctrl+Alt+P"_s)},
