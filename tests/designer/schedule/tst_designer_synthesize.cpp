@@ -330,7 +330,7 @@ void TestDesignerSynthesize::menuEntry() {
   const QTemporaryDir folder;
   QFile table(folder.filePath(u"swap.csv"_s));
   QVERIFY(table.open(QIODevice::WriteOnly));
-  table.write("chunk,from,to\na,0,7\nb,7,0\n");
+  table.write("sources,destinations\n0,7\n7,0\n");
   table.close();
   QVERIFY(dialog->openTable(table.fileName()));
   dialog->findChild<QSpinBox*>(u"synthesizeMaxSteps"_s)->setValue(2);

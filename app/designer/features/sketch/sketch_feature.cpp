@@ -54,7 +54,7 @@ void SketchFeature::addFileActions() {
   m_actions.add({u"sketch.propose"_s,
                  tr("&Propose Sketch"),
                  tr("Propose a communication sketch for the drawn fabric"),
-                 {QKeySequence(u"Ctrl+Alt+P"_s)},
+                 {QKeySequence(u"Ctrl+Alt+X"_s)},
                  u"sketch"_s},
                 [this](bool) { propose(); });
   m_actions.add({u"sketch.open"_s,
@@ -72,7 +72,7 @@ void SketchFeature::addFileActions() {
   m_actions.add({u"sketch.save-topology"_s,
                  tr("Save &Topology…"),
                  tr("Save the costs of the drawn fabric as TACCL reads them"),
-                 {QKeySequence(u"Ctrl+Alt+Y"_s)},
+                 {QKeySequence(u"Ctrl+Alt+G"_s)},
                  u"export"_s},
                 [this](bool) { saveTopology(); });
 }
@@ -81,7 +81,7 @@ void SketchFeature::addDrawingActions() {
   m_actions.add({u"sketch.make-senders"_s,
                  tr("Make S&enders"),
                  tr("The selected GPUs send to other boxes, in every box"),
-                 {QKeySequence(u"Ctrl+Alt+E"_s)},
+                 {QKeySequence(u"Ctrl+Alt+U"_s)},
                  u"arrow-up"_s},
                 [this](bool) { makeRelays(true); });
   m_actions.add({u"sketch.make-receivers"_s,
