@@ -53,7 +53,7 @@ FinderDialog::FinderDialog(QWidget* parent)
       m_sizeText(new QLabel(this)),
       m_fault(new QLabel(this)),
       m_table(new FrontTable(this)),
-      m_chart(new FrontChart(*m_table, this)),
+      m_chart(new ParetoChart(*m_table, this)),
       m_rows(new QTableView(this)),
       m_breaks(new QLabel(this)),
       m_preview(new FabricPreview(u"finder"_s, this)),
@@ -285,7 +285,7 @@ void FinderDialog::connectAll() {
     }
   });
   connect(m_rows, &QTableView::doubleClicked, this, &FinderDialog::open);
-  connect(m_chart, &FrontChart::rowClicked, this, &FinderDialog::choose);
+  connect(m_chart, &ParetoChart::rowClicked, this, &FinderDialog::choose);
   connect(m_preview, &FabricPreview::ready, this, [this] {
     const Error* error = m_preview->error();
     m_open->setEnabled(error == nullptr && chosen() >= 0 && m_isReadable && m_hasTimes);

@@ -17,7 +17,7 @@
 #include "base/collective.hpp"
 #include "designer/document/model.hpp"
 #include "designer/finder/construction_tree.hpp"
-#include "designer/finder/front_chart.hpp"
+#include "designer/finder/pareto_chart.hpp"
 #include "designer/finder/front_table.hpp"
 #include "designer/finder/topology_search.hpp"
 #include "designer/palette/fabric_preview.hpp"
@@ -81,7 +81,7 @@ private:
   QLabel* m_sizeText;
   QLabel* m_fault;
   FrontTable* m_table;
-  FrontChart* m_chart;
+  ParetoChart* m_chart;
   QTableView* m_rows;
   QLabel* m_breaks;
   FabricPreview* m_preview;

@@ -164,7 +164,7 @@ void TestDesignerFinder::theSliderChoosesTheFastest() {
   }
   QVERIFY(!d.find<QLabel>("finderBreaks")->text().isEmpty());
   // The chart marks it, and has both bounds.
-  const auto* chart = d.find<FrontChart>("finderChart");
+  const auto* chart = d.find<ParetoChart>("finderChart");
   QCOMPARE(chart->chart()->series().size(), 7);
   const auto* best = qobject_cast<QScatterSeries*>(chart->chart()->series().last());
   QVERIFY(best != nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "designer/finder/front_chart.hpp"
+#include "designer/finder/pareto_chart.hpp"
 
 #include <QGraphicsLayout>
 #include <QLegendMarker>
@@ -54,7 +54,7 @@ void setRange(QValueAxis* axis, double low, double high) {
 
 }  // namespace
 
-FrontChart::FrontChart(const FrontTable& table, QWidget* parent) : QChartView(new QChart, parent), m_table(table) {
+ParetoChart::ParetoChart(const FrontTable& table, QWidget* parent) : QChartView(new QChart, parent), m_table(table) {
   setObjectName(u"finderChart"_s);
   setAccessibleName(tr("Steps against bandwidth time of the topologies"));
   setRenderHint(QPainter::Antialiasing);
@@ -64,17 +64,17 @@ FrontChart::FrontChart(const FrontTable& table, QWidget* parent) : QChartView(ne
   viewport()->setFocusPolicy(Qt::NoFocus);
   constexpr QSize kLeast(320, 180);
   setMinimumSize(kLeast);
-  connect(&Theme::instance(), &Theme::changed, this, &FrontChart::draw);
+  connect(&Theme::instance(), &Theme::changed, this, &ParetoChart::draw);
   draw();
 }
 
-void FrontChart::show(int chosen, int degree) {
+void ParetoChart::show(int chosen, int degree) {
   m_chosen = chosen;
   m_degree = degree;
   draw();
 }
 
-int FrontChart::rowAt(const QPointF& point) const {
+int ParetoChart::rowAt(const QPointF& point) const {
   const auto& rows = m_table.rows();
   int best = -1;
   // A point is what was drawn for it: the nearest is the one itself.
@@ -91,7 +91,7 @@ int FrontChart::rowAt(const QPointF& point) const {
   return best;
 }
 
-void FrontChart::draw() {
+void ParetoChart::draw() {
   QChart* chart = this->chart();
   clear(chart);
   const Theme& theme = Theme::instance();

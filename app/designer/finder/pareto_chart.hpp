@@ -9,12 +9,12 @@ namespace coppice::designer {
 
 /// Steps against T_B of the topologies found, with the least of both; the one that is best at the chosen size and the
 /// chosen one stand out.
-class FrontChart : public QChartView {
+class ParetoChart : public QChartView {
   Q_OBJECT
 
 public:
   /// The table must outlive the chart.
-  explicit FrontChart(const FrontTable& table, QWidget* parent = nullptr);
+  explicit ParetoChart(const FrontTable& table, QWidget* parent = nullptr);
 
   /// Draws the rows of the table. @param chosen row; -1 = none @param degree ports of a GPU
   void show(int chosen, int degree);
