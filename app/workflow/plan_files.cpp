@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/plan_files.hpp"
 
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <utility>
 
 #include "base/text.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
+#include "io/plan_json.hpp"
 #include "io/schedule_json.hpp"
 
 namespace coppice::workflow {
@@ -22,7 +22,6 @@ Outcome writeSchedule(std::ostream& out, const AnySchedule& schedule, const fabr
 
 Result<std::vector<PlanFiles>> writePlan(const std::filesystem::path& folder, std::span<const Contender> contenders,
                                          const SwitchPlan& plan, program::Runtime runtime, const Progress& progress) {
-  using Json = nlohmann::ordered_json;
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) {
@@ -31,7 +30,7 @@ Result<std::vector<PlanFiles>> writePlan(const std::filesystem::path& folder, st
                  "choose another folder"};
   }
   std::vector<PlanFiles> files;
-  Json programs = Json::array();
+  std::vector<io::PlanEntry> entries;
   for (const PlannedProgram& program : plan.programs) {
     const Playable& playable = contenders[program.contender].playable;
     const bool isForest = std::holds_alternative<schedule::Schedule>(*playable.schedule);
@@ -45,23 +44,13 @@ Result<std::vector<PlanFiles>> writePlan(const std::filesystem::path& folder, st
     if (Outcome saved = io::saveFile(folder / written.schedule, write); !saved) {
       return saved.error();
     }
-    programs.push_back({{"method", playable.name},
-                        {"first", program.first},
-                        {"last", program.last},
-                        {"program", written.program},
-                        {"schedule_file", written.schedule}});
+    entries.push_back({playable.name, program.first, program.last, written.program, written.schedule});
     files.push_back(std::move(written));
   }
   const Playable& first = contenders.front().playable;
-  const Json file = {{"format", "coppice-plan"},
-                     {"version", 1},
-                     {"fabric", first.fabric().name()},
-                     {"digest", first.fabric().digest()},
-                     {"collective", first.subject->collectiveName()},
-                     {"target", program::toString(runtime)},
-                     {"programs", std::move(programs)}};
-  const std::string text = file.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (Outcome saved = io::saveFile(folder / "plan.json", text); !saved) {
+  const io::PlanHead head{first.fabric().name(), first.fabric().digest(), std::string(first.subject->collectiveName()),
+                          std::string(program::toString(runtime))};
+  if (Outcome saved = io::saveFile(folder / "plan.json", io::planJson(head, entries)); !saved) {
     return saved.error();
   }
   return files;

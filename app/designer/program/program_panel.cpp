@@ -278,6 +278,9 @@ QWidget* ProgramPanel::makeBody() {
   }
   m_pages->setObjectName(u"programPages"_s);
   m_pages->setDocumentMode(true);
+  // Less than the ring would like: on small screens the drawing needs the room.
+  constexpr int kLeastHeight = 90;
+  m_pages->setMinimumHeight(kLeastHeight);
   m_pages->addTab(makeWaits(), tr("Waits"));
   m_pages->addTab(makeBuffers(), tr("Buffers"));
   m_pages->addTab(m_blocks, tr("Threadblocks"));

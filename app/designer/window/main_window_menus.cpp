@@ -251,7 +251,7 @@ void MainWindow::createMenus() {
   fill(arrange, m_actions, arrangeMenu());
   QMenu* schedule = menuBar()->addMenu(tr("S&chedule"));
   fill(schedule, m_actions, scheduleMenu());
-  QMenu* sketch = schedule->addMenu(tr("C&ommunication Sketch"));
+  QMenu* sketch = schedule->addMenu(tr("Comm&unication Sketch"));
   fill(sketch, m_actions, sketchMenu());
   sketch->setIcon(icon(u"sketch"_s));
   fill(menuBar()->addMenu(tr("&Run")), m_actions, runMenu());

@@ -80,7 +80,13 @@ QString faultOf(const Fixture& f, Mode mode, const QStringList& guests = {}) {
   }
   const CanvasView& canvas = f.editor()->canvas();
   if (canvas.width() * 100 < screen.width() * 45 || canvas.height() * 100 < screen.height() * 38) {
-    return u"%1 x %2 are left for the drawing"_s.arg(canvas.width()).arg(canvas.height());
+    QString text = u"%1 x %2 are left for the drawing; least heights:"_s.arg(canvas.width()).arg(canvas.height());
+    for (const QDockWidget* dock : f.window->findChildren<QDockWidget*>()) {
+      if (f.window->dockWidgetArea(const_cast<QDockWidget*>(dock)) == Qt::BottomDockWidgetArea) {
+        text += u" %1 %2"_s.arg(dock->objectName()).arg(dock->minimumSizeHint().height());
+      }
+    }
+    return text;
   }
   for (const auto* tabs : f.window->findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly)) {
     if (tabs->isVisible() && tabs->shape() != QTabBar::RoundedNorth) {

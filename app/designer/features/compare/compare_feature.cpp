@@ -15,7 +15,7 @@ CompareFeature::CompareFeature(const FeatureHost& host, ScheduleActivity& schedu
     : Feature(host), m_schedules(schedules), m_panel(new ComparePanel(m_window)) {
   host.addDock({u"compare"_s, tr("Compare"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
   m_actions.add({u"schedule.export-plan"_s,
-                 tr("Export &Plan…"),
+                 tr("Export Pla&n…"),
                  tr("Export the fastest schedule for each band of sizes, as a set of programs"),
                  {QKeySequence(u"Ctrl+Alt+E"_s)},
                  u"export"_s},

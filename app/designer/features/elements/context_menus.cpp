@@ -2,8 +2,10 @@
 #include "designer/features/elements/context_menus.hpp"
 
 #include <QAbstractItemView>
+#include <QAbstractSpinBox>
 #include <QApplication>
 #include <QContextMenuEvent>
+#include <QLineEdit>
 #include <QMenu>
 
 #include "designer/models/element_table_model.hpp"
@@ -115,6 +117,15 @@ void ContextMenus::openAtFocus() {
     return;
   }
   const QPoint place = focus->inputMethodQuery(Qt::ImCursorRectangle).toRect().center();
+  if (auto* spin = qobject_cast<QAbstractSpinBox*>(focus)) {
+    // A spin box would wait here until its menu is closed; that of its text does not.
+    if (auto* text = spin->findChild<QLineEdit*>()) {
+      QMenu* menu = text->createStandardContextMenu();
+      menu->setAttribute(Qt::WA_DeleteOnClose);
+      menu->popup(focus->mapToGlobal(place));
+    }
+    return;
+  }
   QContextMenuEvent event(QContextMenuEvent::Keyboard, place, focus->mapToGlobal(place), Qt::NoModifier);
   QCoreApplication::sendEvent(focus, &event);
 }
