@@ -15,7 +15,13 @@ namespace {
 std::string fileName(std::size_t index, const std::string& name) {
   std::string text = (index < 9 ? "0" : "") + std::to_string(index + 1) + "-";
   for (const char c : name) {
-    text += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' ? c : '-';
+    const bool isSafe = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    if (isSafe || text.back() != '-') {
+      text += isSafe ? c : '-';
+    }
+  }
+  if (text.back() == '-') {
+    text.pop_back();
   }
   return text;
 }

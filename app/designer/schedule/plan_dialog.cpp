@@ -144,7 +144,7 @@ void PlanDialog::layOut() {
   m_table->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   m_table->horizontalHeader()->setSectionResizeMode(kSchedule, QHeaderView::Stretch);
   constexpr int kSizesWidth = 170;
-  constexpr int kFileWidth = 220;
+  constexpr int kFileWidth = 240;
   m_table->horizontalHeader()->resizeSection(kSizes, kSizesWidth);
   m_table->horizontalHeader()->resizeSection(kFile, kFileWidth);
   constexpr int kTableHeight = 150;
@@ -174,7 +174,7 @@ void PlanDialog::layOut() {
   layout->addWidget(m_progress);
   layout->addWidget(m_state);
   layout->addWidget(buttons);
-  constexpr QSize kSize(620, 460);
+  constexpr QSize kSize(680, 460);
   resize(kSize);
 }
 
