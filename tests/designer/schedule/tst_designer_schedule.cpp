@@ -793,6 +793,8 @@ void TestDesignerSchedule::treesAreDrawn() {
   QEvent leave(QEvent::Leave);
   QApplication::sendEvent(view.viewport(), &leave);
   QCOMPARE(fixture.overlay().trees.size(), drawn);
+  // Away from the rows, where the next list would be hovered too.
+  QTest::mouseMove(fixture.window.get(), QPoint(1, 1));
   // Another mode has the canvas to itself, and gives it back.
   fixture.run("mode.analyse");
   QVERIFY(fixture.overlay().trees.empty());
