@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
 
 #include "base/collective.hpp"
+#include "base/disjoint_sets.hpp"
 #include "lp/mixed_program.hpp"
 #include "taccl/expansion.hpp"
 #include "taccl/routes.hpp"
@@ -22,27 +22,6 @@ using lp::MixedRow;
 using lp::MixedTerm;
 
 constexpr double kConnectionWeight = 0.01;
-
-/// Sets that merge.
-class Classes {
-public:
-  explicit Classes(std::size_t count) : m_parent(count) { std::iota(m_parent.begin(), m_parent.end(), 0); }
-  int find(int i) {
-    while (m_parent[i] != i) {
-      m_parent[i] = m_parent[m_parent[i]];
-      i = m_parent[i];
-    }
-    return i;
-  }
-  void join(int a, int b) {
-    a = find(a);
-    b = find(b);
-    m_parent[std::max(a, b)] = std::min(a, b);
-  }
-
-private:
-  std::vector<int> m_parent;
-};
 
 /// Rows without those that are there already, which symmetries make many of.
 class RowSet {
@@ -706,9 +685,9 @@ private:
   int m_root;
   const StageOptions& m_options;
   const Progress& m_progress;
-  Classes m_sendClass;
-  Classes m_itemClass;
-  Classes m_linkClass;
+  DisjointSets m_sendClass;
+  DisjointSets m_itemClass;
+  DisjointSets m_linkClass;
   MixedProgram m_program;
   RowSet m_rows;
   std::vector<Ticks> m_cost;   ///< by link: of one chunk in this stage

@@ -5,43 +5,18 @@
 #include <deque>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "base/checked.hpp"
+#include "base/disjoint_sets.hpp"
 
 namespace coppice::forestcoll {
 namespace {
 
 using std::int64_t;
-
-/// Sets of nodes that are joined.
-class Clusters {
-public:
-  explicit Clusters(int nodeCount) : m_parent(static_cast<std::size_t>(nodeCount)) {
-    std::iota(m_parent.begin(), m_parent.end(), 0);
-  }
-
-  int find(int node) {
-    while (m_parent[node] != node) {
-      m_parent[node] = m_parent[m_parent[node]];
-      node = m_parent[node];
-    }
-    return node;
-  }
-  /// The smaller node stands for the set.
-  void join(int a, int b) {
-    a = find(a);
-    b = find(b);
-    m_parent[std::max(a, b)] = std::min(a, b);
-  }
-
-private:
-  std::vector<int> m_parent;
-};
 
 /// A link with equal capacity both ways.
 struct Edge {
@@ -372,7 +347,7 @@ private:
     return clusters;
   }
 
-  static std::vector<std::vector<int>> grouped(const SwitchNetwork& part, Clusters& state) {
+  static std::vector<std::vector<int>> grouped(const SwitchNetwork& part, DisjointSets& state) {
     std::map<int, std::size_t> indexOf;
     std::vector<std::vector<int>> clusters;
     for (const int gpu : part.gpus) {
@@ -816,8 +791,8 @@ private:
   const Progress& m_progress;
   int m_maxPeers;
   WiringStyle m_style;
-  Clusters m_clusters;
-  std::deque<Clusters> m_before;  ///< each before a network joined clusters by wires
+  DisjointSets m_clusters;
+  std::deque<DisjointSets> m_before;  ///< each before a network joined clusters by wires
   std::vector<Edge> m_edges;
   std::vector<std::vector<Neighbour>> m_near;
   std::vector<int> m_budget;              ///< by GPU: peers that it may still get
