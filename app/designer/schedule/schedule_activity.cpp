@@ -269,7 +269,7 @@ void ScheduleActivity::lookAtLink(const ElementId& id) {
     try {
       found.trees = std::make_shared<const TreesOnLink>(treesOn(*shared, arcs, kMaxTold, stop));
     } catch (const OverflowError&) {
-      // Amounts beyond what can be told exactly are not told.
+      // Amounts beyond the exact range are left out.
     }
     return found;
   });

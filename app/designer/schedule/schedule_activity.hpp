@@ -140,7 +140,7 @@ private:
   struct FoundTrees {
     ElementId link;
     ScheduleResultPtr result;
-    std::shared_ptr<const TreesOnLink> trees;  // nullptr: they cannot be told
+    std::shared_ptr<const TreesOnLink> trees;  // nullptr: they are not known
   };
   LatestJob<FoundTrees> m_treesJob;
 
