@@ -144,6 +144,7 @@ bool RankingPanel::isCurrent() const {
 void RankingPanel::fitColumns() {
   // The name comes first: where there is too little room, the heads of the numbers give way, down to their numbers.
   QHeaderView* header = m_table->horizontalHeader();
+  header->setTextElideMode(Qt::ElideRight);
   const QAbstractItemView& view = *m_table;  // where the hints are public
   std::vector<int> least;
   std::vector<int> full;
