@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+/// The table that the programs of nccl-tests print, as all_gather_perf does.
+namespace coppice::io {
+
+/// One half of a row: out of place, or in place.
+struct NcclTime {
+  double time = 0;                         ///< us
+  double algbw = 0;                        ///< GB/s
+  double busbw = 0;                        ///< GB/s
+  std::optional<std::int64_t> wrong = {};  ///< wrong elements; absent = not checked
+};
+
+struct NcclRow {
+  std::int64_t size = 0;  ///< bytes
+  int line = 0;           ///< 1-based
+  std::optional<NcclTime> outOfPlace = {};
+  std::optional<NcclTime> inPlace = {};
+};
+
+struct NcclTable {
+  std::string collective = {};     ///< "allgather", as base/collective has it; empty = the text does not say
+  int ranks = 0;                   ///< 0 = the text does not say
+  bool isSimulated = false;        ///< `coppice-cli simulate --nccl-tests` wrote it
+  std::vector<NcclRow> rows = {};  ///< ascending by size, one for each; never empty
+};
+
+/// Reads the table out of what was printed. Lines that begin with '#' are comments, of which the one that names the
+/// columns says where the times are; without it the columns of nccl-tests are assumed. Lines that do not begin with a
+/// number (those of NCCL, mpirun or a shell) are passed over. Of several rows of one size the last counts. Errors:
+/// badInput with the line (a row with a column missing or not a number; no row at all), limit.
+[[nodiscard]] Result<NcclTable> readNcclTable(std::string_view text, const std::string& fileName);
+
+/// The text has such a row, or the line that names the columns.
+[[nodiscard]] bool looksLikeNcclTable(std::string_view text);
+
+}  // namespace coppice::io

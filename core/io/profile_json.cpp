@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/profile_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace coppice::io {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
+constexpr int kMaxRank = 4095;
+
+std::optional<int> rankOf(const Json& link, const char* key) {
+  if (!link.is_object() || !link.contains(key) || !link[key].is_number_integer()) {
+    return std::nullopt;
+  }
+  const auto rank = link[key].get<std::int64_t>();
+  return rank >= 0 && rank <= kMaxRank ? std::optional(static_cast<int>(rank)) : std::nullopt;
+}
+
+std::optional<double> numberOf(const Json& link, const char* key) {
+  if (!link.is_object() || !link.contains(key) || !link[key].is_number()) {
+    return std::nullopt;
+  }
+  const auto number = link[key].get<double>();
+  return std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
+std::string textOf(const Json& all, const char* key) {
+  return all.contains(key) && all[key].is_string() ? all[key].get<std::string>() : std::string();
+}
+
+}  // namespace
+
+Result<Profile> readProfileJson(std::string_view text, const std::string& fileName) {
+  constexpr const char* kFix = "give what coppice-exec profile --json wrote";
+  if (text.size() > kMaxBytes) {
+    return Error{ErrorCode::limit, "a profile of more than 256 MiB is not read", kFix, {.file = fileName}};
+  }
+  const Json all = Json::parse(text, nullptr, false);
+  if (!all.is_object() || textOf(all, "t") != "profile" || !all.contains("links") || !all["links"].is_array() ||
+      all["links"].empty()) {
+    return Error{ErrorCode::badInput, "this is not a recorded profile", kFix, {.file = fileName}};
+  }
+  Profile profile{.backend = textOf(all, "backend"), .label = textOf(all, "label")};
+  for (const Json& link : all["links"]) {
+    const auto from = rankOf(link, "src");
+    const auto to = rankOf(link, "dst");
+    const auto latency = numberOf(link, "alpha_us");
+    const auto bandwidth = numberOf(link, "bandwidth_GBps");
+    if (!from || !to || from == to || !latency || !bandwidth || *latency < 0 || *bandwidth <= 0) {
+      return Error{ErrorCode::badInput,
+                   "a link of the profile lacks src, dst, alpha_us or bandwidth_GBps, or one of "
+                   "them is out of range",
+                   kFix,
+                   {.file = fileName, .element = "links[" + std::to_string(profile.pairs.size()) + "]"}};
+    }
+    profile.pairs.push_back({*from, *to, *latency, *bandwidth});
+    profile.ranks = std::max({profile.ranks, *from + 1, *to + 1});
+  }
+  return profile;
+}
+
+}  // namespace coppice::io
