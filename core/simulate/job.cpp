@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "schedule/forest.hpp"
+#include "simulate/fits.hpp"
 
 namespace coppice::simulate {
 
@@ -52,6 +53,10 @@ Job::Job(const fabric::Fabric& fabric, const Model& model) : m_fabric(&fabric), 
                               ? *model.linkLatency
                               : static_cast<double>(schedule::latencyPicoseconds(fabric, arc)) / kPicoseconds);
   }
+  for (std::size_t arc = 0; model.fits && arc < std::min(m_rates.size(), model.fits->linkRates.size()); ++arc) {
+    const double measured = model.fits->linkRates[arc] * kBytesPerMicrosecond;
+    m_rates[arc] = measured > 0 ? measured : m_rates[arc];
+  }
 }
 
 Result<RouteId> Job::route(std::span<const fabric::NodeIndex> nodes, int skipFirst, int skipLast) {
@@ -80,6 +85,14 @@ Result<RouteId> Job::route(std::span<const fabric::NodeIndex> nodes, int skipFir
     }
   }
   route.overhead = m_model.messageOverhead.value_or(overNic ? kOverheadOverNic : kOverheadInBox);
+  const auto rankOf = [&](fabric::NodeIndex node) { return m_fabric->nodes()[node].rank; };
+  if (const auto measured = m_model.fits && links > 0
+                                ? m_model.fits->latency(rankOf(nodes.front()), rankOf(nodes.back()))
+                                : std::nullopt) {
+    // It was measured as one; which part of it occupies the sender is not known.
+    route.overhead = std::min(route.overhead, *measured);
+    route.latency = *measured - route.overhead;
+  }
   std::vector<RouteId>& alike = m_routesByHash[hash];
   for (const RouteId id : alike) {
     const Route& other = m_routes[id];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -36,12 +37,16 @@ inline constexpr RouteId kNoRoute = ~RouteId{0};
 inline constexpr double kOverheadInBox = 1;
 inline constexpr double kOverheadOverNic = 2;
 
+struct Fits;
+
 struct Model {
   /// us, for every link; absent: what the fabric states, or by the kinds of its ends (schedule::latencyPicoseconds).
   std::optional<double> linkLatency = {};
   std::optional<double> messageOverhead = {};  ///< us; absent: kOverheadInBox or kOverheadOverNic
   double rateCap = 0;                          ///< GB/s of one connection or threadblock; 0 = none
   std::uint32_t window = 1;                    ///< messages of a connection that may be under way
+  /// Measured latencies and rates, which replace all of the above where they know better. @pre of the job's fabric
+  std::shared_ptr<const Fits> fits = {};
 };
 
 /// What a message waits for.

@@ -41,16 +41,6 @@ Wire wireOf(Protocol protocol) {
   return {};
 }
 
-/// Chunks that the bytes of a call are divided into.
-int chunksOf(const program::Program& program) {
-  const Collective goal = verify::goalOf(program);
-  if (goal == Collective::custom) {
-    return std::max(program.chunksPerLoop, 1);
-  }
-  const verify::BufferSizes sizes = verify::callerBuffers(program, goal);
-  return std::max({sizes.input, sizes.output, 1});
-}
-
 class Builder {
 public:
   Builder(const fabric::Fabric& fabric, const program::Program& program, const FlatProgram& flat, double bytes,
@@ -203,6 +193,15 @@ private:
 };
 
 }  // namespace
+
+int chunksOf(const program::Program& program) {
+  const Collective goal = verify::goalOf(program);
+  if (goal == Collective::custom) {
+    return std::max(program.chunksPerLoop, 1);
+  }
+  const verify::BufferSizes sizes = verify::callerBuffers(program, goal);
+  return std::max({sizes.input, sizes.output, 1});
+}
 
 Result<ProgramJob> programJob(const fabric::Fabric& fabric, const program::Program& program, double bytes,
                               const Model& model, const Progress& progress) {

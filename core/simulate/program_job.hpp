@@ -19,6 +19,9 @@ struct ProgramJob {
   std::vector<Finding> notes;      ///< what was assumed
 };
 
+/// Chunks that the bytes of a call are divided into.
+[[nodiscard]] int chunksOf(const program::Program& program);
+
 /// A program of an MSCCL-like runtime as messages: ours or a third party's, any collective.
 ///
 /// Threadblocks run their steps in order; a step begins when the step it waits for has ended. A sending step holds its

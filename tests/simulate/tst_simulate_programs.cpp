@@ -13,11 +13,14 @@
 #include "fabric/fabric.hpp"
 #include "presets/presets.hpp"
 #include "program/msccl_xml.hpp"
+#include "simulate/fits.hpp"
+#include "simulate/measured.hpp"
 #include "simulate/program_job.hpp"
 #include "simulate/report.hpp"
 #include "simulate/routes.hpp"
 #include "simulate/sweep.hpp"
 #include "support/large_fabrics.hpp"
+#include "support/recorded_events.hpp"
 #include "support/sample_programs.hpp"
 
 using namespace coppice;
@@ -89,6 +92,10 @@ private slots:
   void errors();
   void trace();
   void reports();
+  void measured();
+  void measuredFaults_data();
+  void measuredFaults();
+  void fits();
 };
 
 /// N - 1 steps, each with its message alone on the link.
@@ -333,6 +340,104 @@ void TestSimulatePrograms::reports() {
   QCOMPARE(fields, QStringList({"1048576", "262144", "float", "sum", "-1", "12.50", "83.89", "73.40", "N/A", "12.50",
                                 "83.89", "73.40", "N/A"}));
   QVERIFY(QString::fromStdString(simulate::tableOf(std::vector{row}, true)).contains("12.50"));
+}
+
+/// Times count from the first step; the link on which steps took longer leads the lists, and it alone lost time.
+void TestSimulatePrograms::measured() {
+  constexpr int kRanks = 4;
+  constexpr std::int64_t kBytes = 1 << 20;
+  constexpr int kSlow = 2;
+  const fabric::Fabric fabric = mesh(kRanks);
+  const Program program = samples::ringAllgather(kRanks, 1, true);
+  const auto subject = simulate::subjectOf(fabric, program, {.linkLatency = 0, .messageOverhead = 0});
+  const auto planned = must(subject->simulate(kBytes, {.record = true}));
+  const auto hop = static_cast<std::int64_t>(1000 * kBytes / kRanks / kRate);
+  const auto isSlow = [&](const program::StepPlace& place) {
+    return place.rank == kSlow &&
+           program::sends(program.ranks[kSlow].threadBlocks[place.threadBlock].steps[place.step].type);
+  };
+  const auto steps = [&](std::int64_t slow) {
+    return test::recordedEvents(program, [&](const program::StepPlace& place) {
+      const auto type = program.ranks[place.rank].threadBlocks[place.threadBlock].steps[place.step].type;
+      return type == program::StepType::recv ? 1 : isSlow(place) ? slow : hop;
+    });
+  };
+  const auto even = must(simulate::measuredRun(fabric, program, kBytes, steps(hop)));
+  QCOMPARE(even.phases.front().run.messages, std::int64_t{kRanks * (kRanks - 1)});
+  QVERIFY(std::abs(even.row.time - (kRanks - 1) * static_cast<double>(hop) / 1000) < 0.1);
+  QVERIFY(std::abs(even.row.algbw - kBytes / even.row.time / 1000) < 1e-9);
+  const auto sameBytes = [](const simulate::LinkUse& a, const simulate::LinkUse& b) {
+    return std::abs(a.bytes - b.bytes) < 1e-6;
+  };
+  QVERIFY(std::ranges::equal(even.phases.front().run.links, planned.phases.front().run.links, sameBytes));
+  const simulate::Comparison same = simulate::compared(planned, even);
+  QCOMPARE(same.links.size(), std::size_t{kRanks});
+  for (const simulate::ComparedPart& part : same.links) {
+    QVERIFY(std::abs(part.lost()) < 0.1);
+    QVERIFY(part.ratio() && std::abs(*part.ratio() - 1) < 0.01);
+  }
+  const simulate::Comparison late =
+      simulate::compared(planned, must(simulate::measuredRun(fabric, program, kBytes, steps(5 * hop))));
+  const fabric::Arc& guilty = fabric.arcs()[late.links.front().index];
+  QCOMPARE(QString::fromStdString(fabric.nodes()[guilty.tail].id), QString("g2"));
+  QCOMPARE(QString::fromStdString(fabric.nodes()[guilty.head].id), QString("g3"));
+  QCOMPARE(late.ranks.front().index, kSlow);
+  QVERIFY(std::abs(*late.links.front().ratio() - 5) < 0.05);
+  QVERIFY(late.measured > 2 * late.planned);
+  for (std::size_t i = 1; i < late.links.size(); ++i) {
+    QVERIFY2(std::abs(late.links[i].lost()) < 0.1, "only one link is slow");
+  }
+}
+
+void TestSimulatePrograms::measuredFaults_data() {
+  QTest::addColumn<int>("rank");
+  QTest::addColumn<int>("step");
+  QTest::addColumn<int>("begin");
+  QTest::addColumn<int>("end");
+  QTest::addColumn<QString>("part");
+  QTest::newRow("another rank") << 9 << 0 << 0 << 1 << "rank 9, threadblock 0, step 0, which the program does not have";
+  QTest::newRow("another step") << 0 << 99 << 0 << 1 << "step 99";
+  QTest::newRow("backwards") << 0 << 0 << 5 << 4 << "ends before it begins";
+  QTest::newRow("before the run") << 0 << 0 << -5 << 4 << "ends before it begins";
+}
+
+void TestSimulatePrograms::measuredFaults() {
+  QFETCH(int, rank);
+  QFETCH(int, step);
+  QFETCH(int, begin);
+  QFETCH(int, end);
+  QFETCH(QString, part);
+  const Program program = samples::ringAllgather(4, 1, true);
+  const std::vector<program::TraceEvent> events{{rank, 0, step, 0, begin, end}};
+  const auto refused = simulate::measuredRun(mesh(4), program, 1024, events);
+  QVERIFY(!refused);
+  QVERIFY2(QString::fromStdString(describe(refused.error())).contains(part), describe(refused.error()).c_str());
+  QVERIFY(!refused.error().fix.empty());
+  QVERIFY(!simulate::measuredRun(mesh(4), program, 1024, {}));
+  QVERIFY(!simulate::measuredRun(mesh(3), program, 1024, events));
+}
+
+/// Latency and rate of a pair replace those of its messages; links that are not the slowest of a route stay.
+void TestSimulatePrograms::fits() {
+  const fabric::Fabric fabric = mesh(2);
+  const std::vector<simulate::PairFit> pairs{{.from = 0, .to = 1, .latency = 7, .rate = 10},
+                                             {.from = 1, .to = 0, .latency = 7, .rate = 10}};
+  const Model model{.fits = must(simulate::fitsFor(fabric, pairs))};
+  constexpr double kBytes = 1 << 20;
+  COMPARE_TIME(simulated(fabric, samples::ringAllgather(2, 1, true), model, 1 << 20).time, 7 + kBytes / 2 / 10'000);
+  const fabric::Fabric boxes = twoBoxes();
+  const auto across = must(simulate::fitsFor(boxes, std::vector<simulate::PairFit>{{0, 4, 3, 1}}));
+  for (std::size_t arc = 0; arc < across->linkRates.size(); ++arc) {
+    const bool isNamed = across->linkRates[arc] > 0;
+    const auto kind = [&](fabric::NodeIndex node) { return boxes.nodes()[node].kind; };
+    QVERIFY2(!isNamed || kind(boxes.arcs()[arc].tail) != fabric::NodeKind::gpu ||
+                 kind(boxes.arcs()[arc].head) != fabric::NodeKind::gpu,
+             "only links of the route");
+  }
+  QVERIFY(std::ranges::count_if(across->linkRates, [](double rate) { return rate > 0; }) >= 1);
+  QVERIFY(!simulate::fitsFor(fabric, std::vector<simulate::PairFit>{{0, 2, 1, 1}}));
+  QVERIFY(!simulate::fitsFor(fabric, std::vector<simulate::PairFit>{{0, 1, 1, 0}}));
+  QVERIFY(!simulate::fitsFor(fabric, std::vector<simulate::PairFit>{{0, 1, -1, 5}}));
 }
 
 QTEST_APPLESS_MAIN(TestSimulatePrograms)

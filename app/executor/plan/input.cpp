@@ -10,6 +10,7 @@
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
 #include "io/schedule_json.hpp"
+#include "lowering/executed.hpp"
 #include "lowering/lowering.hpp"
 #include "program/msccl_xml.hpp"
 
@@ -120,9 +121,7 @@ template <typename Schedule>
 Outcome addSchedule(const fabric::Fabric& fabric, const Schedule& schedule, Collective collective, int root,
                     const InputOptions& options, const Progress& progress, Input& input) {
   PlanOptions plan = options.plan;
-  // MSCCL has no call for these; here there is one.
-  const bool isRare = collective == Collective::gather || collective == Collective::scatter;
-  plan.runtime = options.runtime.value_or(isRare ? Runtime::mscclExecutorNccl : Runtime::msccl);
+  plan.runtime = options.runtime.value_or(lowering::executedRuntime(collective));
   plan.root = root >= 0 ? root : plan.root;
   for (const bool inPlace : {false, true}) {
     if (inPlace && !lowering::hasInPlace(collective)) {
