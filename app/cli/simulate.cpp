@@ -12,6 +12,7 @@
 #include "base/one_line.hpp"
 #include "base/text.hpp"
 #include "input.hpp"
+#include "measured_text.hpp"
 #include "play_options.hpp"
 #include "program/program.hpp"
 #include "simulate/report.hpp"
@@ -37,6 +38,8 @@ struct Options {
   std::string trace = {};
   std::string csv = {};
   std::string ncclTests = {};
+  std::string measured = {};
+  std::string profile = {};
 };
 
 std::string fixed(double value, int places) {
@@ -56,7 +59,8 @@ Result<workflow::Playable> load(const Options& options, const simulate::Model& m
                               .runtime = *runtime,
                               .standardInput = readStandardInput,
                               .model = model,
-                              .barriers = options.noBarriers ? simulate::Barriers::none : simulate::Barriers::steps},
+                              .barriers = options.noBarriers ? simulate::Barriers::none : simulate::Barriers::steps,
+                               .profile = options.profile},
                              progress);
   if (!loaded) {
     return loaded;
@@ -143,7 +147,7 @@ Outcome write(const std::string& output, const char* key, const char* label,
   if (output.empty()) {
     return Done{};
   }
-  for (const std::string& input : {options.file, options.fabric}) {
+  for (const std::string& input : {options.file, options.fabric, options.measured, options.profile}) {
     if (const Outcome kept = keepInput(input, output); !kept) {
       return Error{kept.error().code, inQuotes(output) + " is the input itself, which would be lost",
                    "give another name"};
@@ -158,7 +162,7 @@ Outcome write(const std::string& output, const char* key, const char* label,
 }
 
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
-  const auto sizes = sizesOf(options.sizes);
+  auto sizes = sizesOf(options.sizes);
   if (!sizes) {
     return sizes.error();
   }
@@ -175,6 +179,17 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   }
   simulate::Subject& subject = *loaded->subject;
   const fabric::Fabric& fabric = loaded->fabric();
+  std::optional<workflow::MeasuredRun> measured;
+  if (!options.measured.empty()) {
+    auto read = loadMeasured(options.measured, *loaded);
+    if (!read) {
+      return read.error();
+    }
+    measured = *std::move(read);
+    if (options.sizes.first.empty() && options.sizes.last.empty()) {
+      sizes = sizesOf(*measured);
+    }
+  }
 
   const auto started = std::chrono::steady_clock::now();
   std::vector<simulate::Row> rows;
@@ -238,6 +253,15 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   if (options.criticalPath) {
     addPath(details, report);
   }
+  if (measured) {
+    constexpr int kUsualParts = 10;
+    const int parts = options.links > 0 ? options.links : kUsualParts;
+    if (Outcome told = describeMeasured(*measured, *loaded, details.phases.front().job->model(), rows, parts, progress,
+                                        report);
+        !told) {
+      return told.error();
+    }
+  }
   std::vector<Finding> notes = loaded->notes;
   const std::vector<Finding> more = subject.notes();
   notes.insert(notes.end(), more.begin(), more.end());
@@ -280,6 +304,7 @@ void addSimulate(CLI::App& app, Invocation& invocation) {
       "  coppice-cli simulate allgather.forest.json -b 1M -e 1G -f 4 --best-pieces\n"
       "  coppice-cli simulate alltoall.xml --fabric cluster.fabric.json -b 64M --critical-path --trace run.json\n"
       "  coppice-cli simulate allgather.forest.json -b 1G --link-latency 0 --message-overhead 0 --json\n"
+      "  coppice-cli simulate allgather.forest.json --measured run.jsonl --links 5\n"
       "\n"
       "Messages share links max-min fairly. Each costs its sender the message overhead, and arrives one sum of the\n"
       "latencies of its links after its last byte. Times are in microseconds; algbw and busbw as nccl-tests has them.");
@@ -299,6 +324,11 @@ void addSimulate(CLI::App& app, Invocation& invocation) {
       ->excludes(sub.add_flag("--best-pieces", options->bestPieces,
                               "Search the number of pieces with the minimum time at each size"));
   addModelOptions(sub, options->model);
+  sub.add_option("--profile", options->profile,
+                 "Latencies and bandwidths that coppice-exec profile --json measured, in place of the defaults");
+  sub.add_option("--measured", options->measured,
+                 "Compare with a run: the records of coppice-exec run --json --trace, or the table that a program of "
+                 "nccl-tests printed. Without -b, its sizes are simulated");
   sub.add_flag(
       "--no-barriers", options->noBarriers,
       "Schedules in steps: a transfer begins when its sender has its data, not when the step before has ended");

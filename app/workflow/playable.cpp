@@ -11,6 +11,7 @@
 #include "program/msccl_xml.hpp"
 #include "verify/step_verifier.hpp"
 #include "workflow/make_schedule.hpp"
+#include "workflow/measured_run.hpp"
 #include "workflow/schedule_file.hpp"
 
 namespace coppice::workflow {
@@ -38,6 +39,33 @@ Result<std::shared_ptr<const LoadedFabric>> fabricFor(const PlaySource& source, 
                                : namedFabric(source, "", progress);
 }
 
+/// The model that was asked for, with what the profile says of this fabric.
+Result<simulate::Model> modelFor(const PlaySource& source, const fabric::Fabric& fabric) {
+  simulate::Model model = source.model;
+  if (!source.profile.empty()) {
+    const auto text = readText(source.profile, source.standardInput, io::kMaxForestBytes);
+    if (!text) {
+      return text.error();
+    }
+    auto fits = readFits(*text, inputName(source.profile), fabric);
+    if (!fits) {
+      return fits.error();
+    }
+    model.fits = *std::move(fits);
+  }
+  return model;
+}
+
+/// playableOf() with the model of the source.
+Result<Playable> playableFor(const PlaySource& source, std::shared_ptr<const LoadedFabric> loaded,
+                             schedule::AnySchedule schedule, const Progress& progress) {
+  const auto model = modelFor(source, loaded->fabric);
+  if (!model) {
+    return model.error();
+  }
+  return playableOf(source.file, std::move(loaded), std::move(schedule), *model, source.barriers, progress);
+}
+
 Result<Playable> loadForest(const PlaySource& source, const std::string& text, const Progress& progress) {
   auto read = io::loadForest(text, inputName(source.file));
   if (!read) {
@@ -47,8 +75,7 @@ Result<Playable> loadForest(const PlaySource& source, const std::string& text, c
   if (!fabric) {
     return fabric.error();
   }
-  return playableOf(source.file, *std::move(fabric), std::move(read->schedule), source.model, source.barriers,
-                    progress);
+  return playableFor(source, *std::move(fabric), std::move(read->schedule), progress);
 }
 
 Result<Playable> loadSteps(const PlaySource& source, const std::string& text, const Progress& progress) {
@@ -69,8 +96,7 @@ Result<Playable> loadSteps(const PlaySource& source, const std::string& text, co
     return Error{ErrorCode::verification, "the schedule is not verified" + (fault ? ": " + fault->text : ""),
                  "verify lists all faults", fault ? fault->where : Place{}};
   }
-  return playableOf(source.file, *std::move(fabric), std::move(read->schedule), source.model, source.barriers,
-                    progress);
+  return playableFor(source, *std::move(fabric), std::move(read->schedule), progress);
 }
 
 Result<Playable> loadTrees(const PlaySource& source, const std::string& text, const Progress& progress) {
@@ -86,8 +112,7 @@ Result<Playable> loadTrees(const PlaySource& source, const std::string& text, co
   if (!schedule) {
     return schedule.error();
   }
-  auto playable =
-      playableOf(source.file, *std::move(fabric), *std::move(schedule), source.model, source.barriers, progress);
+  auto playable = playableFor(source, *std::move(fabric), *std::move(schedule), progress);
   if (playable) {
     playable->kind = PlayableKind::trees;
   }
@@ -108,7 +133,11 @@ Result<Playable> loadProgram(const PlaySource& source, const std::string& text, 
   }
   Playable playable{.name = source.file, .kind = PlayableKind::program, .loaded = *std::move(fabric)};
   playable.program = std::make_shared<const program::Program>(std::move(read->program));
-  playable.subject = simulate::subjectOf(playable.fabric(), *playable.program, source.model);
+  const auto model = modelFor(source, playable.fabric());
+  if (!model) {
+    return model.error();
+  }
+  playable.subject = simulate::subjectOf(playable.fabric(), *playable.program, *model);
   const auto refused = std::find_if(read->findings.begin(), read->findings.end(),
                                     [](const Finding& finding) { return finding.severity == Severity::error; });
   if (refused != read->findings.end()) {

@@ -24,6 +24,9 @@ private slots:
   void criticalPath();
   void programs_data();
   void programs();
+  void measuredTable();
+  void measuredTrace();
+  void profile();
   void errors_data();
   void errors();
 
@@ -169,6 +172,67 @@ void TestCliSimulate::programs() {
   }
 }
 
+/// A table of nccl-tests beside the prediction: its sizes are simulated, and the ratios are those of the times.
+void TestCliSimulate::measuredTable() {
+  const Outcome made = run({"simulate", m_schedule, "-b", "1M", "-e", "16M", "-f", "4", "--nccl-tests", file("t.txt")});
+  VERIFY_TOLD(made.code == 0, made);
+  const Outcome outcome = run({"simulate", m_schedule, "--measured", file("t.txt"), "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QCOMPARE(outcome.json()["rows"].toArray().size(), 3);
+  const QJsonObject measured = outcome.json()["measured"].toObject();
+  QVERIFY(measured["label"].toString().contains("simulated"));
+  QCOMPARE(measured["rows"].toArray().size(), 3);
+  for (const QJsonValue& row : measured["rows"].toArray()) {
+    QVERIFY(std::abs(row["out_of_place"]["ratio"].toDouble() - 1) < 0.001);
+  }
+  const Outcome text = run({"simulate", m_schedule, "--measured", file("t.txt")});
+  VERIFY_TOLD(text.out.contains("predicted (us)") && text.out.contains("ratio"), text);
+}
+
+/// What coppice-exec records is compared with the program that it made of the same schedule.
+void TestCliSimulate::measuredTrace() {
+#ifndef COPPICE_EXEC
+  QSKIP("coppice-exec is not built");
+#else
+  const QString schedule = file("ring.schedule.json");
+  VERIFY_TOLD(run({"baseline", "ring", "preset:complete,gpus=4", "-o", schedule}).code == 0, Outcome());
+  const Outcome ran = runProgram(QStringLiteral(COPPICE_EXEC), {"run", schedule, "--backend", "threads", "-b", "64K", "-e",
+                                                                "64K", "-n", "2", "-w", "1", "--trace", "--json"});
+  VERIFY_TOLD(ran.code == 0, ran);
+  QFile records(file("run.jsonl"));
+  QVERIFY(records.open(QIODevice::WriteOnly) && records.write(ran.out) == ran.out.size());
+  records.close();
+  const Outcome outcome = run({"simulate", schedule, "--measured", file("run.jsonl"), "--links", "3", "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  const QJsonObject measured = outcome.json()["measured"].toObject();
+  QVERIFY(!measured["label"].toString().isEmpty());
+  const QJsonArray traces = measured["traces"].toArray();
+  VERIFY_TOLD(!traces.isEmpty(), outcome);
+  for (const QJsonValue& trace : traces) {
+    QVERIFY(trace["measured_us"].toDouble() > 0 && trace["planned_us"].toDouble() > 0);
+    const QJsonArray links = trace["links"].toArray();
+    QCOMPARE(links.size(), 3);
+    QVERIFY(links[0]["lost_us"].toDouble() >= links[1]["lost_us"].toDouble());
+    QVERIFY(!links[0]["from"].toString().isEmpty());
+    QCOMPARE(trace["ranks"].toArray().size(), 3);
+  }
+  const Outcome other = run({"simulate", m_schedule, "--measured", file("run.jsonl")});
+  QCOMPARE(other.code, 2);
+  VERIFY_TOLD(other.err.contains("4 ranks, the fabric has 16 GPUs"), other);
+#endif
+}
+
+void TestCliSimulate::profile() {
+  QFile profile(file("profile.json"));
+  QVERIFY(profile.open(QIODevice::WriteOnly));
+  profile.write(R"({"t":"profile","links":[{"src":0,"dst":8,"alpha_us":50,"bandwidth_GBps":5}]})");
+  profile.close();
+  const auto timeOf = [&](const QStringList& more) {
+    return run(QStringList{"simulate", m_schedule, "-b", "1M", "--json"} + more).json()["rows"][0]["time_us"].toDouble();
+  };
+  QVERIFY(timeOf({"--profile", file("profile.json")}) > timeOf({}) + 40);
+}
+
 void TestCliSimulate::errors_data() {
   QTest::addColumn<QStringList>("arguments");
   QTest::addColumn<QString>("message");
@@ -191,6 +255,9 @@ void TestCliSimulate::errors_data() {
   row("latency that is no number", {"AG", "--link-latency", "nan"}, "latenc");
   row("other fabric", {"AG", "--fabric", "preset:dgx-a100,boxes=1"}, "16 GPUs");
   row("its own input", {"AG", "--csv", "AG"}, "is the input itself");
+  row("measured is no table", {"AG", "--measured", QStringLiteral(COPPICE_EXAMPLES) + "/2x-dgx-a100.fabric.json"},
+      "2x-dgx-a100.fabric.json:1");
+  row("profile is none", {"AG", "--profile", "AG"}, "not a recorded profile");
   row("two files on one output", {"AG", "-b", "1M", "--csv", "-", "--trace", "-"}, "standard output");
 }
 

@@ -4,13 +4,16 @@
 #include <chrono>
 #include <limits>
 
+#include "baselines/baselines.hpp"
 #include "forestcoll/forestcoll.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
+#include "support/recorded_events.hpp"
 #include "workflow/export_program.hpp"
 #include "workflow/fabric_source.hpp"
 #include "workflow/forestcoll_method.hpp"
 #include "workflow/make_schedule.hpp"
+#include "workflow/measured_run.hpp"
 #include "workflow/request.hpp"
 #include "workflow/schedule_file.hpp"
 #include "workflow/sizes.hpp"
@@ -424,6 +427,61 @@ private slots:
     QFETCH(QByteArray, text);
     QFETCH(int, kind);
     QCOMPARE(static_cast<int>(scheduleFileKind(text.toStdString())), kind);
+  }
+
+  /// Records of a run and the schedule that was run: the program is the one that coppice-exec makes.
+  void measuredRun() {
+    const fabric::Fabric fabric = fabricOf("ring", {{"gpus", "4"}});
+    auto made = baselines::generate("ring", fabric, {.collective = Collective::allgather, .root = {}}, {});
+    QVERIFY(made);
+    const schedule::AnySchedule schedule = *std::move(made);
+    auto program = executedProgram(fabric, schedule, true, {});
+    QVERIFY2(program, program ? "" : describe(program.error()).c_str());
+    const auto shared = std::make_shared<const program::Program>(*std::move(program));
+    std::string records = program::writeRecord(program::HelloRecord{});
+    records += "login message of the machine\n";
+    records += program::writeRecord(program::PlanRecord{.ok = true, .collective = "allgather", .ranks = 4});
+    records += program::writeRecord(program::ResultRecord{.size = 4096, .time_us = 12, .algbw_GBps = 0.3});
+    records += program::writeRecord(program::ResultRecord{.size = 4096, .inPlace = true, .time_us = 11});
+    const auto events = test::recordedEvents(*shared, [](const program::StepPlace& place) {
+      return place.rank == 3 ? 9'000 : 1'000;
+    });
+    records += program::writeRecord(program::TraceRecord{.size = 4096, .inPlace = true, .events = events, .dropped = 2});
+    const auto run = readMeasuredRun(records, "records.jsonl");
+    QVERIFY2(run, run ? "" : describe(run.error()).c_str());
+    QCOMPARE(run->rows.size(), std::size_t{1});
+    QCOMPARE(run->rows.front().inPlace->time, 11.0);
+    QCOMPARE(run->droppedEvents, std::int64_t{2});
+    QCOMPARE(run->traces.size(), std::size_t{1});
+    QCOMPARE(run->traces.front().events.size(), events.size());
+    QVERIFY(checkSubject(*run, "allgather", 4));
+    QVERIFY(!checkSubject(*run, "allreduce", 4));
+    QVERIFY(!checkSubject(*run, "allgather", 8));
+    const auto compared = compareTrace(fabric, shared, run->traces.front(), {}, {});
+    QVERIFY2(compared, compared ? "" : describe(compared.error()).c_str());
+    QCOMPARE(compared->comparison.ranks.front().index, 3);
+    QVERIFY(compared->comparison.ranks.front().lost() > 0);
+    // A trace of another schedule is refused with the step that does not exist.
+    MeasuredTrace other = run->traces.front();
+    other.events.front().threadBlock = 77;
+    QVERIFY(!compareTrace(fabric, shared, other, {}, {}));
+  }
+
+  void measuredFaults_data() {
+    QTest::addColumn<QByteArray>("text");
+    QTest::addColumn<int>("line");
+    QTest::newRow("nothing") << QByteArray() << 0;
+    QTest::newRow("no result") << QByteArray("{\"t\":\"pong\"}\n") << 0;
+    QTest::newRow("broken record") << QByteArray("{\"t\":\"pong\"}\n{\"t\":\"result\"}\n") << 2;
+    QTest::newRow("broken table") << QByteArray("1024 256 float sum -1 5.2 x 0.2 0\n") << 1;
+  }
+  void measuredFaults() {
+    QFETCH(QByteArray, text);
+    QFETCH(int, line);
+    const auto run = readMeasuredRun(text.toStdString(), "r");
+    QVERIFY(!run);
+    QCOMPARE(run.error().where.line, line);
+    QVERIFY(!run.error().fix.empty());
   }
 
   void bytes() {

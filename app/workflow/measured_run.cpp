@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "workflow/measured_run.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "base/text.hpp"
+#include "io/profile_json.hpp"
+#include "lowering/executed.hpp"
+#include "lowering/lowering.hpp"
+
+namespace coppice::workflow {
+namespace {
+
+constexpr std::size_t kMaxEvents = std::size_t{1} << 22;
+
+std::string_view trimmed(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(" \t\r");
+  return first == std::string_view::npos ? std::string_view() : line.substr(first);
+}
+
+/// The first line that holds anything is an object.
+bool isRecords(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{';
+}
+
+class RecordReader {
+public:
+  explicit RecordReader(std::string name) : m_fileName(name) { m_run.name = std::move(name); }
+
+  Outcome take(std::string_view line, int number) {
+    line = trimmed(line);
+    // What a library prints in between is not ours.
+    if (line.empty() || line.front() != '{') {
+      return Done{};
+    }
+    auto record = program::readRecord(line);
+    if (!record) {
+      Error error = record.error();
+      error.where = {.file = m_fileName, .line = number};
+      return error;
+    }
+    if (auto* plan = std::get_if<program::PlanRecord>(&*record)) {
+      m_run.collective = plan->collective;
+      m_run.ranks = plan->ranks;
+    } else if (auto* environment = std::get_if<program::EnvRecord>(&*record)) {
+      m_run.label = environment->backendLabel;
+    } else if (auto* result = std::get_if<program::ResultRecord>(&*record)) {
+      addResult(*result, number);
+    } else if (auto* trace = std::get_if<program::TraceRecord>(&*record)) {
+      return addTrace(*trace, number);
+    }
+    return Done{};
+  }
+
+  Result<MeasuredRun> finish() {
+    for (auto& [size, row] : m_rows) {
+      m_run.rows.push_back(row);
+    }
+    for (auto& [key, trace] : m_traces) {
+      m_run.traces.push_back(std::move(trace));
+    }
+    if (m_run.rows.empty() && m_run.traces.empty()) {
+      return Error{ErrorCode::badInput,
+                   "these records hold no result and no trace",
+                   "give what coppice-exec run --json --trace printed",
+                   {.file = m_fileName}};
+    }
+    return std::move(m_run);
+  }
+
+private:
+  void addResult(const program::ResultRecord& result, int number) {
+    io::NcclRow& row = m_rows[result.size];
+    row.size = result.size;
+    row.line = number;
+    (result.inPlace ? row.inPlace : row.outOfPlace) = io::NcclTime{
+        .time = result.time_us, .algbw = result.algbw_GBps, .busbw = result.busbw_GBps, .wrong = result.wrong};
+  }
+
+  Outcome addTrace(program::TraceRecord& record, int number) {
+    MeasuredTrace& trace = m_traces[{record.size, record.inPlace}];
+    trace.size = record.size;
+    trace.inPlace = record.inPlace;
+    m_events += record.events.size();
+    if (m_events > kMaxEvents) {
+      return Error{ErrorCode::limit,
+                   "the records hold more than " + std::to_string(kMaxEvents) + " events",
+                   "record fewer sizes",
+                   {.file = m_fileName, .line = number}};
+    }
+    trace.events.insert(trace.events.end(), record.events.begin(), record.events.end());
+    m_run.droppedEvents = std::max(m_run.droppedEvents, record.dropped);
+    return Done{};
+  }
+
+  std::string m_fileName;
+  MeasuredRun m_run;
+  std::map<std::int64_t, io::NcclRow> m_rows;
+  std::map<std::pair<std::int64_t, bool>, MeasuredTrace> m_traces;
+  std::size_t m_events = 0;
+};
+
+Result<MeasuredRun> readRecords(std::string_view text, const std::string& fileName) {
+  RecordReader reader(fileName);
+  int number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (Outcome taken = reader.take(text.substr(at, end - at), ++number); !taken) {
+      return taken.error();
+    }
+    at = end + 1;
+  }
+  return reader.finish();
+}
+
+}  // namespace
+
+Result<MeasuredRun> readMeasuredRun(std::string_view text, const std::string& fileName) {
+  if (isRecords(text)) {
+    return readRecords(text, fileName);
+  }
+  auto table = io::readNcclTable(text, fileName);
+  if (!table) {
+    return table.error();
+  }
+  MeasuredRun run{.name = fileName, .collective = std::move(table->collective), .ranks = table->ranks};
+  run.label = table->isSimulated ? "simulated, not measured" : "";
+  run.rows = std::move(table->rows);
+  return run;
+}
+
+Outcome checkSubject(const MeasuredRun& run, std::string_view collective, int ranks) {
+  if (!run.collective.empty() && run.collective != collective) {
+    return Error{
+        ErrorCode::badInput,
+        inQuotes(run.name) + " measures " + run.collective + ", the schedule is for " + std::string(collective),
+        "give a run of the same collective"};
+  }
+  if (run.ranks > 0 && run.ranks != ranks) {
+    return Error{ErrorCode::badInput,
+                 inQuotes(run.name) + " has " + std::to_string(run.ranks) + " ranks, the fabric has " +
+                     std::to_string(ranks) + " GPUs",
+                 "give a run on this fabric"};
+  }
+  return Done{};
+}
+
+Result<program::Program> executedProgram(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule,
+                                         bool inPlace, const Progress& progress) {
+  return lowering::lower(fabric, schedule,
+                         {.runtime = lowering::executedRuntime(schedule::collectiveOf(schedule)), .inPlace = inPlace},
+                         progress);
+}
+
+Result<ComparedTrace> compareTrace(const fabric::Fabric& fabric, std::shared_ptr<const program::Program> program,
+                                   const MeasuredTrace& trace, const simulate::Model& model, const Progress& progress) {
+  ComparedTrace compared{.program = std::move(program), .planned = {}, .measured = {}, .comparison = {}};
+  // First what can be refused at once.
+  auto measured = simulate::measuredRun(fabric, *compared.program, trace.size, trace.events, progress);
+  if (!measured) {
+    return measured.error();
+  }
+  auto planned =
+      simulate::subjectOf(fabric, *compared.program, model)->simulate(trace.size, {.record = true}, progress);
+  if (!planned) {
+    return planned.error();
+  }
+  compared.measured = *std::move(measured);
+  compared.planned = *std::move(planned);
+  compared.comparison = simulate::compared(compared.planned, compared.measured);
+  return compared;
+}
+
+Result<std::shared_ptr<const simulate::Fits>> readFits(std::string_view text, const std::string& fileName,
+                                                       const fabric::Fabric& fabric) {
+  const auto profile = io::readProfileJson(text, fileName);
+  if (!profile) {
+    return profile.error();
+  }
+  std::vector<simulate::PairFit> pairs;
+  for (const io::ProfiledPair& pair : profile->pairs) {
+    pairs.push_back({.from = pair.from, .to = pair.to, .latency = pair.latency, .rate = pair.bandwidth});
+  }
+  return simulate::fitsFor(fabric, pairs);
+}
+
+}  // namespace coppice::workflow
