@@ -79,6 +79,7 @@ private Q_SLOTS:
   void pastedMatrix();
   void notesAreProblemsToo();
   void recoveryDialog();
+  void onlySchedulesAreUnsaved();
   void recoveryChoices_data();
   void recoveryChoices();
   void workComesBackAsItWas();
@@ -264,6 +265,34 @@ void TestDesignerDocuments::recoveryDialog() {
   QCOMPARE(restore->text(), u"Restore Selected"_s);
   restore->click();
   QCOMPARE(dialog.choices(), (std::vector{RecoveryChoice::restore, RecoveryChoice::later, RecoveryChoice::restore}));
+}
+
+/// A file whose schedules alone were not saved is offered with them, and not with "0 unsaved changes".
+void TestDesignerDocuments::onlySchedulesAreUnsaved() {
+  QTemporaryDir dir;
+  const QString path = dir.filePath(u"a.fabric.json"_s);
+  QVERIFY(QFile::copy(QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"fig-4-5.fabric.json"_s), path));
+  const WindowOptions options{
+      .recoveryFolder = dir.filePath(u"recovery"_s), .templatesFolder = {}, .keepsSettings = false};
+  {
+    MainWindow window(options, std::make_unique<test::Answers>());
+    window.show();
+    QVERIFY(window.files().openFile(path) != nullptr);
+    auto* activity = window.findChild<ScheduleActivity*>();
+    activity->generate();
+    QTRY_VERIFY_WITH_TIMEOUT(!activity->book()->isRunning() && activity->book()->isSettled(), kLong);
+    QVERIFY(activity->book()->current() != nullptr);
+  }
+  auto owned = std::make_unique<test::Answers>();
+  test::Answers* answers = owned.get();
+  MainWindow window(options, std::move(owned));
+  window.show();
+  QVERIFY(window.files().openFile(path) == nullptr);
+  QCOMPARE(answers->questions, QStringList{u"Coppice closed unexpectedly. 1 unsaved schedule of a.fabric.json."_s});
+  answers->chosen = true;
+  QVERIFY(window.files().openFile(path) != nullptr);
+  const ScheduleBook* book = window.findChild<ScheduleActivity*>()->book();
+  QTRY_VERIFY_WITH_TIMEOUT(book->isSettled() && book->current() != nullptr, kLong);
 }
 
 void TestDesignerDocuments::recoveryChoices_data() {

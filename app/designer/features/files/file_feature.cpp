@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "designer/document/counted.hpp"
 #include "designer/document/exchange.hpp"
 #include "io/files.hpp"
 
@@ -212,8 +211,8 @@ Result<EditorContext*> FileFeature::openFabric(const QString& absolute) {
     const std::optional<bool> isWanted =
         recovered
             ? m_prompts.choice(m_window, tr("Restore Changes"),
-                               tr("Coppice closed unexpectedly. %1 to %2.")
-                                   .arg(counted(recovered->changes, tr("unsaved change"), tr("unsaved changes")), name),
+                               tr("Coppice closed unexpectedly. %1.")
+                                   .arg(RecoveryDialog::lossOf(m_session.recoveryItem(*recovered, journal))),
                                tr("Restore"), tr("Discard"))
             : std::optional(false);
     if (!isWanted) {

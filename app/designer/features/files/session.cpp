@@ -26,20 +26,6 @@ QString keyOf(qsizetype index) {
   return u"session/%1/"_s.arg(index);
 }
 
-RecoveryItem itemOf(const Recovered& recovered, const QString& journal, const QString& workFolder) {
-  const JournalHead& head = recovered.head;
-  RecoveryItem item;
-  item.name = !head.documentPath.isEmpty() ? QFileInfo(head.documentPath).fileName()
-              : head.name.isEmpty()        ? Session::tr("Untitled")
-                                           : head.name;
-  item.path = head.documentPath;
-  item.time = QFileInfo(journal).lastModified();
-  item.changes = recovered.changes;
-  item.schedules = workFolder.isEmpty() ? 0 : static_cast<int>(QDir(workFolder).entryList(QDir::Files).size());
-  item.model = std::make_shared<const Model>(recovered.model);
-  return item;
-}
-
 }  // namespace
 
 Session::Session(Workspace& workspace, Prompts& prompts, QWidget* window, bool keepsSettings,
@@ -176,8 +162,7 @@ void Session::offerRecovery() {
       QFile::rename(journal, journal + u".unreadable"_s);
       continue;
     }
-    items.push_back(itemOf(*recovered, journal,
-                           DocumentFile::workFolderOf(m_workspace.recoveryFolder(), recovered->head.identity)));
+    items.push_back(recoveryItem(*recovered, journal));
     found.emplace_back(journal, *std::move(recovered));
   }
   if (!failures.isEmpty()) {
@@ -195,6 +180,21 @@ void Session::offerRecovery() {
       discard(journal, recovered.head.identity);
     }
   }
+}
+
+RecoveryItem Session::recoveryItem(const Recovered& recovered, const QString& journal) const {
+  const JournalHead& head = recovered.head;
+  const QString workFolder = DocumentFile::workFolderOf(m_workspace.recoveryFolder(), head.identity);
+  RecoveryItem item;
+  item.name = !head.documentPath.isEmpty() ? QFileInfo(head.documentPath).fileName()
+              : head.name.isEmpty()        ? tr("Untitled")
+                                           : head.name;
+  item.path = head.documentPath;
+  item.time = QFileInfo(journal).lastModified();
+  item.changes = recovered.changes;
+  item.schedules = workFolder.isEmpty() ? 0 : static_cast<int>(QDir(workFolder).entryList(QDir::Files).size());
+  item.model = std::make_shared<const Model>(recovered.model);
+  return item;
 }
 
 void Session::discard(const QString& journal, const QString& identity) {

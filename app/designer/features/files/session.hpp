@@ -7,7 +7,9 @@
 #include <functional>
 #include <map>
 
+#include "designer/document/journal.hpp"
 #include "designer/workspace/prompts.hpp"
+#include "designer/workspace/recovery_dialog.hpp"
 #include "designer/workspace/workspace.hpp"
 
 class QWidget;
@@ -33,6 +35,8 @@ public:
 
   /// Journals of programs that are gone: offers them for recovery, in one dialog. Call once after start.
   void offerRecovery();
+  /// What would be lost with the journal.
+  [[nodiscard]] RecoveryItem recoveryItem(const Recovered& recovered, const QString& journal) const;
   /// A new document with what the journal held, which then is in a journal of its own.
   EditorContext* recoverInto(Recovered recovered, const QString& journal);
   /// Removes the journal and the schedules that belong to it. @param identity of the journal; empty: not known
