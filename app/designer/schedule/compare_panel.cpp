@@ -23,6 +23,7 @@
 #include "designer/schedule/chart_style.hpp"
 #include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/figures.hpp"
+#include "designer/schedule/simulation_settings.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/scales.hpp"
@@ -121,9 +122,29 @@ ComparePanel::ComparePanel(QWidget* parent)
     fill();
     draw();
   });
+  connect(&SimulationSettings::instance(), &SimulationSettings::changed, this, &ComparePanel::predictAgain);
 }
 
 ComparePanel::~ComparePanel() = default;
+
+void ComparePanel::predictAgain() {
+  m_predictions.clear();
+  fill();
+  draw();
+  if (m_schedules.empty() || !isVisible()) {
+    m_job.cancel();
+    return;
+  }
+  submit(m_schedules.front().result);
+}
+
+void ComparePanel::submit(const ScheduleResultPtr& result) {
+  m_job.submit([result](std::stop_token stop) {
+    Progress progress;
+    progress.stop = std::move(stop);
+    return Answer{result, predict(*result, progress)};
+  });
+}
 
 QWidget* ComparePanel::makeBody() {
   m_what->setObjectName(u"compareWhat"_s);
@@ -256,11 +277,7 @@ void ComparePanel::predictNext() {
   if (next == m_schedules.end()) {
     return;
   }
-  m_job.submit([result = next->result](std::stop_token stop) {
-    Progress progress;
-    progress.stop = std::move(stop);
-    return Answer{result, predict(*result, progress)};
-  });
+  submit(next->result);
 }
 
 void ComparePanel::receive(const Answer& answer) {

@@ -72,6 +72,9 @@ private:
   QWidget* makeBody();
   void setUpTable();
   void predictNext();
+  /// From scratch: the assumptions of the simulation have changed.
+  void predictAgain();
+  void submit(const ScheduleResultPtr& result);
   void receive(const Answer& answer);
   void fill();
   void fillRow(int row);

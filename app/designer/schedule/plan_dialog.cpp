@@ -17,6 +17,7 @@
 #include "designer/document/error_text.hpp"
 #include "designer/schedule/export_check.hpp"
 #include "designer/schedule/figures.hpp"
+#include "designer/schedule/simulation_settings.hpp"
 #include "designer/theme/fonts.hpp"
 #include "program/program.hpp"
 #include "workflow/guarded.hpp"
@@ -44,7 +45,8 @@ Result<std::vector<workflow::Contender>> contendersOf(const std::vector<Compared
     const ScheduleResult& result = *each.result;
     auto loaded =
         std::make_shared<workflow::LoadedFabric>(workflow::LoadedFabric{*result.description, *result.fabric, {}});
-    auto playable = workflow::playableOf(each.name.toStdString(), std::move(loaded), result.schedule, {},
+    auto playable = workflow::playableOf(each.name.toStdString(), std::move(loaded), result.schedule,
+                                         SimulationSettings::instance().modelFor(result),
                                          simulate::Barriers::steps, progress);
     if (!playable) {
       return playable.error();

@@ -3,11 +3,12 @@
 
 #include <QCoreApplication>
 #include <algorithm>
-#include <map>
+#include <utility>
 #include <variant>
 
 #include "designer/document/counted.hpp"
 #include "designer/schedule/figures.hpp"
+#include "designer/schedule/simulation_settings.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/timeline/time_text.hpp"
@@ -53,9 +54,9 @@ Result<PlaybackPtr> Playback::record(const ScheduleResultPtr& result, std::int64
     auto playback = std::make_shared<Playback>();
     playback->m_result = result;
     playback->m_bytes = bytes;
+    const simulate::Model model = SimulationSettings::instance().modelFor(*result);
     auto subject = std::visit(
-        [&](const auto& schedule) { return simulate::subjectOf(*result->fabric, schedule, simulate::Model{}); },
-        result->schedule);
+        [&](const auto& schedule) { return simulate::subjectOf(*result->fabric, schedule, model); }, result->schedule);
     if (!subject) {
       return subject.error();
     }
@@ -68,6 +69,15 @@ Result<PlaybackPtr> Playback::record(const ScheduleResultPtr& result, std::int64
     playback->collect();
     return PlaybackPtr(std::move(playback));
   });
+}
+
+PlaybackPtr Playback::of(ScheduleResultPtr result, simulate::Details details) {
+  auto playback = std::make_shared<Playback>();
+  playback->m_result = std::move(result);
+  playback->m_bytes = details.row.size;
+  playback->m_details = std::move(details);
+  playback->collect();
+  return playback;
 }
 
 void Playback::collect() {
@@ -138,7 +148,7 @@ QString Playback::arcName(std::size_t arc) const {
   return name(fabric.arcs()[arc].tail) + u" → "_s + name(fabric.arcs()[arc].head);
 }
 
-std::vector<TimelineLane> Playback::lanes(LaneKind kind) const {
+std::map<std::size_t, TimelineLane> Playback::lanesByKey(LaneKind kind) const {
   std::map<std::size_t, TimelineLane> lanes;
   for (std::size_t at = 0; at < m_messages.size(); ++at) {
     const Message& message = m_messages[at];
@@ -151,17 +161,45 @@ std::vector<TimelineLane> Playback::lanes(LaneKind kind) const {
       lanes[static_cast<std::size_t>(arc)].bars.push_back(bar);
     }
   }
+  return lanes;
+}
+
+QString Playback::laneName(std::size_t key, LaneKind kind) const {
+  return kind == LaneKind::gpus ? gpuName(static_cast<fabric::Rank>(key)) : arcName(key);
+}
+
+bool Playback::isSameGroup(std::size_t key, std::size_t before, LaneKind kind) const {
+  return kind == LaneKind::gpus || m_result->fabric->arcs()[key].tail == m_result->fabric->arcs()[before].tail;
+}
+
+std::vector<TimelineLane> Playback::lanes(LaneKind kind) const {
   std::vector<TimelineLane> result;
-  fabric::NodeIndex lastTail = -1;
+  std::optional<std::size_t> last;
+  std::map<std::size_t, TimelineLane> lanes = lanesByKey(kind);
   for (auto& [key, lane] : lanes) {
-    if (kind == LaneKind::gpus) {
-      lane.name = gpuName(static_cast<fabric::Rank>(key));
-    } else {
-      lane.name = arcName(key);
-      lane.beginsGroup = m_result->fabric->arcs()[key].tail != lastTail;
-      lastTail = m_result->fabric->arcs()[key].tail;
-    }
+    lane.name = laneName(key, kind);
+    lane.beginsGroup = kind == LaneKind::links && (!last || !isSameGroup(key, *last, kind));
+    last = key;
     result.push_back(std::move(lane));
+  }
+  return result;
+}
+
+std::vector<TimelineLane> Playback::lanesOfBoth(const Playback& first, const Playback& second, LaneKind kind) {
+  std::map<std::size_t, TimelineLane> planned = first.lanesByKey(kind);
+  std::map<std::size_t, TimelineLane> measured = second.lanesByKey(kind);
+  for (const auto& [key, lane] : measured) {
+    planned.try_emplace(key);
+  }
+  std::vector<TimelineLane> result;
+  for (auto& [key, lane] : planned) {
+    lane.name = first.laneName(key, kind);
+    lane.beginsGroup = true;
+    result.push_back(std::move(lane));
+    TimelineLane below = std::move(measured[key]);
+    below.name = Texts::tr("measured");
+    below.source = 1;
+    result.push_back(std::move(below));
   }
   return result;
 }

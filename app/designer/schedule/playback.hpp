@@ -3,6 +3,7 @@
 
 #include <QString>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,6 +38,9 @@ public:
   [[nodiscard]] static Result<std::shared_ptr<const Playback>> record(const ScheduleResultPtr& result,
                                                                       std::int64_t bytes, const Progress& progress);
 
+  /// Of a run that was recorded already, simulated or measured, on the fabric of the result.
+  [[nodiscard]] static std::shared_ptr<const Playback> of(ScheduleResultPtr result, simulate::Details details);
+
   [[nodiscard]] const ScheduleResult& result() const { return *m_result; }
   [[nodiscard]] std::int64_t bytes() const { return m_bytes; }
   /// Until the last byte has arrived, ns.
@@ -48,6 +52,10 @@ public:
   [[nodiscard]] const std::vector<double>& criticalTimes() const { return m_criticalTimes; }
   /// One lane for each link direction that carries something, or for each GPU that sends. Items are messages.
   [[nodiscard]] std::vector<TimelineLane> lanes(LaneKind kind) const;
+  /// Lanes of two runs, those of one link or GPU under each other: TimelineLane::source is 0 for the first run, 1 for
+  /// the second.
+  [[nodiscard]] static std::vector<TimelineLane> lanesOfBoth(const Playback& first, const Playback& second,
+                                                             LaneKind kind);
   /// What is under way at that time.
   [[nodiscard]] Motion motionAt(double time, const FabricMap& map) const;
   /// Indices of the messages under way at that time, in order, at most `most`.
@@ -68,6 +76,10 @@ private:
   static constexpr std::size_t kParts = 512;
   void collect();
   void addUpParts();
+  /// By arc or rank, without names.
+  [[nodiscard]] std::map<std::size_t, TimelineLane> lanesByKey(LaneKind kind) const;
+  [[nodiscard]] QString laneName(std::size_t key, LaneKind kind) const;
+  [[nodiscard]] bool isSameGroup(std::size_t key, std::size_t before, LaneKind kind) const;
   /// GB/s by arc.
   [[nodiscard]] std::unordered_map<std::size_t, double> ratesAt(double time) const;
   [[nodiscard]] const simulate::Job& jobOf(const Message& message) const { return *m_details.phases[message.phase].job; }

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "designer/document/error_text.hpp"
+#include "designer/schedule/simulation_settings.hpp"
 #include "workflow/guarded.hpp"
 
 namespace coppice::designer {
@@ -19,9 +20,9 @@ const std::vector<std::int64_t>& comparedSizes() {
 PredictionPtr predict(const ScheduleResult& result, const Progress& progress) {
   auto prediction = std::make_shared<Prediction>();
   const Outcome done = workflow::guarded<Done>([&]() -> Outcome {
+    const simulate::Model model = SimulationSettings::instance().modelFor(result);
     auto subject = std::visit(
-        [&](const auto& schedule) { return simulate::subjectOf(*result.fabric, schedule, simulate::Model{}); },
-        result.schedule);
+        [&](const auto& schedule) { return simulate::subjectOf(*result.fabric, schedule, model); }, result.schedule);
     if (!subject) {
       return subject.error();
     }

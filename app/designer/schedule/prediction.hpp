@@ -22,7 +22,7 @@ using PredictionPtr = std::shared_ptr<const Prediction>;
 /// The sizes that schedules are compared at: powers of two from 1 KiB to 1 GiB.
 [[nodiscard]] const std::vector<std::int64_t>& comparedSizes();
 
-/// Simulates with the default latencies and the best number of pieces known. Meant for another thread; a stop leaves
+/// Simulates with the latencies of SimulationSettings and the best number of pieces known. Meant for another thread; a stop leaves
 /// what was reached.
 [[nodiscard]] PredictionPtr predict(const ScheduleResult& result, const Progress& progress);
 

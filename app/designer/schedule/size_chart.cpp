@@ -15,6 +15,7 @@
 #include "designer/document/error_text.hpp"
 #include "designer/schedule/chart_style.hpp"
 #include "designer/schedule/figures.hpp"
+#include "designer/schedule/simulation_settings.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
@@ -53,7 +54,8 @@ Result<std::vector<workflow::Band>> bandsOf(const std::vector<ScheduleResultPtr>
     std::vector<workflow::Contender> contenders;
     std::vector<std::size_t> indices;
     for (const ScheduleResultPtr& result : among) {
-      auto playable = workflow::playableOf("sccl", loaded, result->schedule, simulate::Model{},
+      auto playable = workflow::playableOf("sccl", loaded, result->schedule,
+                                           SimulationSettings::instance().modelFor(*result),
                                            simulate::Barriers::steps, progress);
       if (!playable) {
         return playable.error();

@@ -12,6 +12,7 @@
 #include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/prediction.hpp"
+#include "designer/schedule/simulation_settings.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/timeline/time_text.hpp"
 
@@ -46,6 +47,7 @@ TimelinePanel::TimelinePanel(QWidget* parent)
       m_next(button(u"timelineNext"_s, u"next"_s, tr("Next message of the critical path (])"), this)),
       m_size(new QComboBox(this)),
       m_lanes(new QComboBox(this)),
+      m_which(new QComboBox(this)),
       m_speed(new QComboBox(this)),
       m_save(button(u"timelineSave"_s, u"save"_s, tr("Save as a trace for Perfetto or Chrome…"), this)),
       m_text(new QLabel(this)),
@@ -73,19 +75,27 @@ TimelinePanel::TimelinePanel(QWidget* parent)
     record();
   });
   connect(m_lanes, &QComboBox::currentIndexChanged, this, &TimelinePanel::orderLanes);
+  connect(m_which, &QComboBox::currentIndexChanged, this, [this] {
+    refresh();
+    Q_EMIT timeChanged();
+  });
+  connect(&SimulationSettings::instance(), &SimulationSettings::changed, this, [this] {
+    m_isRecordWanted = m_result != nullptr && !m_measured;
+    record();
+  });
   connect(m_view, &TimelineView::cursorMoved, this, [this](double time) { setTime(time); });
   connect(m_view, &TimelineView::stepWanted, this, &TimelinePanel::stepCritical);
   connect(m_view, &TimelineView::playWanted, this, [this] { setPlaying(!isPlaying()); });
   connect(m_view, &TimelineView::rangeChosen, this, [this](double begin, double end) {
     if (m_playback && end > begin) {
-      m_text->setText(m_playback->describeRange(begin, end));
+      m_text->setText(playback()->describeRange(begin, end));
     } else {
       refresh();
     }
   });
-  connect(m_view, &TimelineView::pointed, this, [this](const TimelineLane*, const TimelineBar* bar) {
+  connect(m_view, &TimelineView::pointed, this, [this](const TimelineLane* lane, const TimelineBar* bar) {
     if (bar != nullptr && m_playback) {
-      m_text->setText(m_playback->describe(bar->item));
+      m_text->setText(runOf(*lane).describe(bar->item));
     } else if (!m_view->range()) {
       refresh();
     }
@@ -110,6 +120,11 @@ QWidget* TimelinePanel::makeBody() {
   m_lanes->setAccessibleName(tr("Lanes"));
   m_lanes->addItem(tr("Links"), static_cast<int>(Playback::LaneKind::links));
   m_lanes->addItem(tr("Sending GPUs"), static_cast<int>(Playback::LaneKind::gpus));
+  m_which->setObjectName(u"timelineWhich"_s);
+  m_which->setAccessibleName(tr("Run that the drawing plays"));
+  m_which->setToolTip(m_which->accessibleName());
+  m_which->addItems({tr("Plan"), tr("Run")});
+  m_which->hide();
   m_speed->setObjectName(u"timelineSpeed"_s);
   m_speed->setAccessibleName(tr("Speed"));
   for (const auto& [text, speed] : {std::pair(u"¼×"_s, 0.25), std::pair(u"½×"_s, 0.5), std::pair(u"1×"_s, 1.0),
@@ -127,7 +142,7 @@ QWidget* TimelinePanel::makeBody() {
   for (QWidget* widget :
        {static_cast<QWidget*>(m_previous), static_cast<QWidget*>(m_play), static_cast<QWidget*>(m_next),
         static_cast<QWidget*>(m_speed), static_cast<QWidget*>(m_size), static_cast<QWidget*>(m_lanes),
-        static_cast<QWidget*>(m_save)}) {
+        static_cast<QWidget*>(m_which), static_cast<QWidget*>(m_save)}) {
     line->addWidget(widget);
   }
   line->addWidget(m_text, 1);
@@ -152,9 +167,39 @@ void TimelinePanel::setResult(ScheduleResultPtr result) {
     return;
   }
   m_result = std::move(result);
+  m_measured.reset();
   m_pages->setCurrentIndex(m_result ? 1 : 0);
   m_isRecordWanted = m_result != nullptr;
   record();
+}
+
+void TimelinePanel::setRuns(PlaybackPtr planned, PlaybackPtr measured) {
+  if (m_measured == measured && (!measured || m_playback == planned)) {
+    return;
+  }
+  setTime(std::nullopt);
+  if (!measured) {
+    m_measured.reset();
+    m_isRecordWanted = m_result != nullptr;
+    record();
+    return;
+  }
+  m_isRecordWanted = false;
+  m_problem.clear();
+  m_playback = std::move(planned);
+  m_measured = std::move(measured);
+  m_view->setLanes({});
+  orderLanes();
+  refresh();
+  Q_EMIT timeChanged();
+}
+
+double TimelinePanel::duration() const {
+  return std::max(m_playback ? m_playback->duration() : 0, m_measured ? m_measured->duration() : 0);
+}
+
+const Playback& TimelinePanel::runOf(const TimelineLane& lane) const {
+  return m_measured && lane.source == 1 ? *m_measured : *m_playback;
 }
 
 void TimelinePanel::showEvent(QShowEvent* event) {
@@ -201,9 +246,10 @@ void TimelinePanel::record() {
 
 void TimelinePanel::receive(const Answer& answer) {
   m_playback = answer->playback;
+  m_measured = answer->measured;
   m_problem = answer->problem;
   if (m_playback) {
-    m_view->setLanes(std::move(answer->lanes), m_playback->duration());
+    m_view->setLanes(std::move(answer->lanes), duration());
     m_view->setCursor(m_time);
   }
   refresh();
@@ -217,8 +263,10 @@ Playback::LaneKind TimelinePanel::laneKind() const {
 void TimelinePanel::orderLanes() {
   // While a run is simulated, it brings its lanes.
   if (m_playback) {
-    m_job.submit([playback = m_playback, kind = laneKind()](const std::stop_token&) {
-      return std::make_shared<Recorded>(Recorded{playback, {}, playback->lanes(kind)});
+    m_job.submit([playback = m_playback, measured = m_measured, kind = laneKind()](const std::stop_token&) {
+      return std::make_shared<Recorded>(
+          Recorded{playback, measured, {},
+                   measured ? Playback::lanesOfBoth(*playback, *measured, kind) : playback->lanes(kind)});
     });
   } else if (m_result) {
     m_isRecordWanted = true;
@@ -246,7 +294,7 @@ void TimelinePanel::setPlaying(bool isWanted) {
     return;
   }
   if (isWanted) {
-    if (!m_time || *m_time >= m_playback->duration()) {
+    if (!m_time || *m_time >= duration()) {
       setTime(0);
     }
     m_since.start();
@@ -260,10 +308,10 @@ void TimelinePanel::setPlaying(bool isWanted) {
 void TimelinePanel::advance() {
   constexpr double kMilliseconds = 1000;
   const double elapsed = static_cast<double>(m_since.restart()) / kMilliseconds;
-  const double by = elapsed / kSecondsPerRun * m_speed->currentData().toDouble() * m_playback->duration();
+  const double by = elapsed / kSecondsPerRun * m_speed->currentData().toDouble() * duration();
   const double next = m_time.value_or(0) + by;
-  setTime(std::min(next, m_playback->duration()));
-  if (next >= m_playback->duration()) {
+  setTime(std::min(next, duration()));
+  if (next >= duration()) {
     setPlaying(false);
   }
 }
@@ -276,7 +324,7 @@ void TimelinePanel::stepCritical(int direction) {
   const std::vector<double>& times = m_playback->criticalTimes();
   if (direction > 0) {
     const auto next = m_time ? std::upper_bound(times.begin(), times.end(), *m_time) : times.begin();
-    setTime(next != times.end() ? *next : m_playback->duration());
+    setTime(next != times.end() ? *next : duration());
   } else if (m_time) {
     const auto at = std::lower_bound(times.begin(), times.end(), *m_time);
     setTime(at != times.begin() ? *std::prev(at) : 0);
@@ -290,16 +338,21 @@ void TimelinePanel::refresh() {
   for (QToolButton* each : {m_play, m_previous, m_next, m_save}) {
     each->setEnabled(m_playback != nullptr);
   }
+  m_which->setVisible(m_measured != nullptr);
+  m_size->setVisible(m_measured == nullptr);
   if (!m_playback) {
     m_text->setText(!m_problem.isEmpty() ? m_problem : m_result ? tr("Simulating…") : QString());
     return;
   }
-  const QString speed = tr("%1, %2 GB/s").arg(timeText(m_playback->duration()),
-                                             QString::number(m_playback->row().algbw, 'f', 2));
+  const QString speed = m_measured ? tr("%1: planned %2, measured %3")
+                                         .arg(bytesText(m_measured->bytes()), timeText(m_playback->duration()),
+                                              timeText(m_measured->duration()))
+                                   : tr("%1, %2 GB/s").arg(timeText(m_playback->duration()),
+                                                           QString::number(m_playback->row().algbw, 'f', 2));
   m_text->setText(
       m_time ? tr("%1 of %2 · %3 under way")
                    .arg(timeText(*m_time), speed,
-                        counted(m_playback->activeCount(*m_time), tr("message"),
+                        counted(playback()->activeCount(*m_time), tr("message"),
                                 tr("messages")))
              : speed + u" · "_s + tr("W S zoom · A D move · Shift+drag measures · red frames: critical path"));
 }

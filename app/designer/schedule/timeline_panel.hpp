@@ -26,8 +26,12 @@ public:
   ~TimelinePanel() override;
 
   void setResult(ScheduleResultPtr result);
-  /// nullptr while there is none.
-  [[nodiscard]] const PlaybackPtr& playback() const { return m_playback; }
+  /// A measured run of the current schedule's fabric, and the simulation of what was run, on one clock: lanes of both
+  /// stand under each other, and one of them moves on the drawing. nullptr both: back to the simulation of the schedule.
+  void setRuns(PlaybackPtr planned, PlaybackPtr measured);
+  [[nodiscard]] bool hasMeasured() const { return m_measured != nullptr; }
+  /// That the drawing plays; nullptr while there is none.
+  [[nodiscard]] const PlaybackPtr& playback() const { return playsMeasured() ? m_measured : m_playback; }
   /// Where the clock stands, ns; nullopt = nothing is played.
   [[nodiscard]] const std::optional<double>& time() const { return m_time; }
   void setTime(std::optional<double> time);
@@ -52,6 +56,7 @@ protected:
 private:
   struct Recorded {
     PlaybackPtr playback;
+    PlaybackPtr measured = {};
     QString problem;
     std::vector<TimelineLane> lanes;
   };
@@ -64,9 +69,15 @@ private:
   void advance();
   void refresh();
   [[nodiscard]] std::int64_t bytes() const;
+  [[nodiscard]] bool playsMeasured() const { return m_measured && m_which->currentIndex() == 1; }
+  /// Of the longer run, ns.
+  [[nodiscard]] double duration() const;
+  /// That the items of a lane are from.
+  [[nodiscard]] const Playback& runOf(const TimelineLane& lane) const;
 
   ScheduleResultPtr m_result;
   PlaybackPtr m_playback;
+  PlaybackPtr m_measured;  ///< nullptr: only the simulation is shown
   QString m_problem;
   bool m_isRecordWanted = false;
   std::optional<double> m_time;
@@ -76,6 +87,7 @@ private:
   QToolButton* m_next;
   QComboBox* m_size;
   QComboBox* m_lanes;
+  QComboBox* m_which;  ///< which of two runs the drawing plays
   QComboBox* m_speed;
   QToolButton* m_save;
   QLabel* m_text;

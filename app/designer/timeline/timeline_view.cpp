@@ -66,6 +66,10 @@ void TimelineView::setLanes(std::vector<TimelineLane> lanes, double end) {
   showAll();
 }
 
+int TimelineView::heightForAll() const {
+  return kHead + laneCount() * kLaneHeight + 1;
+}
+
 void TimelineView::setCursor(std::optional<double> time) {
   m_cursor = time;
   if (time && (*time < m_from || *time > m_to)) {

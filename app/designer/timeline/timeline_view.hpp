@@ -23,6 +23,7 @@ struct TimelineLane {
   QString name;
   std::vector<TimelineBar> bars;
   bool beginsGroup = false;  ///< a stronger line above it
+  int source = 0;            ///< of the owner: which of its runs the items are from
 };
 
 /// Lanes of intervals over time, as in Perfetto: W and S zoom, A and D move, F shows all; the wheel zooms, dragging
@@ -38,6 +39,8 @@ public:
   void setLanes(std::vector<TimelineLane> lanes, double end = 0);
   [[nodiscard]] const std::vector<TimelineLane>& lanes() const { return m_lanes; }
   [[nodiscard]] int laneCount() const { return static_cast<int>(m_lanes.size()); }
+  /// Pixels in which all lanes can be seen.
+  [[nodiscard]] int heightForAll() const;
   /// What is shown, in nanoseconds.
   [[nodiscard]] double from() const { return m_from; }
   [[nodiscard]] double to() const { return m_to; }

@@ -26,6 +26,7 @@
 #include "designer/features/finder/finder_feature.hpp"
 #include "designer/features/help/help_feature.hpp"
 #include "designer/features/layout/layout_feature.hpp"
+#include "designer/features/measured/measured_feature.hpp"
 #include "designer/features/palette/palette_feature.hpp"
 #include "designer/features/pictures/picture_feature.hpp"
 #include "designer/features/program/program_feature.hpp"
@@ -128,10 +129,11 @@ void MainWindow::createFeatures() {
   addFeature<SynthesizeFeature>(schedule->activity());
   addFeature<FinderFeature>();
   addFeature<CompareFeature>(schedule->activity());
-  addFeature<TimelineFeature>(schedule->activity());
+  const auto* timeline = addFeature<TimelineFeature>(schedule->activity());
   addFeature<ProgramFeature>(schedule->activity());
   addFeature<SketchFeature>(schedule->activity());
-  addFeature<RunFeature>(schedule->activity());
+  const auto* run = addFeature<RunFeature>(schedule->activity());
+  addFeature<MeasuredFeature>(schedule->activity(), timeline->panel(), run->activity());
   addFeature<ElementsFeature>();
   addFeature<ViewFeature>();
   m_edit = addFeature<EditFeature>();

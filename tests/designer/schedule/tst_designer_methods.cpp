@@ -20,10 +20,15 @@
 #include "designer/schedule/fabric_map.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/generate_dialog.hpp"
+#include "designer/schedule/loads_panel.hpp"
+#include "designer/schedule/measured_panel.hpp"
 #include "designer/schedule/playback.hpp"
+#include "designer/schedule/simulation_settings.hpp"
 #include "designer/schedule/timeline_panel.hpp"
 #include "designer/schedule/transfer_panel.hpp"
 #include "presets/presets.hpp"
+#include "support/recorded_events.hpp"
+#include "support/window_turns.hpp"
 #include "workflow/generator.hpp"
 #include "workflow/request.hpp"
 
@@ -421,6 +426,154 @@ private Q_SLOTS:
     // What is not seen does not move.
     panel.hide();
     QVERIFY(!panel.time());
+  }
+
+  /// Timeline, loads and every frame of the drawing leave the window's thread free, also at 512 GPUs.
+  void windowStaysFree() {
+    DocumentFile file;
+    file.adopt(readModel(*presets::make("dgx-a100", {{"boxes", "64"}})).model, {});
+    ScheduleOptions options;
+    options.method = "recursive-doubling";
+    const auto made = makeSchedule(*file.document().facts(), options, {});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    const ScheduleResultPtr& result = *made;
+    constexpr double kMost = 100;  // ms
+    test::WindowTurns turns;
+    TimelinePanel timeline;
+    timeline.resize(1200, 260);
+    timeline.show();
+    const double taken = turns.longest([&] { timeline.setResult(result); },
+                                       [&] { return timeline.playback() && timeline.view().laneCount() > 0; });
+    QVERIFY2(taken < kMost, qPrintable(u"timeline: %1 ms"_s.arg(taken)));
+    const double drawn = turns.longest([&] { timeline.grab(); }, [] { return true; });
+    QVERIFY2(drawn < kMost, qPrintable(u"timeline drawn: %1 ms"_s.arg(drawn)));
+    LoadsPanel loads;
+    loads.resize(500, 600);
+    loads.show();
+    const auto list = [&] {
+      loads.setResult(result);
+      loads.grab();
+    };
+    const double listed = turns.longest(list, [] { return true; });
+    QVERIFY2(listed < kMost, qPrintable(u"loads: %1 ms"_s.arg(listed)));
+    const FabricMap map(*result, file.document().model());
+    const Playback& run = *timeline.playback();
+    double slowest = 0;
+    constexpr int kMoments = 20;
+    for (int moment = 0; moment < kMoments; ++moment) {
+      const auto move = [&] { (void)run.motionAt(run.duration() * moment / kMoments, map); };
+      slowest = std::max(slowest, turns.longest(move, [] { return true; }));
+    }
+    QVERIFY2(slowest < kMost, qPrintable(u"a frame: %1 ms"_s.arg(slowest)));
+  }
+
+  /// A recorded run and the simulation of what was run share the timeline's clock; the slow rank leads the list.
+  void planAndRun() {
+    Fixture fixture;
+    ScheduleOptions options;
+    options.method = "ring";
+    const auto made = makeSchedule(*fixture.file.document().facts(), options, {});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    const ScheduleResultPtr& result = *made;
+    const auto program = workflow::executedProgram(*result->fabric, result->schedule, true, {});
+    QVERIFY2(program, program ? "" : describe(program.error()).c_str());
+    constexpr int kSlow = 5;
+    const auto events = test::recordedEvents(*program, [](const program::StepPlace& place) {
+      return place.rank == kSlow ? 90'000 : 3'000;
+    });
+    std::string records = program::writeRecord(program::ResultRecord{.size = 1 << 20, .time_us = 500, .algbw_GBps = 2});
+    for (std::size_t at = 0; at < events.size(); at += program::kMaxTraceEvents) {
+      const std::size_t end = std::min(events.size(), at + program::kMaxTraceEvents);
+      records += program::writeRecord(program::TraceRecord{
+          .size = 1 << 20,
+          .inPlace = true,
+          .events = {events.begin() + static_cast<std::ptrdiff_t>(at), events.begin() + static_cast<std::ptrdiff_t>(end)}});
+    }
+    MeasuredPanel panel;
+    TimelinePanel timeline;
+    panel.resize(1000, 260);
+    timeline.resize(1000, 260);
+    panel.setResult(result);
+    timeline.setResult(result);
+    panel.show();
+    timeline.show();
+    QTRY_VERIFY_WITH_TIMEOUT(timeline.playback() != nullptr, kLong);
+    const int lanes = timeline.view().laneCount();
+    panel.take({.id = {}, .title = u"records"_s, .records = {}, .schedule = {}, .text = records});
+    QTRY_VERIFY_WITH_TIMEOUT(panel.comparison() != nullptr, kLong);
+    const RunComparison& comparison = *panel.comparison();
+    QVERIFY2(comparison.problem.isEmpty(), qPrintable(comparison.problem));
+    QVERIFY(comparison.planned && comparison.measured);
+    QCOMPARE(comparison.parts.ranks.front().index, kSlow);
+    QVERIFY(comparison.parts.measured > comparison.parts.planned);
+    QCOMPARE(panel.chart().lineNames(), QStringList({u"predicted"_s, u"measured"_s, u"bound"_s}));
+    QCOMPARE(panel.table().rowCount(), static_cast<int>(comparison.parts.links.size()));
+    panel.findChild<QComboBox*>(u"measuredParts"_s)->setCurrentIndex(1);
+    QVERIFY(panel.table().item(0, MeasuredPanel::kName)->text().startsWith(u"rank 5,"_s));
+    QVERIFY(panel.table().item(0, MeasuredPanel::kLost)->text().startsWith(u'+'));
+    panel.table().selectRow(0);
+    QVERIFY(panel.chosen() && panel.chosen()->index == kSlow);
+    QVERIFY(panel.csv().contains(u"planned_us"_s) && panel.csv().contains(u"1048576,"_s));
+    timeline.setRuns(comparison.planned, comparison.measured);
+    QVERIFY(timeline.hasMeasured());
+    QTRY_VERIFY_WITH_TIMEOUT(timeline.view().laneCount() >= lanes, kLong);
+    QCOMPARE(timeline.view().laneCount() % 2, 0);
+    QVERIFY(timeline.view().end() >= comparison.measured->duration());
+    for (const TimelineLane& lane : timeline.view().lanes()) {
+      QVERIFY(lane.source == 0 || lane.name == u"measured"_s);
+    }
+    // Either of them can be played; the clock runs to the end of the longer one.
+    QVERIFY(timeline.playback() == comparison.planned);
+    timeline.findChild<QComboBox*>(u"timelineWhich"_s)->setCurrentIndex(1);
+    QVERIFY(timeline.playback() == comparison.measured);
+    timeline.setTime(comparison.measured->duration() / 2);
+    QVERIFY(timeline.time().has_value());
+    timeline.setRuns(nullptr, nullptr);
+    QTRY_COMPARE_WITH_TIMEOUT(timeline.view().laneCount(), lanes, kLong);
+    QVERIFY(!timeline.hasMeasured());
+    // A table has no trace, and a broken one names its line.
+    panel.take({.id = {}, .title = u"table"_s, .records = {}, .schedule = {}, .text = "1048576 65536 float none -1 35 29.8 27.9 0\n"});
+    QTRY_VERIFY_WITH_TIMEOUT(panel.comparison() && panel.comparison()->source.title == u"table"_s, kLong);
+    QVERIFY(panel.comparison()->problem.isEmpty() && !panel.comparison()->measured);
+    QCOMPARE(panel.table().rowCount(), 0);
+    panel.take({.id = {}, .title = u"broken"_s, .records = {}, .schedule = {}, .text = "1048576 65536 float none -1 35 x 27.9 0\n"});
+    QTRY_VERIFY_WITH_TIMEOUT(panel.comparison() && panel.comparison()->source.title == u"broken"_s, kLong);
+    QVERIFY(panel.findChild<QLabel*>(u"measuredText"_s)->text().contains(u"column 7"_s));
+  }
+
+  /// Measured latencies replace the defaults for every simulation of that fabric, and can be taken back.
+  void measuredProfile() {
+    Fixture fixture;
+    ScheduleOptions options;
+    options.method = "ring";
+    const auto made = makeSchedule(*fixture.file.document().facts(), options, {});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    const ScheduleResultPtr& result = *made;
+    const auto duration = [&] { return (*Playback::record(result, 1 << 16, {}))->duration(); };
+    const double before = duration();
+    std::vector<simulate::PairFit> pairs;
+    for (int from = 0; from < result->fabric->gpuCount(); ++from) {
+      for (int to = 0; to < result->fabric->gpuCount(); ++to) {
+        if (from != to) {
+          pairs.push_back({from, to, 100, 1});
+        }
+      }
+    }
+    const auto fits = simulate::fitsFor(*result->fabric, pairs);
+    QVERIFY(fits);
+    SimulationSettings& settings = SimulationSettings::instance();
+    TimelinePanel panel;
+    panel.resize(900, 240);
+    panel.setResult(result);
+    panel.show();
+    QTRY_VERIFY_WITH_TIMEOUT(panel.playback() != nullptr, kLong);
+    const double shown = panel.playback()->duration();
+    settings.setProfile(result->fabricDigest(), u"p.json"_s, *fits);
+    QCOMPARE(settings.profileOf(result->fabricDigest()), u"p.json"_s);
+    QVERIFY(duration() > before + 100'000);
+    QTRY_VERIFY_WITH_TIMEOUT(panel.playback() && panel.playback()->duration() > shown, kLong);
+    settings.clearProfile(result->fabricDigest());
+    QCOMPARE(duration(), before);
   }
 
   void exported() {

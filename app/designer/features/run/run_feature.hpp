@@ -14,6 +14,7 @@ class RunFeature : public Feature {
 public:
   /// @param schedules gives what can be run
   RunFeature(const FeatureHost& host, ScheduleActivity& schedules);
+  [[nodiscard]] RunActivity& activity() const { return *m_activity; }
 
 private:
   [[nodiscard]] RunPrompts promptsForActivity();

@@ -19,6 +19,7 @@ class TimelineFeature : public Feature {
 public:
   /// @param schedules gives what is played
   TimelineFeature(const FeatureHost& host, ScheduleActivity& schedules);
+  [[nodiscard]] TimelinePanel& panel() const { return *m_panel; }
 
 private:
   void addActions();

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QPointer>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "designer/jobs/latest_job.hpp"
+#include "designer/run/run_activity.hpp"
+#include "designer/schedule/fabric_map.hpp"
+#include "designer/schedule/measured_panel.hpp"
+#include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/timeline_panel.hpp"
+#include "designer/workspace/feature.hpp"
+
+namespace coppice::designer {
+
+/// Plan against run: recorded runs on the clock of the timeline, and where they lost time on the drawing.
+class MeasuredFeature : public Feature {
+  Q_OBJECT
+
+public:
+  /// @param schedules gives what was planned, `timeline` shows both, `runs` gives what was recorded
+  MeasuredFeature(const FeatureHost& host, ScheduleActivity& schedules, TimelinePanel& timeline, RunActivity& runs);
+
+private:
+  void addActions();
+  void follow();
+  void followRuns();
+  void openRun();
+  void paste();
+  void setProfile(bool isWanted);
+  void showLoss();
+  [[nodiscard]] std::optional<Overlay> lossOverlay();
+  void goToChosen();
+
+  struct ReadProfile {
+    std::string digest;
+    QString name;
+    std::shared_ptr<const simulate::Fits> fits;
+    QString problem;
+  };
+  ScheduleActivity& m_schedules;
+  TimelinePanel& m_timeline;
+  RunActivity& m_runs;
+  MeasuredPanel* m_panel;
+  ScheduleResultPtr m_result;
+  bool m_hasOverlay = false;
+  LatestJob<std::shared_ptr<const ReadProfile>> m_profileJob;
+};
+
+}  // namespace coppice::designer

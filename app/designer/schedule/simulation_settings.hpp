@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "designer/schedule/schedule_result.hpp"
+#include "simulate/fits.hpp"
+#include "simulate/job.hpp"
+
+namespace coppice::designer {
+
+/// What every simulation of the window assumes: the defaults, or what was measured on the fabric of a schedule. Read
+/// from any thread, changed by the window's.
+class SimulationSettings : public QObject {
+  Q_OBJECT
+
+public:
+  [[nodiscard]] static SimulationSettings& instance();
+
+  /// For schedules of this fabric.
+  [[nodiscard]] simulate::Model modelFor(const ScheduleResult& result) const;
+  /// The name of the profile that replaces the defaults of this fabric; empty = none.
+  [[nodiscard]] QString profileOf(const std::string& fabricDigest) const;
+  void setProfile(const std::string& fabricDigest, const QString& name, std::shared_ptr<const simulate::Fits> fits);
+  /// Back to the defaults.
+  void clearProfile(const std::string& fabricDigest);
+
+Q_SIGNALS:
+  /// What was simulated until now no longer holds for one of the fabrics.
+  void changed();
+
+private:
+  struct Profile {
+    QString name;
+    std::shared_ptr<const simulate::Fits> fits;
+  };
+  mutable std::mutex m_mutex;
+  std::map<std::string, Profile> m_profiles;  ///< by digest of the fabric
+};
+
+}  // namespace coppice::designer
