@@ -20,6 +20,13 @@ coppice_feature(cli coppice-cli COPPICE_ALWAYS "command line program coppice-cli
 coppice_feature(
   designer coppice COPPICE_ALWAYS
   "the designer, program coppice (needs qt6-base-dev, qt6-svg-dev, qt6-charts-dev, libqt6opengl6-dev)")
+if(TARGET coppice)
+  set(COPPICE_HAS_webp OFF)
+  if(TARGET PkgConfig::COPPICE_WEBP)
+    set(COPPICE_HAS_webp ON)
+  endif()
+  add_feature_info(webp COPPICE_HAS_webp "animated films of --export-film (needs libwebp-dev)")
+endif()
 coppice_feature(dot coppice-dot COPPICE_DOT "Graphviz DOT files, through the helper coppice-dot (needs libgraphviz-dev)")
 if(COPPICE_Z3)
   set(COPPICE_HAS_z3 OFF)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "designer/canvas/canvas_view.hpp"
+#include "designer/canvas/live_painter.hpp"
 
 namespace coppice::designer {
 namespace {
@@ -101,6 +102,10 @@ void PictureExport::render(QPainter& painter, const QRectF& target, QRectF sourc
   CanvasPainter canvas(m_view.scene(), colors, state);
   canvas.paint(painter, source, scale, detail);
   canvas.paintHullLabels(painter, source, scale);
+  if (!m_view.motion().isEmpty()) {
+    const Viewpoint viewpoint{.scale = scale, .offset = target.center() - source.center() * scale};
+    LivePainter(painter, m_view.scene(), viewpoint, target.size().toSize()).paintMotion(m_view.motion());
+  }
   painter.restore();
   if (m_options.hasLegend) {
     canvas.paintLegend(painter, target.topRight() + QPointF(-12, 12));

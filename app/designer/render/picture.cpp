@@ -8,6 +8,7 @@
 #include <QPainter>
 #include <QPdfWriter>
 #include <QSvgGenerator>
+#include <QWidget>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "designer/canvas/canvas_painter.hpp"
 #include "designer/canvas/canvas_view.hpp"
 #include "designer/canvas/picture_export.hpp"
+#include "designer/theme/fonts.hpp"
 #include "io/files.hpp"
 
 using namespace Qt::StringLiterals;
@@ -29,6 +31,7 @@ constexpr double kLegendGap = 16;
 constexpr double kHullReach = 24;     // scene units that the outline of a hull reaches out of its nodes
 constexpr double kLabelWidth = 7.5;   // pixels to a letter of a hull's label, at most
 constexpr double kLabelHeight = 14;   // half of it
+constexpr double kCaption = 26;        // height of the line of a caption
 constexpr double kMaxSide = 32767;    // QPainter's raster ends here
 constexpr double kMaxPixels = 1.5e8;  // 600 MB
 constexpr double kMaxPageInches = 200;
@@ -113,7 +116,7 @@ Result<Plan> planOf(CanvasView& view, const PictureOptions& options) {
   const bool hasHulls = !render.isSelectionOnly;
   if (!options.fit.isEmpty()) {
     const QSizeF room(std::max(1.0, options.fit.width() - (legend.isEmpty() ? 0 : legend.width() + 2 * kLegendGap)),
-                      options.fit.height());
+                      std::max(1.0, options.fit.height() - (options.caption.isEmpty() ? 0 : kCaption)));
     const double step = zoom;
     // Labels keep their size in pixels, so they need more of the scene the farther away it is.
     for (int i = 0; i < 3; ++i) {
@@ -130,11 +133,15 @@ Result<Plan> planOf(CanvasView& view, const PictureOptions& options) {
   plan.detail = detailAt(zoom, view.scene().lines().size(), view.scene().bounds());
   plan.drawing = QRectF(QPointF(), plan.source.size() * zoom);
   plan.size = plan.drawing.size();
+  if (!options.caption.isEmpty()) {
+    plan.size.rheight() += kCaption;
+  }
   if (!legend.isEmpty()) {
     plan.size = QSizeF(plan.size.width() + legend.width() + 2 * kLegendGap,
                        std::max(plan.size.height(), legend.height() + 2 * kLegendGap));
     plan.legend = QPointF(plan.size.width() - kLegendGap, kLegendGap);
-    plan.drawing.moveTop((plan.size.height() - plan.drawing.height()) / 2);
+    const double below = options.caption.isEmpty() ? 0 : kCaption;
+    plan.drawing.moveTop((plan.size.height() - below - plan.drawing.height()) / 2);
   }
   return plan;
 }
@@ -154,6 +161,13 @@ void paintPlan(QPainter& painter, CanvasView& view, const PictureOptions& option
   PictureExport(view, render).render(painter, plan.drawing, plan.source);
   if (plan.legend) {
     paintLegend(painter, view, options, *plan.legend);
+  }
+  if (!options.caption.isEmpty()) {
+    constexpr double kMargin = 12;
+    painter.setFont(figureFont(12));
+    painter.setPen(colors[Token::muted]);
+    painter.drawText(QRectF(kMargin, plan.size.height() - kCaption, plan.size.width() - 2 * kMargin, kCaption),
+                     Qt::AlignLeft | Qt::AlignVCenter, options.caption);
   }
 }
 
@@ -303,6 +317,53 @@ Result<QByteArray> drawPicture(CanvasView& view, const PictureOptions& wanted) {
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::limit, "there is not enough memory for the picture", "use a smaller scale"};
   }
+}
+
+Outcome saveWidgetPicture(QWidget& widget, const PictureOptions& wanted, const QString& path) {
+  const PictureOptions options = inRange(wanted);
+  const QSizeF size = QSizeF(widget.size()) * options.scale;
+  QByteArray bytes;
+  QBuffer buffer(&bytes);
+  buffer.open(QIODevice::WriteOnly);
+  const auto paint = [&](QPaintDevice& device, double scale) {
+    QPainter painter;
+    if (!painter.begin(&device)) {
+      return false;
+    }
+    painter.scale(scale, scale);
+    widget.render(&painter);
+    return painter.end();
+  };
+  bool isDrawn = false;
+  if (options.format == PictureFormat::svg) {
+    QSvgGenerator svg;
+    svg.setOutputDevice(&buffer);
+    svg.setSize(size.toSize());
+    svg.setViewBox(QRectF({}, size));
+    isDrawn = paint(svg, options.scale);
+  } else if (options.format == PictureFormat::pdf) {
+    constexpr double kPointsPerInch = 72;
+    constexpr int kResolution = 1200;
+    QPdfWriter pdf(&buffer);
+    pdf.setCreator(program());
+    pdf.setResolution(kResolution);
+    pdf.setPageMargins(QMarginsF());
+    pdf.setPageSize(QPageSize(size * kPointsPerInch / kDotsPerInch, QPageSize::Point, {}, QPageSize::ExactMatch));
+    isDrawn = paint(pdf, options.scale * kResolution / kDotsPerInch);
+  } else {
+    if (size.width() * size.height() > kMaxPixels) {
+      return Error{ErrorCode::limit, "the image is too large", "use a smaller scale, or SVG or PDF"};
+    }
+    QImage image(size.toSize().expandedTo({1, 1}), QImage::Format_RGB32);
+    image.fill(colorsOf(options.scheme)[Token::panel]);
+    isDrawn = paint(image, options.scale) && image.save(&buffer, "PNG");
+  }
+  if (!isDrawn) {
+    return Error{ErrorCode::io, "the picture could not be drawn", "try another format"};
+  }
+  buffer.close();
+  return io::saveFile(QFile::encodeName(path).toStdString(),
+                      std::string_view(bytes.constData(), static_cast<std::size_t>(bytes.size())));
 }
 
 Outcome savePicture(CanvasView& view, const PictureOptions& options, const QString& path) {

@@ -10,6 +10,8 @@
 #include "base/result.hpp"
 #include "designer/theme/tokens.hpp"
 
+class QWidget;
+
 /// Pictures of a drawing as files: what the canvas shows, overlays and legend included.
 namespace coppice::designer {
 
@@ -32,6 +34,8 @@ struct PictureOptions {
   double scale = 1;
   /// Pixels at scale 1 that the drawing is fitted into, as "zoom to fit" does; empty = 100 %. Not for `visible`.
   QSizeF fit = {};
+  /// At the lower left, over the drawing: the time of a frame. Empty = none.
+  QString caption = {};
 };
 
 inline constexpr double kMinPictureScale = 0.01;
@@ -53,5 +57,9 @@ inline constexpr double kMaxPictureScale = 16;
 
 /// drawPicture, written in one step. Errors: as both.
 [[nodiscard]] Outcome savePicture(CanvasView& view, const PictureOptions& options, const QString& path);
+
+/// A widget as it is, at its size: format, scale and path as above. The colours are those of the theme. Errors: limit,
+/// io.
+[[nodiscard]] Outcome saveWidgetPicture(QWidget& widget, const PictureOptions& options, const QString& path);
 
 }  // namespace coppice::designer

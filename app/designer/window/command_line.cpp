@@ -3,11 +3,16 @@
 
 #include <QCommandLineParser>
 #include <QHash>
+#include <QRegularExpression>
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <vector>
 
 #include "coppice/version.hpp"
+#include "designer/render/film.hpp"
+#include "workflow/generator.hpp"
+#include "workflow/sizes.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -45,11 +50,30 @@ QStringList withoutQtOptions(const QStringList& arguments) {
 struct Options {
   QCommandLineOption exportImage{
       u"export-image"_s, u"Draw FILE into the picture P (.svg, .pdf or .png) and exit. Needs no display."_s, u"P"_s};
+  QCommandLineOption exportFilm{
+      u"export-film"_s,
+      u"Draw a simulated run of the schedule as a film and exit: an animated P.webp, or numbered P.png pictures "_s
+      u"(frame-%04d.png). Needs no display."_s,
+      u"P"_s};
   QCommandLineOption mode{
       u"mode"_s,
-      u"What the picture shows: draw (the fabric, the default), analyse (the bottleneck cut), or schedule (saved beside "_s
-      u"FILE, in FILE, or generated)."_s,
+      u"What the picture shows: draw (the fabric, the default), analyse (the bottleneck cut), schedule (saved beside "_s
+      u"FILE, in FILE, or generated), timeline (its simulated run), compare (all saved schedules), or program (FILE is "_s
+      u"MSCCL XML)."_s,
       u"M"_s, u"draw"_s};
+  QCommandLineOption method{u"method"_s,
+                            u"schedule, timeline, film: generate by this method, as coppice-cli generate --method "_s
+                            u"list names them. compare: methods beside the saved schedules, separated by commas."_s,
+                            u"NAME"_s};
+  QCommandLineOption step{u"step"_s, u"schedule: the transfers of step N alone (schedules in steps)."_s, u"N"_s};
+  QCommandLineOption time{
+      u"time"_s, u"schedule: the data under way at this time of the simulated run, as in 12us or 50%. timeline: the "_s
+                 u"clock stands there."_s,
+      u"T"_s};
+  QCommandLineOption bytes{u"bytes"_s, u"Size of the collective that is simulated, as in 64M."_s, u"SIZE"_s, u"64M"_s};
+  QCommandLineOption lanes{u"lanes"_s, u"timeline: links (the default) or gpus."_s, u"L"_s, u"links"_s};
+  QCommandLineOption seconds{u"seconds"_s, u"film: its length; a whole run is shown in this time."_s, u"S"_s, u"8"_s};
+  QCommandLineOption framesPerSecond{u"fps"_s, u"film: frames a second, 1 to 60."_s, u"N"_s, u"25"_s};
   QCommandLineOption collective{
       u"collective"_s,
       u"analyse, schedule: allgather (the default), reduce_scatter, allreduce, broadcast or reduce; analyse also "
@@ -73,13 +97,15 @@ struct Options {
   QCommandLineOption version{{u"v"_s, u"version"_s}, u"Print the version and exit."_s};
 
   void addTo(QCommandLineParser& parser) const {
-    parser.addOptions({exportImage, mode, collective, root, trees, selection, fold, dark, transparent, noLegend, scale,
-                       size, help, version});
+    parser.addOptions({exportImage, exportFilm, mode, collective, root, trees, method, step, time, bytes, lanes, seconds,
+                       framesPerSecond, selection, fold, dark, transparent, noLegend, scale, size, help, version});
     parser.addPositionalArgument(u"FILE"_s, u"Fabrics to open, in any format that coppice-cli reads."_s, u"[FILE…]"_s);
   }
   /// Those that say something about the picture.
   [[nodiscard]] std::vector<const QCommandLineOption*> ofPictures() const {
-    return {&mode, &collective, &root, &trees, &selection, &fold, &dark, &transparent, &noLegend, &scale, &size};
+    return {&mode,  &collective, &root,    &trees,           &method,    &step, &time, &bytes,
+            &lanes, &seconds,    &framesPerSecond, &selection, &fold, &dark, &transparent, &noLegend,
+            &scale, &size};
   }
 };
 
@@ -87,29 +113,165 @@ Error usage(const QString& message, const QString& fix) {
   return {ErrorCode::badUsage, message.toStdString(), fix.toStdString()};
 }
 
+/// A whole number of an option. Errors: badUsage, naming the range.
+Result<int> numberOf(const QCommandLineParser& parser, const QCommandLineOption& option, int least, int most) {
+  bool isNumber = false;
+  const int number = parser.value(option).toInt(&isNumber);
+  if (!isNumber || number < least || number > most) {
+    return usage(u"--%1: \"%2\" is not a number from %3 to %4"_s.arg(option.names().back(), parser.value(option))
+                     .arg(least)
+                     .arg(most),
+                 u"give a whole number"_s);
+  }
+  return number;
+}
+
+/// Options that apply in these modes alone are refused elsewhere.
+Outcome checkModes(const QCommandLineParser& parser, const Options& options, const ImageRequest& request) {
+  using Mode = ImageRequest::Mode;
+  struct Rule {
+    const QCommandLineOption* option;
+    std::vector<Mode> modes;
+    QString where;
+    bool isForFilms;
+  };
+  const Rule rules[] = {
+      {&options.trees, {Mode::schedule}, u"schedule"_s, false},
+      {&options.step, {Mode::schedule}, u"schedule"_s, false},
+      {&options.method, {Mode::schedule, Mode::timeline, Mode::compare}, u"schedule, timeline or compare"_s, true},
+      {&options.time, {Mode::schedule, Mode::timeline}, u"schedule or timeline"_s, false},
+      {&options.bytes, {Mode::schedule, Mode::timeline, Mode::compare}, u"schedule, timeline or compare"_s, true},
+      {&options.lanes, {Mode::timeline}, u"timeline"_s, false},
+      {&options.seconds, {}, {}, true},
+      {&options.framesPerSecond, {}, {}, true}};
+  for (const Rule& rule : rules) {
+    if (!parser.isSet(*rule.option)) {
+      continue;
+    }
+    const QString name = rule.option->names().back();
+    if (request.film && !rule.isForFilms) {
+      return usage(u"--%1 does not apply to films"_s.arg(name), u"leave it out"_s);
+    }
+    if (!request.film && rule.modes.empty()) {
+      return usage(u"--%1 is for films"_s.arg(name), u"add --export-film"_s);
+    }
+    if (!request.film && std::find(rule.modes.begin(), rule.modes.end(), request.mode) == rule.modes.end()) {
+      return usage(u"--%1 applies to the mode %2"_s.arg(name, rule.where), u"add --mode"_s);
+    }
+  }
+  return Done{};
+}
+
+/// What a schedule is made by and played with.
+Outcome parsePlay(const QCommandLineParser& parser, const Options& options, ImageRequest& request) {
+  if (Outcome checked = checkModes(parser, options, request); !checked) {
+    return checked;
+  }
+  const QStringList methods = parser.value(options.method).split(u',', Qt::SkipEmptyParts);
+  if (request.mode == ImageRequest::Mode::compare) {
+    request.methods = methods;
+  } else if (methods.size() > 1) {
+    return usage(u"--method: one method makes one schedule"_s, u"give several with --mode compare"_s);
+  } else {
+    request.method = methods.value(0);
+  }
+  for (const QString& method : methods) {
+    if (workflow::findGenerator(method.toStdString()) == nullptr) {
+      return usage(u"--method: there is no method \"%1\""_s.arg(method),
+                   u"coppice-cli generate --method list names them all"_s);
+    }
+  }
+  if (parser.isSet(options.step)) {
+    const auto step = numberOf(parser, options.step, 1, 1'000'000);
+    if (!step) {
+      return step.error();
+    }
+    request.step = *step;
+  }
+  if (parser.isSet(options.time)) {
+    const auto time = parsePlayTime(parser.value(options.time));
+    if (!time) {
+      return time.error();
+    }
+    request.time = *time;
+  }
+  if (request.step && (request.time || request.trees > 0)) {
+    return usage(u"--step, --time and --trees each show something else"_s, u"give one of them"_s);
+  }
+  const auto bytes = workflow::parseBytes(parser.value(options.bytes).toStdString(), "bytes");
+  if (!bytes || *bytes < 1) {
+    return bytes ? usage(u"--bytes: a simulation needs at least one byte"_s, u"as in --bytes 64M"_s) : bytes.error();
+  }
+  request.bytes = *bytes;
+  const QString lanes = parser.value(options.lanes);
+  if (lanes != u"links"_s && lanes != u"gpus"_s) {
+    return usage(u"--lanes: \"%1\" is neither links nor gpus"_s.arg(lanes), u"use links or gpus"_s);
+  }
+  request.hasGpuLanes = lanes == u"gpus"_s;
+  return Done{};
+}
+
+Outcome parseFilm(const QCommandLineParser& parser, const Options& options, ImageRequest& request) {
+  constexpr int kMostFrames = 60;
+  constexpr double kMostSeconds = 600;
+  FilmRequest film;
+  bool isNumber = false;
+  film.seconds = parser.value(options.seconds).toDouble(&isNumber);
+  if (!isNumber || !std::isfinite(film.seconds) || film.seconds <= 0 || film.seconds > kMostSeconds) {
+    return usage(u"--seconds: \"%1\" is not a number above 0, up to %2"_s.arg(parser.value(options.seconds))
+                     .arg(kMostSeconds),
+                 u"as in --seconds 8"_s);
+  }
+  const auto frames = numberOf(parser, options.framesPerSecond, 1, kMostFrames);
+  if (!frames) {
+    return frames.error();
+  }
+  film.framesPerSecond = *frames;
+  request.film = film;
+  request.mode = ImageRequest::Mode::schedule;
+  if (parser.isSet(options.mode) && parser.value(options.mode) != u"schedule"_s) {
+    return usage(u"--mode: a film shows a schedule"_s, u"leave --mode out"_s);
+  }
+  return Done{};
+}
+
 Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options& options) {
   ImageRequest request;
-  request.output = parser.value(options.exportImage);
+  const bool isFilm = parser.isSet(options.exportFilm);
+  const QString command = isFilm ? u"--export-film"_s : u"--export-image"_s;
+  request.output = parser.value(isFilm ? options.exportFilm : options.exportImage);
   const auto format = pictureFormatOf(request.output);
-  if (!format) {
-    return usage(u"--export-image: \"%1\" has no picture suffix"_s.arg(request.output),
-                 u"use the suffix .svg, .pdf or .png"_s);
+  if (isFilm ? !filmFormatOf(request.output) : !format) {
+    return usage(u"%1: \"%2\" has no picture suffix"_s.arg(command, request.output),
+                 isFilm ? u"use .webp, or .png for numbered frames"_s : u"use the suffix .svg, .pdf or .png"_s);
   }
   const QStringList files = parser.positionalArguments();
   if (files.size() != 1) {
-    return usage(files.isEmpty() ? u"--export-image needs a fabric"_s
-                                 : u"--export-image draws one fabric, not %1"_s.arg(files.size()),
-                 u"as in: coppice --export-image picture.svg cluster.fabric.json"_s);
+    return usage(files.isEmpty() ? u"%1 needs a fabric"_s.arg(command)
+                                 : u"%1 draws one fabric, not %2"_s.arg(command).arg(files.size()),
+                 u"as in: coppice %1 picture.%2 cluster.fabric.json"_s.arg(command, isFilm ? u"webp"_s : u"svg"_s));
   }
   request.input = files.front();
-  request.picture.format = *format;
+  request.picture.format = isFilm ? PictureFormat::png : *format;
   const QString mode = parser.value(options.mode);
   if (mode == u"analyse"_s) {
     request.mode = ImageRequest::Mode::analyse;
   } else if (mode == u"schedule"_s) {
     request.mode = ImageRequest::Mode::schedule;
+  } else if (mode == u"timeline"_s) {
+    request.mode = ImageRequest::Mode::timeline;
+  } else if (mode == u"compare"_s) {
+    request.mode = ImageRequest::Mode::compare;
+  } else if (mode == u"program"_s) {
+    request.mode = ImageRequest::Mode::program;
   } else if (mode != u"draw"_s) {
-    return usage(u"--mode: \"%1\" is not a mode"_s.arg(mode), u"use draw, analyse or schedule"_s);
+    return usage(u"--mode: \"%1\" is not a mode"_s.arg(mode),
+                 u"use draw, analyse, schedule, timeline, compare or program"_s);
+  }
+  if (isFilm) {
+    if (Outcome filmed = parseFilm(parser, options, request); !filmed) {
+      return filmed.error();
+    }
   }
   const QString collective = parser.value(options.collective);
   if (parser.isSet(options.collective)) {
@@ -118,7 +280,7 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
       return usage(u"--collective: \"%1\" is not a collective"_s.arg(collective),
                    u"use allgather, reduce_scatter, allreduce, broadcast, reduce, gather, scatter or alltoall"_s);
     }
-    if (request.mode == ImageRequest::Mode::schedule && !parseForestCollective(collective.toStdString())) {
+    if (request.mode == ImageRequest::Mode::schedule && !parser.isSet(options.method) && !parseForestCollective(collective.toStdString())) {
       return usage(u"--collective: schedules of %1 have no trees to draw"_s.arg(collective),
                    u"use --mode analyse, or allgather, reduce_scatter, allreduce, broadcast or reduce"_s);
     }
@@ -141,9 +303,9 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
       return usage(u"--trees: \"%1\" is not a number from 1 to %2"_s.arg(parser.value(options.trees)).arg(kMaxTrees),
                    u"leave --trees out for the load of each link"_s);
     }
-    if (request.mode != ImageRequest::Mode::schedule) {
-      return usage(u"--trees applies to schedules"_s, u"add --mode schedule"_s);
-    }
+  }
+  if (Outcome played = parsePlay(parser, options, request); !played) {
+    return played.error();
   }
   if (parser.isSet(options.selection)) {
     for (const QString& name : parser.value(options.selection).split(u',', Qt::SkipEmptyParts)) {
@@ -185,6 +347,25 @@ Result<ImageRequest> parseImage(const QCommandLineParser& parser, const Options&
 
 }  // namespace
 
+Result<PlayTime> parsePlayTime(const QString& text) {
+  static const QRegularExpression kTime(u"^\\s*([0-9]*\\.?[0-9]+)\\s*(ns|us|µs|ms|s|%)\\s*$"_s);
+  const auto match = kTime.match(text);
+  if (!match.hasMatch()) {
+    return usage(u"--time: \"%1\" is not a time"_s.arg(text), u"as in 12us, 1.5ms or 50%"_s);
+  }
+  const double number = match.captured(1).toDouble();
+  const QString unit = match.captured(2);
+  if (unit == u"%"_s) {
+    constexpr double kHundred = 100;
+    return PlayTime{std::min(number / kHundred, 1.0), true};
+  }
+  return PlayTime{number * (unit == u"s"_s ? 1e9 : unit == u"ms"_s ? 1e6 : unit == u"ns"_s ? 1 : 1e3), false};
+}
+
+int FilmRequest::frameCount() const {
+  return std::max(2, static_cast<int>(std::lround(seconds * framesPerSecond)));
+}
+
 Result<CommandLine> parseCommandLine(const QStringList& arguments) {
   const Options options;
   QCommandLineParser parser;
@@ -202,7 +383,9 @@ Result<CommandLine> parseCommandLine(const QStringList& arguments) {
     line.task = CommandLine::Task::help;
   } else if (parser.isSet(options.version)) {
     line.task = CommandLine::Task::version;
-  } else if (parser.isSet(options.exportImage)) {
+  } else if (parser.isSet(options.exportImage) && parser.isSet(options.exportFilm)) {
+    return usage(u"--export-image and --export-film are two commands"_s, u"give one of them"_s);
+  } else if (parser.isSet(options.exportImage) || parser.isSet(options.exportFilm)) {
     line.task = CommandLine::Task::image;
     auto image = parseImage(parser, options);
     if (!image) {
@@ -212,7 +395,7 @@ Result<CommandLine> parseCommandLine(const QStringList& arguments) {
   } else {
     for (const QCommandLineOption* option : options.ofPictures()) {
       if (parser.isSet(*option)) {
-        return usage(u"--%1 is for pictures"_s.arg(option->names().back()), u"add --export-image"_s);
+        return usage(u"--%1 is for pictures"_s.arg(option->names().back()), u"add --export-image or --export-film"_s);
       }
     }
   }
@@ -224,9 +407,8 @@ QString commandLineHelp() {
   QString text =
       u"Usage: coppice [OPTIONS] [FILE…]\n"
       u"Draw a GPU fabric and see its bound and its bottleneck as you draw.\n\n"
-      u"Each FILE opens in a tab. With --export-image the program draws one FILE into a picture instead; FILE may "
-      u"then\n"
-      u"also be preset:NAME,key=value,…, as coppice-cli preset list shows them.\n\n"
+      u"Each FILE opens in a tab. With --export-image or --export-film the program draws one FILE instead; FILE may\n"
+      u"then also be preset:NAME,key=value,…, as coppice-cli preset list shows them.\n\n"
       u"Options:\n"_s;
   QCommandLineParser parser;
   options.addTo(parser);
@@ -240,7 +422,10 @@ QString commandLineHelp() {
       u"  coppice cluster.fabric.json\n"
       u"  coppice --export-image cut.svg --mode analyse cluster.fabric.json\n"
       u"  coppice --export-image trees.pdf --mode schedule --trees 2 cluster.fabric.json\n"
-      u"  coppice --export-image figure.png --scale 2 --dark preset:dgx-h100,boxes=4\n\n"
+      u"  coppice --export-image figure.png --scale 2 --dark preset:dgx-h100,boxes=4\n"
+      u"  coppice --export-image moment.svg --mode schedule --time 50% cluster.fabric.json\n"
+      u"  coppice --export-image program.png --mode program allreduce.xml\n"
+      u"  coppice --export-film run.webp --method ring --seconds 6 --size 960x600 cluster.fabric.json\n\n"
       u"Exit codes: 0 success; 1 there is no bound to draw; 2 bad usage or input.\n"_s;
   return text;
 }

@@ -3,6 +3,7 @@
 
 #include <QString>
 #include <QStringList>
+#include <cstdint>
 #include <optional>
 
 #include "base/collective.hpp"
@@ -11,9 +12,25 @@
 
 namespace coppice::designer {
 
-/// What `coppice --export-image` is to draw.
+/// A moment of a simulated run.
+struct PlayTime {
+  double value = 0;     ///< ns, or a share
+  bool isShare = false;  ///< 0 to 1 of the run
+};
+/// "12us", "1.5 ms", "0.2s", "500ns", "50%". Errors: badUsage.
+[[nodiscard]] Result<PlayTime> parsePlayTime(const QString& text);
+
+/// Frames of a run at equal distances.
+struct FilmRequest {
+  double seconds = 8;
+  int framesPerSecond = 25;
+
+  [[nodiscard]] int frameCount() const;
+};
+
+/// What `coppice --export-image` or `--export-film` is to draw.
 struct ImageRequest {
-  enum class Mode { draw, analyse, schedule };
+  enum class Mode { draw, analyse, schedule, timeline, compare, program };
 
   QString output;
   /// A file of any format that the designer opens, or "preset:NAME,key=value,…".
@@ -26,6 +43,14 @@ struct ImageRequest {
   QString root = {};  ///< broadcast and reduce; empty = the first GPU
   int trees = 0;      ///< schedule: this many trees, each of another root; 0 = the load of each link
   bool isFolded = false;
+  // ---- schedule, timeline, compare and films
+  QString method = {};                ///< of workflow::generators() that makes the schedule; empty = saved, or ForestColl
+  QStringList methods = {};           ///< compare: those that are made beside the saved ones
+  std::optional<int> step = {};       ///< schedule: this step alone, from 1
+  std::optional<PlayTime> time = {};  ///< schedule: the data under way; timeline: where the clock stands
+  std::int64_t bytes = std::int64_t{1} << 26;  ///< of the collective
+  bool hasGpuLanes = false;                    ///< timeline: a lane for each GPU in place of each link
+  std::optional<FilmRequest> film = {};
 };
 
 /// What the command line of `coppice` asks for.

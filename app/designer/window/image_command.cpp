@@ -7,6 +7,7 @@
 #include <QRegularExpression>
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include "designer/document/exchange.hpp"
 #include "designer/schedule/fabric_map.hpp"
@@ -14,6 +15,8 @@
 #include "designer/schedule/schedule_book.hpp"
 #include "designer/schedule/schedule_result.hpp"
 #include "designer/schedule/tree_model.hpp"
+#include "designer/theme/theme.hpp"
+#include "designer/window/schedule_pictures.hpp"
 #include "designer/workspace/editor_context.hpp"
 #include "io/files.hpp"
 #include "presets/presets.hpp"
@@ -137,10 +140,12 @@ Outcome waitForCut(EditorContext& editor, const ImageRequest& request) {
   return Done{};
 }
 
-/// The newest of the schedules that the designer keeps beside the file, if it is for these facts and this question.
-ScheduleResultPtr savedSchedule(const ImageRequest& request, const fabric::Description& facts) {
+/// Those of the schedules that the designer keeps beside the file that are for these facts and this question, the
+/// newest first.
+std::vector<ScheduleResultPtr> savedSchedules(const ImageRequest& request, const fabric::Description& facts) {
   const QDir folder(ScheduleBook::folderOf(request.input));
-  const QStringList files = folder.entryList({u"*"_s + kForestSuffix}, QDir::Files, QDir::Time);
+  const QStringList files = folder.entryList({u"*"_s + kForestSuffix, u"*"_s + kStepsSuffix}, QDir::Files, QDir::Time);
+  std::vector<ScheduleResultPtr> saved;
   for (const QString& file : files) {
     auto loaded = loadSchedule(folder.filePath(file), {});
     if (!loaded) {
@@ -150,20 +155,21 @@ ScheduleResultPtr savedSchedule(const ImageRequest& request, const fabric::Descr
     const bool isAsked = (!request.collective || result.options.collective == *request.collective) &&
                          (request.root.isEmpty() || result.options.root == request.root.toStdString());
     if (isAsked && result.fabricDigest() == digestNow(facts, result.options.gpus)) {
-      return *loaded;
+      saved.push_back(*loaded);
     }
   }
-  return nullptr;
+  return saved;
 }
 
-Result<ScheduleResultPtr> scheduleFor(const ImageRequest& request, const Model& model) {
-  const fabric::Description facts = model.description();
-  if (ScheduleResultPtr saved = savedSchedule(request, facts)) {
-    return saved;
-  }
+/// @param method empty = ForestColl
+Result<ScheduleResultPtr> generated(const ImageRequest& request, const fabric::Description& facts,
+                                    const QString& method) {
   ScheduleOptions options;
   options.collective = request.collective.value_or(Collective::allgather);
   options.root = request.root.toStdString();
+  if (!method.isEmpty()) {
+    options.method = method.toStdString();
+  }
   auto made = makeSchedule(facts, options, {});
   if (!made) {
     Error error = named(made.error(), request.input);
@@ -177,11 +183,46 @@ Result<ScheduleResultPtr> scheduleFor(const ImageRequest& request, const Model& 
   return made;
 }
 
+Result<ScheduleResultPtr> scheduleFor(const ImageRequest& request, const Model& model) {
+  const fabric::Description facts = model.description();
+  if (request.method.isEmpty()) {
+    for (const ScheduleResultPtr& saved : savedSchedules(request, facts)) {
+      // Trees and steps can be asked for.
+      if ((request.trees == 0 || saved->forests() != nullptr) && (!request.step || saved->stepSchedule() != nullptr)) {
+        return saved;
+      }
+    }
+  }
+  return generated(request, facts, request.method);
+}
+
+/// The saved ones and those that are made; ForestColl and the ring where nothing is saved or asked for.
+Result<std::vector<ScheduleResultPtr>> schedulesFor(const ImageRequest& request, const Model& model) {
+  const fabric::Description facts = model.description();
+  std::vector<ScheduleResultPtr> all = savedSchedules(request, facts);
+  // Schedules of several collectives are not compared.
+  const Collective collective = request.collective.value_or(all.empty() ? Collective::allgather
+                                                                        : all.front()->options.collective);
+  std::erase_if(all, [&](const ScheduleResultPtr& each) { return each->options.collective != collective; });
+  ImageRequest asked = request;
+  asked.collective = collective;
+  const QStringList methods = request.methods.isEmpty() && all.empty() ? QStringList{u"forestcoll"_s, u"ring"_s}
+                                                                       : request.methods;
+  for (const QString& method : methods) {
+    auto made = generated(asked, facts, method);
+    if (!made) {
+      return made.error();
+    }
+    all.push_back(*std::move(made));
+  }
+  return all;
+}
+
 /// The first tree of each of the first roots, or the loads.
 Overlay overlayOf(const ScheduleResultPtr& result, const Model& model, int count) {
   const FabricMap map(*result, model);
   Overlay overlay;
-  if (count == 0) {
+  if (count == 0 || result->forests() == nullptr) {
     overlay.heat = heatOf(*result, map);
     return overlay;
   }
@@ -210,10 +251,59 @@ Overlay overlayOf(const ScheduleResultPtr& result, const Model& model, int count
 
 }  // namespace
 
+namespace {
+
+/// What the mode shows of a schedule. @param schedule nullptr: the file is not one
+Outcome drawSchedule(EditorContext& editor, ImageRequest request, ScheduleResultPtr schedule) {
+  if (request.mode == ImageRequest::Mode::compare) {
+    auto all = schedulesFor(request, editor.model());
+    if (!all) {
+      return all.error();
+    }
+    if (schedule) {
+      all->insert(all->begin(), schedule);
+    }
+    return saveComparison(request, *all);
+  }
+  if (!schedule || !request.method.isEmpty()) {
+    auto found = scheduleFor(request, editor.model());
+    if (!found) {
+      return found.error();
+    }
+    schedule = *std::move(found);
+  }
+  if (request.film) {
+    return saveFilm(editor, request, schedule);
+  }
+  if (request.mode == ImageRequest::Mode::timeline) {
+    return saveTimeline(request, schedule);
+  }
+  if (request.trees > 0 && schedule->forests() == nullptr) {
+    return Error{ErrorCode::badUsage, "--trees: a schedule in steps has no trees", "give --step, or leave --trees out"};
+  }
+  Outcome shown = Done{};
+  if (request.step) {
+    shown = showStep(editor, request, schedule);
+  } else if (request.time) {
+    shown = showMoment(editor, request, schedule);
+  } else {
+    editor.canvas().setOverlay(overlayOf(schedule, editor.model(), request.trees));
+  }
+  return shown ? savePicture(editor.canvas(), request.picture, request.output) : shown;
+}
+
+}  // namespace
+
 Outcome exportImage(const ImageRequest& request) {
+  Theme::instance().setChoice(request.picture.scheme == Scheme::dark ? SchemeChoice::dark : SchemeChoice::light);
+  if (request.mode == ImageRequest::Mode::program) {
+    const Outcome saved = saveProgramPicture(request);
+    return saved ? saved : Outcome(named(saved.error(), request.input));
+  }
   ScheduleResultPtr schedule;
   EditorContext editor({});
-  if (scheduleFileKindOf(request.input) == ScheduleFileKind::forest) {
+  const ScheduleFileKind kind = scheduleFileKindOf(request.input);
+  if (kind == ScheduleFileKind::forest || kind == ScheduleFileKind::steps) {
     auto loaded = loadSchedule(request.input, {});
     if (!loaded) {
       return named(loaded.error(), request.input);
@@ -242,17 +332,12 @@ Outcome exportImage(const ImageRequest& request) {
       return shown;
     }
   }
-  if (request.mode == ImageRequest::Mode::schedule) {
-    if (!schedule) {
-      auto found = scheduleFor(request, editor.model());
-      if (!found) {
-        return found.error();
-      }
-      schedule = *std::move(found);
-    }
-    editor.canvas().setOverlay(overlayOf(schedule, editor.model(), request.trees));
+  const bool isPlain = request.mode == ImageRequest::Mode::draw || request.mode == ImageRequest::Mode::analyse;
+  const Outcome saved = isPlain ? savePicture(editor.canvas(), request.picture, request.output)
+                                : drawSchedule(editor, request, schedule);
+  if (!saved && saved.error().code == ErrorCode::badUsage) {
+    return saved;
   }
-  const Outcome saved = savePicture(editor.canvas(), request.picture, request.output);
   if (!saved) {
     return named(saved.error(), saved.error().code == ErrorCode::badInput ? request.input : request.output);
   }

@@ -17,6 +17,7 @@
 #include <QTest>
 
 #include "designer/document/fabric_file.hpp"
+#include "designer/render/film.hpp"
 #include "designer/render/picture.hpp"
 #include "designer/render/picture_dialog.hpp"
 #include "designer/schedule/schedule_book.hpp"
@@ -140,6 +141,11 @@ private Q_SLOTS:
   void programDrawsWithoutADisplay();
   void programWaitsForTheBound();
   void programDrawsSchedules();
+  void programDrawsRuns();
+  void programDrawsPrograms();
+  void films_data();
+  void films();
+  void framePaths();
 };
 
 void TestDesignerRender::initTestCase() {
@@ -409,7 +415,30 @@ void TestDesignerRender::commandLines_data() {
       << u"--export-image a.svg --collective allreduce b"_s << u"to a plain drawing"_s << -1;
   QTest::newRow("trees") << u"--export-image a.svg --mode schedule --trees 3 --collective reduce --root g b"_s << u""_s
                          << image;
-  QTest::newRow("trees of a drawing") << u"--export-image a.svg --trees 3 b"_s << u"applies to schedules"_s << -1;
+  QTest::newRow("trees of a drawing") << u"--export-image a.svg --trees 3 b"_s << u"applies to the mode schedule"_s << -1;
+  QTest::newRow("moment") << u"--export-image a.svg --mode schedule --time 12.5us --bytes 1M --method ring b"_s << u""_s
+                          << image;
+  QTest::newRow("step") << u"--export-image a.svg --mode schedule --step 2 b"_s << u""_s << image;
+  QTest::newRow("timeline") << u"--export-image a.pdf --mode timeline --lanes gpus --time 50% b"_s << u""_s << image;
+  QTest::newRow("compare") << u"--export-image a.png --mode compare --method forestcoll,ring b"_s << u""_s << image;
+  QTest::newRow("program") << u"--export-image a.png --mode program b.xml"_s << u""_s << image;
+  QTest::newRow("film") << u"--export-film a.webp --seconds 2.5 --fps 10 --size 320x200 b"_s << u""_s << image;
+  QTest::newRow("frames") << u"--export-film a-%03d.png b"_s << u""_s << image;
+  QTest::newRow("film suffix") << u"--export-film a.svg b"_s << u"\"a.svg\""_s << -1;
+  QTest::newRow("film and picture") << u"--export-film a.webp --export-image a.svg b"_s << u"two commands"_s << -1;
+  QTest::newRow("film of a step") << u"--export-film a.webp --step 1 b"_s << u"--step does not apply to films"_s << -1;
+  QTest::newRow("film of a mode") << u"--export-film a.webp --mode analyse b"_s << u"--mode"_s << -1;
+  QTest::newRow("seconds of a picture") << u"--export-image a.svg --seconds 3 b"_s << u"for films"_s << -1;
+  QTest::newRow("no seconds") << u"--export-film a.webp --seconds 0 b"_s << u"--seconds"_s << -1;
+  QTest::newRow("frames a second") << u"--export-film a.webp --fps 1000 b"_s << u"--fps"_s << -1;
+  QTest::newRow("no such method") << u"--export-image a.svg --mode schedule --method magic b"_s << u"\"magic\""_s << -1;
+  QTest::newRow("two methods") << u"--export-image a.svg --mode schedule --method ring,forestcoll b"_s << u"one method"_s
+                               << -1;
+  QTest::newRow("time of a drawing") << u"--export-image a.svg --time 5us b"_s << u"--time applies"_s << -1;
+  QTest::newRow("no time") << u"--export-image a.svg --mode schedule --time soon b"_s << u"\"soon\""_s << -1;
+  QTest::newRow("step and time") << u"--export-image a.svg --mode schedule --time 5us --step 1 b"_s << u"--step"_s << -1;
+  QTest::newRow("step of zero") << u"--export-image a.svg --mode schedule --step 0 b"_s << u"--step"_s << -1;
+  QTest::newRow("lanes of nothing") << u"--export-image a.svg --mode timeline --lanes trees b"_s << u"\"trees\""_s << -1;
   QTest::newRow("too many trees") << u"--export-image a.svg --mode schedule --trees 17 b"_s << u"--trees"_s << -1;
   QTest::newRow("empty selection") << u"--export-image a.svg --selection , b"_s << u"--selection"_s << -1;
   QTest::newRow("dark without a picture") << u"--dark a"_s << u"--dark"_s << -1;
@@ -557,6 +586,106 @@ void TestDesignerRender::programDrawsSchedules() {
   // One root alone has trees.
   QVERIFY(!QString::fromUtf8(contents(dir.filePath(u"own.svg"_s))).contains(u"b0g1"_s));
   QVERIFY(draw(u"again.svg"_s, {u"--trees"_s, u"2"_s, u"--collective"_s, u"allgather"_s}).contains(u"b0g1"_s));
+}
+
+/// Steps, moments, timelines and comparisons differ from each other, and have the size that was asked for.
+void TestDesignerRender::programDrawsRuns() {
+  const QTemporaryDir dir;
+  const QString fabric = QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"fig-4-5.fabric.json"_s);
+  const auto draw = [&](const QString& name, const QStringList& options) {
+    const Finished finished = runProgram(QStringList{u"--export-image"_s, name} + options + QStringList(fabric), dir.path());
+    if (finished.code != 0) {
+      qWarning("%s", finished.err.constData());
+      return QImage();
+    }
+    return QImage(dir.filePath(name));
+  };
+  const QStringList ring{u"--mode"_s, u"schedule"_s, u"--method"_s, u"ring"_s};
+  const QImage early = draw(u"early.png"_s, ring + QStringList{u"--time"_s, u"20%"_s});
+  const QImage late = draw(u"late.png"_s, ring + QStringList{u"--time"_s, u"80%"_s});
+  const QImage step = draw(u"step.png"_s, ring + QStringList{u"--step"_s, u"1"_s});
+  QVERIFY(!early.isNull() && !late.isNull() && !step.isNull());
+  QCOMPARE(early.size(), late.size());
+  QVERIFY(early != late);
+  QVERIFY(step != early.copy(step.rect()));
+  const QImage lanes = draw(u"lanes.png"_s, {u"--mode"_s, u"timeline"_s, u"--method"_s, u"ring"_s, u"--size"_s, u"900x300"_s,
+                                             u"--scale"_s, u"2"_s});
+  QCOMPARE(lanes.size(), QSize(1800, 600));
+  const QImage other = draw(u"other.png"_s, {u"--mode"_s, u"timeline"_s, u"--method"_s, u"ring"_s, u"--size"_s,
+                                             u"900x300"_s, u"--scale"_s, u"2"_s, u"--lanes"_s, u"gpus"_s});
+  QVERIFY(lanes != other);
+  const QImage compared = draw(u"compared.png"_s, {u"--mode"_s, u"compare"_s, u"--size"_s, u"1100x400"_s, u"--dark"_s});
+  QCOMPARE(compared.size(), QSize(1100, 400));
+  QVERIFY(countOf(compared, colorsOf(Scheme::dark)[Token::panel]) > 1000);
+  const Finished trees = runProgram({u"--export-image"_s, u"a.svg"_s, u"--mode"_s, u"schedule"_s, u"--method"_s,
+                                     u"forestcoll"_s, u"--step"_s, u"1"_s, fabric},
+                                    dir.path());
+  QCOMPARE(trees.code, 2);
+  QVERIFY2(trees.err.contains("has no steps"), trees.err.constData());
+}
+
+void TestDesignerRender::programDrawsPrograms() {
+  const QTemporaryDir dir;
+  const QString xml = QStringLiteral(COPPICE_TEST_DATA) + u"/simulate/two_level_alltoall.xml"_s;
+  for (const QString& suffix : {u"png"_s, u"svg"_s, u"pdf"_s}) {
+    const Finished finished =
+        runProgram({u"--export-image"_s, u"p."_s + suffix, u"--mode"_s, u"program"_s, xml}, dir.path());
+    QVERIFY2(finished.code == 0, finished.err.constData());
+    QVERIFY(contents(dir.filePath(u"p."_s + suffix)).size() > 4000);
+  }
+  QCOMPARE(QImage(dir.filePath(u"p.png"_s)).size(), QSize(1280, 620));
+  const Finished fabric = runProgram({u"--export-image"_s, u"q.png"_s, u"--mode"_s, u"program"_s,
+                                      QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"fig-4-5.fabric.json"_s)},
+                                     dir.path());
+  QCOMPARE(fabric.code, 2);
+  QVERIFY(!QFile::exists(dir.filePath(u"q.png"_s)));
+}
+
+void TestDesignerRender::films_data() {
+  QTest::addColumn<QString>("name");
+  QTest::newRow("frames") << u"f-%03d.png"_s;
+  QTest::newRow("animated") << u"f.webp"_s;
+}
+
+/// Ten frames of one size, of which no two neighbours are the same.
+void TestDesignerRender::films() {
+  QFETCH(QString, name);
+  const bool isAnimated = filmFormatOf(name) == FilmFormat::webp;
+  const QTemporaryDir dir;
+  const Finished finished =
+      runProgram({u"--export-film"_s, name, u"--method"_s, u"ring"_s, u"--seconds"_s, u"1"_s, u"--fps"_s, u"10"_s,
+                  u"--size"_s, u"400x300"_s, QDir(QStringLiteral(COPPICE_EXAMPLES)).filePath(u"fig-4-5.fabric.json"_s)},
+                 dir.path());
+  if (isAnimated && !canWrite(FilmFormat::webp)) {
+    QCOMPARE(finished.code, 2);
+    QVERIFY2(finished.err.contains("libwebp"), finished.err.constData());
+    return;
+  }
+  QVERIFY2(finished.code == 0, finished.err.constData());
+  if (isAnimated) {
+    const QByteArray film = contents(dir.filePath(name));
+    QVERIFY(film.startsWith("RIFF") && film.mid(8, 4) == "WEBP");
+    QVERIFY(film.contains("ANIM"));
+    QCOMPARE(film.count("ANMF"), 10);
+    return;
+  }
+  QImage before;
+  for (int frame = 1; frame <= 10; ++frame) {
+    const QImage image(dir.filePath(framePath(name, frame)));
+    QVERIFY(!image.isNull() && image.width() <= 400 && image.height() <= 300);
+    QVERIFY(before.isNull() || before.size() == image.size());
+    QVERIFY(before != image);
+    before = image;
+  }
+  QVERIFY(!QFile::exists(dir.filePath(framePath(name, 11))));
+}
+
+void TestDesignerRender::framePaths() {
+  QCOMPARE(framePath(u"a/f-%04d.png"_s, 7), u"a/f-0007.png"_s);
+  QCOMPARE(framePath(u"f%d.png"_s, 12), u"f12.png"_s);
+  QCOMPARE(framePath(u"a.b/f.png"_s, 3), u"a.b/f-0003.png"_s);
+  QVERIFY(!filmFormatOf(u"f.gif"_s));
+  QVERIFY(!FilmWriter::create(u"f.gif"_s, 10));
 }
 
 QTEST_MAIN(TestDesignerRender)
