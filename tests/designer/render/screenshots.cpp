@@ -11,12 +11,18 @@
 
 #include "designer/document/fabric_file.hpp"
 #include "designer/help/plurals.hpp"
+#include "designer/program/program_panel.hpp"
 #include "designer/run/run_activity.hpp"
+#include "designer/schedule/compare_panel.hpp"
 #include "designer/schedule/export_dialog.hpp"
+#include "designer/schedule/measured_panel.hpp"
 #include "designer/schedule/schedule_activity.hpp"
+#include "designer/schedule/timeline_panel.hpp"
 #include "designer/theme/theme.hpp"
 #include "designer/window/main_window.hpp"
 #include "presets/presets.hpp"
+#include "support/recorded_events.hpp"
+#include "workflow/measured_run.hpp"
 
 using namespace coppice;
 using namespace coppice::designer;
@@ -26,9 +32,9 @@ namespace {
 
 constexpr int kLong = 120000;  // ms
 
-class Camera {
+class WindowCamera {
 public:
-  explicit Camera(QString folder) : m_folder(std::move(folder)) {}
+  explicit WindowCamera(QString folder) : m_folder(std::move(folder)) {}
 
   void startPage() {
     open();
@@ -74,6 +80,38 @@ public:
     rehearse();
   }
 
+  /// Several schedules of one fabric: compared, played, listed, and against a run.
+  void schedules() {
+    open();
+    adopt("dgx-a100", {{"boxes", "2"}}, u"2x DGX A100"_s);
+    generate();
+    auto* activity = m_window->findChild<ScheduleActivity*>();
+    for (const char* method : {"recursive-doubling", "ring"}) {
+      ScheduleOptions options;
+      options.method = method;
+      activity->book()->generate(options);
+      if (!QTest::qWaitFor([&] { return !activity->book()->isRunning() && activity->book()->isSettled(); }, kLong)) {
+        fail("a schedule does not come");
+      }
+    }
+    run("view.compare");
+    auto* compare = m_window->findChild<ComparePanel*>();
+    if (!QTest::qWaitFor([&] { return compare->isSettled(); }, kLong)) {
+      fail("the comparison does not come");
+    }
+    shoot(u"compare"_s);
+    run("view.transfers");
+    shoot(u"transfers"_s);
+    run("schedule.program");
+    auto* program = m_window->findChild<ProgramPanel*>();
+    if (!QTest::qWaitFor([&] { return program->reading() != nullptr && !program->isReading(); }, kLong)) {
+      fail("the program does not come");
+    }
+    shoot(u"program"_s);
+    play();
+    compareWithRun(*activity->book()->current()->result);
+  }
+
   void large() {
     open();
     adopt("dgx-h100", {{"boxes", "128"}}, u"128x DGX H100"_s);
@@ -117,6 +155,58 @@ private:
     }
   }
 
+  void play() {
+    run("view.timeline");
+    auto* timeline = m_window->findChild<TimelinePanel*>();
+    if (!QTest::qWaitFor([&] { return timeline->playback() != nullptr && timeline->view().laneCount() > 0; }, kLong)) {
+      fail("the timeline does not come");
+      return;
+    }
+    constexpr double kMoment = 0.43;
+    const double moment = kMoment * timeline->playback()->duration();
+    timeline->setTime(moment);
+    shoot(u"timeline"_s);
+    Theme::instance().setChoice(SchemeChoice::dark);
+    timeline->setTime(std::nullopt);
+    timeline->setTime(moment);
+    shoot(u"timeline-dark"_s);
+    Theme::instance().setChoice(SchemeChoice::light);
+    timeline->setTime(std::nullopt);
+  }
+
+  /// A made-up run on which one GPU was slow.
+  void compareWithRun(const ScheduleResult& result) {
+    constexpr std::int64_t kBytes = std::int64_t{1} << 20;
+    constexpr int kSlow = 5;
+    const auto program = workflow::executedProgram(*result.fabric, result.schedule, true, {});
+    if (!program) {
+      fail("the schedule has no program");
+      return;
+    }
+    const auto events = test::recordedEvents(
+        *program, [](const program::StepPlace& place) { return place.rank == kSlow ? 9'500 : 3'600; });
+    std::string records;
+    for (std::int64_t size = kBytes >> 10; size <= kBytes << 6; size *= 2) {
+      const double time = 130 + static_cast<double>(size) / 148'000;
+      records += program::writeRecord(program::ResultRecord{
+          .size = size, .time_us = time, .algbw_GBps = static_cast<double>(size) / time / 1000});
+    }
+    for (std::size_t at = 0; at < events.size(); at += program::kMaxTraceEvents) {
+      const auto begin = events.begin() + static_cast<std::ptrdiff_t>(at);
+      const auto end = events.begin() + static_cast<std::ptrdiff_t>(std::min(at + program::kMaxTraceEvents, events.size()));
+      records += program::writeRecord(program::TraceRecord{.size = kBytes, .inPlace = true, .events = {begin, end}});
+    }
+    run("view.measured");
+    auto* panel = m_window->findChild<MeasuredPanel*>();
+    panel->take({.id = {}, .title = u"run.jsonl"_s, .records = {}, .schedule = {}, .text = records});
+    if (!QTest::qWaitFor([&] { return panel->comparison() && panel->comparison()->measured; }, kLong)) {
+      fail("the comparison with the run does not come");
+      return;
+    }
+    panel->table().selectRow(0);
+    shoot(u"measured"_s);
+  }
+
   void rehearse() {
     auto* activity = m_window->findChild<RunActivity*>();
     run("mode.run");
@@ -134,6 +224,7 @@ private:
     shoot(u"run"_s);
   }
 
+  /// The whole window. The drawing is fitted.
   void shoot(const QString& name) {
     if (m_window->workspace().current() != nullptr) {
       run("zoom.fit");
@@ -169,9 +260,10 @@ int main(int argc, char** argv) {
   Theme::instance().applyTo(app);
   Theme::instance().setChoice(SchemeChoice::light);
   Theme::instance().setAnimated(false);
-  Camera camera(QString::fromLocal8Bit(argv[1]));
+  WindowCamera camera(QString::fromLocal8Bit(argv[1]));
   camera.startPage();
   camera.cluster();
+  camera.schedules();
   camera.large();
   return camera.hasFailed() ? 1 : 0;
 }
