@@ -20,9 +20,7 @@ struct Options {
   std::string output;
   // TACCL's files, as the source or, with a fabric, as the target.
   workflow::SketchFiles sketch;
-  std::string type;
   int nodes = 0;
-  std::string timeUnit;
   bool keepsFractions = false;
   std::int64_t chunkBytes = 1 << 20;
   int chunksPerGpu = 1;
@@ -37,28 +35,17 @@ Result<LoadedDescription> loadSource(const Options& options, const Progress& pro
     return Error{ErrorCode::badUsage, "there is nothing to convert",
                  "name a fabric, or TACCL's files with --sketch FILE --topology FILE"};
   }
+  const auto import = workflow::readImportOptions(options.fabric.import);
+  if (!import) {
+    return import.error();
+  }
   sketch::ModelOptions model;
   model.truncates = !options.keepsFractions;
-  if (!options.type.empty()) {
-    model.type = sketch::parseMachineType(options.type);
-    if (!model.type) {
-      return Error{ErrorCode::badUsage, inQuotes(options.type) + " is not a kind of machine",
-                   "use ndv2, dgx2, hub or custom", Place{.element = "--type"}};
-    }
-  }
+  model.type = import->taccl.type;
   if (options.nodes > 0) {
     model.nodes = options.nodes;
   }
-  std::optional<Rational> unit;
-  if (!options.timeUnit.empty()) {
-    const auto parsed = Rational::parse(options.timeUnit);
-    if (!parsed || !parsed->isPositive()) {
-      return Error{ErrorCode::badUsage, inQuotes(options.timeUnit) + " is not a number of microseconds",
-                   "use, say, 0.01", Place{.element = "--time-unit"}};
-    }
-    unit = *parsed;
-  }
-  auto made = workflow::fabricOfFiles(options.sketch, model, unit);
+  auto made = workflow::fabricOfFiles(options.sketch, model, import->taccl.unitMicroseconds);
   if (!made) {
     return made.error();
   }
@@ -202,11 +189,8 @@ void addConvert(CLI::App& app, Invocation& invocation) {
   const std::string group = "OPTIONS for TACCL's files";
   sub.add_option("--sketch", options->sketch.sketch, "Sketch to read or, with a fabric, to write")->group(group);
   sub.add_option("--topology", options->sketch.topology, "Topology to read or, with a fabric, to write")->group(group);
-  sub.add_option("--type", options->type, "Read: ndv2, dgx2, hub or custom; default: by the file")->group(group);
   sub.add_option("--nodes", options->nodes, "Read: number of nodes, instead of the sketch's")
       ->check(CLI::Range(1, 4096))
-      ->group(group);
-  sub.add_option("--time-unit", options->timeUnit, "Read: microseconds of a unit of the topology; default: guessed")
       ->group(group);
   sub.add_flag("--no-truncate", options->keepsFractions, "Read: keep fractions that the official program cuts off")
       ->group(group);

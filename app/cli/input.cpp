@@ -89,10 +89,10 @@ void addFabricOptions(CLI::App& sub, FabricOptions& options) {
       ->required();
   sub.add_option(
       "--from", options.from,
-      "Format: json, dot, adjacency, nccl-xml, nvidia-smi or trees; default: detected from suffix and content");
+      "Format: json, dot, adjacency, nccl-xml, nvidia-smi, trees or taccl; default: detected from suffix and content");
   sub.add_option("--gpus", options.gpus, "Keep only these GPUs: ids, ranks or ranges of ranks, as in 0-7,16-23");
   io::ImportAnswers& import = options.import;
-  sub.add_option("--boxes", import.boxes, "nccl-xml, nvidia-smi: copies of the one box that the file describes")
+  sub.add_option("--boxes", import.boxes, "nccl-xml, nvidia-smi, taccl: copies of the one box that the file describes")
       ->capture_default_str();
   sub.add_option("--scale-out", import.scaleOut,
                  "nccl-xml, nvidia-smi: network between the copies: switch, rails or planes");
@@ -103,6 +103,9 @@ void addFabricOptions(CLI::App& sub, FabricOptions& options) {
   sub.add_option("--nic-bandwidth", import.nicBandwidth, "nvidia-smi: GB/s per NIC and direction");
   sub.add_option("--pcie-bandwidth", import.pcieBandwidth, "nvidia-smi: GB/s per PCIe link and direction");
   sub.add_option("--socket-bandwidth", import.socketBandwidth, "nvidia-smi: GB/s between CPU sockets, per direction");
+  sub.add_option("--type", import.machine, "taccl: ndv2, dgx2, hub or custom; default: by the file");
+  sub.add_option("--time-unit", import.timeUnit,
+                 "taccl: microseconds of a unit of the topology file, as in 0.01; default: guessed");
   sub.add_flag("--keep-pcie", import.keepPcie, "nccl-xml, nvidia-smi: keep every PCIe bridge and CPU");
 }
 

@@ -19,7 +19,6 @@ namespace {
 
 struct Options {
   workflow::SketchFiles files;
-  std::string type;
   std::string nodes;
   std::string engine = "search";
   std::optional<double> seconds;  ///< absent: those of all methods
@@ -28,7 +27,6 @@ struct Options {
   int maxTogether = 6;
   bool keepsFractions = false;
   bool isAsymmetric = false;
-  std::string timeUnit;
   std::string plan;
 };
 
@@ -36,16 +34,11 @@ Error usage(const std::string& option, std::string message, std::string fix) {
   return {ErrorCode::badUsage, std::move(message), std::move(fix), {.element = option}};
 }
 
-Result<sketch::ModelOptions> modelOptions(const Options& options) {
+Result<sketch::ModelOptions> modelOptions(const Options& options, const io::TacclFabricOptions& stated) {
   sketch::ModelOptions model;
   model.truncates = !options.keepsFractions;
   model.maxTogether = options.maxTogether;
-  if (!options.type.empty()) {
-    model.type = sketch::parseMachineType(options.type);
-    if (!model.type) {
-      return usage("--type", inQuotes(options.type) + " is not a kind of machine", "use ndv2, dgx2, hub or custom");
-    }
-  }
+  model.type = stated.type;
   if (!options.nodes.empty()) {
     const auto nodes = workflow::parseInteger(options.nodes);
     if (!nodes || *nodes < 1 || *nodes > 4096) {
@@ -69,19 +62,6 @@ Result<int> rootOf(const SynthesisQuestion& question, Collective collective, int
                  "use a rank from 0 to " + std::to_string(gpus - 1));
   }
   return static_cast<int>(*root);
-}
-
-/// As the official files' unit is guessed, or as the user says.
-Result<sketch::Scale> scaleOf(const Options& options, const workflow::LoadedSketch& loaded) {
-  sketch::Scale scale = sketch::guessScale(loaded.topology);
-  if (!options.timeUnit.empty()) {
-    const auto unit = Rational::parse(options.timeUnit);
-    if (!unit || !unit->isPositive()) {
-      return usage("--time-unit", inQuotes(options.timeUnit) + " is not a number of microseconds", "use, say, 0.01");
-    }
-    scale.unitMicroseconds = *unit;
-  }
-  return scale;
 }
 
 Json stageList(const std::vector<taccl::StageReport>& stages) {
@@ -187,7 +167,11 @@ Result<Report> run(const Options& options, const SynthesisQuestion& question, bo
     return usage("--collective", inQuotes(question.demand.collective) + " is not a collective of this method",
                  "use allgather, reduce_scatter, allreduce, alltoall, broadcast, reduce, scatter or gather");
   }
-  const auto modelled = modelOptions(options);
+  const auto import = workflow::readImportOptions(question.fabric.import);
+  if (!import) {
+    return import.error();
+  }
+  const auto modelled = modelOptions(options, import->taccl);
   if (!modelled) {
     return modelled.error();
   }
@@ -199,10 +183,8 @@ Result<Report> run(const Options& options, const SynthesisQuestion& question, bo
   if (!root) {
     return root.error();
   }
-  const auto scale = scaleOf(options, *loaded);
-  if (!scale) {
-    return scale.error();
-  }
+  sketch::Scale scale = sketch::guessScale(loaded->topology);
+  scale.unitMicroseconds = import->taccl.unitMicroseconds.value_or(scale.unitMicroseconds);
   taccl::SynthesisOptions search{.engine = isStaged ? taccl::Engine::stages : taccl::Engine::search,
                                  .seconds = options.seconds.value_or(question.seconds),
                                  .effort = options.effort,
@@ -217,12 +199,12 @@ Result<Report> run(const Options& options, const SynthesisQuestion& question, bo
     return synthesis.error();
   }
   // What the search found is kept when it is interrupted, so the rest runs to its end.
-  const auto judged = workflow::judgePlan(loaded->made.model, *std::move(synthesis), *scale, {});
+  const auto judged = workflow::judgePlan(loaded->made.model, *std::move(synthesis), scale, {});
   if (!judged) {
     return judged.error();
   }
   Report report;
-  describe(*loaded, *judged, *scale, question.seed, report);
+  describe(*loaded, *judged, scale, question.seed, report);
   report.json["interrupted"] = progress.isCancelled();
   std::vector<Finding> findings = loaded->made.findings;
   findings.insert(findings.end(), judged->synthesis.findings.begin(), judged->synthesis.findings.end());
@@ -262,7 +244,6 @@ void Taccl::addOptions(CLI::App& sub) {
   constexpr double kMaxSeconds = 1e6;
   sub.add_option("--sketch", m_options.files.sketch, "Communication sketch, as TACCL's files")->group(group);
   sub.add_option("--topology", m_options.files.topology, "Topology with costs, as TACCL's files")->group(group);
-  sub.add_option("--type", m_options.type, "ndv2, dgx2, hub or custom; default: by the file")->group(group);
   sub.add_option("--nodes", m_options.nodes, "Number of nodes, instead of the sketch's")->group(group);
   sub.add_option("--engine", m_options.engine, "search, or milp: the three stages of the paper, with the solver CBC")
       ->capture_default_str()
@@ -283,8 +264,6 @@ void Taccl::addOptions(CLI::App& sub) {
   sub.add_flag("--no-truncate", m_options.keepsFractions, "Keep fractions of costs that the official program cuts off")
       ->group(group);
   sub.add_flag("--no-symmetry", m_options.isAsymmetric, "Search without the sketch's symmetry offsets")->group(group);
-  sub.add_option("--time-unit", m_options.timeUnit, "Microseconds of a unit of the topology file; default: guessed")
-      ->group(group);
   sub.add_option("--plan", m_options.plan, "File for all messages with their planned times")->group(group);
 }
 

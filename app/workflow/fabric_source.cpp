@@ -112,17 +112,6 @@ Result<std::vector<std::string>> parseGpuList(const fabric::Description& descrip
   return chosen;
 }
 
-/// Options that say what a foreign format leaves open.
-Result<io::ImportOptions> importOptions(const FabricSource& source, const Progress& progress) {
-  auto import = io::importOptions(source.import);
-  if (!import) {
-    const Error& error = import.error();
-    return optionError(error.where.element, error.message, error.fix);
-  }
-  import->dotHelper.stop = progress.stop;
-  return import;
-}
-
 bool isNativeName(std::string_view path) {
   constexpr std::string_view kEnd = ".fabric.json";
   return path.size() >= kEnd.size() && path.substr(path.size() - kEnd.size()) == kEnd;
@@ -166,7 +155,7 @@ Result<LoadedDescription> readDescription(const FabricSource& source, const Prog
     const auto detected = io::detectFormat(source.source == "-" ? std::string() : source.source, *text);
     if (!detected) {
       Error error = detected.error();
-      error.fix = "name the format with --from: json, dot, adjacency, nccl-xml, nvidia-smi or trees";
+      error.fix = "name the format with --from: json, dot, adjacency, nccl-xml, nvidia-smi, trees or taccl";
       return error;
     }
     format = *detected;
@@ -174,13 +163,14 @@ Result<LoadedDescription> readDescription(const FabricSource& source, const Prog
     format = io::parseFabricFormat(source.from);
     if (!format) {
       return optionError("from", inQuotes(source.from) + " is not a format",
-                         "use json, dot, adjacency, nccl-xml, nvidia-smi or trees");
+                         "use json, dot, adjacency, nccl-xml, nvidia-smi, trees or taccl");
     }
   }
-  const auto import = importOptions(source, progress);
+  auto import = readImportOptions(source.import);
   if (!import) {
     return import.error();
   }
+  import->dotHelper.stop = progress.stop;
   auto imported = io::importFabric(*text, *format, inputName(source.source), *import);
   if (!imported) {
     return imported.error();
@@ -203,6 +193,15 @@ Result<std::string> readText(const std::string& path, const StandardInput& stand
     return Error{ErrorCode::badUsage, "standard input cannot be read here", "name a file"};
   }
   return standardInput(maxBytes);
+}
+
+Result<io::ImportOptions> readImportOptions(const io::ImportAnswers& answers) {
+  auto import = io::importOptions(answers);
+  if (!import) {
+    const Error& error = import.error();
+    return optionError(error.where.element, error.message, error.fix);
+  }
+  return import;
 }
 
 Result<std::map<std::string, std::string>> parseArguments(const std::vector<std::string>& items) {

@@ -33,13 +33,15 @@ struct FabricSource {
 /// Text of a file, or of standard input for "-". Errors: io; badInput or limit above maxBytes.
 [[nodiscard]] Result<std::string> readText(const std::string& path, const StandardInput& standardInput,
                                            std::size_t maxBytes = io::kMaxFileBytes);
+/// What a foreign format leaves open, as options say it. Errors: badUsage naming the option.
+[[nodiscard]] Result<io::ImportOptions> readImportOptions(const io::ImportAnswers& answers);
 /// "key=value" items. Errors: badUsage for an item without "=" or a key given twice.
 [[nodiscard]] Result<std::map<std::string, std::string>> parseArguments(const std::vector<std::string>& items);
 
 struct LoadedDescription {
   fabric::Description description;
   std::vector<Finding> findings;  ///< what the import guessed or left out
-  std::string format;             ///< "json", "dot", "adjacency", "nccl-xml", "nvidia-smi", "preset", "forest"
+  std::string format;             ///< "json", "dot", "adjacency", "nccl-xml", "nvidia-smi", "taccl", "preset", "forest"
 };
 
 /// Errors: badUsage, badInput, io, unavailable (DOT without the helper), infeasible, cancelled.

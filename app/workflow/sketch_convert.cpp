@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fabric/fabric.hpp"
+#include "io/taccl_fabric.hpp"
 #include "io/taccl_json.hpp"
 #include "io/taccl_origin.hpp"
 
@@ -24,7 +25,17 @@ bool isSameFabric(const fabric::Description& a, const fabric::Description& b) {
          std::equal(a.links.begin(), a.links.end(), b.links.begin(), b.links.end(), isSameLink);
 }
 
-Result<sketch::ModelFabric> fabricOfTexts(const io::TacclOrigin& origin) {
+/// The fabric that the texts gave.
+Result<fabric::Description> fabricOfTexts(const io::TacclOrigin& origin) {
+  const auto unit = Rational::parse(origin.timeUnit);
+  if (!unit) {
+    return unit.error();
+  }
+  if (origin.sketch.empty()) {
+    auto opened = io::readTacclFabric(origin.topology, {},
+                                      {sketch::parseMachineType(origin.type), origin.nodes, std::optional(*unit)});
+    return opened ? Result<fabric::Description>(std::move(opened->description)) : opened.error();
+  }
   const auto sketch = io::readTacclSketch(origin.sketch);
   if (!sketch) {
     return sketch.error();
@@ -41,11 +52,8 @@ Result<sketch::ModelFabric> fabricOfTexts(const io::TacclOrigin& origin) {
   if (!made) {
     return made.error();
   }
-  const auto unit = Rational::parse(origin.timeUnit);
-  if (!unit) {
-    return unit.error();
-  }
-  return sketch::fabricOf(made->model, {.unitMicroseconds = *unit, .chunkBytes = origin.chunkBytes});
+  auto fabric = sketch::fabricOf(made->model, {.unitMicroseconds = *unit, .chunkBytes = origin.chunkBytes});
+  return fabric ? Result<fabric::Description>(std::move(fabric->description)) : fabric.error();
 }
 
 }  // namespace
@@ -85,12 +93,16 @@ Result<SketchTexts> filesOfFabric(const fabric::Description& description, const 
   }
   if (origin->has_value()) {
     const auto made = fabricOfTexts(**origin);
-    if (made && isSameFabric(made->description, description)) {
-      return SketchTexts{(*origin)->sketch, (*origin)->topology, true, {}};
+    if (made && isSameFabric(*made, description)) {
+      if (!(*origin)->sketch.empty()) {
+        return SketchTexts{(*origin)->sketch, (*origin)->topology, true, {}};
+      }
+      texts.topology = (*origin)->topology;
+    } else {
+      texts.findings.push_back({Severity::warning, ErrorCode::badInput,
+                                "the fabric was changed since it was made of TACCL's files",
+                                "a sketch is proposed for the fabric as it is now"});
     }
-    texts.findings.push_back({Severity::warning, ErrorCode::badInput,
-                              "the fabric was changed since it was made of a sketch",
-                              "a sketch is proposed for the fabric as it is now"});
   }
   const auto fabric = fabric::Fabric::build(description);
   if (!fabric) {
@@ -101,6 +113,9 @@ Result<SketchTexts> filesOfFabric(const fabric::Description& description, const 
     return proposal.error();
   }
   texts.sketch = io::writeTacclSketch(proposal->sketch);
+  if (!texts.topology.empty()) {
+    return texts;
+  }
   sketch::Topology topology = proposal->topology;
   topology.unknown.emplace_back("coppice_time_unit_us", "1");
   topology.unknown.emplace_back("coppice_chunk_bytes", std::to_string(options.chunkBytes));

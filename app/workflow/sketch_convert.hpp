@@ -26,11 +26,12 @@ struct SketchedFabric {
 struct SketchTexts {
   std::string sketch;
   std::string topology;
-  bool isOriginal = false;        ///< as they were when the fabric was made of them
+  bool isOriginal = false;        ///< both as they were when the fabric was made of them
   std::vector<Finding> findings;  ///< a fabric that was changed since
 };
 
-/// The files that a fabric was made of where it has not been changed since, else those of a proposed sketch.
+/// The files that a fabric was made of where it has not been changed since (a topology without a sketch gets a proposed
+/// one), else those of a proposed sketch.
 /// Errors: those of Fabric::build and of sketch::propose.
 [[nodiscard]] Result<SketchTexts> filesOfFabric(const fabric::Description& description,
                                                 const sketch::ProposalOptions& options);

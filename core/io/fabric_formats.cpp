@@ -26,6 +26,7 @@ constexpr NamedFormat kNames[] = {{FabricFormat::json, "json"},
                                   {FabricFormat::ncclXml, "nccl-xml"},
                                   {FabricFormat::nvidiaSmi, "nvidia-smi"},
                                   {FabricFormat::treeXml, "trees"},
+                                  {FabricFormat::taccl, "taccl"},
                                   {FabricFormat::json, "fabric"},
                                   {FabricFormat::dot, "gv"},
                                   {FabricFormat::ncclXml, "nccl"},
@@ -43,7 +44,7 @@ bool isBlank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/// Tells the two JSON forms apart by their first keys, without reading the whole text.
+/// Tells the JSON forms apart by their keys, without reading values.
 class JsonGlance {
 public:
   explicit JsonGlance(std::string_view text) : m_text(text) {}
@@ -151,6 +152,13 @@ bool looksLikeMatrixOfGpus(std::string_view text) {
           text.find("GPU1") != std::string_view::npos);
 }
 
+/// A topology of TACCL, or a sketch: no other form has their keys. A fabric may hold both texts as strings, in which
+/// the quotes are escaped.
+bool isTaccl(std::string_view text) {
+  const auto has = [&](std::string_view key) { return text.find(key) != std::string_view::npos; };
+  return (has("\"gpus_per_node\"") && has("\"alpha\"")) || has("\"intranode_sketch\"");
+}
+
 std::optional<FabricFormat> byContent(std::string_view text) {
   std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   while (at < text.size() && isBlank(text[at])) {
@@ -167,7 +175,9 @@ std::optional<FabricFormat> byContent(std::string_view text) {
     return FabricFormat::adjacency;
   }
   if (rest.front() == '{') {
-    return JsonGlance(rest).isAdjacency() ? FabricFormat::adjacency : FabricFormat::json;
+    return isTaccl(rest)                    ? FabricFormat::taccl
+           : JsonGlance(rest).isAdjacency() ? FabricFormat::adjacency
+                                            : FabricFormat::json;
   }
   const std::string start = lowered(rest.substr(0, 16));
   for (const std::string_view word : {"digraph", "graph", "strict"}) {
@@ -177,7 +187,7 @@ std::optional<FabricFormat> byContent(std::string_view text) {
     }
   }
   if (rest.starts_with("//") || rest.starts_with("/*")) {
-    return FabricFormat::dot;
+    return isTaccl(rest) ? FabricFormat::taccl : FabricFormat::dot;
   }
   if (looksLikeMatrixOfGpus(text.substr(0, std::size_t{1} << 20)) && !start.starts_with("compute_nodes")) {
     return FabricFormat::nvidiaSmi;
@@ -225,7 +235,7 @@ Result<FabricFormat> detectFormat(const std::filesystem::path& path, std::string
     return FabricFormat::json;
   }
   return Error{ErrorCode::badInput, "the format of the file cannot be detected",
-               "name the format: json, dot, adjacency, nccl-xml, nvidia-smi or trees", Place{path.string()}};
+               "name the format: json, dot, adjacency, nccl-xml, nvidia-smi, trees or taccl", Place{path.string()}};
 }
 
 Result<ImportResult> importFabric(std::string_view text, FabricFormat format, const std::string& fileName,
@@ -256,6 +266,11 @@ Result<ImportResult> importFabric(std::string_view text, FabricFormat format, co
       }
       return ImportResult{std::move(trees->inferred), std::move(trees->findings)};
     }
+    case FabricFormat::taccl: {
+      TacclFabricOptions taccl = options.taccl;
+      taccl.boxes = options.box.count;
+      return readTacclFabric(text, fileName, taccl);
+    }
   }
   return Error{ErrorCode::internal, "an unknown fabric format"};
 }
@@ -272,6 +287,7 @@ Result<std::string> exportFabric(const fabric::Description& description, FabricF
     case FabricFormat::ncclXml:
     case FabricFormat::nvidiaSmi:
     case FabricFormat::treeXml:
+    case FabricFormat::taccl:
       break;
   }
   return Error{ErrorCode::badUsage, "fabrics cannot be written as " + std::string(toString(format)) + ", only read",

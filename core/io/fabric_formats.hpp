@@ -12,6 +12,7 @@
 #include "io/dot_process.hpp"
 #include "io/import_result.hpp"
 #include "io/nvidia_smi.hpp"
+#include "io/taccl_fabric.hpp"
 
 /// One doorway to every file format of a fabric.
 namespace coppice::io {
@@ -22,10 +23,11 @@ enum class FabricFormat {
   adjacency,  ///< the official ForestColl form (adjacency.hpp)
   ncclXml,    ///< NCCL's topology file, import only (nccl_topo_xml.hpp)
   nvidiaSmi,  ///< nvidia-smi topo -m, import only (nvidia_smi.hpp)
-  treeXml     ///< ForestColl's trees, import only: the least fabric that carries them (tree_xml.hpp)
+  treeXml,    ///< ForestColl's trees, import only: the least fabric that carries them (tree_xml.hpp)
+  taccl       ///< a topology of TACCL, import only (taccl_fabric.hpp)
 };
 
-/// "json", "dot", "adjacency", "nccl-xml", "nvidia-smi", "trees".
+/// "json", "dot", "adjacency", "nccl-xml", "nvidia-smi", "trees", "taccl".
 [[nodiscard]] std::string_view toString(FabricFormat format);
 /// The names above, and "nccl", "smi", "gv", "fabric", "tree-xml".
 [[nodiscard]] std::optional<FabricFormat> parseFabricFormat(std::string_view text);
@@ -40,6 +42,7 @@ struct ImportOptions {
   BoxOptions box = {};                ///< ncclXml, nvidiaSmi
   LinkRates rates = LinkRates::nccl;  ///< ncclXml
   NvidiaSmiOptions nvidiaSmi = {};    ///< nvidiaSmi; its own box is not used
+  TacclFabricOptions taccl = {};      ///< taccl; its number of boxes is not used
   DotHelperOptions dotHelper = {};    ///< dot
 };
 

@@ -12,7 +12,7 @@
 namespace coppice::io {
 namespace {
 
-constexpr std::array<std::pair<ImportChoice, std::string_view>, 10> kNames{
+constexpr std::array<std::pair<ImportChoice, std::string_view>, 12> kNames{
     {{ImportChoice::boxes, "boxes"},
      {ImportChoice::scaleOut, "scale-out"},
      {ImportChoice::nics, "nics"},
@@ -22,7 +22,9 @@ constexpr std::array<std::pair<ImportChoice, std::string_view>, 10> kNames{
      {ImportChoice::nvlinkBandwidth, "nvlink-bandwidth"},
      {ImportChoice::nicBandwidth, "nic-bandwidth"},
      {ImportChoice::pcieBandwidth, "pcie-bandwidth"},
-     {ImportChoice::socketBandwidth, "socket-bandwidth"}}};
+     {ImportChoice::socketBandwidth, "socket-bandwidth"},
+     {ImportChoice::machine, "type"},
+     {ImportChoice::timeUnit, "time-unit"}}};
 
 Error fault(ImportChoice choice, std::string message, std::string fix) {
   return Error{ErrorCode::badUsage, std::move(message), std::move(fix), {.element = std::string(toString(choice))}};
@@ -65,6 +67,8 @@ std::vector<ImportChoice> choicesOf(FabricFormat format) {
       return {boxes, scaleOut, nics, keepPcie, nominalRates};
     case FabricFormat::nvidiaSmi:
       return {boxes, scaleOut, nics, keepPcie, nvlink, nvlinkBandwidth, nicBandwidth, pcieBandwidth, socketBandwidth};
+    case FabricFormat::taccl:
+      return {boxes, machine, timeUnit};
     case FabricFormat::json:
     case FabricFormat::dot:
     case FabricFormat::adjacency:
@@ -92,6 +96,21 @@ Result<ImportOptions> importOptions(const ImportAnswers& answers) {
       return fault(ImportChoice::nvlink, inQuotes(answers.nvlink) + " is not known", "use switch or mesh");
     }
     options.nvidiaSmi.reading = answers.nvlink == "switch" ? NvlinkReading::nvSwitch : NvlinkReading::mesh;
+  }
+  if (!answers.machine.empty()) {
+    options.taccl.type = sketch::parseMachineType(answers.machine);
+    if (!options.taccl.type) {
+      return fault(ImportChoice::machine, inQuotes(answers.machine) + " is not a kind of machine",
+                   "use ndv2, dgx2, hub or custom");
+    }
+  }
+  if (!answers.timeUnit.empty()) {
+    const auto unit = Rational::parse(answers.timeUnit);
+    if (!unit || !unit->isPositive()) {
+      return fault(ImportChoice::timeUnit, inQuotes(answers.timeUnit) + " is not a number of microseconds",
+                   "use, say, 0.01");
+    }
+    options.taccl.unitMicroseconds = *unit;
   }
   using Field = std::pair<const std::string*, std::optional<Bandwidth>*>;
   const std::array<std::pair<ImportChoice, Field>, 4> bandwidths{

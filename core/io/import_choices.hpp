@@ -22,11 +22,13 @@ enum class ImportChoice {
   nvlinkBandwidth,  ///< GB/s per NVLink and direction
   nicBandwidth,     ///< GB/s per NIC and direction
   pcieBandwidth,    ///< GB/s per PCIe link and direction
-  socketBandwidth   ///< GB/s between CPU sockets, per direction
+  socketBandwidth,  ///< GB/s between CPU sockets, per direction
+  machine,          ///< which links a box of TACCL has
+  timeUnit          ///< microseconds of a unit of its times
 };
 
 /// "boxes", "scale-out", "nics", "keep-pcie", "nominal-rates", "nvlink", "nvlink-bandwidth", "nic-bandwidth",
-/// "pcie-bandwidth", "socket-bandwidth".
+/// "pcie-bandwidth", "socket-bandwidth", "type", "time-unit".
 [[nodiscard]] std::string_view toString(ImportChoice choice);
 
 /// What files of the format leave open; empty: nothing.
@@ -44,6 +46,8 @@ struct ImportAnswers {
   std::string nicBandwidth = {};
   std::string pcieBandwidth = {};
   std::string socketBandwidth = {};
+  std::string machine = {};   ///< "ndv2", "dgx2", "hub", "custom"
+  std::string timeUnit = {};  ///< microseconds, as in 0.01 or 1/100
 
   friend bool operator==(const ImportAnswers&, const ImportAnswers&) = default;
 };

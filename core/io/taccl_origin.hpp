@@ -13,7 +13,7 @@ namespace coppice::io {
 ///     "taccl": {"sketch": "{…}", "topology": "{…}", "type": "ndv2", "time_unit_us": "1", "chunk_bytes": 1048576,
 ///               "truncates": true}
 struct TacclOrigin {
-  std::string sketch;    ///< the whole text, comments too
+  std::string sketch;    ///< the whole text, comments too; empty: the topology alone was opened
   std::string topology;  ///< the whole text
   std::string type;
   int nodes = 1;

@@ -705,6 +705,15 @@ void TestImport::detect_data() {
   QTest::newRow("smi after a prompt") << "topo.txt"
                                       << "$ nvidia-smi topo -m\n\tGPU0\tGPU1\nGPU0\t X \tNV1\n"
                                       << "nvidia-smi";
+  QTest::newRow("taccl") << "topo.json"
+                         << "// for 1MB\n{\"name\": \"a\", \"gpus_per_node\": 8, \"alpha\": 1}"
+                         << "taccl";
+  QTest::newRow("taccl of matrices") << "topo.json"
+                                     << "{\"alpha\": 1, \"gpus_per_node\": 2, \"links\": [[0, 1], [1, 0]]}"
+                                     << "taccl";
+  QTest::newRow("fabric that keeps a topology") << "a.json"
+                                                << R"({"nodes": [], "taccl": "{\"gpus_per_node\": 8, \"alpha\": 1}"})"
+                                                << "json";
   QTest::newRow("byte order mark") << "a"
                                    << "\xEF\xBB\xBF{\"edges\": []}"
                                    << "adjacency";
@@ -766,7 +775,8 @@ void TestImport::doorway() {
       QCOMPARE(after->arcs()[i].bandwidth, before->arcs()[i].bandwidth);
     }
   }
-  for (const FabricFormat format : {FabricFormat::ncclXml, FabricFormat::nvidiaSmi, FabricFormat::treeXml}) {
+  for (const FabricFormat format :
+       {FabricFormat::ncclXml, FabricFormat::nvidiaSmi, FabricFormat::treeXml, FabricFormat::taccl}) {
     const auto text = exportFabric(nccl->description, format);
     QVERIFY(!text);
     QCOMPARE(text.error().code, ErrorCode::badUsage);

@@ -7,10 +7,12 @@
 #include <optional>
 #include <string>
 
+#include "io/fabric_formats.hpp"
 #include "io/files.hpp"
 #include "io/taccl_json.hpp"
 #include "sketch/fabric_of.hpp"
 #include "sketch/model.hpp"
+#include "sketch/propose.hpp"
 #include "taccl/bound.hpp"
 #include "taccl/problem.hpp"
 #include "taccl/synthesis.hpp"
@@ -125,6 +127,8 @@ private slots:
   void badFilesAreRefused_data();
   void badFilesAreRefused();
   void unreachableChunksAreNamed();
+  void tooManyPairsAreRefused();
+  void doubtfulCostsAreNamed();
   void offsetsThatAreNoSymmetryAreNamed();
   void mutantsAreCaught_data();
   void mutantsAreCaught();
@@ -132,6 +136,10 @@ private slots:
   void batchesFinishAsByHand();
   void boundIsNoMoreThanAnySchedule();
   void scaleIsGuessedFromOfficialFiles();
+  void topologiesAreFabrics_data();
+  void topologiesAreFabrics();
+  void topologiesAreRefused_data();
+  void topologiesAreRefused();
 };
 
 void TestTaccl::reachesKnownMakespans_data() {
@@ -417,6 +425,15 @@ void TestTaccl::badFilesAreRefused_data() {
   sketch("receiver out of range", "[1]", "[4]", "GPU 4 is not one of 0 to 3", "internode_conn");
   sketch("sender out of range", "\"0\":", "\"7\":", "GPU 7 is not one of 0 to 3", "internode_conn");
   sketch("switch out of range", none, switches("[[0, 4]]", "[\"free\"]"), "GPU 4", "switches");
+  sketch("relay out of range", "\"internode_conn\"",
+         R"("gpus_to_sender_rev_map": {"0": [0, 1, 2, 3, 4]}, "internode_conn")", "GPU 4 is not one of 0 to 3",
+         "gpus_to_sender_rev_map");
+  sketch("relay names no number", "\"internode_conn\"", R"("gpus_to_sender_rev_map": {"a": [0]}, "internode_conn")",
+         "\"a\" is not a number", "gpus_to_sender_rev_map");
+  sketch("receiver twice", "[1]", "[1, 1]", "has a receiver twice", "internode_conn");
+  sketch("no receivers", "[1]", "[]", "has 0 receivers", "internode_conn");
+  sketch("switch of one GPU", none, switches("[[0]]", "[\"free\"]"), "fewer than two GPUs", "switches");
+  sketch("switch with a GPU twice", none, switches("[[0, 1, 1]]", "[\"free\"]"), "names a GPU twice", "switches");
   sketch("unequal receivers", "{\"0\": [1]}", R"({"0": [1], "1": [2, 3]})", "has 2 receivers", "internode_conn");
   sketch("overlapping switches", none, switches("[[0, 1], [1, 2]]", "[\"free\", \"free\"]"), "shares some GPUs",
          "switches");
@@ -432,6 +449,18 @@ void TestTaccl::badFilesAreRefused_data() {
          "no link to other nodes", "chunk_to_relay_map");
   sketch("group does not divide", "\"symmetry_offsets\": []", "\"symmetry_offsets\": [[1, 3]]", "do not divide",
          "symmetry_offsets");
+  sketch("group of nothing", "\"symmetry_offsets\": []", "\"symmetry_offsets\": [[1, 0]]", "", "symmetry_offsets");
+  sketch("offset of three", "\"symmetry_offsets\": []", "\"symmetry_offsets\": [[1, 2, 4]]", "3 numbers",
+         "symmetry_offsets");
+  sketch("share of zero", "\"internode_conn\"", R"("beta_split": {"0": 0}, "internode_conn")", "no share",
+         "beta_split");
+  sketch("relay rule of one number", "\"internode_conn\"", R"("chunk_to_relay_map": [2], "internode_conn")",
+         "1 numbers", "chunk_to_relay_map");
+  sketch("relay rule of no block", "\"internode_conn\"", R"("chunk_to_relay_map": [0, 0], "internode_conn")",
+         "groups of 0", "chunk_to_relay_map");
+  sketch("negative chunks", "\"input_chunkup\": 1", "\"input_chunkup\": -2", "-2 chunks", "input_chunkup");
+  sketch("negative nodes", "\"nnodes\": 2", "\"nnodes\": -1", "-1 nodes", "nnodes");
+  sketch("nodes without a number", "\"nnodes\": 2, ", "", "the number of nodes is missing", "nnodes");
   sketch("no chunks", "\"input_chunkup\": 1", "\"input_chunkup\": 0", "0 chunks", "input_chunkup");
   sketch("no nodes", "\"nnodes\": 2", "\"nnodes\": 0", "0 nodes", "nnodes");
   sketch("nodes not whole", "\"nnodes\": 2", "\"nnodes\": 2.5", "not a whole number", "nnodes");
@@ -444,8 +473,19 @@ void TestTaccl::badFilesAreRefused_data() {
          "beta_split");
   sketch("not JSON", "{\"nnodes\"", "{nnodes", "", "");
   topology("negative cost", "\"alpha\": 1", "\"alpha\": -1", "negative", "alpha");
+  topology("negative beta", "\"node_betas_list\": [9]", "\"node_betas_list\": [-9]", "negative", "node_betas_list");
+  topology("negative invbw", "\"node_invbws_list\": [10]", "\"node_invbws_list\": [-1]", "negative",
+           "node_invbws_list");
+  topology("negative cost between nodes", "\"remote_beta\": 40", "\"remote_beta\": -40", "negative", "remote_beta");
+  topology("negative latency between nodes", "\"remote_alpha\": 3", "\"remote_alpha\": -3", "negative", "remote_alpha");
+  topology("free link between nodes", "\"remote_alpha\": 3, \"remote_beta\": 40",
+           "\"remote_alpha\": 0, \"remote_beta\": 0", "takes no time", "remote_beta");
   topology("not a number", "\"alpha\": 1", "\"alpha\": NaN", "", "");
-  topology("beyond numbers", "\"alpha\": 1", "\"alpha\": 1e400", "", "");
+  topology("beyond numbers", "\"alpha\": 1", "\"alpha\": 1e400", "1e400", "alpha");
+  topology("beyond numbers between nodes", "\"remote_beta\": 40", "\"remote_beta\": 1e400", "1e400", "remote_beta");
+  topology("key twice", "\"alpha\": 1", "\"alpha\": 1, \"alpha\": 1", "twice", "");
+  topology("short list of betas", "\"node_betas_list\": [9]", "\"node_betas_list\": []", "0 of 1 values",
+           "node_betas_list");
   topology("beyond 64 bits", "\"alpha\": 1", "\"alpha\": 1e30", "beyond 64 bits", "alpha");
   topology("text for a number", "\"alpha\": 1", "\"alpha\": \"fast\"", "not a number", "alpha");
   topology("short list", "\"node_invbws_list\": [10]", "\"node_invbws_list\": []", "0 of 1 values", "node_invbws_list");
@@ -458,6 +498,18 @@ void TestTaccl::badFilesAreRefused_data() {
   QTest::newRow("matrix not square") << good << cut.replace("\"gpus_per_node\": 4", "\"gpus_per_node\": 5")
                                      << "4 rows for 5 GPUs"
                                      << "links";
+  const auto broken = [&](const char* name, const QString& from, const QString& to, const char* message,
+                          const char* key) {
+    QString text = ring;
+    text.remove(' ').remove('\n');
+    QVERIFY2(text.contains(from), name);
+    QTest::newRow(name) << good << text.replace(text.indexOf(from), from.size(), to) << message << key;
+  };
+  broken("row too short", "\"links\":[[0,1,0,1]", "\"links\":[[0,1,0]", "row 0 has 3 values for 4 GPUs", "links");
+  broken("matrix of betas too short", "\"betas\":[[0,9,0,9],", "\"betas\":[", "3 rows for 4 GPUs", "betas");
+  broken("link to itself", "\"links\":[[0,1,0,1]", "\"links\":[[1,1,0,1]", "a link to itself", "links");
+  broken("fewer than no links", "\"links\":[[0,1,0,1]", "\"links\":[[0,-1,0,1]", "-1 links", "links");
+  broken("link of no time", "\"invbws\":[[0,10,0,10]", "\"invbws\":[[0,0,0,10]", "takes no time", "invbws");
   QString both = ring;
   QTest::newRow("links and lists") << good << both.replace("\"alpha\": 1", "\"alpha\": 1, \"node_betas_list\": [1]")
                                    << "its own links"
@@ -501,6 +553,30 @@ void TestTaccl::unreachableChunksAreNamed() {
   QVERIFY(!made);
   QCOMPARE(made.error().code, ErrorCode::infeasible);
   QVERIFY(QString::fromStdString(made.error().message).contains("a chunk of GPU 3 cannot reach GPU 0"));
+}
+
+/// Two million chunks, each with links to choose from; a symmetry makes them fewer.
+void TestTaccl::tooManyPairsAreRefused() {
+  sketch::Sketch sketch = sketchOf("dgx2-direct-n2");
+  sketch.nodes = 32;
+  sketch.symmetryOffsets.clear();
+  const auto model = valueOf(sketch::makeModel(sketch, topologyOf("dgx2-1kb"))).model;
+  const auto made = taccl::synthesize(model, Collective::alltoall, 0, {});
+  QVERIFY(!made);
+  QCOMPARE(made.error().code, ErrorCode::limit);
+  QVERIFY2(QString::fromStdString(made.error().message).contains("10000000"), describe(made.error()).c_str());
+  QVERIFY(!made.error().fix.empty());
+}
+
+void TestTaccl::doubtfulCostsAreNamed() {
+  sketch::Topology topology = topologyOf("hub");
+  topology.costs = {Rational(20)};
+  const auto made = valueOf(sketch::makeModel(sketchOf("hub-two-switches-n1"), topology));
+  QVERIFY(std::any_of(made.findings.begin(), made.findings.end(), [](const Finding& finding) {
+    return finding.severity == Severity::warning &&
+           QString::fromStdString(finding.text).contains("far from alpha + beta") &&
+           finding.where.element == "key \"node_invbws_list\"";
+  }));
 }
 
 void TestTaccl::offsetsThatAreNoSymmetryAreNamed() {
@@ -673,6 +749,88 @@ void TestTaccl::scaleIsGuessedFromOfficialFiles() {
   QVERIFY(scale("ndv2-32kb").unitMicroseconds == Rational(1, 10));
   QCOMPARE(scale("dgx2-1kb").chunkBytes, std::int64_t{1} << 10);
   QVERIFY(scale("dgx2-1kb").unitMicroseconds == Rational(1, 100));
+}
+
+void TestTaccl::topologiesAreFabrics_data() {
+  QTest::addColumn<QString>("name");
+  QTest::addColumn<int>("boxes");
+  QTest::addColumn<int>("nodes");
+  QTest::addColumn<int>("links");
+  QTest::addColumn<QString>("first");  // bandwidth of the first link; empty: any
+  QTest::addColumn<QString>("last");   // of the last
+  QTest::addColumn<int>("notes");
+  // 8 GPUs and 16 NVLinks; the unit and the number of boxes are guessed, and the machine.
+  QTest::newRow("ndv2") << "ndv2-1mb" << 1 << 8 << 16 << "1048576/23000"
+                        << "1048576/46000" << 3;
+  // 16 GPUs, NVSwitch, 8 NICs of a box; the network.
+  QTest::newRow("two dgx2") << "dgx2-1mb" << 2 << 51 << 80 << "1048576/8000"
+                            << "1048576/105000" << 2;
+  QTest::newRow("four hubs") << "hub" << 4 << 29 << 40 << ""
+                             << "" << 2;
+  QTest::newRow("matrices") << "custom-ring" << 1 << 4 << 4 << ""
+                            << "" << 2;
+}
+
+void TestTaccl::topologiesAreFabrics() {
+  QFETCH(QString, name);
+  QFETCH(int, boxes);
+  QFETCH(int, nodes);
+  QFETCH(int, links);
+  QFETCH(QString, first);
+  QFETCH(QString, last);
+  QFETCH(int, notes);
+  const std::string text = textOf("topology-" + name + ".json");
+  const auto format = io::detectFormat("x.json", text);
+  QVERIFY(format && *format == io::FabricFormat::taccl);
+  io::ImportOptions options;
+  options.box.count = boxes;
+  const auto imported = valueOf(io::importFabric(text, *format, "x.json", options));
+  QCOMPARE(imported.description.nodes.size(), static_cast<std::size_t>(nodes));
+  QCOMPARE(imported.description.links.size(), static_cast<std::size_t>(links));
+  QCOMPARE(imported.findings.size(), static_cast<std::size_t>(notes));
+  for (const auto& [expected, link] :
+       {std::pair(first, imported.description.links.front()), std::pair(last, imported.description.links.back())}) {
+    QVERIFY2(expected.isEmpty() || number(expected).toString() == link.bandwidth, link.bandwidth.c_str());
+  }
+  const auto fabric = valueOf(fabric::Fabric::build(imported.description));
+  // A sketch that the program proposes fits, also on the topology itself.
+  const auto proposal = valueOf(sketch::propose(fabric));
+  const auto made = sketch::makeModel(proposal.sketch, topologyOf(name));
+  QVERIFY2(made.hasValue(), made ? "" : describe(made.error()).c_str());
+  const auto plan = synthesized(made->model, Collective::allgather, 40).plan;
+  QCOMPARE(faultOf(made->model, plan), QString());
+  // Half the speed, twice the unit.
+  options.taccl.unitMicroseconds = Rational(2) * sketch::guessScale(topologyOf(name)).unitMicroseconds;
+  const auto slower = valueOf(io::importFabric(text, *format, "x.json", options));
+  QVERIFY(number(QString::fromStdString(slower.description.links.front().bandwidth)) * Rational(2) ==
+          number(QString::fromStdString(imported.description.links.front().bandwidth)));
+}
+
+void TestTaccl::topologiesAreRefused_data() {
+  QTest::addColumn<QString>("text");
+  QTest::addColumn<QString>("expected");
+  QTest::newRow("sketch") << QString::fromStdString(textOf("sketch-ndv2-relay-n2.json")) << "communication sketch";
+  const QString hub = R"({"name": "hub", "gpus_per_node": 4, "alpha": 1, "node_betas_list": [9],
+      "node_invbws_list": [10], "remote_alpha": 3, "remote_beta": 40})";
+  QString text = hub;
+  QTest::newRow("no NICs") << hub << "the file names none";
+  QTest::newRow("no cost between boxes") << text.replace(", \"remote_beta\": 40", "") << "cost between boxes";
+  text = hub;
+  QTest::newRow("no cost") << text.replace("[10]", "[]") << "0 of 1 values";
+  text = hub;
+  QTest::newRow("no GPUs") << text.replace("\"gpus_per_node\": 4", "\"gpus_per_node\": 0") << "0 GPUs";
+}
+
+void TestTaccl::topologiesAreRefused() {
+  QFETCH(QString, text);
+  QFETCH(QString, expected);
+  io::ImportOptions options;
+  options.box.count = 2;
+  const auto imported = io::importFabric(text.toStdString(), io::FabricFormat::taccl, "x.json", options);
+  QVERIFY(!imported);
+  QVERIFY2(QString::fromStdString(describe(imported.error())).contains(expected), describe(imported.error()).c_str());
+  QCOMPARE(imported.error().where.file, "x.json");
+  QVERIFY(!imported.error().fix.empty());
 }
 
 QTEST_GUILESS_MAIN(TestTaccl)

@@ -169,6 +169,7 @@ void ImportDialog::addFields() {
   // Until the file was read.
   m_nvlink->setCurrentIndex(-1);
 
+  addTacclFields();
   addBandwidth(ImportChoice::nvlinkBandwidth, tr("Per NVLink"), tr("GB/s per direction, or as in 400Gb/s"));
   addBandwidth(ImportChoice::nicBandwidth, tr("Per NIC"), tr("GB/s per direction, or as in 400Gb/s"));
   addBandwidth(ImportChoice::pcieBandwidth, tr("Per PCIe link"), tr("GB/s per direction"));
@@ -193,6 +194,28 @@ void ImportDialog::addFields() {
   connect(m_keepPcie, &QCheckBox::toggled, this, &ImportDialog::follow);
 }
 
+void ImportDialog::addTacclFields() {
+  m_machine = new QComboBox(this);
+  m_machine->addItem(tr("As the file looks"), QString());
+  m_machine->addItem(tr("NDv2: double and single NVLinks, 1 NIC"), u"ndv2"_s);
+  m_machine->addItem(tr("DGX-2: NVSwitch, 8 NICs"), u"dgx2"_s);
+  m_machine->addItem(tr("One switch"), u"hub"_s);
+  m_machine->addItem(tr("The links of the file"), u"custom"_s);
+  m_machine->setToolTip(tr("The file has costs; the links of known machines are not in it"));
+  addRow(ImportChoice::machine, tr("Machine"), m_machine);
+  m_timeUnit = new QLineEdit(this);
+  m_timeUnit->setPlaceholderText(tr("guessed"));
+  m_timeUnit->setToolTip(tr("Microseconds of a unit of the file's times, as in 0.01; the file does not say it"));
+  addRow(ImportChoice::timeUnit, tr("Unit of time, µs"), m_timeUnit);
+  if (m_text->format == io::FabricFormat::taccl) {
+    m_about->setText(
+        tr("The topology of TACCL has the costs of one box. It does not say how many boxes there are, nor the unit of "
+           "its times; both change the fabric."));
+  }
+  connect(m_machine, &QComboBox::currentIndexChanged, this, &ImportDialog::follow);
+  connect(m_timeUnit, &QLineEdit::textChanged, this, &ImportDialog::follow);
+}
+
 io::ImportAnswers ImportDialog::answers() const {
   io::ImportAnswers answers;
   answers.boxes = m_boxes->value();
@@ -207,6 +230,8 @@ io::ImportAnswers ImportDialog::answers() const {
   answers.keepPcie = m_keepPcie->isChecked();
   answers.nominalRates = m_rates->currentData().toBool();
   answers.nvlink = m_nvlink->currentData().toString().toStdString();
+  answers.machine = m_machine->currentData().toString().toStdString();
+  answers.timeUnit = m_timeUnit->text().trimmed().toStdString();
   const auto typed = [this](ImportChoice choice) { return m_bandwidths.at(choice)->text().trimmed().toStdString(); };
   answers.nvlinkBandwidth = typed(ImportChoice::nvlinkBandwidth);
   answers.nicBandwidth = typed(ImportChoice::nicBandwidth);

@@ -41,6 +41,7 @@ private:
     std::optional<io::ImportedServer> server;
   };
   void addFields();
+  void addTacclFields();
   void addRow(io::ImportChoice choice, const QString& title, QWidget* field);
   QLineEdit* addBandwidth(io::ImportChoice choice, const QString& title, const QString& toolTip);
   void follow();
@@ -62,6 +63,8 @@ private:
   QCheckBox* m_keepPcie = nullptr;
   QComboBox* m_rates = nullptr;
   QComboBox* m_nvlink = nullptr;
+  QComboBox* m_machine = nullptr;
+  QLineEdit* m_timeUnit = nullptr;
   std::map<io::ImportChoice, QLineEdit*> m_bandwidths;
   std::shared_ptr<Details> m_ordered;  ///< filled by the other thread; read once the preview is ready
   bool m_isServerKnown = false;

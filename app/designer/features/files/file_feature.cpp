@@ -61,16 +61,16 @@ FileFeature::FileFeature(const FeatureHost& host)
 void FileFeature::addOpenActions() {
   m_actions.add({u"file.new"_s, tr("&New"), tr("Open an empty fabric in a new tab"), {QKeySequence::New}, u"new"_s},
                 [this](bool) { m_workspace.newDocument(); });
-  m_actions.add(
-      {u"file.open"_s,
-       tr("&Open…"),
-       tr("Open fabrics, or import them from another format"),
-       {QKeySequence::Open},
-       u"open"_s},
-      [this](bool) {
-        openFiles(m_prompts.filesToOpen(
-            m_window, {}, tr("Fabrics, schedules and programs (*.fabric.json *.json *.xml *.txt *.dot *.gv *.csv *.adj);;All files (*)")));
-      });
+  m_actions.add({u"file.open"_s,
+                 tr("&Open…"),
+                 tr("Open fabrics, or import them from another format"),
+                 {QKeySequence::Open},
+                 u"open"_s},
+                [this](bool) {
+                  openFiles(m_prompts.filesToOpen(m_window, {},
+                                                  tr("Fabrics, schedules, programs and sketches (*.fabric.json *.json "
+                                                     "*.xml *.txt *.dot *.gv *.csv *.adj);;All files (*)")));
+                });
 }
 
 void FileFeature::addSaveActions() {
