@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <QFile>
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "executor/support.hpp"
 #include "fabric/fabric.hpp"
 #include "io/files.hpp"
 #include "io/taccl_json.hpp"
+#include "lowering/lowering.hpp"
 #include "probe/contention.hpp"
 #include "probe/copies.hpp"
 #include "probe/taccl_profile.hpp"
 #include "sketch/fabric_of.hpp"
 #include "sketch/model.hpp"
+#include "taccl/synthesis.hpp"
+#include "verify/plan_check.hpp"
+#include "verify/step_verifier.hpp"
 
 using namespace coppice;
 using namespace coppice::probe;
@@ -33,6 +39,11 @@ private slots:
   void doubtsAreNamed();
   void recordsAreRefused_data();
   void recordsAreRefused();
+  void sketchesRun_data();
+  void sketchesRun();
+
+private:
+  std::unique_ptr<executor::Backend> m_backend = executor::test::makeThreads(2);
 };
 
 namespace {
@@ -286,6 +297,82 @@ void ExecutorTacclTest::recordsAreRefused() {
   const auto record = readContention(text.toStdString());
   QVERIFY(!record);
   QVERIFY2(QString::fromStdString(record.error().where.element).contains(key), record.error().where.element.c_str());
+}
+
+void ExecutorTacclTest::sketchesRun_data() {
+  QTest::addColumn<QString>("sketch");
+  QTest::addColumn<QString>("topology");
+  QTest::addColumn<bool>("isLarge");  // one collective is enough
+  const auto add = [](const char* sketch, const char* topology, bool isLarge = false) {
+    QTest::addRow("%s on %s", sketch, topology) << sketch << topology << isLarge;
+  };
+  for (const char* sketch : {"ndv2-relay-n2", "ndv2-full-n2", "ndv2-direct-n2", "ndv2-n1", "ndv2-n1-chunks6"}) {
+    add(sketch, "ndv2-1mb");
+  }
+  for (const char* sketch : {"ndv2-relay-n4", "ndv2-full-n4", "ndv2-relay-n8"}) {
+    add(sketch, "ndv2-1mb", true);
+  }
+  add("ndv2-relay-n2", "ndv2-32kb");
+  add("ndv2-relay-n2", "ndv2-1kb");
+  for (const char* sketch :
+       {"dgx2-pairs-n2", "dgx2-direct-n2", "dgx2-full-n2", "dgx2-n1", "dgx2-n1-chunks2", "listing1-dgx2"}) {
+    add(sketch, "dgx2-1mb", true);
+  }
+  add("dgx2-pairs-n8", "dgx2-1mb", true);
+  add("dgx2-direct-n2", "dgx2-32kb", true);
+  add("dgx2-direct-n2", "dgx2-1kb", true);
+  add("hub-two-switches-n1", "hub");
+  add("hub-split-n2", "hub");
+  add("ring-minmax-n2", "custom-ring");
+  add("ring-maxmin-n3", "custom-ring");
+}
+
+/// From the official files to data that arrived: found, verified, lowered, and run on threads.
+void ExecutorTacclTest::sketchesRun() {
+  QFETCH(QString, sketch);
+  QFETCH(QString, topology);
+  QFETCH(bool, isLarge);
+  const auto file = [](const QString& name) {
+    const QString own = QStringLiteral(COPPICE_TEST_DATA "/taccl/") + name + ".json";
+    const QString path = QFile::exists(own) ? own : QStringLiteral(COPPICE_EXAMPLES "/taccl/") + name + ".json";
+    return io::readFile(path.toStdString()).value();
+  };
+  const auto drawn = io::readTacclSketch(file("sketch-" + sketch));
+  const auto costs = io::readTacclTopology(file("topology-" + topology));
+  QVERIFY(drawn && costs);
+  const auto made = sketch::makeModel(drawn->value, costs->value);
+  QVERIFY2(made.hasValue(), made ? "" : describe(made.error()).c_str());
+  const auto described = sketch::fabricOf(made->model, sketch::guessScale(costs->value));
+  QVERIFY2(described.hasValue(), described ? "" : describe(described.error()).c_str());
+  const auto fabric = fabric::Fabric::build(described->description);
+  QVERIFY2(fabric.hasValue(), fabric ? "" : describe(fabric.error()).c_str());
+  const std::vector<Collective> all = {Collective::allgather, Collective::reduceScatter, Collective::allreduce,
+                                       Collective::alltoall,  Collective::broadcast,     Collective::reduce,
+                                       Collective::scatter,   Collective::gather};
+  for (const Collective collective : isLarge ? std::vector{Collective::allgather, Collective::reduceScatter} : all) {
+    const std::string name(toString(collective));
+    taccl::SynthesisOptions search;
+    search.effort = 40;
+    const int root = isRooted(collective) ? 1 : 0;
+    const auto found = taccl::synthesize(made->model, collective, root, search);
+    QVERIFY2(found.hasValue(), found ? "" : (name + ": " + describe(found.error())).c_str());
+    const auto planned = verify::checkPlan(made->model, found->plan);
+    QVERIFY2(planned && planned->ok, name.c_str());
+    const auto steps = sketch::stepScheduleOf(made->model, found->plan, *fabric, described->routes);
+    QVERIFY2(steps.hasValue(), steps ? "" : (name + ": " + describe(steps.error())).c_str());
+    const auto verdict = verify::verifySteps(*fabric, *steps);
+    QVERIFY2(verdict && verdict->ok, name.c_str());
+    const bool isRare =
+        collective == Collective::gather || collective == Collective::scatter || collective == Collective::alltoall;
+    const auto runtime = isRare ? program::Runtime::mscclExecutorNccl : program::Runtime::msccl;
+    const auto program =
+        lowering::lower(*fabric, *steps, {.runtime = runtime, .inPlace = lowering::hasInPlace(collective)});
+    QVERIFY2(program.hasValue(), program ? "" : (name + ": " + describe(program.error())).c_str());
+    const executor::Job job =
+        executor::test::jobOf(*program, {.runtime = runtime, .root = isRooted(collective) ? root : -1});
+    const auto ran = executor::test::runJob(*m_backend, job, executor::test::checking(4 * 1021));
+    QVERIFY2(ran.fault().empty(), (name + ": " + ran.fault()).c_str());
+  }
 }
 
 QTEST_GUILESS_MAIN(ExecutorTacclTest)
