@@ -582,10 +582,13 @@ void RunActivity::compare(const QString& machine) {
     const Model& model = m_document->model();
     const BoxId box = m_chosenBox ? m_chosenBox() : BoxId{};
     const QString what = box.isValid() ? QString::fromStdString(model.boxPath(box)) : m_document->name;
-    m_differences->setDifferences(tr("%1 as drawn, %2 as detected").arg(what, title),
-                                  compareFabrics(model, box, read->model));
-    Q_EMIT dockWanted(u"differences"_s);
+    showDifferences(tr("%1 as drawn, %2 as detected").arg(what, title), model, box, read->model);
   });
+}
+
+void RunActivity::showDifferences(const QString& title, const Model& drawn, BoxId box, const Model& found) {
+  m_differences->setDifferences(title, compareFabrics(drawn, box, found));
+  Q_EMIT dockWanted(u"differences"_s);
 }
 
 // ---- files

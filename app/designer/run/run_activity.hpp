@@ -83,6 +83,8 @@ public:
   void remove(const QString& id);
   void detect(const QString& machine);
   void compare(const QString& machine);
+  /// Two fabrics side by side in the dock of differences.
+  void showDifferences(const QString& title, const Model& drawn, BoxId box, const Model& found);
   void chooseFile();
   void saveBundle();
 

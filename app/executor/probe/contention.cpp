@@ -356,6 +356,12 @@ Result<ContentionRecord> readContention(const std::string& text) {
                                     !std::all_of(record.nvlinks.begin(), record.nvlinks.end(), isSquare))) {
       throw BadRecord{"nvlinks", "is no matrix of " + std::to_string(gpus) + " rows and columns"};
     }
+    if (all.contains("machine") && !all["machine"].is_null()) {
+      if (!all["machine"].is_object()) {
+        throw BadRecord{"machine", "is no fabric"};
+      }
+      record.machine = all["machine"].dump();
+    }
     return record;
   } catch (const BadRecord& bad) {
     return Error{ErrorCode::badInput,
@@ -380,6 +386,9 @@ std::string writeContention(const ContentionRecord& record) {
     all["loopback"].push_back({{"cpu", each.cpu}, {"nic", each.nic}, {"seconds", each.seconds}});
   }
   all["nvlinks"] = record.nvlinks;
+  if (!record.machine.empty()) {
+    all["machine"] = Json::parse(record.machine, nullptr, false);
+  }
   return all.dump() + "\n";
 }
 
@@ -471,7 +480,8 @@ std::string inferenceJson(const ContentionRecord& record, const Inference& infer
                     {"nics", nics},
                     {"orders", inference.orders},
                     {"findings", findings},
-                    {"fabric", Json::parse(io::writeFabricJson(inferredFabric(record, inference)))}};
+                    {"fabric", Json::parse(io::writeFabricJson(inferredFabric(record, inference)))},
+                    {"machine", record.machine.empty() ? Json() : Json::parse(record.machine, nullptr, false)}};
   return all.dump() + "\n";
 }
 

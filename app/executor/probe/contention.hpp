@@ -44,10 +44,12 @@ struct ContentionRecord {
   std::vector<BesideNicSample> besideNic = {};
   std::vector<LoopbackSample> loopbacks = {};
   std::vector<std::vector<int>> nvlinks = {};  ///< links from GPU to GPU; empty = not known
+  std::string machine = {};                    ///< the fabric as the system states it, JSON text; empty = not known
 };
 
 /// {"t":"contention","format":1,"alone":[[…],…],"together":[{"a":0,"b":1,"of_a":[…],"of_b":[…]},…],
-///  "beside_nic":[{"gpu":0,"nic":0,"of_gpu":[…]},…],"loopback":[{"cpu":0,"nic":0,"seconds":[…]},…],"nvlinks":[[…],…]}.
+///  "beside_nic":[{"gpu":0,"nic":0,"of_gpu":[…]},…],"loopback":[{"cpu":0,"nic":0,"seconds":[…]},…],"nvlinks":[[…],…],
+///  "machine":{…}}.
 /// Errors: badInput naming the key.
 [[nodiscard]] Result<ContentionRecord> readContention(const std::string& text);
 [[nodiscard]] std::string writeContention(const ContentionRecord& record);
@@ -73,7 +75,7 @@ struct Inference {
 
 [[nodiscard]] std::string inferenceText(const Inference& inference);
 /// One line: {"t":"inference","format":1,"switches":[[…]],"threshold":…,"nics":[{"cpu":0,"gpus":[…]}],"orders":[[…]],
-/// "findings":[…],"fabric":{…}}.
+/// "findings":[…],"fabric":{…},"machine":{…}|null}: what was inferred, and what the system states.
 [[nodiscard]] std::string inferenceJson(const ContentionRecord& record, const Inference& inference);
 
 }  // namespace coppice::probe

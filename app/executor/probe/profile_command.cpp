@@ -12,6 +12,7 @@
 #include "probe/contention.hpp"
 #include "probe/copies.hpp"
 #include "probe/nvml.hpp"
+#include "probe/probe.hpp"
 #include "probe/profile.hpp"
 #include "probe/taccl_profile.hpp"
 #include "program/run_protocol.hpp"
@@ -128,6 +129,11 @@ int measureCopies(const Options& options) {
   }
   if (const auto answer = NvmlLibrary().read()) {
     record->nvlinks = nvlinkCounts(answer->gpus, addresses);
+  }
+  // Beside what is inferred, the window shows what the system says.
+  NvmlLibrary driver;
+  if (const auto drawn = drawFabric(readMachine(Tree("/"), driver))) {
+    record->machine = io::writeFabricJson(drawn->description);
   }
   return deliver(writeContention(*record), options.file);
 }

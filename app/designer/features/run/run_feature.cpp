@@ -2,6 +2,10 @@
 #include "designer/features/run/run_feature.hpp"
 
 #include <QFile>
+#include <QFileInfo>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QTemporaryDir>
 #include <algorithm>
 #include <utility>
@@ -172,6 +176,56 @@ void RunFeature::openDetected(const QByteArray& text, const QString& name) {
   }
   m_workspace.adopt(std::move(read->model), std::move(read->findings), name);
   m_workspace.say(tr("Read from %1").arg(name));
+}
+
+bool RunFeature::take(const QString& path) {
+  constexpr qint64 kMost = 64 << 20;
+  QFile file(path);
+  if (!path.endsWith(u".json"_s) || file.size() > kMost || !file.open(QIODevice::ReadOnly)) {
+    return false;
+  }
+  const QByteArray text = file.readAll();
+  constexpr qsizetype kHead = 256;
+  // Contents count; the head saves reading large fabrics twice.
+  if (!text.left(kHead).contains("\"contention\"") && !text.contains("\"inference\"")) {
+    return false;
+  }
+  const QJsonObject all = QJsonDocument::fromJson(text).object();
+  const QString kind = all[u"t"_s].toString();
+  const QString name = QFileInfo(path).fileName();
+  if (kind == u"contention"_s) {
+    m_prompts.failure(m_window, tr("Open"),
+                      tr("%1 is a record of copies. Infer the fabric from it first: coppice-exec infer %1 --json -o "
+                         "inferred.json. Then open inferred.json.")
+                          .arg(name));
+    return true;
+  }
+  if (kind != u"inference"_s) {
+    return false;
+  }
+  const auto fabricIn = [&](const QString& key) {
+    return readFabricFile(QJsonDocument(all[key].toObject()).toJson().toStdString(), name.toStdString());
+  };
+  auto inferred = fabricIn(u"fabric"_s);
+  if (!inferred) {
+    m_prompts.failure(m_window, tr("Open"), QString::fromStdString(describe(inferred.error())));
+    return true;
+  }
+  for (const auto& each : all[u"findings"_s].toArray()) {
+    const QJsonObject finding = each.toObject();
+    inferred->findings.push_back({Severity::warning, ErrorCode::badInput, finding[u"text"_s].toString().toStdString(),
+                                  finding[u"fix"_s].toString().toStdString()});
+  }
+  EditorContext* context =
+      m_workspace.adopt(std::move(inferred->model), std::move(inferred->findings), QFileInfo(path).completeBaseName());
+  const auto stated = all[u"machine"_s].isObject() ? std::optional(fabricIn(u"machine"_s)) : std::nullopt;
+  if (stated && *stated) {
+    m_activity->showDifferences(tr("%1 as inferred, and as its system states it").arg(name), context->model(), {},
+                                (*stated)->model);
+  } else {
+    m_workspace.say(tr("%1 does not hold what the system states. Run > Compare asks a machine.").arg(name));
+  }
+  return true;
 }
 
 void RunFeature::follow() {

@@ -15,6 +15,9 @@ public:
   /// @param schedules gives what can be run
   RunFeature(const FeatureHost& host, ScheduleActivity& schedules);
   [[nodiscard]] RunActivity& activity() const { return *m_activity; }
+  /// What `coppice-exec infer --json` wrote becomes a document, beside what the system of that machine says. Returns
+  /// whether the file was such a one, or the record that infer reads.
+  bool take(const QString& path);
 
 private:
   [[nodiscard]] RunPrompts promptsForActivity();
