@@ -38,6 +38,14 @@ std::vector<Option> tacclOptions() {
   effort.placeholder = "N";
   effort.excludes = {"search-time"};
   options.push_back(effort);
+  Option engine;
+  engine.name = "search-engine";
+  engine.title = "Engine";
+  engine.help = "search, or milp: the three stages of the paper, with the solver CBC.";
+  engine.kind = OptionKind::choice;
+  engine.defaultText = "search";
+  engine.words = {"search", "milp"};
+  options.push_back(engine);
   Option seed;
   seed.name = "search-seed";
   seed.title = "Seed";
@@ -101,6 +109,13 @@ Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const 
     return proposed.error();
   }
   taccl::SynthesisOptions options;
+  if (values.text("search-engine") == "milp") {
+    options.engine = taccl::Engine::stages;
+    if (options.effort = values.integer("search-effort"); options.effort) {
+      return optionError("search-effort", "it counts schedules of the engine search",
+                         "limit the engine milp with --search-time");
+    }
+  }
   options.seconds = static_cast<double>(values.integer("search-time").value_or(10));
   options.effort = values.integer("search-effort");
   options.seed = static_cast<std::uint64_t>(values.integer("search-seed").value_or(1));

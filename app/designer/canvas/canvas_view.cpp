@@ -60,6 +60,7 @@ void CanvasView::createTools() {
   m_tools[ToolKind::box] = std::make_unique<BoxTool>(*this);
   m_tools[ToolKind::text] = std::make_unique<NoteTool>(*this);
   m_tools[ToolKind::place] = std::make_unique<PlaceTool>(*this);
+  m_tools[ToolKind::point] = std::make_unique<PointTool>(*this);
 }
 
 void CanvasView::connectParts() {
@@ -505,7 +506,7 @@ CanvasPoint CanvasView::pointOf(const QMouseEvent& event) const {
 
 bool CanvasView::event(QEvent* event) {
   // Tab walks over the drawing while links are made by keys; else it leaves the canvas as from any widget.
-  if (event->type() == QEvent::KeyPress && m_kind == ToolKind::link) {
+  if (event->type() == QEvent::KeyPress && (m_kind == ToolKind::link || m_kind == ToolKind::point)) {
     auto* key = static_cast<QKeyEvent*>(event);
     if ((key->key() == Qt::Key_Tab || key->key() == Qt::Key_Backtab) && active().key(*key)) {
       event->accept();

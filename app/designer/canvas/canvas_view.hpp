@@ -26,7 +26,7 @@
 
 namespace coppice::designer {
 
-enum class ToolKind { select, pan, link, box, text, place };
+enum class ToolKind { select, pan, link, box, text, place, point };
 
 /// The drawing surface of one document. Shows the model through a CanvasScene, and hands pointer and keys to a tool;
 /// every change goes through the document as a command. What it consists of has headers of its own: Camera,
@@ -120,6 +120,8 @@ Q_SIGNALS:
   void zoomChanged(double zoom);
   void hintChanged(const QString& hint);
   void hovered(const coppice::designer::ElementId& id);
+  /// By the tool that points from node to node.
+  void pointed(coppice::designer::NodeId from, coppice::designer::NodeId to);
   /// Double click or Enter.
   void activated(const coppice::designer::ElementId& id);
   void contextMenuWanted(const coppice::designer::ElementId& id, const QPoint& globalPlace);

@@ -77,9 +77,9 @@ QString DocumentFile::workFolder() const {
   return workFolderOf(m_recoveryFolder, m_identity);
 }
 
-void DocumentFile::setUnsavedParts(bool hasUnsavedParts) {
-  const bool isNew = std::exchange(m_hasUnsavedParts, hasUnsavedParts) != hasUnsavedParts;
-  if (m_hasUnsavedParts && !m_journal && !m_hasJournalFailed) {
+void DocumentFile::setUnsavedParts(bool hasUnsavedParts, const QString& part) {
+  const bool isNew = hasUnsavedParts ? m_unsavedParts.insert(part).second : m_unsavedParts.erase(part) > 0;
+  if (!m_unsavedParts.empty() && !m_journal && !m_hasJournalFailed) {
     startJournal();
   } else if (m_journal && !isModified()) {
     dropJournal();
@@ -211,6 +211,7 @@ void DocumentFile::discardChanges() {
   if (const QString work = workFolder(); !work.isEmpty()) {
     QDir(work).removeRecursively();
   }
+  Q_EMIT discarded();
 }
 
 void DocumentFile::watch() {

@@ -8,6 +8,7 @@
 #include <QString>
 #include <QTimer>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "base/result.hpp"
@@ -35,11 +36,11 @@ public:
   void setUntitledName(const QString& name) { m_untitledName = name; }
   /// Something is in no file of the person's yet: edits, or parts of the document that are kept elsewhere so far.
   [[nodiscard]] bool isModified() const {
-    return m_hasUnsavedParts || !const_cast<Document&>(m_document).undoStack()->isClean();
+    return !m_unsavedParts.empty() || !const_cast<Document&>(m_document).undoStack()->isClean();
   }
-  /// What belongs to the document and is saved with it (schedules) is there and not saved. It goes into workFolder(),
-  /// so that it is recovered with the document.
-  void setUnsavedParts(bool hasUnsavedParts);
+  /// What belongs to the document and is saved with it (schedules, a sketch) is there and not saved. It goes into
+  /// workFolder(), so that it is recovered with the document. @param part whose it is; parts do not know each other
+  void setUnsavedParts(bool hasUnsavedParts, const QString& part = {});
   /// Keeps parts of the document until it is saved; need not exist. Empty without a recovery folder.
   [[nodiscard]] QString workFolder() const;
   /// The file is write-protected.
@@ -79,6 +80,8 @@ public:
 Q_SIGNALS:
   void pathChanged();
   void saved();
+  /// discardChanges() was called: nothing is to be kept for recovery.
+  void discarded();
   /// isReadOnly(), or isModified() for another reason than the undo stack.
   void stateChanged();
   /// Told once for each change that others make to the file.
@@ -105,7 +108,7 @@ private:
   std::shared_ptr<Journal> m_journal;
   QString m_journalNote;
   bool m_hasJournalFailed = false;
-  bool m_hasUnsavedParts = false;
+  std::set<QString> m_unsavedParts;
   bool m_isReadOnly = false;
   QTimer m_syncTimer;
   QTimer m_diskTimer;

@@ -39,8 +39,10 @@ void setCheck(QTableWidget& table, int row, int column, bool isOn, const QString
 RelayPage::RelayPage(QWidget* parent)
     : QWidget(parent),
       m_connections(new QComboBox(this)),
-      m_sharesOut(new QCheckBox(tr("Own sender"), this)),
+      m_rule(new QComboBox(this)),
+      m_blocks(new QLineEdit(this)),
       m_ownFirst(new QCheckBox(tr("Own first"), this)),
+      m_point(new QToolButton(this)),
       m_senders(new QToolButton(this)),
       m_receivers(new QToolButton(this)),
       m_table(new QTableWidget(0, kColumns, this)) {
@@ -53,10 +55,29 @@ RelayPage::RelayPage(QWidget* parent)
   m_connections->addItem(tr("Counterparts"), static_cast<int>(Connections::directMap));
   m_connections->addItem(tr("All to all"), static_cast<int>(Connections::fullyConnected));
   m_connections->setToolTip(tr("internode_conn: which GPUs send to which GPUs of other boxes"));
-  m_sharesOut->setObjectName(u"sketchSharesOut"_s);
-  m_sharesOut->setToolTip(
-      tr("gpus_to_sender_rev_map: the data of each GPU leaves its box by certain senders; otherwise "
-         "by any"));
+  m_rule->setObjectName(u"sketchRelayRule"_s);
+  m_rule->setAccessibleName(tr("Whose data goes by whom"));
+  m_rule->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  m_rule->setMinimumContentsLength(kLetters);
+  m_rule->addItem(tr("By any sender"), static_cast<int>(RelayRule::any));
+  m_rule->addItem(tr("By own sender"), static_cast<int>(RelayRule::listed));
+  m_rule->addItem(tr("By block"), static_cast<int>(RelayRule::blocks));
+  m_rule->setToolTip(tr(
+      "By which sender the data of a GPU leaves its box: any, the one that lists it (gpus_to_sender_rev_map), or one "
+      "for each block of GPUs (chunk_to_relay_map)"));
+  m_blocks->setObjectName(u"sketchBlocks"_s);
+  m_blocks->setAccessibleName(tr("Size of a block, and its sender"));
+  m_blocks->setToolTip(tr("chunk_to_relay_map: r1, r2; the data of GPU p leaves by GPU p / r1 × r1 + r2"));
+  m_blocks->setPlaceholderText(u"2, 1"_s);
+  constexpr int kBlocksWidth = 64;
+  m_blocks->setFixedWidth(kBlocksWidth);
+  m_point->setObjectName(u"sketchPoint"_s);
+  m_point->setIcon(icon(u"link"_s));
+  m_point->setCheckable(true);
+  m_point->setAccessibleName(tr("Draw Relays"));
+  m_point->setToolTip(
+      tr("Draw Relays: drag on the drawing from a GPU to one of another box, which receives from it, or to a sender of "
+         "its box, which relays its data"));
   m_ownFirst->setObjectName(u"sketchOwnFirst"_s);
   m_ownFirst->setToolTip(tr("enforce_ordering: a sender's own data leaves before the data that it relays"));
   m_senders->setObjectName(u"sketchMakeSenders"_s);
@@ -69,10 +90,12 @@ RelayPage::RelayPage(QWidget* parent)
   m_receivers->setToolTip(tr("Make Receivers: the GPUs that are selected on the drawing, in every box"));
   m_table->setObjectName(u"sketchRelays"_s);
   m_table->setAccessibleName(tr("GPUs of a box"));
-  m_table->setHorizontalHeaderLabels({tr("GPU"), tr("Sends"), tr("Receives"), tr("To"), tr("Data of")});
+  m_table->setHorizontalHeaderLabels({tr("GPU"), tr("Sends"), tr("Receives"), tr("To"), tr("Data of"), tr("Split")});
   m_table->horizontalHeaderItem(kGpu)->setToolTip(tr("Its number within a box, and its name in the first box"));
   m_table->horizontalHeaderItem(kTo)->setToolTip(tr("GPUs of other boxes that it sends to"));
   m_table->horizontalHeaderItem(kOwners)->setToolTip(tr("GPUs of its box whose data it sends; empty: any"));
+  m_table->horizontalHeaderItem(kShare)->setToolTip(
+      tr("beta_split: its links have 1/n of the bandwidth of a NIC; empty: all links between boxes share the NICs"));
   m_table->verticalHeader()->hide();
   m_table->setShowGrid(false);
   m_table->setFrameShape(QFrame::NoFrame);
@@ -84,31 +107,42 @@ RelayPage::RelayPage(QWidget* parent)
   QHeaderView* header = m_table->horizontalHeader();
   header->setHighlightSections(false);
   header->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-  header->setStretchLastSection(true);
+  header->setSectionResizeMode(kOwners, QHeaderView::Stretch);
   constexpr int kNameWidth = 88;
-  constexpr int kCheckWidth = 64;
-  constexpr int kWideWidth = 86;
+  constexpr int kCheckWidth = 60;
+  constexpr int kWideWidth = 78;
+  constexpr int kShareWidth = 52;
+  header->resizeSection(kShare, kShareWidth);
   header->resizeSection(kGpu, kNameWidth);
   header->resizeSection(kSends, kCheckWidth);
   header->resizeSection(kReceives, kWideWidth);
   header->resizeSection(kTo, kCheckWidth);
 
-  auto* line = new QHBoxLayout;
-  line->setSpacing(kGap);
-  line->addWidget(m_connections);
-  line->addWidget(m_senders);
-  line->addWidget(m_receivers);
-  line->addWidget(m_sharesOut);
-  line->addWidget(m_ownFirst);
-  line->addStretch(1);
+  layOut();
+  connectFields();
+}
+
+void RelayPage::layOut() {
+  auto* first = new QHBoxLayout;
+  first->setSpacing(kGap);
+  first->addWidget(m_point);
+  first->addWidget(m_senders);
+  first->addWidget(m_receivers);
+  first->addWidget(m_connections, 1);
+  first->addWidget(m_rule, 1);
+  first->addWidget(m_blocks);
+  first->addWidget(m_ownFirst);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, kGap, 0, 0);
   layout->setSpacing(kGap);
-  layout->addLayout(line);
+  layout->addLayout(first);
   layout->addWidget(m_table, 1);
+}
 
+void RelayPage::connectFields() {
   connect(m_senders, &QToolButton::clicked, this, &RelayPage::sendersWanted);
   connect(m_receivers, &QToolButton::clicked, this, &RelayPage::receiversWanted);
+  connect(m_point, &QToolButton::clicked, this, &RelayPage::pointingWanted);
   connect(m_table, &QTableWidget::itemChanged, this, [this](const QTableWidgetItem* item) {
     if (!m_isFilling) {
       take(item);
@@ -120,11 +154,13 @@ RelayPage::RelayPage(QWidget* parent)
       m_desk->edit([&](Sketch& sketch) { setConnections(sketch, m_desk->gpusPerNode(), connections); });
     }
   });
-  connect(m_sharesOut, &QCheckBox::clicked, this, [this](bool isOn) {
+  connect(m_rule, &QComboBox::activated, this, [this] {
     if (m_desk != nullptr) {
-      m_desk->edit([&](Sketch& sketch) { setSharedOut(sketch, m_desk->gpusPerNode(), isOn); });
+      const auto rule = static_cast<RelayRule>(m_rule->currentData().toInt());
+      m_desk->edit([&](Sketch& sketch) { setRelayRule(sketch, m_desk->gpusPerNode(), rule); });
     }
   });
+  connect(m_blocks, &QLineEdit::editingFinished, this, &RelayPage::takeBlocks);
   connect(m_ownFirst, &QCheckBox::clicked, this, [this](bool isOn) {
     if (m_desk != nullptr) {
       m_desk->edit([&](Sketch& sketch) {
@@ -146,7 +182,7 @@ void RelayPage::fill() {
   const bool hasRelays = sketch != nullptr && sketch->remote.has_value();
   setEnabled(sketch != nullptr);
   for (QWidget* widget :
-       std::initializer_list<QWidget*>{m_connections, m_sharesOut, m_ownFirst, m_senders, m_receivers}) {
+       std::initializer_list<QWidget*>{m_connections, m_rule, m_blocks, m_ownFirst, m_senders, m_receivers, m_point}) {
     widget->setEnabled(hasRelays);
   }
   m_isFilling = true;
@@ -159,7 +195,12 @@ void RelayPage::fill() {
     const auto receivers = receiversBySender(*sketch, gpus);
     const auto owners = ownersBySender(*sketch, gpus);
     const auto receiving = receiversOf(*sketch, gpus);
-    m_sharesOut->setChecked(!owners.empty());
+    const RelayRule rule = relayRuleOf(*sketch);
+    m_rule->setCurrentIndex(m_rule->findData(static_cast<int>(rule)));
+    m_blocks->setVisible(rule == RelayRule::blocks);
+    if (const auto& blocks = sketch->remote->chunkToRelay; blocks && !m_blocks->hasFocus()) {
+      m_blocks->setText(u"%1, %2"_s.arg(blocks->first).arg(blocks->second));
+    }
     m_ownFirst->setChecked(sketch->remote->enforceOrdering);
     for (int gpu = 0; gpu < gpus; ++gpu) {
       fillRow(gpu, m_desk->nameOf(gpu), receivers, owners, receiving);
@@ -182,6 +223,11 @@ void RelayPage::fillRow(int row, const QString& name, const std::map<int, std::v
       : isSender            ? (owners.empty() ? tr("any") : QString())
                             : QString(),
       isSender || owned != owners.end());
+  const auto& shares = m_desk->current()->remote->betaSplit;
+  const auto share = shares.find(row);
+  set(*m_table, row, kShare, share != shares.end() ? QString::fromStdString(share->second.toString()) : QString(),
+      isSender || share != shares.end());
+  m_table->item(row, kShare)->setToolTip(m_table->horizontalHeaderItem(kShare)->toolTip());
 }
 
 void RelayPage::take(const QTableWidgetItem* item) {
@@ -204,18 +250,59 @@ void RelayPage::take(const QTableWidgetItem* item) {
     }
     m_desk->edit([&](Sketch& sketch) { joinRelays(sketch, gpus, senders, receivers); });
   } else {
-    const bool isAny = item->column() == kOwners && item->text().trimmed() == tr("any");
-    const auto numbers = isAny ? std::vector<int>() : parseNumbers(item->text());
-    if (!numbers) {
-      Q_EMIT refused(tr("“%1” is no list of GPUs. Write numbers as in 0, 2-5.").arg(item->text()));
-    } else if (item->column() == kTo) {
-      m_desk->edit([&](Sketch& sketch) { setReceivers(sketch, gpus, gpu, *numbers); });
-    } else if (item->column() == kOwners) {
-      m_desk->edit([&](Sketch& sketch) { setOwners(sketch, gpus, gpu, *numbers); });
-    }
+    takeText(gpu, item->column(), item->text().trimmed());
   }
   // The row says what the sketch has, also where nothing changed.
   QMetaObject::invokeMethod(this, &RelayPage::fill, Qt::QueuedConnection);
+}
+
+void RelayPage::takeText(int gpu, int column, const QString& text) {
+  const int gpus = m_desk->gpusPerNode();
+  if (column == kShare) {
+    const auto share = Rational::parse(text.toStdString());
+    if (!text.isEmpty() && (!share || !share->isPositive())) {
+      Q_EMIT refused(tr("“%1” is no share of the bandwidth. Write how many links share a NIC, as in 2.").arg(text));
+    } else {
+      m_desk->edit([&](Sketch& sketch) {
+        setShare(sketch, gpu, text.isEmpty() ? std::nullopt : std::optional<Rational>(*share));
+      });
+    }
+    return;
+  }
+  const bool isAny = column == kOwners && text == tr("any");
+  const auto numbers = isAny ? std::vector<int>() : parseNumbers(text);
+  if (!numbers) {
+    Q_EMIT refused(tr("“%1” is no list of GPUs. Write numbers as in 0, 2-5.").arg(text));
+  } else if (column == kTo) {
+    m_desk->edit([&](Sketch& sketch) { setReceivers(sketch, gpus, gpu, *numbers); });
+  } else if (column == kOwners) {
+    m_desk->edit([&](Sketch& sketch) { setOwners(sketch, gpus, gpu, *numbers); });
+  }
+}
+
+void RelayPage::takeBlocks() {
+  if (m_desk == nullptr || m_desk->current() == nullptr || !m_blocks->isModified()) {
+    return;
+  }
+  m_blocks->setModified(false);
+  const QStringList parts = m_blocks->text().split(u',');
+  bool isSize = false;
+  bool isSender = false;
+  const int size = parts.front().trimmed().toInt(&isSize);
+  const int sender = parts.back().trimmed().toInt(&isSender);
+  if (parts.size() != 2 || !isSize || !isSender) {
+    Q_EMIT refused(tr("“%1” is no rule. Write the size of a block and its sender, as in 2, 1.").arg(m_blocks->text()));
+    return;
+  }
+  m_desk->edit([&](Sketch& sketch) {
+    if (sketch.remote) {
+      sketch.remote->chunkToRelay = std::pair(size, sender);
+    }
+  });
+}
+
+void RelayPage::setPointing(bool isPointing) {
+  m_point->setChecked(isPointing);
 }
 
 void RelayPage::setSelected(const std::set<int>& gpus) {

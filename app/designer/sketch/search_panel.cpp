@@ -7,9 +7,11 @@
 #include <chrono>
 
 #include "designer/document/counted.hpp"
+#include "designer/document/error_text.hpp"
 #include "designer/jobs/bound.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/theme/style.hpp"
+#include "lp/mixed_program.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -32,6 +34,7 @@ SearchPanel::SearchPanel(QWidget* parent)
     : QWidget(parent),
       m_collective(new QComboBox(this)),
       m_root(new QComboBox(this)),
+      m_engine(new QComboBox(this)),
       m_seconds(new QSpinBox(this)),
       m_seed(new QSpinBox(this)),
       m_run(new QPushButton(this)),
@@ -51,6 +54,11 @@ SearchPanel::SearchPanel(QWidget* parent)
   }
   m_root->setObjectName(u"sketchRoot"_s);
   m_root->setAccessibleName(tr("Root"));
+  m_engine->setObjectName(u"sketchEngine"_s);
+  m_engine->setAccessibleName(tr("Engine"));
+  m_engine->addItem(tr("Search"), static_cast<int>(taccl::Engine::search));
+  m_engine->addItem(tr("Three stages"), static_cast<int>(taccl::Engine::stages));
+  m_engine->setToolTip(tr("Search: routes and order together. Three stages: as the paper does, with the solver CBC"));
   m_seconds->setObjectName(u"sketchSeconds"_s);
   m_seconds->setAccessibleName(tr("Seconds to search"));
   m_seconds->setToolTip(tr("Seconds to search at most; the search ends before where the bound is reached"));
@@ -89,6 +97,7 @@ SearchPanel::SearchPanel(QWidget* parent)
   for (QSpinBox* box : {m_seconds, m_seed}) {
     connect(box, &QSpinBox::valueChanged, this, &SearchPanel::ask);
   }
+  connect(m_engine, &QComboBox::activated, this, &SearchPanel::chooseEngine);
   connect(m_run, &QPushButton::clicked, this, [this] {
     if (m_desk != nullptr && m_desk->isRunning()) {
       Q_EMIT stopWanted();
@@ -123,6 +132,23 @@ void SearchPanel::ask() {
   m_desk->setQuestion(question);
 }
 
+void SearchPanel::chooseEngine() {
+  const auto engine = static_cast<taccl::Engine>(m_engine->currentData().toInt());
+  if (m_desk == nullptr) {
+    return;
+  }
+  if (engine == taccl::Engine::stages) {
+    if (const auto solver = lp::findMixedSolver(); !solver) {
+      fill();
+      Q_EMIT refused(sentence(solver.error()));
+      return;
+    }
+  }
+  SearchQuestion question = m_desk->question();
+  question.engine = engine;
+  m_desk->setQuestion(question);
+}
+
 void SearchPanel::fill() {
   setEnabled(m_desk != nullptr && m_desk->current() != nullptr);
   if (m_desk == nullptr) {
@@ -131,6 +157,7 @@ void SearchPanel::fill() {
   m_isFilling = true;
   const SearchQuestion& question = m_desk->question();
   m_collective->setCurrentIndex(m_collective->findData(static_cast<int>(question.collective)));
+  m_engine->setCurrentIndex(m_engine->findData(static_cast<int>(question.engine)));
   m_seconds->setValue(question.seconds);
   m_seed->setValue(static_cast<int>(question.seed));
   m_root->setVisible(isRooted(question.collective));

@@ -25,14 +25,18 @@ public:
   void fill();
   /// For the form of the sizes.
   [[nodiscard]] QSpinBox* seed() const { return m_seed; }
+  [[nodiscard]] QComboBox* engine() const { return m_engine; }
   [[nodiscard]] const SearchChart& chart() const { return *m_chart; }
   [[nodiscard]] QString figures() const { return m_figures->text(); }
 
 Q_SIGNALS:
   void startWanted();
   void stopWanted();
+  /// The engine of the stages was chosen, and its solver is not there.
+  void refused(const QString& why);
 
 private:
+  void chooseEngine();
   void ask();
   void showRun();
   void showCurves();
@@ -41,6 +45,7 @@ private:
   bool m_isFilling = false;
   QComboBox* m_collective;
   QComboBox* m_root;
+  QComboBox* m_engine;
   QSpinBox* m_seconds;
   QSpinBox* m_seed;
   QPushButton* m_run;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "designer/sketch/sketch_desk.hpp"
 
+#include <QDir>
 #include <QFile>
 #include <QFileInfo>
 #include <algorithm>
@@ -52,6 +53,9 @@ Result<std::shared_ptr<const SearchAnswer>> searchWithin(const FittedSketch& giv
     // Generate Again searches within this sketch too.
     options.methodOptions = {{"sketch", io::writeTacclSketch(fit.sketch)},
                              {"search-seed", std::to_string(question.seed)}};
+    if (question.engine == taccl::Engine::stages) {
+      options.methodOptions["search-engine"] = "milp";
+    }
     if (question.effort) {
       options.methodOptions["search-effort"] = std::to_string(*question.effort);
     } else {
@@ -61,8 +65,10 @@ Result<std::shared_ptr<const SearchAnswer>> searchWithin(const FittedSketch& giv
     searching.stop = halt;
     Progress judging;
     judging.stop = all;
-    taccl::SynthesisOptions settings{
-        .seconds = static_cast<double>(question.seconds), .effort = question.effort, .seed = question.seed};
+    taccl::SynthesisOptions settings{.engine = question.engine,
+                                     .seconds = static_cast<double>(question.seconds),
+                                     .effort = question.effort,
+                                     .seed = question.seed};
     settings.onBetter = [&](const Rational& makespan, const Rational& bound, double) { trace.add(makespan, bound); };
     auto synthesis = taccl::synthesize(fit.model, question.collective, root, settings, searching);
     if (!synthesis) {
@@ -124,10 +130,85 @@ SketchDesk::SketchDesk(DocumentFile& file)
       m_factsTimer.start();
     }
   });
+  m_recoveryTimer.setSingleShot(true);
+  m_recoveryTimer.setInterval(300ms);
+  connect(&m_recoveryTimer, &QTimer::timeout, this, &SketchDesk::writeRecovery);
+  connect(&file, &DocumentFile::discarded, &m_recoveryTimer, &QTimer::stop);
+  connect(&file, &DocumentFile::saved, this, &SketchDesk::saveWithDocument);
+  takeUp();
 }
 
 SketchDesk::~SketchDesk() {
   m_search->request_stop();
+}
+
+// ---- with the document
+
+QString SketchDesk::pathBeside() const {
+  const QFileInfo file(m_file.path());
+  QString name = file.fileName();
+  constexpr QLatin1StringView kEnd(".fabric.json");
+  name = name.endsWith(kEnd) ? name.chopped(kEnd.size()) : file.completeBaseName();
+  return name.isEmpty() ? QString() : file.dir().filePath(name + u".sketch.json"_s);
+}
+
+QString SketchDesk::recoveryPath() const {
+  const QString folder = m_file.workFolder();
+  return folder.isEmpty() ? QString() : folder + u"/sketch.json"_s;
+}
+
+/// The file of a sketch is kept as a comment before it.
+void SketchDesk::writeRecovery() const {
+  const QString path = recoveryPath();
+  if (path.isEmpty() || !m_isModified || !m_sketch || !QDir().mkpath(QFileInfo(path).path())) {
+    return;
+  }
+  // What cannot be written is not recovered; the journal of the document has told why.
+  static_cast<void>(io::saveFile(encoded(path), "// " + m_path.toStdString() + "\n" + io::writeTacclSketch(*m_sketch)));
+}
+
+void SketchDesk::takeUp() {
+  const QString left = recoveryPath();
+  if (!left.isEmpty() && QFileInfo::exists(left)) {
+    const auto text = io::readFile(encoded(left));
+    const auto read = text ? io::readTacclSketch(*text) : Result<io::TacclFile<sketch::Sketch>>(text.error());
+    if (read) {
+      m_sketch = read->value;
+      const QString first = QString::fromStdString(text->substr(0, text->find('\n')));
+      m_path = first.startsWith(u"// "_s) ? first.mid(3) : QString();
+      setModified(true);
+      refit();
+      return;
+    }
+  }
+  if (const QString beside = pathBeside(); !beside.isEmpty() && QFileInfo::exists(beside)) {
+    if (const Outcome opened = open(beside); !opened) {
+      m_problem = opened.error();
+    }
+    m_before.clear();
+  }
+}
+
+void SketchDesk::setModified(bool isModified) {
+  m_isModified = isModified;
+  m_file.setUnsavedParts(isModified, u"sketch"_s);
+  if (isModified) {
+    m_recoveryTimer.start();
+  } else {
+    m_recoveryTimer.stop();
+    if (const QString left = recoveryPath(); !left.isEmpty() && QFile::remove(left)) {
+      QDir().rmdir(QFileInfo(left).path());  // where nothing is left in it
+    }
+  }
+}
+
+void SketchDesk::saveWithDocument() {
+  if (!m_isModified || !m_sketch) {
+    return;
+  }
+  if (const Outcome saved = save(m_path.isEmpty() ? pathBeside() : m_path); !saved) {
+    Q_EMIT notSaved(errorText(saved.error()));
+  }
 }
 
 SketchDesk& SketchDesk::of(DocumentFile& file) {
@@ -207,13 +288,20 @@ void SketchDesk::receiveFit(const Fitted& fitted) {
       remember();
       m_sketch = m_fit->fit.sketch;
       m_notes.clear();
-      m_isModified = true;
+      // The program can propose it again; a file that says something else is another matter.
+      if (m_path.isEmpty()) {
+        m_saved = m_sketch;
+      }
+      setModified(m_sketch != m_saved);
     }
   }
   if (fitted.factRevision != m_file.document().factRevision() && !m_factsTimer.isActive()) {
     m_factsTimer.start();
   }
   Q_EMIT changed();
+  if (std::exchange(m_startsOnceProposed, false) && m_fit) {
+    start();
+  }
 }
 
 Outcome SketchDesk::open(const QString& path) {
@@ -229,7 +317,8 @@ Outcome SketchDesk::open(const QString& path) {
   m_sketch = std::move(read->value);
   m_notes = std::move(read->findings);
   m_path = path;
-  m_isModified = false;
+  m_saved = m_sketch;
+  setModified(false);
   refit();
   Q_EMIT changed();
   return Done{};
@@ -242,7 +331,8 @@ Outcome SketchDesk::save(const QString& path) {
   Outcome saved = io::saveFile(encoded(path), io::writeTacclSketch(*m_sketch));
   if (saved) {
     m_path = path;
-    m_isModified = false;
+    m_saved = m_sketch;
+    setModified(false);
     Q_EMIT changed();
   }
   return saved;
@@ -267,7 +357,7 @@ void SketchDesk::edit(const std::function<void(sketch::Sketch&)>& change) {
   }
   remember();
   m_sketch = std::move(next);
-  m_isModified = true;
+  setModified(m_sketch != m_saved);
   refit();
   Q_EMIT changed();
 }
@@ -284,7 +374,7 @@ void SketchDesk::undo() {
   }
   m_sketch = std::move(m_before.back());
   m_before.pop_back();
-  m_isModified = m_sketch.has_value();
+  setModified(m_sketch && m_sketch != m_saved);
   if (m_sketch) {
     refit();
   } else {
@@ -304,7 +394,15 @@ void SketchDesk::setQuestion(const SearchQuestion& question) {
 }
 
 void SketchDesk::start() {
-  if (m_isRunning || !m_fit) {
+  if (m_isRunning) {
+    return;
+  }
+  if (!m_sketch) {
+    m_startsOnceProposed = true;
+    propose();
+    return;
+  }
+  if (!m_fit) {
     return;
   }
   m_search = std::make_shared<std::stop_source>();

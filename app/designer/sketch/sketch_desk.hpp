@@ -55,6 +55,7 @@ struct SearchQuestion {
   int seconds = 10;                         ///< at most
   std::optional<std::int64_t> effort = {};  ///< schedules to try instead
   std::uint64_t seed = 1;
+  taccl::Engine engine = taccl::Engine::search;
 
   friend bool operator==(const SearchQuestion&, const SearchQuestion&) = default;
 };
@@ -111,6 +112,9 @@ public:
   Outcome saveTopology(const QString& path) const;
   [[nodiscard]] const QString& path() const { return m_path; }
   [[nodiscard]] bool isModified() const { return m_isModified; }
+  /// Where the sketch is kept with the document if it has no file of its own: "cluster.sketch.json" beside
+  /// "cluster.fabric.json". Empty while the document has no name.
+  [[nodiscard]] QString pathBeside() const;
   /// What reading the file said.
   [[nodiscard]] const std::vector<Finding>& notes() const { return m_notes; }
 
@@ -124,7 +128,7 @@ public:
 
   [[nodiscard]] const SearchQuestion& question() const { return m_question; }
   void setQuestion(const SearchQuestion& question);
-  /// Nothing happens where the sketch does not fit, or while a search runs.
+  /// Without a sketch, one is proposed first. Nothing happens where the sketch does not fit, or while a search runs.
   void start();
   /// Ends the search; what it found so far is verified and kept.
   void stop();
@@ -142,6 +146,8 @@ Q_SIGNALS:
   void noOffsets();
   /// The sketch, what it fits, or its file.
   void changed();
+  /// The document was saved, and the sketch could not be.
+  void notSaved(const QString& why);
   /// Started, stopped, ended.
   void runningChanged();
   void found();
@@ -158,10 +164,17 @@ private:
   void receiveFit(const Fitted& fitted);
   void receive(const Answer& answer);
   void remember();
+  /// The sketch that was saved with the document, or that a crash has left.
+  void takeUp();
+  void setModified(bool isModified);
+  void saveWithDocument();
+  [[nodiscard]] QString recoveryPath() const;
+  void writeRecovery() const;
 
   DocumentFile& m_file;
   std::optional<sketch::Sketch> m_sketch;
   std::vector<std::optional<sketch::Sketch>> m_before;
+  std::optional<sketch::Sketch> m_saved;  ///< as its file has it, or as the program proposed it
   QString m_path;
   bool m_isModified = false;
   std::vector<Finding> m_notes;
@@ -170,11 +183,13 @@ private:
   std::optional<Error> m_problem;
   LatestJob<Fitted> m_fitter;
   QTimer m_factsTimer;
+  QTimer m_recoveryTimer;
   using Offsets = std::vector<std::pair<int, int>>;
   LatestJob<Offsets> m_offsetFinder;
 
   SearchQuestion m_question;
   bool m_isRunning = false;
+  bool m_startsOnceProposed = false;
   std::shared_ptr<std::stop_source> m_search = std::make_shared<std::stop_source>();
   std::shared_ptr<SearchTrace> m_trace = std::make_shared<SearchTrace>();
   QElapsedTimer m_clock;

@@ -137,12 +137,99 @@ void setOwners(Sketch& sketch, int gpus, int sender, std::vector<int> owners) {
   }
 }
 
-void setSharedOut(Sketch& sketch, int gpus, bool isSharedOut) {
+RelayRule relayRuleOf(const Sketch& sketch) {
+  if (!sketch.remote || (sketch.remote->relayedBy.empty() && !sketch.remote->chunkToRelay)) {
+    return RelayRule::any;
+  }
+  return sketch.remote->relayedBy.empty() ? RelayRule::blocks : RelayRule::listed;
+}
+
+void setRelayRule(Sketch& sketch, int gpus, RelayRule rule) {
   if (!sketch.remote) {
     return;
   }
+  const std::set<int> senders = sendersOf(sketch, gpus);
+  sketch.remote->relayedBy.clear();
   sketch.remote->chunkToRelay.reset();
-  sketch.remote->relayedBy = isSharedOut ? sharedOut(sendersOf(sketch, gpus), gpus) : std::map<int, std::vector<int>>();
+  if (rule == RelayRule::listed) {
+    sketch.remote->relayedBy = sharedOut(senders, gpus);
+  } else if (rule == RelayRule::blocks) {
+    sketch.remote->chunkToRelay = std::pair(gpus, senders.empty() ? 0 : *senders.begin());
+  }
+}
+
+void setShare(Sketch& sketch, int sender, const std::optional<Rational>& share) {
+  if (!sketch.remote) {
+    return;
+  }
+  if (share) {
+    sketch.remote->betaSplit[sender] = *share;
+  } else {
+    sketch.remote->betaSplit.erase(sender);
+  }
+}
+
+PointFault pointToReceiver(Sketch& sketch, int gpus, int sender, int receiver) {
+  std::map<int, std::vector<int>> receivers = receiversBySender(sketch, gpus);
+  std::vector<int> to = receivers[sender];
+  const auto at = std::find(to.begin(), to.end(), receiver);
+  const bool wasSender = !to.empty();
+  if (at == to.end()) {
+    to.insert(std::upper_bound(to.begin(), to.end(), receiver), receiver);
+  } else if (to.size() == 1 && receivers.size() == 1) {
+    return PointFault::lastReceiver;
+  } else {
+    to.erase(at);
+  }
+  const bool isSender = !to.empty();
+  const bool isListed = !ownersBySender(sketch, gpus).empty();
+  std::map<int, std::vector<int>> owners = ownersBySender(sketch, gpus);
+  setReceivers(sketch, gpus, sender, std::move(to));
+  if (!isListed || isSender == wasSender) {
+    return PointFault::none;
+  }
+  sketch.remote->chunkToRelay.reset();
+  if (isSender) {
+    for (auto& [other, gpusOf] : owners) {
+      std::erase(gpusOf, sender);
+    }
+    owners[sender] = {sender};
+  } else {
+    const std::set<int> senders = sendersOf(sketch, gpus);
+    const auto after = senders.upper_bound(sender);
+    std::vector<int>& heir = owners[after == senders.begin() ? *after : *std::prev(after)];
+    heir.insert(heir.end(), owners[sender].begin(), owners[sender].end());
+    std::sort(heir.begin(), heir.end());
+    heir.erase(std::unique(heir.begin(), heir.end()), heir.end());
+    owners.erase(sender);
+  }
+  std::erase_if(owners, [](const auto& each) { return each.second.empty(); });
+  sketch.remote->relayedBy = std::move(owners);
+  return PointFault::none;
+}
+
+PointFault pointToRelay(Sketch& sketch, int gpus, int owner, int sender) {
+  const std::set<int> senders = sendersOf(sketch, gpus);
+  if (!senders.contains(sender)) {
+    return PointFault::noSender;
+  }
+  std::map<int, std::vector<int>> owners = ownersBySender(sketch, gpus);
+  if (owners.empty()) {
+    for (const int each : senders) {
+      for (int gpu = 0; gpu < gpus; ++gpu) {
+        owners[each].push_back(gpu);
+      }
+    }
+  }
+  for (auto& [other, gpusOf] : owners) {
+    std::erase(gpusOf, owner);
+  }
+  std::vector<int>& list = owners[sender];
+  list.insert(std::upper_bound(list.begin(), list.end(), owner), owner);
+  std::erase_if(owners, [](const auto& each) { return each.second.empty(); });
+  sketch.remote->chunkToRelay.reset();
+  sketch.remote->relayedBy = std::move(owners);
+  return PointFault::none;
 }
 
 void setConnections(Sketch& sketch, int gpus, Connections connections) {
@@ -155,7 +242,7 @@ void setConnections(Sketch& sketch, int gpus, Connections connections) {
   remote.connections = connections;
   remote.receivers.clear();
   if (wasSharedOut) {
-    setSharedOut(sketch, gpus, true);
+    setRelayRule(sketch, gpus, RelayRule::listed);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "base/rational.hpp"
 #include "sketch/sketch.hpp"
 
 /// Changes to a communication sketch, without anything that shows it. GPUs are counted within a node of `gpus` GPUs.
@@ -26,8 +27,26 @@ void joinRelays(sketch::Sketch& sketch, int gpus, const std::set<int>& senders, 
 /// One sender's receivers, or the GPUs whose data it sends.
 void setReceivers(sketch::Sketch& sketch, int gpus, int sender, std::vector<int> receivers);
 void setOwners(sketch::Sketch& sketch, int gpus, int sender, std::vector<int> owners);
-/// From "any" to "each GPU by a sender", and back.
-void setSharedOut(sketch::Sketch& sketch, int gpus, bool isSharedOut);
+/// Whose data goes by whom.
+enum class RelayRule {
+  any,     ///< by any sender
+  listed,  ///< as the senders' lists say (gpus_to_sender_rev_map)
+  blocks   ///< by one GPU of each block of GPUs (chunk_to_relay_map)
+};
+[[nodiscard]] RelayRule relayRuleOf(const sketch::Sketch& sketch);
+/// From one rule to another: lists begin with each GPU by itself or the last sender before it, blocks with the whole
+/// box and its first sender.
+void setRelayRule(sketch::Sketch& sketch, int gpus, RelayRule rule);
+/// The bandwidth of a sender's links is 1/n of that of a NIC (beta_split); nullopt: its share of the NICs.
+void setShare(sketch::Sketch& sketch, int sender, const std::optional<Rational>& share);
+
+/// Why a gesture on the drawing means nothing.
+enum class PointFault { none, lastReceiver, noSender };
+/// A GPU sends to one of other boxes; where it does already, no more. A new sender takes its own data over, and the
+/// data of one that sends no more goes by the last sender before it.
+[[nodiscard]] PointFault pointToReceiver(sketch::Sketch& sketch, int gpus, int sender, int receiver);
+/// The data of a GPU leaves its box by this sender and no other.
+[[nodiscard]] PointFault pointToRelay(sketch::Sketch& sketch, int gpus, int owner, int sender);
 void setConnections(sketch::Sketch& sketch, int gpus, sketch::Connections connections);
 
 /// Another switch of the node, with the policy of the first. The strategy becomes that of switches.

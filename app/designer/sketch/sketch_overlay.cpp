@@ -58,56 +58,84 @@ TreeMark ring(int category, const QString& label, std::set<NodeId> nodes) {
   return mark;
 }
 
-}  // namespace
-
-Overlay sketchOverlay(const workflow::FittedSketch& sketch, const Model& model, const SketchArea& area) {
-  // More would cover the drawing, and take long where there are thousands.
-  constexpr std::size_t kMaxPaths = 600;
-  enum Kind { kSends, kReceives, kBoth };
-  const Steps steps(sketch.fabric.fabric, model);
-  const sketch::Model& made = sketch.fit.model;
+/// Paths of the links between boxes, with those who send and who receive.
+struct Relays {
   std::set<int> senders;
   std::set<int> receivers;
-  TreeMark relays = ring(kSends, {}, {});
+  std::vector<std::vector<LinkStep>> paths;
+};
+
+Relays relaysOf(const workflow::FittedSketch& sketch, const Steps& steps) {
+  // More would cover the drawing, and take long where there are thousands.
+  constexpr std::size_t kMaxPaths = 600;
+  const sketch::Model& made = sketch.fit.model;
+  Relays relays;
   for (std::size_t i = 0; i < made.links.size(); ++i) {
     const sketch::Link& link = made.links[i];
     if (!link.isRemote) {
       continue;
     }
-    senders.insert(link.from);
-    receivers.insert(link.to);
+    relays.senders.insert(link.from);
+    relays.receivers.insert(link.to);
     if (relays.paths.size() < kMaxPaths) {
       relays.paths.push_back(steps.along(sketch.fit.routes[i]));
     }
   }
+  return relays;
+}
+
+std::vector<TreeMark> relayRings(const Relays& relays, const Steps& steps) {
+  enum Kind { kSends, kReceives, kBoth };
   std::set<NodeId> only[kBoth + 1];
-  for (const int gpu : senders) {
-    only[receivers.contains(gpu) ? kBoth : kSends].insert(steps.gpu(gpu));
+  for (const int gpu : relays.senders) {
+    only[relays.receivers.contains(gpu) ? kBoth : kSends].insert(steps.gpu(gpu));
   }
-  for (const int gpu : receivers) {
-    if (!senders.contains(gpu)) {
+  for (const int gpu : relays.receivers) {
+    if (!relays.senders.contains(gpu)) {
       only[kReceives].insert(steps.gpu(gpu));
     }
   }
-  Overlay overlay;
   const QString labels[] = {Texts::tr("sender"), Texts::tr("receiver"), Texts::tr("sender and receiver")};
+  std::vector<TreeMark> rings;
   for (const Kind kind : {kSends, kReceives, kBoth}) {
     if (!only[kind].empty()) {
-      overlay.trees.push_back(ring(kind, labels[kind], std::move(only[kind])));
+      rings.push_back(ring(kind, labels[kind], std::move(only[kind])));
     }
   }
-  if (!overlay.trees.empty()) {
-    overlay.trees.front().paths = std::move(relays.paths);
+  if (!rings.empty()) {
+    rings.front().paths = relays.paths;
   }
-  if (!area.gpus.empty()) {
+  return rings;
+}
+
+/// Colours repeat where there are many orbits; the area of the chosen one tells them apart.
+std::vector<TreeMark> orbitRings(const std::vector<std::vector<int>>& orbits, const Steps& steps) {
+  std::vector<TreeMark> rings;
+  for (std::size_t i = 0; i < orbits.size(); ++i) {
+    std::set<NodeId> nodes;
+    for (const int gpu : orbits[i]) {
+      nodes.insert(steps.gpu(gpu));
+    }
+    rings.push_back(ring(static_cast<int>(i), Texts::tr("orbit %1").arg(i + 1), std::move(nodes)));
+  }
+  return rings;
+}
+
+}  // namespace
+
+Overlay sketchOverlay(const workflow::FittedSketch& sketch, const Model& model, const SketchView& view) {
+  const Steps steps(sketch.fabric.fabric, model);
+  Overlay overlay;
+  overlay.trees = view.orbits.empty() ? relayRings(relaysOf(sketch, steps), steps) : orbitRings(view.orbits, steps);
+  if (!view.area.gpus.empty()) {
     Hull hull;
-    for (const int gpu : area.gpus) {
+    for (const int gpu : view.area.gpus) {
       hull.nodes.insert(steps.gpu(gpu));
     }
     hull.line = Token::accent;
     hull.fill = Token::accentSoft;
     hull.isDashed = false;
-    hull.label = area.label;
+    hull.label = view.area.label;
     overlay.hulls.push_back(std::move(hull));
   }
   return overlay;

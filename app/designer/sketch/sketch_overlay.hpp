@@ -15,8 +15,15 @@ struct SketchArea {
   QString label;
 };
 
-/// A sketch on the drawing: GPUs that send to other boxes and those that receive are ringed, the links between them are
-/// arrows, and what is chosen is an area.
-[[nodiscard]] Overlay sketchOverlay(const workflow::FittedSketch& sketch, const Model& model, const SketchArea& area);
+/// What of a sketch is drawn.
+struct SketchView {
+  SketchArea area;
+  /// In place of senders and receivers: each orbit of the symmetry in a colour of its own.
+  std::vector<std::vector<int>> orbits;
+};
+
+/// A sketch on the drawing: GPUs that send to other boxes and those that receive are ringed, or those of each orbit;
+/// the links between boxes are arrows, and what is chosen is an area.
+[[nodiscard]] Overlay sketchOverlay(const workflow::FittedSketch& sketch, const Model& model, const SketchView& view);
 
 }  // namespace coppice::designer

@@ -124,6 +124,7 @@ SketchPanel::SketchPanel(QWidget* parent)
   connect(m_relays, &RelayPage::refused, this, &SketchPanel::refuse);
   connect(m_switches, &SwitchPage::refused, this, &SketchPanel::refuse);
   connect(m_symmetry, &SymmetryPage::refused, this, &SketchPanel::refuse);
+  connect(m_search, &SearchPanel::refused, this, &SketchPanel::refuse);
   connect(m_symmetry, &SymmetryPage::orbitChosen, this, &SketchPanel::areaChanged);
   connect(m_switches, &SwitchPage::switchChosen, this, &SketchPanel::areaChanged);
   connect(m_tabs, &QTabWidget::currentChanged, this, &SketchPanel::areaChanged);
@@ -162,6 +163,7 @@ QWidget* SketchPanel::makeSizes() {
   form->addRow(tr("Chunks per GPU"), m_chunks);
   form->addRow(tr("Data per GPU"), m_size);
   form->addRow(tr("Seed"), m_search->seed());
+  form->addRow(tr("Engine"), m_search->engine());
   auto* sizes = new QWidget(this);
   auto* layout = new QVBoxLayout(sizes);
   layout->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
@@ -226,6 +228,11 @@ SketchArea SketchPanel::area() const {
   const auto& gpus = orbits[static_cast<std::size_t>(orbit)];
   return {gpus,
           tr("orbit %1: %2").arg(orbit + 1).arg(counted(static_cast<qsizetype>(gpus.size()), tr("GPU"), tr("GPUs")))};
+}
+
+SketchView SketchPanel::view() const {
+  const bool showsOrbits = m_tabs->currentWidget() == m_symmetry;
+  return {area(), showsOrbits ? m_symmetry->orbits() : std::vector<std::vector<int>>()};
 }
 
 void SketchPanel::refuse(const QString& why) {

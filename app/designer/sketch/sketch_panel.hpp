@@ -37,6 +37,8 @@ public:
   [[nodiscard]] QString problem() const { return m_problem->text(); }
   /// What is chosen on the tab in front: an orbit, or a switch in all boxes.
   [[nodiscard]] SketchArea area() const;
+  /// What the drawing shows with the tab in front: on that of the symmetry the orbits, else the relays.
+  [[nodiscard]] SketchView view() const;
   /// A line of the page that says why something did not happen, until the sketch changes.
   void refuse(const QString& why);
 

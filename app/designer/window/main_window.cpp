@@ -131,9 +131,9 @@ void MainWindow::createFeatures() {
   addFeature<CompareFeature>(schedule->activity());
   const auto* timeline = addFeature<TimelineFeature>(schedule->activity());
   addFeature<ProgramFeature>(schedule->activity());
-  addFeature<SketchFeature>(schedule->activity());
-  const auto* run = addFeature<RunFeature>(schedule->activity());
-  addFeature<MeasuredFeature>(schedule->activity(), timeline->panel(), run->activity());
+  auto* sketches = addFeature<SketchFeature>(schedule->activity());
+  auto* runs = addFeature<RunFeature>(schedule->activity());
+  addFeature<MeasuredFeature>(schedule->activity(), timeline->panel(), runs->activity());
   addFeature<ElementsFeature>();
   addFeature<ViewFeature>();
   m_edit = addFeature<EditFeature>();
@@ -142,7 +142,9 @@ void MainWindow::createFeatures() {
   m_find = addFeature<FindFeature>();
   addFeature<AnalysisFeature>();
   m_help = addFeature<HelpFeature>();
-  m_files->setOpener([schedule](const QString& path) { return schedule->activity().open(path); });
+  m_files->setOpener([schedule, sketches, runs](const QString& path) {
+    return schedule->activity().open(path) || sketches->take(path) || runs->take(path);
+  });
 
   auto* middle = new QWidget(this);
   auto* layout = new QVBoxLayout(middle);

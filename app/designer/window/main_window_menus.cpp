@@ -132,8 +132,17 @@ QStringList scheduleMenu() {
 }
 
 QStringList sketchMenu() {
-  return {u"sketch.propose"_s, u"sketch.open"_s, u"sketch.save"_s, u"sketch.save-topology"_s, {},
-          u"sketch.make-senders"_s, u"sketch.make-receivers"_s, {}, u"sketch.start"_s, u"sketch.stop"_s};
+  return {u"sketch.propose"_s,
+          u"sketch.open"_s,
+          u"sketch.save"_s,
+          u"sketch.save-topology"_s,
+          {},
+          u"sketch.point"_s,
+          u"sketch.make-senders"_s,
+          u"sketch.make-receivers"_s,
+          {},
+          u"sketch.start"_s,
+          u"sketch.stop"_s};
 }
 
 QStringList runMenu() {

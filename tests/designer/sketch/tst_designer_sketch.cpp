@@ -2,20 +2,26 @@
 #include <QComboBox>
 #include <QDockWidget>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
 #include <QTabWidget>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QToolButton>
 
+#include "designer/run/differences_panel.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/schedule/transfer_panel.hpp"
 #include "designer/sketch/sketch_edits.hpp"
 #include "designer/sketch/sketch_overlay.hpp"
 #include "designer/sketch/sketch_panel.hpp"
 #include "designer/window/window_fixture.hpp"
+#include "designer/workspace/import_dialog.hpp"
+#include "io/fabric_json.hpp"
 #include "io/files.hpp"
 #include "io/taccl_json.hpp"
+#include "lp/mixed_program.hpp"
 #include "presets/presets.hpp"
 #include "verify/step_verifier.hpp"
 
@@ -84,6 +90,11 @@ private Q_SLOTS:
   void readsNumbers();
   void editsOnThePage();
   void takesRelaysFromTheDrawing();
+  void pointsToRelays_data();
+  void pointsToRelays();
+  void drawsRelaysWithTheMouse();
+  void drawsRelaysByKeys();
+  void hasEveryField();
   void namesProblems_data();
   void namesProblems();
   void savesAndReads();
@@ -94,6 +105,14 @@ private Q_SLOTS:
   void synthesizes();
   void stopKeepsTheBest();
   void followsTheFabric();
+  void coloursOrbits();
+  void isSavedWithTheDocument();
+  void unsavedSketchIsAskedFor();
+  void isRecovered();
+  void stagesNeedTheirSolver();
+  void stagesAreOneOfTheEngines();
+  void opensTopologiesAndSketches();
+  void opensInferredFabrics();
 };
 
 void TestDesignerSketch::proposes() {
@@ -231,6 +250,161 @@ void TestDesignerSketch::takesRelaysFromTheDrawing() {
   page.select({});
   page.run("sketch.make-senders");
   QVERIFY2(page.panel->problem().contains(u"No GPU is selected"_s), qPrintable(page.panel->problem()));
+}
+
+void TestDesignerSketch::pointsToRelays_data() {
+  QTest::addColumn<QString>("gestures");  // "1>0'": to GPU 0 of another box; "2>1": to the relay 1
+  QTest::addColumn<QString>("receivers");
+  QTest::addColumn<QString>("owners");
+  QTest::addColumn<bool>("refused");  // the last one
+  // From 1: 0, which sends everything.
+  QTest::newRow("another sender") << "3>2'"
+                                  << "1: 0 | 3: 2"
+                                  << "1: 0, 1, 2 | 3: 3" << false;
+  QTest::newRow("another receiver") << "1>2'"
+                                    << "1: 0, 2"
+                                    << "1: 0, 1, 2, 3" << false;
+  QTest::newRow("again") << "3>2' 3>2'"
+                         << "1: 0"
+                         << "1: 0, 1, 2, 3" << false;
+  QTest::newRow("the last") << "1>0'"
+                            << "1: 0"
+                            << "1: 0, 1, 2, 3" << true;
+  QTest::newRow("relay") << "3>2' 2>3"
+                         << "1: 0 | 3: 2"
+                         << "1: 0, 1 | 3: 2, 3" << false;
+  QTest::newRow("relay of none") << "3>2' 1>3"
+                                 << "1: 0 | 3: 2"
+                                 << "1: 0, 2 | 3: 1, 3" << false;
+  QTest::newRow("no sender") << "2>3"
+                             << "1: 0"
+                             << "1: 0, 1, 2, 3" << true;
+  QTest::newRow("heir before") << "3>2' 2>3 3>2'"
+                               << "1: 0"
+                               << "1: 0, 1, 2, 3" << false;
+}
+
+void TestDesignerSketch::pointsToRelays() {
+  QFETCH(QString, gestures);
+  QFETCH(QString, receivers);
+  QFETCH(QString, owners);
+  QFETCH(bool, refused);
+  sketch::Sketch sketch = withRelays({{1, {0}}});
+  sketch.remote->relayedBy = {{1, {0, 1, 2, 3}}};
+  PointFault last = PointFault::none;
+  for (const QString& gesture : gestures.split(u' ')) {
+    const int from = gesture.front().digitValue();
+    const int to = gesture[2].digitValue();
+    last = gesture.endsWith(u'\'') ? pointToReceiver(sketch, 4, from, to) : pointToRelay(sketch, 4, from, to);
+  }
+  const auto text = [](const Relays& relays) {
+    QStringList found;
+    for (const auto& [sender, gpus] : relays) {
+      found << u"%1: %2"_s.arg(sender).arg(numbersText(gpus));
+    }
+    return found.join(u" | "_s);
+  };
+  QCOMPARE(text(sketch.remote->receivers), receivers);
+  QCOMPARE(text(sketch.remote->relayedBy), owners);
+  QCOMPARE(last != PointFault::none, refused);
+}
+
+void TestDesignerSketch::drawsRelaysWithTheMouse() {
+  Page page;
+  QVERIFY(page.isProposed);
+  page.run("sketch.point");
+  CanvasView& canvas = page.editor()->canvas();
+  QCOMPARE(canvas.tool(), ToolKind::point);
+  QVERIFY(page.child<QToolButton>("sketchPoint")->isChecked());
+  canvas.zoomToFit();
+  canvas.complete();
+  const auto drag = [&](const char* from, const char* to) {
+    const auto place = [&](const char* name) {
+      return canvas.toView(canvas.scene().rectOf(page.editor()->model().nodeNamed(name)).center()).toPoint();
+    };
+    QTest::mousePress(&canvas, Qt::LeftButton, {}, place(from));
+    QTest::mouseMove(&canvas, (place(from) + place(to)) / 2);
+    QTest::mouseMove(&canvas, place(to));
+    QTest::mouseRelease(&canvas, Qt::LeftButton, {}, place(to));
+  };
+  const QPointF before = canvas.scene().rectOf(page.editor()->model().nodeNamed("b0g5")).center();
+  drag("b0g5", "b1g4");
+  QCOMPARE(page.now().remote->receivers, (Relays{{1, {0}}, {5, {4}}}));
+  drag("b1g6", "b1g5");
+  QCOMPARE(page.now().remote->relayedBy, (Relays{{1, {0, 1, 2, 3, 4, 7}}, {5, {5, 6}}}));
+  QCOMPARE(canvas.scene().rectOf(page.editor()->model().nodeNamed("b0g5")).center(), before);
+  drag("b0g2", "b0g3");
+  QVERIFY2(page.panel->problem().contains(u"sends to no other box"_s), qPrintable(page.panel->problem()));
+  drag("b0g2", "ib");
+  QVERIFY2(page.panel->problem().contains(u"Relays are GPUs"_s), qPrintable(page.panel->problem()));
+  QVERIFY(page.settle());
+  QVERIFY2(page.desk().fit(), qPrintable(page.panel->problem()));
+  // Another dock in front: the drawing is as usual again.
+  page.run("view.transfers");
+  QTRY_COMPARE(canvas.tool(), ToolKind::select);
+}
+
+void TestDesignerSketch::drawsRelaysByKeys() {
+  Page page;
+  QVERIFY(page.isProposed);
+  page.run("sketch.point");
+  CanvasView& canvas = page.editor()->canvas();
+  const auto press = [&](const char* name) {
+    page.editor()->selection().setCurrent(page.editor()->model().nodeNamed(name));
+    QTest::keyClick(&canvas, Qt::Key_Return);
+  };
+  press("b0g5");
+  QTest::keyClick(&canvas, Qt::Key_Right);
+  QVERIFY(page.editor()->selection().current() != ElementId(page.editor()->model().nodeNamed("b0g5")));
+  press("b1g4");
+  QCOMPARE(page.now().remote->receivers, (Relays{{1, {0}}, {5, {4}}}));
+  press("b0g6");
+  QTest::keyClick(&canvas, Qt::Key_Escape);
+  QCOMPARE(canvas.tool(), ToolKind::point);
+  QTest::keyClick(&canvas, Qt::Key_Escape);
+  QCOMPARE(canvas.tool(), ToolKind::select);
+}
+
+/// What the official files say of relays has a field each.
+void TestDesignerSketch::hasEveryField() {
+  Page page;
+  QVERIFY(page.isProposed);
+  QTableWidget& table = page.panel->relays().table();
+  table.item(1, RelayPage::kShare)->setText(u"3/2"_s);
+  QCOMPARE(page.now().remote->betaSplit, (std::map<int, Rational>{{1, Rational(3, 2)}}));
+  QVERIFY(page.settle());
+  QVERIFY2(page.desk().fit(), qPrintable(page.panel->problem()));
+  table.item(1, RelayPage::kShare)->setText(u"0"_s);
+  QVERIFY2(page.panel->problem().contains(u"no share"_s), qPrintable(page.panel->problem()));
+  QVERIFY(page.settle());
+  table.item(1, RelayPage::kShare)->setText(QString());
+  QVERIFY(page.now().remote->betaSplit.empty());
+
+  page.desk().edit([](sketch::Sketch& sketch) { sketch.remote->receivers = {{1, {0}}, {5, {4}}}; });
+  auto* rule = page.child<QComboBox>("sketchRelayRule");
+  rule->setCurrentIndex(rule->findText(u"By block"_s));
+  Q_EMIT rule->activated(rule->currentIndex());
+  QCOMPARE(page.now().remote->chunkToRelay, std::optional(std::pair(8, 1)));
+  QVERIFY(page.now().remote->relayedBy.empty());
+  auto* blocks = page.child<QLineEdit>("sketchBlocks");
+  QVERIFY(blocks->isVisible());
+  const auto type = [&](const QString& text) {
+    blocks->setText(text);
+    blocks->setModified(true);
+    Q_EMIT blocks->editingFinished();
+  };
+  type(u"4, 1"_s);
+  QCOMPARE(page.now().remote->chunkToRelay, std::optional(std::pair(4, 1)));
+  QVERIFY(page.settle());
+  QVERIFY2(page.desk().fit(), qPrintable(page.panel->problem()));
+  QCOMPARE(page.desk().fit()->fit.model.relays[6], std::vector<int>{5});
+  type(u"four"_s);
+  QVERIFY2(page.panel->problem().contains(u"as in 2, 1"_s), qPrintable(page.panel->problem()));
+  rule->setCurrentIndex(rule->findText(u"By any sender"_s));
+  Q_EMIT rule->activated(rule->currentIndex());
+  QVERIFY(!page.now().remote->chunkToRelay);
+  QVERIFY(page.settle());
+  QVERIFY(page.desk().fit()->fit.model.relays.empty());
 }
 
 void TestDesignerSketch::namesProblems_data() {
@@ -470,6 +644,208 @@ void TestDesignerSketch::followsTheFabric() {
   });
   QTRY_VERIFY_WITH_TIMEOUT(page.desk().fit() && *page.desk().fit()->fit.topology.remoteBeta != before, kLong);
   QCOMPARE(*page.desk().fit()->fit.topology.remoteBeta, before * Rational(2));
+}
+
+void TestDesignerSketch::coloursOrbits() {
+  Page page;
+  QVERIFY(page.isProposed);
+  page.child<QTabWidget>("sketchTabs")->setCurrentWidget(&page.panel->symmetry());
+  const auto shown = [&] { return page.editor()->canvas().overlay(); };
+  QTRY_COMPARE(shown().trees.size(), 8U);
+  const Model& model = page.editor()->model();
+  std::set<int> categories;
+  for (const TreeMark& mark : shown().trees) {
+    QCOMPARE(mark.roots.size(), 2U);
+    categories.insert(mark.category);
+  }
+  QCOMPARE(categories.size(), 8U);
+  QCOMPARE(shown().trees[3].roots, (std::set<NodeId>{model.nodeNamed("b0g3"), model.nodeNamed("b1g3")}));
+  page.child<QTabWidget>("sketchTabs")->setCurrentWidget(&page.panel->relays());
+  QTRY_COMPARE(shown().trees.size(), 2U);
+}
+
+void TestDesignerSketch::isSavedWithTheDocument() {
+  Page page;
+  QVERIFY(page.isProposed);
+  page.answers->saveTo = page.dir.filePath(u"cluster.fabric.json"_s);
+  page.run("file.save");
+  // A proposal can be made again; what a person drew cannot.
+  QVERIFY(!page.editor()->file().isModified());
+  page.desk().edit([](sketch::Sketch& sketch) { sketch.chunksPerGpu = 3; });
+  QVERIFY(page.editor()->file().isModified());
+  page.desk().undo();
+  QVERIFY(!page.editor()->file().isModified());
+  page.desk().edit([](sketch::Sketch& sketch) { sketch.chunksPerGpu = 3; });
+  page.run("file.save");
+  QVERIFY(!page.editor()->file().isModified());
+  QCOMPARE(page.desk().path(), page.dir.filePath(u"cluster.sketch.json"_s));
+  const sketch::Sketch saved = page.now();
+  const auto read = io::readTacclSketch(*io::readFile(page.desk().path().toStdString()));
+  QVERIFY(read && read->value == saved);
+  // It comes back with the document.
+  page.run("file.close");
+  page.answers->open = {page.dir.filePath(u"cluster.fabric.json"_s)};
+  page.run("file.open");
+  QVERIFY(page.desk().current() != nullptr);
+  QCOMPARE(page.now(), saved);
+  QVERIFY(page.settle());
+  QVERIFY(!page.editor()->file().isModified());
+}
+
+void TestDesignerSketch::unsavedSketchIsAskedFor() {
+  Page page;
+  QVERIFY(page.isProposed);
+  page.answers->saveTo = page.dir.filePath(u"cluster.fabric.json"_s);
+  page.run("file.save");
+  page.desk().edit([](sketch::Sketch& sketch) { sketch.chunksPerGpu = 3; });
+  page.answers->unsaved = Prompts::Unsaved::cancel;
+  page.answers->asked = 0;
+  page.window->close();
+  QCOMPARE(page.answers->asked, 1);
+  QVERIFY(page.window->isVisible());
+  page.answers->unsaved = Prompts::Unsaved::save;
+  page.run("file.close");
+  QCOMPARE(page.answers->asked, 2);
+  QVERIFY(QFile::exists(page.dir.filePath(u"cluster.sketch.json"_s)));
+}
+
+/// What a crash left: the journal of the document, and the sketch in its folder.
+void TestDesignerSketch::isRecovered() {
+  QTemporaryDir dir;
+  const QString folder = dir.filePath(u"recovery"_s);
+  sketch::Sketch drawn;
+  {
+    DocumentFile file(folder);
+    file.adopt(readArranged(*presets::make("azure-ndv2", {{"boxes", "2"}})).model, {});
+    SketchDesk& desk = SketchDesk::of(file);
+    desk.propose();
+    QTRY_VERIFY_WITH_TIMEOUT(desk.fit() != nullptr, kLong);
+    desk.edit([](sketch::Sketch& sketch) { sketch.chunksPerGpu = 3; });
+    drawn = *desk.current();
+    QTRY_VERIFY(QFile::exists(file.workFolder() + u"/sketch.json"_s));
+    QVERIFY(file.isModified());
+    QTest::qWait(1200);  // the journal is on the disk
+  }
+  const auto left = DocumentFile::abandonedJournals(folder);
+  QCOMPARE(left.size(), 1U);
+  auto recovered = recover(left.front());
+  QVERIFY(recovered);
+  QVERIFY(QFile::remove(left.front()));
+  DocumentFile file(folder);
+  file.restore(*std::move(recovered));
+  SketchDesk& desk = SketchDesk::of(file);
+  QVERIFY(desk.current() != nullptr);
+  QCOMPARE(*desk.current(), drawn);
+  QVERIFY(desk.isModified() && file.isModified());
+  QTRY_VERIFY_WITH_TIMEOUT(desk.fit() != nullptr, kLong);
+  QVERIFY(desk.save(dir.filePath(u"kept.json"_s)));
+  QVERIFY(!QFile::exists(file.workFolder() + u"/sketch.json"_s));
+}
+
+void TestDesignerSketch::stagesNeedTheirSolver() {
+  Page page;
+  QVERIFY(page.isProposed);
+  const QByteArray path = qgetenv("PATH");
+  qputenv("PATH", "/nowhere");
+  auto* engine = page.child<QComboBox>("sketchEngine");
+  engine->setCurrentIndex(1);
+  Q_EMIT engine->activated(1);
+  qputenv("PATH", path);
+  QVERIFY2(page.panel->problem().contains(u"coinor-cbc"_s), qPrintable(page.panel->problem()));
+  QCOMPARE(engine->currentIndex(), 0);
+  QCOMPARE(page.desk().question().engine, taccl::Engine::search);
+}
+
+void TestDesignerSketch::stagesAreOneOfTheEngines() {
+  if (!lp::findMixedSolver()) {
+    QSKIP("skipped: needs cbc (Debian package coinor-cbc)");
+  }
+  Page page;
+  QVERIFY(page.isProposed);
+  auto* engine = page.child<QComboBox>("sketchEngine");
+  engine->setCurrentIndex(1);
+  Q_EMIT engine->activated(1);
+  SearchQuestion question = page.desk().question();
+  QCOMPARE(question.engine, taccl::Engine::stages);
+  question.collective = Collective::broadcast;
+  question.seconds = 30;
+  page.desk().setQuestion(question);
+  page.run("sketch.start");
+  QTRY_VERIFY_WITH_TIMEOUT(!page.desk().isRunning(), 2 * kLong);
+  QVERIFY2(page.desk().answer() != nullptr, qPrintable(page.desk().failure()));
+  QCOMPARE(page.book().current()->result->options.methodOptions.at("search-engine"), "milp");
+}
+
+void TestDesignerSketch::opensTopologiesAndSketches() {
+  Fixture f;
+  const QString folder = QStringLiteral(COPPICE_EXAMPLES "/taccl/");
+  // A sketch alone is no fabric.
+  f.answers->open = {folder + u"sketch-ndv2-relay-n2.json"_s};
+  f.run("file.open");
+  QCOMPARE(f.answers->failures.size(), 1);
+  QVERIFY2(f.answers->failures.front().contains(u"communication sketch"_s), qPrintable(f.answers->failures.front()));
+  // Boxes and the unit of time are asked for.
+  f.answers->importer = [](QWidget* parent, const ForeignText& text) {
+    ImportDialog dialog(text, parent);
+    dialog.findChild<QSpinBox*>(u"import-boxes"_s)->setValue(2);
+    dialog.findChild<QLineEdit*>(u"import-time-unit"_s)->setText(u"2"_s);
+    dialog.findChild<QPushButton*>(u"importAccept"_s)->click();
+    [[maybe_unused]] const bool isReady =
+        QTest::qWaitFor([&] { return !dialog.isWorking() && dialog.fabric(); }, kLong);
+    return dialog.fabric();
+  };
+  f.answers->open = {folder + u"topology-ndv2-1mb.json"_s};
+  f.run("file.open");
+  QCOMPARE(f.answers->imports.size(), 1);
+  QVERIFY(f.editor() != nullptr);
+  QCOMPARE(sizeOf(f.editor()->model()).gpus, 16);
+  const Link* link =
+      f.editor()->model().find(f.editor()->model().linksOf(f.editor()->model().nodeNamed("nic0.0")).front());
+  QCOMPARE(Rational::parse(link->bandwidth)->toDouble(), 1048.576 / 105 / 2);
+  // Now the sketch has a fabric.
+  f.answers->open = {folder + u"sketch-ndv2-relay-n2.json"_s};
+  f.run("file.open");
+  QCOMPARE(f.answers->failures.size(), 1);
+  SketchDesk& desk = SketchDesk::of(f.editor()->file());
+  QVERIFY(desk.current() != nullptr);
+  QTRY_VERIFY_WITH_TIMEOUT(desk.fit() != nullptr, kLong);
+  QCOMPARE(sendersOf(*desk.current(), 8), std::set<int>{1});
+  QCOMPARE(f.window->workspace().contexts().size(), 1U);
+}
+
+/// What was inferred from copies, beside what the system of that machine states.
+void TestDesignerSketch::opensInferredFabrics() {
+  Fixture f;
+  const auto fabric = [](const char* rate) {
+    fabric::Description made;
+    made.name = "machine";
+    made.nodes = {{.id = "gpu0"}, {.id = "gpu1"}, {.id = "pcie0", .kind = "switch"}};
+    made.links = {{"gpu0", "pcie0", rate, true, 1}, {"gpu1", "pcie0", "12", true, 1}};
+    return QString::fromStdString(io::writeFabricJson(made));
+  };
+  const auto write = [&](const QString& name, const QString& text) {
+    const QString path = f.dir.filePath(name);
+    return io::saveFile(path.toStdString(), text.toStdString()) ? QStringList{path} : QStringList();
+  };
+  f.answers->open = write(u"inferred.json"_s,
+                          u"{\"t\":\"inference\",\"format\":1,\"findings\":[{\"text\":\"NIC 0 is undecided\",\"fix\":"
+                          u"\"measure again\"}],\"fabric\":%1,\"machine\":%2}"_s.arg(fabric("12"), fabric("24")));
+  f.run("file.open");
+  QVERIFY2(f.answers->failures.isEmpty(), qPrintable(f.answers->failures.join(u'\n')));
+  QVERIFY(f.editor() != nullptr);
+  QCOMPARE(sizeOf(f.editor()->model()).gpus, 2);
+  QCOMPARE(f.editor()->file().findings().size(), 1U);
+  auto* differences = f.window->findChild<DifferencesPanel*>();
+  QVERIFY(differences != nullptr);
+  QVERIFY(!differences->differences().empty());
+  QVERIFY2(differences->differences().front().found.contains(u"24"_s),
+           qPrintable(differences->differences().front().found));
+  // The record itself is to be worked on first.
+  f.answers->open = write(u"record.json"_s, u"{\"t\": \"contention\", \"format\": 1, \"alone\": [[1]]}"_s);
+  f.run("file.open");
+  QCOMPARE(f.answers->failures.size(), 1);
+  QVERIFY2(f.answers->failures.front().contains(u"coppice-exec infer record.json"_s),
+           qPrintable(f.answers->failures.front()));
 }
 
 QTEST_MAIN(TestDesignerSketch)

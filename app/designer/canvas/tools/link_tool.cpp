@@ -181,31 +181,37 @@ void LinkTool::make(const std::vector<NodeId>& from, const std::vector<NodeId>& 
       });
 }
 
-bool LinkTool::key(QKeyEvent& event) {
+bool walkNodes(CanvasView& view, const QKeyEvent& event) {
   switch (event.key()) {
     case Qt::Key_Left:
-      m_view.moveCursor({-1, 0}, true);
+      view.moveCursor({-1, 0}, true);
       return true;
     case Qt::Key_Right:
-      m_view.moveCursor({1, 0}, true);
+      view.moveCursor({1, 0}, true);
       return true;
     case Qt::Key_Up:
-      m_view.moveCursor({0, -1}, true);
+      view.moveCursor({0, -1}, true);
       return true;
     case Qt::Key_Down:
-      m_view.moveCursor({0, 1}, true);
+      view.moveCursor({0, 1}, true);
       return true;
     case Qt::Key_Tab:
-      m_view.stepCursor(1, true);
+      view.stepCursor(1, true);
       return true;
     case Qt::Key_Backtab:
-      m_view.stepCursor(-1, true);
+      view.stepCursor(-1, true);
       return true;
-    case Qt::Key_Return:
-    case Qt::Key_Enter:
-      break;
     default:
       return false;
+  }
+}
+
+bool LinkTool::key(QKeyEvent& event) {
+  if (walkNodes(m_view, event)) {
+    return true;
+  }
+  if (event.key() != Qt::Key_Return && event.key() != Qt::Key_Enter) {
+    return false;
   }
   const ElementId target = m_view.selection().current();
   if (target.kind != ElementKind::node || !target.isValid()) {

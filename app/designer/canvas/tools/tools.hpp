@@ -107,6 +107,32 @@ private:
   QPointF m_now;
 };
 
+/// Points from one node to another, by a drag or by keys, and tells the view's signal CanvasView::pointed; the drawing
+/// stays as it is.
+class PointTool : public Tool {
+public:
+  using Tool::Tool;
+  void press(const CanvasPoint& point) override;
+  void move(const CanvasPoint& point) override;
+  void release(const CanvasPoint& point) override;
+  bool key(QKeyEvent& event) override;
+  bool stepBack() override;
+  void leave() override;
+  void paint(QPainter& painter) override;
+  [[nodiscard]] QString hint() const override;
+  [[nodiscard]] QCursor cursor() const override { return Qt::CrossCursor; }
+
+private:
+  [[nodiscard]] NodeId nodeAt(const QPointF& scene) const;
+
+  NodeId m_from;  ///< of a drag, or chosen by Enter
+  bool m_isDragging = false;
+  QPointF m_now;
+};
+
+/// Arrows and Tab lead the keyboard cursor from node to node. Returns whether the key was one of them.
+bool walkNodes(CanvasView& view, const QKeyEvent& event);
+
 /// A box around what lies in the rectangle, or an empty one.
 class BoxTool : public Tool {
 public:

@@ -3,6 +3,7 @@
 
 #include <QDir>
 #include <QDockWidget>
+#include <QFile>
 #include <QFileInfo>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "designer/schedule/figures.hpp"
 #include "designer/sketch/sketch_edits.hpp"
 #include "designer/sketch/sketch_overlay.hpp"
+#include "io/taccl_fabric.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -25,6 +27,10 @@ SketchFeature::SketchFeature(const FeatureHost& host, ScheduleActivity& schedule
     connect(dock, &QDockWidget::visibilityChanged, this, [this](bool isVisible) {
       m_isInFront = isVisible;
       show();
+      // The tool is about what the dock shows.
+      if (!isVisible && current() != nullptr && current()->canvas().tool() == ToolKind::point) {
+        current()->canvas().setTool(ToolKind::select);
+      }
     });
   }
   connect(m_panel, &SketchPanel::proposeWanted, this, &SketchFeature::propose);
@@ -39,12 +45,18 @@ SketchFeature::SketchFeature(const FeatureHost& host, ScheduleActivity& schedule
   });
   connect(&m_panel->relays(), &RelayPage::sendersWanted, this, [this] { makeRelays(true); });
   connect(&m_panel->relays(), &RelayPage::receiversWanted, this, [this] { makeRelays(false); });
+  connect(&m_panel->relays(), &RelayPage::pointingWanted, this, &SketchFeature::setPointing);
   connect(&m_panel->switches(), &SwitchPage::switchWanted, this, &SketchFeature::makeSwitch);
   connect(&m_panel->search(), &SearchPanel::startWanted, m_actions[u"sketch.start"_s], &QAction::trigger);
   connect(&m_panel->search(), &SearchPanel::stopWanted, m_actions[u"sketch.stop"_s], &QAction::trigger);
   connect(&m_workspace, &Workspace::added, this, [this](EditorContext* context) {
     SketchDesk* desk = &SketchDesk::of(context->file());
     connect(desk, &SketchDesk::found, context, [this, context, desk] { take(*context, *desk); });
+    connect(desk, &SketchDesk::notSaved, context,
+            [this](const QString& why) { m_prompts.failure(m_window, tr("Save Sketch"), why); });
+    connect(&context->canvas(), &CanvasView::pointed, context,
+            [this, context](NodeId from, NodeId to) { point(*context, from, to); });
+    connect(&context->canvas(), &CanvasView::toolChanged, this, &SketchFeature::updateActions);
   });
   connect(&m_workspace, &Workspace::currentChanged, this, &SketchFeature::follow);
   connect(&m_workspace, &Workspace::modeChanged, this, &SketchFeature::show);
@@ -90,17 +102,25 @@ void SketchFeature::addDrawingActions() {
                  {QKeySequence(u"Ctrl+Alt+R"_s)},
                  u"arrow-down"_s},
                 [this](bool) { makeRelays(false); });
+  m_actions.add({u"sketch.point"_s,
+                 tr("&Draw Relays"),
+                 tr("Drag from GPU to GPU: to one of another box, or to the sender that relays its data"),
+                 {QKeySequence(u"Ctrl+Alt+J"_s)},
+                 u"link"_s,
+                 true},
+                [this](bool isOn) { setPointing(isOn); });
 }
 
 void SketchFeature::addSearchActions() {
   m_actions.add({u"sketch.start"_s,
                  tr("S&ynthesize"),
-                 tr("Search for a schedule within the sketch; the best is kept with the schedules"),
+                 tr("Search for a schedule within the sketch, or a proposed one; the best is kept with the schedules"),
                  {QKeySequence(u"Ctrl+Alt+Return"_s)},
                  u"generate"_s},
                 [this](bool) {
                   if (SketchDesk* desk = m_panel->desk()) {
                     bring();
+                    askAsBound(*desk);
                     desk->start();
                   }
                 });
@@ -142,8 +162,13 @@ void SketchFeature::updateActions() {
   enable({"sketch.propose", "sketch.open"}, desk != nullptr);
   enable({"sketch.save"}, hasSketch);
   enable({"sketch.save-topology"}, hasSketch && desk->fit() != nullptr);
-  enable({"sketch.make-senders", "sketch.make-receivers"}, hasSketch && desk->current()->remote.has_value());
-  enable({"sketch.start"}, hasSketch && !isRunning && desk->fit() != nullptr);
+  enable({"sketch.make-senders", "sketch.make-receivers", "sketch.point"},
+         hasSketch && desk->current()->remote.has_value());
+  const bool isPointing = current() != nullptr && current()->canvas().tool() == ToolKind::point;
+  m_actions[u"sketch.point"_s]->setChecked(isPointing);
+  m_panel->relays().setPointing(isPointing);
+  // Without a sketch, one is proposed first.
+  enable({"sketch.start"}, desk != nullptr && !isRunning && (!hasSketch || desk->fit() != nullptr));
   enable({"sketch.stop"}, isRunning && !desk->isStopping());
 }
 
@@ -166,7 +191,7 @@ void SketchFeature::show() {
     m_schedules.setGuest(std::nullopt);
     return;
   }
-  m_schedules.setGuest(sketchOverlay(*desk->fit(), context->model(), m_panel->area()));
+  m_schedules.setGuest(sketchOverlay(*desk->fit(), context->model(), m_panel->view()));
 }
 
 void SketchFeature::bring() {
@@ -179,12 +204,16 @@ void SketchFeature::bring() {
 void SketchFeature::propose() {
   if (SketchDesk* desk = m_panel->desk()) {
     bring();
-    if (desk->current() == nullptr) {
-      SearchQuestion question = desk->question();
-      question.collective = current()->bound().question().collective;
-      desk->setQuestion(question);
-    }
+    askAsBound(*desk);
     desk->propose();
+  }
+}
+
+void SketchFeature::askAsBound(SketchDesk& desk) {
+  if (desk.current() == nullptr) {
+    SearchQuestion question = desk.question();
+    question.collective = current()->bound().question().collective;
+    desk.setQuestion(question);
   }
 }
 
@@ -195,14 +224,29 @@ void SketchFeature::open() {
   }
   const QString folder = QFileInfo(desk->path().isEmpty() ? current()->file().path() : desk->path()).path();
   const QStringList paths = m_prompts.filesToOpen(m_window, folder, tr("Communication sketches (*.json)"));
-  if (paths.isEmpty() || m_panel->desk() != desk) {
-    return;
+  if (!paths.isEmpty() && m_panel->desk() == desk) {
+    openFile(*desk, paths.front());
   }
-  if (const Outcome opened = desk->open(paths.front()); !opened) {
+}
+
+void SketchFeature::openFile(SketchDesk& desk, const QString& path) {
+  if (const Outcome opened = desk.open(path); !opened) {
     m_prompts.failure(m_window, tr("Open Sketch"), errorText(opened.error()));
     return;
   }
   bring();
+}
+
+bool SketchFeature::take(const QString& path) {
+  SketchDesk* desk = m_panel->desk();
+  constexpr qint64 kMost = 1 << 20;
+  QFile file(path);
+  if (desk == nullptr || current()->model().nodes().isEmpty() || file.size() > kMost ||
+      !file.open(QIODevice::ReadOnly) || !io::looksLikeTacclSketch(file.readAll().toStdString())) {
+    return false;
+  }
+  openFile(*desk, path);
+  return true;
 }
 
 void SketchFeature::save() {
@@ -269,6 +313,42 @@ void SketchFeature::makeRelays(bool areSenders) {
     const std::set<int> others = areSenders ? receiversOf(sketch, perNode) : sendersOf(sketch, perNode);
     joinRelays(sketch, perNode, areSenders ? gpus : others, areSenders ? others : gpus);
   });
+}
+
+void SketchFeature::setPointing(bool isPointing) {
+  if (current() != nullptr) {
+    if (isPointing) {
+      bring();
+    }
+    current()->canvas().setTool(isPointing ? ToolKind::point : ToolKind::select);
+    current()->canvas().setFocus();
+  }
+  updateActions();
+}
+
+void SketchFeature::point(const EditorContext& context, NodeId from, NodeId to) {
+  SketchDesk* desk = m_panel->desk();
+  if (&context != current() || desk == nullptr || desk->current() == nullptr || desk->gpusPerNode() < 1) {
+    return;
+  }
+  const int perNode = desk->gpusPerNode();
+  const int first = desk->numberOf(context.model().find(from)->facts.name);
+  const int second = desk->numberOf(context.model().find(to)->facts.name);
+  if (first < 0 || second < 0) {
+    m_panel->refuse(tr("Relays are GPUs. Drag from a GPU to a GPU."));
+    return;
+  }
+  PointFault fault = PointFault::none;
+  desk->edit([&](sketch::Sketch& sketch) {
+    fault = first / perNode != second / perNode ? pointToReceiver(sketch, perNode, first % perNode, second % perNode)
+                                                : pointToRelay(sketch, perNode, first % perNode, second % perNode);
+  });
+  if (fault == PointFault::lastReceiver) {
+    m_panel->refuse(tr("It is the only link between boxes. Draw another one first."));
+  } else if (fault == PointFault::noSender) {
+    m_panel->refuse(
+        tr("%1 sends to no other box. Drag from it to a GPU of another box first.").arg(desk->nameOf(second)));
+  }
 }
 
 void SketchFeature::makeSwitch() {

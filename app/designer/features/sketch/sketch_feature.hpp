@@ -19,6 +19,8 @@ public:
   /// @param schedules takes what a search finds, and draws the sketch in place of its own
   SketchFeature(const FeatureHost& host, ScheduleActivity& schedules);
   [[nodiscard]] SketchPanel& panel() { return *m_panel; }
+  /// A communication sketch, where a document is open, goes into its dock. Returns whether the file was one.
+  bool take(const QString& path);
 
 private:
   void addFileActions();
@@ -31,12 +33,18 @@ private:
   void show();
   void bring();
   void propose();
+  /// The first sketch of a document begins with the collective that the bound is about.
+  void askAsBound(SketchDesk& desk);
   void open();
   void save();
   void saveTopology();
   /// The selected GPUs by their number within a box.
   [[nodiscard]] std::set<int> selectedGpus() const;
   void makeRelays(bool areSenders);
+  /// What a gesture from one GPU to another means for the sketch.
+  void point(const EditorContext& context, NodeId from, NodeId to);
+  void setPointing(bool isPointing);
+  void openFile(SketchDesk& desk, const QString& path);
   void makeSwitch();
   void take(EditorContext& context, SketchDesk& desk);
 
