@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fabric/fabric.hpp"
+#include "simulate/difference.hpp"
 #include "simulate/engine.hpp"
 #include "simulate/job.hpp"
 #include "simulate/report.hpp"
@@ -139,6 +140,7 @@ private slots:
   void waits();
   void coarse();
   void sameTwice();
+  void differences();
   void errors();
   void cancelled();
 };
@@ -452,6 +454,61 @@ void TestSimulate::sameTwice() {
   for (std::size_t i = 0; i < one.intervals.size(); ++i) {
     QCOMPARE(one.intervals[i].left, two.intervals[i].left);
   }
+}
+
+/// 0 tells 1 and 2 at once; or it tells 1, which tells 2.
+void TestSimulate::differences() {
+  const fabric::Fabric fabric = mesh(3);
+  const Model still{.linkLatency = 0, .messageOverhead = 0};
+  const auto details = [](const Job& job) {
+    return simulate::Details{.row = {.size = static_cast<std::int64_t>(kBytes)}, .phases = {{&job, play(job)}}};
+  };
+  Job star(fabric, still);
+  send(star, {0, 1}, 1, 0, 1);
+  send(star, {0, 2}, 1, 0, 2);
+  Job chain(fabric, still);
+  const MessageId early = send(chain, {0, 1}, 1, 0, 1);
+  const MessageId late = send(chain, {1, 2}, 1, 1, 2);
+  chain.wait({.before = early, .after = late});
+  const simulate::Details first = details(star);
+  const simulate::Details second = details(chain);
+  const double whole = kBytes / kBytesPerMicrosecond;
+
+  const auto links = simulate::linkDifferences(first, second);
+  QCOMPARE(links.size(), std::size_t{3});
+  QCOMPARE(told(links[0].tail + links[0].head), QByteArray("g1g2"));
+  COMPARE_TIME(links[0].busyDifference(), whole);
+  QCOMPARE(links[0].first.bytes, 0.0);
+  COMPARE_TIME(links[0].second.bytes, kBytes);
+  COMPARE_TIME(links[0].bandwidth, kBandwidth);
+  QCOMPARE(told(links[1].tail + links[1].head), QByteArray("g0g1"));
+  COMPARE_TIME(links[1].first.busy, whole);
+  QVERIFY(std::abs(links[1].busyDifference()) < 1e-9 * whole);
+  QCOMPARE(told(links[2].tail + links[2].head), QByteArray("g0g2"));
+  COMPARE_TIME(links[2].busyDifference(), -whole);
+
+  const auto gpus = simulate::rankDifferences(first, second);
+  QCOMPARE(gpus.size(), std::size_t{3});
+  QCOMPARE(told(gpus[0].gpu), QByteArray("g2"));
+  COMPARE_TIME(gpus[0].doneDifference(), whole);
+  COMPARE_TIME(gpus[0].first.received, kBytes);
+  QCOMPARE(told(gpus[1].gpu), QByteArray("g0"));
+  COMPARE_TIME(gpus[1].first.sent, 2 * kBytes);
+  // Both messages leave at the same time.
+  COMPARE_TIME(gpus[1].first.sending, whole);
+  QCOMPARE(gpus[1].first.done, 0.0);
+  QCOMPARE(told(gpus[2].gpu), QByteArray("g1"));
+  COMPARE_TIME(gpus[2].second.sending, whole);
+  QCOMPARE(gpus[2].first.sending, 0.0);
+
+  // A GPU and links that one of the fabrics alone has.
+  const fabric::Fabric smaller = mesh(2);
+  Job pair(smaller, still);
+  send(pair, {0, 1}, 1, 0, 1);
+  const auto others = simulate::linkDifferences(details(pair), second);
+  QCOMPARE(others.size(), std::size_t{2});
+  QCOMPARE(told(others[0].tail + others[0].head), QByteArray("g1g2"));
+  QCOMPARE(simulate::rankDifferences(details(pair), second).size(), std::size_t{3});
 }
 
 void TestSimulate::errors() {
