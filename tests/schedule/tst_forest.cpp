@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "base/checked.hpp"
+#include "schedule/from_forest.hpp"
+#include "schedule/traffic.hpp"
 #include "support/sample_schedules.hpp"
 
 using namespace coppice;
@@ -61,6 +63,36 @@ private slots:
     const auto route = reversed.paths[0];
     QVERIFY(std::vector<int>(route.begin(), route.end()) == std::vector<int>({1, 3, 0}));
     QVERIFY(schedule::reversed(reversed) == forest);
+  }
+
+  /// Each GPU sends 3 of the 8 trees to either neighbour.
+  void trafficOfARing() {
+    samples::Sample sample = samples::ring();
+    const auto checkRing = [](const schedule::Traffic& traffic, const Rational& expected) {
+      QCOMPARE(traffic.size, 4);
+      for (int from = 0; from < 4; ++from) {
+        for (int to = 0; to < 4; ++to) {
+          const bool isNext = (from + 1) % 4 == to || (to + 1) % 4 == from;
+          QCOMPARE(traffic.share(from, to).toString(), (isNext ? expected : Rational(0)).toString());
+        }
+      }
+    };
+    checkRing(*schedule::trafficOf(sample.fabric, sample.schedule), Rational(3, 8));
+    const auto steps = schedule::stepScheduleOf(sample.fabric, sample.schedule);
+    QVERIFY(steps);
+    checkRing(*schedule::trafficOf(sample.fabric, *steps), Rational(3, 8));
+    sample.schedule.reduceForest = schedule::reversed(*sample.schedule.broadcastForest);
+    checkRing(*schedule::trafficOf(sample.fabric, sample.schedule), Rational(3, 4));
+
+    const schedule::Traffic halves =
+        schedule::groupedTraffic(*schedule::trafficOf(sample.fabric, sample.schedule), std::vector{0, 0, 1, 1}, 2);
+    QCOMPARE(halves.share(0, 0).toString(), "3/2");
+    QCOMPARE(halves.share(0, 1).toString(), "3/2");
+    QCOMPARE(halves.share(1, 1).toString(), "3/2");
+    std::stop_source stop;
+    stop.request_stop();
+    const auto stopped = schedule::trafficOf(sample.fabric, sample.schedule, {.stop = stop.get_token()});
+    QVERIFY(!stopped && stopped.error().code == ErrorCode::cancelled);
   }
 };
 
