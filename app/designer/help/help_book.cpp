@@ -21,7 +21,8 @@ constexpr std::array kOrder = {
     "start",      "draw",         "devices",  "linking",      "boxes",         "properties",  "nodes",
     "outline",    "find",         "minimap",  "history",      "files",         "topologies",  "bound",
     "problems",   "analyse",      "upgrades", "damage",       "what-if",       "schedules",   "synthesize",
-    "trees",      "transfers",    "loads",    "charts",       "compare",       "timeline",    "measured",    "program",
+    "trees",      "transfers",    "loads",    "charts",       "compare",       "side-by-side", "timeline", "measured",
+    "traffic",    "program",
     "sketch",     "export",       "run",      "pictures",     "commands",      "glossary",    "designer",
     "quickstart", "command-line", "running",  "fabric-files", "exact-results", "performance", "building"};
 

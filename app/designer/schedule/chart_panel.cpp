@@ -5,9 +5,7 @@
 #include <QAreaSeries>
 #include <QBarSeries>
 #include <QBarSet>
-#include <QBuffer>
 #include <QClipboard>
-#include <QFile>
 #include <QGraphicsLayout>
 #include <QGuiApplication>
 #include <QHBoxLayout>
@@ -16,7 +14,6 @@
 #include <QMenu>
 #include <QPainter>
 #include <QScatterSeries>
-#include <QSvgGenerator>
 #include <QToolButton>
 #include <QToolTip>
 #include <QVBoxLayout>
@@ -26,12 +23,13 @@
 #include <cmath>
 
 #include "designer/document/error_text.hpp"
+#include "designer/schedule/chart_style.hpp"
 #include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/figures.hpp"
+#include "designer/schedule/picture_file.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/theme.hpp"
-#include "io/files.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -43,37 +41,25 @@ namespace {
 
 constexpr int kBins = 10;
 
-void styleAxis(QAbstractAxis* axis, const QString& title) {
-  const Theme& theme = Theme::instance();
-  axis->setTitleText(title);
-  axis->setTitleFont(uiFont(11.5));
-  axis->setTitleBrush(theme.color(Token::muted));
-  axis->setLabelsFont(figureFont(11));
-  axis->setLabelsColor(theme.color(Token::muted));
-  axis->setLinePenColor(theme.color(Token::line));
-  axis->setGridLineColor(theme.color(Token::line));
+/// With a title, and styled.
+void setTitle(QAbstractAxis& axis, const QString& title) {
+  axis.setTitleText(title);
+  styleAxis(axis);
 }
 
-void styleChart(QChart* chart) {
-  const Theme& theme = Theme::instance();
-  chart->setBackgroundBrush(theme.color(Token::panel));
+/// An empty chart.
+QChart* emptied(QChartView& view) {
+  QChart* chart = view.chart();
+  clearChart(*chart);
+  styleChart(*chart, view);
   chart->setBackgroundRoundness(0);
   chart->setPlotAreaBackgroundVisible(false);
   constexpr QMargins kMargins(4, 0, 8, 0);
   chart->setMargins(kMargins);
   chart->layout()->setContentsMargins(0, 0, 0, 0);
-  chart->legend()->setLabelColor(theme.color(Token::muted));
-  chart->legend()->setFont(uiFont(11.5));
   chart->legend()->setAlignment(Qt::AlignTop);
   chart->legend()->setContentsMargins(0, 0, 0, 0);
-}
-
-void clear(QChart* chart) {
-  chart->removeAllSeries();
-  for (QAbstractAxis* axis : chart->axes()) {
-    chart->removeAxis(axis);
-    delete axis;
-  }
+  return chart;
 }
 
 /// Round ends and ticks around [low, high].
@@ -96,6 +82,7 @@ ChartPanel::ChartPanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
       m_heading(new QLabel(this)),
+      m_unit(new QComboBox(this)),
       m_maxK(new QSpinBox(this)),
       m_state(new QLabel(this)),
       m_treeCount(makeView(u"chartTreeCount"_s, tr("Throughput against trees per root"), Which::treeCount)),
@@ -104,6 +91,10 @@ ChartPanel::ChartPanel(QWidget* parent)
   setObjectName(u"chartPanel"_s);
   setProperty("role", u"panel"_s);
   setAttribute(Qt::WA_StyledBackground);
+  m_unit->setObjectName(u"chartUnit"_s);
+  m_unit->setAccessibleName(tr("Scale of the throughput"));
+  m_unit->addItem(tr("GB/s"));
+  m_unit->addItem(tr("loss, %"));
   m_maxK->setObjectName(u"chartMostK"_s);
   m_maxK->setRange(2, static_cast<int>(kMaxScannedK));
   constexpr int kUsualK = 12;
@@ -125,6 +116,7 @@ ChartPanel::ChartPanel(QWidget* parent)
   auto* left = new QHBoxLayout;
   left->setSpacing(2 * kMargin);
   left->addWidget(m_heading);
+  left->addWidget(m_unit);
   left->addWidget(m_maxK);
   left->addWidget(m_state, 1);
   line->addLayout(left, 1);
@@ -152,6 +144,7 @@ ChartPanel::ChartPanel(QWidget* parent)
     draw();
     follow();
   });
+  connect(m_unit, &QComboBox::currentIndexChanged, this, &ChartPanel::draw);
   connect(&Theme::instance(), &Theme::changed, this, &ChartPanel::draw);
 }
 
@@ -249,6 +242,7 @@ void ChartPanel::receive(const Found& found) {
 void ChartPanel::draw() {
   const bool hasSteps = m_result && m_result->forests() == nullptr;
   m_maxK->setVisible(!hasSteps);
+  m_unit->setVisible(!hasSteps);
   m_heading->setText(hasSteps ? tr("Time of steps") : tr("Throughput"));
   if (hasSteps) {
     drawSteps();
@@ -259,21 +253,27 @@ void ChartPanel::draw() {
 }
 
 void ChartPanel::drawTreeCount() {
-  QChart* chart = m_treeCount->chart();
-  clear(chart);
-  styleChart(chart);
+  QChart* chart = emptied(*m_treeCount);
   if (!m_result || m_result->forests() == nullptr) {
     return;
   }
   const Theme& theme = Theme::instance();
   const Rational bound = m_result->forests()->bound;
+  const bool isLoss = m_unit->currentIndex() == 1;
+  constexpr double kHundred = 100;
+  const auto shown = [&](const Rational& algbw) {
+    return isLoss ? kHundred * (Rational(1) - algbw / bound).toDouble() : algbw.toDouble();
+  };
   auto* line = new QLineSeries;
   auto* points = new QScatterSeries;
-  double least = bound.toDouble();
+  double least = shown(bound);
+  double most = shown(bound);
   for (const KValue& value : m_values) {
-    line->append(static_cast<double>(value.k), value.algbw.toDouble());
-    points->append(static_cast<double>(value.k), value.algbw.toDouble());
-    least = std::min(least, value.algbw.toDouble());
+    const double at = shown(value.algbw);
+    line->append(static_cast<double>(value.k), at);
+    points->append(static_cast<double>(value.k), at);
+    least = std::min(least, at);
+    most = std::max(most, at);
   }
   constexpr double kLine = 1.6;
   constexpr double kMarker = 8;
@@ -285,11 +285,11 @@ void ChartPanel::drawTreeCount() {
   auto* top = new QLineSeries;
   top->setName(tr("bound, %1 GB/s").arg(decimal(bound)));
   const double end = static_cast<double>(m_maxK->value()) + 0.5;
-  top->append(0.5, bound.toDouble());
-  top->append(end, bound.toDouble());
+  top->append(0.5, shown(bound));
+  top->append(end, shown(bound));
   top->setPen(QPen(theme.color(Token::text), kLine, Qt::DashLine));
   auto* x = new QValueAxis;
-  styleAxis(x, tr("trees per root, k"));
+  setTitle(*x, tr("trees per root, k"));
   x->setRange(0.5, end);
   x->setTickType(QValueAxis::TicksDynamic);
   x->setTickAnchor(1);
@@ -298,8 +298,8 @@ void ChartPanel::drawTreeCount() {
   x->setLabelFormat(u"%d"_s);
   x->setGridLineVisible(false);
   auto* y = new QValueAxis;
-  styleAxis(y, tr("GB/s"));
-  setRange(y, least, bound.toDouble());
+  setTitle(*y, isLoss ? tr("loss, %") : tr("GB/s"));
+  setRange(y, least, std::max(most, isLoss ? 1.0 : 0.0));
   chart->addAxis(x, Qt::AlignBottom);
   chart->addAxis(y, Qt::AlignLeft);
   for (QXYSeries* series :
@@ -319,9 +319,10 @@ void ChartPanel::drawTreeCount() {
     }
     const KValue& value = m_values[at];
     QToolTip::showText(QCursor::pos(),
-                       tr("k = %1: %2 GB/s, %3 of the bound")
+                       tr("k = %1: %2 GB/s, %3 of the bound, loses %4")
                            .arg(value.k)
-                           .arg(exactly(value.algbw), percentOf(value.algbw, m_result->forests()->bound)),
+                           .arg(exactly(value.algbw), percentOf(value.algbw, m_result->forests()->bound),
+                                percentOf(m_result->forests()->bound - value.algbw, m_result->forests()->bound)),
                        m_treeCount);
   };
   connect(points, &QXYSeries::hovered, this, tip);
@@ -336,9 +337,7 @@ void ChartPanel::drawTreeCount() {
 }
 
 void ChartPanel::drawSteps() {
-  QChart* chart = m_treeCount->chart();
-  clear(chart);
-  styleChart(chart);
+  QChart* chart = emptied(*m_treeCount);
   chart->legend()->hide();
   const schedule::StepCost& cost = *m_result->cost;
   const double total = cost.timePerByte.toDouble();
@@ -362,7 +361,7 @@ void ChartPanel::drawSteps() {
   area->setPen(QPen(theme.color(Token::accent), 1.6));
   const auto steps = static_cast<double>(cost.stepLoads.size());
   auto* x = new QValueAxis;
-  styleAxis(x, m_result->stepSchedule()->isSynchronous ? tr("step") : tr("phase"));
+  setTitle(*x, m_result->stepSchedule()->isSynchronous ? tr("step") : tr("phase"));
   x->setRange(0.5, steps + 0.5);
   x->setTickType(QValueAxis::TicksDynamic);
   x->setTickAnchor(1);
@@ -371,7 +370,7 @@ void ChartPanel::drawSteps() {
   x->setLabelFormat(u"%.0f"_s);
   x->setGridLineVisible(false);
   auto* y = new QValueAxis;
-  styleAxis(y, tr("% of the time"));
+  setTitle(*y, tr("% of the time"));
   setRange(y, 0, std::max(most, 1.0));
   chart->addAxis(x, Qt::AlignBottom);
   chart->addAxis(y, Qt::AlignLeft);
@@ -405,9 +404,7 @@ std::vector<int> ChartPanel::histogram() const {
 }
 
 void ChartPanel::drawHistogram() {
-  QChart* chart = m_histogram->chart();
-  clear(chart);
-  styleChart(chart);
+  QChart* chart = emptied(*m_histogram);
   chart->legend()->hide();
   if (!m_result) {
     return;
@@ -433,14 +430,14 @@ void ChartPanel::drawHistogram() {
   auto* scale = new QLineSeries;
   chart->addSeries(scale);
   auto* x = new QValueAxis;
-  styleAxis(x, tr("load, % of bandwidth"));
+  setTitle(*x, tr("load, % of bandwidth"));
   x->setRange(0, 100);
   x->setTickType(QValueAxis::TicksDynamic);
   x->setTickInterval(25);
   x->setLabelFormat(u"%.0f"_s);
   x->setGridLineVisible(false);
   auto* y = new QValueAxis;
-  styleAxis(y, tr("links"));
+  setTitle(*y, tr("links"));
   const int most = std::max(1, *std::max_element(bins.begin(), bins.end()));
   setRange(y, 0, most);
   y->setTickInterval(std::max(1.0, y->tickInterval()));
@@ -496,42 +493,7 @@ QString ChartPanel::csv(Which which) const {
 }
 
 Outcome ChartPanel::savePicture(Which which, const QString& path) const {
-  QChartView* view = which == Which::treeCount ? m_treeCount : m_histogram;
-  QByteArray bytes;
-  QBuffer buffer(&bytes);
-  buffer.open(QIODevice::WriteOnly);
-  constexpr QSize kSize(720, 420);
-  constexpr int kScale = 2;
-  // Drawn at its own size: a chart lays itself out for its view.
-  const QSizeF size = view->size().width() > 0 ? QSizeF(view->size()) : QSizeF(kSize);
-  const auto paint = [&](QPainter& painter) {
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.fillRect(QRectF({}, size), Theme::instance().color(Token::panel));
-    view->scene()->render(&painter, QRectF({}, size), QRectF({}, size));
-  };
-  if (path.endsWith(u".svg"_s, Qt::CaseInsensitive)) {
-    QSvgGenerator svg;
-    svg.setOutputDevice(&buffer);
-    svg.setSize(size.toSize());
-    svg.setViewBox(QRectF({}, size));
-    svg.setTitle(view->accessibleName());
-    QPainter painter(&svg);
-    paint(painter);
-  } else if (path.endsWith(u".png"_s, Qt::CaseInsensitive)) {
-    QImage image(size.toSize() * kScale, QImage::Format_ARGB32_Premultiplied);
-    image.setDevicePixelRatio(kScale);
-    image.fill(Theme::instance().color(Token::panel));
-    {
-      QPainter painter(&image);
-      paint(painter);
-    }
-    image.save(&buffer, "PNG");
-  } else {
-    return Error{ErrorCode::badUsage, tr("a picture is .svg or .png").toStdString(),
-                 tr("give the file one of these endings").toStdString()};
-  }
-  buffer.close();
-  return io::saveFile(QFile::encodeName(path).toStdString(), bytes.toStdString());
+  return saveChartPicture(path, which == Which::treeCount ? *m_treeCount : *m_histogram);
 }
 
 }  // namespace coppice::designer

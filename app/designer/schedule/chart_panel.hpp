@@ -3,6 +3,7 @@
 
 #include <QChart>
 #include <QChartView>
+#include <QComboBox>
 #include <QLabel>
 #include <QSpinBox>
 #include <QStackedWidget>
@@ -69,6 +70,7 @@ private:
   std::int64_t m_ordered = 0;
   QStackedWidget* m_pages;
   QLabel* m_heading;
+  QComboBox* m_unit;
   QSpinBox* m_maxK;
   QLabel* m_state;
   QChartView* m_treeCount;

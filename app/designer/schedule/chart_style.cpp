@@ -13,6 +13,14 @@ constexpr double kLabel = 10.5;
 
 }  // namespace
 
+void clearChart(QChart& chart) {
+  chart.removeAllSeries();
+  for (QAbstractAxis* axis : chart.axes()) {
+    chart.removeAxis(axis);
+    delete axis;
+  }
+}
+
 void styleChart(QChart& chart, QChartView& view) {
   const Theme& theme = Theme::instance();
   chart.setBackgroundBrush(theme.color(Token::panel));

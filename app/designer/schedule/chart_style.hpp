@@ -7,6 +7,8 @@
 
 namespace coppice::designer {
 
+/// Takes away all series and axes.
+void clearChart(QChart& chart);
 /// The colours of the theme.
 void styleChart(QChart& chart, QChartView& view);
 void styleAxis(QAbstractAxis& axis);

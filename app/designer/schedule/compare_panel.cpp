@@ -2,32 +2,27 @@
 #include "designer/schedule/compare_panel.hpp"
 
 #include <QClipboard>
-#include <QGraphicsLayout>
 #include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QMouseEvent>
+#include <QMenu>
 #include <QPainter>
 #include <QSplitter>
 #include <QVBoxLayout>
-#include <QtCharts/QCategoryAxis>
-#include <QtCharts/QLegend>
-#include <QtCharts/QLineSeries>
-#include <QtCharts/QLogValueAxis>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <utility>
 
 #include "designer/jobs/bound.hpp"
-#include "designer/schedule/chart_style.hpp"
 #include "designer/schedule/empty_page.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/simulation_settings.hpp"
+#include "designer/schedule/size_list.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/theme/scales.hpp"
 #include "designer/theme/theme.hpp"
+#include "designer/timeline/time_text.hpp"
 
 using namespace Qt::StringLiterals;
 
@@ -37,19 +32,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-enum What { kAlgbwOf, kBusbwOf, kTimeOf };
+using What = SpeedChart::What;
 
 constexpr int kMargin = 8;
-constexpr double kLine = 1.8;
-
-double valueOf(const simulate::Row& row, int what) {
-  return what == kTimeOf ? row.time : what == kBusbwOf ? row.busbw : row.algbw;
-}
-
-/// Every doubling of the size is one step of the axis.
-double place(std::int64_t size) {
-  return std::log2(static_cast<double>(size));
-}
 
 QIcon swatch(int index) {
   constexpr int kSide = 12;
@@ -70,11 +55,9 @@ QString stepsOf(const ScheduleResult& result) {
   return result.stepSchedule()->isSynchronous ? QString::number(result.cost->steps) : ComparePanel::tr("none");
 }
 
-QString timeText(double microseconds) {
-  constexpr double kThousand = 1000;
-  constexpr int kDigits = 4;
-  return microseconds < kThousand ? QString::number(microseconds, 'g', kDigits) + u" µs"_s
-                                  : QString::number(microseconds / kThousand, 'g', kDigits) + u" ms"_s;
+QString microsecondsText(double microseconds) {
+  constexpr double kNanoseconds = 1000;
+  return timeText(kNanoseconds * microseconds);
 }
 
 }  // namespace
@@ -86,10 +69,11 @@ ComparePanel::ComparePanel(QWidget* parent)
       m_size(new QComboBox(this)),
       m_values(new QLabel(this)),
       m_copy(new QToolButton(this)),
+      m_sides(new QToolButton(this)),
       m_plan(new QToolButton(this)),
       m_table(new QTableWidget(0, kColumns, this)),
-      m_chart(new QChart),
-      m_view(new QChartView(m_chart, this)),
+      m_more(new QToolButton(this)),
+      m_chart(new SpeedChart(this)),
       m_job([this](const Answer& answer) { receive(answer); }, 0ms) {
   setObjectName(u"comparePanel"_s);
   setProperty("role", u"panel"_s);
@@ -110,12 +94,14 @@ ComparePanel::ComparePanel(QWidget* parent)
     draw();
   });
   connect(m_size, &QComboBox::currentIndexChanged, this, &ComparePanel::fill);
-  connect(m_copy, &QToolButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(csv()); });
+  connect(m_copy, &QToolButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(m_chart->csv()); });
+  connect(m_chart, &SpeedChart::told, this, &ComparePanel::tell);
   connect(m_plan, &QToolButton::clicked, this, &ComparePanel::planWanted);
+  connect(m_sides, &QToolButton::clicked, this, &ComparePanel::sideBySideWanted);
   connect(m_table, &QTableWidget::itemSelectionChanged, this, [this] {
-    const int row = m_table->currentRow();
-    if (!m_isFilling && row >= 0 && row < static_cast<int>(m_schedules.size())) {
-      Q_EMIT chosen(m_schedules[static_cast<std::size_t>(row)].id);
+    const std::set<int> rows = selectedRows();
+    if (!m_isFilling && rows.size() == 1) {
+      Q_EMIT chosen(m_schedules[static_cast<std::size_t>(*rows.begin())].id);
     }
   });
   connect(&Theme::instance(), &Theme::changed, this, [this] {
@@ -149,20 +135,21 @@ void ComparePanel::submit(const ScheduleResultPtr& result) {
 QWidget* ComparePanel::makeBody() {
   m_what->setObjectName(u"compareWhat"_s);
   m_what->setAccessibleName(tr("What is compared"));
-  m_what->addItem(tr("algbw, GB/s"), kAlgbwOf);
-  m_what->addItem(tr("busbw, GB/s"), kBusbwOf);
-  m_what->addItem(tr("time"), kTimeOf);
+  m_what->addItem(tr("algbw, GB/s"), static_cast<int>(What::algbw));
+  m_what->addItem(tr("busbw, GB/s"), static_cast<int>(What::busbw));
+  m_what->addItem(tr("time"), static_cast<int>(What::time));
+  m_what->addItem(tr("limit against latency"), static_cast<int>(What::latency));
   m_size->setObjectName(u"compareSize"_s);
   m_size->setAccessibleName(tr("Size in the table"));
-  for (const std::int64_t size : comparedSizes()) {
-    m_size->addItem(tr("at %1").arg(bytesText(size)), QVariant::fromValue<qint64>(size));
-  }
-  constexpr qint64 kUsualSize = qint64{1} << 26;
-  m_size->setCurrentIndex(m_size->findData(kUsualSize));
+  fillWithSizes(*m_size, kUsualSize, tr("at %1"));
   m_copy->setObjectName(u"compareCopy"_s);
   m_copy->setIcon(icon(u"copy"_s));
   m_copy->setToolTip(tr("Copy all numbers as CSV"));
   m_copy->setAccessibleName(m_copy->toolTip());
+  m_sides->setObjectName(u"compareSides"_s);
+  m_sides->setIcon(icon(u"side-by-side"_s));
+  m_sides->setToolTip(tr("Play the two chosen schedules side by side (Ctrl+click chooses a second one)"));
+  m_sides->setAccessibleName(m_sides->toolTip());
   m_plan->setObjectName(u"comparePlan"_s);
   m_plan->setIcon(icon(u"export"_s));
   m_plan->setToolTip(tr("Export the fastest for each band of sizes as programs"));
@@ -171,15 +158,18 @@ QWidget* ComparePanel::makeBody() {
   m_values->setTextFormat(Qt::RichText);
   m_values->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   setUpTable();
-  m_view->setObjectName(u"compareChart"_s);
-  m_view->setAccessibleName(tr("Predicted speed against size"));
-  m_view->setRenderHint(QPainter::Antialiasing);
-  m_view->setFrameShape(QFrame::NoFrame);
-  m_view->viewport()->setMouseTracking(true);
-  m_view->viewport()->installEventFilter(this);
-  m_chart->layout()->setContentsMargins(0, 0, 0, 0);
-  m_chart->setBackgroundRoundness(0);
-  m_chart->legend()->hide();
+  m_more->setObjectName(u"compareMore"_s);
+  m_more->setIcon(icon(u"more"_s));
+  m_more->setToolTip(tr("Save or copy the chart"));
+  m_more->setAccessibleName(m_more->toolTip());
+  m_more->setPopupMode(QToolButton::InstantPopup);
+  m_more->setStyleSheet(u"QToolButton::menu-indicator { image: none; }"_s);
+  auto* menu = new QMenu(m_more);
+  menu->addAction(tr("Save Picture…"), this, &ComparePanel::pictureWanted);
+  menu->addAction(tr("Copy as nccl-tests Text"), this,
+                  [this] { QGuiApplication::clipboard()->setText(m_chart->ncclTestsText()); });
+  m_more->setMenu(menu);
+  m_chart->setObjectName(u"compareChart"_s);
   auto* body = new QWidget(m_pages);
   auto* line = new QHBoxLayout;
   line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
@@ -187,17 +177,19 @@ QWidget* ComparePanel::makeBody() {
   line->addWidget(m_what);
   line->addWidget(m_size);
   line->addWidget(m_copy);
+  line->addWidget(m_sides);
   line->addWidget(m_plan);
+  line->addWidget(m_more);
   line->addWidget(m_values, 1);
   auto* parts = new QSplitter(Qt::Horizontal, body);
   parts->addWidget(m_table);
-  parts->addWidget(m_view);
+  parts->addWidget(m_chart);
   parts->setChildrenCollapsible(false);
   // Sizes as at first; both grow alike.
   constexpr int kTableWidth = 600;
   constexpr int kChartWidth = 420;
   constexpr int kMinChartWidth = 260;
-  m_view->setMinimumWidth(kMinChartWidth);
+  m_chart->setMinimumWidth(kMinChartWidth);
   parts->setSizes({kTableWidth, kChartWidth});
   parts->setStretchFactor(0, 1);
   parts->setStretchFactor(1, 1);
@@ -213,7 +205,7 @@ void ComparePanel::setUpTable() {
   m_table->setObjectName(u"compareTable"_s);
   m_table->setAccessibleName(tr("Schedules"));
   m_table->setSelectionBehavior(QAbstractItemView::SelectRows);
-  m_table->setSelectionMode(QAbstractItemView::SingleSelection);
+  m_table->setSelectionMode(QAbstractItemView::ExtendedSelection);
   m_table->setEditTriggers(QAbstractItemView::NoEditTriggers);
   m_table->setShowGrid(false);
   m_table->setWordWrap(false);
@@ -291,8 +283,31 @@ void ComparePanel::receive(const Answer& answer) {
   predictNext();
 }
 
-qint64 ComparePanel::chosenSize() const {
-  return m_size->currentData().toLongLong();
+std::set<int> ComparePanel::selectedRows() const {
+  std::set<int> rows;
+  for (const QModelIndex& index : m_table->selectionModel()->selectedRows()) {
+    rows.insert(index.row());
+  }
+  return rows;
+}
+
+std::optional<std::pair<int, int>> ComparePanel::pair() const {
+  std::set<int> rows = selectedRows();
+  if (m_schedules.size() < 2 || rows.empty() || rows.size() > 2) {
+    return std::nullopt;
+  }
+  if (rows.size() == 1) {
+    int best = -1;
+    for (int row = 0; row < static_cast<int>(m_schedules.size()); ++row) {
+      const auto limitOf = [this](int of) { return m_schedules[static_cast<std::size_t>(of)].result->algbw; };
+      if (!rows.contains(row) && (best < 0 || limitOf(row) > limitOf(best))) {
+        best = row;
+      }
+    }
+    rows.insert(best);
+  }
+  return std::pair(m_schedules[static_cast<std::size_t>(*rows.begin())].id,
+                   m_schedules[static_cast<std::size_t>(*rows.rbegin())].id);
 }
 
 QString ComparePanel::fastestSizes(int row) const {
@@ -346,9 +361,8 @@ QString ComparePanel::shareOfBound(const ScheduleResult& result) const {
 
 void ComparePanel::fill() {
   m_isFilling = true;
-  const int what = m_what->currentData().toInt();
   m_table->setHorizontalHeaderLabels({tr("Schedule"), tr("Of bound"), tr("Limit, GB/s"), tr("Steps"),
-                                      what == kTimeOf ? tr("Time") : tr("GB/s"), tr("Fastest at")});
+                                      what() == What::time ? tr("Time") : tr("GB/s"), tr("Fastest at")});
   for (const int column : {kBound, kAlgbw, kSteps, kAtSize}) {
     m_table->horizontalHeaderItem(column)->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
   }
@@ -358,11 +372,13 @@ void ComparePanel::fill() {
   for (int row = 0; row < m_table->rowCount(); ++row) {
     fillRow(row);
   }
-  for (std::size_t row = 0; row < m_schedules.size(); ++row) {
-    if (m_schedules[row].id == m_current) {
+  // Two rows that are held against each other stay chosen.
+  for (std::size_t row = 0; row < m_schedules.size() && selectedRows().size() < 2; ++row) {
+    if (m_schedules[row].id == m_current && !selectedRows().contains(static_cast<int>(row))) {
       m_table->selectRow(static_cast<int>(row));
     }
   }
+  m_sides->setEnabled(m_schedules.size() > 1);
   m_isFilling = false;
 }
 
@@ -373,11 +389,11 @@ void ComparePanel::fillRow(int row) {
   QString value = tr("simulating…");
   if (prediction != nullptr) {
     const auto found = std::find_if(prediction->rows.begin(), prediction->rows.end(),
-                                    [&](const simulate::Row& each) { return each.size == chosenSize(); });
-    const int what = m_what->currentData().toInt();
+                                    [&](const simulate::Row& each) { return each.size == sizeIn(*m_size); });
     value = found == prediction->rows.end() ? tr("not known")
-            : what == kTimeOf               ? timeText(found->time)
-                                            : QString::number(valueOf(*found, what), 'f', 2);
+            : what() == What::time          ? microsecondsText(found->time)
+            : what() == What::busbw         ? QString::number(found->busbw, 'f', 2)
+                                            : QString::number(found->algbw, 'f', 2);
   }
   const QStringList texts{schedule.name,
                           shareOfBound(result),
@@ -403,120 +419,28 @@ void ComparePanel::fillRow(int row) {
   m_table->item(row, kFastest)->setToolTip(texts[kFastest]);
 }
 
+SpeedChart::What ComparePanel::what() const {
+  return static_cast<What>(m_what->currentData().toInt());
+}
+
 void ComparePanel::draw() {
-  m_chart->removeAllSeries();
-  for (QAbstractAxis* axis : m_chart->axes()) {
-    m_chart->removeAxis(axis);
-    delete axis;
+  std::vector<SpeedSeries> series;
+  for (const ComparedSchedule& each : m_schedules) {
+    const auto known = m_predictions.find(each.result.get());
+    series.push_back({each.name, each.result, known != m_predictions.end() ? known->second : nullptr});
   }
-  const Theme& theme = Theme::instance();
-  styleChart(*m_chart, *m_view);
-  const int what = m_what->currentData().toInt();
-  QList<QLineSeries*> lines;
-  double least = 0;
-  double most = 0;
-  const auto add = [&](double x, double value, QLineSeries* line) {
-    least = least == 0 ? value : std::min(least, value);
-    most = std::max(most, value);
-    line->append(x, value);
-  };
-  const double first = place(comparedSizes().front());
-  const double last = place(comparedSizes().back());
-  for (int row = 0; row < static_cast<int>(m_schedules.size()); ++row) {
-    if (const Prediction* prediction = predictionOf(row); prediction != nullptr && !prediction->rows.empty()) {
-      auto* line = new QLineSeries;
-      line->setPen(QPen(category(row, theme.scheme()), kLine, categoryDash(row)));
-      for (const simulate::Row& each : prediction->rows) {
-        add(place(each.size), valueOf(each, what), line);
-      }
-      lines << line;
-    }
-  }
-  if (lines.isEmpty()) {
-    m_values->setText(u"<span style='color:%1'>%2</span>"_s.arg(theme.color(Token::muted).name(),
-                                                                m_schedules.empty() ? QString() : tr("Simulating…")));
-    return;
-  }
-  if (const auto bound = commonBound(); bound && what == kAlgbwOf) {
-    auto* line = new QLineSeries;
-    line->setPen(QPen(theme.color(Token::text), 1.2, Qt::DashLine));
-    add(first, bound->toDouble(), line);
-    add(last, bound->toDouble(), line);
-    lines << line;
-  }
-  auto* x = new QCategoryAxis;
-  x->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
-  x->setStartValue(first);
-  x->setRange(first, last);
-  constexpr std::size_t kEvery = 4;
-  for (std::size_t i = 0; i < comparedSizes().size(); i += kEvery) {
-    x->append(bytesText(comparedSizes()[i]), place(comparedSizes()[i]));
-  }
-  auto* y = new QLogValueAxis;
-  constexpr double kBase = 10;
-  y->setBase(kBase);
-  y->setLabelFormat(u"%g"_s);
-  y->setRange(std::pow(kBase, std::floor(std::log10(least))), std::pow(kBase, std::ceil(std::log10(most * 1.01))));
-  m_chart->addAxis(x, Qt::AlignBottom);
-  m_chart->addAxis(y, Qt::AlignLeft);
-  styleAxis(*x);
-  styleAxis(*y);
-  for (QLineSeries* line : lines) {
-    m_chart->addSeries(line);
-    line->attachAxis(x);
-    line->attachAxis(y);
-  }
-  m_values->setText(u"<span style='color:%1'>%2</span>"_s.arg(
-      theme.color(Token::muted).name(), isSettled() ? tr("Point at a size to see its values") : tr("Simulating…")));
+  m_chart->setSeries(std::move(series), what(), commonBound());
+  tell({});
 }
 
-bool ComparePanel::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() == QEvent::MouseMove && !m_chart->series().isEmpty()) {
-    hover(static_cast<QMouseEvent*>(event)->position());
-  }
-  return QWidget::eventFilter(watched, event);
-}
-
-void ComparePanel::hover(const QPointF& position) {
-  const QPointF value = m_chart->mapToValue(m_chart->mapFromScene(m_view->mapToScene(position.toPoint())));
-  const auto& sizes = comparedSizes();
-  const auto at = static_cast<std::size_t>(std::clamp<long long>(std::llround(value.x() - place(sizes.front())), 0,
-                                                                 static_cast<long long>(sizes.size()) - 1));
-  const int what = m_what->currentData().toInt();
-  QString text = u"<b>%1</b>"_s.arg(bytesText(sizes[at]));
-  for (int row = 0; row < static_cast<int>(m_schedules.size()); ++row) {
-    const Prediction* prediction = predictionOf(row);
-    if (prediction == nullptr || at >= prediction->rows.size()) {
-      continue;
-    }
-    const simulate::Row& each = prediction->rows[at];
-    text += u" &nbsp; <span style='color:%1'>●</span> %2: <b>%3</b>"_s.arg(
-        category(row, Theme::instance().scheme()).name(),
-        m_schedules[static_cast<std::size_t>(row)].name.toHtmlEscaped(),
-        what == kTimeOf ? timeText(each.time) : QString::number(valueOf(each, what), 'f', 2));
-  }
-  m_values->setText(text);
-}
-
-QString ComparePanel::csv() const {
-  QString text = u"schedule,algbw_exact_GBps,bound_exact_GBps,size_bytes,time_us,algbw_GBps,busbw_GBps\n"_s;
-  for (int row = 0; row < static_cast<int>(m_schedules.size()); ++row) {
-    const ComparedSchedule& schedule = m_schedules[static_cast<std::size_t>(row)];
-    const Prediction* prediction = predictionOf(row);
-    QString name = schedule.name;
-    name.replace(u'"', u"\"\""_s);
-    for (const simulate::Row& each : prediction != nullptr ? prediction->rows : std::vector<simulate::Row>()) {
-      constexpr int kDigits = 9;
-      text += u"\"%1\",%2,%3,%4,%5,%6,%7\n"_s
-                  .arg(name, QString::fromStdString(schedule.result->algbw.toString()),
-                       schedule.result->bound ? QString::fromStdString(schedule.result->bound->toString()) : QString())
-                  .arg(each.size)
-                  .arg(each.time, 0, 'g', kDigits)
-                  .arg(each.algbw, 0, 'g', kDigits)
-                  .arg(each.busbw, 0, 'g', kDigits);
-    }
-  }
-  return text;
+void ComparePanel::tell(const QString& richText) {
+  const QString waiting = m_schedules.empty()      ? QString()
+                          : !isSettled()           ? tr("Simulating…")
+                          : what() == What::latency ? tr("Point at a schedule to see its values")
+                                                    : tr("Point at a size to see its values; a click pins it");
+  m_values->setText(!richText.isEmpty() ? richText
+                                        : u"<span style='color:%1'>%2</span>"_s.arg(
+                                              Theme::instance().color(Token::muted).name(), waiting));
 }
 
 }  // namespace coppice::designer

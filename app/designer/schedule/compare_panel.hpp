@@ -8,15 +8,17 @@
 #include <QTableWidget>
 #include <QToolButton>
 #include <QWidget>
-#include <QtCharts/QChart>
-#include <QtCharts/QChartView>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
+#include "base/result.hpp"
 #include "designer/jobs/latest_job.hpp"
 #include "designer/schedule/prediction.hpp"
+#include "designer/schedule/speed_chart.hpp"
 
 namespace coppice::designer {
 
@@ -48,8 +50,10 @@ public:
   [[nodiscard]] QString fastestSizes(int row) const;
   [[nodiscard]] const std::vector<ComparedSchedule>& schedules() const { return m_schedules; }
   [[nodiscard]] QTableWidget& table() { return *m_table; }
-  /// One line for each schedule and size.
-  [[nodiscard]] QString csv() const;
+  /// Ids of the two that are chosen in the table, the upper one first; of the one that is chosen and, among the others,
+  /// the one with the highest limit. nullopt: there are not two.
+  [[nodiscard]] std::optional<std::pair<int, int>> pair() const;
+  [[nodiscard]] SpeedChart& chart() { return *m_chart; }
   /// Nothing waits to be simulated.
   [[nodiscard]] bool isSettled() const;
 
@@ -57,12 +61,15 @@ Q_SIGNALS:
   void generateWanted();
   /// The fastest for each band of sizes is to be exported.
   void planWanted();
-  /// A row was chosen.
+  /// The pair() is to be drawn side by side.
+  void sideBySideWanted();
+  /// The chart is to be saved as a picture; the owner asks where.
+  void pictureWanted();
+  /// A row was chosen, and no other.
   void chosen(int id);
 
 protected:
   void showEvent(QShowEvent* event) override;
-  bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
   struct Answer {
@@ -79,8 +86,9 @@ private:
   void fill();
   void fillRow(int row);
   void draw();
-  void hover(const QPointF& position);
-  [[nodiscard]] qint64 chosenSize() const;
+  void tell(const QString& richText);
+  [[nodiscard]] SpeedChart::What what() const;
+  [[nodiscard]] std::set<int> selectedRows() const;
   /// The largest that any of the schedules knows: that of an allreduce forest is the bound of its two halves.
   [[nodiscard]] std::optional<Rational> commonBound() const;
   [[nodiscard]] QString shareOfBound(const ScheduleResult& result) const;
@@ -94,10 +102,11 @@ private:
   QComboBox* m_size;
   QLabel* m_values;
   QToolButton* m_copy;
+  QToolButton* m_sides;
   QToolButton* m_plan;
   QTableWidget* m_table;
-  QChart* m_chart;
-  QChartView* m_view;
+  QToolButton* m_more;
+  SpeedChart* m_chart;
   LatestJob<Answer> m_job;
 };
 

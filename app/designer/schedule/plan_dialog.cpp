@@ -18,6 +18,7 @@
 #include "designer/schedule/export_check.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/simulation_settings.hpp"
+#include "designer/schedule/size_list.hpp"
 #include "designer/theme/fonts.hpp"
 #include "program/program.hpp"
 #include "workflow/guarded.hpp"
@@ -30,13 +31,6 @@ namespace coppice::designer {
 using namespace std::chrono_literals;
 
 namespace {
-
-void fillSizes(QComboBox* list, qint64 chosen) {
-  for (const std::int64_t size : comparedSizes()) {
-    list->addItem(bytesText(size), QVariant::fromValue<qint64>(size));
-  }
-  list->setCurrentIndex(list->findData(chosen));
-}
 
 Result<std::vector<workflow::Contender>> contendersOf(const std::vector<ComparedSchedule>& schedules,
                                                       const Progress& progress) {
@@ -101,6 +95,10 @@ PlanDialog::PlanDialog(std::vector<ComparedSchedule> schedules, const QString& f
     }
   });
   updateWidgets();
+  // It is all that is missing.
+  if (folder.isEmpty()) {
+    m_folder->setFocus();
+  }
 }
 
 PlanDialog::~PlanDialog() = default;
@@ -119,8 +117,8 @@ void PlanDialog::layOut() {
   }
   m_first->setObjectName(u"planFirst"_s);
   m_last->setObjectName(u"planLast"_s);
-  fillSizes(m_first, comparedSizes().front());
-  fillSizes(m_last, comparedSizes().back());
+  fillWithSizes(*m_first, comparedSizes().front());
+  fillWithSizes(*m_last, comparedSizes().back());
   m_folder->setObjectName(u"planFolder"_s);
   m_folder->setPlaceholderText(tr("A new or existing folder"));
   m_state->setObjectName(u"planState"_s);

@@ -250,6 +250,34 @@ void Playback::addUpParts() {
   }
 }
 
+std::vector<double> Playback::throughput(std::size_t parts) const {
+  const double part = m_duration / static_cast<double>(parts);
+  const auto partOf = [&](double time) { return std::min(static_cast<std::size_t>(time / part), parts - 1); };
+  const auto beginOf = [&](std::size_t at) { return static_cast<double>(at) * part; };
+  std::vector<double> sent(parts, 0);
+  // Of the parts that a message fills: its rate begins here, and ends here.
+  std::vector<double> changes(parts + 1, 0);
+  for (const Message& message : m_messages) {
+    const double rate = bytesOf(message) / std::max(message.end - message.begin, 1e-9);
+    const std::size_t first = partOf(message.begin);
+    const std::size_t last = partOf(message.end);
+    if (first == last) {
+      sent[first] += bytesOf(message);
+      continue;
+    }
+    sent[first] += rate * (beginOf(first + 1) - message.begin);
+    sent[last] += rate * (message.end - beginOf(last));
+    changes[first + 1] += rate;
+    changes[last] -= rate;
+  }
+  double rate = 0;
+  for (std::size_t at = 0; at < parts; ++at) {
+    rate += changes[at];
+    sent[at] = sent[at] / part + rate;
+  }
+  return sent;
+}
+
 std::unordered_map<std::size_t, double> Playback::ratesAt(double time) const {
   std::unordered_map<std::size_t, double> rates;
   if (!m_partRates.empty()) {

@@ -62,6 +62,8 @@ public:
   [[nodiscard]] std::vector<std::size_t> activeAt(double time, std::size_t most) const;
   /// How many messages are under way at that time.
   [[nodiscard]] std::int64_t activeCount(double time) const;
+  /// GB/s that all GPUs send together, the mean of each of `parts` equal parts of the run.
+  [[nodiscard]] std::vector<double> throughput(std::size_t parts) const;
   /// "rank 0 to rank 3, tree 5: 64 KiB, 12.3 µs from 4 µs; on the critical path: waited for its data"
   [[nodiscard]] QString describe(std::size_t message) const;
   /// Totals between two times: bytes sent, messages, the busiest link with its use.

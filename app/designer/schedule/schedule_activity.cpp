@@ -16,6 +16,7 @@
 #include "designer/schedule/export_dialog.hpp"
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/generate_dialog.hpp"
+#include "designer/schedule/picture_file.hpp"
 #include "designer/schedule/transfer_panel.hpp"
 #include "designer/schedule/tree_drawing.hpp"
 
@@ -67,17 +68,18 @@ ScheduleActivity::ScheduleActivity(SchedulePrompts prompts, QWidget* window)
       showOverlay();
     }
   });
-  connect(m_trees, &TreePanel::endsActivated, this, &ScheduleActivity::goToLink);
+  const auto show = [this](const QString& tail, const QString& head) { goToLink(tail, head); };
+  connect(m_trees, &TreePanel::endsActivated, this, show);
   connect(m_trees, &TreePanel::transfersWanted, this, &ScheduleActivity::transfersWanted);
   connect(m_transfers, &TransferPanel::generateWanted, this, &ScheduleActivity::generate);
-  connect(m_transfers, &TransferPanel::endsActivated, this, &ScheduleActivity::goToLink);
+  connect(m_transfers, &TransferPanel::endsActivated, this, show);
   connect(m_transfers, &TransferPanel::chosenChanged, this, [this] {
     m_loads->setStep(m_transfers->step());
     showOverlay();
   });
   connect(m_loads, &LoadsPanel::generateWanted, this, &ScheduleActivity::generate);
   connect(m_loads, &LoadsPanel::heatToggled, this, &ScheduleActivity::showOverlay);
-  connect(m_loads, &LoadsPanel::linkChosen, this, &ScheduleActivity::goToLink);
+  connect(m_loads, &LoadsPanel::linkChosen, this, show);
   connect(m_charts, &ChartPanel::generateWanted, this, &ScheduleActivity::generate);
   connect(m_charts, &ChartPanel::pictureWanted, this, &ScheduleActivity::savePicture);
 }
@@ -152,16 +154,30 @@ void ScheduleActivity::setActive(bool isActive) {
   }
 }
 
-void ScheduleActivity::setPlayed(bool isPlayed) {
-  if (m_isPlayed != isPlayed) {
-    m_isPlayed = isPlayed;
+void ScheduleActivity::setPlayed(const QObject* player, bool isPlayed) {
+  const QObject* before = m_player;
+  if (isPlayed) {
+    m_player = player;
+  } else if (m_player == player) {
+    m_player = nullptr;
+  }
+  if (m_player == before) {
+    return;
+  }
+  if (m_player != nullptr && before != nullptr) {
+    Q_EMIT playedBy(m_player);
+  } else {
     showOverlay();
   }
 }
 
-void ScheduleActivity::setGuest(std::optional<Overlay> overlay) {
+void ScheduleActivity::setGuest(const QObject* guest, std::optional<Overlay> overlay) {
   const bool hadGuest = m_guest.has_value();
+  if (!overlay && m_guestOwner != guest) {
+    return;
+  }
   m_guest = std::move(overlay);
+  m_guestOwner = m_guest ? guest : nullptr;
   if (hadGuest || m_guest) {
     showOverlay();
   }
@@ -219,9 +235,9 @@ void ScheduleActivity::showOverlay() {
   }
   Overlay overlay;
   const ScheduleEntry* entry = m_book ? m_book->current() : nullptr;
-  if (m_guest && !m_isPlayed) {
+  if (m_guest && m_player == nullptr) {
     overlay = *m_guest;
-  } else if (!m_isPlayed && entry != nullptr && entry->result && entry->result == m_result) {
+  } else if (m_player == nullptr && entry != nullptr && entry->result && entry->result == m_result) {
     const ScheduleResult& result = *entry->result;
     const bool isFresh = m_book->isFresh(*entry);
     const QString note = isFresh ? QString() : u' ' + tr("(stale)");
@@ -297,7 +313,7 @@ void ScheduleActivity::showTreesOfLink(const ElementId& id, const TreesOnLink& t
   m_canvas->setHoverNote(id, std::move(note));
 }
 
-void ScheduleActivity::goToLink(const QString& tail, const QString& head) {
+void ScheduleActivity::goToLink(const QString& tail, const QString& head, Reveal reveal) {
   if (!m_file || !m_canvas) {
     return;
   }
@@ -327,7 +343,9 @@ void ScheduleActivity::goToLink(const QString& tail, const QString& head) {
   const ElementId first = *links.begin();
   m_selection->set(std::move(links));
   m_selection->setCurrent(first);
-  m_canvas->centreOn(first);
+  if (reveal == Reveal::always || !m_canvas->isInView(first)) {
+    m_canvas->centreOn(first);
+  }
 }
 
 // ---- commands
@@ -442,7 +460,7 @@ void ScheduleActivity::clearTrees() {
 
 void ScheduleActivity::savePicture(ChartPanel::Which which) {
   const QString path = m_prompts.fileToSave(
-      which == ChartPanel::Which::treeCount ? u"throughput.svg"_s : u"loads.svg"_s, tr("Pictures (*.svg *.png)"));
+      which == ChartPanel::Which::treeCount ? u"throughput.svg"_s : u"loads.svg"_s, pictureFilter());
   if (path.isEmpty()) {
     return;
   }

@@ -64,10 +64,15 @@ public:
   void setSubject(const ScheduleSubject& subject);
   /// The canvas shows schedules only while the mode is on.
   void setActive(bool isActive);
-  /// While a run is played the drawing shows it, and neither loads nor trees.
-  void setPlayed(bool isPlayed);
-  /// What another part lays over the drawing in place of trees and loads; nullopt = nothing.
-  void setGuest(std::optional<Overlay> overlay);
+  /// While a run is played the drawing shows it, and neither loads nor trees. One part of the window plays at a time:
+  /// the one before hears playedBy().
+  void setPlayed(const QObject* player, bool isPlayed);
+  /// What another part lays over the drawing in place of trees and loads; nullopt = nothing. A part takes away what it
+  /// has laid there itself.
+  void setGuest(const QObject* guest, std::optional<Overlay> overlay);
+  /// Selects a direction of a link by the names of its ends; the drawing moves there, or only where it is not in view.
+  enum class Reveal { always, ifHidden };
+  void goToLink(const QString& tail, const QString& head, Reveal reveal = Reveal::always);
   /// Of the current document; nullptr on the start page.
   [[nodiscard]] ScheduleBook* book() const { return m_book; }
   /// The book of any document; made on the first call, with the document's life.
@@ -102,6 +107,8 @@ Q_SIGNALS:
   void programOpened(const QString& path, const std::string& xml);
   void runningChanged();
   void currentChanged();
+  /// Another part plays now.
+  void playedBy(const QObject* player);
 
 private:
   void follow();
@@ -110,7 +117,6 @@ private:
   /// Looks up what runs over the link under the pointer, for the canvas to tell.
   void lookAtLink(const ElementId& id);
   void showTreesOfLink(const ElementId& id, const TreesOnLink& trees);
-  void goToLink(const QString& tail, const QString& head);
   void openNext();
   void receive(const OpenedSchedule& opened);
   void savePicture(ChartPanel::Which which);
@@ -134,7 +140,8 @@ private:
   QPointer<ScheduleBook> m_book;
   bool m_isActive = false;
   bool m_hasOverlay = false;
-  bool m_isPlayed = false;
+  const QObject* m_player = nullptr;
+  const QObject* m_guestOwner = nullptr;
   std::optional<Overlay> m_guest;
   std::optional<TreeRef> m_hovered;
   struct FoundTrees {

@@ -15,6 +15,7 @@
 #include "designer/document/error_text.hpp"
 #include "designer/schedule/chart_style.hpp"
 #include "designer/schedule/figures.hpp"
+#include "designer/schedule/rough_bytes.hpp"
 #include "designer/schedule/simulation_settings.hpp"
 #include "designer/theme/fonts.hpp"
 #include "designer/theme/scales.hpp"
@@ -28,21 +29,6 @@ namespace coppice::designer {
 using namespace std::chrono_literals;
 
 namespace {
-
-/// "91.3 KiB"
-QString roughly(std::int64_t bytes) {
-  constexpr double kKibi = 1024;
-  const QStringList units{SizeChart::tr("bytes"), u"KiB"_s, u"MiB"_s, u"GiB"_s};
-  auto value = static_cast<double>(bytes);
-  qsizetype unit = 0;
-  while (value >= kKibi && unit + 1 < units.size()) {
-    value /= kKibi;
-    ++unit;
-  }
-  constexpr double kTen = 10;
-  constexpr double kHundred = 100;
-  return QString::number(value, 'f', unit == 0 || value >= kHundred ? 0 : value >= kTen ? 1 : 2) + u' ' + units[unit];
-}
 
 /// Simulates between the sizes at which the fastest changes.
 Result<std::vector<workflow::Band>> bandsOf(const std::vector<ScheduleResultPtr>& among,
@@ -212,19 +198,15 @@ QString SizeChart::switchOvers() const {
     const QString name = m_search.candidates()[m_front[bands[i].contender]].sizeText();
     const bool isLast = i + 1 == bands.size();
     parts << (i == 0 && isLast ? tr("%1 at all sizes").arg(name)
-              : isLast         ? tr("%1 from %2").arg(name, roughly(bands[i].from))
-              : i == 0         ? tr("%1 below %2").arg(name, roughly(bands[i + 1].from))
-                               : tr("%1 from %2").arg(name, roughly(bands[i].from)));
+              : isLast         ? tr("%1 from %2").arg(name, roughBytes(static_cast<double>(bands[i].from)))
+              : i == 0         ? tr("%1 below %2").arg(name, roughBytes(static_cast<double>(bands[i + 1].from)))
+                               : tr("%1 from %2").arg(name, roughBytes(static_cast<double>(bands[i].from))));
   }
   return parts.join(u", "_s);
 }
 
 void SizeChart::draw() {
-  m_chart->removeAllSeries();
-  for (QAbstractAxis* axis : m_chart->axes()) {
-    m_chart->removeAxis(axis);
-    delete axis;
-  }
+  clearChart(*m_chart);
   const Theme& theme = Theme::instance();
   styleChart(*m_chart, *m_view);
   QList<QLineSeries*> lines;

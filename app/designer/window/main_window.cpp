@@ -35,6 +35,7 @@
 #include "designer/features/synthesize/synthesize_feature.hpp"
 #include "designer/features/sketch/sketch_feature.hpp"
 #include "designer/features/timeline/timeline_feature.hpp"
+#include "designer/features/traffic/traffic_feature.hpp"
 #include "designer/features/view/view_feature.hpp"
 #include "designer/palette/card_list.hpp"
 #include "designer/palette/card_loader.hpp"
@@ -130,6 +131,7 @@ void MainWindow::createFeatures() {
   addFeature<FinderFeature>();
   addFeature<CompareFeature>(schedule->activity());
   const auto* timeline = addFeature<TimelineFeature>(schedule->activity());
+  addFeature<TrafficFeature>(schedule->activity());
   addFeature<ProgramFeature>(schedule->activity());
   auto* sketches = addFeature<SketchFeature>(schedule->activity());
   auto* runs = addFeature<RunFeature>(schedule->activity());

@@ -115,6 +115,8 @@ QStringList scheduleMenu() {
           u"schedule.clear-trees"_s,
           u"schedule.heat"_s,
           u"schedule.play"_s,
+          u"schedule.side-by-side"_s,
+          u"schedule.traffic"_s,
           u"schedule.program"_s,
           {},
           u"schedule.open-run"_s,

@@ -306,7 +306,7 @@ private Q_SLOTS:
     // Few steps win where latency counts, the optimum where bandwidth does.
     QVERIFY2(panel.fastestSizes(2).startsWith(u"1 KiB"_s), qPrintable(panel.fastestSizes(2)));
     QVERIFY2(panel.fastestSizes(0).contains(u"from "_s), qPrintable(panel.fastestSizes(0)));
-    QCOMPARE(panel.csv().count(u'\n'), static_cast<qsizetype>(1 + 3 * comparedSizes().size()));
+    QCOMPARE(panel.chart().csv().count(u'\n'), static_cast<qsizetype>(1 + 3 * comparedSizes().size()));
     QSignalSpy chosen(&panel, &ComparePanel::chosen);
     panel.table().selectRow(2);
     QCOMPARE(chosen.size(), 1);

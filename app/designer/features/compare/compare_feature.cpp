@@ -2,9 +2,12 @@
 #include "designer/features/compare/compare_feature.hpp"
 
 #include <QDir>
+#include <QDockWidget>
 #include <QFileInfo>
 #include <utility>
 
+#include "designer/document/error_text.hpp"
+#include "designer/schedule/picture_file.hpp"
 #include "designer/schedule/plan_dialog.hpp"
 
 using namespace Qt::StringLiterals;
@@ -12,16 +15,20 @@ using namespace Qt::StringLiterals;
 namespace coppice::designer {
 
 CompareFeature::CompareFeature(const FeatureHost& host, ScheduleActivity& schedules)
-    : Feature(host), m_schedules(schedules), m_panel(new ComparePanel(m_window)) {
+    : Feature(host),
+      m_schedules(schedules),
+      m_panel(new ComparePanel(m_window)),
+      m_sides(new SideBySide(m_workspace, schedules, m_window)) {
   host.addDock({u"compare"_s, tr("Compare"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
-  m_actions.add({u"schedule.export-plan"_s,
-                 tr("Export Pla&n…"),
-                 tr("Export the fastest schedule for each band of sizes, as a set of programs"),
-                 {QKeySequence(u"Ctrl+Alt+E"_s)},
-                 u"export"_s},
-                [this](bool) { exportPlan(); });
-  enable({"schedule.export-plan"}, false);
+  host.addDock({u"side-by-side"_s, tr("Side by Side"), &m_sides->panel(), Qt::BottomDockWidgetArea, {Mode::schedule}});
+  if (auto* dock = qobject_cast<QDockWidget*>(m_sides->panel().parentWidget())) {
+    m_sides->panel().followDock(*dock);
+  }
+  addActions();
   connect(m_panel, &ComparePanel::planWanted, this, &CompareFeature::exportPlan);
+  connect(m_panel, &ComparePanel::pictureWanted, this, &CompareFeature::savePicture);
+  connect(m_panel, &ComparePanel::sideBySideWanted, this, &CompareFeature::showSideBySide);
+  connect(&m_sides->panel(), &SideBySidePanel::planWanted, this, &CompareFeature::exportPlan);
   connect(&m_schedules, &ScheduleActivity::currentChanged, this, &CompareFeature::follow);
   connect(m_panel, &ComparePanel::generateWanted, &m_schedules, &ScheduleActivity::generate);
   connect(m_panel, &ComparePanel::chosen, this, [this](int id) {
@@ -29,6 +36,35 @@ CompareFeature::CompareFeature(const FeatureHost& host, ScheduleActivity& schedu
       book->setCurrent(id);
     }
   });
+}
+
+void CompareFeature::addActions() {
+  m_actions.add({u"schedule.side-by-side"_s,
+                 tr("Side &by Side"),
+                 tr("Play two schedules on two drawings by one clock, and show where they differ"),
+                 {QKeySequence(u"Ctrl+Alt+B"_s)},
+                 u"side-by-side"_s},
+                [this](bool) { showSideBySide(); });
+  m_actions.add({u"schedule.export-plan"_s,
+                 tr("Export Pla&n…"),
+                 tr("Export the fastest schedule for each band of sizes, as a set of programs"),
+                 {QKeySequence(u"Ctrl+Alt+E"_s)},
+                 u"export"_s},
+                [this](bool) { exportPlan(); });
+  enable({"schedule.export-plan", "schedule.side-by-side"}, false);
+}
+
+void CompareFeature::showSideBySide() {
+  SideBySidePanel& panel = m_sides->panel();
+  const auto pair = m_panel->pair();
+  m_workspace.setMode(Mode::schedule);
+  if (pair && !panel.isSeen()) {
+    panel.choose(pair->first, pair->second);
+  }
+  m_actions[u"view.side-by-side"_s]->trigger();
+  if (panel.schedule(0) != nullptr) {
+    panel.strip().setFocus(Qt::ShortcutFocusReason);
+  }
 }
 
 void CompareFeature::follow() {
@@ -44,8 +80,20 @@ void CompareFeature::follow() {
       }
     }
   }
-  enable({"schedule.export-plan"}, !compared.empty());
+  enable({"schedule.export-plan", "schedule.side-by-side"}, !compared.empty());
   m_panel->setSchedules(std::move(compared), current != nullptr ? current->id : 0);
+}
+
+void CompareFeature::savePicture() {
+  const QString path = m_prompts.fileToSave(m_window, u"compare.svg"_s, pictureFilter());
+  if (path.isEmpty()) {
+    return;
+  }
+  if (const Outcome saved = saveChartPicture(path, m_panel->chart()); !saved) {
+    m_prompts.failure(m_window, tr("Save Picture"), errorText(saved.error()));
+  } else {
+    m_workspace.say(tr("Saved %1").arg(QFileInfo(path).fileName()));
+  }
 }
 
 void CompareFeature::exportPlan() {

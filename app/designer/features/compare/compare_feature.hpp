@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "designer/features/compare/side_by_side.hpp"
 #include "designer/schedule/compare_panel.hpp"
 #include "designer/schedule/schedule_activity.hpp"
 #include "designer/workspace/feature.hpp"
@@ -16,12 +17,17 @@ public:
   CompareFeature(const FeatureHost& host, ScheduleActivity& schedules);
 
 private:
+  void addActions();
   void exportPlan();
+  void savePicture();
+  /// The chosen schedules of the dock, else those that were there last.
+  void showSideBySide();
   /// Those that answer the question of the current schedule: same collective, root, GPUs and fabric.
   void follow();
 
   ScheduleActivity& m_schedules;
   ComparePanel* m_panel;
+  SideBySide* m_sides;
 };
 
 }  // namespace coppice::designer

@@ -188,10 +188,10 @@ void SketchFeature::show() {
   const SketchDesk* desk = m_panel->desk();
   EditorContext* context = current();
   if (!m_isInFront || context == nullptr || desk == nullptr || !desk->fit() || m_workspace.mode() != Mode::schedule) {
-    m_schedules.setGuest(std::nullopt);
+    m_schedules.setGuest(this, std::nullopt);
     return;
   }
-  m_schedules.setGuest(sketchOverlay(*desk->fit(), context->model(), m_panel->view()));
+  m_schedules.setGuest(this, sketchOverlay(*desk->fit(), context->model(), m_panel->view()));
 }
 
 void SketchFeature::bring() {

@@ -25,6 +25,11 @@ TimelineFeature::TimelineFeature(const FeatureHost& host, ScheduleActivity& sche
     }
   });
   connect(m_panel, &TimelinePanel::timeChanged, this, &TimelineFeature::show);
+  connect(&m_schedules, &ScheduleActivity::playedBy, this, [this](const QObject* player) {
+    if (player != this) {
+      m_panel->setTime(std::nullopt);
+    }
+  });
   connect(m_panel, &TimelinePanel::generateWanted, &m_schedules, &ScheduleActivity::generate);
   connect(m_panel, &TimelinePanel::saveWanted, this, &TimelineFeature::save);
 }
@@ -55,20 +60,18 @@ void TimelineFeature::follow() {
 
 void TimelineFeature::show() {
   CanvasView* canvas = current() != nullptr ? &current()->canvas() : nullptr;
-  if (m_canvas && m_canvas != canvas) {
-    m_canvas->setMotion({});
-  }
-  m_canvas = canvas;
   const bool isPlayed = canvas != nullptr && m_panel->time() && m_panel->playback() && m_result &&
                         &m_panel->playback()->result() == m_result.get();
-  m_schedules.setPlayed(isPlayed);
-  if (canvas == nullptr) {
-    return;
+  m_schedules.setPlayed(this, isPlayed);
+  // What others play on the drawing stays.
+  if (m_canvas && (m_canvas != canvas || !isPlayed)) {
+    m_canvas->setMotion({});
+    m_canvas.clear();
   }
   if (!isPlayed) {
-    canvas->setMotion({});
     return;
   }
+  m_canvas = canvas;
   const std::uint64_t revision = current()->document().factRevision();
   if (!m_map || m_mapResult != m_result || m_mapRevision != revision) {
     m_map = std::make_unique<FabricMap>(*m_result, current()->model());

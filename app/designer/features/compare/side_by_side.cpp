@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/features/compare/side_by_side.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+using namespace Qt::StringLiterals;
+
+namespace coppice::designer {
+
+SideBySide::SideBySide(Workspace& workspace, ScheduleActivity& schedules, QWidget* window)
+    : QObject(window), m_workspace(workspace), m_schedules(schedules), m_panel(new SideBySidePanel(window)) {
+  connect(&m_schedules, &ScheduleActivity::currentChanged, this, &SideBySide::follow);
+  connect(&m_workspace, &Workspace::currentChanged, this, &SideBySide::show);
+  connect(&m_workspace, &Workspace::modeChanged, this, &SideBySide::show);
+  connect(m_panel, &SideBySidePanel::changed, this, &SideBySide::show);
+  connect(m_panel, &SideBySidePanel::timeChanged, this, &SideBySide::draw);
+  connect(m_panel, &SideBySidePanel::generateWanted, &m_schedules, &ScheduleActivity::showOptions);
+  connect(m_panel, &SideBySidePanel::linkChosen, this, [this](const QString& tail, const QString& head) {
+    m_schedules.goToLink(tail, head, ScheduleActivity::Reveal::ifHidden);
+  });
+  connect(m_panel, &SideBySidePanel::gpuChosen, this, &SideBySide::goToGpu);
+  connect(&m_schedules, &ScheduleActivity::playedBy, this, [this](const QObject* player) {
+    if (player != this) {
+      m_panel->clock().setTime(std::nullopt);
+    }
+  });
+}
+
+SideBySide::~SideBySide() = default;
+
+void SideBySide::follow() {
+  std::vector<ComparedSchedule> fresh;
+  if (const ScheduleBook* book = m_schedules.book()) {
+    for (const ScheduleEntry& entry : book->entries()) {
+      // Links of a fabric that has changed would play what cannot be.
+      if (entry.result && book->isFresh(entry)) {
+        fresh.push_back({entry.id, entry.name, entry.result});
+      }
+    }
+  }
+  m_panel->setSchedules(std::move(fresh));
+  show();
+}
+
+void SideBySide::leave() {
+  m_schedules.setPlayed(this, false);
+  m_schedules.setGuest(this, std::nullopt);
+  if (m_context) {
+    m_context->canvas().setMotion({});
+  }
+  m_split.reset();
+  m_context.clear();
+}
+
+void SideBySide::show() {
+  EditorContext* context = m_workspace.current();
+  const bool isWanted = context != nullptr && m_workspace.mode() == Mode::schedule && m_panel->isSeen() &&
+                        m_panel->schedule(0) != nullptr && m_panel->schedule(1) != nullptr;
+  if (m_second && (!isWanted || m_context != context)) {
+    leave();
+  }
+  if (!isWanted) {
+    return;
+  }
+  if (!m_second) {
+    m_context = context;
+    m_caption = new DrawingCaption(0);
+    m_second = new SecondDrawing(context->canvas());
+    m_split = std::make_unique<PageSplit>(*context, m_caption, m_second);
+  }
+  draw();
+}
+
+const FabricMap& SideBySide::mapOf(int side) {
+  Map& known = m_maps[static_cast<std::size_t>(side)];
+  const ScheduleResultPtr& result = m_panel->schedule(side)->result;
+  const std::uint64_t revision = m_context->document().factRevision();
+  if (!known.map || known.result != result || known.revision != revision) {
+    known = {std::make_unique<FabricMap>(*result, m_context->model()), result, revision};
+  }
+  return *known.map;
+}
+
+void SideBySide::draw() {
+  if (!m_second || !m_context || m_panel->schedule(0) == nullptr) {
+    return;
+  }
+  const std::optional<double>& time = m_panel->clock().time();
+  const bool isPlayed = time && m_panel->playback(0);
+  m_schedules.setPlayed(this, isPlayed);
+  for (int side = 0; side < SideBySidePanel::kSides; ++side) {
+    CanvasView& canvas = side == 0 ? m_context->canvas() : m_second->canvas();
+    DrawingCaption& caption = side == 0 ? *m_caption : m_second->caption();
+    caption.setCaption(m_panel->schedule(side)->name, m_panel->numbers(side));
+    canvas.setMotion(isPlayed ? m_panel->playback(side)->motionAt(*time, mapOf(side)) : Motion{});
+    Overlay overlay;
+    if (!isPlayed) {
+      overlay.heat = heatOf(*m_panel->schedule(side)->result, mapOf(side));
+    }
+    if (side == 0) {
+      m_schedules.setGuest(this, isPlayed ? std::nullopt : std::optional(std::move(overlay)));
+    } else if (!isPlayed || !canvas.overlay().isEmpty()) {
+      canvas.setOverlay(std::move(overlay));
+    }
+  }
+}
+
+void SideBySide::goToGpu(const QString& name) {
+  EditorContext* context = m_workspace.current();
+  if (context == nullptr) {
+    return;
+  }
+  const NodeId id = context->model().nodeNamed(name.toStdString());
+  if (id.isValid()) {
+    context->showElement(id);
+  }
+}
+
+}  // namespace coppice::designer

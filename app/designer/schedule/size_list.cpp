@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "designer/schedule/size_list.hpp"
+
+#include "designer/schedule/figures.hpp"
+
+namespace coppice::designer {
+
+void fillWithSizes(QComboBox& list, std::int64_t chosen, const QString& text) {
+  for (const std::int64_t size : comparedSizes()) {
+    list.addItem(text.arg(bytesText(size)), QVariant::fromValue<qint64>(size));
+  }
+  list.setCurrentIndex(list.findData(QVariant::fromValue<qint64>(chosen)));
+}
+
+std::int64_t sizeIn(const QComboBox& list) {
+  return list.currentData().toLongLong();
+}
+
+}  // namespace coppice::designer

@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <QAbstractItemModelTester>
+#include <QApplication>
+#include <QComboBox>
+#include <QDialog>
+#include <QDir>
+#include <QDockWidget>
+#include <QFileInfo>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTableWidget>
+#include <QTest>
+#include <QToolBar>
+#include <QToolButton>
+#include <algorithm>
+#include <functional>
+
+#include "designer/palette/card_list.hpp"
+#include "designer/schedule/second_drawing.hpp"
+#include "designer/schedule/side_by_side_panel.hpp"
+#include "designer/schedule/traffic_panel.hpp"
+#include "designer/theme/theme.hpp"
+#include "window/window_fixture.hpp"
+
+using namespace coppice;
+using namespace coppice::designer;
+using namespace Qt::StringLiterals;
+using test::Fixture;
+
+/// The docks Compare, Side by Side and Traffic, alone and in the window.
+namespace {
+
+constexpr int kLong = 60000;
+
+ScheduleResultPtr made(const fabric::Description& fabric, const char* method) {
+  ScheduleOptions options;
+  options.method = method;
+  auto result = makeSchedule(fabric, options, {});
+  if (!result) {
+    qWarning("%s", describe(result.error()).c_str());
+    return nullptr;
+  }
+  return *result;
+}
+
+std::vector<ComparedSchedule> schedulesOf(const fabric::Description& fabric, const std::vector<const char*>& methods) {
+  std::vector<ComparedSchedule> schedules;
+  for (const char* method : methods) {
+    schedules.push_back(
+        {static_cast<int>(schedules.size()) + 1, QString::fromLatin1(method), made(fabric, method)});
+  }
+  return schedules;
+}
+
+fabric::Description twoBoxes() {
+  return *presets::make("dgx-a100", {{"boxes", "2"}});
+}
+
+bool isReady(SideBySidePanel& panel) {
+  return QTest::qWaitFor([&] { return panel.playback(0) && panel.playback(1); }, kLong);
+}
+
+/// Of the window, with two schedules of two boxes.
+struct Sides {
+  Sides() {
+    f.window->workspace().adopt(readArranged(twoBoxes()).model, {}, u"two boxes"_s);
+    book = f.window->findChild<ScheduleActivity*>()->book();
+    add("forestcoll");
+    add("ring");
+    panel = f.window->findChild<SideBySidePanel*>();
+  }
+  void add(const char* method) const {
+    ScheduleOptions options;
+    options.method = method;
+    book->generate(options);
+    QTest::qWaitFor([this] { return !book->isRunning(); }, kLong);
+  }
+  [[nodiscard]] SecondDrawing* second() const { return f.window->findChild<SecondDrawing*>(); }
+
+  Fixture f;
+  ScheduleBook* book = nullptr;
+  SideBySidePanel* panel = nullptr;
+};
+
+void clickItem(QComboBox* list, const QString& text) {
+  QTest::mouseClick(list, Qt::LeftButton);
+  QAbstractItemView* view = list->view();
+  QTRY_VERIFY(view->isVisible());
+  const QModelIndex index = list->model()->index(list->findText(text), 0);
+  QVERIFY(index.isValid());
+  view->scrollTo(index);
+  QTest::mouseClick(view->viewport(), Qt::LeftButton, {}, view->visualRect(index).center());
+}
+
+}  // namespace
+
+class TestDesignerCompare : public QObject {
+  Q_OBJECT
+
+private Q_SLOTS:
+  void initTestCase() {
+    QCoreApplication::setOrganizationName(u"coppice-test"_s);
+    QCoreApplication::setApplicationName(u"coppice-test-compare"_s);
+    Theme::instance().applyTo(*qobject_cast<QApplication*>(QCoreApplication::instance()));
+    Theme::instance().setAnimated(false);
+  }
+
+  void clock() {
+    PlayClock clock;
+    QSignalSpy moved(&clock, &PlayClock::timeChanged);
+    clock.setTime(5);
+    QVERIFY(!clock.time());
+    clock.setPlaying(true);
+    QVERIFY(!clock.isPlaying());
+    clock.setEnd(100);
+    clock.setTime(-3);
+    QCOMPARE(*clock.time(), 0.0);
+    clock.setTime(130);
+    QCOMPARE(*clock.time(), 100.0);
+    QCOMPARE(moved.size(), 2);
+    // From the end it begins again.
+    clock.setPlaying(true);
+    QVERIFY(clock.isPlaying());
+    QCOMPARE(*clock.time(), 0.0);
+    clock.advance(PlayClock::kSecondsPerRun / 4);
+    QCOMPARE(*clock.time(), 25.0);
+    clock.setSpeed(2);
+    clock.advance(PlayClock::kSecondsPerRun / 4);
+    QCOMPARE(*clock.time(), 75.0);
+    clock.setLooped(true);
+    clock.advance(PlayClock::kSecondsPerRun / 4);
+    QCOMPARE(*clock.time(), 25.0);
+    QVERIFY(clock.isPlaying());
+    clock.setLooped(false);
+    clock.advance(PlayClock::kSecondsPerRun);
+    QCOMPARE(*clock.time(), 100.0);
+    QVERIFY(!clock.isPlaying());
+    clock.setEnd(0);
+    QVERIFY(!clock.time());
+  }
+
+  void throughputAddsUp_data() {
+    QTest::addColumn<QString>("method");
+    QTest::newRow("forest") << u"forestcoll"_s;
+    QTest::newRow("ring") << u"ring"_s;
+  }
+
+  void throughputAddsUp() {
+    QFETCH(const QString, method);
+    constexpr std::int64_t kBytes = 1 << 24;
+    const auto run = Playback::record(made(twoBoxes(), method.toLatin1().constData()), kBytes, {});
+    QVERIFY(run);
+    double sent = 0;
+    for (const simulate::RankUse& use : simulate::rankUses((*run)->details())) {
+      sent += use.sent;
+      QVERIFY(use.sending <= (*run)->row().time * (1 + 1e-9));
+    }
+    for (const std::size_t parts : {1, 7, 240}) {
+      double all = 0;
+      for (const double rate : (*run)->throughput(parts)) {
+        all += rate * (*run)->duration() / static_cast<double>(parts);
+      }
+      QVERIFY2(std::abs(all - sent) < 1e-6 * sent, qPrintable(u"%1 instead of %2"_s.arg(all).arg(sent)));
+    }
+    // Every GPU receives all shards but its own.
+    QVERIFY(std::abs(sent - 15.0 * kBytes) < 1e-6 * sent);
+  }
+
+  void theTableOfDifferences() {
+    DifferenceModel model;
+    const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    model.setDifferences({{"a", "b", 25, {.bytes = 1024, .busy = 2}, {.bytes = 4096, .busy = 8}},
+                          {"b", "a", 25, {.bytes = 2048, .busy = 4}, {}}},
+                         {{"a", {.sent = 10, .done = 3}, {.sent = 20, .done = 1}}});
+    const auto text = [&](int row, int column) { return model.index(row, column).data().toString(); };
+    QCOMPARE(model.rowCount(), 2);
+    QCOMPARE(text(0, DifferenceModel::kName), u"a → b"_s);
+    QCOMPARE(text(0, DifferenceModel::kBytesB), u"4.00 KiB"_s);
+    QCOMPARE(text(0, DifferenceModel::kTimeA), u"2 µs"_s);
+    QCOMPARE(text(0, DifferenceModel::kDifference), u"+6 µs"_s);
+    QCOMPARE(text(1, DifferenceModel::kBytesB), u"–"_s);
+    QCOMPARE(text(1, DifferenceModel::kDifference), u"−4 µs"_s);
+    QCOMPARE(model.index(1, 0).data(DifferenceModel::kShareRole).toDouble(), -4.0 / 6);
+    QCOMPARE(model.csv(), u"tail,head,bandwidth_GBps,a_bytes,b_bytes,a_busy_us,b_busy_us,difference_us\n"
+                          u"\"a\",\"b\",25,1024,4096,2,8,6\n\"b\",\"a\",25,2048,0,4,0,-4\n"_s);
+    model.setKind(DifferenceModel::Kind::gpus);
+    QCOMPARE(model.rowCount(), 1);
+    QCOMPARE(text(0, DifferenceModel::kDifference), u"−2 µs"_s);
+    QCOMPARE(model.endsAt(0), std::pair(u"a"_s, QString()));
+    QVERIFY(model.csv().startsWith(u"gpu,"_s));
+  }
+
+  void pairsOfTheCompareDock() {
+    ComparePanel panel;
+    auto schedules = schedulesOf(twoBoxes(), {"ring", "forestcoll", "recursive-doubling"});
+    QVERIFY(!panel.pair());
+    panel.setSchedules({schedules[0]}, 1);
+    QVERIFY(!panel.pair());
+    panel.setSchedules(schedules, 3);
+    // The chosen one, and the best of the others.
+    QVERIFY(panel.pair() == std::pair(2, 3));
+    QSignalSpy chosen(&panel, &ComparePanel::chosen);
+    panel.table().selectionModel()->select(panel.table().model()->index(0, 0),
+                                           QItemSelectionModel::Select | QItemSelectionModel::Rows);
+    QVERIFY(panel.pair() == std::pair(1, 3));
+    QCOMPARE(chosen.size(), 0);
+    panel.table().selectAll();
+    QVERIFY(!panel.pair());
+  }
+
+  void twoRunsByOneClock() {
+    SideBySidePanel panel;
+    panel.resize(900, 260);
+    const auto schedules = schedulesOf(twoBoxes(), {"forestcoll", "ring", "recursive-doubling"});
+    panel.setSchedules({schedules[0]});
+    QVERIFY(panel.schedule(0) == nullptr);
+    panel.setSchedules(schedules);
+    QCOMPARE(panel.schedule(0)->id, 1);
+    QCOMPARE(panel.schedule(1)->id, 3);
+    panel.choose(1, 2);
+    // Nothing is simulated while nobody looks.
+    QTest::qWait(20);
+    QVERIFY(!panel.playback(0) && !panel.isSettled());
+    panel.show();
+    QVERIFY(isReady(panel));
+    QCOMPARE(panel.playback(0)->result().stepSchedule() == nullptr, true);
+    QCOMPARE(panel.clock().end(), std::max(panel.playback(0)->duration(), panel.playback(1)->duration()));
+    QVERIFY(panel.playback(1)->duration() > panel.playback(0)->duration());
+    QVERIFY2(panel.numbers(0).contains(u"GB/s at 64 MiB"_s), qPrintable(panel.numbers(0)));
+    // The first row is where the ring keeps a link busy longest.
+    const QAbstractItemModel& rows = *panel.table().model();
+    const double first = rows.index(0, DifferenceModel::kDifference).data(DifferenceModel::kSortRole).toDouble();
+    QVERIFY(first > 0);
+    for (int row = 1; row < rows.rowCount(); ++row) {
+      QVERIFY(rows.index(row, DifferenceModel::kDifference).data(DifferenceModel::kSortRole).toDouble() <= first);
+    }
+    QSignalSpy links(&panel, &SideBySidePanel::linkChosen);
+    panel.table().selectRow(0);
+    QCOMPARE(links.size(), 1);
+    QCOMPARE(links[0][0].toString() + u" → "_s + links[0][1].toString(), rows.index(0, 0).data().toString());
+    panel.findChild<QComboBox*>(u"sideKind"_s)->setCurrentIndex(1);
+    QCOMPARE(rows.rowCount(), 16);
+    QSignalSpy gpus(&panel, &SideBySidePanel::gpuChosen);
+    panel.table().selectRow(3);
+    QCOMPARE(gpus.size(), 1);
+
+    // Along both critical paths, and by keys.
+    ClockStrip& strip = panel.strip();
+    QTest::keyClick(&strip, Qt::Key_BracketRight);
+    QCOMPARE(*panel.clock().time(),
+             std::min(panel.playback(0)->criticalTimes().front(), panel.playback(1)->criticalTimes().front()));
+    QTest::keyClick(&strip, Qt::Key_End);
+    QCOMPARE(*panel.clock().time(), panel.clock().end());
+    QVERIFY(panel.numbers(0).endsWith(u"done"_s));
+    QTest::keyClick(&strip, Qt::Key_BracketLeft);
+    QVERIFY(*panel.clock().time() < panel.clock().end());
+    QTest::keyClick(&strip, Qt::Key_Home);
+    QCOMPARE(*panel.clock().time(), 0.0);
+    QVERIFY(panel.numbers(0).endsWith(u"under way"_s));
+    QTest::mouseClick(&strip, Qt::LeftButton, {}, QPoint(strip.width() / 2, 10));
+    QVERIFY(*panel.clock().time() > 0.4 * panel.clock().end() && *panel.clock().time() < 0.6 * panel.clock().end());
+    QTest::keyClick(&strip, Qt::Key_Space);
+    QVERIFY(panel.clock().isPlaying());
+    QTest::keyClick(&strip, Qt::Key_Space);
+    QVERIFY(!panel.clock().isPlaying());
+
+    // What stays the same is not simulated again.
+    const PlaybackPtr forest = panel.playback(0);
+    QTest::mouseClick(panel.findChild<QToolButton*>(u"sideSwap"_s), Qt::LeftButton);
+    QVERIFY(!panel.clock().time());
+    QVERIFY(isReady(panel));
+    QCOMPARE(panel.playback(1), forest);
+    panel.setBytes(1 << 10);
+    QVERIFY(isReady(panel));
+    QVERIFY(panel.playback(1) != forest);
+    panel.clock().setTime(1);
+    panel.hide();
+    QVERIFY(!panel.clock().time());
+  }
+
+  void twoDrawings() {
+    const Sides s;
+    QVERIFY(s.second() == nullptr);
+    s.f.run("schedule.side-by-side");
+    QCOMPARE(s.f.window->workspace().mode(), Mode::schedule);
+    QTRY_VERIFY(s.panel->isSeen());
+    QVERIFY(s.panel->strip().hasFocus());
+    QVERIFY(s.second() != nullptr);
+    CanvasView& left = s.f.editor()->canvas();
+    CanvasView& right = s.second()->canvas();
+    QVERIFY(isReady(*s.panel));
+    QTRY_VERIFY(right.isVisible());
+    QVERIFY(std::abs(left.width() - right.width()) < left.width() / 4);
+    // Each has the loads of its own schedule.
+    QVERIFY(!left.overlay().heat.load.empty() && !right.overlay().heat.load.empty());
+    const auto most = [](const CanvasView& canvas) {
+      double sum = 0;
+      for (const auto& [link, load] : canvas.overlay().heat.load) {
+        sum += load.forward + load.backward;
+      }
+      return sum;
+    };
+    QVERIFY(most(left) > most(right));
+    QVERIFY(s.f.window->findChild<DrawingCaption*>(u"captionA"_s)->text().contains(u"GB/s at 64 MiB"_s));
+    QVERIFY(s.second()->caption().text().contains(u"Ring"_s));
+
+    // One selection, one zoom.
+    s.panel->table().selectRow(0);
+    QVERIFY(!s.f.editor()->selection().links().empty());
+    QCOMPARE(&left.selection(), &right.selection());
+    left.setZoom(1.5);
+    QCOMPARE(right.zoom(), 1.5);
+    right.panBy({40, 30});
+    const QPointF difference = left.visibleScene().center() - right.visibleScene().center();
+    QVERIFY(std::abs(difference.x()) < 1 && std::abs(difference.y()) < 1);
+    left.zoomToFit();
+    QVERIFY(right.keepsFit());
+
+    // Data moves on both, until the faster one is done.
+    PlayClock& clock = s.panel->clock();
+    clock.setTime(s.panel->playback(0)->duration() / 2);
+    QVERIFY(!left.motion().isEmpty() && !right.motion().isEmpty());
+    QVERIFY(left.overlay().heat.load.empty() && right.overlay().heat.load.empty());
+    clock.setTime((s.panel->playback(0)->duration() + clock.end()) / 2);
+    QVERIFY(left.motion().isEmpty() && !right.motion().isEmpty());
+    clock.setTime(std::nullopt);
+    QVERIFY(right.motion().isEmpty() && !right.overlay().heat.load.empty());
+
+    // Another player on the same drawing takes over.
+    clock.setTime(1000);
+    auto* activity = s.f.window->findChild<ScheduleActivity*>();
+    const QObject other;
+    activity->setPlayed(&other, true);
+    QVERIFY(!clock.time());
+    activity->setPlayed(&other, false);
+
+    s.f.run("mode.draw");
+    QVERIFY(s.second() == nullptr);
+    QVERIFY(left.motion().isEmpty());
+    s.f.run("schedule.side-by-side");
+    QTRY_VERIFY(s.second() != nullptr);
+    // Another dock in front of it, another document, and a fabric that has changed.
+    s.f.run("view.compare");
+    QTRY_VERIFY(s.second() == nullptr);
+    s.f.run("view.side-by-side");
+    QTRY_VERIFY(s.second() != nullptr);
+    EditorContext* first = s.f.editor();
+    s.f.window->workspace().newDocument();
+    QVERIFY(s.second() == nullptr);
+    s.f.window->workspace().activate(first);
+    QTRY_VERIFY(s.second() != nullptr);
+    first->document().edit(u"change"_s, [&](Edit& edit) {
+      edit.change(first->model().links().begin()->first, [](Link& link) { link.bandwidth = "7"; });
+    });
+    QTRY_VERIFY(s.second() == nullptr);
+  }
+
+  void speedChart() {
+    SpeedChart chart;
+    chart.resize(600, 300);
+    std::vector<SpeedSeries> series;
+    for (const ComparedSchedule& each : schedulesOf(twoBoxes(), {"forestcoll", "ring", "recursive-doubling"})) {
+      series.push_back({each.name, each.result, predict(*each.result, {})});
+    }
+    const Rational bound = *series[0].result->bound;
+    chart.setSeries(series, SpeedChart::What::algbw, bound);
+    // Three lines and the bound.
+    QCOMPARE(chart.chart()->series().size(), 4);
+    const auto& sizes = comparedSizes();
+    const auto at = static_cast<std::size_t>(std::find(sizes.begin(), sizes.end(), 1 << 26) - sizes.begin());
+    const QString values = chart.valuesAt(at);
+    for (const SpeedSeries& each : series) {
+      QVERIFY2(values.contains(each.name), qPrintable(values));
+      QVERIFY2(values.contains(QString::number(each.prediction->rows[at].algbw, 'f', 2)), qPrintable(values));
+    }
+    QVERIFY2(values.contains(QString::number(bound.toDouble(), 'f', 2)), qPrintable(values));
+    // The bus bandwidth has its own bound: 15/16 of it for 16 GPUs.
+    chart.setSeries(series, SpeedChart::What::busbw, bound);
+    QVERIFY(chart.valuesAt(at).contains(QString::number(bound.toDouble() * 15 / 16, 'f', 2)));
+    chart.setSeries(series, SpeedChart::What::time, bound);
+    for (const SpeedSeries& each : series) {
+      QVERIFY(each.prediction->rows[at].time >= static_cast<double>(sizes[at]) / (1000 * bound.toDouble()));
+    }
+    // Pins by mouse and keys.
+    chart.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&chart));
+    QTest::mouseClick(chart.viewport(), Qt::LeftButton, {}, chart.viewport()->rect().center());
+    QCOMPARE(chart.pins().size(), std::size_t{1});
+    QTest::mouseClick(chart.viewport(), Qt::LeftButton, {}, chart.viewport()->rect().center());
+    QVERIFY(chart.pins().empty());
+    QTest::keyClick(&chart, Qt::Key_Right);
+    QTest::keyClick(&chart, Qt::Key_M);
+    QCOMPARE(chart.pins().size(), std::size_t{1});
+    // Who is beaten in both is not on the front.
+    chart.setSeries(series, SpeedChart::What::latency, bound);
+    const std::vector<std::size_t> front = chart.front();
+    QVERIFY(!front.empty());
+    for (std::size_t one = 0; one < series.size(); ++one) {
+      bool isBeaten = false;
+      for (const SpeedSeries& other : series) {
+        isBeaten = isBeaten || (*latencyOf(other) <= *latencyOf(series[one]) &&
+                                other.result->algbw > series[one].result->algbw);
+      }
+      QCOMPARE(std::find(front.begin(), front.end(), one) == front.end(), isBeaten);
+    }
+    QVERIFY(chart.ncclTestsText().count(u"# simulated allgather"_s) == 3);
+    QCOMPARE(chart.csv().count(u'\n'), static_cast<qsizetype>(1 + 3 * sizes.size()));
+  }
+
+  void trafficOfASchedule_data() {
+    QTest::addColumn<QString>("method");
+    QTest::newRow("forest") << u"forestcoll"_s;
+    QTest::newRow("ring") << u"ring"_s;
+  }
+
+  void trafficOfASchedule() {
+    QFETCH(const QString, method);
+    const ScheduleResultPtr result = made(twoBoxes(), method.toLatin1().constData());
+    TrafficPanel panel;
+    panel.resize(900, 500);
+    panel.setResult(result);
+    QVERIFY(!panel.table());
+    panel.show();
+    QTRY_VERIFY_WITH_TIMEOUT(panel.table() != nullptr, kLong);
+    const TrafficTablePtr gpus = panel.table();
+    QCOMPARE(gpus->traffic.size, 16);
+    QCOMPARE(gpus->groups.size(), std::size_t{2});
+    // Every GPU receives the 15 shards of the others, no matter which GPU sends them.
+    QCOMPARE(gpus->total.toString(), std::string("15"));
+    for (int to = 0; to < 16; ++to) {
+      Rational received;
+      for (int from = 0; from < 16; ++from) {
+        received += gpus->traffic.share(from, to);
+      }
+      QCOMPARE(received.toString(), std::string("15/16"));
+    }
+    QCOMPARE(TrafficPanel::csv(*gpus, 1 << 20).count(u'\n'), static_cast<qsizetype>(1 + gpus->pairs));
+
+    // By hand: exact bytes of a cell, and its GPUs.
+    MatrixView& view = panel.view();
+    QSignalSpy chosen(&panel, &TrafficPanel::gpusChosen);
+    const QPoint place = view.rectOf({0, 1}).center().toPoint();
+    QTest::mouseMove(&view, place);
+    QTRY_VERIFY(view.current() == MatrixView::Cell(0, 1));
+    const QString text = panel.findChild<QLabel*>(u"trafficText"_s)->text();
+    QVERIFY2(text.contains(QString::fromStdString(gpus->traffic.share(0, 1).toString())), qPrintable(text));
+    QTest::mouseClick(&view, Qt::LeftButton, {}, place);
+    QCOMPARE(chosen.size(), 1);
+    QCOMPARE(chosen[0][0].toStringList(), QStringList({gpus->names[0], gpus->names[1]}));
+    QTest::keyClick(&view, Qt::Key_Down);
+    QVERIFY(view.current() == MatrixView::Cell(1, 1));
+    QTest::keyClick(&view, Qt::Key_W);
+    QVERIFY(!view.rectOf({1, 1}).isNull());
+
+    panel.setBetween(TrafficPanel::Between::boxes);
+    QTRY_VERIFY_WITH_TIMEOUT(panel.table() && panel.table()->isByBoxes, kLong);
+    QCOMPARE(panel.table()->traffic.size, 2);
+    QCOMPARE(panel.table()->total.toString(), std::string("15"));
+    Rational across;
+    across += panel.table()->traffic.share(0, 1);
+    across += panel.table()->traffic.share(1, 0);
+    QCOMPARE(panel.table()->betweenBoxes.toString(), across.toString());
+    QCOMPARE(panel.table()->gpus[0].size(), 8);
+    const QTemporaryDir folder;
+    for (const QString& name : {u"t.svg"_s, u"t.png"_s}) {
+      QVERIFY(panel.savePicture(folder.filePath(name)));
+      QVERIFY(QFileInfo(folder.filePath(name)).size() > 1000);
+    }
+    QVERIFY(!panel.savePicture(folder.filePath(u"t.txt"_s)));
+  }
+
+  /// From the start page to the files of the plan, with the mouse.
+  void theWholePathByMouse() {
+    const Fixture f;
+    int actions = 0;
+    const auto click = [&](QWidget* widget, const QPoint& at = {}) {
+      ++actions;
+      QVERIFY(widget != nullptr);
+      QVERIFY2(widget->isVisible() && widget->isEnabled(), qPrintable(widget->objectName()));
+      QTest::mouseClick(widget, Qt::LeftButton, {}, at.isNull() ? widget->rect().center() : at);
+    };
+    auto* cards = f.window->findChild<CardList*>(u"startFabrics"_s);
+    for (int row = 0; row < cards->count(); ++row) {
+      if (cards->item(row)->text().contains(u"A100"_s)) {
+        cards->scrollToItem(cards->item(row));
+        click(cards->viewport(), cards->visualItemRect(cards->item(row)).center());
+        break;
+      }
+    }
+    QTRY_VERIFY(f.editor() != nullptr);
+    QTRY_VERIFY(f.editor()->bound().isCurrent());
+    QCOMPARE(f.editor()->bound().bound()->gpuCount, 16);
+    auto* book = f.window->findChild<ScheduleActivity*>()->book();
+    click(f.window->findChild<QToolButton*>(u"tool-schedule.generate"_s));
+    QTRY_VERIFY_WITH_TIMEOUT(book->current() != nullptr && book->current()->result, kLong);
+    // The tab of the dock, and the button in it.
+    f.run("view.side-by-side");
+    ++actions;
+    auto* panel = f.window->findChild<SideBySidePanel*>();
+    click(panel->findChild<QPushButton*>());
+    auto* dialog = f.window->findChild<QDialog*>(u"generateDialog"_s);
+    QTRY_VERIFY(dialog->isVisible());
+    clickItem(dialog->findChild<QComboBox*>(u"generateMethod"_s), u"Ring"_s);
+    actions += 2;
+    click(dialog->findChild<QPushButton*>(u"generateButton"_s));
+    QTRY_COMPARE_WITH_TIMEOUT(book->entries().size(), std::size_t{2}, kLong);
+    QVERIFY(panel->isSeen());
+    QVERIFY(isReady(*panel));
+    click(panel->findChild<QToolButton*>(u"sidePlay"_s));
+    QVERIFY(panel->clock().isPlaying());
+    // The link where the ring loses.
+    click(panel->table().viewport(), panel->table().visualRect(panel->table().model()->index(0, 0)).center());
+    QVERIFY(!f.editor()->selection().links().empty());
+    // The predicted algbw at 64 MiB is in view.
+    QVERIFY(f.window->findChild<DrawingCaption*>(u"captionB"_s)->text().contains(u"GB/s at 64 MiB"_s));
+    click(panel->findChild<QToolButton*>(u"sidePlan"_s));
+    auto* plan = f.window->findChild<QDialog*>(u"planDialog"_s);
+    QTRY_VERIFY(plan != nullptr && plan->isVisible());
+    const QString folder = f.dir.filePath(u"plan"_s);
+    QVERIFY(plan->findChild<QLineEdit*>(u"planFolder"_s)->hasFocus());
+    QTest::keyClicks(plan->focusWidget(), folder);
+    ++actions;
+    click(plan->findChild<QPushButton*>(u"planExport"_s));
+    QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(folder + u"/plan.json"_s), kLong);
+    qInfo("actions by mouse: %d", actions);
+    QVERIFY(actions <= 15);
+  }
+
+  /// The same with keys alone. What is typed into one field counts once.
+  void theWholePathByKeyboard() {
+    const Fixture f;
+    int actions = 0;
+    const auto key = [&](const QKeySequence& keys) {
+      ++actions;
+      QWidget* focus = QApplication::focusWidget();
+      QTest::keySequence(focus != nullptr ? focus->window() : f.window.get(), keys);
+    };
+    const auto press = [&](Qt::Key which) {
+      ++actions;
+      QVERIFY(QApplication::focusWidget() != nullptr);
+      QTest::keyClick(QApplication::focusWidget(), which);
+    };
+    // Recent files are none; New, Find, Open come before the cards.
+    auto* cards = f.window->findChild<CardList*>(u"startFabrics"_s);
+    while (QApplication::focusWidget() != cards && actions < 8) {
+      press(Qt::Key_Tab);
+    }
+    QCOMPARE(QApplication::focusWidget(), cards);
+    while ((cards->currentItem() == nullptr || !cards->currentItem()->text().contains(u"A100"_s)) && actions < 10) {
+      press(Qt::Key_Right);
+    }
+    press(Qt::Key_Return);
+    QTRY_VERIFY(f.editor() != nullptr);
+    auto* book = f.window->findChild<ScheduleActivity*>()->book();
+    key(QKeySequence(u"F5"_s));
+    QTRY_VERIFY_WITH_TIMEOUT(book->current() != nullptr && book->current()->result, kLong);
+    key(QKeySequence(u"Ctrl+Shift+F5"_s));
+    auto* dialog = f.window->findChild<QDialog*>(u"generateDialog"_s);
+    QTRY_VERIFY(dialog->isActiveWindow());
+    QTRY_COMPARE(QApplication::focusWidget(), dialog->findChild<QComboBox*>(u"generateMethod"_s));
+    QTest::keyClicks(QApplication::focusWidget(), u"ring"_s);
+    ++actions;
+    QCOMPARE(dialog->findChild<QComboBox*>(u"generateMethod"_s)->currentText(), u"Ring"_s);
+    press(Qt::Key_Return);
+    QTRY_COMPARE_WITH_TIMEOUT(book->entries().size(), std::size_t{2}, kLong);
+    QTRY_VERIFY(!dialog->isVisible());
+    f.activate();
+    key(QKeySequence(u"Ctrl+Alt+B"_s));
+    auto* panel = f.window->findChild<SideBySidePanel*>();
+    QVERIFY(isReady(*panel));
+    press(Qt::Key_Space);
+    QVERIFY(panel->clock().isPlaying());
+    press(Qt::Key_Tab);
+    QVERIFY(panel->table().hasFocus());
+    QVERIFY(!f.editor()->selection().links().empty());
+    QCOMPARE(panel->table().currentIndex().row(), 0);
+    key(QKeySequence(u"Ctrl+Alt+E"_s));
+    QDialog* plan = nullptr;
+    QTRY_VERIFY((plan = f.window->findChild<QDialog*>(u"planDialog"_s)) != nullptr && plan->isActiveWindow());
+    const QString folder = f.dir.filePath(u"plan"_s);
+    QTest::keyClicks(plan->focusWidget(), folder);
+    ++actions;
+    press(Qt::Key_Return);
+    QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(folder + u"/plan.json"_s), kLong);
+    qInfo("actions by keyboard: %d", actions);
+    QVERIFY(actions <= 15);
+  }
+};
+
+QTEST_MAIN(TestDesignerCompare)
+#include "tst_designer_compare.moc"
