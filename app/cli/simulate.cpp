@@ -161,6 +161,16 @@ Outcome write(const std::string& output, const char* key, const char* label,
   return delivered;
 }
 
+/// What the reader of a program found amiss is behind what its execution then meets.
+Error causeOf(const workflow::Playable& playable, const Error& error) {
+  const bool isOfProgram = error.code == ErrorCode::verification || error.code == ErrorCode::badInput;
+  if (!isOfProgram || playable.notes.empty()) {
+    return error;
+  }
+  const Finding& note = playable.notes.front();
+  return {note.code, note.text, note.fix, note.where};
+}
+
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
   auto sizes = sizesOf(options.sizes);
   if (!sizes) {
@@ -209,7 +219,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
     one.record = size == sizes->back() && (options.criticalPath || !options.trace.empty());
     auto simulated = subject.simulate(size, one, progress);
     if (!simulated) {
-      return simulated.error();
+      return causeOf(*loaded, simulated.error());
     }
     rows.push_back(simulated->row);
     details = *std::move(simulated);

@@ -93,8 +93,10 @@ Result<Playable> loadSteps(const PlaySource& source, const std::string& text, co
   }
   if (!verdict->ok) {
     const Finding* fault = firstFault(verdict->findings);
+    Place where = fault ? fault->where : Place{};
+    where.file = inputName(source.file);
     return Error{ErrorCode::verification, "the schedule is not verified" + (fault ? ": " + fault->text : ""),
-                 "verify lists all faults", fault ? fault->where : Place{}};
+                 "verify lists all faults", std::move(where)};
   }
   return playableFor(source, *std::move(fabric), std::move(read->schedule), progress);
 }

@@ -50,6 +50,9 @@ Result<std::int64_t> parseBytes(const std::string& text, const std::string& opti
       return optionError(option, inQuotes(text) + " is more than 2^63 bytes", "give less");
     }
   }
+  if (!number && number.error().code == ErrorCode::overflow) {
+    return optionError(option, inQuotes(text) + " is more than 2^63 bytes", "give less");
+  }
   return optionError(option, inQuotes(text) + " is not a whole number of bytes",
                      "write for example 65536, 64KiB or 1GiB");
 }

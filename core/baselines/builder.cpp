@@ -9,6 +9,26 @@
 #include "schedule/step_cost.hpp"
 
 namespace coppice::baselines {
+namespace {
+
+/// What makes the collective where GPUs must pass on data for others.
+std::string followingLinks(Collective collective) {
+  switch (collective) {
+    case Collective::alltoall:
+      return "choose two-level, where GPUs pass on data, or the method alltoall, which routes over GPUs";
+    case Collective::gather:
+    case Collective::scatter:
+      return "choose the method forestcoll, which routes over GPUs";
+    case Collective::broadcast:
+    case Collective::reduce:
+      return "choose a baseline that follows the links (blink, shifted-ring)";
+    default:
+      break;
+  }
+  return "choose a baseline that follows the links (multitree, shifted-ring)";
+}
+
+}  // namespace
 
 using fabric::Rank;
 using schedule::PathId;
@@ -61,7 +81,7 @@ PathId Builder::route(Rank from, Rank to) {
     const auto name = [&](Rank rank) { return inQuotes(m_fabric.nodes()[m_fabric.gpus()[rank]].id); };
     refuse("Only other GPUs join " + name(from) + " and " + name(to) + ", which " + m_schedule.method +
                " sends between directly",
-           "choose a baseline that follows the links (multitree, blink, shifted-ring)");
+           followingLinks(collective()));
   }
   return route;
 }

@@ -103,6 +103,7 @@ public:
       return error;
     }
     StepSchedule schedule = read(*fabric);
+    const std::int64_t routesAdded = addRoutes(*fabric, schedule);
     if (schedule.fabricDigest != fabric->digest()) {
       return Error{ErrorCode::verification,
                    "the file states the digest " + inQuotes(schedule.fabricDigest) + "; its fabric has \"" +
@@ -110,7 +111,7 @@ public:
                    "generate the schedule again for this fabric",
                    {.file = m_fileName, .element = "digest"}};
     }
-    return LoadedSchedule{std::move(*description), std::move(*fabric), std::move(schedule)};
+    return LoadedSchedule{std::move(*description), std::move(*fabric), std::move(schedule), routesAdded};
   }
 
 private:
@@ -141,6 +142,29 @@ private:
     return schedule;
   }
 
+  /// Shortest routes where none are given; what else is wrong with such a transfer is for the verifier.
+  std::int64_t addRoutes(const fabric::Fabric& fabric, StepSchedule& schedule) const {
+    const auto isRank = [&](fabric::Rank rank) { return rank >= 0 && rank < fabric.gpuCount(); };
+    std::int64_t missing = 0;
+    for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+      if (schedule.transfers.routes()[i] == schedule::kNoRoute) {
+        ++missing;
+        if (!isRank(schedule.transfers.senders()[i]) || !isRank(schedule.transfers.receivers()[i]) ||
+            schedule.transfers.senders()[i] == schedule.transfers.receivers()[i]) {
+          return 0;
+        }
+      }
+    }
+    if (missing > 0) {
+      if (const Outcome routed = schedule::addRoutes(fabric, schedule); !routed) {
+        Error error = routed.error();
+        error.where.file = m_fileName;
+        throw Refusal{std::move(error)};
+      }
+    }
+    return missing;
+  }
+
   schedule::CollectiveTable goal(int ranks) {
     const JsonValue& name = need("collective");
     const auto collective = parseCollective(string("collective"));
@@ -159,6 +183,13 @@ private:
       }
       return schedule::CollectiveTable::make(*collective, ranks, root, amounts);
     }();
+    if (!table && m_top.find("amounts") && table.error().where.element.empty()) {
+      refuse(need("amounts"), "amounts", table.error().message, table.error().fix);
+    }
+    if (*collective != Collective::custom && m_top.find("shards")) {
+      refuse(need("shards"), "shards", "only a custom collective has a table of shards",
+             "leave it out, or state \"collective\": \"custom\"");
+    }
     if (!table) {
       refuse(name, table.error().where.element.empty() ? "collective" : table.error().where.element,
              table.error().message, table.error().fix);
@@ -389,6 +420,13 @@ Outcome writeScheduleJson(std::ostream& out, const StepSchedule& schedule, const
   out << "\n  ],\n  \"fabric\": " << writeFabricJson(description ? *description : fabric::describeFacts(fabric))
       << "}\n";
   return out ? Outcome(Done{}) : Outcome(Error{ErrorCode::io, "The schedule could not be written"});
+}
+
+bool isScheduleJson(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' &&
+         text.find("\"coppice-forest\"") == std::string_view::npos &&
+         text.find("\"coppice-schedule\"") != std::string_view::npos;
 }
 
 Result<LoadedSchedule> loadSchedule(std::string_view text, const std::string& fileName) {

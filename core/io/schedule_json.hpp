@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <string>
 #include <string_view>
@@ -38,15 +39,20 @@ inline constexpr std::size_t kMaxScheduleBytes = std::size_t{1} << 30;
 Outcome writeScheduleJson(std::ostream& out, const schedule::StepSchedule& schedule, const fabric::Fabric& fabric,
                           const fabric::Description* description = nullptr, const Progress& progress = {});
 
+/// By its first words; what is in it may still be wrong.
+[[nodiscard]] bool isScheduleJson(std::string_view text);
+
 struct LoadedSchedule {
   fabric::Description description;
   fabric::Fabric fabric;
   schedule::StepSchedule schedule;
+  std::int64_t routesAdded = 0;  ///< transfers that the file gives no route; they have shortest ones
 };
 
-/// The schedule and its embedded fabric. Numbers are there, exact and within 64 bits afterwards; whether they make a
-/// schedule is for verify::verifySteps to judge. Errors: badInput with line and column and element, invalidFabric,
-/// verification (the digest is that of another fabric), limit.
+/// The schedule and its embedded fabric, with shortest routes where the file gives none. Numbers are there, exact and
+/// within 64 bits afterwards; whether they make a schedule is for verify::verifySteps to judge. Errors: badInput with
+/// line and column and element, invalidFabric, verification (the digest is that of another fabric), infeasible (only
+/// other GPUs join two GPUs, and no route is given), limit.
 Result<LoadedSchedule> loadSchedule(std::string_view text, const std::string& fileName = {});
 
 }  // namespace coppice::io

@@ -368,7 +368,9 @@ Result<StepSchedule> readChecked(std::string_view text, const std::string& fileN
   }
   StepSchedule schedule = Reader(text, fileName, fabric, goal, progress).run();
   if (const Outcome routed = schedule::addRoutes(fabric, schedule); !routed) {
-    return routed.error();
+    Error error = routed.error();
+    error.where.file = fileName;
+    return error;
   }
   const auto cost = schedule::stepCost(fabric, schedule, progress);
   if (!cost) {
@@ -413,6 +415,12 @@ Result<StepSchedule> readTransferCsv(std::string_view text, const std::string& f
 
 Outcome writeTransferCsv(std::ostream& out, const StepSchedule& schedule, const fabric::Fabric& fabric,
                          const Progress& progress) {
+  if (schedule.transfers.size() > kMaxCsvTransfers) {
+    return Error{ErrorCode::limit,
+                 std::to_string(schedule.transfers.size()) + " transfers, a table holds " +
+                     std::to_string(kMaxCsvTransfers) + " at most",
+                 "use fewer pieces"};
+  }
   std::vector<std::string> names;
   for (const fabric::Node& node : fabric.nodes()) {
     if (node.id.find_first_of("\r\n") != std::string::npos) {

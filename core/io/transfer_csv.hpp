@@ -42,7 +42,7 @@ inline constexpr std::size_t kMaxCsvTransfers = 10'000'000;
                                                              const schedule::CollectiveTable& goal,
                                                              const Progress& progress = {});
 
-/// Errors: io (the stream failed), badUsage (ids with line ends), cancelled.
+/// Errors: io (the stream failed), limit (more than kMaxCsvTransfers), badUsage (ids with line ends), cancelled.
 Outcome writeTransferCsv(std::ostream& out, const schedule::StepSchedule& schedule, const fabric::Fabric& fabric,
                          const Progress& progress = {});
 

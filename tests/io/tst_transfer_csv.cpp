@@ -59,6 +59,7 @@ private slots:
   void writesWhatItReads();
   void refuses_data();
   void refuses();
+  void jsonWithoutRoutes();
   void jsonRefuses_data();
   void jsonRefuses();
 };
@@ -159,6 +160,36 @@ void TestTransferCsv::refuses() {
   QCOMPARE(read.error().where.column, column);
   QVERIFY2(QString::fromStdString(read.error().message).contains(word), read.error().message.c_str());
   QVERIFY(!read.error().fix.empty());
+}
+
+/// Route -1 is a shortest one; the table of shards is for custom collectives alone.
+void TestTransferCsv::jsonWithoutRoutes() {
+  const fabric::Fabric fabric = star();
+  const StepSchedule schedule = must(io::readTransferCsv(kRing, "ring.csv", fabric, allgather()));
+  StepSchedule bare = schedule;
+  bare.transfers = {};
+  for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+    schedule::Transfer transfer = schedule.transfers[i];
+    transfer.route = schedule::kNoRoute;
+    bare.transfers.add(transfer);
+  }
+  bare.paths = {};
+  std::ostringstream out;
+  QVERIFY(io::writeScheduleJson(out, bare, fabric));
+  const auto loaded = must(io::loadSchedule(out.str()));
+  QCOMPARE(loaded.routesAdded, std::int64_t(schedule.transfers.size()));
+  QVERIFY(must(verify::verifySteps(fabric, loaded.schedule)).ok);
+  // A transfer that no route can have is for the verifier to name.
+  QString text = QString::fromStdString(out.str());
+  const auto first = text.indexOf("[0, 0, 0, 2, 0, 1, -1, 0]");
+  QVERIFY2(first > 0, qPrintable(text));
+  text.replace(first, 25, "[0, 0, 0, 2, 0, 9, -1, 0]");
+  const auto odd = must(io::loadSchedule(text.toStdString()));
+  QVERIFY(!must(verify::verifySteps(fabric, odd.schedule)).ok);
+  text = QString::fromStdString(out.str());
+  text.replace("\"denominator\"", "\"shards\": [], \"denominator\"");
+  const auto refused = io::loadSchedule(text.toStdString(), "bad.schedule.json");
+  QVERIFY(!refused && refused.error().where.element == "shards");
 }
 
 void TestTransferCsv::jsonRefuses_data() {
