@@ -23,15 +23,13 @@ Result<LoadedLive> loadLive(const FabricOptions& fabric, const workflow::DemandT
   if (!loaded) {
     return loaded.error();
   }
+  if (const auto asked = workflow::readCollective(demand.collective); asked && *asked == Collective::alltoall) {
+    return workflow::optionError("collective", "what changes of the fabric do to alltoall is not known",
+                                 "use another collective, or ask optimum -c alltoall for both fabrics");
+  }
   const auto request = makeRequest(loaded->fabric, demand, {});
   if (!request) {
     return request.error();
-  }
-  if (movesShards(request->collective)) {
-    return workflow::optionError(
-        "collective",
-        "what changes of the fabric do to " + std::string(toString(request->collective)) + " is not known",
-        "use allgather, reduce_scatter, allreduce, broadcast or reduce, or ask optimum twice");
   }
   auto live = live::LiveBound::create(loaded->fabric, *request, progress);
   if (!live) {
@@ -65,7 +63,7 @@ Json headJson(const LoadedLive& input) {
 std::string headText(const LoadedLive& input) {
   std::string text = "  fabric      " + named(input.loaded.fabric.name()) + ", " +
                      counted(input.loaded.fabric.gpuCount(), "GPU") + "\n";
-  if (!input.answer.isBalanced) {
+  if (!input.answer.isBalanced && !movesShards(input.request.collective)) {
     text +=
         "  note        ingress and egress differ at some switches, so this is the bound of the cuts; what switches\n"
         "              that only forward can reach may be less (coppice-cli optimum says)\n";

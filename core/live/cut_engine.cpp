@@ -73,6 +73,11 @@ void CutEngine::orderSinks(std::span<const NodeInit> nodes) {
       }
     }
   }
+  for (int node = 0; node < static_cast<int>(nodes.size()); ++node) {
+    if (!nodes[node].isSink && nodes[node].demand > 0) {
+      setSink(node, false, nodes[node].demand);  // it has data and needs none
+    }
+  }
 }
 
 void CutEngine::setEqualBoxes(EqualBoxes boxes) {

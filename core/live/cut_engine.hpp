@@ -45,7 +45,7 @@ class CutEngine {
 public:
   struct NodeInit {
     bool isSink = false;
-    std::int64_t demand = 0;
+    std::int64_t demand = 0;  ///< also of nodes that are no sinks
   };
   struct ArcInit {
     int tail = 0;

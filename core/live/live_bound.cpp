@@ -15,20 +15,20 @@ namespace {
 }
 
 void checkRequest(const forestcoll::Request& request, int gpuCount) {
-  const bool isRooted = request.collective == Collective::broadcast || request.collective == Collective::reduce;
+  const bool hasRoot = isRooted(request.collective);
   const std::string name(toString(request.collective));
-  if (isRooted != request.root.has_value()) {
-    failUsage(name + (isRooted ? " needs a root" : " has no root"),
-              isRooted ? "name the root GPU" : "leave the root out");
+  if (hasRoot != request.root.has_value()) {
+    failUsage(name + (hasRoot ? " needs a root" : " has no root"),
+              hasRoot ? "name the root GPU" : "leave the root out");
   }
-  if (isRooted && (*request.root < 0 || *request.root >= gpuCount)) {
+  if (hasRoot && (*request.root < 0 || *request.root >= gpuCount)) {
     failUsage("rank " + std::to_string(*request.root) + " does not exist",
               "the fabric has ranks 0 to " + std::to_string(gpuCount - 1));
   }
   if (request.amounts.empty()) {
     return;
   }
-  if (isRooted || request.collective == Collective::allreduce) {
+  if ((hasRoot && !movesShards(request.collective)) || request.collective == Collective::allreduce) {
     failUsage(name + " has no amounts per rank", "leave them out");
   }
   if (request.amounts.size() != static_cast<std::size_t>(gpuCount)) {

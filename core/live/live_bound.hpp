@@ -49,7 +49,7 @@ struct AddNode {
   std::string id;
   fabric::NodeKind kind = fabric::NodeKind::gpu;
   std::string box = {};
-  /// A GPU's data relative to the others'; ignored for collectives with a root.
+  /// A GPU's data relative to the others'; ignored for broadcast and reduce.
   std::int64_t amount = 1;
 };
 /// The node with all its links.
@@ -79,10 +79,11 @@ struct Answer {
   /// A cut that proves the bound; nodes are NodeIds, ascending. Which of several tied cuts may depend on the edits
   /// before. Its exit is 0 when algbw is 0, and it is empty when there is nothing to send.
   schedule::Cut cut = {};
-  /// The cut counts what enters it: reduce_scatter, reduce, and an allreduce whose slower half is the reduction.
+  /// The cut counts what enters it: reduce_scatter, reduce, scatter, and an allreduce whose slower half is the
+  /// reduction.
   bool isReduction = false;
   /// Ingress equals egress at every switch and nic. If not, forestcoll::optimum, whose switches never copy, may be
-  /// lower than this cut bound; if so, both agree.
+  /// lower than this cut bound; if so, both agree. They always agree for gather and scatter, where nothing is copied.
   bool isBalanced = true;
   /// Why the bound is 0: the place and a fix.
   std::optional<Finding> finding = {};
@@ -103,6 +104,7 @@ struct LiveState;
 /// Not thread-safe; copies are independent, so that a copy can answer on another thread.
 class LiveBound {
 public:
+  /// Any collective but alltoall and custom.
   /// fixedK, maxK and allreduceBudget of the request are ignored: this is the bound over all k, and allreduce is
   /// reduce-scatter followed by allgather. Errors: badUsage (root or amounts that do not fit), overflow, cancelled,
   /// limit.

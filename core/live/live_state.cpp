@@ -49,7 +49,7 @@ struct EngineInput {
 EngineInput inputOf(const LiveState& state, bool isTurned) {
   EngineInput input;
   for (const LiveNode& node : state.nodes) {
-    input.nodes.push_back({node.isAlive && node.kind == fabric::NodeKind::gpu, node.isAlive ? node.amount : 0});
+    input.nodes.push_back({state.isSink(node), node.isAlive ? node.amount : 0});
   }
   for (const LiveState::Arc& arc : state.arcs) {
     if (!arc.bandwidth.isZero()) {
@@ -164,12 +164,9 @@ void LiveState::build(const PlainFabric& fabric) {
     const int v = addSlot(plain.id);
     LiveNode node{plain.id, plain.kind, plain.box, true, 0};
     if (plain.kind == fabric::NodeKind::gpu) {
-      if (request.root) {
-        node.amount = plain.rank == *request.root ? 1 : 0;
-        rootId = node.amount == 1 ? plain.id : rootId;
-      } else {
-        node.amount = request.amounts.empty() ? 1 : request.amounts[plain.rank];
-      }
+      node.isRoot = request.root && plain.rank == *request.root;
+      rootId = node.isRoot ? plain.id : rootId;
+      node.amount = amountOf(request.amounts.empty() ? 1 : request.amounts[plain.rank], node.isRoot);
     }
     applyNode(v, node);
   }
@@ -235,7 +232,7 @@ void LiveState::applyNode(int v, const LiveNode& after) {
     if (const auto old = byId.find(target.id); old != byId.end() && old->second == v) {
       byId.erase(old);
     }
-    rootId = target.amount > 0 && target.id == rootId ? after.id : rootId;
+    rootId = target.isRoot && target.id == rootId ? after.id : rootId;
   }
   if (after.isAlive) {
     byId[after.id] = v;
@@ -286,6 +283,7 @@ void LiveState::removeNode(int v, std::vector<Step>& steps) {
   LiveNode gone = node(v);
   gone.isAlive = false;
   gone.amount = 0;
+  gone.isRoot = false;
   setNode(v, std::move(gone), steps);
   for (const int arc : arcsAt[v]) {
     setArc(arcs[arc].tail, arcs[arc].head, 0, steps);
@@ -320,11 +318,9 @@ void LiveState::edit(const Edit& edit, std::vector<Step>& steps) {
       fail(ErrorCode::badUsage, "there is already a node " + inQuotes(added->id), "choose another id",
            nodeElement(added->id));
     }
-    std::int64_t amount = 0;
-    if (added->kind == fabric::NodeKind::gpu) {
-      amount = request.root ? (added->id == rootId ? 1 : 0) : added->amount;
-    }
-    setNode(v, {added->id, added->kind, added->box, true, amount}, steps);
+    const bool isGpu = added->kind == fabric::NodeKind::gpu;
+    const bool isRoot = isGpu && request.root && added->id == rootId;
+    setNode(v, {added->id, added->kind, added->box, true, isGpu ? amountOf(added->amount, isRoot) : 0, isRoot}, steps);
   } else if (const auto* removed = std::get_if<RemoveNode>(&edit)) {
     removeNode(nodeOf(removed->id), steps);
   } else if (const auto* box = std::get_if<RemoveBox>(&edit)) {
@@ -365,12 +361,13 @@ void LiveState::takeBack(std::vector<Step>& steps) {
 
 bool LiveState::needsIn() const {
   return request.collective == Collective::reduceScatter || request.collective == Collective::reduce ||
+         request.collective == Collective::scatter ||
          (request.collective == Collective::allreduce && asymmetric != 0);
 }
 
 bool LiveState::needsOut() const {
   return request.collective == Collective::allgather || request.collective == Collective::broadcast ||
-         request.collective == Collective::allreduce;
+         request.collective == Collective::gather || request.collective == Collective::allreduce;
 }
 
 CutEngine LiveState::makeEngine(bool isTurned) const {
@@ -420,12 +417,10 @@ void LiveState::push(CutEngine& engine, bool isTurned, const std::vector<Step>& 
       while (engine.nodeCount() <= step.node) {
         engine.addNode();
       }
-      const bool wasSink = step.before.isAlive && step.before.kind == fabric::NodeKind::gpu;
-      const bool isSink = step.after.isAlive && step.after.kind == fabric::NodeKind::gpu;
       if (step.before.isAlive && !step.after.isAlive) {
         engine.retire(step.node);
-      } else if (wasSink != isSink || step.before.amount != step.after.amount) {
-        engine.setSink(step.node, isSink, isSink ? step.after.amount : 0);
+      } else if (isSink(step.before) != isSink(step.after) || step.before.amount != step.after.amount) {
+        engine.setSink(step.node, isSink(step.after), step.after.isAlive ? step.after.amount : 0);
       }
     } else {
       const Arc& arc = arcs[step.arc];
@@ -577,17 +572,20 @@ Answer LiveState::describe(const std::vector<CutEngine::Answer>& answers, int64_
     return answer;
   }
   int64_t total = 0;
+  bool hasRoot = false;
   for (const LiveNode& node : nodes) {
     total += node.isAlive ? node.amount : 0;
+    hasRoot = hasRoot || (node.isAlive && node.isRoot);
   }
-  if (total == 0) {
+  if (total == 0 || (request.root && !hasRoot)) {
+    const bool isRootGone = request.root && !hasRoot;
     answer.finding =
         Finding{Severity::error,
                 ErrorCode::infeasible,
-                request.root ? "the root GPU " + inQuotes(rootId) + " was removed, so there is nothing to send"
-                             : std::string("all amounts are zero, so there is nothing to send"),
-                request.root ? "restore the root or choose another" : "give some GPU an amount",
-                {{}, 0, 0, request.root ? nodeElement(rootId) : std::string("nodes")}};
+                isRootGone ? "the root GPU " + inQuotes(rootId) + " was removed, so there is nothing to send"
+                           : std::string("all amounts are zero, so there is nothing to send"),
+                isRootGone ? "restore the root or choose another" : "give some GPU an amount",
+                {{}, 0, 0, isRootGone ? nodeElement(rootId) : std::string("nodes")}};
     return answer;
   }
   std::size_t slower = 0;
@@ -595,6 +593,14 @@ Answer LiveState::describe(const std::vector<CutEngine::Answer>& answers, int64_
     slower = isLess(answers[slower].ratio, answers[i].ratio) ? i : slower;
   }
   const CutEngine::Answer& worst = answers[slower];
+  if (worst.ratio.demand == 0) {
+    answer.finding = Finding{Severity::error,
+                             ErrorCode::infeasible,
+                             "there is nothing to send: only the root GPU " + inQuotes(rootId) + " has data",
+                             "give another GPU an amount",
+                             {{}, 0, 0, nodeElement(rootId)}};
+    return answer;
+  }
   answer.isReduction = views[slower].isReduction;
   answer.cut = cutOf(worst, denominator);
   if (worst.ratio.exit == 0) {

@@ -63,6 +63,7 @@ struct LiveNode {
   std::string box;
   bool isAlive = false;
   std::int64_t amount = 0;  ///< a(v)
+  bool isRoot = false;      ///< of a collective with a root
 };
 
 /// One step of the model with its inverse.
@@ -110,8 +111,8 @@ struct LiveState {
   int asymmetric = 0;                    ///< ordered pairs whose bandwidths there and back differ
   int gpuCount = 0;
   Rational unit = 1;             ///< GB/s per capacity unit
-  std::optional<CutEngine> out;  ///< allgather, broadcast, and allreduce's second half
-  std::optional<CutEngine> in;   ///< the same on the transpose: reduce_scatter, reduce, allreduce's first half
+  std::optional<CutEngine> out;  ///< allgather, broadcast, gather, and allreduce's second half
+  std::optional<CutEngine> in;   ///< the same on the transpose: reduce_scatter, reduce, scatter, allreduce's first half
   std::vector<std::vector<Step>> history;
 
   void build(const PlainFabric& fabric);
@@ -150,6 +151,14 @@ struct LiveState {
   void applyNode(int node, const LiveNode& after);
   [[nodiscard]] std::int64_t fractions(const std::vector<Step>& steps) const;
   void push(CutEngine& engine, bool isTurned, const std::vector<Step>& steps, std::int64_t denominator) const;
+  /// Data must reach it. Gather is an allgather to the root alone, scatter the same on the transpose.
+  [[nodiscard]] bool isSink(const LiveNode& node) const {
+    return node.isAlive && node.kind == fabric::NodeKind::gpu && (node.isRoot || !movesShards(request.collective));
+  }
+  /// a(v) of a GPU that is given one. @param isRoot it is the root of the collective
+  [[nodiscard]] std::int64_t amountOf(std::int64_t given, bool isRoot) const {
+    return !request.root || movesShards(request.collective) ? given : (isRoot ? 1 : 0);
+  }
   [[nodiscard]] bool needsOut() const;
   [[nodiscard]] bool needsIn() const;
   [[nodiscard]] CutEngine makeEngine(bool isTurned) const;

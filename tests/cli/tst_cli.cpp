@@ -289,7 +289,7 @@ void TestCli::exitCodes_data() {
   row("gather from the root alone",
       {"optimum", "preset:ring,gpus=3", "-c", "gather", "--root", "0", "--amounts", "1,0,0"}, 1,
       "only the root has data");
-  row("prices of a gather", {"prices", example(), "-c", "gather", "--root", "0"}, 2, "--collective");
+  row("prices of an alltoall", {"prices", example(), "-c", "alltoall"}, 2, "--collective");
   row("broadcast without root", {"optimum", example(), "-c", "broadcast"}, 2, "--root");
   row("allgather with root", {"optimum", example(), "--root", "0"}, 2, "no root");
   row("root that is no GPU", {"optimum", example(), "-c", "reduce", "--root", "ib0"}, 2, "not a GPU");

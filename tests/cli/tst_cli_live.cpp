@@ -32,6 +32,7 @@ private slots:
   void prices();
   void classes();
   void whatIf();
+  void gather();
   void collectives_data();
   void collectives();
   void interrupted();
@@ -178,12 +179,29 @@ void TestCliLive::whatIf() {
   VERIFY_TOLD(oneWay.code == 0 && oneWay.json()["arcs"].toInt() == 1, oneWay);
 }
 
+/// 15 of 16 shards enter the root over its NVSwitch (300 GB/s) and its NIC (25 GB/s): a GB/s more there is worth 16/15.
+void TestCliLive::gather() {
+  const QStringList question{example("2x-dgx-a100"), "-c", "gather", "--root", "b0g0", "--json"};
+  const Outcome prices = run(QStringList{"prices"} + question);
+  VERIFY_TOLD(prices.code == 0, prices);
+  const QJsonObject best = prices.json()["ranking"].toArray()[0].toObject();
+  QCOMPARE(best["raise"].toString(), QString("16/15"));
+  QVERIFY(best["name"].toString().contains("b0g0"));
+  const Outcome failures = run(QStringList{"n-1"} + question + QStringList{"--parts", "gpu"});
+  VERIFY_TOLD(failures.code == 0, failures);
+  const QJsonObject worst = failures.json()["ranking"].toArray()[0].toObject();
+  QCOMPARE(worst["name"].toString(), QString("b0g0"));
+  QCOMPARE(worst["algbw"].toString(), QString("0"));
+}
+
 void TestCliLive::collectives_data() {
   QTest::addColumn<QStringList>("arguments");
   QTest::newRow("reduce_scatter") << QStringList{"-c", "reduce_scatter"};
   QTest::newRow("allreduce") << QStringList{"-c", "allreduce"};
   QTest::newRow("broadcast") << QStringList{"-c", "broadcast", "--root", "b0g3"};
   QTest::newRow("reduce") << QStringList{"-c", "reduce", "--root", "2"};
+  QTest::newRow("gather") << QStringList{"-c", "gather", "--root", "b0g0"};
+  QTest::newRow("scatter with amounts") << QStringList{"-c", "scatter", "--root", "1", "--amounts", "b0*=1,b1*=4"};
   QTest::newRow("some GPUs") << QStringList{"--gpus", "0-3,8-11"};
 }
 

@@ -41,6 +41,7 @@ const T& must(const Result<T>& result) {
 /// A small fabric in the plainest form, judged by trying every cut.
 struct Reference {
   Collective collective = Collective::allgather;
+  int root = -1;  ///< gather, scatter: the only sink
   std::vector<std::string> ids;
   std::vector<bool> isAlive;
   std::vector<bool> isGpu;
@@ -98,7 +99,7 @@ struct Reference {
       for (int v = 0; v < size(); ++v) {
         isProper = isProper && (isAlive[v] || !holds(v));
         line.demand += holds(v) && isAlive[v] ? amount[v] : 0;
-        hasSink = hasSink || (!holds(v) && isAlive[v] && isGpu[v]);
+        hasSink = hasSink || (!holds(v) && isAlive[v] && isGpu[v] && (root < 0 || v == root));
       }
       if (!isProper || !hasSink || line.demand == 0) {
         continue;
@@ -126,9 +127,11 @@ struct Reference {
     switch (collective) {
       case Collective::allgather:
       case Collective::broadcast:
+      case Collective::gather:
         return {lines(false, group)};
       case Collective::reduceScatter:
       case Collective::reduce:
+      case Collective::scatter:
         return {lines(true, group)};
       default:
         break;
@@ -253,7 +256,8 @@ Scene randomScene(Dice& dice, Collective collective, bool weighted, int maxNodes
   const int root = dice.below(gpus);
   for (int v = 0; v < gpus + switches; ++v) {
     const bool isGpu = v < gpus;
-    const std::int64_t amount = isRooted ? (v == root ? 1 : 0) : (weighted ? (v == 0 ? 1 : dice.below(4)) : 1);
+    const int busy = movesShards(collective) && root == 0 ? 1 : 0;  // it has data, and is not the root of a gather
+    const std::int64_t amount = isRooted ? (v == root ? 1 : 0) : (weighted ? (v == busy ? 1 : dice.below(4)) : 1);
     const std::string id = (isGpu ? "g" : "s") + std::to_string(v);
     scene.reference.add(id, isGpu, amount);
     fabric::NodeDescription node;
@@ -264,9 +268,10 @@ Scene randomScene(Dice& dice, Collective collective, bool weighted, int maxNodes
       scene.request.amounts.push_back(amount);
     }
   }
-  if (isRooted) {
+  if (coppice::isRooted(collective)) {
     scene.request.root = root;
   }
+  scene.reference.root = movesShards(collective) ? root : -1;
   const auto link = [&](int a, int b) {
     const Rational value = dice.bandwidth();
     const bool duplex = dice.chance(75);
@@ -521,6 +526,10 @@ void TestLive::againstEveryCut_data() {
   QTest::newRow("allreduce") << static_cast<int>(Collective::allreduce) << false;
   QTest::newRow("broadcast") << static_cast<int>(Collective::broadcast) << false;
   QTest::newRow("reduce") << static_cast<int>(Collective::reduce) << false;
+  QTest::newRow("gather") << static_cast<int>(Collective::gather) << false;
+  QTest::newRow("gather with amounts") << static_cast<int>(Collective::gather) << true;
+  QTest::newRow("scatter") << static_cast<int>(Collective::scatter) << false;
+  QTest::newRow("scatter with amounts") << static_cast<int>(Collective::scatter) << true;
 }
 
 void TestLive::againstEveryCut() {
@@ -1189,13 +1198,15 @@ void TestLive::agreesWithOptimum_data() {
   QTest::newRow("allreduce") << static_cast<int>(Collective::allreduce);
   QTest::newRow("broadcast") << static_cast<int>(Collective::broadcast);
   QTest::newRow("reduce") << static_cast<int>(Collective::reduce);
+  QTest::newRow("gather") << static_cast<int>(Collective::gather);
+  QTest::newRow("scatter") << static_cast<int>(Collective::scatter);
 }
 
 void TestLive::agreesWithOptimum() {
   QFETCH(int, collective);
   forestcoll::Request request;
   request.collective = static_cast<Collective>(collective);
-  if (request.collective == Collective::broadcast || request.collective == Collective::reduce) {
+  if (isRooted(request.collective)) {
     request.root = 3;
   }
   request.allreduceBudget = {};

@@ -90,7 +90,7 @@ int Bound::warnings() const {
 }
 
 bool isFollowed(Collective collective) {
-  return std::find(kForestCollectives.begin(), kForestCollectives.end(), collective) != kForestCollectives.end();
+  return collective != Collective::alltoall && collective != Collective::custom;
 }
 
 QString notFollowedText(Collective collective) {
@@ -206,8 +206,8 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
   }
   Progress progress;
   progress.stop = std::move(stop);
-  if (!isFollowed(question.collective)) {
-    solveAfresh(request, progress, bound);
+  if (question.collective == Collective::alltoall) {
+    solveExchange(progress, bound);
     return;
   }
   const Result<live::Answer> answer = m_follower.answer(m_fabric, request, root, progress);
@@ -226,6 +226,10 @@ void BoundSolver::solve(const Question& question, std::stop_token stop, Bound& b
   m_question = question;
   m_isAnswered = true;
   bound.algbw = answer->algbw;
+  if (movesShards(question.collective)) {
+    addShardCuts(request, *answer, progress, bound);
+    return;
+  }
   if (!answer->isBalanced) {
     const auto fabric = fabric::Fabric::build(m_fabric.description());
     const auto optimum = fabric ? forestcoll::optimum(*fabric, request, progress) : fabric.error();
@@ -259,44 +263,61 @@ void BoundSolver::addOverlapNote(const Progress& progress, Bound& bound) const {
   }
 }
 
-void BoundSolver::solveAfresh(const forestcoll::Request& request, const Progress& progress, Bound& bound) const {
-  const auto fabric = fabric::Fabric::build(m_fabric.description());
+/// The fabric, or why there is none in `bound`.
+std::optional<fabric::Fabric> BoundSolver::builtFabric(Bound& bound) const {
+  auto fabric = fabric::Fabric::build(m_fabric.description());
+  if (fabric) {
+    return *std::move(fabric);
+  }
+  bound.gpuCount = 0;
+  inspect(bound);
+  if (bound.why.isEmpty()) {
+    bound.why = reason(fabric.error().message, fabric.error().fix);
+  }
+  return std::nullopt;
+}
+
+void BoundSolver::solveExchange(const Progress& progress, Bound& bound) const {
+  const auto fabric = builtFabric(bound);
   if (!fabric) {
-    bound.gpuCount = 0;
-    inspect(bound);
-    if (bound.why.isEmpty()) {
-      bound.why = reason(fabric.error().message, fabric.error().fix);
-    }
     return;
   }
-  const fabric::EditedFabric::Indexed indexed = m_fabric.indexed();
-  if (request.collective == Collective::alltoall) {
-    const auto optimum = workflow::verifiedAlltoall(*fabric, {.budget = kExchangeBudget}, progress);
-    if (!optimum) {
-      bound.why = reason(optimum.error().message, optimum.error().fix);
-      return;
-    }
-    bound.algbw = optimum->upper * Rational(optimum->gpuCount);
-    if (!optimum->isExact()) {
-      bound.reached = optimum->lower * Rational(optimum->gpuCount);
-    }
-    bound.cuts = {exchangeView(indexed, fabric->arcs(), optimum->lengths, optimum->upper)};
-    bound.cutCount = 1;
-    return;
-  }
-  const auto optimum = forestcoll::optimum(*fabric, request, progress);
+  const auto optimum = workflow::verifiedAlltoall(*fabric, {.budget = kExchangeBudget}, progress);
   if (!optimum) {
     bound.why = reason(optimum.error().message, optimum.error().fix);
     return;
   }
-  bound.algbw = optimum->algbw;
-  bound.note = QString::fromStdString(optimum->note);
-  const auto tied = forestcoll::tiedCuts(*fabric, request, optimum->bottlenecks.front(), progress);
+  bound.algbw = optimum->upper * Rational(optimum->gpuCount);
+  if (!optimum->isExact()) {
+    bound.reached = optimum->lower * Rational(optimum->gpuCount);
+  }
+  bound.cuts = {exchangeView(m_fabric.indexed(), fabric->arcs(), optimum->lengths, optimum->upper)};
+  bound.cutCount = 1;
+}
+
+/// The cut of the answer with the fabric's own numbers.
+schedule::Cut BoundSolver::knownCut(const live::Answer& answer, const fabric::EditedFabric::Indexed& fabric) const {
+  schedule::Cut known = answer.cut;
+  for (fabric::NodeIndex& node : known.nodes) {
+    const auto place = std::lower_bound(fabric.keys.begin(), fabric.keys.end(), m_follower.keyOf(node));
+    node = static_cast<fabric::NodeIndex>(place - fabric.keys.begin());
+  }
+  std::sort(known.nodes.begin(), known.nodes.end());
+  return known;
+}
+
+/// Of gather and scatter: around each GPU the least cut that is tight.
+void BoundSolver::addShardCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress,
+                               Bound& bound) const {
+  const fabric::EditedFabric::Indexed indexed = m_fabric.indexed();
   const fabric::BoxTree boxes = boxesOf(indexed);
-  const CutViews views(indexed, boxes,
-                       request.collective == Collective::scatter ? CutTraffic::shardsIn : CutTraffic::shardsOut);
-  const std::vector<schedule::Cut>& cuts = tied ? tied->cuts : optimum->bottlenecks;
-  bound.cutCount = tied ? tied->count : static_cast<std::int64_t>(cuts.size());
+  const CutViews views(indexed, boxes, answer.isReduction ? CutTraffic::shardsIn : CutTraffic::shardsOut);
+  const schedule::Cut known = knownCut(answer, indexed);
+  const auto fabric = builtFabric(bound);
+  const auto tied = fabric ? forestcoll::tiedCuts(*fabric, request, known, progress)
+                           : Result<forestcoll::TiedCuts>(Error{ErrorCode::infeasible, {}, {}});
+  const std::vector<schedule::Cut> cuts = tied ? tied->cuts : std::vector<schedule::Cut>{known};
+  bound.cutCount = tied ? tied->count : 1;
   bound.isCutCountExact = tied && tied->isExact;
   for (const schedule::Cut& cut : cuts) {
     bound.cuts.push_back(views.of(cut));
@@ -315,11 +336,7 @@ void BoundSolver::addCuts(const forestcoll::Request& request, const live::Answer
   for (const live::BoundFollower::OrderedGpu& gpu : m_follower.orderedGpus()) {
     shape.sinks.push_back({indexOf(gpu.key), gpu.canBeFirst});
   }
-  schedule::Cut known = answer.cut;
-  for (fabric::NodeIndex& node : known.nodes) {
-    node = indexOf(m_follower.keyOf(node));
-  }
-  std::sort(known.nodes.begin(), known.nodes.end());
+  const schedule::Cut known = knownCut(answer, fabric);
   const CutViews views(fabric, boxes, answer.isReduction ? CutTraffic::sumsIn : CutTraffic::shardsOut);
   const Result<forestcoll::TiedCuts> tied = forestcoll::tiedCuts(shape, request, known, progress);
   if (!tied) {

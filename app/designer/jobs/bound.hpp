@@ -89,7 +89,11 @@ private:
   void takeChanges();
   void inspect(Bound& bound) const;
   void solve(const Question& question, std::stop_token stop, Bound& bound);
-  void solveAfresh(const forestcoll::Request& request, const Progress& progress, Bound& bound) const;
+  [[nodiscard]] std::optional<fabric::Fabric> builtFabric(Bound& bound) const;
+  void solveExchange(const Progress& progress, Bound& bound) const;
+  void addShardCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress,
+                    Bound& bound) const;
+  [[nodiscard]] schedule::Cut knownCut(const live::Answer& answer, const fabric::EditedFabric::Indexed& fabric) const;
   void addOverlapNote(const Progress& progress, Bound& bound) const;
   void addCuts(const forestcoll::Request& request, const live::Answer& answer, const Progress& progress, Bound& bound);
 
