@@ -43,6 +43,7 @@ using program::RunExit;
 
 struct Options {
   std::string file = {};
+  std::string goal = {};
   program::RunRequest request = {};
   std::string launch = {};
   std::string hosts = {};
@@ -282,13 +283,19 @@ private:
   Clock::time_point m_pinged = Clock::now();
 };
 
+/// A name that begins with a dash must not read as an option.
+std::string fileWord(const std::string& name) {
+  return !name.empty() && name.front() == '-' ? "./" + name : name;
+}
+
 Result<Report> runHere(const Options& options, const remote::Limits& limits, const Progress& progress) {
   const auto executor = executorFor(options);
   if (!executor) {
     return executor.error();
   }
   program::RunRequest request = options.request;
-  request.schedule = options.file.front() == '-' ? "./" + options.file : options.file;
+  request.schedule = fileWord(options.file);
+  request.goal = fileWord(options.goal);
   std::vector<std::string> words{*executor};
   for (std::string& word : program::executorArguments(request, true)) {
     words.push_back(std::move(word));
@@ -335,6 +342,11 @@ std::string nameThere(const std::string& text) {
   }
   const bool isSteps = workflow::scheduleFileKind(text) == workflow::ScheduleFileKind::steps;
   return isSteps ? "steps.schedule.json" : "schedule.forest.json";
+}
+
+/// The same of the table of a custom collective; empty where there is none.
+std::string goalThere(const Options& options) {
+  return options.goal.empty() ? std::string() : options.goal.ends_with(".json") ? "goal.json" : "goal.csv";
 }
 
 /// A machine of a run, from the connection to the folder of the executor.
@@ -432,9 +444,17 @@ Result<std::vector<std::string>> hostsForFirst(const std::vector<Seat>& seats, c
 /// Makes the folder of the run on all machines and fills it; the job stands on the first.
 Outcome putRun(const std::vector<Seat>& seats, const Options& options, const std::string& id,
                const std::string& scheduleName, const std::stop_token& stop) {
-  const auto schedule = remote::uploadOf(fs::absolute(options.file), scheduleName);
-  if (!schedule) {
-    return schedule.error();
+  std::vector<remote::Upload> uploads;
+  for (const auto& [file, name] :
+       {std::pair(options.file, scheduleName), std::pair(options.goal, goalThere(options))}) {
+    if (file.empty()) {
+      continue;
+    }
+    const auto upload = remote::uploadOf(fs::absolute(file), name);
+    if (!upload) {
+      return upload.error();
+    }
+    uploads.push_back(*upload);
   }
   for (const Seat& seat : seats) {
     const std::string machine = seat.member.target.text();
@@ -456,7 +476,7 @@ Outcome putRun(const std::vector<Seat>& seats, const Options& options, const std
                    "the folder of the run could not be created on " + machine + ": " + inQuotes(made->errors),
                    "check its home folder and quota"};
     }
-    if (Outcome put = seat.link->put(remote::runFolder(id), {*schedule}, stop); !put) {
+    if (Outcome put = seat.link->put(remote::runFolder(id), uploads, stop); !put) {
       return put;
     }
   }
@@ -537,6 +557,7 @@ Result<Report> runThere(const Options& options, const std::vector<remote::Member
   if (options.attach.empty()) {
     program::RunRequest request = options.request;
     request.schedule = nameThere(text);
+    request.goal = goalThere(options);
     Outcome done = putRun(seats, options, id, request.schedule, progress.stop);
     if (done && seats.size() > 1) {
       auto hosts = hostsForFirst(seats, id, progress.stop);
@@ -593,6 +614,7 @@ Result<Report> writeBundle(const Options& options, const Progress& progress) {
   }
   program::RunRequest request = options.request;
   request.schedule = nameThere(*text);
+  request.goal = goalThere(options);
   const auto schedule = workflow::scheduleFacts(*text, options.file, progress);
   if (!schedule) {
     return schedule.error();
@@ -616,6 +638,13 @@ Result<Report> writeBundle(const Options& options, const Progress& progress) {
                                   .root = schedule->root};
   std::map<std::string, remote::BundleFile> files = remote::bundleFiles(request, facts);
   files[request.schedule] = {std::move(*text), false};
+  if (!options.goal.empty()) {
+    auto table = io::readFile(options.goal);
+    if (!table) {
+      return table.error();
+    }
+    files[request.goal] = {std::move(*table), false};
+  }
   for (const remote::Upload& file : executor.files) {
     auto bytes = io::readFile(file.source);
     if (!bytes) {
@@ -705,8 +734,7 @@ Result<Report> perform(Options options, const Progress& progress) {
                      " coppice-cli run, or add --host or --hosts"};
   }
   program::RunRequest checked = options.request;
-  checked.schedule =
-      options.file.empty() ? "attached" : (options.file.front() == '-' ? "./" + options.file : options.file);
+  checked.schedule = options.file.empty() ? "attached" : fileWord(options.file);
   if (const auto faults = program::faultsOf(checked); !faults.empty()) {
     return Error{faults.front().code, faults.front().text, faults.front().fix};
   }
@@ -731,6 +759,9 @@ void addRun(CLI::App& app, Invocation& invocation) {
                                 "  coppice-cli run a100.xml --hosts node1:8,node2:8\n"
                                 "  coppice-cli run a100.xml --bundle for-the-cluster");
   sub.add_option("file", options->file, "MSCCL XML, a .forest.json or a .schedule.json");
+  sub.add_option("--goal", options->goal,
+                 "Programs of coll=\"custom\": what they compute, as a table of shards (CSV or JSON), or the "
+                 ".schedule.json that they are made of");
   sub.add_option("--backend", options->request.backend, "threads, mpi or cuda; default: the executor chooses");
   sub.add_option("-b,--minbytes", options->request.minBytes, "First size")->capture_default_str();
   sub.add_option("-e,--maxbytes", options->request.maxBytes, "Last size")->capture_default_str();

@@ -18,6 +18,8 @@
 #include "judgement.hpp"
 #include "sizes_text.hpp"
 #include "text.hpp"
+#include "verify/custom_goal.hpp"
+#include "verify/program_flat.hpp"
 #include "workflow/judged_schedule.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/schedule_file.hpp"
@@ -64,17 +66,22 @@ Report report(const std::string& file, const char* kind, bool ok, std::string_vi
   return report;
 }
 
+/// @param fabric as io::readGoal says
+Result<schedule::CollectiveTable> readGoal(const Options& options, int ranks, const fabric::Fabric* fabric) {
+  const auto text = readText(options.goal, io::kMaxForestBytes);
+  if (!text) {
+    return text.error();
+  }
+  return io::readGoal(*text, inputName(options.goal), ranks, fabric);
+}
+
 /// Whether a sound schedule does what a table of shards asks for; judged alone it does what its own file asks for.
 Outcome judgeGoal(const Options& options, const fabric::Fabric& fabric, const schedule::CollectiveTable& table,
                   Report& report) {
   if (options.goal.empty()) {
     return Done{};
   }
-  const auto text = readText(options.goal, io::kMaxForestBytes);
-  if (!text) {
-    return text.error();
-  }
-  const auto wanted = io::readCollectiveTable(*text, inputName(options.goal), fabric);
+  const auto wanted = readGoal(options, fabric.gpuCount(), &fabric);
   if (!wanted) {
     return wanted.error();
   }
@@ -156,9 +163,14 @@ Result<Report> verifyStepSchedule(const Options& options, const std::string& tex
   if (!loaded) {
     return loaded.error();
   }
-  const auto judged = workflow::judge(loaded->fabric, std::move(loaded->schedule), progress);
+  auto judged = workflow::judge(loaded->fabric, std::move(loaded->schedule), progress);
   if (!judged) {
     return judged.error();
+  }
+  if (loaded->routesAdded > 0) {
+    judged->findings.push_back({Severity::note, ErrorCode::badInput,
+                                counted(loaded->routesAdded, "transfer") +
+                                    " without a route: shortest routes were taken"});
   }
   Report result = report(options.file, "schedule", judged->ok, toString(collectiveOf(judged->schedule)),
                          loaded->fabric.gpuCount(), judged->findings);
@@ -219,6 +231,36 @@ Result<Report> verifyTrees(const Options& options, const std::string& text, cons
   return result;
 }
 
+/// What a custom program has to compute, as --goal says; empty where nothing does.
+Result<std::vector<verify::CustomShard>> customGoal(const Options& options, program::Runtime runtime,
+                                                    const std::string& text) {
+  if (options.goal.empty()) {
+    return std::vector<verify::CustomShard>();
+  }
+  const auto file = program::readMscclXml(text, runtime, inputName(options.file));
+  if (!file) {
+    return file.error();
+  }
+  if (verify::goalOf(file->program) != Collective::custom) {
+    return workflow::optionError("goal",
+                                 "coll=" + inQuotes(program::collectiveName(file->program)) +
+                                     " says itself what the program computes",
+                                 "leave it out; it is for coll=\"custom\" and for step schedules");
+  }
+  const auto ranks = static_cast<int>(file->program.ranks.size());
+  const auto table = readGoal(options, ranks, nullptr);
+  if (!table) {
+    return table.error();
+  }
+  auto rows = verify::customGoal(*table, ranks, file->program.chunksPerLoop);
+  if (!rows) {
+    Error error = rows.error();
+    error.where.file = inputName(options.goal);
+    return error;
+  }
+  return rows;
+}
+
 Result<Report> verifyProgram(const Options& options, const std::string& text, const Progress& progress) {
   const auto runtime = program::parseRuntime(options.runtime, "--runtime");
   if (!runtime) {
@@ -233,9 +275,16 @@ Result<Report> verifyProgram(const Options& options, const std::string& text, co
     }
     root = static_cast<int>(parsed->numerator());
   }
-  const auto studied = workflow::studyProgram(
-      text, inputName(options.file), {.runtime = *runtime, .root = root, .multiprocessors = options.multiprocessors},
-      workflow::StudyWhen::faulty, progress);
+  const auto custom = customGoal(options, *runtime, text);
+  if (!custom) {
+    return custom.error();
+  }
+  const auto studied = workflow::studyProgram(text, inputName(options.file),
+                                              {.runtime = *runtime,
+                                               .root = root,
+                                               .multiprocessors = options.multiprocessors,
+                                               .custom = *custom},
+                                              workflow::StudyWhen::faulty, progress);
   if (!studied) {
     return studied.error();
   }
@@ -248,14 +297,20 @@ Result<Report> verifyProgram(const Options& options, const std::string& text, co
   }
   describeProgram(judged->program, *runtime, result);
   result.json["result_judged"] = judged->isResultJudged;
+  if (!options.goal.empty()) {
+    result.json["goal"] = options.goal;
+    result.json["meets_goal"] = judged->ok;
+  }
   if (!judged->isResultJudged) {
-    result.text += "  result      not judged: coll=" + inQuotes(collective) + " does not define one\n";
+    result.text += "  result      not judged: coll=" + inQuotes(collective) + " does not define one\n" +
+                   (options.goal.empty() ? "              (--goal TABLE says what it has to be)\n" : "");
     result.text += "  judged      races, deadlock and the limits of " + std::string(program::toString(*runtime)) +
                    (!judged->isRestSound ? "; see the faults below\n" : ": no fault found\n");
   }
   if (judged->ok) {
     result.text += "  executed    symbolically on " + counted(judged->verdict.ranks, "rank") +
-                   ": every output chunk contains exactly what " + collective +
+                   ": every output chunk contains exactly what " +
+                   (options.goal.empty() ? collective : oneLine(inputName(options.goal))) +
                    " requires,\n              without deadlock or race, within all limits of " +
                    std::string(program::toString(*runtime)) + "\n";
   }
@@ -271,10 +326,15 @@ Result<Report> run(const Options& options, const Progress& progress) {
     return text.error();
   }
   const auto started = std::chrono::steady_clock::now();
+  const std::size_t first = text->find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || ((*text)[first] != '{' && (*text)[first] != '<')) {
+    return Error{ErrorCode::badInput, inputName(options.file) + " is neither a schedule nor a program",
+                 "give a .forest.json or .schedule.json file, MSCCL XML or tree XML"};
+  }
   const ScheduleFileKind kind = kindOf(*text);
-  if (!options.goal.empty() && kind != ScheduleFileKind::steps) {
-    return workflow::optionError("goal", "only step schedules have a table of shards to compare",
-                                 "give a .schedule.json file, or leave it out");
+  if (!options.goal.empty() && (kind == ScheduleFileKind::forest || kind == ScheduleFileKind::trees)) {
+    return workflow::optionError("goal", "trees have no table of shards to compare",
+                                 "give a .schedule.json file or a program of coll=\"custom\", or leave it out");
   }
   auto result = kind == ScheduleFileKind::forest  ? verifyForest(options, *text, progress)
                 : kind == ScheduleFileKind::steps ? verifyStepSchedule(options, *text, progress)
@@ -297,6 +357,7 @@ void addVerify(CLI::App& app, Invocation& invocation) {
                     "  coppice-cli verify allgather.xml --runtime msccl-executor-nccl\n"
                     "  coppice-cli verify broadcast.xml --root 3 --json\n"
                     "  coppice-cli verify halo.schedule.json --goal halo.csv\n"
+                    "  coppice-cli verify halo.xml --goal halo.csv\n"
                     "  coppice-cli verify trees.xml --fabric cluster.fabric.json");
   auto options = std::make_shared<Options>();
   sub.add_option("file", options->file, "File to verify; - for standard input")->required();
@@ -309,7 +370,8 @@ void addVerify(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   sub.add_option("--fabric", options->fabric, "Tree XML: its fabric");
   sub.add_option("--goal", options->goal,
-                 "Step schedules: a table of shards (JSON or CSV) that the schedule must meet");
+                 "Step schedules, programs of coll=\"custom\": what they must compute, as a table of shards (JSON or "
+                 "CSV) or a .schedule.json");
   sub.add_flag("--edge-by-edge", options->isEdgeByEdge,
                "Schedules of very large fabrics: check every edge of every tree, not only the trees of rank 0 and the "
                "symmetries of the fabric");

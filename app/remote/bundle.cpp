@@ -194,6 +194,9 @@ std::map<std::string, BundleFile> bundleFiles(const program::RunRequest& request
                      "| `run.sbatch` | the same as a Slurm job: `sbatch " +
                      (ranks.empty() ? "--ntasks=N " : "") + "run.sbatch` |\n| `" + request.schedule +
                      "` | the schedule; it is verified again before anything runs |\n";
+  if (!request.goal.empty()) {
+    text += "| `" + request.goal + "` | what it computes: the table of its shards |\n";
+  }
   if (facts.hasExecutor) {
     text += "| `coppice-exec` | the executor; it needs nothing but the C library |\n";
   }

@@ -8,33 +8,13 @@
 #include "lowering/protocol.hpp"
 #include "program/msccl_xml.hpp"
 #include "schedule/tree_reader.hpp"
+#include "verify/custom_goal.hpp"
 #include "workflow/clock.hpp"
 #include "workflow/make_schedule.hpp"
 
 namespace coppice::workflow {
 
 namespace {
-
-/// What a custom collective demands of the chunks of a program.
-std::vector<verify::CustomShard> customGoal(const schedule::CollectiveTable& goal, int chunks) {
-  std::vector<verify::CustomShard> shards;
-  Rational all;
-  for (std::int64_t shard = 0; shard < goal.shardCount(); ++shard) {
-    all += goal.share(shard);
-  }
-  Rational before;
-  const auto border = [&] { return static_cast<int>((before * Rational(chunks) / all).floor()); };
-  for (std::int64_t shard = 0; shard < goal.shardCount(); ++shard) {
-    verify::CustomShard row{.first = border()};
-    before += goal.share(shard);
-    row.count = border() - row.first;
-    row.sources.assign(goal.sources(shard).begin(), goal.sources(shard).end());
-    row.destinations.assign(goal.destinations(shard).begin(), goal.destinations(shard).end());
-    row.combines = goal.combines(shard);
-    shards.push_back(std::move(row));
-  }
-  return shards;
-}
 
 /// @param custom what a custom collective demands; null for others  @param clock started when lowering did
 Result<ExportedProgram> writeAndJudge(const fabric::Fabric& fabric, const Result<program::Program>& program,
@@ -50,7 +30,11 @@ Result<ExportedProgram> writeAndJudge(const fabric::Fabric& fabric, const Result
   exported.writing = clock.lap();
   verify::ProgramCheckOptions checks{.runtime = options.runtime, .root = program->root};
   if (custom != nullptr) {
-    checks.custom = customGoal(*custom, program->chunksPerLoop);
+    auto goal = verify::customGoal(*custom, static_cast<int>(program->ranks.size()), program->chunksPerLoop);
+    if (!goal) {
+      return goal.error();
+    }
+    checks.custom = *std::move(goal);
   }
   auto judged = verify::judgeProgram(exported.xml, fileName, checks, lowering::reachOf(fabric), progress);
   if (!judged) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workflow/schedule_file.hpp"
 
+#include "io/schedule_json.hpp"
 #include "workflow/make_schedule.hpp"
 
 namespace coppice::workflow {
@@ -13,8 +14,9 @@ ScheduleFileKind scheduleFileKind(std::string_view beginning) {
   const std::string_view body = beginning.substr(first);
   if (body.front() == '{') {
     const bool isForest = body.find("\"coppice-forest\"") != std::string_view::npos;
-    const bool isSteps = !isForest && body.find("\"coppice-schedule\"") != std::string_view::npos;
-    return isForest ? ScheduleFileKind::forest : isSteps ? ScheduleFileKind::steps : ScheduleFileKind::none;
+    return isForest                   ? ScheduleFileKind::forest
+           : io::isScheduleJson(body) ? ScheduleFileKind::steps
+                                      : ScheduleFileKind::none;
   }
   const auto hasElement = [&](std::string_view tag) {
     const std::size_t start = body.find(tag);

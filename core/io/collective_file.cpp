@@ -6,11 +6,14 @@
 #include <charconv>
 #include <numeric>
 #include <optional>
+#include <ostream>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/text.hpp"
 #include "io/exact_json.hpp"
+#include "io/schedule_json.hpp"
 #include "io/text_place.hpp"
 
 namespace coppice::io {
@@ -42,8 +45,9 @@ std::optional<Rank> wholeNumber(std::string_view text) {
 /// What both formats share: ranks, checked rows, and places of faults.
 class TableReader {
 public:
-  TableReader(std::string_view text, const std::string& fileName, const fabric::Fabric& fabric)
-      : m_text(text), m_fileName(fileName), m_fabric(fabric) {}
+  /// @param fabric whose ids are known; null = none
+  TableReader(std::string_view text, const std::string& fileName, int rankCount, const fabric::Fabric* fabric)
+      : m_text(text), m_fileName(fileName), m_rankCount(rankCount), m_fabric(fabric) {}
 
 protected:
   [[noreturn]] void refuse(std::size_t offset, std::string message, std::string fix = {}) const {
@@ -62,16 +66,16 @@ protected:
   }
 
   [[nodiscard]] std::vector<Rank> allRanks() const {
-    std::vector<Rank> ranks(static_cast<std::size_t>(m_fabric.gpuCount()));
+    std::vector<Rank> ranks(static_cast<std::size_t>(m_rankCount));
     std::iota(ranks.begin(), ranks.end(), 0);
     return ranks;
   }
 
   /// The GPU of an id.
   [[nodiscard]] std::optional<Rank> rankOf(std::string_view id) const {
-    const auto node = m_fabric.find(id);
-    return node && m_fabric.nodes()[*node].kind == fabric::NodeKind::gpu ? std::optional(m_fabric.nodes()[*node].rank)
-                                                                         : std::nullopt;
+    const auto node = m_fabric != nullptr ? m_fabric->find(id) : std::nullopt;
+    return node && m_fabric->nodes()[*node].kind == fabric::NodeKind::gpu ? std::optional(m_fabric->nodes()[*node].rank)
+                                                                          : std::nullopt;
   }
 
   [[nodiscard]] Rational share(std::string_view text, std::size_t offset) const {
@@ -86,7 +90,7 @@ protected:
   void addShard(CustomShard shard, std::size_t offset) {
     CustomShard judged = shard;
     judged.share = shard.share.isZero() ? Rational(1) : shard.share;  // a table may have empty shards
-    const auto table = CollectiveTable::custom(m_fabric.gpuCount(), {&judged, 1});
+    const auto table = CollectiveTable::custom(m_rankCount, {&judged, 1});
     if (!table) {
       refuse(offset, table.error().message, table.error().fix);
     }
@@ -108,7 +112,7 @@ protected:
         shard.share = Rational(1, static_cast<std::int64_t>(m_shards.size()));
       }
     }
-    auto table = CollectiveTable::custom(m_fabric.gpuCount(), m_shards);
+    auto table = CollectiveTable::custom(m_rankCount, m_shards);
     if (!table) {
       Error error = table.error();
       error.where.file = m_fileName;
@@ -117,13 +121,18 @@ protected:
     return table;
   }
 
+  [[nodiscard]] std::string noRank() const {
+    return m_fabric != nullptr ? " is neither a rank nor the id of a GPU" : " is not a rank";
+  }
   [[nodiscard]] std::string ranksFix() const {
-    return "use ranks from 0 to " + std::to_string(m_fabric.gpuCount() - 1) + ", ids of GPUs, or all";
+    return "use ranks from 0 to " + std::to_string(m_rankCount - 1) +
+           (m_fabric != nullptr ? ", ids of GPUs, or all" : ", or all; ids of GPUs are not known without a fabric");
   }
 
   std::string_view m_text;
   const std::string& m_fileName;
-  const fabric::Fabric& m_fabric;
+  int m_rankCount;
+  const fabric::Fabric* m_fabric;
   std::string m_element;
   std::vector<CustomShard> m_shards;
   std::size_t m_shareless = 0;
@@ -201,7 +210,7 @@ private:
                         : item.kind == JsonValue::Kind::string ? rankOf(item.text)
                                                                : std::nullopt;
       if (!rank) {
-        refuse(item.offset, inQuotes(item.text) + " is neither a rank nor the id of a GPU", ranksFix());
+        refuse(item.offset, inQuotes(item.text) + noRank(), ranksFix());
       }
       ranks.push_back(*rank);
     }
@@ -346,8 +355,8 @@ private:
     const auto first = wholeNumber(word.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : wholeNumber(word.substr(dash + 1));
     if (first && last) {
-      if (*first < 0 || *last < *first || *last >= m_fabric.gpuCount()) {
-        refuse(offset, inQuotes(word) + " is not within the ranks of the fabric", ranksFix());
+      if (*first < 0 || *last < *first || *last >= m_rankCount) {
+        refuse(offset, inQuotes(word) + " is not within the ranks", ranksFix());
       }
       for (Rank rank = *first; rank <= *last; ++rank) {
         ranks.push_back(rank);
@@ -356,7 +365,7 @@ private:
     }
     const auto rank = rankOf(word);
     if (!rank) {
-      refuse(offset, inQuotes(word) + " is neither a rank nor the id of a GPU", ranksFix());
+      refuse(offset, inQuotes(word) + noRank(), ranksFix());
     }
     ranks.push_back(*rank);
   }
@@ -367,10 +376,9 @@ private:
   std::size_t m_fieldCount = 0;
 };
 
-}  // namespace
-
-Result<CollectiveTable> readCollectiveTable(std::string_view text, const std::string& fileName,
-                                            const fabric::Fabric& fabric) {
+/// @param fabric as TableReader says
+Result<CollectiveTable> readTable(std::string_view text, const std::string& fileName, int rankCount,
+                                  const fabric::Fabric* fabric) {
   if (const auto broken = firstIllFormedByte(text)) {
     Error error{ErrorCode::badInput, "the text is not UTF-8", "save it as UTF-8"};
     error.where = TextPlaces(text, fileName).at(*broken);
@@ -382,11 +390,61 @@ Result<CollectiveTable> readCollectiveTable(std::string_view text, const std::st
   }
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   try {
-    return first != std::string_view::npos && text[first] == '{' ? JsonTable(text, fileName, fabric).run()
-                                                                 : CsvTable(text, fileName, fabric).run();
+    return first != std::string_view::npos && text[first] == '{' ? JsonTable(text, fileName, rankCount, fabric).run()
+                                                                 : CsvTable(text, fileName, rankCount, fabric).run();
   } catch (const Refusal& refusal) {
     return refusal.error;
   }
+}
+
+/// "all", or "0-3 7".
+void writeRanks(std::ostream& out, std::span<const Rank> ranks, int rankCount) {
+  if (static_cast<int>(ranks.size()) == rankCount) {
+    out << "all";
+    return;
+  }
+  for (std::size_t begin = 0; begin < ranks.size();) {
+    std::size_t end = begin + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) {
+      ++end;
+    }
+    out << (begin > 0 ? " " : "") << ranks[begin];
+    if (end > begin + 1) {
+      out << '-' << ranks[end - 1];
+    }
+    begin = end;
+  }
+}
+
+}  // namespace
+
+Result<CollectiveTable> readCollectiveTable(std::string_view text, const std::string& fileName,
+                                            const fabric::Fabric& fabric) {
+  return readTable(text, fileName, fabric.gpuCount(), &fabric);
+}
+
+Result<CollectiveTable> readGoal(std::string_view text, const std::string& fileName, int ranks,
+                                 const fabric::Fabric* ids) {
+  if (isScheduleJson(text)) {
+    auto loaded = loadSchedule(text, fileName);
+    return loaded ? Result<CollectiveTable>(std::move(loaded->schedule.goal)) : loaded.error();
+  }
+  return readTable(text, fileName, ranks, ids);
+}
+
+Outcome writeCollectiveTable(std::ostream& out, const CollectiveTable& table) {
+  out << "share,sources,destinations,combines\n";
+  for (std::int64_t shard = 0; shard < table.shardCount(); ++shard) {
+    out << table.share(shard).toString() << ',';
+    writeRanks(out, table.sources(shard), table.rankCount());
+    out << ',';
+    writeRanks(out, table.destinations(shard), table.rankCount());
+    out << ',' << (table.combines(shard) ? "yes" : "no") << '\n';
+  }
+  if (!out) {
+    return Error{ErrorCode::io, "the table cannot be written"};
+  }
+  return Done{};
 }
 
 }  // namespace coppice::io

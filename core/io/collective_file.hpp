@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -35,5 +36,12 @@ inline constexpr std::size_t kMaxCollectiveShards = 1'000'000;
 /// Errors: badInput with line, column and the shard (counted from 0) as element; limit.
 [[nodiscard]] Result<schedule::CollectiveTable> readCollectiveTable(std::string_view text, const std::string& fileName,
                                                                     const fabric::Fabric& fabric);
+/// What a collective has to do, from such a table or from a .schedule.json, which has its own.
+/// @param ids of GPUs that a table may use; null = none: a program has ranks alone  Errors: as above; loadSchedule's.
+[[nodiscard]] Result<schedule::CollectiveTable> readGoal(std::string_view text, const std::string& fileName, int ranks,
+                                                         const fabric::Fabric* ids);
+
+/// As CSV, with ranks as numbers and ranges. Read back it demands the same. Errors: io (the stream failed).
+Outcome writeCollectiveTable(std::ostream& out, const schedule::CollectiveTable& table);
 
 }  // namespace coppice::io

@@ -82,6 +82,9 @@ std::vector<Finding> faultsOf(const RunRequest& request) {
   if (request.schedule.empty() || request.schedule.front() == '-') {
     fault("no schedule is chosen", "choose one, or generate it with F5", "schedule");
   }
+  if (!request.goal.empty() && request.goal.front() == '-') {
+    fault(inQuotes(request.goal) + " is not a table of shards", "name a file", "goal");
+  }
   const auto least = bytesOf(request.minBytes);
   const auto most = bytesOf(request.maxBytes);
   if (!least || *least == 0) {
@@ -127,6 +130,9 @@ std::vector<std::string> executorArguments(const RunRequest& request, bool recor
     words.emplace_back(name);
     words.push_back(value);
   };
+  if (!request.goal.empty()) {
+    add("--goal", request.goal);
+  }
   if (!request.backend.empty()) {
     add("--backend", request.backend);
   }

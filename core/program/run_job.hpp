@@ -22,6 +22,7 @@ enum class Launch { single, mpirun, srun };
 /// The choices of one run; texts are as a person writes them ("1M", "float").
 struct RunRequest {
   std::string schedule = {};  ///< file, relative to the folder of the run
+  std::string goal = {};      ///< a file too: the table of a custom collective; empty = none
   std::string backend = {};   ///< "threads", "mpi", "cuda"; empty = the executor chooses
   Launch launch = Launch::single;
   std::vector<std::string> hosts = {};  ///< mpirun: machines, as "node1" or "node1:4"

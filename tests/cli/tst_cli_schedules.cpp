@@ -30,6 +30,7 @@ private slots:
   void exportsFiles();
   void refusesExports();
   void runsFiles();
+  void customPrograms();
   void gatherAndScatter_data();
   void gatherAndScatter();
   void alltoallOptimum();
@@ -194,6 +195,53 @@ void TestCliSchedules::runsFiles() {
   const Outcome bundled = run({"run", file, "--bundle", dir.filePath("bundle")});
   QVERIFY2(bundled.code == 0, bundled.err);
   QVERIFY(QFile::exists(dir.filePath("bundle/steps.schedule.json")));
+}
+
+/// A collective of one's own, from the table to the run of its program.
+void TestCliSchedules::customPrograms() {
+  QTemporaryDir dir;
+  const QString goal = dir.filePath("goal.csv");
+  const QString table = dir.filePath("a.csv");
+  const QString file = dir.filePath("a.schedule.json");
+  const QString xml = dir.filePath("a.xml");
+  QVERIFY(write(goal, "share,sources,destinations,combines\n1/2,0,1-2,no\n1/2,all,0,yes\n"));
+  QVERIFY(write(table, "step,shard,begin,end,from,to,reduces\n0,0,0,1,0,1,0\n0,0,0,1,0,2,0\n0,1,0,1,1,0,1\n"
+                       "0,1,0,1,2,0,1\n"));
+  const Outcome made =
+      run({"schedule", "convert", table, file, "--fabric", "preset:complete,gpus=3", "--goal", goal});
+  QVERIFY2(made.code == 0, made.err);
+  const Outcome exported = run({"export", file, "--target", "msccl", "--out-of-place", "-o", xml, "--json"});
+  QVERIFY2(exported.code == 0, exported.err);
+  QVERIFY(exported.json()["verified"].toBool());
+  // Without its table the result cannot be judged.
+  QCOMPARE(run({"verify", xml}).code, 1);
+  for (const QString& source : {goal, file}) {
+    const Outcome verified = run({"verify", xml, "--goal", source, "--json"});
+    QVERIFY2(verified.code == 0, verified.err);
+    QVERIFY(verified.json()["result_judged"].toBool() && verified.json()["meets_goal"].toBool());
+  }
+  const QString other = dir.filePath("other.csv");
+  QVERIFY(write(other, "share,sources,destinations,combines\n1/2,1,1-2,no\n1/2,all,0,yes\n"));
+  const Outcome wrong = run({"verify", xml, "--goal", other});
+  QVERIFY2(wrong.code == 1 && wrong.err.contains("must hold a copy of"), wrong.err);
+  QVERIFY(write(other, "share,sources,destinations,combines\n1/3,0,1-2,no\n2/3,all,0,yes\n"));
+  const Outcome uneven = run({"verify", xml, "--goal", other});
+  QVERIFY2(uneven.code == 2 && uneven.err.contains("multiple of 3 chunks"), uneven.err);
+  const Outcome simulated = run({"simulate", xml, "--fabric", "preset:complete,gpus=3", "-b", "1M", "-e", "1M"});
+  QVERIFY2(simulated.code == 0, simulated.err);
+#ifdef COPPICE_HAS_EXEC
+  const QStringList small{"--backend", "threads", "-b", "64K", "-e", "64K", "-n", "1", "-w", "0"};
+  for (const QStringList& words : {QStringList{"run", file}, QStringList{"run", xml, "--goal", goal}}) {
+    const Outcome ran = run(words + small);
+    QVERIFY2(ran.code == 0 && ran.out.contains("# Out of bounds values : 0 OK"), ran.err + ran.out);
+  }
+  const Outcome refused = run(QStringList{"run", xml} + small);
+  QVERIFY2(refused.code == 1 && refused.err.contains("--goal"), refused.err);
+  const Outcome bundled = run({"run", xml, "--goal", goal, "--bundle", dir.filePath("bundle")});
+  QVERIFY2(bundled.code == 0, bundled.err);
+  QCOMPARE(contents(dir.filePath("bundle/goal.csv")), contents(goal));
+  QVERIFY(contents(dir.filePath("bundle/run.sh")).contains("--goal goal.csv"));
+#endif
 }
 
 void TestCliSchedules::gatherAndScatter_data() {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QtTest>
+#include <algorithm>
+#include <array>
 #include <map>
+#include <random>
 #include <set>
 #include <string>
 
@@ -9,6 +12,8 @@
 #include "fabric/fabric.hpp"
 #include "lowering/lowering.hpp"
 #include "presets/presets.hpp"
+#include "schedule/step_cost.hpp"
+#include "verify/custom_goal.hpp"
 #include "verify/schedule_verifier.hpp"
 #include "verify/step_verifier.hpp"
 
@@ -34,6 +39,87 @@ const std::map<std::string, fabric::Fabric>& fabrics() {
   return kFabrics;
 }
 
+/// A table of shards, its schedule on a full mesh, and what is lowered from it.
+struct Custom {
+  fabric::Fabric fabric;
+  schedule::StepSchedule schedule;
+};
+
+std::vector<int> someOf(int ranks, std::mt19937& dice) {
+  std::vector<int> chosen;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (dice() % 2 == 0) {
+      chosen.push_back(rank);
+    }
+  }
+  return chosen.empty() ? std::vector<int>{static_cast<int>(dice() % static_cast<unsigned>(ranks))} : chosen;
+}
+
+/// Copies come from any source, some through a third rank. Sums are made at the first destination.
+void addTransfers(const schedule::CustomShard& row, int shard, int ranks, std::mt19937& dice,
+                  schedule::StepSchedule& made) {
+  const auto isSource = [&](int rank) { return std::ranges::count(row.sources, rank) > 0; };
+  const auto add = [&](int from, int to, int step, bool reduces) {
+    made.transfers.add({.shard = shard, .begin = 0, .end = made.denominator, .from = from, .to = to, .step = step,
+                        .reduces = reduces});
+  };
+  if (row.combines) {
+    const int first = row.destinations.front();
+    for (const int source : row.sources) {
+      if (source != first) {
+        add(source, first, 0, true);
+      }
+    }
+    for (const int rank : row.destinations) {
+      if (rank != first) {
+        add(first, rank, 1, false);
+      }
+    }
+    return;
+  }
+  std::set<int> relays;
+  for (const int rank : row.destinations) {
+    const int from = row.sources[dice() % row.sources.size()];
+    const auto relay = static_cast<int>(dice() % static_cast<unsigned>(ranks));
+    const bool isRelayed = relay != from && relay != rank && !isSource(relay) &&
+                           std::ranges::count(row.destinations, relay) == 0;
+    if (isSource(rank)) {
+      continue;
+    }
+    if (isRelayed && relays.insert(relay).second) {
+      add(from, relay, 0, false);
+    }
+    add(isRelayed ? relay : from, rank, 1, false);
+  }
+}
+
+Custom randomCustom(int seed) {
+  std::mt19937 dice(static_cast<unsigned>(seed));
+  const int ranks = 3 + seed % 4;
+  const auto mesh = presets::make("complete", {{"gpus", std::to_string(ranks)}}).value();
+  Custom custom{fabric::Fabric::build(mesh).value(), {}};
+  std::vector<schedule::CustomShard> rows;
+  for (unsigned count = 1 + dice() % 5; rows.size() < count;) {
+    const bool combines = dice() % 2 == 0;
+    const Rational share(static_cast<std::int64_t>(1 + dice() % 3), 4);
+    rows.push_back({share, someOf(ranks, dice), someOf(ranks, dice), combines});
+  }
+  schedule::StepSchedule& made = custom.schedule;
+  made.goal = schedule::CollectiveTable::custom(ranks, rows).value();
+  made.fabricDigest = custom.fabric.digest();
+  made.denominator = 1 + seed % 2;
+  made.stepCount = 2;
+  for (std::size_t shard = 0; shard < rows.size(); ++shard) {
+    addTransfers(rows[shard], static_cast<int>(shard), ranks, dice, made);
+  }
+  made.transfers.sortBySteps();
+  if (!schedule::addRoutes(custom.fabric, made)) {
+    qFatal("no routes");
+  }
+  made.algbw = made.transfers.empty() ? Rational(0) : schedule::stepCost(custom.fabric, made)->algbw;
+  return custom;
+}
+
 std::string faultOf(const fabric::Fabric& fabric, const schedule::AnySchedule& schedule) {
   if (const auto* forest = std::get_if<schedule::Schedule>(&schedule)) {
     const auto verdict = verify::verifySchedule(fabric, *forest, {.maxFlow = false});
@@ -46,7 +132,7 @@ std::string faultOf(const fabric::Fabric& fabric, const schedule::AnySchedule& s
 }  // namespace
 
 /// Every baseline, for every collective that it makes, on every preset up to 32 GPUs that supports it: generated,
-/// verified, lowered, verified as a program, and run on real data.
+/// verified, lowered, verified as a program, and run on real data. And custom collectives.
 class ExecutorBaselinesTest : public QObject {
   Q_OBJECT
 
@@ -54,6 +140,9 @@ private slots:
   void presets_data();
   void presets();
   void allRan();
+  void customTables_data();
+  void customTables();
+  void customFaults();
 
 private:
   std::unique_ptr<Backend> m_backend = makeThreads(2);
@@ -115,6 +204,86 @@ void ExecutorBaselinesTest::allRan() {
       QVERIFY2(m_ran.contains(name), name.c_str());
     }
   }
+}
+
+void ExecutorBaselinesTest::customTables_data() {
+  QTest::addColumn<int>("seed");
+  for (int seed = 0; seed < 40; ++seed) {
+    QTest::addRow("%d", seed) << seed;
+  }
+}
+
+/// Collectives that only a table defines: verified as transfers, then as programs, then run.
+void ExecutorBaselinesTest::customTables() {
+  QFETCH(int, seed);
+  const Custom custom = randomCustom(seed);
+  if (custom.schedule.transfers.empty()) {
+    return;  // everybody has what is needed
+  }
+  QCOMPARE(faultOf(custom.fabric, custom.schedule), std::string());
+  for (const bool inPlace : {true, false}) {
+    const auto program = lowering::lower(custom.fabric, custom.schedule, {.inPlace = inPlace});
+    QVERIFY2(program.hasValue(), program ? "" : describe(program.error()).c_str());
+    const auto rows = verify::customGoal(custom.schedule.goal, custom.fabric.gpuCount(), program->chunksPerLoop);
+    QVERIFY2(rows.hasValue(), rows ? "" : describe(rows.error()).c_str());
+    const auto set = makePlans(*program, {.custom = *rows});
+    QVERIFY2(set && set->ok, set ? firstError(set->findings).c_str() : "");
+    const Job job = jobOf(*program, {.custom = *rows});
+    for (const std::int64_t bytes : {std::int64_t{8}, std::int64_t{4099}, std::int64_t{3} << 20}) {
+      BenchOptions options = checking(bytes);
+      options.types = {kAllTypes[static_cast<std::size_t>(seed) % std::size(kAllTypes)]};
+      options.ops = {std::array{ReduceOp::sum, ReduceOp::prod, ReduceOp::min, ReduceOp::max}[seed % 4]};
+      const Ran ran = runJob(*m_backend, job, options);
+      QVERIFY2(ran.fault().empty(), ran.fault().c_str());
+      QCOMPARE(ran.all<program::SummaryRecord>().size(), std::size_t{1});
+    }
+  }
+}
+
+/// A table that the program does not do is refused; run nevertheless, the data show it.
+void ExecutorBaselinesTest::customFaults() {
+  int refused = 0;
+  int seen = 0;
+  for (int seed = 0; seed < 40; ++seed) {
+    const Custom custom = randomCustom(seed);
+    const auto program = lowering::lower(custom.fabric, custom.schedule, {.inPlace = false});
+    if (custom.schedule.transfers.empty() || !program) {
+      continue;
+    }
+    const auto rows = *verify::customGoal(custom.schedule.goal, custom.fabric.gpuCount(), program->chunksPerLoop);
+    QVERIFY(!makePlans(*program, {})->ok);
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      auto wrong = rows;
+      wrong[row].sources = {};
+      for (int rank = 0; rank < custom.fabric.gpuCount(); ++rank) {
+        if (std::ranges::count(rows[row].sources, rank) == 0) {
+          wrong[row].sources.push_back(rank);  // those that do not have it
+        }
+      }
+      if (wrong[row].sources.empty()) {
+        continue;
+      }
+      QVERIFY(!makePlans(*program, {.custom = wrong})->ok);
+      ++refused;
+      auto set = makePlans(*program, {.custom = wrong, .unchecked = true});
+      QVERIFY2(set && set->ok, set ? firstError(set->findings).c_str() : "");
+      Job job;
+      job.outOfPlace = std::move(set->outOfPlace);
+      job.depth = set->depth;
+      BenchOptions options = checking(4096);
+      options.types = {DataType::int32};
+      const Ran ran = runJob(*m_backend, job, options);
+      QCOMPARE(ran.end.exit, program::RunExit::wrongResult);
+      ++seen;
+      if (job.any().combines()) {
+        options.ops = {ReduceOp::avg};
+        const Ran average = runJob(*m_backend, job, options);
+        QCOMPARE(average.end.exit, program::RunExit::badUsage);
+        QVERIFY2(average.end.reason.find("avg") != std::string::npos, average.end.reason.c_str());
+      }
+    }
+  }
+  QVERIFY2(refused > 20 && seen == refused, std::to_string(refused).c_str());
 }
 
 QTEST_GUILESS_MAIN(ExecutorBaselinesTest)

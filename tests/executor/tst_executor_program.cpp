@@ -80,6 +80,7 @@ private slots:
   void table();
   void records();
   void rootedShares();
+  void customCollective();
   void exitCodes_data();
   void exitCodes();
   void malformed_data();
@@ -161,6 +162,37 @@ void ExecutorProgramTest::rootedShares() {
   }
 }
 
+/// What coll="custom" computes is in a table beside it.
+void ExecutorProgramTest::customCollective() {
+  const Ended ended = run({data("custom.xml"), "--goal", data("custom.csv"), "-b", "4000", "-e", "64000", "-f", "4",
+                           "-n", "2", "--type", "float,int8", "--op", "sum,max", "--json"});
+  QVERIFY2(ended.code == 0, ended.out + ended.err);
+  QCOMPARE(ended.all<program::PlanRecord>().at(0).collective, std::string("custom"));
+  const auto results = ended.all<program::ResultRecord>();
+  QCOMPARE(results.size(), std::size_t{12});  // three sizes, two types and operations
+  for (const auto& result : results) {
+    QCOMPARE(result.wrong.value_or(-1), 0);
+    QVERIFY(result.redop == "sum" || result.redop == "max");
+    QVERIFY(qAbs(result.busbw_GBps - result.algbw_GBps) < 1e-9);
+  }
+  // The wrong table is found by the check of the program, and by the data where that is left out.
+  QTemporaryDir folder;
+  const QString table = folder.filePath("wrong.csv");
+  QFile file(data("custom.csv"));
+  QVERIFY(file.open(QIODevice::ReadOnly));
+  QByteArray text = file.readAll();
+  QVERIFY(text.contains("\n1/2,0,"));
+  QFile other(table);
+  QVERIFY(other.open(QIODevice::WriteOnly));
+  other.write(text.replace("\n1/2,0,", "\n1/2,2,"));
+  other.close();
+  const QStringList words{data("custom.xml"), "--goal", table, "-b", "4K", "-e", "4K", "-n", "1"};
+  const Ended refused = run(words);
+  QCOMPARE(refused.code, 2);
+  QVERIFY2(refused.err.contains("must hold a copy of"), refused.err);
+  QCOMPARE(run(words + QStringList{"--unchecked"}).code, 4);
+}
+
 void ExecutorProgramTest::exitCodes_data() {
   QTest::addColumn<QStringList>("words");
   QTest::addColumn<int>("code");
@@ -195,6 +227,15 @@ void ExecutorProgramTest::exitCodes_data() {
                                        << 4 << QByteArray("");
   QTest::newRow("scatter, another root") << QStringList{data("scatter.xml"), "--root", "2"} << 2
                                          << QByteArray("of rank 0 must hold chunk 0 of rank 2");
+  const QString custom = data("custom.xml");
+  QTest::newRow("custom, no table") << QStringList{custom} << 2 << QByteArray("--goal TABLE");
+  QTest::newRow("custom, no such table") << QStringList{custom, "--goal", "/nonexistent.csv"} << 1
+                                         << QByteArray("nonexistent.csv");
+  QTest::newRow("custom, another program") << QStringList{custom, "--goal", custom} << 2 << QByteArray("custom.xml:1");
+  QTest::newRow("custom, avg") << QStringList{custom, "--goal", data("custom.csv"), "--op", "avg"} << 1
+                               << QByteArray("avg is not defined");
+  QTest::newRow("a table of what has a name") << QStringList{good, "--goal", data("custom.csv")} << 1
+                                              << QByteArray("says itself what it computes");
   QTest::newRow("memory") << QStringList{good, "-b", "64T", "-e", "64T"} << 3 << QByteArray("memory");
   QTest::newRow("wrong data") << QStringList{data("wrong.xml"), "--unchecked", "-b", "4K", "-e", "4K"} << 4
                               << QByteArray("");

@@ -16,6 +16,7 @@
 #include "schedule/chunk_grid.hpp"
 #include "schedule/from_forest.hpp"
 #include "schedule/step_cost.hpp"
+#include "verify/custom_goal.hpp"
 #include "verify/program_verifier.hpp"
 #include "verify/step_verifier.hpp"
 
@@ -550,6 +551,18 @@ void LoweringStepsTest::customCollective() {
   verify::ProgramCheckOptions checks;
   QVERIFY(!verify::verifyProgram(file->program, checks)->ok);  // the goal is not known
   checks.custom = {{0, 12, {0}, {1, 3}, false}, {12, 6, {1, 2, 3}, {0}, true}, {18, 3, {3}, {2, 3}, false}};
+  const auto rows21 = verify::customGoal(schedule->goal, 4, program->chunksPerLoop);
+  QVERIFY2(rows21.hasValue(), rows21 ? "" : describe(rows21.error()).c_str());
+  QCOMPARE(rows21->size(), checks.custom.size());
+  for (std::size_t row = 0; row < rows21->size(); ++row) {
+    const verify::CustomShard& one = (*rows21)[row];
+    const verify::CustomShard& other = checks.custom[row];
+    QVERIFY(one.first == other.first && one.count == other.count && one.sources == other.sources &&
+            one.destinations == other.destinations && one.combines == other.combines);
+  }
+  const auto uneven = verify::customGoal(schedule->goal, 4, 20);
+  QVERIFY(!uneven && uneven.error().fix.find("multiple of 7 chunks") != std::string::npos);
+  QVERIFY(!verify::customGoal(schedule->goal, 3, 21));
   const auto verdict = verify::verifyProgram(file->program, checks);
   QVERIFY2(verdict && verdict->ok,
            verdict && !verdict->findings.empty() ? describe(verdict->findings.front()).c_str() : "");

@@ -88,8 +88,13 @@ private:
 BenchEnd Bench::run() {
   try {
     const auto sizes = need(sizesOf(m_options));
-    const bool reducing = reduces(m_job.any().operation);
+    const bool reducing = m_job.any().combines();
     const std::vector<ReduceOp> ops = reducing ? m_options.ops : std::vector<ReduceOp>{ReduceOp::sum};
+    if (m_job.any().operation == Collective::custom && std::ranges::count(ops, ReduceOp::avg) > 0) {
+      throw stopFor({.code = ErrorCode::badUsage,
+                     .message = "avg is not defined for a custom collective, whose shards have sources of their own",
+                     .fix = "use --op sum,prod,min,max"});
+    }
     std::vector<Place> places;
     for (const Place place : {Place::outOfPlace, Place::inPlace}) {
       if (m_job.plan(place) != nullptr) {
@@ -264,7 +269,7 @@ void Bench::time(const Plan& plan, const Geometry& geometry, ReduceOp op, std::o
   program::ResultRecord result = {.size = geometry.size,
                                   .count = geometry.count,
                                   .type = std::string(toString(geometry.type)),
-                                  .redop = reduces(plan.operation) ? std::string(toString(op)) : "none",
+                                  .redop = plan.combines() ? std::string(toString(op)) : "none",
                                   .root = plan.root,
                                   .inPlace = plan.place == Place::inPlace,
                                   .iterations = m_options.iterations,

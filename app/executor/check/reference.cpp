@@ -5,7 +5,10 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <mutex>
+#include <numeric>
 #include <type_traits>
 
 #include "base/parallel.hpp"
@@ -157,39 +160,41 @@ T combineWhole(ReduceOp op, T a, T b) {
   return static_cast<T>(static_cast<U>(std::uint64_t{static_cast<U>(a)} + static_cast<U>(b)));
 }
 
+/// @param of the tables to reduce, at least one
 template <typename T>
 std::vector<std::byte> reduceWhole(ReduceOp op, const std::vector<std::vector<std::byte>>& tables,
-                                   std::int64_t period) {
-  std::vector<std::byte> result = tables.front();
+                                   const std::vector<int>& of, std::int64_t period) {
+  std::vector<std::byte> result = tables[of.front()];
   const auto at = [](const std::vector<std::byte>& table, std::int64_t index) {
     T value{};
     std::memcpy(&value, table.data() + index * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
     return value;
   };
   for (std::int64_t index = 0; index < period; ++index) {
-    T value = at(tables.front(), index);
-    for (std::size_t rank = 1; rank < tables.size(); ++rank) {
-      value = combineWhole(op, value, at(tables[rank], index));
+    T value = at(tables[of.front()], index);
+    for (std::size_t i = 1; i < of.size(); ++i) {
+      value = combineWhole(op, value, at(tables[of[i]], index));
     }
     if (op == ReduceOp::avg) {
-      value = static_cast<T>(value / static_cast<std::int64_t>(tables.size()));
+      value = static_cast<T>(value / static_cast<std::int64_t>(of.size()));
     }
     std::memcpy(result.data() + index * static_cast<std::int64_t>(sizeof(T)), &value, sizeof(T));
   }
   return result;
 }
 
+/// @param of the tables to reduce, at least one
 std::vector<std::byte> reduceReal(DataType type, ReduceOp op, const std::vector<std::vector<std::byte>>& tables,
-                                  std::int64_t period) {
+                                  const std::vector<int>& of, std::int64_t period) {
   std::vector<std::byte> result(tables.front().size());
   const std::int64_t width = elementBytes(type);
   for (std::int64_t index = 0; index < period; ++index) {
-    double value = toReal(type, tables.front().data() + index * width);
-    for (std::size_t rank = 1; rank < tables.size(); ++rank) {
-      value = combine(op, value, toReal(type, tables[rank].data() + index * width));
+    double value = toReal(type, tables[of.front()].data() + index * width);
+    for (std::size_t i = 1; i < of.size(); ++i) {
+      value = combine(op, value, toReal(type, tables[of[i]].data() + index * width));
     }
     if (op == ReduceOp::avg) {
-      const auto ranks = static_cast<double>(tables.size());
+      const auto ranks = static_cast<double>(of.size());
       // Rounded to float first where the division is done in float.
       value = type == DataType::float64 ? value / ranks
                                         : static_cast<double>(static_cast<float>(value) / static_cast<float>(ranks));
@@ -222,20 +227,46 @@ bool isHostMemory(const RankBuffers& buffers) {
 
 Reference::Reference(const Plan& plan, const Geometry& geometry, ReduceOp op, std::uint64_t seed)
     : m_plan(plan), m_geometry(geometry), m_op(op), m_period(61) {
+  nameSums();
+  const std::int64_t tables = plan.rankCount() + static_cast<std::int64_t>(m_sums.size());
   const std::int64_t longest = std::max<std::int64_t>(1, std::max(geometry.inputElements, geometry.outputElements));
   for (const std::int64_t prime :
        {std::int64_t{251}, std::int64_t{1021}, std::int64_t{4093}, std::int64_t{16381}, std::int64_t{65521}}) {
-    if (prime * geometry.elementBytes * plan.rankCount() <= kMaxTableBytes && m_period < longest) {
+    if (prime * geometry.elementBytes * tables <= kMaxTableBytes && m_period < longest) {
       m_period = prime;
     }
   }
   makeTables(seed);
 }
 
+void Reference::nameSums() {
+  if (m_plan.operation != Collective::custom) {
+    if (reduces(m_plan.operation)) {
+      m_sums.emplace_back(static_cast<std::size_t>(m_plan.rankCount()));
+      std::iota(m_sums.back().begin(), m_sums.back().end(), 0);
+    }
+    return;
+  }
+  std::map<std::vector<int>, std::size_t> known;
+  m_shardOf.assign(static_cast<std::size_t>(m_plan.chunksPerPart), 0);
+  for (std::size_t shard = 0; shard < m_plan.custom.size(); ++shard) {
+    const verify::CustomShard& row = m_plan.custom[shard];
+    std::fill_n(m_shardOf.begin() + row.first, row.count, shard);
+    m_sumOf.push_back(0);
+    if (row.combines) {
+      const auto [place, isNew] = known.emplace(row.sources, m_sums.size());
+      m_sumOf.back() = place->second;
+      if (isNew) {
+        m_sums.push_back(row.sources);
+      }
+    }
+  }
+}
+
 void Reference::makeTables(std::uint64_t seed) {
   const std::int64_t width = m_geometry.elementBytes;
   const auto ranks = static_cast<std::size_t>(m_plan.rankCount());
-  const bool real = reduces(m_plan.operation) && isFloating(m_geometry.type);
+  const bool real = m_plan.combines() && isFloating(m_geometry.type);
   m_tables.resize(ranks);
   parallelFor(ranks, [&](std::size_t rank) {
     std::vector<std::byte>& table = m_tables[rank];
@@ -252,20 +283,21 @@ void Reference::makeTables(std::uint64_t seed) {
       }
     }
   });
-  if (!reduces(m_plan.operation)) {
-    return;
-  }
-  if (isFloating(m_geometry.type)) {
-    m_tables.push_back(reduceReal(m_geometry.type, m_op, m_tables, m_period));
-  } else {
-    m_tables.push_back(withType(m_geometry.type, [&](auto sample) -> std::vector<std::byte> {
+  std::vector<std::vector<std::byte>> sums(m_sums.size());
+  parallelFor(m_sums.size(), [&](std::size_t sum) {
+    if (isFloating(m_geometry.type)) {
+      sums[sum] = reduceReal(m_geometry.type, m_op, m_tables, m_sums[sum], m_period);
+      return;
+    }
+    sums[sum] = withType(m_geometry.type, [&](auto sample) -> std::vector<std::byte> {
       using T = decltype(sample);
       if constexpr (std::is_integral_v<T>) {
-        return reduceWhole<T>(m_op, m_tables, m_period);
+        return reduceWhole<T>(m_op, m_tables, m_sums[sum], m_period);
       }
       return {};
-    }));
-  }
+    });
+  });
+  std::move(sums.begin(), sums.end(), std::back_inserter(m_tables));
 }
 
 std::size_t Reference::position(std::int64_t element) const {
@@ -311,7 +343,31 @@ Reference::Source Reference::sourceOf(int rank, std::int64_t element) const {
     case Collective::custom:
       break;
   }
-  return {};
+  return customSource(rank, element, true);
+}
+
+Reference::Source Reference::inputOf(int rank, std::int64_t element) const {
+  return m_plan.operation == Collective::custom
+             ? customSource(rank, element, false)
+             : Source{.table = rank, .first = element, .count = m_geometry.inputElements - element};
+}
+
+/// All sources of a shard that does not combine have the data of the first one; who is no source has its own.
+Reference::Source Reference::customSource(int rank, std::int64_t element, bool ofOutput) const {
+  const std::size_t shard = m_shardOf[static_cast<std::size_t>(element / m_geometry.chunkElements)];
+  const verify::CustomShard& row = m_plan.custom[shard];
+  const auto holds = [&](const std::vector<int>& ranks) {
+    return std::binary_search(ranks.begin(), ranks.end(), rank);
+  };
+  Source source{.table = ofOutput ? -1 : rank,
+                .first = element,
+                .count = m_geometry.chunk(row.first + row.count - 1).end - element};
+  if (holds(ofOutput ? row.destinations : row.sources)) {
+    source.table = !row.combines ? row.sources.front()
+                   : ofOutput    ? m_plan.rankCount() + static_cast<int>(m_sumOf[shard])
+                                 : rank;
+  }
+  return source;
 }
 
 void Reference::copyTo(std::byte* to, int table, std::int64_t first, std::int64_t count) const {
@@ -336,7 +392,12 @@ Outcome Reference::fill(Backend& backend) const {
       if (poisons) {
         std::memset(to, kPoison, static_cast<std::size_t>((piece.end - piece.begin) * width));
       } else {
-        copyTo(to, piece.rank, piece.begin, piece.end - piece.begin);
+        for (std::int64_t element = piece.begin; element < piece.end;) {
+          const Source source = inputOf(piece.rank, element);
+          const std::int64_t now = std::min(source.count, piece.end - element);
+          copyTo(to + (element - piece.begin) * width, source.table, source.first, now);
+          element += now;
+        }
       }
     };
     const bool onHost = pieces.empty() || isHostMemory(backend.buffers(pieces.front().rank));
@@ -413,8 +474,11 @@ void Reference::compare(const std::byte* data, int rank, BufferKind kind, std::i
                         CheckReport& report) const {
   const std::int64_t width = m_geometry.elementBytes;
   for (std::int64_t element = begin; element < end;) {
-    const Source source = kind == BufferKind::output ? sourceOf(rank, element)
-                                                     : Source{.table = rank, .first = element, .count = end - element};
+    const Source source = kind == BufferKind::output ? sourceOf(rank, element) : inputOf(rank, element);
+    if (source.table < 0) {
+      element += source.count;
+      continue;
+    }
     const std::int64_t now = std::min({source.count, run(source.first), end - element});
     const std::byte* found = data + (element - begin) * width;
     const std::byte* expected = value(source.table, source.first);

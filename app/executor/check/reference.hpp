@@ -38,18 +38,22 @@ public:
 
   /// A run of elements that come one after the other from one table.
   struct Source {
-    int table = 0;  ///< rank, or ranks = the reduction of all
+    int table = 0;  ///< rank; a reduction: ranks or more; -1 = the collective does not say
     std::int64_t first = 0;
     std::int64_t count = 0;
   };
   /// Where the output's elements from `element` on come from. @pre element < outputElements
   [[nodiscard]] Source sourceOf(int rank, std::int64_t element) const;
+  /// The same of the input. @pre element < inputElements
+  [[nodiscard]] Source inputOf(int rank, std::int64_t element) const;
   [[nodiscard]] bool isDefined(int rank) const;
   /// One element of a table, its bytes.
   [[nodiscard]] const std::byte* value(int table, std::int64_t element) const;
 
 private:
+  void nameSums();
   void makeTables(std::uint64_t seed);
+  [[nodiscard]] Source customSource(int rank, std::int64_t element, bool ofOutput) const;
   void copyTo(std::byte* to, int table, std::int64_t first, std::int64_t count) const;
   void compare(const std::byte* data, int rank, BufferKind kind, std::int64_t begin, std::int64_t end,
                CheckReport& report) const;
@@ -63,7 +67,10 @@ private:
   const Geometry& m_geometry;
   ReduceOp m_op;
   std::int64_t m_period;
-  std::vector<std::vector<std::byte>> m_tables;  ///< of each rank, then of the reduction if there is one
+  std::vector<std::vector<int>> m_sums;          ///< the ranks of each reduction
+  std::vector<std::size_t> m_sumOf;              ///< custom: by shard, into m_sums where it combines
+  std::vector<std::size_t> m_shardOf;            ///< custom: by chunk
+  std::vector<std::vector<std::byte>> m_tables;  ///< of each rank, then of each reduction
 };
 
 /// "-3", "0.25": an element as text.

@@ -7,12 +7,15 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "io/collective_file.hpp"
 #include "io/files.hpp"
 #include "io/forest_json.hpp"
 #include "io/schedule_json.hpp"
 #include "lowering/executed.hpp"
 #include "lowering/lowering.hpp"
 #include "program/msccl_xml.hpp"
+#include "verify/custom_goal.hpp"
+#include "verify/program_flat.hpp"
 
 namespace coppice::executor {
 namespace {
@@ -75,6 +78,43 @@ Outcome addPlans(const program::Program& program, const PlanOptions& options, co
   return Done{};
 }
 
+/// @param fabric as io::readGoal says
+Result<schedule::CollectiveTable> readGoal(const std::string& file, int ranks, const fabric::Fabric* fabric) {
+  const auto text = io::readFile(file, io::kMaxScheduleBytes);
+  if (!text) {
+    return text.error();
+  }
+  return io::readGoal(*text, file, ranks, fabric);
+}
+
+Error needlessGoal(const std::string& of) {
+  return {.code = ErrorCode::badUsage,
+          .message = "--goal: " + of + " says itself what it computes",
+          .fix = "leave --goal out; it is for coll=\"custom\""};
+}
+
+/// What the program computes, where only a table says so. Without one, makePlans() refuses it.
+Result<std::vector<verify::CustomShard>> goalOf(const program::Program& program, const InputOptions& options) {
+  if (options.goal.empty()) {
+    return std::vector<verify::CustomShard>();
+  }
+  if (verify::goalOf(program) != Collective::custom) {
+    return needlessGoal("coll=" + inQuotes(program::collectiveName(program)));
+  }
+  const auto ranks = static_cast<int>(program.ranks.size());
+  const auto table = readGoal(options.goal, ranks, nullptr);
+  if (!table) {
+    return table.error();
+  }
+  auto rows = verify::customGoal(*table, ranks, program.chunksPerLoop);
+  if (!rows) {
+    Error error = rows.error();
+    error.where.file = options.goal;
+    return error;
+  }
+  return rows;
+}
+
 Outcome readXml(const std::string& text, const InputOptions& options, const Progress& progress, Input& input) {
   std::optional<program::MscclFile> chosen;
   Runtime runtime = options.runtime.value_or(Runtime::msccl);
@@ -103,6 +143,11 @@ Outcome readXml(const std::string& text, const InputOptions& options, const Prog
   }
   PlanOptions plan = options.plan;
   plan.runtime = runtime;
+  auto goal = goalOf(chosen->program, options);
+  if (!goal) {
+    return goal.error();
+  }
+  plan.custom = *std::move(goal);
   // The window of sizes is for choosing among algorithms; here the caller names sizes. Others read 0 as no limit.
   if (chosen->program.minBytes == 0 && chosen->program.maxBytes == 0) {
     chosen->program.maxBytes = std::int64_t{1} << 30;
@@ -117,9 +162,11 @@ Outcome readXml(const std::string& text, const InputOptions& options, const Prog
 }
 
 /// Lowers in each way that the collective has, and lays the programs out.
+/// @param custom what a custom collective demands; null for others
 template <typename Schedule>
 Outcome addSchedule(const fabric::Fabric& fabric, const Schedule& schedule, Collective collective, int root,
-                    const InputOptions& options, const Progress& progress, Input& input) {
+                    const schedule::CollectiveTable* custom, const InputOptions& options, const Progress& progress,
+                    Input& input) {
   PlanOptions plan = options.plan;
   plan.runtime = options.runtime.value_or(lowering::executedRuntime(collective));
   plan.root = root >= 0 ? root : plan.root;
@@ -130,6 +177,13 @@ Outcome addSchedule(const fabric::Fabric& fabric, const Schedule& schedule, Coll
     const auto lowered = lowering::lower(fabric, schedule, {.runtime = plan.runtime, .inPlace = inPlace}, progress);
     if (!lowered) {
       return lowered.error();
+    }
+    if (custom != nullptr) {
+      auto rows = verify::customGoal(*custom, fabric.gpuCount(), lowered->chunksPerLoop);
+      if (!rows) {
+        return rows.error();
+      }
+      plan.custom = *std::move(rows);
     }
     if (const Outcome added = addPlans(*lowered, plan, progress, input); !added) {
       return added.error();
@@ -143,9 +197,12 @@ Outcome readForest(const std::string& text, const InputOptions& options, const P
   if (!forest) {
     return forest.error();
   }
+  if (!options.goal.empty()) {
+    return needlessGoal("a .forest.json");
+  }
   input.record.boundGBps = forest->schedule.bound.toDouble();
   return addSchedule(forest->fabric, forest->schedule, forest->schedule.collective, forest->schedule.root.value_or(-1),
-                     options, progress, input);
+                     nullptr, options, progress, input);
 }
 
 Outcome readSteps(const std::string& text, const InputOptions& options, const Progress& progress, Input& input) {
@@ -154,14 +211,20 @@ Outcome readSteps(const std::string& text, const InputOptions& options, const Pr
     return steps.error();
   }
   const schedule::CollectiveTable& goal = steps->schedule.goal;
-  return addSchedule(steps->fabric, steps->schedule, goal.collective(), goal.root().value_or(-1), options, progress,
-                     input);
-}
-
-/// JSON of the other kind is for readForest to name what is wrong with it.
-bool isStepSchedule(std::string_view text) {
-  return text.find("\"coppice-forest\"") == std::string_view::npos &&
-         text.find("\"coppice-schedule\"") != std::string_view::npos;
+  if (!options.goal.empty()) {
+    const auto wanted = readGoal(options.goal, steps->fabric.gpuCount(), &steps->fabric);
+    if (!wanted) {
+      return wanted.error();
+    }
+    if (const std::string difference = schedule::differenceFrom(*wanted, goal); !difference.empty()) {
+      return Error{.code = ErrorCode::verification,
+                   .message = "the schedule is not that of " + inQuotes(options.goal) + ": " + difference,
+                   .fix = "give the table that it was made for, or leave --goal out: the schedule has its own",
+                   .where = {.file = options.file}};
+    }
+  }
+  return addSchedule(steps->fabric, steps->schedule, goal.collective(), goal.root().value_or(-1),
+                     goal.collective() == Collective::custom ? &goal : nullptr, options, progress, input);
 }
 
 }  // namespace
@@ -182,7 +245,7 @@ Result<Input> loadInput(const InputOptions& options, const Progress& progress) {
                  .where = {.file = options.file}};
   }
   const Outcome read = !isJson(*text)           ? readXml(*text, options, progress, input)
-                       : isStepSchedule(*text) ? readSteps(*text, options, progress, input)
+                       : io::isScheduleJson(*text) ? readSteps(*text, options, progress, input)
                                                : readForest(*text, options, progress, input);
   if (!read) {
     return read.error();

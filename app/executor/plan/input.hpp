@@ -15,6 +15,8 @@ namespace coppice::executor {
 
 struct InputOptions {
   std::string file;
+  /// What a program for a custom collective computes: a table of shards, or the .schedule.json that it is made of.
+  std::string goal = {};
   std::optional<program::Runtime> runtime = {};  ///< whose reading counts; nullopt = the first that takes the file
   PlanOptions plan = {};
 };
@@ -26,7 +28,8 @@ struct Input {
 };
 
 /// Reads an MSCCL XML file, or a schedule, which is lowered in both variants, and checks it. A bad schedule is
-/// record.ok = false. Errors: io, badInput (neither kind), limit, cancelled, those of lowering.
+/// record.ok = false. Errors: io, badInput (neither kind), badUsage (a goal of what has a name), verification (a
+/// schedule that is not of the goal), limit, cancelled, those of lowering.
 Result<Input> loadInput(const InputOptions& options, const Progress& progress = {});
 
 }  // namespace coppice::executor

@@ -131,10 +131,10 @@ PlanSet Planner::run() {
   if (auto exceeded = exceededLimit(m_program)) {
     return refuse(std::move(*exceeded));
   }
-  if (m_goal == Collective::custom) {
+  if (m_goal == Collective::custom && m_options.custom.empty()) {
     return refuse(fault(ErrorCode::verification,
-                        "what coll=" + inQuotes(m_program.collectiveText) + " computes is not defined here",
-                        "run an allgather, reduce_scatter, allreduce, broadcast, reduce, alltoall, gather or scatter"));
+                        "what coll=" + inQuotes(m_program.collectiveText) + " computes is not defined",
+                        "give its table of shards (--goal TABLE), or run the .schedule.json that it is made of"));
   }
   const int root = m_options.unchecked ? std::max(0, m_options.root) : verified(set);
   if (!set.ok) {
@@ -175,7 +175,10 @@ int Planner::verified(PlanSet& set) {
   }
   auto verdict = verify::verifyProgram(
       *judged,
-      {.runtime = m_options.runtime, .root = m_options.root, .multiprocessors = std::numeric_limits<int>::max()},
+      {.runtime = m_options.runtime,
+       .root = m_options.root,
+       .multiprocessors = std::numeric_limits<int>::max(),
+       .custom = m_options.custom},
       m_progress);
   if (!verdict) {
     if (verdict.error().code == ErrorCode::cancelled) {
@@ -250,6 +253,9 @@ Plan Planner::layOut(const FlatProgram& flat, Place place, int root) const {
   plan.outputChunks = caller.output;
   plan.chunksPerPart = verify::chunksPerShare(m_program, m_goal);
   plan.channels = m_program.channels;
+  if (m_goal == Collective::custom) {
+    plan.custom = m_options.custom;
+  }
 
   for (std::size_t rank = 0; rank < m_program.ranks.size(); ++rank) {
     plan.ranks.push_back({.firstBlock = flat.firstBlock[rank],
@@ -312,10 +318,17 @@ Plan Planner::layOut(const FlatProgram& flat, Place place, int root) const {
   plan.smallestDepth = smallestDepth(flat, depth);
   prove(flat, verify::Layout(m_program, m_goal, place == Place::inPlace), static_cast<std::uint32_t>(depth), plan,
         m_progress);
+  // A custom collective is defined by shares, which chunks of unequal length would not have.
+  plan.needsEqualChunks = plan.needsEqualChunks || m_goal == Collective::custom;
   return plan;
 }
 
 }  // namespace
+
+bool Plan::combines() const {
+  return reduces(operation) ||
+         std::any_of(custom.begin(), custom.end(), [](const verify::CustomShard& shard) { return shard.combines; });
+}
 
 std::string nameStep(const Plan& plan, int block, int step) {
   const PlanBlock& owner = plan.blocks[block];

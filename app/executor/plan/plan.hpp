@@ -11,6 +11,7 @@
 #include "base/result.hpp"
 #include "plan/types.hpp"
 #include "program/program.hpp"
+#include "verify/program_verifier.hpp"
 
 /// The executable form of a program: flat arrays without pointers, the same for every backend, and proofs of what may
 /// be done faster than through the connections.
@@ -84,12 +85,15 @@ struct Plan {
   /// The program keeps data of different chunk numbers at one place of i or o, so all chunks must have one size:
   /// counts are rounded up.
   bool needsEqualChunks = false;
+  std::vector<verify::CustomShard> custom;  ///< custom: what it computes, by chunks, which it covers in order
   std::vector<PlanRank> ranks;
   std::vector<PlanBlock> blocks;  ///< rank by rank, in order of their ids
   std::vector<PlanStep> steps;    ///< threadblock by threadblock
   std::vector<PlanConnection> connections;
 
   [[nodiscard]] int rankCount() const { return static_cast<int>(ranks.size()); }
+  /// Data of several ranks are reduced, all of it or some.
+  [[nodiscard]] bool combines() const;
 };
 
 /// "rank 3, threadblock 2, step 14 (rrc from rank 5)". @param step index into Plan::steps
@@ -98,6 +102,7 @@ struct Plan {
 struct PlanOptions {
   program::Runtime runtime = program::Runtime::msccl;  ///< whose reading of the format counts
   int root = -1;                                       ///< expected root; -1 = what the data shows
+  std::vector<verify::CustomShard> custom = {};        ///< what a custom program has to compute
   /// FIFO depth to run with; 0 = 8, or what the protocol has if that is more.
   int depth = 0;
   /// Skip the symbolic execution and the race check: for programs that are meant to fail while they run. No proof of

@@ -91,6 +91,7 @@ struct Request {
 Result<Request> understand(const RunWords& words) {
   Request request;
   request.input.file = words.file;
+  request.input.goal = words.goal;
   const auto runtime = parseRuntime(words.runtime);
   if (!runtime) {
     return runtime.error();
@@ -285,6 +286,8 @@ int checkOutput(Output& output) {
 CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
   CLI::App* run = app.add_subcommand("run", "Run a schedule: check it, check its data, time it (the default)");
   run->add_option("file", words.file, "MSCCL XML, a .forest.json or a .schedule.json")->required();
+  run->add_option("--goal", words.goal,
+                  "coll=\"custom\": what it computes, as a CSV or JSON table of shards, or the .schedule.json");
   run->add_option("--backend", words.backend, "auto, threads, mpi or cuda");
   run->add_option("-b,--minbytes", words.first, "First size, as in 1K");
   run->add_option("-e,--maxbytes", words.last, "Last size, as in 256M");
@@ -340,6 +343,7 @@ CLI::App* addRunCommand(CLI::App& app, RunWords& words) {
       "Examples:\n"
       "  coppice-exec allreduce.xml -b 1M -e 256M\n"
       "  coppice-exec run box.forest.json --backend threads --type half --op max --json\n"
+      "  coppice-exec run halo.xml --goal halo.csv\n"
       "Sizes are those of the whole collective, as nccl-tests counts them, of any number of elements.\n"
       "Exit codes: 0 success, 1 bad usage, 2 schedule refused, 3 missing on the machine, 4 wrong data,\n"
       "5 deadlock, stall or time limit, 6 rank or host lost, 7 stopped, 8 internal.");

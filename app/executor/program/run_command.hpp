@@ -10,6 +10,7 @@ namespace coppice::executor {
 /// Options of `run`, as written.
 struct RunWords {
   std::string file;
+  std::string goal = {};
   std::string backend = "auto";
   std::string first = "1K";
   std::string last = "256M";

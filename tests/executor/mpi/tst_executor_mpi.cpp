@@ -169,6 +169,7 @@ private slots:
   void hostProgram();
   void lostRank_data();
   void lostRank();
+  void customCollective();
   void schedules_data();
   void schedules();
   void iterations_data();
@@ -356,6 +357,24 @@ void ExecutorMpiTest::lostRank() {
   QFETCH(QString, text);
   QFETCH(QString, expected);
   QCOMPARE(QString::fromStdString(executor::findLostRank(text.toStdString())), expected);
+}
+
+/// Every process reads the table.
+void ExecutorMpiTest::customCollective() {
+  const QString folder = QString(COPPICE_TEST_DATA) + "/executor/";
+  for (const bool forcesNetwork : {false, true}) {
+    const QStringList sizes{"-b", "4000", "-e", "64000", "-f", "16", "-n", "2"};
+    ExecRun run(QStringList{folder + "custom.xml", "--goal", folder + "custom.csv"} + sizes, forcesNetwork);
+    QCOMPARE(run.finish(), 0);
+    int results = 0;
+    for (const program::Record& record : run.records()) {
+      if (const auto* result = std::get_if<program::ResultRecord>(&record)) {
+        QCOMPARE(result->wrong.value_or(-1), 0);
+        ++results;
+      }
+    }
+    QCOMPARE(results, 2);
+  }
 }
 
 void ExecutorMpiTest::schedules_data() {
