@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "base/one_line.hpp"
+#include "base/shell.hpp"
 #include "base/text.hpp"
 #include "input.hpp"
+#include "io/collective_file.hpp"
+#include "io/files.hpp"
 #include "io/schedule_json.hpp"
 #include "io/transfer_csv.hpp"
 #include "text.hpp"
@@ -37,13 +41,50 @@ Result<Format> targetFormat(const Options& options) {
              : workflow::optionError("to", inQuotes(options.to) + " is not a format", "use json or csv");
 }
 
+/// What a table of transfers is read again with, since it holds neither fabric nor collective.
+std::string readAgain(const schedule::CollectiveTable& goal, const std::string& shards) {
+  const bool isCustom = goal.collective() == Collective::custom;
+  const bool needsShards = isCustom || !goal.amounts().empty();
+  std::string text = "--fabric FABRIC" + (isCustom ? "" : " -c " + std::string(toString(goal.collective())));
+  if (goal.root()) {
+    text += " --root " + std::to_string(*goal.root());
+  }
+  return text + (!needsShards ? "" : " --goal " + (shards.empty() ? "TABLE" : shellWord(shards)));
+}
+
+/// Files that hold their collective give it away as a table of shards.
+Outcome writeGoal(const Options& options, const schedule::CollectiveTable& goal, Report& report) {
+  const Outcome saved = io::saveFile(
+      options.source.goal, [&](std::ostream& out) { return io::writeCollectiveTable(out, goal); });
+  if (saved) {
+    report.json["goal"] = options.source.goal;
+    report.text += "  shards      " + oneLine(options.source.goal) + "\n";
+  }
+  return saved;
+}
+
+/// The names of files must differ where one would be lost.
+Outcome checkNames(const Options& options) {
+  if (Outcome kept = keepInput(options.source.file, options.output); !kept) {
+    return kept;
+  }
+  std::error_code ignored;
+  for (const std::string& other : {options.source.file, options.output}) {
+    const std::string& goal = options.source.goal;
+    if (!goal.empty() && (goal == other || std::filesystem::equivalent(goal, other, ignored))) {
+      return workflow::optionError("goal", inQuotes(goal) + " is the input or the output too", "give it another name");
+    }
+  }
+  return Done{};
+}
+
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
   const auto format = targetFormat(options);
   if (!format) {
     return format.error();
   }
-  if (const Outcome kept = keepInput(options.source.file, options.output); !kept) {
-    return kept.error();
+  if (const Outcome checked = checkNames(options); !checked) {
+    return checked.error();
   }
   const auto converted = workflow::readForConversion(options.source, progress);
   if (!converted) {
@@ -66,6 +107,11 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
                 " on " + named(converted->loaded.fabric.name()) + ", " +
                 counted(static_cast<std::int64_t>(steps.transfers.size()), "transfer") + ", " + gigabytes(steps.algbw) +
                 ", verified\n";
+  if (!options.source.goal.empty() && converted->from != "csv") {
+    if (const Outcome written = writeGoal(options, steps.goal, report); !written) {
+      return written.error();
+    }
+  }
   const Outcome delivered = deliver(
       options.output,
       [&](std::ostream& out) {
@@ -77,6 +123,14 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   if (!delivered) {
     return delivered.error();
   }
+  if (*format == Format::csv) {
+    const std::string again = readAgain(steps.goal, options.source.goal);
+    const bool isLost = again.ends_with(" TABLE");
+    report.json["read_again"] = again;
+    report.text += "  read again  schedule convert " + (options.output == "-" ? "-" : shellWord(options.output)) +
+                   " NEW.schedule.json " + oneLine(again) + "\n";
+    report.text += isLost ? "              (the table does not hold the shares; add --goal FILE to write them)\n" : "";
+  }
   return report;
 }
 
@@ -86,6 +140,8 @@ void addConvertSchedule(CLI::App& app, Invocation& invocation) {
       "  coppice-cli schedule convert allgather.forest.json allgather.schedule.json --pieces 4\n"
       "  coppice-cli schedule convert allgather.schedule.json allgather.csv\n"
       "  coppice-cli schedule convert mine.csv mine.schedule.json --fabric cluster.fabric.json -c alltoall\n"
+      "  coppice-cli schedule convert halo.schedule.json halo.csv --goal halo-shards.csv\n"
+      "  coppice-cli schedule convert halo.csv halo.schedule.json --fabric box.fabric.json --goal halo-shards.csv\n"
       "\n"
       "What is read is verified before anything is written. The table has one transfer a row:\n"
       "step,shard,begin,end,from,to,reduces,route; the manual describes the columns.");
@@ -105,7 +161,11 @@ void addConvertSchedule(CLI::App& app, Invocation& invocation) {
   sub.add_option("-c,--collective", source.demand.collective,
                  "Tables: allgather, reduce_scatter, allreduce, broadcast, reduce, alltoall, gather or scatter");
   sub.add_option("--root", source.demand.root, "Tables: the root of a rooted collective, by id or rank");
-  sub.add_option("--amounts", source.demand.amounts, "Tables of allgather, reduce_scatter: relative data of each rank");
+  sub.add_option("--amounts", source.demand.amounts,
+                 "Tables of allgather, reduce_scatter, gather and scatter: relative data of each rank");
+  sub.add_option("--goal", source.goal,
+                 "The table of shards (who has, who needs, how much): read with a table of transfers, whose collective "
+                 "it is (with -c, its shares); written with other files");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {
       return run(*options, invocation.json, progress);

@@ -3,10 +3,12 @@
 
 #include <utility>
 
+#include "io/collective_file.hpp"
 #include "io/forest_json.hpp"
 #include "io/schedule_json.hpp"
 #include "io/transfer_csv.hpp"
 #include "schedule/from_forest.hpp"
+#include "schedule/named_table.hpp"
 #include "verify/step_verifier.hpp"
 #include "workflow/make_schedule.hpp"
 #include "workflow/schedule_file.hpp"
@@ -56,25 +58,58 @@ Result<ConvertedSchedule> fromSteps(const ConvertSource& source, const std::stri
       {std::move(read->description), std::move(read->fabric), {}}, std::move(read->schedule), "schedule"};
 }
 
+/// Of a table of transfers: by its table of shards, its collective, or both.
+Result<schedule::CollectiveTable> goalOf(const ConvertSource& source, const fabric::Fabric& fabric) {
+  Demand demand{.collective = Collective::custom};
+  if (!source.demand.collective.empty()) {
+    auto read = readDemand(fabric, source.demand);
+    if (!read) {
+      return read.error();
+    }
+    demand = *std::move(read);
+  }
+  if (source.goal.empty()) {
+    auto goal = schedule::CollectiveTable::make(demand.collective, fabric.gpuCount(), demand.root, demand.amounts);
+    return goal ? goal
+           : demand.collective == Collective::custom
+               ? Error{ErrorCode::badUsage, "a custom collective needs its table of shards", "add --goal TABLE"}
+               : optionError("collective", goal.error().message, goal.error().fix);
+  }
+  if (!source.demand.amounts.empty()) {
+    return optionError("amounts", "the table of --goal has the shares", "leave one of them out");
+  }
+  const auto text = readText(source.goal, source.standardInput, io::kMaxScheduleBytes);
+  if (!text) {
+    return text.error();
+  }
+  auto table = io::readGoal(*text, inputName(source.goal), fabric.gpuCount(), &fabric);
+  if (!table || demand.collective == Collective::custom) {
+    return table;
+  }
+  auto named = schedule::named(*table, demand.collective, demand.root);
+  if (!named) {
+    Error error = named.error();
+    error.where.file = inputName(source.goal);
+    return error;
+  }
+  return named;
+}
+
 Result<ConvertedSchedule> fromCsv(const ConvertSource& source, const std::string& text, const Progress& progress) {
   if (source.fabric.source.empty()) {
     return Error{ErrorCode::badUsage, "a table of transfers does not say what its fabric is", "add --fabric F"};
   }
-  if (source.demand.collective.empty()) {
-    return Error{ErrorCode::badUsage, "a table of transfers does not say what its collective is", "add -c COLLECTIVE"};
+  if (source.demand.collective.empty() && source.goal.empty()) {
+    return Error{ErrorCode::badUsage, "a table of transfers does not say what its collective is",
+                 "add -c COLLECTIVE, or --goal TABLE with its shards"};
   }
   auto loaded = loadFabric(source.fabric, progress);
   if (!loaded) {
     return loaded.error();
   }
-  const auto demand = readDemand(loaded->fabric, source.demand);
-  if (!demand) {
-    return demand.error();
-  }
-  const auto goal =
-      schedule::CollectiveTable::make(demand->collective, loaded->fabric.gpuCount(), demand->root, demand->amounts);
+  const auto goal = goalOf(source, loaded->fabric);
   if (!goal) {
-    return optionError("collective", goal.error().message, goal.error().fix);
+    return goal.error();
   }
   auto steps = io::readTransferCsv(text, inputName(source.file), loaded->fabric, *goal, progress);
   if (!steps) {

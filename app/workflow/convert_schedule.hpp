@@ -18,6 +18,7 @@ struct ConvertSource {
   std::string file;                         ///< `.forest.json`, `.schedule.json` or a table of transfers
   FabricSource fabric = {};                 ///< of a table of transfers
   DemandText demand = {};                   ///< of a table of transfers
+  std::string goal = {};                    ///< of a table of transfers: its table of shards; empty = by the collective
   std::optional<std::int64_t> pieces = {};  ///< of each tree of a forest, or transfer without steps; absent = 1
   StandardInput standardInput = {};
 };
@@ -29,7 +30,7 @@ struct ConvertedSchedule {
 };
 
 /// Reads and verifies it. Errors: badUsage (a table without its fabric or collective, or with what only a forest has),
-/// badInput, verification, limit, io, cancelled.
+/// badInput, verification, limit, io, cancelled. The goal of other files is not read.
 [[nodiscard]] Result<ConvertedSchedule> readForConversion(const ConvertSource& source, const Progress& progress);
 
 }  // namespace coppice::workflow

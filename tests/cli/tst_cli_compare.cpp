@@ -44,6 +44,8 @@ private slots:
   void best();
   void convertsForests();
   void convertsTables();
+  void convertsShards_data();
+  void convertsShards();
   void fabricOfASchedule();
   void refuses_data();
   void refuses();
@@ -223,6 +225,69 @@ void TestCliCompare::convertsTables() {
   }
 }
 
+void TestCliCompare::convertsShards_data() {
+  QTest::addColumn<QByteArray>("shards");
+  QTest::addColumn<QByteArray>("transfers");
+  QTest::addColumn<QStringList>("name");
+  QTest::addColumn<QString>("algbw");
+  const QByteArray columns = "step,shard,begin,end,from,to,reduces\n";
+  QTest::newRow("custom") << QByteArray("share,sources,destinations,combines\n1/2,0,1 3,no\n1/4,1-3,0,yes\n"
+                                        "1/4,3,2-3,no\n")
+                          << columns + "0,0,0,1/3,g0,g2,0\n0,0,1/3,1,g0,g1,0\n0,1,0,1,g3,g2,1\n1,0,0,1/3,g2,g1,0\n"
+                                       "1,1,0,1,g2,g0,1\n1,2,0,1,g3,g2,0\n2,0,0,1,g1,g3,0\n2,1,0,1,g1,g0,1\n"
+                          << QStringList{} << "600/13";
+  // Alltoallv of 4 ranks: one sends 3/16 of the whole to its neighbour, others less or nothing.
+  QTest::newRow("alltoallv")
+      << QByteArray("share,sources,destinations\n0,0,0\n3,0,1\n0,0,2\n0,0,3\n0,1,0\n0,1,1\n1/2,1,2\n0,1,3\n"
+                    "0,2,0\n0,2,1\n0,2,2\n1/4,2,3\n1/4,3,0\n0,3,1\n0,3,2\n0,3,3\n")
+      << columns + "0,1,0,1,g0,g1,0\n0,6,0,1,g1,g2,0\n0,11,0,1,g2,g3,0\n0,12,0,1,g3,g0,0\n"
+      << QStringList{"-c", "alltoall"} << "50/3";
+  QTest::newRow("amounts") << QByteArray("share,sources,destinations\n1/2,0,all\n1/4,1,all\n1/4,2,all\n0,3,all\n")
+                           << columns + "0,0,0,1,0,1,0\n0,0,0,1,0,2,0\n0,0,0,1,0,3,0\n0,1,0,1,1,0,0\n0,1,0,1,1,2,0\n"
+                                        "0,1,0,1,1,3,0\n0,2,0,1,2,0,0\n0,2,0,1,2,1,0\n0,2,0,1,2,3,0\n"
+                           << QStringList{"-c", "allgather"} << "100";
+}
+
+/// Collectives whose shares no name tells: their table travels beside the transfers.
+void TestCliCompare::convertsShards() {
+  QFETCH(QByteArray, shards);
+  QFETCH(QByteArray, transfers);
+  QFETCH(QStringList, name);
+  QFETCH(QString, algbw);
+  QTemporaryDir dir;
+  const QString goal = dir.filePath("goal.csv");
+  const QString table = dir.filePath("a.csv");
+  const QString file = dir.filePath("a.schedule.json");
+  QVERIFY(write(goal, shards) && write(table, transfers));
+  const QString fabric = "preset:complete,gpus=4,bandwidth=50";
+  const Outcome made =
+      run(QStringList{"schedule", "convert", table, file, "--fabric", fabric, "--goal", goal, "--json"} + name);
+  QVERIFY2(made.code == 0, made.err);
+  QCOMPARE(jsonOf(made)["collective"].toString(), name.isEmpty() ? QString("custom") : name[1]);
+  QCOMPARE(jsonOf(made)["algbw"].toString(), algbw);
+  const Outcome verified = run({"verify", file, "--goal", goal, "--json"});
+  QVERIFY2(verified.code == 0, verified.err);
+  QVERIFY(jsonOf(verified)["meets_goal"].toBool());
+
+  // And back, by what the answer names.
+  const QString tableAgain = dir.filePath("b.csv");
+  const QString goalAgain = dir.filePath("b goal.csv");
+  const QString again = dir.filePath("b.schedule.json");
+  const Outcome silent = run({"schedule", "convert", file, tableAgain});
+  QVERIFY2(silent.code == 0 && silent.out.contains("add --goal FILE"), silent.out + silent.err);
+  const Outcome back = run({"schedule", "convert", file, tableAgain, "--goal", goalAgain, "--json"});
+  QVERIFY2(back.code == 0, back.err);
+  QVERIFY(jsonOf(back)["read_again"].toString().endsWith("--goal '" + goalAgain + "'"));
+  const Outcome third =
+      run(QStringList{"schedule", "convert", tableAgain, again, "--fabric", fabric, "--goal", goalAgain} + name);
+  QVERIFY2(third.code == 0, third.err);
+  QCOMPARE(contents(again), contents(file));
+  // Neither file is written over the other.
+  QCOMPARE(run({"schedule", "convert", file, tableAgain, "--goal", file}).code, 2);
+  QCOMPARE(run({"schedule", "convert", file, tableAgain, "--goal", tableAgain}).code, 2);
+  QCOMPARE(contents(again), contents(file));
+}
+
 void TestCliCompare::fabricOfASchedule() {
   const QString file = m_dir.filePath("fabric.schedule.json");
   QCOMPARE(run({"baseline", "ring", kFabric, "-o", file}).code, 0);
@@ -246,6 +311,10 @@ void TestCliCompare::refuses_data() {
   row("time limit", {"compare", kFabric, "--method", "ring", "--time-limit", "0"}, 2, "--time-limit");
   row("no command", {"schedule"}, 2, "subcommand");
   row("pieces of steps", {"schedule", "convert", "STEPS", "out.csv", "--pieces", "2"}, 2, "--pieces");
+  row("table without collective", {"schedule", "convert", "EMPTY", "b.schedule.json", "--fabric", kFabric}, 2,
+      "does not say what its collective is");
+  row("custom without shards", {"schedule", "convert", "EMPTY", "b.schedule.json", "--fabric", kFabric, "-c", "custom"},
+      2, "add --goal TABLE");
   row("suffix", {"schedule", "convert", "a.schedule.json", "b.txt"}, 2, "suffix");
 }
 
@@ -256,6 +325,10 @@ void TestCliCompare::refuses() {
   if (const auto place = arguments.indexOf("STEPS"); place >= 0) {
     arguments[place] = m_dir.filePath("steps.schedule.json");
     QCOMPARE(run({"baseline", "ring", "preset:dgx-a100,boxes=1", "-o", arguments[place]}).code, 0);
+  }
+  if (const auto place = arguments.indexOf("EMPTY"); place >= 0) {
+    arguments[place] = m_dir.filePath("empty.csv");
+    QVERIFY(write(arguments[place], "step,shard,begin,end,from,to,reduces\n"));
   }
   const Outcome outcome = run(arguments);
   QCOMPARE(outcome.code, code);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <QTest>
+#include <sstream>
 #include <vector>
 
 #include "fabric/fabric.hpp"
 #include "io/collective_file.hpp"
+#include "io/schedule_json.hpp"
 #include "presets/presets.hpp"
+#include "schedule/named_table.hpp"
 
 /// Tables of shards as people write them.
 using namespace coppice;
@@ -47,6 +50,8 @@ private slots:
   void faults_data();
   void faults();
   void differences();
+  void goals();
+  void written();
 };
 
 void TestCollectiveFile::tables_data() {
@@ -188,6 +193,70 @@ void TestCollectiveFile::differences() {
   QVERIFY(told("1/4,2,0,\n1/4,1,1,\n1/4,2,2,\n1/4,2,3,\n").contains("shard 1: sources 2, 1"));
   QVERIFY(told("1/4,2,0,\n1/4,2,1,\n1/4,2,2,\n1/4,2,all,\n").contains("shard 3: destinations 3, 0 1 2 3"));
   QVERIFY(told("1/4,2,0,yes\n1/4,2,1,\n1/4,2,2,\n1/4,2,3,\n").contains("shard 0: it does not combine"));
+}
+
+/// A program has ranks alone; a .schedule.json has its own table.
+void TestCollectiveFile::goals() {
+  const char* const ranks = "share,sources,destinations,combines\n1/4,0,1-2,no\n3/4,all,3,yes\n";
+  const auto table = io::readGoal(ranks, "t.csv", 4, nullptr);
+  QVERIFY2(table.hasValue(), table ? "" : describe(table.error()).c_str());
+  QVERIFY(*table == *io::readCollectiveTable(ranks, "t.csv", ring()));
+
+  const std::string named = "sources,destinations\n0," + ring().nodes()[ring().gpus()[1]].id + "\n";
+  QVERIFY(io::readGoal(named, "t.csv", 4, &ring()).hasValue());
+  const auto refused = io::readGoal(named, "t.csv", 4, nullptr);
+  QVERIFY(!refused);
+  QCOMPARE(refused.error().where.line, 2);
+  QVERIFY2(refused.error().message.find("is not a rank") != std::string::npos &&
+               refused.error().fix.find("not known without a fabric") != std::string::npos,
+           describe(refused.error()).c_str());
+  QVERIFY(!io::readGoal(ranks, "t.csv", 3, nullptr));  // rank 3
+
+  schedule::StepSchedule schedule;
+  schedule.goal = *table;
+  schedule.fabricDigest = ring().digest();
+  schedule.algbw = 1;
+  std::ostringstream file;
+  QVERIFY(io::writeScheduleJson(file, schedule, ring()).hasValue());
+  const auto own = io::readGoal(file.str(), "t.schedule.json", 4, nullptr);
+  QVERIFY2(own && *own == *table, own ? "" : describe(own.error()).c_str());
+}
+
+/// What is written is read again; named collectives keep what they demand, and can be named again.
+void TestCollectiveFile::written() {
+  const std::vector<CustomShard> rows{
+      {Rational(1, 6), {0}, {1, 2}, false}, {Rational(0), {1, 3}, {0}, true}, {Rational(5, 6), {0, 1, 2}, {3}, true}};
+  std::vector<schedule::CollectiveTable> tables{*schedule::CollectiveTable::custom(4, rows)};
+  const auto add = [&](Collective collective, std::optional<int> root, const std::vector<std::int64_t>& amounts) {
+    tables.push_back(*schedule::CollectiveTable::make(collective, 4, root, amounts));
+  };
+  add(Collective::allreduce, {}, {});
+  add(Collective::scatter, 2, {});
+  add(Collective::allgather, {}, {1, 2, 3, 0});
+  add(Collective::gather, 1, {4, 0, 4, 1});
+  add(Collective::alltoall, {}, {0, 1, 2, 3, 4, 0, 5, 6, 7, 8, 0, 9, 1, 1, 1, 0});
+  for (const auto& table : tables) {
+    std::ostringstream out;
+    QVERIFY(io::writeCollectiveTable(out, table).hasValue());
+    const auto again = io::readGoal(out.str(), "t.csv", 4, nullptr);
+    QVERIFY2(again.hasValue(), again ? "" : describe(again.error()).c_str());
+    QCOMPARE(differenceFrom(table, *again), std::string());
+    if (table.collective() == Collective::custom) {
+      QVERIFY(*again == table);
+      continue;
+    }
+    const auto named = schedule::named(*again, table.collective(), table.root());
+    QVERIFY2(named.hasValue(), named ? "" : describe(named.error()).c_str());
+    QCOMPARE(named->collective(), table.collective());
+    QCOMPARE(differenceFrom(table, *named), std::string());
+    QCOMPARE(named->amounts().empty(), table.amounts().empty());
+  }
+  const auto other = schedule::named(tables[2], Collective::gather, 2);
+  QVERIFY(!other);
+  QVERIFY2(other.error().message.find("the table is no gather: shard 0: sources 2, 0 are wanted") != std::string::npos,
+           other.error().message.c_str());
+  QVERIFY(!schedule::named(tables[0], Collective::allgather, {}));
+  QVERIFY(!schedule::named(tables[2], Collective::scatter, {}));  // no root
 }
 
 QTEST_APPLESS_MAIN(TestCollectiveFile)
