@@ -84,6 +84,9 @@ std::optional<Rational> optimumOf(const fabric::Fabric& fabric, Collective colle
 class TestBaselines : public QObject {
   Q_OBJECT
 
+  /// What ForestColl generates has the algbw that the baselines are held against.
+  void reachesOptimum(const fabric::Fabric& fabric, unsigned seed);
+
 private slots:
   void knownValues_data();
   void knownValues();
@@ -91,6 +94,8 @@ private slots:
   void everyPreset();
   void randomClusters();
   void randomFabrics();
+  void largePresets_data();
+  void largePresets();
   void refuses_data();
   void refuses();
 };
@@ -225,6 +230,35 @@ void TestBaselines::randomClusters() {
   }
 }
 
+void TestBaselines::reachesOptimum(const fabric::Fabric& fabric, unsigned seed) {
+  for (const Collective collective :
+       {Collective::allgather, Collective::reduceScatter, Collective::allreduce, Collective::broadcast,
+        Collective::reduce, Collective::gather, Collective::scatter}) {
+    const std::string what = std::string(toString(collective)) + ", seed " + std::to_string(seed);
+    forestcoll::Request request;
+    request.collective = collective;
+    request.root = requestOf(collective).root;
+    request.allreduceBudget = std::chrono::milliseconds(0);
+    const auto optimum = optimumOf(fabric, collective);
+    QVERIFY2(optimum.has_value(), what.c_str());
+    Rational algbw;
+    if (movesShards(collective)) {
+      const auto routed = forestcoll::routeShards(fabric, request);
+      QVERIFY2(routed.hasValue(), what.c_str());
+      algbw = routed->schedule.algbw;
+      const QString fault = faultOf(fabric, routed->schedule);
+      QVERIFY2(fault.isEmpty(), qPrintable(fault));
+    } else {
+      const auto generated = forestcoll::generate(fabric, request);
+      QVERIFY2(generated.hasValue(), (what + (generated ? "" : ": " + describe(generated.error()))).c_str());
+      algbw = generated->schedule.algbw;
+      const QString fault = faultOf(fabric, generated->schedule);
+      QVERIFY2(fault.isEmpty(), qPrintable(fault));
+    }
+    QVERIFY2(algbw == *optimum, (what + ": " + algbw.toString() + " of " + optimum->toString()).c_str());
+  }
+}
+
 /// 500 small fabrics without any symmetry: no baseline is faster than ForestColl. Reduce-scatter then allgather is not
 /// the best allreduce on all of them (a GPU with a narrow link is better off as a leaf of one tree up and down); the
 /// trees of the linear program of B.7 are.
@@ -236,12 +270,19 @@ void TestBaselines::randomFabrics() {
         {.gpus = 2 + int(seed % 5), .switches = int(seed % 4), .largestBandwidth = 9, .duplex = seed % 3 != 0}, seed));
     QVERIFY2(fabric.hasValue(), fabric ? "" : describe(fabric.error()).c_str());
     std::map<Collective, std::optional<Rational>> optimum;
+    if (seed % 10 == 0) {
+      reachesOptimum(*fabric, seed);
+    }
     for (const baselines::Baseline& baseline : baselines::list()) {
       for (const Collective collective : baseline.collectives) {
         const auto schedule = baselines::generate(baseline.name, *fabric, requestOf(collective));
         if (!schedule) {
           QVERIFY(schedule.error().code == ErrorCode::infeasible);
           continue;
+        }
+        if (seed % 5 == 0) {
+          const QString fault = faultOf(*fabric, *schedule);
+          QVERIFY2(fault.isEmpty(), qPrintable(QString::fromLatin1(baseline.name.data()) + ": " + fault));
         }
         const auto bound = optimum.try_emplace(collective, optimumOf(*fabric, collective)).first->second;
         if (!bound || algbwOf(*schedule) <= *bound) {
@@ -261,6 +302,36 @@ void TestBaselines::randomFabrics() {
   QVERIFY(compared > 5000);
   qInfo("%d comparisons; %d baselines for allreduce are faster than reduce-scatter then allgather", compared,
         fasterAllreduces);
+}
+
+void TestBaselines::largePresets_data() {
+  QTest::addColumn<QString>("preset");
+  for (const presets::Preset& preset : presets::catalogue()) {
+    const QString name = QString::fromStdString(preset.name);
+    if (made(name).gpuCount() > 32 && made(name).gpuCount() <= 128) {
+      QTest::newRow(qPrintable(name)) << name;
+    }
+  }
+}
+
+/// The presets that everyPreset() leaves out, up to 128 GPUs: no baseline is faster than the optimum.
+void TestBaselines::largePresets() {
+  QFETCH(QString, preset);
+  const auto fabric = made(preset);
+  std::map<Collective, std::optional<Rational>> optimum;
+  int compared = 0;
+  for (const baselines::Baseline& baseline : baselines::list()) {
+    for (const Collective collective : baseline.collectives) {
+      const auto bound = optimum.try_emplace(collective, optimumOf(fabric, collective)).first->second;
+      const auto schedule = baselines::generate(baseline.name, fabric, requestOf(collective));
+      if (bound && schedule && baseline.name != "in-network") {
+        QVERIFY2(algbwOf(*schedule) <= *bound,
+                 (std::string(baseline.name) + " " + std::string(toString(collective))).c_str());
+        ++compared;
+      }
+    }
+  }
+  QVERIFY(compared > 10);
 }
 
 void TestBaselines::refuses_data() {
