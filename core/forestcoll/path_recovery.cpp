@@ -3,17 +3,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include "base/checked.hpp"
 
 namespace coppice::forestcoll {
-namespace {
-
 using std::int64_t;
-
-}  // namespace
 
 LogicalProblem logicalProblem(const Network& network, const LogicalTopology& topology,
                               const std::vector<int64_t>& supply) {
@@ -70,6 +67,111 @@ LogicalProblem logicalProblem(const Network& network, const LogicalTopology& top
   return logical;
 }
 
+namespace {
+
+/// Arcs of a tree with their ends, by ascending depth. Keeps its memory from one tree to the next.
+class DepthOrder {
+public:
+  struct Step {
+    int arc = 0;
+    int tail = 0;
+    int head = 0;
+  };
+
+  explicit DepthOrder(const PackingProblem& problem)
+      : m_arcs(problem.arcs), m_depth(static_cast<std::size_t>(problem.nodeCount), 0) {}
+
+  /// Parents come first in the tree, so a stable sort by depth makes it breadth-first. Valid until the next call.
+  std::span<const Step> of(const PackedTree& tree) {
+    m_steps.clear();
+    m_depth[tree.root] = 0;
+    int deepest = 0;
+    bool isSorted = true;
+    for (const int arc : tree.arcs) {
+      const TreeArc& ends = m_arcs[arc];
+      const int depth = m_depth[ends.tail] + 1;
+      m_depth[ends.head] = depth;
+      isSorted = isSorted && depth >= deepest;
+      deepest = std::max(deepest, depth);
+      m_steps.push_back({arc, ends.tail, ends.head});
+    }
+    if (isSorted) {
+      return m_steps;
+    }
+    m_first.assign(static_cast<std::size_t>(deepest) + 2, 0);
+    for (const Step& step : m_steps) {
+      ++m_first[static_cast<std::size_t>(m_depth[step.head]) + 1];
+    }
+    std::partial_sum(m_first.begin(), m_first.end(), m_first.begin());
+    m_sorted.resize(m_steps.size());
+    for (const Step& step : m_steps) {
+      m_sorted[m_first[m_depth[step.head]]++] = step;
+    }
+    return m_sorted;
+  }
+
+private:
+  const std::vector<TreeArc>& m_arcs;
+  std::vector<int> m_depth;  // by node
+  std::vector<Step> m_steps;
+  std::vector<Step> m_sorted;
+  std::vector<int> m_first;  // by depth
+};
+
+/// What is left of the atoms behind the arcs, in the order of LogicalProblem::atoms.
+class AtomRoom {
+public:
+  AtomRoom(const LogicalTopology& topology, const LogicalProblem& logical, schedule::PathPool& paths)
+      : m_logical(logical), m_paths(paths), m_routes(topology.atoms) {
+    m_atoms.reserve(logical.atoms.size());
+    for (const int atom : logical.atoms) {
+      m_atoms.push_back({topology.atoms[atom].capacity, -1});
+    }
+  }
+
+  /// The place of an atom of the arc: the shortest that takes all copies, else the one with the most room.
+  [[nodiscard]] int choose(int arc, int64_t copies) const {
+    int choice = -1;
+    for (int i = m_logical.atomStart[arc]; i < m_logical.atomStart[static_cast<std::size_t>(arc) + 1]; ++i) {
+      const int64_t left = m_atoms[i].left;
+      if (left >= copies) {
+        return i;
+      }
+      if (left > 0 && (choice < 0 || left > m_atoms[choice].left)) {
+        choice = i;
+      }
+    }
+    if (choice < 0) {
+      throw Failure{{ErrorCode::internal, "path recovery ran out of capacity"}};
+    }
+    return choice;
+  }
+  [[nodiscard]] int64_t left(int place) const { return m_atoms[place].left; }
+
+  /// The route of the atom, with room taken off it.
+  schedule::PathId take(int place, int64_t copies) {
+    OfAtom& atom = m_atoms[place];
+    atom.left -= copies;
+    if (atom.path < 0) {
+      atom.path = m_paths.add(m_routes.of(m_logical.atoms[place]));
+    }
+    return atom.path;
+  }
+
+private:
+  struct OfAtom {
+    int64_t left = 0;
+    schedule::PathId path = -1;  ///< -1 until the first use
+  };
+
+  const LogicalProblem& m_logical;
+  schedule::PathPool& m_paths;
+  RouteReader m_routes;
+  std::vector<OfAtom> m_atoms;
+};
+
+}  // namespace
+
 schedule::Forest recoverPaths(const LogicalTopology& topology, const LogicalProblem& logical,
                               std::vector<PackedTree>&& packed, const Rational& scale, const Progress& progress) {
   schedule::Forest forest;
@@ -80,76 +182,35 @@ schedule::Forest recoverPaths(const LogicalTopology& topology, const LogicalProb
   std::stable_sort(packed.begin(), packed.end(),
                    [](const PackedTree& a, const PackedTree& b) { return a.root < b.root; });
 
-  std::vector<int64_t> left(topology.atoms.size());
-  for (std::size_t i = 0; i < topology.atoms.size(); ++i) {
-    left[i] = topology.atoms[i].capacity;
-  }
-  std::vector<schedule::PathId> pathOf(topology.atoms.size(), -1);
-  const auto pathId = [&](int atom) {
-    if (pathOf[atom] < 0) {
-      pathOf[atom] = forest.paths.add(route(topology.atoms, atom));
-    }
-    return pathOf[atom];
-  };
-
+  /// Equal copies of a tree with the atoms that they have chosen so far.
   struct Piece {
     int64_t multiplicity = 0;
-    std::vector<int> atoms;
+    std::vector<int> places;
   };
-  std::vector<int> depth(static_cast<std::size_t>(logical.packing.nodeCount), 0);
-  std::vector<int> order;
-  std::vector<int> byDepth;
+  AtomRoom room(topology, logical, forest.paths);
+  DepthOrder order(logical.packing);
   std::vector<Piece> stack;
+  std::vector<int> places;
   forest.edges.reserve(packed.size() * static_cast<std::size_t>(std::max(0, logical.packing.nodeCount - 1)));
   for (PackedTree& tree : packed) {
     throwIfCancelled(progress);
-    // Breadth-first order: parents already come first, so a stable sort by depth does it.
-    int deepest = 0;
-    depth[tree.root] = 0;
-    for (const int arc : tree.arcs) {
-      depth[logical.packing.arcs[arc].head] = depth[logical.packing.arcs[arc].tail] + 1;
-      deepest = std::max(deepest, depth[logical.packing.arcs[arc].head]);
-    }
-    byDepth.assign(static_cast<std::size_t>(deepest) + 2, 0);
-    for (const int arc : tree.arcs) {
-      ++byDepth[static_cast<std::size_t>(depth[logical.packing.arcs[arc].head]) + 1];
-    }
-    std::partial_sum(byDepth.begin(), byDepth.end(), byDepth.begin());
-    order.resize(tree.arcs.size());
-    for (const int arc : tree.arcs) {
-      order[byDepth[depth[logical.packing.arcs[arc].head]]++] = arc;
-    }
+    const auto steps = order.of(tree);
     stack.push_back({tree.multiplicity, {}});
     while (!stack.empty()) {
-      Piece piece = std::move(stack.back());
+      int64_t multiplicity = stack.back().multiplicity;
+      places.assign(stack.back().places.begin(), stack.back().places.end());
       stack.pop_back();
-      for (std::size_t i = piece.atoms.size(); i < order.size(); ++i) {
-        const int arc = order[i];
-        int choice = -1;
-        for (int j = logical.atomStart[arc]; j < logical.atomStart[static_cast<std::size_t>(arc) + 1]; ++j) {
-          const int atom = logical.atoms[j];
-          if (left[atom] >= piece.multiplicity) {
-            choice = atom;  // atoms are sorted by the length of their routes
-            break;
-          }
-          if (left[atom] > 0 && (choice < 0 || left[atom] > left[choice])) {
-            choice = atom;
-          }
+      for (std::size_t i = places.size(); i < steps.size(); ++i) {
+        const int choice = room.choose(steps[i].arc, multiplicity);
+        if (room.left(choice) < multiplicity) {
+          stack.push_back({multiplicity - room.left(choice), places});
+          multiplicity = room.left(choice);
         }
-        if (choice < 0) {
-          throw Failure{{ErrorCode::internal, "path recovery ran out of capacity"}};
-        }
-        if (left[choice] < piece.multiplicity) {
-          stack.push_back({piece.multiplicity - left[choice], piece.atoms});
-          piece.multiplicity = left[choice];
-        }
-        piece.atoms.push_back(choice);
+        places.push_back(choice);
       }
-      forest.trees.push_back({tree.root, piece.multiplicity, static_cast<int64_t>(forest.edges.size())});
-      for (std::size_t i = 0; i < order.size(); ++i) {
-        left[piece.atoms[i]] -= piece.multiplicity;
-        const TreeArc& arc = logical.packing.arcs[order[i]];
-        forest.edges.push_back({arc.tail, arc.head, pathId(piece.atoms[i]), 0});
+      forest.trees.push_back({tree.root, multiplicity, static_cast<int64_t>(forest.edges.size())});
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        forest.edges.push_back({steps[i].tail, steps[i].head, room.take(places[i], multiplicity), 0});
       }
     }
     tree.arcs.clear();

@@ -971,26 +971,30 @@ LogicalTopology removeSwitches(const Network& network, const std::vector<TreeArc
   return SwitchRemoval(network, capacities, supply, progress, options).run();
 }
 
-std::vector<int> route(const std::vector<Atom>& atoms, int atom) {
-  std::vector<int> nodes{atoms[atom].tail};
-  std::vector<int> stack{atom};
-  while (!stack.empty()) {
-    const Atom& current = atoms[stack.back()];
-    stack.pop_back();
+const std::vector<int>& RouteReader::of(int atom) {
+  m_nodes.assign(1, m_atoms[atom].tail);
+  m_stack.assign(1, atom);
+  while (!m_stack.empty()) {
+    const Atom& current = m_atoms[m_stack.back()];
+    m_stack.pop_back();
     if (current.first >= 0) {
-      stack.push_back(current.second);
-      stack.push_back(current.first);
+      m_stack.push_back(current.second);
+      m_stack.push_back(current.first);
       continue;
     }
     // A node seen before closes a detour: what lies between is dropped, which only frees capacity.
-    const auto seen = std::find(nodes.begin(), nodes.end(), current.head);
-    if (seen != nodes.end()) {
-      nodes.erase(seen + 1, nodes.end());
+    const auto seen = std::find(m_nodes.begin(), m_nodes.end(), current.head);
+    if (seen != m_nodes.end()) {
+      m_nodes.erase(seen + 1, m_nodes.end());
     } else {
-      nodes.push_back(current.head);
+      m_nodes.push_back(current.head);
     }
   }
-  return nodes;
+  return m_nodes;
+}
+
+std::vector<int> route(const std::vector<Atom>& atoms, int atom) {
+  return RouteReader(atoms).of(atom);
 }
 
 }  // namespace coppice::forestcoll

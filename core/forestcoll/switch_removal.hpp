@@ -41,8 +41,23 @@ struct SplitOptions {
                                              const std::vector<std::int64_t>& supply, const Progress& progress,
                                              const SplitOptions& options = {});
 
-/// Physical route of an atom: nodes from tail to head, with detours (a switch visited twice) cut short. Path recovery
-/// of B.5.2, iteratively.
+/// Physical routes of atoms: nodes from tail to head, with detours (a switch visited twice) cut short. Path recovery of
+/// B.5.2, iteratively. Keeps its memory from one route to the next.
+class RouteReader {
+public:
+  /// @pre the atoms outlive the reader
+  explicit RouteReader(const std::vector<Atom>& atoms) : m_atoms(atoms) {}
+
+  /// Valid until the next call.
+  [[nodiscard]] const std::vector<int>& of(int atom);
+
+private:
+  const std::vector<Atom>& m_atoms;
+  std::vector<int> m_nodes;
+  std::vector<int> m_stack;
+};
+
+/// One route alone.
 [[nodiscard]] std::vector<int> route(const std::vector<Atom>& atoms, int atom);
 
 }  // namespace coppice::forestcoll

@@ -24,7 +24,8 @@ public:
         m_toSend(static_cast<std::size_t>(network.nodeCount), 0),
         m_sendsLeft(static_cast<std::size_t>(network.nodeCount), 0),
         m_next(static_cast<std::size_t>(network.nodeCount), 0),
-        m_onPath(static_cast<std::size_t>(network.nodeCount), -1) {
+        m_onPath(static_cast<std::size_t>(network.nodeCount), -1),
+        m_joints(static_cast<std::size_t>(network.nodeCount)) {
     for (std::size_t i = 0; i < capacities.size(); ++i) {
       m_left[i] = capacities[i].capacity;
       m_into[capacities[i].head].push_back(static_cast<int>(i));
@@ -123,6 +124,12 @@ private:
     int arc;
     bool isForward;
   };
+  /// An arc followed by an atom to the receiver at hand.
+  struct Joint {
+    int arc;
+    int rest;
+    int atom;
+  };
 
   /// Pushes from every terminal that has trees to send along falling levels.
   int64_t blockingFlow(int receiver) {
@@ -186,6 +193,7 @@ private:
 
   /// Turns the flow into routes and takes their capacity away.
   void takePaths(int receiver) {
+    forgetJoints();
     for (std::size_t i = 0; i < m_arcs.size(); ++i) {
       m_left[i] -= m_flow[i];
     }
@@ -244,15 +252,39 @@ private:
     for (const int arc : path) {
       amount = std::min(amount, m_flow[arc]);
     }
-    int atom = path.front();
-    for (std::size_t i = 0; i < path.size(); ++i) {
+    int atom = path.back();
+    m_flow[atom] -= amount;
+    for (std::size_t i = path.size() - 1; i-- > 0;) {
       m_flow[path[i]] -= amount;
-      if (i > 0) {
-        m_result.atoms.push_back({m_arcs[path.front()].tail, m_arcs[path[i]].head, 0, atom, path[i]});
-        atom = static_cast<int>(m_result.atoms.size()) - 1;
-      }
+      atom = joined(path[i], atom);
     }
     m_result.atoms[atom].capacity += amount;
+  }
+
+  /// The atom of an arc and the rest of the way to the receiver at hand. Routes that end alike share what they have in
+  /// common, so that a route adds few atoms, however long it is.
+  int joined(int arc, int rest) {
+    const int tail = m_arcs[arc].tail;
+    std::vector<Joint>& joints = m_joints[tail];
+    if (joints.empty()) {
+      m_jointNodes.push_back(tail);
+    }
+    const auto found = std::find_if(joints.begin(), joints.end(),
+                                    [&](const Joint& joint) { return joint.arc == arc && joint.rest == rest; });
+    if (found != joints.end()) {
+      return found->atom;
+    }
+    const auto atom = static_cast<int>(m_result.atoms.size());
+    m_result.atoms.push_back({tail, m_result.atoms[rest].head, 0, arc, rest});
+    joints.push_back({arc, rest, atom});
+    return atom;
+  }
+
+  void forgetJoints() {
+    for (const int node : m_jointNodes) {
+      m_joints[node].clear();
+    }
+    m_jointNodes.clear();
   }
 
   const Network& m_network;
@@ -271,6 +303,8 @@ private:
   std::vector<int> m_onPath;
   std::vector<int> m_queue;
   std::vector<Step> m_steps;
+  std::vector<std::vector<Joint>> m_joints;  // by the arc's tail
+  std::vector<int> m_jointNodes;             // tails that have any
 };
 
 }  // namespace
