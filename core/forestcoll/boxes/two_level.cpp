@@ -44,6 +44,141 @@ struct Relay {
   int64_t children = 0;
 };
 
+/// Moves children from overloaded GPUs of a box to others with room, along chains of trees that have both as entries: a
+/// maximum flow by blocking flows, since most GPUs of a box can be overloaded at once.
+class Relief {
+public:
+  /// @param runs the entries of each tree
+  /// @param room by rank; below 0 where a GPU is overloaded
+  Relief(std::vector<Entry>& entries, const std::vector<std::pair<std::size_t, std::size_t>>& runs,
+         const std::vector<int>& gpus, std::vector<int64_t>& room, const Progress& progress)
+      : m_entries(entries), m_runs(runs), m_gpus(gpus), m_room(room), m_progress(progress) {}
+
+  /// False where some load is too much for all of them together.
+  bool run() {
+    const auto isOverloaded = [&](int gpu) { return m_room[gpu] < 0; };
+    if (std::none_of(m_gpus.begin(), m_gpus.end(), isOverloaded)) {
+      return true;
+    }
+    m_at.resize(m_room.size());
+    for (std::size_t i = 0; i < m_runs.size(); ++i) {
+      for (std::size_t e = m_runs[i].first; e < m_runs[i].second && m_runs[i].second - m_runs[i].first > 1; ++e) {
+        m_at[m_entries[e].gpu].push_back({i, e});
+      }
+    }
+    while (std::any_of(m_gpus.begin(), m_gpus.end(), isOverloaded)) {
+      throwIfCancelled(m_progress);
+      if (!growLevels()) {
+        return false;
+      }
+      m_next.assign(m_room.size(), {});
+      for (const int gpu : m_gpus) {
+        while (m_room[gpu] < 0 && push(gpu)) {
+        }
+      }
+    }
+    return true;
+  }
+
+private:
+  struct Place {
+    std::size_t run = 0;
+    std::size_t entry = 0;  ///< the GPU's own one in that run
+  };
+  struct Cursor {
+    std::size_t place = 0;
+    std::size_t entry = 0;  ///< among those of the run
+  };
+  struct Move {
+    std::size_t from = 0;  ///< entries of one tree
+    std::size_t to = 0;
+  };
+
+  /// Fewest moves from an overloaded GPU, up to the nearest one with room. False where there is none.
+  bool growLevels() {
+    m_level.assign(m_room.size(), -1);
+    std::vector<int> queue;
+    for (const int gpu : m_gpus) {
+      if (m_room[gpu] < 0) {
+        m_level[gpu] = 0;
+        queue.push_back(gpu);
+      }
+    }
+    int found = -1;
+    for (std::size_t i = 0; i < queue.size() && (found < 0 || m_level[queue[i]] < found); ++i) {
+      const int gpu = queue[i];
+      m_progress.spend(m_at[gpu].size());
+      for (const auto& [run, own] : m_at[gpu]) {
+        for (std::size_t e = m_runs[run].first; e < m_runs[run].second && m_entries[own].children > 0; ++e) {
+          const int other = m_entries[e].gpu;
+          if (m_level[other] < 0) {
+            m_level[other] = m_level[gpu] + 1;
+            queue.push_back(other);
+            found = found < 0 && m_room[other] > 0 ? m_level[other] : found;
+          }
+        }
+      }
+    }
+    return found >= 0;
+  }
+
+  /// The next move from the GPU to one a level further on, or nothing.
+  std::optional<Move> nextMove(int gpu) {
+    Cursor& cursor = m_next[gpu];
+    for (; cursor.place < m_at[gpu].size(); ++cursor.place, cursor.entry = 0) {
+      const Place& place = m_at[gpu][cursor.place];
+      const auto& [first, last] = m_runs[place.run];
+      for (; first + cursor.entry < last && m_entries[place.entry].children > 0; ++cursor.entry) {
+        const std::size_t entry = first + cursor.entry;
+        if (m_level[m_entries[entry].gpu] == m_level[gpu] + 1) {
+          return Move{place.entry, entry};
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Along one way from the overloaded GPU. False where there is none on these levels.
+  bool push(int overloaded) {
+    m_moves.clear();
+    for (int gpu = overloaded; m_room[gpu] <= 0;) {
+      if (const auto move = nextMove(gpu)) {
+        m_moves.push_back(*move);
+        gpu = m_entries[move->to].gpu;
+        continue;
+      }
+      if (m_moves.empty()) {
+        return false;
+      }
+      m_level[gpu] = -1;
+      gpu = m_entries[m_moves.back().from].gpu;
+      m_moves.pop_back();
+    }
+    int64_t& room = m_room[m_entries[m_moves.back().to].gpu];
+    int64_t amount = std::min(-m_room[overloaded], room);
+    for (const Move& move : m_moves) {
+      amount = std::min(amount, m_entries[move.from].children);
+    }
+    for (const Move& move : m_moves) {
+      m_entries[move.from].children -= amount;
+      m_entries[move.to].children += amount;
+    }
+    m_room[overloaded] += amount;
+    room -= amount;
+    return true;
+  }
+
+  std::vector<Entry>& m_entries;
+  const std::vector<std::pair<std::size_t, std::size_t>>& m_runs;
+  const std::vector<int>& m_gpus;
+  std::vector<int64_t>& m_room;
+  const Progress& m_progress;
+  std::vector<std::vector<Place>> m_at;  // by rank: trees with a choice
+  std::vector<int> m_level;              // by rank
+  std::vector<Cursor> m_next;            // by rank
+  std::vector<Move> m_moves;
+};
+
 class TwoLevelPacking {
 public:
   TwoLevelPacking(const Network& network, const std::vector<TreeArc>& capacities, const std::vector<int64_t>& supply,
@@ -220,7 +355,7 @@ private:
       }
     }
     takeRelays(box, room);
-    return relieve(box, runs, room);
+    return Relief(entries, runs, gpusOf(box), room, m_progress).run();
   }
 
   /// Deals children to the entries of one tree so that the room left comes as close to equal as can be.
@@ -347,68 +482,6 @@ private:
       ++taken;
       visit(at < relay ? relays[at].gpu : root, other);
     }
-  }
-
-  /// Moves children from overloaded GPUs to others with room, along chains of trees that have both as entries.
-  bool relieve(int box, const std::vector<std::pair<std::size_t, std::size_t>>& runs, std::vector<int64_t>& room) {
-    std::vector<Entry>& entries = m_entries[box];
-    std::vector<std::vector<std::size_t>> runsAt(m_gpuCount);
-    struct Move {
-      std::size_t from = 0;  ///< entries of one tree
-      std::size_t to = 0;
-    };
-    std::vector<Move> reachedBy(m_gpuCount);
-    std::vector<int> queue;
-    std::vector<char> isReached(m_gpuCount);
-    for (const int overloaded : gpusOf(box)) {
-      while (room[overloaded] < 0) {
-        throwIfCancelled(m_progress);
-        if (runsAt[overloaded].empty()) {  // built when first needed
-          for (std::size_t i = 0; i < runs.size(); ++i) {
-            for (std::size_t e = runs[i].first; e < runs[i].second && runs[i].second - runs[i].first > 1; ++e) {
-              runsAt[entries[e].gpu].push_back(i);
-            }
-          }
-        }
-        std::fill(isReached.begin(), isReached.end(), char{0});
-        queue.assign(1, overloaded);
-        isReached[overloaded] = 1;
-        int found = -1;
-        for (std::size_t i = 0; i < queue.size() && found < 0; ++i) {
-          const int gpu = queue[i];
-          m_progress.spend(runsAt[gpu].size());
-          for (const std::size_t run : runsAt[gpu]) {
-            std::size_t own = runs[run].first;
-            while (entries[own].gpu != gpu) {
-              ++own;
-            }
-            for (std::size_t e = runs[run].first; e < runs[run].second && entries[own].children > 0; ++e) {
-              const int other = entries[e].gpu;
-              if (isReached[other] == 0) {
-                isReached[other] = 1;
-                reachedBy[other] = {own, e};
-                queue.push_back(other);
-                found = found < 0 && room[other] > 0 ? other : found;
-              }
-            }
-          }
-        }
-        if (found < 0) {
-          return false;
-        }
-        int64_t amount = std::min(-room[overloaded], room[found]);
-        for (int gpu = found; gpu != overloaded; gpu = entries[reachedBy[gpu].from].gpu) {
-          amount = std::min(amount, entries[reachedBy[gpu].from].children);
-        }
-        for (int gpu = found; gpu != overloaded; gpu = entries[reachedBy[gpu].from].gpu) {
-          entries[reachedBy[gpu].from].children -= amount;
-          entries[reachedBy[gpu].to].children += amount;
-        }
-        room[overloaded] += amount;
-        room[found] -= amount;
-      }
-    }
-    return true;
   }
 
   /// Calls visit(parent, child) for all edges of a tree inside a box that it enters from outside. Which GPU hangs on
