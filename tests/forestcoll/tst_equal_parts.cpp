@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include "forestcoll/network.hpp"
@@ -95,6 +96,8 @@ class TestEqualParts : public QObject {
 private slots:
   void classes_data();
   void classes();
+  void groups_data();
+  void groups();
   void optimumStays_data();
   void optimumStays();
 };
@@ -125,12 +128,62 @@ void TestEqualParts::classes() {
   }
 }
 
+/// Two leaf switches under a spine, with a box of one GPU or a GPU alone on each.
+void TestEqualParts::groups_data() {
+  QTest::addColumn<QString>("box");
+  QTest::addColumn<QString>("uplink");
+  QTest::addColumn<QString>("across");
+  QTest::addColumn<int>("classCount");
+  QTest::newRow("boxes on leaves") << "b"
+                                   << "4"
+                                   << "" << 3;
+  QTest::newRow("GPUs on leaves") << ""
+                                  << "4"
+                                  << "" << 3;
+  QTest::newRow("another uplink") << "b"
+                                  << "5"
+                                  << "" << 5;
+  QTest::newRow("a way past its leaf") << "b"
+                                       << "4"
+                                       << "1" << 5;
+}
+
+void TestEqualParts::groups() {
+  QFETCH(QString, box);
+  QFETCH(QString, uplink);
+  QFETCH(QString, across);
+  fabric::Description description;
+  description.name = "two leaves";
+  description.nodes.push_back({.id = "spine", .kind = "switch"});
+  for (const std::string leaf : {"0", "1"}) {
+    description.nodes.push_back({.id = "leaf" + leaf, .kind = "switch"});
+    description.nodes.push_back(
+        {.id = "g" + leaf, .kind = "gpu", .box = box.isEmpty() ? std::string() : box.toStdString() + leaf});
+    description.links.push_back({.src = "g" + leaf, .dst = "leaf" + leaf, .bandwidth = "4"});
+    description.links.push_back(
+        {.src = "leaf" + leaf, .dst = "spine", .bandwidth = leaf == "0" ? "4" : uplink.toStdString()});
+  }
+  if (!across.isEmpty()) {
+    description.links.push_back({.src = "g0", .dst = "spine", .bandwidth = across.toStdString()});
+  }
+  const fabric::Fabric fabric = built(description);
+  const std::vector<int64_t> demand(2, 1);
+  const std::vector<int> classOf = forestcoll::symmetryClasses(fabric, demand);
+  QTEST(static_cast<int>(std::set<int>(classOf.begin(), classOf.end()).size()), "classCount");
+  for (int node = 0; node < fabric.nodeCount(); ++node) {
+    QVERIFY(isImage(fabric, demand, classOf[node], node));
+  }
+}
+
 void TestEqualParts::optimumStays_data() {
   QTest::addColumn<QString>("preset");
   QTest::addColumn<int>("lost");  // one GPU in this many
   QTest::newRow("boxes") << "dgx-h100 boxes=40" << 0;
   QTest::newRow("rails") << "dgx-h100 boxes=40 network=rails" << 0;
   QTest::newRow("leaves") << "dgx-a100 boxes=40 network=leaf-spine" << 0;
+  QTest::newRow("the last leaf has fewer boxes") << "dgx-h100 boxes=38 network=leaf-spine boxes_per_leaf=4" << 0;
+  QTest::newRow("leaves with lost GPUs") << "dgx-h100 boxes=48 network=leaf-spine boxes_per_leaf=3" << 40;
+  QTest::newRow("pods") << "fat-tree-3 pods=4 leaves_per_pod=4 gpus_per_leaf=4 spines_per_pod=2 cores=4" << 0;
   QTest::newRow("racks") << "gb200-nvl72 racks=5" << 0;
   QTest::newRow("direct links") << "mi250 boxes=24" << 0;
   QTest::newRow("unequal boxes") << "cluster boxes=5 gpus=64,64,32,64,80 nic=50" << 0;
