@@ -235,6 +235,68 @@ private Q_SLOTS:
     QVERIFY(!routeStars(network, capacities, supply, {}).has_value());
   }
 
+  /// Unequal parts under scarce links, whose outside is no star: two levels answer before any part is solved.
+  void twoLevelsBeforeParts_data() {
+    QTest::addColumn<QString>("arguments");
+    QTest::addColumn<QSet<int>>("lost");
+    QTest::newRow("small boxes on leaves")
+        << "boxes=21 gpus=4 network=leaf-spine boxes_per_leaf=7 nic=400 nvlink=300 spines=2" << QSet<int>{83};
+    QTest::newRow("boxes that lost GPUs on leaves")
+        << "boxes=18 gpus=8 network=leaf-spine boxes_per_leaf=8 nic=200 nvlink=300 spines=1" << QSet<int>{61, 101};
+  }
+  void twoLevelsBeforeParts() {
+    QFETCH(QString, arguments);
+    QFETCH(QSet<int>, lost);
+    std::map<std::string, std::string> values;
+    for (const QString& pair : arguments.split(' ')) {
+      values[pair.section('=', 0, 0).toStdString()] = pair.section('=', 1).toStdString();
+    }
+    const auto description = presets::make("cluster", values);
+    QVERIFY(description.hasValue());
+    std::vector<std::string> kept;
+    int rank = 0;
+    for (const fabric::NodeDescription& node : description->nodes) {
+      if (node.kind == "gpu" && !lost.contains(rank++)) {
+        kept.push_back(node.id);
+      }
+    }
+    const auto rest = fabric::subset(*description, kept);
+    QVERIFY(rest.hasValue());
+    const auto fabric = fabric::Fabric::build(*rest);
+    QVERIFY(fabric.hasValue());
+    const auto generated = generate(*fabric, {});
+    QVERIFY2(generated.hasValue(), generated ? "" : describe(generated.error()).c_str());
+    QCOMPARE(faultsOf(*fabric, generated->schedule), std::string());
+    QVERIFY(generated->schedule.algbw == generated->schedule.bound);
+    QCOMPARE(schedule::heights(*generated->schedule.broadcastForest).logicalMax, 2);
+    std::set<std::string> stages;
+    for (const StageSeconds& stage : generated->seconds) {
+      stages.insert(stage.stage);
+    }
+    QVERIFY(stages.contains("two levels"));
+    QVERIFY2(!stages.contains("expansion"), "a forest by parts was made in vain");
+  }
+
+  /// Routes to one receiver that end alike share their common end, though each passes six links.
+  void fewAtoms() {
+    constexpr int kGpus = 24;
+    const fabric::Fabric fabric =
+        presetFabric("cluster", {{"boxes", "6"}, {"gpus", "4"}, {"network", "leaf-spine"}, {"boxes_per_leaf", "2"}});
+    QCOMPARE(fabric.gpuCount(), kGpus);
+    const Scaled scaled = scaledToOptimum(fabric);
+    std::vector<TreeArc> wide = scaled.capacities;
+    for (TreeArc& arc : wide) {
+      arc.capacity *= kGpus;
+    }
+    const auto stars = routeStars(scaled.network, wide, scaled.supply, {});
+    QVERIFY(stars.has_value());
+    const auto routes = static_cast<std::size_t>(
+        std::count_if(stars->atoms.begin(), stars->atoms.end(), [](const Atom& atom) { return atom.capacity > 0; }));
+    QVERIFY(routes >= static_cast<std::size_t>(kGpus * (kGpus - 1)));
+    const std::size_t besides = stars->atoms.size() - wide.size() - routes;
+    QVERIFY2(besides < 2 * routes, std::to_string(besides).c_str());
+  }
+
   void heightCap_data() {
     QTest::addColumn<int>("maxHeight");
     for (const int height : {12, 8, 6, 4, 2, 1}) {

@@ -76,27 +76,26 @@ std::optional<schedule::Forest> growTwoLevels(const GrowthProblem& problem, cons
   return forest;
 }
 
-/// Parts within parts add their heights up, and boxes on a network need no more than 3 hops.
-std::optional<schedule::Forest> growLower(const schedule::Forest& forest, const GrowthProblem& problem,
-                                          const GrowthOptions& options, const Progress& progress, StageClock& clock) {
-  constexpr int kLow = 3;
+/// Beside a forest by parts: parts within parts add their heights up, and boxes on a network need no more than 3 hops.
+std::optional<schedule::Forest> growBesideParts(const GrowthProblem& problem, const GrowthOptions& options,
+                                                const Progress& progress, StageClock& clock) {
   constexpr std::uint64_t kMaxWork = std::uint64_t{1} << 27;
   constexpr int64_t kMaxEdges = int64_t{1} << 24;
-  if (options.heightEffort == 0 || forest.treeCount() * forest.gpuCount > kMaxEdges ||
-      schedule::heights(forest).logicalMax <= kLow) {
+  Int128 trees = 0;
+  for (const int gpu : problem.network.gpus) {
+    trees += problem.supply[gpu];
+  }
+  const auto gpus = static_cast<int64_t>(problem.network.gpus.size());
+  if (options.heightEffort == 0 || options.form == schedule::ForestForm::parts || trees * gpus > kMaxEdges) {
     return std::nullopt;
   }
   Progress limited = progress;
   limited.work = std::make_shared<WorkMeter>(kMaxWork);
   try {
-    auto lower = growTwoLevels(problem, options, limited, clock);
-    if (lower && rankOf(*lower) < rankOf(forest)) {
-      return lower;
-    }
+    return growTwoLevels(problem, options, limited, clock);
   } catch (const WorkLimitReached&) {
-    // The one that is there will do.
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
 /// Small fabrics can afford to split switches in two ways.
@@ -133,7 +132,8 @@ schedule::Forest forestOf(const GrowthProblem& problem, schedule::FactoredForest
 
 /// The forest by parts, or nothing where the network does not fall apart.
 std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const std::vector<TreeArc>& fullCapacities,
-                                          const GrowthOptions& options, const Progress& progress) {
+                                          const GrowthOptions& options, const HasBetter& hasBetter,
+                                          const Progress& progress) {
   Progress silent = progress;  // parts are solved on several threads
   silent.onReport = {};
   GrowthOptions inside = options;
@@ -146,22 +146,38 @@ std::optional<schedule::Forest> growParts(const GrowthProblem& problem, const st
     StageClock clock(seconds);
     return growWhole({part, capacities, supply, problem.scale}, inside, silent, clock);
   };
-  auto parts = growByParts(problem.network, problem.capacities, fullCapacities, problem.supply, solve, progress);
+  auto parts =
+      growByParts(problem.network, problem.capacities, fullCapacities, problem.supply, solve, hasBetter, progress);
   if (!parts) {
     return std::nullopt;
   }
   return forestOf(problem, *std::move(parts));
 }
 
-/// One strategy. Small fabrics are grown both whole and by parts, and the lower forest is kept.
+/// One strategy. Small fabrics are grown both whole and by parts, and the lower forest is kept. Larger ones are tried
+/// in two levels where a forest by parts is high: before its parts are solved where that can be told by then.
 schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const GrowthProblem& problem,
                              const GrowthOptions& options, const Progress& progress, StageClock& clock) {
   std::vector<TreeArc> trimmed = problem.capacities;
   trimCapacities(problem.network, trimmed, problem.supply, trimming, progress);
   clock.done("trimming");
   const GrowthProblem lean{problem.network, trimmed, problem.supply, problem.scale};
-  std::optional<schedule::Forest> forest = growParts(lean, problem.capacities, options, progress);
+  const bool isSmall = problem.network.gpus.size() <= kSmall;
+  std::optional<schedule::Forest> low;
+  bool isLowTried = isSmall;
+  const HasBetter hasBetter = [&] {
+    clock.done("parts");
+    if (!isLowTried) {
+      low = growBesideParts(problem, options, progress, clock);
+      isLowTried = true;
+    }
+    return low.has_value();
+  };
+  std::optional<schedule::Forest> forest = growParts(lean, problem.capacities, options, hasBetter, progress);
   clock.done("parts");
+  if (low) {
+    return *std::move(low);
+  }
   const bool mayKeepParts =
       options.form == schedule::ForestForm::parts || (options.form == schedule::ForestForm::automatic && forest &&
                                                       schedule::sizeOf(*forest).expandedBytes > kMaxWrittenBytes);
@@ -176,14 +192,17 @@ schedule::Forest growTrimmed(Trimming trimming, const Fabric& fabric, const Grow
   if (forest && mayKeepParts) {
     return *std::move(forest);
   }
-  if (forest && problem.network.gpus.size() > kSmall) {
-    auto lower = growLower(*forest, problem, options, progress, clock);
-    return lower ? *std::move(lower) : *std::move(forest);
+  if (forest && !isSmall) {
+    constexpr int kLow = 3;
+    if (!isLowTried && schedule::heights(*forest).logicalMax > kLow) {
+      low = growBesideParts(problem, options, progress, clock);
+    }
+    return low && rankOf(*low) < rankOf(*forest) ? *std::move(low) : *std::move(forest);
   }
   if (!forest) {
     // Trimmed links between switches carry what some forest needs, which need not be this one.
-    if (auto low = growTwoLevels(problem, options, progress, clock)) {
-      return *std::move(low);
+    if (auto found = growTwoLevels(problem, options, progress, clock)) {
+      return *std::move(found);
     }
   }
   schedule::Forest whole = growWhole(lean, options, progress, clock);

@@ -13,6 +13,7 @@
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
 #include "forestcoll/boxes/star_routing.hpp"
+#include "forestcoll/boxes/two_level.hpp"
 #include "forestcoll/path_recovery.hpp"
 #include "forestcoll/switch_removal.hpp"
 #include "forestcoll/tree_packing.hpp"
@@ -429,9 +430,16 @@ public:
                 const Progress& progress)
       : m_network(network), m_supply(supply), m_solve(solve), m_progress(progress) {}
 
-  FactoredForest run(const std::vector<std::vector<int>>& family, const BorderMigration& homing) {
+  std::optional<FactoredForest> run(const std::vector<std::vector<int>>& family, const BorderMigration& homing,
+                                    const HasBetter& hasBetter) {
     collectParts(family, homing);
     collectOutside(homing);
+    if (!packStars() && hasBetter()) {
+      return std::nullopt;
+    }
+    if (m_outside.trees.empty()) {
+      packOutside();
+    }
     solveParts();
     compose();
     return std::move(m_result);
@@ -756,18 +764,33 @@ private:
     int via = 0;
   };
 
-  void compose() {
-    std::optional<LogicalTopology> stars = routeStars(m_outer, m_outerFull, m_outerSupply, m_progress);
-    const bool isStar = stars.has_value();
-    if (isStar) {
-      for (Strand& strand : m_strands) {
-        strand.left = strand.full;
-      }
+  /// The outside's trees where they can be stars.
+  bool packStars() {
+    auto stars = routeStars(m_outer, m_outerFull, m_outerSupply, m_progress);
+    if (!stars) {
+      return false;
     }
-    const LogicalTopology topology =
-        isStar ? *std::move(stars) : removeSwitches(m_outer, m_outer.arcs, m_outerSupply, m_progress, SplitOptions{});
-    const LogicalProblem logical = logicalProblem(m_outer, topology, m_outerSupply);
-    std::vector<PackedTree> packed = isStar ? starTrees(logical.packing) : packTrees(logical.packing, m_progress);
+    m_outside.topology = *std::move(stars);
+    m_outside.logical = logicalProblem(m_outer, m_outside.topology, m_outerSupply);
+    m_outside.trees = starTrees(m_outside.logical.packing);
+    // Their routes keep the switches balanced themselves, so that nothing is trimmed away.
+    for (Strand& strand : m_strands) {
+      strand.left = strand.full;
+    }
+    return true;
+  }
+
+  /// The outside's trees where they cannot.
+  void packOutside() {
+    m_outside.topology = removeSwitches(m_outer, m_outer.arcs, m_outerSupply, m_progress, SplitOptions{});
+    m_outside.logical = logicalProblem(m_outer, m_outside.topology, m_outerSupply);
+    m_outside.trees = packTrees(m_outside.logical.packing, m_progress);
+  }
+
+  void compose() {
+    const LogicalTopology& topology = m_outside.topology;
+    const LogicalProblem& logical = m_outside.logical;
+    std::vector<PackedTree>& packed = m_outside.trees;
     std::stable_sort(packed.begin(), packed.end(),
                      [](const PackedTree& a, const PackedTree& b) { return a.root < b.root; });
 
@@ -1062,6 +1085,7 @@ private:
   std::vector<TreeArc> m_outerFull;
   std::vector<int> m_strandStart;  // by arc of the outside
   std::vector<Strand> m_strands;
+  TwoLevelForest m_outside;  // its trees and their routes; nodes are terminals
 
   std::vector<int> m_leafStart;  // by terminal of the outside
   std::vector<int64_t> m_atomLeft;
@@ -1074,7 +1098,7 @@ private:
 std::optional<FactoredForest> growByParts(const Network& network, const std::vector<TreeArc>& capacities,
                                           const std::vector<TreeArc>& fullCapacities,
                                           const std::vector<int64_t>& supply, const SolvePart& solve,
-                                          const Progress& progress) {
+                                          const HasBetter& hasBetter, const Progress& progress) {
   std::vector<std::vector<int>> family = PartSearch(network, capacities, supply).run(progress);
   constexpr int kTries = 3;
   for (int attempt = 0; attempt < kTries && !family.empty(); ++attempt) {
@@ -1103,7 +1127,7 @@ std::optional<FactoredForest> growByParts(const Network& network, const std::vec
       }
     }
     if (isRight) {
-      return Decomposition(network, supply, solve, progress).run(family, homing);
+      return Decomposition(network, supply, solve, progress).run(family, homing, hasBetter);
     }
     std::vector<std::vector<int>> kept;
     for (std::size_t f = 0; f < family.size(); ++f) {

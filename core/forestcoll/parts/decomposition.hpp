@@ -32,7 +32,12 @@ namespace coppice::forestcoll {
 using SolvePart = std::function<schedule::Forest(const Network& network, const std::vector<TreeArc>& capacities,
                                                  const std::vector<std::int64_t>& supply)>;
 
-/// A forest by parts, or nothing where no useful family of tight sets with borders at GPUs was found.
+/// Asked once where the trees over the parts cannot be stars: such trees are higher, and finding them can cost much
+/// more than all the rest. True where the caller has a better forest than one by parts would be.
+using HasBetter = std::function<bool()>;
+
+/// A forest by parts, or nothing where no useful family of tight sets with borders at GPUs was found, or hasBetter said
+/// so.
 /// @param capacities trees per arc of the network, feasible and balanced at switches
 /// @param fullCapacities the same before trimming
 /// @param solve called for every distinct part, not for the outside; on several threads at once
@@ -41,6 +46,7 @@ using SolvePart = std::function<schedule::Forest(const Network& network, const s
                                                                   const std::vector<TreeArc>& capacities,
                                                                   const std::vector<TreeArc>& fullCapacities,
                                                                   const std::vector<std::int64_t>& supply,
-                                                                  const SolvePart& solve, const Progress& progress);
+                                                                  const SolvePart& solve, const HasBetter& hasBetter,
+                                                                  const Progress& progress);
 
 }  // namespace coppice::forestcoll
