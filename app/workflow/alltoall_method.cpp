@@ -37,7 +37,7 @@ std::vector<Option> alltoallOptions() {
   return {
       {.name = "seconds",
        .title = "Seconds",
-       .help = "How long to look for better routes and bounds; most fabrics are solved exactly before",
+       .help = "Processor seconds to look for better routes and bounds; most fabrics are solved exactly before",
        .kind = OptionKind::integer,
        .defaultText = std::to_string(kDefaultSeconds),
        .max = kMaxSeconds,

@@ -14,7 +14,6 @@ namespace {
 constexpr std::size_t kMaxImages = std::size_t{1} << 24;
 
 Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {
-  const auto end = std::chrono::steady_clock::now() + request.budget;
   const Network network(fabric);
   const auto nodes = static_cast<std::size_t>(network.nodeCount());
   // A regular group of all GPUs is always wanted; larger ones only where they are small.
@@ -23,7 +22,7 @@ Result<Optimum> solve(const fabric::Fabric& fabric, const Request& request, cons
       request.maxSymmetries <= 1 ? 1 : std::max<std::size_t>(1, std::min(wanted, kMaxImages / nodes));
   const SymmetryGroup group = findSymmetries(network, most, progress);
   Program program(network, group, progress);
-  program.run(end);
+  program.run(request.budget);
   Optimum optimum;
   optimum.gpuCount = fabric.gpuCount();
   optimum.arcOrbits = group.arcOrbits;

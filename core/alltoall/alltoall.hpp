@@ -17,7 +17,8 @@
 namespace coppice::alltoall {
 
 struct Request {
-  /// The search for better lengths and routings ends here; what is found by then is exact, as bounds.
+  /// Processor time after which the search for better lengths and routings ends; what is found by then is exact, as
+  /// bounds. The search for symmetries is not counted, and small programs get a second at least.
   std::chrono::milliseconds budget = std::chrono::milliseconds(8000);
   /// Symmetries to list, at most; 1 = none.
   std::size_t maxSymmetries = 2048;

@@ -2,21 +2,25 @@
 #include "alltoall/program.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <random>
 
+#include "base/processor_time.hpp"
 #include "lp/simplex.hpp"
 
 namespace coppice::alltoall {
 namespace {
 
 using std::int64_t;
-using Clock = std::chrono::steady_clock;
+using std::chrono::nanoseconds;
 
 /// Orbits and sources with which the dense simplex is still quick.
-constexpr std::size_t kMaxColumns = 700;
+constexpr std::size_t kMaxColumns = 400;
 constexpr int kPriceRounds = 40;
+/// Rounds of prices whose mean is asked for as well: it often proves more than the latest prices.
+constexpr int kMeanRounds = 16;
 /// Largest length of a rounded query.
 constexpr double kLengthScale = 1 << 30;
 /// Parts that a mixture is rounded to where it has no exact form.
@@ -99,15 +103,34 @@ Program::Lengths Program::rounded(const std::vector<double>& lengths) const {
   return whole;
 }
 
+/// The trees of the mean lengths are no part of the mixture of the rounds.
+void Program::askMean(std::vector<double>& mean) {
+  const std::size_t rows = m_rows.size();
+  query(rounded(mean));
+  m_rows.resize(rows);
+  // Earlier rounds count less and less.
+  for (double& each : mean) {
+    each *= 0.5;
+  }
+}
+
 /// Lengths grow with the loads of the trees that they lead to (multiplicative weights).
-void Program::priceRounds(Clock::time_point end) {
+void Program::priceRounds(nanoseconds end) {
   std::vector<double> price(m_capacity.size(), 0);
+  std::vector<double> mean(m_capacity.size(), 0);
   double step = 0.5;
   const std::size_t columns = m_capacity.size() + m_group.sources.size();
-  for (int round = 0; (round < kPriceRounds || columns > kMaxColumns) && !m_stop() && Clock::now() < end; ++round) {
+  for (int round = 0; (round < kPriceRounds || columns > kMaxColumns) && !m_stop() && threadTime() < end; ++round) {
     std::vector<double> lengths;
     for (std::size_t k = 0; k < price.size(); ++k) {
       lengths.push_back(std::exp(price[k]) / static_cast<double>(m_capacity[k]));
+    }
+    const double scale = 1 / std::accumulate(lengths.begin(), lengths.end(), 0.0);
+    for (std::size_t k = 0; k < mean.size(); ++k) {
+      mean[k] += lengths[k] * scale;
+    }
+    if (round % kMeanRounds == kMeanRounds - 1) {
+      askMean(mean);
     }
     m_priceStart.push_back(m_rows.size());
     query(rounded(lengths));
@@ -136,8 +159,10 @@ void Program::priceRounds(Clock::time_point end) {
 /// columns behind are the D of the sources.
 class Program::Cutting {
 public:
-  explicit Cutting(Program& program)
+  /// @param wanted orbits that get a length rather than others where several lengths are optimal
+  explicit Cutting(Program& program, std::vector<char> wanted = {})
       : m_program(program),
+        m_wanted(std::move(wanted)),
         m_orbits(program.m_group.arcOrbits),
         m_total(std::accumulate(program.m_capacity.begin(), program.m_capacity.end(), int64_t{0})),
         m_simplex(columns()) {
@@ -172,12 +197,15 @@ public:
 
 private:
   static constexpr double kClose = 1e-9;
+  static constexpr double kPreference = 1e-7;
 
   [[nodiscard]] std::vector<lp::Column> columns() const {
     const int64_t gpus = m_program.m_network.fabric.gpuCount();
     std::vector<lp::Column> columns;
     for (int k = 0; k < m_orbits; ++k) {
-      columns.push_back({.lower = 0, .upper = m_total, .cost = 0, .scale = 1.0});
+      const bool isWanted = !m_wanted.empty() && m_wanted[static_cast<std::size_t>(k)] != 0;
+      columns.push_back(
+          {.lower = 0, .upper = m_total, .cost = 0, .scale = 1.0, .preference = isWanted ? kPreference : 0.0});
     }
     for (const int64_t weight : m_program.m_group.sourceWeight) {
       columns.push_back(
@@ -303,6 +331,7 @@ private:
   }
 
   Program& m_program;
+  std::vector<char> m_wanted;
   int m_orbits;
   int64_t m_total;
   lp::Simplex m_simplex;
@@ -313,17 +342,21 @@ private:
   double m_inside = 0.5;  ///< share of the best lengths in a query
 };
 
-void Program::run(Clock::time_point end) {
-  m_stop = [this, end] { return m_progress.isCancelled() || Clock::now() > end; };
+void Program::run(nanoseconds budget) {
+  constexpr std::size_t kFewColumns = 64;
+  const std::size_t columns = m_capacity.size() + m_group.sources.size();
+  const nanoseconds start = threadTime();
+  const nanoseconds end =
+      start + (columns <= kFewColumns ? std::max<nanoseconds>(budget, std::chrono::seconds(1)) : budget);
+  m_stop = [this, end] { return m_progress.isCancelled() || threadTime() > end; };
   query(m_best);
   std::vector<double> inverse;
   for (int k = 0; k < m_group.arcOrbits; ++k) {
     inverse.push_back(1.0 / static_cast<double>(m_capacity[k]));
   }
   query(rounded(inverse));
-  const std::size_t columns = m_capacity.size() + m_group.sources.size();
   if (columns > kMaxColumns / 4) {
-    priceRounds(columns > kMaxColumns ? end : std::min(end, Clock::now() + (end - Clock::now()) / 4));
+    priceRounds(columns > kMaxColumns ? end : start + (end - start) / 4);
   }
   if (columns <= kMaxColumns) {
     Cutting(*this).run();
@@ -352,89 +385,101 @@ schedule::ExchangeRouting Program::routing() {
 }
 
 /// Rows that the optimal lengths make tight: no other tree is part of an optimal mixture (complementary slackness).
-std::vector<std::size_t> Program::tightRows() const {
+TreeSet Program::tightTrees(const Lengths& lengths) const {
   std::vector<Int128> length;
   std::vector<Int128> shortest(m_group.sources.size(), 0);
   for (const TreeRow& row : m_rows) {
     Int128 sum = 0;
-    for (std::size_t k = 0; k < m_best.size(); ++k) {
-      sum += Int128{row.uses[k]} * m_best[k];
+    for (std::size_t k = 0; k < lengths.size(); ++k) {
+      sum += Int128{row.uses[k]} * lengths[k];
     }
     Int128& least = shortest[row.source];
     least = length.empty() || least == 0 ? sum : std::min(least, sum);
     length.push_back(sum);
   }
-  std::vector<std::size_t> tight;
+  TreeSet tight{m_network, m_group, m_capacity, {}};
   for (std::size_t i = 0; i < m_rows.size(); ++i) {
     if (length[i] == shortest[m_rows[i].source]) {
-      tight.push_back(i);
+      tight.rows.push_back(m_rows[i]);
     }
   }
   return tight;
 }
 
-/// minimise theta, with sum of y = 1 for every source and sum of weight y uses <= theta C for every orbit.
-lp::Simplex Program::mixture(const std::vector<std::size_t>& rows, unsigned attempt) const {
-  int64_t mostTheta = 1;
-  for (std::size_t k = 0; k < m_capacity.size(); ++k) {
-    std::vector<int64_t> largest(m_group.sources.size(), 0);
-    for (const std::size_t i : rows) {
-      int64_t& most = largest[m_rows[i].source];
-      most = std::max(most, checkedMul(m_rows[i].uses[k], m_group.sourceWeight[m_rows[i].source]));
+/// Optimal lengths that are 0 only where, as far as a few tries tell, all optimal lengths are: a sum of optimal ones.
+/// Trees that are not shortest for them are in no optimal mixture.
+Program::Lengths Program::innerLengths() {
+  constexpr int kTries = 4;
+  const Lengths kept = m_best;
+  const auto weigh = [&](const Lengths& lengths) {
+    int64_t sum = 0;
+    for (std::size_t k = 0; k < lengths.size(); ++k) {
+      sum = checkedAdd(sum, checkedMul(m_capacity[k], lengths[k]));
     }
-    mostTheta = std::max(mostTheta, std::accumulate(largest.begin(), largest.end(), int64_t{0}) / m_capacity[k] + 1);
-  }
-  std::mt19937 rng(attempt);
-  std::vector<lp::Column> columns;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    // Which of several optima is found decides how large its denominator is.
-    const double preference = attempt == 0 ? 0.0 : -1e-7 * (1 + static_cast<double>(rng() % 1000U) / 1000);
-    columns.push_back({.lower = 0, .upper = 1, .cost = 0, .scale = 1.0, .preference = preference});
-  }
-  const auto theta = static_cast<int>(columns.size());
-  columns.push_back({.lower = 0, .upper = mostTheta, .cost = -1, .scale = static_cast<double>(mostTheta)});
-  lp::Simplex simplex(columns);
-  for (std::size_t k = 0; k < m_capacity.size(); ++k) {
-    lp::Row row{{{theta, -m_capacity[k]}}, {}, 0};
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (const TreeRow& tree = m_rows[rows[i]]; tree.uses[k] != 0) {
-        row.terms.push_back({static_cast<int>(i), checkedMul(tree.uses[k], m_group.sourceWeight[tree.source])});
-      }
+    return sum;
+  };
+  Lengths inner = kept;
+  for (int i = 0; i < kTries && !m_stop(); ++i) {
+    std::vector<char> wanted;
+    for (const int64_t length : inner) {
+      wanted.push_back(length == 0 ? 1 : 0);
     }
-    simplex.addRow(std::move(row));
-  }
-  for (std::size_t s = 0; s < m_group.sources.size(); ++s) {
-    lp::Row row{{}, 1, 1};
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (static_cast<std::size_t>(m_rows[rows[i]].source) == s) {
-        row.terms.push_back({static_cast<int>(i), 1});
-      }
+    m_isSolved = false;
+    Cutting(*this, wanted).run();
+    const Lengths other = std::exchange(m_best, kept);
+    bool isMore = false;
+    for (std::size_t k = 0; k < other.size(); ++k) {
+      isMore = isMore || (inner[k] == 0 && other[k] > 0);
     }
-    simplex.addRow(std::move(row));
+    if (!std::exchange(m_isSolved, true) || !isMore) {
+      break;
+    }
+    const int64_t weight = weigh(inner);
+    const int64_t otherWeight = weigh(other);
+    const int64_t divisor = std::gcd(weight, otherWeight);
+    for (std::size_t k = 0; k < inner.size(); ++k) {
+      inner[k] = checkedAdd(checkedMul(inner[k], otherWeight / divisor), checkedMul(other[k], weight / divisor));
+    }
   }
-  return simplex;
+  return inner;
 }
 
+/// By a vertex of small denominator where there is one, or by whole parts.
 bool Program::mixExactly(schedule::ExchangeRouting& routing) {
-  constexpr unsigned kAttempts = 6;
-  const std::vector<std::size_t> rows = tightRows();
-  const lp::StopTest stop = [end = Clock::now() + std::chrono::seconds(3), this] {
-    return m_progress.isCancelled() || Clock::now() > end;
+  constexpr unsigned kAttempts = 3;
+  const TreeSet tight = tightTrees(m_best);
+  const auto within = [this](std::chrono::seconds most) -> lp::StopTest {
+    return [this, end = threadTime() + most] { return m_progress.isCancelled() || threadTime() > end; };
   };
+  const lp::StopTest stop = within(std::chrono::seconds(3));
   for (unsigned attempt = 0; attempt < kAttempts && !stop(); ++attempt) {
-    lp::Simplex simplex = mixture(rows, attempt);
+    // Which of several optima is found decides how large its denominator is.
+    std::mt19937 rng(attempt);
+    std::vector<double> preferences;
+    for (std::size_t i = 0; attempt > 0 && i < tight.rows.size(); ++i) {
+      preferences.push_back(-1e-7 * (1 + static_cast<double>(rng() % 1000U) / 1000));
+    }
+    lp::Simplex simplex = mixtureProgram(tight, {.preferences = std::move(preferences)});
     if (simplex.solve(stop) != lp::SimplexStatus::optimal) {
-      return false;
+      break;
     }
     if (const auto point = simplex.exactPoint(stop)) {
-      std::vector<int64_t> weights(m_rows.size(), 0);
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        weights[rows[i]] = point->numerators[i];
-      }
+      std::vector<int64_t> weights(point->numerators.begin(), point->numerators.end() - 1);
       routing.denominator = point->denominator;
-      addTrees(weights, routing);
+      addTrees(tight.rows, weights, routing);
       return true;
     }
+  }
+  try {
+    m_stop = within(std::chrono::seconds(3));
+    const Lengths inner = innerLengths();
+    if (const auto whole = wholeMixture(tightTrees(inner), inner, within(std::chrono::seconds(3)))) {
+      routing.denominator = whole->denominator;
+      addTrees(whole->rows, whole->weights, routing);
+      return true;
+    }
+  } catch (const OverflowError&) {
+    // The rounded mixture is within 10^-9.
   }
   return false;
 }
@@ -464,7 +509,7 @@ bool Program::mixRounded(schedule::ExchangeRouting& routing) const {
     weights[largest[s]] += left[s];
   }
   routing.denominator = kRoundedParts;
-  addTrees(weights, routing);
+  addTrees(m_rows, weights, routing);
   return true;
 }
 
@@ -477,14 +522,15 @@ void Program::mixAlike(schedule::ExchangeRouting& routing) const {
   std::fill(weights.begin() + static_cast<std::ptrdiff_t>(first), weights.begin() + static_cast<std::ptrdiff_t>(last),
             1);
   routing.denominator = static_cast<int64_t>((last - first) / m_group.sources.size());
-  addTrees(weights, routing);
+  addTrees(m_rows, weights, routing);
 }
 
-void Program::addTrees(const std::vector<int64_t>& weights, schedule::ExchangeRouting& routing) const {
+void Program::addTrees(const std::vector<TreeRow>& rows, const std::vector<int64_t>& weights,
+                       schedule::ExchangeRouting& routing) const {
   for (std::size_t s = 0; s < m_group.sources.size(); ++s) {
     for (std::size_t i = 0; i < weights.size(); ++i) {
-      if (weights[i] > 0 && static_cast<std::size_t>(m_rows[i].source) == s) {
-        routing.trees.push_back({m_group.sources[s], weights[i], m_rows[i].arcInto});
+      if (weights[i] > 0 && static_cast<std::size_t>(rows[i].source) == s) {
+        routing.trees.push_back({m_group.sources[s], weights[i], rows[i].arcInto});
       }
     }
   }

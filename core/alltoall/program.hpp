@@ -3,22 +3,15 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
+#include "alltoall/mixture.hpp"
 #include "alltoall/network.hpp"
 #include "alltoall/symmetry.hpp"
 #include "base/progress.hpp"
 #include "lp/simplex.hpp"
 
 namespace coppice::alltoall {
-
-/// A shortest path tree from a source of the group, as a row of the program.
-struct TreeRow {
-  int source = 0;  ///< into SymmetryGroup::sources
-  std::vector<std::int32_t> arcInto;
-  std::vector<std::int64_t> uses;  ///< by orbit of arcs: links of the orbit that its paths take, to all GPUs
-};
 
 /// maximise   sum over sources of weight * D
 /// subject to sum over orbits of C l = sum of C,   D <= uses . l for every tree of the source,   l >= 0
@@ -29,8 +22,9 @@ class Program {
 public:
   Program(const Network& network, const SymmetryGroup& group, const Progress& progress);
 
-  /// Until the program is solved, or the time has come. Throws CancelledError.
-  void run(std::chrono::steady_clock::time_point end);
+  /// Until the program is solved, or this much processor time is spent; small programs get a second at least. Throws
+  /// CancelledError.
+  void run(std::chrono::nanoseconds budget);
 
   /// By arc: the best lengths known.
   [[nodiscard]] schedule::ExchangeLengths lengths() const;
@@ -42,18 +36,20 @@ private:
   using Lengths = std::vector<std::int64_t>;  ///< by orbit
   class Cutting;
 
-  void priceRounds(std::chrono::steady_clock::time_point end);
+  void priceRounds(std::chrono::nanoseconds end);
+  void askMean(std::vector<double>& mean);
   /// Adds the trees of all sources for these lengths; true where the lengths are the best so far.
   bool query(const Lengths& lengths);
   void spread(const TreeRow& row);
   [[nodiscard]] Lengths rounded(const std::vector<double>& lengths) const;
   [[nodiscard]] bool isBetter(Int128 capacity, Int128 distances) const;
-  [[nodiscard]] std::vector<std::size_t> tightRows() const;
-  [[nodiscard]] lp::Simplex mixture(const std::vector<std::size_t>& rows, unsigned attempt) const;
+  [[nodiscard]] TreeSet tightTrees(const Lengths& lengths) const;
+  [[nodiscard]] Lengths innerLengths();
   [[nodiscard]] bool mixExactly(schedule::ExchangeRouting& routing);
   [[nodiscard]] bool mixRounded(schedule::ExchangeRouting& routing) const;
   void mixAlike(schedule::ExchangeRouting& routing) const;
-  void addTrees(const std::vector<std::int64_t>& weights, schedule::ExchangeRouting& routing) const;
+  void addTrees(const std::vector<TreeRow>& rows, const std::vector<std::int64_t>& weights,
+                schedule::ExchangeRouting& routing) const;
 
   const Network& m_network;
   const SymmetryGroup& m_group;
