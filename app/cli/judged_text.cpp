@@ -2,11 +2,14 @@
 #include "judged_text.hpp"
 
 #include <cstdio>
+#include <optional>
 #include <ostream>
 #include <string>
 
 #include "input.hpp"
+#include "schedule/tree_reader.hpp"
 #include "text.hpp"
+#include "workflow/make_schedule.hpp"
 #include "workflow/plan_files.hpp"
 
 namespace coppice::cli {
@@ -33,6 +36,18 @@ void describeLinks(const fabric::Fabric& fabric, const workflow::JudgedSchedule&
 }
 
 }  // namespace
+
+void describeTrees(const schedule::Schedule& schedule, Report& report) {
+  std::int64_t trees = 0;
+  for (const auto* forest : {&schedule.reduceForest, &schedule.broadcastForest}) {
+    trees += *forest ? schedule::sizeOf(**forest).trees : 0;
+  }
+  report.json["trees"] = trees;
+  report.json["forest_algbw"] = schedule.algbw.toString();
+  report.json["forest_algbw_GBps"] = schedule.algbw.toDouble();
+  report.text +=
+      "  trees       " + counted(trees, "different tree") + ", " + gigabytes(schedule.algbw) + " pipelined, verified\n";
+}
 
 void describeJudged(const fabric::Fabric& fabric, const workflow::JudgedSchedule& judged, Report& report) {
   const Collective collective = collectiveOf(judged.schedule);
@@ -76,8 +91,18 @@ void describeCost(const schedule::StepCost& cost, Json& json, std::string& text)
 
 Outcome deliverSchedule(const std::string& output, const schedule::AnySchedule& schedule,
                         const workflow::LoadedFabric& loaded, bool json, const Progress& progress, Report& report) {
+  const auto* steps = std::get_if<schedule::StepSchedule>(&schedule);
+  std::optional<schedule::AnySchedule> trees;
+  if (steps != nullptr && output.ends_with(".forest.json")) {
+    auto made = workflow::treesOf(loaded.fabric, *steps, progress);
+    if (!made) {
+      return made.error();
+    }
+    describeTrees(*made, report);
+    trees = *std::move(made);
+  }
   const auto write = [&](std::ostream& out) {
-    return workflow::writeSchedule(out, schedule, loaded.fabric, loaded.description, progress);
+    return workflow::writeSchedule(out, trees ? *trees : schedule, loaded.fabric, loaded.description, progress);
   };
   return deliver(output, write, "  schedule    ", json, report);
 }

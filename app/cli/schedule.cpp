@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <ostream>
 #include <string>
 #include <utility>
 
@@ -12,15 +14,18 @@
 #include "input.hpp"
 #include "io/collective_file.hpp"
 #include "io/files.hpp"
+#include "io/forest_json.hpp"
 #include "io/schedule_json.hpp"
 #include "io/transfer_csv.hpp"
+#include "judged_text.hpp"
 #include "text.hpp"
 #include "workflow/convert_schedule.hpp"
+#include "workflow/make_schedule.hpp"
 
 namespace coppice::cli {
 namespace {
 
-enum class Format { json, csv };
+enum class Format { json, csv, forest };
 
 struct Options {
   workflow::ConvertSource source;
@@ -29,6 +34,9 @@ struct Options {
 };
 
 Result<Format> targetFormat(const Options& options) {
+  if (options.to == "forest" || (options.to.empty() && options.output.ends_with(".forest.json"))) {
+    return Format::forest;
+  }
   if (options.to == "json" || (options.to.empty() && options.output.ends_with(".json"))) {
     return Format::json;
   }
@@ -37,8 +45,27 @@ Result<Format> targetFormat(const Options& options) {
   }
   return options.to.empty()
              ? Error{ErrorCode::badUsage, inputName(options.output) + ": the suffix does not identify the format",
-                     "end the name in .schedule.json or .csv, or add --to json or csv"}
-             : workflow::optionError("to", inQuotes(options.to) + " is not a format", "use json or csv");
+                     "end the name in .schedule.json, .forest.json or .csv, or add --to json, forest or csv"}
+             : workflow::optionError("to", inQuotes(options.to) + " is not a format", "use json, forest or csv");
+}
+
+const char* nameOf(Format format) {
+  return format == Format::csv ? "csv" : format == Format::forest ? "forest" : "schedule";
+}
+
+Outcome write(std::ostream& out, Format format, const workflow::ConvertedSchedule& converted,
+              const std::optional<schedule::Schedule>& trees, const Progress& progress) {
+  const fabric::Fabric& fabric = converted.loaded.fabric;
+  const fabric::Description* description = &converted.loaded.description;
+  switch (format) {
+    case Format::csv:
+      return io::writeTransferCsv(out, converted.schedule, fabric, progress);
+    case Format::forest:
+      return io::writeForestJson(out, *trees, fabric, description, schedule::ForestForm::automatic, progress);
+    case Format::json:
+      return io::writeScheduleJson(out, converted.schedule, fabric, description, progress);
+  }
+  return Done{};
 }
 
 /// What a table of transfers is read again with, since it holds neither fabric nor collective.
@@ -94,7 +121,7 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   Report report;
   report.json = {{"ok", true},
                  {"from", converted->from},
-                 {"to", *format == Format::json ? "schedule" : "csv"},
+                 {"to", nameOf(*format)},
                  {"fabric", converted->loaded.fabric.name()},
                  {"collective", toString(steps.goal.collective())},
                  {"ranks", converted->loaded.fabric.gpuCount()},
@@ -112,14 +139,18 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
       return written.error();
     }
   }
+  std::optional<schedule::Schedule> trees;
+  if (*format == Format::forest) {
+    auto made = workflow::treesOf(converted->loaded.fabric, steps, progress);
+    if (!made) {
+      return made.error();
+    }
+    describeTrees(*made, report);
+    trees = *std::move(made);
+  }
   const Outcome delivered = deliver(
-      options.output,
-      [&](std::ostream& out) {
-        return *format == Format::json ? io::writeScheduleJson(out, steps, converted->loaded.fabric,
-                                                               &converted->loaded.description, progress)
-                                       : io::writeTransferCsv(out, steps, converted->loaded.fabric, progress);
-      },
-      *format == Format::json ? "  schedule    " : "  table       ", json, report);
+      options.output, [&](std::ostream& out) { return write(out, *format, *converted, trees, progress); },
+      *format == Format::csv ? "  table       " : "  schedule    ", json, report);
   if (!delivered) {
     return delivered.error();
   }
@@ -136,8 +167,9 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
 
 void addConvertSchedule(CLI::App& app, Invocation& invocation) {
   CLI::App& sub = addSubcommand(
-      app, invocation, "convert", "Convert a schedule: forest to transfers, transfers to a table and back",
+      app, invocation, "convert", "Convert a schedule: forest to transfers, transfers to trees, to a table and back",
       "  coppice-cli schedule convert allgather.forest.json allgather.schedule.json --pieces 4\n"
+      "  coppice-cli schedule convert bfb.schedule.json bfb.forest.json\n"
       "  coppice-cli schedule convert allgather.schedule.json allgather.csv\n"
       "  coppice-cli schedule convert mine.csv mine.schedule.json --fabric cluster.fabric.json -c alltoall\n"
       "  coppice-cli schedule convert halo.schedule.json halo.csv --goal halo-shards.csv\n"
@@ -152,8 +184,10 @@ void addConvertSchedule(CLI::App& app, Invocation& invocation) {
   sub.add_option("input", source.file,
                  "Schedule (.forest.json, .schedule.json) or table of transfers; - for standard input")
       ->required();
-  sub.add_option("output", options->output, "File to write: .schedule.json or .csv; - for standard output")->required();
-  sub.add_option("--to", options->to, "Format: json or csv; default: detected from the suffix of the output");
+  sub.add_option("output", options->output,
+                 "File to write: .schedule.json, .forest.json or .csv; - for standard output")
+      ->required();
+  sub.add_option("--to", options->to, "Format: json, forest or csv; default: detected from the suffix of the output");
   sub.add_option("--pieces", source.pieces,
                  "Forests, and schedules without steps: cut every tree or transfer into this many pieces")
       ->check(CLI::Range(1, 1 << 20));

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "schedule/to_forest.hpp"
 #include "verify/bound_check.hpp"
 #include "verify/step_verifier.hpp"
 #include "workflow/clock.hpp"
@@ -137,6 +138,21 @@ Outcome stateBound(const fabric::Fabric& fabric, schedule::Schedule& schedule, c
   schedule.bound = optimum->algbw;
   schedule.bottlenecks = optimum->bottlenecks;
   return Done{};
+}
+
+Result<schedule::Schedule> treesOf(const fabric::Fabric& fabric, const schedule::StepSchedule& steps,
+                                   const Progress& progress) {
+  auto trees = schedule::forestOf(fabric, steps, schedule::kMaxTreeEdges, progress);
+  if (!trees) {
+    return trees;
+  }
+  if (const Outcome stated = stateBound(fabric, *trees, progress); !stated) {
+    return stated.error();
+  }
+  if (const auto verdict = requireVerified(fabric, *trees, progress); !verdict) {
+    return verdict.error();
+  }
+  return trees;
 }
 
 Result<std::optional<Rational>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,

@@ -42,6 +42,11 @@ namespace coppice::workflow {
 /// not. Errors: those of forestcoll::optimum.
 [[nodiscard]] Outcome stateBound(const fabric::Fabric& fabric, schedule::Schedule& schedule, const Progress& progress);
 
+/// The trees of a schedule in steps as a forest with its bound, verified. Errors: those of schedule::forestOf and
+/// stateBound; verification.
+[[nodiscard]] Result<schedule::Schedule> treesOf(const fabric::Fabric& fabric, const schedule::StepSchedule& steps,
+                                                 const Progress& progress);
+
 /// GB/s that no schedule of its collective exceeds on this fabric: what a forest states, or else the exact optimum;
 /// nullopt where that is not known. Errors: those of forestcoll::optimum.
 [[nodiscard]] Result<std::optional<Rational>> boundOf(const fabric::Fabric& fabric, const AnySchedule& schedule,
