@@ -78,7 +78,7 @@ bool isSoundCut(const fabric::Fabric& fabric, const schedule::Cut& cut, std::spa
 }
 
 RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t> demand, Direction direction,
-                      const Rational& rate, const Progress& progress) {
+                      const Rational& rate, bool isTransitive, const Progress& progress) {
   const std::int64_t totalDemand = sumOf(demand);
   const Rational perUnit = rate / Rational(totalDemand);
   std::int64_t scale = perUnit.denominator();
@@ -112,7 +112,8 @@ RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t
   RateVerdict verdict;
   verdict.proof = RateProof::achievable;
   std::vector<bool> sourceSide;
-  for (Rank rank = 0; rank < fabric.gpuCount(); ++rank) {
+  const Rank ranks = isTransitive ? 1 : fabric.gpuCount();
+  for (Rank rank = 0; rank < ranks; ++rank) {
     throwIfCancelled(progress);
     progress.report("proving", static_cast<double>(rank) / fabric.gpuCount());
     const bool wantsCut = verdict.proof == RateProof::achievable;

@@ -38,8 +38,11 @@ struct RateVerdict {
 /// Theorem 23 by one LEMON max flow per GPU: source to rank v with x * demand(v), x = rate / total demand; the rate is
 /// achievable iff every GPU receives x * total demand. Bandwidths are scaled to integers. Throws OverflowError where
 /// they leave 64 bits, CancelledError.
+/// @param isTransitive the caller has shown that symmetries of the fabric take rank 0 to every rank, and all ranks have
+/// the same demand: the flow to rank 0 is then as large as that to any other, and is enough
 [[nodiscard]] RateVerdict proveRate(const fabric::Fabric& fabric, std::span<const std::int64_t> demand,
-                                    schedule::Direction direction, const Rational& rate, const Progress& progress);
+                                    schedule::Direction direction, const Rational& rate, bool isTransitive,
+                                    const Progress& progress);
 
 /// The same for gather and scatter, by one LEMON max flow between the root and all other ranks: exact iff the shards
 /// can move at this rate and some node set without the root, which holds data, has no more than that leaving (gather)

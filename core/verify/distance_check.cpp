@@ -2,8 +2,10 @@
 #include "verify/distance_check.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/checked.hpp"
 
@@ -43,8 +45,14 @@ private:
 
 class ClaimCheck {
 public:
-  ClaimCheck(const fabric::Fabric& fabric, const std::vector<StepClaim>& claims, const Progress& progress)
-      : m_fabric(fabric), m_claims(claims), m_progress(progress), m_forward(fabric, false), m_backward(fabric, true) {}
+  ClaimCheck(const fabric::Fabric& fabric, const std::vector<StepClaim>& claims, bool isTransitive,
+             const Progress& progress)
+      : m_fabric(fabric),
+        m_claims(claims),
+        m_isTransitive(isTransitive),
+        m_progress(progress),
+        m_forward(fabric, false),
+        m_backward(fabric, true) {}
 
   std::vector<Finding> run() {
     checkSteps();
@@ -64,7 +72,9 @@ private:
   /// Each distance up to the diameter has its claim, for each direction that is used at all.
   void checkSteps() {
     int diameter = 0;
-    for (NodeIndex node = 0; node < m_fabric.nodeCount(); ++node) {
+    const std::vector<NodeIndex> sources(m_fabric.gpus().begin(),
+                                         m_isTransitive ? m_fabric.gpus().begin() + 1 : m_fabric.gpus().end());
+    for (const NodeIndex node : sources) {
       throwIfCancelled(m_progress);
       const std::vector<int> distance = m_forward.from(node);
       diameter = std::max(diameter, *std::max_element(distance.begin(), distance.end()));
@@ -90,6 +100,10 @@ private:
   }
 
   void checkClaim(std::size_t index) {
+    constexpr std::size_t kMaxKept = 64;
+    if (m_kept.size() >= kMaxKept) {
+      m_kept.clear();
+    }
     const StepClaim& claim = m_claims[index];
     const std::string name = "step " + std::to_string(index);
     if (claim.gpu < 0 || claim.gpu >= m_fabric.gpuCount()) {
@@ -97,7 +111,6 @@ private:
       return;
     }
     const NodeIndex node = m_fabric.gpus()[claim.gpu];
-    const Distances& distances = claim.isReducing ? m_forward : m_backward;
     std::vector<char> isClaimed(m_fabric.arcs().size(), 0);
     Rational bandwidth;
     for (const int arc : claim.arcs) {
@@ -113,11 +126,11 @@ private:
       fault("names no link", name);
       return;
     }
-    const std::vector<int> toNode = distances.from(node);
+    const std::vector<int>& toNode = distancesFrom(claim, node);
     std::vector<char> isFree(toNode.size(), 0);  // has a shortest path on another link
     for (int arc = 0; arc < static_cast<int>(m_fabric.arcs().size()); ++arc) {
       if (nearEnd(claim, arc) == node && isClaimed[arc] == 0) {
-        const std::vector<int> toNeighbour = distances.from(farEnd(claim, arc));
+        const std::vector<int>& toNeighbour = distancesFrom(claim, farEnd(claim, arc));
         for (std::size_t v = 0; v < toNode.size(); ++v) {
           if (toNode[v] == claim.distance && toNeighbour[v] == claim.distance - 1) {
             isFree[v] = 1;
@@ -136,6 +149,15 @@ private:
     }
   }
 
+  /// Claims about one GPU follow each other where one stands for all.
+  const std::vector<int>& distancesFrom(const StepClaim& claim, NodeIndex node) {
+    const auto [entry, isNew] = m_kept.try_emplace({claim.isReducing, node});
+    if (isNew) {
+      entry->second = (claim.isReducing ? m_forward : m_backward).from(node);
+    }
+    return entry->second;
+  }
+
   [[nodiscard]] NodeIndex nearEnd(const StepClaim& claim, int arc) const {
     return claim.isReducing ? m_fabric.arcs()[arc].tail : m_fabric.arcs()[arc].head;
   }
@@ -145,21 +167,23 @@ private:
 
   const fabric::Fabric& m_fabric;
   const std::vector<StepClaim>& m_claims;
+  bool m_isTransitive;
   const Progress& m_progress;
   Distances m_forward;
-  Distances m_backward;  ///< from(x)[v] is the distance from v to x
+  Distances m_backward;                                           ///< from(x)[v] is the distance from v to x
+  std::map<std::pair<bool, NodeIndex>, std::vector<int>> m_kept;  ///< distances, by direction and node
   std::vector<Finding> m_findings;
 };
 
 }  // namespace
 
 Result<std::vector<Finding>> checkStepClaims(const fabric::Fabric& fabric, const std::vector<StepClaim>& claims,
-                                             const Progress& progress) {
+                                             const Progress& progress, bool isTransitive) {
   if (fabric.gpuCount() != fabric.nodeCount()) {
     return Error{ErrorCode::badUsage, "Distances in steps need a fabric of GPUs alone"};
   }
   try {
-    return ClaimCheck(fabric, claims, progress).run();
+    return ClaimCheck(fabric, claims, isTransitive, progress).run();
   } catch (const OverflowError&) {
     return Error{ErrorCode::overflow, "The bandwidths of the links leave the 64-bit range"};
   } catch (const CancelledError&) {

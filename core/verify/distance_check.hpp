@@ -25,7 +25,9 @@ struct StepClaim {
 /// Checks such claims by plain breadth-first search, sharing nothing with generators: the GPUs are counted, the
 /// claims are as many as the largest distance, and one stands for each distance. @pre all nodes are GPUs. Findings name
 /// the step. Errors: overflow, cancelled, badUsage (a fabric with relays).
+/// @param isTransitive the caller has shown that symmetries of the fabric take rank 0 to every rank: the distances from
+/// rank 0 are then those from all
 Result<std::vector<Finding>> checkStepClaims(const fabric::Fabric& fabric, const std::vector<StepClaim>& claims,
-                                             const Progress& progress = {});
+                                             const Progress& progress = {}, bool isTransitive = false);
 
 }  // namespace coppice::verify

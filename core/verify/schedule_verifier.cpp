@@ -221,7 +221,10 @@ private:
   /// proveRate, or nullopt and a note where its integers leave 64 bits.
   std::optional<RateVerdict> prove(Direction direction, const Rational& rate) {
     try {
-      return proveRate(m_fabric, m_demand, direction, rate, m_progress);
+      // By parts, the rotations were shown to be symmetries; their products take rank 0 to every rank.
+      const bool isTransitive =
+          m_verdict.isByParts && m_log.faultCount() == 0 && m_schedule.amounts.empty() && !isRooted();
+      return proveRate(m_fabric, m_demand, direction, rate, isTransitive, m_progress);
     } catch (const OverflowError&) {
       m_log.note("the bound was not checked by max flow: as whole numbers, the bandwidths leave 64 bits", "schedule",
                  "use bandwidths with smaller numerators and denominators");
