@@ -12,8 +12,11 @@
 #include "command.hpp"
 #include "input.hpp"
 #include "judged_text.hpp"
+#include "schedule/rotation.hpp"
+#include "schedule/tree_reader.hpp"
 #include "text.hpp"
 #include "verify/distance_check.hpp"
+#include "verify/rule_check.hpp"
 #include "verify/step_verifier.hpp"
 #include "workflow/bfb_method.hpp"
 #include "workflow/make_schedule.hpp"
@@ -99,6 +102,51 @@ Outcome requireClean(const std::vector<Finding>& findings) {
   return Done{};
 }
 
+/// The loads of the steps as the trees of rank 0 and the rotations show them, and the trees as a forest.
+Result<schedule::StepCost> verifyRule(const fabric::Fabric& fabric, const bfb::Generated& made,
+                                      const Progress& progress) {
+  if (const auto verdict = workflow::requireVerified(fabric, *made.rule, progress); !verdict) {
+    return verdict.error();
+  }
+  schedule::StepCost cost;
+  const Rational shards = made.costs.shardsPerCollective;
+  for (const auto* forest : {&made.rule->reduceForest, &made.rule->broadcastForest}) {
+    if (!*forest) {
+      continue;
+    }
+    const auto times = verify::stepTimesByRule(fabric, **forest, progress);
+    if (!times) {
+      return times.error();
+    }
+    for (const Rational& time : *times) {
+      cost.stepLoads.push_back({-1, time / shards});
+      cost.timePerByte += time / shards;
+    }
+  }
+  cost.steps = static_cast<std::int32_t>(cost.stepLoads.size());
+  cost.rounds = cost.steps;
+  cost.algbw = cost.timePerByte.inverse();
+  bool isAsClaimed = cost.steps == made.schedule.stepCount && cost.algbw == made.schedule.algbw;
+  for (std::size_t t = 0; isAsClaimed && !made.costs.isTimed && t < cost.stepLoads.size(); ++t) {
+    isAsClaimed = cost.stepLoads[t].time * shards * made.costs.unit <= made.costs.loads[t];
+  }
+  if (!isAsClaimed) {
+    return Error{ErrorCode::verification, "the steps of the rule are not those that were claimed"};
+  }
+  if (made.costs.isTimed) {
+    return cost;
+  }
+  // The rotations were shown to be symmetries just now.
+  const auto findings = verify::checkStepClaims(fabric, claimsOf(fabric, made), progress, true);
+  if (!findings) {
+    return findings.error();
+  }
+  if (Outcome clean = requireClean(*findings); !clean) {
+    return clean.error();
+  }
+  return cost;
+}
+
 /// Played step by step; and, where the fabric has no relays, every step with the links that keep it from being faster.
 Result<schedule::StepCost> verifyAll(const fabric::Fabric& fabric, const bfb::Generated& made,
                                      const Progress& progress) {
@@ -130,7 +178,13 @@ Result<Answered> answer(const workflow::LoadedFabric& loaded, const bfb::Request
     return made.error();
   }
   Answered answered{*std::move(made), {}, {}, {}, lap(since), 0};
-  auto cost = verifyAll(loaded.fabric, answered.made, progress);
+  if (answered.made.rule && answered.made.rule->bottlenecks.empty()) {
+    if (Outcome stated = workflow::stateBound(loaded.fabric, *answered.made.rule, progress); !stated) {
+      return stated.error();
+    }
+  }
+  auto cost = answered.made.rule ? verifyRule(loaded.fabric, answered.made, progress)
+                                 : verifyAll(loaded.fabric, answered.made, progress);
   if (!cost) {
     return cost.error();
   }
@@ -140,7 +194,9 @@ Result<Answered> answer(const workflow::LoadedFabric& loaded, const bfb::Request
                                            : statedUnit(loaded.description).value_or(answered.made.costs.unit);
   // What every GPU must take in alone shows that nothing is faster.
   answered.bound = answered.made.schedule.algbw;
-  if (!answered.made.isBandwidthOptimal()) {
+  if (answered.made.rule) {
+    answered.bound = answered.made.rule->bound;
+  } else if (!answered.made.isBandwidthOptimal()) {
     auto bound = workflow::boundOf(loaded.fabric, answered.made.schedule, progress);
     if (!bound) {
       return bound.error();
@@ -251,6 +307,35 @@ void describeSteps(const fabric::Fabric& fabric, const Answered& answered, bool 
   }
 }
 
+std::int64_t transfersOf(const schedule::Schedule& rule) {
+  std::int64_t transfers = 0;
+  for (const auto* forest : {&rule.reduceForest, &rule.broadcastForest}) {
+    transfers += *forest ? schedule::sizeOf(**forest).edges : 0;
+  }
+  return transfers;
+}
+
+/// How the schedule is stored where one GPU stands for all.
+void describeRule(const bfb::Generated& made, Report& report) {
+  report.json["by_rule"] = made.rule.has_value();
+  if (!made.rule) {
+    return;
+  }
+  const auto& forest = made.rule->broadcastForest ? *made.rule->broadcastForest : *made.rule->reduceForest;
+  Json rotations = Json::array();
+  std::string shifts;
+  for (const schedule::Rotation& rotation : schedule::rotationsIn(*forest.factored)) {
+    rotations.push_back({rotation.step, rotation.count});
+    shifts += (shifts.empty() ? "" : " x ") + std::to_string(rotation.count);
+  }
+  const std::int64_t trees = schedule::rotatedTrees(forest);
+  report.json["rotations"] = std::move(rotations);
+  report.json["trees_of_a_root"] = trees;
+  report.json["forest_algbw"] = made.rule->algbw.toString();
+  report.text += "  by rule     " + counted(trees, "tree") + " of one GPU, taken to all others by rotations of " +
+                 shifts + " ranks; " + gigabytes(made.rule->algbw) + " pipelined\n";
+}
+
 void describe(const fabric::Fabric& fabric, const Answered& answered, Report& report) {
   const bfb::Generated& made = answered.made;
   const bfb::Costs& costs = made.costs;
@@ -283,10 +368,16 @@ void describe(const fabric::Fabric& fabric, const Answered& answered, Report& re
   report.json["algbw_GBps"] = made.schedule.algbw.toDouble();
   report.json["optimum_algbw"] = answered.bound.toString();
   report.json["share_of_optimum"] = (made.schedule.algbw / answered.bound).toString();
-  report.json["transfers"] = made.schedule.transfers.size();
+  report.json["transfers"] =
+      made.rule ? transfersOf(*made.rule) : static_cast<std::int64_t>(made.schedule.transfers.size());
   report.json["verified"] = true;
   report.text += "  schedule    BFB " + std::string(toString(collective)) + " on " + named(fabric.name()) + ", " +
                  counted(made.gpuCount, "GPU") + "\n";
+  report.json["routes"] = costs.routes;
+  for (std::size_t i = 0; i < costs.routes.size() && !costs.routes[i].empty(); ++i) {
+    const bool isRepeated = i > 0 && costs.routes[i] == costs.routes[i - 1];
+    report.text += isRepeated ? std::string() : "  routes      " + costs.routes[i] + "\n";
+  }
   report.text += "  steps       " + std::to_string(made.schedule.stepCount) + "\n";
   report.text += "  T_B         " + time.toString() + " M/B" + (made.isBandwidthOptimal() ? ", optimal" : "") +
                  " (B = " + gigabytes(Rational(costs.degree) * costs.unit) + ", the links of a GPU)\n";
@@ -297,6 +388,7 @@ void describe(const fabric::Fabric& fabric, const Answered& answered, Report& re
                   : loss.isZero() ? ", nothing lost"
                                   : "; " + percent(loss, Rational(1)) + " above what more chunks take") +
                  "\n";
+  describeRule(made, report);
 }
 
 /// T steps of a latency and M bytes at algbw.
@@ -323,6 +415,23 @@ Outcome describeTime(const Options& options, const Answered& answered, Report& r
   report.text += "  at size     " + duration(microseconds / 1e6) + " for " + workflow::byteSize(*bytes) + " with " +
                  latency->toString() + " us per step\n";
   return Done{};
+}
+
+/// What is written: the trees where the schedule is stored by rule, or where they are asked for.
+Result<schedule::AnySchedule> scheduleOf(const fabric::Fabric& fabric, const Answered& answered, bool wantsTrees,
+                                         const Progress& progress, Report& report) {
+  if (answered.made.rule) {
+    return schedule::AnySchedule(*answered.made.rule);
+  }
+  if (!wantsTrees) {
+    return schedule::AnySchedule(answered.made.schedule);
+  }
+  auto trees = workflow::treesOf(fabric, answered.made.schedule, progress);
+  if (!trees) {
+    return trees.error();
+  }
+  describeTrees(*trees, report);
+  return schedule::AnySchedule(*std::move(trees));
 }
 
 Result<Report> run(const Options& options, bool json, const Progress& progress) {
@@ -366,9 +475,11 @@ Result<Report> run(const Options& options, bool json, const Progress& progress) 
   report.text += lines(loaded->findings) + "  time        " + duration(answered->generating) + " to generate, " +
                  duration(answered->verifying) + " to verify\n";
   if (!options.output.empty()) {
-    if (const Outcome written =
-            deliverSchedule(options.output, answered->made.schedule, *loaded, json, progress, report);
-        !written) {
+    const auto schedule = scheduleOf(loaded->fabric, *answered, values->flag("trees"), progress, report);
+    if (!schedule) {
+      return schedule.error();
+    }
+    if (const Outcome written = deliverSchedule(options.output, *schedule, *loaded, json, progress, report); !written) {
       return written.error();
     }
   }
@@ -382,7 +493,9 @@ void addBfb(CLI::App& app, Invocation& invocation) {
       app, invocation, "bfb", "A breadth-first broadcast schedule for GPUs that are linked directly, with exact loads",
       "  coppice-cli bfb preset:torus,dims=4x4\n"
       "  coppice-cli bfb preset:hypercube,dimension=6 -c allreduce --chunks 2 --json\n"
-      "  coppice-cli bfb preset:dgx-a100,boxes=2 --through-switches -o bfb.schedule.json");
+      "  coppice-cli bfb preset:dgx-a100,boxes=2 --through-switches -o bfb.schedule.json\n"
+      "  coppice-cli bfb preset:hypercube,dimension=6 -o bfb.forest.json\n"
+      "  coppice-cli bfb preset:circulant,n=100000,jumps=223+224 --json");
   auto options = std::make_shared<Options>();
   addFabricOptions(sub, options->fabric);
   addDemandOptions(sub, options->demand);
@@ -390,7 +503,9 @@ void addBfb(CLI::App& app, Invocation& invocation) {
   sub.add_option("--latency", options->latency, "Microseconds per step, for the time of --size");
   sub.add_option("--size", options->size, "Bytes of the whole collective, as in 1MiB: adds the time that it takes");
   sub.add_flag("--show-steps", options->showSteps, "Print the loads of all steps");
-  sub.add_option("-o,--output", options->output, "Write the schedule to this file; - for standard output");
+  sub.add_option("-o,--output", options->output,
+                 "Write the schedule to this file, with the name ending in .forest.json as trees; - for "
+                 "standard output");
   sub.callback([options, &invocation] {
     invocation.action = [options, &invocation](const Progress& progress) {
       return run(*options, invocation.json, progress);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "schedule/to_forest.hpp"
 #include "workflow/sizes.hpp"
 
 namespace coppice::workflow {
@@ -20,6 +21,16 @@ Result<Made> generate(const fabric::Fabric& fabric, const Demand& demand, const 
   auto generated = bfb::generate(fabric, *request, progress);
   if (!generated) {
     return generated.error();
+  }
+  if (generated->rule) {
+    return Made{.schedule = *std::move(generated->rule)};
+  }
+  if (values.flag("trees")) {
+    auto trees = schedule::forestOf(fabric, generated->schedule, schedule::kMaxTreeEdges, progress);
+    if (!trees) {
+      return trees.error();
+    }
+    return Made{.schedule = *std::move(trees)};
   }
   return Made{.schedule = std::move(generated->schedule)};
 }
@@ -39,7 +50,16 @@ std::vector<Option> bfbOptions() {
           {.name = "at-size",
            .title = "Latencies at size",
            .help = "Plan with the latencies of links for this many bytes, as in 1MiB: slower links then get less",
-           .placeholder = "SIZE"}};
+           .placeholder = "SIZE"},
+          {.name = "trees",
+           .title = "As trees",
+           .help = "The trees that the pieces travel on, pipelined, instead of steps",
+           .kind = OptionKind::flag},
+          {.name = "by-rule",
+           .title = "By rule",
+           .help = "Where all GPUs are alike (circulants, tori, hypercubes): store the trees of one GPU and the "
+                   "rotations of the ranks that take them to all others; above 16384 GPUs always",
+           .kind = OptionKind::flag}};
 }
 
 Result<bfb::Request> bfbRequest(const Demand& demand, const OptionValues& values) {
@@ -49,6 +69,7 @@ Result<bfb::Request> bfbRequest(const Demand& demand, const OptionValues& values
   }
   bfb::Request request{.collective = demand.collective, .root = demand.root};
   request.throughSwitches = values.flag("through-switches");
+  request.byRule = values.flag("by-rule");
   if (const std::string chunks = values.text("chunks"); chunks != kExact) {
     request.chunks = parseInteger(chunks);
     if (!request.chunks || *request.chunks < 1) {

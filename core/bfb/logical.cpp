@@ -62,6 +62,7 @@ Result<Logical> withoutSwitches(const fabric::Fabric& fabric, const Progress& pr
   const forestcoll::LogicalTopology topology =
       forestcoll::removeSwitches(network, capacities, forestcoll::supplies(network, ratio.denominator()), progress);
   Logical logical;
+  logical.name = "as switch removal splits the links";
   logical.graph.nodeCount = fabric.gpuCount();
   int64_t divisor = 0;
   for (const forestcoll::Atom& atom : topology.atoms) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -17,6 +18,8 @@ struct Logical {
   Rational unit;  ///< GB/s of a unit link
   /// By link: the nodes from GPU to GPU.
   std::vector<std::vector<fabric::NodeIndex>> routes;
+  /// Between which GPUs routes through switches were laid, in words; empty without switches.
+  std::string name = {};
 };
 
 /// Links between GPUs as they are; the unit is the largest of which all bandwidths are multiples. With

@@ -2,15 +2,13 @@
 #include "bfb/schedule.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
-#include <unordered_map>
 
 #include "base/checked.hpp"
-#include "base/parallel.hpp"
-#include "bfb/logical.hpp"
-#include "bfb/survey.hpp"
+#include "bfb/half.hpp"
+#include "bfb/rule.hpp"
 #include "schedule/step_cost.hpp"
 
 namespace coppice::bfb {
@@ -19,213 +17,6 @@ namespace {
 using fabric::Rank;
 using schedule::PathId;
 using std::int64_t;
-
-constexpr int64_t kMaxChunks = std::numeric_limits<std::int32_t>::max();
-constexpr int64_t kMaxDeliveries = int64_t{1} << 30;
-
-/// Unwinds with the error that generate() returns.
-struct Failure {
-  Error error;
-};
-
-/// [begin, end) chunks of the owner's shard over a link.
-struct Send {
-  std::int32_t owner = 0;
-  std::int32_t link = 0;
-  std::int32_t begin = 0;
-  std::int32_t end = 0;
-};
-
-/// What the targets of a block get, by target and step.
-struct BlockSends {
-  std::vector<std::size_t> start;  ///< by SurveyBlock::steps, into `sends`; one more at the end
-  std::vector<Send> sends;
-};
-
-/// One direction of data: an allgather or a broadcast on a digraph, or on its transpose to be turned round.
-struct Half {
-  bool isTurned = false;
-  Logical logical;
-  Survey found;
-  int64_t chunks = 1;
-  std::vector<Rational> wholeLoads;  ///< V_t in chunks per unit link
-  std::vector<BlockSends> sends;     ///< by block
-};
-
-Half makeHalf(const fabric::Fabric& fabric, const Request& request, bool isTurned, const Progress& progress) {
-  auto logical = logicalGraph(isTurned ? fabric.transposed() : fabric, request.throughSwitches, progress);
-  if (!logical) {
-    throw Failure{logical.error()};
-  }
-  return Half{isTurned, *std::move(logical), {}, 1, {}, {}};
-}
-
-/// Latencies of links in shards per unit link. @pre request.bytes
-void setLatencies(const fabric::Fabric& fabric, const Request& request, Half& half) {
-  constexpr int64_t kPicoseconds = 1'000'000;     // in a microsecond
-  constexpr int64_t kBytesPerMicrosecond = 1000;  // of 1 GB/s
-  const Rational shard = Rational(*request.bytes) / Rational(isRooted(request.collective) ? 1 : fabric.gpuCount());
-  const Rational perMicrosecond = half.logical.unit * Rational(kBytesPerMicrosecond) / shard;
-  for (const auto& route : half.logical.routes) {
-    Rational latency;
-    for (std::size_t i = 1; i < route.size(); ++i) {
-      const auto arc = half.isTurned ? fabric.findArc(route[i], route[i - 1]) : fabric.findArc(route[i - 1], route[i]);
-      latency += Rational(schedule::latencyPicoseconds(fabric, fabric.arcs()[arc.value()]), kPicoseconds);
-    }
-    half.logical.graph.latencies.push_back(latency * perMicrosecond);
-  }
-}
-
-void surveyHalf(Half& half, const Deliveries& deliveries, const Progress& progress) {
-  auto found = survey(deliveries, 0, half.logical.graph.nodeCount, progress);
-  if (!found) {
-    throw Failure{found.error()};
-  }
-  half.found = *std::move(found);
-  const auto& pairs = half.found.pairs;
-  if (std::accumulate(pairs.begin(), pairs.end(), int64_t{0}) > kMaxDeliveries) {
-    throw Failure{{ErrorCode::limit, "The schedule would have more than 2^30 transfers", "ask for its loads only"}};
-  }
-}
-
-/// V_t of every step, or nothing where some step would lose against the exact loads and none may.
-std::optional<std::vector<Rational>> wholeLoads(const Survey& found, int64_t chunks, bool mayLose) {
-  std::vector<Rational> loads(found.stepLoads.size());
-  for (const SurveyBlock& block : found.blocks) {
-    std::unordered_map<std::uint32_t, Rational> known;
-    for (const SurveyBlock::Step& step : block.steps) {
-      const auto [entry, isNew] = known.try_emplace(step.problem);
-      if (isNew) {
-        entry->second =
-            solveWhole(block.problems.problem(step.problem), block.problems.value(step.problem).ratio, chunks);
-      }
-      Rational& load = loads[static_cast<std::size_t>(step.step - 1)];
-      load = std::max(load, entry->second);
-      if (!mayLose && load > found.stepLoads[static_cast<std::size_t>(step.step - 1)] * Rational(chunks)) {
-        return std::nullopt;
-      }
-    }
-  }
-  return loads;
-}
-
-/// A number of chunks with which all capacities are whole numbers.
-int64_t enoughChunks(const Half& half) {
-  int64_t common = 1;
-  const auto include = [&](const Rational& value) {
-    common = leastCommonMultiple(common, value.denominator());
-    if (common > kMaxChunks) {
-      throw Failure{{ErrorCode::limit, "More than 2^31 chunks per shard would be needed to lose nothing",
-                     "choose their number with --chunks"}};
-    }
-  };
-  const Digraph& graph = half.logical.graph;
-  for (const Rational& load : half.found.stepLoads) {
-    if (graph.latencies.empty()) {
-      include(load);
-      continue;
-    }
-    for (std::size_t link = 0; link < graph.links.size(); ++link) {
-      if (load > graph.latencies[link]) {
-        include((load - graph.latencies[link]) * Rational(graph.links[link].width));
-      }
-    }
-  }
-  return common;
-}
-
-/// The fewest chunks that lose nothing: of the divisors of enoughChunks() the least; with links of width 1 that is the
-/// common denominator of the loads.
-void chooseChunks(Half& half, const std::optional<int64_t>& asked) {
-  if (asked) {
-    half.chunks = *asked;
-    half.wholeLoads = *wholeLoads(half.found, half.chunks, true);
-    return;
-  }
-  const int64_t common = enoughChunks(half);
-  for (int64_t chunks = 1; chunks <= common; ++chunks) {
-    if (common % chunks == 0) {
-      if (auto loads = wholeLoads(half.found, chunks, false)) {
-        half.chunks = chunks;
-        half.wholeLoads = *std::move(loads);
-        return;
-      }
-    }
-  }
-}
-
-/// Hands the chunks of the jobs to the links that the assignment gives to their classes.
-class Dealer {
-public:
-  Dealer(const Arrivals& arrivals, const Assignment& assignment, std::span<const int> links, int64_t chunks,
-         std::vector<Send>& sends)
-      : m_arrivals(arrivals), m_assignment(assignment), m_links(links), m_chunks(chunks), m_sends(sends) {}
-
-  void deal() {
-    m_next.assign(m_assignment.first.begin(), m_assignment.first.end() - 1);
-    m_used.assign(m_next.size(), 0);
-    for (std::size_t i = 0; i < m_arrivals.owners.size(); ++i) {
-      dealOne(m_arrivals.owners[i], m_arrivals.classOf[i]);
-    }
-  }
-
-private:
-  void dealOne(int owner, std::uint32_t at) {
-    for (int64_t begin = 0; begin < m_chunks;) {
-      const Share& share = m_assignment.shares[m_next[at]];
-      const int64_t end = std::min(m_chunks, begin + share.amount - m_used[at]);
-      m_sends.push_back({owner, m_links[static_cast<std::size_t>(share.link)], static_cast<std::int32_t>(begin),
-                         static_cast<std::int32_t>(end)});
-      m_used[at] += end - begin;
-      if (m_used[at] == share.amount) {
-        m_used[at] = 0;
-        ++m_next[at];
-      }
-      begin = end;
-    }
-  }
-
-  const Arrivals& m_arrivals;
-  const Assignment& m_assignment;
-  std::span<const int> m_links;
-  int64_t m_chunks;
-  std::vector<Send>& m_sends;
-  std::vector<std::size_t> m_next;  ///< by class, into the shares
-  std::vector<int64_t> m_used;      ///< by class: of that share
-};
-
-void sendBlock(const Half& half, const Deliveries& deliveries, const SurveyBlock& block, BlockSends& out,
-               const Progress& progress) {
-  DeliveryReader reader(deliveries);
-  std::unordered_map<int64_t, Assignment> known;  // by problem and step, which sets the capacities
-  out.start.push_back(0);
-  for (int target = block.first; target < block.last; ++target) {
-    throwIfCancelled(progress);
-    (void)reader.find(target);
-    const std::size_t first = block.start[static_cast<std::size_t>(target - block.first)];
-    for (int i = 0; i < reader.count(); ++i) {
-      const Arrivals& arrivals = reader.at(i, true);
-      const std::uint32_t problem = block.steps[first + static_cast<std::size_t>(i)].problem;
-      const auto [entry, isNew] = known.try_emplace((int64_t{arrivals.step} << 32) + problem);
-      if (isNew) {
-        ClassFlow flow(arrivals.problem);
-        const Rational& load = half.wholeLoads[static_cast<std::size_t>(arrivals.step - 1)];
-        if (!flow.fill(half.chunks, wholeCapacities(arrivals.problem, load, half.chunks))) {
-          throw Failure{{ErrorCode::internal, "the links of a step do not hold the load that was proven for it"}};
-        }
-        entry->second = flow.assignment();
-      }
-      Dealer(arrivals, entry->second, deliveries.in().linksInto(target), half.chunks, out.sends).deal();
-      out.start.push_back(out.sends.size());
-    }
-  }
-}
-
-void makeSends(Half& half, const Deliveries& deliveries, const Progress& progress) {
-  half.sends.resize(half.found.blocks.size());
-  parallelFor(half.sends.size(),
-              [&](std::size_t at) { sendBlock(half, deliveries, half.found.blocks[at], half.sends[at], progress); });
-}
 
 /// Puts the halves one after the other into one schedule.
 class Assembly {
@@ -332,39 +123,6 @@ private:
   std::vector<int64_t> m_first;  ///< by step, into the batches
 };
 
-void addCosts(const Half& half, PathId firstRoute, Costs& costs) {
-  const int steps = static_cast<int>(half.found.stepLoads.size());
-  const int firstStep = static_cast<int>(costs.loads.size());
-  for (int i = 0; i < steps; ++i) {
-    const auto t = static_cast<std::size_t>(half.isTurned ? steps - 1 - i : i);
-    costs.exactLoads.push_back(half.found.stepLoads[t]);
-    costs.loads.push_back(half.wholeLoads[t] / Rational(half.chunks));
-    costs.deliveries.push_back(half.found.pairs[t]);
-    const TightSet& tight = half.found.tight[t];
-    Witness witness{firstStep + i, tight.node, half.isTurned, {}, tight.jobs, tight.width};
-    for (const int link : tight.links) {
-      witness.routes.push_back(firstRoute + link);
-    }
-    costs.witnesses.push_back(std::move(witness));
-  }
-}
-
-/// Halves are counted in the unit of the finer one.
-void shareUnit(std::vector<Half>& halves) {
-  if (halves.size() < 2 || halves[0].logical.unit == halves[1].logical.unit) {
-    return;
-  }
-  const Rational ratio = halves[0].logical.unit / halves[1].logical.unit;
-  const Rational unit = halves[0].logical.unit / Rational(ratio.numerator());
-  for (Half& half : halves) {
-    const int64_t factor = (half.logical.unit / unit).numerator();
-    half.logical.unit = unit;
-    for (Link& link : half.logical.graph.links) {
-      link.width = checkedMul(link.width, factor);
-    }
-  }
-}
-
 void requireSound(const fabric::Fabric& fabric, const Request& request) {
   using enum Collective;
   const Collective all[] = {allgather, reduceScatter, allreduce, broadcast, reduce};
@@ -387,15 +145,15 @@ void requireSound(const fabric::Fabric& fabric, const Request& request) {
   }
 }
 
-Generated make(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {
-  requireSound(fabric, request);
+/// @param wiring which logical topology: see wiringCount
+Generated makeOn(const fabric::Fabric& fabric, const Request& request, std::size_t wiring, const Progress& progress) {
   const std::optional<int> root = isRooted(request.collective) ? request.root : std::nullopt;
   std::vector<Half> halves;
   if (reduces(request.collective)) {
-    halves.push_back(makeHalf(fabric, request, true, progress));
+    halves.push_back(makeHalf(fabric, request, true, wiring, progress));
   }
   if (request.collective != Collective::reduceScatter && request.collective != Collective::reduce) {
-    halves.push_back(makeHalf(fabric, request, false, progress));
+    halves.push_back(makeHalf(fabric, request, false, wiring, progress));
   }
   shareUnit(halves);
   Generated result;
@@ -406,7 +164,7 @@ Generated make(const fabric::Fabric& fabric, const Request& request, const Progr
       setLatencies(fabric, request, half);
     }
     const Deliveries deliveries(half.logical.graph, root);
-    surveyHalf(half, deliveries, progress);
+    surveyHalf(half, deliveries, half.logical.graph.nodeCount, progress);
     chooseChunks(half, request.chunks);
     makeSends(half, deliveries, progress);
     addCosts(half, firstRoute, result.costs);
@@ -424,6 +182,41 @@ Generated make(const fabric::Fabric& fabric, const Request& request, const Progr
   }
   result.schedule.algbw = cost->algbw;
   return result;
+}
+
+bool isFaster(const Generated& a, const Generated& b) {
+  if (a.costs.isTimed) {
+    const auto planned = [](const Costs& costs) {
+      return std::accumulate(costs.loads.begin(), costs.loads.end(), Rational()) / costs.unit;
+    };
+    return planned(a.costs) < planned(b.costs);
+  }
+  return a.schedule.algbw > b.schedule.algbw;
+}
+
+/// Of the logical topologies the one whose schedule is the fastest. Those that cannot be made are passed over.
+Generated make(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {
+  requireSound(fabric, request);
+  if (request.byRule || needsRule(fabric, request)) {
+    return makeByRule(fabric, request, progress);
+  }
+  const std::size_t wirings = wiringCount(fabric, request, progress);
+  std::optional<Generated> best;
+  std::optional<Failure> failed;
+  for (std::size_t wiring = 0; wiring < wirings; ++wiring) {
+    try {
+      Generated made = makeOn(fabric, request, wiring, progress);
+      if (!best || isFaster(made, *best)) {
+        best = std::move(made);
+      }
+    } catch (const Failure& failure) {
+      failed = failed ? failed : std::optional(failure);
+    }
+  }
+  if (!best) {
+    throw Failure(*failed);
+  }
+  return *std::move(best);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/collective.hpp"
@@ -19,10 +20,13 @@ struct Request {
   Collective collective = Collective::allgather;
   std::optional<fabric::Rank> root = {};    ///< broadcast and reduce
   std::optional<std::int64_t> chunks = {};  ///< P, equal chunks of a shard; absent = the fewest that lose nothing
-  bool throughSwitches = false;             ///< see logicalGraph
+  bool throughSwitches = false;             ///< see logicalGraph and boxWirings
   /// Plans with the latencies of links (schedule::latencyPicoseconds) for this size of the collective: in a step, a
   /// link of larger latency gets less.
   std::optional<std::int64_t> bytes = {};
+  /// Where rotations of the ranks take the fabric to itself and every GPU to every other: what one GPU gets stands for
+  /// all, so that 10^5 GPUs take no more room than their links. Above 2^14 such GPUs always. See Generated::rule.
+  bool byRule = false;
 };
 
 /// Why a step cannot be faster on shortest paths: `jobs` shards must be exchanged with `gpu` in this step over
@@ -47,6 +51,7 @@ struct Costs {
   std::vector<Rational> loads;           ///< with these chunks; at least U_t
   std::vector<std::int64_t> deliveries;  ///< by step: shards times receivers (or, when reducing, senders)
   std::vector<Witness> witnesses;        ///< by step
+  std::vector<std::string> routes;       ///< by half, how routes run through switches: Logical::name
 
   /// T_B in units of M/B: degree / N * the sum of the loads. Where routes run through switches, a link that several
   /// share may have room to spare, and the schedule is faster than that: see its algbw.
@@ -58,13 +63,17 @@ struct Generated {
   std::int64_t chunks = 1;  ///< P
   Costs costs;
   int gpuCount = 0;
+  /// With Request::byRule: a rotated forest (schedule/rotation.hpp), the edges of depth t are what is sent in step t.
+  /// `schedule` then has no transfers, but the steps, routes and algbw of the whole.
+  std::optional<schedule::Schedule> rule = {};
   /// T_B = (N-1)/N for allgather and reduce_scatter, twice that for allreduce; not said of rooted collectives.
   [[nodiscard]] bool isBandwidthOptimal() const;
 };
 
 /// Collectives that BFB makes: allgather, reduce_scatter (the allgather of the transpose, turned round), allreduce (one
 /// after the other), broadcast and reduce (what the allgather sends of one shard, spread for itself). Not verified
-/// here. Errors: badUsage (root, chunks below 1, switches without throughSwitches), limit (more transfers or chunks
+/// here. Errors: badUsage (root, chunks below 1, switches without throughSwitches; by rule: a rooted collective, a
+/// fabric with relays or without such rotations), limit (more transfers or chunks
 /// than a schedule holds), unbalanced, overflow, cancelled.
 Result<Generated> generate(const fabric::Fabric& fabric, const Request& request, const Progress& progress = {});
 

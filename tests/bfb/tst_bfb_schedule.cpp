@@ -5,14 +5,20 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <utility>
 
 #include "base/bus_factor.hpp"
 #include "bfb/digraphs.hpp"
 #include "bfb/hall.hpp"
 #include "bfb/schedule.hpp"
+#include "forestcoll/forestcoll.hpp"
 #include "presets/presets.hpp"
+#include "schedule/from_forest.hpp"
 #include "schedule/step_cost.hpp"
+#include "schedule/to_forest.hpp"
 #include "verify/distance_check.hpp"
+#include "verify/rule_check.hpp"
+#include "verify/schedule_verifier.hpp"
 #include "verify/step_verifier.hpp"
 
 using namespace coppice;
@@ -66,6 +72,21 @@ QString faultOf(const fabric::Fabric& fabric, const schedule::StepSchedule& sche
     return QString::fromStdString(describe(verdict->findings.front()));
   }
   return {};
+}
+
+/// With the bound that the fabric has; empty where the forest passes the verifier.
+QString forestFault(const fabric::Fabric& fabric, schedule::Schedule& trees) {
+  const auto optimum = forestcoll::optimum(fabric, {.collective = trees.collective, .root = trees.root});
+  if (!optimum) {
+    return QString::fromStdString(describe(optimum.error()));
+  }
+  trees.bound = optimum->algbw;
+  trees.bottlenecks = optimum->bottlenecks;
+  const auto verdict = verify::verifySchedule(fabric, trees);
+  if (!verdict) {
+    return QString::fromStdString(describe(verdict.error()));
+  }
+  return verdict->ok ? QString() : QString::fromStdString(describe(verdict->findings.front()));
 }
 
 std::vector<verify::StepClaim> claimsOf(const fabric::Fabric& fabric, const bfb::Generated& made) {
@@ -128,12 +149,25 @@ private slots:
   void latencies();
   void latenciesAgainstAllSets();
   void throughSwitches();
+  void boxesThroughSwitches_data();
+  void boxesThroughSwitches();
   void claimsHold();
   void plantedFaults_data();
   void plantedFaults();
   void faultySchedules_data();
   void faultySchedules();
   void refusals();
+  void trees_data();
+  void trees();
+  void treesOfAllreduceAndRoots();
+  void noTrees_data();
+  void noTrees();
+  void byRule_data();
+  void byRule();
+  void manyGpusByRule();
+  void faultyRules_data();
+  void faultyRules();
+  void refusedRules();
 };
 
 void TestBfbSchedule::allCollectives_data() {
@@ -354,6 +388,37 @@ void TestBfbSchedule::throughSwitches() {
   }
 }
 
+void TestBfbSchedule::boxesThroughSwitches_data() {
+  QTest::addColumn<QString>("preset");
+  QTest::addColumn<int>("boxes");
+  QTest::addColumn<int>("steps");
+  QTest::addColumn<QString>("algbw");
+  // 84 % of the optimum; two steps reach 44 % here.
+  QTest::newRow("4 DGX H100") << "dgx-h100" << 4 << 4 << "16000/37";
+  QTest::newRow("2 DGX H100") << "dgx-h100" << 2 << 2 << "8000/17";
+  QTest::newRow("4 DGX A100") << "dgx-a100" << 4 << 4 << "5200/23";
+  QTest::newRow("2 DGX A100, by switch removal") << "dgx-a100" << 2 << 2 << "260";
+  QTest::newRow("4 MI250") << "mi250" << 4 << 8 << "29889024/187855";
+}
+
+/// The fastest of several logical topologies, as the verifier counts it.
+void TestBfbSchedule::boxesThroughSwitches() {
+  QFETCH(QString, preset);
+  QFETCH(int, boxes);
+  QFETCH(int, steps);
+  QFETCH(QString, algbw);
+  const fabric::Fabric fabric = presetFabric(preset.toStdString(), {{"boxes", std::to_string(boxes)}});
+  for (const Collective collective : {Collective::allgather, Collective::reduceScatter}) {
+    const auto made = bfb::generate(fabric, {.collective = collective, .throughSwitches = true});
+    QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+    QCOMPARE(faultOf(fabric, made->schedule), QString());
+    QCOMPARE(made->schedule.stepCount, steps);
+    QCOMPARE(QString::fromStdString(made->schedule.algbw.toString()), algbw);
+    QCOMPARE(made->costs.routes.size(), std::size_t{1});
+    QVERIFY(!made->costs.routes.front().empty());
+  }
+}
+
 void TestBfbSchedule::claimsHold() {
   for (const Digraph& graph : {bfb::sample::torus({4, 6}), bfb::sample::generalizedKautz(2, 10),
                                bfb::sample::duplexCirculant(15, {1, 4, 5})}) {
@@ -481,6 +546,262 @@ void TestBfbSchedule::refusals() {
   QCOMPARE(bfb::generate(fabric, {.collective = Collective::alltoall}).error().code, ErrorCode::badUsage);
   QCOMPARE(bfb::generate(fabric, {.collective = Collective::broadcast}).error().code, ErrorCode::badUsage);
   QCOMPARE(bfb::generate(fabric, {.collective = Collective::broadcast, .root = 9}).error().code, ErrorCode::badUsage);
+}
+
+void TestBfbSchedule::trees_data() {
+  using namespace bfb::sample;
+  QTest::addColumn<Digraph>("graph");
+  QTest::newRow("torus 4x4") << torus({4, 4});
+  QTest::newRow("torus 3x5x2") << torus({3, 5, 2});
+  QTest::newRow("hypercube 4") << hypercube(4);
+  QTest::newRow("circulant 15 {1,4,5}") << duplexCirculant(15, {1, 4, 5});
+  QTest::newRow("generalized Kautz 2 12") << generalizedKautz(2, 12);
+  std::mt19937 rng(27);
+  for (int round = 0; round < 4; ++round) {
+    QTest::addRow("random %d", round) << random(9 + round, 12 + 5 * round, 1 + round % 3, rng);
+  }
+}
+
+/// What the links carry in all, counted from the transfers, is what the trees claim; and turned back into transfers,
+/// the trees are a schedule.
+void TestBfbSchedule::trees() {
+  QFETCH(Digraph, graph);
+  const fabric::Fabric fabric = fabricOf(graph);
+  for (const Collective collective : {Collective::allgather, Collective::reduceScatter}) {
+    const auto made = bfb::generate(fabric, {.collective = collective});
+    QVERIFY(made);
+    auto trees = schedule::forestOf(fabric, made->schedule);
+    QVERIFY2(trees, trees ? "" : describe(trees.error()).c_str());
+    QCOMPARE(forestFault(fabric, *trees), QString());
+    QCOMPARE(made->chunks % *trees->fixedK, 0);
+    const auto& forest = collective == Collective::allgather ? trees->broadcastForest : trees->reduceForest;
+    for (const schedule::Tree& tree : forest->trees) {
+      QVERIFY(tree.multiplicity >= 1 && tree.multiplicity <= *trees->fixedK);
+    }
+    const auto cost = schedule::stepCost(fabric, made->schedule);
+    QVERIFY(cost);
+    Rational busiest;
+    for (std::size_t arc = 0; arc < cost->traffic.size(); ++arc) {
+      busiest = std::max(busiest, cost->traffic[arc] / fabric.arcs()[arc].bandwidth.gigabytesPerSecond());
+    }
+    QCOMPARE(trees->algbw.toString(), busiest.inverse().toString());
+    QVERIFY(trees->algbw >= made->schedule.algbw);
+    const auto steps = schedule::stepScheduleOf(fabric, *trees);
+    QVERIFY(steps);
+    QCOMPARE(faultOf(fabric, *steps), QString());
+  }
+}
+
+void TestBfbSchedule::treesOfAllreduceAndRoots() {
+  const fabric::Fabric fabric = fabricOf(bfb::sample::duplexCirculant(11, {2, 3}));
+  const fabric::Fabric oneWay = fabricOf(bfb::sample::generalizedKautz(2, 10));
+  for (const fabric::Fabric* on : {&fabric, &oneWay}) {
+    for (const Collective collective : {Collective::allreduce, Collective::broadcast, Collective::reduce}) {
+      const std::optional<fabric::Rank> root = isRooted(collective) ? std::optional<fabric::Rank>(4) : std::nullopt;
+      const auto made = bfb::generate(*on, {.collective = collective, .root = root});
+      QVERIFY(made);
+      auto trees = schedule::forestOf(*on, made->schedule);
+      QVERIFY2(trees, trees ? "" : describe(trees.error()).c_str());
+      QCOMPARE(forestFault(*on, *trees), QString());
+      QCOMPARE(trees->reduceForest.has_value(), reduces(collective));
+      QVERIFY(trees->algbw >= made->schedule.algbw);
+    }
+  }
+  const fabric::Fabric boxes = presetFabric("dgx-a100", {{"boxes", "2"}});
+  const auto made = bfb::generate(boxes, {.throughSwitches = true});
+  QVERIFY(made);
+  auto trees = schedule::forestOf(boxes, made->schedule);
+  QVERIFY2(trees, trees ? "" : describe(trees.error()).c_str());
+  QCOMPARE(forestFault(boxes, *trees), QString());
+}
+
+void TestBfbSchedule::noTrees_data() {
+  QTest::addColumn<QString>("fault");
+  QTest::addColumn<QString>("message");
+  QTest::newRow("left out") << "left out"
+                            << "does not reach every GPU";
+  QTest::newRow("twice") << "twice"
+                         << "gets the same piece of shard 0 twice";
+  QTest::newRow("a gap") << "gap"
+                         << "does not reach every GPU";
+  QTest::newRow("no shard") << "shard"
+                            << "is not sent at all";
+  QTest::newRow("circle") << "circle"
+                          << "does not reach every GPU";
+  QTest::newRow("sums") << "sums"
+                        << "reduces nothing";
+  QTest::newRow("too many edges") << "limit"
+                                  << "more than 10 edges";
+}
+
+void TestBfbSchedule::noTrees() {
+  QFETCH(QString, fault);
+  QFETCH(QString, message);
+  const fabric::Fabric fabric = fabricOf(bfb::sample::duplexCirculant(5, {1}));
+  auto made = bfb::generate(fabric, {});
+  QVERIFY(made);
+  schedule::StepSchedule& steps = made->schedule;
+  const schedule::TransferList before = std::exchange(steps.transfers, {});
+  bool isDone = false;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    schedule::Transfer transfer = before[i];
+    const bool isFirst = !isDone && transfer.shard == 0;
+    if ((fault == "left out" && isFirst) || (fault == "shard" && transfer.shard == 0)) {
+      isDone = true;
+      continue;
+    }
+    if (fault == "gap" && isFirst) {
+      ++transfer.begin;
+      isDone = true;
+    }
+    if (fault == "sums" && isFirst) {
+      transfer.reduces = true;
+      isDone = true;
+    }
+    if (fault == "circle" && transfer.shard == 0 && transfer.to == 2) {
+      transfer.from = 3;  // which gets it from 2 or 4
+    }
+    if (fault == "circle" && transfer.shard == 0 && transfer.to == 3) {
+      transfer.from = 2;
+    }
+    steps.transfers.add(transfer);
+    if (fault == "twice" && isFirst) {
+      steps.transfers.add(transfer);
+      isDone = true;
+    }
+  }
+  if (fault == "gap") {
+    steps.denominator *= 2;  // pieces of half a chunk
+  }
+  const auto trees = schedule::forestOf(fabric, steps, fault == "limit" ? 10 : schedule::kMaxTreeEdges);
+  QVERIFY(!trees);
+  QVERIFY2(QString::fromStdString(trees.error().message).contains(message), trees.error().message.c_str());
+  QVERIFY(!trees.error().fix.empty());
+}
+
+void TestBfbSchedule::byRule_data() {
+  using namespace bfb::sample;
+  QTest::addColumn<Digraph>("graph");
+  QTest::newRow("torus 4x6") << torus({4, 6});
+  QTest::newRow("torus 3x5x2") << torus({3, 5, 2});
+  QTest::newRow("hypercube 5") << hypercube(5);
+  QTest::newRow("circulant 15 {1,4,5}") << duplexCirculant(15, {1, 4, 5});
+  QTest::newRow("circulant 11 {2,3}") << duplexCirculant(11, {2, 3});
+}
+
+/// The same steps and loads as with all targets; the trees pass the verifier edge by edge and by parts.
+void TestBfbSchedule::byRule() {
+  QFETCH(Digraph, graph);
+  const fabric::Fabric fabric = fabricOf(graph);
+  for (const Collective collective : {Collective::allgather, Collective::reduceScatter, Collective::allreduce}) {
+    for (const std::int64_t chunks : {0, 1, 3}) {
+      const auto asked = chunks > 0 ? std::optional(chunks) : std::nullopt;
+      const auto full = bfb::generate(fabric, {.collective = collective, .chunks = asked});
+      const auto made = bfb::generate(fabric, {.collective = collective, .chunks = asked, .byRule = true});
+      QVERIFY(full);
+      QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+      QVERIFY(!full->rule && made->rule && made->schedule.transfers.empty());
+      QVERIFY(made->costs.exactLoads == full->costs.exactLoads);
+      QVERIFY(made->costs.deliveries == full->costs.deliveries);
+      QCOMPARE(made->schedule.stepCount, full->schedule.stepCount);
+      QCOMPARE(made->chunks, full->chunks);
+      QCOMPARE(made->schedule.algbw.toString(), full->schedule.algbw.toString());
+      QCOMPARE(made->isBandwidthOptimal(), full->isBandwidthOptimal());
+      for (const std::int64_t maxEdges : {std::int64_t{0}, std::int64_t{1} << 24}) {
+        const auto verdict = verify::verifySchedule(fabric, *made->rule, {.maxEdges = maxEdges});
+        QVERIFY(verdict);
+        QVERIFY2(verdict->ok, verdict->findings.empty() ? "" : describe(verdict->findings.front()).c_str());
+        QVERIFY(verdict->boundProved);
+        QCOMPARE(verdict->isByParts, maxEdges == 0);
+      }
+      std::vector<Rational> times;
+      for (const auto* forest : {&made->rule->reduceForest, &made->rule->broadcastForest}) {
+        if (*forest) {
+          const auto found = verify::stepTimesByRule(fabric, **forest);
+          QVERIFY2(found, found ? "" : describe(found.error()).c_str());
+          times.insert(times.end(), found->begin(), found->end());
+        }
+      }
+      QCOMPARE(times.size(), made->costs.loads.size());
+      for (std::size_t t = 0; t < times.size(); ++t) {
+        QCOMPARE((times[t] * made->costs.unit).toString(), made->costs.loads[t].toString());
+      }
+      if (collective == Collective::allreduce) {
+        continue;  // claimsOf counts the steps of one half
+      }
+      const auto findings = verify::checkStepClaims(fabric, claimsOf(fabric, *made), {}, true);
+      QVERIFY(findings);
+      QVERIFY2(findings->empty(), findings->empty() ? "" : describe(findings->front()).c_str());
+    }
+  }
+}
+
+void TestBfbSchedule::manyGpusByRule() {
+  constexpr int kGpus = 20'000;
+  const fabric::Fabric fabric = fabricOf(bfb::sample::duplexCirculant(kGpus, {99, 100}));
+  const auto made = bfb::generate(fabric, {});  // too many transfers for steps
+  QVERIFY2(made, made ? "" : describe(made.error()).c_str());
+  QVERIFY(made->rule);
+  QCOMPARE(made->schedule.stepCount, 100);
+  QVERIFY(made->isBandwidthOptimal());
+  const auto verdict = verify::verifySchedule(fabric, *made->rule, {.maxFlow = false});
+  QVERIFY(verdict && verdict->ok && verdict->isByParts && verdict->boundProved);
+  QCOMPARE(verdict->algbw.toString(), made->rule->bound.toString());
+  const auto times = verify::stepTimesByRule(fabric, *made->rule->broadcastForest);
+  QVERIFY(times);
+  QCOMPARE(static_cast<int>(times->size()), 100);
+}
+
+void TestBfbSchedule::faultyRules_data() {
+  QTest::addColumn<QString>("fault");
+  QTest::addColumn<QString>("message");
+  QTest::newRow("no link") << "link"
+                           << "is no link";
+  QTest::newRow("no symmetry") << "symmetry"
+                               << "where there is no equal link";
+  QTest::newRow("child first") << "order"
+                               << "";
+  QTest::newRow("written out") << "trees"
+                               << "need a rotated forest";
+}
+
+void TestBfbSchedule::faultyRules() {
+  QFETCH(QString, fault);
+  QFETCH(QString, message);
+  Digraph graph = bfb::sample::duplexCirculant(9, {1, 2});
+  const fabric::Fabric sound = fabricOf(graph);
+  const auto made = bfb::generate(sound, {.byRule = true});
+  QVERIFY(made);
+  schedule::Forest forest = *made->rule->broadcastForest;
+  auto parts = *forest.factored;
+  if (fault == "link") {
+    parts.shapes.front().arcs.back().tail = 0;  // the last is three jumps away
+  } else if (fault == "order") {
+    std::swap(parts.shapes.front().arcs.front(), parts.shapes.front().arcs.back());
+  } else if (fault == "symmetry") {
+    graph.links.front().width = 2;
+  } else {
+    forest = *schedule::forestOf(sound, bfb::generate(sound, {})->schedule)->broadcastForest;
+  }
+  if (fault != "trees") {
+    forest.factored = std::make_shared<const schedule::FactoredForest>(parts);
+  }
+  const auto times = verify::stepTimesByRule(fabricOf(graph), forest);
+  QVERIFY(!times);
+  QVERIFY2(QString::fromStdString(times.error().message).contains(message), times.error().message.c_str());
+}
+
+void TestBfbSchedule::refusedRules() {
+  const auto refused = [](const fabric::Fabric& fabric, bfb::Request request) {
+    request.byRule = true;
+    const auto made = bfb::generate(fabric, request);
+    return made ? QString() : QString::fromStdString(made.error().message);
+  };
+  const fabric::Fabric torus = fabricOf(bfb::sample::torus({3, 3}));
+  QVERIFY(refused(torus, {}).isEmpty());
+  QVERIFY(refused(torus, {.collective = Collective::broadcast, .root = 0}).contains("the GPUs are not alike"));
+  QVERIFY(refused(presetFabric("dgx-a100", {}), {}).contains("switches or NICs"));
+  QVERIFY(refused(fabricOf(bfb::sample::generalizedKautz(2, 7)), {}).contains("No rotations"));
 }
 
 QTEST_APPLESS_MAIN(TestBfbSchedule)

@@ -39,6 +39,10 @@ private slots:
   void alltoallOfAFile();
   void refuses_data();
   void refuses();
+
+private:
+  static void treesAreVerified(const QTemporaryDir& dir, const QStringList& demand, const QString& steps,
+                               const QJsonObject& answer);
 };
 
 void TestCliDirect::bfb_data() {
@@ -58,6 +62,11 @@ void TestCliDirect::bfb_data() {
                              << "1/4 1 3/2 1 1 3/2 1 1/4" << 4 << "160/3";
   QTest::newRow("hypercube") << QStringList{"preset:hypercube,dimension=6"} << 6 << "63/64"
                              << "1 5/2 10/3 5/2 1 1/6" << 6 << "3200/21";
+  QTest::newRow("by rule") << QStringList{"preset:torus,dims=4x4", "--by-rule"} << 4 << "15/16"
+                           << "1 3/2 1 1/4" << 4 << "320/3";
+  QTest::newRow("allreduce by rule") << QStringList{"preset:torus,dims=4x4", "-c", "allreduce", "--by-rule"} << 8
+                                     << "15/8"
+                                     << "1/4 1 3/2 1 1 3/2 1 1/4" << 4 << "160/3";
 }
 
 void TestCliDirect::bfb() {
@@ -164,7 +173,35 @@ void TestCliDirect::filesAreVerified() {
     QFile second(again);
     QVERIFY(first.open(QIODevice::ReadOnly) && second.open(QIODevice::ReadOnly));
     QCOMPARE(second.readAll(), first.readAll());
+    treesAreVerified(dir, demand, file, made.json());
   }
+  const QString rule = dir.filePath("rule.forest.json");
+  const Outcome made = run({"bfb", "preset:torus,dims=3x5", "--by-rule", "-o", rule, "--json"});
+  VERIFY_TOLD(made.code == 0, made);
+  QVERIFY(made.json()["by_rule"].toBool());
+  const Outcome verified = run({"verify", rule, "--json"});
+  VERIFY_TOLD(verified.code == 0, verified);
+  QCOMPARE(verified.json()["algbw"], made.json()["forest_algbw"]);
+}
+
+/// The same trees from the steps in memory and from their file.
+void TestCliDirect::treesAreVerified(const QTemporaryDir& dir, const QStringList& demand, const QString& steps,
+                                     const QJsonObject& answer) {
+  const QString trees = dir.filePath("trees.forest.json");
+  const Outcome made = run(QStringList{"bfb", "-o", trees} + demand);
+  VERIFY_TOLD(made.code == 0, made);
+  const Outcome verified = run({"verify", trees, "--json"});
+  VERIFY_TOLD(verified.code == 0, verified);
+  QCOMPARE(verified.json()["algbw"], made.json()["forest_algbw"]);
+  QVERIFY(made.json()["forest_algbw_GBps"].toDouble() >= answer["algbw_GBps"].toDouble() * (1 - 1e-12));
+  const QString converted = dir.filePath("converted.forest.json");
+  const Outcome outcome = run({"schedule", "convert", steps, converted, "--json"});
+  VERIFY_TOLD(outcome.code == 0, outcome);
+  QCOMPARE(outcome.json()["trees"], made.json()["trees"]);
+  QFile first(trees);
+  QFile second(converted);
+  QVERIFY(first.open(QIODevice::ReadOnly) && second.open(QIODevice::ReadOnly));
+  QCOMPARE(second.readAll(), first.readAll());
 }
 
 void TestCliDirect::alltoall_data() {
@@ -231,6 +268,11 @@ void TestCliDirect::refuses_data() {
   QTest::newRow("nothing to send") << QStringList{"preset:torus,dims=3x3", "--at-size", "0"} << "at least one byte";
   QTest::newRow("amounts") << QStringList{"preset:ring,gpus=3", "--amounts", "1,2,3"} << "--amounts";
   QTest::newRow("collective") << QStringList{"preset:torus,dims=3x3", "-c", "alltoall"} << "alltoall";
+  QTest::newRow("by rule, not alike") << QStringList{"preset:kautz,nodes=7,degree=2", "--by-rule"} << "No rotations";
+  QTest::newRow("by rule, rooted")
+      << QStringList{"preset:torus,dims=3x3", "-c", "broadcast", "--root", "0", "--by-rule"}
+      << "the GPUs are not alike";
+  QTest::newRow("by rule, switches") << QStringList{"preset:dgx-a100,boxes=2", "--by-rule"} << "switches or NICs";
 }
 
 void TestCliDirect::refuses() {

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bfb/rule.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/checked.hpp"
+#include "bfb/half.hpp"
+#include "schedule/rotation.hpp"
+
+namespace coppice::bfb {
+namespace {
+
+using fabric::Rank;
+using schedule::FactoredForest;
+using schedule::Rotation;
+using std::int64_t;
+
+/// Edges of the trees of one root, at most.
+constexpr int64_t kMaxRootEdges = int64_t{1} << 26;
+
+/// The rank from which the same rotations lead to rank 0 that lead from rank 0 to `rank`.
+Rank opposite(Rank rank, const std::vector<Rotation>& rotations) {
+  Rank result = 0;
+  for (const Rotation& rotation : rotations) {
+    const int place = rank / rotation.step % rotation.count;
+    result += (rotation.count - place) % rotation.count * rotation.step;
+  }
+  return result;
+}
+
+/// The trees of rank 0, from what rank 0 gets.
+class RootTrees {
+public:
+  RootTrees(const Half& half, const std::vector<Rotation>& rotations)
+      : m_half(half), m_rotations(rotations), m_powers(rotations), m_gpuCount(half.logical.graph.nodeCount) {}
+
+  /// @param chunks a multiple of those of the half
+  schedule::Forest run(int64_t chunks) {
+    const int64_t scale = chunks / m_half.chunks;
+    findIntervals();
+    growTrees();
+    schedule::Forest forest;
+    forest.direction = m_half.isTurned ? schedule::Direction::in : schedule::Direction::out;
+    forest.gpuCount = m_gpuCount;
+    forest.treesOfRoot.assign(static_cast<std::size_t>(m_gpuCount), chunks);
+    forest.scale = busiest() * Rational(scale);
+    forest.factored = std::make_shared<const FactoredForest>(assemble(scale));
+    return forest;
+  }
+
+private:
+  using Arcs = std::vector<FactoredForest::Arc>;
+
+  [[nodiscard]] const std::vector<Send>& sends() const { return m_half.sends.front().sends; }
+
+  /// Chunks between two neighbouring points travel alike.
+  void findIntervals() {
+    m_points = {0, m_half.chunks};
+    for (const Send& send : sends()) {
+      m_points.push_back(send.begin);
+      m_points.push_back(send.end);
+    }
+    std::sort(m_points.begin(), m_points.end());
+    m_points.erase(std::unique(m_points.begin(), m_points.end()), m_points.end());
+    m_trees.resize(m_points.size() - 1);
+    if (static_cast<int64_t>(m_trees.size()) > kMaxRootEdges / m_gpuCount) {
+      throw Failure{{ErrorCode::limit,
+                     "The chunks of a shard travel on " + std::to_string(m_trees.size()) + " trees, with more than " +
+                         std::to_string(kMaxRootEdges) + " edges in all",
+                     "choose fewer chunks with --chunks"}};
+    }
+  }
+
+  /// Sends are in the order of the steps, so that parents come before children.
+  void growTrees() {
+    for (Arcs& tree : m_trees) {
+      tree.reserve(static_cast<std::size_t>(m_gpuCount) - 1);
+    }
+    for (const Send& send : sends()) {
+      const Rank child = opposite(send.owner, m_rotations);
+      const Rank parent =
+          m_powers.imageOfRank(m_half.logical.graph.links[static_cast<std::size_t>(send.link)].tail, child);
+      const auto first = std::lower_bound(m_points.begin(), m_points.end(), send.begin) - m_points.begin();
+      for (auto at = first; m_points[at] < send.end; ++at) {
+        m_trees[at].push_back({parent, child});
+      }
+    }
+  }
+
+  /// What all steps put on a link of each class, in chunks per GB/s.
+  [[nodiscard]] Rational busiest() const {
+    std::vector<int64_t> load(m_half.logical.graph.links.size(), 0);
+    Rational most;
+    for (const Send& send : sends()) {
+      load[send.link] += send.end - send.begin;
+    }
+    for (std::size_t link = 0; link < load.size(); ++link) {
+      if (load[link] > 0) {
+        most = std::max(most, Rational(load[link], m_half.logical.graph.links[link].width));
+      }
+    }
+    return most / m_half.logical.unit;
+  }
+
+  /// Equal trees once; every edge is a link, without switches.
+  FactoredForest assemble(int64_t scale) {
+    FactoredForest::Shape shape;
+    shape.childShape.assign(static_cast<std::size_t>(m_gpuCount), FactoredForest::kGpu);
+    shape.viaStart.push_back(0);  // via 0 is straight from GPU to GPU
+    shape.choices.push_back({m_gpuCount, 0, 0, 0, 0});
+    shape.patterns.push_back({0, 1});
+    std::vector<std::size_t> kept;
+    for (std::size_t i = 0; i < m_trees.size(); ++i) {
+      const int64_t multiplicity = checkedMul(m_points[i + 1] - m_points[i], scale);
+      const auto known =
+          std::find_if(kept.begin(), kept.end(), [&](std::size_t k) { return m_trees[k] == m_trees[i]; });
+      if (known != kept.end()) {
+        shape.trees[static_cast<std::size_t>(known - kept.begin())].multiplicity += multiplicity;
+        continue;
+      }
+      kept.push_back(i);
+      shape.skeletons.push_back({0, static_cast<int64_t>(shape.arcs.size())});
+      shape.trees.push_back({static_cast<int>(kept.size()) - 1, 0, 0, multiplicity});
+      shape.arcs.insert(shape.arcs.end(), m_trees[i].begin(), m_trees[i].end());
+    }
+    FactoredForest forest;
+    FactoredForest::Instance whole;
+    whole.children.resize(static_cast<std::size_t>(m_gpuCount));
+    std::iota(whole.children.begin(), whole.children.end(), 0);
+    forest.shapes.push_back(std::move(shape));
+    forest.instances.push_back(std::move(whole));
+    for (const Rotation& rotation : m_rotations) {
+      forest.instances.push_back(schedule::instanceOf(rotation));
+    }
+    return forest;
+  }
+
+  const Half& m_half;
+  const std::vector<Rotation>& m_rotations;
+  schedule::RotationPowers m_powers;
+  int m_gpuCount;
+  std::vector<int64_t> m_points;
+  std::vector<Arcs> m_trees;  ///< by interval of chunks
+};
+
+/// What a single GPU gets or sends: no schedule has a higher throughput than this cut allows.
+void stateBound(const fabric::Fabric& fabric, schedule::Schedule& schedule) {
+  const bool isIn = schedule.collective == Collective::reduceScatter;
+  const fabric::NodeIndex single = fabric.gpus().front();
+  schedule::Cut cut;
+  cut.demand = fabric.gpuCount() - 1;
+  for (fabric::NodeIndex node = 0; node < fabric.nodeCount(); ++node) {
+    if (node != single) {
+      cut.nodes.push_back(node);
+    }
+  }
+  for (const fabric::Arc& arc : fabric.arcs()) {
+    if ((isIn ? arc.tail : arc.head) == single) {
+      cut.exitBandwidth += arc.bandwidth.gigabytesPerSecond();
+    }
+  }
+  schedule.bound = cut.exitBandwidth * Rational(fabric.gpuCount(), fabric.gpuCount() - 1);
+  if (schedule.collective == Collective::allreduce) {
+    schedule.bound /= Rational(2);
+  }
+  schedule.bottlenecks.push_back(std::move(cut));
+}
+
+std::vector<Rotation> requireRotations(const fabric::Fabric& fabric, const Request& request) {
+  if (isRooted(request.collective)) {
+    throw Failure{{ErrorCode::badUsage,
+                   "By rule, what one GPU gets stands for all; in a " + std::string(toString(request.collective)) +
+                       " the GPUs are not alike",
+                   "leave --by-rule out"}};
+  }
+  if (fabric.gpuCount() != fabric.nodeCount()) {
+    throw Failure{{ErrorCode::badUsage, "By rule, GPUs are linked directly, and this fabric has switches or NICs",
+                   "leave --by-rule out"}};
+  }
+  std::vector<Rotation> rotations = schedule::rotationsOf(fabric);
+  if (rotations.empty() || (request.bytes && !schedule::keepsLatencies(fabric, rotations))) {
+    throw Failure{{ErrorCode::badUsage,
+                   "No rotations of the ranks take the fabric to itself and every GPU to every other, so that one GPU "
+                   "does not stand for all",
+                   "leave --by-rule out; circulants, tori, hypercubes and their products have such rotations where "
+                   "their ranks are in order"}};
+  }
+  return rotations;
+}
+
+/// One of equal bandwidths: then the degree is what limits a fabric whose GPUs are alike.
+bool hasEqualLinks(const fabric::Fabric& fabric) {
+  const auto arcs = fabric.arcs();
+  return std::all_of(arcs.begin(), arcs.end(),
+                     [&](const fabric::Arc& arc) { return arc.bandwidth == arcs.front().bandwidth; });
+}
+
+/// The half, with the sends to rank 0.
+Half halfOfRankZero(const fabric::Fabric& fabric, const Request& request, bool isTurned, const Progress& progress) {
+  Half half = makeHalf(fabric, request, isTurned, 0, progress);
+  if (request.bytes) {
+    setLatencies(fabric, request, half);
+  }
+  const Deliveries deliveries(half.logical.graph, std::nullopt);
+  surveyHalf(half, deliveries, 1, progress);
+  chooseChunks(half, request.chunks);
+  makeSends(half, deliveries, progress);
+  for (int64_t& pairs : half.found.pairs) {
+    pairs = checkedMul(pairs, int64_t{fabric.gpuCount()});
+  }
+  return half;
+}
+
+/// By step, the busiest link of rank 0 in shards per unit link.
+std::vector<Rational> loadsAtRankZero(const Half& half) {
+  const BlockSends& block = half.sends.front();
+  std::vector<Rational> loads;
+  for (std::size_t step = 0; step + 1 < block.start.size(); ++step) {
+    std::map<std::int32_t, int64_t> chunksOver;
+    for (std::size_t i = block.start[step]; i < block.start[step + 1]; ++i) {
+      chunksOver[block.sends[i].link] += block.sends[i].end - block.sends[i].begin;
+    }
+    Rational most;
+    for (const auto& [link, chunks] : chunksOver) {
+      const int64_t width = half.logical.graph.links[static_cast<std::size_t>(link)].width;
+      most = std::max(most, Rational(chunks, checkedMul(width, half.chunks)));
+    }
+    loads.push_back(most);
+  }
+  return loads;
+}
+
+/// The frame of the schedule in steps, without its transfers.
+schedule::StepSchedule frameOf(const fabric::Fabric& fabric, const Request& request, const std::vector<Half>& halves) {
+  auto goal = schedule::CollectiveTable::make(request.collective, fabric.gpuCount());
+  if (!goal) {
+    throw Failure{goal.error()};
+  }
+  schedule::StepSchedule frame;
+  frame.goal = *std::move(goal);
+  frame.method = "bfb";
+  frame.fabricName = fabric.name();
+  frame.fabricDigest = fabric.digest();
+  frame.stepCount = 0;
+  for (const Half& half : halves) {
+    frame.stepCount += static_cast<std::int32_t>(half.found.stepLoads.size());
+    for (std::vector<fabric::NodeIndex> route : half.logical.routes) {
+      if (half.isTurned) {
+        std::reverse(route.begin(), route.end());
+      }
+      frame.paths.add(route);
+    }
+  }
+  return frame;
+}
+
+schedule::Schedule ruleOf(const fabric::Fabric& fabric, const Request& request, const std::vector<Half>& halves,
+                          const std::vector<Rotation>& rotations, int64_t chunks) {
+  schedule::Schedule rule;
+  rule.collective = request.collective;
+  rule.fabricName = fabric.name();
+  rule.fabricDigest = fabric.digest();
+  rule.fixedK = chunks;
+  Rational time;
+  for (const Half& half : halves) {
+    auto& forest = half.isTurned ? rule.reduceForest : rule.broadcastForest;
+    forest = RootTrees(half, rotations).run(chunks);
+    time += forest->algbw().inverse();
+  }
+  rule.algbw = time.inverse();
+  if (hasEqualLinks(fabric)) {
+    stateBound(fabric, rule);
+  }
+  return rule;
+}
+
+}  // namespace
+
+bool needsRule(const fabric::Fabric& fabric, const Request& request) {
+  constexpr int kMostGpus = 1 << 14;
+  return fabric.gpuCount() > kMostGpus && fabric.gpuCount() == fabric.nodeCount() && !isRooted(request.collective) &&
+         !request.bytes && !schedule::rotationsOf(fabric).empty();
+}
+
+Generated makeByRule(const fabric::Fabric& fabric, const Request& request, const Progress& progress) {
+  const std::vector<Rotation> rotations = requireRotations(fabric, request);
+  throwIfCancelled(progress);
+  std::vector<Half> halves;
+  if (reduces(request.collective)) {
+    halves.push_back(halfOfRankZero(fabric, request, true, progress));
+  }
+  if (request.collective != Collective::reduceScatter) {
+    halves.push_back(halfOfRankZero(fabric, request, false, progress));
+  }
+  Generated result;
+  result.gpuCount = fabric.gpuCount();
+  schedule::PathId firstRoute = 0;
+  for (const Half& half : halves) {
+    addCosts(half, firstRoute, result.costs);
+    firstRoute += static_cast<schedule::PathId>(half.logical.routes.size());
+    result.chunks = leastCommonMultiple(result.chunks, half.chunks);
+    result.costs.degree = std::max(result.costs.degree, half.logical.graph.degree());
+  }
+  result.costs.unit = halves.front().logical.unit;
+  result.costs.isTimed = request.bytes.has_value();
+  result.costs.shardsPerCollective = fabric.gpuCount();
+  result.schedule = frameOf(fabric, request, halves);
+  result.schedule.denominator = result.chunks;
+  Rational shards;
+  for (const Half& half : halves) {
+    const std::vector<Rational> loads = loadsAtRankZero(half);
+    shards = std::accumulate(loads.begin(), loads.end(), shards);
+  }
+  result.schedule.algbw = Rational(fabric.gpuCount()) * result.costs.unit / shards;
+  result.rule = ruleOf(fabric, request, halves, rotations, result.chunks);
+  return result;
+}
+
+}  // namespace coppice::bfb
