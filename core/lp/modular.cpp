@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lp/stop_poll.hpp"
+
 namespace coppice::lp {
 
 namespace {
@@ -55,8 +57,9 @@ public:
   [[nodiscard]] bool factor(const StopTest& stop) {
     m_pivotInverse.resize(m_size);
     std::vector<std::size_t> used;
+    StopPoll poll(stop);
     for (std::size_t k = 0; k < m_size; ++k) {
-      if (k % 16 == 0 && stop()) {
+      if (poll.spend((m_size - k) * (m_size - k))) {
         return false;
       }
       std::size_t best = m_size;
@@ -166,6 +169,9 @@ std::optional<std::vector<Fraction64>> solveRational(const SparseMatrix& matrix,
       residual -= static_cast<Int128>(entry.value) * static_cast<Int128>(first[entry.column]);
     }
     lifted[row] = residual / static_cast<Int128>(kPrime);
+  }
+  if (stop()) {
+    return std::nullopt;
   }
   const std::vector<std::uint64_t> second = factors.solve(lifted);
   const UInt128 modulus = static_cast<UInt128>(kPrime) * kPrime;

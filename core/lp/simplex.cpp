@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "lp/stop_poll.hpp"
+
 namespace coppice::lp {
 
 namespace {
@@ -198,8 +200,10 @@ SimplexStatus Simplex::solve(const StopTest& stop) {
   };
   std::vector<Candidate> candidates;
   m_blocked = -1;
+  StopPoll poll(stop);
   for (;;) {
-    if (m_pivots++ % 32 == 0 && stop()) {
+    // A pivot changes the whole dictionary at most.
+    if (poll.spend(m_dictionary.size() * m_nonbasic.size())) {
       return SimplexStatus::stopped;
     }
     const int position = leavingPosition();
@@ -313,11 +317,8 @@ void Simplex::resetValues() {
   }
 }
 
-void Simplex::refactor() {
-  std::vector<bool> wantBasic(m_bounds.size(), false);
-  for (const int variable : m_basic) {
-    wantBasic[variable] = true;
-  }
+/// The basis of the rows, as at the start: feasible in the dual whatever the sides of the columns.
+void Simplex::resetBasis() {
   m_basic.clear();
   m_dictionary.clear();
   m_norm.clear();
@@ -326,13 +327,28 @@ void Simplex::refactor() {
     m_nonbasic[j] = j;
     m_where[j] = j;
   }
-  const std::vector<double> values = m_value;
   for (int row = 0; row < static_cast<int>(m_rows.size()); ++row) {
     appendDictionaryRow(row);
   }
+}
+
+bool Simplex::refactor(const StopTest& stop) {
+  std::vector<bool> wantBasic(m_bounds.size(), false);
+  for (const int variable : m_basic) {
+    wantBasic[variable] = true;
+  }
+  const std::vector<double> values = m_value;
+  resetBasis();
+  StopPoll poll(stop);
+  bool isWhole = true;
   for (int j = 0; j < columnCount(); ++j) {
     if (!wantBasic[j]) {
       continue;
+    }
+    if (poll.spend(m_dictionary.size() * m_nonbasic.size())) {
+      isWhole = false;
+      resetBasis();
+      break;
     }
     const int slot = m_where[j];
     int best = -1;
@@ -361,6 +377,7 @@ void Simplex::refactor() {
     m_value[variable] = m_atUpper[variable] ? bounds.upper : bounds.lower;
   }
   resetValues();
+  return isWhole;
 }
 
 std::optional<ExactPoint> Simplex::basicSolution(const StopTest& stop) const {
@@ -462,7 +479,9 @@ std::optional<ExactPoint> Simplex::exactPoint(const StopTest& stop) const {
 
 bool Simplex::refine(const StopTest& stop) {
   try {
-    refactor();
+    if (!refactor(stop)) {
+      return true;
+    }
     auto point = basicSolution(stop);
     const double violation = point ? largestViolation(*point) : 0;
     if (violation == 0) {

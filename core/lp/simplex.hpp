@@ -63,7 +63,8 @@ public:
   /// For when exact arithmetic does not confirm the floating-point answer: recomputes the dictionary from the integer
   /// data, then moves the origin to the exact basic solution and enlarges the scale until its largest violation is 1,
   /// so that the next solve() sees what was below its tolerance (iterative refinement: Gleixner, Steffy and Wolter,
-  /// INFORMS J. Comput. 28 (2016)). False when the basic solution violates nothing or its numbers leave 64 bits.
+  /// INFORMS J. Comput. 28 (2016)). False when the basic solution violates nothing or its numbers leave 64 bits; true
+  /// also where it was stopped, which the next solve() says.
   [[nodiscard]] bool refine(const StopTest& stop);
 
   /// Floating-point value of a column at the present basis.
@@ -97,7 +98,9 @@ private:
   [[nodiscard]] std::optional<ExactPoint> basicSolution(const StopTest& stop) const;
   /// Largest violation of a bound or row, in scaled units; 0 = feasible.
   [[nodiscard]] double largestViolation(const ExactPoint& point) const;
-  void refactor();
+  void resetBasis();
+  /// False where it was stopped: then the basis is that of the start.
+  [[nodiscard]] bool refactor(const StopTest& stop);
   [[nodiscard]] double scaleOf(int column) const { return m_columns[column].scale; }
   [[nodiscard]] bool isFixed(int variable) const;
   [[nodiscard]] int leavingPosition() const;
@@ -125,7 +128,6 @@ private:
   std::vector<int> m_basic;       // position -> variable
   std::vector<std::vector<double>> m_dictionary;
   std::vector<double> m_norm;
-  std::int64_t m_pivots = 0;
   int m_blocked = -1;  // position that proved infeasibility
 };
 

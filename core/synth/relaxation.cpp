@@ -67,7 +67,7 @@ Relaxation::Relaxation(const Problem& problem, std::span<const Symmetry> symmetr
     return;
   }
   m_simplex.emplace(m_data);
-  makeRows();
+  makeRows(progress);
 }
 
 /// One requirement of each orbit: a group with its demands.
@@ -125,8 +125,8 @@ void Relaxation::makeColumns(const Progress& progress) {
       sinksOf[requirement.group][node] = true;
     }
   }
+  constexpr int kArcsPerQuestion = 4096;
   for (int group = 0; group < m_problem.groups; ++group) {
-    throwIfCancelled(progress);
     const auto& sources = sourcesOf[group];
     const auto& sinks = sinksOf[group];
     const auto after = distancesFrom(topology, sources);
@@ -135,6 +135,9 @@ void Relaxation::makeColumns(const Progress& progress) {
       const int from = after[topology.arcs[arc].from];
       const int to = before[topology.arcs[arc].to];
       const int orbit = m_orbitOf[group * topology.arcs.size() + arc];
+      if (arc % kArcsPerQuestion == 0) {
+        throwIfCancelled(progress);
+      }
       for (int step = 0; from >= 0 && to >= 0 && step < layers(); ++step) {
         int& column = m_columns[static_cast<std::size_t>(orbit) * layers() + step];
         if (column >= 0 || (m_steps > 0 && (from > step || step + 1 + to > m_steps))) {
@@ -152,7 +155,7 @@ void Relaxation::makeColumns(const Progress& progress) {
   }
 }
 
-void Relaxation::makeRows() {
+void Relaxation::makeRows(const Progress& progress) {
   const Topology& topology = m_problem.topology;
   lp::Row sum{.terms = {}, .lower = m_rounds, .upper = m_rounds};
   for (int step = 0; step < layers(); ++step) {
@@ -171,6 +174,7 @@ void Relaxation::makeRows() {
     }
     const Rational& rate = topology.limits[limit].perRound;
     for (int step = 0; step < layers(); ++step) {
+      throwIfCancelled(progress);
       std::map<int, std::int64_t> counts;
       for (const int arc : topology.limits[limit].arcs) {
         for (int group = 0; group < m_problem.groups; ++group) {
@@ -236,11 +240,15 @@ bool Relaxation::addCut(const Requirement& requirement, const std::vector<bool>&
   return true;
 }
 
-bool Relaxation::addCuts(const std::function<std::int64_t(int)>& valueOf, std::int64_t chunks, std::int64_t tolerance) {
+std::optional<bool> Relaxation::addCuts(const std::function<std::int64_t(int)>& valueOf, std::int64_t chunks,
+                                        std::int64_t tolerance, const lp::StopTest& stop) {
   const Topology& topology = m_problem.topology;
   const int nodes = m_steps == 0 ? topology.nodes : (m_steps + 1) * topology.nodes;
   bool isAdded = false;
   for (const int index : m_requirements) {
+    if (stop()) {
+      return std::nullopt;
+    }
     const Requirement& requirement = m_problem.requirements[index];
     MaxFlow flow(nodes + 2);
     const int source = nodes;
@@ -277,11 +285,11 @@ bool Relaxation::addCuts(const std::function<std::int64_t(int)>& valueOf, std::i
   return isAdded;
 }
 
-bool Relaxation::addFloatingCuts() {
+std::optional<bool> Relaxation::addFloatingCuts(const lp::StopTest& stop) {
   const double scale = kUnits / static_cast<double>(m_rounds);
   const auto toUnits = [&](double value) { return std::max<std::int64_t>(0, std::llround(value * scale)); };
   return addCuts([&](int column) { return toUnits(m_simplex->value(column)); }, toUnits(m_simplex->value(0)),
-                 kTolerance);
+                 kTolerance, stop);
 }
 
 std::optional<bool> Relaxation::addExactCuts(const lp::StopTest& stop) {
@@ -289,7 +297,7 @@ std::optional<bool> Relaxation::addExactCuts(const lp::StopTest& stop) {
   if (!point || point->denominator > kMaxDenominator) {
     return std::nullopt;
   }
-  return addCuts([&](int column) { return point->numerators[column]; }, point->numerators[0], 0);
+  return addCuts([&](int column) { return point->numerators[column]; }, point->numerators[0], 0, stop);
 }
 
 std::optional<Rational> Relaxation::provedNow(const lp::StopTest& stop) const {
@@ -326,7 +334,11 @@ std::optional<ProvedBound> Relaxation::solve(const Rational& enough, const lp::S
         return ProvedBound{*bound, false};
       }
     }
-    if (addFloatingCuts()) {
+    const auto isCut = addFloatingCuts(stop);
+    if (!isCut) {
+      return std::nullopt;
+    }
+    if (*isCut) {
       continue;
     }
     const auto added = addExactCuts(stop);

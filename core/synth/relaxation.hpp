@@ -58,18 +58,20 @@ public:
 
 private:
   void makeColumns(const Progress& progress);
-  void makeRows();
+  void makeRows(const Progress& progress);
   void chooseRequirements(const Progress& progress);
   [[nodiscard]] int columnOf(int group, int arc, int step) const;
   [[nodiscard]] int layers() const { return m_steps == 0 ? 1 : m_steps; }
   [[nodiscard]] int nodeAt(int node, int layer) const {
     return m_steps == 0 ? node : layer * m_problem.topology.nodes + node;
   }
-  bool addCuts(const std::function<std::int64_t(int)>& valueOf, std::int64_t chunks, std::int64_t tolerance);
+  /// Whether cuts were added; nullopt = stopped.
+  std::optional<bool> addCuts(const std::function<std::int64_t(int)>& valueOf, std::int64_t chunks,
+                              std::int64_t tolerance, const lp::StopTest& stop);
   bool addCut(const Requirement& requirement, const std::vector<bool>& side);
   [[nodiscard]] std::optional<Rational> provedNow(const lp::StopTest& stop) const;
-  bool addFloatingCuts();
-  /// Whether cuts were added; nullopt = the point is not exact.
+  std::optional<bool> addFloatingCuts(const lp::StopTest& stop);
+  /// nullopt also where the point is not exact.
   std::optional<bool> addExactCuts(const lp::StopTest& stop);
 
   const Problem& m_problem;

@@ -22,6 +22,7 @@
 #include "lp/modular.hpp"
 #include "lp/program_support.hpp"
 #include "lp/simplex.hpp"
+#include "lp/stop_poll.hpp"
 #include "z3_oracle.hpp"
 
 using namespace coppice;
@@ -273,6 +274,7 @@ class TestLp : public QObject {
 private slots:
   void rationalSolver();
   void simplexRefines();
+  void simplexHearsAStop();
   void simplexProvesInfeasibility();
   void leastRemovalIsLeast();
   void fixedKRoutings_data();
@@ -339,6 +341,59 @@ void TestLp::simplexRefines() {
   QVERIFY(moved);
   QCOMPARE(Rational(moved->numerators[0], moved->denominator), Rational(kLarge, 3));
   QCOMPARE(Rational(moved->numerators[1], moved->denominator), Rational(kLarge));
+}
+
+/// Questions come after equal amounts of work, so that a stop is heard however large the dictionary is, also while it is
+/// computed again; what was stopped can go on.
+void TestLp::simplexHearsAStop() {
+  constexpr int kColumns = 500;
+  constexpr int kRows = 400;
+  std::mt19937 random(5);
+  lp::Simplex simplex(std::vector<lp::Column>(kColumns, {.lower = 0, .upper = 1000, .cost = 1, .scale = 1000}));
+  for (int row = 0; row < kRows; ++row) {
+    std::set<int> columns;
+    while (columns.size() < 12) {
+      columns.insert(static_cast<int>(random() % kColumns));
+    }
+    lp::Row made{.terms = {}, .lower = std::nullopt, .upper = 1000 + static_cast<std::int64_t>(random() % 1000)};
+    for (const int column : columns) {
+      made.terms.push_back({column, 1 + static_cast<std::int64_t>(random() % 9)});
+    }
+    simplex.addRow(std::move(made));
+  }
+  int asked = 0;
+  const lp::StopTest never = [&] {
+    ++asked;
+    return false;
+  };
+  const auto sum = [&] {
+    double total = 0;
+    for (int column = 0; column < kColumns; ++column) {
+      total += simplex.value(column);
+    }
+    return total;
+  };
+  QCOMPARE(simplex.solve(never), lp::SimplexStatus::optimal);
+  const double optimum = sum();
+  int basic = 0;
+  for (int column = 0; column < kColumns; ++column) {
+    const double value = simplex.value(column);
+    basic += value > 1e-6 && value < 1000 - 1e-6 ? 1 : 0;
+  }
+  // Each of these took a pivot at least.
+  constexpr int kPerPivot = kColumns * kRows;
+  const int due = static_cast<int>(std::int64_t{basic} * kPerPivot / static_cast<int>(lp::StopPoll::kWorkPerQuestion));
+  QVERIFY2(due > 10, qPrintable(QString::number(basic)));
+  QVERIFY2(asked >= due, qPrintable(QString::number(asked)));
+  asked = 0;
+  (void)simplex.refine(never);
+  QVERIFY2(asked >= due, qPrintable(QString::number(asked)));
+  asked = 0;
+  QVERIFY(simplex.refine([&] { return ++asked == 5; }));
+  QCOMPARE(asked, 5);
+  QCOMPARE(simplex.solve([] { return true; }), lp::SimplexStatus::stopped);
+  QCOMPARE(simplex.solve(never), lp::SimplexStatus::optimal);
+  QVERIFY(std::abs(sum() - optimum) < 1e-6 * optimum);
 }
 
 void TestLp::simplexProvesInfeasibility() {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "lp/modular.hpp"
+
+namespace coppice::lp {
+
+/// Asks a StopTest after equal amounts of work, however large the single pieces are: so that a cancel is heard within
+/// some milliseconds in small programs and large ones.
+class StopPoll {
+public:
+  /// Numbers that are touched between two questions.
+  static constexpr std::size_t kWorkPerQuestion = 1'000'000;
+
+  explicit StopPoll(const StopTest& stop) : m_stop(stop) {}
+
+  /// Whether to stop; asked at the first call. Once true, always true.
+  bool spend(std::size_t work) {
+    m_work += work;
+    if (!m_isStopped && m_work >= kWorkPerQuestion) {
+      m_work = 0;
+      m_isStopped = m_stop();
+    }
+    return m_isStopped;
+  }
+
+private:
+  const StopTest& m_stop;
+  std::size_t m_work = kWorkPerQuestion;
+  bool m_isStopped = false;
+};
+
+}  // namespace coppice::lp
