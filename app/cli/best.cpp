@@ -61,7 +61,7 @@ Result<Report> run(const Options& options, const Progress& progress) {
   if (!model) {
     return model.error();
   }
-  auto made = makeByMethods(options.fabric, options.methods, {.model = *model}, progress);
+  auto made = makeByMethods(options.fabric, options.methods, {.model = *model}, options.model.profile, progress);
   if (!made) {
     return made.error();
   }

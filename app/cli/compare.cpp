@@ -45,7 +45,8 @@ Result<std::vector<workflow::Contender>> loadFiles(const Options& options, std::
                                 .runtime = *runtime,
                                 .standardInput = readStandardInput,
                                 .model = model,
-                                .barriers = options.noBarriers ? simulate::Barriers::none : simulate::Barriers::steps},
+                                .barriers = options.noBarriers ? simulate::Barriers::none : simulate::Barriers::steps,
+                                .profile = options.model.profile},
                                progress);
     if (!playable) {
       return playable.error();
@@ -69,7 +70,7 @@ Result<std::vector<workflow::Contender>> makeContenders(const Options& options, 
   auto made = makeByMethods(
       options.inputs.front(), options.methods,
       {.model = model, .barriers = options.noBarriers ? simulate::Barriers::none : simulate::Barriers::steps},
-      progress);
+      options.model.profile, progress);
   if (!made) {
     return made.error();
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "input.hpp"
+#include "workflow/measured_run.hpp"
 #include "workflow/request.hpp"
 
 namespace coppice::cli {
@@ -51,7 +52,8 @@ void addMethodListOptions(CLI::App& sub, MethodListOptions& options) {
 }
 
 Result<workflow::MethodContenders> makeByMethods(const std::string& fabric, const MethodListOptions& options,
-                                                 const workflow::PlayOptions& play, const Progress& progress) {
+                                                 const workflow::PlayOptions& play, const std::string& profile,
+                                                 const Progress& progress) {
   FabricOptions source;
   source.source = fabric;
   source.gpus = options.gpus;
@@ -67,6 +69,17 @@ Result<workflow::MethodContenders> makeByMethods(const std::string& fabric, cons
   }
   workflow::PlayOptions limited = play;
   limited.secondsPerMethod = options.timeLimit;
+  if (!profile.empty()) {
+    const auto text = readText(profile);
+    if (!text) {
+      return text.error();
+    }
+    auto model = workflow::withProfile(play.model, *text, inputName(profile), shared->fabric);
+    if (!model) {
+      return model.error();
+    }
+    limited.model = *std::move(model);
+  }
   const std::vector<std::string> ids = idsOf(options.names);
   return workflow::contendersOfMethods(shared, ids, *demand, limited, progress);
 }

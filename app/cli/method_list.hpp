@@ -21,10 +21,12 @@ struct MethodListOptions {
 /// --method, -c, --root, --gpus and --time-limit.
 void addMethodListOptions(CLI::App& sub, MethodListOptions& options);
 
-/// Loads the fabric and makes a schedule by each method. Errors: those of loadFabric and contendersOfMethods; badUsage.
+/// Loads the fabric and makes a schedule by each method, simulated with what the profile measured (empty: none). Errors:
+/// those of loadFabric, workflow::withProfile and contendersOfMethods; badUsage.
 [[nodiscard]] Result<workflow::MethodContenders> makeByMethods(const std::string& fabric,
                                                                const MethodListOptions& options,
                                                                const workflow::PlayOptions& play,
+                                                               const std::string& profile,
                                                                const Progress& progress);
 
 /// Where no method made a schedule: the reason of the only one, or infeasible with all of them.

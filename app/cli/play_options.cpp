@@ -5,6 +5,7 @@
 
 #include "base/rational.hpp"
 #include "base/text.hpp"
+#include "input.hpp"
 #include "simulate/sweep.hpp"
 #include "workflow/sizes.hpp"
 
@@ -68,6 +69,17 @@ void addModelOptions(CLI::App& sub, ModelOptions& options) {
   sub.add_option("--connection-rate", options.connectionRate,
                  "Maximum rate of one connection or threadblock in GB/s (default: that of its links)")
       ->check(CLI::Range(0.0, kMaxNumber));
+  sub.add_option("--total-rate", options.totalRate,
+                 "Maximum rate of all messages together in GB/s, for ranks that share the cores of one machine "
+                 "(default: no limit but the links)")
+      ->check(CLI::Range(0.0, kMaxNumber));
+  constexpr double kMaxMessageBytes = 1e9;
+  sub.add_option("--message-bytes", options.messageBytes,
+                 "What each message costs its links, as bytes: headers, or work of the cores (default: 0)")
+      ->check(CLI::Range(0.0, kMaxMessageBytes));
+  sub.add_option("--profile", options.profile,
+                 "Take what messages cost from a profile of coppice-exec, in place of the latencies and bandwidths of the "
+                 "fabric: between each two ranks (profile --json), or of all ranks at once (profile --together --json)");
   sub.add_option("--window", options.window,
                  "Schedules: messages that a connection may have under way before the first has arrived")
       ->check(CLI::Range(1, 1 << 20))
@@ -75,8 +87,8 @@ void addModelOptions(CLI::App& sub, ModelOptions& options) {
 }
 
 Result<simulate::Model> modelOf(const ModelOptions& options) {
-  for (const double number :
-       {options.linkLatency.value_or(0), options.messageOverhead.value_or(0), options.connectionRate}) {
+  for (const double number : {options.linkLatency.value_or(0), options.messageOverhead.value_or(0),
+                              options.connectionRate, options.totalRate, options.messageBytes}) {
     if (!std::isfinite(number)) {
       return Error{ErrorCode::badUsage, "latencies and rates are numbers", "give them as in --link-latency 0.5"};
     }
@@ -84,6 +96,8 @@ Result<simulate::Model> modelOf(const ModelOptions& options) {
   return simulate::Model{.linkLatency = options.linkLatency,
                          .messageOverhead = options.messageOverhead,
                          .rateCap = options.connectionRate,
+                         .totalRate = options.totalRate,
+                         .messageBytes = options.messageBytes,
                          .window = options.window};
 }
 

@@ -29,12 +29,15 @@ struct ModelOptions {
   std::optional<double> linkLatency = {};
   std::optional<double> messageOverhead = {};
   double connectionRate = 0;
+  double totalRate = 0;
+  double messageBytes = 0;
   std::uint32_t window = 1;
+  std::string profile = {};
 };
 
-/// --link-latency, --message-overhead, --connection-rate and --window.
+/// --link-latency, --message-overhead, --connection-rate, --total-rate, --message-bytes, --window and --profile.
 void addModelOptions(CLI::App& sub, ModelOptions& options);
-/// Errors: badUsage for what is not a number.
+/// Without the profile, which needs the fabric (workflow::withProfile). Errors: badUsage for what is not a number.
 [[nodiscard]] Result<simulate::Model> modelOf(const ModelOptions& options);
 
 }  // namespace coppice::cli

@@ -39,7 +39,6 @@ struct Options {
   std::string csv = {};
   std::string ncclTests = {};
   std::string measured = {};
-  std::string profile = {};
 };
 
 std::string fixed(double value, int places) {
@@ -60,7 +59,7 @@ Result<workflow::Playable> load(const Options& options, const simulate::Model& m
                               .standardInput = readStandardInput,
                               .model = model,
                               .barriers = options.noBarriers ? simulate::Barriers::none : simulate::Barriers::steps,
-                               .profile = options.profile},
+                              .profile = options.model.profile},
                              progress);
   if (!loaded) {
     return loaded;
@@ -147,7 +146,7 @@ Outcome write(const std::string& output, const char* key, const char* label,
   if (output.empty()) {
     return Done{};
   }
-  for (const std::string& input : {options.file, options.fabric, options.measured, options.profile}) {
+  for (const std::string& input : {options.file, options.fabric, options.measured, options.model.profile}) {
     if (const Outcome kept = keepInput(input, output); !kept) {
       return Error{kept.error().code, inQuotes(output) + " is the input itself, which would be lost",
                    "give another name"};
@@ -334,8 +333,6 @@ void addSimulate(CLI::App& app, Invocation& invocation) {
       ->excludes(sub.add_flag("--best-pieces", options->bestPieces,
                               "Search the number of pieces with the minimum time at each size"));
   addModelOptions(sub, options->model);
-  sub.add_option("--profile", options->profile,
-                 "Latencies and bandwidths that coppice-exec profile --json measured, in place of the defaults");
   sub.add_option("--measured", options->measured,
                  "Compare with a run: the records of coppice-exec run --json --trace, or the table that a program of "
                  "nccl-tests printed. Without -b, its sizes are simulated");

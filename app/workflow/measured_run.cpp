@@ -118,6 +118,14 @@ Result<MeasuredRun> readRecords(std::string_view text, const std::string& fileNa
   return reader.finish();
 }
 
+Result<std::shared_ptr<const simulate::Fits>> fitsOf(const io::Profile& profile, const fabric::Fabric& fabric) {
+  std::vector<simulate::PairFit> pairs;
+  for (const io::ProfiledPair& pair : profile.pairs) {
+    pairs.push_back({.from = pair.from, .to = pair.to, .latency = pair.latency, .rate = pair.bandwidth});
+  }
+  return simulate::fitsFor(fabric, pairs);
+}
+
 }  // namespace
 
 Result<MeasuredRun> readMeasuredRun(std::string_view text, const std::string& fileName) {
@@ -176,17 +184,36 @@ Result<ComparedTrace> compareTrace(const fabric::Fabric& fabric, std::shared_ptr
   return compared;
 }
 
+Result<simulate::Model> withProfile(simulate::Model model, std::string_view text, const std::string& fileName,
+                                    const fabric::Fabric& fabric) {
+  const auto profile = io::readProfileJson(text, fileName);
+  if (!profile) {
+    return profile.error();
+  }
+  if (profile->together) {
+    constexpr double kGigabytesPerSecond = 1e-3;  // of one byte per microsecond
+    const io::SharedCost& cost = *profile->together;
+    model.linkLatency = model.linkLatency.value_or(0);
+    model.messageOverhead = model.messageOverhead.value_or(0);
+    model.totalRate = model.totalRate > 0 ? model.totalRate : kGigabytesPerSecond / cost.microsecondsPerByte;
+    model.messageBytes = model.messageBytes > 0 ? model.messageBytes : cost.latency / cost.microsecondsPerByte;
+    return model;
+  }
+  auto fits = fitsOf(*profile, fabric);
+  if (!fits) {
+    return fits.error();
+  }
+  model.fits = *std::move(fits);
+  return model;
+}
+
 Result<std::shared_ptr<const simulate::Fits>> readFits(std::string_view text, const std::string& fileName,
                                                        const fabric::Fabric& fabric) {
   const auto profile = io::readProfileJson(text, fileName);
   if (!profile) {
     return profile.error();
   }
-  std::vector<simulate::PairFit> pairs;
-  for (const io::ProfiledPair& pair : profile->pairs) {
-    pairs.push_back({.from = pair.from, .to = pair.to, .latency = pair.latency, .rate = pair.bandwidth});
-  }
-  return simulate::fitsFor(fabric, pairs);
+  return fitsOf(*profile, fabric);
 }
 
 }  // namespace coppice::workflow

@@ -63,6 +63,11 @@ struct ComparedTrace {
                                                  const MeasuredTrace& trace, const simulate::Model& model,
                                                  const Progress& progress);
 
+/// The model with what `coppice-exec profile --json` measured. Where all ranks were measured at once (--together), they
+/// share one rate, and what the model states beside it stays; otherwise Model::fits is set. Errors: those of readFits.
+[[nodiscard]] Result<simulate::Model> withProfile(simulate::Model model, std::string_view text,
+                                                  const std::string& fileName, const fabric::Fabric& fabric);
+
 /// What `coppice-exec profile --json` wrote, for the simulation of this fabric. Errors: those of io::readProfileJson
 /// and simulate::fitsFor.
 [[nodiscard]] Result<std::shared_ptr<const simulate::Fits>> readFits(std::string_view text, const std::string& fileName,

@@ -47,11 +47,7 @@ Result<simulate::Model> modelFor(const PlaySource& source, const fabric::Fabric&
     if (!text) {
       return text.error();
     }
-    auto fits = readFits(*text, inputName(source.profile), fabric);
-    if (!fits) {
-      return fits.error();
-    }
-    model.fits = *std::move(fits);
+    return withProfile(std::move(model), *text, inputName(source.profile), fabric);
   }
   return model;
 }

@@ -34,7 +34,7 @@ struct PlaySource {
   StandardInput standardInput = {};
   simulate::Model model = {};
   simulate::Barriers barriers = simulate::Barriers::steps;
-  std::string profile = {};  ///< what `coppice-exec profile --json` wrote, for Model::fits; empty = none
+  std::string profile = {};  ///< what `coppice-exec profile --json` wrote, for withProfile(); empty = none
 };
 
 struct Playable {

@@ -43,7 +43,7 @@ Result<Profile> readProfileJson(std::string_view text, const std::string& fileNa
   }
   const Json all = Json::parse(text, nullptr, false);
   if (!all.is_object() || textOf(all, "t") != "profile" || !all.contains("links") || !all["links"].is_array() ||
-      all["links"].empty()) {
+      (all["links"].empty() && !all.contains("together"))) {
     return Error{ErrorCode::badInput, "this is not a recorded profile", kFix, {.file = fileName}};
   }
   Profile profile{.backend = textOf(all, "backend"), .label = textOf(all, "label")};
@@ -61,6 +61,16 @@ Result<Profile> readProfileJson(std::string_view text, const std::string& fileNa
     }
     profile.pairs.push_back({*from, *to, *latency, *bandwidth});
     profile.ranks = std::max({profile.ranks, *from + 1, *to + 1});
+  }
+  if (all.contains("together")) {
+    constexpr double kBytesPerMegabyte = 1e6;
+    const auto latency = numberOf(all["together"], "alpha_us");
+    const auto perMegabyte = numberOf(all["together"], "beta_us_per_MB");
+    if (!latency || *latency < 0 || !perMegabyte || *perMegabyte <= 0) {
+      return Error{ErrorCode::badInput, "the profile lacks alpha_us (0 or more) or beta_us_per_MB (above 0)", kFix,
+                   {.file = fileName, .element = "together"}};
+    }
+    profile.together = SharedCost{*latency, *perMegabyte / kBytesPerMegabyte};
   }
   return profile;
 }

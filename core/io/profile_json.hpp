@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,14 +18,21 @@ struct ProfiledPair {
   double bandwidth = 0;  ///< GB/s
 };
 
+/// What a message costs with all ranks at once (profile --together): ranks share cores and memory.
+struct SharedCost {
+  double latency = 0;              ///< us, of a message of no bytes
+  double microsecondsPerByte = 0;  ///< positive
+};
+
 struct Profile {
   std::string backend = {};
   std::string label = {};  ///< what its numbers mean where they say nothing about the fabric; else empty
   int ranks = 0;
-  std::vector<ProfiledPair> pairs = {};  ///< never empty
+  std::vector<ProfiledPair> pairs = {};  ///< empty only where all ranks were measured at once
+  std::optional<SharedCost> together = {};
 };
 
-/// Errors: badInput (not such a text, a link without its numbers; the place is "links[3]"), limit.
+/// Errors: badInput (not such a text, a link without its numbers; the place is "links[3]" or "together"), limit.
 [[nodiscard]] Result<Profile> readProfileJson(std::string_view text, const std::string& fileName);
 
 }  // namespace coppice::io

@@ -186,7 +186,8 @@ private:
   }
 
   [[nodiscard]] double bytesOf(const Message& message) const {
-    return message.share * m_options.bytes / m_options.repeats;
+    const double bytes = message.share * m_options.bytes / m_options.repeats;
+    return bytes > 0 ? bytes + m_job.model().messageBytes * message.weight : bytes;
   }
 
   void startReady(double now) {

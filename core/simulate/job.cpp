@@ -57,6 +57,9 @@ Job::Job(const fabric::Fabric& fabric, const Model& model) : m_fabric(&fabric), 
     const double measured = model.fits->linkRates[arc] * kBytesPerMicrosecond;
     m_rates[arc] = measured > 0 ? measured : m_rates[arc];
   }
+  if (model.totalRate > 0) {
+    m_rates.push_back(model.totalRate * kBytesPerMicrosecond);
+  }
 }
 
 Result<RouteId> Job::route(std::span<const fabric::NodeIndex> nodes, int skipFirst, int skipLast) {
@@ -83,6 +86,10 @@ Result<RouteId> Job::route(std::span<const fabric::NodeIndex> nodes, int skipFir
       hash = (hash ^ static_cast<std::uint64_t>(*arc + 1)) * 0x9e3779b97f4a7c15ULL;
       hash ^= hash >> 29;
     }
+  }
+  if (m_rates.size() > m_latencies.size() && route.arcCount > 0) {
+    m_arcs.push_back(static_cast<std::int32_t>(m_latencies.size()));
+    ++route.arcCount;
   }
   route.overhead = m_model.messageOverhead.value_or(overNic ? kOverheadOverNic : kOverheadInBox);
   const auto rankOf = [&](fabric::NodeIndex node) { return m_fabric->nodes()[node].rank; };
@@ -113,6 +120,12 @@ MessageId Job::add(const Message& message) {
 }
 
 std::vector<double> Job::linkShares() const {
+  std::vector<double> shares = rateShares();
+  shares.resize(m_latencies.size());
+  return shares;
+}
+
+std::vector<double> Job::rateShares() const {
   std::vector<double> shares(m_rates.size());
   for (const Message& message : m_messages) {
     if (message.route != kNoRoute) {
@@ -125,7 +138,7 @@ std::vector<double> Job::linkShares() const {
 }
 
 double Job::timePerByte() const {
-  const std::vector<double> shares = linkShares();
+  const std::vector<double> shares = rateShares();
   double longest = 0;
   for (std::size_t arc = 0; arc < shares.size(); ++arc) {
     longest = std::max(longest, shares[arc] / m_rates[arc]);
@@ -181,6 +194,11 @@ double Job::largestStart() const {
   double largest = 0;
   for (const Route& route : m_routes) {
     largest = std::max(largest, route.overhead + route.latency);
+  }
+  if (m_model.messageBytes > 0 && !m_rates.empty()) {
+    const bool isShared = m_rates.size() > m_latencies.size();
+    const double rate = isShared ? m_rates.back() : *std::min_element(m_rates.begin(), m_rates.end());
+    largest += m_model.messageBytes * (isShared ? static_cast<double>(m_messages.size()) : 1.0) / rate;
   }
   return largest;
 }

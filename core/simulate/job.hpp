@@ -24,6 +24,8 @@
 ///   costs its connection a + bytes / bandwidth with a = overhead + latency, as in the alpha-beta model of the
 ///   literature; larger windows hide the latency.
 /// - A connection may have a maximum rate of its own.
+/// - Ranks that run on the cores of one machine may have a total rate in common, and each message may cost as much as
+///   so many bytes more: the work of a processor, which two messages cannot have at the same time.
 /// Nothing is random: the same input gives the same output. Times are in microseconds, sizes in bytes, as floating
 /// point; 1 GB/s is 1000 bytes per microsecond.
 namespace coppice::simulate {
@@ -44,6 +46,8 @@ struct Model {
   std::optional<double> linkLatency = {};
   std::optional<double> messageOverhead = {};  ///< us; absent: kOverheadInBox or kOverheadOverNic
   double rateCap = 0;                          ///< GB/s of one connection or threadblock; 0 = none
+  double totalRate = 0;                        ///< GB/s of all messages together; 0 = no limit beside the links'
+  double messageBytes = 0;                     ///< each message takes as long on its links as these bytes more
   std::uint32_t window = 1;                    ///< messages of a connection that may be under way
   /// Measured latencies and rates, which replace all of the above where they know better. @pre of the job's fabric
   std::shared_ptr<const Fits> fits = {};
@@ -128,10 +132,11 @@ public:
   [[nodiscard]] std::span<const Message> messages() const { return m_messages; }
   [[nodiscard]] std::span<const Dependency> dependencies() const { return m_dependencies; }
   [[nodiscard]] std::span<const Route> routes() const { return m_routes; }
+  /// Into linkRates().
   [[nodiscard]] std::span<const std::int32_t> arcsOf(const Route& route) const {
     return {m_arcs.data() + route.firstArc, static_cast<std::size_t>(route.arcCount)};
   }
-  /// Bytes per microsecond, by Fabric::arcs().
+  /// Bytes per microsecond, by Fabric::arcs(); with Model::totalRate that is the last one.
   [[nodiscard]] std::span<const double> linkRates() const { return m_rates; }
 
   /// Share of the collective's bytes that each link carries, by Fabric::arcs().
@@ -141,10 +146,14 @@ public:
   [[nodiscard]] double timePerByte() const;
   /// Messages on the longest chain of dependencies within one repeat; what a cycle holds is left out.
   [[nodiscard]] std::int64_t depth() const;
-  /// The largest overhead and latency of a message together, us.
+  /// What one more piece of each message adds to a run: the largest overhead and latency of a message together, and
+  /// the time of Model::messageBytes; us.
   [[nodiscard]] double largestStart() const;
 
 private:
+  /// The same with the total rate.
+  [[nodiscard]] std::vector<double> rateShares() const;
+
   const fabric::Fabric* m_fabric;
   Model m_model;
   std::vector<double> m_rates;

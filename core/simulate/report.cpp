@@ -131,7 +131,7 @@ std::vector<LinkLoad> linkLoads(const Details& details) {
     return loads;
   }
   const std::span<const double> rates = details.phases.front().job->linkRates();
-  for (std::size_t arc = 0; arc < rates.size(); ++arc) {
+  for (std::size_t arc = 0; arc < details.phases.front().run.links.size(); ++arc) {
     LinkLoad load{.arc = static_cast<int>(arc)};
     for (const Phase& phase : details.phases) {
       load.bytes += phase.run.links[arc].bytes;

@@ -19,6 +19,7 @@ private slots:
   void rows();
   void bandwidthOnly();
   void pieces();
+  void profile();
   void text();
   void outputs();
   void criticalPath();
@@ -49,7 +50,7 @@ void TestCliSimulate::help() {
   const Outcome outcome = run({"simulate", "--help"});
   QCOMPARE(outcome.code, 0);
   for (const char* word : {"--fabric", "--begin", "--end", "--factor", "--pieces", "--link-latency",
-                           "--message-overhead", "--trace", "--csv", "--json", "Examples:"}) {
+                           "--message-overhead", "--total-rate", "--profile", "--trace", "--csv", "--json", "Examples:"}) {
     VERIFY_TOLD(outcome.out.contains(word), outcome);
   }
   VERIFY_TOLD(run({"--help"}).out.contains("simulate"), outcome);
@@ -105,6 +106,43 @@ void TestCliSimulate::pieces() {
   for (const char* pieces : {"1", "4", "64"}) {
     QVERIFY(best <= timeOf({"--pieces", pieces}));
   }
+}
+
+/// What a profile says of messages takes the place of the latencies of the fabric.
+void TestCliSimulate::profile() {
+  const auto write = [&](const QString& name, const QByteArray& text) {
+    QFile out(file(name));
+    return out.open(QIODevice::WriteOnly) && out.write(text) == text.size() ? out.fileName() : QString();
+  };
+  const QString together = write(
+      "together.json",
+      R"({"t":"profile","links":[{"src":0,"dst":1,"alpha_us":9,"bandwidth_GBps":2}],
+          "together":{"ranks":16,"alpha_us":0.5,"beta_us_per_MB":100}})");
+  const QString pairs = write("pairs.json", R"({"t":"profile","links":[{"src":0,"dst":1,"alpha_us":200,"bandwidth_GBps":20}]})");
+  const auto rowsOf = [&](const QStringList& more) {
+    const Outcome outcome = run(QStringList{"simulate", m_schedule, "-b", "1K", "-e", "4M", "-f", "64", "--json"} + more);
+    return outcome.code == 0 ? outcome.json()["rows"].toArray() : QJsonArray{};
+  };
+  const QJsonArray shared = rowsOf({"--profile", together});
+  QVERIFY(!shared.isEmpty());
+  // The same by hand: 100 us per MB are 10 GB/s, and 0.5 us as long as 5,000 bytes.
+  QCOMPARE(shared, rowsOf({"--link-latency", "0", "--message-overhead", "0", "--total-rate", "10", "--message-bytes",
+                           "5000"}));
+  // What each of 16 ranks gets from 15 others goes through the one rate.
+  const double last = shared.last()["time_us"].toDouble();
+  QVERIFY(last > 15 * 4194304.0 / 10000);
+  // Between two ranks alone: only what crosses there takes longer.
+  const QJsonArray slowPair = rowsOf({"--profile", pairs});
+  QVERIFY(!slowPair.isEmpty());
+  QVERIFY(slowPair.first()["time_us"].toDouble() > rowsOf({}).first()["time_us"].toDouble());
+  for (const QByteArray text : {"{", "{}", R"({"t":"profile","links":[]})",
+                                R"({"t":"profile","links":[{"src":0,"dst":1,"alpha_us":1,"bandwidth_GBps":0}]})",
+                                R"({"t":"profile","links":[],"together":{"alpha_us":-1,"beta_us_per_MB":1}})"}) {
+    const Outcome refused = run({"simulate", m_schedule, "-b", "1K", "--profile", write("bad.json", text)});
+    QCOMPARE(refused.code, 2);
+    VERIFY_TOLD(refused.err.contains("bad.json") && refused.err.contains("profile"), refused);
+  }
+  VERIFY_TOLD(run({"simulate", m_schedule, "-b", "1K", "--profile", file("none.json")}).code == 2, Outcome{});
 }
 
 void TestCliSimulate::text() {

@@ -121,6 +121,7 @@ private slots:
   void chain_data() { models(); }
   void chain();
   void chainWithWindow();
+  void sharedMachine();
   void ring_data() { models(); }
   void ring();
   void recursiveDoubling_data() { models(); }
@@ -177,6 +178,35 @@ void TestSimulate::chainWithWindow() {
   }
   const double sending = 2 + kBytes / kPieces / kBytesPerMicrosecond;
   COMPARE_TIME(play(job, kPieces).time, (kRanks - 1) * (50 + sending) + (kPieces - 1) * sending);
+}
+
+/// Links of their own do not help where the ranks share a machine: all messages together have its rate, and each costs
+/// as much as some bytes more.
+void TestSimulate::sharedMachine() {
+  constexpr int kRanks = 5;
+  constexpr int kPieces = 4;
+  constexpr double kTotal = 10;  // GB/s
+  constexpr double kMessageBytes = 3e6;
+  const fabric::Fabric fabric = mesh(kRanks);
+  const auto timeOf = [&](const Model& model) {
+    Job job(fabric, model);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      send(job, {rank, (rank + 1) % kRanks}, 1, rank, (rank + 1) % kRanks);
+    }
+    const Run run = play(job, kPieces);
+    // The rate of all is no link.
+    return run.links.size() == fabric.arcs().size() && job.linkShares().size() == fabric.arcs().size() ? run.time : -1;
+  };
+  const Model free{.linkLatency = 0, .messageOverhead = 0};
+  COMPARE_TIME(timeOf(free), kBytes / kBytesPerMicrosecond);
+  Model shared = free;
+  shared.totalRate = kTotal;
+  COMPARE_TIME(timeOf(shared), kRanks * kBytes / (kTotal * 1000));
+  shared.messageBytes = kMessageBytes;
+  COMPARE_TIME(timeOf(shared), kRanks * (kBytes + kPieces * kMessageBytes) / (kTotal * 1000));
+  Model headers = free;
+  headers.messageBytes = kMessageBytes;
+  COMPARE_TIME(timeOf(headers), (kBytes + kPieces * kMessageBytes) / kBytesPerMicrosecond);
 }
 
 /// Allgather and reduce_scatter are N - 1 steps, allreduce twice as many.

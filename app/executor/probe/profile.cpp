@@ -17,6 +17,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMaxBytesPerRun = std::int64_t{64} << 20;
 constexpr int kDepth = 8;
+/// Chunks of a collective of many ranks are small.
+constexpr std::int64_t kFirstBytesTogether = 64;
 
 /// Solves the normal equations of a weighted fit with the given columns by elimination with pivots.
 /// @return false where the columns cannot be told apart
@@ -183,6 +185,96 @@ executor::Plan passPlan(int ranks, int source, int target, int hops) {
   return plan;
 }
 
+executor::Plan turnPlan(int ranks, int rounds) {
+  using program::Buffer;
+  using program::StepType;
+  executor::Plan plan;
+  plan.name = "turn";
+  plan.operation = Collective::broadcast;
+  plan.place = executor::Place::outOfPlace;
+  plan.root = 0;
+  plan.inputChunks = 1;
+  plan.outputChunks = 1;
+  plan.smallestDepth = 1;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int next = (rank + 1) % ranks;
+    plan.connections.push_back({.sendRank = rank, .recvRank = next, .messagesPerTile = rounds});
+    plan.connections.back().sendBlock = rank;
+    plan.connections.back().recvBlock = next;
+    executor::PlanRank one{.firstBlock = rank, .endBlock = rank + 1};
+    executor::PlanBlock block{.rank = rank, .firstStep = static_cast<int>(plan.steps.size())};
+    block.sendConnection = rank;
+    block.recvConnection = (rank + ranks - 1) % ranks;
+    for (int round = 0; round < rounds; ++round) {
+      for (const StepType type : {StepType::send, StepType::recv}) {
+        executor::PlanStep step{.type = type, .count = 1};
+        // What arrived is what is sent on.
+        step.srcBuffer = round == 0 ? Buffer::input : Buffer::output;
+        step.dstBuffer = Buffer::output;
+        step.srcOffset = 0;
+        step.dstOffset = 0;
+        plan.steps.push_back(step);
+      }
+    }
+    block.endStep = static_cast<int>(plan.steps.size());
+    plan.blocks.push_back(block);
+    plan.ranks.push_back(one);
+  }
+  return plan;
+}
+
+namespace {
+
+/// Seconds of a plan at one size, as the slowest process has them.
+Result<double> secondsOf(executor::Backend& backend, const executor::Plan& plan, std::int64_t bytes,
+                         const ProfileOptions& options) {
+  // A stop is sent to all, so that no rank waits for one that left.
+  const auto stopped = backend.sum(options.stop.stop_requested() ? 1 : 0);
+  if (!stopped || *stopped > 0) {
+    return stopped ? Error{.code = ErrorCode::cancelled, .message = "stopped"} : stopped.error();
+  }
+  const auto geometry =
+      executor::makeGeometry(plan, {.type = executor::DataType::uint8,
+                                    .bytes = bytes,
+                                    .pieceBytes = backend.pieceBytes(plan, executor::DataType::uint8, bytes),
+                                    .depth = kDepth});
+  if (!geometry) {
+    return geometry.error();
+  }
+  if (const Outcome ready = backend.prepare(plan, *geometry); !ready) {
+    return ready.error();
+  }
+  executor::RunRequest request{.iterations = 1, .stop = options.stop};
+  if (const auto warm = backend.run(request); !warm) {
+    return warm.failure().error;
+  }
+  request.iterations = options.repeats;
+  const auto run = backend.run(request);
+  if (!run) {
+    return run.failure().error;
+  }
+  return backend.max(medianOf(run.times().seconds));
+}
+
+/// Adds points of a plan that repeats its messages `hops` times, up to these bytes of all that is under way at once.
+Outcome measure(executor::Backend& backend, const executor::Plan& plan, int hops, std::int64_t lastBytes,
+                const ProfileOptions& options, std::vector<Point>& points) {
+  constexpr std::int64_t kGrowth = 8;
+  for (std::int64_t bytes = options.firstBytes; bytes <= lastBytes; bytes *= kGrowth) {
+    if (hops > 1 && bytes > kMaxBytesPerRun / hops) {
+      break;
+    }
+    const auto seconds = secondsOf(backend, plan, bytes, options);
+    if (!seconds) {
+      return seconds.error();
+    }
+    points.push_back({.hops = hops, .bytes = bytes, .seconds = *seconds});
+  }
+  return Done{};
+}
+
+}  // namespace
+
 Result<std::vector<PairProfile>> profileRanks(executor::Backend& backend, const ProfileOptions& options) {
   std::vector<PairProfile> pairs;
   for (int source = 0; source < options.ranks; ++source) {
@@ -193,40 +285,8 @@ Result<std::vector<PairProfile>> profileRanks(executor::Backend& backend, const 
       PairProfile pair{.source = source, .target = target};
       for (const int hops : options.hops) {
         const executor::Plan plan = passPlan(options.ranks, source, target, hops);
-        for (std::int64_t bytes = options.firstBytes; bytes <= options.lastBytes; bytes *= 8) {
-          if (hops > 1 && bytes > kMaxBytesPerRun / hops) {
-            break;
-          }
-          // A stop is sent to all, so that no rank waits for one that left.
-          const auto stopped = backend.sum(options.stop.stop_requested() ? 1 : 0);
-          if (!stopped || *stopped > 0) {
-            return stopped ? Error{.code = ErrorCode::cancelled, .message = "stopped"} : stopped.error();
-          }
-          const auto geometry =
-              executor::makeGeometry(plan, {.type = executor::DataType::uint8,
-                                            .bytes = bytes,
-                                            .pieceBytes = backend.pieceBytes(plan, executor::DataType::uint8, bytes),
-                                            .depth = kDepth});
-          if (!geometry) {
-            return geometry.error();
-          }
-          if (const Outcome ready = backend.prepare(plan, *geometry); !ready) {
-            return ready.error();
-          }
-          executor::RunRequest request{.iterations = 1, .stop = options.stop};
-          if (const auto warm = backend.run(request); !warm) {
-            return warm.failure().error;
-          }
-          request.iterations = options.repeats;
-          const auto run = backend.run(request);
-          if (!run) {
-            return run.failure().error;
-          }
-          const auto seconds = backend.max(medianOf(run.times().seconds));
-          if (!seconds) {
-            return seconds.error();
-          }
-          pair.points.push_back({.hops = hops, .bytes = bytes, .seconds = *seconds});
+        if (const Outcome measured = measure(backend, plan, hops, options.lastBytes, options, pair.points); !measured) {
+          return measured.error();
         }
       }
       const auto fit = fitAlphaBeta(pair.points);
@@ -238,6 +298,35 @@ Result<std::vector<PairProfile>> profileRanks(executor::Backend& backend, const 
     }
   }
   return pairs;
+}
+
+Result<GroupProfile> profileTogether(executor::Backend& backend, const ProfileOptions& options) {
+  GroupProfile group{.ranks = options.ranks};
+  ProfileOptions small = options;
+  small.firstBytes = kFirstBytesTogether;
+  for (const int rounds : options.hops) {
+    const executor::Plan plan = turnPlan(options.ranks, rounds);
+    if (const Outcome measured =
+            measure(backend, plan, rounds, options.lastBytes / options.ranks, small, group.points);
+        !measured) {
+      return measured.error();
+    }
+  }
+  const auto fit = fitTogether(group.points, options.ranks);
+  if (!fit) {
+    return fit.error();
+  }
+  group.fit = *fit;
+  return group;
+}
+
+Result<Fit> fitTogether(const std::vector<Point>& points, int ranks) {
+  auto fit = fitAlphaBeta(points);
+  if (fit) {
+    fit->alpha /= ranks;
+    fit->beta /= ranks;
+  }
+  return fit;
 }
 
 fabric::Description profileFabric(const std::vector<PairProfile>& pairs, int ranks, const std::string& name) {
@@ -260,41 +349,50 @@ fabric::Description profileFabric(const std::vector<PairProfile>& pairs, int ran
   return description;
 }
 
-std::string profileText(const std::vector<PairProfile>& pairs, const executor::BackendInfo& info) {
+std::string profileText(const std::vector<PairProfile>& pairs, const GroupProfile* together,
+                        const executor::BackendInfo& info) {
   std::string text = "# backend: " + info.name + (info.summary.empty() ? "" : ", " + info.summary) + "\n" +
                      (info.label.empty() ? "" : "# " + info.label + "\n") +
                      "#  from    to  alpha (us)  beta (us/MB)  bandwidth (GB/s)  residual (%)\n";
-  for (const PairProfile& pair : pairs) {
+  const auto row = [&](const std::string& from, const std::string& to, const Fit& fit) {
     std::array<char, 128> line{};
-    std::snprintf(line.data(), line.size(), "%7d %5d %11.2f %13.2f %17.2f %13.1f\n", pair.source, pair.target,
-                  pair.fit.alpha * 1e6, pair.fit.beta * 1e12, 1e-9 / pair.fit.beta, pair.fit.residual * 100);
+    std::snprintf(line.data(), line.size(), "%7s %5s %11.2f %13.2f %17.2f %13.1f\n", from.c_str(), to.c_str(),
+                  fit.alpha * 1e6, fit.beta * 1e12, 1e-9 / fit.beta, fit.residual * 100);
     text += line.data();
+  };
+  for (const PairProfile& pair : pairs) {
+    row(std::to_string(pair.source), std::to_string(pair.target), pair.fit);
+  }
+  if (together != nullptr) {
+    row("all", "next", together->fit);
   }
   return text;
 }
 
-std::string profileJson(const std::vector<PairProfile>& pairs, const executor::BackendInfo& info, int ranks) {
+std::string profileJson(const std::vector<PairProfile>& pairs, const GroupProfile* together,
+                        const executor::BackendInfo& info, int ranks) {
+  const auto describe = [](Json object, const Fit& fit, const std::vector<Point>& points) {
+    Json list = Json::array();
+    for (const Point& point : points) {
+      list.push_back({point.hops, point.bytes, point.seconds});
+    }
+    object["alpha_us"] = fit.alpha * 1e6;
+    object["beta_us_per_MB"] = fit.beta * 1e12;
+    object["bandwidth_GBps"] = 1e-9 / fit.beta;
+    object["residual"] = fit.residual;
+    object["points"] = std::move(list);
+    return object;
+  };
   Json links = Json::array();
   for (const PairProfile& pair : pairs) {
-    Json points = Json::array();
-    for (const Point& point : pair.points) {
-      points.push_back({point.hops, point.bytes, point.seconds});
-    }
-    links.push_back({{"src", pair.source},
-                     {"dst", pair.target},
-                     {"alpha_us", pair.fit.alpha * 1e6},
-                     {"beta_us_per_MB", pair.fit.beta * 1e12},
-                     {"bandwidth_GBps", 1e-9 / pair.fit.beta},
-                     {"residual", pair.fit.residual},
-                     {"points", points}});
+    links.push_back(describe({{"src", pair.source}, {"dst", pair.target}}, pair.fit, pair.points));
   }
-  const Json all = {{"t", "profile"},
-                    {"format", 1},
-                    {"version", kVersion},
-                    {"backend", info.name},
-                    {"label", info.label},
-                    {"links", links},
-                    {"fabric", Json::parse(io::writeFabricJson(profileFabric(pairs, ranks, "profile")))}};
+  Json all = {{"t", "profile"},          {"format", 1},         {"version", kVersion},
+              {"backend", info.name}, {"label", info.label}, {"links", links}};
+  if (together != nullptr) {
+    all["together"] = describe({{"ranks", together->ranks}}, together->fit, together->points);
+  }
+  all["fabric"] = Json::parse(io::writeFabricJson(profileFabric(pairs, ranks, "profile")));
   return all.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

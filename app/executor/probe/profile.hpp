@@ -41,6 +41,14 @@ struct PairProfile {
   std::vector<Point> points = {};
 };
 
+/// Messages of all ranks at once: round after round, each rank sends one to the next.
+struct GroupProfile {
+  int ranks = 0;
+  /// Of one message among them: where ranks share cores or memory, more than a message that runs alone would suggest.
+  Fit fit = {};
+  std::vector<Point> points = {};  ///< hops = rounds; bytes of each message
+};
+
 struct ProfileOptions {
   int ranks = 2;
   std::int64_t firstBytes = 1 << 10;
@@ -52,19 +60,30 @@ struct ProfileOptions {
 
 /// A program in which two ranks pass one message back and forth, the others do nothing.
 [[nodiscard]] executor::Plan passPlan(int ranks, int source, int target, int hops);
+/// A program in which each rank sends one message to the next rank and takes one from the rank before, `rounds` times.
+[[nodiscard]] executor::Plan turnPlan(int ranks, int rounds);
 
 /// Measures every ordered pair, one after the other, over the backend's own connections. All processes of a run call
 /// it. Errors: those of the backend, of fitAlphaBeta, cancelled.
 [[nodiscard]] Result<std::vector<PairProfile>> profileRanks(executor::Backend& backend, const ProfileOptions& options);
+/// Measures all ranks at once, with messages from 64 bytes on, as far as all of one round are of no more than
+/// `lastBytes`.
+/// Errors: as profileRanks().
+[[nodiscard]] Result<GroupProfile> profileTogether(executor::Backend& backend, const ProfileOptions& options);
+/// The share of one message: of the fit over rounds, a part for each rank. Errors: those of fitAlphaBeta.
+[[nodiscard]] Result<Fit> fitTogether(const std::vector<Point>& points, int ranks);
 
 /// Ranks as GPUs, a one-way link per pair with its measured bandwidth (three digits) and latency, marked "basis":
 /// "measured".
 [[nodiscard]] fabric::Description profileFabric(const std::vector<PairProfile>& pairs, int ranks,
                                                 const std::string& name);
-[[nodiscard]] std::string profileText(const std::vector<PairProfile>& pairs, const executor::BackendInfo& info);
+/// @param together nullptr = not measured
+[[nodiscard]] std::string profileText(const std::vector<PairProfile>& pairs, const GroupProfile* together,
+                                      const executor::BackendInfo& info);
 /// One line: {"t":"profile","format":1,"backend":…,"links":[{"src":0,"dst":1,"alpha_us":…,"beta_us_per_MB":…,
-/// "bandwidth_GBps":…,"residual":…,"points":[[hops,bytes,seconds],…]},…],"fabric":{…}}.
-[[nodiscard]] std::string profileJson(const std::vector<PairProfile>& pairs, const executor::BackendInfo& info,
-                                      int ranks);
+/// "bandwidth_GBps":…,"residual":…,"points":[[hops,bytes,seconds],…]},…],"together":{"ranks":…,"alpha_us":…,…},
+/// "fabric":{…}}.
+[[nodiscard]] std::string profileJson(const std::vector<PairProfile>& pairs, const GroupProfile* together,
+                                      const executor::BackendInfo& info, int ranks);
 
 }  // namespace coppice::probe

@@ -36,6 +36,7 @@ struct Options {
   std::string taccl;     ///< where to write a topology of TACCL
   std::int64_t chunkKilobytes = 1024;
   bool contention = false;  ///< measure copies instead of messages
+  bool together = false;    ///< also all ranks at once
   int gpusPerNode = 0;
   int nicsPerNode = 1;
   bool json = false;
@@ -80,6 +81,9 @@ int launch(const Options& options) {
   if (options.fabric) {
     request.words.emplace_back("--fabric");
   }
+  if (options.together) {
+    request.words.emplace_back("--together");
+  }
   if (!options.file.empty()) {
     request.words.insert(request.words.end(), {"-o", options.file});
   }
@@ -93,7 +97,9 @@ int launch(const Options& options) {
 }
 
 /// What was measured, in the forms that are asked for.
-int give(const Options& options, const std::vector<PairProfile>& pairs, int ranks, const executor::BackendInfo& info) {
+int give(const Options& options, const RecordedProfile& profile, const executor::BackendInfo& info) {
+  const auto& [ranks, pairs, group] = profile;
+  const GroupProfile* together = group ? &*group : nullptr;
   if (!options.taccl.empty()) {
     const auto topology = tacclTopology(pairs, ranks,
                                         {.chunkBytes = options.chunkKilobytes << 10,
@@ -107,8 +113,8 @@ int give(const Options& options, const std::vector<PairProfile>& pairs, int rank
     }
   }
   const std::string text = options.fabric ? io::writeFabricJson(profileFabric(pairs, ranks, "profile"))
-                           : options.json ? profileJson(pairs, info, ranks)
-                                          : profileText(pairs, info);
+                           : options.json ? profileJson(pairs, together, info, ranks)
+                                          : profileText(pairs, together, info);
   return deliver(text, options.file);
 }
 
@@ -138,6 +144,23 @@ int measureCopies(const Options& options) {
   return deliver(writeContention(*record), options.file);
 }
 
+Result<RecordedProfile> measureMessages(executor::Backend& backend, const Options& options) {
+  const ProfileOptions how{.ranks = options.ranks, .lastBytes = std::int64_t{options.maximum} << 20};
+  auto pairs = profileRanks(backend, how);
+  if (!pairs) {
+    return pairs.error();
+  }
+  RecordedProfile profile{.ranks = options.ranks, .pairs = *std::move(pairs)};
+  if (options.together) {
+    auto together = profileTogether(backend, how);
+    if (!together) {
+      return together.error();
+    }
+    profile.together = *std::move(together);
+  }
+  return profile;
+}
+
 int profile(const Options& options) {
   if (options.contention) {
     return measureCopies(options);
@@ -155,7 +178,7 @@ int profile(const Options& options) {
     }
     executor::BackendInfo info;
     info.name = "recorded";
-    return give(options, recorded->pairs, recorded->ranks, info);
+    return give(options, *recorded, info);
   }
   if (options.backend == "mpi" && !options.launched && !executor::isUnderMpi()) {
     return launch(options);
@@ -179,15 +202,14 @@ int profile(const Options& options) {
     return fail(backend.error());
   }
   const executor::BackendInfo info = (*backend)->info();
-  const auto pairs =
-      profileRanks(**backend, {.ranks = options.ranks, .lastBytes = std::int64_t{options.maximum} << 20});
+  const auto profile = measureMessages(**backend, options);
   if ((*backend)->process() != 0) {
-    return pairs ? 0 : static_cast<int>(program::exitFor(pairs.error()));
+    return profile ? 0 : static_cast<int>(program::exitFor(profile.error()));
   }
-  if (!pairs) {
-    return fail(pairs.error(), (*backend)->brokenBy());
+  if (!profile) {
+    return fail(profile.error(), (*backend)->brokenBy());
   }
-  return give(options, *pairs, options.ranks, info);
+  return give(options, *profile, info);
 }
 
 /// PCIe switches and the places of NICs from a record of contention.
@@ -222,6 +244,8 @@ void addProfileCommand(CLI::App& app, int& exitCode) {
   command->add_flag("--fabric", options->fabric, "The ranks and what was measured, as a .fabric.json")->excludes(json);
   command->add_option("-o,--output", options->file, "Write to this file instead of standard output");
   command->add_option("--recorded", options->recorded, "Work on what --json wrote instead of measuring");
+  command->add_flag("--together", options->together,
+                    "Also measure messages of all ranks at once, for --profile of coppice-cli simulate, compare, best");
   command->add_flag("--contention", options->contention, "Measure copies to host memory at the same time, for infer")
       ->excludes(json);
   command->add_option("--write-taccl", options->taccl, "Also write a topology file of TACCL, with costs per chunk");

@@ -32,6 +32,41 @@ Error badProfile(const std::string& what) {
   return {ErrorCode::badInput, "this is no recorded profile: " + what, "give what coppice-exec profile --json wrote"};
 }
 
+Result<std::vector<Point>> pointsOf(const Json& object) {
+  std::vector<Point> points;
+  for (const Json& point : object["points"]) {
+    const bool isPoint = point.is_array() && point.size() == 3 && point[0].is_number_integer() &&
+                         point[1].is_number_integer() && point[2].is_number();
+    if (!isPoint) {
+      return badProfile("a point is not [hops, bytes, seconds]");
+    }
+    points.push_back({point[0].get<int>(), point[1].get<std::int64_t>(), point[2].get<double>()});
+  }
+  return points;
+}
+
+/// @pre the profile has it
+Result<GroupProfile> togetherOf(const Json& object) {
+  constexpr int kMaxRanks = 4096;
+  const bool isWhole = object.is_object() && object.contains("ranks") && object["ranks"].is_number_integer() &&
+                       object.contains("points") && object["points"].is_array();
+  GroupProfile group{.ranks = isWhole ? object["ranks"].get<int>() : 0};
+  if (group.ranks < 2 || group.ranks > kMaxRanks) {
+    return badProfile("\"together\" lacks ranks (2 to 4096) or points");
+  }
+  auto points = pointsOf(object);
+  if (!points) {
+    return points.error();
+  }
+  const auto fit = fitTogether(*points, group.ranks);
+  if (!fit) {
+    return fit.error();
+  }
+  group.fit = *fit;
+  group.points = *std::move(points);
+  return group;
+}
+
 }  // namespace
 
 Result<RecordedProfile> readProfile(const std::string& text) {
@@ -51,14 +86,11 @@ Result<RecordedProfile> readProfile(const std::string& text) {
     if (pair.source < 0 || pair.target < 0 || pair.source > 4095 || pair.target > 4095) {
       return badProfile("a rank is not one of 0 to 4095");
     }
-    for (const Json& point : link["points"]) {
-      const bool isPoint = point.is_array() && point.size() == 3 && point[0].is_number_integer() &&
-                           point[1].is_number_integer() && point[2].is_number();
-      if (!isPoint) {
-        return badProfile("a point is not [hops, bytes, seconds]");
-      }
-      pair.points.push_back({point[0].get<int>(), point[1].get<std::int64_t>(), point[2].get<double>()});
+    auto points = pointsOf(link);
+    if (!points) {
+      return points.error();
     }
+    pair.points = *std::move(points);
     const auto fit = fitAlphaBeta(pair.points);
     if (!fit) {
       return fit.error();
@@ -66,6 +98,14 @@ Result<RecordedProfile> readProfile(const std::string& text) {
     pair.fit = *fit;
     profile.ranks = std::max({profile.ranks, pair.source + 1, pair.target + 1});
     profile.pairs.push_back(std::move(pair));
+  }
+  if (all.contains("together")) {
+    auto together = togetherOf(all["together"]);
+    if (!together) {
+      return together.error();
+    }
+    profile.ranks = std::max(profile.ranks, together->ranks);
+    profile.together = *std::move(together);
   }
   return profile;
 }

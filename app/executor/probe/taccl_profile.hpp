@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace coppice::probe {
 struct RecordedProfile {
   int ranks = 0;
   std::vector<PairProfile> pairs;
+  std::optional<GroupProfile> together = {};
 };
 [[nodiscard]] Result<RecordedProfile> readProfile(const std::string& text);
 

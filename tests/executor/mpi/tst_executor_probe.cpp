@@ -7,9 +7,11 @@
 
 #include "fabric/fabric.hpp"
 #include "io/fabric_json.hpp"
+#include "io/message_costs.hpp"
 #include "io/nccl_topo_xml.hpp"
 #include "probe/probe.hpp"
 #include "probe/profile.hpp"
+#include "probe/taccl_profile.hpp"
 #include "threads/threads_backend.hpp"
 
 using namespace coppice;
@@ -217,6 +219,7 @@ private slots:
   void fits();
   void fitRefuses();
   void passes();
+  void passesTogether();
 };
 
 void ExecutorProbeTest::addresses() {
@@ -546,9 +549,50 @@ void ExecutorProbeTest::passes() {
   QVERIFY2(fabric.hasValue(), fabric ? "" : describe(fabric.error()).c_str());
   QCOMPARE(fabric->gpuCount(), 3);
   QCOMPARE(fabric->arcs().size(), 6U);
-  QVERIFY(!profileText(*pairs, (*backend)->info()).empty());
-  const auto json = QJsonDocument::fromJson(QByteArray::fromStdString(profileJson(*pairs, (*backend)->info(), 3)));
+  QVERIFY(!profileText(*pairs, nullptr, (*backend)->info()).empty());
+  const auto json = QJsonDocument::fromJson(QByteArray::fromStdString(profileJson(*pairs, nullptr, (*backend)->info(), 3)));
   QCOMPARE(json.object()["links"].toArray().size(), 6);
+  QVERIFY(!json.object().contains("together"));
+}
+
+/// All ranks at once: what one message costs then, written, read again, and handed to the simulator.
+void ExecutorProbeTest::passesTogether() {
+  const int ranks = 4;
+  std::vector<Point> points;
+  // 4 messages of 0.5 us and 1 ns per 10 bytes in each round, and 20 us for the run.
+  for (const int rounds : {1, 2, 8}) {
+    for (const std::int64_t bytes : {64, 4096, 262144}) {
+      points.push_back({rounds, bytes, 20e-6 + rounds * ranks * (0.5e-6 + static_cast<double>(bytes) * 1e-10)});
+    }
+  }
+  const auto fit = fitTogether(points, ranks);
+  QVERIFY(fit.hasValue());
+  QVERIFY(std::abs(fit->alpha - 0.5e-6) < 1e-9);
+  QVERIFY(std::abs(fit->beta - 1e-10) < 1e-13);
+  const GroupProfile group{ranks, *fit, points};
+  const std::vector<Point> ofPair{{1, 1000, 1.1e-6}, {1, 100000, 11e-6}, {2, 1000, 2.2e-6}, {2, 100000, 22e-6}};
+  const std::vector<PairProfile> pairs{{0, 1, *fitAlphaBeta(ofPair), ofPair}};
+  const executor::BackendInfo info{.name = "threads"};
+  const std::string text = profileJson(pairs, &group, info, ranks);
+  QVERIFY(profileText(pairs, &group, info).find("next") != std::string::npos);
+  const auto read = readProfile(text);
+  QVERIFY2(read.hasValue(), read ? "" : describe(read.error()).c_str());
+  QCOMPARE(read->ranks, ranks);
+  QVERIFY(read->together && read->together->points.size() == points.size());
+  const auto costs = io::readMessageCosts(text, "p.json");
+  QVERIFY(costs.hasValue());
+  QVERIFY(costs->isShared);
+  QVERIFY(std::abs(costs->microseconds - 0.5) < 1e-3);
+  QVERIFY(std::abs(costs->microsecondsPerByte - 1e-4) < 1e-7);
+  // Without it, the pairs count.
+  const auto alone = io::readMessageCosts(profileJson(pairs, nullptr, info, ranks), "p.json");
+  QVERIFY(alone.hasValue() && !alone->isShared);
+  QVERIFY(std::abs(alone->microsecondsPerByte - 1e-4) < 1e-6);
+  // The backend runs it.
+  auto backend = executor::threadsBackend().create({.ranks = ranks, .workers = 2});
+  QVERIFY(backend.hasValue());
+  const auto measured = profileTogether(**backend, {.ranks = ranks, .lastBytes = 1 << 16, .hops = {1, 3}, .repeats = 3});
+  QVERIFY(measured.hasValue() || measured.error().code == ErrorCode::infeasible);
 }
 
 QTEST_GUILESS_MAIN(ExecutorProbeTest)
