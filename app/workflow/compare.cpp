@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <condition_variable>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <stop_token>
@@ -15,6 +16,7 @@
 #include "schedule/least_traffic.hpp"
 #include "simulate/program_job.hpp"
 #include "verify/program_verifier.hpp"
+#include "workflow/front_method.hpp"
 #include "workflow/guarded.hpp"
 #include "workflow/make_schedule.hpp"
 
@@ -214,29 +216,80 @@ Outcome measureProgram(Contender& contender, const Progress& progress) {
   return findLimits(contender, progress);
 }
 
-/// Makes, judges and prepares the schedule of one method.
-Result<Contender> makeContender(const std::shared_ptr<const LoadedFabric>& loaded, const Generator& method,
-                                const Demand& demand, const PlayOptions& options, const Progress& progress) {
-  return guarded<Contender>([&]() -> Result<Contender> {
-    auto made = makeSchedule(loaded->fabric, method, demand, {}, progress);
+/// Options that make a search end in time; its schedules are still to be judged.
+Values valuesWithin(const Generator& method, const FrontMethod& front, const std::optional<double>& seconds) {
+  constexpr double kShare = 0.8;
+  const auto limit = std::find_if(method.options.begin(), method.options.end(),
+                                  [&](const Option& option) { return option.name == front.timeOption; });
+  if (!seconds || limit == method.options.end()) {
+    return {};
+  }
+  const auto usual = parseInteger(limit->defaultText);
+  const auto most = std::max<std::int64_t>(1, static_cast<std::int64_t>(*seconds * kShare));
+  return {{front.timeOption, std::to_string(usual ? std::min(*usual, most) : most)}};
+}
+
+/// Of one method: its schedules, with their names and verdicts.
+/// @param searching ends the search, @param progress the rest where the method gives what it has found
+Result<std::vector<std::pair<std::string, Judged>>> makeAll(const fabric::Fabric& fabric, const Generator& method,
+                                                            const Demand& demand, const PlayOptions& options,
+                                                            const Progress& searching, const Progress& progress) {
+  std::vector<std::pair<std::string, Judged>> all;
+  const FrontMethod* front = findFrontMethod(method.id);
+  if (front == nullptr || !method.makes(demand.collective)) {
+    auto made = makeSchedule(fabric, method, demand, {}, searching);
     if (!made) {
       return made.error();
     }
-    const auto bound = made->bound;
-    auto judged = measured(loaded->fabric, *std::move(made), progress);
+    all.emplace_back(method.id, *std::move(made));
+    return all;
+  }
+  const auto values = OptionValues::read(method.options, valuesWithin(method, *front, options.secondsPerMethod));
+  if (!values) {
+    return values.error();
+  }
+  auto found = front->generate(fabric, demand, *values, searching);
+  if (!found) {
+    return found.error();
+  }
+  for (NamedSchedule& each : *found) {
+    auto judged = requireJudged(fabric, {.schedule = std::move(each.schedule)}, progress);
     if (!judged) {
       return judged.error();
     }
-    auto playable =
-        playableOf(method.id, loaded, std::move(judged->schedule), options.model, options.barriers, progress);
-    if (!playable) {
-      return playable.error();
+    all.emplace_back(std::move(each.name), *std::move(judged));
+  }
+  return all;
+}
+
+/// Makes, judges and prepares the schedules of one method.
+Result<std::vector<Contender>> makeContenders(const std::shared_ptr<const LoadedFabric>& loaded,
+                                              const Generator& method, const Demand& demand, const PlayOptions& options,
+                                              const Progress& searching, const Progress& progress) {
+  return guarded<std::vector<Contender>>([&]() -> Result<std::vector<Contender>> {
+    auto all = makeAll(loaded->fabric, method, demand, options, searching, progress);
+    if (!all) {
+      return all.error();
     }
-    Contender contender{.playable = *std::move(playable), .method = method.id, .bound = bound};
-    if (const Outcome taken = takeJudged(*judged, contender, progress); !taken) {
-      return taken.error();
+    const Progress& rest = findFrontMethod(method.id) != nullptr ? progress : searching;
+    std::vector<Contender> contenders;
+    for (auto& [name, made] : *all) {
+      const auto bound = made.bound;
+      auto judged = measured(loaded->fabric, std::move(made), rest);
+      if (!judged) {
+        return judged.error();
+      }
+      auto playable = playableOf(name, loaded, std::move(judged->schedule), options.model, options.barriers, rest);
+      if (!playable) {
+        return playable.error();
+      }
+      Contender contender{.playable = *std::move(playable), .method = method.id, .bound = bound};
+      if (const Outcome taken = takeJudged(*judged, contender, rest); !taken) {
+        return taken.error();
+      }
+      contenders.push_back(std::move(contender));
     }
-    return contender;
+    return contenders;
   });
 }
 
@@ -377,23 +430,24 @@ Result<MethodContenders> contendersOfMethods(const std::shared_ptr<const LoadedF
   MethodContenders result;
   for (const Generator* method : *methods) {
     Progress inner = progress;
-    std::unique_ptr<TimeLimit> limit;
-    if (options.secondsPerMethod) {
-      limit = std::make_unique<TimeLimit>(progress, *options.secondsPerMethod);
-      inner.stop = limit->token();
-    }
     inner.onReport = [&](std::string_view stage, double fraction) {
       progress.report(method->id + ": " + std::string(stage), fraction);
     };
-    auto contender = makeContender(loaded, *method, demand, options, inner);
-    if (contender) {
-      result.contenders.push_back(*std::move(contender));
+    Progress searching = inner;
+    std::unique_ptr<TimeLimit> limit;
+    if (options.secondsPerMethod) {
+      limit = std::make_unique<TimeLimit>(progress, *options.secondsPerMethod);
+      searching.stop = limit->token();
+    }
+    auto contenders = makeContenders(loaded, *method, demand, options, searching, inner);
+    if (contenders && !progress.isCancelled()) {
+      std::ranges::move(*contenders, std::back_inserter(result.contenders));
       continue;
     }
     if (progress.isCancelled()) {
       return Error{ErrorCode::cancelled, "cancelled"};
     }
-    Error error = contender.error();
+    Error error = contenders.error();
     if (error.code == ErrorCode::cancelled) {
       error = {ErrorCode::limit, "it takes longer than its time limit", "raise --time-limit"};
     }

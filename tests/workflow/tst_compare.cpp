@@ -7,6 +7,7 @@
 #include "baselines/baselines.hpp"
 #include "presets/presets.hpp"
 #include "workflow/compare.hpp"
+#include "workflow/front_method.hpp"
 #include "workflow/switch_plan.hpp"
 
 using namespace coppice;
@@ -43,6 +44,7 @@ class TestCompare : public QObject {
 
 private slots:
   void everyMethodTakesPart();
+  void frontsTakePart();
   void bandsChangeWhereTheFastestDoes();
   void plansOnlyPrograms();
   void differentFabrics();
@@ -91,6 +93,54 @@ void TestCompare::everyMethodTakesPart() {
   }
   const std::vector<std::string> unknown{"nothing"};
   QVERIFY(!contendersOfMethods(loaded(), unknown, {}, {}, {}));
+}
+
+/// Of a method that searches a front all schedules take part; where its time ends, those that were found until then.
+void TestCompare::frontsTakePart() {
+  Generator front = methodNamed("front");
+  front.options = {{.name = "time",
+                    .title = "Time",
+                    .help = "Seconds",
+                    .kind = OptionKind::integer,
+                    .defaultText = "100",
+                    .min = 1}};
+  front.generate = [](const fabric::Fabric&, const Demand&, const OptionValues&, const Progress&) -> Result<Made> {
+    return Error{ErrorCode::infeasible, "not alone"};
+  };
+  const auto seconds = std::make_shared<std::int64_t>(0);
+  FrontMethod all{.id = "front", .timeOption = "time", .generate = {}};
+  all.generate = [seconds](const fabric::Fabric& fabric, const Demand& demand, const OptionValues& values,
+                          const Progress& progress) -> Result<std::vector<NamedSchedule>> {
+    *seconds = values.integer("time").value_or(0);
+    std::vector<NamedSchedule> found;
+    for (const char* name : {"ring", "recursive-doubling"}) {
+      auto made = baselines::generate(name, fabric, {.collective = demand.collective, .root = {}}, {});
+      if (!made) {
+        return made.error();
+      }
+      found.push_back({std::string("front ") + name, *std::move(made)});
+    }
+    while (!progress.isCancelled()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return found;
+  };
+  addGenerator(std::move(front));
+  addFrontMethod(std::move(all));
+  const std::vector<std::string> methods{"front"};
+  const auto made = must(contendersOfMethods(loaded(), methods, {}, {.secondsPerMethod = 2}, {}));
+  QCOMPARE(made.contenders.size(), 2U);
+  QVERIFY(made.refused.empty());
+  QCOMPARE(made.contenders[0].playable.name, std::string("front ring"));
+  QCOMPARE(made.contenders[1].method, std::string("front"));
+  QCOMPARE(*seconds, std::int64_t{1});
+  const std::vector<std::string> sccl{"sccl"};
+  const auto found = must(contendersOfMethods(loaded(), sccl, {}, {.secondsPerMethod = 4}, {}));
+  QVERIFY(found.contenders.size() >= 2);
+  for (const Contender& contender : found.contenders) {
+    QVERIFY2(contender.playable.name.starts_with("sccl ("), contender.playable.name.c_str());
+    QVERIFY(contender.algbw && contender.leastTraffic && contender.maxStretch >= 1);
+  }
 }
 
 void TestCompare::bandsChangeWhereTheFastestDoes() {
