@@ -233,7 +233,7 @@ AllreduceSearch::Answer AllreduceSearch::accept(const DirectSteps& steps, std::i
 }
 
 AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t rounds, std::int64_t chunks,
-                                                    Clock::time_point deadline) {
+                                                    Clock::time_point deadline, std::int64_t mostConflicts) {
   if (!SatSolver::isAvailable()) {
     return {Verdict::unknown, "bounds and halves do not decide it, and this build has no CaDiCaL", {}};
   }
@@ -251,7 +251,7 @@ AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t roun
   std::vector<std::unique_ptr<Instance>> instances(groups.size());
   std::vector<bool> isOut(groups.size(), false);
   const auto stop = [&] { return m_progress->isCancelled() || Clock::now() >= deadline; };
-  for (std::int64_t conflicts = kFirstConflicts; !stop(); conflicts *= kConflictGrowth) {
+  for (std::int64_t conflicts = kFirstConflicts; !stop() && conflicts <= mostConflicts; conflicts *= kConflictGrowth) {
     bool isAnyLeft = false;
     for (std::size_t i = 0; i < groups.size() && !stop(); ++i) {
       if (isOut[i] || DirectEncoding::sizeOf(topology, chunks, steps, groups[i].size()) > kMaxEncoding) {
@@ -280,11 +280,12 @@ AllreduceSearch::Answer AllreduceSearch::inOnePiece(int steps, std::int64_t roun
     }
   }
   throwIfCancelled(*m_progress);
-  return {Verdict::unknown, "no answer within the time limit", {}};
+  return {
+      Verdict::unknown, stop() ? "no answer within the time limit" : "no answer within the effort for one size", {}};
 }
 
 AllreduceSearch::Answer AllreduceSearch::decide(int steps, std::int64_t rounds, std::int64_t chunks, bool isDirectOnly,
-                                                Clock::time_point deadline) {
+                                                Clock::time_point deadline, const DirectEffort& effort) {
   if (auto answer = refused(steps, rounds, chunks)) {
     return *std::move(answer);
   }
@@ -309,7 +310,10 @@ AllreduceSearch::Answer AllreduceSearch::decide(int steps, std::int64_t rounds, 
       }
     }
   }
-  return inOnePiece(steps, rounds, chunks, deadline);
+  if (chunks > effort.mostSlots) {
+    return {Verdict::unknown, "not found in halves; in one piece there are too many chunks to search", {}};
+  }
+  return inOnePiece(steps, rounds, chunks, deadline, effort.mostConflicts);
 }
 
 }  // namespace coppice::synth

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,7 +35,16 @@ public:
 
   /// C slots in S steps and R rounds. Unsat in one piece holds within the class of DirectEncoding, which the reason
   /// says, unless a bound on all allreduces proves it. Throws CancelledError, OverflowError.
-  Answer decide(int steps, std::int64_t rounds, std::int64_t chunks, bool isDirectOnly, Clock::time_point deadline);
+  Answer decide(int steps, std::int64_t rounds, std::int64_t chunks, bool isDirectOnly, Clock::time_point deadline) {
+    return decide(steps, rounds, chunks, isDirectOnly, deadline, DirectEffort{});
+  }
+  /// How much of the solver an allreduce in one piece gets.
+  struct DirectEffort {
+    std::int64_t mostSlots = std::numeric_limits<std::int64_t>::max();
+    std::int64_t mostConflicts = std::numeric_limits<std::int64_t>::max();  ///< of one group of symmetries
+  };
+  Answer decide(int steps, std::int64_t rounds, std::int64_t chunks, bool isDirectOnly, Clock::time_point deadline,
+                const DirectEffort& effort);
 
   struct Fewest {
     std::int64_t chunks = 0;
@@ -68,7 +78,8 @@ private:
   std::optional<Fewest> fewestOf(int first, int second, std::int64_t n, Clock::time_point deadline);
   std::optional<Answer> joined(const Decision& scatter, const Decision& gather, int first, int second,
                                std::int64_t n) const;
-  Answer inOnePiece(int steps, std::int64_t rounds, std::int64_t chunks, Clock::time_point deadline);
+  Answer inOnePiece(int steps, std::int64_t rounds, std::int64_t chunks, Clock::time_point deadline,
+                    std::int64_t mostConflicts);
   Answer accept(const DirectSteps& steps, std::int64_t chunks, std::string how) const;
   [[nodiscard]] Rational ratioOfMessages() const;
 

@@ -298,6 +298,73 @@ std::optional<Boxes> equalBoxes(const Topology& topology) {
   return std::nullopt;
 }
 
+Topology withArcs(const Topology& topology, std::span<const int> kept, std::span<const int> renamed, int nodes) {
+  Topology part;
+  part.nodes = nodes;
+  part.unit = topology.unit;
+  part.out.resize(nodes);
+  part.in.resize(nodes);
+  part.boxOf.assign(nodes, -1);
+  part.gpus.assign(nodes, 0);
+  part.limitsOf.resize(kept.size());
+  part.isIntegral = true;
+  std::vector<int> numberOf(topology.arcs.size(), -1);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const LogicalArc& arc = topology.arcs[kept[i]];
+    numberOf[kept[i]] = static_cast<int>(i);
+    part.arcs.push_back({renamed[arc.from], renamed[arc.to], {}});
+    part.out[part.arcs.back().from].push_back(static_cast<int>(i));
+    part.in[part.arcs.back().to].push_back(static_cast<int>(i));
+  }
+  for (const Limit& limit : topology.limits) {
+    Limit inner{{}, limit.perRound};
+    for (const int arc : limit.arcs) {
+      if (numberOf[arc] >= 0) {
+        inner.arcs.push_back(numberOf[arc]);
+        part.limitsOf[numberOf[arc]].push_back(static_cast<int>(part.limits.size()));
+      }
+    }
+    if (!inner.arcs.empty()) {
+      part.isIntegral = part.isIntegral && limit.perRound.isInteger();
+      part.limits.push_back(std::move(inner));
+    }
+  }
+  return part;
+}
+
+std::optional<NarrowProblem> narrowed(const Problem& problem, const Boxes& boxes) {
+  const Topology& topology = problem.topology;
+  NarrowProblem narrow;
+  int across = 0;
+  int keptAcross = 0;
+  for (int arc = 0; arc < static_cast<int>(topology.arcs.size()); ++arc) {
+    const auto [from, to] = std::pair(topology.arcs[arc].from, topology.arcs[arc].to);
+    const bool isWithin = boxes.boxOf[from] == boxes.boxOf[to];
+    const bool isKept = isWithin || boxes.placeOf[from] == boxes.placeOf[to];
+    across += isWithin ? 0 : 1;
+    keptAcross += isKept && !isWithin ? 1 : 0;
+    if (isKept) {
+      narrow.arcs.push_back(arc);
+    }
+  }
+  if (2 * keptAcross > across) {
+    return std::nullopt;
+  }
+  Topology part = withArcs(topology, narrow.arcs, identityOf(topology.nodes), topology.nodes);
+  part.boxOf = topology.boxOf;
+  narrow.problem = problem;
+  narrow.problem.topology = std::move(part);
+  for (const ChunkClass& chunks : problem.classes) {
+    const auto distance = distancesFrom(narrow.problem.topology, chunks.pre);
+    for (int node = 0; node < topology.nodes; ++node) {
+      if (chunks.post[node] && distance[node] < 0) {
+        return std::nullopt;
+      }
+    }
+  }
+  return narrow;
+}
+
 std::vector<Symmetry> generatorsByBoxes(const Problem& problem, const std::optional<Boxes>& boxes,
                                         const Progress& progress) {
   const int nodes = problem.topology.nodes;

@@ -68,6 +68,9 @@ private:
     if (!isDone()) {
       tryTwoLevels();
     }
+    if (!isDone()) {
+      tryPull();
+    }
     findAny();
     for (std::int64_t most = kFirstChunks; !isDone(); most = std::min(2 * most, m_options.maxN)) {
       tryBetter(most, true);
@@ -149,7 +152,11 @@ private:
       }
       const auto start = Clock::now();
       const auto end = start + (m_deadline - start) / static_cast<int>(std::min<std::size_t>(3, counts.size() - i));
-      hear(m_search.fewestByPull(m_steps, n, below, end), {m_steps, least, n}, start);
+      const auto found = m_search.fewestByPull(m_steps, n, below, end);
+      // Where the solver comes after it, what pull does not find is not decided yet.
+      if (found || m_search.isWide()) {
+        hear(found, {m_steps, least, n}, start);
+      }
     }
   }
 
@@ -221,13 +228,12 @@ private:
 }  // namespace
 
 Front paretoFront(Search& search, const FrontOptions& options, const FrontHandlers& handlers) {
-  constexpr int kMoreSteps = 4;
   Front front;
   front.leastSteps = search.leastSteps();
   try {
     front.leastRatio = search.ratioBound(0, options.deadline);
     handlers.onBound(0, front.leastRatio.ratio);
-    const int last = options.maxSteps > 0 ? options.maxSteps : front.leastSteps + kMoreSteps;
+    const int last = options.maxSteps > 0 ? options.maxSteps : search.usualSteps();
     for (int steps = front.leastSteps; steps <= last && !front.isComplete; ++steps) {
       if (Clock::now() >= options.deadline) {
         front.isCutOff = true;

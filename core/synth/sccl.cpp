@@ -81,13 +81,16 @@ Result<Synthesis> synthesizeAllreduce(const fabric::Fabric& fabric, const Stated
                    search->unit()};
 }
 
+/// In one piece few chunks are within reach of the solver.
+constexpr std::int64_t kMostDirect = 8;
+/// What one size in one piece may take of a front, unless a time is given: about a second.
+constexpr std::int64_t kDirectConflicts = 32'000;
+
 /// Sizes of an allreduce with one number of steps, best ratio first.
 std::vector<StatedSize> allreduceSizes(AllreduceSearch& search, std::int64_t steps, std::int64_t maxChunks,
                                        const std::optional<Rational>& below, Clock::time_point deadline) {
   const bool mayHalve = steps >= search.leastStepsOfHalves();
   std::vector<StatedSize> sizes;
-  // In one piece few chunks are within reach of the solver.
-  constexpr std::int64_t kMostDirect = 8;
   const Rational halves = mayHalve ? search.halvesRatio(static_cast<int>(steps), deadline) : Rational(0);
   for (std::int64_t chunks = 1; chunks <= maxChunks; ++chunks) {
     const bool isHalved = mayHalve && chunks % search.ranks() == 0;
@@ -159,7 +162,11 @@ void addAllreducePoints(AllreduceSearch& search, const FrontLimits& limits, cons
       const auto start = Clock::now();
       const auto end = limits.candidateSeconds > 0 ? std::min(deadline, after(limits.candidateSeconds))
                                                    : std::min(deadline, start + (deadline - start) / kShareOfCandidate);
-      auto answer = search.decide(static_cast<int>(steps), size.rounds, size.chunks, options.isDirect, end);
+      AllreduceSearch::DirectEffort effort;
+      if (limits.candidateSeconds <= 0) {
+        effort = {kMostDirect, kDirectConflicts};
+      }
+      auto answer = search.decide(static_cast<int>(steps), size.rounds, size.chunks, options.isDirect, end, effort);
       const double seconds = secondsSince(start);
       if (answer.schedule && events.onSchedule) {
         events.onSchedule(size, search.unit(), *answer.schedule);

@@ -75,6 +75,8 @@ Search::Search(Problem problem, std::uint64_t seed, const Progress& progress)
                        ? generatorsByBoxes(m_problem, m_wide.boxes(), progress)
                        : generators(m_problem, progress)) {}
 
+Search::~Search() = default;
+
 std::string Search::counted(const Size& size) const {
   return "(" + text(size.n * m_problem.divisor) + ", " + text(size.steps) + ", " + text(size.rounds) + ")";
 }
@@ -97,8 +99,35 @@ const std::vector<std::vector<Symmetry>>& Search::groups() {
   return *m_groups;
 }
 
+int Search::usualSteps() const {
+  constexpr int kMore = 4;
+  int steps = m_leastSteps;
+  if (const auto& boxes = m_wide.boxes()) {
+    // Slow links that reach far make the fewest steps; links within a box may take more of them, and one goes across.
+    std::vector<bool> isFirst(m_problem.topology.nodes, false);
+    std::vector<int> inner;
+    for (int arc = 0; arc < static_cast<int>(m_problem.topology.arcs.size()); ++arc) {
+      const LogicalArc& each = m_problem.topology.arcs[arc];
+      if (boxes->boxOf[each.from] == 0 && boxes->boxOf[each.to] == 0) {
+        inner.push_back(arc);
+      }
+    }
+    const Topology box = withArcs(m_problem.topology, inner, boxes->placeOf, boxes->size());
+    for (int place = 0; place < boxes->size(); ++place) {
+      std::vector<bool> only(boxes->size(), false);
+      only[place] = true;
+      const auto distance = distancesFrom(box, only);
+      steps = std::max(steps, *std::max_element(distance.begin(), distance.end()));
+    }
+  }
+  return steps + kMore;
+}
+
 /// What each rank must receive and send, over what its links carry.
 Rational Search::simpleRatio() const {
+  if (m_simpleRatio) {
+    return *m_simpleRatio;
+  }
   const Topology& topology = m_problem.topology;
   Rational least = 0;
   for (int node = 0; node < topology.nodes; ++node) {
@@ -134,6 +163,7 @@ Rational Search::simpleRatio() const {
       }
     }
   }
+  m_simpleRatio = least;
   return least;
 }
 
@@ -160,6 +190,12 @@ RatioBound Search::ratioBound(int steps, Clock::time_point deadline) {
     }
   }
   throwIfCancelled(m_progress);
+  if (steps > 0 && !bound.isProgram) {
+    // What holds for any number of steps holds for this one.
+    if (const RatioBound ofAny = ratioBound(0, deadline); ofAny.ratio > bound.ratio) {
+      bound = {ofAny.ratio, false, ofAny.isProgram};
+    }
+  }
   if (isFinished || !program.isUsable()) {
     m_bounds[steps] = bound;
   }
@@ -336,7 +372,7 @@ Decision Search::byFlow(const Size& size, const Effort& effort) {
 }
 
 std::optional<Decision> Search::byTwoLevels(const Size& size, const Effort& effort) {
-  if (!m_wide.boxes() || m_problem.topology.nodes < kLeastOfLevels) {
+  if (m_isNarrow || !m_wide.boxes() || m_problem.topology.nodes < kLeastOfLevels) {
     return std::nullopt;
   }
   const double seconds = std::chrono::duration<double>(effort.deadline - Clock::now()).count() / kShareOfBox;
@@ -370,6 +406,42 @@ std::optional<Decision> Search::byWidePull(const Size& size, const Effort& effor
     return std::nullopt;
   }
   return accept(size, std::move(found->steps), std::move(found->how));
+}
+
+Search* Search::narrow() {
+  if (!m_isNarrowKnown && !m_isNarrow) {
+    m_isNarrowKnown = true;
+    auto problem = m_wide.boxes() ? narrowed(m_problem, *m_wide.boxes()) : std::nullopt;
+    if (problem) {
+      m_narrowArcs = std::move(problem->arcs);
+      m_narrow = std::make_unique<Search>(std::move(problem->problem), m_seed, m_progress);
+      m_narrow->m_isNarrow = true;
+    }
+  }
+  return m_narrow.get();
+}
+
+Steps Search::widened(Steps steps) const {
+  for (Send& send : steps.sends) {
+    send.arc = m_narrowArcs[send.arc];
+  }
+  return steps;
+}
+
+std::optional<Decision> Search::byNarrow(const Size& size, const Effort& effort) {
+  Search* few = narrow();
+  if (few == nullptr) {
+    return std::nullopt;
+  }
+  constexpr int kShare = 2;
+  Effort part = effort;
+  part.deadline = Clock::now() + (effort.deadline - Clock::now()) / kShare;
+  part.mayUseFewerSteps = false;
+  Decision decision = few->decide(size, part);
+  if (decision.verdict != Verdict::sat) {
+    return std::nullopt;
+  }
+  return accept(size, widened(*std::move(decision.found)), decision.reason + ", on the links between equal places");
 }
 
 std::optional<Search::Fewest> Search::fewestByTwoLevels(int steps, std::int64_t leastN, std::int64_t mostN,
@@ -427,13 +499,27 @@ std::optional<Search::Fewest> Search::fewestByPull(int steps, std::int64_t n, st
     goal.most = *below - 1;
   }
   goal.plan = bound.plan;
-  goal.work = kWideWork;
-  auto found = m_wide.byPull(goal, stopAt(deadline));
-  if (!found || (below && found->rounds >= *below)) {
-    return std::nullopt;
+  goal.work = isWide() ? kWideWork : kQuickWideWork;
+  std::optional<Fewest> best;
+  if (Search* few = narrow(); few != nullptr && steps >= few->leastSteps()) {
+    // On fewer arcs there is time for more tries.
+    const auto end = Clock::now() + (deadline - Clock::now()) / 2;
+    auto found = few->m_wide.byPull(goal, stopAt(end));
+    if (found && (!below || found->rounds < *below)) {
+      const Size size{steps, found->rounds, n};
+      best = Fewest{size, accept(size, widened(std::move(found->steps)), std::move(found->how))};
+      goal.most = found->rounds - 1;
+    }
   }
-  const Size size{steps, found->rounds, n};
-  return Fewest{size, accept(size, std::move(found->steps), std::move(found->how))};
+  if (best && best->size.rounds <= goal.least) {
+    return best;
+  }
+  auto found = m_wide.byPull(goal, stopAt(deadline));
+  if (found && (!goal.most || found->rounds <= *goal.most)) {
+    const Size size{steps, found->rounds, n};
+    best = Fewest{size, accept(size, std::move(found->steps), std::move(found->how))};
+  }
+  return best;
 }
 
 std::optional<Decision> Search::byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds,
@@ -634,11 +720,19 @@ Decision Search::decide(const Size& size, const Effort& effort) {
   if (auto decision = refusedByProgram(size, effort.deadline)) {
     return *std::move(decision);
   }
-  if (auto decision = byTwoLevels(size, effort)) {
+  if (m_wide.isWide()) {
+    if (auto decision = byTwoLevels(size, effort)) {
+      return *std::move(decision);
+    }
+    if (auto decision = byWidePull(size, effort)) {
+      return *std::move(decision);
+    }
+  }
+  if (auto decision = byNarrow(size, effort)) {
     return *std::move(decision);
   }
-  if (m_wide.isWide()) {
-    if (auto decision = byWidePull(size, effort)) {
+  if (!m_wide.isWide()) {
+    if (auto decision = byTwoLevels(size, effort)) {
       return *std::move(decision);
     }
   }

@@ -51,6 +51,7 @@ class Search {
 public:
   /// @param chunkName how people count chunks: C = n * problem.divisor in texts
   Search(Problem problem, std::uint64_t seed, const Progress& progress);
+  ~Search();
 
   [[nodiscard]] const Problem& problem() const { return m_problem; }
   [[nodiscard]] int leastSteps() const { return m_leastSteps; }
@@ -80,6 +81,8 @@ public:
   /// Those that pull with a beam finds for n chunks, if fewer than `below`. Throws CancelledError.
   std::optional<Fewest> fewestByPull(int steps, std::int64_t n, std::optional<std::int64_t> below,
                                      Clock::time_point deadline);
+  /// Steps after which more of them help little: what the front searches by default.
+  [[nodiscard]] int usualSteps() const;
 
   /// All sizes found so far.
   [[nodiscard]] const std::map<Size, Steps>& found() const { return m_found; }
@@ -106,6 +109,12 @@ private:
   std::optional<Decision> byTwoLevels(const Size& size, const Effort& effort);
   std::optional<Fewest> fewestByScatterGather(int steps, std::int64_t mostN, double seconds);
   std::optional<Decision> byWidePull(const Size& size, const Effort& effort);
+  /// Only between ranks of the same place of equal boxes, which leaves fewer arcs to search.
+  std::optional<Decision> byNarrow(const Size& size, const Effort& effort);
+  /// nullptr where there is no such problem.
+  Search* narrow();
+  /// Arcs of the narrow problem as those of the whole one.
+  [[nodiscard]] Steps widened(Steps steps) const;
   /// @param rounds choices to try in turn; empty = spread evenly
   std::optional<Decision> byPull(const Size& size, const std::vector<std::vector<std::int64_t>>& rounds, int mostTries,
                                  const Effort& effort);
@@ -128,6 +137,11 @@ private:
   std::vector<Symmetry> m_generators;
   std::optional<std::vector<std::vector<Symmetry>>> m_groups;
   std::optional<std::vector<int>> m_orbits;  ///< of arcs, for the relaxation
+  bool m_isNarrow = false;  ///< this is the search of a narrow problem
+  bool m_isNarrowKnown = false;
+  std::vector<int> m_narrowArcs;
+  std::unique_ptr<Search> m_narrow;
+  mutable std::optional<Rational> m_simpleRatio;
   std::map<int, RatioBound> m_bounds;
   std::map<Size, Steps> m_found;
   std::map<Size, std::string> m_refuted;

@@ -38,44 +38,6 @@ std::optional<std::vector<int>> classesOfAllgather(const Problem& problem) {
   return classOf;
 }
 
-/// Some arcs of a topology between ranks that are numbered by place; `kept` are arcs of the original.
-Topology partOf(const Topology& topology, const Boxes& boxes, const std::vector<int>& kept) {
-  Topology part;
-  part.nodes = boxes.size();
-  part.unit = topology.unit;
-  part.out.resize(part.nodes);
-  part.in.resize(part.nodes);
-  part.boxOf.assign(part.nodes, -1);
-  part.gpus.assign(part.nodes, 0);
-  part.limitsOf.resize(kept.size());
-  part.isIntegral = true;
-  std::vector<int> numberOf(topology.arcs.size(), -1);
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    const LogicalArc& arc = topology.arcs[kept[i]];
-    numberOf[kept[i]] = static_cast<int>(i);
-    part.arcs.push_back({boxes.placeOf[arc.from], boxes.placeOf[arc.to], {}});
-    part.out[part.arcs.back().from].push_back(static_cast<int>(i));
-    part.in[part.arcs.back().to].push_back(static_cast<int>(i));
-  }
-  for (const Limit& limit : topology.limits) {
-    Limit inner{{}, limit.perRound};
-    for (const int arc : limit.arcs) {
-      if (numberOf[arc] >= 0) {
-        inner.arcs.push_back(numberOf[arc]);
-      }
-    }
-    if (inner.arcs.empty()) {
-      continue;
-    }
-    for (const int arc : inner.arcs) {
-      part.limitsOf[arc].push_back(static_cast<int>(part.limits.size()));
-    }
-    part.isIntegral = part.isIntegral && limit.perRound.isInteger();
-    part.limits.push_back(std::move(inner));
-  }
-  return part;
-}
-
 std::int64_t roundsFor(const Topology& topology, int limit, std::int64_t load) {
   const Rational& rate = topology.limits[limit].perRound;
   // Least r with floor(rate * r) >= load.
@@ -180,7 +142,7 @@ bool TwoLevel::findPatterns(double seconds, std::uint64_t seed, const Progress& 
   if (kept.empty() || !goal) {
     return false;
   }
-  auto box = problemOf(partOf(topology, m_boxes, kept), *goal);
+  auto box = problemOf(withArcs(topology, kept, m_boxes.placeOf, m_boxes.size()), *goal);
   if (!box) {
     return false;  // the links of a box alone do not join it
   }

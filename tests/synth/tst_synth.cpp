@@ -193,7 +193,7 @@ void TestSynth::sizes_data() {
   addRows("complete gpus=8", "allreduce", true, {{1, 1, 1}});
   addRows("complete gpus=6", "broadcast", true, {{1, 1, 1}, {5, 2, 2}});
   addRows("complete gpus=6", "broadcast", false, {{6, 1, 1}, {11, 2, 2}});
-  addRows("dgx-a100 boxes=2", "allgather", true, {{1, 2, 2}, {3, 3, 4}});
+  addRows("dgx-a100 boxes=2", "allgather", true, {{1, 2, 2}, {3, 3, 4}, {6, 4, 7}});
 }
 
 void TestSynth::sizes() {

@@ -71,6 +71,7 @@ class TestSynthWide : public QObject {
 private slots:
   void boxes_data();
   void boxes();
+  void narrowProblems();
   void twoLevels_data();
   void twoLevels();
   void twoLevelsAreForAllgather();
@@ -108,6 +109,39 @@ void TestSynthWide::boxes() {
       QCOMPARE(boxes->placeOf[boxes->members[box][place]], place);
     }
   }
+}
+
+/// Fewer arcs, and what solves the rest solves the whole.
+void TestSynthWide::narrowProblems() {
+  for (const char* fabric : {"dgx-a100 boxes=3", "mi250 boxes=2"}) {
+    const synth::Problem problem = problemOn(made(fabric), "allgather");
+    const auto boxes = synth::equalBoxes(problem.topology);
+    QVERIFY(boxes);
+    const auto narrow = synth::narrowed(problem, *boxes);
+    QVERIFY(narrow);
+    QVERIFY(narrow->arcs.size() < problem.topology.arcs.size());
+    for (std::size_t i = 0; i < narrow->arcs.size(); ++i) {
+      const synth::LogicalArc& arc = problem.topology.arcs[narrow->arcs[i]];
+      QCOMPARE(arc.from, narrow->problem.topology.arcs[i].from);
+      QCOMPARE(arc.to, narrow->problem.topology.arcs[i].to);
+      QVERIFY(boxes->boxOf[arc.from] == boxes->boxOf[arc.to] || boxes->placeOf[arc.from] == boxes->placeOf[arc.to]);
+    }
+    const Progress progress;
+    synth::WideSearch search(narrow->problem, 1, progress);
+    const int steps = synth::leastSteps(narrow->problem) + 1;
+    auto found = search.byPull({.steps = steps, .n = 2, .work = 10'000'000}, [] { return false; });
+    QVERIFY(found);
+    for (synth::Send& send : found->steps.sends) {
+      send.arc = narrow->arcs[send.arc];
+    }
+    const auto fault = synth::faultOf(problem, 2, found->steps);
+    QVERIFY2(!fault, fault ? fault->c_str() : "");
+  }
+  // One NIC for all of a box: every pair of places is as good.
+  const synth::Problem shared = problemOn(made("azure-ndv2 boxes=2"), "broadcast");
+  const auto boxes = synth::equalBoxes(shared.topology);
+  QVERIFY(!boxes || !synth::narrowed(shared, *boxes) ||
+          synth::narrowed(shared, *boxes)->arcs.size() < shared.topology.arcs.size());
 }
 
 void TestSynthWide::twoLevels_data() {
