@@ -27,6 +27,9 @@ private slots:
   void front();
   void writesWhatVerifies();
   void customTable();
+  void refusesTables_data();
+  void refusesTables();
+  void refusesUnreachable();
   void generates();
   void refuses_data();
   void refuses();
@@ -109,6 +112,50 @@ void TestCliSynthesize::customTable() {
   const Outcome bad = run(asked(question + " --steps 2"));
   QCOMPARE(bad.code, 2);
   QVERIFY2(bad.err.contains("table.csv:3"), bad.err);
+}
+
+/// What is wrong with a table or a fabric is named with its place, and what to do about it.
+void TestCliSynthesize::refusesTables_data() {
+  QTest::addColumn<QByteArray>("table");
+  QTest::addColumn<QByteArray>("place");
+  QTest::newRow("no source") << QByteArray("sources,destinations\n,2\n") << QByteArray("table.csv:2");
+  QTest::newRow("no destination") << QByteArray("sources,destinations\n0,2\n1,\n") << QByteArray("table.csv:3");
+  QTest::newRow("unknown rank") << QByteArray("sources,destinations\n0,g9\n") << QByteArray("table.csv:2");
+  QTest::newRow("rank twice") << QByteArray("sources,destinations\n0 0,2\n") << QByteArray("table.csv:2");
+  QTest::newRow("no row") << QByteArray("sources,destinations\n") << QByteArray("table.csv");
+  QTest::newRow("no such column") << QByteArray("sources,targets\n0,2\n") << QByteArray("table.csv:1");
+  QTest::newRow("reduced") << QByteArray("sources,destinations,combines\n0 1,2,yes\n") << QByteArray("reduce");
+}
+
+void TestCliSynthesize::refusesTables() {
+  QFETCH(QByteArray, table);
+  QFETCH(QByteArray, place);
+  const QTemporaryDir folder;
+  QFile file(folder.filePath("table.csv"));
+  QVERIFY(file.open(QIODevice::WriteOnly) && file.write(table) == table.size());
+  file.close();
+  const Outcome refused =
+      run(asked("preset:ring,gpus=4 --chunks 1 --steps 2 --rounds 2 --json --table " + file.fileName()));
+  QCOMPARE(refused.code, 2);
+  QVERIFY2(refused.err.contains(place) || refused.out.contains(place), refused.err + refused.out);
+  QVERIFY2(!refused.json()["fix"].toString().isEmpty(), refused.out);
+}
+
+void TestCliSynthesize::refusesUnreachable() {
+  const QTemporaryDir folder;
+  QFile file(folder.filePath("apart.fabric.json"));
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write(R"({"format": "coppice-fabric", "version": 1, "nodes": [
+      {"id": "a", "kind": "gpu"}, {"id": "b", "kind": "gpu"}, {"id": "c", "kind": "gpu"}],
+      "links": [{"src": "a", "dst": "b", "bandwidth": "10", "duplex": true},
+                {"src": "c", "dst": "a", "bandwidth": "10", "duplex": false}]})");
+  file.close();
+  for (const char* size : {"--pareto", "--chunks 1 --steps 2 --rounds 2"}) {
+    const Outcome refused = run(asked(file.fileName() + " -c allgather --json " + size));
+    QVERIFY(refused.code == 1 || refused.code == 2);
+    QVERIFY2(refused.json()["error"].toString().contains("cannot reach"), refused.out);
+    QVERIFY(!refused.json()["fix"].toString().isEmpty());
+  }
 }
 
 void TestCliSynthesize::generates() {

@@ -38,7 +38,7 @@ void link(fabric::Description& description, const std::string& from, const std::
 Case randomGraph(std::mt19937& random) {
   Case made;
   made.description.name = "random";
-  const int nodes = 3 + static_cast<int>(random() % 3);
+  const int nodes = 3 + static_cast<int>(random() % 4);
   addGpus(made, nodes);
   std::vector<std::vector<int>> rate(nodes, std::vector<int>(nodes, 0));
   // A one-way ring through all, then some more.
@@ -133,7 +133,8 @@ private slots:
 void TestSynthPaper::agrees_data() {
   QTest::addColumn<QString>("collective");
   QTest::addColumn<int>("seed");
-  for (const char* collective : {"allgather", "broadcast", "gather", "scatter", "alltoall"}) {
+  for (const char* collective :
+       {"allgather", "broadcast", "gather", "scatter", "alltoall", "reduce_scatter", "reduce"}) {
     for (int seed = 1; seed <= 8; ++seed) {
       QTest::addRow("%s", qPrintable(QStringLiteral("%1 %2").arg(collective).arg(seed))) << QString(collective) << seed;
     }
@@ -155,7 +156,10 @@ void TestSynthPaper::agrees() {
   const auto goal =
       schedule::CollectiveTable::make(word, fabric->gpuCount(), isRooted(word) ? std::optional(root) : std::nullopt);
   QVERIFY(goal);
-  const bool isInMultiples = word == Collective::alltoall || word == Collective::scatter;
+  const bool isInMultiples =
+      word == Collective::alltoall || word == Collective::scatter || word == Collective::reduceScatter;
+  const bool isCombining = reduces(word);
+  const Collective dual = word == Collective::reduce ? Collective::broadcast : Collective::allgather;
   const int largest = word == Collective::alltoall ? 1 : 2;
   int decided = 0;
   for (int n = 1; n <= largest; ++n) {
@@ -165,7 +169,13 @@ void TestSynthPaper::agrees() {
         paper::Instance instance = made.paper;
         instance.steps = steps;
         instance.rounds = rounds;
-        specify(instance, word, root, chunks);
+        if (isCombining) {
+          // What combines is the other collective on the links turned round, played backwards.
+          for (auto& [from, to] : instance.arcs) {
+            std::swap(from, to);
+          }
+        }
+        specify(instance, isCombining ? dual : word, root, word == Collective::reduceScatter ? n : chunks);
         const auto expected = paper::isSatisfiable(instance, 2000);
         if (!expected) {
           continue;
