@@ -95,10 +95,6 @@ PlanDialog::PlanDialog(std::vector<ComparedSchedule> schedules, const QString& f
     }
   });
   updateWidgets();
-  // It is all that is missing.
-  if (folder.isEmpty()) {
-    m_folder->setFocus();
-  }
 }
 
 PlanDialog::~PlanDialog() = default;

@@ -4,6 +4,7 @@
 #include <QDir>
 #include <QDockWidget>
 #include <QFileInfo>
+#include <QStandardPaths>
 #include <utility>
 
 #include "designer/document/error_text.hpp"
@@ -18,7 +19,7 @@ CompareFeature::CompareFeature(const FeatureHost& host, ScheduleActivity& schedu
     : Feature(host),
       m_schedules(schedules),
       m_panel(new ComparePanel(m_window)),
-      m_sides(new SideBySide(m_workspace, schedules, m_window)) {
+      m_sides(new SideBySide(m_workspace, schedules, m_window, this)) {
   host.addDock({u"compare"_s, tr("Compare"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
   host.addDock({u"side-by-side"_s, tr("Side by Side"), &m_sides->panel(), Qt::BottomDockWidgetArea, {Mode::schedule}});
   if (auto* dock = qobject_cast<QDockWidget*>(m_sides->panel().parentWidget())) {
@@ -97,13 +98,16 @@ void CompareFeature::savePicture() {
 }
 
 void CompareFeature::exportPlan() {
-  if (m_panel->schedules().empty()) {
+  if (m_panel->schedules().empty() || current() == nullptr) {
     return;
   }
-  const QString path = current() != nullptr ? current()->file().path() : QString();
-  const QFileInfo file(path);
-  const QString folder =
-      path.isEmpty() ? QString() : file.dir().filePath(file.fileName().section(u'.', 0, 0) + u".plan"_s);
+  // Beside the file; without one among the documents of the user, where it can be changed.
+  DocumentFile& document = current()->file();
+  const QFileInfo file(document.path());
+  const bool isUntitled = document.path().isEmpty();
+  const QDir place = isUntitled ? QDir(QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation)) : file.dir();
+  const QString name = isUntitled ? document.displayName().replace(u'/', u'-') : file.fileName().section(u'.', 0, 0);
+  const QString folder = place.filePath(name + u".plan"_s);
   auto* dialog = new PlanDialog(
       m_panel->schedules(), folder,
       [this](const QString& start) { return m_prompts.folder(m_window, tr("Folder of the Plan"), start); }, m_window);

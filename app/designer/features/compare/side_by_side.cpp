@@ -9,8 +9,8 @@ using namespace Qt::StringLiterals;
 
 namespace coppice::designer {
 
-SideBySide::SideBySide(Workspace& workspace, ScheduleActivity& schedules, QWidget* window)
-    : QObject(window), m_workspace(workspace), m_schedules(schedules), m_panel(new SideBySidePanel(window)) {
+SideBySide::SideBySide(Workspace& workspace, ScheduleActivity& schedules, QWidget* window, QObject* parent)
+    : QObject(parent), m_workspace(workspace), m_schedules(schedules), m_panel(new SideBySidePanel(window)) {
   connect(&m_schedules, &ScheduleActivity::currentChanged, this, &SideBySide::follow);
   connect(&m_workspace, &Workspace::currentChanged, this, &SideBySide::show);
   connect(&m_workspace, &Workspace::modeChanged, this, &SideBySide::show);

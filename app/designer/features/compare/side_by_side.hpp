@@ -22,7 +22,8 @@ class SideBySide : public QObject {
   Q_OBJECT
 
 public:
-  SideBySide(Workspace& workspace, ScheduleActivity& schedules, QWidget* window);
+  /// @param window takes the panel, which outlives this object
+  SideBySide(Workspace& workspace, ScheduleActivity& schedules, QWidget* window, QObject* parent);
   ~SideBySide() override;
 
   [[nodiscard]] SideBySidePanel& panel() const { return *m_panel; }
