@@ -13,7 +13,6 @@
 #include "designer/schedule/figures.hpp"
 #include "designer/schedule/prediction.hpp"
 #include "designer/schedule/simulation_settings.hpp"
-#include "designer/schedule/size_list.hpp"
 #include "designer/theme/icons.hpp"
 #include "designer/timeline/time_text.hpp"
 
@@ -26,17 +25,31 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kMargin = 8;
+/// A whole run takes this long at speed 1.
+constexpr double kSecondsPerRun = 8;
+
+QToolButton* button(const QString& name, const QString& iconName, const QString& tip, QWidget* parent) {
+  auto* made = new QToolButton(parent);
+  made->setObjectName(name);
+  made->setIcon(icon(iconName));
+  made->setToolTip(tip);
+  made->setAccessibleName(tip);
+  return made;
+}
 
 }  // namespace
 
 TimelinePanel::TimelinePanel(QWidget* parent)
     : QWidget(parent),
       m_pages(new QStackedWidget(this)),
-      m_controls(new PlayControls(m_clock, u"timeline"_s, tr("message of the critical path"), this)),
+      m_play(button(u"timelinePlay"_s, u"run"_s, tr("Play (Space)"), this)),
+      m_previous(button(u"timelinePrevious"_s, u"previous"_s, tr("Previous message of the critical path ([)"), this)),
+      m_next(button(u"timelineNext"_s, u"next"_s, tr("Next message of the critical path (])"), this)),
       m_size(new QComboBox(this)),
       m_lanes(new QComboBox(this)),
       m_which(new QComboBox(this)),
-      m_save(new QToolButton(this)),
+      m_speed(new QComboBox(this)),
+      m_save(button(u"timelineSave"_s, u"save"_s, tr("Save as a trace for Perfetto or Chrome…"), this)),
       m_text(new QLabel(this)),
       m_view(new TimelineView(this)),
       m_job([this](const Answer& answer) { receive(answer); }, 0ms) {
@@ -53,7 +66,9 @@ TimelinePanel::TimelinePanel(QWidget* parent)
   outer->setContentsMargins({});
   outer->addWidget(m_pages);
 
-  connect(m_controls, &PlayControls::stepWanted, this, &TimelinePanel::stepCritical);
+  connect(m_play, &QToolButton::clicked, this, [this] { setPlaying(!isPlaying()); });
+  connect(m_previous, &QToolButton::clicked, this, [this] { stepCritical(-1); });
+  connect(m_next, &QToolButton::clicked, this, [this] { stepCritical(1); });
   connect(m_save, &QToolButton::clicked, this, &TimelinePanel::saveWanted);
   connect(m_size, &QComboBox::currentIndexChanged, this, [this] {
     m_isRecordWanted = m_result != nullptr;
@@ -85,11 +100,9 @@ TimelinePanel::TimelinePanel(QWidget* parent)
       refresh();
     }
   });
-  connect(&m_clock, &PlayClock::timeChanged, this, [this] {
-    m_view->setCursor(time());
-    refresh();
-    Q_EMIT timeChanged();
-  });
+  m_frame.setTimerType(Qt::PreciseTimer);
+  m_frame.setInterval(16ms);
+  connect(&m_frame, &QTimer::timeout, this, &TimelinePanel::advance);
   refresh();
 }
 
@@ -98,7 +111,11 @@ TimelinePanel::~TimelinePanel() = default;
 QWidget* TimelinePanel::makeBody() {
   m_size->setObjectName(u"timelineSize"_s);
   m_size->setAccessibleName(tr("Size of the collective"));
-  fillWithSizes(*m_size);
+  for (const std::int64_t size : comparedSizes()) {
+    m_size->addItem(bytesText(size), QVariant::fromValue<qint64>(size));
+  }
+  constexpr qint64 kUsualSize = qint64{1} << 26;
+  m_size->setCurrentIndex(m_size->findData(kUsualSize));
   m_lanes->setObjectName(u"timelineLanes"_s);
   m_lanes->setAccessibleName(tr("Lanes"));
   m_lanes->addItem(tr("Links"), static_cast<int>(Playback::LaneKind::links));
@@ -108,10 +125,13 @@ QWidget* TimelinePanel::makeBody() {
   m_which->setToolTip(m_which->accessibleName());
   m_which->addItems({tr("Plan"), tr("Run")});
   m_which->hide();
-  m_save->setObjectName(u"timelineSave"_s);
-  m_save->setIcon(icon(u"save"_s));
-  m_save->setToolTip(tr("Save as a trace for Perfetto or Chrome…"));
-  m_save->setAccessibleName(m_save->toolTip());
+  m_speed->setObjectName(u"timelineSpeed"_s);
+  m_speed->setAccessibleName(tr("Speed"));
+  for (const auto& [text, speed] : {std::pair(u"¼×"_s, 0.25), std::pair(u"½×"_s, 0.5), std::pair(u"1×"_s, 1.0),
+                                    std::pair(u"2×"_s, 2.0), std::pair(u"4×"_s, 4.0)}) {
+    m_speed->addItem(text, speed);
+  }
+  m_speed->setCurrentIndex(2);
   m_text->setObjectName(u"timelineText"_s);
   m_text->setProperty("role", u"muted"_s);
   m_text->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -120,7 +140,8 @@ QWidget* TimelinePanel::makeBody() {
   line->setContentsMargins(kMargin, kMargin / 2, kMargin, kMargin / 2);
   line->setSpacing(kMargin);
   for (QWidget* widget :
-       {static_cast<QWidget*>(m_controls), static_cast<QWidget*>(m_size), static_cast<QWidget*>(m_lanes),
+       {static_cast<QWidget*>(m_previous), static_cast<QWidget*>(m_play), static_cast<QWidget*>(m_next),
+        static_cast<QWidget*>(m_speed), static_cast<QWidget*>(m_size), static_cast<QWidget*>(m_lanes),
         static_cast<QWidget*>(m_which), static_cast<QWidget*>(m_save)}) {
     line->addWidget(widget);
   }
@@ -168,7 +189,6 @@ void TimelinePanel::setRuns(PlaybackPtr planned, PlaybackPtr measured) {
   m_playback = std::move(planned);
   m_measured = std::move(measured);
   m_view->setLanes({});
-  m_clock.setEnd(duration());
   orderLanes();
   refresh();
   Q_EMIT timeChanged();
@@ -198,7 +218,7 @@ void TimelinePanel::record() {
     if (!m_result) {
       m_job.cancel();
       m_playback.reset();
-      m_clock.setEnd(0);
+      setTime(std::nullopt);
     }
     refresh();
     return;
@@ -207,7 +227,7 @@ void TimelinePanel::record() {
   m_playback.reset();
   m_problem.clear();
   m_view->setLanes({});
-  m_clock.setEnd(0);
+  setTime(std::nullopt);
   m_job.submit([result = m_result, bytes = bytes(), kind = laneKind()](std::stop_token stop) {
     Progress progress;
     progress.stop = std::move(stop);
@@ -230,11 +250,7 @@ void TimelinePanel::receive(const Answer& answer) {
   m_problem = answer->problem;
   if (m_playback) {
     m_view->setLanes(std::move(answer->lanes), duration());
-    // The same run in other lanes keeps its time.
-    if (m_clock.end() != duration()) {
-      m_clock.setEnd(duration());
-    }
-    m_view->setCursor(time());
+    m_view->setCursor(m_time);
   }
   refresh();
   Q_EMIT timeChanged();
@@ -258,6 +274,48 @@ void TimelinePanel::orderLanes() {
   }
 }
 
+void TimelinePanel::setTime(std::optional<double> time) {
+  if (!m_playback) {
+    time.reset();
+  }
+  if (!time) {
+    m_frame.stop();
+  }
+  if (m_time != time) {
+    m_time = time;
+    m_view->setCursor(time);
+    refresh();
+    Q_EMIT timeChanged();
+  }
+}
+
+void TimelinePanel::setPlaying(bool isWanted) {
+  if (!m_playback || isWanted == isPlaying()) {
+    return;
+  }
+  if (isWanted) {
+    if (!m_time || *m_time >= duration()) {
+      setTime(0);
+    }
+    m_since.start();
+    m_frame.start();
+  } else {
+    m_frame.stop();
+  }
+  refresh();
+}
+
+void TimelinePanel::advance() {
+  constexpr double kMilliseconds = 1000;
+  const double elapsed = static_cast<double>(m_since.restart()) / kMilliseconds;
+  const double by = elapsed / kSecondsPerRun * m_speed->currentData().toDouble() * duration();
+  const double next = m_time.value_or(0) + by;
+  setTime(std::min(next, duration()));
+  if (next >= duration()) {
+    setPlaying(false);
+  }
+}
+
 void TimelinePanel::stepCritical(int direction) {
   if (!m_playback || m_playback->criticalTimes().empty()) {
     return;
@@ -265,16 +323,21 @@ void TimelinePanel::stepCritical(int direction) {
   setPlaying(false);
   const std::vector<double>& times = m_playback->criticalTimes();
   if (direction > 0) {
-    const auto next = time() ? std::upper_bound(times.begin(), times.end(), *time()) : times.begin();
+    const auto next = m_time ? std::upper_bound(times.begin(), times.end(), *m_time) : times.begin();
     setTime(next != times.end() ? *next : duration());
-  } else if (time()) {
-    const auto at = std::lower_bound(times.begin(), times.end(), *time());
+  } else if (m_time) {
+    const auto at = std::lower_bound(times.begin(), times.end(), *m_time);
     setTime(at != times.begin() ? *std::prev(at) : 0);
   }
 }
 
 void TimelinePanel::refresh() {
-  m_save->setEnabled(m_playback != nullptr);
+  m_play->setIcon(icon(isPlaying() ? u"pause"_s : u"run"_s));
+  m_play->setToolTip(isPlaying() ? tr("Pause (Space)") : tr("Play (Space)"));
+  m_play->setAccessibleName(m_play->toolTip());
+  for (QToolButton* each : {m_play, m_previous, m_next, m_save}) {
+    each->setEnabled(m_playback != nullptr);
+  }
   m_which->setVisible(m_measured != nullptr);
   m_size->setVisible(m_measured == nullptr);
   if (!m_playback) {
@@ -287,9 +350,9 @@ void TimelinePanel::refresh() {
                                    : tr("%1, %2 GB/s").arg(timeText(m_playback->duration()),
                                                            QString::number(m_playback->row().algbw, 'f', 2));
   m_text->setText(
-      time() ? tr("%1 of %2 · %3 under way")
-                   .arg(timeText(*time()), speed,
-                        counted(playback()->activeCount(*time()), tr("message"),
+      m_time ? tr("%1 of %2 · %3 under way")
+                   .arg(timeText(*m_time), speed,
+                        counted(playback()->activeCount(*m_time), tr("message"),
                                 tr("messages")))
              : speed + u" · "_s + tr("W S zoom · A D move · Shift+drag measures · red frames: critical path"));
 }

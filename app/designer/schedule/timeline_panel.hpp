@@ -2,8 +2,10 @@
 #pragma once
 
 #include <QComboBox>
+#include <QElapsedTimer>
 #include <QLabel>
 #include <QStackedWidget>
+#include <QTimer>
 #include <QToolButton>
 #include <QWidget>
 #include <memory>
@@ -11,8 +13,6 @@
 
 #include "designer/jobs/latest_job.hpp"
 #include "designer/schedule/playback.hpp"
-#include "designer/timeline/play_clock.hpp"
-#include "designer/timeline/play_controls.hpp"
 
 namespace coppice::designer {
 
@@ -33,10 +33,10 @@ public:
   /// That the drawing plays; nullptr while there is none.
   [[nodiscard]] const PlaybackPtr& playback() const { return playsMeasured() ? m_measured : m_playback; }
   /// Where the clock stands, ns; nullopt = nothing is played.
-  [[nodiscard]] const std::optional<double>& time() const { return m_clock.time(); }
-  void setTime(std::optional<double> time) { m_clock.setTime(time); }
-  void setPlaying(bool isPlaying) { m_clock.setPlaying(isPlaying); }
-  [[nodiscard]] bool isPlaying() const { return m_clock.isPlaying(); }
+  [[nodiscard]] const std::optional<double>& time() const { return m_time; }
+  void setTime(std::optional<double> time);
+  void setPlaying(bool isPlaying);
+  [[nodiscard]] bool isPlaying() const { return m_frame.isActive(); }
   /// To the next (1) or previous (-1) message of the critical path.
   void stepCritical(int direction);
   void setBytes(std::int64_t bytes);
@@ -66,6 +66,7 @@ private:
   void receive(const Answer& answer);
   void orderLanes();
   [[nodiscard]] Playback::LaneKind laneKind() const;
+  void advance();
   void refresh();
   [[nodiscard]] std::int64_t bytes() const;
   [[nodiscard]] bool playsMeasured() const { return m_measured && m_which->currentIndex() == 1; }
@@ -79,15 +80,20 @@ private:
   PlaybackPtr m_measured;  ///< nullptr: only the simulation is shown
   QString m_problem;
   bool m_isRecordWanted = false;
-  PlayClock m_clock;
+  std::optional<double> m_time;
   QStackedWidget* m_pages;
-  PlayControls* m_controls;
+  QToolButton* m_play;
+  QToolButton* m_previous;
+  QToolButton* m_next;
   QComboBox* m_size;
   QComboBox* m_lanes;
   QComboBox* m_which;  ///< which of two runs the drawing plays
+  QComboBox* m_speed;
   QToolButton* m_save;
   QLabel* m_text;
   TimelineView* m_view;
+  QTimer m_frame;
+  QElapsedTimer m_since;
   LatestJob<Answer> m_job;
 };
 

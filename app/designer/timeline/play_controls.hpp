@@ -14,7 +14,7 @@ class PlayControls : public QWidget {
   Q_OBJECT
 
 public:
-  /// @param name begins the object names of the widgets: "timeline" gives "timelinePlay". @param step what the steps
+  /// @param name begins the object names of the widgets: "side" gives "sidePlay". @param step what the steps
   /// are, "message of the critical path". The clock must outlive the controls.
   PlayControls(PlayClock& clock, const QString& name, const QString& step, QWidget* parent = nullptr);
 

@@ -41,7 +41,7 @@ CompareFeature::CompareFeature(const FeatureHost& host, ScheduleActivity& schedu
 
 void CompareFeature::addActions() {
   m_actions.add({u"schedule.side-by-side"_s,
-                 tr("Side &by Side"),
+                 tr("&View Side by Side"),
                  tr("Play two schedules on two drawings by one clock, and show where they differ"),
                  {QKeySequence(u"Ctrl+Alt+B"_s)},
                  u"side-by-side"_s},

@@ -16,9 +16,9 @@ TrafficFeature::TrafficFeature(const FeatureHost& host, ScheduleActivity& schedu
     : Feature(host), m_schedules(schedules), m_panel(new TrafficPanel(m_window)) {
   host.addDock({u"traffic"_s, tr("Traffic"), m_panel, Qt::BottomDockWidgetArea, {Mode::schedule}});
   m_actions.add({u"schedule.traffic"_s,
-                 tr("Traffic M&atrix"),
+                 tr("Traffic Matri&x"),
                  tr("Show what each GPU or box sends to each other one"),
-                 {QKeySequence(u"Ctrl+Alt+M"_s)},
+                 {QKeySequence(u"Ctrl+Alt+A"_s)},
                  u"matrix"_s},
                 [this](bool) {
                   m_workspace.setMode(Mode::schedule);
