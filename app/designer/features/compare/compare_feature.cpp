@@ -105,7 +105,8 @@ void CompareFeature::exportPlan() {
   DocumentFile& document = current()->file();
   const QFileInfo file(document.path());
   const bool isUntitled = document.path().isEmpty();
-  const QDir place = isUntitled ? QDir(QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation)) : file.dir();
+  const QDir place =
+      isUntitled ? QDir(QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation)) : file.dir();
   const QString name = isUntitled ? document.displayName().replace(u'/', u'-') : file.fileName().section(u'.', 0, 0);
   const QString folder = place.filePath(name + u".plan"_s);
   auto* dialog = new PlanDialog(
