@@ -39,19 +39,25 @@ struct Pivot {
 
 class Correction {
 public:
-  Correction(const TreeSet& trees, std::span<const int64_t> lengths, const lp::StopTest& stop)
-      : m_trees(trees), m_lengths(lengths), m_stop(stop), m_orbits(trees.capacity.size()) {}
+  Correction(TreeSet trees, std::span<const int64_t> lengths, const lp::StopTest& stop)
+      : m_trees(std::move(trees)), m_lengths(lengths), m_stop(stop), m_orbits(m_trees.capacity.size()) {
+    for (const int64_t length : lengths) {
+      m_isBound.push_back(length > 0 ? 1 : 0);
+    }
+  }
 
   std::optional<WholeMixture> run() {
+    constexpr int kRounds = 12;
     findTheta();
-    findMoves();
-    eliminate();
-    for (const int64_t least : {int64_t{256}, int64_t{16}, int64_t{2}}) {
-      if (m_stop()) {
-        return std::nullopt;
-      }
-      if (auto mixture = correctedMixture(least)) {
+    for (int round = 0; round < kRounds && !m_stop(); ++round) {
+      findMoves();
+      eliminate();
+      m_isRefined = false;
+      if (auto mixture = correctedMixture()) {
         return mixture;
+      }
+      if (!m_isRefined) {
+        break;
       }
     }
     return std::nullopt;
@@ -85,6 +91,8 @@ private:
   // Moves.
 
   void findMoves() {
+    m_moves.clear();
+    m_pivots.clear();
     std::set<std::vector<int64_t>> known;
     for (std::size_t row = 0; row < m_trees.rows.size() && m_moves.size() < kMaxMoves && !m_stop(); ++row) {
       readTree(row);
@@ -155,15 +163,62 @@ private:
     for (NodeIndex at = node; tree.arcInto[at] >= 0; at = tailOf(tree.arcInto[at])) {
       change[orbitOf(tree.arcInto[at])] -= amount;
     }
-    if (std::any_of(change.begin(), change.end(), [](int64_t value) { return value != 0; }) &&
-        known.insert(change).second) {
+    const bool isChange = std::any_of(change.begin(), change.end(), [](int64_t value) { return value != 0; });
+    if (isChange && keepsOtherLengths(change) && known.insert(change).second) {
       m_moves.push_back({row, node, arc, std::move(change)});
     }
   }
 
+  /// The variant is as short as the tree for the other optimal lengths as well.
+  [[nodiscard]] bool keepsOtherLengths(const std::vector<int64_t>& change) const {
+    return std::all_of(m_others.begin(), m_others.end(), [&](const std::vector<double>& other) {
+      double sum = 0;
+      double size = 0;
+      for (std::size_t k = 0; k < m_orbits; ++k) {
+        sum += static_cast<double>(change[k]) * other[k];
+        size += std::abs(static_cast<double>(change[k])) * other[k];
+      }
+      return std::abs(sum) <= kClose * size;
+    });
+  }
+
+  /// Takes the multipliers as lengths. Trees that are longer than others for them have no part in a mixture.
+  void refine(const TreeSet& all, const lp::Simplex& simplex) {
+    std::vector<double> other;
+    for (std::size_t k = 0; k < m_orbits; ++k) {
+      other.push_back(std::max(0.0, simplex.multiplier(static_cast<int>(k))));
+    }
+    const double longest = *std::max_element(other.begin(), other.end());
+    for (std::size_t k = 0; k < m_orbits; ++k) {
+      other[k] = other[k] > kClose * longest ? other[k] / longest : 0.0;
+      m_isRefined = m_isRefined || (other[k] > 0 && m_isBound[k] == 0);
+      m_isBound[k] = m_isBound[k] != 0 || other[k] > 0 ? 1 : 0;
+    }
+    std::vector<double> lengths;
+    std::vector<double> least(all.group.sources.size(), -1);
+    for (const TreeRow& tree : m_trees.rows) {
+      double length = 0;
+      for (std::size_t k = 0; k < m_orbits; ++k) {
+        length += static_cast<double>(tree.uses[k]) * other[k];
+      }
+      double& shortest = least[static_cast<std::size_t>(tree.source)];
+      shortest = shortest < 0 ? length : std::min(shortest, length);
+      lengths.push_back(length);
+    }
+    std::vector<TreeRow> kept;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      if (lengths[i] <= least[static_cast<std::size_t>(m_trees.rows[i].source)] * (1 + kClose)) {
+        kept.push_back(std::move(m_trees.rows[i]));
+      }
+    }
+    m_isRefined = m_isRefined || kept.size() < lengths.size();
+    m_trees.rows = std::move(kept);
+    m_others.push_back(std::move(other));
+  }
+
   // Elimination.
 
-  [[nodiscard]] bool mustMeet(std::size_t orbit) const { return m_lengths[orbit] > 0; }
+  [[nodiscard]] bool mustMeet(std::size_t orbit) const { return m_isBound[orbit] != 0; }
 
   static int64_t sizeOf(const std::vector<int64_t>& change) {
     int64_t size = 0;
@@ -255,7 +310,8 @@ private:
     return tree;
   }
 
-  std::optional<WholeMixture> correctedMixture(int64_t least) {
+  std::optional<WholeMixture> correctedMixture() {
+    constexpr int64_t least = 16;
     TreeSet all = m_trees;
     std::vector<int64_t> atLeast(all.rows.size(), 0);
     std::map<std::size_t, std::size_t> variants;  // by move, among all trees
@@ -277,7 +333,8 @@ private:
       return std::nullopt;
     }
     const double theta = simplex.value(static_cast<int>(all.rows.size())) / static_cast<double>(kParts);
-    if (theta > m_theta.toDouble() * (1 + 1e-9)) {
+    if (theta > m_theta.toDouble() * (1 + 1e-10)) {
+      refine(all, simplex);
       return std::nullopt;
     }
     WholeMixture mixture = rounded(all, simplex);
@@ -349,7 +406,9 @@ private:
     return std::all_of(mixture.weights.begin(), mixture.weights.end(), [](int64_t weight) { return weight >= 0; });
   }
 
-  const TreeSet& m_trees;
+  static constexpr double kClose = 1e-7;
+
+  TreeSet m_trees;
   std::span<const int64_t> m_lengths;
   const lp::StopTest& m_stop;
   std::size_t m_orbits;
@@ -357,6 +416,9 @@ private:
   std::vector<Int128> m_distance;
   std::vector<int64_t> m_behind;
   std::vector<Move> m_moves;
+  std::vector<char> m_isBound;                ///< by orbit: some optimal lengths give it one
+  std::vector<std::vector<double>> m_others;  ///< further optimal lengths
+  bool m_isRefined = false;
   std::map<std::size_t, Pivot> m_pivots;  ///< by orbit, ascending: none changes the orbits of those before
 };
 
@@ -409,9 +471,8 @@ lp::Simplex mixtureProgram(const TreeSet& trees, const MixtureOptions& options) 
   return simplex;
 }
 
-std::optional<WholeMixture> wholeMixture(const TreeSet& trees, std::span<const int64_t> lengths,
-                                         const lp::StopTest& stop) {
-  return Correction(trees, lengths, stop).run();
+std::optional<WholeMixture> wholeMixture(TreeSet trees, std::span<const int64_t> lengths, const lp::StopTest& stop) {
+  return Correction(std::move(trees), lengths, stop).run();
 }
 
 }  // namespace coppice::alltoall

@@ -59,9 +59,13 @@ struct WholeMixture {
 /// some parts of both trees of every move in the basis, which allows moves in both directions, and leaves some room on
 /// the orbits without a length.
 ///
+/// Where other lengths are optimal too, such a mixture may not exist: trees that are not shortest for the others have
+/// no part in any, and orbits to which they give a length have no room. The multipliers of the program then are such
+/// lengths; the trees are left out, and it starts again.
+///
 /// Nothing where no correction is found: the optimal mixtures have too little freedom. The result is checked in whole
 /// numbers. Throws OverflowError.
-[[nodiscard]] std::optional<WholeMixture> wholeMixture(const TreeSet& trees, std::span<const std::int64_t> lengths,
+[[nodiscard]] std::optional<WholeMixture> wholeMixture(TreeSet trees, std::span<const std::int64_t> lengths,
                                                        const lp::StopTest& stop);
 
 }  // namespace coppice::alltoall

@@ -159,10 +159,8 @@ void Program::priceRounds(nanoseconds end) {
 /// columns behind are the D of the sources.
 class Program::Cutting {
 public:
-  /// @param wanted orbits that get a length rather than others where several lengths are optimal
-  explicit Cutting(Program& program, std::vector<char> wanted = {})
+  explicit Cutting(Program& program)
       : m_program(program),
-        m_wanted(std::move(wanted)),
         m_orbits(program.m_group.arcOrbits),
         m_total(std::accumulate(program.m_capacity.begin(), program.m_capacity.end(), int64_t{0})),
         m_simplex(columns()) {
@@ -197,15 +195,12 @@ public:
 
 private:
   static constexpr double kClose = 1e-9;
-  static constexpr double kPreference = 1e-7;
 
   [[nodiscard]] std::vector<lp::Column> columns() const {
     const int64_t gpus = m_program.m_network.fabric.gpuCount();
     std::vector<lp::Column> columns;
     for (int k = 0; k < m_orbits; ++k) {
-      const bool isWanted = !m_wanted.empty() && m_wanted[static_cast<std::size_t>(k)] != 0;
-      columns.push_back(
-          {.lower = 0, .upper = m_total, .cost = 0, .scale = 1.0, .preference = isWanted ? kPreference : 0.0});
+      columns.push_back({.lower = 0, .upper = m_total, .cost = 0, .scale = 1.0});
     }
     for (const int64_t weight : m_program.m_group.sourceWeight) {
       columns.push_back(
@@ -331,7 +326,6 @@ private:
   }
 
   Program& m_program;
-  std::vector<char> m_wanted;
   int m_orbits;
   int64_t m_total;
   lp::Simplex m_simplex;
@@ -385,13 +379,13 @@ schedule::ExchangeRouting Program::routing() {
 }
 
 /// Rows that the optimal lengths make tight: no other tree is part of an optimal mixture (complementary slackness).
-TreeSet Program::tightTrees(const Lengths& lengths) const {
+TreeSet Program::tightTrees() const {
   std::vector<Int128> length;
   std::vector<Int128> shortest(m_group.sources.size(), 0);
   for (const TreeRow& row : m_rows) {
     Int128 sum = 0;
-    for (std::size_t k = 0; k < lengths.size(); ++k) {
-      sum += Int128{row.uses[k]} * lengths[k];
+    for (std::size_t k = 0; k < m_best.size(); ++k) {
+      sum += Int128{row.uses[k]} * m_best[k];
     }
     Int128& least = shortest[row.source];
     least = length.empty() || least == 0 ? sum : std::min(least, sum);
@@ -406,48 +400,10 @@ TreeSet Program::tightTrees(const Lengths& lengths) const {
   return tight;
 }
 
-/// Optimal lengths that are 0 only where, as far as a few tries tell, all optimal lengths are: a sum of optimal ones.
-/// Trees that are not shortest for them are in no optimal mixture.
-Program::Lengths Program::innerLengths() {
-  constexpr int kTries = 4;
-  const Lengths kept = m_best;
-  const auto weigh = [&](const Lengths& lengths) {
-    int64_t sum = 0;
-    for (std::size_t k = 0; k < lengths.size(); ++k) {
-      sum = checkedAdd(sum, checkedMul(m_capacity[k], lengths[k]));
-    }
-    return sum;
-  };
-  Lengths inner = kept;
-  for (int i = 0; i < kTries && !m_stop(); ++i) {
-    std::vector<char> wanted;
-    for (const int64_t length : inner) {
-      wanted.push_back(length == 0 ? 1 : 0);
-    }
-    m_isSolved = false;
-    Cutting(*this, wanted).run();
-    const Lengths other = std::exchange(m_best, kept);
-    bool isMore = false;
-    for (std::size_t k = 0; k < other.size(); ++k) {
-      isMore = isMore || (inner[k] == 0 && other[k] > 0);
-    }
-    if (!std::exchange(m_isSolved, true) || !isMore) {
-      break;
-    }
-    const int64_t weight = weigh(inner);
-    const int64_t otherWeight = weigh(other);
-    const int64_t divisor = std::gcd(weight, otherWeight);
-    for (std::size_t k = 0; k < inner.size(); ++k) {
-      inner[k] = checkedAdd(checkedMul(inner[k], otherWeight / divisor), checkedMul(other[k], weight / divisor));
-    }
-  }
-  return inner;
-}
-
 /// By a vertex of small denominator where there is one, or by whole parts.
 bool Program::mixExactly(schedule::ExchangeRouting& routing) {
   constexpr unsigned kAttempts = 3;
-  const TreeSet tight = tightTrees(m_best);
+  const TreeSet tight = tightTrees();
   const auto within = [this](std::chrono::seconds most) -> lp::StopTest {
     return [this, end = threadTime() + most] { return m_progress.isCancelled() || threadTime() > end; };
   };
@@ -471,9 +427,7 @@ bool Program::mixExactly(schedule::ExchangeRouting& routing) {
     }
   }
   try {
-    m_stop = within(std::chrono::seconds(3));
-    const Lengths inner = innerLengths();
-    if (const auto whole = wholeMixture(tightTrees(inner), inner, within(std::chrono::seconds(3)))) {
+    if (const auto whole = wholeMixture(tight, m_best, within(std::chrono::seconds(8)))) {
       routing.denominator = whole->denominator;
       addTrees(whole->rows, whole->weights, routing);
       return true;

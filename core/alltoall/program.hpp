@@ -43,8 +43,7 @@ private:
   void spread(const TreeRow& row);
   [[nodiscard]] Lengths rounded(const std::vector<double>& lengths) const;
   [[nodiscard]] bool isBetter(Int128 capacity, Int128 distances) const;
-  [[nodiscard]] TreeSet tightTrees(const Lengths& lengths) const;
-  [[nodiscard]] Lengths innerLengths();
+  [[nodiscard]] TreeSet tightTrees() const;
   [[nodiscard]] bool mixExactly(schedule::ExchangeRouting& routing);
   [[nodiscard]] bool mixRounded(schedule::ExchangeRouting& routing) const;
   void mixAlike(schedule::ExchangeRouting& routing) const;
