@@ -328,7 +328,12 @@ private:
     for (std::size_t k = 0; k < m_orbits; ++k) {
       spare.push_back(mustMeet(k) ? 0 : least);
     }
-    lp::Simplex simplex = mixtureProgram(all, {.parts = kParts, .least = atLeast, .spare = spare});
+    std::vector<double> preferences;  // keep the simplex from many steps without progress
+    for (std::size_t i = 0; i < all.rows.size(); ++i) {
+      preferences.push_back(-1e-11 * static_cast<double>(1 + (i * 2654435761U) % 1009U) / 1009.0);
+    }
+    lp::Simplex simplex =
+        mixtureProgram(all, {.parts = kParts, .least = atLeast, .spare = spare, .preferences = preferences});
     if (simplex.solve(m_stop) != lp::SimplexStatus::optimal) {
       return std::nullopt;
     }
@@ -406,7 +411,7 @@ private:
     return std::all_of(mixture.weights.begin(), mixture.weights.end(), [](int64_t weight) { return weight >= 0; });
   }
 
-  static constexpr double kClose = 1e-7;
+  static constexpr double kClose = 1e-6;
 
   TreeSet m_trees;
   std::span<const int64_t> m_lengths;

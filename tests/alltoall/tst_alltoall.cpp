@@ -163,9 +163,7 @@ void TestAlltoall::reference() {
   const double expected = entry.at("all_to_all_f").get<double>();
   QVERIFY(optimum->lower.toDouble() <= expected * (1 + 1e-9));
   QVERIFY(optimum->upper.toDouble() >= expected * (1 - 1e-9));
-  // One has optimal routings whose parts have no common denominator within 64 bits, and no correction was found.
-  QVERIFY(optimum->isExact() || entry.at("name") == "genkautz_2_64");
-  QVERIFY(optimum->upper.toDouble() / optimum->lower.toDouble() < 1 + 1e-8);
+  QVERIFY(optimum->isExact());
   QCOMPARE(faultOf(fabric, *optimum, fabric.gpuCount() <= 32), QString());
 }
 
